@@ -1,0 +1,94 @@
+# ppsim_flags: how all our C is compiled. Never exported.
+add_library(ppsim_flags INTERFACE)
+target_include_directories(ppsim_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_definitions(ppsim_flags INTERFACE
+    _XOPEN_SOURCE=700 # POSIX 2008 with its XSI part (realpath, M_PI); GNU extensions stay out
+    PPSIM_VERSION="${PROJECT_VERSION}")
+target_compile_options(ppsim_flags INTERFACE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
+    $<$<C_COMPILER_ID:Clang>:-Wno-sign-conversion> # which GCC keeps apart from -Wconversion
+    -ffp-contract=off # fused multiply-add would make results depend on the machine
+    $<$<BOOL:${PPSIM_WERROR}>:-Werror>)
+if(PPSIM_SANITIZE)
+    # GCC's string checks report falsely when sanitizers rewrite the code they look at.
+    target_compile_options(ppsim_flags INTERFACE
+        -fsanitize=${PPSIM_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
+        $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation -Wno-maybe-uninitialized>)
+    target_link_options(ppsim_flags INTERFACE -fsanitize=${PPSIM_SANITIZE})
+endif()
+if(PPSIM_COVERAGE)
+    target_compile_options(ppsim_flags INTERFACE --coverage -fprofile-update=atomic)
+    target_link_options(ppsim_flags INTERFACE --coverage)
+endif()
+
+# pp_add_layer(NAME sim DEPENDS ... [SOURCES generated.c ...] [EXCLUDE main.c ...])
+# The static library ppsim_<name> of all .c files in this folder and in its plug-in folders.
+# DEPENDS are its only link edges: what is not named here cannot be called.
+function(pp_add_layer)
+    cmake_parse_arguments(PARSE_ARGV 0 layer "" "NAME" "DEPENDS;SOURCES;EXCLUDE")
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c)
+    list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/data/")
+    foreach(file IN LISTS layer_EXCLUDE)
+        list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+    endforeach()
+    set(target ppsim_${layer_NAME})
+    if(sources)
+        add_library(${target} STATIC ${sources} ${layer_SOURCES})
+        target_link_libraries(${target} PRIVATE ppsim_flags PUBLIC ${layer_DEPENDS})
+    else() # nothing there yet
+        add_library(${target} INTERFACE)
+        target_link_libraries(${target} INTERFACE ${layer_DEPENDS})
+    endif()
+    set_property(GLOBAL APPEND PROPERTY PPSIM_LAYERS ${target})
+endfunction()
+
+# pp_embed(OUTPUT file.c KINDS models hardware)
+# Makes file.c, which holds <folder>/data/<kind>/*.json of every kind. See cmake/Embed.cmake.
+function(pp_embed)
+    cmake_parse_arguments(PARSE_ARGV 0 embed "" "OUTPUT" "KINDS")
+    set(files)
+    foreach(kind IN LISTS embed_KINDS)
+        file(GLOB found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/data/${kind}/*.json)
+        list(APPEND files ${found})
+    endforeach()
+    # The list is a dependency too, so that a removed file is noticed.
+    list(JOIN files "\n" lines)
+    file(CONFIGURE OUTPUT ${embed_OUTPUT}.list CONTENT "${lines}\n" @ONLY)
+    list(JOIN embed_KINDS "," kinds)
+    add_custom_command(OUTPUT ${embed_OUTPUT}
+        COMMAND ${CMAKE_COMMAND} -DOUTPUT=${embed_OUTPUT} -DKINDS=${kinds}
+            -DDATA=${CMAKE_CURRENT_SOURCE_DIR}/data -P ${PROJECT_SOURCE_DIR}/cmake/Embed.cmake
+        DEPENDS ${files} ${embed_OUTPUT}.list ${PROJECT_SOURCE_DIR}/cmake/Embed.cmake
+        COMMENT "Embedding traces/data" VERBATIM)
+endfunction()
+
+# pp_add_test(NAME unit.model FILE unit/test_model.c LABELS unit [LIBS ...] [SECONDS 120])
+# One program, one ctest. It finds fixtures below PPSIM_SOURCE_DIR and skips by exit status 77.
+function(pp_add_test)
+    cmake_parse_arguments(PARSE_ARGV 0 test "" "NAME;FILE;SECONDS" "LABELS;LIBS")
+    if(NOT test_SECONDS)
+        set(test_SECONDS 120)
+    endif()
+    string(REPLACE "." "_" target "test_${test_NAME}")
+    get_property(layers GLOBAL PROPERTY PPSIM_LAYERS)
+    add_executable(${target} ${test_FILE})
+    target_compile_definitions(${target} PRIVATE PPSIM_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    target_link_libraries(${target} PRIVATE ppsim_flags ${layers} ${test_LIBS})
+    add_test(NAME ${test_NAME} COMMAND ${target})
+    pp_test_properties(${test_NAME} LABELS ${test_LABELS} SECONDS ${test_SECONDS})
+endfunction()
+
+# Properties every test shares: label, limit, skip status, and one process under sanitizers (leak
+# reports of Check's forked children would be lost).
+function(pp_test_properties name)
+    cmake_parse_arguments(PARSE_ARGV 1 test "" "SECONDS" "LABELS")
+    set_tests_properties(${name} PROPERTIES
+        LABELS "${test_LABELS}" TIMEOUT ${test_SECONDS} SKIP_RETURN_CODE 77)
+    set(environment LC_ALL=C)
+    if(PPSIM_SANITIZE)
+        list(APPEND environment CK_FORK=no PPSIM_SANITIZE=${PPSIM_SANITIZE}
+            UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1
+            TSAN_OPTIONS=halt_on_error=1)
+    endif()
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT "${environment}")
+endfunction()
