@@ -1,0 +1,22 @@
+/* Allocation with the multiplication checked. Free with free(). */
+#ifndef PPSIM_SIM_ALLOC_H
+#define PPSIM_SIM_ALLOC_H
+
+#include "sim/status.h"
+
+#include <stddef.h>
+
+/* Zeroed; NULL when count * size overflows or memory is out. count 0 gives a block of one. */
+void *pp_alloc_array(size_t count, size_t size);
+
+/* Grows *array (of elements of `size` bytes) so that it holds `needed`; doubles, new part zeroed.
+ * Fails: NOMEM, *array and *capacity are untouched then. */
+PP_MUST_CHECK pp_status pp_grow(void **array, size_t *capacity, size_t needed, size_t size,
+                                pp_err *err);
+
+/* A copy of `text`, or NULL. */
+char *pp_copy_text(const char *text);
+
+void pp_free_text(char **text); /* for PP_CLEANUP */
+
+#endif
