@@ -1,0 +1,141 @@
+#include "sim/engine.h"
+
+#include "sim/alloc.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define UNKNOWN ((pp_ns)-1)
+
+/* What one op costs and how long its input travels: looked up together, so kept together. */
+typedef struct op_cost {
+    pp_ns duration_ns, latency_ns;
+} op_cost;
+
+typedef struct engine {
+    const pp_program *program;
+    const uint32_t *class_of;
+    op_cost *cost;    /* [PP_OP_KIND_COUNT][classes * stages] */
+    size_t kind_size; /* classes * stages */
+    pp_ns *clock_ns; /* [ranks]: end of the last instruction */
+} engine;
+
+static void engine_free(engine *e)
+{
+    free(e->cost);
+    free(e->clock_ns);
+}
+
+static pp_ns arrival_latency(const pp_program *program, const pp_costs *costs, pp_op op)
+{
+    uint32_t rank = program->stage_rank[op.stage];
+    size_t class = (size_t)costs->class_of[op.microbatch] * costs->stages;
+    if (op.kind == PP_OP_F && op.stage > 0 && program->stage_rank[op.stage - 1] != rank)
+        return costs->send_f_ns[class + op.stage - 1];
+    if ((op.kind == PP_OP_B || op.kind == PP_OP_I) && op.stage + 1u < program->stages &&
+        program->stage_rank[op.stage + 1] != rank)
+        return costs->send_b_ns[class + op.stage + 1];
+    return 0;
+}
+
+pp_ns pp_edge_latency(const pp_program *program, const pp_costs *costs, size_t i)
+{
+    return program->source[i] == PP_NO_SOURCE ? 0 : arrival_latency(program, costs, program->op[i]);
+}
+
+/* Fills the cost table; refuses costs whose sum over the program could leave 64 bits. */
+static pp_status tabulate(engine *e, const pp_costs *costs, pp_err *err)
+{
+    const pp_ns *durations[PP_OP_KIND_COUNT] = {
+        [PP_OP_F] = costs->f_ns, [PP_OP_I] = costs->i_ns,
+        [PP_OP_W] = costs->w_ns, [PP_OP_B] = costs->b_ns,
+    };
+    pp_ns longest = 0;
+    for (uint32_t j = 0; j < costs->microbatches; j++) {
+        size_t row = (size_t)costs->class_of[j] * costs->stages;
+        if (e->cost[row].duration_ns != UNKNOWN)
+            continue; /* this class is filled */
+        for (uint8_t kind = 0; kind < PP_OP_KIND_COUNT; kind++) {
+            for (uint32_t s = 0; s < costs->stages; s++) {
+                op_cost *cost = &e->cost[kind * e->kind_size + row + s];
+                pp_op op = { .microbatch = j, .stage = (uint16_t)s, .kind = kind };
+                cost->duration_ns = durations[kind][row + s];
+                cost->latency_ns = arrival_latency(e->program, costs, op);
+                if (cost->duration_ns > longest)
+                    longest = cost->duration_ns;
+                if (cost->latency_ns > longest)
+                    longest = cost->latency_ns;
+            }
+        }
+    }
+    if (e->program->count && longest > INT64_MAX / 4 / (pp_ns)e->program->count)
+        return pp_err_set(err, PP_INPUT, NULL, "a step of %zu ops of up to %" PRId64
+                          " ns does not fit 64 bits; give shorter durations", e->program->count,
+                          longest);
+    return PP_OK;
+}
+
+static pp_status engine_new(const pp_program *program, const pp_costs *costs, engine *e,
+                            pp_err *err)
+{
+    *e = (engine){ .program = program, .class_of = costs->class_of };
+    e->kind_size = (size_t)costs->classes * costs->stages;
+    e->cost = pp_alloc_array(e->kind_size * PP_OP_KIND_COUNT, sizeof *e->cost);
+    e->clock_ns = pp_alloc_array(program->ranks, sizeof *e->clock_ns);
+    if (!e->cost || !e->clock_ns)
+        return pp_err_nomem(err);
+    for (size_t i = 0; i < e->kind_size; i++)
+        e->cost[i].duration_ns = UNKNOWN;
+    return tabulate(e, costs, err);
+}
+
+/* Every instruction once, in an order where all that it needs has run. */
+static void run(const engine *e, pp_timeline *timeline)
+{
+    const pp_program *program = e->program;
+    const op_cost *table = e->cost;
+    pp_ns *start_ns = timeline->start_ns;
+    pp_ns *end_ns = timeline->end_ns;
+    size_t stages = program->stages;
+    size_t count = program->count;
+    for (size_t k = 0; k < count; k++) {
+        uint32_t i = program->walk[k];
+        pp_op op = program->op[i];
+        uint32_t source = program->source[i];
+        const op_cost *cost =
+            &table[op.kind * e->kind_size + e->class_of[op.microbatch] * stages + op.stage];
+        pp_ns *clock = &e->clock_ns[program->stage_rank[op.stage]];
+        size_t made = source < count ? source : count; /* end_ns[count] is 0 */
+        pp_ns ready_ns = end_ns[made] + cost->latency_ns;
+        pp_ns begin_ns = ready_ns > *clock ? ready_ns : *clock;
+        start_ns[i] = begin_ns;
+        end_ns[i] = *clock = begin_ns + cost->duration_ns;
+    }
+}
+
+pp_status pp_simulate_into(const pp_program *program, const pp_costs *costs,
+                           pp_timeline *timeline, pp_err *err)
+{
+    if (costs->stages != program->stages || costs->microbatches != program->microbatches)
+        return pp_err_set(err, PP_INPUT, NULL, "the costs are for %" PRIu32 " stages and %" PRIu32
+                          " microbatches, the schedule has %" PRIu32 " and %" PRIu32,
+                          costs->stages, costs->microbatches, program->stages,
+                          program->microbatches);
+    engine e PP_CLEANUP(engine_free) = { 0 };
+    pp_status status = engine_new(program, costs, &e, err);
+    if (!status)
+        run(&e, timeline);
+    return status;
+}
+
+pp_status pp_simulate(const pp_program *program, const pp_costs *costs, pp_timeline **timeline_out,
+                      pp_err *err)
+{
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    pp_status status = pp_timeline_new(program->count, &timeline, err);
+    if (status || (status = pp_simulate_into(program, costs, timeline, err)))
+        return status;
+    *timeline_out = timeline;
+    timeline = NULL; /* the caller's now */
+    return PP_OK;
+}

@@ -1,0 +1,23 @@
+/* Runs a program against costs. */
+#ifndef PPSIM_SIM_ENGINE_H
+#define PPSIM_SIM_ENGINE_H
+
+#include "sim/costs.h"
+#include "sim/timeline.h"
+
+/* Every instruction starts when its rank is free and its input has arrived: the end of its source
+ * plus the latency of the edge (costs.send_*_ns where the ranks differ, 0 where they are one).
+ * costs: of the program's stages and microbatches.
+ * Fails: INPUT when a time would leave 64 bits, NOMEM. */
+PP_MUST_CHECK pp_status pp_simulate(const pp_program *program, const pp_costs *costs,
+                                    pp_timeline **timeline_out, pp_err *err);
+
+/* The same into a timeline of program->count rows that the caller keeps using: for planners that
+ * simulate one size again and again. */
+PP_MUST_CHECK pp_status pp_simulate_into(const pp_program *program, const pp_costs *costs,
+                                         pp_timeline *timeline, pp_err *err);
+
+/* Time from the end of the source of instruction `i` until it can be used; 0 without a source. */
+pp_ns pp_edge_latency(const pp_program *program, const pp_costs *costs, size_t i);
+
+#endif

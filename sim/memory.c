@@ -1,0 +1,90 @@
+#include "sim/memory.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* A sum beyond this is refused; one more addition of PP_BYTES_MAX still fits 64 bits. */
+#define TOTAL_MAX ((int64_t)1 << 61)
+
+const char *pp_memory_key(pp_memory_component component)
+{
+    static const char *const keys[] = {
+#define PP_MEMORY_KEY(name, key) #key,
+        PP_MEMORY_MAP(PP_MEMORY_KEY)
+#undef PP_MEMORY_KEY
+    };
+    return keys[component];
+}
+
+static int64_t total(const int64_t bytes[PP_MEMORY_COUNT])
+{
+    int64_t sum = 0;
+    for (int c = 0; c < PP_MEMORY_COUNT; c++)
+        sum += bytes[c];
+    return sum;
+}
+
+static void at_start(pp_op op, const pp_costs *costs, size_t row, int64_t bytes[PP_MEMORY_COUNT])
+{
+    if (op.kind == PP_OP_F) {
+        bytes[PP_MEMORY_ACTIVATIONS] += costs->activation_bytes[row];
+        bytes[PP_MEMORY_LOGITS] += costs->logits_bytes[row];
+    } else if (op.kind != PP_OP_W) {
+        bytes[PP_MEMORY_RECOMPUTE] += costs->recompute_bytes[row];
+    }
+}
+
+static void at_end(pp_op op, const pp_costs *costs, size_t row, int64_t bytes[PP_MEMORY_COUNT])
+{
+    switch ((pp_op_kind)op.kind) {
+    case PP_OP_B:
+    case PP_OP_I:
+        bytes[PP_MEMORY_RECOMPUTE] -= costs->recompute_bytes[row];
+        bytes[PP_MEMORY_LOGITS] -= costs->logits_bytes[row];
+        bytes[PP_MEMORY_ACTIVATIONS] -= costs->activation_bytes[row];
+        if (op.kind == PP_OP_I)
+            bytes[PP_MEMORY_WEIGHT_STASH] += costs->stash_bytes[row];
+        break;
+    case PP_OP_W:
+        bytes[PP_MEMORY_WEIGHT_STASH] -= costs->stash_bytes[row];
+        break;
+    case PP_OP_F:
+    case PP_OP_KIND_COUNT:
+        break;
+    }
+}
+
+pp_status pp_memory_walk(const pp_program *program, const pp_timeline *timeline,
+                         const pp_costs *costs, uint32_t rank, pp_memory_sample sample,
+                         void *context, pp_memory_peak *peak_out, pp_err *err)
+{
+    int64_t bytes[PP_MEMORY_COUNT] = {
+        [PP_MEMORY_PARAMETERS] = costs->parameter_bytes[rank],
+        [PP_MEMORY_GRADIENTS] = costs->gradient_bytes[rank],
+        [PP_MEMORY_OPTIMIZER] = costs->optimizer_bytes[rank],
+        [PP_MEMORY_COMM_LIBRARY] = costs->comm_library_bytes[rank],
+    };
+    pp_memory_peak peak = { .total_bytes = -1 };
+    for (size_t i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
+        pp_op op = program->op[i];
+        size_t row = pp_cost_index(costs, op.stage, op.microbatch);
+        at_start(op, costs, row, bytes);
+        int64_t sum = total(bytes);
+        if (sum > TOTAL_MAX)
+            return pp_err_set(err, PP_INPUT, NULL, "the memory of rank %" PRIu32
+                              " does not fit 64 bits; give smaller sizes", rank);
+        if (sample)
+            sample(context, timeline->start_ns[i], bytes);
+        if (sum > peak.total_bytes) {
+            peak.total_bytes = sum;
+            memcpy(peak.bytes, bytes, sizeof bytes);
+            peak.at_ns = timeline->start_ns[i];
+            peak.instruction = i;
+        }
+        at_end(op, costs, row, bytes);
+        if (sample)
+            sample(context, timeline->end_ns[i], bytes);
+    }
+    *peak_out = peak;
+    return PP_OK;
+}

@@ -1,0 +1,64 @@
+/* The plan file ("format":"ppsim.plan"): partition, microbatches, schedule, executor, prediction
+ * and provenance. The planner writes it, simulate and run read it. It holds its costs, so that
+ * reading it needs neither model nor hardware file. Keys: docs/formats.md. */
+#ifndef PPSIM_SIM_PLAN_H
+#define PPSIM_SIM_PLAN_H
+
+#include "sim/report.h"
+#include "sim/schedule.h"
+#include "sim/text.h"
+
+/* Owner frees with pp_plan_free. "" and NULL are written as null. */
+typedef struct pp_plan {
+    char model[64];
+    char hardware[64];
+    pp_parallel parallel;
+    int64_t micro_batch_size, global_batch_size, seq_length; /* 0: not known */
+    char schedule[64];
+    char executor[32];
+    char shapes[32];
+    char comm[32];
+    char lanes[32];
+    char recompute[16];
+    bool step_sync;
+    int64_t memory_limit_bytes; /* 0: none */
+    pp_stage *partition;        /* [parallel.pp * parallel.vpp], or NULL */
+    pp_workload workload;       /* 1 replica, or dp of them */
+    uint32_t order_count;       /* 1, or one per replica */
+    pp_order **order;           /* [order_count] */
+    uint32_t costs_count;       /* 1, or one per replica */
+    pp_costs **costs;           /* [costs_count] */
+    bool has_memory_costs;
+    pp_memory_costs memory_costs; /* --memory-costs of an abstract study */
+    pp_notes assumptions;
+    pp_report *prediction; /* of the slowest replica; NULL: none */
+    char version[32];
+    char *command; /* NULL: unknown */
+    uint64_t seed;
+    char profile_sha256[65];
+} pp_plan;
+
+PP_MUST_CHECK pp_status pp_plan_new(pp_plan **plan_out, pp_err *err);
+void pp_plan_free(pp_plan **plan); /* for PP_CLEANUP; *plan NULL is fine */
+
+/* "Et*3|t*4|...|t*2L" (Megatron's --pipeline-model-parallel-layout). Appends to `text`. */
+void pp_layout_print(const pp_stage *stages, uint32_t count, pp_text *text);
+/* The inverse. stages_out: the caller's to free().
+ * Fails: USAGE with the position; every layer, MTP module, E and L must be placed exactly once. */
+PP_MUST_CHECK pp_status pp_layout_parse(const char *layout, int64_t layers, int64_t mtp,
+                                        pp_stage **stages_out, uint32_t *count_out, pp_err *err);
+
+/* `file`: for messages. The prediction in the file is not read: simulating makes it anew.
+ * Fails: INPUT with the JSON pointer, NOMEM. */
+PP_MUST_CHECK pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out,
+                                     pp_err *err);
+pp_json *pp_plan_write(const pp_plan *plan, pp_json_build *build);
+
+/* Lowers and simulates every replica; report_out is that of the slowest one (lowest on ties).
+ * program_out, timeline_out, costs_out: of that replica, each may be NULL; costs stay the plan's.
+ * Fails: USAGE (unknown executor), INFEASIBLE (deadlock), INPUT, NOMEM. */
+PP_MUST_CHECK pp_status pp_plan_simulate(const pp_plan *plan, pp_program **program_out,
+                                         pp_timeline **timeline_out, const pp_costs **costs_out,
+                                         pp_report **report_out, pp_err *err);
+
+#endif

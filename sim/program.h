@@ -1,0 +1,43 @@
+/* What each rank executes, instruction for instruction, communication included: an order lowered
+ * by an executor. The currency between sim, runtime and traces. */
+#ifndef PPSIM_SIM_PROGRAM_H
+#define PPSIM_SIM_PROGRAM_H
+
+#include "sim/order.h"
+
+#define PP_NO_SOURCE UINT32_MAX
+
+/* Owner frees with pp_program_free. One allocation. */
+typedef struct pp_program {
+    uint32_t ranks, stages, microbatches;
+    uint32_t *stage_rank; /* [stages] */
+    size_t count;         /* instructions */
+    size_t *rank_begin;   /* [ranks + 1] */
+    pp_op *op;            /* [count] */
+    uint32_t *source;     /* [count]: the instruction whose result it needs from another stage, or
+                             PP_NO_SOURCE; what it needs from its own rank is in rank order */
+    uint32_t *walk;       /* [count]: all instructions, each after everything that it needs */
+} pp_program;
+
+/* The communication habits of one training framework; sim/executor/x.c + sim/executors.def. */
+typedef struct pp_executor {
+    const char *name;
+    const char *summary;
+    /* order: checked (pp_order_check).
+     * Fails: INFEASIBLE when it cannot finish (err names the ranks that wait for each other and
+     * their ops), NOMEM. */
+    pp_status (*lower)(const pp_order *order, pp_program **program_out, pp_err *err);
+} pp_executor;
+
+size_t pp_executor_count(void);
+const pp_executor *pp_executor_at(size_t index);
+/* Fails: USAGE when unknown, with the nearest name. */
+PP_MUST_CHECK pp_status pp_executor_get(const char *name, const pp_executor **executor_out,
+                                        pp_err *err);
+
+/* Fills program->walk; the last step of every executor. Fails: INFEASIBLE as above, NOMEM. */
+PP_MUST_CHECK pp_status pp_program_walk(pp_program *program, pp_err *err);
+
+void pp_program_free(pp_program **program); /* for PP_CLEANUP; *program NULL is fine */
+
+#endif

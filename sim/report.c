@@ -1,0 +1,194 @@
+#include "sim/report.h"
+
+#include "sim/alloc.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *pp_idle_key(pp_idle_cause cause)
+{
+    static const char *const keys[] = {
+#define PP_IDLE_KEY(name, key) #key,
+        PP_IDLE_MAP(PP_IDLE_KEY)
+#undef PP_IDLE_KEY
+    };
+    return keys[cause];
+}
+
+pp_status pp_notes_add(pp_notes *notes, pp_err *err, const char *key, const char *format, ...)
+{
+    char value[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(value, sizeof value, format, args);
+    va_end(args);
+    void *grown = notes->note;
+    pp_status status =
+        pp_grow(&grown, &notes->capacity, notes->count + 1, sizeof *notes->note, err);
+    if (status)
+        return status;
+    notes->note = grown;
+    pp_note *note = &notes->note[notes->count];
+    note->value = pp_copy_text(value);
+    if (!note->value)
+        return pp_err_nomem(err);
+    snprintf(note->key, sizeof note->key, "%s", key);
+    notes->count++;
+    return PP_OK;
+}
+
+pp_status pp_notes_copy(const pp_notes *from, pp_notes *to, pp_err *err)
+{
+    for (size_t i = 0; i < from->count; i++) {
+        pp_status status = pp_notes_add(to, err, from->note[i].key, "%s", from->note[i].value);
+        if (status)
+            return status;
+    }
+    return PP_OK;
+}
+
+void pp_notes_free(pp_notes *notes)
+{
+    for (size_t i = 0; i < notes->count; i++)
+        free(notes->note[i].value);
+    free(notes->note);
+    *notes = (pp_notes){ 0 };
+}
+
+void pp_report_free(pp_report **report)
+{
+    if (!*report)
+        return;
+    pp_notes_free(&(*report)->assumptions);
+    free((*report)->per_rank);
+    free(*report);
+    *report = NULL;
+}
+
+static void count_rank(const pp_program *program, const pp_timeline *timeline, uint32_t rank,
+                       pp_rank_report *out)
+{
+    size_t begin = program->rank_begin[rank];
+    size_t end = program->rank_begin[rank + 1];
+    uint32_t live = 0;
+    for (size_t i = begin; i < end; i++) {
+        uint8_t kind = program->op[i].kind;
+        out->busy_ns += timeline->end_ns[i] - timeline->start_ns[i];
+        if (kind == PP_OP_F && ++live > out->peak_live_activations)
+            out->peak_live_activations = live;
+        if (kind == PP_OP_B || kind == PP_OP_W)
+            live--;
+    }
+    if (begin < end) {
+        out->first_start_ns = timeline->start_ns[begin];
+        out->last_end_ns = timeline->end_ns[end - 1];
+    }
+}
+
+static pp_status account_memory(const pp_program *program, const pp_timeline *timeline,
+                                const pp_costs *costs, pp_report *report, pp_err *err)
+{
+    report->has_memory = true;
+    for (uint32_t r = 0; r < report->ranks; r++) {
+        pp_rank_report *rank = &report->per_rank[r];
+        pp_status status =
+            pp_memory_walk(program, timeline, costs, r, NULL, NULL, &rank->memory, err);
+        if (status)
+            return status;
+        rank->peak_op = program->op[rank->memory.instruction];
+        if (r == 0 || rank->memory.total_bytes > report->peak_memory_bytes) {
+            report->peak_memory_bytes = rank->memory.total_bytes;
+            report->peak_memory_rank = r;
+        }
+    }
+    return PP_OK;
+}
+
+static pp_ns later(pp_ns a, pp_ns b)
+{
+    return a > b ? a : b;
+}
+
+/* When the step is over. Each rank reduces its gradients after its last op; the tied embedding is
+ * reduced once both of its holders are there; with step_sync nobody updates before all are there
+ * (the gradient norm needs all ranks). */
+static pp_ns step_end(const pp_report *report, const pp_costs *costs, bool step_sync)
+{
+    pp_ns all = 0;
+    pp_ns holders = 0;
+    pp_ns optimizer = 0;
+    pp_ns alone = 0;
+    for (uint32_t r = 0; r < report->ranks; r++) {
+        pp_ns reduced = report->per_rank[r].last_end_ns + costs->grad_sync_ns[r];
+        all = later(all, reduced);
+        optimizer = later(optimizer, costs->optimizer_ns[r]);
+        if (costs->tied_ns[r])
+            holders = later(holders, reduced);
+    }
+    for (uint32_t r = 0; r < report->ranks; r++) {
+        pp_ns reduced = report->per_rank[r].last_end_ns + costs->grad_sync_ns[r];
+        if (costs->tied_ns[r])
+            reduced = holders + costs->tied_ns[r];
+        all = later(all, reduced);
+        alone = later(alone, reduced + costs->optimizer_ns[r]);
+    }
+    return (step_sync ? all + optimizer : alone) + costs->fixed_ns;
+}
+
+static void summarise(pp_report *report)
+{
+    double idle = 0;
+    pp_ns busy_of_longest = 0;
+    for (uint32_t r = 0; r < report->ranks; r++) {
+        pp_rank_report *rank = &report->per_rank[r];
+        rank->idle_ns[PP_IDLE_DATA] = report->makespan_ns - rank->busy_ns;
+        idle += (double)rank->idle_ns[PP_IDLE_DATA];
+        pp_ns span = rank->last_end_ns - rank->first_start_ns;
+        if (r == 0 || span > report->span_ns) {
+            report->span_ns = span;
+            busy_of_longest = rank->busy_ns;
+        }
+    }
+    if (report->makespan_ns)
+        report->bubble_fraction = idle / ((double)report->ranks * (double)report->makespan_ns);
+    if (report->span_ns)
+        report->bubble_rate =
+            (double)(report->span_ns - busy_of_longest) / (double)report->span_ns;
+}
+
+pp_status pp_report_build(const char *schedule, const char *executor, const pp_program *program,
+                          const pp_timeline *timeline, const pp_costs *costs, bool step_sync,
+                          pp_report **report_out, pp_err *err)
+{
+    pp_report *report PP_CLEANUP(pp_report_free) = pp_alloc_array(1, sizeof *report);
+    if (report)
+        report->per_rank = pp_alloc_array(program->ranks, sizeof *report->per_rank);
+    if (!report || !report->per_rank)
+        return pp_err_nomem(err);
+    snprintf(report->schedule, sizeof report->schedule, "%s", schedule);
+    snprintf(report->executor, sizeof report->executor, "%s", executor);
+    report->ranks = program->ranks;
+    report->stages = program->stages;
+    report->microbatches = program->microbatches;
+    report->makespan_ns = pp_timeline_makespan(timeline);
+    for (uint32_t r = 0; r < report->ranks; r++)
+        count_rank(program, timeline, r, &report->per_rank[r]);
+    summarise(report);
+    report->step_ns = step_end(report, costs, step_sync);
+    report->step_boundary_ns = report->step_ns - report->makespan_ns;
+    if (costs->has_memory) {
+        pp_status status = account_memory(program, timeline, costs, report, err);
+        if (status)
+            return status;
+    }
+    double step_s = (double)report->step_ns * 1e-9;
+    if (costs->tokens > 0 && step_s > 0)
+        report->tokens_per_s = costs->tokens / step_s;
+    if (costs->model_flops > 0 && costs->peak_flops_per_s > 0 && step_s > 0)
+        report->model_flops_utilization = costs->model_flops / (costs->peak_flops_per_s * step_s);
+    *report_out = report;
+    report = NULL; /* the caller's now */
+    return PP_OK;
+}

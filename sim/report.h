@@ -1,0 +1,81 @@
+/* The numbers of one step: from a program, its timeline and its costs, predicted or measured.
+ * Keys and definitions: design contract, docs/formats.md. */
+#ifndef PPSIM_SIM_REPORT_H
+#define PPSIM_SIM_REPORT_H
+
+#include "sim/memory.h"
+
+/* Why a rank does not compute. */
+#define PP_IDLE_MAP(X) X(DATA, data) X(BUFFER, buffer) X(LINK, link) X(HOST, host) X(SYNC, sync)
+
+typedef enum pp_idle_cause {
+#define PP_IDLE_ENUM(name, key) PP_IDLE_##name,
+    PP_IDLE_MAP(PP_IDLE_ENUM)
+#undef PP_IDLE_ENUM
+    PP_IDLE_COUNT,
+} pp_idle_cause;
+
+const char *pp_idle_key(pp_idle_cause cause);
+
+typedef struct pp_rank_report {
+    pp_ns busy_ns;
+    pp_ns idle_ns[PP_IDLE_COUNT]; /* busy and idle sum to the makespan */
+    pp_ns first_start_ns, last_end_ns;
+    uint32_t peak_live_activations; /* (stage, microbatch) pairs from F's start to B's or W's end */
+    pp_memory_peak memory;          /* only when has_memory */
+    pp_op peak_op;                  /* the op running at the memory peak */
+} pp_rank_report;
+
+/* One thing that was assumed because nobody said it. */
+typedef struct pp_note {
+    char key[48];
+    char *value;
+} pp_note;
+
+typedef struct pp_notes {
+    pp_note *note;
+    size_t count, capacity;
+} pp_notes;
+
+PP_MUST_CHECK pp_status pp_notes_add(pp_notes *notes, pp_err *err, const char *key,
+                                     const char *format, ...) PP_PRINTF(4, 5);
+PP_MUST_CHECK pp_status pp_notes_copy(const pp_notes *from, pp_notes *to, pp_err *err);
+void pp_notes_free(pp_notes *notes);
+
+/* Owner frees with pp_report_free. */
+typedef struct pp_report {
+    char schedule[64];
+    char executor[32];
+    uint32_t ranks, stages, microbatches;
+    pp_ns makespan_ns;      /* ends with the last compute op */
+    pp_ns span_ns;          /* longest per-rank first start to last end */
+    pp_ns step_boundary_ns; /* gradient sync, tied embedding, optimizer */
+    pp_ns step_ns;          /* makespan + boundary */
+    double bubble_fraction; /* idle rank-time / (p x makespan) */
+    double bubble_rate;     /* (span - busy) / span of the rank with the longest span */
+    bool has_bound;
+    pp_ns lower_bound_ns; /* of the makespan; set by the caller (planner/bound.h) */
+    char bound_name[64];  /* which bound it is */
+    bool has_memory;
+    int64_t peak_memory_bytes;
+    uint32_t peak_memory_rank;
+    int64_t memory_limit_bytes; /* 0: none was given */
+    double tokens_per_s;        /* 0: not known */
+    double model_flops_utilization;
+    uint64_t seed;
+    pp_rank_report *per_rank; /* [ranks] */
+    pp_notes assumptions;
+} pp_report;
+
+/* step_sync: a global barrier ends the step. assumptions stay empty.
+ * Fails: INPUT (sums leave 64 bits), NOMEM. */
+PP_MUST_CHECK pp_status pp_report_build(const char *schedule, const char *executor,
+                                        const pp_program *program, const pp_timeline *timeline,
+                                        const pp_costs *costs, bool step_sync,
+                                        pp_report **report_out, pp_err *err);
+void pp_report_free(pp_report **report); /* for PP_CLEANUP; *report NULL is fine */
+
+/* "format":"ppsim.report". */
+pp_json *pp_report_write(const pp_report *report, pp_json_build *build);
+
+#endif

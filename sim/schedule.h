@@ -1,0 +1,42 @@
+/* Named generators of orders: one file in sim/schedule/ and one line in sim/schedules.def each. */
+#ifndef PPSIM_SIM_SCHEDULE_H
+#define PPSIM_SIM_SCHEDULE_H
+
+#include "sim/costs.h"
+#include "sim/order.h"
+
+/* What an order is built for. */
+typedef struct pp_shape {
+    uint32_t ranks;                /* p */
+    uint32_t chunks;               /* v: stages per rank */
+    uint32_t microbatches;         /* m */
+    uint32_t group_size;           /* Megatron's microbatch group N; 0: the schedule's own rule */
+    const pp_costs *costs;         /* may be NULL; for generators that look at durations */
+    const pp_memory_costs *memory; /* may be NULL: F=1, I=-0.5, W=-0.5 */
+} pp_shape;
+
+typedef struct pp_schedule {
+    const char *name;
+    const char *summary; /* one line, with the source */
+    pp_placement placement;
+    uint32_t chunks; /* the only legal v; 0: any from 2 on, and it must be given */
+    bool splits_backward;
+    bool grouped; /* obeys pp_shape.group_size */
+    /* Fails: USAGE when the shape is not legal (the text gives the rule and the nearest legal
+     * values), NOMEM. */
+    pp_status (*build)(const pp_shape *shape, pp_order **order_out, pp_err *err);
+} pp_schedule;
+
+size_t pp_schedule_count(void);
+const pp_schedule *pp_schedule_at(size_t index);
+/* NULL when unknown. */
+const pp_schedule *pp_schedule_find(const char *name);
+/* Fails: USAGE when unknown, with the nearest name. */
+PP_MUST_CHECK pp_status pp_schedule_get(const char *name, const pp_schedule **schedule_out,
+                                        pp_err *err);
+
+/* Checks v and group size against the entry, then builds. Fails: USAGE, NOMEM. */
+PP_MUST_CHECK pp_status pp_schedule_build(const pp_schedule *schedule, const pp_shape *shape,
+                                          pp_order **order_out, pp_err *err);
+
+#endif

@@ -1,0 +1,115 @@
+/* Interleaved 1F1B (Narayanan 2021, section 2.2): rank r holds stages r, r + p, r + 2p, ...
+ *
+ * Forward k runs chunk and microbatch of row k of a table: for each group of N microbatches, for
+ * each chunk, for each microbatch of the group. Backward k takes the same row with the chunks in
+ * reverse. Warm-up: 2 (p - 1 - r) + (v - 1) N forwards (Megatron-LM schedules.py; the same as
+ * PyTorch's ScheduleInterleaved1F1B). */
+#include "sim/schedule.h"
+
+#include <inttypes.h>
+
+typedef struct slot {
+    uint32_t chunk, microbatch;
+} slot;
+
+/* Row k of the table. The last group may be smaller than N. */
+static slot table_row(uint64_t k, const pp_shape *shape, uint32_t group)
+{
+    uint32_t v = shape->chunks;
+    uint64_t first = k / ((uint64_t)group * v) * group; /* microbatch that opens the group */
+    uint64_t size = shape->microbatches - first < group ? shape->microbatches - first : group;
+    uint64_t inside = k - first * v;
+    return (slot){ .chunk = (uint32_t)(inside / size),
+                   .microbatch = (uint32_t)(first + inside % size) };
+}
+
+/* PyTorch's rule: max(1, m div p) rounds must divide m. */
+static pp_status default_group(uint32_t p, uint32_t m, uint32_t *group_out, pp_err *err)
+{
+    uint32_t rounds = m / p ? m / p : 1;
+    if (m % rounds == 0) {
+        *group_out = m / rounds;
+        return PP_OK;
+    }
+    uint32_t below = m - 1;
+    while (below > 1 && below % (below / p ? below / p : 1) != 0)
+        below--;
+    uint32_t above = m + 1;
+    while (above % (above / p) != 0)
+        above++;
+    return pp_err_set(err, PP_USAGE, "--microbatches", "interleaved on %" PRIu32 " ranks runs "
+                      "max(1, m div p) = %" PRIu32 " rounds, which must divide m = %" PRIu32
+                      "; the nearest that do are %" PRIu32 " and %" PRIu32
+                      ", or give --microbatch-group-size", p, rounds, m, below, above);
+}
+
+/* Megatron's rule: p <= N <= m, and the last group, m mod N, is 0 or at least p. */
+static pp_status check_group(uint32_t p, uint32_t m, uint32_t group, pp_err *err)
+{
+    if (group >= p && group <= m && (m % group == 0 || m % group >= p))
+        return PP_OK;
+    uint32_t below = 0;
+    uint32_t above = 0;
+    for (uint32_t n = p; n <= m; n++) {
+        if (m % n != 0 && m % n < p)
+            continue;
+        if (n < group)
+            below = n;
+        if (n > group && !above)
+            above = n;
+    }
+    if (!below && !above)
+        return pp_err_set(err, PP_USAGE, "--microbatch-group-size", "no group size is legal with %"
+                          PRIu32 " microbatches on %" PRIu32 " ranks; it needs at least as many "
+                          "microbatches as ranks", m, p);
+    return pp_err_set(err, PP_USAGE, "--microbatch-group-size", "%" PRIu32 " is not legal: it must "
+                      "be from p = %" PRIu32 " to m = %" PRIu32 ", and m mod N 0 or at least p; "
+                      "nearest: %" PRIu32 "%s%" PRIu32, group, p, m, below ? below : above,
+                      below && above ? " and " : "", below && above ? above : 0);
+}
+
+static void add(pp_order *order, uint32_t r, pp_op_kind kind, uint64_t k, const pp_shape *shape,
+                uint32_t group)
+{
+    slot at = table_row(k, shape, group);
+    uint32_t chunk = kind == PP_OP_F ? at.chunk : shape->chunks - 1 - at.chunk;
+    pp_order_add(order, r, kind, chunk * shape->ranks + r, at.microbatch);
+}
+
+static pp_status interleaved_build(const pp_shape *shape, pp_order **order_out, pp_err *err)
+{
+    uint32_t p = shape->ranks;
+    uint32_t m = shape->microbatches;
+    uint64_t total = (uint64_t)m * shape->chunks;
+    uint32_t group = shape->group_size;
+    pp_status status = group ? check_group(p, m, group, err) : default_group(p, m, &group, err);
+    if (status)
+        return status;
+    pp_order *order = NULL;
+    status = pp_order_new(p, p * shape->chunks, m, PP_PLACE_LOOP, 2 * (size_t)total * p, &order,
+                          err);
+    if (status)
+        return status;
+    for (uint32_t r = 0; r < p; r++) {
+        uint64_t warmup = 2 * (uint64_t)(p - 1 - r) + (uint64_t)(shape->chunks - 1) * group;
+        if (warmup > total)
+            warmup = total;
+        for (uint64_t k = 0; k < warmup; k++)
+            add(order, r, PP_OP_F, k, shape, group);
+        for (uint64_t k = 0; k < total; k++) {
+            if (k + warmup < total)
+                add(order, r, PP_OP_F, k + warmup, shape, group);
+            add(order, r, PP_OP_B, k, shape, group);
+        }
+    }
+    *order_out = order;
+    return PP_OK;
+}
+
+const pp_schedule pp_schedule_interleaved = {
+    .name = "interleaved",
+    .summary = "1F1B over v stages per rank (Narayanan 2021; Megatron, PyTorch Interleaved1F1B)",
+    .placement = PP_PLACE_LOOP,
+    .grouped = true,
+    .build = interleaved_build,
+};
