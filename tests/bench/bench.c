@@ -1,0 +1,233 @@
+/* Speed of each step from a schedule's name to a report, per op, against the bare longest-path
+ * loop over the same ops in the same run. Prints a table, or JSON with --json.
+ *
+ * The bare loop is the floor: the graph in a known order, two predecessors, one maximum and two
+ * additions per op; no lookup of costs, no memory account, no discovery of the order. */
+#include "runtime/clock.h"
+#include "sim/alloc.h"
+#include "sim/engine.h"
+#include "sim/report.h"
+#include "sim/schedule.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEP_GENERATE, STEP_LOWER, STEP_ENGINE, STEP_REPORT, STEP_BARE, STEP_COUNT };
+
+static const char *const step_names[STEP_COUNT] = { "generate", "lower", "engine", "report",
+                                                    "bare" };
+
+typedef struct size {
+    uint32_t ranks, microbatches;
+} size;
+
+static const size sizes[] = { { 4, 16 }, { 8, 64 }, { 16, 256 }, { 32, 1024 }, { 64, 4096 } };
+
+typedef struct result {
+    size size;
+    size_t ops;
+    double ns[STEP_COUNT]; /* per op, best of the runs */
+    pp_ns makespan_ns;
+} result;
+
+static void die(const pp_err *err)
+{
+    fprintf(stderr, "bench: %s\n", err->text);
+    exit(EXIT_FAILURE);
+}
+
+/* An explicit graph in a legal order: what the bare loop walks. */
+typedef struct bare {
+    uint32_t *first, *second; /* predecessors: index into end, 0 is a dummy that ends at 0 */
+    int32_t *duration_ns, *latency_ns;
+    pp_ns *end;
+    size_t count;
+} bare;
+
+static void bare_free(bare *b)
+{
+    free(b->first);
+    free(b->second);
+    free(b->duration_ns);
+    free(b->latency_ns);
+    free(b->end);
+}
+
+typedef struct start_key {
+    pp_ns start_ns;
+    uint32_t index;
+} start_key;
+
+static int by_start(const void *a, const void *b)
+{
+    const start_key *x = a;
+    const start_key *y = b;
+    if (x->start_ns != y->start_ns)
+        return x->start_ns < y->start_ns ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Sorted by start, so that all predecessors come first (no op is empty here). */
+static bool bare_build(const pp_program *program, const pp_timeline *timeline,
+                       const pp_costs *costs, bare *out)
+{
+    size_t n = program->count;
+    start_key *keys = pp_alloc_array(n, sizeof *keys);
+    uint32_t *place = pp_alloc_array(n, sizeof *place);
+    *out = (bare){ pp_alloc_array(n + 1, 4), pp_alloc_array(n + 1, 4), pp_alloc_array(n + 1, 4),
+                   pp_alloc_array(n + 1, 4), pp_alloc_array(n + 1, sizeof(pp_ns)), n };
+    if (!keys || !place || !out->first || !out->second || !out->duration_ns || !out->latency_ns ||
+        !out->end)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        keys[i] = (start_key){ timeline->start_ns[i], (uint32_t)i };
+    qsort(keys, n, sizeof *keys, by_start);
+    for (size_t k = 0; k < n; k++)
+        place[keys[k].index] = (uint32_t)k + 1;
+    for (uint32_t r = 0; r < program->ranks; r++) {
+        for (size_t i = program->rank_begin[r]; i < program->rank_begin[r + 1]; i++) {
+            uint32_t at = place[i];
+            uint32_t source = program->source[i];
+            out->first[at] = i > program->rank_begin[r] ? place[i - 1] : 0;
+            out->second[at] = source == PP_NO_SOURCE ? 0 : place[source];
+            out->duration_ns[at] = (int32_t)(timeline->end_ns[i] - timeline->start_ns[i]);
+            out->latency_ns[at] = (int32_t)pp_edge_latency(program, costs, i);
+        }
+    }
+    free(keys);
+    free(place);
+    return true;
+}
+
+static pp_ns bare_run(bare *b)
+{
+    pp_ns last = 0;
+    b->end[0] = 0;
+    for (size_t i = 1; i <= b->count; i++) {
+        pp_ns own = b->end[b->first[i]];
+        pp_ns arrived = b->end[b->second[i]] + b->latency_ns[i];
+        pp_ns end = (own > arrived ? own : arrived) + b->duration_ns[i];
+        b->end[i] = end;
+        last = end > last ? end : last;
+    }
+    return last;
+}
+
+static void keep_best(double *best, int64_t begin_ns, int64_t end_ns, size_t ops)
+{
+    double per_op = (double)(end_ns - begin_ns) / (double)ops;
+    if (*best == 0 || per_op < *best)
+        *best = per_op;
+}
+
+static void run_once(const pp_schedule *schedule, size s, const pp_costs *costs, result *out)
+{
+    pp_err err = { 0 };
+    const pp_executor *executor;
+    pp_order *order PP_CLEANUP(pp_order_free) = NULL;
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    pp_report *report PP_CLEANUP(pp_report_free) = NULL;
+    bare graph PP_CLEANUP(bare_free) = { 0 };
+    const pp_shape shape = { .ranks = s.ranks, .chunks = 1, .microbatches = s.microbatches };
+    int64_t t[STEP_COUNT + 2];
+    int64_t lowered_ns;
+    t[0] = pp_clock_now_ns();
+    if (pp_schedule_build(schedule, &shape, &order, &err))
+        die(&err);
+    t[1] = pp_clock_now_ns();
+    if (pp_executor_get("ideal", &executor, &err) || executor->lower(order, &program, &err))
+        die(&err);
+    lowered_ns = pp_clock_now_ns();
+    if (pp_simulate(program, costs, &timeline, &err)) /* touches the pages of the timeline */
+        die(&err);
+    t[2] = pp_clock_now_ns();
+    if (pp_simulate_into(program, costs, timeline, &err))
+        die(&err);
+    t[3] = pp_clock_now_ns();
+    if (pp_report_build("1f1b", "ideal", program, timeline, costs, true, &report, &err))
+        die(&err);
+    t[4] = pp_clock_now_ns();
+    out->ops = program->count;
+    for (int step = STEP_GENERATE; step <= STEP_REPORT; step++)
+        keep_best(&out->ns[step], t[step], step == STEP_LOWER ? lowered_ns : t[step + 1],
+                  program->count);
+    if (!bare_build(program, timeline, costs, &graph))
+        die(&err);
+    out->makespan_ns = bare_run(&graph); /* warms the caches, as the steps above are warm */
+    t[0] = pp_clock_now_ns();
+    pp_ns again = bare_run(&graph);
+    t[1] = pp_clock_now_ns();
+    keep_best(&out->ns[STEP_BARE], t[0], t[1], program->count);
+    if (again != report->makespan_ns) {
+        fprintf(stderr, "bench: the bare loop and the engine disagree: %" PRId64 " and %" PRId64
+                "\n", again, report->makespan_ns);
+        exit(EXIT_FAILURE);
+    }
+}
+
+static void print_json(const result *results, size_t count)
+{
+    printf("{\n \"format\": \"ppsim.bench\",\n \"results\": [\n");
+    for (size_t i = 0; i < count; i++) {
+        const result *r = &results[i];
+        printf("  {\"bare_ns_per_op\": %.4f, \"engine_ns_per_op\": %.4f, \"engine_over_bare\": "
+               "%.4f, \"generate_ns_per_op\": %.4f, \"lower_ns_per_instruction\": %.4f, "
+               "\"makespan_ns\": %" PRId64 ", \"microbatches\": %" PRIu32 ", \"ops\": %zu, "
+               "\"ranks\": %" PRIu32 ", \"report_ns_per_op\": %.4f}%s\n",
+               r->ns[STEP_BARE], r->ns[STEP_ENGINE], r->ns[STEP_ENGINE] / r->ns[STEP_BARE],
+               r->ns[STEP_GENERATE], r->ns[STEP_LOWER], r->makespan_ns, r->size.microbatches,
+               r->ops, r->size.ranks, r->ns[STEP_REPORT], i + 1 < count ? "," : "");
+    }
+    printf(" ],\n \"version\": 1\n}\n");
+}
+
+static void print_table(const result *results, size_t count)
+{
+    printf("1f1b, ns per op, best of the runs; engine/bare: ratio in the same run\n\n"
+           "     size      ops");
+    for (int step = 0; step < STEP_COUNT; step++)
+        printf(" %9s", step_names[step]);
+    printf("  engine/bare\n");
+    for (size_t i = 0; i < count; i++) {
+        const result *r = &results[i];
+        char name[32];
+        snprintf(name, sizeof name, "%" PRIu32 "x%" PRIu32, r->size.ranks, r->size.microbatches);
+        printf("%9s %8zu", name, r->ops);
+        for (int step = 0; step < STEP_COUNT; step++)
+            printf(" %9.2f", r->ns[step]);
+        printf(" %12.2f\n", r->ns[STEP_ENGINE] / r->ns[STEP_BARE]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    bool json = argc == 2 && strcmp(argv[1], "--json") == 0;
+    if (argc > 1 && !json) {
+        fprintf(stderr, "usage: bench [--json]\n");
+        return 2;
+    }
+    enum { COUNT = sizeof sizes / sizeof sizes[0] };
+    result results[COUNT] = { 0 };
+    const pp_schedule *schedule = pp_schedule_find("1f1b");
+    const pp_uniform_costs uniform = { .f_ns = 1000, .i_ns = 1000, .w_ns = 1000, .b_ns = -1,
+                                       .comm_ns = 100 };
+    for (size_t i = 0; i < COUNT; i++) {
+        pp_err err = { 0 };
+        pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
+        results[i].size = sizes[i];
+        if (pp_costs_uniform(&uniform, sizes[i].ranks, sizes[i].ranks, sizes[i].microbatches,
+                             &costs, &err))
+            die(&err);
+        int runs = sizes[i].ranks >= 32 ? 7 : 50;
+        for (int k = 0; k < runs; k++)
+            run_once(schedule, sizes[i], costs, &results[i]);
+    }
+    if (json)
+        print_json(results, COUNT);
+    else
+        print_table(results, COUNT);
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,293 @@
+#include "sim/alloc.h"
+#include "tools/args.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Known to every command. */
+static const pp_option common[] = {
+    { "--json", NULL, "print the product as JSON", NULL, false },
+    { "-o", "FILE", "write the product to FILE instead of stdout", "--output", false },
+    { "--help", NULL, "print this help", "-h", false },
+    { NULL, NULL, NULL, NULL, false },
+};
+
+typedef struct given {
+    const pp_option *option;
+    const char *value; /* NULL: a flag */
+} given;
+
+struct pp_args {
+    const pp_command *command;
+    int argc;
+    char **argv;
+    given *options;
+    size_t option_count, option_capacity;
+    const char **words;
+    size_t word_count, word_capacity;
+};
+
+static const pp_option *find_in(const pp_option *options, const char *name, size_t length)
+{
+    for (const pp_option *o = options; o->name; o++) {
+        if ((strlen(o->name) == length && memcmp(o->name, name, length) == 0) ||
+            (o->alias && strlen(o->alias) == length && memcmp(o->alias, name, length) == 0))
+            return o;
+    }
+    return NULL;
+}
+
+static const pp_option *find(const pp_command *command, const char *name, size_t length)
+{
+    const pp_option *own = find_in(command->options, name, length);
+    return own ? own : find_in(common, name, length);
+}
+
+static pp_status unknown_option(const pp_command *command, const char *name, pp_err *err)
+{
+    const char *names[256] = { NULL };
+    size_t count = 0;
+    for (const pp_option *o = command->options; o->name && count < 120; o++) {
+        names[count++] = o->name;
+        if (o->alias)
+            names[count++] = o->alias;
+    }
+    const char *near = pp_text_nearest(name, names);
+    return pp_err_set(err, PP_USAGE, name, "'ppsim %s' has no such option%s%s%s; see 'ppsim %s "
+                      "--help'", command->name, near ? ", did you mean " : "", near ? near : "",
+                      near ? "?" : "", command->name);
+}
+
+static pp_status add_option(pp_args *args, int *at, pp_err *err)
+{
+    const char *text = args->argv[*at];
+    const char *equals = strncmp(text, "--", 2) == 0 ? strchr(text, '=') : NULL;
+    size_t length = equals ? (size_t)(equals - text) : strlen(text);
+    const pp_option *option = find(args->command, text, length);
+    if (!option)
+        return unknown_option(args->command, text, err);
+    const char *value = equals ? equals + 1 : NULL;
+    if (!option->argument && value)
+        return pp_err_set(err, PP_USAGE, option->name, "takes no value");
+    if (option->argument && !value) {
+        if (*at + 1 >= args->argc)
+            return pp_err_set(err, PP_USAGE, option->name, "needs a value: %s %s", option->name,
+                              option->argument);
+        value = args->argv[++*at];
+    }
+    void *grown = args->options;
+    pp_status status = pp_grow(&grown, &args->option_capacity, args->option_count + 1,
+                               sizeof *args->options, err);
+    if (status)
+        return status;
+    args->options = grown;
+    args->options[args->option_count++] = (given){ option, value };
+    return PP_OK;
+}
+
+static pp_status add_word(pp_args *args, const char *word, pp_err *err)
+{
+    void *grown = args->words;
+    pp_status status =
+        pp_grow(&grown, &args->word_capacity, args->word_count + 1, sizeof *args->words, err);
+    if (status)
+        return status;
+    args->words = grown;
+    args->words[args->word_count++] = word;
+    return PP_OK;
+}
+
+pp_status pp_args_parse(const pp_command *command, int argc, char **argv, pp_args **args_out,
+                        pp_err *err)
+{
+    pp_args *args PP_CLEANUP(pp_args_free) = pp_alloc_array(1, sizeof *args);
+    if (!args)
+        return pp_err_nomem(err);
+    args->command = command;
+    args->argc = argc;
+    args->argv = argv;
+    bool only_words = false;
+    for (int i = 2; i < argc; i++) {
+        pp_status status;
+        if (!only_words && strcmp(argv[i], "--") == 0) {
+            only_words = true;
+            continue;
+        }
+        if (!only_words && argv[i][0] == '-' && argv[i][1])
+            status = add_option(args, &i, err);
+        else
+            status = add_word(args, argv[i], err);
+        if (status)
+            return status;
+    }
+    *args_out = args;
+    args = NULL; /* the caller's now */
+    return PP_OK;
+}
+
+void pp_args_free(pp_args **args)
+{
+    if (!*args)
+        return;
+    free((*args)->options);
+    free((*args)->words);
+    free(*args);
+    *args = NULL;
+}
+
+const char *pp_args_word(const pp_args *args, size_t index)
+{
+    return index < args->word_count ? args->words[index] : NULL;
+}
+
+/* The nth option of that name; counted from the end when last is set. */
+static const given *lookup(const pp_args *args, const char *name, size_t index, bool last)
+{
+    const given *found = NULL;
+    for (size_t i = 0; i < args->option_count; i++) {
+        if (strcmp(args->options[i].option->name, name) != 0)
+            continue;
+        found = &args->options[i];
+        if (!last && index-- == 0)
+            return found;
+    }
+    return last ? found : NULL;
+}
+
+bool pp_args_has(const pp_args *args, const char *option)
+{
+    return lookup(args, option, 0, true) != NULL;
+}
+
+const char *pp_args_text(const pp_args *args, const char *option)
+{
+    const given *found = lookup(args, option, 0, true);
+    return found ? found->value : NULL;
+}
+
+const char *pp_args_each(const pp_args *args, const char *option, size_t index)
+{
+    const given *found = lookup(args, option, index, false);
+    return found ? found->value : NULL;
+}
+
+/* Values on the command line: a bad one is wrong usage. */
+static pp_status as_usage(pp_status status, const pp_err *inner, pp_err *err)
+{
+    if (status != PP_INPUT)
+        return status ? pp_err_set(err, status, inner->where, "%s", inner->text) : PP_OK;
+    return pp_err_set(err, PP_USAGE, inner->where, "%s", inner->text);
+}
+
+pp_status pp_args_int(const pp_args *args, const char *option, int64_t low, int64_t high,
+                      int64_t *out, pp_err *err)
+{
+    const char *text = pp_args_text(args, option);
+    pp_err inner = { 0 };
+    return text ? as_usage(pp_parse_int(text, option, low, high, out, &inner), &inner, err)
+                : PP_OK;
+}
+
+pp_status pp_args_bytes(const pp_args *args, const char *option, int64_t *out, pp_err *err)
+{
+    const char *text = pp_args_text(args, option);
+    pp_err inner = { 0 };
+    return text ? as_usage(pp_parse_bytes(text, option, out, &inner), &inner, err) : PP_OK;
+}
+
+pp_status pp_args_duration(const pp_args *args, const char *option, pp_ns *out, pp_err *err)
+{
+    const char *text = pp_args_text(args, option);
+    pp_err inner = { 0 };
+    return text ? as_usage(pp_parse_duration(text, option, out, &inner), &inner, err) : PP_OK;
+}
+
+pp_status pp_args_rate(const pp_args *args, const char *option, double *out, pp_err *err)
+{
+    const char *text = pp_args_text(args, option);
+    pp_err inner = { 0 };
+    return text ? as_usage(pp_parse_rate(text, option, out, &inner), &inner, err) : PP_OK;
+}
+
+pp_status pp_args_choice(const pp_args *args, const char *option, const char *const names[],
+                         int *out, pp_err *err)
+{
+    const char *text = pp_args_text(args, option);
+    if (!text)
+        return PP_OK;
+    pp_text all PP_CLEANUP(pp_text_free) = { 0 };
+    for (int i = 0; names[i]; i++) {
+        if (strcmp(names[i], text) == 0) {
+            *out = i;
+            return PP_OK;
+        }
+        pp_text_add(&all, "%s%s", i ? ", " : "", names[i]);
+    }
+    return pp_err_set(err, PP_USAGE, option, "'%.64s' is not one of %s", text,
+                      all.data ? all.data : "");
+}
+
+pp_status pp_args_switch(const pp_args *args, const char *option, bool *out, pp_err *err)
+{
+    static const char *const names[] = { "off", "on", NULL };
+    int chosen = *out;
+    pp_status status = pp_args_choice(args, option, names, &chosen, err);
+    *out = chosen != 0;
+    return status;
+}
+
+static void add_quoted(pp_text *text, const char *word)
+{
+    if (*word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                              "-_=./,:+@%") == strlen(word)) {
+        pp_text_add(text, "%s", word);
+        return;
+    }
+    pp_text_add(text, "'");
+    for (; *word; word++) {
+        if (*word == '\'')
+            pp_text_add(text, "'\\''");
+        else
+            pp_text_add_bytes(text, word, 1);
+    }
+    pp_text_add(text, "'");
+}
+
+char *pp_args_command(const pp_args *args)
+{
+    pp_text text = { 0 };
+    pp_text_add(&text, "ppsim");
+    for (int i = 1; i < args->argc; i++) {
+        pp_text_add(&text, " ");
+        add_quoted(&text, args->argv[i]);
+    }
+    if (text.failed)
+        pp_text_free(&text);
+    return text.data;
+}
+
+static void print_options(const pp_option *options, pp_text *text)
+{
+    for (const pp_option *o = options; o->name; o++) {
+        char left[96];
+        snprintf(left, sizeof left, "%s%s%s", o->name, o->argument ? " " : "",
+                 o->argument ? o->argument : "");
+        if (strlen(left) > 26)
+            pp_text_add(text, "  %s\n  %-26s %s\n", left, "", o->help);
+        else
+            pp_text_add(text, "  %-26s %s\n", left, o->help);
+        if (o->alias)
+            pp_text_add(text, "  %-26s also %s\n", "", o->alias);
+    }
+}
+
+void pp_command_help(const pp_command *command, pp_text *text)
+{
+    pp_text_add(text, "usage: ppsim %s %s\n\n%s\n\noptions:\n", command->name, command->arguments,
+                command->summary);
+    print_options(command->options, text);
+    print_options(common, text);
+    if (command->details)
+        pp_text_add(text, "\n%s", command->details);
+}

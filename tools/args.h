@@ -1,0 +1,15 @@
+/* Parsing of a command line against a command's option table. */
+#ifndef PPSIM_TOOLS_ARGS_H
+#define PPSIM_TOOLS_ARGS_H
+
+#include "tools/tool.h"
+
+/* argv[1] is the command's name; argv must outlive args. Fails: USAGE, NOMEM. */
+PP_MUST_CHECK pp_status pp_args_parse(const pp_command *command, int argc, char **argv,
+                                      pp_args **args_out, pp_err *err);
+void pp_args_free(pp_args **args); /* for PP_CLEANUP */
+
+/* Usage line, options, details. */
+void pp_command_help(const pp_command *command, pp_text *text);
+
+#endif

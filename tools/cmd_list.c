@@ -1,0 +1,153 @@
+/* ppsim list: what this build knows, from its tables. */
+#include "sim/alloc.h"
+#include "sim/schedule.h"
+#include "tools/tool.h"
+#include "traces/data.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const pp_option options[] = {
+    { NULL, NULL, NULL, NULL, false },
+};
+
+/* One row: a name and a sentence. */
+typedef struct row {
+    const char *name;
+    char summary[192];
+} row;
+
+typedef struct kind {
+    const char *name;
+    size_t (*count)(void);
+    pp_status (*read)(size_t index, row *row_out, pp_err *err);
+} kind;
+
+static size_t count_models(void)
+{
+    return pp_data_count(PP_DATA_MODEL);
+}
+
+static pp_status read_model(size_t index, row *row_out, pp_err *err)
+{
+    pp_model model;
+    const pp_data_file *file = pp_data_at(PP_DATA_MODEL, index);
+    pp_status status = pp_model_parse(file->text, file->bytes, file->name, &model, err);
+    if (status)
+        return status;
+    row_out->name = file->name;
+    snprintf(row_out->summary, sizeof row_out->summary,
+             "%.4g B parameters, %" PRId64 " layers, hidden %" PRId64 ", seq %" PRId64,
+             (double)pp_model_parameters(&model) * 1e-9, model.layers, model.hidden,
+             model.max_seq_length);
+    return PP_OK;
+}
+
+static size_t count_hardware(void)
+{
+    return pp_data_count(PP_DATA_HARDWARE);
+}
+
+static pp_status read_hardware(size_t index, row *row_out, pp_err *err)
+{
+    pp_hardware hardware;
+    const pp_data_file *file = pp_data_at(PP_DATA_HARDWARE, index);
+    pp_status status = pp_hardware_parse(file->text, file->bytes, file->name, &hardware, err);
+    if (status)
+        return status;
+    row_out->name = file->name;
+    snprintf(row_out->summary, sizeof row_out->summary, "%s", hardware.summary);
+    return PP_OK;
+}
+
+static pp_status read_schedule(size_t index, row *row_out, pp_err *err)
+{
+    (void)err;
+    row_out->name = pp_schedule_at(index)->name;
+    snprintf(row_out->summary, sizeof row_out->summary, "%s", pp_schedule_at(index)->summary);
+    return PP_OK;
+}
+
+static pp_status read_executor(size_t index, row *row_out, pp_err *err)
+{
+    (void)err;
+    row_out->name = pp_executor_at(index)->name;
+    snprintf(row_out->summary, sizeof row_out->summary, "%s", pp_executor_at(index)->summary);
+    return PP_OK;
+}
+
+static pp_status read_format(size_t index, row *row_out, pp_err *err)
+{
+    (void)err;
+    const pp_format *format = pp_format_at(index);
+    row_out->name = format->name;
+    snprintf(row_out->summary, sizeof row_out->summary, "%s%s%s: %s", format->emit ? "--emit " : "",
+             format->trace ? "--trace " : "", format->read ? "read" : "", format->summary);
+    return PP_OK;
+}
+
+static const kind kinds[] = {
+    { "models", count_models, read_model },
+    { "hardware", count_hardware, read_hardware },
+    { "schedules", pp_schedule_count, read_schedule },
+    { "executors", pp_executor_count, read_executor },
+    { "formats", pp_format_count, read_format },
+};
+
+enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
+
+static pp_status list_json(const pp_args *args, const kind *k, pp_err *err)
+{
+    pp_json_build build = { 0 };
+    pp_json *array PP_CLEANUP(pp_json_free) = pp_json_new_array(&build);
+    for (size_t i = 0; i < k->count(); i++) {
+        row r = { 0 };
+        pp_status status = k->read(i, &r, err);
+        if (status)
+            return status;
+        pp_json *object = pp_json_new_object(&build);
+        pp_json_put_text(&build, object, "name", r.name);
+        pp_json_put_text(&build, object, "summary", r.summary);
+        pp_json_add(&build, array, object);
+    }
+    return pp_print_json(args, &build, array, err);
+}
+
+static pp_status list_text(const pp_args *args, const kind *k, pp_err *err)
+{
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    for (size_t i = 0; i < k->count(); i++) {
+        row r = { 0 };
+        pp_status status = k->read(i, &r, err);
+        if (status)
+            return status;
+        pp_text_add(&text, "%-14s %s\n", r.name, r.summary);
+    }
+    pp_status status = pp_text_check(&text, err);
+    return status ? status : pp_print_product(args, text.data, text.bytes, err);
+}
+
+static pp_status list(const pp_args *args, pp_err *err)
+{
+    const char *word = pp_args_word(args, 0);
+    const char *names[KIND_COUNT + 1] = { NULL };
+    for (size_t i = 0; i < KIND_COUNT; i++) {
+        names[i] = kinds[i].name;
+        if (word && !pp_args_word(args, 1) && strcmp(word, kinds[i].name) == 0)
+            return pp_args_has(args, "--json") ? list_json(args, &kinds[i], err)
+                                               : list_text(args, &kinds[i], err);
+    }
+    const char *near = word ? pp_text_nearest(word, names) : NULL;
+    return pp_err_set(err, PP_USAGE, NULL, "give one of models, hardware, schedules, executors, "
+                      "formats%s%s%s", near ? "; did you mean '" : "", near ? near : "",
+                      near ? "'?" : "");
+}
+
+const pp_command pp_command_list = {
+    .name = "list",
+    .arguments = "models|hardware|schedules|executors|formats",
+    .summary = "what this build knows",
+    .options = options,
+    .run = list,
+};

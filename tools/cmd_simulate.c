@@ -1,0 +1,314 @@
+/* ppsim simulate: a plan, a schedule file or a named schedule, against costs. */
+#include "planner/bound.h"
+#include "sim/alloc.h"
+#include "sim/file.h"
+#include "tools/tool.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const pp_option options[] = {
+    { "--schedule", "NAME|FILE", "a schedule of 'ppsim list schedules', or a schedule file", NULL,
+      false },
+    { "--pp", "P", "pipeline ranks", "--pipeline-model-parallel-size", false },
+    { "--microbatches", "M", "microbatches per step", "--num-microbatches", false },
+    { "--vpp", "V", "stages per rank; 1 where the schedule has one",
+      "--num-virtual-stages-per-pipeline-rank", false },
+    { "--microbatch-group-size", "N", "Megatron's microbatch group (interleaved)",
+      "--microbatch-group-size-per-virtual-pipeline-stage", false },
+    { "--costs", "F=T,I=T,W=T,comm=T", "durations per op of one stage; B=T instead of I and W",
+      NULL, false },
+    { "--costs-file", "FILE", "durations per stage and microbatch (JSON, docs/formats.md)", NULL,
+      false },
+    { "--memory-costs", "F=X,I=X,W=X", "memory change per op, in activations or with units", NULL,
+      false },
+    { "--memory-limit", "SIZE", "report against this limit per rank, 80GB", NULL, false },
+    { "--executor", "NAME", "communication habits, 'ppsim list executors'; ideal", NULL, false },
+    { "--step-sync", "on|off", "a global barrier ends the step; on", NULL, false },
+    { "--seed", "N", "echoed in the report; 0", NULL, false },
+    { "--columns", "N", "width of the text timeline; 80", NULL, false },
+    { "--emit", "FORMAT=FILE", "write the schedule: pytorch-csv, megatron, plan, text, report",
+      NULL, true },
+    { "--trace", "FORMAT=FILE", "write the timeline: chrome, text", NULL, true },
+    { NULL, NULL, NULL, NULL, false },
+};
+
+/* Everything that is made on the way. */
+typedef struct study {
+    pp_plan *plan;
+    pp_program *program;
+    pp_timeline *timeline;
+    const pp_costs *costs; /* of the slowest replica; the plan's */
+} study;
+
+static void study_free(study *s)
+{
+    pp_program_free(&s->program);
+    pp_timeline_free(&s->timeline);
+    pp_plan_free(&s->plan);
+}
+
+/* The first letter that is no blank. */
+static bool looks_like_json(const char *text, size_t bytes)
+{
+    size_t i = 0;
+    while (i < bytes && strchr(" \t\r\n", text[i]) && text[i])
+        i++;
+    return i < bytes && text[i] == '{';
+}
+
+static pp_status load_plan(const char *path, const char *text, size_t bytes, pp_plan **plan_out,
+                           pp_err *err)
+{
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    pp_status status = pp_json_parse(text, bytes, path, &json, err);
+    return status ? status : pp_plan_read(json, path, plan_out, err);
+}
+
+/* A size given on the command line must be the file's. */
+static pp_status check_given(const pp_args *args, const char *option, int64_t found,
+                             const char *path, pp_err *err)
+{
+    int64_t wanted = found;
+    pp_status status = pp_args_int(args, option, 1, INT32_MAX, &wanted, err);
+    if (!status && wanted != found)
+        return pp_err_set(err, PP_USAGE, option, "%" PRId64 " does not fit %s, which has %" PRId64
+                          "; leave the option out", wanted, path, found);
+    return status;
+}
+
+/* "1f1b.csv" for "dir/1f1b.csv". */
+static void name_after_file(const char *path, char *name, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(name, size, "%.60s", slash ? slash + 1 : path);
+}
+
+static pp_status schedule_from_file(const pp_args *args, const char *path, const char *text,
+                                    size_t bytes, pp_plan *plan, pp_err *err)
+{
+    pp_order *order = NULL;
+    pp_status status = pp_format_read(text, bytes, path, &order, err);
+    if (status)
+        return status;
+    plan->order[0] = order;
+    plan->order_count = 1;
+    name_after_file(path, plan->schedule, sizeof plan->schedule);
+    if (order->stages % order->ranks == 0)
+        plan->parallel.vpp = order->stages / order->ranks;
+    plan->parallel.pp = order->ranks;
+    if ((status = check_given(args, "--pp", order->ranks, path, err)) ||
+        (status = check_given(args, "--microbatches", order->microbatches, path, err)))
+        return status;
+    return check_given(args, "--vpp", plan->parallel.vpp, path, err);
+}
+
+static pp_status schedule_from_name(const pp_args *args, const char *name, const pp_costs *costs,
+                                    pp_plan *plan, pp_err *err)
+{
+    const pp_schedule *schedule;
+    int64_t pp = 0;
+    int64_t m = 0;
+    int64_t group = 0;
+    pp_status status = pp_schedule_get(name, &schedule, err);
+    if (status)
+        return status;
+    int64_t v = schedule->chunks;
+    if ((status = pp_args_int(args, "--pp", 1, PP_RANKS_MAX, &pp, err)) ||
+        (status = pp_args_int(args, "--microbatches", 1, PP_MICROBATCHES_MAX, &m, err)) ||
+        (status = pp_args_int(args, "--vpp", 1, PP_STAGES_MAX, &v, err)) ||
+        (status = pp_args_int(args, "--microbatch-group-size", 1, PP_MICROBATCHES_MAX, &group,
+                              err)))
+        return status;
+    if (!pp || !m)
+        return pp_err_set(err, PP_USAGE, pp ? "--microbatches" : "--pp", "is missing; a named "
+                          "schedule needs --pp P and --microbatches M");
+    if (!v)
+        return pp_err_set(err, PP_USAGE, "--vpp", "is missing; %s needs the number of stages per "
+                          "rank, for example --vpp 2", schedule->name);
+    const pp_shape shape = { .ranks = (uint32_t)pp, .chunks = (uint32_t)v,
+                             .microbatches = (uint32_t)m, .group_size = (uint32_t)group,
+                             .costs = costs,
+                             .memory = plan->has_memory_costs ? &plan->memory_costs : NULL };
+    if ((status = pp_schedule_build(schedule, &shape, &plan->order[0], err)))
+        return status;
+    plan->order_count = 1;
+    plan->parallel.pp = pp;
+    plan->parallel.vpp = v;
+    snprintf(plan->schedule, sizeof plan->schedule, "%s", schedule->name);
+    return PP_OK;
+}
+
+static pp_status load_costs(const pp_args *args, pp_plan *plan, pp_err *err)
+{
+    const pp_order *order = plan->order[0];
+    const char *text = pp_args_text(args, "--costs");
+    const char *file = pp_args_text(args, "--costs-file");
+    pp_status status;
+    if (!text == !file)
+        return pp_err_set(err, PP_USAGE, "--costs", "give either --costs F=1ms,I=1ms,W=1ms,comm=0 "
+                          "or --costs-file FILE");
+    if (file) {
+        pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+        if ((status = pp_json_load(file, &json, err)))
+            return status;
+        pp_json_at root = pp_json_root(json, file);
+        status = pp_costs_read(&root, order->ranks, order->stages, order->microbatches,
+                               &plan->costs[0], err);
+    } else {
+        pp_uniform_costs uniform;
+        if ((status = pp_uniform_costs_parse(text, &uniform, err)))
+            return status;
+        status = pp_costs_uniform(&uniform, order->ranks, order->stages, order->microbatches,
+                                  &plan->costs[0], err);
+    }
+    if (!status)
+        plan->costs_count = 1;
+    if (!status && plan->has_memory_costs && plan->memory_costs.in_bytes)
+        pp_costs_set_memory(plan->costs[0], &plan->memory_costs);
+    return status;
+}
+
+static pp_status new_plan(const pp_args *args, pp_plan **plan_out, pp_err *err)
+{
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
+    pp_status status = pp_plan_new(&plan, err);
+    if (status)
+        return status;
+    plan->parallel = (pp_parallel){ 1, 1, 1, 1, 1, 1 };
+    plan->order = pp_alloc_array(1, sizeof *plan->order);
+    plan->costs = pp_alloc_array(1, sizeof *plan->costs);
+    plan->command = pp_args_command(args);
+    if (!plan->order || !plan->costs || !plan->command)
+        return pp_err_nomem(err);
+    snprintf(plan->executor, sizeof plan->executor, "ideal");
+    snprintf(plan->version, sizeof plan->version, "%s", PPSIM_VERSION);
+    const char *memory = pp_args_text(args, "--memory-costs");
+    if (memory) {
+        if ((status = pp_memory_costs_parse(memory, &plan->memory_costs, err)))
+            return status;
+        plan->has_memory_costs = true;
+    }
+    *plan_out = plan;
+    plan = NULL; /* the caller's now */
+    return PP_OK;
+}
+
+/* What a plan brings itself cannot be given beside it. */
+static pp_status refuse_with_plan(const pp_args *args, const char *path, pp_err *err)
+{
+    static const char *const own[] = { "--costs", "--costs-file", "--memory-costs", "--pp",
+                                       "--vpp", "--microbatches", "--microbatch-group-size",
+                                       NULL };
+    for (size_t i = 0; own[i]; i++) {
+        if (pp_args_has(args, own[i]))
+            return pp_err_set(err, PP_USAGE, own[i], "%.64s is a plan and brings its own; leave "
+                              "the option out", path);
+    }
+    return PP_OK;
+}
+
+/* A study of a schedule without a model: order and costs from the command line. */
+static pp_status load_study(const pp_args *args, const char *source, pp_plan **plan_out,
+                            pp_err *err)
+{
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    pp_status status;
+    bool named = pp_schedule_find(source) != NULL;
+    bool file_like = strchr(source, '/') || strchr(source, '.');
+    if (!named && (file_like || source == pp_args_word(args, 0))) {
+        if ((status = pp_file_read(source, &text, &bytes, err)))
+            return status;
+        if (looks_like_json(text, bytes)) {
+            status = refuse_with_plan(args, source, err);
+            return status ? status : load_plan(source, text, bytes, plan_out, err);
+        }
+    }
+    if ((status = new_plan(args, &plan, err)))
+        return status;
+    if (text)
+        status = schedule_from_file(args, source, text, bytes, plan, err);
+    else
+        status = schedule_from_name(args, source, NULL, plan, err);
+    if (status || (status = load_costs(args, plan, err)))
+        return status;
+    *plan_out = plan;
+    plan = NULL; /* the caller's now */
+    return PP_OK;
+}
+
+/* What was said on the command line goes over what the plan says. */
+static pp_status apply_settings(const pp_args *args, pp_plan *plan, pp_err *err)
+{
+    int64_t seed = (int64_t)plan->seed;
+    const char *executor = pp_args_text(args, "--executor");
+    if (executor)
+        snprintf(plan->executor, sizeof plan->executor, "%.31s", executor);
+    pp_status status = pp_args_switch(args, "--step-sync", &plan->step_sync, err);
+    if (status ||
+        (status = pp_args_bytes(args, "--memory-limit", &plan->memory_limit_bytes, err)) ||
+        (status = pp_args_int(args, "--seed", 0, INT64_MAX, &seed, err)))
+        return status;
+    plan->seed = (uint64_t)seed;
+    return PP_OK;
+}
+
+static pp_status print(const pp_args *args, const pp_report *report, pp_err *err)
+{
+    if (pp_args_has(args, "--json")) {
+        pp_json_build build = { 0 };
+        pp_json *json PP_CLEANUP(pp_json_free) = pp_report_write(report, &build);
+        return pp_print_json(args, &build, json, err);
+    }
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_report_print(report, &text);
+    pp_status status = pp_text_check(&text, err);
+    return status ? status : pp_print_product(args, text.data, text.bytes, err);
+}
+
+static pp_status simulate(const pp_args *args, pp_err *err)
+{
+    study s PP_CLEANUP(study_free) = { 0 };
+    int64_t columns = 80;
+    const char *word = pp_args_word(args, 0);
+    const char *source = word ? word : pp_args_text(args, "--schedule");
+    if (!source || (word && (pp_args_has(args, "--schedule") || pp_args_word(args, 1))))
+        return pp_err_set(err, PP_USAGE, NULL, "give one plan, one schedule file, or --schedule "
+                          "NAME; see 'ppsim simulate --help'");
+    pp_status status = load_study(args, source, &s.plan, err);
+    if (status || (status = apply_settings(args, s.plan, err)))
+        return status;
+    if ((status = pp_args_int(args, "--columns", 20, 100000, &columns, err)) ||
+        (status = pp_plan_simulate(s.plan, &s.program, &s.timeline, &s.costs,
+                                   &s.plan->prediction, err)))
+        return status;
+    pp_report *report = s.plan->prediction;
+    uint32_t replica = 0;
+    while (s.plan->costs[replica] != s.costs)
+        replica++;
+    const pp_order *order = s.plan->order[s.plan->order_count > 1 ? replica : 0];
+    if ((status = pp_bound_report(s.costs, order, report, err)))
+        return status;
+    const pp_export data = { .plan = s.plan, .order = order, .program = s.program,
+                             .timeline = s.timeline, .costs = s.costs, .report = report,
+                             .columns = (int)columns };
+    status = pp_write_exports(args, &data, err);
+    return status ? status : print(args, report, err);
+}
+
+const pp_command pp_command_simulate = {
+    .name = "simulate",
+    .arguments = "PLAN.json | FILE.csv --costs ... | --schedule NAME --pp P --microbatches M "
+                 "--costs ...",
+    .summary = "predict one step: time, bubble and why, memory per rank",
+    .options = options,
+    .details = "examples:\n"
+               "  ppsim simulate plan.json\n"
+               "  ppsim simulate --schedule 1f1b --pp 8 --microbatches 32 \\\n"
+               "      --costs F=18.5ms,I=18.1ms,W=9.3ms,comm=0.6ms --trace chrome=step.json\n",
+    .run = simulate,
+};

@@ -1,0 +1,58 @@
+#include "sim/alloc.h"
+#include "sim/file.h"
+#include "tools/tool.h"
+#include "traces/data.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static pp_status unknown_name(const char *name, pp_data_kind kind, const char *option,
+                              const char *list, pp_err *err)
+{
+    size_t count = pp_data_count(kind);
+    const char **names = pp_alloc_array(count + 1, sizeof *names);
+    if (!names)
+        return pp_err_nomem(err);
+    for (size_t i = 0; i < count; i++)
+        names[i] = pp_data_at(kind, i)->name;
+    const char *near = pp_text_nearest(name, names);
+    pp_status status = pp_err_set(err, PP_USAGE, option, "'%.64s' is neither a file nor a known "
+                                  "name%s%s%s; 'ppsim list %s' shows the names", name,
+                                  near ? ", did you mean '" : "", near ? near : "",
+                                  near ? "'?" : "", list);
+    free(names);
+    return status;
+}
+
+/* A name with a dot that ends in .json, or with a slash, is meant as a file. */
+static bool is_file(const char *name)
+{
+    return strchr(name, '/') || strstr(name, ".json") || access(name, F_OK) == 0;
+}
+
+pp_status pp_load_model(const char *name_or_file, pp_model *model_out, pp_err *err)
+{
+    const pp_data_file *known = pp_data_find(PP_DATA_MODEL, name_or_file);
+    if (known)
+        return pp_model_parse(known->text, known->bytes, known->name, model_out, err);
+    if (!is_file(name_or_file))
+        return unknown_name(name_or_file, PP_DATA_MODEL, "--model", "models", err);
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    pp_status status = pp_file_read(name_or_file, &text, &bytes, err);
+    return status ? status : pp_model_parse(text, bytes, name_or_file, model_out, err);
+}
+
+pp_status pp_load_hardware(const char *name_or_file, pp_hardware *hardware_out, pp_err *err)
+{
+    const pp_data_file *known = pp_data_find(PP_DATA_HARDWARE, name_or_file);
+    if (known)
+        return pp_hardware_parse(known->text, known->bytes, known->name, hardware_out, err);
+    if (!is_file(name_or_file))
+        return unknown_name(name_or_file, PP_DATA_HARDWARE, "--hw", "hardware", err);
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    pp_status status = pp_file_read(name_or_file, &text, &bytes, err);
+    return status ? status : pp_hardware_parse(text, bytes, name_or_file, hardware_out, err);
+}

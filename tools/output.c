@@ -1,0 +1,160 @@
+#include "sim/alloc.h"
+#include "sim/file.h"
+#include "tools/tool.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+pp_status pp_print_stdout(const char *text, size_t bytes, pp_err *err)
+{
+    if (fwrite(text, 1, bytes, stdout) == bytes && fflush(stdout) == 0)
+        return PP_OK;
+    return pp_err_set(err, PP_IO, "stdout", "%s", strerror(errno));
+}
+
+static pp_status write_to(const char *path, const char *text, size_t bytes, pp_err *err)
+{
+    return strcmp(path, "-") == 0 ? pp_print_stdout(text, bytes, err)
+                                  : pp_file_write(path, text, bytes, err);
+}
+
+pp_status pp_print_product(const pp_args *args, const char *text, size_t bytes, pp_err *err)
+{
+    const char *path = pp_args_text(args, "-o");
+    return write_to(path ? path : "-", text, bytes, err);
+}
+
+pp_status pp_print_json(const pp_args *args, const pp_json_build *build, const pp_json *json,
+                        pp_err *err)
+{
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    pp_status status = pp_json_print(build, json, &text, &bytes, err);
+    return status ? status : pp_print_product(args, text, bytes, err);
+}
+
+void pp_remark(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs("ppsim: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+}
+
+/* One file to write. */
+typedef struct export_file {
+    char *path;
+    pp_text text;
+} export_file;
+
+typedef struct export_files {
+    export_file *file;
+    size_t count, capacity;
+} export_files;
+
+static void free_exports(export_files *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        free(files->file[i].path);
+        pp_text_free(&files->file[i].text);
+    }
+    free(files->file);
+}
+
+/* Takes over `text`. */
+static pp_status add_file(export_files *files, const char *path, const char *suffix, pp_text *text,
+                          pp_err *err)
+{
+    void *grown = files->file;
+    pp_status status = pp_text_check(text, err);
+    if (status || (status = pp_grow(&grown, &files->capacity, files->count + 1,
+                                    sizeof *files->file, err)))
+        return status;
+    files->file = grown;
+    size_t room = strlen(path) + strlen(suffix) + 1;
+    char *whole = malloc(room);
+    if (!whole)
+        return pp_err_nomem(err);
+    snprintf(whole, room, "%s%s", path, suffix);
+    files->file[files->count++] = (export_file){ .path = whole, .text = *text };
+    *text = (pp_text){ 0 };
+    return PP_OK;
+}
+
+static pp_status json_text(pp_json_build *build, pp_json *json, pp_text *text, pp_err *err)
+{
+    pp_status status = pp_json_print(build, json, &text->data, &text->bytes, err);
+    pp_json_free(&json);
+    return status;
+}
+
+/* The formats that are the program's own files. Returns false when `name` is another one. */
+static bool own_format(const char *name, const pp_export *data, pp_text *text, pp_status *status,
+                       pp_err *err)
+{
+    pp_json_build build = { 0 };
+    if (strcmp(name, "plan") == 0)
+        *status = json_text(&build, pp_plan_write(data->plan, &build), text, err);
+    else if (strcmp(name, "report") == 0)
+        *status = json_text(&build, pp_report_write(data->report, &build), text, err);
+    else
+        return false;
+    return true;
+}
+
+static pp_status make_export(const char *request, const char *option, const pp_export *data,
+                             export_files *files, pp_err *err)
+{
+    bool emit = strcmp(option, "--emit") == 0;
+    char name[64];
+    const char *equals = strchr(request, '=');
+    if (!equals || equals == request || !equals[1] || (size_t)(equals - request) >= sizeof name)
+        return pp_err_set(err, PP_USAGE, option, "'%.64s' is not FORMAT=FILE", request);
+    memcpy(name, request, (size_t)(equals - request));
+    name[equals - request] = '\0';
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_status status = PP_OK;
+    if (emit && own_format(name, data, &text, &status, err))
+        return status ? status : add_file(files, equals + 1, "", &text, err);
+    const pp_format *format;
+    if ((status = pp_format_get(name, &format, err)))
+        return status;
+    if (!(emit ? format->emit != NULL : format->trace != NULL))
+        return pp_err_set(err, PP_USAGE, option, "'%s' is no format for %s; 'ppsim list formats' "
+                          "shows which are", name, emit ? "schedules" : "timelines");
+    pp_companion companion = { 0 };
+    status = emit ? format->emit(data, &text, &companion, err) : format->trace(data, &text, err);
+    if (!status)
+        status = add_file(files, equals + 1, "", &text, err);
+    if (!status && companion.suffix && strcmp(equals + 1, "-") != 0)
+        status = add_file(files, equals + 1, companion.suffix, &companion.text, err);
+    pp_text_free(&companion.text);
+    return status;
+}
+
+pp_status pp_write_exports(const pp_args *args, const pp_export *data, pp_err *err)
+{
+    static const char *const options[] = { "--emit", "--trace" };
+    export_files files PP_CLEANUP(free_exports) = { 0 };
+    for (size_t o = 0; o < sizeof options / sizeof options[0]; o++) {
+        const char *request;
+        for (size_t i = 0; (request = pp_args_each(args, options[o], i)); i++) {
+            pp_status status = make_export(request, options[o], data, &files, err);
+            if (status)
+                return status;
+        }
+    }
+    for (size_t i = 0; i < files.count; i++) {
+        const export_file *file = &files.file[i];
+        pp_status status = write_to(file->path, file->text.data ? file->text.data : "",
+                                    file->text.bytes, err);
+        if (status)
+            return status;
+    }
+    return PP_OK;
+}

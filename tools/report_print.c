@@ -1,0 +1,94 @@
+/* A report as people read it: the answer first, then each rank. */
+#include "tools/tool.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define RANKS_SHOWN 64u
+
+static void print_bubble(const pp_report *report, pp_text *text)
+{
+    pp_text_add(text, "bubble       %.2f %% of all rank time is idle: idle / (p x makespan)\n",
+                100.0 * report->bubble_fraction);
+    pp_text_add(text, "             %.2f %% of the longest rank's span: (span - busy) / span\n",
+                100.0 * report->bubble_rate);
+}
+
+static void print_bound(const pp_report *report, pp_text *text)
+{
+    char bound[32];
+    if (!report->has_bound || report->lower_bound_ns <= 0)
+        return;
+    double gap = (double)report->makespan_ns / (double)report->lower_bound_ns - 1.0;
+    pp_text_add(text, "lower bound  %s (%s); the makespan is %.2f %% above it\n",
+                pp_format_duration(bound, sizeof bound, report->lower_bound_ns),
+                report->bound_name, 100.0 * gap);
+}
+
+static void print_memory(const pp_report *report, pp_text *text)
+{
+    char peak[32];
+    char limit[32];
+    char token[32];
+    if (!report->has_memory)
+        return;
+    const pp_rank_report *rank = &report->per_rank[report->peak_memory_rank];
+    pp_text_add(text, "peak memory  %s on rank %" PRIu32 " while %s runs",
+                pp_format_bytes(peak, sizeof peak, report->peak_memory_bytes),
+                report->peak_memory_rank, pp_op_print(rank->peak_op, token, sizeof token));
+    if (report->memory_limit_bytes)
+        pp_text_add(text, " (limit %s)",
+                    pp_format_bytes(limit, sizeof limit, report->memory_limit_bytes));
+    pp_text_add(text, "\n");
+}
+
+static void print_ranks(const pp_report *report, pp_text *text)
+{
+    pp_text_add(text, "\nrank        busy        idle       start         end  live%s\n",
+                report->has_memory ? "  peak memory" : "");
+    for (uint32_t r = 0; r < report->ranks && r < RANKS_SHOWN; r++) {
+        const pp_rank_report *rank = &report->per_rank[r];
+        char cell[5][32];
+        pp_ns idle = 0;
+        for (int c = 0; c < PP_IDLE_COUNT; c++)
+            idle += rank->idle_ns[c];
+        pp_text_add(text, "%4" PRIu32 " %11s %11s %11s %11s %5" PRIu32, r,
+                    pp_format_duration(cell[0], sizeof cell[0], rank->busy_ns),
+                    pp_format_duration(cell[1], sizeof cell[1], idle),
+                    pp_format_duration(cell[2], sizeof cell[2], rank->first_start_ns),
+                    pp_format_duration(cell[3], sizeof cell[3], rank->last_end_ns),
+                    rank->peak_live_activations);
+        if (report->has_memory)
+            pp_text_add(text, " %12s", pp_format_bytes(cell[4], sizeof cell[4],
+                                                       rank->memory.total_bytes));
+        pp_text_add(text, "\n");
+    }
+    if (report->ranks > RANKS_SHOWN)
+        pp_text_add(text, "... %" PRIu32 " more ranks; --json has them all\n",
+                    report->ranks - RANKS_SHOWN);
+    pp_text_add(text, "live: most (stage, microbatch) pairs between the start of their forward and "
+                      "the\nend of their backward\n");
+}
+
+void pp_report_print(const pp_report *report, pp_text *text)
+{
+    char step[32];
+    char makespan[32];
+    char boundary[32];
+    pp_text_add(text, "step         %s = makespan %s + step boundary %s\n",
+                pp_format_duration(step, sizeof step, report->step_ns),
+                pp_format_duration(makespan, sizeof makespan, report->makespan_ns),
+                pp_format_duration(boundary, sizeof boundary, report->step_boundary_ns));
+    pp_text_add(text, "schedule     %s on %" PRIu32 " ranks, %" PRIu32 " stages, %" PRIu32
+                " microbatches, executor %s\n", report->schedule, report->ranks, report->stages,
+                report->microbatches, report->executor);
+    if (report->tokens_per_s > 0)
+        pp_text_add(text, "throughput   %.0f tokens/s\n", report->tokens_per_s);
+    if (report->model_flops_utilization > 0)
+        pp_text_add(text, "MFU          %.1f %% of dense peak (model FLOPs, attention counted "
+                    "in full)\n", 100.0 * report->model_flops_utilization);
+    print_bubble(report, text);
+    print_bound(report, text);
+    print_memory(report, text);
+    print_ranks(report, text);
+}

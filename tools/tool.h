@@ -1,0 +1,87 @@
+/* What the commands share: option tables, values, output. The only folder that prints or exits. */
+#ifndef PPSIM_TOOLS_TOOL_H
+#define PPSIM_TOOLS_TOOL_H
+
+#include "sim/hardware.h"
+#include "sim/model.h"
+#include "sim/plan.h"
+#include "sim/text.h"
+#include "sim/units.h"
+#include "traces/format.h"
+
+#include <stdbool.h>
+
+/* The parsed command line of one command. */
+typedef struct pp_args pp_args;
+
+/* One row makes parsing, --help and the completion. */
+typedef struct pp_option {
+    const char *name;     /* "--pp" */
+    const char *argument; /* "P"; NULL: a flag */
+    const char *help;     /* one line; default and unit included */
+    const char *alias;    /* Megatron's spelling, or a short form; NULL: none */
+    bool repeated;
+} pp_option;
+
+typedef struct pp_command {
+    const char *name;
+    const char *arguments; /* for the usage line */
+    const char *summary;
+    const pp_option *options; /* ends with a NULL name; --json -o --help come by themselves */
+    const char *details;      /* printed below the options; may be NULL */
+    pp_status (*run)(const pp_args *args, pp_err *err);
+} pp_command;
+
+/* Words that are no options, in order; NULL beyond the last. */
+const char *pp_args_word(const pp_args *args, size_t index);
+/* Was the option given? */
+bool pp_args_has(const pp_args *args, const char *option);
+/* The (last) value, or NULL. */
+const char *pp_args_text(const pp_args *args, const char *option);
+/* The index-th value of a repeated option, or NULL. */
+const char *pp_args_each(const pp_args *args, const char *option, size_t index);
+/* When the option was not given, *out keeps its value. Fails: USAGE. */
+PP_MUST_CHECK pp_status pp_args_int(const pp_args *args, const char *option, int64_t low,
+                                    int64_t high, int64_t *out, pp_err *err);
+PP_MUST_CHECK pp_status pp_args_bytes(const pp_args *args, const char *option, int64_t *out,
+                                      pp_err *err);
+PP_MUST_CHECK pp_status pp_args_duration(const pp_args *args, const char *option, pp_ns *out,
+                                         pp_err *err);
+PP_MUST_CHECK pp_status pp_args_rate(const pp_args *args, const char *option, double *out,
+                                     pp_err *err);
+/* on | off. */
+PP_MUST_CHECK pp_status pp_args_switch(const pp_args *args, const char *option, bool *out,
+                                       pp_err *err);
+/* One of `names` (ends with NULL); *out is its index. */
+PP_MUST_CHECK pp_status pp_args_choice(const pp_args *args, const char *option,
+                                       const char *const names[], int *out, pp_err *err);
+/* The whole command line, quoted for a shell: for provenance. Caller frees. NULL: no memory. */
+char *pp_args_command(const pp_args *args);
+
+/* Writes to -o FILE ("-" or absent: stdout). Data only. Fails: IO. */
+PP_MUST_CHECK pp_status pp_print_product(const pp_args *args, const char *text, size_t bytes,
+                                         pp_err *err);
+PP_MUST_CHECK pp_status pp_print_stdout(const char *text, size_t bytes, pp_err *err);
+/* --json: prints `json` as the product. */
+PP_MUST_CHECK pp_status pp_print_json(const pp_args *args, const pp_json_build *build,
+                                      const pp_json *json, pp_err *err);
+/* Carries out every --emit FORMAT=FILE and --trace FORMAT=FILE. Formats "plan" and "report" are
+ * known beside traces/formats.def. Writes nothing before all texts are made. */
+PP_MUST_CHECK pp_status pp_write_exports(const pp_args *args, const pp_export *data, pp_err *err);
+/* A warning or remark for people: stderr. */
+void pp_remark(const char *format, ...) PP_PRINTF(1, 2);
+
+/* The report as people read it. columns: 80 by default. */
+void pp_report_print(const pp_report *report, pp_text *text);
+
+extern const pp_command pp_command_plan;
+extern const pp_command pp_command_simulate;
+extern const pp_command pp_command_list;
+
+/* A model or hardware by name (traces/data) or file. Fails: USAGE (unknown name, nearest given),
+ * IO, INPUT. */
+PP_MUST_CHECK pp_status pp_load_model(const char *name_or_file, pp_model *model_out, pp_err *err);
+PP_MUST_CHECK pp_status pp_load_hardware(const char *name_or_file, pp_hardware *hardware_out,
+                                         pp_err *err);
+
+#endif
