@@ -17,7 +17,7 @@ typedef struct engine {
     const uint32_t *class_of;
     op_cost *cost;    /* [PP_OP_KIND_COUNT][classes * stages] */
     size_t kind_size; /* classes * stages */
-    pp_ns *clock_ns; /* [ranks]: end of the last instruction */
+    pp_ns *clock_ns;  /* [ranks]: end of the last instruction */
 } engine;
 
 static void engine_free(engine *e)
@@ -47,8 +47,10 @@ pp_ns pp_edge_latency(const pp_program *program, const pp_costs *costs, size_t i
 static pp_status tabulate(engine *e, const pp_costs *costs, pp_err *err)
 {
     const pp_ns *durations[PP_OP_KIND_COUNT] = {
-        [PP_OP_F] = costs->f_ns, [PP_OP_I] = costs->i_ns,
-        [PP_OP_W] = costs->w_ns, [PP_OP_B] = costs->b_ns,
+        [PP_OP_F] = costs->f_ns,
+        [PP_OP_I] = costs->i_ns,
+        [PP_OP_W] = costs->w_ns,
+        [PP_OP_B] = costs->b_ns,
     };
     pp_ns longest = 0;
     for (uint32_t j = 0; j < costs->microbatches; j++) {
@@ -69,9 +71,10 @@ static pp_status tabulate(engine *e, const pp_costs *costs, pp_err *err)
         }
     }
     if (e->program->count && longest > INT64_MAX / 4 / (pp_ns)e->program->count)
-        return pp_err_set(err, PP_INPUT, NULL, "a step of %zu ops of up to %" PRId64
-                          " ns does not fit 64 bits; give shorter durations", e->program->count,
-                          longest);
+        return pp_err_set(err, PP_INPUT, NULL,
+                          "a step of %zu ops of up to %" PRId64
+                          " ns does not fit 64 bits; give shorter durations",
+                          e->program->count, longest);
     return PP_OK;
 }
 
@@ -113,11 +116,12 @@ static void run(const engine *e, pp_timeline *timeline)
     }
 }
 
-pp_status pp_simulate_into(const pp_program *program, const pp_costs *costs,
-                           pp_timeline *timeline, pp_err *err)
+pp_status pp_simulate_into(const pp_program *program, const pp_costs *costs, pp_timeline *timeline,
+                           pp_err *err)
 {
     if (costs->stages != program->stages || costs->microbatches != program->microbatches)
-        return pp_err_set(err, PP_INPUT, NULL, "the costs are for %" PRIu32 " stages and %" PRIu32
+        return pp_err_set(err, PP_INPUT, NULL,
+                          "the costs are for %" PRIu32 " stages and %" PRIu32
                           " microbatches, the schedule has %" PRIu32 " and %" PRIu32,
                           costs->stages, costs->microbatches, program->stages,
                           program->microbatches);

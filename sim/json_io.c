@@ -3,6 +3,7 @@
 #include "sim/file.h"
 #include "sim/text.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -30,14 +31,23 @@ static pp_json *wrap(json_t *json)
 pp_status pp_json_parse(const char *text, size_t bytes, const char *name, pp_json **json_out,
                         pp_err *err)
 {
+    const size_t flags = JSON_REJECT_DUPLICATES | JSON_DECODE_ANY;
     json_error_t at;
-    json_t *json = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &at);
+    json_error_t ignored;
+    errno = 0;
+    json_t *json = json_loadb(text, bytes, flags, &at);
     if (json) {
         *json_out = wrap(json);
         return PP_OK;
     }
-    if (json_error_code(&at) == json_error_out_of_memory)
+    /* Jansson reports a failed allocation with no words, or as a syntax error that goes away or
+     * that malloc had a part in. */
+    bool shortage = errno == ENOMEM || at.line < 0 || !at.text[0];
+    json = json_loadb(text, bytes, flags, &ignored);
+    if (json || shortage) {
+        json_decref(json);
         return pp_err_nomem(err);
+    }
     char where[256];
     snprintf(where, sizeof where, "%.200s:%d:%d", name, at.line, at.column);
     return pp_err_set(err, PP_INPUT, where, "not valid JSON: %s", at.text);
@@ -90,7 +100,7 @@ pp_json_kind pp_json_kind_at(const pp_json_at *at)
 static void print_key(const char *key, char *buffer, size_t size)
 {
     size_t used = 0;
-    for (size_t i = 0; key[i] && i < 40 && used + 2 < size; i++) {
+    for (size_t i = 0; i < 40 && key[i] && used + 2 < size; i++) {
         bool escaped = key[i] == '~' || key[i] == '/';
         buffer[used++] = escaped ? '~' : key[i];
         if (escaped)
@@ -131,8 +141,8 @@ pp_status pp_json_fail(const pp_json_at *at, pp_err *err, const char *format, ..
 
 static const char *kind_name(const pp_json_at *at)
 {
-    static const char *const names[] = { "null", "a boolean", "a whole number", "a real number",
-                                         "a text", "an array", "an object" };
+    static const char *const names[] = { "null",   "a boolean", "a whole number", "a real number",
+                                         "a text", "an array",  "an object" };
     return names[pp_json_kind_at(at)];
 }
 
@@ -143,8 +153,7 @@ static pp_status need_kind(const pp_json_at *at, pp_json_kind kind, const char *
     return pp_json_fail(at, err, "must be %s, is %s", name, kind_name(at));
 }
 
-pp_status pp_json_check_format(const pp_json_at *root, const char *format, int version,
-                               pp_err *err)
+pp_status pp_json_check_format(const pp_json_at *root, const char *format, int version, pp_err *err)
 {
     const char *found;
     int64_t number;
@@ -161,8 +170,10 @@ pp_status pp_json_check_format(const pp_json_at *root, const char *format, int v
     if (number > version) {
         if ((status = pp_json_get(root, "version", &at, err)))
             return status;
-        return pp_json_fail(&at, err, "version %" PRId64 " is newer than this ppsim reads (%d); "
-                            "update ppsim", number, version);
+        return pp_json_fail(&at, err,
+                            "version %" PRId64 " is newer than this ppsim reads (%d); "
+                            "update ppsim",
+                            number, version);
     }
     return PP_OK;
 }
@@ -213,7 +224,8 @@ bool pp_json_member(const pp_json_at *object, size_t index, pp_json_at *at_out)
         iterator = json_object_iter_next(raw_object, iterator);
     if (!iterator)
         return false;
-    *at_out = (pp_json_at){ .value = wrap(json_object_iter_value(iterator)), .parent = object,
+    *at_out = (pp_json_at){ .value = wrap(json_object_iter_value(iterator)),
+                            .parent = object,
                             .key = json_object_iter_key(iterator) };
     return true;
 }
@@ -329,6 +341,20 @@ static pp_json *made(pp_json_build *build, json_t *json)
     return wrap(json);
 }
 
+/* What is not UTF-8 (a command line may hold anything) becomes '?'; NULL: no memory. */
+static pp_json *new_text(const char *text)
+{
+    json_t *json = json_string(text);
+    if (json)
+        return wrap(json);
+    char *ascii PP_CLEANUP(pp_free_text) = pp_copy_text(text);
+    for (char *c = ascii; c && *c; c++) {
+        if ((unsigned char)*c > 127)
+            *c = '?';
+    }
+    return wrap(ascii ? json_string(ascii) : NULL);
+}
+
 pp_json *pp_json_new_object(pp_json_build *build)
 {
     return made(build, json_object());
@@ -362,7 +388,7 @@ void pp_json_put_bool(pp_json_build *build, pp_json *object, const char *key, bo
 
 void pp_json_put_text(pp_json_build *build, pp_json *object, const char *key, const char *text)
 {
-    pp_json_put(build, object, key, wrap(text ? json_string(text) : json_null()));
+    pp_json_put(build, object, key, text ? new_text(text) : wrap(json_null()));
 }
 
 void pp_json_put_null(pp_json_build *build, pp_json *object, const char *key)
@@ -388,7 +414,7 @@ void pp_json_add_double(pp_json_build *build, pp_json *array, double value)
 
 void pp_json_add_text(pp_json_build *build, pp_json *array, const char *text)
 {
-    pp_json_add(build, array, wrap(json_string(text)));
+    pp_json_add(build, array, new_text(text));
 }
 
 pp_status pp_json_print(const pp_json_build *build, const pp_json *json, char **text_out,

@@ -70,15 +70,14 @@ PP_MUST_CHECK pp_status pp_json_read_int(const pp_json_at *at, int64_t low, int6
 PP_MUST_CHECK pp_status pp_json_read_double(const pp_json_at *at, double low, double high,
                                             double *value_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_json_read_bool(const pp_json_at *at, bool *value_out, pp_err *err);
-PP_MUST_CHECK pp_status pp_json_read_text(const pp_json_at *at, const char **text_out,
-                                          pp_err *err);
+PP_MUST_CHECK pp_status pp_json_read_text(const pp_json_at *at, const char **text_out, pp_err *err);
 /* The same for a member that must be there. */
 PP_MUST_CHECK pp_status pp_json_get_int(const pp_json_at *object, const char *key, int64_t low,
                                         int64_t high, int64_t *value_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_json_get_double(const pp_json_at *object, const char *key, double low,
                                            double high, double *value_out, pp_err *err);
-PP_MUST_CHECK pp_status pp_json_get_bool(const pp_json_at *object, const char *key,
-                                         bool *value_out, pp_err *err);
+PP_MUST_CHECK pp_status pp_json_get_bool(const pp_json_at *object, const char *key, bool *value_out,
+                                         pp_err *err);
 PP_MUST_CHECK pp_status pp_json_get_text(const pp_json_at *object, const char *key,
                                          const char **text_out, pp_err *err);
 /* Copies into `buffer`; a longer text is an error. */

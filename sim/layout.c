@@ -1,5 +1,6 @@
 /* Megatron's pipeline layout string: E embedding, t decoder layer, m MTP module, L loss, stages
- * separated by |, x*n repeats a letter, (..)*n a group (Megatron-LM pipeline_parallel_layer_layout).
+ * separated by |, x*n repeats a letter, (..)*n a group (Megatron-LM
+ * pipeline_parallel_layer_layout).
  */
 #include "sim/alloc.h"
 #include "sim/plan.h"
@@ -76,8 +77,9 @@ static pp_status expand(const char *layout, size_t *at, int depth, pp_text *out,
         } else if (strchr("EtmL|", c)) {
             pp_text_add_bytes(out, &c, 1);
         } else {
-            return layout_error(err, position, c == '(' ? "groups cannot be nested"
-                                                        : "only E t m L | ( ) * are known");
+            return layout_error(err, position,
+                                c == '(' ? "groups cannot be nested"
+                                         : "only E t m L | ( ) * are known");
         }
         if ((status = read_count(layout, at, &count, err)))
             return status;
@@ -110,9 +112,8 @@ static pp_status place(const char *letters, pp_stage *stages, int64_t layers, in
         if (*c == '|') {
             stage++;
             stage->first_layer = placed;
-        } else if (losses || (*c == 'E' && (placed || embeddings)) ||
-                   (*c != 'E' && !embeddings) || (*c == 't' && placed_mtp) ||
-                   (*c == 'm' && placed < layers)) {
+        } else if (losses || (*c == 'E' && (placed || embeddings)) || (*c != 'E' && !embeddings) ||
+                   (*c == 't' && placed_mtp) || (*c == 'm' && placed < layers)) {
             return layout_error(err, 0, "the order must be E first, all t, then all m, L last");
         } else if (*c == 'E') {
             stage->embedding = true;
@@ -129,10 +130,11 @@ static pp_status place(const char *letters, pp_stage *stages, int64_t layers, in
         }
     }
     if (placed != layers || placed_mtp != mtp || !embeddings || !losses)
-        return pp_err_set(err, PP_USAGE, "layout", "%" PRId64 " of %" PRId64 " decoder layers, %"
-                          PRId64 " of %" PRId64 " MTP modules, %d E and %d L placed; each must be "
-                          "placed exactly once", placed, layers, placed_mtp, mtp, embeddings,
-                          losses);
+        return pp_err_set(err, PP_USAGE, "layout",
+                          "%" PRId64 " of %" PRId64 " decoder layers, %" PRId64 " of %" PRId64
+                          " MTP modules, %d E and %d L placed; each must be "
+                          "placed exactly once",
+                          placed, layers, placed_mtp, mtp, embeddings, losses);
     return PP_OK;
 }
 

@@ -71,8 +71,9 @@ pp_status pp_memory_walk(const pp_program *program, const pp_timeline *timeline,
         at_start(op, costs, row, bytes);
         int64_t sum = total(bytes);
         if (sum > TOTAL_MAX)
-            return pp_err_set(err, PP_INPUT, NULL, "the memory of rank %" PRIu32
-                              " does not fit 64 bits; give smaller sizes", rank);
+            return pp_err_set(
+                err, PP_INPUT, NULL,
+                "the memory of rank %" PRIu32 " does not fit 64 bits; give smaller sizes", rank);
         if (sample)
             sample(context, timeline->start_ns[i], bytes);
         if (sum > peak.total_bytes) {

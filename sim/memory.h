@@ -6,23 +6,23 @@
 #include "sim/timeline.h"
 
 /* enum, key in reports */
-#define PP_MEMORY_MAP(X)             \
-    X(PARAMETERS, parameters)        \
-    X(GRADIENTS, gradients)          \
-    X(OPTIMIZER, optimizer)          \
-    X(ACTIVATIONS, activations)      \
-    X(WEIGHT_STASH, weight_stash)    \
-    X(RECOMPUTE, recompute)          \
-    X(RECV_BUFFERS, recv_buffers)    \
-    X(SEND_BUFFERS, send_buffers)    \
-    X(LOGITS, logits)                \
+#define PP_MEMORY_MAP(X)          \
+    X(PARAMETERS, parameters)     \
+    X(GRADIENTS, gradients)       \
+    X(OPTIMIZER, optimizer)       \
+    X(ACTIVATIONS, activations)   \
+    X(WEIGHT_STASH, weight_stash) \
+    X(RECOMPUTE, recompute)       \
+    X(RECV_BUFFERS, recv_buffers) \
+    X(SEND_BUFFERS, send_buffers) \
+    X(LOGITS, logits)             \
     X(COMM_LIBRARY, comm_library)
 
 typedef enum pp_memory_component {
 #define PP_MEMORY_ENUM(name, key) PP_MEMORY_##name,
     PP_MEMORY_MAP(PP_MEMORY_ENUM)
 #undef PP_MEMORY_ENUM
-    PP_MEMORY_COUNT,
+        PP_MEMORY_COUNT,
 } pp_memory_component;
 
 const char *pp_memory_key(pp_memory_component component);

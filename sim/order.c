@@ -24,13 +24,13 @@ pp_status pp_order_new(uint32_t ranks, uint32_t stages, uint32_t microbatches,
     if (ranks == 0 || ranks > PP_RANKS_MAX || stages < ranks || stages > PP_STAGES_MAX)
         return pp_err_set(err, PP_INPUT, NULL,
                           "%" PRIu32 " stages on %" PRIu32 " ranks: needs 1 to %u ranks and at "
-                          "least one stage on each, at most %u", stages, ranks, PP_RANKS_MAX,
-                          PP_STAGES_MAX);
+                          "least one stage on each, at most %u",
+                          stages, ranks, PP_RANKS_MAX, PP_STAGES_MAX);
     if (microbatches == 0 || microbatches > PP_MICROBATCHES_MAX || capacity > PP_OPS_MAX)
         return pp_err_set(err, PP_INPUT, NULL,
                           "%" PRIu32 " microbatches on %" PRIu32 " stages: the limits are %" PRId64
-                          " microbatches and %u ops", microbatches, stages, PP_MICROBATCHES_MAX,
-                          PP_OPS_MAX);
+                          " microbatches and %u ops",
+                          microbatches, stages, PP_MICROBATCHES_MAX, PP_OPS_MAX);
     pp_order *order = pp_alloc_array(1, sizeof *order);
     if (!order)
         return pp_err_nomem(err);
@@ -66,8 +66,8 @@ void pp_order_add(pp_order *order, uint32_t rank, pp_op_kind kind, uint32_t stag
                   uint32_t microbatch)
 {
     size_t at = order->rank_begin[order->ranks];
-    order->ops[at] = (pp_op){ .microbatch = microbatch, .stage = (uint16_t)stage,
-                              .kind = (uint8_t)kind };
+    order->ops[at] =
+        (pp_op){ .microbatch = microbatch, .stage = (uint16_t)stage, .kind = (uint8_t)kind };
     order->rank_begin[order->ranks] = at + 1;
     order->rank_begin[rank + 1] = at + 1;
 }
@@ -91,7 +91,8 @@ static bool parse_number(const char **text, const char *end, uint32_t limit, uin
 {
     const char *c = *text;
     uint32_t value = 0;
-    if (c == end || !isdigit((unsigned char)*c) || (*c == '0' && end - c > 1 && isdigit((unsigned char)c[1])))
+    if (c == end || !isdigit((unsigned char)*c) ||
+        (*c == '0' && end - c > 1 && isdigit((unsigned char)c[1])))
         return false;
     for (; c < end && isdigit((unsigned char)*c); c++) {
         value = value * 10 + (uint32_t)(*c - '0');
@@ -114,8 +115,8 @@ bool pp_op_parse(const char *text, size_t bytes, pp_op *op_out)
     while (kind < PP_OP_KIND_COUNT && pp_op_letter(kind) != *text)
         kind++;
     text++;
-    if (kind == PP_OP_KIND_COUNT || !parse_number(&text, end, (uint32_t)PP_MICROBATCHES_MAX, &microbatch) ||
-        text != end)
+    if (kind == PP_OP_KIND_COUNT ||
+        !parse_number(&text, end, (uint32_t)PP_MICROBATCHES_MAX, &microbatch) || text != end)
         return false;
     *op_out = (pp_op){ .microbatch = microbatch, .stage = (uint16_t)stage, .kind = kind };
     return true;

@@ -10,17 +10,17 @@
 #include <stdint.h>
 
 /* token letter, words */
-#define PP_OP_MAP(X)                \
-    X(F, "forward")                 \
-    X(I, "backward for input")      \
-    X(W, "backward for weight")     \
+#define PP_OP_MAP(X)            \
+    X(F, "forward")             \
+    X(I, "backward for input")  \
+    X(W, "backward for weight") \
     X(B, "backward, input + weight")
 
 typedef enum pp_op_kind {
 #define PP_OP_ENUM(letter, words) PP_OP_##letter,
     PP_OP_MAP(PP_OP_ENUM)
 #undef PP_OP_ENUM
-    PP_OP_KIND_COUNT,
+        PP_OP_KIND_COUNT,
 } pp_op_kind;
 
 char pp_op_letter(pp_op_kind kind);
@@ -48,8 +48,8 @@ typedef struct pp_order {
 /* All ranks empty. capacity: ops that will be added at most. Stages are placed by `placement`.
  * Fails: NOMEM; INPUT beyond the limits above. */
 PP_MUST_CHECK pp_status pp_order_new(uint32_t ranks, uint32_t stages, uint32_t microbatches,
-                                     pp_placement placement, size_t capacity,
-                                     pp_order **order_out, pp_err *err);
+                                     pp_placement placement, size_t capacity, pp_order **order_out,
+                                     pp_err *err);
 void pp_order_free(pp_order **order); /* for PP_CLEANUP; *order NULL is fine */
 
 /* Appends to `rank`; ranks are filled in ascending order, each in one go. */

@@ -54,8 +54,8 @@ static pp_status check_rank(const pp_order *order, uint32_t rank, uint8_t *seen,
         if (wrong) {
             snprintf(where, sizeof where, "%.160s: rank %" PRIu32 " op %zu", file, rank,
                      i - order->rank_begin[rank] + 1);
-            return pp_err_set(err, PP_INPUT, where, "%s %s",
-                              pp_op_print(op, token, sizeof token), wrong);
+            return pp_err_set(err, PP_INPUT, where, "%s %s", pp_op_print(op, token, sizeof token),
+                              wrong);
         }
         seen[(size_t)op.stage * order->microbatches + op.microbatch] |= (uint8_t)(1 << op.kind);
     }
@@ -69,29 +69,46 @@ static pp_status check_complete(const pp_order *order, const uint8_t *seen, cons
     for (uint32_t s = 0; s < order->stages; s++) {
         for (uint32_t j = 0; j < order->microbatches; j++) {
             uint8_t done = seen[(size_t)s * order->microbatches + j];
-            const char *missing = !(done & SEEN_F)                  ? "F"
-                                  : done == (SEEN_F | SEEN_I)       ? "W"
-                                  : done == SEEN_F                  ? "B (or I and W)"
-                                                                    : NULL;
+            const char *missing = !(done & SEEN_F)            ? "F"
+                                  : done == (SEEN_F | SEEN_I) ? "W"
+                                  : done == SEEN_F            ? "B (or I and W)"
+                                                              : NULL;
             if (!missing)
                 continue;
             snprintf(where, sizeof where, "%.160s: rank %" PRIu32, file, order->stage_rank[s]);
-            return pp_err_set(err, PP_INPUT, where, "stage %" PRIu32 " microbatch %" PRIu32
+            return pp_err_set(err, PP_INPUT, where,
+                              "stage %" PRIu32 " microbatch %" PRIu32
                               " has no %s; every stage needs F and B, or F, I and W, of every "
-                              "microbatch", s, j, missing);
+                              "microbatch",
+                              s, j, missing);
         }
     }
     return PP_OK;
 }
 
+/* A few ops that claim millions of microbatches are refused before memory is taken for them. */
+static pp_status check_size(const pp_order *order, const char *file, pp_err *err)
+{
+    uint64_t pairs = (uint64_t)order->stages * order->microbatches;
+    size_t ops = order->rank_begin[order->ranks];
+    if (pairs <= 64 * ((uint64_t)ops + 1024))
+        return PP_OK;
+    return pp_err_set(err, PP_INPUT, file,
+                      "%zu ops are far too few for %" PRIu32 " stages and %" PRIu32
+                      " microbatches; every stage needs F and B of every microbatch",
+                      ops, order->stages, order->microbatches);
+}
+
 pp_status pp_order_check(const pp_order *order, const char *file, pp_err *err)
 {
+    pp_status status = check_size(order, file, err);
+    if (status)
+        return status;
     uint8_t *seen PP_CLEANUP(free_bytes) = pp_alloc_array(order->stages, order->microbatches);
     if (!seen)
         return pp_err_nomem(err);
     for (uint32_t r = 0; r < order->ranks; r++) {
-        pp_status status = check_rank(order, r, seen, file, err);
-        if (status)
+        if ((status = check_rank(order, r, seen, file, err)))
             return status;
     }
     return check_complete(order, seen, file, err);

@@ -57,8 +57,8 @@ static pp_status simulate_replica(const pp_plan *plan, const pp_executor *execut
     if (!status)
         status = pp_simulate(out->program, costs, &out->timeline, err);
     if (!status)
-        status = pp_report_build(plan->schedule, plan->executor, out->program, out->timeline,
-                                 costs, plan->step_sync, &out->report, err);
+        status = pp_report_build(plan->schedule, plan->executor, out->program, out->timeline, costs,
+                                 plan->step_sync, &out->report, err);
     if (!status) {
         out->report->memory_limit_bytes = plan->memory_limit_bytes;
         out->report->seed = plan->seed;
@@ -75,8 +75,8 @@ pp_status pp_plan_simulate(const pp_plan *plan, pp_program **program_out,
     pp_status status = pp_executor_get(plan->executor, &executor, err);
     if (status)
         return status;
-    uint32_t replicas = plan->costs_count > plan->order_count ? plan->costs_count
-                                                              : plan->order_count;
+    uint32_t replicas =
+        plan->costs_count > plan->order_count ? plan->costs_count : plan->order_count;
     outcome slowest PP_CLEANUP(outcome_free) = { 0 };
     uint32_t chosen = 0;
     for (uint32_t i = 0; i < replicas; i++) {

@@ -20,14 +20,15 @@ static pp_status read_known(const pp_json_at *object, const char *key, int64_t h
                             int64_t *value_out, pp_err *err)
 {
     *value_out = 0;
-    return pp_json_has(object, key) ? pp_json_get_int(object, key, 1, high, value_out, err)
-                                    : PP_OK;
+    return pp_json_has(object, key) ? pp_json_get_int(object, key, 1, high, value_out, err) : PP_OK;
 }
 
 static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
-    static const char *const keys[] = { "pp", "tp", "cp", "dp", "ep", "vpp", "micro_batch_size",
-                                        "global_batch_size", "seq_length", NULL };
+    static const char *const keys[] = {
+        "pp",         "tp", "cp", "dp", "ep", "vpp", "micro_batch_size", "global_batch_size",
+        "seq_length", NULL
+    };
     pp_json_at at;
     pp_parallel *p = &plan->parallel;
     const struct {
@@ -113,8 +114,8 @@ static pp_status read_microbatch(const pp_json_at *item, pp_workload *workload, 
     pp_json_at list;
     size_t count;
     pp_status status = pp_json_only(item, keys, err);
-    if (status || (status = pp_json_get_int(item, "tokens", 1, PP_MICROBATCH_TOKENS_MAX,
-                                            &mb->tokens, err)))
+    if (status ||
+        (status = pp_json_get_int(item, "tokens", 1, PP_MICROBATCH_TOKENS_MAX, &mb->tokens, err)))
         return status;
     mb->square_sum = 0;
     mb->first = workload->length_count;
@@ -172,8 +173,10 @@ static pp_status read_microbatches(const pp_json_at *root, pp_plan *plan, pp_err
     if (nested && (status = pp_json_count(&first, &m, err)))
         return status;
     if (nested && (count != (size_t)plan->parallel.dp || m == 0))
-        return pp_json_fail(&at, err, "must hold one list of microbatches, none empty, for each "
-                            "of the %" PRId64 " data-parallel ranks", plan->parallel.dp);
+        return pp_json_fail(&at, err,
+                            "must hold one list of microbatches, none empty, for each "
+                            "of the %" PRId64 " data-parallel ranks",
+                            plan->parallel.dp);
     if (m > (size_t)PP_MICROBATCHES_MAX || count > (size_t)PP_MICROBATCHES_MAX)
         return pp_json_fail(&at, err, "more than %" PRId64 " microbatches", PP_MICROBATCHES_MAX);
     workload->microbatches = (uint32_t)m;
@@ -187,8 +190,10 @@ static pp_status read_microbatches(const pp_json_at *root, pp_plan *plan, pp_err
                        (status = pp_json_count(&list, &here, err))))
             return status;
         if (here != m)
-            return pp_json_fail(&list, err, "has %zu microbatches, the first list %zu; all need "
-                                "equally many", here, m);
+            return pp_json_fail(&list, err,
+                                "has %zu microbatches, the first list %zu; all need "
+                                "equally many",
+                                here, m);
         for (size_t j = 0; j < m; j++) {
             pp_json_at item;
             if ((status = pp_json_item(&list, j, &item, err)) ||
@@ -283,8 +288,7 @@ static pp_status read_order(const pp_json_at *at, pp_plan *plan, const char *fil
     size_t ops;
     uint32_t m;
     pp_status status = pp_json_only(at, keys, err);
-    if (status ||
-        (status = read_name(at, "name", plan->schedule, sizeof plan->schedule, err)) ||
+    if (status || (status = read_name(at, "name", plan->schedule, sizeof plan->schedule, err)) ||
         (status = pp_json_get(at, "ranks", &rows, err)) ||
         (status = pp_json_count(&rows, &ranks, err)))
         return status;
@@ -322,8 +326,9 @@ static pp_status count_replicas(const pp_json_at *at, const pp_plan *plan, uint3
     if (status)
         return status;
     if (count != plan->workload.replicas || count < 2)
-        return pp_json_fail(at, err, "must be one object, or one for each of the %" PRIu32
-                            " lists of microbatches", plan->workload.replicas);
+        return pp_json_fail(
+            at, err, "must be one object, or one for each of the %" PRIu32 " lists of microbatches",
+            plan->workload.replicas);
     *count_out = (uint32_t)count;
     return PP_OK;
 }
@@ -452,8 +457,8 @@ static pp_status read_settings(const pp_json_at *root, pp_plan *plan, pp_err *er
         (status = read_name(root, "comm", plan->comm, sizeof plan->comm, err)) ||
         (status = read_name(root, "lanes", plan->lanes, sizeof plan->lanes, err)) ||
         (status = read_name(root, "recompute", plan->recompute, sizeof plan->recompute, err)) ||
-        (status = read_known(root, "memory_limit_bytes", PP_BYTES_MAX, &plan->memory_limit_bytes,
-                             err)))
+        (status =
+             read_known(root, "memory_limit_bytes", PP_BYTES_MAX, &plan->memory_limit_bytes, err)))
         return status;
     return pp_json_has(root, "step_sync")
                ? pp_json_get_bool(root, "step_sync", &plan->step_sync, err)
@@ -476,31 +481,46 @@ static pp_status check_placement(const pp_json_at *root, const pp_plan *plan, pp
         return pp_json_fail(&at, err, "must be \"loop\" or \"v\", is \"%.32s\"", text);
     for (uint32_t s = 0; s < order->stages; s++) {
         if (order->stage_rank[s] != pp_placement_rank(placement, s, order->ranks))
-            return pp_json_fail(&at, err, "is \"%s\", but the schedule runs stage %" PRIu32
-                                " on rank %" PRIu32, text, s, order->stage_rank[s]);
+            return pp_json_fail(
+                &at, err, "is \"%s\", but the schedule runs stage %" PRIu32 " on rank %" PRIu32,
+                text, s, order->stage_rank[s]);
     }
     return PP_OK;
 }
 
 pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out, pp_err *err)
 {
-    static const char *const keys[] = {
-        "format",   "version",   "model",     "hardware",   "parallel",     "placement",
-        "partition", "microbatches", "schedule", "costs",   "executor",     "shapes",
-        "comm",     "lanes",     "recompute", "step_sync",  "memory_limit_bytes",
-        "memory_costs", "assumptions", "prediction", "provenance", NULL
-    };
+    static const char *const keys[] = { "format",
+                                        "version",
+                                        "model",
+                                        "hardware",
+                                        "parallel",
+                                        "placement",
+                                        "partition",
+                                        "microbatches",
+                                        "schedule",
+                                        "costs",
+                                        "executor",
+                                        "shapes",
+                                        "comm",
+                                        "lanes",
+                                        "recompute",
+                                        "step_sync",
+                                        "memory_limit_bytes",
+                                        "memory_costs",
+                                        "assumptions",
+                                        "prediction",
+                                        "provenance",
+                                        NULL };
     pp_json_at root = pp_json_root(json, file);
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
     pp_status status = pp_plan_new(&plan, err);
     if (status || (status = pp_json_check_format(&root, "ppsim.plan", 1, err)) ||
         (status = pp_json_only(&root, keys, err)) || (status = read_settings(&root, plan, err)) ||
-        (status = read_parallel(&root, plan, err)) ||
-        (status = read_partition(&root, plan, err)) ||
+        (status = read_parallel(&root, plan, err)) || (status = read_partition(&root, plan, err)) ||
         (status = read_microbatches(&root, plan, err)) ||
         (status = read_orders(&root, plan, file, err)) ||
-        (status = check_placement(&root, plan, err)) ||
-        (status = read_costs(&root, plan, err)) ||
+        (status = check_placement(&root, plan, err)) || (status = read_costs(&root, plan, err)) ||
         (status = read_memory_costs(&root, plan, err)) ||
         (status = read_assumptions(&root, plan, err)) ||
         (status = read_provenance(&root, plan, err)))

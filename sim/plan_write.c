@@ -64,8 +64,7 @@ static pp_json *write_microbatch(const pp_workload *workload, const pp_microbatc
 static pp_json *write_replica(const pp_workload *workload, uint32_t replica, pp_json_build *build)
 {
     pp_json *list = pp_json_new_array(build);
-    const pp_microbatch *first =
-        &workload->microbatch[(size_t)replica * workload->microbatches];
+    const pp_microbatch *first = &workload->microbatch[(size_t)replica * workload->microbatches];
     for (uint32_t j = 0; j < workload->microbatches; j++)
         pp_json_add(build, list, write_microbatch(workload, &first[j], build));
     return list;

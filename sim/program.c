@@ -38,9 +38,10 @@ pp_status pp_executor_get(const char *name, const pp_executor **executor_out, pp
         }
     }
     const char *near = pp_text_nearest(name, names);
-    return pp_err_set(err, PP_USAGE, "--executor", "there is no executor '%.64s'%s%s%s; "
-                      "'ppsim list executors' shows all", name, near ? ", did you mean '" : "",
-                      near ? near : "", near ? "'?" : "");
+    return pp_err_set(err, PP_USAGE, "--executor",
+                      "there is no executor '%.64s'%s%s%s; "
+                      "'ppsim list executors' shows all",
+                      name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 void pp_program_free(pp_program **program)

@@ -154,8 +154,7 @@ static void summarise(pp_report *report)
     if (report->makespan_ns)
         report->bubble_fraction = idle / ((double)report->ranks * (double)report->makespan_ns);
     if (report->span_ns)
-        report->bubble_rate =
-            (double)(report->span_ns - busy_of_longest) / (double)report->span_ns;
+        report->bubble_rate = (double)(report->span_ns - busy_of_longest) / (double)report->span_ns;
 }
 
 pp_status pp_report_build(const char *schedule, const char *executor, const pp_program *program,

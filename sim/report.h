@@ -12,7 +12,7 @@ typedef enum pp_idle_cause {
 #define PP_IDLE_ENUM(name, key) PP_IDLE_##name,
     PP_IDLE_MAP(PP_IDLE_ENUM)
 #undef PP_IDLE_ENUM
-    PP_IDLE_COUNT,
+        PP_IDLE_COUNT,
 } pp_idle_cause;
 
 const char *pp_idle_key(pp_idle_cause cause);

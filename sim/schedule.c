@@ -47,9 +47,10 @@ pp_status pp_schedule_get(const char *name, const pp_schedule **schedule_out, pp
     for (size_t i = 0; i < SCHEDULE_COUNT; i++)
         names[i] = schedules[i]->name;
     const char *near = pp_text_nearest(name, names);
-    return pp_err_set(err, PP_USAGE, "--schedule", "there is no schedule '%.64s'%s%s%s; "
-                      "'ppsim list schedules' shows all", name, near ? ", did you mean '" : "",
-                      near ? near : "", near ? "'?" : "");
+    return pp_err_set(err, PP_USAGE, "--schedule",
+                      "there is no schedule '%.64s'%s%s%s; "
+                      "'ppsim list schedules' shows all",
+                      name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 static pp_status check_shape(const pp_schedule *schedule, const pp_shape *shape, pp_err *err)
@@ -57,22 +58,30 @@ static pp_status check_shape(const pp_schedule *schedule, const pp_shape *shape,
     if (shape->ranks < 1 || shape->microbatches < 1 || shape->chunks < 1)
         return pp_err_set(err, PP_USAGE, NULL, "ranks, chunks and microbatches must be positive");
     if (schedule->chunks && shape->chunks != schedule->chunks)
-        return pp_err_set(err, PP_USAGE, "--vpp", "%s has %" PRIu32 " stage%s per rank, not %"
-                          PRIu32 "; leave --vpp out or choose 'interleaved'", schedule->name,
-                          schedule->chunks, schedule->chunks == 1 ? "" : "s", shape->chunks);
+        return pp_err_set(err, PP_USAGE, "--vpp",
+                          "%s has %" PRIu32 " stage%s per rank, not %" PRIu32
+                          "; leave --vpp out or choose 'interleaved'",
+                          schedule->name, schedule->chunks, schedule->chunks == 1 ? "" : "s",
+                          shape->chunks);
     if (!schedule->chunks && shape->chunks < 2)
-        return pp_err_set(err, PP_USAGE, "--vpp", "%s needs at least 2 stages per rank; give "
-                          "--vpp 2, or choose '1f1b'", schedule->name);
+        return pp_err_set(err, PP_USAGE, "--vpp",
+                          "%s needs at least 2 stages per rank; give "
+                          "--vpp 2, or choose '1f1b'",
+                          schedule->name);
     if (shape->group_size && !schedule->grouped)
-        return pp_err_set(err, PP_USAGE, "--microbatch-group-size", "%s has no microbatch groups; "
-                          "leave the option out or choose 'interleaved'", schedule->name);
+        return pp_err_set(err, PP_USAGE, "--microbatch-group-size",
+                          "%s has no microbatch groups; "
+                          "leave the option out or choose 'interleaved'",
+                          schedule->name);
     if (shape->ranks > PP_RANKS_MAX || (uint64_t)shape->ranks * shape->chunks > PP_STAGES_MAX ||
         shape->microbatches > PP_MICROBATCHES_MAX ||
         3 * (uint64_t)shape->ranks * shape->chunks * shape->microbatches > PP_OPS_MAX)
-        return pp_err_set(err, PP_USAGE, NULL, "%" PRIu32 " ranks x %" PRIu32 " chunks x %" PRIu32
+        return pp_err_set(err, PP_USAGE, NULL,
+                          "%" PRIu32 " ranks x %" PRIu32 " chunks x %" PRIu32
                           " microbatches is beyond the limits of %u stages, %" PRId64
-                          " microbatches and %u ops", shape->ranks, shape->chunks, shape->microbatches,
-                          PP_STAGES_MAX, PP_MICROBATCHES_MAX, PP_OPS_MAX);
+                          " microbatches and %u ops",
+                          shape->ranks, shape->chunks, shape->microbatches, PP_STAGES_MAX,
+                          PP_MICROBATCHES_MAX, PP_OPS_MAX);
     return PP_OK;
 }
 

@@ -7,13 +7,13 @@
 #define PP_PRINTF(at, first) __attribute__((format(printf, at, first)))
 
 /* name, exit status of the command, text */
-#define PP_STATUS_MAP(X)                              \
-    X(OK, 0, "done")                                  \
-    X(INFEASIBLE, 1, "no plan satisfies the limits")  \
-    X(USAGE, 2, "wrong usage")                        \
-    X(INPUT, 3, "bad input")                          \
-    X(UNAVAILABLE, 4, "not available here")           \
-    X(IO, 5, "input or output failed")                \
+#define PP_STATUS_MAP(X)                             \
+    X(OK, 0, "done")                                 \
+    X(INFEASIBLE, 1, "no plan satisfies the limits") \
+    X(USAGE, 2, "wrong usage")                       \
+    X(INPUT, 3, "bad input")                         \
+    X(UNAVAILABLE, 4, "not available here")          \
+    X(IO, 5, "input or output failed")               \
     X(NOMEM, 6, "out of memory")
 
 typedef enum pp_status {

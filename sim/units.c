@@ -15,10 +15,10 @@ typedef struct unit {
 static const unit durations[] = {
     { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 }, { NULL, 0 },
 };
+/* clang-format off */
 static const unit sizes[] = {
     { "B", 1 },
     { "kB", 1000 },
-    
     { "MB", 1000000 },
     { "GB", 1000000000 },
     { "TB", 1000000000000 },
@@ -28,6 +28,7 @@ static const unit sizes[] = {
     { "TiB", (int64_t)1 << 40 },
     { NULL, 0 },
 };
+/* clang-format on */
 
 /* A decimal as a whole number `digits` times 10^-fraction; at most 18 digits. */
 typedef struct decimal {
@@ -105,8 +106,10 @@ static pp_status parse_quantity(const char *text, const char *where, const unit 
                           "'%.64s' is too large, or finer than one %s; write for example %s", text,
                           units[0].name, example);
     }
-    return pp_err_set(err, PP_INPUT, where, "'%.64s' has an unknown unit '%.16s'; write for "
-                      "example %s", text, d.rest, example);
+    return pp_err_set(err, PP_INPUT, where,
+                      "'%.64s' has an unknown unit '%.16s'; write for "
+                      "example %s",
+                      text, d.rest, example);
 }
 
 pp_status pp_parse_duration(const char *text, const char *where, pp_ns *ns_out, pp_err *err)

@@ -22,8 +22,8 @@ PP_MUST_CHECK pp_status pp_parse_duration(const char *text, const char *where, p
 PP_MUST_CHECK pp_status pp_parse_bytes(const char *text, const char *where, int64_t *bytes_out,
                                        pp_err *err);
 /* "50GB/s", "800Gb/s" (also kB MB TB, kb Mb Tb): bytes per second. Positive. */
-PP_MUST_CHECK pp_status pp_parse_rate(const char *text, const char *where,
-                                      double *bytes_per_s_out, pp_err *err);
+PP_MUST_CHECK pp_status pp_parse_rate(const char *text, const char *where, double *bytes_per_s_out,
+                                      pp_err *err);
 /* A plain whole number in [low, high]; nothing may follow it. */
 PP_MUST_CHECK pp_status pp_parse_int(const char *text, const char *where, int64_t low, int64_t high,
                                      int64_t *value_out, pp_err *err);

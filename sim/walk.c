@@ -54,9 +54,10 @@ static pp_status report_deadlock(const walker *w, pp_err *err)
         size_t i = w->next[rank];
         size_t source = program->source[i];
         uint32_t other = rank_of(program, source);
-        int n = snprintf(text + used, sizeof text - used, "%srank %" PRIu32 " op %zu (%s) waits "
-                         "for %s on rank %" PRIu32, used ? "; " : "", rank,
-                         i - program->rank_begin[rank] + 1,
+        int n = snprintf(text + used, sizeof text - used,
+                         "%srank %" PRIu32 " op %zu (%s) waits "
+                         "for %s on rank %" PRIu32,
+                         used ? "; " : "", rank, i - program->rank_begin[rank] + 1,
                          pp_op_print(program->op[i], waiting, sizeof waiting),
                          pp_op_print(program->op[source], needed, sizeof needed), other);
         used += n > 0 ? (size_t)n : 0;
@@ -68,8 +69,7 @@ static pp_status report_deadlock(const walker *w, pp_err *err)
 
 pp_status pp_program_walk(pp_program *program, pp_err *err)
 {
-    walker w = { .program = program,
-                 .next = pp_alloc_array(program->ranks, sizeof *w.next) };
+    walker w = { .program = program, .next = pp_alloc_array(program->ranks, sizeof *w.next) };
     if (!w.next)
         return pp_err_nomem(err);
     memcpy(w.next, program->rank_begin, program->ranks * sizeof *w.next);

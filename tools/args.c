@@ -1,5 +1,5 @@
-#include "sim/alloc.h"
 #include "tools/args.h"
+#include "sim/alloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,8 +54,10 @@ static pp_status unknown_option(const pp_command *command, const char *name, pp_
             names[count++] = o->alias;
     }
     const char *near = pp_text_nearest(name, names);
-    return pp_err_set(err, PP_USAGE, name, "'ppsim %s' has no such option%s%s%s; see 'ppsim %s "
-                      "--help'", command->name, near ? ", did you mean " : "", near ? near : "",
+    return pp_err_set(err, PP_USAGE, name,
+                      "'ppsim %s' has no such option%s%s%s; see 'ppsim %s "
+                      "--help'",
+                      command->name, near ? ", did you mean " : "", near ? near : "",
                       near ? "?" : "", command->name);
 }
 
@@ -77,8 +79,8 @@ static pp_status add_option(pp_args *args, int *at, pp_err *err)
         value = args->argv[++*at];
     }
     void *grown = args->options;
-    pp_status status = pp_grow(&grown, &args->option_capacity, args->option_count + 1,
-                               sizeof *args->options, err);
+    pp_status status =
+        pp_grow(&grown, &args->option_capacity, args->option_count + 1, sizeof *args->options, err);
     if (status)
         return status;
     args->options = grown;
@@ -185,8 +187,7 @@ pp_status pp_args_int(const pp_args *args, const char *option, int64_t low, int6
 {
     const char *text = pp_args_text(args, option);
     pp_err inner = { 0 };
-    return text ? as_usage(pp_parse_int(text, option, low, high, out, &inner), &inner, err)
-                : PP_OK;
+    return text ? as_usage(pp_parse_int(text, option, low, high, out, &inner), &inner, err) : PP_OK;
 }
 
 pp_status pp_args_bytes(const pp_args *args, const char *option, int64_t *out, pp_err *err)

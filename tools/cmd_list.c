@@ -139,9 +139,10 @@ static pp_status list(const pp_args *args, pp_err *err)
                                                : list_text(args, &kinds[i], err);
     }
     const char *near = word ? pp_text_nearest(word, names) : NULL;
-    return pp_err_set(err, PP_USAGE, NULL, "give one of models, hardware, schedules, executors, "
-                      "formats%s%s%s", near ? "; did you mean '" : "", near ? near : "",
-                      near ? "'?" : "");
+    return pp_err_set(err, PP_USAGE, NULL,
+                      "give one of models, hardware, schedules, executors, "
+                      "formats%s%s%s",
+                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 const pp_command pp_command_list = {

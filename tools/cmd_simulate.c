@@ -74,8 +74,10 @@ static pp_status check_given(const pp_args *args, const char *option, int64_t fo
     int64_t wanted = found;
     pp_status status = pp_args_int(args, option, 1, INT32_MAX, &wanted, err);
     if (!status && wanted != found)
-        return pp_err_set(err, PP_USAGE, option, "%" PRId64 " does not fit %s, which has %" PRId64
-                          "; leave the option out", wanted, path, found);
+        return pp_err_set(err, PP_USAGE, option,
+                          "%" PRId64 " does not fit %s, which has %" PRId64
+                          "; leave the option out",
+                          wanted, path, found);
     return status;
 }
 
@@ -119,17 +121,22 @@ static pp_status schedule_from_name(const pp_args *args, const char *name, const
     if ((status = pp_args_int(args, "--pp", 1, PP_RANKS_MAX, &pp, err)) ||
         (status = pp_args_int(args, "--microbatches", 1, PP_MICROBATCHES_MAX, &m, err)) ||
         (status = pp_args_int(args, "--vpp", 1, PP_STAGES_MAX, &v, err)) ||
-        (status = pp_args_int(args, "--microbatch-group-size", 1, PP_MICROBATCHES_MAX, &group,
-                              err)))
+        (status =
+             pp_args_int(args, "--microbatch-group-size", 1, PP_MICROBATCHES_MAX, &group, err)))
         return status;
     if (!pp || !m)
-        return pp_err_set(err, PP_USAGE, pp ? "--microbatches" : "--pp", "is missing; a named "
+        return pp_err_set(err, PP_USAGE, pp ? "--microbatches" : "--pp",
+                          "is missing; a named "
                           "schedule needs --pp P and --microbatches M");
     if (!v)
-        return pp_err_set(err, PP_USAGE, "--vpp", "is missing; %s needs the number of stages per "
-                          "rank, for example --vpp 2", schedule->name);
-    const pp_shape shape = { .ranks = (uint32_t)pp, .chunks = (uint32_t)v,
-                             .microbatches = (uint32_t)m, .group_size = (uint32_t)group,
+        return pp_err_set(err, PP_USAGE, "--vpp",
+                          "is missing; %s needs the number of stages per "
+                          "rank, for example --vpp 2",
+                          schedule->name);
+    const pp_shape shape = { .ranks = (uint32_t)pp,
+                             .chunks = (uint32_t)v,
+                             .microbatches = (uint32_t)m,
+                             .group_size = (uint32_t)group,
                              .costs = costs,
                              .memory = plan->has_memory_costs ? &plan->memory_costs : NULL };
     if ((status = pp_schedule_build(schedule, &shape, &plan->order[0], err)))
@@ -148,7 +155,8 @@ static pp_status load_costs(const pp_args *args, pp_plan *plan, pp_err *err)
     const char *file = pp_args_text(args, "--costs-file");
     pp_status status;
     if (!text == !file)
-        return pp_err_set(err, PP_USAGE, "--costs", "give either --costs F=1ms,I=1ms,W=1ms,comm=0 "
+        return pp_err_set(err, PP_USAGE, "--costs",
+                          "give either --costs F=1ms,I=1ms,W=1ms,comm=0 "
                           "or --costs-file FILE");
     if (file) {
         pp_json *json PP_CLEANUP(pp_json_free) = NULL;
@@ -199,13 +207,16 @@ static pp_status new_plan(const pp_args *args, pp_plan **plan_out, pp_err *err)
 /* What a plan brings itself cannot be given beside it. */
 static pp_status refuse_with_plan(const pp_args *args, const char *path, pp_err *err)
 {
-    static const char *const own[] = { "--costs", "--costs-file", "--memory-costs", "--pp",
-                                       "--vpp", "--microbatches", "--microbatch-group-size",
-                                       NULL };
+    static const char *const own[] = {
+        "--costs", "--costs-file",   "--memory-costs",          "--pp",
+        "--vpp",   "--microbatches", "--microbatch-group-size", NULL
+    };
     for (size_t i = 0; own[i]; i++) {
         if (pp_args_has(args, own[i]))
-            return pp_err_set(err, PP_USAGE, own[i], "%.64s is a plan and brings its own; leave "
-                              "the option out", path);
+            return pp_err_set(err, PP_USAGE, own[i],
+                              "%.64s is a plan and brings its own; leave "
+                              "the option out",
+                              path);
     }
     return PP_OK;
 }
@@ -277,14 +288,15 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     const char *word = pp_args_word(args, 0);
     const char *source = word ? word : pp_args_text(args, "--schedule");
     if (!source || (word && (pp_args_has(args, "--schedule") || pp_args_word(args, 1))))
-        return pp_err_set(err, PP_USAGE, NULL, "give one plan, one schedule file, or --schedule "
+        return pp_err_set(err, PP_USAGE, NULL,
+                          "give one plan, one schedule file, or --schedule "
                           "NAME; see 'ppsim simulate --help'");
     pp_status status = load_study(args, source, &s.plan, err);
     if (status || (status = apply_settings(args, s.plan, err)))
         return status;
     if ((status = pp_args_int(args, "--columns", 20, 100000, &columns, err)) ||
-        (status = pp_plan_simulate(s.plan, &s.program, &s.timeline, &s.costs,
-                                   &s.plan->prediction, err)))
+        (status =
+             pp_plan_simulate(s.plan, &s.program, &s.timeline, &s.costs, &s.plan->prediction, err)))
         return status;
     pp_report *report = s.plan->prediction;
     uint32_t replica = 0;
@@ -293,8 +305,12 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     const pp_order *order = s.plan->order[s.plan->order_count > 1 ? replica : 0];
     if ((status = pp_bound_report(s.costs, order, report, err)))
         return status;
-    const pp_export data = { .plan = s.plan, .order = order, .program = s.program,
-                             .timeline = s.timeline, .costs = s.costs, .report = report,
+    const pp_export data = { .plan = s.plan,
+                             .order = order,
+                             .program = s.program,
+                             .timeline = s.timeline,
+                             .costs = s.costs,
+                             .report = report,
                              .columns = (int)columns };
     status = pp_write_exports(args, &data, err);
     return status ? status : print(args, report, err);

@@ -17,10 +17,11 @@ static pp_status unknown_name(const char *name, pp_data_kind kind, const char *o
     for (size_t i = 0; i < count; i++)
         names[i] = pp_data_at(kind, i)->name;
     const char *near = pp_text_nearest(name, names);
-    pp_status status = pp_err_set(err, PP_USAGE, option, "'%.64s' is neither a file nor a known "
-                                  "name%s%s%s; 'ppsim list %s' shows the names", name,
-                                  near ? ", did you mean '" : "", near ? near : "",
-                                  near ? "'?" : "", list);
+    pp_status status =
+        pp_err_set(err, PP_USAGE, option,
+                   "'%.64s' is neither a file nor a known "
+                   "name%s%s%s; 'ppsim list %s' shows the names",
+                   name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "", list);
     free(names);
     return status;
 }

@@ -72,8 +72,8 @@ static pp_status add_file(export_files *files, const char *path, const char *suf
 {
     void *grown = files->file;
     pp_status status = pp_text_check(text, err);
-    if (status || (status = pp_grow(&grown, &files->capacity, files->count + 1,
-                                    sizeof *files->file, err)))
+    if (status ||
+        (status = pp_grow(&grown, &files->capacity, files->count + 1, sizeof *files->file, err)))
         return status;
     files->file = grown;
     size_t room = strlen(path) + strlen(suffix) + 1;
@@ -125,8 +125,10 @@ static pp_status make_export(const char *request, const char *option, const pp_e
     if ((status = pp_format_get(name, &format, err)))
         return status;
     if (!(emit ? format->emit != NULL : format->trace != NULL))
-        return pp_err_set(err, PP_USAGE, option, "'%s' is no format for %s; 'ppsim list formats' "
-                          "shows which are", name, emit ? "schedules" : "timelines");
+        return pp_err_set(err, PP_USAGE, option,
+                          "'%s' is no format for %s; 'ppsim list formats' "
+                          "shows which are",
+                          name, emit ? "schedules" : "timelines");
     pp_companion companion = { 0 };
     status = emit ? format->emit(data, &text, &companion, err) : format->trace(data, &text, err);
     if (!status)
@@ -151,8 +153,8 @@ pp_status pp_write_exports(const pp_args *args, const pp_export *data, pp_err *e
     }
     for (size_t i = 0; i < files.count; i++) {
         const export_file *file = &files.file[i];
-        pp_status status = write_to(file->path, file->text.data ? file->text.data : "",
-                                    file->text.bytes, err);
+        pp_status status =
+            write_to(file->path, file->text.data ? file->text.data : "", file->text.bytes, err);
         if (status)
             return status;
     }

@@ -17,11 +17,13 @@ enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 static void print_usage(FILE *out)
 {
     fputs("ppsim predicts, plans and runs pipeline-parallel training steps.\n\n"
-          "usage: ppsim COMMAND [OPTIONS]\n\n", out);
+          "usage: ppsim COMMAND [OPTIONS]\n\n",
+          out);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fputs("\n'ppsim COMMAND --help' shows the options of a command, 'ppsim --version' the version."
-          "\nA first try: ppsim plan --model gpt175b --pp 16\n", out);
+          "\nA first try: ppsim plan --model gpt175b --pp 16\n",
+          out);
 }
 
 static int complain(const pp_err *err)

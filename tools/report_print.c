@@ -21,8 +21,8 @@ static void print_bound(const pp_report *report, pp_text *text)
         return;
     double gap = (double)report->makespan_ns / (double)report->lower_bound_ns - 1.0;
     pp_text_add(text, "lower bound  %s (%s); the makespan is %.2f %% above it\n",
-                pp_format_duration(bound, sizeof bound, report->lower_bound_ns),
-                report->bound_name, 100.0 * gap);
+                pp_format_duration(bound, sizeof bound, report->lower_bound_ns), report->bound_name,
+                100.0 * gap);
 }
 
 static void print_memory(const pp_report *report, pp_text *text)
@@ -59,8 +59,8 @@ static void print_ranks(const pp_report *report, pp_text *text)
                     pp_format_duration(cell[3], sizeof cell[3], rank->last_end_ns),
                     rank->peak_live_activations);
         if (report->has_memory)
-            pp_text_add(text, " %12s", pp_format_bytes(cell[4], sizeof cell[4],
-                                                       rank->memory.total_bytes));
+            pp_text_add(text, " %12s",
+                        pp_format_bytes(cell[4], sizeof cell[4], rank->memory.total_bytes));
         pp_text_add(text, "\n");
     }
     if (report->ranks > RANKS_SHOWN)
@@ -79,14 +79,18 @@ void pp_report_print(const pp_report *report, pp_text *text)
                 pp_format_duration(step, sizeof step, report->step_ns),
                 pp_format_duration(makespan, sizeof makespan, report->makespan_ns),
                 pp_format_duration(boundary, sizeof boundary, report->step_boundary_ns));
-    pp_text_add(text, "schedule     %s on %" PRIu32 " ranks, %" PRIu32 " stages, %" PRIu32
-                " microbatches, executor %s\n", report->schedule, report->ranks, report->stages,
-                report->microbatches, report->executor);
+    pp_text_add(text,
+                "schedule     %s on %" PRIu32 " ranks, %" PRIu32 " stages, %" PRIu32
+                " microbatches, executor %s\n",
+                report->schedule, report->ranks, report->stages, report->microbatches,
+                report->executor);
     if (report->tokens_per_s > 0)
         pp_text_add(text, "throughput   %.0f tokens/s\n", report->tokens_per_s);
     if (report->model_flops_utilization > 0)
-        pp_text_add(text, "MFU          %.1f %% of dense peak (model FLOPs, attention counted "
-                    "in full)\n", 100.0 * report->model_flops_utilization);
+        pp_text_add(text,
+                    "MFU          %.1f %% of dense peak (model FLOPs, attention counted "
+                    "in full)\n",
+                    100.0 * report->model_flops_utilization);
     print_bubble(report, text);
     print_bound(report, text);
     print_memory(report, text);

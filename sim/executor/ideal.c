@@ -16,8 +16,10 @@ static pp_program *allocate(const pp_order *order, size_t count)
     if (!program)
         return NULL;
     char *block = (char *)(program + 1);
-    *program = (pp_program){ .ranks = order->ranks, .stages = order->stages,
-                             .microbatches = order->microbatches, .count = count };
+    *program = (pp_program){ .ranks = order->ranks,
+                             .stages = order->stages,
+                             .microbatches = order->microbatches,
+                             .count = count };
     program->rank_begin = (size_t *)(void *)block;
     program->op = (pp_op *)(void *)(block + begins);
     program->source = (uint32_t *)(void *)(program->op + count);

@@ -37,10 +37,12 @@ static pp_status default_group(uint32_t p, uint32_t m, uint32_t *group_out, pp_e
     uint32_t above = m + 1;
     while (above % (above / p) != 0)
         above++;
-    return pp_err_set(err, PP_USAGE, "--microbatches", "interleaved on %" PRIu32 " ranks runs "
+    return pp_err_set(err, PP_USAGE, "--microbatches",
+                      "interleaved on %" PRIu32 " ranks runs "
                       "max(1, m div p) = %" PRIu32 " rounds, which must divide m = %" PRIu32
                       "; the nearest that do are %" PRIu32 " and %" PRIu32
-                      ", or give --microbatch-group-size", p, rounds, m, below, above);
+                      ", or give --microbatch-group-size",
+                      p, rounds, m, below, above);
 }
 
 /* Megatron's rule: p <= N <= m, and the last group, m mod N, is 0 or at least p. */
@@ -59,13 +61,17 @@ static pp_status check_group(uint32_t p, uint32_t m, uint32_t group, pp_err *err
             above = n;
     }
     if (!below && !above)
-        return pp_err_set(err, PP_USAGE, "--microbatch-group-size", "no group size is legal with %"
-                          PRIu32 " microbatches on %" PRIu32 " ranks; it needs at least as many "
-                          "microbatches as ranks", m, p);
-    return pp_err_set(err, PP_USAGE, "--microbatch-group-size", "%" PRIu32 " is not legal: it must "
+        return pp_err_set(err, PP_USAGE, "--microbatch-group-size",
+                          "no group size is legal with %" PRIu32 " microbatches on %" PRIu32
+                          " ranks; it needs at least as many "
+                          "microbatches as ranks",
+                          m, p);
+    return pp_err_set(err, PP_USAGE, "--microbatch-group-size",
+                      "%" PRIu32 " is not legal: it must "
                       "be from p = %" PRIu32 " to m = %" PRIu32 ", and m mod N 0 or at least p; "
-                      "nearest: %" PRIu32 "%s%" PRIu32, group, p, m, below ? below : above,
-                      below && above ? " and " : "", below && above ? above : 0);
+                      "nearest: %" PRIu32 "%s%" PRIu32,
+                      group, p, m, below ? below : above, below && above ? " and " : "",
+                      below && above ? above : 0);
 }
 
 static void add(pp_order *order, uint32_t r, pp_op_kind kind, uint64_t k, const pp_shape *shape,
@@ -86,8 +92,8 @@ static pp_status interleaved_build(const pp_shape *shape, pp_order **order_out, 
     if (status)
         return status;
     pp_order *order = NULL;
-    status = pp_order_new(p, p * shape->chunks, m, PP_PLACE_LOOP, 2 * (size_t)total * p, &order,
-                          err);
+    status =
+        pp_order_new(p, p * shape->chunks, m, PP_PLACE_LOOP, 2 * (size_t)total * p, &order, err);
     if (status)
         return status;
     for (uint32_t r = 0; r < p; r++) {

@@ -76,8 +76,12 @@ static bool bare_build(const pp_program *program, const pp_timeline *timeline,
     size_t n = program->count;
     start_key *keys = pp_alloc_array(n, sizeof *keys);
     uint32_t *place = pp_alloc_array(n, sizeof *place);
-    *out = (bare){ pp_alloc_array(n + 1, 4), pp_alloc_array(n + 1, 4), pp_alloc_array(n + 1, 4),
-                   pp_alloc_array(n + 1, 4), pp_alloc_array(n + 1, sizeof(pp_ns)), n };
+    *out = (bare){ pp_alloc_array(n + 1, 4),
+                   pp_alloc_array(n + 1, 4),
+                   pp_alloc_array(n + 1, 4),
+                   pp_alloc_array(n + 1, 4),
+                   pp_alloc_array(n + 1, sizeof(pp_ns)),
+                   n };
     if (!keys || !place || !out->first || !out->second || !out->duration_ns || !out->latency_ns ||
         !out->end)
         return false;
@@ -162,8 +166,9 @@ static void run_once(const pp_schedule *schedule, size s, const pp_costs *costs,
     t[1] = pp_clock_now_ns();
     keep_best(&out->ns[STEP_BARE], t[0], t[1], program->count);
     if (again != report->makespan_ns) {
-        fprintf(stderr, "bench: the bare loop and the engine disagree: %" PRId64 " and %" PRId64
-                "\n", again, report->makespan_ns);
+        fprintf(stderr,
+                "bench: the bare loop and the engine disagree: %" PRId64 " and %" PRId64 "\n",
+                again, report->makespan_ns);
         exit(EXIT_FAILURE);
     }
 }
@@ -212,8 +217,9 @@ int main(int argc, char **argv)
     enum { COUNT = sizeof sizes / sizeof sizes[0] };
     result results[COUNT] = { 0 };
     const pp_schedule *schedule = pp_schedule_find("1f1b");
-    const pp_uniform_costs uniform = { .f_ns = 1000, .i_ns = 1000, .w_ns = 1000, .b_ns = -1,
-                                       .comm_ns = 100 };
+    const pp_uniform_costs uniform = {
+        .f_ns = 1000, .i_ns = 1000, .w_ns = 1000, .b_ns = -1, .comm_ns = 100
+    };
     for (size_t i = 0; i < COUNT; i++) {
         pp_err err = { 0 };
         pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;

@@ -1,0 +1,190 @@
+/* From a finished search to a plan and a list of candidates. */
+#include "planner/choose_int.h"
+
+#include "sim/alloc.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void pp_choice_free(pp_choice **choice)
+{
+    if (!*choice)
+        return;
+    pp_plan_free(&(*choice)->plan);
+    free((*choice)->candidate);
+    free(*choice);
+    *choice = NULL;
+}
+
+/* Groups of candidates, in the order they are listed. */
+static int group(const pp_candidate *c)
+{
+    return (int)c->status * 2 + !c->legal;
+}
+
+static int compare_listed(const void *left, const void *right)
+{
+    const pp_candidate *a = left;
+    const pp_candidate *b = right;
+    if (group(a) != group(b))
+        return group(a) - group(b);
+    if (a->status == PP_CANDIDATE_INFEASIBLE && a->short_bytes != b->short_bytes)
+        return a->short_bytes < b->short_bytes ? -1 : 1;
+    double x = pp_candidate_score(a, a->step_ns ? a->step_ns : a->least_step_ns);
+    double y = pp_candidate_score(b, b->step_ns ? b->step_ns : b->least_step_ns);
+    if (x != y)
+        return x < y ? -1 : 1;
+    if (a->parallel.vpp != b->parallel.vpp)
+        return a->parallel.vpp < b->parallel.vpp ? -1 : 1;
+    if (a->recompute != b->recompute)
+        return a->recompute < b->recompute ? -1 : 1;
+    int by_name = strcmp(a->schedule->name, b->schedule->name);
+    return by_name ? by_name : (a->setup > b->setup) - (a->setup < b->setup);
+}
+
+/* Names and numbers of the plan. */
+static void describe(const pp_search *search, const pp_candidate *c, pp_plan *plan)
+{
+    const pp_wish *wish = search->wish;
+    snprintf(plan->model, sizeof plan->model, "%s", wish->model->name);
+    snprintf(plan->hardware, sizeof plan->hardware, "%s", wish->hardware->name);
+    plan->parallel = c->parallel;
+    plan->micro_batch_size = c->micro_batch_size;
+    plan->global_batch_size = search->global_batch_size;
+    plan->seq_length = search->seq_length;
+    snprintf(plan->schedule, sizeof plan->schedule, "%s", c->schedule->name);
+    snprintf(plan->executor, sizeof plan->executor, "%s", search->executor->name);
+    snprintf(plan->shapes, sizeof plan->shapes, "plan");
+    snprintf(plan->recompute, sizeof plan->recompute, "%s", pp_recompute_name(c->recompute));
+    plan->step_sync = !wish->no_step_sync;
+    plan->memory_limit_bytes = search->memory_limit_bytes;
+    plan->seed = wish->seed;
+}
+
+/* Orders, costs, stages and data of the chosen candidate; data and stages move to the plan. */
+static pp_status fill(pp_search *search, pp_candidate *c, pp_plan *plan, pp_err *err)
+{
+    pp_setup *setup = &search->setup[c->setup];
+    pp_cost_set set = { 0 };
+    pp_status status = pp_setup_costs(search, setup, &set, err);
+    if (status)
+        return status;
+    plan->costs = set.costs;
+    plan->costs_count = set.count;
+    plan->order = pp_alloc_array(1, sizeof *plan->order);
+    if (!plan->order)
+        return pp_err_nomem(err);
+    plan->order_count = 1;
+    status = pp_candidate_order(search, c, plan->costs[0], &plan->order[0], err);
+    plan->partition = setup->stages;
+    setup->stages = NULL;
+    plan->workload = search->data[setup->data].workload;
+    search->data[setup->data].workload = (pp_workload){ 0 };
+    return status;
+}
+
+static pp_status predict(pp_plan *plan, pp_err *err)
+{
+    const pp_costs *costs;
+    pp_status status = pp_plan_simulate(plan, NULL, NULL, &costs, &plan->prediction, err);
+    return status ? status : pp_bound_report(costs, plan->order[0], plan->prediction, err);
+}
+
+static pp_status make_plan(pp_search *search, pp_candidate *c, pp_plan **plan_out, pp_err *err)
+{
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
+    pp_status status = pp_plan_new(&plan, err);
+    if (status)
+        return status;
+    describe(search, c, plan);
+    if ((status = fill(search, c, plan, err)) ||
+        (status = pp_search_assume(search, c, &plan->assumptions, err)) ||
+        (status = predict(plan, err)))
+        return status;
+    assert(plan->prediction->step_ns == c->step_ns);
+    *plan_out = plan;
+    plan = NULL;
+    return PP_OK;
+}
+
+static void list_candidates(pp_search *search, size_t best, pp_choice *choice)
+{
+    pp_candidate first = search->candidate[best];
+    search->candidate[best] = search->candidate[0];
+    search->candidate[0] = first;
+    qsort(search->candidate + 1, search->count - 1, sizeof *search->candidate, compare_listed);
+    for (size_t i = 0; i < search->count; i++) {
+        choice->ok += search->candidate[i].status == PP_CANDIDATE_OK;
+        choice->pruned += search->candidate[i].status == PP_CANDIDATE_PRUNED;
+        choice->per_gpu = choice->per_gpu || pp_parallel_gpus(&search->candidate[i].parallel) !=
+                                                 pp_parallel_gpus(&first.parallel);
+    }
+    choice->simulated = search->simulated;
+    choice->stopped = search->stopped;
+    choice->candidate = search->candidate;
+    choice->count = search->count;
+    search->candidate = NULL;
+}
+
+static void close_search(pp_search *search)
+{
+    pp_search_close(search);
+}
+
+pp_status pp_choose(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
+{
+    pp_search search PP_CLEANUP(close_search) = { 0 };
+    size_t best = SIZE_MAX;
+    pp_status status = pp_search_open(&search, wish, err);
+    if (status || (status = pp_search_enumerate(&search, err)) ||
+        (status = pp_search_run(&search, &best, err)))
+        return status;
+    if (best == SIZE_MAX)
+        return pp_search_repair(&search, err);
+    pp_choice *choice PP_CLEANUP(pp_choice_free) = pp_alloc_array(1, sizeof *choice);
+    if (!choice)
+        return pp_err_nomem(err);
+    choice->bound = search.setup[search.candidate[best].setup].bound;
+    status = make_plan(&search, &search.candidate[best], &choice->plan, err);
+    if (status)
+        return status;
+    list_candidates(&search, best, choice);
+    *choice_out = choice;
+    choice = NULL;
+    return PP_OK;
+}
+
+static void csv_row(const pp_candidate *c, pp_text *text)
+{
+    pp_text_add(text, "%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
+                ",%" PRId64 ",%" PRId64 ",%" PRIu32 ",%s,%s,%" PRId64 ",",
+                pp_candidate_status_name(c->status), c->schedule->name, c->parallel.pp,
+                c->parallel.vpp, c->parallel.tp, c->parallel.cp, c->parallel.dp, c->parallel.ep,
+                pp_parallel_gpus(&c->parallel), c->micro_batch_size, c->microbatches,
+                pp_recompute_name(c->recompute), pp_partition_name(c->partition), c->least_step_ns);
+    if (c->step_ns)
+        pp_text_add(text, "%" PRId64 ",%.6f,%.3f,%.6f,", c->step_ns, c->bubble_fraction,
+                    c->tokens_per_s, c->model_flops_utilization);
+    else
+        pp_text_add(text, ",,,,");
+    if (c->peak_bytes)
+        pp_text_add(text, "%" PRId64 ",%" PRIu32, c->peak_bytes, c->peak_rank);
+    else
+        pp_text_add(text, ",");
+    pp_text_add(text, ",\"");
+    for (const char *letter = c->reason; *letter; letter++)
+        pp_text_add(text, "%s%c", *letter == '"' ? "\"" : "", *letter);
+    pp_text_add(text, "\"\n");
+}
+
+void pp_choice_csv(const pp_choice *choice, pp_text *text)
+{
+    pp_text_add(text, "status,schedule,pp,vpp,tp,cp,dp,ep,gpus,micro_batch_size,microbatches,"
+                      "recompute,partition,least_step_ns,step_ns,bubble_fraction,tokens_per_s,"
+                      "model_flops_utilization,peak_memory_bytes,peak_memory_rank,reason\n");
+    for (size_t i = 0; i < choice->count; i++)
+        csv_row(&choice->candidate[i], text);
+}

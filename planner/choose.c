@@ -1,0 +1,311 @@
+#include "planner/choose_int.h"
+
+#include "sim/alloc.h"
+#include "sim/engine.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A schedule that pruning left without a result is simulated this often at most, so that the
+ * runners-up name it. */
+#define RUNNER_UP_TRIES 3
+
+const char *pp_partition_name(pp_partition_kind kind)
+{
+    static const char *const names[] = { "auto", "uniform", "balanced", "layout" };
+    return names[kind];
+}
+
+const char *pp_recompute_name(pp_recompute recompute)
+{
+    static const char *const names[] = { "none", "selective", "full", "auto" };
+    return names[recompute];
+}
+
+const char *pp_candidate_status_name(pp_candidate_status status)
+{
+    static const char *const names[] = { "ok", "pruned", "infeasible" };
+    return names[status];
+}
+
+double pp_candidate_score(const pp_candidate *candidate, pp_ns step_ns)
+{
+    return (double)step_ns * (double)pp_parallel_gpus(&candidate->parallel);
+}
+
+static const pp_memory_component *biggest_first(const int64_t bytes[PP_MEMORY_COUNT],
+                                                pp_memory_component *biggest)
+{
+    *biggest = PP_MEMORY_PARAMETERS;
+    for (int c = 0; c < PP_MEMORY_COUNT; c++) {
+        if (bytes[c] > bytes[*biggest])
+            *biggest = (pp_memory_component)c;
+    }
+    return biggest;
+}
+
+void pp_candidate_short(char *buffer, size_t size, uint32_t rank, int64_t short_bytes,
+                        const int64_t bytes[PP_MEMORY_COUNT])
+{
+    char amount[32];
+    pp_memory_component biggest;
+    biggest_first(bytes, &biggest);
+    snprintf(buffer, size, "rank %" PRIu32 " short by %s, %s", rank,
+             pp_format_bytes(amount, sizeof amount, short_bytes), pp_memory_key(biggest));
+}
+
+/* PyTorch's rule fixes the group of an interleaved schedule and refuses some m; Megatron's takes
+ * any legal one, so the smallest is tried then. */
+static pp_status smallest_group(const pp_schedule *schedule, pp_shape *shape, pp_order **order_out)
+{
+    pp_status status = PP_USAGE;
+    uint32_t last = shape->microbatches < 2 * shape->ranks ? shape->microbatches
+                                                           : 2 * shape->ranks;
+    for (uint32_t n = shape->ranks; n <= last && status == PP_USAGE; n++) {
+        shape->group_size = n;
+        status = pp_schedule_build(schedule, shape, order_out, NULL);
+    }
+    return status;
+}
+
+pp_status pp_candidate_order(const pp_search *search, pp_candidate *candidate,
+                             const pp_costs *costs, pp_order **order_out, pp_err *err)
+{
+    pp_shape shape = {
+        .ranks = (uint32_t)candidate->parallel.pp,
+        .chunks = (uint32_t)candidate->parallel.vpp,
+        .microbatches = candidate->microbatches,
+        .group_size = candidate->group_size,
+        .costs = costs,
+    };
+    pp_err why = { 0 };
+    pp_status status = pp_schedule_build(candidate->schedule, &shape, order_out, &why);
+    if (status == PP_USAGE && candidate->schedule->grouped && !search->wish->group_size &&
+        smallest_group(candidate->schedule, &shape, order_out) == PP_OK) {
+        candidate->group_size = shape.group_size;
+        return PP_OK;
+    }
+    if (status)
+        *err = why;
+    return status;
+}
+
+/* Simulates one replica; the slowest one's numbers stay in the candidate. */
+static pp_status simulate_replica(pp_search *search, pp_candidate *candidate,
+                                  const pp_order *order, const pp_costs *costs, pp_err *err)
+{
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    pp_report *report PP_CLEANUP(pp_report_free) = NULL;
+    pp_status status = search->executor->lower(order, &program, err);
+    if (!status)
+        status = pp_simulate(program, costs, &timeline, err);
+    if (!status)
+        status = pp_report_build(candidate->schedule->name, search->executor->name, program,
+                                 timeline, costs, !search->wish->no_step_sync, &report, err);
+    if (status)
+        return status;
+    if (report->peak_memory_bytes > candidate->peak_bytes) {
+        uint32_t r = report->peak_memory_rank;
+        candidate->peak_bytes = report->peak_memory_bytes;
+        candidate->peak_rank = r;
+        candidate->short_bytes = candidate->peak_bytes - search->memory_limit_bytes;
+        if (candidate->short_bytes > 0)
+            pp_candidate_short(candidate->reason, sizeof candidate->reason, r,
+                               candidate->short_bytes, report->per_rank[r].memory.bytes);
+    }
+    if (report->step_ns > candidate->step_ns) {
+        candidate->step_ns = report->step_ns;
+        candidate->bubble_fraction = report->bubble_fraction;
+        candidate->tokens_per_s = report->tokens_per_s;
+        candidate->model_flops_utilization = report->model_flops_utilization;
+    }
+    return PP_OK;
+}
+
+pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate, pp_err *err)
+{
+    pp_cost_set set PP_CLEANUP(pp_cost_set_free) = { 0 };
+    pp_order *order PP_CLEANUP(pp_order_free) = NULL;
+    pp_err why = { 0 };
+    pp_status status = pp_setup_costs(search, &search->setup[candidate->setup], &set, err);
+    if (status)
+        return status;
+    search->simulated++;
+    candidate->reason[0] = '\0';
+    candidate->peak_bytes = candidate->short_bytes = 0;
+    status = pp_candidate_order(search, candidate, set.costs[0], &order, &why);
+    for (uint32_t i = 0; i < set.count && !status; i++)
+        status = simulate_replica(search, candidate, order, set.costs[i], &why);
+    if (status == PP_NOMEM) {
+        *err = why;
+        return status;
+    }
+    if (status) {
+        if (!search->refusal.status)
+            search->refusal = why;
+        candidate->legal = false;
+        snprintf(candidate->reason, sizeof candidate->reason, "%.390s", why.text);
+    }
+    bool fits = !status && candidate->short_bytes <= 0;
+    candidate->short_bytes = fits ? 0 : candidate->short_bytes;
+    candidate->status = fits ? PP_CANDIDATE_OK : PP_CANDIDATE_INFEASIBLE;
+    return PP_OK;
+}
+
+static size_t table_index(const pp_schedule *schedule)
+{
+    size_t k = 0;
+    while (pp_schedule_at(k) != schedule)
+        k++;
+    return k;
+}
+
+/* Which of two equally fast candidates: fewer chunks, less recompute. */
+static int compare_taste(const pp_candidate *a, const pp_candidate *b)
+{
+    if (a->parallel.vpp != b->parallel.vpp)
+        return a->parallel.vpp < b->parallel.vpp ? -1 : 1;
+    return (a->recompute > b->recompute) - (a->recompute < b->recompute);
+}
+
+/* Then, when both have run: less memory, first in the table, first considered. */
+static int compare_results(const pp_candidate *a, const pp_candidate *b)
+{
+    size_t x = table_index(a->schedule);
+    size_t y = table_index(b->schedule);
+    if (a->peak_bytes != b->peak_bytes)
+        return a->peak_bytes < b->peak_bytes ? -1 : 1;
+    if (x != y)
+        return x < y ? -1 : 1;
+    return (a->setup > b->setup) - (a->setup < b->setup);
+}
+
+typedef struct entry {
+    double score;
+    const pp_candidate *candidate;
+    size_t index;
+} entry;
+
+static int compare_entries(const entry *a, const entry *b)
+{
+    if (a->score != b->score)
+        return a->score < b->score ? -1 : 1;
+    return compare_taste(a->candidate, b->candidate);
+}
+
+static int compare_queued(const void *left, const void *right)
+{
+    const entry *a = left;
+    const entry *b = right;
+    int order = compare_entries(a, b);
+    return order ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+static bool better(const entry *now, const entry *incumbent)
+{
+    if (!incumbent->candidate)
+        return true;
+    int order = compare_entries(now, incumbent);
+    return order ? order < 0 : compare_results(now->candidate, incumbent->candidate) < 0;
+}
+
+static bool out_of_budget(const pp_search *search)
+{
+    const pp_wish *wish = search->wish;
+    return (wish->max_simulations && search->simulated >= wish->max_simulations) ||
+           (wish->stop && wish->stop(wish->context));
+}
+
+static void note_pruned(pp_search *search, pp_candidate *c, const pp_candidate *best)
+{
+    char least[32];
+    char step[32];
+    pp_format_duration(least, sizeof least, c->least_step_ns);
+    if (!best || search->stopped) {
+        snprintf(c->reason, sizeof c->reason, "the budget ended first; takes at least %s", least);
+        return;
+    }
+    pp_format_duration(step, sizeof step, best->step_ns);
+    bool alike = pp_parallel_gpus(&c->parallel) == pp_parallel_gpus(&best->parallel);
+    snprintf(c->reason, sizeof c->reason, "takes at least %s%s (%s), the best %s", least,
+             alike ? "" : " on another number of GPUs", c->bound_name, step);
+}
+
+/* Best bound first, until no bound is at or below the best step. */
+static pp_status branch_and_bound(pp_search *search, const entry *queue, size_t count,
+                                  size_t *best, pp_err *err)
+{
+    entry incumbent = { 0 };
+    for (size_t k = 0; k < count; k++) {
+        if (incumbent.candidate && compare_entries(&queue[k], &incumbent) > 0)
+            break; /* the queue is sorted */
+        if (out_of_budget(search)) {
+            search->stopped = true;
+            break;
+        }
+        pp_candidate *c = &search->candidate[queue[k].index];
+        pp_status status = pp_candidate_simulate(search, c, err);
+        if (status)
+            return status;
+        entry now = { pp_candidate_score(c, c->step_ns), c, queue[k].index };
+        if (c->status == PP_CANDIDATE_OK && better(&now, &incumbent)) {
+            incumbent = now;
+            *best = now.index;
+        }
+    }
+    return PP_OK;
+}
+
+/* So that every schedule of the table has a result among the runners-up, when it can have one. */
+static pp_status try_others(pp_search *search, const entry *queue, size_t count, pp_err *err)
+{
+    for (size_t k = 0; k < pp_schedule_count(); k++) {
+        const pp_schedule *schedule = pp_schedule_at(k);
+        bool done = false;
+        for (size_t i = 0; i < count; i++)
+            done = done || (queue[i].candidate->schedule == schedule &&
+                            queue[i].candidate->status == PP_CANDIDATE_OK);
+        for (size_t i = 0, tries = 0; i < count && !done && tries < RUNNER_UP_TRIES; i++) {
+            pp_candidate *c = &search->candidate[queue[i].index];
+            if (c->schedule != schedule || c->status != PP_CANDIDATE_PRUNED)
+                continue;
+            if (out_of_budget(search))
+                return PP_OK;
+            pp_status status = pp_candidate_simulate(search, c, err);
+            if (status)
+                return status;
+            done = c->status == PP_CANDIDATE_OK;
+            tries++;
+        }
+    }
+    return PP_OK;
+}
+
+pp_status pp_search_run(pp_search *search, size_t *best_out, pp_err *err)
+{
+    entry *queue = pp_alloc_array(search->count, sizeof *queue);
+    if (!queue)
+        return pp_err_nomem(err);
+    size_t count = 0;
+    for (size_t i = 0; i < search->count; i++) {
+        const pp_candidate *c = &search->candidate[i];
+        if (c->status == PP_CANDIDATE_PRUNED)
+            queue[count++] = (entry){ pp_candidate_score(c, c->least_step_ns), c, i };
+    }
+    qsort(queue, count, sizeof *queue, compare_queued);
+    size_t best = SIZE_MAX;
+    pp_status status = branch_and_bound(search, queue, count, &best, err);
+    if (!status && best != SIZE_MAX)
+        status = try_others(search, queue, count, err);
+    free(queue);
+    for (size_t i = 0; i < search->count && !status; i++) {
+        pp_candidate *c = &search->candidate[i];
+        if (c->status == PP_CANDIDATE_PRUNED)
+            note_pruned(search, c, best == SIZE_MAX ? NULL : &search->candidate[best]);
+    }
+    *best_out = best;
+    return status;
+}

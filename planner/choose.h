@@ -1,0 +1,110 @@
+/* The search of `ppsim plan`: over schedule, chunks per rank, partition, recompute, tensor-parallel
+ * degree and micro-batch size, as far as they are not given. Each candidate is bounded, then
+ * simulated when it can still win; the fastest that fits becomes a plan. No clock, no randomness:
+ * equal wishes give equal plans unless `stop` says otherwise. */
+#ifndef PPSIM_PLANNER_CHOOSE_H
+#define PPSIM_PLANNER_CHOOSE_H
+
+#include "planner/bound.h"
+#include "sim/hardware.h"
+#include "sim/model.h"
+#include "sim/plan.h"
+
+typedef enum pp_partition_kind {
+    PP_PARTITION_AUTO,     /* balanced, and uniform where it divides */
+    PP_PARTITION_UNIFORM,  /* the same number of layers on every stage */
+    PP_PARTITION_BALANCED, /* planner/partition.h */
+    PP_PARTITION_LAYOUT,   /* given */
+} pp_partition_kind;
+
+const char *pp_partition_name(pp_partition_kind kind);
+const char *pp_recompute_name(pp_recompute recompute);
+
+/* Switches of the software: the stack's, changed where `given` says so. recompute AUTO is free. */
+typedef struct pp_switch_wish {
+    const char *stack; /* pp_stack_find */
+    pp_switches value;
+    struct {
+        bool recompute, sequence_parallel, flash_attention, grad_sync_overlap, grad_dtype,
+            tp_overlap, zero;
+    } given;
+} pp_switch_wish;
+
+/* What is asked. Pointers are borrowed. */
+typedef struct pp_wish {
+    const pp_model *model;
+    const pp_hardware *hardware;
+    pp_parallel parallel;  /* pp must be given; 0: tp and vpp are free, cp dp ep are 1 */
+    int64_t seq_length;    /* 0: the model's own maximum */
+    int64_t micro_batch_size;  /* sequences; 0: free */
+    int64_t global_batch_size; /* sequences; 0: 8 x pp x dp */
+    const int64_t *lengths;    /* [length_count], packed to seq_length; NULL: full sequences */
+    size_t length_count;
+    const pp_schedule *schedule; /* NULL: every entry of the table */
+    uint32_t group_size;         /* 0: the schedule's own rule */
+    const char *executor;        /* NULL: ideal */
+    pp_switch_wish switches;
+    pp_partition_kind partition;
+    const char *layout; /* of PP_PARTITION_LAYOUT */
+    bool bare_ends;     /* a balanced partition may give embedding or head a stage of its own */
+    bool no_step_sync;
+    int64_t memory_limit_bytes; /* 0: the hardware's, less pp_memory_reserve_bytes */
+    uint64_t seed;
+    uint64_t max_simulations;    /* 0: no limit */
+    bool (*stop)(void *context); /* NULL: never; asked before every simulation */
+    void *context;               /* of stop */
+    const pp_notes *assumptions; /* what the caller has assumed already; may be NULL */
+} pp_wish;
+
+typedef enum pp_candidate_status {
+    PP_CANDIDATE_OK,         /* simulated, fits */
+    PP_CANDIDATE_PRUNED,     /* not simulated: its bound is worse than the best, or no budget */
+    PP_CANDIDATE_INFEASIBLE, /* does not fit, or is not legal */
+} pp_candidate_status;
+
+const char *pp_candidate_status_name(pp_candidate_status status);
+
+typedef struct pp_candidate {
+    pp_parallel parallel;
+    int64_t micro_batch_size;
+    uint32_t microbatches, group_size;
+    pp_recompute recompute;
+    pp_partition_kind partition;
+    const pp_schedule *schedule;
+    pp_candidate_status status;
+    bool legal;             /* false: the rules of schedule, split or partition forbid it */
+    char reason[400];       /* why not; empty when OK */
+    pp_ns least_step_ns;    /* bound on the step, 0: not known */
+    char bound_name[64];
+    pp_ns step_ns;          /* the rest: 0 unless simulated */
+    double bubble_fraction;
+    double tokens_per_s, model_flops_utilization;
+    int64_t peak_bytes, short_bytes; /* short: beyond the memory limit */
+    uint32_t peak_rank;
+    uint32_t setup; /* internal */
+} pp_candidate;
+
+/* Owner frees with pp_choice_free. */
+typedef struct pp_choice {
+    pp_plan *plan; /* version and command are the caller's to fill */
+    pp_bound bound;
+    pp_candidate *candidate; /* [count]: the chosen one, other OK ones by speed, pruned, others */
+    size_t count, ok, pruned, simulated;
+    bool per_gpu; /* GPU counts differ between candidates: compared by tokens/s per GPU */
+    bool stopped; /* the budget ended before the search did */
+} pp_choice;
+
+/* What is kept free of the hardware's memory when no limit is given: 5 % for the CUDA context,
+ * the allocator's fragmentation and what no model of ours counts. */
+int64_t pp_memory_reserve_bytes(const pp_hardware *hardware);
+
+/* Fails: USAGE when what is asked is not legal (the rule and the nearest legal values), INPUT,
+ * INFEASIBLE when nothing fits (rank, component, shortfall, and the cheapest change that fits,
+ * itself simulated) or the budget ended first, NOMEM. */
+PP_MUST_CHECK pp_status pp_choose(const pp_wish *wish, pp_choice **choice_out, pp_err *err);
+void pp_choice_free(pp_choice **choice); /* for PP_CLEANUP; *choice NULL is fine */
+
+/* One line per candidate, all of them, with a header; for spreadsheets. */
+void pp_choice_csv(const pp_choice *choice, pp_text *text);
+
+#endif

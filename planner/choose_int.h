@@ -1,0 +1,87 @@
+/* The parts of the search; for planner/ only. */
+#ifndef PPSIM_PLANNER_CHOOSE_INT_H
+#define PPSIM_PLANNER_CHOOSE_INT_H
+
+#include "planner/choose.h"
+#include "sim/cost_model.h"
+
+/* The microbatches of one micro-batch size. */
+typedef struct pp_data {
+    int64_t micro_batch_size;
+    uint32_t multiple_of;
+    pp_workload workload;
+} pp_data;
+
+/* All that costs depend on: a candidate but its schedule. */
+typedef struct pp_setup {
+    pp_cost_context context;
+    int64_t micro_batch_size;
+    pp_partition_kind partition;
+    bool split;       /* the bound is for orders that split the backward */
+    size_t data;      /* into pp_search.data */
+    pp_stage *stages; /* [pp * vpp] */
+    pp_bound bound;
+    pp_ns least_step_ns;
+    bool legal;
+    char reason[400]; /* why it is not legal, or cannot fit */
+    int64_t short_bytes;
+    uint32_t short_rank;
+} pp_setup;
+
+typedef struct pp_search {
+    const pp_wish *wish;
+    pp_parallel parallel; /* as wished; 0: free */
+    int64_t seq_length, global_batch_size, memory_limit_bytes;
+    const pp_executor *executor;
+    pp_data *data;
+    size_t data_count, data_capacity;
+    pp_setup *setup;
+    size_t setup_count, setup_capacity;
+    pp_candidate *candidate;
+    size_t count, capacity;
+    size_t simulated;
+    bool stopped;
+    pp_err refusal; /* the first reason why something was not legal */
+} pp_search;
+
+/* Values the wish leaves open are filled in. Fails: USAGE. */
+PP_MUST_CHECK pp_status pp_search_open(pp_search *search, const pp_wish *wish, pp_err *err);
+/* Every setup with its bound, every candidate. Fails: USAGE when none is legal; INPUT, NOMEM. */
+PP_MUST_CHECK pp_status pp_search_enumerate(pp_search *search, pp_err *err);
+/* Simulates what can still win. best_out: index into candidate, or SIZE_MAX when nothing fits.
+ * Candidates stay where they are. */
+PP_MUST_CHECK pp_status pp_search_run(pp_search *search, size_t *best_out, pp_err *err);
+void pp_search_close(pp_search *search);
+
+/* Tables of one setup, one per replica of its workload. */
+typedef struct pp_cost_set {
+    pp_costs **costs; /* [count] */
+    uint32_t count;
+} pp_cost_set;
+
+PP_MUST_CHECK pp_status pp_setup_costs(const pp_search *search, const pp_setup *setup,
+                                       pp_cost_set *set_out, pp_err *err);
+void pp_cost_set_free(pp_cost_set *set);
+
+/* The order of a candidate. Fails: USAGE when the schedule's rules forbid it. */
+PP_MUST_CHECK pp_status pp_candidate_order(const pp_search *search, pp_candidate *candidate,
+                                           const pp_costs *costs, pp_order **order_out,
+                                           pp_err *err);
+/* Simulates one candidate and fills in its results. */
+PP_MUST_CHECK pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate,
+                                              pp_err *err);
+/* "rank 3 short by 2.1 GiB, activations". bytes: by component. */
+void pp_candidate_short(char *buffer, size_t size, uint32_t rank, int64_t short_bytes,
+                        const int64_t bytes[PP_MEMORY_COUNT]);
+
+/* Step time x GPUs: what is compared, since all candidates train the same tokens. */
+double pp_candidate_score(const pp_candidate *candidate, pp_ns step_ns);
+
+/* What was assumed, in words. */
+PP_MUST_CHECK pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen,
+                                         pp_notes *notes, pp_err *err);
+
+/* Nothing fits: finds the nearest miss and the cheapest change, and fails with both. */
+PP_MUST_CHECK pp_status pp_search_repair(pp_search *search, pp_err *err);
+
+#endif

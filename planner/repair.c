@@ -1,0 +1,278 @@
+/* When nothing fits: what is missing, and the cheapest change that makes it fit, simulated. */
+#include "planner/choose_int.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Growth of pp, tp or dp beyond this factor is not tried. */
+#define GROWTH_MAX 64
+
+/* A change of what is asked. Each returns false when it changes nothing. */
+typedef bool (*change)(pp_wish *wish);
+
+static bool free_recompute(pp_wish *wish)
+{
+    bool fixed = wish->switches.given.recompute &&
+                 wish->switches.value.recompute != PP_RECOMPUTE_AUTO &&
+                 wish->switches.value.recompute != PP_RECOMPUTE_FULL;
+    wish->switches.given.recompute = wish->switches.given.recompute && !fixed;
+    return fixed;
+}
+
+/* The same tokens per step in smaller microbatches. */
+static bool free_micro_batch(pp_wish *wish)
+{
+    if (wish->micro_batch_size <= 1)
+        return false;
+    if (!wish->global_batch_size && !wish->lengths)
+        wish->global_batch_size = 8 * wish->parallel.pp * wish->micro_batch_size *
+                                  (wish->parallel.dp ? wish->parallel.dp : 1);
+    wish->micro_batch_size = 0;
+    return true;
+}
+
+static bool free_schedule(pp_wish *wish)
+{
+    bool fixed = wish->schedule || wish->parallel.vpp || wish->group_size;
+    if (wish->partition == PP_PARTITION_LAYOUT)
+        return false;
+    wish->schedule = NULL;
+    wish->parallel.vpp = 0;
+    wish->group_size = 0;
+    return fixed;
+}
+
+static bool divide_optimizer(pp_wish *wish)
+{
+    if (wish->parallel.dp < 2 || (wish->switches.given.zero && wish->switches.value.zero))
+        return false;
+    wish->switches.given.zero = true;
+    wish->switches.value.zero = 1;
+    return true;
+}
+
+static bool sequence_parallel(pp_wish *wish)
+{
+    bool off = wish->switches.given.sequence_parallel && !wish->switches.value.sequence_parallel;
+    if (wish->parallel.tp == 1 || !off)
+        return false;
+    wish->switches.given.sequence_parallel = false;
+    return true;
+}
+
+static bool flash_attention(pp_wish *wish)
+{
+    bool off = wish->switches.given.flash_attention && !wish->switches.value.flash_attention;
+    wish->switches.given.flash_attention = wish->switches.given.flash_attention && !off;
+    return off;
+}
+
+static bool free_partition(pp_wish *wish)
+{
+    bool fixed = wish->partition != PP_PARTITION_AUTO;
+    wish->partition = PP_PARTITION_AUTO;
+    return fixed;
+}
+
+static const change changes[] = {
+    free_recompute,    free_micro_batch, free_schedule,  divide_optimizer,
+    sequence_parallel, flash_attention,  free_partition,
+};
+
+/* The best thing found so far. */
+typedef struct remedy {
+    bool found;
+    double score;
+    pp_candidate candidate;
+    pp_wish wish;
+} remedy;
+
+static void close_search(pp_search *search)
+{
+    pp_search_close(search);
+}
+
+/* Searches `wish`; keeps the answer when it is better: fewer GPUs, then faster. */
+static pp_status attempt(const pp_wish *wish, remedy *best, pp_err *err)
+{
+    pp_search search PP_CLEANUP(close_search) = { 0 };
+    pp_err why = { 0 };
+    size_t found = SIZE_MAX;
+    pp_status status = pp_search_open(&search, wish, &why);
+    if (!status)
+        status = pp_search_enumerate(&search, &why);
+    if (!status)
+        status = pp_search_run(&search, &found, &why);
+    if (status == PP_NOMEM) {
+        *err = why;
+        return status;
+    }
+    if (status || found == SIZE_MAX)
+        return PP_OK;
+    const pp_candidate *c = &search.candidate[found];
+    double gpus = (double)pp_parallel_gpus(&c->parallel);
+    double before = (double)pp_parallel_gpus(&best->candidate.parallel);
+    if (!best->found || gpus < before ||
+        (gpus == before && c->step_ns < best->candidate.step_ns))
+        *best = (remedy){ .found = true, .candidate = *c, .wish = *wish };
+    return PP_OK;
+}
+
+static pp_status try_same_gpus(const pp_wish *wish, pp_wish *all, remedy *best, pp_err *err)
+{
+    pp_status status = PP_OK;
+    size_t changed = 0;
+    *all = *wish;
+    for (size_t i = 0; i < sizeof changes / sizeof *changes && !status; i++) {
+        pp_wish one = *wish;
+        changed += changes[i](all);
+        if (changes[i](&one))
+            status = attempt(&one, best, err);
+    }
+    return status || best->found || changed < 2 ? status : attempt(all, best, err);
+}
+
+/* More GPUs, with every other change allowed. */
+static pp_status try_more_gpus(const pp_wish *wish, remedy *best, pp_err *err)
+{
+    pp_status status = PP_OK;
+    int64_t layers = wish->model->layers;
+    for (int64_t factor = 2; factor <= GROWTH_MAX && !status && !best->found; factor *= 2) {
+        pp_wish wider = *wish;
+        wider.parallel.tp *= factor;
+        if (wish->parallel.tp && wider.parallel.tp <= wish->hardware->gpus_per_node)
+            status = attempt(&wider, best, err);
+        pp_wish longer = *wish;
+        longer.parallel.pp *= factor;
+        if (longer.parallel.pp <= layers && wish->partition != PP_PARTITION_LAYOUT && !status)
+            status = attempt(&longer, best, err);
+        pp_wish experts = *wish;
+        experts.parallel.dp = (wish->parallel.dp ? wish->parallel.dp : 1) * factor;
+        experts.parallel.ep = (wish->parallel.ep ? wish->parallel.ep : 1) * factor;
+        if (wish->model->experts && !status)
+            status = attempt(&experts, best, err);
+        pp_wish replicas = *wish;
+        replicas.parallel.dp = experts.parallel.dp;
+        replicas.switches.given.zero = true;
+        replicas.switches.value.zero = 1;
+        if (!status)
+            status = attempt(&replicas, best, err);
+    }
+    return status;
+}
+
+static void say_number(char *text, size_t size, const char *option, int64_t was, int64_t is)
+{
+    size_t used = strlen(text);
+    if (was != is)
+        snprintf(text + used, size - used, "%s %" PRId64 " ", option, is);
+}
+
+/* The options that turn `wish` into the remedy. */
+static void say_options(const pp_wish *wish, const remedy *best, char *text, size_t size)
+{
+    const pp_candidate *c = &best->candidate;
+    const pp_switch_wish *was = &wish->switches;
+    const pp_switch_wish *is = &best->wish.switches;
+    text[0] = '\0';
+    say_number(text, size, "--pp", wish->parallel.pp, c->parallel.pp);
+    if (wish->parallel.tp)
+        say_number(text, size, "--tp", wish->parallel.tp, c->parallel.tp);
+    say_number(text, size, "--dp", wish->parallel.dp ? wish->parallel.dp : 1, c->parallel.dp);
+    say_number(text, size, "--ep", wish->parallel.ep ? wish->parallel.ep : 1, c->parallel.ep);
+    if (wish->micro_batch_size)
+        say_number(text, size, "--micro-batch-size", wish->micro_batch_size, c->micro_batch_size);
+    if (wish->parallel.vpp)
+        say_number(text, size, "--vpp", wish->parallel.vpp, c->parallel.vpp);
+    size_t used = strlen(text);
+    if (wish->schedule && wish->schedule != c->schedule)
+        used += (size_t)snprintf(text + used, size - used, "--schedule %s ", c->schedule->name);
+    if (was->given.recompute && was->value.recompute != PP_RECOMPUTE_AUTO &&
+        was->value.recompute != c->recompute)
+        used += (size_t)snprintf(text + used, size - used, "--recompute %s ",
+                                 pp_recompute_name(c->recompute));
+    if (is->given.zero && is->value.zero && !(was->given.zero && was->value.zero))
+        used += (size_t)snprintf(text + used, size - used, "--zero 1 ");
+    if (was->given.sequence_parallel && !is->given.sequence_parallel)
+        used += (size_t)snprintf(text + used, size - used, "--sequence-parallel on ");
+    if (was->given.flash_attention && !is->given.flash_attention)
+        used += (size_t)snprintf(text + used, size - used, "--attention flash ");
+    if (wish->partition != best->wish.partition)
+        used += (size_t)snprintf(text + used, size - used, "--partition auto ");
+    if (used)
+        text[used - 1] = '\0';
+}
+
+static pp_candidate *least_short(const pp_search *search)
+{
+    pp_candidate *nearest = NULL;
+    for (size_t i = 0; i < search->count; i++) {
+        pp_candidate *c = &search->candidate[i];
+        if (c->status == PP_CANDIDATE_INFEASIBLE && c->legal && c->short_bytes > 0 &&
+            (!nearest || c->short_bytes < nearest->short_bytes))
+            nearest = c;
+    }
+    return nearest;
+}
+
+/* The legal candidate that misses by least. A shortfall that is only a floor is simulated, until
+ * the least one is exact. */
+static pp_status nearest_miss(pp_search *search, const pp_candidate **nearest_out, pp_err *err)
+{
+    pp_candidate *nearest;
+    while ((nearest = least_short(search)) && !nearest->step_ns) {
+        pp_status status = pp_candidate_simulate(search, nearest, err);
+        if (status)
+            return status;
+    }
+    *nearest_out = nearest;
+    return PP_OK;
+}
+
+static void describe_miss(const pp_search *search, const pp_candidate *miss, char *text,
+                          size_t size)
+{
+    char limit[32];
+    snprintf(text, size, "nothing fits %s per GPU; nearest: %s with tp %" PRId64 ", vpp %" PRId64
+             ", micro-batch %" PRId64 ", recompute %s: %s",
+             pp_format_bytes(limit, sizeof limit, search->memory_limit_bytes),
+             miss->schedule->name, miss->parallel.tp, miss->parallel.vpp, miss->micro_batch_size,
+             pp_recompute_name(miss->recompute), miss->reason);
+}
+
+pp_status pp_search_repair(pp_search *search, pp_err *err)
+{
+    const pp_wish *wish = search->wish;
+    const pp_candidate *miss;
+    char what[640];
+    if (search->stopped)
+        return pp_err_set(err, PP_INFEASIBLE, "--budget", "the budget ended after %zu simulations, "
+                          "before a candidate that fits was found; give more", search->simulated);
+    pp_status status = nearest_miss(search, &miss, err);
+    if (status)
+        return status;
+    if (!miss) { /* every schedule refused its shape */
+        *err = search->refusal;
+        return err->status;
+    }
+    describe_miss(search, miss, what, sizeof what);
+    remedy best = { .found = false };
+    pp_wish all;
+    if ((status = try_same_gpus(wish, &all, &best, err)) ||
+        (!best.found && (status = try_more_gpus(&all, &best, err))))
+        return status;
+    if (!best.found)
+        return pp_err_set(err, PP_INFEASIBLE, NULL, "%s; not even %d times as many GPUs fit; use "
+                          "GPUs with more memory, or a shorter --seq-length", what, GROWTH_MAX);
+    char options[256];
+    char step[32];
+    char peak[32];
+    say_options(wish, &best, options, sizeof options);
+    return pp_err_set(err, PP_INFEASIBLE, NULL, "%s. Cheapest change that fits: %s (%" PRId64
+                      " GPUs, step %s, peak %s on rank %" PRIu32 ")", what, options,
+                      pp_parallel_gpus(&best.candidate.parallel),
+                      pp_format_duration(step, sizeof step, best.candidate.step_ns),
+                      pp_format_bytes(peak, sizeof peak, best.candidate.peak_bytes),
+                      best.candidate.peak_rank);
+}

@@ -1,0 +1,562 @@
+/* Which candidates there are. */
+#include "planner/choose_int.h"
+#include "planner/partition.h"
+
+#include "sim/alloc.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VALUES_MAX 8
+
+/* The values one quantity may take; free ones are tried in this order. */
+typedef struct values {
+    int64_t value[VALUES_MAX];
+    size_t count;
+} values;
+
+static void add_value(values *list, int64_t value)
+{
+    if (list->count < VALUES_MAX)
+        list->value[list->count++] = value;
+}
+
+static int64_t or_one(int64_t value)
+{
+    return value ? value : 1;
+}
+
+/* Remembers why something is not legal; other failures are passed on. */
+static pp_status refuse(pp_search *search, const pp_err *why, pp_err *err)
+{
+    if (why->status != PP_USAGE && why->status != PP_INPUT) {
+        *err = *why;
+        return why->status;
+    }
+    if (!search->refusal.status)
+        search->refusal = *why;
+    return PP_OK;
+}
+
+static values tensor_degrees(const pp_search *search)
+{
+    values list = { .count = 0 };
+    if (search->parallel.tp)
+        add_value(&list, search->parallel.tp);
+    else
+        for (int64_t tp = 1; tp <= search->wish->hardware->gpus_per_node; tp *= 2)
+            add_value(&list, tp);
+    return list;
+}
+
+static values micro_batch_sizes(const pp_search *search)
+{
+    values list = { .count = 0 };
+    int64_t each = search->global_batch_size / search->parallel.dp;
+    if (search->wish->micro_batch_size)
+        add_value(&list, search->wish->micro_batch_size);
+    else
+        for (int64_t size = 1; size <= 16 && (size == 1 || search->wish->lengths ||
+                                              each % size == 0); size *= 2)
+            add_value(&list, size);
+    return list;
+}
+
+static values recomputes(const pp_search *search)
+{
+    values list = { .count = 0 };
+    const pp_switch_wish *wish = &search->wish->switches;
+    if (wish->given.recompute && wish->value.recompute != PP_RECOMPUTE_AUTO) {
+        add_value(&list, wish->value.recompute);
+        return list;
+    }
+    add_value(&list, PP_RECOMPUTE_NONE);
+    add_value(&list, PP_RECOMPUTE_SELECTIVE);
+    add_value(&list, PP_RECOMPUTE_FULL);
+    return list;
+}
+
+/* 1, then what divides the layers of a rank, then other small numbers; as many as fill stages. */
+static values chunk_counts(const pp_search *search)
+{
+    values list = { .count = 0 };
+    int64_t pp = search->parallel.pp;
+    int64_t layers = search->wish->model->layers;
+    if (search->parallel.vpp) {
+        add_value(&list, search->parallel.vpp);
+        return list;
+    }
+    add_value(&list, 1);
+    if (pp == 1)
+        return list;
+    for (int64_t v = 2; v <= 12 && v * pp <= layers; v++) {
+        if (layers % (v * pp) == 0 || v <= 4)
+            add_value(&list, v);
+    }
+    for (int64_t v = 5; v <= 8 && v * pp <= layers; v++) {
+        if (layers % (v * pp) != 0)
+            add_value(&list, v);
+    }
+    return list;
+}
+
+static pp_switches switches_for(const pp_switch_wish *wish, pp_switches stack)
+{
+    const pp_switches *value = &wish->value;
+    if (wish->given.sequence_parallel)
+        stack.sequence_parallel = value->sequence_parallel;
+    if (wish->given.flash_attention)
+        stack.flash_attention = value->flash_attention;
+    if (wish->given.grad_sync_overlap)
+        stack.grad_sync_overlap = value->grad_sync_overlap;
+    if (wish->given.grad_dtype)
+        stack.grad_dtype = value->grad_dtype;
+    if (wish->given.tp_overlap)
+        stack.tp_overlap = value->tp_overlap;
+    if (wish->given.zero)
+        stack.zero = value->zero;
+    return stack;
+}
+
+/* The workload of a micro-batch size; made once. */
+static pp_status find_data(pp_search *search, int64_t size, uint32_t multiple_of, size_t *index_out,
+                           pp_err *err)
+{
+    const pp_wish *wish = search->wish;
+    if (!wish->lengths)
+        multiple_of = 1;
+    for (size_t i = 0; i < search->data_count; i++) {
+        if (search->data[i].micro_batch_size == size && search->data[i].multiple_of == multiple_of) {
+            *index_out = i;
+            return PP_OK;
+        }
+    }
+    void *grown = search->data;
+    pp_status status = pp_grow(&grown, &search->data_capacity, search->data_count + 1,
+                               sizeof *search->data, err);
+    if (status)
+        return status;
+    search->data = grown;
+    pp_data *data = &search->data[search->data_count];
+    *data = (pp_data){ .micro_batch_size = size, .multiple_of = multiple_of };
+    if (wish->lengths)
+        status = pp_workload_pack(wish->lengths, wish->length_count, search->seq_length, size,
+                                  (uint32_t)search->parallel.dp, multiple_of, &data->workload,
+                                  err);
+    else
+        status = pp_workload_fixed(
+            (uint32_t)(search->global_batch_size / search->parallel.dp / size), size,
+            search->seq_length, &data->workload, err);
+    if (status)
+        return status;
+    *index_out = search->data_count++;
+    return PP_OK;
+}
+
+/* Weights of the model's units for an average microbatch. */
+typedef struct weighing {
+    pp_weights weights;
+    pp_ns *layer_ns;
+} weighing;
+
+static void weighing_free(weighing *w)
+{
+    free(w->layer_ns);
+}
+
+static pp_status unit_ns(const pp_cost_context *context, pp_unit_kind kind, int64_t layer,
+                         const pp_microbatch *average, pp_ns *ns_out, pp_err *err)
+{
+    pp_unit_cost cost;
+    pp_status status = pp_cost_unit(context, kind, layer, average->tokens, average->square_sum,
+                                    &cost, err);
+    return status ? status
+                  : pp_ns_from_seconds(cost.f_s + cost.i_s + cost.w_s, context->model->name, ns_out,
+                                       err);
+}
+
+static pp_microbatch average_of(const pp_workload *workload)
+{
+    size_t count = (size_t)workload->replicas * workload->microbatches;
+    double tokens = 0;
+    double squares = 0;
+    for (size_t j = 0; j < count; j++) {
+        tokens += (double)workload->microbatch[j].tokens;
+        squares += (double)workload->microbatch[j].square_sum;
+    }
+    return (pp_microbatch){ .tokens = (int64_t)(tokens / (double)count + 0.5),
+                            .square_sum = (int64_t)(squares / (double)count + 0.5) };
+}
+
+static pp_status weigh(const pp_cost_context *context, const pp_workload *workload, weighing *out,
+                       pp_err *err)
+{
+    const pp_model *model = context->model;
+    pp_microbatch average = average_of(workload);
+    pp_ns kind_ns[2] = { -1, -1 }; /* dense, mixture of experts */
+    pp_weights *w = &out->weights;
+    out->layer_ns = pp_alloc_array((size_t)model->layers, sizeof *out->layer_ns);
+    if (!out->layer_ns)
+        return pp_err_nomem(err);
+    *w = (pp_weights){ .layers = model->layers, .mtp = model->mtp_layers,
+                       .layer_ns = out->layer_ns };
+    pp_status status = unit_ns(context, PP_UNIT_EMBEDDING, 0, &average, &w->embedding_ns, err);
+    if (!status)
+        status = unit_ns(context, PP_UNIT_LOSS, 0, &average, &w->loss_ns, err);
+    if (!status && model->mtp_layers)
+        status = unit_ns(context, PP_UNIT_MTP, 0, &average, &w->mtp_ns, err);
+    for (int64_t k = 0; k < model->layers && !status; k++) {
+        pp_ns *ns = &kind_ns[pp_model_layer_is_moe(model, k)];
+        if (*ns < 0)
+            status = unit_ns(context, PP_UNIT_LAYER, k, &average, ns, err);
+        out->layer_ns[k] = *ns;
+    }
+    return status;
+}
+
+pp_status pp_setup_costs(const pp_search *search, const pp_setup *setup, pp_cost_set *set_out,
+                         pp_err *err)
+{
+    const pp_workload *workload = &search->data[setup->data].workload;
+    pp_cost_set set PP_CLEANUP(pp_cost_set_free) = {
+        .costs = pp_alloc_array(workload->replicas, sizeof *set.costs), .count = workload->replicas,
+    };
+    if (!set.costs)
+        return pp_err_nomem(err);
+    uint32_t stages = (uint32_t)(setup->context.parallel.pp * setup->context.parallel.vpp);
+    for (uint32_t i = 0; i < set.count; i++) {
+        pp_status status = pp_cost_model_build(&setup->context, setup->stages, stages, workload, i,
+                                               &set.costs[i], err);
+        if (status)
+            return status;
+    }
+    *set_out = set;
+    set = (pp_cost_set){ 0 };
+    return PP_OK;
+}
+
+void pp_cost_set_free(pp_cost_set *set)
+{
+    for (uint32_t i = 0; set->costs && i < set->count; i++)
+        pp_costs_free(&set->costs[i]);
+    free(set->costs);
+    *set = (pp_cost_set){ 0 };
+}
+
+/* No order fits: says by how much at least, on the rank where one microbatch alone needs most. */
+static void explain_floor(const pp_search *search, const pp_costs *costs,
+                          const uint32_t *stage_rank, pp_setup *setup)
+{
+    for (uint32_t s = 0; s < costs->stages; s++) {
+        uint32_t r = stage_rank[s];
+        for (uint32_t class = 0; class < costs->classes; class++) {
+            size_t row = (size_t)class * costs->stages + s;
+            int64_t bytes[PP_MEMORY_COUNT] = {
+                [PP_MEMORY_PARAMETERS] = costs->parameter_bytes[r],
+                [PP_MEMORY_GRADIENTS] = costs->gradient_bytes[r],
+                [PP_MEMORY_OPTIMIZER] = costs->optimizer_bytes[r],
+                [PP_MEMORY_COMM_LIBRARY] = costs->comm_library_bytes[r],
+                [PP_MEMORY_ACTIVATIONS] = costs->activation_bytes[row],
+                [PP_MEMORY_RECOMPUTE] = costs->recompute_bytes[row],
+                [PP_MEMORY_LOGITS] = costs->logits_bytes[row],
+            };
+            int64_t sum = -search->memory_limit_bytes;
+            for (int c = 0; c < PP_MEMORY_COUNT; c++)
+                sum += bytes[c];
+            if (sum <= setup->short_bytes)
+                continue;
+            char words[160];
+            setup->short_bytes = sum;
+            setup->short_rank = r;
+            pp_candidate_short(words, sizeof words, r, sum, bytes);
+            snprintf(setup->reason, sizeof setup->reason, "%s, with one microbatch alone", words);
+        }
+    }
+}
+
+static pp_status bound_setup(const pp_search *search, pp_setup *setup, pp_err *err)
+{
+    pp_cost_set set PP_CLEANUP(pp_cost_set_free) = { 0 };
+    pp_status status = pp_setup_costs(search, setup, &set, err);
+    if (status)
+        return status;
+    uint32_t stages = set.costs[0]->stages;
+    uint32_t *stage_rank = pp_alloc_array(stages, sizeof *stage_rank);
+    if (!stage_rank)
+        return pp_err_nomem(err);
+    for (uint32_t s = 0; s < stages; s++)
+        stage_rank[s] = pp_placement_rank(setup->context.placement, s,
+                                          (uint32_t)setup->context.parallel.pp);
+    setup->bound.fits = true;
+    for (uint32_t i = 0; i < set.count && !status; i++) {
+        pp_bound bound;
+        status = pp_bound_makespan(set.costs[i], stage_rank, setup->split,
+                                   search->memory_limit_bytes, &bound, err);
+        if (status)
+            break;
+        pp_ns step_ns = bound.ns + pp_bound_boundary(set.costs[i], !search->wish->no_step_sync);
+        bool fits = setup->bound.fits && bound.fits;
+        if (step_ns > setup->least_step_ns) {
+            setup->least_step_ns = step_ns;
+            setup->bound = bound;
+        }
+        setup->bound.fits = fits;
+        if (!bound.fits)
+            explain_floor(search, set.costs[i], stage_rank, setup);
+    }
+    free(stage_rank);
+    return status;
+}
+
+/* Adds a setup with its bound; takes over `stages`. */
+static pp_status add_setup(pp_search *search, pp_setup setup, pp_err *err)
+{
+    void *grown = search->setup;
+    pp_status status = pp_grow(&grown, &search->setup_capacity, search->setup_count + 1,
+                               sizeof *search->setup, err);
+    if (status) {
+        free(setup.stages);
+        return status;
+    }
+    search->setup = grown;
+    search->setup[search->setup_count++] = setup;
+    pp_setup *added = &search->setup[search->setup_count - 1];
+    pp_err why = { 0 };
+    added->legal = bound_setup(search, added, &why) == PP_OK;
+    if (added->legal)
+        return PP_OK;
+    snprintf(added->reason, sizeof added->reason, "%.390s", why.text);
+    return refuse(search, &why, err);
+}
+
+/* One point of the outer loops. */
+typedef struct point {
+    pp_cost_context context; /* vpp and placement are set inside */
+    int64_t micro_batch_size;
+    const pp_weights *weights;
+} point;
+
+static pp_status stages_of(const pp_search *search, const point *at, pp_partition_kind kind,
+                           pp_stage **stages_out, pp_err *err)
+{
+    const pp_parallel *parallel = &at->context.parallel;
+    const pp_model *model = search->wish->model;
+    uint32_t ranks = (uint32_t)parallel->pp;
+    uint32_t chunks = (uint32_t)parallel->vpp;
+    if (kind == PP_PARTITION_UNIFORM)
+        return pp_partition_uniform(model->layers, model->mtp_layers, ranks, chunks, stages_out,
+                                    err);
+    if (kind == PP_PARTITION_BALANCED) {
+        pp_split split = { ranks, chunks, at->context.placement, search->wish->bare_ends };
+        return pp_partition_balance(at->weights, &split, stages_out, err);
+    }
+    uint32_t count;
+    return pp_layout_parse(search->wish->layout, model->layers, model->mtp_layers, stages_out, &count,
+                           err);
+}
+
+static bool same_stages(const pp_stage *a, const pp_stage *b, size_t count)
+{
+    for (size_t s = 0; s < count; s++) {
+        if (a[s].first_layer != b[s].first_layer || a[s].layers != b[s].layers ||
+            a[s].mtp != b[s].mtp || a[s].embedding != b[s].embedding || a[s].loss != b[s].loss)
+            return false;
+    }
+    return true;
+}
+
+/* Setups of one point, one per partition. */
+static pp_status add_setups(pp_search *search, const point *at, size_t data, bool split,
+                            pp_err *err)
+{
+    pp_partition_kind wished = search->wish->partition;
+    static const pp_partition_kind both[] = { PP_PARTITION_UNIFORM, PP_PARTITION_BALANCED };
+    bool automatic = wished == PP_PARTITION_AUTO;
+    size_t first = search->setup_count;
+    size_t count = (size_t)(at->context.parallel.pp * at->context.parallel.vpp);
+    for (size_t i = 0; i < (automatic ? 2u : 1u); i++) {
+        pp_err why = { 0 };
+        pp_setup setup = { .context = at->context, .micro_batch_size = at->micro_batch_size,
+                           .partition = automatic ? both[i] : wished, .data = data,
+                           .split = split };
+        if (automatic && both[i] == PP_PARTITION_UNIFORM &&
+            search->wish->model->layers % (int64_t)count != 0)
+            continue;
+        pp_status status = PP_OK;
+        if (stages_of(search, at, setup.partition, &setup.stages, &why)) {
+            if ((status = refuse(search, &why, err)))
+                return status;
+            continue;
+        }
+        if (search->setup_count > first &&
+            same_stages(search->setup[first].stages, setup.stages, count)) {
+            free(setup.stages);
+            continue;
+        }
+        if ((status = add_setup(search, setup, err)))
+            return status;
+    }
+    return PP_OK;
+}
+
+static pp_status add_candidate(pp_search *search, const pp_schedule *schedule, size_t setup_index,
+                               pp_err *err)
+{
+    void *grown = search->candidate;
+    pp_status status =
+        pp_grow(&grown, &search->capacity, search->count + 1, sizeof *search->candidate, err);
+    if (status)
+        return status;
+    search->candidate = grown;
+    const pp_setup *setup = &search->setup[setup_index];
+    pp_candidate *c = &search->candidate[search->count++];
+    bool possible = setup->legal && setup->bound.fits;
+    *c = (pp_candidate){
+        .parallel = setup->context.parallel,
+        .micro_batch_size = setup->micro_batch_size,
+        .microbatches = search->data[setup->data].workload.microbatches,
+        .group_size = search->wish->group_size,
+        .recompute = setup->context.switches.recompute,
+        .partition = setup->partition,
+        .schedule = schedule,
+        .status = possible ? PP_CANDIDATE_PRUNED : PP_CANDIDATE_INFEASIBLE,
+        .legal = setup->legal,
+        .least_step_ns = setup->least_step_ns,
+        .short_bytes = setup->short_bytes,
+        .peak_rank = setup->short_rank,
+        .setup = (uint32_t)setup_index,
+    };
+    if (c->short_bytes)
+        c->peak_bytes = search->memory_limit_bytes + c->short_bytes;
+    snprintf(c->reason, sizeof c->reason, "%s", setup->reason);
+    if (setup->bound.part == PP_BOUND_PATH)
+        snprintf(c->bound_name, sizeof c->bound_name, "%s", pp_bound_text(setup->bound.part));
+    else
+        snprintf(c->bound_name, sizeof c->bound_name, "%s of rank %" PRIu32,
+                 pp_bound_text(setup->bound.part), setup->bound.part_rank[setup->bound.part]);
+    return PP_OK;
+}
+
+/* Does the schedule take v chunks per rank, and groups when they are asked for? */
+static bool takes_chunks(const pp_search *search, const pp_schedule *schedule, int64_t v)
+{
+    bool takes = schedule->chunks ? v == (int64_t)schedule->chunks : v >= 2;
+    return takes && (!search->wish->group_size || schedule->grouped);
+}
+
+static bool serves(const pp_setup *setup, const pp_schedule *schedule, size_t data)
+{
+    return setup->data == data && setup->split == schedule->splits_backward &&
+           setup->context.placement == schedule->placement;
+}
+
+/* All schedules at one point with v chunks; schedules that can share setups do. */
+static pp_status add_chunks(pp_search *search, point at, int64_t v, pp_err *err)
+{
+    size_t first = search->setup_count;
+    at.context.parallel.vpp = v;
+    for (size_t k = 0; k < pp_schedule_count(); k++) {
+        const pp_schedule *schedule = pp_schedule_at(k);
+        if ((search->wish->schedule && schedule != search->wish->schedule) ||
+            !takes_chunks(search, schedule, v))
+            continue;
+        pp_err why = { 0 };
+        size_t data;
+        at.context.placement = schedule->placement;
+        pp_status status = PP_OK;
+        if (find_data(search, at.micro_batch_size,
+                      schedule->grouped ? (uint32_t)at.context.parallel.pp : 1, &data, &why)) {
+            if ((status = refuse(search, &why, err)))
+                return status;
+            continue;
+        }
+        size_t i = first;
+        while (i < search->setup_count && !serves(&search->setup[i], schedule, data))
+            i++;
+        if (i == search->setup_count &&
+            (status = add_setups(search, &at, data, schedule->splits_backward, err)))
+            return status;
+        for (; i < search->setup_count; i++) {
+            if (serves(&search->setup[i], schedule, data) &&
+                (status = add_candidate(search, schedule, i, err)))
+                return status;
+        }
+    }
+    return PP_OK;
+}
+
+static pp_status add_point(pp_search *search, point at, pp_err *err)
+{
+    weighing w PP_CLEANUP(weighing_free) = { 0 };
+    pp_err why = { 0 };
+    size_t data = 0;
+    pp_status status = pp_cost_context_check(&at.context, &why);
+    if (!status)
+        status = find_data(search, at.micro_batch_size, 1, &data, &why);
+    if (!status)
+        status = weigh(&at.context, &search->data[data].workload, &w, &why);
+    if (status)
+        return refuse(search, &why, err);
+    at.weights = &w.weights;
+    values chunks = chunk_counts(search);
+    for (size_t i = 0; i < chunks.count && !status; i++)
+        status = add_chunks(search, at, chunks.value[i], err);
+    return status;
+}
+
+/* Nothing is legal: the first refusal says why, or the schedule's own rule does. */
+static pp_status none_legal(const pp_search *search, pp_err *err)
+{
+    const pp_wish *wish = search->wish;
+    if (search->refusal.status) {
+        *err = search->refusal;
+        return err->status;
+    }
+    if (wish->schedule) {
+        pp_shape shape = { .ranks = (uint32_t)search->parallel.pp,
+                           .chunks = (uint32_t)or_one(search->parallel.vpp),
+                           .microbatches = 1, .group_size = wish->group_size };
+        pp_order *order = NULL;
+        pp_status status = pp_schedule_build(wish->schedule, &shape, &order, err);
+        pp_order_free(&order);
+        if (status)
+            return status;
+    }
+    return pp_err_set(err, PP_USAGE, wish->group_size ? "--microbatch-group-size" : "--vpp",
+                      "no schedule of this build has %" PRId64 " stages per rank%s; 'ppsim list "
+                      "schedules' shows what they take", or_one(search->parallel.vpp),
+                      wish->group_size ? " and microbatch groups" : "");
+}
+
+pp_status pp_search_enumerate(pp_search *search, pp_err *err)
+{
+    const pp_wish *wish = search->wish;
+    values tp = tensor_degrees(search);
+    values size = micro_batch_sizes(search);
+    values recompute = recomputes(search);
+    for (size_t i = 0; i < tp.count; i++) {
+        pp_switches stack;
+        pp_status status = pp_stack_find(wish->switches.stack, tp.value[i], &stack, err);
+        for (size_t j = 0; j < size.count && !status; j++) {
+            for (size_t k = 0; k < recompute.count && !status; k++) {
+                point at = { .micro_batch_size = size.value[j] };
+                at.context = (pp_cost_context){ .model = wish->model, .hardware = wish->hardware,
+                                                .parallel = search->parallel,
+                                                .switches = switches_for(&wish->switches, stack) };
+                at.context.parallel.tp = tp.value[i];
+                at.context.parallel.vpp = 1;
+                at.context.switches.recompute = (pp_recompute)recompute.value[k];
+                status = add_point(search, at, err);
+            }
+        }
+        if (status)
+            return status;
+    }
+    for (size_t i = 0; i < search->count; i++) {
+        if (search->candidate[i].legal)
+            return PP_OK;
+    }
+    return none_legal(search, err);
+}

@@ -1,0 +1,133 @@
+/* From what is asked to what is searched: values filled in, what is impossible refused. */
+#include "planner/choose_int.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int64_t pp_memory_reserve_bytes(const pp_hardware *hardware)
+{
+    return hardware->memory_bytes / 20;
+}
+
+static pp_status check_positive(int64_t value, const char *option, pp_err *err)
+{
+    if (value >= 0 && value <= PP_MICROBATCHES_MAX)
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, option, "must be from 1 to %" PRId64 ", is %" PRId64,
+                      (int64_t)PP_MICROBATCHES_MAX, value);
+}
+
+static int64_t or_one(int64_t value)
+{
+    return value ? value : 1;
+}
+
+static pp_status check_wish(const pp_wish *wish, pp_err *err)
+{
+    const struct {
+        int64_t value;
+        const char *option;
+    } rows[] = {
+        { wish->parallel.pp, "--pp" },   { wish->parallel.tp, "--tp" },
+        { wish->parallel.cp, "--cp" },   { wish->parallel.dp, "--dp" },
+        { wish->parallel.ep, "--ep" },   { wish->parallel.vpp, "--vpp" },
+        { wish->seq_length, "--seq-length" },
+        { wish->micro_batch_size, "--micro-batch-size" },
+        { wish->global_batch_size, "--global-batch-size" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        pp_status status = check_positive(rows[i].value, rows[i].option, err);
+        if (status)
+            return status;
+    }
+    int64_t parts = wish->model->layers + wish->model->mtp_layers + 2;
+    int64_t pp = wish->parallel.pp;
+    if (pp < 1)
+        return pp_err_set(err, PP_USAGE, "--pp", "the number of pipeline ranks must be given, "
+                          "from 1 to %" PRId64, parts);
+    if (pp * or_one(wish->parallel.vpp) > parts && wish->partition != PP_PARTITION_LAYOUT)
+        return pp_err_set(err, PP_USAGE, "--pp", "%s has %" PRId64 " layers, so %" PRId64 " ranks "
+                          "x %" PRId64 " stages would leave some empty; choose pp x vpp up to %"
+                          PRId64 ", or place them with --partition LAYOUT", wish->model->name,
+                          wish->model->layers, pp, or_one(wish->parallel.vpp),
+                          wish->model->layers);
+    if (wish->lengths && wish->global_batch_size)
+        return pp_err_set(err, PP_USAGE, "--global-batch-size", "--lengths already says what one "
+                          "step trains (%zu sequences); give one of the two", wish->length_count);
+    return PP_OK;
+}
+
+static pp_status check_batch(const pp_search *search, pp_err *err)
+{
+    int64_t each = search->parallel.dp * or_one(search->wish->micro_batch_size);
+    int64_t batch = search->global_batch_size;
+    if (search->wish->lengths || batch % each == 0)
+        return PP_OK;
+    char below[32] = "";
+    if (batch > each)
+        snprintf(below, sizeof below, "%" PRId64 " and ", batch / each * each);
+    return pp_err_set(err, PP_USAGE, "--global-batch-size", "%" PRId64 " sequences do not divide "
+                      "into dp %" PRId64 " x micro-batches of %" PRId64 "; the nearest that do: %s%"
+                      PRId64, batch, search->parallel.dp, or_one(search->wish->micro_batch_size),
+                      below, (batch / each + 1) * each);
+}
+
+/* A layout says how many chunks there are. */
+static pp_status check_layout(pp_search *search, pp_err *err)
+{
+    const pp_model *model = search->wish->model;
+    pp_stage *stages = NULL;
+    uint32_t count;
+    pp_status status =
+        pp_layout_parse(search->wish->layout, model->layers, model->mtp_layers, &stages, &count, err);
+    free(stages);
+    if (status)
+        return status;
+    int64_t pp = search->parallel.pp;
+    if (count % pp != 0 || (search->parallel.vpp && count != pp * search->parallel.vpp))
+        return pp_err_set(err, PP_USAGE, "--partition", "the layout has %" PRIu32 " stages, which "
+                          "is not pp %" PRId64 " x vpp%s; give as many stages as pp x vpp", count,
+                          pp, search->parallel.vpp ? "" : " for any vpp");
+    search->parallel.vpp = count / pp;
+    return PP_OK;
+}
+
+pp_status pp_search_open(pp_search *search, const pp_wish *wish, pp_err *err)
+{
+    *search = (pp_search){ .wish = wish, .parallel = wish->parallel };
+    pp_status status = check_wish(wish, err);
+    if (status)
+        return status;
+    search->parallel.cp = or_one(wish->parallel.cp);
+    search->parallel.dp = or_one(wish->parallel.dp);
+    search->parallel.ep = or_one(wish->parallel.ep);
+    search->seq_length = wish->seq_length ? wish->seq_length : wish->model->max_seq_length;
+    search->global_batch_size = wish->global_batch_size
+                                    ? wish->global_batch_size
+                                    : 8 * wish->parallel.pp * search->parallel.dp;
+    if (wish->lengths)
+        search->global_batch_size = (int64_t)wish->length_count;
+    else if (!wish->global_batch_size && wish->micro_batch_size)
+        search->global_batch_size *= wish->micro_batch_size;
+    search->memory_limit_bytes =
+        wish->memory_limit_bytes
+            ? wish->memory_limit_bytes
+            : wish->hardware->memory_bytes - pp_memory_reserve_bytes(wish->hardware);
+    status = pp_executor_get(wish->executor ? wish->executor : "ideal", &search->executor, err);
+    if (!status)
+        status = check_batch(search, err);
+    return status || wish->partition != PP_PARTITION_LAYOUT ? status : check_layout(search, err);
+}
+
+void pp_search_close(pp_search *search)
+{
+    for (size_t i = 0; i < search->data_count; i++)
+        pp_workload_free(&search->data[i].workload);
+    for (size_t i = 0; i < search->setup_count; i++)
+        free(search->setup[i].stages);
+    free(search->data);
+    free(search->setup);
+    free(search->candidate);
+    *search = (pp_search){ 0 };
+}

@@ -1,0 +1,473 @@
+#include "sim/cost_model.h"
+
+#include "sim/alloc.h"
+#include "sim/cost_int.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "1, 2, 4, 8": divisors of `value` up to 64. */
+static const char *print_divisors(int64_t value, char *buffer, size_t size)
+{
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (int64_t d = 1; d <= 64 && d <= value && used < size; d++) {
+        if (value % d != 0)
+            continue;
+        const int n = snprintf(buffer + used, size - used, "%s%" PRId64, used ? ", " : "", d);
+        used += n < 0 ? 0 : (size_t)n;
+    }
+    return buffer;
+}
+
+static pp_status check_divides(const char *option, int64_t degree, const char *what, int64_t count,
+                               pp_err *err)
+{
+    char legal[200];
+    if (count <= 0 || count % degree == 0)
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, option, "%" PRId64 " does not divide the %" PRId64
+                      " %s; values that do: %s", degree, count, what,
+                      print_divisors(count, legal, sizeof legal));
+}
+
+static pp_status check_tensor_parallel(const pp_cost_context *context, pp_err *err)
+{
+    const pp_model *m = context->model;
+    const int64_t tp = context->parallel.tp;
+    const struct {
+        const char *what;
+        int64_t count;
+    } parts[] = {
+        { "attention heads", m->heads },
+        { "columns of the MLP", m->ffn },
+        { "columns of an expert", m->experts > 0 ? m->expert_ffn : 0 },
+        { "columns of the shared experts", m->experts > 0 ? m->shared_ffn : 0 },
+        { "of the hidden size", m->hidden },
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        pp_status status = check_divides("--tp", tp, parts[i].what, parts[i].count, err);
+        if (status)
+            return status;
+    }
+    if (m->attention == PP_ATTENTION_GQA && m->kv_heads % tp != 0 && tp % m->kv_heads != 0)
+        return pp_err_set(err, PP_USAGE, "--tp", "%" PRId64 " neither divides nor is divided by "
+                          "the %" PRId64 " key/value heads", tp, m->kv_heads);
+    return PP_OK;
+}
+
+static pp_status check_expert_parallel(const pp_cost_context *context, pp_err *err)
+{
+    const pp_parallel *par = &context->parallel;
+    if (par->ep == 1)
+        return PP_OK;
+    if (context->model->experts <= 0)
+        return pp_err_set(err, PP_USAGE, "--ep", "is %" PRId64 ", but %s has no experts; use 1",
+                          par->ep, context->model->name);
+    pp_status status =
+        check_divides("--ep", par->ep, "experts", context->model->experts, err);
+    if (status)
+        return status;
+    return check_divides("--ep", par->ep, "GPUs of dp x cp", par->dp * par->cp, err);
+}
+
+pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err)
+{
+    const pp_parallel *par = &context->parallel;
+    const struct {
+        const char *option;
+        int64_t value;
+    } degrees[] = {
+        { "--pp", par->pp }, { "--tp", par->tp }, { "--cp", par->cp },
+        { "--dp", par->dp }, { "--ep", par->ep }, { "--vpp", par->vpp },
+    };
+    for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++) {
+        if (degrees[i].value < 1 || degrees[i].value > 1 << 20)
+            return pp_err_set(err, PP_USAGE, degrees[i].option,
+                              "must be 1 to 1048576, is %" PRId64, degrees[i].value);
+    }
+    if (context->switches.recompute == PP_RECOMPUTE_AUTO)
+        return pp_err_set(err, PP_USAGE, "--recompute", "must be none, selective or full here");
+    if (context->switches.zero < 0 || context->switches.zero > 1)
+        return pp_err_set(err, PP_USAGE, "--zero", "must be 0 or 1, is %d",
+                          context->switches.zero);
+    pp_status status = check_tensor_parallel(context, err);
+    return status ? status : check_expert_parallel(context, err);
+}
+
+static void unit_cost(const pp_cost_context *context, pp_unit_kind kind, int64_t layer,
+                      int64_t tokens, int64_t square_sum, pp_unit_cost *cost)
+{
+    const pp_local local = pp_local_of(context, tokens, square_sum);
+    const bool moe = kind == PP_UNIT_LAYER && pp_model_layer_is_moe(context->model, layer);
+    pp_work work = { 0 };
+    *cost = (pp_unit_cost){ 0 };
+    switch (kind) {
+    case PP_UNIT_EMBEDDING:
+        work = pp_embedding_work(&local);
+        pp_embedding_memory(&local, cost);
+        break;
+    case PP_UNIT_LAYER:
+        work = pp_layer_work(&local, moe);
+        pp_layer_memory(&local, moe, cost);
+        cost->model_flops = pp_layer_flops(&local, moe);
+        break;
+    case PP_UNIT_MTP:
+        work = pp_mtp_work(&local);
+        pp_mtp_memory(&local, cost);
+        cost->model_flops = pp_mtp_flops(&local);
+        break;
+    case PP_UNIT_LOSS:
+        work = pp_loss_work(&local);
+        pp_loss_memory(&local, cost);
+        cost->model_flops = pp_loss_flops(&local);
+        break;
+    }
+    cost->f_s = work.f;
+    cost->i_s = work.i;
+    cost->w_s = work.w;
+}
+
+pp_status pp_cost_unit(const pp_cost_context *context, pp_unit_kind kind, int64_t layer,
+                       int64_t tokens, int64_t square_sum, pp_unit_cost *cost_out, pp_err *err)
+{
+    pp_status status = pp_cost_context_check(context, err);
+    if (status)
+        return status;
+    if (tokens < 1 || square_sum < tokens)
+        return pp_err_set(err, PP_INPUT, NULL, "a microbatch of %" PRId64 " tokens and square sum "
+                          "%" PRId64 " cannot be", tokens, square_sum);
+    unit_cost(context, kind, layer, tokens, square_sum, cost_out);
+    return PP_OK;
+}
+
+/* Adds `times` units. Of recomputed activations only one layer's are there at a time. */
+static void add_unit(pp_unit_cost *sum, const pp_unit_cost *unit, double times)
+{
+    sum->f_s += times * unit->f_s;
+    sum->i_s += times * unit->i_s;
+    sum->w_s += times * unit->w_s;
+    sum->activation_bytes += times * unit->activation_bytes;
+    sum->stash_bytes += times * unit->stash_bytes;
+    sum->logits_bytes += times * unit->logits_bytes;
+    sum->model_flops += times * unit->model_flops;
+    if (times > 0)
+        sum->recompute_bytes = fmax(sum->recompute_bytes, unit->recompute_bytes);
+}
+
+/* What every stage of one class of microbatches is made of. */
+typedef struct units {
+    pp_unit_cost embedding, dense, moe, mtp, loss;
+} units;
+
+static units units_of(const pp_cost_context *context, const pp_microbatch *microbatch)
+{
+    const pp_model *m = context->model;
+    const int64_t t = microbatch->tokens, q = microbatch->square_sum;
+    units u = { 0 };
+    unit_cost(context, PP_UNIT_EMBEDDING, 0, t, q, &u.embedding);
+    unit_cost(context, PP_UNIT_LOSS, 0, t, q, &u.loss);
+    unit_cost(context, PP_UNIT_LAYER, 0, t, q, &u.dense);
+    u.moe = u.dense;
+    if (m->layers > 0 && pp_model_layer_is_moe(m, m->layers - 1))
+        unit_cost(context, PP_UNIT_LAYER, m->layers - 1, t, q, &u.moe);
+    if (m->mtp_layers > 0)
+        unit_cost(context, PP_UNIT_MTP, 0, t, q, &u.mtp);
+    return u;
+}
+
+static pp_unit_cost stage_cost(const pp_cost_context *context, const units *u,
+                               const pp_stage *stage)
+{
+    pp_unit_cost sum = { 0 };
+    int64_t moe = 0;
+    for (int64_t l = stage->first_layer; l < stage->first_layer + stage->layers; l++)
+        moe += pp_model_layer_is_moe(context->model, l);
+    add_unit(&sum, &u->embedding, stage->embedding);
+    add_unit(&sum, &u->dense, (double)(stage->layers - moe));
+    add_unit(&sum, &u->moe, (double)moe);
+    add_unit(&sum, &u->mtp, (double)stage->mtp);
+    add_unit(&sum, &u->loss, stage->loss);
+    return sum;
+}
+
+/* One tensor between two stages, on one GPU. */
+typedef struct message {
+    double bytes;
+    double gather_s; /* to make it whole again, where it travelled in slices */
+} message;
+
+/* Without sequence parallel, Megatron of 2021 and 2022 (no p2p overlap) sends one slice per rank
+ * and gathers; today's core sends the whole tensor from every rank. */
+static message message_of(const pp_cost_context *context, int64_t tokens)
+{
+    const pp_local local = pp_local_of(context, tokens, tokens);
+    const bool slices = !local.sequence_parallel && !context->switches.p2p_overlap &&
+                        context->parallel.tp > 1;
+    message m = { .bytes = local.norm_bytes };
+    if (slices) {
+        m.bytes = local.row_bytes / local.t;
+        m.gather_s = pp_gather_seconds(&local, PP_ALL_GATHER, local.row_bytes);
+    }
+    return m;
+}
+
+/* Do the neighbours `rank` and `other` of a pipeline share a node? */
+static bool same_node(const pp_cost_context *context, uint32_t rank, uint32_t other)
+{
+    const int64_t stride = context->parallel.tp * context->parallel.cp * context->parallel.dp;
+    const int64_t gpus = context->hardware->gpus_per_node;
+    return rank * stride / gpus == other * stride / gpus;
+}
+
+static double send_seconds(const pp_cost_context *context, const message *m, uint32_t from,
+                           uint32_t to)
+{
+    const uint32_t ranks = (uint32_t)context->parallel.pp;
+    const uint32_t a = pp_placement_rank(context->placement, from, ranks);
+    const uint32_t b = pp_placement_rank(context->placement, to, ranks);
+    if (a == b)
+        return 0;
+    return m->gather_s + pp_p2p_seconds(context->hardware, same_node(context, a, b),
+                                        context->parallel.pp, m->bytes);
+}
+
+/* Transfers of one stage, in seconds: forward to the next, backward to the one before, and what
+ * its rank loses by waiting for the exchange that follows every F and B. */
+typedef struct transfers {
+    double forward, backward, exchange;
+} transfers;
+
+static transfers transfers_of(const pp_cost_context *context, const message *m, uint32_t stage,
+                              uint32_t stages)
+{
+    transfers t = { 0 };
+    if (stage + 1 < stages)
+        t.forward = send_seconds(context, m, stage, stage + 1);
+    if (stage > 0)
+        t.backward = send_seconds(context, m, stage, stage - 1);
+    /* Megatron's interleaved schedule without overlap waits for each batched exchange (up to four
+     * messages after an F and a B); 1F1B waits too, but there the dependencies already expose it */
+    if (context->parallel.vpp > 1 && !context->switches.p2p_overlap) {
+        t.exchange = fmax(t.forward, t.backward);
+        t.forward = t.backward = 0;
+    }
+    return t;
+}
+
+static pp_status to_bytes(double bytes, int64_t *bytes_out, pp_err *err)
+{
+    if (!(bytes >= 0 && bytes <= (double)PP_BYTES_MAX))
+        return pp_err_set(err, PP_INPUT, NULL, "a stage needs %g bytes: the workload is too large",
+                          bytes);
+    *bytes_out = (int64_t)(bytes + 0.5);
+    return PP_OK;
+}
+
+static pp_status fill_cell(const pp_cost_context *context, const pp_unit_cost *cost,
+                           const transfers *link, double message_bytes, pp_costs *costs, size_t i,
+                           pp_err *err)
+{
+    const bool overlapped = context->switches.p2p_overlap && context->parallel.vpp > 1;
+    const double gap =
+        link->exchange + (context->parallel.pp > 1 && !overlapped ? context->hardware->host_gap_s
+                                                                   : 0);
+    const struct {
+        double seconds;
+        pp_ns *ns;
+    } times[] = {
+        { cost->f_s + gap, &costs->f_ns[i] },       { cost->i_s + gap, &costs->i_ns[i] },
+        { cost->w_s, &costs->w_ns[i] },             { link->forward, &costs->send_f_ns[i] },
+        { link->backward, &costs->send_b_ns[i] },
+    };
+    const struct {
+        double bytes;
+        int64_t *out;
+    } sizes[] = {
+        { cost->activation_bytes, &costs->activation_bytes[i] },
+        { cost->stash_bytes, &costs->stash_bytes[i] },
+        { cost->recompute_bytes, &costs->recompute_bytes[i] },
+        { cost->logits_bytes, &costs->logits_bytes[i] },
+        { message_bytes, &costs->message_bytes[i] },
+    };
+    pp_status status = PP_OK;
+    for (size_t k = 0; k < sizeof times / sizeof times[0] && !status; k++)
+        status = pp_ns_from_seconds(times[k].seconds, "cost model", times[k].ns, err);
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0] && !status; k++)
+        status = to_bytes(sizes[k].bytes, sizes[k].out, err);
+    costs->b_ns[i] = costs->i_ns[i] + costs->w_ns[i];
+    return status;
+}
+
+/* Microbatches with equal T and Q cost the same; classes are numbered by first use. */
+typedef struct sorted {
+    const pp_microbatch *microbatch;
+    uint32_t index;
+} sorted;
+
+static int compare_microbatches(const void *left, const void *right)
+{
+    const sorted *a = left, *b = right;
+    if (a->microbatch->tokens != b->microbatch->tokens)
+        return a->microbatch->tokens < b->microbatch->tokens ? -1 : 1;
+    if (a->microbatch->square_sum != b->microbatch->square_sum)
+        return a->microbatch->square_sum < b->microbatch->square_sum ? -1 : 1;
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+static bool equal_cost(const pp_microbatch *a, const pp_microbatch *b)
+{
+    return a->tokens == b->tokens && a->square_sum == b->square_sum;
+}
+
+/* class_of: [count], set.  classes_out: their number. */
+static pp_status classify(const pp_microbatch *microbatches, uint32_t count, uint32_t *class_of,
+                          uint32_t *classes_out, pp_err *err)
+{
+    sorted *order = pp_alloc_array(count, sizeof *order);
+    if (!order)
+        return pp_err_nomem(err);
+    for (uint32_t j = 0; j < count; j++)
+        order[j] = (sorted){ &microbatches[j], j };
+    qsort(order, count, sizeof *order, compare_microbatches);
+    /* the first of each run of equals stands for it; then numbers in the order of the step */
+    uint32_t first = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        if (k == 0 || !equal_cost(order[k].microbatch, order[k - 1].microbatch))
+            first = order[k].index;
+        class_of[order[k].index] = first;
+    }
+    uint32_t classes = 0;
+    for (uint32_t j = 0; j < count; j++)
+        class_of[j] = class_of[j] == j ? classes++ : class_of[class_of[j]];
+    free(order);
+    *classes_out = classes;
+    return PP_OK;
+}
+
+static pp_status fill_class(const pp_cost_context *context, const pp_stage *stages,
+                            const pp_microbatch *microbatch, uint32_t class_index, pp_costs *costs,
+                            double *flops_out, pp_err *err)
+{
+    const units u = units_of(context, microbatch);
+    const message m = message_of(context, microbatch->tokens);
+    *flops_out = 0;
+    for (uint32_t s = 0; s < costs->stages; s++) {
+        const pp_unit_cost cost = stage_cost(context, &u, &stages[s]);
+        const transfers link = transfers_of(context, &m, s, costs->stages);
+        pp_status status = fill_cell(context, &cost, &link, m.bytes, costs,
+                                     (size_t)class_index * costs->stages + s, err);
+        if (status)
+            return status;
+        *flops_out += cost.model_flops;
+    }
+    return PP_OK;
+}
+
+/* FLOPs and tokens of all replicas. Other replicas' microbatches are few distinct ones: those that
+ * are not in `costs` are computed again. */
+static void add_throughput(const pp_cost_context *context, const pp_stage *stages,
+                           const pp_workload *workload, uint32_t replica, const double *flops,
+                           pp_costs *costs)
+{
+    const double copies =
+        workload->replicas == 1 ? (double)context->parallel.dp : 1;
+    for (uint32_t r = 0; r < workload->replicas; r++) {
+        const pp_microbatch *list = workload->microbatch + (size_t)r * workload->microbatches;
+        for (uint32_t j = 0; j < workload->microbatches; j++) {
+            double own = flops[costs->class_of[j]];
+            if (r != replica) {
+                const units u = units_of(context, &list[j]);
+                own = 0;
+                for (uint32_t s = 0; s < costs->stages; s++)
+                    own += stage_cost(context, &u, &stages[s]).model_flops;
+            }
+            costs->model_flops += copies * own;
+            costs->tokens += copies * (double)list[j].tokens;
+        }
+    }
+    costs->peak_flops_per_s = (double)pp_parallel_gpus(&context->parallel) *
+                              context->hardware->peak_flops_per_s *
+                              (context->switches.dtype == PP_DTYPE_FP32
+                                   ? context->hardware->fp32_ratio
+                                   : 1);
+}
+
+static void free_array(void *array)
+{
+    free(*(void **)array);
+}
+
+static pp_status check_input(const pp_cost_context *context, const pp_stage *stages,
+                             uint32_t stage_count, const pp_workload *workload, uint32_t replica,
+                             pp_err *err)
+{
+    pp_status status = pp_cost_context_check(context, err);
+    if (status)
+        return status;
+    if ((int64_t)stage_count != context->parallel.pp * context->parallel.vpp)
+        return pp_err_set(err, PP_USAGE, NULL, "%u stages, but pp x vpp = %" PRId64, stage_count,
+                          context->parallel.pp * context->parallel.vpp);
+    if (replica >= workload->replicas)
+        return pp_err_set(err, PP_USAGE, NULL, "replica %u of %u", replica, workload->replicas);
+    for (uint32_t s = 0; s < stage_count; s++) {
+        if (stages[s].layers < 0 || stages[s].first_layer < 0 || stages[s].mtp < 0 ||
+            stages[s].layers > context->model->layers - stages[s].first_layer)
+            return pp_err_set(err, PP_INPUT, NULL, "stage %u holds layers beyond the model's %"
+                              PRId64, s, context->model->layers);
+    }
+    const size_t count = (size_t)workload->replicas * workload->microbatches;
+    for (size_t j = 0; j < count; j++) {
+        if (workload->microbatch[j].tokens < 1 ||
+            workload->microbatch[j].square_sum < workload->microbatch[j].tokens)
+            return pp_err_set(err, PP_INPUT, NULL, "microbatch %zu has no tokens", j);
+    }
+    return PP_OK;
+}
+
+pp_status pp_cost_model_build(const pp_cost_context *context, const pp_stage *stages,
+                              uint32_t stage_count, const pp_workload *workload, uint32_t replica,
+                              pp_costs **costs_out, pp_err *err)
+{
+    pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
+    uint32_t *class_of PP_CLEANUP(free_array) = NULL;
+    double *flops PP_CLEANUP(free_array) = NULL;
+    uint32_t classes = 0;
+    pp_status status = check_input(context, stages, stage_count, workload, replica, err);
+    if (status)
+        return status;
+    const uint32_t count = workload->microbatches;
+    const pp_microbatch *list = workload->microbatch + (size_t)replica * count;
+    class_of = pp_alloc_array(count, sizeof *class_of);
+    if (!class_of)
+        return pp_err_nomem(err);
+    status = classify(list, count, class_of, &classes, err);
+    if (!status)
+        status = pp_costs_new((uint32_t)context->parallel.pp, stage_count, count, classes, &costs,
+                              err);
+    if (status)
+        return status;
+    memcpy(costs->class_of, class_of, count * sizeof *class_of);
+    costs->has_memory = true;
+    flops = pp_alloc_array(classes, sizeof *flops);
+    if (!flops)
+        return pp_err_nomem(err);
+    uint32_t filled = 0;
+    for (uint32_t j = 0; j < count && !status; j++) {
+        if (class_of[j] < filled)
+            continue;
+        status = fill_class(context, stages, &list[j], filled, costs, &flops[filled], err);
+        filled++;
+    }
+    if (!status)
+        status = pp_cost_step(context, stages, costs, err);
+    if (status)
+        return status;
+    add_throughput(context, stages, workload, replica, flops, costs);
+    *costs_out = costs;
+    costs = NULL;
+    return PP_OK;
+}

@@ -1,0 +1,52 @@
+/* From model, hardware, split and data to pp_costs. Formulas and sources: docs/cost-model.md. */
+#ifndef PPSIM_SIM_COST_MODEL_H
+#define PPSIM_SIM_COST_MODEL_H
+
+#include "sim/costs.h"
+#include "sim/hardware.h"
+#include "sim/job.h"
+#include "sim/model.h"
+
+/* Everything a cost depends on beside the partition and the data. Pointers are borrowed. */
+typedef struct pp_cost_context {
+    const pp_model *model;
+    const pp_hardware *hardware;
+    pp_parallel parallel;
+    pp_switches switches;
+    pp_placement placement;
+} pp_cost_context;
+
+/* Fails: USAGE when the split is impossible (heads not divisible by tp, tp beyond a node's GPUs
+ * is allowed but slow, ep not dividing experts, ...), with the legal values. */
+PP_MUST_CHECK pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err);
+
+/* One indivisible part of the model. */
+typedef enum pp_unit_kind {
+    PP_UNIT_EMBEDDING,
+    PP_UNIT_LAYER,
+    PP_UNIT_MTP,
+    PP_UNIT_LOSS
+} pp_unit_kind;
+
+/* Cost of one unit for one microbatch, one GPU. Seconds and bytes; sums over the units of a stage
+ * (plus the stage's fixed overhead) give the stage. */
+typedef struct pp_unit_cost {
+    double f_s, i_s, w_s; /* recomputation is part of i_s */
+    double activation_bytes, stash_bytes, recompute_bytes, logits_bytes;
+    double parameters;        /* on this GPU, replicated parts included */
+    double expert_parameters; /* the part of them that is sharded over ep */
+    double model_flops;       /* forward + backward, whole model-parallel group, no recompute */
+} pp_unit_cost;
+
+/* layer: used for PP_UNIT_LAYER only.  tokens, square_sum: of the microbatch, before cp. */
+PP_MUST_CHECK pp_status pp_cost_unit(const pp_cost_context *context, pp_unit_kind kind,
+                                     int64_t layer, int64_t tokens, int64_t square_sum,
+                                     pp_unit_cost *cost_out, pp_err *err);
+
+/* Tables for one replica of `workload` (0-based); step boundary, flops and tokens are those of the
+ * whole job.  stages: [stage_count].  Fails: USAGE, INPUT (a duration overflows), NOMEM. */
+PP_MUST_CHECK pp_status pp_cost_model_build(const pp_cost_context *context, const pp_stage *stages,
+                                            uint32_t stage_count, const pp_workload *workload,
+                                            uint32_t replica, pp_costs **costs_out, pp_err *err);
+
+#endif

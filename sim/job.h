@@ -1,0 +1,125 @@
+/* What is asked beside model and hardware: how the model is split, what the training software
+ * does, and what data one step gets. Plain values. */
+#ifndef PPSIM_SIM_JOB_H
+#define PPSIM_SIM_JOB_H
+
+#include "sim/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PP_LENGTH_MAX ((int64_t)1 << 24)            /* of one sequence, and of a bin, in tokens */
+#define PP_MICROBATCH_TOKENS_MAX ((int64_t)1 << 31) /* so that square sums stay below 2^55 */
+#define PP_MICROBATCHES_MAX ((int64_t)1 << 24)      /* per step, all replicas */
+#define PP_LENGTHS_MAX ((size_t)1 << 24)            /* sequences per step */
+
+typedef struct pp_parallel {
+    int64_t pp;  /* pipeline ranks p */
+    int64_t tp;  /* tensor parallel */
+    int64_t cp;  /* context parallel */
+    int64_t dp;  /* data parallel replicas */
+    int64_t ep;  /* expert parallel, inside dp x cp */
+    int64_t vpp; /* chunks per pipeline rank v */
+} pp_parallel;
+
+int64_t pp_parallel_gpus(const pp_parallel *parallel); /* pp x tp x cp x dp */
+
+/* Where stage s of S = p * v lives. */
+typedef enum pp_placement {
+    PP_PLACE_LOOP, /* rank s mod p */
+    PP_PLACE_V,    /* 0..p-1, p-1..0, ... */
+} pp_placement;
+
+uint32_t pp_placement_rank(pp_placement placement, uint32_t stage, uint32_t ranks);
+const char *pp_placement_name(pp_placement placement);
+
+typedef enum pp_recompute {
+    PP_RECOMPUTE_NONE,
+    PP_RECOMPUTE_SELECTIVE, /* the attention core (Korthikanti 2022) */
+    PP_RECOMPUTE_FULL,      /* only the layer's input is kept */
+    PP_RECOMPUTE_AUTO,      /* the planner chooses; never reaches the cost model */
+} pp_recompute;
+
+typedef enum pp_dtype { PP_DTYPE_BF16, PP_DTYPE_FP16, PP_DTYPE_FP32 } pp_dtype;
+
+int64_t pp_dtype_bytes(pp_dtype dtype);
+
+/* Habits of the training software; a --stack is a named set of them (costmodel.md's stacks). */
+typedef struct pp_switches {
+    pp_recompute recompute;
+    bool sequence_parallel;
+    bool flash_attention;   /* otherwise unfused: batched GEMMs, softmax, dropout */
+    bool grad_sync_overlap; /* the data-parallel gradient reduction hides under the backward */
+    bool p2p_overlap;       /* pipeline transfers run beside compute (interleaved schedules) */
+    bool tp_overlap;        /* part of the tensor-parallel communication hides in the backward */
+    bool fused_wgrad;       /* weight gradients accumulate inside the GEMM */
+    pp_dtype grad_dtype;    /* of the main gradients */
+    pp_dtype dtype;         /* of activations and weights in compute */
+    int zero;               /* 0, or 1: optimizer state divided over dp */
+} pp_switches;
+
+/* Names of the stacks, ends with NULL: megatron-2021, megatron-2022, current. */
+const char *const *pp_stack_names(void);
+/* recompute is set to AUTO, sequence_parallel to tp > 1 where the stack knows it.
+ * Fails: USAGE when `name` is unknown (the text lists the names). */
+PP_MUST_CHECK pp_status pp_stack_find(const char *name, int64_t tp, pp_switches *switches_out,
+                                      pp_err *err);
+
+/* What one stage holds, in order: embedding, layers, MTP modules, final norm + head + loss. */
+typedef struct pp_stage {
+    int64_t first_layer; /* 0-based */
+    int64_t layers;
+    int64_t mtp;
+    bool embedding;
+    bool loss;
+} pp_stage;
+
+/* Lengths of the sequences packed into one microbatch: `count` of them from `first` on in
+ * pp_workload.lengths. */
+typedef struct pp_microbatch {
+    int64_t tokens;      /* T: sum of lengths */
+    int64_t square_sum;  /* Q: sum of squared lengths */
+    size_t first, count; /* into lengths */
+} pp_microbatch;
+
+/* The data of one step. Owner frees with pp_workload_free. */
+typedef struct pp_workload {
+    uint32_t replicas;     /* data-parallel ranks with lists of their own: 1 when all are alike */
+    uint32_t microbatches; /* m, per replica */
+    pp_microbatch *microbatch; /* [replicas * microbatches], replica-major */
+    int64_t *lengths;          /* [length_count] */
+    size_t length_count;
+} pp_workload;
+
+/* m microbatches of `micro_batch_size` sequences of `seq_length` tokens; they share their part of
+ * lengths. Fails: NOMEM, INPUT beyond the limits above. */
+PP_MUST_CHECK pp_status pp_workload_fixed(uint32_t microbatches, int64_t micro_batch_size,
+                                          int64_t seq_length, pp_workload *workload_out,
+                                          pp_err *err);
+
+/* Packs `lengths` in the order given, first fit, into bins of `seq_length` tokens;
+ * `micro_batch_size` bins make a microbatch, microbatches go to `replicas` in turn. Every replica
+ * gets equally many; where the count does not divide, the fullest bins are split (between two
+ * sequences, as evenly as that allows). Bins are ordered by their first sequence.
+ * multiple_of: m is made a multiple of it where enough sequences exist (interleaved schedules).
+ * Fails: INPUT when a sequence is longer than a bin or there are too few sequences to give every
+ * replica equally many microbatches, none empty; beyond the limits above; NOMEM. */
+PP_MUST_CHECK pp_status pp_workload_pack(const int64_t *lengths, size_t count, int64_t seq_length,
+                                         int64_t micro_batch_size, uint32_t replicas,
+                                         uint32_t multiple_of, pp_workload *workload_out,
+                                         pp_err *err);
+
+/* Reads lengths: one whole number per line (# starts a comment), or a JSON array of them.
+ * lengths_out: the caller's to free(). Fails: IO, INPUT with line:column or pointer (none at all,
+ * a length below 1 or beyond PP_LENGTH_MAX, more than PP_LENGTHS_MAX), NOMEM. */
+PP_MUST_CHECK pp_status pp_lengths_read(const char *path, int64_t **lengths_out, size_t *count_out,
+                                        pp_err *err);
+
+/* The same from memory. name: for messages. */
+PP_MUST_CHECK pp_status pp_lengths_parse(const char *text, size_t bytes, const char *name,
+                                         int64_t **lengths_out, size_t *count_out, pp_err *err);
+
+void pp_workload_free(pp_workload *workload); /* for PP_CLEANUP; all zero is fine */
+
+#endif

@@ -1,0 +1,171 @@
+#include "sim/kernel.h"
+
+#include <math.h>
+
+/* Waves of the best of three tiles over the ideal number; >= 1. The 128x128 tile runs at 0.9 of
+ * the larger ones (efficiency of published GEMM measurements, docs/cost-model.md). */
+static double wave_loss(int sm_count, double m, double n, double batch)
+{
+    static const struct {
+        double m, n, speed;
+    } tiles[] = { { 256, 128, 1.0 }, { 128, 256, 1.0 }, { 128, 128, 0.9 } };
+    const double sms = sm_count;
+    double best = INFINITY;
+    for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++) {
+        const double count = ceil(m / tiles[i].m) * ceil(n / tiles[i].n) * ceil(batch);
+        const double loss =
+            ceil(count / sms) * sms * tiles[i].m * tiles[i].n / (m * n * batch * tiles[i].speed);
+        best = fmin(best, loss);
+    }
+    return best;
+}
+
+double pp_gemm_curve_seconds(const pp_gemm_curve *curve, double peak_flops_per_s, int sm_count,
+                             double m, double n, double k, double batch)
+{
+    if (!(m > 0 && n > 0 && k > 0 && batch > 0))
+        return 0;
+    const double flops = 2 * m * n * k * batch;
+    const double e = curve->e2 + (curve->e1 - curve->e2) / (1 + flops / curve->fd_flops);
+    return curve->t0_s + flops / (curve->scale * e * peak_flops_per_s) * (1 + curve->k0 / k) *
+                             pow(wave_loss(sm_count, m, n, batch), curve->a);
+}
+
+double pp_gemm_seconds(const pp_hardware *hw, const pp_gemm *gemm)
+{
+    const double batch = gemm->batch > 0 ? gemm->batch : 1;
+    double seconds = pp_gemm_curve_seconds(&hw->gemm, hw->peak_flops_per_s, hw->sm_count, gemm->m,
+                                           gemm->n, gemm->k, batch);
+    if (seconds <= 0)
+        return 0;
+    const double input = gemm->fp32 ? 4 : 2;
+    const double bytes = batch * (input * (gemm->m + gemm->n) * gemm->k +
+                                  gemm->output_bytes * gemm->m * gemm->n);
+    if (gemm->fp32)
+        seconds /= hw->fp32_ratio;
+    if (gemm->weight_gradient)
+        seconds /= hw->gemm.weight_gradient;
+    return fmax(seconds, pp_elementwise_seconds(hw, bytes));
+}
+
+/* Nearest head size of this pass; among those the right mask where there is one. */
+static const pp_attention_curve *find_curve(const pp_hardware *hw, const pp_attention *attention)
+{
+    const pp_attention_curve *best = NULL;
+    double best_distance = INFINITY;
+    for (size_t i = 0; i < hw->attention_count; i++) {
+        const pp_attention_curve *curve = &hw->attention[i];
+        const double distance = 4 * fabs(log(curve->head_dim / attention->qk_dim)) +
+                                (curve->causal != attention->causal);
+        if (curve->backward == attention->backward && distance < best_distance) {
+            best_distance = distance;
+            best = curve;
+        }
+    }
+    return best;
+}
+
+double pp_attention_seconds(const pp_hardware *hw, const pp_attention *attention)
+{
+    const pp_attention_curve *curve = find_curve(hw, attention);
+    if (!curve || !(attention->tokens > 0 && attention->heads > 0))
+        return 0;
+    /* backward: 5 products of s x s x d for the 2 of the forward; 3 are over qk_dim */
+    const double width = attention->backward ? 3 * attention->qk_dim + 2 * attention->v_dim
+                                             : attention->qk_dim + attention->v_dim;
+    /* sum over sequences of s^2 (1 + s0/s) = Q + s0 T */
+    const double pairs = attention->square_sum + curve->s0 * attention->tokens;
+    const double blocks = fmax(1, attention->heads * attention->tokens / 128);
+    return hw->kernel_s + 2 * width * attention->heads * pairs * (attention->causal ? 0.5 : 1) *
+                              (1 + curve->b0 / blocks) / (curve->e * hw->peak_flops_per_s);
+}
+
+double pp_elementwise_seconds(const pp_hardware *hw, double bytes)
+{
+    return bytes > 0 ? hw->kernel_s + bytes / (hw->elementwise * hw->memory_bytes_per_s) : 0;
+}
+
+pp_group pp_group_of(const pp_hardware *hw, int64_t ranks, int64_t stride)
+{
+    int64_t members = hw->gpus_per_node / (stride > 0 ? stride : 1);
+    if (members < 1)
+        members = 1;
+    return (pp_group){ .ranks = ranks, .members = members < ranks ? members : ranks };
+}
+
+/* The curve of the smallest measured group that holds `ranks`, else of the largest. */
+static const pp_collective_curve *find_collective(const pp_hardware *hw, pp_collective kind,
+                                                  int64_t ranks)
+{
+    const pp_collective_curve *best = NULL;
+    for (size_t i = 0; i < hw->collective_count; i++) {
+        const pp_collective_curve *curve = &hw->collective[i];
+        if (curve->kind != kind)
+            continue;
+        const bool holds = curve->ranks >= ranks, best_holds = best && best->ranks >= ranks;
+        if (!best || (holds ? !best_holds || curve->ranks < best->ranks
+                            : !best_holds && curve->ranks > best->ranks))
+            best = curve;
+    }
+    return best;
+}
+
+static double inside_node(const pp_collective_curve *curve, double bytes)
+{
+    return bytes * (1 + sqrt(curve->b0_bytes / bytes)) / curve->bytes_per_s;
+}
+
+double pp_collective_seconds(const pp_hardware *hw, pp_collective kind, pp_group group,
+                             double bytes)
+{
+    const pp_collective_curve *curve = find_collective(hw, kind, group.members);
+    if (group.ranks <= 1 || !(bytes > 0) || !curve)
+        return 0;
+    const double n = (double)group.ranks;
+    const double times = kind == PP_ALL_REDUCE ? 2 : 1;
+    const double share = times * (n - 1) / n;
+    const double node_s = group.members > 1 ? share * inside_node(curve, bytes) : 0;
+    if (group.members >= group.ranks)
+        return curve->a_s + node_s;
+    /* a ring through all nodes: its slower part decides. The group has the share of the network of
+     * its GPUs of a node; the other GPUs run groups of their own */
+    const double rate = hw->network_efficiency * hw->network_bytes_per_s * (double)group.members /
+                        hw->gpus_per_node;
+    const double nodes = n / (double)group.members;
+    return curve->a_s + fmax(node_s, share * bytes / rate) + times * hw->network_hop_s * nodes / 2;
+}
+
+double pp_all_to_all_seconds(const pp_hardware *hw, pp_group group, double bytes)
+{
+    if (group.ranks <= 1 || !(bytes > 0))
+        return 0;
+    const double n = (double)group.ranks, members = (double)group.members;
+    const double node_s = bytes * (members - 1) / n / hw->node_p2p.link_bytes_per_s;
+    const double rate = hw->network_efficiency * hw->network_bytes_per_s / hw->gpus_per_node;
+    return hw->node_p2p.alpha_s + fmax(node_s, bytes * (n - members) / n / rate) +
+           (group.members < group.ranks ? hw->network_p2p.alpha_s : 0);
+}
+
+/* NCCL 2.29: start with what the link can use, halve while channels * ceil(ranks / 8) exceeds the
+ * communicator's p2p channels. */
+static double channels_of(const pp_p2p_curve *curve, int64_t communicator)
+{
+    int64_t n = curve->channels;
+    while (n > 1 && n * ((communicator + 7) / 8) > curve->channels_max)
+        n /= 2;
+    return (double)n;
+}
+
+double pp_p2p_seconds(const pp_hardware *hw, bool same_node, int64_t communicator, double bytes)
+{
+    const pp_p2p_curve *curve = same_node ? &hw->node_p2p : &hw->network_p2p;
+    if (!(bytes > 0))
+        return 0;
+    double rate = fmin(curve->link_bytes_per_s,
+                       channels_of(curve, communicator) * curve->channel_bytes_per_s);
+    if (!same_node) { /* a GPU's share of the node's network, which --node-network may set */
+        const double share = hw->network_bytes_per_s / hw->gpus_per_node;
+        rate = fmin(rate, curve->published ? share : share * hw->network_efficiency);
+    }
+    return curve->alpha_s + bytes / rate;
+}

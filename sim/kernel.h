@@ -1,0 +1,54 @@
+/* Times of single kernels and transfers on one GPU, in seconds. Formulas: docs/cost-model.md.
+ * Sizes are doubles since splits need not divide them; zero work takes zero time. */
+#ifndef PPSIM_SIM_KERNEL_H
+#define PPSIM_SIM_KERNEL_H
+
+#include "sim/hardware.h"
+
+typedef struct pp_gemm {
+    double m, n, k;
+    double batch;        /* independent products of one kernel */
+    double output_bytes; /* of one element: 2, or 8 where fp32 gradients are added to */
+    bool weight_gradient;
+    bool fp32;
+} pp_gemm;
+
+double pp_gemm_seconds(const pp_hardware *hw, const pp_gemm *gemm);
+
+/* The curve alone, without the memory floor: what the published samples are compared with.
+ * sm_count, peak: of the GPU. */
+double pp_gemm_curve_seconds(const pp_gemm_curve *curve, double peak_flops_per_s, int sm_count,
+                             double m, double n, double k, double batch);
+
+typedef struct pp_attention {
+    double heads; /* on this GPU */
+    double qk_dim, v_dim;
+    double tokens, square_sum; /* of the microbatch; square_sum: sum of squared lengths */
+    bool causal, backward;
+} pp_attention;
+
+/* Fused (flash) attention over sequences of any lengths. */
+double pp_attention_seconds(const pp_hardware *hw, const pp_attention *attention);
+
+double pp_elementwise_seconds(const pp_hardware *hw, double bytes);
+
+/* Where the ranks of a group live: `members` of them on each node. */
+typedef struct pp_group {
+    int64_t ranks;
+    int64_t members;
+} pp_group;
+
+/* `ranks` GPUs, every `stride`-th one of the job. */
+pp_group pp_group_of(const pp_hardware *hw, int64_t ranks, int64_t stride);
+
+/* bytes: of the whole tensor (before reduce-scatter, after all-gather). */
+double pp_collective_seconds(const pp_hardware *hw, pp_collective kind, pp_group group,
+                             double bytes);
+
+/* All-to-all: every rank sends bytes / ranks to each. */
+double pp_all_to_all_seconds(const pp_hardware *hw, pp_group group, double bytes);
+
+/* communicator: ranks of the communicator that carries it. */
+double pp_p2p_seconds(const pp_hardware *hw, bool same_node, int64_t communicator, double bytes);
+
+#endif

@@ -1,0 +1,78 @@
+/* Models and hardware of traces/data, wishes and choices, for tests of the planner. */
+#ifndef PPSIM_TESTS_CONTRACT_PLANNING_H
+#define PPSIM_TESTS_CONTRACT_PLANNING_H
+
+#include "planner/choose.h"
+#include "tests/contract/step.h"
+#include "traces/data.h"
+
+typedef struct planning {
+    pp_model model;
+    pp_hardware hardware;
+} planning;
+
+static inline planning planning_of(const char *model, const char *hardware)
+{
+    planning p;
+    pp_err err = { 0 };
+    const pp_data_file *file = pp_data_find(PP_DATA_MODEL, model);
+    ck_assert_msg(file != NULL, "no model %s", model);
+    STEP_OK(pp_model_parse(file->text, file->bytes, model, &p.model, &err), err);
+    file = pp_data_find(PP_DATA_HARDWARE, hardware);
+    ck_assert_msg(file != NULL, "no hardware %s", hardware);
+    STEP_OK(pp_hardware_parse(file->text, file->bytes, hardware, &p.hardware, &err), err);
+    return p;
+}
+
+/* `p` must outlive the wish. */
+static inline pp_wish wish_of(const planning *p, int64_t pp)
+{
+    return (pp_wish){ .model = &p->model, .hardware = &p->hardware, .parallel = { .pp = pp },
+                      .switches = { .stack = "current" } };
+}
+
+static inline pp_choice *choose(const pp_wish *wish)
+{
+    pp_choice *choice = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_choose(wish, &choice, &err), err);
+    return choice;
+}
+
+/* Must fail so, with `part` in its text. */
+static inline void refuse(const pp_wish *wish, pp_status status, const char *part)
+{
+    pp_choice *choice = NULL;
+    pp_err err = { 0 };
+    pp_status got = pp_choose(wish, &choice, &err);
+    ck_assert_ptr_null(choice);
+    ck_assert_msg(got == status, "%s instead of %s: %s", pp_status_text(got),
+                  pp_status_text(status), err.text);
+    ck_assert_msg(strstr(err.text, part) != NULL, "no '%s' in: %s", part, err.text);
+}
+
+static inline char *plan_text(const pp_plan *plan)
+{
+    pp_json_build build = { 0 };
+    pp_json *json = pp_plan_write(plan, &build);
+    char *text = NULL;
+    size_t bytes;
+    pp_err err = { 0 };
+    STEP_OK(pp_json_print(&build, json, &text, &bytes, &err), err);
+    pp_json_free(&json);
+    return text;
+}
+
+static inline char *report_text(const pp_report *report)
+{
+    pp_json_build build = { 0 };
+    pp_json *json = pp_report_write(report, &build);
+    char *text = NULL;
+    size_t bytes;
+    pp_err err = { 0 };
+    STEP_OK(pp_json_print(&build, json, &text, &bytes, &err), err);
+    pp_json_free(&json);
+    return text;
+}
+
+#endif

@@ -1,0 +1,36 @@
+#!/bin/sh
+# An addition really is one file (and one line): in a copy of the sources, a toy schedule and a toy
+# model appear in the program without any other change.   extend.sh SOURCE SCRATCH
+set -eu
+source=$1
+scratch=$2
+say() { echo "extend: $*"; }
+
+mkdir -p "$scratch"
+for folder in cmake sim planner calib runtime traces tools tests; do
+    rm -rf "${scratch:?}/source/$folder"
+    mkdir -p "$scratch/source"
+    cp -Rp "$source/$folder" "$scratch/source/" # times kept, so that only changes are built again
+done
+cp -p "$source/CMakeLists.txt" "$scratch/source/"
+cd "$scratch/source"
+
+# The addition.
+sed 's/pp_schedule_gpipe/pp_schedule_toy/g; s/\.name = "gpipe"/.name = "toy"/' \
+    sim/schedule/gpipe.c >sim/schedule/toy.c
+echo 'PP_SCHEDULE(toy)' >>sim/schedules.def
+sed 's/"gpt1.7b"/"toy-model"/' traces/data/models/gpt1.7b.json >traces/data/models/toy-model.json
+
+cmake -S . -B ../build -DCMAKE_BUILD_TYPE=Debug -DPPSIM_TESTS=OFF >../configure.log
+cmake --build ../build --target ppsim --parallel 2 >../build.log 2>&1 || { cat ../build.log; exit 1; }
+ppsim=../build/ppsim
+
+$ppsim list schedules | grep -qw toy || { say "list schedules does not show toy"; exit 1; }
+$ppsim list models | grep -qw toy-model || { say "list models does not show toy-model"; exit 1; }
+costs=F=1ms,I=1ms,W=1ms,comm=0
+expected=$($ppsim simulate --schedule gpipe --pp 4 --microbatches 8 --costs $costs --json |
+    grep '"makespan_ns"')
+found=$($ppsim simulate --schedule toy --pp 4 --microbatches 8 --costs $costs --json |
+    grep '"makespan_ns"')
+[ "$expected" = "$found" ] || { say "toy gives $found, gpipe $expected"; exit 1; }
+say "a schedule is a file and a line, a model is a file"

@@ -1,0 +1,46 @@
+#!/bin/sh
+# The manual knows every command and every table entry; documents link to what exists.
+set -eu
+cd "$1"
+bad=0
+wrong() { echo "$*"; bad=1; }
+
+if [ ! -f tools/ppsim.1 ]; then
+    echo "tools/ppsim.1 is missing: the man page, which names every command and table entry"
+    exit 1
+fi
+[ -f README.md ] || { echo "README.md is missing"; exit 1; }
+text=$(sed 's/\\-/-/g; s/\\&//g; s/\\f[A-Z]//g' tools/ppsim.1 README.md)
+
+# mentioned NAME: as a word of its own
+mentioned() {
+    printf '%s\n' "$text" | grep -qE -- "(^|[^A-Za-z0-9_-])$1($|[^A-Za-z0-9_-])"
+}
+commands=$(sed -n 's/^ *&pp_command_\([a-z_]*\).*/\1/p' tools/ppsim.c | tr _ -)
+[ -n "$commands" ] || wrong "no &pp_command_... row in tools/ppsim.c"
+for command in $commands; do
+    mentioned "$command" || wrong "command $command is neither in tools/ppsim.1 nor in README.md"
+done
+for table in */*s.def; do
+    [ -d "${table%s.def}" ] || continue
+    for name in $(sed -n 's/^ *\.name = "\([^"]*\)".*/\1/p' "${table%s.def}"/*.c); do
+        mentioned "$name" || wrong "$name of $table is neither in tools/ppsim.1 nor in README.md"
+    done
+done
+
+for command in tools/quickstart tools/test; do
+    mentioned "$command" || wrong "README.md does not name $command"
+done
+for page in *.md docs/*.md; do
+    [ -e "$page" ] || continue
+    for link in $(grep -oE '\]\([^)# ]+' "$page" | sed 's/^](//'); do
+        case $link in
+        *://* | mailto:*) ;;
+        *) [ -e "$(dirname "$page")/$link" ] || wrong "$page links to $link, which is not there" ;;
+        esac
+    done
+done
+if [ -f ARCHITECTURE.md ] && [ "$(wc -l <ARCHITECTURE.md)" -gt 120 ]; then
+    wrong "ARCHITECTURE.md is longer than 120 lines"
+fi
+exit $bad

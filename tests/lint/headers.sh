@@ -1,0 +1,12 @@
+#!/bin/sh
+# Every header compiles alone, and twice in a row.
+set -eu
+cd "$1"
+flags='-std=c11 -D_XOPEN_SOURCE=700 -DPPSIM_VERSION="" -DPPSIM_SOURCE_DIR="" -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+    -Wstrict-prototypes -Wmissing-prototypes -Werror -fsyntax-only -I.'
+bad=0
+for header in $(find sim planner calib runtime traces tools tests -name '*.h' | sort); do
+    printf '#include "%s"\n#include "%s"\ntypedef int pp_lint;\n' "$header" "$header" |
+        "${CC:-cc}" $flags -x c - || { echo "$header does not compile alone"; bad=1; }
+done
+exit $bad

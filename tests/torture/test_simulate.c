@@ -1,0 +1,80 @@
+/* Whichever allocation fails on the way from a schedule's name to a plan file and back, the status
+ * says so and nothing leaks. */
+#include "sim/alloc.h"
+#include "sim/plan.h"
+#include "tests/torture/torture.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pp_status new_study(pp_plan **plan_out, pp_err *err)
+{
+    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10 };
+    const pp_shape shape = { .ranks = 2, .chunks = 2, .microbatches = 4 };
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
+    pp_status status = pp_plan_new(&plan, err);
+    if (status)
+        return status;
+    plan->parallel = (pp_parallel){ .pp = 2, .tp = 1, .cp = 1, .dp = 1, .ep = 1, .vpp = 2 };
+    strcpy(plan->schedule, "interleaved");
+    strcpy(plan->executor, "ideal");
+    plan->order = pp_alloc_array(1, sizeof *plan->order);
+    plan->costs = pp_alloc_array(1, sizeof *plan->costs);
+    if (!plan->order || !plan->costs)
+        return pp_err_nomem(err);
+    plan->order_count = 1;
+    plan->costs_count = 1;
+    if ((status =
+             pp_schedule_build(pp_schedule_find("interleaved"), &shape, &plan->order[0], err)) ||
+        (status = pp_costs_uniform(&uniform, 2, 4, 4, &plan->costs[0], err)) ||
+        (status = pp_notes_add(&plan->assumptions, err, "costs", "made up")) ||
+        (status = pp_plan_simulate(plan, NULL, NULL, NULL, &plan->prediction, err)))
+        return status;
+    *plan_out = plan;
+    plan = NULL; /* the caller's now */
+    return PP_OK;
+}
+
+static int there_and_back(void *unused)
+{
+    (void)unused;
+    pp_err err = { 0 };
+    pp_json_build build = { 0 };
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
+    pp_plan *again PP_CLEANUP(pp_plan_free) = NULL;
+    pp_json *read PP_CLEANUP(pp_json_free) = NULL;
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    pp_status status = new_study(&plan, &err);
+    if (status)
+        return (int)status;
+    pp_json *json PP_CLEANUP(pp_json_free) = pp_plan_write(plan, &build);
+    if ((status = pp_json_print(&build, json, &text, &bytes, &err)) ||
+        (status = pp_json_parse(text, bytes, "plan", &read, &err)))
+        return (int)status;
+    return (int)pp_plan_read(read, "plan", &again, &err);
+}
+
+START_TEST(a_study_survives_any_failed_allocation)
+{
+    long allocations = 0;
+    int status = pp_torture_run(there_and_back, NULL, PP_NOMEM, 100000, &allocations);
+    ck_assert_msg(status == 0, "status %d after allocation %ld failed", status, allocations);
+    ck_assert_int_gt(allocations, 100);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("torture simulate");
+    TCase *tc = tcase_create("allocations");
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, a_study_survives_any_failed_allocation);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

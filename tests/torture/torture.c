@@ -1,0 +1,124 @@
+#include "tests/torture/torture.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/json_io.h"
+
+/* Names that the linker's --wrap gives. */
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *old, size_t bytes);
+char *__real_strdup(const char *text);
+char *__real_strndup(const char *text, size_t bytes);
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *old, size_t bytes);
+char *__wrap_strdup(const char *text);
+char *__wrap_strndup(const char *text, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+
+static struct {
+    bool armed;
+    long failing; /* number of the allocation to fail; 0 for none */
+    long asked;
+    bool json_out; /* the JSON library met the failure: it gets nothing any more */
+} torture;
+
+static bool fails(void)
+{
+    if (!torture.armed || ++torture.asked != torture.failing)
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+    return fails() ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return fails() ? NULL : __real_calloc(count, bytes);
+}
+
+void *__wrap_realloc(void *old, size_t bytes)
+{
+    return fails() ? NULL : __real_realloc(old, bytes);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return fails() ? NULL : __real_strdup(text);
+}
+
+char *__wrap_strndup(const char *text, size_t bytes)
+{
+    return fails() ? NULL : __real_strndup(text, bytes);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
+{
+    return fails() ? NULL : __real_aligned_alloc(alignment, bytes);
+}
+
+/* Jansson's lexer drops bytes without a word when its buffer cannot grow and a later allocation
+ * succeeds; a real shortage lasts, and then it reports. So for Jansson the shortage lasts. */
+static void *json_malloc(size_t bytes)
+{
+    if (torture.armed && torture.json_out) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    void *block = __wrap_malloc(bytes);
+    torture.json_out = !block;
+    return block;
+}
+
+int pp_torture_arm(long n)
+{
+    if (n < 0)
+        return -1;
+    /* Jansson is a shared library, out of the linker's reach. */
+    pp_json_set_alloc(json_malloc, free);
+    torture.json_out = false;
+    torture.failing = n;
+    torture.asked = 0;
+    torture.armed = true;
+    return 0;
+}
+
+long pp_torture_count(void)
+{
+    return torture.asked;
+}
+
+void pp_torture_disarm(void)
+{
+    torture.armed = false;
+}
+
+int pp_torture_run(int (*body)(void *context), void *context, int nomem, long limit,
+                   long *allocations_out)
+{
+    for (long n = 1; n <= limit; n++) {
+        pp_torture_arm(n);
+        int status = body(context);
+        pp_torture_disarm();
+        bool failed = pp_torture_count() >= n;
+        if (failed ? status != 0 && status != nomem : status != 0) {
+            *allocations_out = n;
+            return status;
+        }
+        if (!failed) {
+            *allocations_out = pp_torture_count();
+            return 0;
+        }
+    }
+    *allocations_out = limit;
+    return -1;
+}

@@ -1,0 +1,332 @@
+#include "tests/contract/planning.h"
+
+/* The wish that leaves nothing but this candidate. */
+static pp_wish only(const pp_wish *wish, const pp_candidate *c)
+{
+    pp_wish one = *wish;
+    one.parallel = c->parallel;
+    one.micro_batch_size = c->micro_batch_size;
+    one.global_batch_size = c->micro_batch_size * c->microbatches * c->parallel.dp;
+    one.schedule = c->schedule;
+    one.partition = c->partition;
+    one.switches.given.recompute = true;
+    one.switches.value.recompute = c->recompute;
+    return one;
+}
+
+static double score(const pp_candidate *c)
+{
+    return (double)c->step_ns * (double)pp_parallel_gpus(&c->parallel);
+}
+
+/* Pruning may cost no answer: every candidate that was not simulated is, alone, and is not faster
+ * or does not fit; every one that was gives the same step again. */
+START_TEST(pruning_loses_nothing)
+{
+    static const struct {
+        const char *model, *hardware;
+        int64_t pp;
+    } rows[] = { { "gpt22b", "a100-80g", 4 }, { "llama3-8b", "h100-80g", 3 },
+                 { "mixtral-8x7b", "h200-141g", 5 } };
+    planning p = planning_of(rows[_i].model, rows[_i].hardware);
+    pp_wish wish = wish_of(&p, rows[_i].pp);
+    wish.global_batch_size = 16;
+    pp_choice *choice = choose(&wish);
+    ck_assert_uint_gt(choice->pruned, 0);
+    for (size_t i = 0; i < choice->count; i++) {
+        const pp_candidate *c = &choice->candidate[i];
+        pp_wish one = only(&wish, c);
+        pp_choice *alone = NULL;
+        pp_err err = { 0 };
+        pp_status status = pp_choose(&one, &alone, &err);
+        if (c->status == PP_CANDIDATE_OK) {
+            ck_assert_int_eq(status, PP_OK);
+            ck_assert_int_eq(alone->candidate[0].step_ns, c->step_ns);
+            ck_assert_int_le(c->least_step_ns, c->step_ns);
+        }
+        if (status == PP_OK)
+            ck_assert_msg(score(&alone->candidate[0]) >= score(&choice->candidate[0]),
+                          "%s vpp %d: %s, but %lld", c->schedule->name, (int)c->parallel.vpp,
+                          c->reason, (long long)alone->candidate[0].step_ns);
+        if (c->status == PP_CANDIDATE_INFEASIBLE && c->legal)
+            ck_assert_int_eq(status, PP_INFEASIBLE);
+        ck_assert(c->status == PP_CANDIDATE_OK || c->reason[0]);
+        pp_choice_free(&alone);
+    }
+    pp_choice_free(&choice);
+}
+END_TEST
+
+START_TEST(candidates_are_listed_best_first)
+{
+    planning p = planning_of("gpt175b", "h100-80g");
+    pp_wish wish = wish_of(&p, 16);
+    pp_choice *choice = choose(&wish);
+    ck_assert(choice->per_gpu);
+    ck_assert_int_eq(choice->plan->prediction->step_ns, choice->candidate[0].step_ns);
+    for (size_t i = 1; i < choice->count; i++) {
+        const pp_candidate *a = &choice->candidate[i - 1];
+        const pp_candidate *b = &choice->candidate[i];
+        ck_assert_int_le(a->status, b->status);
+        if (b->status == PP_CANDIDATE_OK) {
+            ck_assert(score(a) <= score(b));
+            ck_assert_int_le(b->peak_bytes, choice->plan->memory_limit_bytes);
+        }
+    }
+    pp_text csv = { 0 };
+    size_t lines = 0;
+    pp_choice_csv(choice, &csv);
+    for (size_t k = 0; k < csv.bytes; k++)
+        lines += csv.data[k] == '\n';
+    ck_assert_uint_eq(lines, choice->count + 1);
+    pp_text_free(&csv);
+    pp_choice_free(&choice);
+}
+END_TEST
+
+START_TEST(equal_wishes_give_equal_bytes)
+{
+    planning p = planning_of("llama3-70b", "h100-80g");
+    pp_wish wish = wish_of(&p, 8);
+    pp_choice *a = choose(&wish);
+    pp_choice *b = choose(&wish);
+    char *x = plan_text(a->plan);
+    char *y = plan_text(b->plan);
+    ck_assert_str_eq(x, y);
+    free(x);
+    free(y);
+    pp_choice_free(&a);
+    pp_choice_free(&b);
+}
+END_TEST
+
+/* On one rank gpipe and 1f1b take the same time; 1f1b keeps one microbatch alive. */
+START_TEST(equal_times_go_to_less_memory)
+{
+    planning p = planning_of("gpt1.7b", "h100-80g");
+    pp_wish wish = wish_of(&p, 1);
+    wish.micro_batch_size = 1;
+    pp_choice *choice = choose(&wish);
+    ck_assert_str_eq(choice->plan->schedule, "1f1b");
+    pp_choice_free(&choice);
+}
+END_TEST
+
+/* What the message proposes must be true: asked for, it fits. */
+START_TEST(the_cheapest_change_fits)
+{
+    planning p = planning_of("gpt175b", "a100-80g");
+    pp_wish wish = wish_of(&p, 8);
+    wish.parallel.tp = 8;
+    wish.micro_batch_size = 1;
+    wish.memory_limit_bytes = (int64_t)60 << 30;
+    wish.switches.given.recompute = true;
+    wish.switches.value.recompute = PP_RECOMPUTE_NONE;
+    refuse(&wish, PP_INFEASIBLE, "short by");
+    refuse(&wish, PP_INFEASIBLE, "activations");
+    refuse(&wish, PP_INFEASIBLE, "--recompute full");
+    wish.switches.value.recompute = PP_RECOMPUTE_FULL;
+    pp_choice *choice = choose(&wish);
+    ck_assert_int_le(choice->plan->prediction->peak_memory_bytes, choice->plan->memory_limit_bytes);
+    pp_choice_free(&choice);
+}
+END_TEST
+
+START_TEST(too_few_gpus_ask_for_more)
+{
+    planning p = planning_of("gpt175b", "h100-80g");
+    pp_wish wish = wish_of(&p, 2);
+    wish.parallel.tp = 8;
+    refuse(&wish, PP_INFEASIBLE, "optimizer");
+    refuse(&wish, PP_INFEASIBLE, "--pp 8");
+    wish.parallel.pp = 8;
+    pp_choice *choice = choose(&wish);
+    pp_choice_free(&choice);
+}
+END_TEST
+
+START_TEST(illegal_wishes_name_the_rule)
+{
+    planning p = planning_of("gpt22b", "h100-80g"); /* 48 layers, 64 heads */
+    pp_wish wish = wish_of(&p, 0);
+    refuse(&wish, PP_USAGE, "must be given");
+    wish = wish_of(&p, 60);
+    refuse(&wish, PP_USAGE, "up to 48");
+    wish = wish_of(&p, 49);
+    refuse(&wish, PP_USAGE, "<= 48");
+    wish = wish_of(&p, 4);
+    wish.parallel.tp = 5;
+    refuse(&wish, PP_USAGE, "does not divide");
+    wish = wish_of(&p, 4);
+    wish.micro_batch_size = 3;
+    wish.global_batch_size = 10;
+    refuse(&wish, PP_USAGE, "9 and 12");
+    wish = wish_of(&p, 7);
+    wish.partition = PP_PARTITION_UNIFORM;
+    refuse(&wish, PP_USAGE, "6 and 8");
+    wish = wish_of(&p, 4);
+    wish.schedule = pp_schedule_find("gpipe");
+    wish.parallel.vpp = 2;
+    refuse(&wish, PP_USAGE, "1 stage per rank");
+    wish = wish_of(&p, 4);
+    wish.partition = PP_PARTITION_LAYOUT;
+    wish.layout = "Et*16|t*16|t*16L";
+    refuse(&wish, PP_USAGE, "3 stages");
+    wish = wish_of(&p, 4);
+    wish.group_size = 3;
+    wish.schedule = pp_schedule_find("interleaved");
+    refuse(&wish, PP_USAGE, "not legal");
+}
+END_TEST
+
+START_TEST(a_layout_is_taken_as_it_is)
+{
+    planning p = planning_of("gpt22b", "h100-80g");
+    pp_wish wish = wish_of(&p, 4);
+    wish.partition = PP_PARTITION_LAYOUT;
+    wish.layout = "E|t*16|t*16|t*8|t*8|||L";
+    pp_choice *choice = choose(&wish);
+    ck_assert_int_eq(choice->plan->parallel.vpp, 2);
+    ck_assert_str_eq(choice->plan->schedule, "interleaved");
+    ck_assert_int_eq(choice->plan->partition[0].layers, 0);
+    ck_assert_int_eq(choice->plan->partition[4].layers, 8);
+    pp_choice_free(&choice);
+}
+END_TEST
+
+static bool never_again(void *context)
+{
+    int *asked = context;
+    return ++*asked > 2;
+}
+
+START_TEST(a_budget_ends_the_search)
+{
+    planning p = planning_of("gpt22b", "h100-80g");
+    pp_wish wish = wish_of(&p, 8);
+    int asked = 0;
+    wish.stop = never_again;
+    wish.context = &asked;
+    pp_choice *choice = choose(&wish);
+    ck_assert(choice->stopped);
+    ck_assert_uint_le(choice->simulated, 2);
+    pp_choice_free(&choice);
+    wish.stop = NULL;
+    wish.max_simulations = 1;
+    choice = choose(&wish);
+    ck_assert_uint_eq(choice->simulated, 1);
+    pp_choice_free(&choice);
+    wish = wish_of(&p, 8);
+    choice = choose(&wish);
+    ck_assert(!choice->stopped);
+    pp_choice_free(&choice);
+}
+END_TEST
+
+/* Every replica has data of its own; the prediction is the slowest one's. */
+START_TEST(lengths_are_packed_per_replica)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    int64_t lengths[240];
+    for (size_t k = 0; k < 240; k++)
+        lengths[k] = 100 + (int64_t)(k * 7919 % 4000);
+    pp_wish wish = wish_of(&p, 4);
+    wish.parallel.dp = 2;
+    wish.lengths = lengths;
+    wish.length_count = 240;
+    wish.seq_length = 4096;
+    pp_choice *choice = choose(&wish);
+    const pp_plan *plan = choice->plan;
+    ck_assert_uint_eq(plan->workload.replicas, 2);
+    ck_assert_uint_eq(plan->workload.length_count, 240);
+    ck_assert_uint_eq(plan->costs_count, 2);
+    ck_assert_int_eq(plan->global_batch_size, 240);
+    int64_t tokens = 0;
+    int64_t given = 0;
+    for (size_t j = 0; j < (size_t)2 * plan->workload.microbatches; j++)
+        tokens += plan->workload.microbatch[j].tokens;
+    for (size_t k = 0; k < 240; k++)
+        given += lengths[k];
+    ck_assert_int_eq(tokens, given);
+    pp_choice_free(&choice);
+    wish.global_batch_size = 240;
+    refuse(&wish, PP_USAGE, "one of the two");
+}
+END_TEST
+
+static bool assumes(const pp_plan *plan, const char *key)
+{
+    for (size_t i = 0; i < plan->assumptions.count; i++) {
+        if (strcmp(plan->assumptions.note[i].key, key) == 0)
+            return true;
+    }
+    return false;
+}
+
+START_TEST(only_what_was_not_said_is_assumed)
+{
+    static const char *const keys[] = { "tensor parallel", "sequence length", "global batch size",
+                                        "micro-batch size", "memory limit", "step sync",
+                                        "context parallel", "data parallel" };
+    planning p = planning_of("gpt22b", "h100-80g");
+    pp_wish wish = wish_of(&p, 8);
+    pp_choice *choice = choose(&wish);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        ck_assert_msg(assumes(choice->plan, keys[i]), "%s", keys[i]);
+    pp_choice_free(&choice);
+    wish.parallel = (pp_parallel){ .pp = 8, .tp = 2, .cp = 1, .dp = 1, .ep = 1 };
+    wish.seq_length = 1024;
+    wish.global_batch_size = 32;
+    wish.micro_batch_size = 1;
+    wish.memory_limit_bytes = (int64_t)70 << 30;
+    wish.no_step_sync = true;
+    choice = choose(&wish);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        ck_assert_msg(!assumes(choice->plan, keys[i]), "%s", keys[i]);
+    ck_assert(!choice->per_gpu);
+    pp_choice_free(&choice);
+}
+END_TEST
+
+/* m < p, m = 1, and m that PyTorch's rule refuses on interleaved. */
+START_TEST(odd_batches_plan_as_well)
+{
+    planning p = planning_of("gpt22b", "h100-80g");
+    static const int64_t batches[] = { 1, 2, 7, 11, 17 };
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        pp_wish wish = wish_of(&p, 8);
+        wish.global_batch_size = batches[i];
+        pp_choice *choice = choose(&wish);
+        pp_choice_free(&choice);
+    }
+    pp_wish wish = wish_of(&p, 8);
+    wish.schedule = pp_schedule_find("interleaved");
+    wish.global_batch_size = 17;
+    wish.micro_batch_size = 1;
+    pp_choice *choice = choose(&wish);
+    ck_assert_uint_eq(choice->candidate[0].group_size, 9); /* 17 mod 8 is neither 0 nor >= 8 */
+    ck_assert(assumes(choice->plan, "microbatch group size"));
+    pp_choice_free(&choice);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("choose");
+    TCase *tc = tcase_create("choose");
+    tcase_set_timeout(tc, 300);
+    tcase_add_loop_test(tc, pruning_loses_nothing, 0, 3);
+    tcase_add_test(tc, candidates_are_listed_best_first);
+    tcase_add_test(tc, equal_wishes_give_equal_bytes);
+    tcase_add_test(tc, equal_times_go_to_less_memory);
+    tcase_add_test(tc, the_cheapest_change_fits);
+    tcase_add_test(tc, too_few_gpus_ask_for_more);
+    tcase_add_test(tc, illegal_wishes_name_the_rule);
+    tcase_add_test(tc, a_layout_is_taken_as_it_is);
+    tcase_add_test(tc, a_budget_ends_the_search);
+    tcase_add_test(tc, lengths_are_packed_per_replica);
+    tcase_add_test(tc, only_what_was_not_said_is_assumed);
+    tcase_add_test(tc, odd_batches_plan_as_well);
+    suite_add_tcase(suite, tc);
+    return step_run(suite);
+}

@@ -1,0 +1,141 @@
+/* Argument lines for Megatron-LM: only what it runs, and never two options that it excludes. */
+#include "tests/contract/step.h"
+
+static const pp_format *megatron(void)
+{
+    const pp_format *format = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_format_get("megatron", &format, &err), err);
+    return format;
+}
+
+static pp_plan *plan_of(const char *schedule)
+{
+    pp_plan *plan = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_plan_new(&plan, &err), err);
+    snprintf(plan->schedule, sizeof plan->schedule, "%s", schedule);
+    return plan;
+}
+
+static void expect_lines(const pp_plan *plan, const pp_order *order, const char *expected)
+{
+    pp_companion companion = { 0 };
+    pp_text text = { 0 };
+    pp_err err = { 0 };
+    const pp_export data = { .plan = plan, .order = order };
+    STEP_OK(megatron()->emit(&data, &text, &companion, &err), err);
+    ck_assert_str_eq(text.data, expected);
+    ck_assert_ptr_null(companion.suffix);
+    pp_text_free(&text);
+}
+
+static void expect_refusal(const char *schedule, const pp_order *order, const char *words)
+{
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of(schedule);
+    pp_companion companion = { 0 };
+    pp_text text = { 0 };
+    pp_err err = { 0 };
+    const pp_export data = { .plan = plan, .order = order };
+    ck_assert_int_eq(megatron()->emit(&data, &text, &companion, &err), PP_INFEASIBLE);
+    ck_assert_msg(strstr(err.text, words) != NULL, "'%s' lacks '%s'", err.text, words);
+    pp_text_free(&text);
+}
+
+/* Megatron refuses a layout beside a virtual stage count (megatron/training/arguments.py). */
+START_TEST(a_partition_is_written_as_a_layout_alone)
+{
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("interleaved");
+    pp_order *order PP_CLEANUP(pp_order_free) = step_order("interleaved", 2, 2, 4, 4);
+    const pp_stage stages[] = { { .layers = 3, .embedding = true },
+                                { .first_layer = 3, .layers = 4 },
+                                { .first_layer = 7, .layers = 4 },
+                                { .first_layer = 11, .layers = 2, .loss = true } };
+    plan->partition = calloc(4, sizeof *plan->partition);
+    ck_assert_ptr_nonnull(plan->partition);
+    memcpy(plan->partition, stages, sizeof stages);
+    plan->parallel = (pp_parallel){ .pp = 2, .tp = 8, .cp = 1, .dp = 4, .ep = 1, .vpp = 2 };
+    plan->micro_batch_size = 1;
+    plan->global_batch_size = 16;
+    plan->seq_length = 2048;
+    snprintf(plan->recompute, sizeof plan->recompute, "selective");
+    expect_lines(plan, order,
+                 "--pipeline-model-parallel-size 2\n"
+                 "--pipeline-model-parallel-layout \"Et*3|t*4|t*4|t*2L\"\n"
+                 "--microbatch-group-size-per-virtual-pipeline-stage 4\n"
+                 "--tensor-model-parallel-size 8\n"
+                 "--context-parallel-size 1\n"
+                 "--sequence-parallel\n"
+                 "--micro-batch-size 1\n"
+                 "--global-batch-size 16\n"
+                 "--seq-length 2048\n"
+                 "--recompute-granularity selective\n");
+}
+END_TEST
+
+START_TEST(what_is_not_known_is_not_written)
+{
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("interleaved");
+    pp_order *order PP_CLEANUP(pp_order_free) = step_order("interleaved", 4, 3, 8, 0);
+    plan->parallel = (pp_parallel){ 0 };
+    expect_lines(plan, order,
+                 "--pipeline-model-parallel-size 4\n--num-virtual-stages-per-pipeline-rank 3\n");
+}
+END_TEST
+
+START_TEST(full_recompute_and_the_assumed_sequence_parallelism_are_written)
+{
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("1f1b");
+    pp_order *order PP_CLEANUP(pp_order_free) = step_order("1f1b", 4, 1, 8, 0);
+    pp_err err = { 0 };
+    plan->parallel = (pp_parallel){ .pp = 4, .tp = 2, .cp = 2, .dp = 1, .ep = 4, .vpp = 1 };
+    snprintf(plan->recompute, sizeof plan->recompute, "full");
+    STEP_OK(pp_notes_add(&plan->assumptions, &err, "software",
+                         "stack current: sequence parallel off, flash attention"),
+            err);
+    expect_lines(plan, order,
+                 "--pipeline-model-parallel-size 4\n"
+                 "--tensor-model-parallel-size 2\n"
+                 "--context-parallel-size 2\n"
+                 "--expert-model-parallel-size 4\n"
+                 "--recompute-granularity full\n"
+                 "--recompute-method uniform\n"
+                 "--recompute-num-layers 1\n");
+}
+END_TEST
+
+START_TEST(other_orders_are_refused_with_the_nearest)
+{
+    pp_order *gpipe PP_CLEANUP(pp_order_free) = step_order("gpipe", 4, 1, 8, 0);
+    pp_order *own PP_CLEANUP(pp_order_free) = step_order("interleaved", 4, 2, 8, 0);
+    pp_order *few PP_CLEANUP(pp_order_free) = step_order("interleaved", 4, 2, 3, 0);
+    expect_refusal("gpipe", gpipe, "nearest that it has is '1f1b'");
+    pp_op moved = own->ops[own->rank_begin[1] - 1];
+    own->ops[own->rank_begin[1] - 1] = own->ops[own->rank_begin[1] - 2];
+    own->ops[own->rank_begin[1] - 2] = moved;
+    expect_refusal("mine", own, "nearest that it has is 'interleaved'");
+    expect_refusal("interleaved", few, "refuses this shape");
+}
+END_TEST
+
+/* The name in the plan does not decide, the order does. */
+START_TEST(an_order_of_another_name_that_megatron_runs_is_written)
+{
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("custom");
+    pp_order *order PP_CLEANUP(pp_order_free) = step_order("1f1b", 2, 1, 4, 0);
+    expect_lines(plan, order, "--pipeline-model-parallel-size 2\n");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("format_megatron");
+    TCase *tc = tcase_create("emit");
+    tcase_add_test(tc, a_partition_is_written_as_a_layout_alone);
+    tcase_add_test(tc, what_is_not_known_is_not_written);
+    tcase_add_test(tc, full_recompute_and_the_assumed_sequence_parallelism_are_written);
+    tcase_add_test(tc, other_orders_are_refused_with_the_nearest);
+    tcase_add_test(tc, an_order_of_another_name_that_megatron_runs_is_written);
+    suite_add_tcase(suite, tc);
+    return step_run(suite);
+}

@@ -1,0 +1,283 @@
+#include "planner/partition.h"
+#include "sim/plan.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define LAYERS_MAX 12
+
+static uint64_t draw(uint64_t *state, uint64_t below)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (*state >> 33) % below;
+}
+
+static pp_stage *balance(const pp_weights *w, const pp_split *split)
+{
+    pp_stage *stages = NULL;
+    pp_err err = { 0 };
+    ck_assert_msg(pp_partition_balance(w, split, &stages, &err) == PP_OK, "%s", err.text);
+    return stages;
+}
+
+/* Every unit once, in order, nothing empty. */
+static void check_whole(const pp_weights *w, const pp_split *split, const pp_stage *stages)
+{
+    uint32_t count = split->ranks * split->chunks;
+    int64_t layers = 0;
+    int64_t mtp = 0;
+    for (uint32_t s = 0; s < count; s++) {
+        ck_assert_int_eq(stages[s].first_layer, layers);
+        layers += stages[s].layers;
+        mtp += stages[s].mtp;
+        ck_assert_int_eq(stages[s].embedding, s == 0);
+        ck_assert_int_eq(stages[s].loss, s == count - 1);
+        bool bare = split->bare_ends && (s == 0 || s == count - 1);
+        ck_assert_msg(bare || stages[s].layers + stages[s].mtp > 0, "stage %u is empty", s);
+        ck_assert(layers == w->layers || stages[s].mtp == 0);
+    }
+    ck_assert_int_eq(layers, w->layers);
+    ck_assert_int_eq(mtp, w->mtp);
+}
+
+/* All ways to cut a row of units into stages, the plainest way there is. */
+typedef struct brute {
+    const pp_weights *w;
+    const pp_split *split;
+    pp_stage stages[LAYERS_MAX];
+    pp_ns stage_ns, rank_ns; /* best: least heaviest stage, then least heaviest rank */
+} brute;
+
+static void brute_force(brute *b, uint32_t s, int64_t first)
+{
+    uint32_t count = b->split->ranks * b->split->chunks;
+    int64_t units = b->w->layers + b->w->mtp;
+    if (s == count) {
+        pp_ns stage_ns;
+        pp_ns rank_ns;
+        pp_err err = { 0 };
+        if (first < units)
+            return;
+        ck_assert(pp_partition_heaviest(b->w, b->split, b->stages, &stage_ns, &rank_ns, &err) ==
+                  PP_OK);
+        if (stage_ns < b->stage_ns || (stage_ns == b->stage_ns && rank_ns < b->rank_ns)) {
+            b->stage_ns = stage_ns;
+            b->rank_ns = rank_ns;
+        }
+        return;
+    }
+    bool bare = b->split->bare_ends && (s == 0 || s == count - 1);
+    for (int64_t end = first + !bare; end <= units; end++) {
+        int64_t low = first < b->w->layers ? first : b->w->layers;
+        int64_t high = end < b->w->layers ? end : b->w->layers;
+        b->stages[s] = (pp_stage){ .first_layer = low, .layers = high - low,
+                                   .mtp = (end - high) - (first - low), .embedding = s == 0,
+                                   .loss = s == count - 1 };
+        brute_force(b, s + 1, end);
+    }
+}
+
+static brute best_of(const pp_weights *w, const pp_split *split)
+{
+    brute b = { .w = w, .split = split, .stage_ns = INT64_MAX, .rank_ns = INT64_MAX };
+    brute_force(&b, 0, 0);
+    return b;
+}
+
+/* L <= 12, p <= 4, v = 1, every L and p, drawn weights with many zeros and ties. */
+START_TEST(one_stage_per_rank_is_optimal)
+{
+    uint64_t seed = 11;
+    for (int round = 0; round < 40; round++) {
+        for (int64_t layers = 1; layers <= LAYERS_MAX; layers++) {
+            for (uint32_t p = 1; p <= 4; p++) {
+                pp_ns layer_ns[LAYERS_MAX];
+                pp_weights w = { .layers = layers, .mtp = (int64_t)draw(&seed, 3),
+                                 .layer_ns = layer_ns, .mtp_ns = (pp_ns)draw(&seed, 8),
+                                 .embedding_ns = (pp_ns)draw(&seed, 5),
+                                 .loss_ns = (pp_ns)draw(&seed, 20),
+                                 .stage_ns = (pp_ns)draw(&seed, 3) };
+                pp_split split = { p, 1, PP_PLACE_LOOP, draw(&seed, 2) == 1 };
+                if (p > layers + w.mtp)
+                    continue;
+                for (int64_t k = 0; k < layers; k++)
+                    layer_ns[k] = (pp_ns)draw(&seed, 10);
+                pp_stage *stages = balance(&w, &split);
+                pp_ns stage_ns;
+                pp_ns rank_ns;
+                pp_err err = { 0 };
+                check_whole(&w, &split, stages);
+                ck_assert(pp_partition_heaviest(&w, &split, stages, &stage_ns, &rank_ns, &err) ==
+                          PP_OK);
+                ck_assert_int_eq(stage_ns, best_of(&w, &split).stage_ns);
+                free(stages);
+            }
+        }
+    }
+}
+END_TEST
+
+/* v > 1: the heaviest stage exactly; with equal layers the heaviest rank as well. */
+START_TEST(several_stages_per_rank_are_optimal_for_equal_layers)
+{
+    uint64_t seed = 23;
+    for (int round = 0; round < 30; round++) {
+        for (int64_t layers = 4; layers <= LAYERS_MAX; layers++) {
+            for (uint32_t p = 2; p <= 4; p++) {
+                for (uint32_t v = 2; p * v <= (layers < 8 ? layers : 8); v++) {
+                    pp_ns layer_ns[LAYERS_MAX];
+                    bool equal = round % 2 == 0;
+                    pp_weights w = { .layers = layers, .layer_ns = layer_ns,
+                                     .embedding_ns = (pp_ns)draw(&seed, 10),
+                                     .loss_ns = (pp_ns)draw(&seed, 30) };
+                    pp_split split = { p, v, draw(&seed, 2) ? PP_PLACE_V : PP_PLACE_LOOP, false };
+                    for (int64_t k = 0; k < layers; k++)
+                        layer_ns[k] = equal ? 7 : 1 + (pp_ns)draw(&seed, 10);
+                    pp_stage *stages = balance(&w, &split);
+                    brute best = best_of(&w, &split);
+                    pp_ns stage_ns;
+                    pp_ns rank_ns;
+                    pp_err err = { 0 };
+                    check_whole(&w, &split, stages);
+                    ck_assert(pp_partition_heaviest(&w, &split, stages, &stage_ns, &rank_ns,
+                                                    &err) == PP_OK);
+                    ck_assert_int_eq(stage_ns, best.stage_ns);
+                    if (equal)
+                        ck_assert_int_eq(rank_ns, best.rank_ns);
+                    ck_assert_int_ge(rank_ns, best.rank_ns);
+                    free(stages);
+                }
+            }
+        }
+    }
+}
+END_TEST
+
+static const char *layout_of(const pp_weights *w, uint32_t p, pp_text *text)
+{
+    pp_split split = { p, 1, PP_PLACE_LOOP, false };
+    pp_stage *stages = balance(w, &split);
+    pp_layout_print(stages, p, text);
+    free(stages);
+    return text->data;
+}
+
+/* DeepSpeed#4312: five equal layers on four ranks; [2,2,1,0] has the same heaviest stage. The extra
+ * layer goes to a late stage, where fewer activations are alive. */
+START_TEST(no_stage_is_empty)
+{
+    pp_ns layer_ns[] = { 1, 1, 1, 1, 1 };
+    pp_weights w = { .layers = 5, .layer_ns = layer_ns };
+    pp_text text = { 0 };
+    ck_assert_str_eq(layout_of(&w, 4, &text), "Et|t|t|t*2L");
+    pp_text_free(&text);
+}
+END_TEST
+
+/* A heavy head pushes layers to earlier stages: 7 + 7 + 7 + 3 + head of 4 layers. */
+START_TEST(the_head_counts)
+{
+    pp_ns layer_ns[24];
+    for (size_t k = 0; k < 24; k++)
+        layer_ns[k] = 10;
+    pp_weights w = { .layers = 24, .layer_ns = layer_ns, .loss_ns = 40 };
+    pp_text text = { 0 };
+    ck_assert_str_eq(layout_of(&w, 4, &text), "Et*7|t*7|t*7|t*3L");
+    pp_text_free(&text);
+}
+END_TEST
+
+START_TEST(uniform_must_divide)
+{
+    pp_stage *stages = NULL;
+    pp_err err = { 0 };
+    ck_assert_int_eq(pp_partition_uniform(30, 0, 4, 1, &stages, &err), PP_USAGE);
+    ck_assert_ptr_nonnull(strstr(err.text, "3 and 5"));
+    ck_assert_ptr_null(stages);
+    err = (pp_err){ 0 };
+    ck_assert_int_eq(pp_partition_uniform(30, 1, 3, 2, &stages, &err), PP_OK);
+    for (int s = 0; s < 6; s++) {
+        ck_assert_int_eq(stages[s].layers, 5);
+        ck_assert_int_eq(stages[s].mtp, s == 5);
+    }
+    free(stages);
+}
+END_TEST
+
+START_TEST(more_stages_than_units_are_refused)
+{
+    pp_ns layer_ns[] = { 1, 1, 1 };
+    pp_weights w = { .layers = 3, .layer_ns = layer_ns };
+    pp_split split = { 4, 1, PP_PLACE_LOOP, false };
+    pp_stage *stages = NULL;
+    pp_err err = { 0 };
+    ck_assert_int_eq(pp_partition_balance(&w, &split, &stages, &err), PP_USAGE);
+    ck_assert_ptr_null(stages);
+    split.bare_ends = true;
+    stages = balance(&w, &split);
+    check_whole(&w, &split, stages);
+    free(stages);
+}
+END_TEST
+
+START_TEST(too_long_times_are_refused)
+{
+    pp_ns layer_ns[] = { INT64_MAX / 2, INT64_MAX / 2, INT64_MAX / 2 };
+    pp_weights w = { .layers = 3, .layer_ns = layer_ns };
+    pp_split split = { 2, 1, PP_PLACE_LOOP, false };
+    pp_stage *stages = NULL;
+    pp_err err = { 0 };
+    ck_assert_int_eq(pp_partition_balance(&w, &split, &stages, &err), PP_INPUT);
+}
+END_TEST
+
+/* 1000 layers of drawn weight into 512 stages, and 128 into 64 of two chunks: well under a second
+ * even under sanitizers (a few ms otherwise). */
+START_TEST(large_models_take_little_time)
+{
+    uint64_t seed = 3;
+    pp_ns layer_ns[1000];
+    for (size_t k = 0; k < 1000; k++)
+        layer_ns[k] = 1000000 + (pp_ns)draw(&seed, 1000000);
+    const struct {
+        int64_t layers;
+        uint32_t p, v;
+    } rows[] = { { 1000, 512, 1 }, { 1000, 64, 8 }, { 128, 64, 1 }, { 128, 32, 2 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        pp_weights w = { .layers = rows[i].layers, .layer_ns = layer_ns, .loss_ns = 3000000 };
+        pp_split split = { rows[i].p, rows[i].v, PP_PLACE_LOOP, false };
+        clock_t begin = clock();
+        pp_stage *stages = balance(&w, &split);
+        double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
+        printf("%lld layers, %u x %u stages: %.1f ms\n", (long long)rows[i].layers, rows[i].p,
+               rows[i].v, seconds * 1e3);
+        ck_assert(seconds < 5);
+        check_whole(&w, &split, stages);
+        free(stages);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("partition");
+    TCase *tc = tcase_create("partition");
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, one_stage_per_rank_is_optimal);
+    tcase_add_test(tc, several_stages_per_rank_are_optimal_for_equal_layers);
+    tcase_add_test(tc, no_stage_is_empty);
+    tcase_add_test(tc, the_head_counts);
+    tcase_add_test(tc, uniform_must_divide);
+    tcase_add_test(tc, more_stages_than_units_are_refused);
+    tcase_add_test(tc, too_long_times_are_refused);
+    tcase_add_test(tc, large_models_take_little_time);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

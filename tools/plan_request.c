@@ -1,0 +1,230 @@
+/* From the command line of `ppsim plan` to what the planner is asked. */
+#include "tools/plan_tool.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_HARDWARE "h100-80g"
+#define DEFAULT_STACK "current"
+#define COUNT_MAX (1 << 20)
+
+static pp_status read_machines(const pp_args *args, pp_request *r, pp_err *err)
+{
+    const char *model = pp_args_text(args, "--model");
+    const char *hardware = pp_args_text(args, "--hw");
+    if (pp_args_word(args, 0))
+        return pp_err_set(err, PP_USAGE, NULL, "'%.64s' is no option; the model is given as "
+                          "--model %.64s", pp_args_word(args, 0), pp_args_word(args, 0));
+    if (!model)
+        return pp_err_set(err, PP_USAGE, "--model", "is missing; give a name of 'ppsim list "
+                          "models', a file of ours or a Hugging Face config.json");
+    if (!pp_args_has(args, "--pp"))
+        return pp_err_set(err, PP_USAGE, "--pp", "is missing; give the number of pipeline ranks, "
+                          "for example --pp 16");
+    if (pp_args_has(args, "--profile"))
+        return pp_err_set(err, PP_UNAVAILABLE, "--profile", "this build cannot plan from a "
+                          "calibrated profile yet; use --hw with a name of 'ppsim list hardware' "
+                          "or a hardware file");
+    pp_status status = pp_load_model(model, &r->model, err);
+    if (!status)
+        status = pp_load_hardware(hardware ? hardware : DEFAULT_HARDWARE, &r->hardware, err);
+    if (!status && !hardware)
+        status = pp_notes_add(&r->assumptions, err, "hardware", "%s (--hw)", r->hardware.name);
+    if (!status)
+        status = pp_args_rate(args, "--node-network", &r->hardware.network_bytes_per_s, err);
+    r->wish.model = &r->model;
+    r->wish.hardware = &r->hardware;
+    return status;
+}
+
+static pp_status read_sizes(const pp_args *args, pp_request *r, pp_err *err)
+{
+    pp_wish *wish = &r->wish;
+    int64_t group = 0;
+    int64_t seed = 0;
+    const struct {
+        const char *option;
+        int64_t *value;
+        int64_t low, high;
+    } rows[] = {
+        { "--pp", &wish->parallel.pp, 1, PP_RANKS_MAX },
+        { "--tp", &wish->parallel.tp, 1, COUNT_MAX },
+        { "--cp", &wish->parallel.cp, 1, COUNT_MAX },
+        { "--dp", &wish->parallel.dp, 1, COUNT_MAX },
+        { "--ep", &wish->parallel.ep, 1, COUNT_MAX },
+        { "--vpp", &wish->parallel.vpp, 1, PP_STAGES_MAX },
+        { "--seq-length", &wish->seq_length, 1, PP_LENGTH_MAX },
+        { "--micro-batch-size", &wish->micro_batch_size, 1, COUNT_MAX },
+        { "--global-batch-size", &wish->global_batch_size, 1, PP_MICROBATCHES_MAX },
+        { "--microbatch-group-size", &group, 1, PP_MICROBATCHES_MAX },
+        { "--seed", &seed, 0, INT64_MAX },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        pp_status status = pp_args_int(args, rows[i].option, rows[i].low, rows[i].high,
+                                       rows[i].value, err);
+        if (status)
+            return status;
+    }
+    wish->group_size = (uint32_t)group;
+    wish->seed = (uint64_t)seed;
+    return pp_args_bytes(args, "--memory-limit", &wish->memory_limit_bytes, err);
+}
+
+static pp_status read_recompute(const pp_args *args, pp_switch_wish *s, pp_err *err)
+{
+    static const char *const names[] = { "none", "selective", "full", "auto", NULL };
+    int choice = PP_RECOMPUTE_AUTO;
+    pp_status status = pp_args_choice(args, "--recompute", names, &choice, err);
+    s->value.recompute = (pp_recompute)choice;
+    s->given.recompute = pp_args_has(args, "--recompute");
+    return status;
+}
+
+static pp_status read_switches(const pp_args *args, pp_request *r, pp_err *err)
+{
+    static const char *const attentions[] = { "unfused", "flash", NULL };
+    static const char *const syncs[] = { "exposed", "overlap", NULL };
+    static const char *const dtypes[] = { "bf16", "fp16", "fp32", NULL };
+    static const char *const zeros[] = { "0", "1", NULL };
+    pp_switch_wish *s = &r->wish.switches;
+    pp_switches checked;
+    int attention = 0;
+    int sync = 0;
+    int dtype = PP_DTYPE_BF16;
+    int zero = 0;
+    const char *stack = pp_args_text(args, "--stack");
+    s->stack = stack ? stack : DEFAULT_STACK;
+    pp_status status = pp_stack_find(s->stack, 1, &checked, err);
+    if (status || (status = read_recompute(args, s, err)) ||
+        (status = pp_args_switch(args, "--sequence-parallel", &s->value.sequence_parallel, err)) ||
+        (status = pp_args_switch(args, "--tp-overlap", &s->value.tp_overlap, err)) ||
+        (status = pp_args_choice(args, "--attention", attentions, &attention, err)) ||
+        (status = pp_args_choice(args, "--grad-sync", syncs, &sync, err)) ||
+        (status = pp_args_choice(args, "--grad-dtype", dtypes, &dtype, err)) ||
+        (status = pp_args_choice(args, "--zero", zeros, &zero, err)))
+        return status;
+    s->value.flash_attention = attention == 1;
+    s->value.grad_sync_overlap = sync == 1;
+    s->value.grad_dtype = (pp_dtype)dtype;
+    s->value.zero = zero;
+    s->given.sequence_parallel = pp_args_has(args, "--sequence-parallel");
+    s->given.tp_overlap = pp_args_has(args, "--tp-overlap");
+    s->given.flash_attention = pp_args_has(args, "--attention");
+    s->given.grad_sync_overlap = pp_args_has(args, "--grad-sync");
+    s->given.grad_dtype = pp_args_has(args, "--grad-dtype");
+    s->given.zero = pp_args_has(args, "--zero");
+    return PP_OK;
+}
+
+static pp_status read_shapes(const pp_args *args, pp_err *err)
+{
+    static const char *const known[] = { "local", "message", "cached", "padded", "bucket", NULL };
+    const char *shapes = pp_args_text(args, "--shapes");
+    if (!shapes || strcmp(shapes, "plan") == 0)
+        return PP_OK;
+    for (size_t i = 0; known[i]; i++) {
+        size_t bytes = strlen(known[i]);
+        if (strncmp(shapes, known[i], bytes) == 0 && (!shapes[bytes] || shapes[bytes] == ':'))
+            return pp_err_set(err, PP_UNAVAILABLE, "--shapes", "this build does not model '%.64s' "
+                              "yet; only 'plan' (all sizes are carried in the plan)", shapes);
+    }
+    return pp_err_set(err, PP_USAGE, "--shapes", "'%.64s' is none of plan, local, message, cached, "
+                      "padded[:MAX], bucket:N", shapes);
+}
+
+static pp_status read_program(const pp_args *args, pp_request *r, pp_err *err)
+{
+    pp_wish *wish = &r->wish;
+    const char *schedule = pp_args_text(args, "--schedule");
+    const char *partition = pp_args_text(args, "--partition");
+    const char *executor = pp_args_text(args, "--executor");
+    const pp_executor *found;
+    bool step_sync = true;
+    pp_status status = PP_OK;
+    if (schedule && strcmp(schedule, "auto") != 0)
+        status = pp_schedule_get(schedule, &wish->schedule, err);
+    if (!status && executor && !(status = pp_executor_get(executor, &found, err)))
+        wish->executor = found->name;
+    if (!status)
+        status = pp_args_switch(args, "--step-sync", &step_sync, err);
+    if (!status)
+        status = read_shapes(args, err);
+    wish->no_step_sync = !step_sync;
+    wish->bare_ends = pp_args_has(args, "--bare-ends");
+    if (partition && strcmp(partition, "uniform") == 0) {
+        wish->partition = PP_PARTITION_UNIFORM;
+    } else if (partition && strcmp(partition, "auto") != 0) {
+        if (!strchr(partition, 'E') || !strchr(partition, 'L'))
+            return pp_err_set(err, PP_USAGE, "--partition", "'%.64s' is neither auto nor uniform "
+                              "nor a layout such as 'Et*3|t*4|t*3L'", partition);
+        wish->partition = PP_PARTITION_LAYOUT;
+        wish->layout = partition;
+    }
+    return status;
+}
+
+static bool time_is_up(void *context)
+{
+    const pp_request *r = context;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec > r->end.tv_sec ||
+           (now.tv_sec == r->end.tv_sec && now.tv_nsec >= r->end.tv_nsec);
+}
+
+/* "5s" or "20000it". */
+static pp_status read_budget(const pp_args *args, pp_request *r, pp_err *err)
+{
+    const char *text = pp_args_text(args, "--budget");
+    size_t bytes = text ? strlen(text) : 0;
+    if (bytes > 2 && strcmp(text + bytes - 2, "it") == 0) {
+        char number[32];
+        int64_t count = 0;
+        if (bytes - 2 >= sizeof number)
+            return pp_err_set(err, PP_USAGE, "--budget", "'%.64s' is too large", text);
+        memcpy(number, text, bytes - 2);
+        number[bytes - 2] = '\0';
+        if (pp_parse_int(number, "--budget", 1, INT64_MAX / 2, &count, NULL))
+            return pp_err_set(err, PP_USAGE, "--budget", "'%.64s' is no number of simulations; "
+                              "write for example 20000it", text);
+        r->wish.max_simulations = (uint64_t)count;
+        return PP_OK;
+    }
+    pp_ns budget_ns = 0;
+    pp_status status = pp_args_duration(args, "--budget", &budget_ns, err);
+    if (status || !text)
+        return status;
+    clock_gettime(CLOCK_MONOTONIC, &r->end);
+    r->end.tv_sec += (time_t)(budget_ns / 1000000000);
+    r->end.tv_nsec += (long)(budget_ns % 1000000000);
+    if (r->end.tv_nsec >= 1000000000) {
+        r->end.tv_nsec -= 1000000000;
+        r->end.tv_sec++;
+    }
+    r->wish.stop = time_is_up;
+    r->wish.context = r;
+    return PP_OK;
+}
+
+pp_status pp_request_read(const pp_args *args, pp_request *request, pp_err *err)
+{
+    pp_status status = read_machines(args, request, err);
+    if (status || (status = read_sizes(args, request, err)) ||
+        (status = read_switches(args, request, err)) ||
+        (status = read_program(args, request, err)) ||
+        (status = read_budget(args, request, err)))
+        return status;
+    request->wish.assumptions = &request->assumptions;
+    const char *lengths = pp_args_text(args, "--lengths");
+    if (lengths)
+        status = pp_lengths_read(lengths, &request->lengths, &request->wish.length_count, err);
+    request->wish.lengths = request->lengths;
+    return status;
+}
+
+void pp_request_free(pp_request *request)
+{
+    free(request->lengths);
+    pp_notes_free(&request->assumptions);
+}

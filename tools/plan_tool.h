@@ -1,0 +1,27 @@
+/* The parts of `ppsim plan`. */
+#ifndef PPSIM_TOOLS_PLAN_TOOL_H
+#define PPSIM_TOOLS_PLAN_TOOL_H
+
+#include "planner/choose.h"
+#include "tools/tool.h"
+
+#include <time.h>
+
+/* What was asked, with what it points to. */
+typedef struct pp_request {
+    pp_model model;
+    pp_hardware hardware;
+    int64_t *lengths;
+    pp_notes assumptions;
+    struct timespec end; /* of the wall-clock budget */
+    pp_wish wish;        /* points into this object: do not copy */
+} pp_request;
+
+/* Fails: USAGE, INPUT, IO, UNAVAILABLE, NOMEM. */
+PP_MUST_CHECK pp_status pp_request_read(const pp_args *args, pp_request *request, pp_err *err);
+void pp_request_free(pp_request *request); /* for PP_CLEANUP */
+
+/* The plan as people read it, in 80 columns. */
+void pp_choice_print(const pp_choice *choice, pp_text *text);
+
+#endif

@@ -1,0 +1,67 @@
+#include "traces/format.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PP_FORMAT(id) extern const pp_format pp_format_##id;
+#include "traces/formats.def"
+#undef PP_FORMAT
+
+static const pp_format *const formats[] = {
+#define PP_FORMAT(id) &pp_format_##id,
+#include "traces/formats.def"
+#undef PP_FORMAT
+};
+
+enum { FORMAT_COUNT = sizeof formats / sizeof formats[0] };
+
+size_t pp_format_count(void)
+{
+    return FORMAT_COUNT;
+}
+
+const pp_format *pp_format_at(size_t index)
+{
+    return formats[index];
+}
+
+pp_status pp_format_get(const char *name, const pp_format **format_out, pp_err *err)
+{
+    const char *names[FORMAT_COUNT + 1] = { NULL };
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        names[i] = formats[i]->name;
+        if (strcmp(names[i], name) == 0) {
+            *format_out = formats[i];
+            return PP_OK;
+        }
+    }
+    const char *near = pp_text_nearest(name, names);
+    return pp_err_set(err, PP_USAGE, NULL,
+                      "there is no format '%.64s'%s%s%s; 'ppsim list formats' "
+                      "shows all",
+                      name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+pp_status pp_format_read(const char *text, size_t bytes, const char *file, pp_order **order_out,
+                         pp_err *err)
+{
+    char where[256];
+    char known[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        if (!formats[i]->recognise)
+            continue;
+        if (formats[i]->recognise(text, bytes))
+            return formats[i]->read(text, bytes, file, order_out, err);
+        int n =
+            snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", formats[i]->name);
+        if (n > 0 && (size_t)n < sizeof known - used)
+            used += (size_t)n;
+    }
+    snprintf(where, sizeof where, "%.200s:1:1", file);
+    return pp_err_set(err, PP_INPUT, where,
+                      "%s; give a schedule in one of the formats that are "
+                      "read: %s",
+                      bytes ? "is no schedule file" : "is empty", known);
+}

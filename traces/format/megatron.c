@@ -1,0 +1,140 @@
+/* Argument lines for Megatron-LM's pretrain scripts. Megatron makes its schedule itself, so an
+ * order can be said only when it is one of those that it makes (schedules.py: 1F1B, interleaved).
+ */
+#include "traces/format.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Megatron's microbatch group: how many forwards of its first chunk rank 0 runs in a row. */
+static uint32_t group_size(const pp_order *order)
+{
+    uint32_t count = 0;
+    for (size_t i = order->rank_begin[0]; i < order->rank_begin[1]; i++) {
+        if (order->ops[i].kind != PP_OP_F)
+            continue;
+        if (order->ops[i].stage != 0)
+            break;
+        count++;
+    }
+    return count;
+}
+
+/* Fails: INFEASIBLE when Megatron does not run this order, NOMEM. */
+static pp_status check_schedule(const pp_export *data, uint32_t chunks, uint32_t group, pp_err *err)
+{
+    const pp_order *order = data->order;
+    const char *wanted = chunks > 1 ? "interleaved" : "1f1b";
+    const pp_shape shape = {
+        .ranks = order->ranks,
+        .chunks = chunks,
+        .microbatches = order->microbatches,
+        .group_size = chunks > 1 ? group : 0,
+    };
+    const pp_schedule *schedule;
+    pp_order *own PP_CLEANUP(pp_order_free) = NULL;
+    pp_err reason = { 0 };
+    pp_status status = pp_schedule_get(wanted, &schedule, err);
+    if (status)
+        return status;
+    if (chunks > 1 && order->ranks < 2)
+        return pp_err_set(err, PP_INFEASIBLE, "megatron",
+                          "Megatron-LM interleaves on 2 ranks or "
+                          "more; choose '1f1b'");
+    status = pp_schedule_build(schedule, &shape, &own, &reason);
+    if (status == PP_NOMEM)
+        return pp_err_nomem(err);
+    if (status)
+        return pp_err_set(err, PP_INFEASIBLE, "megatron", "Megatron-LM refuses this shape: %.600s",
+                          reason.text);
+    if (!pp_order_equal(order, own))
+        return pp_err_set(err, PP_INFEASIBLE, "megatron",
+                          "Megatron-LM runs only 1f1b and "
+                          "interleaved, and '%.64s' is another order; the nearest that it has is "
+                          "'%s'",
+                          data->plan->schedule, wanted);
+    return PP_OK;
+}
+
+static void add_int(pp_text *text, const char *option, int64_t value)
+{
+    pp_text_add(text, "--%s %" PRId64 "\n", option, value);
+}
+
+static void add_known(pp_text *text, const char *option, int64_t value)
+{
+    if (value > 0)
+        add_int(text, option, value);
+}
+
+/* Megatron lets at most one of layout and virtual stage count be given (arguments.py). */
+static void add_stages(const pp_export *data, uint32_t chunks, pp_text *text)
+{
+    if (data->plan->partition) {
+        pp_text_add(text, "--pipeline-model-parallel-layout \"");
+        pp_layout_print(data->plan->partition, data->order->stages, text);
+        pp_text_add(text, "\"\n");
+    } else if (chunks > 1) {
+        add_int(text, "num-virtual-stages-per-pipeline-rank", chunks);
+    }
+}
+
+static void add_recompute(const pp_plan *plan, pp_text *text)
+{
+    if (strcmp(plan->recompute, "full") == 0)
+        pp_text_add(text, "--recompute-granularity full\n--recompute-method uniform\n"
+                          "--recompute-num-layers 1\n");
+    else if (strcmp(plan->recompute, "selective") == 0)
+        pp_text_add(text, "--recompute-granularity selective\n");
+}
+
+/* As the plan's assumptions say ("sequence parallel off"); otherwise on with tensor parallelism. */
+static bool sequence_parallel(const pp_plan *plan)
+{
+    static const char words[] = "sequence parallel ";
+    for (size_t i = 0; i < plan->assumptions.count; i++) {
+        const char *said = strstr(plan->assumptions.note[i].value, words);
+        if (said)
+            return strncmp(said + sizeof words - 1, "off", 3) != 0;
+    }
+    return plan->parallel.tp > 1;
+}
+
+static pp_status emit(const pp_export *data, pp_text *text, pp_companion *companion, pp_err *err)
+{
+    const pp_plan *plan = data->plan;
+    const pp_order *order = data->order;
+    (void)companion;
+    if (order->stages % order->ranks != 0)
+        return pp_err_set(err, PP_INFEASIBLE, "megatron",
+                          "Megatron-LM needs the same number of "
+                          "stages on every rank, and %" PRIu32 " stages do not divide over %" PRIu32
+                          " ranks; choose '1f1b'",
+                          order->stages, order->ranks);
+    uint32_t chunks = order->stages / order->ranks;
+    uint32_t group = group_size(order);
+    pp_status status = check_schedule(data, chunks, group, err);
+    if (status)
+        return status;
+    add_int(text, "pipeline-model-parallel-size", order->ranks);
+    add_stages(data, chunks, text);
+    if (chunks > 1 && group != order->ranks)
+        add_int(text, "microbatch-group-size-per-virtual-pipeline-stage", group);
+    add_known(text, "tensor-model-parallel-size", plan->parallel.tp);
+    add_known(text, "context-parallel-size", plan->parallel.cp);
+    if (plan->parallel.ep > 1)
+        add_int(text, "expert-model-parallel-size", plan->parallel.ep);
+    if (sequence_parallel(plan))
+        pp_text_add(text, "--sequence-parallel\n");
+    add_known(text, "micro-batch-size", plan->micro_batch_size);
+    add_known(text, "global-batch-size", plan->global_batch_size);
+    add_known(text, "seq-length", plan->seq_length);
+    add_recompute(plan, text);
+    return pp_text_check(text, err);
+}
+
+const pp_format pp_format_megatron = {
+    .name = "megatron",
+    .summary = "Megatron-LM argument lines, layout included (1f1b, interleaved)",
+    .emit = emit,
+};

@@ -1,0 +1,214 @@
+/* For terminals: an order as token rows, a timeline as a grid of ranks by time. Kinds are told
+ * apart by letters, so that nothing depends on colour. */
+#include "traces/format.h"
+
+#include "sim/alloc.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RANKS_SHOWN 64u
+#define COLUMNS_DEFAULT 80
+#define COLUMNS_MAX 32768
+
+static pp_status emit(const pp_export *data, pp_text *text, pp_companion *companion, pp_err *err)
+{
+    const pp_order *order = data->order;
+    char cell[80];
+    (void)companion;
+    for (uint32_t r = 0; r < order->ranks; r++) {
+        pp_text_add(text, "r%" PRIu32 ":", r);
+        for (size_t i = order->rank_begin[r]; i < order->rank_begin[r + 1];) {
+            i += pp_cell_print(order, i, cell, sizeof cell);
+            pp_text_add_bytes(text, " ", 1);
+            pp_text_add_bytes(text, cell, strlen(cell));
+        }
+        pp_text_add_bytes(text, "\n", 1);
+    }
+    return pp_text_check(text, err);
+}
+
+typedef struct grid {
+    const pp_program *program;
+    const pp_timeline *timeline;
+    pp_ns makespan_ns;
+    pp_ns tick_ns;   /* duration of one cell when every time is a multiple of it; 0: scaled */
+    int label;       /* columns before the first cell */
+    int cell;        /* columns of a cell; scaled: 1 */
+    bool spaced;     /* cells hold every token and a space */
+    int columns;     /* for cells */
+    bool with_stage; /* ranks have several stages, so tokens name theirs */
+} grid;
+
+static pp_ns greatest_divisor(pp_ns a, pp_ns b)
+{
+    while (b) {
+        pp_ns rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static int digits(uint64_t value)
+{
+    int n = 1;
+    while (value >= 10) {
+        value /= 10;
+        n++;
+    }
+    return n;
+}
+
+/* "F7", or "3F7" where a rank has several stages. Returns its length. */
+static int print_token(const grid *g, pp_op op, char *buffer, size_t size)
+{
+    char stage[16] = "";
+    if (g->with_stage)
+        snprintf(stage, sizeof stage, "%u", op.stage);
+    return snprintf(buffer, size, "%s%c%" PRIu32, stage, pp_op_letter((pp_op_kind)op.kind),
+                    op.microbatch);
+}
+
+static uint32_t ranks_shown(const grid *g)
+{
+    return g->program->ranks < RANKS_SHOWN ? g->program->ranks : RANKS_SHOWN;
+}
+
+/* Cells that hold every token; or cells of equal width; or a scaled picture. */
+static void lay_out(grid *g, int columns)
+{
+    const pp_program *program = g->program;
+    pp_ns tick_ns = 0;
+    int token = 0;
+    char buffer[32];
+    g->makespan_ns = pp_timeline_makespan(g->timeline);
+    g->with_stage = program->stages > program->ranks;
+    g->label = digits(program->ranks - 1) + 2; /* "r", number, space */
+    g->columns = columns - g->label < 16 ? 16 : columns - g->label;
+    for (size_t i = 0; i < program->count; i++) {
+        tick_ns = greatest_divisor(tick_ns, g->timeline->start_ns[i]);
+        tick_ns = greatest_divisor(tick_ns, g->timeline->end_ns[i]);
+        int length = print_token(g, program->op[i], buffer, sizeof buffer);
+        token = length > token ? length : token;
+    }
+    pp_ns ticks = tick_ns ? g->makespan_ns / tick_ns : g->columns + 1;
+    g->tick_ns = ticks <= g->columns ? tick_ns : 0;
+    g->spaced = ticks <= g->columns / (token + 1);
+    g->cell = g->spaced ? token + 1 : g->tick_ns && ticks > 0 ? (int)(g->columns / ticks) : 1;
+}
+
+/* The first column whose middle is not before `at_ns`. Times are shortened to 40 bits: a picture
+ * shows no more. */
+static int column_of(const grid *g, pp_ns at_ns)
+{
+    pp_ns whole_ns = g->makespan_ns;
+    if (g->tick_ns)
+        return (int)(at_ns / g->tick_ns) * g->cell;
+    while (whole_ns >> 40) {
+        whole_ns >>= 1;
+        at_ns >>= 1;
+    }
+    return (int)((2 * at_ns * g->columns + whole_ns - 1) / (2 * whole_ns));
+}
+
+/* Writes op `i` into its columns: token, then dashes, in spaced cells a space. Without spaces a
+ * token with a stage must not touch the digits of the next one. */
+static void draw_op(const grid *g, size_t i, char *line)
+{
+    char token[32];
+    int first = column_of(g, g->timeline->start_ns[i]);
+    int width = column_of(g, g->timeline->end_ns[i]) - first - (g->spaced ? 1 : 0);
+    if (width <= 0)
+        return;
+    int length = print_token(g, g->program->op[i], token, sizeof token);
+    if (length > width || (length == width && g->with_stage && !g->spaced)) {
+        token[0] = pp_op_letter((pp_op_kind)g->program->op[i].kind);
+        length = 1;
+    }
+    memset(line + first, '-', (size_t)width);
+    memcpy(line + first, token, (size_t)length);
+    if (g->spaced)
+        line[first + width] = ' ';
+}
+
+static void draw_idle(const grid *g, int used, char *line)
+{
+    memset(line, g->spaced ? ' ' : '.', (size_t)used);
+    for (int c = 0; g->spaced && c < used; c += g->cell)
+        line[c] = '.';
+}
+
+static void draw_rank(const grid *g, uint32_t rank, int used, char *line, pp_text *text)
+{
+    draw_idle(g, used, line);
+    for (size_t i = g->program->rank_begin[rank]; i < g->program->rank_begin[rank + 1]; i++)
+        draw_op(g, i, line);
+    while (used > 0 && line[used - 1] == ' ')
+        used--;
+    pp_text_add(text, "r%-*" PRIu32 " ", g->label - 2, rank);
+    pp_text_add_bytes(text, line, (size_t)used);
+    pp_text_add_bytes(text, "\n", 1);
+}
+
+static void draw_scale(const grid *g, int used, pp_text *text)
+{
+    char end[32];
+    pp_format_duration(end, sizeof end, g->makespan_ns);
+    int width = used - (g->spaced ? 2 : 1);
+    pp_text_add(text, "%-*s0%*s\n", g->label, "", width > 1 ? width : 1, end);
+}
+
+static void draw_legend(const grid *g, pp_text *text)
+{
+    static const char *const words[] = {
+#define PP_OP_WORDS(letter, words) words,
+        PP_OP_MAP(PP_OP_WORDS)
+#undef PP_OP_WORDS
+    };
+    bool seen[PP_OP_KIND_COUNT] = { false };
+    char cell[32];
+    for (size_t i = 0; i < g->program->count; i++)
+        seen[g->program->op[i].kind] = true;
+    for (int kind = 0; kind < PP_OP_KIND_COUNT; kind++) {
+        if (seen[kind])
+            pp_text_add(text, "%c %s; ", pp_op_letter((pp_op_kind)kind), words[kind]);
+    }
+    pp_text_add(text, ". idle\n%smicrobatch behind the letter; ",
+                g->with_stage ? "stage before, " : "");
+    pp_format_duration(cell, sizeof cell, g->tick_ns ? g->tick_ns : g->makespan_ns / g->columns);
+    pp_text_add(text, "one %s is %s%s\n", g->tick_ns ? "cell" : "column",
+                g->tick_ns ? "" : "about ", cell);
+    if (ranks_shown(g) < g->program->ranks)
+        pp_text_add(text, "ranks 0 to %u shown, %" PRIu32 " left out\n", RANKS_SHOWN - 1,
+                    g->program->ranks - RANKS_SHOWN);
+}
+
+static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
+{
+    grid g = { .program = data->program, .timeline = data->timeline };
+    int columns = data->columns > 0 ? data->columns : COLUMNS_DEFAULT;
+    lay_out(&g, columns < COLUMNS_MAX ? columns : COLUMNS_MAX);
+    if (g.makespan_ns <= 0) {
+        pp_text_add(text, "nothing to show: every op takes no time\n");
+        return pp_text_check(text, err);
+    }
+    int used = column_of(&g, g.makespan_ns);
+    char *line PP_CLEANUP(pp_free_text) = pp_alloc_array((size_t)used + 1, 1);
+    if (!line)
+        return pp_err_nomem(err);
+    draw_scale(&g, used, text);
+    for (uint32_t r = 0; r < ranks_shown(&g); r++)
+        draw_rank(&g, r, used, line, text);
+    draw_legend(&g, text);
+    return pp_text_check(text, err);
+}
+
+const pp_format pp_format_text = {
+    .name = "text",
+    .summary = "for terminals: a schedule as token rows, a timeline as a grid of ranks by time",
+    .emit = emit,
+    .trace = trace,
+};
