@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,8 @@ const char *pp_text_nearest(const char *text, const char *const names[])
     const char *nearest = NULL;
     size_t least = strlen(text) / 2 + 1;
     for (size_t i = 0; names[i]; i++) {
-        size_t d = distance(text, names[i]);
+        bool begins = *text && strncmp(text, names[i], strlen(text)) == 0;
+        size_t d = begins ? 1 : distance(text, names[i]);
         if (d < least) {
             least = d;
             nearest = names[i];

@@ -7,6 +7,7 @@
 #include "sim/schedule.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 typedef struct slot {
     uint32_t chunk, microbatch;
@@ -66,12 +67,15 @@ static pp_status check_group(uint32_t p, uint32_t m, uint32_t group, pp_err *err
                           " ranks; it needs at least as many "
                           "microbatches as ranks",
                           m, p);
+    char nearest[64];
+    if (below && above)
+        snprintf(nearest, sizeof nearest, "%" PRIu32 " and %" PRIu32, below, above);
+    else
+        snprintf(nearest, sizeof nearest, "%" PRIu32, below ? below : above);
     return pp_err_set(err, PP_USAGE, "--microbatch-group-size",
-                      "%" PRIu32 " is not legal: it must "
-                      "be from p = %" PRIu32 " to m = %" PRIu32 ", and m mod N 0 or at least p; "
-                      "nearest: %" PRIu32 "%s%" PRIu32,
-                      group, p, m, below ? below : above, below && above ? " and " : "",
-                      below && above ? above : 0);
+                      "%" PRIu32 " is not legal: it must be from p = %" PRIu32 " to m = %" PRIu32
+                      ", and m mod N 0 or at least p; nearest: %s",
+                      group, p, m, nearest);
 }
 
 static void add(pp_order *order, uint32_t r, pp_op_kind kind, uint64_t k, const pp_shape *shape,
