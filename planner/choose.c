@@ -35,13 +35,23 @@ double pp_candidate_score(const pp_candidate *candidate, pp_ns step_ns)
     return (double)step_ns * (double)pp_parallel_gpus(&candidate->parallel);
 }
 
-static const pp_memory_component *biggest_first(const int64_t bytes[PP_MEMORY_COUNT],
-                                                pp_memory_component *biggest)
+static bool is_static(int component)
 {
-    *biggest = PP_MEMORY_PARAMETERS;
+    return component == PP_MEMORY_PARAMETERS || component == PP_MEMORY_GRADIENTS ||
+           component == PP_MEMORY_OPTIMIZER || component == PP_MEMORY_COMM_LIBRARY;
+}
+
+/* The component to blame: the largest of those that a step adds, when the others fit. */
+static pp_memory_component to_blame(int64_t short_bytes, const int64_t bytes[PP_MEMORY_COUNT])
+{
+    int64_t dynamic = 0;
+    for (int c = 0; c < PP_MEMORY_COUNT; c++)
+        dynamic += is_static(c) ? 0 : bytes[c];
+    bool look_static = short_bytes > dynamic;
+    pp_memory_component biggest = look_static ? PP_MEMORY_PARAMETERS : PP_MEMORY_ACTIVATIONS;
     for (int c = 0; c < PP_MEMORY_COUNT; c++) {
-        if (bytes[c] > bytes[*biggest])
-            *biggest = (pp_memory_component)c;
+        if (is_static(c) == look_static && bytes[c] > bytes[biggest])
+            biggest = (pp_memory_component)c;
     }
     return biggest;
 }
@@ -50,10 +60,9 @@ void pp_candidate_short(char *buffer, size_t size, uint32_t rank, int64_t short_
                         const int64_t bytes[PP_MEMORY_COUNT])
 {
     char amount[32];
-    pp_memory_component biggest;
-    biggest_first(bytes, &biggest);
     snprintf(buffer, size, "rank %" PRIu32 " short by %s, %s", rank,
-             pp_format_bytes(amount, sizeof amount, short_bytes), pp_memory_key(biggest));
+             pp_format_bytes(amount, sizeof amount, short_bytes),
+             pp_memory_key(to_blame(short_bytes, bytes)));
 }
 
 /* PyTorch's rule fixes the group of an interleaved schedule and refuses some m; Megatron's takes
@@ -212,11 +221,13 @@ static bool better(const entry *now, const entry *incumbent)
     return order ? order < 0 : compare_results(now->candidate, incumbent->candidate) < 0;
 }
 
-static bool out_of_budget(const pp_search *search)
+/* Time ends a search only when it has found something. */
+static bool out_of_budget(const pp_search *search, bool found)
 {
     const pp_wish *wish = search->wish;
+    bool time_is_up = wish->stop && wish->stop(wish->context);
     return (wish->max_simulations && search->simulated >= wish->max_simulations) ||
-           (wish->stop && wish->stop(wish->context));
+           (time_is_up && found);
 }
 
 static void note_pruned(pp_search *search, pp_candidate *c, const pp_candidate *best)
@@ -242,7 +253,7 @@ static pp_status branch_and_bound(pp_search *search, const entry *queue, size_t 
     for (size_t k = 0; k < count; k++) {
         if (incumbent.candidate && compare_entries(&queue[k], &incumbent) > 0)
             break; /* the queue is sorted */
-        if (out_of_budget(search)) {
+        if (out_of_budget(search, incumbent.candidate != NULL)) {
             search->stopped = true;
             break;
         }
@@ -272,7 +283,7 @@ static pp_status try_others(pp_search *search, const entry *queue, size_t count,
             pp_candidate *c = &search->candidate[queue[i].index];
             if (c->schedule != schedule || c->status != PP_CANDIDATE_PRUNED)
                 continue;
-            if (out_of_budget(search))
+            if (out_of_budget(search, true))
                 return PP_OK;
             pp_status status = pp_candidate_simulate(search, c, err);
             if (status)

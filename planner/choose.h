@@ -51,7 +51,8 @@ typedef struct pp_wish {
     int64_t memory_limit_bytes; /* 0: the hardware's, less pp_memory_reserve_bytes */
     uint64_t seed;
     uint64_t max_simulations;    /* 0: no limit */
-    bool (*stop)(void *context); /* NULL: never; asked before every simulation */
+    bool (*stop)(void *context); /* NULL: never; asked before every simulation, obeyed once a
+                                    candidate has been found that fits */
     void *context;               /* of stop */
     const pp_notes *assumptions; /* what the caller has assumed already; may be NULL */
 } pp_wish;

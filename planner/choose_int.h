@@ -70,7 +70,8 @@ PP_MUST_CHECK pp_status pp_candidate_order(const pp_search *search, pp_candidate
 /* Simulates one candidate and fills in its results. */
 PP_MUST_CHECK pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate,
                                               pp_err *err);
-/* "rank 3 short by 2.1 GiB, activations". bytes: by component. */
+/* "rank 3 short by 2.1 GiB, activations": the largest component of those that a step adds, or of
+ * the static ones when these alone do not fit. bytes: at the peak. */
 void pp_candidate_short(char *buffer, size_t size, uint32_t rank, int64_t short_bytes,
                         const int64_t bytes[PP_MEMORY_COUNT]);
 

@@ -41,7 +41,7 @@ static pp_status check_wish(const pp_wish *wish, pp_err *err)
         if (status)
             return status;
     }
-    int64_t parts = wish->model->layers + wish->model->mtp_layers + 2;
+    int64_t parts = wish->model->layers + wish->model->mtp_layers + (wish->bare_ends ? 2 : 0);
     int64_t pp = wish->parallel.pp;
     if (pp < 1)
         return pp_err_set(err, PP_USAGE, "--pp", "the number of pipeline ranks must be given, "
@@ -50,8 +50,7 @@ static pp_status check_wish(const pp_wish *wish, pp_err *err)
         return pp_err_set(err, PP_USAGE, "--pp", "%s has %" PRId64 " layers, so %" PRId64 " ranks "
                           "x %" PRId64 " stages would leave some empty; choose pp x vpp up to %"
                           PRId64 ", or place them with --partition LAYOUT", wish->model->name,
-                          wish->model->layers, pp, or_one(wish->parallel.vpp),
-                          wish->model->layers);
+                          wish->model->layers, pp, or_one(wish->parallel.vpp), parts);
     if (wish->lengths && wish->global_batch_size)
         return pp_err_set(err, PP_USAGE, "--global-batch-size", "--lengths already says what one "
                           "step trains (%zu sequences); give one of the two", wish->length_count);

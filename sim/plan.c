@@ -11,6 +11,7 @@ pp_status pp_plan_new(pp_plan **plan_out, pp_err *err)
     if (!plan)
         return pp_err_nomem(err);
     plan->step_sync = true;
+    plan->sequence_parallel = -1;
     *plan_out = plan;
     return PP_OK;
 }

@@ -25,10 +25,17 @@ static pp_status read_known(const pp_json_at *object, const char *key, int64_t h
 
 static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
-    static const char *const keys[] = {
-        "pp",         "tp", "cp", "dp", "ep", "vpp", "micro_batch_size", "global_batch_size",
-        "seq_length", NULL
-    };
+    static const char *const keys[] = { "pp",
+                                        "tp",
+                                        "cp",
+                                        "dp",
+                                        "ep",
+                                        "vpp",
+                                        "sequence_parallel",
+                                        "micro_batch_size",
+                                        "global_batch_size",
+                                        "seq_length",
+                                        NULL };
     pp_json_at at;
     pp_parallel *p = &plan->parallel;
     const struct {
@@ -43,6 +50,12 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
         status = pp_json_get_int(&at, degrees[i].key, 1, PP_RANKS_MAX, degrees[i].value, err);
         if (status)
             return status;
+    }
+    if (pp_json_has(&at, "sequence_parallel")) {
+        bool on;
+        if ((status = pp_json_get_bool(&at, "sequence_parallel", &on, err)))
+            return status;
+        plan->sequence_parallel = on;
     }
     if (p->pp * p->vpp > PP_STAGES_MAX)
         return pp_json_fail(&at, err, "pp x vpp = %" PRId64 " stages, the limit is %u",

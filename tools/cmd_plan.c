@@ -113,8 +113,12 @@ static pp_status plan(const pp_args *args, pp_err *err)
     if (!choice->plan->command)
         return pp_err_nomem(err);
     if (choice->stopped)
-        pp_remark("the budget ended after %zu simulations; a faster plan may exist",
-                  choice->simulated);
+        pp_remark("the budget ended after %zu simulation%s; a faster plan may exist",
+                  choice->simulated, choice->simulated == 1 ? "" : "s");
+    if (request.wish.seq_length > request.model.max_seq_length)
+        pp_remark("--seq-length %lld is beyond the %lld tokens that %s was made for",
+                  (long long)request.wish.seq_length, (long long)request.model.max_seq_length,
+                  request.model.name);
     if ((status = write_candidates(args, choice, err)) ||
         (status = write_exports(args, choice->plan, err)))
         return status;

@@ -50,13 +50,14 @@ static void add_line(pp_text *text, const char *label, const char *format, ...)
     add_wrapped(text, label, words);
 }
 
-/* Fewest and most layers of a stage. */
+/* Fewest and most layers of a stage, MTP modules included. */
 static void layer_range(const pp_plan *plan, int64_t *least, int64_t *most)
 {
     uint32_t stages = (uint32_t)(plan->parallel.pp * plan->parallel.vpp);
-    *least = *most = plan->partition[0].layers;
-    for (uint32_t s = 1; s < stages; s++) {
-        int64_t layers = plan->partition[s].layers;
+    *least = INT64_MAX;
+    *most = 0;
+    for (uint32_t s = 0; s < stages; s++) {
+        int64_t layers = plan->partition[s].layers + plan->partition[s].mtp;
         *least = layers < *least ? layers : *least;
         *most = layers > *most ? layers : *most;
     }

@@ -119,7 +119,7 @@ START_TEST(the_cheapest_change_fits)
     pp_wish wish = wish_of(&p, 8);
     wish.parallel.tp = 8;
     wish.micro_batch_size = 1;
-    wish.memory_limit_bytes = (int64_t)60 << 30;
+    wish.memory_limit_bytes = (int64_t)52 << 30;
     wish.switches.given.recompute = true;
     wish.switches.value.recompute = PP_RECOMPUTE_NONE;
     refuse(&wish, PP_INFEASIBLE, "short by");
@@ -153,7 +153,7 @@ START_TEST(illegal_wishes_name_the_rule)
     wish = wish_of(&p, 60);
     refuse(&wish, PP_USAGE, "up to 48");
     wish = wish_of(&p, 49);
-    refuse(&wish, PP_USAGE, "<= 48");
+    refuse(&wish, PP_USAGE, "up to 48");
     wish = wish_of(&p, 4);
     wish.parallel.tp = 5;
     refuse(&wish, PP_USAGE, "does not divide");

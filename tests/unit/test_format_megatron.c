@@ -58,6 +58,7 @@ START_TEST(a_partition_is_written_as_a_layout_alone)
     plan->micro_batch_size = 1;
     plan->global_batch_size = 16;
     plan->seq_length = 2048;
+    plan->sequence_parallel = 1;
     snprintf(plan->recompute, sizeof plan->recompute, "selective");
     expect_lines(plan, order,
                  "--pipeline-model-parallel-size 2\n"
@@ -83,16 +84,13 @@ START_TEST(what_is_not_known_is_not_written)
 }
 END_TEST
 
-START_TEST(full_recompute_and_the_assumed_sequence_parallelism_are_written)
+START_TEST(full_recompute_is_written_and_sequence_parallelism_only_where_on)
 {
     pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("1f1b");
     pp_order *order PP_CLEANUP(pp_order_free) = step_order("1f1b", 4, 1, 8, 0);
-    pp_err err = { 0 };
     plan->parallel = (pp_parallel){ .pp = 4, .tp = 2, .cp = 2, .dp = 1, .ep = 4, .vpp = 1 };
     snprintf(plan->recompute, sizeof plan->recompute, "full");
-    STEP_OK(pp_notes_add(&plan->assumptions, &err, "software",
-                         "stack current: sequence parallel off, flash attention"),
-            err);
+    plan->sequence_parallel = 0;
     expect_lines(plan, order,
                  "--pipeline-model-parallel-size 4\n"
                  "--tensor-model-parallel-size 2\n"
@@ -133,7 +131,7 @@ int main(void)
     TCase *tc = tcase_create("emit");
     tcase_add_test(tc, a_partition_is_written_as_a_layout_alone);
     tcase_add_test(tc, what_is_not_known_is_not_written);
-    tcase_add_test(tc, full_recompute_and_the_assumed_sequence_parallelism_are_written);
+    tcase_add_test(tc, full_recompute_is_written_and_sequence_parallelism_only_where_on);
     tcase_add_test(tc, other_orders_are_refused_with_the_nearest);
     tcase_add_test(tc, an_order_of_another_name_that_megatron_runs_is_written);
     suite_add_tcase(suite, tc);

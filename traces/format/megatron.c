@@ -88,18 +88,6 @@ static void add_recompute(const pp_plan *plan, pp_text *text)
         pp_text_add(text, "--recompute-granularity selective\n");
 }
 
-/* As the plan's assumptions say ("sequence parallel off"); otherwise on with tensor parallelism. */
-static bool sequence_parallel(const pp_plan *plan)
-{
-    static const char words[] = "sequence parallel ";
-    for (size_t i = 0; i < plan->assumptions.count; i++) {
-        const char *said = strstr(plan->assumptions.note[i].value, words);
-        if (said)
-            return strncmp(said + sizeof words - 1, "off", 3) != 0;
-    }
-    return plan->parallel.tp > 1;
-}
-
 static pp_status emit(const pp_export *data, pp_text *text, pp_companion *companion, pp_err *err)
 {
     const pp_plan *plan = data->plan;
@@ -124,7 +112,7 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
     add_known(text, "context-parallel-size", plan->parallel.cp);
     if (plan->parallel.ep > 1)
         add_int(text, "expert-model-parallel-size", plan->parallel.ep);
-    if (sequence_parallel(plan))
+    if (plan->sequence_parallel > 0 && plan->parallel.tp > 1)
         pp_text_add(text, "--sequence-parallel\n");
     add_known(text, "micro-batch-size", plan->micro_batch_size);
     add_known(text, "global-batch-size", plan->global_batch_size);
