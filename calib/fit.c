@@ -13,9 +13,9 @@
 #include <stdlib.h>
 
 #define PARAMETERS_MAX 6
-#define ROUNDS         5   /* of reweighting */
-#define ITERATIONS     200 /* of each */
-#define CORE           0.02 /* errors below this count in full */
+#define ROUNDS 5       /* of reweighting */
+#define ITERATIONS 200 /* of each */
+#define CORE 0.02      /* errors below this count in full */
 
 /* x: logarithms of the parameters, which keeps them positive. */
 typedef struct problem {
@@ -65,8 +65,9 @@ static pp_status gsl_failed(int code, pp_err *err)
 static pp_status solve(problem *p, double *values, pp_err *err)
 {
     gsl_multifit_nlinear_parameters options = gsl_multifit_nlinear_default_parameters();
-    gsl_multifit_nlinear_fdf system = { .f = residuals, .n = p->count, .p = p->parameters,
-                                        .params = p };
+    gsl_multifit_nlinear_fdf system = {
+        .f = residuals, .n = p->count, .p = p->parameters, .params = p
+    };
     gsl_multifit_nlinear_workspace *workspace PP_CLEANUP(free_workspace) =
         gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &options, p->count, p->parameters);
     gsl_vector *x PP_CLEANUP(free_vector) = gsl_vector_alloc(p->parameters);
@@ -171,8 +172,13 @@ enum { GEMM_T0, GEMM_E1, GEMM_K0, GEMM_E2, GEMM_FD, GEMM_A, GEMM_COUNT };
 
 static pp_gemm_curve gemm_curve(const double *x)
 {
-    return (pp_gemm_curve){ .t0_s = x[GEMM_T0], .e1 = x[GEMM_E1], .k0 = x[GEMM_K0],
-                            .e2 = x[GEMM_E2], .fd_flops = x[GEMM_FD], .a = x[GEMM_A], .scale = 1,
+    return (pp_gemm_curve){ .t0_s = x[GEMM_T0],
+                            .e1 = x[GEMM_E1],
+                            .k0 = x[GEMM_K0],
+                            .e2 = x[GEMM_E2],
+                            .fd_flops = x[GEMM_FD],
+                            .a = x[GEMM_A],
+                            .scale = 1,
                             .weight_gradient = 1 };
 }
 
@@ -197,11 +203,15 @@ pp_status pp_fit_gemm(const pp_gemm_sample *samples, size_t count, double peak_f
     }
     if (status)
         return status;
-    double x[GEMM_COUNT] = { start_of(curve->t0_s, 5e-6), start_of(curve->e1, 0.8),
-                             start_of(curve->k0, 100),    start_of(curve->e2, 0.7),
+    double x[GEMM_COUNT] = { start_of(curve->t0_s, 5e-6),     start_of(curve->e1, 0.8),
+                             start_of(curve->k0, 100),        start_of(curve->e2, 0.7),
                              start_of(curve->fd_flops, 1e12), start_of(curve->a, 0.2) };
-    problem p = { .parameters = GEMM_COUNT, .count = count, .predict = predict_gemm,
-                  .samples = samples, .peak_flops_per_s = peak_flops_per_s, .sm_count = sm_count,
+    problem p = { .parameters = GEMM_COUNT,
+                  .count = count,
+                  .predict = predict_gemm,
+                  .samples = samples,
+                  .peak_flops_per_s = peak_flops_per_s,
+                  .sm_count = sm_count,
                   .measured = measured };
     status = fit(&p, x, quality_out, err);
     if (status)
@@ -237,8 +247,12 @@ pp_status pp_fit_attention(const pp_attention_sample *samples, size_t count,
     if (status)
         return status;
     double x[2] = { start_of(curve->e, 0.6), start_of(curve->s0, 500) };
-    problem p = { .parameters = 2, .count = count, .predict = predict_attention,
-                  .samples = samples, .curve = curve, .peak_flops_per_s = peak_flops_per_s,
+    problem p = { .parameters = 2,
+                  .count = count,
+                  .predict = predict_attention,
+                  .samples = samples,
+                  .curve = curve,
+                  .peak_flops_per_s = peak_flops_per_s,
                   .measured = measured };
     status = fit(&p, x, quality_out, err);
     if (status)
@@ -264,16 +278,20 @@ pp_status pp_fit_collective(const pp_collective_sample *samples, size_t count,
     pp_status status = measured ? check_count(count, 3, err) : pp_err_nomem(err);
     for (size_t i = 0; i < count && !status; i++) {
         const pp_collective_sample *s = &samples[i];
-        status = check_sample(s->bytes > 0 && s->seconds > 0 && isfinite(s->bytes * s->seconds), i,
-                              err);
+        status =
+            check_sample(s->bytes > 0 && s->seconds > 0 && isfinite(s->bytes * s->seconds), i, err);
         measured[i] = s->seconds;
     }
     if (status)
         return status;
     double x[3] = { start_of(curve->a_s, 1e-5), start_of(curve->bytes_per_s, 3e11),
                     start_of(curve->b0_bytes, 1e7) };
-    problem p = { .parameters = 3, .count = count, .predict = predict_collective,
-                  .samples = samples, .curve = curve, .measured = measured };
+    problem p = { .parameters = 3,
+                  .count = count,
+                  .predict = predict_collective,
+                  .samples = samples,
+                  .curve = curve,
+                  .measured = measured };
     status = fit(&p, x, quality_out, err);
     if (status)
         return status;

@@ -14,7 +14,8 @@ static pp_status note_split(const pp_search *search, const pp_candidate *chosen,
     if (!status && !wished->cp)
         status = pp_notes_add(notes, err, "context parallel", "cp 1");
     if (!status && !wished->dp)
-        status = pp_notes_add(notes, err, "data parallel", "dp 1: one replica, no gradient "
+        status = pp_notes_add(notes, err, "data parallel",
+                              "dp 1: one replica, no gradient "
                               "reduction between replicas");
     if (!status && !wished->ep && search->wish->model->experts)
         status = pp_notes_add(notes, err, "expert parallel", "ep 1");
@@ -27,20 +28,26 @@ static pp_status note_data(const pp_search *search, const pp_candidate *chosen, 
     const pp_wish *wish = search->wish;
     pp_status status = PP_OK;
     if (!wish->seq_length)
-        status = pp_notes_add(notes, err, "sequence length", "%" PRId64 " tokens, the model's "
-                              "maximum", search->seq_length);
-    if (!status && wish->lengths)
-        status = pp_notes_add(notes, err, "packing", "%zu sequences, first fit in the order given "
-                              "into bins of %" PRId64 " tokens", wish->length_count,
+        status = pp_notes_add(notes, err, "sequence length",
+                              "%" PRId64 " tokens, the model's "
+                              "maximum",
                               search->seq_length);
+    if (!status && wish->lengths)
+        status = pp_notes_add(notes, err, "packing",
+                              "%zu sequences, first fit in the order given "
+                              "into bins of %" PRId64 " tokens",
+                              wish->length_count, search->seq_length);
     else if (!status && !wish->global_batch_size)
-        status = pp_notes_add(notes, err, "global batch size", "%" PRId64 " sequences = 8 x pp x "
-                              "dp%s", search->global_batch_size,
+        status = pp_notes_add(notes, err, "global batch size",
+                              "%" PRId64 " sequences = 8 x pp x "
+                              "dp%s",
+                              search->global_batch_size,
                               wish->micro_batch_size ? " x micro-batch size" : "");
     if (!status && !wish->micro_batch_size)
-        status = pp_notes_add(notes, err, "micro-batch size", "%" PRId64 " %s%s, chosen by the "
-                              "search", chosen->micro_batch_size,
-                              wish->lengths ? "bin" : "sequence",
+        status = pp_notes_add(notes, err, "micro-batch size",
+                              "%" PRId64 " %s%s, chosen by the "
+                              "search",
+                              chosen->micro_batch_size, wish->lengths ? "bin" : "sequence",
                               chosen->micro_batch_size == 1 ? "" : "s");
     return status;
 }
@@ -50,29 +57,32 @@ static const char *on_off(bool value)
     return value ? "on" : "off";
 }
 
-static pp_status note_software(const pp_search *search, const pp_candidate *chosen,
-                               pp_notes *notes, pp_err *err)
+static pp_status note_software(const pp_search *search, const pp_candidate *chosen, pp_notes *notes,
+                               pp_err *err)
 {
     const pp_wish *wish = search->wish;
     const pp_switches *s = &search->setup[chosen->setup].context.switches;
     static const char *const dtypes[] = { "bf16", "fp16", "fp32" };
-    pp_status status = pp_notes_add(
-        notes, err, "software", "stack %s: sequence parallel %s, %s attention, gradients %s, "
-        "gradient sync %s, tp overlap %s, zero %d", wish->switches.stack,
-        on_off(s->sequence_parallel), s->flash_attention ? "flash" : "unfused",
-        dtypes[s->grad_dtype], s->grad_sync_overlap ? "overlapped" : "exposed",
-        on_off(s->tp_overlap), s->zero);
+    pp_status status = pp_notes_add(notes, err, "software",
+                                    "stack %s: sequence parallel %s, %s attention, gradients %s, "
+                                    "gradient sync %s, tp overlap %s, zero %d",
+                                    wish->switches.stack, on_off(s->sequence_parallel),
+                                    s->flash_attention ? "flash" : "unfused", dtypes[s->grad_dtype],
+                                    s->grad_sync_overlap ? "overlapped" : "exposed",
+                                    on_off(s->tp_overlap), s->zero);
     if (!status && !wish->executor)
-        status = pp_notes_add(notes, err, "executor", "ideal: transfers take time but never wait "
+        status = pp_notes_add(notes, err, "executor",
+                              "ideal: transfers take time but never wait "
                               "for a link or slow compute down");
     if (!status && !wish->no_step_sync)
-        status = pp_notes_add(notes, err, "step sync", "on: no rank updates before all gradients "
+        status = pp_notes_add(notes, err, "step sync",
+                              "on: no rank updates before all gradients "
                               "are there");
     return status;
 }
 
-static pp_status note_hardware(const pp_search *search, const pp_candidate *chosen,
-                               pp_notes *notes, pp_err *err)
+static pp_status note_hardware(const pp_search *search, const pp_candidate *chosen, pp_notes *notes,
+                               pp_err *err)
 {
     const pp_wish *wish = search->wish;
     const pp_hardware *hardware = wish->hardware;
@@ -81,21 +91,23 @@ static pp_status note_hardware(const pp_search *search, const pp_candidate *chos
     pp_status status = PP_OK;
     if (!wish->memory_limit_bytes)
         status = pp_notes_add(
-            notes, err, "memory limit", "%s per GPU: %s are kept free (5 %%: CUDA context, "
+            notes, err, "memory limit",
+            "%s per GPU: %s are kept free (5 %%: CUDA context, "
             "fragmentation)",
             pp_format_bytes(limit, sizeof limit, search->memory_limit_bytes),
             pp_format_bytes(reserve, sizeof reserve, pp_memory_reserve_bytes(hardware)));
     bool inside = pp_parallel_gpus(&chosen->parallel) <= hardware->gpus_per_node;
     const pp_p2p_curve *link = inside ? &hardware->node_p2p : &hardware->network_p2p;
     if (!status)
-        status = pp_notes_add(notes, err, "pipeline link", "%s, %s",
-                              inside ? "inside a node" : "between nodes",
-                              link->published ? "measured curve"
-                                              : "latency + bandwidth (no measurement published)");
+        status = pp_notes_add(
+            notes, err, "pipeline link", "%s, %s", inside ? "inside a node" : "between nodes",
+            link->published ? "measured curve" : "latency + bandwidth (no measurement published)");
     if (!status)
-        status = pp_notes_add(notes, err, "model FLOPs", "forward + backward without recompute, "
-                              "attention counted in full, vocabulary padded to a multiple of %"
-                              PRId64, 128 * chosen->parallel.tp);
+        status =
+            pp_notes_add(notes, err, "model FLOPs",
+                         "forward + backward without recompute, "
+                         "attention counted in full, vocabulary padded to a multiple of %" PRId64,
+                         128 * chosen->parallel.tp);
     return status;
 }
 
@@ -114,7 +126,9 @@ pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen, 
     if (!status)
         status = note_hardware(search, chosen, notes, err);
     if (!status && chosen->group_size && !search->wish->group_size)
-        status = pp_notes_add(notes, err, "microbatch group size", "%" PRIu32 ", the smallest "
-                              "that is legal here", chosen->group_size);
+        status = pp_notes_add(notes, err, "microbatch group size",
+                              "%" PRIu32 ", the smallest "
+                              "that is legal here",
+                              chosen->group_size);
     return status;
 }

@@ -10,13 +10,13 @@
 
 /* What is known of one rank. */
 typedef struct rank_sums {
-    pp_ns head_ns;          /* nothing can start here before */
-    pp_ns load_ns;          /* all work */
-    pp_ns tail_ns;          /* from the end of the last op here to the end of the step, at least */
-    pp_ns forward_ns;       /* the forward part of the work */
-    pp_ns first_back_ns;    /* no backward can start here before */
-    double area;            /* bytes x ns that activations take at least */
-    size_t terms;           /* in area: each adds a rounding error */
+    pp_ns head_ns;       /* nothing can start here before */
+    pp_ns load_ns;       /* all work */
+    pp_ns tail_ns;       /* from the end of the last op here to the end of the step, at least */
+    pp_ns forward_ns;    /* the forward part of the work */
+    pp_ns first_back_ns; /* no backward can start here before */
+    double area;         /* bytes x ns that activations take at least */
+    size_t terms;        /* in area: each adds a rounding error */
     int64_t least_recompute_bytes;
 } rank_sums;
 
@@ -134,9 +134,9 @@ static int64_t held_bytes(const pp_costs *costs, size_t row)
 static int64_t room_bytes(const bounding *b, uint32_t rank)
 {
     const pp_costs *costs = b->costs;
-    return b->limit_bytes - plus(plus(costs->parameter_bytes[rank], costs->gradient_bytes[rank]),
-                                 plus(costs->optimizer_bytes[rank],
-                                      costs->comm_library_bytes[rank]));
+    return b->limit_bytes -
+           plus(plus(costs->parameter_bytes[rank], costs->gradient_bytes[rank]),
+                plus(costs->optimizer_bytes[rank], costs->comm_library_bytes[rank]));
 }
 
 static void add_memory(bounding *b, size_t row, uint32_t s, uint32_t count, rank_sums *rank)
@@ -159,7 +159,7 @@ static void add_memory(bounding *b, size_t row, uint32_t s, uint32_t count, rank
 
 static pp_ns add_class(bounding *b, uint32_t class)
 {
-    size_t row = (size_t)class * b->costs->stages;
+    size_t row = (size_t) class * b->costs->stages;
     uint32_t count = b->count[class];
     if (count == 0)
         return 0;
@@ -171,8 +171,7 @@ static pp_ns add_class(bounding *b, uint32_t class)
         rank->tail_ns = least(rank->tail_ns, b->out_ns[s]);
         rank->first_back_ns = least(rank->first_back_ns, b->back_in_ns[s]);
         rank->forward_ns = plus(rank->forward_ns, forward);
-        rank->load_ns = plus(rank->load_ns,
-                             plus(forward, times(back_work_ns(b, row + s), count)));
+        rank->load_ns = plus(rank->load_ns, plus(forward, times(back_work_ns(b, row + s), count)));
         if (b->limit_bytes)
             add_memory(b, row, s, count, rank);
     }
@@ -196,9 +195,9 @@ static size_t gather_items(const bounding *b, uint32_t rank, bool *alike_out)
     const pp_costs *costs = b->costs;
     size_t n = 0;
     *alike_out = true;
-    for (uint32_t class = 0; class < costs->classes; class++) {
+    for (uint32_t class = 0; class < costs->classes; class ++) {
         for (uint32_t k = b->first[rank]; b->count[class] && k < b->first[rank + 1]; k++) {
-            size_t row = (size_t)class * costs->stages + b->stages[k];
+            size_t row = (size_t) class * costs->stages + b->stages[k];
             b->items[n++] = (item){ costs->f_ns[row], held_bytes(costs, row), b->count[class] };
             *alike_out = *alike_out && b->items[n - 1].bytes == b->items[0].bytes;
         }
@@ -284,7 +283,8 @@ static pp_status bounding_new(bounding *b, pp_err *err)
     b->out_ns = b->back_in_ns + stages;
     b->stages = b->first + costs->ranks + 1;
     for (uint32_t r = 0; r < costs->ranks; r++)
-        b->rank[r] = (rank_sums){ .head_ns = INT64_MAX, .tail_ns = INT64_MAX,
+        b->rank[r] = (rank_sums){ .head_ns = INT64_MAX,
+                                  .tail_ns = INT64_MAX,
                                   .first_back_ns = INT64_MAX,
                                   .least_recompute_bytes = INT64_MAX };
     for (uint32_t j = 0; j < costs->microbatches; j++)
@@ -305,14 +305,17 @@ pp_status pp_bound_makespan(const pp_costs *costs, const uint32_t *stage_rank, b
                             int64_t memory_limit_bytes, pp_bound *bound_out, pp_err *err)
 {
     bounding b PP_CLEANUP(bounding_free) = {
-        .costs = costs, .stage_rank = stage_rank, .split = split, .fits = true,
+        .costs = costs,
+        .stage_rank = stage_rank,
+        .split = split,
+        .fits = true,
         .limit_bytes = costs->has_memory && memory_limit_bytes > 0 ? memory_limit_bytes : 0,
     };
     pp_status status = bounding_new(&b, err);
     if (status)
         return status;
     pp_bound bound = { 0 };
-    for (uint32_t class = 0; class < costs->classes; class++)
+    for (uint32_t class = 0; class < costs->classes; class ++)
         keep(&bound, PP_BOUND_PATH, add_class(&b, class), 0);
     for (uint32_t r = 0; r < costs->ranks; r++) {
         pp_ns part_ns[PP_BOUND_COUNT] = { 0 };

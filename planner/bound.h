@@ -8,17 +8,18 @@
 #include "sim/report.h"
 
 /* name, what it says of a rank (PATH: of a microbatch) */
-#define PP_BOUND_MAP(X)                                                                        \
-    X(LOAD, "load")      /* shortest way in, all work, shortest way out */                     \
-    X(PATH, "path")      /* the longest chain of one microbatch, F down and B up, with links */ \
-    X(START, "start")    /* the forwards that exist, or fit, before the first backward comes */ \
-    X(AREA, "memory area") /* bytes x time that every activation takes, over the bytes there are */
+#define PP_BOUND_MAP(X)                                                                           \
+    X(LOAD, "load")        /* shortest way in, all work, shortest way out */                      \
+    X(PATH, "path")        /* the longest chain of one microbatch, F down and B up, with links */ \
+    X(START, "start")      /* the forwards that exist, or fit, before the first backward comes */ \
+    X(AREA, "memory area") /* bytes x time that every activation takes, over the bytes there are  \
+                            */
 
 typedef enum pp_bound_part {
 #define PP_BOUND_ENUM(name, text) PP_BOUND_##name,
     PP_BOUND_MAP(PP_BOUND_ENUM)
 #undef PP_BOUND_ENUM
-    PP_BOUND_COUNT,
+        PP_BOUND_COUNT,
 } pp_bound_part;
 
 const char *pp_bound_text(pp_bound_part part);

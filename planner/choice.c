@@ -160,7 +160,8 @@ pp_status pp_choose(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
 
 static void csv_row(const pp_candidate *c, pp_text *text)
 {
-    pp_text_add(text, "%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
+    pp_text_add(text,
+                "%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
                 ",%" PRId64 ",%" PRId64 ",%" PRIu32 ",%s,%s,%" PRId64 ",",
                 pp_candidate_status_name(c->status), c->schedule->name, c->parallel.pp,
                 c->parallel.vpp, c->parallel.tp, c->parallel.cp, c->parallel.dp, c->parallel.ep,

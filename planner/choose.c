@@ -70,8 +70,7 @@ void pp_candidate_short(char *buffer, size_t size, uint32_t rank, int64_t short_
 static pp_status smallest_group(const pp_schedule *schedule, pp_shape *shape, pp_order **order_out)
 {
     pp_status status = PP_USAGE;
-    uint32_t last = shape->microbatches < 2 * shape->ranks ? shape->microbatches
-                                                           : 2 * shape->ranks;
+    uint32_t last = shape->microbatches < 2 * shape->ranks ? shape->microbatches : 2 * shape->ranks;
     for (uint32_t n = shape->ranks; n <= last && status == PP_USAGE; n++) {
         shape->group_size = n;
         status = pp_schedule_build(schedule, shape, order_out, NULL);
@@ -102,8 +101,8 @@ pp_status pp_candidate_order(const pp_search *search, pp_candidate *candidate,
 }
 
 /* Simulates one replica; the slowest one's numbers stay in the candidate. */
-static pp_status simulate_replica(pp_search *search, pp_candidate *candidate,
-                                  const pp_order *order, const pp_costs *costs, pp_err *err)
+static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, const pp_order *order,
+                                  const pp_costs *costs, pp_err *err)
 {
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
@@ -246,8 +245,8 @@ static void note_pruned(pp_search *search, pp_candidate *c, const pp_candidate *
 }
 
 /* Best bound first, until no bound is at or below the best step. */
-static pp_status branch_and_bound(pp_search *search, const entry *queue, size_t count,
-                                  size_t *best, pp_err *err)
+static pp_status branch_and_bound(pp_search *search, const entry *queue, size_t count, size_t *best,
+                                  pp_err *err)
 {
     entry incumbent = { 0 };
     for (size_t k = 0; k < count; k++) {

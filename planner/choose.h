@@ -34,8 +34,8 @@ typedef struct pp_switch_wish {
 typedef struct pp_wish {
     const pp_model *model;
     const pp_hardware *hardware;
-    pp_parallel parallel;  /* pp must be given; 0: tp and vpp are free, cp dp ep are 1 */
-    int64_t seq_length;    /* 0: the model's own maximum */
+    pp_parallel parallel;      /* pp must be given; 0: tp and vpp are free, cp dp ep are 1 */
+    int64_t seq_length;        /* 0: the model's own maximum */
     int64_t micro_batch_size;  /* sequences; 0: free */
     int64_t global_batch_size; /* sequences; 0: 8 x pp x dp */
     const int64_t *lengths;    /* [length_count], packed to seq_length; NULL: full sequences */
@@ -73,11 +73,11 @@ typedef struct pp_candidate {
     pp_partition_kind partition;
     const pp_schedule *schedule;
     pp_candidate_status status;
-    bool legal;             /* false: the rules of schedule, split or partition forbid it */
-    char reason[400];       /* why not; empty when OK */
-    pp_ns least_step_ns;    /* bound on the step, 0: not known */
+    bool legal;          /* false: the rules of schedule, split or partition forbid it */
+    char reason[400];    /* why not; empty when OK */
+    pp_ns least_step_ns; /* bound on the step, 0: not known */
     char bound_name[64];
-    pp_ns step_ns;          /* the rest: 0 unless simulated */
+    pp_ns step_ns; /* the rest: 0 unless simulated */
     double bubble_fraction;
     double tokens_per_s, model_flops_utilization;
     int64_t peak_bytes, short_bytes; /* short: beyond the memory limit */

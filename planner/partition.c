@@ -57,10 +57,11 @@ static pp_status units_new(const pp_weights *w, const pp_split *split, units *u,
     u->placement = split->placement;
     u->stage_ns = w->stage_ns;
     if (u->stages > u->n)
-        return pp_err_set(err, PP_USAGE, "--pp", "%" PRIu32 " ranks x %" PRIu32 " chunks are more "
+        return pp_err_set(err, PP_USAGE, "--pp",
+                          "%" PRIu32 " ranks x %" PRIu32 " chunks are more "
                           "stages than the model's %zu parts can fill; choose pp x vpp <= %zu, or "
-                          "ask for empty stages with --partition LAYOUT", split->ranks,
-                          split->chunks, u->n, u->n);
+                          "ask for empty stages with --partition LAYOUT",
+                          split->ranks, split->chunks, u->n, u->n);
     u->prefix = pp_alloc_array(u->n + 1, sizeof *u->prefix);
     if (!u->prefix)
         return pp_err_nomem(err);
@@ -328,21 +329,27 @@ pp_status pp_partition_uniform(int64_t layers, int64_t mtp, uint32_t ranks, uint
         while (above <= layers && layers % above != 0)
             above++;
         if (above > layers)
-            return pp_err_set(err, PP_USAGE, "--partition", "uniform needs as many layers on every "
+            return pp_err_set(err, PP_USAGE, "--partition",
+                              "uniform needs as many layers on every "
                               "stage, and %" PRId64 " stages do not divide %" PRId64 " layers; "
                               "the nearest number of stages is %" PRId64 "; or use --partition "
-                              "auto", count, layers, below);
-        return pp_err_set(err, PP_USAGE, "--partition", "uniform needs as many layers on every "
+                              "auto",
+                              count, layers, below);
+        return pp_err_set(err, PP_USAGE, "--partition",
+                          "uniform needs as many layers on every "
                           "stage, and %" PRId64 " stages do not divide %" PRId64 " layers; the "
                           "nearest numbers of stages are %" PRId64 " and %" PRId64 "; or use "
-                          "--partition auto", count, layers, below, above);
+                          "--partition auto",
+                          count, layers, below, above);
     }
     pp_stage *stages = pp_alloc_array((size_t)count, sizeof *stages);
     if (!stages)
         return pp_err_nomem(err);
     for (int64_t s = 0; s < count; s++)
-        stages[s] = (pp_stage){ .first_layer = s * (layers / count), .layers = layers / count,
-                                .mtp = s == count - 1 ? mtp : 0, .embedding = s == 0,
+        stages[s] = (pp_stage){ .first_layer = s * (layers / count),
+                                .layers = layers / count,
+                                .mtp = s == count - 1 ? mtp : 0,
+                                .embedding = s == 0,
                                 .loss = s == count - 1 };
     *stages_out = stages;
     return PP_OK;

@@ -113,8 +113,7 @@ static pp_status attempt(const pp_wish *wish, remedy *best, pp_err *err)
     const pp_candidate *c = &search.candidate[found];
     double gpus = (double)pp_parallel_gpus(&c->parallel);
     double before = (double)pp_parallel_gpus(&best->candidate.parallel);
-    if (!best->found || gpus < before ||
-        (gpus == before && c->step_ns < best->candidate.step_ns))
+    if (!best->found || gpus < before || (gpus == before && c->step_ns < best->candidate.step_ns))
         *best = (remedy){ .found = true, .candidate = *c, .wish = *wish };
     return PP_OK;
 }
@@ -234,10 +233,11 @@ static void describe_miss(const pp_search *search, const pp_candidate *miss, cha
                           size_t size)
 {
     char limit[32];
-    snprintf(text, size, "nothing fits %s per GPU; nearest: %s with tp %" PRId64 ", vpp %" PRId64
+    snprintf(text, size,
+             "nothing fits %s per GPU; nearest: %s with tp %" PRId64 ", vpp %" PRId64
              ", micro-batch %" PRId64 ", recompute %s: %s",
-             pp_format_bytes(limit, sizeof limit, search->memory_limit_bytes),
-             miss->schedule->name, miss->parallel.tp, miss->parallel.vpp, miss->micro_batch_size,
+             pp_format_bytes(limit, sizeof limit, search->memory_limit_bytes), miss->schedule->name,
+             miss->parallel.tp, miss->parallel.vpp, miss->micro_batch_size,
              pp_recompute_name(miss->recompute), miss->reason);
 }
 
@@ -247,8 +247,10 @@ pp_status pp_search_repair(pp_search *search, pp_err *err)
     const pp_candidate *miss;
     char what[640];
     if (search->stopped)
-        return pp_err_set(err, PP_INFEASIBLE, "--budget", "the budget ended after %zu simulations, "
-                          "before a candidate that fits was found; give more", search->simulated);
+        return pp_err_set(err, PP_INFEASIBLE, "--budget",
+                          "the budget ended after %zu simulations, "
+                          "before a candidate that fits was found; give more",
+                          search->simulated);
     pp_status status = nearest_miss(search, &miss, err);
     if (status)
         return status;
@@ -263,15 +265,18 @@ pp_status pp_search_repair(pp_search *search, pp_err *err)
         (!best.found && (status = try_more_gpus(&all, &best, err))))
         return status;
     if (!best.found)
-        return pp_err_set(err, PP_INFEASIBLE, NULL, "%s; not even %d times as many GPUs fit; use "
-                          "GPUs with more memory, or a shorter --seq-length", what, GROWTH_MAX);
+        return pp_err_set(err, PP_INFEASIBLE, NULL,
+                          "%s; not even %d times as many GPUs fit; use "
+                          "GPUs with more memory, or a shorter --seq-length",
+                          what, GROWTH_MAX);
     char options[256];
     char step[32];
     char peak[32];
     say_options(wish, &best, options, sizeof options);
-    return pp_err_set(err, PP_INFEASIBLE, NULL, "%s. Cheapest change that fits: %s (%" PRId64
-                      " GPUs, step %s, peak %s on rank %" PRIu32 ")", what, options,
-                      pp_parallel_gpus(&best.candidate.parallel),
+    return pp_err_set(err, PP_INFEASIBLE, NULL,
+                      "%s. Cheapest change that fits: %s (%" PRId64
+                      " GPUs, step %s, peak %s on rank %" PRIu32 ")",
+                      what, options, pp_parallel_gpus(&best.candidate.parallel),
                       pp_format_duration(step, sizeof step, best.candidate.step_ns),
                       pp_format_bytes(peak, sizeof peak, best.candidate.peak_bytes),
                       best.candidate.peak_rank);

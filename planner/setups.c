@@ -58,8 +58,8 @@ static values micro_batch_sizes(const pp_search *search)
     if (search->wish->micro_batch_size)
         add_value(&list, search->wish->micro_batch_size);
     else
-        for (int64_t size = 1; size <= 16 && (size == 1 || search->wish->lengths ||
-                                              each % size == 0); size *= 2)
+        for (int64_t size = 1;
+             size <= 16 && (size == 1 || search->wish->lengths || each % size == 0); size *= 2)
             add_value(&list, size);
     return list;
 }
@@ -128,14 +128,15 @@ static pp_status find_data(pp_search *search, int64_t size, uint32_t multiple_of
     if (!wish->lengths)
         multiple_of = 1;
     for (size_t i = 0; i < search->data_count; i++) {
-        if (search->data[i].micro_batch_size == size && search->data[i].multiple_of == multiple_of) {
+        if (search->data[i].micro_batch_size == size &&
+            search->data[i].multiple_of == multiple_of) {
             *index_out = i;
             return PP_OK;
         }
     }
     void *grown = search->data;
-    pp_status status = pp_grow(&grown, &search->data_capacity, search->data_count + 1,
-                               sizeof *search->data, err);
+    pp_status status =
+        pp_grow(&grown, &search->data_capacity, search->data_count + 1, sizeof *search->data, err);
     if (status)
         return status;
     search->data = grown;
@@ -143,12 +144,11 @@ static pp_status find_data(pp_search *search, int64_t size, uint32_t multiple_of
     *data = (pp_data){ .micro_batch_size = size, .multiple_of = multiple_of };
     if (wish->lengths)
         status = pp_workload_pack(wish->lengths, wish->length_count, search->seq_length, size,
-                                  (uint32_t)search->parallel.dp, multiple_of, &data->workload,
-                                  err);
+                                  (uint32_t)search->parallel.dp, multiple_of, &data->workload, err);
     else
-        status = pp_workload_fixed(
-            (uint32_t)(search->global_batch_size / search->parallel.dp / size), size,
-            search->seq_length, &data->workload, err);
+        status =
+            pp_workload_fixed((uint32_t)(search->global_batch_size / search->parallel.dp / size),
+                              size, search->seq_length, &data->workload, err);
     if (status)
         return status;
     *index_out = search->data_count++;
@@ -170,8 +170,8 @@ static pp_status unit_ns(const pp_cost_context *context, pp_unit_kind kind, int6
                          const pp_microbatch *average, pp_ns *ns_out, pp_err *err)
 {
     pp_unit_cost cost;
-    pp_status status = pp_cost_unit(context, kind, layer, average->tokens, average->square_sum,
-                                    &cost, err);
+    pp_status status =
+        pp_cost_unit(context, kind, layer, average->tokens, average->square_sum, &cost, err);
     return status ? status
                   : pp_ns_from_seconds(cost.f_s + cost.i_s + cost.w_s, context->model->name, ns_out,
                                        err);
@@ -200,7 +200,8 @@ static pp_status weigh(const pp_cost_context *context, const pp_workload *worklo
     out->layer_ns = pp_alloc_array((size_t)model->layers, sizeof *out->layer_ns);
     if (!out->layer_ns)
         return pp_err_nomem(err);
-    *w = (pp_weights){ .layers = model->layers, .mtp = model->mtp_layers,
+    *w = (pp_weights){ .layers = model->layers,
+                       .mtp = model->mtp_layers,
                        .layer_ns = out->layer_ns };
     pp_status status = unit_ns(context, PP_UNIT_EMBEDDING, 0, &average, &w->embedding_ns, err);
     if (!status)
@@ -221,7 +222,8 @@ pp_status pp_setup_costs(const pp_search *search, const pp_setup *setup, pp_cost
 {
     const pp_workload *workload = &search->data[setup->data].workload;
     pp_cost_set set PP_CLEANUP(pp_cost_set_free) = {
-        .costs = pp_alloc_array(workload->replicas, sizeof *set.costs), .count = workload->replicas,
+        .costs = pp_alloc_array(workload->replicas, sizeof *set.costs),
+        .count = workload->replicas,
     };
     if (!set.costs)
         return pp_err_nomem(err);
@@ -251,8 +253,8 @@ static void explain_floor(const pp_search *search, const pp_costs *costs,
 {
     for (uint32_t s = 0; s < costs->stages; s++) {
         uint32_t r = stage_rank[s];
-        for (uint32_t class = 0; class < costs->classes; class++) {
-            size_t row = (size_t)class * costs->stages + s;
+        for (uint32_t class = 0; class < costs->classes; class ++) {
+            size_t row = (size_t) class * costs->stages + s;
             int64_t bytes[PP_MEMORY_COUNT] = {
                 [PP_MEMORY_PARAMETERS] = costs->parameter_bytes[r],
                 [PP_MEMORY_GRADIENTS] = costs->gradient_bytes[r],
@@ -287,8 +289,8 @@ static pp_status bound_setup(const pp_search *search, pp_setup *setup, pp_err *e
     if (!stage_rank)
         return pp_err_nomem(err);
     for (uint32_t s = 0; s < stages; s++)
-        stage_rank[s] = pp_placement_rank(setup->context.placement, s,
-                                          (uint32_t)setup->context.parallel.pp);
+        stage_rank[s] =
+            pp_placement_rank(setup->context.placement, s, (uint32_t)setup->context.parallel.pp);
     setup->bound.fits = true;
     for (uint32_t i = 0; i < set.count && !status; i++) {
         pp_bound bound;
@@ -353,8 +355,8 @@ static pp_status stages_of(const pp_search *search, const point *at, pp_partitio
         return pp_partition_balance(at->weights, &split, stages_out, err);
     }
     uint32_t count;
-    return pp_layout_parse(search->wish->layout, model->layers, model->mtp_layers, stages_out, &count,
-                           err);
+    return pp_layout_parse(search->wish->layout, model->layers, model->mtp_layers, stages_out,
+                           &count, err);
 }
 
 static bool same_stages(const pp_stage *a, const pp_stage *b, size_t count)
@@ -378,8 +380,10 @@ static pp_status add_setups(pp_search *search, const point *at, size_t data, boo
     size_t count = (size_t)(at->context.parallel.pp * at->context.parallel.vpp);
     for (size_t i = 0; i < (automatic ? 2u : 1u); i++) {
         pp_err why = { 0 };
-        pp_setup setup = { .context = at->context, .micro_batch_size = at->micro_batch_size,
-                           .partition = automatic ? both[i] : wished, .data = data,
+        pp_setup setup = { .context = at->context,
+                           .micro_batch_size = at->micro_batch_size,
+                           .partition = automatic ? both[i] : wished,
+                           .data = data,
                            .split = split };
         if (automatic && both[i] == PP_PARTITION_UNIFORM &&
             search->wish->model->layers % (int64_t)count != 0)
@@ -517,7 +521,8 @@ static pp_status none_legal(const pp_search *search, pp_err *err)
     if (wish->schedule) {
         pp_shape shape = { .ranks = (uint32_t)search->parallel.pp,
                            .chunks = (uint32_t)or_one(search->parallel.vpp),
-                           .microbatches = 1, .group_size = wish->group_size };
+                           .microbatches = 1,
+                           .group_size = wish->group_size };
         pp_order *order = NULL;
         pp_status status = pp_schedule_build(wish->schedule, &shape, &order, err);
         pp_order_free(&order);
@@ -526,7 +531,8 @@ static pp_status none_legal(const pp_search *search, pp_err *err)
     }
     return pp_err_set(err, PP_USAGE, wish->group_size ? "--microbatch-group-size" : "--vpp",
                       "no schedule of this build has %" PRId64 " stages per rank%s; 'ppsim list "
-                      "schedules' shows what they take", or_one(search->parallel.vpp),
+                      "schedules' shows what they take",
+                      or_one(search->parallel.vpp),
                       wish->group_size ? " and microbatch groups" : "");
 }
 
@@ -542,7 +548,8 @@ pp_status pp_search_enumerate(pp_search *search, pp_err *err)
         for (size_t j = 0; j < size.count && !status; j++) {
             for (size_t k = 0; k < recompute.count && !status; k++) {
                 point at = { .micro_batch_size = size.value[j] };
-                at.context = (pp_cost_context){ .model = wish->model, .hardware = wish->hardware,
+                at.context = (pp_cost_context){ .model = wish->model,
+                                                .hardware = wish->hardware,
                                                 .parallel = search->parallel,
                                                 .switches = switches_for(&wish->switches, stack) };
                 at.context.parallel.tp = tp.value[i];

@@ -29,9 +29,12 @@ static pp_status check_wish(const pp_wish *wish, pp_err *err)
         int64_t value;
         const char *option;
     } rows[] = {
-        { wish->parallel.pp, "--pp" },   { wish->parallel.tp, "--tp" },
-        { wish->parallel.cp, "--cp" },   { wish->parallel.dp, "--dp" },
-        { wish->parallel.ep, "--ep" },   { wish->parallel.vpp, "--vpp" },
+        { wish->parallel.pp, "--pp" },
+        { wish->parallel.tp, "--tp" },
+        { wish->parallel.cp, "--cp" },
+        { wish->parallel.dp, "--dp" },
+        { wish->parallel.ep, "--ep" },
+        { wish->parallel.vpp, "--vpp" },
         { wish->seq_length, "--seq-length" },
         { wish->micro_batch_size, "--micro-batch-size" },
         { wish->global_batch_size, "--global-batch-size" },
@@ -44,16 +47,22 @@ static pp_status check_wish(const pp_wish *wish, pp_err *err)
     int64_t parts = wish->model->layers + wish->model->mtp_layers + (wish->bare_ends ? 2 : 0);
     int64_t pp = wish->parallel.pp;
     if (pp < 1)
-        return pp_err_set(err, PP_USAGE, "--pp", "the number of pipeline ranks must be given, "
-                          "from 1 to %" PRId64, parts);
+        return pp_err_set(err, PP_USAGE, "--pp",
+                          "the number of pipeline ranks must be given, "
+                          "from 1 to %" PRId64,
+                          parts);
     if (pp * or_one(wish->parallel.vpp) > parts && wish->partition != PP_PARTITION_LAYOUT)
-        return pp_err_set(err, PP_USAGE, "--pp", "%s has %" PRId64 " layers, so %" PRId64 " ranks "
-                          "x %" PRId64 " stages would leave some empty; choose pp x vpp up to %"
-                          PRId64 ", or place them with --partition LAYOUT", wish->model->name,
-                          wish->model->layers, pp, or_one(wish->parallel.vpp), parts);
+        return pp_err_set(
+            err, PP_USAGE, "--pp",
+            "%s has %" PRId64 " layers, so %" PRId64 " ranks "
+            "x %" PRId64 " stages would leave some empty; choose pp x vpp up to %" PRId64
+            ", or place them with --partition LAYOUT",
+            wish->model->name, wish->model->layers, pp, or_one(wish->parallel.vpp), parts);
     if (wish->lengths && wish->global_batch_size)
-        return pp_err_set(err, PP_USAGE, "--global-batch-size", "--lengths already says what one "
-                          "step trains (%zu sequences); give one of the two", wish->length_count);
+        return pp_err_set(err, PP_USAGE, "--global-batch-size",
+                          "--lengths already says what one "
+                          "step trains (%zu sequences); give one of the two",
+                          wish->length_count);
     return PP_OK;
 }
 
@@ -66,10 +75,12 @@ static pp_status check_batch(const pp_search *search, pp_err *err)
     char below[32] = "";
     if (batch > each)
         snprintf(below, sizeof below, "%" PRId64 " and ", batch / each * each);
-    return pp_err_set(err, PP_USAGE, "--global-batch-size", "%" PRId64 " sequences do not divide "
-                      "into dp %" PRId64 " x micro-batches of %" PRId64 "; the nearest that do: %s%"
-                      PRId64, batch, search->parallel.dp, or_one(search->wish->micro_batch_size),
-                      below, (batch / each + 1) * each);
+    return pp_err_set(err, PP_USAGE, "--global-batch-size",
+                      "%" PRId64 " sequences do not divide "
+                      "into dp %" PRId64 " x micro-batches of %" PRId64
+                      "; the nearest that do: %s%" PRId64,
+                      batch, search->parallel.dp, or_one(search->wish->micro_batch_size), below,
+                      (batch / each + 1) * each);
 }
 
 /* A layout says how many chunks there are. */
@@ -78,16 +89,17 @@ static pp_status check_layout(pp_search *search, pp_err *err)
     const pp_model *model = search->wish->model;
     pp_stage *stages = NULL;
     uint32_t count;
-    pp_status status =
-        pp_layout_parse(search->wish->layout, model->layers, model->mtp_layers, &stages, &count, err);
+    pp_status status = pp_layout_parse(search->wish->layout, model->layers, model->mtp_layers,
+                                       &stages, &count, err);
     free(stages);
     if (status)
         return status;
     int64_t pp = search->parallel.pp;
     if (count % pp != 0 || (search->parallel.vpp && count != pp * search->parallel.vpp))
-        return pp_err_set(err, PP_USAGE, "--partition", "the layout has %" PRIu32 " stages, which "
-                          "is not pp %" PRId64 " x vpp%s; give as many stages as pp x vpp", count,
-                          pp, search->parallel.vpp ? "" : " for any vpp");
+        return pp_err_set(err, PP_USAGE, "--partition",
+                          "the layout has %" PRIu32 " stages, which "
+                          "is not pp %" PRId64 " x vpp%s; give as many stages as pp x vpp",
+                          count, pp, search->parallel.vpp ? "" : " for any vpp");
     search->parallel.vpp = count / pp;
     return PP_OK;
 }

@@ -22,8 +22,8 @@ pp_work pp_embedding_work(const pp_local *local)
         work.f += pp_elementwise_seconds(local->hw, 2 * a);
     if (local->model->dropout)
         work.f += pp_elementwise_seconds(local->hw, 2.5 * local->norm_bytes);
-    work.f += pp_gather_seconds(
-        local, local->sequence_parallel ? PP_REDUCE_SCATTER : PP_ALL_REDUCE, a);
+    work.f +=
+        pp_gather_seconds(local, local->sequence_parallel ? PP_REDUCE_SCATTER : PP_ALL_REDUCE, a);
     if (local->model->dropout)
         work.w = pp_elementwise_seconds(local->hw, 1.5 * local->norm_bytes);
     if (local->sequence_parallel)

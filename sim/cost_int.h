@@ -21,8 +21,8 @@ typedef struct pp_local {
     double all_tokens;     /* T */
     double all_square_sum; /* as square_sum, all of cp */
     double element_bytes;
-    double row_bytes;   /* A: tokens x hidden, full */
-    double norm_bytes;  /* A' = A / t with sequence parallel, else A */
+    double row_bytes;  /* A: tokens x hidden, full */
+    double norm_bytes; /* A' = A / t with sequence parallel, else A */
     bool sequence_parallel;
     bool fp32;
     bool rope;
@@ -33,7 +33,7 @@ pp_local pp_local_of(const pp_cost_context *context, int64_t tokens, int64_t squ
 
 /* Widths of the attention of a layer on one GPU, in elements per token. */
 typedef struct pp_attention_widths {
-    double heads;      /* on this GPU */
+    double heads; /* on this GPU */
     double qk_dim, v_dim;
     double q, k, v, o; /* as the attention kernel reads and writes them */
 } pp_attention_widths;

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#define FORWARD_KERNELS  20 /* per layer, for the host's launch rate */
+#define FORWARD_KERNELS 20 /* per layer, for the host's launch rate */
 #define BACKWARD_KERNELS 42
 
 pp_local pp_local_of(const pp_cost_context *context, int64_t tokens, int64_t square_sum)
@@ -56,8 +56,13 @@ pp_attention_widths pp_attention_widths_of(const pp_local *local)
 static double gemm(const pp_local *local, double m, double n, double k, double batch, bool weight)
 {
     const pp_switches *sw = &local->context->switches;
-    pp_gemm g = { .m = m, .n = n, .k = k, .batch = batch, .output_bytes = local->element_bytes,
-                  .weight_gradient = weight, .fp32 = local->fp32 };
+    pp_gemm g = { .m = m,
+                  .n = n,
+                  .k = k,
+                  .batch = batch,
+                  .output_bytes = local->element_bytes,
+                  .weight_gradient = weight,
+                  .fp32 = local->fp32 };
     if (weight && sw->fused_wgrad) /* adds to the main gradient in place */
         g.output_bytes = 2 * (double)pp_dtype_bytes(sw->grad_dtype);
     return pp_gemm_seconds(local->hw, &g);
@@ -72,8 +77,8 @@ void pp_add_linear(const pp_local *local, double m, double n, double k, double g
     work->w += gemm(local, n, k, m, groups, true);
     if (!sw->fused_wgrad) /* reads the new gradient, reads and writes the main one */
         work->w += pp_elementwise_seconds(
-            local->hw, groups * n * k *
-                           (local->element_bytes + 2 * (double)pp_dtype_bytes(sw->grad_dtype)));
+            local->hw,
+            groups * n * k * (local->element_bytes + 2 * (double)pp_dtype_bytes(sw->grad_dtype)));
 }
 
 void pp_add_elementwise(const pp_local *local, double forward_bytes, double backward_bytes,
@@ -90,8 +95,7 @@ double pp_gather_seconds(const pp_local *local, pp_collective kind, double bytes
 
 void pp_add_tensor_parallel(const pp_local *local, double bytes, pp_work *work)
 {
-    const double hidden_part =
-        local->context->switches.tp_overlap ? local->hw->tp_overlap : 0;
+    const double hidden_part = local->context->switches.tp_overlap ? local->hw->tp_overlap : 0;
     if (local->context->parallel.tp <= 1)
         return;
     if (!local->sequence_parallel) {
@@ -145,8 +149,11 @@ static pp_work attention_core(const pp_local *local)
         pp_add_elementwise(local, 2 * local->tokens * a.o * local->element_bytes,
                            2 * local->tokens * a.o * local->element_bytes, &work);
     } else {
-        pp_attention core = { .heads = a.heads, .qk_dim = a.qk_dim, .v_dim = a.v_dim,
-                              .tokens = local->tokens, .square_sum = local->square_sum,
+        pp_attention core = { .heads = a.heads,
+                              .qk_dim = a.qk_dim,
+                              .v_dim = a.v_dim,
+                              .tokens = local->tokens,
+                              .square_sum = local->square_sum,
                               .causal = true };
         const double ratio = local->fp32 ? 1 / local->hw->fp32_ratio : 1;
         work.f = ratio * pp_attention_seconds(local->hw, &core);
@@ -163,7 +170,8 @@ static void add_projections(const pp_local *local, const pp_attention_widths *a,
     const pp_model *m = local->model;
     const double h = (double)m->hidden, rows = local->tokens;
     if (m->attention == PP_ATTENTION_MLA) {
-        /* the low-rank projections are not divided over tp; with sequence parallel their rows are */
+        /* the low-rank projections are not divided over tp; with sequence parallel their rows are
+         */
         const double own = local->sequence_parallel ? rows / local->t : rows;
         const double q_rank = (double)m->q_lora_rank, kv_rank = (double)m->kv_lora_rank;
         if (q_rank > 0)

@@ -33,7 +33,7 @@ static void add_attention(const pp_local *local, token_bytes *sum)
     }
     if (local->context->switches.flash_attention)
         sum->core += 4 * a.heads; /* fp32 log-sum-exp of a row */
-    else /* softmax; dropout mask and output */
+    else                          /* softmax; dropout mask and output */
         sum->core += a.heads * length * (d + (m->dropout ? 1 + d : 0));
 }
 

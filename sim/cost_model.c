@@ -29,9 +29,9 @@ static pp_status check_divides(const char *option, int64_t degree, const char *w
     char legal[200];
     if (count <= 0 || count % degree == 0)
         return PP_OK;
-    return pp_err_set(err, PP_USAGE, option, "%" PRId64 " does not divide the %" PRId64
-                      " %s; values that do: %s", degree, count, what,
-                      print_divisors(count, legal, sizeof legal));
+    return pp_err_set(err, PP_USAGE, option,
+                      "%" PRId64 " does not divide the %" PRId64 " %s; values that do: %s", degree,
+                      count, what, print_divisors(count, legal, sizeof legal));
 }
 
 static pp_status check_tensor_parallel(const pp_cost_context *context, pp_err *err)
@@ -54,8 +54,10 @@ static pp_status check_tensor_parallel(const pp_cost_context *context, pp_err *e
             return status;
     }
     if (m->attention == PP_ATTENTION_GQA && m->kv_heads % tp != 0 && tp % m->kv_heads != 0)
-        return pp_err_set(err, PP_USAGE, "--tp", "%" PRId64 " neither divides nor is divided by "
-                          "the %" PRId64 " key/value heads", tp, m->kv_heads);
+        return pp_err_set(err, PP_USAGE, "--tp",
+                          "%" PRId64 " neither divides nor is divided by "
+                          "the %" PRId64 " key/value heads",
+                          tp, m->kv_heads);
     return PP_OK;
 }
 
@@ -67,8 +69,7 @@ static pp_status check_expert_parallel(const pp_cost_context *context, pp_err *e
     if (context->model->experts <= 0)
         return pp_err_set(err, PP_USAGE, "--ep", "is %" PRId64 ", but %s has no experts; use 1",
                           par->ep, context->model->name);
-    pp_status status =
-        check_divides("--ep", par->ep, "experts", context->model->experts, err);
+    pp_status status = check_divides("--ep", par->ep, "experts", context->model->experts, err);
     if (status)
         return status;
     return check_divides("--ep", par->ep, "GPUs of dp x cp", par->dp * par->cp, err);
@@ -86,14 +87,13 @@ pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err)
     };
     for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++) {
         if (degrees[i].value < 1 || degrees[i].value > 1 << 20)
-            return pp_err_set(err, PP_USAGE, degrees[i].option,
-                              "must be 1 to 1048576, is %" PRId64, degrees[i].value);
+            return pp_err_set(err, PP_USAGE, degrees[i].option, "must be 1 to 1048576, is %" PRId64,
+                              degrees[i].value);
     }
     if (context->switches.recompute == PP_RECOMPUTE_AUTO)
         return pp_err_set(err, PP_USAGE, "--recompute", "must be none, selective or full here");
     if (context->switches.zero < 0 || context->switches.zero > 1)
-        return pp_err_set(err, PP_USAGE, "--zero", "must be 0 or 1, is %d",
-                          context->switches.zero);
+        return pp_err_set(err, PP_USAGE, "--zero", "must be 0 or 1, is %d", context->switches.zero);
     pp_status status = check_tensor_parallel(context, err);
     return status ? status : check_expert_parallel(context, err);
 }
@@ -126,9 +126,10 @@ static void unit_cost(const pp_cost_context *context, pp_unit_kind kind, int64_t
         cost->model_flops = pp_loss_flops(&local);
         break;
     }
-    cost->f_s = work.f;
-    cost->i_s = work.i;
-    cost->w_s = work.w;
+    const double slower = 1 / context->hardware->sustained;
+    cost->f_s = work.f * slower;
+    cost->i_s = work.i * slower;
+    cost->w_s = work.w * slower;
 }
 
 pp_status pp_cost_unit(const pp_cost_context *context, pp_unit_kind kind, int64_t layer,
@@ -138,8 +139,10 @@ pp_status pp_cost_unit(const pp_cost_context *context, pp_unit_kind kind, int64_
     if (status)
         return status;
     if (tokens < 1 || square_sum < tokens)
-        return pp_err_set(err, PP_INPUT, NULL, "a microbatch of %" PRId64 " tokens and square sum "
-                          "%" PRId64 " cannot be", tokens, square_sum);
+        return pp_err_set(err, PP_INPUT, NULL,
+                          "a microbatch of %" PRId64 " tokens and square sum "
+                          "%" PRId64 " cannot be",
+                          tokens, square_sum);
     unit_cost(context, kind, layer, tokens, square_sum, cost_out);
     return PP_OK;
 }
@@ -205,8 +208,8 @@ typedef struct message {
 static message message_of(const pp_cost_context *context, int64_t tokens)
 {
     const pp_local local = pp_local_of(context, tokens, tokens);
-    const bool slices = !local.sequence_parallel && !context->switches.p2p_overlap &&
-                        context->parallel.tp > 1;
+    const bool slices =
+        !local.sequence_parallel && !context->switches.p2p_overlap && context->parallel.tp > 1;
     message m = { .bytes = local.norm_bytes };
     if (slices) {
         m.bytes = local.row_bytes / local.t;
@@ -273,14 +276,14 @@ static pp_status fill_cell(const pp_cost_context *context, const pp_unit_cost *c
 {
     const bool overlapped = context->switches.p2p_overlap && context->parallel.vpp > 1;
     const double gap =
-        link->exchange + (context->parallel.pp > 1 && !overlapped ? context->hardware->host_gap_s
-                                                                   : 0);
+        link->exchange +
+        (context->parallel.pp > 1 && !overlapped ? context->hardware->host_gap_s : 0);
     const struct {
         double seconds;
         pp_ns *ns;
     } times[] = {
-        { cost->f_s + gap, &costs->f_ns[i] },       { cost->i_s + gap, &costs->i_ns[i] },
-        { cost->w_s, &costs->w_ns[i] },             { link->forward, &costs->send_f_ns[i] },
+        { cost->f_s + gap, &costs->f_ns[i] },     { cost->i_s + gap, &costs->i_ns[i] },
+        { cost->w_s, &costs->w_ns[i] },           { link->forward, &costs->send_f_ns[i] },
         { link->backward, &costs->send_b_ns[i] },
     };
     const struct {
@@ -373,8 +376,7 @@ static void add_throughput(const pp_cost_context *context, const pp_stage *stage
                            const pp_workload *workload, uint32_t replica, const double *flops,
                            pp_costs *costs)
 {
-    const double copies =
-        workload->replicas == 1 ? (double)context->parallel.dp : 1;
+    const double copies = workload->replicas == 1 ? (double)context->parallel.dp : 1;
     for (uint32_t r = 0; r < workload->replicas; r++) {
         const pp_microbatch *list = workload->microbatch + (size_t)r * workload->microbatches;
         for (uint32_t j = 0; j < workload->microbatches; j++) {
@@ -389,11 +391,9 @@ static void add_throughput(const pp_cost_context *context, const pp_stage *stage
             costs->tokens += copies * (double)list[j].tokens;
         }
     }
-    costs->peak_flops_per_s = (double)pp_parallel_gpus(&context->parallel) *
-                              context->hardware->peak_flops_per_s *
-                              (context->switches.dtype == PP_DTYPE_FP32
-                                   ? context->hardware->fp32_ratio
-                                   : 1);
+    costs->peak_flops_per_s =
+        (double)pp_parallel_gpus(&context->parallel) * context->hardware->peak_flops_per_s *
+        (context->switches.dtype == PP_DTYPE_FP32 ? context->hardware->fp32_ratio : 1);
 }
 
 static void free_array(void *array)
@@ -416,8 +416,9 @@ static pp_status check_input(const pp_cost_context *context, const pp_stage *sta
     for (uint32_t s = 0; s < stage_count; s++) {
         if (stages[s].layers < 0 || stages[s].first_layer < 0 || stages[s].mtp < 0 ||
             stages[s].layers > context->model->layers - stages[s].first_layer)
-            return pp_err_set(err, PP_INPUT, NULL, "stage %u holds layers beyond the model's %"
-                              PRId64, s, context->model->layers);
+            return pp_err_set(err, PP_INPUT, NULL,
+                              "stage %u holds layers beyond the model's %" PRId64, s,
+                              context->model->layers);
     }
     const size_t count = (size_t)workload->replicas * workload->microbatches;
     for (size_t j = 0; j < count; j++) {
@@ -446,8 +447,8 @@ pp_status pp_cost_model_build(const pp_cost_context *context, const pp_stage *st
         return pp_err_nomem(err);
     status = classify(list, count, class_of, &classes, err);
     if (!status)
-        status = pp_costs_new((uint32_t)context->parallel.pp, stage_count, count, classes, &costs,
-                              err);
+        status =
+            pp_costs_new((uint32_t)context->parallel.pp, stage_count, count, classes, &costs, err);
     if (status)
         return status;
     memcpy(costs->class_of, class_of, count * sizeof *class_of);

@@ -44,8 +44,7 @@ static void add_unit(const pp_cost_context *context, pp_unit_kind kind, int64_t 
 
 static double table_parameters(const pp_cost_context *context)
 {
-    return pp_padded_vocab(context) / (double)context->parallel.tp *
-           (double)context->model->hidden;
+    return pp_padded_vocab(context) / (double)context->parallel.tp * (double)context->model->hidden;
 }
 
 static rank_parameters rank_parameters_of(const pp_cost_context *context, const pp_stage *stages,
@@ -109,8 +108,7 @@ static double exposed_sync(const pp_cost_context *context, pp_group group, doubl
     const double bucket =
         fmin(parameters, fmax(BUCKET_PARAMETERS, 1e6 * (double)context->parallel.dp));
     const sync_time last = sync_of(context, group, bucket);
-    const double reduce =
-        fmax(whole.reduce / chunks - 1e-9 * (double)rank->last_b_ns, last.reduce);
+    const double reduce = fmax(whole.reduce / chunks - 1e-9 * (double)rank->last_b_ns, last.reduce);
     const double gather = fmax(whole.gather / chunks - 1e-9 * (double)rank->first_f_ns,
                                fmin(last.gather, whole.gather));
     return reduce + gather;
@@ -133,13 +131,13 @@ static double tied_seconds(const pp_cost_context *context, const rank_parameters
 static double comm_library_bytes(const pp_cost_context *context)
 {
     const pp_parallel *par = &context->parallel;
-    const int communicators = (par->tp > 1) + (par->dp * par->cp > 1) + (par->cp > 1) +
-                              (par->pp > 1) + (par->ep > 1);
+    const int communicators =
+        (par->tp > 1) + (par->dp * par->cp > 1) + (par->cp > 1) + (par->pp > 1) + (par->ep > 1);
     return communicators * context->hardware->node_p2p.channels_max * CHANNEL_BYTES;
 }
 
-static pp_status fill_rank(const pp_cost_context *context, const rank_parameters *p, pp_costs *costs,
-                           uint32_t rank, pp_err *err)
+static pp_status fill_rank(const pp_cost_context *context, const rank_parameters *p,
+                           pp_costs *costs, uint32_t rank, pp_err *err)
 {
     const pp_parallel *par = &context->parallel;
     const pp_hardware *hw = context->hardware;
@@ -149,9 +147,9 @@ static pp_status fill_rank(const pp_cost_context *context, const rank_parameters
     const pp_group expert_group = pp_group_of(hw, expert_ranks, par->tp * par->ep);
     const double all = p->dense + p->expert;
     /* parameters whose optimizer state lives here */
-    const double owned = context->switches.zero ? p->dense / (double)dense_ranks +
-                                                      p->expert / (double)expert_ranks
-                                                : all;
+    const double owned = context->switches.zero
+                             ? p->dense / (double)dense_ranks + p->expert / (double)expert_ranks
+                             : all;
     const struct {
         double seconds;
         pp_ns *ns;
@@ -185,11 +183,11 @@ static pp_status fill_rank(const pp_cost_context *context, const rank_parameters
     return status;
 }
 
-pp_status pp_cost_step(const pp_cost_context *context, const pp_stage *stages,
-                       pp_costs *costs, pp_err *err)
+pp_status pp_cost_step(const pp_cost_context *context, const pp_stage *stages, pp_costs *costs,
+                       pp_err *err)
 {
-    pp_status status = pp_ns_from_seconds(context->hardware->step_fixed_s, "step boundary",
-                                          &costs->fixed_ns, err);
+    pp_status status =
+        pp_ns_from_seconds(context->hardware->step_fixed_s, "step boundary", &costs->fixed_ns, err);
     for (uint32_t r = 0; r < costs->ranks && !status; r++) {
         const rank_parameters p = rank_parameters_of(context, stages, costs, r);
         status = fill_rank(context, &p, costs, r, err);

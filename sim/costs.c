@@ -58,10 +58,17 @@ pp_status pp_costs_new(uint32_t ranks, uint32_t stages, uint32_t microbatches, u
     costs->microbatches = microbatches;
     costs->classes = classes;
     int64_t **const tables[TABLES] = {
-        &costs->f_ns,          &costs->i_ns,          &costs->w_ns,
-        &costs->b_ns,          &costs->send_f_ns,     &costs->send_b_ns,
-        &costs->activation_bytes, &costs->stash_bytes, &costs->recompute_bytes,
-        &costs->logits_bytes,  &costs->message_bytes,
+        &costs->f_ns,
+        &costs->i_ns,
+        &costs->w_ns,
+        &costs->b_ns,
+        &costs->send_f_ns,
+        &costs->send_b_ns,
+        &costs->activation_bytes,
+        &costs->stash_bytes,
+        &costs->recompute_bytes,
+        &costs->logits_bytes,
+        &costs->message_bytes,
     };
     for (size_t i = 0; i < TABLES; i++)
         *tables[i] = carve(&block, cells);
@@ -141,8 +148,8 @@ pp_status pp_uniform_costs_parse(const char *text, pp_uniform_costs *out, pp_err
     do {
         key_value pair;
         size_t key = 0;
-        pp_status status = next_pair(&text, option, "F=18.5ms,I=18.1ms,W=9.3ms,comm=0.6ms", &pair,
-                                     err);
+        pp_status status =
+            next_pair(&text, option, "F=18.5ms,I=18.1ms,W=9.3ms,comm=0.6ms", &pair, err);
         if (!status)
             status = find_key(&pair, KEY_COUNT, option, seen, &key, err);
         if (status)
@@ -212,7 +219,8 @@ static pp_status read_change(const char *text, const char *where, bool bytes, do
         !(value <= 1e9))
         return pp_err_set(err, PP_USAGE, where,
                           "'%s' is no number of activations; write for example F=1,I=-0.5,W=-0.5, "
-                          "or all with units: F=1GiB,I=-512MiB,W=-512MiB", text);
+                          "or all with units: F=1GiB,I=-512MiB,W=-512MiB",
+                          text);
     *value_out = negative ? -value : value;
     return PP_OK;
 }
@@ -227,8 +235,10 @@ static pp_status check_changes(const bool *seen, double f, double i, double w, d
     if (!(f > 0))
         return pp_err_set(err, PP_USAGE, option, "F must be positive, is %g", f);
     if (i > 0 || w > 0)
-        return pp_err_set(err, PP_USAGE, option, "I and W release memory: they must not be "
-                          "positive, are %g and %g", i, w);
+        return pp_err_set(err, PP_USAGE, option,
+                          "I and W release memory: they must not be "
+                          "positive, are %g and %g",
+                          i, w);
     if (fabs(f + i + w) > rounding)
         return pp_err_set(err, PP_USAGE, option, "F + I + W must be 0, is %g", f + i + w);
     return PP_OK;

@@ -74,7 +74,7 @@ typedef struct fold {
     struct slot {
         int64_t value;
         uint32_t old_class, new_class, stamp;
-    } *slots;
+    } * slots;
     size_t slot_mask;
     uint32_t stamp;
 } fold;
@@ -283,10 +283,9 @@ static pp_status fill_sends(const pp_json_at *at, pp_costs *costs, pp_err *err)
     for (size_t i = 4; i < COUNT(times); i++) {
         const char *key = pp_json_has(at, "comm_ns") ? "comm_ns" : times[i].key;
         if (key != times[i].key && pp_json_has(at, times[i].key))
-            return pp_json_fail(at, err, "has both \"comm_ns\" and \"%s\": give one",
-                                times[i].key);
-        pp_status status = pp_json_has(at, key) ? fill_table(at, key, &times[i], costs, err)
-                                                : PP_OK;
+            return pp_json_fail(at, err, "has both \"comm_ns\" and \"%s\": give one", times[i].key);
+        pp_status status =
+            pp_json_has(at, key) ? fill_table(at, key, &times[i], costs, err) : PP_OK;
         if (status)
             return status;
     }
@@ -309,8 +308,8 @@ static pp_status fill_memory(const pp_json_at *root, pp_costs *costs, pp_err *er
 
 static pp_status fill_step(const pp_json_at *root, pp_costs *costs, pp_err *err)
 {
-    static const char *const keys[] = { "grad_sync_ns", "tied_ns",          "optimizer_ns",
-                                        "fixed_ns",     "model_flops",      "peak_flops_per_s",
+    static const char *const keys[] = { "grad_sync_ns", "tied_ns",     "optimizer_ns",
+                                        "fixed_ns",     "model_flops", "peak_flops_per_s",
                                         "tokens",       NULL };
     pp_json_at at;
     pp_status status = pp_json_get(root, "step", &at, err);
@@ -322,24 +321,24 @@ static pp_status fill_step(const pp_json_at *root, pp_costs *costs, pp_err *err)
         status = pp_json_get_int(&at, "fixed_ns", 0, PP_NS_MAX, &costs->fixed_ns, err);
     for (size_t i = 0; i < COUNT(step_doubles) && !status; i++) {
         if (pp_json_has(&at, step_doubles[i].key))
-            status = pp_json_get_double(&at, step_doubles[i].key, 0, 1e40,
-                                        (double *)(void *)((char *)costs + step_doubles[i].field),
-                                        err);
+            status =
+                pp_json_get_double(&at, step_doubles[i].key, 0, 1e40,
+                                   (double *)(void *)((char *)costs + step_doubles[i].field), err);
     }
     return status;
 }
 
 static pp_status check_keys(const pp_json_at *at, pp_err *err)
 {
-    static const char *const keys[] = { "format",       "version",         "ranks",
-                                        "stages",       "microbatches",    "forward_ns",
-                                        "input_ns",     "weight_ns",       "backward_ns",
-                                        "comm_ns",      "send_forward_ns", "send_backward_ns",
-                                        "memory",       "step",            NULL };
-    static const char *const memory_keys[] = { "activation_bytes", "stash_bytes",
-                                               "recompute_bytes",  "logits_bytes",
-                                               "message_bytes",    "parameter_bytes",
-                                               "gradient_bytes",   "optimizer_bytes",
+    static const char *const keys[] = {
+        "format",          "version",          "ranks",     "stages",      "microbatches",
+        "forward_ns",      "input_ns",         "weight_ns", "backward_ns", "comm_ns",
+        "send_forward_ns", "send_backward_ns", "memory",    "step",        NULL
+    };
+    static const char *const memory_keys[] = { "activation_bytes",   "stash_bytes",
+                                               "recompute_bytes",    "logits_bytes",
+                                               "message_bytes",      "parameter_bytes",
+                                               "gradient_bytes",     "optimizer_bytes",
                                                "comm_library_bytes", NULL };
     pp_status status = pp_json_only(at, keys, err);
     if (!status && (!at->parent || pp_json_has(at, "format")))

@@ -1,6 +1,7 @@
 #include "sim/engine.h"
 
 #include "sim/alloc.h"
+#include "sim/comm_engine.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -127,16 +128,19 @@ pp_status pp_simulate_into(const pp_program *program, const pp_costs *costs, pp_
                           program->microbatches);
     engine e PP_CLEANUP(engine_free) = { 0 };
     pp_status status = engine_new(program, costs, &e, err);
-    if (!status)
-        run(&e, timeline);
-    return status;
+    if (status)
+        return status;
+    if (program->comm)
+        return pp_simulate_comm(program, costs, timeline, err);
+    run(&e, timeline);
+    return PP_OK;
 }
 
 pp_status pp_simulate(const pp_program *program, const pp_costs *costs, pp_timeline **timeline_out,
                       pp_err *err)
 {
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
-    pp_status status = pp_timeline_new(program->count, &timeline, err);
+    pp_status status = pp_timeline_new_comm(program, &timeline, err);
     if (status || (status = pp_simulate_into(program, costs, timeline, err)))
         return status;
     *timeline_out = timeline;

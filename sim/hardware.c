@@ -13,11 +13,11 @@ typedef struct number {
 } number;
 
 #define HARDWARE(name) offsetof(pp_hardware, name)
-#define GEMM(name)     offsetof(pp_gemm_curve, name)
+#define GEMM(name) offsetof(pp_gemm_curve, name)
 #define ATTENTION(name) offsetof(pp_attention_curve, name)
 #define COLLECTIVE(name) offsetof(pp_collective_curve, name)
-#define P2P(name)      offsetof(pp_p2p_curve, name)
-#define COUNT(array)   (sizeof(array) / sizeof((array)[0]))
+#define P2P(name) offsetof(pp_p2p_curve, name)
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const number gpu_numbers[] = {
     { "peak_flops_per_s", HARDWARE(peak_flops_per_s), 1e9, 1e18 },
@@ -32,6 +32,7 @@ static const number kernel_numbers[] = {
     { "step_fixed_s", HARDWARE(step_fixed_s), 0, 100 },
     { "optimizer_bytes_per_parameter", HARDWARE(optimizer_bytes_per_parameter), 0, 1000 },
     { "tp_overlap", HARDWARE(tp_overlap), 0, 1 },
+    { "sustained", HARDWARE(sustained), 0.1, 1 },
 };
 static const number gemm_numbers[] = {
     { "t0_s", GEMM(t0_s), 0, 1e-2 },
@@ -149,9 +150,10 @@ static pp_status open_group(const pp_json_at *root, const char *key, const char 
 
 static pp_status read_gpu(const pp_json_at *root, pp_hardware *hw, pp_err *err)
 {
-    static const char *const keys[] = { "peak_flops_per_s", "fp32_ratio", "memory_bytes",
-                                        "memory_bytes_per_s", "sm_count", "source", "status",
-                                        NULL };
+    static const char *const keys[] = { "peak_flops_per_s", "fp32_ratio",
+                                        "memory_bytes",     "memory_bytes_per_s",
+                                        "sm_count",         "source",
+                                        "status",           NULL };
     pp_json_at at;
     pp_status status = open_group(root, "gpu", keys, &at, err);
     if (!status)
@@ -166,11 +168,12 @@ static pp_status read_kernels(const pp_json_at *root, pp_hardware *hw, pp_err *e
     static const char *const keys[] = { "elementwise",  "kernel_s",
                                         "launch_s",     "host_gap_s",
                                         "step_fixed_s", "optimizer_bytes_per_parameter",
-                                        "tp_overlap",   "source",
-                                        "status",       NULL };
-    static const char *const gemm_keys[] = { "t0_s", "e1",     "k0",    "e2",
-                                             "fd_flops", "a",  "weight_gradient", "scale",
-                                             "source", "status", NULL };
+                                        "tp_overlap",   "sustained",
+                                        "source",       "status", NULL };
+    static const char *const gemm_keys[] = {
+        "t0_s",  "e1",     "k0",     "e2", "fd_flops", "a", "weight_gradient",
+        "scale", "source", "status", NULL
+    };
     pp_json_at at;
     pp_status status = open_group(root, "kernels", keys, &at, err);
     if (!status)
@@ -191,8 +194,8 @@ static pp_status read_list(const pp_json_at *root, const char *key, pp_hardware 
     if (!status)
         status = pp_json_count(&list, &count, err);
     if (!status && (count < 1 || count > PP_HARDWARE_CURVES_MAX))
-        return pp_json_fail(&list, err, "must have 1 to %d curves, has %zu",
-                            PP_HARDWARE_CURVES_MAX, count);
+        return pp_json_fail(&list, err, "must have 1 to %d curves, has %zu", PP_HARDWARE_CURVES_MAX,
+                            count);
     for (size_t i = 0; i < count && !status; i++) {
         pp_json_at at;
         status = pp_json_item(&list, i, &at, err);
@@ -204,8 +207,8 @@ static pp_status read_list(const pp_json_at *root, const char *key, pp_hardware 
 
 static pp_status read_attention(const pp_json_at *at, pp_hardware *hw, pp_err *err)
 {
-    static const char *const keys[] = { "head_dim", "causal", "pass", "e", "s0", "b0", "source",
-                                        "status", NULL };
+    static const char *const keys[] = { "head_dim", "causal", "pass",   "e", "s0",
+                                        "b0",       "source", "status", NULL };
     pp_attention_curve *curve = &hw->attention[hw->attention_count];
     const char *pass = "";
     pp_status status = pp_json_only(at, keys, err);
@@ -228,8 +231,8 @@ static pp_status read_attention(const pp_json_at *at, pp_hardware *hw, pp_err *e
 
 static pp_status read_collective(const pp_json_at *at, pp_hardware *hw, pp_err *err)
 {
-    static const char *const keys[] = { "kind", "ranks", "a_s", "bytes_per_s", "b0_bytes",
-                                        "source", "status", NULL };
+    static const char *const keys[] = { "kind",     "ranks",  "a_s",    "bytes_per_s",
+                                        "b0_bytes", "source", "status", NULL };
     static const char *const kinds[] = { "all_reduce", "all_gather", "reduce_scatter" };
     pp_collective_curve *curve = &hw->collective[hw->collective_count];
     const char *name = "";
@@ -244,8 +247,10 @@ static pp_status read_collective(const pp_json_at *at, pp_hardware *hw, pp_err *
     while (kind < COUNT(kinds) && strcmp(kinds[kind], name) != 0)
         kind++;
     if (kind == COUNT(kinds))
-        return pp_json_fail(at, err, "kind \"%.40s\" is none of all_reduce, all_gather, "
-                            "reduce_scatter", name);
+        return pp_json_fail(at, err,
+                            "kind \"%.40s\" is none of all_reduce, all_gather, "
+                            "reduce_scatter",
+                            name);
     curve->kind = (pp_collective)kind;
     status = read_small(at, "ranks", 2, 1 << 20, &curve->ranks, err);
     if (!status)
@@ -256,9 +261,9 @@ static pp_status read_collective(const pp_json_at *at, pp_hardware *hw, pp_err *
 
 static pp_status read_p2p(const pp_json_at *parent, pp_p2p_curve *curve, pp_err *err)
 {
-    static const char *const keys[] = { "published", "alpha_s", "channel_bytes_per_s",
-                                        "link_bytes_per_s", "channels", "channels_max", "source",
-                                        "status", NULL };
+    static const char *const keys[] = { "published",        "alpha_s",  "channel_bytes_per_s",
+                                        "link_bytes_per_s", "channels", "channels_max",
+                                        "source",           "status",   NULL };
     pp_json_at at;
     pp_status status = open_group(parent, "p2p", keys, &at, err);
     if (!status)
@@ -274,7 +279,7 @@ static pp_status read_links(const pp_json_at *root, pp_hardware *hw, pp_err *err
 {
     static const char *const node_keys[] = { "gpus", "p2p", "source", "status", NULL };
     static const char *const network_keys[] = { "bytes_per_s", "efficiency", "hop_s", "p2p",
-                                                "source", "status", NULL };
+                                                "source",      "status",     NULL };
     pp_json_at at;
     pp_status status = open_group(root, "node", node_keys, &at, err);
     if (!status)
@@ -300,7 +305,8 @@ static pp_status check_curves(const pp_json_at *root, const pp_hardware *hw, pp_
     if (!pass[0] || !pass[1])
         return pp_json_fail(root, err, "\"attention\" needs a forward and a backward curve");
     if (!kind[PP_ALL_REDUCE] || !kind[PP_ALL_GATHER] || !kind[PP_REDUCE_SCATTER])
-        return pp_json_fail(root, err, "\"collectives\" needs all_reduce, all_gather and "
+        return pp_json_fail(root, err,
+                            "\"collectives\" needs all_reduce, all_gather and "
                             "reduce_scatter");
     return PP_OK;
 }
@@ -308,9 +314,9 @@ static pp_status check_curves(const pp_json_at *root, const pp_hardware *hw, pp_
 pp_status pp_hardware_parse(const char *text, size_t bytes, const char *file,
                             pp_hardware *hardware_out, pp_err *err)
 {
-    static const char *const keys[] = { "format",  "version",   "name",        "summary",
-                                        "gpu",     "kernels",   "gemm",        "attention",
-                                        "node",    "collectives", "network",   NULL };
+    static const char *const keys[] = { "format", "version",     "name",    "summary",
+                                        "gpu",    "kernels",     "gemm",    "attention",
+                                        "node",   "collectives", "network", NULL };
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
     pp_status status = pp_json_parse(text, bytes, file, &json, err);
     if (status)

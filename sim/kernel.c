@@ -39,8 +39,8 @@ double pp_gemm_seconds(const pp_hardware *hw, const pp_gemm *gemm)
     if (seconds <= 0)
         return 0;
     const double input = gemm->fp32 ? 4 : 2;
-    const double bytes = batch * (input * (gemm->m + gemm->n) * gemm->k +
-                                  gemm->output_bytes * gemm->m * gemm->n);
+    const double bytes =
+        batch * (input * (gemm->m + gemm->n) * gemm->k + gemm->output_bytes * gemm->m * gemm->n);
     if (gemm->fp32)
         seconds /= hw->fp32_ratio;
     if (gemm->weight_gradient)

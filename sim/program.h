@@ -17,6 +17,7 @@ typedef struct pp_program {
     uint32_t *source;     /* [count]: the instruction whose result it needs from another stage, or
                              PP_NO_SOURCE; what it needs from its own rank is in rank order */
     uint32_t *walk;       /* [count]: all instructions, each after everything that it needs */
+    struct pp_comm *comm; /* sim/comm.h; NULL: dependencies and latency only */
 } pp_program;
 
 /* The communication habits of one training framework; sim/executor/x.c + sim/executors.def. */
@@ -35,7 +36,12 @@ const pp_executor *pp_executor_at(size_t index);
 PP_MUST_CHECK pp_status pp_executor_get(const char *name, const pp_executor **executor_out,
                                         pp_err *err);
 
-/* Fills program->walk; the last step of every executor. Fails: INFEASIBLE as above, NOMEM. */
+/* The compute ops of an order and what each needs; walked, without communication. Executors add
+ * theirs. Fails: INFEASIBLE as above, NOMEM. */
+PP_MUST_CHECK pp_status pp_program_from_order(const pp_order *order, pp_program **program_out,
+                                              pp_err *err);
+
+/* Fills program->walk. Fails: INFEASIBLE as above, NOMEM. */
 PP_MUST_CHECK pp_status pp_program_walk(pp_program *program, pp_err *err);
 
 void pp_program_free(pp_program **program); /* for PP_CLEANUP; *program NULL is fine */

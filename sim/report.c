@@ -7,16 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *pp_idle_key(pp_idle_cause cause)
-{
-    static const char *const keys[] = {
-#define PP_IDLE_KEY(name, key) #key,
-        PP_IDLE_MAP(PP_IDLE_KEY)
-#undef PP_IDLE_KEY
-    };
-    return keys[cause];
-}
-
 pp_status pp_notes_add(pp_notes *notes, pp_err *err, const char *key, const char *format, ...)
 {
     char value[512];
@@ -137,14 +127,19 @@ static pp_ns step_end(const pp_report *report, const pp_costs *costs, bool step_
     return (step_sync ? all + optimizer : alone) + costs->fixed_ns;
 }
 
-static void summarise(pp_report *report)
+static void summarise(const pp_timeline *timeline, pp_report *report)
 {
     double idle = 0;
     pp_ns busy_of_longest = 0;
     for (uint32_t r = 0; r < report->ranks; r++) {
         pp_rank_report *rank = &report->per_rank[r];
-        rank->idle_ns[PP_IDLE_DATA] = report->makespan_ns - rank->busy_ns;
-        idle += (double)rank->idle_ns[PP_IDLE_DATA];
+        pp_ns named = 0; /* with dependencies only, all idle time waits for data */
+        for (int c = 0; timeline->comm && c < PP_IDLE_COUNT; c++) {
+            rank->idle_ns[c] = timeline->comm->idle_ns[r * PP_IDLE_COUNT + (size_t)c];
+            named += rank->idle_ns[c];
+        }
+        rank->idle_ns[PP_IDLE_DATA] += report->makespan_ns - rank->busy_ns - named;
+        idle += (double)(report->makespan_ns - rank->busy_ns);
         pp_ns span = rank->last_end_ns - rank->first_start_ns;
         if (r == 0 || span > report->span_ns) {
             report->span_ns = span;
@@ -174,7 +169,7 @@ pp_status pp_report_build(const char *schedule, const char *executor, const pp_p
     report->makespan_ns = pp_timeline_makespan(timeline);
     for (uint32_t r = 0; r < report->ranks; r++)
         count_rank(program, timeline, r, &report->per_rank[r]);
-    summarise(report);
+    summarise(timeline, report);
     report->step_ns = step_end(report, costs, step_sync);
     report->step_boundary_ns = report->step_ns - report->makespan_ns;
     if (costs->has_memory) {

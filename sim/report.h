@@ -5,18 +5,6 @@
 
 #include "sim/memory.h"
 
-/* Why a rank does not compute. */
-#define PP_IDLE_MAP(X) X(DATA, data) X(BUFFER, buffer) X(LINK, link) X(HOST, host) X(SYNC, sync)
-
-typedef enum pp_idle_cause {
-#define PP_IDLE_ENUM(name, key) PP_IDLE_##name,
-    PP_IDLE_MAP(PP_IDLE_ENUM)
-#undef PP_IDLE_ENUM
-        PP_IDLE_COUNT,
-} pp_idle_cause;
-
-const char *pp_idle_key(pp_idle_cause cause);
-
 typedef struct pp_rank_report {
     pp_ns busy_ns;
     pp_ns idle_ns[PP_IDLE_COUNT]; /* busy and idle sum to the makespan */

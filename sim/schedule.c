@@ -91,3 +91,19 @@ pp_status pp_schedule_build(const pp_schedule *schedule, const pp_shape *shape,
     pp_status status = check_shape(schedule, shape, err);
     return status ? status : schedule->build(shape, order_out, err);
 }
+
+pp_status pp_schedule_makes(const char *name, const pp_order *order, uint32_t group_size,
+                            bool *same_out, pp_err *err)
+{
+    const pp_shape shape = { .ranks = order->ranks,
+                             .chunks = order->stages / order->ranks,
+                             .microbatches = order->microbatches,
+                             .group_size = group_size };
+    pp_order *own PP_CLEANUP(pp_order_free) = NULL;
+    pp_err refused = { 0 };
+    pp_status status = pp_schedule_build(pp_schedule_find(name), &shape, &own, &refused);
+    if (status == PP_NOMEM)
+        return pp_err_nomem(err);
+    *same_out = !status && pp_order_equal(own, order);
+    return PP_OK;
+}

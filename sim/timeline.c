@@ -1,8 +1,45 @@
 #include "sim/timeline.h"
 
 #include "sim/alloc.h"
+#include "sim/comm.h"
 
 #include <stdlib.h>
+
+const char *pp_idle_key(pp_idle_cause cause)
+{
+    static const char *const keys[] = {
+#define PP_IDLE_KEY(name, key) #key,
+        PP_IDLE_MAP(PP_IDLE_KEY)
+#undef PP_IDLE_KEY
+    };
+    return keys[cause];
+}
+
+/* One block. NULL: no memory. */
+static pp_comm_timeline *new_comm(size_t transfers, uint32_t ranks)
+{
+    size_t idle = (size_t)ranks * PP_IDLE_COUNT;
+    pp_comm_timeline *comm =
+        pp_alloc_array(1, sizeof *comm + (2 * transfers + idle) * sizeof(pp_ns));
+    if (comm) {
+        comm->start_ns = (pp_ns *)(void *)(comm + 1);
+        comm->end_ns = comm->start_ns + transfers;
+        comm->idle_ns = comm->end_ns + transfers;
+    }
+    return comm;
+}
+
+pp_status pp_timeline_new_comm(const pp_program *program, pp_timeline **timeline_out, pp_err *err)
+{
+    pp_status status = pp_timeline_new(program->count, timeline_out, err);
+    if (status || !program->comm)
+        return status;
+    (*timeline_out)->comm = new_comm(program->comm->transfer_count, program->ranks);
+    if ((*timeline_out)->comm)
+        return PP_OK;
+    pp_timeline_free(timeline_out);
+    return pp_err_nomem(err);
+}
 
 pp_status pp_timeline_new(size_t count, pp_timeline **timeline_out, pp_err *err)
 {
@@ -11,6 +48,7 @@ pp_status pp_timeline_new(size_t count, pp_timeline **timeline_out, pp_err *err)
         timeline = malloc(sizeof *timeline + (2 * count + 1) * sizeof(pp_ns));
     if (!timeline)
         return pp_err_nomem(err);
+    timeline->comm = NULL;
     timeline->count = count;
     timeline->start_ns = (pp_ns *)(void *)(timeline + 1);
     timeline->end_ns = timeline->start_ns + count;
@@ -21,6 +59,8 @@ pp_status pp_timeline_new(size_t count, pp_timeline **timeline_out, pp_err *err)
 
 void pp_timeline_free(pp_timeline **timeline)
 {
+    if (*timeline)
+        free((*timeline)->comm);
     free(*timeline);
     *timeline = NULL;
 }

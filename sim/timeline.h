@@ -6,15 +6,38 @@
 #include "sim/program.h"
 #include "sim/units.h"
 
+/* Why a rank does not compute. */
+#define PP_IDLE_MAP(X) X(DATA, data) X(BUFFER, buffer) X(LINK, link) X(HOST, host) X(SYNC, sync)
+
+typedef enum pp_idle_cause {
+#define PP_IDLE_ENUM(name, key) PP_IDLE_##name,
+    PP_IDLE_MAP(PP_IDLE_ENUM)
+#undef PP_IDLE_ENUM
+        PP_IDLE_COUNT,
+} pp_idle_cause;
+
+const char *pp_idle_key(pp_idle_cause cause);
+
+/* When the transfers of a program with communication took place, and what its ranks waited for. */
+typedef struct pp_comm_timeline {
+    pp_ns *start_ns; /* [transfers]: both ends there, lane free */
+    pp_ns *end_ns;   /* [transfers] */
+    pp_ns *idle_ns;  /* [ranks * PP_IDLE_COUNT]: before the last op of each rank */
+} pp_comm_timeline;
+
 /* Owner frees with pp_timeline_free. Rows are the program's instructions. */
 typedef struct pp_timeline {
     size_t count;
     pp_ns *start_ns; /* [count] */
     pp_ns *end_ns;   /* [count + 1]; the last is 0, the end of what never had to be made */
+    pp_comm_timeline *comm; /* NULL: a program without communication */
 } pp_timeline;
 
 /* Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_timeline_new(size_t count, pp_timeline **timeline_out, pp_err *err);
+/* The same for a program, with room for its transfers. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_timeline_new_comm(const pp_program *program,
+                                             pp_timeline **timeline_out, pp_err *err);
 void pp_timeline_free(pp_timeline **timeline); /* for PP_CLEANUP; *timeline NULL is fine */
 
 /* The end of the last instruction; 0 when there is none. */

@@ -11,8 +11,8 @@ static const pp_option options[] = {
     { "--pp", "P", "pipeline ranks", "--pipeline-model-parallel-size", false },
     { "--hw", "H", "a name of 'ppsim list hardware', or a file; h100-80g", NULL, false },
     { "--profile", "FILE", "a calibrated profile instead of --hw", NULL, false },
-    { "--tp", "N", "tensor parallel degree; chosen when not given",
-      "--tensor-model-parallel-size", false },
+    { "--tp", "N", "tensor parallel degree; chosen when not given", "--tensor-model-parallel-size",
+      false },
     { "--dp", "N", "data parallel replicas; 1", "--data-parallel-size", false },
     { "--cp", "N", "context parallel degree; 1", "--context-parallel-size", false },
     { "--ep", "N", "expert parallel degree, inside dp x cp; 1", "--expert-model-parallel-size",
@@ -82,8 +82,12 @@ static pp_status write_exports(const pp_args *args, const pp_plan *plan, pp_err 
     pp_status status = pp_plan_simulate(plan, &program, &timeline, &costs, &report, err);
     if (status)
         return status;
-    const pp_export data = { .plan = plan, .order = plan->order[0], .program = program,
-                             .timeline = timeline, .costs = costs, .report = plan->prediction,
+    const pp_export data = { .plan = plan,
+                             .order = plan->order[0],
+                             .program = program,
+                             .timeline = timeline,
+                             .costs = costs,
+                             .report = plan->prediction,
                              .columns = 80 };
     return pp_write_exports(args, &data, err);
 }

@@ -11,7 +11,8 @@
 #define RANKS_TAIL 4u
 #define LAYOUT_MAX 240
 
-/* Words broken at blanks before WIDTH; the first line begins at `column`, later ones at `indent`. */
+/* Words broken at blanks before WIDTH; the first line begins at `column`, later ones at `indent`.
+ */
 static void add_words(pp_text *text, const char *words, size_t column, size_t indent)
 {
     bool first = true;
@@ -74,13 +75,17 @@ static void print_data(const pp_plan *plan, pp_text *text)
         most = w->microbatch[j].tokens > most ? w->microbatch[j].tokens : most;
     }
     if (least == most)
-        add_line(text, "data", "%" PRIu32 " microbatches of %" PRId64 " tokens%s (micro-batch size "
-                 "%" PRId64 ")", w->microbatches, most, plan->parallel.dp > 1 ? " per replica" : "",
+        add_line(text, "data",
+                 "%" PRIu32 " microbatches of %" PRId64 " tokens%s (micro-batch size "
+                 "%" PRId64 ")",
+                 w->microbatches, most, plan->parallel.dp > 1 ? " per replica" : "",
                  plan->micro_batch_size);
     else
-        add_line(text, "data", "%" PRIu32 " microbatches of %" PRId64 " to %" PRId64 " tokens%s "
-                 "(micro-batch size %" PRId64 ")", w->microbatches, least, most,
-                 plan->parallel.dp > 1 ? " per replica" : "", plan->micro_batch_size);
+        add_line(text, "data",
+                 "%" PRIu32 " microbatches of %" PRId64 " to %" PRId64 " tokens%s "
+                 "(micro-batch size %" PRId64 ")",
+                 w->microbatches, least, most, plan->parallel.dp > 1 ? " per replica" : "",
+                 plan->micro_batch_size);
 }
 
 static void print_choice(const pp_choice *choice, pp_text *text)
@@ -95,14 +100,14 @@ static void print_choice(const pp_choice *choice, pp_text *text)
         snprintf(layers, sizeof layers, "%" PRId64, most);
     else
         snprintf(layers, sizeof layers, "%" PRId64 " to %" PRId64, least, most);
-    pp_text_add(text, "%s on %" PRId64 " x %s: pp %" PRId64 ", tp %" PRId64 ", cp %" PRId64
-                ", dp %" PRId64, plan->model, pp_parallel_gpus(p), plan->hardware, p->pp, p->tp,
-                p->cp, p->dp);
+    pp_text_add(
+        text, "%s on %" PRId64 " x %s: pp %" PRId64 ", tp %" PRId64 ", cp %" PRId64 ", dp %" PRId64,
+        plan->model, pp_parallel_gpus(p), plan->hardware, p->pp, p->tp, p->cp, p->dp);
     if (p->ep > 1)
         pp_text_add(text, ", ep %" PRId64, p->ep);
     pp_text_add(text, "\n\n");
-    add_line(text, "schedule", "%s, %" PRId64 " stage%s per rank (vpp %" PRId64 ")",
-             plan->schedule, p->vpp, p->vpp == 1 ? "" : "s", p->vpp);
+    add_line(text, "schedule", "%s, %" PRId64 " stage%s per rank (vpp %" PRId64 ")", plan->schedule,
+             p->vpp, p->vpp == 1 ? "" : "s", p->vpp);
     print_data(plan, text);
     add_line(text, "recompute", "%s", plan->recompute);
     add_line(text, "partition", "%s: %s layer%s per stage",
@@ -158,8 +163,10 @@ static void print_shares(const pp_choice *choice, pp_text *text)
     double bubble = 100 * r->bubble_fraction * (double)r->makespan_ns / step;
     double boundary = 100 * (double)r->step_boundary_ns / step;
     if (step > 0)
-        add_line(text, "where", "%.1f %% compute, %.1f %% bubble, %.1f %% step boundary "
-                 "(share of the step, mean over the ranks)", 100 - bubble - boundary, bubble, boundary);
+        add_line(text, "where",
+                 "%.1f %% compute, %.1f %% bubble, %.1f %% step boundary "
+                 "(share of the step, mean over the ranks)",
+                 100 - bubble - boundary, bubble, boundary);
 }
 
 static void print_why(const pp_choice *choice, pp_text *text)
@@ -172,14 +179,16 @@ static void print_why(const pp_choice *choice, pp_text *text)
         least = gpus < least ? gpus : least;
         most = gpus > most ? gpus : most;
     }
-    add_line(text, "why", "the fastest of %zu candidates%s: %zu simulated and fit, %zu %s, %zu do "
-             "not fit or are not legal", choice->count, choice->per_gpu ? " per GPU" : "",
-             choice->ok, choice->pruned,
+    add_line(text, "why",
+             "the fastest of %zu candidates%s: %zu simulated and fit, %zu %s, %zu do "
+             "not fit or are not legal",
+             choice->count, choice->per_gpu ? " per GPU" : "", choice->ok, choice->pruned,
              choice->stopped ? "not looked at (budget)" : "cannot be faster (lower bound)", rest);
     if (choice->per_gpu)
-        add_line(text, "", "tp is free, so candidates use %" PRId64 " to %" PRId64 " GPUs; they "
-                 "are compared by tokens/s per GPU. Give --tp to compare step times.", least,
-                 most);
+        add_line(text, "",
+                 "tp is free, so candidates use %" PRId64 " to %" PRId64 " GPUs; they "
+                 "are compared by tokens/s per GPU. Give --tp to compare step times.",
+                 least, most);
     print_shares(choice, text);
 }
 
@@ -230,8 +239,7 @@ static const pp_candidate *nearest_misfit(const pp_choice *choice, const rows *r
     for (size_t i = 0; i < choice->count; i++) {
         const pp_candidate *c = &choice->candidate[i];
         bool known = c->status != PP_CANDIDATE_INFEASIBLE || !c->legal ||
-                     score(c) >= score(&choice->candidate[0]) ||
-                     same_row(c, &choice->candidate[0]);
+                     score(c) >= score(&choice->candidate[0]) || same_row(c, &choice->candidate[0]);
         for (size_t k = 0; k < r->count; k++)
             known = known || same_row(c, r->row[k]) || same_misfit(c, r->row[k]);
         if (!known && (!best || c->short_bytes < best->short_bytes))
@@ -273,8 +281,8 @@ static void name_speed(const pp_choice *choice, const pp_candidate *c, char *buf
     else if (choice->per_gpu)
         snprintf(buffer, size, "%s%.1f", c->step_ns ? "  " : "<=", tokens / score(c));
     else
-        snprintf(buffer, size, "%s%s", c->step_ns ? "  " : ">=",
-                 pp_format_duration(step, sizeof step, ns));
+        snprintf(buffer, size, "%s%s",
+                 c->step_ns ? "  " : ">=", pp_format_duration(step, sizeof step, ns));
 }
 
 static void print_row(const pp_choice *choice, const pp_candidate *c, pp_text *text)
@@ -370,11 +378,11 @@ static void print_rank(const pp_report *report, uint32_t r, const int *column, s
 static void print_memory(const pp_report *report, pp_text *text)
 {
     static const char *const short_names[PP_MEMORY_COUNT] = {
-        [PP_MEMORY_PARAMETERS] = "params",    [PP_MEMORY_GRADIENTS] = "grads",
-        [PP_MEMORY_OPTIMIZER] = "optim",      [PP_MEMORY_ACTIVATIONS] = "activ",
-        [PP_MEMORY_WEIGHT_STASH] = "stash",   [PP_MEMORY_RECOMPUTE] = "recomp",
-        [PP_MEMORY_RECV_BUFFERS] = "recv",    [PP_MEMORY_SEND_BUFFERS] = "send",
-        [PP_MEMORY_LOGITS] = "logits",        [PP_MEMORY_COMM_LIBRARY] = "comm",
+        [PP_MEMORY_PARAMETERS] = "params",  [PP_MEMORY_GRADIENTS] = "grads",
+        [PP_MEMORY_OPTIMIZER] = "optim",    [PP_MEMORY_ACTIVATIONS] = "activ",
+        [PP_MEMORY_WEIGHT_STASH] = "stash", [PP_MEMORY_RECOMPUTE] = "recomp",
+        [PP_MEMORY_RECV_BUFFERS] = "recv",  [PP_MEMORY_SEND_BUFFERS] = "send",
+        [PP_MEMORY_LOGITS] = "logits",      [PP_MEMORY_COMM_LIBRARY] = "comm",
     };
     int column[PP_MEMORY_COUNT];
     size_t columns = 0;
@@ -425,8 +433,10 @@ void pp_choice_print(const pp_choice *choice, pp_text *text)
     print_partition(choice->plan, text);
     print_memory(choice->plan->prediction, text);
     print_assumptions(choice->plan, text);
-    pp_text_add(text, "\nnext: add --emit plan=plan.json to keep this plan, then\n"
-                      "  ppsim simulate plan.json --trace chrome=step.json   (ui.perfetto.dev)\n"
-                      "or --emit pytorch-csv=FILE, --emit megatron=FILE for a training run,\n"
-                      "--candidates FILE for all %zu candidates.\n", choice->count);
+    pp_text_add(text,
+                "\nnext: add --emit plan=plan.json to keep this plan, then\n"
+                "  ppsim simulate plan.json --trace chrome=step.json   (ui.perfetto.dev)\n"
+                "or --emit pytorch-csv=FILE, --emit megatron=FILE for a training run,\n"
+                "--candidates FILE for all %zu candidates.\n",
+                choice->count);
 }

@@ -14,16 +14,21 @@ static pp_status read_machines(const pp_args *args, pp_request *r, pp_err *err)
     const char *model = pp_args_text(args, "--model");
     const char *hardware = pp_args_text(args, "--hw");
     if (pp_args_word(args, 0))
-        return pp_err_set(err, PP_USAGE, NULL, "'%.64s' is no option; the model is given as "
-                          "--model %.64s", pp_args_word(args, 0), pp_args_word(args, 0));
+        return pp_err_set(err, PP_USAGE, NULL,
+                          "'%.64s' is no option; the model is given as "
+                          "--model %.64s",
+                          pp_args_word(args, 0), pp_args_word(args, 0));
     if (!model)
-        return pp_err_set(err, PP_USAGE, "--model", "is missing; give a name of 'ppsim list "
+        return pp_err_set(err, PP_USAGE, "--model",
+                          "is missing; give a name of 'ppsim list "
                           "models', a file of ours or a Hugging Face config.json");
     if (!pp_args_has(args, "--pp"))
-        return pp_err_set(err, PP_USAGE, "--pp", "is missing; give the number of pipeline ranks, "
+        return pp_err_set(err, PP_USAGE, "--pp",
+                          "is missing; give the number of pipeline ranks, "
                           "for example --pp 16");
     if (pp_args_has(args, "--profile"))
-        return pp_err_set(err, PP_UNAVAILABLE, "--profile", "this build cannot plan from a "
+        return pp_err_set(err, PP_UNAVAILABLE, "--profile",
+                          "this build cannot plan from a "
                           "calibrated profile yet; use --hw with a name of 'ppsim list hardware' "
                           "or a hardware file");
     pp_status status = pp_load_model(model, &r->model, err);
@@ -61,8 +66,8 @@ static pp_status read_sizes(const pp_args *args, pp_request *r, pp_err *err)
         { "--seed", &seed, 0, INT64_MAX },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        pp_status status = pp_args_int(args, rows[i].option, rows[i].low, rows[i].high,
-                                       rows[i].value, err);
+        pp_status status =
+            pp_args_int(args, rows[i].option, rows[i].low, rows[i].high, rows[i].value, err);
         if (status)
             return status;
     }
@@ -126,11 +131,15 @@ static pp_status read_shapes(const pp_args *args, pp_err *err)
     for (size_t i = 0; known[i]; i++) {
         size_t bytes = strlen(known[i]);
         if (strncmp(shapes, known[i], bytes) == 0 && (!shapes[bytes] || shapes[bytes] == ':'))
-            return pp_err_set(err, PP_UNAVAILABLE, "--shapes", "this build does not model '%.64s' "
-                              "yet; only 'plan' (all sizes are carried in the plan)", shapes);
+            return pp_err_set(err, PP_UNAVAILABLE, "--shapes",
+                              "this build does not model '%.64s' "
+                              "yet; only 'plan' (all sizes are carried in the plan)",
+                              shapes);
     }
-    return pp_err_set(err, PP_USAGE, "--shapes", "'%.64s' is none of plan, local, message, cached, "
-                      "padded[:MAX], bucket:N", shapes);
+    return pp_err_set(err, PP_USAGE, "--shapes",
+                      "'%.64s' is none of plan, local, message, cached, "
+                      "padded[:MAX], bucket:N",
+                      shapes);
 }
 
 static pp_status read_program(const pp_args *args, pp_request *r, pp_err *err)
@@ -156,8 +165,10 @@ static pp_status read_program(const pp_args *args, pp_request *r, pp_err *err)
         wish->partition = PP_PARTITION_UNIFORM;
     } else if (partition && strcmp(partition, "auto") != 0) {
         if (!strchr(partition, 'E') || !strchr(partition, 'L'))
-            return pp_err_set(err, PP_USAGE, "--partition", "'%.64s' is neither auto nor uniform "
-                              "nor a layout such as 'Et*3|t*4|t*3L'", partition);
+            return pp_err_set(err, PP_USAGE, "--partition",
+                              "'%.64s' is neither auto nor uniform "
+                              "nor a layout such as 'Et*3|t*4|t*3L'",
+                              partition);
         wish->partition = PP_PARTITION_LAYOUT;
         wish->layout = partition;
     }
@@ -186,8 +197,10 @@ static pp_status read_budget(const pp_args *args, pp_request *r, pp_err *err)
         memcpy(number, text, bytes - 2);
         number[bytes - 2] = '\0';
         if (pp_parse_int(number, "--budget", 1, INT64_MAX / 2, &count, NULL))
-            return pp_err_set(err, PP_USAGE, "--budget", "'%.64s' is no number of simulations; "
-                              "write for example 20000it", text);
+            return pp_err_set(err, PP_USAGE, "--budget",
+                              "'%.64s' is no number of simulations; "
+                              "write for example 20000it",
+                              text);
         r->wish.max_simulations = (uint64_t)count;
         return PP_OK;
     }
@@ -212,8 +225,7 @@ pp_status pp_request_read(const pp_args *args, pp_request *request, pp_err *err)
     pp_status status = read_machines(args, request, err);
     if (status || (status = read_sizes(args, request, err)) ||
         (status = read_switches(args, request, err)) ||
-        (status = read_program(args, request, err)) ||
-        (status = read_budget(args, request, err)))
+        (status = read_program(args, request, err)) || (status = read_budget(args, request, err)))
         return status;
     request->wish.assumptions = &request->assumptions;
     const char *lengths = pp_args_text(args, "--lengths");

@@ -5,6 +5,7 @@
  * reverse. Warm-up: 2 (p - 1 - r) + (v - 1) N forwards (Megatron-LM schedules.py; the same as
  * PyTorch's ScheduleInterleaved1F1B). */
 #include "sim/schedule.h"
+#include "sim/schedule_rounds.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,28 +23,6 @@ static slot table_row(uint64_t k, const pp_shape *shape, uint32_t group)
     uint64_t inside = k - first * v;
     return (slot){ .chunk = (uint32_t)(inside / size),
                    .microbatch = (uint32_t)(first + inside % size) };
-}
-
-/* PyTorch's rule: max(1, m div p) rounds must divide m. */
-static pp_status default_group(uint32_t p, uint32_t m, uint32_t *group_out, pp_err *err)
-{
-    uint32_t rounds = m / p ? m / p : 1;
-    if (m % rounds == 0) {
-        *group_out = m / rounds;
-        return PP_OK;
-    }
-    uint32_t below = m - 1;
-    while (below > 1 && below % (below / p ? below / p : 1) != 0)
-        below--;
-    uint32_t above = m + 1;
-    while (above % (above / p) != 0)
-        above++;
-    return pp_err_set(err, PP_USAGE, "--microbatches",
-                      "interleaved on %" PRIu32 " ranks runs "
-                      "max(1, m div p) = %" PRIu32 " rounds, which must divide m = %" PRIu32
-                      "; the nearest that do are %" PRIu32 " and %" PRIu32
-                      ", or give --microbatch-group-size",
-                      p, rounds, m, below, above);
 }
 
 /* Megatron's rule: p <= N <= m, and the last group, m mod N, is 0 or at least p. */
@@ -92,7 +71,9 @@ static pp_status interleaved_build(const pp_shape *shape, pp_order **order_out, 
     uint32_t m = shape->microbatches;
     uint64_t total = (uint64_t)m * shape->chunks;
     uint32_t group = shape->group_size;
-    pp_status status = group ? check_group(p, m, group, err) : default_group(p, m, &group, err);
+    pp_status status = group ? check_group(p, m, group, err)
+                             : pp_rounds_group("interleaved", ", or give --microbatch-group-size",
+                                               p, m, &group, err);
     if (status)
         return status;
     pp_order *order = NULL;

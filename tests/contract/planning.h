@@ -27,7 +27,9 @@ static inline planning planning_of(const char *model, const char *hardware)
 /* `p` must outlive the wish. */
 static inline pp_wish wish_of(const planning *p, int64_t pp)
 {
-    return (pp_wish){ .model = &p->model, .hardware = &p->hardware, .parallel = { .pp = pp },
+    return (pp_wish){ .model = &p->model,
+                      .hardware = &p->hardware,
+                      .parallel = { .pp = pp },
                       .switches = { .stack = "current" } };
 }
 

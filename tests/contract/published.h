@@ -105,8 +105,12 @@ static inline run run_read(const pp_json_at *row)
     snprintf(r.set, sizeof r.set, "%s", run_text(row, "set"));
     snprintf(r.model_name, sizeof r.model_name, "%s", run_text(row, "model"));
     r.model = run_model(r.model_name);
-    r.parallel = (pp_parallel){ .pp = run_int(row, "pp"), .tp = run_int(row, "tp"), .cp = 1,
-                                .dp = run_int(row, "dp"), .ep = 1, .vpp = run_int(row, "vpp") };
+    r.parallel = (pp_parallel){ .pp = run_int(row, "pp"),
+                                .tp = run_int(row, "tp"),
+                                .cp = 1,
+                                .dp = run_int(row, "dp"),
+                                .ep = 1,
+                                .vpp = run_int(row, "vpp") };
     STEP_OK(pp_stack_find(run_text(row, "stack"), r.parallel.tp, &r.switches, &err), err);
     r.switches.recompute = run_recompute(run_text(row, "recompute"));
     STEP_OK(pp_json_get_bool(row, "sequence_parallel", &r.switches.sequence_parallel, &err), err);
@@ -140,7 +144,9 @@ static inline pp_stage *run_stages(const pp_model *model, uint32_t stages)
     int64_t first = 0;
     for (uint32_t s = 0; s < stages; s++) {
         const int64_t layers = model->layers / stages + (s < model->layers % stages);
-        list[s] = (pp_stage){ .first_layer = first, .layers = layers, .embedding = s == 0,
+        list[s] = (pp_stage){ .first_layer = first,
+                              .layers = layers,
+                              .embedding = s == 0,
                               .loss = s + 1 == stages,
                               .mtp = s + 1 == stages ? model->mtp_layers : 0 };
         first += layers;
@@ -150,8 +156,9 @@ static inline pp_stage *run_stages(const pp_model *model, uint32_t stages)
 
 static inline pp_costs *run_costs(const run *r, const pp_hardware *hardware)
 {
-    const pp_cost_context context = { .model = &r->model, .hardware = hardware,
-                                      .parallel = r->parallel, .switches = r->switches };
+    const pp_cost_context context = {
+        .model = &r->model, .hardware = hardware, .parallel = r->parallel, .switches = r->switches
+    };
     const uint32_t stage_count = (uint32_t)(r->parallel.pp * r->parallel.vpp);
     pp_stage *stages = run_stages(&r->model, stage_count);
     pp_workload workload;
@@ -169,7 +176,8 @@ static inline pp_costs *run_costs(const run *r, const pp_hardware *hardware)
 static inline double run_predict(const run *r, const pp_hardware *hardware)
 {
     const uint32_t p = (uint32_t)r->parallel.pp, v = (uint32_t)r->parallel.vpp;
-    pp_order *order = step_order(v > 1 ? "interleaved" : "1f1b", p, v, r->microbatches, v > 1 ? p : 0);
+    pp_order *order =
+        step_order(v > 1 ? "interleaved" : "1f1b", p, v, r->microbatches, v > 1 ? p : 0);
     step s = { .order = order, .costs = run_costs(r, hardware) };
     step_simulate(&s);
     const double seconds = 1e-9 * (double)s.report->step_ns;

@@ -75,7 +75,8 @@ static inline bool sample_is(char *const *row, size_t count, const char *const w
 
 static inline pp_gemm_sample sample_gemm(char *const *row)
 {
-    pp_gemm_sample s = { .m = sample_number(row, 2), .n = sample_number(row, 3),
+    pp_gemm_sample s = { .m = sample_number(row, 2),
+                         .n = sample_number(row, 3),
                          .k = sample_number(row, 4) };
     s.seconds = 2 * s.m * s.n * s.k / (1e12 * sample_number(row, 5));
     return s;
@@ -89,9 +90,12 @@ typedef struct attention_row {
 
 static inline attention_row sample_attention(char *const *row)
 {
-    attention_row a = { .batch = sample_number(row, 5), .length = sample_number(row, 6),
-                        .heads = sample_number(row, 7), .qk_dim = sample_number(row, 8),
-                        .v_dim = sample_number(row, 9), .causal = row[4][0] == '1',
+    attention_row a = { .batch = sample_number(row, 5),
+                        .length = sample_number(row, 6),
+                        .heads = sample_number(row, 7),
+                        .qk_dim = sample_number(row, 8),
+                        .v_dim = sample_number(row, 9),
+                        .causal = row[4][0] == '1',
                         .forward = strncmp(row[3], "fwd", 3) == 0,
                         .backward = strstr(row[3], "bwd") != NULL };
     const double times = (a.forward ? 1 : 0) + (a.backward ? 2.5 : 0);

@@ -26,7 +26,8 @@ START_TEST(pruning_loses_nothing)
     static const struct {
         const char *model, *hardware;
         int64_t pp;
-    } rows[] = { { "gpt22b", "a100-80g", 4 }, { "llama3-8b", "h100-80g", 3 },
+    } rows[] = { { "gpt22b", "a100-80g", 4 },
+                 { "llama3-8b", "h100-80g", 3 },
                  { "mixtral-8x7b", "h200-141g", 5 } };
     planning p = planning_of(rows[_i].model, rows[_i].hardware);
     pp_wish wish = wish_of(&p, rows[_i].pp);
@@ -265,8 +266,8 @@ static bool assumes(const pp_plan *plan, const char *key)
 
 START_TEST(only_what_was_not_said_is_assumed)
 {
-    static const char *const keys[] = { "tensor parallel", "sequence length", "global batch size",
-                                        "micro-batch size", "memory limit", "step sync",
+    static const char *const keys[] = { "tensor parallel",  "sequence length", "global batch size",
+                                        "micro-batch size", "memory limit",    "step sync",
                                         "context parallel", "data parallel" };
     planning p = planning_of("gpt22b", "h100-80g");
     pp_wish wish = wish_of(&p, 8);

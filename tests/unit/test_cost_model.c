@@ -4,7 +4,8 @@
 static pp_cost_context context_of(const pp_model *model, const pp_hardware *hw, const char *stack,
                                   int64_t tp, pp_recompute recompute)
 {
-    pp_cost_context c = { .model = model, .hardware = hw,
+    pp_cost_context c = { .model = model,
+                          .hardware = hw,
                           .parallel = { .pp = 1, .tp = tp, .cp = 1, .dp = 1, .ep = 1, .vpp = 1 } };
     pp_err err = { 0 };
     STEP_OK(pp_stack_find(stack, tp, &c.switches, &err), err);
@@ -51,8 +52,8 @@ START_TEST(activation_bytes_follow_the_formulas)
         const pp_model model = run_model(run_text(&row, "model"));
         const int64_t tokens = 2048 * run_int(&row, "micro_batch_size");
         for (size_t k = 0; k < sizeof variants / sizeof variants[0]; k++) {
-            pp_cost_context c = context_of(&model, &hw, "megatron-2022", variants[k].tp,
-                                           variants[k].recompute);
+            pp_cost_context c =
+                context_of(&model, &hw, "megatron-2022", variants[k].tp, variants[k].recompute);
             c.switches.sequence_parallel = variants[k].sequence_parallel;
             const double expected = run_double(&bytes, variants[k].key);
             const double found = layer(&c, tokens, tokens * 2048).activation_bytes;
@@ -65,12 +66,12 @@ START_TEST(activation_bytes_follow_the_formulas)
 END_TEST
 
 static const char *const model_names[] = {
-    "gpt1.7b",    "gpt22b",    "gpt175b",    "gpt1t",        "llama2-7b",   "llama2-70b",
-    "llama3-8b",  "llama3-70b", "llama3-405b", "mixtral-8x7b", "deepseek-v3", "zb14.6b",
+    "gpt1.7b",   "gpt22b",     "gpt175b",     "gpt1t",        "llama2-7b",   "llama2-70b",
+    "llama3-8b", "llama3-70b", "llama3-405b", "mixtral-8x7b", "deepseek-v3", "zb14.6b",
 };
 static const char *const hardware_names[] = { "a100-80g",  "h100-80g", "h200-141g",
                                               "b200-180g", "l40s-48g", "v100-32g" };
-#define MODELS    ((int)(sizeof model_names / sizeof model_names[0]))
+#define MODELS ((int)(sizeof model_names / sizeof model_names[0]))
 #define HARDWARES ((int)(sizeof hardware_names / sizeof hardware_names[0]))
 
 /* The parts of a model on one GPU are the model (but for the padding of the vocabulary). */
@@ -101,15 +102,17 @@ START_TEST(model_flops_are_megatrons)
 {
     const pp_model model = run_model("gpt175b");
     const pp_hardware hw = run_hardware("a100-80g");
-    run r = { .model = model, .parallel = { .pp = 8, .tp = 8, .cp = 1, .dp = 2, .ep = 1, .vpp = 1 },
-              .micro_batch_size = 1, .seq_length = 2048, .microbatches = 16 };
+    run r = { .model = model,
+              .parallel = { .pp = 8, .tp = 8, .cp = 1, .dp = 2, .ep = 1, .vpp = 1 },
+              .micro_batch_size = 1,
+              .seq_length = 2048,
+              .microbatches = 16 };
     pp_err err = { 0 };
     STEP_OK(pp_stack_find("megatron-2022", 8, &r.switches, &err), err);
     r.switches.recompute = PP_RECOMPUTE_FULL;
     pp_costs *costs = run_costs(&r, &hw);
     const double batch = 32, s = 2048, h = (double)model.hidden, l = (double)model.layers;
-    const double expected =
-        72 * batch * s * l * h * h * (1 + s / (6 * h) + 51200 / (12 * l * h));
+    const double expected = 72 * batch * s * l * h * h * (1 + s / (6 * h) + 51200 / (12 * l * h));
     ck_assert_double_eq_tol(costs->model_flops / expected, 1, 1e-9);
     ck_assert_double_eq(costs->tokens, batch * s);
     ck_assert_double_eq(costs->peak_flops_per_s, 128 * 312e12);
@@ -160,7 +163,9 @@ END_TEST
 
 static run small_run(const char *model, int64_t pp, int64_t tp, int64_t dp, int64_t vpp)
 {
-    run r = { .model = run_model(model), .micro_batch_size = 1, .seq_length = 2048,
+    run r = { .model = run_model(model),
+              .micro_batch_size = 1,
+              .seq_length = 2048,
               .microbatches = 8,
               .parallel = { .pp = pp, .tp = tp, .cp = 1, .dp = dp, .ep = 1, .vpp = vpp } };
     pp_err err = { 0 };
@@ -239,15 +244,17 @@ START_TEST(classes_are_the_distinct_microbatches)
 {
     const pp_hardware hw = run_hardware("h100-80g");
     const run r = small_run("llama3-8b", 2, 1, 2, 1);
-    const pp_cost_context context = { .model = &r.model, .hardware = &hw, .parallel = r.parallel,
-                                      .switches = r.switches };
+    const pp_cost_context context = {
+        .model = &r.model, .hardware = &hw, .parallel = r.parallel, .switches = r.switches
+    };
     int64_t lengths[] = { 512, 512, 1024, 512, 512, 256 };
     pp_microbatch list[] = {
         { 1024, 2 * 512 * 512, 0, 2 }, { 1024, 1024 * 1024, 2, 1 }, { 1024, 2 * 512 * 512, 3, 2 },
         { 256, 256 * 256, 5, 1 },      { 256, 256 * 256, 5, 1 },    { 256, 256 * 256, 5, 1 },
     };
-    const pp_workload workload = { .replicas = 2, .microbatches = 3, .microbatch = list,
-                                   .lengths = lengths, .length_count = 6 };
+    const pp_workload workload = {
+        .replicas = 2, .microbatches = 3, .microbatch = list, .lengths = lengths, .length_count = 6
+    };
     pp_stage *stages = run_stages(&r.model, 2);
     pp_costs *c = NULL;
     pp_err err = { 0 };
@@ -294,9 +301,16 @@ END_TEST
 
 static void check_cost(const pp_unit_cost *u, const char *where)
 {
-    const double values[] = { u->f_s, u->i_s, u->w_s, u->activation_bytes, u->stash_bytes,
-                              u->recompute_bytes, u->logits_bytes, u->parameters,
-                              u->expert_parameters, u->model_flops };
+    const double values[] = { u->f_s,
+                              u->i_s,
+                              u->w_s,
+                              u->activation_bytes,
+                              u->stash_bytes,
+                              u->recompute_bytes,
+                              u->logits_bytes,
+                              u->parameters,
+                              u->expert_parameters,
+                              u->model_flops };
     for (size_t k = 0; k < sizeof values / sizeof values[0]; k++)
         ck_assert_msg(isfinite(values[k]) && values[k] >= 0, "%s: value %zu is %g", where, k,
                       values[k]);
@@ -313,8 +327,8 @@ static bool grows(double from, double to)
 START_TEST(costs_are_finite_and_grow)
 {
     static const pp_parallel splits[] = {
-        { 1, 1, 1, 8, 1, 1 },  { 4, 2, 1, 4, 1, 2 }, { 2, 8, 1, 2, 1, 1 },
-        { 2, 4, 2, 2, 1, 1 },  { 8, 8, 4, 8, 1, 1 }, { 1, 1, 2, 8, 8, 1 },
+        { 1, 1, 1, 8, 1, 1 }, { 4, 2, 1, 4, 1, 2 }, { 2, 8, 1, 2, 1, 1 },
+        { 2, 4, 2, 2, 1, 1 }, { 8, 8, 4, 8, 1, 1 }, { 1, 1, 2, 8, 8, 1 },
     };
     const pp_model model = run_model(model_names[_i]);
     int checked = 0;
@@ -332,10 +346,10 @@ START_TEST(costs_are_finite_and_grow)
                 for (int64_t t = 1; t <= 1 << 18; t *= 8) {
                     pp_unit_cost u;
                     char where[200];
-                    snprintf(where, sizeof where, "%s %s split %zu unit %d tokens %d",
-                             model.name, hw.name, k, kind, (int)t);
-                    STEP_OK(pp_cost_unit(&c, (pp_unit_kind)kind, 0, t, t * (t < 8192 ? t : 8192), &u,
-                                         &err),
+                    snprintf(where, sizeof where, "%s %s split %zu unit %d tokens %d", model.name,
+                             hw.name, k, kind, (int)t);
+                    STEP_OK(pp_cost_unit(&c, (pp_unit_kind)kind, 0, t, t * (t < 8192 ? t : 8192),
+                                         &u, &err),
                             err);
                     check_cost(&u, where);
                     ck_assert_msg(grows(last.f_s, u.f_s) &&

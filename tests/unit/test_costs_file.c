@@ -58,9 +58,23 @@ END_TEST
 START_TEST(bad_uniform_costs_are_wrong_usage)
 {
     static const char *const texts[] = {
-        "",           "F",          "F=",         "F=1",        "F=1ms",          "F=1ms,I=1ms",
-        "F=1ms,W=1s", "I=1s,W=1s",  "F=1ms,X=1s", "F=1s,F=1s,B=1s", "F=1s,B=1s,", "F=-1s,B=1s",
-        "F=1s,,B=1s", "=1s,F=1s",   "F=1parsec,B=1s", "F=0.1ns,B=1s", "F=1s,B=99999999999s",
+        "",
+        "F",
+        "F=",
+        "F=1",
+        "F=1ms",
+        "F=1ms,I=1ms",
+        "F=1ms,W=1s",
+        "I=1s,W=1s",
+        "F=1ms,X=1s",
+        "F=1s,F=1s,B=1s",
+        "F=1s,B=1s,",
+        "F=-1s,B=1s",
+        "F=1s,,B=1s",
+        "=1s,F=1s",
+        "F=1parsec,B=1s",
+        "F=0.1ns,B=1s",
+        "F=1s,B=99999999999s",
         "F=1s,B=1s,comm=1s,comm=1s",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -96,11 +110,23 @@ END_TEST
 START_TEST(bad_memory_costs_are_wrong_usage)
 {
     static const char *const texts[] = {
-        "",                   "F=1",              "F=1,I=-1",         "F=1,I=-0.5,W=-0.4",
-        "F=-1,I=0.5,W=0.5",   "F=0,I=0,W=0",      "F=1,I=1,W=-2",     "F=1GiB,I=-1,W=0",
-        "F=1,I=-1GiB,W=0",    "F=nan,I=-1,W=0",   "F=1e999,I=-1,W=0", "F=0x1,I=-1,W=0",
-        "F=1,I=--1,W=0",      "F=1,B=-1,W=0",     "F=1,I=-1,W=0,comm=1",
-        "F=1GiB,I=-1GiB,W=-1B", "F=1.5B,I=-1.5B,W=0",
+        "",
+        "F=1",
+        "F=1,I=-1",
+        "F=1,I=-0.5,W=-0.4",
+        "F=-1,I=0.5,W=0.5",
+        "F=0,I=0,W=0",
+        "F=1,I=1,W=-2",
+        "F=1GiB,I=-1,W=0",
+        "F=1,I=-1GiB,W=0",
+        "F=nan,I=-1,W=0",
+        "F=1e999,I=-1,W=0",
+        "F=0x1,I=-1,W=0",
+        "F=1,I=--1,W=0",
+        "F=1,B=-1,W=0",
+        "F=1,I=-1,W=0,comm=1",
+        "F=1GiB,I=-1GiB,W=-1B",
+        "F=1.5B,I=-1.5B,W=0",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         pp_memory_costs m;
@@ -140,7 +166,8 @@ START_TEST(write_then_read_is_exact)
     static const char *const texts[] = {
         "{\"format\":\"ppsim.costs\",\"version\":1,\"forward_ns\":1,\"backward_ns\":3}",
         "{\"format\":\"ppsim.costs\",\"version\":1,\"forward_ns\":[1,2],\"input_ns\":2,"
-        "\"weight_ns\":[3,3],\"backward_ns\":4,\"send_forward_ns\":[6,0],\"send_backward_ns\":[0,7],"
+        "\"weight_ns\":[3,3],\"backward_ns\":4,\"send_forward_ns\":[6,0],\"send_backward_ns\":[0,7]"
+        ","
         "\"step\":{\"optimizer_ns\":[4,5],\"fixed_ns\":6,\"tokens\":0.1,\"model_flops\":1e21}}",
         "{\"format\":\"ppsim.costs\",\"version\":1,\"forward_ns\":[[1,2,3],[4,5,6]],\"input_ns\":2,"
         "\"weight_ns\":3,\"memory\":{\"activation_bytes\":[[9,8,9],7],\"stash_bytes\":[1,2],"
@@ -204,7 +231,8 @@ START_TEST(bad_costs_are_refused_with_their_place)
           "give one" },
         { "\"forward_ns\":1,\"backward_ns\":1,\"send_forward_ns\":[1,1]",
           "c.json#/send_forward_ns/1", "must be 0" },
-        { "\"forward_ns\":1,\"backward_ns\":1,\"memory\":{}", "c.json#/memory", "activation_bytes" },
+        { "\"forward_ns\":1,\"backward_ns\":1,\"memory\":{}", "c.json#/memory",
+          "activation_bytes" },
         { "\"forward_ns\":1,\"backward_ns\":1,\"memory\":{\"activation_bytes\":1,\"stash\":1}",
           "c.json#/memory", "unknown key" },
         { "\"forward_ns\":1,\"backward_ns\":1,\"step\":{\"optimizer_ns\":[1,2,3]}",

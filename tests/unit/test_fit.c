@@ -8,7 +8,9 @@ static const struct {
     const char *gpu;
     double peak_flops_per_s;
     int sm_count;
-} gpus[] = { { "A100", 312e12, 108 }, { "H100", 989e12, 132 }, { "H200", 989e12, 132 },
+} gpus[] = { { "A100", 312e12, 108 },
+             { "H100", 989e12, 132 },
+             { "H200", 989e12, 132 },
              { "B200", 2250e12, 148 } };
 
 static size_t read_gemms(const samples *s, const char *gpu, pp_gemm_sample *out)
@@ -49,14 +51,21 @@ END_TEST
 /* Samples made from a curve give the curve back. */
 START_TEST(gemm_fit_finds_the_truth)
 {
-    const pp_gemm_curve truth = { .t0_s = 4e-6, .e1 = 0.85, .k0 = 100, .e2 = 0.7, .fd_flops = 5e11,
-                                  .a = 0.3, .scale = 1, .weight_gradient = 0.9 };
+    const pp_gemm_curve truth = { .t0_s = 4e-6,
+                                  .e1 = 0.85,
+                                  .k0 = 100,
+                                  .e2 = 0.7,
+                                  .fd_flops = 5e11,
+                                  .a = 0.3,
+                                  .scale = 1,
+                                  .weight_gradient = 0.9 };
     pp_gemm_sample list[200];
     for (int i = 0; i < 200; i++) {
-        list[i] = (pp_gemm_sample){ .m = 512 * (1 + i % 13), .n = 384 * (1 + i % 11),
+        list[i] = (pp_gemm_sample){ .m = 512 * (1 + i % 13),
+                                    .n = 384 * (1 + i % 11),
                                     .k = 256 * (1 + i % 17) };
-        list[i].seconds = pp_gemm_curve_seconds(&truth, 3e14, 108, list[i].m, list[i].n, list[i].k,
-                                                1);
+        list[i].seconds =
+            pp_gemm_curve_seconds(&truth, 3e14, 108, list[i].m, list[i].n, list[i].k, 1);
     }
     pp_gemm_curve curve = { .weight_gradient = 0.9, .scale = 1 };
     pp_fit_quality q;
@@ -73,10 +82,11 @@ START_TEST(attention_fit_finds_the_truth)
 {
     pp_attention_sample list[8];
     for (int i = 0; i < 8; i++) {
-        list[i] = (pp_attention_sample){ .flops = 1e12 * (i + 1), .length = 512 * (i + 1),
+        list[i] = (pp_attention_sample){ .flops = 1e12 * (i + 1),
+                                         .length = 512 * (i + 1),
                                          .blocks = 2048 };
-        list[i].seconds = list[i].flops / (0.65 * 3e14) * (1 + 490 / list[i].length) *
-                          (1 + 100 / list[i].blocks);
+        list[i].seconds =
+            list[i].flops / (0.65 * 3e14) * (1 + 490 / list[i].length) * (1 + 100 / list[i].blocks);
     }
     pp_attention_curve curve = { .b0 = 100 };
     pp_fit_quality q;
@@ -108,11 +118,11 @@ START_TEST(collective_form_fits_published_tables)
             }
             if (count < 4)
                 continue;
-            pp_collective_curve curve = { .kind = (pp_collective)(c / 3),
-                                          .ranks = 2 << (c % 3) };
+            pp_collective_curve curve = { .kind = (pp_collective)(c / 3), .ranks = 2 << (c % 3) };
             pp_fit_quality q;
             pp_err err = { 0 };
-            ck_assert_msg(pp_fit_collective(list, count, &curve, &q, &err) == PP_OK, "%s", err.text);
+            ck_assert_msg(pp_fit_collective(list, count, &curve, &q, &err) == PP_OK, "%s",
+                          err.text);
             ck_assert_msg(q.mean < 0.14, "%s %s %s: %g", words[1], words[2], words[3], q.mean);
             sum += q.mean;
             curves++;

@@ -1,6 +1,6 @@
-#include "sim/kernel.h"
 #include "sim/file.h"
 #include "sim/json_io.h"
+#include "sim/kernel.h"
 #include "tests/unit/kernel_samples.h"
 
 #include <math.h>
@@ -64,7 +64,9 @@ END_TEST
 
 static double predict_attention(const pp_hardware *hw, const attention_row *row)
 {
-    pp_attention a = { .heads = row->heads, .qk_dim = row->qk_dim, .v_dim = row->v_dim,
+    pp_attention a = { .heads = row->heads,
+                       .qk_dim = row->qk_dim,
+                       .v_dim = row->v_dim,
                        .tokens = row->batch * row->length,
                        .square_sum = row->batch * row->length * row->length,
                        .causal = row->causal };
@@ -76,10 +78,9 @@ static double predict_attention(const pp_hardware *hw, const attention_row *row)
 static const struct {
     const char *gpu, *implementation;
     int file; /* of names */
-} attention_sets[] = { { "A100", "FA2", 0 },
-                       { "H100", "cuDNN", 1 },
-                       { "H200", "cuDNN", 2 },
-                       { "B200", "te", 3 } };
+} attention_sets[] = {
+    { "A100", "FA2", 0 }, { "H100", "cuDNN", 1 }, { "H200", "cuDNN", 2 }, { "B200", "te", 3 }
+};
 
 /* Attention times of the hardware files lie within 8 % (median) of published ones. */
 START_TEST(attention_matches_published_kernels)
@@ -108,8 +109,9 @@ END_TEST
 static const struct {
     const char *gpu;
     int file;
-} collective_sets[] = { { "A100-vtrain", 0 }, { "H100", 1 }, { "H200", 2 }, { "B200", 3 },
-                        { "V100-vtrain", 5 } };
+} collective_sets[] = {
+    { "A100-vtrain", 0 }, { "H100", 1 }, { "H200", 2 }, { "B200", 3 }, { "V100-vtrain", 5 }
+};
 
 START_TEST(collectives_match_published_tables)
 {
@@ -125,10 +127,10 @@ START_TEST(collectives_match_published_tables)
                 continue;
             const int64_t n = (int64_t)sample_number(s.rows[i], 3);
             const double bytes = sample_number(s.rows[i], 4);
-            errors[count++] = pp_collective_seconds(&hw, (pp_collective)k,
-                                                    pp_group_of(&hw, n, 1), bytes) /
-                                  (1e-6 * sample_number(s.rows[i], 5)) -
-                              1;
+            errors[count++] =
+                pp_collective_seconds(&hw, (pp_collective)k, pp_group_of(&hw, n, 1), bytes) /
+                    (1e-6 * sample_number(s.rows[i], 5)) -
+                1;
         }
     }
     const pp_fit_quality q = pp_fit_quality_of(errors, count);
@@ -149,8 +151,9 @@ START_TEST(send_receive_follows_the_channel_form)
         int64_t ranks;
         double megabytes, gigabytes_per_s, tolerance;
     } rows[] = {
-        { 1, 16, 8589.9, 45.87, 0.02 }, { 3, 16, 67.1, 42.82, 0.10 }, { 3, 32, 67.1, 44.39, 0.10 },
-        { 3, 64, 67.1, 26.21, 0.15 },   { 3, 128, 67.1, 14.62, 0.05 }, { 3, 512, 67.1, 14.69, 0.05 },
+        { 1, 16, 8589.9, 45.87, 0.02 }, { 3, 16, 67.1, 42.82, 0.10 },
+        { 3, 32, 67.1, 44.39, 0.10 },   { 3, 64, 67.1, 26.21, 0.15 },
+        { 3, 128, 67.1, 14.62, 0.05 },  { 3, 512, 67.1, 14.69, 0.05 },
         { 3, 512, 8.4, 14.19, 0.08 },   { 3, 128, 1.05, 10.45, 0.10 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -170,8 +173,12 @@ START_TEST(times_grow_with_work)
     double gemm = 0, attention = 0, collective = 0, far = 0, p2p = 0, exchange = 0;
     for (double size = 1; size < 1e6; size *= 1.37) {
         const pp_gemm g = { .m = size, .n = 4096, .k = 4096, .output_bytes = 2 };
-        const pp_attention a = { .heads = 8, .qk_dim = 128, .v_dim = 128, .tokens = size,
-                                 .square_sum = size * size, .causal = true };
+        const pp_attention a = { .heads = 8,
+                                 .qk_dim = 128,
+                                 .v_dim = 128,
+                                 .tokens = size,
+                                 .square_sum = size * size,
+                                 .causal = true };
         const double now[] = {
             pp_gemm_seconds(&hw, &g),
             pp_attention_seconds(&hw, &a),
@@ -194,8 +201,12 @@ END_TEST
 START_TEST(packs_cost_the_sum_of_their_sequences)
 {
     const pp_hardware hw = hardware("h100-80g");
-    pp_attention whole = { .heads = 16, .qk_dim = 128, .v_dim = 128, .tokens = 1024,
-                           .square_sum = 1024.0 * 1024, .causal = true };
+    pp_attention whole = { .heads = 16,
+                           .qk_dim = 128,
+                           .v_dim = 128,
+                           .tokens = 1024,
+                           .square_sum = 1024.0 * 1024,
+                           .causal = true };
     pp_attention pack = whole;
     pack.square_sum = 2 * 512.0 * 512;
     ck_assert_double_lt(pp_attention_seconds(&hw, &pack), pp_attention_seconds(&hw, &whole));
@@ -205,14 +216,43 @@ END_TEST
 /* Every number of a file of ours stands beside a source. */
 static void check_sources(const pp_json_at *at, bool covered)
 {
-    static const char *const groups[] = { "gpu", "kernels", "gemm", "attention", "collectives",
-                                          "node", "network", "p2p" };
+    static const char *const groups[] = { "gpu",         "kernels", "gemm",    "attention",
+                                          "collectives", "node",    "network", "p2p" };
     static const char *const numbers[] = {
-        "peak_flops_per_s", "fp32_ratio", "memory_bytes", "memory_bytes_per_s", "sm_count",
-        "elementwise", "kernel_s", "launch_s", "host_gap_s", "step_fixed_s",
-        "optimizer_bytes_per_parameter", "tp_overlap", "t0_s", "e1", "k0", "e2", "fd_flops", "a",
-        "weight_gradient", "scale", "e", "s0", "b0", "a_s", "bytes_per_s", "b0_bytes", "gpus",
-        "efficiency", "hop_s", "alpha_s", "channel_bytes_per_s", "link_bytes_per_s", "channels",
+        "peak_flops_per_s",
+        "fp32_ratio",
+        "memory_bytes",
+        "memory_bytes_per_s",
+        "sm_count",
+        "elementwise",
+        "kernel_s",
+        "launch_s",
+        "host_gap_s",
+        "step_fixed_s",
+        "optimizer_bytes_per_parameter",
+        "tp_overlap",
+        "sustained",
+        "t0_s",
+        "e1",
+        "k0",
+        "e2",
+        "fd_flops",
+        "a",
+        "weight_gradient",
+        "scale",
+        "e",
+        "s0",
+        "b0",
+        "a_s",
+        "bytes_per_s",
+        "b0_bytes",
+        "gpus",
+        "efficiency",
+        "hop_s",
+        "alpha_s",
+        "channel_bytes_per_s",
+        "link_bytes_per_s",
+        "channels",
     };
     pp_err err = { 0 };
     pp_json_at child;
@@ -230,9 +270,9 @@ static void check_sources(const pp_json_at *at, bool covered)
         if (!pp_json_has(at, numbers[i]))
             continue;
         ck_assert_int_eq(pp_json_get(at, numbers[i], &child, &err), PP_OK);
-        ck_assert_msg(here || (pp_json_kind_at(&child) == PP_JSON_OBJECT &&
-                               pp_json_has(&child, "source")),
-                      "%s has no source", numbers[i]);
+        ck_assert_msg(
+            here || (pp_json_kind_at(&child) == PP_JSON_OBJECT && pp_json_has(&child, "source")),
+            "%s has no source", numbers[i]);
     }
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
         if (!pp_json_has(at, groups[i]))
@@ -267,7 +307,8 @@ START_TEST(bad_hardware_is_refused_with_its_place)
         { "\"e1\": 0.", "\"e1\": 7.", "x.json#/gemm/e1", "must be from" },
         { "\"causal\": true", "\"causal\": 1", "x.json#/attention/0/causal", "true or false" },
         { "\"pass\": \"forward\"", "\"pass\": \"sideways\"", "x.json#/attention/0", "neither" },
-        { "\"kind\": \"all_reduce\"", "\"kind\": \"all_lose\"", "x.json#/collectives/0", "none of" },
+        { "\"kind\": \"all_reduce\"", "\"kind\": \"all_lose\"", "x.json#/collectives/0",
+          "none of" },
         { "\"status\": \"published\"", "\"status\": \"guessed\"", "x.json#/gpu/peak_flops_per_s",
           "none of published" },
         { "\"channels\": 32", "\"channels\": 0", "x.json#/node/p2p/channels", "must be from" },

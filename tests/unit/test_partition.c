@@ -73,8 +73,10 @@ static void brute_force(brute *b, uint32_t s, int64_t first)
     for (int64_t end = first + !bare; end <= units; end++) {
         int64_t low = first < b->w->layers ? first : b->w->layers;
         int64_t high = end < b->w->layers ? end : b->w->layers;
-        b->stages[s] = (pp_stage){ .first_layer = low, .layers = high - low,
-                                   .mtp = (end - high) - (first - low), .embedding = s == 0,
+        b->stages[s] = (pp_stage){ .first_layer = low,
+                                   .layers = high - low,
+                                   .mtp = (end - high) - (first - low),
+                                   .embedding = s == 0,
                                    .loss = s == count - 1 };
         brute_force(b, s + 1, end);
     }
@@ -95,8 +97,10 @@ START_TEST(one_stage_per_rank_is_optimal)
         for (int64_t layers = 1; layers <= LAYERS_MAX; layers++) {
             for (uint32_t p = 1; p <= 4; p++) {
                 pp_ns layer_ns[LAYERS_MAX];
-                pp_weights w = { .layers = layers, .mtp = (int64_t)draw(&seed, 3),
-                                 .layer_ns = layer_ns, .mtp_ns = (pp_ns)draw(&seed, 8),
+                pp_weights w = { .layers = layers,
+                                 .mtp = (int64_t)draw(&seed, 3),
+                                 .layer_ns = layer_ns,
+                                 .mtp_ns = (pp_ns)draw(&seed, 8),
                                  .embedding_ns = (pp_ns)draw(&seed, 5),
                                  .loss_ns = (pp_ns)draw(&seed, 20),
                                  .stage_ns = (pp_ns)draw(&seed, 3) };
@@ -130,7 +134,8 @@ START_TEST(several_stages_per_rank_are_optimal_for_equal_layers)
                 for (uint32_t v = 2; p * v <= (layers < 8 ? layers : 8); v++) {
                     pp_ns layer_ns[LAYERS_MAX];
                     bool equal = round % 2 == 0;
-                    pp_weights w = { .layers = layers, .layer_ns = layer_ns,
+                    pp_weights w = { .layers = layers,
+                                     .layer_ns = layer_ns,
                                      .embedding_ns = (pp_ns)draw(&seed, 10),
                                      .loss_ns = (pp_ns)draw(&seed, 30) };
                     pp_split split = { p, v, draw(&seed, 2) ? PP_PLACE_V : PP_PLACE_LOOP, false };

@@ -1,0 +1,387 @@
+#include "sim/comm.h"
+
+#include "sim/alloc.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *token;
+    bool sends, forward;
+} kinds[] = {
+#define PP_TRANSFER_ROW(name, token, sends, forward) { token, sends, forward },
+    PP_TRANSFER_MAP(PP_TRANSFER_ROW)
+#undef PP_TRANSFER_ROW
+};
+
+bool pp_transfer_sends(pp_transfer_kind kind)
+{
+    return kinds[kind].sends;
+}
+
+const char *pp_transfer_token(pp_transfer_kind kind)
+{
+    return kinds[kind].token;
+}
+
+const char *pp_transfer_print(const pp_transfer *transfer, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "%u%s%" PRIu32, transfer->stage, kinds[transfer->kind].token,
+             transfer->microbatch);
+    return buffer;
+}
+
+void pp_comm_free(pp_comm **comm)
+{
+    if (!*comm)
+        return;
+    free((*comm)->step_begin);
+    free((*comm)->step);
+    free((*comm)->group);
+    free((*comm)->transfer);
+    free((*comm)->needs);
+    free(*comm);
+    *comm = NULL;
+}
+
+/* Steps of one rank while they are collected. */
+typedef struct step_list {
+    pp_step *step;
+    size_t count, capacity;
+} step_list;
+
+struct pp_comm_builder {
+    const pp_program *program;
+    step_list *list; /* [ranks] */
+    pp_group *group;
+    size_t group_count, group_capacity;
+    pp_transfer *transfer; /* in the order of adding */
+    size_t transfer_count, transfer_capacity;
+    bool failed;
+};
+
+pp_status pp_comm_builder_new(const pp_program *program, pp_comm_builder **builder_out,
+                              pp_err *err)
+{
+    pp_comm_builder *builder = pp_alloc_array(1, sizeof *builder);
+    if (builder)
+        builder->list = pp_alloc_array(program->ranks, sizeof *builder->list);
+    if (!builder || !builder->list) {
+        free(builder);
+        return pp_err_nomem(err);
+    }
+    builder->program = program;
+    *builder_out = builder;
+    return PP_OK;
+}
+
+void pp_comm_builder_free(pp_comm_builder **builder)
+{
+    pp_comm_builder *b = *builder;
+    if (!b)
+        return;
+    for (uint32_t r = 0; r < b->program->ranks; r++)
+        free(b->list[r].step);
+    free(b->list);
+    free(b->group);
+    free(b->transfer);
+    free(b);
+    *builder = NULL;
+}
+
+static void add_step(pp_comm_builder *b, uint32_t rank, pp_step step)
+{
+    step_list *list = &b->list[rank];
+    void *grown = list->step;
+    pp_err err = { 0 };
+    if (b->failed || pp_grow(&grown, &list->capacity, list->count + 1, sizeof step, &err)) {
+        b->failed = true;
+        return;
+    }
+    list->step = grown;
+    list->step[list->count++] = step;
+}
+
+void pp_comm_run(pp_comm_builder *builder, uint32_t rank, uint32_t op)
+{
+    add_step(builder, rank, (pp_step){ .index = op, .kind = PP_STEP_RUN });
+}
+
+void pp_comm_mark(pp_comm_builder *builder, uint32_t rank, pp_mark mark, uint32_t stage)
+{
+    add_step(builder, rank,
+             (pp_step){ .index = stage, .kind = PP_STEP_MARK, .mark = (uint8_t)mark });
+}
+
+uint32_t pp_comm_open(pp_comm_builder *b, uint32_t rank)
+{
+    void *grown = b->group;
+    pp_err err = { 0 };
+    if (b->failed ||
+        pp_grow(&grown, &b->group_capacity, b->group_count + 1, sizeof *b->group, &err)) {
+        b->failed = true;
+        return 0;
+    }
+    b->group = grown;
+    b->group[b->group_count] = (pp_group){ .rank = rank };
+    return (uint32_t)b->group_count++;
+}
+
+/* The rank at the other end; that of the stage itself where there is none. */
+static uint32_t peer_of(const pp_program *program, pp_transfer_kind kind, uint32_t stage)
+{
+    bool next = kinds[kind].sends == kinds[kind].forward; /* stage + 1, otherwise stage - 1 */
+    uint32_t other = next ? stage + 1 : stage - 1;
+    return program->stage_rank[other < program->stages ? other : stage];
+}
+
+void pp_comm_add(pp_comm_builder *b, uint32_t group, pp_transfer_kind kind, uint32_t stage,
+                 uint32_t microbatch)
+{
+    void *grown = b->transfer;
+    pp_err err = { 0 };
+    if (b->failed || pp_grow(&grown, &b->transfer_capacity, b->transfer_count + 1,
+                             sizeof *b->transfer, &err)) {
+        b->failed = true;
+        return;
+    }
+    b->transfer = grown;
+    b->transfer[b->transfer_count++] = (pp_transfer){
+        .microbatch = microbatch, .stage = (uint16_t)stage, .kind = (uint8_t)kind,
+        .rank = b->group[group].rank, .peer = peer_of(b->program, kind, stage), .group = group,
+        .match = PP_NO_SOURCE,
+    };
+    b->group[group].count++;
+}
+
+void pp_comm_post(pp_comm_builder *b, uint32_t group)
+{
+    if (!b->failed && b->group[group].count)
+        add_step(b, b->group[group].rank, (pp_step){ .index = group, .kind = PP_STEP_POST });
+}
+
+void pp_comm_wait(pp_comm_builder *b, uint32_t group)
+{
+    if (!b->failed && b->group[group].count)
+        add_step(b, b->group[group].rank, (pp_step){ .index = group, .kind = PP_STEP_WAIT });
+}
+
+void pp_comm_exchange(pp_comm_builder *builder, uint32_t group)
+{
+    pp_comm_post(builder, group);
+    pp_comm_wait(builder, group);
+}
+
+/* Groups keep their numbers; their transfers come to stand together, in order of adding. */
+static pp_status sort_transfers(const pp_comm_builder *b, pp_comm *comm, pp_err *err)
+{
+    comm->transfer = pp_alloc_array(b->transfer_count, sizeof *comm->transfer);
+    comm->group = pp_alloc_array(b->group_count, sizeof *comm->group);
+    if (!comm->transfer || !comm->group)
+        return pp_err_nomem(err);
+    comm->transfer_count = b->transfer_count;
+    comm->group_count = b->group_count;
+    uint32_t next = 0;
+    for (size_t g = 0; g < b->group_count; g++) {
+        comm->group[g] = (pp_group){ .rank = b->group[g].rank, .first = next };
+        next += b->group[g].count;
+    }
+    for (size_t t = 0; t < b->transfer_count; t++) {
+        pp_group *group = &comm->group[b->transfer[t].group];
+        comm->transfer[group->first + group->count++] = b->transfer[t];
+    }
+    return PP_OK;
+}
+
+static pp_status join_steps(const pp_comm_builder *b, pp_comm *comm, pp_err *err)
+{
+    uint32_t ranks = b->program->ranks;
+    for (uint32_t r = 0; r < ranks; r++)
+        comm->step_count += b->list[r].count;
+    comm->step = pp_alloc_array(comm->step_count, sizeof *comm->step);
+    comm->step_begin = pp_alloc_array((size_t)ranks + 1, sizeof *comm->step_begin);
+    if (!comm->step || !comm->step_begin)
+        return pp_err_nomem(err);
+    for (uint32_t r = 0; r < ranks; r++) {
+        size_t begin = comm->step_begin[r];
+        if (b->list[r].count)
+            memcpy(comm->step + begin, b->list[r].step, b->list[r].count * sizeof *comm->step);
+        comm->step_begin[r + 1] = begin + b->list[r].count;
+    }
+    return PP_OK;
+}
+
+/* Unmatched transfers of one ordered pair of ranks, first posted first. */
+typedef struct fifo {
+    uint32_t *item;
+    size_t head, count, capacity;
+} fifo;
+
+static pp_status push(fifo *queue, uint32_t item, pp_err *err)
+{
+    void *grown = queue->item;
+    pp_status status =
+        pp_grow(&grown, &queue->capacity, queue->count + 1, sizeof *queue->item, err);
+    if (status)
+        return status;
+    queue->item = grown;
+    queue->item[queue->count++] = item;
+    return PP_OK;
+}
+
+static bool same_tensor(const pp_transfer *send, const pp_transfer *receive)
+{
+    bool forward = kinds[send->kind].forward;
+    return forward == kinds[receive->kind].forward && send->microbatch == receive->microbatch &&
+           (forward ? send->stage + 1 == receive->stage : send->stage == receive->stage + 1);
+}
+
+/* The pair's queues as (rank, peer) of the sender: waiting sends and waiting receives. */
+typedef struct matcher {
+    pp_comm *comm;
+    fifo *sends, *receives; /* [edges], edge found by edge_of */
+    uint32_t ranks;
+    uint32_t *edge; /* [ranks * ranks] compressed to used ones when ranks are few */
+} matcher;
+
+static pp_status wrong_delivery(const pp_transfer *send, const pp_transfer *receive, pp_err *err)
+{
+    char a[40];
+    char b[40];
+    return pp_err_set(err, PP_INFEASIBLE, NULL,
+                      "rank %" PRIu32 " would receive the wrong tensor: its %s meets %s of rank %"
+                      PRIu32 ", since the i-th receive meets the i-th send; post receives in the "
+                      "order of the sends",
+                      receive->rank, pp_transfer_print(receive, b, sizeof b),
+                      pp_transfer_print(send, a, sizeof a), send->rank);
+}
+
+static pp_status match_one(matcher *m, uint32_t t, pp_err *err)
+{
+    pp_transfer *transfer = &m->comm->transfer[t];
+    bool sends = kinds[transfer->kind].sends;
+    uint32_t from = sends ? transfer->rank : transfer->peer;
+    uint32_t to = sends ? transfer->peer : transfer->rank;
+    size_t edge = m->edge[(size_t)from * m->ranks + to];
+    fifo *own = sends ? &m->sends[edge] : &m->receives[edge];
+    fifo *other = sends ? &m->receives[edge] : &m->sends[edge];
+    if (other->head == other->count)
+        return push(own, t, err);
+    uint32_t partner = other->item[other->head++];
+    const pp_transfer *send = &m->comm->transfer[sends ? t : partner];
+    const pp_transfer *receive = &m->comm->transfer[sends ? partner : t];
+    if (!same_tensor(send, receive))
+        return wrong_delivery(send, receive, err);
+    transfer->match = partner;
+    m->comm->transfer[partner].match = t;
+    return PP_OK;
+}
+
+static pp_status report_unmatched(const matcher *m, pp_err *err)
+{
+    char token[40];
+    for (size_t t = 0; t < m->comm->transfer_count; t++) {
+        const pp_transfer *transfer = &m->comm->transfer[t];
+        if (transfer->match != PP_NO_SOURCE)
+            continue;
+        bool sends = kinds[transfer->kind].sends;
+        return pp_err_set(err, PP_INFEASIBLE, NULL,
+                          "%s of rank %" PRIu32 " never meets a %s on rank %" PRIu32
+                          "; every send needs one receive",
+                          pp_transfer_print(transfer, token, sizeof token), transfer->rank,
+                          sends ? "receive" : "send", transfer->peer);
+    }
+    return PP_OK;
+}
+
+static pp_status match_in_order(matcher *m, bool partial, pp_err *err)
+{
+    pp_comm *comm = m->comm;
+    for (uint32_t r = 0; r < m->ranks; r++) {
+        for (size_t s = comm->step_begin[r]; s < comm->step_begin[r + 1]; s++) {
+            if (comm->step[s].kind != PP_STEP_POST)
+                continue;
+            const pp_group *group = &comm->group[comm->step[s].index];
+            for (uint32_t t = group->first; t < group->first + group->count; t++) {
+                pp_status status = match_one(m, t, err);
+                if (status)
+                    return status;
+            }
+        }
+    }
+    return partial ? PP_OK : report_unmatched(m, err);
+}
+
+static pp_status match_all(pp_comm *comm, uint32_t ranks, bool partial, pp_err *err)
+{
+    matcher m = { .comm = comm, .ranks = ranks };
+    m.edge = pp_alloc_array((size_t)ranks * ranks, sizeof *m.edge);
+    if (!m.edge)
+        return pp_err_nomem(err);
+    uint32_t edges = 1; /* 0: not used yet */
+    for (size_t t = 0; t < comm->transfer_count; t++) {
+        const pp_transfer *transfer = &comm->transfer[t];
+        uint32_t *ways[] = { &m.edge[(size_t)transfer->rank * ranks + transfer->peer],
+                             &m.edge[(size_t)transfer->peer * ranks + transfer->rank] };
+        for (size_t k = 0; k < 2; k++)
+            *ways[k] = *ways[k] ? *ways[k] : edges++;
+    }
+    m.sends = pp_alloc_array(edges, sizeof *m.sends);
+    m.receives = pp_alloc_array(edges, sizeof *m.receives);
+    pp_status status =
+        m.sends && m.receives ? match_in_order(&m, partial, err) : pp_err_nomem(err);
+    for (uint32_t e = 0; m.sends && m.receives && e < edges; e++) {
+        free(m.sends[e].item);
+        free(m.receives[e].item);
+    }
+    free(m.sends);
+    free(m.receives);
+    free(m.edge);
+    return status;
+}
+
+/* Which receive each compute op waits for: that of its own stage, microbatch and direction. */
+static pp_status find_needs(const pp_program *program, pp_comm *comm, pp_err *err)
+{
+    size_t m = program->microbatches;
+    size_t cells = program->stages * m;
+    uint32_t *receive = pp_alloc_array(2 * cells, sizeof *receive);
+    comm->needs = pp_alloc_array(program->count, sizeof *comm->needs);
+    if (!receive || !comm->needs) {
+        free(receive);
+        return pp_err_nomem(err);
+    }
+    memset(receive, 0xff, 2 * cells * sizeof *receive);
+    for (size_t t = 0; t < comm->transfer_count; t++) {
+        const pp_transfer *transfer = &comm->transfer[t];
+        if (!kinds[transfer->kind].sends)
+            receive[(kinds[transfer->kind].forward ? 0 : cells) + transfer->stage * m +
+                    transfer->microbatch] = (uint32_t)t;
+    }
+    for (size_t i = 0; i < program->count; i++) {
+        pp_op op = program->op[i];
+        size_t at = op.stage * m + op.microbatch;
+        comm->needs[i] = op.kind == PP_OP_F   ? receive[at]
+                         : op.kind == PP_OP_W ? PP_NO_SOURCE
+                                              : receive[cells + at];
+    }
+    free(receive);
+    return PP_OK;
+}
+
+pp_status pp_comm_finish(pp_comm_builder *builder, bool partial, pp_program *program, pp_err *err)
+{
+    pp_comm *comm PP_CLEANUP(pp_comm_free) = pp_alloc_array(1, sizeof *comm);
+    if (!comm || builder->failed)
+        return pp_err_nomem(err);
+    pp_status status = sort_transfers(builder, comm, err);
+    if (status || (status = join_steps(builder, comm, err)) ||
+        (status = match_all(comm, program->ranks, partial, err)) ||
+        (status = find_needs(program, comm, err)))
+        return status;
+    program->comm = comm;
+    comm = NULL; /* the program's now */
+    return PP_OK;
+}

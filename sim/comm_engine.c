@@ -1,0 +1,421 @@
+#include "sim/comm_engine.h"
+
+#include "sim/alloc.h"
+#include "sim/comm.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+/* The part of a group that goes through one lane: it starts when the entry before it in the lane is
+ * done, and is done when all its transfers are. */
+typedef struct entry {
+    uint32_t group;
+    uint32_t first, count;   /* into by_entry */
+    uint32_t previous, next; /* in the lane, NONE at its ends */
+    uint32_t left;           /* transfers not done */
+    bool active;
+    pp_ns ready_ns, end_ns;
+} entry;
+
+typedef struct group_state {
+    uint32_t first, count; /* entries */
+    uint32_t left;         /* entries not done */
+    bool issued;
+    pp_ns issued_ns, end_ns;
+} group_state;
+
+typedef struct run {
+    const pp_program *program;
+    const pp_comm *comm;
+    const pp_costs *costs;
+    pp_timeline *timeline;
+    entry *entry; /* [transfers at most] */
+    size_t entry_count;
+    uint32_t *by_entry; /* [transfers], sorted by entry */
+    uint32_t *entry_of; /* [transfers] */
+    bool *done;         /* [transfers] */
+    group_state *group;
+    size_t *next;      /* [ranks]: step */
+    pp_ns *clock_ns;   /* [ranks] */
+    uint32_t *waiting; /* [ranks]: group, or NONE */
+    uint32_t *wake;    /* stack of ranks to run */
+    uint32_t *try;     /* stack of entries that may start */
+    size_t wake_count, try_count;
+} run;
+
+static void run_free(run *r)
+{
+    free(r->entry);
+    free(r->by_entry);
+    free(r->entry_of);
+    free(r->done);
+    free(r->group);
+    free(r->next);
+    free(r->clock_ns);
+    free(r->waiting);
+    free(r->wake);
+    free(r->try);
+}
+
+/* The lane of a transfer among those of its rank: less than 2 * ranks. */
+static uint32_t lane_of(const pp_comm *comm, uint32_t ranks, const pp_transfer *t)
+{
+    uint32_t sends = pp_transfer_sends((pp_transfer_kind)t->kind);
+    switch (comm->semantics.lanes) {
+    case PP_LANES_SINGLE:
+        return 0;
+    case PP_LANES_PER_DIRECTION:
+        return sends;
+    case PP_LANES_PER_PEER:
+        break;
+    }
+    return t->peer + sends * ranks;
+}
+
+/* Splits group g into entries; its transfers are few, so lanes are found by looking. */
+static void make_entries(run *r, uint32_t g)
+{
+    const pp_comm *comm = r->comm;
+    uint32_t ranks = r->program->ranks;
+    const pp_group *group = &comm->group[g];
+    group_state *state = &r->group[g];
+    uint32_t sorted = group->first;
+    state->first = (uint32_t)r->entry_count;
+    for (uint32_t t = group->first; t < group->first + group->count; t++) {
+        uint32_t lane = lane_of(comm, ranks, &comm->transfer[t]);
+        bool seen = false;
+        for (uint32_t u = group->first; u < t && !seen; u++)
+            seen = lane_of(comm, ranks, &comm->transfer[u]) == lane;
+        if (seen)
+            continue;
+        entry *e = &r->entry[r->entry_count];
+        *e = (entry){ .group = g, .first = sorted, .previous = NONE, .next = NONE };
+        for (uint32_t u = t; u < group->first + group->count; u++) {
+            if (lane_of(comm, ranks, &comm->transfer[u]) != lane)
+                continue;
+            r->entry_of[u] = (uint32_t)r->entry_count;
+            r->by_entry[sorted++] = u;
+        }
+        e->count = e->left = sorted - e->first;
+        r->entry_count++;
+    }
+    state->count = state->left = (uint32_t)r->entry_count - state->first;
+}
+
+/* Lanes keep the order in which their rank posts. */
+static pp_status chain_lanes(run *r, pp_err *err)
+{
+    const pp_comm *comm = r->comm;
+    uint32_t ranks = r->program->ranks;
+    uint32_t *last = pp_alloc_array(2 * (size_t)ranks, sizeof *last); /* entry of each lane */
+    if (!last)
+        return pp_err_nomem(err);
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        memset(last, 0xff, 2 * (size_t)ranks * sizeof *last);
+        for (size_t s = comm->step_begin[rank]; s < comm->step_begin[rank + 1]; s++) {
+            if (comm->step[s].kind != PP_STEP_POST)
+                continue;
+            const group_state *group = &r->group[comm->step[s].index];
+            for (uint32_t e = group->first; e < group->first + group->count; e++) {
+                uint32_t lane =
+                    lane_of(comm, ranks, &comm->transfer[r->by_entry[r->entry[e].first]]);
+                r->entry[e].previous = last[lane];
+                if (last[lane] != NONE)
+                    r->entry[last[lane]].next = e;
+                last[lane] = e;
+            }
+        }
+    }
+    free(last);
+    return PP_OK;
+}
+
+static pp_status run_new(const pp_program *program, const pp_costs *costs, pp_timeline *timeline,
+                         run *r, pp_err *err)
+{
+    const pp_comm *comm = program->comm;
+    size_t transfers = comm->transfer_count;
+    *r = (run){ .program = program, .comm = comm, .costs = costs, .timeline = timeline };
+    r->entry = pp_alloc_array(transfers, sizeof *r->entry);
+    r->by_entry = pp_alloc_array(transfers, sizeof *r->by_entry);
+    r->entry_of = pp_alloc_array(transfers, sizeof *r->entry_of);
+    r->done = pp_alloc_array(transfers, sizeof *r->done);
+    r->group = pp_alloc_array(comm->group_count, sizeof *r->group);
+    r->next = pp_alloc_array(program->ranks, sizeof *r->next);
+    r->clock_ns = pp_alloc_array(program->ranks, sizeof *r->clock_ns);
+    r->waiting = pp_alloc_array(program->ranks, sizeof *r->waiting);
+    r->wake = pp_alloc_array(program->ranks, sizeof *r->wake);
+    r->try = pp_alloc_array(2 * transfers, sizeof *r->try);
+    if (!r->entry || !r->by_entry || !r->entry_of || !r->done || !r->group || !r->next ||
+        !r->clock_ns || !r->waiting || !r->wake || !r->try)
+        return pp_err_nomem(err);
+    for (uint32_t g = 0; g < comm->group_count; g++)
+        make_entries(r, g);
+    memcpy(r->next, comm->step_begin, program->ranks * sizeof *r->next);
+    memset(r->waiting, 0xff, program->ranks * sizeof *r->waiting);
+    memset(timeline->comm->idle_ns, 0, program->ranks * PP_IDLE_COUNT * sizeof(pp_ns));
+    return chain_lanes(r, err);
+}
+
+static pp_ns later(pp_ns a, pp_ns b)
+{
+    return a > b ? a : b;
+}
+
+static pp_ns transfer_ns(const run *r, const pp_transfer *t)
+{
+    const pp_costs *costs = r->costs;
+    size_t row = (size_t)costs->class_of[t->microbatch] * costs->stages;
+    switch ((pp_transfer_kind)t->kind) {
+    case PP_SEND_F:
+        return costs->send_f_ns[row + t->stage];
+    case PP_RECV_F:
+        return t->stage ? costs->send_f_ns[row + t->stage - 1] : 0;
+    case PP_SEND_B:
+        return costs->send_b_ns[row + t->stage];
+    case PP_RECV_B:
+        return t->stage + 1u < costs->stages ? costs->send_b_ns[row + t->stage + 1] : 0;
+    case PP_TRANSFER_KIND_COUNT:
+        break;
+    }
+    return 0;
+}
+
+static int64_t transfer_bytes(const run *r, const pp_transfer *t)
+{
+    const pp_costs *costs = r->costs;
+    bool downward = t->kind == PP_RECV_F || t->kind == PP_SEND_B; /* boundary below the stage */
+    uint32_t stage = downward && t->stage ? t->stage - 1u : t->stage;
+    int64_t bytes = costs->has_memory
+                        ? costs->message_bytes[pp_cost_index(costs, stage, t->microbatch)]
+                        : 0;
+    return bytes ? bytes : 1;
+}
+
+/* Ends transfer t; whatever that allows goes on the stacks. */
+static void finish(run *r, uint32_t t, pp_ns start_ns, pp_ns end_ns)
+{
+    entry *e = &r->entry[r->entry_of[t]];
+    r->done[t] = true;
+    r->timeline->comm->start_ns[t] = start_ns;
+    r->timeline->comm->end_ns[t] = end_ns;
+    e->end_ns = later(e->end_ns, end_ns);
+    if (--e->left)
+        return;
+    if (e->next != NONE)
+        r->try[r->try_count++] = e->next;
+    group_state *group = &r->group[e->group];
+    group->end_ns = later(group->end_ns, e->end_ns);
+    uint32_t rank = r->comm->group[e->group].rank;
+    if (--group->left == 0 && r->waiting[rank] == e->group) {
+        r->waiting[rank] = NONE;
+        r->wake[r->wake_count++] = rank;
+    }
+}
+
+/* t has become active; does it meet its partner? */
+static void meet(run *r, uint32_t t)
+{
+    const pp_transfer *own = &r->comm->transfer[t];
+    pp_ns ready_ns = r->entry[r->entry_of[t]].ready_ns;
+    uint32_t other = own->match;
+    if (other == PP_NO_SOURCE) { /* outside a partial program */
+        finish(r, t, ready_ns, ready_ns);
+        return;
+    }
+    bool sends = pp_transfer_sends((pp_transfer_kind)own->kind);
+    const entry *partner = &r->entry[r->entry_of[other]];
+    pp_ns takes_ns = transfer_ns(r, own);
+    const pp_comm_semantics *comm = &r->comm->semantics;
+    if (comm->mode == PP_COMM_EAGER && transfer_bytes(r, own) <= comm->eager_bytes) {
+        if (sends)
+            finish(r, t, ready_ns, ready_ns);
+        pp_ns sent_ns = sends ? ready_ns : partner->ready_ns;
+        pp_ns posted_ns = sends ? partner->ready_ns : ready_ns;
+        if (partner->active)
+            finish(r, sends ? other : t, sent_ns, later(posted_ns, sent_ns + takes_ns));
+        return;
+    }
+    if (!partner->active)
+        return;
+    pp_ns start_ns = later(ready_ns, partner->ready_ns);
+    finish(r, t, start_ns, start_ns + takes_ns);
+    finish(r, other, start_ns, start_ns + takes_ns);
+}
+
+static void try_entry(run *r, uint32_t index)
+{
+    entry *e = &r->entry[index];
+    const group_state *group = &r->group[e->group];
+    if (e->active || !group->issued || (e->previous != NONE && r->entry[e->previous].left))
+        return;
+    e->active = true;
+    e->ready_ns = group->issued_ns;
+    if (e->previous != NONE)
+        e->ready_ns = later(e->ready_ns, r->entry[e->previous].end_ns);
+    for (uint32_t k = e->first; k < e->first + e->count; k++) {
+        if (!r->done[r->by_entry[k]])
+            meet(r, r->by_entry[k]);
+    }
+}
+
+/* The rank stood still from its clock to the end of group g. Until the other end of the last
+ * transfer was posted it waited for data (its input was not made) or for a buffer (its output was
+ * not asked for); after that for the link. */
+static void account_wait(run *r, uint32_t rank, uint32_t g)
+{
+    const pp_group *group = &r->comm->group[g];
+    pp_ns end_ns = r->group[g].end_ns;
+    pp_ns clock_ns = r->clock_ns[rank];
+    if (end_ns <= clock_ns)
+        return;
+    uint32_t last = group->first;
+    for (uint32_t t = group->first; t < group->first + group->count; t++) {
+        if (r->timeline->comm->end_ns[t] > r->timeline->comm->end_ns[last])
+            last = t;
+    }
+    const pp_transfer *transfer = &r->comm->transfer[last];
+    pp_ns posted_ns = transfer->match == PP_NO_SOURCE
+                          ? clock_ns
+                          : r->group[r->comm->transfer[transfer->match].group].issued_ns;
+    pp_ns split_ns = posted_ns < clock_ns ? clock_ns : posted_ns > end_ns ? end_ns : posted_ns;
+    pp_ns *idle_ns = &r->timeline->comm->idle_ns[rank * PP_IDLE_COUNT];
+    bool sends = pp_transfer_sends((pp_transfer_kind)transfer->kind);
+    idle_ns[sends ? PP_IDLE_BUFFER : PP_IDLE_DATA] += split_ns - clock_ns;
+    idle_ns[PP_IDLE_LINK] += end_ns - split_ns;
+    r->clock_ns[rank] = end_ns;
+}
+
+/* true when the rank must wait for group g. */
+static bool blocked_by(run *r, uint32_t rank, uint32_t g)
+{
+    if (r->group[g].left) {
+        r->waiting[rank] = g;
+        return true;
+    }
+    account_wait(r, rank, g);
+    return false;
+}
+
+/* false when the rank cannot take this step yet. */
+static bool take_step(run *r, uint32_t rank, pp_step step)
+{
+    if (step.kind == PP_STEP_POST) {
+        group_state *group = &r->group[step.index];
+        group->issued = true;
+        group->issued_ns = r->clock_ns[rank];
+        for (uint32_t e = group->first; e < group->first + group->count; e++)
+            r->try[r->try_count++] = e;
+    } else if (step.kind == PP_STEP_WAIT) {
+        return !blocked_by(r, rank, step.index);
+    } else if (step.kind == PP_STEP_RUN) {
+        uint32_t i = step.index;
+        uint32_t receive = r->comm->needs[i];
+        if (receive != PP_NO_SOURCE && blocked_by(r, rank, r->comm->transfer[receive].group))
+            return false;
+        pp_op op = r->program->op[i];
+        const pp_costs *costs = r->costs;
+        const pp_ns *table[] = { costs->f_ns, costs->i_ns, costs->w_ns, costs->b_ns };
+        r->timeline->start_ns[i] = r->clock_ns[rank];
+        r->clock_ns[rank] += table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
+        r->timeline->end_ns[i] = r->clock_ns[rank];
+    }
+    return true;
+}
+
+static void work(run *r)
+{
+    for (uint32_t rank = r->program->ranks; rank-- > 0;)
+        r->wake[r->wake_count++] = rank;
+    while (r->wake_count || r->try_count) {
+        if (r->try_count) {
+            try_entry(r, r->try[--r->try_count]);
+            continue;
+        }
+        uint32_t rank = r->wake[--r->wake_count];
+        while (r->next[rank] < r->comm->step_begin[rank + 1] &&
+               take_step(r, rank, r->comm->step[r->next[rank]]))
+            r->next[rank]++;
+    }
+}
+
+/* The first transfer of group g that is not done. */
+static uint32_t unfinished(const run *r, uint32_t g)
+{
+    uint32_t t = r->comm->group[g].first;
+    while (r->done[t])
+        t++;
+    return t;
+}
+
+/* What transfer t waits for: the transfer in front of it in its lane, or its partner, or (when that
+ * was not posted) what the partner's rank waits for. NONE: nothing more to follow. */
+static uint32_t reason(const run *r, uint32_t t, char *text, size_t size)
+{
+    char a[40];
+    char b[40];
+    const pp_transfer *own = &r->comm->transfer[t];
+    const entry *e = &r->entry[r->entry_of[t]];
+    pp_transfer_print(own, a, sizeof a);
+    if (!e->active) {
+        uint32_t ahead = unfinished(r, r->entry[e->previous].group);
+        snprintf(text, size, "rank %" PRIu32 ": %s is behind %s", own->rank, a,
+                 pp_transfer_print(&r->comm->transfer[ahead], b, sizeof b));
+        return ahead;
+    }
+    const pp_transfer *other = &r->comm->transfer[own->match];
+    pp_transfer_print(other, b, sizeof b);
+    if (r->group[other->group].issued) {
+        snprintf(text, size, "rank %" PRIu32 ": %s needs %s of rank %" PRIu32, own->rank, a, b,
+                 other->rank);
+        return own->match;
+    }
+    uint32_t g = r->waiting[other->rank];
+    snprintf(text, size, "rank %" PRIu32 ": %s needs %s, which rank %" PRIu32 " has not posted",
+             own->rank, a, b, other->rank);
+    return g == NONE ? NONE : unfinished(r, g);
+}
+
+static pp_status report_hang(const run *r, pp_err *err)
+{
+    uint32_t rank = 0;
+    while (r->waiting[rank] == NONE)
+        rank++;
+    char one[160];
+    uint32_t t = unfinished(r, r->waiting[rank]);
+    for (size_t i = 0; i <= r->comm->transfer_count; i++) { /* into the circle */
+        uint32_t next = reason(r, t, one, sizeof one);
+        if (next == NONE)
+            break;
+        t = next;
+    }
+    char text[900] = "";
+    size_t used = 0;
+    uint32_t first = t;
+    do {
+        t = reason(r, t, one, sizeof one);
+        int n = snprintf(text + used, sizeof text - used, "%s%s", used ? "; " : "", one);
+        used += n > 0 ? (size_t)n : 0;
+    } while (t != NONE && t != first && used + sizeof one < sizeof text);
+    return pp_err_set(err, PP_INFEASIBLE, NULL, "the schedule hangs: %s%s", text,
+                      t == first || t == NONE ? "" : "; and so on in a circle");
+}
+
+pp_status pp_simulate_comm(const pp_program *program, const pp_costs *costs, pp_timeline *timeline,
+                           pp_err *err)
+{
+    run r PP_CLEANUP(run_free) = { 0 };
+    pp_status status = run_new(program, costs, timeline, &r, err);
+    if (status)
+        return status;
+    work(&r);
+    for (uint32_t rank = 0; rank < program->ranks; rank++) {
+        if (r.next[rank] < program->comm->step_begin[rank + 1])
+            return report_hang(&r, err);
+    }
+    return PP_OK;
+}

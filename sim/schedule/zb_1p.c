@@ -1,0 +1,15 @@
+#include "sim/schedule_zb.h"
+
+static pp_status zb_1p_build(const pp_shape *shape, pp_order **order_out, pp_err *err)
+{
+    return pp_schedule_zb_build(shape, shape->ranks, order_out, err);
+}
+
+const pp_schedule pp_schedule_zb_1p = {
+    .name = "zb-1p",
+    .summary = "W's placed by the durations, memory of p activations (Qi 2024, ZB-1p)",
+    .placement = PP_PLACE_LOOP,
+    .chunks = 1,
+    .splits_backward = true,
+    .build = zb_1p_build,
+};

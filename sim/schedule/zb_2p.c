@@ -1,0 +1,15 @@
+#include "sim/schedule_zb.h"
+
+static pp_status zb_2p_build(const pp_shape *shape, pp_order **order_out, pp_err *err)
+{
+    return pp_schedule_zb_build(shape, 2 * shape->ranks, order_out, err);
+}
+
+const pp_schedule pp_schedule_zb_2p = {
+    .name = "zb-2p",
+    .summary = "W's placed by the durations, memory of 2p activations (Qi 2024, ZB-2p)",
+    .placement = PP_PLACE_LOOP,
+    .chunks = 1,
+    .splits_backward = true,
+    .build = zb_2p_build,
+};

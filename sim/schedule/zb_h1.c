@@ -1,0 +1,45 @@
+/* ZB-H1 (Qi 2024, arXiv 2401.10241, section 2): the order of 1F1B with the backward split. While
+ * forwards are left, rank r keeps r W's open; from then on one W follows every I. Its memory is
+ * that of 1F1B. */
+#include "sim/schedule.h"
+
+static void fill_rank(pp_order *order, uint32_t r, uint32_t p, uint32_t m)
+{
+    uint32_t warmup = p - 1 - r < m ? p - 1 - r : m;
+    uint32_t done = 0; /* W's */
+    for (uint32_t j = 0; j < warmup; j++)
+        pp_order_add(order, r, PP_OP_F, r, j);
+    for (uint32_t j = 0; j < m; j++) {
+        bool steady = j + warmup < m;
+        if (steady)
+            pp_order_add(order, r, PP_OP_F, r, j + warmup);
+        pp_order_add(order, r, PP_OP_I, r, j);
+        if (!steady || j + 1 - done > r)
+            pp_order_add(order, r, PP_OP_W, r, done++);
+    }
+    while (done < m)
+        pp_order_add(order, r, PP_OP_W, r, done++);
+}
+
+static pp_status zb_h1_build(const pp_shape *shape, pp_order **order_out, pp_err *err)
+{
+    uint32_t p = shape->ranks;
+    uint32_t m = shape->microbatches;
+    pp_order *order = NULL;
+    pp_status status = pp_order_new(p, p, m, PP_PLACE_LOOP, (size_t)3 * p * m, &order, err);
+    if (status)
+        return status;
+    for (uint32_t r = 0; r < p; r++)
+        fill_rank(order, r, p, m);
+    *order_out = order;
+    return PP_OK;
+}
+
+const pp_schedule pp_schedule_zb_h1 = {
+    .name = "zb-h1",
+    .summary = "1F1B with the backward split, memory of 1F1B (Qi 2024, ZB-H1)",
+    .placement = PP_PLACE_LOOP,
+    .chunks = 1,
+    .splits_backward = true,
+    .build = zb_h1_build,
+};

@@ -1,0 +1,83 @@
+/* PyTorch ScheduleZBVZeroBubble, a closed form: made for max(m, 2p - 1) microbatches, of which
+ * those from m on are left out. a: stage r, b: stage 2p - 1 - r of rank r. */
+#include "sim/schedule.h"
+
+typedef struct filling {
+    pp_order *order;
+    uint32_t rank;
+    uint32_t next[PP_OP_KIND_COUNT][2]; /* microbatch of the next op, by chunk */
+} filling;
+
+enum { A, B };
+
+static void add(filling *f, pp_op_kind kind, int chunk)
+{
+    uint32_t j = f->next[kind][chunk]++;
+    uint32_t stage = chunk == A ? f->rank : f->order->stages - 1 - f->rank;
+    if (j < f->order->microbatches)
+        pp_order_add(f->order, f->rank, kind, stage, j);
+}
+
+static void add_backward(filling *f, int chunk)
+{
+    add(f, PP_OP_I, chunk);
+    add(f, PP_OP_W, chunk);
+}
+
+/* n: microbatches. */
+static void fill_rank(filling *f, uint32_t p, uint32_t n)
+{
+    uint32_t r = f->rank;
+    for (uint32_t k = 0; k < 2 * (p - r) - 1; k++)
+        add(f, PP_OP_F, A);
+    for (uint32_t k = 0; k < r; k++) {
+        add(f, PP_OP_F, B);
+        add(f, PP_OP_F, A);
+    }
+    for (uint32_t k = 0; k < p - r; k++) {
+        add(f, PP_OP_F, B);
+        add_backward(f, B);
+    }
+    while (f->next[PP_OP_F][B] < n) {
+        if (f->next[PP_OP_F][A] < n)
+            add(f, PP_OP_F, A);
+        add_backward(f, A);
+        add(f, PP_OP_F, B);
+        add_backward(f, B);
+    }
+    for (uint32_t k = 0; k < r; k++) {
+        add(f, PP_OP_I, A);
+        add(f, PP_OP_I, B);
+    }
+    for (uint32_t k = 0; k < p - r; k++)
+        add_backward(f, A);
+    while (f->next[PP_OP_W][B] < n)
+        add(f, PP_OP_W, B);
+    while (f->next[PP_OP_W][A] < n)
+        add(f, PP_OP_W, A);
+}
+
+static pp_status zbv_build(const pp_shape *shape, pp_order **order_out, pp_err *err)
+{
+    uint32_t p = shape->ranks;
+    uint32_t m = shape->microbatches;
+    pp_order *order = NULL;
+    pp_status status = pp_order_new(p, 2 * p, m, PP_PLACE_V, (size_t)6 * p * m, &order, err);
+    if (status)
+        return status;
+    for (uint32_t r = 0; r < p; r++) {
+        filling f = { .order = order, .rank = r };
+        fill_rank(&f, p, m < 2 * p - 1 ? 2 * p - 1 : m);
+    }
+    *order_out = order;
+    return PP_OK;
+}
+
+const pp_schedule pp_schedule_zbv = {
+    .name = "zbv",
+    .summary = "ZB-V in closed form, memory of 1F1B (Qi 2024; PyTorch ZBVZeroBubble)",
+    .placement = PP_PLACE_V,
+    .chunks = 2,
+    .splits_backward = true,
+    .build = zbv_build,
+};

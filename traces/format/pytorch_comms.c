@@ -1,0 +1,55 @@
+/* PyTorch's compute_comms rows: compute, sends, receives and FSDP marks in the order in which each
+ * rank's runtime issues them, as executor torch lowers the schedule. */
+#include "sim/comm.h"
+#include "traces/format.h"
+
+static void print_step(const pp_program *program, const pp_order *order, pp_step step,
+                       pp_text *text)
+{
+    static const char *const marks[] = { "UNSHARD", "RESHARD", "REDUCE_GRAD" };
+    char cell[80];
+    if (step.kind == PP_STEP_RUN) {
+        pp_cell_print(order, step.index, cell, sizeof cell);
+        pp_text_add(text, "%s", cell);
+    } else if (step.kind == PP_STEP_MARK) {
+        pp_text_add(text, "%u%s", step.index, marks[step.mark]);
+    } else {
+        const pp_group *group = &program->comm->group[step.index];
+        pp_text_add(text, "%s",
+                    pp_transfer_print(&program->comm->transfer[group->first], cell, sizeof cell));
+    }
+}
+
+static void print_rows(const pp_program *program, const pp_order *order, pp_text *text)
+{
+    const pp_comm *comm = program->comm;
+    for (uint32_t r = 0; r < program->ranks; r++) {
+        for (size_t s = comm->step_begin[r]; s < comm->step_begin[r + 1]; s++) {
+            pp_step step = comm->step[s];
+            if (s > comm->step_begin[r])
+                pp_text_add(text, ",");
+            print_step(program, order, step, text);
+            if (step.kind == PP_STEP_RUN && order->ops[step.index].paired)
+                s++; /* the cell has printed both halves */
+        }
+        pp_text_add(text, "\n");
+    }
+}
+
+static pp_status emit(const pp_export *data, pp_text *text, pp_companion *companion, pp_err *err)
+{
+    (void)companion;
+    const pp_executor *torch;
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_status status = pp_executor_get("torch", &torch, err);
+    if (status || (status = torch->lower(data->order, &program, err)))
+        return status;
+    print_rows(program, data->order, text);
+    return pp_text_check(text, err);
+}
+
+const pp_format pp_format_pytorch_comms = {
+    .name = "pytorch-comms",
+    .summary = "PyTorch compute_comms rows, as its runtime lowers the schedule",
+    .emit = emit,
+};
