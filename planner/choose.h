@@ -40,7 +40,8 @@ typedef struct pp_wish {
     int64_t global_batch_size; /* sequences; 0: 8 x pp x dp */
     const int64_t *lengths;    /* [length_count], packed to seq_length; NULL: full sequences */
     size_t length_count;
-    const pp_schedule *schedule; /* NULL: every entry of the table */
+    const pp_schedule *schedule; /* NULL: every entry of the table, or those of `only` */
+    const char *const *only;     /* names, NULL at the end: what the target runs; NULL: all */
     uint32_t group_size;         /* 0: the schedule's own rule */
     const char *executor;        /* NULL: ideal */
     pp_switch_wish switches;

@@ -456,6 +456,20 @@ static bool serves(const pp_setup *setup, const pp_schedule *schedule, size_t da
            setup->context.placement == schedule->placement;
 }
 
+/* Is the schedule one of those asked for? Megatron's layout places stage i on rank i mod p. */
+static bool wanted(const pp_wish *wish, const pp_schedule *schedule)
+{
+    if (wish->schedule)
+        return schedule == wish->schedule;
+    if (wish->partition == PP_PARTITION_LAYOUT && schedule->placement != PP_PLACE_LOOP)
+        return false;
+    for (size_t i = 0; wish->only && wish->only[i]; i++) {
+        if (strcmp(wish->only[i], schedule->name) == 0)
+            return true;
+    }
+    return !wish->only;
+}
+
 /* All schedules at one point with v chunks; schedules that can share setups do. */
 static pp_status add_chunks(pp_search *search, point at, int64_t v, pp_err *err)
 {
@@ -463,8 +477,7 @@ static pp_status add_chunks(pp_search *search, point at, int64_t v, pp_err *err)
     at.context.parallel.vpp = v;
     for (size_t k = 0; k < pp_schedule_count(); k++) {
         const pp_schedule *schedule = pp_schedule_at(k);
-        if ((search->wish->schedule && schedule != search->wish->schedule) ||
-            !takes_chunks(search, schedule, v))
+        if (!wanted(search->wish, schedule) || !takes_chunks(search, schedule, v))
             continue;
         pp_err why = { 0 };
         size_t data;

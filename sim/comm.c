@@ -1,6 +1,7 @@
 #include "sim/comm.h"
 
 #include "sim/alloc.h"
+#include "sim/units.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,6 +34,32 @@ const char *pp_transfer_print(const pp_transfer *transfer, char *buffer, size_t 
     return buffer;
 }
 
+pp_status pp_comm_semantics_parse(const char *comm, const char *lanes,
+                                  pp_comm_semantics *semantics_out, pp_err *err)
+{
+    static const char *const lane_names[] = { "single", "per-direction", "per-peer" };
+    static const char eager[] = "eager:";
+    pp_comm_semantics semantics = { 0 };
+    if (strncmp(comm, eager, sizeof eager - 1) == 0) {
+        pp_err inner = { 0 };
+        semantics.mode = PP_COMM_EAGER;
+        if (pp_parse_bytes(comm + sizeof eager - 1, "--comm", &semantics.eager_bytes, &inner))
+            return pp_err_set(err, PP_USAGE, "--comm", "%s", inner.text);
+    } else if (*comm && strcmp(comm, "rendezvous") != 0 && strcmp(comm, "batched") != 0) {
+        return pp_err_set(err, PP_USAGE, "--comm",
+                          "'%.40s' is not one of rendezvous, batched, eager:BYTES", comm);
+    }
+    size_t lane = 0;
+    while (*lanes && lane < 3 && strcmp(lanes, lane_names[lane]) != 0)
+        lane++;
+    if (lane == 3)
+        return pp_err_set(err, PP_USAGE, "--lanes",
+                          "'%.40s' is not one of single, per-direction, per-peer", lanes);
+    semantics.lanes = (pp_lanes)lane;
+    *semantics_out = semantics;
+    return PP_OK;
+}
+
 void pp_comm_free(pp_comm **comm)
 {
     if (!*comm)
@@ -62,8 +89,7 @@ struct pp_comm_builder {
     bool failed;
 };
 
-pp_status pp_comm_builder_new(const pp_program *program, pp_comm_builder **builder_out,
-                              pp_err *err)
+pp_status pp_comm_builder_new(const pp_program *program, pp_comm_builder **builder_out, pp_err *err)
 {
     pp_comm_builder *builder = pp_alloc_array(1, sizeof *builder);
     if (builder)
@@ -142,15 +168,19 @@ void pp_comm_add(pp_comm_builder *b, uint32_t group, pp_transfer_kind kind, uint
 {
     void *grown = b->transfer;
     pp_err err = { 0 };
-    if (b->failed || pp_grow(&grown, &b->transfer_capacity, b->transfer_count + 1,
-                             sizeof *b->transfer, &err)) {
+    if (b->failed ||
+        pp_grow(&grown, &b->transfer_capacity, b->transfer_count + 1, sizeof *b->transfer, &err)) {
         b->failed = true;
         return;
     }
     b->transfer = grown;
     b->transfer[b->transfer_count++] = (pp_transfer){
-        .microbatch = microbatch, .stage = (uint16_t)stage, .kind = (uint8_t)kind,
-        .rank = b->group[group].rank, .peer = peer_of(b->program, kind, stage), .group = group,
+        .microbatch = microbatch,
+        .stage = (uint16_t)stage,
+        .kind = (uint8_t)kind,
+        .rank = b->group[group].rank,
+        .peer = peer_of(b->program, kind, stage),
+        .group = group,
         .match = PP_NO_SOURCE,
     };
     b->group[group].count++;
@@ -251,8 +281,9 @@ static pp_status wrong_delivery(const pp_transfer *send, const pp_transfer *rece
     char a[40];
     char b[40];
     return pp_err_set(err, PP_INFEASIBLE, NULL,
-                      "rank %" PRIu32 " would receive the wrong tensor: its %s meets %s of rank %"
-                      PRIu32 ", since the i-th receive meets the i-th send; post receives in the "
+                      "rank %" PRIu32
+                      " would receive the wrong tensor: its %s meets %s of rank %" PRIu32
+                      ", since the i-th receive meets the i-th send; post receives in the "
                       "order of the sends",
                       receive->rank, pp_transfer_print(receive, b, sizeof b),
                       pp_transfer_print(send, a, sizeof a), send->rank);
@@ -330,8 +361,7 @@ static pp_status match_all(pp_comm *comm, uint32_t ranks, bool partial, pp_err *
     }
     m.sends = pp_alloc_array(edges, sizeof *m.sends);
     m.receives = pp_alloc_array(edges, sizeof *m.receives);
-    pp_status status =
-        m.sends && m.receives ? match_in_order(&m, partial, err) : pp_err_nomem(err);
+    pp_status status = m.sends && m.receives ? match_in_order(&m, partial, err) : pp_err_nomem(err);
     for (uint32_t e = 0; m.sends && m.receives && e < edges; e++) {
         free(m.sends[e].item);
         free(m.receives[e].item);

@@ -10,17 +10,17 @@
 #include "sim/program.h"
 
 /* token, does it send?, does it carry an activation? */
-#define PP_TRANSFER_MAP(X)       \
-    X(SEND_F, "SEND_F", 1, 1)    \
-    X(RECV_F, "RECV_F", 0, 1)    \
-    X(SEND_B, "SEND_B", 1, 0)    \
+#define PP_TRANSFER_MAP(X)    \
+    X(SEND_F, "SEND_F", 1, 1) \
+    X(RECV_F, "RECV_F", 0, 1) \
+    X(SEND_B, "SEND_B", 1, 0) \
     X(RECV_B, "RECV_B", 0, 0)
 
 typedef enum pp_transfer_kind {
 #define PP_TRANSFER_ENUM(name, token, sends, forward) PP_##name,
     PP_TRANSFER_MAP(PP_TRANSFER_ENUM)
 #undef PP_TRANSFER_ENUM
-    PP_TRANSFER_KIND_COUNT,
+        PP_TRANSFER_KIND_COUNT,
 } pp_transfer_kind;
 
 bool pp_transfer_sends(pp_transfer_kind kind);
@@ -74,6 +74,11 @@ typedef struct pp_comm_semantics {
     int64_t eager_bytes;
     pp_lanes lanes;
 } pp_comm_semantics;
+
+/* comm: "rendezvous", "batched" (the same: groups are the program's) or "eager:BYTES", "" for
+ * rendezvous; lanes: "single", "per-direction", "per-peer", "" for single. Fails: USAGE. */
+PP_MUST_CHECK pp_status pp_comm_semantics_parse(const char *comm, const char *lanes,
+                                                pp_comm_semantics *semantics_out, pp_err *err);
 
 /* Owned by its program. */
 typedef struct pp_comm {

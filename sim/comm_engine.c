@@ -190,9 +190,8 @@ static int64_t transfer_bytes(const run *r, const pp_transfer *t)
     const pp_costs *costs = r->costs;
     bool downward = t->kind == PP_RECV_F || t->kind == PP_SEND_B; /* boundary below the stage */
     uint32_t stage = downward && t->stage ? t->stage - 1u : t->stage;
-    int64_t bytes = costs->has_memory
-                        ? costs->message_bytes[pp_cost_index(costs, stage, t->microbatch)]
-                        : 0;
+    int64_t bytes =
+        costs->has_memory ? costs->message_bytes[pp_cost_index(costs, stage, t->microbatch)] : 0;
     return bytes ? bytes : 1;
 }
 
@@ -361,6 +360,11 @@ static uint32_t reason(const run *r, uint32_t t, char *text, size_t size)
     const pp_transfer *own = &r->comm->transfer[t];
     const entry *e = &r->entry[r->entry_of[t]];
     pp_transfer_print(own, a, sizeof a);
+    if (!r->group[own->group].issued) { /* its own rank waits for it before it comes to it */
+        snprintf(text, size, "rank %" PRIu32 ": needs %s before the place where it stands",
+                 own->rank, a);
+        return NONE;
+    }
     if (!e->active) {
         uint32_t ahead = unfinished(r, r->entry[e->previous].group);
         snprintf(text, size, "rank %" PRIu32 ": %s is behind %s", own->rank, a,
@@ -390,7 +394,7 @@ static pp_status report_hang(const run *r, pp_err *err)
     for (size_t i = 0; i <= r->comm->transfer_count; i++) { /* into the circle */
         uint32_t next = reason(r, t, one, sizeof one);
         if (next == NONE)
-            break;
+            break; /* the chain ends here: t is its root */
         t = next;
     }
     char text[900] = "";

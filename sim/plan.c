@@ -1,6 +1,7 @@
 #include "sim/plan.h"
 
 #include "sim/alloc.h"
+#include "sim/comm.h"
 #include "sim/engine.h"
 
 #include <stdlib.h>
@@ -49,23 +50,49 @@ static void outcome_free(outcome *o)
     pp_report_free(&o->report);
 }
 
+/* --comm and --lanes, for programs that communicate. */
+static pp_status set_semantics(const pp_plan *plan, pp_program *program, pp_err *err)
+{
+    if (program->comm)
+        return pp_comm_semantics_parse(plan->comm, plan->lanes, &program->comm->semantics, err);
+    if (!plan->comm[0] && !plan->lanes[0])
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, plan->comm[0] ? "--comm" : "--lanes",
+                      "executor %s has dependencies only, no sends and receives; choose another "
+                      "with --executor, such as torch or megatron",
+                      plan->executor);
+}
+
+pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program, const pp_costs *costs,
+                                   const char *executor, pp_timeline **timeline_out,
+                                   pp_report **report_out, pp_err *err)
+{
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    pp_report *report PP_CLEANUP(pp_report_free) = NULL;
+    pp_status status = set_semantics(plan, program, err);
+    if (status || (status = pp_simulate(program, costs, &timeline, err)) ||
+        (status = pp_report_build(plan->schedule, executor, program, timeline, costs,
+                                  plan->step_sync, &report, err)) ||
+        (status = pp_notes_copy(&plan->assumptions, &report->assumptions, err)))
+        return status;
+    report->memory_limit_bytes = plan->memory_limit_bytes;
+    report->seed = plan->seed;
+    *timeline_out = timeline;
+    *report_out = report;
+    timeline = NULL; /* the caller's now, as is the report */
+    report = NULL;
+    return PP_OK;
+}
+
 static pp_status simulate_replica(const pp_plan *plan, const pp_executor *executor,
                                   uint32_t replica, outcome *out, pp_err *err)
 {
     const pp_costs *costs = plan->costs[plan->costs_count > 1 ? replica : 0];
     const pp_order *order = plan->order[plan->order_count > 1 ? replica : 0];
     pp_status status = executor->lower(order, &out->program, err);
-    if (!status)
-        status = pp_simulate(out->program, costs, &out->timeline, err);
-    if (!status)
-        status = pp_report_build(plan->schedule, plan->executor, out->program, out->timeline, costs,
-                                 plan->step_sync, &out->report, err);
-    if (!status) {
-        out->report->memory_limit_bytes = plan->memory_limit_bytes;
-        out->report->seed = plan->seed;
-        status = pp_notes_copy(&plan->assumptions, &out->report->assumptions, err);
-    }
-    return status;
+    return status ? status
+                  : pp_plan_simulate_program(plan, out->program, costs, plan->executor,
+                                             &out->timeline, &out->report, err);
 }
 
 pp_status pp_plan_simulate(const pp_plan *plan, pp_program **program_out,

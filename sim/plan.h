@@ -62,4 +62,11 @@ PP_MUST_CHECK pp_status pp_plan_simulate(const pp_plan *plan, pp_program **progr
                                          pp_timeline **timeline_out, const pp_costs **costs_out,
                                          pp_report **report_out, pp_err *err);
 
+/* One program that was lowered elsewhere, with the plan's --comm, --lanes and step_sync.
+ * executor: for the report. Fails as above. */
+PP_MUST_CHECK pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program,
+                                                 const pp_costs *costs, const char *executor,
+                                                 pp_timeline **timeline_out,
+                                                 pp_report **report_out, pp_err *err);
+
 #endif

@@ -97,6 +97,7 @@ pp_status pp_program_from_order(const pp_order *order, pp_program **program_out,
         free(program);
         return pp_err_nomem(err);
     }
+    memset(places, 0xff, 2 * m * order->stages * sizeof *places); /* PP_NO_SOURCE: an excerpt */
     const uint32_t *forward = places;
     const uint32_t *backward = places + m * order->stages;
     locate(program, places, places + m * order->stages);

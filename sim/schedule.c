@@ -53,7 +53,7 @@ pp_status pp_schedule_get(const char *name, const pp_schedule **schedule_out, pp
                       name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-static pp_status check_shape(const pp_schedule *schedule, const pp_shape *shape, pp_err *err)
+pp_status pp_schedule_check(const pp_schedule *schedule, const pp_shape *shape, pp_err *err)
 {
     if (shape->ranks < 1 || shape->microbatches < 1 || shape->chunks < 1)
         return pp_err_set(err, PP_USAGE, NULL, "ranks, chunks and microbatches must be positive");
@@ -88,7 +88,7 @@ static pp_status check_shape(const pp_schedule *schedule, const pp_shape *shape,
 pp_status pp_schedule_build(const pp_schedule *schedule, const pp_shape *shape,
                             pp_order **order_out, pp_err *err)
 {
-    pp_status status = check_shape(schedule, shape, err);
+    pp_status status = pp_schedule_check(schedule, shape, err);
     return status ? status : schedule->build(shape, order_out, err);
 }
 

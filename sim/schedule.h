@@ -35,7 +35,11 @@ const pp_schedule *pp_schedule_find(const char *name);
 PP_MUST_CHECK pp_status pp_schedule_get(const char *name, const pp_schedule **schedule_out,
                                         pp_err *err);
 
-/* Checks v and group size against the entry, then builds. Fails: USAGE, NOMEM. */
+/* Checks sizes, v and group size against the entry. Fails: USAGE. */
+PP_MUST_CHECK pp_status pp_schedule_check(const pp_schedule *schedule, const pp_shape *shape,
+                                          pp_err *err);
+
+/* The same, then builds; costs, where given, are of this shape. Fails: USAGE, NOMEM. */
 PP_MUST_CHECK pp_status pp_schedule_build(const pp_schedule *schedule, const pp_shape *shape,
                                           pp_order **order_out, pp_err *err);
 

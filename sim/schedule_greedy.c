@@ -9,22 +9,24 @@
 
 static_assert(PP_OP_F == 0 && PP_OP_I == 1 && PP_OP_W == 2, "rows of pp_greedy.placed");
 
-static const int64_t activation = (int64_t)1 << 30;
+/* 27 * 7 * 10^9: decimals and small fractions of it are whole, so that sums meet the limit exactly.
+ */
+static const int64_t activation = 189000000000;
 
-static pp_status set_memory(pp_greedy *g, const pp_memory_costs *memory, uint32_t limit,
-                            pp_err *err)
+/* The part of its activation that I frees, from 0 to 1; the values of --memory-costs sum to 0 but
+ * for rounding. */
+static double freed_by_input(const pp_memory_costs *memory)
 {
-    int64_t i = memory ? llround(memory->i / memory->f * (double)activation) : -activation / 2;
+    double part = memory ? -memory->i / memory->f : 0.5;
+    return part > 1 ? 1 : part > 0 ? part : 0;
+}
+
+static void set_memory(pp_greedy *g, const pp_memory_costs *memory, uint32_t limit)
+{
     g->memory_change[PP_OP_F] = activation;
-    g->memory_change[PP_OP_I] = i;
-    g->memory_change[PP_OP_W] = -activation - i;
+    g->memory_change[PP_OP_I] = -llround(freed_by_input(memory) * (double)activation);
+    g->memory_change[PP_OP_W] = -activation - g->memory_change[PP_OP_I];
     g->memory_limit = limit * activation;
-    if (i <= 0 && i >= -activation)
-        return PP_OK;
-    return pp_err_set(err, PP_USAGE, "--memory-costs",
-                      "this schedule counts what I and W free, and %s adds memory; give values "
-                      "from 0 down to -F, for example F=1,I=-0.5,W=-0.5",
-                      i > 0 ? "I" : "W");
 }
 
 static bool allocate(pp_greedy *g)
@@ -62,9 +64,10 @@ pp_status pp_greedy_new(const pp_shape *shape, pp_placement placement, uint32_t 
     g->rank_ops = 3 * g->rank_pairs;
     assert(!g->costs ||
            (g->costs->stages == g->stages && g->costs->microbatches == g->microbatches));
-    pp_status status = set_memory(g, shape->memory, limit, err);
-    if (status || (status = pp_order_new(g->ranks, g->stages, g->microbatches, placement,
-                                         g->ranks * g->rank_ops, &g->order, err)))
+    set_memory(g, shape->memory, limit);
+    pp_status status = pp_order_new(g->ranks, g->stages, g->microbatches, placement,
+                                    g->ranks * g->rank_ops, &g->order, err);
+    if (status)
         return status;
     if (!allocate(g))
         return pp_err_nomem(err);

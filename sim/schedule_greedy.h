@@ -16,7 +16,7 @@ typedef struct pp_greedy {
     pp_ns same_latency_ns;
     uint32_t ranks, stages, microbatches;
 
-    /* Memory changes in units of 2^-30 forward activations: f > 0, i and w <= 0, sum 0. */
+    /* In a fixed part of one forward activation: f > 0, i and w <= 0, sum 0. */
     int64_t memory_change[3]; /* by F, I, W */
     int64_t memory_limit;     /* per rank */
 
@@ -40,7 +40,7 @@ typedef struct pp_greedy {
 } pp_greedy;
 
 /* limit: per rank, in forward activations of one stage.
- * Fails: USAGE when I or W would add memory, NOMEM. */
+ * Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_greedy_new(const pp_shape *shape, pp_placement placement, uint32_t limit,
                                       pp_greedy **greedy_out, pp_err *err);
 void pp_greedy_free(pp_greedy **greedy); /* for PP_CLEANUP; *greedy NULL is fine */

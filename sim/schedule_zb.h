@@ -5,7 +5,7 @@
 
 #include "sim/schedule.h"
 
-/* limit: memory per rank, in forward activations. Fails: USAGE, NOMEM. */
+/* limit: memory per rank, in forward activations. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_schedule_zb_build(const pp_shape *shape, uint32_t limit,
                                              pp_order **order_out, pp_err *err);
 

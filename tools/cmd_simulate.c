@@ -3,6 +3,7 @@
 #include "sim/alloc.h"
 #include "sim/file.h"
 #include "tools/tool.h"
+#include "traces/comm_rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,6 +27,10 @@ static const pp_option options[] = {
       false },
     { "--memory-limit", "SIZE", "report against this limit per rank, 80GB", NULL, false },
     { "--executor", "NAME", "communication habits, 'ppsim list executors'; ideal", NULL, false },
+    { "--comm", "MODE", "rendezvous, eager:BYTES or batched, where the executor communicates", NULL,
+      false },
+    { "--lanes", "WHICH", "single, per-direction or per-peer queues of a rank; single", NULL,
+      false },
     { "--step-sync", "on|off", "a global barrier ends the step; on", NULL, false },
     { "--seed", "N", "echoed in the report; 0", NULL, false },
     { "--columns", "N", "width of the text timeline; 80", NULL, false },
@@ -88,27 +93,69 @@ static void name_after_file(const char *path, char *name, size_t size)
     snprintf(name, size, "%.60s", slash ? slash + 1 : path);
 }
 
+static pp_status load_costs(const pp_args *args, uint32_t ranks, uint32_t stages,
+                            uint32_t microbatches, pp_plan *plan, pp_err *err)
+{
+    const char *text = pp_args_text(args, "--costs");
+    const char *file = pp_args_text(args, "--costs-file");
+    pp_status status;
+    if (!text == !file)
+        return pp_err_set(err, PP_USAGE, "--costs",
+                          "give either --costs F=1ms,I=1ms,W=1ms,comm=0 "
+                          "or --costs-file FILE");
+    if (file) {
+        pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+        if ((status = pp_json_load(file, &json, err)))
+            return status;
+        pp_json_at root = pp_json_root(json, file);
+        status = pp_costs_read(&root, ranks, stages, microbatches, &plan->costs[0], err);
+    } else {
+        pp_uniform_costs uniform;
+        if ((status = pp_uniform_costs_parse(text, &uniform, err)))
+            return status;
+        status = pp_costs_uniform(&uniform, ranks, stages, microbatches, &plan->costs[0], err);
+    }
+    if (!status)
+        plan->costs_count = 1;
+    if (!status && plan->has_memory_costs && plan->memory_costs.in_bytes)
+        pp_costs_set_memory(plan->costs[0], &plan->memory_costs);
+    return status;
+}
+
+/* written_out: set when the file communicates itself; it is run as it stands then. */
 static pp_status schedule_from_file(const pp_args *args, const char *path, const char *text,
-                                    size_t bytes, pp_plan *plan, pp_err *err)
+                                    size_t bytes, pp_plan *plan, pp_program **written_out,
+                                    pp_err *err)
 {
     pp_order *order = NULL;
-    pp_status status = pp_format_read(text, bytes, path, &order, err);
+    pp_status status =
+        pp_comm_rows_recognise(text, bytes)
+            ? pp_comm_rows_read(text, bytes, path, PP_ROWS_SINGLE, false, &order, written_out, err)
+            : pp_format_read(text, bytes, path, &order, err);
     if (status)
         return status;
+    if (*written_out && pp_args_has(args, "--executor"))
+        status = pp_err_set(err, PP_USAGE, "--executor",
+                            "%.64s communicates itself and is run as "
+                            "it stands; leave the option out",
+                            path);
     plan->order[0] = order;
     plan->order_count = 1;
     name_after_file(path, plan->schedule, sizeof plan->schedule);
     if (order->stages % order->ranks == 0)
         plan->parallel.vpp = order->stages / order->ranks;
     plan->parallel.pp = order->ranks;
-    if ((status = check_given(args, "--pp", order->ranks, path, err)) ||
+    if (status || (status = check_given(args, "--pp", order->ranks, path, err)) ||
         (status = check_given(args, "--microbatches", order->microbatches, path, err)))
         return status;
-    return check_given(args, "--vpp", plan->parallel.vpp, path, err);
+    if ((status = check_given(args, "--vpp", plan->parallel.vpp, path, err)))
+        return status;
+    return load_costs(args, order->ranks, order->stages, order->microbatches, plan, err);
 }
 
-static pp_status schedule_from_name(const pp_args *args, const char *name, const pp_costs *costs,
-                                    pp_plan *plan, pp_err *err)
+/* With its costs: some schedules depend on them. */
+static pp_status schedule_from_name(const pp_args *args, const char *name, pp_plan *plan,
+                                    pp_err *err)
 {
     const pp_schedule *schedule;
     int64_t pp = 0;
@@ -133,12 +180,16 @@ static pp_status schedule_from_name(const pp_args *args, const char *name, const
                           "is missing; %s needs the number of stages per "
                           "rank, for example --vpp 2",
                           schedule->name);
-    const pp_shape shape = { .ranks = (uint32_t)pp,
-                             .chunks = (uint32_t)v,
-                             .microbatches = (uint32_t)m,
-                             .group_size = (uint32_t)group,
-                             .costs = costs,
-                             .memory = plan->has_memory_costs ? &plan->memory_costs : NULL };
+    pp_shape shape = { .ranks = (uint32_t)pp,
+                       .chunks = (uint32_t)v,
+                       .microbatches = (uint32_t)m,
+                       .group_size = (uint32_t)group,
+                       .memory = plan->has_memory_costs ? &plan->memory_costs : NULL };
+    if ((status = pp_schedule_check(schedule, &shape, err)) ||
+        (status = load_costs(args, shape.ranks, shape.ranks * shape.chunks, shape.microbatches,
+                             plan, err)))
+        return status;
+    shape.costs = plan->costs[0];
     if ((status = pp_schedule_build(schedule, &shape, &plan->order[0], err)))
         return status;
     plan->order_count = 1;
@@ -146,37 +197,6 @@ static pp_status schedule_from_name(const pp_args *args, const char *name, const
     plan->parallel.vpp = v;
     snprintf(plan->schedule, sizeof plan->schedule, "%s", schedule->name);
     return PP_OK;
-}
-
-static pp_status load_costs(const pp_args *args, pp_plan *plan, pp_err *err)
-{
-    const pp_order *order = plan->order[0];
-    const char *text = pp_args_text(args, "--costs");
-    const char *file = pp_args_text(args, "--costs-file");
-    pp_status status;
-    if (!text == !file)
-        return pp_err_set(err, PP_USAGE, "--costs",
-                          "give either --costs F=1ms,I=1ms,W=1ms,comm=0 "
-                          "or --costs-file FILE");
-    if (file) {
-        pp_json *json PP_CLEANUP(pp_json_free) = NULL;
-        if ((status = pp_json_load(file, &json, err)))
-            return status;
-        pp_json_at root = pp_json_root(json, file);
-        status = pp_costs_read(&root, order->ranks, order->stages, order->microbatches,
-                               &plan->costs[0], err);
-    } else {
-        pp_uniform_costs uniform;
-        if ((status = pp_uniform_costs_parse(text, &uniform, err)))
-            return status;
-        status = pp_costs_uniform(&uniform, order->ranks, order->stages, order->microbatches,
-                                  &plan->costs[0], err);
-    }
-    if (!status)
-        plan->costs_count = 1;
-    if (!status && plan->has_memory_costs && plan->memory_costs.in_bytes)
-        pp_costs_set_memory(plan->costs[0], &plan->memory_costs);
-    return status;
 }
 
 static pp_status new_plan(const pp_args *args, pp_plan **plan_out, pp_err *err)
@@ -223,7 +243,7 @@ static pp_status refuse_with_plan(const pp_args *args, const char *path, pp_err 
 
 /* A study of a schedule without a model: order and costs from the command line. */
 static pp_status load_study(const pp_args *args, const char *source, pp_plan **plan_out,
-                            pp_err *err)
+                            pp_program **written_out, pp_err *err)
 {
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
     char *text PP_CLEANUP(pp_free_text) = NULL;
@@ -242,10 +262,10 @@ static pp_status load_study(const pp_args *args, const char *source, pp_plan **p
     if ((status = new_plan(args, &plan, err)))
         return status;
     if (text)
-        status = schedule_from_file(args, source, text, bytes, plan, err);
+        status = schedule_from_file(args, source, text, bytes, plan, written_out, err);
     else
-        status = schedule_from_name(args, source, NULL, plan, err);
-    if (status || (status = load_costs(args, plan, err)))
+        status = schedule_from_name(args, source, plan, err);
+    if (status)
         return status;
     *plan_out = plan;
     plan = NULL; /* the caller's now */
@@ -259,6 +279,12 @@ static pp_status apply_settings(const pp_args *args, pp_plan *plan, pp_err *err)
     const char *executor = pp_args_text(args, "--executor");
     if (executor)
         snprintf(plan->executor, sizeof plan->executor, "%.31s", executor);
+    const char *comm = pp_args_text(args, "--comm");
+    const char *lanes = pp_args_text(args, "--lanes");
+    if (comm)
+        snprintf(plan->comm, sizeof plan->comm, "%.31s", comm);
+    if (lanes)
+        snprintf(plan->lanes, sizeof plan->lanes, "%.31s", lanes);
     pp_status status = pp_args_switch(args, "--step-sync", &plan->step_sync, err);
     if (status ||
         (status = pp_args_bytes(args, "--memory-limit", &plan->memory_limit_bytes, err)) ||
@@ -281,6 +307,16 @@ static pp_status print(const pp_args *args, const pp_report *report, pp_err *err
     return status ? status : pp_print_product(args, text.data, text.bytes, err);
 }
 
+static pp_status predict(study *s, pp_err *err)
+{
+    if (!s->program)
+        return pp_plan_simulate(s->plan, &s->program, &s->timeline, &s->costs, &s->plan->prediction,
+                                err);
+    s->costs = s->plan->costs[0];
+    return pp_plan_simulate_program(s->plan, s->program, s->costs, "as written", &s->timeline,
+                                    &s->plan->prediction, err);
+}
+
 static pp_status simulate(const pp_args *args, pp_err *err)
 {
     study s PP_CLEANUP(study_free) = { 0 };
@@ -291,12 +327,11 @@ static pp_status simulate(const pp_args *args, pp_err *err)
         return pp_err_set(err, PP_USAGE, NULL,
                           "give one plan, one schedule file, or --schedule "
                           "NAME; see 'ppsim simulate --help'");
-    pp_status status = load_study(args, source, &s.plan, err);
+    pp_status status = load_study(args, source, &s.plan, &s.program, err);
     if (status || (status = apply_settings(args, s.plan, err)))
         return status;
     if ((status = pp_args_int(args, "--columns", 20, 100000, &columns, err)) ||
-        (status =
-             pp_plan_simulate(s.plan, &s.program, &s.timeline, &s.costs, &s.plan->prediction, err)))
+        (status = predict(&s, err)))
         return status;
     pp_report *report = s.plan->prediction;
     uint32_t replica = 0;

@@ -298,14 +298,14 @@ static void print_row(const pp_choice *choice, const pp_candidate *c, pp_text *t
     else
         snprintf(why, sizeof why, "%s", c->reason);
     name_speed(choice, c, speed, sizeof speed);
-    snprintf(cells, sizeof cells, "%-12s %3" PRId64 " %3" PRId64 " %3" PRId64 " %-9s %s",
+    snprintf(cells, sizeof cells, "%-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %-9s %s",
              c->schedule->name, c->parallel.vpp, c->parallel.tp, c->micro_batch_size,
              pp_recompute_name(c->recompute), speed);
-    if (45 + strlen(why) > WIDTH) {
+    if (47 + strlen(why) > WIDTH) {
         pp_text_add(text, "%s\n", cells);
         add_wrapped(text, "", why);
     } else {
-        pp_text_add(text, "%-44s %s\n", cells, why);
+        pp_text_add(text, "%-46s %s\n", cells, why);
     }
 }
 
@@ -314,7 +314,7 @@ static void print_runners_up(const pp_choice *choice, pp_text *text)
     rows r = pick_rows(choice);
     if (!r.count)
         return;
-    pp_text_add(text, "\nrunners-up   vpp  tp mbs recompute   %-10swhy not\n",
+    pp_text_add(text, "\nrunners-up     vpp  tp mbs recompute   %-10swhy not\n",
                 choice->per_gpu ? "tok/s/GPU" : "step");
     for (size_t i = 0; i < r.count; i++)
         print_row(choice, r.row[i], text);
@@ -334,7 +334,13 @@ static void print_partition(const pp_plan *plan, pp_text *text)
 {
     uint32_t stages = (uint32_t)(plan->parallel.pp * plan->parallel.vpp);
     pp_text layout PP_CLEANUP(pp_text_free) = { 0 };
-    pp_text_add(text, "\nstages (stage s on rank s mod %" PRId64 ")\n", plan->parallel.pp);
+    pp_placement placement = PP_PLACE_LOOP;
+    pp_order_placement(plan->order[0], &placement);
+    if (placement == PP_PLACE_V)
+        pp_text_add(text, "\nstages (V: stage s and stage %" PRId64 " - s share a rank)\n",
+                    2 * plan->parallel.pp - 1);
+    else
+        pp_text_add(text, "\nstages (stage s on rank s mod %" PRId64 ")\n", plan->parallel.pp);
     for (uint32_t s = 0; s < stages;) {
         char what[96];
         char range[32];
@@ -355,7 +361,7 @@ static void print_partition(const pp_plan *plan, pp_text *text)
     if (layout.data && layout.bytes <= LAYOUT_MAX && layout.bytes + 9 <= WIDTH)
         pp_text_add(text, "  layout %s\n", layout.data);
     else
-        pp_text_add(text, "  --emit megatron=FILE writes it as a Megatron layout string\n");
+        pp_text_add(text, "  (the plan file has the layout string)\n");
 }
 
 static double gib(int64_t bytes)

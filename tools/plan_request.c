@@ -142,8 +142,20 @@ static pp_status read_shapes(const pp_args *args, pp_err *err)
                       shapes);
 }
 
+/* What is to be written for Megatron must be one of its schedules. */
+static bool writes_megatron(const pp_args *args)
+{
+    const char *emit;
+    for (size_t i = 0; (emit = pp_args_each(args, "--emit", i)); i++) {
+        if (strncmp(emit, "megatron=", 9) == 0)
+            return true;
+    }
+    return false;
+}
+
 static pp_status read_program(const pp_args *args, pp_request *r, pp_err *err)
 {
+    static const char *const megatron[] = { "1f1b", "interleaved", NULL };
     pp_wish *wish = &r->wish;
     const char *schedule = pp_args_text(args, "--schedule");
     const char *partition = pp_args_text(args, "--partition");
@@ -153,6 +165,8 @@ static pp_status read_program(const pp_args *args, pp_request *r, pp_err *err)
     pp_status status = PP_OK;
     if (schedule && strcmp(schedule, "auto") != 0)
         status = pp_schedule_get(schedule, &wish->schedule, err);
+    if (!wish->schedule && writes_megatron(args))
+        wish->only = megatron;
     if (!status && executor && !(status = pp_executor_get(executor, &found, err)))
         wish->executor = found->name;
     if (!status)

@@ -1,5 +1,6 @@
 /* DeepSpeed's TrainSchedule: blocking send and receive one at a time. Half-steps alternate by rank
- * parity, so that one neighbour sends while the other receives (deepspeed/runtime/pipe/schedule.py).
+ * parity, so that one neighbour sends while the other receives
+ * (deepspeed/runtime/pipe/schedule.py).
  */
 #include "sim/comm.h"
 #include "sim/schedule.h"

@@ -128,7 +128,8 @@ static pp_status check(const pp_order *order, uint32_t group, pp_err *err)
         pp_schedule_makes(single ? "1f1b" : "interleaved", order, single ? 0 : group, &same, err);
     if (status || same)
         return status;
-    return pp_err_set(err, PP_USAGE, "--executor", "megatron runs the 1f1b and interleaved "
+    return pp_err_set(err, PP_USAGE, "--executor",
+                      "megatron runs the 1f1b and interleaved "
                       "schedules only; choose one of them or another executor");
 }
 

@@ -61,11 +61,12 @@ static bool contains(const uint16_t *list, size_t count, uint16_t stage)
     return false;
 }
 
-/* The next ACTIVE_MAX distinct stages that compute from op i on. */
-static size_t look_ahead(const pp_program *program, size_t i, size_t end, uint16_t *out)
+/* The next ACTIVE_MAX distinct stages that compute from op i on; `most`: no more will be found. */
+static size_t look_ahead(const pp_program *program, size_t i, size_t end, size_t most,
+                         uint16_t *out)
 {
     size_t count = 0;
-    for (; i < end && count < ACTIVE_MAX; i++) {
+    for (; i < end && count < most; i++) {
         if (!contains(out, count, program->op[i].stage))
             out[count++] = program->op[i].stage;
     }
@@ -83,7 +84,8 @@ typedef struct window {
 } window;
 
 /* Frees what is not used soon, then gathers what is, in the order of use. */
-static pp_status slide(cells *row, window *active, const uint16_t *wanted, size_t count, pp_err *err)
+static pp_status slide(cells *row, window *active, const uint16_t *wanted, size_t count,
+                       pp_err *err)
 {
     size_t kept = 0;
     pp_status status = PP_OK;
@@ -118,21 +120,41 @@ static pp_status add_reductions(passes *p, cells *row, size_t i, size_t ops, pp_
     return PP_OK;
 }
 
+/* Stages of a rank, at most ACTIVE_MAX. */
+static size_t count_stages(const pp_program *program, uint32_t rank)
+{
+    size_t count = 0;
+    for (uint32_t s = 0; s < program->stages && count < ACTIVE_MAX; s++)
+        count += program->stage_rank[s] == rank;
+    return count;
+}
+
 static pp_status make_row(passes *p, uint32_t rank, pp_err *err)
 {
     const pp_program *program = p->program;
+    const pp_op *op = program->op;
     size_t end = program->rank_begin[rank + 1];
+    size_t most = count_stages(program, rank);
+    size_t ops_before = 0; /* of the action before */
     window active = { .count = 0 };
     for (size_t i = program->rank_begin[rank]; i < end;) {
-        uint16_t wanted[ACTIVE_MAX];
-        size_t count = look_ahead(program, i, end, wanted);
-        size_t ops = program->op[i].paired ? 2 : 1;
-        pp_status status = slide(&p->row[rank], &active, wanted, count, err);
+        size_t ops = op[i].paired ? 2 : 1;
+        pp_status status = PP_OK;
+        /* after one op of the same stage the same stages come next */
+        if (ops_before != 1 || op[i].stage != op[i - 1].stage) {
+            uint16_t wanted[ACTIVE_MAX];
+            size_t count = look_ahead(program, i, end, most, wanted);
+            if (count < most)
+                most = count; /* one of them has computed for the last time */
+            status = slide(&p->row[rank], &active, wanted, count, err);
+        }
         if (status ||
-            (status = add(&p->row[rank], (action){ .op = (uint32_t)i, .ops = (uint8_t)ops }, err)) ||
+            (status =
+                 add(&p->row[rank], (action){ .op = (uint32_t)i, .ops = (uint8_t)ops }, err)) ||
             (status = add_reductions(p, &p->row[rank], i, ops, err)))
             return status;
         i += ops;
+        ops_before = ops;
     }
     return slide(&p->row[rank], &active, NULL, 0, err);
 }

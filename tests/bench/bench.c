@@ -5,6 +5,7 @@
  * additions per op; no lookup of costs, no memory account, no discovery of the order. */
 #include "runtime/clock.h"
 #include "sim/alloc.h"
+#include "sim/comm.h"
 #include "sim/engine.h"
 #include "sim/report.h"
 #include "sim/schedule.h"
@@ -14,10 +15,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEP_GENERATE, STEP_LOWER, STEP_ENGINE, STEP_REPORT, STEP_BARE, STEP_COUNT };
+enum {
+    STEP_GENERATE,
+    STEP_LOWER,
+    STEP_ENGINE,
+    STEP_REPORT,
+    STEP_BARE,
+    STEP_TORCH_LOWER, /* per instruction, sends and receives counted */
+    STEP_TORCH_ENGINE,
+    STEP_COUNT
+};
 
-static const char *const step_names[STEP_COUNT] = { "generate", "lower", "engine", "report",
-                                                    "bare" };
+static const char *const step_names[STEP_COUNT] = { "generate", "lower",       "engine",   "report",
+                                                    "bare",     "torch-lower", "torch-run" };
 
 typedef struct size {
     uint32_t ranks, microbatches;
@@ -126,6 +136,28 @@ static void keep_best(double *best, int64_t begin_ns, int64_t end_ns, size_t ops
         *best = per_op;
 }
 
+/* The same order with sends and receives, as executor torch lowers it; ns per instruction. */
+static void run_torch(const pp_order *order, const pp_costs *costs, result *out)
+{
+    pp_err err = { 0 };
+    const pp_executor *executor;
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    int64_t t[3];
+    if (pp_executor_get("torch", &executor, &err))
+        die(&err);
+    t[0] = pp_clock_now_ns();
+    if (executor->lower(order, &program, &err))
+        die(&err);
+    t[1] = pp_clock_now_ns();
+    if (pp_simulate(program, costs, &timeline, &err))
+        die(&err);
+    t[2] = pp_clock_now_ns();
+    size_t instructions = program->count + program->comm->transfer_count;
+    keep_best(&out->ns[STEP_TORCH_LOWER], t[0], t[1], instructions);
+    keep_best(&out->ns[STEP_TORCH_ENGINE], t[1], t[2], instructions);
+}
+
 static void run_once(const pp_schedule *schedule, size s, const pp_costs *costs, result *out)
 {
     pp_err err = { 0 };
@@ -158,6 +190,7 @@ static void run_once(const pp_schedule *schedule, size s, const pp_costs *costs,
     for (int step = STEP_GENERATE; step <= STEP_REPORT; step++)
         keep_best(&out->ns[step], t[step], step == STEP_LOWER ? lowered_ns : t[step + 1],
                   program->count);
+    run_torch(order, costs, out);
     if (!bare_build(program, timeline, costs, &graph))
         die(&err);
     out->makespan_ns = bare_run(&graph); /* warms the caches, as the steps above are warm */
@@ -178,23 +211,28 @@ static void print_json(const result *results, size_t count)
     printf("{\n \"format\": \"ppsim.bench\",\n \"results\": [\n");
     for (size_t i = 0; i < count; i++) {
         const result *r = &results[i];
-        printf("  {\"bare_ns_per_op\": %.4f, \"engine_ns_per_op\": %.4f, \"engine_over_bare\": "
-               "%.4f, \"generate_ns_per_op\": %.4f, \"lower_ns_per_instruction\": %.4f, "
-               "\"makespan_ns\": %" PRId64 ", \"microbatches\": %" PRIu32 ", \"ops\": %zu, "
-               "\"ranks\": %" PRIu32 ", \"report_ns_per_op\": %.4f}%s\n",
-               r->ns[STEP_BARE], r->ns[STEP_ENGINE], r->ns[STEP_ENGINE] / r->ns[STEP_BARE],
-               r->ns[STEP_GENERATE], r->ns[STEP_LOWER], r->makespan_ns, r->size.microbatches,
-               r->ops, r->size.ranks, r->ns[STEP_REPORT], i + 1 < count ? "," : "");
+        printf(
+            "  {\"bare_ns_per_op\": %.4f, \"engine_ns_per_op\": %.4f, \"engine_over_bare\": "
+            "%.4f, \"generate_ns_per_op\": %.4f, \"lower_ns_per_instruction\": %.4f, "
+            "\"makespan_ns\": %" PRId64 ", \"microbatches\": %" PRIu32 ", \"ops\": %zu, "
+            "\"ranks\": %" PRIu32 ", \"report_ns_per_op\": %.4f, "
+            "\"torch_lower_ns_per_instruction\": %.4f, \"torch_run_ns_per_instruction\": %.4f}%s\n",
+            r->ns[STEP_BARE], r->ns[STEP_ENGINE], r->ns[STEP_ENGINE] / r->ns[STEP_BARE],
+            r->ns[STEP_GENERATE], r->ns[STEP_LOWER], r->makespan_ns, r->size.microbatches, r->ops,
+            r->size.ranks, r->ns[STEP_REPORT], r->ns[STEP_TORCH_LOWER], r->ns[STEP_TORCH_ENGINE],
+            i + 1 < count ? "," : "");
     }
     printf(" ],\n \"version\": 1\n}\n");
 }
 
 static void print_table(const result *results, size_t count)
 {
-    printf("1f1b, ns per op, best of the runs; engine/bare: ratio in the same run\n\n"
-           "     size      ops");
+    printf(
+        "1f1b, ns per op (torch: per instruction, sends and receives counted), best of the runs;\n"
+        "engine/bare: ratio in the same run\n\n"
+        "     size      ops");
     for (int step = 0; step < STEP_COUNT; step++)
-        printf(" %9s", step_names[step]);
+        printf(" %11s", step_names[step]);
     printf("  engine/bare\n");
     for (size_t i = 0; i < count; i++) {
         const result *r = &results[i];
@@ -202,7 +240,7 @@ static void print_table(const result *results, size_t count)
         snprintf(name, sizeof name, "%" PRIu32 "x%" PRIu32, r->size.ranks, r->size.microbatches);
         printf("%9s %8zu", name, r->ops);
         for (int step = 0; step < STEP_COUNT; step++)
-            printf(" %9.2f", r->ns[step]);
+            printf(" %11.2f", r->ns[step]);
         printf(" %12.2f\n", r->ns[STEP_ENGINE] / r->ns[STEP_BARE]);
     }
 }

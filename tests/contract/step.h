@@ -32,15 +32,31 @@ static inline void step_free(step *s)
 
 #define STEP_OK(call, err) ck_assert_msg((call) == PP_OK, "%s: %s", (err).where, (err).text)
 
+static inline pp_order *step_order_for(const char *name, const pp_shape *shape)
+{
+    pp_order *order = NULL;
+    pp_err err = { 0 };
+    ck_assert_ptr_nonnull(pp_schedule_find(name));
+    STEP_OK(pp_schedule_build(pp_schedule_find(name), shape, &order, &err), err);
+    return order;
+}
+
 static inline pp_order *step_order(const char *name, uint32_t p, uint32_t v, uint32_t m,
                                    uint32_t group)
 {
     const pp_shape shape = { .ranks = p, .chunks = v, .microbatches = m, .group_size = group };
-    pp_order *order = NULL;
+    return step_order_for(name, &shape);
+}
+
+/* `text`: as --costs. */
+static inline pp_costs *step_costs(const char *text, uint32_t p, uint32_t v, uint32_t m)
+{
+    pp_uniform_costs uniform;
+    pp_costs *costs = NULL;
     pp_err err = { 0 };
-    ck_assert_ptr_nonnull(pp_schedule_find(name));
-    STEP_OK(pp_schedule_build(pp_schedule_find(name), &shape, &order, &err), err);
-    return order;
+    STEP_OK(pp_uniform_costs_parse(text, &uniform, &err), err);
+    STEP_OK(pp_costs_uniform(&uniform, p, p * v, m, &costs, &err), err);
+    return costs;
 }
 
 /* Lowers with `ideal`, simulates, reports. s->order and s->costs must be set. */
@@ -60,12 +76,8 @@ static inline void step_simulate(step *s)
 static inline step step_of(pp_order *order, const char *costs)
 {
     step s = { .order = order };
-    pp_uniform_costs uniform;
-    pp_err err = { 0 };
-    STEP_OK(pp_uniform_costs_parse(costs, &uniform, &err), err);
-    STEP_OK(pp_costs_uniform(&uniform, order->ranks, order->stages, order->microbatches, &s.costs,
-                             &err),
-            err);
+    ck_assert_uint_eq(order->stages % order->ranks, 0);
+    s.costs = step_costs(costs, order->ranks, order->stages / order->ranks, order->microbatches);
     step_simulate(&s);
     return s;
 }

@@ -108,6 +108,25 @@ static pp_costs *random_costs(const pp_order *order, uint32_t seed)
     return costs;
 }
 
+static void is_for_any_costs(const pp_schedule *schedule, const pp_shape *shape, pp_order *order)
+{
+    pp_err err = { 0 };
+    pp_shape with_costs = *shape;
+    step s PP_CLEANUP(step_free) = { .costs = random_costs(order, shape->microbatches + 3) };
+    pp_order_free(&order);
+    with_costs.costs = s.costs;
+    s.order = step_order_for(schedule->name, &with_costs);
+    STEP_OK(pp_order_check(s.order, schedule->name, &err), err);
+    step_simulate(&s);
+}
+
+/* Stages and microbatches may all differ. */
+START_TEST(orders_for_any_costs_are_complete_and_run)
+{
+    over_shapes(pp_schedule_at((size_t)_i), is_for_any_costs);
+}
+END_TEST
+
 static void is_conserved(const pp_schedule *schedule, const pp_shape *shape, pp_order *order)
 {
     pp_err err = { 0 };
@@ -201,6 +220,7 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, orders_are_complete_and_valid, 0, count);
     tcase_add_loop_test(tc, equal_input_gives_equal_orders, 0, count);
+    tcase_add_loop_test(tc, orders_for_any_costs_are_complete_and_run, 0, count);
     tcase_add_loop_test(tc, time_and_memory_are_conserved, 0, count);
     tcase_add_loop_test(tc, memory_of_a_step_is_given_back, 0, count);
     tcase_add_loop_test(tc, names_are_unique_and_described, 0, count);

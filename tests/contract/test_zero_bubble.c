@@ -1,24 +1,32 @@
 /* Qi 2024 (Zero Bubble Pipeline Parallelism), table 5 from the profiled times of table 9: bubble
- * rates of 1F1B, whose backward is one op of I + W. */
+ * rates of 1F1B, whose backward is one op of I + W, and of its zero-bubble schedules. */
 #include "tests/contract/step.h"
 
-enum { MODEL, RANKS, MICROBATCHES, F, I, W, COMM, RATE, FIELDS };
+enum { MODEL, RANKS, MICROBATCHES, F, I, W, COMM, RATE, FIELDS = RATE + 5 };
 
-static void check_row(char *fields[])
+/* By column, from RATE on. */
+static const char *const schedules[] = { "1f1b", "zb-h1", "zb-h2", "zb-1p", "zb-2p" };
+
+static void check_rate(char *fields[], size_t column)
 {
-    char costs[128];
+    char text[128];
     char rate[16];
-    snprintf(costs, sizeof costs, "F=%s,I=%s,W=%s,comm=%s", fields[F], fields[I], fields[W],
+    const char *name = schedules[column];
+    pp_shape shape = { .ranks = step_number(fields[RANKS]),
+                       .chunks = 1,
+                       .microbatches = step_number(fields[MICROBATCHES]) };
+    snprintf(text, sizeof text, "F=%s,I=%s,W=%s,comm=%s", fields[F], fields[I], fields[W],
              fields[COMM]);
-    pp_order *order =
-        step_order("1f1b", step_number(fields[RANKS]), 1, step_number(fields[MICROBATCHES]), 0);
-    step s PP_CLEANUP(step_free) = step_of(order, costs);
+    pp_costs *costs PP_CLEANUP(pp_costs_free) =
+        step_costs(text, shape.ranks, 1, shape.microbatches);
+    shape.costs = costs;
+    step s PP_CLEANUP(step_free) = step_of(step_order_for(name, &shape), text);
     snprintf(rate, sizeof rate, "%.4f", s.report->bubble_rate);
-    ck_assert_msg(strcmp(rate, fields[RATE]) == 0, "%s m=%s: %s, published %s", fields[MODEL],
-                  fields[MICROBATCHES], rate, fields[RATE]);
+    ck_assert_msg(strcmp(rate, fields[RATE + column]) == 0, "%s %s m=%s: %s, published %s", name,
+                  fields[MODEL], fields[MICROBATCHES], rate, fields[RATE + column]);
 }
 
-START_TEST(bubble_rates_of_1f1b_equal_the_published_ones)
+START_TEST(bubble_rates_equal_the_published_ones)
 {
     size_t bytes = 0;
     char *text PP_CLEANUP(pp_free_text) = step_data("zero_bubble.csv", &bytes);
@@ -28,17 +36,45 @@ START_TEST(bubble_rates_of_1f1b_equal_the_published_ones)
     ck_assert_ptr_nonnull(step_cut(&rest, '\n'));
     for (char *line; (line = step_cut(&rest, '\n')); rows++) {
         ck_assert_uint_eq(step_fields(line, fields, FIELDS), FIELDS);
-        check_row(fields);
+        check_rate(fields, (size_t)_i);
     }
     ck_assert_int_eq(rows, 6);
+}
+END_TEST
+
+/* Memory held until W: the limit then counts the activations that are alive. */
+START_TEST(automatic_schedules_stay_within_their_memory)
+{
+    static const struct {
+        const char *name;
+        uint32_t v, limit; /* in multiples of p */
+    } rows[] = { { "zb-1p", 1, 1 }, { "zb-2p", 1, 2 }, { "zbv-auto", 2, 2 } };
+    static const char *const costs[] = {
+        "F=1ms,I=1ms,W=1ms,comm=0",    "F=3ms,I=1ms,W=5ms,comm=2ms", "F=1ms,I=7ms,W=1us,comm=0",
+        "F=2ms,I=2ms,W=1ms,comm=30ms", "F=0,I=0,W=1ms,comm=0",
+    };
+    const pp_memory_costs until_w = { .f = 1, .i = 0, .w = -1 };
+    for (size_t k = 0; k < sizeof costs / sizeof costs[0]; k++) {
+        pp_shape shape = { .ranks = 6, .chunks = rows[_i].v, .microbatches = 25 };
+        pp_costs *table PP_CLEANUP(pp_costs_free) =
+            step_costs(costs[k], shape.ranks, shape.chunks, shape.microbatches);
+        shape.costs = table;
+        shape.memory = &until_w;
+        step s PP_CLEANUP(step_free) = step_of(step_order_for(rows[_i].name, &shape), costs[k]);
+        for (uint32_t r = 0; r < shape.ranks; r++)
+            ck_assert_uint_le(s.report->per_rank[r].peak_live_activations,
+                              rows[_i].limit * shape.ranks);
+    }
 }
 END_TEST
 
 int main(void)
 {
     Suite *suite = suite_create("zero_bubble");
-    TCase *tc = tcase_create("1f1b");
-    tcase_add_test(tc, bubble_rates_of_1f1b_equal_the_published_ones);
+    TCase *tc = tcase_create("table 5");
+    tcase_add_loop_test(tc, bubble_rates_equal_the_published_ones, 0,
+                        sizeof schedules / sizeof schedules[0]);
+    tcase_add_loop_test(tc, automatic_schedules_stay_within_their_memory, 0, 3);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }

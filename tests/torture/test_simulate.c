@@ -56,6 +56,26 @@ static int there_and_back(void *unused)
     return (int)pp_plan_read(read, "plan", &again, &err);
 }
 
+static int build_order(void *schedule)
+{
+    const pp_schedule *s = schedule;
+    const pp_shape shape = { .ranks = 2, .chunks = s->chunks ? s->chunks : 2, .microbatches = 4 };
+    pp_order *order PP_CLEANUP(pp_order_free) = NULL;
+    pp_err err = { 0 };
+    return (int)pp_schedule_build(s, &shape, &order, &err);
+}
+
+START_TEST(a_schedule_survives_any_failed_allocation)
+{
+    pp_schedule schedule = *pp_schedule_at((size_t)_i);
+    long allocations = 0;
+    int status = pp_torture_run(build_order, &schedule, PP_NOMEM, 1000, &allocations);
+    ck_assert_msg(status == 0, "%s: status %d after allocation %ld failed", schedule.name, status,
+                  allocations);
+    ck_assert_int_gt(allocations, 3);
+}
+END_TEST
+
 START_TEST(a_study_survives_any_failed_allocation)
 {
     long allocations = 0;
@@ -71,6 +91,7 @@ int main(void)
     TCase *tc = tcase_create("allocations");
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, a_study_survives_any_failed_allocation);
+    tcase_add_loop_test(tc, a_schedule_survives_any_failed_allocation, 0, (int)pp_schedule_count());
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -50,7 +50,8 @@ START_TEST(pruning_loses_nothing)
                           "%s vpp %d: %s, but %lld", c->schedule->name, (int)c->parallel.vpp,
                           c->reason, (long long)alone->candidate[0].step_ns);
         if (c->status == PP_CANDIDATE_INFEASIBLE && c->legal)
-            ck_assert_int_eq(status, PP_INFEASIBLE);
+            ck_assert_msg(status == PP_INFEASIBLE || status == PP_USAGE, "%s vpp %d: %s: %s",
+                          c->schedule->name, (int)c->parallel.vpp, c->reason, err.text);
         ck_assert(c->status == PP_CANDIDATE_OK || c->reason[0]);
         pp_choice_free(&alone);
     }
@@ -188,7 +189,7 @@ START_TEST(a_layout_is_taken_as_it_is)
     wish.layout = "E|t*16|t*16|t*8|t*8|||L";
     pp_choice *choice = choose(&wish);
     ck_assert_int_eq(choice->plan->parallel.vpp, 2);
-    ck_assert_str_eq(choice->plan->schedule, "interleaved");
+    ck_assert_int_eq(choice->plan->order[0]->stage_rank[4], 0); /* Megatron's placement: loop */
     ck_assert_int_eq(choice->plan->partition[0].layers, 0);
     ck_assert_int_eq(choice->plan->partition[4].layers, 8);
     pp_choice_free(&choice);

@@ -1,0 +1,48 @@
+/* Any bytes: pp_comm_rows_read refuses them with a message, or gives a program that runs or says
+ * who waits for whom. */
+#include "sim/comm.h"
+#include "sim/engine.h"
+#include "traces/comm_rows.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+static void require(int truth)
+{
+    if (!truth)
+        abort();
+}
+
+/* The first byte chooses grouping, partial, mode and lanes. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10 };
+    if (bytes == 0)
+        return 0;
+    pp_program *program = NULL;
+    pp_costs *costs = NULL;
+    pp_timeline *timeline = NULL;
+    pp_err err = { 0 };
+    pp_status status = pp_comm_rows_read((const char *)data + 1, bytes - 1, "rows",
+                                         data[0] & 1 ? PP_ROWS_BATCHED : PP_ROWS_SINGLE,
+                                         data[0] & 2, NULL, &program, &err);
+    if (status) {
+        require(err.status == status && *err.text && !program);
+        return 0;
+    }
+    program->comm->semantics = (pp_comm_semantics){
+        .mode = data[0] & 4 ? PP_COMM_EAGER : PP_COMM_RENDEZVOUS,
+        .eager_bytes = 1,
+        .lanes = (pp_lanes)((data[0] >> 3) % 3),
+    };
+    if (!pp_costs_uniform(&uniform, program->ranks, program->stages, program->microbatches, &costs,
+                          &err)) {
+        status = pp_simulate(program, costs, &timeline, &err);
+        require(!status || (err.status == status && *err.text));
+    }
+    pp_timeline_free(&timeline);
+    pp_costs_free(&costs);
+    pp_program_free(&program);
+    return 0;
+}

@@ -1,0 +1,323 @@
+/* ppsim check: is a schedule valid and complete, and can it hang? */
+#include "sim/alloc.h"
+#include "sim/comm.h"
+#include "sim/engine.h"
+#include "sim/file.h"
+#include "tools/tool.h"
+#include "traces/comm_rows.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const pp_option options[] = {
+    { "--comm", "MODE", "rendezvous, eager:BYTES or batched; rendezvous", NULL, false },
+    { "--lanes", "WHICH", "single, per-direction or per-peer queues of a rank; single", NULL,
+      false },
+    { "--executor", "NAME", "who places communication where the file has none; torch", NULL,
+      false },
+    { "--message-bytes", "SIZE", "size of every message where no plan says it; 1B", NULL, false },
+    { "--partial", NULL, "an excerpt: what is outside the file counts as done", NULL, false },
+    { NULL, NULL, NULL, NULL, false },
+};
+
+/* What is asked, and what is found. */
+typedef struct verdict {
+    const char *file, *comm, *lanes, *executor; /* executor NULL: the file communicates itself */
+    bool valid;                                 /* and complete, and every send has its receive */
+    bool hangs;
+    bool flips; /* hangs under rendezvous, not when messages of flip_bytes are buffered */
+    int64_t flip_bytes;
+    uint32_t flip_microbatch; /* first whose messages need the limit */
+    size_t ops, transfers;
+    pp_err reason;
+} verdict;
+
+typedef struct subject {
+    pp_plan *plan; /* NULL: a schedule file */
+    pp_order *order;
+    pp_program *program;
+    pp_costs *own_costs;
+    const pp_costs *costs;
+} subject;
+
+static void subject_free(subject *s)
+{
+    pp_program_free(&s->program);
+    pp_costs_free(&s->own_costs);
+    pp_order_free(&s->order);
+    pp_plan_free(&s->plan);
+}
+
+static pp_status lower(const pp_order *order, const char *name, pp_program **program_out,
+                       pp_err *err)
+{
+    const pp_executor *executor;
+    pp_status status = pp_executor_get(name, &executor, err);
+    return status ? status : executor->lower(order, program_out, err);
+}
+
+static pp_status load_rows(const char *text, size_t bytes, bool partial, verdict *v, subject *s,
+                           pp_err *err)
+{
+    if (partial || pp_comm_rows_recognise(text, bytes)) {
+        pp_rows_grouping grouping =
+            strcmp(v->comm, "batched") == 0 ? PP_ROWS_BATCHED : PP_ROWS_SINGLE;
+        v->executor = NULL;
+        return pp_comm_rows_read(text, bytes, v->file, grouping, partial, &s->order, &s->program,
+                                 err);
+    }
+    pp_status status = pp_format_read(text, bytes, v->file, &s->order, err);
+    return status ? status : lower(s->order, v->executor, &s->program, err);
+}
+
+static pp_status load_plan(const char *text, size_t bytes, const pp_args *args, verdict *v,
+                           subject *s, pp_err *err)
+{
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    pp_status status = pp_json_parse(text, bytes, v->file, &json, err);
+    if (status || (status = pp_plan_read(json, v->file, &s->plan, err)))
+        return status;
+    s->costs = s->plan->costs[0];
+    if (!pp_args_has(args, "--executor") && strcmp(s->plan->executor, "ideal") != 0)
+        v->executor = s->plan->executor;
+    return lower(s->plan->order[0], v->executor, &s->program, err);
+}
+
+/* A verdict needs no durations; any will do. */
+static pp_status make_costs(const pp_args *args, subject *s, pp_err *err)
+{
+    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 1000 };
+    int64_t bytes = 1;
+    pp_status status = pp_args_bytes(args, "--message-bytes", &bytes, err);
+    if (status || s->costs)
+        return status;
+    const pp_program *program = s->program;
+    status = pp_costs_uniform(&uniform, program->ranks, program->stages, program->microbatches,
+                              &s->own_costs, err);
+    if (status)
+        return status;
+    s->own_costs->has_memory = true;
+    for (size_t i = 0; i < (size_t)s->own_costs->classes * s->own_costs->stages; i++)
+        s->own_costs->message_bytes[i] = bytes;
+    s->costs = s->own_costs;
+    return PP_OK;
+}
+
+static pp_status run(const subject *s, pp_err *err)
+{
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    return pp_simulate(s->program, s->costs, &timeline, err);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The first microbatch with a message of at least `bytes`. */
+static uint32_t first_of(const subject *s, int64_t bytes)
+{
+    const pp_costs *costs = s->costs;
+    for (uint32_t j = 0; j < costs->microbatches; j++) {
+        for (uint32_t stage = 0; stage < costs->stages; stage++) {
+            if (costs->message_bytes[pp_cost_index(costs, stage, j)] >= bytes)
+                return j;
+        }
+    }
+    return 0;
+}
+
+/* The smallest eager limit under which a hanging schedule finishes, among the sizes there are. */
+static pp_status find_flip(const subject *s, verdict *v, pp_err *err)
+{
+    const pp_costs *costs = s->costs;
+    size_t count = (size_t)costs->classes * costs->stages;
+    pp_comm_semantics *semantics = &s->program->comm->semantics;
+    const pp_comm_semantics asked = *semantics;
+    int64_t *sizes = pp_alloc_array(count, sizeof *sizes);
+    if (!sizes)
+        return pp_err_nomem(err);
+    for (size_t i = 0; i < count; i++)
+        sizes[i] = costs->has_memory && costs->message_bytes[i] ? costs->message_bytes[i] : 1;
+    qsort(sizes, count, sizeof *sizes, by_size);
+    size_t low = 0;
+    size_t high = count; /* the answer is sizes[low], if it is below count */
+    semantics->mode = PP_COMM_EAGER;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        pp_err ignored = { 0 };
+        semantics->eager_bytes = sizes[middle];
+        pp_status status = run(s, &ignored);
+        if (status == PP_NOMEM) {
+            free(sizes);
+            return pp_err_nomem(err);
+        }
+        if (status)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    v->flips = low < count;
+    if (v->flips) {
+        v->flip_bytes = sizes[low];
+        v->flip_microbatch = first_of(s, sizes[low]);
+    }
+    *semantics = asked;
+    free(sizes);
+    return PP_OK;
+}
+
+/* An answer "no" is kept in the verdict; everything else is an error. */
+static pp_status judge(const pp_args *args, const char *text, size_t bytes, verdict *v, subject *s,
+                       pp_err *err)
+{
+    bool partial = pp_args_has(args, "--partial");
+    bool plan = bytes && text[strspn(text, " \t\r\n")] == '{';
+    pp_status status = plan ? load_plan(text, bytes, args, v, s, &v->reason)
+                            : load_rows(text, bytes, partial, v, s, &v->reason);
+    if (status == PP_INFEASIBLE)
+        return PP_OK;
+    if (status)
+        return pp_err_set(err, status, v->reason.where, "%s", v->reason.text);
+    v->valid = true;
+    v->ops = s->program->count;
+    if (!s->program->comm)
+        return pp_err_set(err, PP_USAGE, "--executor",
+                          "executor %s has no sends and receives to check; choose torch, megatron "
+                          "or deepspeed",
+                          v->executor);
+    v->transfers = s->program->comm->transfer_count;
+    if ((status = make_costs(args, s, err)) ||
+        (status = pp_comm_semantics_parse(v->comm, v->lanes, &s->program->comm->semantics, err)))
+        return status;
+    status = run(s, &v->reason);
+    if (status == PP_INFEASIBLE) {
+        v->hangs = true;
+        return find_flip(s, v, err);
+    }
+    return status ? pp_err_set(err, status, v->reason.where, "%s", v->reason.text) : PP_OK;
+}
+
+/* The members of the circle stand in the reason, parted by "; ". */
+static pp_json *write_cycle(const verdict *v, pp_json_build *build)
+{
+    pp_json *list = pp_json_new_array(build);
+    const char *c = strstr(v->reason.text, "hangs: ");
+    for (c = c ? c + 7 : NULL; c;) {
+        const char *stop = strstr(c, "; ");
+        char one[256];
+        snprintf(one, sizeof one, "%.*s", stop ? (int)(stop - c) : (int)strlen(c), c);
+        pp_json_add_text(build, list, one);
+        c = stop ? stop + 2 : NULL;
+    }
+    return list;
+}
+
+static pp_status print_json(const pp_args *args, const verdict *v, pp_err *err)
+{
+    pp_json_build build = { 0 };
+    pp_json *json PP_CLEANUP(pp_json_free) = pp_json_new_object(&build);
+    bool good = v->valid && !v->hangs;
+    pp_json_put_text(&build, json, "format", "ppsim.check");
+    pp_json_put_int(&build, json, "version", 1);
+    pp_json_put_text(&build, json, "file", v->file);
+    pp_json_put_text(&build, json, "comm", v->comm);
+    pp_json_put_text(&build, json, "lanes", v->lanes);
+    pp_json_put_text(&build, json, "executor", v->executor);
+    pp_json_put_bool(&build, json, "valid", v->valid);
+    if (v->valid)
+        pp_json_put_bool(&build, json, "hang_free", !v->hangs);
+    else
+        pp_json_put_null(&build, json, "hang_free");
+    pp_json_put_text(&build, json, "reason", good ? NULL : v->reason.text);
+    pp_json_put(&build, json, "cycle", write_cycle(v, &build));
+    if (v->flips)
+        pp_json_put_int(&build, json, "passes_with_eager_bytes", v->flip_bytes);
+    else
+        pp_json_put_null(&build, json, "passes_with_eager_bytes");
+    return pp_print_json(args, &build, json, err);
+}
+
+static void print_hang(const verdict *v, pp_text *text)
+{
+    char size[32];
+    const char *c = strstr(v->reason.text, "hangs: ");
+    pp_text_add(text, "hangs        yes, under %s with lanes %s:\n", v->comm, v->lanes);
+    for (c = c ? c + 7 : NULL; c;) {
+        const char *stop = strstr(c, "; ");
+        pp_text_add(text, "             %.*s\n", stop ? (int)(stop - c) : (int)strlen(c), c);
+        c = stop ? stop + 2 : NULL;
+    }
+    if (v->flips)
+        pp_text_add(text,
+                    "threshold    finishes where messages of up to %s are buffered (--comm "
+                    "eager:%" PRId64 "B);\n             microbatch %" PRIu32
+                    " is the first with one of that size\n",
+                    pp_format_bytes(size, sizeof size, v->flip_bytes), v->flip_bytes,
+                    v->flip_microbatch);
+    else
+        pp_text_add(text, "threshold    none: buffering of any size does not help\n");
+}
+
+static pp_status print_text(const pp_args *args, const verdict *v, pp_err *err)
+{
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    if (!v->valid) {
+        pp_text_add(&text, "valid        no: %s%s%s\n", v->reason.where,
+                    v->reason.where[0] ? ": " : "", v->reason.text);
+    } else {
+        pp_text_add(&text,
+                    "valid        yes: %zu ops, %zu sends and receives, all paired in order\n",
+                    v->ops, v->transfers);
+        if (v->hangs)
+            print_hang(v, &text);
+        else
+            pp_text_add(&text, "hangs        no, under %s with lanes %s, whatever the durations\n",
+                        v->comm, v->lanes);
+    }
+    if (v->executor)
+        pp_text_add(&text, "sends        placed by executor %s; the file has none\n", v->executor);
+    pp_status status = pp_text_check(&text, err);
+    return status ? status : pp_print_product(args, text.data, text.bytes, err);
+}
+
+static pp_status check(const pp_args *args, pp_err *err)
+{
+    subject s PP_CLEANUP(subject_free) = { 0 };
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    const char *comm = pp_args_text(args, "--comm");
+    const char *lanes = pp_args_text(args, "--lanes");
+    const char *executor = pp_args_text(args, "--executor");
+    verdict v = { .file = pp_args_word(args, 0),
+                  .comm = comm ? comm : "rendezvous",
+                  .lanes = lanes ? lanes : "single",
+                  .executor = executor ? executor : "torch" };
+    pp_comm_semantics semantics;
+    if (!v.file || pp_args_word(args, 1))
+        return pp_err_set(err, PP_USAGE, NULL,
+                          "give one schedule file or plan; see 'ppsim check "
+                          "--help'");
+    pp_status status = pp_comm_semantics_parse(v.comm, v.lanes, &semantics, err);
+    if (status || (status = pp_file_read(v.file, &text, &bytes, err)) ||
+        (status = judge(args, text, bytes, &v, &s, err)))
+        return status;
+    status = pp_args_has(args, "--json") ? print_json(args, &v, err) : print_text(args, &v, err);
+    if (status || (v.valid && !v.hangs))
+        return status;
+    return pp_err_set(err, PP_INFEASIBLE, v.file, "%s",
+                      v.valid ? "can hang" : "is no complete, valid schedule");
+}
+
+const pp_command pp_command_check = {
+    .name = "check",
+    .arguments = "SCHEDULE.csv|PLAN.json",
+    .summary = "valid, complete, and can it hang? The circle of waits if it can",
+    .options = options,
+    .details = "Exit status 1: invalid, incomplete or it can hang.\n",
+    .run = check,
+};
