@@ -165,11 +165,17 @@ static pp_status read_gpu(const pp_json_at *root, pp_hardware *hw, pp_err *err)
 
 static pp_status read_kernels(const pp_json_at *root, pp_hardware *hw, pp_err *err)
 {
-    static const char *const keys[] = { "elementwise",  "kernel_s",
-                                        "launch_s",     "host_gap_s",
-                                        "step_fixed_s", "optimizer_bytes_per_parameter",
-                                        "tp_overlap",   "sustained",
-                                        "source",       "status", NULL };
+    static const char *const keys[] = { "elementwise",
+                                        "kernel_s",
+                                        "launch_s",
+                                        "host_gap_s",
+                                        "step_fixed_s",
+                                        "optimizer_bytes_per_parameter",
+                                        "tp_overlap",
+                                        "sustained",
+                                        "source",
+                                        "status",
+                                        NULL };
     static const char *const gemm_keys[] = {
         "t0_s",  "e1",     "k0",     "e2", "fd_flops", "a", "weight_gradient",
         "scale", "source", "status", NULL

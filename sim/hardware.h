@@ -58,8 +58,8 @@ typedef struct pp_hardware {
     double host_gap_s;   /* per F or B of a stage, where the framework synchronises */
     double step_fixed_s; /* per step */
     double optimizer_bytes_per_parameter;
-    double sustained; /* share of all kernel speeds that a step keeps: power over minutes, jitter,
-                         NCCL beside compute; 1 where the other numbers are fitted to steps */
+    double sustained;  /* share of all kernel speeds that a step keeps: power over minutes, jitter,
+                          NCCL beside compute; 1 where the other numbers are fitted to steps */
     double tp_overlap; /* part of hideable tensor-parallel communication that is hidden */
     pp_gemm_curve gemm;
     pp_attention_curve attention[PP_HARDWARE_CURVES_MAX];

@@ -66,7 +66,7 @@ PP_MUST_CHECK pp_status pp_plan_simulate(const pp_plan *plan, pp_program **progr
  * executor: for the report. Fails as above. */
 PP_MUST_CHECK pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program,
                                                  const pp_costs *costs, const char *executor,
-                                                 pp_timeline **timeline_out,
-                                                 pp_report **report_out, pp_err *err);
+                                                 pp_timeline **timeline_out, pp_report **report_out,
+                                                 pp_err *err);
 
 #endif

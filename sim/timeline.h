@@ -28,16 +28,16 @@ typedef struct pp_comm_timeline {
 /* Owner frees with pp_timeline_free. Rows are the program's instructions. */
 typedef struct pp_timeline {
     size_t count;
-    pp_ns *start_ns; /* [count] */
-    pp_ns *end_ns;   /* [count + 1]; the last is 0, the end of what never had to be made */
+    pp_ns *start_ns;        /* [count] */
+    pp_ns *end_ns;          /* [count + 1]; the last is 0, the end of what never had to be made */
     pp_comm_timeline *comm; /* NULL: a program without communication */
 } pp_timeline;
 
 /* Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_timeline_new(size_t count, pp_timeline **timeline_out, pp_err *err);
 /* The same for a program, with room for its transfers. Fails: NOMEM. */
-PP_MUST_CHECK pp_status pp_timeline_new_comm(const pp_program *program,
-                                             pp_timeline **timeline_out, pp_err *err);
+PP_MUST_CHECK pp_status pp_timeline_new_comm(const pp_program *program, pp_timeline **timeline_out,
+                                             pp_err *err);
 void pp_timeline_free(pp_timeline **timeline); /* for PP_CLEANUP; *timeline NULL is fine */
 
 /* The end of the last instruction; 0 when there is none. */
