@@ -31,7 +31,7 @@ void pp_layout_print(const pp_stage *stages, uint32_t count, pp_text *text)
     }
 }
 
-#define EXPANDED_MAX 4000000u
+#define EXPANDED_MAX 400000u /* letters: the limits of layers and stages, with room */
 
 static pp_status layout_error(pp_err *err, size_t position, const char *text)
 {
@@ -51,10 +51,25 @@ static pp_status read_count(const char *layout, size_t *at, int64_t *count_out, 
     while (isdigit((unsigned char)layout[c]) && count <= EXPANDED_MAX)
         count = count * 10 + (layout[c++] - '0');
     if (c == *at + 1 || count < 1 || count > EXPANDED_MAX)
-        return layout_error(err, *at, "'*' needs a count from 1 to 4000000 after it");
+        return layout_error(err, *at, "'*' needs a count from 1 to 400000 after it");
     *at = c;
     *count_out = count;
     return PP_OK;
+}
+
+/* Appends what stands from `begin` on `times` times more. */
+static pp_status repeat(pp_text *out, size_t begin, int64_t times, pp_err *err)
+{
+    size_t bytes = out->bytes - begin;
+    if (bytes == 0 || times == 0)
+        return PP_OK;
+    char *again PP_CLEANUP(pp_free_text) = malloc(bytes);
+    if (!again)
+        return pp_err_nomem(err);
+    memcpy(again, out->data + begin, bytes);
+    for (int64_t i = 0; i < times; i++)
+        pp_text_add_bytes(out, again, bytes);
+    return pp_text_check(out, err);
 }
 
 /* layout without repetition: only E t m L |. depth: inside a group. Stops at ')' or the end. */
@@ -86,14 +101,8 @@ static pp_status expand(const char *layout, size_t *at, int depth, pp_text *out,
         size_t bytes = out->bytes - begin;
         if (bytes && (uint64_t)count > EXPANDED_MAX / bytes)
             return layout_error(err, position, "the layout is too long");
-        for (int64_t i = 1; i < count && !out->failed; i++) {
-            char *again = malloc(bytes + 1);
-            if (!again)
-                return pp_err_nomem(err);
-            memcpy(again, out->data + begin, bytes);
-            pp_text_add_bytes(out, again, bytes);
-            free(again);
-        }
+        if ((status = repeat(out, begin, count - 1, err)))
+            return status;
     }
     return layout[*at] == ')' && depth == 0 ? layout_error(err, *at, "this ')' has no '('")
                                             : pp_text_check(out, err);
