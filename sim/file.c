@@ -67,33 +67,85 @@ static pp_status write_and_close(FILE *file, const char *path, const char *text,
     return failed ? io_error(path, err) : PP_OK;
 }
 
-pp_status pp_file_write(const char *path, const char *text, size_t bytes, pp_err *err)
+bool pp_file_is_special(const char *path)
 {
     struct stat info;
-    int exists = stat(path, &info) == 0;
-    if (exists && !S_ISREG(info.st_mode)) {
-        FILE *file = fopen(path, "wb");
-        return file ? write_and_close(file, path, text, bytes, err) : io_error(path, err);
-    }
-    char *resolved PP_CLEANUP(pp_free_text) = exists ? realpath(path, NULL) : pp_copy_text(path);
-    if (!resolved)
-        return exists && errno != ENOMEM ? io_error(path, err) : pp_err_nomem(err);
-    size_t room = strlen(resolved) + 32;
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+
+static pp_status write_temporary(pp_staged_file *staged, const char *path, int mode,
+                                 const char *text, size_t bytes, pp_err *err)
+{
+    size_t room = strlen(staged->target) + 32;
     char *temporary PP_CLEANUP(pp_free_text) = malloc(room);
     if (!temporary)
         return pp_err_nomem(err);
-    snprintf(temporary, room, "%s.tmp%ld", resolved, (long)getpid());
-    int descriptor =
-        open(temporary, O_WRONLY | O_CREAT | O_EXCL, exists ? info.st_mode & 0777 : 0666);
+    snprintf(temporary, room, "%s.tmp%ld", staged->target, (long)getpid());
+    int descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL, mode);
     if (descriptor < 0)
         return io_error(path, err);
     FILE *file = fdopen(descriptor, "wb");
     if (!file)
         close(descriptor);
     pp_status status = file ? write_and_close(file, path, text, bytes, err) : io_error(path, err);
-    if (!status && rename(temporary, resolved))
-        status = io_error(path, err);
-    if (status)
+    if (status) {
         unlink(temporary);
+        return status;
+    }
+    staged->temporary = temporary;
+    temporary = NULL; /* the staged file's now */
+    return PP_OK;
+}
+
+pp_status pp_file_stage(const char *path, const char *text, size_t bytes,
+                        pp_staged_file *staged_out, pp_err *err)
+{
+    struct stat info;
+    bool exists = stat(path, &info) == 0;
+    bool special = exists && !S_ISREG(info.st_mode);
+    if (exists && access(path, W_OK))
+        return io_error(path, err);
+    pp_staged_file staged = { .target =
+                                  exists && !special ? realpath(path, NULL) : pp_copy_text(path) };
+    if (!staged.target)
+        return exists && errno != ENOMEM ? io_error(path, err) : pp_err_nomem(err);
+    pp_status status = PP_OK;
+    if (!special)
+        status = write_temporary(&staged, path, exists ? (int)(info.st_mode & 0777) : 0666, text,
+                                 bytes, err);
+    if (status)
+        pp_file_discard(&staged);
+    else
+        *staged_out = staged;
     return status;
+}
+
+pp_status pp_file_commit(pp_staged_file *staged, const char *text, size_t bytes, pp_err *err)
+{
+    if (!staged->temporary) {
+        FILE *file = fopen(staged->target, "wb");
+        return file ? write_and_close(file, staged->target, text, bytes, err)
+                    : io_error(staged->target, err);
+    }
+    if (rename(staged->temporary, staged->target))
+        return io_error(staged->target, err);
+    free(staged->temporary);
+    staged->temporary = NULL;
+    return PP_OK;
+}
+
+void pp_file_discard(pp_staged_file *staged)
+{
+    if (staged->temporary)
+        unlink(staged->temporary);
+    free(staged->temporary);
+    free(staged->target);
+    *staged = (pp_staged_file){ 0 };
+}
+
+pp_status pp_file_write(const char *path, const char *text, size_t bytes, pp_err *err)
+{
+    pp_staged_file staged PP_CLEANUP(pp_file_discard) = { 0 };
+    pp_status status = pp_file_stage(path, text, bytes, &staged, err);
+    return status ? status : pp_file_commit(&staged, text, bytes, err);
 }

@@ -61,6 +61,30 @@ static pp_status unknown_option(const pp_command *command, const char *name, pp_
                       near ? "?" : "", command->name);
 }
 
+/* The nth option of that name; counted from the end when last is set. */
+static const given *lookup(const pp_args *args, const char *name, size_t index, bool last)
+{
+    const given *found = NULL;
+    for (size_t i = 0; i < args->option_count; i++) {
+        if (strcmp(args->options[i].option->name, name) != 0)
+            continue;
+        found = &args->options[i];
+        if (!last && index-- == 0)
+            return found;
+    }
+    return last ? found : NULL;
+}
+
+static bool is_switch(const pp_option *option)
+{
+    return strcmp(option->argument, "on|off") == 0;
+}
+
+static bool is_on_or_off(const char *text)
+{
+    return strcmp(text, "on") == 0 || strcmp(text, "off") == 0;
+}
+
 static pp_status add_option(pp_args *args, int *at, pp_err *err)
 {
     const char *text = args->argv[*at];
@@ -72,11 +96,17 @@ static pp_status add_option(pp_args *args, int *at, pp_err *err)
     const char *value = equals ? equals + 1 : NULL;
     if (!option->argument && value)
         return pp_err_set(err, PP_USAGE, option->name, "takes no value");
+    if (!option->repeated && lookup(args, option->name, 0, true))
+        return pp_err_set(err, PP_USAGE, option->name, "is given twice; leave one out");
     if (option->argument && !value) {
-        if (*at + 1 >= args->argc)
+        const char *next = *at + 1 < args->argc ? args->argv[*at + 1] : NULL;
+        if (is_switch(option) && (!next || !is_on_or_off(next)))
+            value = "on"; /* Megatron's spelling: a bare flag */
+        else if (!next || strncmp(next, "--", 2) == 0)
             return pp_err_set(err, PP_USAGE, option->name, "needs a value: %s %s", option->name,
                               option->argument);
-        value = args->argv[++*at];
+        else
+            value = args->argv[++*at];
     }
     void *grown = args->options;
     pp_status status =
@@ -141,20 +171,6 @@ void pp_args_free(pp_args **args)
 const char *pp_args_word(const pp_args *args, size_t index)
 {
     return index < args->word_count ? args->words[index] : NULL;
-}
-
-/* The nth option of that name; counted from the end when last is set. */
-static const given *lookup(const pp_args *args, const char *name, size_t index, bool last)
-{
-    const given *found = NULL;
-    for (size_t i = 0; i < args->option_count; i++) {
-        if (strcmp(args->options[i].option->name, name) != 0)
-            continue;
-        found = &args->options[i];
-        if (!last && index-- == 0)
-            return found;
-    }
-    return last ? found : NULL;
 }
 
 bool pp_args_has(const pp_args *args, const char *option)

@@ -77,13 +77,32 @@ static pp_status read_executor(size_t index, row *row_out, pp_err *err)
     return PP_OK;
 }
 
+/* Ours, beside those of traces/formats.def. */
+static const row own_formats[] = {
+    { "plan", "--emit           read  the plan file: everything a step needs" },
+    { "report", "--emit                 the report as JSON" },
+};
+
+enum { OWN_FORMATS = sizeof own_formats / sizeof own_formats[0] };
+
+static size_t count_formats(void)
+{
+    return OWN_FORMATS + pp_format_count();
+}
+
 static pp_status read_format(size_t index, row *row_out, pp_err *err)
 {
     (void)err;
+    if (index < OWN_FORMATS) {
+        *row_out = own_formats[index];
+        return PP_OK;
+    }
+    index -= OWN_FORMATS;
     const pp_format *format = pp_format_at(index);
     row_out->name = format->name;
-    snprintf(row_out->summary, sizeof row_out->summary, "%s%s%s: %s", format->emit ? "--emit " : "",
-             format->trace ? "--trace " : "", format->read ? "read" : "", format->summary);
+    snprintf(row_out->summary, sizeof row_out->summary, "%-8s%-9s%-6s%s",
+             format->emit ? "--emit" : "", format->trace ? "--trace" : "",
+             format->read ? "read" : "", format->summary);
     return PP_OK;
 }
 
@@ -92,7 +111,7 @@ static const kind kinds[] = {
     { "hardware", count_hardware, read_hardware },
     { "schedules", pp_schedule_count, read_schedule },
     { "executors", pp_executor_count, read_executor },
-    { "formats", pp_format_count, read_format },
+    { "formats", count_formats, read_format },
 };
 
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };

@@ -31,12 +31,13 @@ static const pp_option options[] = {
       false },
     { "--lanes", "WHICH", "single, per-direction or per-peer queues of a rank; single", NULL,
       false },
+    { "--shapes", "PROTOCOL", "how receivers learn sizes; plan (the only one yet)", NULL, false },
     { "--step-sync", "on|off", "a global barrier ends the step; on", NULL, false },
     { "--seed", "N", "echoed in the report; 0", NULL, false },
     { "--columns", "N", "width of the text timeline; 80", NULL, false },
-    { "--emit", "FORMAT=FILE", "write the schedule: pytorch-csv, megatron, plan, text, report",
+    { "--emit", "FORMAT=FILE", "write the schedule, the plan or the report; 'ppsim list formats'",
       NULL, true },
-    { "--trace", "FORMAT=FILE", "write the timeline: chrome, text", NULL, true },
+    { "--trace", "FORMAT=FILE", "write the timeline; 'ppsim list formats'", NULL, true },
     { NULL, NULL, NULL, NULL, false },
 };
 
@@ -327,6 +328,10 @@ static pp_status simulate(const pp_args *args, pp_err *err)
         return pp_err_set(err, PP_USAGE, NULL,
                           "give one plan, one schedule file, or --schedule "
                           "NAME; see 'ppsim simulate --help'");
+    const char *shapes = pp_args_text(args, "--shapes");
+    if (shapes && strcmp(shapes, "plan") != 0)
+        return pp_err_set(err, PP_UNAVAILABLE, "--shapes",
+                          "this build knows plan only (sizes are carried in the plan)");
     pp_status status = load_study(args, source, &s.plan, &s.program, err);
     if (status || (status = apply_settings(args, s.plan, err)))
         return status;

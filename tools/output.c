@@ -21,9 +21,26 @@ static pp_status write_to(const char *path, const char *text, size_t bytes, pp_e
                                   : pp_file_write(path, text, bytes, err);
 }
 
+/* Does an --emit or --trace go to stdout? */
+static bool exports_to_stdout(const pp_args *args)
+{
+    static const char *const options[] = { "--emit", "--trace" };
+    for (size_t o = 0; o < 2; o++) {
+        const char *request;
+        for (size_t i = 0; (request = pp_args_each(args, options[o], i)); i++) {
+            const char *equals = strchr(request, '=');
+            if (equals && strcmp(equals, "=-") == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
 pp_status pp_print_product(const pp_args *args, const char *text, size_t bytes, pp_err *err)
 {
     const char *path = pp_args_text(args, "-o");
+    if (!path && exports_to_stdout(args))
+        return PP_OK; /* one product on stdout */
     return write_to(path ? path : "-", text, bytes, err);
 }
 
@@ -50,6 +67,7 @@ void pp_remark(const char *format, ...)
 typedef struct export_file {
     char *path;
     pp_text text;
+    pp_staged_file staged;
 } export_file;
 
 typedef struct export_files {
@@ -61,6 +79,7 @@ static void free_exports(export_files *files)
 {
     for (size_t i = 0; i < files->count; i++) {
         free(files->file[i].path);
+        pp_file_discard(&files->file[i].staged);
         pp_text_free(&files->file[i].text);
     }
     free(files->file);
@@ -133,10 +152,31 @@ static pp_status make_export(const char *request, const char *option, const pp_e
     status = emit ? format->emit(data, &text, &companion, err) : format->trace(data, &text, err);
     if (!status)
         status = add_file(files, equals + 1, "", &text, err);
-    if (!status && companion.suffix && strcmp(equals + 1, "-") != 0)
+    if (!status && companion.suffix && strcmp(equals + 1, "-") != 0 &&
+        !pp_file_is_special(equals + 1))
         status = add_file(files, equals + 1, companion.suffix, &companion.text, err);
     pp_text_free(&companion.text);
     return status;
+}
+
+static const char *content(const export_file *file)
+{
+    return file->text.data ? file->text.data : "";
+}
+
+/* Two products cannot go to one place. */
+static pp_status check_targets(const pp_args *args, const export_files *files, pp_err *err)
+{
+    const char *product = pp_args_text(args, "-o");
+    for (size_t i = 0; i < files->count; i++) {
+        const char *path = files->file[i].path;
+        bool taken = product && strcmp(product, path) == 0;
+        for (size_t k = 0; k < i && !taken; k++)
+            taken = strcmp(files->file[k].path, path) == 0;
+        if (taken && !pp_file_is_special(path))
+            return pp_err_set(err, PP_USAGE, path, "is given for two products; name another file");
+    }
+    return PP_OK;
 }
 
 pp_status pp_write_exports(const pp_args *args, const pp_export *data, pp_err *err)
@@ -151,12 +191,17 @@ pp_status pp_write_exports(const pp_args *args, const pp_export *data, pp_err *e
                 return status;
         }
     }
-    for (size_t i = 0; i < files.count; i++) {
-        const export_file *file = &files.file[i];
-        pp_status status =
-            write_to(file->path, file->text.data ? file->text.data : "", file->text.bytes, err);
-        if (status)
-            return status;
+    pp_status status = check_targets(args, &files, err);
+    for (size_t i = 0; i < files.count && !status; i++) {
+        export_file *file = &files.file[i];
+        if (strcmp(file->path, "-") != 0)
+            status = pp_file_stage(file->path, content(file), file->text.bytes, &file->staged, err);
     }
-    return PP_OK;
+    for (size_t i = 0; i < files.count && !status; i++) {
+        export_file *file = &files.file[i];
+        status = strcmp(file->path, "-") == 0
+                     ? pp_print_stdout(content(file), file->text.bytes, err)
+                     : pp_file_commit(&file->staged, content(file), file->text.bytes, err);
+    }
+    return status;
 }

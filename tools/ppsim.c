@@ -15,16 +15,14 @@ static const pp_command *const commands[] = {
 
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
-static void print_usage(FILE *out)
+static void add_usage(pp_text *text)
 {
-    fputs("ppsim predicts, plans and runs pipeline-parallel training steps.\n\n"
-          "usage: ppsim COMMAND [OPTIONS]\n\n",
-          out);
+    pp_text_add(text, "ppsim predicts, plans and runs pipeline-parallel training steps.\n\n"
+                      "usage: ppsim COMMAND [OPTIONS]\n\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    fputs("\n'ppsim COMMAND --help' shows the options of a command, 'ppsim --version' the version."
-          "\nA first try: ppsim plan --model gpt175b --pp 16\n",
-          out);
+        pp_text_add(text, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    pp_text_add(text, "\n'ppsim COMMAND --help' shows the options of a command, 'ppsim --version' "
+                      "the version.\nA first try: ppsim plan --model gpt175b --pp 16\n");
 }
 
 static int complain(const pp_err *err)
@@ -67,28 +65,27 @@ static int unknown_command(const char *name)
     return pp_status_exit(PP_USAGE);
 }
 
-static int print_version(void)
+static int print_words(const char *words)
 {
     pp_err err = { 0 };
-    static const char text[] = "ppsim " PPSIM_VERSION "\n"
-                               "licence GPL-3.0-or-later with permission to link CUDA libraries\n";
-    return pp_print_stdout(text, sizeof text - 1, &err) ? complain(&err) : EXIT_SUCCESS;
+    return pp_print_stdout(words, strlen(words), &err) ? complain(&err) : EXIT_SUCCESS;
 }
 
 int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write(), with a message */
+    pp_text usage PP_CLEANUP(pp_text_free) = { 0 };
+    add_usage(&usage);
     if (argc < 2) {
-        print_usage(stderr);
+        fputs(usage.data ? usage.data : "", stderr);
         return pp_status_exit(PP_USAGE);
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
-        print_usage(stdout);
-        return fflush(stdout) ? pp_status_exit(PP_IO) : EXIT_SUCCESS;
-    }
+        strcmp(argv[1], "help") == 0)
+        return print_words(usage.data ? usage.data : "");
     if (strcmp(argv[1], "--version") == 0)
-        return print_version();
+        return print_words("ppsim " PPSIM_VERSION "\n"
+                           "licence GPL-3.0-or-later with permission to link CUDA libraries\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         if (strcmp(commands[i]->name, argv[1]) == 0)
             return run(commands[i], argc, argv);
