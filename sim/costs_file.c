@@ -280,6 +280,17 @@ static pp_status fill_backward(const pp_json_at *at, pp_costs *costs, pp_err *er
 
 static pp_status fill_sends(const pp_json_at *at, pp_costs *costs, pp_err *err)
 {
+    pp_json_at comm;
+    if (pp_json_has(at, "comm_ns")) {
+        pp_status status = pp_json_get(at, "comm_ns", &comm, err);
+        if (status)
+            return status;
+        if (pp_json_kind_at(&comm) == PP_JSON_ARRAY)
+            return pp_json_fail(&comm, err,
+                                "is one number for all edges, both ways; give lists as "
+                                "send_forward_ns (stage to the next, last one 0) and "
+                                "send_backward_ns (stage to the one before, first one 0)");
+    }
     for (size_t i = 4; i < COUNT(times); i++) {
         const char *key = pp_json_has(at, "comm_ns") ? "comm_ns" : times[i].key;
         if (key != times[i].key && pp_json_has(at, times[i].key))

@@ -1,0 +1,202 @@
+/* Whichever allocation fails, every reader, every writer and the search say so and leak nothing. */
+#include "planner/choose.h"
+#include "sim/alloc.h"
+#include "sim/engine.h"
+#include "tests/torture/torture.h"
+#include "traces/comm_rows.h"
+#include "traces/data.h"
+#include "traces/format.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int read_model(void *name)
+{
+    const pp_data_file *file = pp_data_find(PP_DATA_MODEL, name);
+    pp_model model;
+    pp_err err = { 0 };
+    return (int)pp_model_parse(file->text, file->bytes, name, &model, &err);
+}
+
+static int read_config(void *text)
+{
+    pp_model model;
+    pp_err err = { 0 };
+    return (int)pp_model_parse(text, strlen(text), "config.json", &model, &err);
+}
+
+static int read_hardware(void *name)
+{
+    const pp_data_file *file = pp_data_find(PP_DATA_HARDWARE, name);
+    pp_hardware hardware;
+    pp_err err = { 0 };
+    return (int)pp_hardware_parse(file->text, file->bytes, name, &hardware, &err);
+}
+
+static int read_costs(void *text)
+{
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
+    pp_err err = { 0 };
+    pp_status status = pp_json_parse(text, strlen(text), "costs", &json, &err);
+    if (status)
+        return (int)status;
+    pp_json_at root = pp_json_root(json, "costs");
+    return (int)pp_costs_read(&root, 2, 2, 3, &costs, &err);
+}
+
+static int pack_lengths(void *text)
+{
+    int64_t *lengths = NULL;
+    size_t count = 0;
+    pp_workload workload PP_CLEANUP(pp_workload_free) = { 0 };
+    pp_err err = { 0 };
+    pp_status status = pp_lengths_parse(text, strlen(text), "lengths", &lengths, &count, &err);
+    if (!status)
+        status = pp_workload_pack(lengths, count, 100, 1, 2, 1, &workload, &err);
+    free(lengths);
+    return (int)status;
+}
+
+static int read_rows(void *text)
+{
+    pp_order *order PP_CLEANUP(pp_order_free) = NULL;
+    pp_err err = { 0 };
+    return (int)pp_format_read(text, strlen(text), "rows.csv", &order, &err);
+}
+
+static int read_comm_rows(void *text)
+{
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_err err = { 0 };
+    return (int)pp_comm_rows_read(text, strlen(text), "rows.csv", PP_ROWS_SINGLE, false, NULL,
+                                  &program, &err);
+}
+
+static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10 };
+
+/* Builds, lowers, runs and writes 1F1B in every format. */
+static int write_formats(void *executor_name)
+{
+    const pp_shape shape = { .ranks = 2, .chunks = 1, .microbatches = 3 };
+    const pp_executor *executor = NULL;
+    pp_order *order PP_CLEANUP(pp_order_free) = NULL;
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
+    pp_err err = { 0 };
+    pp_status status = pp_executor_get(executor_name, &executor, &err);
+    if (status || (status = pp_plan_new(&plan, &err)) ||
+        (status = pp_schedule_build(pp_schedule_find("1f1b"), &shape, &order, &err)) ||
+        (status = executor->lower(order, &program, &err)) ||
+        (status = pp_costs_uniform(&uniform, 2, 2, 3, &costs, &err)) ||
+        (status = pp_simulate(program, costs, &timeline, &err)))
+        return (int)status;
+    plan->parallel = (pp_parallel){ 2, 1, 1, 1, 1, 1 };
+    const pp_export data = {
+        .plan = plan, .order = order, .program = program, .timeline = timeline, .costs = costs
+    };
+    for (size_t i = 0; i < pp_format_count() && !status; i++) {
+        const pp_format *format = pp_format_at(i);
+        pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+        pp_companion companion = { 0 };
+        if (format->emit)
+            status = format->emit(&data, &text, &companion, &err);
+        if (format->trace && !status)
+            status = format->trace(&data, &text, &err);
+        pp_text_free(&companion.text);
+    }
+    return (int)status;
+}
+
+/* The whole search for a small model. Everything it reads is read before allocations fail. */
+typedef struct job {
+    pp_model model;
+    pp_hardware hardware;
+} job;
+
+static int search(void *context)
+{
+    const job *j = context;
+    const pp_wish wish = { .model = &j->model,
+                           .hardware = &j->hardware,
+                           .parallel = { .pp = 2, .tp = 1 },
+                           .micro_batch_size = 1,
+                           .global_batch_size = 4,
+                           .schedule = pp_schedule_find("1f1b"),
+                           .switches = { .stack = "current" } };
+    pp_choice *choice = NULL;
+    pp_err err = { 0 };
+    pp_status status = pp_choose(&wish, &choice, &err);
+    pp_choice_free(&choice);
+    return (int)status;
+}
+
+static char csv[] = "0F0,0F1,0I0,0W0,0B1\n1F0,1B0,1F1,1B1\n";
+static char comm_csv[] = "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n";
+static char costs_json[] =
+    "{\"format\":\"ppsim.costs\",\"version\":1,\"forward_ns\":[[1,2,3],[4,5,6]],"
+    "\"backward_ns\":2,\"comm_ns\":1}";
+static char lengths_text[] = "10\n20\n30\n90\n80\n70\n";
+static char config[] = "{\"model_type\":\"gpt2\",\"n_embd\":64,\"n_layer\":2,\"n_head\":2,"
+                       "\"n_positions\":64,\"vocab_size\":100}";
+static char model_name[] = "mixtral-8x7b";
+static char hardware_name[] = "h100-80g";
+static char ideal[] = "ideal";
+static char torch[] = "torch";
+
+static const struct {
+    const char *name;
+    int (*body)(void *context);
+    void *context;
+} bodies[] = {
+    { "model", read_model, model_name },          { "config", read_config, config },
+    { "hardware", read_hardware, hardware_name }, { "costs", read_costs, costs_json },
+    { "lengths", pack_lengths, lengths_text },    { "rows", read_rows, csv },
+    { "comm rows", read_comm_rows, comm_csv },    { "formats", write_formats, ideal },
+    { "formats, torch", write_formats, torch },
+};
+
+START_TEST(every_failed_allocation_is_reported)
+{
+    long allocations = 0;
+    int status =
+        pp_torture_run(bodies[_i].body, bodies[_i].context, PP_NOMEM, 100000, &allocations);
+    ck_assert_msg(status == 0, "%s: status %d after allocation %ld failed", bodies[_i].name, status,
+                  allocations);
+    ck_assert_int_gt(allocations, 1);
+}
+END_TEST
+
+START_TEST(the_search_survives_any_failed_allocation)
+{
+    job j;
+    pp_err err = { 0 };
+    const pp_data_file *file = pp_data_find(PP_DATA_MODEL, "gpt1.7b");
+    ck_assert_int_eq(pp_model_parse(file->text, file->bytes, "m", &j.model, &err), PP_OK);
+    file = pp_data_find(PP_DATA_HARDWARE, hardware_name);
+    ck_assert_int_eq(pp_hardware_parse(file->text, file->bytes, "h", &j.hardware, &err), PP_OK);
+    long allocations = 0;
+    int status = pp_torture_run(search, &j, PP_NOMEM, 100000, &allocations);
+    ck_assert_msg(status == 0, "status %d after allocation %ld failed", status, allocations);
+    ck_assert_int_gt(allocations, 50);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("torture readers");
+    TCase *tc = tcase_create("allocations");
+    tcase_set_timeout(tc, 200);
+    tcase_add_loop_test(tc, every_failed_allocation_is_reported, 0,
+                        (int)(sizeof bodies / sizeof bodies[0]));
+    tcase_add_test(tc, the_search_survives_any_failed_allocation);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
