@@ -17,12 +17,11 @@ pp_status pp_grow(void **array, size_t *capacity, size_t needed, size_t size, pp
 {
     if (needed <= *capacity)
         return PP_OK;
-    size_t target = *capacity ? *capacity : 16;
-    while (target < needed) {
-        if (target > SIZE_MAX / 4 / size)
-            return pp_err_nomem(err);
-        target *= 2;
-    }
+    if (*capacity > SIZE_MAX / 8 / size || needed > SIZE_MAX / 4 / size)
+        return pp_err_nomem(err);
+    size_t target = *capacity ? 2 * *capacity : 16;
+    if (target < needed)
+        target = needed;
     char *grown = realloc(*array, target * size);
     if (!grown)
         return pp_err_nomem(err);

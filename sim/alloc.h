@@ -9,8 +9,8 @@
 /* Zeroed; NULL when count * size overflows or memory is out. count 0 gives a block of one. */
 void *pp_alloc_array(size_t count, size_t size);
 
-/* Grows *array (of elements of `size` bytes) so that it holds `needed`; doubles, new part zeroed.
- * Fails: NOMEM, *array and *capacity are untouched then. */
+/* Grows *array (of elements of `size` bytes) so that it holds `needed`; at least doubles, the new
+ * part zeroed. Fails: NOMEM, *array and *capacity are untouched then. */
 PP_MUST_CHECK pp_status pp_grow(void **array, size_t *capacity, size_t needed, size_t size,
                                 pp_err *err);
 

@@ -89,6 +89,28 @@ struct pp_comm_builder {
     bool failed;
 };
 
+/* Most executors send and receive about once per op. */
+static pp_status reserve(pp_comm_builder *b, pp_err *err)
+{
+    const pp_program *program = b->program;
+    void *groups = NULL;
+    void *transfers = NULL;
+    pp_status status =
+        pp_grow(&groups, &b->group_capacity, 2 * program->count, sizeof *b->group, err);
+    b->group = groups;
+    if (!status)
+        status = pp_grow(&transfers, &b->transfer_capacity, 2 * program->count, sizeof *b->transfer,
+                         err);
+    b->transfer = transfers;
+    for (uint32_t r = 0; r < program->ranks && !status; r++) {
+        void *steps = NULL;
+        size_t ops = program->rank_begin[r + 1] - program->rank_begin[r];
+        status = pp_grow(&steps, &b->list[r].capacity, 3 * ops + 4, sizeof(pp_step), err);
+        b->list[r].step = steps;
+    }
+    return status;
+}
+
 pp_status pp_comm_builder_new(const pp_program *program, pp_comm_builder **builder_out, pp_err *err)
 {
     pp_comm_builder *builder = pp_alloc_array(1, sizeof *builder);
@@ -99,8 +121,12 @@ pp_status pp_comm_builder_new(const pp_program *program, pp_comm_builder **build
         return pp_err_nomem(err);
     }
     builder->program = program;
-    *builder_out = builder;
-    return PP_OK;
+    pp_status status = reserve(builder, err);
+    if (status)
+        pp_comm_builder_free(&builder);
+    else
+        *builder_out = builder;
+    return status;
 }
 
 void pp_comm_builder_free(pp_comm_builder **builder)
@@ -121,8 +147,7 @@ static void add_step(pp_comm_builder *b, uint32_t rank, pp_step step)
 {
     step_list *list = &b->list[rank];
     void *grown = list->step;
-    pp_err err = { 0 };
-    if (b->failed || pp_grow(&grown, &list->capacity, list->count + 1, sizeof step, &err)) {
+    if (b->failed || pp_grow(&grown, &list->capacity, list->count + 1, sizeof step, NULL)) {
         b->failed = true;
         return;
     }
@@ -144,9 +169,8 @@ void pp_comm_mark(pp_comm_builder *builder, uint32_t rank, pp_mark mark, uint32_
 uint32_t pp_comm_open(pp_comm_builder *b, uint32_t rank)
 {
     void *grown = b->group;
-    pp_err err = { 0 };
     if (b->failed ||
-        pp_grow(&grown, &b->group_capacity, b->group_count + 1, sizeof *b->group, &err)) {
+        pp_grow(&grown, &b->group_capacity, b->group_count + 1, sizeof *b->group, NULL)) {
         b->failed = true;
         return 0;
     }
@@ -167,9 +191,8 @@ void pp_comm_add(pp_comm_builder *b, uint32_t group, pp_transfer_kind kind, uint
                  uint32_t microbatch)
 {
     void *grown = b->transfer;
-    pp_err err = { 0 };
     if (b->failed ||
-        pp_grow(&grown, &b->transfer_capacity, b->transfer_count + 1, sizeof *b->transfer, &err)) {
+        pp_grow(&grown, &b->transfer_capacity, b->transfer_count + 1, sizeof *b->transfer, NULL)) {
         b->failed = true;
         return;
     }

@@ -53,9 +53,8 @@ const char *pp_text_nearest(const char *text, const char *const names[])
 
 void pp_text_add_bytes(pp_text *text, const char *bytes, size_t count)
 {
-    pp_err err = { 0 };
     void *data = text->data;
-    if (text->failed || pp_grow(&data, &text->capacity, text->bytes + count + 1, 1, &err)) {
+    if (text->failed || pp_grow(&data, &text->capacity, text->bytes + count + 1, 1, NULL)) {
         text->failed = 1;
         return;
     }
