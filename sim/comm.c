@@ -34,18 +34,20 @@ const char *pp_transfer_print(const pp_transfer *transfer, char *buffer, size_t 
     return buffer;
 }
 
-pp_status pp_comm_semantics_parse(const char *comm, const char *lanes,
-                                  pp_comm_semantics *semantics_out, pp_err *err)
+pp_status pp_comm_semantics_parse(const char *comm, const char *lanes, pp_comm_semantics *semantics,
+                                  pp_err *err)
 {
     static const char *const lane_names[] = { "single", "per-direction", "per-peer" };
     static const char eager[] = "eager:";
-    pp_comm_semantics semantics = { 0 };
+    pp_comm_semantics parsed = *semantics;
     if (strncmp(comm, eager, sizeof eager - 1) == 0) {
         pp_err inner = { 0 };
-        semantics.mode = PP_COMM_EAGER;
-        if (pp_parse_bytes(comm + sizeof eager - 1, "--comm", &semantics.eager_bytes, &inner))
+        parsed.mode = PP_COMM_EAGER;
+        if (pp_parse_bytes(comm + sizeof eager - 1, "--comm", &parsed.eager_bytes, &inner))
             return pp_err_set(err, PP_USAGE, "--comm", "%s", inner.text);
-    } else if (*comm && strcmp(comm, "rendezvous") != 0 && strcmp(comm, "batched") != 0) {
+    } else if (strcmp(comm, "rendezvous") == 0 || strcmp(comm, "batched") == 0) {
+        parsed.mode = PP_COMM_RENDEZVOUS;
+    } else if (*comm) {
         return pp_err_set(err, PP_USAGE, "--comm",
                           "'%.40s' is not one of rendezvous, batched, eager:BYTES", comm);
     }
@@ -55,8 +57,9 @@ pp_status pp_comm_semantics_parse(const char *comm, const char *lanes,
     if (lane == 3)
         return pp_err_set(err, PP_USAGE, "--lanes",
                           "'%.40s' is not one of single, per-direction, per-peer", lanes);
-    semantics.lanes = (pp_lanes)lane;
-    *semantics_out = semantics;
+    if (*lanes)
+        parsed.lanes = (pp_lanes)lane;
+    *semantics = parsed;
     return PP_OK;
 }
 

@@ -75,14 +75,15 @@ typedef struct pp_comm_semantics {
     pp_lanes lanes;
 } pp_comm_semantics;
 
-/* comm: "rendezvous", "batched" (the same: groups are the program's) or "eager:BYTES", "" for
- * rendezvous; lanes: "single", "per-direction", "per-peer", "" for single. Fails: USAGE. */
+/* comm: "rendezvous", "batched" (the same: groups are the program's) or "eager:BYTES"; lanes:
+ * "single", "per-direction", "per-peer"; "" leaves what *semantics has. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_comm_semantics_parse(const char *comm, const char *lanes,
-                                                pp_comm_semantics *semantics_out, pp_err *err);
+                                                pp_comm_semantics *semantics, pp_err *err);
 
 /* Owned by its program. */
 typedef struct pp_comm {
     pp_comm_semantics semantics;
+    bool collective;    /* a transfer is a collective of two ranks: never buffered, never eager */
     size_t *step_begin; /* [ranks + 1] */
     pp_step *step;
     pp_group *group;

@@ -10,8 +10,8 @@
 
 #define NONE UINT32_MAX
 
-/* The part of a group that goes through one lane: it starts when the entry before it in the lane is
- * done, and is done when all its transfers are. */
+/* The part of a group that goes through one lane. It starts when the group before it in the lane is
+ * done, in all its lanes: a group ends as a unit (NCCL, p2p.rst). */
 typedef struct entry {
     uint32_t group;
     uint32_t first, count;   /* into by_entry */
@@ -205,12 +205,16 @@ static void finish(run *r, uint32_t t, pp_ns start_ns, pp_ns end_ns)
     e->end_ns = later(e->end_ns, end_ns);
     if (--e->left)
         return;
-    if (e->next != NONE)
-        r->try[r->try_count++] = e->next;
     group_state *group = &r->group[e->group];
     group->end_ns = later(group->end_ns, e->end_ns);
+    if (--group->left)
+        return;
+    for (uint32_t k = group->first; k < group->first + group->count; k++) {
+        if (r->entry[k].next != NONE)
+            r->try[r->try_count++] = r->entry[k].next;
+    }
     uint32_t rank = r->comm->group[e->group].rank;
-    if (--group->left == 0 && r->waiting[rank] == e->group) {
+    if (r->waiting[rank] == e->group) {
         r->waiting[rank] = NONE;
         r->wake[r->wake_count++] = rank;
     }
@@ -230,7 +234,8 @@ static void meet(run *r, uint32_t t)
     const entry *partner = &r->entry[r->entry_of[other]];
     pp_ns takes_ns = transfer_ns(r, own);
     const pp_comm_semantics *comm = &r->comm->semantics;
-    if (comm->mode == PP_COMM_EAGER && transfer_bytes(r, own) <= comm->eager_bytes) {
+    if (comm->mode == PP_COMM_EAGER && !r->comm->collective &&
+        transfer_bytes(r, own) <= comm->eager_bytes) {
         if (sends)
             finish(r, t, ready_ns, ready_ns);
         pp_ns sent_ns = sends ? ready_ns : partner->ready_ns;
@@ -250,12 +255,11 @@ static void try_entry(run *r, uint32_t index)
 {
     entry *e = &r->entry[index];
     const group_state *group = &r->group[e->group];
-    if (e->active || !group->issued || (e->previous != NONE && r->entry[e->previous].left))
+    const group_state *ahead = e->previous == NONE ? NULL : &r->group[r->entry[e->previous].group];
+    if (e->active || !group->issued || (ahead && ahead->left))
         return;
     e->active = true;
-    e->ready_ns = group->issued_ns;
-    if (e->previous != NONE)
-        e->ready_ns = later(e->ready_ns, r->entry[e->previous].end_ns);
+    e->ready_ns = ahead ? later(group->issued_ns, ahead->end_ns) : group->issued_ns;
     for (uint32_t k = e->first; k < e->first + e->count; k++) {
         if (!r->done[r->by_entry[k]])
             meet(r, r->by_entry[k]);

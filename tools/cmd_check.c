@@ -297,7 +297,7 @@ static pp_status check(const pp_args *args, pp_err *err)
                   .comm = comm ? comm : "rendezvous",
                   .lanes = lanes ? lanes : "single",
                   .executor = executor ? executor : "torch" };
-    pp_comm_semantics semantics;
+    pp_comm_semantics semantics = { 0 };
     if (!v.file || pp_args_word(args, 1))
         return pp_err_set(err, PP_USAGE, NULL,
                           "give one schedule file or plan; see 'ppsim check "

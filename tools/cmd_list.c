@@ -141,7 +141,7 @@ static pp_status list_text(const pp_args *args, const kind *k, pp_err *err)
         pp_status status = k->read(i, &r, err);
         if (status)
             return status;
-        pp_text_add(&text, "%-14s %s\n", r.name, r.summary);
+        pp_text_add(&text, "%-22s %s\n", r.name, r.summary);
     }
     pp_status status = pp_text_check(&text, err);
     return status ? status : pp_print_product(args, text.data, text.bytes, err);

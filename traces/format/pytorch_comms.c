@@ -50,6 +50,7 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
 
 const pp_format pp_format_pytorch_comms = {
     .name = "pytorch-comms",
-    .summary = "PyTorch compute_comms rows, as its runtime lowers the schedule; simulate, check read them",
+    .summary =
+        "PyTorch compute_comms rows, as its runtime lowers the schedule; simulate, check read them",
     .emit = emit,
 };

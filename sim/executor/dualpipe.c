@@ -1,0 +1,168 @@
+/* DeepSeek's DualPipeV (dualpipe/dualpipev.py): sends and receives are collected and committed as
+ * one batch right before the next compute, and waited for. Phase 0 is the way of a microbatch
+ * through the rank's first chunk, phase 1 through its second. */
+#include "sim/lower.h"
+
+typedef struct state {
+    const pp_lowering *l;
+    size_t next;      /* op */
+    uint32_t batch;   /* collected since the last commit */
+    uint32_t f_in[2]; /* [phase]: microbatches whose receive was asked for */
+    uint32_t b_in[2];
+    const pp_op *f_out[2]; /* [phase]: the last forward that ran */
+    const pp_op *b_out[2];
+} state;
+
+static void commit(state *s)
+{
+    pp_comm_exchange(s->l->builder, s->batch);
+    s->batch = pp_comm_open(s->l->builder, s->l->rank);
+}
+
+static pp_op op_of(const state *s, pp_op_kind kind, int phase, uint32_t microbatch)
+{
+    uint32_t stage = phase ? s->l->program->stages - 1 - s->l->rank : s->l->rank;
+    return (pp_op){ .stage = (uint16_t)stage, .microbatch = microbatch, .kind = (uint8_t)kind };
+}
+
+static void receive_f(state *s, int phase)
+{
+    const pp_op op = op_of(s, PP_OP_F, phase, s->f_in[phase]++);
+    pp_lower_receive(s->l, s->batch, &op);
+}
+
+static void receive_b(state *s, int phase)
+{
+    const pp_op op = op_of(s, PP_OP_B, phase, s->b_in[phase]++);
+    pp_lower_receive(s->l, s->batch, &op);
+}
+
+static void send_f(const state *s, int phase)
+{
+    pp_lower_send(s->l, s->batch, s->f_out[phase]);
+}
+
+static void send_b(const state *s, int phase)
+{
+    pp_lower_send(s->l, s->batch, s->b_out[phase]);
+}
+
+/* Commits, then runs the next op, or the next two where they overlap. */
+static void run(state *s)
+{
+    const pp_op *op;
+    commit(s);
+    do {
+        op = &s->l->program->op[s->next];
+        int phase = op->stage >= s->l->program->ranks;
+        if (op->kind == PP_OP_F)
+            s->f_out[phase] = op;
+        else if (op->kind != PP_OP_W)
+            s->b_out[phase] = op;
+        pp_comm_run(s->l->builder, s->l->rank, (uint32_t)s->next++);
+    } while (op->paired);
+}
+
+static void forward(state *s, int phase)
+{
+    receive_f(s, phase);
+    run(s);
+    send_f(s, phase);
+}
+
+static void backward(state *s, int phase)
+{
+    receive_b(s, phase);
+    run(s);
+    send_b(s, phase);
+}
+
+static void forward_backward(state *s, int f, int b, bool receive)
+{
+    if (receive)
+        receive_f(s, f);
+    receive_b(s, b);
+    run(s);
+    send_f(s, f);
+    send_b(s, b);
+}
+
+/* Steps 1 to 3: forwards of both phases, then the first gradients. */
+static void fill(state *s, uint32_t below, bool last)
+{
+    for (uint32_t i = 0; i < 2 * below; i++)
+        forward(s, 0);
+    receive_f(s, 0);
+    for (uint32_t i = 0; i <= s->l->rank; i++) {
+        run(s);
+        receive_f(s, 0);
+        receive_f(s, 1);
+        run(s);
+        if (!last || i < s->l->rank)
+            send_f(s, 1);
+        send_f(s, 0);
+    }
+    for (uint32_t i = 0; i < below; i++) {
+        backward(s, 1);
+        receive_f(s, 1);
+        run(s); /* W */
+        run(s);
+        send_f(s, 1);
+    }
+}
+
+/* Step 4. The last rank does not overlap its first pair. */
+static void overlap(state *s, uint32_t pairs, bool last)
+{
+    for (uint32_t i = 0; i < pairs; i++) {
+        if (i == 0 && last) {
+            run(s);
+            send_f(s, 1);
+            receive_b(s, 1);
+            run(s);
+            send_f(s, 0);
+            send_b(s, 1);
+        } else {
+            forward_backward(s, 0, 1, i > 0);
+        }
+        forward_backward(s, 1, 0, true);
+    }
+}
+
+static pp_status lower_rank(const pp_lowering *l, pp_err *err)
+{
+    state s = { .l = l, .next = l->begin, .batch = pp_comm_open(l->builder, l->rank) };
+    uint32_t below = l->program->ranks - 1 - l->rank;
+    bool last = below == 0;
+    (void)err;
+    fill(&s, below, last);
+    overlap(&s, l->program->microbatches - 2 * l->program->ranks + l->rank + 1, last);
+    for (uint32_t i = 0; i < below; i++) { /* step 5 */
+        backward(&s, 1);
+        forward_backward(&s, 1, 0, true);
+    }
+    for (uint32_t i = 0; i <= l->rank; i++) { /* step 6 */
+        backward(&s, 1);
+        backward(&s, 0);
+    }
+    for (uint32_t i = 0; i < below; i++) { /* step 7 */
+        run(&s);                           /* W */
+        backward(&s, 0);
+    }
+    while (s.next < l->end) /* step 8 */
+        run(&s);
+    commit(&s);
+    return PP_OK;
+}
+
+static pp_status dualpipe_lower(const pp_order *order, pp_program **program_out, pp_err *err)
+{
+    pp_status status = pp_lower_only(order, "dualpipe", "dualpipev", err);
+    return status ? status : pp_lower_ranks(order, 0, lower_rank, program_out, err);
+}
+
+const pp_executor pp_executor_dualpipe = {
+    .name = "dualpipe",
+    .summary = "one batch before each compute, waited for at once (dualpipev)",
+    .lower = dualpipe_lower,
+};
