@@ -172,7 +172,7 @@ static void is_conserved(const pp_executor *executor, const char *name, const pp
     step s PP_CLEANUP(step_free) = { .order = copy };
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     pp_report *report PP_CLEANUP(pp_report_free) = NULL;
-    s.costs = step_costs("F=1ms,I=1.1ms,W=0.8ms,B=2ms,comm=0.3ms", order->ranks,
+    s.costs = step_costs("F=1ms,I=1.1ms,W=0.8ms,comm=0.3ms", order->ranks,
                          order->stages / order->ranks, order->microbatches);
     STEP_OK(lower_with("ideal", order, &s.program, &err), err);
     STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);

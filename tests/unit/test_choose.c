@@ -181,6 +181,83 @@ START_TEST(illegal_wishes_name_the_rule)
 }
 END_TEST
 
+/* `where` of the refusal. */
+static void refuse_at(const pp_wish *wish, const char *where, const char *part)
+{
+    pp_choice *choice = NULL;
+    pp_err err = { 0 };
+    ck_assert_int_eq(pp_choose(wish, &choice, &err), PP_USAGE);
+    ck_assert_str_eq(err.where, where);
+    ck_assert_msg(strstr(err.text, part) != NULL, "no '%s' in: %s", part, err.text);
+}
+
+START_TEST(refusals_blame_the_option_given)
+{
+    planning p = planning_of("gpt175b", "h100-80g"); /* 96 layers */
+    pp_wish wish = wish_of(&p, 16);
+    wish.parallel.vpp = 7;
+    refuse_at(&wish, "--vpp", "up to 96");
+    wish = wish_of(&p, 97);
+    refuse_at(&wish, "--pp", "up to 96");
+    wish = wish_of(&p, 4);
+    wish.partition = PP_PARTITION_LAYOUT;
+    wish.layout = "Et*9x|L";
+    refuse_at(&wish, "--partition, layout:5", "are known");
+    wish = wish_of(&p, 4);
+    wish.memory_limit_bytes = -1;
+    refuse_at(&wish, "--memory-limit", "must be positive");
+}
+END_TEST
+
+/* Megatron asserts seq_length % (2 cp) == 0, and % tp (of a cp rank's share) with sequence
+ * parallelism. */
+START_TEST(sequences_divide_over_cp_and_tp)
+{
+    planning p = planning_of("gpt22b", "h100-80g");
+    pp_wish wish = wish_of(&p, 4);
+    wish.parallel.cp = 2;
+    wish.seq_length = 2046;
+    refuse_at(&wish, "--seq-length", "2044 and 2048");
+    wish.seq_length = 0;
+    wish.parallel.cp = 3;
+    refuse_at(&wish, "--cp", "2046 and 2052");
+    wish = wish_of(&p, 4);
+    wish.seq_length = 2044;
+    wish.parallel.tp = 8;
+    refuse_at(&wish, "--seq-length", "2040 and 2048");
+    wish.switches.given.sequence_parallel = true;
+    pp_choice *choice = choose(&wish);
+    pp_choice_free(&choice);
+    wish.switches.given.sequence_parallel = false;
+    wish.parallel.tp = 0; /* left out where free */
+    choice = choose(&wish);
+    for (size_t i = 0; i < choice->count; i++)
+        ck_assert_int_lt(choice->candidate[i].parallel.tp, 8);
+    pp_choice_free(&choice);
+}
+END_TEST
+
+/* Asking for what was chosen gives the same plan. */
+START_TEST(the_default_batch_does_not_depend_on_the_micro_batch)
+{
+    planning p = planning_of("gpt22b", "h100-80g");
+    pp_wish wish = wish_of(&p, 4);
+    wish.parallel.dp = 2;
+    pp_choice *free_size = choose(&wish);
+    wish.micro_batch_size = free_size->plan->micro_batch_size;
+    pp_choice *given = choose(&wish);
+    ck_assert_int_eq(given->plan->global_batch_size, 64);
+    ck_assert_int_eq(given->plan->prediction->step_ns, free_size->plan->prediction->step_ns);
+    ck_assert_str_eq(given->plan->schedule, free_size->plan->schedule);
+    pp_choice_free(&free_size);
+    pp_choice_free(&given);
+    wish.micro_batch_size = 3;
+    given = choose(&wish);
+    ck_assert_int_eq(given->plan->global_batch_size, 66); /* 11 micro-batches on each replica */
+    pp_choice_free(&given);
+}
+END_TEST
+
 START_TEST(a_layout_is_taken_as_it_is)
 {
     planning p = planning_of("gpt22b", "h100-80g");
@@ -195,6 +272,21 @@ START_TEST(a_layout_is_taken_as_it_is)
     pp_choice_free(&choice);
 }
 END_TEST
+
+/* What the plan says of `key`; NULL: nothing. */
+static const char *assumption(const pp_plan *plan, const char *key)
+{
+    for (size_t i = 0; i < plan->assumptions.count; i++) {
+        if (strcmp(plan->assumptions.note[i].key, key) == 0)
+            return plan->assumptions.note[i].value;
+    }
+    return NULL;
+}
+
+static bool assumes(const pp_plan *plan, const char *key)
+{
+    return assumption(plan, key) != NULL;
+}
 
 static bool never_again(void *context)
 {
@@ -225,6 +317,43 @@ START_TEST(a_budget_ends_the_search)
 }
 END_TEST
 
+static bool always(void *context)
+{
+    (void)context;
+    return true;
+}
+
+/* Bounding ends as well, with the first setup that can be simulated; the rest says why. */
+START_TEST(a_budget_ends_the_bounding)
+{
+    planning p = planning_of("gpt22b", "h100-80g");
+    pp_wish wish = wish_of(&p, 8);
+    wish.stop = always;
+    pp_choice *choice = choose(&wish);
+    size_t unseen = 0;
+    ck_assert(choice->stopped);
+    ck_assert_uint_eq(choice->ok, 1);
+    for (size_t i = 0; i < choice->count; i++) {
+        const pp_candidate *c = &choice->candidate[i];
+        if (c->status == PP_CANDIDATE_PRUNED)
+            ck_assert_msg(strstr(c->reason, "the budget ended first") == c->reason, "%s",
+                          c->reason);
+        unseen += c->status == PP_CANDIDATE_PRUNED && !c->least_step_ns;
+    }
+    ck_assert_uint_gt(unseen, choice->count / 2);
+    pp_choice_free(&choice);
+    /* what is bounded first does not fit, so time ends nothing */
+    p = planning_of("gpt175b", "a100-80g");
+    wish = wish_of(&p, 8);
+    wish.parallel.tp = 8;
+    wish.memory_limit_bytes = (int64_t)52 << 30;
+    wish.stop = always;
+    choice = choose(&wish);
+    ck_assert_uint_ge(choice->ok, 1);
+    pp_choice_free(&choice);
+}
+END_TEST
+
 /* Every replica has data of its own; the prediction is the slowest one's. */
 START_TEST(lengths_are_packed_per_replica)
 {
@@ -250,20 +379,32 @@ START_TEST(lengths_are_packed_per_replica)
     for (size_t k = 0; k < 240; k++)
         given += lengths[k];
     ck_assert_int_eq(tokens, given);
+    const char *packing = assumption(plan, "packing");
+    ck_assert_ptr_nonnull(packing);
+    char bins[64];
+    snprintf(bins, sizeof bins, "tokens: %zu bins", plan->workload.first_fit_bins);
+    ck_assert_msg(strstr(packing, bins) != NULL, "%s", packing);
     pp_choice_free(&choice);
+    wish.schedule = pp_schedule_find("interleaved");
+    wish.parallel.vpp = 2;
+    wish.micro_batch_size = 1;
+    wish.length_count = 205;
+    choice = choose(&wish);
+    plan = choice->plan;
+    ck_assert_uint_eq(plan->workload.microbatches % 4, 0);
+    packing = assumption(plan, "packing");
+    snprintf(bins, sizeof bins, "until there are %zu", plan->workload.bins);
+    ck_assert_msg(strstr(packing, bins) && strstr(packing, "a multiple of pp 4"), "%s", packing);
+    ck_assert_int_eq(plan->micro_batch_size, 1);
+    pp_choice_free(&choice);
+    wish.schedule = NULL;
+    wish.parallel.vpp = 0;
+    wish.micro_batch_size = 0;
+    wish.length_count = 240;
     wish.global_batch_size = 240;
     refuse(&wish, PP_USAGE, "one of the two");
 }
 END_TEST
-
-static bool assumes(const pp_plan *plan, const char *key)
-{
-    for (size_t i = 0; i < plan->assumptions.count; i++) {
-        if (strcmp(plan->assumptions.note[i].key, key) == 0)
-            return true;
-    }
-    return false;
-}
 
 START_TEST(only_what_was_not_said_is_assumed)
 {
@@ -324,8 +465,12 @@ int main(void)
     tcase_add_test(tc, the_cheapest_change_fits);
     tcase_add_test(tc, too_few_gpus_ask_for_more);
     tcase_add_test(tc, illegal_wishes_name_the_rule);
+    tcase_add_test(tc, refusals_blame_the_option_given);
+    tcase_add_test(tc, sequences_divide_over_cp_and_tp);
+    tcase_add_test(tc, the_default_batch_does_not_depend_on_the_micro_batch);
     tcase_add_test(tc, a_layout_is_taken_as_it_is);
     tcase_add_test(tc, a_budget_ends_the_search);
+    tcase_add_test(tc, a_budget_ends_the_bounding);
     tcase_add_test(tc, lengths_are_packed_per_replica);
     tcase_add_test(tc, only_what_was_not_said_is_assumed);
     tcase_add_test(tc, odd_batches_plan_as_well);

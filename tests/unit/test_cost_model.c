@@ -1,6 +1,8 @@
 #include "sim/cost_model.h"
 #include "tests/contract/published.h"
 
+#include <time.h>
+
 static pp_cost_context context_of(const pp_model *model, const pp_hardware *hw, const char *stack,
                                   int64_t tp, pp_recompute recompute)
 {
@@ -268,6 +270,49 @@ START_TEST(classes_are_the_distinct_microbatches)
     ck_assert_uint_eq(c->classes, 1);
     ck_assert_double_eq_tol(c->model_flops / flops, 1, 1e-12);
     pp_costs_free(&c);
+    pp_costs *both[2] = { NULL };
+    STEP_OK(pp_cost_model_build_all(&context, stages, 2, &workload, both, &err), err);
+    for (uint32_t i = 0; i < 2; i++) {
+        ck_assert_double_eq(both[i]->model_flops, flops);
+        ck_assert_double_eq(both[i]->tokens, 3 * 1024 + 3 * 256);
+        ck_assert_uint_eq(both[i]->classes, 2 - i);
+        pp_costs_free(&both[i]);
+    }
+    STEP_OK(pp_cost_model_tables(&context, stages, 2, &workload, 1, &c, &err), err);
+    ck_assert_uint_eq(c->classes, 1);
+    ck_assert_double_eq(c->model_flops, 0);
+    pp_costs_free(&c);
+    free(stages);
+}
+END_TEST
+
+/* Was quadratic in the replicas: minutes. */
+START_TEST(many_replicas_cost_what_their_microbatches_cost)
+{
+    enum { REPLICAS = 256, EACH = 64 };
+    const pp_hardware hw = run_hardware("h100-80g");
+    run r = small_run("llama3-8b", 2, 1, 2, 1);
+    r.parallel.dp = REPLICAS;
+    const pp_cost_context context = {
+        .model = &r.model, .hardware = &hw, .parallel = r.parallel, .switches = r.switches
+    };
+    pp_microbatch *list = calloc((size_t)REPLICAS * EACH, sizeof *list);
+    pp_costs **costs = calloc(REPLICAS, sizeof *costs);
+    ck_assert_ptr_nonnull(list);
+    ck_assert_ptr_nonnull(costs);
+    for (size_t j = 0; j < (size_t)REPLICAS * EACH; j++)
+        list[j] = (pp_microbatch){ .tokens = 1000 + (int64_t)j, .square_sum = 1000000, .count = 1 };
+    const pp_workload workload = { .replicas = REPLICAS, .microbatches = EACH, .microbatch = list };
+    pp_stage *stages = run_stages(&r.model, 2);
+    pp_err err = { 0 };
+    const clock_t start = clock();
+    STEP_OK(pp_cost_model_build_all(&context, stages, 2, &workload, costs, &err), err);
+    const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    ck_assert_msg(seconds < 5, "%g s", seconds);
+    for (size_t i = 0; i < REPLICAS; i++)
+        pp_costs_free(&costs[i]);
+    free(costs);
+    free(list);
     free(stages);
 }
 END_TEST
@@ -399,6 +444,7 @@ int main(void)
     tcase_add_test(tc, step_boundary_has_what_the_job_needs);
     tcase_add_test(tc, exchanges_without_overlap_are_in_the_ops);
     tcase_add_test(tc, classes_are_the_distinct_microbatches);
+    tcase_add_test(tc, many_replicas_cost_what_their_microbatches_cost);
     tcase_add_test(tc, impossible_splits_are_wrong_usage);
     tcase_add_loop_test(tc, costs_are_finite_and_grow, 0, MODELS);
     tcase_add_test(tc, tensor_parallelism_saves_time_but_not_work);

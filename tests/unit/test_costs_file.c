@@ -50,7 +50,7 @@ START_TEST(uniform_costs_are_exact)
     ck_assert_int_eq(u.i_ns, 2);
     ck_assert_int_eq(u.w_ns, 3);
     ck_assert_int_eq(u.b_ns, 5);
-    OK(pp_uniform_costs_parse("F=1s,I=1s,W=0,B=3s", &u, &err), err);
+    OK(pp_uniform_costs_parse("F=1s,I=1s,W=2s,B=3s", &u, &err), err);
     ck_assert_int_eq(u.b_ns, 3000000000);
 }
 END_TEST
@@ -68,6 +68,7 @@ START_TEST(bad_uniform_costs_are_wrong_usage)
         "I=1s,W=1s",
         "F=1ms,X=1s",
         "F=1s,F=1s,B=1s",
+        "F=1s,I=1s,W=1s,B=3s",
         "F=1s,B=1s,",
         "F=-1s,B=1s",
         "F=1s,,B=1s",

@@ -273,9 +273,34 @@ START_TEST(packing_refuses_what_it_cannot_pack)
     pp_status status =
         pp_workload_pack(lengths + cases[_i].first, cases[_i].count, cases[_i].seq, cases[_i].size,
                          cases[_i].replicas, cases[_i].multiple, &work, &err);
-    ck_assert_int_eq(status, cases[_i].text ? PP_INPUT : PP_OK);
+    bool too_few = cases[_i].text && strstr(cases[_i].text, "fill");
+    ck_assert_int_eq(status, too_few ? PP_USAGE : cases[_i].text ? PP_INPUT : PP_OK);
     if (cases[_i].text)
         ck_assert_msg(strstr(err.text, cases[_i].text) != NULL, "%s", err.text);
+}
+END_TEST
+
+/* The options ask for what the file cannot give; the words are those for one. */
+START_TEST(too_few_sequences_are_wrong_usage)
+{
+    const int64_t length = 7;
+    pp_workload work PP_CLEANUP(pp_workload_free) = { 0 };
+    pp_err err = { 0 };
+    ck_assert_int_eq(pp_workload_pack(&length, 1, 8, 1, 2, 1, &work, &err), PP_USAGE);
+    ck_assert_str_eq(err.where, "--lengths");
+    ck_assert_msg(strstr(err.text, "1 sequence fills 1 bin;") != NULL, "%s", err.text);
+}
+END_TEST
+
+START_TEST(a_workload_says_how_many_bins_were_split)
+{
+    const int64_t lengths[] = { 4, 4, 4, 4, 8 };
+    pp_workload w PP_CLEANUP(pp_workload_free) = packed(lengths, 5, 8, 1, 1, 1);
+    ck_assert_uint_eq(w.first_fit_bins, 3);
+    ck_assert_uint_eq(w.bins, 3);
+    pp_workload split PP_CLEANUP(pp_workload_free) = packed(lengths, 5, 8, 1, 1, 4);
+    ck_assert_uint_eq(split.first_fit_bins, 3);
+    ck_assert_uint_eq(split.bins, 4);
 }
 END_TEST
 
@@ -445,6 +470,8 @@ int main(void)
     tcase_add_test(tc, a_multiple_beyond_the_sequences_is_given_up);
     tcase_add_test(tc, microbatches_go_to_replicas_in_turn);
     tcase_add_loop_test(tc, packing_refuses_what_it_cannot_pack, 0, 12);
+    tcase_add_test(tc, too_few_sequences_are_wrong_usage);
+    tcase_add_test(tc, a_workload_says_how_many_bins_were_split);
     tcase_add_test(tc, four_hundred_thousand_sequences_pack_in_seconds);
     tcase_add_loop_test(tc, lengths_are_read_from_lines_and_from_json, 0, 5);
     tcase_add_loop_test(tc, bad_lengths_are_refused_with_line_and_column, 0, 15);
