@@ -2,6 +2,7 @@
 #include "planner/choose_int.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 static pp_status note_split(const pp_search *search, const pp_candidate *chosen, pp_notes *notes,
                             pp_err *err)
@@ -22,8 +23,31 @@ static pp_status note_split(const pp_search *search, const pp_candidate *chosen,
     return status;
 }
 
-static pp_status note_data(const pp_search *search, const pp_candidate *chosen, pp_notes *notes,
-                           pp_err *err)
+/* What first fit made, and why there are more bins now. */
+static pp_status note_packing(const pp_search *search, const pp_candidate *chosen,
+                              const pp_workload *w, pp_notes *notes, pp_err *err)
+{
+    const int64_t dp = chosen->parallel.dp;
+    const int64_t pp = chosen->parallel.pp;
+    char split[200] = "";
+    char multiple[64] = "";
+    if (chosen->schedule->grouped && pp > 1 && w->microbatches % pp == 0)
+        snprintf(multiple, sizeof multiple, ", a multiple of pp %" PRId64, pp);
+    if (w->bins > w->first_fit_bins)
+        snprintf(split, sizeof split,
+                 ", the fullest split until there are %zu, so that each of %" PRId64
+                 " replica%s has %" PRIu32 " microbatch%s%s",
+                 w->bins, dp, dp == 1 ? "" : "s", w->microbatches, w->microbatches == 1 ? "" : "es",
+                 multiple);
+    return pp_notes_add(
+        notes, err, "packing",
+        "%zu sequence%s, first fit in the order given into bins of %" PRId64 " tokens: %zu bin%s%s",
+        search->wish->length_count, search->wish->length_count == 1 ? "" : "s", search->seq_length,
+        w->first_fit_bins, w->first_fit_bins == 1 ? "" : "s", split);
+}
+
+static pp_status note_data(const pp_search *search, const pp_candidate *chosen,
+                           const pp_workload *workload, pp_notes *notes, pp_err *err)
 {
     const pp_wish *wish = search->wish;
     pp_status status = PP_OK;
@@ -33,16 +57,12 @@ static pp_status note_data(const pp_search *search, const pp_candidate *chosen, 
                               "maximum",
                               search->seq_length);
     if (!status && wish->lengths)
-        status = pp_notes_add(notes, err, "packing",
-                              "%zu sequences, first fit in the order given "
-                              "into bins of %" PRId64 " tokens",
-                              wish->length_count, search->seq_length);
+        status = note_packing(search, chosen, workload, notes, err);
     else if (!status && !wish->global_batch_size)
         status = pp_notes_add(notes, err, "global batch size",
-                              "%" PRId64 " sequences = 8 x pp x "
-                              "dp%s",
-                              search->global_batch_size,
-                              wish->micro_batch_size ? " x micro-batch size" : "");
+                              "%" PRId64 " sequences = 8 x pp x dp, rounded up to whole "
+                              "micro-batches",
+                              search->global_batch_size);
     if (!status && !wish->micro_batch_size)
         status = pp_notes_add(notes, err, "micro-batch size",
                               "%" PRId64 " %s%s, chosen by the "
@@ -113,8 +133,8 @@ static pp_status note_hardware(const pp_search *search, const pp_candidate *chos
     return status;
 }
 
-pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen, pp_notes *notes,
-                           pp_err *err)
+pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen,
+                           const pp_workload *workload, pp_notes *notes, pp_err *err)
 {
     pp_status status = PP_OK;
     if (search->wish->assumptions)
@@ -122,7 +142,7 @@ pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen, 
     if (!status)
         status = note_split(search, chosen, notes, err);
     if (!status)
-        status = note_data(search, chosen, notes, err);
+        status = note_data(search, chosen, workload, notes, err);
     if (!status)
         status = note_software(search, chosen, notes, err);
     if (!status)

@@ -205,14 +205,33 @@ static size_t gather_items(const bounding *b, uint32_t rank, bool *alike_out)
     return n;
 }
 
+/* Fits at least `enough_ns` of forward work, even if the items with the least time per byte are
+ * taken, less one that does not fit whole? Saves the sorting. */
+static bool surely_fits(const bounding *b, size_t n, int64_t room, pp_ns enough_ns)
+{
+    double least_density = DBL_MAX;
+    pp_ns longest_ns = 0;
+    for (size_t k = 0; k < n; k++) {
+        const item *x = &b->items[k];
+        longest_ns = most(longest_ns, x->forward_ns);
+        if (x->bytes > 0 && (double)x->forward_ns < least_density * (double)x->bytes)
+            least_density = (double)x->forward_ns / (double)x->bytes;
+    }
+    return least_density < DBL_MAX &&
+           (double)room * least_density * (1 - 1e-9) - (double)longest_ns > (double)enough_ns;
+}
+
 /* Most forward work that fits in memory before a backward runs: a knapsack, rounded up. Exact when
- * all items have one size, otherwise its linear relaxation. */
-static pp_ns forward_that_fits(const bounding *b, uint32_t rank)
+ * all items have one size, otherwise its linear relaxation. All work when `enough_ns` surely fit.
+ */
+static pp_ns forward_that_fits(const bounding *b, uint32_t rank, pp_ns enough_ns)
 {
     bool alike;
     size_t n = gather_items(b, rank, &alike);
-    qsort(b->items, n, sizeof *b->items, compare_items);
     int64_t room = room_bytes(b, rank) - b->rank[rank].least_recompute_bytes;
+    if (surely_fits(b, n, room, enough_ns))
+        return b->rank[rank].forward_ns;
+    qsort(b->items, n, sizeof *b->items, compare_items);
     pp_ns work = 0;
     for (size_t k = 0; k < n; k++) {
         const item *x = &b->items[k];
@@ -238,7 +257,7 @@ static void finish_rank(const bounding *b, uint32_t r, pp_ns part_ns[PP_BOUND_CO
         double room = (double)room_bytes(b, r);
         double guard = 1 - (double)(rank->terms + 8) * DBL_EPSILON;
         double share = room > 0 ? rank->area / room * guard : 0;
-        early = least(early, forward_that_fits(b, r));
+        early = least(early, forward_that_fits(b, r, rank->first_back_ns - rank->head_ns));
         if (share >= 1 && share < (double)PP_NS_MAX)
             part_ns[PP_BOUND_AREA] = plus(plus(rank->head_ns, rank->tail_ns), (pp_ns)share);
     }

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,13 @@ static int group(const pp_candidate *c)
     return (int)c->status * 2 + !c->legal;
 }
 
+/* Those of which nothing is known come last. */
+static double listed_score(const pp_candidate *c)
+{
+    pp_ns ns = c->step_ns ? c->step_ns : c->least_step_ns;
+    return ns ? pp_candidate_score(c, ns) : HUGE_VAL;
+}
+
 static int compare_listed(const void *left, const void *right)
 {
     const pp_candidate *a = left;
@@ -33,8 +41,8 @@ static int compare_listed(const void *left, const void *right)
         return group(a) - group(b);
     if (a->status == PP_CANDIDATE_INFEASIBLE && a->short_bytes != b->short_bytes)
         return a->short_bytes < b->short_bytes ? -1 : 1;
-    double x = pp_candidate_score(a, a->step_ns ? a->step_ns : a->least_step_ns);
-    double y = pp_candidate_score(b, b->step_ns ? b->step_ns : b->least_step_ns);
+    double x = listed_score(a);
+    double y = listed_score(b);
     if (x != y)
         return x < y ? -1 : 1;
     if (a->parallel.vpp != b->parallel.vpp)
@@ -102,7 +110,7 @@ static pp_status make_plan(pp_search *search, pp_candidate *c, pp_plan **plan_ou
         return status;
     describe(search, c, plan);
     if ((status = fill(search, c, plan, err)) ||
-        (status = pp_search_assume(search, c, &plan->assumptions, err)) ||
+        (status = pp_search_assume(search, c, &plan->workload, &plan->assumptions, err)) ||
         (status = predict(plan, err)))
         return status;
     assert(plan->prediction->step_ns == c->step_ns);
@@ -139,9 +147,8 @@ pp_status pp_choose(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
 {
     pp_search search PP_CLEANUP(close_search) = { 0 };
     size_t best = SIZE_MAX;
-    pp_status status = pp_search_open(&search, wish, err);
-    if (status || (status = pp_search_enumerate(&search, err)) ||
-        (status = pp_search_run(&search, &best, err)))
+    pp_status status = pp_search_solve(&search, wish, &best, err);
+    if (status)
         return status;
     if (best == SIZE_MAX)
         return pp_search_repair(&search, err);

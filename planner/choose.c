@@ -233,6 +233,10 @@ static void note_pruned(pp_search *search, pp_candidate *c, const pp_candidate *
 {
     char least[32];
     char step[32];
+    if (search->setup[c->setup].unseen) {
+        snprintf(c->reason, sizeof c->reason, "the budget ended first");
+        return;
+    }
     pp_format_duration(least, sizeof least, c->least_step_ns);
     if (!best || search->stopped) {
         snprintf(c->reason, sizeof c->reason, "the budget ended first; takes at least %s", least);
@@ -302,7 +306,7 @@ pp_status pp_search_run(pp_search *search, size_t *best_out, pp_err *err)
     size_t count = 0;
     for (size_t i = 0; i < search->count; i++) {
         const pp_candidate *c = &search->candidate[i];
-        if (c->status == PP_CANDIDATE_PRUNED)
+        if (c->status == PP_CANDIDATE_PRUNED && !search->setup[c->setup].unseen)
             queue[count++] = (entry){ pp_candidate_score(c, c->least_step_ns), c, i };
     }
     qsort(queue, count, sizeof *queue, compare_queued);
@@ -318,4 +322,18 @@ pp_status pp_search_run(pp_search *search, size_t *best_out, pp_err *err)
     }
     *best_out = best;
     return status;
+}
+
+pp_status pp_search_solve(pp_search *search, const pp_wish *wish, size_t *best_out, pp_err *err)
+{
+    for (size_t patience = 1;; patience *= 4) {
+        pp_status status = pp_search_open(search, wish, err);
+        search->patience = patience;
+        if (status || (status = pp_search_enumerate(search, err)) ||
+            (status = pp_search_run(search, best_out, err)))
+            return status;
+        if (*best_out != SIZE_MAX || !search->unseen)
+            return PP_OK;
+        pp_search_close(search);
+    }
 }

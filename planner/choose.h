@@ -37,7 +37,7 @@ typedef struct pp_wish {
     pp_parallel parallel;      /* pp must be given; 0: tp and vpp are free, cp dp ep are 1 */
     int64_t seq_length;        /* 0: the model's own maximum */
     int64_t micro_batch_size;  /* sequences; 0: free */
-    int64_t global_batch_size; /* sequences; 0: 8 x pp x dp */
+    int64_t global_batch_size; /* sequences; 0: 8 x pp x dp, in whole micro-batches */
     const int64_t *lengths;    /* [length_count], packed to seq_length; NULL: full sequences */
     size_t length_count;
     const pp_schedule *schedule; /* NULL: every entry of the table, or those of `only` */
@@ -52,8 +52,9 @@ typedef struct pp_wish {
     int64_t memory_limit_bytes; /* 0: the hardware's, less pp_memory_reserve_bytes */
     uint64_t seed;
     uint64_t max_simulations;    /* 0: no limit */
-    bool (*stop)(void *context); /* NULL: never; asked before every simulation, obeyed once a
-                                    candidate has been found that fits */
+    bool (*stop)(void *context); /* NULL: never; asked before every bound, obeyed once there is
+                                    something to simulate, and before every simulation, obeyed once
+                                    a candidate has been found that fits */
     void *context;               /* of stop */
     const pp_notes *assumptions; /* what the caller has assumed already; may be NULL */
 } pp_wish;
@@ -69,7 +70,7 @@ const char *pp_candidate_status_name(pp_candidate_status status);
 typedef struct pp_candidate {
     pp_parallel parallel;
     int64_t micro_batch_size;
-    uint32_t microbatches, group_size;
+    uint32_t microbatches, group_size; /* microbatches: 0 where the budget ended before packing */
     pp_recompute recompute;
     pp_partition_kind partition;
     const pp_schedule *schedule;

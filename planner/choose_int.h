@@ -23,6 +23,7 @@ typedef struct pp_setup {
     pp_bound bound;
     pp_ns least_step_ns;
     bool legal;
+    bool unseen;      /* the budget ended before it was bounded; has no data and no stages */
     char reason[400]; /* why it is not legal, or cannot fit */
     int64_t short_bytes;
     uint32_t short_rank;
@@ -41,9 +42,14 @@ typedef struct pp_search {
     size_t count, capacity;
     size_t simulated;
     bool stopped;
-    pp_err refusal; /* the first reason why something was not legal */
+    bool unseen;     /* some setups were not bounded */
+    size_t usable;   /* setups that are legal and may fit */
+    size_t patience; /* so many are bounded, whatever the time */
+    pp_err refusal;  /* the first reason why something was not legal */
 } pp_search;
 
+/* Sequences per step when not given: 8 x pp x dp, rounded up to whole micro-batches. */
+int64_t pp_default_batch_size(const pp_wish *wish);
 /* Values the wish leaves open are filled in. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_search_open(pp_search *search, const pp_wish *wish, pp_err *err);
 /* Every setup with its bound, every candidate. Fails: USAGE when none is legal; INPUT, NOMEM. */
@@ -52,6 +58,10 @@ PP_MUST_CHECK pp_status pp_search_enumerate(pp_search *search, pp_err *err);
  * Candidates stay where they are. */
 PP_MUST_CHECK pp_status pp_search_run(pp_search *search, size_t *best_out, pp_err *err);
 void pp_search_close(pp_search *search);
+/* All of these. Where the time ended before every setup was bounded and none of those that
+ * were fits, more are bounded until one does. search: pp_search_close it, also on failure. */
+PP_MUST_CHECK pp_status pp_search_solve(pp_search *search, const pp_wish *wish, size_t *best_out,
+                                        pp_err *err);
 
 /* Tables of one setup, one per replica of its workload. */
 typedef struct pp_cost_set {
@@ -62,6 +72,8 @@ typedef struct pp_cost_set {
 PP_MUST_CHECK pp_status pp_setup_costs(const pp_search *search, const pp_setup *setup,
                                        pp_cost_set *set_out, pp_err *err);
 void pp_cost_set_free(pp_cost_set *set);
+/* Sets bound and least_step_ns; reason and shortfall where one microbatch alone does not fit. */
+PP_MUST_CHECK pp_status pp_setup_find_bound(const pp_search *search, pp_setup *setup, pp_err *err);
 
 /* The order of a candidate. Fails: USAGE when the schedule's rules forbid it. */
 PP_MUST_CHECK pp_status pp_candidate_order(const pp_search *search, pp_candidate *candidate,
@@ -78,9 +90,9 @@ void pp_candidate_short(char *buffer, size_t size, uint32_t rank, int64_t short_
 /* Step time x GPUs: what is compared, since all candidates train the same tokens. */
 double pp_candidate_score(const pp_candidate *candidate, pp_ns step_ns);
 
-/* What was assumed, in words. */
+/* What was assumed, in words. workload: of `chosen`. */
 PP_MUST_CHECK pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen,
-                                         pp_notes *notes, pp_err *err);
+                                         const pp_workload *workload, pp_notes *notes, pp_err *err);
 
 /* Nothing fits: finds the nearest miss and the cheapest change, and fails with both. */
 PP_MUST_CHECK pp_status pp_search_repair(pp_search *search, pp_err *err);

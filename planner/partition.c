@@ -57,7 +57,7 @@ static pp_status units_new(const pp_weights *w, const pp_split *split, units *u,
     u->placement = split->placement;
     u->stage_ns = w->stage_ns;
     if (u->stages > u->n)
-        return pp_err_set(err, PP_USAGE, "--pp",
+        return pp_err_set(err, PP_USAGE, split->ranks <= u->n ? "--vpp" : "--pp",
                           "%" PRIu32 " ranks x %" PRIu32 " chunks are more "
                           "stages than the model's %zu parts can fill; choose pp x vpp <= %zu, or "
                           "ask for empty stages with --partition LAYOUT",

@@ -26,8 +26,7 @@ static bool free_micro_batch(pp_wish *wish)
     if (wish->micro_batch_size <= 1)
         return false;
     if (!wish->global_batch_size && !wish->lengths)
-        wish->global_batch_size = 8 * wish->parallel.pp * wish->micro_batch_size *
-                                  (wish->parallel.dp ? wish->parallel.dp : 1);
+        wish->global_batch_size = pp_default_batch_size(wish);
     wish->micro_batch_size = 0;
     return true;
 }
@@ -99,11 +98,7 @@ static pp_status attempt(const pp_wish *wish, remedy *best, pp_err *err)
     pp_search search PP_CLEANUP(close_search) = { 0 };
     pp_err why = { 0 };
     size_t found = SIZE_MAX;
-    pp_status status = pp_search_open(&search, wish, &why);
-    if (!status)
-        status = pp_search_enumerate(&search, &why);
-    if (!status)
-        status = pp_search_run(&search, &found, &why);
+    pp_status status = pp_search_solve(&search, wish, &found, &why);
     if (status == PP_NOMEM) {
         *err = why;
         return status;

@@ -217,101 +217,6 @@ static pp_status weigh(const pp_cost_context *context, const pp_workload *worklo
     return status;
 }
 
-pp_status pp_setup_costs(const pp_search *search, const pp_setup *setup, pp_cost_set *set_out,
-                         pp_err *err)
-{
-    const pp_workload *workload = &search->data[setup->data].workload;
-    pp_cost_set set PP_CLEANUP(pp_cost_set_free) = {
-        .costs = pp_alloc_array(workload->replicas, sizeof *set.costs),
-        .count = workload->replicas,
-    };
-    if (!set.costs)
-        return pp_err_nomem(err);
-    uint32_t stages = (uint32_t)(setup->context.parallel.pp * setup->context.parallel.vpp);
-    for (uint32_t i = 0; i < set.count; i++) {
-        pp_status status = pp_cost_model_build(&setup->context, setup->stages, stages, workload, i,
-                                               &set.costs[i], err);
-        if (status)
-            return status;
-    }
-    *set_out = set;
-    set = (pp_cost_set){ 0 };
-    return PP_OK;
-}
-
-void pp_cost_set_free(pp_cost_set *set)
-{
-    for (uint32_t i = 0; set->costs && i < set->count; i++)
-        pp_costs_free(&set->costs[i]);
-    free(set->costs);
-    *set = (pp_cost_set){ 0 };
-}
-
-/* No order fits: says by how much at least, on the rank where one microbatch alone needs most. */
-static void explain_floor(const pp_search *search, const pp_costs *costs,
-                          const uint32_t *stage_rank, pp_setup *setup)
-{
-    for (uint32_t s = 0; s < costs->stages; s++) {
-        uint32_t r = stage_rank[s];
-        for (uint32_t class = 0; class < costs->classes; class ++) {
-            size_t row = (size_t) class * costs->stages + s;
-            int64_t bytes[PP_MEMORY_COUNT] = {
-                [PP_MEMORY_PARAMETERS] = costs->parameter_bytes[r],
-                [PP_MEMORY_GRADIENTS] = costs->gradient_bytes[r],
-                [PP_MEMORY_OPTIMIZER] = costs->optimizer_bytes[r],
-                [PP_MEMORY_COMM_LIBRARY] = costs->comm_library_bytes[r],
-                [PP_MEMORY_ACTIVATIONS] = costs->activation_bytes[row],
-                [PP_MEMORY_RECOMPUTE] = costs->recompute_bytes[row],
-                [PP_MEMORY_LOGITS] = costs->logits_bytes[row],
-            };
-            int64_t sum = -search->memory_limit_bytes;
-            for (int c = 0; c < PP_MEMORY_COUNT; c++)
-                sum += bytes[c];
-            if (sum <= setup->short_bytes)
-                continue;
-            char words[160];
-            setup->short_bytes = sum;
-            setup->short_rank = r;
-            pp_candidate_short(words, sizeof words, r, sum, bytes);
-            snprintf(setup->reason, sizeof setup->reason, "%s, with one microbatch alone", words);
-        }
-    }
-}
-
-static pp_status bound_setup(const pp_search *search, pp_setup *setup, pp_err *err)
-{
-    pp_cost_set set PP_CLEANUP(pp_cost_set_free) = { 0 };
-    pp_status status = pp_setup_costs(search, setup, &set, err);
-    if (status)
-        return status;
-    uint32_t stages = set.costs[0]->stages;
-    uint32_t *stage_rank = pp_alloc_array(stages, sizeof *stage_rank);
-    if (!stage_rank)
-        return pp_err_nomem(err);
-    for (uint32_t s = 0; s < stages; s++)
-        stage_rank[s] =
-            pp_placement_rank(setup->context.placement, s, (uint32_t)setup->context.parallel.pp);
-    setup->bound.fits = true;
-    for (uint32_t i = 0; i < set.count && !status; i++) {
-        pp_bound bound;
-        status = pp_bound_makespan(set.costs[i], stage_rank, setup->split,
-                                   search->memory_limit_bytes, &bound, err);
-        if (status)
-            break;
-        pp_ns step_ns = bound.ns + pp_bound_boundary(set.costs[i], !search->wish->no_step_sync);
-        bool fits = setup->bound.fits && bound.fits;
-        if (step_ns > setup->least_step_ns) {
-            setup->least_step_ns = step_ns;
-            setup->bound = bound;
-        }
-        setup->bound.fits = fits;
-        if (!bound.fits)
-            explain_floor(search, set.costs[i], stage_rank, setup);
-    }
-    free(stage_rank);
-    return status;
-}
-
 /* Adds a setup with its bound; takes over `stages`. */
 static pp_status add_setup(pp_search *search, pp_setup setup, pp_err *err)
 {
@@ -326,7 +231,8 @@ static pp_status add_setup(pp_search *search, pp_setup setup, pp_err *err)
     search->setup[search->setup_count++] = setup;
     pp_setup *added = &search->setup[search->setup_count - 1];
     pp_err why = { 0 };
-    added->legal = bound_setup(search, added, &why) == PP_OK;
+    added->legal = pp_setup_find_bound(search, added, &why) == PP_OK;
+    search->usable += added->legal && added->bound.fits;
     if (added->legal)
         return PP_OK;
     snprintf(added->reason, sizeof added->reason, "%.390s", why.text);
@@ -417,10 +323,11 @@ static pp_status add_candidate(pp_search *search, const pp_schedule *schedule, s
     const pp_setup *setup = &search->setup[setup_index];
     pp_candidate *c = &search->candidate[search->count++];
     bool possible = setup->legal && setup->bound.fits;
+    const pp_workload *workload = setup->unseen ? NULL : &search->data[setup->data].workload;
     *c = (pp_candidate){
         .parallel = setup->context.parallel,
         .micro_batch_size = setup->micro_batch_size,
-        .microbatches = search->data[setup->data].workload.microbatches,
+        .microbatches = workload ? workload->microbatches : 0,
         .group_size = search->wish->group_size,
         .recompute = setup->context.switches.recompute,
         .partition = setup->partition,
@@ -435,6 +342,8 @@ static pp_status add_candidate(pp_search *search, const pp_schedule *schedule, s
     if (c->short_bytes)
         c->peak_bytes = search->memory_limit_bytes + c->short_bytes;
     snprintf(c->reason, sizeof c->reason, "%s", setup->reason);
+    if (setup->unseen)
+        return PP_OK;
     if (setup->bound.part == PP_BOUND_PATH)
         snprintf(c->bound_name, sizeof c->bound_name, "%s", pp_bound_text(setup->bound.part));
     else
@@ -452,7 +361,7 @@ static bool takes_chunks(const pp_search *search, const pp_schedule *schedule, i
 
 static bool serves(const pp_setup *setup, const pp_schedule *schedule, size_t data)
 {
-    return setup->data == data && setup->split == schedule->splits_backward &&
+    return !setup->unseen && setup->data == data && setup->split == schedule->splits_backward &&
            setup->context.placement == schedule->placement;
 }
 
@@ -470,6 +379,35 @@ static bool wanted(const pp_wish *wish, const pp_schedule *schedule)
     return !wish->only;
 }
 
+/* Time ends the bounding once there is something to simulate. */
+static bool out_of_time(pp_search *search)
+{
+    const pp_wish *wish = search->wish;
+    if (!search->stopped && search->usable >= search->patience && wish->stop)
+        search->stopped = search->unseen = wish->stop(wish->context);
+    return search->stopped;
+}
+
+/* So that what was not looked at is listed. */
+static pp_status add_unseen(pp_search *search, const point *at, const pp_schedule *schedule,
+                            pp_err *err)
+{
+    void *grown = search->setup;
+    pp_status status = pp_grow(&grown, &search->setup_capacity, search->setup_count + 1,
+                               sizeof *search->setup, err);
+    if (status)
+        return status;
+    search->setup = grown;
+    search->setup[search->setup_count] = (pp_setup){ .context = at->context,
+                                                     .micro_batch_size = at->micro_batch_size,
+                                                     .partition = search->wish->partition,
+                                                     .split = schedule->splits_backward,
+                                                     .bound = { .fits = true },
+                                                     .legal = true,
+                                                     .unseen = true };
+    return add_candidate(search, schedule, search->setup_count++, err);
+}
+
 /* All schedules at one point with v chunks; schedules that can share setups do. */
 static pp_status add_chunks(pp_search *search, point at, int64_t v, pp_err *err)
 {
@@ -483,6 +421,11 @@ static pp_status add_chunks(pp_search *search, point at, int64_t v, pp_err *err)
         size_t data;
         at.context.placement = schedule->placement;
         pp_status status = PP_OK;
+        if (out_of_time(search)) {
+            if ((status = add_unseen(search, &at, schedule, err)))
+                return status;
+            continue;
+        }
         if (find_data(search, at.micro_batch_size,
                       schedule->grouped ? (uint32_t)at.context.parallel.pp : 1, &data, &why)) {
             if ((status = refuse(search, &why, err)))
@@ -504,6 +447,39 @@ static pp_status add_chunks(pp_search *search, point at, int64_t v, pp_err *err)
     return PP_OK;
 }
 
+/* Megatron cuts a sequence into 2 cp parts, and with sequence parallelism each cp rank's share into
+ * tp; it asserts both. */
+static pp_status check_seq_length(const pp_search *search, const pp_cost_context *context,
+                                  pp_err *err)
+{
+    const int64_t cp = context->parallel.cp;
+    const int64_t tp = context->switches.sequence_parallel ? context->parallel.tp : 1;
+    const struct {
+        int64_t multiple;
+        const char *option, *what, *instead;
+    } rules[] = {
+        { cp > 1 ? 2 * cp : 1, "--cp", "2 x cp", "" },
+        { cp * tp, "--tp", cp > 1 ? "cp x tp" : "tp",
+          ", with sequence parallelism; or use --sequence-parallel off" },
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        char below[32] = "";
+        const int64_t multiple = rules[i].multiple;
+        const int64_t length = search->seq_length;
+        if (length % multiple == 0)
+            continue;
+        if (length > multiple)
+            snprintf(below, sizeof below, "%" PRId64 " and ", length / multiple * multiple);
+        return pp_err_set(err, PP_USAGE,
+                          search->wish->seq_length ? "--seq-length" : rules[i].option,
+                          "sequences of %" PRId64 " tokens must be a multiple of %s = %" PRId64
+                          "; the nearest --seq-length: %s%" PRId64 "%s",
+                          length, rules[i].what, multiple, below,
+                          (length / multiple + 1) * multiple, rules[i].instead);
+    }
+    return PP_OK;
+}
+
 static pp_status add_point(pp_search *search, point at, pp_err *err)
 {
     weighing w PP_CLEANUP(weighing_free) = { 0 };
@@ -511,8 +487,10 @@ static pp_status add_point(pp_search *search, point at, pp_err *err)
     size_t data = 0;
     pp_status status = pp_cost_context_check(&at.context, &why);
     if (!status)
+        status = check_seq_length(search, &at.context, &why);
+    if (!status && !out_of_time(search))
         status = find_data(search, at.micro_batch_size, 1, &data, &why);
-    if (!status)
+    if (!status && !search->stopped)
         status = weigh(&at.context, &search->data[data].workload, &w, &why);
     if (status)
         return refuse(search, &why, err);

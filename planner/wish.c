@@ -44,6 +44,9 @@ static pp_status check_wish(const pp_wish *wish, pp_err *err)
         if (status)
             return status;
     }
+    if (wish->memory_limit_bytes < 0)
+        return pp_err_set(err, PP_USAGE, "--memory-limit", "must be positive, is %" PRId64 " bytes",
+                          wish->memory_limit_bytes);
     int64_t parts = wish->model->layers + wish->model->mtp_layers + (wish->bare_ends ? 2 : 0);
     int64_t pp = wish->parallel.pp;
     if (pp < 1)
@@ -53,7 +56,7 @@ static pp_status check_wish(const pp_wish *wish, pp_err *err)
                           parts);
     if (pp * or_one(wish->parallel.vpp) > parts && wish->partition != PP_PARTITION_LAYOUT)
         return pp_err_set(
-            err, PP_USAGE, "--pp",
+            err, PP_USAGE, pp <= parts ? "--vpp" : "--pp",
             "%s has %" PRId64 " layers, so %" PRId64 " ranks "
             "x %" PRId64 " stages would leave some empty; choose pp x vpp up to %" PRId64
             ", or place them with --partition LAYOUT",
@@ -89,11 +92,15 @@ static pp_status check_layout(pp_search *search, pp_err *err)
     const pp_model *model = search->wish->model;
     pp_stage *stages = NULL;
     uint32_t count;
+    pp_err why = { 0 };
     pp_status status = pp_layout_parse(search->wish->layout, model->layers, model->mtp_layers,
-                                       &stages, &count, err);
+                                       &stages, &count, &why);
     free(stages);
-    if (status)
-        return status;
+    if (status) {
+        char where[sizeof why.where];
+        snprintf(where, sizeof where, "--partition, %.200s", why.where);
+        return pp_err_set(err, status, where, "%s", why.text);
+    }
     int64_t pp = search->parallel.pp;
     if (count % pp != 0 || (search->parallel.vpp && count != pp * search->parallel.vpp))
         return pp_err_set(err, PP_USAGE, "--partition",
@@ -102,6 +109,13 @@ static pp_status check_layout(pp_search *search, pp_err *err)
                           count, pp, search->parallel.vpp ? "" : " for any vpp");
     search->parallel.vpp = count / pp;
     return PP_OK;
+}
+
+int64_t pp_default_batch_size(const pp_wish *wish)
+{
+    int64_t size = or_one(wish->micro_batch_size);
+    int64_t each = (8 * wish->parallel.pp + size - 1) / size * size;
+    return each * or_one(wish->parallel.dp);
 }
 
 pp_status pp_search_open(pp_search *search, const pp_wish *wish, pp_err *err)
@@ -114,13 +128,10 @@ pp_status pp_search_open(pp_search *search, const pp_wish *wish, pp_err *err)
     search->parallel.dp = or_one(wish->parallel.dp);
     search->parallel.ep = or_one(wish->parallel.ep);
     search->seq_length = wish->seq_length ? wish->seq_length : wish->model->max_seq_length;
-    search->global_batch_size = wish->global_batch_size
-                                    ? wish->global_batch_size
-                                    : 8 * wish->parallel.pp * search->parallel.dp;
+    search->global_batch_size =
+        wish->global_batch_size ? wish->global_batch_size : pp_default_batch_size(wish);
     if (wish->lengths)
         search->global_batch_size = (int64_t)wish->length_count;
-    else if (!wish->global_batch_size && wish->micro_batch_size)
-        search->global_batch_size *= wish->micro_batch_size;
     search->memory_limit_bytes =
         wish->memory_limit_bytes
             ? wish->memory_limit_bytes

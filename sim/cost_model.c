@@ -353,11 +353,10 @@ static pp_status classify(const pp_microbatch *microbatches, uint32_t count, uin
 
 static pp_status fill_class(const pp_cost_context *context, const pp_stage *stages,
                             const pp_microbatch *microbatch, uint32_t class_index, pp_costs *costs,
-                            double *flops_out, pp_err *err)
+                            pp_err *err)
 {
     const units u = units_of(context, microbatch);
     const message m = message_of(context, microbatch->tokens);
-    *flops_out = 0;
     for (uint32_t s = 0; s < costs->stages; s++) {
         const pp_unit_cost cost = stage_cost(context, &u, &stages[s]);
         const transfers link = transfers_of(context, &m, s, costs->stages);
@@ -365,35 +364,64 @@ static pp_status fill_class(const pp_cost_context *context, const pp_stage *stag
                                      (size_t)class_index * costs->stages + s, err);
         if (status)
             return status;
-        *flops_out += cost.model_flops;
     }
     return PP_OK;
 }
 
-/* FLOPs and tokens of all replicas. Other replicas' microbatches are few distinct ones: those that
- * are not in `costs` are computed again. */
-static void add_throughput(const pp_cost_context *context, const pp_stage *stages,
-                           const pp_workload *workload, uint32_t replica, const double *flops,
-                           pp_costs *costs)
+/* FLOPs of one microbatch through all stages; far cheaper than units_of, which has times too. */
+static double flops_of(const pp_cost_context *context, const pp_microbatch *microbatch,
+                       const pp_stage *stages, const int64_t *moe, uint32_t stage_count)
+{
+    const pp_model *m = context->model;
+    const pp_local local = pp_local_of(context, microbatch->tokens, microbatch->square_sum);
+    const double dense_flops = pp_layer_flops(&local, pp_model_layer_is_moe(m, 0));
+    const double moe_flops = pp_layer_flops(&local, pp_model_layer_is_moe(m, m->layers - 1));
+    const double mtp_flops = m->mtp_layers > 0 ? pp_mtp_flops(&local) : 0;
+    const double loss_flops = pp_loss_flops(&local);
+    double sum = 0;
+    for (uint32_t s = 0; s < stage_count; s++) {
+        double flops = (double)(stages[s].layers - moe[s]) * dense_flops;
+        flops += (double)moe[s] * moe_flops;
+        flops += (double)stages[s].mtp * mtp_flops;
+        flops += stages[s].loss * loss_flops;
+        sum += flops;
+    }
+    return sum;
+}
+
+/* FLOPs and tokens of the step, all replicas together: the same for each replica's table. */
+typedef struct throughput {
+    double model_flops, tokens, peak_flops_per_s;
+} throughput;
+
+static pp_status throughput_of(const pp_cost_context *context, const pp_stage *stages,
+                               uint32_t stage_count, const pp_workload *workload,
+                               throughput *throughput_out, pp_err *err)
 {
     const double copies = workload->replicas == 1 ? (double)context->parallel.dp : 1;
-    for (uint32_t r = 0; r < workload->replicas; r++) {
-        const pp_microbatch *list = workload->microbatch + (size_t)r * workload->microbatches;
-        for (uint32_t j = 0; j < workload->microbatches; j++) {
-            double own = flops[costs->class_of[j]];
-            if (r != replica) {
-                const units u = units_of(context, &list[j]);
-                own = 0;
-                for (uint32_t s = 0; s < costs->stages; s++)
-                    own += stage_cost(context, &u, &stages[s]).model_flops;
-            }
-            costs->model_flops += copies * own;
-            costs->tokens += copies * (double)list[j].tokens;
-        }
+    const size_t count = (size_t)workload->replicas * workload->microbatches;
+    int64_t *moe = pp_alloc_array(stage_count, sizeof *moe);
+    throughput t = { 0 };
+    double flops = 0;
+    if (!moe)
+        return pp_err_nomem(err);
+    for (uint32_t s = 0; s < stage_count; s++) {
+        for (int64_t l = stages[s].first_layer; l < stages[s].first_layer + stages[s].layers; l++)
+            moe[s] += pp_model_layer_is_moe(context->model, l);
     }
-    costs->peak_flops_per_s =
+    for (size_t j = 0; j < count; j++) {
+        const pp_microbatch *microbatch = &workload->microbatch[j];
+        if (j == 0 || !equal_cost(microbatch, microbatch - 1))
+            flops = flops_of(context, microbatch, stages, moe, stage_count);
+        t.model_flops += copies * flops;
+        t.tokens += copies * (double)microbatch->tokens;
+    }
+    free(moe);
+    t.peak_flops_per_s =
         (double)pp_parallel_gpus(&context->parallel) * context->hardware->peak_flops_per_s *
         (context->switches.dtype == PP_DTYPE_FP32 ? context->hardware->fp32_ratio : 1);
+    *throughput_out = t;
+    return PP_OK;
 }
 
 static void free_array(void *array)
@@ -420,22 +448,21 @@ static pp_status check_input(const pp_cost_context *context, const pp_stage *sta
                               "stage %u holds layers beyond the model's %" PRId64, s,
                               context->model->layers);
     }
-    const size_t count = (size_t)workload->replicas * workload->microbatches;
-    for (size_t j = 0; j < count; j++) {
-        if (workload->microbatch[j].tokens < 1 ||
-            workload->microbatch[j].square_sum < workload->microbatch[j].tokens)
-            return pp_err_set(err, PP_INPUT, NULL, "microbatch %zu has no tokens", j);
+    const pp_microbatch *list = workload->microbatch + (size_t)replica * workload->microbatches;
+    for (uint32_t j = 0; j < workload->microbatches; j++) {
+        if (list[j].tokens < 1 || list[j].square_sum < list[j].tokens)
+            return pp_err_set(err, PP_INPUT, NULL, "microbatch %u of replica %u has no tokens", j,
+                              replica);
     }
     return PP_OK;
 }
 
-pp_status pp_cost_model_build(const pp_cost_context *context, const pp_stage *stages,
-                              uint32_t stage_count, const pp_workload *workload, uint32_t replica,
-                              pp_costs **costs_out, pp_err *err)
+pp_status pp_cost_model_tables(const pp_cost_context *context, const pp_stage *stages,
+                               uint32_t stage_count, const pp_workload *workload, uint32_t replica,
+                               pp_costs **costs_out, pp_err *err)
 {
     pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
     uint32_t *class_of PP_CLEANUP(free_array) = NULL;
-    double *flops PP_CLEANUP(free_array) = NULL;
     uint32_t classes = 0;
     pp_status status = check_input(context, stages, stage_count, workload, replica, err);
     if (status)
@@ -453,22 +480,57 @@ pp_status pp_cost_model_build(const pp_cost_context *context, const pp_stage *st
         return status;
     memcpy(costs->class_of, class_of, count * sizeof *class_of);
     costs->has_memory = true;
-    flops = pp_alloc_array(classes, sizeof *flops);
-    if (!flops)
-        return pp_err_nomem(err);
     uint32_t filled = 0;
     for (uint32_t j = 0; j < count && !status; j++) {
         if (class_of[j] < filled)
             continue;
-        status = fill_class(context, stages, &list[j], filled, costs, &flops[filled], err);
+        status = fill_class(context, stages, &list[j], filled, costs, err);
         filled++;
     }
     if (!status)
         status = pp_cost_step(context, stages, costs, err);
     if (status)
         return status;
-    add_throughput(context, stages, workload, replica, flops, costs);
     *costs_out = costs;
     costs = NULL;
     return PP_OK;
+}
+
+/* Tables of replicas `first` to `first + count - 1`; none is left behind on failure. */
+static pp_status build(const pp_cost_context *context, const pp_stage *stages, uint32_t stage_count,
+                       const pp_workload *workload, uint32_t first, uint32_t count,
+                       pp_costs **costs_out, pp_err *err)
+{
+    throughput whole = { 0 };
+    uint32_t built = 0;
+    pp_status status = PP_OK;
+    for (; built < count && !status; built += !status)
+        status = pp_cost_model_tables(context, stages, stage_count, workload, first + built,
+                                      &costs_out[built], err);
+    if (!status)
+        status = throughput_of(context, stages, stage_count, workload, &whole, err);
+    for (uint32_t i = 0; i < built; i++) {
+        if (status) {
+            pp_costs_free(&costs_out[i]);
+            continue;
+        }
+        costs_out[i]->model_flops = whole.model_flops;
+        costs_out[i]->tokens = whole.tokens;
+        costs_out[i]->peak_flops_per_s = whole.peak_flops_per_s;
+    }
+    return status;
+}
+
+pp_status pp_cost_model_build(const pp_cost_context *context, const pp_stage *stages,
+                              uint32_t stage_count, const pp_workload *workload, uint32_t replica,
+                              pp_costs **costs_out, pp_err *err)
+{
+    return build(context, stages, stage_count, workload, replica, 1, costs_out, err);
+}
+
+pp_status pp_cost_model_build_all(const pp_cost_context *context, const pp_stage *stages,
+                                  uint32_t stage_count, const pp_workload *workload,
+                                  pp_costs **costs_out, pp_err *err)
+{
+    return build(context, stages, stage_count, workload, 0, workload->replicas, costs_out, err);
 }

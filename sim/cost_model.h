@@ -49,4 +49,17 @@ PP_MUST_CHECK pp_status pp_cost_model_build(const pp_cost_context *context, cons
                                             uint32_t stage_count, const pp_workload *workload,
                                             uint32_t replica, pp_costs **costs_out, pp_err *err);
 
+/* The same for every replica; flops and tokens are summed once.
+ * costs_out: [workload->replicas], each the caller's to free. */
+PP_MUST_CHECK pp_status pp_cost_model_build_all(const pp_cost_context *context,
+                                                const pp_stage *stages, uint32_t stage_count,
+                                                const pp_workload *workload, pp_costs **costs_out,
+                                                pp_err *err);
+
+/* pp_cost_model_build without flops and tokens (0), in time that does not depend on the number of
+ * replicas. */
+PP_MUST_CHECK pp_status pp_cost_model_tables(const pp_cost_context *context, const pp_stage *stages,
+                                             uint32_t stage_count, const pp_workload *workload,
+                                             uint32_t replica, pp_costs **costs_out, pp_err *err);
+
 #endif

@@ -3,6 +3,7 @@
 #include "sim/alloc.h"
 #include "sim/order.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,6 +171,11 @@ pp_status pp_uniform_costs_parse(const char *text, pp_uniform_costs *out, pp_err
         return pp_err_set(err, PP_USAGE, option, "the backward is missing: give I and W, or B");
     if (value[KEY_I] > PP_NS_MAX - value[KEY_W])
         return pp_err_set(err, PP_USAGE, option, "I + W is too long");
+    if (seen[KEY_I] && seen[KEY_B] && value[KEY_B] != value[KEY_I] + value[KEY_W])
+        return pp_err_set(err, PP_USAGE, option,
+                          "B is I and W together, but B is %" PRId64 " ns and I + W %" PRId64
+                          " ns; leave out B, or I and W",
+                          value[KEY_B], value[KEY_I] + value[KEY_W]);
     if (!seen[KEY_I]) {
         value[KEY_I] = value[KEY_B] / 2;
         value[KEY_W] = value[KEY_B] - value[KEY_I];

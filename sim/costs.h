@@ -70,8 +70,8 @@ typedef struct pp_uniform_costs {
     pp_ns comm_ns; /* every edge between different ranks, both ways */
 } pp_uniform_costs;
 
-/* "F=18.5ms,I=18.1ms,W=9.3ms,comm=0.6ms", also B= in place of, or beside, I and W. B alone is
- * halved into I and W (W gets the larger half). Fails: USAGE. */
+/* "F=18.5ms,I=18.1ms,W=9.3ms,comm=0.6ms", also B= in place of I and W, or beside them as their
+ * sum. B alone is halved into I and W (W gets the larger half). Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_uniform_costs_parse(const char *text, pp_uniform_costs *out,
                                                pp_err *err);
 PP_MUST_CHECK pp_status pp_costs_uniform(const pp_uniform_costs *uniform, uint32_t ranks,

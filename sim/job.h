@@ -90,6 +90,8 @@ typedef struct pp_workload {
     pp_microbatch *microbatch; /* [replicas * microbatches], replica-major */
     int64_t *lengths;          /* [length_count] */
     size_t length_count;
+    size_t first_fit_bins; /* what packing began with; 0: not packed, or read from a plan */
+    size_t bins;           /* after splitting */
 } pp_workload;
 
 /* m microbatches of `micro_batch_size` sequences of `seq_length` tokens; they share their part of
@@ -103,8 +105,8 @@ PP_MUST_CHECK pp_status pp_workload_fixed(uint32_t microbatches, int64_t micro_b
  * gets equally many; where the count does not divide, the fullest bins are split (between two
  * sequences, as evenly as that allows). Bins are ordered by their first sequence.
  * multiple_of: m is made a multiple of it where enough sequences exist (interleaved schedules).
- * Fails: INPUT when a sequence is longer than a bin or there are too few sequences to give every
- * replica equally many microbatches, none empty; beyond the limits above; NOMEM. */
+ * Fails: INPUT when a sequence is longer than a bin; USAGE when there are too few sequences to give
+ * every replica equally many microbatches, none empty; INPUT beyond the limits above; NOMEM. */
 PP_MUST_CHECK pp_status pp_workload_pack(const int64_t *lengths, size_t count, int64_t seq_length,
                                          int64_t micro_batch_size, uint32_t replicas,
                                          uint32_t multiple_of, pp_workload *workload_out,

@@ -37,9 +37,10 @@ static pp_status check_bins(int64_t seq_length, int64_t micro_batch_size, pp_err
                           micro_batch_size);
     if (micro_batch_size > PP_MICROBATCH_TOKENS_MAX / seq_length)
         return pp_err_set(err, PP_INPUT, "--micro-batch-size",
-                          "%" PRId64 " sequences of %" PRId64 " tokens make a microbatch larger "
+                          "%" PRId64 " sequence%s of %" PRId64 " tokens make%s a microbatch larger "
                           "than the limit of %" PRId64 " tokens",
-                          micro_batch_size, seq_length, PP_MICROBATCH_TOKENS_MAX);
+                          micro_batch_size, micro_batch_size == 1 ? "" : "s", seq_length,
+                          micro_batch_size == 1 ? "s" : "", PP_MICROBATCH_TOKENS_MAX);
     return PP_OK;
 }
 
@@ -260,11 +261,12 @@ static pp_status choose_counts(const packing *p, int64_t micro_batch_size, uint3
         total = (p->bin_count + size * step - 1) / (size * step) * step;
     }
     if (total > p->count)
-        return pp_err_set(err, PP_INPUT, "--lengths",
-                          "%zu sequences fill %zu bins; %u replicas would need at least %zu "
+        return pp_err_set(err, PP_USAGE, "--lengths",
+                          "%zu sequence%s %zu bin%s; %u replicas would need at least %zu "
                           "sequences to get equally many microbatches each; give more sequences "
                           "or use fewer replicas",
-                          p->count, p->bin_count, replicas, total);
+                          p->count, p->count == 1 ? " fills" : "s fill", p->bin_count,
+                          p->bin_count == 1 ? "" : "s", replicas, total);
     *total_out = total;
     *bins_out = total * size < p->count ? total * size : p->count;
     return check_count((int64_t)total, err);
@@ -329,12 +331,16 @@ pp_status pp_workload_pack(const int64_t *lengths, size_t count, int64_t seq_len
     if ((status = fill_bins(&p, seq_length, err)) ||
         (status = choose_counts(&p, micro_batch_size, replicas, multiple_of, &total, &bins, err)))
         return status;
+    const size_t first_fit_bins = p.bin_count;
     split_fullest(&p, bins);
     qsort(p.bins, p.bin_count, sizeof *p.bins, by_place);
     status = new_workload(replicas, (uint32_t)(total / replicas), count, workload_out, err);
-    if (!status)
-        write_out(&p, total, workload_out);
-    return status;
+    if (status)
+        return status;
+    workload_out->first_fit_bins = first_fit_bins;
+    workload_out->bins = p.bin_count;
+    write_out(&p, total, workload_out);
+    return PP_OK;
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */

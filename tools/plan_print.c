@@ -64,28 +64,42 @@ static void layer_range(const pp_plan *plan, int64_t *least, int64_t *most)
     }
 }
 
+/* "7", or "1 to 7" */
+static void name_range(char *buffer, size_t size, int64_t least, int64_t most)
+{
+    if (least == most)
+        snprintf(buffer, size, "%" PRId64, most);
+    else
+        snprintf(buffer, size, "%" PRId64 " to %" PRId64, least, most);
+}
+
 static void print_data(const pp_plan *plan, pp_text *text)
 {
     const pp_workload *w = &plan->workload;
     size_t count = (size_t)w->replicas * w->microbatches;
-    int64_t least = INT64_MAX;
-    int64_t most = 0;
+    int64_t least[2] = { INT64_MAX, INT64_MAX }; /* tokens, sequences */
+    int64_t most[2] = { 0 };
     for (size_t j = 0; j < count; j++) {
-        least = w->microbatch[j].tokens < least ? w->microbatch[j].tokens : least;
-        most = w->microbatch[j].tokens > most ? w->microbatch[j].tokens : most;
+        int64_t now[2] = { w->microbatch[j].tokens, (int64_t)w->microbatch[j].count };
+        for (int k = 0; k < 2; k++) {
+            least[k] = now[k] < least[k] ? now[k] : least[k];
+            most[k] = now[k] > most[k] ? now[k] : most[k];
+        }
     }
-    if (least == most)
-        add_line(text, "data",
-                 "%" PRIu32 " microbatches of %" PRId64 " tokens%s (micro-batch size "
-                 "%" PRId64 ")",
-                 w->microbatches, most, plan->parallel.dp > 1 ? " per replica" : "",
-                 plan->micro_batch_size);
-    else
-        add_line(text, "data",
-                 "%" PRIu32 " microbatches of %" PRId64 " to %" PRId64 " tokens%s "
-                 "(micro-batch size %" PRId64 ")",
-                 w->microbatches, least, most, plan->parallel.dp > 1 ? " per replica" : "",
-                 plan->micro_batch_size);
+    char tokens[64];
+    char contents[96];
+    name_range(tokens, sizeof tokens, least[0], most[0]);
+    if (w->first_fit_bins) {
+        name_range(contents, sizeof contents, least[1], most[1]);
+        size_t used = strlen(contents);
+        snprintf(contents + used, sizeof contents - used, " sequence%s each",
+                 most[1] == 1 ? "" : "s");
+    } else {
+        snprintf(contents, sizeof contents, "micro-batch size %" PRId64, plan->micro_batch_size);
+    }
+    add_line(text, "data", "%" PRIu32 " microbatch%s of %s token%s%s (%s)", w->microbatches,
+             w->microbatches == 1 ? "" : "es", tokens, most[0] == 1 ? "" : "s",
+             plan->parallel.dp > 1 ? " per replica" : "", contents);
 }
 
 static void print_choice(const pp_choice *choice, pp_text *text)
@@ -96,10 +110,7 @@ static void print_choice(const pp_choice *choice, pp_text *text)
     int64_t most;
     char layers[64];
     layer_range(plan, &least, &most);
-    if (least == most)
-        snprintf(layers, sizeof layers, "%" PRId64, most);
-    else
-        snprintf(layers, sizeof layers, "%" PRId64 " to %" PRId64, least, most);
+    name_range(layers, sizeof layers, least, most);
     pp_text_add(
         text, "%s on %" PRId64 " x %s: pp %" PRId64 ", tp %" PRId64 ", cp %" PRId64 ", dp %" PRId64,
         plan->model, pp_parallel_gpus(p), plan->hardware, p->pp, p->tp, p->cp, p->dp);
@@ -293,7 +304,7 @@ static void print_row(const pp_choice *choice, const pp_candidate *c, pp_text *t
     double slower = 100 * (score(c) / score(&choice->candidate[0]) - 1);
     if (c->status == PP_CANDIDATE_OK)
         snprintf(why, sizeof why, "%.2f %% slower", slower);
-    else if (c->status == PP_CANDIDATE_PRUNED)
+    else if (c->status == PP_CANDIDATE_PRUNED && c->least_step_ns && slower >= 0)
         snprintf(why, sizeof why, "at least %.2f %% slower", slower);
     else
         snprintf(why, sizeof why, "%s", c->reason);

@@ -73,7 +73,10 @@ static pp_status read_sizes(const pp_args *args, pp_request *r, pp_err *err)
     }
     wish->group_size = (uint32_t)group;
     wish->seed = (uint64_t)seed;
-    return pp_args_bytes(args, "--memory-limit", &wish->memory_limit_bytes, err);
+    pp_status status = pp_args_bytes(args, "--memory-limit", &wish->memory_limit_bytes, err);
+    if (!status && pp_args_has(args, "--memory-limit") && wish->memory_limit_bytes == 0)
+        return pp_err_set(err, PP_USAGE, "--memory-limit", "must be positive, is 0");
+    return status;
 }
 
 static pp_status read_recompute(const pp_args *args, pp_switch_wish *s, pp_err *err)

