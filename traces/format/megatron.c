@@ -41,13 +41,19 @@ static pp_status check_schedule(const pp_export *data, uint32_t chunks, uint32_t
         return pp_err_set(err, PP_INFEASIBLE, "megatron",
                           "Megatron-LM interleaves on 2 ranks or "
                           "more; choose '1f1b'");
-    status = pp_schedule_build(schedule, &shape, &own, &reason);
+    pp_placement placement = PP_PLACE_V;
+    bool loop = pp_order_placement(order, &placement) && placement == PP_PLACE_LOOP;
+    bool fused = true;
+    for (size_t i = 0; i < order->rank_begin[order->ranks]; i++)
+        fused &= order->ops[i].kind == PP_OP_F || order->ops[i].kind == PP_OP_B;
+    if (loop && fused)
+        status = pp_schedule_build(schedule, &shape, &own, &reason);
     if (status == PP_NOMEM)
         return pp_err_nomem(err);
     if (status)
         return pp_err_set(err, PP_INFEASIBLE, "megatron", "Megatron-LM refuses this shape: %.600s",
                           reason.text);
-    if (!pp_order_equal(order, own))
+    if (!own || !pp_order_equal(order, own))
         return pp_err_set(err, PP_INFEASIBLE, "megatron",
                           "Megatron-LM runs only 1f1b and "
                           "interleaved, and '%.64s' is another order; the nearest that it has is "
