@@ -1,4 +1,5 @@
 /* From the command line of `ppsim plan` to what the planner is asked. */
+#include "runtime/clock.h"
 #include "tools/plan_tool.h"
 
 #include <inttypes.h>
@@ -195,10 +196,7 @@ static pp_status read_program(const pp_args *args, pp_request *r, pp_err *err)
 static bool time_is_up(void *context)
 {
     const pp_request *r = context;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec > r->end.tv_sec ||
-           (now.tv_sec == r->end.tv_sec && now.tv_nsec >= r->end.tv_nsec);
+    return pp_clock_now_ns() >= r->end_ns;
 }
 
 /* "5s" or "20000it". */
@@ -225,13 +223,7 @@ static pp_status read_budget(const pp_args *args, pp_request *r, pp_err *err)
     pp_status status = pp_args_duration(args, "--budget", &budget_ns, err);
     if (status || !text)
         return status;
-    clock_gettime(CLOCK_MONOTONIC, &r->end);
-    r->end.tv_sec += (time_t)(budget_ns / 1000000000);
-    r->end.tv_nsec += (long)(budget_ns % 1000000000);
-    if (r->end.tv_nsec >= 1000000000) {
-        r->end.tv_nsec -= 1000000000;
-        r->end.tv_sec++;
-    }
+    r->end_ns = pp_clock_now_ns() + budget_ns;
     r->wish.stop = time_is_up;
     r->wish.context = r;
     return PP_OK;

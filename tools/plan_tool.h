@@ -5,16 +5,14 @@
 #include "planner/choose.h"
 #include "tools/tool.h"
 
-#include <time.h>
-
 /* What was asked, with what it points to. */
 typedef struct pp_request {
     pp_model model;
     pp_hardware hardware;
     int64_t *lengths;
     pp_notes assumptions;
-    struct timespec end; /* of the wall-clock budget */
-    pp_wish wish;        /* points into this object: do not copy */
+    int64_t end_ns; /* of the wall-clock budget, on the clock of runtime/clock.h */
+    pp_wish wish;   /* points into this object: do not copy */
 } pp_request;
 
 /* Fails: USAGE, INPUT, IO, UNAVAILABLE, NOMEM. */
