@@ -91,7 +91,9 @@ static pp_status note_software(const pp_search *search, const pp_candidate *chos
                                     s->grad_sync_overlap ? "overlapped" : "exposed",
                                     on_off(s->tp_overlap), s->zero);
     if (!status && wish->only)
-        status = pp_notes_add(notes, err, "schedule", "only those that the --emit target runs");
+        status = pp_notes_add(
+            notes, err, "schedule",
+            "only 1f1b and interleaved were tried, since --emit megatron can write no other");
     if (!status && !wish->executor)
         status = pp_notes_add(notes, err, "executor",
                               "ideal: transfers take time but never wait "

@@ -60,6 +60,7 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     snprintf(plan->model, sizeof plan->model, "%s", wish->model->name);
     snprintf(plan->hardware, sizeof plan->hardware, "%s", wish->hardware->name);
     plan->parallel = c->parallel;
+    plan->zero = search->setup[c->setup].context.switches.zero;
     plan->sequence_parallel = search->setup[c->setup].context.switches.sequence_parallel;
     plan->micro_batch_size = c->micro_batch_size;
     plan->global_batch_size = search->global_batch_size;

@@ -22,11 +22,11 @@ static const char *objection(pp_op op, uint8_t seen)
     case PP_OP_F:
         return seen ? "comes after its own backward" : NULL;
     case PP_OP_I:
-        return !(seen & SEEN_F) ? "comes before its forward"
+        return !(seen & SEEN_F) ? "has no forward before it"
                : seen & SEEN_B  ? "stands beside a fused backward B of the same microbatch"
                                 : NULL;
     case PP_OP_B:
-        return !(seen & SEEN_F)           ? "comes before its forward"
+        return !(seen & SEEN_F)           ? "has no forward before it"
                : seen & (SEEN_I | SEEN_W) ? "stands beside I or W of the same microbatch"
                                           : NULL;
     case PP_OP_W:

@@ -13,6 +13,7 @@ pp_status pp_plan_new(pp_plan **plan_out, pp_err *err)
         return pp_err_nomem(err);
     plan->step_sync = true;
     plan->sequence_parallel = -1;
+    plan->zero = -1;
     *plan_out = plan;
     return PP_OK;
 }

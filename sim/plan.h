@@ -21,6 +21,7 @@ typedef struct pp_plan {
     char lanes[32];
     char recompute[16];
     int sequence_parallel; /* 1 on, 0 off, negative: not known */
+    int zero;              /* 1: optimizer state divided over dp; 0: not; negative: not known */
     bool step_sync;
     int64_t memory_limit_bytes; /* 0: none */
     pp_stage *partition;        /* [parallel.pp * parallel.vpp], or NULL */

@@ -32,6 +32,7 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
                                         "ep",
                                         "vpp",
                                         "sequence_parallel",
+                                        "zero",
                                         "micro_batch_size",
                                         "global_batch_size",
                                         "seq_length",
@@ -56,6 +57,12 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
         if ((status = pp_json_get_bool(&at, "sequence_parallel", &on, err)))
             return status;
         plan->sequence_parallel = on;
+    }
+    if (pp_json_has(&at, "zero")) {
+        int64_t zero;
+        if ((status = pp_json_get_int(&at, "zero", 0, 1, &zero, err)))
+            return status;
+        plan->zero = (int)zero;
     }
     if (p->pp * p->vpp > PP_STAGES_MAX)
         return pp_json_fail(&at, err, "pp x vpp = %" PRId64 " stages, the limit is %u",

@@ -26,6 +26,10 @@ static pp_json *write_parallel(const pp_plan *plan, pp_json_build *build)
         pp_json_put_null(build, object, "sequence_parallel");
     else
         pp_json_put_bool(build, object, "sequence_parallel", plan->sequence_parallel);
+    if (plan->zero < 0)
+        pp_json_put_null(build, object, "zero");
+    else
+        pp_json_put_int(build, object, "zero", plan->zero);
     put_known(build, object, "micro_batch_size", plan->micro_batch_size);
     put_known(build, object, "global_batch_size", plan->global_batch_size);
     put_known(build, object, "seq_length", plan->seq_length);

@@ -39,7 +39,7 @@ static size_t distance(const char *a, const char *b)
 const char *pp_text_nearest(const char *text, const char *const names[])
 {
     const char *nearest = NULL;
-    size_t least = strlen(text) / 2 + 1;
+    size_t least = strlen(text + strspn(text, "-")) / 3 + 2;
     for (size_t i = 0; names[i]; i++) {
         bool begins = *text && strncmp(text, names[i], strlen(text)) == 0;
         size_t d = begins ? 1 : distance(text, names[i]);

@@ -58,6 +58,15 @@ static pp_status lower(const pp_order *order, const char *name, pp_program **pro
     return status ? status : executor->lower(order, program_out, err);
 }
 
+/* Can every cell be read? */
+static bool is_readable(const char *text, size_t bytes)
+{
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_err ignored = { 0 };
+    return pp_comm_rows_read(text, bytes, "", PP_ROWS_SINGLE, true, NULL, &program, &ignored) !=
+           PP_INPUT;
+}
+
 static pp_status load_rows(const char *text, size_t bytes, bool partial, verdict *v, subject *s,
                            pp_err *err)
 {
@@ -69,6 +78,10 @@ static pp_status load_rows(const char *text, size_t bytes, bool partial, verdict
                                  err);
     }
     pp_status status = pp_format_read(text, bytes, v->file, &s->order, err);
+    if (status == PP_INPUT && is_readable(text, bytes)) { /* tokens are fine, the order is not */
+        err->status = PP_INFEASIBLE;
+        return PP_INFEASIBLE;
+    }
     return status ? status : lower(s->order, v->executor, &s->program, err);
 }
 
@@ -171,6 +184,18 @@ static pp_status find_flip(const subject *s, verdict *v, pp_err *err)
     return PP_OK;
 }
 
+/* Where the circle of waits begins in the reason; NULL: there is none. */
+static const char *circle_of(const verdict *v)
+{
+    static const char *const words[] = { "hangs: ", "cannot finish: " };
+    for (size_t i = 0; i < 2; i++) {
+        const char *found = strstr(v->reason.text, words[i]);
+        if (found)
+            return found + strlen(words[i]);
+    }
+    return NULL;
+}
+
 /* An answer "no" is kept in the verdict; everything else is an error. */
 static pp_status judge(const pp_args *args, const char *text, size_t bytes, verdict *v, subject *s,
                        pp_err *err)
@@ -179,8 +204,10 @@ static pp_status judge(const pp_args *args, const char *text, size_t bytes, verd
     bool plan = bytes && text[strspn(text, " \t\r\n")] == '{';
     pp_status status = plan ? load_plan(text, bytes, args, v, s, &v->reason)
                             : load_rows(text, bytes, partial, v, s, &v->reason);
-    if (status == PP_INFEASIBLE)
+    if (status == PP_INFEASIBLE) {
+        v->valid = v->hangs = circle_of(v) != NULL;
         return PP_OK;
+    }
     if (status)
         return pp_err_set(err, status, v->reason.where, "%s", v->reason.text);
     v->valid = true;
@@ -206,8 +233,8 @@ static pp_status judge(const pp_args *args, const char *text, size_t bytes, verd
 static pp_json *write_cycle(const verdict *v, pp_json_build *build)
 {
     pp_json *list = pp_json_new_array(build);
-    const char *c = strstr(v->reason.text, "hangs: ");
-    for (c = c ? c + 7 : NULL; c;) {
+    const char *c = circle_of(v);
+    while (c) {
         const char *stop = strstr(c, "; ");
         char one[256];
         snprintf(one, sizeof one, "%.*s", stop ? (int)(stop - c) : (int)strlen(c), c);
@@ -245,9 +272,9 @@ static pp_status print_json(const pp_args *args, const verdict *v, pp_err *err)
 static void print_hang(const verdict *v, pp_text *text)
 {
     char size[32];
-    const char *c = strstr(v->reason.text, "hangs: ");
+    const char *c = circle_of(v);
     pp_text_add(text, "hangs        yes, under %s with lanes %s:\n", v->comm, v->lanes);
-    for (c = c ? c + 7 : NULL; c;) {
+    while (c) {
         const char *stop = strstr(c, "; ");
         pp_text_add(text, "             %.*s\n", stop ? (int)(stop - c) : (int)strlen(c), c);
         c = stop ? stop + 2 : NULL;

@@ -308,6 +308,24 @@ static pp_status print(const pp_args *args, const pp_report *report, pp_err *err
     return status ? status : pp_print_product(args, text.data, text.bytes, err);
 }
 
+/* Above the memory limit the answer is a "no". */
+static pp_status check_limit(const pp_report *report, pp_err *err)
+{
+    char missing[32];
+    int64_t limit = report->memory_limit_bytes;
+    if (!report->has_memory || !limit || report->peak_memory_bytes <= limit)
+        return PP_OK;
+    const pp_memory_peak *peak = &report->per_rank[report->peak_memory_rank].memory;
+    int largest = 0;
+    for (int c = 1; c < PP_MEMORY_COUNT; c++)
+        largest = peak->bytes[c] > peak->bytes[largest] ? c : largest;
+    pp_format_bytes(missing, sizeof missing, report->peak_memory_bytes - limit);
+    return pp_err_set(err, PP_INFEASIBLE, "--memory-limit",
+                      "does not fit: rank %" PRIu32 " is short by %s, most of its memory is %s",
+                      report->peak_memory_rank, missing,
+                      pp_memory_key((pp_memory_component)largest));
+}
+
 static pp_status predict(study *s, pp_err *err)
 {
     if (!s->program)
@@ -352,8 +370,9 @@ static pp_status simulate(const pp_args *args, pp_err *err)
                              .costs = s.costs,
                              .report = report,
                              .columns = (int)columns };
-    status = pp_write_exports(args, &data, err);
-    return status ? status : print(args, report, err);
+    if ((status = pp_write_exports(args, &data, err)) || (status = print(args, report, err)))
+        return status;
+    return check_limit(report, err);
 }
 
 const pp_command pp_command_simulate = {

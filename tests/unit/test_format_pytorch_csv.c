@@ -102,7 +102,7 @@ static const struct {
     { "0F0,1F0,0B0\n", "f.csv:1:1", "no B" },
     { "0F0,0B0\n1F0\n", "f.csv:2:1", "no B" },
     { "0F0,0I0\n", "f.csv:1:1", "no W" },
-    { "0F0,0B0\n1B0,1F0\n", "f.csv:2:1", "before its forward" },
+    { "0F0,0B0\n1B0,1F0\n", "f.csv:2:1", "no forward before it" },
     { ",,0F0,0W0,0I0\n", "f.csv:1:7", "before its backward" },
     { "0F0,(0F1;0B0)OVERLAP_F_B,0B1,0B1\n", "f.csv:1:30", "twice" },
 };

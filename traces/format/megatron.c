@@ -118,6 +118,8 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
     add_known(text, "context-parallel-size", plan->parallel.cp);
     if (plan->parallel.ep > 1)
         add_int(text, "expert-model-parallel-size", plan->parallel.ep);
+    if (plan->zero > 0)
+        pp_text_add(text, "--use-distributed-optimizer\n");
     if (plan->sequence_parallel > 0 && plan->parallel.tp > 1)
         pp_text_add(text, "--sequence-parallel\n");
     add_known(text, "micro-batch-size", plan->micro_batch_size);
