@@ -297,9 +297,11 @@ static pp_status print_text(const pp_args *args, const verdict *v, pp_err *err)
         pp_text_add(&text, "valid        no: %s%s%s\n", v->reason.where,
                     v->reason.where[0] ? ": " : "", v->reason.text);
     } else {
-        pp_text_add(&text,
-                    "valid        yes: %zu ops, %zu sends and receives, all paired in order\n",
-                    v->ops, v->transfers);
+        pp_text_add(&text, "valid        yes, every rank's ops are complete and in order\n");
+        if (v->transfers)
+            pp_text_add(&text,
+                        "             %zu ops, %zu sends and receives, all paired in order\n",
+                        v->ops, v->transfers);
         if (v->hangs)
             print_hang(v, &text);
         else
