@@ -17,6 +17,22 @@ static const pp_schedule *const schedules[] = {
 
 enum { SCHEDULE_COUNT = sizeof schedules / sizeof schedules[0] };
 
+pp_status pp_schedule_fill(const pp_shape *shape, pp_placement placement, size_t ops,
+                           pp_fill_rank fill, pp_order **order_out, pp_err *err)
+{
+    uint32_t stages = shape->ranks * shape->chunks;
+    pp_order *order = NULL;
+    pp_status status = pp_order_new(shape->ranks, stages, shape->microbatches, placement,
+                                    ops * stages * shape->microbatches, &order, err);
+    if (status)
+        return status;
+    for (uint32_t r = 0; r < shape->ranks; r++)
+        fill(order, r, shape);
+    pp_order_end(order);
+    *order_out = order;
+    return PP_OK;
+}
+
 size_t pp_schedule_count(void)
 {
     return SCHEDULE_COUNT;

@@ -27,6 +27,14 @@ typedef struct pp_schedule {
     pp_status (*build)(const pp_shape *shape, pp_order **order_out, pp_err *err);
 } pp_schedule;
 
+/* For schedules whose ranks can be written one by one: appends all ops of `rank`. */
+typedef void (*pp_fill_rank)(pp_order *order, uint32_t rank, const pp_shape *shape);
+
+/* An order on p x v stages with up to `ops` ops per stage and microbatch, filled rank by rank.
+ * Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_schedule_fill(const pp_shape *shape, pp_placement placement, size_t ops,
+                                         pp_fill_rank fill, pp_order **order_out, pp_err *err);
+
 size_t pp_schedule_count(void);
 const pp_schedule *pp_schedule_at(size_t index);
 /* NULL when unknown. */

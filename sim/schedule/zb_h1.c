@@ -3,8 +3,10 @@
  * that of 1F1B. */
 #include "sim/schedule.h"
 
-static void fill_rank(pp_order *order, uint32_t r, uint32_t p, uint32_t m)
+static void fill_rank(pp_order *order, uint32_t r, const pp_shape *shape)
 {
+    uint32_t p = shape->ranks;
+    uint32_t m = shape->microbatches;
     uint32_t warmup = p - 1 - r < m ? p - 1 - r : m;
     uint32_t done = 0; /* W's */
     for (uint32_t j = 0; j < warmup; j++)
@@ -23,16 +25,7 @@ static void fill_rank(pp_order *order, uint32_t r, uint32_t p, uint32_t m)
 
 static pp_status zb_h1_build(const pp_shape *shape, pp_order **order_out, pp_err *err)
 {
-    uint32_t p = shape->ranks;
-    uint32_t m = shape->microbatches;
-    pp_order *order = NULL;
-    pp_status status = pp_order_new(p, p, m, PP_PLACE_LOOP, (size_t)3 * p * m, &order, err);
-    if (status)
-        return status;
-    for (uint32_t r = 0; r < p; r++)
-        fill_rank(order, r, p, m);
-    *order_out = order;
-    return PP_OK;
+    return pp_schedule_fill(shape, PP_PLACE_LOOP, 3, fill_rank, order_out, err);
 }
 
 const pp_schedule pp_schedule_zb_h1 = {
