@@ -305,7 +305,7 @@ static void print_row(const pp_choice *choice, const pp_candidate *c, pp_text *t
     if (c->status == PP_CANDIDATE_OK)
         snprintf(why, sizeof why, "%.2f %% slower", slower);
     else if (c->status == PP_CANDIDATE_PRUNED && c->least_step_ns && slower >= 0)
-        snprintf(why, sizeof why, "at least %.2f %% slower", slower);
+        snprintf(why, sizeof why, "not simulated: at least %.2f %% slower", slower);
     else
         snprintf(why, sizeof why, "%s", c->reason);
     name_speed(choice, c, speed, sizeof speed);
