@@ -193,7 +193,8 @@ START_TEST(published_activation_memory_is_exact)
 END_TEST
 
 /* Current software on H100: published model FLOPs utilisation lies between 38 and 48 % (Megatron
- * Core r0.8 README: 41 to 48 %; Llama 3 report: 38 to 43 %), which "sustained" is fitted to. */
+ * Core r0.8 README: 41 to 48 %; Llama 3 report: 38 to 43 %), as known second-hand;
+ * "sustained" is fitted to such figures, so this guards the fit and is no independent check. */
 START_TEST(utilisation_on_h100_is_plausible)
 {
     static const struct {

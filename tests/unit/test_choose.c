@@ -34,7 +34,8 @@ START_TEST(pruning_loses_nothing)
     wish.global_batch_size = 16;
     pp_choice *choice = choose(&wish);
     ck_assert_uint_gt(choice->pruned, 0);
-    size_t stride = choice->count / 80 + 1; /* a search of its own for each: a sample is enough */
+    /* a search of its own for each: all of the last model, a sample of the others */
+    size_t stride = _i == 2 ? 1 : choice->count / 80 + 1;
     for (size_t i = 0; i < choice->count; i += stride) {
         const pp_candidate *c = &choice->candidate[i];
         pp_wish one = only(&wish, c);
@@ -51,8 +52,10 @@ START_TEST(pruning_loses_nothing)
                           "%s vpp %d: %s, but %lld", c->schedule->name, (int)c->parallel.vpp,
                           c->reason, (long long)alone->candidate[0].step_ns);
         if (c->status == PP_CANDIDATE_INFEASIBLE && c->legal)
-            ck_assert_msg(status == PP_INFEASIBLE || status == PP_USAGE, "%s vpp %d: %s: %s",
-                          c->schedule->name, (int)c->parallel.vpp, c->reason, err.text);
+            ck_assert_msg(status == PP_INFEASIBLE ||
+                              (status == PP_USAGE && strstr(err.text, c->schedule->name)),
+                          "%s vpp %d: %s: %s", c->schedule->name, (int)c->parallel.vpp, c->reason,
+                          err.text);
         ck_assert(c->status == PP_CANDIDATE_OK || c->reason[0]);
         pp_choice_free(&alone);
     }

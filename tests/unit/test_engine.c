@@ -201,6 +201,35 @@ START_TEST(cells_are_read_strictly_and_printed_back)
 }
 END_TEST
 
+/* F 1, F 1, B 2, B 2: rank 0 ends at 6, rank 1 at 4 us. Reduced at 6.1 and 9 us, updates 0.5 and
+ * 0.02 us, 7 ns fixed. With a barrier nobody updates before 9; without one each when it is ready;
+ * a tied table of 50 ns waits for both of its holders. */
+START_TEST(the_step_ends_with_or_without_a_barrier)
+{
+    step s = step_of(step_order("gpipe", 2, 1, 1, 0), "F=1us,B=2us,comm=0");
+    const pp_ns expected[2][2] = { { 9027, 9557 }, { 9507, 9557 } }; /* [sync][tied] */
+    s.costs->grad_sync_ns[0] = 100;
+    s.costs->grad_sync_ns[1] = 5000;
+    s.costs->optimizer_ns[0] = 500;
+    s.costs->optimizer_ns[1] = 20;
+    s.costs->fixed_ns = 7;
+    for (int tied = 0; tied < 2; tied++) {
+        s.costs->tied_ns[0] = s.costs->tied_ns[1] = tied ? 50 : 0;
+        for (int sync = 0; sync < 2; sync++) {
+            pp_report *report = NULL;
+            pp_err err = { 0 };
+            STEP_OK(pp_report_build("gpipe", "ideal", s.program, s.timeline, s.costs, sync, &report,
+                                    &err),
+                    err);
+            ck_assert_int_eq(report->step_ns, expected[sync][tied]);
+            ck_assert_int_eq(report->step_boundary_ns, report->step_ns - report->makespan_ns);
+            pp_report_free(&report);
+        }
+    }
+    step_free(&s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("engine");
@@ -213,6 +242,7 @@ int main(void)
     tcase_add_test(tc, costs_of_another_size_are_refused);
     tcase_add_test(tc, incomplete_and_impossible_orders_are_named);
     tcase_add_test(tc, cells_are_read_strictly_and_printed_back);
+    tcase_add_test(tc, the_step_ends_with_or_without_a_barrier);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }

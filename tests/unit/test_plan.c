@@ -141,6 +141,7 @@ START_TEST(broken_plans_are_refused_with_the_place)
     spoil("\"0F0\"", "\"0f0\"", "p.json#/schedule/ranks/0/0", "is no op");
     spoil("\"0F0\"", "\"0F3\"", "p.json: rank 0 op 7", "0F3");
     spoil("\"seq_length\"", "\"seq_lenght\"", "p.json#/parallel", "seq_length");
+    spoil("\"tokens\": 100", "\"tokens\": 101", "p.json#/microbatches/0/0", "do not sum");
     spoil("\"placement\": \"loop\"", "\"placement\": \"v\"", "p.json#/placement", "stage 2");
 }
 END_TEST
