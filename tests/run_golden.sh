@@ -1,29 +1,14 @@
 #!/bin/sh
 # The command line against what it printed last time:
 #   run_golden.sh PPSIM CASES [--update] [case...]
-# A case is a folder: cmd (shell lines that call `ppsim`), and what they must give:
+# A case (see cases.sh) holds cmd, its input files and what cmd must give:
 #   stdout.exact or stdout.glob, stderr.exact or stderr.glob (absent: nothing), exit (absent: 0).
-# Everything else in the folder is copied to the fresh scratch folder in which cmd runs; $CASE is
-# the case's own folder. In a .glob every line is a shell pattern; a line `...` stands for any
-# number of lines. --update rewrites .exact and exit, and tells which .glob no longer match.
-# A case with a file no_sanitizer is left out under sanitizers.
-set -u
-LC_ALL=C
-export LC_ALL
-
-[ $# -ge 2 ] || { echo "usage: run_golden.sh PPSIM CASES [--update] [case...]" >&2; exit 2; }
-PATH=$(cd "$(dirname "$1")" && pwd):$PATH
-export PATH
-cases=$(cd "$2" && pwd) || exit 2
-shift 2
-update=no
-if [ "${1:-}" = --update ]; then
-    update=yes
-    shift
-fi
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 2' HUP INT TERM
+# In a .glob every line is a shell pattern; a line `...` stands for any number of lines. --update
+# rewrites .exact and exit, and tells which .glob no longer match.
+# shellcheck source=tests/cases.sh disable=SC2034
+. "$(dirname "$0")/cases.sh"
+kind=golden
+verdicts='stdout.exact stdout.glob stderr.exact stderr.glob'
 
 # glob_match PATTERNS TEXT: does the file TEXT follow the file PATTERNS?
 glob_match() {
@@ -68,31 +53,7 @@ compare() {
     fi
 }
 
-failed=
-count=0
-if [ $# -eq 0 ]; then
-    set -- "$cases"/*/
-    [ -d "$1" ] || shift
-fi
-for case in "$@"; do
-    name=$(basename "$case")
-    case=$cases/$name
-    [ -d "$case" ] || { echo "no case $name" >&2; exit 2; }
-    if [ -n "${PPSIM_SANITIZE:-}" ] && [ -e "$case/no_sanitizer" ]; then
-        continue
-    fi
-    count=$((count + 1))
-    bad=no
-    if [ ! -f "$case/cmd" ]; then
-        echo "$name has no cmd"
-        failed="$failed $name"
-        continue
-    fi
-    rm -rf "$work/scratch"
-    cp -R "$case" "$work/scratch"
-    (cd "$work/scratch" && rm -f cmd exit no_sanitizer stdout.exact stdout.glob stderr.exact stderr.glob)
-    (cd "$work/scratch" && CASE=$case sh "$case/cmd") >"$work/stdout" 2>"$work/stderr" </dev/null
-    status=$?
+judge() {
     compare stdout
     compare stderr
     expected=0
@@ -105,15 +66,6 @@ for case in "$@"; do
             bad=yes
         fi
     fi
-    if [ "$bad" = yes ]; then
-        echo "FAILED golden/$name: $(head -n 1 "$case/cmd")"
-        failed="$failed $name"
-    fi
-done
+}
 
-if [ -n "$failed" ]; then
-    echo "golden: $(echo $failed | wc -w) of $count cases failed:$failed"
-    exit 1
-fi
-[ "$count" -gt 0 ] || { echo "golden: no cases yet"; exit 77; }
-echo "golden: $count cases as expected"
+run_cases "$@"
