@@ -44,7 +44,7 @@ static void passes_free(passes *p)
 static pp_status add(cells *row, action a, pp_err *err)
 {
     void *grown = row->action;
-    pp_status status = pp_grow(&grown, &row->capacity, row->count + 1, sizeof a, err);
+    pp_status status = pp_reserve(&grown, &row->capacity, row->count + 1, sizeof a, err);
     if (status)
         return status;
     row->action = grown;
