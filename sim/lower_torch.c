@@ -35,7 +35,8 @@ typedef struct passes {
     uint32_t *weight_grads; /* [stages]: B and W seen so far */
     uint8_t *ready;         /* [stages * microbatches]: bits of `input` */
     pp_comm_builder *builder;
-    pending *deferred; /* [ranks]; NULL: receives are issued with their sends */
+    pp_torch_receives receives;
+    pending *deferred; /* [ranks]; NULL: receives are not deferred */
 } passes;
 
 static void passes_free(passes *p)
@@ -187,6 +188,8 @@ static void transfer(passes *p, uint32_t rank, pp_transfer_kind kind, uint32_t s
     uint32_t group = pp_comm_open(p->builder, rank);
     pp_comm_add(p->builder, group, kind, stage, j);
     pp_comm_post(p->builder, group);
+    if (p->receives == PP_TORCH_BLOCKING)
+        pp_comm_wait(p->builder, group);
 }
 
 /* Issues the receive of op's input, if it is due. */
@@ -309,9 +312,11 @@ static pp_status add_send_recv(passes *p, pp_err *err)
     return PP_OK;
 }
 
-static pp_status passes_new(const pp_program *program, bool defers, passes *p, pp_err *err)
+static pp_status passes_new(const pp_program *program, pp_torch_receives receives, passes *p,
+                            pp_err *err)
 {
-    *p = (passes){ .program = program };
+    bool defers = receives == PP_TORCH_DEFERRED;
+    *p = (passes){ .program = program, .receives = receives };
     p->row = pp_alloc_array(program->ranks, sizeof *p->row);
     p->weight_grads = pp_alloc_array(program->stages, sizeof *p->weight_grads);
     p->ready = pp_alloc_array(program->stages, program->microbatches);
@@ -322,12 +327,13 @@ static pp_status passes_new(const pp_program *program, bool defers, passes *p, p
     return pp_comm_builder_new(program, &p->builder, err);
 }
 
-pp_status pp_torch_lower(const pp_order *order, bool defers, pp_program **program_out, pp_err *err)
+pp_status pp_torch_lower(const pp_order *order, pp_torch_receives receives,
+                         pp_program **program_out, pp_err *err)
 {
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     passes p PP_CLEANUP(passes_free) = { 0 };
     pp_status status = pp_program_from_order(order, &program, err);
-    if (status || (status = passes_new(program, defers, &p, err)))
+    if (status || (status = passes_new(program, receives, &p, err)))
         return status;
     for (uint32_t r = 0; r < program->ranks && !status; r++)
         status = make_row(&p, r, err);

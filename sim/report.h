@@ -50,6 +50,8 @@ typedef struct pp_report {
     int64_t memory_limit_bytes; /* 0: none was given */
     double tokens_per_s;        /* 0: not known */
     double model_flops_utilization;
+    uint32_t graphs;  /* distinct ones of the rank with most, where a runtime compiles; 0: none */
+    pp_ns compile_ns; /* before the first step; 0: not asked for */
     uint64_t seed;
     pp_rank_report *per_rank; /* [ranks] */
     pp_notes assumptions;

@@ -26,7 +26,10 @@ static const pp_option options[] = {
     { "--memory-costs", "F=X,I=X,W=X", "memory change per op, in activations or with units", NULL,
       false },
     { "--memory-limit", "SIZE", "report against this limit per rank, 80GB", NULL, false },
-    { "--executor", "NAME", "communication habits, 'ppsim list executors'; ideal", NULL, false },
+    { "--executor", "NAME|all", "communication habits, 'ppsim list executors'; ideal. all: a table",
+      NULL, false },
+    { "--compile-time", "TIME", "of one graph, where the executor compiles (xla, neuronx)", NULL,
+      false },
     { "--comm", "MODE", "rendezvous, eager:BYTES or batched, where the executor communicates", NULL,
       false },
     { "--lanes", "WHICH", "single, per-direction or per-peer queues of a rank; single", NULL,
@@ -336,6 +339,36 @@ static pp_status predict(study *s, pp_err *err)
                                     &s->plan->prediction, err);
 }
 
+/* --executor all. */
+static pp_status table(const pp_args *args, study *s, pp_err *err)
+{
+    static const char *const single[] = { "--emit", "--trace", "--compile-time" };
+    for (size_t i = 0; i < sizeof single / sizeof single[0]; i++) {
+        if (pp_args_has(args, single[i]))
+            return pp_err_set(err, PP_USAGE, single[i],
+                              "goes with one executor, not with all; name it with --executor");
+    }
+    return pp_print_executor_table(args, s->plan, err);
+}
+
+/* Before the first step every distinct graph is compiled, ranks side by side. */
+static pp_status add_compile_time(const pp_args *args, pp_report *report, pp_err *err)
+{
+    pp_ns each_ns = 0;
+    pp_status status = pp_args_duration(args, "--compile-time", &each_ns, err);
+    if (status || !pp_args_has(args, "--compile-time"))
+        return status;
+    if (!report->graphs)
+        return pp_err_set(err, PP_USAGE, "--compile-time",
+                          "executor %s compiles no graphs; choose xla, xla-fused or neuronx",
+                          report->executor);
+    if (each_ns > INT64_MAX / report->graphs)
+        return pp_err_set(err, PP_USAGE, "--compile-time", "is too long for %" PRIu32 " graphs",
+                          report->graphs);
+    report->compile_ns = each_ns * report->graphs;
+    return PP_OK;
+}
+
 static pp_status simulate(const pp_args *args, pp_err *err)
 {
     study s PP_CLEANUP(study_free) = { 0 };
@@ -353,10 +386,14 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     pp_status status = load_study(args, source, &s.plan, &s.program, err);
     if (status || (status = apply_settings(args, s.plan, err)))
         return status;
+    if (strcmp(s.plan->executor, "all") == 0)
+        return table(args, &s, err);
     if ((status = pp_args_int(args, "--columns", 20, 100000, &columns, err)) ||
         (status = predict(&s, err)))
         return status;
     pp_report *report = s.plan->prediction;
+    if ((status = add_compile_time(args, report, err)))
+        return status;
     uint32_t replica = 0;
     while (s.plan->costs[replica] != s.costs)
         replica++;
