@@ -315,24 +315,25 @@ static double at_least_one(double factor)
     return factor > 1 ? factor : 1;
 }
 
-/* All in a row, each as slow as it can get, must fit into what a double counts exactly. */
+/* When nothing takes more than f times as long, nor does the step: it is a longest chain, which
+ * must fit into what a double counts exactly. */
 static pp_status check_range(const study *s, pp_err *err)
 {
-    const pp_jitter_subject *subject = s->subject;
+    const pp_program *program = s->subject->program;
     double rank = at_least_one(s->spec->rank.factor);
-    double link = at_least_one(s->spec->link.factor) * s->pool.largest[PP_JITTER_COMM];
-    double sum = 0;
-    for (size_t i = 0; i < subject->program->count; i++) {
-        pp_ns duration_ns = subject->timeline->end_ns[i] - subject->timeline->start_ns[i];
-        sum += (double)duration_ns * rank * s->pool.largest[subject->program->op[i].kind] + 1;
-        sum += (double)pp_edge_latency(subject->program, subject->costs, i) * link + 1;
+    double worst = at_least_one(s->spec->link.factor) * s->pool.largest[PP_JITTER_COMM];
+    for (uint32_t kind = 0; kind < PP_OP_KIND_COUNT; kind++) {
+        double factor = rank * s->pool.largest[kind];
+        worst = factor > worst ? factor : worst;
     }
-    if (sum < 0x1p51)
+    double longest = (double)pp_timeline_makespan(s->subject->timeline) * worst +
+                     2 * (double)program->count; /* roundings */
+    if (longest < 0x1p51)
         return PP_OK;
     return pp_err_set(err, PP_INPUT, "--jitter",
-                      "the ops and transfers of a step could take %.3g s together, more than the "
-                      "%.3g s that are counted to the nanosecond; give shorter durations",
-                      sum * 1e-9, 0x1p51 * 1e-9);
+                      "a step could take %.3g s, more than the %.3g s that are counted to the "
+                      "nanosecond; give shorter durations, or smaller factors",
+                      longest * 1e-9, 0x1p51 * 1e-9);
 }
 
 /* The slow rank and link must be the program's. */
