@@ -54,7 +54,7 @@ ALWAYS void advance(const pp_jitter_tape *tape, const pp_jitter_pool *pool,
 KERNEL(run_plain, )
 #if defined __x86_64__
 KERNEL(run_avx2, __attribute__((target("avx2"))))
-KERNEL(run_avx512, __attribute__((target("avx512f,prefer-vector-width=512"))))
+KERNEL(run_avx512, __attribute__((target("avx512f"))))
 #endif
 
 size_t pp_jitter_kernel_count(void)

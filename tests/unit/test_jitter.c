@@ -199,6 +199,70 @@ START_TEST(ops_are_independent)
 }
 END_TEST
 
+/* One microbatch through 8 ranks is a chain of 16 ops and 14 transfers, all of 1 ms and one sigma:
+ * 30 independent factors. Were those of an op and of its transfer, or those of two stages, the
+ * same, the variance would be up to twice as large. */
+START_TEST(ops_and_transfers_are_drawn_apart)
+{
+    step s = one_f_one_b(8, 1, "F=1ms,B=1ms,comm=1ms");
+    ck_assert_int_eq(s.report->makespan_ns, 30000000);
+    pp_jitter_result r = study(&s, "compute=0.1,comm=0.1,scenarios=40000", (uint64_t)_i, 2);
+    double mean = exp(0.005);
+    double deviation = mean * sqrt(exp(0.01) - 1);
+    ck_assert_double_eq_tol(r.mean_ns / (30e6 * mean), 1, 5e-4);
+    ck_assert_double_eq_tol(r.deviation_ns / (1e6 * sqrt(30) * deviation), 1, 0.02);
+    step_free(&s);
+}
+END_TEST
+
+/* Percentile q is the ceil(q n)-th smallest; mean and deviation of a sample. */
+START_TEST(the_summary_is_of_the_scenarios)
+{
+    static const struct {
+        int count, p50, p95, p99;
+    } cases[] = { { 1, 1, 1, 1 },     { 2, 1, 2, 2 },      { 3, 2, 3, 3 },
+                  { 20, 10, 19, 20 }, { 100, 50, 95, 99 }, { 101, 51, 96, 100 } };
+    step s = one_f_one_b(2, 2, "F=1ms,B=1ms,comm=1ms");
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        char text[64];
+        const int n = cases[c].count;
+        snprintf(text, sizeof text, "compute=0.3,scenarios=%d", n);
+        pp_ns *all = run(&s, text, 2, 1);
+        pp_jitter_result r = study(&s, text, 2, 1);
+        double mean = 0;
+        double squares = 0;
+        for (int k = 0; k < n; k++) { /* by insertion */
+            pp_ns one = all[k];
+            int at = k;
+            for (; at > 0 && all[at - 1] > one; at--)
+                all[at] = all[at - 1];
+            all[at] = one;
+            mean += (double)one / n;
+        }
+        for (int k = 0; k < n; k++)
+            squares += ((double)all[k] - mean) * ((double)all[k] - mean);
+        ck_assert_int_eq(r.min_ns, all[0]);
+        ck_assert_int_eq(r.p50_ns, all[cases[c].p50 - 1]);
+        ck_assert_int_eq(r.p95_ns, all[cases[c].p95 - 1]);
+        ck_assert_int_eq(r.p99_ns, all[cases[c].p99 - 1]);
+        ck_assert_int_eq(r.max_ns, all[n - 1]);
+        ck_assert_double_eq_tol(r.mean_ns, mean, 1e-3);
+        ck_assert_double_eq_tol(r.deviation_ns, n > 1 ? sqrt(squares / (n - 1)) : 0, 1e-3);
+        free(all);
+    }
+    step_free(&s);
+}
+END_TEST
+
+/* 1.4 * 333 = 466.2 and 1.4 * 334 = 467.6: each op is rounded to the nearest nanosecond. */
+START_TEST(durations_are_rounded_one_by_one)
+{
+    step s = step_of(step_order("1f1b", 1, 1, 10, 0), "F=333ns,B=334ns,comm=0");
+    ck_assert_int_eq(study(&s, "slow-rank=0:1.4,scenarios=1", 0, 1).p50_ns, 10 * (466 + 468));
+    step_free(&s);
+}
+END_TEST
+
 /* Neighbours in a block share nothing: correlation of step k with step k + d. */
 START_TEST(scenarios_are_independent)
 {
@@ -431,6 +495,9 @@ int main(void)
     tcase_add_test(tc, a_random_slow_rank_visits_all);
     tcase_add_loop_test(tc, one_op_is_lognormal, 0, 4);
     tcase_add_loop_test(tc, ops_are_independent, 0, 2);
+    tcase_add_loop_test(tc, ops_and_transfers_are_drawn_apart, 0, 2);
+    tcase_add_test(tc, the_summary_is_of_the_scenarios);
+    tcase_add_test(tc, durations_are_rounded_one_by_one);
     tcase_add_test(tc, scenarios_are_independent);
     tcase_add_test(tc, the_step_is_the_mean_of_the_larger);
     tcase_add_loop_test(tc, the_seed_alone_decides, 0, 3);
