@@ -103,19 +103,24 @@ START_TEST(a_slow_rank_delays_by_the_closed_form)
 }
 END_TEST
 
-/* One microbatch on two ranks: F, link, F, B, link, B. Three ranks: two links, each both ways. */
+/* One microbatch on three ranks: two unlike links, each crossed once in each direction. */
 START_TEST(a_slow_link_delays_both_directions)
 {
-    step s = one_f_one_b(3, 1, "F=1000ns,B=2000ns,comm=100ns");
-    ck_assert_int_eq(s.report->makespan_ns, 9000 + 4 * 100);
-    ck_assert_int_eq(study(&s, "slow-link=0:3,scenarios=1", 0, 1).p50_ns, 9000 + 2 * 300 + 2 * 100);
-    ck_assert_int_eq(study(&s, "slow-link=1:5,scenarios=1", 0, 1).p50_ns, 9000 + 2 * 500 + 2 * 100);
-    pp_jitter_result any = study(&s, "slow-link=any:5,scenarios=200", 3, 1);
-    ck_assert_int_eq(any.min_ns, 9000 + 2 * 500 + 2 * 100); /* symmetric */
-    ck_assert_int_eq(any.max_ns, 9000 + 2 * 500 + 2 * 100);
-    step other = lowered(&s, "torch");
-    ck_assert_int_eq(study(&other, "slow-link=1:5,scenarios=1", 0, 1).p50_ns, 9000 + 1200);
-    lowered_free(&other);
+    step s = { .order = step_order("1f1b", 3, 1, 1, 0) };
+    s.costs = step_costs("F=1000ns,B=2000ns,comm=100ns", 3, 1, 1);
+    s.costs->send_f_ns[1] = s.costs->send_b_ns[2] = 400;
+    step_simulate(&s);
+    ck_assert_int_eq(s.report->makespan_ns, 9000 + 2 * 100 + 2 * 400);
+    step torch = lowered(&s, "torch");
+    for (int engine = 0; engine < 2; engine++) {
+        const step *one = engine ? &torch : &s;
+        ck_assert_int_eq(study(one, "slow-link=0:3,scenarios=1", 0, 1).p50_ns, 9000 + 600 + 800);
+        ck_assert_int_eq(study(one, "slow-link=1:5,scenarios=1", 0, 1).p50_ns, 9000 + 200 + 4000);
+        pp_jitter_result any = study(one, "slow-link=any:5,scenarios=200", 3, 1);
+        ck_assert_int_eq(any.min_ns, 9000 + 1000 + 800);
+        ck_assert_int_eq(any.max_ns, 9000 + 200 + 4000);
+    }
+    lowered_free(&torch);
     step_free(&s);
 }
 END_TEST
@@ -383,12 +388,13 @@ START_TEST(the_step_boundary_is_added)
     step s = one_f_one_b(3, 4, "F=1000ns,B=2000ns,comm=0");
     for (int r = 0; r < 3; r++) {
         s.costs->grad_sync_ns[r] = 100 * (r + 1);
-        s.costs->optimizer_ns[r] = 7 + r;
+        s.costs->optimizer_ns[r] = 7 + 90 * r;
     }
-    s.costs->tied_ns[0] = s.costs->tied_ns[2] = 50;
+    s.costs->tied_ns[0] = s.costs->tied_ns[1] = 50;
     s.costs->fixed_ns = 3;
     pp_report *report = NULL;
     pp_err err = { 0 };
+    pp_ns steps[2];
     for (int sync = 0; sync < 2; sync++) {
         pp_jitter_subject subject = subject_of(&s);
         subject.step_sync = sync != 0;
@@ -399,8 +405,10 @@ START_TEST(the_step_boundary_is_added)
         ck_assert_int_gt(report->step_ns, report->makespan_ns + 100);
         STEP_OK(pp_jitter_run(&subject, &spec, 0, 1, &step_ns, &err), err);
         ck_assert_int_eq(step_ns, report->step_ns);
+        steps[sync] = step_ns;
         pp_report_free(&report);
     }
+    ck_assert_int_ne(steps[0], steps[1]);
     step_free(&s);
 }
 END_TEST
