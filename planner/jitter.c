@@ -26,30 +26,49 @@ static uint32_t below(uint64_t bits, uint32_t count)
     return (uint32_t)(((bits >> 32) * count) >> 32);
 }
 
-/* The middles of DRAWS equally likely slices of the distribution, in an order made by the seed. */
-static void fill_pool(float *factor, double sigma, uint64_t seed)
+static void free_doubles(double **array)
 {
-    for (uint32_t i = 0; i < PP_JITTER_DRAWS; i++)
-        factor[i] = (float)gsl_cdf_lognormal_Pinv((i + 0.5) / PP_JITTER_DRAWS, 0, sigma);
+    free(*array);
+}
+
+/* The middles of DRAWS equally likely slices of the standard normal distribution, in an order made
+ * by the seed. NULL: no memory. */
+static double *new_normals(uint64_t seed)
+{
+    double *z = pp_alloc_array(PP_JITTER_DRAWS, sizeof *z);
+    if (!z)
+        return NULL;
+    gsl_error_handler_t *old = gsl_set_error_handler_off();
+    for (uint32_t i = 0; i < PP_JITTER_DRAWS / 2; i++) {
+        z[i] = gsl_cdf_ugaussian_Pinv((i + 0.5) / PP_JITTER_DRAWS);
+        z[PP_JITTER_DRAWS - 1 - i] = -z[i];
+    }
+    gsl_set_error_handler(old);
     uint64_t key = stream(seed, TAG_ORDER);
     for (uint32_t i = PP_JITTER_DRAWS - 1; i > 0; i--) { /* Fisher-Yates */
         uint32_t k = below(pp_jitter_bits(key, i), i + 1);
-        float swap = factor[i];
-        factor[i] = factor[k];
-        factor[k] = swap;
+        double swap = z[i];
+        z[i] = z[k];
+        z[k] = swap;
     }
-    memcpy(factor + PP_JITTER_DRAWS, factor, PP_JITTER_LANES * sizeof *factor);
+    return z;
 }
 
-static float *new_pool(double sigma, uint64_t seed)
+static float *new_pool(double sigma, const double *z)
 {
-    size_t count = sigma > 0 ? PP_JITTER_DRAWS + PP_JITTER_LANES : PP_JITTER_LANES;
+    uint32_t count = sigma > 0 ? PP_JITTER_DRAWS + PP_JITTER_LANES : PP_JITTER_LANES;
     float *factor = pp_alloc_array(count, sizeof *factor);
-    if (factor && sigma > 0)
-        fill_pool(factor, sigma, seed);
-    for (uint32_t k = 0; factor && sigma <= 0 && k < PP_JITTER_LANES; k++)
-        factor[k] = 1;
+    for (uint32_t i = 0; factor && i < count; i++)
+        factor[i] = sigma > 0 ? (float)exp(sigma * z[i % PP_JITTER_DRAWS]) : 1;
     return factor;
+}
+
+static double largest(const float *factor, uint32_t count)
+{
+    double most = 1;
+    for (uint32_t i = 0; i < count; i++)
+        most = (double)factor[i] > most ? (double)factor[i] : most;
+    return most;
 }
 
 pp_status pp_jitter_pool_new(const pp_jitter_spec *spec, uint64_t seed, pp_jitter_pool *pool,
@@ -59,25 +78,22 @@ pp_status pp_jitter_pool_new(const pp_jitter_spec *spec, uint64_t seed, pp_jitte
     double sigma[PP_JITTER_CLASSES];
     memcpy(sigma, spec->sigma, sizeof spec->sigma);
     sigma[PP_JITTER_COMM] = spec->comm_sigma;
-    gsl_error_handler_t *old = gsl_set_error_handler_off();
+    double *z PP_CLEANUP(free_doubles) = new_normals(seed);
+    if (!z)
+        return pp_err_nomem(err);
     for (uint32_t c = 0; c < PP_JITTER_CLASSES; c++) {
-        for (uint32_t d = 0; d < c && !pool->factor[c]; d++)
-            pool->factor[c] = sigma[d] == sigma[c] ? pool->factor[d] : NULL;
-        if (!pool->factor[c])
-            pool->factor[c] = new_pool(sigma[c], seed);
+        uint32_t same = 0;
+        while (sigma[same] != sigma[c])
+            same++;
+        pool->factor[c] = same < c ? pool->factor[same] : new_pool(sigma[c], z);
+        if (!pool->factor[c]) {
+            pp_jitter_pool_free(pool);
+            return pp_err_nomem(err);
+        }
         pool->mask[c] = sigma[c] > 0 ? PP_JITTER_DRAWS - 1 : 0;
-        pool->largest[c] = 1;
-        if (sigma[c] > 0)
-            pool->largest[c] =
-                (float)gsl_cdf_lognormal_Pinv(1 - 0.5 / PP_JITTER_DRAWS, 0, sigma[c]);
-        if (!pool->factor[c])
-            break;
+        pool->largest[c] = largest(pool->factor[c], pool->mask[c] + 1);
     }
-    gsl_set_error_handler(old);
-    if (pool->factor[PP_JITTER_CLASSES - 1])
-        return PP_OK;
-    pp_jitter_pool_free(pool);
-    return pp_err_nomem(err);
+    return PP_OK;
 }
 
 void pp_jitter_pool_free(pp_jitter_pool *pool)
