@@ -52,6 +52,7 @@ void pp_report_free(pp_report **report)
     if (!*report)
         return;
     pp_notes_free(&(*report)->assumptions);
+    pp_robustness_free(&(*report)->robustness);
     free((*report)->per_rank);
     free(*report);
     *report = NULL;
@@ -101,10 +102,10 @@ static pp_ns later(pp_ns a, pp_ns b)
     return a > b ? a : b;
 }
 
-/* When the step is over. Each rank reduces its gradients after its last op; the tied embedding is
+/* Each rank reduces its gradients after its last op; the tied embedding is
  * reduced once both of its holders are there; with step_sync nobody updates before all are there
  * (the gradient norm needs all ranks). */
-static pp_ns step_end(const pp_report *report, const pp_costs *costs, bool step_sync)
+pp_ns pp_report_step_end(const pp_report *report, const pp_costs *costs, bool step_sync)
 {
     pp_ns all = 0;
     pp_ns holders = 0;
@@ -170,7 +171,7 @@ pp_status pp_report_build(const char *schedule, const char *executor, const pp_p
     for (uint32_t r = 0; r < report->ranks; r++)
         count_rank(program, timeline, r, &report->per_rank[r]);
     summarise(timeline, report);
-    report->step_ns = step_end(report, costs, step_sync);
+    report->step_ns = pp_report_step_end(report, costs, step_sync);
     report->step_boundary_ns = report->step_ns - report->makespan_ns;
     if (costs->has_memory) {
         pp_status status = account_memory(program, timeline, costs, report, err);

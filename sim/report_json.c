@@ -98,5 +98,6 @@ pp_json *pp_report_write(const pp_report *report, pp_json_build *build)
         pp_json_put_text(build, assumptions, report->assumptions.note[i].key,
                          report->assumptions.note[i].value);
     pp_json_put(build, object, "assumptions", assumptions);
+    pp_robustness_put(&report->robustness, object, build);
     return object;
 }

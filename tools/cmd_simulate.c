@@ -2,7 +2,7 @@
 #include "planner/bound.h"
 #include "sim/alloc.h"
 #include "sim/file.h"
-#include "tools/tool.h"
+#include "tools/robust_tool.h"
 #include "traces/comm_rows.h"
 
 #include <inttypes.h>
@@ -36,7 +36,11 @@ static const pp_option options[] = {
       false },
     { "--shapes", "PROTOCOL", "how receivers learn sizes; plan (the only one yet)", NULL, false },
     { "--step-sync", "on|off", "a global barrier ends the step; on", NULL, false },
-    { "--seed", "N", "echoed in the report; 0", NULL, false },
+    { "--jitter", "SPEC", "Monte Carlo: compute=0.02,comm=0.1,slow-rank=3:1.3,scenarios=1000", NULL,
+      false },
+    { "--sensitivity", NULL, "growth of the step per ns on each stage and link", NULL, false },
+    { "--threads", "N", "for --jitter, which does not depend on it; all processors", NULL, false },
+    { "--seed", "N", "of --jitter, echoed in the report; 0", NULL, false },
     { "--columns", "N", "width of the text timeline; 80", NULL, false },
     { "--emit", "FORMAT=FILE", "write the schedule, the plan or the report; 'ppsim list formats'",
       NULL, true },
@@ -373,6 +377,7 @@ static pp_status simulate(const pp_args *args, pp_err *err)
 {
     study s PP_CLEANUP(study_free) = { 0 };
     int64_t columns = 80;
+    pp_robust_wish robust;
     const char *word = pp_args_word(args, 0);
     const char *source = word ? word : pp_args_text(args, "--schedule");
     if (!source || (word && (pp_args_has(args, "--schedule") || pp_args_word(args, 1))))
@@ -389,7 +394,7 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     if (strcmp(s.plan->executor, "all") == 0)
         return table(args, &s, err);
     if ((status = pp_args_int(args, "--columns", 20, 100000, &columns, err)) ||
-        (status = predict(&s, err)))
+        (status = pp_robust_read(args, &robust, err)) || (status = predict(&s, err)))
         return status;
     pp_report *report = s.plan->prediction;
     if ((status = add_compile_time(args, report, err)))
@@ -398,7 +403,9 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     while (s.plan->costs[replica] != s.costs)
         replica++;
     const pp_order *order = s.plan->order[s.plan->order_count > 1 ? replica : 0];
-    if ((status = pp_bound_report(s.costs, order, report, err)))
+    const pp_jitter_subject subject = { s.program, s.timeline, s.costs, s.plan->step_sync };
+    if ((status = pp_bound_report(s.costs, order, report, err)) ||
+        (status = pp_robust_study(&robust, s.plan, &subject, report, err)))
         return status;
     const pp_export data = { .plan = s.plan,
                              .order = order,

@@ -109,4 +109,5 @@ void pp_report_print(const pp_report *report, pp_text *text)
     print_memory(report, text);
     print_graphs(report, text);
     print_ranks(report, text);
+    pp_robustness_print(&report->robustness, text);
 }
