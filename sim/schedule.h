@@ -21,7 +21,8 @@ typedef struct pp_schedule {
     pp_placement placement;
     uint32_t chunks; /* the only legal v; 0: any from 2 on, and it must be given */
     bool splits_backward;
-    bool grouped; /* obeys pp_shape.group_size */
+    bool grouped;       /* obeys pp_shape.group_size */
+    bool simulate_only; /* no runtime takes it: neither planned nor written */
     /* Fails: USAGE when the shape is not legal (the text gives the rule and the nearest legal
      * values), NOMEM. */
     pp_status (*build)(const pp_shape *shape, pp_order **order_out, pp_err *err);

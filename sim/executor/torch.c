@@ -3,7 +3,7 @@
  * receive is a group of its own; a receive is waited for by the op that needs it, a send by nobody.
  */
 #include "sim/alloc.h"
-#include "sim/comm.h"
+#include "sim/lower.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -191,10 +191,11 @@ static void hand_on(passes *p, uint32_t rank, pp_op op)
         return;
     uint32_t to = forward ? op.stage + 1u : op.stage - 1u;
     *ready_at(p, to, op.microbatch) |= forward ? ACTIVATION : GRADIENT;
-    if (program->stage_rank[to] == rank)
+    uint32_t peer = program->stage_rank[to];
+    if (peer == rank)
         return;
     transfer(p, rank, forward ? PP_SEND_F : PP_SEND_B, op.stage, op.microbatch);
-    transfer(p, program->stage_rank[to], forward ? PP_RECV_F : PP_RECV_B, to, op.microbatch);
+    transfer(p, peer, forward ? PP_RECV_F : PP_RECV_B, to, op.microbatch);
 }
 
 /* One action of `rank`, if it is ready. */
@@ -252,7 +253,9 @@ static pp_status torch_lower(const pp_order *order, pp_program **program_out, pp
 {
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     passes p PP_CLEANUP(passes_free) = { 0 };
-    pp_status status = pp_program_from_order(order, &program, err);
+    pp_status status = pp_lower_one_rank(order, "torch", err);
+    if (!status)
+        status = pp_program_from_order(order, &program, err);
     if (status || (status = passes_new(program, &p, err)))
         return status;
     for (uint32_t r = 0; r < program->ranks && !status; r++)

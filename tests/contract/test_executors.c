@@ -109,8 +109,8 @@ static void transfers_are_complete(const pp_program *program)
     }
     for (size_t i = 0; i < program->count; i++) {
         uint32_t source = program->source[i];
-        bool crosses = source != PP_NO_SOURCE && program->stage_rank[program->op[source].stage] !=
-                                                     program->stage_rank[program->op[i].stage];
+        bool crosses = source != PP_NO_SOURCE && pp_program_rank(program, program->op[source]) !=
+                                                     pp_program_rank(program, program->op[i]);
         ck_assert_uint_eq(comm->needs[i] != PP_NO_SOURCE, crosses);
         inputs += crosses;
     }

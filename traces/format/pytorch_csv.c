@@ -54,6 +54,9 @@ static pp_status gather_facts(const pp_export *data, rows_facts *facts, pp_err *
     const pp_order *order = data->order;
     *facts = (rows_facts){ .lengths_differ = lengths_differ(data) };
     facts->placed = pp_order_placement(order, &facts->placement);
+    pp_status status = pp_order_one_rank(order, "pytorch-csv", err);
+    if (status)
+        return status;
     for (uint32_t r = 0; r < order->ranks; r++) {
         if (order->rank_begin[r] == order->rank_begin[r + 1])
             return pp_err_set(err, PP_INFEASIBLE, "pytorch-csv",
@@ -62,7 +65,7 @@ static pp_status gather_facts(const pp_export *data, rows_facts *facts, pp_err *
                               r);
         for (size_t i = order->rank_begin[r]; i < order->rank_begin[r + 1]; i++) {
             pp_op op = order->ops[i];
-            uint32_t home = order->stage_rank[op.stage];
+            uint32_t home = pp_order_rank(order, op.stage, op.microbatch);
             if (home != r)
                 return pp_err_set(err, PP_INFEASIBLE, "pytorch-csv",
                                   "stage %u runs on ranks %" PRIu32 " and %" PRIu32
