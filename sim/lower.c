@@ -84,6 +84,16 @@ pp_status pp_lower_one_rank(const pp_order *order, const char *executor, pp_err 
         executor);
 }
 
+pp_status pp_lower_trains(const pp_order *order, const char *executor, const char *instead,
+                          pp_err *err)
+{
+    if (!pp_order_forward_only(order))
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, "--executor",
+                      "what %s does with forwards only is not modelled; choose %s", executor,
+                      instead);
+}
+
 pp_status pp_lower_only(const pp_order *order, const char *executor, const char *schedule,
                         pp_err *err)
 {

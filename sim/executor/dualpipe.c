@@ -176,8 +176,10 @@ static pp_status lower_rank(const pp_lowering *l, pp_err *err)
 
 static pp_status dualpipe_lower(const pp_order *order, pp_program **program_out, pp_err *err)
 {
-    pp_status status = pp_lower_only(
-        order, "dualpipe", order->turned < order->microbatches ? "dualpipe" : "dualpipev", err);
+    pp_status status = pp_lower_trains(order, "dualpipe", "torch or ideal", err);
+    if (!status)
+        status = pp_lower_only(order, "dualpipe",
+                               order->turned < order->microbatches ? "dualpipe" : "dualpipev", err);
     return status ? status : pp_lower_ranks(order, 0, lower_rank, program_out, err);
 }
 

@@ -42,6 +42,8 @@ static pp_status neuronx_lower(const pp_order *order, pp_program **program_out, 
     uint32_t group = 0;
     pp_program *program = NULL;
     pp_status status = pp_megatron_check(order, "neuronx", true, &group, err);
+    if (!status && group) /* InferenceSchedule has one chunk */
+        status = pp_lower_trains(order, "neuronx interleaved", "megatron, torch or ideal", err);
     if (status)
         return status;
     if (group &&
