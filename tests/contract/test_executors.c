@@ -43,8 +43,12 @@ static size_t over_groups(const pp_executor *executor, const pp_schedule *schedu
         pp_order *order PP_CLEANUP(pp_order_free) = NULL;
         pp_err err = { 0 };
         shape.group_size = groups_tried[g];
-        if (!pp_schedule_build(schedule, &shape, &order, &err))
-            lowered += try_order(executor, schedule->name, order, check);
+        if (pp_schedule_build(schedule, &shape, &order, &err))
+            continue;
+        lowered += try_order(executor, schedule->name, order, check);
+        pp_order *forwards PP_CLEANUP(pp_order_free) = NULL; /* an evaluation */
+        STEP_OK(pp_order_drop_backward(order, &forwards, &err), err);
+        try_order(executor, schedule->name, forwards, check);
     }
     return lowered;
 }
