@@ -209,7 +209,7 @@ pp_status pp_order_one_rank(const pp_order *order, const char *where, pp_err *er
     return pp_err_set(err, PP_INFEASIBLE, where,
                       "this schedule is bidirectional: stage 0 runs on ranks %" PRIu32
                       " and %" PRIu32 ", and only simulate knows such orders; choose dualpipev, "
-                      "which has the same bubble with a stage on one rank",
+                      "which runs the same pairs with every stage on one rank",
                       order->stage_rank[0], order->ranks - 1 - order->stage_rank[0]);
 }
 

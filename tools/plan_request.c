@@ -172,7 +172,7 @@ static pp_status read_program(const pp_args *args, pp_request *r, pp_err *err)
     if (!status && wish->schedule && wish->schedule->simulate_only)
         status = pp_err_set(err, PP_INFEASIBLE, "--schedule",
                             "%s is for simulate only, no runtime takes its orders; choose "
-                            "dualpipev, which has the same bubble",
+                            "dualpipev, which runs the same pairs with every stage on one rank",
                             wish->schedule->name);
     if (!wish->schedule && writes_megatron(args))
         wish->only = megatron;
