@@ -151,6 +151,16 @@ START_TEST(only_ideal_and_dualpipe_lower_it)
 }
 END_TEST
 
+START_TEST(orders_that_turn_elsewhere_are_not_equal)
+{
+    pp_order *a PP_CLEANUP(pp_order_free) = step_order("dualpipe", 4, 1, 8, 0);
+    pp_order *b PP_CLEANUP(pp_order_free) = step_order("dualpipe", 4, 1, 8, 0);
+    ck_assert(pp_order_equal(a, b));
+    b->turned = 5;
+    ck_assert(!pp_order_equal(a, b));
+}
+END_TEST
+
 /* An order with a stage on one rank too many: dualpipe's rows, one op moved. */
 START_TEST(an_op_on_the_wrong_one_of_two_ranks_is_found)
 {
@@ -172,6 +182,7 @@ int main(void)
     tcase_add_test(tc, costs_are_those_of_the_stage_on_either_rank);
     tcase_add_test(tc, other_shapes_are_refused_with_the_nearest);
     tcase_add_test(tc, only_ideal_and_dualpipe_lower_it);
+    tcase_add_test(tc, orders_that_turn_elsewhere_are_not_equal);
     tcase_add_test(tc, an_op_on_the_wrong_one_of_two_ranks_is_found);
     suite_add_tcase(suite, tc);
     return step_run(suite);

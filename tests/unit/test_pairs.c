@@ -41,6 +41,21 @@ END_TEST
 /* The order of the halves does not matter, nor that a pair is slower than one after the other. */
 START_TEST(the_forward_of_a_pair_says_how_long_it_takes)
 {
+    static const char *const rows[] = { "0F0,(0B0;0F1)OVERLAP_F_B,0B1\n",
+                                        "0F0,(0F1;0B0)OVERLAP_F_B,0B1\n" };
+    for (size_t k = 0; k < 2; k++) { /* 1 + 7 + 2; microbatch 0 would say 1 + 5 + 2 */
+        pp_err own = { 0 };
+        step one PP_CLEANUP(step_free) = { .order = read_rows(rows[k]) };
+        STEP_OK(pp_costs_new(1, 1, 2, 2, &one.costs, &own), own);
+        one.costs->class_of[1] = 1;
+        one.costs->has_pairs = true;
+        one.costs->f_ns[0] = one.costs->f_ns[1] = 1;
+        one.costs->b_ns[0] = one.costs->b_ns[1] = 2;
+        one.costs->pair_ns[0] = 5;
+        one.costs->pair_ns[1] = 7;
+        step_simulate(&one);
+        ck_assert_int_eq(one.report->makespan_ns, 10);
+    }
     step s PP_CLEANUP(step_free) =
         step_of(read_rows("0F0,(0B0;0F1)OVERLAP_F_B,0B1\n"), "F=3us,B=4us,FB=8us,comm=0");
     ck_assert_int_eq(s.report->makespan_ns, 15000);
@@ -171,6 +186,19 @@ START_TEST(the_bound_allows_for_overlap)
 }
 END_TEST
 
+START_TEST(a_step_of_long_pairs_beyond_64_bits_is_refused)
+{
+    pp_err err = { 0 };
+    step s PP_CLEANUP(step_free) = { .order = step_order("dualpipev", 16, 2, 1024, 0) };
+    s.costs = step_costs("F=1us,B=2us,FB=2us,comm=0", 16, 2, 1024);
+    STEP_OK(lower_with("ideal", s.order, &s.program, &err), err);
+    for (uint32_t k = 0; k < 32; k++)
+        s.costs->pair_ns[k] = PP_NS_MAX;
+    ck_assert_int_eq(pp_simulate(s.program, s.costs, &s.timeline, &err), PP_INPUT);
+    ck_assert_msg(strstr(err.text, "does not fit 64 bits"), "%s", err.text);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("pairs");
@@ -183,6 +211,7 @@ int main(void)
     tcase_add_test(tc, impossible_pairs_are_refused);
     tcase_add_test(tc, a_pair_shorter_than_its_backward_is_refused);
     tcase_add_test(tc, memory_of_both_halves_is_held_together);
+    tcase_add_test(tc, a_step_of_long_pairs_beyond_64_bits_is_refused);
     tcase_add_test(tc, the_bound_allows_for_overlap);
     suite_add_tcase(suite, tc);
     return step_run(suite);
