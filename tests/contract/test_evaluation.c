@@ -156,6 +156,24 @@ START_TEST(megatron_evaluates_interleaved_as_it_warms_up)
 }
 END_TEST
 
+/* More microbatches than the warm-up of a training: still forward after forward. */
+START_TEST(megatron_evaluates_long_runs_alike)
+{
+    pp_order *order PP_CLEANUP(pp_order_free) = forwards_of("interleaved", 4, 2, 16);
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_err err = { 0 };
+    STEP_OK(lower_with("megatron", order, &program, &err), err);
+    for (uint32_t r = 0; r < 4; r++) {
+        size_t i = program->rank_begin[r];
+        for (size_t s = program->comm->step_begin[r]; s < program->comm->step_begin[r + 1]; s++) {
+            if (program->comm->step[s].kind == PP_STEP_RUN)
+                ck_assert_uint_eq(program->comm->step[s].index, i++);
+        }
+        ck_assert_uint_eq(i, program->rank_begin[r + 1]);
+    }
+}
+END_TEST
+
 START_TEST(what_is_not_modelled_is_refused_with_a_way_out)
 {
     static const struct {
@@ -206,6 +224,7 @@ int main(void)
     tcase_add_test(tc, an_evaluation_holds_parameters_and_one_activation);
     tcase_add_test(tc, frameworks_evaluate_in_their_own_way);
     tcase_add_test(tc, megatron_evaluates_interleaved_as_it_warms_up);
+    tcase_add_test(tc, megatron_evaluates_long_runs_alike);
     tcase_add_test(tc, what_is_not_modelled_is_refused_with_a_way_out);
     tcase_add_test(tc, a_file_of_forwards_has_all_of_them);
     suite_add_tcase(suite, tc);
