@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TABLES 11     /* [classes * stages] */
+#define TABLES 13     /* [classes * stages] */
 #define RANK_TABLES 7 /* [ranks] */
 
 static pp_status check_size(uint32_t ranks, uint32_t stages, uint32_t microbatches,
@@ -69,6 +69,8 @@ pp_status pp_costs_new(uint32_t ranks, uint32_t stages, uint32_t microbatches, u
         &costs->stash_bytes,
         &costs->recompute_bytes,
         &costs->logits_bytes,
+        &costs->temporary_bytes,
+        &costs->output_bytes,
         &costs->message_bytes,
     };
     for (size_t i = 0; i < TABLES; i++)

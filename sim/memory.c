@@ -1,10 +1,7 @@
-#include "sim/memory.h"
+#include "sim/memory_comm.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-/* A sum beyond this is refused; one more addition of PP_BYTES_MAX still fits 64 bits. */
-#define TOTAL_MAX ((int64_t)1 << 61)
 
 const char *pp_memory_key(pp_memory_component component)
 {
@@ -16,7 +13,7 @@ const char *pp_memory_key(pp_memory_component component)
     return keys[component];
 }
 
-static int64_t total(const int64_t bytes[PP_MEMORY_COUNT])
+int64_t pp_memory_total(const int64_t bytes[PP_MEMORY_COUNT])
 {
     int64_t sum = 0;
     for (int c = 0; c < PP_MEMORY_COUNT; c++)
@@ -24,22 +21,33 @@ static int64_t total(const int64_t bytes[PP_MEMORY_COUNT])
     return sum;
 }
 
-static void at_start(pp_op op, const pp_costs *costs, size_t row, int64_t bytes[PP_MEMORY_COUNT])
+pp_status pp_memory_too_large(uint32_t rank, pp_err *err)
 {
+    return pp_err_set(err, PP_INPUT, NULL,
+                      "the memory of rank %" PRIu32 " does not fit 64 bits; give smaller sizes",
+                      rank);
+}
+
+void pp_memory_at_start(pp_op op, const pp_costs *costs, int64_t bytes[PP_MEMORY_COUNT])
+{
+    size_t row = pp_cost_index(costs, op.stage, op.microbatch);
     if (op.kind == PP_OP_F) {
         bytes[PP_MEMORY_ACTIVATIONS] += costs->activation_bytes[row];
         bytes[PP_MEMORY_LOGITS] += costs->logits_bytes[row];
     } else if (op.kind != PP_OP_W) {
         bytes[PP_MEMORY_RECOMPUTE] += costs->recompute_bytes[row];
+        bytes[PP_MEMORY_TEMPORARIES] += costs->temporary_bytes[row];
     }
 }
 
-static void at_end(pp_op op, const pp_costs *costs, size_t row, int64_t bytes[PP_MEMORY_COUNT])
+void pp_memory_at_end(pp_op op, const pp_costs *costs, int64_t bytes[PP_MEMORY_COUNT])
 {
+    size_t row = pp_cost_index(costs, op.stage, op.microbatch);
     switch ((pp_op_kind)op.kind) {
     case PP_OP_B:
     case PP_OP_I:
         bytes[PP_MEMORY_RECOMPUTE] -= costs->recompute_bytes[row];
+        bytes[PP_MEMORY_TEMPORARIES] -= costs->temporary_bytes[row];
         bytes[PP_MEMORY_LOGITS] -= costs->logits_bytes[row];
         bytes[PP_MEMORY_ACTIVATIONS] -= costs->activation_bytes[row];
         if (op.kind == PP_OP_I)
@@ -64,16 +72,16 @@ pp_status pp_memory_walk(const pp_program *program, const pp_timeline *timeline,
         [PP_MEMORY_OPTIMIZER] = costs->optimizer_bytes[rank],
         [PP_MEMORY_COMM_LIBRARY] = costs->comm_library_bytes[rank],
     };
+    if (program->comm)
+        return pp_memory_walk_comm(program, timeline, costs, rank, sample, context, bytes, peak_out,
+                                   err);
     pp_memory_peak peak = { .total_bytes = -1 };
     for (size_t i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
         pp_op op = program->op[i];
-        size_t row = pp_cost_index(costs, op.stage, op.microbatch);
-        at_start(op, costs, row, bytes);
-        int64_t sum = total(bytes);
-        if (sum > TOTAL_MAX)
-            return pp_err_set(
-                err, PP_INPUT, NULL,
-                "the memory of rank %" PRIu32 " does not fit 64 bits; give smaller sizes", rank);
+        pp_memory_at_start(op, costs, bytes);
+        int64_t sum = pp_memory_total(bytes);
+        if (sum > PP_MEMORY_TOTAL_MAX)
+            return pp_memory_too_large(rank, err);
         if (sample)
             sample(context, timeline->start_ns[i], bytes);
         if (sum > peak.total_bytes) {
@@ -82,7 +90,7 @@ pp_status pp_memory_walk(const pp_program *program, const pp_timeline *timeline,
             peak.at_ns = timeline->start_ns[i];
             peak.instruction = i;
         }
-        at_end(op, costs, row, bytes);
+        pp_memory_at_end(op, costs, bytes);
         if (sample)
             sample(context, timeline->end_ns[i], bytes);
     }

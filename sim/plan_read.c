@@ -476,6 +476,12 @@ static pp_status read_settings(const pp_json_at *root, pp_plan *plan, pp_err *er
         (status = read_name(root, "shapes", plan->shapes, sizeof plan->shapes, err)) ||
         (status = read_name(root, "comm", plan->comm, sizeof plan->comm, err)) ||
         (status = read_name(root, "lanes", plan->lanes, sizeof plan->lanes, err)) ||
+        (status =
+             read_name(root, "recv_buffers", plan->recv_buffers, sizeof plan->recv_buffers, err)) ||
+        (status =
+             read_name(root, "send_buffers", plan->send_buffers, sizeof plan->send_buffers, err)) ||
+        (status = read_name(root, "return_outputs", plan->return_outputs,
+                            sizeof plan->return_outputs, err)) ||
         (status = read_name(root, "recompute", plan->recompute, sizeof plan->recompute, err)) ||
         (status =
              read_known(root, "memory_limit_bytes", PP_BYTES_MAX, &plan->memory_limit_bytes, err)))
@@ -510,28 +516,13 @@ static pp_status check_placement(const pp_json_at *root, const pp_plan *plan, pp
 
 pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out, pp_err *err)
 {
-    static const char *const keys[] = { "format",
-                                        "version",
-                                        "model",
-                                        "hardware",
-                                        "parallel",
-                                        "placement",
-                                        "partition",
-                                        "microbatches",
-                                        "schedule",
-                                        "costs",
-                                        "executor",
-                                        "shapes",
-                                        "comm",
-                                        "lanes",
-                                        "recompute",
-                                        "step_sync",
-                                        "memory_limit_bytes",
-                                        "memory_costs",
-                                        "assumptions",
-                                        "prediction",
-                                        "provenance",
-                                        NULL };
+    static const char *const keys[] = {
+        "format",       "version",        "model",        "hardware",   "parallel",
+        "placement",    "partition",      "microbatches", "schedule",   "costs",
+        "executor",     "shapes",         "comm",         "lanes",      "recv_buffers",
+        "send_buffers", "return_outputs", "recompute",    "step_sync",  "memory_limit_bytes",
+        "memory_costs", "assumptions",    "prediction",   "provenance", NULL
+    };
     pp_json_at root = pp_json_root(json, file);
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
     pp_status status = pp_plan_new(&plan, err);

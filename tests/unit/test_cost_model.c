@@ -353,6 +353,8 @@ static void check_cost(const pp_unit_cost *u, const char *where)
                               u->stash_bytes,
                               u->recompute_bytes,
                               u->logits_bytes,
+                              u->temporary_bytes,
+                              u->output_bytes,
                               u->parameters,
                               u->expert_parameters,
                               u->model_flops };
