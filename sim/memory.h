@@ -42,7 +42,8 @@ typedef struct pp_memory_peak {
     int64_t send_bytes; /* the same of send buffers */
 } pp_memory_peak;
 
-/* Called at every change, in time order: `bytes` hold from `at_ns` on. */
+/* Called at every change, in time order, and of programs that communicate at 0 first: `bytes` hold
+ * from `at_ns` on. */
 typedef void (*pp_memory_sample)(void *context, pp_ns at_ns, const int64_t bytes[PP_MEMORY_COUNT]);
 
 /* Receive buffers of one rank as its program needs them: a post takes a slot; it is free again when
