@@ -91,8 +91,7 @@ START_TEST(policies_meet_hand_computed_peaks)
 }
 END_TEST
 
-/* Between two ops the next one is named. gpipe on rank 1 of torch: all inputs are posted before the
- * first forward where a receive is larger than an activation. */
+/* Between two ops the next one is named. Rank 1 posts its receive at 0 and runs F at 15. */
 START_TEST(a_peak_between_ops_names_the_next_one)
 {
     const pp_buffers buffers = { 0 };
@@ -172,17 +171,21 @@ END_TEST
 START_TEST(receive_slots_are_those_published)
 {
     static const struct {
-        uint8_t policy;
+        pp_buffers buffers;
         uint64_t slots[4];
     } published[] = {
-        { PP_RECV_PER_STAGE, { 22, 30, 28, 32 } },
-        { PP_RECV_PER_DIRECTION, { 14, 20, 17, 18 } },
-        { PP_RECV_POOL, { 14, 20, 17, 16 } },
+        { { .recv = PP_RECV_PER_STAGE }, { 22, 30, 28, 32 } },
+        { { .recv = PP_RECV_PER_DIRECTION }, { 14, 20, 17, 18 } },
+        { { .recv = PP_RECV_POOL }, { 14, 20, 17, 16 } },
+        /* not published: with a copy of the input a slot is free when F has run */
+        { { .recv = PP_RECV_PER_STAGE, .recv_copied = true }, { 18, 14, 12, 20 } },
+        { { .recv = PP_RECV_PER_DIRECTION, .recv_copied = true }, { 6, 4, 3, 6 } },
+        { { .recv = PP_RECV_POOL, .recv_copied = true }, { 4, 4, 3, 4 } },
     };
     for (uint32_t m = 8; m <= 32; m *= 2) {
-        for (size_t k = 0; k < 3; k++) {
-            const pp_buffers buffers = { .recv = published[k].policy };
-            step s PP_CLEANUP(step_free) = run("torch", "interleaved", 4, 4, m, &buffers);
+        for (size_t k = 0; k < sizeof published / sizeof published[0]; k++) {
+            step s PP_CLEANUP(step_free) =
+                run("torch", "interleaved", 4, 4, m, &published[k].buffers);
             for (uint32_t r = 0; r < 4; r++) {
                 pp_recv_pool pool;
                 pp_err err = { 0 };
@@ -194,6 +197,19 @@ START_TEST(receive_slots_are_those_published)
                 ck_assert_int_eq(s.report->per_rank[r].peak_recv_bytes, pool.bytes);
             }
         }
+    }
+}
+END_TEST
+
+/* pytorch#193903: a rank in the middle kept "microbatches * stages_per_rank" activations that it
+ * had sent, and as many gradients, to the end of the step. */
+START_TEST(sends_kept_to_the_end_are_all_of_them)
+{
+    for (uint32_t m = 8; m <= 32; m *= 2) {
+        const pp_buffers buffers = { .send = PP_SEND_UNTIL_STEP_END };
+        step s PP_CLEANUP(step_free) = run("torch", "interleaved", 4, 4, m, &buffers);
+        ck_assert_int_eq(s.report->per_rank[1].peak_send_bytes, 2 * m * 4 * 7);
+        ck_assert_int_eq(s.report->per_rank[0].peak_send_bytes, (2 * 4 - 1) * m * 7);
     }
 }
 END_TEST
@@ -247,9 +263,11 @@ START_TEST(every_executor_has_its_habits)
 }
 END_TEST
 
-/* One schedule under each executor's own habits, p = 2, m = 3; megatron waits for its sends at
- * once, so that 7 more are there when B0 of rank 0 starts nowhere; deepspeed has one buffer per
- * direction and keeps two outputs; neuronx the same outputs and a graph. */
+/* One schedule under each executor's own habits, p = 2, m = 3. Rank 0 when a B starts: two
+ * activations, temporaries, the gradient; torch: three gradient buffers and three sends (B1), the
+ * others that keep outputs two; neuronx a graph of 1000. Rank 1 when its last B starts (B0 where
+ * nothing was kept before): torch two receive buffers, two outputs, two gradients sent; deepspeed
+ * its buffer for inputs. */
 START_TEST(executors_differ_in_peak)
 {
     static const struct {
@@ -363,6 +381,7 @@ int main(void)
     tcase_add_test(tc, temporaries_end_with_the_input_gradient);
     tcase_add_test(tc, buffers_per_microbatch_grow_and_posted_ones_do_not);
     tcase_add_test(tc, receive_slots_are_those_published);
+    tcase_add_test(tc, sends_kept_to_the_end_are_all_of_them);
     tcase_add_test(tc, slots_have_the_size_of_the_largest);
     tcase_add_test(tc, every_executor_has_its_habits);
     tcase_add_test(tc, executors_differ_in_peak);
