@@ -280,11 +280,6 @@ static pp_status replay(walk *w, pp_memory_sample sample, void *context,
                             .send_bytes = bytes[PP_MEMORY_SEND_BUFFERS] };
     if (sample)
         sample(context, 0, bytes);
-    if (bytes[PP_MEMORY_RECV_BUFFERS]) { /* else the first op is where the peak is looked for */
-        peak.total_bytes = pp_memory_total(bytes);
-        memcpy(peak.bytes, bytes, sizeof peak.bytes);
-        peak.instruction = end > next ? next : 0;
-    }
     for (size_t i = 0; i < w->count;) {
         const event *first = &w->event[i];
         size_t named = next < end ? next : last;

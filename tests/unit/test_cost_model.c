@@ -221,6 +221,25 @@ static run small_run(const char *model, int64_t pp, int64_t tp, int64_t dp, int6
     return r;
 }
 
+/* An MTP module has a layer and a head, one after the other. */
+START_TEST(an_mtp_module_has_the_larger_temporaries)
+{
+    const pp_hardware hw = run_hardware("h100-80g");
+    pp_model model = run_model("deepseek-v3");
+    for (int k = 0; k < 2; k++) {
+        const pp_cost_context c = context_of(&model, &hw, "current", 1, PP_RECOMPUTE_NONE);
+        pp_unit_cost mtp, loss;
+        pp_err err = { 0 };
+        STEP_OK(pp_cost_unit(&c, PP_UNIT_MTP, 0, 4096, 4096 * 4096, &mtp, &err), err);
+        STEP_OK(pp_cost_unit(&c, PP_UNIT_LOSS, 0, 4096, 4096 * 4096, &loss, &err), err);
+        const double one = layer(&c, 4096, 4096 * 4096).temporary_bytes;
+        ck_assert_int_eq(one < loss.temporary_bytes, k);
+        ck_assert_double_eq(mtp.temporary_bytes, k ? loss.temporary_bytes : one);
+        model.vocab *= 4;
+    }
+}
+END_TEST
+
 /* Of the units of a stage one at a time has temporaries, each leaves its outputs. llama3-8b over 2:
  * a layer h + 2h + 6 x 14336 / 2 bytes per token, the head V + 2h + h, its logits 4 V / 2. */
 START_TEST(a_stage_has_the_temporaries_of_its_largest_unit)
@@ -506,6 +525,7 @@ int main(void)
     tcase_add_test(tc, state_per_parameter_is_megatrons);
     tcase_add_test(tc, temporaries_are_the_gradients_of_one_layer);
     tcase_add_test(tc, the_head_returns_its_logits);
+    tcase_add_test(tc, an_mtp_module_has_the_larger_temporaries);
     tcase_add_test(tc, a_stage_has_the_temporaries_of_its_largest_unit);
     tcase_add_test(tc, step_boundary_has_what_the_job_needs);
     tcase_add_test(tc, exchanges_without_overlap_are_in_the_ops);

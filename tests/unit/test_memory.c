@@ -111,6 +111,45 @@ START_TEST(a_peak_between_ops_names_the_next_one)
 }
 END_TEST
 
+/* Transfers of 15: F0 is still on its way (10 to 25) when F1 is sent at 20 and the gradient's
+ * buffer is posted. The rank computes nothing then; B0 is next. */
+START_TEST(what_is_on_its_way_is_not_released)
+{
+    const pp_buffers buffers = { .send = PP_SEND_UNTIL_WAITED };
+    step s PP_CLEANUP(step_free) = run("torch", "1f1b", 2, 1, 2, &buffers);
+    pp_memory_peak peak;
+    pp_err err = { 0 };
+    s.costs->send_f_ns[0] = s.costs->send_b_ns[1] = 15;
+    s.costs->temporary_bytes[0] = 0;
+    STEP_OK(pp_simulate_into(s.program, s.costs, s.timeline, &err), err);
+    STEP_OK(pp_memory_walk(s.program, s.timeline, s.costs, 0, NULL, NULL, &peak, &err), err);
+    ck_assert_int_eq(peak.total_bytes, 2000 + 2 * 7 + 7);
+    ck_assert_int_eq(peak.at_ns, 20);
+    ck_assert_int_eq(s.program->op[peak.instruction].kind, PP_OP_B);
+    ck_assert_uint_eq(s.program->op[peak.instruction].microbatch, 0);
+}
+END_TEST
+
+/* The receives and sends of the first case, in rank 0's order. */
+START_TEST(posts_are_when_the_rank_issues_them)
+{
+    static const pp_ns posts[] = { 10, 20, 20, 80, 80, 110 };
+    const pp_buffers buffers = { 0 };
+    step s PP_CLEANUP(step_free) = run("torch", "1f1b", 2, 1, 3, &buffers);
+    const pp_comm *comm = s.program->comm;
+    size_t seen = 0;
+    for (size_t k = comm->step_begin[0]; k < comm->step_begin[1]; k++) {
+        if (comm->step[k].kind != PP_STEP_POST)
+            continue;
+        ck_assert_uint_lt(seen, 6);
+        uint32_t t = comm->group[comm->step[k].index].first;
+        ck_assert_int_eq(s.timeline->comm->post_ns[t], posts[seen++]);
+        ck_assert_int_le(s.timeline->comm->post_ns[t], s.timeline->comm->start_ns[t]);
+    }
+    ck_assert_uint_eq(seen, 6);
+}
+END_TEST
+
 /* Without communication: temporaries stand beside two activations, and nothing else is new. */
 START_TEST(ideal_has_temporaries_and_no_buffers)
 {
@@ -377,6 +416,8 @@ int main(void)
     tcase_add_loop_test(tc, policies_meet_hand_computed_peaks, 0,
                         (int)(sizeof cases / sizeof cases[0]));
     tcase_add_test(tc, a_peak_between_ops_names_the_next_one);
+    tcase_add_test(tc, what_is_on_its_way_is_not_released);
+    tcase_add_test(tc, posts_are_when_the_rank_issues_them);
     tcase_add_test(tc, ideal_has_temporaries_and_no_buffers);
     tcase_add_test(tc, temporaries_end_with_the_input_gradient);
     tcase_add_test(tc, buffers_per_microbatch_grow_and_posted_ones_do_not);
