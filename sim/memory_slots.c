@@ -162,16 +162,19 @@ static void count(counting *c, uint32_t rank)
 }
 
 /* With a buffer for every receive each has the size of its tensor. */
-static int64_t all_receives(const counting *c, uint32_t rank)
+static int64_t all_receives(const counting *c)
 {
-    const pp_comm *comm = c->program->comm;
+    static const pp_transfer_kind kinds[] = { PP_RECV_F, PP_RECV_B };
     int64_t sum = 0;
-    for (size_t t = 0; c->costs && t < comm->transfer_count; t++) {
-        const pp_transfer *transfer = &comm->transfer[t];
-        if (transfer->rank != rank || pp_transfer_sends((pp_transfer_kind)transfer->kind))
-            continue;
-        if (__builtin_add_overflow(sum, pp_transfer_bytes(c->costs, transfer), &sum))
-            return INT64_MAX;
+    for (size_t k = 0; c->costs && k < 2; k++) {
+        const uint32_t *transfer = c->index.transfer + kinds[k] * c->index.cells;
+        for (size_t i = 0; i < c->index.cells; i++) {
+            if (transfer[i] != PP_NO_SOURCE &&
+                __builtin_add_overflow(
+                    sum, pp_transfer_bytes(c->costs, &c->program->comm->transfer[transfer[i]]),
+                    &sum))
+                return INT64_MAX;
+        }
     }
     return sum;
 }
@@ -197,7 +200,7 @@ pp_status pp_recv_pool_of(const pp_program *program, const pp_costs *costs, uint
             sum.bytes = INT64_MAX;
     }
     if (program->comm->buffers.recv == PP_RECV_PER_MICROBATCH)
-        sum.bytes = all_receives(&c, rank);
+        sum.bytes = all_receives(&c);
     *pool_out = sum;
     return PP_OK;
 }
