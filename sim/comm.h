@@ -83,6 +83,7 @@ PP_MUST_CHECK pp_status pp_comm_semantics_parse(const char *comm, const char *la
 /* Owned by its program. */
 typedef struct pp_comm {
     pp_comm_semantics semantics;
+    pp_buffers buffers; /* all zero unless pp_executor_lower made the program */
     bool collective;    /* a transfer is a collective of two ranks: never buffered, never eager */
     size_t *step_begin; /* [ranks + 1] */
     pp_step *step;

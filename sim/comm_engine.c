@@ -312,6 +312,8 @@ static bool take_step(run *r, uint32_t rank, pp_step step)
         group_state *group = &r->group[step.index];
         group->issued = true;
         group->issued_ns = r->clock_ns[rank];
+        for (uint32_t t = 0; t < r->comm->group[step.index].count; t++)
+            r->timeline->comm->post_ns[r->comm->group[step.index].first + t] = group->issued_ns;
         for (uint32_t e = group->first; e < group->first + group->count; e++)
             r->try[r->try_count++] = e;
     } else if (step.kind == PP_STEP_WAIT) {

@@ -52,14 +52,25 @@ static void outcome_free(outcome *o)
     pp_report_free(&o->report);
 }
 
-/* --comm and --lanes, for programs that communicate. */
+/* --comm, --lanes and who holds the buffers, for programs that communicate. */
 static pp_status set_semantics(const pp_plan *plan, pp_program *program, pp_err *err)
 {
-    if (program->comm)
-        return pp_comm_semantics_parse(plan->comm, plan->lanes, &program->comm->semantics, err);
-    if (!plan->comm[0] && !plan->lanes[0])
+    const char *option = plan->comm[0]           ? "--comm"
+                         : plan->lanes[0]        ? "--lanes"
+                         : plan->recv_buffers[0] ? "--recv-buffers"
+                         : plan->send_buffers[0] ? "--send-buffers"
+                                                 : "--return-outputs";
+    if (program->comm) {
+        pp_status status =
+            pp_comm_semantics_parse(plan->comm, plan->lanes, &program->comm->semantics, err);
+        return status ? status
+                      : pp_buffers_parse(plan->recv_buffers, plan->send_buffers,
+                                         plan->return_outputs, &program->comm->buffers, err);
+    }
+    if (!plan->comm[0] && !plan->lanes[0] && !plan->recv_buffers[0] && !plan->send_buffers[0] &&
+        !plan->return_outputs[0])
         return PP_OK;
-    return pp_err_set(err, PP_USAGE, plan->comm[0] ? "--comm" : "--lanes",
+    return pp_err_set(err, PP_USAGE, option,
                       "executor %s has dependencies only, no sends and receives; choose another "
                       "with --executor, such as torch or megatron",
                       plan->executor);
@@ -91,7 +102,7 @@ static pp_status simulate_replica(const pp_plan *plan, const pp_executor *execut
 {
     const pp_costs *costs = plan->costs[plan->costs_count > 1 ? replica : 0];
     const pp_order *order = plan->order[plan->order_count > 1 ? replica : 0];
-    pp_status status = executor->lower(order, &out->program, err);
+    pp_status status = pp_executor_lower(executor, order, &out->program, err);
     if (status || (status = pp_plan_simulate_program(plan, out->program, costs, plan->executor,
                                                      &out->timeline, &out->report, err)))
         return status;

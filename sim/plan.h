@@ -19,6 +19,8 @@ typedef struct pp_plan {
     char shapes[32];
     char comm[32];
     char lanes[32];
+    char recv_buffers[32], send_buffers[32]; /* "": the executor's own */
+    char return_outputs[8];                  /* "on", "off", "" */
     char recompute[16];
     int sequence_parallel; /* 1 on, 0 off, negative: not known */
     int zero;              /* 1: optimizer state divided over dp; 0: not; negative: not known */

@@ -40,4 +40,7 @@ const pp_executor pp_executor_megatron = {
     .name = "megatron",
     .summary = "batched sends and receives, each batch waited for at once (1f1b, interleaved)",
     .lower = megatron_lower,
+    /* p2p_communication.py allocates where it receives; schedules.py frees an output once its send
+     * was waited for (deallocate_pipeline_outputs, which the trainer sets) */
+    .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },
 };

@@ -60,4 +60,6 @@ const pp_executor pp_executor_megatron_unbatched = {
     .name = "megatron-unbatched",
     .summary = "isend and irecv one by one in odd/even order, waited for at once",
     .lower = megatron_unbatched_lower,
+    /* as megatron */
+    .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },
 };

@@ -12,4 +12,7 @@ const pp_executor pp_executor_neuronx = {
     .summary = "one transfer at a time, each a collective of two ranks (1f1b, interleaved)",
     .lower = neuronx_lower,
     .graphs = PP_GRAPHS_PER_TASK,
+    /* allocated where it is received, outputs kept for their backward; the inputs of a graph stay
+     * while it runs (as pytorch/xla#6347) */
+    .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_BACKWARD, .fused_backward = true },
 };

@@ -144,4 +144,5 @@ const pp_executor pp_executor_ppsim = {
     .name = "ppsim",
     .summary = "our runtime: receives one input ahead in the order of the sends, any schedule",
     .lower = ppsim_lower,
+    .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_DONE },
 };

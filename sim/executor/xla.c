@@ -12,4 +12,6 @@ const pp_executor pp_executor_xla = {
     .summary = "one transfer at a time, each an all-reduce of two ranks; a graph per task",
     .lower = xla_lower,
     .graphs = PP_GRAPHS_PER_TASK,
+    /* as neuronx: the saved activations of a backward are inputs of its graph */
+    .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_BACKWARD, .fused_backward = true },
 };
