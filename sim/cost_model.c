@@ -203,13 +203,13 @@ typedef struct message {
     double gather_s; /* to make it whole again, where it travelled in slices */
 } message;
 
-/* Without sequence parallel, Megatron of 2021 and 2022 (no p2p overlap) sends one slice per rank
- * and gathers; today's core sends the whole tensor from every rank. */
+/* With scatter-gather (Megatron of 2021 and 2022, DeepSpeed's pipe_partitioned, Colossal-AI) every
+ * rank sends a slice; today's Megatron-Core sends the whole tensor from every rank. */
 static message message_of(const pp_cost_context *context, int64_t tokens)
 {
     const pp_local local = pp_local_of(context, tokens, tokens);
     const bool slices =
-        !local.sequence_parallel && !context->switches.p2p_overlap && context->parallel.tp > 1;
+        !local.sequence_parallel && context->switches.scatter_gather && context->parallel.tp > 1;
     message m = { .bytes = local.norm_bytes };
     if (slices) {
         m.bytes = local.row_bytes / local.t;

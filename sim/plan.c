@@ -51,17 +51,33 @@ static void outcome_free(outcome *o)
     pp_report_free(&o->report);
 }
 
-/* --comm and --lanes, for programs that communicate. */
+/* --comm, --lanes, --nic and --overlap-slowdown, for programs that communicate. */
 static pp_status set_semantics(const pp_plan *plan, pp_program *program, pp_err *err)
 {
-    if (program->comm)
+    bool shares = pp_sharing_is_on(&plan->sharing);
+    if (program->comm) {
+        program->comm->semantics.sharing = plan->sharing;
         return pp_comm_semantics_parse(plan->comm, plan->lanes, &program->comm->semantics, err);
-    if (!plan->comm[0] && !plan->lanes[0])
+    }
+    if (!plan->comm[0] && !plan->lanes[0] && !shares)
         return PP_OK;
-    return pp_err_set(err, PP_USAGE, plan->comm[0] ? "--comm" : "--lanes",
+    return pp_err_set(err, PP_USAGE,
+                      plan->comm[0]                 ? "--comm"
+                      : plan->lanes[0]              ? "--lanes"
+                      : plan->sharing.ranks_per_nic ? "--nic"
+                                                    : "--overlap-slowdown",
                       "executor %s has dependencies only, no sends and receives; choose another "
                       "with --executor, such as torch or megatron",
                       plan->executor);
+}
+
+static pp_status note_sharing(const pp_plan *plan, pp_report *report, pp_err *err)
+{
+    char text[300];
+    if (!pp_sharing_is_on(&plan->sharing))
+        return PP_OK;
+    return pp_notes_add(&report->assumptions, err, "sharing", "%s",
+                        pp_sharing_print(&plan->sharing, text, sizeof text));
 }
 
 pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program, const pp_costs *costs,
@@ -74,7 +90,8 @@ pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program, con
     if (status || (status = pp_simulate(program, costs, &timeline, err)) ||
         (status = pp_report_build(plan->schedule, executor, program, timeline, costs,
                                   plan->step_sync, &report, err)) ||
-        (status = pp_notes_copy(&plan->assumptions, &report->assumptions, err)))
+        (status = pp_notes_copy(&plan->assumptions, &report->assumptions, err)) ||
+        (status = note_sharing(plan, report, err)))
         return status;
     report->memory_limit_bytes = plan->memory_limit_bytes;
     report->seed = plan->seed;

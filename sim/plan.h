@@ -6,6 +6,7 @@
 
 #include "sim/report.h"
 #include "sim/schedule.h"
+#include "sim/sharing.h"
 #include "sim/text.h"
 
 /* Owner frees with pp_plan_free. "" and NULL are written as null. */
@@ -19,6 +20,7 @@ typedef struct pp_plan {
     char shapes[32];
     char comm[32];
     char lanes[32];
+    pp_sharing sharing; /* all zero: none */
     char recompute[16];
     int sequence_parallel; /* 1 on, 0 off, negative: not known */
     int zero;              /* 1: optimizer state divided over dp; 0: not; negative: not known */

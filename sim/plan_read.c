@@ -443,6 +443,15 @@ static pp_status read_assumptions(const pp_json_at *root, pp_plan *plan, pp_err 
     return status;
 }
 
+static pp_status read_sharing(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    pp_json_at at;
+    if (!pp_json_has(root, "sharing"))
+        return PP_OK;
+    pp_status status = pp_json_get(root, "sharing", &at, err);
+    return status ? status : pp_sharing_read(&at, &plan->sharing, err);
+}
+
 static pp_status read_provenance(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
     static const char *const keys[] = { "version", "command", "seed", "profile_sha256", NULL };
@@ -524,6 +533,7 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
                                         "shapes",
                                         "comm",
                                         "lanes",
+                                        "sharing",
                                         "recompute",
                                         "step_sync",
                                         "memory_limit_bytes",
@@ -542,6 +552,7 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
         (status = read_orders(&root, plan, file, err)) ||
         (status = check_placement(&root, plan, err)) || (status = read_costs(&root, plan, err)) ||
         (status = read_memory_costs(&root, plan, err)) ||
+        (status = read_sharing(&root, plan, err)) ||
         (status = read_assumptions(&root, plan, err)) ||
         (status = read_provenance(&root, plan, err)))
         return status;

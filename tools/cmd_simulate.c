@@ -29,8 +29,15 @@ static const pp_option options[] = {
     { "--executor", "NAME", "communication habits, 'ppsim list executors'; ideal", NULL, false },
     { "--comm", "MODE", "rendezvous, eager:BYTES or batched, where the executor communicates", NULL,
       false },
-    { "--lanes", "WHICH", "single, per-direction or per-peer queues of a rank; single", NULL,
-      false },
+    { "--lanes", "WHICH", "queues of a rank: single, per-direction, per-peer, per-edge; single",
+      NULL, false },
+    { "--communicators", "world|pp|per-edge", "the lanes that follow: single, or one per edge",
+      NULL, false },
+    { "--nic", "K", "K consecutive ranks share a NIC, max-min fair; none is shared", NULL, false },
+    { "--overlap-slowdown", "compute=X,comm=Y",
+      "times as long while a rank computes and communicates; 1", NULL, false },
+    { "--transfer-latency", "TIME", "part of a transfer that shares no NIC and slows nothing; 0",
+      NULL, false },
     { "--shapes", "PROTOCOL", "how receivers learn sizes; plan (the only one yet)", NULL, false },
     { "--step-sync", "on|off", "a global barrier ends the step; on", NULL, false },
     { "--seed", "N", "echoed in the report; 0", NULL, false },
@@ -273,6 +280,36 @@ static pp_status load_study(const pp_args *args, const char *source, pp_plan **p
     return PP_OK;
 }
 
+static pp_status apply_sharing(const pp_args *args, pp_sharing *sharing, pp_err *err)
+{
+    const char *slowdown = pp_args_text(args, "--overlap-slowdown");
+    pp_status status = pp_args_int(args, "--nic", 1, PP_RANKS_MAX, &sharing->ranks_per_nic, err);
+    if (!status && slowdown)
+        status = pp_slowdown_parse(slowdown, sharing, err);
+    if (!status)
+        status = pp_args_duration(args, "--transfer-latency", &sharing->latency_ns, err);
+    if (!status && pp_args_has(args, "--transfer-latency") && !pp_sharing_is_on(sharing))
+        return pp_err_set(err, PP_USAGE, "--transfer-latency",
+                          "matters only beside --nic or --overlap-slowdown; give one of them");
+    return status;
+}
+
+/* A communicator is one queue on each of its ranks (NCCL). */
+static pp_status apply_communicators(const pp_args *args, pp_plan *plan, pp_err *err)
+{
+    int layout = 0;
+    if (!pp_args_has(args, "--communicators"))
+        return PP_OK;
+    if (pp_args_has(args, "--lanes"))
+        return pp_err_set(err, PP_USAGE, "--communicators",
+                          "decides the lanes; leave --lanes out, or this");
+    pp_status status =
+        pp_args_choice(args, "--communicators", pp_communicators_names(), &layout, err);
+    if (!status)
+        snprintf(plan->lanes, sizeof plan->lanes, "%s", pp_communicators_lanes(layout));
+    return status;
+}
+
 /* What was said on the command line goes over what the plan says. */
 static pp_status apply_settings(const pp_args *args, pp_plan *plan, pp_err *err)
 {
@@ -287,7 +324,8 @@ static pp_status apply_settings(const pp_args *args, pp_plan *plan, pp_err *err)
     if (lanes)
         snprintf(plan->lanes, sizeof plan->lanes, "%.31s", lanes);
     pp_status status = pp_args_switch(args, "--step-sync", &plan->step_sync, err);
-    if (status ||
+    if (status || (status = apply_communicators(args, plan, err)) ||
+        (status = apply_sharing(args, &plan->sharing, err)) ||
         (status = pp_args_bytes(args, "--memory-limit", &plan->memory_limit_bytes, err)) ||
         (status = pp_args_int(args, "--seed", 0, INT64_MAX, &seed, err)))
         return status;
