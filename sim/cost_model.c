@@ -218,14 +218,6 @@ static message message_of(const pp_cost_context *context, int64_t tokens)
     return m;
 }
 
-/* Do the neighbours `rank` and `other` of a pipeline share a node? */
-static bool same_node(const pp_cost_context *context, uint32_t rank, uint32_t other)
-{
-    const int64_t stride = context->parallel.tp * context->parallel.cp * context->parallel.dp;
-    const int64_t gpus = context->hardware->gpus_per_node;
-    return rank * stride / gpus == other * stride / gpus;
-}
-
 static double send_seconds(const pp_cost_context *context, const message *m, uint32_t from,
                            uint32_t to)
 {
@@ -234,8 +226,7 @@ static double send_seconds(const pp_cost_context *context, const message *m, uin
     const uint32_t b = pp_placement_rank(context->placement, to, ranks);
     if (a == b)
         return 0;
-    return m->gather_s + pp_p2p_seconds(context->hardware, same_node(context, a, b),
-                                        context->parallel.pp, m->bytes);
+    return m->gather_s + pp_transfer_seconds(context, a, b, m->bytes);
 }
 
 /* Transfers of one stage, in seconds: forward to the next, backward to the one before, and what

@@ -57,6 +57,7 @@ static pp_status set_semantics(const pp_plan *plan, pp_program *program, pp_err 
     bool shares = pp_sharing_is_on(&plan->sharing);
     if (program->comm) {
         program->comm->semantics.sharing = plan->sharing;
+        program->comm->collective |= plan->p2p != PP_P2P_SEND_RECV;
         return pp_comm_semantics_parse(plan->comm, plan->lanes, &program->comm->semantics, err);
     }
     if (!plan->comm[0] && !plan->lanes[0] && !shares)

@@ -21,6 +21,7 @@ typedef struct pp_plan {
     char comm[32];
     char lanes[32];
     pp_sharing sharing; /* all zero: none */
+    pp_p2p p2p;
     char recompute[16];
     int sequence_parallel; /* 1 on, 0 off, negative: not known */
     int zero;              /* 1: optimizer state divided over dp; 0: not; negative: not known */

@@ -443,12 +443,32 @@ static pp_status read_assumptions(const pp_json_at *root, pp_plan *plan, pp_err 
     return status;
 }
 
+static pp_status read_p2p(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    pp_json_at at;
+    const char *text;
+    int kind = 0;
+    if (!pp_json_has(root, "p2p"))
+        return PP_OK;
+    pp_status status = pp_json_get(root, "p2p", &at, err);
+    if (status || (status = pp_json_read_text(&at, &text, err)))
+        return status;
+    while (pp_p2p_names()[kind] && strcmp(pp_p2p_names()[kind], text) != 0)
+        kind++;
+    if (!pp_p2p_names()[kind])
+        return pp_json_fail(&at, err, "is none of send-recv, all-gather, all-reduce: \"%.32s\"",
+                            text);
+    plan->p2p = (pp_p2p)kind;
+    return PP_OK;
+}
+
 static pp_status read_sharing(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
     pp_json_at at;
-    if (!pp_json_has(root, "sharing"))
-        return PP_OK;
-    pp_status status = pp_json_get(root, "sharing", &at, err);
+    pp_status status = read_p2p(root, plan, err);
+    if (status || !pp_json_has(root, "sharing"))
+        return status;
+    status = pp_json_get(root, "sharing", &at, err);
     return status ? status : pp_sharing_read(&at, &plan->sharing, err);
 }
 
@@ -534,6 +554,7 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
                                         "comm",
                                         "lanes",
                                         "sharing",
+                                        "p2p",
                                         "recompute",
                                         "step_sync",
                                         "memory_limit_bytes",

@@ -155,6 +155,8 @@ static void put_settings(const pp_plan *plan, pp_json *object, pp_json_build *bu
     put_name(build, object, "shapes", plan->shapes);
     put_name(build, object, "comm", plan->comm);
     put_name(build, object, "lanes", plan->lanes);
+    if (plan->p2p != PP_P2P_SEND_RECV)
+        pp_json_put_text(build, object, "p2p", pp_p2p_names()[plan->p2p]);
     if (pp_sharing_is_on(&plan->sharing))
         pp_json_put(build, object, "sharing", pp_sharing_write(&plan->sharing, build));
     put_name(build, object, "recompute", plan->recompute);

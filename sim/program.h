@@ -24,6 +24,7 @@ typedef struct pp_program {
 typedef struct pp_executor {
     const char *name;
     const char *summary;
+    pp_p2p p2p; /* what its transfers are made of */
     /* order: checked (pp_order_check).
      * Fails: INFEASIBLE when it cannot finish (err names the ranks that wait for each other and
      * their ops), NOMEM. */

@@ -33,6 +33,8 @@ static const pp_option options[] = {
       NULL, false },
     { "--communicators", "world|pp|per-edge", "the lanes that follow: single, or one per edge",
       NULL, false },
+    { "--p2p", "send-recv|all-gather|all-reduce",
+      "what a transfer is made of (not how long it takes)", NULL, false },
     { "--nic", "K", "K consecutive ranks share a NIC, max-min fair; none is shared", NULL, false },
     { "--overlap-slowdown", "compute=X,comm=Y",
       "times as long while a rank computes and communicates; 1", NULL, false },
@@ -323,12 +325,15 @@ static pp_status apply_settings(const pp_args *args, pp_plan *plan, pp_err *err)
         snprintf(plan->comm, sizeof plan->comm, "%.31s", comm);
     if (lanes)
         snprintf(plan->lanes, sizeof plan->lanes, "%.31s", lanes);
+    int p2p = (int)plan->p2p;
     pp_status status = pp_args_switch(args, "--step-sync", &plan->step_sync, err);
-    if (status || (status = apply_communicators(args, plan, err)) ||
+    if (status || (status = pp_args_choice(args, "--p2p", pp_p2p_names(), &p2p, err)) ||
+        (status = apply_communicators(args, plan, err)) ||
         (status = apply_sharing(args, &plan->sharing, err)) ||
         (status = pp_args_bytes(args, "--memory-limit", &plan->memory_limit_bytes, err)) ||
         (status = pp_args_int(args, "--seed", 0, INT64_MAX, &seed, err)))
         return status;
+    plan->p2p = (pp_p2p)p2p;
     plan->seed = (uint64_t)seed;
     return PP_OK;
 }
