@@ -399,6 +399,11 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     if ((status = pp_args_int(args, "--columns", 20, 100000, &columns, err)) ||
         (status = predict(&s, err)))
         return status;
+    if (pp_args_has(args, "--p2p") && !s.program->comm)
+        return pp_err_set(err, PP_USAGE, "--p2p",
+                          "executor %s has no transfers, only dependencies; choose another with "
+                          "--executor, such as torch or megatron",
+                          s.plan->executor);
     pp_report *report = s.plan->prediction;
     uint32_t replica = 0;
     while (s.plan->costs[replica] != s.costs)
