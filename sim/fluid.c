@@ -35,12 +35,14 @@ typedef struct side_state {
     uint32_t first[ENDS]; /* active transfers that this rank sends, receives */
     uint32_t active;      /* both */
     bool dirty;           /* something began or ended here since the last settle */
+    bool moved;           /* a transfer did */
 } side_state;
 
-/* One direction of a NIC while shares are found. */
+/* One direction of a NIC; the rest while shares are found. */
 typedef struct link_state {
-    double free;    /* of its capacity of 1 */
-    uint32_t count; /* marked transfers without a share */
+    uint32_t active; /* transfers that use it */
+    uint32_t count;  /* those without a share */
+    double free;     /* of its capacity of 1 */
     bool marked;
 } link_state;
 
@@ -163,6 +165,39 @@ static void set_speed(pp_fluid *f, uint32_t id, work *w, double speed)
     pp_agenda_set(&f->agenda, id, f->now_ns + (pp_ns)ceil(needs_ns * (1 - 1e-15) - 1e-6));
 }
 
+static uint32_t nic_of(const pp_fluid *f, const flow_state *flow, int end)
+{
+    return flow->rank[end] / f->per_nic;
+}
+
+static bool crosses(const pp_fluid *f, const flow_state *flow)
+{
+    return f->per_nic && nic_of(f, flow, FROM) != nic_of(f, flow, TO);
+}
+
+/* The links of a transfer that crosses; returns how many. */
+static size_t links_of(const pp_fluid *f, const flow_state *flow, uint32_t links[ENDS * WAYS])
+{
+    size_t count = 0;
+    for (uint32_t end = 0; end < ENDS; end++) {
+        for (uint32_t way = 0; way < WAYS; way++) {
+            if (flow->both || end == way) /* FROM goes OUT, TO comes IN */
+                links[count++] = way + WAYS * nic_of(f, flow, (int)end);
+        }
+    }
+    return count;
+}
+
+/* It begins (1) or ends (-1) to use its links. */
+static void use_links(pp_fluid *f, const flow_state *flow, int change)
+{
+    uint32_t links[ENDS * WAYS];
+    size_t count = crosses(f, flow) ? links_of(f, flow, links) : 0;
+    for (size_t k = 0; k < count; k++)
+        f->link[links[k]].active += (uint32_t)change;
+    f->side[flow->rank[FROM]].moved = f->side[flow->rank[TO]].moved = true;
+}
+
 static void insert(pp_fluid *f, uint32_t index, int end)
 {
     flow_state *flow = &f->flow[index];
@@ -190,29 +225,6 @@ static void unlink_flow(pp_fluid *f, uint32_t index, int end)
     soil(f, flow->rank[end]);
 }
 
-static uint32_t nic_of(const pp_fluid *f, const flow_state *flow, int end)
-{
-    return flow->rank[end] / f->per_nic;
-}
-
-static bool crosses(const pp_fluid *f, const flow_state *flow)
-{
-    return f->per_nic && nic_of(f, flow, FROM) != nic_of(f, flow, TO);
-}
-
-/* The links of a transfer that crosses; returns how many. */
-static size_t links_of(const pp_fluid *f, const flow_state *flow, uint32_t links[ENDS * WAYS])
-{
-    size_t count = 0;
-    for (uint32_t end = 0; end < ENDS; end++) {
-        for (uint32_t way = 0; way < WAYS; way++) {
-            if (flow->both || end == way) /* FROM goes OUT, TO comes IN */
-                links[count++] = way + WAYS * nic_of(f, flow, (int)end);
-        }
-    }
-    return count;
-}
-
 static void mark(pp_fluid *f, uint32_t index)
 {
     uint32_t links[ENDS * WAYS];
@@ -220,16 +232,20 @@ static void mark(pp_fluid *f, uint32_t index)
     if (flow->marked)
         return;
     flow->marked = true;
-    flow->share = 0;
+    flow->share = 1;
     f->marked[f->marked_count++] = index;
     size_t count = crosses(f, flow) ? links_of(f, flow, links) : 0;
     for (size_t k = 0; k < count; k++) {
         link_state *link = &f->link[links[k]];
+        if (link->active < 2) /* it limits its only transfer to 1, as every link does */
+            continue;
+        flow->share = 0; /* found by fill */
         if (!link->marked) {
-            *link = (link_state){ .free = 1, .marked = true };
+            link->marked = true;
+            link->free = 1;
+            link->count = link->active;
             f->links[f->link_count++] = links[k];
         }
-        link->count++;
     }
 }
 
@@ -245,10 +261,34 @@ static void mark_nic(pp_fluid *f, uint32_t nic)
     }
 }
 
+/* The transfers of a link that have no share yet get this one. */
+static void give(pp_fluid *f, uint32_t link, double share)
+{
+    uint32_t links[ENDS * WAYS];
+    uint32_t first = link / WAYS * f->per_nic;
+    for (uint32_t r = first; r < first + f->per_nic && r < f->ranks; r++) {
+        for (int end = 0; end < ENDS; end++) {
+            for (uint32_t t = f->side[r].first[end]; t != NONE; t = f->flow[t].next[end]) {
+                flow_state *flow = &f->flow[t];
+                bool uses = false;
+                size_t count = flow->share > 0 ? 0 : links_of(f, flow, links);
+                for (size_t k = 0; k < count; k++)
+                    uses = uses || links[k] == link;
+                if (!uses)
+                    continue;
+                flow->share = share;
+                for (size_t k = 0; k < count; k++) {
+                    f->link[links[k]].free = fmax(0, f->link[links[k]].free - share);
+                    f->link[links[k]].count--;
+                }
+            }
+        }
+    }
+}
+
 /* Max-min: the link that leaves least to each of its transfers decides theirs, then the next. */
 static void fill(pp_fluid *f)
 {
-    uint32_t links[ENDS * WAYS];
     for (;;) {
         uint32_t tightest = NONE;
         double least = INFINITY;
@@ -262,19 +302,7 @@ static void fill(pp_fluid *f)
         }
         if (tightest == NONE)
             return;
-        for (uint32_t i = 0; i < f->marked_count; i++) {
-            flow_state *flow = &f->flow[f->marked[i]];
-            bool uses = false;
-            size_t count = flow->share > 0 || !crosses(f, flow) ? 0 : links_of(f, flow, links);
-            for (size_t k = 0; k < count; k++)
-                uses = uses || links[k] == tightest;
-            for (size_t k = 0; uses && k < count; k++) {
-                f->link[links[k]].free = fmax(0, f->link[links[k]].free - least);
-                f->link[links[k]].count--;
-            }
-            if (uses)
-                flow->share = least;
-        }
+        give(f, tightest, least);
     }
 }
 
@@ -283,7 +311,8 @@ static void share_links(pp_fluid *f)
 {
     f->marked_count = f->link_count = 0;
     for (uint32_t k = 0; k < f->dirty_count; k++)
-        mark_nic(f, f->dirty[k] / f->per_nic);
+        if (f->side[f->dirty[k]].moved)
+            mark_nic(f, f->dirty[k] / f->per_nic);
     for (uint32_t k = 0; k < f->link_count; k++)
         mark_nic(f, f->links[k] / WAYS);
     fill(f);
@@ -317,7 +346,7 @@ static void settle(pp_fluid *f)
     for (uint32_t k = 0; k < f->dirty_count; k++) {
         uint32_t rank = f->dirty[k];
         side_state *side = &f->side[rank];
-        side->dirty = false;
+        side->dirty = side->moved = false;
         set_speed(f, rank, &side->op, side->active ? 1 / f->sharing.compute_slowdown : 1);
         for (int end = 0; end < ENDS; end++) {
             for (uint32_t t = side->first[end]; t != NONE; t = f->flow[t].next[end])
@@ -339,6 +368,7 @@ static void activate(pp_fluid *f, uint32_t id, work *w)
     }
     insert(f, id - f->ranks, FROM);
     insert(f, id - f->ranks, TO);
+    use_links(f, &f->flow[id - f->ranks], 1);
 }
 
 bool pp_fluid_next(pp_fluid *fluid, pp_fluid_end *end_out)
@@ -363,6 +393,7 @@ bool pp_fluid_next(pp_fluid *fluid, pp_fluid_end *end_out)
         if (transfer) {
             unlink_flow(fluid, index, FROM);
             unlink_flow(fluid, index, TO);
+            use_links(fluid, &fluid->flow[index], -1);
         } else {
             soil(fluid, index);
         }

@@ -3,6 +3,8 @@
 #include "sim/fluid.h"
 #include "tests/contract/step.h"
 
+#include <math.h>
+
 typedef struct move {
     uint32_t from, to;
     pp_ns start_ns, takes_ns;
@@ -209,6 +211,161 @@ START_TEST(work_may_follow_work)
 }
 END_TEST
 
+/* The same rules without any of the bookkeeping: every share, every speed anew at every end. */
+typedef struct reference {
+    pp_sharing sharing;
+    move move[12];
+    compute op[RANKS];
+    double left[12], op_left[RANKS], share[12];
+    size_t count;
+    pp_ns now_ns;
+} reference;
+
+static bool moves_now(const reference *r, size_t i)
+{
+    return r->move[i].start_ns <= r->now_ns && r->move[i].end_ns < 0;
+}
+
+static bool computes_now(const reference *r, uint32_t rank)
+{
+    return r->op[rank].start_ns <= r->now_ns && r->op[rank].end_ns < 0;
+}
+
+static bool reference_uses(const reference *r, size_t i, uint32_t nic, bool out)
+{
+    const uint32_t k = (uint32_t)r->sharing.ranks_per_nic;
+    const move *m = &r->move[i];
+    if (!moves_now(r, i) || m->from / k == m->to / k)
+        return false;
+    return nic == (out ? m->from : m->to) / k || (m->both && nic == (out ? m->to : m->from) / k);
+}
+
+static void reference_shares(reference *r)
+{
+    double capacity[2 * RANKS];
+    for (size_t l = 0; l < 2 * RANKS; l++)
+        capacity[l] = 1;
+    for (size_t i = 0; i < r->count; i++)
+        r->share[i] = 0;
+    for (;;) {
+        double least = 2;
+        uint32_t tightest = 0;
+        for (uint32_t l = 0; l < 2 * RANKS; l++) {
+            int users = 0;
+            for (size_t i = 0; i < r->count; i++)
+                users += r->share[i] <= 0 && reference_uses(r, i, l / 2, l % 2);
+            if (users && capacity[l] / users < least) {
+                least = capacity[l] / users;
+                tightest = l;
+            }
+        }
+        if (least > 1)
+            break;
+        for (size_t i = 0; i < r->count; i++) {
+            if (r->share[i] > 0 || !reference_uses(r, i, tightest / 2, tightest % 2))
+                continue;
+            r->share[i] = least;
+            for (uint32_t l = 0; l < 2 * RANKS; l++)
+                capacity[l] -= reference_uses(r, i, l / 2, l % 2) ? least : 0;
+        }
+    }
+    for (size_t i = 0; i < r->count; i++) /* inside a NIC */
+        r->share[i] = r->share[i] > 0 ? r->share[i] : 1;
+}
+
+static double reference_speed(const reference *r, size_t i)
+{
+    bool slow = computes_now(r, r->move[i].from) || computes_now(r, r->move[i].to);
+    return r->share[i] / (slow ? r->sharing.comm_slowdown : 1);
+}
+
+static double reference_op_speed(const reference *r, uint32_t rank)
+{
+    bool beside = false;
+    for (size_t i = 0; i < r->count; i++)
+        beside |= moves_now(r, i) && (r->move[i].from == rank || r->move[i].to == rank);
+    return beside ? 1 / r->sharing.compute_slowdown : 1;
+}
+
+static pp_ns sooner(const reference *r, pp_ns next_ns, double left, double speed)
+{
+    pp_ns end_ns = r->now_ns + (pp_ns)ceil(left / speed - 1e-6);
+    return end_ns < next_ns ? end_ns : next_ns;
+}
+
+/* To the next ns at which something starts or ends. */
+static void reference_step(reference *r)
+{
+    pp_ns next_ns = INT64_MAX;
+    reference_shares(r);
+    double speed[12], op_speed[RANKS];
+    for (size_t i = 0; i < r->count; i++) {
+        speed[i] = moves_now(r, i) ? reference_speed(r, i) : 0;
+        if (speed[i] > 0)
+            next_ns = sooner(r, next_ns, r->left[i], speed[i]);
+        else if (r->move[i].start_ns > r->now_ns && r->move[i].start_ns < next_ns)
+            next_ns = r->move[i].start_ns;
+    }
+    for (uint32_t k = 0; k < RANKS; k++) {
+        op_speed[k] = computes_now(r, k) ? reference_op_speed(r, k) : 0;
+        if (op_speed[k] > 0)
+            next_ns = sooner(r, next_ns, r->op_left[k], op_speed[k]);
+        else if (r->op[k].start_ns > r->now_ns && r->op[k].start_ns < next_ns)
+            next_ns = r->op[k].start_ns;
+    }
+    double passed = (double)(next_ns - r->now_ns);
+    r->now_ns = next_ns;
+    for (size_t i = 0; i < r->count; i++) {
+        r->left[i] -= speed[i] * passed;
+        if (speed[i] > 0 && r->left[i] < 1e-6 * speed[i])
+            r->move[i].end_ns = next_ns;
+    }
+    for (uint32_t k = 0; k < RANKS; k++) {
+        r->op_left[k] -= op_speed[k] * passed;
+        if (op_speed[k] > 0 && r->op_left[k] < 1e-6 * op_speed[k])
+            r->op[k].end_ns = next_ns;
+    }
+}
+
+static uint32_t draw(uint64_t *random, uint32_t below)
+{
+    *random ^= *random << 13, *random ^= *random >> 7, *random ^= *random << 17;
+    return (uint32_t)(*random >> 32) % below;
+}
+
+START_TEST(random_traffic_follows_the_rules)
+{
+    uint64_t random = UINT64_C(88172645463325252) + (uint64_t)_i;
+    for (int round = 0; round < 60; round++) {
+        reference r = { .sharing = { .ranks_per_nic = 1 + draw(&random, 4),
+                                     .compute_slowdown = 1 + 0.25 * draw(&random, 4),
+                                     .comm_slowdown = 1 + 0.25 * draw(&random, 4) },
+                        .count = 1 + draw(&random, 12) };
+        for (size_t i = 0; i < r.count; i++) {
+            uint32_t from = draw(&random, RANKS);
+            uint32_t to = (from + 1 + draw(&random, RANKS - 1)) % RANKS;
+            r.move[i] =
+                (move){ from, to, draw(&random, 300), 1 + draw(&random, 200), draw(&random, 3) == 0,
+                        -1 };
+            r.left[i] = (double)r.move[i].takes_ns;
+        }
+        for (uint32_t k = 0; k < RANKS; k++) {
+            r.op[k] = (compute){ k, draw(&random, 400), 1 + draw(&random, 300), -1 };
+            r.op_left[k] = (double)r.op[k].takes_ns;
+        }
+        for (bool left = true; left;) {
+            reference_step(&r);
+            left = false;
+            for (size_t i = 0; i < r.count; i++)
+                left |= r.move[i].end_ns < 0;
+            for (uint32_t k = 0; k < RANKS; k++)
+                left |= r.op[k].end_ns < 0;
+        }
+        expect("random", r.sharing, r.move, r.count, r.op, RANKS);
+    }
+}
+END_TEST
+
 /* Against a sorted list, with moves to earlier and later. */
 START_TEST(an_agenda_gives_the_earliest)
 {
@@ -286,6 +443,7 @@ int main(void)
     tcase_add_test(tc, slow_transfers_keep_their_share);
     tcase_add_test(tc, ends_are_whole_numbers);
     tcase_add_test(tc, work_may_follow_work);
+    tcase_add_loop_test(tc, random_traffic_follows_the_rules, 0, 20);
     tcase_add_test(tc, an_agenda_gives_the_earliest);
     tcase_add_test(tc, slowdowns_are_read_strictly);
     suite_add_tcase(suite, tc);
