@@ -111,6 +111,8 @@ static void connect(pp_search *search, const pp_candidate *candidate, pp_program
     program->comm->collective |= s->p2p != PP_P2P_SEND_RECV;
     if (s->communicators == PP_COMMUNICATORS_PER_EDGE)
         program->comm->semantics.lanes = PP_LANES_PER_EDGE;
+    else if (s->communicators)
+        program->comm->semantics.lanes = PP_LANES_SINGLE;
 }
 
 /* Simulates one replica; the slowest one's numbers stay in the candidate. */

@@ -65,6 +65,9 @@ START_TEST(a_far_peer_limits_the_near_ones)
     ck_assert_int_eq(pp_p2p_channels(&p.hardware, true, (pp_communicator){ 8, false }, bytes), 32);
     ck_assert_int_eq(pp_p2p_channels(&p.hardware, true, (pp_communicator){ 8, true }, bytes), 4);
     ck_assert_int_eq(pp_p2p_channels(&p.hardware, true, (pp_communicator){ 64, true }, bytes), 2);
+    /* nor more than it has: one channel stands for the whole link where none was measured */
+    const planning b = planning_of("gpt22b", "b200-180g");
+    ck_assert_int_eq(pp_p2p_channels(&b.hardware, true, (pp_communicator){ 16, true }, bytes), 1);
 }
 END_TEST
 
@@ -160,6 +163,50 @@ START_TEST(emulated_transfers_cost_a_collective)
 }
 END_TEST
 
+/* The tables of docs/p2p-emulation.md: ctest -R contract.transfers -V. What the text says of them
+ * is asserted. */
+START_TEST(emulation_against_send_receive)
+{
+    const planning p = planning_of("gpt22b", "h100-80g");
+    static const double sizes[] = { 1, 4, 16, 64, 128, 256, 512 };
+    static const struct {
+        pp_communicators layout;
+        pp_p2p p2p;
+    } ways[] = { { PP_COMMUNICATORS_WORLD, PP_P2P_SEND_RECV },
+                 { PP_COMMUNICATORS_PP, PP_P2P_SEND_RECV },
+                 { PP_COMMUNICATORS_PER_EDGE, PP_P2P_SEND_RECV },
+                 { PP_COMMUNICATORS_UNSAID, PP_P2P_ALL_GATHER },
+                 { PP_COMMUNICATORS_UNSAID, PP_P2P_ALL_REDUCE } };
+    double us[2][7][5];
+    for (int far = 0; far < 2; far++) {
+        /* 8 ranks in a node, replicas beside it; or 8 ranks of tp 8 on nodes of their own, 512 GPUs
+         */
+        pp_cost_context c = context_of(&p, far ? (pp_parallel){ 8, 8, 1, 8, 1, 1 }
+                                               : (pp_parallel){ 8, 1, 1, 1, 1, 1 });
+        printf("| MiB, %s | world | pp | per-edge | all-gather | all-reduce |\n",
+               far ? "network" : "NVLink");
+        for (size_t i = 0; i < 7; i++) {
+            printf("| %g |", sizes[i]);
+            for (size_t k = 0; k < 5; k++) {
+                c.switches.communicators = ways[k].layout;
+                c.switches.p2p = ways[k].p2p;
+                us[far][i][k] = 1e6 * pp_transfer_seconds(&c, 0, 1, sizes[i] * MIB);
+                printf(" %.0f |", us[far][i][k]);
+            }
+            printf("\n");
+        }
+    }
+    for (size_t i = 0; i < 7; i++) {
+        ck_assert_double_le(us[0][i][4], us[0][i][3]); /* near: reduce before gather */
+        ck_assert_double_gt(us[1][i][0], us[1][i][1]); /* far: 512 ranks leave one channel */
+        ck_assert_double_lt(us[1][i][1], us[1][i][3]); /* and send/recv is ahead of both */
+        ck_assert_double_lt(us[1][i][3], us[1][i][4]);
+    }
+    ck_assert_double_gt(us[0][3][1], 2.5 * us[0][3][3]); /* 64 MiB in a communicator of 8 */
+    ck_assert_double_lt(us[0][6][2], us[0][6][3]);       /* 512 MiB: all channels */
+}
+END_TEST
+
 static int communicators(pp_parallel parallel, pp_placement placement, pp_communicators layout,
                          uint32_t rank)
 {
@@ -194,15 +241,18 @@ START_TEST(edges_have_a_communicator_each)
 }
 END_TEST
 
-/* A plan for 4 ranks of gpt22b, 1f1b. */
+/* A plan for 4 ranks of gpt22b: 1f1b; interleaved where that is all the executor runs, or where
+ * lanes matter. */
 static pp_choice *choice_for(const planning *p, const char *executor, pp_communicators layout,
                              const pp_p2p *p2p)
 {
     pp_wish wish = wish_of(p, 4);
+    const bool interleaved =
+        strcmp(executor, "megatron-overlap") == 0 || strcmp(executor, "torch") == 0;
     wish.parallel.tp = 8;
-    wish.parallel.vpp = 1;
+    wish.parallel.vpp = interleaved ? 2 : 1;
     wish.micro_batch_size = 1;
-    wish.schedule = pp_schedule_find("1f1b");
+    wish.schedule = pp_schedule_find(interleaved ? "interleaved" : "1f1b");
     wish.executor = executor;
     wish.switches.value.communicators = layout;
     if (p2p) {
@@ -232,6 +282,10 @@ START_TEST(plans_carry_the_layout)
         { "megatron", PP_COMMUNICATORS_PP, "single", 0 },
         { "megatron", PP_COMMUNICATORS_PER_EDGE, "per-edge", 1 },
         { "ideal", PP_COMMUNICATORS_PER_EDGE, "", 1 },
+        /* a lane per peer by itself, one queue in one communicator; edges 0-3, 3-0 too */
+        { "megatron-overlap", PP_COMMUNICATORS_UNSAID, "", 0 },
+        { "megatron-overlap", PP_COMMUNICATORS_PP, "single", 0 },
+        { "torch", PP_COMMUNICATORS_PER_EDGE, "per-edge", 1 },
     };
     int64_t one_bytes = 0;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -243,7 +297,8 @@ START_TEST(plans_carry_the_layout)
             one_bytes = library_bytes(choice, 1);
         /* 32 channels of 9 MB (NCCL's buffers of three protocols) */
         ck_assert_int_eq(library_bytes(choice, 1) - one_bytes, rows[i].more * 32 * 9000000LL);
-        ck_assert_int_eq(library_bytes(choice, 0) - one_bytes, 0);
+        bool ring = rows[i].more && choice->plan->parallel.vpp > 1; /* rank 0 has two edges there */
+        ck_assert_int_eq(library_bytes(choice, 0) - one_bytes, ring * 32 * 9000000LL);
         STEP_OK(pp_plan_simulate(choice->plan, NULL, NULL, NULL, &again, &err), err);
         ck_assert_int_eq(again->step_ns, choice->plan->prediction->step_ns);
         pp_report_free(&again);
@@ -371,6 +426,7 @@ int main(void)
     tcase_add_test(tc, a_message_has_at_least_one_channel);
     tcase_add_test(tc, layouts_decide_the_time_of_a_transfer);
     tcase_add_test(tc, emulated_transfers_cost_a_collective);
+    tcase_add_test(tc, emulation_against_send_receive);
     tcase_add_test(tc, edges_have_a_communicator_each);
     tcase_add_test(tc, plans_carry_the_layout);
     tcase_add_test(tc, executors_have_their_own_transfers);
