@@ -3,6 +3,7 @@
 #include "sim/alloc.h"
 #include "sim/comm.h"
 #include "sim/fluid.h"
+#include "sim/pairs.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -350,12 +351,18 @@ static bool take_step(run *r, uint32_t rank, pp_step step)
     } else if (step.kind == PP_STEP_RUN) {
         uint32_t i = step.index;
         uint32_t receive = r->comm->needs[i];
+        bool pair = pp_pair_starts(r->program, r->costs, i);
+        if (receive != PP_NO_SOURCE && blocked_by(r, rank, r->comm->transfer[receive].group))
+            return false;
+        receive = pair ? r->comm->needs[i + 1] : PP_NO_SOURCE;
         if (receive != PP_NO_SOURCE && blocked_by(r, rank, r->comm->transfer[receive].group))
             return false;
         pp_op op = r->program->op[i];
         const pp_costs *costs = r->costs;
         const pp_ns *table[] = { costs->f_ns, costs->i_ns, costs->w_ns, costs->b_ns };
         pp_ns takes_ns = table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
+        if (pair || pp_pair_ends(r->program, costs, i))
+            takes_ns = pair ? pp_pair_ns(r->program, costs, i) : 0;
         r->timeline->start_ns[i] = r->clock_ns[rank];
         if (r->fluid) { /* the step is taken when the op has ended */
             pp_fluid_compute(r->fluid, rank, r->clock_ns[rank], takes_ns);

@@ -68,11 +68,19 @@ PP_MUST_CHECK pp_status pp_print_json(const pp_args *args, const pp_json_build *
 /* Carries out every --emit FORMAT=FILE and --trace FORMAT=FILE. Formats "plan" and "report" are
  * known beside traces/formats.def. Writes nothing before all texts are made. */
 PP_MUST_CHECK pp_status pp_write_exports(const pp_args *args, const pp_export *data, pp_err *err);
+/* --p2p, --communicators, --nic, --overlap-slowdown and --transfer-latency go over what the plan
+ * says. Fails: USAGE. */
+PP_MUST_CHECK pp_status pp_apply_transfer_options(const pp_args *args, pp_plan *plan, pp_err *err);
 /* A warning or remark for people: stderr. */
 void pp_remark(const char *format, ...) PP_PRINTF(1, 2);
 
 /* The report as people read it. columns: 80 by default. */
 void pp_report_print(const pp_report *report, pp_text *text);
+/* Its end: jitter and sensitivity, where asked for. */
+void pp_robustness_print(const pp_robustness *robustness, pp_text *text);
+
+/* --executor all: the plan under every executor. */
+PP_MUST_CHECK pp_status pp_print_executor_table(const pp_args *args, pp_plan *plan, pp_err *err);
 
 extern const pp_command pp_command_plan;
 extern const pp_command pp_command_simulate;

@@ -5,9 +5,10 @@
 
 static const pp_sharing neutral = { .ranks_per_nic = PP_RANKS_MAX };
 
-static pp_costs *costs_of(const pp_order *order)
+/* pairs: overlapped pairs have a duration of their own. */
+static pp_costs *costs_of(const pp_order *order, bool pairs)
 {
-    const pp_uniform_costs uniform = { 1000, 900, 1300, -1, 170 };
+    const pp_uniform_costs uniform = { 1000, 900, 1300, -1, 170, 0 };
     pp_costs *costs = NULL;
     pp_err err = { 0 };
     STEP_OK(
@@ -17,7 +18,9 @@ static pp_costs *costs_of(const pp_order *order)
         costs->f_ns[s] += 37 * s;
         costs->b_ns[s] += 11 * s;
         costs->send_f_ns[s] += 7 * s;
+        costs->pair_ns[s] = costs->f_ns[s] + costs->b_ns[s] - 300;
     }
+    costs->has_pairs = pairs;
     return costs;
 }
 
@@ -87,17 +90,17 @@ static size_t over_semantics(const pp_executor *executor, const pp_order *order,
 {
     static const char *const comms[] = { "", "eager:1GiB" };
     static const char *const lanes[] = { "single", "per-direction", "per-peer", "per-edge" };
-    pp_costs *costs PP_CLEANUP(pp_costs_free) = costs_of(order);
     size_t compared = 0;
-    for (size_t i = 0; i < 8; i++) {
+    for (size_t i = 0; i < 16; i++) {
+        pp_costs *costs PP_CLEANUP(pp_costs_free) = costs_of(order, i >= 8);
         pp_program *program PP_CLEANUP(pp_program_free) = NULL;
         pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
         pp_err err = { 0 };
         if (executor->lower(order, &program, &err) || !program->comm)
             break;
-        STEP_OK(
-            pp_comm_semantics_parse(comms[i / 4], lanes[i % 4], &program->comm->semantics, &err),
-            err);
+        STEP_OK(pp_comm_semantics_parse(comms[i / 4 % 2], lanes[i % 4], &program->comm->semantics,
+                                        &err),
+                err);
         pp_status status = pp_simulate(program, costs, &timeline, &err);
         if (status == PP_OK) {
             compare(program, costs, name);
@@ -167,7 +170,7 @@ END_TEST
 static pp_ns excerpt(const char *rows, const char *comm, bool collective, pp_sharing sharing,
                      pp_report **report_out)
 {
-    static const pp_uniform_costs uniform = { 5000, 1000, 1000, -1, 10000 };
+    static const pp_uniform_costs uniform = { 5000, 1000, 1000, -1, 10000, 0 };
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
@@ -261,7 +264,7 @@ START_TEST(an_edge_is_one_queue)
                   { "per-peer", { PP_OK, PP_OK } } };
     static const pp_ns second_us[] = { 20, 10, 10 };
     for (size_t i = 0; i < 6; i++) {
-        static const pp_uniform_costs uniform = { 5000, 5000, 5000, -1, 10000 };
+        static const pp_uniform_costs uniform = { 5000, 5000, 5000, -1, 10000, 0 };
         pp_program *program PP_CLEANUP(pp_program_free) = NULL;
         pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
         pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
