@@ -1,6 +1,7 @@
 #include "planner/choose_int.h"
 
 #include "sim/alloc.h"
+#include "sim/comm.h"
 #include "sim/engine.h"
 
 #include <inttypes.h>
@@ -100,6 +101,20 @@ pp_status pp_candidate_order(const pp_search *search, pp_candidate *candidate,
     return status;
 }
 
+/* As the plan says it: pp_plan_simulate. */
+static void connect(pp_search *search, const pp_candidate *candidate, pp_program *program)
+{
+    const pp_switches *s = &search->setup[candidate->setup].context.switches;
+    search->communicates = program->comm != NULL;
+    if (!program->comm)
+        return;
+    program->comm->collective |= s->p2p != PP_P2P_SEND_RECV;
+    if (s->communicators == PP_COMMUNICATORS_PER_EDGE)
+        program->comm->semantics.lanes = PP_LANES_PER_EDGE;
+    else if (s->communicators)
+        program->comm->semantics.lanes = PP_LANES_SINGLE;
+}
+
 /* Simulates one replica; the slowest one's numbers stay in the candidate. */
 static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, const pp_order *order,
                                   const pp_costs *costs, pp_err *err)
@@ -108,6 +123,8 @@ static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, co
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     pp_report *report PP_CLEANUP(pp_report_free) = NULL;
     pp_status status = pp_executor_lower(search->executor, order, &program, err);
+    if (!status)
+        connect(search, candidate, program);
     if (!status)
         status = pp_simulate(program, costs, &timeline, err);
     if (!status)

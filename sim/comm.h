@@ -8,6 +8,7 @@
 #define PPSIM_SIM_COMM_H
 
 #include "sim/program.h"
+#include "sim/sharing.h"
 
 /* token, does it send?, does it carry an activation? */
 #define PP_TRANSFER_MAP(X)    \
@@ -65,7 +66,8 @@ typedef enum pp_comm_mode {
 typedef enum pp_lanes {
     PP_LANES_SINGLE,        /* one queue per rank: PyTorch's batched p2p, one communicator */
     PP_LANES_PER_DIRECTION, /* sends and receives apart */
-    PP_LANES_PER_PEER,      /* one per peer and direction: communicators per edge */
+    PP_LANES_PER_PEER,      /* one per peer and direction */
+    PP_LANES_PER_EDGE,      /* one per peer, both directions: a communicator per edge */
 } pp_lanes;
 
 /* How transfers meet. Inputs of the engine, not of the lowering. */
@@ -73,10 +75,12 @@ typedef struct pp_comm_semantics {
     pp_comm_mode mode;
     int64_t eager_bytes;
     pp_lanes lanes;
+    pp_sharing sharing;
 } pp_comm_semantics;
 
 /* comm: "rendezvous", "batched" (the same: groups are the program's) or "eager:BYTES"; lanes:
- * "single", "per-direction", "per-peer"; "" leaves what *semantics has. Fails: USAGE. */
+ * "single", "per-direction", "per-peer", "per-edge"; "" leaves what *semantics has. Fails: USAGE.
+ */
 PP_MUST_CHECK pp_status pp_comm_semantics_parse(const char *comm, const char *lanes,
                                                 pp_comm_semantics *semantics, pp_err *err);
 

@@ -68,6 +68,13 @@ double pp_layer_flops(const pp_local *local, bool moe);
 double pp_loss_flops(const pp_local *local);
 double pp_mtp_flops(const pp_local *local);
 
+/* One tensor of `bytes` from pipeline rank to pipeline rank, as the switches say. */
+double pp_transfer_seconds(const pp_cost_context *context, uint32_t from, uint32_t to,
+                           double bytes);
+/* How many communicators a rank has for them. */
+int pp_pipeline_communicators(const pp_cost_context *context, uint32_t rank, uint32_t stages);
+bool pp_ranks_share_node(const pp_cost_context *context, uint32_t rank, uint32_t other);
+
 /* Everything that belongs to a rank and not to an op. stages: [costs->stages]. Durations of `costs`
  * must be there. */
 PP_MUST_CHECK pp_status pp_cost_step(const pp_cost_context *context, const pp_stage *stages,

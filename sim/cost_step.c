@@ -128,11 +128,11 @@ static double tied_seconds(const pp_cost_context *context, const rank_parameters
                                      (double)pp_dtype_bytes(context->switches.grad_dtype));
 }
 
-static double comm_library_bytes(const pp_cost_context *context)
+static double comm_library_bytes(const pp_cost_context *context, uint32_t rank, uint32_t stages)
 {
     const pp_parallel *par = &context->parallel;
-    const int communicators =
-        (par->tp > 1) + (par->dp * par->cp > 1) + (par->cp > 1) + (par->pp > 1) + (par->ep > 1);
+    const int communicators = (par->tp > 1) + (par->dp * par->cp > 1) + (par->cp > 1) +
+                              (par->ep > 1) + pp_pipeline_communicators(context, rank, stages);
     return communicators * context->hardware->node_p2p.channels_max * CHANNEL_BYTES;
 }
 
@@ -169,7 +169,7 @@ static pp_status fill_rank(const pp_cost_context *context, const rank_parameters
         { all * (double)pp_dtype_bytes(context->switches.grad_dtype),
           &costs->gradient_bytes[rank] },
         { owned * 12, &costs->optimizer_bytes[rank] }, /* fp32 master, two moments */
-        { comm_library_bytes(context), &costs->comm_library_bytes[rank] },
+        { comm_library_bytes(context, rank, costs->stages), &costs->comm_library_bytes[rank] },
     };
     pp_status status = PP_OK;
     for (size_t k = 0; k < sizeof times / sizeof times[0] && !status; k++)
