@@ -413,13 +413,14 @@ static pp_status report_hang(const run *r, pp_err *err)
                       t == first || t == NONE ? "" : "; and so on in a circle");
 }
 
-pp_status pp_simulate_comm(const pp_program *program, const pp_costs *costs, pp_timeline *timeline,
-                           pp_err *err)
+pp_status pp_simulate_comm(const pp_program *program, const pp_costs *costs, const pp_ns *begin_ns,
+                           pp_timeline *timeline, pp_err *err)
 {
     run r PP_CLEANUP(run_free) = { 0 };
     pp_status status = run_new(program, costs, timeline, &r, err);
     if (status)
         return status;
+    memcpy(r.clock_ns, begin_ns, program->ranks * sizeof *r.clock_ns);
     work(&r);
     for (uint32_t rank = 0; rank < program->ranks; rank++) {
         if (r.next[rank] < program->comm->step_begin[rank + 1])

@@ -3,6 +3,7 @@
 #ifndef PPSIM_SIM_REPORT_H
 #define PPSIM_SIM_REPORT_H
 
+#include "sim/boundary.h"
 #include "sim/memory.h"
 
 typedef struct pp_rank_report {
@@ -38,7 +39,10 @@ typedef struct pp_report {
     pp_ns makespan_ns;      /* ends with the last compute op */
     pp_ns span_ns;          /* longest per-rank first start to last end */
     pp_ns step_boundary_ns; /* gradient sync, tied embedding, optimizer */
+    pp_boundary boundary;   /* its parts */
     pp_ns step_ns;          /* makespan + boundary */
+    bool has_period;        /* no barrier ends the step; set by the caller */
+    pp_ns period_ns;        /* of the repeated step, rounded up (sim/period.h) */
     double bubble_fraction; /* idle rank-time / (p x makespan) */
     double bubble_rate;     /* (span - busy) / span of the rank with the longest span */
     bool has_bound;

@@ -40,6 +40,16 @@ static pp_json *write_rank(const pp_report *report, uint32_t r, pp_json_build *b
     return object;
 }
 
+static void put_boundary(const pp_boundary *boundary, pp_json *object, pp_json_build *build)
+{
+    pp_json *parts = pp_json_new_object(build);
+    pp_json_put_int(build, parts, "grad_sync_ns", boundary->grad_sync_ns);
+    pp_json_put_int(build, parts, "tied_ns", boundary->tied_ns);
+    pp_json_put_int(build, parts, "optimizer_ns", boundary->optimizer_ns);
+    pp_json_put_int(build, parts, "fixed_ns", boundary->fixed_ns);
+    pp_json_put(build, object, "step_boundary", parts);
+}
+
 static void put_totals(const pp_report *report, pp_json *object, pp_json_build *build)
 {
     pp_json_put_int(build, object, "ranks", report->ranks);
@@ -49,6 +59,10 @@ static void put_totals(const pp_report *report, pp_json *object, pp_json_build *
     pp_json_put_int(build, object, "span_ns", report->span_ns);
     pp_json_put_int(build, object, "step_boundary_ns", report->step_boundary_ns);
     pp_json_put_int(build, object, "step_ns", report->step_ns);
+    if (report->step_boundary_ns)
+        put_boundary(&report->boundary, object, build);
+    if (report->has_period)
+        pp_json_put_int(build, object, "period_ns", report->period_ns);
     pp_json_put_double(build, object, "bubble_fraction", report->bubble_fraction);
     pp_json_put_double(build, object, "bubble_rate", report->bubble_rate);
     if (report->has_bound && report->lower_bound_ns > 0) {

@@ -70,6 +70,23 @@ static void print_ranks(const pp_report *report, pp_text *text)
                       "the\nend of their backward\n");
 }
 
+static void print_boundary(const pp_report *report, pp_text *text)
+{
+    const pp_boundary *b = &report->boundary;
+    char cell[4][32];
+    if (report->has_period)
+        pp_text_add(text,
+                    "period       %s per repeated step: no barrier, each rank goes on alone\n",
+                    pp_format_duration(cell[0], sizeof cell[0], report->period_ns));
+    if (!report->step_boundary_ns)
+        return;
+    pp_text_add(text, "boundary     gradient sync %s, tied embedding %s, optimizer %s, fixed %s\n",
+                pp_format_duration(cell[0], sizeof cell[0], b->grad_sync_ns),
+                pp_format_duration(cell[1], sizeof cell[1], b->tied_ns),
+                pp_format_duration(cell[2], sizeof cell[2], b->optimizer_ns),
+                pp_format_duration(cell[3], sizeof cell[3], b->fixed_ns));
+}
+
 void pp_report_print(const pp_report *report, pp_text *text)
 {
     char step[32];
@@ -79,6 +96,7 @@ void pp_report_print(const pp_report *report, pp_text *text)
                 pp_format_duration(step, sizeof step, report->step_ns),
                 pp_format_duration(makespan, sizeof makespan, report->makespan_ns),
                 pp_format_duration(boundary, sizeof boundary, report->step_boundary_ns));
+    print_boundary(report, text);
     pp_text_add(text,
                 "schedule     %s on %" PRIu32 " ranks, %" PRIu32 " stages, %" PRIu32
                 " microbatches, executor %s\n",

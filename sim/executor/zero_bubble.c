@@ -200,4 +200,5 @@ const pp_executor pp_executor_zero_bubble = {
     .name = "zero-bubble",
     .summary = "sends behind their producers, receives where they are due, in one order for all",
     .lower = zero_bubble_lower,
+    .post_validates = true, /* sail-sg: zero-bubble's optimizer post-validation */
 };
