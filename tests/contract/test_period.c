@@ -3,6 +3,7 @@
 #include "sim/boundary.h"
 #include "sim/period.h"
 #include "tests/contract/executors.h"
+#include "traces/comm_rows.h"
 
 static pp_period period_of(const pp_program *program, const pp_costs *costs, bool chained)
 {
@@ -249,6 +250,24 @@ START_TEST(steps_end_to_end_grow_by_the_period)
 }
 END_TEST
 
+/* The last send of a rank ends its step: F 5 us and 10 us under way; rank 1 takes 10 + 1. */
+START_TEST(a_step_ends_with_its_transfers)
+{
+    static const char rows[] = "0F0,0SEND_F0\n1RECV_F0,1F0\n";
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_err err = { 0 };
+    STEP_OK(
+        pp_comm_rows_read(rows, strlen(rows), "rows", PP_ROWS_SINGLE, true, NULL, &program, &err),
+        err);
+    pp_costs *costs PP_CLEANUP(pp_costs_free) =
+        step_costs("F=1us,B=2us,comm=10us", program->ranks, 1, 1);
+    costs->f_ns[0] = 5000;
+    ck_assert_int_eq(pp_period_ns(period_of(program, costs, false)), 15000);
+    program->comm->semantics = (pp_comm_semantics){ .mode = PP_COMM_EAGER, .eager_bytes = 1 };
+    ck_assert_int_eq(pp_period_ns(period_of(program, costs, false)), 5000); /* buffered */
+}
+END_TEST
+
 /* gpipe, p = 2, m = 1, F 1 us, B 2 us: rank 0 ends 6 us after its own and 5 after rank 1's begin,
  * rank 1 after 4 and 3. By hand, with what follows:
  * sync 100 and 5000 ns, update 500 and 20, 7 fixed: rank 1 alone, 3000 + 5000 + 27;
@@ -345,6 +364,7 @@ int main(void)
     tcase_add_test(tc, means_are_rounded_up_and_guarded);
     tcase_add_loop_test(tc, steps_end_to_end_grow_by_the_period, 0,
                         sizeof repeated / sizeof repeated[0]);
+    tcase_add_test(tc, a_step_ends_with_its_transfers);
     tcase_add_test(tc, the_boundary_belongs_to_the_ring);
     tcase_add_test(tc, boundary_parts_are_what_is_exposed);
     tcase_add_test(tc, zero_bubble_validates_afterwards);
