@@ -45,6 +45,7 @@ typedef struct run {
     uint32_t *wake;    /* stack of ranks to run */
     uint32_t *try;     /* stack of entries that may start */
     size_t wake_count, try_count;
+    bool failed; /* an allocation on the way */
 } run;
 
 static void run_free(run *r)
@@ -157,6 +158,7 @@ static pp_status run_new(const pp_program *program, const pp_costs *costs, pp_ti
         make_entries(r, g);
     memcpy(r->next, comm->step_begin, program->ranks * sizeof *r->next);
     memset(r->waiting, 0xff, program->ranks * sizeof *r->waiting);
+    timeline->comm->wait_count = 0;
     memset(timeline->comm->idle_ns, 0, program->ranks * PP_IDLE_COUNT * sizeof(pp_ns));
     return chain_lanes(r, err);
 }
@@ -266,30 +268,73 @@ static void try_entry(run *r, uint32_t index)
     }
 }
 
-/* The rank stood still from its clock to the end of group g. Until the other end of the last
- * transfer was posted it waited for data (its input was not made) or for a buffer (its output was
- * not asked for); after that for the link. */
-static void account_wait(run *r, uint32_t rank, uint32_t g)
+/* The rank stands still from `from_ns` to `to_ns`, for one cause. blocker: a transfer. */
+static void stand_still(run *r, uint32_t rank, pp_idle_cause cause, pp_ns from_ns, pp_ns to_ns,
+                        uint32_t transfer, uint32_t blocker)
+{
+    pp_comm_timeline *out = r->timeline->comm;
+    if (to_ns <= from_ns)
+        return;
+    out->idle_ns[rank * PP_IDLE_COUNT + (size_t)cause] += to_ns - from_ns;
+    void *grown = out->wait;
+    if (pp_grow(&grown, &out->wait_capacity, out->wait_count + 1, sizeof *out->wait, NULL)) {
+        r->failed = true;
+        return;
+    }
+    out->wait = grown;
+    out->wait[out->wait_count++] = (pp_wait){ .at_ns = from_ns,
+                                              .waits_ns = to_ns - from_ns,
+                                              .step = r->next[rank],
+                                              .rank = rank,
+                                              .transfer = transfer,
+                                              .blocker = blocker,
+                                              .cause = cause };
+}
+
+/* The transfer of group g that ends last. */
+static uint32_t last_of(const run *r, uint32_t g)
 {
     const pp_group *group = &r->comm->group[g];
-    pp_ns end_ns = r->group[g].end_ns;
-    pp_ns clock_ns = r->clock_ns[rank];
-    if (end_ns <= clock_ns)
-        return;
     uint32_t last = group->first;
     for (uint32_t t = group->first; t < group->first + group->count; t++) {
         if (r->timeline->comm->end_ns[t] > r->timeline->comm->end_ns[last])
             last = t;
     }
+    return last;
+}
+
+/* After both ends were posted at `posted_ns`: what kept transfer t from starting, in the lane of
+ * either end; or itself, which takes its time. */
+static uint32_t held_by(const run *r, uint32_t t, pp_ns posted_ns)
+{
+    uint32_t other = r->comm->transfer[t].match;
+    const entry *late = &r->entry[r->entry_of[t]];
+    if (other != PP_NO_SOURCE && r->entry[r->entry_of[other]].ready_ns > late->ready_ns)
+        late = &r->entry[r->entry_of[other]];
+    if (late->ready_ns <= posted_ns || late->previous == NONE)
+        return t;
+    return last_of(r, r->entry[late->previous].group);
+}
+
+/* The rank stood still from its clock to the end of group g. Until the other end of the last
+ * transfer was posted it waited for data (its input was not made) or for a buffer (its output was
+ * not asked for); after that for the link. */
+static void account_wait(run *r, uint32_t rank, uint32_t g)
+{
+    pp_ns end_ns = r->group[g].end_ns;
+    pp_ns clock_ns = r->clock_ns[rank];
+    if (end_ns <= clock_ns)
+        return;
+    uint32_t last = last_of(r, g);
     const pp_transfer *transfer = &r->comm->transfer[last];
     pp_ns posted_ns = transfer->match == PP_NO_SOURCE
                           ? clock_ns
                           : r->group[r->comm->transfer[transfer->match].group].issued_ns;
     pp_ns split_ns = posted_ns < clock_ns ? clock_ns : posted_ns > end_ns ? end_ns : posted_ns;
-    pp_ns *idle_ns = &r->timeline->comm->idle_ns[rank * PP_IDLE_COUNT];
     bool sends = pp_transfer_sends((pp_transfer_kind)transfer->kind);
-    idle_ns[sends ? PP_IDLE_BUFFER : PP_IDLE_DATA] += split_ns - clock_ns;
-    idle_ns[PP_IDLE_LINK] += end_ns - split_ns;
+    stand_still(r, rank, sends ? PP_IDLE_BUFFER : PP_IDLE_DATA, clock_ns, split_ns, last,
+                transfer->match);
+    stand_still(r, rank, PP_IDLE_LINK, split_ns, end_ns, last, held_by(r, last, split_ns));
     r->clock_ns[rank] = end_ns;
 }
 
@@ -422,6 +467,8 @@ pp_status pp_simulate_comm(const pp_program *program, const pp_costs *costs, con
         return status;
     memcpy(r.clock_ns, begin_ns, program->ranks * sizeof *r.clock_ns);
     work(&r);
+    if (r.failed)
+        return pp_err_nomem(err);
     for (uint32_t rank = 0; rank < program->ranks; rank++) {
         if (r.next[rank] < program->comm->step_begin[rank + 1])
             return report_hang(&r, err);

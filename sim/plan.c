@@ -88,7 +88,8 @@ pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program, con
     if (status || (status = pp_simulate(program, costs, &timeline, err)) ||
         (status = pp_report_build(plan->schedule, executor, program, timeline, costs,
                                   plan->step_sync, &report, err)) ||
-        (status = pp_notes_copy(&plan->assumptions, &report->assumptions, err)))
+        (status = pp_notes_copy(&plan->assumptions, &report->assumptions, err)) ||
+        (status = pp_report_add_worst(report, program, timeline, PP_WORST_DEFAULT, err)))
         return status;
     if (!plan->step_sync && (status = add_period(program, timeline, costs, report, err)))
         return status;

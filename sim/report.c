@@ -53,8 +53,22 @@ void pp_report_free(pp_report **report)
         return;
     pp_notes_free(&(*report)->assumptions);
     free((*report)->per_rank);
+    pp_blocked_free(&(*report)->worst);
     free(*report);
     *report = NULL;
+}
+
+pp_status pp_report_add_worst(pp_report *report, const pp_program *program,
+                              const pp_timeline *timeline, size_t most, pp_err *err)
+{
+    pp_blocked_list worst = { 0 };
+    pp_status status = pp_blocked_find(program, timeline, most, &worst, err);
+    if (status)
+        return status;
+    pp_blocked_free(&report->worst);
+    report->worst = worst;
+    report->has_worst = true;
+    return PP_OK;
 }
 
 static void count_rank(const pp_program *program, const pp_timeline *timeline, uint32_t rank,

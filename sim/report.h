@@ -3,6 +3,7 @@
 #ifndef PPSIM_SIM_REPORT_H
 #define PPSIM_SIM_REPORT_H
 
+#include "sim/blocked.h"
 #include "sim/boundary.h"
 #include "sim/memory.h"
 
@@ -14,6 +15,8 @@ typedef struct pp_rank_report {
     pp_memory_peak memory;          /* only when has_memory */
     pp_op peak_op;                  /* the op running at the memory peak */
 } pp_rank_report;
+
+#define PP_WORST_DEFAULT 5u /* waits that a report shows */
 
 /* One thing that was assumed because nobody said it. */
 typedef struct pp_note {
@@ -56,6 +59,8 @@ typedef struct pp_report {
     double model_flops_utilization;
     uint64_t seed;
     pp_rank_report *per_rank; /* [ranks] */
+    bool has_worst;           /* by pp_report_add_worst */
+    pp_blocked_list worst;
     pp_notes assumptions;
 } pp_report;
 
@@ -65,6 +70,9 @@ PP_MUST_CHECK pp_status pp_report_build(const char *schedule, const char *execut
                                         const pp_program *program, const pp_timeline *timeline,
                                         const pp_costs *costs, bool step_sync,
                                         pp_report **report_out, pp_err *err);
+/* Puts the `most` longest waits into the report, in place of those that it has. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_report_add_worst(pp_report *report, const pp_program *program,
+                                            const pp_timeline *timeline, size_t most, pp_err *err);
 void pp_report_free(pp_report **report); /* for PP_CLEANUP; *report NULL is fine */
 
 /* "format":"ppsim.report". */

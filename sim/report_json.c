@@ -103,6 +103,8 @@ pp_json *pp_report_write(const pp_report *report, pp_json_build *build)
     for (uint32_t r = 0; r < report->ranks; r++)
         pp_json_add(build, ranks, write_rank(report, r, build));
     pp_json_put(build, object, "per_rank", ranks);
+    if (report->has_worst)
+        pp_json_put(build, object, "worst_blocked", pp_blocked_write(&report->worst, build));
     pp_json *assumptions = pp_json_new_object(build);
     for (size_t i = 0; i < report->assumptions.count; i++)
         pp_json_put_text(build, assumptions, report->assumptions.note[i].key,

@@ -18,11 +18,24 @@ typedef enum pp_idle_cause {
 
 const char *pp_idle_key(pp_idle_cause cause);
 
+/* A rank stood still for one cause. */
+typedef struct pp_wait {
+    pp_ns at_ns, waits_ns;
+    size_t step; /* that could not be taken: into comm->step; without comm into program->op */
+    uint32_t rank;
+    uint32_t transfer; /* of this rank, that it awaited; PP_NO_SOURCE without communication */
+    uint32_t blocker;  /* transfer, or op, that came late; PP_NO_SOURCE: outside the program */
+    bool blocker_is_op;
+    pp_idle_cause cause;
+} pp_wait;
+
 /* When the transfers of a program with communication took place, and what its ranks waited for. */
 typedef struct pp_comm_timeline {
     pp_ns *start_ns; /* [transfers]: both ends there, lane free */
     pp_ns *end_ns;   /* [transfers] */
-    pp_ns *idle_ns;  /* [ranks * PP_IDLE_COUNT]: before the last op of each rank */
+    pp_ns *idle_ns;  /* [ranks * PP_IDLE_COUNT]: sums of wait */
+    pp_wait *wait;   /* in the order of the engine's work */
+    size_t wait_count, wait_capacity;
 } pp_comm_timeline;
 
 /* Owner frees with pp_timeline_free. Rows are the program's instructions. */

@@ -33,6 +33,7 @@ static const pp_option options[] = {
       false },
     { "--shapes", "PROTOCOL", "how receivers learn sizes; plan (the only one yet)", NULL, false },
     { "--step-sync", "on|off", "a global barrier ends the step; on", NULL, false },
+    { "--worst", "N", "show the N longest waits and what caused them; 5", NULL, false },
     { "--seed", "N", "echoed in the report; 0", NULL, false },
     { "--columns", "N", "width of the text timeline; 80", NULL, false },
     { "--emit", "FORMAT=FILE", "write the schedule, the plan or the report; 'ppsim list formats'",
@@ -340,6 +341,7 @@ static pp_status simulate(const pp_args *args, pp_err *err)
 {
     study s PP_CLEANUP(study_free) = { 0 };
     int64_t columns = 80;
+    int64_t worst = PP_WORST_DEFAULT;
     const char *word = pp_args_word(args, 0);
     const char *source = word ? word : pp_args_text(args, "--schedule");
     if (!source || (word && (pp_args_has(args, "--schedule") || pp_args_word(args, 1))))
@@ -354,6 +356,7 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     if (status || (status = apply_settings(args, s.plan, err)))
         return status;
     if ((status = pp_args_int(args, "--columns", 20, 100000, &columns, err)) ||
+        (status = pp_args_int(args, "--worst", 0, 1000000, &worst, err)) ||
         (status = predict(&s, err)))
         return status;
     pp_report *report = s.plan->prediction;
@@ -361,7 +364,8 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     while (s.plan->costs[replica] != s.costs)
         replica++;
     const pp_order *order = s.plan->order[s.plan->order_count > 1 ? replica : 0];
-    if ((status = pp_bound_report(s.costs, order, report, err)))
+    if ((status = pp_bound_report(s.costs, order, report, err)) ||
+        (status = pp_report_add_worst(report, s.program, s.timeline, (size_t)worst, err)))
         return status;
     const pp_export data = { .plan = s.plan,
                              .order = order,

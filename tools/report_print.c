@@ -87,6 +87,24 @@ static void print_boundary(const pp_report *report, pp_text *text)
                 pp_format_duration(cell[3], sizeof cell[3], b->fixed_ns));
 }
 
+static void print_worst(const pp_report *report, pp_text *text)
+{
+    if (!report->worst.count)
+        return;
+    pp_text_add(text, "\nrank        op       waits        from  cause   blocked by\n");
+    for (size_t i = 0; i < report->worst.count; i++) {
+        const pp_blocked *one = &report->worst.item[i];
+        char cell[2][32];
+        pp_text_add(text, "%4" PRIu32 " %9s %11s %11s  %-6s", one->rank, one->op,
+                    pp_format_duration(cell[0], sizeof cell[0], one->waits_ns),
+                    pp_format_duration(cell[1], sizeof cell[1], one->at_ns),
+                    pp_idle_key(one->cause));
+        if (one->by[0])
+            pp_text_add(text, "  %s of rank %" PRIu32, one->by, one->by_rank);
+        pp_text_add(text, "\n");
+    }
+}
+
 void pp_report_print(const pp_report *report, pp_text *text)
 {
     char step[32];
@@ -113,4 +131,5 @@ void pp_report_print(const pp_report *report, pp_text *text)
     print_bound(report, text);
     print_memory(report, text);
     print_ranks(report, text);
+    print_worst(report, text);
 }
