@@ -1,7 +1,7 @@
 #include "sim/comm_engine.h"
 
 #include "sim/alloc.h"
-#include "sim/comm.h"
+#include "sim/comm_hang.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -391,71 +391,52 @@ static void work(run *r)
     }
 }
 
-/* The first transfer of group g that is not done. */
-static uint32_t unfinished(const run *r, uint32_t g)
+/* For each transfer the first group of its lane that is not done, where it is posted. */
+static void find_fronts(const run *r, uint32_t *front)
 {
-    uint32_t t = r->comm->group[g].first;
-    while (r->done[t])
-        t++;
-    return t;
+    const pp_comm *comm = r->comm;
+    for (size_t s = 0; s < comm->step_count; s++) { /* rank by rank, so lanes in their order */
+        if (comm->step[s].kind != PP_STEP_POST)
+            continue;
+        const group_state *group = &r->group[comm->step[s].index];
+        for (uint32_t e = group->first; e < group->first + group->count; e++) {
+            const entry *own = &r->entry[e];
+            uint32_t first = own->group;
+            if (own->previous != NONE && r->group[r->entry[own->previous].group].left)
+                first = front[r->by_entry[r->entry[own->previous].first]];
+            for (uint32_t k = own->first; k < own->first + own->count; k++)
+                front[r->by_entry[k]] = first;
+        }
+    }
 }
 
-/* What transfer t waits for: the transfer in front of it in its lane, or its partner, or (when that
- * was not posted) what the partner's rank waits for. NONE: nothing more to follow. */
-static uint32_t reason(const run *r, uint32_t t, char *text, size_t size)
+static pp_status find_circle(const run *r, const uint32_t *front, bool *issued, pp_err *err)
 {
-    char a[40];
-    char b[40];
-    const pp_transfer *own = &r->comm->transfer[t];
-    const entry *e = &r->entry[r->entry_of[t]];
-    pp_transfer_print(own, a, sizeof a);
-    if (!r->group[own->group].issued) { /* its own rank waits for it before it comes to it */
-        snprintf(text, size, "rank %" PRIu32 ": needs %s before the place where it stands",
-                 own->rank, a);
-        return NONE;
-    }
-    if (!e->active) {
-        uint32_t ahead = unfinished(r, r->entry[e->previous].group);
-        snprintf(text, size, "rank %" PRIu32 ": %s is behind %s", own->rank, a,
-                 pp_transfer_print(&r->comm->transfer[ahead], b, sizeof b));
-        return ahead;
-    }
-    const pp_transfer *other = &r->comm->transfer[own->match];
-    pp_transfer_print(other, b, sizeof b);
-    if (r->group[other->group].issued) {
-        snprintf(text, size, "rank %" PRIu32 ": %s needs %s of rank %" PRIu32, own->rank, a, b,
-                 other->rank);
-        return own->match;
-    }
-    uint32_t g = r->waiting[other->rank];
-    snprintf(text, size, "rank %" PRIu32 ": %s needs %s, which rank %" PRIu32 " has not posted",
-             own->rank, a, b, other->rank);
-    return g == NONE ? NONE : unfinished(r, g);
+    pp_circle *circle = &r->timeline->comm->circle;
+    const pp_stuck stuck = { .program = r->program,
+                             .done = r->done,
+                             .front = front,
+                             .issued = issued,
+                             .waiting = r->waiting };
+    for (size_t g = 0; g < r->comm->group_count; g++)
+        issued[g] = r->group[g].issued;
+    pp_circle_free(circle);
+    return pp_circle_find(&stuck, circle, err);
 }
 
 static pp_status report_hang(const run *r, pp_err *err)
 {
-    uint32_t rank = 0;
-    while (r->waiting[rank] == NONE)
-        rank++;
-    char one[160];
-    uint32_t t = unfinished(r, r->waiting[rank]);
-    for (size_t i = 0; i <= r->comm->transfer_count; i++) { /* into the circle */
-        uint32_t next = reason(r, t, one, sizeof one);
-        if (next == NONE)
-            break; /* the chain ends here: t is its root */
-        t = next;
+    uint32_t *front = pp_alloc_array(r->comm->transfer_count, sizeof *front);
+    bool *issued = pp_alloc_array(r->comm->group_count, sizeof *issued);
+    pp_status status = PP_NOMEM;
+    if (front && issued) {
+        find_fronts(r, front);
+        status = find_circle(r, front, issued, err);
     }
-    char text[900] = "";
-    size_t used = 0;
-    uint32_t first = t;
-    do {
-        t = reason(r, t, one, sizeof one);
-        int n = snprintf(text + used, sizeof text - used, "%s%s", used ? "; " : "", one);
-        used += n > 0 ? (size_t)n : 0;
-    } while (t != NONE && t != first && used + sizeof one < sizeof text);
-    return pp_err_set(err, PP_INFEASIBLE, NULL, "the schedule hangs: %s%s", text,
-                      t == first || t == NONE ? "" : "; and so on in a circle");
+    free(front);
+    free(issued);
+    return status ? pp_err_nomem(err)
+                  : pp_circle_report(r->program, &r->timeline->comm->circle, err);
 }
 
 pp_status pp_simulate_comm(const pp_program *program, const pp_costs *costs, const pp_ns *begin_ns,
