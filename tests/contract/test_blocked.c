@@ -102,6 +102,7 @@ static void run_and_compare(step *s, const expected *list, size_t count)
 {
     pp_err err = { 0 };
     STEP_OK(pp_simulate(s->program, s->costs, &s->timeline, &err), err);
+    STEP_OK(pp_simulate_into(s->program, s->costs, s->timeline, &err), err); /* afresh */
     pp_blocked_list found = all_waits(s->program, s->timeline);
     for (size_t i = 0; i < count && i < found.count; i++) {
         const pp_blocked *one = &found.item[i];

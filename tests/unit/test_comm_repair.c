@@ -181,6 +181,68 @@ START_TEST(a_receive_may_be_posted_earlier)
 }
 END_TEST
 
+/* Members that stood apart: what an op needs moves along. */
+START_TEST(needs_follow_their_receive)
+{
+    stuck s PP_CLEANUP(stuck_free) = stuck_of(
+        "0SEND_F0,0SEND_F1,2RECV_F0,2F0\n1SEND_F0,1RECV_F0,1RECV_F1,1F0\n", PP_LANES_SINGLE);
+    const pp_repair repair = repair_of(&s);
+    pp_repaired copy PP_CLEANUP(pp_repaired_free) = { 0 };
+    pp_err err = { 0 };
+    STEP_OK(pp_repair_apply(s.program, &repair, true, &copy, &err), err);
+    ck_assert_uint_ne(copy.comm.needs[0], s.program->comm->needs[0]);
+    for (size_t i = 0; i < copy.program.count; i++) {
+        const pp_transfer *receive = &copy.comm.transfer[copy.comm.needs[i]];
+        ck_assert_int_eq(receive->kind, PP_RECV_F);
+        ck_assert_uint_eq(receive->stage, copy.program.op[i].stage);
+        ck_assert_uint_eq(receive->microbatch, copy.program.op[i].microbatch);
+    }
+}
+END_TEST
+
+static uint32_t open(pp_comm_builder *b, uint32_t rank, pp_transfer_kind kind)
+{
+    uint32_t group = pp_comm_open(b, rank);
+    pp_comm_add(b, group, kind, rank, 0);
+    return group;
+}
+
+/* The waits of a group that joined another are that other's: the send's end, 10 us on the way, is
+ * waited for with the gradient's. */
+START_TEST(waits_follow_their_group)
+{
+    static const pp_step expected[] = { { 0, PP_STEP_RUN, 0 },
+                                        { 0, PP_STEP_POST, 0 },
+                                        { 0, PP_STEP_WAIT, 0 },
+                                        { 1, PP_STEP_RUN, 0 },
+                                        { 0, PP_STEP_WAIT, 0 } };
+    const pp_repair join = { .kind = PP_REPAIR_GROUP, .rank = 0, .first = 0, .second = 1 };
+    step s PP_CLEANUP(step_free) = { .order = step_order("gpipe", 2, 1, 1, 0) };
+    pp_comm_builder *b PP_CLEANUP(pp_comm_builder_free) = NULL;
+    pp_repaired copy PP_CLEANUP(pp_repaired_free) = { 0 };
+    pp_err err = { 0 };
+    s.costs = step_costs("F=1us,B=2us,comm=10us", 2, 1, 1);
+    STEP_OK(pp_program_from_order(s.order, &s.program, &err), err);
+    STEP_OK(pp_comm_builder_new(s.program, &b, &err), err);
+    pp_comm_run(b, 0, 0);
+    pp_comm_post(b, open(b, 0, PP_SEND_F));
+    pp_comm_exchange(b, open(b, 0, PP_RECV_B));
+    pp_comm_run(b, 0, 1);
+    pp_comm_exchange(b, open(b, 1, PP_RECV_F));
+    pp_comm_run(b, 1, 2);
+    pp_comm_run(b, 1, 3);
+    pp_comm_exchange(b, open(b, 1, PP_SEND_B));
+    STEP_OK(pp_comm_finish(b, false, s.program, &err), err);
+    STEP_OK(pp_repair_apply(s.program, &join, false, &copy, &err), err);
+    for (size_t k = 0; k < sizeof expected / sizeof expected[0]; k++) {
+        ck_assert_uint_eq(copy.comm.step[k].kind, expected[k].kind);
+        ck_assert_uint_eq(copy.comm.step[k].index, expected[k].index);
+    }
+    STEP_OK(pp_simulate(&copy.program, s.costs, &s.timeline, &err), err);
+    ck_assert_int_eq(pp_timeline_makespan(s.timeline), 26000);
+}
+END_TEST
+
 START_TEST(what_does_not_hang_needs_no_repair)
 {
     static const char rows[] = "0SEND_F1,2RECV_F0,2F0\n1RECV_F1,1SEND_F0,1F1\n";
@@ -226,6 +288,8 @@ int main(void)
     tcase_add_test(tc, a_rank_that_waits_for_itself_is_no_order_of_transfers);
     tcase_add_test(tc, a_repair_keeps_the_tensors);
     tcase_add_test(tc, a_receive_may_be_posted_earlier);
+    tcase_add_test(tc, needs_follow_their_receive);
+    tcase_add_test(tc, waits_follow_their_group);
     tcase_add_test(tc, what_does_not_hang_needs_no_repair);
     tcase_add_test(tc, cells_are_found_in_the_file);
     suite_add_tcase(suite, tc);
