@@ -64,15 +64,38 @@ static void *copy_of(const void *from, size_t count, size_t size)
     return copy;
 }
 
-static void swap_units(const pp_comm *from, uint32_t rank, uint32_t first, uint32_t second,
-                       pp_step *step)
+/* The unit whose post is at `post`, and the one right behind it. */
+static void swap_units(const pp_comm *from, size_t post, pp_step *step)
 {
-    size_t end = from->step_begin[rank + 1];
-    const unit a = unit_at(from, post_of(from, from->transfer[first].group), end);
-    const unit b = unit_at(from, post_of(from, from->transfer[second].group), end);
+    size_t end = from->step_begin[from->group[from->step[post].index].rank + 1];
+    const unit a = unit_at(from, post, end);
+    const unit b = unit_at(from, a.end, end);
     memcpy(step + a.begin, from->step + b.begin, (b.end - b.begin) * sizeof *step);
     memcpy(step + a.begin + (b.end - b.begin), from->step + a.begin,
            (a.end - a.begin) * sizeof *step);
+}
+
+static bool sends(const pp_comm *comm, size_t post)
+{
+    const pp_group *group = &comm->group[comm->step[post].index];
+    return pp_transfer_sends((pp_transfer_kind)comm->transfer[group->first].kind);
+}
+
+/* On every odd rank a send and a receive that are neighbours change places, pair by pair. */
+static void swap_on_odd_ranks(const pp_comm *from, uint32_t ranks, pp_step *step)
+{
+    for (uint32_t r = 1; r < ranks; r += 2) {
+        size_t end = from->step_begin[r + 1];
+        for (size_t s = from->step_begin[r]; s < end; s++) {
+            if (!is_post(from, s, end))
+                continue;
+            const unit own = unit_at(from, s, end);
+            if (!is_post(from, own.end, end) || sends(from, s) == sends(from, own.end))
+                continue;
+            swap_units(from, s, step);
+            s = unit_at(from, own.end, end).end - 1;
+        }
+    }
 }
 
 /* Makes the members of group b those of group a, behind a's; b becomes empty and is waited for
@@ -145,11 +168,13 @@ pp_status pp_repair_apply(const pp_program *program, const pp_repair *repair, bo
     }
     pp_status status = PP_OK;
     if (repair->kind == PP_REPAIR_SWAP)
-        swap_units(from, repair->rank, repair->first, repair->second, to->step);
+        swap_units(from, post_of(from, from->transfer[repair->first].group), to->step);
     else if (repair->kind == PP_REPAIR_GROUP)
         status = join_groups(program, repair, to, err);
     else if (repair->kind == PP_REPAIR_LANES)
         to->semantics.lanes = repair->lanes;
+    else if (repair->kind == PP_REPAIR_PARITY)
+        swap_on_odd_ranks(from, program->ranks, to->step);
     if (!status)
         status = pp_comm_match(to, program->ranks, partial, err);
     out->program.comm = to;
@@ -326,6 +351,8 @@ pp_status pp_repair_find(const pp_program *program, const pp_costs *costs, bool 
             status = try_earlier_receives(&p, &found, err);
         if (!status && !found)
             status = try_lanes(&p, &found, err);
+        if (!status && !found)
+            status = attempt(&p, (pp_repair){ .kind = PP_REPAIR_PARITY }, &found, err);
     }
     if (!status)
         *repair_out = repair;

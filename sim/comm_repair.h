@@ -6,7 +6,8 @@
 #include "sim/costs.h"
 
 /* kind, key: smallest first */
-#define PP_REPAIR_MAP(X) X(NONE, none) X(SWAP, swap) X(GROUP, group) X(LANES, lanes)
+#define PP_REPAIR_MAP(X) \
+    X(NONE, none) X(SWAP, swap) X(GROUP, group) X(LANES, lanes) X(PARITY, parity)
 
 typedef enum pp_repair_kind {
 #define PP_REPAIR_ENUM(name, key) PP_REPAIR_##name,
@@ -26,7 +27,8 @@ typedef struct pp_repair {
 } pp_repair;
 
 /* Tries, on copies: two neighbouring sends or receives of a rank in the circle the other way round;
- * two sends or receives of a rank in the circle as one group; queues per direction, then per peer.
+ * two sends or receives of a rank in the circle as one group; queues per direction, then per peer;
+ * on all odd ranks, sends and receives that are neighbours the other way round (Megatron's rule).
  * The first one after which every send meets its receive, every tensor arrives where it should and
  * nothing hangs is the repair; kind NONE: none of them is one.
  * At most 200 are run, and no more than about five seconds' worth of steps.

@@ -309,7 +309,7 @@ static void put_repair(const verdict *v, const subject *s, pp_json *json, pp_jso
     pp_json_put_text(build, object, "kind", pp_repair_key(repair->kind));
     if (repair->kind == PP_REPAIR_LANES) {
         pp_json_put_text(build, object, "lanes", lanes_name(repair->lanes));
-    } else {
+    } else if (repair->kind != PP_REPAIR_PARITY) {
         pp_json_put_int(build, object, "rank", repair->rank);
         pp_json_put_text(build, object, "first",
                          transfer_token(s, repair->first, token, sizeof token));
@@ -371,6 +371,11 @@ static void print_repair(const verdict *v, const subject *s, pp_text *text)
         return;
     case PP_REPAIR_LANES:
         pp_text_add(text, "repair       separate queues, --lanes %s\n", lanes_name(repair->lanes));
+        break;
+    case PP_REPAIR_PARITY:
+        pp_text_add(text,
+                    "repair       on all odd ranks, neighbouring sends and receives the other "
+                    "way round\n");
         break;
     case PP_REPAIR_SWAP:
     case PP_REPAIR_GROUP:

@@ -181,6 +181,18 @@ START_TEST(a_receive_may_be_posted_earlier)
 }
 END_TEST
 
+/* A send must stay behind the op that makes its tensor. */
+START_TEST(sends_are_not_posted_earlier)
+{
+    stuck s PP_CLEANUP(stuck_free) = stuck_of("2RECV_F0,0F1,0SEND_F1,2F0\n"
+                                              "1RECV_F1,1F0,1SEND_F0,1F1\n",
+                                              PP_LANES_SINGLE);
+    const pp_repair repair = repair_of(&s);
+    ck_assert_int_eq(repair.kind, PP_REPAIR_LANES);
+    ck_assert_int_eq(repair.lanes, PP_LANES_PER_DIRECTION);
+}
+END_TEST
+
 /* Members that stood apart: what an op needs moves along. */
 START_TEST(needs_follow_their_receive)
 {
@@ -288,6 +300,7 @@ int main(void)
     tcase_add_test(tc, a_rank_that_waits_for_itself_is_no_order_of_transfers);
     tcase_add_test(tc, a_repair_keeps_the_tensors);
     tcase_add_test(tc, a_receive_may_be_posted_earlier);
+    tcase_add_test(tc, sends_are_not_posted_earlier);
     tcase_add_test(tc, needs_follow_their_receive);
     tcase_add_test(tc, waits_follow_their_group);
     tcase_add_test(tc, what_does_not_hang_needs_no_repair);
