@@ -255,6 +255,36 @@ START_TEST(waits_follow_their_group)
 }
 END_TEST
 
+/* Rank 1's pairs change places, each once; ranks 0 and 2 and the order of each kind stay. */
+START_TEST(odd_ranks_take_turns)
+{
+    static const char rows[] = "0F0,0SEND_F0,0F1,0SEND_F1\n"
+                               "1F0,1SEND_F0,1RECV_F0,1SEND_F1,1RECV_F1,1F1\n"
+                               "2RECV_F0,2RECV_F1,2F1\n";
+    static const char *const expected[] = { "1RECV_F0", "1SEND_F0", "1RECV_F1", "1SEND_F1" };
+    const pp_repair parity = { .kind = PP_REPAIR_PARITY };
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_repaired copy PP_CLEANUP(pp_repaired_free) = { 0 };
+    pp_err err = { 0 };
+    STEP_OK(
+        pp_comm_rows_read(rows, strlen(rows), "rows", PP_ROWS_SINGLE, true, NULL, &program, &err),
+        err);
+    STEP_OK(pp_repair_apply(program, &parity, true, &copy, &err), err);
+    const pp_comm *comm = &copy.comm;
+    for (size_t s = 0; s < comm->step_count; s++) {
+        char token[40];
+        size_t k = s - comm->step_begin[1] - 1;
+        if (s > comm->step_begin[1] && k < 4)
+            ck_assert_str_eq(
+                pp_transfer_print(&comm->transfer[comm->group[comm->step[s].index].first], token,
+                                  sizeof token),
+                expected[k]);
+        else
+            ck_assert_mem_eq(&comm->step[s], &program->comm->step[s], sizeof comm->step[s]);
+    }
+}
+END_TEST
+
 START_TEST(what_does_not_hang_needs_no_repair)
 {
     static const char rows[] = "0SEND_F1,2RECV_F0,2F0\n1RECV_F1,1SEND_F0,1F1\n";
@@ -303,6 +333,7 @@ int main(void)
     tcase_add_test(tc, sends_are_not_posted_earlier);
     tcase_add_test(tc, needs_follow_their_receive);
     tcase_add_test(tc, waits_follow_their_group);
+    tcase_add_test(tc, odd_ranks_take_turns);
     tcase_add_test(tc, what_does_not_hang_needs_no_repair);
     tcase_add_test(tc, cells_are_found_in_the_file);
     suite_add_tcase(suite, tc);
