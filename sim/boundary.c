@@ -73,8 +73,14 @@ static pp_ns exposed(pp_ns from_ns, pp_ns to_ns, pp_ns makespan_ns)
     return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
-pp_boundary pp_boundary_of(const pp_costs *costs, const pp_ns *last_end_ns, pp_ns makespan_ns,
-                           bool step_sync, bool chained)
+/* The rank that ends the step, and when it has updated. */
+typedef struct ending {
+    chain critical;
+    pp_ns updated_ns;
+} ending;
+
+static ending find_end(const pp_costs *costs, const pp_ns *last_end_ns, bool step_sync,
+                       bool chained)
 {
     const chain holder = last_holder(costs, last_end_ns);
     chain before = never;
@@ -96,11 +102,24 @@ pp_boundary pp_boundary_of(const pp_costs *costs, const pp_ns *last_end_ns, pp_n
     }
     if (step_sync)
         optimizer_ns = slowest_ns;
-    pp_ns updated_ns = critical.reduced_ns + optimizer_ns;
+    return (ending){ critical, critical.reduced_ns + optimizer_ns };
+}
+
+pp_ns pp_boundary_step_end(const pp_costs *costs, const pp_ns *last_end_ns, bool step_sync,
+                           bool chained)
+{
+    return find_end(costs, last_end_ns, step_sync, chained).updated_ns + costs->fixed_ns;
+}
+
+pp_boundary pp_boundary_of(const pp_costs *costs, const pp_ns *last_end_ns, pp_ns makespan_ns,
+                           bool step_sync, bool chained)
+{
+    const ending end = find_end(costs, last_end_ns, step_sync, chained);
+    const chain critical = end.critical;
     return (pp_boundary){
         .grad_sync_ns = exposed(critical.last_end_ns, critical.synced_ns, makespan_ns),
         .tied_ns = exposed(critical.synced_ns, critical.reduced_ns, makespan_ns),
-        .optimizer_ns = exposed(critical.reduced_ns, updated_ns, makespan_ns),
+        .optimizer_ns = exposed(critical.reduced_ns, end.updated_ns, makespan_ns),
         .fixed_ns = costs->fixed_ns,
     };
 }

@@ -29,4 +29,8 @@ void pp_boundary_pass(const pp_costs *costs, bool chained, pp_ns *end_ns);
 pp_boundary pp_boundary_of(const pp_costs *costs, const pp_ns *last_end_ns, pp_ns makespan_ns,
                            bool step_sync, bool chained);
 
+/* The end of the step. */
+pp_ns pp_boundary_step_end(const pp_costs *costs, const pp_ns *last_end_ns, bool step_sync,
+                           bool chained);
+
 #endif

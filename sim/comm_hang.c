@@ -66,6 +66,14 @@ static pp_circle_reason reason_of(const pp_stuck *stuck, uint32_t t)
                                                                            : PP_CIRCLE_NOT_POSTED;
 }
 
+/* The other end's rank has come to its end without it. */
+static bool never_posted(const pp_stuck *stuck, uint32_t t)
+{
+    const pp_transfer *transfer = stuck->program->comm->transfer;
+    return reason_of(stuck, t) == PP_CIRCLE_NOT_POSTED &&
+           stuck->waiting[transfer[transfer[t].match].rank] == NONE;
+}
+
 static void visit_reasons(search *s, uint32_t t)
 {
     const pp_transfer *own = &s->comm->transfer[t];
@@ -79,7 +87,8 @@ static void visit_reasons(search *s, uint32_t t)
         visit(s, t, own->match);
         break;
     case PP_CIRCLE_NOT_POSTED:
-        visit_group(s, t, s->stuck->waiting[s->comm->transfer[own->match].rank]);
+        if (!never_posted(s->stuck, t))
+            visit_group(s, t, s->stuck->waiting[s->comm->transfer[own->match].rank]);
         break;
     }
 }
@@ -115,10 +124,15 @@ static void fill(const search *s, size_t count, pp_circle *out)
     out->count = count;
 }
 
-/* A rank that waits for what it posts itself later on: a circle of one. NONE: there is none. */
-static uint32_t own_place(const pp_stuck *stuck)
+/* A circle of one: what a rank waits for before it posts it itself, or what another rank never
+ * posts. NONE: there is none. */
+static uint32_t dead_end(const pp_stuck *stuck)
 {
     const pp_program *program = stuck->program;
+    for (uint32_t t = 0; t < program->comm->transfer_count; t++) {
+        if (!stuck->done[t] && never_posted(stuck, t))
+            return t;
+    }
     for (uint32_t r = 0; r < program->ranks; r++) {
         uint32_t g = stuck->waiting[r];
         if (g != NONE && !stuck->issued[g])
@@ -159,9 +173,9 @@ pp_status pp_circle_find(const pp_stuck *stuck, pp_circle *circle_out, pp_err *e
         free(circle.member);
         return pp_err_nomem(err);
     }
-    uint32_t own = own_place(stuck);
+    uint32_t own = dead_end(stuck);
     if (own != NONE) {
-        circle.member[0] = (pp_circle_member){ own, own, PP_CIRCLE_OWN_PLACE };
+        circle.member[0] = (pp_circle_member){ own, own, reason_of(stuck, own) };
         circle.count = 1;
     } else {
         find_shortest(&s, &circle);

@@ -40,6 +40,31 @@ static int64_t *carve(int64_t **block, size_t count)
     return column;
 }
 
+/* Where the tables are kept, in the order of the block. */
+static void list_tables(pp_costs *costs, int64_t **tables[TABLES], int64_t **per_rank[RANK_TABLES])
+{
+    int64_t **const cells[TABLES] = {
+        &costs->f_ns,
+        &costs->i_ns,
+        &costs->w_ns,
+        &costs->b_ns,
+        &costs->send_f_ns,
+        &costs->send_b_ns,
+        &costs->activation_bytes,
+        &costs->stash_bytes,
+        &costs->recompute_bytes,
+        &costs->logits_bytes,
+        &costs->message_bytes,
+    };
+    int64_t **const ranks[RANK_TABLES] = {
+        &costs->parameter_bytes,    &costs->gradient_bytes, &costs->optimizer_bytes,
+        &costs->comm_library_bytes, &costs->grad_sync_ns,   &costs->tied_ns,
+        &costs->optimizer_ns,
+    };
+    memcpy(tables, cells, sizeof cells);
+    memcpy(per_rank, ranks, sizeof ranks);
+}
+
 pp_status pp_costs_new(uint32_t ranks, uint32_t stages, uint32_t microbatches, uint32_t classes,
                        pp_costs **costs_out, pp_err *err)
 {
@@ -58,30 +83,51 @@ pp_status pp_costs_new(uint32_t ranks, uint32_t stages, uint32_t microbatches, u
     costs->stages = stages;
     costs->microbatches = microbatches;
     costs->classes = classes;
-    int64_t **const tables[TABLES] = {
-        &costs->f_ns,
-        &costs->i_ns,
-        &costs->w_ns,
-        &costs->b_ns,
-        &costs->send_f_ns,
-        &costs->send_b_ns,
-        &costs->activation_bytes,
-        &costs->stash_bytes,
-        &costs->recompute_bytes,
-        &costs->logits_bytes,
-        &costs->message_bytes,
-    };
+    int64_t **tables[TABLES];
+    int64_t **per_rank[RANK_TABLES];
+    list_tables(costs, tables, per_rank);
     for (size_t i = 0; i < TABLES; i++)
         *tables[i] = carve(&block, cells);
-    int64_t **const per_rank[RANK_TABLES] = {
-        &costs->parameter_bytes,    &costs->gradient_bytes, &costs->optimizer_bytes,
-        &costs->comm_library_bytes, &costs->grad_sync_ns,   &costs->tied_ns,
-        &costs->optimizer_ns,
-    };
     for (size_t i = 0; i < RANK_TABLES; i++)
         *per_rank[i] = carve(&block, ranks);
     costs->class_of = (uint32_t *)(void *)block;
     *costs_out = costs;
+    return PP_OK;
+}
+
+pp_status pp_costs_spread(const pp_costs *costs, pp_costs **spread_out, pp_err *err)
+{
+    pp_costs *spread = NULL;
+    pp_status status = pp_costs_new(costs->ranks, costs->stages, costs->microbatches,
+                                    costs->microbatches, &spread, err);
+    if (status)
+        return status;
+    pp_costs from = *costs;
+    pp_costs own = *spread;
+    int64_t **source[2][TABLES];
+    int64_t **source_ranks[2][RANK_TABLES];
+    *spread = *costs; /* the numbers; its own tables follow */
+    spread->classes = costs->microbatches;
+    spread->class_of = own.class_of;
+    list_tables(&from, source[0], source_ranks[0]);
+    list_tables(&own, source[1], source_ranks[1]);
+    int64_t **tables[TABLES];
+    int64_t **per_rank[RANK_TABLES];
+    list_tables(spread, tables, per_rank);
+    for (size_t i = 0; i < RANK_TABLES; i++) {
+        *per_rank[i] = *source_ranks[1][i];
+        memcpy(*per_rank[i], *source_ranks[0][i], costs->ranks * sizeof(int64_t));
+    }
+    for (size_t i = 0; i < TABLES; i++) {
+        *tables[i] = *source[1][i];
+        for (uint32_t j = 0; j < costs->microbatches; j++)
+            memcpy(*tables[i] + (size_t)j * costs->stages,
+                   *source[0][i] + (size_t)costs->class_of[j] * costs->stages,
+                   costs->stages * sizeof(int64_t));
+    }
+    for (uint32_t j = 0; j < costs->microbatches; j++)
+        spread->class_of[j] = j;
+    *spread_out = spread;
     return PP_OK;
 }
 

@@ -61,6 +61,8 @@ static inline size_t pp_cost_index(const pp_costs *costs, uint32_t stage, uint32
  * microbatches 2^24). */
 PP_MUST_CHECK pp_status pp_costs_new(uint32_t ranks, uint32_t stages, uint32_t microbatches,
                                      uint32_t classes, pp_costs **costs_out, pp_err *err);
+/* A copy in which every microbatch is a class of its own. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_costs_spread(const pp_costs *costs, pp_costs **spread_out, pp_err *err);
 void pp_costs_free(pp_costs **costs); /* for PP_CLEANUP; *costs NULL is fine */
 
 /* One duration per kind, the same on every stage and microbatch (abstract studies). */

@@ -20,10 +20,18 @@ typedef struct pp_program {
     struct pp_comm *comm; /* sim/comm.h; NULL: dependencies and latency only */
 } pp_program;
 
+/* What one compiled graph holds, where a runtime compiles ahead (sim/graphs.h). */
+typedef enum pp_graphs {
+    PP_GRAPHS_NONE,
+    PP_GRAPHS_PER_TASK,  /* one compute op, or one transfer */
+    PP_GRAPHS_PER_CYCLE, /* one forward, the backwards right after it, and their transfers */
+} pp_graphs;
+
 /* The communication habits of one training framework; sim/executor/x.c + sim/executors.def. */
 typedef struct pp_executor {
     const char *name;
     const char *summary;
+    pp_graphs graphs;
     /* order: checked (pp_order_check).
      * Fails: INFEASIBLE when it cannot finish (err names the ranks that wait for each other and
      * their ops), NOMEM. */

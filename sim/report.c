@@ -52,6 +52,7 @@ void pp_report_free(pp_report **report)
     if (!*report)
         return;
     pp_notes_free(&(*report)->assumptions);
+    pp_robustness_free(&(*report)->robustness);
     free((*report)->per_rank);
     pp_blocked_free(&(*report)->worst);
     free(*report);

@@ -6,6 +6,7 @@
 #include "sim/blocked.h"
 #include "sim/boundary.h"
 #include "sim/memory.h"
+#include "sim/robustness.h"
 
 typedef struct pp_rank_report {
     pp_ns busy_ns;
@@ -57,11 +58,14 @@ typedef struct pp_report {
     int64_t memory_limit_bytes; /* 0: none was given */
     double tokens_per_s;        /* 0: not known */
     double model_flops_utilization;
+    uint32_t graphs;  /* distinct ones of the rank with most, where a runtime compiles; 0: none */
+    pp_ns compile_ns; /* before the first step; 0: not asked for */
     uint64_t seed;
     pp_rank_report *per_rank; /* [ranks] */
     bool has_worst;           /* by pp_report_add_worst */
     pp_blocked_list worst;
     pp_notes assumptions;
+    pp_robustness robustness; /* set by the caller */
 } pp_report;
 
 /* step_sync: a global barrier ends the step. assumptions stay empty.

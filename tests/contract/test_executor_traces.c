@@ -301,6 +301,38 @@ START_TEST(zero_bubble_places_transfers_as_sail_does)
 }
 END_TEST
 
+/* The rows of format pytorch-comms under `executor`. */
+static void emit_rows(const pp_order *order, const char *executor, pp_text *text)
+{
+    const pp_format *format = NULL;
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
+    pp_err err = { 0 };
+    pp_companion companion = { 0 };
+    STEP_OK(pp_plan_new(&plan, &err), err);
+    snprintf(plan->executor, sizeof plan->executor, "%s", executor);
+    const pp_export data = { .plan = plan, .order = order };
+    STEP_OK(pp_format_get("pytorch-comms", &format, &err), err);
+    STEP_OK(format->emit(&data, text, &companion, &err), err);
+}
+
+/* PyTorch 2.13's own passes with defer_pp_recv. */
+START_TEST(deferred_receives_stand_where_pytorch_puts_them)
+{
+    static const char *const names[] = { "pt_1f1b_p4_m8",
+                                         "pt_1f1b_p8_m32",
+                                         "pt_gpipe_p4_m8",
+                                         "pt_interleaved_1f1b_v2_p4_m8",
+                                         "pt_interleaved_1f1b_v2_p8_m32",
+                                         "pt_interleaved_zb1p_v2_p4_m8" };
+    pp_text golden PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text ours PP_CLEANUP(pp_text_free) = { 0 };
+    pp_order *order PP_CLEANUP(pp_order_free) = golden_order(names[_i]);
+    emit_rows(order, "torch-defer-recv", &ours);
+    read_rows(names[_i], "deferred", &golden);
+    equal_texts(names[_i], &golden, &ours);
+}
+END_TEST
+
 /* PyTorch's passes over every order of tests/data/golden. */
 START_TEST(pytorch_comms_equals_the_golden_rows)
 {
@@ -311,16 +343,11 @@ START_TEST(pytorch_comms_equals_the_golden_rows)
     int rows = 0;
     ck_assert_ptr_nonnull(next_line(&rest));
     for (char *line; (line = next_line(&rest)); rows++) {
-        const pp_format *format = NULL;
-        pp_err err = { 0 };
-        pp_companion companion = { 0 };
         pp_text golden PP_CLEANUP(pp_text_free) = { 0 };
         pp_text ours PP_CLEANUP(pp_text_free) = { 0 };
         step_fields(line, fields, 1);
         pp_order *order PP_CLEANUP(pp_order_free) = golden_order(fields[0]);
-        const pp_export data = { .order = order };
-        STEP_OK(pp_format_get("pytorch-comms", &format, &err), err);
-        STEP_OK(format->emit(&data, &ours, &companion, &err), err);
+        emit_rows(order, "ideal", &ours);
         read_rows(fields[0], "comms", &golden);
         equal_texts(fields[0], &golden, &ours);
     }
@@ -335,6 +362,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, programs_equal_the_traces_of_their_frameworks, 0, TRACES);
     tcase_add_loop_test(tc, zero_bubble_places_transfers_as_sail_does, 0, 5);
+    tcase_add_loop_test(tc, deferred_receives_stand_where_pytorch_puts_them, 0, 6);
     tcase_add_test(tc, pytorch_comms_equals_the_golden_rows);
     suite_add_tcase(suite, tc);
     return step_run(suite);
