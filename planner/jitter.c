@@ -3,6 +3,7 @@
 #include "planner/jitter_int.h"
 #include "sim/alloc.h"
 #include "sim/engine.h"
+#include "sim/pairs.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_errno.h>
@@ -235,6 +236,27 @@ static pp_ns scale(pp_ns base_ns, double factor, float draw)
     return (pp_ns)pp_jitter_scale((double)base_ns, factor, draw);
 }
 
+/* A pair takes the factors of its forward, and at least as long as its backward. */
+static void draw_pairs(worker *w, uint64_t block, uint32_t lane)
+{
+    const study *s = w->study;
+    const pp_program *program = s->subject->program;
+    pp_costs *out = w->costs;
+    for (size_t i = 0; i + 1 < program->count; i++) {
+        if (!pp_pair_starts(program, s->subject->costs, i))
+            continue;
+        pp_op forward = program->op[i];
+        pp_op backward = program->op[i + 1];
+        uint64_t bits = pp_jitter_bits(pp_jitter_key(s->seed, forward), block);
+        pp_ns alone_ns = out->b_ns[pp_cost_index(out, backward.stage, backward.microbatch)];
+        pp_ns pair_ns = scale(pp_pair_ns(program, s->subject->costs, i),
+                              w->lanes.rank_factor[s->links.rank_of[i] * PP_JITTER_LANES + lane],
+                              pp_jitter_draws(&s->pool, bits, forward.kind)[lane]);
+        out->pair_ns[pp_cost_index(out, forward.stage, forward.microbatch)] =
+            pair_ns > alone_ns ? pair_ns : alone_ns;
+    }
+}
+
 /* The worker's costs become those of one scenario: the same factors as in a batch. */
 static void draw_costs(worker *w, uint64_t block, uint32_t lane)
 {
@@ -272,6 +294,7 @@ static pp_status run_scenario(worker *w, uint64_t scenario, pp_err *err)
     uint64_t block = scenario / PP_JITTER_LANES;
     set_factors(w, block);
     draw_costs(w, block, (uint32_t)(scenario % PP_JITTER_LANES));
+    draw_pairs(w, block, (uint32_t)(scenario % PP_JITTER_LANES));
     pp_status status = pp_simulate_into(program, w->costs, w->timeline, err);
     if (status)
         return status;
@@ -404,7 +427,8 @@ pp_status pp_jitter_run(const pp_jitter_subject *subject, const pp_jitter_spec *
                         uint32_t threads, pp_ns *step_ns_out, pp_err *err)
 {
     pp_jitter_kernel *best = NULL;
-    for (size_t i = 0; !subject->program->comm && i < pp_jitter_kernel_count(); i++) {
+    bool plain = !subject->program->comm && !subject->costs->has_pairs;
+    for (size_t i = 0; plain && i < pp_jitter_kernel_count(); i++) {
         pp_jitter_kernel *kernel = pp_jitter_kernel_at(i);
         best = kernel ? kernel : best;
     }

@@ -167,7 +167,7 @@ static void shift(const study *s, size_t k, pp_ns change, pp_costs *costs)
 {
     const pp_program *program = s->subject->program;
     if (k < program->stages) {
-        pp_ns *tables[] = { costs->f_ns, costs->i_ns, costs->w_ns, costs->b_ns };
+        pp_ns *tables[] = { costs->f_ns, costs->i_ns, costs->w_ns, costs->b_ns, costs->pair_ns };
         for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++) {
             for (uint32_t c = 0; c < costs->classes; c++)
                 tables[t][(size_t)c * costs->stages + k] += change;
@@ -238,7 +238,7 @@ pp_status pp_sensitivity_study(const pp_jitter_subject *subject, pp_sensitivity 
     if (!out)
         return pp_err_nomem(err);
     pp_status status = study_new(subject, &s, err);
-    if (!status && !subject->program->comm)
+    if (!status && !subject->program->comm && !subject->costs->has_pairs)
         status = follow_paths(&s, &out->has_path, &out->path_end_ns, err);
     if (!status && !out->has_path)
         status = take_differences(&s, err);

@@ -36,6 +36,19 @@ static pp_status push(gathering *g, pp_wait wait, pp_err *err)
     return PP_OK;
 }
 
+/* Of a pair that runs as one (sim/pairs.h) the input that was made later. */
+static uint32_t late_source(const gathering *g, size_t i)
+{
+    const pp_ns *end_ns = g->timeline->end_ns;
+    uint32_t first = g->program->source[i];
+    if (!g->program->op[i].paired || g->timeline->start_ns[i + 1] < end_ns[i + 1])
+        return first;
+    uint32_t second = g->program->source[i + 1];
+    if (second == PP_NO_SOURCE || (first != PP_NO_SOURCE && end_ns[first] > end_ns[second]))
+        return first;
+    return second;
+}
+
 /* Without communication an op waits for its source, or for the latency behind it. */
 static pp_status gather_gaps(gathering *g, pp_err *err)
 {
@@ -47,7 +60,7 @@ static pp_status gather_gaps(gathering *g, pp_err *err)
                                    .waits_ns = g->timeline->start_ns[i] - clock_ns,
                                    .rank = r,
                                    .step = i,
-                                   .blocker = program->source[i],
+                                   .blocker = late_source(g, i),
                                    .blocker_is_op = true,
                                    .cause = PP_IDLE_DATA };
             pp_status status = wait.waits_ns > 0 ? push(g, wait, err) : PP_OK;
@@ -124,7 +137,7 @@ static void name(const pp_program *program, const pp_timeline *timeline, const p
     if (late != PP_NO_SOURCE) {
         pp_op by = program->op[late];
         pp_op_print(by, out->by, sizeof out->by);
-        out->by_rank = program->stage_rank[by.stage];
+        out->by_rank = pp_program_rank(program, by);
     } else {
         const pp_transfer *by = &program->comm->transfer[wait->blocker];
         pp_transfer_print(by, out->by, sizeof out->by);

@@ -186,11 +186,12 @@ uint32_t pp_comm_open(pp_comm_builder *b, uint32_t rank)
 }
 
 /* The rank at the other end; that of the stage itself where there is none. */
-static uint32_t peer_of(const pp_program *program, pp_transfer_kind kind, uint32_t stage)
+static uint32_t peer_of(const pp_program *program, pp_transfer_kind kind, uint32_t stage,
+                        uint32_t microbatch)
 {
     bool next = kinds[kind].sends == kinds[kind].forward; /* stage + 1, otherwise stage - 1 */
     uint32_t other = next ? stage + 1 : stage - 1;
-    return program->stage_rank[other < program->stages ? other : stage];
+    return pp_program_stage_rank(program, other < program->stages ? other : stage, microbatch);
 }
 
 void pp_comm_add(pp_comm_builder *b, uint32_t group, pp_transfer_kind kind, uint32_t stage,
@@ -210,7 +211,7 @@ void pp_comm_add(pp_comm_builder *b, uint32_t group, pp_transfer_kind kind, uint
         .stage = (uint16_t)stage,
         .kind = (uint8_t)kind,
         .rank = b->group[group].rank,
-        .peer = peer_of(b->program, kind, stage),
+        .peer = peer_of(b->program, kind, stage, microbatch),
         .group = group,
         .match = PP_NO_SOURCE,
     };

@@ -43,6 +43,8 @@ pp_status pp_lower_pairs(const pp_order *order, const char *executor, pp_program
     uint32_t group = 0;
     pp_program *program = NULL;
     pp_status status = pp_megatron_check(order, executor, true, &group, err);
+    if (!status && group) /* InferenceSchedule has one chunk */
+        status = pp_lower_trains(order, "neuronx interleaved", "megatron, torch or ideal", err);
     if (status)
         return status;
     if (group &&
@@ -58,14 +60,15 @@ pp_status pp_lower_pairs(const pp_order *order, const char *executor, pp_program
     return PP_OK;
 }
 
-pp_status pp_lower_pairs_any(const pp_order *order, pp_program **program_out, pp_err *err)
+pp_status pp_lower_pairs_any(const pp_order *order, const char *executor, pp_program **program_out,
+                             pp_err *err)
 {
     pp_program *program = NULL;
     pp_err other = { 0 };
-    pp_status status = pp_lower_pairs(order, "", program_out, &other);
+    pp_status status = pp_lower_pairs(order, executor, program_out, &other);
     if (status != PP_USAGE)
         return status ? pp_err_set(err, status, other.where, "%s", other.text) : PP_OK;
-    if ((status = pp_torch_lower(order, PP_TORCH_BLOCKING, &program, err)))
+    if ((status = pp_torch_lower(order, executor, PP_TORCH_BLOCKING, &program, err)))
         return status;
     program->comm->collective = true;
     *program_out = program;

@@ -14,7 +14,7 @@ PP_MUST_CHECK pp_status pp_lower_pairs(const pp_order *order, const char *execut
 
 /* The same, and any other order with its transfers in the one order that PyTorch's passes give all
  * ranks. Fails: INFEASIBLE when it cannot finish, NOMEM. */
-PP_MUST_CHECK pp_status pp_lower_pairs_any(const pp_order *order, pp_program **program_out,
-                                           pp_err *err);
+PP_MUST_CHECK pp_status pp_lower_pairs_any(const pp_order *order, const char *executor,
+                                           pp_program **program_out, pp_err *err);
 
 #endif

@@ -164,7 +164,8 @@ static pp_status make_matrix(const pp_program *program, const pp_costs *costs,
         rank_ends(program, m->timeline, m->begin_ns, m->end_ns);
         for (uint32_t r = 0; r < ranks; r++)
             m->end_ns[r] = m->end_ns[r] >= late_ns ? m->end_ns[r] - late_ns : PP_NEVER;
-        pp_boundary_pass(costs, chained, m->end_ns);
+        if (!program->forward_only)
+            pp_boundary_pass(costs, chained, m->end_ns);
         for (uint32_t r = 0; r < ranks; r++)
             m->matrix[(size_t)r * ranks + q] = m->end_ns[r];
         m->begin_ns[q] = 0;

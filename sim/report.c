@@ -83,7 +83,7 @@ static void count_rank(const pp_program *program, const pp_timeline *timeline, u
         out->busy_ns += timeline->end_ns[i] - timeline->start_ns[i];
         if (kind == PP_OP_F && ++live > out->peak_live_activations)
             out->peak_live_activations = live;
-        if (kind == PP_OP_B || kind == PP_OP_W)
+        if (kind == PP_OP_B || kind == PP_OP_W || program->forward_only)
             live--;
     }
     if (begin < end) {
@@ -171,7 +171,10 @@ pp_status pp_report_build(const char *schedule, const char *executor, const pp_p
     for (uint32_t r = 0; r < report->ranks; r++)
         count_rank(program, timeline, r, &report->per_rank[r]);
     summarise(timeline, report);
-    pp_status status = add_boundary(costs, step_sync, report, err);
+    report->step_ns = report->makespan_ns;
+    pp_status status = PP_OK;
+    if (!program->forward_only) /* an evaluation ends with its last op */
+        status = add_boundary(costs, step_sync, report, err);
     if (!status && costs->has_memory)
         status = account_memory(program, timeline, costs, report, err);
     if (status)
@@ -180,7 +183,8 @@ pp_status pp_report_build(const char *schedule, const char *executor, const pp_p
     if (costs->tokens > 0 && step_s > 0)
         report->tokens_per_s = costs->tokens / step_s;
     if (costs->model_flops > 0 && costs->peak_flops_per_s > 0 && step_s > 0)
-        report->model_flops_utilization = costs->model_flops / (costs->peak_flops_per_s * step_s);
+        report->model_flops_utilization = (program->forward_only ? 1.0 / 3 : 1) *
+                                          costs->model_flops / (costs->peak_flops_per_s * step_s);
     *report_out = report;
     report = NULL; /* the caller's now */
     return PP_OK;

@@ -19,10 +19,12 @@ static const pp_option options[] = {
       "--num-virtual-stages-per-pipeline-rank", false },
     { "--microbatch-group-size", "N", "Megatron's microbatch group (interleaved)",
       "--microbatch-group-size-per-virtual-pipeline-stage", false },
-    { "--costs", "F=T,I=T,W=T,comm=T", "durations per op of one stage; B=T instead of I and W",
-      NULL, false },
+    { "--costs", "F=T,I=T,W=T,comm=T",
+      "durations per op of one stage; B=T instead of I and W; FB=T of an overlapped pair", NULL,
+      false },
     { "--costs-file", "FILE", "durations per stage and microbatch (JSON, docs/formats.md)", NULL,
       false },
+    { "--forward-only", NULL, "an evaluation: the schedule without its backwards", NULL, false },
     { "--memory-costs", "F=X,I=X,W=X", "memory change per op, in activations or with units", NULL,
       false },
     { "--memory-limit", "SIZE", "report against this limit per rank, 80GB", NULL, false },
@@ -281,6 +283,43 @@ static pp_status load_study(const pp_args *args, const char *source, pp_plan **p
     return PP_OK;
 }
 
+/* Every order of the plan without its backwards. */
+static pp_status drop_backwards(pp_plan *plan, pp_err *err)
+{
+    for (uint32_t i = 0; i < plan->order_count; i++) {
+        pp_order *kept = NULL;
+        pp_status status = pp_order_drop_backward(plan->order[i], &kept, err);
+        if (status)
+            return status;
+        pp_order_free(&plan->order[i]);
+        plan->order[i] = kept;
+    }
+    return PP_OK;
+}
+
+/* written: the program of a file that communicates itself, or NULL. */
+static pp_status apply_forward_only(const pp_args *args, const pp_program *written, pp_plan *plan,
+                                    pp_err *err)
+{
+    static const char key[] = "forward_only";
+    pp_status status = PP_OK;
+    if (pp_args_has(args, "--forward-only") && written)
+        return pp_err_set(err, PP_USAGE, "--forward-only",
+                          "this file communicates itself and is run as it stands; give its compute "
+                          "ops alone (pytorch-csv)");
+    if (pp_args_has(args, "--forward-only"))
+        status = drop_backwards(plan, err);
+    if (status || !pp_order_forward_only(plan->order[0]))
+        return status;
+    for (size_t i = 0; i < plan->assumptions.count; i++) {
+        if (strcmp(plan->assumptions.note[i].key, key) == 0)
+            return PP_OK; /* the plan says it */
+    }
+    return pp_notes_add(&plan->assumptions, err, key,
+                        "an evaluation: activations are freed at the end of F, no gradients, "
+                        "optimizer or step boundary");
+}
+
 /* What was said on the command line goes over what the plan says. */
 static pp_status apply_settings(const pp_args *args, pp_plan *plan, pp_err *err)
 {
@@ -391,7 +430,8 @@ static pp_status simulate(const pp_args *args, pp_err *err)
         return pp_err_set(err, PP_UNAVAILABLE, "--shapes",
                           "this build knows plan only (sizes are carried in the plan)");
     pp_status status = load_study(args, source, &s.plan, &s.program, err);
-    if (status || (status = apply_settings(args, s.plan, err)))
+    if (status || (status = apply_forward_only(args, s.program, s.plan, err)) ||
+        (status = apply_settings(args, s.plan, err)))
         return status;
     if (strcmp(s.plan->executor, "all") == 0)
         return table(args, &s, err);

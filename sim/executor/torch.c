@@ -3,7 +3,7 @@
 
 static pp_status torch_lower(const pp_order *order, pp_program **program_out, pp_err *err)
 {
-    return pp_torch_lower(order, PP_TORCH_EARLY, program_out, err);
+    return pp_torch_lower(order, "torch", PP_TORCH_EARLY, program_out, err);
 }
 
 const pp_executor pp_executor_torch = {

@@ -9,7 +9,7 @@ static pp_status torch_defer_recv_lower(const pp_order *order, pp_program **prog
                                         pp_err *err)
 {
     pp_program *program = NULL;
-    pp_status status = pp_torch_lower(order, PP_TORCH_DEFERRED, &program, err);
+    pp_status status = pp_torch_lower(order, "torch-defer-recv", PP_TORCH_DEFERRED, &program, err);
     if (status)
         return status;
     program->comm->semantics.lanes = PP_LANES_PER_PEER;

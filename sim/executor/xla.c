@@ -4,7 +4,7 @@
 
 static pp_status xla_lower(const pp_order *order, pp_program **program_out, pp_err *err)
 {
-    return pp_lower_pairs_any(order, program_out, err);
+    return pp_lower_pairs_any(order, "xla", program_out, err);
 }
 
 const pp_executor pp_executor_xla = {

@@ -5,7 +5,7 @@
 
 static pp_status xla_fused_lower(const pp_order *order, pp_program **program_out, pp_err *err)
 {
-    return pp_lower_pairs_any(order, program_out, err);
+    return pp_lower_pairs_any(order, "xla-fused", program_out, err);
 }
 
 const pp_executor pp_executor_xla_fused = {

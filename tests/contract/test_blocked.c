@@ -122,7 +122,7 @@ static void run_and_compare(step *s, const expected *list, size_t count)
 static void expect(const char *rows, const char *comm, const char *lanes, const expected *list,
                    size_t count)
 {
-    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10000 };
+    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10000, 0 };
     step s PP_CLEANUP(step_free) = { 0 };
     pp_err err = { 0 };
     STEP_OK(

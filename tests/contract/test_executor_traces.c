@@ -84,9 +84,22 @@ static void half_steps(const pp_program *program, const pp_step *now, pp_text *t
                 letter_of(t), t->microbatch, t->peer);
 }
 
-static char phase_of(const pp_program *program, uint32_t stage)
+static bool is_turned(const pp_program *program)
 {
-    return stage < program->ranks ? 'a' : 'b';
+    return program->turned < program->microbatches;
+}
+
+/* DualPipeV: the chunk. DualPipe: the direction. */
+static char phase_of(const pp_program *program, uint32_t stage, uint32_t microbatch)
+{
+    bool second = is_turned(program) ? microbatch >= program->turned : stage >= program->ranks;
+    return second ? 'b' : 'a';
+}
+
+/* DualPipe counts the microbatches of each direction from 0. */
+static uint32_t number_of(const pp_program *program, uint32_t microbatch)
+{
+    return is_turned(program) ? microbatch % program->turned : microbatch;
 }
 
 /* Fa0, (Fa7&Bb3), [sendFa0@1 recvFb0@1] */
@@ -96,7 +109,8 @@ static void dualpipe(const pp_program *program, const pp_step *now, pp_text *tex
         pp_op op = program->op[now->index];
         bool second = now->index > 0 && program->op[now->index - 1].paired;
         pp_text_add(text, "%s%c%c%u%s", op.paired ? "(" : "", pp_op_letter((pp_op_kind)op.kind),
-                    phase_of(program, op.stage), op.microbatch, second ? ")" : "");
+                    phase_of(program, op.stage, op.microbatch), number_of(program, op.microbatch),
+                    second ? ")" : "");
         return;
     }
     ck_assert_int_eq(now[1].kind, PP_STEP_WAIT);
@@ -105,7 +119,8 @@ static void dualpipe(const pp_program *program, const pp_step *now, pp_text *tex
         const pp_transfer *t = first_of(program, now) + k;
         pp_text_add(text, "%s%s%c%c%u@%u", k ? " " : "[",
                     pp_transfer_sends((pp_transfer_kind)t->kind) ? "send" : "recv", letter_of(t),
-                    phase_of(program, t->stage), t->microbatch, t->peer);
+                    phase_of(program, t->stage, t->microbatch), number_of(program, t->microbatch),
+                    t->peer);
     }
     pp_text_add(text, "]");
 }
@@ -239,6 +254,7 @@ static const struct {
     { "deepspeed_1f1b", "deepspeed", "1f1b", 1, half_steps, false },
     { "nxd_1f1b", "neuronx", "1f1b", 1, half_steps, false },
     { "deepseek_dualpipev", "dualpipe", "dualpipev", 2, dualpipe, false },
+    { "deepseek_dualpipe", "dualpipe", "dualpipe", 1, dualpipe, false },
 };
 
 static const uint32_t shapes[][2] = { { 4, 8 }, { 8, 32 }, { 4, 10 }, { 8, 20 } };

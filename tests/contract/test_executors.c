@@ -46,8 +46,12 @@ static size_t over_groups(const pp_executor *executor, const pp_schedule *schedu
         pp_order *order PP_CLEANUP(pp_order_free) = NULL;
         pp_err err = { 0 };
         shape.group_size = groups_tried[g];
-        if (!pp_schedule_build(schedule, &shape, &order, &err))
-            lowered += try_order(executor, schedule->name, order, check);
+        if (pp_schedule_build(schedule, &shape, &order, &err))
+            continue;
+        lowered += try_order(executor, schedule->name, order, check);
+        pp_order *forwards PP_CLEANUP(pp_order_free) = NULL; /* an evaluation */
+        STEP_OK(pp_order_drop_backward(order, &forwards, &err), err);
+        try_order(executor, schedule->name, forwards, check);
     }
     return lowered;
 }
@@ -112,8 +116,8 @@ static void transfers_are_complete(const pp_program *program)
     }
     for (size_t i = 0; i < program->count; i++) {
         uint32_t source = program->source[i];
-        bool crosses = source != PP_NO_SOURCE && program->stage_rank[program->op[source].stage] !=
-                                                     program->stage_rank[program->op[i].stage];
+        bool crosses = source != PP_NO_SOURCE && pp_program_rank(program, program->op[source]) !=
+                                                     pp_program_rank(program, program->op[i]);
         ck_assert_uint_eq(comm->needs[i] != PP_NO_SOURCE, crosses);
         inputs += crosses;
     }

@@ -11,7 +11,9 @@
 
 static int study(void *executor_name)
 {
-    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10 };
+    static const pp_uniform_costs uniform = {
+        .f_ns = 1000, .i_ns = 1000, .w_ns = 1000, .b_ns = -1, .comm_ns = 10
+    };
     const pp_shape shape = { .ranks = 3, .chunks = 1, .microbatches = 4 };
     pp_err err = { 0 };
     pp_json_build build = { 0 };

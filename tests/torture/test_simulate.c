@@ -12,7 +12,7 @@
 
 static pp_status new_study(pp_plan **plan_out, pp_err *err)
 {
-    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10 };
+    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10, 0 };
     const pp_shape shape = { .ranks = 2, .chunks = 2, .microbatches = 4 };
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
     pp_status status = pp_plan_new(&plan, err);
@@ -93,7 +93,7 @@ static int mend(void *unused)
 {
     (void)unused;
     static const char rows[] = "0SEND_F1,0F2,2RECV_F0,2F0\n1SEND_F0,1F2,1RECV_F1,1F1\n";
-    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 1000 };
+    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 1000, 0 };
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
     pp_repair repair = { 0 };

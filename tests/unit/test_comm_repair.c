@@ -20,7 +20,7 @@ static void stuck_free(stuck *s)
 /* An excerpt that hangs. */
 static stuck stuck_of(const char *rows, pp_lanes lanes)
 {
-    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 1000 };
+    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 1000, 0 };
     stuck s = { 0 };
     pp_err err = { 0 };
     STEP_OK(
@@ -288,7 +288,7 @@ END_TEST
 START_TEST(what_does_not_hang_needs_no_repair)
 {
     static const char rows[] = "0SEND_F1,2RECV_F0,2F0\n1RECV_F1,1SEND_F0,1F1\n";
-    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 1000 };
+    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 1000, 0 };
     pp_repair repair = { .kind = PP_REPAIR_SWAP };
     stuck s PP_CLEANUP(stuck_free) = { 0 };
     pp_err err = { 0 };

@@ -72,9 +72,12 @@ static void compare(const step *s, bool step_sync)
     ck_assert_uint_ge(sensitivity->count, s->program->stages);
     for (size_t i = 0; i < sensitivity->count; i++) {
         const pp_sensitivity_row *row = &sensitivity->row[i];
-        add(s, row->is_link, row->first, row->second, 1);
-        ck_assert_int_eq(step_time(s, step_sync) - plain, row->growth);
-        add(s, row->is_link, row->first, row->second, -1);
+        /* one cost table cannot change a link that both directions of dualpipe use */
+        if (!row->is_link || s->program->turned == s->program->microbatches) {
+            add(s, row->is_link, row->first, row->second, 1);
+            ck_assert_int_eq(step_time(s, step_sync) - plain, row->growth);
+            add(s, row->is_link, row->first, row->second, -1);
+        }
         ck_assert_int_le(row->path_count, row->growth);
         path_ns += row->path_ns;
         ck_assert(i == 0 || row->growth <= row[-1].growth);
