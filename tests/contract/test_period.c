@@ -299,6 +299,23 @@ START_TEST(the_boundary_belongs_to_the_ring)
         ck_assert_int_eq(pp_period_ns(period), rows[i].period_ns);
         ck_assert_uint_eq(period.steps, 1);
     }
+    s.program->forward_only = true; /* an evaluation has none */
+    ck_assert_int_eq(pp_period_ns(period_of(s.program, s.costs, true)), 6000);
+}
+END_TEST
+
+/* All ranks later by 1 ms: every op is, pairs with a duration of their own included. */
+START_TEST(a_late_begin_moves_every_op)
+{
+    static const char *const costs[] = { "F=1ms,B=2ms,comm=0", "F=1ms,B=2ms,comm=0,FB=2500us" };
+    const pp_ns begin_ns[] = { 1000000, 1000000, 1000000, 1000000 };
+    step s PP_CLEANUP(step_free) = step_of(step_order("dualpipev", 4, 2, 8, 0), costs[_i]);
+    pp_timeline *late PP_CLEANUP(pp_timeline_free) = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_timeline_new(s.program->count, &late, &err), err);
+    STEP_OK(pp_simulate_from(s.program, s.costs, begin_ns, late, &err), err);
+    for (size_t i = 0; i < s.program->count; i++)
+        ck_assert_int_eq(late->end_ns[i], s.timeline->end_ns[i] + 1000000);
 }
 END_TEST
 
@@ -366,6 +383,7 @@ int main(void)
                         sizeof repeated / sizeof repeated[0]);
     tcase_add_test(tc, a_step_ends_with_its_transfers);
     tcase_add_test(tc, the_boundary_belongs_to_the_ring);
+    tcase_add_loop_test(tc, a_late_begin_moves_every_op, 0, 2);
     tcase_add_test(tc, boundary_parts_are_what_is_exposed);
     tcase_add_test(tc, zero_bubble_validates_afterwards);
     suite_add_tcase(suite, tc);
