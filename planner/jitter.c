@@ -139,7 +139,7 @@ typedef struct worker {
     pp_status status;
     pp_err err;
     pp_jitter_lanes lanes;
-    pp_report ends; /* only what pp_report_step_end reads */
+    pp_ns *last_end_ns; /* [ranks] */
     pp_costs *costs;
     pp_timeline *timeline;
 } worker;
@@ -149,7 +149,7 @@ static void worker_free(worker *w)
     free(w->lanes.row);
     free(w->lanes.rank_factor);
     free(w->lanes.link_factor);
-    free(w->ends.per_rank);
+    free(w->last_end_ns);
     pp_costs_free(&w->costs);
     pp_timeline_free(&w->timeline);
 }
@@ -170,11 +170,10 @@ static pp_status worker_new(worker *w, pp_err *err)
 {
     const study *s = w->study;
     const pp_program *program = s->subject->program;
-    w->ends.ranks = program->ranks;
-    w->ends.per_rank = pp_alloc_array(program->ranks, sizeof *w->ends.per_rank);
+    w->last_end_ns = pp_alloc_array(program->ranks, sizeof *w->last_end_ns);
     w->lanes.rank_factor = new_rows(program->ranks);
     w->lanes.link_factor = new_rows(s->links.count + 1);
-    if (!w->ends.per_rank || !w->lanes.rank_factor || !w->lanes.link_factor)
+    if (!w->last_end_ns || !w->lanes.rank_factor || !w->lanes.link_factor)
         return pp_err_nomem(err);
     if (s->kernel) {
         w->lanes.row = new_rows(s->tape.rows);
@@ -210,7 +209,8 @@ static void set_factors(worker *w, uint64_t block)
 static pp_ns step_end(const worker *w)
 {
     const pp_jitter_subject *subject = w->study->subject;
-    return pp_report_step_end(&w->ends, subject->costs, subject->step_sync);
+    return pp_boundary_step_end(subject->costs, w->last_end_ns, subject->step_sync,
+                                subject->chained);
 }
 
 static void run_block(worker *w, uint64_t block)
@@ -225,7 +225,7 @@ static void run_block(worker *w, uint64_t block)
             break;
         for (uint32_t r = 0; r < s->tape.ranks; r++) {
             size_t row = s->tape.last_row[r];
-            w->ends.per_rank[r].last_end_ns = (pp_ns)w->lanes.row[row * PP_JITTER_LANES + k];
+            w->last_end_ns[r] = (pp_ns)w->lanes.row[row * PP_JITTER_LANES + k];
         }
         s->step_ns[scenario] = step_end(w);
     }
@@ -300,8 +300,7 @@ static pp_status run_scenario(worker *w, uint64_t scenario, pp_err *err)
         return status;
     for (uint32_t r = 0; r < program->ranks; r++) {
         size_t end = program->rank_begin[r + 1];
-        w->ends.per_rank[r].last_end_ns =
-            end > program->rank_begin[r] ? w->timeline->end_ns[end - 1] : 0;
+        w->last_end_ns[r] = end > program->rank_begin[r] ? w->timeline->end_ns[end - 1] : 0;
     }
     w->study->step_ns[scenario] = step_end(w);
     return PP_OK;

@@ -21,6 +21,7 @@ typedef struct pp_jitter_subject {
     const pp_timeline *timeline; /* its timeline with `costs` as they are */
     const pp_costs *costs;
     bool step_sync;
+    bool chained; /* without it: sim/boundary.h */
 } pp_jitter_subject;
 
 /* step_ns_out: [spec->scenarios], in the order of the scenarios; scenario k does not depend on how

@@ -11,7 +11,7 @@ typedef struct study {
     const pp_jitter_subject *subject;
     pp_jitter_links links;
     pp_jitter_tape tape;
-    pp_report ends;          /* only what pp_report_step_end reads */
+    pp_ns *last_end_ns;      /* [ranks] */
     size_t width;            /* stages, then links */
     uint32_t *count;         /* [tape.rows * width]: most of each on a longest chain to this end */
     bool *critical;          /* [ranks]: the step ends later when the rank does */
@@ -22,7 +22,7 @@ static void study_free(study *s)
 {
     pp_jitter_links_free(&s->links);
     pp_jitter_tape_free(&s->tape);
-    free(s->ends.per_rank);
+    free(s->last_end_ns);
     free(s->count);
     free(s->critical);
     free(s->row);
@@ -38,9 +38,8 @@ static pp_status study_new(const pp_jitter_subject *subject, study *s, pp_err *e
     s->width = program->stages + s->links.count;
     s->row = pp_alloc_array(s->width, sizeof *s->row);
     s->critical = pp_alloc_array(program->ranks, sizeof *s->critical);
-    s->ends.per_rank = pp_alloc_array(program->ranks, sizeof *s->ends.per_rank);
-    s->ends.ranks = program->ranks;
-    if (!s->row || !s->critical || !s->ends.per_rank)
+    s->last_end_ns = pp_alloc_array(program->ranks, sizeof *s->last_end_ns);
+    if (!s->row || !s->critical || !s->last_end_ns)
         return pp_err_nomem(err);
     for (uint32_t stage = 0; stage < program->stages; stage++)
         s->row[stage] = (pp_sensitivity_row){ .first = stage, .second = stage };
@@ -56,10 +55,10 @@ static pp_ns step_end(study *s, const pp_timeline *timeline)
     const pp_program *program = s->subject->program;
     for (uint32_t r = 0; r < program->ranks; r++) {
         size_t end = program->rank_begin[r + 1];
-        s->ends.per_rank[r].last_end_ns =
-            end > program->rank_begin[r] ? timeline->end_ns[end - 1] : 0;
+        s->last_end_ns[r] = end > program->rank_begin[r] ? timeline->end_ns[end - 1] : 0;
     }
-    return pp_report_step_end(&s->ends, s->subject->costs, s->subject->step_sync);
+    return pp_boundary_step_end(s->subject->costs, s->last_end_ns, s->subject->step_sync,
+                                s->subject->chained);
 }
 
 /* The step is the latest of sums, one per rank, of its end and what follows: it grows with an end
@@ -67,11 +66,11 @@ static pp_ns step_end(study *s, const pp_timeline *timeline)
 static void find_critical(study *s)
 {
     pp_ns step_ns = step_end(s, s->subject->timeline);
-    for (uint32_t r = 0; r < s->ends.ranks; r++) {
-        s->ends.per_rank[r].last_end_ns++;
-        s->critical[r] =
-            pp_report_step_end(&s->ends, s->subject->costs, s->subject->step_sync) > step_ns;
-        s->ends.per_rank[r].last_end_ns--;
+    for (uint32_t r = 0; r < s->subject->program->ranks; r++) {
+        s->last_end_ns[r]++;
+        s->critical[r] = pp_boundary_step_end(s->subject->costs, s->last_end_ns,
+                                              s->subject->step_sync, s->subject->chained) > step_ns;
+        s->last_end_ns[r]--;
     }
 }
 

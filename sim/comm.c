@@ -435,6 +435,13 @@ static pp_status match_all(pp_comm *comm, uint32_t ranks, bool by_groups, bool p
     return status;
 }
 
+pp_status pp_comm_match(pp_comm *comm, uint32_t ranks, bool partial, pp_err *err)
+{
+    for (size_t t = 0; t < comm->transfer_count; t++)
+        comm->transfer[t].match = PP_NO_SOURCE;
+    return match_all(comm, ranks, false, partial, err);
+}
+
 /* Which receive each compute op waits for: that of its own stage, microbatch and direction. */
 static pp_status find_needs(const pp_program *program, pp_comm *comm, pp_err *err)
 {

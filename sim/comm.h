@@ -126,6 +126,9 @@ void pp_comm_exchange(pp_comm_builder *builder, uint32_t group);
 PP_MUST_CHECK pp_status pp_comm_finish(pp_comm_builder *builder, bool partial, pp_program *program,
                                        pp_err *err);
 
+/* The same for a communication whose steps or groups were changed. */
+PP_MUST_CHECK pp_status pp_comm_match(pp_comm *comm, uint32_t ranks, bool partial, pp_err *err);
+
 /* "3SEND_F7". Returns buffer. */
 const char *pp_transfer_print(const pp_transfer *transfer, char *buffer, size_t size);
 

@@ -1,7 +1,7 @@
 #include "sim/comm_engine.h"
 
 #include "sim/alloc.h"
-#include "sim/comm.h"
+#include "sim/comm_hang.h"
 #include "sim/fluid.h"
 #include "sim/pairs.h"
 
@@ -48,6 +48,7 @@ typedef struct run {
     uint32_t *try;     /* stack of entries that may start */
     size_t wake_count, try_count;
     pp_fluid *fluid; /* speeds that depend on each other; NULL: nothing is shared */
+    bool failed;     /* an allocation on the way */
 } run;
 
 static void run_free(run *r)
@@ -163,6 +164,7 @@ static pp_status run_new(const pp_program *program, const pp_costs *costs, pp_ti
         make_entries(r, g);
     memcpy(r->next, comm->step_begin, program->ranks * sizeof *r->next);
     memset(r->waiting, 0xff, program->ranks * sizeof *r->waiting);
+    timeline->comm->wait_count = 0;
     memset(timeline->comm->idle_ns, 0, program->ranks * PP_IDLE_COUNT * sizeof(pp_ns));
     return chain_lanes(r, err);
 }
@@ -299,30 +301,73 @@ static void try_entry(run *r, uint32_t index)
     }
 }
 
-/* The rank stood still from its clock to the end of group g. Until the other end of the last
- * transfer was posted it waited for data (its input was not made) or for a buffer (its output was
- * not asked for); after that for the link. */
-static void account_wait(run *r, uint32_t rank, uint32_t g)
+/* The rank stands still from `from_ns` to `to_ns`, for one cause. blocker: a transfer. */
+static void stand_still(run *r, uint32_t rank, pp_idle_cause cause, pp_ns from_ns, pp_ns to_ns,
+                        uint32_t transfer, uint32_t blocker)
+{
+    pp_comm_timeline *out = r->timeline->comm;
+    if (to_ns <= from_ns)
+        return;
+    out->idle_ns[rank * PP_IDLE_COUNT + (size_t)cause] += to_ns - from_ns;
+    void *grown = out->wait;
+    if (pp_grow(&grown, &out->wait_capacity, out->wait_count + 1, sizeof *out->wait, NULL)) {
+        r->failed = true;
+        return;
+    }
+    out->wait = grown;
+    out->wait[out->wait_count++] = (pp_wait){ .at_ns = from_ns,
+                                              .waits_ns = to_ns - from_ns,
+                                              .step = r->next[rank],
+                                              .rank = rank,
+                                              .transfer = transfer,
+                                              .blocker = blocker,
+                                              .cause = cause };
+}
+
+/* The transfer of group g that ends last. */
+static uint32_t last_of(const run *r, uint32_t g)
 {
     const pp_group *group = &r->comm->group[g];
-    pp_ns end_ns = r->group[g].end_ns;
-    pp_ns clock_ns = r->clock_ns[rank];
-    if (end_ns <= clock_ns)
-        return;
     uint32_t last = group->first;
     for (uint32_t t = group->first; t < group->first + group->count; t++) {
         if (r->timeline->comm->end_ns[t] > r->timeline->comm->end_ns[last])
             last = t;
     }
+    return last;
+}
+
+/* After both ends were posted at `posted_ns`: what kept transfer t from starting, in the lane of
+ * either end; or itself, which takes its time. */
+static uint32_t held_by(const run *r, uint32_t t, pp_ns posted_ns)
+{
+    uint32_t other = r->comm->transfer[t].match;
+    const entry *late = &r->entry[r->entry_of[t]];
+    if (other != PP_NO_SOURCE && r->entry[r->entry_of[other]].ready_ns > late->ready_ns)
+        late = &r->entry[r->entry_of[other]];
+    if (late->ready_ns <= posted_ns || late->previous == NONE)
+        return t;
+    return last_of(r, r->entry[late->previous].group);
+}
+
+/* The rank stood still from its clock to the end of group g. Until the other end of the last
+ * transfer was posted it waited for data (its input was not made) or for a buffer (its output was
+ * not asked for); after that for the link. */
+static void account_wait(run *r, uint32_t rank, uint32_t g)
+{
+    pp_ns end_ns = r->group[g].end_ns;
+    pp_ns clock_ns = r->clock_ns[rank];
+    if (end_ns <= clock_ns)
+        return;
+    uint32_t last = last_of(r, g);
     const pp_transfer *transfer = &r->comm->transfer[last];
     pp_ns posted_ns = transfer->match == PP_NO_SOURCE
                           ? clock_ns
                           : r->group[r->comm->transfer[transfer->match].group].issued_ns;
     pp_ns split_ns = posted_ns < clock_ns ? clock_ns : posted_ns > end_ns ? end_ns : posted_ns;
-    pp_ns *idle_ns = &r->timeline->comm->idle_ns[rank * PP_IDLE_COUNT];
     bool sends = pp_transfer_sends((pp_transfer_kind)transfer->kind);
-    idle_ns[sends ? PP_IDLE_BUFFER : PP_IDLE_DATA] += split_ns - clock_ns;
-    idle_ns[PP_IDLE_LINK] += end_ns - split_ns;
+    stand_still(r, rank, sends ? PP_IDLE_BUFFER : PP_IDLE_DATA, clock_ns, split_ns, last,
+                transfer->match);
+    stand_still(r, rank, PP_IDLE_LINK, split_ns, end_ns, last, held_by(r, last, split_ns));
     r->clock_ns[rank] = end_ns;
 }
 
@@ -445,81 +490,65 @@ static pp_status make_fluid(run *r, pp_err *err)
                         err);
 }
 
-/* The first transfer of group g that is not done. */
-static uint32_t unfinished(const run *r, uint32_t g)
+/* For each transfer the first group of its lane that is not done, where it is posted. */
+static void find_fronts(const run *r, uint32_t *front)
 {
-    uint32_t t = r->comm->group[g].first;
-    while (r->done[t])
-        t++;
-    return t;
+    const pp_comm *comm = r->comm;
+    for (size_t s = 0; s < comm->step_count; s++) { /* rank by rank, so lanes in their order */
+        if (comm->step[s].kind != PP_STEP_POST)
+            continue;
+        const group_state *group = &r->group[comm->step[s].index];
+        for (uint32_t e = group->first; e < group->first + group->count; e++) {
+            const entry *own = &r->entry[e];
+            uint32_t first = own->group;
+            if (own->previous != NONE && r->group[r->entry[own->previous].group].left)
+                first = front[r->by_entry[r->entry[own->previous].first]];
+            for (uint32_t k = own->first; k < own->first + own->count; k++)
+                front[r->by_entry[k]] = first;
+        }
+    }
 }
 
-/* What transfer t waits for: the transfer in front of it in its lane, or its partner, or (when that
- * was not posted) what the partner's rank waits for. NONE: nothing more to follow. */
-static uint32_t reason(const run *r, uint32_t t, char *text, size_t size)
+static pp_status find_circle(const run *r, const uint32_t *front, bool *issued, pp_err *err)
 {
-    char a[40];
-    char b[40];
-    const pp_transfer *own = &r->comm->transfer[t];
-    const entry *e = &r->entry[r->entry_of[t]];
-    pp_transfer_print(own, a, sizeof a);
-    if (!r->group[own->group].issued) { /* its own rank waits for it before it comes to it */
-        snprintf(text, size, "rank %" PRIu32 ": needs %s before the place where it stands",
-                 own->rank, a);
-        return NONE;
-    }
-    if (!e->active) {
-        uint32_t ahead = unfinished(r, r->entry[e->previous].group);
-        snprintf(text, size, "rank %" PRIu32 ": %s is behind %s", own->rank, a,
-                 pp_transfer_print(&r->comm->transfer[ahead], b, sizeof b));
-        return ahead;
-    }
-    const pp_transfer *other = &r->comm->transfer[own->match];
-    pp_transfer_print(other, b, sizeof b);
-    if (r->group[other->group].issued) {
-        snprintf(text, size, "rank %" PRIu32 ": %s needs %s of rank %" PRIu32, own->rank, a, b,
-                 other->rank);
-        return own->match;
-    }
-    uint32_t g = r->waiting[other->rank];
-    snprintf(text, size, "rank %" PRIu32 ": %s needs %s, which rank %" PRIu32 " has not posted",
-             own->rank, a, b, other->rank);
-    return g == NONE ? NONE : unfinished(r, g);
+    pp_circle *circle = &r->timeline->comm->circle;
+    const pp_stuck stuck = { .program = r->program,
+                             .done = r->done,
+                             .front = front,
+                             .issued = issued,
+                             .waiting = r->waiting };
+    for (size_t g = 0; g < r->comm->group_count; g++)
+        issued[g] = r->group[g].issued;
+    pp_circle_free(circle);
+    return pp_circle_find(&stuck, circle, err);
 }
 
 static pp_status report_hang(const run *r, pp_err *err)
 {
-    uint32_t rank = 0;
-    while (r->waiting[rank] == NONE)
-        rank++;
-    char one[160];
-    uint32_t t = unfinished(r, r->waiting[rank]);
-    for (size_t i = 0; i <= r->comm->transfer_count; i++) { /* into the circle */
-        uint32_t next = reason(r, t, one, sizeof one);
-        if (next == NONE)
-            break; /* the chain ends here: t is its root */
-        t = next;
+    uint32_t *front = pp_alloc_array(r->comm->transfer_count, sizeof *front);
+    bool *issued = pp_alloc_array(r->comm->group_count, sizeof *issued);
+    pp_status status = PP_NOMEM;
+    if (front && issued) {
+        find_fronts(r, front);
+        status = find_circle(r, front, issued, err);
     }
-    char text[900] = "";
-    size_t used = 0;
-    uint32_t first = t;
-    do {
-        t = reason(r, t, one, sizeof one);
-        int n = snprintf(text + used, sizeof text - used, "%s%s", used ? "; " : "", one);
-        used += n > 0 ? (size_t)n : 0;
-    } while (t != NONE && t != first && used + sizeof one < sizeof text);
-    return pp_err_set(err, PP_INFEASIBLE, NULL, "the schedule hangs: %s%s", text,
-                      t == first || t == NONE ? "" : "; and so on in a circle");
+    free(front);
+    free(issued);
+    return status ? pp_err_nomem(err)
+                  : pp_circle_report(r->program, &r->timeline->comm->circle, err);
 }
 
-pp_status pp_simulate_comm(const pp_program *program, const pp_costs *costs, pp_timeline *timeline,
-                           pp_err *err)
+pp_status pp_simulate_comm(const pp_program *program, const pp_costs *costs, const pp_ns *begin_ns,
+                           pp_timeline *timeline, pp_err *err)
 {
     run r PP_CLEANUP(run_free) = { 0 };
     pp_status status = run_new(program, costs, timeline, &r, err);
     if (status || (status = make_fluid(&r, err)))
         return status;
+    memcpy(r.clock_ns, begin_ns, program->ranks * sizeof *r.clock_ns);
     work_all(&r);
+    if (r.failed)
+        return pp_err_nomem(err);
     for (uint32_t rank = 0; rank < program->ranks; rank++) {
         if (r.next[rank] < program->comm->step_begin[rank + 1])
             return report_hang(&r, err);

@@ -123,8 +123,27 @@ static inline __attribute__((always_inline)) void run(const engine *e, bool turn
     }
 }
 
+static pp_status set_begin(engine *e, const pp_ns *begin_ns, pp_err *err)
+{
+    for (uint32_t r = 0; r < e->program->ranks; r++) {
+        if (begin_ns[r] < 0 || begin_ns[r] > INT64_MAX / 4)
+            return pp_err_set(err, PP_INPUT, NULL,
+                              "rank %" PRIu32 " begins at %" PRId64
+                              " ns, which does not fit; give shorter durations",
+                              r, begin_ns[r]);
+        e->clock_ns[r] = begin_ns[r];
+    }
+    return PP_OK;
+}
+
 pp_status pp_simulate_into(const pp_program *program, const pp_costs *costs, pp_timeline *timeline,
                            pp_err *err)
+{
+    return pp_simulate_from(program, costs, NULL, timeline, err);
+}
+
+pp_status pp_simulate_from(const pp_program *program, const pp_costs *costs, const pp_ns *begin_ns,
+                           pp_timeline *timeline, pp_err *err)
 {
     if (costs->stages != program->stages || costs->microbatches != program->microbatches)
         return pp_err_set(err, PP_INPUT, NULL,
@@ -134,14 +153,14 @@ pp_status pp_simulate_into(const pp_program *program, const pp_costs *costs, pp_
                           program->microbatches);
     engine e PP_CLEANUP(engine_free) = { 0 };
     pp_status status = engine_new(program, costs, &e, err);
-    if (status)
+    if (status || (begin_ns && (status = set_begin(&e, begin_ns, err))))
         return status;
     if (costs->has_pairs && (status = pp_pairs_check(program, costs, err)))
         return status;
     if (program->comm)
-        return pp_simulate_comm(program, costs, timeline, err);
+        return pp_simulate_comm(program, costs, e.clock_ns, timeline, err);
     if (costs->has_pairs)
-        return pp_simulate_pairs(program, costs, timeline, err);
+        return pp_simulate_pairs(program, costs, e.clock_ns, timeline, err);
     if (program->turned < program->microbatches)
         run(&e, true, timeline);
     else

@@ -17,6 +17,11 @@ PP_MUST_CHECK pp_status pp_simulate(const pp_program *program, const pp_costs *c
 PP_MUST_CHECK pp_status pp_simulate_into(const pp_program *program, const pp_costs *costs,
                                          pp_timeline *timeline, pp_err *err);
 
+/* The same, rank r beginning at begin_ns[r] (0 or more); NULL: all at 0.
+ * Fails: INPUT also when a begin is beyond a quarter of 64 bits. */
+PP_MUST_CHECK pp_status pp_simulate_from(const pp_program *program, const pp_costs *costs,
+                                         const pp_ns *begin_ns, pp_timeline *timeline, pp_err *err);
+
 /* Time from the end of the source of instruction `i` until it can be used; 0 without a source. */
 pp_ns pp_edge_latency(const pp_program *program, const pp_costs *costs, size_t i);
 

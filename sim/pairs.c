@@ -115,8 +115,8 @@ static pp_status report_stuck(const run *r, pp_err *err)
                       rank, print_pair(r->program, r->next[rank], pair, sizeof pair));
 }
 
-pp_status pp_simulate_pairs(const pp_program *program, const pp_costs *costs, pp_timeline *timeline,
-                            pp_err *err)
+pp_status pp_simulate_pairs(const pp_program *program, const pp_costs *costs, const pp_ns *begin_ns,
+                            pp_timeline *timeline, pp_err *err)
 {
     run r = { .program = program, .costs = costs, .timeline = timeline };
     r.next = pp_alloc_array(program->ranks, sizeof *r.next);
@@ -124,6 +124,8 @@ pp_status pp_simulate_pairs(const pp_program *program, const pp_costs *costs, pp
     pp_status status = r.next && r.clock_ns ? PP_OK : pp_err_nomem(err);
     if (!status)
         memcpy(r.next, program->rank_begin, program->ranks * sizeof *r.next);
+    if (!status)
+        memcpy(r.clock_ns, begin_ns, program->ranks * sizeof *r.clock_ns);
     while (!status && r.done < program->count) {
         size_t before = r.done;
         for (uint32_t rank = 0; rank < program->ranks; rank++)

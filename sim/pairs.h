@@ -29,9 +29,10 @@ pp_ns pp_pair_ns(const pp_program *program, const pp_costs *costs, size_t i);
 PP_MUST_CHECK pp_status pp_pairs_check(const pp_program *program, const pp_costs *costs,
                                        pp_err *err);
 
-/* As pp_simulate_into, for a program without communication; checked.
+/* As pp_simulate_from, for a program without communication; checked. begin_ns: [ranks], not NULL.
  * Fails: INFEASIBLE when it cannot finish since a pair needs both inputs at once, NOMEM. */
 PP_MUST_CHECK pp_status pp_simulate_pairs(const pp_program *program, const pp_costs *costs,
-                                          pp_timeline *timeline, pp_err *err);
+                                          const pp_ns *begin_ns, pp_timeline *timeline,
+                                          pp_err *err);
 
 #endif

@@ -4,6 +4,7 @@
 #include "sim/comm.h"
 #include "sim/engine.h"
 #include "sim/graphs.h"
+#include "sim/period.h"
 
 #include <stdlib.h>
 
@@ -95,6 +96,19 @@ static pp_status note_sharing(const pp_plan *plan, pp_report *report, pp_err *er
                         pp_sharing_print(&plan->sharing, text, sizeof text));
 }
 
+static pp_status add_period(const pp_program *program, const pp_timeline *timeline,
+                            const pp_costs *costs, pp_report *report, pp_err *err)
+{
+    pp_period period;
+    pp_status status =
+        pp_period_of(program, costs, timeline, pp_boundary_chained(report->executor), &period, err);
+    if (status)
+        return status;
+    report->has_period = true;
+    report->period_ns = pp_period_ns(period);
+    return PP_OK;
+}
+
 pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program, const pp_costs *costs,
                                    const char *executor, pp_timeline **timeline_out,
                                    pp_report **report_out, pp_err *err)
@@ -106,7 +120,12 @@ pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program, con
         (status = pp_report_build(plan->schedule, executor, program, timeline, costs,
                                   plan->step_sync, &report, err)) ||
         (status = pp_notes_copy(&plan->assumptions, &report->assumptions, err)) ||
-        (status = note_sharing(plan, report, err)))
+        (status = note_sharing(plan, report, err)) ||
+        (status = pp_report_add_worst(report, program, timeline, PP_WORST_DEFAULT, err)))
+        return status;
+    /* shared links are not (max, +) linear: no period */
+    if (!plan->step_sync && !pp_sharing_is_on(&plan->sharing) &&
+        (status = add_period(program, timeline, costs, report, err)))
         return status;
     report->memory_limit_bytes = plan->memory_limit_bytes;
     report->seed = plan->seed;

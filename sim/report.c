@@ -54,8 +54,22 @@ void pp_report_free(pp_report **report)
     pp_notes_free(&(*report)->assumptions);
     pp_robustness_free(&(*report)->robustness);
     free((*report)->per_rank);
+    pp_blocked_free(&(*report)->worst);
     free(*report);
     *report = NULL;
+}
+
+pp_status pp_report_add_worst(pp_report *report, const pp_program *program,
+                              const pp_timeline *timeline, size_t most, pp_err *err)
+{
+    pp_blocked_list worst = { 0 };
+    pp_status status = pp_blocked_find(program, timeline, most, &worst, err);
+    if (status)
+        return status;
+    pp_blocked_free(&report->worst);
+    report->worst = worst;
+    report->has_worst = true;
+    return PP_OK;
 }
 
 static void count_rank(const pp_program *program, const pp_timeline *timeline, uint32_t rank,
@@ -99,35 +113,21 @@ static pp_status account_memory(const pp_program *program, const pp_timeline *ti
     return PP_OK;
 }
 
-static pp_ns later(pp_ns a, pp_ns b)
+/* What follows the last op of each rank, and when the step is over. */
+static pp_status add_boundary(const pp_costs *costs, bool step_sync, pp_report *report, pp_err *err)
 {
-    return a > b ? a : b;
-}
-
-/* Each rank reduces its gradients after its last op; the tied embedding is
- * reduced once both of its holders are there; with step_sync nobody updates before all are there
- * (the gradient norm needs all ranks). */
-pp_ns pp_report_step_end(const pp_report *report, const pp_costs *costs, bool step_sync)
-{
-    pp_ns all = 0;
-    pp_ns holders = 0;
-    pp_ns optimizer = 0;
-    pp_ns alone = 0;
-    for (uint32_t r = 0; r < report->ranks; r++) {
-        pp_ns reduced = report->per_rank[r].last_end_ns + costs->grad_sync_ns[r];
-        all = later(all, reduced);
-        optimizer = later(optimizer, costs->optimizer_ns[r]);
-        if (costs->tied_ns[r])
-            holders = later(holders, reduced);
-    }
-    for (uint32_t r = 0; r < report->ranks; r++) {
-        pp_ns reduced = report->per_rank[r].last_end_ns + costs->grad_sync_ns[r];
-        if (costs->tied_ns[r])
-            reduced = holders + costs->tied_ns[r];
-        all = later(all, reduced);
-        alone = later(alone, reduced + costs->optimizer_ns[r]);
-    }
-    return (step_sync ? all + optimizer : alone) + costs->fixed_ns;
+    pp_ns *last_end_ns = pp_alloc_array(report->ranks, sizeof *last_end_ns);
+    if (!last_end_ns)
+        return pp_err_nomem(err);
+    for (uint32_t r = 0; r < report->ranks; r++)
+        last_end_ns[r] = report->per_rank[r].last_end_ns;
+    const pp_boundary b = pp_boundary_of(costs, last_end_ns, report->makespan_ns, step_sync,
+                                         !step_sync && pp_boundary_chained(report->executor));
+    free(last_end_ns);
+    report->boundary = b;
+    report->step_boundary_ns = b.grad_sync_ns + b.tied_ns + b.optimizer_ns + b.fixed_ns;
+    report->step_ns = report->makespan_ns + report->step_boundary_ns;
+    return PP_OK;
 }
 
 static void summarise(const pp_timeline *timeline, pp_report *report)
@@ -173,14 +173,14 @@ pp_status pp_report_build(const char *schedule, const char *executor, const pp_p
     for (uint32_t r = 0; r < report->ranks; r++)
         count_rank(program, timeline, r, &report->per_rank[r]);
     summarise(timeline, report);
-    report->step_ns =
-        program->forward_only ? report->makespan_ns : pp_report_step_end(report, costs, step_sync);
-    report->step_boundary_ns = report->step_ns - report->makespan_ns;
-    if (costs->has_memory) {
-        pp_status status = account_memory(program, timeline, costs, report, err);
-        if (status)
-            return status;
-    }
+    report->step_ns = report->makespan_ns;
+    pp_status status = PP_OK;
+    if (!program->forward_only) /* an evaluation ends with its last op */
+        status = add_boundary(costs, step_sync, report, err);
+    if (!status && costs->has_memory)
+        status = account_memory(program, timeline, costs, report, err);
+    if (status)
+        return status;
     double step_s = (double)report->step_ns * 1e-9;
     if (costs->tokens > 0 && step_s > 0)
         report->tokens_per_s = costs->tokens / step_s;

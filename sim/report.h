@@ -3,6 +3,8 @@
 #ifndef PPSIM_SIM_REPORT_H
 #define PPSIM_SIM_REPORT_H
 
+#include "sim/blocked.h"
+#include "sim/boundary.h"
 #include "sim/memory.h"
 #include "sim/robustness.h"
 
@@ -16,6 +18,8 @@ typedef struct pp_rank_report {
     int64_t peak_recv_bytes;        /* the most that receive buffers have at any time */
     int64_t peak_send_bytes;        /* the same of send buffers */
 } pp_rank_report;
+
+#define PP_WORST_DEFAULT 5u /* waits that a report shows */
 
 /* One thing that was assumed because nobody said it. */
 typedef struct pp_note {
@@ -41,7 +45,10 @@ typedef struct pp_report {
     pp_ns makespan_ns;      /* ends with the last compute op */
     pp_ns span_ns;          /* longest per-rank first start to last end */
     pp_ns step_boundary_ns; /* gradient sync, tied embedding, optimizer */
+    pp_boundary boundary;   /* its parts */
     pp_ns step_ns;          /* makespan + boundary */
+    bool has_period;        /* no barrier ends the step; set by the caller */
+    pp_ns period_ns;        /* of the repeated step, rounded up (sim/period.h) */
     double bubble_fraction; /* idle rank-time / (p x makespan) */
     double bubble_rate;     /* (span - busy) / span of the rank with the longest span */
     bool has_bound;
@@ -57,6 +64,8 @@ typedef struct pp_report {
     pp_ns compile_ns; /* before the first step; 0: not asked for */
     uint64_t seed;
     pp_rank_report *per_rank; /* [ranks] */
+    bool has_worst;           /* by pp_report_add_worst */
+    pp_blocked_list worst;
     pp_notes assumptions;
     pp_robustness robustness; /* set by the caller */
 } pp_report;
@@ -67,11 +76,10 @@ PP_MUST_CHECK pp_status pp_report_build(const char *schedule, const char *execut
                                         const pp_program *program, const pp_timeline *timeline,
                                         const pp_costs *costs, bool step_sync,
                                         pp_report **report_out, pp_err *err);
+/* Puts the `most` longest waits into the report, in place of those that it has. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_report_add_worst(pp_report *report, const pp_program *program,
+                                            const pp_timeline *timeline, size_t most, pp_err *err);
 void pp_report_free(pp_report **report); /* for PP_CLEANUP; *report NULL is fine */
-
-/* When the step is over: what costs say follows each rank's last op (report->ranks and
- * per_rank[].last_end_ns are all that is read). */
-pp_ns pp_report_step_end(const pp_report *report, const pp_costs *costs, bool step_sync);
 
 /* "format":"ppsim.report". */
 pp_json *pp_report_write(const pp_report *report, pp_json_build *build);

@@ -44,6 +44,16 @@ static pp_json *write_rank(const pp_report *report, uint32_t r, pp_json_build *b
     return object;
 }
 
+static void put_boundary(const pp_boundary *boundary, pp_json *object, pp_json_build *build)
+{
+    pp_json *parts = pp_json_new_object(build);
+    pp_json_put_int(build, parts, "grad_sync_ns", boundary->grad_sync_ns);
+    pp_json_put_int(build, parts, "tied_ns", boundary->tied_ns);
+    pp_json_put_int(build, parts, "optimizer_ns", boundary->optimizer_ns);
+    pp_json_put_int(build, parts, "fixed_ns", boundary->fixed_ns);
+    pp_json_put(build, object, "step_boundary", parts);
+}
+
 static void put_totals(const pp_report *report, pp_json *object, pp_json_build *build)
 {
     pp_json_put_int(build, object, "ranks", report->ranks);
@@ -53,6 +63,10 @@ static void put_totals(const pp_report *report, pp_json *object, pp_json_build *
     pp_json_put_int(build, object, "span_ns", report->span_ns);
     pp_json_put_int(build, object, "step_boundary_ns", report->step_boundary_ns);
     pp_json_put_int(build, object, "step_ns", report->step_ns);
+    if (report->step_boundary_ns)
+        put_boundary(&report->boundary, object, build);
+    if (report->has_period)
+        pp_json_put_int(build, object, "period_ns", report->period_ns);
     pp_json_put_double(build, object, "bubble_fraction", report->bubble_fraction);
     pp_json_put_double(build, object, "bubble_rate", report->bubble_rate);
     if (report->has_bound && report->lower_bound_ns > 0) {
@@ -97,6 +111,8 @@ pp_json *pp_report_write(const pp_report *report, pp_json_build *build)
     for (uint32_t r = 0; r < report->ranks; r++)
         pp_json_add(build, ranks, write_rank(report, r, build));
     pp_json_put(build, object, "per_rank", ranks);
+    if (report->has_worst)
+        pp_json_put(build, object, "worst_blocked", pp_blocked_write(&report->worst, build));
     pp_json *assumptions = pp_json_new_object(build);
     for (size_t i = 0; i < report->assumptions.count; i++)
         pp_json_put_text(build, assumptions, report->assumptions.note[i].key,

@@ -60,6 +60,10 @@ pp_status pp_timeline_new(size_t count, pp_timeline **timeline_out, pp_err *err)
 
 void pp_timeline_free(pp_timeline **timeline)
 {
+    if (*timeline && (*timeline)->comm) {
+        free((*timeline)->comm->wait);
+        free((*timeline)->comm->circle.member);
+    }
     if (*timeline)
         free((*timeline)->comm);
     free(*timeline);

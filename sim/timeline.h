@@ -18,12 +18,45 @@ typedef enum pp_idle_cause {
 
 const char *pp_idle_key(pp_idle_cause cause);
 
+/* A rank stood still for one cause. */
+typedef struct pp_wait {
+    pp_ns at_ns, waits_ns;
+    size_t step; /* that could not be taken: into comm->step; without comm into program->op */
+    uint32_t rank;
+    uint32_t transfer; /* of this rank, that it awaited; PP_NO_SOURCE without communication */
+    uint32_t blocker;  /* transfer, or op, that came late; PP_NO_SOURCE: outside the program */
+    bool blocker_is_op;
+    pp_idle_cause cause;
+} pp_wait;
+
+typedef enum pp_circle_reason {
+    PP_CIRCLE_BEHIND,     /* its lane has to finish waits_for first */
+    PP_CIRCLE_NEEDS,      /* waits_for is its other end */
+    PP_CIRCLE_NOT_POSTED, /* its other end is not posted, as that rank waits for waits_for */
+    PP_CIRCLE_OWN_PLACE,  /* its own rank needs it before it posts it */
+} pp_circle_reason;
+
+typedef struct pp_circle_member {
+    uint32_t transfer;
+    uint32_t waits_for; /* the next member's transfer; the last one's is the first */
+    pp_circle_reason reason;
+} pp_circle_member;
+
+/* Transfers that wait for each other. */
+typedef struct pp_circle {
+    pp_circle_member *member;
+    size_t count;
+} pp_circle;
+
 /* When the transfers of a program with communication took place, and what its ranks waited for. */
 typedef struct pp_comm_timeline {
     pp_ns *post_ns;  /* [transfers]: its rank issued it */
     pp_ns *start_ns; /* [transfers]: both ends there, lane free */
     pp_ns *end_ns;   /* [transfers] */
-    pp_ns *idle_ns;  /* [ranks * PP_IDLE_COUNT]: before the last op of each rank */
+    pp_ns *idle_ns;  /* [ranks * PP_IDLE_COUNT]: sums of wait */
+    pp_wait *wait;   /* in the order of the engine's work */
+    size_t wait_count, wait_capacity;
+    pp_circle circle; /* after a hang: a shortest one */
 } pp_comm_timeline;
 
 /* Owner frees with pp_timeline_free. Rows are the program's instructions. */

@@ -1,6 +1,7 @@
 /* ppsim check: is a schedule valid and complete, and can it hang? */
 #include "sim/alloc.h"
-#include "sim/comm.h"
+#include "sim/comm_hang.h"
+#include "sim/comm_repair.h"
 #include "sim/engine.h"
 #include "sim/file.h"
 #include "tools/tool.h"
@@ -30,20 +31,26 @@ typedef struct verdict {
     bool flips; /* hangs under rendezvous, not when messages of flip_bytes are buffered */
     int64_t flip_bytes;
     uint32_t flip_microbatch; /* first whose messages need the limit */
+    pp_repair repair;         /* of a hang */
     size_t ops, transfers;
     pp_err reason;
 } verdict;
 
 typedef struct subject {
+    char *text; /* the file */
+    size_t bytes;
     pp_plan *plan; /* NULL: a schedule file */
     pp_order *order;
     pp_program *program;
     pp_costs *own_costs;
     const pp_costs *costs;
+    pp_timeline *timeline; /* holds the circle after a hang */
 } subject;
 
 static void subject_free(subject *s)
 {
+    free(s->text);
+    pp_timeline_free(&s->timeline);
     pp_program_free(&s->program);
     pp_costs_free(&s->own_costs);
     pp_order_free(&s->order);
@@ -197,9 +204,10 @@ static const char *circle_of(const verdict *v)
 }
 
 /* An answer "no" is kept in the verdict; everything else is an error. */
-static pp_status judge(const pp_args *args, const char *text, size_t bytes, verdict *v, subject *s,
-                       pp_err *err)
+static pp_status judge(const pp_args *args, verdict *v, subject *s, pp_err *err)
 {
+    const char *text = s->text;
+    size_t bytes = s->bytes;
     bool partial = pp_args_has(args, "--partial");
     bool plan = bytes && text[strspn(text, " \t\r\n")] == '{';
     pp_status status = plan ? load_plan(text, bytes, args, v, s, &v->reason)
@@ -221,10 +229,13 @@ static pp_status judge(const pp_args *args, const char *text, size_t bytes, verd
     if ((status = make_costs(args, s, err)) ||
         (status = pp_comm_semantics_parse(v->comm, v->lanes, &s->program->comm->semantics, err)))
         return status;
-    status = run(s, &v->reason);
+    if ((status = pp_timeline_new_comm(s->program, &s->timeline, err)))
+        return status;
+    status = pp_simulate_into(s->program, s->costs, s->timeline, &v->reason);
     if (status == PP_INFEASIBLE) {
         v->hangs = true;
-        return find_flip(s, v, err);
+        status = find_flip(s, v, err);
+        return status ? status : pp_repair_find(s->program, s->costs, partial, &v->repair, err);
     }
     return status ? pp_err_set(err, status, v->reason.where, "%s", v->reason.text) : PP_OK;
 }
@@ -244,7 +255,71 @@ static pp_json *write_cycle(const verdict *v, pp_json_build *build)
     return list;
 }
 
-static pp_status print_json(const pp_args *args, const verdict *v, pp_err *err)
+static const char *lanes_name(pp_lanes lanes)
+{
+    return lanes == PP_LANES_PER_PEER ? "per-peer" : "per-direction";
+}
+
+static const char *transfer_token(const subject *s, uint32_t transfer, char *buffer, size_t size)
+{
+    return pp_transfer_print(&s->program->comm->transfer[transfer], buffer, size);
+}
+
+/* Where a transfer stands in the file, if it does. */
+static bool locate(const verdict *v, const subject *s, uint32_t transfer, uint32_t *line,
+                   uint32_t *cell)
+{
+    char token[40];
+    return !v->executor &&
+           pp_comm_rows_locate(s->text, s->bytes, s->program->comm->transfer[transfer].rank,
+                               transfer_token(s, transfer, token, sizeof token), line, cell);
+}
+
+/* Each member of the circle: rank, op, and the place in the file. */
+static pp_json *write_members(const verdict *v, const subject *s, pp_json_build *build)
+{
+    pp_json *list = pp_json_new_array(build);
+    for (size_t i = 0; s->timeline && i < s->timeline->comm->circle.count; i++) {
+        uint32_t transfer = s->timeline->comm->circle.member[i].transfer;
+        uint32_t line;
+        uint32_t cell;
+        char token[40];
+        pp_json *one = pp_json_new_object(build);
+        pp_json_put_int(build, one, "rank", s->program->comm->transfer[transfer].rank);
+        pp_json_put_text(build, one, "op", transfer_token(s, transfer, token, sizeof token));
+        if (locate(v, s, transfer, &line, &cell)) {
+            pp_json_put_int(build, one, "line", line);
+            pp_json_put_int(build, one, "cell", cell);
+        }
+        pp_json_add(build, list, one);
+    }
+    return list;
+}
+
+static void put_repair(const verdict *v, const subject *s, pp_json *json, pp_json_build *build)
+{
+    const pp_repair *repair = &v->repair;
+    char token[40];
+    pp_json_put_bool(build, json, "repair_gave_up", repair->gave_up);
+    if (repair->kind == PP_REPAIR_NONE) {
+        pp_json_put_null(build, json, "repair");
+        return;
+    }
+    pp_json *object = pp_json_new_object(build);
+    pp_json_put_text(build, object, "kind", pp_repair_key(repair->kind));
+    if (repair->kind == PP_REPAIR_LANES) {
+        pp_json_put_text(build, object, "lanes", lanes_name(repair->lanes));
+    } else if (repair->kind != PP_REPAIR_PARITY) {
+        pp_json_put_int(build, object, "rank", repair->rank);
+        pp_json_put_text(build, object, "first",
+                         transfer_token(s, repair->first, token, sizeof token));
+        pp_json_put_text(build, object, "second",
+                         transfer_token(s, repair->second, token, sizeof token));
+    }
+    pp_json_put(build, json, "repair", object);
+}
+
+static pp_status print_json(const pp_args *args, const verdict *v, const subject *s, pp_err *err)
 {
     pp_json_build build = { 0 };
     pp_json *json PP_CLEANUP(pp_json_free) = pp_json_new_object(&build);
@@ -262,6 +337,8 @@ static pp_status print_json(const pp_args *args, const verdict *v, pp_err *err)
         pp_json_put_null(&build, json, "hang_free");
     pp_json_put_text(&build, json, "reason", good ? NULL : v->reason.text);
     pp_json_put(&build, json, "cycle", write_cycle(v, &build));
+    pp_json_put(&build, json, "cycle_ops", write_members(v, s, &build));
+    put_repair(v, s, json, &build);
     if (v->flips)
         pp_json_put_int(&build, json, "passes_with_eager_bytes", v->flip_bytes);
     else
@@ -269,14 +346,62 @@ static pp_status print_json(const pp_args *args, const verdict *v, pp_err *err)
     return pp_print_json(args, &build, json, err);
 }
 
-static void print_hang(const verdict *v, pp_text *text)
+/* Ends the line of the i-th member of the circle. */
+static void print_place(const verdict *v, const subject *s, size_t i, pp_text *text)
+{
+    uint32_t line;
+    uint32_t cell;
+    if (s->timeline && i < s->timeline->comm->circle.count &&
+        locate(v, s, s->timeline->comm->circle.member[i].transfer, &line, &cell))
+        pp_text_add(text, " (line %" PRIu32 ", cell %" PRIu32 ")", line, cell);
+    pp_text_add(text, "\n");
+}
+
+static void print_repair(const verdict *v, const subject *s, pp_text *text)
+{
+    const pp_repair *repair = &v->repair;
+    char first[40];
+    char second[40];
+    switch (repair->kind) {
+    case PP_REPAIR_NONE:
+        pp_text_add(text,
+                    "repair       none found: %" PRIu32 " swaps, groups and kinds of lanes were "
+                    "tried%s\n",
+                    repair->tried, repair->gave_up ? "; there were more, the search gave up" : "");
+        return;
+    case PP_REPAIR_LANES:
+        pp_text_add(text, "repair       separate queues, --lanes %s\n", lanes_name(repair->lanes));
+        break;
+    case PP_REPAIR_PARITY:
+        pp_text_add(text,
+                    "repair       on all odd ranks, neighbouring sends and receives the other "
+                    "way round\n");
+        break;
+    case PP_REPAIR_SWAP:
+    case PP_REPAIR_GROUP:
+        pp_text_add(text,
+                    repair->kind == PP_REPAIR_SWAP ? "repair       swap %s and %s on rank "
+                                                     "%" PRIu32
+                                                   : "repair       post %s together with %s "
+                                                     "on rank %" PRIu32 ", as one group",
+                    transfer_token(s, repair->first, first, sizeof first),
+                    transfer_token(s, repair->second, second, sizeof second), repair->rank);
+        pp_text_add(text, "\n");
+        break;
+    }
+    pp_text_add(text, "             checked: it finishes then, every tensor where it should be\n");
+}
+
+static void print_hang(const verdict *v, const subject *s, pp_text *text)
 {
     char size[32];
     const char *c = circle_of(v);
+    size_t i = 0;
     pp_text_add(text, "hangs        yes, under %s with lanes %s:\n", v->comm, v->lanes);
     while (c) {
         const char *stop = strstr(c, "; ");
-        pp_text_add(text, "             %.*s\n", stop ? (int)(stop - c) : (int)strlen(c), c);
+        pp_text_add(text, "             %.*s", stop ? (int)(stop - c) : (int)strlen(c), c);
+        print_place(v, s, i++, text);
         c = stop ? stop + 2 : NULL;
     }
     if (v->flips)
@@ -288,9 +413,11 @@ static void print_hang(const verdict *v, pp_text *text)
                     v->flip_microbatch);
     else
         pp_text_add(text, "threshold    none: buffering of any size does not help\n");
+    if (s->program)
+        print_repair(v, s, text);
 }
 
-static pp_status print_text(const pp_args *args, const verdict *v, pp_err *err)
+static pp_status print_text(const pp_args *args, const verdict *v, const subject *s, pp_err *err)
 {
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     if (!v->valid) {
@@ -303,7 +430,7 @@ static pp_status print_text(const pp_args *args, const verdict *v, pp_err *err)
                         "             %zu ops, %zu sends and receives, all paired in order\n",
                         v->ops, v->transfers);
         if (v->hangs)
-            print_hang(v, &text);
+            print_hang(v, s, &text);
         else
             pp_text_add(&text, "hangs        no, under %s with lanes %s, whatever the durations\n",
                         v->comm, v->lanes);
@@ -317,8 +444,6 @@ static pp_status print_text(const pp_args *args, const verdict *v, pp_err *err)
 static pp_status check(const pp_args *args, pp_err *err)
 {
     subject s PP_CLEANUP(subject_free) = { 0 };
-    char *text PP_CLEANUP(pp_free_text) = NULL;
-    size_t bytes = 0;
     const char *comm = pp_args_text(args, "--comm");
     const char *lanes = pp_args_text(args, "--lanes");
     const char *executor = pp_args_text(args, "--executor");
@@ -332,10 +457,11 @@ static pp_status check(const pp_args *args, pp_err *err)
                           "give one schedule file or plan; see 'ppsim check "
                           "--help'");
     pp_status status = pp_comm_semantics_parse(v.comm, v.lanes, &semantics, err);
-    if (status || (status = pp_file_read(v.file, &text, &bytes, err)) ||
-        (status = judge(args, text, bytes, &v, &s, err)))
+    if (status || (status = pp_file_read(v.file, &s.text, &s.bytes, err)) ||
+        (status = judge(args, &v, &s, err)))
         return status;
-    status = pp_args_has(args, "--json") ? print_json(args, &v, err) : print_text(args, &v, err);
+    status =
+        pp_args_has(args, "--json") ? print_json(args, &v, &s, err) : print_text(args, &v, &s, err);
     if (status || (v.valid && !v.hangs))
         return status;
     return pp_err_set(err, PP_INFEASIBLE, v.file, "%s",

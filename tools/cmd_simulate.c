@@ -53,6 +53,7 @@ static const pp_option options[] = {
       false },
     { "--shapes", "PROTOCOL", "how receivers learn sizes; plan (the only one yet)", NULL, false },
     { "--step-sync", "on|off", "a global barrier ends the step; on", NULL, false },
+    { "--worst", "N", "show the N longest waits and what caused them; 5", NULL, false },
     { "--jitter", "SPEC", "Monte Carlo: compute=0.02,comm=0.1,slow-rank=3:1.3,scenarios=1000", NULL,
       false },
     { "--sensitivity", NULL, "growth of the step per ns on each stage and link", NULL, false },
@@ -452,6 +453,7 @@ static pp_status simulate(const pp_args *args, pp_err *err)
 {
     study s PP_CLEANUP(study_free) = { 0 };
     int64_t columns = 80;
+    int64_t worst = PP_WORST_DEFAULT;
     pp_robust_wish robust;
     const char *word = pp_args_word(args, 0);
     const char *source = word ? word : pp_args_text(args, "--schedule");
@@ -470,6 +472,7 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     if (strcmp(s.plan->executor, "all") == 0)
         return table(args, &s, err);
     if ((status = pp_args_int(args, "--columns", 20, 100000, &columns, err)) ||
+        (status = pp_args_int(args, "--worst", 0, 1000000, &worst, err)) ||
         (status = pp_robust_read(args, &robust, err)) || (status = predict(&s, err)))
         return status;
     if (pp_args_has(args, "--p2p") && !s.program->comm)
@@ -484,8 +487,11 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     while (s.plan->costs[replica] != s.costs)
         replica++;
     const pp_order *order = s.plan->order[s.plan->order_count > 1 ? replica : 0];
-    const pp_jitter_subject subject = { s.program, s.timeline, s.costs, s.plan->step_sync };
+    const pp_jitter_subject subject = { s.program, s.timeline, s.costs, s.plan->step_sync,
+                                        !s.plan->step_sync &&
+                                            pp_boundary_chained(report->executor) };
     if ((status = pp_bound_report(s.costs, order, report, err)) ||
+        (status = pp_report_add_worst(report, s.program, s.timeline, (size_t)worst, err)) ||
         (status = pp_robust_study(&robust, s.plan, &subject, report, err)))
         return status;
     const pp_export data = { .plan = s.plan,

@@ -83,6 +83,41 @@ static void print_ranks(const pp_report *report, pp_text *text)
                       "the\nend of their backward\n");
 }
 
+static void print_boundary(const pp_report *report, pp_text *text)
+{
+    const pp_boundary *b = &report->boundary;
+    char cell[4][32];
+    if (report->has_period)
+        pp_text_add(text,
+                    "period       %s per repeated step: no barrier, each rank goes on alone\n",
+                    pp_format_duration(cell[0], sizeof cell[0], report->period_ns));
+    if (!report->step_boundary_ns)
+        return;
+    pp_text_add(text, "boundary     gradient sync %s, tied embedding %s, optimizer %s, fixed %s\n",
+                pp_format_duration(cell[0], sizeof cell[0], b->grad_sync_ns),
+                pp_format_duration(cell[1], sizeof cell[1], b->tied_ns),
+                pp_format_duration(cell[2], sizeof cell[2], b->optimizer_ns),
+                pp_format_duration(cell[3], sizeof cell[3], b->fixed_ns));
+}
+
+static void print_worst(const pp_report *report, pp_text *text)
+{
+    if (!report->worst.count)
+        return;
+    pp_text_add(text, "\nrank        op       waits        from  cause   blocked by\n");
+    for (size_t i = 0; i < report->worst.count; i++) {
+        const pp_blocked *one = &report->worst.item[i];
+        char cell[2][32];
+        pp_text_add(text, "%4" PRIu32 " %9s %11s %11s  %-6s", one->rank, one->op,
+                    pp_format_duration(cell[0], sizeof cell[0], one->waits_ns),
+                    pp_format_duration(cell[1], sizeof cell[1], one->at_ns),
+                    pp_idle_key(one->cause));
+        if (one->by[0])
+            pp_text_add(text, "  %s of rank %" PRIu32, one->by, one->by_rank);
+        pp_text_add(text, "\n");
+    }
+}
+
 void pp_report_print(const pp_report *report, pp_text *text)
 {
     char step[32];
@@ -92,6 +127,7 @@ void pp_report_print(const pp_report *report, pp_text *text)
                 pp_format_duration(step, sizeof step, report->step_ns),
                 pp_format_duration(makespan, sizeof makespan, report->makespan_ns),
                 pp_format_duration(boundary, sizeof boundary, report->step_boundary_ns));
+    print_boundary(report, text);
     pp_text_add(text,
                 "schedule     %s on %" PRIu32 " ranks, %" PRIu32 " stages, %" PRIu32
                 " microbatches, executor %s\n",
@@ -109,5 +145,6 @@ void pp_report_print(const pp_report *report, pp_text *text)
     print_memory(report, text);
     print_graphs(report, text);
     print_ranks(report, text);
+    print_worst(report, text);
     pp_robustness_print(&report->robustness, text);
 }

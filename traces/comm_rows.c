@@ -287,3 +287,30 @@ bool pp_comm_rows_recognise(const char *text, size_t bytes)
     }
     return false;
 }
+
+bool pp_comm_rows_locate(const char *text, size_t bytes, uint32_t rank, const char *token,
+                         uint32_t *line_out, uint32_t *cell_out)
+{
+    const char *end = text + bytes;
+    uint32_t place = 1;
+    for (uint32_t line = 0; text < end && line < rank; line++) {
+        const char *stop = memchr(text, '\n', (size_t)(end - text));
+        text = stop ? stop + 1 : end;
+    }
+    for (const char *c = text; c < end && *c != '\n'; place++) {
+        while (c < end && (*c == ' ' || *c == '\t'))
+            c++;
+        size_t length = 0;
+        while (c + length < end && !strchr(", \t\r\n", c[length]))
+            length++;
+        if (length == strlen(token) && memcmp(c, token, length) == 0) {
+            *line_out = rank + 1;
+            *cell_out = place;
+            return true;
+        }
+        while (c < end && *c != ',' && *c != '\n')
+            c++;
+        c += c < end && *c == ',';
+    }
+    return false;
+}

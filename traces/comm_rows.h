@@ -14,6 +14,10 @@ typedef enum pp_rows_grouping {
 /* Does any cell of the text communicate? */
 bool pp_comm_rows_recognise(const char *text, size_t bytes);
 
+/* Where the first cell `token` of `rank` stands: line and cell, from 1 on. false: nowhere. */
+bool pp_comm_rows_locate(const char *text, size_t bytes, uint32_t rank, const char *token,
+                         uint32_t *line_out, uint32_t *cell_out);
+
 /* partial: an excerpt; ops, producers and partners outside the file count as done.
  * order_out: the compute ops; may be NULL.
  * Fails: INPUT (a cell is no token, with file:line:column); INFEASIBLE when the rows are readable

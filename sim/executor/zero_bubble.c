@@ -205,4 +205,5 @@ const pp_executor pp_executor_zero_bubble = {
     /* zerobubble/runtime.py: allocated where it is received; an output is dropped once its send is
      * issued, so that the send alone holds it */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_DONE },
+    .post_validates = true, /* sail-sg: zero-bubble's optimizer post-validation */
 };

@@ -231,7 +231,7 @@ static monte_carlo run_jitter(const pp_schedule *schedule, size s, const pp_cost
         pp_executor_get("ideal", &ideal, &err) || ideal->lower(order, &program, &err) ||
         pp_simulate(program, costs, &timeline, &err))
         die(&err);
-    const pp_jitter_subject subject = { program, timeline, costs, true };
+    const pp_jitter_subject subject = { program, timeline, costs, true, false };
     for (int k = 0; k < 9; k++) {
         int64_t t[3] = { pp_clock_now_ns(), 0, 0 };
         if (pp_jitter_run(&subject, &spec, (uint64_t)k, 1, step_ns, &err))

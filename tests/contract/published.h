@@ -18,6 +18,7 @@ typedef struct run {
     int64_t micro_batch_size, seq_length;
     uint32_t microbatches;
     double seconds; /* published */
+    pp_placement placement;
 } run;
 
 static inline char *run_file(const char *folder, const char *name, size_t *bytes_out)
@@ -156,9 +157,11 @@ static inline pp_stage *run_stages(const pp_model *model, uint32_t stages)
 
 static inline pp_costs *run_costs(const run *r, const pp_hardware *hardware)
 {
-    const pp_cost_context context = {
-        .model = &r->model, .hardware = hardware, .parallel = r->parallel, .switches = r->switches
-    };
+    const pp_cost_context context = { .model = &r->model,
+                                      .hardware = hardware,
+                                      .parallel = r->parallel,
+                                      .switches = r->switches,
+                                      .placement = r->placement };
     const uint32_t stage_count = (uint32_t)(r->parallel.pp * r->parallel.vpp);
     pp_stage *stages = run_stages(&r->model, stage_count);
     pp_workload workload;

@@ -1,6 +1,7 @@
 /* Which ways of issuing the same transfers hang when nothing is buffered: one queue per rank, or
  * one per peer and direction. The verdicts are those of another rendezvous model (see
  * tests/data/golden/README.md). */
+#include "sim/comm_repair.h"
 #include "tests/contract/executors.h"
 
 typedef enum rule {
@@ -286,24 +287,79 @@ static const struct {
 
 enum { CELLS = sizeof cells / sizeof cells[0] };
 
+static pp_program *program_of(const pp_order *order, int i, pp_err *built)
+{
+    const char *executor = cells[i].executor;
+    bool fused = strcmp(executor, "fused") == 0;
+    return fused || strcmp(executor, "naive") == 0
+               ? naive(order, fused, built)
+               : lowered(order, executor, cells[i].by, cells[i].blocking, built);
+}
+
+static pp_order *order_of(int i)
+{
+    return step_order(cells[i].schedule, cells[i].p, cells[i].v, cells[i].m, cells[i].group);
+}
+
 START_TEST(verdicts_are_those_of_the_table)
 {
     static const pp_lanes lanes[] = { PP_LANES_SINGLE, PP_LANES_PER_PEER };
     const char *executor = cells[_i].executor;
-    pp_order *order PP_CLEANUP(pp_order_free) =
-        step_order(cells[_i].schedule, cells[_i].p, cells[_i].v, cells[_i].m, cells[_i].group);
+    pp_order *order PP_CLEANUP(pp_order_free) = order_of(_i);
     for (int k = 0; k < 2; k++) {
         verdict wanted = k ? cells[_i].per_peer : cells[_i].single;
         pp_err built = { 0 };
         pp_err err = { 0 };
-        bool fused = strcmp(executor, "fused") == 0;
-        pp_program *program =
-            fused || strcmp(executor, "naive") == 0
-                ? naive(order, fused, &built)
-                : lowered(order, executor, cells[_i].by, cells[_i].blocking, &built);
+        pp_program *program = program_of(order, _i, &built);
         verdict got = judge(program, lanes[k], &built, &err);
         ck_assert_msg(got == wanted, "cell %d, %s on %s, lanes %d: %d, not %d: %s", _i, executor,
                       cells[_i].schedule, k, got, wanted, err.text);
+    }
+}
+END_TEST
+
+/* The i-th send of each pair of ranks meets the i-th receive, and it is the same tensor. */
+static void check_delivery(const pp_comm *comm)
+{
+    for (size_t t = 0; t < comm->transfer_count; t++) {
+        const pp_transfer *own = &comm->transfer[t];
+        const pp_transfer *other = &comm->transfer[own->match];
+        bool sends = pp_transfer_sends((pp_transfer_kind)own->kind);
+        bool forward = own->kind == PP_SEND_F || own->kind == PP_RECV_F;
+        ck_assert_uint_eq(other->match, t);
+        ck_assert_uint_eq(own->microbatch, other->microbatch);
+        ck_assert(sends != pp_transfer_sends((pp_transfer_kind)other->kind));
+        ck_assert(forward == (other->kind == PP_SEND_F || other->kind == PP_RECV_F));
+        ck_assert_int_eq((int)other->stage - (int)own->stage, forward == sends ? 1 : -1);
+    }
+}
+
+/* Every repair that is suggested works; only fused groups have none. */
+START_TEST(repairs_of_the_table_work)
+{
+    static const pp_lanes lanes[] = { PP_LANES_SINGLE, PP_LANES_PER_PEER };
+    pp_order *order PP_CLEANUP(pp_order_free) = order_of(_i);
+    for (int k = 0; k < 2; k++) {
+        pp_err err = { 0 };
+        pp_repair repair = { 0 };
+        if ((k ? cells[_i].per_peer : cells[_i].single) != HANGS)
+            continue;
+        pp_program *program PP_CLEANUP(pp_program_free) = program_of(order, _i, &err);
+        pp_costs *costs PP_CLEANUP(pp_costs_free) =
+            step_costs("F=3ms,I=3ms,W=2ms,comm=0.7ms", cells[_i].p, cells[_i].v, cells[_i].m);
+        program->comm->semantics = (pp_comm_semantics){ .lanes = lanes[k] };
+        STEP_OK(pp_repair_find(program, costs, false, &repair, &err), err);
+        ck_assert(repair.kind != PP_REPAIR_NONE || strcmp(cells[_i].executor, "fused") == 0);
+        ck_assert_msg((repair.kind == PP_REPAIR_PARITY) == cells[_i].blocking,
+                      "even and odd ranks must differ where each op is waited for");
+        ck_assert_uint_le(repair.tried, 202);
+        if (repair.kind == PP_REPAIR_NONE)
+            continue;
+        pp_repaired copy PP_CLEANUP(pp_repaired_free) = { 0 };
+        pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+        STEP_OK(pp_repair_apply(program, &repair, false, &copy, &err), err);
+        STEP_OK(pp_simulate(&copy.program, costs, &timeline, &err), err);
+        check_delivery(&copy.comm);
     }
 }
 END_TEST
@@ -346,6 +402,7 @@ int main(void)
     TCase *tc = tcase_create("verdicts");
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, verdicts_are_those_of_the_table, 0, CELLS);
+    tcase_add_loop_test(tc, repairs_of_the_table_work, 0, CELLS);
     tcase_add_test(tc, pytorch_passes_never_hang);
     tcase_add_test(tc, two_ranks_in_batches_swap_their_tensors);
     suite_add_tcase(suite, tc);

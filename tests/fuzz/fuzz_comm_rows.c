@@ -1,6 +1,6 @@
 /* Any bytes: pp_comm_rows_read refuses them with a message, or gives a program that runs or says
  * who waits for whom. */
-#include "sim/comm.h"
+#include "sim/comm_repair.h"
 #include "sim/engine.h"
 #include "traces/comm_rows.h"
 
@@ -12,6 +12,22 @@ static void require(int truth)
 {
     if (!truth)
         abort();
+}
+
+/* What is suggested works. */
+static void repair(const pp_program *program, const pp_costs *costs, bool partial)
+{
+    pp_repair found;
+    pp_repaired copy = { 0 };
+    pp_timeline *timeline = NULL;
+    pp_err err = { 0 };
+    require(!pp_repair_find(program, costs, partial, &found, &err));
+    if (found.kind != PP_REPAIR_NONE) {
+        require(!pp_repair_apply(program, &found, partial, &copy, &err));
+        require(!pp_simulate(&copy.program, costs, &timeline, &err));
+    }
+    pp_timeline_free(&timeline);
+    pp_repaired_free(&copy);
 }
 
 /* The first byte chooses grouping, partial, mode and lanes. */
@@ -40,6 +56,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
                           &err)) {
         status = pp_simulate(program, costs, &timeline, &err);
         require(!status || (err.status == status && *err.text));
+        if (status == PP_INFEASIBLE)
+            repair(program, costs, data[0] & 2);
     }
     pp_timeline_free(&timeline);
     pp_costs_free(&costs);

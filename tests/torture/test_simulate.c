@@ -1,8 +1,10 @@
 /* Whichever allocation fails on the way from a schedule's name to a plan file and back, the status
  * says so and nothing leaks. */
 #include "sim/alloc.h"
+#include "sim/comm_repair.h"
 #include "sim/plan.h"
 #include "tests/torture/torture.h"
+#include "traces/comm_rows.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -30,6 +32,7 @@ static pp_status new_study(const char *executor, pp_plan **plan_out, pp_err *err
         return pp_err_nomem(err);
     plan->order_count = 1;
     plan->costs_count = 1;
+    plan->step_sync = false; /* the period as well */
     if ((status =
              pp_schedule_build(pp_schedule_find("interleaved"), &shape, &plan->order[0], err)) ||
         (status = pp_costs_uniform(&uniform, 2, 4, 4, &plan->costs[0], err)) ||
@@ -90,12 +93,42 @@ START_TEST(a_study_survives_any_failed_allocation)
 }
 END_TEST
 
+/* Finds the circle, then a repair. */
+static int mend(void *unused)
+{
+    (void)unused;
+    static const char rows[] = "0SEND_F1,0F2,2RECV_F0,2F0\n1SEND_F0,1F2,1RECV_F1,1F1\n";
+    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 1000, 0 };
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
+    pp_repair repair = { 0 };
+    pp_err err = { 0 };
+    pp_status status =
+        pp_comm_rows_read(rows, strlen(rows), "rows", PP_ROWS_SINGLE, true, NULL, &program, &err);
+    if (status ||
+        (status = pp_costs_uniform(&uniform, program->ranks, program->stages, program->microbatches,
+                                   &costs, &err)) ||
+        (status = pp_repair_find(program, costs, true, &repair, &err)))
+        return (int)status;
+    return repair.kind == PP_REPAIR_GROUP ? 0 : -1;
+}
+
+START_TEST(a_repair_survives_any_failed_allocation)
+{
+    long allocations = 0;
+    int status = pp_torture_run(mend, NULL, PP_NOMEM, 1000, &allocations);
+    ck_assert_msg(status == 0, "status %d after allocation %ld failed", status, allocations);
+    ck_assert_int_gt(allocations, 50);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("torture simulate");
     TCase *tc = tcase_create("allocations");
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, a_study_survives_any_failed_allocation, 0, 2);
+    tcase_add_test(tc, a_repair_survives_any_failed_allocation);
     tcase_add_loop_test(tc, a_schedule_survives_any_failed_allocation, 0, (int)pp_schedule_count());
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);

@@ -337,6 +337,21 @@ START_TEST(step_boundary_has_what_the_job_needs)
 }
 END_TEST
 
+/* On a V the first and the last stage share rank 0: nothing is left to reduce. */
+START_TEST(a_tied_embedding_on_one_rank_needs_no_reduction)
+{
+    const pp_hardware hw = run_hardware("a100-80g");
+    run r = small_run("gpt22b", 4, 8, 1, 2);
+    for (int v = 0; v < 2; v++) {
+        r.placement = v ? PP_PLACE_V : PP_PLACE_LOOP;
+        pp_costs *c = run_costs(&r, &hw);
+        for (int rank = 0; rank < 4; rank++)
+            ck_assert_int_eq(c->tied_ns[rank] > 0, !v && (rank == 0 || rank == 3));
+        pp_costs_free(&c);
+    }
+}
+END_TEST
+
 /* Megatron's interleaved schedule without overlap waits for its exchanges: part of the ops. */
 START_TEST(exchanges_without_overlap_are_in_the_ops)
 {
@@ -562,6 +577,7 @@ int main(void)
     tcase_add_test(tc, an_mtp_module_has_the_larger_temporaries);
     tcase_add_test(tc, a_stage_has_the_temporaries_of_its_largest_unit);
     tcase_add_test(tc, step_boundary_has_what_the_job_needs);
+    tcase_add_test(tc, a_tied_embedding_on_one_rank_needs_no_reduction);
     tcase_add_test(tc, exchanges_without_overlap_are_in_the_ops);
     tcase_add_test(tc, classes_are_the_distinct_microbatches);
     tcase_add_test(tc, many_replicas_cost_what_their_microbatches_cost);

@@ -17,7 +17,7 @@ static pp_jitter_spec spec_of(const char *text)
 
 static pp_jitter_subject subject_of(const step *s)
 {
-    return (pp_jitter_subject){ s->program, s->timeline, s->costs, true };
+    return (pp_jitter_subject){ s->program, s->timeline, s->costs, true, false };
 }
 
 static pp_jitter_result study(const step *s, const char *text, uint64_t seed, uint32_t threads)

@@ -5,7 +5,7 @@
 
 static pp_sensitivity *study(const step *s, bool step_sync)
 {
-    const pp_jitter_subject subject = { s->program, s->timeline, s->costs, step_sync };
+    const pp_jitter_subject subject = { s->program, s->timeline, s->costs, step_sync, false };
     pp_sensitivity *sensitivity = NULL;
     pp_err err = { 0 };
     STEP_OK(pp_sensitivity_study(&subject, &sensitivity, &err), err);
