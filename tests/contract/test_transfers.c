@@ -307,8 +307,8 @@ START_TEST(plans_carry_the_layout)
 }
 END_TEST
 
-/* neuronx has no send/recv: its transfers are all-gathers unless asked otherwise; others' are not.
- */
+/* neuronx and xla have no send/recv: unless asked otherwise their transfers are two-rank
+ * all-gathers and all-reduces; others' are not. */
 START_TEST(executors_have_their_own_transfers)
 {
     const planning p = planning_of("gpt22b", "h100-80g");
@@ -318,13 +318,12 @@ START_TEST(executors_have_their_own_transfers)
         const pp_p2p *p2p;
         pp_p2p expected;
     } rows[] = {
-        { "neuronx", NULL, PP_P2P_ALL_GATHER },
-        { "neuronx", &send, PP_P2P_SEND_RECV },
-        { "megatron", NULL, PP_P2P_SEND_RECV },
-        { "megatron", &gather, PP_P2P_ALL_GATHER },
+        { "neuronx", NULL, PP_P2P_ALL_GATHER }, { "neuronx", &send, PP_P2P_SEND_RECV },
+        { "megatron", NULL, PP_P2P_SEND_RECV }, { "megatron", &gather, PP_P2P_ALL_GATHER },
+        { "xla", NULL, PP_P2P_ALL_REDUCE },     { "xla-fused", NULL, PP_P2P_ALL_REDUCE },
     };
-    pp_ns edge_ns[4];
-    for (size_t i = 0; i < 4; i++) {
+    pp_ns edge_ns[6];
+    for (size_t i = 0; i < 6; i++) {
         pp_choice *choice = choice_for(&p, rows[i].executor, PP_COMMUNICATORS_UNSAID, rows[i].p2p);
         ck_assert_int_eq(choice->plan->p2p, rows[i].expected);
         edge_ns[i] = choice->plan->costs[0]->send_f_ns[0];
@@ -333,6 +332,8 @@ START_TEST(executors_have_their_own_transfers)
     ck_assert_int_eq(edge_ns[0], edge_ns[3]);
     ck_assert_int_eq(edge_ns[1], edge_ns[2]);
     ck_assert_int_ne(edge_ns[0], edge_ns[1]);
+    ck_assert_int_gt(edge_ns[4], edge_ns[0]); /* over the network: a second hop */
+    ck_assert_int_eq(edge_ns[4], edge_ns[5]);
 }
 END_TEST
 
