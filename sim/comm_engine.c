@@ -28,6 +28,13 @@ typedef struct group_state {
     pp_ns issued_ns, end_ns;
 } group_state;
 
+/* What issues the steps of a rank. */
+typedef struct host {
+    pp_ns clock_ns;
+    pp_ns synced_ns; /* cost of syncs since the device last worked */
+    size_t drained;  /* groups that were posted by steps before this one are done */
+} host;
+
 typedef struct run {
     const pp_program *program;
     const pp_comm *comm;
@@ -40,7 +47,8 @@ typedef struct run {
     bool *done;         /* [transfers] */
     group_state *group;
     size_t *next;      /* [ranks]: step */
-    pp_ns *clock_ns;   /* [ranks] */
+    pp_ns *clock_ns;   /* [ranks]: of the device */
+    host *host;        /* [ranks] */
     uint32_t *waiting; /* [ranks]: group, or NONE */
     uint32_t *wake;    /* stack of ranks to run */
     uint32_t *try;     /* stack of entries that may start */
@@ -56,6 +64,7 @@ static void run_free(run *r)
     free(r->group);
     free(r->next);
     free(r->clock_ns);
+    free(r->host);
     free(r->waiting);
     free(r->wake);
     free(r->try);
@@ -147,15 +156,18 @@ static pp_status run_new(const pp_program *program, const pp_costs *costs, pp_ti
     r->group = pp_alloc_array(comm->group_count, sizeof *r->group);
     r->next = pp_alloc_array(program->ranks, sizeof *r->next);
     r->clock_ns = pp_alloc_array(program->ranks, sizeof *r->clock_ns);
+    r->host = pp_alloc_array(program->ranks, sizeof *r->host);
     r->waiting = pp_alloc_array(program->ranks, sizeof *r->waiting);
     r->wake = pp_alloc_array(program->ranks, sizeof *r->wake);
     r->try = pp_alloc_array(2 * transfers, sizeof *r->try);
     if (!r->entry || !r->by_entry || !r->entry_of || !r->done || !r->group || !r->next ||
-        !r->clock_ns || !r->waiting || !r->wake || !r->try)
+        !r->clock_ns || !r->host || !r->waiting || !r->wake || !r->try)
         return pp_err_nomem(err);
     for (uint32_t g = 0; g < comm->group_count; g++)
         make_entries(r, g);
     memcpy(r->next, comm->step_begin, program->ranks * sizeof *r->next);
+    for (uint32_t rank = 0; rank < program->ranks; rank++)
+        r->host[rank].drained = comm->step_begin[rank];
     memset(r->waiting, 0xff, program->ranks * sizeof *r->waiting);
     memset(timeline->comm->idle_ns, 0, program->ranks * PP_IDLE_COUNT * sizeof(pp_ns));
     return chain_lanes(r, err);
@@ -166,9 +178,8 @@ static pp_ns later(pp_ns a, pp_ns b)
     return a > b ? a : b;
 }
 
-static pp_ns transfer_ns(const run *r, const pp_transfer *t)
+static pp_ns boundary_ns(const pp_costs *costs, const pp_transfer *t)
 {
-    const pp_costs *costs = r->costs;
     size_t row = (size_t)costs->class_of[t->microbatch] * costs->stages;
     switch ((pp_transfer_kind)t->kind) {
     case PP_SEND_F:
@@ -179,19 +190,46 @@ static pp_ns transfer_ns(const run *r, const pp_transfer *t)
         return costs->send_b_ns[row + t->stage];
     case PP_RECV_B:
         return t->stage + 1u < costs->stages ? costs->send_b_ns[row + t->stage + 1] : 0;
+    case PP_SEND_FS:
+    case PP_RECV_FS:
+    case PP_SEND_BS:
+    case PP_RECV_BS:
     case PP_TRANSFER_KIND_COUNT:
         break;
     }
     return 0;
 }
 
+/* The part-th of `parts` shares that sum to `whole`. */
+static int64_t share(int64_t whole, const pp_comm *comm, uint8_t part)
+{
+    int64_t parts = comm->parts ? comm->parts : 1;
+    return whole / parts + (part < whole % parts);
+}
+
+/* Of several tensors each pays the fixed part of a transfer. */
+static pp_ns transfer_ns(const run *r, const pp_transfer *t)
+{
+    pp_ns fixed_ns = r->comm->semantics.shape_message_ns;
+    if (pp_transfer_is_shape((pp_transfer_kind)t->kind))
+        return fixed_ns;
+    pp_ns whole_ns = boundary_ns(r->costs, t);
+    if (r->comm->parts < 2)
+        return whole_ns;
+    fixed_ns = fixed_ns < whole_ns ? fixed_ns : whole_ns;
+    return fixed_ns + share(whole_ns - fixed_ns, r->comm, t->part);
+}
+
 static int64_t transfer_bytes(const run *r, const pp_transfer *t)
 {
     const pp_costs *costs = r->costs;
+    if (pp_transfer_is_shape((pp_transfer_kind)t->kind))
+        return r->comm->shape_bytes[t->part];
     bool downward = t->kind == PP_RECV_F || t->kind == PP_SEND_B; /* boundary below the stage */
     uint32_t stage = downward && t->stage ? t->stage - 1u : t->stage;
     int64_t bytes =
         costs->has_memory ? costs->message_bytes[pp_cost_index(costs, stage, t->microbatch)] : 0;
+    bytes = share(bytes, r->comm, t->part);
     return bytes ? bytes : 1;
 }
 
@@ -266,6 +304,21 @@ static void try_entry(run *r, uint32_t index)
     }
 }
 
+/* The device stands still until `until_ns`, when its host has issued what comes next. */
+static void await_host(run *r, uint32_t rank, pp_ns until_ns)
+{
+    host *h = &r->host[rank];
+    pp_ns gap_ns = until_ns - r->clock_ns[rank];
+    if (gap_ns <= 0)
+        return;
+    pp_ns sync_ns = h->synced_ns < gap_ns ? h->synced_ns : gap_ns;
+    pp_ns *idle_ns = &r->timeline->comm->idle_ns[rank * PP_IDLE_COUNT];
+    idle_ns[PP_IDLE_SYNC] += sync_ns;
+    idle_ns[PP_IDLE_HOST] += gap_ns - sync_ns;
+    h->synced_ns -= sync_ns;
+    r->clock_ns[rank] = until_ns;
+}
+
 /* The rank stood still from its clock to the end of group g. Until the other end of the last
  * transfer was posted it waited for data (its input was not made) or for a buffer (its output was
  * not asked for); after that for the link. */
@@ -273,9 +326,11 @@ static void account_wait(run *r, uint32_t rank, uint32_t g)
 {
     const pp_group *group = &r->comm->group[g];
     pp_ns end_ns = r->group[g].end_ns;
-    pp_ns clock_ns = r->clock_ns[rank];
-    if (end_ns <= clock_ns)
+    pp_ns issued_ns = r->group[g].issued_ns;
+    if (end_ns <= r->clock_ns[rank])
         return;
+    await_host(r, rank, issued_ns < end_ns ? issued_ns : end_ns);
+    pp_ns clock_ns = r->clock_ns[rank];
     uint32_t last = group->first;
     for (uint32_t t = group->first; t < group->first + group->count; t++) {
         if (r->timeline->comm->end_ns[t] > r->timeline->comm->end_ns[last])
@@ -304,17 +359,41 @@ static bool blocked_by(run *r, uint32_t rank, uint32_t g)
     return false;
 }
 
+/* A sync ends when all that was posted is done, waited for or not. false: not yet. */
+static bool host_waits(run *r, uint32_t rank, pp_step step)
+{
+    const pp_host_costs *costs = &r->comm->semantics.host;
+    host *h = &r->host[rank];
+    if (step.kind == PP_STEP_READ) {
+        if (step.index != PP_NO_SOURCE)
+            h->clock_ns = later(h->clock_ns, r->clock_ns[rank]);
+        h->clock_ns += costs->read_ns;
+        return true;
+    }
+    for (; h->drained < r->next[rank]; h->drained++) {
+        pp_step posted = r->comm->step[h->drained];
+        if (posted.kind == PP_STEP_POST && blocked_by(r, rank, posted.index))
+            return false;
+    }
+    h->clock_ns = later(h->clock_ns, r->clock_ns[rank]) + costs->sync_ns;
+    h->synced_ns += costs->sync_ns;
+    return true;
+}
+
 /* false when the rank cannot take this step yet. */
 static bool take_step(run *r, uint32_t rank, pp_step step)
 {
     if (step.kind == PP_STEP_POST) {
         group_state *group = &r->group[step.index];
         group->issued = true;
-        group->issued_ns = r->clock_ns[rank];
+        r->host[rank].clock_ns += r->comm->semantics.host.launch_ns;
+        group->issued_ns = later(r->clock_ns[rank], r->host[rank].clock_ns);
         for (uint32_t e = group->first; e < group->first + group->count; e++)
             r->try[r->try_count++] = e;
     } else if (step.kind == PP_STEP_WAIT) {
         return !blocked_by(r, rank, step.index);
+    } else if (step.kind == PP_STEP_SYNC || step.kind == PP_STEP_READ) {
+        return host_waits(r, rank, step);
     } else if (step.kind == PP_STEP_RUN) {
         uint32_t i = step.index;
         uint32_t receive = r->comm->needs[i];
@@ -323,6 +402,9 @@ static bool take_step(run *r, uint32_t rank, pp_step step)
         pp_op op = r->program->op[i];
         const pp_costs *costs = r->costs;
         const pp_ns *table[] = { costs->f_ns, costs->i_ns, costs->w_ns, costs->b_ns };
+        r->host[rank].clock_ns += r->comm->semantics.host.launch_ns;
+        await_host(r, rank, r->host[rank].clock_ns);
+        r->host[rank].synced_ns = 0;
         r->timeline->start_ns[i] = r->clock_ns[rank];
         r->clock_ns[rank] += table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
         r->timeline->end_ns[i] = r->clock_ns[rank];
@@ -341,8 +423,13 @@ static void work(run *r)
         }
         uint32_t rank = r->wake[--r->wake_count];
         while (r->next[rank] < r->comm->step_begin[rank + 1] &&
-               take_step(r, rank, r->comm->step[r->next[rank]]))
+               take_step(r, rank, r->comm->step[r->next[rank]])) {
+            if (r->timeline->comm->host_ns) {
+                r->timeline->comm->host_ns[r->next[rank]] = r->host[rank].clock_ns;
+                r->timeline->comm->device_ns[r->next[rank]] = r->clock_ns[rank];
+            }
             r->next[rank]++;
+        }
     }
 }
 
@@ -413,12 +500,30 @@ static pp_status report_hang(const run *r, pp_err *err)
                       t == first || t == NONE ? "" : "; and so on in a circle");
 }
 
+/* No clock of a host, no sum of messages about shapes can leave 64 bits. */
+static pp_status check_sums(const pp_comm *comm, pp_err *err)
+{
+    const pp_comm_semantics *s = &comm->semantics;
+    const pp_ns each[] = { s->host.launch_ns, s->host.sync_ns, s->host.read_ns,
+                           s->shape_message_ns };
+    pp_ns longest = 0;
+    for (size_t i = 0; i < 4; i++)
+        longest = later(longest, each[i]);
+    pp_ns steps = (pp_ns)(comm->step_count + comm->transfer_count) + 1;
+    if (longest <= INT64_MAX / 16 / steps)
+        return PP_OK;
+    return pp_err_set(err, PP_INPUT, "--host",
+                      "%" PRId64 " steps of up to %" PRId64
+                      " ns each do not fit 64 bits; give shorter durations",
+                      steps, longest);
+}
+
 pp_status pp_simulate_comm(const pp_program *program, const pp_costs *costs, pp_timeline *timeline,
                            pp_err *err)
 {
     run r PP_CLEANUP(run_free) = { 0 };
-    pp_status status = run_new(program, costs, timeline, &r, err);
-    if (status)
+    pp_status status = check_sums(program->comm, err);
+    if (status || (status = run_new(program, costs, timeline, &r, err)))
         return status;
     work(&r);
     for (uint32_t rank = 0; rank < program->ranks; rank++) {

@@ -467,6 +467,34 @@ static pp_status read_provenance(const pp_json_at *root, pp_plan *plan, pp_err *
     return plan->command ? PP_OK : pp_err_nomem(err);
 }
 
+static pp_status read_hosts(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    static const char *const keys[] = { "launch_ns", "sync_ns", "read_ns", NULL };
+    pp_ns *const into[] = { &plan->host.launch_ns, &plan->host.sync_ns, &plan->host.read_ns };
+    pp_json_at at;
+    pp_shapes shapes;
+    pp_err inner = { 0 };
+    pp_status status = PP_OK;
+    if (pp_shapes_parse(plan->shapes, &shapes, &inner)) {
+        status = pp_json_get(root, "shapes", &at, err);
+        return status ? status : pp_json_fail(&at, err, "%s", inner.text);
+    }
+    if (pp_json_has(root, "host")) {
+        if ((status = pp_json_get(root, "host", &at, err)) ||
+            (status = pp_json_only(&at, keys, err)))
+            return status;
+        for (size_t i = 0; i < 3 && !status; i++)
+            status = pp_json_get_int(&at, keys[i], 0, PP_HOST_NS_MAX, into[i], err);
+    }
+    if (!status && pp_json_has(root, "shape_message_ns"))
+        status = pp_json_get_int(root, "shape_message_ns", 0, PP_HOST_NS_MAX,
+                                 &plan->shape_message_ns, err);
+    if (!status && pp_json_has(root, "tensors_per_boundary"))
+        status =
+            pp_json_get_int(root, "tensors_per_boundary", 1, PP_TENSORS_MAX, &plan->tensors, err);
+    return status;
+}
+
 static pp_status read_settings(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
     pp_status status;
@@ -476,6 +504,7 @@ static pp_status read_settings(const pp_json_at *root, pp_plan *plan, pp_err *er
         (status = read_name(root, "shapes", plan->shapes, sizeof plan->shapes, err)) ||
         (status = read_name(root, "comm", plan->comm, sizeof plan->comm, err)) ||
         (status = read_name(root, "lanes", plan->lanes, sizeof plan->lanes, err)) ||
+        (status = read_hosts(root, plan, err)) ||
         (status = read_name(root, "recompute", plan->recompute, sizeof plan->recompute, err)) ||
         (status =
              read_known(root, "memory_limit_bytes", PP_BYTES_MAX, &plan->memory_limit_bytes, err)))
@@ -524,6 +553,9 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
                                         "shapes",
                                         "comm",
                                         "lanes",
+                                        "host",
+                                        "shape_message_ns",
+                                        "tensors_per_boundary",
                                         "recompute",
                                         "step_sync",
                                         "memory_limit_bytes",

@@ -28,6 +28,7 @@ typedef struct pp_executor {
      * Fails: INFEASIBLE when it cannot finish (err names the ranks that wait for each other and
      * their ops), NOMEM. */
     pp_status (*lower)(const pp_order *order, pp_program **program_out, pp_err *err);
+    const struct pp_shape_habit *shape_habit; /* sim/shapes.h; NULL: dependencies only */
 } pp_executor;
 
 size_t pp_executor_count(void);

@@ -12,6 +12,7 @@ typedef struct pp_rank_report {
     uint32_t peak_live_activations; /* (stage, microbatch) pairs from F's start to B's or W's end */
     pp_memory_peak memory;          /* only when has_memory */
     pp_op peak_op;                  /* the op running at the memory peak */
+    int64_t peak_recv_bytes;        /* most bytes of receive buffers at a time; 0: not known */
 } pp_rank_report;
 
 /* One thing that was assumed because nobody said it. */

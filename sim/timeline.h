@@ -20,9 +20,11 @@ const char *pp_idle_key(pp_idle_cause cause);
 
 /* When the transfers of a program with communication took place, and what its ranks waited for. */
 typedef struct pp_comm_timeline {
-    pp_ns *start_ns; /* [transfers]: both ends there, lane free */
-    pp_ns *end_ns;   /* [transfers] */
-    pp_ns *idle_ns;  /* [ranks * PP_IDLE_COUNT]: before the last op of each rank */
+    pp_ns *start_ns;  /* [transfers]: both ends there, lane free */
+    pp_ns *end_ns;    /* [transfers] */
+    pp_ns *idle_ns;   /* [ranks * PP_IDLE_COUNT]: before the last op of each rank */
+    pp_ns *host_ns;   /* [steps]: clock of the host after the step; NULL unless comm->observed */
+    pp_ns *device_ns; /* [steps]: clock of the device, likewise */
 } pp_comm_timeline;
 
 /* Owner frees with pp_timeline_free. Rows are the program's instructions. */

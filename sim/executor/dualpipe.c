@@ -2,6 +2,7 @@
  * one batch right before the next compute, and waited for. Phase 0 is the way of a microbatch
  * through the rank's first chunk, phase 1 through its second. */
 #include "sim/lower.h"
+#include "sim/shapes.h"
 
 typedef struct state {
     const pp_lowering *l;
@@ -165,4 +166,5 @@ const pp_executor pp_executor_dualpipe = {
     .name = "dualpipe",
     .summary = "one batch before each compute, waited for at once (dualpipev)",
     .lower = dualpipe_lower,
+    .shape_habit = &pp_shape_habit_fixed,
 };

@@ -2,6 +2,7 @@
  * fused graphs): one transfer at a time, each a collective of two ranks, so that both must be
  * there. 1F1B receives a gradient before it sends an activation. */
 #include "sim/lower_megatron.h"
+#include "sim/shapes.h"
 
 static void one_by_one(const pp_lowering *l, pp_megatron_call call)
 {
@@ -56,8 +57,15 @@ static pp_status neuronx_lower(const pp_order *order, pp_program **program_out, 
     return PP_OK;
 }
 
+static const pp_shape_habit neuronx_shapes = {
+    .no_message = "shapes are traced before the first step and compiled into its graphs",
+    .no_cache = "shapes are traced before the first step and compiled into its graphs",
+    .tensor_by_tensor = true,
+};
+
 const pp_executor pp_executor_neuronx = {
     .name = "neuronx",
     .summary = "one transfer at a time, each a collective of two ranks (1f1b, interleaved)",
     .lower = neuronx_lower,
+    .shape_habit = &neuronx_shapes,
 };

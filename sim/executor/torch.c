@@ -4,6 +4,7 @@
  */
 #include "sim/alloc.h"
 #include "sim/comm.h"
+#include "sim/shapes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -265,8 +266,17 @@ static pp_status torch_lower(const pp_order *order, pp_program **program_out, pp
     return PP_OK;
 }
 
+/* Shapes are inferred once for a schedule object, from stage to stage with pickled objects (their
+ * length first; 512 bytes are assumed for one); gradients follow from them (stage.py). */
+static const pp_shape_habit torch_shapes = {
+    .no_message = "a schedule object knows one shape for all its microbatches",
+    .rounds = 2,
+    .bytes = { 8, 512 },
+};
+
 const pp_executor pp_executor_torch = {
     .name = "torch",
     .summary = "PyTorch pipelining's passes: a send and its receive are issued at the same moment",
     .lower = torch_lower,
+    .shape_habit = &torch_shapes,
 };

@@ -4,6 +4,7 @@
  * computes of a rank is one batch. */
 #include "sim/alloc.h"
 #include "sim/lower.h"
+#include "sim/shapes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -200,4 +201,5 @@ const pp_executor pp_executor_zero_bubble = {
     .name = "zero-bubble",
     .summary = "sends behind their producers, receives where they are due, in one order for all",
     .lower = zero_bubble_lower,
+    .shape_habit = &pp_shape_habit_fixed,
 };
