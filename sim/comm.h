@@ -106,9 +106,10 @@ PP_MUST_CHECK pp_status pp_comm_semantics_parse(const char *comm, const char *la
 /* Owned by its program. */
 typedef struct pp_comm {
     pp_comm_semantics semantics;
-    bool collective; /* a transfer is a collective of two ranks: never buffered, never eager */
-    bool observed;   /* timelines keep the clocks of hosts and devices (sim/critical.h) */
-    uint8_t parts;   /* tensors per boundary; 0 is 1 */
+    bool collective;    /* a transfer is a collective of two ranks: never buffered, never eager */
+    bool observed;      /* timelines keep the clocks of hosts and devices (sim/critical.h) */
+    uint8_t parts;      /* tensors per boundary; 0 is 1 */
+    bool parts_grouped; /* all of them in one group */
     int64_t shape_bytes[PP_SHAPE_ROUNDS_MAX]; /* of the messages about one shape */
     size_t *step_begin;                       /* [ranks + 1] */
     pp_step *step;

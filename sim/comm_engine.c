@@ -207,7 +207,8 @@ static int64_t share(int64_t whole, const pp_comm *comm, uint8_t part)
     return whole / parts + (part < whole % parts);
 }
 
-/* Of several tensors each pays the fixed part of a transfer. */
+/* Of several tensors each pays the fixed part of a transfer; those of one group follow each other
+ * to their peer and pay it together (NCCL, p2p.rst). */
 static pp_ns transfer_ns(const run *r, const pp_transfer *t)
 {
     pp_ns fixed_ns = r->comm->semantics.shape_message_ns;
@@ -217,7 +218,10 @@ static pp_ns transfer_ns(const run *r, const pp_transfer *t)
     if (r->comm->parts < 2)
         return whole_ns;
     fixed_ns = fixed_ns < whole_ns ? fixed_ns : whole_ns;
-    return fixed_ns + share(whole_ns - fixed_ns, r->comm, t->part);
+    pp_ns takes_ns = fixed_ns;
+    for (uint8_t k = r->comm->parts_grouped ? 0 : t->part; k <= t->part; k++)
+        takes_ns += share(whole_ns - fixed_ns, r->comm, k);
+    return takes_ns;
 }
 
 static int64_t transfer_bytes(const run *r, const pp_transfer *t)
