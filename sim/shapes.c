@@ -48,9 +48,19 @@ const pp_shape_habit pp_shape_habit_fixed = {
     .no_cache = "its tensor shapes are set once, in its configuration",
 };
 
+static const char *const names[] = { "plan", "local", "message", "cached", "padded", "bucket" };
+
+const char *pp_shapes_print(const pp_shapes *shapes, char *buffer, size_t size)
+{
+    if (shapes->tokens)
+        snprintf(buffer, size, "%s:%" PRId64, names[shapes->kind], shapes->tokens);
+    else
+        snprintf(buffer, size, "%s", names[shapes->kind]);
+    return buffer;
+}
+
 pp_status pp_shapes_parse(const char *text, pp_shapes *shapes_out, pp_err *err)
 {
-    static const char *const names[] = { "plan", "local", "message", "cached", "padded", "bucket" };
     size_t name = strcspn(text, ":");
     pp_shapes parsed = { .kind = PP_SHAPES_PLAN };
     size_t k = 0;
@@ -73,7 +83,7 @@ pp_status pp_shapes_parse(const char *text, pp_shapes *shapes_out, pp_err *err)
 
 pp_status pp_host_costs_parse(const char *text, pp_host_costs *host_out, pp_err *err)
 {
-    static const char *const names[] = { "launch=", "sync=", "read=" };
+    static const char *const keys[] = { "launch=", "sync=", "read=" };
     pp_host_costs host = { 0 };
     pp_ns *const into[] = { &host.launch_ns, &host.sync_ns, &host.read_ns };
     bool given[3] = { false };
@@ -81,9 +91,9 @@ pp_status pp_host_costs_parse(const char *text, pp_host_costs *host_out, pp_err 
         char value[40];
         size_t bytes = strcspn(text, ",");
         size_t k = 0;
-        while (k < 3 && strncmp(text, names[k], strlen(names[k])) != 0)
+        while (k < 3 && strncmp(text, keys[k], strlen(keys[k])) != 0)
             k++;
-        size_t skip = k < 3 ? strlen(names[k]) : 0;
+        size_t skip = k < 3 ? strlen(keys[k]) : 0;
         if (k == 3 || given[k] || bytes - skip >= sizeof value)
             return pp_err_set(err, PP_USAGE, "--host",
                               "'%.*s' is not, or not once, one of launch=TIME, sync=TIME, "

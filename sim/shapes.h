@@ -24,6 +24,9 @@ typedef struct pp_shapes {
 /* "plan", "local", "message", "cached", "padded[:MAX]", "bucket:N"; "" is plan. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_shapes_parse(const char *text, pp_shapes *shapes_out, pp_err *err);
 
+/* The inverse. Returns buffer. */
+const char *pp_shapes_print(const pp_shapes *shapes, char *buffer, size_t size);
+
 /* What a framework does about shapes; a field of its pp_executor. */
 typedef struct pp_shape_habit {
     const char *no_message; /* why shapes cannot change within a step; NULL: they can */
