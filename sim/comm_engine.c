@@ -224,17 +224,25 @@ static pp_ns transfer_ns(const run *r, const pp_transfer *t)
     return takes_ns;
 }
 
-static int64_t transfer_bytes(const run *r, const pp_transfer *t)
+int64_t pp_comm_bytes(const pp_comm *comm, const pp_costs *costs, const pp_transfer *t)
 {
-    const pp_costs *costs = r->costs;
     if (pp_transfer_is_shape((pp_transfer_kind)t->kind))
-        return r->comm->shape_bytes[t->part];
+        return comm->shape_bytes[t->part];
     bool downward = t->kind == PP_RECV_F || t->kind == PP_SEND_B; /* boundary below the stage */
     uint32_t stage = downward && t->stage ? t->stage - 1u : t->stage;
     int64_t bytes =
         costs->has_memory ? costs->message_bytes[pp_cost_index(costs, stage, t->microbatch)] : 0;
-    bytes = share(bytes, r->comm, t->part);
-    return bytes ? bytes : 1;
+    return share(bytes, comm, t->part);
+}
+
+/* Of unknown size is 1. */
+static bool is_buffered(const run *r, const pp_transfer *t)
+{
+    const pp_comm_semantics *comm = &r->comm->semantics;
+    if (comm->mode != PP_COMM_EAGER || r->comm->collective)
+        return false;
+    int64_t bytes = pp_comm_bytes(r->comm, r->costs, t);
+    return (bytes ? bytes : 1) <= comm->eager_bytes;
 }
 
 /* Ends transfer t; whatever that allows goes on the stacks. */
@@ -275,9 +283,7 @@ static void meet(run *r, uint32_t t)
     bool sends = pp_transfer_sends((pp_transfer_kind)own->kind);
     const entry *partner = &r->entry[r->entry_of[other]];
     pp_ns takes_ns = transfer_ns(r, own);
-    const pp_comm_semantics *comm = &r->comm->semantics;
-    if (comm->mode == PP_COMM_EAGER && !r->comm->collective &&
-        transfer_bytes(r, own) <= comm->eager_bytes) {
+    if (is_buffered(r, own)) {
         if (sends)
             finish(r, t, ready_ns, ready_ns);
         pp_ns sent_ns = sends ? ready_ns : partner->ready_ns;

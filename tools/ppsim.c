@@ -10,6 +10,7 @@ static const pp_command *const commands[] = {
     &pp_command_plan,
     &pp_command_simulate,
     &pp_command_check,
+    &pp_command_shapes,
     &pp_command_list,
 };
 

@@ -81,6 +81,7 @@ void pp_report_print(const pp_report *report, pp_text *text);
 extern const pp_command pp_command_plan;
 extern const pp_command pp_command_simulate;
 extern const pp_command pp_command_check;
+extern const pp_command pp_command_shapes;
 extern const pp_command pp_command_list;
 
 /* A model or hardware by name (traces/data) or file. Fails: USAGE (unknown name, nearest given),
