@@ -283,16 +283,27 @@ bool pp_exchange_is_plain(const pp_exchange *x)
     return !hosts && !messages && x->tensors < 2;
 }
 
+static pp_status refuse_ideal(const pp_executor *executor, const pp_exchange *x, pp_err *err)
+{
+    const char *option = x->tensors > 1 ? "--tensors-per-boundary" : "--host";
+    if (x->shapes.kind > PP_SHAPES_PLAN && x->shapes.kind < PP_SHAPES_PADDED)
+        return pp_err_set(err, PP_USAGE, "--shapes",
+                          "executor %s has dependencies only, no messages; use plan or padded, or "
+                          "another executor such as megatron",
+                          executor->name);
+    return pp_err_set(err, PP_USAGE, option,
+                      "executor %s has dependencies only, no hosts and no tensors; choose another "
+                      "with --executor, such as megatron",
+                      executor->name);
+}
+
 pp_status pp_exchange_lower(const pp_executor *executor, const pp_exchange *exchange,
                             const pp_costs *costs, pp_program *program, pp_err *err)
 {
     if (pp_exchange_is_plain(exchange))
         return PP_OK;
     if (!program->comm || !executor->shape_habit)
-        return pp_err_set(err, PP_USAGE, "--shapes",
-                          "executor %s has dependencies only: no messages, no tensors to split "
-                          "and no hosts; use plan or padded, or another executor such as megatron",
-                          executor->name);
+        return refuse_ideal(executor, exchange, err);
     pp_status status = check_protocol(executor, exchange->shapes.kind, err);
     if (!status && exchange->shapes.kind == PP_SHAPES_CACHED)
         status = check_cached(program, costs, err);

@@ -184,6 +184,17 @@ static void pin(const pp_choice *choice, const char *layout, pp_wish *wish)
     wish->layout = layout;
 }
 
+/* The rows say themselves who communicates. */
+static pp_status copy_notes(const pp_notes *from, pp_notes *to, pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (size_t i = 0; i < from->count && !status; i++) {
+        if (strcmp(from->note[i].key, "executor") != 0)
+            status = pp_notes_add(to, err, from->note[i].key, "%s", from->note[i].value);
+    }
+    return status;
+}
+
 static pp_status from_model(const pp_args *args, table *t, pp_notes *notes, pp_err *err)
 {
     pp_request request PP_CLEANUP(pp_request_free) = { .wish = { .seed = 0 } };
@@ -199,7 +210,7 @@ static pp_status from_model(const pp_args *args, table *t, pp_notes *notes, pp_e
     pp_wish first = wish;
     first.exchange = (pp_exchange){ .tensors = 0 };
     if ((status = pp_choose(&first, &base, err)) ||
-        (status = pp_notes_copy(&base->plan->assumptions, notes, err)))
+        (status = copy_notes(&base->plan->assumptions, notes, err)))
         return status;
     pp_layout_print(base->plan->partition,
                     (uint32_t)(base->plan->parallel.pp * base->plan->parallel.vpp), &layout);
