@@ -100,6 +100,63 @@ START_TEST(a_message_costs_its_overhead_per_transfer_on_the_path)
 }
 END_TEST
 
+/* A read of the rank's own copy of the data does not wait for its device: only the first is seen.
+ */
+START_TEST(reading_ones_own_copy_overlaps_compute)
+{
+    const pp_host_costs reads = { .read_ns = READ_NS };
+    for (uint32_t m = 1; m <= 8; m *= 2)
+        ck_assert_int_eq(makespan_of("deepspeed", "local", reads, 1, 3, m),
+                         makespan_of("deepspeed", "plan", reads, 1, 3, m) + READ_NS);
+}
+END_TEST
+
+/* Rank 0 posts the send of its second activation and syncs before it asks for its first gradient:
+ * the sync ends when rank 1 has taken the activation. F 1, tensor 1.1, F -2.1, B -4.1; tensor -4.2,
+ * sync -4.25, gradient -4.35. */
+START_TEST(a_sync_waits_for_what_nobody_waited_for)
+{
+    step s = { .order = step_order("gpipe", 2, 1, 2, 0),
+               .costs = step_costs("F=1us,B=2us,comm=100ns", 2, 1, 2) };
+    static const pp_transfer_kind down[] = { PP_SEND_F, PP_RECV_F };
+    static const pp_transfer_kind up[] = { PP_RECV_B, PP_SEND_B };
+    pp_comm_builder *b = NULL;
+    uint32_t group[2][2][2]; /* rank, backward, microbatch */
+    pp_err err = { 0 };
+    STEP_OK(pp_program_from_order(s.order, &s.program, &err), err);
+    STEP_OK(pp_comm_builder_new(s.program, &b, &err), err);
+    for (uint32_t r = 0; r < 2; r++) {
+        for (uint32_t k = 0; k < 4; k++) {
+            uint32_t g = group[r][k / 2][k % 2] = pp_comm_open(b, r);
+            pp_comm_add(b, g, k < 2 ? down[r] : up[r], r, s.order->ops[k].microbatch);
+        }
+    }
+    pp_comm_run(b, 0, 0);
+    pp_comm_exchange(b, group[0][0][0]);
+    pp_comm_run(b, 0, 1);
+    pp_comm_post(b, group[0][0][1]);
+    pp_comm_sync(b, 0);
+    pp_comm_exchange(b, group[0][1][0]);
+    pp_comm_run(b, 0, 2);
+    pp_comm_exchange(b, group[0][1][1]);
+    pp_comm_run(b, 0, 3);
+    pp_comm_exchange(b, group[1][0][0]);
+    pp_comm_run(b, 1, 4);
+    pp_comm_run(b, 1, 6);
+    pp_comm_exchange(b, group[1][0][1]);
+    pp_comm_exchange(b, group[1][1][0]);
+    pp_comm_run(b, 1, 5);
+    pp_comm_run(b, 1, 7);
+    pp_comm_exchange(b, group[1][1][1]);
+    STEP_OK(pp_comm_finish(b, false, s.program, &err), err);
+    s.program->comm->semantics.host = slow_host;
+    STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
+    ck_assert_int_eq(s.timeline->start_ns[2], 4350);
+    pp_comm_builder_free(&b);
+    step_free(&s);
+}
+END_TEST
+
 START_TEST(the_critical_path_counts_what_lies_on_it)
 {
     static const struct {
@@ -438,6 +495,8 @@ int main(void)
     Suite *suite = suite_create("shapes");
     TCase *tc = tcase_create("shapes");
     tcase_add_test(tc, a_message_costs_its_overhead_per_transfer_on_the_path);
+    tcase_add_test(tc, reading_ones_own_copy_overlaps_compute);
+    tcase_add_test(tc, a_sync_waits_for_what_nobody_waited_for);
     tcase_add_test(tc, the_critical_path_counts_what_lies_on_it);
     tcase_add_test(tc, waiting_for_the_host_has_a_cause_of_its_own);
     tcase_add_test(tc, nothing_starts_before_its_host_has_issued_it);
