@@ -31,7 +31,7 @@ typedef struct group_state {
 /* What issues the steps of a rank. */
 typedef struct host {
     pp_ns clock_ns;
-    pp_ns synced_ns; /* cost of syncs since the device last worked */
+    pp_ns synced_ns; /* cost of syncs since the device last went on */
     size_t drained;  /* groups that were posted by steps before this one are done */
 } host;
 
@@ -414,7 +414,6 @@ static bool take_step(run *r, uint32_t rank, pp_step step)
         const pp_ns *table[] = { costs->f_ns, costs->i_ns, costs->w_ns, costs->b_ns };
         r->host[rank].clock_ns += r->comm->semantics.host.launch_ns;
         await_host(r, rank, r->host[rank].clock_ns);
-        r->host[rank].synced_ns = 0;
         r->timeline->start_ns[i] = r->clock_ns[rank];
         r->clock_ns[rank] += table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
         r->timeline->end_ns[i] = r->clock_ns[rank];

@@ -1,5 +1,6 @@
 /* Shape protocols, hosts and tensors: hand-made steps, to the nanosecond. Unless said otherwise
  * F = 1 us, B = 2 us, a tensor travels 100 ns, a message about a shape 20 ns. */
+#include "sim/comm_engine.h"
 #include "sim/critical.h"
 #include "sim/shapes.h"
 #include "tests/contract/step.h"
@@ -379,7 +380,53 @@ START_TEST(several_tensors_pay_for_each_message)
     ck_assert_int_eq(makespan_of("megatron", "plan", no_host, 3, 2, 1), 6000 + 2 * 100);
     ck_assert_int_eq(makespan_of("colossalai", "plan", no_host, 3, 2, 1), 6000 + 2 * 100);
     step s = run_step("deepspeed", "message", no_host, 3, 2, 1); /* one message for all three */
-    ck_assert_uint_eq(s.program->comm->transfer_count, 2 * (3 + 3 + 1));
+    const pp_comm *comm = s.program->comm;
+    ck_assert_uint_eq(comm->transfer_count, 2 * (3 + 3 + 1));
+    s.costs->has_memory = true;
+    s.costs->message_bytes[0] = 91;
+    int64_t bytes[2] = { 0 }; /* tensors, messages */
+    for (size_t t = 0; t < comm->transfer_count; t++) {
+        const pp_transfer *own = &comm->transfer[t];
+        bool shape = pp_transfer_is_shape((pp_transfer_kind)own->kind);
+        bytes[shape] += pp_comm_bytes(comm, s.costs, own);
+        ck_assert(shape || pp_comm_bytes(comm, s.costs, own) == 30 + (own->part == 0));
+    }
+    ck_assert_int_eq(bytes[0], 2 * 2 * 91);
+    ck_assert_int_eq(bytes[1], 2 * 1024);
+    step_free(&s);
+}
+END_TEST
+
+/* Two tensors of one boundary that meet crosswise. */
+START_TEST(tensors_meet_in_their_order)
+{
+    for (uint8_t crosswise = 0; crosswise < 2; crosswise++) {
+        step s = { .order = step_order("gpipe", 2, 1, 1, 0) };
+        pp_comm_builder *b = NULL;
+        pp_err err = { 0 };
+        STEP_OK(pp_program_from_order(s.order, &s.program, &err), err);
+        STEP_OK(pp_comm_builder_new(s.program, &b, &err), err);
+        for (uint8_t k = 0; k < 2; k++) {
+            uint32_t send = pp_comm_open(b, 0);
+            pp_comm_add_part(b, send, PP_SEND_F, 0, 0, k);
+            pp_comm_exchange(b, send);
+            uint32_t receive = pp_comm_open(b, 1);
+            pp_comm_add_part(b, receive, PP_RECV_F, 1, 0, k ^ crosswise);
+            pp_comm_exchange(b, receive);
+        }
+        ck_assert_int_eq(pp_comm_finish(b, true, s.program, &err),
+                         crosswise ? PP_INFEASIBLE : PP_OK);
+        pp_comm_builder_free(&b);
+        step_free(&s);
+    }
+}
+END_TEST
+
+/* The pass keeps what it does not know: neuronx's transfers stay collectives, never buffered. */
+START_TEST(collectives_stay_collectives)
+{
+    step s = run_step("neuronx", "local", no_host, 1, 2, 2);
+    ck_assert(s.program->comm->collective);
     step_free(&s);
 }
 END_TEST
@@ -507,6 +554,8 @@ int main(void)
     tcase_add_test(tc, what_a_framework_cannot_do_is_refused);
     tcase_add_test(tc, a_cached_shape_that_changes_is_an_error_with_its_place);
     tcase_add_test(tc, several_tensors_pay_for_each_message);
+    tcase_add_test(tc, tensors_meet_in_their_order);
+    tcase_add_test(tc, collectives_stay_collectives);
     tcase_add_test(tc, padding_lengthens_the_last_sequence);
     tcase_add_test(tc, what_is_longer_than_the_padding_is_named);
     tcase_add_test(tc, without_a_model_padding_takes_the_longest_class);
