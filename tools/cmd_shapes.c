@@ -51,7 +51,7 @@ static const pp_option options[] = {
 
 /* One protocol under one executor. reason: why there are no numbers. */
 typedef struct row {
-    char executor[32], shapes[32];
+    const char *executor, *shapes; /* of the table */
     bool known;
     pp_ns step_ns;
     double bubble_fraction;
@@ -72,6 +72,7 @@ typedef struct table {
     row row[NAMES_MAX * NAMES_MAX];
     size_t count;
     pp_host_costs host;
+    pp_ns shape_message_ns;
     pp_status first_failure;
 } table;
 
@@ -164,9 +165,7 @@ static pp_status end_row(table *t, row *r, pp_status status, const pp_err *why, 
 static row *open_row(table *t, size_t executor, size_t protocol)
 {
     row *r = &t->row[t->count];
-    *r = (row){ .known = false };
-    snprintf(r->executor, sizeof r->executor, "%s", t->executors.text[executor]);
-    snprintf(r->shapes, sizeof r->shapes, "%s", t->protocols.text[protocol]);
+    *r = (row){ .executor = t->executors.text[executor], .shapes = t->protocols.text[protocol] };
     return r;
 }
 
@@ -227,6 +226,8 @@ static pp_status from_model(const pp_args *args, table *t, pp_notes *notes, pp_e
             status = pp_shapes_parse(r->shapes, &wish.exchange.shapes, &why);
             if (!status)
                 status = pp_choose(&wish, &choice, &why);
+            if (!status && choice->plan->shape_message_ns)
+                t->shape_message_ns = choice->plan->shape_message_ns;
             if (!status)
                 status = fill_row(choice->plan, r, &why);
             if ((status = end_row(t, r, status, &why, err)))
@@ -238,7 +239,7 @@ static pp_status from_model(const pp_args *args, table *t, pp_notes *notes, pp_e
 
 /* Padding of the plan's own costs, for this row only: reads it anew. */
 static pp_status plan_row(const pp_args *args, const pp_json *json, const char *path, row *r,
-                          pp_host_costs *host_out, pp_err *err)
+                          table *t, pp_err *err)
 {
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
     pp_exchange x;
@@ -258,8 +259,8 @@ static pp_status plan_row(const pp_args *args, const pp_json *json, const char *
         return status;
     snprintf(plan->executor, sizeof plan->executor, "%s", r->executor);
     snprintf(plan->shapes, sizeof plan->shapes, "%s", r->shapes);
-    plan->host = *host_out = x.host;
-    plan->shape_message_ns = x.shape_message_ns;
+    plan->host = t->host = x.host;
+    plan->shape_message_ns = t->shape_message_ns = x.shape_message_ns;
     plan->tensors = x.tensors;
     for (uint32_t i = 0; i < plan->costs_count && !status; i++)
         status = pp_costs_pad(&x.shapes, plan->costs[i], err);
@@ -285,7 +286,7 @@ static pp_status from_plan(const pp_args *args, const char *path, table *t, pp_e
         for (size_t k = 0; k < t->protocols.count; k++) {
             pp_err why = { 0 };
             row *r = open_row(t, e, k);
-            status = plan_row(args, json, path, r, &t->host, &why);
+            status = plan_row(args, json, path, r, t, &why);
             if ((status = end_row(t, r, status, &why, err)))
                 return status;
         }
@@ -331,19 +332,22 @@ static void print_row(const table *t, const row *r, pp_text *text)
 static pp_status print_text(const pp_args *args, const table *t, const pp_notes *notes, pp_err *err)
 {
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
-    char host[3][32];
+    char host[4][32];
     pp_text_add(&text, "%-11s %-13s %12s %10s %9s %11s %11s %6s %6s %9s %7s\n", "executor",
                 "shapes", "step", "more", "bubble", "bytes", "peak recv", "syncs", "reads",
                 "messages", "sizes");
     for (size_t i = 0; i < t->count; i++)
         print_row(t, &t->row[i], &text);
-    pp_text_add(&text,
-                "\nsimulated. syncs, reads, messages: on the critical path. bytes: sent by all "
-                "ranks. more: than the\nexecutor's first row. sizes: distinct token counts. hosts "
-                "(assumed unless measured): launch %s,\nsync %s, read %s\n",
-                pp_format_duration(host[0], sizeof host[0], t->host.launch_ns),
-                pp_format_duration(host[1], sizeof host[1], t->host.sync_ns),
-                pp_format_duration(host[2], sizeof host[2], t->host.read_ns));
+    pp_text_add(
+        &text,
+        "\nsimulated. more: than the executor's first row. bytes: sent by all ranks. syncs, "
+        "reads, messages: on\nthe critical path. sizes: distinct token counts. hosts "
+        "(assumed unless measured): launch %s,\nsync %s, read %s; a message about a shape "
+        "takes %s\n",
+        pp_format_duration(host[0], sizeof host[0], t->host.launch_ns),
+        pp_format_duration(host[1], sizeof host[1], t->host.sync_ns),
+        pp_format_duration(host[2], sizeof host[2], t->host.read_ns),
+        pp_format_duration(host[3], sizeof host[3], t->shape_message_ns));
     for (size_t i = 0; i < notes->count; i++)
         pp_text_add(&text, "%s: %s\n", notes->note[i].key, notes->note[i].value);
     pp_status status = pp_text_check(&text, err);
@@ -391,6 +395,7 @@ static pp_status print_json(const pp_args *args, const table *t, const pp_notes 
     pp_json_put_int(&build, host, "sync_ns", t->host.sync_ns);
     pp_json_put_int(&build, host, "read_ns", t->host.read_ns);
     pp_json_put(&build, json, "host", host);
+    pp_json_put_int(&build, json, "shape_message_ns", t->shape_message_ns);
     pp_json *rows = pp_json_new_array(&build);
     for (size_t i = 0; i < t->count; i++)
         pp_json_add(&build, rows, write_row(&t->row[i], &build));
