@@ -234,9 +234,16 @@ static pp_status check_cached(const pp_program *program, const pp_costs *costs, 
     return PP_OK;
 }
 
-static pp_status check_protocol(const pp_executor *executor, pp_shapes_kind kind, pp_err *err)
+static pp_status check_protocol(const pp_executor *executor, pp_shapes_kind kind,
+                                const pp_program *program, pp_err *err)
 {
     const pp_shape_habit *habit = executor->shape_habit;
+    bool messages = kind == PP_SHAPES_MESSAGE || kind == PP_SHAPES_CACHED;
+    if (messages && habit->one_chunk && program->stages != program->ranks)
+        return pp_err_set(err, PP_USAGE, "--shapes",
+                          "where %s puts its messages with several stages per rank is not known "
+                          "here; use plan, local, padded or bucket:N, or one stage per rank",
+                          executor->name);
     const char *why = kind == PP_SHAPES_MESSAGE  ? habit->no_message
                       : kind == PP_SHAPES_CACHED ? habit->no_cache
                                                  : NULL;
@@ -304,7 +311,7 @@ pp_status pp_exchange_lower(const pp_executor *executor, const pp_exchange *exch
         return PP_OK;
     if (!program->comm || !executor->shape_habit)
         return refuse_ideal(executor, exchange, err);
-    pp_status status = check_protocol(executor, exchange->shapes.kind, err);
+    pp_status status = check_protocol(executor, exchange->shapes.kind, program, err);
     if (!status && exchange->shapes.kind == PP_SHAPES_CACHED)
         status = check_cached(program, costs, err);
     if (status || (status = rewrite(executor, exchange, program, err)))

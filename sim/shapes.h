@@ -37,6 +37,7 @@ typedef struct pp_shape_habit {
     bool sync;             /* a device sync between message and read */
     bool sync_calls;       /* a device sync after every exchange of tensors */
     bool tensor_by_tensor; /* several tensors are exchanged one after the other */
+    bool one_chunk;        /* where its messages go with several stages per rank is not known */
     const pp_transfer_kind (*order)[PP_TENSOR_KINDS]; /* [2] even and odd ranks: in which order the
                                        messages of one call stand; NULL: as their tensors */
 } pp_shape_habit;

@@ -97,6 +97,7 @@ static const pp_shape_habit colossalai_shapes = {
     .rounds = 2,
     .bytes = { 8, 512 },
     .gradients = true,
+    .one_chunk = true,
 };
 
 const pp_executor pp_executor_colossalai = {

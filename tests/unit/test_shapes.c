@@ -313,13 +313,13 @@ START_TEST(the_order_of_shape_messages_decides_whether_they_hang)
 }
 END_TEST
 
-static void refused(const char *executor, const char *shapes, const char *words)
+static void refused_for(const char *executor, const char *schedule, uint32_t chunks,
+                        const char *shapes, const char *words)
 {
     pp_exchange exchange = exchange_of(shapes, no_host);
     step s = { 0 };
     pp_err err = { 0 };
-    const char *schedule = strcmp(executor, "dualpipe") == 0 ? "dualpipev" : "1f1b";
-    s.order = step_order(schedule, 2, schedule[0] == 'd' ? 2 : 1, 4, 0);
+    s.order = step_order(schedule, 2, chunks, 4, 0);
     STEP_OK(executor_of(executor)->lower(s.order, &s.program, &err), err);
     size_t transfers = s.program->comm ? s.program->comm->transfer_count : 0;
     ck_assert_int_eq(pp_exchange_lower(executor_of(executor), &exchange, NULL, s.program, &err),
@@ -329,6 +329,11 @@ static void refused(const char *executor, const char *shapes, const char *words)
     step_free(&s);
 }
 
+static void refused(const char *executor, const char *shapes, const char *words)
+{
+    refused_for(executor, "1f1b", 1, shapes, words);
+}
+
 START_TEST(what_a_framework_cannot_do_is_refused)
 {
     refused("torch", "message", "one shape for all");
@@ -336,7 +341,9 @@ START_TEST(what_a_framework_cannot_do_is_refused)
     refused("neuronx", "message", "compiled into its graphs");
     refused("neuronx", "cached", "compiled into its graphs");
     refused("zero-bubble", "message", "set once");
-    refused("dualpipe", "cached", "set once");
+    refused_for("dualpipe", "dualpipev", 2, "cached", "set once");
+    refused_for("colossalai", "interleaved", 2, "message", "is not known");
+    refused_for("colossalai", "interleaved", 2, "cached", "is not known");
     refused("ideal", "message", "dependencies only");
     refused("ideal", "local", "dependencies only");
 }
