@@ -31,15 +31,20 @@ typedef struct bounding {
     const pp_costs *costs;
     const uint32_t *stage_rank;
     bool split;
-    int64_t limit_bytes; /* 0: memory is not looked at */
-    uint32_t *count;     /* [classes]: microbatches */
-    rank_sums *rank;     /* [ranks] */
-    pp_ns *in_ns;        /* [stages]: way to F of the class at hand */
-    pp_ns *back_in_ns;   /* [stages]: way to its backward */
-    pp_ns *out_ns;       /* [stages]: from the end of its backward to the end of the chain */
-    uint32_t *first;     /* [ranks + 1]: into stages */
-    uint32_t *stages;    /* [stages], by rank */
-    item *items;         /* of one rank */
+    bool forward_only;
+    bool pairs;             /* forwards may hide beside a backward */
+    pp_ns longest_b_ns;     /* only with pairs */
+    uint32_t turned;        /* from this microbatch on ranks are mirrored */
+    int64_t limit_bytes;    /* 0: memory is not looked at */
+    uint32_t *count;        /* [classes]: microbatches */
+    uint32_t *turned_count; /* [classes]: of them, on mirrored ranks */
+    rank_sums *rank;        /* [ranks] */
+    pp_ns *in_ns;           /* [stages]: way to F of the class at hand */
+    pp_ns *back_in_ns;      /* [stages]: way to its backward */
+    pp_ns *out_ns;          /* [stages]: from the end of its backward to the end of the chain */
+    uint32_t *first;        /* [ranks + 1]: into stages */
+    uint32_t *stages;       /* [stages], by rank */
+    item *items;            /* of one rank */
     bool fits;
 } bounding;
 
@@ -88,6 +93,14 @@ static pp_ns back_work_ns(const bounding *b, size_t row)
     return b->split ? least(fused, plus(b->costs->i_ns[row], b->costs->w_ns[row])) : fused;
 }
 
+/* What a forward adds to the work of its rank at least. In a pair that is what the pair takes
+ * beyond its backward. */
+static pp_ns forward_work_ns(const bounding *b, size_t row)
+{
+    pp_ns alone = b->costs->f_ns[row];
+    return b->pairs ? least(alone, most(0, b->costs->pair_ns[row] - b->longest_b_ns)) : alone;
+}
+
 static pp_ns latency_ns(const bounding *b, const pp_ns *send_ns, size_t row, uint32_t from,
                         uint32_t to)
 {
@@ -106,6 +119,10 @@ static pp_ns chain(const bounding *b, size_t row)
         if (s < last)
             at = plus(at, latency_ns(b, costs->send_f_ns, row, s, s + 1));
     }
+    for (uint32_t s = 0; b->forward_only && s <= last; s++)
+        b->out_ns[s] = at - b->in_ns[s] - costs->f_ns[row + s];
+    if (b->forward_only)
+        return at;
     pp_ns end = 0;
     for (uint32_t s = last + 1; s-- > 0;) {
         b->back_in_ns[s] = at;
@@ -157,27 +174,34 @@ static void add_memory(bounding *b, size_t row, uint32_t s, uint32_t count, rank
     rank->least_recompute_bytes = least(rank->least_recompute_bytes, recompute);
 }
 
-static pp_ns add_class(bounding *b, uint32_t class)
+/* One class of microbatches, `count` of them on these ranks or on the mirrored ones. */
+static void add_to_ranks(bounding *b, size_t row, uint32_t count, bool mirrored)
 {
-    size_t row = (size_t) class * b->costs->stages;
-    uint32_t count = b->count[class];
-    if (count == 0)
-        return 0;
-    pp_ns path = chain(b, row);
-    for (uint32_t s = 0; s < b->costs->stages; s++) {
-        rank_sums *rank = &b->rank[b->stage_rank[s]];
-        pp_ns forward = times(b->costs->f_ns[row + s], count);
+    for (uint32_t s = 0; count && s < b->costs->stages; s++) {
+        uint32_t home = b->stage_rank[s];
+        rank_sums *rank = &b->rank[mirrored ? b->costs->ranks - 1 - home : home];
+        pp_ns forward = times(forward_work_ns(b, row + s), count);
         rank->head_ns = least(rank->head_ns, b->in_ns[s]);
         rank->tail_ns = least(rank->tail_ns, b->out_ns[s]);
         rank->first_back_ns = least(rank->first_back_ns, b->back_in_ns[s]);
         rank->forward_ns = plus(rank->forward_ns, forward);
-        rank->load_ns = plus(rank->load_ns, plus(forward, times(back_work_ns(b, row + s), count)));
+        pp_ns back = b->forward_only ? 0 : times(back_work_ns(b, row + s), count);
+        rank->load_ns = plus(rank->load_ns, plus(forward, back));
         if (b->limit_bytes)
             add_memory(b, row, s, count, rank);
     }
-    return path;
 }
 
+static pp_ns add_class(bounding *b, uint32_t class)
+{
+    size_t row = (size_t) class * b->costs->stages;
+    if (b->count[class] == 0)
+        return 0;
+    pp_ns path = chain(b, row);
+    add_to_ranks(b, row, b->count[class] - b->turned_count[class], false);
+    add_to_ranks(b, row, b->turned_count[class], true);
+    return path;
+}
 /* Most time per byte first. */
 static int compare_items(const void *left, const void *right)
 {
@@ -198,7 +222,8 @@ static size_t gather_items(const bounding *b, uint32_t rank, bool *alike_out)
     for (uint32_t class = 0; class < costs->classes; class ++) {
         for (uint32_t k = b->first[rank]; b->count[class] && k < b->first[rank + 1]; k++) {
             size_t row = (size_t) class * costs->stages + b->stages[k];
-            b->items[n++] = (item){ costs->f_ns[row], held_bytes(costs, row), b->count[class] };
+            b->items[n++] =
+                (item){ forward_work_ns(b, row), held_bytes(costs, row), b->count[class] };
             *alike_out = *alike_out && b->items[n - 1].bytes == b->items[0].bytes;
         }
     }
@@ -253,6 +278,8 @@ static void finish_rank(const bounding *b, uint32_t r, pp_ns part_ns[PP_BOUND_CO
     pp_ns early = rank->forward_ns;
     part_ns[PP_BOUND_LOAD] = plus(rank->head_ns, rest);
     part_ns[PP_BOUND_AREA] = 0;
+    if (b->forward_only)
+        return;
     if (b->limit_bytes && b->fits) {
         double room = (double)room_bytes(b, r);
         double guard = 1 - (double)(rank->terms + 8) * DBL_EPSILON;
@@ -268,6 +295,7 @@ static void finish_rank(const bounding *b, uint32_t r, pp_ns part_ns[PP_BOUND_CO
 static void bounding_free(bounding *b)
 {
     free(b->count);
+    free(b->turned_count);
     free(b->rank);
     free(b->in_ns);
     free(b->first);
@@ -292,11 +320,12 @@ static pp_status bounding_new(bounding *b, pp_err *err)
     const pp_costs *costs = b->costs;
     size_t stages = costs->stages;
     b->count = pp_alloc_array(costs->classes, sizeof *b->count);
+    b->turned_count = pp_alloc_array(costs->classes, sizeof *b->turned_count);
     b->rank = pp_alloc_array(costs->ranks, sizeof *b->rank);
     b->in_ns = pp_alloc_array(3 * stages, sizeof *b->in_ns);
     b->first = pp_alloc_array(costs->ranks + 1 + stages, sizeof *b->first);
     b->items = pp_alloc_array(b->limit_bytes ? costs->classes * stages : 1, sizeof *b->items);
-    if (!b->count || !b->rank || !b->in_ns || !b->first || !b->items)
+    if (!b->count || !b->turned_count || !b->rank || !b->in_ns || !b->first || !b->items)
         return pp_err_nomem(err);
     b->back_in_ns = b->in_ns + stages;
     b->out_ns = b->back_in_ns + stages;
@@ -308,6 +337,10 @@ static pp_status bounding_new(bounding *b, pp_err *err)
                                   .least_recompute_bytes = INT64_MAX };
     for (uint32_t j = 0; j < costs->microbatches; j++)
         b->count[costs->class_of[j]]++;
+    for (uint32_t j = b->turned; j < costs->microbatches; j++)
+        b->turned_count[costs->class_of[j]]++;
+    for (size_t i = 0; b->pairs && i < costs->classes * stages; i++)
+        b->longest_b_ns = most(b->longest_b_ns, costs->b_ns[i]);
     sort_stages(b);
     return PP_OK;
 }
@@ -320,27 +353,21 @@ static void keep(pp_bound *bound, pp_bound_part part, pp_ns ns, uint32_t rank)
     }
 }
 
-pp_status pp_bound_makespan(const pp_costs *costs, const uint32_t *stage_rank, bool split,
-                            int64_t memory_limit_bytes, pp_bound *bound_out, pp_err *err)
+/* b: what is known of the ops; its tables are not there yet. */
+static pp_status find(bounding *b, pp_bound *bound_out, pp_err *err)
 {
-    bounding b PP_CLEANUP(bounding_free) = {
-        .costs = costs,
-        .stage_rank = stage_rank,
-        .split = split,
-        .fits = true,
-        .limit_bytes = costs->has_memory && memory_limit_bytes > 0 ? memory_limit_bytes : 0,
-    };
-    pp_status status = bounding_new(&b, err);
+    const pp_costs *costs = b->costs;
+    pp_status status = bounding_new(b, err);
     if (status)
         return status;
     pp_bound bound = { 0 };
     for (uint32_t class = 0; class < costs->classes; class ++)
-        keep(&bound, PP_BOUND_PATH, add_class(&b, class), 0);
+        keep(&bound, PP_BOUND_PATH, add_class(b, class), 0);
     for (uint32_t r = 0; r < costs->ranks; r++) {
         pp_ns part_ns[PP_BOUND_COUNT] = { 0 };
-        if (b.first[r] == b.first[r + 1])
+        if (b->first[r] == b->first[r + 1])
             continue; /* a rank without a stage */
-        finish_rank(&b, r, part_ns);
+        finish_rank(b, r, part_ns);
         keep(&bound, PP_BOUND_LOAD, part_ns[PP_BOUND_LOAD], r);
         keep(&bound, PP_BOUND_START, part_ns[PP_BOUND_START], r);
         keep(&bound, PP_BOUND_AREA, part_ns[PP_BOUND_AREA], r);
@@ -351,9 +378,23 @@ pp_status pp_bound_makespan(const pp_costs *costs, const uint32_t *stage_rank, b
             bound.part = (pp_bound_part)part;
         }
     }
-    bound.fits = b.fits;
+    bound.fits = b->fits;
     *bound_out = bound;
     return PP_OK;
+}
+
+pp_status pp_bound_makespan(const pp_costs *costs, const uint32_t *stage_rank, bool split,
+                            int64_t memory_limit_bytes, pp_bound *bound_out, pp_err *err)
+{
+    bounding b PP_CLEANUP(bounding_free) = {
+        .costs = costs,
+        .stage_rank = stage_rank,
+        .split = split,
+        .turned = costs->microbatches,
+        .fits = true,
+        .limit_bytes = costs->has_memory && memory_limit_bytes > 0 ? memory_limit_bytes : 0,
+    };
+    return find(&b, bound_out, err);
 }
 
 pp_ns pp_bound_boundary(const pp_costs *costs, bool step_sync)
@@ -369,13 +410,24 @@ pp_ns pp_bound_boundary(const pp_costs *costs, bool step_sync)
     return plus(plus(sync, step_sync ? longest : shortest), costs->fixed_ns);
 }
 
-static bool order_splits(const pp_order *order)
+pp_status pp_bound_order(const pp_costs *costs, const pp_order *order, int64_t memory_limit_bytes,
+                         pp_bound *bound_out, pp_err *err)
 {
+    bounding b PP_CLEANUP(bounding_free) = {
+        .costs = costs,
+        .stage_rank = order->stage_rank,
+        .forward_only = pp_order_forward_only(order),
+        .turned = order->turned,
+        .fits = true,
+    };
     for (size_t i = 0; i < order->rank_begin[order->ranks]; i++) {
-        if (order->ops[i].kind == PP_OP_I)
-            return true;
+        b.split |= order->ops[i].kind == PP_OP_I;
+        b.pairs |= costs->has_pairs && order->ops[i].paired;
     }
-    return false;
+    if (costs->has_memory && memory_limit_bytes > 0 && b.turned == order->microbatches &&
+        !b.forward_only)
+        b.limit_bytes = memory_limit_bytes;
+    return find(&b, bound_out, err);
 }
 
 pp_status pp_bound_report(const pp_costs *costs, const pp_order *order, pp_report *report,
@@ -383,8 +435,8 @@ pp_status pp_bound_report(const pp_costs *costs, const pp_order *order, pp_repor
 {
     bool within = report->has_memory && report->peak_memory_bytes <= report->memory_limit_bytes;
     pp_bound bound;
-    pp_status status = pp_bound_makespan(costs, order->stage_rank, order_splits(order),
-                                         within ? report->memory_limit_bytes : 0, &bound, err);
+    pp_status status =
+        pp_bound_order(costs, order, within ? report->memory_limit_bytes : 0, &bound, err);
     if (status)
         return status;
     report->has_bound = true;

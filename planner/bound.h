@@ -42,6 +42,13 @@ PP_MUST_CHECK pp_status pp_bound_makespan(const pp_costs *costs, const uint32_t 
                                           bool split, int64_t memory_limit_bytes,
                                           pp_bound *bound_out, pp_err *err);
 
+/* The same for all orders of the ops of `order` on its ranks: bidirectional ones, forwards only and
+ * overlapped pairs included. The memory limit is used where each stage lives on one rank and there
+ * are backwards. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_bound_order(const pp_costs *costs, const pp_order *order,
+                                       int64_t memory_limit_bytes, pp_bound *bound_out,
+                                       pp_err *err);
+
 /* What the end of the step takes at least beyond the makespan. */
 pp_ns pp_bound_boundary(const pp_costs *costs, bool step_sync);
 

@@ -376,6 +376,8 @@ static bool serves(const pp_setup *setup, const pp_schedule *schedule, size_t da
 /* Is the schedule one of those asked for? Megatron's layout places stage i on rank i mod p. */
 static bool wanted(const pp_wish *wish, const pp_schedule *schedule)
 {
+    if (schedule->simulate_only)
+        return false;
     if (wish->schedule)
         return schedule == wish->schedule;
     if (wish->partition == PP_PARTITION_LAYOUT && schedule->placement != PP_PLACE_LOOP)

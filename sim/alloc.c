@@ -13,7 +13,7 @@ void *pp_alloc_array(size_t count, size_t size)
     return calloc(count, size);
 }
 
-pp_status pp_grow(void **array, size_t *capacity, size_t needed, size_t size, pp_err *err)
+pp_status pp_reserve(void **array, size_t *capacity, size_t needed, size_t size, pp_err *err)
 {
     if (needed <= *capacity)
         return PP_OK;
@@ -22,13 +22,21 @@ pp_status pp_grow(void **array, size_t *capacity, size_t needed, size_t size, pp
     size_t target = *capacity ? 2 * *capacity : 16;
     if (target < needed)
         target = needed;
-    char *grown = realloc(*array, target * size);
+    void *grown = realloc(*array, target * size);
     if (!grown)
         return pp_err_nomem(err);
-    memset(grown + *capacity * size, 0, (target - *capacity) * size);
     *array = grown;
     *capacity = target;
     return PP_OK;
+}
+
+pp_status pp_grow(void **array, size_t *capacity, size_t needed, size_t size, pp_err *err)
+{
+    size_t before = *capacity;
+    pp_status status = pp_reserve(array, capacity, needed, size, err);
+    if (!status && *capacity > before)
+        memset((char *)*array + before * size, 0, (*capacity - before) * size);
+    return status;
 }
 
 char *pp_copy_text(const char *text)

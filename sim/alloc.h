@@ -14,6 +14,10 @@ void *pp_alloc_array(size_t count, size_t size);
 PP_MUST_CHECK pp_status pp_grow(void **array, size_t *capacity, size_t needed, size_t size,
                                 pp_err *err);
 
+/* The same, the new part not zeroed: for elements that are written whole. */
+PP_MUST_CHECK pp_status pp_reserve(void **array, size_t *capacity, size_t needed, size_t size,
+                                   pp_err *err);
+
 /* A copy of `text`, or NULL. */
 char *pp_copy_text(const char *text);
 

@@ -85,6 +85,7 @@ void pp_comm_free(pp_comm **comm)
 typedef struct step_list {
     pp_step *step;
     size_t count, capacity;
+    uint32_t posted; /* the group posted last */
 } step_list;
 
 struct pp_comm_builder {
@@ -94,6 +95,8 @@ struct pp_comm_builder {
     size_t group_count, group_capacity;
     pp_transfer *transfer; /* in the order of adding */
     size_t transfer_count, transfer_capacity;
+    bool mixed;     /* transfers of several groups were added in turn */
+    bool overtakes; /* a rank posts a group that it opened before the last one posted */
     bool failed;
 };
 
@@ -104,16 +107,16 @@ static pp_status reserve(pp_comm_builder *b, pp_err *err)
     void *groups = NULL;
     void *transfers = NULL;
     pp_status status =
-        pp_grow(&groups, &b->group_capacity, 2 * program->count, sizeof *b->group, err);
+        pp_reserve(&groups, &b->group_capacity, 2 * program->count, sizeof *b->group, err);
     b->group = groups;
     if (!status)
-        status = pp_grow(&transfers, &b->transfer_capacity, 2 * program->count, sizeof *b->transfer,
-                         err);
+        status = pp_reserve(&transfers, &b->transfer_capacity, 2 * program->count,
+                            sizeof *b->transfer, err);
     b->transfer = transfers;
     for (uint32_t r = 0; r < program->ranks && !status; r++) {
         void *steps = NULL;
         size_t ops = program->rank_begin[r + 1] - program->rank_begin[r];
-        status = pp_grow(&steps, &b->list[r].capacity, 3 * ops + 4, sizeof(pp_step), err);
+        status = pp_reserve(&steps, &b->list[r].capacity, 3 * ops + 4, sizeof(pp_step), err);
         b->list[r].step = steps;
     }
     return status;
@@ -155,7 +158,7 @@ static void add_step(pp_comm_builder *b, uint32_t rank, pp_step step)
 {
     step_list *list = &b->list[rank];
     void *grown = list->step;
-    if (b->failed || pp_grow(&grown, &list->capacity, list->count + 1, sizeof step, NULL)) {
+    if (b->failed || pp_reserve(&grown, &list->capacity, list->count + 1, sizeof step, NULL)) {
         b->failed = true;
         return;
     }
@@ -188,7 +191,7 @@ uint32_t pp_comm_open(pp_comm_builder *b, uint32_t rank)
 {
     void *grown = b->group;
     if (b->failed ||
-        pp_grow(&grown, &b->group_capacity, b->group_count + 1, sizeof *b->group, NULL)) {
+        pp_reserve(&grown, &b->group_capacity, b->group_count + 1, sizeof *b->group, NULL)) {
         b->failed = true;
         return 0;
     }
@@ -198,11 +201,12 @@ uint32_t pp_comm_open(pp_comm_builder *b, uint32_t rank)
 }
 
 /* The rank at the other end; that of the stage itself where there is none. */
-static uint32_t peer_of(const pp_program *program, pp_transfer_kind kind, uint32_t stage)
+static uint32_t peer_of(const pp_program *program, pp_transfer_kind kind, uint32_t stage,
+                        uint32_t microbatch)
 {
     bool next = kinds[kind].sends == kinds[kind].forward; /* stage + 1, otherwise stage - 1 */
     uint32_t other = next ? stage + 1 : stage - 1;
-    return program->stage_rank[other < program->stages ? other : stage];
+    return pp_program_stage_rank(program, other < program->stages ? other : stage, microbatch);
 }
 
 void pp_comm_add(pp_comm_builder *builder, uint32_t group, pp_transfer_kind kind, uint32_t stage,
@@ -215,19 +219,21 @@ void pp_comm_add_part(pp_comm_builder *b, uint32_t group, pp_transfer_kind kind,
                       uint32_t microbatch, uint8_t part)
 {
     void *grown = b->transfer;
-    if (b->failed ||
-        pp_grow(&grown, &b->transfer_capacity, b->transfer_count + 1, sizeof *b->transfer, NULL)) {
+    if (b->failed || pp_reserve(&grown, &b->transfer_capacity, b->transfer_count + 1,
+                                sizeof *b->transfer, NULL)) {
         b->failed = true;
         return;
     }
     b->transfer = grown;
+    if (b->transfer_count && b->transfer[b->transfer_count - 1].group > group)
+        b->mixed = true;
     b->transfer[b->transfer_count++] = (pp_transfer){
         .microbatch = microbatch,
         .stage = (uint16_t)stage,
         .kind = (uint8_t)kind,
         .part = part,
         .rank = b->group[group].rank,
-        .peer = peer_of(b->program, kind, stage),
+        .peer = peer_of(b->program, kind, stage, microbatch),
         .group = group,
         .match = PP_NO_SOURCE,
     };
@@ -236,8 +242,12 @@ void pp_comm_add_part(pp_comm_builder *b, uint32_t group, pp_transfer_kind kind,
 
 void pp_comm_post(pp_comm_builder *b, uint32_t group)
 {
-    if (!b->failed && b->group[group].count)
-        add_step(b, b->group[group].rank, (pp_step){ .index = group, .kind = PP_STEP_POST });
+    if (b->failed || !b->group[group].count)
+        return;
+    step_list *list = &b->list[b->group[group].rank];
+    b->overtakes |= group < list->posted;
+    list->posted = group;
+    add_step(b, b->group[group].rank, (pp_step){ .index = group, .kind = PP_STEP_POST });
 }
 
 void pp_comm_wait(pp_comm_builder *b, uint32_t group)
@@ -252,24 +262,37 @@ void pp_comm_exchange(pp_comm_builder *builder, uint32_t group)
     pp_comm_wait(builder, group);
 }
 
-/* Groups keep their numbers; their transfers come to stand together, in order of adding. */
-static pp_status sort_transfers(const pp_comm_builder *b, pp_comm *comm, pp_err *err)
+static void number_groups(const pp_comm_builder *b, pp_group *group)
 {
-    comm->transfer = pp_alloc_array(b->transfer_count, sizeof *comm->transfer);
-    comm->group = pp_alloc_array(b->group_count, sizeof *comm->group);
-    if (!comm->transfer || !comm->group)
-        return pp_err_nomem(err);
-    comm->transfer_count = b->transfer_count;
-    comm->group_count = b->group_count;
     uint32_t next = 0;
     for (size_t g = 0; g < b->group_count; g++) {
-        comm->group[g] = (pp_group){ .rank = b->group[g].rank, .first = next };
-        next += b->group[g].count;
+        group[g].first = next;
+        next += group[g].count;
     }
-    for (size_t t = 0; t < b->transfer_count; t++) {
-        pp_group *group = &comm->group[b->transfer[t].group];
-        comm->transfer[group->first + group->count++] = b->transfer[t];
+}
+
+/* Groups keep their numbers; their transfers come to stand together, in order of adding. */
+static pp_status sort_transfers(pp_comm_builder *b, pp_comm *comm, pp_err *err)
+{
+    number_groups(b, b->group);
+    if (b->mixed) {
+        comm->transfer = pp_alloc_array(b->transfer_count, sizeof *comm->transfer);
+        if (!comm->transfer)
+            return pp_err_nomem(err);
+        for (size_t g = 0; g < b->group_count; g++)
+            b->group[g].count = 0;
+        for (size_t t = 0; t < b->transfer_count; t++) {
+            pp_group *group = &b->group[b->transfer[t].group];
+            comm->transfer[group->first + group->count++] = b->transfer[t];
+        }
+    } else {
+        comm->transfer = b->transfer; /* the program's now, as are the groups */
+        b->transfer = NULL;
     }
+    comm->group = b->group;
+    b->group = NULL;
+    comm->transfer_count = b->transfer_count;
+    comm->group_count = b->group_count;
     return PP_OK;
 }
 
@@ -291,23 +314,11 @@ static pp_status join_steps(const pp_comm_builder *b, pp_comm *comm, pp_err *err
     return PP_OK;
 }
 
-/* Unmatched transfers of one ordered pair of ranks, first posted first. */
-typedef struct fifo {
-    uint32_t *item;
-    size_t head, count, capacity;
-} fifo;
-
-static pp_status push(fifo *queue, uint32_t item, pp_err *err)
-{
-    void *grown = queue->item;
-    pp_status status =
-        pp_grow(&grown, &queue->capacity, queue->count + 1, sizeof *queue->item, err);
-    if (status)
-        return status;
-    queue->item = grown;
-    queue->item[queue->count++] = item;
-    return PP_OK;
-}
+/* Transfers of one ordered pair of ranks that wait for their partners, all sends or all receives,
+ * first posted first; each one's match is the next until it has been met. */
+typedef struct queue {
+    uint32_t head, tail; /* PP_NO_SOURCE: empty */
+} queue;
 
 static bool same_tensor(const pp_transfer *send, const pp_transfer *receive)
 {
@@ -319,12 +330,11 @@ static bool same_tensor(const pp_transfer *send, const pp_transfer *receive)
            (forward ? send->stage + 1 == receive->stage : send->stage == receive->stage + 1);
 }
 
-/* The pair's queues as (rank, peer) of the sender: waiting sends and waiting receives. */
 typedef struct matcher {
     pp_comm *comm;
-    fifo *sends, *receives; /* [edges], edge found by edge_of */
+    queue *waiting; /* [edges], edge found by edge */
     uint32_t ranks;
-    uint32_t *edge; /* [ranks * ranks] compressed to used ones when ranks are few */
+    uint32_t *edge; /* [ranks * ranks]: from sender to receiver; 0: not used */
 } matcher;
 
 static pp_status wrong_delivery(const pp_transfer *send, const pp_transfer *receive, pp_err *err)
@@ -340,24 +350,27 @@ static pp_status wrong_delivery(const pp_transfer *send, const pp_transfer *rece
                       pp_transfer_print(send, a, sizeof a), send->rank);
 }
 
-static pp_status match_one(matcher *m, uint32_t t, pp_err *err)
+static pp_status match_one(const matcher *m, uint32_t t, pp_err *err)
 {
-    pp_transfer *transfer = &m->comm->transfer[t];
-    bool sends = kinds[transfer->kind].sends;
-    uint32_t from = sends ? transfer->rank : transfer->peer;
-    uint32_t to = sends ? transfer->peer : transfer->rank;
-    size_t edge = m->edge[(size_t)from * m->ranks + to];
-    fifo *own = sends ? &m->sends[edge] : &m->receives[edge];
-    fifo *other = sends ? &m->receives[edge] : &m->sends[edge];
-    if (other->head == other->count)
-        return push(own, t, err);
-    uint32_t partner = other->item[other->head++];
-    const pp_transfer *send = &m->comm->transfer[sends ? t : partner];
-    const pp_transfer *receive = &m->comm->transfer[sends ? partner : t];
-    if (!same_tensor(send, receive))
-        return wrong_delivery(send, receive, err);
-    transfer->match = partner;
-    m->comm->transfer[partner].match = t;
+    pp_transfer *all = m->comm->transfer;
+    bool sends = kinds[all[t].kind].sends;
+    uint32_t from = sends ? all[t].rank : all[t].peer;
+    uint32_t to = sends ? all[t].peer : all[t].rank;
+    queue *waiting = &m->waiting[m->edge[(size_t)from * m->ranks + to]];
+    uint32_t partner = waiting->head;
+    if (partner == PP_NO_SOURCE || kinds[all[partner].kind].sends == sends) {
+        if (partner == PP_NO_SOURCE)
+            waiting->head = t;
+        else
+            all[waiting->tail].match = t;
+        waiting->tail = t;
+        return PP_OK;
+    }
+    waiting->head = all[partner].match;
+    if (!same_tensor(&all[sends ? t : partner], &all[sends ? partner : t]))
+        return wrong_delivery(&all[sends ? t : partner], &all[sends ? partner : t], err);
+    all[t].match = partner;
+    all[partner].match = t;
     return PP_OK;
 }
 
@@ -378,31 +391,53 @@ static pp_status report_unmatched(const matcher *m, pp_err *err)
     return PP_OK;
 }
 
-static pp_status match_in_order(matcher *m, bool partial, pp_err *err)
+/* In the order in which every rank posts. */
+static pp_status match_by_steps(const matcher *m, pp_err *err)
 {
-    pp_comm *comm = m->comm;
-    for (uint32_t r = 0; r < m->ranks; r++) {
-        for (size_t s = comm->step_begin[r]; s < comm->step_begin[r + 1]; s++) {
-            if (comm->step[s].kind != PP_STEP_POST)
-                continue;
-            const pp_group *group = &comm->group[comm->step[s].index];
-            for (uint32_t t = group->first; t < group->first + group->count; t++) {
-                pp_status status = match_one(m, t, err);
-                if (status)
-                    return status;
-            }
+    const pp_comm *comm = m->comm;
+    for (size_t s = 0; s < comm->step_count; s++) {
+        if (comm->step[s].kind != PP_STEP_POST)
+            continue;
+        const pp_group *group = &comm->group[comm->step[s].index];
+        for (uint32_t t = group->first; t < group->first + group->count; t++) {
+            pp_status status = match_one(m, t, err);
+            if (status)
+                return status;
         }
     }
-    return partial ? PP_OK : report_unmatched(m, err);
+    return PP_OK;
 }
 
-static pp_status match_all(pp_comm *comm, uint32_t ranks, bool partial, pp_err *err)
+/* The same where ranks post in the order of their groups: transfers as they stand in memory. */
+static pp_status match_by_groups(const matcher *m, pp_err *err)
+{
+    for (uint32_t t = 0; t < m->comm->transfer_count; t++) {
+        pp_status status = match_one(m, t, err);
+        if (status)
+            return status;
+    }
+    return PP_OK;
+}
+
+/* Those that still wait have no match. */
+static void part_unmatched(const matcher *m, uint32_t edges)
+{
+    for (uint32_t e = 0; e < edges; e++) {
+        for (uint32_t t = m->waiting[e].head; t != PP_NO_SOURCE;) {
+            uint32_t next = m->comm->transfer[t].match;
+            m->comm->transfer[t].match = PP_NO_SOURCE;
+            t = next;
+        }
+    }
+}
+
+static pp_status match_all(pp_comm *comm, uint32_t ranks, bool by_groups, bool partial, pp_err *err)
 {
     matcher m = { .comm = comm, .ranks = ranks };
     m.edge = pp_alloc_array((size_t)ranks * ranks, sizeof *m.edge);
     if (!m.edge)
         return pp_err_nomem(err);
-    uint32_t edges = 1; /* 0: not used yet */
+    uint32_t edges = 1;
     for (size_t t = 0; t < comm->transfer_count; t++) {
         const pp_transfer *transfer = &comm->transfer[t];
         uint32_t *ways[] = { &m.edge[(size_t)transfer->rank * ranks + transfer->peer],
@@ -410,15 +445,16 @@ static pp_status match_all(pp_comm *comm, uint32_t ranks, bool partial, pp_err *
         for (size_t k = 0; k < 2; k++)
             *ways[k] = *ways[k] ? *ways[k] : edges++;
     }
-    m.sends = pp_alloc_array(edges, sizeof *m.sends);
-    m.receives = pp_alloc_array(edges, sizeof *m.receives);
-    pp_status status = m.sends && m.receives ? match_in_order(&m, partial, err) : pp_err_nomem(err);
-    for (uint32_t e = 0; m.sends && m.receives && e < edges; e++) {
-        free(m.sends[e].item);
-        free(m.receives[e].item);
+    m.waiting = pp_alloc_array(edges, sizeof *m.waiting);
+    pp_status status = m.waiting ? PP_OK : pp_err_nomem(err);
+    if (!status) {
+        memset(m.waiting, 0xff, edges * sizeof *m.waiting); /* PP_NO_SOURCE */
+        status = by_groups ? match_by_groups(&m, err) : match_by_steps(&m, err);
+        part_unmatched(&m, edges);
+        if (!status && !partial)
+            status = report_unmatched(&m, err);
     }
-    free(m.sends);
-    free(m.receives);
+    free(m.waiting);
     free(m.edge);
     return status;
 }
@@ -459,7 +495,7 @@ pp_status pp_comm_finish(pp_comm_builder *builder, bool partial, pp_program *pro
         return pp_err_nomem(err);
     pp_status status = sort_transfers(builder, comm, err);
     if (status || (status = join_steps(builder, comm, err)) ||
-        (status = match_all(comm, program->ranks, partial, err)) ||
+        (status = match_all(comm, program->ranks, !builder->overtakes, partial, err)) ||
         (status = find_needs(program, comm, err)))
         return status;
     program->comm = comm;

@@ -2,6 +2,7 @@
 
 #include "sim/alloc.h"
 #include "sim/comm.h"
+#include "sim/pairs.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -407,15 +408,23 @@ static bool take_step(run *r, uint32_t rank, pp_step step)
     } else if (step.kind == PP_STEP_RUN) {
         uint32_t i = step.index;
         uint32_t receive = r->comm->needs[i];
+        bool pair = pp_pair_starts(r->program, r->costs, i);
+        if (receive != PP_NO_SOURCE && blocked_by(r, rank, r->comm->transfer[receive].group))
+            return false;
+        receive = pair ? r->comm->needs[i + 1] : PP_NO_SOURCE;
         if (receive != PP_NO_SOURCE && blocked_by(r, rank, r->comm->transfer[receive].group))
             return false;
         pp_op op = r->program->op[i];
         const pp_costs *costs = r->costs;
         const pp_ns *table[] = { costs->f_ns, costs->i_ns, costs->w_ns, costs->b_ns };
-        r->host[rank].clock_ns += r->comm->semantics.host.launch_ns;
-        await_host(r, rank, r->host[rank].clock_ns);
+        bool ends = pp_pair_ends(r->program, costs, i); /* both were issued before the pair began */
+        r->host[rank].clock_ns += (1 + pair - ends) * r->comm->semantics.host.launch_ns;
+        await_host(r, rank, ends ? 0 : r->host[rank].clock_ns);
         r->timeline->start_ns[i] = r->clock_ns[rank];
-        r->clock_ns[rank] += table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
+        if (pair)
+            r->clock_ns[rank] += pp_pair_ns(r->program, costs, i);
+        else if (!ends)
+            r->clock_ns[rank] += table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
         r->timeline->end_ns[i] = r->clock_ns[rank];
     }
     return true;

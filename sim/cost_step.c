@@ -53,7 +53,7 @@ static rank_parameters rank_parameters_of(const pp_cost_context *context, const 
     rank_parameters sum = { .first_f_ns = -1 };
     for (uint32_t s = 0; s < costs->stages; s++) {
         const pp_stage *stage = &stages[s];
-        if (pp_placement_rank(context->placement, s, costs->ranks) != rank)
+        if (!pp_placement_holds(context->placement, s, costs->ranks, rank))
             continue;
         for (int64_t l = stage->first_layer; l < stage->first_layer + stage->layers; l++)
             add_unit(context, PP_UNIT_LAYER, l, 1, &sum);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TABLES 11     /* [classes * stages] */
+#define TABLES 12     /* [classes * stages] */
 #define RANK_TABLES 7 /* [ranks] */
 
 static pp_status check_size(uint32_t ranks, uint32_t stages, uint32_t microbatches,
@@ -40,6 +40,26 @@ static int64_t *carve(int64_t **block, size_t count)
     return column;
 }
 
+/* Where the tables are kept, in the order of the block. */
+static void list_tables(pp_costs *costs, int64_t **tables[TABLES], int64_t **per_rank[RANK_TABLES])
+{
+    int64_t **const cells[TABLES] = {
+        &costs->f_ns,         &costs->i_ns,
+        &costs->w_ns,         &costs->b_ns,
+        &costs->pair_ns,      &costs->send_f_ns,
+        &costs->send_b_ns,    &costs->activation_bytes,
+        &costs->stash_bytes,  &costs->recompute_bytes,
+        &costs->logits_bytes, &costs->message_bytes,
+    };
+    int64_t **const ranks[RANK_TABLES] = {
+        &costs->parameter_bytes,    &costs->gradient_bytes, &costs->optimizer_bytes,
+        &costs->comm_library_bytes, &costs->grad_sync_ns,   &costs->tied_ns,
+        &costs->optimizer_ns,
+    };
+    memcpy(tables, cells, sizeof cells);
+    memcpy(per_rank, ranks, sizeof ranks);
+}
+
 pp_status pp_costs_new(uint32_t ranks, uint32_t stages, uint32_t microbatches, uint32_t classes,
                        pp_costs **costs_out, pp_err *err)
 {
@@ -58,30 +78,51 @@ pp_status pp_costs_new(uint32_t ranks, uint32_t stages, uint32_t microbatches, u
     costs->stages = stages;
     costs->microbatches = microbatches;
     costs->classes = classes;
-    int64_t **const tables[TABLES] = {
-        &costs->f_ns,
-        &costs->i_ns,
-        &costs->w_ns,
-        &costs->b_ns,
-        &costs->send_f_ns,
-        &costs->send_b_ns,
-        &costs->activation_bytes,
-        &costs->stash_bytes,
-        &costs->recompute_bytes,
-        &costs->logits_bytes,
-        &costs->message_bytes,
-    };
+    int64_t **tables[TABLES];
+    int64_t **per_rank[RANK_TABLES];
+    list_tables(costs, tables, per_rank);
     for (size_t i = 0; i < TABLES; i++)
         *tables[i] = carve(&block, cells);
-    int64_t **const per_rank[RANK_TABLES] = {
-        &costs->parameter_bytes,    &costs->gradient_bytes, &costs->optimizer_bytes,
-        &costs->comm_library_bytes, &costs->grad_sync_ns,   &costs->tied_ns,
-        &costs->optimizer_ns,
-    };
     for (size_t i = 0; i < RANK_TABLES; i++)
         *per_rank[i] = carve(&block, ranks);
     costs->class_of = (uint32_t *)(void *)block;
     *costs_out = costs;
+    return PP_OK;
+}
+
+pp_status pp_costs_spread(const pp_costs *costs, pp_costs **spread_out, pp_err *err)
+{
+    pp_costs *spread = NULL;
+    pp_status status = pp_costs_new(costs->ranks, costs->stages, costs->microbatches,
+                                    costs->microbatches, &spread, err);
+    if (status)
+        return status;
+    pp_costs from = *costs;
+    pp_costs own = *spread;
+    int64_t **source[2][TABLES];
+    int64_t **source_ranks[2][RANK_TABLES];
+    *spread = *costs; /* the numbers; its own tables follow */
+    spread->classes = costs->microbatches;
+    spread->class_of = own.class_of;
+    list_tables(&from, source[0], source_ranks[0]);
+    list_tables(&own, source[1], source_ranks[1]);
+    int64_t **tables[TABLES];
+    int64_t **per_rank[RANK_TABLES];
+    list_tables(spread, tables, per_rank);
+    for (size_t i = 0; i < RANK_TABLES; i++) {
+        *per_rank[i] = *source_ranks[1][i];
+        memcpy(*per_rank[i], *source_ranks[0][i], costs->ranks * sizeof(int64_t));
+    }
+    for (size_t i = 0; i < TABLES; i++) {
+        *tables[i] = *source[1][i];
+        for (uint32_t j = 0; j < costs->microbatches; j++)
+            memcpy(*tables[i] + (size_t)j * costs->stages,
+                   *source[0][i] + (size_t)costs->class_of[j] * costs->stages,
+                   costs->stages * sizeof(int64_t));
+    }
+    for (uint32_t j = 0; j < costs->microbatches; j++)
+        spread->class_of[j] = j;
+    *spread_out = spread;
     return PP_OK;
 }
 
@@ -123,8 +164,8 @@ static pp_status as_usage(const pp_err *from, pp_err *err)
     return pp_err_set(err, PP_USAGE, from->where, "%s", from->text);
 }
 
-enum { KEY_F, KEY_I, KEY_W, KEY_B, KEY_COMM, KEY_COUNT };
-static const char *const keys[KEY_COUNT] = { "F", "I", "W", "B", "comm" };
+enum { KEY_F, KEY_I, KEY_W, KEY_B, KEY_COMM, KEY_FB, KEY_COUNT };
+static const char *const keys[KEY_COUNT] = { "F", "I", "W", "B", "comm", "FB" };
 
 static pp_status find_key(const key_value *pair, size_t count, const char *option, const bool *seen,
                           size_t *key_out, pp_err *err)
@@ -138,7 +179,7 @@ static pp_status find_key(const key_value *pair, size_t count, const char *optio
         return PP_OK;
     }
     return pp_err_set(err, PP_USAGE, option, "unknown key '%s'; the keys are %s", pair->key,
-                      count == KEY_COUNT ? "F, I, W, B, comm" : "F, I, W, B");
+                      count == KEY_COUNT ? "F, I, W, B, FB, comm" : "F, I, W, B");
 }
 
 pp_status pp_uniform_costs_parse(const char *text, pp_uniform_costs *out, pp_err *err)
@@ -180,8 +221,16 @@ pp_status pp_uniform_costs_parse(const char *text, pp_uniform_costs *out, pp_err
         value[KEY_I] = value[KEY_B] / 2;
         value[KEY_W] = value[KEY_B] - value[KEY_I];
     }
-    *out = (pp_uniform_costs){ value[KEY_F], value[KEY_I], value[KEY_W],
-                               seen[KEY_B] ? value[KEY_B] : -1, value[KEY_COMM] };
+    const pp_ns back_ns = value[KEY_I] + value[KEY_W];
+    const pp_ns longer_ns = value[KEY_F] > back_ns ? value[KEY_F] : back_ns;
+    if (seen[KEY_FB] && value[KEY_FB] < longer_ns)
+        return pp_err_set(err, PP_USAGE, option,
+                          "FB is an overlapped F and B, and cannot be shorter than the longer of "
+                          "them: FB is %" PRId64 " ns, that one %" PRId64 " ns",
+                          value[KEY_FB], longer_ns);
+    *out = (pp_uniform_costs){ value[KEY_F],    value[KEY_I],
+                               value[KEY_W],    seen[KEY_B] ? value[KEY_B] : -1,
+                               value[KEY_COMM], value[KEY_FB] };
     return PP_OK;
 }
 
@@ -193,11 +242,13 @@ pp_status pp_costs_uniform(const pp_uniform_costs *uniform, uint32_t ranks, uint
     if (status)
         return status;
     const pp_ns b_ns = uniform->b_ns < 0 ? uniform->i_ns + uniform->w_ns : uniform->b_ns;
+    costs->has_pairs = uniform->pair_ns > 0;
     for (uint32_t s = 0; s < stages; s++) {
         costs->f_ns[s] = uniform->f_ns;
         costs->i_ns[s] = uniform->i_ns;
         costs->w_ns[s] = uniform->w_ns;
         costs->b_ns[s] = b_ns;
+        costs->pair_ns[s] = uniform->pair_ns;
         costs->send_f_ns[s] = s + 1 < stages ? uniform->comm_ns : 0;
         costs->send_b_ns[s] = s > 0 ? uniform->comm_ns : 0;
     }

@@ -21,10 +21,13 @@ typedef struct pp_costs {
     uint32_t classes;
     uint32_t *class_of; /* [microbatches] */
 
-    pp_ns *f_ns;      /* forward */
-    pp_ns *i_ns;      /* backward for input */
-    pp_ns *w_ns;      /* backward for weight */
-    pp_ns *b_ns;      /* fused backward; i + w unless given */
+    pp_ns *f_ns;    /* forward */
+    pp_ns *i_ns;    /* backward for input */
+    pp_ns *w_ns;    /* backward for weight */
+    pp_ns *b_ns;    /* fused backward; i + w unless given */
+    pp_ns *pair_ns; /* an overlapped F and B together, where has_pairs: of the forward's stage
+                       and microbatch. Without it F and B run one after the other */
+    bool has_pairs;
     pp_ns *send_f_ns; /* latency of the activation from stage s to s + 1; last stage: 0 */
     pp_ns *send_b_ns; /* latency of the gradient from stage s to s - 1; first stage: 0 */
 
@@ -61,6 +64,8 @@ static inline size_t pp_cost_index(const pp_costs *costs, uint32_t stage, uint32
  * microbatches 2^24). */
 PP_MUST_CHECK pp_status pp_costs_new(uint32_t ranks, uint32_t stages, uint32_t microbatches,
                                      uint32_t classes, pp_costs **costs_out, pp_err *err);
+/* A copy in which every microbatch is a class of its own. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_costs_spread(const pp_costs *costs, pp_costs **spread_out, pp_err *err);
 void pp_costs_free(pp_costs **costs); /* for PP_CLEANUP; *costs NULL is fine */
 
 /* One duration per kind, the same on every stage and microbatch (abstract studies). */
@@ -68,10 +73,13 @@ typedef struct pp_uniform_costs {
     pp_ns f_ns, i_ns, w_ns;
     pp_ns b_ns;    /* negative: i + w */
     pp_ns comm_ns; /* every edge between different ranks, both ways */
+    pp_ns pair_ns; /* an overlapped F and B together; 0: one after the other */
 } pp_uniform_costs;
 
 /* "F=18.5ms,I=18.1ms,W=9.3ms,comm=0.6ms", also B= in place of I and W, or beside them as their
- * sum. B alone is halved into I and W (W gets the larger half). Fails: USAGE. */
+ * sum. B alone is halved into I and W (W gets the larger half). FB= is an overlapped pair; it may
+ * take longer than F and B one after the other, but not less than the longer of them.
+ * Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_uniform_costs_parse(const char *text, pp_uniform_costs *out,
                                                pp_err *err);
 PP_MUST_CHECK pp_status pp_costs_uniform(const pp_uniform_costs *uniform, uint32_t ranks,

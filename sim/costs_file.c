@@ -25,6 +25,7 @@ static const table times[] = {
     { "send_forward_ns", COLUMN(send_f_ns), PP_NS_MAX, 1 },
     { "send_backward_ns", COLUMN(send_b_ns), PP_NS_MAX, 0 },
 };
+static const table pairs = { "pair_ns", COLUMN(pair_ns), PP_NS_MAX, -1 };
 static const table memory_tables[] = {
     { "activation_bytes", COLUMN(activation_bytes), PP_BYTES_MAX, -1 },
     { "stash_bytes", COLUMN(stash_bytes), PP_BYTES_MAX, -1 },
@@ -278,6 +279,28 @@ static pp_status fill_backward(const pp_json_at *at, pp_costs *costs, pp_err *er
     return status;
 }
 
+/* The backward of a pair is known to the schedule only; pp_pairs_check compares with it. */
+static pp_status fill_pairs(const pp_json_at *at, pp_costs *costs, pp_err *err)
+{
+    pp_json_at given;
+    pp_status status = pp_json_get(at, pairs.key, &given, err);
+    if (status || (status = fill_table(at, pairs.key, &pairs, costs, err)))
+        return status;
+    costs->has_pairs = true;
+    for (uint32_t j = 0; j < costs->microbatches; j++) {
+        for (uint32_t s = 0; s < costs->stages; s++) {
+            const size_t cell = pp_cost_index(costs, s, j);
+            if (costs->pair_ns[cell] < costs->f_ns[cell])
+                return pp_json_fail(&given, err,
+                                    "stage %u microbatch %u: an overlapped pair of %lld ns is "
+                                    "shorter than its forward, %lld ns",
+                                    s, j, (long long)costs->pair_ns[cell],
+                                    (long long)costs->f_ns[cell]);
+        }
+    }
+    return PP_OK;
+}
+
 static pp_status fill_sends(const pp_json_at *at, pp_costs *costs, pp_err *err)
 {
     pp_json_at comm;
@@ -342,9 +365,10 @@ static pp_status fill_step(const pp_json_at *root, pp_costs *costs, pp_err *err)
 static pp_status check_keys(const pp_json_at *at, pp_err *err)
 {
     static const char *const keys[] = {
-        "format",          "version",          "ranks",     "stages",      "microbatches",
-        "forward_ns",      "input_ns",         "weight_ns", "backward_ns", "comm_ns",
-        "send_forward_ns", "send_backward_ns", "memory",    "step",        NULL
+        "format",           "version",    "ranks",    "stages",
+        "microbatches",     "forward_ns", "input_ns", "weight_ns",
+        "backward_ns",      "pair_ns",    "comm_ns",  "send_forward_ns",
+        "send_backward_ns", "memory",     "step",     NULL
     };
     static const char *const memory_keys[] = { "activation_bytes",   "stash_bytes",
                                                "recompute_bytes",    "logits_bytes",
@@ -397,6 +421,8 @@ static pp_status fold_all(fold *f, const pp_json_at *at, pp_err *err)
     pp_status status = fold_table(f, at, &comm, err);
     for (size_t i = 0; i < COUNT(times) && !status; i++)
         status = fold_table(f, at, &times[i], err);
+    if (!status)
+        status = fold_table(f, at, &pairs, err);
     if (status || !pp_json_has(at, "memory"))
         return status;
     pp_json_at memory;
@@ -426,6 +452,8 @@ pp_status pp_costs_read(const pp_json_at *at, uint32_t ranks, uint32_t stages,
     status = fill_table(at, times[0].key, &times[0], costs, err);
     if (!status)
         status = fill_backward(at, costs, err);
+    if (!status && pp_json_has(at, pairs.key))
+        status = fill_pairs(at, costs, err);
     if (!status)
         status = fill_sends(at, costs, err);
     if (!status && pp_json_has(at, "memory"))
@@ -526,6 +554,8 @@ pp_json *pp_costs_write(const pp_costs *costs, pp_json_build *build)
         if (times[i].column != COLUMN(b_ns) || !backward_is_sum(costs))
             write_table(build, root, costs, &times[i]);
     }
+    if (costs->has_pairs)
+        write_table(build, root, costs, &pairs);
     if (costs->has_memory) {
         pp_json *memory = pp_json_new_object(build);
         for (size_t i = 0; i < COUNT(memory_tables); i++)

@@ -2,6 +2,7 @@
 
 #include "sim/alloc.h"
 #include "sim/comm_engine.h"
+#include "sim/pairs.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -29,8 +30,8 @@ static void engine_free(engine *e)
 
 static pp_ns arrival_latency(const pp_program *program, const pp_costs *costs, pp_op op)
 {
-    uint32_t rank = program->stage_rank[op.stage];
     size_t class = (size_t)costs->class_of[op.microbatch] * costs->stages;
+    uint32_t rank = program->stage_rank[op.stage]; /* mirrored ranks are equal when these are */
     if (op.kind == PP_OP_F && op.stage > 0 && program->stage_rank[op.stage - 1] != rank)
         return costs->send_f_ns[class + op.stage - 1];
     if ((op.kind == PP_OP_B || op.kind == PP_OP_I) && op.stage + 1u < program->stages &&
@@ -54,6 +55,8 @@ static pp_status tabulate(engine *e, const pp_costs *costs, pp_err *err)
         [PP_OP_B] = costs->b_ns,
     };
     pp_ns longest = 0;
+    for (size_t i = 0; costs->has_pairs && i < e->kind_size; i++)
+        longest = costs->pair_ns[i] > longest ? costs->pair_ns[i] : longest;
     for (uint32_t j = 0; j < costs->microbatches; j++) {
         size_t row = (size_t)costs->class_of[j] * costs->stages;
         if (e->cost[row].duration_ns != UNKNOWN)
@@ -93,8 +96,10 @@ static pp_status engine_new(const pp_program *program, const pp_costs *costs, en
     return tabulate(e, costs, err);
 }
 
-/* Every instruction once, in an order where all that it needs has run. */
-static void run(const engine *e, pp_timeline *timeline)
+/* Every instruction once, in an order where all that it needs has run. turned: some microbatches
+ * run on mirrored ranks; a constant, so that the others do not pay for the question. */
+static inline __attribute__((always_inline)) void run(const engine *e, bool turned,
+                                                      pp_timeline *timeline)
 {
     const pp_program *program = e->program;
     const op_cost *table = e->cost;
@@ -108,7 +113,8 @@ static void run(const engine *e, pp_timeline *timeline)
         uint32_t source = program->source[i];
         const op_cost *cost =
             &table[op.kind * e->kind_size + e->class_of[op.microbatch] * stages + op.stage];
-        pp_ns *clock = &e->clock_ns[program->stage_rank[op.stage]];
+        pp_ns *clock =
+            &e->clock_ns[turned ? pp_program_rank(program, op) : program->stage_rank[op.stage]];
         size_t made = source < count ? source : count; /* end_ns[count] is 0 */
         pp_ns ready_ns = end_ns[made] + cost->latency_ns;
         pp_ns begin_ns = ready_ns > *clock ? ready_ns : *clock;
@@ -130,9 +136,16 @@ pp_status pp_simulate_into(const pp_program *program, const pp_costs *costs, pp_
     pp_status status = engine_new(program, costs, &e, err);
     if (status)
         return status;
+    if (costs->has_pairs && (status = pp_pairs_check(program, costs, err)))
+        return status;
     if (program->comm)
         return pp_simulate_comm(program, costs, timeline, err);
-    run(&e, timeline);
+    if (costs->has_pairs)
+        return pp_simulate_pairs(program, costs, timeline, err);
+    if (program->turned < program->microbatches)
+        run(&e, true, timeline);
+    else
+        run(&e, false, timeline);
     return PP_OK;
 }
 

@@ -16,9 +16,18 @@ uint32_t pp_placement_rank(pp_placement placement, uint32_t stage, uint32_t rank
     return backwards ? ranks - 1 - at : at;
 }
 
+bool pp_placement_holds(pp_placement placement, uint32_t stage, uint32_t ranks, uint32_t rank)
+{
+    uint32_t first = pp_placement_rank(placement, stage, ranks);
+    return rank == first || (placement == PP_PLACE_BIDIRECTIONAL && rank == ranks - 1 - first);
+}
+
 const char *pp_placement_name(pp_placement placement)
 {
-    return placement == PP_PLACE_V ? "v" : "loop";
+    static const char *const names[] = {
+        [PP_PLACE_LOOP] = "loop", [PP_PLACE_V] = "v", [PP_PLACE_BIDIRECTIONAL] = "bidirectional"
+    };
+    return names[placement];
 }
 
 int64_t pp_dtype_bytes(pp_dtype dtype)

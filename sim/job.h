@@ -27,11 +27,15 @@ int64_t pp_parallel_gpus(const pp_parallel *parallel); /* pp x tp x cp x dp */
 
 /* Where stage s of S = p * v lives. */
 typedef enum pp_placement {
-    PP_PLACE_LOOP, /* rank s mod p */
-    PP_PLACE_V,    /* 0..p-1, p-1..0, ... */
+    PP_PLACE_LOOP,          /* rank s mod p */
+    PP_PLACE_V,             /* 0..p-1, p-1..0, ... */
+    PP_PLACE_BIDIRECTIONAL, /* rank s, and for the second half of the microbatches p - 1 - s */
 } pp_placement;
 
+/* Bidirectional: that of the first half of the microbatches. */
 uint32_t pp_placement_rank(pp_placement placement, uint32_t stage, uint32_t ranks);
+/* Does `rank` hold the parameters of the stage? */
+bool pp_placement_holds(pp_placement placement, uint32_t stage, uint32_t ranks, uint32_t rank);
 const char *pp_placement_name(pp_placement placement);
 
 typedef enum pp_recompute {

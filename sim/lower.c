@@ -7,18 +7,18 @@ static uint32_t other_rank(const pp_program *program, pp_op op, bool sends)
 {
     bool up = (op.kind == PP_OP_F) == sends;
     if (op.kind == PP_OP_W || (up ? op.stage + 1u >= program->stages : op.stage == 0))
-        return program->stage_rank[op.stage];
-    return program->stage_rank[up ? op.stage + 1u : op.stage - 1u];
+        return pp_program_rank(program, op);
+    return pp_program_stage_rank(program, up ? op.stage + 1u : op.stage - 1u, op.microbatch);
 }
 
 bool pp_lower_leaves(const pp_program *program, pp_op op)
 {
-    return other_rank(program, op, true) != program->stage_rank[op.stage];
+    return other_rank(program, op, true) != pp_program_rank(program, op);
 }
 
 bool pp_lower_arrives(const pp_program *program, pp_op op)
 {
-    return other_rank(program, op, false) != program->stage_rank[op.stage];
+    return other_rank(program, op, false) != pp_program_rank(program, op);
 }
 
 void pp_lower_send(const pp_lowering *l, uint32_t group, const pp_op *op)
@@ -71,6 +71,27 @@ pp_status pp_lower_ranks(const pp_order *order, uint32_t group, pp_lower_rank *r
     *program_out = program;
     program = NULL; /* the caller's now */
     return PP_OK;
+}
+
+pp_status pp_lower_one_rank(const pp_order *order, const char *executor, pp_err *err)
+{
+    if (order->turned == order->microbatches)
+        return PP_OK;
+    return pp_err_set(
+        err, PP_USAGE, "--executor",
+        "%s keeps every stage on one rank, and this schedule is bidirectional; choose "
+        "executor dualpipe or ideal, or --schedule dualpipev",
+        executor);
+}
+
+pp_status pp_lower_trains(const pp_order *order, const char *executor, const char *instead,
+                          pp_err *err)
+{
+    if (!pp_order_forward_only(order))
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, "--executor",
+                      "what %s does with forwards only is not modelled; choose %s", executor,
+                      instead);
 }
 
 pp_status pp_lower_only(const pp_order *order, const char *executor, const char *schedule,

@@ -33,6 +33,13 @@ typedef pp_status pp_lower_rank(const pp_lowering *l, pp_err *err);
 PP_MUST_CHECK pp_status pp_lower_ranks(const pp_order *order, uint32_t group, pp_lower_rank *rank,
                                        pp_program **program_out, pp_err *err);
 
+/* Fails: USAGE when a stage lives on two ranks. */
+PP_MUST_CHECK pp_status pp_lower_one_rank(const pp_order *order, const char *executor, pp_err *err);
+
+/* Fails: USAGE when the order has forwards only. instead: executors that take it. */
+PP_MUST_CHECK pp_status pp_lower_trains(const pp_order *order, const char *executor,
+                                        const char *instead, pp_err *err);
+
 /* Fails: USAGE when the named schedule does not make this order; NOMEM. */
 PP_MUST_CHECK pp_status pp_lower_only(const pp_order *order, const char *executor,
                                       const char *schedule, pp_err *err);

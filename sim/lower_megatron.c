@@ -27,9 +27,12 @@ void pp_megatron_single(const pp_lowering *l, pp_megatron_batch *batch)
 pp_interleaved pp_interleaved_of(const pp_lowering *l)
 {
     uint32_t chunks = l->program->stages / l->program->ranks;
-    size_t total = (l->end - l->begin) / 2;
+    bool evaluation = l->program->forward_only; /* then all of it is warm-up */
+    size_t total = (l->end - l->begin) / (evaluation ? 1 : 2);
     size_t wanted = 2 * (size_t)(l->program->ranks - 1 - l->rank) + (size_t)(chunks - 1) * l->group;
-    return (pp_interleaved){ .l = l, .total = total, .warm = wanted < total ? wanted : total };
+    return (pp_interleaved){ .l = l,
+                             .total = total,
+                             .warm = wanted < total && !evaluation ? wanted : total };
 }
 
 uint32_t pp_interleaved_forward(const pp_interleaved *loop, size_t k)
@@ -93,7 +96,7 @@ static void warm_up(const pp_lowering *l, const pp_interleaved *loop, pp_megatro
                                      .recv_next =
                                          last ? &op[pp_interleaved_backward(loop, 0)] : NULL });
     }
-    if (loop->warm == loop->total)
+    if (loop->warm == loop->total && !l->program->forward_only)
         batch(l, (pp_megatron_call){ .recv_next = &op[pp_interleaved_backward(loop, 0)] });
 }
 
@@ -103,7 +106,7 @@ void pp_megatron_interleaved(const pp_lowering *l, pp_megatron_batch *batch)
     const pp_op *op = l->program->op;
     pp_op space[2];
     warm_up(l, &loop, batch);
-    for (size_t k = 0; k < loop.total; k++) {
+    for (size_t k = 0; k < loop.total && !l->program->forward_only; k++) {
         pp_megatron_call call = { .recv_next = pp_interleaved_next_b(&loop, k, &space[1]) };
         if (k + loop.warm < loop.total) {
             uint32_t i = pp_interleaved_forward(&loop, k + loop.warm);

@@ -203,7 +203,9 @@ pp_status pp_megatron_overlap(const pp_order *order, const char *executor, bool 
 {
     uint32_t group = 0;
     pp_program *program = NULL;
-    pp_status status = pp_megatron_check(order, executor, false, &group, err);
+    pp_status status = pp_lower_trains(order, executor, "megatron, torch or ideal", err);
+    if (!status)
+        status = pp_megatron_check(order, executor, false, &group, err);
     if (status ||
         (status = pp_lower_ranks(order, group, flush ? lower_flush : lower_plain, &program, err)))
         return status;

@@ -1,5 +1,7 @@
 #include "sim/memory.h"
 
+#include "sim/pairs.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -34,7 +36,8 @@ static void at_start(pp_op op, const pp_costs *costs, size_t row, int64_t bytes[
     }
 }
 
-static void at_end(pp_op op, const pp_costs *costs, size_t row, int64_t bytes[PP_MEMORY_COUNT])
+static void at_end(const pp_program *program, pp_op op, const pp_costs *costs, size_t row,
+                   int64_t bytes[PP_MEMORY_COUNT])
 {
     switch ((pp_op_kind)op.kind) {
     case PP_OP_B:
@@ -49,9 +52,19 @@ static void at_end(pp_op op, const pp_costs *costs, size_t row, int64_t bytes[PP
         bytes[PP_MEMORY_WEIGHT_STASH] -= costs->stash_bytes[row];
         break;
     case PP_OP_F:
+        if (program->forward_only) { /* nothing comes back for them */
+            bytes[PP_MEMORY_LOGITS] -= costs->logits_bytes[row];
+            bytes[PP_MEMORY_ACTIVATIONS] -= costs->activation_bytes[row];
+        }
+        break;
     case PP_OP_KIND_COUNT:
         break;
     }
+}
+
+static size_t row_of(const pp_costs *costs, pp_op op)
+{
+    return pp_cost_index(costs, op.stage, op.microbatch);
 }
 
 pp_status pp_memory_walk(const pp_program *program, const pp_timeline *timeline,
@@ -60,15 +73,15 @@ pp_status pp_memory_walk(const pp_program *program, const pp_timeline *timeline,
 {
     int64_t bytes[PP_MEMORY_COUNT] = {
         [PP_MEMORY_PARAMETERS] = costs->parameter_bytes[rank],
-        [PP_MEMORY_GRADIENTS] = costs->gradient_bytes[rank],
-        [PP_MEMORY_OPTIMIZER] = costs->optimizer_bytes[rank],
+        [PP_MEMORY_GRADIENTS] = program->forward_only ? 0 : costs->gradient_bytes[rank],
+        [PP_MEMORY_OPTIMIZER] = program->forward_only ? 0 : costs->optimizer_bytes[rank],
         [PP_MEMORY_COMM_LIBRARY] = costs->comm_library_bytes[rank],
     };
     pp_memory_peak peak = { .total_bytes = -1 };
     for (size_t i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
-        pp_op op = program->op[i];
-        size_t row = pp_cost_index(costs, op.stage, op.microbatch);
-        at_start(op, costs, row, bytes);
+        size_t last = pp_pair_starts(program, costs, i) ? i + 1 : i; /* halves run together */
+        for (size_t k = i; k <= last; k++)
+            at_start(program->op[k], costs, row_of(costs, program->op[k]), bytes);
         int64_t sum = total(bytes);
         if (sum > TOTAL_MAX)
             return pp_err_set(
@@ -82,9 +95,11 @@ pp_status pp_memory_walk(const pp_program *program, const pp_timeline *timeline,
             peak.at_ns = timeline->start_ns[i];
             peak.instruction = i;
         }
-        at_end(op, costs, row, bytes);
+        for (size_t k = i; k <= last; k++)
+            at_end(program, program->op[k], costs, row_of(costs, program->op[k]), bytes);
         if (sample)
             sample(context, timeline->end_ns[i], bytes);
+        i = last;
     }
     *peak_out = peak;
     return PP_OK;

@@ -39,13 +39,22 @@ typedef struct pp_op {
 /* Owner frees with pp_order_free. */
 typedef struct pp_order {
     uint32_t ranks, stages, microbatches;
-    uint32_t *stage_rank; /* [stages] */
+    uint32_t *stage_rank; /* [stages]; of microbatches below `turned` */
+    uint32_t turned;      /* from this microbatch on ranks are mirrored; microbatches: none is */
     size_t *rank_begin;   /* [ranks + 1], into ops */
     pp_op *ops;           /* [capacity]; rank r: ops[rank_begin[r]] up to ops[rank_begin[r + 1]] */
     size_t capacity;
 } pp_order;
 
-/* All ranks empty. capacity: ops that will be added at most. Stages are placed by `placement`.
+/* The rank that runs `stage` of `microbatch`. */
+static inline uint32_t pp_order_rank(const pp_order *order, uint32_t stage, uint32_t microbatch)
+{
+    uint32_t rank = order->stage_rank[stage];
+    return microbatch < order->turned ? rank : order->ranks - 1 - rank;
+}
+
+/* All ranks empty. capacity: ops that will be added at most. Stages are placed by `placement`;
+ * bidirectional: the second half of the microbatches is turned.
  * Fails: NOMEM; INPUT beyond the limits above. */
 PP_MUST_CHECK pp_status pp_order_new(uint32_t ranks, uint32_t stages, uint32_t microbatches,
                                      pp_placement placement, size_t capacity, pp_order **order_out,
@@ -58,8 +67,9 @@ void pp_order_add(pp_order *order, uint32_t rank, pp_op_kind kind, uint32_t stag
 /* Ranks after the last one filled become empty; call once after the last pp_order_add. */
 void pp_order_end(pp_order *order);
 
-/* Every stage on its rank; F once, and B once or I and W once, per (stage, microbatch); B and I
- * after F, W after I. Fails: INPUT, where names rank and position; NOMEM. `file`: for where. */
+/* Every stage on its rank; F once, and B once or I and W once, per (stage, microbatch), or F once
+ * and nothing else everywhere; B and I after F, W after I. Fails: INPUT, where names rank and
+ * position; NOMEM. `file`: for where. */
 PP_MUST_CHECK pp_status pp_order_check(const pp_order *order, const char *file, pp_err *err);
 
 /* "3F7". Returns buffer. */
@@ -73,8 +83,18 @@ size_t pp_cell_print(const pp_order *order, size_t i, char *buffer, size_t size)
 /* The inverse: 1 or 2 ops into ops_out; 0 when the text is no cell. */
 size_t pp_cell_parse(const char *text, size_t bytes, pp_op ops_out[2]);
 
-/* PP_PLACE_LOOP or PP_PLACE_V when the order's map is one of them (loop where both fit). */
+/* true when the order's map is a named one (loop where several fit). */
 bool pp_order_placement(const pp_order *order, pp_placement *placement_out);
+
+/* Has it forwards and nothing else? */
+bool pp_order_forward_only(const pp_order *order);
+/* The same order without its I, W and B. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_order_drop_backward(const pp_order *order, pp_order **order_out,
+                                               pp_err *err);
+
+/* Fails: INFEASIBLE when a stage lives on two ranks (bidirectional), with the way out. where: what
+ * cannot take such an order. */
+PP_MUST_CHECK pp_status pp_order_one_rank(const pp_order *order, const char *where, pp_err *err);
 
 bool pp_order_equal(const pp_order *a, const pp_order *b);
 

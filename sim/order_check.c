@@ -47,7 +47,7 @@ static pp_status check_rank(const pp_order *order, uint32_t rank, uint8_t *seen,
         const char *wrong = NULL;
         if (op.stage >= order->stages || op.microbatch >= order->microbatches)
             wrong = "is outside the schedule's stages or microbatches";
-        else if (order->stage_rank[op.stage] != rank)
+        else if (pp_order_rank(order, op.stage, op.microbatch) != rank)
             wrong = "belongs to another rank";
         else
             wrong = objection(op, seen[(size_t)op.stage * order->microbatches + op.microbatch]);
@@ -62,25 +62,28 @@ static pp_status check_rank(const pp_order *order, uint32_t rank, uint8_t *seen,
     return PP_OK;
 }
 
+/* Forwards alone are an evaluation; then only they are asked for. */
 static pp_status check_complete(const pp_order *order, const uint8_t *seen, const char *file,
                                 pp_err *err)
 {
     char where[256];
+    bool evaluation = pp_order_forward_only(order);
     for (uint32_t s = 0; s < order->stages; s++) {
         for (uint32_t j = 0; j < order->microbatches; j++) {
             uint8_t done = seen[(size_t)s * order->microbatches + j];
-            const char *missing = !(done & SEEN_F)            ? "F"
-                                  : done == (SEEN_F | SEEN_I) ? "W"
-                                  : done == SEEN_F            ? "B (or I and W)"
-                                                              : NULL;
+            const char *missing = !(done & SEEN_F)                ? "F"
+                                  : done == (SEEN_F | SEEN_I)     ? "W"
+                                  : done == SEEN_F && !evaluation ? "B (or I and W)"
+                                                                  : NULL;
             if (!missing)
                 continue;
-            snprintf(where, sizeof where, "%.160s: rank %" PRIu32, file, order->stage_rank[s]);
+            snprintf(where, sizeof where, "%.160s: rank %" PRIu32, file,
+                     pp_order_rank(order, s, j));
             return pp_err_set(err, PP_INPUT, where,
                               "stage %" PRIu32 " microbatch %" PRIu32
                               " has no %s; every stage needs F and B, or F, I and W, of every "
-                              "microbatch",
-                              s, j, missing);
+                              "microbatch%s",
+                              s, j, missing, evaluation ? ", or F alone everywhere" : "");
         }
     }
     return PP_OK;

@@ -3,6 +3,7 @@
 #include "sim/alloc.h"
 #include "sim/comm.h"
 #include "sim/engine.h"
+#include "sim/graphs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -122,10 +123,13 @@ static pp_status simulate_replica(const pp_plan *plan, uint32_t replica, outcome
 {
     const pp_costs *costs = plan->costs[plan->costs_count > 1 ? replica : 0];
     const pp_order *order = plan->order[plan->order_count > 1 ? replica : 0];
-    pp_status status = pp_plan_lower(plan, order, costs, &out->program, err);
-    return status ? status
-                  : pp_plan_simulate_program(plan, out->program, costs, plan->executor,
-                                             &out->timeline, &out->report, err);
+    const pp_executor *executor;
+    pp_status status = pp_executor_get(plan->executor, &executor, err);
+    if (status || (status = pp_plan_lower(plan, order, costs, &out->program, err)) ||
+        (status = pp_plan_simulate_program(plan, out->program, costs, plan->executor,
+                                           &out->timeline, &out->report, err)))
+        return status;
+    return pp_graphs_count(out->program, costs, executor->graphs, &out->report->graphs, err);
 }
 
 pp_status pp_plan_simulate(const pp_plan *plan, pp_program **program_out,

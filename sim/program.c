@@ -59,6 +59,8 @@ static pp_program *allocate(const pp_order *order, size_t count)
     *program = (pp_program){ .ranks = order->ranks,
                              .stages = order->stages,
                              .microbatches = order->microbatches,
+                             .turned = order->turned,
+                             .forward_only = pp_order_forward_only(order),
                              .count = count };
     program->rank_begin = (size_t *)(void *)block;
     program->op = (pp_op *)(void *)(block + begins);

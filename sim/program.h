@@ -10,7 +10,9 @@
 /* Owner frees with pp_program_free. One allocation. */
 typedef struct pp_program {
     uint32_t ranks, stages, microbatches;
-    uint32_t *stage_rank; /* [stages] */
+    uint32_t *stage_rank; /* [stages]; of microbatches below `turned` */
+    uint32_t turned;      /* from this microbatch on ranks are mirrored */
+    bool forward_only;    /* no I, W, B: an evaluation, or an excerpt */
     size_t count;         /* instructions */
     size_t *rank_begin;   /* [ranks + 1] */
     pp_op *op;            /* [count] */
@@ -20,10 +22,31 @@ typedef struct pp_program {
     struct pp_comm *comm; /* sim/comm.h; NULL: dependencies and latency only */
 } pp_program;
 
+/* What one compiled graph holds, where a runtime compiles ahead (sim/graphs.h). */
+typedef enum pp_graphs {
+    PP_GRAPHS_NONE,
+    PP_GRAPHS_PER_TASK,  /* one compute op, or one transfer */
+    PP_GRAPHS_PER_CYCLE, /* one forward, the backwards right after it, and their transfers */
+} pp_graphs;
+
+/* The rank that runs `stage` of `microbatch`; the rank that runs `op`. */
+static inline uint32_t pp_program_stage_rank(const pp_program *program, uint32_t stage,
+                                             uint32_t microbatch)
+{
+    uint32_t rank = program->stage_rank[stage];
+    return microbatch < program->turned ? rank : program->ranks - 1 - rank;
+}
+
+static inline uint32_t pp_program_rank(const pp_program *program, pp_op op)
+{
+    return pp_program_stage_rank(program, op.stage, op.microbatch);
+}
+
 /* The communication habits of one training framework; sim/executor/x.c + sim/executors.def. */
 typedef struct pp_executor {
     const char *name;
     const char *summary;
+    pp_graphs graphs;
     /* order: checked (pp_order_check).
      * Fails: INFEASIBLE when it cannot finish (err names the ranks that wait for each other and
      * their ops), NOMEM. */

@@ -52,6 +52,7 @@ void pp_report_free(pp_report **report)
     if (!*report)
         return;
     pp_notes_free(&(*report)->assumptions);
+    pp_robustness_free(&(*report)->robustness);
     free((*report)->per_rank);
     free(*report);
     *report = NULL;
@@ -68,7 +69,7 @@ static void count_rank(const pp_program *program, const pp_timeline *timeline, u
         out->busy_ns += timeline->end_ns[i] - timeline->start_ns[i];
         if (kind == PP_OP_F && ++live > out->peak_live_activations)
             out->peak_live_activations = live;
-        if (kind == PP_OP_B || kind == PP_OP_W)
+        if (kind == PP_OP_B || kind == PP_OP_W || program->forward_only)
             live--;
     }
     if (begin < end) {
@@ -101,10 +102,10 @@ static pp_ns later(pp_ns a, pp_ns b)
     return a > b ? a : b;
 }
 
-/* When the step is over. Each rank reduces its gradients after its last op; the tied embedding is
+/* Each rank reduces its gradients after its last op; the tied embedding is
  * reduced once both of its holders are there; with step_sync nobody updates before all are there
  * (the gradient norm needs all ranks). */
-static pp_ns step_end(const pp_report *report, const pp_costs *costs, bool step_sync)
+pp_ns pp_report_step_end(const pp_report *report, const pp_costs *costs, bool step_sync)
 {
     pp_ns all = 0;
     pp_ns holders = 0;
@@ -170,7 +171,8 @@ pp_status pp_report_build(const char *schedule, const char *executor, const pp_p
     for (uint32_t r = 0; r < report->ranks; r++)
         count_rank(program, timeline, r, &report->per_rank[r]);
     summarise(timeline, report);
-    report->step_ns = step_end(report, costs, step_sync);
+    report->step_ns =
+        program->forward_only ? report->makespan_ns : pp_report_step_end(report, costs, step_sync);
     report->step_boundary_ns = report->step_ns - report->makespan_ns;
     if (costs->has_memory) {
         pp_status status = account_memory(program, timeline, costs, report, err);
@@ -181,7 +183,8 @@ pp_status pp_report_build(const char *schedule, const char *executor, const pp_p
     if (costs->tokens > 0 && step_s > 0)
         report->tokens_per_s = costs->tokens / step_s;
     if (costs->model_flops > 0 && costs->peak_flops_per_s > 0 && step_s > 0)
-        report->model_flops_utilization = costs->model_flops / (costs->peak_flops_per_s * step_s);
+        report->model_flops_utilization = (program->forward_only ? 1.0 / 3 : 1) *
+                                          costs->model_flops / (costs->peak_flops_per_s * step_s);
     *report_out = report;
     report = NULL; /* the caller's now */
     return PP_OK;

@@ -4,6 +4,7 @@
 #define PPSIM_SIM_REPORT_H
 
 #include "sim/memory.h"
+#include "sim/robustness.h"
 
 typedef struct pp_rank_report {
     pp_ns busy_ns;
@@ -51,9 +52,12 @@ typedef struct pp_report {
     int64_t memory_limit_bytes; /* 0: none was given */
     double tokens_per_s;        /* 0: not known */
     double model_flops_utilization;
+    uint32_t graphs;  /* distinct ones of the rank with most, where a runtime compiles; 0: none */
+    pp_ns compile_ns; /* before the first step; 0: not asked for */
     uint64_t seed;
     pp_rank_report *per_rank; /* [ranks] */
     pp_notes assumptions;
+    pp_robustness robustness; /* set by the caller */
 } pp_report;
 
 /* step_sync: a global barrier ends the step. assumptions stay empty.
@@ -63,6 +67,10 @@ PP_MUST_CHECK pp_status pp_report_build(const char *schedule, const char *execut
                                         const pp_costs *costs, bool step_sync,
                                         pp_report **report_out, pp_err *err);
 void pp_report_free(pp_report **report); /* for PP_CLEANUP; *report NULL is fine */
+
+/* When the step is over: what costs say follows each rank's last op (report->ranks and
+ * per_rank[].last_end_ns are all that is read). */
+pp_ns pp_report_step_end(const pp_report *report, const pp_costs *costs, bool step_sync);
 
 /* "format":"ppsim.report". */
 pp_json *pp_report_write(const pp_report *report, pp_json_build *build);

@@ -72,6 +72,10 @@ static void put_totals(const pp_report *report, pp_json *object, pp_json_build *
         pp_json_put_int(build, object, "memory_limit_bytes", report->memory_limit_bytes);
     else
         pp_json_put_null(build, object, "memory_limit_bytes");
+    if (report->graphs)
+        pp_json_put_int(build, object, "graphs", report->graphs);
+    if (report->compile_ns)
+        pp_json_put_int(build, object, "compile_ns", report->compile_ns);
     put_positive(build, object, "tokens_per_s", report->tokens_per_s);
     put_positive(build, object, "model_flops_utilization", report->model_flops_utilization);
 }
@@ -94,5 +98,6 @@ pp_json *pp_report_write(const pp_report *report, pp_json_build *build)
         pp_json_put_text(build, assumptions, report->assumptions.note[i].key,
                          report->assumptions.note[i].value);
     pp_json_put(build, object, "assumptions", assumptions);
+    pp_robustness_put(&report->robustness, object, build);
     return object;
 }

@@ -116,10 +116,14 @@ pp_status pp_schedule_makes(const char *name, const pp_order *order, uint32_t gr
                              .microbatches = order->microbatches,
                              .group_size = group_size };
     pp_order *own PP_CLEANUP(pp_order_free) = NULL;
+    pp_order *kept PP_CLEANUP(pp_order_free) = NULL;
     pp_err refused = { 0 };
     pp_status status = pp_schedule_build(pp_schedule_find(name), &shape, &own, &refused);
+    bool evaluation = pp_order_forward_only(order);
+    if (!status && evaluation)
+        status = pp_order_drop_backward(own, &kept, &refused);
     if (status == PP_NOMEM)
         return pp_err_nomem(err);
-    *same_out = !status && pp_order_equal(own, order);
+    *same_out = !status && pp_order_equal(evaluation ? kept : own, order);
     return PP_OK;
 }

@@ -21,7 +21,8 @@ typedef struct pp_schedule {
     pp_placement placement;
     uint32_t chunks; /* the only legal v; 0: any from 2 on, and it must be given */
     bool splits_backward;
-    bool grouped; /* obeys pp_shape.group_size */
+    bool grouped;       /* obeys pp_shape.group_size */
+    bool simulate_only; /* no runtime takes it: neither planned nor written */
     /* Fails: USAGE when the shape is not legal (the text gives the rule and the nearest legal
      * values), NOMEM. */
     pp_status (*build)(const pp_shape *shape, pp_order **order_out, pp_err *err);
@@ -51,7 +52,8 @@ PP_MUST_CHECK pp_status pp_schedule_check(const pp_schedule *schedule, const pp_
 PP_MUST_CHECK pp_status pp_schedule_build(const pp_schedule *schedule, const pp_shape *shape,
                                           pp_order **order_out, pp_err *err);
 
-/* Does the named schedule make this order? v is stages / ranks; group_size as in pp_shape.
+/* Does the named schedule make this order, or its forwards where the order has nothing else? v is
+ * stages / ranks; group_size as in pp_shape.
  * same_out is false where the schedule refuses the shape. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_schedule_makes(const char *name, const pp_order *order,
                                           uint32_t group_size, bool *same_out, pp_err *err);

@@ -43,6 +43,23 @@ const pp_shape_habit pp_shape_habit_megatron_parity = {
     .order = by_parity,
 };
 
+const pp_shape_habit pp_shape_habit_torch = {
+    .no_message = "a schedule object knows one shape for all its microbatches",
+    .rounds = 2,
+    .bytes = { 8, 512 },
+};
+
+const pp_shape_habit pp_shape_habit_graphs = {
+    .no_message = "shapes are traced before the first step and compiled into its graphs",
+    .no_cache = "shapes are traced before the first step and compiled into its graphs",
+    .tensor_by_tensor = true,
+};
+
+const pp_shape_habit pp_shape_habit_planned = {
+    .no_message = "its plans carry all sizes",
+    .no_cache = "its plans carry all sizes",
+};
+
 const pp_shape_habit pp_shape_habit_fixed = {
     .no_message = "its tensor shapes are set once, in its configuration",
     .no_cache = "its tensor shapes are set once, in its configuration",

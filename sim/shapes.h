@@ -47,8 +47,16 @@ typedef struct pp_shape_habit {
 extern const pp_shape_habit pp_shape_habit_megatron;
 extern const pp_shape_habit pp_shape_habit_megatron_overlap; /* which has no batch_p2p_sync */
 extern const pp_shape_habit pp_shape_habit_megatron_parity;
-/* For what has no way to change a shape. */
+/* PyTorch's pipelining infers shapes once for a schedule object, from stage to stage with pickled
+ * objects (their length first; 512 bytes are assumed for one); gradients follow from them
+ * (stage.py).
+ */
+extern const pp_shape_habit pp_shape_habit_torch;
+/* What has no way to change a shape: set in a configuration; compiled into graphs, one transfer at
+ * a time; carried in the plan (our runtime). */
 extern const pp_shape_habit pp_shape_habit_fixed;
+extern const pp_shape_habit pp_shape_habit_graphs;
+extern const pp_shape_habit pp_shape_habit_planned;
 
 /* What a step does about shapes, tensors and its hosts; all zero is what programs do anyway. */
 typedef struct pp_exchange {

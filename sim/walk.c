@@ -17,19 +17,23 @@ typedef struct walker {
 /* The rank that runs instruction i. */
 static uint32_t rank_of(const pp_program *program, size_t i)
 {
-    return program->stage_rank[program->op[i].stage];
+    return pp_program_rank(program, program->op[i]);
 }
 
-/* Walks `rank` until an instruction needs one that has not been walked. */
-static void walk_rank(walker *w, uint32_t rank)
+/* Walks `rank` until an instruction needs one that has not been walked. turned: some microbatches
+ * run on mirrored ranks; a constant, so that the others do not pay for the question. */
+static inline __attribute__((always_inline)) void walk_rank(walker *w, bool turned, uint32_t rank)
 {
     const pp_program *program = w->program;
     size_t i = w->next[rank];
     for (; i < program->rank_begin[rank + 1]; i++) {
         uint32_t source = program->source[i];
-        if (source != PP_NO_SOURCE && source >= w->next[rank_of(program, source)] &&
-            !(rank_of(program, source) == rank && source < i))
-            break;
+        if (source != PP_NO_SOURCE) {
+            uint32_t from =
+                turned ? rank_of(program, source) : program->stage_rank[program->op[source].stage];
+            if (source >= w->next[from] && !(from == rank && source < i))
+                break;
+        }
         program->walk[w->done++] = (uint32_t)i;
     }
     w->next[rank] = i;
@@ -76,8 +80,11 @@ pp_status pp_program_walk(pp_program *program, pp_err *err)
     pp_status status = PP_OK;
     while (!status && w.done < program->count) {
         size_t before = w.done;
-        for (uint32_t rank = 0; rank < program->ranks; rank++)
-            walk_rank(&w, rank);
+        bool turned = program->turned < program->microbatches;
+        for (uint32_t rank = 0; rank < program->ranks && turned; rank++)
+            walk_rank(&w, true, rank);
+        for (uint32_t rank = 0; rank < program->ranks && !turned; rank++)
+            walk_rank(&w, false, rank);
         if (w.done == before)
             status = report_deadlock(&w, err);
     }

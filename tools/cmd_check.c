@@ -106,7 +106,7 @@ static pp_status load_plan(const char *text, size_t bytes, const pp_args *args, 
 /* A verdict needs no durations; any will do. */
 static pp_status make_costs(const pp_args *args, subject *s, pp_err *err)
 {
-    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 1000 };
+    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 1000, 0 };
     int64_t bytes = 1;
     pp_status status = pp_args_bytes(args, "--message-bytes", &bytes, err);
     if (status || s->costs)

@@ -2,7 +2,7 @@
 #include "planner/bound.h"
 #include "sim/alloc.h"
 #include "sim/file.h"
-#include "tools/tool.h"
+#include "tools/robust_tool.h"
 #include "traces/comm_rows.h"
 
 #include <inttypes.h>
@@ -19,14 +19,19 @@ static const pp_option options[] = {
       "--num-virtual-stages-per-pipeline-rank", false },
     { "--microbatch-group-size", "N", "Megatron's microbatch group (interleaved)",
       "--microbatch-group-size-per-virtual-pipeline-stage", false },
-    { "--costs", "F=T,I=T,W=T,comm=T", "durations per op of one stage; B=T instead of I and W",
-      NULL, false },
+    { "--costs", "F=T,I=T,W=T,comm=T",
+      "durations per op of one stage; B=T instead of I and W; FB=T of an overlapped pair", NULL,
+      false },
     { "--costs-file", "FILE", "durations per stage and microbatch (JSON, docs/formats.md)", NULL,
       false },
+    { "--forward-only", NULL, "an evaluation: the schedule without its backwards", NULL, false },
     { "--memory-costs", "F=X,I=X,W=X", "memory change per op, in activations or with units", NULL,
       false },
     { "--memory-limit", "SIZE", "report against this limit per rank, 80GB", NULL, false },
-    { "--executor", "NAME", "communication habits, 'ppsim list executors'; ideal", NULL, false },
+    { "--executor", "NAME|all", "communication habits, 'ppsim list executors'; ideal. all: a table",
+      NULL, false },
+    { "--compile-time", "TIME", "of one graph, where the executor compiles (xla, neuronx)", NULL,
+      false },
     { "--comm", "MODE", "rendezvous, eager:BYTES or batched, where the executor communicates", NULL,
       false },
     { "--lanes", "WHICH", "single, per-direction or per-peer queues of a rank; single", NULL,
@@ -40,7 +45,11 @@ static const pp_option options[] = {
       false },
     { "--tensors-per-boundary", "K", "the bytes between stages come in K tensors; 1", NULL, false },
     { "--step-sync", "on|off", "a global barrier ends the step; on", NULL, false },
-    { "--seed", "N", "echoed in the report; 0", NULL, false },
+    { "--jitter", "SPEC", "Monte Carlo: compute=0.02,comm=0.1,slow-rank=3:1.3,scenarios=1000", NULL,
+      false },
+    { "--sensitivity", NULL, "growth of the step per ns on each stage and link", NULL, false },
+    { "--threads", "N", "for --jitter, which does not depend on it; all processors", NULL, false },
+    { "--seed", "N", "of --jitter, echoed in the report; 0", NULL, false },
     { "--columns", "N", "width of the text timeline; 80", NULL, false },
     { "--emit", "FORMAT=FILE", "write the schedule, the plan or the report; 'ppsim list formats'",
       NULL, true },
@@ -280,6 +289,43 @@ static pp_status load_study(const pp_args *args, const char *source, pp_plan **p
     return PP_OK;
 }
 
+/* Every order of the plan without its backwards. */
+static pp_status drop_backwards(pp_plan *plan, pp_err *err)
+{
+    for (uint32_t i = 0; i < plan->order_count; i++) {
+        pp_order *kept = NULL;
+        pp_status status = pp_order_drop_backward(plan->order[i], &kept, err);
+        if (status)
+            return status;
+        pp_order_free(&plan->order[i]);
+        plan->order[i] = kept;
+    }
+    return PP_OK;
+}
+
+/* written: the program of a file that communicates itself, or NULL. */
+static pp_status apply_forward_only(const pp_args *args, const pp_program *written, pp_plan *plan,
+                                    pp_err *err)
+{
+    static const char key[] = "forward_only";
+    pp_status status = PP_OK;
+    if (pp_args_has(args, "--forward-only") && written)
+        return pp_err_set(err, PP_USAGE, "--forward-only",
+                          "this file communicates itself and is run as it stands; give its compute "
+                          "ops alone (pytorch-csv)");
+    if (pp_args_has(args, "--forward-only"))
+        status = drop_backwards(plan, err);
+    if (status || !pp_order_forward_only(plan->order[0]))
+        return status;
+    for (size_t i = 0; i < plan->assumptions.count; i++) {
+        if (strcmp(plan->assumptions.note[i].key, key) == 0)
+            return PP_OK; /* the plan says it */
+    }
+    return pp_notes_add(&plan->assumptions, err, key,
+                        "an evaluation: activations are freed at the end of F, no gradients, "
+                        "optimizer or step boundary");
+}
+
 /* What was said on the command line goes over what the plan says. */
 static pp_status apply_settings(const pp_args *args, pp_plan *plan, pp_err *err)
 {
@@ -382,10 +428,41 @@ static pp_status predict(study *s, pp_err *err)
                                     &s->plan->prediction, err);
 }
 
+/* --executor all. */
+static pp_status table(const pp_args *args, study *s, pp_err *err)
+{
+    static const char *const single[] = { "--emit", "--trace", "--compile-time" };
+    for (size_t i = 0; i < sizeof single / sizeof single[0]; i++) {
+        if (pp_args_has(args, single[i]))
+            return pp_err_set(err, PP_USAGE, single[i],
+                              "goes with one executor, not with all; name it with --executor");
+    }
+    return pp_print_executor_table(args, s->plan, err);
+}
+
+/* Before the first step every distinct graph is compiled, ranks side by side. */
+static pp_status add_compile_time(const pp_args *args, pp_report *report, pp_err *err)
+{
+    pp_ns each_ns = 0;
+    pp_status status = pp_args_duration(args, "--compile-time", &each_ns, err);
+    if (status || !pp_args_has(args, "--compile-time"))
+        return status;
+    if (!report->graphs)
+        return pp_err_set(err, PP_USAGE, "--compile-time",
+                          "executor %s compiles no graphs; choose xla, xla-fused or neuronx",
+                          report->executor);
+    if (each_ns > INT64_MAX / report->graphs)
+        return pp_err_set(err, PP_USAGE, "--compile-time", "is too long for %" PRIu32 " graphs",
+                          report->graphs);
+    report->compile_ns = each_ns * report->graphs;
+    return PP_OK;
+}
+
 static pp_status simulate(const pp_args *args, pp_err *err)
 {
     study s PP_CLEANUP(study_free) = { 0 };
     int64_t columns = 80;
+    pp_robust_wish robust;
     const char *word = pp_args_word(args, 0);
     const char *source = word ? word : pp_args_text(args, "--schedule");
     if (!source || (word && (pp_args_has(args, "--schedule") || pp_args_word(args, 1))))
@@ -393,18 +470,25 @@ static pp_status simulate(const pp_args *args, pp_err *err)
                           "give one plan, one schedule file, or --schedule "
                           "NAME; see 'ppsim simulate --help'");
     pp_status status = load_study(args, source, &s.plan, &s.program, err);
-    if (status || (status = apply_settings(args, s.plan, err)) ||
+    if (status || (status = apply_forward_only(args, s.program, s.plan, err)) ||
+        (status = apply_settings(args, s.plan, err)) ||
         (status = apply_exchange(args, s.plan, s.program != NULL, err)))
         return status;
+    if (strcmp(s.plan->executor, "all") == 0)
+        return table(args, &s, err);
     if ((status = pp_args_int(args, "--columns", 20, 100000, &columns, err)) ||
-        (status = predict(&s, err)))
+        (status = pp_robust_read(args, &robust, err)) || (status = predict(&s, err)))
         return status;
     pp_report *report = s.plan->prediction;
+    if ((status = add_compile_time(args, report, err)))
+        return status;
     uint32_t replica = 0;
     while (s.plan->costs[replica] != s.costs)
         replica++;
     const pp_order *order = s.plan->order[s.plan->order_count > 1 ? replica : 0];
-    if ((status = pp_bound_report(s.costs, order, report, err)))
+    const pp_jitter_subject subject = { s.program, s.timeline, s.costs, s.plan->step_sync };
+    if ((status = pp_bound_report(s.costs, order, report, err)) ||
+        (status = pp_robust_study(&robust, s.plan, &subject, report, err)))
         return status;
     const pp_export data = { .plan = s.plan,
                              .order = order,

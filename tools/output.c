@@ -138,6 +138,9 @@ static pp_status make_export(const char *request, const char *option, const pp_e
     name[equals - request] = '\0';
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     pp_status status = PP_OK;
+    if (emit && strcmp(name, "report") != 0 &&
+        (status = pp_order_one_rank(data->order, option, err)))
+        return status;
     if (emit && own_format(name, data, &text, &status, err))
         return status ? status : add_file(files, equals + 1, "", &text, err);
     const pp_format *format;

@@ -149,6 +149,11 @@ static pp_status read_program(const pp_args *args, pp_request *r, pp_err *err)
     pp_status status = PP_OK;
     if (schedule && strcmp(schedule, "auto") != 0)
         status = pp_schedule_get(schedule, &wish->schedule, err);
+    if (!status && wish->schedule && wish->schedule->simulate_only)
+        status = pp_err_set(err, PP_INFEASIBLE, "--schedule",
+                            "%s is for simulate only, no runtime takes its orders; choose "
+                            "dualpipev, which runs the same pairs with every stage on one rank",
+                            wish->schedule->name);
     if (!wish->schedule && writes_megatron(args))
         wish->only = megatron;
     if (!status && executor && !(status = pp_executor_get(executor, &found, err)))

@@ -25,6 +25,19 @@ static void print_bound(const pp_report *report, pp_text *text)
                 100.0 * gap);
 }
 
+static void print_graphs(const pp_report *report, pp_text *text)
+{
+    char compile[32];
+    if (!report->graphs)
+        return;
+    pp_text_add(text, "graphs       %" PRIu32 " distinct on the rank with most of them",
+                report->graphs);
+    if (report->compile_ns)
+        pp_text_add(text, ", compiled in %s before the first step",
+                    pp_format_duration(compile, sizeof compile, report->compile_ns));
+    pp_text_add(text, "\n");
+}
+
 static void print_memory(const pp_report *report, pp_text *text)
 {
     char peak[32];
@@ -94,5 +107,7 @@ void pp_report_print(const pp_report *report, pp_text *text)
     print_bubble(report, text);
     print_bound(report, text);
     print_memory(report, text);
+    print_graphs(report, text);
     print_ranks(report, text);
+    pp_robustness_print(&report->robustness, text);
 }

@@ -77,6 +77,11 @@ void pp_remark(const char *format, ...) PP_PRINTF(1, 2);
 
 /* The report as people read it. columns: 80 by default. */
 void pp_report_print(const pp_report *report, pp_text *text);
+/* Its end: jitter and sensitivity, where asked for. */
+void pp_robustness_print(const pp_robustness *robustness, pp_text *text);
+
+/* --executor all: the plan under every executor. */
+PP_MUST_CHECK pp_status pp_print_executor_table(const pp_args *args, pp_plan *plan, pp_err *err);
 
 extern const pp_command pp_command_plan;
 extern const pp_command pp_command_simulate;

@@ -236,8 +236,8 @@ static pp_status check_receives(const pp_program *program, const char *file, pp_
     for (size_t i = 0; i < program->count; i++) {
         pp_op op = program->op[i];
         uint32_t source = program->source[i];
-        uint32_t rank = program->stage_rank[op.stage];
-        if (source == PP_NO_SOURCE || program->stage_rank[program->op[source].stage] == rank ||
+        uint32_t rank = pp_program_rank(program, op);
+        if (source == PP_NO_SOURCE || pp_program_rank(program, program->op[source]) == rank ||
             program->comm->needs[i] != PP_NO_SOURCE)
             continue;
         return pp_err_set(err, PP_INFEASIBLE, file,

@@ -30,10 +30,31 @@ static pp_status lower_rank(const pp_lowering *l, pp_err *err)
     return PP_OK;
 }
 
+/* InferenceSchedule: even stages send before they receive. */
+static pp_status lower_evaluation(const pp_lowering *l, pp_err *err)
+{
+    const pp_op *op = l->program->op;
+    (void)err;
+    pp_lower_receive_now(l, &op[l->begin]);
+    for (size_t i = l->begin; i < l->end; i++) {
+        const pp_op *next = i + 1 < l->end ? &op[i + 1] : NULL;
+        pp_comm_run(l->builder, l->rank, (uint32_t)i);
+        if (l->rank % 2)
+            pp_lower_receive_now(l, next);
+        pp_lower_send_now(l, &op[i]);
+        if (l->rank % 2 == 0)
+            pp_lower_receive_now(l, next);
+    }
+    return PP_OK;
+}
+
 static pp_status deepspeed_lower(const pp_order *order, pp_program **program_out, pp_err *err)
 {
     pp_status status = pp_lower_only(order, "deepspeed", "1f1b", err);
-    return status ? status : pp_lower_ranks(order, 0, lower_rank, program_out, err);
+    return status ? status
+                  : pp_lower_ranks(order, 0,
+                                   pp_order_forward_only(order) ? lower_evaluation : lower_rank,
+                                   program_out, err);
 }
 
 /* _send_tensor_meta: int32[256] before an activation, read with .item(); one blocking send per

@@ -1,11 +1,12 @@
-/* DeepSeek's DualPipeV (dualpipe/dualpipev.py): sends and receives are collected and committed as
- * one batch right before the next compute, and waited for. Phase 0 is the way of a microbatch
- * through the rank's first chunk, phase 1 through its second. */
+/* DeepSeek's DualPipe and DualPipeV (dualpipe/dualpipe.py, dualpipev.py): sends and receives are
+ * collected and committed as one batch right before the next compute, and waited for. */
 #include "sim/lower.h"
+#include "sim/schedule_dual.h"
 #include "sim/shapes.h"
 
 typedef struct state {
     const pp_lowering *l;
+    pp_dual_rank at;
     size_t next;      /* op */
     uint32_t batch;   /* collected since the last commit */
     uint32_t f_in[2]; /* [phase]: microbatches whose receive was asked for */
@@ -22,8 +23,9 @@ static void commit(state *s)
 
 static pp_op op_of(const state *s, pp_op_kind kind, int phase, uint32_t microbatch)
 {
-    uint32_t stage = phase ? s->l->program->stages - 1 - s->l->rank : s->l->rank;
-    return (pp_op){ .stage = (uint16_t)stage, .microbatch = microbatch, .kind = (uint8_t)kind };
+    return (pp_op){ .stage = (uint16_t)s->at.stage[phase],
+                    .microbatch = s->at.first[phase] + microbatch,
+                    .kind = (uint8_t)kind };
 }
 
 static void receive_f(state *s, int phase)
@@ -55,7 +57,7 @@ static void run(state *s)
     commit(s);
     do {
         op = &s->l->program->op[s->next];
-        int phase = op->stage >= s->l->program->ranks;
+        int phase = op->stage != s->at.stage[0];
         if (op->kind == PP_OP_F)
             s->f_out[phase] = op;
         else if (op->kind != PP_OP_W)
@@ -88,21 +90,32 @@ static void forward_backward(state *s, int f, int b, bool receive)
     send_b(s, b);
 }
 
+/* Step 2. Where DualPipe turns between two ranks, the output of phase 0 leaves before the other
+ * phase runs; in DualPipeV it stays on the rank there. */
+static void fill_both(state *s, bool last)
+{
+    bool crosses = last && s->at.places < s->l->program->ranks;
+    receive_f(s, 0);
+    for (uint32_t i = 0; i <= s->at.place; i++) {
+        run(s);
+        if (crosses)
+            send_f(s, 0);
+        receive_f(s, 0);
+        receive_f(s, 1);
+        run(s);
+        if (!last || i < s->at.place)
+            send_f(s, 1);
+        if (!crosses)
+            send_f(s, 0);
+    }
+}
+
 /* Steps 1 to 3: forwards of both phases, then the first gradients. */
 static void fill(state *s, uint32_t below, bool last)
 {
     for (uint32_t i = 0; i < 2 * below; i++)
         forward(s, 0);
-    receive_f(s, 0);
-    for (uint32_t i = 0; i <= s->l->rank; i++) {
-        run(s);
-        receive_f(s, 0);
-        receive_f(s, 1);
-        run(s);
-        if (!last || i < s->l->rank)
-            send_f(s, 1);
-        send_f(s, 0);
-    }
+    fill_both(s, last);
     for (uint32_t i = 0; i < below; i++) {
         backward(s, 1);
         receive_f(s, 1);
@@ -112,7 +125,7 @@ static void fill(state *s, uint32_t below, bool last)
     }
 }
 
-/* Step 4. The last rank does not overlap its first pair. */
+/* Step 4. Where the phases turn, the first pair does not overlap. */
 static void overlap(state *s, uint32_t pairs, bool last)
 {
     for (uint32_t i = 0; i < pairs; i++) {
@@ -132,17 +145,23 @@ static void overlap(state *s, uint32_t pairs, bool last)
 
 static pp_status lower_rank(const pp_lowering *l, pp_err *err)
 {
-    state s = { .l = l, .next = l->begin, .batch = pp_comm_open(l->builder, l->rank) };
-    uint32_t below = l->program->ranks - 1 - l->rank;
+    const pp_program *program = l->program;
+    bool turned = program->turned < program->microbatches;
+    state s = { .l = l,
+                .at = (turned ? pp_dual_directions : pp_dual_v)(l->rank, program->ranks,
+                                                                program->microbatches),
+                .next = l->begin,
+                .batch = pp_comm_open(l->builder, l->rank) };
+    uint32_t below = s.at.places - 1 - s.at.place;
     bool last = below == 0;
     (void)err;
     fill(&s, below, last);
-    overlap(&s, l->program->microbatches - 2 * l->program->ranks + l->rank + 1, last);
+    overlap(&s, s.at.count - 2 * s.at.places + s.at.place + 1, last);
     for (uint32_t i = 0; i < below; i++) { /* step 5 */
         backward(&s, 1);
         forward_backward(&s, 1, 0, true);
     }
-    for (uint32_t i = 0; i <= l->rank; i++) { /* step 6 */
+    for (uint32_t i = 0; i <= s.at.place; i++) { /* step 6 */
         backward(&s, 1);
         backward(&s, 0);
     }
@@ -158,13 +177,16 @@ static pp_status lower_rank(const pp_lowering *l, pp_err *err)
 
 static pp_status dualpipe_lower(const pp_order *order, pp_program **program_out, pp_err *err)
 {
-    pp_status status = pp_lower_only(order, "dualpipe", "dualpipev", err);
+    pp_status status = pp_lower_trains(order, "dualpipe", "torch or ideal", err);
+    if (!status)
+        status = pp_lower_only(order, "dualpipe",
+                               order->turned < order->microbatches ? "dualpipe" : "dualpipev", err);
     return status ? status : pp_lower_ranks(order, 0, lower_rank, program_out, err);
 }
 
 const pp_executor pp_executor_dualpipe = {
     .name = "dualpipe",
-    .summary = "one batch before each compute, waited for at once (dualpipev)",
+    .summary = "one batch before each compute, waited for at once (dualpipe, dualpipev)",
     .lower = dualpipe_lower,
     .shape_habit = &pp_shape_habit_fixed,
 };

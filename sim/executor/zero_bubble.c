@@ -59,7 +59,7 @@ static pp_status placing_new(const pp_program *program, placing *p, pp_err *err)
 
 static uint32_t rank_of(const placing *p, size_t op)
 {
-    return p->program->stage_rank[p->program->op[op].stage];
+    return pp_program_rank(p->program, p->program->op[op]);
 }
 
 /* Every op as early as its rank and its input allow. */
@@ -184,7 +184,9 @@ static pp_status zero_bubble_lower(const pp_order *order, pp_program **program_o
 {
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     placing p PP_CLEANUP(placing_free) = { 0 };
-    pp_status status = check(order, err);
+    pp_status status = pp_lower_one_rank(order, "zero-bubble", err);
+    if (!status)
+        status = check(order, err);
     if (status || (status = pp_program_from_order(order, &program, err)) ||
         (status = placing_new(program, &p, err)))
         return status;

@@ -3,6 +3,7 @@
  *
  * The bare loop is the floor: the graph in a known order, two predecessors, one maximum and two
  * additions per op; no lookup of costs, no memory account, no discovery of the order. */
+#include "planner/jitter.h"
 #include "runtime/clock.h"
 #include "sim/alloc.h"
 #include "sim/comm.h"
@@ -206,7 +207,48 @@ static void run_once(const pp_schedule *schedule, size s, const pp_costs *costs,
     }
 }
 
-static void print_json(const result *results, size_t count)
+/* Monte Carlo of 1000 scenarios against 1000 single simulations of the same program. */
+typedef struct monte_carlo {
+    double jitter_ms, single_ms; /* best of the runs; one thread */
+} monte_carlo;
+
+enum { SCENARIOS = 1000 };
+
+static monte_carlo run_jitter(const pp_schedule *schedule, size s, const pp_costs *costs)
+{
+    static const char spec_text[] = "compute=0.02,comm=0.1,scenarios=1000";
+    pp_err err = { 0 };
+    pp_jitter_spec spec;
+    const pp_executor *ideal;
+    const pp_shape shape = { .ranks = s.ranks, .chunks = 1, .microbatches = s.microbatches };
+    pp_order *order PP_CLEANUP(pp_order_free) = NULL;
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    monte_carlo best = { 0, 0 };
+    pp_ns step_ns[SCENARIOS];
+    if (pp_jitter_parse(spec_text, &spec, &err) ||
+        pp_schedule_build(schedule, &shape, &order, &err) ||
+        pp_executor_get("ideal", &ideal, &err) || ideal->lower(order, &program, &err) ||
+        pp_simulate(program, costs, &timeline, &err))
+        die(&err);
+    const pp_jitter_subject subject = { program, timeline, costs, true };
+    for (int k = 0; k < 9; k++) {
+        int64_t t[3] = { pp_clock_now_ns(), 0, 0 };
+        if (pp_jitter_run(&subject, &spec, (uint64_t)k, 1, step_ns, &err))
+            die(&err);
+        t[1] = pp_clock_now_ns();
+        for (int i = 0; i < SCENARIOS; i++) {
+            if (pp_simulate_into(program, costs, timeline, &err))
+                die(&err);
+        }
+        t[2] = pp_clock_now_ns();
+        keep_best(&best.jitter_ms, t[0], t[1], 1000000);
+        keep_best(&best.single_ms, t[1], t[2], 1000000);
+    }
+    return best;
+}
+
+static void print_json(const result *results, size_t count, monte_carlo jitter)
 {
     printf("{\n \"format\": \"ppsim.bench\",\n \"results\": [\n");
     for (size_t i = 0; i < count; i++) {
@@ -222,10 +264,12 @@ static void print_json(const result *results, size_t count)
             r->size.ranks, r->ns[STEP_REPORT], r->ns[STEP_TORCH_LOWER], r->ns[STEP_TORCH_ENGINE],
             i + 1 < count ? "," : "");
     }
-    printf(" ],\n \"version\": 1\n}\n");
+    printf(" ],\n \"jitter\": {\"jitter_ms\": %.4f, \"single_ms\": %.4f, "
+           "\"jitter_over_single\": %.4f},\n \"version\": 1\n}\n",
+           jitter.jitter_ms, jitter.single_ms, jitter.jitter_ms / jitter.single_ms);
 }
 
-static void print_table(const result *results, size_t count)
+static void print_table(const result *results, size_t count, monte_carlo jitter)
 {
     printf(
         "1f1b, ns per op (torch: per instruction, sends and receives counted), best of the runs;\n"
@@ -243,6 +287,10 @@ static void print_table(const result *results, size_t count)
             printf(" %11.2f", r->ns[step]);
         printf(" %12.2f\n", r->ns[STEP_ENGINE] / r->ns[STEP_BARE]);
     }
+    printf("\njitter, %d scenarios of 16x256 on one thread: %.1f ms; %d single runs: %.1f ms; "
+           "ratio %.3f\n",
+           SCENARIOS, jitter.jitter_ms, SCENARIOS, jitter.single_ms,
+           jitter.jitter_ms / jitter.single_ms);
 }
 
 int main(int argc, char **argv)
@@ -254,6 +302,7 @@ int main(int argc, char **argv)
     }
     enum { COUNT = sizeof sizes / sizeof sizes[0] };
     result results[COUNT] = { 0 };
+    monte_carlo jitter = { 0, 0 };
     const pp_schedule *schedule = pp_schedule_find("1f1b");
     const pp_uniform_costs uniform = {
         .f_ns = 1000, .i_ns = 1000, .w_ns = 1000, .b_ns = -1, .comm_ns = 100
@@ -268,10 +317,12 @@ int main(int argc, char **argv)
         int runs = sizes[i].ranks >= 32 ? 7 : 50;
         for (int k = 0; k < runs; k++)
             run_once(schedule, sizes[i], costs, &results[i]);
+        if (sizes[i].ranks == 16)
+            jitter = run_jitter(schedule, sizes[i], costs);
     }
     if (json)
-        print_json(results, COUNT);
+        print_json(results, COUNT, jitter);
     else
-        print_table(results, COUNT);
+        print_table(results, COUNT, jitter);
     return EXIT_SUCCESS;
 }

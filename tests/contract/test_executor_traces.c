@@ -84,9 +84,22 @@ static void half_steps(const pp_program *program, const pp_step *now, pp_text *t
                 letter_of(t), t->microbatch, t->peer);
 }
 
-static char phase_of(const pp_program *program, uint32_t stage)
+static bool is_turned(const pp_program *program)
 {
-    return stage < program->ranks ? 'a' : 'b';
+    return program->turned < program->microbatches;
+}
+
+/* DualPipeV: the chunk. DualPipe: the direction. */
+static char phase_of(const pp_program *program, uint32_t stage, uint32_t microbatch)
+{
+    bool second = is_turned(program) ? microbatch >= program->turned : stage >= program->ranks;
+    return second ? 'b' : 'a';
+}
+
+/* DualPipe counts the microbatches of each direction from 0. */
+static uint32_t number_of(const pp_program *program, uint32_t microbatch)
+{
+    return is_turned(program) ? microbatch % program->turned : microbatch;
 }
 
 /* Fa0, (Fa7&Bb3), [sendFa0@1 recvFb0@1] */
@@ -96,7 +109,8 @@ static void dualpipe(const pp_program *program, const pp_step *now, pp_text *tex
         pp_op op = program->op[now->index];
         bool second = now->index > 0 && program->op[now->index - 1].paired;
         pp_text_add(text, "%s%c%c%u%s", op.paired ? "(" : "", pp_op_letter((pp_op_kind)op.kind),
-                    phase_of(program, op.stage), op.microbatch, second ? ")" : "");
+                    phase_of(program, op.stage, op.microbatch), number_of(program, op.microbatch),
+                    second ? ")" : "");
         return;
     }
     ck_assert_int_eq(now[1].kind, PP_STEP_WAIT);
@@ -105,7 +119,8 @@ static void dualpipe(const pp_program *program, const pp_step *now, pp_text *tex
         const pp_transfer *t = first_of(program, now) + k;
         pp_text_add(text, "%s%s%c%c%u@%u", k ? " " : "[",
                     pp_transfer_sends((pp_transfer_kind)t->kind) ? "send" : "recv", letter_of(t),
-                    phase_of(program, t->stage), t->microbatch, t->peer);
+                    phase_of(program, t->stage, t->microbatch), number_of(program, t->microbatch),
+                    t->peer);
     }
     pp_text_add(text, "]");
 }
@@ -239,6 +254,7 @@ static const struct {
     { "deepspeed_1f1b", "deepspeed", "1f1b", 1, half_steps, false },
     { "nxd_1f1b", "neuronx", "1f1b", 1, half_steps, false },
     { "deepseek_dualpipev", "dualpipe", "dualpipev", 2, dualpipe, false },
+    { "deepseek_dualpipe", "dualpipe", "dualpipe", 1, dualpipe, false },
 };
 
 static const uint32_t shapes[][2] = { { 4, 8 }, { 8, 32 }, { 4, 10 }, { 8, 20 } };
@@ -301,6 +317,38 @@ START_TEST(zero_bubble_places_transfers_as_sail_does)
 }
 END_TEST
 
+/* The rows of format pytorch-comms under `executor`. */
+static void emit_rows(const pp_order *order, const char *executor, pp_text *text)
+{
+    const pp_format *format = NULL;
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
+    pp_err err = { 0 };
+    pp_companion companion = { 0 };
+    STEP_OK(pp_plan_new(&plan, &err), err);
+    snprintf(plan->executor, sizeof plan->executor, "%s", executor);
+    const pp_export data = { .plan = plan, .order = order };
+    STEP_OK(pp_format_get("pytorch-comms", &format, &err), err);
+    STEP_OK(format->emit(&data, text, &companion, &err), err);
+}
+
+/* PyTorch 2.13's own passes with defer_pp_recv. */
+START_TEST(deferred_receives_stand_where_pytorch_puts_them)
+{
+    static const char *const names[] = { "pt_1f1b_p4_m8",
+                                         "pt_1f1b_p8_m32",
+                                         "pt_gpipe_p4_m8",
+                                         "pt_interleaved_1f1b_v2_p4_m8",
+                                         "pt_interleaved_1f1b_v2_p8_m32",
+                                         "pt_interleaved_zb1p_v2_p4_m8" };
+    pp_text golden PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text ours PP_CLEANUP(pp_text_free) = { 0 };
+    pp_order *order PP_CLEANUP(pp_order_free) = golden_order(names[_i]);
+    emit_rows(order, "torch-defer-recv", &ours);
+    read_rows(names[_i], "deferred", &golden);
+    equal_texts(names[_i], &golden, &ours);
+}
+END_TEST
+
 /* PyTorch's passes over every order of tests/data/golden. */
 START_TEST(pytorch_comms_equals_the_golden_rows)
 {
@@ -311,16 +359,11 @@ START_TEST(pytorch_comms_equals_the_golden_rows)
     int rows = 0;
     ck_assert_ptr_nonnull(next_line(&rest));
     for (char *line; (line = next_line(&rest)); rows++) {
-        const pp_format *format = NULL;
-        pp_err err = { 0 };
-        pp_companion companion = { 0 };
         pp_text golden PP_CLEANUP(pp_text_free) = { 0 };
         pp_text ours PP_CLEANUP(pp_text_free) = { 0 };
         step_fields(line, fields, 1);
         pp_order *order PP_CLEANUP(pp_order_free) = golden_order(fields[0]);
-        const pp_export data = { .order = order };
-        STEP_OK(pp_format_get("pytorch-comms", &format, &err), err);
-        STEP_OK(format->emit(&data, &ours, &companion, &err), err);
+        emit_rows(order, "ideal", &ours);
         read_rows(fields[0], "comms", &golden);
         equal_texts(fields[0], &golden, &ours);
     }
@@ -335,6 +378,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, programs_equal_the_traces_of_their_frameworks, 0, TRACES);
     tcase_add_loop_test(tc, zero_bubble_places_transfers_as_sail_does, 0, 5);
+    tcase_add_loop_test(tc, deferred_receives_stand_where_pytorch_puts_them, 0, 6);
     tcase_add_test(tc, pytorch_comms_equals_the_golden_rows);
     suite_add_tcase(suite, tc);
     return step_run(suite);

@@ -132,7 +132,7 @@ static pp_program *lowered(const pp_order *order, const char *executor, rule by,
 
 static bool crosses(const pp_program *program, size_t a, size_t b)
 {
-    return program->stage_rank[program->op[a].stage] != program->stage_rank[program->op[b].stage];
+    return pp_program_rank(program, program->op[a]) != pp_program_rank(program, program->op[b]);
 }
 
 /* Is the result of op i needed on another rank? */

@@ -145,6 +145,24 @@ START_TEST(balanced_is_not_slower_than_uniform)
 }
 END_TEST
 
+/* What no runtime takes is not proposed (pp_schedule.simulate_only), only simulated. */
+START_TEST(schedules_that_cannot_be_run_are_no_candidates)
+{
+    const planning p = planning_of("gpt22b", "a100-80g");
+    pp_wish wish = wish_of(&p, 4);
+    wish.parallel.tp = 8;
+    wish.global_batch_size = 16;
+    pp_choice *c PP_CLEANUP(pp_choice_free) = choose(&wish);
+    bool v = false;
+    for (size_t i = 0; i < c->count; i++) {
+        ck_assert(!c->candidate[i].schedule->simulate_only);
+        v |= strcmp(c->candidate[i].schedule->name, "dualpipev") == 0;
+    }
+    ck_assert(v);
+    ck_assert(pp_schedule_find("dualpipe")->simulate_only);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("planner");
@@ -153,6 +171,7 @@ int main(void)
     tcase_add_loop_test(tc, plans_are_whole, 0, (int)pp_data_count(PP_DATA_MODEL));
     tcase_add_test(tc, memory_is_obeyed);
     tcase_add_test(tc, balanced_is_not_slower_than_uniform);
+    tcase_add_test(tc, schedules_that_cannot_be_run_are_no_candidates);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }

@@ -17,7 +17,7 @@ static void require(int truth)
 /* The first byte chooses grouping, partial, mode and lanes. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10 };
+    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10, 0 };
     if (bytes == 0)
         return 0;
     pp_program *program = NULL;

@@ -74,7 +74,7 @@ static int read_comm_rows(void *text)
                                   &program, &err);
 }
 
-static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10 };
+static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10, 0 };
 
 /* Builds, lowers, runs and writes 1F1B in every format. */
 static int write_formats(void *executor_name)

@@ -10,7 +10,7 @@
 
 static pp_status new_study(pp_plan **plan_out, pp_err *err)
 {
-    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10 };
+    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10, 0 };
     const pp_shape shape = { .ranks = 2, .chunks = 2, .microbatches = 4 };
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
     pp_status status = pp_plan_new(&plan, err);

@@ -16,7 +16,7 @@ static pp_program *program_of(const char *rows, pp_rows_grouping grouping, bool 
 static pp_status run_rows(const char *rows, pp_rows_grouping grouping, bool partial,
                           const char *comm, const char *lanes, pp_report **report_out, pp_err *err)
 {
-    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10000 };
+    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10000, 0 };
     pp_program *program PP_CLEANUP(pp_program_free) = program_of(rows, grouping, partial);
     pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
@@ -142,7 +142,7 @@ START_TEST(blocking_exchanges_cost_what_peers_print)
         for (int k = 0; k < 2; k++) {
             const pp_executor *executor = NULL;
             step s = { .order = step_order("1f1b", rows[i].p, 1, rows[i].m, 0) };
-            const pp_uniform_costs uniform = { 1000000, 1000000, 1000000, -1, 100000 };
+            const pp_uniform_costs uniform = { 1000000, 1000000, 1000000, -1, 100000, 0 };
             pp_err err = { 0 };
             STEP_OK(pp_executor_get(names[k], &executor, &err), err);
             STEP_OK(executor->lower(s.order, &s.program, &err), err);

@@ -194,6 +194,39 @@ START_TEST(state_per_parameter_is_megatrons)
 }
 END_TEST
 
+/* DualPipe: rank r holds stages r and p - 1 - r. */
+START_TEST(bidirectional_ranks_hold_two_stages)
+{
+    const pp_hardware hw = run_hardware("h100-80g");
+    run r = small_run("llama3-8b", 4, 2, 1, 1);
+    pp_costs *one = run_costs(&r, &hw);
+    pp_cost_context context = { .model = &r.model,
+                                .hardware = &hw,
+                                .parallel = r.parallel,
+                                .switches = r.switches,
+                                .placement = PP_PLACE_BIDIRECTIONAL };
+    pp_stage *stages = run_stages(&r.model, 4);
+    pp_workload workload;
+    pp_costs *two = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_workload_fixed(r.microbatches, r.micro_batch_size, r.seq_length, &workload, &err),
+            err);
+    STEP_OK(pp_cost_model_build(&context, stages, 4, &workload, 0, &two, &err), err);
+    for (uint32_t k = 0; k < 4; k++) {
+        ck_assert_int_eq(two->parameter_bytes[k],
+                         one->parameter_bytes[k] + one->parameter_bytes[3 - k]);
+        ck_assert_int_eq(two->gradient_bytes[k],
+                         one->gradient_bytes[k] + one->gradient_bytes[3 - k]);
+        ck_assert_int_eq(two->optimizer_bytes[k],
+                         one->optimizer_bytes[k] + one->optimizer_bytes[3 - k]);
+    }
+    pp_workload_free(&workload);
+    free(stages);
+    pp_costs_free(&one);
+    pp_costs_free(&two);
+}
+END_TEST
+
 START_TEST(step_boundary_has_what_the_job_needs)
 {
     const pp_hardware hw = run_hardware("a100-80g");
@@ -441,6 +474,7 @@ int main(void)
     tcase_add_test(tc, packed_sequences_are_cheaper_than_one_long);
     tcase_add_test(tc, recomputation_trades_time_for_memory);
     tcase_add_test(tc, state_per_parameter_is_megatrons);
+    tcase_add_test(tc, bidirectional_ranks_hold_two_stages);
     tcase_add_test(tc, step_boundary_has_what_the_job_needs);
     tcase_add_test(tc, exchanges_without_overlap_are_in_the_ops);
     tcase_add_test(tc, classes_are_the_distinct_microbatches);

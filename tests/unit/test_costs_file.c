@@ -161,6 +161,34 @@ START_TEST(equal_microbatches_share_a_class)
 }
 END_TEST
 
+/* Pairs split classes too; without the key there are none. */
+START_TEST(pairs_have_times_of_their_own)
+{
+    pp_costs *c = NULL;
+    pp_uniform_costs u;
+    pp_err err = { 0 };
+    OK(read_text("{\"format\":\"ppsim.costs\",\"version\":1,\"forward_ns\":1,\"backward_ns\":3,"
+                 "\"pair_ns\":[[3,4,3],5]}",
+                 2, 2, 3, &c, &err),
+       err);
+    ck_assert(c->has_pairs);
+    ck_assert_uint_eq(c->classes, 2);
+    ck_assert_int_eq(c->pair_ns[pp_cost_index(c, 0, 1)], 4);
+    ck_assert_int_eq(c->pair_ns[pp_cost_index(c, 0, 2)], 3);
+    ck_assert_int_eq(c->pair_ns[pp_cost_index(c, 1, 2)], 5);
+    pp_costs_free(&c);
+    OK(pp_uniform_costs_parse("F=1us,B=3us", &u, &err), err);
+    OK(pp_costs_uniform(&u, 2, 2, 3, &c, &err), err);
+    ck_assert(!c->has_pairs);
+    pp_costs_free(&c);
+    OK(pp_uniform_costs_parse("F=1us,B=3us,FB=3500ns", &u, &err), err);
+    OK(pp_costs_uniform(&u, 2, 2, 3, &c, &err), err);
+    ck_assert(c->has_pairs);
+    ck_assert_int_eq(c->pair_ns[1], 3500);
+    pp_costs_free(&c);
+}
+END_TEST
+
 /* A file written once says the same when written again, and says it shortest. */
 START_TEST(write_then_read_is_exact)
 {
@@ -173,6 +201,8 @@ START_TEST(write_then_read_is_exact)
         "{\"format\":\"ppsim.costs\",\"version\":1,\"forward_ns\":[[1,2,3],[4,5,6]],\"input_ns\":2,"
         "\"weight_ns\":3,\"memory\":{\"activation_bytes\":[[9,8,9],7],\"stash_bytes\":[1,2],"
         "\"message_bytes\":9007199254740992,\"parameter_bytes\":[1,2],\"gradient_bytes\":3}}",
+        "{\"format\":\"ppsim.costs\",\"version\":1,\"forward_ns\":1,\"backward_ns\":3,\"pair_ns\":"
+        "[[3,4,3],5]}",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         pp_costs *first = NULL, *second = NULL;
@@ -186,6 +216,9 @@ START_TEST(write_then_read_is_exact)
         ck_assert_mem_eq(first->class_of, second->class_of, 3 * sizeof *first->class_of);
         ck_assert_mem_eq(first->b_ns, second->b_ns, 2 * first->classes * sizeof *first->b_ns);
         ck_assert_int_eq(first->has_memory, second->has_memory);
+        ck_assert_int_eq(first->has_pairs, second->has_pairs);
+        ck_assert_mem_eq(first->pair_ns, second->pair_ns,
+                         2 * first->classes * sizeof *first->pair_ns);
         ck_assert_double_eq(first->tokens, second->tokens);
         free(once);
         free(twice);
@@ -275,6 +308,7 @@ int main(void)
     tcase_add_test(tc, memory_costs_have_two_units);
     tcase_add_test(tc, bad_memory_costs_are_wrong_usage);
     tcase_add_test(tc, equal_microbatches_share_a_class);
+    tcase_add_test(tc, pairs_have_times_of_their_own);
     tcase_add_test(tc, write_then_read_is_exact);
     tcase_add_test(tc, writer_uses_the_shortest_shape);
     tcase_add_test(tc, bad_costs_are_refused_with_their_place);

@@ -305,6 +305,12 @@ START_TEST(the_order_of_shape_messages_decides_whether_they_hang)
         STEP_OK(with_habit(&pp_shape_habit_megatron_parity, true, "rendezvous", p, &err), err);
         STEP_OK(with_habit(&pp_shape_habit_megatron, false, "batched", p, &err), err);
         STEP_OK(with_habit(&pp_shape_habit_megatron_parity, false, "batched", p, &err), err);
+        pp_exchange own = exchange_of("message", no_host);
+        own.ungrouped = true;
+        step s;
+        STEP_OK(try_step(executor_of("megatron-unbatched"), &own, "rendezvous", p, 2 * p, &s, &err),
+                err);
+        step_free(&s);
         /* 24 bytes fit a buffer of 24. */
         STEP_OK(with_habit(&pp_shape_habit_megatron, true, "eager:24B", p, &err), err);
         ck_assert_int_eq(with_habit(&pp_shape_habit_megatron, true, "eager:23B", p, &err),
@@ -344,6 +350,10 @@ START_TEST(what_a_framework_cannot_do_is_refused)
     refused_for("dualpipe", "dualpipev", 2, "cached", "set once");
     refused_for("colossalai", "interleaved", 2, "message", "is not known");
     refused_for("colossalai", "interleaved", 2, "cached", "is not known");
+    refused("torch-defer-recv", "message", "one shape for all");
+    refused("xla", "message", "compiled into its graphs");
+    refused("xla-fused", "cached", "compiled into its graphs");
+    refused("ppsim", "message", "carry all sizes");
     refused("ideal", "message", "dependencies only");
     refused("ideal", "local", "dependencies only");
 }
@@ -425,6 +435,51 @@ START_TEST(tensors_meet_in_their_order)
                          crosswise ? PP_INFEASIBLE : PP_OK);
         pp_comm_builder_free(&b);
         step_free(&s);
+    }
+}
+END_TEST
+
+/* Reading and splitting at no cost change no step, whatever the executor and placement. */
+START_TEST(a_pass_without_cost_changes_nothing)
+{
+    static const struct {
+        const char *executor, *schedule;
+        uint32_t chunks;
+    } rows[] = {
+        { "dualpipe", "dualpipe", 1 },
+        { "dualpipe", "dualpipev", 2 },
+        { "zero-bubble", "zbv", 2 },
+        { "torch", "interleaved-zb", 2 },
+        { "torch-defer-recv", "1f1b", 1 },
+        { "megatron-unbatched", "1f1b", 1 },
+        { "megatron-overlap", "interleaved", 2 },
+        { "neuronx", "interleaved", 2 },
+        { "xla", "gpipe", 1 },
+        { "ppsim", "zb-h1", 1 },
+        { "colossalai", "interleaved", 2 },
+        { "deepspeed", "1f1b", 1 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const pp_executor *executor = executor_of(rows[i].executor);
+        pp_ns before_ns = 0;
+        for (int64_t pass = 0; pass < 3; pass++) {
+            pp_exchange exchange = exchange_of(pass ? "local" : "plan", no_host);
+            exchange.tensors = pass == 2 ? 3 : 1;
+            exchange.shape_message_ns = 0;
+            step s = { .order = step_order(rows[i].schedule, 4, rows[i].chunks, 8, 0) };
+            pp_err err = { 0 };
+            STEP_OK(pp_costs_uniform(&(pp_uniform_costs){ 1000, 1000, 1000, -1, 99, 2500 }, 4,
+                                     s.order->stages, 8, &s.costs, &err),
+                    err);
+            STEP_OK(executor->lower(s.order, &s.program, &err), err);
+            STEP_OK(pp_exchange_lower(executor, &exchange, s.costs, s.program, &err), err);
+            STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
+            if (!pass)
+                before_ns = pp_timeline_makespan(s.timeline);
+            ck_assert_msg(pp_timeline_makespan(s.timeline) == before_ns, "%s %s, pass %d",
+                          rows[i].executor, rows[i].schedule, (int)pass);
+            step_free(&s);
+        }
     }
 }
 END_TEST
@@ -562,6 +617,7 @@ int main(void)
     tcase_add_test(tc, a_cached_shape_that_changes_is_an_error_with_its_place);
     tcase_add_test(tc, several_tensors_pay_for_each_message);
     tcase_add_test(tc, tensors_meet_in_their_order);
+    tcase_add_test(tc, a_pass_without_cost_changes_nothing);
     tcase_add_test(tc, collectives_stay_collectives);
     tcase_add_test(tc, padding_lengthens_the_last_sequence);
     tcase_add_test(tc, what_is_longer_than_the_padding_is_named);

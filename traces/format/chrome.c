@@ -128,7 +128,7 @@ static void name_rank(uint32_t rank, pp_text *text)
 
 static uint32_t rank_of(const pp_program *program, size_t i)
 {
-    return program->stage_rank[program->op[i].stage];
+    return pp_program_rank(program, program->op[i]);
 }
 
 /* Colours by name, of the viewer's fixed palette. */

@@ -37,6 +37,10 @@ static pp_status check_schedule(const pp_export *data, uint32_t chunks, uint32_t
     pp_status status = pp_schedule_get(wanted, &schedule, err);
     if (status)
         return status;
+    if (pp_order_forward_only(order))
+        return pp_err_set(err, PP_INFEASIBLE, "megatron",
+                          "these arguments say how to train; Megatron-LM evaluates with the same "
+                          "ones, so write those of the whole schedule");
     if (chunks > 1 && order->ranks < 2)
         return pp_err_set(err, PP_INFEASIBLE, "megatron",
                           "Megatron-LM interleaves on 2 ranks or "

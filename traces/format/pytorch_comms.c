@@ -1,7 +1,10 @@
 /* PyTorch's compute_comms rows: compute, sends, receives and FSDP marks in the order in which each
- * rank's runtime issues them, as executor torch lowers the schedule. */
+ * rank's runtime issues them, as executor torch lowers the schedule (torch-defer-recv where that is
+ * the plan's). */
 #include "sim/comm.h"
 #include "traces/format.h"
+
+#include <string.h>
 
 static void print_step(const pp_program *program, const pp_order *order, pp_step step,
                        pp_text *text)
@@ -39,9 +42,11 @@ static void print_rows(const pp_program *program, const pp_order *order, pp_text
 static pp_status emit(const pp_export *data, pp_text *text, pp_companion *companion, pp_err *err)
 {
     (void)companion;
+    static const char deferred[] = "torch-defer-recv";
     const pp_executor *torch;
+    bool defers = data->plan && strcmp(data->plan->executor, deferred) == 0;
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
-    pp_status status = pp_executor_get("torch", &torch, err);
+    pp_status status = pp_executor_get(defers ? deferred : "torch", &torch, err);
     if (status || (status = torch->lower(data->order, &program, err)))
         return status;
     print_rows(program, data->order, text);

@@ -14,8 +14,9 @@ typedef struct rows_facts {
     uint32_t per_rank; /* v; 0 when ranks differ */
     bool placed;       /* loop or V */
     pp_placement placement;
-    bool split;          /* has I and W */
-    bool overlapped;     /* has OVERLAP_F_B */
+    bool split;      /* has I and W */
+    bool overlapped; /* has OVERLAP_F_B */
+    bool forward_only;
     bool lengths_differ; /* microbatches are not all of one size */
 } rows_facts;
 
@@ -54,6 +55,10 @@ static pp_status gather_facts(const pp_export *data, rows_facts *facts, pp_err *
     const pp_order *order = data->order;
     *facts = (rows_facts){ .lengths_differ = lengths_differ(data) };
     facts->placed = pp_order_placement(order, &facts->placement);
+    facts->forward_only = pp_order_forward_only(order);
+    pp_status status = pp_order_one_rank(order, "pytorch-csv", err);
+    if (status)
+        return status;
     for (uint32_t r = 0; r < order->ranks; r++) {
         if (order->rank_begin[r] == order->rank_begin[r + 1])
             return pp_err_set(err, PP_INFEASIBLE, "pytorch-csv",
@@ -62,7 +67,7 @@ static pp_status gather_facts(const pp_export *data, rows_facts *facts, pp_err *
                               r);
         for (size_t i = order->rank_begin[r]; i < order->rank_begin[r + 1]; i++) {
             pp_op op = order->ops[i];
-            uint32_t home = order->stage_rank[op.stage];
+            uint32_t home = pp_order_rank(order, op.stage, op.microbatch);
             if (home != r)
                 return pp_err_set(err, PP_INFEASIBLE, "pytorch-csv",
                                   "stage %u runs on ranks %" PRIu32 " and %" PRIu32
@@ -121,6 +126,9 @@ static void add_warnings(const rows_facts *facts, const char *name, pp_json_buil
         pp_json_add_text(build, list,
                          "OVERLAP_F_B needs a recent PyTorch, and runs its halves one "
                          "after the other unless a custom function is registered");
+    if (facts->forward_only)
+        pp_json_add_text(build, list,
+                         "forwards only: run it with the schedule's eval(), not step()");
     if (facts->lengths_differ)
         pp_json_add_text(build, list,
                          "PyTorch needs one shape for all microbatches of a step, and "

@@ -72,6 +72,18 @@ static int print_token(const grid *g, pp_op op, char *buffer, size_t size)
                     op.microbatch);
 }
 
+/* "F7&B3" for an overlapped pair that ran as one: its second half is empty, at its end. */
+static int print_label(const grid *g, size_t i, char *buffer, size_t size)
+{
+    const pp_timeline *timeline = g->timeline;
+    int length = print_token(g, g->program->op[i], buffer, size);
+    if (!g->program->op[i].paired || timeline->start_ns[i + 1] < timeline->end_ns[i + 1] ||
+        timeline->start_ns[i] == timeline->end_ns[i])
+        return length;
+    buffer[length++] = '&';
+    return length + print_token(g, g->program->op[i + 1], buffer + length, size - (size_t)length);
+}
+
 static uint32_t ranks_shown(const grid *g)
 {
     return g->program->ranks < RANKS_SHOWN ? g->program->ranks : RANKS_SHOWN;
@@ -118,12 +130,14 @@ static int column_of(const grid *g, pp_ns at_ns)
  * token with a stage must not touch the digits of the next one. */
 static void draw_op(const grid *g, size_t i, char *line)
 {
-    char token[32];
+    char token[64];
     int first = column_of(g, g->timeline->start_ns[i]);
     int width = column_of(g, g->timeline->end_ns[i]) - first - (g->spaced ? 1 : 0);
     if (width <= 0)
         return;
-    int length = print_token(g, g->program->op[i], token, sizeof token);
+    int length = print_label(g, i, token, sizeof token);
+    if (length > width)
+        length = print_token(g, g->program->op[i], token, sizeof token);
     if (length > width || (length == width && g->with_stage && !g->spaced)) {
         token[0] = pp_op_letter((pp_op_kind)g->program->op[i].kind);
         length = 1;
