@@ -160,7 +160,7 @@ static void add_memory(bounding *b, size_t row, uint32_t s, uint32_t count, rank
 {
     const pp_costs *costs = b->costs;
     int64_t held = held_bytes(costs, row + s);
-    int64_t recompute = costs->recompute_bytes[row + s];
+    int64_t recompute = plus(costs->recompute_bytes[row + s], costs->temporary_bytes[row + s]);
     pp_ns back = back_ns(b, row + s);
     pp_ns rest = least(costs->w_ns[row + s], most(0, costs->b_ns[row + s] - back));
     if (plus(held, recompute) > room_bytes(b, b->stage_rank[s]))

@@ -48,6 +48,13 @@ typedef struct pp_transfer {
     uint32_t match; /* the transfer at the other end; PP_NO_SOURCE: outside (partial programs) */
 } pp_transfer;
 
+/* Messages about shapes have no buffers worth counting; the tensors of one boundary count as one,
+ * allocated for the first of them. */
+static inline bool pp_transfer_has_buffer(const pp_transfer *t)
+{
+    return t->kind < PP_TENSOR_KINDS && t->part == 0;
+}
+
 /* FSDP and data-parallel marks of PyTorch's rows; they take no time here. */
 typedef enum pp_mark { PP_MARK_UNSHARD, PP_MARK_RESHARD, PP_MARK_REDUCE_GRAD } pp_mark;
 
@@ -106,6 +113,7 @@ PP_MUST_CHECK pp_status pp_comm_semantics_parse(const char *comm, const char *la
 /* Owned by its program. */
 typedef struct pp_comm {
     pp_comm_semantics semantics;
+    pp_buffers buffers; /* all zero unless pp_executor_lower made the program */
     bool collective;    /* a transfer is a collective of two ranks: never buffered, never eager */
     bool observed;      /* timelines keep the clocks of hosts and devices (sim/critical.h) */
     uint8_t parts;      /* tensors per boundary; 0 is 1 */

@@ -399,6 +399,8 @@ static bool take_step(run *r, uint32_t rank, pp_step step)
         group->issued = true;
         r->host[rank].clock_ns += r->comm->semantics.host.launch_ns;
         group->issued_ns = later(r->clock_ns[rank], r->host[rank].clock_ns);
+        for (uint32_t t = 0; t < r->comm->group[step.index].count; t++)
+            r->timeline->comm->post_ns[r->comm->group[step.index].first + t] = group->issued_ns;
         for (uint32_t e = group->first; e < group->first + group->count; e++)
             r->try[r->try_count++] = e;
     } else if (step.kind == PP_STEP_WAIT) {

@@ -73,6 +73,33 @@ static token_bytes layer_bytes(const pp_local *local, bool moe)
     return sum;
 }
 
+/* Of the two linear layers around `inner` columns, and of the elementwise part between them: the
+ * gradients of its output and of its input (two inputs with a gate). */
+static double mlp_gradient_bytes(const pp_local *local, double inner)
+{
+    return local->element_bytes * inner / local->t * (local->model->gated_mlp ? 3 : 2);
+}
+
+/* Per token, alive at once while the backward of one layer runs: the gradient of the residual
+ * stream; the one that enters or leaves a linear layer, whole where it is gathered over tp; and of
+ * attention or MLP, whichever has more, those of all that it keeps between its linear layers. */
+static double gradient_bytes(const pp_local *local, bool moe)
+{
+    const pp_model *m = local->model;
+    const pp_attention_widths a = pp_attention_widths_of(local);
+    const double d = local->element_bytes, h = (double)m->hidden;
+    const double length = local->tokens > 0 ? local->square_sum / local->tokens : 0;
+    const double scores = local->context->switches.flash_attention ? 0 : 2 * d * a.heads * length;
+    const double attention = d * (a.q + a.k + a.v + a.o) + scores;
+    double mlp = mlp_gradient_bytes(local, (double)m->ffn);
+    if (moe) {
+        const double top = (double)m->experts_per_token;
+        mlp = spread(local, 2 * d * h * top) +
+              mlp_gradient_bytes(local, (double)m->expert_ffn * top + (double)m->shared_ffn);
+    }
+    return spread(local, d * h) + d * h + fmax(attention, mlp);
+}
+
 static double attention_parameters(const pp_local *local, double *replicated)
 {
     const pp_model *m = local->model;
@@ -128,6 +155,7 @@ void pp_layer_memory(const pp_local *local, bool moe, pp_unit_cost *cost)
     const double kept = local->tokens * (spread(local, b.whole) + b.divided);
     const double core = local->tokens * b.core;
     cost->stash_bytes = local->tokens * b.stash;
+    cost->temporary_bytes = local->tokens * gradient_bytes(local, moe);
     cost->recompute_bytes = 0;
     cost->activation_bytes = kept + core;
     switch (local->context->switches.recompute) {
@@ -173,6 +201,10 @@ void pp_loss_memory(const pp_local *local, pp_unit_cost *cost)
         cost->parameters += table_parameters(local);
     cost->logits_bytes = local->tokens * (spread(local, 2 * d * h) + 4 * vocab);
     cost->stash_bytes = local->tokens * (spread(local, d * h) + d * vocab);
+    cost->output_bytes = local->tokens * 4 * vocab;
+    /* of the logits in the head's type (in fp32 it takes their place), of the head's input whole,
+     * of the residual stream */
+    cost->temporary_bytes = local->tokens * (d * vocab + d * h + spread(local, d * h));
 }
 
 /* One module; its embedding and head are those of the model. */
@@ -187,6 +219,7 @@ void pp_mtp_memory(const pp_local *local, pp_unit_cost *cost)
     const double frame = local->tokens * spread(local, 4 * d * h); /* two norms and their output */
     cost->activation_bytes += frame;
     cost->stash_bytes += frame / 2 + loss.stash_bytes;
+    cost->temporary_bytes = fmax(cost->temporary_bytes, loss.temporary_bytes);
     cost->logits_bytes += loss.logits_bytes;
     cost->parameters += 2 * h * h / local->t + 3 * h * (m->rms_norm ? 1 : 2);
 }

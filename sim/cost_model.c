@@ -147,7 +147,8 @@ pp_status pp_cost_unit(const pp_cost_context *context, pp_unit_kind kind, int64_
     return PP_OK;
 }
 
-/* Adds `times` units. Of recomputed activations only one layer's are there at a time. */
+/* Adds `times` units. Of recomputed activations only one layer's are there at a time, and of the
+ * gradients inside a backward. */
 static void add_unit(pp_unit_cost *sum, const pp_unit_cost *unit, double times)
 {
     sum->f_s += times * unit->f_s;
@@ -156,9 +157,12 @@ static void add_unit(pp_unit_cost *sum, const pp_unit_cost *unit, double times)
     sum->activation_bytes += times * unit->activation_bytes;
     sum->stash_bytes += times * unit->stash_bytes;
     sum->logits_bytes += times * unit->logits_bytes;
+    sum->output_bytes += times * unit->output_bytes;
     sum->model_flops += times * unit->model_flops;
-    if (times > 0)
+    if (times > 0) {
         sum->recompute_bytes = fmax(sum->recompute_bytes, unit->recompute_bytes);
+        sum->temporary_bytes = fmax(sum->temporary_bytes, unit->temporary_bytes);
+    }
 }
 
 /* What every stage of one class of microbatches is made of. */
@@ -294,6 +298,8 @@ static pp_status fill_cell(const pp_cost_context *context, const pp_unit_cost *c
         { cost->stash_bytes, &costs->stash_bytes[i] },
         { cost->recompute_bytes, &costs->recompute_bytes[i] },
         { cost->logits_bytes, &costs->logits_bytes[i] },
+        { cost->temporary_bytes, &costs->temporary_bytes[i] },
+        { cost->output_bytes, &costs->output_bytes[i] },
         { message_bytes, &costs->message_bytes[i] },
     };
     pp_status status = PP_OK;

@@ -33,6 +33,7 @@ typedef enum pp_unit_kind {
 typedef struct pp_unit_cost {
     double f_s, i_s, w_s; /* recomputation is part of i_s */
     double activation_bytes, stash_bytes, recompute_bytes, logits_bytes;
+    double temporary_bytes, output_bytes;
     double parameters;        /* on this GPU, replicated parts included */
     double expert_parameters; /* the part of them that is sharded over ep */
     double model_flops;       /* forward + backward, whole model-parallel group, no recompute */

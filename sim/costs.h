@@ -37,6 +37,8 @@ typedef struct pp_costs {
     int64_t *stash_bytes;      /* the part of it still held between the end of I and of W */
     int64_t *recompute_bytes;  /* extra while B or I runs: the recomputed activations */
     int64_t *logits_bytes;     /* loss stage: extra from the start of F to the end of B or I */
+    int64_t *temporary_bytes;  /* extra while B or I runs: the gradients alive inside it */
+    int64_t *output_bytes;     /* loss stage: the part of the logits that a step may return */
     int64_t *message_bytes;    /* tensor from stage s to s + 1, and its gradient back */
     int64_t *parameter_bytes;  /* [ranks], as are the next three */
     int64_t *gradient_bytes;

@@ -31,6 +31,8 @@ static const table memory_tables[] = {
     { "stash_bytes", COLUMN(stash_bytes), PP_BYTES_MAX, -1 },
     { "recompute_bytes", COLUMN(recompute_bytes), PP_BYTES_MAX, -1 },
     { "logits_bytes", COLUMN(logits_bytes), PP_BYTES_MAX, -1 },
+    { "temporary_bytes", COLUMN(temporary_bytes), PP_BYTES_MAX, -1 },
+    { "output_bytes", COLUMN(output_bytes), PP_BYTES_MAX, -1 },
     { "message_bytes", COLUMN(message_bytes), PP_BYTES_MAX, -1 },
 };
 static const table memory_ranks[] = {
@@ -370,11 +372,11 @@ static pp_status check_keys(const pp_json_at *at, pp_err *err)
         "backward_ns",      "pair_ns",    "comm_ns",  "send_forward_ns",
         "send_backward_ns", "memory",     "step",     NULL
     };
-    static const char *const memory_keys[] = { "activation_bytes",   "stash_bytes",
-                                               "recompute_bytes",    "logits_bytes",
-                                               "message_bytes",      "parameter_bytes",
-                                               "gradient_bytes",     "optimizer_bytes",
-                                               "comm_library_bytes", NULL };
+    static const char *const memory_keys[] = {
+        "activation_bytes", "stash_bytes",     "recompute_bytes",    "logits_bytes",
+        "temporary_bytes",  "output_bytes",    "message_bytes",      "parameter_bytes",
+        "gradient_bytes",   "optimizer_bytes", "comm_library_bytes", NULL
+    };
     pp_status status = pp_json_only(at, keys, err);
     if (!status && (!at->parent || pp_json_has(at, "format")))
         status = pp_json_check_format(at, "ppsim.costs", 1, err);

@@ -277,6 +277,7 @@ static pp_status rewrite(const pp_executor *executor, const pp_exchange *exchang
     }
     program->comm->semantics = old->semantics;
     program->comm->collective = old->collective;
+    program->comm->buffers = old->buffers;
     program->comm->parts = (uint8_t)p.parts;
     program->comm->parts_grouped = !p.habit->tensor_by_tensor;
     memcpy(program->comm->shape_bytes, p.habit->bytes, sizeof p.habit->bytes);

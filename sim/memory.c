@@ -1,12 +1,9 @@
-#include "sim/memory.h"
+#include "sim/memory_comm.h"
 
 #include "sim/pairs.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-/* A sum beyond this is refused; one more addition of PP_BYTES_MAX still fits 64 bits. */
-#define TOTAL_MAX ((int64_t)1 << 61)
 
 const char *pp_memory_key(pp_memory_component component)
 {
@@ -18,7 +15,7 @@ const char *pp_memory_key(pp_memory_component component)
     return keys[component];
 }
 
-static int64_t total(const int64_t bytes[PP_MEMORY_COUNT])
+int64_t pp_memory_total(const int64_t bytes[PP_MEMORY_COUNT])
 {
     int64_t sum = 0;
     for (int c = 0; c < PP_MEMORY_COUNT; c++)
@@ -26,23 +23,34 @@ static int64_t total(const int64_t bytes[PP_MEMORY_COUNT])
     return sum;
 }
 
-static void at_start(pp_op op, const pp_costs *costs, size_t row, int64_t bytes[PP_MEMORY_COUNT])
+pp_status pp_memory_too_large(uint32_t rank, pp_err *err)
 {
+    return pp_err_set(err, PP_INPUT, NULL,
+                      "the memory of rank %" PRIu32 " does not fit 64 bits; give smaller sizes",
+                      rank);
+}
+
+void pp_memory_at_start(pp_op op, const pp_costs *costs, int64_t bytes[PP_MEMORY_COUNT])
+{
+    size_t row = pp_cost_index(costs, op.stage, op.microbatch);
     if (op.kind == PP_OP_F) {
         bytes[PP_MEMORY_ACTIVATIONS] += costs->activation_bytes[row];
         bytes[PP_MEMORY_LOGITS] += costs->logits_bytes[row];
     } else if (op.kind != PP_OP_W) {
         bytes[PP_MEMORY_RECOMPUTE] += costs->recompute_bytes[row];
+        bytes[PP_MEMORY_TEMPORARIES] += costs->temporary_bytes[row];
     }
 }
 
-static void at_end(const pp_program *program, pp_op op, const pp_costs *costs, size_t row,
-                   int64_t bytes[PP_MEMORY_COUNT])
+void pp_memory_at_end(const pp_program *program, pp_op op, const pp_costs *costs,
+                      int64_t bytes[PP_MEMORY_COUNT])
 {
+    size_t row = pp_cost_index(costs, op.stage, op.microbatch);
     switch ((pp_op_kind)op.kind) {
     case PP_OP_B:
     case PP_OP_I:
         bytes[PP_MEMORY_RECOMPUTE] -= costs->recompute_bytes[row];
+        bytes[PP_MEMORY_TEMPORARIES] -= costs->temporary_bytes[row];
         bytes[PP_MEMORY_LOGITS] -= costs->logits_bytes[row];
         bytes[PP_MEMORY_ACTIVATIONS] -= costs->activation_bytes[row];
         if (op.kind == PP_OP_I)
@@ -62,11 +70,6 @@ static void at_end(const pp_program *program, pp_op op, const pp_costs *costs, s
     }
 }
 
-static size_t row_of(const pp_costs *costs, pp_op op)
-{
-    return pp_cost_index(costs, op.stage, op.microbatch);
-}
-
 pp_status pp_memory_walk(const pp_program *program, const pp_timeline *timeline,
                          const pp_costs *costs, uint32_t rank, pp_memory_sample sample,
                          void *context, pp_memory_peak *peak_out, pp_err *err)
@@ -77,16 +80,17 @@ pp_status pp_memory_walk(const pp_program *program, const pp_timeline *timeline,
         [PP_MEMORY_OPTIMIZER] = program->forward_only ? 0 : costs->optimizer_bytes[rank],
         [PP_MEMORY_COMM_LIBRARY] = costs->comm_library_bytes[rank],
     };
+    if (program->comm)
+        return pp_memory_walk_comm(program, timeline, costs, rank, sample, context, bytes, peak_out,
+                                   err);
     pp_memory_peak peak = { .total_bytes = -1 };
     for (size_t i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
         size_t last = pp_pair_starts(program, costs, i) ? i + 1 : i; /* halves run together */
         for (size_t k = i; k <= last; k++)
-            at_start(program->op[k], costs, row_of(costs, program->op[k]), bytes);
-        int64_t sum = total(bytes);
-        if (sum > TOTAL_MAX)
-            return pp_err_set(
-                err, PP_INPUT, NULL,
-                "the memory of rank %" PRIu32 " does not fit 64 bits; give smaller sizes", rank);
+            pp_memory_at_start(program->op[k], costs, bytes);
+        int64_t sum = pp_memory_total(bytes);
+        if (sum > PP_MEMORY_TOTAL_MAX)
+            return pp_memory_too_large(rank, err);
         if (sample)
             sample(context, timeline->start_ns[i], bytes);
         if (sum > peak.total_bytes) {
@@ -96,7 +100,7 @@ pp_status pp_memory_walk(const pp_program *program, const pp_timeline *timeline,
             peak.instruction = i;
         }
         for (size_t k = i; k <= last; k++)
-            at_end(program, program->op[k], costs, row_of(costs, program->op[k]), bytes);
+            pp_memory_at_end(program, program->op[k], costs, bytes);
         if (sample)
             sample(context, timeline->end_ns[i], bytes);
         i = last;

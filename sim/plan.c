@@ -53,17 +53,27 @@ static void outcome_free(outcome *o)
     pp_report_free(&o->report);
 }
 
-/* --comm and --lanes, for programs that communicate. */
+/* --comm, --lanes and who holds the buffers, for programs that communicate. */
 static pp_status set_semantics(const pp_plan *plan, pp_program *program, pp_err *err)
 {
+    const char *option = plan->comm[0]           ? "--comm"
+                         : plan->lanes[0]        ? "--lanes"
+                         : plan->recv_buffers[0] ? "--recv-buffers"
+                         : plan->send_buffers[0] ? "--send-buffers"
+                                                 : "--return-outputs";
     if (program->comm) {
         program->comm->semantics.host = plan->host;
         program->comm->semantics.shape_message_ns = plan->shape_message_ns;
-        return pp_comm_semantics_parse(plan->comm, plan->lanes, &program->comm->semantics, err);
+        pp_status status =
+            pp_comm_semantics_parse(plan->comm, plan->lanes, &program->comm->semantics, err);
+        return status ? status
+                      : pp_buffers_parse(plan->recv_buffers, plan->send_buffers,
+                                         plan->return_outputs, &program->comm->buffers, err);
     }
-    if (!plan->comm[0] && !plan->lanes[0])
+    if (!plan->comm[0] && !plan->lanes[0] && !plan->recv_buffers[0] && !plan->send_buffers[0] &&
+        !plan->return_outputs[0])
         return PP_OK;
-    return pp_err_set(err, PP_USAGE, plan->comm[0] ? "--comm" : "--lanes",
+    return pp_err_set(err, PP_USAGE, option,
                       "executor %s has dependencies only, no sends and receives; choose another "
                       "with --executor, such as torch or megatron",
                       plan->executor);
@@ -111,7 +121,7 @@ pp_status pp_plan_lower(const pp_plan *plan, const pp_order *order, const pp_cos
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_status status = pp_executor_get(plan->executor, &executor, err);
     if (status || (status = pp_plan_exchange(plan, &exchange, err)) ||
-        (status = executor->lower(order, &program, err)) ||
+        (status = pp_executor_lower(executor, order, &program, err)) ||
         (status = pp_exchange_lower(executor, &exchange, costs, program, err)))
         return status;
     *program_out = program;

@@ -20,9 +20,11 @@ typedef struct pp_plan {
     char shapes[32];
     char comm[32];
     char lanes[32];
-    pp_host_costs host;     /* of every rank */
-    pp_ns shape_message_ns; /* a message about a shape takes */
-    int64_t tensors;        /* per stage boundary; 0: one */
+    pp_host_costs host;                      /* of every rank */
+    pp_ns shape_message_ns;                  /* a message about a shape takes */
+    int64_t tensors;                         /* per stage boundary; 0: one */
+    char recv_buffers[32], send_buffers[32]; /* "": the executor's own */
+    char return_outputs[8];                  /* "on", "off", "" */
     char recompute[16];
     int sequence_parallel; /* 1 on, 0 off, negative: not known */
     int zero;              /* 1: optimizer state divided over dp; 0: not; negative: not known */

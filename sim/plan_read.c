@@ -495,6 +495,34 @@ static pp_status read_hosts(const pp_json_at *root, pp_plan *plan, pp_err *err)
     return status;
 }
 
+/* Who holds which buffers: names, refused where they stand. */
+static pp_status read_buffers(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    const struct {
+        const char *key;
+        char *text;
+        size_t size;
+    } names[] = {
+        { "recv_buffers", plan->recv_buffers, sizeof plan->recv_buffers },
+        { "send_buffers", plan->send_buffers, sizeof plan->send_buffers },
+        { "return_outputs", plan->return_outputs, sizeof plan->return_outputs },
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        pp_buffers unused = { 0 };
+        pp_err why = { 0 };
+        pp_json_at place;
+        pp_status status = read_name(root, names[i].key, names[i].text, names[i].size, err);
+        if (status)
+            return status;
+        if (!pp_buffers_parse(i == 0 ? names[i].text : "", i == 1 ? names[i].text : "",
+                              i == 2 ? names[i].text : "", &unused, &why))
+            continue;
+        status = pp_json_get(root, names[i].key, &place, err);
+        return status ? status : pp_json_fail(&place, err, "%s", why.text);
+    }
+    return PP_OK;
+}
+
 static pp_status read_settings(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
     pp_status status;
@@ -504,7 +532,7 @@ static pp_status read_settings(const pp_json_at *root, pp_plan *plan, pp_err *er
         (status = read_name(root, "shapes", plan->shapes, sizeof plan->shapes, err)) ||
         (status = read_name(root, "comm", plan->comm, sizeof plan->comm, err)) ||
         (status = read_name(root, "lanes", plan->lanes, sizeof plan->lanes, err)) ||
-        (status = read_hosts(root, plan, err)) ||
+        (status = read_hosts(root, plan, err)) || (status = read_buffers(root, plan, err)) ||
         (status = read_name(root, "recompute", plan->recompute, sizeof plan->recompute, err)) ||
         (status =
              read_known(root, "memory_limit_bytes", PP_BYTES_MAX, &plan->memory_limit_bytes, err)))
@@ -556,6 +584,9 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
                                         "host",
                                         "shape_message_ns",
                                         "tensors_per_boundary",
+                                        "recv_buffers",
+                                        "send_buffers",
+                                        "return_outputs",
                                         "recompute",
                                         "step_sync",
                                         "memory_limit_bytes",

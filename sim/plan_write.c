@@ -170,6 +170,12 @@ static void put_settings(const pp_plan *plan, pp_json *object, pp_json_build *bu
         pp_json_put_int(build, object, "shape_message_ns", plan->shape_message_ns);
     if (plan->tensors > 1)
         pp_json_put_int(build, object, "tensors_per_boundary", plan->tensors);
+    if (plan->recv_buffers[0])
+        put_name(build, object, "recv_buffers", plan->recv_buffers);
+    if (plan->send_buffers[0])
+        put_name(build, object, "send_buffers", plan->send_buffers);
+    if (plan->return_outputs[0])
+        put_name(build, object, "return_outputs", plan->return_outputs);
     put_name(build, object, "recompute", plan->recompute);
     pp_json_put_bool(build, object, "step_sync", plan->step_sync);
     put_known(build, object, "memory_limit_bytes", plan->memory_limit_bytes);

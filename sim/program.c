@@ -121,6 +121,15 @@ pp_status pp_program_from_order(const pp_order *order, pp_program **program_out,
     return status;
 }
 
+pp_status pp_executor_lower(const pp_executor *executor, const pp_order *order,
+                            pp_program **program_out, pp_err *err)
+{
+    pp_status status = executor->lower(order, program_out, err);
+    if (!status && (*program_out)->comm)
+        (*program_out)->comm->buffers = executor->buffers;
+    return status;
+}
+
 void pp_program_free(pp_program **program)
 {
     if (*program)

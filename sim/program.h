@@ -3,6 +3,7 @@
 #ifndef PPSIM_SIM_PROGRAM_H
 #define PPSIM_SIM_PROGRAM_H
 
+#include "sim/buffers.h"
 #include "sim/order.h"
 
 #define PP_NO_SOURCE UINT32_MAX
@@ -52,6 +53,7 @@ typedef struct pp_executor {
      * their ops), NOMEM. */
     pp_status (*lower)(const pp_order *order, pp_program **program_out, pp_err *err);
     const struct pp_shape_habit *shape_habit; /* sim/shapes.h; NULL: dependencies only */
+    pp_buffers buffers;                       /* its own, of programs that communicate */
 } pp_executor;
 
 size_t pp_executor_count(void);
@@ -59,6 +61,10 @@ const pp_executor *pp_executor_at(size_t index);
 /* Fails: USAGE when unknown, with the nearest name. */
 PP_MUST_CHECK pp_status pp_executor_get(const char *name, const pp_executor **executor_out,
                                         pp_err *err);
+
+/* executor->lower, with the executor's buffers. Fails: as that. */
+PP_MUST_CHECK pp_status pp_executor_lower(const pp_executor *executor, const pp_order *order,
+                                          pp_program **program_out, pp_err *err);
 
 /* The compute ops of an order and what each needs; walked, without communication. Executors add
  * theirs. Fails: INFEASIBLE as above, NOMEM. */

@@ -89,6 +89,8 @@ static pp_status account_memory(const pp_program *program, const pp_timeline *ti
         if (status)
             return status;
         rank->peak_op = program->op[rank->memory.instruction];
+        rank->peak_recv_bytes = rank->memory.recv_bytes;
+        rank->peak_send_bytes = rank->memory.send_bytes;
         if (r == 0 || rank->memory.total_bytes > report->peak_memory_bytes) {
             report->peak_memory_bytes = rank->memory.total_bytes;
             report->peak_memory_rank = r;

@@ -12,8 +12,9 @@ typedef struct pp_rank_report {
     pp_ns first_start_ns, last_end_ns;
     uint32_t peak_live_activations; /* (stage, microbatch) pairs from F's start to B's or W's end */
     pp_memory_peak memory;          /* only when has_memory */
-    pp_op peak_op;                  /* the op running at the memory peak */
-    int64_t peak_recv_bytes;        /* most bytes of receive buffers at a time; 0: not known */
+    pp_op peak_op;                  /* the op of memory.instruction */
+    int64_t peak_recv_bytes;        /* the most that receive buffers have at any time */
+    int64_t peak_send_bytes;        /* the same of send buffers */
 } pp_rank_report;
 
 /* One thing that was assumed because nobody said it. */

@@ -23,6 +23,8 @@ static pp_json *write_rank(const pp_report *report, uint32_t r, pp_json_build *b
     pp_json_put_int(build, object, "peak_live_activations", rank->peak_live_activations);
     if (!report->has_memory) {
         pp_json_put_null(build, object, "peak_memory_bytes");
+        pp_json_put_null(build, object, "peak_recv_bytes");
+        pp_json_put_null(build, object, "peak_send_bytes");
         pp_json_put_null(build, object, "peak_op");
         pp_json_put_null(build, object, "peak_at_ns");
         pp_json_put_null(build, object, "memory_at_peak");
@@ -30,6 +32,8 @@ static pp_json *write_rank(const pp_report *report, uint32_t r, pp_json_build *b
     }
     char token[32];
     pp_json_put_int(build, object, "peak_memory_bytes", rank->memory.total_bytes);
+    pp_json_put_int(build, object, "peak_recv_bytes", rank->peak_recv_bytes);
+    pp_json_put_int(build, object, "peak_send_bytes", rank->peak_send_bytes);
     pp_json_put_text(build, object, "peak_op", pp_op_print(rank->peak_op, token, sizeof token));
     pp_json_put_int(build, object, "peak_at_ns", rank->memory.at_ns);
     pp_json *memory = pp_json_new_object(build);

@@ -20,11 +20,12 @@ static pp_comm_timeline *new_comm(size_t transfers, uint32_t ranks, size_t steps
 {
     size_t idle = (size_t)ranks * PP_IDLE_COUNT;
     pp_comm_timeline *comm =
-        pp_alloc_array(1, sizeof *comm + (2 * (transfers + steps) + idle) * sizeof(pp_ns));
+        pp_alloc_array(1, sizeof *comm + (3 * transfers + 2 * steps + idle) * sizeof(pp_ns));
     if (comm) {
         comm->start_ns = (pp_ns *)(void *)(comm + 1);
         comm->end_ns = comm->start_ns + transfers;
-        comm->idle_ns = comm->end_ns + transfers;
+        comm->post_ns = comm->end_ns + transfers;
+        comm->idle_ns = comm->post_ns + transfers;
         comm->host_ns = steps ? comm->idle_ns + idle : NULL;
         comm->device_ns = steps ? comm->host_ns + steps : NULL;
     }

@@ -20,6 +20,7 @@ const char *pp_idle_key(pp_idle_cause cause);
 
 /* When the transfers of a program with communication took place, and what its ranks waited for. */
 typedef struct pp_comm_timeline {
+    pp_ns *post_ns;   /* [transfers]: its rank issued it */
     pp_ns *start_ns;  /* [transfers]: both ends there, lane free */
     pp_ns *end_ns;    /* [transfers] */
     pp_ns *idle_ns;   /* [ranks * PP_IDLE_COUNT]: before the last op of each rank */

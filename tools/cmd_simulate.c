@@ -36,6 +36,12 @@ static const pp_option options[] = {
       false },
     { "--lanes", "WHICH", "single, per-direction or per-peer queues of a rank; single", NULL,
       false },
+    { "--recv-buffers", "POLICY",
+      "on-post, per-microbatch, per-stage, per-direction or pool; the executor's", NULL, false },
+    { "--send-buffers", "POLICY",
+      "until-done, until-waited, until-backward or until-step-end; the executor's", NULL, false },
+    { "--return-outputs", "on|off", "the last stage keeps what it made; as the executor", NULL,
+      false },
     { "--shapes", "PROTOCOL",
       "how receivers learn sizes: plan, local, message, cached, padded[:MAX], bucket:N; plan", NULL,
       false },
@@ -326,6 +332,26 @@ static pp_status apply_forward_only(const pp_args *args, const pp_program *writt
                         "optimizer or step boundary");
 }
 
+/* Refused here when they are no policies, so that --emit writes none of them. */
+static pp_status apply_buffers(const pp_args *args, pp_plan *plan, pp_err *err)
+{
+    const char *recv = pp_args_text(args, "--recv-buffers");
+    const char *send = pp_args_text(args, "--send-buffers");
+    const char *outputs = pp_args_text(args, "--return-outputs");
+    pp_buffers parsed = { 0 };
+    pp_status status =
+        pp_buffers_parse(recv ? recv : "", send ? send : "", outputs ? outputs : "", &parsed, err);
+    if (status)
+        return status;
+    if (recv)
+        snprintf(plan->recv_buffers, sizeof plan->recv_buffers, "%s", recv);
+    if (send)
+        snprintf(plan->send_buffers, sizeof plan->send_buffers, "%s", send);
+    if (outputs)
+        snprintf(plan->return_outputs, sizeof plan->return_outputs, "%s", outputs);
+    return PP_OK;
+}
+
 /* What was said on the command line goes over what the plan says. */
 static pp_status apply_settings(const pp_args *args, pp_plan *plan, pp_err *err)
 {
@@ -339,8 +365,8 @@ static pp_status apply_settings(const pp_args *args, pp_plan *plan, pp_err *err)
         snprintf(plan->comm, sizeof plan->comm, "%.31s", comm);
     if (lanes)
         snprintf(plan->lanes, sizeof plan->lanes, "%.31s", lanes);
-    pp_status status = pp_args_switch(args, "--step-sync", &plan->step_sync, err);
-    if (status ||
+    pp_status status = apply_buffers(args, plan, err);
+    if (status || (status = pp_args_switch(args, "--step-sync", &plan->step_sync, err)) ||
         (status = pp_args_bytes(args, "--memory-limit", &plan->memory_limit_bytes, err)) ||
         (status = pp_args_int(args, "--seed", 0, INT64_MAX, &seed, err)))
         return status;

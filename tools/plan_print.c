@@ -399,7 +399,8 @@ static void print_memory(const pp_report *report, pp_text *text)
         [PP_MEMORY_OPTIMIZER] = "optim",    [PP_MEMORY_ACTIVATIONS] = "activ",
         [PP_MEMORY_WEIGHT_STASH] = "stash", [PP_MEMORY_RECOMPUTE] = "recomp",
         [PP_MEMORY_RECV_BUFFERS] = "recv",  [PP_MEMORY_SEND_BUFFERS] = "send",
-        [PP_MEMORY_LOGITS] = "logits",      [PP_MEMORY_COMM_LIBRARY] = "comm",
+        [PP_MEMORY_LOGITS] = "logits",      [PP_MEMORY_TEMPORARIES] = "temp",
+        [PP_MEMORY_OUTPUTS] = "outputs",    [PP_MEMORY_COMM_LIBRARY] = "comm",
     };
     int column[PP_MEMORY_COUNT];
     size_t columns = 0;

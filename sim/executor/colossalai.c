@@ -107,4 +107,8 @@ const pp_executor pp_executor_colossalai = {
     .summary = "Megatron's orders, even ranks send first; interleaved with two batches at a time",
     .lower = colossalai_lower,
     .shape_habit = &colossalai_shapes,
+    /* pipeline/p2p.py allocates where it receives; output_objs keeps an output for its backward
+     * (one_f_one_b.py). Outputs of the last stage are kept only where asked for (return_outputs;
+     * return_output_label of the engine before it was on, ColossalAI#94) */
+    .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_BACKWARD },
 };

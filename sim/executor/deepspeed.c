@@ -70,4 +70,9 @@ const pp_executor pp_executor_deepspeed = {
     .summary = "blocking sends and receives one at a time, in parity order (1f1b)",
     .lower = deepspeed_lower,
     .shape_habit = &deepspeed_shapes,
+    /* runtime/pipe/engine.py: one pipe_recv_buf and one grad_layer for all microbatches, the input
+     * is a clone; pipe_buffers['outputs'] keeps an output for its backward */
+    .buffers = { .recv = PP_RECV_PER_DIRECTION,
+                 .send = PP_SEND_UNTIL_BACKWARD,
+                 .recv_copied = true },
 };

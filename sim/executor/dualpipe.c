@@ -189,4 +189,7 @@ const pp_executor pp_executor_dualpipe = {
     .summary = "one batch before each compute, waited for at once (dualpipe, dualpipev)",
     .lower = dualpipe_lower,
     .shape_habit = &pp_shape_habit_fixed,
+    /* dualpipe.py: append_irecv allocates, what was sent is in to_free until the batch is done
+     * (_commit_and_wait_comm); return_outputs is off */
+    .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },
 };

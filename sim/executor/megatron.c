@@ -42,4 +42,7 @@ const pp_executor pp_executor_megatron = {
     .summary = "batched sends and receives, each batch waited for at once (1f1b, interleaved)",
     .lower = megatron_lower,
     .shape_habit = &pp_shape_habit_megatron,
+    /* p2p_communication.py allocates where it receives; schedules.py frees an output once its send
+     * was waited for (deallocate_pipeline_outputs, which the trainer sets) */
+    .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },
 };

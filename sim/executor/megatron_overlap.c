@@ -15,4 +15,6 @@ const pp_executor pp_executor_megatron_overlap = {
     .summary = "overlap_p2p_comm: isend and irecv in odd/even order, waited for late (interleaved)",
     .lower = megatron_overlap_lower,
     .shape_habit = &pp_shape_habit_megatron_overlap,
+    /* as megatron; the send before is waited for when the next one is posted */
+    .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },
 };

@@ -14,4 +14,6 @@ const pp_executor pp_executor_megatron_overlap_flush = {
     .summary = "overlap_p2p_comm_warmup_flush: megatron-overlap in warm-up and cool-down too",
     .lower = megatron_overlap_flush_lower,
     .shape_habit = &pp_shape_habit_megatron_overlap,
+    /* as megatron; the send before is waited for when the next one is posted */
+    .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },
 };

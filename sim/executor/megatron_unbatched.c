@@ -62,4 +62,6 @@ const pp_executor pp_executor_megatron_unbatched = {
     .summary = "isend and irecv one by one in odd/even order, waited for at once",
     .lower = megatron_unbatched_lower,
     .shape_habit = &pp_shape_habit_megatron_parity,
+    /* as megatron */
+    .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },
 };

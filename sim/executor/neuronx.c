@@ -14,4 +14,7 @@ const pp_executor pp_executor_neuronx = {
     .lower = neuronx_lower,
     .shape_habit = &pp_shape_habit_graphs,
     .graphs = PP_GRAPHS_PER_TASK,
+    /* allocated where it is received, outputs kept for their backward; the inputs of a graph stay
+     * while it runs (as pytorch/xla#6347) */
+    .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_BACKWARD, .fused_backward = true },
 };

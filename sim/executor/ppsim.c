@@ -146,4 +146,5 @@ const pp_executor pp_executor_ppsim = {
     .summary = "our runtime: receives one input ahead in the order of the sends, any schedule",
     .lower = ppsim_lower,
     .shape_habit = &pp_shape_habit_planned,
+    .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_DONE },
 };

@@ -23,4 +23,8 @@ const pp_executor pp_executor_torch_defer_recv = {
     .summary = "PyTorch with defer_pp_recv: receives right before the op that needs them",
     .lower = torch_defer_recv_lower,
     .shape_habit = &pp_shape_habit_torch,
+    /* as torch */
+    .buffers = { .recv = PP_RECV_PER_MICROBATCH,
+                 .send = PP_SEND_UNTIL_STEP_END,
+                 .return_outputs = true },
 };

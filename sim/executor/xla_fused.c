@@ -15,4 +15,6 @@ const pp_executor pp_executor_xla_fused = {
     .lower = xla_fused_lower,
     .shape_habit = &pp_shape_habit_graphs,
     .graphs = PP_GRAPHS_PER_CYCLE,
+    /* as neuronx: the saved activations of a backward are inputs of its graph */
+    .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_BACKWARD, .fused_backward = true },
 };

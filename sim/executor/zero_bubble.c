@@ -204,4 +204,7 @@ const pp_executor pp_executor_zero_bubble = {
     .summary = "sends behind their producers, receives where they are due, in one order for all",
     .lower = zero_bubble_lower,
     .shape_habit = &pp_shape_habit_fixed,
+    /* zerobubble/runtime.py: allocated where it is received; an output is dropped once its send is
+     * issued, so that the send alone holds it */
+    .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_DONE },
 };

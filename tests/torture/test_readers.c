@@ -86,13 +86,17 @@ static int write_formats(void *executor_name)
     pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
+    pp_memory_costs memory;
     pp_err err = { 0 };
     pp_status status = pp_executor_get(executor_name, &executor, &err);
     if (status || (status = pp_plan_new(&plan, &err)) ||
         (status = pp_schedule_build(pp_schedule_find("1f1b"), &shape, &order, &err)) ||
         (status = executor->lower(order, &program, &err)) ||
         (status = pp_costs_uniform(&uniform, 2, 2, 3, &costs, &err)) ||
-        (status = pp_simulate(program, costs, &timeline, &err)))
+        (status = pp_memory_costs_parse("F=3B,I=-1B,W=-2B", &memory, &err)))
+        return (int)status;
+    pp_costs_set_memory(costs, &memory);
+    if ((status = pp_simulate(program, costs, &timeline, &err)))
         return (int)status;
     plan->parallel = (pp_parallel){ 2, 1, 1, 1, 1, 1 };
     const pp_export data = {

@@ -76,6 +76,51 @@ static const char *const hardware_names[] = { "a100-80g",  "h100-80g", "h200-141
 #define MODELS ((int)(sizeof model_names / sizeof model_names[0]))
 #define HARDWARES ((int)(sizeof hardware_names / sizeof hardware_names[0]))
 
+/* Gradients alive in the backward of one layer, per token: 2h of the residual stream (over tp with
+ * sequence parallel), 2h of a linear layer, and the larger of MLP and attention. gpt175b: h =
+ * 12288; MLP 2 x 4h x 2 bytes over tp; without flash twice the scores, 2 x 96 x 2048 x 2 bytes, and
+ * 8h. llama3-8b: h 4096, MLP three times 14336; mixtral: two experts of it and their rows twice. */
+START_TEST(temporaries_are_the_gradients_of_one_layer)
+{
+    static const struct {
+        const char *model, *stack;
+        int64_t tp, per_token;
+    } cases[] = {
+        { "gpt175b", "current", 8, 2 * 12288 / 8 + 2 * 12288 + 2 * 12288 },
+        { "gpt175b", "current", 1, 4 * 12288 + 16 * 12288 },
+        { "gpt175b", "megatron-2022", 1, 4 * 12288 + 8 * 12288 + 2 * 96 * 2048 * 2 },
+        { "llama3-8b", "current", 1, 4 * 4096 + 2 * 3 * 14336 },
+        { "mixtral-8x7b", "current", 1, 4 * 4096 + 2 * 2 * 2 * 4096 + 2 * 3 * 2 * 14336 },
+    };
+    const pp_hardware hw = run_hardware("a100-80g");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const pp_model model = run_model(cases[i].model);
+        pp_cost_context c = context_of(&model, &hw, cases[i].stack, cases[i].tp, PP_RECOMPUTE_NONE);
+        c.switches.sequence_parallel = cases[i].tp > 1;
+        const pp_unit_cost u = layer(&c, 2048, 2048 * 2048);
+        ck_assert_msg(u.temporary_bytes == 2048.0 * (double)cases[i].per_token, "%s: %g per token",
+                      cases[i].model, u.temporary_bytes / 2048);
+        ck_assert_double_eq(u.output_bytes, 0);
+    }
+}
+END_TEST
+
+/* The head of gpt175b over 8: V/t = 6400 logits. */
+START_TEST(the_head_returns_its_logits)
+{
+    const pp_model model = run_model("gpt175b");
+    const pp_hardware hw = run_hardware("a100-80g");
+    pp_cost_context c = context_of(&model, &hw, "current", 8, PP_RECOMPUTE_NONE);
+    pp_unit_cost u;
+    pp_err err = { 0 };
+    c.switches.sequence_parallel = true;
+    STEP_OK(pp_cost_unit(&c, PP_UNIT_LOSS, 0, 2048, 2048 * 2048, &u, &err), err);
+    ck_assert_double_eq(u.output_bytes, 2048.0 * 4 * 6400);
+    ck_assert_double_le(u.output_bytes, u.logits_bytes);
+    ck_assert_double_eq(u.temporary_bytes, 2048.0 * (2 * 6400 + 2 * 12288 + 2 * 12288 / 8));
+}
+END_TEST
+
 /* The parts of a model on one GPU are the model (but for the padding of the vocabulary). */
 START_TEST(parameters_of_the_units_are_the_model)
 {
@@ -175,6 +220,41 @@ static run small_run(const char *model, int64_t pp, int64_t tp, int64_t dp, int6
     r.switches.recompute = PP_RECOMPUTE_NONE;
     return r;
 }
+
+/* An MTP module has a layer and a head, one after the other. */
+START_TEST(an_mtp_module_has_the_larger_temporaries)
+{
+    const pp_hardware hw = run_hardware("h100-80g");
+    pp_model model = run_model("deepseek-v3");
+    for (int k = 0; k < 2; k++) {
+        const pp_cost_context c = context_of(&model, &hw, "current", 1, PP_RECOMPUTE_NONE);
+        pp_unit_cost mtp, loss;
+        pp_err err = { 0 };
+        STEP_OK(pp_cost_unit(&c, PP_UNIT_MTP, 0, 4096, 4096 * 4096, &mtp, &err), err);
+        STEP_OK(pp_cost_unit(&c, PP_UNIT_LOSS, 0, 4096, 4096 * 4096, &loss, &err), err);
+        const double one = layer(&c, 4096, 4096 * 4096).temporary_bytes;
+        ck_assert_int_eq(one < loss.temporary_bytes, k);
+        ck_assert_double_eq(mtp.temporary_bytes, k ? loss.temporary_bytes : one);
+        model.vocab *= 4;
+    }
+}
+END_TEST
+
+/* Of the units of a stage one at a time has temporaries, each leaves its outputs. llama3-8b over 2:
+ * a layer h + 2h + 6 x 14336 / 2 bytes per token, the head V + 2h + h, its logits 4 V / 2. */
+START_TEST(a_stage_has_the_temporaries_of_its_largest_unit)
+{
+    const pp_hardware hw = run_hardware("h100-80g");
+    run r = small_run("llama3-8b", 4, 2, 1, 1);
+    pp_costs *c = run_costs(&r, &hw);
+    const int64_t tokens = r.micro_batch_size * r.seq_length;
+    ck_assert_int_eq(c->temporary_bytes[0], tokens * (3 * 4096 + 3 * 14336));
+    ck_assert_int_eq(c->temporary_bytes[3], tokens * (128256 + 3 * 4096));
+    ck_assert_int_eq(c->output_bytes[0], 0);
+    ck_assert_int_eq(c->output_bytes[3], tokens * 2 * 128256);
+    pp_costs_free(&c);
+}
+END_TEST
 
 /* 18 bytes per parameter, or 6 + 12 / dp (Megatron's theoretical_memory_usage). */
 START_TEST(state_per_parameter_is_megatrons)
@@ -386,6 +466,8 @@ static void check_cost(const pp_unit_cost *u, const char *where)
                               u->stash_bytes,
                               u->recompute_bytes,
                               u->logits_bytes,
+                              u->temporary_bytes,
+                              u->output_bytes,
                               u->parameters,
                               u->expert_parameters,
                               u->model_flops };
@@ -475,6 +557,10 @@ int main(void)
     tcase_add_test(tc, recomputation_trades_time_for_memory);
     tcase_add_test(tc, state_per_parameter_is_megatrons);
     tcase_add_test(tc, bidirectional_ranks_hold_two_stages);
+    tcase_add_test(tc, temporaries_are_the_gradients_of_one_layer);
+    tcase_add_test(tc, the_head_returns_its_logits);
+    tcase_add_test(tc, an_mtp_module_has_the_larger_temporaries);
+    tcase_add_test(tc, a_stage_has_the_temporaries_of_its_largest_unit);
     tcase_add_test(tc, step_boundary_has_what_the_job_needs);
     tcase_add_test(tc, exchanges_without_overlap_are_in_the_ops);
     tcase_add_test(tc, classes_are_the_distinct_microbatches);

@@ -200,7 +200,8 @@ START_TEST(write_then_read_is_exact)
         "\"step\":{\"optimizer_ns\":[4,5],\"fixed_ns\":6,\"tokens\":0.1,\"model_flops\":1e21}}",
         "{\"format\":\"ppsim.costs\",\"version\":1,\"forward_ns\":[[1,2,3],[4,5,6]],\"input_ns\":2,"
         "\"weight_ns\":3,\"memory\":{\"activation_bytes\":[[9,8,9],7],\"stash_bytes\":[1,2],"
-        "\"message_bytes\":9007199254740992,\"parameter_bytes\":[1,2],\"gradient_bytes\":3}}",
+        "\"temporary_bytes\":[5,6],\"output_bytes\":[0,4],\"message_bytes\":9007199254740992,"
+        "\"parameter_bytes\":[1,2],\"gradient_bytes\":3}}",
         "{\"format\":\"ppsim.costs\",\"version\":1,\"forward_ns\":1,\"backward_ns\":3,\"pair_ns\":"
         "[[3,4,3],5]}",
     };

@@ -484,6 +484,45 @@ START_TEST(a_pass_without_cost_changes_nothing)
 }
 END_TEST
 
+/* Messages and the number of tensors change no byte of the buffers that tensors take, whoever holds
+ * them: on post (megatron), a pool per direction (deepspeed), per microbatch (torch). */
+START_TEST(buffers_hold_tensors_not_messages)
+{
+    static const char *const rows[][2] = { { "megatron", "message" },
+                                           { "deepspeed", "message" },
+                                           { "torch", "cached" },
+                                           { "colossalai", "message" } };
+    for (size_t i = 0; i < 4; i++) {
+        int64_t expected[2] = { 0 };
+        for (int64_t tensors = 0; tensors < 4; tensors++) {
+            const pp_executor *executor = executor_of(rows[i][0]);
+            pp_exchange exchange = exchange_of(tensors ? rows[i][1] : "plan", no_host);
+            exchange.tensors = tensors;
+            step s = { .order = step_order("1f1b", 3, 1, 6, 0),
+                       .costs = step_costs("F=1us,B=2us,comm=100ns", 3, 1, 6) };
+            pp_err err = { 0 };
+            s.costs->has_memory = true;
+            s.costs->message_bytes[0] = s.costs->message_bytes[1] = 900;
+            STEP_OK(pp_executor_lower(executor, s.order, &s.program, &err), err);
+            STEP_OK(pp_exchange_lower(executor, &exchange, s.costs, s.program, &err), err);
+            STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
+            STEP_OK(pp_report_build("1f1b", rows[i][0], s.program, s.timeline, s.costs, true,
+                                    &s.report, &err),
+                    err);
+            const pp_rank_report *rank = &s.report->per_rank[1];
+            if (!tensors) {
+                expected[0] = rank->peak_recv_bytes;
+                expected[1] = rank->peak_send_bytes;
+                ck_assert_int_gt(expected[0], 0);
+            }
+            ck_assert_int_eq(rank->peak_recv_bytes, expected[0]);
+            ck_assert_int_eq(rank->peak_send_bytes, expected[1]);
+            step_free(&s);
+        }
+    }
+}
+END_TEST
+
 /* The pass keeps what it does not know: neuronx's transfers stay collectives, never buffered. */
 START_TEST(collectives_stay_collectives)
 {
@@ -512,6 +551,7 @@ int main(void)
     tcase_add_test(tc, several_tensors_pay_for_each_message);
     tcase_add_test(tc, tensors_meet_in_their_order);
     tcase_add_test(tc, a_pass_without_cost_changes_nothing);
+    tcase_add_test(tc, buffers_hold_tensors_not_messages);
     tcase_add_test(tc, collectives_stay_collectives);
     suite_add_tcase(suite, tc);
     return step_run(suite);

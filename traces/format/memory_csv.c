@@ -1,0 +1,30 @@
+/* Memory over time as CSV: rank, time_ns, a column per component in bytes, their total. */
+#include "traces/memory_rows.h"
+
+#include <inttypes.h>
+
+static void add_row(pp_text *text, size_t index, uint32_t rank, pp_ns time_ns,
+                    const int64_t bytes[PP_MEMORY_COUNT], int64_t total_bytes)
+{
+    (void)index;
+    pp_text_add(text, "%" PRIu32 ",%" PRId64, rank, time_ns);
+    for (int c = 0; c < PP_MEMORY_COUNT; c++)
+        pp_text_add(text, ",%" PRId64, bytes[c]);
+    pp_text_add(text, ",%" PRId64 "\n", total_bytes);
+}
+
+static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
+{
+    pp_text_add(text, "rank,time_ns");
+    for (int c = 0; c < PP_MEMORY_COUNT; c++)
+        pp_text_add(text, ",%s", pp_memory_key((pp_memory_component)c));
+    pp_text_add(text, ",total\n");
+    pp_status status = pp_memory_rows(data, "memory-csv", add_row, text, err);
+    return status ? status : pp_text_check(text, err);
+}
+
+const pp_format pp_format_memory_csv = {
+    .name = "memory-csv",
+    .summary = "memory of every rank over time, a column per component",
+    .trace = trace,
+};
