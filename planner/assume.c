@@ -105,6 +105,28 @@ static pp_status note_software(const pp_search *search, const pp_candidate *chos
     return status;
 }
 
+/* How tensors travel between stages, where that is not the default. */
+static pp_status note_transfers(const pp_search *search, const pp_candidate *chosen,
+                                pp_notes *notes, pp_err *err)
+{
+    const pp_switch_wish *wish = &search->wish->switches;
+    const pp_switches *s = &search->setup[chosen->setup].context.switches;
+    pp_status status = PP_OK;
+    if (s->p2p != PP_P2P_SEND_RECV)
+        status =
+            pp_notes_add(notes, err, "pipeline transfers",
+                         "a two-rank %s each%s: bytes move both ways, both ranks must be there",
+                         pp_p2p_names()[s->p2p], wish->given.p2p ? "" : ", as the executor does");
+    if (!status && s->communicators)
+        status = pp_notes_add(notes, err, "communicators",
+                              "%s; channels of a message by NCCL's rule for its size and peers",
+                              pp_communicators_names()[s->communicators - 1]);
+    if (!status && wish->given.scatter_gather)
+        status = pp_notes_add(notes, err, "scatter-gather", "%s%s", on_off(s->scatter_gather),
+                              s->sequence_parallel ? ": no effect beside sequence parallel" : "");
+    return status;
+}
+
 static pp_status note_hardware(const pp_search *search, const pp_candidate *chosen, pp_notes *notes,
                                pp_err *err)
 {
@@ -176,6 +198,8 @@ pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen,
         status = note_data(search, chosen, workload, notes, err);
     if (!status)
         status = note_software(search, chosen, notes, err);
+    if (!status)
+        status = note_transfers(search, chosen, notes, err);
     if (!status)
         status = note_hardware(search, chosen, notes, err);
     if (!status)

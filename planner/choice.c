@@ -57,11 +57,12 @@ static int compare_listed(const void *left, const void *right)
 static void describe(const pp_search *search, const pp_candidate *c, pp_plan *plan)
 {
     const pp_wish *wish = search->wish;
+    const pp_switches *switches = &search->setup[c->setup].context.switches;
     snprintf(plan->model, sizeof plan->model, "%s", wish->model->name);
     snprintf(plan->hardware, sizeof plan->hardware, "%s", wish->hardware->name);
     plan->parallel = c->parallel;
-    plan->zero = search->setup[c->setup].context.switches.zero;
-    plan->sequence_parallel = search->setup[c->setup].context.switches.sequence_parallel;
+    plan->zero = switches->zero;
+    plan->sequence_parallel = switches->sequence_parallel;
     plan->micro_batch_size = c->micro_batch_size;
     plan->global_batch_size = search->global_batch_size;
     plan->seq_length = search->seq_length;
@@ -73,6 +74,10 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     plan->shape_message_ns = exchange.shape_message_ns;
     plan->tensors = exchange.tensors;
     snprintf(plan->recompute, sizeof plan->recompute, "%s", pp_recompute_name(c->recompute));
+    if (search->communicates && switches->communicators)
+        snprintf(plan->lanes, sizeof plan->lanes, "%s",
+                 pp_communicators_lanes((int)switches->communicators - 1));
+    plan->p2p = switches->p2p;
     plan->step_sync = !wish->no_step_sync;
     plan->memory_limit_bytes = search->memory_limit_bytes;
     plan->seed = wish->seed;

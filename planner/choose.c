@@ -1,6 +1,7 @@
 #include "planner/choose_int.h"
 
 #include "sim/alloc.h"
+#include "sim/comm.h"
 #include "sim/engine.h"
 
 #include <inttypes.h>
@@ -111,6 +112,20 @@ pp_exchange pp_candidate_exchange(const pp_search *search, const pp_candidate *c
     return exchange;
 }
 
+/* As the plan says it: pp_plan_simulate. */
+static void connect(pp_search *search, const pp_candidate *candidate, pp_program *program)
+{
+    const pp_switches *s = &search->setup[candidate->setup].context.switches;
+    search->communicates = program->comm != NULL;
+    if (!program->comm)
+        return;
+    program->comm->collective |= s->p2p != PP_P2P_SEND_RECV;
+    if (s->communicators == PP_COMMUNICATORS_PER_EDGE)
+        program->comm->semantics.lanes = PP_LANES_PER_EDGE;
+    else if (s->communicators)
+        program->comm->semantics.lanes = PP_LANES_SINGLE;
+}
+
 /* Simulates one replica; the slowest one's numbers stay in the candidate. */
 static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, const pp_order *order,
                                   const pp_costs *costs, pp_err *err)
@@ -122,6 +137,8 @@ static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, co
     pp_status status = pp_executor_lower(search->executor, order, &program, err);
     if (!status)
         status = pp_exchange_lower(search->executor, &exchange, costs, program, err);
+    if (!status)
+        connect(search, candidate, program);
     if (!status)
         status = pp_simulate(program, costs, &timeline, err);
     if (!status)

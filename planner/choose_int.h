@@ -36,6 +36,7 @@ typedef struct pp_search {
     pp_parallel parallel; /* as wished; 0: free */
     int64_t seq_length, global_batch_size, memory_limit_bytes;
     const pp_executor *executor;
+    bool communicates; /* its programs have sends and receives; known after a simulation */
     pp_data *data;
     size_t data_count, data_capacity;
     pp_setup *setup;

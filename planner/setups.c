@@ -102,7 +102,8 @@ static values chunk_counts(const pp_search *search)
     return list;
 }
 
-static pp_switches switches_for(const pp_switch_wish *wish, pp_switches stack)
+static pp_switches switches_for(const pp_switch_wish *wish, const pp_executor *executor,
+                                pp_switches stack)
 {
     const pp_switches *value = &wish->value;
     if (wish->given.sequence_parallel)
@@ -117,6 +118,10 @@ static pp_switches switches_for(const pp_switch_wish *wish, pp_switches stack)
         stack.tp_overlap = value->tp_overlap;
     if (wish->given.zero)
         stack.zero = value->zero;
+    if (wish->given.scatter_gather)
+        stack.scatter_gather = value->scatter_gather;
+    stack.p2p = wish->given.p2p ? value->p2p : executor->p2p;
+    stack.communicators = value->communicators;
     return stack;
 }
 
@@ -552,7 +557,8 @@ pp_status pp_search_enumerate(pp_search *search, pp_err *err)
                 at.context = (pp_cost_context){ .model = wish->model,
                                                 .hardware = wish->hardware,
                                                 .parallel = search->parallel,
-                                                .switches = switches_for(&wish->switches, stack) };
+                                                .switches = switches_for(&wish->switches,
+                                                                         search->executor, stack) };
                 at.context.parallel.tp = tp.value[i];
                 at.context.parallel.vpp = 1;
                 at.context.switches.recompute = (pp_recompute)recompute.value[k];

@@ -42,7 +42,8 @@ const char *pp_transfer_print(const pp_transfer *transfer, char *buffer, size_t 
 pp_status pp_comm_semantics_parse(const char *comm, const char *lanes, pp_comm_semantics *semantics,
                                   pp_err *err)
 {
-    static const char *const lane_names[] = { "single", "per-direction", "per-peer" };
+    static const char *const lane_names[] = { "single", "per-direction", "per-peer", "per-edge" };
+    const size_t lane_count = sizeof lane_names / sizeof lane_names[0];
     static const char eager[] = "eager:";
     pp_comm_semantics parsed = *semantics;
     if (strncmp(comm, eager, sizeof eager - 1) == 0) {
@@ -57,11 +58,11 @@ pp_status pp_comm_semantics_parse(const char *comm, const char *lanes, pp_comm_s
                           "'%.40s' is not one of rendezvous, batched, eager:BYTES", comm);
     }
     size_t lane = 0;
-    while (*lanes && lane < 3 && strcmp(lanes, lane_names[lane]) != 0)
+    while (*lanes && lane < lane_count && strcmp(lanes, lane_names[lane]) != 0)
         lane++;
-    if (lane == 3)
+    if (lane == lane_count)
         return pp_err_set(err, PP_USAGE, "--lanes",
-                          "'%.40s' is not one of single, per-direction, per-peer", lanes);
+                          "'%.40s' is not one of single, per-direction, per-peer, per-edge", lanes);
     if (*lanes)
         parsed.lanes = (pp_lanes)lane;
     *semantics = parsed;

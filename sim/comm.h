@@ -8,6 +8,7 @@
 #define PPSIM_SIM_COMM_H
 
 #include "sim/program.h"
+#include "sim/sharing.h"
 #include "sim/units.h"
 
 /* token, does it send?, does it go with an activation? Those with S carry no tensor but its shape;
@@ -87,7 +88,8 @@ typedef enum pp_comm_mode {
 typedef enum pp_lanes {
     PP_LANES_SINGLE,        /* one queue per rank: PyTorch's batched p2p, one communicator */
     PP_LANES_PER_DIRECTION, /* sends and receives apart */
-    PP_LANES_PER_PEER,      /* one per peer and direction: communicators per edge */
+    PP_LANES_PER_PEER,      /* one per peer and direction */
+    PP_LANES_PER_EDGE,      /* one per peer, both directions: a communicator per edge */
 } pp_lanes;
 
 /* The host beside each device. It issues steps in order; a compute op or a group costs it `launch`
@@ -103,10 +105,12 @@ typedef struct pp_comm_semantics {
     pp_lanes lanes;
     pp_host_costs host;
     pp_ns shape_message_ns; /* a message about a shape takes; also the fixed part of a tensor's */
+    pp_sharing sharing;
 } pp_comm_semantics;
 
 /* comm: "rendezvous", "batched" (the same: groups are the program's) or "eager:BYTES"; lanes:
- * "single", "per-direction", "per-peer"; "" leaves what *semantics has. Fails: USAGE. */
+ * "single", "per-direction", "per-peer", "per-edge"; "" leaves what *semantics has. Fails: USAGE.
+ */
 PP_MUST_CHECK pp_status pp_comm_semantics_parse(const char *comm, const char *lanes,
                                                 pp_comm_semantics *semantics, pp_err *err);
 

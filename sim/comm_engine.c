@@ -2,6 +2,7 @@
 
 #include "sim/alloc.h"
 #include "sim/comm.h"
+#include "sim/fluid.h"
 #include "sim/pairs.h"
 
 #include <inttypes.h>
@@ -54,6 +55,7 @@ typedef struct run {
     uint32_t *wake;    /* stack of ranks to run */
     uint32_t *try;     /* stack of entries that may start */
     size_t wake_count, try_count;
+    pp_fluid *fluid; /* speeds that depend on each other; NULL: nothing is shared */
 } run;
 
 static void run_free(run *r)
@@ -69,6 +71,7 @@ static void run_free(run *r)
     free(r->waiting);
     free(r->wake);
     free(r->try);
+    pp_fluid_free(&r->fluid);
 }
 
 /* The lane of a transfer among those of its rank: less than 2 * ranks. */
@@ -80,6 +83,8 @@ static uint32_t lane_of(const pp_comm *comm, uint32_t ranks, const pp_transfer *
         return 0;
     case PP_LANES_PER_DIRECTION:
         return sends;
+    case PP_LANES_PER_EDGE:
+        return t->peer;
     case PP_LANES_PER_PEER:
         break;
     }
@@ -179,63 +184,6 @@ static pp_ns later(pp_ns a, pp_ns b)
     return a > b ? a : b;
 }
 
-static pp_ns boundary_ns(const pp_costs *costs, const pp_transfer *t)
-{
-    size_t row = (size_t)costs->class_of[t->microbatch] * costs->stages;
-    switch ((pp_transfer_kind)t->kind) {
-    case PP_SEND_F:
-        return costs->send_f_ns[row + t->stage];
-    case PP_RECV_F:
-        return t->stage ? costs->send_f_ns[row + t->stage - 1] : 0;
-    case PP_SEND_B:
-        return costs->send_b_ns[row + t->stage];
-    case PP_RECV_B:
-        return t->stage + 1u < costs->stages ? costs->send_b_ns[row + t->stage + 1] : 0;
-    case PP_SEND_FS:
-    case PP_RECV_FS:
-    case PP_SEND_BS:
-    case PP_RECV_BS:
-    case PP_TRANSFER_KIND_COUNT:
-        break;
-    }
-    return 0;
-}
-
-/* The part-th of `parts` shares that sum to `whole`. */
-static int64_t share(int64_t whole, const pp_comm *comm, uint8_t part)
-{
-    int64_t parts = comm->parts ? comm->parts : 1;
-    return whole / parts + (part < whole % parts);
-}
-
-/* Of several tensors each pays the fixed part of a transfer; those of one group follow each other
- * to their peer and pay it together (NCCL, p2p.rst). */
-static pp_ns transfer_ns(const run *r, const pp_transfer *t)
-{
-    pp_ns fixed_ns = r->comm->semantics.shape_message_ns;
-    if (pp_transfer_is_shape((pp_transfer_kind)t->kind))
-        return fixed_ns;
-    pp_ns whole_ns = boundary_ns(r->costs, t);
-    if (r->comm->parts < 2)
-        return whole_ns;
-    fixed_ns = fixed_ns < whole_ns ? fixed_ns : whole_ns;
-    pp_ns takes_ns = fixed_ns;
-    for (uint8_t k = r->comm->parts_grouped ? 0 : t->part; k <= t->part; k++)
-        takes_ns += share(whole_ns - fixed_ns, r->comm, k);
-    return takes_ns;
-}
-
-int64_t pp_comm_bytes(const pp_comm *comm, const pp_costs *costs, const pp_transfer *t)
-{
-    if (pp_transfer_is_shape((pp_transfer_kind)t->kind))
-        return comm->shape_bytes[t->part];
-    bool downward = t->kind == PP_RECV_F || t->kind == PP_SEND_B; /* boundary below the stage */
-    uint32_t stage = downward && t->stage ? t->stage - 1u : t->stage;
-    int64_t bytes =
-        costs->has_memory ? costs->message_bytes[pp_cost_index(costs, stage, t->microbatch)] : 0;
-    return share(bytes, comm, t->part);
-}
-
 /* Of unknown size is 1. */
 static bool is_buffered(const run *r, const pp_transfer *t)
 {
@@ -271,6 +219,28 @@ static void finish(run *r, uint32_t t, pp_ns start_ns, pp_ns end_ns)
     }
 }
 
+/* As meet, where the transfer's end depends on others: it is under way from now on. */
+static void meet_sharing(run *r, uint32_t t, const pp_transfer *own, pp_ns takes_ns, bool eager)
+{
+    bool sends = pp_transfer_sends((pp_transfer_kind)own->kind);
+    const entry *partner = &r->entry[r->entry_of[own->match]];
+    pp_ns ready_ns = r->entry[r->entry_of[t]].ready_ns;
+    if (eager && !sends) { /* has it come already? */
+        pp_ns came_ns = pp_fluid_ended_ns(r->fluid, own->match);
+        if (came_ns >= 0)
+            finish(r, t, r->timeline->comm->start_ns[own->match], later(ready_ns, came_ns));
+        return;
+    }
+    if (!eager && !partner->active)
+        return;
+    uint32_t from = sends ? own->rank : own->peer;
+    uint32_t to = sends ? own->peer : own->rank;
+    pp_fluid_move(r->fluid, sends ? t : own->match, from, to, r->comm->collective,
+                  eager ? ready_ns : later(ready_ns, partner->ready_ns), takes_ns);
+    if (eager)
+        finish(r, t, ready_ns, ready_ns);
+}
+
 /* t has become active; does it meet its partner? */
 static void meet(run *r, uint32_t t)
 {
@@ -283,8 +253,13 @@ static void meet(run *r, uint32_t t)
     }
     bool sends = pp_transfer_sends((pp_transfer_kind)own->kind);
     const entry *partner = &r->entry[r->entry_of[other]];
-    pp_ns takes_ns = transfer_ns(r, own);
-    if (is_buffered(r, own)) {
+    pp_ns takes_ns = pp_comm_ns(r->comm, r->costs, own);
+    bool eager = is_buffered(r, own);
+    if (r->fluid) {
+        meet_sharing(r, t, own, takes_ns, eager);
+        return;
+    }
+    if (eager) {
         if (sends)
             finish(r, t, ready_ns, ready_ns);
         pp_ns sent_ns = sends ? ready_ns : partner->ready_ns;
@@ -420,22 +395,25 @@ static bool take_step(run *r, uint32_t rank, pp_step step)
         const pp_costs *costs = r->costs;
         const pp_ns *table[] = { costs->f_ns, costs->i_ns, costs->w_ns, costs->b_ns };
         bool ends = pp_pair_ends(r->program, costs, i); /* both were issued before the pair began */
+        pp_ns takes_ns = table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
+        if (pair || ends)
+            takes_ns = pair ? pp_pair_ns(r->program, costs, i) : 0;
         r->host[rank].clock_ns += (1 + pair - ends) * r->comm->semantics.host.launch_ns;
         await_host(r, rank, ends ? 0 : r->host[rank].clock_ns);
         r->timeline->start_ns[i] = r->clock_ns[rank];
-        if (pair)
-            r->clock_ns[rank] += pp_pair_ns(r->program, costs, i);
-        else if (!ends)
-            r->clock_ns[rank] += table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
+        if (r->fluid) { /* the step is taken when the op has ended */
+            pp_fluid_compute(r->fluid, rank, r->clock_ns[rank], takes_ns);
+            return false;
+        }
+        r->clock_ns[rank] += takes_ns;
         r->timeline->end_ns[i] = r->clock_ns[rank];
     }
     return true;
 }
 
+/* Whatever can go on now. */
 static void work(run *r)
 {
-    for (uint32_t rank = r->program->ranks; rank-- > 0;)
-        r->wake[r->wake_count++] = rank;
     while (r->wake_count || r->try_count) {
         if (r->try_count) {
             try_entry(r, r->try[--r->try_count]);
@@ -451,6 +429,65 @@ static void work(run *r)
             r->next[rank]++;
         }
     }
+}
+
+/* An op or a transfer of the fluid has ended. */
+static void take_end(run *r, const pp_fluid_end *end)
+{
+    if (!end->transfer) {
+        uint32_t rank = end->index;
+        uint32_t i = r->comm->step[r->next[rank]++].index;
+        r->timeline->end_ns[i] = r->clock_ns[rank] = end->end_ns;
+        r->wake[r->wake_count++] = rank;
+        return;
+    }
+    uint32_t receive = r->comm->transfer[end->index].match;
+    const entry *e = &r->entry[r->entry_of[receive]];
+    if (!r->done[end->index])
+        finish(r, end->index, end->start_ns, end->end_ns);
+    if (e->active)
+        finish(r, receive, end->start_ns, later(end->end_ns, e->ready_ns));
+}
+
+static void work_all(run *r)
+{
+    pp_fluid_end end;
+    for (uint32_t rank = r->program->ranks; rank-- > 0;)
+        r->wake[r->wake_count++] = rank;
+    work(r);
+    while (r->fluid && pp_fluid_next(r->fluid, &end)) {
+        take_end(r, &end);
+        work(r);
+    }
+}
+
+/* The fluid counts in doubles, which hold whole ns up to PP_NS_MAX. */
+static pp_status make_fluid(run *r, pp_err *err)
+{
+    const pp_sharing *sharing = &r->comm->semantics.sharing;
+    const pp_costs *costs = r->costs;
+    const pp_ns *table[] = { costs->f_ns, costs->i_ns, costs->w_ns, costs->b_ns };
+    double sum_ns = 0;
+    const pp_host_costs *hosts = &r->comm->semantics.host;
+    if (!pp_sharing_is_on(sharing))
+        return PP_OK;
+    if (hosts->launch_ns || hosts->sync_ns || hosts->read_ns || r->comm->parts > 1)
+        return pp_err_set(err, PP_USAGE, r->comm->parts > 1 ? "--tensors-per-boundary" : "--host",
+                          "does not go together with --nic and --overlap-slowdown; leave one out");
+    r->timeline->comm->host_ns = NULL; /* ops end elsewhere: their steps have no clocks */
+    for (size_t i = 0; i < r->program->count; i++) {
+        pp_op op = r->program->op[i];
+        sum_ns += (double)table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
+    }
+    for (size_t t = 0; t < r->comm->transfer_count; t++)
+        sum_ns += (double)pp_comm_ns(r->comm, r->costs, &r->comm->transfer[t]);
+    if (sum_ns * PP_SLOWDOWN_MAX > (double)PP_NS_MAX)
+        return pp_err_set(err, PP_INPUT, NULL,
+                          "ops and transfers of %g s together are too long for --nic and "
+                          "--overlap-slowdown; give shorter durations",
+                          1e-9 * sum_ns);
+    return pp_fluid_new(sharing, r->program->ranks, (uint32_t)r->comm->transfer_count, &r->fluid,
+                        err);
 }
 
 /* The first transfer of group g that is not done. */
@@ -543,9 +580,10 @@ pp_status pp_simulate_comm(const pp_program *program, const pp_costs *costs, pp_
 {
     run r PP_CLEANUP(run_free) = { 0 };
     pp_status status = check_sums(program->comm, err);
-    if (status || (status = run_new(program, costs, timeline, &r, err)))
+    if (status || (status = run_new(program, costs, timeline, &r, err)) ||
+        (status = make_fluid(&r, err)))
         return status;
-    work(&r);
+    work_all(&r);
     for (uint32_t rank = 0; rank < program->ranks; rank++) {
         if (r.next[rank] < program->comm->step_begin[rank + 1])
             return report_hang(&r, err);

@@ -26,7 +26,7 @@ typedef struct pp_local {
     bool sequence_parallel;
     bool fp32;
     bool rope;
-    pp_group tensor_group;
+    pp_collective_group tensor_group;
 } pp_local;
 
 pp_local pp_local_of(const pp_cost_context *context, int64_t tokens, int64_t square_sum);
@@ -67,6 +67,13 @@ void pp_mtp_memory(const pp_local *local, pp_unit_cost *cost);
 double pp_layer_flops(const pp_local *local, bool moe);
 double pp_loss_flops(const pp_local *local);
 double pp_mtp_flops(const pp_local *local);
+
+/* One tensor of `bytes` from pipeline rank to pipeline rank, as the switches say. */
+double pp_transfer_seconds(const pp_cost_context *context, uint32_t from, uint32_t to,
+                           double bytes);
+/* How many communicators a rank has for them. */
+int pp_pipeline_communicators(const pp_cost_context *context, uint32_t rank, uint32_t stages);
+bool pp_ranks_share_node(const pp_cost_context *context, uint32_t rank, uint32_t other);
 
 /* Everything that belongs to a rank and not to an op. stages: [costs->stages]. Durations of `costs`
  * must be there. */

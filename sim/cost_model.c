@@ -207,27 +207,19 @@ typedef struct message {
     double gather_s; /* to make it whole again, where it travelled in slices */
 } message;
 
-/* Without sequence parallel, Megatron of 2021 and 2022 (no p2p overlap) sends one slice per rank
- * and gathers; today's core sends the whole tensor from every rank. */
+/* With scatter-gather (Megatron of 2021 and 2022, DeepSpeed's pipe_partitioned, Colossal-AI) every
+ * rank sends a slice; today's Megatron-Core sends the whole tensor from every rank. */
 static message message_of(const pp_cost_context *context, int64_t tokens)
 {
     const pp_local local = pp_local_of(context, tokens, tokens);
     const bool slices =
-        !local.sequence_parallel && !context->switches.p2p_overlap && context->parallel.tp > 1;
+        !local.sequence_parallel && context->switches.scatter_gather && context->parallel.tp > 1;
     message m = { .bytes = local.norm_bytes };
     if (slices) {
         m.bytes = local.row_bytes / local.t;
         m.gather_s = pp_gather_seconds(&local, PP_ALL_GATHER, local.row_bytes);
     }
     return m;
-}
-
-/* Do the neighbours `rank` and `other` of a pipeline share a node? */
-static bool same_node(const pp_cost_context *context, uint32_t rank, uint32_t other)
-{
-    const int64_t stride = context->parallel.tp * context->parallel.cp * context->parallel.dp;
-    const int64_t gpus = context->hardware->gpus_per_node;
-    return rank * stride / gpus == other * stride / gpus;
 }
 
 static double send_seconds(const pp_cost_context *context, const message *m, uint32_t from,
@@ -238,8 +230,7 @@ static double send_seconds(const pp_cost_context *context, const message *m, uin
     const uint32_t b = pp_placement_rank(context->placement, to, ranks);
     if (a == b)
         return 0;
-    return m->gather_s + pp_p2p_seconds(context->hardware, same_node(context, a, b),
-                                        context->parallel.pp, m->bytes);
+    return m->gather_s + pp_transfer_seconds(context, a, b, m->bytes);
 }
 
 /* Transfers of one stage, in seconds: forward to the next, backward to the one before, and what

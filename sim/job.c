@@ -30,6 +30,23 @@ const char *pp_placement_name(pp_placement placement)
     return names[placement];
 }
 
+const char *const *pp_communicators_names(void)
+{
+    static const char *const names[] = { "world", "pp", "per-edge", NULL };
+    return names;
+}
+
+const char *pp_communicators_lanes(int index)
+{
+    return index + 1 == PP_COMMUNICATORS_PER_EDGE ? "per-edge" : "single";
+}
+
+const char *const *pp_p2p_names(void)
+{
+    static const char *const names[] = { "send-recv", "all-gather", "all-reduce", NULL };
+    return names;
+}
+
 int64_t pp_dtype_bytes(pp_dtype dtype)
 {
     return dtype == PP_DTYPE_FP32 ? 4 : 2;
@@ -44,7 +61,7 @@ static const struct {
 } stacks[] = {
     {
         .name = "megatron-2021",
-        .switches = { .grad_dtype = PP_DTYPE_FP16, .dtype = PP_DTYPE_FP16 },
+        .switches = { .grad_dtype = PP_DTYPE_FP16, .dtype = PP_DTYPE_FP16, .scatter_gather = true },
     },
     {
         .name = "megatron-2022",
@@ -52,7 +69,8 @@ static const struct {
         .switches = { .tp_overlap = true,
                       .fused_wgrad = true,
                       .grad_dtype = PP_DTYPE_FP32,
-                      .dtype = PP_DTYPE_FP16 },
+                      .dtype = PP_DTYPE_FP16,
+                      .scatter_gather = true },
     },
     {
         .name = "current",

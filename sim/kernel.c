@@ -85,12 +85,12 @@ double pp_elementwise_seconds(const pp_hardware *hw, double bytes)
     return bytes > 0 ? hw->kernel_s + bytes / (hw->elementwise * hw->memory_bytes_per_s) : 0;
 }
 
-pp_group pp_group_of(const pp_hardware *hw, int64_t ranks, int64_t stride)
+pp_collective_group pp_group_of(const pp_hardware *hw, int64_t ranks, int64_t stride)
 {
     int64_t members = hw->gpus_per_node / (stride > 0 ? stride : 1);
     if (members < 1)
         members = 1;
-    return (pp_group){ .ranks = ranks, .members = members < ranks ? members : ranks };
+    return (pp_collective_group){ .ranks = ranks, .members = members < ranks ? members : ranks };
 }
 
 /* The curve of the smallest measured group that holds `ranks`, else of the largest. */
@@ -115,7 +115,7 @@ static double inside_node(const pp_collective_curve *curve, double bytes)
     return bytes * (1 + sqrt(curve->b0_bytes / bytes)) / curve->bytes_per_s;
 }
 
-double pp_collective_seconds(const pp_hardware *hw, pp_collective kind, pp_group group,
+double pp_collective_seconds(const pp_hardware *hw, pp_collective kind, pp_collective_group group,
                              double bytes)
 {
     const pp_collective_curve *curve = find_collective(hw, kind, group.members);
@@ -135,7 +135,7 @@ double pp_collective_seconds(const pp_hardware *hw, pp_collective kind, pp_group
     return curve->a_s + fmax(node_s, share * bytes / rate) + times * hw->network_hop_s * nodes / 2;
 }
 
-double pp_all_to_all_seconds(const pp_hardware *hw, pp_group group, double bytes)
+double pp_all_to_all_seconds(const pp_hardware *hw, pp_collective_group group, double bytes)
 {
     if (group.ranks <= 1 || !(bytes > 0))
         return 0;
@@ -148,24 +148,56 @@ double pp_all_to_all_seconds(const pp_hardware *hw, pp_group group, double bytes
 
 /* NCCL 2.29: start with what the link can use, halve while channels * ceil(ranks / 8) exceeds the
  * communicator's p2p channels. */
-static double channels_of(const pp_p2p_curve *curve, int64_t communicator)
+static int64_t channels_of(const pp_p2p_curve *curve, int64_t communicator)
 {
     int64_t n = curve->channels;
     while (n > 1 && n * ((communicator + 7) / 8) > curve->channels_max)
         n /= 2;
-    return (double)n;
+    return n;
 }
 
-double pp_p2p_seconds(const pp_hardware *hw, bool same_node, int64_t communicator, double bytes)
+/* NCCL takes the minimum over all peers of a communicator, so that one peer on another node limits
+ * NVLink peers too. Then addP2pToPlan: what all peers may use at once, less for few bytes, more
+ * where a channel's part is too large. Chunks are 512 KiB inside a node, 128 KiB with a network. */
+int64_t pp_p2p_channels(const pp_hardware *hw, bool same_node, pp_communicator communicator,
+                        double bytes)
+{
+    const pp_p2p_curve *widest = communicator.spans ? &hw->network_p2p : &hw->node_p2p;
+    const double least_part = 65536, most_part = communicator.spans ? 131072 : 16777216;
+    int64_t per_peer = channels_of(widest, communicator.ranks);
+    if (same_node && hw->node_p2p.channels < per_peer)
+        per_peer = hw->node_p2p.channels;
+    int64_t n = per_peer;
+    while (n > 1 && n * communicator.ranks > widest->channels_max)
+        n /= 2;
+    n = (int64_t)fmax(1, fmin((double)n, ceil(bytes / least_part)));
+    while (n <= per_peer / 2 && bytes / (double)n > most_part)
+        n *= 2;
+    return n;
+}
+
+static double message_seconds(const pp_hardware *hw, bool same_node, int64_t channels, double bytes)
 {
     const pp_p2p_curve *curve = same_node ? &hw->node_p2p : &hw->network_p2p;
     if (!(bytes > 0))
         return 0;
-    double rate = fmin(curve->link_bytes_per_s,
-                       channels_of(curve, communicator) * curve->channel_bytes_per_s);
+    double rate = fmin(curve->link_bytes_per_s, (double)channels * curve->channel_bytes_per_s);
     if (!same_node) { /* a GPU's share of the node's network, which --node-network may set */
         const double share = hw->network_bytes_per_s / hw->gpus_per_node;
         rate = fmin(rate, curve->published ? share : share * hw->network_efficiency);
     }
     return curve->alpha_s + bytes / rate;
+}
+
+double pp_message_seconds(const pp_hardware *hw, bool same_node, pp_communicator communicator,
+                          double bytes)
+{
+    return message_seconds(hw, same_node, pp_p2p_channels(hw, same_node, communicator, bytes),
+                           bytes);
+}
+
+double pp_p2p_seconds(const pp_hardware *hw, bool same_node, int64_t communicator, double bytes)
+{
+    const pp_p2p_curve *curve = same_node ? &hw->node_p2p : &hw->network_p2p;
+    return message_seconds(hw, same_node, channels_of(curve, communicator), bytes);
 }

@@ -33,22 +33,36 @@ double pp_attention_seconds(const pp_hardware *hw, const pp_attention *attention
 double pp_elementwise_seconds(const pp_hardware *hw, double bytes);
 
 /* Where the ranks of a group live: `members` of them on each node. */
-typedef struct pp_group {
+typedef struct pp_collective_group {
     int64_t ranks;
     int64_t members;
-} pp_group;
+} pp_collective_group;
 
 /* `ranks` GPUs, every `stride`-th one of the job. */
-pp_group pp_group_of(const pp_hardware *hw, int64_t ranks, int64_t stride);
+pp_collective_group pp_group_of(const pp_hardware *hw, int64_t ranks, int64_t stride);
 
 /* bytes: of the whole tensor (before reduce-scatter, after all-gather). */
-double pp_collective_seconds(const pp_hardware *hw, pp_collective kind, pp_group group,
+double pp_collective_seconds(const pp_hardware *hw, pp_collective kind, pp_collective_group group,
                              double bytes);
 
 /* All-to-all: every rank sends bytes / ranks to each. */
-double pp_all_to_all_seconds(const pp_hardware *hw, pp_group group, double bytes);
+double pp_all_to_all_seconds(const pp_hardware *hw, pp_collective_group group, double bytes);
 
-/* communicator: ranks of the communicator that carries it. */
+/* The communicator that carries a message. */
+typedef struct pp_communicator {
+    int64_t ranks;
+    bool spans; /* more than one node: its network peers limit the others too */
+} pp_communicator;
+
+/* Channels of one message between two ranks (NCCL 2.29: channels per peer, then those that `bytes`
+ * are worth). */
+int64_t pp_p2p_channels(const pp_hardware *hw, bool same_node, pp_communicator communicator,
+                        double bytes);
+/* One message with these channels. */
+double pp_message_seconds(const pp_hardware *hw, bool same_node, pp_communicator communicator,
+                          double bytes);
+
+/* One message with all channels that a peer has in a communicator of so many ranks. */
 double pp_p2p_seconds(const pp_hardware *hw, bool same_node, int64_t communicator, double bytes);
 
 #endif

@@ -53,30 +53,49 @@ static void outcome_free(outcome *o)
     pp_report_free(&o->report);
 }
 
-/* --comm, --lanes and who holds the buffers, for programs that communicate. */
+/* The first setting that needs sends and receives, or NULL. */
+static const char *needs_transfers(const pp_plan *plan)
+{
+    return plan->comm[0]                      ? "--comm"
+           : plan->lanes[0]                   ? "--lanes"
+           : plan->recv_buffers[0]            ? "--recv-buffers"
+           : plan->send_buffers[0]            ? "--send-buffers"
+           : plan->return_outputs[0]          ? "--return-outputs"
+           : plan->sharing.ranks_per_nic      ? "--nic"
+           : pp_sharing_is_on(&plan->sharing) ? "--overlap-slowdown"
+                                              : NULL;
+}
+
+/* How transfers meet, what they share and who holds their buffers. */
 static pp_status set_semantics(const pp_plan *plan, pp_program *program, pp_err *err)
 {
-    const char *option = plan->comm[0]           ? "--comm"
-                         : plan->lanes[0]        ? "--lanes"
-                         : plan->recv_buffers[0] ? "--recv-buffers"
-                         : plan->send_buffers[0] ? "--send-buffers"
-                                                 : "--return-outputs";
+    const char *option = needs_transfers(plan);
     if (program->comm) {
         program->comm->semantics.host = plan->host;
         program->comm->semantics.shape_message_ns = plan->shape_message_ns;
+        program->comm->semantics.sharing = plan->sharing;
+        program->comm->collective |= plan->p2p != PP_P2P_SEND_RECV;
         pp_status status =
             pp_comm_semantics_parse(plan->comm, plan->lanes, &program->comm->semantics, err);
         return status ? status
                       : pp_buffers_parse(plan->recv_buffers, plan->send_buffers,
                                          plan->return_outputs, &program->comm->buffers, err);
     }
-    if (!plan->comm[0] && !plan->lanes[0] && !plan->recv_buffers[0] && !plan->send_buffers[0] &&
-        !plan->return_outputs[0])
+    if (!option)
         return PP_OK;
     return pp_err_set(err, PP_USAGE, option,
                       "executor %s has dependencies only, no sends and receives; choose another "
                       "with --executor, such as torch or megatron",
                       plan->executor);
+}
+
+static pp_status note_sharing(const pp_plan *plan, pp_report *report, pp_err *err)
+{
+    char text[300];
+    if (!pp_sharing_is_on(&plan->sharing))
+        return PP_OK;
+    return pp_notes_add(&report->assumptions, err, "sharing", "%s",
+                        pp_sharing_print(&plan->sharing, text, sizeof text));
 }
 
 pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program, const pp_costs *costs,
@@ -89,7 +108,8 @@ pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program, con
     if (status || (status = pp_simulate(program, costs, &timeline, err)) ||
         (status = pp_report_build(plan->schedule, executor, program, timeline, costs,
                                   plan->step_sync, &report, err)) ||
-        (status = pp_notes_copy(&plan->assumptions, &report->assumptions, err)))
+        (status = pp_notes_copy(&plan->assumptions, &report->assumptions, err)) ||
+        (status = note_sharing(plan, report, err)))
         return status;
     report->memory_limit_bytes = plan->memory_limit_bytes;
     report->seed = plan->seed;

@@ -7,6 +7,7 @@
 #include "sim/report.h"
 #include "sim/schedule.h"
 #include "sim/shapes.h"
+#include "sim/sharing.h"
 #include "sim/text.h"
 
 /* Owner frees with pp_plan_free. "" and NULL are written as null. */
@@ -25,6 +26,8 @@ typedef struct pp_plan {
     int64_t tensors;                         /* per stage boundary; 0: one */
     char recv_buffers[32], send_buffers[32]; /* "": the executor's own */
     char return_outputs[8];                  /* "on", "off", "" */
+    pp_sharing sharing;                      /* all zero: none */
+    pp_p2p p2p;
     char recompute[16];
     int sequence_parallel; /* 1 on, 0 off, negative: not known */
     int zero;              /* 1: optimizer state divided over dp; 0: not; negative: not known */

@@ -1,4 +1,4 @@
-#include "sim/plan.h"
+#include "sim/plan_int.h"
 
 #include "sim/alloc.h"
 
@@ -6,22 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A text or null; "" for null. */
-static pp_status read_name(const pp_json_at *object, const char *key, char *buffer, size_t size,
-                           pp_err *err)
-{
-    buffer[0] = '\0';
-    return pp_json_has(object, key) ? pp_json_get_name(object, key, buffer, size, err) : PP_OK;
-}
-
-/* A whole number of at least 1, or null: 0. */
-static pp_status read_known(const pp_json_at *object, const char *key, int64_t high,
-                            int64_t *value_out, pp_err *err)
-{
-    *value_out = 0;
-    return pp_json_has(object, key) ? pp_json_get_int(object, key, 1, high, value_out, err) : PP_OK;
-}
 
 static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
@@ -67,10 +51,12 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
     if (p->pp * p->vpp > PP_STAGES_MAX)
         return pp_json_fail(&at, err, "pp x vpp = %" PRId64 " stages, the limit is %u",
                             p->pp * p->vpp, PP_STAGES_MAX);
-    if ((status = read_known(&at, "micro_batch_size", INT32_MAX, &plan->micro_batch_size, err)) ||
-        (status = read_known(&at, "global_batch_size", INT32_MAX, &plan->global_batch_size, err)))
+    if ((status = pp_plan_read_known(&at, "micro_batch_size", INT32_MAX, &plan->micro_batch_size,
+                                     err)) ||
+        (status = pp_plan_read_known(&at, "global_batch_size", INT32_MAX, &plan->global_batch_size,
+                                     err)))
         return status;
-    return read_known(&at, "seq_length", PP_LENGTH_MAX, &plan->seq_length, err);
+    return pp_plan_read_known(&at, "seq_length", PP_LENGTH_MAX, &plan->seq_length, err);
 }
 
 static pp_status read_partition(const pp_json_at *root, pp_plan *plan, pp_err *err)
@@ -308,7 +294,8 @@ static pp_status read_order(const pp_json_at *at, pp_plan *plan, const char *fil
     size_t ops;
     uint32_t m;
     pp_status status = pp_json_only(at, keys, err);
-    if (status || (status = read_name(at, "name", plan->schedule, sizeof plan->schedule, err)) ||
+    if (status ||
+        (status = pp_plan_read_name(at, "name", plan->schedule, sizeof plan->schedule, err)) ||
         (status = pp_json_get(at, "ranks", &rows, err)) ||
         (status = pp_json_count(&rows, &ranks, err)))
         return status;
@@ -453,10 +440,10 @@ static pp_status read_provenance(const pp_json_at *root, pp_plan *plan, pp_err *
         return PP_OK;
     pp_status status = pp_json_get(root, "provenance", &at, err);
     if (status || (status = pp_json_only(&at, keys, err)) ||
-        (status = read_name(&at, "version", plan->version, sizeof plan->version, err)) ||
+        (status = pp_plan_read_name(&at, "version", plan->version, sizeof plan->version, err)) ||
         (status = pp_json_get_int(&at, "seed", 0, INT64_MAX, &seed, err)) ||
-        (status = read_name(&at, "profile_sha256", plan->profile_sha256,
-                            sizeof plan->profile_sha256, err)))
+        (status = pp_plan_read_name(&at, "profile_sha256", plan->profile_sha256,
+                                    sizeof plan->profile_sha256, err)))
         return status;
     plan->seed = (uint64_t)seed;
     if (!pp_json_has(&at, "command"))
@@ -465,81 +452,6 @@ static pp_status read_provenance(const pp_json_at *root, pp_plan *plan, pp_err *
         return status;
     plan->command = pp_copy_text(text);
     return plan->command ? PP_OK : pp_err_nomem(err);
-}
-
-static pp_status read_hosts(const pp_json_at *root, pp_plan *plan, pp_err *err)
-{
-    static const char *const keys[] = { "launch_ns", "sync_ns", "read_ns", NULL };
-    pp_ns *const into[] = { &plan->host.launch_ns, &plan->host.sync_ns, &plan->host.read_ns };
-    pp_json_at at;
-    pp_shapes shapes;
-    pp_err inner = { 0 };
-    pp_status status = PP_OK;
-    if (pp_shapes_parse(plan->shapes, &shapes, &inner)) {
-        status = pp_json_get(root, "shapes", &at, err);
-        return status ? status : pp_json_fail(&at, err, "%s", inner.text);
-    }
-    if (pp_json_has(root, "host")) {
-        if ((status = pp_json_get(root, "host", &at, err)) ||
-            (status = pp_json_only(&at, keys, err)))
-            return status;
-        for (size_t i = 0; i < 3 && !status; i++)
-            status = pp_json_get_int(&at, keys[i], 0, PP_HOST_NS_MAX, into[i], err);
-    }
-    if (!status && pp_json_has(root, "shape_message_ns"))
-        status = pp_json_get_int(root, "shape_message_ns", 0, PP_HOST_NS_MAX,
-                                 &plan->shape_message_ns, err);
-    if (!status && pp_json_has(root, "tensors_per_boundary"))
-        status =
-            pp_json_get_int(root, "tensors_per_boundary", 1, PP_TENSORS_MAX, &plan->tensors, err);
-    return status;
-}
-
-/* Who holds which buffers: names, refused where they stand. */
-static pp_status read_buffers(const pp_json_at *root, pp_plan *plan, pp_err *err)
-{
-    const struct {
-        const char *key;
-        char *text;
-        size_t size;
-    } names[] = {
-        { "recv_buffers", plan->recv_buffers, sizeof plan->recv_buffers },
-        { "send_buffers", plan->send_buffers, sizeof plan->send_buffers },
-        { "return_outputs", plan->return_outputs, sizeof plan->return_outputs },
-    };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        pp_buffers unused = { 0 };
-        pp_err why = { 0 };
-        pp_json_at place;
-        pp_status status = read_name(root, names[i].key, names[i].text, names[i].size, err);
-        if (status)
-            return status;
-        if (!pp_buffers_parse(i == 0 ? names[i].text : "", i == 1 ? names[i].text : "",
-                              i == 2 ? names[i].text : "", &unused, &why))
-            continue;
-        status = pp_json_get(root, names[i].key, &place, err);
-        return status ? status : pp_json_fail(&place, err, "%s", why.text);
-    }
-    return PP_OK;
-}
-
-static pp_status read_settings(const pp_json_at *root, pp_plan *plan, pp_err *err)
-{
-    pp_status status;
-    if ((status = read_name(root, "model", plan->model, sizeof plan->model, err)) ||
-        (status = read_name(root, "hardware", plan->hardware, sizeof plan->hardware, err)) ||
-        (status = pp_json_get_name(root, "executor", plan->executor, sizeof plan->executor, err)) ||
-        (status = read_name(root, "shapes", plan->shapes, sizeof plan->shapes, err)) ||
-        (status = read_name(root, "comm", plan->comm, sizeof plan->comm, err)) ||
-        (status = read_name(root, "lanes", plan->lanes, sizeof plan->lanes, err)) ||
-        (status = read_hosts(root, plan, err)) || (status = read_buffers(root, plan, err)) ||
-        (status = read_name(root, "recompute", plan->recompute, sizeof plan->recompute, err)) ||
-        (status =
-             read_known(root, "memory_limit_bytes", PP_BYTES_MAX, &plan->memory_limit_bytes, err)))
-        return status;
-    return pp_json_has(root, "step_sync")
-               ? pp_json_get_bool(root, "step_sync", &plan->step_sync, err)
-               : PP_OK;
 }
 
 /* The placement is what the rows say; the key must agree with it. */
@@ -581,12 +493,14 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
                                         "shapes",
                                         "comm",
                                         "lanes",
-                                        "host",
-                                        "shape_message_ns",
-                                        "tensors_per_boundary",
                                         "recv_buffers",
                                         "send_buffers",
                                         "return_outputs",
+                                        "sharing",
+                                        "p2p",
+                                        "host",
+                                        "shape_message_ns",
+                                        "tensors_per_boundary",
                                         "recompute",
                                         "step_sync",
                                         "memory_limit_bytes",
@@ -599,7 +513,8 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
     pp_status status = pp_plan_new(&plan, err);
     if (status || (status = pp_json_check_format(&root, "ppsim.plan", 1, err)) ||
-        (status = pp_json_only(&root, keys, err)) || (status = read_settings(&root, plan, err)) ||
+        (status = pp_json_only(&root, keys, err)) ||
+        (status = pp_plan_read_settings(&root, plan, err)) ||
         (status = read_parallel(&root, plan, err)) || (status = read_partition(&root, plan, err)) ||
         (status = read_microbatches(&root, plan, err)) ||
         (status = read_orders(&root, plan, file, err)) ||

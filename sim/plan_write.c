@@ -176,6 +176,10 @@ static void put_settings(const pp_plan *plan, pp_json *object, pp_json_build *bu
         put_name(build, object, "send_buffers", plan->send_buffers);
     if (plan->return_outputs[0])
         put_name(build, object, "return_outputs", plan->return_outputs);
+    if (plan->p2p != PP_P2P_SEND_RECV)
+        pp_json_put_text(build, object, "p2p", pp_p2p_names()[plan->p2p]);
+    if (pp_sharing_is_on(&plan->sharing))
+        pp_json_put(build, object, "sharing", pp_sharing_write(&plan->sharing, build));
     put_name(build, object, "recompute", plan->recompute);
     pp_json_put_bool(build, object, "step_sync", plan->step_sync);
     put_known(build, object, "memory_limit_bytes", plan->memory_limit_bytes);

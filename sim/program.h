@@ -47,6 +47,7 @@ static inline uint32_t pp_program_rank(const pp_program *program, pp_op op)
 typedef struct pp_executor {
     const char *name;
     const char *summary;
+    pp_p2p p2p; /* what its transfers are made of */
     pp_graphs graphs;
     /* order: checked (pp_order_check).
      * Fails: INFEASIBLE when it cannot finish (err names the ranks that wait for each other and

@@ -13,8 +13,8 @@
 
 static const pp_option options[] = {
     { "--comm", "MODE", "rendezvous, eager:BYTES or batched; rendezvous", NULL, false },
-    { "--lanes", "WHICH", "single, per-direction or per-peer queues of a rank; single", NULL,
-      false },
+    { "--lanes", "WHICH", "queues of a rank: single, per-direction, per-peer, per-edge; single",
+      NULL, false },
     { "--executor", "NAME", "who places communication where the file has none; torch", NULL,
       false },
     { "--shapes", "PROTOCOL", "how receivers learn sizes: plan, local, message, cached; plan", NULL,

@@ -34,8 +34,17 @@ static const pp_option options[] = {
       false },
     { "--comm", "MODE", "rendezvous, eager:BYTES or batched, where the executor communicates", NULL,
       false },
-    { "--lanes", "WHICH", "single, per-direction or per-peer queues of a rank; single", NULL,
-      false },
+    { "--lanes", "WHICH", "queues of a rank: single, per-direction, per-peer, per-edge; single",
+      NULL, false },
+    { "--communicators", "world|pp|per-edge", "the lanes that follow: single, or one per edge",
+      NULL, false },
+    { "--p2p", "send-recv|all-gather|all-reduce",
+      "what a transfer is made of (not how long it takes)", NULL, false },
+    { "--nic", "K", "K consecutive ranks share a NIC, max-min fair; none is shared", NULL, false },
+    { "--overlap-slowdown", "compute=X,comm=Y",
+      "times as long while a rank computes and communicates; 1", NULL, false },
+    { "--transfer-latency", "TIME", "part of a transfer that shares no NIC and slows nothing; 0",
+      NULL, false },
     { "--recv-buffers", "POLICY",
       "on-post, per-microbatch, per-stage, per-direction or pool; the executor's", NULL, false },
     { "--send-buffers", "POLICY",
@@ -367,6 +376,7 @@ static pp_status apply_settings(const pp_args *args, pp_plan *plan, pp_err *err)
         snprintf(plan->lanes, sizeof plan->lanes, "%.31s", lanes);
     pp_status status = apply_buffers(args, plan, err);
     if (status || (status = pp_args_switch(args, "--step-sync", &plan->step_sync, err)) ||
+        (status = pp_apply_transfer_options(args, plan, err)) ||
         (status = pp_args_bytes(args, "--memory-limit", &plan->memory_limit_bytes, err)) ||
         (status = pp_args_int(args, "--seed", 0, INT64_MAX, &seed, err)))
         return status;
@@ -505,6 +515,11 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     if ((status = pp_args_int(args, "--columns", 20, 100000, &columns, err)) ||
         (status = pp_robust_read(args, &robust, err)) || (status = predict(&s, err)))
         return status;
+    if (pp_args_has(args, "--p2p") && !s.program->comm)
+        return pp_err_set(err, PP_USAGE, "--p2p",
+                          "executor %s has no transfers, only dependencies; choose another with "
+                          "--executor, such as torch or megatron",
+                          s.plan->executor);
     pp_report *report = s.plan->prediction;
     if ((status = add_compile_time(args, report, err)))
         return status;

@@ -47,8 +47,10 @@ static pp_status fill(pp_plan *plan, row *r, pp_err *err)
     const pp_costs *costs = NULL;
     pp_plan own = *plan;
     snprintf(own.executor, sizeof own.executor, "%s", r->executor->name);
-    if (strcmp(r->executor->name, "ideal") == 0)
+    if (strcmp(r->executor->name, "ideal") == 0) {
         own.comm[0] = own.lanes[0] = '\0';
+        own.sharing = (pp_sharing){ 0 };
+    }
     r->status = pp_plan_simulate(&own, &program, &timeline, &costs, &r->report, &r->reason);
     if (r->status == PP_OK)
         return try_one_queue(costs, program, r, err);

@@ -90,6 +90,23 @@ static pp_status read_recompute(const pp_args *args, pp_switch_wish *s, pp_err *
     return status;
 }
 
+static pp_status read_transfers(const pp_args *args, pp_switch_wish *s, pp_err *err)
+{
+    int layout = 0;
+    int p2p = PP_P2P_SEND_RECV;
+    pp_status status =
+        pp_args_choice(args, "--communicators", pp_communicators_names(), &layout, err);
+    if (status || (status = pp_args_choice(args, "--p2p", pp_p2p_names(), &p2p, err)) ||
+        (status = pp_args_switch(args, "--scatter-gather", &s->value.scatter_gather, err)))
+        return status;
+    if (pp_args_has(args, "--communicators"))
+        s->value.communicators = (pp_communicators)(layout + 1);
+    s->value.p2p = (pp_p2p)p2p;
+    s->given.p2p = pp_args_has(args, "--p2p");
+    s->given.scatter_gather = pp_args_has(args, "--scatter-gather");
+    return PP_OK;
+}
+
 static pp_status read_switches(const pp_args *args, pp_request *r, pp_err *err)
 {
     static const char *const attentions[] = { "unfused", "flash", NULL };
@@ -111,7 +128,8 @@ static pp_status read_switches(const pp_args *args, pp_request *r, pp_err *err)
         (status = pp_args_choice(args, "--attention", attentions, &attention, err)) ||
         (status = pp_args_choice(args, "--grad-sync", syncs, &sync, err)) ||
         (status = pp_args_choice(args, "--grad-dtype", dtypes, &dtype, err)) ||
-        (status = pp_args_choice(args, "--zero", zeros, &zero, err)))
+        (status = pp_args_choice(args, "--zero", zeros, &zero, err)) ||
+        (status = read_transfers(args, s, err)))
         return status;
     s->value.flash_attention = attention == 1;
     s->value.grad_sync_overlap = sync == 1;

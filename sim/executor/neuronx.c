@@ -11,6 +11,7 @@ static pp_status neuronx_lower(const pp_order *order, pp_program **program_out, 
 const pp_executor pp_executor_neuronx = {
     .name = "neuronx",
     .summary = "one transfer at a time, each a collective of two ranks (1f1b, interleaved)",
+    .p2p = PP_P2P_ALL_GATHER,
     .lower = neuronx_lower,
     .shape_habit = &pp_shape_habit_graphs,
     .graphs = PP_GRAPHS_PER_TASK,

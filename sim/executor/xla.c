@@ -13,6 +13,7 @@ const pp_executor pp_executor_xla = {
     .summary = "one transfer at a time, each an all-reduce of two ranks; a graph per task",
     .lower = xla_lower,
     .shape_habit = &pp_shape_habit_graphs,
+    .p2p = PP_P2P_ALL_REDUCE,
     .graphs = PP_GRAPHS_PER_TASK,
     /* as neuronx: the saved activations of a backward are inputs of its graph */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_BACKWARD, .fused_backward = true },

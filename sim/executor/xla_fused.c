@@ -14,6 +14,7 @@ const pp_executor pp_executor_xla_fused = {
     .summary = "xla with one graph for a forward, the backward after it and their transfers",
     .lower = xla_fused_lower,
     .shape_habit = &pp_shape_habit_graphs,
+    .p2p = PP_P2P_ALL_REDUCE,
     .graphs = PP_GRAPHS_PER_CYCLE,
     /* as neuronx: the saved activations of a backward are inputs of its graph */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_BACKWARD, .fused_backward = true },

@@ -46,5 +46,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     }
     require_time(pp_p2p_seconds(&hw, true, 8, 1e6));
     require_time(pp_p2p_seconds(&hw, false, 1024, 1e6));
+    for (int k = 0; k < 4; k++) {
+        const pp_communicator c = { k % 2 ? 2 : 1024, k / 2 };
+        require_time(pp_message_seconds(&hw, true, c, 1e8));
+        require_time(pp_message_seconds(&hw, false, c, 1e8));
+    }
     return 0;
 }

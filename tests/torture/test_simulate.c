@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static pp_status new_study(pp_plan **plan_out, pp_err *err)
+/* executor: all but ideal share NICs. */
+static pp_status new_study(const char *executor, pp_plan **plan_out, pp_err *err)
 {
     static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10, 0 };
     const pp_shape shape = { .ranks = 2, .chunks = 2, .microbatches = 4 };
@@ -18,7 +19,11 @@ static pp_status new_study(pp_plan **plan_out, pp_err *err)
         return status;
     plan->parallel = (pp_parallel){ .pp = 2, .tp = 1, .cp = 1, .dp = 1, .ep = 1, .vpp = 2 };
     strcpy(plan->schedule, "interleaved");
-    strcpy(plan->executor, "ideal");
+    strcpy(plan->executor, executor);
+    if (strcmp(executor, "ideal") != 0) {
+        plan->sharing = (pp_sharing){ 1, 1.5, 1.5, 1 };
+        plan->p2p = PP_P2P_ALL_GATHER;
+    }
     plan->order = pp_alloc_array(1, sizeof *plan->order);
     plan->costs = pp_alloc_array(1, sizeof *plan->costs);
     if (!plan->order || !plan->costs)
@@ -36,9 +41,8 @@ static pp_status new_study(pp_plan **plan_out, pp_err *err)
     return PP_OK;
 }
 
-static int there_and_back(void *unused)
+static int there_and_back(void *executor)
 {
-    (void)unused;
     pp_err err = { 0 };
     pp_json_build build = { 0 };
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
@@ -46,7 +50,7 @@ static int there_and_back(void *unused)
     pp_json *read PP_CLEANUP(pp_json_free) = NULL;
     char *text PP_CLEANUP(pp_free_text) = NULL;
     size_t bytes = 0;
-    pp_status status = new_study(&plan, &err);
+    pp_status status = new_study(executor, &plan, &err);
     if (status)
         return (int)status;
     pp_json *json PP_CLEANUP(pp_json_free) = pp_plan_write(plan, &build);
@@ -106,8 +110,9 @@ END_TEST
 
 START_TEST(a_study_survives_any_failed_allocation)
 {
+    static char executors[2][16] = { "ideal", "torch" };
     long allocations = 0;
-    int status = pp_torture_run(there_and_back, NULL, PP_NOMEM, 100000, &allocations);
+    int status = pp_torture_run(there_and_back, executors[_i], PP_NOMEM, 100000, &allocations);
     ck_assert_msg(status == 0, "status %d after allocation %ld failed", status, allocations);
     ck_assert_int_gt(allocations, 100);
 }
@@ -118,8 +123,8 @@ int main(void)
     Suite *suite = suite_create("torture simulate");
     TCase *tc = tcase_create("allocations");
     tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, a_study_survives_any_failed_allocation);
     tcase_add_test(tc, a_shape_protocol_survives_any_failed_allocation);
+    tcase_add_loop_test(tc, a_study_survives_any_failed_allocation, 0, 2);
     tcase_add_loop_test(tc, a_schedule_survives_any_failed_allocation, 0, (int)pp_schedule_count());
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
