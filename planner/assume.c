@@ -157,6 +157,35 @@ static pp_status note_hardware(const pp_search *search, const pp_candidate *chos
     return status;
 }
 
+/* Said only where it matters. */
+static pp_status note_shapes(const pp_search *search, const pp_candidate *chosen, pp_notes *notes,
+                             pp_err *err)
+{
+    const pp_exchange x = pp_candidate_exchange(search, chosen);
+    const pp_data *data = &search->data[search->setup[chosen->setup].data];
+    char takes[32];
+    char text[40];
+    char host[3][32];
+    pp_status status = PP_OK;
+    pp_format_duration(takes, sizeof takes, x.shape_message_ns);
+    if (x.shapes.kind >= PP_SHAPES_PADDED)
+        status = pp_notes_add(notes, err, "shapes",
+                              "%s: %" PRIu32 " distinct token count%s; the last sequence of a "
+                              "microbatch is lengthened; tokens/s counts real ones",
+                              pp_shapes_print(&x.shapes, text, sizeof text), data->shapes,
+                              data->shapes == 1 ? "" : "s");
+    else if (!pp_exchange_is_plain(&x))
+        status = pp_notes_add(notes, err, "shapes", "%s; a message about a shape takes %s%s",
+                              pp_shapes_print(&x.shapes, text, sizeof text), takes,
+                              search->wish->shape_message_given ? "" : ", the latency of the link");
+    if (!status && !pp_exchange_is_plain(&x))
+        status = pp_notes_add(notes, err, "hosts", "launch %s, sync %s, read %s",
+                              pp_format_duration(host[0], sizeof host[0], x.host.launch_ns),
+                              pp_format_duration(host[1], sizeof host[1], x.host.sync_ns),
+                              pp_format_duration(host[2], sizeof host[2], x.host.read_ns));
+    return status;
+}
+
 pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen,
                            const pp_workload *workload, pp_notes *notes, pp_err *err)
 {
@@ -173,6 +202,8 @@ pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen,
         status = note_transfers(search, chosen, notes, err);
     if (!status)
         status = note_hardware(search, chosen, notes, err);
+    if (!status)
+        status = note_shapes(search, chosen, notes, err);
     if (!status && chosen->group_size && !search->wish->group_size)
         status = pp_notes_add(notes, err, "microbatch group size",
                               "%" PRIu32 ", the smallest "

@@ -68,7 +68,11 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     plan->seq_length = search->seq_length;
     snprintf(plan->schedule, sizeof plan->schedule, "%s", c->schedule->name);
     snprintf(plan->executor, sizeof plan->executor, "%s", search->executor->name);
-    snprintf(plan->shapes, sizeof plan->shapes, "plan");
+    const pp_exchange exchange = pp_candidate_exchange(search, c);
+    pp_shapes_print(&exchange.shapes, plan->shapes, sizeof plan->shapes);
+    plan->host = exchange.host;
+    plan->shape_message_ns = exchange.shape_message_ns;
+    plan->tensors = exchange.tensors;
     snprintf(plan->recompute, sizeof plan->recompute, "%s", pp_recompute_name(c->recompute));
     if (search->communicates && switches->communicators)
         snprintf(plan->lanes, sizeof plan->lanes, "%s",
@@ -96,8 +100,10 @@ static pp_status fill(pp_search *search, pp_candidate *c, pp_plan *plan, pp_err 
     status = pp_candidate_order(search, c, plan->costs[0], &plan->order[0], err);
     plan->partition = setup->stages;
     setup->stages = NULL;
-    plan->workload = search->data[setup->data].workload;
-    search->data[setup->data].workload = (pp_workload){ 0 };
+    pp_data *data = &search->data[setup->data];
+    pp_workload *real = data->real.microbatch ? &data->real : &data->workload;
+    plan->workload = *real;
+    *real = (pp_workload){ 0 };
     return status;
 }
 

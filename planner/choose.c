@@ -101,6 +101,17 @@ pp_status pp_candidate_order(const pp_search *search, pp_candidate *candidate,
     return status;
 }
 
+pp_exchange pp_candidate_exchange(const pp_search *search, const pp_candidate *candidate)
+{
+    pp_exchange exchange = search->wish->exchange;
+    const pp_hardware *hardware = search->wish->hardware;
+    bool inside = pp_parallel_gpus(&candidate->parallel) <= hardware->gpus_per_node;
+    const pp_p2p_curve *link = inside ? &hardware->node_p2p : &hardware->network_p2p;
+    if (!search->wish->shape_message_given && !pp_exchange_is_plain(&exchange))
+        exchange.shape_message_ns = (pp_ns)(link->alpha_s * 1e9 + 0.5);
+    return exchange;
+}
+
 /* As the plan says it: pp_plan_simulate. */
 static void connect(pp_search *search, const pp_candidate *candidate, pp_program *program)
 {
@@ -122,7 +133,10 @@ static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, co
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     pp_report *report PP_CLEANUP(pp_report_free) = NULL;
+    const pp_exchange exchange = pp_candidate_exchange(search, candidate);
     pp_status status = pp_executor_lower(search->executor, order, &program, err);
+    if (!status)
+        status = pp_exchange_lower(search->executor, &exchange, costs, program, err);
     if (!status)
         connect(search, candidate, program);
     if (!status)

@@ -44,6 +44,8 @@ typedef struct pp_wish {
     const char *const *only;     /* names, NULL at the end: what the target runs; NULL: all */
     uint32_t group_size;         /* 0: the schedule's own rule */
     const char *executor;        /* NULL: ideal */
+    pp_exchange exchange;        /* shapes, hosts, tensors */
+    bool shape_message_given;    /* otherwise the fixed part of the link's time */
     pp_switch_wish switches;
     pp_partition_kind partition;
     const char *layout; /* of PP_PARTITION_LAYOUT */

@@ -9,7 +9,9 @@
 typedef struct pp_data {
     int64_t micro_batch_size;
     uint32_t multiple_of;
-    pp_workload workload;
+    pp_workload real;     /* as packed */
+    pp_workload workload; /* as computed: padded where --shapes says so */
+    uint32_t shapes;      /* distinct token counts of it */
 } pp_data;
 
 /* All that costs depend on: a candidate but its schedule. */
@@ -80,6 +82,8 @@ PP_MUST_CHECK pp_status pp_setup_find_bound(const pp_search *search, pp_setup *s
 PP_MUST_CHECK pp_status pp_candidate_order(const pp_search *search, pp_candidate *candidate,
                                            const pp_costs *costs, pp_order **order_out,
                                            pp_err *err);
+/* The wish's, with the duration of a message about a shape where it is not given. */
+pp_exchange pp_candidate_exchange(const pp_search *search, const pp_candidate *candidate);
 /* Simulates one candidate and fills in its results. */
 PP_MUST_CHECK pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate,
                                               pp_err *err);

@@ -154,6 +154,14 @@ static pp_status find_data(pp_search *search, int64_t size, uint32_t multiple_of
         status =
             pp_workload_fixed((uint32_t)(search->global_batch_size / search->parallel.dp / size),
                               size, search->seq_length, &data->workload, err);
+    if (!status && wish->exchange.shapes.kind >= PP_SHAPES_PADDED) {
+        data->real = data->workload;
+        data->workload = (pp_workload){ 0 };
+        status = pp_workload_pad(&wish->exchange.shapes, &data->real, &data->workload,
+                                 &data->shapes, err);
+        if (status)
+            pp_workload_free(&data->real);
+    }
     if (status)
         return status;
     *index_out = search->data_count++;

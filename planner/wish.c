@@ -144,8 +144,10 @@ pp_status pp_search_open(pp_search *search, const pp_wish *wish, pp_err *err)
 
 void pp_search_close(pp_search *search)
 {
-    for (size_t i = 0; i < search->data_count; i++)
+    for (size_t i = 0; i < search->data_count; i++) {
         pp_workload_free(&search->data[i].workload);
+        pp_workload_free(&search->data[i].real);
+    }
     for (size_t i = 0; i < search->setup_count; i++)
         free(search->setup[i].stages);
     free(search->data);

@@ -22,6 +22,11 @@ bool pp_transfer_sends(pp_transfer_kind kind)
     return kinds[kind].sends;
 }
 
+bool pp_transfer_is_shape(pp_transfer_kind kind)
+{
+    return kind >= PP_TENSOR_KINDS;
+}
+
 const char *pp_transfer_token(pp_transfer_kind kind)
 {
     return kinds[kind].token;
@@ -173,6 +178,16 @@ void pp_comm_mark(pp_comm_builder *builder, uint32_t rank, pp_mark mark, uint32_
              (pp_step){ .index = stage, .kind = PP_STEP_MARK, .mark = (uint8_t)mark });
 }
 
+void pp_comm_sync(pp_comm_builder *builder, uint32_t rank)
+{
+    add_step(builder, rank, (pp_step){ .kind = PP_STEP_SYNC });
+}
+
+void pp_comm_read(pp_comm_builder *builder, uint32_t rank, uint32_t group)
+{
+    add_step(builder, rank, (pp_step){ .index = group, .kind = PP_STEP_READ });
+}
+
 uint32_t pp_comm_open(pp_comm_builder *b, uint32_t rank)
 {
     void *grown = b->group;
@@ -195,8 +210,14 @@ static uint32_t peer_of(const pp_program *program, pp_transfer_kind kind, uint32
     return pp_program_stage_rank(program, other < program->stages ? other : stage, microbatch);
 }
 
-void pp_comm_add(pp_comm_builder *b, uint32_t group, pp_transfer_kind kind, uint32_t stage,
+void pp_comm_add(pp_comm_builder *builder, uint32_t group, pp_transfer_kind kind, uint32_t stage,
                  uint32_t microbatch)
+{
+    pp_comm_add_part(builder, group, kind, stage, microbatch, 0);
+}
+
+void pp_comm_add_part(pp_comm_builder *b, uint32_t group, pp_transfer_kind kind, uint32_t stage,
+                      uint32_t microbatch, uint8_t part)
 {
     void *grown = b->transfer;
     if (b->failed || pp_reserve(&grown, &b->transfer_capacity, b->transfer_count + 1,
@@ -211,6 +232,7 @@ void pp_comm_add(pp_comm_builder *b, uint32_t group, pp_transfer_kind kind, uint
         .microbatch = microbatch,
         .stage = (uint16_t)stage,
         .kind = (uint8_t)kind,
+        .part = part,
         .rank = b->group[group].rank,
         .peer = peer_of(b->program, kind, stage, microbatch),
         .group = group,
@@ -302,7 +324,10 @@ typedef struct queue {
 static bool same_tensor(const pp_transfer *send, const pp_transfer *receive)
 {
     bool forward = kinds[send->kind].forward;
-    return forward == kinds[receive->kind].forward && send->microbatch == receive->microbatch &&
+    return forward == kinds[receive->kind].forward && send->part == receive->part &&
+           pp_transfer_is_shape((pp_transfer_kind)send->kind) ==
+               pp_transfer_is_shape((pp_transfer_kind)receive->kind) &&
+           send->microbatch == receive->microbatch &&
            (forward ? send->stage + 1 == receive->stage : send->stage == receive->stage + 1);
 }
 
@@ -456,7 +481,7 @@ static pp_status find_needs(const pp_program *program, pp_comm *comm, pp_err *er
     memset(receive, 0xff, 2 * cells * sizeof *receive);
     for (size_t t = 0; t < comm->transfer_count; t++) {
         const pp_transfer *transfer = &comm->transfer[t];
-        if (!kinds[transfer->kind].sends)
+        if (!kinds[transfer->kind].sends && !pp_transfer_is_shape((pp_transfer_kind)transfer->kind))
             receive[(kinds[transfer->kind].forward ? 0 : cells) + transfer->stage * m +
                     transfer->microbatch] = (uint32_t)t;
     }

@@ -2,6 +2,7 @@
 
 #include "sim/alloc.h"
 #include "sim/comm_hang.h"
+#include "sim/comm_lanes.h"
 #include "sim/fluid.h"
 #include "sim/pairs.h"
 
@@ -12,37 +13,23 @@
 
 #define NONE UINT32_MAX
 
-/* The part of a group that goes through one lane. It starts when the group before it in the lane is
- * done, in all its lanes: a group ends as a unit (NCCL, p2p.rst). */
-typedef struct entry {
-    uint32_t group;
-    uint32_t first, count;   /* into by_entry */
-    uint32_t previous, next; /* in the lane, NONE at its ends */
-    uint32_t left;           /* transfers not done */
-    bool active;
-    pp_ns ready_ns, end_ns;
-} entry;
-
-typedef struct group_state {
-    uint32_t first, count; /* entries */
-    uint32_t left;         /* entries not done */
-    bool issued;
-    pp_ns issued_ns, end_ns;
-} group_state;
+/* What issues the steps of a rank. */
+typedef struct host {
+    pp_ns clock_ns;
+    pp_ns synced_ns; /* cost of syncs since the device last went on */
+    size_t drained;  /* groups that were posted by steps before this one are done */
+} host;
 
 typedef struct run {
     const pp_program *program;
     const pp_comm *comm;
     const pp_costs *costs;
     pp_timeline *timeline;
-    entry *entry; /* [transfers at most] */
-    size_t entry_count;
-    uint32_t *by_entry; /* [transfers], sorted by entry */
-    uint32_t *entry_of; /* [transfers] */
-    bool *done;         /* [transfers] */
-    group_state *group;
+    pp_comm_lanes lanes;
+    bool *done;        /* [transfers] */
     size_t *next;      /* [ranks]: step */
-    pp_ns *clock_ns;   /* [ranks] */
+    pp_ns *clock_ns;   /* [ranks]: of the device */
+    host *host;        /* [ranks] */
     uint32_t *waiting; /* [ranks]: group, or NONE */
     uint32_t *wake;    /* stack of ranks to run */
     uint32_t *try;     /* stack of entries that may start */
@@ -53,92 +40,15 @@ typedef struct run {
 
 static void run_free(run *r)
 {
-    free(r->entry);
-    free(r->by_entry);
-    free(r->entry_of);
+    pp_comm_lanes_free(&r->lanes);
     free(r->done);
-    free(r->group);
     free(r->next);
     free(r->clock_ns);
+    free(r->host);
     free(r->waiting);
     free(r->wake);
     free(r->try);
     pp_fluid_free(&r->fluid);
-}
-
-/* The lane of a transfer among those of its rank: less than 2 * ranks. */
-static uint32_t lane_of(const pp_comm *comm, uint32_t ranks, const pp_transfer *t)
-{
-    uint32_t sends = pp_transfer_sends((pp_transfer_kind)t->kind);
-    switch (comm->semantics.lanes) {
-    case PP_LANES_SINGLE:
-        return 0;
-    case PP_LANES_PER_DIRECTION:
-        return sends;
-    case PP_LANES_PER_EDGE:
-        return t->peer;
-    case PP_LANES_PER_PEER:
-        break;
-    }
-    return t->peer + sends * ranks;
-}
-
-/* Splits group g into entries; its transfers are few, so lanes are found by looking. */
-static void make_entries(run *r, uint32_t g)
-{
-    const pp_comm *comm = r->comm;
-    uint32_t ranks = r->program->ranks;
-    const pp_group *group = &comm->group[g];
-    group_state *state = &r->group[g];
-    uint32_t sorted = group->first;
-    state->first = (uint32_t)r->entry_count;
-    for (uint32_t t = group->first; t < group->first + group->count; t++) {
-        uint32_t lane = lane_of(comm, ranks, &comm->transfer[t]);
-        bool seen = false;
-        for (uint32_t u = group->first; u < t && !seen; u++)
-            seen = lane_of(comm, ranks, &comm->transfer[u]) == lane;
-        if (seen)
-            continue;
-        entry *e = &r->entry[r->entry_count];
-        *e = (entry){ .group = g, .first = sorted, .previous = NONE, .next = NONE };
-        for (uint32_t u = t; u < group->first + group->count; u++) {
-            if (lane_of(comm, ranks, &comm->transfer[u]) != lane)
-                continue;
-            r->entry_of[u] = (uint32_t)r->entry_count;
-            r->by_entry[sorted++] = u;
-        }
-        e->count = e->left = sorted - e->first;
-        r->entry_count++;
-    }
-    state->count = state->left = (uint32_t)r->entry_count - state->first;
-}
-
-/* Lanes keep the order in which their rank posts. */
-static pp_status chain_lanes(run *r, pp_err *err)
-{
-    const pp_comm *comm = r->comm;
-    uint32_t ranks = r->program->ranks;
-    uint32_t *last = pp_alloc_array(2 * (size_t)ranks, sizeof *last); /* entry of each lane */
-    if (!last)
-        return pp_err_nomem(err);
-    for (uint32_t rank = 0; rank < ranks; rank++) {
-        memset(last, 0xff, 2 * (size_t)ranks * sizeof *last);
-        for (size_t s = comm->step_begin[rank]; s < comm->step_begin[rank + 1]; s++) {
-            if (comm->step[s].kind != PP_STEP_POST)
-                continue;
-            const group_state *group = &r->group[comm->step[s].index];
-            for (uint32_t e = group->first; e < group->first + group->count; e++) {
-                uint32_t lane =
-                    lane_of(comm, ranks, &comm->transfer[r->by_entry[r->entry[e].first]]);
-                r->entry[e].previous = last[lane];
-                if (last[lane] != NONE)
-                    r->entry[last[lane]].next = e;
-                last[lane] = e;
-            }
-        }
-    }
-    free(last);
-    return PP_OK;
 }
 
 static pp_status run_new(const pp_program *program, const pp_costs *costs, pp_timeline *timeline,
@@ -147,26 +57,22 @@ static pp_status run_new(const pp_program *program, const pp_costs *costs, pp_ti
     const pp_comm *comm = program->comm;
     size_t transfers = comm->transfer_count;
     *r = (run){ .program = program, .comm = comm, .costs = costs, .timeline = timeline };
-    r->entry = pp_alloc_array(transfers, sizeof *r->entry);
-    r->by_entry = pp_alloc_array(transfers, sizeof *r->by_entry);
-    r->entry_of = pp_alloc_array(transfers, sizeof *r->entry_of);
     r->done = pp_alloc_array(transfers, sizeof *r->done);
-    r->group = pp_alloc_array(comm->group_count, sizeof *r->group);
     r->next = pp_alloc_array(program->ranks, sizeof *r->next);
     r->clock_ns = pp_alloc_array(program->ranks, sizeof *r->clock_ns);
+    r->host = pp_alloc_array(program->ranks, sizeof *r->host);
     r->waiting = pp_alloc_array(program->ranks, sizeof *r->waiting);
     r->wake = pp_alloc_array(program->ranks, sizeof *r->wake);
     r->try = pp_alloc_array(2 * transfers, sizeof *r->try);
-    if (!r->entry || !r->by_entry || !r->entry_of || !r->done || !r->group || !r->next ||
-        !r->clock_ns || !r->waiting || !r->wake || !r->try)
+    if (!r->done || !r->next || !r->clock_ns || !r->host || !r->waiting || !r->wake || !r->try)
         return pp_err_nomem(err);
-    for (uint32_t g = 0; g < comm->group_count; g++)
-        make_entries(r, g);
     memcpy(r->next, comm->step_begin, program->ranks * sizeof *r->next);
+    for (uint32_t rank = 0; rank < program->ranks; rank++)
+        r->host[rank].drained = comm->step_begin[rank];
     memset(r->waiting, 0xff, program->ranks * sizeof *r->waiting);
     timeline->comm->wait_count = 0;
     memset(timeline->comm->idle_ns, 0, program->ranks * PP_IDLE_COUNT * sizeof(pp_ns));
-    return chain_lanes(r, err);
+    return pp_comm_lanes_new(comm, program->ranks, &r->lanes, err);
 }
 
 static pp_ns later(pp_ns a, pp_ns b)
@@ -174,52 +80,33 @@ static pp_ns later(pp_ns a, pp_ns b)
     return a > b ? a : b;
 }
 
-static pp_ns transfer_ns(const run *r, const pp_transfer *t)
+/* Of unknown size is 1. */
+static bool is_buffered(const run *r, const pp_transfer *t)
 {
-    const pp_costs *costs = r->costs;
-    size_t row = (size_t)costs->class_of[t->microbatch] * costs->stages;
-    switch ((pp_transfer_kind)t->kind) {
-    case PP_SEND_F:
-        return costs->send_f_ns[row + t->stage];
-    case PP_RECV_F:
-        return t->stage ? costs->send_f_ns[row + t->stage - 1] : 0;
-    case PP_SEND_B:
-        return costs->send_b_ns[row + t->stage];
-    case PP_RECV_B:
-        return t->stage + 1u < costs->stages ? costs->send_b_ns[row + t->stage + 1] : 0;
-    case PP_TRANSFER_KIND_COUNT:
-        break;
-    }
-    return 0;
-}
-
-static int64_t transfer_bytes(const run *r, const pp_transfer *t)
-{
-    const pp_costs *costs = r->costs;
-    bool downward = t->kind == PP_RECV_F || t->kind == PP_SEND_B; /* boundary below the stage */
-    uint32_t stage = downward && t->stage ? t->stage - 1u : t->stage;
-    int64_t bytes =
-        costs->has_memory ? costs->message_bytes[pp_cost_index(costs, stage, t->microbatch)] : 0;
-    return bytes ? bytes : 1;
+    const pp_comm_semantics *comm = &r->comm->semantics;
+    if (comm->mode != PP_COMM_EAGER || r->comm->collective)
+        return false;
+    int64_t bytes = pp_comm_bytes(r->comm, r->costs, t);
+    return (bytes ? bytes : 1) <= comm->eager_bytes;
 }
 
 /* Ends transfer t; whatever that allows goes on the stacks. */
 static void finish(run *r, uint32_t t, pp_ns start_ns, pp_ns end_ns)
 {
-    entry *e = &r->entry[r->entry_of[t]];
+    pp_comm_entry *e = &r->lanes.entry[r->lanes.entry_of[t]];
     r->done[t] = true;
     r->timeline->comm->start_ns[t] = start_ns;
     r->timeline->comm->end_ns[t] = end_ns;
     e->end_ns = later(e->end_ns, end_ns);
     if (--e->left)
         return;
-    group_state *group = &r->group[e->group];
+    pp_comm_group *group = &r->lanes.group[e->group];
     group->end_ns = later(group->end_ns, e->end_ns);
     if (--group->left)
         return;
     for (uint32_t k = group->first; k < group->first + group->count; k++) {
-        if (r->entry[k].next != NONE)
-            r->try[r->try_count++] = r->entry[k].next;
+        if (r->lanes.entry[k].next != NONE)
+            r->try[r->try_count++] = r->lanes.entry[k].next;
     }
     uint32_t rank = r->comm->group[e->group].rank;
     if (r->waiting[rank] == e->group) {
@@ -232,8 +119,8 @@ static void finish(run *r, uint32_t t, pp_ns start_ns, pp_ns end_ns)
 static void meet_sharing(run *r, uint32_t t, const pp_transfer *own, pp_ns takes_ns, bool eager)
 {
     bool sends = pp_transfer_sends((pp_transfer_kind)own->kind);
-    const entry *partner = &r->entry[r->entry_of[own->match]];
-    pp_ns ready_ns = r->entry[r->entry_of[t]].ready_ns;
+    const pp_comm_entry *partner = &r->lanes.entry[r->lanes.entry_of[own->match]];
+    pp_ns ready_ns = r->lanes.entry[r->lanes.entry_of[t]].ready_ns;
     if (eager && !sends) { /* has it come already? */
         pp_ns came_ns = pp_fluid_ended_ns(r->fluid, own->match);
         if (came_ns >= 0)
@@ -254,18 +141,16 @@ static void meet_sharing(run *r, uint32_t t, const pp_transfer *own, pp_ns takes
 static void meet(run *r, uint32_t t)
 {
     const pp_transfer *own = &r->comm->transfer[t];
-    pp_ns ready_ns = r->entry[r->entry_of[t]].ready_ns;
+    pp_ns ready_ns = r->lanes.entry[r->lanes.entry_of[t]].ready_ns;
     uint32_t other = own->match;
     if (other == PP_NO_SOURCE) { /* outside a partial program */
         finish(r, t, ready_ns, ready_ns);
         return;
     }
     bool sends = pp_transfer_sends((pp_transfer_kind)own->kind);
-    const entry *partner = &r->entry[r->entry_of[other]];
-    pp_ns takes_ns = transfer_ns(r, own);
-    const pp_comm_semantics *comm = &r->comm->semantics;
-    bool eager = comm->mode == PP_COMM_EAGER && !r->comm->collective &&
-                 transfer_bytes(r, own) <= comm->eager_bytes;
+    const pp_comm_entry *partner = &r->lanes.entry[r->lanes.entry_of[other]];
+    pp_ns takes_ns = pp_comm_ns(r->comm, r->costs, own);
+    bool eager = is_buffered(r, own);
     if (r->fluid) {
         meet_sharing(r, t, own, takes_ns, eager);
         return;
@@ -288,16 +173,17 @@ static void meet(run *r, uint32_t t)
 
 static void try_entry(run *r, uint32_t index)
 {
-    entry *e = &r->entry[index];
-    const group_state *group = &r->group[e->group];
-    const group_state *ahead = e->previous == NONE ? NULL : &r->group[r->entry[e->previous].group];
+    pp_comm_entry *e = &r->lanes.entry[index];
+    const pp_comm_group *group = &r->lanes.group[e->group];
+    const pp_comm_group *ahead =
+        e->previous == NONE ? NULL : &r->lanes.group[r->lanes.entry[e->previous].group];
     if (e->active || !group->issued || (ahead && ahead->left))
         return;
     e->active = true;
     e->ready_ns = ahead ? later(group->issued_ns, ahead->end_ns) : group->issued_ns;
     for (uint32_t k = e->first; k < e->first + e->count; k++) {
-        if (!r->done[r->by_entry[k]])
-            meet(r, r->by_entry[k]);
+        if (!r->done[r->lanes.by_entry[k]])
+            meet(r, r->lanes.by_entry[k]);
     }
 }
 
@@ -324,6 +210,21 @@ static void stand_still(run *r, uint32_t rank, pp_idle_cause cause, pp_ns from_n
                                               .cause = cause };
 }
 
+/* The device stands still until `until_ns`, when its host has issued what comes next. */
+static void await_host(run *r, uint32_t rank, pp_ns until_ns)
+{
+    host *h = &r->host[rank];
+    pp_ns gap_ns = until_ns - r->clock_ns[rank];
+    if (gap_ns <= 0)
+        return;
+    pp_ns sync_ns = h->synced_ns < gap_ns ? h->synced_ns : gap_ns;
+    pp_ns from_ns = r->clock_ns[rank];
+    stand_still(r, rank, PP_IDLE_SYNC, from_ns, from_ns + sync_ns, NONE, NONE);
+    stand_still(r, rank, PP_IDLE_HOST, from_ns + sync_ns, until_ns, NONE, NONE);
+    h->synced_ns -= sync_ns;
+    r->clock_ns[rank] = until_ns;
+}
+
 /* The transfer of group g that ends last. */
 static uint32_t last_of(const run *r, uint32_t g)
 {
@@ -341,12 +242,12 @@ static uint32_t last_of(const run *r, uint32_t g)
 static uint32_t held_by(const run *r, uint32_t t, pp_ns posted_ns)
 {
     uint32_t other = r->comm->transfer[t].match;
-    const entry *late = &r->entry[r->entry_of[t]];
-    if (other != PP_NO_SOURCE && r->entry[r->entry_of[other]].ready_ns > late->ready_ns)
-        late = &r->entry[r->entry_of[other]];
+    const pp_comm_entry *late = &r->lanes.entry[r->lanes.entry_of[t]];
+    if (other != PP_NO_SOURCE && r->lanes.entry[r->lanes.entry_of[other]].ready_ns > late->ready_ns)
+        late = &r->lanes.entry[r->lanes.entry_of[other]];
     if (late->ready_ns <= posted_ns || late->previous == NONE)
         return t;
-    return last_of(r, r->entry[late->previous].group);
+    return last_of(r, r->lanes.entry[late->previous].group);
 }
 
 /* The rank stood still from its clock to the end of group g. Until the other end of the last
@@ -354,15 +255,17 @@ static uint32_t held_by(const run *r, uint32_t t, pp_ns posted_ns)
  * not asked for); after that for the link. */
 static void account_wait(run *r, uint32_t rank, uint32_t g)
 {
-    pp_ns end_ns = r->group[g].end_ns;
-    pp_ns clock_ns = r->clock_ns[rank];
-    if (end_ns <= clock_ns)
+    pp_ns end_ns = r->lanes.group[g].end_ns;
+    pp_ns issued_ns = r->lanes.group[g].issued_ns;
+    if (end_ns <= r->clock_ns[rank])
         return;
+    await_host(r, rank, issued_ns < end_ns ? issued_ns : end_ns);
+    pp_ns clock_ns = r->clock_ns[rank];
     uint32_t last = last_of(r, g);
     const pp_transfer *transfer = &r->comm->transfer[last];
     pp_ns posted_ns = transfer->match == PP_NO_SOURCE
                           ? clock_ns
-                          : r->group[r->comm->transfer[transfer->match].group].issued_ns;
+                          : r->lanes.group[r->comm->transfer[transfer->match].group].issued_ns;
     pp_ns split_ns = posted_ns < clock_ns ? clock_ns : posted_ns > end_ns ? end_ns : posted_ns;
     bool sends = pp_transfer_sends((pp_transfer_kind)transfer->kind);
     stand_still(r, rank, sends ? PP_IDLE_BUFFER : PP_IDLE_DATA, clock_ns, split_ns, last,
@@ -374,7 +277,7 @@ static void account_wait(run *r, uint32_t rank, uint32_t g)
 /* true when the rank must wait for group g. */
 static bool blocked_by(run *r, uint32_t rank, uint32_t g)
 {
-    if (r->group[g].left) {
+    if (r->lanes.group[g].left) {
         r->waiting[rank] = g;
         return true;
     }
@@ -382,19 +285,43 @@ static bool blocked_by(run *r, uint32_t rank, uint32_t g)
     return false;
 }
 
+/* A sync ends when all that was posted is done, waited for or not. false: not yet. */
+static bool host_waits(run *r, uint32_t rank, pp_step step)
+{
+    const pp_host_costs *costs = &r->comm->semantics.host;
+    host *h = &r->host[rank];
+    if (step.kind == PP_STEP_READ) {
+        if (step.index != PP_NO_SOURCE)
+            h->clock_ns = later(h->clock_ns, r->clock_ns[rank]);
+        h->clock_ns += costs->read_ns;
+        return true;
+    }
+    for (; h->drained < r->next[rank]; h->drained++) {
+        pp_step posted = r->comm->step[h->drained];
+        if (posted.kind == PP_STEP_POST && blocked_by(r, rank, posted.index))
+            return false;
+    }
+    h->clock_ns = later(h->clock_ns, r->clock_ns[rank]) + costs->sync_ns;
+    h->synced_ns += costs->sync_ns;
+    return true;
+}
+
 /* false when the rank cannot take this step yet. */
 static bool take_step(run *r, uint32_t rank, pp_step step)
 {
     if (step.kind == PP_STEP_POST) {
-        group_state *group = &r->group[step.index];
+        pp_comm_group *group = &r->lanes.group[step.index];
         group->issued = true;
-        group->issued_ns = r->clock_ns[rank];
+        r->host[rank].clock_ns += r->comm->semantics.host.launch_ns;
+        group->issued_ns = later(r->clock_ns[rank], r->host[rank].clock_ns);
         for (uint32_t t = 0; t < r->comm->group[step.index].count; t++)
             r->timeline->comm->post_ns[r->comm->group[step.index].first + t] = group->issued_ns;
         for (uint32_t e = group->first; e < group->first + group->count; e++)
             r->try[r->try_count++] = e;
     } else if (step.kind == PP_STEP_WAIT) {
         return !blocked_by(r, rank, step.index);
+    } else if (step.kind == PP_STEP_SYNC || step.kind == PP_STEP_READ) {
+        return host_waits(r, rank, step);
     } else if (step.kind == PP_STEP_RUN) {
         uint32_t i = step.index;
         uint32_t receive = r->comm->needs[i];
@@ -407,9 +334,12 @@ static bool take_step(run *r, uint32_t rank, pp_step step)
         pp_op op = r->program->op[i];
         const pp_costs *costs = r->costs;
         const pp_ns *table[] = { costs->f_ns, costs->i_ns, costs->w_ns, costs->b_ns };
+        bool ends = pp_pair_ends(r->program, costs, i); /* both were issued before the pair began */
         pp_ns takes_ns = table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
-        if (pair || pp_pair_ends(r->program, costs, i))
+        if (pair || ends)
             takes_ns = pair ? pp_pair_ns(r->program, costs, i) : 0;
+        r->host[rank].clock_ns += (1 + pair - ends) * r->comm->semantics.host.launch_ns;
+        await_host(r, rank, ends ? 0 : r->host[rank].clock_ns);
         r->timeline->start_ns[i] = r->clock_ns[rank];
         if (r->fluid) { /* the step is taken when the op has ended */
             pp_fluid_compute(r->fluid, rank, r->clock_ns[rank], takes_ns);
@@ -431,8 +361,13 @@ static void work(run *r)
         }
         uint32_t rank = r->wake[--r->wake_count];
         while (r->next[rank] < r->comm->step_begin[rank + 1] &&
-               take_step(r, rank, r->comm->step[r->next[rank]]))
+               take_step(r, rank, r->comm->step[r->next[rank]])) {
+            if (r->timeline->comm->host_ns) {
+                r->timeline->comm->host_ns[r->next[rank]] = r->host[rank].clock_ns;
+                r->timeline->comm->device_ns[r->next[rank]] = r->clock_ns[rank];
+            }
             r->next[rank]++;
+        }
     }
 }
 
@@ -447,7 +382,7 @@ static void take_end(run *r, const pp_fluid_end *end)
         return;
     }
     uint32_t receive = r->comm->transfer[end->index].match;
-    const entry *e = &r->entry[r->entry_of[receive]];
+    const pp_comm_entry *e = &r->lanes.entry[r->lanes.entry_of[receive]];
     if (!r->done[end->index])
         finish(r, end->index, end->start_ns, end->end_ns);
     if (e->active)
@@ -473,14 +408,19 @@ static pp_status make_fluid(run *r, pp_err *err)
     const pp_costs *costs = r->costs;
     const pp_ns *table[] = { costs->f_ns, costs->i_ns, costs->w_ns, costs->b_ns };
     double sum_ns = 0;
+    const pp_host_costs *hosts = &r->comm->semantics.host;
     if (!pp_sharing_is_on(sharing))
         return PP_OK;
+    if (hosts->launch_ns || hosts->sync_ns || hosts->read_ns || r->comm->parts > 1)
+        return pp_err_set(err, PP_USAGE, r->comm->parts > 1 ? "--tensors-per-boundary" : "--host",
+                          "does not go together with --nic and --overlap-slowdown; leave one out");
+    r->timeline->comm->host_ns = NULL; /* ops end elsewhere: their steps have no clocks */
     for (size_t i = 0; i < r->program->count; i++) {
         pp_op op = r->program->op[i];
         sum_ns += (double)table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
     }
     for (size_t t = 0; t < r->comm->transfer_count; t++)
-        sum_ns += (double)transfer_ns(r, &r->comm->transfer[t]);
+        sum_ns += (double)pp_comm_ns(r->comm, r->costs, &r->comm->transfer[t]);
     if (sum_ns * PP_SLOWDOWN_MAX > (double)PP_NS_MAX)
         return pp_err_set(err, PP_INPUT, NULL,
                           "ops and transfers of %g s together are too long for --nic and "
@@ -497,14 +437,14 @@ static void find_fronts(const run *r, uint32_t *front)
     for (size_t s = 0; s < comm->step_count; s++) { /* rank by rank, so lanes in their order */
         if (comm->step[s].kind != PP_STEP_POST)
             continue;
-        const group_state *group = &r->group[comm->step[s].index];
+        const pp_comm_group *group = &r->lanes.group[comm->step[s].index];
         for (uint32_t e = group->first; e < group->first + group->count; e++) {
-            const entry *own = &r->entry[e];
+            const pp_comm_entry *own = &r->lanes.entry[e];
             uint32_t first = own->group;
-            if (own->previous != NONE && r->group[r->entry[own->previous].group].left)
-                first = front[r->by_entry[r->entry[own->previous].first]];
+            if (own->previous != NONE && r->lanes.group[r->lanes.entry[own->previous].group].left)
+                first = front[r->lanes.by_entry[r->lanes.entry[own->previous].first]];
             for (uint32_t k = own->first; k < own->first + own->count; k++)
-                front[r->by_entry[k]] = first;
+                front[r->lanes.by_entry[k]] = first;
         }
     }
 }
@@ -518,7 +458,7 @@ static pp_status find_circle(const run *r, const uint32_t *front, bool *issued, 
                              .issued = issued,
                              .waiting = r->waiting };
     for (size_t g = 0; g < r->comm->group_count; g++)
-        issued[g] = r->group[g].issued;
+        issued[g] = r->lanes.group[g].issued;
     pp_circle_free(circle);
     return pp_circle_find(&stuck, circle, err);
 }
@@ -538,14 +478,35 @@ static pp_status report_hang(const run *r, pp_err *err)
                   : pp_circle_report(r->program, &r->timeline->comm->circle, err);
 }
 
+/* No clock of a host, no sum of messages about shapes can leave 64 bits. */
+static pp_status check_sums(const pp_comm *comm, pp_err *err)
+{
+    const pp_comm_semantics *s = &comm->semantics;
+    const pp_ns each[] = { s->host.launch_ns, s->host.sync_ns, s->host.read_ns,
+                           s->shape_message_ns };
+    pp_ns longest = 0;
+    for (size_t i = 0; i < 4; i++)
+        longest = later(longest, each[i]);
+    pp_ns steps = (pp_ns)(comm->step_count + comm->transfer_count) + 1;
+    if (longest <= INT64_MAX / 16 / steps)
+        return PP_OK;
+    return pp_err_set(err, PP_INPUT, "--host",
+                      "%" PRId64 " steps of up to %" PRId64
+                      " ns each do not fit 64 bits; give shorter durations",
+                      steps, longest);
+}
+
 pp_status pp_simulate_comm(const pp_program *program, const pp_costs *costs, const pp_ns *begin_ns,
                            pp_timeline *timeline, pp_err *err)
 {
     run r PP_CLEANUP(run_free) = { 0 };
-    pp_status status = run_new(program, costs, timeline, &r, err);
-    if (status || (status = make_fluid(&r, err)))
+    pp_status status = check_sums(program->comm, err);
+    if (status || (status = run_new(program, costs, timeline, &r, err)) ||
+        (status = make_fluid(&r, err)))
         return status;
     memcpy(r.clock_ns, begin_ns, program->ranks * sizeof *r.clock_ns);
+    for (uint32_t rank = 0; rank < program->ranks; rank++)
+        r.host[rank].clock_ns = begin_ns[rank];
     work_all(&r);
     if (r.failed)
         return pp_err_nomem(err);

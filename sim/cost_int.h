@@ -26,7 +26,7 @@ typedef struct pp_local {
     bool sequence_parallel;
     bool fp32;
     bool rope;
-    pp_group tensor_group;
+    pp_collective_group tensor_group;
 } pp_local;
 
 pp_local pp_local_of(const pp_cost_context *context, int64_t tokens, int64_t square_sum);

@@ -242,7 +242,7 @@ static void add_experts(const pp_local *local, pp_work *work)
     pp_add_linear(local, own, (double)m->experts, (double)m->hidden, 1, work);
     pp_add_elementwise(local, 2 * routed, 2 * routed, work);
     pp_add_elementwise(local, 2 * routed, 4 * routed, work);
-    const pp_group group = pp_group_of(local->hw, par->ep, par->tp);
+    const pp_collective_group group = pp_group_of(local->hw, par->ep, par->tp);
     const double exchange = pp_all_to_all_seconds(local->hw, group, routed);
     work->f += 2 * exchange;
     work->i += 2 * exchange;

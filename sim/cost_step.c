@@ -81,7 +81,8 @@ typedef struct sync_time {
     double reduce, gather;
 } sync_time;
 
-static sync_time sync_of(const pp_cost_context *context, pp_group group, double parameters)
+static sync_time sync_of(const pp_cost_context *context, pp_collective_group group,
+                         double parameters)
 {
     const pp_switches *sw = &context->switches;
     const double gradients = parameters * (double)pp_dtype_bytes(sw->grad_dtype);
@@ -98,8 +99,8 @@ static sync_time sync_of(const pp_cost_context *context, pp_group group, double 
 
 /* The reduction hides under the backward of the last microbatch, chunk by chunk; the last bucket
  * has nothing left to hide under. The gather hides under the first forward. */
-static double exposed_sync(const pp_cost_context *context, pp_group group, double parameters,
-                           const rank_parameters *rank)
+static double exposed_sync(const pp_cost_context *context, pp_collective_group group,
+                           double parameters, const rank_parameters *rank)
 {
     const sync_time whole = sync_of(context, group, parameters);
     if (!context->switches.grad_sync_overlap)
@@ -121,8 +122,9 @@ static double tied_seconds(const pp_cost_context *context, const rank_parameters
     if (!shared || par->pp == 1 || rank->embedding == (rank->loss || rank->mtp))
         return 0;
     const int64_t stride = par->tp * par->cp * par->dp * (par->pp - 1);
-    const pp_group group = { .ranks = 2,
-                             .members = stride < context->hardware->gpus_per_node ? 2 : 1 };
+    const pp_collective_group group = { .ranks = 2,
+                                        .members =
+                                            stride < context->hardware->gpus_per_node ? 2 : 1 };
     return pp_collective_seconds(context->hardware, PP_ALL_REDUCE, group,
                                  table_parameters(context) *
                                      (double)pp_dtype_bytes(context->switches.grad_dtype));
@@ -143,8 +145,8 @@ static pp_status fill_rank(const pp_cost_context *context, const rank_parameters
     const pp_hardware *hw = context->hardware;
     const int64_t dense_ranks = par->dp * par->cp;
     const int64_t expert_ranks = dense_ranks / par->ep;
-    const pp_group dense_group = pp_group_of(hw, dense_ranks, par->tp);
-    const pp_group expert_group = pp_group_of(hw, expert_ranks, par->tp * par->ep);
+    const pp_collective_group dense_group = pp_group_of(hw, dense_ranks, par->tp);
+    const pp_collective_group expert_group = pp_group_of(hw, expert_ranks, par->tp * par->ep);
     const double all = p->dense + p->expert;
     /* parameters whose optimizer state lives here */
     const double owned = context->switches.zero

@@ -29,7 +29,7 @@ double pp_transfer_seconds(const pp_cost_context *context, uint32_t from, uint32
 {
     const pp_hardware *hw = context->hardware;
     const bool same_node = pp_ranks_share_node(context, from, to);
-    const pp_group pair = { .ranks = 2, .members = same_node ? 2 : 1 };
+    const pp_collective_group pair = { .ranks = 2, .members = same_node ? 2 : 1 };
     switch (context->switches.p2p) {
     case PP_P2P_ALL_GATHER: /* two tensors at both ends afterwards */
         return pp_collective_seconds(hw, PP_ALL_GATHER, pair, 2 * bytes);

@@ -85,12 +85,12 @@ double pp_elementwise_seconds(const pp_hardware *hw, double bytes)
     return bytes > 0 ? hw->kernel_s + bytes / (hw->elementwise * hw->memory_bytes_per_s) : 0;
 }
 
-pp_group pp_group_of(const pp_hardware *hw, int64_t ranks, int64_t stride)
+pp_collective_group pp_group_of(const pp_hardware *hw, int64_t ranks, int64_t stride)
 {
     int64_t members = hw->gpus_per_node / (stride > 0 ? stride : 1);
     if (members < 1)
         members = 1;
-    return (pp_group){ .ranks = ranks, .members = members < ranks ? members : ranks };
+    return (pp_collective_group){ .ranks = ranks, .members = members < ranks ? members : ranks };
 }
 
 /* The curve of the smallest measured group that holds `ranks`, else of the largest. */
@@ -115,7 +115,7 @@ static double inside_node(const pp_collective_curve *curve, double bytes)
     return bytes * (1 + sqrt(curve->b0_bytes / bytes)) / curve->bytes_per_s;
 }
 
-double pp_collective_seconds(const pp_hardware *hw, pp_collective kind, pp_group group,
+double pp_collective_seconds(const pp_hardware *hw, pp_collective kind, pp_collective_group group,
                              double bytes)
 {
     const pp_collective_curve *curve = find_collective(hw, kind, group.members);
@@ -135,7 +135,7 @@ double pp_collective_seconds(const pp_hardware *hw, pp_collective kind, pp_group
     return curve->a_s + fmax(node_s, share * bytes / rate) + times * hw->network_hop_s * nodes / 2;
 }
 
-double pp_all_to_all_seconds(const pp_hardware *hw, pp_group group, double bytes)
+double pp_all_to_all_seconds(const pp_hardware *hw, pp_collective_group group, double bytes)
 {
     if (group.ranks <= 1 || !(bytes > 0))
         return 0;

@@ -33,20 +33,20 @@ double pp_attention_seconds(const pp_hardware *hw, const pp_attention *attention
 double pp_elementwise_seconds(const pp_hardware *hw, double bytes);
 
 /* Where the ranks of a group live: `members` of them on each node. */
-typedef struct pp_group {
+typedef struct pp_collective_group {
     int64_t ranks;
     int64_t members;
-} pp_group;
+} pp_collective_group;
 
 /* `ranks` GPUs, every `stride`-th one of the job. */
-pp_group pp_group_of(const pp_hardware *hw, int64_t ranks, int64_t stride);
+pp_collective_group pp_group_of(const pp_hardware *hw, int64_t ranks, int64_t stride);
 
 /* bytes: of the whole tensor (before reduce-scatter, after all-gather). */
-double pp_collective_seconds(const pp_hardware *hw, pp_collective kind, pp_group group,
+double pp_collective_seconds(const pp_hardware *hw, pp_collective kind, pp_collective_group group,
                              double bytes);
 
 /* All-to-all: every rank sends bytes / ranks to each. */
-double pp_all_to_all_seconds(const pp_hardware *hw, pp_group group, double bytes);
+double pp_all_to_all_seconds(const pp_hardware *hw, pp_collective_group group, double bytes);
 
 /* The communicator that carries a message. */
 typedef struct pp_communicator {

@@ -139,6 +139,7 @@ static void waited(walk *w, uint32_t g)
     }
     for (uint32_t t = group->first; t < group->first + group->count; t++) {
         if (w->comm->buffers.send == PP_SEND_UNTIL_WAITED &&
+            pp_transfer_has_buffer(&w->comm->transfer[t]) &&
             pp_transfer_sends((pp_transfer_kind)w->comm->transfer[t].kind))
             release_when_done(w, t);
     }
@@ -152,6 +153,8 @@ static void posted(walk *w, uint32_t g)
         w->clock_ns = w->timeline->comm->post_ns[group->first];
     for (uint32_t t = group->first; t < group->first + group->count; t++) {
         const pp_transfer *transfer = &w->comm->transfer[t];
+        if (!pp_transfer_has_buffer(transfer))
+            continue;
         if (!pp_transfer_sends((pp_transfer_kind)transfer->kind)) {
             if (buffers->recv == PP_RECV_ON_POST)
                 change(w, PP_MEMORY_RECV_BUFFERS, pp_transfer_bytes(w->costs, transfer));

@@ -121,7 +121,7 @@ static void take(counting *c, const pp_group *group)
 {
     for (uint32_t k = 0; k < group->count; k++) {
         const pp_transfer *t = &c->program->comm->transfer[group->first + k];
-        if (pp_transfer_sends((pp_transfer_kind)t->kind))
+        if (pp_transfer_sends((pp_transfer_kind)t->kind) || !pp_transfer_has_buffer(t))
             continue;
         pool *p = pool_of(c, t);
         int64_t bytes = c->costs ? pp_transfer_bytes(c->costs, t) : 0;

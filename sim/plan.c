@@ -7,6 +7,7 @@
 #include "sim/period.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 pp_status pp_plan_new(pp_plan **plan_out, pp_err *err)
 {
@@ -71,6 +72,8 @@ static pp_status set_semantics(const pp_plan *plan, pp_program *program, pp_err 
 {
     const char *option = needs_transfers(plan);
     if (program->comm) {
+        program->comm->semantics.host = plan->host;
+        program->comm->semantics.shape_message_ns = plan->shape_message_ns;
         program->comm->semantics.sharing = plan->sharing;
         program->comm->collective |= plan->p2p != PP_P2P_SEND_RECV;
         pp_status status =
@@ -136,14 +139,44 @@ pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program, con
     return PP_OK;
 }
 
-static pp_status simulate_replica(const pp_plan *plan, const pp_executor *executor,
-                                  uint32_t replica, outcome *out, pp_err *err)
+pp_status pp_plan_exchange(const pp_plan *plan, pp_exchange *exchange_out, pp_err *err)
+{
+    pp_exchange exchange = { .tensors = plan->tensors,
+                             .shape_message_ns = plan->shape_message_ns,
+                             .host = plan->host };
+    pp_status status = pp_shapes_parse(plan->shapes, &exchange.shapes, err);
+    if (status)
+        return status;
+    exchange.ungrouped = plan->comm[0] && strcmp(plan->comm, "batched") != 0;
+    *exchange_out = exchange;
+    return PP_OK;
+}
+
+pp_status pp_plan_lower(const pp_plan *plan, const pp_order *order, const pp_costs *costs,
+                        pp_program **program_out, pp_err *err)
+{
+    const pp_executor *executor;
+    pp_exchange exchange;
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_status status = pp_executor_get(plan->executor, &executor, err);
+    if (status || (status = pp_plan_exchange(plan, &exchange, err)) ||
+        (status = pp_executor_lower(executor, order, &program, err)) ||
+        (status = pp_exchange_lower(executor, &exchange, costs, program, err)))
+        return status;
+    *program_out = program;
+    program = NULL; /* the caller's now */
+    return PP_OK;
+}
+
+static pp_status simulate_replica(const pp_plan *plan, uint32_t replica, outcome *out, pp_err *err)
 {
     const pp_costs *costs = plan->costs[plan->costs_count > 1 ? replica : 0];
     const pp_order *order = plan->order[plan->order_count > 1 ? replica : 0];
-    pp_status status = pp_executor_lower(executor, order, &out->program, err);
-    if (status || (status = pp_plan_simulate_program(plan, out->program, costs, plan->executor,
-                                                     &out->timeline, &out->report, err)))
+    const pp_executor *executor;
+    pp_status status = pp_executor_get(plan->executor, &executor, err);
+    if (status || (status = pp_plan_lower(plan, order, costs, &out->program, err)) ||
+        (status = pp_plan_simulate_program(plan, out->program, costs, plan->executor,
+                                           &out->timeline, &out->report, err)))
         return status;
     return pp_graphs_count(out->program, costs, executor->graphs, &out->report->graphs, err);
 }
@@ -152,17 +185,14 @@ pp_status pp_plan_simulate(const pp_plan *plan, pp_program **program_out,
                            pp_timeline **timeline_out, const pp_costs **costs_out,
                            pp_report **report_out, pp_err *err)
 {
-    const pp_executor *executor;
-    pp_status status = pp_executor_get(plan->executor, &executor, err);
-    if (status)
-        return status;
     uint32_t replicas =
         plan->costs_count > plan->order_count ? plan->costs_count : plan->order_count;
     outcome slowest PP_CLEANUP(outcome_free) = { 0 };
     uint32_t chosen = 0;
     for (uint32_t i = 0; i < replicas; i++) {
         outcome one PP_CLEANUP(outcome_free) = { 0 };
-        if ((status = simulate_replica(plan, executor, i, &one, err)))
+        pp_status status = simulate_replica(plan, i, &one, err);
+        if (status)
             return status;
         if (!slowest.report || one.report->step_ns > slowest.report->step_ns) {
             outcome swap = slowest;

@@ -6,6 +6,7 @@
 
 #include "sim/report.h"
 #include "sim/schedule.h"
+#include "sim/shapes.h"
 #include "sim/sharing.h"
 #include "sim/text.h"
 
@@ -20,6 +21,9 @@ typedef struct pp_plan {
     char shapes[32];
     char comm[32];
     char lanes[32];
+    pp_host_costs host;                      /* of every rank */
+    pp_ns shape_message_ns;                  /* a message about a shape takes */
+    int64_t tensors;                         /* per stage boundary; 0: one */
     char recv_buffers[32], send_buffers[32]; /* "": the executor's own */
     char return_outputs[8];                  /* "on", "off", "" */
     pp_sharing sharing;                      /* all zero: none */
@@ -60,6 +64,16 @@ PP_MUST_CHECK pp_status pp_layout_parse(const char *layout, int64_t layers, int6
 PP_MUST_CHECK pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out,
                                      pp_err *err);
 pp_json *pp_plan_write(const pp_plan *plan, pp_json_build *build);
+
+/* What the plan says about shapes, hosts and tensors. Fails: USAGE. */
+PP_MUST_CHECK pp_status pp_plan_exchange(const pp_plan *plan, pp_exchange *exchange_out,
+                                         pp_err *err);
+
+/* Lowers an order as the plan says, shape protocol included. costs: of that order.
+ * Fails: USAGE (unknown executor, or one without that protocol), INFEASIBLE (cannot finish, or
+ * mismatched sizes), NOMEM. */
+PP_MUST_CHECK pp_status pp_plan_lower(const pp_plan *plan, const pp_order *order,
+                                      const pp_costs *costs, pp_program **program_out, pp_err *err);
 
 /* Lowers and simulates every replica; report_out is that of the slowest one (lowest on ties).
  * program_out, timeline_out, costs_out: of that replica, each may be NULL; costs stay the plan's.

@@ -45,6 +45,34 @@ static pp_status read_sharing(const pp_json_at *root, pp_plan *plan, pp_err *err
     return status ? status : pp_sharing_read(&at, &plan->sharing, err);
 }
 
+static pp_status read_hosts(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    static const char *const keys[] = { "launch_ns", "sync_ns", "read_ns", NULL };
+    pp_ns *const into[] = { &plan->host.launch_ns, &plan->host.sync_ns, &plan->host.read_ns };
+    pp_json_at at;
+    pp_shapes shapes;
+    pp_err inner = { 0 };
+    pp_status status = PP_OK;
+    if (pp_shapes_parse(plan->shapes, &shapes, &inner)) {
+        status = pp_json_get(root, "shapes", &at, err);
+        return status ? status : pp_json_fail(&at, err, "%s", inner.text);
+    }
+    if (pp_json_has(root, "host")) {
+        if ((status = pp_json_get(root, "host", &at, err)) ||
+            (status = pp_json_only(&at, keys, err)))
+            return status;
+        for (size_t i = 0; i < 3 && !status; i++)
+            status = pp_json_get_int(&at, keys[i], 0, PP_HOST_NS_MAX, into[i], err);
+    }
+    if (!status && pp_json_has(root, "shape_message_ns"))
+        status = pp_json_get_int(root, "shape_message_ns", 0, PP_HOST_NS_MAX,
+                                 &plan->shape_message_ns, err);
+    if (!status && pp_json_has(root, "tensors_per_boundary"))
+        status =
+            pp_json_get_int(root, "tensors_per_boundary", 1, PP_TENSORS_MAX, &plan->tensors, err);
+    return status;
+}
+
 /* Who holds which buffers: names, refused where they stand. */
 static pp_status read_buffers(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
@@ -84,6 +112,7 @@ pp_status pp_plan_read_settings(const pp_json_at *root, pp_plan *plan, pp_err *e
         (status = pp_plan_read_name(root, "comm", plan->comm, sizeof plan->comm, err)) ||
         (status = pp_plan_read_name(root, "lanes", plan->lanes, sizeof plan->lanes, err)) ||
         (status = read_sharing(root, plan, err)) || (status = read_buffers(root, plan, err)) ||
+        (status = read_hosts(root, plan, err)) ||
         (status =
              pp_plan_read_name(root, "recompute", plan->recompute, sizeof plan->recompute, err)) ||
         (status = pp_plan_read_known(root, "memory_limit_bytes", PP_BYTES_MAX,

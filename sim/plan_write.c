@@ -149,12 +149,27 @@ static pp_json *write_provenance(const pp_plan *plan, pp_json_build *build)
     return object;
 }
 
+static pp_json *write_host(const pp_host_costs *host, pp_json_build *build)
+{
+    pp_json *object = pp_json_new_object(build);
+    pp_json_put_int(build, object, "launch_ns", host->launch_ns);
+    pp_json_put_int(build, object, "read_ns", host->read_ns);
+    pp_json_put_int(build, object, "sync_ns", host->sync_ns);
+    return object;
+}
+
 static void put_settings(const pp_plan *plan, pp_json *object, pp_json_build *build)
 {
     put_name(build, object, "executor", plan->executor);
     put_name(build, object, "shapes", plan->shapes);
     put_name(build, object, "comm", plan->comm);
     put_name(build, object, "lanes", plan->lanes);
+    if (plan->host.launch_ns || plan->host.sync_ns || plan->host.read_ns)
+        pp_json_put(build, object, "host", write_host(&plan->host, build));
+    if (plan->shape_message_ns)
+        pp_json_put_int(build, object, "shape_message_ns", plan->shape_message_ns);
+    if (plan->tensors > 1)
+        pp_json_put_int(build, object, "tensors_per_boundary", plan->tensors);
     if (plan->recv_buffers[0])
         put_name(build, object, "recv_buffers", plan->recv_buffers);
     if (plan->send_buffers[0])

@@ -53,8 +53,9 @@ typedef struct pp_executor {
      * Fails: INFEASIBLE when it cannot finish (err names the ranks that wait for each other and
      * their ops), NOMEM. */
     pp_status (*lower)(const pp_order *order, pp_program **program_out, pp_err *err);
-    pp_buffers buffers;  /* its own, of programs that communicate */
-    bool post_validates; /* without a barrier: sim/boundary.h */
+    const struct pp_shape_habit *shape_habit; /* sim/shapes.h; NULL: dependencies only */
+    pp_buffers buffers;                       /* its own, of programs that communicate */
+    bool post_validates;                      /* without a barrier: sim/boundary.h */
 } pp_executor;
 
 size_t pp_executor_count(void);

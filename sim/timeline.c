@@ -15,17 +15,19 @@ const char *pp_idle_key(pp_idle_cause cause)
     return keys[cause];
 }
 
-/* One block. NULL: no memory. */
-static pp_comm_timeline *new_comm(size_t transfers, uint32_t ranks)
+/* One block. steps: 0 where their clocks are not kept. NULL: no memory. */
+static pp_comm_timeline *new_comm(size_t transfers, uint32_t ranks, size_t steps)
 {
     size_t idle = (size_t)ranks * PP_IDLE_COUNT;
     pp_comm_timeline *comm =
-        pp_alloc_array(1, sizeof *comm + (3 * transfers + idle) * sizeof(pp_ns));
+        pp_alloc_array(1, sizeof *comm + (3 * transfers + 2 * steps + idle) * sizeof(pp_ns));
     if (comm) {
         comm->start_ns = (pp_ns *)(void *)(comm + 1);
         comm->end_ns = comm->start_ns + transfers;
         comm->post_ns = comm->end_ns + transfers;
         comm->idle_ns = comm->post_ns + transfers;
+        comm->host_ns = steps ? comm->idle_ns + idle : NULL;
+        comm->device_ns = steps ? comm->host_ns + steps : NULL;
     }
     return comm;
 }
@@ -35,7 +37,8 @@ pp_status pp_timeline_new_comm(const pp_program *program, pp_timeline **timeline
     pp_status status = pp_timeline_new(program->count, timeline_out, err);
     if (status || !program->comm)
         return status;
-    (*timeline_out)->comm = new_comm(program->comm->transfer_count, program->ranks);
+    (*timeline_out)->comm = new_comm(program->comm->transfer_count, program->ranks,
+                                     program->comm->observed ? program->comm->step_count : 0);
     if ((*timeline_out)->comm)
         return PP_OK;
     pp_timeline_free(timeline_out);

@@ -50,11 +50,13 @@ typedef struct pp_circle {
 
 /* When the transfers of a program with communication took place, and what its ranks waited for. */
 typedef struct pp_comm_timeline {
-    pp_ns *post_ns;  /* [transfers]: its rank issued it */
-    pp_ns *start_ns; /* [transfers]: both ends there, lane free */
-    pp_ns *end_ns;   /* [transfers] */
-    pp_ns *idle_ns;  /* [ranks * PP_IDLE_COUNT]: sums of wait */
-    pp_wait *wait;   /* in the order of the engine's work */
+    pp_ns *post_ns;   /* [transfers]: its rank issued it */
+    pp_ns *start_ns;  /* [transfers]: both ends there, lane free */
+    pp_ns *end_ns;    /* [transfers] */
+    pp_ns *idle_ns;   /* [ranks * PP_IDLE_COUNT]: sums of wait */
+    pp_ns *host_ns;   /* [steps]: clock of the host after the step; NULL unless comm->observed */
+    pp_ns *device_ns; /* [steps]: clock of the device, likewise */
+    pp_wait *wait;    /* in the order of the engine's work */
     size_t wait_count, wait_capacity;
     pp_circle circle; /* after a hang: a shortest one */
 } pp_comm_timeline;

@@ -18,6 +18,9 @@ static const pp_option options[] = {
       NULL, false },
     { "--executor", "NAME", "who places communication where the file has none; torch", NULL,
       false },
+    { "--shapes", "PROTOCOL", "how receivers learn sizes: plan, local, message, cached; plan", NULL,
+      false },
+    { "--tensors-per-boundary", "K", "the bytes between stages come in K tensors; 1", NULL, false },
     { "--message-bytes", "SIZE", "size of every message where no plan says it; 1B", NULL, false },
     { "--partial", NULL, "an excerpt: what is outside the file counts as done", NULL, false },
     { NULL, NULL, NULL, NULL, false },
@@ -27,6 +30,8 @@ static const pp_option options[] = {
 typedef struct verdict {
     const char *file, *comm, *lanes, *executor; /* executor NULL: the file communicates itself */
     bool valid;                                 /* and complete, and every send has its receive */
+    bool protocol;                              /* a shape protocol is part of the question */
+    bool mismatch; /* a size differs from the one that its receiver expects */
     bool hangs;
     bool flips; /* hangs under rendezvous, not when messages of flip_bytes are buffered */
     int64_t flip_bytes;
@@ -151,17 +156,52 @@ static uint32_t first_of(const subject *s, int64_t bytes)
     return 0;
 }
 
+/* The shape protocol asked for, or the plan's. Without groups (rendezvous, eager) its messages are
+ * posted one by one; tensors keep the groups of their executor. */
+static pp_status apply_shapes(const pp_args *args, verdict *v, subject *s, pp_err *err)
+{
+    pp_exchange exchange = { .tensors = 0 };
+    const pp_executor *executor;
+    pp_status status = s->plan ? pp_plan_exchange(s->plan, &exchange, err) : PP_OK;
+    if (status || (status = pp_args_exchange(args, &exchange, err)))
+        return status;
+    exchange.host = (pp_host_costs){ 0 }; /* no verdict depends on durations */
+    exchange.ungrouped = strcmp(v->comm, "batched") != 0;
+    if (pp_exchange_is_plain(&exchange))
+        return PP_OK;
+    if (!v->executor)
+        return pp_err_set(err, PP_USAGE, "--shapes",
+                          "%.64s communicates itself and is checked as it stands; leave the option "
+                          "out",
+                          v->file);
+    v->protocol = true;
+    if ((status = pp_executor_get(v->executor, &executor, err)))
+        return status;
+    status = pp_exchange_lower(executor, &exchange, s->costs, s->program, &v->reason);
+    if (!status)
+        v->transfers = s->program->comm->transfer_count;
+    v->mismatch = status == PP_INFEASIBLE;
+    return status == PP_USAGE ? pp_err_set(err, status, v->reason.where, "%s", v->reason.text)
+           : v->mismatch      ? PP_OK
+                              : status;
+}
+
 /* The smallest eager limit under which a hanging schedule finishes, among the sizes there are. */
 static pp_status find_flip(const subject *s, verdict *v, pp_err *err)
 {
     const pp_costs *costs = s->costs;
-    size_t count = (size_t)costs->classes * costs->stages;
+    size_t tensors = (size_t)costs->classes * costs->stages;
+    size_t count = tensors + PP_SHAPE_ROUNDS_MAX;
     pp_comm_semantics *semantics = &s->program->comm->semantics;
     const pp_comm_semantics asked = *semantics;
     int64_t *sizes = pp_alloc_array(count, sizeof *sizes);
     if (!sizes)
         return pp_err_nomem(err);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < PP_SHAPE_ROUNDS_MAX; i++) {
+        int64_t bytes = s->program->comm->shape_bytes[i];
+        sizes[tensors + i] = bytes ? bytes : 1;
+    }
+    for (size_t i = 0; i < tensors; i++)
         sizes[i] = costs->has_memory && costs->message_bytes[i] ? costs->message_bytes[i] : 1;
     qsort(sizes, count, sizeof *sizes, by_size);
     size_t low = 0;
@@ -226,7 +266,8 @@ static pp_status judge(const pp_args *args, verdict *v, subject *s, pp_err *err)
                           "or deepspeed",
                           v->executor);
     v->transfers = s->program->comm->transfer_count;
-    if ((status = make_costs(args, s, err)) ||
+    if ((status = make_costs(args, s, err)) || (status = apply_shapes(args, v, s, err)) ||
+        v->mismatch ||
         (status = pp_comm_semantics_parse(v->comm, v->lanes, &s->program->comm->semantics, err)))
         return status;
     if ((status = pp_timeline_new_comm(s->program, &s->timeline, err)))
@@ -323,7 +364,7 @@ static pp_status print_json(const pp_args *args, const verdict *v, const subject
 {
     pp_json_build build = { 0 };
     pp_json *json PP_CLEANUP(pp_json_free) = pp_json_new_object(&build);
-    bool good = v->valid && !v->hangs;
+    bool good = v->valid && !v->hangs && !v->mismatch;
     pp_json_put_text(&build, json, "format", "ppsim.check");
     pp_json_put_int(&build, json, "version", 1);
     pp_json_put_text(&build, json, "file", v->file);
@@ -331,7 +372,7 @@ static pp_status print_json(const pp_args *args, const verdict *v, const subject
     pp_json_put_text(&build, json, "lanes", v->lanes);
     pp_json_put_text(&build, json, "executor", v->executor);
     pp_json_put_bool(&build, json, "valid", v->valid);
-    if (v->valid)
+    if (v->valid && !v->mismatch)
         pp_json_put_bool(&build, json, "hang_free", !v->hangs);
     else
         pp_json_put_null(&build, json, "hang_free");
@@ -343,6 +384,8 @@ static pp_status print_json(const pp_args *args, const verdict *v, const subject
         pp_json_put_int(&build, json, "passes_with_eager_bytes", v->flip_bytes);
     else
         pp_json_put_null(&build, json, "passes_with_eager_bytes");
+    if (v->protocol)
+        pp_json_put_bool(&build, json, "sizes_match", !v->mismatch);
     return pp_print_json(args, &build, json, err);
 }
 
@@ -429,7 +472,9 @@ static pp_status print_text(const pp_args *args, const verdict *v, const subject
             pp_text_add(&text,
                         "             %zu ops, %zu sends and receives, all paired in order\n",
                         v->ops, v->transfers);
-        if (v->hangs)
+        if (v->mismatch)
+            pp_text_add(&text, "sizes        no: %s\n", v->reason.text);
+        else if (v->hangs)
             print_hang(v, s, &text);
         else
             pp_text_add(&text, "hangs        no, under %s with lanes %s, whatever the durations\n",
@@ -462,10 +507,12 @@ static pp_status check(const pp_args *args, pp_err *err)
         return status;
     status =
         pp_args_has(args, "--json") ? print_json(args, &v, &s, err) : print_text(args, &v, &s, err);
-    if (status || (v.valid && !v.hangs))
+    if (status || (v.valid && !v.hangs && !v.mismatch))
         return status;
     return pp_err_set(err, PP_INFEASIBLE, v.file, "%s",
-                      v.valid ? "can hang" : "is no complete, valid schedule");
+                      !v.valid     ? "is no complete, valid schedule"
+                      : v.mismatch ? "has mismatched sizes"
+                                   : "can hang");
 }
 
 const pp_command pp_command_check = {

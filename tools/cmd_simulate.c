@@ -51,7 +51,14 @@ static const pp_option options[] = {
       "until-done, until-waited, until-backward or until-step-end; the executor's", NULL, false },
     { "--return-outputs", "on|off", "the last stage keeps what it made; as the executor", NULL,
       false },
-    { "--shapes", "PROTOCOL", "how receivers learn sizes; plan (the only one yet)", NULL, false },
+    { "--shapes", "PROTOCOL",
+      "how receivers learn sizes: plan, local, message, cached, padded[:MAX], bucket:N; plan", NULL,
+      false },
+    { "--host", "launch=T,sync=T,read=T",
+      "of each rank's host, per op or group, sync, size read; 0", NULL, false },
+    { "--shape-message", "TIME", "that a message about a shape takes; the plan's, or 0", NULL,
+      false },
+    { "--tensors-per-boundary", "K", "the bytes between stages come in K tensors; 1", NULL, false },
     { "--step-sync", "on|off", "a global barrier ends the step; on", NULL, false },
     { "--worst", "N", "show the N longest waits and what caused them; 5", NULL, false },
     { "--jitter", "SPEC", "Monte Carlo: compute=0.02,comm=0.1,slow-rank=3:1.3,scenarios=1000", NULL,
@@ -378,6 +385,45 @@ static pp_status apply_settings(const pp_args *args, pp_plan *plan, pp_err *err)
     return PP_OK;
 }
 
+/* Padding changes the costs; those of a plan that was made with padding have it already. */
+static pp_status pad(const pp_shapes *wanted, const pp_shapes *had, pp_plan *plan, pp_err *err)
+{
+    pp_status status = PP_OK;
+    if (wanted->kind == had->kind && wanted->tokens == had->tokens)
+        return PP_OK;
+    if (had->kind >= PP_SHAPES_PADDED)
+        return pp_err_set(err, PP_USAGE, "--shapes",
+                          "the plan was made with %s, its costs include the padding; make another "
+                          "with 'ppsim plan'",
+                          plan->shapes);
+    for (uint32_t i = 0; i < plan->costs_count && !status; i++)
+        status = pp_costs_pad(wanted, plan->costs[i], err);
+    return status;
+}
+
+/* written: the program communicates itself. */
+static pp_status apply_exchange(const pp_args *args, pp_plan *plan, bool written, pp_err *err)
+{
+    pp_exchange exchange;
+    pp_status status = pp_plan_exchange(plan, &exchange, err);
+    const pp_shapes had = exchange.shapes;
+    if (status || (status = pp_args_exchange(args, &exchange, err)) ||
+        (status = pad(&exchange.shapes, &had, plan, err)))
+        return status;
+    bool messages =
+        exchange.shapes.kind > PP_SHAPES_PLAN && exchange.shapes.kind < PP_SHAPES_PADDED;
+    if (written && (messages || exchange.tensors > 1))
+        return pp_err_set(err, PP_USAGE, messages ? "--shapes" : "--tensors-per-boundary",
+                          "the file communicates itself and is run as it stands; leave the option "
+                          "out");
+    plan->host = exchange.host;
+    plan->shape_message_ns = exchange.shape_message_ns;
+    plan->tensors = exchange.tensors;
+    if (pp_args_has(args, "--shapes"))
+        pp_shapes_print(&exchange.shapes, plan->shapes, sizeof plan->shapes);
+    return PP_OK;
+}
+
 static pp_status print(const pp_args *args, const pp_report *report, pp_err *err)
 {
     if (pp_args_has(args, "--json")) {
@@ -461,13 +507,10 @@ static pp_status simulate(const pp_args *args, pp_err *err)
         return pp_err_set(err, PP_USAGE, NULL,
                           "give one plan, one schedule file, or --schedule "
                           "NAME; see 'ppsim simulate --help'");
-    const char *shapes = pp_args_text(args, "--shapes");
-    if (shapes && strcmp(shapes, "plan") != 0)
-        return pp_err_set(err, PP_UNAVAILABLE, "--shapes",
-                          "this build knows plan only (sizes are carried in the plan)");
     pp_status status = load_study(args, source, &s.plan, &s.program, err);
     if (status || (status = apply_forward_only(args, s.program, s.plan, err)) ||
-        (status = apply_settings(args, s.plan, err)))
+        (status = apply_settings(args, s.plan, err)) ||
+        (status = apply_exchange(args, s.plan, s.program != NULL, err)))
         return status;
     if (strcmp(s.plan->executor, "all") == 0)
         return table(args, &s, err);

@@ -144,26 +144,6 @@ static pp_status read_switches(const pp_args *args, pp_request *r, pp_err *err)
     return PP_OK;
 }
 
-static pp_status read_shapes(const pp_args *args, pp_err *err)
-{
-    static const char *const known[] = { "local", "message", "cached", "padded", "bucket", NULL };
-    const char *shapes = pp_args_text(args, "--shapes");
-    if (!shapes || strcmp(shapes, "plan") == 0)
-        return PP_OK;
-    for (size_t i = 0; known[i]; i++) {
-        size_t bytes = strlen(known[i]);
-        if (strncmp(shapes, known[i], bytes) == 0 && (!shapes[bytes] || shapes[bytes] == ':'))
-            return pp_err_set(err, PP_UNAVAILABLE, "--shapes",
-                              "this build does not model '%.64s' "
-                              "yet; only 'plan' (all sizes are carried in the plan)",
-                              shapes);
-    }
-    return pp_err_set(err, PP_USAGE, "--shapes",
-                      "'%.64s' is none of plan, local, message, cached, "
-                      "padded[:MAX], bucket:N",
-                      shapes);
-}
-
 /* What is to be written for Megatron must be one of its schedules. */
 static bool writes_megatron(const pp_args *args)
 {
@@ -199,7 +179,8 @@ static pp_status read_program(const pp_args *args, pp_request *r, pp_err *err)
     if (!status)
         status = pp_args_switch(args, "--step-sync", &step_sync, err);
     if (!status)
-        status = read_shapes(args, err);
+        status = pp_args_exchange(args, &wish->exchange, err);
+    wish->shape_message_given = pp_args_has(args, "--shape-message");
     wish->no_step_sync = !step_sync;
     wish->bare_ends = pp_args_has(args, "--bare-ends");
     if (partition && strcmp(partition, "uniform") == 0) {

@@ -58,6 +58,10 @@ PP_MUST_CHECK pp_status pp_args_choice(const pp_args *args, const char *option,
 /* The whole command line, quoted for a shell: for provenance. Caller frees. NULL: no memory. */
 char *pp_args_command(const pp_args *args);
 
+/* --shapes, --host, --shape-message, --tensors-per-boundary over what *exchange has.
+ * Fails: USAGE. */
+PP_MUST_CHECK pp_status pp_args_exchange(const pp_args *args, pp_exchange *exchange, pp_err *err);
+
 /* Writes to -o FILE ("-" or absent: stdout). Data only. Fails: IO. */
 PP_MUST_CHECK pp_status pp_print_product(const pp_args *args, const char *text, size_t bytes,
                                          pp_err *err);
@@ -85,6 +89,7 @@ PP_MUST_CHECK pp_status pp_print_executor_table(const pp_args *args, pp_plan *pl
 extern const pp_command pp_command_plan;
 extern const pp_command pp_command_simulate;
 extern const pp_command pp_command_check;
+extern const pp_command pp_command_shapes;
 extern const pp_command pp_command_list;
 
 /* A model or hardware by name (traces/data) or file. Fails: USAGE (unknown name, nearest given),

@@ -70,7 +70,7 @@ static bool parse_comm(const char *text, size_t bytes, cell *out)
             return true;
         }
     }
-    for (uint8_t k = 0; k < PP_TRANSFER_KIND_COUNT; k++) {
+    for (uint8_t k = 0; k < PP_TENSOR_KINDS; k++) {
         const char *c = text;
         if (word(&c, end, pp_transfer_token((pp_transfer_kind)k)) &&
             number(&c, end, (uint32_t)PP_MICROBATCHES_MAX, &out->microbatch) && c == end) {

@@ -2,6 +2,7 @@
  * collected and committed as one batch right before the next compute, and waited for. */
 #include "sim/lower.h"
 #include "sim/schedule_dual.h"
+#include "sim/shapes.h"
 
 typedef struct state {
     const pp_lowering *l;
@@ -187,6 +188,7 @@ const pp_executor pp_executor_dualpipe = {
     .name = "dualpipe",
     .summary = "one batch before each compute, waited for at once (dualpipe, dualpipev)",
     .lower = dualpipe_lower,
+    .shape_habit = &pp_shape_habit_fixed,
     /* dualpipe.py: append_irecv allocates, what was sent is in to_free until the batch is done
      * (_commit_and_wait_comm); return_outputs is off */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },

@@ -2,6 +2,7 @@
  * (megatron/core/pipeline_parallel/schedules.py, overlap_p2p_comm off). Inside a batch:
  * send_prev, recv_prev, send_next, recv_next. */
 #include "sim/lower_megatron.h"
+#include "sim/shapes.h"
 
 static void batch(const pp_lowering *l, pp_megatron_call call)
 {
@@ -40,6 +41,7 @@ const pp_executor pp_executor_megatron = {
     .name = "megatron",
     .summary = "batched sends and receives, each batch waited for at once (1f1b, interleaved)",
     .lower = megatron_lower,
+    .shape_habit = &pp_shape_habit_megatron,
     /* p2p_communication.py allocates where it receives; schedules.py frees an output once its send
      * was waited for (deallocate_pipeline_outputs, which the trainer sets) */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },

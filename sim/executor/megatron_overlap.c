@@ -2,6 +2,7 @@
  * of a receive are waited for right before the op that needs it, and those of a send after the
  * next send of that direction is posted; warm-up and cool-down wait at once. */
 #include "sim/lower_megatron.h"
+#include "sim/shapes.h"
 
 static pp_status megatron_overlap_lower(const pp_order *order, pp_program **program_out,
                                         pp_err *err)
@@ -13,6 +14,7 @@ const pp_executor pp_executor_megatron_overlap = {
     .name = "megatron-overlap",
     .summary = "overlap_p2p_comm: isend and irecv in odd/even order, waited for late (interleaved)",
     .lower = megatron_overlap_lower,
+    .shape_habit = &pp_shape_habit_megatron_overlap,
     /* as megatron; the send before is waited for when the next one is posted */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },
 };

@@ -2,6 +2,7 @@
  * send_prev, recv_next, odd ranks each receive before its send, then all are waited for
  * (megatron/core/pipeline_parallel/p2p_communication.py, _p2p_ops). */
 #include "sim/lower_megatron.h"
+#include "sim/shapes.h"
 
 /* Posts one isend or irecv; returns its group. */
 static uint32_t post(const pp_lowering *l, const pp_op *op, bool sends)
@@ -60,6 +61,7 @@ const pp_executor pp_executor_megatron_unbatched = {
     .name = "megatron-unbatched",
     .summary = "isend and irecv one by one in odd/even order, waited for at once",
     .lower = megatron_unbatched_lower,
+    .shape_habit = &pp_shape_habit_megatron_parity,
     /* as megatron */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },
 };

@@ -6,6 +6,7 @@
  * that input on its edge are posted by then, and a rank comes to every send whose op can run. */
 #include "sim/alloc.h"
 #include "sim/lower.h"
+#include "sim/shapes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -144,5 +145,6 @@ const pp_executor pp_executor_ppsim = {
     .name = "ppsim",
     .summary = "our runtime: receives one input ahead in the order of the sends, any schedule",
     .lower = ppsim_lower,
+    .shape_habit = &pp_shape_habit_planned,
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_DONE },
 };

@@ -1,5 +1,6 @@
 /* torch.distributed.pipelining, _PipelineScheduleRuntime. */
 #include "sim/lower_torch.h"
+#include "sim/shapes.h"
 
 static pp_status torch_lower(const pp_order *order, pp_program **program_out, pp_err *err)
 {
@@ -10,6 +11,7 @@ const pp_executor pp_executor_torch = {
     .name = "torch",
     .summary = "PyTorch pipelining's passes: a send and its receive are issued at the same moment",
     .lower = torch_lower,
+    .shape_habit = &pp_shape_habit_torch,
     /* stage.py to 2.12: a receive buffer per microbatch and boundary from the start
      * (pytorch#136380); sent activations stay in fwd_cache, all sends in a list that is drained
      * when the step ends (pytorch#193903); output_chunks holds what the last stage made

@@ -4,6 +4,7 @@
  * gradient wait for each other. Receives no longer stand in the order of the sends where one edge
  * carries activations and gradients (V placements; interleaving on two ranks). */
 #include "sim/lower_torch.h"
+#include "sim/shapes.h"
 
 static pp_status torch_defer_recv_lower(const pp_order *order, pp_program **program_out,
                                         pp_err *err)
@@ -21,6 +22,7 @@ const pp_executor pp_executor_torch_defer_recv = {
     .name = "torch-defer-recv",
     .summary = "PyTorch with defer_pp_recv: receives right before the op that needs them",
     .lower = torch_defer_recv_lower,
+    .shape_habit = &pp_shape_habit_torch,
     /* as torch */
     .buffers = { .recv = PP_RECV_PER_MICROBATCH,
                  .send = PP_SEND_UNTIL_STEP_END,

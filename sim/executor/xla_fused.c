@@ -2,6 +2,7 @@
  * both and their transfers. Its backward is of an earlier microbatch, whose saved activations are
  * inputs of the graph and cannot be freed while it runs. */
 #include "sim/lower_collective.h"
+#include "sim/shapes.h"
 
 static pp_status xla_fused_lower(const pp_order *order, pp_program **program_out, pp_err *err)
 {
@@ -12,6 +13,7 @@ const pp_executor pp_executor_xla_fused = {
     .name = "xla-fused",
     .summary = "xla with one graph for a forward, the backward after it and their transfers",
     .lower = xla_fused_lower,
+    .shape_habit = &pp_shape_habit_graphs,
     .p2p = PP_P2P_ALL_REDUCE,
     .graphs = PP_GRAPHS_PER_CYCLE,
     /* as neuronx: the saved activations of a backward are inputs of its graph */

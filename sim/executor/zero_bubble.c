@@ -4,6 +4,7 @@
  * computes of a rank is one batch. */
 #include "sim/alloc.h"
 #include "sim/lower.h"
+#include "sim/shapes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -202,6 +203,7 @@ const pp_executor pp_executor_zero_bubble = {
     .name = "zero-bubble",
     .summary = "sends behind their producers, receives where they are due, in one order for all",
     .lower = zero_bubble_lower,
+    .shape_habit = &pp_shape_habit_fixed,
     /* zerobubble/runtime.py: allocated where it is received; an output is dropped once its send is
      * issued, so that the send alone holds it */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_DONE },

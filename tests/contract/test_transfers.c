@@ -393,7 +393,7 @@ START_TEST(scatter_gather_is_a_switch)
         ck_assert_int_eq(bytes[1], (int64_t)whole / 8);
         const double seconds =
             pp_p2p_seconds(&p.hardware, false, 4, whole / 8) +
-            pp_collective_seconds(&p.hardware, PP_ALL_GATHER, (pp_group){ 8, 8 }, whole);
+            pp_collective_seconds(&p.hardware, PP_ALL_GATHER, (pp_collective_group){ 8, 8 }, whole);
         ck_assert_int_eq(edge_ns[1], (pp_ns)(seconds * 1e9 + 0.5));
     }
 }

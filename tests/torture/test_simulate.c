@@ -63,6 +63,34 @@ static int there_and_back(void *executor)
     return (int)pp_plan_read(read, "plan", &again, &err);
 }
 
+/* Messages, syncs and reads added to a lowered program. */
+static int lower_shapes(void *executor)
+{
+    const pp_executor *e = executor;
+    const pp_shape shape = { .ranks = 2, .chunks = 1, .microbatches = 3 };
+    const pp_exchange exchange = { .shapes = { .kind = PP_SHAPES_MESSAGE }, .tensors = 2 };
+    pp_order *order PP_CLEANUP(pp_order_free) = NULL;
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_err err = { 0 };
+    pp_status status = pp_schedule_build(pp_schedule_find("1f1b"), &shape, &order, &err);
+    if (status || (status = e->lower(order, &program, &err)))
+        return (int)status;
+    return (int)pp_exchange_lower(e, &exchange, NULL, program, &err);
+}
+
+START_TEST(a_shape_protocol_survives_any_failed_allocation)
+{
+    const pp_executor *executor = NULL;
+    pp_err err = { 0 };
+    ck_assert_int_eq(pp_executor_get("colossalai", &executor, &err), PP_OK);
+    pp_executor copy = *executor;
+    long allocations = 0;
+    int status = pp_torture_run(lower_shapes, &copy, PP_NOMEM, 1000, &allocations);
+    ck_assert_msg(status == 0, "status %d after allocation %ld failed", status, allocations);
+    ck_assert_int_gt(allocations, 20);
+}
+END_TEST
+
 static int build_order(void *schedule)
 {
     const pp_schedule *s = schedule;
@@ -127,6 +155,7 @@ int main(void)
     Suite *suite = suite_create("torture simulate");
     TCase *tc = tcase_create("allocations");
     tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, a_shape_protocol_survives_any_failed_allocation);
     tcase_add_loop_test(tc, a_study_survives_any_failed_allocation, 0, 2);
     tcase_add_test(tc, a_repair_survives_any_failed_allocation);
     tcase_add_loop_test(tc, a_schedule_survives_any_failed_allocation, 0, (int)pp_schedule_count());

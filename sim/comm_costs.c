@@ -1,0 +1,59 @@
+/* What single transfers take and carry. */
+#include "sim/comm_engine.h"
+
+static pp_ns boundary_ns(const pp_costs *costs, const pp_transfer *t)
+{
+    size_t row = (size_t)costs->class_of[t->microbatch] * costs->stages;
+    switch ((pp_transfer_kind)t->kind) {
+    case PP_SEND_F:
+        return costs->send_f_ns[row + t->stage];
+    case PP_RECV_F:
+        return t->stage ? costs->send_f_ns[row + t->stage - 1] : 0;
+    case PP_SEND_B:
+        return costs->send_b_ns[row + t->stage];
+    case PP_RECV_B:
+        return t->stage + 1u < costs->stages ? costs->send_b_ns[row + t->stage + 1] : 0;
+    case PP_SEND_FS:
+    case PP_RECV_FS:
+    case PP_SEND_BS:
+    case PP_RECV_BS:
+    case PP_TRANSFER_KIND_COUNT:
+        break;
+    }
+    return 0;
+}
+
+/* The part-th of `parts` shares that sum to `whole`. */
+static int64_t share(int64_t whole, const pp_comm *comm, uint8_t part)
+{
+    int64_t parts = comm->parts ? comm->parts : 1;
+    return whole / parts + (part < whole % parts);
+}
+
+/* Of several tensors each pays the fixed part of a transfer; those of one group follow each other
+ * to their peer and pay it together (NCCL, p2p.rst). */
+pp_ns pp_comm_ns(const pp_comm *comm, const pp_costs *costs, const pp_transfer *t)
+{
+    pp_ns fixed_ns = comm->semantics.shape_message_ns;
+    if (pp_transfer_is_shape((pp_transfer_kind)t->kind))
+        return fixed_ns;
+    pp_ns whole_ns = boundary_ns(costs, t);
+    if (comm->parts < 2)
+        return whole_ns;
+    fixed_ns = fixed_ns < whole_ns ? fixed_ns : whole_ns;
+    pp_ns takes_ns = fixed_ns;
+    for (uint8_t k = comm->parts_grouped ? 0 : t->part; k <= t->part; k++)
+        takes_ns += share(whole_ns - fixed_ns, comm, k);
+    return takes_ns;
+}
+
+int64_t pp_comm_bytes(const pp_comm *comm, const pp_costs *costs, const pp_transfer *t)
+{
+    if (pp_transfer_is_shape((pp_transfer_kind)t->kind))
+        return comm->shape_bytes[t->part];
+    bool downward = t->kind == PP_RECV_F || t->kind == PP_SEND_B; /* boundary below the stage */
+    uint32_t stage = downward && t->stage ? t->stage - 1u : t->stage;
+    int64_t bytes =
+        costs->has_memory ? costs->message_bytes[pp_cost_index(costs, stage, t->microbatch)] : 0;
+    return share(bytes, comm, t->part);
+}
