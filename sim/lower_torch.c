@@ -96,10 +96,21 @@ static pp_status add_mark(cells *row, pp_mark mark, uint16_t stage, pp_err *err)
     return add(row, (action){ .stage = stage, .mark = (uint8_t)mark }, err);
 }
 
+static bool is_same(const pp_python_set *active, const uint16_t *wanted, size_t count)
+{
+    for (size_t k = 0; k < count; k++) {
+        if (!pp_python_set_has(active, wanted[k]))
+            return false;
+    }
+    return active->used == count;
+}
+
 /* Frees what is not used soon, then gathers what is, in the order of use. */
 static pp_status slide(cells *row, pp_python_set *active, const uint16_t *wanted, size_t count,
                        pp_err *err)
 {
+    if (is_same(active, wanted, count))
+        return PP_OK;
     uint32_t stage[PP_PYTHON_SET_MAX];
     size_t stages = pp_python_set_list(active, stage);
     uint16_t kept[PP_PYTHON_SET_MAX];

@@ -4,7 +4,6 @@
 #include "sim/python_set.h"
 
 #include <assert.h>
-#include <stdbool.h>
 
 enum { SMALLEST = 8, LINEAR_PROBES = 9, PERTURB_SHIFT = 5, REMOVED = 1, FIRST = 2 };
 
@@ -69,6 +68,11 @@ void pp_python_set_remove(pp_python_set *set, uint32_t member)
     assert(set->slot[k] == member + FIRST);
     set->slot[k] = REMOVED;
     set->used--;
+}
+
+bool pp_python_set_has(const pp_python_set *set, uint32_t member)
+{
+    return set->slot[find(set, member, member + FIRST)] == member + FIRST;
 }
 
 size_t pp_python_set_list(const pp_python_set *set, uint32_t *out)

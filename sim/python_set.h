@@ -3,6 +3,7 @@
 #ifndef PPSIM_SIM_PYTHON_SET_H
 #define PPSIM_SIM_PYTHON_SET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ typedef struct pp_python_set {
 void pp_python_set_add(pp_python_set *set, uint32_t member);
 /* One that it has. */
 void pp_python_set_remove(pp_python_set *set, uint32_t member);
+bool pp_python_set_has(const pp_python_set *set, uint32_t member);
 /* Into out: [PP_PYTHON_SET_MAX]. Returns their number. */
 size_t pp_python_set_list(const pp_python_set *set, uint32_t *out);
 

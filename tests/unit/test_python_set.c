@@ -49,8 +49,11 @@ START_TEST(members_come_in_the_order_of_cpython)
             pp_python_set_add(&set, (uint32_t)step);
     }
     ck_assert_uint_eq(pp_python_set_list(&set, members), cases[_i].left);
-    for (size_t k = 0; k < cases[_i].left; k++)
+    for (size_t k = 0; k < cases[_i].left; k++) {
         ck_assert_uint_eq(members[k], cases[_i].members[k]);
+        ck_assert(pp_python_set_has(&set, members[k]));
+    }
+    ck_assert(!pp_python_set_has(&set, 1000));
 }
 END_TEST
 
