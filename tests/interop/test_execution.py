@@ -205,12 +205,12 @@ def make_case(name, file, rows, home, microbatches, expect=frozenset(), **how):
     }
 
 
-def emit(program, folder, name, arguments):
+def emit(program, folder, name, arguments, executor="torch"):
     """A schedule of ppsim's as both kinds of rows, with what the program says of it."""
     plain, comms = f"{folder}/{name}.csv", f"{folder}/{name}.comms.csv"
     common.must(
-        program, "simulate", *arguments, "--costs", common.COSTS,
-        "--emit", f"pytorch-csv={plain}", "--emit", f"pytorch-comms={comms}",
+        program, "simulate", *arguments, "--costs", common.COSTS, "--executor", executor,
+        "--comm", "eager:1MB", "--emit", f"pytorch-csv={plain}", "--emit", f"pytorch-comms={comms}",
     )
     rows = common.read_rows(comms)
     where = common.stage_ranks(rows)
@@ -221,6 +221,17 @@ def emit(program, folder, name, arguments):
         facts["p"] == len(rows) and facts["stages"] == len(home), f"{name}: {plain}.json is wrong"
     )
     return plain, comms, rows, home, facts
+
+
+def planned_case(program, folder, ranks):
+    """What plan chooses; the model only decides the order, what runs here is the small one."""
+    file = f"{folder}/planned-{ranks}.csv"
+    common.must(
+        program, "plan", "--model", "llama3-8b", "--pp", ranks, "--tp", 8, "--global-batch-size", 8,
+        "--emit", f"pytorch-csv={file}",
+    )
+    _, _, rows, home, facts = emit(program, folder, f"planned-{ranks}-read", [file])
+    return make_case(f"planned-{ranks} compute_only", file, rows, home, facts["m"])
 
 
 def good_cases(program, folder, ranks):
@@ -241,7 +252,14 @@ def good_cases(program, folder, ranks):
         cases.append(
             make_case(f"{name} compute_comms", comms, rows, home, microbatches, format="compute_comms")
         )
-    return cases
+        if not per_rank:
+            plain, _, rows, home, _ = emit(
+                program, folder, f"{name}-deferred", arguments, "torch-defer-recv"
+            )
+            cases.append(
+                make_case(f"{name} with defer_pp_recv", plain, rows, home, microbatches, defer=True)
+            )
+    return [*cases, planned_case(program, folder, ranks)]
 
 
 def random_cases(program, folder, ranks, count):

@@ -96,7 +96,7 @@ def run(program, count, first_seed, folder):
 
 def main(arguments):
     program = arguments[0]
-    count = int(arguments[1]) if len(arguments) > 1 else 800
+    count = int(arguments[1]) if len(arguments) > 1 else 1000
     first_seed = int(arguments[2]) if len(arguments) > 2 else 1
     print(f"PyTorch {torch.__version__}, Python {sys.version.split()[0]}")
     print(f"seeds {first_seed} to {first_seed + count - 1}, every fourth order disturbed")
