@@ -2,11 +2,15 @@
 
 #include "sim/alloc.h"
 #include "sim/lower.h"
+#include "sim/python_set.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { ACTIVE_MAX = 3 }; /* stages whose parameters are kept gathered */
+enum {
+    LOOK_AHEAD = 3
+}; /* stages whose parameters are kept gathered; a pair brings both of its own */
+_Static_assert(LOOK_AHEAD + 1 <= PP_PYTHON_SET_MAX, "a pair may be one stage over");
 
 /* One cell of a row: compute (1 or 2 ops from `op` on) or a mark. */
 typedef struct action {
@@ -73,14 +77,17 @@ static bool contains(const uint16_t *list, size_t count, uint16_t stage)
     return false;
 }
 
-/* The next ACTIVE_MAX distinct stages that compute from op i on; `most`: no more will be found. */
+/* The next distinct stages that compute from op i on, until there are `most` or, where the second
+ * half of a pair has one more, most + 1; out: [PP_PYTHON_SET_MAX]. */
 static size_t look_ahead(const pp_program *program, size_t i, size_t end, size_t most,
                          uint16_t *out)
 {
     size_t count = 0;
-    for (; i < end && count < most; i++) {
+    bool second = false; /* half of a pair */
+    for (; i < end && (count < most || second); i++) {
         if (!contains(out, count, program->op[i].stage))
             out[count++] = program->op[i].stage;
+        second = program->op[i].paired;
     }
     return count;
 }
@@ -90,28 +97,38 @@ static pp_status add_mark(cells *row, pp_mark mark, uint16_t stage, pp_err *err)
     return add(row, (action){ .stage = stage, .mark = (uint8_t)mark }, err);
 }
 
-typedef struct window {
-    uint16_t stage[ACTIVE_MAX];
-    size_t count;
-} window;
+static bool is_same(const pp_python_set *active, const uint16_t *wanted, size_t count)
+{
+    for (size_t k = 0; k < count; k++) {
+        if (!pp_python_set_has(active, wanted[k]))
+            return false;
+    }
+    return active->used == count;
+}
 
 /* Frees what is not used soon, then gathers what is, in the order of use. */
-static pp_status slide(cells *row, window *active, const uint16_t *wanted, size_t count,
+static pp_status slide(cells *row, pp_python_set *active, const uint16_t *wanted, size_t count,
                        pp_err *err)
 {
-    size_t kept = 0;
+    if (is_same(active, wanted, count))
+        return PP_OK;
+    uint32_t stage[PP_PYTHON_SET_MAX];
+    size_t stages = pp_python_set_list(active, stage);
+    uint16_t kept[PP_PYTHON_SET_MAX];
+    size_t kept_count = 0;
     pp_status status = PP_OK;
-    for (size_t k = 0; k < active->count && !status; k++) {
-        if (contains(wanted, count, active->stage[k]))
-            active->stage[kept++] = active->stage[k];
-        else
-            status = add_mark(row, PP_MARK_RESHARD, active->stage[k], err);
+    for (size_t k = 0; k < stages && !status; k++) {
+        if (contains(wanted, count, (uint16_t)stage[k])) {
+            kept[kept_count++] = (uint16_t)stage[k];
+        } else {
+            pp_python_set_remove(active, stage[k]);
+            status = add_mark(row, PP_MARK_RESHARD, (uint16_t)stage[k], err);
+        }
     }
-    active->count = kept;
     for (size_t k = 0; k < count && !status; k++) {
-        if (contains(active->stage, active->count, wanted[k]))
+        if (contains(kept, kept_count, wanted[k]))
             continue;
-        active->stage[active->count++] = wanted[k];
+        pp_python_set_add(active, wanted[k]);
         status = add_mark(row, PP_MARK_UNSHARD, wanted[k], err);
     }
     return status;
@@ -132,11 +149,11 @@ static pp_status add_reductions(passes *p, cells *row, size_t i, size_t ops, pp_
     return PP_OK;
 }
 
-/* Stages of a rank, at most ACTIVE_MAX. */
+/* Stages of a rank, at most LOOK_AHEAD. */
 static size_t count_stages(const pp_program *program, uint32_t rank)
 {
     size_t count = 0;
-    for (uint32_t s = 0; s < program->stages && count < ACTIVE_MAX; s++)
+    for (uint32_t s = 0; s < program->stages && count < LOOK_AHEAD; s++)
         count += program->stage_rank[s] == rank;
     return count;
 }
@@ -148,13 +165,13 @@ static pp_status make_row(passes *p, uint32_t rank, pp_err *err)
     size_t end = program->rank_begin[rank + 1];
     size_t most = count_stages(program, rank);
     size_t ops_before = 0; /* of the action before */
-    window active = { .count = 0 };
+    pp_python_set active = { .used = 0 };
     for (size_t i = program->rank_begin[rank]; i < end;) {
         size_t ops = op[i].paired ? 2 : 1;
         pp_status status = PP_OK;
         /* after one op of the same stage the same stages come next */
         if (ops_before != 1 || op[i].stage != op[i - 1].stage) {
-            uint16_t wanted[ACTIVE_MAX];
+            uint16_t wanted[PP_PYTHON_SET_MAX];
             size_t count = look_ahead(program, i, end, most, wanted);
             if (count < most)
                 most = count; /* one of them has computed for the last time */

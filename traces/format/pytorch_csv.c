@@ -14,10 +14,11 @@ typedef struct rows_facts {
     uint32_t per_rank; /* v; 0 when ranks differ */
     bool placed;       /* loop or V */
     pp_placement placement;
-    bool split;      /* has I and W */
-    bool overlapped; /* has OVERLAP_F_B */
+    bool split;           /* has I and W */
+    bool overlapped;      /* has OVERLAP_F_B */
+    bool lengths_differ;  /* microbatches are not all of one size */
+    bool losses_shuffled; /* the last stage's forwards do not go in the order of microbatches */
     bool forward_only;
-    bool lengths_differ; /* microbatches are not all of one size */
 } rows_facts;
 
 static bool lengths_differ(const pp_export *data)
@@ -55,6 +56,7 @@ static pp_status gather_facts(const pp_export *data, rows_facts *facts, pp_err *
     const pp_order *order = data->order;
     *facts = (rows_facts){ .lengths_differ = lengths_differ(data) };
     facts->placed = pp_order_placement(order, &facts->placement);
+    uint32_t losses = 0;
     facts->forward_only = pp_order_forward_only(order);
     pp_status status = pp_order_one_rank(order, "pytorch-csv", err);
     if (status)
@@ -76,6 +78,8 @@ static pp_status gather_facts(const pp_export *data, rows_facts *facts, pp_err *
                                   op.stage, home < r ? home : r, home < r ? r : home);
             facts->split |= op.kind == PP_OP_I || op.kind == PP_OP_W;
             facts->overlapped |= op.paired;
+            if (op.kind == PP_OP_F && op.stage + 1u == order->stages)
+                facts->losses_shuffled |= op.microbatch != losses++;
         }
     }
     return count_stages(order, &facts->per_rank, err);
@@ -129,6 +133,11 @@ static void add_warnings(const rows_facts *facts, const char *name, pp_json_buil
     if (facts->forward_only)
         pp_json_add_text(build, list,
                          "forwards only: run it with the schedule's eval(), not step()");
+    if (facts->losses_shuffled)
+        pp_json_add_text(build, list,
+                         "the last stage computes forwards in another order than that of the "
+                         "microbatches: PyTorch 2.13 keeps losses in that order, looks them up by "
+                         "microbatch, and computes wrong gradients without a word");
     if (facts->lengths_differ)
         pp_json_add_text(build, list,
                          "PyTorch needs one shape for all microbatches of a step, and "

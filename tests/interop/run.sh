@@ -1,0 +1,14 @@
+#!/bin/sh
+# One test against PyTorch: run.sh PPSIM TEST.py, from the top folder. Skipped (77) where
+# tools/torch-env has not made its environment; PPSIM_TORCH_PYTHON names another interpreter.
+set -u
+[ $# -eq 2 ] || { echo "usage: $0 PPSIM TEST.py" >&2; exit 2; }
+python=${PPSIM_TORCH_PYTHON:-}
+if [ -z "$python" ]; then
+    if [ ! -e build/torch-env/complete ]; then
+        echo "skipped: no PyTorch in build/torch-env; tools/torch-env installs it where a package index can be reached"
+        exit 77
+    fi
+    python=build/torch-env/bin/python
+fi
+LC_ALL=C.UTF-8 OMP_NUM_THREADS=1 exec "$python" -B "$2" "$1"
