@@ -134,7 +134,7 @@ static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, co
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     pp_report *report PP_CLEANUP(pp_report_free) = NULL;
     const pp_exchange exchange = pp_candidate_exchange(search, candidate);
-    pp_status status = pp_executor_lower(search->executor, order, &program, err);
+    pp_status status = pp_executor_lower(search->executor, order, costs, &program, err);
     if (!status)
         status = pp_exchange_lower(search->executor, &exchange, costs, program, err);
     if (!status)

@@ -160,7 +160,7 @@ pp_status pp_plan_lower(const pp_plan *plan, const pp_order *order, const pp_cos
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_status status = pp_executor_get(plan->executor, &executor, err);
     if (status || (status = pp_plan_exchange(plan, &exchange, err)) ||
-        (status = pp_executor_lower(executor, order, &program, err)) ||
+        (status = pp_executor_lower(executor, order, costs, &program, err)) ||
         (status = pp_exchange_lower(executor, &exchange, costs, program, err)))
         return status;
     *program_out = program;

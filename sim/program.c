@@ -122,9 +122,11 @@ pp_status pp_program_from_order(const pp_order *order, pp_program **program_out,
 }
 
 pp_status pp_executor_lower(const pp_executor *executor, const pp_order *order,
-                            pp_program **program_out, pp_err *err)
+                            const struct pp_costs *costs, pp_program **program_out, pp_err *err)
 {
-    pp_status status = executor->lower(order, program_out, err);
+    pp_status status = costs && executor->lower_timed
+                           ? executor->lower_timed(order, costs, program_out, err)
+                           : executor->lower(order, program_out, err);
     if (!status && (*program_out)->comm)
         (*program_out)->comm->buffers = executor->buffers;
     return status;

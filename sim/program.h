@@ -43,6 +43,8 @@ static inline uint32_t pp_program_rank(const pp_program *program, pp_op op)
     return pp_program_stage_rank(program, op.stage, op.microbatch);
 }
 
+struct pp_costs;
+
 /* The communication habits of one training framework; sim/executor/x.c + sim/executors.def. */
 typedef struct pp_executor {
     const char *name;
@@ -53,6 +55,9 @@ typedef struct pp_executor {
      * Fails: INFEASIBLE when it cannot finish (err names the ranks that wait for each other and
      * their ops), NOMEM. */
     pp_status (*lower)(const pp_order *order, pp_program **program_out, pp_err *err);
+    /* The same where durations decide; NULL: they do not. costs: not kept. */
+    pp_status (*lower_timed)(const pp_order *order, const struct pp_costs *costs,
+                             pp_program **program_out, pp_err *err);
     const struct pp_shape_habit *shape_habit; /* sim/shapes.h; NULL: dependencies only */
     pp_buffers buffers;                       /* its own, of programs that communicate */
     bool post_validates;                      /* without a barrier: sim/boundary.h */
@@ -64,9 +69,10 @@ const pp_executor *pp_executor_at(size_t index);
 PP_MUST_CHECK pp_status pp_executor_get(const char *name, const pp_executor **executor_out,
                                         pp_err *err);
 
-/* executor->lower, with the executor's buffers. Fails: as that. */
+/* executor->lower, with the executor's buffers. costs: NULL when not known. Fails: as that. */
 PP_MUST_CHECK pp_status pp_executor_lower(const pp_executor *executor, const pp_order *order,
-                                          pp_program **program_out, pp_err *err);
+                                          const struct pp_costs *costs, pp_program **program_out,
+                                          pp_err *err);
 
 /* The compute ops of an order and what each needs; walked, without communication. Executors add
  * theirs. Fails: INFEASIBLE as above, NOMEM. */

@@ -62,12 +62,12 @@ static void subject_free(subject *s)
     pp_plan_free(&s->plan);
 }
 
-static pp_status lower(const pp_order *order, const char *name, pp_program **program_out,
-                       pp_err *err)
+static pp_status lower(const pp_order *order, const pp_costs *costs, const char *name,
+                       pp_program **program_out, pp_err *err)
 {
     const pp_executor *executor;
     pp_status status = pp_executor_get(name, &executor, err);
-    return status ? status : executor->lower(order, program_out, err);
+    return status ? status : pp_executor_lower(executor, order, costs, program_out, err);
 }
 
 /* Can every cell be read? */
@@ -94,7 +94,7 @@ static pp_status load_rows(const char *text, size_t bytes, bool partial, verdict
         err->status = PP_INFEASIBLE;
         return PP_INFEASIBLE;
     }
-    return status ? status : lower(s->order, v->executor, &s->program, err);
+    return status ? status : lower(s->order, NULL, v->executor, &s->program, err);
 }
 
 static pp_status load_plan(const char *text, size_t bytes, const pp_args *args, verdict *v,
@@ -107,7 +107,7 @@ static pp_status load_plan(const char *text, size_t bytes, const pp_args *args, 
     s->costs = s->plan->costs[0];
     if (!pp_args_has(args, "--executor") && strcmp(s->plan->executor, "ideal") != 0)
         v->executor = s->plan->executor;
-    return lower(s->plan->order[0], v->executor, &s->program, err);
+    return lower(s->plan->order[0], s->costs, v->executor, &s->program, err);
 }
 
 /* A verdict needs no durations; any will do. */

@@ -1,8 +1,10 @@
 /* sail-sg's zero-bubble (megatron/core/pipeline_parallel/zerobubble/scheduler): a send stands right
  * behind its producer; taken by the time of their sends, receives are put where they are due, or in
  * front of the next send, so that one order of transfers serves all ranks. What stands between two
- * computes of a rank is one batch. */
+ * computes of a rank is one batch, which ends early behind the input of the next compute: all of a
+ * batch is waited for together (zerobubble/runtime.py: add_communication, flush). */
 #include "sim/alloc.h"
+#include "sim/engine.h"
 #include "sim/lower.h"
 #include "sim/shapes.h"
 
@@ -11,19 +13,20 @@
 
 #define NONE UINT32_MAX
 
-/* Times that decide the places; sail-sg profiles them, here all ops are taken to be alike. */
+/* Times that decide the places where no costs are known: all ops alike. sail-sg profiles them. */
 enum { OP_TIME = 1000, COMM_TIME = 1 };
 
 /* The next send of a rank. */
 typedef struct turn {
-    int64_t time; /* when the producer ends */
+    pp_ns time; /* when the producer ends */
     uint32_t producer, consumer;
 } turn;
 
 typedef struct placing {
     const pp_program *program;
+    const pp_costs *costs; /* NULL: not known */
     pp_comm_builder *builder;
-    int64_t *end;       /* [ops] */
+    pp_ns *end;         /* [ops] */
     uint32_t *consumer; /* [ops]: of the result, on another rank; or NONE */
     size_t *next;       /* [ranks]: op not yet written */
     uint32_t *batch;    /* [ranks]: being collected, or NONE */
@@ -41,9 +44,25 @@ static void placing_free(placing *p)
     free(p->turns);
 }
 
-static pp_status placing_new(const pp_program *program, placing *p, pp_err *err)
+/* Costs of another size, or too long for sums of them, are refused when the program runs. */
+static bool are_usable(const pp_program *program, const pp_costs *costs)
 {
-    *p = (placing){ .program = program };
+    if (!costs || costs->stages != program->stages || costs->microbatches != program->microbatches)
+        return false;
+    const pp_ns *tables[] = { costs->f_ns, costs->i_ns,      costs->w_ns,
+                              costs->b_ns, costs->send_f_ns, costs->send_b_ns };
+    pp_ns longest = 0;
+    for (size_t k = 0; k < sizeof tables / sizeof tables[0]; k++) {
+        for (size_t i = 0; i < (size_t)costs->classes * costs->stages; i++)
+            longest = tables[k][i] > longest ? tables[k][i] : longest;
+    }
+    return !program->count || longest <= INT64_MAX / 4 / (pp_ns)program->count;
+}
+
+static pp_status placing_new(const pp_program *program, const pp_costs *costs, placing *p,
+                             pp_err *err)
+{
+    *p = (placing){ .program = program, .costs = are_usable(program, costs) ? costs : NULL };
     p->end = pp_alloc_array(program->count, sizeof *p->end);
     p->consumer = pp_alloc_array(program->count, sizeof *p->consumer);
     p->next = pp_alloc_array(program->ranks, sizeof *p->next);
@@ -62,6 +81,20 @@ static uint32_t rank_of(const placing *p, size_t op)
     return pp_program_rank(p->program, p->program->op[op]);
 }
 
+static pp_ns op_ns(const placing *p, pp_op op)
+{
+    if (!p->costs)
+        return (op.kind == PP_OP_B ? 2 : 1) * OP_TIME;
+    const pp_ns *tables[] = { p->costs->f_ns, p->costs->i_ns, p->costs->w_ns, p->costs->b_ns };
+    return tables[op.kind][pp_cost_index(p->costs, op.stage, op.microbatch)];
+}
+
+/* From the end of its source to op i on another rank. */
+static pp_ns comm_ns(const placing *p, uint32_t i)
+{
+    return p->costs ? pp_edge_latency(p->program, p->costs, i) : COMM_TIME;
+}
+
 /* Every op as early as its rank and its input allow. */
 static void set_times(placing *p)
 {
@@ -70,15 +103,15 @@ static void set_times(placing *p)
         uint32_t i = program->walk[k];
         uint32_t rank = rank_of(p, i);
         uint32_t source = program->source[i];
-        int64_t start = i > program->rank_begin[rank] ? p->end[i - 1] : 0;
+        pp_ns start = i > program->rank_begin[rank] ? p->end[i - 1] : 0;
         if (source != PP_NO_SOURCE) {
             bool crosses = rank_of(p, source) != rank;
-            int64_t there = p->end[source] + (crosses ? COMM_TIME : 0);
+            pp_ns there = p->end[source] + (crosses ? comm_ns(p, i) : 0);
             start = there > start ? there : start;
             if (crosses)
                 p->consumer[source] = i;
         }
-        p->end[i] = start + (program->op[i].kind == PP_OP_B ? 2 : 1) * OP_TIME;
+        p->end[i] = start + op_ns(p, program->op[i]);
     }
 }
 
@@ -112,12 +145,17 @@ static bool find_turn(const placing *p, uint32_t rank, size_t i, turn *out)
     return i < end;
 }
 
-/* Writes the next op of `rank`, behind the batch in front of it. */
-static void run(placing *p, uint32_t rank)
+static void flush(placing *p, uint32_t rank)
 {
     if (p->batch[rank] != NONE)
         pp_comm_post(p->builder, p->batch[rank]);
     p->batch[rank] = NONE;
+}
+
+/* Writes the next op of `rank`, behind the batch in front of it. */
+static void run(placing *p, uint32_t rank)
+{
+    flush(p, rank);
     pp_comm_run(p->builder, rank, (uint32_t)p->next[rank]++);
 }
 
@@ -139,9 +177,12 @@ static void place(placing *p, turn now)
     while (p->next[from] <= now.producer)
         run(p, from);
     collect(p, from, forward ? PP_SEND_F : PP_SEND_B, sent);
-    while (p->next[to] < now.consumer && p->end[p->next[to]] < now.time + COMM_TIME)
+    pp_ns due_ns = now.time + comm_ns(p, now.consumer);
+    while (p->next[to] < now.consumer && p->end[p->next[to]] < due_ns)
         run(p, to);
     collect(p, to, forward ? PP_RECV_F : PP_RECV_B, p->program->op[now.consumer]);
+    if (p->next[to] == now.consumer)
+        flush(p, to);
 }
 
 static void place_all(placing *p)
@@ -162,8 +203,7 @@ static void place_all(placing *p)
     for (uint32_t r = 0; r < program->ranks; r++) {
         while (p->next[r] < program->rank_begin[r + 1])
             run(p, r);
-        if (p->batch[r] != NONE)
-            pp_comm_post(p->builder, p->batch[r]);
+        flush(p, r);
     }
 }
 
@@ -180,7 +220,8 @@ static pp_status check(const pp_order *order, pp_err *err)
     return PP_OK;
 }
 
-static pp_status zero_bubble_lower(const pp_order *order, pp_program **program_out, pp_err *err)
+static pp_status lower_timed(const pp_order *order, const pp_costs *costs, pp_program **program_out,
+                             pp_err *err)
 {
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     placing p PP_CLEANUP(placing_free) = { 0 };
@@ -188,7 +229,7 @@ static pp_status zero_bubble_lower(const pp_order *order, pp_program **program_o
     if (!status)
         status = check(order, err);
     if (status || (status = pp_program_from_order(order, &program, err)) ||
-        (status = placing_new(program, &p, err)))
+        (status = placing_new(program, costs, &p, err)))
         return status;
     set_times(&p);
     place_all(&p);
@@ -199,10 +240,16 @@ static pp_status zero_bubble_lower(const pp_order *order, pp_program **program_o
     return PP_OK;
 }
 
+static pp_status zero_bubble_lower(const pp_order *order, pp_program **program_out, pp_err *err)
+{
+    return lower_timed(order, NULL, program_out, err);
+}
+
 const pp_executor pp_executor_zero_bubble = {
     .name = "zero-bubble",
     .summary = "sends behind their producers, receives where they are due, in one order for all",
     .lower = zero_bubble_lower,
+    .lower_timed = lower_timed,
     .shape_habit = &pp_shape_habit_fixed,
     /* zerobubble/runtime.py: allocated where it is received; an output is dropped once its send is
      * issued, so that the send alone holds it */

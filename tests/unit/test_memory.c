@@ -24,7 +24,7 @@ static step run_order(const char *executor, pp_order *order, uint32_t v, const p
     const pp_executor *found = NULL;
     pp_err err = { 0 };
     STEP_OK(pp_executor_get(executor, &found, &err), err);
-    STEP_OK(pp_executor_lower(found, s.order, &s.program, &err), err);
+    STEP_OK(pp_executor_lower(found, s.order, NULL, &s.program, &err), err);
     if (buffers)
         s.program->comm->buffers = *buffers;
     STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);

@@ -503,7 +503,7 @@ START_TEST(buffers_hold_tensors_not_messages)
             pp_err err = { 0 };
             s.costs->has_memory = true;
             s.costs->message_bytes[0] = s.costs->message_bytes[1] = 900;
-            STEP_OK(pp_executor_lower(executor, s.order, &s.program, &err), err);
+            STEP_OK(pp_executor_lower(executor, s.order, NULL, &s.program, &err), err);
             STEP_OK(pp_exchange_lower(executor, &exchange, s.costs, s.program, &err), err);
             STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
             STEP_OK(pp_report_build("1f1b", rows[i][0], s.program, s.timeline, s.costs, true,
