@@ -12,7 +12,7 @@ const pp_executor pp_executor_torch = {
     .summary = "PyTorch pipelining's passes: a send and its receive are issued at the same moment",
     .lower = torch_lower,
     .shape_habit = &pp_shape_habit_torch,
-    /* stage.py to 2.12: a receive buffer per microbatch and boundary from the start
+    /* stage.py of 2.13: a receive buffer per microbatch and boundary from the start
      * (pytorch#136380); sent activations stay in fwd_cache, all sends in a list that is drained
      * when the step ends (pytorch#193903); output_chunks holds what the last stage made
      * (pytorch#159251) */
