@@ -59,17 +59,22 @@ static pp_status fill(pp_plan *plan, row *r, pp_err *err)
     return pp_err_set(err, r->status, r->reason.where, "%s", r->reason.text);
 }
 
+/* What it says before it advises or explains; --json has all of it. */
+static int first_clause(const char *reason)
+{
+    const char *advice = strstr(reason, "; ");
+    const char *because = strstr(reason, ", since");
+    const char *end = because && (!advice || because < advice) ? because : advice;
+    return end ? (int)(end - reason) : (int)strlen(reason);
+}
+
 static void print_row(const row *r, pp_ns ideal_ns, pp_text *text)
 {
     char step[32];
     char memory[32];
     pp_text_add(text, "%-23s", r->executor->name);
-    if (r->status == PP_USAGE) {
-        pp_text_add(text, " does not run this schedule: %s\n", r->reason.text);
-        return;
-    }
     if (r->status) {
-        pp_text_add(text, " %s\n", r->reason.text);
+        pp_text_add(text, " no: %.*s\n", first_clause(r->reason.text), r->reason.text);
         return;
     }
     const pp_report *report = r->report;
@@ -80,8 +85,8 @@ static void print_row(const row *r, pp_ns ideal_ns, pp_text *text)
         report->has_memory ? pp_format_bytes(memory, sizeof memory, report->peak_memory_bytes)
                            : "-",
         !r->communicates     ? "-"
-        : r->hangs_one_queue ? "hangs on one queue"
-                             : "cannot hang");
+        : r->hangs_one_queue ? "hangs"
+                             : "finishes");
 }
 
 static pp_json *write_row(const row *r, pp_json_build *build)
@@ -145,7 +150,7 @@ pp_status pp_print_executor_table(const pp_args *args, pp_plan *plan, pp_err *er
         return print_json(args, plan, err);
     pp_text_add(&text,
                 "%s\n\nexecutor                       step  over ideal   bubble  peak memory  "
-                "under rendezvous\n",
+                "one queue, no buffers\n",
                 plan->schedule);
     pp_status status = add_rows(plan, &text, NULL, NULL, err);
     if (!status)
