@@ -248,6 +248,68 @@ static monte_carlo run_jitter(const pp_schedule *schedule, size s, const pp_cost
     return best;
 }
 
+/* One executor on the first of these schedules that it runs, 16 x 256; ns per instruction. */
+typedef struct habit {
+    const char *schedule;
+    double lower_ns, run_ns;
+} habit;
+
+static bool try_habit(const pp_executor *executor, const char *name, uint32_t chunks, habit *out)
+{
+    static const pp_uniform_costs uniform = {
+        .f_ns = 1000, .i_ns = 1000, .w_ns = 1000, .b_ns = -1, .comm_ns = 100
+    };
+    const pp_shape shape = { .ranks = 16, .chunks = chunks, .microbatches = 256 };
+    pp_err err = { 0 };
+    pp_order *order PP_CLEANUP(pp_order_free) = NULL;
+    pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
+    if (pp_schedule_build(pp_schedule_find(name), &shape, &order, &err) ||
+        pp_costs_uniform(&uniform, 16, 16 * chunks, 256, &costs, &err))
+        die(&err);
+    *out = (habit){ .schedule = name };
+    for (int k = 0; k < 30; k++) {
+        pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+        pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+        int64_t t[3] = { pp_clock_now_ns(), 0, 0 };
+        if (pp_executor_lower(executor, order, costs, &program, &err))
+            return false;
+        t[1] = pp_clock_now_ns();
+        if (pp_simulate(program, costs, &timeline, &err))
+            die(&err);
+        t[2] = pp_clock_now_ns();
+        size_t instructions = program->count + (program->comm ? program->comm->transfer_count : 0);
+        keep_best(&out->lower_ns, t[0], t[1], instructions);
+        keep_best(&out->run_ns, t[1], t[2], instructions);
+    }
+    return true;
+}
+
+static habit run_habit(const pp_executor *executor)
+{
+    habit found = { NULL, 0, 0 };
+    if (!try_habit(executor, "1f1b", 1, &found) && !try_habit(executor, "interleaved", 2, &found) &&
+        !try_habit(executor, "dualpipev", 2, &found))
+        found.schedule = "none of 1f1b, interleaved, dualpipev";
+    return found;
+}
+
+static void print_habits(bool json)
+{
+    printf(json ? " \"executors\": [\n" : "\n%-24s %-12s %11s %11s\n", "executor, 16x256",
+           "schedule", "lower", "run");
+    for (size_t e = 0; e < pp_executor_count(); e++) {
+        const pp_executor *executor = pp_executor_at(e);
+        const habit h = run_habit(executor);
+        printf(json ? "  {\"executor\": \"%s\", \"schedule\": \"%s\", "
+                      "\"lower_ns_per_instruction\": %.4f, \"run_ns_per_instruction\": %.4f}%s\n"
+                    : "%-24s %-12s %11.2f %11.2f%s\n",
+               executor->name, h.schedule, h.lower_ns, h.run_ns,
+               json && e + 1 < pp_executor_count() ? "," : "");
+    }
+    if (json)
+        printf(" ],\n");
+}
+
 static void print_json(const result *results, size_t count, monte_carlo jitter)
 {
     printf("{\n \"format\": \"ppsim.bench\",\n \"results\": [\n");
@@ -264,7 +326,9 @@ static void print_json(const result *results, size_t count, monte_carlo jitter)
             r->size.ranks, r->ns[STEP_REPORT], r->ns[STEP_TORCH_LOWER], r->ns[STEP_TORCH_ENGINE],
             i + 1 < count ? "," : "");
     }
-    printf(" ],\n \"jitter\": {\"jitter_ms\": %.4f, \"single_ms\": %.4f, "
+    printf(" ],\n");
+    print_habits(true);
+    printf(" \"jitter\": {\"jitter_ms\": %.4f, \"single_ms\": %.4f, "
            "\"jitter_over_single\": %.4f},\n \"version\": 1\n}\n",
            jitter.jitter_ms, jitter.single_ms, jitter.jitter_ms / jitter.single_ms);
 }
@@ -291,6 +355,7 @@ static void print_table(const result *results, size_t count, monte_carlo jitter)
            "ratio %.3f\n",
            SCENARIOS, jitter.jitter_ms, SCENARIOS, jitter.single_ms,
            jitter.jitter_ms / jitter.single_ms);
+    print_habits(false);
 }
 
 int main(int argc, char **argv)
