@@ -155,15 +155,22 @@ void pp_comm_builder_free(pp_comm_builder **builder)
     *builder = NULL;
 }
 
+/* Room for one more element; false, and failed, when there is none. */
+static bool grow_one(pp_comm_builder *b, void **array, size_t *capacity, size_t count, size_t size)
+{
+    b->failed = b->failed || pp_reserve(array, capacity, count + 1, size, NULL) != PP_OK;
+    return !b->failed;
+}
+
 static void add_step(pp_comm_builder *b, uint32_t rank, pp_step step)
 {
     step_list *list = &b->list[rank];
-    void *grown = list->step;
-    if (b->failed || pp_reserve(&grown, &list->capacity, list->count + 1, sizeof step, NULL)) {
-        b->failed = true;
-        return;
+    if (list->count == list->capacity || b->failed) {
+        void *grown = list->step;
+        if (!grow_one(b, &grown, &list->capacity, list->count, sizeof step))
+            return;
+        list->step = grown;
     }
-    list->step = grown;
     list->step[list->count++] = step;
 }
 
@@ -190,13 +197,12 @@ void pp_comm_read(pp_comm_builder *builder, uint32_t rank, uint32_t group)
 
 uint32_t pp_comm_open(pp_comm_builder *b, uint32_t rank)
 {
-    void *grown = b->group;
-    if (b->failed ||
-        pp_reserve(&grown, &b->group_capacity, b->group_count + 1, sizeof *b->group, NULL)) {
-        b->failed = true;
-        return 0;
+    if (b->group_count == b->group_capacity || b->failed) {
+        void *grown = b->group;
+        if (!grow_one(b, &grown, &b->group_capacity, b->group_count, sizeof *b->group))
+            return 0;
+        b->group = grown;
     }
-    b->group = grown;
     b->group[b->group_count] = (pp_group){ .rank = rank };
     return (uint32_t)b->group_count++;
 }
@@ -219,13 +225,12 @@ void pp_comm_add(pp_comm_builder *builder, uint32_t group, pp_transfer_kind kind
 void pp_comm_add_part(pp_comm_builder *b, uint32_t group, pp_transfer_kind kind, uint32_t stage,
                       uint32_t microbatch, uint8_t part)
 {
-    void *grown = b->transfer;
-    if (b->failed || pp_reserve(&grown, &b->transfer_capacity, b->transfer_count + 1,
-                                sizeof *b->transfer, NULL)) {
-        b->failed = true;
-        return;
+    if (b->transfer_count == b->transfer_capacity || b->failed) {
+        void *grown = b->transfer;
+        if (!grow_one(b, &grown, &b->transfer_capacity, b->transfer_count, sizeof *b->transfer))
+            return;
+        b->transfer = grown;
     }
-    b->transfer = grown;
     if (b->transfer_count && b->transfer[b->transfer_count - 1].group > group)
         b->mixed = true;
     b->transfer[b->transfer_count++] = (pp_transfer){
