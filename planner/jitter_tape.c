@@ -3,6 +3,7 @@
 #include "planner/jitter_int.h"
 #include "sim/alloc.h"
 #include "sim/engine.h"
+#include "sim/transfer_costs.h"
 
 #include <stdlib.h>
 

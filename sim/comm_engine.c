@@ -5,6 +5,7 @@
 #include "sim/comm_lanes.h"
 #include "sim/fluid.h"
 #include "sim/pairs.h"
+#include "sim/transfer_costs.h"
 
 #include <inttypes.h>
 #include <stdio.h>

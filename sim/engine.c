@@ -3,6 +3,7 @@
 #include "sim/alloc.h"
 #include "sim/comm_engine.h"
 #include "sim/pairs.h"
+#include "sim/transfer_costs.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -28,23 +29,6 @@ static void engine_free(engine *e)
     free(e->clock_ns);
 }
 
-static pp_ns arrival_latency(const pp_program *program, const pp_costs *costs, pp_op op)
-{
-    size_t class = (size_t)costs->class_of[op.microbatch] * costs->stages;
-    uint32_t rank = program->stage_rank[op.stage]; /* mirrored ranks are equal when these are */
-    if (op.kind == PP_OP_F && op.stage > 0 && program->stage_rank[op.stage - 1] != rank)
-        return costs->send_f_ns[class + op.stage - 1];
-    if ((op.kind == PP_OP_B || op.kind == PP_OP_I) && op.stage + 1u < program->stages &&
-        program->stage_rank[op.stage + 1] != rank)
-        return costs->send_b_ns[class + op.stage + 1];
-    return 0;
-}
-
-pp_ns pp_edge_latency(const pp_program *program, const pp_costs *costs, size_t i)
-{
-    return program->source[i] == PP_NO_SOURCE ? 0 : arrival_latency(program, costs, program->op[i]);
-}
-
 /* Fills the cost table; refuses costs whose sum over the program could leave 64 bits. */
 static pp_status tabulate(engine *e, const pp_costs *costs, pp_err *err)
 {
@@ -66,7 +50,7 @@ static pp_status tabulate(engine *e, const pp_costs *costs, pp_err *err)
                 op_cost *cost = &e->cost[kind * e->kind_size + row + s];
                 pp_op op = { .microbatch = j, .stage = (uint16_t)s, .kind = kind };
                 cost->duration_ns = durations[kind][row + s];
-                cost->latency_ns = arrival_latency(e->program, costs, op);
+                cost->latency_ns = pp_arrival_latency(e->program, costs, op);
                 if (cost->duration_ns > longest)
                     longest = cost->duration_ns;
                 if (cost->latency_ns > longest)

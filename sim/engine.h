@@ -22,7 +22,4 @@ PP_MUST_CHECK pp_status pp_simulate_into(const pp_program *program, const pp_cos
 PP_MUST_CHECK pp_status pp_simulate_from(const pp_program *program, const pp_costs *costs,
                                          const pp_ns *begin_ns, pp_timeline *timeline, pp_err *err);
 
-/* Time from the end of the source of instruction `i` until it can be used; 0 without a source. */
-pp_ns pp_edge_latency(const pp_program *program, const pp_costs *costs, size_t i);
-
 #endif

@@ -2,6 +2,7 @@
 
 #include "sim/alloc.h"
 #include "sim/engine.h"
+#include "sim/transfer_costs.h"
 
 #include <inttypes.h>
 #include <stdio.h>

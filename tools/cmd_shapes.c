@@ -3,6 +3,7 @@
 #include "sim/comm_engine.h"
 #include "sim/critical.h"
 #include "sim/file.h"
+#include "sim/transfer_costs.h"
 #include "tools/plan_tool.h"
 
 #include <inttypes.h>

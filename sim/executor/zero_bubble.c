@@ -4,9 +4,9 @@
  * computes of a rank is one batch, which ends early behind the input of the next compute: all of a
  * batch is waited for together (zerobubble/runtime.py: add_communication, flush). */
 #include "sim/alloc.h"
-#include "sim/engine.h"
 #include "sim/lower.h"
 #include "sim/shapes.h"
+#include "sim/transfer_costs.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,6 +10,7 @@
 #include "sim/engine.h"
 #include "sim/report.h"
 #include "sim/schedule.h"
+#include "sim/transfer_costs.h"
 
 #include <inttypes.h>
 #include <stdio.h>

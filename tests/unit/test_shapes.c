@@ -3,6 +3,7 @@
 #include "sim/comm_engine.h"
 #include "sim/critical.h"
 #include "sim/shapes.h"
+#include "sim/transfer_costs.h"
 #include "tests/contract/step.h"
 
 #define SHAPE_NS 20

@@ -5,6 +5,7 @@
 
 #include "sim/alloc.h"
 #include "sim/engine.h"
+#include "sim/transfer_costs.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,22 @@
-/* What single transfers take and carry. */
-#include "sim/comm_engine.h"
+#include "sim/transfer_costs.h"
+
+pp_ns pp_arrival_latency(const pp_program *program, const pp_costs *costs, pp_op op)
+{
+    size_t class = (size_t)costs->class_of[op.microbatch] * costs->stages;
+    uint32_t rank = program->stage_rank[op.stage]; /* mirrored ranks are equal when these are */
+    if (op.kind == PP_OP_F && op.stage > 0 && program->stage_rank[op.stage - 1] != rank)
+        return costs->send_f_ns[class + op.stage - 1];
+    if ((op.kind == PP_OP_B || op.kind == PP_OP_I) && op.stage + 1u < program->stages &&
+        program->stage_rank[op.stage + 1] != rank)
+        return costs->send_b_ns[class + op.stage + 1];
+    return 0;
+}
+
+pp_ns pp_edge_latency(const pp_program *program, const pp_costs *costs, size_t i)
+{
+    return program->source[i] == PP_NO_SOURCE ? 0
+                                              : pp_arrival_latency(program, costs, program->op[i]);
+}
 
 static pp_ns boundary_ns(const pp_costs *costs, const pp_transfer *t)
 {

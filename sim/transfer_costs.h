@@ -1,0 +1,20 @@
+/* What transfers take and carry: edges of dependencies, and transfers of programs that communicate.
+ */
+#ifndef PPSIM_SIM_TRANSFER_COSTS_H
+#define PPSIM_SIM_TRANSFER_COSTS_H
+
+#include "sim/comm.h"
+#include "sim/costs.h"
+
+/* Until the input of `op` has come from another rank; 0 where there is none. */
+pp_ns pp_arrival_latency(const pp_program *program, const pp_costs *costs, pp_op op);
+
+/* Time from the end of the source of instruction `i` until it can be used; 0 without a source. */
+pp_ns pp_edge_latency(const pp_program *program, const pp_costs *costs, size_t i);
+
+/* What a transfer takes once both ends are there. */
+pp_ns pp_comm_ns(const pp_comm *comm, const pp_costs *costs, const pp_transfer *transfer);
+/* Bytes of a transfer; 0: not known. */
+int64_t pp_comm_bytes(const pp_comm *comm, const pp_costs *costs, const pp_transfer *transfer);
+
+#endif
