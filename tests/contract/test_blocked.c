@@ -208,6 +208,33 @@ START_TEST(a_send_waits_for_its_receive)
 }
 END_TEST
 
+/* Rank 1's host takes 5 us for each of receive, F, B and send; behind the last op only the send is
+ * left to name what the host is late with. */
+START_TEST(a_late_host_behind_the_last_op_has_a_name)
+{
+    step s PP_CLEANUP(step_free) = { .order = step_order("1f1b", 2, 1, 1, 0) };
+    pp_err err = { 0 };
+    s.costs = step_costs("F=1us,B=2us,comm=0", 2, 1, 1);
+    STEP_OK(lower_with("deepspeed", s.order, &s.program, &err), err);
+    s.program->comm->semantics.host.launch_ns = 5000;
+    STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
+    pp_blocked_list list = all_waits(s.program, s.timeline);
+    int found = 0;
+    for (size_t i = 0; i < list.count; i++) {
+        const pp_blocked *one = &list.item[i];
+        if (one->rank != 1 || one->at_ns < s.timeline->end_ns[s.program->count - 1])
+            continue;
+        ck_assert_str_eq(one->op, "1SEND_B0");
+        ck_assert_str_eq(pp_idle_key(one->cause), "host");
+        ck_assert_int_eq(one->waits_ns, 3000);
+        ck_assert_str_eq(one->by, "");
+        found++;
+    }
+    ck_assert_int_eq(found, 1);
+    pp_blocked_free(&list);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("blocked");
@@ -217,6 +244,7 @@ int main(void)
     tcase_add_test(tc, data_then_link);
     tcase_add_test(tc, a_lane_blocks_what_is_behind);
     tcase_add_test(tc, a_send_waits_for_its_receive);
+    tcase_add_test(tc, a_late_host_behind_the_last_op_has_a_name);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }
