@@ -419,6 +419,8 @@ static pp_status make_fluid(run *r, pp_err *err)
     for (size_t i = 0; i < r->program->count; i++) {
         pp_op op = r->program->op[i];
         sum_ns += (double)table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
+        if (pp_pair_starts(r->program, costs, i))
+            sum_ns += (double)pp_pair_ns(r->program, costs, i);
     }
     for (size_t t = 0; t < r->comm->transfer_count; t++)
         sum_ns += (double)pp_comm_ns(r->comm, r->costs, &r->comm->transfer[t]);
