@@ -468,7 +468,10 @@ static pp_status predict(study *s, pp_err *err)
 /* --executor all. */
 static pp_status table(const pp_args *args, study *s, pp_err *err)
 {
-    static const char *const single[] = { "--emit", "--trace", "--compile-time" };
+    static const char *const single[] = { "--emit",        "--trace",   "--compile-time",
+                                          "--worst",       "--jitter",  "--sensitivity",
+                                          "--seed",        "--threads", "--columns",
+                                          "--memory-limit" };
     for (size_t i = 0; i < sizeof single / sizeof single[0]; i++) {
         if (pp_args_has(args, single[i]))
             return pp_err_set(err, PP_USAGE, single[i],
@@ -524,6 +527,10 @@ static pp_status simulate(const pp_args *args, pp_err *err)
                           "--executor, such as torch or megatron",
                           s.plan->executor);
     pp_report *report = s.plan->prediction;
+    if (pp_args_has(args, "--memory-limit") && !report->has_memory)
+        return pp_err_set(err, PP_USAGE, "--memory-limit",
+                          "memory is not known; give --memory-costs with units, a costs file with "
+                          "\"memory\", or leave the limit out");
     if ((status = add_compile_time(args, report, err)))
         return status;
     uint32_t replica = 0;
