@@ -148,11 +148,18 @@ static pp_status load_costs(const pp_args *args, uint32_t ranks, uint32_t stages
             return status;
         status = pp_costs_uniform(&uniform, ranks, stages, microbatches, &plan->costs[0], err);
     }
-    if (!status)
-        plan->costs_count = 1;
-    if (!status && plan->has_memory_costs && plan->memory_costs.in_bytes)
-        pp_costs_set_memory(plan->costs[0], &plan->memory_costs);
-    return status;
+    if (status)
+        return status;
+    plan->costs_count = 1;
+    if (!plan->has_memory_costs || !plan->memory_costs.in_bytes)
+        return PP_OK;
+    if (plan->costs[0]->has_memory)
+        return pp_err_set(err, PP_USAGE, "--memory-costs",
+                          "%.64s tells the memory of its ops itself; leave the option out, or give "
+                          "activations instead of bytes",
+                          file);
+    pp_costs_set_memory(plan->costs[0], &plan->memory_costs);
+    return PP_OK;
 }
 
 /* written_out: set when the file communicates itself; it is run as it stands then. */
