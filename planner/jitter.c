@@ -245,8 +245,8 @@ static void draw_pairs(worker *w, uint64_t block, uint32_t lane)
     for (size_t i = 0; i + 1 < program->count; i++) {
         if (!pp_pair_starts(program, s->subject->costs, i))
             continue;
-        pp_op forward = program->op[i];
-        pp_op backward = program->op[i + 1];
+        pp_op forward = program->op[pp_pair_forward(program, i)];
+        pp_op backward = program->op[pp_pair_backward(program, i)];
         uint64_t bits = pp_jitter_bits(pp_jitter_key(s->seed, forward), block);
         pp_ns alone_ns = out->b_ns[pp_cost_index(out, backward.stage, backward.microbatch)];
         pp_ns pair_ns = scale(pp_pair_ns(program, s->subject->costs, i),

@@ -3,6 +3,7 @@
 #include "planner/jitter_int.h"
 #include "sim/alloc.h"
 #include "sim/engine.h"
+#include "sim/pairs.h"
 #include "sim/transfer_costs.h"
 
 #include <stdlib.h>
@@ -184,18 +185,37 @@ static void shift(const study *s, size_t k, pp_ns change, pp_costs *costs)
     }
 }
 
+/* No pair is shorter than its backward, which may be the longer one now. */
+static void stretch_pairs(const pp_program *program, pp_costs *costs)
+{
+    for (size_t i = 0; costs->has_pairs && i < program->count; i++) {
+        if (!pp_pair_starts(program, costs, i))
+            continue;
+        pp_op forward = program->op[pp_pair_forward(program, i)];
+        pp_op backward = program->op[pp_pair_backward(program, i)];
+        pp_ns back_ns = costs->b_ns[pp_cost_index(costs, backward.stage, backward.microbatch)];
+        pp_ns *pair_ns = &costs->pair_ns[pp_cost_index(costs, forward.stage, forward.microbatch)];
+        *pair_ns = *pair_ns > back_ns ? *pair_ns : back_ns;
+    }
+}
+
 static pp_status take_differences(study *s, pp_err *err)
 {
     pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
+    pp_costs *given PP_CLEANUP(pp_costs_free) = NULL;
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     const pp_ns step_ns = step_end(s, s->subject->timeline);
     pp_status status = pp_costs_spread(s->subject->costs, &costs, err);
-    if (status || (status = pp_timeline_new_comm(s->subject->program, &timeline, err)))
+    if (status || (status = pp_costs_spread(s->subject->costs, &given, err)) ||
+        (status = pp_timeline_new_comm(s->subject->program, &timeline, err)))
         return status;
+    const size_t cells = (size_t)costs->classes * costs->stages;
     for (size_t k = 0; k < s->width && !status; k++) {
         shift(s, k, 1, costs);
+        stretch_pairs(s->subject->program, costs);
         status = pp_simulate_into(s->subject->program, costs, timeline, err);
         shift(s, k, -1, costs);
+        memcpy(costs->pair_ns, given->pair_ns, cells * sizeof *costs->pair_ns);
         if (!status)
             s->row[k].growth = step_end(s, timeline) - step_ns;
     }

@@ -105,17 +105,30 @@ static uint32_t next_op(const pp_program *program, const pp_wait *wait)
     return PP_NO_SOURCE;
 }
 
-/* The op that made the input too late; PP_NO_SOURCE: it was there, its sender was not. */
+static bool takes_input(pp_op op, const pp_transfer *t)
+{
+    bool forward = t->kind == PP_RECV_F;
+    return op.stage == t->stage && op.microbatch == t->microbatch &&
+           (op.kind == PP_OP_F) == forward && op.kind != PP_OP_W;
+}
+
+/* The op that made the input too late; PP_NO_SOURCE: it was there, its sender was not. Who needs
+ * the input stands behind the wait. */
 static uint32_t late_op(const pp_program *program, const pp_timeline *timeline, const pp_wait *wait)
 {
+    const pp_comm *comm = program->comm;
     if (wait->blocker_is_op)
         return wait->blocker;
-    if (wait->cause != PP_IDLE_DATA)
+    const pp_transfer *awaited = &comm->transfer[wait->transfer];
+    if (wait->cause != PP_IDLE_DATA || awaited->kind >= PP_TENSOR_KINDS)
         return PP_NO_SOURCE;
-    for (size_t i = program->rank_begin[wait->rank]; i < program->rank_begin[wait->rank + 1]; i++) {
+    for (size_t s = wait->step; s < comm->step_begin[wait->rank + 1]; s++) {
+        uint32_t i = comm->step[s].index;
+        if (comm->step[s].kind != PP_STEP_RUN || !takes_input(program->op[i], awaited))
+            continue;
         uint32_t source = program->source[i];
-        if (program->comm->needs[i] == wait->transfer && source != PP_NO_SOURCE)
-            return timeline->end_ns[source] > wait->at_ns ? source : PP_NO_SOURCE;
+        return source != PP_NO_SOURCE && timeline->end_ns[source] > wait->at_ns ? source
+                                                                                : PP_NO_SOURCE;
     }
     return PP_NO_SOURCE;
 }

@@ -39,10 +39,17 @@ const char *pp_transfer_print(const pp_transfer *transfer, char *buffer, size_t 
     return buffer;
 }
 
+/* [pp_lanes] */
+static const char *const lane_names[] = { "single", "per-direction", "per-peer", "per-edge" };
+
+const char *pp_lanes_name(pp_lanes lanes)
+{
+    return lane_names[lanes];
+}
+
 pp_status pp_comm_semantics_parse(const char *comm, const char *lanes, pp_comm_semantics *semantics,
                                   pp_err *err)
 {
-    static const char *const lane_names[] = { "single", "per-direction", "per-peer", "per-edge" };
     const size_t lane_count = sizeof lane_names / sizeof lane_names[0];
     static const char eager[] = "eager:";
     pp_comm_semantics parsed = *semantics;
@@ -343,10 +350,38 @@ typedef struct matcher {
     uint32_t *edge; /* [ranks * ranks]: from sender to receiver; 0: not used */
 } matcher;
 
-static pp_status wrong_delivery(const pp_transfer *send, const pp_transfer *receive, pp_err *err)
+/* Is there a transfer at the other end with the same tensor? */
+static bool has_partner(const pp_comm *comm, const pp_transfer *own)
+{
+    bool sends = kinds[own->kind].sends;
+    for (size_t t = 0; t < comm->transfer_count; t++) {
+        const pp_transfer *other = &comm->transfer[t];
+        if (other->rank == own->peer && other->peer == own->rank &&
+            kinds[other->kind].sends != sends &&
+            same_tensor(sends ? own : other, sends ? other : own))
+            return true;
+    }
+    return false;
+}
+
+static pp_status never_meets(const pp_transfer *own, pp_err *err)
+{
+    char token[40];
+    bool sends = kinds[own->kind].sends;
+    return pp_err_set(err, PP_INFEASIBLE, NULL,
+                      "%s of rank %" PRIu32 " never meets a %s on rank %" PRIu32
+                      "; every send needs one receive",
+                      pp_transfer_print(own, token, sizeof token), own->rank,
+                      sends ? "receive" : "send", own->peer);
+}
+
+static pp_status wrong_delivery(const pp_comm *comm, const pp_transfer *send,
+                                const pp_transfer *receive, pp_err *err)
 {
     char a[40];
     char b[40];
+    if (!has_partner(comm, send) || !has_partner(comm, receive))
+        return never_meets(has_partner(comm, send) ? receive : send, err);
     return pp_err_set(err, PP_INFEASIBLE, NULL,
                       "rank %" PRIu32
                       " would receive the wrong tensor: its %s meets %s of rank %" PRIu32
@@ -374,7 +409,7 @@ static pp_status match_one(const matcher *m, uint32_t t, pp_err *err)
     }
     waiting->head = all[partner].match;
     if (!same_tensor(&all[sends ? t : partner], &all[sends ? partner : t]))
-        return wrong_delivery(&all[sends ? t : partner], &all[sends ? partner : t], err);
+        return wrong_delivery(m->comm, &all[sends ? t : partner], &all[sends ? partner : t], err);
     all[t].match = partner;
     all[partner].match = t;
     return PP_OK;
@@ -382,17 +417,9 @@ static pp_status match_one(const matcher *m, uint32_t t, pp_err *err)
 
 static pp_status report_unmatched(const matcher *m, pp_err *err)
 {
-    char token[40];
     for (size_t t = 0; t < m->comm->transfer_count; t++) {
-        const pp_transfer *transfer = &m->comm->transfer[t];
-        if (transfer->match != PP_NO_SOURCE)
-            continue;
-        bool sends = kinds[transfer->kind].sends;
-        return pp_err_set(err, PP_INFEASIBLE, NULL,
-                          "%s of rank %" PRIu32 " never meets a %s on rank %" PRIu32
-                          "; every send needs one receive",
-                          pp_transfer_print(transfer, token, sizeof token), transfer->rank,
-                          sends ? "receive" : "send", transfer->peer);
+        if (m->comm->transfer[t].match == PP_NO_SOURCE)
+            return never_meets(&m->comm->transfer[t], err);
     }
     return PP_OK;
 }

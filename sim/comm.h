@@ -108,6 +108,8 @@ typedef struct pp_comm_semantics {
     pp_sharing sharing;
 } pp_comm_semantics;
 
+const char *pp_lanes_name(pp_lanes lanes);
+
 /* comm: "rendezvous", "batched" (the same: groups are the program's) or "eager:BYTES"; lanes:
  * "single", "per-direction", "per-peer", "per-edge"; "" leaves what *semantics has. Fails: USAGE.
  */

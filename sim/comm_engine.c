@@ -211,8 +211,9 @@ static void stand_still(run *r, uint32_t rank, pp_idle_cause cause, pp_ns from_n
                                               .cause = cause };
 }
 
-/* The device stands still until `until_ns`, when its host has issued what comes next. */
-static void await_host(run *r, uint32_t rank, pp_ns until_ns)
+/* The device stands still until `until_ns`, when its host has issued what comes next: `transfer`,
+ * or, NONE, an op. */
+static void await_host(run *r, uint32_t rank, pp_ns until_ns, uint32_t transfer)
 {
     host *h = &r->host[rank];
     pp_ns gap_ns = until_ns - r->clock_ns[rank];
@@ -220,8 +221,8 @@ static void await_host(run *r, uint32_t rank, pp_ns until_ns)
         return;
     pp_ns sync_ns = h->synced_ns < gap_ns ? h->synced_ns : gap_ns;
     pp_ns from_ns = r->clock_ns[rank];
-    stand_still(r, rank, PP_IDLE_SYNC, from_ns, from_ns + sync_ns, NONE, NONE);
-    stand_still(r, rank, PP_IDLE_HOST, from_ns + sync_ns, until_ns, NONE, NONE);
+    stand_still(r, rank, PP_IDLE_SYNC, from_ns, from_ns + sync_ns, transfer, NONE);
+    stand_still(r, rank, PP_IDLE_HOST, from_ns + sync_ns, until_ns, transfer, NONE);
     h->synced_ns -= sync_ns;
     r->clock_ns[rank] = until_ns;
 }
@@ -260,9 +261,9 @@ static void account_wait(run *r, uint32_t rank, uint32_t g)
     pp_ns issued_ns = r->lanes.group[g].issued_ns;
     if (end_ns <= r->clock_ns[rank])
         return;
-    await_host(r, rank, issued_ns < end_ns ? issued_ns : end_ns);
-    pp_ns clock_ns = r->clock_ns[rank];
     uint32_t last = last_of(r, g);
+    await_host(r, rank, issued_ns < end_ns ? issued_ns : end_ns, last);
+    pp_ns clock_ns = r->clock_ns[rank];
     const pp_transfer *transfer = &r->comm->transfer[last];
     pp_ns posted_ns = transfer->match == PP_NO_SOURCE
                           ? clock_ns
@@ -340,7 +341,7 @@ static bool take_step(run *r, uint32_t rank, pp_step step)
         if (pair || ends)
             takes_ns = pair ? pp_pair_ns(r->program, costs, i) : 0;
         r->host[rank].clock_ns += (1 + pair - ends) * r->comm->semantics.host.launch_ns;
-        await_host(r, rank, ends ? 0 : r->host[rank].clock_ns);
+        await_host(r, rank, ends ? 0 : r->host[rank].clock_ns, NONE);
         r->timeline->start_ns[i] = r->clock_ns[rank];
         if (r->fluid) { /* the step is taken when the op has ended */
             pp_fluid_compute(r->fluid, rank, r->clock_ns[rank], takes_ns);
@@ -419,6 +420,8 @@ static pp_status make_fluid(run *r, pp_err *err)
     for (size_t i = 0; i < r->program->count; i++) {
         pp_op op = r->program->op[i];
         sum_ns += (double)table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
+        if (pp_pair_starts(r->program, costs, i))
+            sum_ns += (double)pp_pair_ns(r->program, costs, i);
     }
     for (size_t t = 0; t < r->comm->transfer_count; t++)
         sum_ns += (double)pp_comm_ns(r->comm, r->costs, &r->comm->transfer[t]);

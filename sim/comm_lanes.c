@@ -60,28 +60,43 @@ static void make_entries(const pp_comm *comm, uint32_t ranks, uint32_t g, pp_com
     state->count = state->left = (uint32_t)l->entry_count - state->first;
 }
 
-/* Lanes keep the order in which their rank posts. */
-static pp_status chain_lanes(const pp_comm *comm, uint32_t ranks, pp_comm_lanes *l, pp_err *err)
+static uint32_t lane_of_entry(const pp_comm *comm, uint32_t ranks, const pp_comm_lanes *l,
+                              uint32_t e)
 {
-    uint32_t *last = pp_alloc_array(2 * (size_t)ranks, sizeof *last); /* entry of each lane */
-    if (!last)
-        return pp_err_nomem(err);
-    for (uint32_t rank = 0; rank < ranks; rank++) {
-        memset(last, 0xff, 2 * (size_t)ranks * sizeof *last);
+    return lane_of(comm, ranks, &comm->transfer[l->by_entry[l->entry[e].first]]);
+}
+
+/* Lanes keep the order in which their rank posts. last: [2 * ranks], entry of each lane,
+ * PP_NO_SOURCE everywhere before and after. */
+static void chain_rank(const pp_comm *comm, uint32_t ranks, uint32_t rank, pp_comm_lanes *l,
+                       uint32_t *last)
+{
+    for (int forget = 0; forget < 2; forget++) {
         for (size_t s = comm->step_begin[rank]; s < comm->step_begin[rank + 1]; s++) {
             if (comm->step[s].kind != PP_STEP_POST)
                 continue;
             const pp_comm_group *group = &l->group[comm->step[s].index];
             for (uint32_t e = group->first; e < group->first + group->count; e++) {
-                uint32_t lane =
-                    lane_of(comm, ranks, &comm->transfer[l->by_entry[l->entry[e].first]]);
-                l->entry[e].previous = last[lane];
-                if (last[lane] != PP_NO_SOURCE)
-                    l->entry[last[lane]].next = e;
-                last[lane] = e;
+                uint32_t *before = &last[lane_of_entry(comm, ranks, l, e)];
+                if (!forget) {
+                    l->entry[e].previous = *before;
+                    if (*before != PP_NO_SOURCE)
+                        l->entry[*before].next = e;
+                }
+                *before = forget ? PP_NO_SOURCE : e;
             }
         }
     }
+}
+
+static pp_status chain_lanes(const pp_comm *comm, uint32_t ranks, pp_comm_lanes *l, pp_err *err)
+{
+    uint32_t *last = pp_alloc_array(2 * (size_t)ranks, sizeof *last);
+    if (!last)
+        return pp_err_nomem(err);
+    memset(last, 0xff, 2 * (size_t)ranks * sizeof *last); /* PP_NO_SOURCE */
+    for (uint32_t rank = 0; rank < ranks; rank++)
+        chain_rank(comm, ranks, rank, l, last);
     free(last);
     return PP_OK;
 }

@@ -11,7 +11,7 @@
 
 pp_ns pp_pair_ns(const pp_program *program, const pp_costs *costs, size_t i)
 {
-    pp_op op = program->op[program->op[i].kind == PP_OP_F ? i : i + 1];
+    pp_op op = program->op[pp_pair_forward(program, i)];
     return costs->pair_ns[pp_cost_index(costs, op.stage, op.microbatch)];
 }
 
@@ -32,7 +32,7 @@ pp_status pp_pairs_check(const pp_program *program, const pp_costs *costs, pp_er
             continue;
         pp_op a = program->op[i];
         pp_op b = program->op[i + 1];
-        pp_op back = a.kind == PP_OP_F ? b : a;
+        pp_op back = program->op[pp_pair_backward(program, i)];
         pp_ns back_ns = costs->b_ns[pp_cost_index(costs, back.stage, back.microbatch)];
         if (a.stage == b.stage && a.microbatch == b.microbatch)
             return pp_err_set(err, PP_INFEASIBLE, NULL,

@@ -21,6 +21,17 @@ static inline bool pp_pair_ends(const pp_program *program, const pp_costs *costs
     return costs->has_pairs && i > 0 && pp_pair_starts(program, costs, i - 1);
 }
 
+/* The forward of the pair that starts at instruction `i`; either half may stand first. */
+static inline size_t pp_pair_forward(const pp_program *program, size_t i)
+{
+    return program->op[i].kind == PP_OP_F ? i : i + 1;
+}
+
+static inline size_t pp_pair_backward(const pp_program *program, size_t i)
+{
+    return program->op[i].kind == PP_OP_F ? i + 1 : i;
+}
+
 /* Of the pair that starts at instruction `i`. */
 pp_ns pp_pair_ns(const pp_program *program, const pp_costs *costs, size_t i);
 

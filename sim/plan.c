@@ -127,6 +127,10 @@ pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program, con
         (status = pp_report_add_worst(report, program, timeline, PP_WORST_DEFAULT, err)))
         return status;
     /* shared links are not (max, +) linear: no period */
+    if (!plan->step_sync && pp_sharing_is_on(&plan->sharing) &&
+        (status = pp_notes_add(&report->assumptions, err, "period",
+                               "not known where transfers share a NIC or slow compute down")))
+        return status;
     if (!plan->step_sync && !pp_sharing_is_on(&plan->sharing) &&
         (status = add_period(program, timeline, costs, report, err)))
         return status;

@@ -85,6 +85,12 @@ static bool is_on_or_off(const char *text)
     return strcmp(text, "on") == 0 || strcmp(text, "off") == 0;
 }
 
+/* Behind a bare flag may stand another option, or a file. */
+static bool is_misspelt(const char *text)
+{
+    return text[0] != '-' && !is_on_or_off(text) && !strpbrk(text, "./");
+}
+
 static pp_status add_option(pp_args *args, int *at, pp_err *err)
 {
     const char *text = args->argv[*at];
@@ -100,6 +106,8 @@ static pp_status add_option(pp_args *args, int *at, pp_err *err)
         return pp_err_set(err, PP_USAGE, option->name, "is given twice; leave one out");
     if (option->argument && !value) {
         const char *next = *at + 1 < args->argc ? args->argv[*at + 1] : NULL;
+        if (is_switch(option) && next && is_misspelt(next))
+            return pp_err_set(err, PP_USAGE, option->name, "'%.40s' is not one of on, off", next);
         if (is_switch(option) && (!next || !is_on_or_off(next)))
             value = "on"; /* Megatron's spelling: a bare flag */
         else if (!next || strncmp(next, "--", 2) == 0)

@@ -1,9 +1,11 @@
 /* ppsim check: is a schedule valid and complete, and can it hang? */
 #include "sim/alloc.h"
+#include "sim/comm_engine.h"
 #include "sim/comm_hang.h"
 #include "sim/comm_repair.h"
 #include "sim/engine.h"
 #include "sim/file.h"
+#include "sim/transfer_costs.h"
 #include "tools/tool.h"
 #include "traces/comm_rows.h"
 
@@ -37,6 +39,7 @@ typedef struct verdict {
     int64_t flip_bytes;
     uint32_t flip_microbatch; /* first whose messages need the limit */
     pp_repair repair;         /* of a hang */
+    const char *own_lanes;    /* of the executor, where single ones are assumed instead */
     size_t ops, transfers;
     pp_err reason;
 } verdict;
@@ -107,7 +110,10 @@ static pp_status load_plan(const char *text, size_t bytes, const pp_args *args, 
     s->costs = s->plan->costs[0];
     if (!pp_args_has(args, "--executor") && strcmp(s->plan->executor, "ideal") != 0)
         v->executor = s->plan->executor;
-    return lower(s->plan->order[0], s->costs, v->executor, &s->program, err);
+    status = lower(s->plan->order[0], s->costs, v->executor, &s->program, err);
+    if (!status && s->program->comm)
+        s->program->comm->collective |= s->plan->p2p != PP_P2P_SEND_RECV;
+    return status;
 }
 
 /* A verdict needs no durations; any will do. */
@@ -143,17 +149,39 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The first microbatch with a message of at least `bytes`. */
+/* Of unknown size is 1, as for the engine. */
+static int64_t size_of(const subject *s, size_t transfer)
+{
+    const pp_comm *comm = s->program->comm;
+    int64_t bytes = pp_comm_bytes(comm, s->costs, &comm->transfer[transfer]);
+    return bytes ? bytes : 1;
+}
+
+/* The first microbatch with a transfer of at least `bytes`. */
 static uint32_t first_of(const subject *s, int64_t bytes)
 {
-    const pp_costs *costs = s->costs;
-    for (uint32_t j = 0; j < costs->microbatches; j++) {
-        for (uint32_t stage = 0; stage < costs->stages; stage++) {
-            if (costs->message_bytes[pp_cost_index(costs, stage, j)] >= bytes)
-                return j;
-        }
+    const pp_comm *comm = s->program->comm;
+    uint32_t first = UINT32_MAX;
+    for (size_t t = 0; t < comm->transfer_count; t++) {
+        if (comm->transfer[t].microbatch < first && size_of(s, t) >= bytes)
+            first = comm->transfer[t].microbatch;
     }
-    return 0;
+    return first;
+}
+
+/* Sizes of the transfers, ascending, each once. Returns how many. */
+static size_t collect_sizes(const subject *s, int64_t *sizes)
+{
+    size_t count = s->program->comm->transfer_count;
+    size_t kept = 0;
+    for (size_t t = 0; t < count; t++)
+        sizes[t] = size_of(s, t);
+    qsort(sizes, count, sizeof *sizes, by_size);
+    for (size_t t = 0; t < count; t++) {
+        if (kept == 0 || sizes[kept - 1] != sizes[t])
+            sizes[kept++] = sizes[t];
+    }
+    return kept;
 }
 
 /* The shape protocol asked for, or the plan's. Without groups (rendezvous, eager) its messages are
@@ -189,21 +217,12 @@ static pp_status apply_shapes(const pp_args *args, verdict *v, subject *s, pp_er
 /* The smallest eager limit under which a hanging schedule finishes, among the sizes there are. */
 static pp_status find_flip(const subject *s, verdict *v, pp_err *err)
 {
-    const pp_costs *costs = s->costs;
-    size_t tensors = (size_t)costs->classes * costs->stages;
-    size_t count = tensors + PP_SHAPE_ROUNDS_MAX;
     pp_comm_semantics *semantics = &s->program->comm->semantics;
     const pp_comm_semantics asked = *semantics;
-    int64_t *sizes = pp_alloc_array(count, sizeof *sizes);
+    int64_t *sizes = pp_alloc_array(s->program->comm->transfer_count, sizeof *sizes);
     if (!sizes)
         return pp_err_nomem(err);
-    for (size_t i = 0; i < PP_SHAPE_ROUNDS_MAX; i++) {
-        int64_t bytes = s->program->comm->shape_bytes[i];
-        sizes[tensors + i] = bytes ? bytes : 1;
-    }
-    for (size_t i = 0; i < tensors; i++)
-        sizes[i] = costs->has_memory && costs->message_bytes[i] ? costs->message_bytes[i] : 1;
-    qsort(sizes, count, sizeof *sizes, by_size);
+    const size_t count = collect_sizes(s, sizes);
     size_t low = 0;
     size_t high = count; /* the answer is sizes[low], if it is below count */
     semantics->mode = PP_COMM_EAGER;
@@ -266,6 +285,8 @@ static pp_status judge(const pp_args *args, verdict *v, subject *s, pp_err *err)
                           "or deepspeed",
                           v->executor);
     v->transfers = s->program->comm->transfer_count;
+    if (!pp_args_has(args, "--lanes") && s->program->comm->semantics.lanes != PP_LANES_SINGLE)
+        v->own_lanes = pp_lanes_name(s->program->comm->semantics.lanes);
     if ((status = make_costs(args, s, err)) || (status = apply_shapes(args, v, s, err)) ||
         v->mismatch ||
         (status = pp_comm_semantics_parse(v->comm, v->lanes, &s->program->comm->semantics, err)))
@@ -294,11 +315,6 @@ static pp_json *write_cycle(const verdict *v, pp_json_build *build)
         c = stop ? stop + 2 : NULL;
     }
     return list;
-}
-
-static const char *lanes_name(pp_lanes lanes)
-{
-    return lanes == PP_LANES_PER_PEER ? "per-peer" : "per-direction";
 }
 
 static const char *transfer_token(const subject *s, uint32_t transfer, char *buffer, size_t size)
@@ -349,7 +365,7 @@ static void put_repair(const verdict *v, const subject *s, pp_json *json, pp_jso
     pp_json *object = pp_json_new_object(build);
     pp_json_put_text(build, object, "kind", pp_repair_key(repair->kind));
     if (repair->kind == PP_REPAIR_LANES) {
-        pp_json_put_text(build, object, "lanes", lanes_name(repair->lanes));
+        pp_json_put_text(build, object, "lanes", pp_lanes_name(repair->lanes));
     } else if (repair->kind != PP_REPAIR_PARITY) {
         pp_json_put_int(build, object, "rank", repair->rank);
         pp_json_put_text(build, object, "first",
@@ -413,7 +429,8 @@ static void print_repair(const verdict *v, const subject *s, pp_text *text)
                     repair->tried, repair->gave_up ? "; there were more, the search gave up" : "");
         return;
     case PP_REPAIR_LANES:
-        pp_text_add(text, "repair       separate queues, --lanes %s\n", lanes_name(repair->lanes));
+        pp_text_add(text, "repair       separate queues, --lanes %s\n",
+                    pp_lanes_name(repair->lanes));
         break;
     case PP_REPAIR_PARITY:
         pp_text_add(text,
@@ -482,6 +499,9 @@ static pp_status print_text(const pp_args *args, const verdict *v, const subject
     }
     if (v->executor)
         pp_text_add(&text, "sends        placed by executor %s; the file has none\n", v->executor);
+    if (v->own_lanes)
+        pp_text_add(&text, "lanes        single was assumed; %s runs with %s, --lanes %s\n",
+                    v->executor, v->own_lanes, v->own_lanes);
     pp_status status = pp_text_check(&text, err);
     return status ? status : pp_print_product(args, text.data, text.bytes, err);
 }

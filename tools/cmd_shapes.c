@@ -312,7 +312,7 @@ static void print_row(const table *t, const row *r, pp_text *text)
     char shapes[16] = "-";
     pp_text_add(text, "%-11s %-13s", r->executor, r->shapes);
     if (!r->known) {
-        pp_text_add(text, " no: %s\n", r->reason);
+        pp_text_add(text, " no: %.*s\n", pp_first_clause(r->reason), r->reason);
         return;
     }
     if (r->moved_bytes)
@@ -330,10 +330,21 @@ static void print_row(const table *t, const row *r, pp_text *text)
                 shapes);
 }
 
+static void print_subject(const pp_args *args, pp_text *text)
+{
+    const char *schedule = pp_args_text(args, "--schedule");
+    if (pp_args_word(args, 0))
+        pp_text_add(text, "%s\n\n", pp_args_word(args, 0));
+    else
+        pp_text_add(text, "%s, pp %s, %s\n\n", pp_args_text(args, "--model"),
+                    pp_args_text(args, "--pp"), schedule ? schedule : "1f1b");
+}
+
 static pp_status print_text(const pp_args *args, const table *t, const pp_notes *notes, pp_err *err)
 {
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     char host[4][32];
+    print_subject(args, &text);
     pp_text_add(&text, "%-11s %-13s %12s %10s %9s %11s %11s %6s %6s %9s %7s\n", "executor",
                 "shapes", "step", "more", "bubble", "bytes", "peak recv", "syncs", "reads",
                 "messages", "sizes");
@@ -434,6 +445,9 @@ static pp_status shapes(const pp_args *args, pp_err *err)
     if (!t)
         return pp_err_nomem(err);
     pp_status status = make(args, t, &notes, err);
+    if (!status && pp_args_word(args, 0) && !t->shape_message_ns)
+        pp_remark("warning: the plan does not say what a message about a shape takes, so it costs "
+                  "nothing here; give --shape-message, for example 30us");
     if (!status)
         status = pp_args_has(args, "--json") ? print_json(args, t, &notes, err)
                                              : print_text(args, t, &notes, err);

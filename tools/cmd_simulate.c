@@ -34,8 +34,8 @@ static const pp_option options[] = {
       false },
     { "--comm", "MODE", "rendezvous, eager:BYTES or batched, where the executor communicates", NULL,
       false },
-    { "--lanes", "WHICH", "queues of a rank: single, per-direction, per-peer, per-edge; single",
-      NULL, false },
+    { "--lanes", "WHICH",
+      "queues of a rank: single, per-direction, per-peer, per-edge; the executor's", NULL, false },
     { "--communicators", "world|pp|per-edge", "the lanes that follow: single, or one per edge",
       NULL, false },
     { "--p2p", "send-recv|all-gather|all-reduce",
@@ -148,11 +148,18 @@ static pp_status load_costs(const pp_args *args, uint32_t ranks, uint32_t stages
             return status;
         status = pp_costs_uniform(&uniform, ranks, stages, microbatches, &plan->costs[0], err);
     }
-    if (!status)
-        plan->costs_count = 1;
-    if (!status && plan->has_memory_costs && plan->memory_costs.in_bytes)
-        pp_costs_set_memory(plan->costs[0], &plan->memory_costs);
-    return status;
+    if (status)
+        return status;
+    plan->costs_count = 1;
+    if (!plan->has_memory_costs || !plan->memory_costs.in_bytes)
+        return PP_OK;
+    if (plan->costs[0]->has_memory)
+        return pp_err_set(err, PP_USAGE, "--memory-costs",
+                          "%.64s tells the memory of its ops itself; leave the option out, or give "
+                          "activations instead of bytes",
+                          file);
+    pp_costs_set_memory(plan->costs[0], &plan->memory_costs);
+    return PP_OK;
 }
 
 /* written_out: set when the file communicates itself; it is run as it stands then. */
@@ -160,10 +167,13 @@ static pp_status schedule_from_file(const pp_args *args, const char *path, const
                                     size_t bytes, pp_plan *plan, pp_program **written_out,
                                     pp_err *err)
 {
+    const char *comm = pp_args_text(args, "--comm");
+    pp_rows_grouping grouping =
+        comm && strcmp(comm, "batched") == 0 ? PP_ROWS_BATCHED : PP_ROWS_SINGLE;
     pp_order *order = NULL;
     pp_status status =
         pp_comm_rows_recognise(text, bytes)
-            ? pp_comm_rows_read(text, bytes, path, PP_ROWS_SINGLE, false, &order, written_out, err)
+            ? pp_comm_rows_read(text, bytes, path, grouping, false, &order, written_out, err)
             : pp_format_read(text, bytes, path, &order, err);
     if (status)
         return status;
@@ -449,13 +459,13 @@ static pp_status check_limit(const pp_report *report, pp_err *err)
     for (int c = 1; c < PP_MEMORY_COUNT; c++)
         largest = peak->bytes[c] > peak->bytes[largest] ? c : largest;
     pp_format_bytes(missing, sizeof missing, report->peak_memory_bytes - limit);
-    return pp_err_set(err, PP_INFEASIBLE, "--memory-limit",
-                      "does not fit: rank %" PRIu32 " is short by %s, most of its memory is %s",
-                      report->peak_memory_rank, missing,
-                      pp_memory_key((pp_memory_component)largest));
+    return pp_err_set(
+        err, PP_INFEASIBLE, NULL,
+        "does not fit the memory limit: rank %" PRIu32 " is short by %s, most of its memory is %s",
+        report->peak_memory_rank, missing, pp_memory_key((pp_memory_component)largest));
 }
 
-static pp_status predict(study *s, pp_err *err)
+static pp_status run_study(study *s, pp_err *err)
 {
     if (!s->program)
         return pp_plan_simulate(s->plan, &s->program, &s->timeline, &s->costs, &s->plan->prediction,
@@ -465,10 +475,25 @@ static pp_status predict(study *s, pp_err *err)
                                     &s->plan->prediction, err);
 }
 
+/* Who hangs is told where to ask. */
+static pp_status predict(study *s, pp_err *err)
+{
+    static const char hint[] = "; 'ppsim check' looks for a repair";
+    pp_status status = run_study(s, err);
+    size_t used = strlen(err->text);
+    if (status == PP_INFEASIBLE && strstr(err->text, "hangs") &&
+        used + sizeof hint <= sizeof err->text)
+        memcpy(err->text + used, hint, sizeof hint);
+    return status;
+}
+
 /* --executor all. */
 static pp_status table(const pp_args *args, study *s, pp_err *err)
 {
-    static const char *const single[] = { "--emit", "--trace", "--compile-time" };
+    static const char *const single[] = { "--emit",        "--trace",   "--compile-time",
+                                          "--worst",       "--jitter",  "--sensitivity",
+                                          "--seed",        "--threads", "--columns",
+                                          "--memory-limit" };
     for (size_t i = 0; i < sizeof single / sizeof single[0]; i++) {
         if (pp_args_has(args, single[i]))
             return pp_err_set(err, PP_USAGE, single[i],
@@ -524,6 +549,10 @@ static pp_status simulate(const pp_args *args, pp_err *err)
                           "--executor, such as torch or megatron",
                           s.plan->executor);
     pp_report *report = s.plan->prediction;
+    if (pp_args_has(args, "--memory-limit") && !report->has_memory)
+        return pp_err_set(err, PP_USAGE, "--memory-limit",
+                          "memory is not known; give --memory-costs with units, a costs file with "
+                          "\"memory\", or leave the limit out");
     if ((status = add_compile_time(args, report, err)))
         return status;
     uint32_t replica = 0;

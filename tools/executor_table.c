@@ -39,6 +39,16 @@ static pp_status try_one_queue(const pp_costs *costs, pp_program *program, row *
     return PP_OK;
 }
 
+/* What is said about transfers and hosts; padding has gone into the costs. */
+static void forget_transfers(pp_plan *plan)
+{
+    plan->comm[0] = plan->lanes[0] = plan->shapes[0] = '\0';
+    plan->recv_buffers[0] = plan->send_buffers[0] = plan->return_outputs[0] = '\0';
+    plan->sharing = (pp_sharing){ 0 };
+    plan->host = (pp_host_costs){ 0 };
+    plan->tensors = 0;
+}
+
 /* A refusal or a hang is an answer; anything else is an error. */
 static pp_status fill(pp_plan *plan, row *r, pp_err *err)
 {
@@ -47,10 +57,8 @@ static pp_status fill(pp_plan *plan, row *r, pp_err *err)
     const pp_costs *costs = NULL;
     pp_plan own = *plan;
     snprintf(own.executor, sizeof own.executor, "%s", r->executor->name);
-    if (strcmp(r->executor->name, "ideal") == 0) {
-        own.comm[0] = own.lanes[0] = '\0';
-        own.sharing = (pp_sharing){ 0 };
-    }
+    if (strcmp(r->executor->name, "ideal") == 0)
+        forget_transfers(&own);
     r->status = pp_plan_simulate(&own, &program, &timeline, &costs, &r->report, &r->reason);
     if (r->status == PP_OK)
         return try_one_queue(costs, program, r, err);
@@ -59,34 +67,29 @@ static pp_status fill(pp_plan *plan, row *r, pp_err *err)
     return pp_err_set(err, r->status, r->reason.where, "%s", r->reason.text);
 }
 
-/* What it says before it advises or explains; --json has all of it. */
-static int first_clause(const char *reason)
-{
-    const char *advice = strstr(reason, "; ");
-    const char *because = strstr(reason, ", since");
-    const char *end = because && (!advice || because < advice) ? because : advice;
-    return end ? (int)(end - reason) : (int)strlen(reason);
-}
-
 static void print_row(const row *r, pp_ns ideal_ns, pp_text *text)
 {
     char step[32];
     char memory[32];
+    char over[32] = "-";
     pp_text_add(text, "%-23s", r->executor->name);
     if (r->status) {
-        pp_text_add(text, " no: %.*s\n", first_clause(r->reason.text), r->reason.text);
+        pp_text_add(text, " no: %.*s\n", pp_first_clause(r->reason.text), r->reason.text);
         return;
     }
     const pp_report *report = r->report;
-    pp_text_add(
-        text, " %11s %7.2f %% %7.2f %% %12s  %s\n",
-        pp_format_duration(step, sizeof step, report->step_ns),
-        100.0 * ((double)report->step_ns / (double)ideal_ns - 1.0), 100.0 * report->bubble_fraction,
-        report->has_memory ? pp_format_bytes(memory, sizeof memory, report->peak_memory_bytes)
-                           : "-",
-        !r->communicates     ? "-"
-        : r->hangs_one_queue ? "hangs"
-                             : "finishes");
+    if (ideal_ns)
+        snprintf(over, sizeof over, "%.2f %%",
+                 100.0 * ((double)report->step_ns / (double)ideal_ns - 1.0));
+    pp_text_add(text, " %11s %9s %7.2f %% %12s  %s\n",
+                pp_format_duration(step, sizeof step, report->step_ns), over,
+                100.0 * report->bubble_fraction,
+                report->has_memory
+                    ? pp_format_bytes(memory, sizeof memory, report->peak_memory_bytes)
+                    : "-",
+                !r->communicates     ? "-"
+                : r->hangs_one_queue ? "hangs"
+                                     : "finishes");
 }
 
 static pp_json *write_row(const row *r, pp_json_build *build)
@@ -120,7 +123,7 @@ static pp_status add_rows(pp_plan *plan, pp_text *text, pp_json *list, pp_json_b
         pp_status status = fill(plan, &r, err);
         if (status)
             return status;
-        if (r.report && (!ideal_ns || r.report->step_ns < ideal_ns))
+        if (i == 0 && r.report)
             ideal_ns = r.report->step_ns;
         if (text)
             print_row(&r, ideal_ns, text);

@@ -208,3 +208,11 @@ pp_status pp_write_exports(const pp_args *args, const pp_export *data, pp_err *e
     }
     return status;
 }
+
+int pp_first_clause(const char *reason)
+{
+    const char *advice = strstr(reason, "; ");
+    const char *because = strstr(reason, ", since");
+    const char *end = because && (!advice || because < advice) ? because : advice;
+    return end ? (int)(end - reason) : (int)strlen(reason);
+}

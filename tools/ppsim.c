@@ -14,7 +14,7 @@ enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
 static void add_usage(pp_text *text)
 {
-    pp_text_add(text, "ppsim predicts, plans and runs pipeline-parallel training steps.\n\n"
+    pp_text_add(text, "ppsim predicts and plans pipeline-parallel training steps.\n\n"
                       "usage: ppsim COMMAND [OPTIONS]\n\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         pp_text_add(text, "  %-10s %s\n", commands[i]->name, commands[i]->summary);

@@ -38,6 +38,27 @@ static void print_graphs(const pp_report *report, pp_text *text)
     pp_text_add(text, "\n");
 }
 
+/* The largest first; what is below a hundredth is left out. */
+static void print_components(const pp_memory_peak *peak, pp_text *text)
+{
+    bool done[PP_MEMORY_COUNT] = { false };
+    char size[32];
+    pp_text_add(text, "            ");
+    for (int shown = 0; shown < 6; shown++) {
+        int most = -1;
+        for (int c = 0; c < PP_MEMORY_COUNT; c++) {
+            if (!done[c] && (most < 0 || peak->bytes[c] > peak->bytes[most]))
+                most = c;
+        }
+        if (most < 0 || peak->bytes[most] <= peak->total_bytes / 100)
+            break;
+        done[most] = true;
+        pp_text_add(text, "%s %s %s", shown ? "," : "", pp_memory_key((pp_memory_component)most),
+                    pp_format_bytes(size, sizeof size, peak->bytes[most]));
+    }
+    pp_text_add(text, "\n");
+}
+
 static void print_memory(const pp_report *report, pp_text *text)
 {
     char peak[32];
@@ -53,6 +74,31 @@ static void print_memory(const pp_report *report, pp_text *text)
         pp_text_add(text, " (limit %s)",
                     pp_format_bytes(limit, sizeof limit, report->memory_limit_bytes));
     pp_text_add(text, "\n");
+    print_components(&rank->memory, text);
+}
+
+/* What all ranks wait for, where it is not data alone. */
+static void print_idle(const pp_report *report, pp_text *text)
+{
+    pp_ns sum[PP_IDLE_COUNT] = { 0 };
+    double all = 0;
+    for (uint32_t r = 0; r < report->ranks; r++) {
+        for (int c = 0; c < PP_IDLE_COUNT; c++) {
+            sum[c] += report->per_rank[r].idle_ns[c];
+            all += (double)report->per_rank[r].idle_ns[c];
+        }
+    }
+    if ((double)sum[PP_IDLE_DATA] >= all)
+        return;
+    const char *mark = "idle         ";
+    for (int c = 0; c < PP_IDLE_COUNT; c++) {
+        if (!sum[c])
+            continue;
+        pp_text_add(text, "%s%s %.1f %%", mark, pp_idle_key((pp_idle_cause)c),
+                    100.0 * (double)sum[c] / all);
+        mark = ", ";
+    }
+    pp_text_add(text, " of all idle rank time\n");
 }
 
 static void print_ranks(const pp_report *report, pp_text *text)
@@ -142,6 +188,7 @@ void pp_report_print(const pp_report *report, pp_text *text)
                     100.0 * report->model_flops_utilization);
     print_bubble(report, text);
     print_bound(report, text);
+    print_idle(report, text);
     print_memory(report, text);
     print_graphs(report, text);
     print_ranks(report, text);

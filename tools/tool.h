@@ -78,6 +78,9 @@ PP_MUST_CHECK pp_status pp_apply_transfer_options(const pp_args *args, pp_plan *
 /* A warning or remark for people: stderr. */
 void pp_remark(const char *format, ...) PP_PRINTF(1, 2);
 
+/* Bytes of what a reason says before it advises or explains; --json has all of it. */
+int pp_first_clause(const char *reason);
+
 /* The report as people read it. columns: 80 by default. */
 void pp_report_print(const pp_report *report, pp_text *text);
 /* Its end: jitter and sensitivity, where asked for. */

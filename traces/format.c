@@ -61,7 +61,7 @@ pp_status pp_format_read(const char *text, size_t bytes, const char *file, pp_or
     }
     snprintf(where, sizeof where, "%.200s:1:1", file);
     return pp_err_set(err, PP_INPUT, where,
-                      "%s; give a schedule in one of the formats that are "
-                      "read: %s",
-                      bytes ? "is no schedule file" : "is empty", known);
+                      "%s; give a plan (made with --emit plan=FILE) or a schedule in one of the "
+                      "formats that are read: %s, pytorch-comms",
+                      bytes ? "is neither a plan nor a schedule" : "is empty", known);
 }

@@ -1,5 +1,6 @@
 /* Idle time, wait by wait: every schedule under every executor, and cases worked out by hand. */
 #include "sim/blocked.h"
+#include "sim/shapes.h"
 #include "tests/contract/executors.h"
 #include "traces/comm_rows.h"
 
@@ -208,6 +209,61 @@ START_TEST(a_send_waits_for_its_receive)
 }
 END_TEST
 
+/* xla moves two tensors one after the other; who made them late is named for the first of them too.
+ */
+START_TEST(the_first_of_two_tensors_is_late_by_its_op)
+{
+    static const expected list[] = {
+        { 0, "0B0", 1000, 5000, PP_IDLE_LINK, "0SEND_F0", 0 },
+        { 1, "1F0", 1000, 5000, PP_IDLE_LINK, "1RECV_F0", 1 },
+        { 0, "0B0", 6000, 5000, PP_IDLE_LINK, "0SEND_F0", 0 },
+        { 1, "1F0", 6000, 5000, PP_IDLE_LINK, "1RECV_F0", 1 },
+        { 0, "0B0", 14000, 5000, PP_IDLE_LINK, "0RECV_B0", 0 },
+        { 1, "1SEND_B0", 14000, 5000, PP_IDLE_LINK, "1SEND_B0", 1 },
+        { 0, "0B0", 19000, 5000, PP_IDLE_LINK, "0RECV_B0", 0 },
+        { 1, "1SEND_B0", 19000, 5000, PP_IDLE_LINK, "1SEND_B0", 1 },
+        { 0, "0B0", 11000, 3000, PP_IDLE_DATA, "1B0", 1 },
+        { 1, "1F0", 0, 1000, PP_IDLE_DATA, "0F0", 0 },
+    };
+    const pp_executor *executor = NULL;
+    const pp_exchange exchange = { .tensors = 2 };
+    step s PP_CLEANUP(step_free) = { .order = step_order("1f1b", 2, 1, 1, 0) };
+    pp_err err = { 0 };
+    s.costs = step_costs("F=1us,B=2us,comm=10us", 2, 1, 1);
+    STEP_OK(pp_executor_get("xla", &executor, &err), err);
+    STEP_OK(lower_with("xla", s.order, &s.program, &err), err);
+    STEP_OK(pp_exchange_lower(executor, &exchange, s.costs, s.program, &err), err);
+    run_and_compare(&s, list, sizeof list / sizeof list[0]);
+}
+END_TEST
+
+/* Rank 1's host takes 5 us for each of receive, F, B and send; behind the last op only the send is
+ * left to name what the host is late with. */
+START_TEST(a_late_host_behind_the_last_op_has_a_name)
+{
+    step s PP_CLEANUP(step_free) = { .order = step_order("1f1b", 2, 1, 1, 0) };
+    pp_err err = { 0 };
+    s.costs = step_costs("F=1us,B=2us,comm=0", 2, 1, 1);
+    STEP_OK(lower_with("deepspeed", s.order, &s.program, &err), err);
+    s.program->comm->semantics.host.launch_ns = 5000;
+    STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
+    pp_blocked_list list = all_waits(s.program, s.timeline);
+    int found = 0;
+    for (size_t i = 0; i < list.count; i++) {
+        const pp_blocked *one = &list.item[i];
+        if (one->rank != 1 || one->at_ns < s.timeline->end_ns[s.program->count - 1])
+            continue;
+        ck_assert_str_eq(one->op, "1SEND_B0");
+        ck_assert_str_eq(pp_idle_key(one->cause), "host");
+        ck_assert_int_eq(one->waits_ns, 3000);
+        ck_assert_str_eq(one->by, "");
+        found++;
+    }
+    ck_assert_int_eq(found, 1);
+    pp_blocked_free(&list);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("blocked");
@@ -217,6 +273,8 @@ int main(void)
     tcase_add_test(tc, data_then_link);
     tcase_add_test(tc, a_lane_blocks_what_is_behind);
     tcase_add_test(tc, a_send_waits_for_its_receive);
+    tcase_add_test(tc, the_first_of_two_tensors_is_late_by_its_op);
+    tcase_add_test(tc, a_late_host_behind_the_last_op_has_a_name);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }

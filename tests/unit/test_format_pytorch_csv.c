@@ -64,7 +64,7 @@ static const struct {
     const char *text, *where, *words;
 } refused[] = {
     { "", "f.csv:1:1", "empty" },
-    { "rank0,rank1\n", "f.csv:1:1", "no schedule file" },
+    { "rank0,rank1\n", "f.csv:1:1", "neither a plan nor a schedule" },
     { "0F0,0F1x,0B0,0B1\n", "f.csv:1:5", "behind the microbatch" },
     { "0F0,0BW0\n", "f.csv:1:5", "older PyTorch" },
     { "0F0,0B\n", "f.csv:1:5", "no microbatch" },

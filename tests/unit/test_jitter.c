@@ -382,6 +382,29 @@ START_TEST(every_batch_equals_the_engine)
 }
 END_TEST
 
+/* Which half of a pair stands first changes nothing. */
+START_TEST(pairs_may_begin_with_their_backward)
+{
+    static const char *const rows[] = {
+        "0F0,(0F1;0B0)OVERLAP_F_B,(0F2;0B1)OVERLAP_F_B,0B2\n",
+        "0F0,(0B0;0F1)OVERLAP_F_B,(0B1;0F2)OVERLAP_F_B,0B2\n",
+    };
+    const pp_jitter_spec spec = spec_of("F=0.5,scenarios=40");
+    pp_ns times[2][40];
+    for (size_t k = 0; k < 2; k++) {
+        step s = { .costs = step_costs("F=1us,B=2us,FB=2500ns,comm=0", 1, 1, 3) };
+        pp_err err = { 0 };
+        STEP_OK(pp_format_read(rows[k], strlen(rows[k]), "rows", &s.order, &err), err);
+        step_simulate(&s);
+        const pp_jitter_subject subject = subject_of(&s);
+        STEP_OK(pp_jitter_run(&subject, &spec, 5, 1, times[k], &err), err);
+        step_free(&s);
+    }
+    ck_assert_int_ne(times[0][0], times[0][1]);
+    ck_assert_mem_eq(times[0], times[1], sizeof times[0]);
+}
+END_TEST
+
 /* Gradient sync, tied embedding and optimizer follow as report.c has them. */
 START_TEST(the_step_boundary_is_added)
 {
@@ -510,6 +533,7 @@ int main(void)
     tcase_add_test(tc, the_step_is_the_mean_of_the_larger);
     tcase_add_loop_test(tc, the_seed_alone_decides, 0, 3);
     tcase_add_loop_test(tc, every_batch_equals_the_engine, 0, (int)pp_schedule_count());
+    tcase_add_test(tc, pairs_may_begin_with_their_backward);
     tcase_add_test(tc, the_step_boundary_is_added);
     tcase_add_test(tc, too_long_is_refused);
     tcase_add_test(tc, a_hang_passes_on);

@@ -191,6 +191,24 @@ START_TEST(executors_are_measured)
 }
 END_TEST
 
+/* A pair that takes just what its backward does grows with it, also where the backward alone is of
+ * the stage in question. */
+START_TEST(a_pair_grows_with_the_backward_of_another_stage)
+{
+    static const char rows[] = "0F0,1F0,(0F1;1B0)OVERLAP_F_B,1F1,1B1,0B0,0B1\n";
+    step s = { .costs = step_costs("F=1us,B=2us,FB=2us,comm=0", 1, 2, 2) };
+    pp_err err = { 0 };
+    STEP_OK(pp_format_read(rows, sizeof rows - 1, "rows", &s.order, &err), err);
+    step_simulate(&s);
+    ck_assert_int_eq(s.report->makespan_ns, 11000);
+    pp_sensitivity *sensitivity = study(&s, true);
+    ck_assert_int_eq(row_of(sensitivity, false, 0)->growth, 4); /* F0, the pair, B0, B1 */
+    ck_assert_int_eq(row_of(sensitivity, false, 1)->growth, 4); /* F0, the pair, F1, B1 */
+    pp_sensitivity_free(&sensitivity);
+    step_free(&s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sensitivity");
@@ -198,6 +216,7 @@ int main(void)
     tcase_add_loop_test(tc, it_is_the_finite_difference, 0, (int)pp_schedule_count());
     tcase_add_test(tc, a_stage_counts_all_of_its_microbatches);
     tcase_add_test(tc, a_bottleneck_takes_all);
+    tcase_add_test(tc, a_pair_grows_with_the_backward_of_another_stage);
     tcase_add_loop_test(tc, executors_are_measured, 0, 3);
     suite_add_tcase(suite, tc);
     return step_run(suite);
