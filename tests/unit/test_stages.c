@@ -75,6 +75,72 @@ START_TEST(a_stage_costs_the_sum_of_its_units)
 }
 END_TEST
 
+/* bf16. MTP looks tokens up too, in a table of its own where the embedding is on another rank. */
+START_TEST(a_rank_holds_the_parameters_of_its_units)
+{
+    const pp_hardware hw = run_hardware("h100-80g");
+    const run r = stages_run("deepseek-v3", 4, 1);
+    const double table = 129280.0 * 7168;
+    pp_stage *stages = run_stages(&r.model, 4);
+    pp_costs *c = run_costs(&r, &hw);
+    for (uint32_t s = 0; s < 4; s++) {
+        double sum = s == 3 ? table : 0;
+        for (int64_t l = 0; l < stages[s].layers; l++)
+            sum += unit(&r, &hw, PP_UNIT_LAYER, stages[s].first_layer + l).parameters;
+        if (s == 0)
+            sum += unit(&r, &hw, PP_UNIT_EMBEDDING, 0).parameters;
+        if (s == 3)
+            sum += unit(&r, &hw, PP_UNIT_MTP, 0).parameters +
+                   unit(&r, &hw, PP_UNIT_LOSS, 0).parameters;
+        ck_assert_double_eq_tol((double)c->parameter_bytes[s], 2 * sum, 1);
+    }
+    ck_assert_double_eq(unit(&r, &hw, PP_UNIT_EMBEDDING, 0).parameters, table);
+    free(stages);
+    pp_costs_free(&c);
+}
+END_TEST
+
+START_TEST(sequence_parallel_tensors_travel_in_slices)
+{
+    const pp_hardware hw = run_hardware("h100-80g");
+    run r = stages_run("llama3-8b", 4, 4);
+    pp_ns send_ns[2] = { 0 };
+    for (int on = 0; on < 2; on++) {
+        r.switches.sequence_parallel = on;
+        pp_costs *c = run_costs(&r, &hw);
+        ck_assert_int_eq(c->message_bytes[0], TOKENS * 4096 * 2 / (on ? 4 : 1));
+        send_ns[on] = c->send_f_ns[0];
+        pp_costs_free(&c);
+    }
+    ck_assert_int_lt(send_ns[1], send_ns[0]);
+}
+END_TEST
+
+/* Interleaved without overlap: each F and I waits for the longer of two exchanges. A gap where the
+ * framework synchronises: in F and I of every stage where there is more than one rank. */
+START_TEST(exchanges_and_gaps_are_in_the_ops)
+{
+    pp_hardware hw = run_hardware("a100-80g");
+    run r = stages_run("gpt22b", 4, 8);
+    r.parallel.vpp = 2;
+    for (int gap_us = 0; gap_us < 101; gap_us += 100) {
+        hw.host_gap_s = 1e-6 * gap_us;
+        r.switches.p2p_overlap = true;
+        pp_costs *overlapped = run_costs(&r, &hw);
+        r.switches.p2p_overlap = false;
+        pp_costs *waiting = run_costs(&r, &hw);
+        const pp_ns forward = overlapped->send_f_ns[1], backward = overlapped->send_b_ns[1];
+        const pp_ns waits = (forward > backward ? forward : backward) + 1000 * gap_us;
+        ck_assert_int_gt(forward, 0);
+        ck_assert_int_le(llabs(waiting->f_ns[1] - overlapped->f_ns[1] - waits), 1);
+        ck_assert_int_le(llabs(waiting->i_ns[1] - overlapped->i_ns[1] - waits), 1);
+        ck_assert_int_eq(waiting->w_ns[1], overlapped->w_ns[1]);
+        pp_costs_free(&overlapped);
+        pp_costs_free(&waiting);
+    }
+}
+END_TEST
+
 /* No less than its products at peak speed and, at the peak of the memory, 38 bytes per logit: cast
  * to fp32 (2 + 4), max (4), subtract and exponentiate (4 + 4 each), sum (4), divide (4 + 4). */
 START_TEST(the_loss_passes_over_its_logits)
@@ -177,6 +243,9 @@ int main(void)
     Suite *suite = suite_create("stages");
     TCase *tc = tcase_create("stages");
     tcase_add_test(tc, a_stage_costs_the_sum_of_its_units);
+    tcase_add_test(tc, a_rank_holds_the_parameters_of_its_units);
+    tcase_add_test(tc, sequence_parallel_tensors_travel_in_slices);
+    tcase_add_test(tc, exchanges_and_gaps_are_in_the_ops);
     tcase_add_test(tc, the_loss_passes_over_its_logits);
     tcase_add_test(tc, small_microbatches_take_their_launches);
     tcase_add_test(tc, a_window_limits_the_attention);
