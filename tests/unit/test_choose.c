@@ -118,6 +118,25 @@ START_TEST(equal_times_go_to_less_memory)
 }
 END_TEST
 
+/* What no model counts, among it what an allocator reserves and does not use: 5 %, in the plan and
+ * said. */
+START_TEST(a_part_of_the_memory_is_left_alone)
+{
+    planning p = planning_of("gpt1.7b", "h100-80g");
+    pp_wish wish = wish_of(&p, 1);
+    wish.micro_batch_size = 1;
+    pp_choice *choice = choose(&wish);
+    const pp_notes *said = &choice->plan->assumptions;
+    bool found = false;
+    for (size_t k = 0; k < said->count; k++)
+        found |= strstr(said->note[k].value, "fragmentation") != NULL;
+    ck_assert(found);
+    ck_assert_int_eq(choice->plan->memory_limit_bytes,
+                     p.hardware.memory_bytes - p.hardware.memory_bytes / 20);
+    pp_choice_free(&choice);
+}
+END_TEST
+
 /* What the message proposes must be true: asked for, it fits. */
 START_TEST(the_cheapest_change_fits)
 {
@@ -466,6 +485,7 @@ int main(void)
     tcase_add_test(tc, candidates_are_listed_best_first);
     tcase_add_test(tc, equal_wishes_give_equal_bytes);
     tcase_add_test(tc, equal_times_go_to_less_memory);
+    tcase_add_test(tc, a_part_of_the_memory_is_left_alone);
     tcase_add_test(tc, the_cheapest_change_fits);
     tcase_add_test(tc, too_few_gpus_ask_for_more);
     tcase_add_test(tc, illegal_wishes_name_the_rule);

@@ -34,12 +34,29 @@ START_TEST(a_cycle_is_a_forward_and_the_backwards_after_it)
 }
 END_TEST
 
+/* Who compiles what (pytorch/xla#6347; neuronx-distributed: a graph per task). */
+START_TEST(executors_compile_in_their_own_way)
+{
+    static const struct {
+        const char *executor;
+        uint32_t graphs;
+    } truths[] = { { "neuronx", 4 }, { "xla", 4 }, { "xla-fused", 3 }, { "torch", 0 } };
+    for (size_t k = 0; k < sizeof truths / sizeof truths[0]; k++) {
+        const pp_executor *executor = NULL;
+        pp_err err = { 0 };
+        STEP_OK(pp_executor_get(truths[k].executor, &executor, &err), err);
+        ck_assert_uint_eq(count(executor->name, 1, executor->graphs), truths[k].graphs);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("graphs");
     TCase *tc = tcase_create("count");
     tcase_add_test(tc, a_task_is_a_graph_per_shape);
     tcase_add_test(tc, a_cycle_is_a_forward_and_the_backwards_after_it);
+    tcase_add_test(tc, executors_compile_in_their_own_way);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }

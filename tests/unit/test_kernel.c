@@ -166,6 +166,33 @@ START_TEST(send_receive_follows_the_channel_form)
 }
 END_TEST
 
+/* Of 132 SMs each has one of 12 x 11 tiles of 256 x 128; a row more, 1/12 more work, is another
+ * wave. */
+START_TEST(a_gemm_that_begins_a_wave_is_slower)
+{
+    const pp_hardware hw = hardware("h100-80g");
+    const pp_gemm full = { .m = 256 * 12, .n = 128 * 11, .k = 8192, .output_bytes = 2 };
+    pp_gemm more = full;
+    more.m += 256;
+    ck_assert_int_eq(hw.sm_count, 132);
+    ck_assert_double_gt(pp_gemm_seconds(&hw, &more), 1.15 * pp_gemm_seconds(&hw, &full));
+}
+END_TEST
+
+/* 8 GPUs of a node with 80 GB/s: 1 s for 10 GB each. */
+START_TEST(a_message_has_its_part_of_the_network)
+{
+    pp_hardware hw = hardware("a100-80g");
+    const pp_communicator two = { 2, true };
+    hw.network_bytes_per_s = 80e9;
+    const double seconds = pp_message_seconds(&hw, false, two, 10e9);
+    ck_assert_double_ge(seconds, 1);
+    ck_assert_double_lt(seconds, 1.5);
+    hw.network_bytes_per_s = 40e9;
+    ck_assert_double_eq_tol(pp_message_seconds(&hw, false, two, 10e9), 2 * seconds, 1e-3);
+}
+END_TEST
+
 /* More work never takes less time, and none of it takes forever. */
 START_TEST(times_grow_with_work)
 {
@@ -340,6 +367,8 @@ int main(void)
     tcase_add_loop_test(tc, attention_matches_published_kernels, 0, 4);
     tcase_add_loop_test(tc, collectives_match_published_tables, 0, 5);
     tcase_add_test(tc, send_receive_follows_the_channel_form);
+    tcase_add_test(tc, a_gemm_that_begins_a_wave_is_slower);
+    tcase_add_test(tc, a_message_has_its_part_of_the_network);
     tcase_add_loop_test(tc, times_grow_with_work, 0, NAMES);
     tcase_add_test(tc, packs_cost_the_sum_of_their_sequences);
     tcase_add_loop_test(tc, every_number_has_a_source, 0, NAMES);
