@@ -78,6 +78,12 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
         snprintf(plan->lanes, sizeof plan->lanes, "%s",
                  pp_communicators_lanes((int)switches->communicators - 1));
     plan->p2p = switches->p2p;
+    if (wish->recv_buffers)
+        snprintf(plan->recv_buffers, sizeof plan->recv_buffers, "%s", wish->recv_buffers);
+    if (wish->send_buffers)
+        snprintf(plan->send_buffers, sizeof plan->send_buffers, "%s", wish->send_buffers);
+    if (wish->return_outputs)
+        snprintf(plan->return_outputs, sizeof plan->return_outputs, "%s", wish->return_outputs);
     plan->step_sync = !wish->no_step_sync;
     plan->memory_limit_bytes = search->memory_limit_bytes;
     plan->seed = wish->seed;

@@ -113,17 +113,22 @@ pp_exchange pp_candidate_exchange(const pp_search *search, const pp_candidate *c
 }
 
 /* As the plan says it: pp_plan_simulate. */
-static void connect(pp_search *search, const pp_candidate *candidate, pp_program *program)
+static pp_status connect(pp_search *search, const pp_candidate *candidate, pp_program *program,
+                         pp_err *err)
 {
+    const pp_wish *wish = search->wish;
     const pp_switches *s = &search->setup[candidate->setup].context.switches;
     search->communicates = program->comm != NULL;
     if (!program->comm)
-        return;
+        return PP_OK;
     program->comm->collective |= s->p2p != PP_P2P_SEND_RECV;
     if (s->communicators == PP_COMMUNICATORS_PER_EDGE)
         program->comm->semantics.lanes = PP_LANES_PER_EDGE;
     else if (s->communicators)
         program->comm->semantics.lanes = PP_LANES_SINGLE;
+    return pp_buffers_parse(
+        wish->recv_buffers ? wish->recv_buffers : "", wish->send_buffers ? wish->send_buffers : "",
+        wish->return_outputs ? wish->return_outputs : "", &program->comm->buffers, err);
 }
 
 /* Simulates one replica; the slowest one's numbers stay in the candidate. */
@@ -138,7 +143,7 @@ static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, co
     if (!status)
         status = pp_exchange_lower(search->executor, &exchange, costs, program, err);
     if (!status)
-        connect(search, candidate, program);
+        status = connect(search, candidate, program, err);
     if (!status)
         status = pp_simulate(program, costs, &timeline, err);
     if (!status)

@@ -46,6 +46,8 @@ typedef struct pp_wish {
     const char *executor;        /* NULL: ideal */
     pp_exchange exchange;        /* shapes, hosts, tensors */
     bool shape_message_given;    /* otherwise the fixed part of the link's time */
+    /* As simulate's options, checked; NULL: the executor's own. Not with ideal. */
+    const char *recv_buffers, *send_buffers, *return_outputs;
     pp_switch_wish switches;
     pp_partition_kind partition;
     const char *layout; /* of PP_PARTITION_LAYOUT */

@@ -155,6 +155,25 @@ static bool writes_megatron(const pp_args *args)
     return false;
 }
 
+/* After the executor. */
+static pp_status read_buffers(const pp_args *args, pp_wish *wish, pp_err *err)
+{
+    pp_buffers parsed = { 0 };
+    wish->recv_buffers = pp_args_text(args, "--recv-buffers");
+    wish->send_buffers = pp_args_text(args, "--send-buffers");
+    wish->return_outputs = pp_args_text(args, "--return-outputs");
+    if ((wish->recv_buffers || wish->send_buffers || wish->return_outputs) &&
+        (!wish->executor || strcmp(wish->executor, "ideal") == 0))
+        return pp_err_set(err, PP_USAGE,
+                          wish->recv_buffers   ? "--recv-buffers"
+                          : wish->send_buffers ? "--send-buffers"
+                                               : "--return-outputs",
+                          "executor ideal has no buffers; choose another with --executor");
+    return pp_buffers_parse(wish->recv_buffers ? wish->recv_buffers : "",
+                            wish->send_buffers ? wish->send_buffers : "",
+                            wish->return_outputs ? wish->return_outputs : "", &parsed, err);
+}
+
 static pp_status read_program(const pp_args *args, pp_request *r, pp_err *err)
 {
     static const char *const megatron[] = { "1f1b", "interleaved", NULL };
@@ -176,6 +195,8 @@ static pp_status read_program(const pp_args *args, pp_request *r, pp_err *err)
         wish->only = megatron;
     if (!status && executor && !(status = pp_executor_get(executor, &found, err)))
         wish->executor = found->name;
+    if (!status)
+        status = read_buffers(args, wish, err);
     if (!status)
         status = pp_args_switch(args, "--step-sync", &step_sync, err);
     if (!status)
