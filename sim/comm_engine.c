@@ -81,16 +81,6 @@ static pp_ns later(pp_ns a, pp_ns b)
     return a > b ? a : b;
 }
 
-/* Of unknown size is 1. */
-static bool is_buffered(const run *r, const pp_transfer *t)
-{
-    const pp_comm_semantics *comm = &r->comm->semantics;
-    if (comm->mode != PP_COMM_EAGER || r->comm->collective)
-        return false;
-    int64_t bytes = pp_comm_bytes(r->comm, r->costs, t);
-    return (bytes ? bytes : 1) <= comm->eager_bytes;
-}
-
 /* Ends transfer t; whatever that allows goes on the stacks. */
 static void finish(run *r, uint32_t t, pp_ns start_ns, pp_ns end_ns)
 {
@@ -151,7 +141,7 @@ static void meet(run *r, uint32_t t)
     bool sends = pp_transfer_sends((pp_transfer_kind)own->kind);
     const pp_comm_entry *partner = &r->lanes.entry[r->lanes.entry_of[other]];
     pp_ns takes_ns = pp_comm_ns(r->comm, r->costs, own);
-    bool eager = is_buffered(r, own);
+    bool eager = pp_comm_is_buffered(r->comm, r->costs, own);
     if (r->fluid) {
         meet_sharing(r, t, own, takes_ns, eager);
         return;

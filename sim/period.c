@@ -115,19 +115,25 @@ pp_status pp_period_of_matrix(const pp_ns *matrix, uint32_t n, pp_period *period
     return PP_OK;
 }
 
-/* When the ops and transfers of each rank are over; begin_ns: of ranks without any. */
-static void rank_ends(const pp_program *program, const pp_timeline *timeline, const pp_ns *begin_ns,
-                      pp_ns *end_ns)
+/* When the ops of each rank are over; begin_ns: of ranks without any. */
+static void op_ends(const pp_program *program, const pp_timeline *timeline, const pp_ns *begin_ns,
+                    pp_ns *end_ns)
 {
-    const pp_comm *comm = program->comm;
     for (uint32_t r = 0; r < program->ranks; r++) {
         size_t end = program->rank_begin[r + 1];
         end_ns[r] = end > program->rank_begin[r] ? timeline->end_ns[end - 1] : begin_ns[r];
     }
+}
+
+/* A rank's part lasts until its transfers are over, too; times from from_ns on. */
+static void await_transfers(const pp_program *program, const pp_timeline *timeline, pp_ns from_ns,
+                            pp_ns *end_ns)
+{
+    const pp_comm *comm = program->comm;
     for (size_t t = 0; comm && t < comm->transfer_count; t++) {
         pp_ns *rank_end_ns = &end_ns[comm->transfer[t].rank];
-        if (timeline->comm->end_ns[t] > *rank_end_ns)
-            *rank_end_ns = timeline->comm->end_ns[t];
+        if (timeline->comm->end_ns[t] - from_ns > *rank_end_ns)
+            *rank_end_ns = timeline->comm->end_ns[t] - from_ns;
     }
 }
 
@@ -153,7 +159,8 @@ static pp_status make_matrix(const pp_program *program, const pp_costs *costs,
 {
     uint32_t ranks = program->ranks;
     pp_ns late_ns = 1;
-    rank_ends(program, timeline, m->begin_ns, m->end_ns);
+    op_ends(program, timeline, m->begin_ns, m->end_ns);
+    await_transfers(program, timeline, 0, m->end_ns);
     for (uint32_t r = 0; r < ranks; r++)
         late_ns = m->end_ns[r] >= late_ns ? m->end_ns[r] + 1 : late_ns;
     for (uint32_t q = 0; q < ranks; q++) {
@@ -161,11 +168,12 @@ static pp_status make_matrix(const pp_program *program, const pp_costs *costs,
         pp_status status = pp_simulate_from(program, costs, m->begin_ns, m->timeline, err);
         if (status)
             return status;
-        rank_ends(program, m->timeline, m->begin_ns, m->end_ns);
+        op_ends(program, m->timeline, m->begin_ns, m->end_ns);
         for (uint32_t r = 0; r < ranks; r++)
             m->end_ns[r] = m->end_ns[r] >= late_ns ? m->end_ns[r] - late_ns : PP_NEVER;
         if (!program->forward_only)
             pp_boundary_pass(costs, chained, m->end_ns);
+        await_transfers(program, m->timeline, late_ns, m->end_ns);
         for (uint32_t r = 0; r < ranks; r++)
             m->matrix[(size_t)r * ranks + q] = m->end_ns[r];
         m->begin_ns[q] = 0;

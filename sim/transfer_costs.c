@@ -47,23 +47,6 @@ static int64_t share(int64_t whole, const pp_comm *comm, uint8_t part)
     return whole / parts + (part < whole % parts);
 }
 
-/* Of several tensors each pays the fixed part of a transfer; those of one group follow each other
- * to their peer and pay it together (NCCL, p2p.rst). */
-pp_ns pp_comm_ns(const pp_comm *comm, const pp_costs *costs, const pp_transfer *t)
-{
-    pp_ns fixed_ns = comm->semantics.shape_message_ns;
-    if (pp_transfer_is_shape((pp_transfer_kind)t->kind))
-        return fixed_ns;
-    pp_ns whole_ns = boundary_ns(costs, t);
-    if (comm->parts < 2)
-        return whole_ns;
-    fixed_ns = fixed_ns < whole_ns ? fixed_ns : whole_ns;
-    pp_ns takes_ns = fixed_ns;
-    for (uint8_t k = comm->parts_grouped ? 0 : t->part; k <= t->part; k++)
-        takes_ns += share(whole_ns - fixed_ns, comm, k);
-    return takes_ns;
-}
-
 int64_t pp_comm_bytes(const pp_comm *comm, const pp_costs *costs, const pp_transfer *t)
 {
     if (pp_transfer_is_shape((pp_transfer_kind)t->kind))
@@ -73,4 +56,31 @@ int64_t pp_comm_bytes(const pp_comm *comm, const pp_costs *costs, const pp_trans
     int64_t bytes =
         costs->has_memory ? costs->message_bytes[pp_cost_index(costs, stage, t->microbatch)] : 0;
     return share(bytes, comm, t->part);
+}
+
+bool pp_comm_is_buffered(const pp_comm *comm, const pp_costs *costs, const pp_transfer *t)
+{
+    if (comm->semantics.mode != PP_COMM_EAGER || comm->collective)
+        return false;
+    int64_t bytes = pp_comm_bytes(comm, costs, t);
+    return (bytes ? bytes : 1) <= comm->semantics.eager_bytes;
+}
+
+/* Of several tensors each pays the fixed part of a transfer; those of one group follow each other
+ * to their peer and pay it together (NCCL, p2p.rst). Buffered ones leave together and follow each
+ * other as well. */
+pp_ns pp_comm_ns(const pp_comm *comm, const pp_costs *costs, const pp_transfer *t)
+{
+    pp_ns fixed_ns = comm->semantics.shape_message_ns;
+    if (pp_transfer_is_shape((pp_transfer_kind)t->kind))
+        return fixed_ns;
+    pp_ns whole_ns = boundary_ns(costs, t);
+    if (comm->parts < 2)
+        return whole_ns;
+    bool follow = comm->parts_grouped || pp_comm_is_buffered(comm, costs, t);
+    fixed_ns = fixed_ns < whole_ns ? fixed_ns : whole_ns;
+    pp_ns takes_ns = follow && !comm->parts_grouped ? fixed_ns * (t->part + 1) : fixed_ns;
+    for (uint8_t k = follow ? 0 : t->part; k <= t->part; k++)
+        takes_ns += share(whole_ns - fixed_ns, comm, k);
+    return takes_ns;
 }

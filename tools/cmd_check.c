@@ -198,7 +198,8 @@ static pp_status apply_shapes(const pp_args *args, verdict *v, subject *s, pp_er
     if (pp_exchange_is_plain(&exchange))
         return PP_OK;
     if (!v->executor)
-        return pp_err_set(err, PP_USAGE, "--shapes",
+        return pp_err_set(err, PP_USAGE,
+                          pp_args_has(args, "--shapes") ? "--shapes" : "--tensors-per-boundary",
                           "%.64s communicates itself and is checked as it stands; leave the option "
                           "out",
                           v->file);
@@ -277,6 +278,14 @@ static pp_status judge(const pp_args *args, verdict *v, subject *s, pp_err *err)
     }
     if (status)
         return pp_err_set(err, status, v->reason.where, "%s", v->reason.text);
+    if (!v->executor && pp_args_has(args, "--executor"))
+        return pp_err_set(err, PP_USAGE, "--executor",
+                          "%.64s communicates itself and is checked as it stands; leave the option "
+                          "out",
+                          v->file);
+    if (plan && partial)
+        return pp_err_set(err, PP_USAGE, "--partial",
+                          "%.64s is a plan, which is always whole; leave the option out", v->file);
     v->valid = true;
     v->ops = s->program->count;
     if (!s->program->comm)

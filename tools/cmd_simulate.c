@@ -182,6 +182,9 @@ static pp_status schedule_from_file(const pp_args *args, const char *path, const
                             "%.64s communicates itself and is run as "
                             "it stands; leave the option out",
                             path);
+    if (!status && pp_args_has(args, "--microbatch-group-size"))
+        status = pp_err_set(err, PP_USAGE, "--microbatch-group-size",
+                            "%.64s is an order already; leave the option out", path);
     plan->order[0] = order;
     plan->order_count = 1;
     name_after_file(path, plan->schedule, sizeof plan->schedule);

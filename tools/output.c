@@ -112,13 +112,24 @@ static pp_status json_text(pp_json_build *build, pp_json *json, pp_text *text, p
     return status;
 }
 
+/* An executor places the communication of a plan; rows that communicate themselves have none. */
+static pp_status plan_text(const pp_export *data, pp_text *text, pp_err *err)
+{
+    pp_json_build build = { 0 };
+    if (data->report && strcmp(data->report->executor, data->plan->executor) != 0)
+        return pp_err_set(err, PP_INFEASIBLE, "plan",
+                          "this file communicates itself, which a plan cannot hold; write "
+                          "pytorch-comms, or give its compute ops alone (pytorch-csv)");
+    return json_text(&build, pp_plan_write(data->plan, &build), text, err);
+}
+
 /* The formats that are the program's own files. Returns false when `name` is another one. */
 static bool own_format(const char *name, const pp_export *data, pp_text *text, pp_status *status,
                        pp_err *err)
 {
     pp_json_build build = { 0 };
     if (strcmp(name, "plan") == 0)
-        *status = json_text(&build, pp_plan_write(data->plan, &build), text, err);
+        *status = plan_text(data, text, err);
     else if (strcmp(name, "report") == 0)
         *status = json_text(&build, pp_report_write(data->report, &build), text, err);
     else

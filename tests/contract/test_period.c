@@ -370,6 +370,19 @@ START_TEST(zero_bubble_validates_afterwards)
 }
 END_TEST
 
+/* The gradient sync starts behind the last op, beside the last send, as it does in a single step:
+ * rank 1 receives for 10 us, computes for 3 and syncs for 100. */
+START_TEST(a_gradient_sync_does_not_wait_for_the_last_send)
+{
+    step s PP_CLEANUP(step_free) = { .order = step_order("1f1b", 2, 1, 1, 0) };
+    pp_err err = { 0 };
+    s.costs = step_costs("F=1us,B=2us,comm=10us", 2, 1, 1);
+    s.costs->grad_sync_ns[1] = 100000;
+    STEP_OK(lower_with("torch", s.order, &s.program, &err), err);
+    ck_assert_int_eq(pp_period_ns(period_of(s.program, s.costs, false)), 113000);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("period");
@@ -382,6 +395,7 @@ int main(void)
     tcase_add_loop_test(tc, steps_end_to_end_grow_by_the_period, 0,
                         sizeof repeated / sizeof repeated[0]);
     tcase_add_test(tc, a_step_ends_with_its_transfers);
+    tcase_add_test(tc, a_gradient_sync_does_not_wait_for_the_last_send);
     tcase_add_test(tc, the_boundary_belongs_to_the_ring);
     tcase_add_loop_test(tc, a_late_begin_moves_every_op, 0, 2);
     tcase_add_test(tc, boundary_parts_are_what_is_exposed);
