@@ -28,6 +28,9 @@ PP_MUST_CHECK pp_status pp_period_of(const pp_program *program, const pp_costs *
                                      const pp_timeline *timeline, bool chained,
                                      pp_period *period_out, pp_err *err);
 
+/* Beyond, nobody should ask: one simulation and one row of ranks numbers per rank. */
+#define PP_PERIOD_RANKS_MAX 4096u
+
 /* The greatest mean of a circle. matrix[to * n + from], PP_NEVER (sim/boundary.h): no way. 0 / 1
  * when there is no circle of more. Fails: INPUT, NOMEM as above. */
 PP_MUST_CHECK pp_status pp_period_of_matrix(const pp_ns *matrix, uint32_t n, pp_period *period_out,

@@ -103,6 +103,9 @@ static pp_status add_period(const pp_program *program, const pp_timeline *timeli
                             const pp_costs *costs, pp_report *report, pp_err *err)
 {
     pp_period period;
+    if (program->ranks > PP_PERIOD_RANKS_MAX)
+        return pp_notes_add(&report->assumptions, err, "period", "not searched for beyond %u ranks",
+                            PP_PERIOD_RANKS_MAX);
     pp_status status =
         pp_period_of(program, costs, timeline, pp_boundary_chained(report->executor), &period, err);
     if (status)

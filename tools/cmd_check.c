@@ -110,6 +110,10 @@ static pp_status load_plan(const char *text, size_t bytes, const pp_args *args, 
     s->costs = s->plan->costs[0];
     if (!pp_args_has(args, "--executor") && strcmp(s->plan->executor, "ideal") != 0)
         v->executor = s->plan->executor;
+    if (!pp_args_has(args, "--comm") && s->plan->comm[0])
+        v->comm = s->plan->comm;
+    if (!pp_args_has(args, "--lanes") && s->plan->lanes[0])
+        v->lanes = s->plan->lanes;
     status = lower(s->plan->order[0], s->costs, v->executor, &s->program, err);
     if (!status && s->program->comm)
         s->program->comm->collective |= s->plan->p2p != PP_P2P_SEND_RECV;
@@ -294,7 +298,8 @@ static pp_status judge(const pp_args *args, verdict *v, subject *s, pp_err *err)
                           "or deepspeed",
                           v->executor);
     v->transfers = s->program->comm->transfer_count;
-    if (!pp_args_has(args, "--lanes") && s->program->comm->semantics.lanes != PP_LANES_SINGLE)
+    if (!pp_args_has(args, "--lanes") && !(s->plan && s->plan->lanes[0]) &&
+        s->program->comm->semantics.lanes != PP_LANES_SINGLE)
         v->own_lanes = pp_lanes_name(s->program->comm->semantics.lanes);
     if ((status = make_costs(args, s, err)) || (status = apply_shapes(args, v, s, err)) ||
         v->mismatch ||
