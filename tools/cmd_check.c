@@ -41,6 +41,7 @@ typedef struct verdict {
     pp_repair repair;         /* of a hang */
     const char *own_lanes;    /* of the executor, where single ones are assumed instead */
     size_t ops, transfers;
+    uint32_t replica; /* of the plan: the one that the reason is about */
     pp_err reason;
 } verdict;
 
@@ -100,6 +101,26 @@ static pp_status load_rows(const char *text, size_t bytes, bool partial, verdict
     return status ? status : lower(s->order, NULL, v->executor, &s->program, err);
 }
 
+static uint32_t replicas_of(const pp_plan *plan)
+{
+    return plan->costs_count > plan->order_count ? plan->costs_count : plan->order_count;
+}
+
+/* Replicas of a plan may have orders and microbatches of their own. */
+static pp_status take_replica(verdict *v, subject *s, uint32_t replica, pp_err *err)
+{
+    const pp_plan *plan = s->plan;
+    pp_program_free(&s->program);
+    pp_timeline_free(&s->timeline);
+    v->replica = replica;
+    s->costs = plan->costs[plan->costs_count > 1 ? replica : 0];
+    pp_status status = lower(plan->order[plan->order_count > 1 ? replica : 0], s->costs,
+                             v->executor, &s->program, err);
+    if (!status && s->program->comm)
+        s->program->comm->collective |= plan->p2p != PP_P2P_SEND_RECV;
+    return status;
+}
+
 static pp_status load_plan(const char *text, size_t bytes, const pp_args *args, verdict *v,
                            subject *s, pp_err *err)
 {
@@ -107,17 +128,13 @@ static pp_status load_plan(const char *text, size_t bytes, const pp_args *args, 
     pp_status status = pp_json_parse(text, bytes, v->file, &json, err);
     if (status || (status = pp_plan_read(json, v->file, &s->plan, err)))
         return status;
-    s->costs = s->plan->costs[0];
     if (!pp_args_has(args, "--executor") && strcmp(s->plan->executor, "ideal") != 0)
         v->executor = s->plan->executor;
     if (!pp_args_has(args, "--comm") && s->plan->comm[0])
         v->comm = s->plan->comm;
     if (!pp_args_has(args, "--lanes") && s->plan->lanes[0])
         v->lanes = s->plan->lanes;
-    status = lower(s->plan->order[0], s->costs, v->executor, &s->program, err);
-    if (!status && s->program->comm)
-        s->program->comm->collective |= s->plan->p2p != PP_P2P_SEND_RECV;
-    return status;
+    return take_replica(v, s, 0, err);
 }
 
 /* A verdict needs no durations; any will do. */
@@ -211,8 +228,6 @@ static pp_status apply_shapes(const pp_args *args, verdict *v, subject *s, pp_er
     if ((status = pp_executor_get(v->executor, &executor, err)))
         return status;
     status = pp_exchange_lower(executor, &exchange, s->costs, s->program, &v->reason);
-    if (!status)
-        v->transfers = s->program->comm->transfer_count;
     v->mismatch = status == PP_INFEASIBLE;
     return status == PP_USAGE ? pp_err_set(err, status, v->reason.where, "%s", v->reason.text)
            : v->mismatch      ? PP_OK
@@ -267,6 +282,29 @@ static const char *circle_of(const verdict *v)
     return NULL;
 }
 
+/* The program that was loaded. */
+static pp_status judge_program(const pp_args *args, bool partial, verdict *v, subject *s,
+                               pp_err *err)
+{
+    pp_status status;
+    if ((status = make_costs(args, s, err)) || (status = apply_shapes(args, v, s, err)))
+        return status;
+    v->ops += s->program->count;
+    v->transfers += s->program->comm->transfer_count;
+    if (v->mismatch ||
+        (status = pp_comm_semantics_parse(v->comm, v->lanes, &s->program->comm->semantics, err)))
+        return status;
+    if ((status = pp_timeline_new_comm(s->program, &s->timeline, err)))
+        return status;
+    status = pp_simulate_into(s->program, s->costs, s->timeline, &v->reason);
+    if (status == PP_INFEASIBLE) {
+        v->hangs = true;
+        status = find_flip(s, v, err);
+        return status ? status : pp_repair_find(s->program, s->costs, partial, &v->repair, err);
+    }
+    return status ? pp_err_set(err, status, v->reason.where, "%s", v->reason.text) : PP_OK;
+}
+
 /* An answer "no" is kept in the verdict; everything else is an error. */
 static pp_status judge(const pp_args *args, verdict *v, subject *s, pp_err *err)
 {
@@ -291,29 +329,26 @@ static pp_status judge(const pp_args *args, verdict *v, subject *s, pp_err *err)
         return pp_err_set(err, PP_USAGE, "--partial",
                           "%.64s is a plan, which is always whole; leave the option out", v->file);
     v->valid = true;
-    v->ops = s->program->count;
     if (!s->program->comm)
         return pp_err_set(err, PP_USAGE, "--executor",
                           "executor %s has no sends and receives to check; choose torch, megatron "
                           "or deepspeed",
                           v->executor);
-    v->transfers = s->program->comm->transfer_count;
     if (!pp_args_has(args, "--lanes") && !(s->plan && s->plan->lanes[0]) &&
         s->program->comm->semantics.lanes != PP_LANES_SINGLE)
         v->own_lanes = pp_lanes_name(s->program->comm->semantics.lanes);
-    if ((status = make_costs(args, s, err)) || (status = apply_shapes(args, v, s, err)) ||
-        v->mismatch ||
-        (status = pp_comm_semantics_parse(v->comm, v->lanes, &s->program->comm->semantics, err)))
-        return status;
-    if ((status = pp_timeline_new_comm(s->program, &s->timeline, err)))
-        return status;
-    status = pp_simulate_into(s->program, s->costs, s->timeline, &v->reason);
-    if (status == PP_INFEASIBLE) {
-        v->hangs = true;
-        status = find_flip(s, v, err);
-        return status ? status : pp_repair_find(s->program, s->costs, partial, &v->repair, err);
+    status = judge_program(args, partial, v, s, err);
+    for (uint32_t i = 1; plan && !status && !v->hangs && !v->mismatch && i < replicas_of(s->plan);
+         i++) {
+        status = take_replica(v, s, i, &v->reason);
+        if (status == PP_INFEASIBLE) {
+            v->valid = v->hangs = circle_of(v) != NULL;
+            return PP_OK;
+        }
+        if (!status)
+            status = judge_program(args, partial, v, s, err);
     }
-    return status ? pp_err_set(err, status, v->reason.where, "%s", v->reason.text) : PP_OK;
+    return status;
 }
 
 /* The members of the circle stand in the reason, parted by "; ". */
@@ -401,6 +436,8 @@ static pp_status print_json(const pp_args *args, const verdict *v, const subject
     pp_json_put_text(&build, json, "comm", v->comm);
     pp_json_put_text(&build, json, "lanes", v->lanes);
     pp_json_put_text(&build, json, "executor", v->executor);
+    if (s->plan && replicas_of(s->plan) > 1)
+        pp_json_put_int(&build, json, "replicas_checked", (int64_t)v->replica + 1);
     pp_json_put_bool(&build, json, "valid", v->valid);
     if (v->valid && !v->mismatch)
         pp_json_put_bool(&build, json, "hang_free", !v->hangs);
@@ -511,6 +548,9 @@ static pp_status print_text(const pp_args *args, const verdict *v, const subject
             pp_text_add(&text, "hangs        no, under %s with lanes %s, whatever the durations\n",
                         v->comm, v->lanes);
     }
+    if (s->plan && replicas_of(s->plan) > 1)
+        pp_text_add(&text, "replicas     %" PRIu32 " of %" PRIu32 " looked at\n", v->replica + 1,
+                    replicas_of(s->plan));
     if (v->executor)
         pp_text_add(&text, "sends        placed by executor %s; the file has none\n", v->executor);
     if (v->own_lanes)

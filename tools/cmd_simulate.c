@@ -484,7 +484,7 @@ static pp_status predict(study *s, pp_err *err)
     static const char hint[] = "; 'ppsim check' looks for a repair";
     pp_status status = run_study(s, err);
     size_t used = strlen(err->text);
-    if (status == PP_INFEASIBLE && strstr(err->text, "hangs") &&
+    if (status == PP_INFEASIBLE && strstr(err->text, "the schedule hangs") &&
         used + sizeof hint <= sizeof err->text)
         memcpy(err->text + used, hint, sizeof hint);
     return status;
