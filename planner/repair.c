@@ -74,9 +74,21 @@ static bool free_partition(pp_wish *wish)
     return fixed;
 }
 
+/* What a runtime keeps although nobody asked for it. */
+static bool drop_outputs(pp_wish *wish)
+{
+    pp_err unknown = { 0 };
+    const pp_executor *executor = NULL;
+    if (wish->return_outputs || !wish->executor ||
+        pp_executor_get(wish->executor, &executor, &unknown) || !executor->buffers.return_outputs)
+        return false;
+    wish->return_outputs = "off";
+    return true;
+}
+
 static const change changes[] = {
     free_recompute,    free_micro_batch, free_schedule,  divide_optimizer,
-    sequence_parallel, flash_attention,  free_partition,
+    sequence_parallel, flash_attention,  free_partition, drop_outputs,
 };
 
 /* The best thing found so far. */
@@ -192,6 +204,9 @@ static void say_options(const pp_wish *wish, const remedy *best, char *text, siz
         used += (size_t)snprintf(text + used, size - used, "--sequence-parallel on ");
     if (was->given.flash_attention && !is->given.flash_attention)
         used += (size_t)snprintf(text + used, size - used, "--attention flash ");
+    if (!wish->return_outputs && best->wish.return_outputs)
+        used += (size_t)snprintf(text + used, size - used, "--return-outputs %s ",
+                                 best->wish.return_outputs);
     if (wish->partition != best->wish.partition)
         used += (size_t)snprintf(text + used, size - used, "--partition auto ");
     if (used)
