@@ -3,7 +3,7 @@
 set -eu
 cd "$1"
 bad=0
-files=$(find . -type f ! -path './.git/*' ! -path './build/*' ! -path './tests/fuzz/corpus/*' \
+files=$(find . -type f ! -path ./.git ! -path './.git/*' ! -path './build/*' ! -path './tests/fuzz/corpus/*' \
     ! -path ./tests/lint/words.sh ! -path ./LICENSE ! -name '*~' | sort)
 
 # forbid WHY [grep options]
