@@ -35,6 +35,7 @@ typedef struct verdict {
     bool protocol;                              /* a shape protocol is part of the question */
     bool mismatch; /* a size differs from the one that its receiver expects */
     bool hangs;
+    bool sized; /* the sizes of messages are known */
     bool flips; /* hangs under rendezvous, not when messages of flip_bytes are buffered */
     int64_t flip_bytes;
     uint32_t flip_microbatch; /* first whose messages need the limit */
@@ -112,6 +113,7 @@ static pp_status take_replica(verdict *v, subject *s, uint32_t replica, pp_err *
     const pp_plan *plan = s->plan;
     pp_program_free(&s->program);
     pp_timeline_free(&s->timeline);
+    v->sized = true;
     v->replica = replica;
     s->costs = plan->costs[plan->costs_count > 1 ? replica : 0];
     pp_status status = lower(plan->order[plan->order_count > 1 ? replica : 0], s->costs,
@@ -311,6 +313,7 @@ static pp_status judge(const pp_args *args, verdict *v, subject *s, pp_err *err)
     const char *text = s->text;
     size_t bytes = s->bytes;
     bool partial = pp_args_has(args, "--partial");
+    v->sized = pp_args_has(args, "--message-bytes");
     bool plan = bytes && text[strspn(text, " \t\r\n")] == '{';
     pp_status status = plan ? load_plan(text, bytes, args, v, s, &v->reason)
                             : load_rows(text, bytes, partial, v, s, &v->reason);
@@ -515,7 +518,11 @@ static void print_hang(const verdict *v, const subject *s, pp_text *text)
         print_place(v, s, i++, text);
         c = stop ? stop + 2 : NULL;
     }
-    if (v->flips)
+    if (v->flips && !v->sized && v->flip_bytes == 1)
+        pp_text_add(text,
+                    "threshold    finishes where sends are buffered; --message-bytes SIZE, or a "
+                    "plan, tells up to\n             which size\n");
+    else if (v->flips)
         pp_text_add(text,
                     "threshold    finishes where messages of up to %s are buffered (--comm "
                     "eager:%" PRId64 "B);\n             microbatch %" PRIu32
