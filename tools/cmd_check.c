@@ -1,12 +1,10 @@
 /* ppsim check: is a schedule valid and complete, and can it hang? */
 #include "sim/alloc.h"
 #include "sim/comm_engine.h"
-#include "sim/comm_hang.h"
-#include "sim/comm_repair.h"
 #include "sim/engine.h"
 #include "sim/file.h"
 #include "sim/transfer_costs.h"
-#include "tools/tool.h"
+#include "tools/check_tool.h"
 #include "traces/comm_rows.h"
 
 #include <inttypes.h>
@@ -28,36 +26,7 @@ static const pp_option options[] = {
     { NULL, NULL, NULL, NULL, false },
 };
 
-/* What is asked, and what is found. */
-typedef struct verdict {
-    const char *file, *comm, *lanes, *executor; /* executor NULL: the file communicates itself */
-    bool valid;                                 /* and complete, and every send has its receive */
-    bool protocol;                              /* a shape protocol is part of the question */
-    bool mismatch; /* a size differs from the one that its receiver expects */
-    bool hangs;
-    bool sized; /* the sizes of messages are known */
-    bool flips; /* hangs under rendezvous, not when messages of flip_bytes are buffered */
-    int64_t flip_bytes;
-    uint32_t flip_microbatch; /* first whose messages need the limit */
-    pp_repair repair;         /* of a hang */
-    const char *own_lanes;    /* of the executor, where single ones are assumed instead */
-    size_t ops, transfers;
-    uint32_t replica; /* of the plan: the one that the reason is about */
-    pp_err reason;
-} verdict;
-
-typedef struct subject {
-    char *text; /* the file */
-    size_t bytes;
-    pp_plan *plan; /* NULL: a schedule file */
-    pp_order *order;
-    pp_program *program;
-    pp_costs *own_costs;
-    const pp_costs *costs;
-    pp_timeline *timeline; /* holds the circle after a hang */
-} subject;
-
-static void subject_free(subject *s)
+static void subject_free(pp_check_subject *s)
 {
     free(s->text);
     pp_timeline_free(&s->timeline);
@@ -84,8 +53,8 @@ static bool is_readable(const char *text, size_t bytes)
            PP_INPUT;
 }
 
-static pp_status load_rows(const char *text, size_t bytes, bool partial, verdict *v, subject *s,
-                           pp_err *err)
+static pp_status load_rows(const char *text, size_t bytes, bool partial, pp_check_verdict *v,
+                           pp_check_subject *s, pp_err *err)
 {
     if (partial || pp_comm_rows_recognise(text, bytes)) {
         pp_rows_grouping grouping =
@@ -102,13 +71,9 @@ static pp_status load_rows(const char *text, size_t bytes, bool partial, verdict
     return status ? status : lower(s->order, NULL, v->executor, &s->program, err);
 }
 
-static uint32_t replicas_of(const pp_plan *plan)
-{
-    return plan->costs_count > plan->order_count ? plan->costs_count : plan->order_count;
-}
-
 /* Replicas of a plan may have orders and microbatches of their own. */
-static pp_status take_replica(verdict *v, subject *s, uint32_t replica, pp_err *err)
+static pp_status take_replica(pp_check_verdict *v, pp_check_subject *s, uint32_t replica,
+                              pp_err *err)
 {
     const pp_plan *plan = s->plan;
     pp_program_free(&s->program);
@@ -123,8 +88,8 @@ static pp_status take_replica(verdict *v, subject *s, uint32_t replica, pp_err *
     return status;
 }
 
-static pp_status load_plan(const char *text, size_t bytes, const pp_args *args, verdict *v,
-                           subject *s, pp_err *err)
+static pp_status load_plan(const char *text, size_t bytes, const pp_args *args, pp_check_verdict *v,
+                           pp_check_subject *s, pp_err *err)
 {
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
     pp_status status = pp_json_parse(text, bytes, v->file, &json, err);
@@ -140,7 +105,7 @@ static pp_status load_plan(const char *text, size_t bytes, const pp_args *args, 
 }
 
 /* A verdict needs no durations; any will do. */
-static pp_status make_costs(const pp_args *args, subject *s, pp_err *err)
+static pp_status make_costs(const pp_args *args, pp_check_subject *s, pp_err *err)
 {
     static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 1000, 0 };
     int64_t bytes = 1;
@@ -159,7 +124,7 @@ static pp_status make_costs(const pp_args *args, subject *s, pp_err *err)
     return PP_OK;
 }
 
-static pp_status run(const subject *s, pp_err *err)
+static pp_status run(const pp_check_subject *s, pp_err *err)
 {
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     return pp_simulate(s->program, s->costs, &timeline, err);
@@ -173,7 +138,7 @@ static int by_size(const void *a, const void *b)
 }
 
 /* Of unknown size is 1, as for the engine. */
-static int64_t size_of(const subject *s, size_t transfer)
+static int64_t size_of(const pp_check_subject *s, size_t transfer)
 {
     const pp_comm *comm = s->program->comm;
     int64_t bytes = pp_comm_bytes(comm, s->costs, &comm->transfer[transfer]);
@@ -181,7 +146,7 @@ static int64_t size_of(const subject *s, size_t transfer)
 }
 
 /* The first microbatch with a transfer of at least `bytes`. */
-static uint32_t first_of(const subject *s, int64_t bytes)
+static uint32_t first_of(const pp_check_subject *s, int64_t bytes)
 {
     const pp_comm *comm = s->program->comm;
     uint32_t first = UINT32_MAX;
@@ -193,7 +158,7 @@ static uint32_t first_of(const subject *s, int64_t bytes)
 }
 
 /* Sizes of the transfers, ascending, each once. Returns how many. */
-static size_t collect_sizes(const subject *s, int64_t *sizes)
+static size_t collect_sizes(const pp_check_subject *s, int64_t *sizes)
 {
     size_t count = s->program->comm->transfer_count;
     size_t kept = 0;
@@ -209,7 +174,8 @@ static size_t collect_sizes(const subject *s, int64_t *sizes)
 
 /* The shape protocol asked for, or the plan's. Without groups (rendezvous, eager) its messages are
  * posted one by one; tensors keep the groups of their executor. */
-static pp_status apply_shapes(const pp_args *args, verdict *v, subject *s, pp_err *err)
+static pp_status apply_shapes(const pp_args *args, pp_check_verdict *v, pp_check_subject *s,
+                              pp_err *err)
 {
     pp_exchange exchange = { .tensors = 0 };
     const pp_executor *executor;
@@ -237,7 +203,7 @@ static pp_status apply_shapes(const pp_args *args, verdict *v, subject *s, pp_er
 }
 
 /* The smallest eager limit under which a hanging schedule finishes, among the sizes there are. */
-static pp_status find_flip(const subject *s, verdict *v, pp_err *err)
+static pp_status find_flip(const pp_check_subject *s, pp_check_verdict *v, pp_err *err)
 {
     pp_comm_semantics *semantics = &s->program->comm->semantics;
     const pp_comm_semantics asked = *semantics;
@@ -272,21 +238,9 @@ static pp_status find_flip(const subject *s, verdict *v, pp_err *err)
     return PP_OK;
 }
 
-/* Where the circle of waits begins in the reason; NULL: there is none. */
-static const char *circle_of(const verdict *v)
-{
-    static const char *const words[] = { "hangs: ", "cannot finish: " };
-    for (size_t i = 0; i < 2; i++) {
-        const char *found = strstr(v->reason.text, words[i]);
-        if (found)
-            return found + strlen(words[i]);
-    }
-    return NULL;
-}
-
 /* The program that was loaded. */
-static pp_status judge_program(const pp_args *args, bool partial, verdict *v, subject *s,
-                               pp_err *err)
+static pp_status judge_program(const pp_args *args, bool partial, pp_check_verdict *v,
+                               pp_check_subject *s, pp_err *err)
 {
     pp_status status;
     if ((status = make_costs(args, s, err)) || (status = apply_shapes(args, v, s, err)))
@@ -307,8 +261,8 @@ static pp_status judge_program(const pp_args *args, bool partial, verdict *v, su
     return status ? pp_err_set(err, status, v->reason.where, "%s", v->reason.text) : PP_OK;
 }
 
-/* An answer "no" is kept in the verdict; everything else is an error. */
-static pp_status judge(const pp_args *args, verdict *v, subject *s, pp_err *err)
+/* An answer "no" is kept in the pp_check_verdict; everything else is an error. */
+static pp_status judge(const pp_args *args, pp_check_verdict *v, pp_check_subject *s, pp_err *err)
 {
     const char *text = s->text;
     size_t bytes = s->bytes;
@@ -318,7 +272,7 @@ static pp_status judge(const pp_args *args, verdict *v, subject *s, pp_err *err)
     pp_status status = plan ? load_plan(text, bytes, args, v, s, &v->reason)
                             : load_rows(text, bytes, partial, v, s, &v->reason);
     if (status == PP_INFEASIBLE) {
-        v->valid = v->hangs = circle_of(v) != NULL;
+        v->valid = v->hangs = pp_check_circle(v) != NULL;
         return PP_OK;
     }
     if (status)
@@ -341,11 +295,11 @@ static pp_status judge(const pp_args *args, verdict *v, subject *s, pp_err *err)
         s->program->comm->semantics.lanes != PP_LANES_SINGLE)
         v->own_lanes = pp_lanes_name(s->program->comm->semantics.lanes);
     status = judge_program(args, partial, v, s, err);
-    for (uint32_t i = 1; plan && !status && !v->hangs && !v->mismatch && i < replicas_of(s->plan);
-         i++) {
+    for (uint32_t i = 1;
+         plan && !status && !v->hangs && !v->mismatch && i < pp_check_replicas(s->plan); i++) {
         status = take_replica(v, s, i, &v->reason);
         if (status == PP_INFEASIBLE) {
-            v->valid = v->hangs = circle_of(v) != NULL;
+            v->valid = v->hangs = pp_check_circle(v) != NULL;
             return PP_OK;
         }
         if (!status)
@@ -354,229 +308,16 @@ static pp_status judge(const pp_args *args, verdict *v, subject *s, pp_err *err)
     return status;
 }
 
-/* The members of the circle stand in the reason, parted by "; ". */
-static pp_json *write_cycle(const verdict *v, pp_json_build *build)
-{
-    pp_json *list = pp_json_new_array(build);
-    const char *c = circle_of(v);
-    while (c) {
-        const char *stop = strstr(c, "; ");
-        char one[256];
-        snprintf(one, sizeof one, "%.*s", stop ? (int)(stop - c) : (int)strlen(c), c);
-        pp_json_add_text(build, list, one);
-        c = stop ? stop + 2 : NULL;
-    }
-    return list;
-}
-
-static const char *transfer_token(const subject *s, uint32_t transfer, char *buffer, size_t size)
-{
-    return pp_transfer_print(&s->program->comm->transfer[transfer], buffer, size);
-}
-
-/* Where a transfer stands in the file, if it does. */
-static bool locate(const verdict *v, const subject *s, uint32_t transfer, uint32_t *line,
-                   uint32_t *cell)
-{
-    char token[40];
-    return !v->executor &&
-           pp_comm_rows_locate(s->text, s->bytes, s->program->comm->transfer[transfer].rank,
-                               transfer_token(s, transfer, token, sizeof token), line, cell);
-}
-
-/* Each member of the circle: rank, op, and the place in the file. */
-static pp_json *write_members(const verdict *v, const subject *s, pp_json_build *build)
-{
-    pp_json *list = pp_json_new_array(build);
-    for (size_t i = 0; s->timeline && i < s->timeline->comm->circle.count; i++) {
-        uint32_t transfer = s->timeline->comm->circle.member[i].transfer;
-        uint32_t line;
-        uint32_t cell;
-        char token[40];
-        pp_json *one = pp_json_new_object(build);
-        pp_json_put_int(build, one, "rank", s->program->comm->transfer[transfer].rank);
-        pp_json_put_text(build, one, "op", transfer_token(s, transfer, token, sizeof token));
-        if (locate(v, s, transfer, &line, &cell)) {
-            pp_json_put_int(build, one, "line", line);
-            pp_json_put_int(build, one, "cell", cell);
-        }
-        pp_json_add(build, list, one);
-    }
-    return list;
-}
-
-static void put_repair(const verdict *v, const subject *s, pp_json *json, pp_json_build *build)
-{
-    const pp_repair *repair = &v->repair;
-    char token[40];
-    pp_json_put_bool(build, json, "repair_gave_up", repair->gave_up);
-    if (repair->kind == PP_REPAIR_NONE) {
-        pp_json_put_null(build, json, "repair");
-        return;
-    }
-    pp_json *object = pp_json_new_object(build);
-    pp_json_put_text(build, object, "kind", pp_repair_key(repair->kind));
-    if (repair->kind == PP_REPAIR_LANES) {
-        pp_json_put_text(build, object, "lanes", pp_lanes_name(repair->lanes));
-    } else if (repair->kind != PP_REPAIR_PARITY) {
-        pp_json_put_int(build, object, "rank", repair->rank);
-        pp_json_put_text(build, object, "first",
-                         transfer_token(s, repair->first, token, sizeof token));
-        pp_json_put_text(build, object, "second",
-                         transfer_token(s, repair->second, token, sizeof token));
-    }
-    pp_json_put(build, json, "repair", object);
-}
-
-static pp_status print_json(const pp_args *args, const verdict *v, const subject *s, pp_err *err)
-{
-    pp_json_build build = { 0 };
-    pp_json *json PP_CLEANUP(pp_json_free) = pp_json_new_object(&build);
-    bool good = v->valid && !v->hangs && !v->mismatch;
-    pp_json_put_text(&build, json, "format", "ppsim.check");
-    pp_json_put_int(&build, json, "version", 1);
-    pp_json_put_text(&build, json, "file", v->file);
-    pp_json_put_text(&build, json, "comm", v->comm);
-    pp_json_put_text(&build, json, "lanes", v->lanes);
-    pp_json_put_text(&build, json, "executor", v->executor);
-    if (s->plan && replicas_of(s->plan) > 1)
-        pp_json_put_int(&build, json, "replicas_checked", (int64_t)v->replica + 1);
-    pp_json_put_bool(&build, json, "valid", v->valid);
-    if (v->valid && !v->mismatch)
-        pp_json_put_bool(&build, json, "hang_free", !v->hangs);
-    else
-        pp_json_put_null(&build, json, "hang_free");
-    pp_json_put_text(&build, json, "reason", good ? NULL : v->reason.text);
-    pp_json_put(&build, json, "cycle", write_cycle(v, &build));
-    pp_json_put(&build, json, "cycle_ops", write_members(v, s, &build));
-    put_repair(v, s, json, &build);
-    if (v->flips)
-        pp_json_put_int(&build, json, "passes_with_eager_bytes", v->flip_bytes);
-    else
-        pp_json_put_null(&build, json, "passes_with_eager_bytes");
-    if (v->protocol)
-        pp_json_put_bool(&build, json, "sizes_match", !v->mismatch);
-    return pp_print_json(args, &build, json, err);
-}
-
-/* Ends the line of the i-th member of the circle. */
-static void print_place(const verdict *v, const subject *s, size_t i, pp_text *text)
-{
-    uint32_t line;
-    uint32_t cell;
-    if (s->timeline && i < s->timeline->comm->circle.count &&
-        locate(v, s, s->timeline->comm->circle.member[i].transfer, &line, &cell))
-        pp_text_add(text, " (line %" PRIu32 ", cell %" PRIu32 ")", line, cell);
-    pp_text_add(text, "\n");
-}
-
-static void print_repair(const verdict *v, const subject *s, pp_text *text)
-{
-    const pp_repair *repair = &v->repair;
-    char first[40];
-    char second[40];
-    switch (repair->kind) {
-    case PP_REPAIR_NONE:
-        pp_text_add(text,
-                    "repair       none found: %" PRIu32 " swaps, groups and kinds of lanes were "
-                    "tried%s\n",
-                    repair->tried, repair->gave_up ? "; there were more, the search gave up" : "");
-        return;
-    case PP_REPAIR_LANES:
-        pp_text_add(text, "repair       separate queues, --lanes %s\n",
-                    pp_lanes_name(repair->lanes));
-        break;
-    case PP_REPAIR_PARITY:
-        pp_text_add(text,
-                    "repair       on all odd ranks, neighbouring sends and receives the other "
-                    "way round\n");
-        break;
-    case PP_REPAIR_SWAP:
-    case PP_REPAIR_GROUP:
-        pp_text_add(text,
-                    repair->kind == PP_REPAIR_SWAP ? "repair       swap %s and %s on rank "
-                                                     "%" PRIu32
-                                                   : "repair       post %s together with %s "
-                                                     "on rank %" PRIu32 ", as one group",
-                    transfer_token(s, repair->first, first, sizeof first),
-                    transfer_token(s, repair->second, second, sizeof second), repair->rank);
-        pp_text_add(text, "\n");
-        break;
-    }
-    pp_text_add(text, "             checked: it finishes then, every tensor where it should be\n");
-}
-
-static void print_hang(const verdict *v, const subject *s, pp_text *text)
-{
-    char size[32];
-    const char *c = circle_of(v);
-    size_t i = 0;
-    pp_text_add(text, "hangs        yes, under %s with lanes %s:\n", v->comm, v->lanes);
-    while (c) {
-        const char *stop = strstr(c, "; ");
-        pp_text_add(text, "             %.*s", stop ? (int)(stop - c) : (int)strlen(c), c);
-        print_place(v, s, i++, text);
-        c = stop ? stop + 2 : NULL;
-    }
-    if (v->flips && !v->sized && v->flip_bytes == 1)
-        pp_text_add(text,
-                    "threshold    finishes where sends are buffered; --message-bytes SIZE, or a "
-                    "plan, tells up to\n             which size\n");
-    else if (v->flips)
-        pp_text_add(text,
-                    "threshold    finishes where messages of up to %s are buffered (--comm "
-                    "eager:%" PRId64 "B);\n             microbatch %" PRIu32
-                    " is the first with one of that size\n",
-                    pp_format_bytes(size, sizeof size, v->flip_bytes), v->flip_bytes,
-                    v->flip_microbatch);
-    else
-        pp_text_add(text, "threshold    none: buffering of any size does not help\n");
-    if (s->program)
-        print_repair(v, s, text);
-}
-
-static pp_status print_text(const pp_args *args, const verdict *v, const subject *s, pp_err *err)
-{
-    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
-    if (!v->valid) {
-        pp_text_add(&text, "valid        no: %s%s%s\n", v->reason.where,
-                    v->reason.where[0] ? ": " : "", v->reason.text);
-    } else {
-        pp_text_add(&text, "valid        yes, every rank's ops are complete and in order\n");
-        if (v->transfers)
-            pp_text_add(&text,
-                        "             %zu ops, %zu sends and receives, all paired in order\n",
-                        v->ops, v->transfers);
-        if (v->mismatch)
-            pp_text_add(&text, "sizes        no: %s\n", v->reason.text);
-        else if (v->hangs)
-            print_hang(v, s, &text);
-        else
-            pp_text_add(&text, "hangs        no, under %s with lanes %s, whatever the durations\n",
-                        v->comm, v->lanes);
-    }
-    if (s->plan && replicas_of(s->plan) > 1)
-        pp_text_add(&text, "replicas     %" PRIu32 " of %" PRIu32 " looked at\n", v->replica + 1,
-                    replicas_of(s->plan));
-    if (v->executor)
-        pp_text_add(&text, "sends        placed by executor %s; the file has none\n", v->executor);
-    if (v->own_lanes)
-        pp_text_add(&text, "lanes        single was assumed; %s runs with %s, --lanes %s\n",
-                    v->executor, v->own_lanes, v->own_lanes);
-    pp_status status = pp_text_check(&text, err);
-    return status ? status : pp_print_product(args, text.data, text.bytes, err);
-}
-
 static pp_status check(const pp_args *args, pp_err *err)
 {
-    subject s PP_CLEANUP(subject_free) = { 0 };
+    pp_check_subject s PP_CLEANUP(subject_free) = { 0 };
     const char *comm = pp_args_text(args, "--comm");
     const char *lanes = pp_args_text(args, "--lanes");
     const char *executor = pp_args_text(args, "--executor");
-    verdict v = { .file = pp_args_word(args, 0),
-                  .comm = comm ? comm : "rendezvous",
-                  .lanes = lanes ? lanes : "single",
-                  .executor = executor ? executor : "torch" };
+    pp_check_verdict v = { .file = pp_args_word(args, 0),
+                           .comm = comm ? comm : "rendezvous",
+                           .lanes = lanes ? lanes : "single",
+                           .executor = executor ? executor : "torch" };
     pp_comm_semantics semantics = { 0 };
     if (!v.file || pp_args_word(args, 1))
         return pp_err_set(err, PP_USAGE, NULL,
@@ -586,8 +327,8 @@ static pp_status check(const pp_args *args, pp_err *err)
     if (status || (status = pp_file_read(v.file, &s.text, &s.bytes, err)) ||
         (status = judge(args, &v, &s, err)))
         return status;
-    status =
-        pp_args_has(args, "--json") ? print_json(args, &v, &s, err) : print_text(args, &v, &s, err);
+    status = pp_args_has(args, "--json") ? pp_check_print_json(args, &v, &s, err)
+                                         : pp_check_print_text(args, &v, &s, err);
     if (status || (v.valid && !v.hangs && !v.mismatch))
         return status;
     return pp_err_set(err, PP_INFEASIBLE, v.file, "%s",
