@@ -13,6 +13,7 @@
 
 #define DEFAULT_EXECUTORS "megatron,deepspeed,colossalai"
 #define DEFAULT_PROTOCOLS "plan,local,message,cached,padded,bucket:512"
+#define DEFAULT_OF_PLANS "plan,local,message,cached,padded" /* buckets need a model */
 #define DEFAULT_HOST "launch=5us,sync=10us,read=8us"
 #define DEFAULT_SCHEDULE "1f1b"
 #define NAMES_MAX 16
@@ -310,7 +311,7 @@ static void print_row(const table *t, const row *r, pp_text *text)
     char bytes[2][32] = { "-", "-" };
     char more[32] = "-";
     char shapes[16] = "-";
-    pp_text_add(text, "%-11s %-13s", r->executor, r->shapes);
+    pp_text_add(text, "%-11s %-12s", r->executor, r->shapes);
     if (!r->known) {
         pp_text_add(text, " no: %.*s\n", pp_first_clause(r->reason), r->reason);
         return;
@@ -324,7 +325,7 @@ static void print_row(const table *t, const row *r, pp_text *text)
         snprintf(more, sizeof more, "%+.2f %%", 100.0 * ((double)r->step_ns / (double)base - 1.0));
     if (r->distinct)
         snprintf(shapes, sizeof shapes, "%" PRIu32, r->distinct);
-    pp_text_add(text, " %12s %10s %7.2f %% %11s %11s %6zu %6zu %9zu %7s\n",
+    pp_text_add(text, " %10s %9s %6.2f %% %10s %10s %5zu %5zu %5zu %5s\n",
                 pp_format_duration(step, sizeof step, r->step_ns), more, 100.0 * r->bubble_fraction,
                 bytes[0], bytes[1], r->critical.syncs, r->critical.reads, r->critical.messages,
                 shapes);
@@ -345,9 +346,8 @@ static pp_status print_text(const pp_args *args, const table *t, const pp_notes 
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     char host[4][32];
     print_subject(args, &text);
-    pp_text_add(&text, "%-11s %-13s %12s %10s %9s %11s %11s %6s %6s %9s %7s\n", "executor",
-                "shapes", "step", "more", "bubble", "bytes", "peak recv", "syncs", "reads",
-                "messages", "sizes");
+    pp_text_add(&text, "%-11s %-12s %10s %9s %8s %10s %10s %5s %5s %5s %5s\n", "executor", "shapes",
+                "step", "more", "bubble", "bytes", "peak recv", "syncs", "reads", "msgs", "sizes");
     for (size_t i = 0; i < t->count; i++)
         print_row(t, &t->row[i], &text);
     pp_text_add(
@@ -426,7 +426,8 @@ static pp_status make(const pp_args *args, table *t, pp_notes *notes, pp_err *er
         return pp_err_set(err, PP_USAGE, NULL, "give one plan; see 'ppsim shapes --help'");
     pp_status status = read_names(args, "--executors", DEFAULT_EXECUTORS, &t->executors, err);
     if (status ||
-        (status = read_names(args, "--protocols", DEFAULT_PROTOCOLS, &t->protocols, err)) ||
+        (status = read_names(args, "--protocols", path ? DEFAULT_OF_PLANS : DEFAULT_PROTOCOLS,
+                             &t->protocols, err)) ||
         (status = check_names(t, err)) ||
         (status = path ? from_plan(args, path, t, err) : from_model(args, t, notes, err)))
         return status;
