@@ -57,7 +57,7 @@ START_TEST(bubble_rates_equal_the_published_ones)
         ck_assert_uint_eq(step_fields(line, fields, FIELDS), FIELDS);
         check_rate(fields, (size_t)_i);
     }
-    ck_assert_int_eq(rows, 6);
+    ck_assert_int_eq(rows, 12);
 }
 END_TEST
 
