@@ -33,6 +33,19 @@ pp_status pp_schedule_fill(const pp_shape *shape, pp_placement placement, size_t
     return PP_OK;
 }
 
+void pp_schedule_fill_1f1b(pp_order *order, uint32_t r, const pp_shape *shape, uint32_t warmup)
+{
+    const uint32_t m = shape->microbatches;
+    const uint32_t ahead = warmup < m ? warmup : m;
+    for (uint32_t j = 0; j < ahead; j++)
+        pp_order_add(order, r, PP_OP_F, r, j);
+    for (uint32_t j = 0; j < m; j++) {
+        if (j + ahead < m)
+            pp_order_add(order, r, PP_OP_F, r, j + ahead);
+        pp_order_add(order, r, PP_OP_B, r, j);
+    }
+}
+
 size_t pp_schedule_count(void)
 {
     return SCHEDULE_COUNT;

@@ -36,6 +36,10 @@ typedef void (*pp_fill_rank)(pp_order *order, uint32_t rank, const pp_shape *sha
 PP_MUST_CHECK pp_status pp_schedule_fill(const pp_shape *shape, pp_placement placement, size_t ops,
                                          pp_fill_rank fill, pp_order **order_out, pp_err *err);
 
+/* What 1F1B is made of, for pp_fill_rank: min(warmup, m) forwards of stage r, then one forward and
+ * one backward in turn, then the rest of the backwards. A warm-up of m is GPipe. */
+void pp_schedule_fill_1f1b(pp_order *order, uint32_t r, const pp_shape *shape, uint32_t warmup);
+
 size_t pp_schedule_count(void);
 const pp_schedule *pp_schedule_at(size_t index);
 /* NULL when unknown. */

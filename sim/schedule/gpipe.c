@@ -2,10 +2,7 @@
 
 static void fill_rank(pp_order *order, uint32_t r, const pp_shape *shape)
 {
-    for (uint32_t j = 0; j < shape->microbatches; j++)
-        pp_order_add(order, r, PP_OP_F, r, j);
-    for (uint32_t j = 0; j < shape->microbatches; j++)
-        pp_order_add(order, r, PP_OP_B, r, j);
+    pp_schedule_fill_1f1b(order, r, shape, shape->microbatches);
 }
 
 static pp_status gpipe_build(const pp_shape *shape, pp_order **order_out, pp_err *err)

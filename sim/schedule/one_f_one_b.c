@@ -4,15 +4,7 @@
  * the backwards (Megatron-LM forward_backward_pipelining_without_interleaving). */
 static void fill_rank(pp_order *order, uint32_t r, const pp_shape *shape)
 {
-    uint32_t m = shape->microbatches;
-    uint32_t warmup = shape->ranks - 1 - r < m ? shape->ranks - 1 - r : m;
-    for (uint32_t j = 0; j < warmup; j++)
-        pp_order_add(order, r, PP_OP_F, r, j);
-    for (uint32_t j = 0; j < m; j++) {
-        if (j + warmup < m)
-            pp_order_add(order, r, PP_OP_F, r, j + warmup);
-        pp_order_add(order, r, PP_OP_B, r, j);
-    }
+    pp_schedule_fill_1f1b(order, r, shape, shape->ranks - 1 - r);
 }
 
 static pp_status one_f_one_b_build(const pp_shape *shape, pp_order **order_out, pp_err *err)

@@ -106,6 +106,30 @@ __attribute__((noinline, unused)) static char *step_cut(char **rest, char separa
     return piece;
 }
 
+/* An order written as rows of tokens, "0F0 0B0"; not checked. */
+__attribute__((noinline, unused)) static pp_order *step_order_of_rows(uint32_t stages,
+                                                                      uint32_t microbatches,
+                                                                      const char *const rows[],
+                                                                      uint32_t ranks)
+{
+    pp_order *order = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_order_new(ranks, stages, microbatches, PP_PLACE_LOOP, 64, &order, &err), err);
+    for (uint32_t r = 0; r < ranks; r++) {
+        char row[256];
+        char *rest = row;
+        char *token;
+        snprintf(row, sizeof row, "%s", rows[r]);
+        while ((token = step_cut(&rest, ' '))) {
+            pp_op op;
+            ck_assert(pp_op_parse(token, strlen(token), &op));
+            pp_order_add(order, r, op.kind, op.stage, op.microbatch);
+        }
+    }
+    pp_order_end(order);
+    return order;
+}
+
 /* The fields of a line; missing ones are "". Returns how many there are. */
 static inline size_t step_fields(char *line, char *fields[], size_t count)
 {

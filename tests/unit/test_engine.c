@@ -2,39 +2,17 @@
 
 #include <inttypes.h>
 
-/* An order written as rows of tokens, "0F0 0B0"; not checked. */
-static pp_order *order_of(uint32_t stages, uint32_t microbatches, const char *const rows[],
-                          uint32_t ranks)
-{
-    pp_order *order = NULL;
-    pp_err err = { 0 };
-    STEP_OK(pp_order_new(ranks, stages, microbatches, PP_PLACE_LOOP, 64, &order, &err), err);
-    for (uint32_t r = 0; r < ranks; r++) {
-        char row[256];
-        char *rest = row;
-        char *token;
-        snprintf(row, sizeof row, "%s", rows[r]);
-        while ((token = step_cut(&rest, ' '))) {
-            pp_op op;
-            ck_assert(pp_op_parse(token, strlen(token), &op));
-            pp_order_add(order, r, op.kind, op.stage, op.microbatch);
-        }
-    }
-    pp_order_end(order);
-    return order;
-}
-
 /* Two stages, one microbatch: F 1, link 10, F 2, B 4, link 10, B 3 (hand-made). */
 START_TEST(latency_stands_between_ranks_only)
 {
     const char *const rows[] = { "0F0 0B0", "1F0 1B0" };
-    step s = step_of(order_of(2, 1, rows, 2), "F=1us,B=2us,comm=10us");
+    step s = step_of(step_order_of_rows(2, 1, rows, 2), "F=1us,B=2us,comm=10us");
     ck_assert_int_eq(s.report->makespan_ns, 26000);
     ck_assert_int_eq(s.report->per_rank[0].busy_ns, 3000);
     ck_assert_int_eq(s.report->per_rank[1].first_start_ns, 11000);
     step_free(&s);
     const char *const one[] = { "0F0 1F0 1B0 0B0" };
-    s = step_of(order_of(2, 1, one, 1), "F=1us,B=2us,comm=10us");
+    s = step_of(step_order_of_rows(2, 1, one, 1), "F=1us,B=2us,comm=10us");
     ck_assert_int_eq(s.report->makespan_ns, 6000);
     step_free(&s);
 }
@@ -43,7 +21,7 @@ END_TEST
 START_TEST(a_split_backward_sends_its_gradient_before_w)
 {
     const char *const rows[] = { "0F0 0I0 0W0", "1F0 1I0 1W0" };
-    step s = step_of(order_of(2, 1, rows, 2), "F=1us,I=2us,W=4us,comm=0");
+    step s = step_of(step_order_of_rows(2, 1, rows, 2), "F=1us,I=2us,W=4us,comm=0");
     ck_assert_int_eq(s.report->makespan_ns, 10000); /* 1 + 1 + 2 + 2 + 4 */
     ck_assert_int_eq(s.report->per_rank[1].last_end_ns, 8000);
     step_free(&s);
@@ -66,7 +44,7 @@ START_TEST(a_circle_of_waits_is_named_rank_by_rank)
 {
     const char *const rows[] = { "0F0 0B0 0F1 0B1", "1F1 1B1 1F0 1B0" };
     pp_err err = { 0 };
-    ck_assert_int_eq(lower(order_of(2, 2, rows, 2), &err), PP_INFEASIBLE);
+    ck_assert_int_eq(lower(step_order_of_rows(2, 2, rows, 2), &err), PP_INFEASIBLE);
     ck_assert_str_eq(err.text, "the schedule cannot finish: rank 0 op 2 (0B0) waits for 1B0 on "
                                "rank 1; rank 1 op 1 (1F1) waits for 0F1 on rank 0");
 }
@@ -76,7 +54,7 @@ START_TEST(a_rank_can_wait_for_itself)
 {
     const char *const rows[] = { "1F0 0F0 1B0 0B0" };
     pp_err err = { 0 };
-    ck_assert_int_eq(lower(order_of(2, 1, rows, 1), &err), PP_INFEASIBLE);
+    ck_assert_int_eq(lower(step_order_of_rows(2, 1, rows, 1), &err), PP_INFEASIBLE);
     ck_assert_str_eq(err.text,
                      "the schedule cannot finish: rank 0 op 1 (1F0) waits for 0F0 on rank 0");
 }
@@ -121,7 +99,7 @@ END_TEST
 static const char *check_text(uint32_t stages, uint32_t m, const char *const rows[], uint32_t ranks,
                               pp_err *err)
 {
-    pp_order *order = order_of(stages, m, rows, ranks);
+    pp_order *order = step_order_of_rows(stages, m, rows, ranks);
     pp_status status = pp_order_check(order, "file", err);
     pp_order_free(&order);
     return status ? err->text : "ok";

@@ -1,28 +1,6 @@
 /* Bytes of a rank and their times, by hand: what stays all step long, what grows, what B leaves. */
 #include "tests/contract/executors.h"
 
-/* An order written as rows of tokens, "0F0 0B0". */
-static pp_order *order_of(uint32_t stages, uint32_t microbatches, const char *const rows[],
-                          uint32_t ranks)
-{
-    pp_order *order = NULL;
-    pp_err err = { 0 };
-    STEP_OK(pp_order_new(ranks, stages, microbatches, PP_PLACE_LOOP, 64, &order, &err), err);
-    for (uint32_t r = 0; r < ranks; r++) {
-        char row[256];
-        char *rest = row;
-        char *token;
-        snprintf(row, sizeof row, "%s", rows[r]);
-        while ((token = step_cut(&rest, ' '))) {
-            pp_op op;
-            ck_assert(pp_op_parse(token, strlen(token), &op));
-            pp_order_add(order, r, op.kind, op.stage, op.microbatch);
-        }
-    }
-    pp_order_end(order);
-    return order;
-}
-
 static pp_costs *costs_of(uint32_t p, uint32_t m)
 {
     pp_costs *costs = step_costs("F=10ns,I=10ns,W=10ns,comm=5ns", p, 1, m);
@@ -81,7 +59,8 @@ START_TEST(deferred_weight_gradients_pile_up)
     for (int k = 0; k < 2; k++) {
         pp_costs *costs = costs_of(1, 4);
         costs->stash_bytes[0] = 700;
-        step s PP_CLEANUP(step_free) = run("ideal", order_of(1, 4, k ? early : late, 1), costs);
+        step s PP_CLEANUP(step_free) =
+            run("ideal", step_order_of_rows(1, 4, k ? early : late, 1), costs);
         const pp_memory_peak *peak = &s.report->per_rank[0].memory;
         ck_assert_int_eq(peak->total_bytes, k ? 1000 : 1000 + 3 * 700);
         ck_assert_int_eq(peak->bytes[PP_MEMORY_WEIGHT_STASH], k ? 0 : 3 * 700);
@@ -95,7 +74,7 @@ START_TEST(a_backward_may_leave_more_than_it_frees)
     const char *const rows[] = { "0F0 0I0 0F1 0I1 0W0 0W1" };
     pp_costs *costs = costs_of(1, 2);
     costs->stash_bytes[0] = 1600;
-    step s PP_CLEANUP(step_free) = run("ideal", order_of(1, 2, rows, 1), costs);
+    step s PP_CLEANUP(step_free) = run("ideal", step_order_of_rows(1, 2, rows, 1), costs);
     const pp_rank_report *rank = &s.report->per_rank[0];
     ck_assert_int_eq(rank->memory.total_bytes, 2 * 1600);
     ck_assert_int_eq(rank->peak_op.kind, PP_OP_W);
