@@ -45,9 +45,11 @@ static void make_entries(const pp_comm *comm, uint32_t ranks, uint32_t g, pp_com
         if (seen)
             continue;
         pp_comm_entry *e = &l->entry[l->entry_count];
-        *e = (pp_comm_entry){
-            .group = g, .first = sorted, .previous = PP_NO_SOURCE, .next = PP_NO_SOURCE
-        };
+        *e = (pp_comm_entry){ .group = g,
+                              .lane = lane,
+                              .first = sorted,
+                              .previous = PP_NO_SOURCE,
+                              .next = PP_NO_SOURCE };
         for (uint32_t u = t; u < group->first + group->count; u++) {
             if (lane_of(comm, ranks, &comm->transfer[u]) != lane)
                 continue;
@@ -60,43 +62,37 @@ static void make_entries(const pp_comm *comm, uint32_t ranks, uint32_t g, pp_com
     state->count = state->left = (uint32_t)l->entry_count - state->first;
 }
 
-static uint32_t lane_of_entry(const pp_comm *comm, uint32_t ranks, const pp_comm_lanes *l,
-                              uint32_t e)
-{
-    return lane_of(comm, ranks, &comm->transfer[l->by_entry[l->entry[e].first]]);
-}
+/* The latest entry of a lane, and the rank whose lane it was. */
+typedef struct latest {
+    uint32_t entry, rank;
+} latest;
 
-/* Lanes keep the order in which their rank posts. last: [2 * ranks], entry of each lane,
- * PP_NO_SOURCE everywhere before and after. */
-static void chain_rank(const pp_comm *comm, uint32_t ranks, uint32_t rank, pp_comm_lanes *l,
-                       uint32_t *last)
+/* Lanes keep the order in which their rank posts. last: [2 * ranks]. */
+static void chain_rank(const pp_comm *comm, uint32_t rank, pp_comm_lanes *l, latest *last)
 {
-    for (int forget = 0; forget < 2; forget++) {
-        for (size_t s = comm->step_begin[rank]; s < comm->step_begin[rank + 1]; s++) {
-            if (comm->step[s].kind != PP_STEP_POST)
-                continue;
-            const pp_comm_group *group = &l->group[comm->step[s].index];
-            for (uint32_t e = group->first; e < group->first + group->count; e++) {
-                uint32_t *before = &last[lane_of_entry(comm, ranks, l, e)];
-                if (!forget) {
-                    l->entry[e].previous = *before;
-                    if (*before != PP_NO_SOURCE)
-                        l->entry[*before].next = e;
-                }
-                *before = forget ? PP_NO_SOURCE : e;
+    for (size_t s = comm->step_begin[rank]; s < comm->step_begin[rank + 1]; s++) {
+        if (comm->step[s].kind != PP_STEP_POST)
+            continue;
+        const pp_comm_group *group = &l->group[comm->step[s].index];
+        for (uint32_t e = group->first; e < group->first + group->count; e++) {
+            latest *before = &last[l->entry[e].lane];
+            if (before->rank == rank) {
+                l->entry[e].previous = before->entry;
+                l->entry[before->entry].next = e;
             }
+            *before = (latest){ .entry = e, .rank = rank };
         }
     }
 }
 
 static pp_status chain_lanes(const pp_comm *comm, uint32_t ranks, pp_comm_lanes *l, pp_err *err)
 {
-    uint32_t *last = pp_alloc_array(2 * (size_t)ranks, sizeof *last);
+    latest *last = pp_alloc_array(2 * (size_t)ranks, sizeof *last);
     if (!last)
         return pp_err_nomem(err);
-    memset(last, 0xff, 2 * (size_t)ranks * sizeof *last); /* PP_NO_SOURCE */
+    memset(last, 0xff, 2 * (size_t)ranks * sizeof *last); /* nobody's */
     for (uint32_t rank = 0; rank < ranks; rank++)
-        chain_rank(comm, ranks, rank, l, last);
+        chain_rank(comm, rank, l, last);
     free(last);
     return PP_OK;
 }

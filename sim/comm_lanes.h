@@ -8,7 +8,7 @@
 /* The part of a group that goes through one lane. It starts when the group before it in the lane is
  * done, in all its lanes: a group ends as a unit (NCCL, p2p.rst). */
 typedef struct pp_comm_entry {
-    uint32_t group;
+    uint32_t group, lane;    /* the lane among those of its rank: less than 2 * ranks */
     uint32_t first, count;   /* into by_entry */
     uint32_t previous, next; /* in the lane, PP_NO_SOURCE at its ends */
     uint32_t left;           /* transfers not done */
