@@ -18,6 +18,11 @@ PP_MUST_CHECK pp_status pp_grow(void **array, size_t *capacity, size_t needed, s
 PP_MUST_CHECK pp_status pp_reserve(void **array, size_t *capacity, size_t needed, size_t size,
                                    pp_err *err);
 
+/* For a process that lowers and simulates again and again: what is freed stays with the process
+ * (glibc only), so that the next program does not fault its pages in anew. Once, before any thread.
+ */
+void pp_alloc_keep_freed(void);
+
 /* A copy of `text`, or NULL. */
 char *pp_copy_text(const char *text);
 

@@ -70,6 +70,7 @@ static int print_words(const char *words)
 
 int main(int argc, char **argv)
 {
+    pp_alloc_keep_freed();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write(), with a message */
     pp_text usage PP_CLEANUP(pp_text_free) = { 0 };
     add_usage(&usage);
