@@ -16,29 +16,27 @@
 /* Times that decide the places where no costs are known: all ops alike. sail-sg profiles them. */
 enum { OP_TIME = 1000, COMM_TIME = 1 };
 
-/* The next send of a rank. */
+/* An op; a send when its result has a consumer on another rank. */
 typedef struct turn {
-    pp_ns time; /* when the producer ends */
-    uint32_t producer, consumer;
+    pp_ns time;                  /* when the producer ends */
+    uint32_t producer, consumer; /* no consumer: NONE */
 } turn;
 
 typedef struct placing {
     const pp_program *program;
     const pp_costs *costs; /* NULL: not known */
     pp_comm_builder *builder;
-    pp_ns *end;         /* [ops] */
-    uint32_t *consumer; /* [ops]: of the result, on another rank; or NONE */
-    size_t *next;       /* [ranks]: op not yet written */
-    uint32_t *batch;    /* [ranks]: being collected, or NONE */
-    turn *turns;        /* [ranks]: a heap, the earliest first */
+    turn *made;      /* [ops] */
+    size_t *next;    /* [ranks]: op not yet written */
+    uint32_t *batch; /* [ranks]: being collected, or NONE */
+    turn *turns;     /* [ranks]: a heap, the earliest first */
     uint32_t count;
 } placing;
 
 static void placing_free(placing *p)
 {
     pp_comm_builder_free(&p->builder);
-    free(p->end);
-    free(p->consumer);
+    free(p->made);
     free(p->next);
     free(p->batch);
     free(p->turns);
@@ -63,14 +61,12 @@ static pp_status placing_new(const pp_program *program, const pp_costs *costs, p
                              pp_err *err)
 {
     *p = (placing){ .program = program, .costs = are_usable(program, costs) ? costs : NULL };
-    p->end = pp_alloc_array(program->count, sizeof *p->end);
-    p->consumer = pp_alloc_array(program->count, sizeof *p->consumer);
+    p->made = pp_alloc_array(program->count, sizeof *p->made);
     p->next = pp_alloc_array(program->ranks, sizeof *p->next);
     p->batch = pp_alloc_array(program->ranks, sizeof *p->batch);
     p->turns = pp_alloc_array(program->ranks, sizeof *p->turns);
-    if (!p->end || !p->consumer || !p->next || !p->batch || !p->turns)
+    if (!p->made || !p->next || !p->batch || !p->turns)
         return pp_err_nomem(err);
-    memset(p->consumer, 0xff, program->count * sizeof *p->consumer);
     memset(p->batch, 0xff, program->ranks * sizeof *p->batch);
     memcpy(p->next, program->rank_begin, program->ranks * sizeof *p->next);
     return pp_comm_builder_new(program, &p->builder, err);
@@ -103,15 +99,15 @@ static void set_times(placing *p)
         uint32_t i = program->walk[k];
         uint32_t rank = rank_of(p, i);
         uint32_t source = program->source[i];
-        pp_ns start = i > program->rank_begin[rank] ? p->end[i - 1] : 0;
+        pp_ns start = i > program->rank_begin[rank] ? p->made[i - 1].time : 0;
         if (source != PP_NO_SOURCE) {
             bool crosses = rank_of(p, source) != rank;
-            pp_ns there = p->end[source] + (crosses ? comm_ns(p, i) : 0);
+            pp_ns there = p->made[source].time + (crosses ? comm_ns(p, i) : 0);
             start = there > start ? there : start;
             if (crosses)
-                p->consumer[source] = i;
+                p->made[source].consumer = i;
         }
-        p->end[i] = start + op_ns(p, program->op[i]);
+        p->made[i] = (turn){ start + op_ns(p, program->op[i]), i, NONE };
     }
 }
 
@@ -138,10 +134,10 @@ static void sink(placing *p, uint32_t i, turn t)
 static bool find_turn(const placing *p, uint32_t rank, size_t i, turn *out)
 {
     size_t end = p->program->rank_begin[rank + 1];
-    while (i < end && p->consumer[i] == NONE)
+    while (i < end && p->made[i].consumer == NONE)
         i++;
     if (i < end)
-        *out = (turn){ p->end[i], (uint32_t)i, p->consumer[i] };
+        *out = p->made[i];
     return i < end;
 }
 
@@ -178,7 +174,7 @@ static void place(placing *p, turn now)
         run(p, from);
     collect(p, from, forward ? PP_SEND_F : PP_SEND_B, sent);
     pp_ns due_ns = now.time + comm_ns(p, now.consumer);
-    while (p->next[to] < now.consumer && p->end[p->next[to]] < due_ns)
+    while (p->next[to] < now.consumer && p->made[p->next[to]].time < due_ns)
         run(p, to);
     collect(p, to, forward ? PP_RECV_F : PP_RECV_B, p->program->op[now.consumer]);
     if (p->next[to] == now.consumer)
