@@ -75,9 +75,11 @@ typedef struct pp_transport {
     void (*close)(pp_world *world); /* NULL is fine */
     /* The ranks that this process hosts: [*first, *first + *count). */
     void (*hosts)(const pp_world *world, uint32_t *first, uint32_t *count);
-    /* Makes ready for the messages of `program` (kept until the next load). One call per process,
-     * no rank being at work. Fails: NOMEM. */
-    pp_status (*load)(pp_world *world, const pp_program *program, pp_err *err);
+    /* Makes ready for the messages of `program` (kept until the next load). buffered_bytes:
+     * [transfers], payloads of the sends that are done at once, else 0. One call per process, no
+     * rank being at work. Fails: NOMEM. */
+    pp_status (*load)(pp_world *world, const pp_program *program, const size_t *buffered_bytes,
+                      pp_err *err);
     /* Forgets the messages of the step before; all ranks call it, and none posts before all did. */
     pp_status (*begin)(pp_world *world, uint32_t rank, pp_err *err);
     pp_status (*post)(pp_world *world, uint32_t rank, const pp_post *post, pp_err *err);
@@ -85,6 +87,9 @@ typedef struct pp_transport {
      * Fails: INPUT when another message came than the one expected (told by pp_message_check). */
     pp_status (*wait)(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns *done_ns,
                       pp_err *err);
+    /* The same without waiting: *done_out says whether it was done at now_ns or before. */
+    pp_status (*poll)(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns now_ns,
+                      bool *done_out, pp_ns *done_ns, pp_err *err);
     /* Did it come to a match? For the report of a hang; any thread. */
     bool (*matched)(const pp_world *world, uint32_t transfer);
     /* mine: `bytes` of this rank; all_out: those of all ranks, in order. Also the barrier. */
