@@ -145,6 +145,6 @@ const pp_executor pp_executor_ppsim = {
     .name = "ppsim",
     .summary = "our runtime: receives one input ahead in the order of the sends, any schedule",
     .lower = ppsim_lower,
-    .shape_habit = &pp_shape_habit_planned,
+    .shape_habit = &pp_shape_habit_ppsim,
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_DONE },
 };

@@ -354,7 +354,6 @@ START_TEST(what_a_framework_cannot_do_is_refused)
     refused("torch-defer-recv", "message", "one shape for all");
     refused("xla", "message", "compiled into its graphs");
     refused("xla-fused", "cached", "compiled into its graphs");
-    refused("ppsim", "message", "carry all sizes");
     refused("ideal", "message", "dependencies only");
     refused("ideal", "local", "dependencies only");
 }
