@@ -127,6 +127,21 @@ START_TEST(what_stands_in_front_on_the_edge_is_posted_first)
 }
 END_TEST
 
+/* The pair of a backward and the next forward starts when both inputs are there. */
+START_TEST(a_pair_has_both_inputs_first)
+{
+    static const char rows[] = "0F0,0F1,0B0,0B1\n1F0,(1B0;1F1)OVERLAP_F_B,1B1\n";
+    step s = { .costs = step_costs("F=1us,B=2us,FB=2us,comm=100ns", 2, 1, 2) };
+    pp_err err = { 0 };
+    STEP_OK(pp_format_read(rows, sizeof rows - 1, "rows.csv", &s.order, &err), err);
+    lower(&s, "message", 1);
+    steps_are(&s, 1,
+              "+1RECV_FS0 ?1RECV_FS0 !1RECV_FS0 +1RECV_F0 +1RECV_FS1 1F0 "
+              "?1RECV_FS1 !1RECV_FS1 +1RECV_F1 1B0 +1SEND_B0 1F1 1B1 +1SEND_B1");
+    step_free(&s);
+}
+END_TEST
+
 /* Sizes 8 8 4 4 8, known as bytes or as durations. */
 START_TEST(a_cached_size_is_sent_when_it_changes)
 {
@@ -248,6 +263,7 @@ int main(void)
     tcase_add_test(tc, a_message_is_read_right_before_its_op);
     tcase_add_test(tc, a_gradient_is_posted_when_its_size_is_known);
     tcase_add_test(tc, what_stands_in_front_on_the_edge_is_posted_first);
+    tcase_add_test(tc, a_pair_has_both_inputs_first);
     tcase_add_test(tc, a_cached_size_is_sent_when_it_changes);
     tcase_add_test(tc, equal_sizes_are_sent_once_per_edge_and_chunk);
     tcase_add_test(tc, one_message_tells_the_size_of_several_tensors);
