@@ -1,6 +1,5 @@
 /* Real forward and backward math of a residual transformer stack: docs/runtime-cpu.md. */
 #include "runtime/compute.h"
-#include "runtime/cpu/matmul.h"
 #include "runtime/cpu/model.h"
 #include "runtime/cpu/stack.h"
 #include "sim/alloc.h"
@@ -11,6 +10,7 @@
 
 typedef struct worker {
     pp_cpu_model *model;
+    pp_cpu_blas blas;
     const pp_cpu_math *math;
     char **weights;   /* [stages]; NULL: not held */
     char **gradients; /* [stages] */
@@ -64,7 +64,8 @@ static void describe_ops(const pp_cpu_model *model, pp_costs *costs)
 static pp_status cpu_describe(const pp_compute_work *work, pp_costs *costs, pp_err *err)
 {
     pp_cpu_model *model PP_CLEANUP(pp_cpu_model_free) = NULL;
-    pp_status status = pp_cpu_matmul_open(err);
+    pp_cpu_blas blas;
+    pp_status status = pp_cpu_blas_open(&blas, err);
     if (status || (status = pp_cpu_model_new(work, &model, err)) ||
         (status = check_classes(model, costs, err)))
         return status;
@@ -139,13 +140,12 @@ static pp_status allocate(worker *w, const bool *holds, pp_err *err)
 static pp_status cpu_open(const pp_compute_work *work, const bool *holds, void **worker_out,
                           pp_err *err)
 {
-    pp_status status = pp_cpu_matmul_open(err);
-    if (status)
-        return status;
     worker *w = pp_alloc_array(1, sizeof *w);
     if (!w)
         return pp_err_nomem(err);
-    if ((status = pp_cpu_model_new(work, &w->model, err)) || (status = allocate(w, holds, err))) {
+    pp_status status = pp_cpu_blas_open(&w->blas, err);
+    if (status || (status = pp_cpu_model_new(work, &w->model, err)) ||
+        (status = allocate(w, holds, err))) {
         cpu_close(w);
         return status;
     }
@@ -174,6 +174,7 @@ static pp_status cpu_run(void *opened, pp_op op, const pp_op_tensors *tensors, p
     const pp_cpu_stage *stage = &model->stage[op.stage];
     const pp_cpu_layout layout = pp_cpu_layout_of(model, stage, &model->batch[op.microbatch]);
     const pp_cpu_call call = {
+        .blas = &w->blas,
         .model = model,
         .stage = stage,
         .batch = &model->batch[op.microbatch],

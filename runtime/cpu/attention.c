@@ -1,6 +1,5 @@
 #include "runtime/cpu/attention.h"
 
-#include "runtime/cpu/matmul.h"
 #include "runtime/cpu/rows.h"
 
 #include <string.h>
@@ -25,7 +24,7 @@ static pp_real softmax(pp_real *scores, int64_t seen, int64_t columns, pp_real s
     return most * scale + log(sum);
 }
 
-void PP_CPU(attention_forward)(const pp_cpu_sequence *s, pp_real *scores)
+void pp_cpu_attention_forward(const pp_cpu_sequence *s, pp_real *scores)
 {
     const int64_t width = s->hidden / s->heads;
     const int64_t step = 3 * s->hidden;
@@ -36,14 +35,12 @@ void PP_CPU(attention_forward)(const pp_cpu_sequence *s, pp_real *scores)
         const pp_cpu_in v = { q + 2 * s->hidden, step };
         for (int64_t a = 0; a < s->length; a += s->tile) {
             const int64_t b = a + s->tile < s->length ? a + s->tile : s->length;
-            PP_CPU(mul_bt)
-            (b - a, b, width, (pp_cpu_in){ q + a * step, step }, k,
-             (pp_cpu_out){ scores, b, false });
+            pp_cpu_mul_bt(s->blas, b - a, b, width, (pp_cpu_in){ q + a * step, step }, k,
+                          (pp_cpu_out){ scores, b, false });
             for (int64_t t = a; t < b; t++)
                 s->lse[t * s->heads + head] = softmax(scores + (t - a) * b, t + 1, b, scale);
-            PP_CPU(mul)
-            (b - a, width, b, (pp_cpu_in){ scores, b }, v,
-             (pp_cpu_out){ s->out + a * s->hidden + head * width, s->hidden, false });
+            pp_cpu_mul(s->blas, b - a, width, b, (pp_cpu_in){ scores, b }, v,
+                       (pp_cpu_out){ s->out + a * s->hidden + head * width, s->hidden, false });
         }
     }
 }
@@ -77,20 +74,20 @@ static void tile_backward(const pp_cpu_sequence *s, int64_t head, int64_t a, int
     const pp_cpu_in d = { gradient + a * s->hidden + head * width, s->hidden };
     const pp_cpu_in scores = { scratch->scores, b };
     const pp_cpu_in slopes = { scratch->slopes, b };
-    PP_CPU(mul_bt)(b - a, b, width, q, k, (pp_cpu_out){ scratch->scores, b, false });
-    PP_CPU(mul_bt)(b - a, b, width, d, v, (pp_cpu_out){ scratch->slopes, b, false });
+    pp_cpu_mul_bt(s->blas, b - a, b, width, q, k, (pp_cpu_out){ scratch->scores, b, false });
+    pp_cpu_mul_bt(s->blas, b - a, b, width, d, v, (pp_cpu_out){ scratch->slopes, b, false });
     for (int64_t t = a; t < b; t++) {
         const int64_t at = t * s->hidden + head * width;
         unsoftmax(scratch->scores + (t - a) * b, scratch->slopes + (t - a) * b, t + 1, b, scale,
-                  s->lse[t * s->heads + head], PP_CPU(dot)(width, gradient + at, s->out + at));
+                  s->lse[t * s->heads + head], pp_cpu_dot(width, gradient + at, s->out + at));
     }
-    PP_CPU(mul_at)(b, width, b - a, scores, d, (pp_cpu_out){ scratch->dv, width, true });
-    PP_CPU(mul_at)(b, width, b - a, slopes, q, (pp_cpu_out){ scratch->dk, width, true });
-    PP_CPU(mul)(b - a, width, b, slopes, k, (pp_cpu_out){ queries, step, false });
+    pp_cpu_mul_at(s->blas, b, width, b - a, scores, d, (pp_cpu_out){ scratch->dv, width, true });
+    pp_cpu_mul_at(s->blas, b, width, b - a, slopes, q, (pp_cpu_out){ scratch->dk, width, true });
+    pp_cpu_mul(s->blas, b - a, width, b, slopes, k, (pp_cpu_out){ queries, step, false });
 }
 
-void PP_CPU(attention_backward)(const pp_cpu_sequence *s, const pp_real *d,
-                                const pp_cpu_attention_scratch *scratch)
+void pp_cpu_attention_backward(const pp_cpu_sequence *s, const pp_real *d,
+                               const pp_cpu_attention_scratch *scratch)
 {
     const int64_t width = s->hidden / s->heads;
     const int64_t step = 3 * s->hidden;

@@ -3,11 +3,12 @@
 #ifndef PPSIM_RUNTIME_CPU_ATTENTION_H
 #define PPSIM_RUNTIME_CPU_ATTENTION_H
 
-#include "runtime/cpu/real.h"
+#include "runtime/cpu/matmul.h"
 
 #include <stdint.h>
 
 typedef struct pp_cpu_sequence {
+    const pp_cpu_blas *blas;
     int64_t length, heads, hidden;
     int64_t tile; /* queries at a time */
     pp_real *qkv; /* [length][3 hidden]; becomes its gradient */
@@ -16,7 +17,7 @@ typedef struct pp_cpu_sequence {
 } pp_cpu_sequence;
 
 /* scores: [tile][length] */
-void PP_CPU(attention_forward)(const pp_cpu_sequence *sequence, pp_real *scores);
+void pp_cpu_attention_forward(const pp_cpu_sequence *sequence, pp_real *scores);
 
 typedef struct pp_cpu_attention_scratch {
     pp_real *scores, *slopes; /* [tile][length] */
@@ -24,7 +25,7 @@ typedef struct pp_cpu_attention_scratch {
 } pp_cpu_attention_scratch;
 
 /* d: gradient of out. */
-void PP_CPU(attention_backward)(const pp_cpu_sequence *sequence, const pp_real *d,
-                                const pp_cpu_attention_scratch *scratch);
+void pp_cpu_attention_backward(const pp_cpu_sequence *sequence, const pp_real *d,
+                               const pp_cpu_attention_scratch *scratch);
 
 #endif

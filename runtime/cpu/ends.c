@@ -35,7 +35,7 @@ static void *stash_at(const pp_cpu_call *c, size_t bytes)
     return (char *)c->tensors->stash + bytes;
 }
 
-void PP_CPU(first_input)(const pp_cpu_call *c, pp_real *x)
+void pp_cpu_first_input(const pp_cpu_call *c, pp_real *x)
 {
     const int64_t h = c->model->settings.hidden;
     const pp_real *embedding = c->stage->embedding ? weights_of(c, 0) : NULL;
@@ -102,7 +102,7 @@ static void loss_of_rows(const pp_cpu_call *c, int64_t width, pp_real *rows)
     *(pp_real *)c->loss = (pp_real)(sum * share);
 }
 
-void PP_CPU(loss_forward)(const pp_cpu_call *c, pp_real *x)
+void pp_cpu_loss_forward(const pp_cpu_call *c, pp_real *x)
 {
     const int64_t t = c->batch->tokens, h = c->model->settings.hidden, v = c->model->settings.vocab;
     if (!c->stage->head) {
@@ -112,14 +112,14 @@ void PP_CPU(loss_forward)(const pp_cpu_call *c, pp_real *x)
     pp_real *normed = stash_at(c, c->layout->norm);
     pp_real *logits = stash_at(c, c->layout->logits);
     const pp_real *head = weights_of(c, pp_cpu_matrix_count(c->stage) - 1);
-    PP_CPU(norm_forward)
-    (t, h, x, normed, (void *)((char *)c->tensors->saved + c->layout->norm_inverse));
-    PP_CPU(mul_bt)
-    (t, v, h, (pp_cpu_in){ normed, h }, (pp_cpu_in){ head, h }, (pp_cpu_out){ logits, v, false });
+    pp_cpu_norm_forward(t, h, x, normed,
+                        (void *)((char *)c->tensors->saved + c->layout->norm_inverse));
+    pp_cpu_mul_bt(c->blas, t, v, h, (pp_cpu_in){ normed, h }, (pp_cpu_in){ head, h },
+                  (pp_cpu_out){ logits, v, false });
     loss_of_rows(c, v, logits);
 }
 
-void PP_CPU(loss_backward)(const pp_cpu_call *c, pp_real *x)
+void pp_cpu_loss_backward(const pp_cpu_call *c, pp_real *x)
 {
     const int64_t t = c->batch->tokens, h = c->model->settings.hidden, v = c->model->settings.vocab;
     if (!c->stage->head)
@@ -128,20 +128,20 @@ void PP_CPU(loss_backward)(const pp_cpu_call *c, pp_real *x)
     const pp_real *d = stash_at(c, c->layout->logits);
     const pp_real *head = weights_of(c, pp_cpu_matrix_count(c->stage) - 1);
     pp_real *scratch = c->tensors->scratch;
-    PP_CPU(mul)
-    (t, h, v, (pp_cpu_in){ d, v }, (pp_cpu_in){ head, h }, (pp_cpu_out){ scratch, h, false });
-    PP_CPU(norm_backward)
-    (t, h, scratch, normed, (void *)((char *)c->tensors->saved + c->layout->norm_inverse), NULL, x);
+    pp_cpu_mul(c->blas, t, h, v, (pp_cpu_in){ d, v }, (pp_cpu_in){ head, h },
+               (pp_cpu_out){ scratch, h, false });
+    pp_cpu_norm_backward(t, h, scratch, normed,
+                         (void *)((char *)c->tensors->saved + c->layout->norm_inverse), NULL, x);
 }
 
-void PP_CPU(ends_weight)(const pp_cpu_call *c)
+void pp_cpu_ends_weight(const pp_cpu_call *c)
 {
     const int64_t h = c->model->settings.hidden, v = c->model->settings.vocab;
     if (c->stage->head)
-        PP_CPU(mul_at)
-        (v, h, c->batch->tokens, (pp_cpu_in){ stash_at(c, c->layout->logits), v },
-         (pp_cpu_in){ stash_at(c, c->layout->norm), h },
-         (pp_cpu_out){ gradients_of(c, pp_cpu_matrix_count(c->stage) - 1), h, true });
+        pp_cpu_mul_at(c->blas, v, h, c->batch->tokens,
+                      (pp_cpu_in){ stash_at(c, c->layout->logits), v },
+                      (pp_cpu_in){ stash_at(c, c->layout->norm), h },
+                      (pp_cpu_out){ gradients_of(c, pp_cpu_matrix_count(c->stage) - 1), h, true });
     if (!c->stage->embedding)
         return;
     const pp_real *d = stash_at(c, c->layout->bottom);

@@ -9,9 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Once before the first product, from any thread: makes the library compute in the caller's
- * thread, which is a setting of the whole process. Fails: UNAVAILABLE when built without. */
-PP_MUST_CHECK pp_status pp_cpu_matmul_open(pp_err *err);
+/* The library's two products (CBLAS), loaded when first asked for: commands that compute nothing
+ * do without it, and its symbols stay out of GSL's way, which has its own of the same names. */
+typedef struct pp_cpu_blas {
+    void (*dgemm)(void), (*sgemm)(void);
+} pp_cpu_blas;
+
+/* Makes the library compute in the caller's thread, which is a setting of the whole process.
+ * Fails: UNAVAILABLE when this build or this machine has none. */
+PP_MUST_CHECK pp_status pp_cpu_blas_open(pp_cpu_blas *blas_out, pp_err *err);
 
 /* A part of a matrix: `step` elements from one row to the next. */
 typedef struct pp_cpu_in {
@@ -26,8 +32,11 @@ typedef struct pp_cpu_out {
 } pp_cpu_out;
 
 /* c is m x n, summed over k: c = a b, a b^T, a^T b. */
-void PP_CPU(mul)(int64_t m, int64_t n, int64_t k, pp_cpu_in a, pp_cpu_in b, pp_cpu_out c);
-void PP_CPU(mul_bt)(int64_t m, int64_t n, int64_t k, pp_cpu_in a, pp_cpu_in b, pp_cpu_out c);
-void PP_CPU(mul_at)(int64_t m, int64_t n, int64_t k, pp_cpu_in a, pp_cpu_in b, pp_cpu_out c);
+void pp_cpu_mul(const pp_cpu_blas *blas, int64_t m, int64_t n, int64_t k, pp_cpu_in a, pp_cpu_in b,
+                pp_cpu_out c);
+void pp_cpu_mul_bt(const pp_cpu_blas *blas, int64_t m, int64_t n, int64_t k, pp_cpu_in a,
+                   pp_cpu_in b, pp_cpu_out c);
+void pp_cpu_mul_at(const pp_cpu_blas *blas, int64_t m, int64_t n, int64_t k, pp_cpu_in a,
+                   pp_cpu_in b, pp_cpu_out c);
 
 #endif

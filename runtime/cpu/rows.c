@@ -4,7 +4,7 @@
 #include <tgmath.h>
 
 /* Four sums: one alone would wait for each addition. */
-pp_real PP_CPU(dot)(int64_t count, const pp_real *a, const pp_real *b)
+pp_real pp_cpu_dot(int64_t count, const pp_real *a, const pp_real *b)
 {
     pp_real sum[4] = { 0, 0, 0, 0 };
     int64_t i = 0;
@@ -17,11 +17,11 @@ pp_real PP_CPU(dot)(int64_t count, const pp_real *a, const pp_real *b)
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-void PP_CPU(norm_forward)(int64_t rows, int64_t width, const pp_real *x, pp_real *normed,
-                          pp_real *inverse)
+void pp_cpu_norm_forward(int64_t rows, int64_t width, const pp_real *x, pp_real *normed,
+                         pp_real *inverse)
 {
     for (int64_t t = 0; t < rows; t++, x += width, normed += width) {
-        pp_real mean = PP_CPU(dot)(width, x, x) / (pp_real)width;
+        pp_real mean = pp_cpu_dot(width, x, x) / (pp_real)width;
         pp_real r = 1 / sqrt(mean + (pp_real)1e-6);
         for (int64_t i = 0; i < width; i++)
             normed[i] = x[i] * r;
@@ -29,12 +29,12 @@ void PP_CPU(norm_forward)(int64_t rows, int64_t width, const pp_real *x, pp_real
     }
 }
 
-void PP_CPU(norm_backward)(int64_t rows, int64_t width, const pp_real *d, const pp_real *normed,
-                           const pp_real *inverse, const pp_real *residual, pp_real *gradient_out)
+void pp_cpu_norm_backward(int64_t rows, int64_t width, const pp_real *d, const pp_real *normed,
+                          const pp_real *inverse, const pp_real *residual, pp_real *gradient_out)
 {
     for (int64_t t = 0; t < rows; t++) {
         const int64_t at = t * width;
-        pp_real mean = PP_CPU(dot)(width, d + at, normed + at) / (pp_real)width;
+        pp_real mean = pp_cpu_dot(width, d + at, normed + at) / (pp_real)width;
         for (int64_t i = at; i < at + width; i++) {
             pp_real gradient = inverse[t] * (d[i] - normed[i] * mean);
             gradient_out[i] = residual ? residual[i] + gradient : gradient;
@@ -45,7 +45,7 @@ void PP_CPU(norm_backward)(int64_t rows, int64_t width, const pp_real *d, const 
 static const pp_real slope = (pp_real)0.79788456080286535588; /* sqrt(2 / pi) */
 static const pp_real cubic = (pp_real)0.044715;
 
-void PP_CPU(gelu_forward)(int64_t count, const pp_real *h, pp_real *g)
+void pp_cpu_gelu_forward(int64_t count, const pp_real *h, pp_real *g)
 {
     for (int64_t i = 0; i < count; i++) {
         pp_real x = h[i];
@@ -54,7 +54,7 @@ void PP_CPU(gelu_forward)(int64_t count, const pp_real *h, pp_real *g)
     }
 }
 
-void PP_CPU(gelu_backward)(int64_t count, const pp_real *d, pp_real *h)
+void pp_cpu_gelu_backward(int64_t count, const pp_real *d, pp_real *h)
 {
     for (int64_t i = 0; i < count; i++) {
         pp_real x = h[i];

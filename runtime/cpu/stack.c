@@ -1,13 +1,13 @@
 #include "runtime/cpu/stack.h"
 
 #include "runtime/cpu/attention.h"
-#include "runtime/cpu/matmul.h"
 #include "runtime/cpu/rows.h"
 
 #include <string.h>
 
 /* One block of the stage: sizes, weights, what is kept. */
 typedef struct block {
+    const pp_cpu_blas *blas;
     int64_t tokens, hidden, mlp;
     const pp_real *weight[4]; /* QKV, O, 1, 2 */
     pp_real *gradient[4];
@@ -22,7 +22,7 @@ static void *at(void *base, size_t bytes)
 static block block_of(const pp_cpu_call *c, int64_t layer)
 {
     const pp_cpu_settings *s = &c->model->settings;
-    block b = { .tokens = c->batch->tokens, .hidden = s->hidden, .mlp = s->mlp };
+    block b = { .blas = c->blas, .tokens = c->batch->tokens, .hidden = s->hidden, .mlp = s->mlp };
     for (size_t i = 0; i < 4; i++) {
         size_t index = (size_t)c->stage->embedding + 4 * (size_t)layer + i;
         size_t offset = pp_cpu_matrix_at(c->model, c->stage, index).offset;
@@ -43,7 +43,8 @@ static pp_cpu_sequence sequence_of(const pp_cpu_call *c, const block *b, size_t 
 {
     const int64_t heads = c->model->settings.heads;
     const int64_t length = c->batch->lengths[index];
-    return (pp_cpu_sequence){ .length = length,
+    return (pp_cpu_sequence){ .blas = c->blas,
+                              .length = length,
                               .heads = heads,
                               .hidden = b->hidden,
                               .tile = pp_cpu_tile(c->model, c->batch, length),
@@ -53,27 +54,27 @@ static pp_cpu_sequence sequence_of(const pp_cpu_call *c, const block *b, size_t 
 }
 
 /* y = x W: x is [tokens][in], W [in][out]. */
-static void product(int64_t tokens, int64_t in, int64_t out, const pp_real *x, const pp_real *w,
+static void product(const block *of, int64_t in, int64_t out, const pp_real *x, const pp_real *w,
                     pp_real *y, bool add)
 {
-    PP_CPU(mul)
-    (tokens, out, in, (pp_cpu_in){ x, in }, (pp_cpu_in){ w, out }, (pp_cpu_out){ y, out, add });
+    pp_cpu_mul(of->blas, of->tokens, out, in, (pp_cpu_in){ x, in }, (pp_cpu_in){ w, out },
+               (pp_cpu_out){ y, out, add });
 }
 
 /* dx = dy W^T */
-static void product_input(int64_t tokens, int64_t in, int64_t out, const pp_real *dy,
+static void product_input(const block *of, int64_t in, int64_t out, const pp_real *dy,
                           const pp_real *w, pp_real *dx)
 {
-    PP_CPU(mul_bt)
-    (tokens, in, out, (pp_cpu_in){ dy, out }, (pp_cpu_in){ w, out }, (pp_cpu_out){ dx, in, false });
+    pp_cpu_mul_bt(of->blas, of->tokens, in, out, (pp_cpu_in){ dy, out }, (pp_cpu_in){ w, out },
+                  (pp_cpu_out){ dx, in, false });
 }
 
 /* dW += x^T dy */
-static void product_weight(int64_t tokens, int64_t in, int64_t out, const pp_real *x,
+static void product_weight(const block *of, int64_t in, int64_t out, const pp_real *x,
                            const pp_real *dy, pp_real *dw)
 {
-    PP_CPU(mul_at)
-    (in, out, tokens, (pp_cpu_in){ x, in }, (pp_cpu_in){ dy, out }, (pp_cpu_out){ dw, out, true });
+    pp_cpu_mul_at(of->blas, in, out, of->tokens, (pp_cpu_in){ x, in }, (pp_cpu_in){ dy, out },
+                  (pp_cpu_out){ dw, out, true });
 }
 
 /* x: the residual stream, before and after. */
@@ -81,18 +82,18 @@ static void block_forward(const pp_cpu_call *c, const block *b, pp_real *x)
 {
     const int64_t t = b->tokens, h = b->hidden, f = b->mlp;
     pp_real *const *s = b->slot;
-    PP_CPU(norm_forward)(t, h, x, s[PP_CPU_N1], s[PP_CPU_R1]);
-    product(t, h, 3 * h, s[PP_CPU_N1], b->weight[0], s[PP_CPU_QKV], false);
+    pp_cpu_norm_forward(t, h, x, s[PP_CPU_N1], s[PP_CPU_R1]);
+    product(b, h, 3 * h, s[PP_CPU_N1], b->weight[0], s[PP_CPU_QKV], false);
     int64_t begin = 0;
     for (size_t i = 0; i < c->batch->sequences; begin += c->batch->lengths[i++]) {
         pp_cpu_sequence sequence = sequence_of(c, b, i, begin);
-        PP_CPU(attention_forward)(&sequence, s[PP_CPU_DX1]);
+        pp_cpu_attention_forward(&sequence, s[PP_CPU_DX1]);
     }
-    product(t, h, h, s[PP_CPU_A], b->weight[1], x, true);
-    PP_CPU(norm_forward)(t, h, x, s[PP_CPU_N2], s[PP_CPU_R2]);
-    product(t, h, f, s[PP_CPU_N2], b->weight[2], s[PP_CPU_H], false);
-    PP_CPU(gelu_forward)(t * f, s[PP_CPU_H], s[PP_CPU_G]);
-    product(t, f, h, s[PP_CPU_G], b->weight[3], x, true);
+    product(b, h, h, s[PP_CPU_A], b->weight[1], x, true);
+    pp_cpu_norm_forward(t, h, x, s[PP_CPU_N2], s[PP_CPU_R2]);
+    product(b, h, f, s[PP_CPU_N2], b->weight[2], s[PP_CPU_H], false);
+    pp_cpu_gelu_forward(t * f, s[PP_CPU_H], s[PP_CPU_G]);
+    product(b, f, h, s[PP_CPU_G], b->weight[3], x, true);
 }
 
 /* d: gradient of A. */
@@ -113,7 +114,7 @@ static void attention_gradients(const pp_cpu_call *c, const block *b, const pp_r
             .dk = at(scratch, 2 * scores),
             .dv = at(scratch, 2 * scores + keys),
         };
-        PP_CPU(attention_backward)(&sequence, d + begin * b->hidden, &parts);
+        pp_cpu_attention_backward(&sequence, d + begin * b->hidden, &parts);
     }
 }
 
@@ -123,26 +124,26 @@ static void block_backward(const pp_cpu_call *c, const block *b, pp_real *dx)
     const int64_t t = b->tokens, h = b->hidden, f = b->mlp;
     pp_real *const *s = b->slot;
     pp_real *d = c->tensors->scratch;
-    product_input(t, f, h, s[PP_CPU_DY], b->weight[3], d);
-    PP_CPU(gelu_backward)(t * f, d, s[PP_CPU_H]);
-    product_input(t, h, f, s[PP_CPU_H], b->weight[2], d);
-    PP_CPU(norm_backward)(t, h, d, s[PP_CPU_N2], s[PP_CPU_R2], s[PP_CPU_DY], s[PP_CPU_DX1]);
-    product_input(t, h, h, s[PP_CPU_DX1], b->weight[1], d);
+    product_input(b, f, h, s[PP_CPU_DY], b->weight[3], d);
+    pp_cpu_gelu_backward(t * f, d, s[PP_CPU_H]);
+    product_input(b, h, f, s[PP_CPU_H], b->weight[2], d);
+    pp_cpu_norm_backward(t, h, d, s[PP_CPU_N2], s[PP_CPU_R2], s[PP_CPU_DY], s[PP_CPU_DX1]);
+    product_input(b, h, h, s[PP_CPU_DX1], b->weight[1], d);
     attention_gradients(c, b, d);
     if (dx) {
-        product_input(t, h, 3 * h, s[PP_CPU_QKV], b->weight[0], d);
-        PP_CPU(norm_backward)(t, h, d, s[PP_CPU_N1], s[PP_CPU_R1], s[PP_CPU_DX1], dx);
+        product_input(b, h, 3 * h, s[PP_CPU_QKV], b->weight[0], d);
+        pp_cpu_norm_backward(t, h, d, s[PP_CPU_N1], s[PP_CPU_R1], s[PP_CPU_DX1], dx);
     }
 }
 
 static void block_weights(const block *b)
 {
-    const int64_t t = b->tokens, h = b->hidden, f = b->mlp;
+    const int64_t h = b->hidden, f = b->mlp;
     pp_real *const *s = b->slot;
-    product_weight(t, h, 3 * h, s[PP_CPU_N1], s[PP_CPU_QKV], b->gradient[0]);
-    product_weight(t, h, h, s[PP_CPU_A], s[PP_CPU_DX1], b->gradient[1]);
-    product_weight(t, h, f, s[PP_CPU_N2], s[PP_CPU_H], b->gradient[2]);
-    product_weight(t, f, h, s[PP_CPU_G], s[PP_CPU_DY], b->gradient[3]);
+    product_weight(b, h, 3 * h, s[PP_CPU_N1], s[PP_CPU_QKV], b->gradient[0]);
+    product_weight(b, h, h, s[PP_CPU_A], s[PP_CPU_DX1], b->gradient[1]);
+    product_weight(b, h, f, s[PP_CPU_N2], s[PP_CPU_H], b->gradient[2]);
+    product_weight(b, f, h, s[PP_CPU_G], s[PP_CPU_DY], b->gradient[3]);
 }
 
 /* Where the gradient of the stage's output lies; NULL: nothing here needs it. On the last stage the
@@ -161,7 +162,7 @@ static void forward(const pp_cpu_call *c)
     const size_t used = (size_t)(c->batch->tokens * c->model->settings.hidden) * sizeof(pp_real);
     pp_real *x = c->stage->last ? top_of(c) : c->tensors->activation_out;
     if (c->stage->first)
-        PP_CPU(first_input)(c, x);
+        pp_cpu_first_input(c, x);
     else
         memcpy(x, c->tensors->activation_in, used);
     for (int64_t i = 0; i < c->stage->layers; i++) {
@@ -169,7 +170,7 @@ static void forward(const pp_cpu_call *c)
         block_forward(c, &b, x);
     }
     if (c->stage->last)
-        PP_CPU(loss_forward)(c, x);
+        pp_cpu_loss_forward(c, x);
     else
         memset((char *)x + used, 0, c->layout->message - used);
 }
@@ -180,7 +181,7 @@ static void backward_input(const pp_cpu_call *c)
     pp_real *top = top_of(c);
     pp_real *out = c->tensors->gradient_out;
     if (c->stage->last)
-        PP_CPU(loss_backward)(c, top);
+        pp_cpu_loss_backward(c, top);
     else if (top)
         memcpy(top, c->tensors->gradient_in, used);
     else if (out)
@@ -206,7 +207,7 @@ static void backward_weight(const pp_cpu_call *c)
         block b = block_of(c, i);
         block_weights(&b);
     }
-    PP_CPU(ends_weight)(c);
+    pp_cpu_ends_weight(c);
 }
 
 static void fill(const pp_cpu_matrix *matrix, uint64_t seed, void *weights)

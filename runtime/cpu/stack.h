@@ -2,11 +2,12 @@
 #ifndef PPSIM_RUNTIME_CPU_STACK_H
 #define PPSIM_RUNTIME_CPU_STACK_H
 
+#include "runtime/cpu/matmul.h"
 #include "runtime/cpu/model.h"
-#include "runtime/cpu/real.h"
 
 /* One op. Elements are of the model's type. */
 typedef struct pp_cpu_call {
+    const pp_cpu_blas *blas;
     const pp_cpu_model *model;
     const pp_cpu_stage *stage;
     const pp_cpu_batch *batch;
@@ -31,11 +32,11 @@ typedef struct pp_cpu_math {
 extern const pp_cpu_math pp_cpu_math_f64, pp_cpu_math_f32;
 
 /* runtime/cpu/ends.c. x: [tokens][hidden], the residual stream. */
-void PP_CPU(first_input)(const pp_cpu_call *call, pp_real *x);
+void pp_cpu_first_input(const pp_cpu_call *call, pp_real *x);
 /* x becomes its own gradient (without a vocabulary); the logits become theirs. */
-void PP_CPU(loss_forward)(const pp_cpu_call *call, pp_real *x);
+void pp_cpu_loss_forward(const pp_cpu_call *call, pp_real *x);
 /* With a vocabulary: x becomes the gradient of what the head's norm got. */
-void PP_CPU(loss_backward)(const pp_cpu_call *call, pp_real *x);
-void PP_CPU(ends_weight)(const pp_cpu_call *call);
+void pp_cpu_loss_backward(const pp_cpu_call *call, pp_real *x);
+void pp_cpu_ends_weight(const pp_cpu_call *call);
 
 #endif

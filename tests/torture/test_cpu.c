@@ -43,7 +43,8 @@ END_TEST
 int main(void)
 {
     pp_err err = { 0 };
-    if (pp_cpu_matmul_open(&err))
+    pp_cpu_blas blas;
+    if (pp_cpu_blas_open(&blas, &err))
         return 77; /* built without OpenBLAS */
     Suite *suite = suite_create("cpu torture");
     TCase *tc = tcase_create("cpu");
