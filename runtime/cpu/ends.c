@@ -3,6 +3,7 @@
 #include "runtime/cpu/rows.h"
 #include "runtime/cpu/stack.h"
 
+#include <assert.h>
 #include <string.h>
 #include <tgmath.h>
 
@@ -71,6 +72,7 @@ static double cross_entropy(int64_t vocab, uint64_t label, double share, pp_real
     pp_real most = z[0];
     pp_real sum = 0;
     const pp_real right = z[label];
+    assert(vocab > 0);
     for (int64_t i = 1; i < vocab; i++)
         most = z[i] > most ? z[i] : most;
     for (int64_t i = 0; i < vocab; i++) {
