@@ -1,0 +1,603 @@
+/* Transport mpi as its users see it: `mpirun -n P transport_mpi CASE` (tests/mpi/run.sh knows which
+ * and with how many). Each process checks its part; what is wrong is said on stderr, exit 1.
+ * `speed` and `overlap` print measurements. */
+#include "runtime/clock.h"
+#include "runtime/transport.h"
+#include "sim/alloc.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+extern const pp_transport pp_transport_mpi;
+static const pp_transport *const mpi = &pp_transport_mpi;
+
+#define CHECK(truth, ...)                                               \
+    do {                                                                \
+        if (!(truth)) {                                                 \
+            fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #truth); \
+            fprintf(stderr, __VA_ARGS__);                               \
+            fprintf(stderr, "\n");                                      \
+            _exit(1);                                                   \
+        }                                                               \
+    } while (0)
+#define OK(call, err) CHECK((call) == PP_OK, "%s", (err).text)
+
+/* Message k goes from `from` to `to`; its send is transfer 2 k, its receive 2 k + 1. */
+typedef struct edge {
+    uint32_t from, to;
+    size_t bytes;
+    bool buffered;
+} edge;
+
+typedef struct job {
+    pp_world *world;
+    uint32_t rank, ranks;
+    pp_program program;
+    pp_comm comm;
+    size_t *buffered_bytes;
+} job;
+
+static void start(job *j, uint32_t ranks)
+{
+    const pp_world_options *options;
+    pp_world_options *mine = calloc(1, sizeof *mine); /* as long as the process */
+    uint32_t count = 0;
+    pp_err err = { 0 };
+    CHECK(mine, "memory");
+    mine->ranks = ranks;
+    options = mine;
+    *j = (job){ .ranks = ranks };
+    OK(mpi->open(options, &j->world, &err), err);
+    mpi->hosts(j->world, &j->rank, &count);
+    CHECK(count == 1 && j->rank < ranks, "hosts %u from %u", count, j->rank);
+}
+
+static void load(job *j, const edge *e, size_t count)
+{
+    pp_err err = { 0 };
+    free(j->comm.transfer);
+    free(j->buffered_bytes);
+    j->comm.transfer = pp_alloc_array(2 * count, sizeof *j->comm.transfer);
+    j->buffered_bytes = pp_alloc_array(2 * count, sizeof *j->buffered_bytes);
+    CHECK(j->comm.transfer && j->buffered_bytes, "memory");
+    j->comm.transfer_count = 2 * count;
+    j->program = (pp_program){ .ranks = j->ranks, .comm = &j->comm };
+    for (size_t k = 0; k < count; k++) {
+        j->comm.transfer[2 * k] = (pp_transfer){ .rank = e[k].from, .peer = e[k].to };
+        j->comm.transfer[2 * k + 1] = (pp_transfer){ .rank = e[k].to, .peer = e[k].from };
+        j->buffered_bytes[2 * k] = e[k].buffered ? e[k].bytes : 0;
+    }
+    OK(mpi->load(j->world, &j->program, j->buffered_bytes, &err), err);
+    OK(mpi->begin(j->world, j->rank, &err), err);
+}
+
+static pp_post make_post(const edge *e, size_t k, uint32_t step, bool sends, void *payload)
+{
+    return (pp_post){
+        .transfer = (uint32_t)(2 * k + !sends),
+        .message = { .program = 7,
+                     .bytes = (int64_t)e[k].bytes,
+                     .step = step,
+                     .from = e[k].from,
+                     .to = e[k].to,
+                     .sequence = (uint32_t)k,
+                     .microbatch = (uint32_t)k },
+        .payload = payload,
+        .payload_bytes = e[k].bytes,
+        .buffered = e[k].buffered,
+    };
+}
+
+static void post(job *j, const pp_post *p)
+{
+    pp_err err = { 0 };
+    OK(mpi->post(j->world, j->rank, p, &err), err);
+}
+
+static pp_ns wait_for(job *j, uint32_t transfer)
+{
+    pp_err err = { 0 };
+    pp_ns done_ns = 0;
+    OK(mpi->wait(j->world, j->rank, transfer, &done_ns, &err), err);
+    return done_ns;
+}
+
+static void barrier(job *j)
+{
+    pp_err err = { 0 };
+    OK(mpi->all_gather(j->world, j->rank, NULL, 0, NULL, &err), err);
+}
+
+static void finish(job *j)
+{
+    mpi->close(j->world);
+    free(j->comm.transfer);
+    free(j->buffered_bytes);
+}
+
+static void sleep_ms(long ms)
+{
+    nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 }, NULL);
+}
+
+static unsigned char byte_of(size_t k, uint32_t step, size_t i)
+{
+    return (unsigned char)(k * 31 + step * 7 + i * 13 + i / 251);
+}
+
+/* Every size arrives whole and in order, rendezvous and buffered in turn, in every step. */
+static void ring(uint32_t ranks)
+{
+    static const size_t sizes[] = { 0, 1, 100, 4040, 4096, 4097, 65536, 262144, 2097152, 8 };
+    enum { SIZES = sizeof sizes / sizeof sizes[0], EACH = 2 * SIZES, STEPS = 3 };
+    job j;
+    start(&j, ranks);
+    size_t count = ranks * EACH;
+    edge *e = pp_alloc_array(count, sizeof *e);
+    unsigned char **payload = pp_alloc_array(2 * count, sizeof *payload);
+    CHECK(e && payload, "memory");
+    for (size_t k = 0; k < count; k++)
+        e[k] = (edge){ (uint32_t)(k / EACH), (uint32_t)(k / EACH + 1) % ranks, sizes[k % SIZES],
+                       k % EACH >= SIZES };
+    load(&j, e, count);
+    for (uint32_t step = 0; step < STEPS; step++) {
+        pp_err err = { 0 };
+        OK(mpi->begin(j.world, j.rank, &err), err);
+        barrier(&j);
+        for (size_t k = 0; k < 2 * count; k++) {
+            bool sends = k % 2 == 0;
+            if ((sends ? e[k / 2].from : e[k / 2].to) != j.rank)
+                continue;
+            if (!payload[k])
+                payload[k] = malloc(e[k / 2].bytes + 1);
+            CHECK(payload[k], "memory");
+            for (size_t i = 0; i < e[k / 2].bytes; i++)
+                payload[k][i] = sends ? byte_of(k / 2, step, i) : 0;
+            pp_post p = make_post(e, k / 2, step, sends, payload[k]);
+            if (k / 2 % 5 == 0)
+                p.payload = NULL; /* header only */
+            post(&j, &p);
+            if (sends && e[k / 2].buffered) /* done at once: its memory is ours again */
+                memset(payload[k], 0xEE, e[k / 2].bytes + (wait_for(&j, (uint32_t)k) < 0));
+        }
+        for (size_t k = 0; k < 2 * count; k++) {
+            if ((k % 2 == 0 ? e[k / 2].from : e[k / 2].to) != j.rank)
+                continue;
+            wait_for(&j, (uint32_t)k);
+            CHECK(mpi->matched(j.world, (uint32_t)k), "transfer %zu", k);
+            for (size_t i = 0; k % 2 && k / 2 % 5 && i < e[k / 2].bytes; i++)
+                CHECK(payload[k][i] == byte_of(k / 2, step, i), "message %zu, byte %zu", k / 2, i);
+        }
+    }
+    for (size_t k = 0; k < 2 * count; k++)
+        free(payload[k]);
+    free(payload);
+    free(e);
+    finish(&j);
+}
+
+/* A message other than the expected one is told with both names; so is one of another length. */
+static void wrong_message(uint32_t ranks, size_t sent, size_t expected, uint32_t microbatch,
+                          const char *text)
+{
+    const edge e[] = { { 0, 1, 1 << 20, false } };
+    static char buffer[1 << 20];
+    job j;
+    pp_err err = { 0 };
+    pp_ns done_ns = 0;
+    start(&j, ranks);
+    load(&j, e, 1);
+    if (j.rank < 2) {
+        pp_post p = make_post(e, 0, 0, j.rank == 0, buffer);
+        p.payload_bytes = j.rank == 0 ? sent : expected;
+        if (j.rank == 0)
+            p.message.microbatch += microbatch;
+        post(&j, &p);
+        pp_status status = mpi->wait(j.world, j.rank, j.rank, &done_ns, &err);
+        CHECK(j.rank == 0 || status == PP_INPUT, "status %d: %s", status, err.text);
+        CHECK(j.rank == 0 || strstr(err.text, text), "'%s' is not in: %s", text, err.text);
+    }
+    barrier(&j);
+    finish(&j);
+}
+
+static void wrong_microbatch(uint32_t ranks)
+{
+    wrong_message(ranks, 100, 100, 5, "SEND_F5");
+}
+
+static void too_long(uint32_t ranks)
+{
+    wrong_message(ranks, 1000, 100, 0, "100 B expected, more came");
+}
+
+static void too_long_large(uint32_t ranks)
+{
+    wrong_message(ranks, 1000000, 500000, 0, "500000 B expected, more came");
+}
+
+static void too_short(uint32_t ranks)
+{
+    wrong_message(ranks, 99, 100, 0, "100 B expected, 99 B came");
+}
+
+static void too_short_large(uint32_t ranks)
+{
+    wrong_message(ranks, 500000, 1000000, 0, "1000000 B expected, 500000 B came");
+}
+
+/* One process stops: those that wait, gather or post end with "stopped". */
+static void stop(uint32_t ranks)
+{
+    const edge e[] = { { 3, 0, 8, false }, { 1, 2, 8, false } };
+    char buffer[8] = { 0 };
+    job j;
+    pp_err err = { 0 };
+    pp_ns done_ns = 0;
+    pp_status status = PP_OK;
+    start(&j, ranks);
+    load(&j, e, 2);
+    if (j.rank == 0) {
+        pp_post p = make_post(e, 0, 0, false, buffer);
+        post(&j, &p);
+        status = mpi->wait(j.world, 0, 1, &done_ns, &err);
+    } else if (j.rank == 1) {
+        sleep_ms(200);
+        mpi->abort(j.world);
+        mpi->abort(j.world);
+        pp_post p = make_post(e, 1, 0, true, buffer);
+        status = mpi->post(j.world, 1, &p, &err);
+    } else {
+        char all[64];
+        status = mpi->all_gather(j.world, j.rank, buffer, 8, all, &err);
+    }
+    CHECK(status == PP_INFEASIBLE, "status %d: %s", status, err.text);
+    finish(&j);
+}
+
+static void gather(uint32_t ranks)
+{
+    job j;
+    start(&j, ranks);
+    for (size_t n = 1; n < 20000; n = n * 5 + 1) {
+        pp_err err = { 0 };
+        char *mine = malloc(n);
+        char *all = malloc(n * ranks);
+        CHECK(mine && all, "memory");
+        memset(mine, 'a' + (int)j.rank, n);
+        OK(mpi->all_gather(j.world, j.rank, mine, n, all, &err), err);
+        for (size_t i = 0; i < n * ranks; i++)
+            CHECK(all[i] == 'a' + (char)(i / n), "%zu of %zu", i, n);
+        free(mine);
+        free(all);
+    }
+    finish(&j);
+}
+
+/* On one machine all processes have one clock. */
+static void clocks(uint32_t ranks)
+{
+    job j;
+    pp_err err = { 0 };
+    pp_ns ahead = -1;
+    pp_ns error = -1;
+    start(&j, ranks);
+    OK(mpi->clock_ahead(j.world, j.rank, &ahead, &error, &err), err);
+    fprintf(stderr, "rank %u: ahead %" PRId64 " ns, error %" PRId64 " ns\n", j.rank, ahead, error);
+    CHECK(llabs(ahead) <= error, "ahead %" PRId64 ", error %" PRId64, ahead, error);
+    finish(&j);
+}
+
+/* A send is done when its receive is posted, whatever its size; a buffered one before. */
+static void rendezvous(uint32_t ranks)
+{
+    const edge e[] = {
+        { 0, 1, 8, false }, { 0, 1, 1 << 20, false }, { 0, 1, 8, true }, { 0, 1, 1 << 20, true }
+    };
+    static char buffer[4][1 << 20];
+    job j;
+    start(&j, ranks);
+    load(&j, e, 4);
+    for (size_t k = 0; k < 4 && j.rank == 0; k++) {
+        pp_post p = make_post(e, k, 0, true, buffer[k]);
+        post(&j, &p);
+    }
+    for (int i = 0; i < 100 && j.rank == 0; i++) {
+        for (uint32_t k = 0; k < 2; k++) {
+            pp_err err = { 0 };
+            pp_ns done_ns = 0;
+            bool done = true;
+            OK(mpi->poll(j.world, 0, 2 * k, pp_clock_now_ns(), &done, &done_ns, &err), err);
+            CHECK(!done && !mpi->matched(j.world, 2 * k), "send %u is done", k);
+        }
+        sleep_ms(1);
+    }
+    if (j.rank == 0) {
+        wait_for(&j, 4);
+        wait_for(&j, 6);
+    }
+    barrier(&j); /* the receiver posts only now */
+    for (size_t k = 0; k < 4 && j.rank == 1; k++) {
+        pp_post p = make_post(e, k, 0, false, buffer[k]);
+        post(&j, &p);
+    }
+    for (uint32_t k = 0; k < 4 && j.rank < 2; k++)
+        wait_for(&j, 2 * k + j.rank);
+    barrier(&j);
+    finish(&j);
+}
+
+/* What both ends have posted moves while both do something else. */
+static void overlap(uint32_t ranks)
+{
+    enum { ROUNDS = 20 };
+    const edge e[] = { { 0, 1, 1 << 21, false } };
+    static char buffer[1 << 21];
+    job j;
+    pp_ns longest = 0;
+    start(&j, ranks);
+    load(&j, e, 1);
+    for (uint32_t step = 0; step < ROUNDS && j.rank < 2; step++) {
+        pp_err err = { 0 };
+        OK(mpi->begin(j.world, j.rank, &err), err);
+        pp_post p = make_post(e, 0, step, j.rank == 0, buffer);
+        post(&j, &p);
+        pp_ns posted = pp_clock_now_ns();
+        sleep_ms(50);
+        pp_ns woke = pp_clock_now_ns();
+        pp_ns took = wait_for(&j, j.rank) - posted;
+        longest = took > longest ? took : longest;
+        CHECK(took < woke - posted, "2 MB came when it was waited for, after %" PRId64 " ns", took);
+    }
+    if (j.rank == 1)
+        fprintf(stderr, "2 MB while asleep: at most %.3f ms\n", (double)longest * 1e-6);
+    barrier(&j);
+    finish(&j);
+}
+
+static void *wait_for_ever(void *argument)
+{
+    job *j = argument;
+    pp_err err = { 0 };
+    pp_ns done_ns = 0;
+    CHECK(mpi->wait(j->world, j->rank, 2 * j->rank + 1, &done_ns, &err) == PP_INFEASIBLE,
+          "not stopped: %s", err.text);
+    return NULL;
+}
+
+/* All ranks hang; one notices, the others are alarmed; the last is silent, and nobody waits for it
+ * longer than the patience. */
+static void collect(uint32_t ranks)
+{
+    enum { BYTES = 100000 };
+    edge e[8];
+    char buffer[8];
+    pthread_t thread;
+    job j;
+    CHECK(ranks <= 8, "%u", ranks);
+    start(&j, ranks);
+    for (uint32_t k = 0; k < ranks; k++)
+        e[k] = (edge){ (k + 1) % ranks, k, 8, false };
+    load(&j, e, ranks);
+    pp_post p = make_post(e, j.rank, 0, false, buffer);
+    post(&j, &p);
+    barrier(&j);
+    CHECK(pthread_create(&thread, NULL, wait_for_ever, &j) == 0, "thread");
+    if (j.rank == ranks - 1) {
+        sleep_ms(1500);
+    } else {
+        char *mine = malloc(BYTES);
+        char *all = malloc((size_t)BYTES * ranks);
+        bool came[8] = { false };
+        pp_err err = { 0 };
+        CHECK(mine && all, "memory");
+        memset(mine, 'a' + (int)j.rank, BYTES);
+        if (j.rank == 0)
+            sleep_ms(100);
+        while (j.rank != 0 && !mpi->alarmed(j.world))
+            sleep_ms(10);
+        pp_ns began = pp_clock_now_ns();
+        OK(mpi->collect(j.world, mine, BYTES, 500000000, all, came, &err), err);
+        pp_ns took = pp_clock_now_ns() - began;
+        CHECK(took < 5000000000, "took %" PRId64, took);
+        for (uint32_t k = 0; k < ranks; k++) {
+            CHECK(came[k] == (k != ranks - 1), "rank %u of rank %u", k, j.rank);
+            CHECK(!came[k] || all[k * BYTES + BYTES - 1] == 'a' + (char)k, "rank %u", k);
+        }
+        free(mine);
+        free(all);
+    }
+    mpi->abort(j.world);
+    CHECK(pthread_join(thread, NULL) == 0, "thread");
+    finish(&j);
+}
+
+/* The one process that was started says how to start more. */
+static void number(uint32_t ranks)
+{
+    pp_world_options options = { .ranks = ranks + 3 };
+    char line[64];
+    pp_world *world;
+    pp_err err = { 0 };
+    pp_status status = mpi->open(&options, &world, &err);
+    snprintf(line, sizeof line, "mpirun -n %u ppsim run", ranks + 3);
+    CHECK(status == PP_USAGE && strstr(err.text, line), "%d: %s", status, err.text);
+}
+
+static void refused(uint32_t ranks)
+{
+    pp_faults faults = { .count = 1, .fault = { { .kind = PP_FAULT_DROP } } };
+    const pp_world_options with_fault = { .ranks = ranks, .faults = &faults };
+    const pp_world_options with_link = { .ranks = ranks, .link = { .kind = PP_LINK_PLAN } };
+    pp_world *world;
+    pp_err err = { 0 };
+    CHECK(mpi->open(&with_fault, &world, &err) == PP_USAGE, "fault: %s", err.text);
+    CHECK(strstr(err.text, "--transport threads"), "%s", err.text);
+    err = (pp_err){ 0 };
+    CHECK(mpi->open(&with_link, &world, &err) == PP_USAGE, "link: %s", err.text);
+}
+
+/* PPSIM_MODULE_DIR is a folder without the module, or with a broken one. */
+static void unavailable(uint32_t ranks)
+{
+    const pp_world_options options = { .ranks = ranks };
+    pp_world *world;
+    pp_err err = { 0 };
+    pp_status status = mpi->open(&options, &world, &err);
+    CHECK(status == PP_UNAVAILABLE && strstr(err.text, "-DPPSIM_MPI=ON"), "%d: %s", status,
+          err.text);
+    fprintf(stderr, "%s\n", err.text);
+    CHECK(mpi->available(&(pp_err){ 0 }) == PP_UNAVAILABLE, "available");
+}
+
+/* Rank 2 dies while the others wait for it. */
+static void death(uint32_t ranks)
+{
+    const edge e[] = { { 2, 0, 8, false }, { 2, 1, 8, false }, { 2, 3, 8, false } };
+    char buffer[8];
+    job j;
+    start(&j, ranks);
+    load(&j, e, 3);
+    barrier(&j);
+    if (j.rank == 2) {
+        sleep_ms(200);
+        raise(SIGKILL);
+    }
+    size_t k = j.rank == 3 ? 2 : j.rank;
+    pp_post p = make_post(e, k, 0, false, buffer);
+    post(&j, &p);
+    wait_for(&j, (uint32_t)(2 * k + 1));
+    CHECK(false, "came");
+}
+
+/* Rank 0 stops, rank 2 never closes: the others end all the same, with their own status, and what
+ * they said is heard. */
+static void absent(uint32_t ranks)
+{
+    job j;
+    start(&j, ranks);
+    barrier(&j);
+    if (j.rank == 2)
+        for (;;)
+            sleep_ms(1000);
+    if (j.rank == 0)
+        mpi->abort(j.world);
+    fprintf(stderr, "rank %u has said it\n", j.rank);
+    finish(&j);
+    _exit(1);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double cpu_seconds(void)
+{
+    struct rusage use;
+    getrusage(RUSAGE_SELF, &use);
+    return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+           (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) * 1e-6;
+}
+
+/* One-way times between ranks 0 and 1, the others waiting; then the cost of waiting. */
+static void speed(uint32_t ranks)
+{
+    static const size_t sizes[] = { 8, 4096, 65536, 262144, 2097152 };
+    static char buffer[2][1 << 21];
+    enum { ROUNDS = 500 };
+    double us[ROUNDS];
+    job j;
+    start(&j, ranks);
+    memset(buffer, 1, sizeof buffer);
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        const edge e[] = { { 0, 1, sizes[s], false }, { 1, 0, sizes[s], false } };
+        load(&j, e, 2);
+        barrier(&j);
+        for (uint32_t i = 0; i < ROUNDS && j.rank < 2; i++) {
+            pp_err err = { 0 };
+            pp_post out = make_post(e, j.rank, i, true, buffer[0]);
+            pp_post in = make_post(e, 1 - j.rank, i, false, buffer[1]);
+            OK(mpi->begin(j.world, j.rank, &err), err);
+            pp_ns from = pp_clock_now_ns();
+            post(&j, &in);
+            if (j.rank == 1)
+                wait_for(&j, in.transfer);
+            post(&j, &out);
+            wait_for(&j, out.transfer);
+            if (j.rank == 0)
+                wait_for(&j, in.transfer);
+            us[i] = (double)(pp_clock_now_ns() - from) * 1e-3 / 2;
+        }
+        barrier(&j);
+        qsort(us, ROUNDS, sizeof us[0], by_size);
+        if (j.rank == 0)
+            printf("%8zu B: one way %8.2f us median, %8.2f p95, %6.2f GB/s\n", sizes[s],
+                   us[ROUNDS / 2], us[ROUNDS * 95 / 100], (double)sizes[s] / us[ROUNDS / 2] * 1e-3);
+    }
+    const edge e[] = { { 0, 1, 8, false } };
+    load(&j, e, 1);
+    barrier(&j);
+    if (j.rank < 2) {
+        pp_post p = make_post(e, 0, 0, j.rank == 0, buffer[0]);
+        double cpu = cpu_seconds();
+        pp_ns from = pp_clock_now_ns();
+        if (j.rank == 0)
+            sleep_ms(1000);
+        post(&j, &p);
+        wait_for(&j, j.rank);
+        if (j.rank == 1)
+            printf("waiting %.2f s took %.3f s of CPU\n", (double)(pp_clock_now_ns() - from) * 1e-9,
+                   cpu_seconds() - cpu);
+    }
+    barrier(&j);
+    finish(&j);
+}
+
+static const struct test {
+    const char *name;
+    void (*run)(uint32_t ranks);
+} tests[] = {
+    { "ring", ring },
+    { "wrong_microbatch", wrong_microbatch },
+    { "too_long", too_long },
+    { "too_long_large", too_long_large },
+    { "too_short", too_short },
+    { "too_short_large", too_short_large },
+    { "stop", stop },
+    { "gather", gather },
+    { "clocks", clocks },
+    { "rendezvous", rendezvous },
+    { "overlap", overlap },
+    { "collect", collect },
+    { "number", number },
+    { "refused", refused },
+    { "unavailable", unavailable },
+    { "death", death },
+    { "absent", absent },
+    { "speed", speed },
+};
+
+int main(int argc, char **argv)
+{
+    const char *size = getenv("PPSIM_TEST_RANKS");
+    uint32_t ranks = size ? (uint32_t)strtoul(size, NULL, 10) : 1;
+    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
+        if (argc == 2 && strcmp(argv[1], tests[i].name) == 0) {
+            alarm(60); /* nothing here takes that long: it hangs */
+            tests[i].run(ranks);
+            return 0;
+        }
+    }
+    fprintf(stderr, "usage: PPSIM_TEST_RANKS=P mpirun -n P %s CASE\n", argv[0]);
+    return 2;
+}
