@@ -13,7 +13,8 @@
 
 enum {
     TAG = 0,
-    NAP_NS = 100000, /* between two looks of the progress thread */
+    NAP_NS = 100000, /* of the progress thread, after something happened; then longer and longer */
+    NAP_LONGEST_NS = 500000,
     ALIGN = 64,
 };
 
@@ -48,6 +49,7 @@ static bool test_flight(pp_world *world, pp_flight *flight)
         }
     }
     flight->open = false;
+    world->news = true;
     if (!atomic_load_explicit(&flight->done, memory_order_relaxed)) {
         flight->done_ns = world->services->clock_now_ns();
         atomic_store_explicit(&flight->done, true, memory_order_release);
@@ -208,6 +210,7 @@ pp_status pp_mpi_post(pp_world *world, uint32_t rank, const pp_post *post, pp_er
     pthread_mutex_lock(&world->lock);
     int code = start_flight(world, flight, buffered);
     world->open[world->open_count++] = world->slot[post->transfer];
+    world->news = true;
     wake_progress(world);
     pthread_mutex_unlock(&world->lock);
     return code ? pp_mpi_failed(world, code, "posting a message", err) : PP_OK;
@@ -252,14 +255,15 @@ pp_status pp_mpi_wait(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns *
     bool stopped = false;
     while (!flight_is_done(flight) && !stopped) {
         pthread_mutex_lock(&world->lock);
-        world->waiting = true;
+        world->waiting = patience.naps > 0;
         bool there = flight->open && test_flight(world, flight);
-        if (!there && patience.rounds % ALL_EVERY == ALL_EVERY - 1)
+        bool all = world->waiting || patience.rounds % ALL_EVERY == ALL_EVERY - 1;
+        if (!there && all)
             test_open(world);
         pthread_mutex_unlock(&world->lock);
         if (there)
             break;
-        stopped = patience.rounds % ALL_EVERY == 0 && pp_mpi_stopped(world);
+        stopped = all && pp_mpi_stopped(world);
         pp_mpi_pause(world, &patience);
     }
     if (world->waiting) {
@@ -327,7 +331,7 @@ void pp_mpi_cancel_flights(pp_world *world)
 static void *make_progress(void *argument)
 {
     pp_world *world = argument;
-    const struct timespec nap = { .tv_nsec = NAP_NS };
+    struct timespec nap = { .tv_nsec = NAP_NS };
     prctl(PR_SET_TIMERSLACK, 1000UL); /* else naps are 50 us longer */
     pthread_mutex_lock(&world->lock);
     while (!world->progress_ends) {
@@ -337,6 +341,9 @@ static void *make_progress(void *argument)
             world->progress_parked = false;
             continue;
         }
+        long longer = nap.tv_nsec * 3 / 2 < NAP_LONGEST_NS ? nap.tv_nsec * 3 / 2 : NAP_LONGEST_NS;
+        nap.tv_nsec = world->news ? NAP_NS : longer;
+        world->news = false;
         pthread_mutex_unlock(&world->lock);
         nanosleep(&nap, NULL);
         pthread_mutex_lock(&world->lock);

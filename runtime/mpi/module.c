@@ -11,7 +11,8 @@
  * belong to those who compute. */
 void pp_mpi_pause(const pp_world *world, pp_patience *patience)
 {
-    enum { ASK = 200, YIELD = 20000, YIELD_CROWDED = 20, STEP_NS = 5000, LONGEST_NS = 50000 };
+    enum { ASK = 200, YIELD = 20000, YIELD_CROWDED = 20, STEP_NS = 5000 };
+    const long longest_ns = world->roomy ? 50000 : 100000;
     uint32_t round = patience->rounds++;
     if (world->roomy && round < ASK)
         return;
@@ -20,8 +21,9 @@ void pp_mpi_pause(const pp_world *world, pp_patience *patience)
         sched_yield();
         return;
     }
-    uint32_t naps = round - yields;
-    long nap_ns = naps < LONGEST_NS / STEP_NS ? (long)(naps + 1) * STEP_NS : LONGEST_NS;
+    long nap_ns = (long)++patience->naps * STEP_NS;
+    if (nap_ns > longest_ns || nap_ns <= 0)
+        nap_ns = longest_ns;
     nanosleep(&(struct timespec){ .tv_nsec = nap_ns }, NULL);
 }
 

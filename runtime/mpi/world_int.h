@@ -59,13 +59,14 @@ struct pp_world {
 
     pthread_t progress;
     pthread_cond_t progress_wanted;
+    bool news; /* since the progress thread went to sleep */
     bool progress_runs, progress_parked, progress_ends;
-    bool waiting; /* the rank's thread is in MPI itself */
+    bool waiting; /* the rank's thread looks itself, from nap to nap */
 };
 
 /* How a loop that asks again and again passes its time: {0} at the start of a wait. */
 typedef struct pp_patience {
-    uint32_t rounds;
+    uint32_t rounds, naps;
 } pp_patience;
 
 void pp_mpi_pause(const pp_world *world, pp_patience *patience);

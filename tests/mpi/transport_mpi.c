@@ -509,6 +509,62 @@ static double cpu_seconds(void)
            (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) * 1e-6;
 }
 
+static uint64_t work_for(pp_ns ns)
+{
+    volatile uint64_t turns = 0;
+    pp_ns until = pp_clock_now_ns() + ns;
+    while (pp_clock_now_ns() < until)
+        turns++;
+    return turns;
+}
+
+/* When a message comes that both ends posted before they began to compute for 5 ms, and what that
+ * costs the computing. */
+static void progress(uint32_t ranks)
+{
+    static const size_t sizes[] = { 8, 262144, 2097152 };
+    static char buffer[1 << 21];
+    enum { ROUNDS = 100 };
+    double us[ROUNDS];
+    double lost[ROUNDS];
+    job j;
+    start(&j, ranks);
+    memset(buffer, 1, sizeof buffer);
+    for (size_t s = 0; s < 3; s++) {
+        const edge e[] = { { 0, 1, sizes[s], false }, { 0, 1, 8, false } };
+        load(&j, e, 2);
+        for (uint32_t i = 0; i < ROUNDS; i++) {
+            pp_err err = { 0 };
+            OK(mpi->begin(j.world, j.rank, &err), err);
+            barrier(&j);
+            if (j.rank > 1)
+                continue;
+            double quiet = (double)work_for(5000000);
+            pp_post p = make_post(e, 0, i, j.rank == 0, buffer);
+            pp_post late = make_post(e, 1, i, false, buffer); /* pending until the end */
+            post(&j, &p);
+            if (j.rank == 1)
+                post(&j, &late);
+            pp_ns posted = pp_clock_now_ns();
+            lost[i] = 1 - (double)work_for(5000000) / quiet;
+            us[i] = (double)(wait_for(&j, p.transfer) - posted) * 1e-3;
+            late = make_post(e, 1, i, true, buffer);
+            if (j.rank == 0)
+                post(&j, &late);
+            wait_for(&j, 2 + j.rank);
+        }
+        qsort(us, ROUNDS, sizeof us[0], by_size);
+        qsort(lost, ROUNDS, sizeof lost[0], by_size);
+        if (j.rank == 1)
+            printf("%8zu B posted, then 5 ms of computing: came after %7.1f us median, %7.1f p95; "
+                   "computing lost %.2f %% median, %.2f p95\n",
+                   sizes[s], us[ROUNDS / 2], us[ROUNDS * 95 / 100], 100 * lost[ROUNDS / 2],
+                   100 * lost[ROUNDS * 95 / 100]);
+    }
+    barrier(&j);
+    finish(&j);
+}
+
 /* One-way times between ranks 0 and 1, the others waiting; then the cost of waiting. */
 static void speed(uint32_t ranks)
 {
@@ -584,6 +640,7 @@ static const struct test {
     { "unavailable", unavailable },
     { "death", death },
     { "absent", absent },
+    { "progress", progress },
     { "speed", speed },
 };
 
