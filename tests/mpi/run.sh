@@ -1,0 +1,64 @@
+#!/bin/sh
+# Transport mpi between processes of this machine. mpiexec, and a folder with the module, come from
+# the build; without them only what is said of a missing module is tested, and the rest is skipped.
+# usage: run.sh PROGRAM MODULE_DIR|none MPIEXEC|none
+set -u
+program=$1
+modules=$2
+mpiexec=$3
+failed=0
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# Open MPI: more processes than cores; and root in a container. Others do not look at these.
+export OMPI_MCA_rmaps_base_oversubscribe=1
+if [ "$(id -u)" -eq 0 ]; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+fi
+
+# Processes, case, wanted status: "0", or "fails" for any other but that of timeout.
+run() {
+    PPSIM_TEST_RANKS=$1 timeout -k 5 90 "$mpiexec" -n "$1" "$program" "$2" >"$scratch/out" 2>&1
+    status=$?
+    case $3.$status in
+    0.0) return ;;
+    fails.0 | *.124) ;;
+    fails.*) return ;;
+    esac
+    echo "$2 on $1 processes: status $status, wanted $3:"
+    cat "$scratch/out"
+    failed=1
+}
+
+# Without MPI: no module at all, then one that cannot be loaded.
+: >"$scratch/ppsim_mpi.so"
+for folder in "$scratch/none" "$scratch"; do
+    PPSIM_MODULE_DIR=$folder "$program" unavailable >"$scratch/out" 2>&1 ||
+        { cat "$scratch/out"; failed=1; }
+done
+if [ "$modules" = none ] || [ "$mpiexec" = none ]; then
+    [ "$failed" -eq 0 ] || exit 1
+    echo "skipped: transport mpi was not built"
+    exit 77
+fi
+
+export PPSIM_MODULE_DIR=$modules
+run 1 number 0
+PPSIM_TEST_RANKS=1 "$program" number || failed=1 # as if by hand
+for case in refused gather clocks ring wrong_microbatch too_long too_long_large too_short \
+    too_short_large rendezvous overlap stop collect; do
+    run 4 $case 0
+done
+run 2 ring 0
+run 9 ring 0
+
+# A process dies: all end, soon, and mpirun says so.
+run 4 death fails
+# A process stops the others and one never comes to the end: what was said before is heard.
+run 4 absent fails
+[ "$(grep -c 'has said it' "$scratch/out")" -eq 3 ] || { cat "$scratch/out"; failed=1; }
+if command -v pgrep >/dev/null && pgrep -f "^$program " >"$scratch/out"; then
+    echo "processes are left: $(cat "$scratch/out")"
+    failed=1
+fi
+exit $failed
