@@ -39,7 +39,7 @@ static pp_status check_module(const pp_module *module, const char *path, pp_err 
 pp_status pp_module_load(const char *file, const char *cure, const pp_module **module_out,
                          pp_err *err)
 {
-    folders where;
+    folders where = { 0 };
     char path[PATH_MAX + 64];
     find_folders(&where);
     for (int i = 0; i < FOLDERS; i++) {

@@ -16,6 +16,13 @@ if [ "$(id -u)" -eq 0 ]; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
 
+case ${PPSIM_SANITIZE:-} in
+*address*) # stacks through Open MPI, which has no frame pointers, so that its leaks are known as its
+    export ASAN_OPTIONS="${ASAN_OPTIONS:-}:fast_unwind_on_malloc=0"
+    export LSAN_OPTIONS="suppressions=$(dirname "$0")/lsan.supp:print_suppressions=0"
+    ;;
+esac
+
 # Processes, case, wanted status: "0", or "fails" for any other but that of timeout.
 run() {
     PPSIM_TEST_RANKS=$1 timeout -k 5 90 "$mpiexec" -n "$1" "$program" "$2" >"$scratch/out" 2>&1

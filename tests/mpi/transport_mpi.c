@@ -1,9 +1,8 @@
 /* Transport mpi as its users see it: `mpirun -n P transport_mpi CASE` (tests/mpi/run.sh knows which
- * and with how many). Each process checks its part; what is wrong is said on stderr, exit 1.
- * `speed` and `overlap` print measurements. */
+ * and with how many). Each process checks its part; what is wrong is said on stderr, exit 1. */
 #include "runtime/clock.h"
-#include "runtime/transport.h"
 #include "sim/alloc.h"
+#include "tests/mpi/job.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -11,121 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
-
-extern const pp_transport pp_transport_mpi;
-static const pp_transport *const mpi = &pp_transport_mpi;
-
-#define CHECK(truth, ...)                                               \
-    do {                                                                \
-        if (!(truth)) {                                                 \
-            fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #truth); \
-            fprintf(stderr, __VA_ARGS__);                               \
-            fprintf(stderr, "\n");                                      \
-            _exit(1);                                                   \
-        }                                                               \
-    } while (0)
-#define OK(call, err) CHECK((call) == PP_OK, "%s", (err).text)
-
-/* Message k goes from `from` to `to`; its send is transfer 2 k, its receive 2 k + 1. */
-typedef struct edge {
-    uint32_t from, to;
-    size_t bytes;
-    bool buffered;
-} edge;
-
-typedef struct job {
-    pp_world *world;
-    uint32_t rank, ranks;
-    pp_program program;
-    pp_comm comm;
-    size_t *buffered_bytes;
-} job;
-
-static void start(job *j, uint32_t ranks)
-{
-    const pp_world_options *options;
-    pp_world_options *mine = calloc(1, sizeof *mine); /* as long as the process */
-    uint32_t count = 0;
-    pp_err err = { 0 };
-    CHECK(mine, "memory");
-    mine->ranks = ranks;
-    options = mine;
-    *j = (job){ .ranks = ranks };
-    OK(mpi->open(options, &j->world, &err), err);
-    mpi->hosts(j->world, &j->rank, &count);
-    CHECK(count == 1 && j->rank < ranks, "hosts %u from %u", count, j->rank);
-}
-
-static void load(job *j, const edge *e, size_t count)
-{
-    pp_err err = { 0 };
-    free(j->comm.transfer);
-    free(j->buffered_bytes);
-    j->comm.transfer = pp_alloc_array(2 * count, sizeof *j->comm.transfer);
-    j->buffered_bytes = pp_alloc_array(2 * count, sizeof *j->buffered_bytes);
-    CHECK(j->comm.transfer && j->buffered_bytes, "memory");
-    j->comm.transfer_count = 2 * count;
-    j->program = (pp_program){ .ranks = j->ranks, .comm = &j->comm };
-    for (size_t k = 0; k < count; k++) {
-        j->comm.transfer[2 * k] = (pp_transfer){ .rank = e[k].from, .peer = e[k].to };
-        j->comm.transfer[2 * k + 1] = (pp_transfer){ .rank = e[k].to, .peer = e[k].from };
-        j->buffered_bytes[2 * k] = e[k].buffered ? e[k].bytes : 0;
-    }
-    OK(mpi->load(j->world, &j->program, j->buffered_bytes, &err), err);
-    OK(mpi->begin(j->world, j->rank, &err), err);
-}
-
-static pp_post make_post(const edge *e, size_t k, uint32_t step, bool sends, void *payload)
-{
-    return (pp_post){
-        .transfer = (uint32_t)(2 * k + !sends),
-        .message = { .program = 7,
-                     .bytes = (int64_t)e[k].bytes,
-                     .step = step,
-                     .from = e[k].from,
-                     .to = e[k].to,
-                     .sequence = (uint32_t)k,
-                     .microbatch = (uint32_t)k },
-        .payload = payload,
-        .payload_bytes = e[k].bytes,
-        .buffered = e[k].buffered,
-    };
-}
-
-static void post(job *j, const pp_post *p)
-{
-    pp_err err = { 0 };
-    OK(mpi->post(j->world, j->rank, p, &err), err);
-}
-
-static pp_ns wait_for(job *j, uint32_t transfer)
-{
-    pp_err err = { 0 };
-    pp_ns done_ns = 0;
-    OK(mpi->wait(j->world, j->rank, transfer, &done_ns, &err), err);
-    return done_ns;
-}
-
-static void barrier(job *j)
-{
-    pp_err err = { 0 };
-    OK(mpi->all_gather(j->world, j->rank, NULL, 0, NULL, &err), err);
-}
-
-static void finish(job *j)
-{
-    mpi->close(j->world);
-    free(j->comm.transfer);
-    free(j->buffered_bytes);
-}
-
-static void sleep_ms(long ms)
-{
-    nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 }, NULL);
-}
 
 static unsigned char byte_of(size_t k, uint32_t step, size_t i)
 {
@@ -138,7 +23,7 @@ static void ring(uint32_t ranks)
     static const size_t sizes[] = { 0, 1, 100, 4040, 4096, 4097, 65536, 262144, 2097152, 8 };
     enum { SIZES = sizeof sizes / sizeof sizes[0], EACH = 2 * SIZES, STEPS = 3 };
     job j;
-    start(&j, ranks);
+    job_start(&j, ranks);
     size_t count = ranks * EACH;
     edge *e = pp_alloc_array(count, sizeof *e);
     unsigned char **payload = pp_alloc_array(2 * count, sizeof *payload);
@@ -146,11 +31,11 @@ static void ring(uint32_t ranks)
     for (size_t k = 0; k < count; k++)
         e[k] = (edge){ (uint32_t)(k / EACH), (uint32_t)(k / EACH + 1) % ranks, sizes[k % SIZES],
                        k % EACH >= SIZES };
-    load(&j, e, count);
+    job_load(&j, e, count);
     for (uint32_t step = 0; step < STEPS; step++) {
         pp_err err = { 0 };
-        OK(mpi->begin(j.world, j.rank, &err), err);
-        barrier(&j);
+        OK(pp_transport_mpi.begin(j.world, j.rank, &err), err);
+        job_barrier(&j);
         for (size_t k = 0; k < 2 * count; k++) {
             bool sends = k % 2 == 0;
             if ((sends ? e[k / 2].from : e[k / 2].to) != j.rank)
@@ -160,18 +45,18 @@ static void ring(uint32_t ranks)
             CHECK(payload[k], "memory");
             for (size_t i = 0; i < e[k / 2].bytes; i++)
                 payload[k][i] = sends ? byte_of(k / 2, step, i) : 0;
-            pp_post p = make_post(e, k / 2, step, sends, payload[k]);
+            pp_post p = edge_post(e, k / 2, step, sends, payload[k]);
             if (k / 2 % 5 == 0)
                 p.payload = NULL; /* header only */
-            post(&j, &p);
+            job_post(&j, &p);
             if (sends && e[k / 2].buffered) /* done at once: its memory is ours again */
-                memset(payload[k], 0xEE, e[k / 2].bytes + (wait_for(&j, (uint32_t)k) < 0));
+                memset(payload[k], 0xEE, e[k / 2].bytes + (job_wait(&j, (uint32_t)k) < 0));
         }
         for (size_t k = 0; k < 2 * count; k++) {
             if ((k % 2 == 0 ? e[k / 2].from : e[k / 2].to) != j.rank)
                 continue;
-            wait_for(&j, (uint32_t)k);
-            CHECK(mpi->matched(j.world, (uint32_t)k), "transfer %zu", k);
+            job_wait(&j, (uint32_t)k);
+            CHECK(pp_transport_mpi.matched(j.world, (uint32_t)k), "transfer %zu", k);
             for (size_t i = 0; k % 2 && k / 2 % 5 && i < e[k / 2].bytes; i++)
                 CHECK(payload[k][i] == byte_of(k / 2, step, i), "message %zu, byte %zu", k / 2, i);
         }
@@ -180,7 +65,7 @@ static void ring(uint32_t ranks)
         free(payload[k]);
     free(payload);
     free(e);
-    finish(&j);
+    job_finish(&j);
 }
 
 /* A message other than the expected one is told with both names; so is one of another length. */
@@ -192,20 +77,20 @@ static void wrong_message(uint32_t ranks, size_t sent, size_t expected, uint32_t
     job j;
     pp_err err = { 0 };
     pp_ns done_ns = 0;
-    start(&j, ranks);
-    load(&j, e, 1);
+    job_start(&j, ranks);
+    job_load(&j, e, 1);
     if (j.rank < 2) {
-        pp_post p = make_post(e, 0, 0, j.rank == 0, buffer);
+        pp_post p = edge_post(e, 0, 0, j.rank == 0, buffer);
         p.payload_bytes = j.rank == 0 ? sent : expected;
         if (j.rank == 0)
             p.message.microbatch += microbatch;
-        post(&j, &p);
-        pp_status status = mpi->wait(j.world, j.rank, j.rank, &done_ns, &err);
+        job_post(&j, &p);
+        pp_status status = pp_transport_mpi.wait(j.world, j.rank, j.rank, &done_ns, &err);
         CHECK(j.rank == 0 || status == PP_INPUT, "status %d: %s", status, err.text);
         CHECK(j.rank == 0 || strstr(err.text, text), "'%s' is not in: %s", text, err.text);
     }
-    barrier(&j);
-    finish(&j);
+    job_barrier(&j);
+    job_finish(&j);
 }
 
 static void wrong_microbatch(uint32_t ranks)
@@ -242,43 +127,43 @@ static void stop(uint32_t ranks)
     pp_err err = { 0 };
     pp_ns done_ns = 0;
     pp_status status = PP_OK;
-    start(&j, ranks);
-    load(&j, e, 2);
+    job_start(&j, ranks);
+    job_load(&j, e, 2);
     if (j.rank == 0) {
-        pp_post p = make_post(e, 0, 0, false, buffer);
-        post(&j, &p);
-        status = mpi->wait(j.world, 0, 1, &done_ns, &err);
+        pp_post p = edge_post(e, 0, 0, false, buffer);
+        job_post(&j, &p);
+        status = pp_transport_mpi.wait(j.world, 0, 1, &done_ns, &err);
     } else if (j.rank == 1) {
         sleep_ms(200);
-        mpi->abort(j.world);
-        mpi->abort(j.world);
-        pp_post p = make_post(e, 1, 0, true, buffer);
-        status = mpi->post(j.world, 1, &p, &err);
+        pp_transport_mpi.abort(j.world);
+        pp_transport_mpi.abort(j.world);
+        pp_post p = edge_post(e, 1, 0, true, buffer);
+        status = pp_transport_mpi.post(j.world, 1, &p, &err);
     } else {
         char all[64];
-        status = mpi->all_gather(j.world, j.rank, buffer, 8, all, &err);
+        status = pp_transport_mpi.all_gather(j.world, j.rank, buffer, 8, all, &err);
     }
     CHECK(status == PP_INFEASIBLE, "status %d: %s", status, err.text);
-    finish(&j);
+    job_finish(&j);
 }
 
 static void gather(uint32_t ranks)
 {
     job j;
-    start(&j, ranks);
+    job_start(&j, ranks);
     for (size_t n = 1; n < 20000; n = n * 5 + 1) {
         pp_err err = { 0 };
         char *mine = malloc(n);
         char *all = malloc(n * ranks);
         CHECK(mine && all, "memory");
         memset(mine, 'a' + (int)j.rank, n);
-        OK(mpi->all_gather(j.world, j.rank, mine, n, all, &err), err);
+        OK(pp_transport_mpi.all_gather(j.world, j.rank, mine, n, all, &err), err);
         for (size_t i = 0; i < n * ranks; i++)
             CHECK(all[i] == 'a' + (char)(i / n), "%zu of %zu", i, n);
         free(mine);
         free(all);
     }
-    finish(&j);
+    job_finish(&j);
 }
 
 /* On one machine all processes have one clock. */
@@ -288,11 +173,11 @@ static void clocks(uint32_t ranks)
     pp_err err = { 0 };
     pp_ns ahead = -1;
     pp_ns error = -1;
-    start(&j, ranks);
-    OK(mpi->clock_ahead(j.world, j.rank, &ahead, &error, &err), err);
+    job_start(&j, ranks);
+    OK(pp_transport_mpi.clock_ahead(j.world, j.rank, &ahead, &error, &err), err);
     fprintf(stderr, "rank %u: ahead %" PRId64 " ns, error %" PRId64 " ns\n", j.rank, ahead, error);
     CHECK(llabs(ahead) <= error, "ahead %" PRId64 ", error %" PRId64, ahead, error);
-    finish(&j);
+    job_finish(&j);
 }
 
 /* A send is done when its receive is posted, whatever its size; a buffered one before. */
@@ -303,35 +188,36 @@ static void rendezvous(uint32_t ranks)
     };
     static char buffer[4][1 << 20];
     job j;
-    start(&j, ranks);
-    load(&j, e, 4);
+    job_start(&j, ranks);
+    job_load(&j, e, 4);
     for (size_t k = 0; k < 4 && j.rank == 0; k++) {
-        pp_post p = make_post(e, k, 0, true, buffer[k]);
-        post(&j, &p);
+        pp_post p = edge_post(e, k, 0, true, buffer[k]);
+        job_post(&j, &p);
     }
     for (int i = 0; i < 100 && j.rank == 0; i++) {
         for (uint32_t k = 0; k < 2; k++) {
             pp_err err = { 0 };
             pp_ns done_ns = 0;
             bool done = true;
-            OK(mpi->poll(j.world, 0, 2 * k, pp_clock_now_ns(), &done, &done_ns, &err), err);
-            CHECK(!done && !mpi->matched(j.world, 2 * k), "send %u is done", k);
+            OK(pp_transport_mpi.poll(j.world, 0, 2 * k, pp_clock_now_ns(), &done, &done_ns, &err),
+               err);
+            CHECK(!done && !pp_transport_mpi.matched(j.world, 2 * k), "send %u is done", k);
         }
         sleep_ms(1);
     }
     if (j.rank == 0) {
-        wait_for(&j, 4);
-        wait_for(&j, 6);
+        job_wait(&j, 4);
+        job_wait(&j, 6);
     }
-    barrier(&j); /* the receiver posts only now */
+    job_barrier(&j); /* the receiver posts only now */
     for (size_t k = 0; k < 4 && j.rank == 1; k++) {
-        pp_post p = make_post(e, k, 0, false, buffer[k]);
-        post(&j, &p);
+        pp_post p = edge_post(e, k, 0, false, buffer[k]);
+        job_post(&j, &p);
     }
     for (uint32_t k = 0; k < 4 && j.rank < 2; k++)
-        wait_for(&j, 2 * k + j.rank);
-    barrier(&j);
-    finish(&j);
+        job_wait(&j, 2 * k + j.rank);
+    job_barrier(&j);
+    job_finish(&j);
 }
 
 /* What both ends have posted moves while both do something else. */
@@ -342,24 +228,24 @@ static void overlap(uint32_t ranks)
     static char buffer[1 << 21];
     job j;
     pp_ns longest = 0;
-    start(&j, ranks);
-    load(&j, e, 1);
+    job_start(&j, ranks);
+    job_load(&j, e, 1);
     for (uint32_t step = 0; step < ROUNDS && j.rank < 2; step++) {
         pp_err err = { 0 };
-        OK(mpi->begin(j.world, j.rank, &err), err);
-        pp_post p = make_post(e, 0, step, j.rank == 0, buffer);
-        post(&j, &p);
+        OK(pp_transport_mpi.begin(j.world, j.rank, &err), err);
+        pp_post p = edge_post(e, 0, step, j.rank == 0, buffer);
+        job_post(&j, &p);
         pp_ns posted = pp_clock_now_ns();
         sleep_ms(50);
         pp_ns woke = pp_clock_now_ns();
-        pp_ns took = wait_for(&j, j.rank) - posted;
+        pp_ns took = job_wait(&j, j.rank) - posted;
         longest = took > longest ? took : longest;
         CHECK(took < woke - posted, "2 MB came when it was waited for, after %" PRId64 " ns", took);
     }
     if (j.rank == 1)
         fprintf(stderr, "2 MB while asleep: at most %.3f ms\n", (double)longest * 1e-6);
-    barrier(&j);
-    finish(&j);
+    job_barrier(&j);
+    job_finish(&j);
 }
 
 static void *wait_for_ever(void *argument)
@@ -367,7 +253,8 @@ static void *wait_for_ever(void *argument)
     job *j = argument;
     pp_err err = { 0 };
     pp_ns done_ns = 0;
-    CHECK(mpi->wait(j->world, j->rank, 2 * j->rank + 1, &done_ns, &err) == PP_INFEASIBLE,
+    CHECK(pp_transport_mpi.wait(j->world, j->rank, 2 * j->rank + 1, &done_ns, &err) ==
+              PP_INFEASIBLE,
           "not stopped: %s", err.text);
     return NULL;
 }
@@ -382,13 +269,13 @@ static void collect(uint32_t ranks)
     pthread_t thread;
     job j;
     CHECK(ranks <= 8, "%u", ranks);
-    start(&j, ranks);
+    job_start(&j, ranks);
     for (uint32_t k = 0; k < ranks; k++)
         e[k] = (edge){ (k + 1) % ranks, k, 8, false };
-    load(&j, e, ranks);
-    pp_post p = make_post(e, j.rank, 0, false, buffer);
-    post(&j, &p);
-    barrier(&j);
+    job_load(&j, e, ranks);
+    pp_post p = edge_post(e, j.rank, 0, false, buffer);
+    job_post(&j, &p);
+    job_barrier(&j);
     CHECK(pthread_create(&thread, NULL, wait_for_ever, &j) == 0, "thread");
     if (j.rank == ranks - 1) {
         sleep_ms(1500);
@@ -401,10 +288,10 @@ static void collect(uint32_t ranks)
         memset(mine, 'a' + (int)j.rank, BYTES);
         if (j.rank == 0)
             sleep_ms(100);
-        while (j.rank != 0 && !mpi->alarmed(j.world))
+        while (j.rank != 0 && !pp_transport_mpi.alarmed(j.world))
             sleep_ms(10);
         pp_ns began = pp_clock_now_ns();
-        OK(mpi->collect(j.world, mine, BYTES, 500000000, all, came, &err), err);
+        OK(pp_transport_mpi.collect(j.world, mine, BYTES, 500000000, all, came, &err), err);
         pp_ns took = pp_clock_now_ns() - began;
         CHECK(took < 5000000000, "took %" PRId64, took);
         for (uint32_t k = 0; k < ranks; k++) {
@@ -414,9 +301,9 @@ static void collect(uint32_t ranks)
         free(mine);
         free(all);
     }
-    mpi->abort(j.world);
+    pp_transport_mpi.abort(j.world);
     CHECK(pthread_join(thread, NULL) == 0, "thread");
-    finish(&j);
+    job_finish(&j);
 }
 
 /* The one process that was started says how to start more. */
@@ -426,7 +313,7 @@ static void number(uint32_t ranks)
     char line[64];
     pp_world *world;
     pp_err err = { 0 };
-    pp_status status = mpi->open(&options, &world, &err);
+    pp_status status = pp_transport_mpi.open(&options, &world, &err);
     snprintf(line, sizeof line, "mpirun -n %u ppsim run", ranks + 3);
     CHECK(status == PP_USAGE && strstr(err.text, line), "%d: %s", status, err.text);
 }
@@ -438,10 +325,10 @@ static void refused(uint32_t ranks)
     const pp_world_options with_link = { .ranks = ranks, .link = { .kind = PP_LINK_PLAN } };
     pp_world *world;
     pp_err err = { 0 };
-    CHECK(mpi->open(&with_fault, &world, &err) == PP_USAGE, "fault: %s", err.text);
+    CHECK(pp_transport_mpi.open(&with_fault, &world, &err) == PP_USAGE, "fault: %s", err.text);
     CHECK(strstr(err.text, "--transport threads"), "%s", err.text);
     err = (pp_err){ 0 };
-    CHECK(mpi->open(&with_link, &world, &err) == PP_USAGE, "link: %s", err.text);
+    CHECK(pp_transport_mpi.open(&with_link, &world, &err) == PP_USAGE, "link: %s", err.text);
 }
 
 /* PPSIM_MODULE_DIR is a folder without the module, or with a broken one. */
@@ -450,11 +337,11 @@ static void unavailable(uint32_t ranks)
     const pp_world_options options = { .ranks = ranks };
     pp_world *world;
     pp_err err = { 0 };
-    pp_status status = mpi->open(&options, &world, &err);
+    pp_status status = pp_transport_mpi.open(&options, &world, &err);
     CHECK(status == PP_UNAVAILABLE && strstr(err.text, "-DPPSIM_MPI=ON"), "%d: %s", status,
           err.text);
     fprintf(stderr, "%s\n", err.text);
-    CHECK(mpi->available(&(pp_err){ 0 }) == PP_UNAVAILABLE, "available");
+    CHECK(pp_transport_mpi.available(&(pp_err){ 0 }) == PP_UNAVAILABLE, "available");
 }
 
 /* Rank 2 dies while the others wait for it. */
@@ -463,17 +350,17 @@ static void death(uint32_t ranks)
     const edge e[] = { { 2, 0, 8, false }, { 2, 1, 8, false }, { 2, 3, 8, false } };
     char buffer[8];
     job j;
-    start(&j, ranks);
-    load(&j, e, 3);
-    barrier(&j);
+    job_start(&j, ranks);
+    job_load(&j, e, 3);
+    job_barrier(&j);
     if (j.rank == 2) {
         sleep_ms(200);
         raise(SIGKILL);
     }
     size_t k = j.rank == 3 ? 2 : j.rank;
-    pp_post p = make_post(e, k, 0, false, buffer);
-    post(&j, &p);
-    wait_for(&j, (uint32_t)(2 * k + 1));
+    pp_post p = edge_post(e, k, 0, false, buffer);
+    job_post(&j, &p);
+    job_wait(&j, (uint32_t)(2 * k + 1));
     CHECK(false, "came");
 }
 
@@ -482,141 +369,16 @@ static void death(uint32_t ranks)
 static void absent(uint32_t ranks)
 {
     job j;
-    start(&j, ranks);
-    barrier(&j);
+    job_start(&j, ranks);
+    job_barrier(&j);
     if (j.rank == 2)
         for (;;)
             sleep_ms(1000);
     if (j.rank == 0)
-        mpi->abort(j.world);
+        pp_transport_mpi.abort(j.world);
     fprintf(stderr, "rank %u has said it\n", j.rank);
-    finish(&j);
+    job_finish(&j);
     _exit(1);
-}
-
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double cpu_seconds(void)
-{
-    struct rusage use;
-    getrusage(RUSAGE_SELF, &use);
-    return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
-           (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) * 1e-6;
-}
-
-static uint64_t work_for(pp_ns ns)
-{
-    volatile uint64_t turns = 0;
-    pp_ns until = pp_clock_now_ns() + ns;
-    while (pp_clock_now_ns() < until)
-        turns++;
-    return turns;
-}
-
-/* When a message comes that both ends posted before they began to compute for 5 ms, and what that
- * costs the computing. */
-static void progress(uint32_t ranks)
-{
-    static const size_t sizes[] = { 8, 262144, 2097152 };
-    static char buffer[1 << 21];
-    enum { ROUNDS = 100 };
-    double us[ROUNDS];
-    double lost[ROUNDS];
-    job j;
-    start(&j, ranks);
-    memset(buffer, 1, sizeof buffer);
-    for (size_t s = 0; s < 3; s++) {
-        const edge e[] = { { 0, 1, sizes[s], false }, { 0, 1, 8, false } };
-        load(&j, e, 2);
-        for (uint32_t i = 0; i < ROUNDS; i++) {
-            pp_err err = { 0 };
-            OK(mpi->begin(j.world, j.rank, &err), err);
-            barrier(&j);
-            if (j.rank > 1)
-                continue;
-            double quiet = (double)work_for(5000000);
-            pp_post p = make_post(e, 0, i, j.rank == 0, buffer);
-            pp_post late = make_post(e, 1, i, false, buffer); /* pending until the end */
-            post(&j, &p);
-            if (j.rank == 1)
-                post(&j, &late);
-            pp_ns posted = pp_clock_now_ns();
-            lost[i] = 1 - (double)work_for(5000000) / quiet;
-            us[i] = (double)(wait_for(&j, p.transfer) - posted) * 1e-3;
-            late = make_post(e, 1, i, true, buffer);
-            if (j.rank == 0)
-                post(&j, &late);
-            wait_for(&j, 2 + j.rank);
-        }
-        qsort(us, ROUNDS, sizeof us[0], by_size);
-        qsort(lost, ROUNDS, sizeof lost[0], by_size);
-        if (j.rank == 1)
-            printf("%8zu B posted, then 5 ms of computing: came after %7.1f us median, %7.1f p95; "
-                   "computing lost %.2f %% median, %.2f p95\n",
-                   sizes[s], us[ROUNDS / 2], us[ROUNDS * 95 / 100], 100 * lost[ROUNDS / 2],
-                   100 * lost[ROUNDS * 95 / 100]);
-    }
-    barrier(&j);
-    finish(&j);
-}
-
-/* One-way times between ranks 0 and 1, the others waiting; then the cost of waiting. */
-static void speed(uint32_t ranks)
-{
-    static const size_t sizes[] = { 8, 4096, 65536, 262144, 2097152 };
-    static char buffer[2][1 << 21];
-    enum { ROUNDS = 500 };
-    double us[ROUNDS];
-    job j;
-    start(&j, ranks);
-    memset(buffer, 1, sizeof buffer);
-    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
-        const edge e[] = { { 0, 1, sizes[s], false }, { 1, 0, sizes[s], false } };
-        load(&j, e, 2);
-        barrier(&j);
-        for (uint32_t i = 0; i < ROUNDS && j.rank < 2; i++) {
-            pp_err err = { 0 };
-            pp_post out = make_post(e, j.rank, i, true, buffer[0]);
-            pp_post in = make_post(e, 1 - j.rank, i, false, buffer[1]);
-            OK(mpi->begin(j.world, j.rank, &err), err);
-            pp_ns from = pp_clock_now_ns();
-            post(&j, &in);
-            if (j.rank == 1)
-                wait_for(&j, in.transfer);
-            post(&j, &out);
-            wait_for(&j, out.transfer);
-            if (j.rank == 0)
-                wait_for(&j, in.transfer);
-            us[i] = (double)(pp_clock_now_ns() - from) * 1e-3 / 2;
-        }
-        barrier(&j);
-        qsort(us, ROUNDS, sizeof us[0], by_size);
-        if (j.rank == 0)
-            printf("%8zu B: one way %8.2f us median, %8.2f p95, %6.2f GB/s\n", sizes[s],
-                   us[ROUNDS / 2], us[ROUNDS * 95 / 100], (double)sizes[s] / us[ROUNDS / 2] * 1e-3);
-    }
-    const edge e[] = { { 0, 1, 8, false } };
-    load(&j, e, 1);
-    barrier(&j);
-    if (j.rank < 2) {
-        pp_post p = make_post(e, 0, 0, j.rank == 0, buffer[0]);
-        double cpu = cpu_seconds();
-        pp_ns from = pp_clock_now_ns();
-        if (j.rank == 0)
-            sleep_ms(1000);
-        post(&j, &p);
-        wait_for(&j, j.rank);
-        if (j.rank == 1)
-            printf("waiting %.2f s took %.3f s of CPU\n", (double)(pp_clock_now_ns() - from) * 1e-9,
-                   cpu_seconds() - cpu);
-    }
-    barrier(&j);
-    finish(&j);
 }
 
 static const struct test {
@@ -640,8 +402,6 @@ static const struct test {
     { "unavailable", unavailable },
     { "death", death },
     { "absent", absent },
-    { "progress", progress },
-    { "speed", speed },
 };
 
 int main(int argc, char **argv)
