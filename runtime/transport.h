@@ -80,7 +80,8 @@ typedef struct pp_transport {
      * rank being at work. Fails: NOMEM. */
     pp_status (*load)(pp_world *world, const pp_program *program, const size_t *buffered_bytes,
                       pp_err *err);
-    /* Forgets the messages of the step before; all ranks call it, and none posts before all did. */
+    /* Forgets the messages of the step before; all ranks call it, and none posts before all did.
+     * Fails: INPUT when one of them was never received. */
     pp_status (*begin)(pp_world *world, uint32_t rank, pp_err *err);
     pp_status (*post)(pp_world *world, uint32_t rank, const pp_post *post, pp_err *err);
     /* Until the transfer is done; *done_ns: when that was, on this rank's clock.
@@ -91,7 +92,7 @@ typedef struct pp_transport {
     pp_status (*poll)(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns now_ns,
                       bool *done_out, pp_ns *done_ns, pp_err *err);
     /* Did it come to a match? For the report of a hang; any thread. */
-    bool (*matched)(const pp_world *world, uint32_t transfer);
+    bool (*matched)(pp_world *world, uint32_t transfer);
     /* mine: `bytes` of this rank; all_out: those of all ranks, in order. Also the barrier. */
     pp_status (*all_gather)(pp_world *world, uint32_t rank, const void *mine, size_t bytes,
                             void *all_out, pp_err *err);

@@ -1,7 +1,8 @@
 /* A shape protocol as a pass over a lowered program: the same steps, with messages, syncs and reads
  * in front of the exchanges that need them. */
+#include "sim/lower_shapes.h"
+
 #include "sim/alloc.h"
-#include "sim/shapes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -204,8 +205,7 @@ static void rewrite_rank(pass *p, uint32_t rank)
     }
 }
 
-/* Bytes of the tensor above `stage`; where no bytes are known its duration tells sizes apart. */
-static int64_t size_above(const pp_costs *costs, uint32_t stage, uint32_t microbatch)
+int64_t pp_shape_size_above(const pp_costs *costs, uint32_t stage, uint32_t microbatch)
 {
     size_t row = pp_cost_index(costs, stage, microbatch);
     bool bytes = costs->has_memory && costs->message_bytes[row];
@@ -216,8 +216,8 @@ static pp_status check_cached(const pp_program *program, const pp_costs *costs, 
 {
     for (uint32_t j = 1; j < program->microbatches; j++) {
         for (uint32_t s = 0; s + 1 < program->stages; s++) {
-            int64_t first = size_above(costs, s, 0);
-            int64_t now = size_above(costs, s, j);
+            int64_t first = pp_shape_size_above(costs, s, 0);
+            int64_t now = pp_shape_size_above(costs, s, j);
             if (now == first || program->stage_rank[s] == program->stage_rank[s + 1])
                 continue;
             const char *unit =
@@ -255,8 +255,24 @@ static pp_status check_protocol(const pp_executor *executor, pp_shapes_kind kind
                       habit->no_cache ? "" : "cached, ");
 }
 
+static bool has_messages(const pp_exchange *exchange)
+{
+    return exchange->shapes.kind == PP_SHAPES_MESSAGE || exchange->shapes.kind == PP_SHAPES_CACHED;
+}
+
+static pp_status rewrite_ranks(pass *p, const pp_costs *costs, pp_err *err)
+{
+    if (p->habit->late_receive && has_messages(p->exchange))
+        return pp_lower_shapes_late(p->program, p->from,
+                                    p->exchange->shapes.kind == PP_SHAPES_CACHED, p->parts, costs,
+                                    p->builder, err);
+    for (uint32_t rank = 0; rank < p->program->ranks; rank++)
+        rewrite_rank(p, rank);
+    return PP_OK;
+}
+
 static pp_status rewrite(const pp_executor *executor, const pp_exchange *exchange,
-                         pp_program *program, pp_err *err)
+                         const pp_costs *costs, pp_program *program, pp_err *err)
 {
     pp_comm *old PP_CLEANUP(pp_comm_free) = program->comm;
     program->comm = NULL;
@@ -266,8 +282,8 @@ static pp_status rewrite(const pp_executor *executor, const pp_exchange *exchang
                                      .habit = executor->shape_habit,
                                      .parts = exchange->tensors ? (uint32_t)exchange->tensors : 1 };
     pp_status status = pass_new(&p, err);
-    for (uint32_t rank = 0; rank < program->ranks && !status; rank++)
-        rewrite_rank(&p, rank);
+    if (!status)
+        status = rewrite_ranks(&p, costs, err);
     if (!status)
         status = pp_comm_finish(p.builder, false, program, err);
     if (status) {
@@ -313,9 +329,9 @@ pp_status pp_exchange_lower(const pp_executor *executor, const pp_exchange *exch
     if (!program->comm || !executor->shape_habit)
         return refuse_ideal(executor, exchange, err);
     pp_status status = check_protocol(executor, exchange->shapes.kind, program, err);
-    if (!status && exchange->shapes.kind == PP_SHAPES_CACHED)
+    if (!status && exchange->shapes.kind == PP_SHAPES_CACHED && !executor->shape_habit->resends)
         status = check_cached(program, costs, err);
-    if (status || (status = rewrite(executor, exchange, program, err)))
+    if (status || (status = rewrite(executor, exchange, costs, program, err)))
         return status;
     program->comm->semantics.host = exchange->host;
     program->comm->semantics.shape_message_ns = exchange->shape_message_ns;

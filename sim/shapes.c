@@ -55,9 +55,11 @@ const pp_shape_habit pp_shape_habit_graphs = {
     .tensor_by_tensor = true,
 };
 
-const pp_shape_habit pp_shape_habit_planned = {
-    .no_message = "its plans carry all sizes",
-    .no_cache = "its plans carry all sizes",
+const pp_shape_habit pp_shape_habit_ppsim = {
+    .rounds = 1,
+    .bytes = { 16 },
+    .late_receive = true,
+    .resends = true,
 };
 
 const pp_shape_habit pp_shape_habit_fixed = {

@@ -11,7 +11,8 @@ typedef enum pp_shapes_kind {
     PP_SHAPES_PLAN,    /* all sizes are known before the step */
     PP_SHAPES_LOCAL,   /* every stage reads them from its own copy of the data */
     PP_SHAPES_MESSAGE, /* a message before every tensor */
-    PP_SHAPES_CACHED,  /* a message before the first tensor of each edge, direction and chunk */
+    PP_SHAPES_CACHED,  /* a message before the first tensor of each edge, direction and chunk; a
+                          habit that resends: also before each whose size is another */
     PP_SHAPES_PADDED,  /* all microbatches as long as the longest, or as `tokens` */
     PP_SHAPES_BUCKET,  /* tokens rounded up to a multiple of `tokens` */
 } pp_shapes_kind;
@@ -37,6 +38,9 @@ typedef struct pp_shape_habit {
     bool sync;             /* a device sync between message and read */
     bool sync_calls;       /* a device sync after every exchange of tensors */
     bool tensor_by_tensor; /* several tensors are exchanged one after the other */
+    bool late_receive;     /* the tensor's receive is posted right before its op, when its message
+                              has been read; sim/lower_shapes_late.c, which obeys bytes, resends */
+    bool resends;          /* cached: a size that changes is sent again, it is no error */
     bool one_chunk;        /* where its messages go with several stages per rank is not known */
     const pp_transfer_kind (*order)[PP_TENSOR_KINDS]; /* [2] even and odd ranks: in which order the
                                        messages of one call stand; NULL: as their tensors */
@@ -53,10 +57,13 @@ extern const pp_shape_habit pp_shape_habit_megatron_parity;
  */
 extern const pp_shape_habit pp_shape_habit_torch;
 /* What has no way to change a shape: set in a configuration; compiled into graphs, one transfer at
- * a time; carried in the plan (our runtime). */
+ * a time. */
 extern const pp_shape_habit pp_shape_habit_fixed;
 extern const pp_shape_habit pp_shape_habit_graphs;
-extern const pp_shape_habit pp_shape_habit_planned;
+/* Our runtime: int64[2], tokens and sequences, in front of an activation. Both ends know from the
+ * plan when a message comes, so that a cache can be renewed; without a plan each tensor would need
+ * a flag in front that says so. */
+extern const pp_shape_habit pp_shape_habit_ppsim;
 
 /* What a step does about shapes, tensors and its hosts; all zero is what programs do anyway. */
 typedef struct pp_exchange {
@@ -76,7 +83,8 @@ PP_MUST_CHECK pp_status pp_host_costs_parse(const char *text, pp_host_costs *hos
 /* Is there anything that needs a program with sends and receives? */
 bool pp_exchange_is_plain(const pp_exchange *exchange);
 
-/* Rewrites the communication of `program`, which `executor` lowered. costs: sizes, for `cached`.
+/* Rewrites the communication of `program`, which `executor` lowered. costs: sizes, for `cached`,
+ * and pairs, for late receives; NULL: there are none.
  * Fails: USAGE when the executor has no such protocol (with the reason and those it has);
  * INFEASIBLE when a size differs from the one its receiver expects ("mismatched sizes: ..."; names
  * microbatch and stages); INPUT when durations leave 64 bits; NOMEM. */

@@ -1,6 +1,7 @@
 /* Our runtime: every transfer on its own; sends leave right after their producers; receives are
  * posted one input ahead, per directed edge in the order of its sends, whatever the order of use
- * (schedules on a V need some early). One communicator per directed edge.
+ * (schedules on a V need some early). One communicator per directed edge. Where sizes travel in
+ * messages sim/lower_shapes_late.c posts the receives.
  *
  * It cannot hang: nothing but an op waits, and only for its own input. All receives in front of
  * that input on its edge are posted by then, and a rank comes to every send whose op can run. */
@@ -145,6 +146,6 @@ const pp_executor pp_executor_ppsim = {
     .name = "ppsim",
     .summary = "our runtime: receives one input ahead in the order of the sends, any schedule",
     .lower = ppsim_lower,
-    .shape_habit = &pp_shape_habit_planned,
+    .shape_habit = &pp_shape_habit_ppsim,
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_DONE },
 };

@@ -80,14 +80,18 @@ static int lower_shapes(void *executor)
 
 START_TEST(a_shape_protocol_survives_any_failed_allocation)
 {
-    const pp_executor *executor = NULL;
-    pp_err err = { 0 };
-    ck_assert_int_eq(pp_executor_get("colossalai", &executor, &err), PP_OK);
-    pp_executor copy = *executor;
-    long allocations = 0;
-    int status = pp_torture_run(lower_shapes, &copy, PP_NOMEM, 1000, &allocations);
-    ck_assert_msg(status == 0, "status %d after allocation %ld failed", status, allocations);
-    ck_assert_int_gt(allocations, 20);
+    static const char *const executors[] = { "colossalai", "ppsim" };
+    for (size_t i = 0; i < 2; i++) {
+        const pp_executor *executor = NULL;
+        pp_err err = { 0 };
+        ck_assert_int_eq(pp_executor_get(executors[i], &executor, &err), PP_OK);
+        pp_executor copy = *executor;
+        long allocations = 0;
+        int status = pp_torture_run(lower_shapes, &copy, PP_NOMEM, 1000, &allocations);
+        ck_assert_msg(status == 0, "%s: status %d after allocation %ld failed", executors[i],
+                      status, allocations);
+        ck_assert_int_gt(allocations, 20);
+    }
 }
 END_TEST
 

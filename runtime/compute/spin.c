@@ -1,0 +1,106 @@
+/* Ops that take the time which the plan says, and compute nothing. They sleep, so that ranks may
+ * outnumber processors. Where tensors are carried, their first bytes tell whose they are. */
+#include "runtime/clock.h"
+#include "runtime/compute.h"
+#include "sim/alloc.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct spin_worker {
+    const pp_compute_work *work;
+} spin_worker;
+
+static pp_status spin_open(const pp_compute_work *work, const bool *holds, void **worker_out,
+                           pp_err *err)
+{
+    (void)holds;
+    if (work->settings[0])
+        return pp_err_set(err, PP_USAGE, "--compute-settings", "spin has no settings");
+    spin_worker *worker = pp_alloc_array(1, sizeof *worker);
+    if (!worker)
+        return pp_err_nomem(err);
+    worker->work = work;
+    *worker_out = worker;
+    return PP_OK;
+}
+
+static void spin_close(void *worker)
+{
+    free(worker);
+}
+
+static pp_status spin_begin(void *worker, uint32_t step, pp_err *err)
+{
+    (void)worker;
+    (void)step;
+    (void)err;
+    return PP_OK;
+}
+
+/* What a tensor begins with: F's of `stage`, or the gradient that `stage` made. */
+static uint64_t mark_of(bool forward, uint32_t stage, uint32_t microbatch)
+{
+    return ((uint64_t)forward << 63) | ((uint64_t)stage << 32) | microbatch;
+}
+
+static pp_status expect(const void *tensor, bool forward, uint32_t stage, uint32_t microbatch,
+                        pp_err *err)
+{
+    uint64_t mark;
+    if (!tensor)
+        return PP_OK;
+    memcpy(&mark, tensor, sizeof mark);
+    if (mark == mark_of(forward, stage, microbatch))
+        return PP_OK;
+    return pp_err_set(err, PP_INPUT, NULL,
+                      "the %s of stage %" PRIu32 ", microbatch %" PRIu32
+                      " holds something else; the transport delivered it wrongly",
+                      forward ? "activation" : "gradient", stage, microbatch);
+}
+
+static void put_mark(void *tensor, bool forward, uint32_t stage, uint32_t microbatch)
+{
+    uint64_t mark = mark_of(forward, stage, microbatch);
+    if (tensor)
+        memcpy(tensor, &mark, sizeof mark);
+}
+
+static pp_status spin_run(void *worker, pp_op op, const pp_op_tensors *tensors, pp_err *err)
+{
+    const spin_worker *w = worker;
+    const pp_costs *costs = w->work->costs;
+    const pp_ns *table[] = { costs->f_ns, costs->i_ns, costs->w_ns, costs->b_ns };
+    pp_ns takes_ns = table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
+    pp_ns end_ns = pp_clock_now_ns() + takes_ns;
+    pp_status status = PP_OK;
+    if (op.kind != PP_OP_W)
+        status = expect(tensors->activation_in, true, op.stage - 1u, op.microbatch, err);
+    if (!status && (op.kind == PP_OP_I || op.kind == PP_OP_B))
+        status = expect(tensors->gradient_in, false, op.stage + 1u, op.microbatch, err);
+    if (status)
+        return status;
+    put_mark(tensors->activation_out, true, op.stage, op.microbatch);
+    put_mark(tensors->gradient_out, false, op.stage, op.microbatch);
+    if (takes_ns)
+        pp_clock_sleep_until(end_ns);
+    return PP_OK;
+}
+
+static pp_status spin_end(void *worker, pp_err *err)
+{
+    (void)worker;
+    (void)err;
+    return PP_OK;
+}
+
+const pp_compute pp_compute_spin = {
+    .name = "spin",
+    .summary = "waits as long as the plan says, without needing the processor; computes nothing",
+    .open = spin_open,
+    .close = spin_close,
+    .begin = spin_begin,
+    .run = spin_run,
+    .end = spin_end,
+};

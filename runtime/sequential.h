@@ -1,0 +1,35 @@
+/* The same work on one worker, one op after the other: what a pipelined step must equal, and where
+ * the durations of ops can be measured without pipelining. */
+#ifndef PPSIM_RUNTIME_SEQUENTIAL_H
+#define PPSIM_RUNTIME_SEQUENTIAL_H
+
+#include "runtime/arena.h"
+#include "runtime/compute.h"
+
+/* A worker that holds all stages, and the tensors of one microbatch. Owner frees with
+ * pp_sequential_free. */
+typedef struct pp_sequential {
+    const pp_compute *compute;
+    const pp_compute_work *work;
+    const pp_program *program;
+    const pp_costs *costs;
+    void *worker;
+    pp_op_tensors *tensors; /* [stages] */
+    char *memory;
+    bool *split; /* [stages]: I and W, not B */
+    char *tied;  /* of both ends */
+} pp_sequential;
+
+/* program: which stages split their backward. Fails: as compute->open; NOMEM. */
+PP_MUST_CHECK pp_status pp_sequential_new(const pp_compute *compute, const pp_compute_work *work,
+                                          const pp_program *program, const pp_costs *costs,
+                                          pp_sequential **sequential_out, pp_err *err);
+void pp_sequential_free(pp_sequential **sequential); /* for PP_CLEANUP */
+
+/* One step of the training run, microbatch after microbatch; update included.
+ * took: NULL, or costs with a class per microbatch, whose f_ns, i_ns, w_ns, b_ns become the
+ * shortest of what they were (0: not yet measured) and what the ops took now. */
+PP_MUST_CHECK pp_status pp_sequential_step(pp_sequential *sequential, uint32_t step, pp_costs *took,
+                                           pp_err *err);
+
+#endif

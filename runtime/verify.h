@@ -1,0 +1,28 @@
+/* The values that a pipelined run ended with against those of a sequential one. */
+#ifndef PPSIM_RUNTIME_VERIFY_H
+#define PPSIM_RUNTIME_VERIFY_H
+
+#include "runtime/run.h"
+
+#define PP_VERIFY_TOLERANCE_DOUBLE 1e-12 /* relative, where sums are in another order */
+#define PP_VERIFY_TOLERANCE_FLOAT 1e-4
+
+typedef struct pp_verdict {
+    bool compared; /* false: this process does not host rank 0, or the compute has no values */
+    bool ordered;  /* every stage sums its weights' gradients in the order of the microbatches: all
+                      bits must be equal */
+    uint64_t values, differing;
+    double worst; /* relative to the largest value of its stage and kind */
+    uint32_t worst_stage;
+    pp_values worst_values;
+    double loss; /* of the last step, mean over microbatches */
+} pp_verdict;
+
+/* Repeats `steps` steps from the start, sequentially, and compares gradients, parameters and losses
+ * after the last one. All processes call it, after pp_run.
+ * Fails: INFEASIBLE when values differ more than allowed (bits where ordered, else the tolerance),
+ * naming stage and values; as compute; NOMEM. */
+PP_MUST_CHECK pp_status pp_verify(const pp_run_job *job, uint32_t steps, pp_verdict *verdict_out,
+                                  pp_err *err);
+
+#endif
