@@ -140,10 +140,22 @@ void pp_mpi_unload(pp_world *world)
 pp_status pp_mpi_begin(pp_world *world, uint32_t rank, pp_err *err)
 {
     (void)rank;
+    int left = 0;
+    MPI_Status who;
     pp_status status = drain(world, err);
-    for (size_t i = 0; i < world->flights && !status; i++)
+    if (status)
+        return status;
+    for (size_t i = 0; i < world->flights; i++)
         atomic_store_explicit(&world->flight[i].done, false, memory_order_relaxed);
-    return status;
+    pthread_mutex_lock(&world->lock);
+    int code = MPI_Iprobe(MPI_ANY_SOURCE, TAG, world->data, &left, &who);
+    pthread_mutex_unlock(&world->lock);
+    if (code)
+        return pp_mpi_failed(world, code, "looking for messages", err);
+    return left ? world->services->err_set(err, PP_INPUT, NULL,
+                                           "a message from rank %d to rank %d was never received",
+                                           who.MPI_SOURCE, world->rank)
+                : PP_OK;
 }
 
 /* The lock is held, here and below. */
@@ -304,7 +316,7 @@ pp_status pp_mpi_poll(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns n
     return PP_OK;
 }
 
-bool pp_mpi_matched(const pp_world *world, uint32_t transfer)
+bool pp_mpi_matched(pp_world *world, uint32_t transfer)
 {
     if (transfer >= world->transfers || world->slot[transfer] == PP_NO_SOURCE)
         return false; /* only the process of its rank knows */

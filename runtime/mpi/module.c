@@ -11,8 +11,7 @@
  * belong to those who compute. */
 void pp_mpi_pause(const pp_world *world, pp_patience *patience)
 {
-    enum { ASK = 200, YIELD = 20000, YIELD_CROWDED = 20, STEP_NS = 5000 };
-    const long longest_ns = world->roomy ? 50000 : 100000;
+    enum { ASK = 200, YIELD = 20000, YIELD_CROWDED = 20, STEP_NS = 5000, LONGEST_NS = 100000 };
     uint32_t round = patience->rounds++;
     if (world->roomy && round < ASK)
         return;
@@ -22,8 +21,8 @@ void pp_mpi_pause(const pp_world *world, pp_patience *patience)
         return;
     }
     long nap_ns = (long)++patience->naps * STEP_NS;
-    if (nap_ns > longest_ns || nap_ns <= 0)
-        nap_ns = longest_ns;
+    if (nap_ns > LONGEST_NS || nap_ns <= 0)
+        nap_ns = LONGEST_NS;
     nanosleep(&(struct timespec){ .tv_nsec = nap_ns }, NULL);
 }
 

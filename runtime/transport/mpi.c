@@ -67,7 +67,7 @@ static pp_status mpi_poll(pp_world *world, uint32_t rank, uint32_t transfer, pp_
     return of(world)->poll(world, rank, transfer, now_ns, done_out, done_ns, err);
 }
 
-static bool mpi_matched(const pp_world *world, uint32_t transfer)
+static bool mpi_matched(pp_world *world, uint32_t transfer)
 {
     return of(world)->matched(world, transfer);
 }

@@ -31,7 +31,14 @@ void job_load(job *j, const edge *e, size_t count)
         j->buffered_bytes[2 * k] = e[k].buffered ? e[k].bytes : 0;
     }
     OK(pp_transport_mpi.load(j->world, &j->program, j->buffered_bytes, &err), err);
+    job_begin(j);
+}
+
+void job_begin(job *j)
+{
+    pp_err err = { 0 };
     OK(pp_transport_mpi.begin(j->world, j->rank, &err), err);
+    job_barrier(j);
 }
 
 pp_post edge_post(const edge *e, size_t k, uint32_t step, bool sends, void *payload)

@@ -39,6 +39,8 @@ typedef struct job {
 /* j stays where it is. Called by the only rank of this process, as all that follows. */
 void job_start(job *j, uint32_t ranks);
 void job_load(job *j, const edge *e, size_t count);
+/* The next step; loading begins the first. */
+void job_begin(job *j);
 /* Message k of e: its send or its receive. */
 pp_post edge_post(const edge *e, size_t k, uint32_t step, bool sends, void *payload);
 void job_post(job *j, const pp_post *p);

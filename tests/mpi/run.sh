@@ -1,9 +1,10 @@
 #!/bin/sh
 # Transport mpi between processes of this machine. mpiexec, and a folder with the module, come from
 # the build; without them only what is said of a missing module is tested, and the rest is skipped.
-# usage: run.sh PROGRAM MODULE_DIR|none MPIEXEC|none
+# usage: run.sh FOLDER_OF_PROGRAMS MODULE_DIR|none MPIEXEC|none
 set -u
-program=$1
+program=$1/transport_mpi
+runs=$1/run_mpi
 modules=$2
 mpiexec=$3
 failed=0
@@ -23,16 +24,16 @@ case ${PPSIM_SANITIZE:-} in
     ;;
 esac
 
-# Processes, case, wanted status: "0", or "fails" for any other but that of timeout.
+# Program, processes, case, wanted status: "0", or "fails" for any other but that of timeout.
 run() {
-    PPSIM_TEST_RANKS=$1 timeout -k 5 90 "$mpiexec" -n "$1" "$program" "$2" >"$scratch/out" 2>&1
+    PPSIM_TEST_RANKS=$2 timeout -k 5 90 "$mpiexec" -n "$2" "$1" "$3" >"$scratch/out" 2>&1
     status=$?
-    case $3.$status in
+    case $4.$status in
     0.0) return ;;
     fails.0 | *.124) ;;
     fails.*) return ;;
     esac
-    echo "$2 on $1 processes: status $status, wanted $3:"
+    echo "${1##*/} $3 on $2 processes: status $status, wanted $4:"
     cat "$scratch/out"
     failed=1
 }
@@ -50,19 +51,22 @@ if [ "$modules" = none ] || [ "$mpiexec" = none ]; then
 fi
 
 export PPSIM_MODULE_DIR=$modules
-run 1 number 0
+run "$program" 1 number 0
 PPSIM_TEST_RANKS=1 "$program" number || failed=1 # as if by hand
 for case in refused gather clocks ring wrong_microbatch too_long too_long_large too_short \
-    too_short_large rendezvous overlap stop collect; do
-    run 4 $case 0
+    too_short_large rendezvous overlap unreceived stop collect; do
+    run "$program" 4 $case 0
 done
-run 2 ring 0
-run 9 ring 0
+run "$program" 2 ring 0
+run "$program" 9 ring 0
+for case in schedules stall other_plan; do
+    run "$runs" 4 $case 0
+done
 
 # A process dies: all end, soon, and mpirun says so.
-run 4 death fails
+run "$program" 4 death fails
 # A process stops the others and one never comes to the end: what was said before is heard.
-run 4 absent fails
+run "$program" 4 absent fails
 [ "$(grep -c 'has said it' "$scratch/out")" -eq 3 ] || { cat "$scratch/out"; failed=1; }
 if command -v pgrep >/dev/null && pgrep -f "^$program " >"$scratch/out"; then
     echo "processes are left: $(cat "$scratch/out")"

@@ -33,9 +33,7 @@ static void ring(uint32_t ranks)
                        k % EACH >= SIZES };
     job_load(&j, e, count);
     for (uint32_t step = 0; step < STEPS; step++) {
-        pp_err err = { 0 };
-        OK(pp_transport_mpi.begin(j.world, j.rank, &err), err);
-        job_barrier(&j);
+        job_begin(&j);
         for (size_t k = 0; k < 2 * count; k++) {
             bool sends = k % 2 == 0;
             if ((sends ? e[k / 2].from : e[k / 2].to) != j.rank)
@@ -230,9 +228,10 @@ static void overlap(uint32_t ranks)
     pp_ns longest = 0;
     job_start(&j, ranks);
     job_load(&j, e, 1);
-    for (uint32_t step = 0; step < ROUNDS && j.rank < 2; step++) {
-        pp_err err = { 0 };
-        OK(pp_transport_mpi.begin(j.world, j.rank, &err), err);
+    for (uint32_t step = 0; step < ROUNDS; step++) {
+        job_begin(&j);
+        if (j.rank > 1)
+            continue;
         pp_post p = edge_post(e, 0, step, j.rank == 0, buffer);
         job_post(&j, &p);
         pp_ns posted = pp_clock_now_ns();
@@ -381,6 +380,25 @@ static void absent(uint32_t ranks)
     _exit(1);
 }
 
+/* A message that nobody received is told before the next step begins. */
+static void unreceived(uint32_t ranks)
+{
+    const edge e[] = { { 0, 1, 8, true } };
+    char buffer[8] = { 0 };
+    job j;
+    pp_err err = { 0 };
+    job_start(&j, ranks);
+    job_load(&j, e, 1);
+    pp_post p = edge_post(e, 0, 0, true, buffer);
+    if (j.rank == 0)
+        job_post(&j, &p);
+    job_barrier(&j);
+    pp_status status = pp_transport_mpi.begin(j.world, j.rank, &err);
+    CHECK(status == (j.rank == 1 ? PP_INPUT : PP_OK), "%d: %s", status, err.text);
+    job_barrier(&j);
+    job_finish(&j);
+}
+
 static const struct test {
     const char *name;
     void (*run)(uint32_t ranks);
@@ -400,6 +418,7 @@ static const struct test {
     { "number", number },
     { "refused", refused },
     { "unavailable", unavailable },
+    { "unreceived", unreceived },
     { "death", death },
     { "absent", absent },
 };
