@@ -130,6 +130,26 @@ static uint32_t first_waiting(const scene *s)
     return first;
 }
 
+/* A rank that waits for `rank`, or NONE. */
+static uint32_t who_waits_for(const scene *s, uint32_t rank)
+{
+    for (uint32_t r = 0; r < s->program->ranks; r++) {
+        if (waits_for(s, r) == rank)
+            return r;
+    }
+    return NONE;
+}
+
+/* A rank that is gone, or NONE. */
+static uint32_t gone(const scene *s)
+{
+    for (uint32_t r = 0; r < s->program->ranks; r++) {
+        if (!known(s, r) || s->now[r].doing == PP_DOING_DEAD)
+            return r;
+    }
+    return NONE;
+}
+
 /* A rank on the circle that the chain from `rank` runs into, or NONE; *last_out: its end. */
 static uint32_t follow(const scene *s, uint32_t rank, uint32_t *last_out)
 {
@@ -153,10 +173,6 @@ static uint32_t follow(const scene *s, uint32_t rank, uint32_t *last_out)
 static uint32_t any_behind(const scene *s)
 {
     for (uint32_t r = 0; r < s->program->ranks; r++) {
-        if (!known(s, r) || s->now[r].doing == PP_DOING_DEAD)
-            return r;
-    }
-    for (uint32_t r = 0; r < s->program->ranks; r++) {
         if (s->now[r].doing != PP_DOING_MEETING && s->now[r].doing != PP_DOING_FINISHED)
             return r;
     }
@@ -169,8 +185,9 @@ pp_status pp_hang_report(const pp_program *program, const pp_moment *now, const 
     const scene s = { program, now, known_ranks, matched, now_ns };
     char text[720] = "";
     char line[160];
-    uint32_t first = first_waiting(&s);
-    uint32_t last = first == NONE ? any_behind(&s) : first;
+    uint32_t dead = gone(&s);
+    uint32_t first = dead == NONE ? first_waiting(&s) : who_waits_for(&s, dead);
+    uint32_t last = first != NONE ? first : dead != NONE ? dead : any_behind(&s);
     uint32_t circle = first == NONE ? NONE : follow(&s, first, &last);
     if (circle != NONE) {
         uint32_t r = circle;

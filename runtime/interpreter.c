@@ -192,17 +192,6 @@ static pp_status post_transfer(pp_interpreter *in, uint32_t t, pp_err *err)
     return in->transport->post(in->world, in->rank, &post, err);
 }
 
-static pp_status post_group(pp_interpreter *in, uint32_t g, uint32_t position, pp_err *err)
-{
-    const pp_group *group = &in->program->comm->group[g];
-    pp_ns now_ns = stamp(in);
-    pp_status status = reap(in, now_ns, position, err);
-    pp_progress_set(in->progress, PP_DOING_POSTING, group->first, now_ns);
-    for (uint32_t t = group->first; t < group->first + group->count && !status; t++)
-        status = post_transfer(in, t, err);
-    return status;
-}
-
 /* Sends stay open until they are looked for: their memory goes back there. */
 static pp_status wait_group(pp_interpreter *in, uint32_t g, pp_err *err)
 {
@@ -212,6 +201,22 @@ static pp_status wait_group(pp_interpreter *in, uint32_t g, pp_err *err)
         pp_progress_set(in->progress, PP_DOING_WAITING, t, pp_clock_now_ns());
         status = in->transport->wait(in->world, in->rank, t, &in->record->done_ns[t], err);
     }
+    return status;
+}
+
+static pp_status post_group(pp_interpreter *in, uint32_t g, uint32_t position, pp_err *err)
+{
+    const pp_group *group = &in->program->comm->group[g];
+    pp_status status = PP_OK;
+    if (in->single_lane && in->last_group != NONE)
+        status = wait_group(in, in->last_group, err);
+    in->last_group = g;
+    pp_ns now_ns = stamp(in);
+    if (!status)
+        status = reap(in, now_ns, position, err);
+    pp_progress_set(in->progress, PP_DOING_POSTING, group->first, now_ns);
+    for (uint32_t t = group->first; t < group->first + group->count && !status; t++)
+        status = post_transfer(in, t, err);
     return status;
 }
 
@@ -428,6 +433,8 @@ static void forget(pp_interpreter *in, uint32_t run_step)
     memset(in->bytes, 0, sizeof in->bytes);
     in->run_step = run_step;
     in->open_count = 0;
+    in->single_lane = in->program->comm->semantics.lanes == PP_LANES_SINGLE;
+    in->last_group = NONE;
     in->live = 0;
     in->ops_run = 0;
     in->record->live[rank] = 0;

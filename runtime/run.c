@@ -234,7 +234,8 @@ pp_status pp_crew_keep(pp_crew *crew, uint32_t number, pp_err *err)
     for (size_t i = 0; i < program->count; i++)
         it->cpu_ns += record->cpu_ns[i];
     it->step_ns = over_ns - begin_ns;
-    it->voided = it->preemptions > (int64_t)(program->count / OPS_PER_PREEMPTION);
+    it->voided = !crew->job->compute->sleeps &&
+                 it->preemptions > (int64_t)(program->count / OPS_PER_PREEMPTION);
     return record->bytes ? check_memory(crew, it->timeline, err) : PP_OK;
 }
 

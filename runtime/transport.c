@@ -69,36 +69,48 @@ pp_status pp_link_parse(const char *text, pp_link *link_out, pp_err *err)
     return PP_OK;
 }
 
-/* "2SEND_F3 of step 4, message 7 from rank 1 to rank 2, 1024 B". */
+/* "2SEND_F3 (step 4, message 7, 1024 B)". */
 static void describe(const pp_message *m, char *buffer, size_t size)
 {
     char transfer[40];
     pp_transfer_print(
         &(pp_transfer){ .microbatch = m->microbatch, .stage = m->stage, .kind = m->kind }, transfer,
         sizeof transfer);
-    snprintf(buffer, size,
-             "%s (part %d) of step %" PRIu32 ", message %" PRIu32 " from rank %" PRIu32
-             " to rank %" PRIu32 ", %" PRId64 " B",
-             transfer, m->part, m->step, m->sequence, m->from, m->to, m->bytes);
+    snprintf(buffer, size, "%s (step %" PRIu32 ", message %" PRIu32 ", %" PRId64 " B)", transfer,
+             m->step, m->sequence, m->bytes);
+}
+
+/* What must have happened to the one that came. */
+static const char *mishap(const pp_message *expected, const pp_message *came)
+{
+    pp_message same = *came;
+    same.bytes = expected->bytes;
+    if (came->program != expected->program)
+        return "its sender runs another program; start all ranks with one plan";
+    if (came->step != expected->step)
+        return "it belongs to another step";
+    if (came->sequence > expected->sequence)
+        return "a message was lost on the way, or overtaken";
+    if (came->sequence < expected->sequence)
+        return "a message came twice, or late";
+    return memcmp(expected, &same, sizeof same) == 0 ? "it is not whole, or its sender has other "
+                                                       "sizes"
+                                                     : "it carries another tensor's tag";
 }
 
 pp_status pp_message_check(const pp_message *expected, const pp_message *came, pp_err *err)
 {
-    char wanted[160];
-    char got[160];
+    char wanted[96];
+    char got[96];
     if (memcmp(expected, came, sizeof *came) == 0)
         return PP_OK;
     describe(expected, wanted, sizeof wanted);
-    if (expected->program != came->program)
-        return pp_err_set(err, PP_INPUT, NULL,
-                          "rank %" PRIu32 " expected %s, but rank %" PRIu32
-                          " runs another program; start all ranks with one plan",
-                          expected->to, wanted, came->from);
     describe(came, got, sizeof got);
     return pp_err_set(err, PP_INPUT, NULL,
-                      "a message came wrongly: rank %" PRIu32
-                      " expected %s, but got %s; nothing after it can be trusted, so the run ends",
-                      expected->to, wanted, got);
+                      "from rank %" PRIu32 " rank %" PRIu32
+                      " expected %s, but got %s: %s; nothing after it can be trusted, so the run "
+                      "ends",
+                      expected->from, expected->to, wanted, got, mishap(expected, came));
 }
 
 pp_status pp_world_stopped(pp_err *err)

@@ -91,6 +91,7 @@ PP_MUST_CHECK pp_status pp_print_executor_table(const pp_args *args, pp_plan *pl
 
 extern const pp_command pp_command_plan;
 extern const pp_command pp_command_simulate;
+extern const pp_command pp_command_run;
 extern const pp_command pp_command_check;
 extern const pp_command pp_command_shapes;
 extern const pp_command pp_command_list;

@@ -98,6 +98,7 @@ static pp_status spin_end(void *worker, pp_err *err)
 const pp_compute pp_compute_spin = {
     .name = "spin",
     .summary = "waits as long as the plan says, without needing the processor; computes nothing",
+    .sleeps = true,
     .open = spin_open,
     .close = spin_close,
     .begin = spin_begin,

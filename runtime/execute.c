@@ -1,0 +1,250 @@
+#include "runtime/execute.h"
+
+#include "runtime/replay.h"
+#include "runtime/sequential.h"
+#include "sim/alloc.h"
+#include "sim/engine.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MEASURED_PASSES 5
+
+void pp_execution_free(pp_execution *x)
+{
+    if (x->result.given_up)
+        return; /* a thread still uses it */
+    for (uint32_t r = 0; x->job.worker && r < x->work.ranks; r++)
+        x->job.compute->close(x->job.worker[r]);
+    free(x->job.worker);
+    if (x->job.transport)
+        x->job.transport->close(x->job.world);
+    pp_run_result_free(&x->result);
+    pp_timeline_free(&x->predicted);
+    pp_timeline_free(&x->replayed);
+    pp_report_free(&x->prediction);
+    pp_report_free(&x->report);
+    if (x->owns_program)
+        pp_program_free(&x->program);
+    pp_costs_free(&x->costs);
+    pp_workload_free(&x->padded);
+    *x = (pp_execution){ 0 };
+}
+
+/* The replica's part of the plan's data; it stays the plan's. */
+static pp_status view_data(const pp_plan *plan, uint32_t replica, pp_execution *x, pp_err *err)
+{
+    pp_shapes shapes;
+    pp_status status = pp_shapes_parse(plan->shapes, &shapes, err);
+    if (status || !plan->workload.microbatch)
+        return status;
+    x->workload = plan->workload;
+    x->workload.replicas = 1;
+    if (plan->workload.replicas > 1)
+        x->workload.microbatch += (size_t)replica * plan->workload.microbatches;
+    x->work.data = &x->workload;
+    x->work.workload = &x->workload;
+    if (shapes.kind < PP_SHAPES_PADDED)
+        return PP_OK;
+    x->work.workload = &x->padded;
+    return pp_workload_pad(&shapes, &x->workload, &x->padded, NULL, err);
+}
+
+static pp_status make_work(const pp_plan *plan, const pp_execute_options *options, pp_execution *x,
+                           pp_err *err)
+{
+    uint32_t replica = options->replica;
+    const pp_order *order = plan->order[plan->order_count > 1 ? replica : 0];
+    x->order = order;
+    pp_status status = pp_order_one_rank(order, "ppsim run", err);
+    if (!status)
+        status = pp_costs_spread(plan->costs[plan->costs_count > 1 ? replica : 0], &x->costs, err);
+    if (status)
+        return status;
+    x->costs->has_pairs = false; /* a rank does one op at a time */
+    x->work = (pp_compute_work){ .ranks = order->ranks,
+                                 .stages = order->stages,
+                                 .microbatches = order->microbatches,
+                                 .stage_rank = order->stage_rank,
+                                 .partition = plan->partition,
+                                 .costs = x->costs,
+                                 .settings = options->settings,
+                                 .seed = options->seed,
+                                 .forward_only = pp_order_forward_only(order) };
+    status = view_data(plan, replica, x, err);
+    if (!status && options->compute->describe)
+        status = options->compute->describe(&x->work, x->costs, err);
+    return status;
+}
+
+/* Transfers last as long as the link makes them. */
+static void apply_link(const pp_link *link, pp_costs *costs)
+{
+    for (size_t k = 0; k < (size_t)costs->classes * costs->stages; k++) {
+        uint32_t stage = (uint32_t)(k % costs->stages);
+        double bytes = costs->has_memory ? (double)costs->message_bytes[k] : 0;
+        double back = costs->has_memory && stage ? (double)costs->message_bytes[k - 1] : 0;
+        double rate = link->bytes_per_s;
+        if (link->kind == PP_LINK_FREE) {
+            costs->send_f_ns[k] = costs->send_b_ns[k] = 0;
+        } else if (link->kind == PP_LINK_THROTTLE) {
+            costs->send_f_ns[k] = link->latency_ns + (pp_ns)(bytes / rate * 1e9);
+            costs->send_b_ns[k] = link->latency_ns + (pp_ns)(back / rate * 1e9);
+        }
+    }
+}
+
+/* What executor ppsim makes of the plan's settings: hosts and links are real ones here. */
+static pp_plan as_executed(const pp_plan *plan)
+{
+    pp_plan ours = *plan;
+    snprintf(ours.executor, sizeof ours.executor, "ppsim");
+    ours.lanes[0] = ours.recv_buffers[0] = ours.send_buffers[0] = ours.return_outputs[0] = '\0';
+    ours.host = (pp_host_costs){ 0 };
+    ours.sharing = (pp_sharing){ 0 };
+    ours.shape_message_ns = 0;
+    ours.p2p = PP_P2P_SEND_RECV;
+    ours.step_sync = true;
+    return ours;
+}
+
+/* What ops take on this machine, one after the other. */
+static pp_status measure_ops(const pp_execute_options *options, pp_execution *x, pp_err *err)
+{
+    pp_sequential *sequential PP_CLEANUP(pp_sequential_free) = NULL;
+    pp_costs *took PP_CLEANUP(pp_costs_free) = NULL;
+    pp_status status =
+        pp_sequential_new(options->compute, &x->work, x->program, x->costs, &sequential, err);
+    if (!status)
+        status = pp_costs_spread(x->costs, &took, err);
+    if (status)
+        return status;
+    size_t bytes = (size_t)took->classes * took->stages * sizeof(pp_ns);
+    pp_ns *table[] = { took->f_ns, took->i_ns, took->w_ns, took->b_ns };
+    pp_ns *own[] = { x->costs->f_ns, x->costs->i_ns, x->costs->w_ns, x->costs->b_ns };
+    for (int k = 0; k < 4; k++)
+        memset(table[k], 0, bytes);
+    status = pp_sequential_step(sequential, 0, NULL, err); /* to warm up */
+    for (uint32_t n = 0; n < MEASURED_PASSES && !status; n++)
+        status = pp_sequential_step(sequential, n, took, err);
+    for (int k = 0; k < 4 && !status; k++)
+        memcpy(own[k], table[k], bytes);
+    return status;
+}
+
+static pp_status predict(const pp_plan *ours, const pp_execute_options *options, bool written,
+                         pp_execution *x, pp_err *err)
+{
+    const char *executor = written ? "as written" : "ppsim";
+    pp_err unimportant = { 0 };
+    pp_status status =
+        pp_plan_simulate_program(ours, x->program, x->costs, executor, &x->predicted,
+                                 &x->prediction, options->force ? &unimportant : err);
+    return status == PP_INFEASIBLE && options->force ? PP_OK : status;
+}
+
+static pp_status open_all(const pp_execute_options *options, pp_execution *x, pp_err *err)
+{
+    uint32_t first = 0;
+    uint32_t count = 0;
+    const pp_world_options world = { .ranks = x->work.ranks,
+                                     .link = options->link,
+                                     .faults = options->faults,
+                                     .stop = options->stop };
+    bool *holds = pp_alloc_array(x->work.stages, sizeof *holds);
+    x->job.worker = pp_alloc_array(x->work.ranks, sizeof *x->job.worker);
+    pp_status status = holds && x->job.worker ? PP_OK : pp_err_nomem(err);
+    if (!status)
+        status = options->transport->open(&world, &x->job.world, err);
+    if (!status)
+        options->transport->hosts(x->job.world, &first, &count);
+    for (uint32_t r = first; r < first + count && !status; r++) {
+        for (uint32_t s = 0; s < x->work.stages; s++)
+            holds[s] = x->work.stage_rank[s] == r;
+        status = options->compute->open(&x->work, holds, &x->job.worker[r], err);
+    }
+    free(holds);
+    return status;
+}
+
+static pp_status run(const pp_execute_options *options, bool written, pp_execution *x, pp_err *err)
+{
+    pp_ns deadline_ns = options->deadline_ns ? options->deadline_ns : PP_DEADLINE_NS;
+    pp_ns long_ns = x->prediction ? 20 * x->prediction->makespan_ns : 0;
+    if (!options->deadline_ns && long_ns > deadline_ns)
+        deadline_ns = long_ns;
+    const pp_run_options how = { .warmup = options->warmup,
+                                 .iterations = options->iterations,
+                                 .limit_bytes = options->payload_bytes,
+                                 .check_memory =
+                                     options->verify && x->costs->has_memory && !written,
+                                 .poison = options->verify && options->payload_bytes < 0,
+                                 .deadline_ns = deadline_ns,
+                                 .faults = options->faults,
+                                 .stop = options->stop };
+    x->job.program = x->program;
+    x->job.costs = x->costs;
+    x->job.work = &x->work;
+    return pp_run(&x->job, &how, &x->result, err);
+}
+
+/* The measured report of the median iteration. */
+static pp_status report(const pp_plan *plan, bool written, pp_execution *x, pp_err *err)
+{
+    const pp_iteration *median = &x->result.iteration[x->result.median];
+    pp_costs *plain PP_CLEANUP(pp_costs_free) = NULL;
+    pp_status status = pp_costs_spread(x->costs, &plain, err);
+    if (status)
+        return status;
+    for (uint32_t r = 0; r < plain->ranks; r++)
+        plain->grad_sync_ns[r] = plain->tied_ns[r] = plain->optimizer_ns[r] = 0;
+    plain->fixed_ns = 0;
+    status = pp_report_build(plan->schedule, written ? "as written" : "ppsim", x->program,
+                             median->timeline, plain, true, &x->report, err);
+    if (status)
+        return status;
+    pp_report *r = x->report;
+    r->step_boundary_ns =
+        median->step_ns - r->makespan_ns; /* the last sends, tied weights, update */
+    r->boundary.optimizer_ns = r->step_boundary_ns;
+    r->step_ns = median->step_ns;
+    r->seed = x->work.seed;
+    if (r->tokens_per_s > 0)
+        r->tokens_per_s = plain->tokens / ((double)r->step_ns * 1e-9);
+    r->model_flops_utilization = 0; /* of another machine */
+    status = pp_report_add_worst(r, x->program, median->timeline, PP_WORST_DEFAULT, err);
+    return status ? status : pp_replay(x->program, x->costs, median->timeline, &x->replayed, err);
+}
+
+pp_status pp_execute(const pp_plan *plan, pp_program *written, const pp_execute_options *options,
+                     pp_execution *x, pp_err *err)
+{
+    const pp_plan ours = as_executed(plan);
+    *x = (pp_execution){ .job = { .transport = options->transport, .compute = options->compute } };
+    pp_status status = options->transport->available(err);
+    if (status || (status = make_work(&ours, options, x, err)))
+        return status;
+    apply_link(&options->link, x->costs);
+    x->program = written;
+    if (!written) {
+        x->owns_program = true;
+        status = pp_plan_lower(&ours, x->order, x->costs, &x->program, err);
+    }
+    if (status || (status = open_all(options, x, err)))
+        return status;
+    uint32_t first = 0;
+    uint32_t hosted = 0;
+    options->transport->hosts(x->job.world, &first, &hosted);
+    if (first == 0 && options->measure_ops && (status = measure_ops(options, x, err)))
+        return status;
+    if ((status = predict(written ? plan : &ours, options, written != NULL, x, err)) ||
+        (status = run(options, written != NULL, x, err)))
+        return status;
+    if (first == 0 && (status = report(&ours, written != NULL, x, err)))
+        return status;
+    return options->verify
+               ? pp_verify(&x->job, options->warmup + options->iterations, &x->verdict, err)
+               : PP_OK;
+}

@@ -1,0 +1,70 @@
+/* A plan executed, from its costs to the comparison with what was predicted. */
+#ifndef PPSIM_RUNTIME_EXECUTE_H
+#define PPSIM_RUNTIME_EXECUTE_H
+
+#include "runtime/run.h"
+#include "runtime/verify.h"
+#include "sim/plan.h"
+
+typedef struct pp_execute_options {
+    const pp_transport *transport;
+    const pp_compute *compute;
+    const char *settings; /* of the compute */
+    pp_link link;
+    uint32_t replica;      /* of the plan */
+    int64_t payload_bytes; /* tensors are carried up to here; negative: whole */
+    bool measure_ops;      /* durations: measured one op after the other, not the plan's */
+    bool verify;           /* values, and every byte of memory */
+    bool force;            /* also what cannot finish */
+    uint32_t warmup, iterations;
+    pp_ns deadline_ns; /* 0: PP_DEADLINE_NS, or 20 predicted steps where that is more */
+    uint64_t seed;
+    const pp_faults *faults;
+    const volatile sig_atomic_t *stop;
+} pp_execute_options;
+
+#define PP_DEADLINE_NS ((pp_ns)10 * 1000 * 1000 * 1000)
+
+/* What became of a plan. Timelines and reports are there in the process of rank 0. Owner frees with
+ * pp_execution_free, unless given_up. */
+typedef struct pp_execution {
+    const pp_order *order; /* the plan's */
+    pp_costs *costs;       /* a class per microbatch; the compute's bytes, the link's durations */
+    pp_program *program;
+    bool owns_program;
+    pp_workload workload, padded; /* views and copies of the plan's */
+    pp_compute_work work;
+    pp_run_job job;
+    pp_run_result result;
+    pp_timeline *predicted; /* NULL: forced */
+    pp_report *prediction;
+    pp_report *report;     /* measured: the median iteration */
+    pp_timeline *replayed; /* the engine, given what ops and transfers took */
+    pp_verdict verdict;
+} pp_execution;
+
+/* written: a program that communicates itself, executed as it stands; NULL: the plan's order is
+ * lowered by executor ppsim, with the plan's shape protocol, comm and tensors.
+ * Fails: USAGE (a compute or transport that cannot do this), UNAVAILABLE, INPUT, INFEASIBLE (it
+ * cannot finish; it hung; verification failed), NOMEM. execution_out is set even then, as far as it
+ * came. */
+PP_MUST_CHECK pp_status pp_execute(const pp_plan *plan, pp_program *written,
+                                   const pp_execute_options *options, pp_execution *execution_out,
+                                   pp_err *err);
+void pp_execution_free(pp_execution *execution); /* for PP_CLEANUP; all zero is fine */
+
+/* Predicted against executed, in parts of the predicted makespan: what comes from ops that took
+ * another time (the engine with measured durations, less the prediction) and what from elsewhere
+ * (executed, less that). */
+typedef struct pp_comparison {
+    double step_error;                 /* executed makespan / predicted - 1 */
+    double duration_error;             /* of which through durations of ops and transfers */
+    double structure_error;            /* the rest */
+    double replay_error;               /* executed / replayed - 1 */
+    double op_error[PP_OP_KIND_COUNT]; /* median of measured / expected - 1; NaN: no such op */
+} pp_comparison;
+
+PP_MUST_CHECK pp_status pp_execution_compare(const pp_execution *execution,
+                                             pp_comparison *comparison_out, pp_err *err);
+
+#endif

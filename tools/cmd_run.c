@@ -1,0 +1,246 @@
+/* ppsim run: executes a plan, measures it, and compares what happened with what was predicted. */
+#include "runtime/execute.h"
+#include "sim/file.h"
+#include "tools/run_tool.h"
+#include "tools/study_tool.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FLIGHT_FILE "ppsim-flight.json"
+
+static const pp_option options[] = {
+    { "--transport", "NAME", "how messages travel, 'ppsim list transports'; threads", NULL, false },
+    { "--compute", "NAME", "what ops compute, 'ppsim list computes'; spin", NULL, false },
+    { "--compute-settings", "K=V,...", "of the compute: hidden=64,heads=4 (docs/runtime.md)", NULL,
+      false },
+    { "--iterations", "N", "measured steps; 5", NULL, false },
+    { "--warmup", "N", "steps before them, not measured; 1", NULL, false },
+    { "--verify", NULL, "compare values with a sequential run, and every byte of memory", NULL,
+      false },
+    { "--compare", NULL, "predicted against executed, op by op, and the replay test", NULL, false },
+    { "--durations", "plan|measured",
+      "what to predict from: the plan, or each op alone on this machine; measured for cpu", NULL,
+      false },
+    { "--link", "plan|free|T+RATE",
+      "of threads: what the plan says, memory speed, or 20us+1GB/s; plan for spin", NULL, false },
+    { "--payload", "SIZE", "spin carries tensors up to this size; 64KiB", NULL, false },
+    { "--schedule", "NAME|FILE", "as simulate, instead of a plan", NULL, false },
+    { "--pp", "P", "pipeline ranks", "--pipeline-model-parallel-size", false },
+    { "--microbatches", "M", "microbatches per step", "--num-microbatches", false },
+    { "--vpp", "V", "stages per rank; 1 where the schedule has one",
+      "--num-virtual-stages-per-pipeline-rank", false },
+    { "--microbatch-group-size", "N", "Megatron's microbatch group (interleaved)",
+      "--microbatch-group-size-per-virtual-pipeline-stage", false },
+    { "--costs", "F=T,I=T,W=T,comm=T", "durations per op of one stage", NULL, false },
+    { "--costs-file", "FILE", "durations per stage and microbatch (JSON, docs/formats.md)", NULL,
+      false },
+    { "--memory-costs", "F=X,I=X,W=X", "memory change per op, with units", NULL, false },
+    { "--forward-only", NULL, "an evaluation: the schedule without its backwards", NULL, false },
+    { "--replica", "N", "which data-parallel replica of the plan; 0", NULL, false },
+    { "--comm", "MODE", "rendezvous, eager:BYTES or batched; the plan's", NULL, false },
+    { "--shapes", "PROTOCOL", "how receivers learn sizes, as simulate; the plan's", NULL, false },
+    { "--tensors-per-boundary", "K", "the bytes between stages come in K tensors; 1", NULL, false },
+    { "--deadline", "TIME", "give up when an op or a wait lasts longer; 10s or 20 steps", NULL,
+      false },
+    { "--force", NULL, "run also what the simulator says will hang", NULL, false },
+    { "--fault", "KIND,rank=R,at=N",
+      "on purpose: drop, delay, duplicate, truncate, reorder, tag, death, stall, plan", NULL,
+      true },
+    { "--flight", "FILE", "last moments of all ranks after a failure; " FLIGHT_FILE, NULL, false },
+    { "--seed", "N", "of weights and data; 0", NULL, false },
+    { "--columns", "N", "width of the text timeline; 80", NULL, false },
+    { "--trace", "FORMAT=FILE", "write the measured timeline; 'ppsim list formats'", NULL, true },
+    { NULL, NULL, NULL, NULL, false },
+};
+
+/* The only thing that outlives a call: set by a signal, looked at by the runtime. */
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number)
+{
+    (void)number;
+    stop = 1;
+    signal(SIGINT, SIG_DFL); /* the second one ends the program */
+    signal(SIGTERM, SIG_DFL);
+}
+
+static pp_status read_counts(const pp_args *args, pp_execute_options *o, pp_err *err)
+{
+    int64_t iterations = 5;
+    int64_t warmup = 1;
+    int64_t replica = 0;
+    int64_t seed = 0;
+    pp_status status = pp_args_int(args, "--iterations", 1, 100000, &iterations, err);
+    if (status || (status = pp_args_int(args, "--warmup", 0, 100000, &warmup, err)) ||
+        (status = pp_args_int(args, "--replica", 0, INT32_MAX, &replica, err)) ||
+        (status = pp_args_int(args, "--seed", 0, INT64_MAX, &seed, err)))
+        return status;
+    o->iterations = (uint32_t)iterations;
+    o->warmup = (uint32_t)warmup;
+    o->replica = (uint32_t)replica;
+    o->seed = (uint64_t)seed;
+    return PP_OK;
+}
+
+static pp_status read_options(const pp_args *args, pp_faults *faults, pp_execute_options *o,
+                              pp_err *err)
+{
+    static const char *const durations[] = { "plan", "measured", NULL };
+    const char *transport = pp_args_text(args, "--transport");
+    const char *compute = pp_args_text(args, "--compute");
+    const char *settings = pp_args_text(args, "--compute-settings");
+    const char *fault;
+    *o = (pp_execute_options){ .settings = settings ? settings : "", .stop = &stop };
+    pp_status status = pp_transport_get(transport ? transport : "threads", &o->transport, err);
+    if (status || (status = pp_compute_get(compute ? compute : "spin", &o->compute, err)))
+        return status;
+    bool real = o->compute->describe != NULL; /* its ops have tensors and durations of their own */
+    int measured = real;
+    o->payload_bytes = real ? -1 : 65536;
+    o->link.kind = real || strcmp(o->transport->name, "threads") != 0 ? PP_LINK_FREE : PP_LINK_PLAN;
+    if (pp_args_has(args, "--payload") && real)
+        return pp_err_set(err, PP_USAGE, "--payload", "%s carries whole tensors; leave it out",
+                          o->compute->name);
+    const char *link = pp_args_text(args, "--link");
+    if ((status = read_counts(args, o, err)) ||
+        (link && (status = pp_link_parse(link, &o->link, err))) ||
+        (status = pp_args_choice(args, "--durations", durations, &measured, err)) ||
+        (status = pp_args_bytes(args, "--payload", &o->payload_bytes, err)) ||
+        (status = pp_args_duration(args, "--deadline", &o->deadline_ns, err)))
+        return status;
+    for (size_t i = 0; (fault = pp_args_each(args, "--fault", i)); i++) {
+        if ((status = pp_faults_add(fault, faults, err)))
+            return status;
+    }
+    if (measured && !real)
+        return pp_err_set(err, PP_USAGE, "--durations",
+                          "%s takes as long as the plan says; leave it out", o->compute->name);
+    o->faults = faults->count ? faults : NULL;
+    o->measure_ops = measured;
+    o->verify = pp_args_has(args, "--verify");
+    o->force = pp_args_has(args, "--force");
+    return PP_OK;
+}
+
+static pp_status check_replica(const pp_plan *plan, uint32_t replica, pp_err *err)
+{
+    uint32_t count = plan->costs_count > plan->order_count ? plan->costs_count : plan->order_count;
+    if (replica < count)
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, "--replica",
+                      "the plan has %" PRIu32 " of them; give 0 to %" PRIu32, count, count - 1);
+}
+
+/* After a failure: what the ranks did last. */
+static void write_flight(const pp_args *args, const pp_execution *x)
+{
+    const char *path = pp_args_text(args, "--flight");
+    pp_err err = { 0 };
+    if (!x->result.flight)
+        return;
+    path = path ? path : FLIGHT_FILE;
+    if (pp_file_write(path, x->result.flight, strlen(x->result.flight), &err))
+        pp_remark("%s: %s", err.where, err.text);
+    else
+        pp_remark("the last moments of every rank are in %s", path);
+}
+
+static pp_status print(const pp_args *args, const pp_run_print *run, pp_err *err)
+{
+    pp_comparison comparison;
+    pp_status status = pp_execution_compare(run->execution, &comparison, err);
+    if (status)
+        return status;
+    if (pp_args_has(args, "--json")) {
+        pp_json_build build = { 0 };
+        pp_json *json PP_CLEANUP(pp_json_free) = pp_run_json(run, &comparison, &build);
+        return pp_print_json(args, &build, json, err);
+    }
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_run_text(run, &comparison, &text);
+    status = pp_text_check(&text, err);
+    return status ? status : pp_print_product(args, text.data, text.bytes, err);
+}
+
+/* What is run. */
+typedef struct running {
+    pp_plan *plan;
+    pp_program *written;
+    pp_execution execution;
+} running;
+
+static void running_free(running *r)
+{
+    if (r->execution.result.given_up)
+        return; /* a thread that does not end still uses all of it */
+    pp_execution_free(&r->execution);
+    pp_program_free(&r->written);
+    pp_plan_free(&r->plan);
+}
+
+static pp_status show(const pp_args *args, const running *r, const pp_execute_options *o,
+                      pp_err *err)
+{
+    int64_t columns = 80;
+    const pp_execution *x = &r->execution;
+    bool ours = !r->written && strcmp(r->plan->executor, "ppsim") != 0;
+    if (!x->report) /* the process of rank 0 shows it */
+        return PP_OK;
+    pp_status status = pp_args_int(args, "--columns", 20, 100000, &columns, err);
+    if (status)
+        return status;
+    const pp_run_print run = { .execution = x,
+                               .options = o,
+                               .planned_executor = ours ? r->plan->executor : NULL,
+                               .compare = pp_args_has(args, "--compare") };
+    const pp_export data = { .plan = r->plan,
+                             .order = x->order,
+                             .program = x->program,
+                             .timeline = x->result.iteration[x->result.median].timeline,
+                             .costs = x->costs,
+                             .report = x->report,
+                             .columns = (int)columns };
+    status = pp_write_exports(args, &data, err);
+    return status ? status : print(args, &run, err);
+}
+
+static pp_status run(const pp_args *args, pp_err *err)
+{
+    static pp_faults faults;
+    running r PP_CLEANUP(running_free) = { 0 };
+    pp_execute_options o;
+    const char *comm = pp_args_text(args, "--comm");
+    pp_status status = read_options(args, &faults, &o, err);
+    if (status || (status = pp_study_load(args, "run", &r.plan, &r.written, err)) ||
+        (status = pp_study_forward_only(args, r.written, r.plan, err)) ||
+        (status = pp_study_exchange(args, r.plan, r.written != NULL, err)) ||
+        (status = check_replica(r.plan, o.replica, err)))
+        return status;
+    if (comm)
+        snprintf(r.plan->comm, sizeof r.plan->comm, "%.31s", comm);
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
+    status = pp_execute(r.plan, r.written, &o, &r.execution, err);
+    if (status) {
+        write_flight(args, &r.execution);
+        return status;
+    }
+    return show(args, &r, &o, err);
+}
+
+const pp_command pp_command_run = {
+    .name = "run",
+    .arguments = "PLAN.json | FILE.csv --costs ... | --schedule NAME --pp P --microbatches M "
+                 "--costs ...",
+    .summary = "execute a plan on this machine, measure it, compare it with the prediction",
+    .options = options,
+    .details = "examples:\n"
+               "  ppsim run --schedule zbv --pp 4 --microbatches 12 \\\n"
+               "      --costs F=3ms,I=3ms,W=2ms,comm=0.2ms --compare\n"
+               "  ppsim run plan.json --compute cpu --verify\n"
+               "  mpirun -n 4 ppsim run plan.json --transport mpi --compute cpu --verify\n",
+    .run = run,
+};
