@@ -3,6 +3,7 @@
  * at 2 MB). One tag for all: MPI keeps the order of an edge, the header says what came. */
 #include "runtime/mpi/world_int.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -23,13 +24,32 @@ static size_t aligned(size_t bytes)
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
+static bool is_done(const pp_flight *flight)
+{
+    return atomic_load_explicit(&flight->done, memory_order_acquire);
+}
+
 static pp_flight *flight_of(const pp_world *world, uint32_t transfer)
 {
     return &world->flight[world->slot[transfer]];
 }
 
-/* Asks MPI about one flight; true when MPI holds nothing of it any more. The lock is held. */
-static bool test_flight(pp_world *world, pp_flight *flight)
+/* MPI is through with a flight, or has a copy. Flights of an edge are done in the order of their
+ * posts, whatever their sizes: whoever looks at them may stop at the first that is not. */
+static void settle(pp_world *world, pp_flight *flight)
+{
+    const pp_flight *before =
+        flight->before == PP_NO_SOURCE ? NULL : &world->flight[flight->before];
+    if (!flight->through || is_done(flight) || (before && !is_done(before)))
+        return;
+    if (before && before->done_ns > flight->done_ns)
+        flight->done_ns = before->done_ns;
+    atomic_store_explicit(&flight->done, true, memory_order_release);
+}
+
+/* Asks MPI about one flight. now_ns: when it is through, it was so at this time; 0: no earlier than
+ * now. The lock is held. */
+static void test_flight(pp_world *world, pp_flight *flight, pp_ns now_ns)
 {
     for (int i = 0; i < 2; i++) {
         MPI_Status status;
@@ -41,30 +61,33 @@ static bool test_flight(pp_world *world, pp_flight *flight)
             flight->error = code;
             flight->request[i] = MPI_REQUEST_NULL;
         } else if (!there) {
-            return false;
+            return;
         } else if (i == 1 && !flight->sends) {
             int count = 0;
             MPI_Get_count(&status, MPI_BYTE, &count);
             flight->came_bytes = (size_t)count;
         }
     }
-    flight->open = false;
+    flight->held = false;
     world->news = true;
-    if (!atomic_load_explicit(&flight->done, memory_order_relaxed)) {
-        flight->done_ns = world->services->clock_now_ns();
-        atomic_store_explicit(&flight->done, true, memory_order_release);
-    }
-    return true;
+    if (!flight->through)
+        flight->done_ns = now_ns ? now_ns : world->services->clock_now_ns();
+    flight->through = true;
+    settle(world, flight);
 }
 
-/* All that MPI holds, so that the end of each is seen when it comes. The lock is held. */
+/* All flights that are not over, in the order of their posts, so that the end of each is seen when
+ * it comes. The lock is held. */
 static void test_open(pp_world *world)
 {
     size_t kept = 0;
     for (size_t i = 0; i < world->open_count; i++) {
-        uint32_t slot = world->open[i];
-        if (world->flight[slot].open && !test_flight(world, &world->flight[slot]))
-            world->open[kept++] = slot;
+        pp_flight *flight = &world->flight[world->open[i]];
+        if (flight->held)
+            test_flight(world, flight, 0);
+        settle(world, flight);
+        if (flight->held || !is_done(flight))
+            world->open[kept++] = world->open[i];
     }
     world->open_count = kept;
 }
@@ -147,6 +170,7 @@ pp_status pp_mpi_begin(pp_world *world, uint32_t rank, pp_err *err)
         return status;
     for (size_t i = 0; i < world->flights; i++)
         atomic_store_explicit(&world->flight[i].done, false, memory_order_relaxed);
+    memset(world->last, 0xff, 2 * (size_t)world->ranks * sizeof *world->last);
     pthread_mutex_lock(&world->lock);
     int code = MPI_Iprobe(MPI_ANY_SOURCE, TAG, world->data, &left, &who);
     pthread_mutex_unlock(&world->lock);
@@ -210,18 +234,24 @@ pp_status pp_mpi_post(pp_world *world, uint32_t rank, const pp_post *post, pp_er
     flight->came_bytes = 0;
     flight->error = MPI_SUCCESS;
     flight->request[0] = flight->request[1] = MPI_REQUEST_NULL;
-    flight->open = true;
+    flight->held = true;
     bool buffered = post->buffered && flight->sends;
+    if (buffered && flight->bytes > 0)
+        memcpy(flight->copy, post->payload, flight->bytes);
     if (buffered) {
-        if (flight->bytes > 0)
-            memcpy(flight->copy, post->payload, flight->bytes);
         flight->payload = flight->copy;
         flight->done_ns = world->services->clock_now_ns();
-        atomic_store_explicit(&flight->done, true, memory_order_release);
     }
+    flight->through = buffered;
+    uint32_t slot = world->slot[post->transfer];
+    uint32_t peer = flight->sends ? post->message.to : post->message.from;
+    uint32_t *last = &world->last[2 * peer + flight->sends];
+    flight->before = *last;
+    *last = slot;
     pthread_mutex_lock(&world->lock);
+    settle(world, flight);
     int code = start_flight(world, flight, buffered);
-    world->open[world->open_count++] = world->slot[post->transfer];
+    world->open[world->open_count++] = slot;
     world->news = true;
     wake_progress(world);
     pthread_mutex_unlock(&world->lock);
@@ -252,11 +282,6 @@ static pp_status check_flight(const pp_world *world, const pp_flight *flight, pp
         m->sequence, m->step, m->from, m->to, m->stage, m->microbatch, flight->bytes, came);
 }
 
-static bool flight_is_done(const pp_flight *flight)
-{
-    return atomic_load_explicit(&flight->done, memory_order_acquire);
-}
-
 pp_status pp_mpi_wait(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns *done_ns,
                       pp_err *err)
 {
@@ -265,15 +290,17 @@ pp_status pp_mpi_wait(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns *
     pp_flight *flight = flight_of(world, transfer);
     pp_patience patience = { 0 };
     bool stopped = false;
-    while (!flight_is_done(flight) && !stopped) {
+    while (!is_done(flight) && !stopped) {
         pthread_mutex_lock(&world->lock);
         world->waiting = patience.naps > 0;
-        bool there = flight->open && test_flight(world, flight);
-        bool all = world->waiting || patience.rounds % ALL_EVERY == ALL_EVERY - 1;
-        if (!there && all)
+        assert(flight->held || flight->through); /* it was posted */
+        if (flight->held)
+            test_flight(world, flight, 0);
+        bool all = world->waiting || patience.rounds % ALL_EVERY == 0;
+        if (all || flight->through) /* then those in front of it are awaited */
             test_open(world);
         pthread_mutex_unlock(&world->lock);
-        if (there)
+        if (is_done(flight))
             break;
         stopped = all && pp_mpi_stopped(world);
         pp_mpi_pause(world, &patience);
@@ -284,7 +311,7 @@ pp_status pp_mpi_wait(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns *
         wake_progress(world);
         pthread_mutex_unlock(&world->lock);
     }
-    if (!flight_is_done(flight))
+    if (!is_done(flight))
         return world->services->world_stopped(err);
     pp_status status = check_flight(world, flight, err);
     if (!status)
@@ -299,14 +326,15 @@ pp_status pp_mpi_poll(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns n
     pp_flight *flight = flight_of(world, transfer);
     if (pp_mpi_flagged(world))
         return world->services->world_stopped(err);
-    if (!flight_is_done(flight)) {
+    if (!is_done(flight)) {
         pthread_mutex_lock(&world->lock);
-        if (flight->open && !flight_is_done(flight) && test_flight(world, flight) &&
-            flight->done_ns > now_ns)
-            flight->done_ns = now_ns; /* it was there before we asked */
+        if (flight->held)
+            test_flight(world, flight, now_ns);
+        if (flight->through) /* maybe those in front of it are, too */
+            test_open(world);
         pthread_mutex_unlock(&world->lock);
     }
-    bool done = flight_is_done(flight) && flight->done_ns <= now_ns;
+    bool done = is_done(flight) && flight->done_ns <= now_ns;
     pp_status status = done ? check_flight(world, flight, err) : PP_OK;
     if (status)
         return status;
@@ -320,7 +348,7 @@ bool pp_mpi_matched(pp_world *world, uint32_t transfer)
 {
     if (transfer >= world->transfers || world->slot[transfer] == PP_NO_SOURCE)
         return false; /* only the process of its rank knows */
-    return flight_is_done(flight_of(world, transfer));
+    return is_done(flight_of(world, transfer));
 }
 
 /* Receives that nothing has come for yet; what has begun to come goes on. */

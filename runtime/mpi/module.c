@@ -154,6 +154,7 @@ static void release(pp_world *world)
         world->kept = next;
     }
     free(world->gather);
+    free(world->last);
     pthread_cond_destroy(&world->progress_wanted);
     pthread_mutex_destroy(&world->lock);
     free(world);
@@ -194,6 +195,8 @@ static pp_status open_world(const pp_module_services *services, const pp_world_o
         status = wrong_number(services, options->ranks, world->ranks, err);
     } else if (provided < MPI_THREAD_SERIALIZED) {
         status = services->err_set(err, PP_UNAVAILABLE, NULL, "this MPI was built without threads");
+    } else if (!(world->last = calloc(2 * options->ranks, sizeof *world->last))) {
+        status = pp_mpi_nomem(world, err);
     } else {
         code = find_place(world);
         if (code)

@@ -20,9 +20,12 @@ typedef struct pp_flight {
     size_t came_bytes; /* that came */
     int error;         /* MPI's, of either message */
     char *copy;        /* where a buffered send lies until it has left */
+    uint32_t before;   /* the flight posted before it on its edge, or PP_NO_SOURCE */
     pp_ns done_ns;
+    bool sends;
+    bool held;    /* MPI has requests of it */
+    bool through; /* it may be done, where the one before is */
     atomic_bool done;
-    bool sends, open; /* open: MPI still holds a request */
 } pp_flight;
 
 /* What is still under way when a call ends early must keep its memory until the end. */
@@ -50,7 +53,8 @@ struct pp_world {
     uint32_t *slot; /* [transfers]: into flight, PP_NO_SOURCE for those of other ranks */
     pp_flight *flight;
     char *copies;
-    uint32_t *open; /* flights that MPI holds */
+    uint32_t *open; /* flights that are held or not done, in the order of their posts */
+    uint32_t *last; /* [2 * ranks]: the last flight posted from and to each rank in this step */
     size_t flights, open_count;
 
     void *gather; /* of the rank's thread */
