@@ -21,15 +21,19 @@ if(PPSIM_COVERAGE)
     target_link_options(ppsim_flags INTERFACE --coverage)
 endif()
 
-# pp_add_layer(NAME sim DEPENDS ... [SOURCES generated.c ...] [EXCLUDE main.c ...])
-# The static library ppsim_<name> of all .c files in this folder and in its plug-in folders.
+# pp_add_layer(NAME sim DEPENDS ... [SOURCES generated.c ...] [EXCLUDE main.c ...] [MODULES mpi ...])
+# The static library ppsim_<name> of all .c files in this folder and in its plug-in folders, but for
+# those of the modules.
 # DEPENDS are its only link edges: what is not named here cannot be called.
 function(pp_add_layer)
-    cmake_parse_arguments(PARSE_ARGV 0 layer "" "NAME" "DEPENDS;SOURCES;EXCLUDE")
+    cmake_parse_arguments(PARSE_ARGV 0 layer "" "NAME" "DEPENDS;SOURCES;EXCLUDE;MODULES")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c)
     list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/data/")
     foreach(file IN LISTS layer_EXCLUDE)
         list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+    endforeach()
+    foreach(module IN LISTS layer_MODULES)
+        list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${module}/")
     endforeach()
     set(target ppsim_${layer_NAME})
     if(sources)
@@ -40,6 +44,20 @@ function(pp_add_layer)
         target_link_libraries(${target} INTERFACE ${layer_DEPENDS})
     endif()
     set_property(GLOBAL APPEND PROPERTY PPSIM_LAYERS ${target})
+endfunction()
+
+# pp_add_module(mpi LIBS ...)
+# The shared object ppsim_<name>.so of this folder's <name>/*.c, loaded on demand: beside the command
+# in the build folder, installed to ${libdir}/ppsim. It links none of ppsim.
+function(pp_add_module name)
+    cmake_parse_arguments(PARSE_ARGV 1 module "" "" "LIBS")
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.c)
+    set(target ppsim_${name}_module)
+    add_library(${target} MODULE ${sources})
+    target_link_libraries(${target} PRIVATE ppsim_flags ${module_LIBS})
+    set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME ppsim_${name}
+        C_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+    install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/ppsim)
 endfunction()
 
 # pp_embed(OUTPUT file.c KINDS models hardware)

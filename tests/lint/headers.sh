@@ -6,7 +6,12 @@ flags='-std=c11 -D_XOPEN_SOURCE=700 -DPPSIM_VERSION="" -DPPSIM_SOURCE_DIR="" -Wa
     -Wstrict-prototypes -Wmissing-prototypes -Werror -fsyntax-only -I.'
 bad=0
 for header in $(find sim planner calib runtime traces tools tests -name '*.h' | sort); do
+    compiler=${CC:-cc}
+    if grep -q '<mpi\.h>' "$header"; then
+        compiler=mpicc
+        command -v mpicc >/dev/null || continue
+    fi
     printf '#include "%s"\n#include "%s"\ntypedef int pp_lint;\n' "$header" "$header" |
-        "${CC:-cc}" $flags -x c - || { echo "$header does not compile alone"; bad=1; }
+        "$compiler" $flags -x c - || { echo "$header does not compile alone"; bad=1; }
 done
 exit $bad

@@ -34,7 +34,7 @@ function only(pattern, where, what) {
         only("^check\\.h$", "^tests/", "Check only in tests/")
         only("^(cuda|cublas|cudnn|nccl)", "^runtime/cuda/", "CUDA only in runtime/cuda/")
         only("^cblas", "^runtime/cpu/matmul\\.c$", "BLAS only in runtime/cpu/matmul.c")
-        only("^mpi\\.h$", "^runtime/", "MPI only in runtime/")
+        only("^mpi\\.h$", "^runtime/mpi/", "MPI only in runtime/mpi/")
         next
     }
     parts = split(header, to, "/")
@@ -48,10 +48,10 @@ function only(pattern, where, what) {
         wrong("\"" header "\": _int.h headers belong to their folder")
     if (header ~ /\.c$/)
         wrong("\"" header "\": a source file is compiled, not included")
-    # folder/plugins/file: the interface above, never a sibling; runtime/cpu/ is one thing
+    # folder/plugins/file: the interface above, never a sibling; runtime/cpu/ is one thing, as a module is
     own = file
     sub(/[^\/]*$/, "", own)
-    if (from[1] != "tests" && own != from[1] "/" && own != "runtime/cpu/" && index(header, own) == 1)
+    if (from[1] != "tests" && own !~ /^runtime\/(cpu|mpi|cuda)\/$/ && own != from[1] "/" && index(header, own) == 1)
         wrong("\"" header "\": a plug-in does not include its siblings")
 }
 END {

@@ -1,0 +1,292 @@
+/* A world of MPI processes: how it begins and how it ends. */
+#include "runtime/mpi/world_int.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Cheapest first. With a core for each rank the first milliseconds are spent asking; else the cores
+ * belong to those who compute. */
+void pp_mpi_pause(const pp_world *world, pp_patience *patience)
+{
+    enum { ASK = 200, YIELD = 20000, YIELD_CROWDED = 20, STEP_NS = 5000, LONGEST_NS = 100000 };
+    uint32_t round = patience->rounds++;
+    if (world->roomy && round < ASK)
+        return;
+    uint32_t yields = world->roomy ? YIELD : YIELD_CROWDED;
+    if (round < yields) {
+        sched_yield();
+        return;
+    }
+    long nap_ns = (long)++patience->naps * STEP_NS;
+    if (nap_ns > LONGEST_NS || nap_ns <= 0)
+        nap_ns = LONGEST_NS;
+    nanosleep(&(struct timespec){ .tv_nsec = nap_ns }, NULL);
+}
+
+bool pp_mpi_flagged(const pp_world *world)
+{
+    return (world->options->stop && *world->options->stop) ||
+           atomic_load_explicit(&world->stopped, memory_order_relaxed);
+}
+
+bool pp_mpi_stopped(pp_world *world)
+{
+    if (!pp_mpi_flagged(world) && pthread_mutex_trylock(&world->lock) == 0) {
+        pp_mpi_look(world);
+        pthread_mutex_unlock(&world->lock);
+    }
+    return pp_mpi_flagged(world);
+}
+
+pp_status pp_mpi_nomem(const pp_world *world, pp_err *err)
+{
+    return world->services->err_set(err, PP_NOMEM, NULL, "out of memory");
+}
+
+pp_status pp_mpi_failed(const pp_world *world, int code, const char *what, pp_err *err)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length = 0;
+    MPI_Error_string(code, text, &length);
+    return world->services->err_set(err, PP_IO, NULL, "%s failed; MPI says: %.*s", what, length,
+                                    text);
+}
+
+pp_status pp_mpi_finish(pp_world *world, MPI_Request *request, int count, const char *what,
+                        pp_err *err)
+{
+    pp_patience patience = { 0 };
+    for (;;) {
+        int done = 0;
+        pthread_mutex_lock(&world->lock);
+        int code = MPI_Testall(count, request, &done, MPI_STATUSES_IGNORE);
+        pthread_mutex_unlock(&world->lock);
+        if (code)
+            return pp_mpi_failed(world, code, what, err);
+        if (done)
+            return PP_OK;
+        if (pp_mpi_stopped(world))
+            return world->services->world_stopped(err);
+        pp_mpi_pause(world, &patience);
+    }
+}
+
+static bool has_message_faults(const pp_faults *faults)
+{
+    static const bool of_message[PP_FAULT_KIND_COUNT] = {
+#define PP_FAULT_OF_MESSAGE(id, name, message, op) message,
+        PP_FAULT_MAP(PP_FAULT_OF_MESSAGE)
+#undef PP_FAULT_OF_MESSAGE
+    };
+    for (size_t i = 0; faults && i < faults->count; i++)
+        if (of_message[faults->fault[i].kind])
+            return true;
+    return false;
+}
+
+static pp_status check_options(const pp_module_services *services, const pp_world_options *options,
+                               pp_err *err)
+{
+    if (options->link.kind != PP_LINK_FREE)
+        return services->err_set(err, PP_USAGE, "--link",
+                                 "transport mpi runs over real links; leave it out, or use "
+                                 "--transport threads");
+    if (has_message_faults(options->faults))
+        return services->err_set(err, PP_USAGE, "--fault",
+                                 "transport mpi cannot lose or change messages on purpose; use "
+                                 "--transport threads");
+    return PP_OK;
+}
+
+static pp_status wrong_number(const pp_module_services *services, uint32_t ranks, int processes,
+                              pp_err *err)
+{
+    return services->err_set(err, PP_USAGE, "--transport",
+                             "the plan has %u ranks, but MPI has started %d process%s; start one "
+                             "per rank: mpirun -n %u ppsim run ... (with --oversubscribe where "
+                             "there are fewer cores)",
+                             ranks, processes, processes == 1 ? "" : "es", ranks);
+}
+
+/* Known without MPI_Init, which takes long and may end the process when nobody started it. */
+static bool started_by_launcher(void)
+{
+    static const char *const marks[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK",
+                                         "PMIX_RANK", "MPI_LOCALNRANKS" };
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
+        if (getenv(marks[i]))
+            return true;
+    return false;
+}
+
+static int find_place(pp_world *world)
+{
+    MPI_Comm here;
+    int ranks_here = 1;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* duplicates inherit it */
+    MPI_Comm_rank(MPI_COMM_WORLD, &world->rank);
+    int code = MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
+    if (code)
+        return code;
+    MPI_Comm_size(here, &ranks_here);
+    MPI_Comm_free(&here);
+    world->roomy = ranks_here <= sysconf(_SC_NPROCESSORS_ONLN);
+    code = MPI_Comm_dup(MPI_COMM_WORLD, &world->data);
+    if (!code)
+        code = MPI_Comm_dup(MPI_COMM_WORLD, &world->together);
+    if (!code)
+        code = MPI_Comm_dup(MPI_COMM_WORLD, &world->alarm);
+    if (!code)
+        pp_mpi_stop_listen(world);
+    return code;
+}
+
+static void release(pp_world *world)
+{
+    pp_mpi_progress_end(world);
+    pp_mpi_unload(world);
+    while (world->kept) {
+        pp_kept *next = world->kept->next;
+        free(world->kept);
+        world->kept = next;
+    }
+    free(world->gather);
+    free(world->last);
+    pthread_cond_destroy(&world->progress_wanted);
+    pthread_mutex_destroy(&world->lock);
+    free(world);
+}
+
+static const pp_transport transport;
+
+static pp_status open_world(const pp_module_services *services, const pp_world_options *options,
+                            pp_world **world_out, pp_err *err)
+{
+    int ready = 0;
+    int provided = MPI_THREAD_SINGLE;
+    pp_status status = check_options(services, options, err);
+    if (status)
+        return status;
+    if (options->ranks != 1 && !started_by_launcher())
+        return wrong_number(services, options->ranks, 1, err);
+    MPI_Initialized(&ready);
+    if (ready)
+        return services->err_set(err, PP_USAGE, NULL, "MPI runs in this process already");
+    pp_world *world = calloc(1, sizeof *world);
+    if (!world)
+        return services->err_set(err, PP_NOMEM, NULL, "out of memory");
+    world->head.transport = &transport;
+    world->services = services;
+    world->options = options;
+    world->stop_request = MPI_REQUEST_NULL;
+    pthread_mutex_init(&world->lock, NULL);
+    pthread_cond_init(&world->progress_wanted, NULL);
+
+    int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided);
+    if (code) {
+        release(world);
+        return services->err_set(err, PP_UNAVAILABLE, NULL, "MPI does not start (error %d)", code);
+    }
+    MPI_Comm_size(MPI_COMM_WORLD, &world->ranks);
+    if ((uint32_t)world->ranks != options->ranks) {
+        status = wrong_number(services, options->ranks, world->ranks, err);
+    } else if (provided < MPI_THREAD_SERIALIZED) {
+        status = services->err_set(err, PP_UNAVAILABLE, NULL, "this MPI was built without threads");
+    } else if (!(world->last = calloc(2 * options->ranks, sizeof *world->last))) {
+        status = pp_mpi_nomem(world, err);
+    } else {
+        code = find_place(world);
+        if (code)
+            status = pp_mpi_failed(world, code, "starting", err);
+    }
+    if (!status)
+        status = pp_mpi_progress_start(world, err);
+    if (status) {
+        MPI_Finalize(); /* all processes come here, for the same reason */
+        release(world);
+        return status;
+    }
+    *world_out = world;
+    return PP_OK;
+}
+
+/* All processes are here; or some do not come, because they hang, or died. */
+static bool all_here(pp_world *world)
+{
+    const pp_ns longest_ns = 2000000000;
+    MPI_Request request = MPI_REQUEST_NULL;
+    pp_ns until = INT64_MAX;
+    pp_patience patience = { 0 };
+    int here = 0;
+    pthread_mutex_lock(&world->lock);
+    int code = MPI_Ibarrier(world->alarm, &request);
+    pthread_mutex_unlock(&world->lock);
+    while (!code && !here && world->services->clock_now_ns() < until) {
+        pthread_mutex_lock(&world->lock);
+        code = MPI_Test(&request, &here, MPI_STATUS_IGNORE);
+        pthread_mutex_unlock(&world->lock);
+        if (until == INT64_MAX && pp_mpi_stopped(world))
+            until = world->services->clock_now_ns() + longest_ns;
+        pp_mpi_pause(world, &patience);
+    }
+    return !code && here;
+}
+
+/* After a stop MPI_Finalize might wait for ever. Then the process just ends, and mpirun ends the
+ * others when it sees that. */
+static void close_world(pp_world *world)
+{
+    if (!world)
+        return;
+    bool here = all_here(world);
+    bool stopped = pp_mpi_stopped(world);
+    pp_mpi_progress_end(world);
+    pp_mpi_cancel_flights(world);
+    if (world->stop_request != MPI_REQUEST_NULL) {
+        MPI_Cancel(&world->stop_request);
+        MPI_Request_free(&world->stop_request);
+    }
+    if (!here)
+        return; /* what MPI may still write to stays */
+    if (!stopped) {
+        MPI_Comm_free(&world->data);
+        MPI_Comm_free(&world->together);
+        MPI_Comm_free(&world->alarm);
+    }
+    MPI_Finalize();
+    release(world);
+}
+
+static void hosts(const pp_world *world, uint32_t *first, uint32_t *count)
+{
+    *first = (uint32_t)world->rank;
+    *count = 1;
+}
+
+static const pp_transport transport = {
+    .name = "mpi",
+    .close = close_world,
+    .hosts = hosts,
+    .load = pp_mpi_load,
+    .begin = pp_mpi_begin,
+    .post = pp_mpi_post,
+    .wait = pp_mpi_wait,
+    .poll = pp_mpi_poll,
+    .matched = pp_mpi_matched,
+    .all_gather = pp_mpi_all_gather,
+    .clock_ahead = pp_mpi_clock_ahead,
+    .abort = pp_mpi_abort,
+    .alarmed = pp_mpi_alarmed,
+    .collect = pp_mpi_collect,
+};
+
+__attribute__((visibility("default"))) extern const pp_module ppsim_transport_module_v1;
+const pp_module ppsim_transport_module_v1 = {
+    .abi = PP_MODULE_ABI,
+    .version = PPSIM_VERSION,
+    .open = open_world,
+    .transport = &transport,
+};

@@ -1,0 +1,75 @@
+#!/bin/sh
+# Transport mpi between processes of this machine. mpiexec, and a folder with the module, come from
+# the build; without them only what is said of a missing module is tested, and the rest is skipped.
+# usage: run.sh FOLDER_OF_PROGRAMS MODULE_DIR|none MPIEXEC|none
+set -u
+program=$1/transport_mpi
+runs=$1/run_mpi
+modules=$2
+mpiexec=$3
+failed=0
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# Open MPI: more processes than cores; and root in a container. Others do not look at these.
+export OMPI_MCA_rmaps_base_oversubscribe=1
+if [ "$(id -u)" -eq 0 ]; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+fi
+
+case ${PPSIM_SANITIZE:-} in
+*address*) # stacks through Open MPI, which has no frame pointers, so that its leaks are known as its
+    export ASAN_OPTIONS="${ASAN_OPTIONS:-}:fast_unwind_on_malloc=0"
+    export LSAN_OPTIONS="suppressions=$(dirname "$0")/lsan.supp:print_suppressions=0"
+    ;;
+esac
+
+# Program, processes, case, wanted status: "0", or "fails" for any other but that of timeout.
+run() {
+    PPSIM_TEST_RANKS=$2 timeout -k 5 90 "$mpiexec" -n "$2" "$1" "$3" >"$scratch/out" 2>&1
+    status=$?
+    case $4.$status in
+    0.0) return ;;
+    fails.0 | *.124) ;;
+    fails.*) return ;;
+    esac
+    echo "${1##*/} $3 on $2 processes: status $status, wanted $4:"
+    cat "$scratch/out"
+    failed=1
+}
+
+# Without MPI: no module at all, then one that cannot be loaded.
+: >"$scratch/ppsim_mpi.so"
+for folder in "$scratch/none" "$scratch"; do
+    PPSIM_MODULE_DIR=$folder "$program" unavailable >"$scratch/out" 2>&1 ||
+        { cat "$scratch/out"; failed=1; }
+done
+if [ "$modules" = none ] || [ "$mpiexec" = none ]; then
+    [ "$failed" -eq 0 ] || exit 1
+    echo "skipped: transport mpi was not built"
+    exit 77
+fi
+
+export PPSIM_MODULE_DIR=$modules
+run "$program" 1 number 0
+PPSIM_TEST_RANKS=1 "$program" number || failed=1 # as if by hand
+for case in refused gather clocks ring wrong_microbatch too_long too_long_large too_short \
+    too_short_large rendezvous overlap unreceived stop collect; do
+    run "$program" 4 $case 0
+done
+run "$program" 2 ring 0
+run "$program" 9 ring 0
+for case in schedules stall other_plan; do
+    run "$runs" 4 $case 0
+done
+
+# A process dies: all end, soon, and mpirun says so.
+run "$program" 4 death fails
+# A process stops the others and one never comes to the end: what was said before is heard.
+run "$program" 4 absent fails
+[ "$(grep -c 'has said it' "$scratch/out")" -eq 3 ] || { cat "$scratch/out"; failed=1; }
+if command -v pgrep >/dev/null && pgrep -f "^$program " >"$scratch/out"; then
+    echo "processes are left: $(cat "$scratch/out")"
+    failed=1
+fi
+exit $failed
