@@ -43,7 +43,7 @@ typedef struct pp_op_tensors {
 typedef enum pp_values {
     PP_VALUES_GRADIENTS,  /* of one stage, summed over the microbatches */
     PP_VALUES_PARAMETERS, /* of one stage, after the update */
-    PP_VALUES_LOSSES,     /* one per microbatch; on the last stage only, else 0 of them */
+    PP_VALUES_LOSSES,     /* one per microbatch, which sum to the step's; on the last stage only */
 } pp_values;
 
 typedef struct pp_compute {
