@@ -43,13 +43,14 @@ typedef struct pp_op_tensors {
 typedef enum pp_values {
     PP_VALUES_GRADIENTS,  /* of one stage, summed over the microbatches */
     PP_VALUES_PARAMETERS, /* of one stage, after the update */
-    PP_VALUES_LOSSES,     /* one per microbatch; on the last stage only, else 0 of them */
+    PP_VALUES_LOSSES,     /* one per microbatch, which sum to the step's; on the last stage only */
 } pp_values;
 
 typedef struct pp_compute {
     const char *name;
     const char *summary;
-    bool sleeps; /* its ops wait and compute nothing: that ranks lose their processor says nothing */
+    bool
+        sleeps; /* its ops wait and compute nothing: that ranks lose their processor says nothing */
     /* Writes the byte tables of *costs and has_memory (durations stay): activation_bytes includes
      * the input where that comes from another stage. NULL: the plan's bytes hold.
      * Fails: USAGE (settings), INPUT, NOMEM. */

@@ -105,9 +105,10 @@ static pp_status run_step(pp_hand *hand, uint32_t number, pp_err *err)
         status = job->transport->begin(job->world, hand->rank, err);
     if (!status)
         status = meet(hand, NULL, 0, NULL, err);
+    if (status) /* rank 0 may still read what was written of the step before */
+        return status;
     crew->record.begin_ns[hand->rank] = pp_clock_now_ns();
-    if (!status)
-        status = pp_interpret(&hand->in, step, err);
+    status = pp_interpret(&hand->in, step, err);
     if (!status && !job->program->forward_only && !(status = exchange_tied(hand, err)))
         status = job->compute->end(hand->in.worker, err);
     crew->record.over_ns[hand->rank] = pp_clock_now_ns();

@@ -164,7 +164,7 @@ static pp_status compare_all(const values *v, void *sequential, const char *got,
         at += v->count[k] * v->unit;
     }
     for (size_t i = v->total - v->count[3 * stages - 1]; i < v->total; i++)
-        verdict->loss += value_at(v, got, i) / (double)v->count[3 * stages - 1];
+        verdict->loss += value_at(v, got, i);
     verdict->compared = true;
     return judge(v, verdict, err);
 }

@@ -15,7 +15,7 @@ typedef struct pp_verdict {
     double worst; /* relative to the largest value of its stage and kind */
     uint32_t worst_stage;
     pp_values worst_values;
-    double loss; /* of the last step, mean over microbatches */
+    double loss; /* of the last step: the sum of its microbatches' */
 } pp_verdict;
 
 /* Repeats `steps` steps from the start, sequentially, and compares gradients, parameters and losses

@@ -1,0 +1,109 @@
+/* What the cpu backend computes, and how many bytes it takes: everything that does not depend on
+ * the element type. Equations and sizes: docs/runtime-cpu.md. */
+#ifndef PPSIM_RUNTIME_CPU_MODEL_H
+#define PPSIM_RUNTIME_CPU_MODEL_H
+
+#include "runtime/compute.h"
+#include "runtime/cpu/settings.h"
+
+typedef struct pp_cpu_stage {
+    uint64_t first_layer;
+    int64_t layers;
+    bool first, last;
+    bool embedding, head;
+} pp_cpu_stage;
+
+/* The sequences of one microbatch. lengths: as computed; counted: the tokens of each that the loss
+ * counts, at most as many. */
+typedef struct pp_cpu_batch {
+    int64_t tokens, longest;
+    size_t sequences;
+    const int64_t *lengths, *counted;
+    uint64_t first_sequence; /* of the step: what the data depend on */
+} pp_cpu_batch;
+
+typedef struct pp_cpu_model {
+    pp_cpu_settings settings;
+    uint64_t seed;
+    uint32_t stages, microbatches;
+    bool forward_only;
+    size_t real_bytes;
+    double counted_tokens; /* of the step */
+    pp_cpu_stage *stage;   /* [stages] */
+    pp_cpu_batch *batch;   /* [microbatches]; points into the work, or to settings.tokens */
+} pp_cpu_model;
+
+/* work: must outlive the model. Fails: USAGE, INPUT, NOMEM. */
+PP_MUST_CHECK pp_status pp_cpu_model_new(const pp_compute_work *work, pp_cpu_model **model_out,
+                                         pp_err *err);
+void pp_cpu_model_free(pp_cpu_model **model); /* for PP_CLEANUP; *model NULL is fine */
+
+/* What one block keeps, in order, and how wide per token. A gradient takes the place of what it is
+ * the gradient of as soon as that is no longer needed: QKV, H, and the logits. */
+typedef enum pp_cpu_slot {
+    PP_CPU_N1,  /* hidden: input of Wqkv */
+    PP_CPU_QKV, /* 3 hidden: queries, keys, values; then their gradients */
+    PP_CPU_A,   /* hidden: input of Wo */
+    PP_CPU_DX1, /* hidden: output gradient of Wo; in F the scratch of the attention */
+    PP_CPU_N2,  /* hidden: input of W1 */
+    PP_CPU_H,   /* mlp: before GELU; then its gradient */
+    PP_CPU_G,   /* mlp: input of W2 */
+    PP_CPU_DY,  /* hidden: output gradient of W2 */
+    PP_CPU_STASH_SLOTS,
+    PP_CPU_R1 = PP_CPU_STASH_SLOTS, /* 1: inverse root mean square before the attention */
+    PP_CPU_R2,                      /* 1: the same before the MLP */
+    PP_CPU_LSE,                     /* heads: log of the softmax's denominator */
+    PP_CPU_SLOTS,
+} pp_cpu_slot;
+
+/* Of one stage and microbatch, in bytes; every part begins at a multiple of 64. */
+typedef struct pp_cpu_layout {
+    size_t message;                /* hidden per token */
+    size_t slot[PP_CPU_SLOTS];     /* from the start of its block, in stash or in saved */
+    size_t stash_step, saved_step; /* from one block to the next; 0: evaluation, one for all */
+    size_t bottom; /* in stash: gradient of the stage's input, where W needs it or none is sent */
+    size_t norm;   /* in stash: input of the head */
+    size_t logits; /* in stash: vocab per token; then their gradient */
+    size_t norm_inverse; /* in saved */
+    size_t attention;    /* in scratch: behind one hidden per token */
+    size_t stash_bytes, saved_bytes, scratch_bytes;
+} pp_cpu_layout;
+
+pp_cpu_layout pp_cpu_layout_of(const pp_cpu_model *model, const pp_cpu_stage *stage,
+                               const pp_cpu_batch *batch);
+/* Queries per tile of the attention in a sequence of `length`; 64 or as many as there is room for.
+ */
+int64_t pp_cpu_tile(const pp_cpu_model *model, const pp_cpu_batch *batch, int64_t length);
+bool pp_cpu_same_sizes(const pp_cpu_batch *a, const pp_cpu_batch *b);
+
+/* What a pseudo-random number is for. */
+typedef enum pp_cpu_what {
+    PP_CPU_WEIGHT_EMBEDDING, /* vocab x hidden; of a tied head too */
+    PP_CPU_WEIGHT_QKV,       /* hidden x 3 hidden */
+    PP_CPU_WEIGHT_O,         /* hidden x hidden */
+    PP_CPU_WEIGHT_1,         /* hidden x mlp */
+    PP_CPU_WEIGHT_2,         /* mlp x hidden */
+    PP_CPU_WEIGHT_HEAD,      /* vocab x hidden */
+    PP_CPU_TOKEN,
+    PP_CPU_INPUT,
+    PP_CPU_TARGET,
+} pp_cpu_what;
+
+/* One weight matrix of a stage; `offset` in bytes. */
+typedef struct pp_cpu_matrix {
+    pp_cpu_what what;
+    uint64_t layer;
+    size_t rows, columns, offset;
+    double scale; /* weights begin uniform in -scale to scale */
+} pp_cpu_matrix;
+
+/* Embedding, then QKV, O, 1, 2 of each block, then the head. */
+size_t pp_cpu_matrix_count(const pp_cpu_stage *stage);
+pp_cpu_matrix pp_cpu_matrix_at(const pp_cpu_model *model, const pp_cpu_stage *stage, size_t index);
+size_t pp_cpu_parameter_bytes(const pp_cpu_model *model, const pp_cpu_stage *stage);
+
+/* splitmix64 of all four. uniform: in [-1, 1). */
+uint64_t pp_cpu_hash(uint64_t seed, pp_cpu_what what, uint64_t layer, uint64_t index);
+double pp_cpu_uniform(uint64_t seed, pp_cpu_what what, uint64_t layer, uint64_t index);
+
+#endif

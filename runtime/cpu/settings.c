@@ -1,0 +1,147 @@
+#include "runtime/cpu/settings.h"
+
+#include "sim/text.h"
+#include "sim/units.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HIDDEN, HEADS, MLP, VOCAB, TIED, TOKENS, DTYPE, LR, KEY_COUNT };
+
+static const char *const keys[KEY_COUNT + 1] = { "hidden", "heads", "mlp", "vocab", "tied",
+                                                 "tokens", "dtype", "lr",  NULL };
+static const char *const on_off[] = { "off", "on", NULL };
+static const char *const dtypes[] = { "double", "float", NULL };
+
+#define WHERE "compute cpu"
+
+static int find(const char *name, const char *const names[])
+{
+    for (int i = 0; names[i]; i++) {
+        if (strcmp(name, names[i]) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static pp_status read_int(const char *key, const char *value, int64_t low, int64_t high,
+                          int64_t *out, pp_err *err)
+{
+    pp_err unused = { 0 };
+    if (pp_parse_int(value, WHERE, low, high, out, &unused))
+        return pp_err_set(err, PP_USAGE, WHERE,
+                          "%s=%.40s: must be a whole number from %lld to %lld", key, value,
+                          (long long)low, (long long)high);
+    return PP_OK;
+}
+
+static pp_status read_word(const char *key, const char *value, const char *const words[],
+                           bool *second_out, pp_err *err)
+{
+    int index = find(value, words);
+    if (index < 0)
+        return pp_err_set(err, PP_USAGE, WHERE, "%s=%.40s: must be %s or %s", key, value, words[0],
+                          words[1]);
+    *second_out = index == 1;
+    return PP_OK;
+}
+
+static pp_status read_rate(const char *value, double *out, pp_err *err)
+{
+    char *end = NULL;
+    double rate = strtod(value, &end);
+    if (end == value || *end || !(rate > 0) || !isfinite(rate))
+        return pp_err_set(err, PP_USAGE, WHERE, "lr=%.40s: must be a positive number", value);
+    *out = rate;
+    return PP_OK;
+}
+
+static pp_status set(pp_cpu_settings *s, int key, const char *value, pp_err *err)
+{
+    const char *name = keys[key];
+    switch (key) {
+    case HIDDEN:
+        return read_int(name, value, 1, 1 << 16, &s->hidden, err);
+    case HEADS:
+        return read_int(name, value, 1, 1 << 16, &s->heads, err);
+    case MLP:
+        return read_int(name, value, 1, 1 << 18, &s->mlp, err);
+    case VOCAB:
+        return read_int(name, value, 0, 1 << 20, &s->vocab, err);
+    case TIED:
+        return read_word(name, value, on_off, &s->tied, err);
+    case TOKENS:
+        return read_int(name, value, 1, 1 << 24, &s->tokens, err);
+    case DTYPE:
+        return read_word(name, value, dtypes, &s->single, err);
+    default:
+        return read_rate(value, &s->lr, err);
+    }
+}
+
+static pp_status check(const pp_cpu_settings *s, pp_err *err)
+{
+    if (s->hidden % s->heads)
+        return pp_err_set(err, PP_USAGE, WHERE, "hidden=%lld does not divide into heads=%lld",
+                          (long long)s->hidden, (long long)s->heads);
+    if (s->vocab == 1)
+        return pp_err_set(err, PP_USAGE, WHERE,
+                          "vocab=1 leaves nothing to predict: 0 for none, or at least 2");
+    if (s->tied && !s->vocab)
+        return pp_err_set(err, PP_USAGE, WHERE,
+                          "tied=on ties the head to the embedding: say vocab= too");
+    return PP_OK;
+}
+
+/* The next KEY=VALUE, cut out of *text. */
+static pp_status take(char item[128], const char **text, char **value_out, pp_err *err)
+{
+    size_t bytes = strcspn(*text, ",");
+    if (bytes > 127)
+        return pp_err_set(err, PP_USAGE, WHERE, "'%.40s...' is too long", *text);
+    memcpy(item, *text, bytes);
+    item[bytes] = 0;
+    char *equals = memchr(item, '=', bytes);
+    if (!equals)
+        return pp_err_set(err, PP_USAGE, WHERE, "'%.40s' is not KEY=VALUE", item);
+    *equals = 0;
+    *value_out = equals + 1;
+    *text += bytes;
+    if (**text == ',' && !*++*text)
+        return pp_err_set(err, PP_USAGE, WHERE, "nothing follows the last comma");
+    return PP_OK;
+}
+
+pp_status pp_cpu_settings_parse(const char *text, pp_cpu_settings *out, pp_err *err)
+{
+    pp_cpu_settings s = { .hidden = 64, .heads = 4, .mlp = 256, .tokens = 32, .lr = 0.01 };
+    bool said[KEY_COUNT] = { false };
+    while (*text) {
+        char item[128];
+        char *value = NULL;
+        pp_status status = take(item, &text, &value, err);
+        if (status)
+            return status;
+        int key = find(item, keys);
+        if (key < 0) {
+            const char *near = pp_text_nearest(item, keys);
+            return pp_err_set(err, PP_USAGE, WHERE,
+                              "there is no setting '%.40s'%s%s%s; there are hidden, heads, mlp, "
+                              "vocab, tied, tokens, dtype and lr",
+                              item, near ? ", did you mean '" : "", near ? near : "",
+                              near ? "'" : "");
+        }
+        if (said[key])
+            return pp_err_set(err, PP_USAGE, WHERE, "%s is given twice", keys[key]);
+        said[key] = true;
+        status = set(&s, key, value, err);
+        if (status)
+            return status;
+    }
+    pp_status status = check(&s, err);
+    if (!status)
+        *out = s;
+    return status;
+}

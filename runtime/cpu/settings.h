@@ -1,0 +1,22 @@
+/* "hidden=64,heads=4,mlp=256,vocab=0,tied=off,tokens=32,dtype=double,lr=0.01" */
+#ifndef PPSIM_RUNTIME_CPU_SETTINGS_H
+#define PPSIM_RUNTIME_CPU_SETTINGS_H
+
+#include "sim/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct pp_cpu_settings {
+    int64_t hidden, heads, mlp;
+    int64_t vocab;  /* 0: pseudo-random inputs and mean squared error */
+    bool tied;      /* the head is the embedding, transposed */
+    int64_t tokens; /* of a microbatch, where no sequences are known */
+    bool single;    /* float in place of double */
+    double lr;
+} pp_cpu_settings;
+
+/* What is not said has its default. Fails: USAGE. */
+PP_MUST_CHECK pp_status pp_cpu_settings_parse(const char *text, pp_cpu_settings *out, pp_err *err);
+
+#endif

@@ -1,0 +1,108 @@
+/* Every schedule trains a real model to the bits of a sequential run, in the bytes predicted. */
+#include "runtime/verify.h"
+#include "tests/contract/run.h"
+
+static const struct {
+    const char *settings;
+    bool lengths; /* every microbatch has sequences of its own */
+} models[] = {
+    { "hidden=16,heads=2,mlp=24,tokens=10", false },
+    { "hidden=16,heads=2,mlp=24,vocab=13,tied=on", true },
+    { "hidden=16,heads=2,mlp=24,vocab=13,dtype=float", true },
+};
+
+enum { MODELS = sizeof models / sizeof models[0], STEPS = 2 };
+
+static pp_workload packed(uint32_t microbatches)
+{
+    int64_t lengths[3 * 12];
+    pp_workload workload = { 0 };
+    pp_err err = { 0 };
+    ck_assert_uint_le(microbatches, 12);
+    for (uint32_t j = 0; j < 3 * microbatches; j++)
+        lengths[j] = 3 + j * 7 % 11;
+    STEP_OK(pp_workload_pack(lengths, 3 * (size_t)microbatches, 40, 1, 1, microbatches, &workload,
+                             &err),
+            err);
+    return workload;
+}
+
+static void trains(const pp_schedule *schedule, const pp_compute *compute, int model, uint32_t p,
+                   uint32_t m)
+{
+    uint32_t v = schedule->chunks ? schedule->chunks : 2;
+    const pp_shape shape = { .ranks = p, .chunks = v, .microbatches = m };
+    pp_err err = { 0 };
+    pp_order *order = NULL;
+    running r PP_CLEANUP(running_free) = { 0 };
+    pp_workload workload PP_CLEANUP(pp_workload_free) = { 0 };
+    if (schedule->simulate_only || pp_schedule_build(schedule, &shape, &order, &err))
+        return;
+    if (models[model].lengths)
+        workload = packed(m);
+    m = models[model].lengths ? workload.microbatches : m;
+    ck_assert_uint_eq(m, order->microbatches);
+    pp_costs *alike PP_CLEANUP(pp_costs_free) =
+        step_costs("F=20us,I=20us,W=10us,comm=5us", p, v, m);
+    pp_costs *costs = NULL;
+    STEP_OK(pp_costs_spread(alike, &costs, &err), err);
+    pp_compute_work work = { .ranks = p,
+                             .stages = p * v,
+                             .microbatches = m,
+                             .stage_rank = order->stage_rank,
+                             .workload = models[model].lengths ? &workload : NULL,
+                             .settings = models[model].settings };
+    STEP_OK(compute->describe(&work, costs, &err), err);
+    running_new(&r, order, costs, "rendezvous");
+    work.costs = costs;
+    r.work = work;
+    r.job.compute = compute;
+    r.options.iterations = STEPS;
+    r.options.limit_bytes = -1; /* whole tensors */
+    r.options.poison = true;
+    pp_status status = running_go(&r);
+    ck_assert_msg(status == PP_OK, "%s %s: %s", schedule->name, work.settings, r.err.text);
+    pp_verdict verdict = { 0 };
+    status = pp_verify(&r.job, STEPS, &verdict, &r.err);
+    ck_assert_msg(status == PP_OK, "%s %s: %s", schedule->name, work.settings, r.err.text);
+    ck_assert(verdict.compared && verdict.values > 0);
+    if (verdict.ordered)
+        ck_assert_uint_eq(verdict.differing, 0);
+    ck_assert_uint_gt(r.result.memory_checks, 0);
+}
+
+START_TEST(every_schedule_trains_to_the_bits_of_a_sequential_run)
+{
+    const pp_compute *compute = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_compute_get("cpu", &compute, &err), err);
+    for (int model = 0; model < MODELS; model++) {
+        trains(pp_schedule_at((size_t)_i), compute, model, 2, 4);
+        trains(pp_schedule_at((size_t)_i), compute, model, 4, 8);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    const pp_compute *compute = NULL;
+    const pp_compute_work work = { .settings = "" };
+    pp_err err = { 0 };
+    void *worker = NULL;
+    if (pp_compute_get("cpu", &compute, &err))
+        return EXIT_FAILURE;
+    if (compute->open(&work, NULL, &worker, &err) == PP_UNAVAILABLE)
+        return 77; /* built without OpenBLAS */
+    compute->close(worker);
+    Suite *suite = suite_create("run cpu");
+    TCase *tc = tcase_create("schedules");
+    tcase_set_timeout(tc, 100);
+    tcase_add_loop_test(tc, every_schedule_trains_to_the_bits_of_a_sequential_run, 0,
+                        (int)pp_schedule_count());
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
