@@ -229,10 +229,15 @@ static void print_link(int runs)
     double took[2];
     const int64_t bytes[2] = { 100000, 4000000 };
     for (int k = 0; k < 2; k++) {
-        scene s = {
-            "1f1b",         4, 1, 12, "F=6ms,I=6ms,W=6ms,comm=0", "rendezvous", bytes[k], false,
-            spin_options(3)
-        };
+        scene s = { .schedule = "1f1b",
+                    .p = 4,
+                    .v = 1,
+                    .m = 12,
+                    .costs = "F=6ms,I=6ms,W=6ms,comm=0",
+                    .comm = "rendezvous",
+                    .shapes = "",
+                    .bytes = bytes[k],
+                    .options = spin_options(3) };
         s.options.link = (pp_link){ PP_LINK_THROTTLE, (pp_ns)(alpha_us * 1e3), rate };
         took[k] = repeat(&s, runs, transfer_us).median;
     }
