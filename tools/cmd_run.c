@@ -208,6 +208,15 @@ static void write_flight(const pp_args *args, const pp_execution *x)
         pp_remark("the last moments of every rank are in %s", path);
 }
 
+/* Who is refused is told how to go on. */
+static void add_hint(pp_err *err)
+{
+    static const char hint[] = "; 'ppsim check' looks for a repair, --force runs it all the same";
+    size_t used = strlen(err->text);
+    if (strstr(err->text, "the schedule hangs") && used + sizeof hint <= sizeof err->text)
+        memcpy(err->text + used, hint, sizeof hint);
+}
+
 static pp_status print(const pp_args *args, const pp_run_print *run, pp_err *err)
 {
     pp_comparison comparison;
@@ -290,6 +299,7 @@ static pp_status run(const pp_args *args, pp_err *err)
     status = pp_execute(r.plan, r.written, &o, &r.execution, err);
     if (status) {
         write_flight(args, &r.execution);
+        add_hint(err);
         return status;
     }
     return show(args, &r, &o, err);
