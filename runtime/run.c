@@ -16,6 +16,7 @@ void pp_run_result_free(pp_run_result *result)
     for (uint32_t k = 0; result->iteration && k < result->count; k++)
         pp_timeline_free(&result->iteration[k].timeline);
     free(result->iteration);
+    free(result->rank_bytes);
     free(result->flight);
     *result = (pp_run_result){ 0 };
 }
@@ -74,6 +75,7 @@ static pp_status prepare_hand(pp_crew *crew, pp_hand *hand, uint64_t hash, pp_er
     pp_status status = pp_interpreter_prepare(&hand->in, err);
     if (hand->in.arena.bytes > crew->result->arena_bytes)
         crew->result->arena_bytes = hand->in.arena.bytes;
+    crew->result->rank_bytes[hand->rank] = hand->in.arena.bytes;
     return status;
 }
 
@@ -264,7 +266,8 @@ static pp_status start_threads(pp_crew *crew, pp_err *err)
 {
     pthread_attr_t small;
     pthread_attr_init(&small);
-    pthread_attr_setstacksize(&small, (size_t)1 << 20);
+    size_t stack_bytes = crew->options->stack_bytes;
+    pthread_attr_setstacksize(&small, stack_bytes ? stack_bytes : PP_STACK_BYTES);
     int failed = 0;
     while (crew->running < crew->count && !failed) {
         pp_hand *hand = &crew->hand[crew->running];
@@ -293,7 +296,8 @@ pp_status pp_run(const pp_run_job *job, const pp_run_options *options, pp_run_re
     pp_crew *crew = NULL;
     *result_out = (pp_run_result){ 0 };
     result_out->iteration = pp_alloc_array(options->iterations, sizeof *result_out->iteration);
-    if (!result_out->iteration)
+    result_out->rank_bytes = pp_alloc_array(job->program->ranks, sizeof *result_out->rank_bytes);
+    if (!result_out->iteration || !result_out->rank_bytes)
         return pp_err_nomem(err);
     pp_status status = crew_new(job, options, result_out, &crew, err);
     if (status)

@@ -26,9 +26,12 @@ typedef struct pp_run_options {
     bool check_memory;   /* count every byte and compare it with the simulator's account */
     bool poison;         /* of pp_interpreter */
     pp_ns deadline_ns;   /* nothing may take longer */
+    size_t stack_bytes;  /* of a rank's thread; 0: PP_STACK_BYTES */
     const pp_faults *faults;
     const volatile sig_atomic_t *stop; /* as in pp_world_options */
 } pp_run_options;
+
+#define PP_STACK_BYTES ((size_t)1 << 20)
 
 /* One measured step. */
 typedef struct pp_iteration {
@@ -48,6 +51,7 @@ typedef struct pp_run_result {
     pp_ns agreement_ns;     /* making sure that all ranks do the same, once per run */
     pp_ns clock_error_ns;   /* of the ranks' clocks against each other */
     size_t arena_bytes;     /* the largest of the ranks hosted here */
+    size_t *rank_bytes;     /* [ranks]: the arena of each rank hosted here, else 0 */
     uint64_t memory_checks; /* instants at which counted and predicted bytes were compared */
     bool given_up;          /* a rank's thread does not end: nothing of the job may be freed */
     char *flight;           /* after a failure: the last moments of all ranks here, JSON */
