@@ -31,7 +31,8 @@ typedef struct pp_interpreter {
     const pp_cells *cells;
     uint64_t program_hash;
     uint32_t rank;
-    int64_t limit_bytes; /* as of pp_arena_plan */
+    int64_t limit_bytes;   /* as of pp_arena_plan */
+    pp_arena_block *block; /* as of pp_arena_take */
     pp_arena arena;
     const pp_transport *transport;
     pp_world *world;
@@ -51,7 +52,7 @@ typedef struct pp_interpreter {
     size_t open_count;
     bool single_lane;    /* a group is posted when the one before it is done (PP_LANES_SINGLE) */
     uint32_t last_group; /* posted in this step, or PP_NO_SOURCE */
-    uint64_t *stuck; /* [ranks]: look-around in which the oldest send to it was not done */
+    uint64_t *stuck;     /* [ranks]: look-around in which the oldest send to it was not done */
     uint64_t look_around;
     int64_t (*shape)[4]; /* [transfers]: payload of messages about shapes; NULL: none */
     int64_t bytes[PP_MEMORY_COUNT];

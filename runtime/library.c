@@ -37,6 +37,7 @@ struct pp_runtime {
     pp_runtime_callbacks callbacks;
     caller *caller;              /* [ranks] */
     void **worker;               /* [ranks]: &caller[rank] */
+    pp_arena_block *block;       /* [ranks]: memory for tensors, from step to step */
     pp_runtime_rank_stats *rank; /* [ranks] */
     uint32_t step;
     bool over, given_up;
@@ -160,6 +161,9 @@ static void free_runtime(pp_runtime **runtime)
     if (!rt)
         return;
     rt->transport->close(rt->world);
+    for (uint32_t r = 0; rt->block && r < rt->world_options.ranks; r++)
+        free(rt->block[r].base);
+    free(rt->block);
     free(rt->caller);
     free(rt->worker);
     free(rt->rank);
@@ -212,7 +216,8 @@ static pp_status open_runtime(const pp_runtime_options *options, const pp_faults
     rt->caller = pp_alloc_array(options->ranks, sizeof *rt->caller);
     rt->worker = pp_alloc_array(options->ranks, sizeof *rt->worker);
     rt->rank = pp_alloc_array(options->ranks, sizeof *rt->rank);
-    if (!rt->caller || !rt->worker || !rt->rank)
+    rt->how.block = rt->block = pp_alloc_array(options->ranks, sizeof *rt->block);
+    if (!rt->caller || !rt->worker || !rt->block || !rt->rank)
         return pp_err_nomem(err);
     if ((status = transport->open(&rt->world_options, &rt->world, err)))
         return status;

@@ -42,22 +42,24 @@ static pp_status prepare_hand(pp_crew *crew, pp_hand *hand, uint64_t hash, pp_er
 {
     const pp_run_job *job = crew->job;
     uint32_t ranks = job->program->ranks;
-    hand->in = (pp_interpreter){ .program = job->program,
-                                 .costs = job->costs,
-                                 .cells = &crew->cells,
-                                 .program_hash = hash,
-                                 .rank = hand->rank,
-                                 .limit_bytes = crew->options->limit_bytes,
-                                 .transport = job->transport,
-                                 .world = job->world,
-                                 .compute = job->compute,
-                                 .work = job->work,
-                                 .worker = job->worker[hand->rank],
-                                 .record = &crew->record,
-                                 .progress = &hand->progress,
-                                 .faults = crew->options->faults,
-                                 .ended = &crew->ended,
-                                 .poison = crew->options->poison };
+    hand->in =
+        (pp_interpreter){ .program = job->program,
+                          .costs = job->costs,
+                          .cells = &crew->cells,
+                          .program_hash = hash,
+                          .rank = hand->rank,
+                          .limit_bytes = crew->options->limit_bytes,
+                          .block = crew->options->block ? &crew->options->block[hand->rank] : NULL,
+                          .transport = job->transport,
+                          .world = job->world,
+                          .compute = job->compute,
+                          .work = job->work,
+                          .worker = job->worker[hand->rank],
+                          .record = &crew->record,
+                          .progress = &hand->progress,
+                          .faults = crew->options->faults,
+                          .ended = &crew->ended,
+                          .poison = crew->options->poison };
     hand->ahead_ns = pp_alloc_array(ranks, sizeof *hand->ahead_ns);
     if (!hand->ahead_ns)
         return pp_err_nomem(err);

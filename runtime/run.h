@@ -19,14 +19,15 @@ typedef struct pp_run_job {
 } pp_run_job;
 
 typedef struct pp_run_options {
-    uint32_t first_step; /* number of the first step of this run */
-    uint32_t warmup;     /* steps that are not measured, before */
-    uint32_t iterations; /* measured ones */
-    int64_t limit_bytes; /* of pp_arena_plan */
-    bool check_memory;   /* count every byte and compare it with the simulator's account */
-    bool poison;         /* of pp_interpreter */
-    pp_ns deadline_ns;   /* nothing may take longer */
-    size_t stack_bytes;  /* of a rank's thread; 0: PP_STACK_BYTES */
+    uint32_t first_step;   /* number of the first step of this run */
+    uint32_t warmup;       /* steps that are not measured, before */
+    uint32_t iterations;   /* measured ones */
+    int64_t limit_bytes;   /* of pp_arena_plan */
+    bool check_memory;     /* count every byte and compare it with the simulator's account */
+    bool poison;           /* of pp_interpreter */
+    pp_ns deadline_ns;     /* nothing may take longer */
+    pp_arena_block *block; /* [ranks]: memory of their tensors, kept from run to run; NULL: none */
+    size_t stack_bytes;    /* of a rank's thread; 0: PP_STACK_BYTES */
     const pp_faults *faults;
     const volatile sig_atomic_t *stop; /* as in pp_world_options */
 } pp_run_options;
