@@ -67,6 +67,19 @@ ${CC:-cc} -std=c11 -O2 examples/train_zbv.c -o with-static $(pkg-config --cflags
 readelf -d with-static | grep -q libppsim && fail "it is linked with $soname, not libppsim.a"
 falls ./with-static
 
+# The same over processes: the module is found beside the library, and the losses are the same.
+if [ -n "$(find prefix -name ppsim_mpi.so)" ] && command -v mpirun >/dev/null; then
+    sed 's/\.ranks = RANKS };/.ranks = RANKS, .transport = "mpi" };/' examples/train_zbv.c >train_mpi.c
+    cmp -s train_mpi.c examples/train_zbv.c && fail "the example's options look different now"
+    ${CC:-cc} -std=c11 -O2 train_mpi.c -o with-mpi $(pkg-config --cflags --libs ppsim) -lm
+    export OMPI_MCA_rmaps_base_oversubscribe=1
+    [ "$(id -u)" != 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    LD_LIBRARY_PATH=$folder timeout -k 5 120 mpirun -n 4 ./with-mpi >mpi.log 2>&1 ||
+        { tail -20 mpi.log; fail "over MPI"; }
+    grep -v 'loss 0.0000$' mpi.log | sort >mpi.losses # only the last stage's process knows it
+    diff losses mpi.losses || fail "over MPI the losses are others"
+fi
+
 # A plan file that the installed command wrote is one that the installed library reads.
 cat >load.c <<'END'
 #include <ppsim/pp_runtime.h>
