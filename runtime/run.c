@@ -319,7 +319,9 @@ pp_status pp_run(const pp_run_job *job, const pp_run_options *options, pp_run_re
         result_out->agreement_ns = crew->hand[0].agreement_ns;
         result_out->clock_error_ns = crew->hand[0].clock_error_ns;
         crew_free(crew);
-    } /* else a thread that does not end still uses it */
+    } else { /* a thread that does not end still uses it */
+        result_out->left = crew;
+    }
     if (!status && result_out->count)
         choose_median(result_out);
     return status;

@@ -55,6 +55,7 @@ typedef struct pp_run_result {
     size_t *rank_bytes;     /* [ranks]: the arena of each rank hosted here, else 0 */
     uint64_t memory_checks; /* instants at which counted and predicted bytes were compared */
     bool given_up;          /* a rank's thread does not end: nothing of the job may be freed */
+    struct pp_crew *left;   /* what that thread still uses besides; nobody's to free */
     char *flight;           /* after a failure: the last moments of all ranks here, JSON */
 } pp_run_result;
 
