@@ -49,7 +49,8 @@ typedef enum pp_values {
 typedef struct pp_compute {
     const char *name;
     const char *summary;
-    bool sleeps; /* its ops wait and compute nothing: that ranks lose their processor says nothing */
+    bool
+        sleeps; /* its ops wait and compute nothing: that ranks lose their processor says nothing */
     /* Writes the byte tables of *costs and has_memory (durations stay): activation_bytes includes
      * the input where that comes from another stage. NULL: the plan's bytes hold.
      * Fails: USAGE (settings), INPUT, NOMEM. */

@@ -372,8 +372,10 @@ static pp_status run_op(pp_interpreter *in, uint32_t i, uint32_t position, pp_er
         status = wait_group(in, in->program->comm->transfer[receive].group, err);
     if (status)
         return status;
+    if ((status = reap(in, stamp(in), position, err))) /* which may wait */
+        return status;
     pp_ns start_ns = stamp(in);
-    if ((status = reap(in, start_ns, position, err)))
+    if ((status = reap(in, start_ns, 0, err)))
         return status;
     count_start(in, i);
     keep_bytes(in, i, 0);

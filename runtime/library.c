@@ -161,6 +161,7 @@ static void free_runtime(pp_runtime **runtime)
     if (!rt)
         return;
     rt->transport->close(rt->world);
+    pp_run_result_free(&rt->result);
     for (uint32_t r = 0; rt->block && r < rt->world_options.ranks; r++)
         free(rt->block[r].base);
     free(rt->block);
@@ -347,7 +348,7 @@ static pp_status run_step(pp_runtime *rt, pp_runtime_stats *stats, pp_err *err)
     rt->given_up = rt->result.given_up;
     if (rt->given_up)
         atomic_store(rt->plan->pinned, true);
-    else
+    else if (!status) /* else messages may still come, until the world is closed */
         pp_run_result_free(&rt->result);
     return status;
 }

@@ -11,16 +11,6 @@
 
 #define OPS_PER_PREEMPTION 8
 
-void pp_run_result_free(pp_run_result *result)
-{
-    for (uint32_t k = 0; result->iteration && k < result->count; k++)
-        pp_timeline_free(&result->iteration[k].timeline);
-    free(result->iteration);
-    free(result->rank_bytes);
-    free(result->flight);
-    *result = (pp_run_result){ 0 };
-}
-
 static void crew_free(pp_crew *crew)
 {
     for (uint32_t h = 0; crew->hand && h < crew->count; h++) {
@@ -36,6 +26,18 @@ static void crew_free(pp_crew *crew)
     pthread_cond_destroy(&crew->changed);
     pthread_mutex_destroy(&crew->lock);
     free(crew);
+}
+
+void pp_run_result_free(pp_run_result *result)
+{
+    for (uint32_t k = 0; result->iteration && k < result->count; k++)
+        pp_timeline_free(&result->iteration[k].timeline);
+    free(result->iteration);
+    free(result->rank_bytes);
+    free(result->flight);
+    if (result->crew && !result->given_up)
+        crew_free(result->crew);
+    *result = (pp_run_result){ 0 };
 }
 
 static pp_status prepare_hand(pp_crew *crew, pp_hand *hand, uint64_t hash, pp_err *err)
@@ -315,13 +317,12 @@ pp_status pp_run(const pp_run_job *job, const pp_run_options *options, pp_run_re
         else
             pthread_join(crew->hand[h].thread, NULL);
     }
-    if (!result_out->given_up) {
-        result_out->agreement_ns = crew->hand[0].agreement_ns;
-        result_out->clock_error_ns = crew->hand[0].clock_error_ns;
+    result_out->agreement_ns = crew->hand[0].agreement_ns;
+    result_out->clock_error_ns = crew->hand[0].clock_error_ns;
+    if (!status)
         crew_free(crew);
-    } else { /* a thread that does not end still uses it */
-        result_out->left = crew;
-    }
+    else /* given up: a thread that does not end still uses it */
+        result_out->crew = crew;
     if (!status && result_out->count)
         choose_median(result_out);
     return status;

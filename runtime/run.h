@@ -55,8 +55,9 @@ typedef struct pp_run_result {
     size_t *rank_bytes;     /* [ranks]: the arena of each rank hosted here, else 0 */
     uint64_t memory_checks; /* instants at which counted and predicted bytes were compared */
     bool given_up;          /* a rank's thread does not end: nothing of the job may be freed */
-    struct pp_crew *left;   /* what that thread still uses besides; nobody's to free */
     char *flight;           /* after a failure: the last moments of all ranks here, JSON */
+    struct pp_crew *crew; /* after a failure: tensors that messages, or a thread that does not end,
+                             may still use */
 } pp_run_result;
 
 /* An iteration is void when ranks lost their processor more often than once in eight ops: its times
@@ -67,6 +68,7 @@ typedef struct pp_run_result {
  * On failure result_out->flight is set where known; free it too. */
 PP_MUST_CHECK pp_status pp_run(const pp_run_job *job, const pp_run_options *options,
                                pp_run_result *result_out, pp_err *err);
+/* After a failure, not before the world is closed. */
 void pp_run_result_free(pp_run_result *result);
 
 #endif

@@ -60,7 +60,7 @@ typedef struct pp_post {
                              carried but the header */
     size_t payload_bytes; /* at most message.bytes */
     pp_ns takes_ns;       /* by PP_LINK_PLAN */
-    bool buffered;        /* a send that is done at once */
+    bool buffered;        /* a send that is done as soon as those before it on its edge are */
 } pp_post;
 
 /* Calls that name a rank are made by the thread of that rank, which this process hosts. After

@@ -1,4 +1,6 @@
 /* ppsim list: what this build knows, from its tables. */
+#include "runtime/compute.h"
+#include "runtime/transport.h"
 #include "sim/alloc.h"
 #include "sim/schedule.h"
 #include "tools/tool.h"
@@ -106,12 +108,35 @@ static pp_status read_format(size_t index, row *row_out, pp_err *err)
     return PP_OK;
 }
 
+static pp_status read_transport(size_t index, row *row_out, pp_err *err)
+{
+    const pp_transport *transport = pp_transport_at(index);
+    pp_err reason = { 0 };
+    (void)err;
+    row_out->name = transport->name;
+    if (transport->available(&reason))
+        snprintf(row_out->summary, sizeof row_out->summary, "not here: %.160s", reason.text);
+    else
+        snprintf(row_out->summary, sizeof row_out->summary, "%s", transport->summary);
+    return PP_OK;
+}
+
+static pp_status read_compute(size_t index, row *row_out, pp_err *err)
+{
+    (void)err;
+    row_out->name = pp_compute_at(index)->name;
+    snprintf(row_out->summary, sizeof row_out->summary, "%s", pp_compute_at(index)->summary);
+    return PP_OK;
+}
+
 static const kind kinds[] = {
     { "models", count_models, read_model },
     { "hardware", count_hardware, read_hardware },
     { "schedules", pp_schedule_count, read_schedule },
     { "executors", pp_executor_count, read_executor },
     { "formats", count_formats, read_format },
+    { "transports", pp_transport_count, read_transport },
+    { "computes", pp_compute_count, read_compute },
 };
 
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
@@ -160,13 +185,13 @@ static pp_status list(const pp_args *args, pp_err *err)
     const char *near = word ? pp_text_nearest(word, names) : NULL;
     return pp_err_set(err, PP_USAGE, NULL,
                       "give one of models, hardware, schedules, executors, "
-                      "formats%s%s%s",
+                      "formats, transports, computes%s%s%s",
                       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 const pp_command pp_command_list = {
     .name = "list",
-    .arguments = "models|hardware|schedules|executors|formats",
+    .arguments = "models|hardware|schedules|executors|formats|transports|computes",
     .summary = "what this build knows",
     .options = options,
     .run = list,

@@ -1,5 +1,6 @@
 /* ppsim run: executes a plan, measures it, and compares what happened with what was predicted. */
 #include "runtime/execute.h"
+#include "sim/alloc.h"
 #include "sim/file.h"
 #include "tools/run_tool.h"
 #include "tools/study_tool.h"
@@ -7,9 +8,12 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FLIGHT_FILE "ppsim-flight.json"
+#define SEQUENCE_MAX 1048576 /* tokens */
 
 static const pp_option options[] = {
     { "--transport", "NAME", "how messages travel, 'ppsim list transports'; threads", NULL, false },
@@ -40,6 +44,8 @@ static const pp_option options[] = {
     { "--memory-costs", "F=X,I=X,W=X", "memory change per op, with units", NULL, false },
     { "--forward-only", NULL, "an evaluation: the schedule without its backwards", NULL, false },
     { "--replica", "N", "which data-parallel replica of the plan; 0", NULL, false },
+    { "--lengths", "FILE", "sequences, dealt out to the microbatches in order; the plan's", NULL,
+      false },
     { "--comm", "MODE", "rendezvous, eager:BYTES or batched; the plan's", NULL, false },
     { "--shapes", "PROTOCOL", "how receivers learn sizes, as simulate; the plan's", NULL, false },
     { "--tensors-per-boundary", "K", "the bytes between stages come in K tensors; 1", NULL, false },
@@ -125,6 +131,60 @@ static pp_status read_options(const pp_args *args, pp_faults *faults, pp_execute
     return PP_OK;
 }
 
+/* Sequences in order, equally many to each microbatch, the rest to the first ones. */
+static pp_status deal_out(const int64_t *lengths, size_t count, uint32_t microbatches,
+                          pp_workload *workload, pp_err *err)
+{
+    workload->replicas = 1;
+    workload->microbatches = microbatches;
+    workload->length_count = count;
+    workload->microbatch = pp_alloc_array(microbatches, sizeof *workload->microbatch);
+    workload->lengths = pp_alloc_array(count, sizeof *workload->lengths);
+    if (!workload->microbatch || !workload->lengths)
+        return pp_err_nomem(err);
+    size_t next = 0;
+    for (uint32_t j = 0; j < microbatches; j++) {
+        pp_microbatch *m = &workload->microbatch[j];
+        m->first = next;
+        m->count = count / microbatches + (j < count % microbatches);
+        for (; next < m->first + m->count; next++) {
+            workload->lengths[next] = lengths[next];
+            m->tokens += lengths[next];
+            m->square_sum += lengths[next] * lengths[next];
+        }
+    }
+    return PP_OK;
+}
+
+static pp_status read_lengths(const pp_args *args, pp_plan *plan, pp_err *err)
+{
+    const char *path = pp_args_text(args, "--lengths");
+    int64_t *lengths = NULL;
+    size_t count = 0;
+    if (!path)
+        return PP_OK;
+    if (plan->workload.microbatch)
+        return pp_err_set(err, PP_USAGE, "--lengths",
+                          "the plan has sequences of its own; leave the option out");
+    pp_status status = pp_lengths_read(path, &lengths, &count, err);
+    if (!status && count < plan->order[0]->microbatches)
+        status = pp_err_set(err, PP_USAGE, "--lengths",
+                            "%.64s has %zu sequences for %" PRIu32
+                            " microbatches; give at least one for each",
+                            path, count, plan->order[0]->microbatches);
+    for (size_t i = 0; i < count && !status; i++) {
+        if (lengths[i] > SEQUENCE_MAX)
+            status = pp_err_set(err, PP_USAGE, "--lengths",
+                                "a sequence of %" PRId64 " tokens is too long to be run here; the "
+                                "longest is %d",
+                                lengths[i], SEQUENCE_MAX);
+    }
+    if (!status)
+        status = deal_out(lengths, count, plan->order[0]->microbatches, &plan->workload, err);
+    free(lengths);
+    return status;
+}
+
 static pp_status check_replica(const pp_plan *plan, uint32_t replica, pp_err *err)
 {
     uint32_t count = plan->costs_count > plan->order_count ? plan->costs_count : plan->order_count;
@@ -146,6 +206,15 @@ static void write_flight(const pp_args *args, const pp_execution *x)
         pp_remark("%s: %s", err.where, err.text);
     else
         pp_remark("the last moments of every rank are in %s", path);
+}
+
+/* Who is refused is told how to go on. */
+static void add_hint(pp_err *err)
+{
+    static const char hint[] = "; 'ppsim check' looks for a repair, --force runs it all the same";
+    size_t used = strlen(err->text);
+    if (strstr(err->text, "the schedule hangs") && used + sizeof hint <= sizeof err->text)
+        memcpy(err->text + used, hint, sizeof hint);
 }
 
 static pp_status print(const pp_args *args, const pp_run_print *run, pp_err *err)
@@ -217,15 +286,20 @@ static pp_status run(const pp_args *args, pp_err *err)
     if (status || (status = pp_study_load(args, "run", &r.plan, &r.written, err)) ||
         (status = pp_study_forward_only(args, r.written, r.plan, err)) ||
         (status = pp_study_exchange(args, r.plan, r.written != NULL, err)) ||
-        (status = check_replica(r.plan, o.replica, err)))
+        (status = check_replica(r.plan, o.replica, err)) ||
+        (status = read_lengths(args, r.plan, err)))
         return status;
     if (comm)
         snprintf(r.plan->comm, sizeof r.plan->comm, "%.31s", comm);
+    if (o.compute->describe && r.plan->order[0]->ranks > sysconf(_SC_NPROCESSORS_ONLN))
+        pp_remark("%" PRIu32 " ranks compute on %ld processors; the prediction gives each its own",
+                  r.plan->order[0]->ranks, sysconf(_SC_NPROCESSORS_ONLN));
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
     status = pp_execute(r.plan, r.written, &o, &r.execution, err);
     if (status) {
         write_flight(args, &r.execution);
+        add_hint(err);
         return status;
     }
     return show(args, &r, &o, err);

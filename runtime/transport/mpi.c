@@ -86,8 +86,7 @@ static pp_status mpi_clock_ahead(pp_world *world, uint32_t rank, pp_ns *ahead_ns
 
 static void mpi_abort(pp_world *world)
 {
-    void (*const stop)(pp_world *) = of(world)->abort;
-    stop(world);
+    of(world)->abort(world);
 }
 
 static bool mpi_alarmed(pp_world *world)

@@ -12,17 +12,19 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define NONE UINT32_MAX
+#define EAGER_NS 30000      /* a rank with a processor of its own waits so long before it sleeps */
 #define LOOK_UP_NS 20000000 /* how long a sleep lasts before somebody may have stopped the run */
 
 /* One end of a transfer. */
 typedef struct end {
     pp_post post;
     pp_ns posted_ns;
-    pp_ns done_ns;   /* where matched */
-    pp_message came; /* at the receiving end */
-    bool matched;
+    pp_ns done_ns;       /* where matched */
+    pp_message came;     /* at the receiving end */
+    atomic_bool matched; /* set under the edge's lock, looked at without it too */
 } end;
 
 /* A message on its way; a fault may change it or send it twice. */
@@ -52,6 +54,7 @@ struct pp_world {
     const pp_program *program;
     edge *edge;
     size_t edge_count;
+    bool spare;            /* every rank can have a processor of its own */
     uint32_t *edge_of;     /* [transfers] */
     end *end;              /* [transfers] */
     uint32_t *sends;       /* [ranks]: messages that the rank sent in this step */
@@ -110,6 +113,7 @@ static pp_status threads_open(const pp_world_options *options, pp_world **world_
     if (!world)
         return pp_err_nomem(err);
     world->options = *options;
+    world->spare = options->ranks <= sysconf(_SC_NPROCESSORS_ONLN);
     pthread_mutex_init(&world->lock, NULL); /* cannot fail with default attributes on Linux */
     pthread_cond_init(&world->all_here, NULL);
     atomic_init(&world->stopped, false);
@@ -395,12 +399,23 @@ static bool sends(const pp_world *world, uint32_t transfer)
     return pp_transfer_sends((pp_transfer_kind)world->program->comm->transfer[transfer].kind);
 }
 
+/* Being woken takes longer than what comes soon. */
+static void look_out(const end *own)
+{
+    pp_ns until_ns = pp_clock_now_ns() + EAGER_NS;
+    while (!atomic_load_explicit(&own->matched, memory_order_relaxed) &&
+           pp_clock_now_ns() < until_ns)
+        ;
+}
+
 static pp_status threads_wait(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns *done_ns,
                               pp_err *err)
 {
     (void)rank;
     edge *e = &world->edge[world->edge_of[transfer]];
     const end *own = &world->end[transfer];
+    if (world->spare)
+        look_out(own);
     pthread_mutex_lock(&e->lock);
     while (!own->matched && !atomic_load(&world->stopped))
         pthread_cond_wait(&e->moved, &e->lock);

@@ -51,6 +51,13 @@ START_TEST(every_schedule_runs_and_holds_what_was_predicted)
 }
 END_TEST
 
+/* Far more ranks than processors. */
+START_TEST(many_ranks_on_few_processors)
+{
+    runs(pp_schedule_find("1f1b"), 64, 128, "rendezvous");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("run");
@@ -58,6 +65,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, every_schedule_runs_and_holds_what_was_predicted, 0,
                         (int)pp_schedule_count());
+    tcase_add_test(tc, many_ranks_on_few_processors);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -9,9 +9,9 @@ find sim planner calib runtime traces tools tests -name '*.[ch]' | sort |
     xargs awk -f tests/lint/strip.awk >"$code"
 bad=0
 
-# ban WHY FUNCTIONS [FILES]: calls of FUNCTIONS in files that match FILES
+# ban WHY FUNCTIONS [FILES]: calls of FUNCTIONS in files that match FILES; a member of that name is ours
 ban() {
-    if grep -E "^${3:-}[^:]*:[0-9]+:(.*[^A-Za-z0-9_])?($2)[[:space:]]*\(" "$code"; then
+    if grep -E "^${3:-}[^:]*:[0-9]+:(.*[^A-Za-z0-9_>.])?($2)[[:space:]]*\(" "$code"; then
         echo "^ banned: $1"
         bad=1
     fi

@@ -178,22 +178,25 @@ static void clocks(uint32_t ranks)
     job_finish(&j);
 }
 
-/* A send is done when its receive is posted, whatever its size; a buffered one before. */
+/* A send is done when its receive is posted, whatever its size; a buffered one before, unless one
+ * in front of it on its edge is not. */
 static void rendezvous(uint32_t ranks)
 {
-    const edge e[] = {
-        { 0, 1, 8, false }, { 0, 1, 1 << 20, false }, { 0, 1, 8, true }, { 0, 1, 1 << 20, true }
-    };
-    static char buffer[4][1 << 20];
+    const edge e[] = { { 0, 1, 8, false },
+                       { 0, 1, 1 << 20, false },
+                       { 0, 2, 8, true },
+                       { 0, 2, 1 << 20, true },
+                       { 0, 1, 8, true } };
+    static char buffer[5][1 << 20];
     job j;
     job_start(&j, ranks);
-    job_load(&j, e, 4);
-    for (size_t k = 0; k < 4 && j.rank == 0; k++) {
+    job_load(&j, e, 5);
+    for (size_t k = 0; k < 5 && j.rank == 0; k++) {
         pp_post p = edge_post(e, k, 0, true, buffer[k]);
         job_post(&j, &p);
     }
     for (int i = 0; i < 100 && j.rank == 0; i++) {
-        for (uint32_t k = 0; k < 2; k++) {
+        for (uint32_t k = 0; k < 5; k += k == 1 ? 3 : 1) {
             pp_err err = { 0 };
             pp_ns done_ns = 0;
             bool done = true;
@@ -208,24 +211,27 @@ static void rendezvous(uint32_t ranks)
         job_wait(&j, 6);
     }
     job_barrier(&j); /* the receiver posts only now */
-    for (size_t k = 0; k < 4 && j.rank == 1; k++) {
+    for (size_t k = 0; k < 5; k++) {
         pp_post p = edge_post(e, k, 0, false, buffer[k]);
-        job_post(&j, &p);
+        if (e[k].to == j.rank)
+            job_post(&j, &p);
     }
-    for (uint32_t k = 0; k < 4 && j.rank < 2; k++)
-        job_wait(&j, 2 * k + j.rank);
+    for (uint32_t k = 0; k < 5; k++)
+        if (j.rank == e[k].from || j.rank == e[k].to)
+            job_wait(&j, 2 * k + (j.rank != e[k].from));
     job_barrier(&j);
     job_finish(&j);
 }
 
-/* What both ends have posted moves while both do something else. */
+/* What both ends have posted moves while both do something else; not every time, since others may
+ * have the processor. */
 static void overlap(uint32_t ranks)
 {
     enum { ROUNDS = 20 };
     const edge e[] = { { 0, 1, 1 << 21, false } };
     static char buffer[1 << 21];
     job j;
-    pp_ns longest = 0;
+    int early = 0;
     job_start(&j, ranks);
     job_load(&j, e, 1);
     for (uint32_t step = 0; step < ROUNDS; step++) {
@@ -238,11 +244,9 @@ static void overlap(uint32_t ranks)
         sleep_ms(50);
         pp_ns woke = pp_clock_now_ns();
         pp_ns took = job_wait(&j, j.rank) - posted;
-        longest = took > longest ? took : longest;
-        CHECK(took < woke - posted, "2 MB came when it was waited for, after %" PRId64 " ns", took);
+        early += took < woke - posted;
     }
-    if (j.rank == 1)
-        fprintf(stderr, "2 MB while asleep: at most %.3f ms\n", (double)longest * 1e-6);
+    CHECK(j.rank > 1 || early >= ROUNDS / 2, "%d of %d", early, ROUNDS);
     job_barrier(&j);
     job_finish(&j);
 }
