@@ -21,6 +21,13 @@ if(PPSIM_COVERAGE)
     target_link_options(ppsim_flags INTERFACE --coverage)
 endif()
 
+# Code that may end up in libppsim.so: its address does not matter, and only what is marked public is
+# seen from outside. Hidden functions are called directly, so that this costs the command nothing.
+function(pp_make_shareable target)
+    set_target_properties(${target} PROPERTIES
+        POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
+endfunction()
+
 # pp_add_layer(NAME sim DEPENDS ... [SOURCES generated.c ...] [EXCLUDE main.c ...] [MODULES mpi ...])
 # The static library ppsim_<name> of all .c files in this folder and in its plug-in folders, but for
 # those of the modules.
@@ -39,6 +46,7 @@ function(pp_add_layer)
     if(sources)
         add_library(${target} STATIC ${sources} ${layer_SOURCES})
         target_link_libraries(${target} PRIVATE ppsim_flags PUBLIC ${layer_DEPENDS})
+        pp_make_shareable(${target})
     else() # nothing there yet
         add_library(${target} INTERFACE)
         target_link_libraries(${target} INTERFACE ${layer_DEPENDS})

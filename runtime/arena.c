@@ -320,9 +320,20 @@ pp_status pp_arena_plan(const pp_cells *cells, const pp_costs *costs, uint32_t r
     return PP_OK;
 }
 
-pp_status pp_arena_take(pp_arena *arena, pp_err *err)
+pp_status pp_arena_take(pp_arena *arena, pp_arena_block *block, bool fresh, pp_err *err)
 {
     size_t bytes = arena->bytes ? arena->bytes : PP_ARENA_ALIGN;
+    arena->block = block;
+    if (block && block->bytes >= bytes) {
+        arena->base = block->base;
+        if (fresh)
+            memset(arena->base, 0xff, bytes);
+        return PP_OK;
+    }
+    if (block) {
+        free(block->base);
+        *block = (pp_arena_block){ 0 };
+    }
     arena->base = aligned_alloc(PP_ARENA_ALIGN, bytes);
     if (!arena->base)
         return pp_err_set(err, PP_NOMEM, NULL,
@@ -330,13 +341,16 @@ pp_status pp_arena_take(pp_arena *arena, pp_err *err)
                           "not give; try fewer tokens, or --payload with a smaller size",
                           arena->rank, bytes >> 20);
     memset(arena->base, 0xff, bytes); /* every double and float in it is a NaN */
+    if (block)
+        *block = (pp_arena_block){ .base = arena->base, .bytes = bytes };
     return PP_OK;
 }
 
 void pp_arena_free(pp_arena *arena)
 {
     free(arena->place);
-    free(arena->base);
+    if (!arena->block)
+        free(arena->base);
     arena->place = NULL;
     arena->base = NULL;
 }

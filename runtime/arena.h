@@ -31,6 +31,13 @@ typedef struct pp_tensor_bytes {
     int64_t in, out, saved, stash, logits, scratch;
 } pp_tensor_bytes;
 
+/* Memory that outlives an arena, so that the next one need not ask the system for it. All zero:
+ * none yet. The owner free()s base. */
+typedef struct pp_arena_block {
+    char *base;
+    size_t bytes;
+} pp_arena_block;
+
 /* Owner frees with pp_arena_free. */
 typedef struct pp_arena {
     const pp_program *program;
@@ -38,6 +45,7 @@ typedef struct pp_arena {
     pp_op_places *place; /* [ops of the rank] */
     char *base;          /* bytes of it; NULL: not taken yet */
     size_t bytes;
+    pp_arena_block *block; /* where base comes from; NULL: its own */
 } pp_arena;
 
 /* What is done to one stage and microbatch. */
@@ -75,8 +83,11 @@ pp_tensor_bytes pp_tensor_bytes_of(const pp_program *program, const pp_costs *co
  * Fails: INPUT when costs contradict themselves (a stage keeps less than its input), NOMEM. */
 PP_MUST_CHECK pp_status pp_arena_plan(const pp_cells *cells, const pp_costs *costs, uint32_t rank,
                                       int64_t limit_bytes, pp_arena *arena_out, pp_err *err);
-/* Takes the memory, touched. Fails: NOMEM, with the size. */
-PP_MUST_CHECK pp_status pp_arena_take(pp_arena *arena, pp_err *err);
+/* Takes the memory, touched: from `block`, which grows if need be and outlives the arena, or, where
+ * that is NULL, for itself. fresh: every double and float in it is a NaN, even if the block was
+ * used before. Fails: NOMEM, with the size. */
+PP_MUST_CHECK pp_status pp_arena_take(pp_arena *arena, pp_arena_block *block, bool fresh,
+                                      pp_err *err);
 void pp_arena_free(pp_arena *arena);
 
 static inline pp_op_places *pp_arena_at(const pp_arena *arena, size_t op)

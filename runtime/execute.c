@@ -96,8 +96,7 @@ static void apply_link(const pp_link *link, pp_costs *costs)
     }
 }
 
-/* What executor ppsim makes of the plan's settings: hosts and links are real ones here. */
-static pp_plan as_executed(const pp_plan *plan)
+pp_plan pp_plan_as_executed(const pp_plan *plan)
 {
     pp_plan ours = *plan;
     snprintf(ours.executor, sizeof ours.executor, "ppsim");
@@ -108,6 +107,19 @@ static pp_plan as_executed(const pp_plan *plan)
     ours.p2p = PP_P2P_SEND_RECV;
     ours.step_sync = true;
     return ours;
+}
+
+pp_status pp_execution_prepare(const pp_plan *plan, const pp_execute_options *options,
+                               pp_execution *x, pp_err *err)
+{
+    pp_status status = make_work(plan, options, x, err);
+    if (status)
+        return status;
+    apply_link(&options->link, x->costs);
+    if (x->program)
+        return PP_OK;
+    x->owns_program = true;
+    return pp_plan_lower(plan, x->order, x->costs, &x->program, err);
 }
 
 /* What ops take on this machine, one after the other. */
@@ -221,18 +233,12 @@ static pp_status report(const pp_plan *plan, bool written, pp_execution *x, pp_e
 pp_status pp_execute(const pp_plan *plan, pp_program *written, const pp_execute_options *options,
                      pp_execution *x, pp_err *err)
 {
-    const pp_plan ours = as_executed(plan);
-    *x = (pp_execution){ .job = { .transport = options->transport, .compute = options->compute } };
+    const pp_plan ours = pp_plan_as_executed(plan);
+    *x = (pp_execution){ .job = { .transport = options->transport, .compute = options->compute },
+                         .program = written };
     pp_status status = options->transport->available(err);
-    if (status || (status = make_work(&ours, options, x, err)))
-        return status;
-    apply_link(&options->link, x->costs);
-    x->program = written;
-    if (!written) {
-        x->owns_program = true;
-        status = pp_plan_lower(&ours, x->order, x->costs, &x->program, err);
-    }
-    if (status || (status = open_all(options, x, err)))
+    if (status || (status = pp_execution_prepare(&ours, options, x, err)) ||
+        (status = open_all(options, x, err)))
         return status;
     uint32_t first = 0;
     uint32_t hosted = 0;

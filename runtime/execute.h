@@ -43,6 +43,16 @@ typedef struct pp_execution {
     pp_verdict verdict;
 } pp_execution;
 
+/* From a plan to what would run: costs, data, program. Of the options it looks at compute,
+ * settings, link, replica and seed. x: all zero but for job.transport and job.compute, freed by the
+ * caller even after a failure; program set: executed as it stands. Fails: USAGE, INPUT, INFEASIBLE
+ * (a stage on two ranks; sizes that differ), NOMEM. */
+PP_MUST_CHECK pp_status pp_execution_prepare(const pp_plan *plan, const pp_execute_options *options,
+                                             pp_execution *x, pp_err *err);
+/* The plan with settings that executor ppsim has: hosts and links are real ones. It shares all that
+ * `plan` owns, and is never freed. */
+pp_plan pp_plan_as_executed(const pp_plan *plan);
+
 /* written: a program that communicates itself, executed as it stands; NULL: the plan's order is
  * lowered by executor ppsim, with the plan's shape protocol, comm and tensors.
  * Fails: USAGE (a compute or transport that cannot do this), UNAVAILABLE, INPUT, INFEASIBLE (it

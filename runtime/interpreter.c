@@ -48,7 +48,7 @@ pp_status pp_interpreter_prepare(pp_interpreter *in, pp_err *err)
     pp_status status =
         pp_arena_plan(in->cells, in->costs, in->rank, in->limit_bytes, &in->arena, err);
     if (!status)
-        status = pp_arena_take(&in->arena, err);
+        status = pp_arena_take(&in->arena, in->block, in->poison, err);
     if (status)
         return status;
     in->sent = pp_alloc_array(in->program->ranks, sizeof *in->sent);

@@ -31,7 +31,8 @@ typedef struct pp_interpreter {
     const pp_cells *cells;
     uint64_t program_hash;
     uint32_t rank;
-    int64_t limit_bytes; /* as of pp_arena_plan */
+    int64_t limit_bytes;   /* as of pp_arena_plan */
+    pp_arena_block *block; /* as of pp_arena_take */
     pp_arena arena;
     const pp_transport *transport;
     pp_world *world;

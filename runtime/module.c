@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* dladdr */
 #include "runtime/module.h"
 
 #include "runtime/clock.h"
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FOLDERS = 3 };
+enum { FOLDERS = 4 };
 
 typedef struct folders {
     char path[FOLDERS][PATH_MAX]; /* "": not this one */
@@ -25,6 +26,11 @@ static void find_folders(folders *out)
     if (slash)
         *slash = '\0';
     snprintf(out->path[2], PATH_MAX, "%s", PPSIM_MODULE_INSTALL_DIR);
+    Dl_info self; /* libppsim.so, wherever its installed tree was moved */
+    const void *here = PPSIM_VERSION;
+    if (dladdr(here, &self) && self.dli_fname && (slash = strrchr(self.dli_fname, '/')))
+        snprintf(out->path[3], PATH_MAX, "%.*s/ppsim", (int)(slash - self.dli_fname),
+                 self.dli_fname);
 }
 
 static pp_status check_module(const pp_module *module, const char *path, pp_err *err)

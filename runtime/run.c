@@ -33,8 +33,9 @@ void pp_run_result_free(pp_run_result *result)
     for (uint32_t k = 0; result->iteration && k < result->count; k++)
         pp_timeline_free(&result->iteration[k].timeline);
     free(result->iteration);
+    free(result->rank_bytes);
     free(result->flight);
-    if (result->crew)
+    if (result->crew && !result->given_up)
         crew_free(result->crew);
     *result = (pp_run_result){ 0 };
 }
@@ -43,22 +44,24 @@ static pp_status prepare_hand(pp_crew *crew, pp_hand *hand, uint64_t hash, pp_er
 {
     const pp_run_job *job = crew->job;
     uint32_t ranks = job->program->ranks;
-    hand->in = (pp_interpreter){ .program = job->program,
-                                 .costs = job->costs,
-                                 .cells = &crew->cells,
-                                 .program_hash = hash,
-                                 .rank = hand->rank,
-                                 .limit_bytes = crew->options->limit_bytes,
-                                 .transport = job->transport,
-                                 .world = job->world,
-                                 .compute = job->compute,
-                                 .work = job->work,
-                                 .worker = job->worker[hand->rank],
-                                 .record = &crew->record,
-                                 .progress = &hand->progress,
-                                 .faults = crew->options->faults,
-                                 .ended = &crew->ended,
-                                 .poison = crew->options->poison };
+    hand->in =
+        (pp_interpreter){ .program = job->program,
+                          .costs = job->costs,
+                          .cells = &crew->cells,
+                          .program_hash = hash,
+                          .rank = hand->rank,
+                          .limit_bytes = crew->options->limit_bytes,
+                          .block = crew->options->block ? &crew->options->block[hand->rank] : NULL,
+                          .transport = job->transport,
+                          .world = job->world,
+                          .compute = job->compute,
+                          .work = job->work,
+                          .worker = job->worker[hand->rank],
+                          .record = &crew->record,
+                          .progress = &hand->progress,
+                          .faults = crew->options->faults,
+                          .ended = &crew->ended,
+                          .poison = crew->options->poison };
     hand->ahead_ns = pp_alloc_array(ranks, sizeof *hand->ahead_ns);
     if (!hand->ahead_ns)
         return pp_err_nomem(err);
@@ -76,6 +79,7 @@ static pp_status prepare_hand(pp_crew *crew, pp_hand *hand, uint64_t hash, pp_er
     pp_status status = pp_interpreter_prepare(&hand->in, err);
     if (hand->in.arena.bytes > crew->result->arena_bytes)
         crew->result->arena_bytes = hand->in.arena.bytes;
+    crew->result->rank_bytes[hand->rank] = hand->in.arena.bytes;
     return status;
 }
 
@@ -266,7 +270,8 @@ static pp_status start_threads(pp_crew *crew, pp_err *err)
 {
     pthread_attr_t small;
     pthread_attr_init(&small);
-    pthread_attr_setstacksize(&small, (size_t)1 << 20);
+    size_t stack_bytes = crew->options->stack_bytes;
+    pthread_attr_setstacksize(&small, stack_bytes ? stack_bytes : PP_STACK_BYTES);
     int failed = 0;
     while (crew->running < crew->count && !failed) {
         pp_hand *hand = &crew->hand[crew->running];
@@ -295,7 +300,8 @@ pp_status pp_run(const pp_run_job *job, const pp_run_options *options, pp_run_re
     pp_crew *crew = NULL;
     *result_out = (pp_run_result){ 0 };
     result_out->iteration = pp_alloc_array(options->iterations, sizeof *result_out->iteration);
-    if (!result_out->iteration)
+    result_out->rank_bytes = pp_alloc_array(job->program->ranks, sizeof *result_out->rank_bytes);
+    if (!result_out->iteration || !result_out->rank_bytes)
         return pp_err_nomem(err);
     pp_status status = crew_new(job, options, result_out, &crew, err);
     if (status)
@@ -315,7 +321,7 @@ pp_status pp_run(const pp_run_job *job, const pp_run_options *options, pp_run_re
     result_out->clock_error_ns = crew->hand[0].clock_error_ns;
     if (!status)
         crew_free(crew);
-    else if (!result_out->given_up) /* else a thread that does not end still uses it */
+    else /* given up: a thread that does not end still uses it */
         result_out->crew = crew;
     if (!status && result_out->count)
         choose_median(result_out);

@@ -19,16 +19,20 @@ typedef struct pp_run_job {
 } pp_run_job;
 
 typedef struct pp_run_options {
-    uint32_t first_step; /* number of the first step of this run */
-    uint32_t warmup;     /* steps that are not measured, before */
-    uint32_t iterations; /* measured ones */
-    int64_t limit_bytes; /* of pp_arena_plan */
-    bool check_memory;   /* count every byte and compare it with the simulator's account */
-    bool poison;         /* of pp_interpreter */
-    pp_ns deadline_ns;   /* nothing may take longer */
+    uint32_t first_step;   /* number of the first step of this run */
+    uint32_t warmup;       /* steps that are not measured, before */
+    uint32_t iterations;   /* measured ones */
+    int64_t limit_bytes;   /* of pp_arena_plan */
+    bool check_memory;     /* count every byte and compare it with the simulator's account */
+    bool poison;           /* of pp_interpreter */
+    pp_ns deadline_ns;     /* nothing may take longer */
+    pp_arena_block *block; /* [ranks]: memory of their tensors, kept from run to run; NULL: none */
+    size_t stack_bytes;    /* of a rank's thread; 0: PP_STACK_BYTES */
     const pp_faults *faults;
     const volatile sig_atomic_t *stop; /* as in pp_world_options */
 } pp_run_options;
+
+#define PP_STACK_BYTES ((size_t)1 << 20)
 
 /* One measured step. */
 typedef struct pp_iteration {
@@ -48,10 +52,12 @@ typedef struct pp_run_result {
     pp_ns agreement_ns;     /* making sure that all ranks do the same, once per run */
     pp_ns clock_error_ns;   /* of the ranks' clocks against each other */
     size_t arena_bytes;     /* the largest of the ranks hosted here */
+    size_t *rank_bytes;     /* [ranks]: the arena of each rank hosted here, else 0 */
     uint64_t memory_checks; /* instants at which counted and predicted bytes were compared */
     bool given_up;          /* a rank's thread does not end: nothing of the job may be freed */
     char *flight;           /* after a failure: the last moments of all ranks here, JSON */
-    struct pp_crew *crew;   /* after a failure: tensors that messages may still be written to */
+    struct pp_crew *crew; /* after a failure: tensors that messages, or a thread that does not end,
+                             may still use */
 } pp_run_result;
 
 /* An iteration is void when ranks lost their processor more often than once in eight ops: its times

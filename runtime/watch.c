@@ -25,15 +25,20 @@ static uint32_t doze(pp_crew *crew)
     return finished;
 }
 
-/* What the ranks here ended with; the earliest that has words of its own. All have ended. */
-static pp_status first_failure(const pp_crew *crew, pp_err *err)
+/* What the ranks here ended with; the earliest that has words of its own. Ranks that have not ended
+ * do not count. */
+static pp_status first_failure(pp_crew *crew, pp_err *err)
 {
     const pp_hand *first = NULL;
     bool stopped = false;
     for (uint32_t h = 0; h < crew->running; h++) {
-        const pp_hand *hand = &crew->hand[h];
-        bool own = hand->status && strcmp(hand->err.text, "stopped") != 0;
-        stopped = stopped || hand->status;
+        pp_hand *hand = &crew->hand[h];
+        pp_doing doing = pp_progress_now(&hand->progress).doing;
+        stopped = stopped || doing == PP_DOING_DEAD;
+        if (doing != PP_DOING_FAILED) /* else its thread has written what follows */
+            continue;
+        bool own = strcmp(hand->err.text, "stopped") != 0;
+        stopped = true;
         if (own && (!first || hand->failed_ns < first->failed_ns))
             first = hand;
     }
@@ -157,10 +162,10 @@ pp_status pp_crew_watch(pp_crew *crew, bool *given_up_out, pp_err *err)
     if (status || failed)
         end_all(crew);
     *given_up_out = !all_end(crew);
+    if (!status)
+        status = first_failure(crew, err);
     if (*given_up_out)
         pp_err_set(err, PP_INFEASIBLE, NULL, "a rank failed, and others do not end");
-    else if (!status)
-        status = first_failure(crew, err);
     if (status || *given_up_out)
         crew->result->flight = write_flight(crew);
     return *given_up_out ? PP_INFEASIBLE : status;

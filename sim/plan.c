@@ -67,8 +67,7 @@ static const char *needs_transfers(const pp_plan *plan)
                                               : NULL;
 }
 
-/* How transfers meet, what they share and who holds their buffers. */
-static pp_status set_semantics(const pp_plan *plan, pp_program *program, pp_err *err)
+pp_status pp_plan_set_semantics(const pp_plan *plan, pp_program *program, pp_err *err)
 {
     const char *option = needs_transfers(plan);
     if (program->comm) {
@@ -121,7 +120,7 @@ pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program, con
 {
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     pp_report *report PP_CLEANUP(pp_report_free) = NULL;
-    pp_status status = set_semantics(plan, program, err);
+    pp_status status = pp_plan_set_semantics(plan, program, err);
     if (status || (status = pp_simulate(program, costs, &timeline, err)) ||
         (status = pp_report_build(plan->schedule, executor, program, timeline, costs,
                                   plan->step_sync, &report, err)) ||

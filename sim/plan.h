@@ -75,6 +75,11 @@ PP_MUST_CHECK pp_status pp_plan_exchange(const pp_plan *plan, pp_exchange *excha
 PP_MUST_CHECK pp_status pp_plan_lower(const pp_plan *plan, const pp_order *order,
                                       const pp_costs *costs, pp_program **program_out, pp_err *err);
 
+/* How transfers of a lowered program meet, what they share and who holds their buffers. Simulating
+ * a program of the plan includes it. Fails: USAGE (settings that the executor has not). */
+PP_MUST_CHECK pp_status pp_plan_set_semantics(const pp_plan *plan, pp_program *program,
+                                              pp_err *err);
+
 /* Lowers and simulates every replica; report_out is that of the slowest one (lowest on ties).
  * program_out, timeline_out, costs_out: of that replica, each may be NULL; costs stay the plan's.
  * Fails: USAGE (unknown executor), INFEASIBLE (deadlock), INPUT, NOMEM. */

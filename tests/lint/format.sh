@@ -8,5 +8,5 @@ case $("$format" --version) in
 *"version 14."*) ;;
 *) echo "skipped: other versions than 14 differ in details"; exit 77 ;;
 esac
-find sim planner calib runtime traces tools tests -name '*.[ch]' | sort |
+find sim planner calib runtime traces tools tests examples -name '*.[ch]' | sort |
     xargs "$format" --dry-run -Werror

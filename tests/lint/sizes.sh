@@ -5,7 +5,7 @@ cd "$1"
 # file: reason (one per line)
 long_files='
 '
-find sim planner calib runtime traces tools tests -name '*.[ch]' | sort |
+find sim planner calib runtime traces tools tests examples -name '*.[ch]' | sort |
     LONG_FILES=$long_files xargs awk '
 BEGIN {
     n = split(ENVIRON["LONG_FILES"], rows, "\n")
