@@ -5,7 +5,7 @@
 
 #include <dirent.h>
 
-#define DEADLINE_NS ((pp_ns)200 * 1000 * 1000)
+#define DEADLINE_NS ((pp_ns)1000 * 1000 * 1000)
 
 /* A joined thread leaves the list of its process a moment later. */
 static unsigned threads_of_this_process(void)
