@@ -3,6 +3,7 @@
 #include "sim/alloc.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,16 +12,16 @@ static void wire(pp_instance *x)
     uint32_t s = x->stages;
     for (uint32_t op = 0; op < x->ops; op++) {
         uint32_t at = op % (3 * s);
-        pp_step *step = &x->step[op];
-        step->before = at == 0 ? x->ops : op - (at < 2 * s ? 1 : s);
-        step->after = at < 2 * s - 1 ? op + 1 : x->ops;
-        step->weight = at >= s && at < 2 * s ? op + s : x->ops;
-        step->microbatch = op / (3 * s);
-        step->kind = (uint16_t)(at / s);
-        step->stage = (uint16_t)(at < s ? at : s - 1 - at % s);
-        step->rank = x->stage_rank[step->stage];
+        pp_task *task = &x->task[op];
+        task->before = at == 0 ? x->ops : op - (at < 2 * s ? 1 : s);
+        task->after = at < 2 * s - 1 ? op + 1 : x->ops;
+        task->weight = at >= s && at < 2 * s ? op + s : x->ops;
+        task->microbatch = op / (3 * s);
+        task->kind = (uint16_t)(at / s);
+        task->stage = (uint16_t)(at < s ? at : s - 1 - at % s);
+        task->rank = x->stage_rank[task->stage];
     }
-    x->step[x->ops] = (pp_step){ .before = x->ops, .after = x->ops, .weight = x->ops };
+    x->task[x->ops] = (pp_task){ .before = x->ops, .after = x->ops, .weight = x->ops };
 }
 
 pp_status pp_instance_new(const char *name, uint32_t ranks, uint32_t stages, uint32_t microbatches,
@@ -40,9 +41,9 @@ pp_status pp_instance_new(const char *name, uint32_t ranks, uint32_t stages, uin
     x->name = pp_copy_text(name);
     x->stage_rank = pp_alloc_array(stages, sizeof *x->stage_rank);
     x->room = pp_alloc_array(ranks, sizeof *x->room);
-    x->step = pp_alloc_array((size_t)x->ops + 1, sizeof *x->step);
+    x->task = pp_alloc_array((size_t)x->ops + 1, sizeof *x->task);
     x->memory = pp_alloc_array((size_t)x->ops + 1, sizeof *x->memory);
-    if (!x->name || !x->stage_rank || !x->room || !x->step || !x->memory) {
+    if (!x->name || !x->stage_rank || !x->room || !x->task || !x->memory) {
         pp_instance_free(&x);
         return pp_err_nomem(err);
     }
@@ -60,7 +61,7 @@ void pp_instance_free(pp_instance **instance)
     free(x->name);
     free(x->stage_rank);
     free(x->room);
-    free(x->step);
+    free(x->task);
     free(x->memory);
     free(x);
     *instance = NULL;
@@ -73,8 +74,8 @@ static uint32_t misfit(const pp_instance *x, uint32_t i, uint32_t rank)
     int64_t held = 0;
     uint32_t chain = i * 3 * x->stages;
     for (uint32_t op = chain; op < chain + 2 * x->stages; op++) {
-        const uint32_t pair[] = { op, x->step[op].weight };
-        for (int k = 0; k < 2 && x->step[op].rank == rank && pair[k] < x->ops; k++) {
+        const uint32_t pair[] = { op, x->task[op].weight };
+        for (int k = 0; k < 2 && x->task[op].rank == rank && pair[k] < x->ops; k++) {
             if (held + x->memory[pair[k]].need > x->room[rank])
                 return pair[k];
             held += x->memory[pair[k]].delta;
@@ -94,19 +95,28 @@ pp_status pp_instance_check_room(const pp_instance *x, pp_err *err)
                               "%c of microbatch %" PRIu32 " (stage %" PRIu32 ") does not fit into "
                               "the %" PRId64 " of rank %" PRIu32 " even when nothing else is there;"
                               " give it more memory or a smaller microbatch",
-                              "FBW"[x->step[op].kind], i, x->step[op].stage,
-                              x->room[r], r);
+                              "FBW"[x->task[op].kind], i, x -> task[op].stage, x->room[r], r);
         }
     }
     return PP_OK;
 }
 
+const char *pp_instance_token(const pp_instance *x, uint32_t op, char *buffer, size_t size)
+{
+    const pp_task *task = &x->task[op];
+    snprintf(buffer, size, "%c%u.%" PRIu32, "FBW"[task->kind], (unsigned)task -> stage,
+             task -> microbatch);
+    return buffer;
+}
+
 void pp_instance_print_orders(const pp_instance *x, const uint32_t *ops, pp_text *text)
 {
-    for (uint32_t k = 0; k < x->ops; k++) {
-        uint32_t op = ops[k];
-        bool last = k + 1 == x->ops || x->step[ops[k + 1]].rank != x->step[op].rank;
-        pp_text_add(text, "%c%" PRIu32 ".%" PRIu32 "%s", "FBW"[x->step[op].kind],
-                    x->step[op].stage, x->step[op].microbatch, last ? "\n" : " ");
+    uint32_t k = 0;
+    for (uint32_t r = 0; r < x->ranks; r++) {
+        for (; k < x->ops && x->task[ops[k]].rank == r; k++) {
+            char token[PP_INSTANCE_TOKEN_BYTES];
+            pp_text_add(text, "%s ", pp_instance_token(x, ops[k], token, sizeof token));
+        }
+        pp_text_add(text, "\n");
     }
 }

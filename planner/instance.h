@@ -12,10 +12,10 @@
 #define PP_INSTANCE_TICKS_MAX ((int64_t)1 << 36) /* an op, a lag: all together fit 64 bits */
 #define PP_INSTANCE_BYTES_MAX ((int64_t)1 << 50)
 
-typedef enum pp_step_kind { PP_STEP_F, PP_STEP_B, PP_STEP_W } pp_step_kind;
+typedef enum pp_task_kind { PP_TASK_F, PP_TASK_B, PP_TASK_W } pp_task_kind;
 
 /* What decides when an op runs. A rank runs one op at a time. */
-typedef struct pp_step {
+typedef struct pp_task {
     int64_t ticks;
     int64_t lag;     /* from the end of `before` until this op may start */
     uint32_t before; /* the op whose result it needs; `ops` when there is none */
@@ -24,15 +24,15 @@ typedef struct pp_step {
     uint32_t rank;
     uint32_t microbatch;
     uint16_t stage;
-    uint16_t kind; /* pp_step_kind */
-} pp_step;
+    uint16_t kind; /* pp_task_kind */
+} pp_task;
 
 /* What decides whether it fits. Memory is taken at starts and given back at ends, and both happen
  * on one rank, so whether an order fits does not depend on times. */
-typedef struct pp_step_memory {
+typedef struct pp_task_memory {
     int64_t need;  /* at its start, held before + need <= room */
     int64_t delta; /* change of what is held, once it has run */
-} pp_step_memory;
+} pp_task_memory;
 
 /* Owner frees with pp_instance_free. Ops are numbered microbatch by microbatch, each: F of stage 0
  * up to the last, B of the last down to 0, W of the last down to 0. */
@@ -42,15 +42,15 @@ typedef struct pp_instance {
     uint32_t ops;         /* 3 * stages * microbatches */
     uint32_t *stage_rank; /* [stages] */
     int64_t *room;        /* [ranks]: memory, net of weights */
-    pp_step *step;        /* [ops + 1]: the last one is "no op": takes no time */
-    pp_step_memory *memory;
+    pp_task *task;        /* [ops + 1]: the last one is "no op": takes no time */
+    pp_task_memory *memory;
 } pp_instance;
 
-static inline uint32_t pp_instance_op(const pp_instance *instance, pp_step_kind kind,
+static inline uint32_t pp_instance_op(const pp_instance *instance, pp_task_kind kind,
                                       uint32_t stage, uint32_t microbatch)
 {
     uint32_t s = instance->stages;
-    uint32_t in_chain = kind == PP_STEP_F ? stage : (uint32_t)kind * s + s - 1 - stage;
+    uint32_t in_chain = kind == PP_TASK_F ? stage : (uint32_t)kind * s + s - 1 - stage;
     return microbatch * 3 * s + in_chain;
 }
 
@@ -68,6 +68,11 @@ PP_MUST_CHECK pp_status pp_instance_read(const pp_json_at *at, pp_instance **ins
 /* Can the microbatches run one after the other? Without that, no order is known to fit.
  * Fails: INFEASIBLE, naming the microbatch and the rank; NOMEM. */
 PP_MUST_CHECK pp_status pp_instance_check_room(const pp_instance *instance, pp_err *err);
+
+#define PP_INSTANCE_TOKEN_BYTES 32
+
+/* "F0.12": stage and microbatch. Returns buffer. */
+const char *pp_instance_token(const pp_instance *instance, uint32_t op, char *buffer, size_t size);
 
 /* The orders of all ranks, rank after rank, each of as many ops as it has: "F0.0 F0.1 B0.0 ...",
  * a line per rank. */

@@ -30,7 +30,7 @@ typedef struct bounding {
     job *jobs;            /* [ops], of the rank at hand */
     int64_t *heap;        /* [2 * ops] */
     item *items;          /* [ops] */
-    int64_t *counted;     /* [2 * stages * (microbatches + 1)], of CHAINED */
+    int64_t *counted;     /* [4 * stages * microbatches], of CHAINED */
 } bounding;
 
 static const struct {
@@ -71,16 +71,16 @@ static void find_ways(bounding *b, pp_limits *limits)
 {
     const pp_instance *x = b->x;
     for (uint32_t op = 0; op < x->ops; op++) {
-        const pp_step *step = &x->step[op];
-        uint32_t before = step->before;
-        b->head[op] = b->head[before] + x->step[before].ticks + step->lag;
+        const pp_task *task = &x->task[op];
+        uint32_t before = task->before;
+        b->head[op] = b->head[before] + x->task[before].ticks + task->lag;
     }
     for (uint32_t op = x->ops; op-- > 0;) {
-        const pp_step *after = &x->step[x->step[op].after];
-        const pp_step *weight = &x->step[x->step[op].weight];
-        b->tail[op] = most(after->lag + after->ticks + b->tail[x->step[op].after],
-                           weight->lag + weight->ticks + b->tail[x->step[op].weight]);
-        raise(limits, PP_LIMIT_PATH, b->head[op] + x->step[op].ticks + b->tail[op]);
+        const pp_task *after = &x->task[x->task[op].after];
+        const pp_task *weight = &x->task[x->task[op].weight];
+        b->tail[op] = most(after->lag + after->ticks + b->tail[x->task[op].after],
+                           weight->lag + weight->ticks + b->tail[x->task[op].weight]);
+        raise(limits, PP_LIMIT_PATH, b->head[op] + x->task[op].ticks + b->tail[op]);
     }
 }
 
@@ -165,8 +165,8 @@ static int64_t knapsack(item *items, uint32_t count, int64_t room)
     for (uint32_t k = 0; k < count; k++) {
         if (items[k].size > room) {
             if (room > 0)
-                ticks += (int64_t)(((wide)items[k].ticks * room + items[k].size - 1) /
-                                   items[k].size);
+                ticks +=
+                    (int64_t)(((wide)items[k].ticks * room + items[k].size - 1) / items[k].size);
             return ticks;
         }
         ticks += items[k].ticks;
@@ -189,20 +189,23 @@ typedef struct rank_view {
 static rank_view view(const bounding *b, uint32_t rank)
 {
     const pp_instance *x = b->x;
-    rank_view v = { .head = INT64_MAX, .first_back = INT64_MAX, .down_up = INT64_MAX,
-                    .extra = INT64_MAX, .alike = true };
+    rank_view v = { .head = INT64_MAX,
+                    .first_back = INT64_MAX,
+                    .down_up = INT64_MAX,
+                    .extra = INT64_MAX,
+                    .alike = true };
     for (uint32_t k = b->begin[rank]; k < b->begin[rank + 1]; k++) {
         uint32_t op = b->own[k];
-        const pp_step *step = &x->step[op];
+        const pp_task *task = &x->task[op];
         v.head = least(v.head, b->head[op]);
-        v.load += step->ticks;
-        if (step->kind == PP_STEP_B) {
+        v.load += task->ticks;
+        if (task->kind == PP_TASK_B) {
             v.first_back = least(v.first_back, b->head[op]);
             v.extra = least(v.extra, x->memory[op].need);
         }
-        if (step->kind != PP_STEP_F)
+        if (task->kind != PP_TASK_F)
             continue;
-        item now = { step->ticks, x->memory[op].delta };
+        item now = { task->ticks, x->memory[op].delta };
         v.one = v.forwards++ ? v.one : now;
         v.alike = v.alike && now.ticks == v.one.ticks && now.size == v.one.size;
         v.forward += now.ticks;
@@ -224,8 +227,8 @@ static int64_t early_work(bounding *b, uint32_t rank, const rank_view *v)
     uint32_t n = 0;
     for (uint32_t k = b->begin[rank]; k < b->begin[rank + 1]; k++) {
         uint32_t op = b->own[k];
-        if (x->step[op].kind == PP_STEP_F)
-            b->items[n++] = (item){ x->step[op].ticks, x->memory[op].delta };
+        if (x->task[op].kind == PP_TASK_F)
+            b->items[n++] = (item){ x->task[op].ticks, x->memory[op].delta };
     }
     return knapsack(b->items, n, room);
 }
@@ -237,11 +240,11 @@ static int64_t late_work(bounding *b, uint32_t rank)
     uint32_t n = 0;
     for (uint32_t k = b->begin[rank]; k < b->begin[rank + 1]; k++) {
         uint32_t op = b->own[k];
-        if (x->step[op].kind != PP_STEP_B)
+        if (x->task[op].kind != PP_TASK_B)
             continue;
-        uint32_t w = x->step[op].weight;
-        item weight = { x->step[w].ticks, -x->memory[w].delta };
-        item back = { x->step[op].ticks, -x->memory[op].delta };
+        uint32_t w = x->task[op].weight;
+        item weight = { x->task[w].ticks, -x->memory[w].delta };
+        item back = { x->task[op].ticks, -x->memory[op].delta };
         if (back.size <= 0 || by_density(&weight, &back) > 0) {
             weight.ticks += back.ticks; /* both as one, or the better half first */
             weight.size += back.size;
@@ -285,19 +288,20 @@ static int64_t area(const bounding *b, uint32_t rank, int64_t k)
     wide sum = 0;
     for (uint32_t n = b->begin[rank]; n < b->begin[rank + 1]; n++) {
         uint32_t op = b->own[n];
-        const pp_step *step = &x->step[op];
+        const pp_task *task = &x->task[op];
         head = least(head, b->head[op]);
         if (k == 0) /* transients */
-            sum += (wide)(x->memory[op].need - (step->kind == PP_STEP_F ? x->memory[op].delta : 0)) *
-                   step->ticks;
-        if (step->kind != PP_STEP_B)
+            sum +=
+                (wide)(x->memory[op].need - (task->kind == PP_TASK_F ? x->memory[op].delta : 0)) *
+                task->ticks;
+        if (task->kind != PP_TASK_B)
             continue;
-        uint32_t f = pp_instance_op(x, PP_STEP_F, step->stage, step->microbatch);
-        int64_t kept = -x->memory[step->weight].delta;
+        uint32_t f = pp_instance_op(x, PP_TASK_F, task->stage, task->microbatch);
+        int64_t kept = -x->memory[task->weight].delta;
         if (x->memory[f].delta > room || kept > room)
             return 0; /* nothing fits, so nothing is said */
-        sum += rounded(x->memory[f].delta, room, k) * (b->head[op] + step->ticks - b->head[f]) +
-               rounded(kept, room, k) * x->step[step->weight].ticks;
+        sum += rounded(x->memory[f].delta, room, k) * (b->head[op] + task->ticks - b->head[f]) +
+               rounded(kept, room, k) * x->task[task->weight].ticks;
     }
     wide whole = (wide)room * most(k, 1);
     return room > 0 && head < INT64_MAX ? head + (int64_t)((sum + whole - 1) / whole) : 0;
@@ -306,11 +310,11 @@ static int64_t area(const bounding *b, uint32_t rank, int64_t k)
 static bool are_alike(const pp_instance *x)
 {
     for (uint32_t op = 3 * x->stages; op < x->ops; op++) {
-        const pp_step *step = &x->step[op];
-        const pp_step *first = &x->step[op % (3 * x->stages)];
-        const pp_step_memory *memory = &x->memory[op];
-        const pp_step_memory *other = &x->memory[op % (3 * x->stages)];
-        if (step->ticks != first->ticks || step->lag != first->lag || memory->need != other->need ||
+        const pp_task *task = &x->task[op];
+        const pp_task *first = &x->task[op % (3 * x->stages)];
+        const pp_task_memory *memory = &x->memory[op];
+        const pp_task_memory *other = &x->memory[op % (3 * x->stages)];
+        if (task->ticks != first->ticks || task->lag != first->lag || memory->need != other->need ||
             memory->delta != other->delta)
             return false;
     }
@@ -325,9 +329,9 @@ typedef struct turn {
 
 static turn turn_of(const pp_instance *x, uint32_t s)
 {
-    uint32_t f = pp_instance_op(x, PP_STEP_F, s, 0);
-    uint32_t b = pp_instance_op(x, PP_STEP_B, s, 0);
-    uint32_t w = pp_instance_op(x, PP_STEP_W, s, 0);
+    uint32_t f = pp_instance_op(x, PP_TASK_F, s, 0);
+    uint32_t b = pp_instance_op(x, PP_TASK_B, s, 0);
+    uint32_t w = pp_instance_op(x, PP_TASK_W, s, 0);
     int64_t size = x->memory[f].delta;
     int64_t room = x->room[x->stage_rank[s]];
     int64_t extra = x->memory[f].need - size;
@@ -336,53 +340,53 @@ static turn turn_of(const pp_instance *x, uint32_t s)
     int64_t fit = (room - most(extra, x->memory[b].need)) / size;
     /* with `fit` of them there, either the W of that B has run, or one more B */
     bool tight = room - extra - fit * size < -x->memory[w].delta;
-    return (turn){ most(fit, 1), tight ? least(x->step[b].ticks, x->step[w].ticks) : 0 };
+    return (turn){ most(fit, 1), tight ? least(x->task[b].ticks, x->task[w].ticks) : 0 };
 }
 
-/* Earliest starts of the k-th F and the k-th B on every stage, whichever microbatches they are:
- * `out` false from the start of the step, true from its end (then of the k-th last, as the time
- * from its end to the end of the step). ways: F and B of a stage, microbatches + 1 each. */
+/* Earliest starts of the k-th F and the k-th B on every stage, whichever microbatches they are.
+ * ways: by place in the chain, [microbatches] each. */
 static void count_starts(const bounding *b, int64_t *ways)
 {
     const pp_instance *x = b->x;
     uint32_t m = x->microbatches;
     for (uint32_t k = 0; k < m; k++) {
         for (uint32_t at = 0; at < 2 * x->stages; at++) {
-            const pp_step *step = &x->step[at];
-            const pp_step *before = &x->step[step->before];
+            const pp_task *task = &x->task[at];
+            const pp_task *before = &x->task[task->before];
             int64_t *way = ways + (size_t)at * m;
-            int64_t start = at ? (way - m)[k] + before->ticks + step->lag : 0;
+            int64_t start = at ? (way - m)[k] + before->ticks + task->lag : 0;
             if (k)
-                start = most(start, way[k - 1] + step->ticks);
-            turn t = turn_of(x, step->stage);
-            if (step->kind == PP_STEP_F && (int64_t)k >= t.fit) {
+                start = most(start, way[k - 1] + task->ticks);
+            turn t = turn_of(x, task->stage);
+            if (task->kind == PP_TASK_F && (int64_t)k >= t.fit) {
                 uint32_t back = 2 * x->stages - 1 - at;
-                start = most(start, (ways + (size_t)back * m)[k - t.fit] + x->step[back].ticks + t.gap);
+                start =
+                    most(start, (ways + (size_t)back * m)[k - t.fit] + x->task[back].ticks + t.gap);
             }
             way[k] = start;
         }
     }
 }
 
-/* The same from the other side: from the end of the k-th last to the end of the step. */
+/* The same from the other side: from the end of the k-th last to the end of all. */
 static void count_ends(const bounding *b, int64_t *ways)
 {
     const pp_instance *x = b->x;
     uint32_t m = x->microbatches;
     for (uint32_t k = 0; k < m; k++) {
         for (uint32_t at = 2 * x->stages; at-- > 0;) {
-            const pp_step *step = &x->step[at];
-            const pp_step *after = &x->step[step->after];
+            const pp_task *task = &x->task[at];
+            const pp_task *after = &x->task[task->after];
             int64_t *way = ways + (size_t)at * m;
-            int64_t tail = step->after < x->ops ? (way + m)[k] + after->ticks + after->lag : 0;
-            if (step->kind == PP_STEP_B)
-                tail = most(tail, x->step[step->weight].ticks);
+            int64_t tail = task->after < x->ops ? (way + m)[k] + after->ticks + after->lag : 0;
+            if (task->kind == PP_TASK_B)
+                tail = most(tail, x->task[task->weight].ticks);
             if (k)
-                tail = most(tail, way[k - 1] + step->ticks);
-            turn t = turn_of(x, step->stage);
-            if (step->kind == PP_STEP_B && (int64_t)k >= t.fit) {
+                tail = most(tail, way[k - 1] + task->ticks);
+            turn t = turn_of(x, task->stage);
+            if (task->kind == PP_TASK_B && (int64_t)k >= t.fit) {
                 uint32_t f = 2 * x->stages - 1 - at;
-                tail = most(tail, (ways + (size_t)f * m)[k - t.fit] + x->step[f].ticks + t.gap);
+                tail = most(tail, (ways + (size_t)f * m)[k - t.fit] + x->task[f].ticks + t.gap);
             }
             way[k] = tail;
         }
@@ -400,15 +404,15 @@ static void bound_chained(bounding *b, pp_limits *limits)
     for (uint32_t r = 0; r < x->ranks; r++) {
         uint32_t count = 0;
         for (uint32_t n = b->begin[r]; n < b->begin[r + 1]; n++) {
-            const pp_step *step = &x->step[b->own[n]];
-            uint32_t k = step->microbatch;
+            const pp_task *task = &x->task[b->own[n]];
+            uint32_t k = task->microbatch;
             uint32_t at = b->own[n] % (3 * x->stages);
-            if (step->kind == PP_STEP_W)
+            if (task->kind == PP_TASK_W)
                 b->jobs[count++] = (job){ (ways_in + (size_t)(at - x->stages) * m)[k] +
-                                              x->step[step->before].ticks,
-                                          step->ticks, 0 };
+                                              x->task[task->before].ticks,
+                                          task->ticks, 0 };
             else
-                b->jobs[count++] = (job){ (ways_in + (size_t)at * m)[k], step->ticks,
+                b->jobs[count++] = (job){ (ways_in + (size_t)at * m)[k], task->ticks,
                                           (ways_out + (size_t)at * m)[m - 1 - k] };
         }
         raise(limits, PP_LIMIT_CHAINED, jackson(b, count));
@@ -421,7 +425,7 @@ static void bound_rank(bounding *b, uint32_t rank, pp_limits *limits)
     uint32_t count = 0;
     for (uint32_t n = b->begin[rank]; n < b->begin[rank + 1]; n++) {
         uint32_t op = b->own[n];
-        b->jobs[count++] = (job){ b->head[op], x->step[op].ticks, b->tail[op] };
+        b->jobs[count++] = (job){ b->head[op], x->task[op].ticks, b->tail[op] };
     }
     raise(limits, PP_LIMIT_JACKSON, jackson(b, count));
     bound_starts(b, rank, limits);
@@ -453,11 +457,11 @@ static pp_status bounding_new(bounding *b, pp_err *err)
     b->counted = b->heap + 2 * n; /* 4 stages x microbatches: more than one n, less than two */
     b->begin = b->own + n;
     for (uint32_t op = 0; op < x->ops; op++)
-        b->begin[x->step[op].rank + 1]++;
+        b->begin[x->task[op].rank + 1]++;
     for (uint32_t r = 0; r < x->ranks; r++)
         b->begin[r + 1] += b->begin[r];
     for (uint32_t op = x->ops; op-- > 0;) /* begin is the end of the rank before, until used up */
-        b->own[--b->begin[x->step[op].rank + 1]] = op;
+        b->own[--b->begin[x->task[op].rank + 1]] = op;
     memmove(b->begin, b->begin + 1, x->ranks * sizeof *b->begin);
     b->begin[x->ranks] = x->ops;
     return PP_OK;

@@ -7,14 +7,14 @@
 #include "planner/instance.h"
 
 /* name, key, what must pass */
-#define PP_LIMIT_MAP(X)                                                                           \
-    X(LOAD, "load", "the shortest way in and all work of a rank")                                 \
-    X(PATH, "path", "the longest chain of one microbatch")                                        \
-    X(JACKSON, "jackson", "one rank's ops, pre-emptible, between their ways in and out")          \
-    X(START, "start", "work, and the wait until the forwards that fit bring a backward back")     \
-    X(START_END, "start_end", "the same, and the wait for the last forward's way down and up")    \
-    X(AREA, "area", "memory x time that the activations take, over the memory there is")          \
-    X(DFF, "dff", "the same with sizes rounded by what fits beside each other")                   \
+#define PP_LIMIT_MAP(X)                                                                        \
+    X(LOAD, "load", "the shortest way in and all work of a rank")                              \
+    X(PATH, "path", "the longest chain of one microbatch")                                     \
+    X(JACKSON, "jackson", "one rank's ops, pre-emptible, between their ways in and out")       \
+    X(START, "start", "work, and the wait until the forwards that fit bring a backward back")  \
+    X(START_END, "start_end", "the same, and the wait for the last forward's way down and up") \
+    X(AREA, "area", "memory x time that the activations take, over the memory there is")       \
+    X(DFF, "dff", "the same with sizes rounded by what fits beside each other")                \
     X(CHAINED, "chained", "equal microbatches counted: no F before memory came back from a B")
 
 typedef enum pp_limit_part {

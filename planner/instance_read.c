@@ -177,19 +177,19 @@ static bool fill_cell(const reading *r, uint32_t s, uint32_t i, pp_instance *x)
         !bytes(c->hold[0], c->hold[1], r->tokens[i], &kept))
         return false;
     for (int kind = 0; kind < 3; kind++) {
-        uint32_t op = pp_instance_op(x, (pp_step_kind)kind, s, i);
-        pp_step *step = &x->step[op];
-        bool remote = kind != PP_STEP_W && step->before < x->ops &&
-                      x->step[step->before].rank != step->rank;
+        uint32_t op = pp_instance_op(x, (pp_task_kind)kind, s, i);
+        pp_task *task = &x->task[op];
+        bool remote =
+            kind != PP_TASK_W && task->before < x->ops && x->task[task->before].rank != task->rank;
         if (!evaluate(c->ticks[kind][0], c->ticks[kind][1], r->tokens[i], c->ticks[kind][2],
-                      r->squares[i], PP_INSTANCE_TICKS_MAX, &step->ticks) ||
+                      r->squares[i], PP_INSTANCE_TICKS_MAX, &task->ticks) ||
             !bytes(0, c->transient[kind], r->tokens[i], &extra[kind]) ||
             (remote && !evaluate(r->latency, r->per_token, r->tokens[i], 0, 0,
-                                 PP_INSTANCE_TICKS_MAX, &step->lag)))
+                                 PP_INSTANCE_TICKS_MAX, &task->lag)))
             return false;
         const int64_t delta[] = { taken, kept - taken, -kept };
-        x->memory[op] = (pp_step_memory){ extra[kind] + (kind == PP_STEP_F ? taken : 0),
-                                          delta[kind] };
+        x->memory[op] =
+            (pp_task_memory){ extra[kind] + (kind == PP_TASK_F ? taken : 0), delta[kind] };
     }
     return true;
 }
@@ -209,11 +209,11 @@ static pp_status fill(const reading *r, const pp_json_at *root, pp_instance *x, 
 
 pp_status pp_instance_read(const pp_json_at *root, pp_instance **instance_out, pp_err *err)
 {
-    static const char *const keys[] = {
-        "name", "p", "v", "m", "placement", "rank_of", "stages", "microbatches", "link", "cap",
-        /* for people */
-        "time_unit", "mem_unit", "model", "seed", "reference", NULL
-    };
+    static const char *const keys[] = { "name", "p", "v", "m", "placement", "rank_of", "stages",
+                                        "microbatches", "link", "cap",
+                                        /* for people */
+                                        "time_unit", "mem_unit", "model", "seed", "reference",
+                                        NULL };
     char name[128];
     reading r PP_CLEANUP(reading_free) = { 0 };
     pp_instance *x PP_CLEANUP(pp_instance_free) = NULL;

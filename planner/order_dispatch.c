@@ -24,14 +24,14 @@ typedef struct guest {
 } guest;
 
 typedef struct rank_state {
-    int64_t now;   /* when its last op ends */
-    int64_t rest;  /* ticks of the ops it has not started */
-    int64_t held;  /* as if every activation stayed as large as it gets until its B */
-    int64_t extra; /* the largest of its guests */
-    uint32_t entered, left; /* microbatches: first F started, last B ended */
+    int64_t now;              /* when its last op ends */
+    int64_t rest;             /* ticks of the ops it has not started */
+    int64_t held;             /* as if every activation stayed as large as it gets until its B */
+    int64_t extra;            /* the largest of its guests */
+    uint32_t entered, left;   /* microbatches: first F started, last B ended */
     uint32_t lowest, highest; /* stages it runs */
-    uint32_t done;           /* ops */
-    arrival *back;           /* backwards */
+    uint32_t done;            /* ops */
+    arrival *back;            /* backwards */
     uint32_t backs;
     uint32_t *weight; /* Ws, oldest first */
     uint32_t weights;
@@ -51,11 +51,11 @@ struct pp_dispatch {
     uint32_t *spot;       /* [microbatches]: place in the order */
     uint32_t *begin;      /* [ranks + 1] into ops */
     uint32_t *ops;
-    int64_t *size;        /* by cell: most it holds from F to B */
-    int64_t *extra;       /* by cell */
-    int64_t *work;        /* [ranks] */
-    uint32_t *stages_of;  /* stages, by rank */
-    uint32_t *first;      /* [ranks + 1] into stages_of */
+    int64_t *size;       /* by cell: most it holds from F to B */
+    int64_t *extra;      /* by cell */
+    int64_t *work;       /* [ranks] */
+    uint32_t *stages_of; /* stages, by rank */
+    uint32_t *first;     /* [ranks + 1] into stages_of */
     arrival *arrivals;
     guest *guests;
     uint32_t *weights;
@@ -96,15 +96,15 @@ static void prepare(pp_dispatch *d)
     d->first[x->ranks] = x->stages;
     for (uint32_t i = 0; i < x->microbatches; i++) {
         for (uint32_t s = 0; s < x->stages; s++) {
-            const pp_step_memory *f = &x->memory[pp_instance_op(x, PP_STEP_F, s, i)];
-            const pp_step_memory *b = &x->memory[pp_instance_op(x, PP_STEP_B, s, i)];
-            const pp_step_memory *w = &x->memory[pp_instance_op(x, PP_STEP_W, s, i)];
+            const pp_task_memory *f = &x->memory[pp_instance_op(x, PP_TASK_F, s, i)];
+            const pp_task_memory *b = &x->memory[pp_instance_op(x, PP_TASK_B, s, i)];
+            const pp_task_memory *w = &x->memory[pp_instance_op(x, PP_TASK_W, s, i)];
             uint32_t cell = cell_of(x, s, i);
             d->size[cell] = most(f->delta, -w->delta);
             d->extra[cell] = most(f->need - f->delta, most(b->need, w->need));
             for (int kind = 0; kind < 3; kind++)
                 d->work[x->stage_rank[s]] +=
-                    x->step[pp_instance_op(x, (pp_step_kind)kind, s, i)].ticks;
+                    x->task[pp_instance_op(x, (pp_task_kind)kind, s, i)].ticks;
         }
     }
 }
@@ -117,8 +117,8 @@ pp_status pp_dispatch_new(const pp_instance *x, pp_dispatch **dispatch_out, pp_e
         return pp_err_nomem(err);
     d->instance = x;
     d->rank = pp_alloc_array(x->ranks, sizeof *d->rank);
-    d->stage_next = pp_alloc_array(2 * (size_t)x->stages + x->microbatches + 2 * (x->ranks + (size_t)1) +
-                                       x->ops + cells,
+    d->stage_next = pp_alloc_array(2 * (size_t)x->stages + x->microbatches +
+                                       2 * (x->ranks + (size_t)1) + x->ops + cells,
                                    sizeof *d->stage_next);
     d->arrive = pp_alloc_array(4 * cells + 2 * (size_t)x->ranks, sizeof *d->arrive);
     d->arrivals = pp_alloc_array(cells, sizeof *d->arrivals);
@@ -226,9 +226,9 @@ static bool admits(const pp_dispatch *d, uint32_t r, uint32_t s, uint32_t k)
 typedef struct outlook {
     uint32_t f_stage, back; /* f_stage: an admissible F; back: place in the list of an arrived B */
     bool f, b;
-    bool blocked;    /* an F has arrived that memory keeps out */
-    int64_t next_b;  /* the next known arrival of a B, */
-    int64_t next_f;  /* and of an F */
+    bool blocked;   /* an F has arrived that memory keeps out */
+    int64_t next_b; /* the next known arrival of a B, */
+    int64_t next_f; /* and of an F */
 } outlook;
 
 static bool f_goes_first(const pp_dispatch *d, uint32_t s, uint32_t than)
@@ -274,7 +274,7 @@ static void look_at_backwards(const pp_dispatch *d, uint32_t r, outlook *o)
             o->next_b = least(o->next_b, a->ticks);
             continue;
         }
-        int64_t key = by_order ? (int64_t)d->spot[x->step[a->op].microbatch] : a->ticks;
+        int64_t key = by_order ? (int64_t)d->spot[x->task[a->op].microbatch] : a->ticks;
         if (key < best) {
             best = key;
             o->back = k;
@@ -290,32 +290,39 @@ static void look(const pp_dispatch *d, uint32_t r, outlook *o)
     look_at_forwards(d, r, o);
 }
 
-/* Has the rank after stage `s` nothing to do? */
-static bool is_hungry(const pp_dispatch *d, uint32_t s)
+/* Would the rank after stage `s` run dry before an F of `ticks` that starts `now` reaches it? */
+static bool is_hungry(const pp_dispatch *d, uint32_t s, int64_t now, int64_t ticks, int16_t level)
 {
     const pp_instance *x = d->instance;
-    return s + 1 < x->stages && d->next[x->stage_rank[s + 1]] == NEVER;
+    if (level == 0 || s + 1 == x->stages)
+        return false;
+    uint32_t r = x->stage_rank[s + 1];
+    const rank_state *rank = &d->rank[r];
+    if (d->next[r] == NEVER)
+        return true;
+    uint32_t k = d->stage_next[s + 1];
+    return level > 1 && rank->backs == 0 && rank->now < now + ticks && k < x->microbatches &&
+           d->arrive[cell_of(x, s + 1, d->policy->order[k])] == NEVER;
 }
 
-/* The W to run now, or x->ops. gap: until something better arrives. */
-static uint32_t pick_weight(const pp_dispatch *d, uint32_t r, int64_t gap, bool press)
+/* The W to run now, as a place in the list; x->ops: none. gap: until something better arrives. */
+static uint32_t pick_weight(const pp_dispatch *d, uint32_t r, int64_t gap, int64_t overrun)
 {
     const pp_instance *x = d->instance;
     const rank_state *rank = &d->rank[r];
-    int64_t overrun = d->policy->knob[r * PP_KNOBS + PP_KNOB_OVERRUN];
     if (rank->weights == 0)
         return x->ops;
     uint32_t pick = 0;
     int64_t longest = -1;
-    for (uint32_t k = 0; d->policy->flags & PP_POLICY_FIT_W && !press && k < rank->weights; k++) {
-        int64_t ticks = x->step[rank->weight[k]].ticks;
+    for (uint32_t k = 0; d->policy->flags & PP_POLICY_FIT_W && k < rank->weights; k++) {
+        int64_t ticks = x->task[rank->weight[k]].ticks;
         if (ticks <= gap && ticks > longest) {
             longest = ticks;
             pick = k;
         }
     }
-    int64_t ticks = x->step[rank->weight[pick]].ticks;
-    return press || ticks / 16 * (16 - overrun) <= gap ? pick : x->ops;
+    int64_t ticks = x->task[rank->weight[pick]].ticks;
+    return ticks / 16 * (16 - overrun) <= gap ? pick : x->ops;
 }
 
 static void wake(pp_dispatch *d, uint32_t r, int64_t at)
@@ -328,21 +335,21 @@ static void wake(pp_dispatch *d, uint32_t r, int64_t at)
 static void pass_on(pp_dispatch *d, uint32_t op, int64_t end)
 {
     const pp_instance *x = d->instance;
-    uint32_t after = x->step[op].after;
+    uint32_t after = x->task[op].after;
     if (after == x->ops)
         return;
-    uint32_t r = x->step[after].rank;
-    int64_t at = end + x->step[after].lag;
-    if (x->step[after].kind == PP_STEP_F) {
-        uint32_t s = x->step[after].stage;
-        uint32_t i = x->step[after].microbatch;
+    uint32_t r = x->task[after].rank;
+    int64_t at = end + x->task[after].lag;
+    if (x->task[after].kind == PP_TASK_F) {
+        uint32_t s = x->task[after].stage;
+        uint32_t i = x->task[after].microbatch;
         d->arrive[cell_of(x, s, i)] = at;
         if (d->stage_next[s] != d->spot[i])
             return;
     } else {
         d->rank[r].back[d->rank[r].backs++] = (arrival){ at, after };
     }
-    if (r != x->step[op].rank)
+    if (r != x->task[op].rank)
         wake(d, r, at);
 }
 
@@ -391,22 +398,22 @@ static void execute(pp_dispatch *d, uint32_t r, uint32_t op)
 {
     const pp_instance *x = d->instance;
     rank_state *rank = &d->rank[r];
-    uint32_t s = x->step[op].stage;
-    uint32_t cell = cell_of(x, s, x->step[op].microbatch);
-    pp_step_kind kind = x->step[op].kind;
+    uint32_t s = x->task[op].stage;
+    uint32_t cell = cell_of(x, s, x->task[op].microbatch);
+    pp_task_kind kind = x->task[op].kind;
     d->ops[d->begin[r] + rank->done++] = op;
-    rank->now = d->next[r] + x->step[op].ticks;
-    rank->rest -= x->step[op].ticks;
+    rank->now = d->next[r] + x->task[op].ticks;
+    rank->rest -= x->task[op].ticks;
     d->next[r] = rank->now;
-    if (kind == PP_STEP_F) {
+    if (kind == PP_TASK_F) {
         d->stage_next[s]++;
         rank->started = d->stage_next[s] > rank->started ? d->stage_next[s] : rank->started;
         rank->entered += s == rank->lowest;
         admit(d, r, cell);
-    } else if (kind == PP_STEP_B) {
+    } else if (kind == PP_TASK_B) {
         give_back(d, r, cell, -x->memory[op + x->stages].delta);
         rank->left += s == rank->lowest;
-        rank->weight[rank->weights++] = x->step[op].weight;
+        rank->weight[rank->weights++] = x->task[op].weight;
     } else {
         dismiss(d, r, cell);
     }
@@ -432,46 +439,49 @@ static void run_weight(pp_dispatch *d, uint32_t r, uint32_t at)
 static void run_forward(pp_dispatch *d, uint32_t r, uint32_t s)
 {
     const pp_instance *x = d->instance;
-    execute(d, r, pp_instance_op(x, PP_STEP_F, s, d->policy->order[d->stage_next[s]]));
+    execute(d, r, pp_instance_op(x, PP_TASK_F, s, d->policy->order[d->stage_next[s]]));
+}
+
+static bool decide_forward(pp_dispatch *d, uint32_t r, const outlook *o)
+{
+    const pp_instance *x = d->instance;
+    const int16_t *knob = d->policy->knob + r * PP_KNOBS;
+    rank_state *rank = &d->rank[r];
+    uint32_t s = o->f_stage;
+    int64_t ticks =
+        x->task[pp_instance_op(x, PP_TASK_F, s, d->policy->order[d->stage_next[s]])].ticks;
+    if (o->b && !is_hungry(d, s, d->next[r], ticks, knob[PP_KNOB_FEED]))
+        return false;
+    if (rank->weights && rank->held >= x->room[r] / 16 * knob[PP_KNOB_FILL]) {
+        run_weight(d, r, 0);
+        return true;
+    }
+    if (!o->b && o->next_b != NEVER && o->next_b - d->next[r] < ticks / 16 * knob[PP_KNOB_HOLD])
+        return false;
+    run_forward(d, r, s);
+    return true;
 }
 
 /* The rank whose turn it is runs an op, or waits for the next arrival that it knows of. */
 static void decide(pp_dispatch *d, uint32_t r)
 {
-    const pp_instance *x = d->instance;
     const int16_t *knob = d->policy->knob + r * PP_KNOBS;
-    rank_state *rank = &d->rank[r];
     outlook o;
     look(d, r, &o);
-    bool feeds = o.f && d->policy->flags & PP_POLICY_FEED && is_hungry(d, o.f_stage);
-    if (o.b && !feeds) {
+    if (o.f && decide_forward(d, r, &o))
+        return;
+    if (o.b) {
         run_back(d, r, o.back);
         return;
     }
-    int64_t to_b = o.next_b == NEVER ? NEVER : o.next_b - d->next[r];
-    if (o.f) {
-        uint32_t f = pp_instance_op(x, PP_STEP_F, o.f_stage, d->policy->order[d->stage_next[o.f_stage]]);
-        bool holds = to_b < x->step[f].ticks / 16 * knob[PP_KNOB_HOLD];
-        bool full = rank->weights && rank->held / 16 > 0 &&
-                    rank->held >= x->room[r] / 16 * knob[PP_KNOB_FILL];
-        if (full) {
-            run_weight(d, r, 0);
-            return;
-        }
-        if (!holds) {
-            run_forward(d, r, o.f_stage);
-            return;
-        }
-    }
-    int64_t next = least(o.next_b, o.next_f);
+    bool press = o.blocked && !o.f;
+    int64_t next = press ? o.next_b : least(o.next_b, o.next_f);
     int64_t gap = next == NEVER ? NEVER : next - d->next[r];
-    uint32_t w = pick_weight(d, r, gap, o.blocked && !o.f);
-    if (w < x->ops)
+    uint32_t w = pick_weight(d, r, gap, knob[press ? PP_KNOB_PRESS : PP_KNOB_OVERRUN]);
+    if (w < d->instance->ops)
         run_weight(d, r, w);
-    else if (o.f && next == NEVER)
-        run_forward(d, r, o.f_stage);
     else
-        d->next[r] = next;
+        d->next[r] = least(o.next_b, o.next_f);
 }
 
 int64_t pp_dispatch_run(pp_dispatch *d, const pp_policy *policy, int64_t limit)

@@ -25,7 +25,7 @@ static int64_t work_of(const pp_instance *x, uint32_t microbatch)
 {
     int64_t ticks = 0;
     for (uint32_t k = 0; k < 3 * x->stages; k++)
-        ticks += x->step[microbatch * 3 * x->stages + k].ticks;
+        ticks += x->task[microbatch * 3 * x->stages + k].ticks;
     return ticks;
 }
 
@@ -91,35 +91,49 @@ static void set_in_flight(const pp_instance *x, uint32_t alpha, uint32_t beta, p
     }
 }
 
-static void set_knobs(const pp_instance *x, int16_t overrun, int16_t hold, int16_t fill,
-                      pp_policy *policy)
+/* knob: IN_FLIGHT is left as it is. */
+static void set_knobs(const pp_instance *x, const int16_t knob[PP_KNOBS], pp_policy *policy)
 {
-    for (uint32_t r = 0; r < x->ranks; r++) {
-        int16_t *knob = &policy->knob[r * PP_KNOBS];
-        knob[PP_KNOB_OVERRUN] = overrun;
-        knob[PP_KNOB_HOLD] = hold;
-        knob[PP_KNOB_FILL] = fill;
-    }
+    for (uint32_t r = 0; r < x->ranks; r++)
+        for (uint32_t k = PP_KNOB_IN_FLIGHT + 1; k < PP_KNOBS; k++)
+            policy->knob[r * PP_KNOBS + k] = knob[k];
+}
+
+static int16_t draw_level(uint32_t knob, pp_dice *dice)
+{
+    int16_t level = (int16_t)(2 * pp_dice_below(dice, 9));
+    if (knob == PP_KNOB_FILL)
+        return (int16_t)(level < 6 ? FULL_NEVER : 10 + level / 3);
+    return knob == PP_KNOB_FEED ? (int16_t)pp_dice_below(dice, 3) : level;
 }
 
 static const uint32_t alphas[] = { 0, 10, 8, 12, 6, 15, 20, 25, 5, 9, 7, 11 };
 enum { ALPHAS = sizeof alphas / sizeof *alphas, BETAS = 3, PLAIN = ALPHAS * BETAS * 4 };
 
-/* The n-th by rule: in-flight limits and the flags that matter most. */
+/* The n-th by rule: in-flight limits and the two habits that matter most. */
 static void set_plain(const pp_instance *x, uint32_t n, pp_policy *policy)
 {
+    const int16_t knob[PP_KNOBS] = { [PP_KNOB_OVERRUN] = 4,
+                                     [PP_KNOB_HOLD] = n & 1 ? 4 : 0,
+                                     [PP_KNOB_FILL] = FULL_NEVER,
+                                     [PP_KNOB_PRESS] = 16,
+                                     [PP_KNOB_FEED] = n & 2 ? 1 : 0 };
     set_in_flight(x, alphas[n / 4 % ALPHAS], n / 4 / ALPHAS, policy);
-    set_knobs(x, 4, n & 1 ? 4 : 0, FULL_NEVER, policy);
-    policy->flags = (n & 2 ? PP_POLICY_FEED : 0) | (n & 1 ? PP_POLICY_ORDER_B : 0);
+    set_knobs(x, knob, policy);
+    policy->flags = n & 1 ? PP_POLICY_ORDER_B : 0;
 }
 
 static void set_random(const pp_instance *x, pp_dice *dice, pp_policy *policy)
 {
+    int16_t knob[PP_KNOBS];
+    for (uint32_t k = 0; k < PP_KNOBS; k++)
+        knob[k] = draw_level(k, dice);
+    if (pp_dice_below(dice, 2))
+        knob[PP_KNOB_HOLD] = 0;
+    if (pp_dice_below(dice, 2))
+        knob[PP_KNOB_PRESS] = 16;
     set_in_flight(x, alphas[pp_dice_below(dice, ALPHAS)], pp_dice_below(dice, BETAS + 1), policy);
-    int16_t overrun = (int16_t)(4 * pp_dice_below(dice, 5));
-    int16_t hold = (int16_t)(pp_dice_below(dice, 2) ? 0 : 4 * pp_dice_below(dice, 5));
-    int16_t fill = (int16_t)(pp_dice_below(dice, 2) ? FULL_NEVER : 4 + pp_dice_below(dice, 13));
-    set_knobs(x, overrun, hold, fill, policy);
+    set_knobs(x, knob, policy);
     policy->flags = pp_dice_below(dice, PP_POLICY_FLAGS);
 }
 
@@ -203,9 +217,7 @@ static void change_knobs(const pp_instance *x, pp_dice *dice, pp_policy *policy)
     uint32_t first = pp_dice_below(dice, x->ranks);
     uint32_t end = first + 1 + pp_dice_below(dice, pp_dice_below(dice, 2) ? 2 : x->ranks);
     bool up = pp_dice_below(dice, 2);
-    int16_t level = (int16_t)(2 * pp_dice_below(dice, 9));
-    if (knob == PP_KNOB_FILL)
-        level = (int16_t)(level < 6 ? FULL_NEVER : 10 + level / 3);
+    int16_t level = draw_level(knob, dice);
     for (uint32_t r = first; r < end && r < x->ranks; r++) {
         int16_t *at = &policy->knob[r * PP_KNOBS + knob];
         if (knob != PP_KNOB_IN_FLIGHT) {
@@ -220,7 +232,7 @@ static void change_knobs(const pp_instance *x, pp_dice *dice, pp_policy *policy)
 
 static void change(const pp_instance *x, pp_dice *dice, pp_policy *policy)
 {
-    uint32_t flags = x->stages > x->ranks ? 5 : 3; /* the others choose among stages */
+    uint32_t flags = x->stages > x->ranks ? 4 : 2; /* the others choose among stages */
     uint32_t what = pp_dice_below(dice, 32);
     if (what < 16)
         change_order(dice, x->microbatches, policy->order);

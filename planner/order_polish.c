@@ -18,16 +18,16 @@ static void trace(pp_bench *bench, pp_dice *dice)
     }
     uint32_t n = 0;
     while (op != x->ops) {
-        const pp_step *step = &x->step[op];
+        const pp_task *task = &x->task[op];
         uint32_t first = w->sequence[w->place[op] - 1];
-        int64_t start = w->end[op] - step->ticks;
+        int64_t start = w->end[op] - task->ticks;
         bool rank = first != x->ops && w->end[first] == start;
-        bool chain = step->before != x->ops && w->end[step->before] + step->lag == start;
+        bool chain = task->before != x->ops && w->end[task->before] + task->lag == start;
         if (rank && chain)
             rank = pp_dice_below(dice, 2);
         bench->path[n] = op;
         bench->by_rank[n++] = rank;
-        op = rank ? first : chain ? step->before : x->ops;
+        op = rank ? first : chain ? task->before : x->ops;
     }
     bench->length = n;
 }
@@ -57,7 +57,7 @@ static void draw_move(const pp_bench *bench, pp_dice *dice, uint32_t k, uint32_t
     uint32_t at = w->place[bench->path[k]];
     uint32_t front = w->place[bench->path[first]];
     uint32_t back = w->place[bench->path[last]];
-    uint32_t rank = w->instance->step[bench->path[k]].rank;
+    uint32_t rank = w->instance->task[bench->path[k]].rank;
     uint32_t lowest = w->begin[rank];
     uint32_t highest = w->begin[rank + 1] - 2;
     uint32_t far = 1 + pp_dice_below(dice, 1u << pp_dice_below(dice, 5));
@@ -83,16 +83,16 @@ static uint32_t draw_partner(const pp_bench *bench, pp_dice *dice, uint32_t op)
 {
     const pp_walk *w = bench->walk;
     const pp_instance *x = w->instance;
-    uint32_t i = x->step[op].microbatch;
+    uint32_t i = x->task[op].microbatch;
     uint32_t j = i;
     uint32_t rank = x->stage_rank[0];
-    uint32_t at = w->place[pp_instance_op(x, PP_STEP_F, 0, i)];
+    uint32_t at = w->place[pp_instance_op(x, PP_TASK_F, 0, i)];
     uint32_t step = pp_dice_below(dice, 2) ? 1 : UINT32_MAX;
     uint32_t far = 1 + pp_dice_below(dice, 1u << pp_dice_below(dice, 5));
     while (far && at + step >= w->begin[rank] && at + step < w->begin[rank + 1] - 1) {
-        at += step;
-        const pp_step *other = &x->step[w->sequence[at]];
-        if (other->kind != PP_STEP_F || other->stage != 0)
+        at += task;
+        const pp_task *other = &x->task[w->sequence[at]];
+        if (other->kind != PP_TASK_F || other->stage != 0)
             continue;
         j = other->microbatch;
         far--;
@@ -107,7 +107,7 @@ static bool change(pp_bench *bench, pp_dice *dice, double heat)
     uint32_t k = pp_dice_below(dice, bench->length);
     int64_t limit = w->makespan + (int64_t)(heat * pp_dice_exponential(dice));
     if (pp_dice_below(dice, 1024) < EXCHANGES_PER_1024) {
-        uint32_t i = w->instance->step[bench->path[k]].microbatch;
+        uint32_t i = w->instance->task[bench->path[k]].microbatch;
         uint32_t j = draw_partner(bench, dice, bench->path[k]);
         return i != j && pp_walk_exchange(w, i, j, limit);
     }

@@ -16,14 +16,14 @@ typedef enum leg_kind { LEG_SAMPLE, LEG_ANNEAL, LEG_POLISH } leg_kind;
 typedef struct leg {
     leg_kind kind;
     double share; /* of the budget, up to the end of this leg */
-    double hot;   /* temperature at its begin, of the makespan */
+    double hot;   /* temperature at its begin, in mean times of an op */
 } leg;
 
 static const leg legs[] = {
-    { LEG_SAMPLE, 0.06, 0 },      { LEG_ANNEAL, 0.18, 0.001 },  { LEG_ANNEAL, 0.30, 0.001 },
-    { LEG_ANNEAL, 0.40, 0.0007 }, { LEG_ANNEAL, 0.50, 0.0005 }, { LEG_POLISH, 0.60, 0.001 },
-    { LEG_POLISH, 0.70, 0.001 },  { LEG_POLISH, 0.80, 0.0007 }, { LEG_POLISH, 0.90, 0.0005 },
-    { LEG_POLISH, 1.00, 0.0003 },
+    { LEG_SAMPLE, 0.06, 0 },    { LEG_ANNEAL, 0.18, 0.20 }, { LEG_ANNEAL, 0.30, 0.20 },
+    { LEG_ANNEAL, 0.40, 0.14 }, { LEG_ANNEAL, 0.50, 0.10 }, { LEG_POLISH, 0.60, 0.10 },
+    { LEG_POLISH, 0.70, 0.10 }, { LEG_POLISH, 0.80, 0.07 }, { LEG_POLISH, 0.90, 0.05 },
+    { LEG_POLISH, 1.00, 0.03 },
 };
 
 enum { LEGS = sizeof legs / sizeof *legs, CHAINS_MOST = 8 };
@@ -37,6 +37,7 @@ typedef struct search {
     pp_bench *bench; /* [threads] */
     const leg *leg;
     double from;     /* share at which the leg began */
+    double mean;     /* ticks of an op */
     uint32_t proved; /* the lowest chain that meets the bound; atomic */
     pthread_mutex_t lock;
     int64_t told; /* the makespan last reported; under lock */
@@ -49,7 +50,8 @@ bool pp_meter_run(pp_meter *meter, int64_t iterations)
     if (budget->iterations)
         meter->part = meter->quota ? (double)meter->used / (double)meter->quota : 1;
     else
-        meter->part = meter->to > meter->from ? (spent - meter->from) / (meter->to - meter->from) : 1;
+        meter->part =
+            meter->to > meter->from ? (spent - meter->from) / (meter->to - meter->from) : 1;
     if (meter->part < 0)
         meter->part = 0;
     meter->used += iterations;
@@ -112,10 +114,19 @@ static uint32_t chains_for(const pp_instance *x)
     return x->ops <= 4000 ? CHAINS_MOST : x->ops <= 40000 ? 4 : 2;
 }
 
+static double mean_ticks(const pp_instance *x)
+{
+    int64_t ticks = 0;
+    for (uint32_t op = 0; op < x->ops; op++)
+        ticks += x->task[op].ticks;
+    return (double)ticks / (double)x->ops;
+}
+
 static pp_status search_new(search *s, pp_err *err)
 {
     pthread_mutex_init(&s->lock, NULL);
     s->told = INT64_MAX;
+    s->mean = mean_ticks(s->instance);
     s->proved = CHAINS_MOST;
     s->chains = chains_for(s->instance);
     s->threads = s->budget->threads ? s->budget->threads : 1;
@@ -146,7 +157,7 @@ static void tell(search *s, uint32_t index)
 static void work_on(search *s, pp_bench *bench, uint32_t index, pp_meter *meter)
 {
     pp_chain *chain = &s->chain[index];
-    double hot = chain->makespan == INT64_MAX ? 0 : s->leg->hot * (double)chain->makespan;
+    double hot = s->leg->hot * s->mean;
     if (s->leg->kind == LEG_SAMPLE)
         pp_sample_policies(s->instance, bench, index, s->chains, s->bound, meter, chain);
     else if (s->leg->kind == LEG_ANNEAL)
@@ -193,8 +204,7 @@ static pp_status run_leg(search *s, pp_err *err)
     for (uint32_t k = 0; k < s->threads; k++)
         workers[k] = (worker){ .search = s, .index = k };
     for (uint32_t k = 1; k < s->threads; k++)
-        workers[k].started =
-            pthread_create(&workers[k].thread, NULL, run_worker, &workers[k]) == 0;
+        workers[k].started = pthread_create(&workers[k].thread, NULL, run_worker, &workers[k]) == 0;
     for (uint32_t k = 0; k < s->threads; k++)
         if (!workers[k].started)
             run_worker(&workers[k]);

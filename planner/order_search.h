@@ -25,8 +25,8 @@ typedef struct pp_search_budget {
 /* Owner frees with pp_found_order_free. */
 typedef struct pp_found_order {
     int64_t makespan;
-    uint32_t *ops; /* as pp_instance_print_orders takes them */
-    bool proved;   /* makespan equals the bound */
+    uint32_t *ops;    /* as pp_instance_print_orders takes them */
+    bool proved;      /* makespan equals the bound */
     bool ended_early; /* `spent` said 1 before the iterations were used up */
 } pp_found_order;
 
@@ -34,8 +34,8 @@ typedef struct pp_found_order {
  * Fails: INFEASIBLE where a microbatch does not fit alone or no order that fits was found; USAGE
  * (threads); NOMEM. */
 PP_MUST_CHECK pp_status pp_search_order(const pp_instance *instance, int64_t bound,
-                                        const pp_search_budget *budget,
-                                        pp_found_order **found_out, pp_err *err);
+                                        const pp_search_budget *budget, pp_found_order **found_out,
+                                        pp_err *err);
 void pp_found_order_free(pp_found_order **found); /* for PP_CLEANUP; *found NULL is fine */
 
 #endif

@@ -49,17 +49,18 @@ enum {
     PP_KNOB_OVERRUN,   /* a W may keep the next op waiting for so many 1/16 of its time */
     PP_KNOB_HOLD,      /* no F when a B comes within so many 1/16 of its time */
     PP_KNOB_FILL,      /* W before F when memory is filled to so many 1/16 */
+    PP_KNOB_PRESS,     /* a W that an F waits for may keep a B waiting for so many 1/16 */
+    PP_KNOB_FEED,      /* F before B when the next rank, 1: has nothing to do, 2: soon has not */
     PP_KNOBS,
 };
 
 enum {
     PP_POLICY_ORDER_B = 1,   /* of several backwards the first in the order, not the one that waits
                                 longest */
-    PP_POLICY_FEED = 2,      /* F before B when the next rank has nothing to do */
-    PP_POLICY_FIT_W = 4,     /* the longest W that fits a gap, not the oldest */
-    PP_POLICY_SHALLOW_F = 8, /* of several forwards the one of the lowest stage */
-    PP_POLICY_OLD_F = 16,    /* the one of the oldest microbatch, above that */
-    PP_POLICY_FLAGS = 32,
+    PP_POLICY_FIT_W = 2,     /* the longest W that fits a gap, not the oldest */
+    PP_POLICY_SHALLOW_F = 4, /* of several forwards the one of the lowest stage */
+    PP_POLICY_OLD_F = 8,     /* the one of the oldest microbatch, above that */
+    PP_POLICY_FLAGS = 16,
 };
 
 /* Room for the orders that policies make. */

@@ -59,8 +59,8 @@ static bool place_all(pp_walk *w, const uint32_t *ops)
     for (uint32_t r = 0; r < x->ranks; r++) {
         w->begin[r] = at;
         int64_t held = 0;
-        for (; k < x->ops && x->step[ops[k]].rank == r; k++, at++) {
-            const pp_step_memory *memory = &x->memory[ops[k]];
+        for (; k < x->ops && x->task[ops[k]].rank == r; k++, at++) {
+            const pp_task_memory *memory = &x->memory[ops[k]];
             if (held + memory->need > x->room[r])
                 return false;
             w->held[at] = held;
@@ -76,22 +76,22 @@ static bool place_all(pp_walk *w, const uint32_t *ops)
 
 static void time_end(pp_walk *w, uint32_t op)
 {
-    const pp_step *step = &w->instance->step[op];
+    const pp_task *task = &w->instance->task[op];
     int64_t before = w->end[w->sequence[w->place[op] - 1]];
-    w->end[op] = most(before, w->end[step->before] + step->lag) + step->ticks;
+    w->end[op] = most(before, w->end[task->before] + task->lag) + task->ticks;
 }
 
 static int64_t tail_over(const pp_walk *w, uint32_t next)
 {
-    return w->instance->step[next].ticks + w->tail[next];
+    return w->instance->task[next].ticks + w->tail[next];
 }
 
 static int64_t tail_of(const pp_walk *w, uint32_t op)
 {
-    const pp_step *step = &w->instance->step[op];
+    const pp_task *task = &w->instance->task[op];
     int64_t behind = tail_over(w, w->sequence[w->place[op] + 1]);
-    int64_t chain = tail_over(w, step->after) + w->instance->step[step->after].lag;
-    int64_t weight = tail_over(w, step->weight) + w->instance->step[step->weight].lag;
+    int64_t chain = tail_over(w, task->after) + w->instance->task[task->after].lag;
+    int64_t weight = tail_over(w, task->weight) + w->instance->task[task->weight].lag;
     return most(behind, most(chain, weight));
 }
 
@@ -109,8 +109,8 @@ static bool sort_all(pp_walk *w)
     do {
         before = done;
         for (uint32_t r = 0; r < x->ranks; r++) {
-            for (uint32_t op; (op = w->sequence[next[r]]) != x->ops &&
-                              w->mark[x->step[op].before] == w->round;
+            for (uint32_t op;
+                 (op = w->sequence[next[r]]) != x->ops && w->mark[x->task[op].before] == w->round;
                  next[r]++) {
                 w->mark[op] = w->round;
                 w->rank_in_topo[op] = done;
@@ -124,8 +124,8 @@ static bool sort_all(pp_walk *w)
 
 static int compare_ends(const pp_walk *w, uint32_t a, uint32_t b)
 {
-    int64_t x = w->end[a] - w->instance->step[a].ticks;
-    int64_t y = w->end[b] - w->instance->step[b].ticks;
+    int64_t x = w->end[a] - w->instance->task[a].ticks;
+    int64_t y = w->end[b] - w->instance->task[b].ticks;
     return x != y ? (x < y ? -1 : 1) : (w->rank_in_topo[a] < w->rank_in_topo[b] ? -1 : 1);
 }
 
@@ -192,7 +192,7 @@ typedef struct window {
 
 static bool fits_at(const pp_walk *w, uint32_t op, int64_t room, int64_t *held)
 {
-    const pp_step_memory *memory = &w->instance->memory[op];
+    const pp_task_memory *memory = &w->instance->memory[op];
     bool fits = *held + memory->need <= room;
     *held += memory->delta;
     return fits;
@@ -201,7 +201,7 @@ static bool fits_at(const pp_walk *w, uint32_t op, int64_t room, int64_t *held)
 static bool move_fits(const pp_walk *w, uint32_t from, uint32_t to)
 {
     uint32_t moved = w->sequence[from];
-    int64_t room = w->instance->room[w->instance->step[moved].rank];
+    int64_t room = w->instance->room[w->instance->task[moved].rank];
     int64_t held = w->held[from < to ? from : to];
     bool fits = from < to || fits_at(w, moved, room, &held);
     uint32_t end = from < to ? to + 1 : from;
@@ -215,7 +215,7 @@ static void shift(pp_walk *w, uint32_t from, uint32_t to)
 {
     uint32_t moved = w->sequence[from];
     uint32_t step = from < to ? 1 : UINT32_MAX;
-    for (uint32_t at = from; at != to; at += step) {
+    for (uint32_t at = from; at != to; at += task) {
         uint32_t op = w->sequence[at + step];
         w->sequence[at] = op;
         w->place[op] = at;
@@ -239,14 +239,14 @@ static void set_held(pp_walk *w, uint32_t from, uint32_t to)
  * false: something it must run behind hangs on it. */
 static bool order_behind(pp_walk *w, const window *x)
 {
-    const pp_step *step = w->instance->step;
+    const pp_task *task = w->instance->task;
     uint32_t count = 0;
     uint32_t hanging = x->high - x->low + 1;
     w->mark[x->moved] = w->round;
     for (uint32_t t = x->low + 1; t <= x->high; t++) {
         uint32_t op = w->topo[t];
-        bool own = step[op].rank == x->rank;
-        bool hangs = w->mark[step[op].before] == w->round ||
+        bool own = task[op].rank == x->rank;
+        bool hangs = w->mark[task[op].before] == w->round ||
                      (!own && w->mark[w->sequence[w->place[op] - 1]] == w->round);
         if (hangs && own)
             return false;
@@ -269,15 +269,14 @@ static bool order_behind(pp_walk *w, const window *x)
 /* The same for a move to the front: what the moved op hangs on goes before it. */
 static bool order_before(pp_walk *w, const window *x)
 {
-    const pp_step *step = w->instance->step;
+    const pp_task *task = w->instance->task;
     uint32_t last = x->high - x->low;
     uint32_t count = 0;
     w->mark[x->moved] = w->round;
     for (uint32_t t = x->high; t-- > x->low;) {
         uint32_t op = w->topo[t];
-        bool own = step[op].rank == x->rank;
-        bool needed = w->mark[step[op].after] == w->round ||
-                      w->mark[step[op].weight] == w->round ||
+        bool own = task[op].rank == x->rank;
+        bool needed = w->mark[task[op].after] == w->round || w->mark[task[op].weight] == w->round ||
                       (!own && w->mark[w->sequence[w->place[op] + 1]] == w->round);
         if (needed && own)
             return false;
@@ -300,24 +299,25 @@ static bool order_before(pp_walk *w, const window *x)
 /* Ends of the window's ops, into `fresh`; false when a path through one of them is too long. */
 static bool time_window(pp_walk *w, const window *x, int64_t limit)
 {
-    const pp_step *steps = w->instance->step;
+    const pp_task *tasks = w->instance->task;
     uint32_t count = x->high - x->low + 1;
     for (uint32_t k = 0; k < count; k++) {
         uint32_t op = w->later[k];
-        const pp_step *step = &steps[op];
+        const pp_task *task = &tasks[op];
         uint32_t first = w->sequence[w->place[op] - 1];
         uint32_t next = w->sequence[w->place[op] + 1];
         int64_t a = (w->rank_in_topo[first] - x->low < count ? w->fresh : w->end)[first];
-        int64_t b = (w->rank_in_topo[step->before] - x->low < count ? w->fresh : w->end)[step->before];
-        int64_t end = most(a, b + step->lag) + step->ticks;
+        int64_t b =
+            (w->rank_in_topo[task->before] - x->low < count ? w->fresh : w->end)[task->before];
+        int64_t end = most(a, b + task->lag) + task->ticks;
         w->fresh[op] = end;
         int64_t rest = 0;
         if (w->rank_in_topo[next] > x->high)
             rest = tail_over(w, next);
-        if (w->rank_in_topo[step->after] > x->high)
-            rest = most(rest, tail_over(w, step->after) + steps[step->after].lag);
-        if (w->rank_in_topo[step->weight] > x->high)
-            rest = most(rest, tail_over(w, step->weight) + steps[step->weight].lag);
+        if (w->rank_in_topo[task->after] > x->high)
+            rest = most(rest, tail_over(w, task->after) + tasks[task->after].lag);
+        if (w->rank_in_topo[task->weight] > x->high)
+            rest = most(rest, tail_over(w, task->weight) + tasks[task->weight].lag);
         if (end + rest > limit)
             return false;
     }
@@ -345,8 +345,8 @@ static void push_ends(pp_walk *w, const window *x)
         time_end(w, op);
         if (t > x->high && w->end[op] == old)
             continue;
-        const uint32_t next[] = { w->sequence[w->place[op] + 1], instance->step[op].after,
-                                  instance->step[op].weight };
+        const uint32_t next[] = { w->sequence[w->place[op] + 1], instance->task[op].after,
+                                  instance->task[op].weight };
         for (int k = 0; k < 3; k++)
             if (next[k] < instance->ops)
                 reach = latest(reach, w->rank_in_topo[next[k]]);
@@ -365,7 +365,7 @@ static void pull_tails(pp_walk *w, const window *x)
         if (t < x->low && w->tail[op] == old)
             continue;
         reach = earliest(reach, w->rank_in_topo[w->sequence[w->place[op] - 1]]);
-        reach = earliest(reach, w->rank_in_topo[instance->step[op].before]);
+        reach = earliest(reach, w->rank_in_topo[instance->task[op].before]);
     }
 }
 
@@ -373,7 +373,7 @@ bool pp_walk_move(pp_walk *w, uint32_t from, uint32_t to, int64_t limit)
 {
     uint32_t a = w->rank_in_topo[w->sequence[from]];
     uint32_t b = w->rank_in_topo[w->sequence[to]];
-    window x = { w->sequence[from], w->instance->step[w->sequence[from]].rank, earliest(a, b),
+    window x = { w->sequence[from], w->instance->task[w->sequence[from]].rank, earliest(a, b),
                  latest(a, b) };
     w->round++;
     if (!move_fits(w, from, to) || !(from < to ? order_behind(w, &x) : order_before(w, &x)))
@@ -418,10 +418,10 @@ static bool exchange_fits(pp_walk *w, uint32_t i, uint32_t j)
 {
     const pp_instance *x = w->instance;
     for (uint32_t s = 0; s < x->stages; s++) {
-        uint32_t fi = w->place[pp_instance_op(x, PP_STEP_F, s, i)];
-        uint32_t fj = w->place[pp_instance_op(x, PP_STEP_F, s, j)];
-        uint32_t wi = w->place[pp_instance_op(x, PP_STEP_W, s, i)];
-        uint32_t wj = w->place[pp_instance_op(x, PP_STEP_W, s, j)];
+        uint32_t fi = w->place[pp_instance_op(x, PP_TASK_F, s, i)];
+        uint32_t fj = w->place[pp_instance_op(x, PP_TASK_F, s, j)];
+        uint32_t wi = w->place[pp_instance_op(x, PP_TASK_W, s, i)];
+        uint32_t wj = w->place[pp_instance_op(x, PP_TASK_W, s, j)];
         uint32_t last = latest(wi, wj);
         uint32_t at = earliest(fi, fj);
         int64_t held = w->held[at];
@@ -435,17 +435,18 @@ static bool exchange_fits(pp_walk *w, uint32_t i, uint32_t j)
 bool pp_walk_exchange(pp_walk *w, uint32_t i, uint32_t j, int64_t limit)
 {
     const pp_instance *x = w->instance;
-    uint32_t low = earliest(w->rank_in_topo[pp_instance_op(x, PP_STEP_F, 0, i)],
-                            w->rank_in_topo[pp_instance_op(x, PP_STEP_F, 0, j)]);
+    uint32_t low = earliest(w->rank_in_topo[pp_instance_op(x, PP_TASK_F, 0, i)],
+                            w->rank_in_topo[pp_instance_op(x, PP_TASK_F, 0, j)]);
     exchange_all(w, i, j);
     bool good = exchange_fits(w, i, j);
     for (uint32_t t = low; good && t < x->ops; t++) {
         uint32_t op = w->topo[t];
-        const pp_step *step = &x->step[op];
+        const pp_task *task = &x->task[op];
         uint32_t first = w->sequence[w->place[op] - 1];
         int64_t a = (w->rank_in_topo[first] - low < x->ops ? w->fresh : w->end)[first];
-        int64_t b = (w->rank_in_topo[step->before] - low < x->ops ? w->fresh : w->end)[step->before];
-        w->fresh[op] = most(a, b + step->lag) + step->ticks;
+        int64_t b =
+            (w->rank_in_topo[task->before] - low < x->ops ? w->fresh : w->end)[task->before];
+        w->fresh[op] = most(a, b + task->lag) + task->ticks;
         good = w->fresh[op] <= limit;
     }
     if (!good) {
