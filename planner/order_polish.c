@@ -90,7 +90,7 @@ static uint32_t draw_partner(const pp_bench *bench, pp_dice *dice, uint32_t op)
     uint32_t step = pp_dice_below(dice, 2) ? 1 : UINT32_MAX;
     uint32_t far = 1 + pp_dice_below(dice, 1u << pp_dice_below(dice, 5));
     while (far && at + step >= w->begin[rank] && at + step < w->begin[rank + 1] - 1) {
-        at += task;
+        at += step;
         const pp_task *other = &x->task[w->sequence[at]];
         if (other->kind != PP_TASK_F || other->stage != 0)
             continue;

@@ -215,7 +215,7 @@ static void shift(pp_walk *w, uint32_t from, uint32_t to)
 {
     uint32_t moved = w->sequence[from];
     uint32_t step = from < to ? 1 : UINT32_MAX;
-    for (uint32_t at = from; at != to; at += task) {
+    for (uint32_t at = from; at != to; at += step) {
         uint32_t op = w->sequence[at + step];
         w->sequence[at] = op;
         w->place[op] = at;

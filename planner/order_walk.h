@@ -36,11 +36,8 @@ void pp_walk_get(const pp_walk *walk, uint32_t *ops);
 
 /* Puts the op at place `from` at place `to` of the same rank, if that makes no circle, fits, and
  * ends by `limit`; returns whether it did. Otherwise nothing has changed. */
-/* Puts the op at place `from` at place `to` of the same rank, if that makes no circle, fits, and
- * ends by `limit`; returns whether it did. Otherwise nothing has changed. */
-/* Exchanges two microbatches everywhere, likewise. */
-bool pp_walk_exchange(pp_walk *walk, uint32_t i, uint32_t j, int64_t limit);
-
 bool pp_walk_move(pp_walk *walk, uint32_t from, uint32_t to, int64_t limit);
+/* Exchanges two microbatches on every rank, under the same conditions. */
+bool pp_walk_exchange(pp_walk *walk, uint32_t i, uint32_t j, int64_t limit);
 
 #endif
