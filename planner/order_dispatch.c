@@ -192,11 +192,12 @@ static bool banker_agrees(const pp_dispatch *d, uint32_t r, uint32_t s, uint32_t
     const pp_instance *x = d->instance;
     const rank_state *rank = &d->rank[r];
     int64_t spare = x->room[r] - rank->held - d->size[cell_of(x, s, d->policy->order[k])];
+    int64_t transient = most(rank->extra, d->extra[cell_of(x, s, d->policy->order[k])]);
     uint32_t end = k + 1 > rank->started ? k + 1 : rank->started;
     for (uint32_t j = rank->finished; j < end; j++) {
         int64_t needs = 0;
         int64_t holds = 0;
-        int64_t extra = 0;
+        int64_t extra = transient;
         for (uint32_t n = d->first[r]; n < d->first[r + 1]; n++) {
             uint32_t stage = d->stages_of[n];
             uint32_t cell = cell_of(x, stage, d->policy->order[j]);

@@ -245,10 +245,12 @@ static void change(const pp_instance *x, pp_dice *dice, pp_policy *policy)
 void pp_anneal_policy(const pp_instance *x, pp_bench *bench, double hot, int64_t bound,
                       pp_meter *meter, pp_chain *chain)
 {
-    pp_policy now = bench->best; /* borrowed room: the chain keeps its best */
-    int64_t current = chain->dispatched;
+    pp_policy now = bench->now;
+    int64_t current = pp_dispatch_run(bench->dispatch, &chain->policy, INT64_MAX);
     if (current == INT64_MAX)
         return;
+    chain->makespan = INT64_MAX; /* moves are forgotten: policies compete with each other */
+    keep(x, bench, current, chain);
     pp_policy_copy(x, &now, &chain->policy);
     while (chain->makespan > bound && pp_meter_run(meter, 1)) {
         pp_policy_copy(x, &bench->trial, &now);
@@ -270,5 +272,5 @@ void pp_anneal_policy(const pp_instance *x, pp_bench *bench, double hot, int64_t
         }
         keep(x, bench, makespan, chain);
     }
-    bench->best = now;
+    bench->now = now;
 }

@@ -3,6 +3,7 @@
 #include "planner/order_search_int.h"
 #include "sim/alloc.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -20,10 +21,10 @@ typedef struct leg {
 } leg;
 
 static const leg legs[] = {
-    { LEG_SAMPLE, 0.06, 0 },    { LEG_ANNEAL, 0.18, 0.20 }, { LEG_ANNEAL, 0.30, 0.20 },
-    { LEG_ANNEAL, 0.40, 0.14 }, { LEG_ANNEAL, 0.50, 0.10 }, { LEG_POLISH, 0.60, 0.10 },
-    { LEG_POLISH, 0.70, 0.10 }, { LEG_POLISH, 0.80, 0.07 }, { LEG_POLISH, 0.90, 0.05 },
-    { LEG_POLISH, 1.00, 0.03 },
+    { LEG_SAMPLE, 0.04, 0 },    { LEG_POLISH, 0.08, 0.10 }, { LEG_ANNEAL, 0.19, 0.20 },
+    { LEG_ANNEAL, 0.30, 0.20 }, { LEG_ANNEAL, 0.40, 0.14 }, { LEG_ANNEAL, 0.50, 0.10 },
+    { LEG_POLISH, 0.60, 0.10 }, { LEG_POLISH, 0.70, 0.10 }, { LEG_POLISH, 0.80, 0.07 },
+    { LEG_POLISH, 0.90, 0.05 }, { LEG_POLISH, 1.00, 0.03 },
 };
 
 enum { LEGS = sizeof legs / sizeof *legs, CHAINS_MOST = 8 };
@@ -69,7 +70,7 @@ static void bench_free(pp_bench *bench)
     pp_dispatch_free(&bench->dispatch);
     pp_walk_free(&bench->walk);
     policy_free(&bench->trial);
-    policy_free(&bench->best);
+    policy_free(&bench->now);
     free(bench->path);
     free(bench->by_rank);
 }
@@ -91,7 +92,7 @@ static pp_status bench_new(const pp_instance *x, pp_bench *bench, pp_err *err)
     pp_status status = pp_dispatch_new(x, &bench->dispatch, err);
     if (status || (status = pp_walk_new(x, &bench->walk, err)) ||
         (status = pp_policy_new(x, &bench->trial, err)) ||
-        (status = pp_policy_new(x, &bench->best, err)))
+        (status = pp_policy_new(x, &bench->now, err)))
         return status;
     bench->path = pp_alloc_array((size_t)x->ops + 1, sizeof *bench->path);
     bench->by_rank = pp_alloc_array((size_t)x->ops + 1, sizeof *bench->by_rank);
@@ -103,9 +104,12 @@ static pp_status chain_new(const search *s, uint32_t index, pp_chain *chain, pp_
     pp_dice dice = { s->budget->seed };
     for (uint32_t k = 0; k <= index; k++)
         chain->dice.state = pp_dice_bits(&dice);
-    chain->dispatched = chain->makespan = INT64_MAX;
-    chain->ops = pp_alloc_array((size_t)s->instance->ops + 1, sizeof *chain->ops);
-    return chain->ops ? pp_policy_new(s->instance, &chain->policy, err) : pp_err_nomem(err);
+    chain->dispatched = chain->makespan = chain->best = INT64_MAX;
+    chain->ops = pp_alloc_array(2 * ((size_t)s->instance->ops + 1), sizeof *chain->ops);
+    if (!chain->ops)
+        return pp_err_nomem(err);
+    chain->best_ops = chain->ops + s->instance->ops;
+    return pp_policy_new(s->instance, &chain->policy, err);
 }
 
 /* More ops, fewer chains: each has to get somewhere. */
@@ -140,16 +144,25 @@ static pp_status search_new(search *s, pp_err *err)
     return status;
 }
 
-static void tell(search *s, uint32_t index)
+/* Takes the order a leg ended with, replayed. */
+static void record(search *s, pp_bench *bench, uint32_t index)
 {
-    int64_t makespan = s->chain[index].makespan;
+    pp_chain *chain = &s->chain[index];
+    if (chain->makespan >= chain->best)
+        return;
+    bool stands = pp_walk_set(bench->walk, chain->ops);
+    assert(stands);
+    if (!stands)
+        return;
+    chain->makespan = chain->best = bench->walk->makespan;
+    memcpy(chain->best_ops, chain->ops, s->instance->ops * sizeof *chain->ops);
     pthread_mutex_lock(&s->lock);
-    if (makespan <= s->bound && index < s->proved)
+    if (chain->best <= s->bound && index < s->proved)
         __atomic_store_n(&s->proved, index, __ATOMIC_RELAXED);
-    if (makespan < s->told) {
-        s->told = makespan;
+    if (chain->best < s->told) {
+        s->told = chain->best;
         if (s->budget->found)
-            s->budget->found(s->budget->context, makespan);
+            s->budget->found(s->budget->context, s->told);
     }
     pthread_mutex_unlock(&s->lock);
 }
@@ -164,7 +177,7 @@ static void work_on(search *s, pp_bench *bench, uint32_t index, pp_meter *meter)
         pp_anneal_policy(s->instance, bench, hot, s->bound, meter, chain);
     else
         pp_polish_order(s->instance, bench, hot, s->bound, meter, chain);
-    tell(s, index);
+    record(s, bench, index);
 }
 
 typedef struct worker {
@@ -246,7 +259,7 @@ static const pp_chain *best_chain(const search *s)
 {
     const pp_chain *best = &s->chain[0];
     for (uint32_t k = 1; k < s->chains; k++)
-        best = s->chain[k].makespan < best->makespan ? &s->chain[k] : best;
+        best = s->chain[k].best < best->best ? &s->chain[k] : best;
     return best;
 }
 
@@ -280,15 +293,15 @@ pp_status pp_search_order(const pp_instance *instance, int64_t bound,
     if (status || (status = search_new(&s, err)) || (status = run(&s, err)))
         return status;
     const pp_chain *best = best_chain(&s);
-    if (best->makespan == INT64_MAX)
+    if (best->best == INT64_MAX)
         return pp_err_set(err, PP_INFEASIBLE, instance->name,
                           "no order that fits was found; allow more memory or a larger budget");
     found = pp_alloc_array(1, sizeof *found);
     if (!found || !(found->ops = pp_alloc_array((size_t)instance->ops + 1, sizeof *found->ops)))
         return pp_err_nomem(err);
-    memcpy(found->ops, best->ops, instance->ops * sizeof *found->ops);
-    found->makespan = best->makespan;
-    found->proved = best->makespan <= bound;
+    memcpy(found->ops, best->best_ops, instance->ops * sizeof *found->ops);
+    found->makespan = best->best;
+    found->proved = best->best <= bound;
     found->ended_early = budget->iterations && budget->spent && budget->spent(budget->context) >= 1;
     *found_out = found;
     found = NULL;

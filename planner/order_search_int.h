@@ -99,8 +99,10 @@ static inline double pp_cooling(double hot, int halvings, double part)
 typedef struct pp_chain {
     pp_policy policy;
     int64_t dispatched; /* what the policy reaches */
-    int64_t makespan;   /* of ops; INT64_MAX: none yet */
+    int64_t makespan;   /* of ops, which are worked on; INT64_MAX: none yet */
     uint32_t *ops;
+    int64_t best; /* of best_ops, the best of all legs */
+    uint32_t *best_ops;
     pp_dice dice;
 } pp_chain;
 
@@ -108,7 +110,7 @@ typedef struct pp_chain {
 typedef struct pp_bench {
     pp_dispatch *dispatch;
     pp_walk *walk;
-    pp_policy trial, best;
+    pp_policy trial, now;
     uint32_t *path; /* [ops + 1]: a critical path, last op first */
     bool *by_rank;  /* [ops + 1]: the op waited for the one before it on its rank: path[k + 1] */
     uint32_t length;
