@@ -21,7 +21,7 @@ typedef struct leg {
 } leg;
 
 static const leg legs[] = {
-    { LEG_SAMPLE, 0.04, 0 },    { LEG_POLISH, 0.08, 0.10 }, { LEG_ANNEAL, 0.19, 0.20 },
+    { LEG_SAMPLE, 0.04, 0 },    { LEG_POLISH, 0.08, 1.00 }, { LEG_ANNEAL, 0.19, 0.20 },
     { LEG_ANNEAL, 0.30, 0.20 }, { LEG_ANNEAL, 0.40, 0.14 }, { LEG_ANNEAL, 0.50, 0.10 },
     { LEG_POLISH, 0.60, 0.10 }, { LEG_POLISH, 0.70, 0.10 }, { LEG_POLISH, 0.80, 0.07 },
     { LEG_POLISH, 0.90, 0.05 }, { LEG_POLISH, 1.00, 0.03 },
