@@ -286,6 +286,8 @@ static int64_t area(const bounding *b, uint32_t rank, int64_t k)
     int64_t room = x->room[rank];
     int64_t head = INT64_MAX;
     wide sum = 0;
+    if (room <= 0)
+        return 0;
     for (uint32_t n = b->begin[rank]; n < b->begin[rank + 1]; n++) {
         uint32_t op = b->own[n];
         const pp_task *task = &x->task[op];
@@ -304,7 +306,7 @@ static int64_t area(const bounding *b, uint32_t rank, int64_t k)
                rounded(kept, room, k) * x->task[task->weight].ticks;
     }
     wide whole = (wide)room * most(k, 1);
-    return room > 0 && head < INT64_MAX ? head + (int64_t)((sum + whole - 1) / whole) : 0;
+    return head < INT64_MAX ? head + (int64_t)((sum + whole - 1) / whole) : 0;
 }
 
 static bool are_alike(const pp_instance *x)
