@@ -158,6 +158,28 @@ static void try_policy(const pp_instance *x, pp_bench *bench, const pp_policy *p
     keep(x, bench, makespan, chain);
 }
 
+/* However short the time and tight the memory: one microbatch after the other, each W right behind
+ * its B, which is what pp_instance_check_room has looked at. */
+static void run_serially(const pp_instance *x, pp_bench *bench, const uint32_t *order,
+                         pp_chain *chain)
+{
+    uint32_t k = 0;
+    for (uint32_t r = 0; r < x->ranks; r++) {
+        for (uint32_t i = 0; i < x->microbatches; i++) {
+            uint32_t begin = order[i] * 3 * x->stages;
+            for (uint32_t op = begin; op < begin + 2 * x->stages; op++) {
+                if (x->task[op].rank != r)
+                    continue;
+                chain->ops[k++] = op;
+                if (x->task[op].weight < x->ops)
+                    chain->ops[k++] = x->task[op].weight;
+            }
+        }
+    }
+    if (pp_walk_set(bench->walk, chain->ops))
+        chain->makespan = bench->walk->makespan;
+}
+
 void pp_sample_policies(const pp_instance *x, pp_bench *bench, uint32_t first, uint32_t stride,
                         int64_t bound, pp_meter *meter, pp_chain *chain)
 {
@@ -183,12 +205,7 @@ void pp_sample_policies(const pp_instance *x, pp_bench *bench, uint32_t first, u
     }
     if (chain->makespan < INT64_MAX)
         return;
-    /* however short the time: one microbatch after the other, which needs the least memory */
-    set_order(x, ORDER_TENT, ascending, trial->order);
-    set_plain(x, 0, trial);
-    for (uint32_t r = 0; r < x->ranks; r++)
-        trial->knob[r * PP_KNOBS + PP_KNOB_IN_FLIGHT] = 1;
-    try_policy(x, bench, trial, chain);
+    run_serially(x, bench, ascending, chain);
 }
 
 static void move_one(uint32_t *order, uint32_t from, uint32_t to)
@@ -261,9 +278,9 @@ void pp_anneal_policy(const pp_instance *x, pp_bench *bench, double hot, int64_t
                       pp_meter *meter, pp_chain *chain)
 {
     pp_policy now = bench->now;
-    int64_t current = pp_dispatch_run(bench->dispatch, &chain->policy, INT64_MAX);
-    if (current == INT64_MAX)
+    if (chain->dispatched == INT64_MAX)
         return;
+    int64_t current = pp_dispatch_run(bench->dispatch, &chain->policy, INT64_MAX);
     chain->makespan = INT64_MAX; /* moves are forgotten: policies compete with each other */
     keep(x, bench, current, chain);
     pp_policy_copy(x, &now, &chain->policy);

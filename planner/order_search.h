@@ -31,8 +31,7 @@ typedef struct pp_found_order {
 } pp_found_order;
 
 /* bound: of pp_instance_bound; the search ends when it is met.
- * Fails: INFEASIBLE where a microbatch does not fit alone or no order that fits was found; USAGE
- * (threads); NOMEM. */
+ * Fails: INFEASIBLE where a microbatch does not fit alone; USAGE (threads); NOMEM. */
 PP_MUST_CHECK pp_status pp_search_order(const pp_instance *instance, int64_t bound,
                                         const pp_search_budget *budget, pp_found_order **found_out,
                                         pp_err *err);
