@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IN_FLIGHT_MAX = 30000, FULL_NEVER = 17, HALVINGS = 7 };
+enum { IN_FLIGHT_MAX = 30000, FULL_NEVER = 17, HALVINGS = 7, TRIES_LEAST = 8 };
 
 pp_status pp_policy_new(const pp_instance *x, pp_policy *policy, pp_err *err)
 {
@@ -189,7 +189,10 @@ void pp_sample_policies(const pp_instance *x, pp_bench *bench, uint32_t first, u
     for (uint32_t i = 0; i < x->microbatches; i++)
         ascending[i] = i;
     sort_ascending(x, ascending);
-    for (uint32_t n = first; chain->makespan > bound && pp_meter_run(meter, 1); n += stride) {
+    for (uint32_t n = first; chain->makespan > bound; n += stride) {
+        bool something = chain->makespan < INT64_MAX || n >= first + TRIES_LEAST * stride;
+        if (!pp_meter_run(meter, 1) && something)
+            break;
         uint32_t wanted = n / PLAIN;
         if (wanted >= 2) /* a tent half of the time */
             wanted = pp_dice_below(&chain->dice, 2) ? ORDER_TENT
