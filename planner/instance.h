@@ -65,7 +65,8 @@ void pp_instance_free(pp_instance **instance); /* for PP_CLEANUP; *instance NULL
 PP_MUST_CHECK pp_status pp_instance_read(const pp_json_at *at, pp_instance **instance_out,
                                          pp_err *err);
 
-/* Can the microbatches run one after the other? Without that, no order is known to fit.
+/* Can the microbatches run one after the other, each W right behind its B? Where every rank has one
+ * stage, no order fits without that.
  * Fails: INFEASIBLE, naming the microbatch and the rank; NOMEM. */
 PP_MUST_CHECK pp_status pp_instance_check_room(const pp_instance *instance, pp_err *err);
 

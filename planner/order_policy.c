@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IN_FLIGHT_MAX = 30000, FULL_NEVER = 17, HALVINGS = 7, TRIES_LEAST = 8 };
+enum { IN_FLIGHT_MAX = 30000, FULL_NEVER = 17, HALVINGS = 7, TRIES_LEAST = 8, TRIES_MOST = 3000 };
 
 pp_status pp_policy_new(const pp_instance *x, pp_policy *policy, pp_err *err)
 {
@@ -189,7 +189,8 @@ void pp_sample_policies(const pp_instance *x, pp_bench *bench, uint32_t first, u
     for (uint32_t i = 0; i < x->microbatches; i++)
         ascending[i] = i;
     sort_ascending(x, ascending);
-    for (uint32_t n = first; chain->makespan > bound; n += stride) {
+    uint32_t end = first + TRIES_MOST * stride; /* time is better spent on the best of them */
+    for (uint32_t n = first; n < end && chain->makespan > bound; n += stride) {
         bool something = chain->makespan < INT64_MAX || n >= first + TRIES_LEAST * stride;
         if (!pp_meter_run(meter, 1) && something)
             break;

@@ -95,6 +95,15 @@ static int64_t tail_of(const pp_walk *w, uint32_t op)
     return most(behind, most(chain, weight));
 }
 
+/* Old marks mean nothing from here on. */
+static void next_round(pp_walk *w)
+{
+    if (++w->round == 0) { /* after 2^32 moves */
+        memset(w->mark, 0, ((size_t)w->instance->ops + 1) * sizeof *w->mark);
+        w->round = 1;
+    }
+}
+
 /* Walks every rank as far as it gets, again and again; topo is the order of that. */
 static bool sort_all(pp_walk *w)
 {
@@ -102,7 +111,7 @@ static bool sort_all(pp_walk *w)
     uint32_t *next = w->later; /* [ranks], of which there are fewer than ops */
     uint32_t done = 0;
     uint32_t before;
-    w->round++;
+    next_round(w);
     w->mark[x->ops] = w->round;
     for (uint32_t r = 0; r < x->ranks; r++)
         next[r] = w->begin[r];
@@ -375,7 +384,7 @@ bool pp_walk_move(pp_walk *w, uint32_t from, uint32_t to, int64_t limit)
     uint32_t b = w->rank_in_topo[w->sequence[to]];
     window x = { w->sequence[from], w->instance->task[w->sequence[from]].rank, earliest(a, b),
                  latest(a, b) };
-    w->round++;
+    next_round(w);
     if (!move_fits(w, from, to) || !(from < to ? order_behind(w, &x) : order_before(w, &x)))
         return false;
     shift(w, from, to);
