@@ -15,6 +15,7 @@ void pp_sequential_free(pp_sequential **sequential)
     free((*sequential)->memory);
     free((*sequential)->split);
     free((*sequential)->tied);
+    free((*sequential)->turn);
     free(*sequential);
     *sequential = NULL;
 }
@@ -89,8 +90,11 @@ pp_status pp_sequential_new(const pp_compute *compute, const pp_compute_work *wo
         return status;
     s->tensors = pp_alloc_array(program->stages, sizeof *s->tensors);
     s->split = pp_alloc_array(program->stages, sizeof *s->split);
-    if (!s->tensors || !s->split)
+    s->turn = pp_alloc_array(program->microbatches, sizeof *s->turn);
+    if (!s->tensors || !s->split || !s->turn)
         return pp_err_nomem(err);
+    for (uint32_t j = 0; j < program->microbatches; j++)
+        s->turn[j] = j;
     for (size_t i = 0; i < program->count; i++)
         s->split[program->op[i].stage] |= program->op[i].kind == PP_OP_W;
     size_t bytes = lay_out(s);
@@ -157,9 +161,9 @@ pp_status pp_sequential_step(pp_sequential *s, uint32_t step, pp_costs *took, pp
     pp_status status = s->compute->begin(s->worker, step, err);
     for (uint32_t j = 0; j < s->program->microbatches && !status; j++) {
         for (uint32_t stage = 0; stage < stages && !status; stage++)
-            status = run(s, PP_OP_F, stage, j, took, err);
+            status = run(s, PP_OP_F, stage, s->turn[j], took, err);
         for (uint32_t stage = stages; stage-- > 0 && !status && !s->program->forward_only;)
-            status = backward(s, stage, j, took, err);
+            status = backward(s, stage, s->turn[j], took, err);
     }
     if (status || s->program->forward_only)
         return status;

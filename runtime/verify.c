@@ -10,23 +10,33 @@
 
 static const char *const names[] = { "gradients", "parameters", "losses" };
 
-/* Does every stage see its microbatches' W or B in ascending order? */
-static bool is_ordered(const pp_program *program)
+/* One stage sums its weights' gradients in the order of `turn`? first: it becomes that order. */
+static bool takes_turns(const pp_program *program, uint32_t rank, uint32_t stage, bool first,
+                        uint32_t *turn)
 {
-    for (uint32_t r = 0; r < program->ranks; r++) {
-        for (uint32_t s = 0; s < program->stages; s++) {
-            int64_t last = -1;
-            for (size_t i = program->rank_begin[r]; i < program->rank_begin[r + 1]; i++) {
-                pp_op op = program->op[i];
-                if (op.stage != s || (op.kind != PP_OP_W && op.kind != PP_OP_B))
-                    continue;
-                if (op.microbatch < last)
-                    return false;
-                last = op.microbatch;
-            }
-        }
+    uint32_t n = 0;
+    for (size_t i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
+        pp_op op = program->op[i];
+        if (op.stage != stage || (op.kind != PP_OP_W && op.kind != PP_OP_B))
+            continue;
+        if (first)
+            turn[n] = op.microbatch;
+        if (turn[n++] != op.microbatch)
+            return false;
     }
     return true;
+}
+
+/* Sums in one order have one value: where all stages take the microbatches in the same order, so
+ * does the sequential run. False: they do not, `turn` is ascending. */
+static bool set_turns(const pp_program *program, uint32_t *turn)
+{
+    bool same = true;
+    for (uint32_t s = 0; s < program->stages && same; s++)
+        same = takes_turns(program, program->stage_rank[s], s, s == 0, turn);
+    for (uint32_t j = 0; j < program->microbatches && !same; j++)
+        turn[j] = j;
+    return same;
 }
 
 /* All values of all stages in one row: [kinds][stages], gradients first. */
@@ -155,7 +165,6 @@ static pp_status compare_all(const values *v, void *sequential, const char *got,
 {
     const pp_run_job *job = v->job;
     uint32_t stages = job->program->stages;
-    verdict->ordered = is_ordered(job->program);
     size_t at = 0;
     for (uint32_t k = 0; k < 3 * stages; k++) {
         if (v->count[k])
@@ -186,6 +195,7 @@ pp_status pp_verify(const pp_run_job *job, uint32_t steps, pp_verdict *verdict_o
     char *wanted = pp_alloc_array(v.total, v.unit);
     job->transport->hosts(job->world, &first, &hosted);
     status = got && wanted ? gather(&v, got, err) : pp_err_nomem(err);
+    verdict_out->ordered = set_turns(job->program, sequential->turn);
     if (!status && first == 0)
         status = repeat(sequential, steps, err);
     if (!status && first == 0)

@@ -9,8 +9,8 @@
 
 typedef struct pp_verdict {
     bool compared; /* false: this process does not host rank 0, or the compute has no values */
-    bool ordered;  /* every stage sums its weights' gradients in the order of the microbatches: all
-                      bits must be equal */
+    bool ordered;  /* all stages sum their weights' gradients in one order of the microbatches, and
+                      so did the sequential run: all bits must be equal */
     uint64_t values, differing;
     double worst; /* relative to the largest value of its stage and kind */
     uint32_t worst_stage;
