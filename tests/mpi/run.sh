@@ -47,6 +47,7 @@ for case in refused gather clocks ring wrong_microbatch too_long too_long_large 
     run "$program" 4 $case 0
 done
 run "$program" 2 ring 0
+run "$1/p2p_mpi" 2 check 0
 run "$program" 9 ring 0
 for case in schedules stall other_plan; do
     run "$runs" 4 $case 0

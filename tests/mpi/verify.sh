@@ -39,6 +39,8 @@ for run, name in zip(runs, ("threads", "mpi")):
         wrong.append(f"{run['transport']}: memory was not counted")
     if run["memory_checks"] != runs[0]["memory_checks"]:
         wrong.append(f"{name}: memory was counted at another number of instants")
+    if run["traffic"] != runs[0]["traffic"] or run["traffic"]["tensor_bytes"] <= 0:
+        wrong.append(f"{name}: {run['traffic']} was sent")
     for key in ("values", "loss"):
         if verdict[key] != runs[0]["verification"][key]:
             wrong.append(f"{name}: {key} is not that of threads")
