@@ -3,6 +3,10 @@ comments of the page, and never anywhere else."""
 
 import datetime
 import os
+<<<<<<< HEAD
+=======
+import signal
+>>>>>>> runtime-measured
 import statistics
 import subprocess
 import sys
@@ -60,6 +64,7 @@ def environment():
     return own
 
 
+<<<<<<< HEAD
 def output(command, seconds):
     done = subprocess.run(
         command,
@@ -73,6 +78,24 @@ def output(command, seconds):
     if done.returncode != 0:
         fail(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr}")
     return done.stdout
+=======
+def output(command, seconds, folder=None):
+    """What the command prints. folder: where it runs. It ends before we do: mpirun, asked to end, ends
+    its processes; killed, it leaves them."""
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment(), cwd=folder, text=True, **pipes) as child:
+        try:
+            out, errors = child.communicate(timeout=seconds)
+        except BaseException:
+            child.terminate()
+            raise
+    if child.returncode != 0:
+        fail(f"{' '.join(command)}: exit status {child.returncode}\n{errors}")
+    return out
+
+
+signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+>>>>>>> runtime-measured
 
 
 def mpirun(processes):

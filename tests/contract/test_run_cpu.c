@@ -68,6 +68,10 @@ static void trains(const pp_schedule *schedule, const pp_compute *compute, int m
     status = pp_verify(&r.job, STEPS, &verdict, &r.err);
     ck_assert_msg(status == PP_OK, "%s %s: %s", schedule->name, work.settings, r.err.text);
     ck_assert(verdict.compared && verdict.values > 0);
+    if (strstr(work.settings, "dtype=float") == NULL)
+        ck_assert_msg(verdict.slopes >= 8 && verdict.worst_slope <= PP_VERIFY_TOLERANCE_SLOPE,
+                      "%s: %u slopes, off by %g", schedule->name, verdict.slopes,
+                      verdict.worst_slope);
     ck_assert(verdict.ordered);
     ck_assert_uint_eq(verdict.differing, 0);
     ck_assert_uint_gt(r.result.memory_checks, 0);
