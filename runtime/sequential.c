@@ -175,16 +175,9 @@ pp_status pp_sequential_step(pp_sequential *s, uint32_t step, pp_costs *took, pp
 {
     pp_status status = s->compute->begin(s->worker, step, err);
     for (uint32_t j = 0; j < s->program->microbatches && !status; j++) {
-<<<<<<< HEAD
         status = forward(s, s->turn[j], took, err);
         if (!status && !s->program->forward_only)
             status = back(s, s->turn[j], took, err);
-=======
-        for (uint32_t stage = 0; stage < stages && !status; stage++)
-            status = run(s, PP_OP_F, stage, s->turn[j], took, err);
-        for (uint32_t stage = stages; stage-- > 0 && !status && !s->program->forward_only;)
-            status = backward(s, stage, s->turn[j], took, err);
->>>>>>> runtime-measured
     }
     if (status || s->program->forward_only)
         return status;

@@ -285,11 +285,8 @@ pp_status pp_verify(const pp_run_job *job, uint32_t steps, pp_verdict *verdict_o
     job->transport->hosts(job->world, &first, &hosted);
     status = got && wanted ? gather(&v, got, err) : pp_err_nomem(err);
     verdict_out->ordered = set_turns(job->program, sequential->turn);
-<<<<<<< HEAD
     if (!status && first == 0)
         status = check_slopes(job, &v, verdict_out, err);
-=======
->>>>>>> runtime-measured
     if (!status && first == 0)
         status = repeat(sequential, steps, err);
     if (!status && first == 0)

@@ -3,10 +3,7 @@ comments of the page, and never anywhere else."""
 
 import datetime
 import os
-<<<<<<< HEAD
-=======
 import signal
->>>>>>> runtime-measured
 import statistics
 import subprocess
 import sys
@@ -64,21 +61,6 @@ def environment():
     return own
 
 
-<<<<<<< HEAD
-def output(command, seconds):
-    done = subprocess.run(
-        command,
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-        check=False,
-    )
-    if done.returncode != 0:
-        fail(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr}")
-    return done.stdout
-=======
 def output(command, seconds, folder=None):
     """What the command prints. folder: where it runs. It ends before we do: mpirun, asked to end, ends
     its processes; killed, it leaves them."""
@@ -95,7 +77,6 @@ def output(command, seconds, folder=None):
 
 
 signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
->>>>>>> runtime-measured
 
 
 def mpirun(processes):
