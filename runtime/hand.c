@@ -18,7 +18,7 @@ static pp_status agree(pp_hand *hand, pp_err *err)
 {
     const pp_crew *crew = hand->crew;
     uint32_t ranks = crew->job->program->ranks;
-    pp_agreement own = pp_agreement_of(&hand->in);
+    pp_agreement own = pp_agreement_of(&hand->in, crew->options);
     pp_agreement *all = pp_alloc_array(ranks, sizeof *all);
     if (!all)
         return pp_err_nomem(err);
@@ -27,8 +27,10 @@ static pp_status agree(pp_hand *hand, pp_err *err)
     pp_ns begin_ns = pp_clock_now_ns();
     pp_status status = meet(hand, &own, sizeof own, all, err);
     hand->agreement_ns = pp_clock_now_ns() - begin_ns;
-    if (!status)
+    if (!status) {
         status = pp_agreement_check(all, ranks, err);
+        hand->disagrees = status != PP_OK;
+    }
     free(all);
     return status;
 }

@@ -15,6 +15,7 @@ typedef struct pp_hand {
     pp_status status;
     pp_err err;
     pp_ns failed_ns; /* when */
+    bool disagrees;  /* with other ranks, about what to run */
     char *tied;      /* this rank's, then those of all ranks; NULL: nothing is tied */
     char *packed;    /* this rank's record, then those of all ranks; NULL: one process */
     pp_ns agreement_ns, clock_error_ns;
