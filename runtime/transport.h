@@ -59,7 +59,7 @@ typedef struct pp_post {
     void *payload;        /* belongs to the world until the transfer is done; NULL: nothing is
                              carried but the header */
     size_t payload_bytes; /* at most message.bytes */
-    pp_ns takes_ns;       /* by PP_LINK_PLAN */
+    pp_ns takes_ns;       /* unless PP_LINK_FREE; buffered: from its post on */
     bool buffered;        /* a send that is done as soon as those before it on its edge are */
 } pp_post;
 
