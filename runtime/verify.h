@@ -12,7 +12,9 @@ typedef struct pp_verdict {
     bool ordered;  /* every stage sums its weights' gradients in the order of the microbatches: all
                       bits must be equal */
     uint64_t values, differing;
-    double worst; /* relative to the largest value of its stage and kind */
+    uint64_t endless; /* no numbers, or infinite, in the sequential run too: equal says nothing */
+    double tolerance; /* 0 where ordered */
+    double worst;     /* relative to the largest value of its stage and kind */
     uint32_t worst_stage;
     pp_values worst_values;
     double loss; /* of the last step: the sum of its microbatches' */
