@@ -189,12 +189,39 @@ static pp_status open_workers(const pp_execute_options *options, uint32_t first,
     return status;
 }
 
+/* The longest of what the processes have: rank 0's alone knows what ops take here. The others wait
+ * for it as long as its measuring lasts. */
+static pp_status share_deadline(pp_execution *x, pp_ns *deadline_ns, pp_err *err)
+{
+    const pp_transport *transport = x->job.transport;
+    uint32_t ranks = x->work.ranks;
+    uint32_t first = 0;
+    uint32_t hosted = 0;
+    transport->hosts(x->job.world, &first, &hosted);
+    if (hosted == ranks)
+        return PP_OK;
+    pp_ns own_ns = *deadline_ns;
+    pp_ns *all_ns = pp_alloc_array(ranks, sizeof *all_ns);
+    if (!all_ns)
+        return pp_err_nomem(err);
+    pp_status status =
+        transport->all_gather(x->job.world, first, &own_ns, sizeof own_ns, all_ns, err);
+    for (uint32_t r = 0; r < ranks && !status; r++)
+        *deadline_ns = all_ns[r] > *deadline_ns ? all_ns[r] : *deadline_ns;
+    free(all_ns);
+    return status ? pp_err_set(err, status, NULL, PP_STOPPED_ELSEWHERE) : PP_OK;
+}
+
 static pp_status run(const pp_execute_options *options, bool written, pp_execution *x, pp_err *err)
 {
     pp_ns deadline_ns = options->deadline_ns ? options->deadline_ns : PP_DEADLINE_NS;
-    pp_ns long_ns = x->prediction ? 20 * x->prediction->makespan_ns : 0;
+    pp_ns step_ns = x->prediction ? x->prediction->makespan_ns : 0;
+    pp_ns long_ns = step_ns < INT64_MAX / 80 ? 20 * step_ns : INT64_MAX / 4;
     if (!options->deadline_ns && long_ns > deadline_ns)
         deadline_ns = long_ns;
+    pp_status status = share_deadline(x, &deadline_ns, err);
+    if (status)
+        return status;
     x->how = (pp_run_options){ .warmup = options->warmup,
                                .iterations = options->iterations,
                                .limit_bytes = options->payload_bytes,

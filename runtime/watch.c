@@ -44,9 +44,7 @@ static pp_status first_failure(pp_crew *crew, pp_err *err)
     }
     if (first)
         return pp_err_set(err, first->status, first->err.where, "%s", first->err.text);
-    return stopped ? pp_err_set(err, PP_INFEASIBLE, NULL,
-                                "another process stopped the run; its message says why")
-                   : PP_OK;
+    return stopped ? pp_err_set(err, PP_INFEASIBLE, NULL, PP_STOPPED_ELSEWHERE) : PP_OK;
 }
 
 /* Has a rank died, or is one at the same thing for too long? */

@@ -148,6 +148,17 @@ START_TEST(a_link_too_slow_for_the_clock_is_refused)
 }
 END_TEST
 
+/* Too small to tell whose they are. */
+START_TEST(tensors_of_a_few_bytes_are_carried)
+{
+    executing e PP_CLEANUP(executing_free);
+    prepare(&e, "1f1b", 2, 4, "F=10us,B=10us");
+    e.plan->costs[0]->message_bytes[0] = 3;
+    execute(&e);
+    ck_assert_uint_gt(e.x.result.memory_checks, 0);
+}
+END_TEST
+
 static void last_for(pp_timeline *timeline, pp_ns ns)
 {
     memset(timeline->start_ns, 0, timeline->count * sizeof(pp_ns));
@@ -274,6 +285,7 @@ int main(void)
     tcase_add_test(tc, a_transfer_begins_when_the_one_before_it_is_through);
     tcase_add_test(tc, a_throttled_link_is_predicted_from_sizes);
     tcase_add_test(tc, a_link_too_slow_for_the_clock_is_refused);
+    tcase_add_test(tc, tensors_of_a_few_bytes_are_carried);
     tcase_add_test(tc, errors_are_parts_of_what_was_predicted);
     tcase_add_test(tc, the_replay_puts_measured_durations_together);
     tcase_add_test(tc, the_median_is_one_of_the_steps_that_count);
