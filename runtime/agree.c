@@ -46,7 +46,15 @@ uint64_t pp_program_hash(const pp_program *program, const pp_costs *costs)
     return hash;
 }
 
-pp_agreement pp_agreement_of(const pp_interpreter *in)
+static uint64_t hash_options(const pp_run_options *options)
+{
+    uint64_t hash = mix(FIRST_HASH, options->first_step);
+    hash = mix(mix(hash, options->warmup), options->iterations);
+    hash = mix(hash, (uint64_t)options->limit_bytes);
+    return mix(hash, (uint64_t)options->check_memory << 1 | options->poison);
+}
+
+pp_agreement pp_agreement_of(const pp_interpreter *in, const pp_run_options *options)
 {
     const pp_compute_work *work = in->work;
     uint64_t hash = mix(mix_text(FIRST_HASH, in->compute->name), work->seed);
@@ -56,6 +64,7 @@ pp_agreement pp_agreement_of(const pp_interpreter *in)
     return (pp_agreement){ .program = in->program_hash,
                            .version = mix_text(sizeof(pp_agreement), PPSIM_VERSION),
                            .work = mix_text(hash, work->settings),
+                           .how = hash_options(options),
                            .microbatches = in->program->microbatches,
                            .ops = (int64_t)in->program->count,
                            .message_bytes = bytes };
@@ -76,6 +85,8 @@ static const char *difference(const pp_agreement *a, const pp_agreement *b)
         return "another order of ops or messages";
     if (a->work != b->work)
         return "another compute, other settings or another seed";
+    if (a->how != b->how)
+        return "other steps to run, or others of --payload and --verify";
     return NULL;
 }
 

@@ -79,21 +79,30 @@ static pp_status make_work(const pp_plan *plan, const pp_execute_options *option
     return status;
 }
 
-/* Transfers last as long as the link makes them. */
-static void apply_link(const pp_link *link, pp_costs *costs)
+static pp_status on_link(const pp_link *link, int64_t bytes, pp_ns *takes_ns, pp_err *err)
 {
-    for (size_t k = 0; k < (size_t)costs->classes * costs->stages; k++) {
-        uint32_t stage = (uint32_t)(k % costs->stages);
-        double bytes = costs->has_memory ? (double)costs->message_bytes[k] : 0;
-        double back = costs->has_memory && stage ? (double)costs->message_bytes[k - 1] : 0;
-        double rate = link->bytes_per_s;
+    double latency_s = (double)link->latency_ns * 1e-9;
+    return pp_ns_from_seconds(latency_s + (double)bytes / link->bytes_per_s, "--link", takes_ns,
+                              err);
+}
+
+/* Transfers last as long as the link makes them. */
+static pp_status apply_link(const pp_link *link, pp_costs *costs, pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (size_t k = 0; k < (size_t)costs->classes * costs->stages && !status; k++) {
+        bool below = costs->has_memory && k % costs->stages;
+        int64_t bytes = costs->has_memory ? costs->message_bytes[k] : 0;
         if (link->kind == PP_LINK_FREE) {
             costs->send_f_ns[k] = costs->send_b_ns[k] = 0;
         } else if (link->kind == PP_LINK_THROTTLE) {
-            costs->send_f_ns[k] = link->latency_ns + (pp_ns)(bytes / rate * 1e9);
-            costs->send_b_ns[k] = link->latency_ns + (pp_ns)(back / rate * 1e9);
+            status = on_link(link, bytes, &costs->send_f_ns[k], err);
+            if (!status)
+                status = on_link(link, below ? costs->message_bytes[k - 1] : 0,
+                                 &costs->send_b_ns[k], err);
         }
     }
+    return status;
 }
 
 pp_plan pp_plan_as_executed(const pp_plan *plan)
@@ -115,9 +124,8 @@ pp_status pp_execution_prepare(const pp_plan *plan, const pp_execute_options *op
     pp_status status = make_work(plan, options, x, err);
     if (status)
         return status;
-    apply_link(&options->link, x->costs);
-    if (x->program)
-        return PP_OK;
+    if ((status = apply_link(&options->link, x->costs, err)) || x->program)
+        return status;
     x->owns_program = true;
     return pp_plan_lower(plan, x->order, x->costs, &x->program, err);
 }
@@ -157,21 +165,21 @@ static pp_status predict(const pp_plan *ours, const pp_execute_options *options,
     return status == PP_INFEASIBLE && options->force ? PP_OK : status;
 }
 
-static pp_status open_all(const pp_execute_options *options, pp_execution *x, pp_err *err)
+static pp_status open_world(const pp_execute_options *options, pp_execution *x, pp_err *err)
 {
-    uint32_t first = 0;
-    uint32_t count = 0;
-    const pp_world_options world = { .ranks = x->work.ranks,
-                                     .link = options->link,
-                                     .faults = options->faults,
-                                     .stop = options->stop };
+    x->world = (pp_world_options){ .ranks = x->work.ranks,
+                                   .link = options->link,
+                                   .faults = options->faults,
+                                   .stop = options->stop };
+    return options->transport->open(&x->world, &x->job.world, err);
+}
+
+static pp_status open_workers(const pp_execute_options *options, uint32_t first, uint32_t count,
+                              pp_execution *x, pp_err *err)
+{
     bool *holds = pp_alloc_array(x->work.stages, sizeof *holds);
     x->job.worker = pp_alloc_array(x->work.ranks, sizeof *x->job.worker);
     pp_status status = holds && x->job.worker ? PP_OK : pp_err_nomem(err);
-    if (!status)
-        status = options->transport->open(&world, &x->job.world, err);
-    if (!status)
-        options->transport->hosts(x->job.world, &first, &count);
     for (uint32_t r = first; r < first + count && !status; r++) {
         for (uint32_t s = 0; s < x->work.stages; s++)
             holds[s] = x->work.stage_rank[s] == r;
@@ -181,25 +189,51 @@ static pp_status open_all(const pp_execute_options *options, pp_execution *x, pp
     return status;
 }
 
+/* The longest of what the processes have: rank 0's alone knows what ops take here. The others wait
+ * for it as long as its measuring lasts. */
+static pp_status share_deadline(pp_execution *x, pp_ns *deadline_ns, pp_err *err)
+{
+    const pp_transport *transport = x->job.transport;
+    uint32_t ranks = x->work.ranks;
+    uint32_t first = 0;
+    uint32_t hosted = 0;
+    transport->hosts(x->job.world, &first, &hosted);
+    if (hosted == ranks)
+        return PP_OK;
+    pp_ns own_ns = *deadline_ns;
+    pp_ns *all_ns = pp_alloc_array(ranks, sizeof *all_ns);
+    if (!all_ns)
+        return pp_err_nomem(err);
+    pp_status status =
+        transport->all_gather(x->job.world, first, &own_ns, sizeof own_ns, all_ns, err);
+    for (uint32_t r = 0; r < ranks && !status; r++)
+        *deadline_ns = all_ns[r] > *deadline_ns ? all_ns[r] : *deadline_ns;
+    free(all_ns);
+    return status ? pp_err_set(err, status, NULL, PP_STOPPED_ELSEWHERE) : PP_OK;
+}
+
 static pp_status run(const pp_execute_options *options, bool written, pp_execution *x, pp_err *err)
 {
     pp_ns deadline_ns = options->deadline_ns ? options->deadline_ns : PP_DEADLINE_NS;
-    pp_ns long_ns = x->prediction ? 20 * x->prediction->makespan_ns : 0;
+    pp_ns step_ns = x->prediction ? x->prediction->makespan_ns : 0;
+    pp_ns long_ns = step_ns < INT64_MAX / 80 ? 20 * step_ns : INT64_MAX / 4;
     if (!options->deadline_ns && long_ns > deadline_ns)
         deadline_ns = long_ns;
-    const pp_run_options how = { .warmup = options->warmup,
-                                 .iterations = options->iterations,
-                                 .limit_bytes = options->payload_bytes,
-                                 .check_memory =
-                                     options->verify && x->costs->has_memory && !written,
-                                 .poison = options->verify && options->payload_bytes < 0,
-                                 .deadline_ns = deadline_ns,
-                                 .faults = options->faults,
-                                 .stop = options->stop };
+    pp_status status = share_deadline(x, &deadline_ns, err);
+    if (status)
+        return status;
+    x->how = (pp_run_options){ .warmup = options->warmup,
+                               .iterations = options->iterations,
+                               .limit_bytes = options->payload_bytes,
+                               .check_memory = options->verify && x->costs->has_memory && !written,
+                               .poison = options->verify && options->payload_bytes < 0,
+                               .deadline_ns = deadline_ns,
+                               .faults = options->faults,
+                               .stop = options->stop };
     x->job.program = x->program;
     x->job.costs = x->costs;
     x->job.work = &x->work;
-    return pp_run(&x->job, &how, &x->result, err);
+    return pp_run(&x->job, &x->how, &x->result, err);
 }
 
 /* The measured report of the median iteration. */
@@ -230,27 +264,42 @@ static pp_status report(const pp_plan *plan, bool written, pp_execution *x, pp_e
     return status ? status : pp_replay(x->program, x->costs, median->timeline, &x->replayed, err);
 }
 
-pp_status pp_execute(const pp_plan *plan, pp_program *written, const pp_execute_options *options,
-                     pp_execution *x, pp_err *err)
+/* What the process of rank 0 does beyond the others' part, or fails to do, they do not know. */
+static pp_status carry_out(const pp_plan *plan, const pp_plan *ours,
+                           const pp_execute_options *options, bool written, pp_execution *x,
+                           pp_err *err)
 {
-    const pp_plan ours = pp_plan_as_executed(plan);
-    *x = (pp_execution){ .job = { .transport = options->transport, .compute = options->compute },
-                         .program = written };
-    pp_status status = options->transport->available(err);
-    if (status || (status = pp_execution_prepare(&ours, options, x, err)) ||
-        (status = open_all(options, x, err)))
-        return status;
     uint32_t first = 0;
     uint32_t hosted = 0;
     options->transport->hosts(x->job.world, &first, &hosted);
-    if (first == 0 && options->measure_ops && (status = measure_ops(options, x, err)))
+    pp_status status = open_workers(options, first, hosted, x, err);
+    if (!status && first == 0 && options->measure_ops)
+        status = measure_ops(options, x, err);
+    if (!status)
+        status = predict(written ? plan : ours, options, written, x, err);
+    if (status || (status = run(options, written, x, err)))
         return status;
-    if ((status = predict(written ? plan : &ours, options, written != NULL, x, err)) ||
-        (status = run(options, written != NULL, x, err)))
-        return status;
-    if (first == 0 && (status = report(&ours, written != NULL, x, err)))
+    if (first == 0 && (status = report(ours, written, x, err)))
         return status;
     return options->verify
                ? pp_verify(&x->job, options->warmup + options->iterations, &x->verdict, err)
                : PP_OK;
+}
+
+pp_status pp_execute(const pp_plan *plan, pp_program *written, const pp_execute_options *options,
+                     pp_execution *x, pp_err *err)
+{
+    pp_plan ours = pp_plan_as_executed(plan);
+    if (options->link.kind == PP_LINK_THROTTLE)
+        ours.shape_message_ns = options->link.latency_ns;
+    *x = (pp_execution){ .job = { .transport = options->transport, .compute = options->compute },
+                         .program = written };
+    pp_status status = options->transport->available(err);
+    if (status || (status = pp_execution_prepare(&ours, options, x, err)) ||
+        (status = open_world(options, x, err)))
+        return status;
+    status = carry_out(plan, &ours, options, written != NULL, x, err);
+    if (status && !x->result.crew) /* else the run has told the other processes */
+        options->transport->abort(x->job.world);
+    return status;
 }

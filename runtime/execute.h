@@ -34,6 +34,8 @@ typedef struct pp_execution {
     bool owns_program;
     pp_workload workload, padded; /* views and copies of the plan's */
     pp_compute_work work;
+    pp_world_options world; /* these two are looked at as long as the world is open */
+    pp_run_options how;
     pp_run_job job;
     pp_run_result result;
     pp_timeline *predicted; /* NULL: forced */

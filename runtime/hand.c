@@ -18,17 +18,20 @@ static pp_status agree(pp_hand *hand, pp_err *err)
 {
     const pp_crew *crew = hand->crew;
     uint32_t ranks = crew->job->program->ranks;
-    pp_agreement own = pp_agreement_of(&hand->in);
+    pp_agreement *own = &hand->agreement;
     pp_agreement *all = pp_alloc_array(ranks, sizeof *all);
     if (!all)
         return pp_err_nomem(err);
+    *own = pp_agreement_of(&hand->in, crew->options);
     if (pp_faults_at(crew->options->faults, PP_FAULT_PLAN, hand->rank, 0, 0))
-        own.program = ~own.program;
+        own->program = ~own->program;
     pp_ns begin_ns = pp_clock_now_ns();
-    pp_status status = meet(hand, &own, sizeof own, all, err);
+    pp_status status = meet(hand, own, sizeof *own, all, err);
     hand->agreement_ns = pp_clock_now_ns() - begin_ns;
-    if (!status)
+    if (!status) {
         status = pp_agreement_check(all, ranks, err);
+        hand->disagrees = status != PP_OK;
+    }
     free(all);
     return status;
 }
@@ -38,13 +41,13 @@ static pp_status set_clocks(pp_hand *hand, pp_err *err)
 {
     const pp_run_job *job = hand->crew->job;
     uint32_t ranks = job->program->ranks;
-    pp_ns own[2] = { 0 };
-    pp_ns(*all)[2] = pp_alloc_array(ranks, sizeof own);
+    pp_ns *own = hand->clock_ns;
+    pp_ns(*all)[2] = pp_alloc_array(ranks, sizeof *all);
     if (!all)
         return pp_err_nomem(err);
     pp_status status = job->transport->clock_ahead(job->world, hand->rank, &own[0], &own[1], err);
     if (!status)
-        status = meet(hand, own, sizeof own, all, err);
+        status = meet(hand, own, sizeof *all, all, err);
     for (uint32_t r = 0; r < ranks && !status; r++) {
         hand->ahead_ns[r] = all[r][0];
         hand->clock_error_ns = all[r][1] > hand->clock_error_ns ? all[r][1] : hand->clock_error_ns;

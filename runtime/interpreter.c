@@ -93,7 +93,8 @@ static pp_status reap(pp_interpreter *in, pp_ns now_ns, uint32_t position, pp_er
         uint32_t t = in->open_send[k];
         const pp_transfer *own = &in->program->comm->transfer[t];
         bool done = false;
-        bool tensor = pp_transfer_has_buffer(own);
+        bool tensor = !pp_transfer_is_shape((pp_transfer_kind)own->kind);
+        bool last = own->part + 1u >= in->program->comm->parts; /* of what lies in one place */
         const pp_op_places *place = tensor ? pp_arena_at(&in->arena, op_of(in, own)) : NULL;
         if (!status && place && place->out_until < position) { /* its place is needed */
             status = in->transport->wait(in->world, in->rank, t, &in->record->done_ns[t], err);
@@ -102,7 +103,7 @@ static pp_status reap(pp_interpreter *in, pp_ns now_ns, uint32_t position, pp_er
             status = in->transport->poll(in->world, in->rank, t, now_ns, &done,
                                          &in->record->done_ns[t], err);
         }
-        if (done && tensor) {
+        if (done && tensor && last) {
             count(in, PP_MEMORY_SEND_BUFFERS, -pp_transfer_bytes(in->costs, own));
             poison(in, place->out, pp_transfer_bytes(in->costs, own));
         }
@@ -163,16 +164,30 @@ static void write_shape(const pp_interpreter *in, const pp_transfer *t, int64_t 
                    : 0;
 }
 
+/* Once the one before it on its edge is through. Times of a group are told from the group's start.
+ */
+static pp_ns takes_ns(const pp_interpreter *in, const pp_transfer *own, bool buffered)
+{
+    const pp_comm *comm = in->program->comm;
+    pp_transfer before = *own;
+    pp_ns until_ns = pp_comm_ns(comm, in->costs, own);
+    bool follows = own->part && comm->parts_grouped && !buffered &&
+                   !pp_transfer_is_shape((pp_transfer_kind)own->kind);
+    before.part--;
+    return follows ? until_ns - pp_comm_ns(comm, in->costs, &before) : until_ns;
+}
+
 static pp_status post_transfer(pp_interpreter *in, uint32_t t, pp_err *err)
 {
     const pp_comm *comm = in->program->comm;
     const pp_transfer *own = &comm->transfer[t];
     bool sends = pp_transfer_sends((pp_transfer_kind)own->kind);
     uint32_t *counter = sends ? &in->sent[own->peer] : &in->came[own->peer];
+    bool buffered = sends && pp_comm_is_buffered(comm, in->costs, own);
     pp_post post = { .transfer = t,
                      .message = message_of(in, t, (*counter)++),
-                     .takes_ns = pp_comm_ns(comm, in->costs, own),
-                     .buffered = sends && pp_comm_is_buffered(comm, in->costs, own) };
+                     .takes_ns = takes_ns(in, own, buffered),
+                     .buffered = buffered };
     if (pp_transfer_is_shape((pp_transfer_kind)own->kind)) {
         post.payload = in->shape[t];
         post.payload_bytes = sizeof in->shape[t];

@@ -140,20 +140,51 @@ static pp_ns later(pp_ns a, pp_ns b)
     return a > b ? a : b;
 }
 
-/* A transfer begins when both ends are posted and the one before it on its edge is through. */
-static void time_transfers(const pp_program *program, const pp_costs *costs, pp_timeline *timeline)
+/* When the sends of group g begin, and their receives: both ends are posted (a buffered one needs
+ * its own only) and what went before on the edge is through. before_ns: [ranks] of sends, then of
+ * receives. */
+static void time_group(const pp_program *program, const pp_costs *costs, uint32_t g,
+                       pp_ns (*before_ns)[2], pp_comm_timeline *out)
 {
     const pp_comm *comm = program->comm;
-    pp_comm_timeline *out = timeline->comm;
-    for (size_t t = 0; t < comm->transfer_count; t++) {
+    const pp_group *group = &comm->group[g];
+    for (uint32_t t = group->first; t < group->first + group->count; t++) {
         const pp_transfer *own = &comm->transfer[t];
-        bool sends = pp_transfer_sends((pp_transfer_kind)own->kind);
-        uint32_t send = sends ? (uint32_t)t : own->match;
-        pp_ns start_ns = out->post_ns[send];
+        uint32_t other = own->match;
+        if (!pp_transfer_sends((pp_transfer_kind)own->kind))
+            continue;
+        pp_ns start_ns = later(out->post_ns[t], before_ns[own->peer][0]);
         if (!pp_comm_is_buffered(comm, costs, own))
-            start_ns = later(start_ns, out->post_ns[comm->transfer[send].match]);
+            start_ns = later(later(start_ns, out->post_ns[other]), before_ns[own->peer][1]);
         out->start_ns[t] = start_ns < out->end_ns[t] ? start_ns : out->end_ns[t];
+        out->start_ns[other] = start_ns < out->end_ns[other] ? start_ns : out->end_ns[other];
     }
+    for (uint32_t t = group->first; t < group->first + group->count; t++) {
+        const pp_transfer *own = &comm->transfer[t];
+        if (!pp_transfer_sends((pp_transfer_kind)own->kind))
+            continue;
+        before_ns[own->peer][0] = out->end_ns[t];
+        before_ns[own->peer][1] = out->end_ns[own->match];
+    }
+}
+
+static pp_status time_transfers(const pp_program *program, const pp_costs *costs,
+                                pp_timeline *timeline, pp_err *err)
+{
+    const pp_comm *comm = program->comm;
+    size_t bytes = sizeof(pp_ns[2]);
+    pp_ns(*before_ns)[2] = pp_alloc_array(program->ranks, bytes);
+    if (!before_ns)
+        return pp_err_nomem(err);
+    for (uint32_t r = 0; r < program->ranks; r++) {
+        memset(before_ns, 0, program->ranks * bytes);
+        for (size_t s = comm->step_begin[r]; s < comm->step_begin[r + 1]; s++) {
+            if (comm->step[s].kind == PP_STEP_POST)
+                time_group(program, costs, comm->step[s].index, before_ns, timeline->comm);
+        }
+    }
+    free(before_ns);
+    return PP_OK;
 }
 
 /* Idle time of one rank. */
@@ -249,7 +280,8 @@ pp_status pp_record_timeline(const pp_program *program, const pp_costs *costs,
         timeline->comm->post_ns[t] = record->post_ns[t] - origin_ns;
         timeline->comm->end_ns[t] = record->done_ns[t] - origin_ns;
     }
-    time_transfers(program, costs, timeline);
+    if ((status = time_transfers(program, costs, timeline, err)))
+        return status;
     for (uint32_t r = 0; r < program->ranks; r++) {
         idling w = { .program = program, .timeline = timeline, .rank = r, .err = err };
         idle_of_rank(&w);

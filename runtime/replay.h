@@ -6,8 +6,8 @@
 #include "sim/costs.h"
 #include "sim/timeline.h"
 
-/* Simulates `program` with the durations that ops and transfers of tensors had in `measured`, and
- * with the time that a rank's host took between steps. costs: the rest.
+/* Simulates `program` with the durations that ops and transfers of tensors had in `measured`.
+ * costs: the rest.
  * Fails: as pp_simulate. */
 PP_MUST_CHECK pp_status pp_replay(pp_program *program, const pp_costs *costs,
                                   const pp_timeline *measured, pp_timeline **replayed_out,

@@ -1,6 +1,7 @@
 #ifndef PPSIM_RUNTIME_RUN_INT_H
 #define PPSIM_RUNTIME_RUN_INT_H
 
+#include "runtime/agree.h"
 #include "runtime/run.h"
 
 typedef struct pp_crew pp_crew;
@@ -15,10 +16,13 @@ typedef struct pp_hand {
     pp_status status;
     pp_err err;
     pp_ns failed_ns; /* when */
+    bool disagrees;  /* with other ranks, about what to run */
     char *tied;      /* this rank's, then those of all ranks; NULL: nothing is tied */
     char *packed;    /* this rank's record, then those of all ranks; NULL: one process */
     pp_ns agreement_ns, clock_error_ns;
-    pp_ns *ahead_ns; /* [ranks] */
+    pp_ns *ahead_ns;        /* [ranks] */
+    pp_agreement agreement; /* these two are read by other ranks, after this one was stopped too */
+    pp_ns clock_ns[2];      /* ahead, error */
 } pp_hand;
 
 /* All ranks of this process, for one run. */

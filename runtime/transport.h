@@ -59,7 +59,7 @@ typedef struct pp_post {
     void *payload;        /* belongs to the world until the transfer is done; NULL: nothing is
                              carried but the header */
     size_t payload_bytes; /* at most message.bytes */
-    pp_ns takes_ns;       /* by PP_LINK_PLAN */
+    pp_ns takes_ns;       /* unless PP_LINK_FREE; buffered: from its post on */
     bool buffered;        /* a send that is done as soon as those before it on its edge are */
 } pp_post;
 
@@ -93,7 +93,8 @@ typedef struct pp_transport {
                       bool *done_out, pp_ns *done_ns, pp_err *err);
     /* Did it come to a match? For the report of a hang; any thread. */
     bool (*matched)(pp_world *world, uint32_t transfer);
-    /* mine: `bytes` of this rank; all_out: those of all ranks, in order. Also the barrier. */
+    /* mine: `bytes` of this rank, which stay until no rank is at work, since others may still read
+     * them after a stop; all_out: those of all ranks, in order. Also the barrier. */
     pp_status (*all_gather)(pp_world *world, uint32_t rank, const void *mine, size_t bytes,
                             void *all_out, pp_err *err);
     /* The clock of `rank` is ahead of rank 0's by *ahead_ns, give or take *error_ns. All ranks

@@ -120,6 +120,7 @@ static void compare(const values *v, uint32_t k, const char *got, const char *wa
     for (size_t i = 0; i < v->count[k]; i++) {
         double a = value_at(v, got, i);
         double b = value_at(v, wanted, i);
+        verdict->endless += !isfinite(a) || !isfinite(b);
         verdict->differing += memcmp(got + i * v->unit, wanted + i * v->unit, v->unit) != 0;
         largest = fabs(b) > largest ? fabs(b) : largest;
         double off = fabs(a - b);
@@ -134,22 +135,25 @@ static void compare(const values *v, uint32_t k, const char *got, const char *wa
     }
 }
 
-static pp_status judge(const values *v, const pp_verdict *verdict, pp_err *err)
+static pp_status judge(const pp_verdict *verdict, pp_err *err)
 {
-    double tolerance = v->unit == 8 ? PP_VERIFY_TOLERANCE_DOUBLE : PP_VERIFY_TOLERANCE_FLOAT;
-    if (verdict->ordered ? verdict->differing == 0 : verdict->worst <= tolerance)
+    bool equal = verdict->ordered ? verdict->differing == 0 : verdict->worst <= verdict->tolerance;
+    if (equal && verdict->endless)
+        return pp_err_set(err, PP_INFEASIBLE, NULL,
+                          "nothing was verified: %" PRIu64 " of %" PRIu64
+                          " values are infinite or no numbers, which are equal whatever happened; "
+                          "lower the learning rate (--compute-settings lr=...)",
+                          verdict->endless, verdict->values);
+    if (equal)
         return PP_OK;
     return pp_err_set(
         err, PP_INFEASIBLE, NULL,
         "verification failed: %" PRIu64 " of %" PRIu64
         " values differ from the sequential run, %s of stage %" PRIu32
-        " by %.3g relative (%s allowed); the schedule or the transport delivered wrong "
+        " by %.3g relative (%.g is allowed); the schedule or the transport delivered wrong "
         "tensors",
         verdict->differing, verdict->values, names[verdict->worst_values], verdict->worst_stage,
-        verdict->worst,
-        verdict->ordered ? "no difference is"
-        : v->unit == 8   ? "1e-12"
-                         : "1e-4");
+        verdict->worst, verdict->tolerance);
 }
 
 /* splitmix64 (Steele, Lea, Flood 2014). */
@@ -254,6 +258,9 @@ static pp_status compare_all(const values *v, void *sequential, const char *got,
 {
     const pp_run_job *job = v->job;
     uint32_t stages = job->program->stages;
+    verdict->tolerance = verdict->ordered ? 0
+                         : v->unit == 8   ? PP_VERIFY_TOLERANCE_DOUBLE
+                                          : PP_VERIFY_TOLERANCE_FLOAT;
     size_t at = 0;
     for (uint32_t k = 0; k < 3 * stages; k++) {
         if (v->count[k])
@@ -264,7 +271,7 @@ static pp_status compare_all(const values *v, void *sequential, const char *got,
     for (size_t i = v->total - v->count[3 * stages - 1]; i < v->total; i++)
         verdict->loss += value_at(v, got, i);
     verdict->compared = true;
-    return judge(v, verdict, err);
+    return judge(verdict, err);
 }
 
 pp_status pp_verify(const pp_run_job *job, uint32_t steps, pp_verdict *verdict_out, pp_err *err)

@@ -14,7 +14,9 @@ typedef struct pp_verdict {
     bool ordered;  /* all stages sum their weights' gradients in one order of the microbatches, and
                       so did the sequential run: all bits must be equal */
     uint64_t values, differing;
-    double worst; /* relative to the largest value of its stage and kind */
+    uint64_t endless; /* no numbers, or infinite, in the sequential run too: equal says nothing */
+    double tolerance; /* 0 where ordered */
+    double worst;     /* relative to the largest value of its stage and kind */
     uint32_t worst_stage;
     pp_values worst_values;
     uint32_t slopes;    /* gradients that were compared with central differences */

@@ -44,9 +44,7 @@ static pp_status first_failure(pp_crew *crew, pp_err *err)
     }
     if (first)
         return pp_err_set(err, first->status, first->err.where, "%s", first->err.text);
-    return stopped ? pp_err_set(err, PP_INFEASIBLE, NULL,
-                                "another process stopped the run; its message says why")
-                   : PP_OK;
+    return stopped ? pp_err_set(err, PP_INFEASIBLE, NULL, PP_STOPPED_ELSEWHERE) : PP_OK;
 }
 
 /* Has a rank died, or is one at the same thing for too long? */
@@ -107,6 +105,17 @@ static pp_status tell_hang(pp_crew *crew, pp_err *err)
     return status;
 }
 
+/* Did all ranks here end with what every other rank finds out for itself? */
+static bool all_know(pp_crew *crew)
+{
+    for (uint32_t h = 0; h < crew->running; h++) {
+        bool over = pp_progress_now(&crew->hand[h].progress).doing == PP_DOING_FAILED;
+        if (!over || !crew->hand[h].disagrees) /* the second is written before the first */
+            return false;
+    }
+    return true;
+}
+
 static void end_all(pp_crew *crew)
 {
     atomic_store(&crew->ended, true);
@@ -151,15 +160,17 @@ pp_status pp_crew_watch(pp_crew *crew, bool *given_up_out, pp_err *err)
     const pp_run_job *job = crew->job;
     pp_status status = PP_OK;
     bool failed = false;
-    while (!status && !failed && doze(crew) < crew->running) {
-        if (crew->options->stop && *crew->options->stop)
+    bool over = false;
+    while (!status && !failed && !over) {
+        over = doze(crew) == crew->running; /* how they ended is looked at all the same */
+        if (!over && crew->options->stop && *crew->options->stop)
             status = pp_err_set(err, PP_INFEASIBLE, NULL, "interrupted; nothing was written");
         else if (stands_still(crew, &failed) && !failed)
             status = tell_hang(crew, err);
-        else if (job->transport->alarmed && job->transport->alarmed(job->world))
+        else if (!over && job->transport->alarmed && job->transport->alarmed(job->world))
             status = tell_hang(crew, err);
     }
-    if (status || failed)
+    if (status || (failed && !all_know(crew)))
         end_all(crew);
     *given_up_out = !all_end(crew);
     if (!status)

@@ -6,6 +6,7 @@
 #include "tools/study_tool.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #define FLIGHT_FILE "ppsim-flight.json"
+#define PAYLOAD_MIN 8
 #define SEQUENCE_MAX 1048576 /* tokens */
 
 static const pp_option options[] = {
@@ -117,6 +119,11 @@ static pp_status read_options(const pp_args *args, pp_faults *faults, pp_execute
         (status = pp_args_bytes(args, "--payload", &o->payload_bytes, err)) ||
         (status = pp_args_duration(args, "--deadline", &o->deadline_ns, err)))
         return status;
+    if (o->payload_bytes > 0 && o->payload_bytes < PAYLOAD_MIN)
+        return pp_err_set(err, PP_USAGE, "--payload",
+                          "is 0, or at least %d B, which tell whose a tensor is", PAYLOAD_MIN);
+    if (pp_args_has(args, "--deadline") && !o->deadline_ns)
+        return pp_err_set(err, PP_USAGE, "--deadline", "must be longer than 0, for example 10s");
     for (size_t i = 0; (fault = pp_args_each(args, "--fault", i)); i++) {
         if ((status = pp_faults_add(fault, faults, err)))
             return status;
@@ -194,18 +201,45 @@ static pp_status check_replica(const pp_plan *plan, uint32_t replica, pp_err *er
                       "the plan has %" PRIu32 " of them; give 0 to %" PRIu32, count, count - 1);
 }
 
+/* A fault that hits nothing would look like one that was survived. */
+static pp_status check_faults(const pp_plan *plan, const pp_execute_options *o, pp_err *err)
+{
+    uint32_t ranks = plan->order[0]->ranks;
+    uint32_t steps = o->warmup + o->iterations;
+    for (size_t i = 0; o->faults && i < o->faults->count; i++) {
+        const pp_fault *f = &o->faults->fault[i];
+        if (f->rank >= ranks || f->step >= steps)
+            return pp_err_set(err, PP_USAGE, "--fault",
+                              "there is no rank %" PRIu32 " in step %" PRIu32
+                              "; ranks are 0 to %" PRIu32 ", steps 0 to %" PRIu32
+                              " with the warm-up",
+                              f->rank, f->step, ranks - 1, steps - 1);
+    }
+    return PP_OK;
+}
+
 /* After a failure: what the ranks did last. */
 static void write_flight(const pp_args *args, const pp_execution *x)
 {
-    const char *path = pp_args_text(args, "--flight");
+    const char *given = pp_args_text(args, "--flight");
+    char path[PATH_MAX];
     pp_err err = { 0 };
+    uint32_t first = 0;
+    uint32_t hosted = 0;
     if (!x->result.flight)
         return;
-    path = path ? path : FLIGHT_FILE;
-    if (pp_file_write(path, x->result.flight, strlen(x->result.flight), &err))
+    x->job.transport->hosts(x->job.world, &first, &hosted);
+    bool all = hosted == x->work.ranks; /* else every process writes a file of its own */
+    char suffix[16] = "";
+    if (!all)
+        snprintf(suffix, sizeof suffix, ".%" PRIu32, first);
+    int length = snprintf(path, sizeof path, "%s%s", given ? given : FLIGHT_FILE, suffix);
+    if (length >= (int)sizeof path)
+        pp_remark("--flight: the name is too long");
+    else if (pp_file_write(path, x->result.flight, strlen(x->result.flight), &err))
         pp_remark("%s: %s", err.where, err.text);
     else
-        pp_remark("the last moments of every rank are in %s", path);
+        pp_remark("the last moments of %s are in %s", all ? "every rank" : "this rank", path);
 }
 
 /* Who is refused is told how to go on. */
@@ -239,15 +273,17 @@ typedef struct running {
     pp_plan *plan;
     pp_program *written;
     pp_execution execution;
+    pp_faults faults;
 } running;
 
-static void running_free(running *r)
+static void running_free(running **r)
 {
-    if (r->execution.result.given_up)
+    if (!*r || (*r)->execution.result.given_up)
         return; /* a thread that does not end still uses all of it */
-    pp_execution_free(&r->execution);
-    pp_program_free(&r->written);
-    pp_plan_free(&r->plan);
+    pp_execution_free(&(*r)->execution);
+    pp_program_free(&(*r)->written);
+    pp_plan_free(&(*r)->plan);
+    free(*r);
 }
 
 static pp_status show(const pp_args *args, const running *r, const pp_execute_options *o,
@@ -278,31 +314,32 @@ static pp_status show(const pp_args *args, const running *r, const pp_execute_op
 
 static pp_status run(const pp_args *args, pp_err *err)
 {
-    static pp_faults faults;
-    running r PP_CLEANUP(running_free) = { 0 };
+    running *r PP_CLEANUP(running_free) = pp_alloc_array(1, sizeof *r);
     pp_execute_options o;
     const char *comm = pp_args_text(args, "--comm");
-    pp_status status = read_options(args, &faults, &o, err);
-    if (status || (status = pp_study_load(args, "run", &r.plan, &r.written, err)) ||
-        (status = pp_study_forward_only(args, r.written, r.plan, err)) ||
-        (status = pp_study_exchange(args, r.plan, r.written != NULL, err)) ||
-        (status = check_replica(r.plan, o.replica, err)) ||
-        (status = read_lengths(args, r.plan, err)))
+    if (!r)
+        return pp_err_nomem(err);
+    pp_status status = read_options(args, &r->faults, &o, err);
+    if (status || (status = pp_study_load(args, "run", &r->plan, &r->written, err)) ||
+        (status = pp_study_forward_only(args, r->written, r->plan, err)) ||
+        (status = pp_study_exchange(args, r->plan, r->written != NULL, err)) ||
+        (status = check_replica(r->plan, o.replica, err)) ||
+        (status = check_faults(r->plan, &o, err)) || (status = read_lengths(args, r->plan, err)))
         return status;
     if (comm)
-        snprintf(r.plan->comm, sizeof r.plan->comm, "%.31s", comm);
-    if (o.compute->describe && r.plan->order[0]->ranks > sysconf(_SC_NPROCESSORS_ONLN))
+        snprintf(r->plan->comm, sizeof r->plan->comm, "%.31s", comm);
+    if (o.compute->describe && r->plan->order[0]->ranks > sysconf(_SC_NPROCESSORS_ONLN))
         pp_remark("%" PRIu32 " ranks compute on %ld processors; the prediction gives each its own",
-                  r.plan->order[0]->ranks, sysconf(_SC_NPROCESSORS_ONLN));
+                  r->plan->order[0]->ranks, sysconf(_SC_NPROCESSORS_ONLN));
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
-    status = pp_execute(r.plan, r.written, &o, &r.execution, err);
+    status = pp_execute(r->plan, r->written, &o, &r->execution, err);
     if (status) {
-        write_flight(args, &r.execution);
+        write_flight(args, &r->execution);
         add_hint(err);
         return status;
     }
-    return show(args, &r, &o, err);
+    return show(args, r, &o, err);
 }
 
 const pp_command pp_command_run = {

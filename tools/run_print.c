@@ -52,9 +52,10 @@ static void print_prediction(const pp_run_print *run, const pp_comparison *c, pp
     pp_text_add(text, "makespan     %s",
                 pp_format_duration(cell[0], sizeof cell[0], x->report->makespan_ns));
     if (x->prediction)
-        pp_text_add(text, ", predicted %s (%+.2f %%)",
-                    pp_format_duration(cell[1], sizeof cell[1], x->prediction->makespan_ns),
-                    100 * c->step_error);
+        pp_text_add(text, ", predicted %s",
+                    pp_format_duration(cell[1], sizeof cell[1], x->prediction->makespan_ns));
+    if (isfinite(c->step_error))
+        pp_text_add(text, " (%+.2f %%)", 100 * c->step_error);
     pp_text_add(text, "\n");
     if (run->planned_executor)
         pp_text_add(text, "executor     ppsim; the plan names %s, so it is predicted anew\n",
@@ -71,10 +72,14 @@ static void print_verdict(const pp_run_print *run, pp_text *text)
         pp_text_add(text, "verified     no values: %s computes none\n",
                     run->options->compute->name);
     else
-        pp_text_add(text, "verified     %" PRIu64 " gradients, parameters and losses %s\n",
-                    v->values,
-                    v->differing ? "equal a sequential run's within 1e-12"
-                                 : "equal a sequential run's bit for bit");
+        pp_text_add(text,
+                    "verified     %" PRIu64 " gradients, parameters and losses equal a "
+                    "sequential run's ",
+                    v->values);
+    if (v->compared && v->differing)
+        pp_text_add(text, "within %.g relative\n", v->tolerance);
+    else if (v->compared)
+        pp_text_add(text, "bit for bit\n");
     if (v->slopes)
         pp_text_add(text,
                     "             %" PRIu32
@@ -129,7 +134,7 @@ static void print_comparison(const pp_run_print *run, const pp_comparison *c, pp
     pp_text_add(text,
                 "\nreplay       %+.2f %%: executed against the simulator with measured durations\n",
                 100 * c->replay_error);
-    if (x->prediction)
+    if (isfinite(c->step_error))
         pp_text_add(
             text,
             "so of        %+.2f %% error, %+.2f %% came from durations, %+.2f %% from elsewhere\n",
@@ -174,7 +179,7 @@ void pp_run_text(const pp_run_print *run, const pp_comparison *comparison, pp_te
 
 static void put_error(pp_json_build *build, pp_json *object, const char *key, double value)
 {
-    if (value == value)
+    if (isfinite(value))
         pp_json_put_double(build, object, key, value);
     else
         pp_json_put_null(build, object, key);

@@ -45,6 +45,13 @@ static uint64_t mark_of(bool forward, uint32_t stage, uint32_t microbatch)
     return ((uint64_t)forward << 63) | ((uint64_t)stage << 32) | microbatch;
 }
 
+/* Do tensors between `stage` and the next hold a mark? */
+static bool has_room(const pp_costs *costs, uint32_t stage, uint32_t microbatch)
+{
+    return costs->has_memory && costs->message_bytes[pp_cost_index(costs, stage, microbatch)] >=
+                                    (int64_t)sizeof(uint64_t);
+}
+
 static pp_status expect(const void *tensor, bool forward, uint32_t stage, uint32_t microbatch,
                         pp_err *err)
 {
@@ -75,14 +82,18 @@ static pp_status spin_run(void *worker, pp_op op, const pp_op_tensors *tensors, 
     pp_ns takes_ns = table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
     pp_ns end_ns = pp_clock_now_ns() + takes_ns;
     pp_status status = PP_OK;
-    if (op.kind != PP_OP_W)
+    bool below = op.stage && has_room(costs, op.stage - 1u, op.microbatch);
+    bool above = has_room(costs, op.stage, op.microbatch);
+    if (op.kind != PP_OP_W && below)
         status = expect(tensors->activation_in, true, op.stage - 1u, op.microbatch, err);
-    if (!status && (op.kind == PP_OP_I || op.kind == PP_OP_B))
+    if (!status && (op.kind == PP_OP_I || op.kind == PP_OP_B) && above)
         status = expect(tensors->gradient_in, false, op.stage + 1u, op.microbatch, err);
     if (status)
         return status;
-    put_mark(tensors->activation_out, true, op.stage, op.microbatch);
-    put_mark(tensors->gradient_out, false, op.stage, op.microbatch);
+    if (above)
+        put_mark(tensors->activation_out, true, op.stage, op.microbatch);
+    if (below)
+        put_mark(tensors->gradient_out, false, op.stage, op.microbatch);
     if (takes_ns)
         pp_clock_sleep_until(end_ns);
     return PP_OK;

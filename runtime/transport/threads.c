@@ -272,16 +272,6 @@ static pp_ns later(pp_ns a, pp_ns b)
     return a > b ? a : b;
 }
 
-static pp_ns takes_ns(const pp_world *world, const pp_post *post)
-{
-    const pp_link *link = &world->options.link;
-    if (link->kind == PP_LINK_PLAN)
-        return post->takes_ns;
-    if (link->kind == PP_LINK_THROTTLE)
-        return link->latency_ns + (pp_ns)((double)post->message.bytes / link->bytes_per_s * 1e9);
-    return 0;
-}
-
 /* The next pair of the edge; its lock is held. */
 static void meet(pp_world *world, edge *e)
 {
@@ -295,7 +285,8 @@ static void meet(pp_world *world, edge *e)
     if (payload && to->post.payload && from->post.payload_bytes == to->post.payload_bytes &&
         memcmp(&to->came, &to->post.message, sizeof to->came) == 0)
         memcpy(to->post.payload, payload, to->post.payload_bytes);
-    pp_ns takes = takes_ns(world, &from->post) + way->extra_ns;
+    bool free_link = world->options.link.kind == PP_LINK_FREE;
+    pp_ns takes = (free_link ? 0 : from->post.takes_ns) + way->extra_ns;
     pp_ns ready_ns = later(to->posted_ns, e->free_ns);
     to->done_ns = buffered ? later(ready_ns, from->done_ns + takes)
                            : later(ready_ns, from->posted_ns) + takes;

@@ -10,6 +10,7 @@ static void give_bytes(pp_costs *costs)
         costs->stash_bytes[s] = 512 + s;
         costs->activation_bytes[s] = 4096 + 16 * s;
         costs->temporary_bytes[s] = 128 + s;
+        costs->recompute_bytes[s] = 300 + s;
         costs->logits_bytes[s] = s + 1 == costs->stages ? 777 : 0;
     }
     for (uint32_t r = 0; r < costs->ranks; r++)

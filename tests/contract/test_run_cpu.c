@@ -89,6 +89,34 @@ START_TEST(every_schedule_trains_to_the_bits_of_a_sequential_run)
 }
 END_TEST
 
+/* A loss that is no number equals itself, whatever the schedule did. */
+START_TEST(what_is_no_number_verifies_nothing)
+{
+    const pp_compute *compute = NULL;
+    running r PP_CLEANUP(running_free) = { 0 };
+    pp_verdict verdict = { 0 };
+    pp_err err = { 0 };
+    STEP_OK(pp_compute_get("cpu", &compute, &err), err);
+    pp_order *order = step_order("1f1b", 2, 1, 4, 0);
+    pp_costs *costs = step_costs("F=20us,I=20us,W=10us", 2, 1, 4);
+    pp_compute_work work = { .ranks = 2,
+                             .stages = 2,
+                             .microbatches = 4,
+                             .stage_rank = order->stage_rank,
+                             .settings = "hidden=8,heads=2,mlp=8,tokens=4,lr=1e200" };
+    STEP_OK(compute->describe(&work, costs, &err), err);
+    running_new(&r, order, costs, "rendezvous");
+    work.costs = costs;
+    r.work = work;
+    r.job.compute = compute;
+    r.options.limit_bytes = -1;
+    r.options.iterations = 3;
+    STEP_OK(running_go(&r), r.err);
+    ck_assert_int_eq(pp_verify(&r.job, 3, &verdict, &r.err), PP_INFEASIBLE);
+    ck_assert_msg(strstr(r.err.text, "nothing was verified"), "%s", r.err.text);
+}
+END_TEST
+
 int main(void)
 {
     const pp_compute *compute = NULL;
@@ -105,6 +133,7 @@ int main(void)
     tcase_set_timeout(tc, 100);
     tcase_add_loop_test(tc, every_schedule_trains_to_the_bits_of_a_sequential_run, 0,
                         (int)pp_schedule_count());
+    tcase_add_test(tc, what_is_no_number_verifies_nothing);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

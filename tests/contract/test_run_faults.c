@@ -113,6 +113,19 @@ START_TEST(each_fault_has_its_own_message)
 }
 END_TEST
 
+/* Nobody else can tell. */
+START_TEST(a_rank_that_is_alone_dies_with_words)
+{
+    running r PP_CLEANUP(running_free) = { 0 };
+    pp_faults faults = { 0 };
+    pp_err err = { 0 };
+    prepare(&r, "1f1b", 1, 1, 8);
+    STEP_OK(pp_faults_add("death,rank=0,at=4", &faults, &err), err);
+    ck_assert_int_eq(suffer(&r, &faults), PP_INFEASIBLE);
+    ck_assert_msg(strstr(r.err.text, "rank 0 died before"), "%s", r.err.text);
+}
+END_TEST
+
 /* splitmix64 (Steele, Lea, Flood 2014). */
 static uint64_t draw(uint64_t *state)
 {
@@ -234,6 +247,7 @@ int main(void)
     tcase_add_loop_test(tc, each_fault_has_its_own_message, 0,
                         sizeof expectations / sizeof expectations[0]);
     tcase_add_loop_test(tc, random_faults_never_hang, 0, PP_RANDOM_FAULTS);
+    tcase_add_test(tc, a_rank_that_is_alone_dies_with_words);
     tcase_add_test(tc, a_hang_is_told_with_its_circle);
     tcase_add_test(tc, the_same_with_buffers_runs);
     tcase_add_test(tc, a_stop_flag_ends_the_run);

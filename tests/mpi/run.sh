@@ -1,12 +1,13 @@
 #!/bin/sh
 # Transport mpi between processes of this machine. mpiexec, and a folder with the module, come from
 # the build; without them only what is said of a missing module is tested, and the rest is skipped.
-# usage: run.sh FOLDER_OF_PROGRAMS MODULE_DIR|none MPIEXEC|none
+# usage: run.sh FOLDER_OF_PROGRAMS MODULE_DIR|none MPIEXEC|none PPSIM
 set -u
 program=$1/transport_mpi
 runs=$1/run_mpi
 modules=$2
 mpiexec=$3
+ppsim=$4
 failed=0
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -52,6 +53,32 @@ run "$program" 9 ring 0
 for case in schedules stall other_plan; do
     run "$runs" 4 $case 0
 done
+
+# The command itself. Arguments: wanted status, words of the output, options of run.
+over_mpi() {
+    wanted=$1 words=$2
+    shift 2
+    (cd "$scratch" && timeout -k 5 60 "$mpiexec" -n 2 "$ppsim" run --schedule 1f1b --pp 2 \
+        --microbatches 4 --costs F=200us,I=200us,W=100us,comm=10us --transport mpi "$@") \
+        >"$scratch/out" 2>&1
+    status=$?
+    if [ "$status" -ne "$wanted" ] || ! grep -q "$words" "$scratch/out"; then
+        echo "mpirun ppsim run $*: status $status, wanted $wanted and '$words':"
+        cat "$scratch/out"
+        failed=1
+    fi
+}
+over_mpi 0 'executed     1f1b by spin, on mpi, 2 ranks' --iterations 3
+over_mpi 0 'memory as predicted' --memory-costs F=1MB,I=-1MB,W=0 --verify
+over_mpi 1 'rank 1 died before' --fault death,rank=1,at=3
+[ -s "$scratch/ppsim-flight.json.0" ] && [ -s "$scratch/ppsim-flight.json.1" ] || failed=1
+# Those who were started with something else are told, and wait for nobody.
+(cd "$scratch" && set -- run --schedule 1f1b --pp 2 --microbatches 4 --costs F=1ms,B=1ms --transport mpi &&
+    timeout -k 5 60 "$mpiexec" -n 1 "$ppsim" "$@" : -n 1 "$ppsim" "$@" --iterations 7) >"$scratch/out" 2>&1
+if [ $? -ne 3 ] || ! grep -q 'rank 1 has other steps to run' "$scratch/out"; then
+    cat "$scratch/out"
+    failed=1
+fi
 
 # A process dies: all end, soon, and mpirun says so.
 run "$program" 4 death fails

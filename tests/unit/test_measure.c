@@ -1,0 +1,172 @@
+/* What ranks wrote down of a step, put together; what they must agree on before one. */
+#include "runtime/agree.h"
+#include "runtime/measure.h"
+#include "sim/lower.h"
+#include "tests/contract/step.h"
+
+typedef struct recorded {
+    pp_order *order;
+    pp_program *program;
+    pp_costs *costs;
+    pp_record record;
+} recorded;
+
+static void recorded_free(recorded *r)
+{
+    pp_record_free(&r->record);
+    pp_costs_free(&r->costs);
+    pp_program_free(&r->program);
+    pp_order_free(&r->order);
+}
+
+static void prepare(recorded *r, const char *schedule, uint32_t m)
+{
+    const pp_executor *executor;
+    pp_err err = { 0 };
+    *r = (recorded){ 0 };
+    r->order = step_order(schedule, 2, 1, m, 0);
+    r->costs = step_costs("F=100ns,B=100ns,comm=30ns", 2, 1, m);
+    STEP_OK(pp_executor_get("ppsim", &executor, &err), err);
+    STEP_OK(pp_executor_lower(executor, r->order, r->costs, &r->program, &err), err);
+    STEP_OK(pp_record_new(r->program, true, &r->record, &err), err);
+}
+
+/* A clock that is ahead shows later times than rank 0's; durations and counts are no times. */
+START_TEST(rows_travel_and_clocks_are_set)
+{
+    recorded r PP_CLEANUP(recorded_free);
+    recorded other PP_CLEANUP(recorded_free);
+    prepare(&r, "1f1b", 3);
+    prepare(&other, "1f1b", 3);
+    size_t begin = r.program->rank_begin[1];
+    for (size_t i = begin; i < r.program->rank_begin[2]; i++) {
+        r.record.start_ns[i] = 5000 + (pp_ns)i;
+        r.record.end_ns[i] = 6000 + (pp_ns)i;
+        r.record.cpu_ns[i] = 70 + (pp_ns)i;
+        r.record.bytes[i][1][PP_MEMORY_LOGITS] = 80 + (int64_t)i;
+    }
+    r.record.begin_ns[1] = 4000;
+    r.record.over_ns[1] = 9000;
+    r.record.preemptions[1] = 3;
+    r.record.live[1] = 2;
+    char *packed = malloc(pp_record_bytes(r.program, &r.record));
+    ck_assert_ptr_nonnull(packed);
+    pp_record_pack(r.program, &r.record, 1, packed);
+    pp_record_unpack(other.program, &other.record, 1, packed, 1000);
+    free(packed);
+    for (size_t i = begin; i < r.program->rank_begin[2]; i++) {
+        ck_assert_int_eq(other.record.start_ns[i], 4000 + (pp_ns)i);
+        ck_assert_int_eq(other.record.end_ns[i], 5000 + (pp_ns)i);
+        ck_assert_int_eq(other.record.cpu_ns[i], 70 + (pp_ns)i);
+        ck_assert_int_eq(other.record.bytes[i][1][PP_MEMORY_LOGITS], 80 + (int64_t)i);
+    }
+    ck_assert_int_eq(other.record.begin_ns[1], 3000);
+    ck_assert_int_eq(other.record.over_ns[1], 8000);
+    ck_assert_int_eq(other.record.preemptions[1], 3);
+    ck_assert_uint_eq(other.record.live[1], 2);
+    ck_assert_int_eq(other.record.start_ns[0], 0); /* rank 0's rows stay */
+}
+END_TEST
+
+/* F0 0-100, on its way 100-130, F1 140-240: 100 ns without data, 30 on the link, 10 in between. */
+START_TEST(idle_time_has_its_cause)
+{
+    pp_err err = { 0 };
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    recorded r PP_CLEANUP(recorded_free);
+    prepare(&r, "gpipe", 1);
+    const pp_comm *c = r.program->comm;
+    for (size_t i = 0; i < r.program->count; i++) {
+        pp_op op = r.program->op[i];
+        bool forward = op.kind == PP_OP_F;
+        r.record.start_ns[i] = 7000 + (!forward ? 300 : op.stage ? 140 : 0);
+        r.record.end_ns[i] = r.record.start_ns[i] + 100;
+    }
+    for (size_t t = 0; t < c->transfer_count; t++) {
+        bool forward = c->transfer[t].kind == PP_SEND_F || c->transfer[t].kind == PP_RECV_F;
+        bool sends = pp_transfer_sends((pp_transfer_kind)c->transfer[t].kind);
+        r.record.post_ns[t] = 7000 + (!forward ? 290 : sends ? 100 : 10);
+        r.record.done_ns[t] = 7000 + (forward ? 130 : 290);
+    }
+    r.record.begin_ns[0] = r.record.begin_ns[1] = 7000;
+    STEP_OK(pp_record_timeline(r.program, r.costs, &r.record, &timeline, &err), err);
+    const pp_ns *idle_ns = &timeline->comm->idle_ns[PP_IDLE_COUNT];
+    ck_assert_int_eq(idle_ns[PP_IDLE_DATA], 100);
+    ck_assert_int_eq(idle_ns[PP_IDLE_LINK], 30);
+    ck_assert_int_eq(idle_ns[PP_IDLE_BUFFER], 0);
+    ck_assert_int_eq(idle_ns[PP_IDLE_HOST], 10 + 60);
+    for (size_t t = 0; t < c->transfer_count; t++) {
+        if (c->transfer[t].kind == PP_SEND_F || c->transfer[t].kind == PP_RECV_F)
+            ck_assert_int_eq(timeline->comm->start_ns[t], 100);
+    }
+}
+END_TEST
+
+static void disagree(size_t field, uint32_t rank, const char *words)
+{
+    pp_agreement all[4];
+    char text[64];
+    pp_err err = { 0 };
+    for (int r = 0; r < 4; r++)
+        all[r] = (pp_agreement){ 1, 2, 3, 4, 5, 6, 7 };
+    STEP_OK(pp_agreement_check(all, 4, &err), err);
+    ((uint64_t *)(void *)&all[rank])[field]++;
+    ck_assert_int_eq(pp_agreement_check(all, 4, &err), PP_INPUT);
+    snprintf(text, sizeof text, "rank %u has %s", rank, words);
+    ck_assert_msg(strstr(err.text, text) && !strstr(err.text, ", rank"), "%s", err.text);
+}
+
+/* Those who differ from most are named, also when that is rank 0. */
+START_TEST(whoever_differs_is_named_with_what)
+{
+    static const char *const words[] = {
+        "another order of ops or messages",
+        "another version of ppsim",
+        "another compute",
+        "other steps to run",
+        "another number of microbatches",
+        "another number of ops",
+        "other tensor sizes",
+    };
+    ck_assert_uint_eq(sizeof(pp_agreement), sizeof words / sizeof words[0] * sizeof(uint64_t));
+    for (size_t field = 0; field < sizeof words / sizeof words[0]; field++) {
+        disagree(field, 2, words[field]);
+        disagree(field, 0, words[field]);
+    }
+}
+END_TEST
+
+START_TEST(the_hash_tells_orders_and_sizes_apart)
+{
+    recorded r PP_CLEANUP(recorded_free);
+    prepare(&r, "1f1b", 3);
+    const uint64_t hash = pp_program_hash(r.program, r.costs);
+    ck_assert_uint_eq(pp_program_hash(r.program, r.costs), hash);
+    pp_step first = r.program->comm->step[0];
+    r.program->comm->step[0] = r.program->comm->step[1];
+    r.program->comm->step[1] = first;
+    ck_assert_uint_ne(pp_program_hash(r.program, r.costs), hash);
+    r.program->comm->step[1] = r.program->comm->step[0];
+    r.program->comm->step[0] = first;
+    ck_assert_uint_eq(pp_program_hash(r.program, r.costs), hash);
+    r.costs->has_memory = true;
+    r.costs->message_bytes[0] = 64;
+    ck_assert_uint_ne(pp_program_hash(r.program, r.costs), hash);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("measure");
+    TCase *tc = tcase_create("measure");
+    tcase_add_test(tc, rows_travel_and_clocks_are_set);
+    tcase_add_test(tc, idle_time_has_its_cause);
+    tcase_add_test(tc, whoever_differs_is_named_with_what);
+    tcase_add_test(tc, the_hash_tells_orders_and_sizes_apart);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
