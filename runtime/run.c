@@ -189,6 +189,26 @@ static void compare_sample(void *context, pp_ns at_ns, const int64_t bytes[PP_ME
     memcpy(c->bytes, bytes, sizeof c->bytes);
 }
 
+/* Stages' microbatches between their F and their B or W: as many as the order of the rank says. */
+static pp_status check_live(const pp_crew *crew, uint32_t rank, pp_err *err)
+{
+    const pp_program *program = crew->job->program;
+    uint32_t live = 0;
+    uint32_t most = 0;
+    for (size_t i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
+        uint8_t kind = program->op[i].kind;
+        live += kind == PP_OP_F;
+        most = live > most ? live : most;
+        live -= kind == PP_OP_B || kind == PP_OP_W || program->forward_only;
+    }
+    if (crew->record.live[rank] == most)
+        return PP_OK;
+    return pp_err_set(err, PP_INFEASIBLE, NULL,
+                      "memory is not what was predicted: rank %" PRIu32 " held %" PRIu32
+                      " activations at once, its order says %" PRIu32,
+                      rank, crew->record.live[rank], most);
+}
+
 static pp_status check_memory(pp_crew *crew, const pp_timeline *timeline, pp_err *err)
 {
     const pp_program *program = crew->job->program;
@@ -203,7 +223,7 @@ static pp_status check_memory(pp_crew *crew, const pp_timeline *timeline, pp_err
                         .wrong = SIZE_MAX };
         pp_status status =
             pp_memory_walk(program, timeline, crew->job->costs, r, compare_sample, &c, &peak, err);
-        if (status)
+        if (status || (status = check_live(crew, r, err)))
             return status;
         settle(&c, INT64_MAX);
         crew->result->memory_checks += c.checks;
