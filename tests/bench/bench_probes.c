@@ -28,26 +28,39 @@ static int by_size(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
+/* Over the passes of a point: the middle of their medians, or the least of their p10. */
+static double over_passes(const pp_series *series, const pp_sample *at, bool least)
+{
+    double of[64];
+    size_t count = 0;
+    for (size_t i = 0; i < series->count && count < 64; i++) {
+        const pp_sample *s = &series->sample[i];
+        if (s->cold == at->cold && memcmp(s->at, at->at, sizeof s->at) == 0) /* NaN too */
+            of[count++] = least ? s->p10_s : s->seconds;
+    }
+    if (!count)
+        return NAN;
+    qsort(of, count, sizeof of[0], by_size);
+    return least ? of[0] : pp_quantile(of, count, 0.5);
+}
+
 /* Relative differences of the points of two runs. */
 static void compare(const pp_series *a, const pp_series *b)
 {
-    double off[1024];
-    size_t count = 0;
-    for (size_t i = 0; i < a->count && i < 1024; i++) {
-        const pp_sample *x = &a->sample[i];
-        for (size_t k = 0; k < b->count; k++) {
-            const pp_sample *y = &b->sample[k];
-            if (x->pass != y->pass || x->cold != y->cold ||
-                memcmp(x->at, y->at, sizeof x->at) != 0) /* NaN too */
-                continue;
-            off[count++] = fabs(y->seconds / x->seconds - 1);
-            break;
+    for (int least = 0; least < 2; least++) {
+        double off[256];
+        size_t count = 0;
+        for (size_t i = 0; i < a->count && count < 256; i++) {
+            const pp_sample *x = &a->sample[i];
+            double other = over_passes(b, x, least);
+            if (x->pass == 0 && !isnan(other))
+                off[count++] = fabs(other / over_passes(a, x, least) - 1);
         }
+        qsort(off, count, sizeof off[0], by_size);
+        if (count)
+            printf("  %s %5.1f %% to %5.1f %%", least ? "p10" : "again",
+                   100 * pp_quantile(off, count, 0.5), 100 * pp_quantile(off, count, 0.9));
     }
-    qsort(off, count, sizeof off[0], by_size);
-    if (count)
-        printf("  again %5.1f %% median %5.1f %% p90", 100 * off[count / 2],
-               100 * off[count * 9 / 10]);
 }
 
 static void print(const pp_samples *samples, const pp_calibration *c, const pp_samples *again)
