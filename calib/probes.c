@@ -49,6 +49,17 @@ pp_status pp_probe_get(const char *name, const pp_probe **probe_out, pp_err *err
                       near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
+pp_status pp_probe_needs_two_cores(pp_err *err)
+{
+    pp_environment here;
+    pp_environment_look(&here);
+    if (here.cores != 1)
+        return PP_OK;
+    return pp_err_set(err, PP_UNAVAILABLE, NULL,
+                      "it takes two processors, and this process may use one; start it without "
+                      "mpirun, or with mpirun --bind-to none");
+}
+
 pp_point pp_point_of(uint32_t series, uint32_t laps)
 {
     pp_point point = { .series = series, .laps = laps };
@@ -63,7 +74,7 @@ pp_calibrate_options pp_calibrate_default(bool quick)
         .probe = { .scale = quick ? PP_PROBE_QUICK : PP_PROBE_FULL },
         .protocol = pp_protocol_default(quick),
     };
-    options.protocol.total_ns = quick ? 14000000000 : 90000000000;
+    options.protocol.total_ns = quick ? 14000000000 : 80000000000;
     return options;
 }
 

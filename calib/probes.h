@@ -38,6 +38,10 @@ const pp_probe *pp_probe_at(size_t index);
 /* Fails: USAGE when unknown, with the nearest name. */
 PP_MUST_CHECK pp_status pp_probe_get(const char *name, const pp_probe **probe_out, pp_err *err);
 
+/* Fails: UNAVAILABLE when this process may not use two processors at once (mpirun binds processes
+ * to one each). */
+PP_MUST_CHECK pp_status pp_probe_needs_two_cores(pp_err *err);
+
 /* All variables NaN. */
 pp_point pp_point_of(uint32_t series, uint32_t laps);
 

@@ -223,7 +223,8 @@ static pp_status make(pair *p, const pp_probe_options *options, pp_err *err)
     p->to = pp_alloc_array(BESIDE_BYTES, 1);
     if (!p->from || !p->to)
         return pp_err_nomem(err);
-    if ((status = pp_ops_new(options, p->mix, mixes, &p->ops, err)) ||
+    if ((status = pp_probe_needs_two_cores(err)) ||
+        (status = pp_ops_new(options, p->mix, mixes, &p->ops, err)) ||
         (status = pp_ops_new(options, p->mix, mixes, &p->other_ops, err)) ||
         (status = pp_ops_begin(p->other_ops, BESIDE_MIX, err)) ||
         (status = pp_transport_get("threads", &transport, err)) ||

@@ -37,6 +37,19 @@ static pp_status link_run(void *context, size_t point, uint32_t runs, pp_timing 
     return pp_ping_run(l->ping, (size_t)l->point[point].at[PP_VARIABLE_BYTES], runs, timing, err);
 }
 
+/* More processes would measure side by side, so that this is an error and no reason to skip. */
+static pp_status meet(const pp_transport *transport, size_t bytes_max, pp_ping **ping_out,
+                      pp_err *err)
+{
+    pp_err why = { 0 };
+    pp_status status = pp_ping_new(transport, bytes_max, ping_out, &why);
+    if (status == PP_USAGE)
+        return pp_err_set(err, PP_USAGE, "probe mpi-link",
+                          "it takes two processes, but mpirun has started more or fewer; start "
+                          "them with mpirun -n 2");
+    return status ? pp_err_set(err, status, why.where, "%s", why.text) : PP_OK;
+}
+
 static pp_status link_open(const pp_probe_options *options, void **state_out,
                            const pp_subject **subject_out, pp_err *err)
 {
@@ -69,7 +82,7 @@ static pp_status link_open(const pp_probe_options *options, void **state_out,
         status = pp_err_set(err, PP_UNAVAILABLE, NULL,
                             "it takes two processes; start them with mpirun -n 2");
     if (!status)
-        status = pp_ping_new(transport, bytes_max, &l->ping, err);
+        status = meet(transport, bytes_max, &l->ping, err);
     bool partner = !status && pp_ping_is_partner(l->ping);
     if (partner)
         status = pp_ping_serve(l->ping, err);

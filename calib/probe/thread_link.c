@@ -57,7 +57,9 @@ static pp_status link_open(const pp_probe_options *options, void **state_out,
         l->point[i].at[PP_VARIABLE_BYTES] = (double)bytes[i];
         bytes_max = bytes[i] > bytes_max ? bytes[i] : bytes_max;
     }
-    pp_status status = pp_transport_get("threads", &transport, err);
+    pp_status status = pp_probe_needs_two_cores(err);
+    if (!status)
+        status = pp_transport_get("threads", &transport, err);
     if (!status)
         status = pp_ping_new(transport, bytes_max, &l->ping, err);
     if (!status)

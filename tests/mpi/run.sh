@@ -5,6 +5,7 @@
 set -u
 program=$1/transport_mpi
 runs=$1/run_mpi
+probes=$1/probes_mpi
 modules=$2
 mpiexec=$3
 failed=0
@@ -62,6 +63,8 @@ run "$program" 9 ring 0
 for case in schedules stall other_plan; do
     run "$runs" 4 $case 0
 done
+run "$probes" 2 link 0
+run "$probes" 3 refused 0
 
 # A process dies: all end, soon, and mpirun says so.
 run "$program" 4 death fails
