@@ -74,7 +74,7 @@ pp_calibrate_options pp_calibrate_default(bool quick)
         .probe = { .scale = quick ? PP_PROBE_QUICK : PP_PROBE_FULL },
         .protocol = pp_protocol_default(quick),
     };
-    options.protocol.total_ns = quick ? 14000000000 : 80000000000;
+    options.protocol.total_ns = quick ? 14000000000 : 75000000000;
     return options;
 }
 

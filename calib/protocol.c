@@ -29,6 +29,8 @@ typedef struct measuring {
     pp_ns end_ns;   /* of total_ns */
     size_t left;    /* points of all passes, the one under way included */
     bool hot;       /* the first warm-up is over */
+    bool late;      /* the total is spent: as little as will do */
+    uint32_t least; /* timings of the point under way */
 } measuring;
 
 const char *pp_stopwatch_name(pp_stopwatch stopwatch)
@@ -171,6 +173,8 @@ static pp_status warm_up(measuring *m, size_t index, uint32_t *runs_out, pp_err 
         pp_timing timing;
         pp_ns past_ns = look(protocol).wall_ns - began_ns;
         bool long_ago = past_ns >= least_ns;
+        if (done > 0 && m->late)
+            break;
         if (done > 0 && long_ago &&
             (done >= protocol->warmup_runs || past_ns >= WARMUP_TIMES * least_ns))
             break;
@@ -220,7 +224,7 @@ static int by_size(const void *left, const void *right)
 /* Sorts the timings that count; voided ones do where there are too few others. */
 static size_t sort(const measuring *m, const tally *t)
 {
-    bool crowded = t->clean_count < m->protocol->timings_min;
+    bool crowded = t->clean_count < m->least;
     size_t count = crowded ? t->count : t->clean_count;
     memcpy(m->sorted, crowded ? t->all : t->clean, count * sizeof *m->sorted);
     qsort(m->sorted, count, sizeof *m->sorted, by_size);
@@ -241,7 +245,7 @@ static bool is_precise(const measuring *m, const tally *t)
 /* Patience with a busy machine: twice timings_min, for as many clean ones. */
 static bool is_enough(const measuring *m, uint32_t laps)
 {
-    const uint32_t least = m->protocol->timings_min;
+    const uint32_t least = m->least;
     for (uint32_t k = 0; k < laps; k++) {
         const tally *t = &m->tally[k];
         if (t->clean_count < least && t->count < 2 * least)
@@ -282,7 +286,7 @@ static pp_status add_sample(measuring *m, const pp_point *point, uint32_t lap, u
         return status;
     note->points++;
     note->precise += precise;
-    note->crowded += t->clean_count < m->protocol->timings_min;
+    note->crowded += t->clean_count < m->least;
     return PP_OK;
 }
 
@@ -295,6 +299,8 @@ static pp_status time_point(measuring *m, size_t index, uint32_t pass, pp_err *e
     pp_ns began_ns = look(protocol).wall_ns;
     pp_ns share_ns = (m->end_ns - began_ns) / (pp_ns)m->left;
     pp_ns limit_ns = began_ns + (share_ns < protocol->point_ns ? share_ns : protocol->point_ns);
+    m->late = share_ns <= 0;
+    m->least = m->late ? PP_TIMINGS_LEAST : protocol->timings_min;
     pp_status status = warm_up(m, index, &runs, err);
     for (uint32_t k = 0; k < point->laps; k++)
         m->tally[k].count = m->tally[k].clean_count = 0;
@@ -302,8 +308,7 @@ static pp_status time_point(measuring *m, size_t index, uint32_t pass, pp_err *e
         pp_timing timing;
         if (stopped(m))
             return PP_OK;
-        if (i >= protocol->timings_min &&
-            (look(protocol).wall_ns >= limit_ns || is_enough(m, point->laps)))
+        if (i >= m->least && (look(protocol).wall_ns >= limit_ns || is_enough(m, point->laps)))
             break;
         status = run(m, index, runs, &timing, err);
         if (!status)
@@ -398,18 +403,34 @@ static pp_status judge_all(const measuring *m, pp_err *err)
 
 static pp_status check(const pp_protocol *p, pp_err *err)
 {
-    if (p->passes >= 1 && p->timings_min >= 6 && p->timings_max >= p->timings_min &&
+    if (p->passes >= 1 && p->timings_min >= PP_TIMINGS_LEAST && p->timings_max >= p->timings_min &&
         p->timings_max <= PP_TIMINGS_MAX && p->precision > 0 && p->total_ns >= 0)
         return PP_OK;
     return pp_err_set(err, PP_INPUT, "protocol",
-                      "at least one pass, %d to %d timings and a positive precision are needed", 6,
-                      PP_TIMINGS_MAX);
+                      "at least one pass, %d to %d timings and a positive precision are needed",
+                      PP_TIMINGS_LEAST, PP_TIMINGS_MAX);
+}
+
+/* What was there before was measured in the same way, or is of somebody else. */
+static pp_status check_known(const pp_subject *subject, const pp_samples *samples, pp_err *err)
+{
+    for (size_t k = 0; k < subject->series_count; k++) {
+        const pp_series *series = pp_samples_find(samples, subject->series[k].class_name);
+        if (series && series->count && strcmp(series->source, subject->source) != 0)
+            return pp_err_set(err, PP_INPUT, series->class_name,
+                              "the samples at hand are from '%s', these would be from '%s'; go on "
+                              "with the options of the first run, or begin anew",
+                              series->source, subject->source);
+    }
+    return PP_OK;
 }
 
 pp_status pp_measure(const pp_protocol *protocol, const pp_subject *subject, pp_samples *samples,
                      pp_series_note *note_out, bool *interrupted_out, pp_err *err)
 {
     pp_status status = check(protocol, err);
+    if (!status)
+        status = check_known(subject, samples, err);
     if (status)
         return status;
     measuring m = {

@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #define PP_TIMINGS_MAX 1000 /* of one point in one pass */
+#define PP_TIMINGS_LEAST 6  /* for a 95 % interval at all */
 #define PP_LAPS_MAX 4       /* quantities that one timing yields */
 
 /* Which clock a series was taken with. */
@@ -90,10 +91,11 @@ struct pp_protocol {
     pp_ns warmup_ns;       /*   "   */
     pp_ns first_warmup_ns; /* before the first point: processors take time to come to speed */
     pp_ns batch_ns;        /* a timing of a warm point lasts at least about so long */
-    uint32_t timings_min;  /* per point and pass: 6 at least, for an interval at all */
+    uint32_t timings_min;  /* per point and pass: PP_TIMINGS_LEAST or more */
     uint32_t timings_max;  /*   "   at most PP_TIMINGS_MAX */
     pp_ns point_ns;        /*   "   no timing begins later, once there are timings_min */
-    pp_ns total_ns;        /* of all points and passes, shared evenly among what is left */
+    pp_ns total_ns;        /* of all points and passes, shared evenly among what is left; points
+ that begin later are timed PP_TIMINGS_LEAST times, after one run */
     double precision;      /* a point is done when the 95 % interval of its median reaches no
                               farther than this part of the median to either side, on average */
     size_t flush_bytes;    /* read and written before every run of a cold point */
@@ -127,8 +129,9 @@ typedef struct pp_series_note {
  * `samples`, which are made where they are missing. Points that have a sample of the same place,
  * pass and temperature there are skipped, so that an interrupted run is resumed by calling again.
  * note_out: [subject->series_count]. interrupted_out: the stop flag rose.
- * Fails: as the subject; NOMEM; INPUT when a lap took no time, or limits are none. Samples of
- * finished points stay in `samples` whatever happens. */
+ * Fails: as the subject; NOMEM; INPUT when a lap took no time, limits are none, or `samples` has
+ * the class from another source (other settings, an import). Samples of finished points stay in
+ * `samples` whatever happens. */
 PP_MUST_CHECK pp_status pp_measure(const pp_protocol *protocol, const pp_subject *subject,
                                    pp_samples *samples, pp_series_note *note_out,
                                    bool *interrupted_out, pp_err *err);

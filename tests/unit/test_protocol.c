@@ -195,7 +195,7 @@ START_TEST(stops_at_the_limits)
     measure(&r);
     series = pp_samples_find(&r.samples, "one");
     for (size_t i = 0; i < series->count; i++)
-        ck_assert_uint_eq(series->sample[i].repeats, r.protocol.timings_min);
+        ck_assert_uint_eq(series->sample[i].repeats, PP_TIMINGS_LEAST);
     pp_samples_free(&r.samples);
 }
 END_TEST
@@ -412,6 +412,21 @@ START_TEST(impossible_limits_are_refused)
 }
 END_TEST
 
+/* Other settings are another source: their points are not those of this run. */
+START_TEST(samples_of_another_source_are_refused)
+{
+    rig r;
+    pp_err err = { 0 };
+    rig_new(&r);
+    measure(&r);
+    r.subject.source = "test of something else";
+    ck_assert_int_eq(pp_measure(&r.protocol, &r.subject, &r.samples, r.note, &r.interrupted, &err),
+                     PP_INPUT);
+    ck_assert_str_eq(err.where, "one");
+    pp_samples_free(&r.samples);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("protocol");
@@ -429,6 +444,7 @@ int main(void)
     tcase_add_test(tc, laps_fill_their_series);
     tcase_add_test(tc, interrupted_is_kept_and_resumed);
     tcase_add_test(tc, impossible_limits_are_refused);
+    tcase_add_test(tc, samples_of_another_source_are_refused);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
