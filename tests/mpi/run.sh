@@ -5,6 +5,7 @@
 set -u
 program=$1/transport_mpi
 runs=$1/run_mpi
+probes=$1/probes_mpi
 modules=$2
 mpiexec=$3
 ppsim=$4
@@ -53,6 +54,8 @@ run "$program" 9 ring 0
 for case in schedules stall other_plan; do
     run "$runs" 4 $case 0
 done
+run "$probes" 2 link 0
+run "$probes" 3 refused 0
 
 # The command itself. Arguments: wanted status, words of the output, options of run.
 over_mpi() {

@@ -1,0 +1,78 @@
+#define _GNU_SOURCE /* _SC_LEVEL3_CACHE_SIZE, sched_getaffinity */
+#include "calib/environment.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* What follows `key` in the first line of the file that begins with it; all of it where key is "".
+ * "" when there is none. */
+static void read_line(const char *path, const char *key, char *text, size_t size)
+{
+    char line[256];
+    FILE *file = fopen(path, "r");
+    text[0] = '\0';
+    while (file && !text[0] && fgets(line, sizeof line, file)) {
+        if (strncmp(line, key, strlen(key)) != 0)
+            continue;
+        const char *from = line + strlen(key);
+        from += strspn(from, " \t:");
+        snprintf(text, size, "%.*s", (int)strcspn(from, "\n"), from);
+    }
+    if (file)
+        fclose(file);
+}
+
+static int64_t last_cache_bytes(void)
+{
+    static const int levels[] = { _SC_LEVEL4_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE,
+                                  _SC_LEVEL2_CACHE_SIZE };
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+        long bytes = sysconf(levels[i]);
+        if (bytes > 0)
+            return bytes;
+    }
+    return 0;
+}
+
+static int32_t cores(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return CPU_COUNT(&set);
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (int32_t)online : 0;
+}
+
+void pp_environment_look(pp_environment *e)
+{
+    struct utsname name;
+    char load[64];
+    *e = (pp_environment){ .cores = cores(), .last_cache_bytes = last_cache_bytes() };
+    read_line("/proc/cpuinfo", "model name", e->cpu, sizeof e->cpu);
+    read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "", e->governor,
+              sizeof e->governor);
+    if (uname(&name) == 0)
+        snprintf(e->kernel, sizeof e->kernel, "%.24s %.48s %.20s", name.sysname, name.release,
+                 name.machine);
+    snprintf(e->version, sizeof e->version, "%s", PPSIM_VERSION);
+    read_line("/proc/loadavg", "", load, sizeof load);
+    e->load = load[0] ? strtod(load, NULL) : -1;
+}
+
+pp_json *pp_environment_write(const pp_environment *e, pp_json_build *build)
+{
+    pp_json *object = pp_json_new_object(build);
+    pp_json_put_text(build, object, "cpu", e->cpu[0] ? e->cpu : NULL);
+    pp_json_put_text(build, object, "governor", e->governor[0] ? e->governor : NULL);
+    pp_json_put_text(build, object, "kernel", e->kernel[0] ? e->kernel : NULL);
+    pp_json_put_text(build, object, "version", e->version);
+    pp_json_put_int(build, object, "cores", e->cores);
+    pp_json_put_int(build, object, "last_cache_bytes", e->last_cache_bytes);
+    if (e->load >= 0)
+        pp_json_put_double(build, object, "load", e->load);
+    return object;
+}
