@@ -72,16 +72,12 @@ static pp_robust robust_of(const trial *t, const workspace *w)
                         .scratch = w->scratch };
 }
 
-/* Sets theta, scale and loss. */
-static bool fit_trial(trial *t, const workspace *w, bool quick)
+static double loss_of(const trial *t, const workspace *w)
 {
-    const pp_robust problem = robust_of(t, w);
-    if (!pp_robust_fit(&problem, quick, t->theta, &t->scale))
-        return false;
-    t->loss = 0;
+    double loss = 0;
     for (size_t i = 0; i < t->points->count; i++)
-        t->loss += fabs(w->residual[i]);
-    return true;
+        loss += fabs(w->residual[i]);
+    return loss;
 }
 
 static bool make_trial(const pp_form *form, const pp_fit_points *points, size_t index, trial *t,
@@ -99,7 +95,7 @@ static bool make_trial(const pp_form *form, const pp_fit_points *points, size_t 
     return t->terms > 0;
 }
 
-/* The structures with the least absolute log errors after a quick fit, best first. */
+/* The structures with the least absolute log errors after the start of a fit, best first. */
 static size_t choose_finalists(const pp_form *form, const pp_fit_points *points, const workspace *w,
                                trial *finalist)
 {
@@ -107,8 +103,12 @@ static size_t choose_finalists(const pp_form *form, const pp_fit_points *points,
     bool more = true;
     for (size_t index = 0; more; index++) {
         trial t;
-        if (!make_trial(form, points, index, &t, &more) || !fit_trial(&t, w, true))
+        if (!make_trial(form, points, index, &t, &more))
             continue;
+        const pp_robust problem = robust_of(&t, w);
+        if (!pp_robust_start(&problem, t.theta))
+            continue;
+        t.loss = loss_of(&t, w);
         size_t at = count < FINALISTS ? count++ : FINALISTS;
         for (; at > 0 && t.loss < finalist[at - 1].loss; at--) {
             if (at < FINALISTS)
@@ -133,7 +133,10 @@ static bool fit_points(const pp_form *form, const pp_fit_points *points, const w
         certainty sure;
         trial *t = &finalist[i];
         const pp_robust problem = robust_of(t, w);
-        if (!fit_trial(t, w, false) || (found && t->loss >= best_out->loss) ||
+        if (!pp_robust_finish(&problem, t->theta, &t->scale))
+            continue;
+        t->loss = loss_of(t, w);
+        if ((found && t->loss >= best_out->loss) ||
             !pp_robust_covariance(&problem, t->theta, t->scale, sure.free_theta, sure.covariance))
             continue;
         *best_out = *t;
@@ -265,12 +268,19 @@ static const pp_form_parameter *parameter_of(const pp_form *form, size_t index)
     return &form->parameter[form->terms ? index : 0];
 }
 
+/* Standard errors to each side of a 95 % interval. The scale comes from a median, which tells of it
+ * what 37 % of the samples would by their squares (Huber 1981, 5.1). */
+static double width_of(size_t samples, size_t parameters)
+{
+    return pp_fit_student(0.37 * ((double)samples - (double)parameters));
+}
+
 /* Parameters, their errors and intervals. The interval is that of the fit without bounds, cut at 0:
  * a coefficient that the bound holds at 0 has an upper limit this way. */
 static pp_status take_parameters(const trial *t, const certainty *sure, pp_fit *fit, pp_err *err)
 {
     const size_t count = t->terms;
-    const double wide = pp_fit_student((double)t->points->count - (double)count);
+    const double wide = width_of(t->points->count, count);
     double z[PP_FORM_KNOTS_MAX], centre[PP_FORM_KNOTS_MAX];
     double gradient[PP_FORM_KNOTS_MAX * PP_FORM_KNOTS_MAX];
     fit->parameters = count;
@@ -322,6 +332,7 @@ static void take_errors(const trial *t, pp_fit *fit)
     for (size_t i = 0; i < t->points->count; i++) {
         const pp_fit_point *point = &t->points->point[i];
         const double error = predict(t, point) / point->seconds - 1;
+        fit->outliers += fabs(log1p(error)) > PP_ROBUST_OUTLIER * t->scale;
         sum += error;
         absolute += fabs(error);
         if (fabs(error) > fit->max_ape) {
@@ -559,7 +570,7 @@ pp_status pp_fit_predict(const pp_fit *fit, const pp_series *where, const pp_sam
     /* what the form misses shows in the held-out error, which is 0.8 of a normal spread */
     const double spread = fmax(fit->spread, fit->cv_mape * sqrt(acos(-1) / 2));
     const double variance = quadratic(fit->parameters, row, fit->covariance);
-    const double wide = pp_fit_student((double)fit->samples - (double)fit->parameters);
+    const double wide = width_of(fit->samples, fit->parameters);
     const double single = exp(wide * sqrt(variance + spread * spread));
     const double mean = exp(wide * sqrt(variance));
     *value_out = (pp_fit_value){ .seconds = seconds,

@@ -14,6 +14,7 @@ typedef struct pp_fit_options {
 typedef struct pp_fit {
     const pp_form *form;
     size_t samples, sizes;
+    size_t outliers; /* samples without weight */
     /* Parameter k is form->parameter[k]; of a piecewise fit all are form->parameter[0]. Intervals
      * hold 95 %; a bound may be infinite. */
     size_t parameters;

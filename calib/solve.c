@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SINGULAR 1e-12   /* share of a pivot that is rounding */
-#define TUKEY 4.685      /* 95 % efficient where errors are normal */
-#define SCALE_LEAST 1e-4 /* no clock is better */
-#define ROUNDS_ABSOLUTE 10
-#define ROUNDS_TUKEY 30
-#define SETTLED 1e-9 /* relative */
+#define SINGULAR 1e-12          /* share of a pivot that is rounding */
+#define TUKEY PP_ROBUST_OUTLIER /* 95 % efficient where errors are normal */
+#define SCALE_LEAST 1e-4        /* no clock is better */
+#define ROUNDS_START 3          /* enough to compare structures */
+#define ROUNDS_ABSOLUTE 3
+#define ROUNDS_TUKEY 20
+#define SETTLED 1e-5 /* relative; parameters are known to a hundredth */
 
 /* Cholesky of a, scaled to a diagonal of 1. factor, scale: out. */
 static bool factorize(size_t n, const double *a, double *factor, double *scale)
@@ -241,7 +242,7 @@ static void linearize(const pp_robust *p, const double *theta, double scale, nor
     clear(n, p->terms);
     for (size_t i = 0; i < p->count; i++) {
         const double predicted = predict(p, i, theta, row);
-        const double r = p->residual[i];
+        const double r = log(p->seconds[i] / predicted);
         double at = 0;
         for (size_t k = 0; k < p->terms; k++) {
             row[k] /= predicted;
@@ -311,7 +312,6 @@ static bool iterate(const pp_robust *p, double scale, int rounds, double *theta)
         linearize(p, theta, scale, &n);
         if (!solve_step(p, &n, theta))
             return false;
-        take_residuals(p, theta);
         if (settled(p->terms, theta, before))
             break;
     }
@@ -330,28 +330,30 @@ static void straighten(const pp_robust *p, double scale, double *theta)
     take_residuals(p, theta);
 }
 
-bool pp_robust_fit(const pp_robust *problem, bool quick, double *theta_out, double *scale_out)
+bool pp_robust_start(const pp_robust *problem, double *theta_out)
 {
     assert(problem->count > 0 && problem->terms > 0 && problem->terms <= PP_SOLVE_MAX);
-    double theta[PP_SOLVE_MAX];
-    if (!start(problem, theta))
+    if (!start(problem, theta_out) || !iterate(problem, 0, ROUNDS_START, theta_out))
+        return false;
+    take_residuals(problem, theta_out);
+    return all_finite(problem->terms, theta_out) && all_finite(problem->count, problem->residual);
+}
+
+bool pp_robust_finish(const pp_robust *problem, double *theta, double *scale_out)
+{
+    double refined[PP_SOLVE_MAX];
+    if (!iterate(problem, 0, ROUNDS_ABSOLUTE, theta))
         return false;
     take_residuals(problem, theta);
-    if (!iterate(problem, 0, quick ? 3 : ROUNDS_ABSOLUTE, theta))
-        return false;
     const double scale = scale_of(problem);
-    double refined[PP_SOLVE_MAX];
     memcpy(refined, theta, problem->terms * sizeof *theta);
-    if (!quick && iterate(problem, scale, ROUNDS_TUKEY, refined))
+    if (iterate(problem, scale, ROUNDS_TUKEY, refined)) /* else all repeats of a knot disagree */
         memcpy(theta, refined, problem->terms * sizeof *theta);
     take_residuals(problem, theta);
+    *scale_out = fmax(scale, scale_of(problem)); /* each can be small by chance */
     if (problem->monotone)
         straighten(problem, scale, theta);
-    if (!all_finite(problem->terms, theta) || !all_finite(problem->count, problem->residual))
-        return false;
-    memcpy(theta_out, theta, problem->terms * sizeof *theta);
-    *scale_out = scale;
-    return true;
+    return all_finite(problem->terms, theta) && all_finite(problem->count, problem->residual);
 }
 
 bool pp_robust_covariance(const pp_robust *p, const double *theta, double scale,
@@ -362,7 +364,7 @@ bool pp_robust_covariance(const pp_robust *p, const double *theta, double scale,
     take_residuals(p, theta);
     linearize(p, theta, scale, &n);
     if (!pp_solve(p->terms, n.a, n.b, free_theta_out))
-        return false;
+        memcpy(free_theta_out, theta, p->terms * sizeof *theta);
     clear(&n, p->terms);
     for (size_t i = 0; i < p->count; i++) {
         const double predicted = predict(p, i, theta, row), u = p->residual[i] / scale;

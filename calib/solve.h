@@ -37,10 +37,16 @@ typedef struct pp_robust {
     double *scratch;  /* [count]: of the caller */
 } pp_robust;
 
-/* Fits theta: least relative squares, then least absolute log errors, then Tukey's bisquare with
- * the scale that those gave. quick: not the last.
- * scale_out: standard deviation of log errors, by their median.  False: theta is not fixed. */
-bool pp_robust_fit(const pp_robust *problem, bool quick, double *theta_out, double *scale_out);
+/* Theta from least relative squares and a few rounds of least absolute log errors: good enough to
+ * compare structures. False: theta is not fixed. */
+bool pp_robust_start(const pp_robust *problem, double *theta_out);
+
+/* Goes on from there: further rounds, then Tukey's bisquare with the scale that these gave.
+ * scale_out: standard deviation of log errors, by their median. */
+bool pp_robust_finish(const pp_robust *problem, double *theta, double *scale_out);
+
+/* A log error this many scales away has no weight. */
+#define PP_ROBUST_OUTLIER 4.685
 
 /* Covariance of theta at the solution (Huber 1981, eq. 7.6.5), free of the bounds, and the solution
  * without them. covariance_out: [terms * terms]. False: theta is not fixed. */
