@@ -12,6 +12,7 @@
 
 #define FOLDS_MAX 64 /* of cross-validation; more sizes share one */
 #define FINALISTS 3  /* structures that are fitted in full */
+#define EQUAL 1e-4   /* held-out errors closer than this are the same: no clock is better */
 
 /* Arrays of as many elements as there are points. */
 typedef struct workspace {
@@ -440,6 +441,12 @@ size_t pp_fit_complexity(const pp_fit *fit)
     return fit->parameters + fit->form->scanned;
 }
 
+/* The largest held-out error that is still as good as that of `best`. */
+static double limit_of(const pp_fit *best)
+{
+    return best->cv_mape + fmax(best->cv_se, EQUAL);
+}
+
 /* NULL: none was fitted. */
 static const pp_fit *choose(const pp_fit *fits, size_t count)
 {
@@ -449,7 +456,7 @@ static const pp_fit *choose(const pp_fit *fits, size_t count)
             best = f;
     }
     for (const pp_fit *f = fits; f < fits + count; f++) {
-        if (!f->form || f->cv_mape > best->cv_mape + best->cv_se)
+        if (!f->form || f->cv_mape > limit_of(best))
             continue;
         if (!chosen || pp_fit_complexity(f) < pp_fit_complexity(chosen) ||
             (pp_fit_complexity(f) == pp_fit_complexity(chosen) && f->cv_mape < chosen->cv_mape))
@@ -461,7 +468,7 @@ static const pp_fit *choose(const pp_fit *fits, size_t count)
 static void explain(const pp_fit *fit, const pp_fit *chosen, pp_fit_rejected *rejected)
 {
     rejected->cv_mape = fit->cv_mape;
-    if (fit->cv_mape > chosen->cv_mape + chosen->cv_se)
+    if (fit->cv_mape > limit_of(chosen))
         snprintf(rejected->reason, sizeof rejected->reason, "larger error on sizes left out");
     else
         snprintf(rejected->reason, sizeof rejected->reason,

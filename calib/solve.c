@@ -10,7 +10,7 @@
 #define SCALE_LEAST 1e-4        /* no clock is better */
 #define ROUNDS_START 3          /* enough to compare structures */
 #define ROUNDS_ABSOLUTE 3
-#define ROUNDS_TUKEY 20
+#define ROUNDS_TUKEY 10
 #define SETTLED 1e-5 /* relative; parameters are known to a hundredth */
 
 /* Cholesky of a, scaled to a diagonal of 1. factor, scale: out. */
