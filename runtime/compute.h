@@ -77,6 +77,8 @@ typedef struct pp_compute {
     size_t (*value_bytes)(const void *worker); /* 8: double, 4: float */
     size_t (*value_count)(const void *worker, uint32_t stage, pp_values which);
     void (*value_read)(const void *worker, uint32_t stage, pp_values which, void *out);
+    /* Adds to one parameter: the index-th that value_read gives. */
+    void (*value_nudge)(void *worker, uint32_t stage, size_t index, double by);
 } pp_compute;
 
 size_t pp_compute_count(void);

@@ -15,6 +15,7 @@ void pp_sequential_free(pp_sequential **sequential)
     free((*sequential)->memory);
     free((*sequential)->split);
     free((*sequential)->tied);
+    free((*sequential)->turn);
     free(*sequential);
     *sequential = NULL;
 }
@@ -89,8 +90,11 @@ pp_status pp_sequential_new(const pp_compute *compute, const pp_compute_work *wo
         return status;
     s->tensors = pp_alloc_array(program->stages, sizeof *s->tensors);
     s->split = pp_alloc_array(program->stages, sizeof *s->split);
-    if (!s->tensors || !s->split)
+    s->turn = pp_alloc_array(program->microbatches, sizeof *s->turn);
+    if (!s->tensors || !s->split || !s->turn)
         return pp_err_nomem(err);
+    for (uint32_t j = 0; j < program->microbatches; j++)
+        s->turn[j] = j;
     for (size_t i = 0; i < program->count; i++)
         s->split[program->op[i].stage] |= program->op[i].kind == PP_OP_W;
     size_t bytes = lay_out(s);
@@ -151,18 +155,46 @@ static void exchange_tied(pp_sequential *s)
     s->compute->tied_put(s->worker, last, s->tied);
 }
 
+static pp_status forward(pp_sequential *s, uint32_t microbatch, pp_costs *took, pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (uint32_t stage = 0; stage < s->program->stages && !status; stage++)
+        status = run(s, PP_OP_F, stage, microbatch, took, err);
+    return status;
+}
+
+static pp_status back(pp_sequential *s, uint32_t microbatch, pp_costs *took, pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (uint32_t stage = s->program->stages; stage-- > 0 && !status;)
+        status = backward(s, stage, microbatch, took, err);
+    return status;
+}
+
 pp_status pp_sequential_step(pp_sequential *s, uint32_t step, pp_costs *took, pp_err *err)
 {
-    uint32_t stages = s->program->stages;
     pp_status status = s->compute->begin(s->worker, step, err);
     for (uint32_t j = 0; j < s->program->microbatches && !status; j++) {
-        for (uint32_t stage = 0; stage < stages && !status; stage++)
-            status = run(s, PP_OP_F, stage, j, took, err);
-        for (uint32_t stage = stages; stage-- > 0 && !status && !s->program->forward_only;)
-            status = backward(s, stage, j, took, err);
+        status = forward(s, s->turn[j], took, err);
+        if (!status && !s->program->forward_only)
+            status = back(s, s->turn[j], took, err);
     }
     if (status || s->program->forward_only)
         return status;
     exchange_tied(s);
     return s->compute->end(s->worker, err);
+}
+
+pp_status pp_sequential_gradient(pp_sequential *s, uint32_t microbatch, pp_err *err)
+{
+    pp_status status = s->compute->begin(s->worker, 0, err);
+    if (!status)
+        status = forward(s, microbatch, NULL, err);
+    return status ? status : back(s, microbatch, NULL, err);
+}
+
+pp_status pp_sequential_loss(pp_sequential *s, uint32_t microbatch, pp_err *err)
+{
+    pp_status status = s->compute->begin(s->worker, 0, err);
+    return status ? status : forward(s, microbatch, NULL, err);
 }

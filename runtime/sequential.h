@@ -16,8 +16,9 @@ typedef struct pp_sequential {
     void *worker;
     pp_op_tensors *tensors; /* [stages] */
     char *memory;
-    bool *split; /* [stages]: I and W, not B */
-    char *tied;  /* of both ends */
+    bool *split;    /* [stages]: I and W, not B */
+    char *tied;     /* of both ends */
+    uint32_t *turn; /* [microbatches]: a step takes them in this order; ascending at first */
 } pp_sequential;
 
 /* program: which stages split their backward. Fails: as compute->open; NOMEM. */
@@ -26,10 +27,17 @@ PP_MUST_CHECK pp_status pp_sequential_new(const pp_compute *compute, const pp_co
                                           pp_sequential **sequential_out, pp_err *err);
 void pp_sequential_free(pp_sequential **sequential); /* for PP_CLEANUP */
 
-/* One step of the training run, microbatch after microbatch; update included.
+/* One step of the training run, microbatch after microbatch by `turn`; update included.
  * took: NULL, or costs with a class per microbatch, whose f_ns, i_ns, w_ns, b_ns become the
  * shortest of what they were (0: not yet measured) and what the ops took now. */
 PP_MUST_CHECK pp_status pp_sequential_step(pp_sequential *sequential, uint32_t step, pp_costs *took,
+                                           pp_err *err);
+
+/* Forward and backward of one microbatch, no update: its gradients and its loss alone. */
+PP_MUST_CHECK pp_status pp_sequential_gradient(pp_sequential *sequential, uint32_t microbatch,
+                                               pp_err *err);
+/* Its forward alone: its loss. */
+PP_MUST_CHECK pp_status pp_sequential_loss(pp_sequential *sequential, uint32_t microbatch,
                                            pp_err *err);
 
 #endif

@@ -42,7 +42,7 @@ typedef struct pp_link {
 /* "free", "plan", "20us+1GB/s". Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_link_parse(const char *text, pp_link *link_out, pp_err *err);
 
-/* All of it is the caller's and outlives the world. */
+/* What it points to is the caller's and outlives the world; the rest is copied. */
 typedef struct pp_world_options {
     uint32_t ranks;
     pp_link link;

@@ -10,23 +10,33 @@
 
 static const char *const names[] = { "gradients", "parameters", "losses" };
 
-/* Does every stage see its microbatches' W or B in ascending order? */
-static bool is_ordered(const pp_program *program)
+/* One stage sums its weights' gradients in the order of `turn`? first: it becomes that order. */
+static bool takes_turns(const pp_program *program, uint32_t rank, uint32_t stage, bool first,
+                        uint32_t *turn)
 {
-    for (uint32_t r = 0; r < program->ranks; r++) {
-        for (uint32_t s = 0; s < program->stages; s++) {
-            int64_t last = -1;
-            for (size_t i = program->rank_begin[r]; i < program->rank_begin[r + 1]; i++) {
-                pp_op op = program->op[i];
-                if (op.stage != s || (op.kind != PP_OP_W && op.kind != PP_OP_B))
-                    continue;
-                if (op.microbatch < last)
-                    return false;
-                last = op.microbatch;
-            }
-        }
+    uint32_t n = 0;
+    for (size_t i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
+        pp_op op = program->op[i];
+        if (op.stage != stage || (op.kind != PP_OP_W && op.kind != PP_OP_B))
+            continue;
+        if (first)
+            turn[n] = op.microbatch;
+        if (turn[n++] != op.microbatch)
+            return false;
     }
     return true;
+}
+
+/* Sums in one order have one value: where all stages take the microbatches in the same order, so
+ * does the sequential run. False: they do not, `turn` is ascending. */
+static bool set_turns(const pp_program *program, uint32_t *turn)
+{
+    bool same = true;
+    for (uint32_t s = 0; s < program->stages && same; s++)
+        same = takes_turns(program, program->stage_rank[s], s, s == 0, turn);
+    for (uint32_t j = 0; j < program->microbatches && !same; j++)
+        turn[j] = j;
+    return same;
 }
 
 /* All values of all stages in one row: [kinds][stages], gradients first. */
@@ -142,6 +152,95 @@ static pp_status judge(const values *v, const pp_verdict *verdict, pp_err *err)
                          : "1e-4");
 }
 
+/* splitmix64 (Steele, Lea, Flood 2014). */
+static uint64_t draw(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* The loss of the first microbatch with one weight moved. */
+static pp_status loss_with(pp_sequential *s, uint32_t stage, size_t index, double by,
+                           double *losses, double *loss_out, pp_err *err)
+{
+    uint32_t last = s->program->stages - 1;
+    s->compute->value_nudge(s->worker, stage, index, by);
+    pp_status status = pp_sequential_loss(s, 0, err);
+    s->compute->value_nudge(s->worker, stage, index, -by);
+    s->compute->value_read(s->worker, last, PP_VALUES_LOSSES, losses);
+    *loss_out = losses[0];
+    return status;
+}
+
+/* One weight of a stage whose gradients are given. */
+static pp_status compare_slope(pp_sequential *s, uint32_t stage, size_t index,
+                               const double *gradients, size_t count, double *losses,
+                               pp_verdict *verdict, pp_err *err)
+{
+    const double by = 1e-5;
+    double above = 0;
+    double below = 0;
+    double largest = 0;
+    pp_status status = loss_with(s, stage, index, by, losses, &above, err);
+    if (!status)
+        status = loss_with(s, stage, index, -by, losses, &below, err);
+    if (status)
+        return status;
+    for (size_t i = 0; i < count; i++)
+        largest = fabs(gradients[i]) > largest ? fabs(gradients[i]) : largest;
+    double off = fabs((above - below) / (2 * by) - gradients[index]) / (largest > 0 ? largest : 1);
+    verdict->slopes++;
+    verdict->worst_slope = off > verdict->worst_slope ? off : verdict->worst_slope;
+    if (off <= PP_VERIFY_TOLERANCE_SLOPE)
+        return PP_OK;
+    return pp_err_set(err, PP_INFEASIBLE, NULL,
+                      "verification failed: weight %zu of stage %" PRIu32
+                      " has gradient %.9g, but moving it changes the loss by %.9g per unit; the "
+                      "compute's backward does not belong to its forward",
+                      index, stage, gradients[index], (above - below) / (2 * by));
+}
+
+/* Weights of all stages in turn. The worker has the weights of the start, and keeps them up to
+ * rounding. */
+static pp_status compare_slopes(pp_sequential *s, const values *v, pp_verdict *verdict, pp_err *err)
+{
+    uint32_t stages = s->program->stages;
+    uint64_t state = s->work->seed;
+    if (v->unit != sizeof(double) || s->program->forward_only || !s->compute->value_nudge)
+        return PP_OK;
+    double *row = pp_alloc_array(v->total, sizeof *row);
+    double *losses = pp_alloc_array(v->total, sizeof *losses);
+    pp_status status = row && losses ? PP_OK : pp_err_nomem(err);
+    uint32_t wanted =
+        stages < PP_VERIFY_SLOPES ? PP_VERIFY_SLOPES / stages * stages : PP_VERIFY_SLOPES;
+    for (uint32_t k = 0; k < wanted && !status; k++) {
+        uint32_t stage = (uint32_t)((uint64_t)k * stages / wanted);
+        size_t count = v->count[stage];
+        if (!count)
+            continue;
+        if (!(status = pp_sequential_gradient(s, 0, err))) {
+            s->compute->value_read(s->worker, stage, PP_VALUES_GRADIENTS, row);
+            status =
+                compare_slope(s, stage, draw(&state) % count, row, count, losses, verdict, err);
+        }
+    }
+    free(row);
+    free(losses);
+    return status;
+}
+
+/* On a worker of its own, as weights that were moved and moved back are no longer the same. */
+static pp_status check_slopes(const pp_run_job *job, const values *v, pp_verdict *verdict,
+                              pp_err *err)
+{
+    pp_sequential *sequential PP_CLEANUP(pp_sequential_free) = NULL;
+    pp_status status =
+        pp_sequential_new(job->compute, job->work, job->program, job->costs, &sequential, err);
+    return status ? status : compare_slopes(sequential, v, verdict, err);
+}
+
 static pp_status repeat(pp_sequential *sequential, uint32_t steps, pp_err *err)
 {
     pp_status status = PP_OK;
@@ -155,7 +254,6 @@ static pp_status compare_all(const values *v, void *sequential, const char *got,
 {
     const pp_run_job *job = v->job;
     uint32_t stages = job->program->stages;
-    verdict->ordered = is_ordered(job->program);
     size_t at = 0;
     for (uint32_t k = 0; k < 3 * stages; k++) {
         if (v->count[k])
@@ -186,6 +284,9 @@ pp_status pp_verify(const pp_run_job *job, uint32_t steps, pp_verdict *verdict_o
     char *wanted = pp_alloc_array(v.total, v.unit);
     job->transport->hosts(job->world, &first, &hosted);
     status = got && wanted ? gather(&v, got, err) : pp_err_nomem(err);
+    verdict_out->ordered = set_turns(job->program, sequential->turn);
+    if (!status && first == 0)
+        status = check_slopes(job, &v, verdict_out, err);
     if (!status && first == 0)
         status = repeat(sequential, steps, err);
     if (!status && first == 0)

@@ -6,19 +6,24 @@
 
 #define PP_VERIFY_TOLERANCE_DOUBLE 1e-12 /* relative, where sums are in another order */
 #define PP_VERIFY_TOLERANCE_FLOAT 1e-4
+#define PP_VERIFY_SLOPES 16u           /* weights that are moved, in double */
+#define PP_VERIFY_TOLERANCE_SLOPE 1e-5 /* of central differences */
 
 typedef struct pp_verdict {
     bool compared; /* false: this process does not host rank 0, or the compute has no values */
-    bool ordered;  /* every stage sums its weights' gradients in the order of the microbatches: all
-                      bits must be equal */
+    bool ordered;  /* all stages sum their weights' gradients in one order of the microbatches, and
+                      so did the sequential run: all bits must be equal */
     uint64_t values, differing;
     double worst; /* relative to the largest value of its stage and kind */
     uint32_t worst_stage;
     pp_values worst_values;
-    double loss; /* of the last step: the sum of its microbatches' */
+    uint32_t slopes;    /* gradients that were compared with central differences */
+    double worst_slope; /* relative to the largest gradient of the stage */
+    double loss;        /* of the last step: the sum of its microbatches' */
 } pp_verdict;
 
-/* Repeats `steps` steps from the start, sequentially, and compares gradients, parameters and losses
+/* Moves random weights a little, one at a time: the loss must change as their gradients say. Then
+ * repeats `steps` steps from the start, sequentially, and compares gradients, parameters and losses
  * after the last one. All processes call it, after pp_run.
  * Fails: INFEASIBLE when values differ more than allowed (bits where ordered, else the tolerance),
  * naming stage and values; as compute; NOMEM. */

@@ -70,7 +70,10 @@ static const pp_option options[] = {
     { "--step-sync", "on|off", "a global barrier ends the step; on", NULL, false },
     { "--budget", "TIME|COUNTit", "end the search after 5s, or 20000it simulations; none", NULL,
       false },
-    { "--seed", "N", "echoed in the plan; 0", NULL, false },
+    { "--seed", "N", "echoed in the plan, of the search with --instance; 0", NULL, false },
+    { "--instance", "FILE", "order the ops of a ppsim.instance file; -o writes the orders", NULL,
+      false },
+    { "--threads", "N", "for --instance; all processors", NULL, false },
     { "--candidates", "FILE", "write every candidate considered, with its reason, as CSV", NULL,
       false },
     { "--emit", "FORMAT=FILE", "write the schedule: plan, pytorch-csv, megatron, report", NULL,
@@ -126,6 +129,11 @@ static pp_status print(const pp_args *args, const pp_choice *choice, pp_err *err
 
 static pp_status plan(const pp_args *args, pp_err *err)
 {
+    if (pp_args_has(args, "--instance"))
+        return pp_plan_instance(args, options, err);
+    if (pp_args_has(args, "--threads"))
+        return pp_err_set(err, PP_USAGE, "--threads",
+                          "is for --instance; give that too, or leave it out");
     pp_request request PP_CLEANUP(pp_request_free) = { .wish = { .seed = 0 } };
     pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
     pp_status status = pp_request_read(args, &request, err);
@@ -157,6 +165,7 @@ const pp_command pp_command_plan = {
                "examples:\n"
                "  ppsim plan --model gpt175b --pp 16\n"
                "  ppsim plan --model llama3-70b --pp 8 --tp 4 --dp 2 --emit plan=plan.json\n"
-               "  ppsim plan --model config.json --pp 4 --lengths lengths.txt --seq-length 8192\n",
+               "  ppsim plan --model config.json --pp 4 --lengths lengths.txt --seq-length 8192\n"
+               "  ppsim plan --instance instance.json --budget 5s -o orders.txt\n",
     .run = plan,
 };

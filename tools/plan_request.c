@@ -224,30 +224,35 @@ static bool time_is_up(void *context)
     return pp_clock_now_ns() >= r->end_ns;
 }
 
-/* "5s" or "20000it". */
-static pp_status read_budget(const pp_args *args, pp_request *r, pp_err *err)
+pp_status pp_budget_read(const pp_args *args, int64_t *count, pp_ns *time_ns, pp_err *err)
 {
     const char *text = pp_args_text(args, "--budget");
     size_t bytes = text ? strlen(text) : 0;
-    if (bytes > 2 && strcmp(text + bytes - 2, "it") == 0) {
-        char number[32];
-        int64_t count = 0;
-        if (bytes - 2 >= sizeof number)
-            return pp_err_set(err, PP_USAGE, "--budget", "'%.64s' is too large", text);
-        memcpy(number, text, bytes - 2);
-        number[bytes - 2] = '\0';
-        if (pp_parse_int(number, "--budget", 1, INT64_MAX / 2, &count, NULL))
-            return pp_err_set(err, PP_USAGE, "--budget",
-                              "'%.64s' is no number of simulations; "
-                              "write for example 20000it",
-                              text);
-        r->wish.max_simulations = (uint64_t)count;
-        return PP_OK;
-    }
+    char number[32];
+    if (bytes <= 2 || strcmp(text + bytes - 2, "it") != 0)
+        return pp_args_duration(args, "--budget", time_ns, err);
+    if (bytes - 2 >= sizeof number)
+        return pp_err_set(err, PP_USAGE, "--budget", "'%.64s' is too large", text);
+    memcpy(number, text, bytes - 2);
+    number[bytes - 2] = '\0';
+    if (pp_parse_int(number, "--budget", 1, INT64_MAX / 2, count, NULL))
+        return pp_err_set(err, PP_USAGE, "--budget",
+                          "'%.64s' is no number of simulations; "
+                          "write for example 20000it",
+                          text);
+    return PP_OK;
+}
+
+static pp_status read_budget(const pp_args *args, pp_request *r, pp_err *err)
+{
+    int64_t count = 0;
     pp_ns budget_ns = 0;
-    pp_status status = pp_args_duration(args, "--budget", &budget_ns, err);
-    if (status || !text)
+    pp_status status = pp_budget_read(args, &count, &budget_ns, err);
+    if (status || !pp_args_has(args, "--budget"))
         return status;
+    r->wish.max_simulations = (uint64_t)count;
+    if (count)
+        return PP_OK;
     r->end_ns = pp_clock_now_ns() + budget_ns;
     r->wish.stop = time_is_up;
     r->wish.context = r;

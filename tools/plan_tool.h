@@ -19,6 +19,15 @@ typedef struct pp_request {
 PP_MUST_CHECK pp_status pp_request_read(const pp_args *args, pp_request *request, pp_err *err);
 void pp_request_free(pp_request *request); /* for PP_CLEANUP */
 
+/* --budget: "20000it" sets *count, "5s" sets *time_ns; neither when it is not given. Fails: USAGE.
+ */
+PP_MUST_CHECK pp_status pp_budget_read(const pp_args *args, int64_t *count, pp_ns *time_ns,
+                                       pp_err *err);
+
+/* plan --instance FILE. Fails: USAGE, INPUT, IO, INFEASIBLE, NOMEM. */
+PP_MUST_CHECK pp_status pp_plan_instance(const pp_args *args, const pp_option *options,
+                                         pp_err *err);
+
 /* The plan as people read it, in 80 columns. */
 void pp_choice_print(const pp_choice *choice, pp_text *text);
 

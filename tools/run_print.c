@@ -1,3 +1,4 @@
+#include "sim/transfer_costs.h"
 #include "tools/run_tool.h"
 
 #include <inttypes.h>
@@ -74,6 +75,12 @@ static void print_verdict(const pp_run_print *run, pp_text *text)
                     v->values,
                     v->differing ? "equal a sequential run's within 1e-12"
                                  : "equal a sequential run's bit for bit");
+    if (v->slopes)
+        pp_text_add(text,
+                    "             %" PRIu32
+                    " random gradients are those of central differences (off "
+                    "by %.1g at most)\n",
+                    v->slopes, v->worst_slope);
     if (v->compared)
         pp_text_add(text, "             loss %.9g\n", v->loss);
     if (result->memory_checks)
@@ -198,6 +205,8 @@ static pp_json *json_verdict(const pp_run_print *run, pp_json_build *build)
     pp_json_put_int(build, object, "differing", (int64_t)v->differing);
     pp_json_put_bool(build, object, "ordered", v->ordered);
     pp_json_put_double(build, object, "worst_relative", v->worst);
+    pp_json_put_int(build, object, "slopes", v->slopes);
+    pp_json_put_double(build, object, "worst_slope", v->worst_slope);
     pp_json_put_double(build, object, "loss", v->loss);
     return object;
 }
@@ -218,6 +227,29 @@ static pp_json *json_iterations(const pp_run_result *result, pp_json_build *buil
     return list;
 }
 
+/* What is sent from rank to rank in a step. */
+static pp_json *json_traffic(const pp_execution *x, pp_json_build *build)
+{
+    pp_json *object = pp_json_new_object(build);
+    const pp_comm *comm = x->program->comm;
+    int64_t tensors = 0;
+    int64_t bytes = 0;
+    int64_t messages = 0;
+    for (size_t t = 0; t < comm->transfer_count; t++) {
+        const pp_transfer *own = &comm->transfer[t];
+        bool shape = pp_transfer_is_shape((pp_transfer_kind)own->kind);
+        if (!pp_transfer_sends((pp_transfer_kind)own->kind))
+            continue;
+        messages += shape;
+        tensors += !shape;
+        bytes += shape ? 0 : pp_comm_bytes(comm, x->costs, own);
+    }
+    pp_json_put_int(build, object, "tensors", tensors);
+    pp_json_put_int(build, object, "tensor_bytes", bytes);
+    pp_json_put_int(build, object, "shape_messages", messages);
+    return object;
+}
+
 pp_json *pp_run_json(const pp_run_print *run, const pp_comparison *comparison, pp_json_build *build)
 {
     const pp_execution *x = run->execution;
@@ -236,6 +268,7 @@ pp_json *pp_run_json(const pp_run_print *run, const pp_comparison *comparison, p
     pp_json_put_int(build, object, "clock_error_ns", x->result.clock_error_ns);
     pp_json_put_int(build, object, "arena_bytes", (int64_t)x->result.arena_bytes);
     pp_json_put_int(build, object, "memory_checks", (int64_t)x->result.memory_checks);
+    pp_json_put(build, object, "traffic", json_traffic(x, build));
     pp_json_put(build, object, "comparison", json_comparison(comparison, build));
     if (run->options->verify && x->verdict.compared)
         pp_json_put(build, object, "verification", json_verdict(run, build));

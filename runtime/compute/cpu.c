@@ -273,6 +273,26 @@ static void cpu_value_read(const void *opened, uint32_t stage, pp_values which, 
     }
 }
 
+static void cpu_value_nudge(void *opened, uint32_t stage, size_t index, double by)
+{
+    worker *w = opened;
+    const pp_cpu_stage *of = &w->model->stage[stage];
+    for (size_t i = 0; i < pp_cpu_matrix_count(of); i++) {
+        pp_cpu_matrix matrix = pp_cpu_matrix_at(w->model, of, i);
+        size_t count = matrix.rows * matrix.columns;
+        void *at = w->weights[stage] + matrix.offset + index * w->model->real_bytes;
+        if (index >= count) {
+            index -= count;
+            continue;
+        }
+        if (w->model->real_bytes == sizeof(double))
+            *(double *)at += by;
+        else
+            *(float *)at += (float)by;
+        return;
+    }
+}
+
 const pp_compute pp_compute_cpu = {
     .name = "cpu",
     .summary = "a transformer's own math on this processor, in double or float (OpenBLAS)",
@@ -288,4 +308,5 @@ const pp_compute pp_compute_cpu = {
     .value_bytes = cpu_value_bytes,
     .value_count = cpu_value_count,
     .value_read = cpu_value_read,
+    .value_nudge = cpu_value_nudge,
 };

@@ -28,7 +28,7 @@ void pp_mpi_pause(const pp_world *world, pp_patience *patience)
 
 bool pp_mpi_flagged(const pp_world *world)
 {
-    return (world->options->stop && *world->options->stop) ||
+    return (world->stop && *world->stop) ||
            atomic_load_explicit(&world->stopped, memory_order_relaxed);
 }
 
@@ -180,7 +180,7 @@ static pp_status open_world(const pp_module_services *services, const pp_world_o
         return services->err_set(err, PP_NOMEM, NULL, "out of memory");
     world->head.transport = &transport;
     world->services = services;
-    world->options = options;
+    world->stop = options->stop;
     world->stop_request = MPI_REQUEST_NULL;
     pthread_mutex_init(&world->lock, NULL);
     pthread_cond_init(&world->progress_wanted, NULL);

@@ -37,7 +37,7 @@ struct pp_kept {
 struct pp_world {
     pp_module_world head; /* first */
     const pp_module_services *services;
-    const pp_world_options *options;
+    const volatile sig_atomic_t *stop; /* of the options */
     int rank, ranks;
     bool roomy; /* no more ranks on this machine than cores */
 

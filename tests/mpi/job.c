@@ -3,14 +3,17 @@
 #include "sim/alloc.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 void job_start(job *j, uint32_t ranks)
 {
     uint32_t count = 0;
     pp_err err = { 0 };
-    *j = (job){ .ranks = ranks, .options = { .ranks = ranks } };
-    OK(pp_transport_mpi.open(&j->options, &j->world, &err), err);
+    pp_world_options options = { .ranks = ranks };
+    *j = (job){ .ranks = ranks };
+    OK(pp_transport_mpi.open(&options, &j->world, &err), err);
+    memset(&options, 0xff, sizeof options); /* it is not kept */
     pp_transport_mpi.hosts(j->world, &j->rank, &count);
     CHECK(count == 1 && j->rank < ranks, "hosts %u from %u", count, j->rank);
 }

@@ -29,7 +29,6 @@ typedef struct edge {
 
 typedef struct job {
     pp_world *world;
-    pp_world_options options;
     uint32_t rank, ranks;
     pp_program program;
     pp_comm comm;

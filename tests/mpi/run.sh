@@ -11,18 +11,7 @@ failed=0
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# Open MPI: more processes than cores; and root in a container. Others do not look at these.
-export OMPI_MCA_rmaps_base_oversubscribe=1
-if [ "$(id -u)" -eq 0 ]; then
-    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-fi
-
-case ${PPSIM_SANITIZE:-} in
-*address*) # stacks through Open MPI, which has no frame pointers, so that its leaks are known as its
-    export ASAN_OPTIONS="${ASAN_OPTIONS:-}:fast_unwind_on_malloc=0"
-    export LSAN_OPTIONS="suppressions=$(dirname "$0")/lsan.supp:print_suppressions=0"
-    ;;
-esac
+. "$(dirname "$0")/start.sh"
 
 # Program, processes, case, wanted status: "0", or "fails" for any other but that of timeout.
 run() {
@@ -58,6 +47,7 @@ for case in refused gather clocks ring wrong_microbatch too_long too_long_large 
     run "$program" 4 $case 0
 done
 run "$program" 2 ring 0
+run "$1/p2p_mpi" 2 check 0
 run "$program" 9 ring 0
 for case in schedules stall other_plan; do
     run "$runs" 4 $case 0

@@ -1,5 +1,6 @@
 /* Whichever allocation fails, every reader, every writer and the search say so and leak nothing. */
 #include "planner/choose.h"
+#include "planner/order_search.h"
 #include "sim/alloc.h"
 #include "sim/engine.h"
 #include "tests/torture/torture.h"
@@ -75,6 +76,36 @@ static int read_comm_rows(void *text)
 }
 
 static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10, 0 };
+
+static char instance_json[] =
+    "{\"name\":\"x\",\"p\":2,\"v\":1,\"m\":3,\"rank_of\":[0,1],\"cap\":[9,9],"
+    "\"stages\":[{\"f\":[3,0,0],\"b\":[4,0,0],\"w\":[2,0,0],\"act\":[3,1],\"whold\":[2,0],"
+    "\"transient\":[0,1,0]},{\"f\":[2,0,0],\"b\":[4,0,0],\"w\":[2,0,0],\"act\":[3,1],"
+    "\"whold\":[2,0],\"transient\":[0,1,0]}],"
+    "\"microbatches\":{\"tokens\":[1,0,1],\"sumsq\":[0,0,0]},"
+    "\"link\":{\"lat\":1,\"per_token_q20\":0}}";
+
+/* Reads, bounds, orders and prints an instance. */
+static int order_instance(void *text)
+{
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    pp_instance *instance PP_CLEANUP(pp_instance_free) = NULL;
+    pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
+    pp_text orders PP_CLEANUP(pp_text_free) = { 0 };
+    const pp_search_budget budget = { .iterations = 40 };
+    pp_limits limits;
+    pp_err err = { 0 };
+    pp_status status = pp_json_parse(text, strlen(text), "i", &json, &err);
+    if (status)
+        return (int)status;
+    const pp_json_at root = pp_json_root(json, "i");
+    status = pp_instance_read(&root, &instance, &err);
+    if (status || (status = pp_instance_bound(instance, &limits, &err)) ||
+        (status = pp_search_order(instance, limits.ticks, &budget, &found, &err)))
+        return (int)status;
+    pp_instance_print_orders(instance, found->ops, &orders);
+    return (int)pp_text_check(&orders, &err);
+}
 
 /* Builds, lowers, runs and writes 1F1B in every format. */
 static int write_formats(void *executor_name)
@@ -160,7 +191,7 @@ static const struct {
     { "hardware", read_hardware, hardware_name }, { "costs", read_costs, costs_json },
     { "lengths", pack_lengths, lengths_text },    { "rows", read_rows, csv },
     { "comm rows", read_comm_rows, comm_csv },    { "formats", write_formats, ideal },
-    { "formats, torch", write_formats, torch },
+    { "formats, torch", write_formats, torch },   { "instance", order_instance, instance_json },
 };
 
 START_TEST(every_failed_allocation_is_reported)

@@ -1,0 +1,211 @@
+/* What the order search reaches on the instances of a folder: best known, ours, bound, gap. Beside
+ * it what published rules make of the same instances, orders given and tent-shaped. All orders are
+ * replayed by tests/contract/instance_replay.h.
+ *   bench_orders [--budget SECONDS] [--threads N] [--seed N] [--rules] [FOLDER [PREFIX]] */
+#include "planner/order_search.h"
+#include "runtime/clock.h"
+#include "tests/contract/instance_replay.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <unistd.h>
+
+enum { FILES_MOST = 256 };
+
+typedef struct bench {
+    const char *folder, *prefix;
+    double budget_s;
+    uint32_t threads;
+    uint64_t seed;
+    bool rules;
+    int64_t begin_ns;
+    double sum_of_logs;
+    int counted, better, proved;
+} bench;
+
+static void die(const char *where, const char *why)
+{
+    fprintf(stderr, "bench_orders: %s: %s\n", where, why);
+    exit(EXIT_FAILURE);
+}
+
+static double spent(void *context)
+{
+    const bench *b = context;
+    return (double)(pp_clock_now_ns() - b->begin_ns) * 1e-9 / b->budget_s;
+}
+
+/* Microbatches by work: light, heavy, light again. */
+static void set_tent(const replay *x, uint32_t *order)
+{
+    uint32_t low = 0;
+    uint32_t high = x->m;
+    bool *taken = pp_alloc_array(x->m, sizeof *taken);
+    for (uint32_t k = 0; k < x->m; k++) {
+        uint32_t best = x->m;
+        int64_t least = INT64_MAX;
+        for (uint32_t i = 0; i < x->m; i++) {
+            int64_t work = x->ticks[0][i] + x->ticks[1][i] + x->ticks[2][i];
+            if (taken[i] || work >= least)
+                continue;
+            least = work;
+            best = i;
+        }
+        taken[best] = true;
+        order[k % 2 == 0 ? low++ : --high] = best;
+    }
+    free(taken);
+}
+
+/* 1F1B of rank r with `ahead` forwards before the first B, each W `late` backwards behind its B:
+ * late 0 is 1F1B (Narayanan 2021), ahead p - r and late r ZB-H1 (Qi 2024). */
+static void add_rank(const replay *x, uint32_t r, const uint32_t *order, uint32_t ahead,
+                     uint32_t late, pp_text *text)
+{
+    uint32_t f = 0;
+    uint32_t w = 0;
+    for (uint32_t b = 0; b < x->m; b++) {
+        for (; f < x->m && f < b + ahead; f++)
+            pp_text_add(text, "F%u.%u ", r, order[f]);
+        pp_text_add(text, "B%u.%u ", r, order[b]);
+        if (b >= late)
+            pp_text_add(text, "W%u.%u ", r, order[w++]);
+    }
+    for (; w < x->m; w++)
+        pp_text_add(text, "W%u.%u ", r, order[w]);
+    pp_text_add(text, "\n");
+}
+
+/* The makespan of a rule, over the best known; marked when the order breaks the memory. */
+static void print_rule(replay *x, const uint32_t *order, bool delayed, bool fused)
+{
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    int64_t *cap = x->cap;
+    int64_t *open = pp_alloc_array(x->p, sizeof *open);
+    for (uint32_t r = 0; r < x->p; r++) {
+        add_rank(x, r, order, x->p - r, delayed ? r : 0, &text);
+        open[r] = INT64_MAX / 4;
+    }
+    bool fits = replay_run(x, text.data, false) >= 0;
+    x->cap = open;
+    int64_t makespan = replay_run(x, text.data, fused);
+    x->cap = cap;
+    free(open);
+    printf(" %8.4f%s", (double)makespan / (double)x->best_known, fits ? " " : "*");
+}
+
+static void print_rules(replay *x)
+{
+    uint32_t *order = pp_alloc_array(x->m, sizeof *order);
+    for (int tent = 0; tent < 2 && x->s == x->p; tent++) {
+        for (uint32_t i = 0; i < x->m; i++)
+            order[i] = i;
+        if (tent)
+            set_tent(x, order);
+        print_rule(x, order, false, true);
+        print_rule(x, order, false, false);
+        print_rule(x, order, true, false);
+    }
+    free(order);
+}
+
+static void run(bench *b, const char *file)
+{
+    char path[512];
+    replay x PP_CLEANUP(replay_free) = { 0 };
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    pp_instance *instance PP_CLEANUP(pp_instance_free) = NULL;
+    pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_limits limits;
+    pp_err err = { 0 };
+    snprintf(path, sizeof path, "%s/%s", b->folder, file);
+    b->begin_ns = pp_clock_now_ns();
+    if (pp_json_load(path, &json, &err))
+        die(path, err.text);
+    const pp_json_at root = pp_json_root(json, path);
+    const pp_search_budget budget = {
+        .spent = spent, .context = b, .seed = b->seed, .threads = b->threads
+    };
+    if (pp_instance_read(&root, &instance, &err) || pp_instance_bound(instance, &limits, &err) ||
+        pp_search_order(instance, limits.ticks, &budget, &found, &err))
+        die(path, err.text);
+    double seconds = (double)(pp_clock_now_ns() - b->begin_ns) * 1e-9;
+    pp_instance_print_orders(instance, found->ops, &text);
+    replay_read(&root, &x);
+    if (replay_run(&x, text.data, false) != found->makespan || found->makespan < limits.ticks)
+        die(path, "the replay disagrees");
+    double ratio = (double)found->makespan / (double)x.best_known;
+    printf("%-26s %11" PRId64 " %11" PRId64 " %8.5f %11" PRId64 " %-9s %7.3f %% %-6s %5.2f s",
+           x.name, x.best_known, found->makespan, ratio, limits.ticks, pp_limit_key(limits.largest),
+           100 * ((double)found->makespan / (double)limits.ticks - 1),
+           found->proved ? "proved" : "", seconds);
+    if (b->rules)
+        print_rules(&x);
+    printf("\n");
+    fflush(stdout);
+    b->sum_of_logs += log(ratio);
+    b->counted++;
+    b->better += ratio < 1;
+    b->proved += found->proved;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static void run_folder(bench *b)
+{
+    static char files[FILES_MOST][128];
+    size_t count = 0;
+    DIR *folder = opendir(b->folder);
+    struct dirent *entry;
+    if (!folder)
+        die(b->folder, "cannot be read");
+    while ((entry = readdir(folder)) && count < FILES_MOST)
+        if (strstr(entry->d_name, ".json") &&
+            strncmp(entry->d_name, b->prefix, strlen(b->prefix)) == 0)
+            snprintf(files[count++], sizeof files[0], "%.127s", entry->d_name);
+    closedir(folder);
+    qsort(files, count, sizeof files[0], by_name);
+    printf("%-26s %11s %11s %8s %11s %-9s %9s %-6s %7s%s\n", "instance", "best known", "ours",
+           "ratio", "bound", "by", "gap", "", "",
+           b->rules ? "   given order: fused 1F1B, split, ZB-H1; tent: the same; * breaks memory"
+                    : "");
+    for (size_t k = 0; k < count; k++)
+        run(b, files[k]);
+    if (b->counted)
+        printf("%d instances, geometric mean %.5f, %d better than best known, %d proved\n",
+               b->counted, exp(b->sum_of_logs / b->counted), b->better, b->proved);
+}
+
+int main(int argc, char **argv)
+{
+    bench b = { .folder = "tests/data/instances", .prefix = "", .budget_s = 5 };
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    int words = 0;
+    b.threads = processors > 0 ? (uint32_t)processors : 1;
+    for (int k = 1; k < argc; k++) {
+        const char *value = k + 1 < argc ? argv[k + 1] : "";
+        if (strcmp(argv[k], "--rules") == 0) {
+            b.rules = true;
+            continue;
+        }
+        if (argv[k][0] != '-') {
+            *(words++ ? &b.prefix : &b.folder) = argv[k];
+            continue;
+        }
+        if (strcmp(argv[k], "--budget") == 0)
+            b.budget_s = strtod(value, NULL);
+        else if (strcmp(argv[k], "--threads") == 0)
+            b.threads = (uint32_t)strtoul(value, NULL, 10);
+        else if (strcmp(argv[k], "--seed") == 0)
+            b.seed = strtoull(value, NULL, 10);
+        else
+            die(argv[k], "is no option; --budget, --threads, --seed, --rules");
+        k++;
+    }
+    run_folder(&b);
+    return 0;
+}
