@@ -322,7 +322,7 @@ static bool iterate(const pp_robust *p, double scale, int rounds, double *theta)
 static void straighten(const pp_robust *p, double scale, double *theta)
 {
     normal_equations n;
-    double weights[PP_SOLVE_MAX];
+    double weights[PP_SOLVE_MAX] = { 0 };
     linearize(p, theta, scale, &n);
     for (size_t k = 0; k < p->terms; k++)
         weights[k] = fmax(n.a[k * p->terms + k], 1e-300);

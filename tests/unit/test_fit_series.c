@@ -189,6 +189,33 @@ START_TEST(channels_carry_to_fewer_ranks)
 }
 END_TEST
 
+/* 8 and 4 ranks at once: a size is its bytes, whatever channels it got, and is left out of both. */
+START_TEST(a_size_is_left_out_of_all_communicators)
+{
+    pp_samples samples PP_CLEANUP(fit_free_samples) = { 0 };
+    fit_random random = { 9 };
+    pp_err err = { 0 };
+    pp_fit fit;
+    add_series(&samples, "send_recv", true);
+    add_series(&samples, "send_recv", true);
+    for (int s = 0; s < 2; s++) {
+        samples.series[s].ranks = 8 >> s;
+        samples.series[s].nodes = 1;
+        for (int i = 0; i < 8; i++)
+            add_point(&samples.series[s], PP_VARIABLE_BYTES, ldexp(33554432, i),
+                      (1e-5 + ldexp(1e-4, i)) * exp(0.03 * fit_normal(&random)));
+    }
+    const pp_series *const list[] = { &samples.series[0], &samples.series[1] };
+    ck_assert_int_eq(pp_fit_form(list, 2, pp_form_find("alpha_beta"), NULL, &fit, &err), PP_OK);
+    ck_assert_uint_eq(fit.sizes, 8);
+    ck_assert_uint_eq(fit.samples, 16);
+    ck_assert_int_eq(fit.ranks_low, 4);
+    ck_assert_int_eq(fit.ranks_high, 8);
+    samples.series[1].link = false;
+    ck_assert_int_eq(pp_fit_form(list, 2, pp_form_find("alpha_beta"), NULL, &fit, &err), PP_INPUT);
+}
+END_TEST
+
 /* 95 % of new measurements lie inside, and of the truth inside the interval of the mean. */
 START_TEST(predictions_hold_what_they_say)
 {
@@ -401,6 +428,7 @@ int main(void)
     tcase_add_test(tc, held_out_sizes_do_not_leak);
     tcase_add_test(tc, repeats_do_not_flatter_a_curve);
     tcase_add_test(tc, channels_carry_to_fewer_ranks);
+    tcase_add_test(tc, a_size_is_left_out_of_all_communicators);
     tcase_add_test(tc, predictions_hold_what_they_say);
     tcase_add_test(tc, a_bound_keeps_its_upper_limit);
     tcase_add_loop_test(tc, bad_samples_are_named, 0, (int)(sizeof bad / sizeof bad[0]));
