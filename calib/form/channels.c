@@ -31,7 +31,7 @@ static void row(const pp_fit_point *point, const double *fixed, size_t fixed_cou
 {
     (void)fixed_count;
     const double n = channels_of(point), bytes = point->at[PP_VARIABLE_BYTES];
-    double thin = n < fixed[0], thick = !thin;
+    double thin = n < fixed[0], thick = 1 - thin;
     if (theta) {
         const double thin_s = theta[1] / n, thick_s = theta[2];
         const double most = fmax(thin_s, thick_s);
