@@ -3,6 +3,7 @@
 #include "sim/alloc.h"
 #include "sim/kernel.h"
 
+#include <gsl/gsl_cdf.h>
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_multifit_nlinear.h>
 #include <gsl/gsl_statistics_double.h>
@@ -107,6 +108,14 @@ static int compare_doubles(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
+}
+
+double pp_fit_student(double freedom)
+{
+    gsl_error_handler_t *old = gsl_set_error_handler_off();
+    const double quantile = gsl_cdf_tdist_Pinv(0.975, fmax(1, freedom));
+    gsl_set_error_handler(old);
+    return isfinite(quantile) ? quantile : 12.706; /* of one degree, the widest */
 }
 
 pp_fit_quality pp_fit_quality_of(double *errors, size_t count)

@@ -47,6 +47,10 @@ PP_MUST_CHECK pp_status pp_fit_collective(const pp_collective_sample *samples, s
                                           pp_collective_curve *curve, pp_fit_quality *quality_out,
                                           pp_err *err);
 
+/* How many standard errors each way hold 95 % of Student's t with so many degrees of freedom, at
+ * least 1. */
+double pp_fit_student(double freedom);
+
 /* errors: [count], sorted in place. */
 pp_fit_quality pp_fit_quality_of(double *errors, size_t count);
 

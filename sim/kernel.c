@@ -156,24 +156,29 @@ static int64_t channels_of(const pp_p2p_curve *curve, int64_t communicator)
     return n;
 }
 
-/* NCCL takes the minimum over all peers of a communicator, so that one peer on another node limits
- * NVLink peers too. Then addP2pToPlan: what all peers may use at once, less for few bytes, more
- * where a channel's part is too large. Chunks are 512 KiB inside a node, 128 KiB with a network. */
-int64_t pp_p2p_channels(const pp_hardware *hw, bool same_node, pp_communicator communicator,
-                        double bytes)
+int64_t pp_nccl_channels(int64_t channels, int64_t per_peer, pp_communicator communicator,
+                         double bytes)
 {
-    const pp_p2p_curve *widest = communicator.spans ? &hw->network_p2p : &hw->node_p2p;
     const double least_part = 65536, most_part = communicator.spans ? 131072 : 16777216;
-    int64_t per_peer = channels_of(widest, communicator.ranks);
-    if (same_node && hw->node_p2p.channels < per_peer)
-        per_peer = hw->node_p2p.channels;
     int64_t n = per_peer;
-    while (n > 1 && n * communicator.ranks > widest->channels_max)
+    while (n > 1 && n * communicator.ranks > channels)
         n /= 2;
     n = (int64_t)fmax(1, fmin((double)n, ceil(bytes / least_part)));
     while (n <= per_peer / 2 && bytes / (double)n > most_part)
         n *= 2;
     return n;
+}
+
+/* NCCL takes the minimum over all peers of a communicator, so that one peer on another node limits
+ * NVLink peers too. */
+int64_t pp_p2p_channels(const pp_hardware *hw, bool same_node, pp_communicator communicator,
+                        double bytes)
+{
+    const pp_p2p_curve *widest = communicator.spans ? &hw->network_p2p : &hw->node_p2p;
+    int64_t per_peer = channels_of(widest, communicator.ranks);
+    if (same_node && hw->node_p2p.channels < per_peer)
+        per_peer = hw->node_p2p.channels;
+    return pp_nccl_channels(widest->channels_max, per_peer, communicator, bytes);
 }
 
 static double message_seconds(const pp_hardware *hw, bool same_node, int64_t channels, double bytes)

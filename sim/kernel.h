@@ -54,6 +54,12 @@ typedef struct pp_communicator {
     bool spans; /* more than one node: its network peers limit the others too */
 } pp_communicator;
 
+/* Channels of one message where a communicator has so many and a peer may use so many of them
+ * (addP2pToPlan): what all peers may use at once, less for few bytes, more where a channel's part
+ * is too large. Chunks are 512 KiB inside a node, 128 KiB with a network. */
+int64_t pp_nccl_channels(int64_t channels, int64_t per_peer, pp_communicator communicator,
+                         double bytes);
+
 /* Channels of one message between two ranks (NCCL 2.29: channels per peer, then those that `bytes`
  * are worth). */
 int64_t pp_p2p_channels(const pp_hardware *hw, bool same_node, pp_communicator communicator,
