@@ -249,9 +249,10 @@ static pp_status read_document(reader *r, const pp_json_at *root, const char *fi
                              sizeof r->section.library);
     double iterations = number_at(&config, "iterations");
     r->section.iterations = iterations > 0 && iterations < 1e9 ? (int64_t)iterations : 0;
+    if ((status = read_devices(r, &config, err)) || (status = read_results(r, root, err)))
+        return status;
     note_unknown(r, root);
-    if ((status = read_devices(r, &config, err)) || (status = read_results(r, root, err)) ||
-        (status = pp_nccl_section_finish(&r->section, file, samples, &r->notes, err)))
+    if ((status = pp_nccl_section_finish(&r->section, file, samples, &r->notes, err)))
         return status;
     return pp_notes_finish(&r->notes, file, "holds no result of nccl-tests that can be used",
                            samples, err);

@@ -357,8 +357,10 @@ static const char *row_fault(const reader *r, const pp_span *word, pp_nccl_row *
     double bus = 0;
     double count = 0;
     int64_t bytes = 0;
-    if (!pp_span_int(word[0], (int64_t)1 << 50, &bytes) || bytes == 0)
-        return bytes ? "a row whose size is no number" : "a row of 0 bytes";
+    if (!pp_span_int(word[0], (int64_t)1 << 50, &bytes))
+        return "a row whose size is above 2^50 bytes";
+    if (bytes == 0)
+        return "a row of 0 bytes";
     if (is_none(word[first]))
         return "a row without a time out of place (N/A)";
     if (!pp_span_real(word[first], &us) || !pp_span_real(word[algbw], &gb_per_s) ||
@@ -487,10 +489,11 @@ static pp_status read_row(reader *r, const pp_span *words, size_t count, size_t 
 static pp_status join_half(reader *r, const pp_span *words, size_t count, bool *joined_out,
                            pp_err *err)
 {
-    *joined_out = false;
-    if (!r->half_count || r->half_count + count > COLUMNS_MAX || !all_numbers(words, count))
-        return PP_OK;
     size_t total = r->half_count + count;
+    bool stamped = r->layout.timestamp && total == r->layout.count + 1;
+    *joined_out = false;
+    if (!r->half_count || total > COLUMNS_MAX || !all_numbers(words, count - (stamped ? 2 : 0)))
+        return PP_OK;
     *joined_out = true;
     memcpy(r->half + r->half_count, words, count * sizeof *words);
     r->half_count = total;
@@ -506,7 +509,6 @@ static void read_before_log(reader *r, pp_span line, const char *mark, size_t nu
 {
     pp_span words[COLUMNS_MAX];
     pp_span last;
-    int64_t value = 0;
     size_t count = split((pp_span){ line.at, (size_t)(mark - line.at) }, words);
     if (count && words[count - 1].at[0] == '[')
         count--;
@@ -524,8 +526,7 @@ static void read_before_log(reader *r, pp_span line, const char *mark, size_t nu
         count--; /* a host's name alone */
     if (begins_row(words, count)) {
         (void)keep_half(r, words, count, number);
-    } else if (r->half_count && r->half_count + count < r->layout.count &&
-               pp_span_int(words[0], INT64_MAX, &value)) {
+    } else if (r->half_count && r->half_count + count < r->layout.count && is_number(words[0])) {
         memcpy(r->half + r->half_count, words, count * sizeof *words);
         r->half_count += count;
     }
