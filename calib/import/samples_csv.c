@@ -1,6 +1,5 @@
 /* Our own format (docs/formats.md): whoever can print lines can write it. */
 #include "calib/import_columns.h"
-#include "calib/nccl_int.h"
 #include "sim/text.h"
 
 #include <math.h>
@@ -54,6 +53,7 @@ typedef struct table {
     int kind[COLUMNS_MAX];
     size_t columns; /* 0: no header yet */
     size_t rows;
+    bool says_link; /* has the column; otherwise the class decides */
     char source[128];
 } table;
 
@@ -100,6 +100,7 @@ static pp_status read_header(table *t, const pp_cell_text *cells, size_t count, 
     if (!seen[COLUMN_CLASS] || !seen[COLUMN_SECONDS])
         return pp_cell_fail(&cells[0], t->file, err, "needs the columns 'class' and 'seconds'");
     t->columns = count;
+    t->says_link = seen[COLUMN_LINK];
     return PP_OK;
 }
 
@@ -172,6 +173,17 @@ static pp_status read_cell(const table *t, int kind, const pp_cell_text *cell, p
     }
 }
 
+static bool is_link(const char *class_name)
+{
+    static const char *const links[] = { "send_recv", "all_reduce", "all_gather", "reduce_scatter",
+                                         "all_to_all" };
+    for (size_t i = 0; i < sizeof links / sizeof links[0]; i++) {
+        if (strcmp(class_name, links[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool same_series(const pp_series *a, const pp_series *b)
 {
     return strcmp(a->class_name, b->class_name) == 0 && a->link == b->link &&
@@ -223,6 +235,8 @@ static pp_status read_row(table *t, const pp_cell_text *cells, size_t count, pp_
         return status;
     if (sample.p10_s > sample.p90_s)
         return pp_cell_fail(&cells[0], t->file, err, "p10_s is above p90_s");
+    if (!t->says_link)
+        wanted.link = is_link(wanted.class_name);
     if ((status = find_series(t, &wanted, &cells[0], &series, err)))
         return status;
     return pp_series_add(series, &sample, err);
