@@ -521,6 +521,9 @@ static void read_before_log(reader *r, pp_span line, const char *mark, size_t nu
         length++;
     if (pp_span_begins(last, "N/A"))
         length = 3;
+    if (count <= r->layout.count && r->layout.kind[count - 1] == COLUMN_TYPE)
+        length =
+            1; /* up to 2.11 the begin of a row may end there; which type it is does not matter */
     words[count - 1].bytes = length;
     if (length <= signs)
         count--; /* a host's name alone */

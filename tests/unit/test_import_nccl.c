@@ -369,7 +369,7 @@ int main(int argc, char **argv)
     tcase_add_loop_test(tc, several_tests_in_a_log_are_several_series, LAYOUT_WRONG, LAYOUT_RCCL);
     tcase_add_loop_test(tc, a_table_alone_is_known_by_its_bandwidths, 0, TESTS);
     tcase_add_test(tc, rows_alone_are_read_by_their_number_of_columns);
-    tcase_add_loop_test(tc, lines_of_nccl_between_and_within_rows_do_no_harm, LAYOUT_WRONG,
+    tcase_add_loop_test(tc, lines_of_nccl_between_and_within_rows_do_no_harm, LAYOUT_OLD,
                         LAYOUT_TEXT_COUNT);
     tcase_add_loop_test(tc, labels_of_launchers_do_no_harm, 0, 4);
     tcase_add_loop_test(tc, cycles_are_passes, 0, LAYOUT_TEXT_COUNT);

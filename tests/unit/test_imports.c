@@ -456,8 +456,24 @@ static void write_corpora(const char *folder)
     }
 }
 
+/* For tests/interop: what is in a file that others wrote, a line per series. */
+static int tell(const char *path)
+{
+    pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
+    pp_err err = { 0 };
+    if (pp_import_argument(path, &samples, &err)) {
+        fprintf(stderr, "%s: %s\n", err.where, err.text);
+        return EXIT_FAILURE;
+    }
+    for (size_t i = 0; i < samples.count; i++)
+        printf("%s %zu\n", samples.series[i].class_name, samples.series[i].count);
+    return EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], "tell") == 0)
+        return tell(argv[2]);
     if (argc == 2) {
         write_corpora(argv[1]);
         return EXIT_SUCCESS;
