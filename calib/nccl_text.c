@@ -1,6 +1,7 @@
-/* The tables of nccl-tests and rccl-tests, found by their headers, so that every layout that was
- * printed so far is one case: columns may be there or not, and stand where the header has them. */
+/* Logs of nccl-tests and rccl-tests, line by line: several tests in one, with output of NCCL and of
+ * launchers between and within their rows. */
 #include "calib/nccl_int.h"
+#include "calib/nccl_table.h"
 #include "sim/alloc.h"
 
 #include <math.h>
@@ -8,39 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS_MAX = 32, RANKS_MAX = 1 << 20, ROWS_MAX = 1 << 22 };
-
-typedef enum column {
-    COLUMN_SIZE,
-    COLUMN_COUNT,
-    COLUMN_TYPE,
-    COLUMN_REDOP,
-    COLUMN_ROOT,
-    COLUMN_TIME,
-    COLUMN_CPU_TIME,
-    COLUMN_ALGBW,
-    COLUMN_BUSBW,
-    COLUMN_WRONG,
-    COLUMN_ERROR, /* up to 2.11: the largest difference, not a count */
-    COLUMN_OTHER,
-} column;
-
-typedef struct layout {
-    column kind[COLUMNS_MAX];
-    size_t count;     /* 0: no header yet */
-    size_t timestamp; /* its column, printed as two words; 0: none */
-    bool in_place_only;
-} layout;
+enum { RANKS_MAX = 1 << 20, ROWS_MAX = 1 << 22 };
 
 typedef struct reader {
     const char *library;
     pp_nccl_section section;
-    layout layout;
+    pp_nccl_layout layout;
     char mentioned[40];    /* the last program that a line named */
     char file_library[32]; /* the last version that was printed */
     bool configured;       /* "# nThread" was seen */
     bool in_place_heading; /* the line above the header has "in-place", without "out-of-place" */
-    pp_span half[COLUMNS_MAX]; /* of a row into which other output was printed */
+    pp_span half[PP_NCCL_COLUMNS_MAX]; /* of a row into which other output was printed */
     size_t half_count, half_line;
     size_t chatter, first_chatter;
     pp_notes notes;
@@ -64,7 +43,7 @@ static pp_status end_section(reader *r, size_t line, pp_err *err)
     pp_status status = pp_nccl_section_finish(&r->section, r->file, r->samples, &r->notes, err);
     pp_nccl_section_free(&r->section);
     r->section.line = line;
-    r->layout = (layout){ 0 };
+    r->layout = (pp_nccl_layout){ 0 };
     r->configured = false;
     r->in_place_heading = false;
     return status;
@@ -197,55 +176,21 @@ static pp_status read_rank(reader *r, pp_span rest, size_t line, pp_err *err)
     return pp_nccl_add_rank(&r->section, &rank, err);
 }
 
-static column column_of(pp_span word)
-{
-    static const struct {
-        const char *name;
-        column kind;
-    } names[] = {
-        { "size", COLUMN_SIZE },        { "count", COLUMN_COUNT }, { "type", COLUMN_TYPE },
-        { "redop", COLUMN_REDOP },      { "root", COLUMN_ROOT },   { "time", COLUMN_TIME },
-        { "cputime", COLUMN_CPU_TIME }, { "algbw", COLUMN_ALGBW }, { "busbw", COLUMN_BUSBW },
-        { "#wrong", COLUMN_WRONG },     { "error", COLUMN_ERROR },
-    };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (pp_span_is(word, names[i].name))
-            return names[i].kind;
-    }
-    return COLUMN_OTHER;
-}
-
-static size_t find_column(const layout *l, column kind, size_t from)
-{
-    while (from < l->count && l->kind[from] != kind)
-        from++;
-    return from;
-}
-
 /* "size count type ..." behind the "#". */
 static pp_status read_header(reader *r, pp_span rest, size_t line, pp_err *err)
 {
-    layout l = { .in_place_only = r->in_place_heading };
-    pp_span word;
+    pp_nccl_layout layout = { 0 };
     pp_status status = PP_OK;
     if (r->section.row_count && (status = end_section(r, line, err)))
         return status;
-    while (l.count < COLUMNS_MAX && pp_span_word(&rest, &word)) {
-        if (pp_span_is(word, "timestamp"))
-            l.timestamp = l.count;
-        l.kind[l.count++] = column_of(word);
-    }
-    size_t time = find_column(&l, COLUMN_TIME, 0);
-    size_t cpu_time = find_column(&l, COLUMN_CPU_TIME, 0);
-    if (l.kind[0] != COLUMN_SIZE || find_column(&l, COLUMN_ALGBW, 0) == l.count ||
-        find_column(&l, COLUMN_BUSBW, 0) == l.count || (time == l.count && cpu_time == l.count)) {
+    if (!pp_nccl_layout_read(rest, &layout)) {
         pp_note_add(&r->notes, line, "a header without size, time, algbw and busbw");
         return PP_OK;
     }
-    r->layout = l;
-    if (l.in_place_only)
+    r->layout = layout;
+    if (r->in_place_heading)
         pp_note_add(&r->notes, line, "a table of in-place times alone; they are taken");
-    if (cpu_time < time)
+    if (layout.cpu_time)
         pp_note_add(&r->notes, line,
                     "cputime is the time of the launches; times are taken from the bandwidth");
     return PP_OK;
@@ -328,73 +273,11 @@ static pp_status read_comment(reader *r, pp_span line, size_t number, pp_err *er
     return status;
 }
 
-static bool is_none(pp_span word)
-{
-    return pp_span_is(word, "N/A");
-}
-
-/* |size / time - bandwidth| within what three printed digits allow. */
-static bool bandwidth_agrees(double bytes, double seconds, double gb_per_s)
-{
-    double expected = bytes / seconds * 1e-9;
-    return fabs(expected - gb_per_s) <= 0.011 + 0.01 * expected;
-}
-
-/* Says why a row cannot be taken, or fills it in. */
-static const char *row_fault(const reader *r, const pp_span *word, pp_nccl_row *row)
-{
-    const layout *l = &r->layout;
-    size_t time = find_column(l, COLUMN_TIME, 0);
-    size_t cpu = find_column(l, COLUMN_CPU_TIME, 0);
-    size_t first = time < cpu ? time : cpu;
-    size_t algbw = find_column(l, COLUMN_ALGBW, first);
-    size_t busbw = find_column(l, COLUMN_BUSBW, first);
-    size_t wrong = find_column(l, COLUMN_WRONG, first);
-    size_t redop = find_column(l, COLUMN_REDOP, 0);
-    size_t root = find_column(l, COLUMN_ROOT, 0);
-    double us = 0;
-    double gb_per_s = 0;
-    double bus = 0;
-    double count = 0;
-    int64_t bytes = 0;
-    if (!pp_span_int(word[0], (int64_t)1 << 50, &bytes))
-        return "a row whose size is above 2^50 bytes";
-    if (bytes == 0)
-        return "a row of 0 bytes";
-    if (is_none(word[first]))
-        return "a row without a time out of place (N/A)";
-    if (!pp_span_real(word[first], &us) || !pp_span_real(word[algbw], &gb_per_s) ||
-        !pp_span_real(word[busbw], &bus))
-        return "a row whose time or bandwidth is no number";
-    row->bytes = (double)bytes;
-    row->seconds = us * 1e-6;
-    if (first == cpu || memchr(word[first].at, 'e', word[first].bytes)) {
-        /* "1.2e+07": from 10 s on the bandwidth has more digits than the time. */
-        if (gb_per_s < 1)
-            return "a row whose time must be taken from its bandwidth, which has too few digits";
-        row->seconds = row->bytes / (gb_per_s * 1e9);
-    }
-    if (!(us > 0) || us > 1e12)
-        return "a row whose time is not above 0, or more than 10 days";
-    if (!bandwidth_agrees(row->bytes, row->seconds, gb_per_s))
-        return "a row whose time does not fit its bandwidth, as when outputs are mixed up";
-    if (wrong < l->count && !is_none(word[wrong]) &&
-        (!pp_span_real(word[wrong], &count) || count > 0))
-        return "a row with wrong results (#wrong)";
-    size_t errors = wrong < l->count ? wrong : find_column(l, COLUMN_ERROR, first);
-    size_t second = find_column(l, l->kind[errors], errors + 1);
-    row->factor = gb_per_s > 0 ? bus / gb_per_s : (double)NAN;
-    row->rooted = root < l->count ? word[root].at[0] != '-' : -1;
-    row->reduces = redop < l->count ? !pp_span_is(word[redop], "none") : -1;
-    row->in_place_none = second < l->count && !is_none(word[errors]) ? is_none(word[second]) : -1;
-    return NULL;
-}
-
 static pp_status take_row(reader *r, const pp_span *words, size_t count, size_t line, pp_err *err)
 {
-    const layout *l = &r->layout;
+    const pp_nccl_layout *l = &r->layout;
     pp_nccl_row row = { .p10_s = (double)NAN, .p90_s = (double)NAN };
-    pp_span cells[COLUMNS_MAX];
+    pp_span cells[PP_NCCL_COLUMNS_MAX];
     size_t expected = l->count + (l->timestamp && count == l->count + 1);
     if (r->section.row_count == ROWS_MAX)
         return pp_err_set(err, PP_INPUT, r->file, "more than %d rows in one test", ROWS_MAX);
@@ -403,7 +286,7 @@ static pp_status take_row(reader *r, const pp_span *words, size_t count, size_t 
         return PP_OK;
     }
     memcpy(cells, words, l->count * sizeof *cells); /* a timestamp is the last column */
-    const char *fault = row_fault(r, cells, &row);
+    const char *fault = pp_nccl_row_read(l, cells, &row);
     if (fault) {
         pp_note_add(&r->notes, line, "%s", fault);
         return PP_OK;
@@ -412,26 +295,10 @@ static pp_status take_row(reader *r, const pp_span *words, size_t count, size_t 
     return pp_nccl_add_row(&r->section, &row, err);
 }
 
-/* Layouts of rows whose header is missing: known by their number of columns. */
-static bool guess_layout(reader *r, size_t count)
-{
-    static const column half[] = { COLUMN_TIME, COLUMN_ALGBW, COLUMN_BUSBW, COLUMN_WRONG };
-    layout l = { .kind = { COLUMN_SIZE, COLUMN_COUNT, COLUMN_TYPE } };
-    if (count != 13)
-        return false;
-    l.kind[3] = COLUMN_REDOP;
-    l.kind[4] = COLUMN_ROOT;
-    memcpy(l.kind + 5, half, sizeof half);
-    memcpy(l.kind + 9, half, sizeof half);
-    l.count = 13;
-    r->layout = l;
-    return true;
-}
-
 static size_t split(pp_span line, pp_span *words)
 {
     size_t count = 0;
-    while (count < COLUMNS_MAX && pp_span_word(&line, &words[count]))
+    while (count < PP_NCCL_COLUMNS_MAX && pp_span_word(&line, &words[count]))
         count++;
     return count;
 }
@@ -439,7 +306,7 @@ static size_t split(pp_span line, pp_span *words)
 static bool is_number(pp_span word)
 {
     double value = 0;
-    return pp_span_real(word, &value) || is_none(word) || pp_span_is(word, "-1");
+    return pp_span_real(word, &value) || pp_nccl_is_none(word) || pp_span_is(word, "-1");
 }
 
 static bool all_numbers(const pp_span *words, size_t count)
@@ -476,7 +343,7 @@ static bool keep_half(reader *r, const pp_span *words, size_t count, size_t line
 
 static pp_status read_row(reader *r, const pp_span *words, size_t count, size_t line, pp_err *err)
 {
-    if (!r->layout.count && !guess_layout(r, count)) {
+    if (!r->layout.count && !pp_nccl_layout_guess(count, &r->layout)) {
         pp_note_add(&r->notes, line, "a row without a header, of an unknown layout");
         return PP_OK;
     }
@@ -492,7 +359,8 @@ static pp_status join_half(reader *r, const pp_span *words, size_t count, bool *
     size_t total = r->half_count + count;
     bool stamped = r->layout.timestamp && total == r->layout.count + 1;
     *joined_out = false;
-    if (!r->half_count || total > COLUMNS_MAX || !all_numbers(words, count - (stamped ? 2 : 0)))
+    if (!r->half_count || total > PP_NCCL_COLUMNS_MAX ||
+        !all_numbers(words, count - (stamped ? 2 : 0)))
         return PP_OK;
     *joined_out = true;
     memcpy(r->half + r->half_count, words, count * sizeof *words);
@@ -507,7 +375,7 @@ static pp_status join_half(reader *r, const pp_span *words, size_t count, bool *
  * word has the host's name at its end. */
 static void read_before_log(reader *r, pp_span line, const char *mark, size_t number)
 {
-    pp_span words[COLUMNS_MAX];
+    pp_span words[PP_NCCL_COLUMNS_MAX];
     pp_span last;
     size_t count = split((pp_span){ line.at, (size_t)(mark - line.at) }, words);
     if (count && words[count - 1].at[0] == '[')
@@ -521,7 +389,7 @@ static void read_before_log(reader *r, pp_span line, const char *mark, size_t nu
         length++;
     if (pp_span_begins(last, "N/A"))
         length = 3;
-    if (count <= r->layout.count && r->layout.kind[count - 1] == COLUMN_TYPE)
+    if (r->layout.count && r->layout.type == count - 1)
         length =
             1; /* up to 2.11 the begin of a row may end there; which type it is does not matter */
     words[count - 1].bytes = length;
@@ -560,7 +428,7 @@ static pp_span strip_label(pp_span line)
 
 static pp_status read_line(reader *r, pp_span line, size_t number, pp_err *err)
 {
-    pp_span words[COLUMNS_MAX];
+    pp_span words[PP_NCCL_COLUMNS_MAX];
     bool joined = false;
     pp_status status = PP_OK;
     line = strip_label(line);
