@@ -187,6 +187,9 @@ static pp_status read_header(reader *r, pp_span rest, size_t line, pp_err *err)
         pp_note_add(&r->notes, line, "a header without size, time, algbw and busbw");
         return PP_OK;
     }
+    if (r->half_count)
+        pp_note_add(&r->notes, r->half_line, "a row that was cut off");
+    r->half_count = 0;
     r->layout = layout;
     if (r->in_place_heading)
         pp_note_add(&r->notes, line, "a table of in-place times alone; they are taken");
@@ -357,7 +360,7 @@ static pp_status join_half(reader *r, const pp_span *words, size_t count, bool *
                            pp_err *err)
 {
     size_t total = r->half_count + count;
-    bool stamped = r->layout.timestamp && total == r->layout.count + 1;
+    bool stamped = r->layout.timestamp && count > 1 && total == r->layout.count + 1;
     *joined_out = false;
     if (!r->half_count || total > PP_NCCL_COLUMNS_MAX ||
         !all_numbers(words, count - (stamped ? 2 : 0)))
