@@ -38,8 +38,9 @@ static const struct {
     { "megatron-log", "number of microbatches to constant 4\n(min, max) time across ranks (ms):\n"
                       "    forward-compute ...: (1.0, 2.0)\n    backward-compute ...: (1.0, x)\n" },
     { "samples-csv", "# ppsim.samples 1\nclass,seconds\na,1\nb,2\n" },
-    { "samples-json", "{\"format\":\"ppsim.samples\",\"version\":1,\"series\":[{\"class\":\"a\","
-                      "\"samples\":[{\"seconds\":1}]}]}" },
+    { "samples-json",
+      "{\"format\":\"ppsim.samples\",\"version\":1,\"series\":[{\"class\":\"a\",\"link\":false,"
+      "\"samples\":[{\"seconds\":1}]}]}" },
     { "busbw-csv", "bytes,n2,n4\n1024,1.0,2.0\n2048,,2.0\n" },
 };
 enum { TEXTS = sizeof texts / sizeof texts[0] };
