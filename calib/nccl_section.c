@@ -132,14 +132,27 @@ static const char *rank_fault(pp_nccl_section *section)
     return NULL;
 }
 
-/* Ranks and nodes of the first group. */
+/* Ranks and nodes of the first group; left as they are where ranks are missing in the list. */
 static pp_status count_ranks(const pp_nccl_section *section, int32_t *ranks, int32_t *nodes,
-                             pp_err *err)
+                             pp_notes *notes, pp_err *err)
 {
+    int64_t highest = 0;
     size_t count = 0;
     size_t different = 0;
     while (count < section->rank_count && section->rank[count].group == section->rank[0].group)
         count++;
+    for (size_t i = 0; i < section->rank_count; i++) {
+        if (section->rank[i].rank > highest)
+            highest = section->rank[i].rank;
+    }
+    /* Ranks are numbered over all groups, or within each. */
+    if (highest + 1 != (int64_t)section->rank_count &&
+        section->rank[count - 1].rank + 1 != (int64_t)count) {
+        pp_note_add(notes, section->line,
+                    "ranks are missing in the list of devices: how many ranks "
+                    "and nodes there were is not known");
+        return PP_OK;
+    }
     pp_span *hosts = pp_alloc_array(count, sizeof *hosts);
     if (!hosts)
         return pp_err_nomem(err);
@@ -194,7 +207,8 @@ pp_status pp_nccl_section_finish(pp_nccl_section *section, const char *file, pp_
     int32_t nodes = 0;
     pp_series *series = NULL;
     const char *fault = section->rank_count ? rank_fault(section) : NULL;
-    const char *class_name = section->program[0] ? pp_nccl_class(section->program) : NULL;
+    const char *said = section->program[0] ? pp_nccl_class(section->program) : NULL;
+    const char *class_name = said;
     if (section->row_count == 0 && section->rank_count == 0)
         return PP_OK;
     const char *guessed = section->row_count ? guess_class(section) : NULL;
@@ -214,13 +228,13 @@ pp_status pp_nccl_section_finish(pp_nccl_section *section, const char *file, pp_
         return PP_OK;
     }
     pp_status status = PP_OK;
-    if (section->rank_count && (status = count_ranks(section, &ranks, &nodes, err)))
+    if (section->rank_count && (status = count_ranks(section, &ranks, &nodes, notes, err)))
         return status;
     if (ranks == 1) {
         pp_note_add(notes, section->line, "a test of one rank: nothing crosses a link");
         return PP_OK;
     }
-    if (guess)
+    if (guess && !(said && strcmp(said, class_name) == 0))
         pp_note_add(notes, section->line, "no name of a test; the bandwidths are those of %s",
                     class_name);
     note_device(section, samples, notes);

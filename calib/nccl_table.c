@@ -83,7 +83,7 @@ const char *pp_nccl_row_read(const pp_nccl_layout *l, const pp_span *word, pp_nc
     row->seconds = us * 1e-6;
     if (l->cpu_time || memchr(word[l->time].at, 'e', word[l->time].bytes)) {
         /* "1.2e+07": from 10 s on the bandwidth has more digits than the time. */
-        if (gb_per_s < 1)
+        if (gb_per_s < 0.1) /* 0.005 of it are not printed: 5 % */
             return "a row whose time must be taken from its bandwidth, which has too few digits";
         row->seconds = row->bytes / (gb_per_s * 1e9);
     }

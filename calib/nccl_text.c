@@ -222,13 +222,12 @@ static void read_settings(reader *r, pp_span rest)
     }
 }
 
-/* A line that begins with "#". */
-static pp_status read_comment(reader *r, pp_span line, size_t number, pp_err *err)
+/* What stands behind a "#". */
+static pp_status read_comment(reader *r, pp_span all, size_t number, pp_err *err)
 {
     static const char starting[] = "Collective test starting:";
     static const char code[] = "nccl-library=";
-    pp_span rest = { line.at + 1, line.bytes - 1 };
-    pp_span all = rest;
+    pp_span rest = all;
     pp_span word = { 0 };
     pp_status status = PP_OK;
     int64_t value = 0;
@@ -429,6 +428,18 @@ static pp_span strip_label(pp_span line)
     return line;
 }
 
+/* Pages that take "#" for a headline swallow it. */
+static bool lost_its_mark(const pp_span *words, size_t count, pp_span line)
+{
+    int64_t number = 0;
+    if (count < 3)
+        return false;
+    if (pp_span_is(words[0], "Rank"))
+        return pp_span_int(words[1], RANKS_MAX, &number) && pp_span_find(line, " device ") != NULL;
+    return (pp_span_is(words[0], "nThread") && pp_span_is(words[2], "nGpus")) ||
+           (pp_span_is(words[0], "size") && pp_span_is(words[1], "count"));
+}
+
 static pp_status read_line(reader *r, pp_span line, size_t number, pp_err *err)
 {
     pp_span words[PP_NCCL_COLUMNS_MAX];
@@ -445,8 +456,8 @@ static pp_status read_line(reader *r, pp_span line, size_t number, pp_err *err)
         return PP_OK;
     }
     size_t count = split(line, words);
-    if (count && words[0].at[0] == '#') {
-        const char *from = words[0].at;
+    if (count && (words[0].at[0] == '#' || lost_its_mark(words, count, line))) {
+        const char *from = words[0].at + (words[0].at[0] == '#');
         return read_comment(r, (pp_span){ from, (size_t)(line.at + line.bytes - from) }, number,
                             err);
     }

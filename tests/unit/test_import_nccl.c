@@ -203,6 +203,42 @@ START_TEST(cycles_are_passes)
 }
 END_TEST
 
+/* As pages show logs that take "#" for a headline. */
+START_TEST(lost_marks_of_comments_do_no_harm)
+{
+    nccl_log log = nccl_log_of((nccl_layout)_i);
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
+    pp_err err = { 0 };
+    nccl_write(&log, &text);
+    for (size_t i = 0; i < text.bytes; i++) {
+        if (text.data[i] == '#' && (i == 0 || text.data[i - 1] == '\n'))
+            text.data[i] = ' ';
+    }
+    ck_assert_msg(pp_import_read(import_of(log.layout), text.data, text.bytes, "x.log", &samples,
+                                 &err) == PP_OK,
+                  "%s", err.text);
+    ck_assert_int_eq(samples.series[0].ranks, 16);
+    ck_assert_str_eq(samples.series[0].class_name, "send_recv");
+    expect_rows(&log, &samples.series[0]);
+}
+END_TEST
+
+START_TEST(a_missing_rank_makes_their_number_unknown)
+{
+    nccl_log log = nccl_log_of(LAYOUT_WIDE);
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
+    pp_err err = { 0 };
+    nccl_write(&log, &text);
+    memcpy(strstr(text.data, "Rank  3"), "Rnak", 4);
+    ck_assert_int_eq(read_any(text.data, text.bytes, &samples, &err), PP_OK);
+    ck_assert_int_eq(samples.series[0].ranks, 0);
+    ck_assert_int_eq(samples.series[0].nodes, 0);
+    expect_skipped(&samples, "ranks are missing in the list of devices");
+}
+END_TEST
+
 START_TEST(windows_line_ends_do_no_harm)
 {
     nccl_log log = nccl_log_of(LAYOUT_WIDE);
@@ -373,6 +409,8 @@ int main(int argc, char **argv)
                         LAYOUT_TEXT_COUNT);
     tcase_add_loop_test(tc, labels_of_launchers_do_no_harm, 0, 4);
     tcase_add_loop_test(tc, cycles_are_passes, 0, LAYOUT_TEXT_COUNT);
+    tcase_add_loop_test(tc, lost_marks_of_comments_do_no_harm, 0, LAYOUT_TEXT_COUNT);
+    tcase_add_test(tc, a_missing_rank_makes_their_number_unknown);
     tcase_add_test(tc, windows_line_ends_do_no_harm);
     tcase_add_loop_test(tc, every_truncation_is_told_or_read_rightly, 0, LAYOUT_COUNT);
     tcase_add_loop_test(tc, bad_rows_are_left_out_and_told, 0,
