@@ -208,8 +208,10 @@ pp_status pp_notes_finish(const pp_notes *notes, const char *file, const char *n
         if (note->first)
             pp_text_add(&text, ":%zu", note->first);
         pp_text_add(&text, ": %s", note->reason);
-        if (note->count > 1)
+        if (note->count > 1 && note->last)
             pp_text_add(&text, " (%zu times, the last in line %zu)", note->count, note->last);
+        else if (note->count > 1)
+            pp_text_add(&text, " (%zu times)", note->count);
         pp_text_add(&text, "\n");
     }
     if (notes->beyond)

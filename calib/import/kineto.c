@@ -17,8 +17,8 @@ enum { EVENTS_MAX = 1 << 26, NESTED_MAX = 64 };
 typedef struct range {
     double begin_us, end_us;
     uint64_t process;
-    bool needs_kernels; /* its own duration holds waits */
-    bool transfers;     /* the same, but taken where there are no kernels */
+    bool needs_kernels; /* its own duration holds waits: not taken without kernels */
+    bool holds_waits;   /* taken without kernels, with a note */
     pp_trace_op op;
     double kernels_us;
     size_t kernels;
@@ -157,7 +157,7 @@ static bool read_name(reader *r, pp_span name, range *found)
     else {
         found->op.kind = (pp_op_kind)ops[0].kind;
         found->op.stage = ops[0].stage;
-        found->transfers = torch;
+        found->holds_waits = torch;
         return true;
     }
     return false;
@@ -392,7 +392,7 @@ static size_t collect(reader *r, pp_trace_op *ops)
                 "a range 'Forward n' or 'Backward n' without kernels: its time holds waits");
             continue;
         }
-        if (!r->kernels && m->transfers)
+        if (!r->kernels && m->holds_waits)
             pp_note_add(&r->notes, 0,
                         "a PP: range taken without kernels: its time holds waits for transfers");
         if (isnan(m->op.at[PP_VARIABLE_TOKENS]))
@@ -424,8 +424,9 @@ static pp_status gather(reader *r, const char *file, pp_samples *samples, pp_err
 
 static bool recognise(const char *text, size_t bytes)
 {
-    pp_span begin = { text, bytes < 1 << 16 ? bytes : 1 << 16 };
-    return pp_span_find(begin, "\"traceEvents\"") != NULL;
+    /* Behind what may be a list of all process groups. */
+    pp_span begin = { text, bytes < 1 << 22 ? bytes : 1 << 22 };
+    return pp_span_find(begin, "\"traceEvents\"") || pp_span_find(begin, "\"schemaVersion\"");
 }
 
 static pp_status read(const char *text, size_t bytes, const char *file, pp_samples *samples,
