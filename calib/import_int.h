@@ -35,25 +35,25 @@ typedef struct pp_lines {
 pp_lines pp_lines_of(const char *text, size_t bytes);
 bool pp_lines_next(pp_lines *lines);
 
-/* What was left out: one entry per reason. Owner frees with pp_notes_free. */
-enum { PP_NOTES_MAX = 64 };
-typedef struct pp_note {
+/* What was left out: one entry per reason. Owner frees with pp_skips_free. */
+enum { PP_SKIPS_MAX = 64 };
+typedef struct pp_skip {
     char reason[160];
     size_t first, last, count; /* lines, or 0 */
-} pp_note;
-typedef struct pp_notes {
-    pp_note *note;
+} pp_skip;
+typedef struct pp_skips {
+    pp_skip *note;
     size_t count, capacity;
-    size_t beyond; /* that had another reason than the first PP_NOTES_MAX */
-    bool failed;   /* memory ran out: reported by pp_notes_finish */
-} pp_notes;
+    size_t beyond; /* that had another reason than the first PP_SKIPS_MAX */
+    bool failed;   /* memory ran out: reported by pp_skips_finish */
+} pp_skips;
 
 /* line 0: about the file as a whole. */
-void pp_note_add(pp_notes *notes, size_t line, const char *format, ...) PP_PRINTF(3, 4);
-void pp_notes_free(pp_notes *notes);
+void pp_skip_add(pp_skips *notes, size_t line, const char *format, ...) PP_PRINTF(3, 4);
+void pp_skips_free(pp_skips *notes);
 /* Moves the notes to samples->skipped. When no sample was read, fails with INPUT: `nothing` and
  * the first note. */
-PP_MUST_CHECK pp_status pp_notes_finish(const pp_notes *notes, const char *file,
+PP_MUST_CHECK pp_status pp_skips_finish(const pp_skips *notes, const char *file,
                                         const char *nothing, pp_samples *samples, pp_err *err);
 
 /* Sorts `values` (count >= 1) and says median, 10th and 90th percentile (nearest rank). */

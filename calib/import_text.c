@@ -145,7 +145,7 @@ bool pp_lines_next(pp_lines *lines)
     return true;
 }
 
-void pp_note_add(pp_notes *notes, size_t line, const char *format, ...)
+void pp_skip_add(pp_skips *notes, size_t line, const char *format, ...)
 {
     char reason[sizeof notes->note->reason];
     va_list args;
@@ -159,7 +159,7 @@ void pp_note_add(pp_notes *notes, size_t line, const char *format, ...)
             return;
         }
     }
-    if (notes->count == PP_NOTES_MAX) {
+    if (notes->count == PP_SKIPS_MAX) {
         notes->beyond++;
         return;
     }
@@ -169,15 +169,15 @@ void pp_note_add(pp_notes *notes, size_t line, const char *format, ...)
         return;
     }
     notes->note = all;
-    pp_note *note = &notes->note[notes->count++];
-    *note = (pp_note){ .first = line, .last = line, .count = 1 };
+    pp_skip *note = &notes->note[notes->count++];
+    *note = (pp_skip){ .first = line, .last = line, .count = 1 };
     memcpy(note->reason, reason, sizeof reason);
 }
 
-void pp_notes_free(pp_notes *notes)
+void pp_skips_free(pp_skips *notes)
 {
     free(notes->note);
-    *notes = (pp_notes){ 0 };
+    *notes = (pp_skips){ 0 };
 }
 
 static bool has_samples(const pp_samples *samples)
@@ -189,21 +189,21 @@ static bool has_samples(const pp_samples *samples)
     return false;
 }
 
-pp_status pp_notes_finish(const pp_notes *notes, const char *file, const char *nothing,
+pp_status pp_skips_finish(const pp_skips *notes, const char *file, const char *nothing,
                           pp_samples *samples, pp_err *err)
 {
     char where[256];
     if (notes->failed)
         return pp_err_nomem(err);
     if (!has_samples(samples)) {
-        const pp_note *first = notes->count ? &notes->note[0] : NULL;
+        const pp_skip *first = notes->count ? &notes->note[0] : NULL;
         snprintf(where, sizeof where, "%.200s:%zu", file, first && first->first ? first->first : 1);
         return pp_err_set(err, PP_INPUT, where, "%s%s%s", nothing, first ? "; skipped: " : "",
                           first ? first->reason : "");
     }
     pp_text text = { 0 };
     for (size_t i = 0; i < notes->count; i++) {
-        const pp_note *note = &notes->note[i];
+        const pp_skip *note = &notes->note[i];
         pp_text_add(&text, "%.200s", file);
         if (note->first)
             pp_text_add(&text, ":%zu", note->first);

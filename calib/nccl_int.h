@@ -47,7 +47,7 @@ void pp_nccl_version_text(const char *library, int64_t code, char *text, size_t 
 const char *pp_nccl_class(const char *program);
 /* The section's rows as a series, or a note why not. */
 PP_MUST_CHECK pp_status pp_nccl_section_finish(pp_nccl_section *section, const char *file,
-                                               pp_samples *samples, pp_notes *notes, pp_err *err);
+                                               pp_samples *samples, pp_skips *notes, pp_err *err);
 
 /* Text or JSON. library: "nccl" or "rccl", where the file does not say. As pp_import.read. */
 PP_MUST_CHECK pp_status pp_nccl_read(const char *text, size_t bytes, const char *file,

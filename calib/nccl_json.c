@@ -15,7 +15,7 @@ enum { JSON_VERSION = 3, REPEATS_MAX = 1 << 20 };
 typedef struct reader {
     const char *library;
     pp_nccl_section section;
-    pp_notes notes;
+    pp_skips notes;
     double *times; /* of one row */
     size_t times_capacity;
 } reader;
@@ -23,7 +23,7 @@ typedef struct reader {
 static void free_reader(reader *r)
 {
     pp_nccl_section_free(&r->section);
-    pp_notes_free(&r->notes);
+    pp_skips_free(&r->notes);
     free(r->times);
 }
 
@@ -128,7 +128,7 @@ static pp_status read_repeats(reader *r, const pp_json_at *result, pp_nccl_row *
             r->times[used++] = us * 1e-6;
     }
     if (!used) {
-        pp_note_add(&r->notes, 0, "iterations without a time that can be used");
+        pp_skip_add(&r->notes, 0, "iterations without a time that can be used");
         return PP_OK;
     }
     pp_sample sample = pp_sample_of_repeats(r->times, used);
@@ -172,11 +172,11 @@ static pp_status read_result(reader *r, const pp_json_at *result, pp_err *err)
     if (status)
         return status;
     if (bytes == 0) {
-        pp_note_add(&r->notes, 0, "a result of 0 bytes");
+        pp_skip_add(&r->notes, 0, "a result of 0 bytes");
         return PP_OK;
     }
     if (!pp_json_has(result, "out_of_place")) {
-        pp_note_add(&r->notes, 0, "a result without out_of_place");
+        pp_skip_add(&r->notes, 0, "a result without out_of_place");
         return PP_OK;
     }
     if ((status = pp_json_get(result, "out_of_place", &half, err)))
@@ -188,7 +188,7 @@ static pp_status read_result(reader *r, const pp_json_at *result, pp_err *err)
     row.reduces = strcmp(text_at(result, "redop"), "none") != 0;
     const char *fault = row_fault(&half, &row);
     if (fault) {
-        pp_note_add(&r->notes, 0, "%s", fault);
+        pp_skip_add(&r->notes, 0, "%s", fault);
         return PP_OK;
     }
     double iterations = number_at(result, "actual_iterations");
@@ -226,12 +226,12 @@ static void note_unknown(reader *r, const pp_json_at *root)
         while (k < sizeof known / sizeof known[0] && strcmp(known[k], member.key) != 0)
             k++;
         if (k == sizeof known / sizeof known[0])
-            pp_note_add(&r->notes, 0, "a key that is not known");
+            pp_skip_add(&r->notes, 0, "a key that is not known");
     }
     if (pp_json_has(root, "env"))
-        pp_note_add(&r->notes, 0, "env, the environment of the run, is dropped");
+        pp_skip_add(&r->notes, 0, "env, the environment of the run, is dropped");
     if (!pp_json_has(root, "end_time"))
-        pp_note_add(&r->notes, 0, "no end_time: the run did not finish");
+        pp_skip_add(&r->notes, 0, "no end_time: the run did not finish");
 }
 
 static pp_status read_document(reader *r, const pp_json_at *root, const char *file,
@@ -254,7 +254,7 @@ static pp_status read_document(reader *r, const pp_json_at *root, const char *fi
     note_unknown(r, root);
     if ((status = pp_nccl_section_finish(&r->section, file, samples, &r->notes, err)))
         return status;
-    return pp_notes_finish(&r->notes, file, "holds no result of nccl-tests that can be used",
+    return pp_skips_finish(&r->notes, file, "holds no result of nccl-tests that can be used",
                            samples, err);
 }
 
@@ -266,8 +266,10 @@ pp_status pp_nccl_json_read(const char *text, size_t bytes, const char *file, co
     pp_err at = { 0 };
     pp_status status = pp_json_parse(text, bytes, file, &json, &at);
     if (status == PP_INPUT)
-        return pp_err_set(err, PP_INPUT, at.where,
-                          "is no complete JSON; nccl-tests leaves such a file when it is killed");
+        return pp_err_set(
+            err, PP_INPUT, at.where,
+            "is no complete JSON: cut off, as nccl-tests leaves it when it is killed, or "
+            "with a number such as inf");
     if (status)
         return pp_err_nomem(err);
     pp_json_at root = pp_json_root(json, file);

@@ -134,7 +134,7 @@ static const char *rank_fault(pp_nccl_section *section)
 
 /* Ranks and nodes of the first group; left as they are where ranks are missing in the list. */
 static pp_status count_ranks(const pp_nccl_section *section, int32_t *ranks, int32_t *nodes,
-                             pp_notes *notes, pp_err *err)
+                             pp_skips *notes, pp_err *err)
 {
     int64_t highest = 0;
     size_t count = 0;
@@ -148,7 +148,7 @@ static pp_status count_ranks(const pp_nccl_section *section, int32_t *ranks, int
     /* Ranks are numbered over all groups, or within each. */
     if (highest + 1 != (int64_t)section->rank_count &&
         section->rank[count - 1].rank + 1 != (int64_t)count) {
-        pp_note_add(notes, section->line,
+        pp_skip_add(notes, section->line,
                     "ranks are missing in the list of devices: how many ranks "
                     "and nodes there were is not known");
         return PP_OK;
@@ -186,7 +186,7 @@ static pp_status add_rows(const pp_nccl_section *section, pp_series *series, pp_
     return status;
 }
 
-static void note_device(const pp_nccl_section *section, pp_samples *samples, pp_notes *notes)
+static void note_device(const pp_nccl_section *section, pp_samples *samples, pp_skips *notes)
 {
     for (size_t i = 0; i < section->rank_count; i++) {
         char name[sizeof samples->device];
@@ -196,12 +196,12 @@ static void note_device(const pp_nccl_section *section, pp_samples *samples, pp_
         if (!samples->device[0])
             memcpy(samples->device, name, sizeof name);
         else if (strcmp(samples->device, name) != 0)
-            pp_note_add(notes, section->line, "another device than the first one is named too");
+            pp_skip_add(notes, section->line, "another device than the first one is named too");
     }
 }
 
 pp_status pp_nccl_section_finish(pp_nccl_section *section, const char *file, pp_samples *samples,
-                                 pp_notes *notes, pp_err *err)
+                                 pp_skips *notes, pp_err *err)
 {
     int32_t ranks = 0;
     int32_t nodes = 0;
@@ -224,18 +224,18 @@ pp_status pp_nccl_section_finish(pp_nccl_section *section, const char *file, pp_
         fault = "which test this is stands nowhere; put '# Collective test starting: "
                 "sendrecv_perf', or which it is, in front";
     if (fault) {
-        pp_note_add(notes, section->line, "%s", fault);
+        pp_skip_add(notes, section->line, "%s", fault);
         return PP_OK;
     }
     pp_status status = PP_OK;
     if (section->rank_count && (status = count_ranks(section, &ranks, &nodes, notes, err)))
         return status;
     if (ranks == 1) {
-        pp_note_add(notes, section->line, "a test of one rank: nothing crosses a link");
+        pp_skip_add(notes, section->line, "a test of one rank: nothing crosses a link");
         return PP_OK;
     }
     if (guess && !(said && strcmp(said, class_name) == 0))
-        pp_note_add(notes, section->line, "no name of a test; the bandwidths are those of %s",
+        pp_skip_add(notes, section->line, "no name of a test; the bandwidths are those of %s",
                     class_name);
     note_device(section, samples, notes);
     if ((status = pp_samples_add_series(samples, class_name, &series, err)))

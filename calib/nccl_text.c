@@ -22,7 +22,7 @@ typedef struct reader {
     pp_span half[PP_NCCL_COLUMNS_MAX]; /* of a row into which other output was printed */
     size_t half_count, half_line;
     size_t chatter, first_chatter;
-    pp_notes notes;
+    pp_skips notes;
     const char *file;
     pp_samples *samples;
 } reader;
@@ -30,7 +30,7 @@ typedef struct reader {
 static void free_reader(reader *r)
 {
     pp_nccl_section_free(&r->section);
-    pp_notes_free(&r->notes);
+    pp_skips_free(&r->notes);
 }
 
 static pp_status end_section(reader *r, size_t line, pp_err *err)
@@ -38,7 +38,7 @@ static pp_status end_section(reader *r, size_t line, pp_err *err)
     if (!r->section.library[0])
         memcpy(r->section.library, r->file_library, sizeof r->file_library);
     if (r->half_count)
-        pp_note_add(&r->notes, r->half_line, "a row that was cut off");
+        pp_skip_add(&r->notes, r->half_line, "a row that was cut off");
     r->half_count = 0;
     pp_status status = pp_nccl_section_finish(&r->section, r->file, r->samples, &r->notes, err);
     pp_nccl_section_free(&r->section);
@@ -109,7 +109,7 @@ static void find_channels(reader *r, pp_span line)
         !number_before(line, " p2p channels,", &most))
         return;
     if (s->channels_max && (s->channels_max != most || s->channels_peer != peer))
-        pp_note_add(&r->notes, 0,
+        pp_skip_add(&r->notes, 0,
                     "NCCL says different numbers of p2p channels within one test; the fewest are "
                     "taken");
     if (!s->channels_max || most < s->channels_max)
@@ -165,7 +165,7 @@ static pp_status read_rank(reader *r, pp_span rest, size_t line, pp_err *err)
     while (good && (!word.bytes || word.at[0] != '['))
         good = pp_span_word(&rest, &word);
     if (!good || r->section.rank_count == RANKS_MAX) {
-        pp_note_add(&r->notes, line, "a line of a rank that cannot be read");
+        pp_skip_add(&r->notes, line, "a line of a rank that cannot be read");
         return PP_OK;
     }
     while (rest.bytes && rest.at[0] == ' ')
@@ -184,17 +184,17 @@ static pp_status read_header(reader *r, pp_span rest, size_t line, pp_err *err)
     if (r->section.row_count && (status = end_section(r, line, err)))
         return status;
     if (!pp_nccl_layout_read(rest, &layout)) {
-        pp_note_add(&r->notes, line, "a header without size, time, algbw and busbw");
+        pp_skip_add(&r->notes, line, "a header without size, time, algbw and busbw");
         return PP_OK;
     }
     if (r->half_count)
-        pp_note_add(&r->notes, r->half_line, "a row that was cut off");
+        pp_skip_add(&r->notes, r->half_line, "a row that was cut off");
     r->half_count = 0;
     r->layout = layout;
     if (r->in_place_heading)
-        pp_note_add(&r->notes, line, "a table of in-place times alone; they are taken");
+        pp_skip_add(&r->notes, line, "a table of in-place times alone; they are taken");
     if (layout.cpu_time)
-        pp_note_add(&r->notes, line,
+        pp_skip_add(&r->notes, line,
                     "cputime is the time of the launches; times are taken from the bandwidth");
     return PP_OK;
 }
@@ -284,13 +284,13 @@ static pp_status take_row(reader *r, const pp_span *words, size_t count, size_t 
     if (r->section.row_count == ROWS_MAX)
         return pp_err_set(err, PP_INPUT, r->file, "more than %d rows in one test", ROWS_MAX);
     if (count != expected) {
-        pp_note_add(&r->notes, line, "a row with another number of columns than its header");
+        pp_skip_add(&r->notes, line, "a row with another number of columns than its header");
         return PP_OK;
     }
     memcpy(cells, words, l->count * sizeof *cells); /* a timestamp is the last column */
     const char *fault = pp_nccl_row_read(l, cells, &row);
     if (fault) {
-        pp_note_add(&r->notes, line, "%s", fault);
+        pp_skip_add(&r->notes, line, "%s", fault);
         return PP_OK;
     }
     row.repeats = (uint32_t)r->section.iterations;
@@ -336,7 +336,7 @@ static bool keep_half(reader *r, const pp_span *words, size_t count, size_t line
     if (!r->layout.count || count >= r->layout.count)
         return false;
     if (r->half_count)
-        pp_note_add(&r->notes, r->half_line, "a row that was cut off");
+        pp_skip_add(&r->notes, r->half_line, "a row that was cut off");
     memcpy(r->half, words, count * sizeof *words);
     r->half_count = count;
     r->half_line = line;
@@ -346,7 +346,7 @@ static bool keep_half(reader *r, const pp_span *words, size_t count, size_t line
 static pp_status read_row(reader *r, const pp_span *words, size_t count, size_t line, pp_err *err)
 {
     if (!r->layout.count && !pp_nccl_layout_guess(count, &r->layout)) {
-        pp_note_add(&r->notes, line, "a row without a header, of an unknown layout");
+        pp_skip_add(&r->notes, line, "a row without a header, of an unknown layout");
         return PP_OK;
     }
     if (keep_half(r, words, count, line))
@@ -483,8 +483,8 @@ static pp_status read_text(const char *text, size_t bytes, const char *file, con
     if (status)
         return status;
     if (r.chatter)
-        pp_note_add(&r.notes, r.first_chatter, "%zu lines of other output", r.chatter);
-    return pp_notes_finish(&r.notes, file, "holds no table of nccl-tests that can be used", samples,
+        pp_skip_add(&r.notes, r.first_chatter, "%zu lines of other output", r.chatter);
+    return pp_skips_finish(&r.notes, file, "holds no table of nccl-tests that can be used", samples,
                            err);
 }
 

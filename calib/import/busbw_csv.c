@@ -103,7 +103,7 @@ static double rounding(pp_span text)
 }
 
 static pp_status read_row(table *t, const pp_cell_text *cells, size_t count, pp_samples *samples,
-                          pp_notes *notes, pp_err *err)
+                          pp_skips *notes, pp_err *err)
 {
     double bytes = 0;
     pp_status status = PP_OK;
@@ -117,7 +117,7 @@ static pp_status read_row(table *t, const pp_cell_text *cells, size_t count, pp_
     for (size_t i = 1; i < count && !status; i++) {
         double gb_per_s = 0;
         if (!cells[i].text.bytes) {
-            pp_note_add(notes, cells[i].line, "a cell without a number");
+            pp_skip_add(notes, cells[i].line, "a cell without a number");
             continue;
         }
         if ((status = pp_cell_real(&cells[i], t->file, 0, 1e9, &gb_per_s, err)))
@@ -125,7 +125,7 @@ static pp_status read_row(table *t, const pp_cell_text *cells, size_t count, pp_
         double half = rounding(cells[i].text);
         double work = bytes * 1e-9 * bus_factor(t->class_name, (double)t->ranks[i]);
         if (gb_per_s <= 2 * half) {
-            pp_note_add(notes, cells[i].line, "a bandwidth without a digit that counts");
+            pp_skip_add(notes, cells[i].line, "a bandwidth without a digit that counts");
             continue;
         }
         pp_sample sample = pp_sample_of(work / gb_per_s);
@@ -138,7 +138,7 @@ static pp_status read_row(table *t, const pp_cell_text *cells, size_t count, pp_
 }
 
 static pp_status read_lines(table *t, const char *text, size_t bytes, pp_samples *samples,
-                            pp_notes *notes, pp_err *err)
+                            pp_skips *notes, pp_err *err)
 {
     pp_cell_text cells[COLUMNS_MAX];
     pp_lines lines = pp_lines_of(text, bytes);
@@ -161,11 +161,11 @@ static pp_status read(const char *text, size_t bytes, const char *file, pp_sampl
                       pp_err *err)
 {
     table t = { .file = file, .class_name = "send_recv" };
-    pp_notes notes PP_CLEANUP(pp_notes_free) = { 0 };
+    pp_skips notes PP_CLEANUP(pp_skips_free) = { 0 };
     pp_status status = read_lines(&t, text, bytes, samples, &notes, err);
     if (status)
         return status;
-    return pp_notes_finish(&notes, file, "holds no bandwidth that can be used", samples, err);
+    return pp_skips_finish(&notes, file, "holds no bandwidth that can be used", samples, err);
 }
 
 const pp_import pp_import_busbw_csv = {

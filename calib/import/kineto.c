@@ -49,7 +49,7 @@ typedef struct reader {
     kernel *kernel;
     size_t kernels, kernel_capacity;
     char device[128];
-    pp_notes notes;
+    pp_skips notes;
     pp_status status; /* of what went wrong beside syntax */
     pp_err *err;
 } reader;
@@ -59,7 +59,7 @@ static void free_reader(reader *r)
     free(r->range);
     free(r->launch);
     free(r->kernel);
-    pp_notes_free(&r->notes);
+    pp_skips_free(&r->notes);
 }
 
 static bool add(reader *r, void **array, size_t *capacity, size_t count, size_t size)
@@ -145,13 +145,13 @@ static bool read_name(reader *r, pp_span name, range *found)
     pp_span cell;
     size_t count = pp_span_word(&rest, &cell) ? pp_cell_parse(cell.at, cell.bytes, ops) : 0;
     if (count == 2)
-        pp_note_add(&r->notes, 0, "a range of an overlapped pair, which has one time for two ops");
+        pp_skip_add(&r->notes, 0, "a range of an overlapped pair, which has one time for two ops");
     else if (count == 0 && torch)
-        pp_note_add(&r->notes, 0,
+        pp_skip_add(&r->notes, 0,
                     "a PP: range of a transfer, or of another action that computes "
                     "nothing");
     else if (count == 0 || !read_variables(rest, found->op.at))
-        pp_note_add(&r->notes, 0,
+        pp_skip_add(&r->notes, 0,
                     "a ppsim: range that is not as in 'ppsim:3F7 tokens=4096' (or has a variable "
                     "that is not known)");
     else {
@@ -171,7 +171,7 @@ static void take_range(reader *r, const event *e)
     if (!read_name(r, e->name, &found))
         return;
     if (!(e->us > 0) || !(e->us < 1e12) || !isfinite(found.end_us))
-        pp_note_add(&r->notes, 0, "an op whose duration is not above 0, or more than 10 days");
+        pp_skip_add(&r->notes, 0, "an op whose duration is not above 0, or more than 10 days");
     else
         add_range(r, &found);
 }
@@ -184,9 +184,9 @@ static void take_event(reader *r, const event *e)
         take_range(r, e);
     } else if (pp_span_is(e->category, "kernel") || pp_span_is(e->category, "Kernel")) {
         if (pp_span_begins(e->name, "nccl"))
-            pp_note_add(&r->notes, 0, "a kernel of NCCL: a transfer");
+            pp_skip_add(&r->notes, 0, "a kernel of NCCL: a transfer");
         else if (isnan(e->correlation) || !(e->us >= 0) || !(e->us < 1e12))
-            pp_note_add(&r->notes, 0, "a kernel without correlation or duration");
+            pp_skip_add(&r->notes, 0, "a kernel without correlation or duration");
         else
             add_kernel(r, &(kernel){ e->correlation, e->us });
     } else if (pp_span_is(e->category, "cuda_runtime") || pp_span_is(e->category, "cuda_driver") ||
@@ -371,7 +371,7 @@ static void attribute(reader *r)
             found->kernels_us += r->kernel[i].us;
             found->kernels++;
         } else {
-            pp_note_add(&r->notes, 0, "a kernel that was launched outside of every op");
+            pp_skip_add(&r->notes, 0, "a kernel that was launched outside of every op");
         }
     }
 }
@@ -383,20 +383,20 @@ static size_t collect(reader *r, pp_trace_op *ops)
     for (size_t i = 0; i < r->ranges; i++) {
         range *m = &r->range[i];
         if (r->kernels && !(m->kernels_us > 0)) {
-            pp_note_add(&r->notes, 0, "an op without kernels, though there are kernels");
+            pp_skip_add(&r->notes, 0, "an op without kernels, though there are kernels");
             continue;
         }
         if (!r->kernels && m->needs_kernels) {
-            pp_note_add(
+            pp_skip_add(
                 &r->notes, 0,
                 "a range 'Forward n' or 'Backward n' without kernels: its time holds waits");
             continue;
         }
         if (!r->kernels && m->holds_waits)
-            pp_note_add(&r->notes, 0,
+            pp_skip_add(&r->notes, 0,
                         "a PP: range taken without kernels: its time holds waits for transfers");
         if (isnan(m->op.at[PP_VARIABLE_TOKENS]))
-            pp_note_add(&r->notes, 0, "an op taken though its tokens are not said");
+            pp_skip_add(&r->notes, 0, "an op taken though its tokens are not said");
         m->op.seconds = (r->kernels ? m->kernels_us : m->end_us - m->begin_us) * 1e-6;
         if (m->op.seconds > 0)
             ops[count++] = m->op;
@@ -416,7 +416,7 @@ static pp_status gather(reader *r, const char *file, pp_samples *samples, pp_err
     if (status)
         return status;
     memcpy(samples->device, r->device, sizeof r->device);
-    return pp_notes_finish(&r->notes, file,
+    return pp_skips_finish(&r->notes, file,
                            "holds no range of an op: 'PP:3F7' (PyTorch's pipeline runtime), "
                            "'Forward 7', or record_function(\"ppsim:3F7 tokens=4096\")",
                            samples, err);

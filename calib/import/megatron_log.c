@@ -35,13 +35,13 @@ typedef struct reader {
     pp_op_kind kind;
     pp_trace_op *op; /* op.stage: a rank, or OF_...; op.seconds: of the iteration */
     size_t count, capacity;
-    pp_notes notes;
+    pp_skips notes;
 } reader;
 
 static void free_reader(reader *r)
 {
     free(r->op);
-    pp_notes_free(&r->notes);
+    pp_skips_free(&r->notes);
 }
 
 static bool timer_kind(pp_span name, pp_op_kind *kind)
@@ -62,18 +62,18 @@ static pp_status add_time(reader *r, pp_span number, int64_t rank, size_t line, 
     const settings *s = &r->settings;
     void *all = r->op;
     if (!pp_span_real(number, &ms) || !(ms > 0) || ms > 1e12) {
-        pp_note_add(&r->notes, line, "a time that is not above 0, or no number");
+        pp_skip_add(&r->notes, line, "a time that is not above 0, or no number");
         return PP_OK;
     }
     if (r->count == OPS_MAX) {
-        pp_note_add(&r->notes, line, "times beyond the first 16777216");
+        pp_skip_add(&r->notes, line, "times beyond the first 16777216");
         return PP_OK;
     }
     int64_t microbatches = s->microbatches;
     if (s->micro_batch && s->global_batch && s->data_parallel)
         microbatches = s->global_batch / s->data_parallel / s->micro_batch;
     if (microbatches <= 0) {
-        pp_note_add(&r->notes, line,
+        pp_skip_add(&r->notes, line,
                     "a time without the number of microbatches, which the arguments at the start "
                     "of the log give (micro_batch_size, global_batch_size, data_parallel_size)");
         return PP_OK;
@@ -181,7 +181,7 @@ static pp_status read_timer(reader *r, pp_span line, size_t number, pp_err *err)
     if (!timer_kind(name, &r->kind))
         return PP_OK;
     if (count != (r->mode == MODE_MINMAX ? 2 : 1)) {
-        pp_note_add(&r->notes, number, "a line of a timer that was cut off");
+        pp_skip_add(&r->notes, number, "a line of a timer that was cut off");
         return PP_OK;
     }
     pp_status status = PP_OK;
@@ -211,7 +211,7 @@ static pp_status read_ranks(reader *r, pp_span line, size_t number, pp_err *err)
         return PP_OK;
     if (!pp_span_word(&line, &rank_word) || !pp_span_word(&line, &value) ||
         !pp_span_int(bare(rank_word), 1 << 20, &rank)) {
-        pp_note_add(&r->notes, number, "a line of a timer that was cut off");
+        pp_skip_add(&r->notes, number, "a line of a timer that was cut off");
         return PP_OK;
     }
     return add_time(r, value, rank, number, err);
@@ -289,7 +289,7 @@ static void stages_of_ranks(reader *r)
         world = highest + 1;
     bool known = pipeline > 0 && world % pipeline == 0 && highest < world;
     if (!known)
-        pp_note_add(&r->notes, 0,
+        pp_skip_add(&r->notes, 0,
                     "ranks are taken as stages: the log says no "
                     "pipeline_model_parallel_size that divides world_size");
     for (size_t i = 0; i < r->count && known; i++) {
@@ -350,7 +350,7 @@ static pp_status read(const char *text, size_t bytes, const char *file, pp_sampl
         (status = gather_named(&r, OF_LAST, " last", file, samples, err)) ||
         (status = gather_named(&r, 0, "", file, samples, err)))
         return status;
-    return pp_notes_finish(&r.notes, file,
+    return pp_skips_finish(&r.notes, file,
                            "holds no forward-compute or backward-compute; run Megatron with "
                            "--timing-log-level 2",
                            samples, err);

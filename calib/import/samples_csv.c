@@ -247,7 +247,7 @@ static pp_status read(const char *text, size_t bytes, const char *file, pp_sampl
 {
     table t = { .file = file, .samples = samples };
     pp_cell_text cells[COLUMNS_MAX];
-    pp_notes notes PP_CLEANUP(pp_notes_free) = { 0 };
+    pp_skips notes PP_CLEANUP(pp_skips_free) = { 0 };
     pp_lines lines = pp_lines_of(text, bytes);
     pp_status status = PP_OK;
     if (!pp_lines_next(&lines) || !pp_span_is(lines.line, magic)) {
@@ -265,7 +265,7 @@ static pp_status read(const char *text, size_t bytes, const char *file, pp_sampl
             continue;
         status = t.columns ? read_row(&t, cells, count, err) : read_header(&t, cells, count, err);
     }
-    return status ? status : pp_notes_finish(&notes, file, "holds no sample", samples, err);
+    return status ? status : pp_skips_finish(&notes, file, "holds no sample", samples, err);
 }
 
 const pp_import pp_import_samples_csv = {

@@ -31,13 +31,13 @@ static pp_status read(const char *text, size_t bytes, const char *file, pp_sampl
                       pp_err *err)
 {
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
-    pp_notes notes PP_CLEANUP(pp_notes_free) = { 0 };
+    pp_skips notes PP_CLEANUP(pp_skips_free) = { 0 };
     pp_status status = pp_json_parse(text, bytes, file, &json, err);
     if (status)
         return status;
     pp_json_at root = pp_json_root(json, file);
     status = read_document(&root, samples, err);
-    return status ? status : pp_notes_finish(&notes, file, "holds no sample", samples, err);
+    return status ? status : pp_skips_finish(&notes, file, "holds no sample", samples, err);
 }
 
 const pp_import pp_import_samples_json = {
