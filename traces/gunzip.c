@@ -1,0 +1,82 @@
+#include "traces/gunzip.h"
+
+#include "sim/alloc.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+bool pp_gzip_recognise(const char *data, size_t bytes)
+{
+    return bytes >= 2 && memcmp(data, "\x1f\x8b", 2) == 0;
+}
+
+static void end_inflate(z_stream *stream)
+{
+    inflateEnd(stream);
+}
+
+enum { STEP = 1 << 20 };
+
+/* Inflates one member or as much as there is room for; `stream` has what is left of the input. */
+static pp_status inflate_all(z_stream *stream, size_t limit, const char *file, char **text,
+                             size_t *bytes, pp_err *err)
+{
+    void *grown = NULL;
+    size_t capacity = 0;
+    size_t used = 0;
+    pp_status status = PP_OK;
+    for (;;) {
+        size_t wanted = used + STEP < limit ? used + STEP : limit;
+        if ((status = pp_reserve(&grown, &capacity, wanted + 1, 1, err)))
+            break;
+        size_t room = wanted - used;
+        stream->next_out = (Bytef *)grown + used;
+        stream->avail_out = (uInt)room;
+        int code = inflate(stream, Z_NO_FLUSH);
+        used += room - stream->avail_out;
+        if (code == Z_STREAM_END) {
+            bool more = stream->avail_in > 2 && stream->next_in[0] == 0x1f;
+            if (!more || inflateReset(stream) != Z_OK)
+                break;
+        } else if (code == Z_MEM_ERROR) {
+            status = pp_err_nomem(err);
+            break;
+        } else if (used == limit) {
+            status = pp_err_set(err, PP_INPUT, file,
+                                "unpacks to more than %zu bytes; give a shorter recording", limit);
+            break;
+        } else if (code != Z_OK) {
+            status = pp_err_set(err, PP_INPUT, file, "the gzip data is %s; copy the file again",
+                                code == Z_BUF_ERROR && !stream->avail_in ? "cut off" : "damaged");
+            break;
+        }
+    }
+    *text = grown;
+    *bytes = used;
+    return status;
+}
+
+pp_status pp_gunzip(const char *data, size_t bytes, size_t limit, const char *file, char **text_out,
+                    size_t *bytes_out, pp_err *err)
+{
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t used = 0;
+    if (bytes > (size_t)1 << 30)
+        return pp_err_set(err, PP_INPUT, file, "is larger than 1 GiB; give a shorter recording");
+    z_stream stream PP_CLEANUP(end_inflate) = { 0 };
+    /* 16: gzip's header, not zlib's. Before this, inflateEnd finds no state and does nothing. */
+    if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK)
+        return pp_err_nomem(err);
+    stream.next_in = (Bytef *)(uintptr_t)data; /* zlib does not write there */
+    stream.avail_in = (uInt)bytes;
+    pp_status status = inflate_all(&stream, limit, file, &text, &used, err);
+    if (status)
+        return status;
+    text[used] = '\0';
+    *text_out = text;
+    *bytes_out = used;
+    text = NULL;
+    return PP_OK;
+}
