@@ -39,6 +39,7 @@ typedef struct search {
     const leg *leg;
     double from;     /* share at which the leg began */
     double mean;     /* ticks of an op */
+    bool started;    /* chain 0 began with a given order */
     uint32_t proved; /* the lowest chain that meets the bound; atomic */
     pthread_mutex_t lock;
     int64_t told; /* the makespan last reported; under lock */
@@ -171,13 +172,25 @@ static void work_on(search *s, pp_bench *bench, uint32_t index, pp_meter *meter)
 {
     pp_chain *chain = &s->chain[index];
     double hot = s->leg->hot * s->mean;
+    bool moves_only = index == 0 && s->started; /* no policy makes the order it began with */
     if (s->leg->kind == LEG_SAMPLE)
         pp_sample_policies(s->instance, bench, index, s->chains, s->bound, meter, chain);
-    else if (s->leg->kind == LEG_ANNEAL)
+    else if (s->leg->kind == LEG_ANNEAL && !moves_only)
         pp_anneal_policy(s->instance, bench, hot, s->bound, meter, chain);
     else
         pp_polish_order(s->instance, bench, hot, s->bound, meter, chain);
     record(s, bench, index);
+}
+
+static void begin_with(search *s, const uint32_t *ops)
+{
+    pp_chain *chain = &s->chain[0];
+    if (!pp_walk_set(s->bench[0].walk, ops))
+        return;
+    memcpy(chain->ops, ops, s->instance->ops * sizeof *ops);
+    chain->makespan = s->bench[0].walk->makespan;
+    s->started = true;
+    record(s, &s->bench[0], 0);
 }
 
 typedef struct worker {
@@ -290,7 +303,12 @@ pp_status pp_search_order(const pp_instance *instance, int64_t bound,
         return pp_err_set(err, PP_USAGE, "--threads", "must be at most %d, is %" PRIu32,
                           PP_SEARCH_THREADS_MAX, budget->threads);
     pp_status status = pp_instance_check_room(instance, err);
-    if (status || (status = search_new(&s, err)) || (status = run(&s, err)))
+    if (status || (status = search_new(&s, err)))
+        return status;
+    if (budget->start)
+        begin_with(&s, budget->start);
+    status = run(&s, err);
+    if (status)
         return status;
     const pp_chain *best = best_chain(&s);
     assert(best->best < INT64_MAX); /* at least one microbatch after the other */

@@ -73,7 +73,8 @@ static const pp_option options[] = {
     { "--seed", "N", "echoed in the plan, of the search with --instance; 0", NULL, false },
     { "--instance", "FILE", "order the ops of a ppsim.instance file; -o writes the orders", NULL,
       false },
-    { "--threads", "N", "for --instance; all processors", NULL, false },
+    { "--threads", "N",
+      "of the search for orders, whose result does not depend on it; all processors", NULL, false },
     { "--candidates", "FILE", "write every candidate considered, with its reason, as CSV", NULL,
       false },
     { "--emit", "FORMAT=FILE", "write the schedule: plan, pytorch-csv, megatron, report", NULL,
@@ -131,9 +132,6 @@ static pp_status plan(const pp_args *args, pp_err *err)
 {
     if (pp_args_has(args, "--instance"))
         return pp_plan_instance(args, options, err);
-    if (pp_args_has(args, "--threads"))
-        return pp_err_set(err, PP_USAGE, "--threads",
-                          "is for --instance; give that too, or leave it out");
     pp_request request PP_CLEANUP(pp_request_free) = { .wish = { .seed = 0 } };
     pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
     pp_status status = pp_request_read(args, &request, err);
