@@ -52,7 +52,7 @@ typedef struct pp_wish {
     size_t length_count;
     const pp_schedule *schedule; /* NULL: every entry of the table, or those of `only` */
     const char *const *only;     /* names, NULL at the end: what the target runs; NULL: all */
-    pp_orders orders;            /* with `schedule` and `only`: PP_ORDERS_NAMED */
+    pp_orders orders;            /* with `schedule` or `only`: PP_ORDERS_NAMED, whatever it says */
     bool one_order;              /* replicas may not have orders of their own */
     uint32_t threads;            /* of the search for orders; the result does not depend on it */
     uint32_t group_size;         /* 0: the schedule's own rule */

@@ -39,7 +39,7 @@ typedef struct search {
     const leg *leg;
     double from;     /* share at which the leg began */
     double mean;     /* ticks of an op */
-    bool started;    /* chain 0 began with a given order */
+    bool started;    /* the chains began with a given order */
     uint32_t proved; /* the lowest chain that meets the bound; atomic */
     pthread_mutex_t lock;
     int64_t told; /* the makespan last reported; under lock */
@@ -172,7 +172,8 @@ static void work_on(search *s, pp_bench *bench, uint32_t index, pp_meter *meter)
 {
     pp_chain *chain = &s->chain[index];
     double hot = s->leg->hot * s->mean;
-    bool moves_only = index == 0 && s->started; /* no policy makes the order it began with */
+    /* no policy makes the order it began with */
+    bool moves_only = s->started && (index == 0 || chain->dispatched == INT64_MAX);
     if (s->leg->kind == LEG_SAMPLE)
         pp_sample_policies(s->instance, bench, index, s->chains, s->bound, meter, chain);
     else if (s->leg->kind == LEG_ANNEAL && !moves_only)
@@ -182,14 +183,16 @@ static void work_on(search *s, pp_bench *bench, uint32_t index, pp_meter *meter)
     record(s, bench, index);
 }
 
+/* All chains begin with it; the others also try policies. */
 static void begin_with(search *s, const uint32_t *ops)
 {
-    pp_chain *chain = &s->chain[0];
     if (!pp_walk_set(s->bench[0].walk, ops))
         return;
-    memcpy(chain->ops, ops, s->instance->ops * sizeof *ops);
-    chain->makespan = s->bench[0].walk->makespan;
     s->started = true;
+    for (uint32_t k = 0; k < s->chains; k++) {
+        memcpy(s->chain[k].ops, ops, s->instance->ops * sizeof *ops);
+        s->chain[k].makespan = s->bench[0].walk->makespan;
+    }
     record(s, &s->bench[0], 0);
 }
 

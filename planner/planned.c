@@ -8,6 +8,7 @@
 #include "sim/alloc.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,11 @@ enum { SETUPS_MOST = 3 };
 
 /* Without a budget: so many iterations times ops, which take about half a second; at least and at
  * most so many iterations per set-up. */
-#define DEFAULT_WORK 12000000
-enum { ITERATIONS_LEAST = 100, ITERATIONS_MOST = 6000 };
+#define DEFAULT_WORK 3000000
+enum { ITERATIONS_LEAST = 60, ITERATIONS_MOST = 6000 };
+
+/* Where no named order fits there is none to begin with, and making one takes long beyond these. */
+#define DISPATCHED_FORWARDS_MAX 3000
 
 static pp_status build_nothing(const pp_shape *shape, pp_order **order_out, pp_err *err)
 {
@@ -108,6 +112,13 @@ static void add_prospect(prospects *list, prospect now)
     list->row[at] = now;
 }
 
+static double setup_forwards(const pp_search *search, const pp_setup *setup)
+{
+    const pp_parallel *parallel = &setup->context.parallel;
+    return (double)(parallel->pp * parallel->vpp) *
+           (double)search->data[setup->data].workload.microbatches;
+}
+
 /* Sorted, best first: set-ups whose bound leaves room below the best step. One in which no named
  * schedule fits is judged by its bound. */
 static prospects find_prospects(const pp_search *search, double best_score)
@@ -124,6 +135,11 @@ static prospects find_prospects(const pp_search *search, double best_score)
             continue;
         if (search->wish->orders != PP_ORDERS_PLANNED &&
             least * (1 + 1.0 / PP_MEASURABLE_GAIN) >= best_score)
+            continue;
+        if (!fits && best_score < HUGE_VAL &&
+            setup_forwards(search, setup) > DISPATCHED_FORWARDS_MAX)
+            continue;
+        if (!fits && search->communicates) /* buffers count too: instances do not know them */
             continue;
         if (search->wish->one_order && search->data[setup->data].workload.replicas > 1)
             continue;
@@ -328,6 +344,10 @@ static pp_status try_orders(ordering *o, pp_err *err)
     pp_status status = pp_candidate_simulate_orders(search, &c, &o->set, order, o->set.count, err);
     free(order);
     search->refusal = refusal; /* that this order hangs is no rule */
+    if (!status && c.status != PP_CANDIDATE_OK)
+        snprintf(search->orders, sizeof search->orders,
+                 "none that executor %s runs within the memory: %.110s", search->executor->name,
+                 c.reason);
     if (status || c.status != PP_CANDIDATE_OK)
         return status;
     double gap = o->limits.ticks ? (double)o->makespan / (double)o->limits.ticks - 1 : 0;
@@ -383,12 +403,16 @@ static bool fill_purse(const pp_search *search, size_t index, size_t count, doub
 }
 
 static void say_result(pp_search *search, const pp_candidate *named, const pp_candidate *found,
-                       bool taken)
+                       bool taken, bool tried)
 {
     char *text = search->orders;
     size_t size = sizeof search->orders;
-    if (!found && !named)
+    if (!found && (!named || search->orders[0]))
         return;
+    if (!found && tried) {
+        snprintf(text, size, "not searched: the budget was used up");
+        return;
+    }
     if (!found) {
         snprintf(text, size, "no free order can be measurably faster than %s",
                  named->schedule->name);
@@ -410,10 +434,10 @@ pp_status pp_search_plan_orders(pp_search *search, size_t *best, pp_err *err)
     const pp_wish *wish = search->wish;
     bool must = wish->orders == PP_ORDERS_PLANNED;
     size_t named = *best;
-    if (wish->orders == PP_ORDERS_NAMED)
+    if (wish->orders == PP_ORDERS_NAMED || wish->schedule || wish->only)
         return PP_OK;
     const pp_candidate *c = named == SIZE_MAX ? NULL : &search->candidate[named];
-    double score = c ? pp_candidate_score(c, c->step_ns) : 1e300;
+    double score = c ? pp_candidate_score(c, c->step_ns) : HUGE_VAL;
     prospects list = find_prospects(search, score);
     double begin = wish->spent ? wish->spent(wish->context) : 0;
     size_t found = SIZE_MAX;
@@ -443,7 +467,7 @@ pp_status pp_search_plan_orders(pp_search *search, size_t *best, pp_err *err)
     bool taken = f && (must || !c ||
                        pp_candidate_score(f, f->step_ns) * PP_MEASURABLE_GAIN <
                            score * (PP_MEASURABLE_GAIN - 1));
-    say_result(search, c, f, taken);
+    say_result(search, c, f, taken, list.count > 0);
     *best = taken ? found : named;
     return PP_OK;
 }
