@@ -1,5 +1,7 @@
 #include "planner/bound.h"
 
+#include "planner/instance_costs.h"
+
 #include "sim/alloc.h"
 
 #include <float.h>
@@ -448,5 +450,13 @@ pp_status pp_bound_report(const pp_costs *costs, const pp_order *order, pp_repor
         snprintf(report->bound_name, sizeof report->bound_name,
                  "%s of rank %" PRIu32 " (any order of these ops)", pp_bound_text(bound.part),
                  bound.part_rank[bound.part]);
+    pp_limits limits;
+    status = pp_instance_bound_order(costs, order, within ? report->memory_limit_bytes : 0, &limits,
+                                     err);
+    if (status || limits.ticks <= bound.ns)
+        return status;
+    report->lower_bound_ns = limits.ticks;
+    snprintf(report->bound_name, sizeof report->bound_name, "%s (any order of these ops)",
+             pp_limit_key(limits.largest));
     return PP_OK;
 }

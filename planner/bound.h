@@ -52,8 +52,9 @@ PP_MUST_CHECK pp_status pp_bound_order(const pp_costs *costs, const pp_order *or
 /* What the end of the step takes at least beyond the makespan. */
 pp_ns pp_bound_boundary(const pp_costs *costs, bool step_sync);
 
-/* Sets lower_bound_ns and bound_name of `report`, which is that of `order` with `costs`. The
- * report's memory limit is used where the report stays within it. Fails: NOMEM. */
+/* Sets lower_bound_ns and bound_name of `report`, which is that of `order` with `costs`, to the
+ * larger of the bound above and those of instance_bound.h. The report's memory limit is used where
+ * the report stays within it. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_bound_report(const pp_costs *costs, const pp_order *order,
                                         pp_report *report, pp_err *err);
 

@@ -90,8 +90,10 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
 }
 
 /* Orders, costs, stages and data of the chosen candidate; data and stages move to the plan. */
-static pp_status fill(pp_search *search, pp_candidate *c, pp_plan *plan, pp_err *err)
+static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_err *err)
 {
+    pp_candidate *c = &search->candidate[best];
+    pp_planned *planned = pp_search_planned(search, best);
     pp_setup *setup = &search->setup[c->setup];
     pp_cost_set set = { 0 };
     pp_status status = pp_setup_costs(search, setup, &set, err);
@@ -99,11 +101,17 @@ static pp_status fill(pp_search *search, pp_candidate *c, pp_plan *plan, pp_err 
         return status;
     plan->costs = set.costs;
     plan->costs_count = set.count;
-    plan->order = pp_alloc_array(1, sizeof *plan->order);
-    if (!plan->order)
-        return pp_err_nomem(err);
-    plan->order_count = 1;
-    status = pp_candidate_order(search, c, plan->costs[0], &plan->order[0], err);
+    if (planned) {
+        plan->order = planned->order;
+        plan->order_count = planned->count;
+        *planned = (pp_planned){ .candidate = best };
+    } else {
+        plan->order = pp_alloc_array(1, sizeof *plan->order);
+        if (!plan->order)
+            return pp_err_nomem(err);
+        plan->order_count = 1;
+        status = pp_candidate_order(search, c, plan->costs[0], &plan->order[0], err);
+    }
     plan->partition = setup->stages;
     setup->stages = NULL;
     pp_data *data = &search->data[setup->data];
@@ -120,14 +128,15 @@ static pp_status predict(pp_plan *plan, pp_err *err)
     return status ? status : pp_bound_report(costs, plan->order[0], plan->prediction, err);
 }
 
-static pp_status make_plan(pp_search *search, pp_candidate *c, pp_plan **plan_out, pp_err *err)
+static pp_status make_plan(pp_search *search, size_t best, pp_plan **plan_out, pp_err *err)
 {
+    pp_candidate *c = &search->candidate[best];
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
     pp_status status = pp_plan_new(&plan, err);
     if (status)
         return status;
     describe(search, c, plan);
-    if ((status = fill(search, c, plan, err)) ||
+    if ((status = fill(search, best, plan, err)) ||
         (status = pp_search_assume(search, c, &plan->workload, &plan->assumptions, err)) ||
         (status = predict(plan, err)))
         return status;
@@ -166,7 +175,7 @@ pp_status pp_choose(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
     pp_search search PP_CLEANUP(close_search) = { 0 };
     size_t best = SIZE_MAX;
     pp_status status = pp_search_solve(&search, wish, &best, err);
-    if (status)
+    if (status || (status = pp_search_plan_orders(&search, &best, err)))
         return status;
     if (best == SIZE_MAX)
         return pp_search_repair(&search, err);
@@ -174,10 +183,11 @@ pp_status pp_choose(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
     if (!choice)
         return pp_err_nomem(err);
     choice->bound = search.setup[search.candidate[best].setup].bound;
-    status = make_plan(&search, &search.candidate[best], &choice->plan, err);
+    status = make_plan(&search, best, &choice->plan, err);
     if (status)
         return status;
     list_candidates(&search, best, choice);
+    snprintf(choice->orders, sizeof choice->orders, "%s", search.orders);
     *choice_out = choice;
     choice = NULL;
     return PP_OK;

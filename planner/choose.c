@@ -169,6 +169,42 @@ static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, co
     return PP_OK;
 }
 
+/* From how the simulation ended to what the candidate is. */
+static pp_status judge(pp_search *search, pp_candidate *candidate, pp_status status,
+                       const pp_err *why, pp_err *err)
+{
+    if (status == PP_NOMEM) {
+        *err = *why;
+        return status;
+    }
+    if (status) {
+        if (!search->refusal.status)
+            search->refusal = *why;
+        candidate->legal = false;
+        snprintf(candidate->reason, sizeof candidate->reason, "%.390s", why->text);
+    }
+    bool fits = !status && candidate->short_bytes <= 0;
+    candidate->short_bytes = fits ? 0 : candidate->short_bytes;
+    candidate->status = fits ? PP_CANDIDATE_OK : PP_CANDIDATE_INFEASIBLE;
+    return PP_OK;
+}
+
+pp_status pp_candidate_simulate_orders(pp_search *search, pp_candidate *candidate,
+                                       const pp_cost_set *set, pp_order *const *order,
+                                       uint32_t orders, pp_err *err)
+{
+    pp_err why = { 0 };
+    pp_status status = PP_OK;
+    search->simulated++;
+    candidate->reason[0] = '\0';
+    candidate->peak_bytes = candidate->short_bytes = 0;
+    candidate->step_ns = 0;
+    for (uint32_t i = 0; i < set->count && !status; i++)
+        status =
+            simulate_replica(search, candidate, order[orders > 1 ? i : 0], set->costs[i], &why);
+    return judge(search, candidate, status, &why, err);
+}
+
 pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate, pp_err *err)
 {
     pp_cost_set set PP_CLEANUP(pp_cost_set_free) = { 0 };
@@ -177,26 +213,12 @@ pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate, pp_e
     pp_status status = pp_setup_costs(search, &search->setup[candidate->setup], &set, err);
     if (status)
         return status;
-    search->simulated++;
-    candidate->reason[0] = '\0';
-    candidate->peak_bytes = candidate->short_bytes = 0;
     status = pp_candidate_order(search, candidate, set.costs[0], &order, &why);
-    for (uint32_t i = 0; i < set.count && !status; i++)
-        status = simulate_replica(search, candidate, order, set.costs[i], &why);
-    if (status == PP_NOMEM) {
-        *err = why;
-        return status;
-    }
-    if (status) {
-        if (!search->refusal.status)
-            search->refusal = why;
-        candidate->legal = false;
-        snprintf(candidate->reason, sizeof candidate->reason, "%.390s", why.text);
-    }
-    bool fits = !status && candidate->short_bytes <= 0;
-    candidate->short_bytes = fits ? 0 : candidate->short_bytes;
-    candidate->status = fits ? PP_CANDIDATE_OK : PP_CANDIDATE_INFEASIBLE;
-    return PP_OK;
+    if (!status)
+        return pp_candidate_simulate_orders(search, candidate, &set, &order, 1, err);
+    search->simulated++;
+    candidate->peak_bytes = candidate->short_bytes = 0;
+    return judge(search, candidate, status, &why, err);
 }
 
 static size_t table_index(const pp_schedule *schedule)

@@ -30,6 +30,16 @@ typedef struct pp_switch_wish {
     } given;
 } pp_switch_wish;
 
+/* Orders beyond the named schedules: planner/order_search.h looks for them. */
+typedef enum pp_orders {
+    PP_ORDERS_NAMED,   /* none */
+    PP_ORDERS_BETTER,  /* one is taken where it beats the best named schedule measurably */
+    PP_ORDERS_PLANNED, /* the best one found is the answer */
+} pp_orders;
+
+/* A found order is taken when its step is shorter by more than 1 / this. */
+#define PP_MEASURABLE_GAIN 1000
+
 /* What is asked. Pointers are borrowed. */
 typedef struct pp_wish {
     const pp_model *model;
@@ -42,6 +52,9 @@ typedef struct pp_wish {
     size_t length_count;
     const pp_schedule *schedule; /* NULL: every entry of the table, or those of `only` */
     const char *const *only;     /* names, NULL at the end: what the target runs; NULL: all */
+    pp_orders orders;            /* with `schedule` or `only`: PP_ORDERS_NAMED, whatever it says */
+    bool one_order;              /* replicas may not have orders of their own */
+    uint32_t threads;            /* of the search for orders; the result does not depend on it */
     uint32_t group_size;         /* 0: the schedule's own rule */
     const char *executor;        /* NULL: ideal */
     pp_exchange exchange;        /* shapes, hosts, tensors */
@@ -55,12 +68,15 @@ typedef struct pp_wish {
     bool no_step_sync;
     int64_t memory_limit_bytes; /* 0: the hardware's, less pp_memory_reserve_bytes */
     uint64_t seed;
-    uint64_t max_simulations;    /* 0: no limit */
+    uint64_t max_simulations;    /* 0: no limit; what is left of it goes to the search for orders:
+                                    an iteration of that counts as one */
     bool (*stop)(void *context); /* NULL: never; asked before every bound, obeyed once there is
                                     something to simulate, and before every simulation, obeyed once
                                     a candidate has been found that fits */
-    void *context;               /* of stop */
-    const pp_notes *assumptions; /* what the caller has assumed already; may be NULL */
+    double (*spent)(void *context); /* with stop: the part of the time that is gone; the search for
+                                       orders uses the rest. NULL: as without stop */
+    void *context;                  /* of stop and spent */
+    const pp_notes *assumptions;    /* what the caller has assumed already; may be NULL */
 } pp_wish;
 
 typedef enum pp_candidate_status {
@@ -77,10 +93,10 @@ typedef struct pp_candidate {
     uint32_t microbatches, group_size; /* microbatches: 0 where the budget ended before packing */
     pp_recompute recompute;
     pp_partition_kind partition;
-    const pp_schedule *schedule;
+    const pp_schedule *schedule; /* of the table, or "planned": a free order */
     pp_candidate_status status;
     bool legal;          /* false: the rules of schedule, split or partition forbid it */
-    char reason[400];    /* why not; empty when OK */
+    char reason[400];    /* why not; when OK: of planned, its gap; otherwise empty */
     pp_ns least_step_ns; /* bound on the step, 0: not known */
     char bound_name[64];
     pp_ns step_ns; /* the rest: 0 unless simulated */
@@ -97,8 +113,9 @@ typedef struct pp_choice {
     pp_bound bound;
     pp_candidate *candidate; /* [count]: the chosen one, other OK ones by speed, pruned, others */
     size_t count, ok, pruned, simulated;
-    bool per_gpu; /* GPU counts differ between candidates: compared by tokens/s per GPU */
-    bool stopped; /* the budget ended before the search did */
+    bool per_gpu;     /* GPU counts differ between candidates: compared by tokens/s per GPU */
+    bool stopped;     /* the budget ended before the search did */
+    char orders[200]; /* what the search for orders came to; empty: there was none */
 } pp_choice;
 
 /* What is kept free of the hardware's memory when no limit is given: 5 % for the CUDA context,

@@ -31,6 +31,13 @@ typedef struct pp_setup {
     uint32_t short_rank;
 } pp_setup;
 
+/* What was found for a candidate whose schedule is "planned". */
+typedef struct pp_planned {
+    size_t candidate;
+    pp_order **order; /* [count]: one, or one per replica */
+    uint32_t count;
+} pp_planned;
+
 typedef struct pp_search {
     const pp_wish *wish;
     pp_parallel parallel; /* as wished; 0: free */
@@ -49,6 +56,9 @@ typedef struct pp_search {
     size_t usable;   /* setups that are legal and may fit */
     size_t patience; /* so many are bounded, whatever the time */
     pp_err refusal;  /* the first reason why something was not legal */
+    pp_planned *planned;
+    size_t planned_count, planned_capacity;
+    char orders[200]; /* as in pp_choice */
 } pp_search;
 
 /* Sequences per step when not given: 8 x pp x dp, rounded up to whole micro-batches. */
@@ -65,6 +75,14 @@ void pp_search_close(pp_search *search);
  * were fits, more are bounded until one does. search: pp_search_close it, also on failure. */
 PP_MUST_CHECK pp_status pp_search_solve(pp_search *search, const pp_wish *wish, size_t *best_out,
                                         pp_err *err);
+
+/* After pp_search_run: free orders for the most promising set-ups, each a candidate "planned" where
+ * one fits. best: SIZE_MAX or the best candidate, and changed where the wish lets one of these win.
+ * Fails: INFEASIBLE where one must and none does, NOMEM. */
+PP_MUST_CHECK pp_status pp_search_plan_orders(pp_search *search, size_t *best, pp_err *err);
+/* What was found for the candidate at `index`; NULL: it has a named schedule. */
+pp_planned *pp_search_planned(const pp_search *search, size_t index);
+void pp_planned_free(pp_planned *planned);
 
 /* Tables of one setup, one per replica of its workload. */
 typedef struct pp_cost_set {
@@ -87,6 +105,10 @@ pp_exchange pp_candidate_exchange(const pp_search *search, const pp_candidate *c
 /* Simulates one candidate and fills in its results. */
 PP_MUST_CHECK pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate,
                                               pp_err *err);
+/* The same with these orders: one, or one per replica. */
+PP_MUST_CHECK pp_status pp_candidate_simulate_orders(pp_search *search, pp_candidate *candidate,
+                                                     const pp_cost_set *set, pp_order *const *order,
+                                                     uint32_t orders, pp_err *err);
 /* "rank 3 short by 2.1 GiB, activations": the largest component of those that a step adds, or of
  * the static ones when these alone do not fit. bytes: at the peak. */
 void pp_candidate_short(char *buffer, size_t size, uint32_t rank, int64_t short_bytes,

@@ -161,6 +161,12 @@ static int by_density(const void *left, const void *right)
 static int64_t knapsack(item *items, uint32_t count, int64_t room)
 {
     int64_t ticks = 0;
+    uint32_t kept = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        if (items[k].ticks > 0) /* nothing for nothing would be as dense as everything */
+            items[kept++] = items[k];
+    }
+    count = kept;
     qsort(items, count, sizeof *items, by_density);
     for (uint32_t k = 0; k < count; k++) {
         if (items[k].size > room) {

@@ -39,6 +39,7 @@ typedef struct search {
     const leg *leg;
     double from;     /* share at which the leg began */
     double mean;     /* ticks of an op */
+    bool started;    /* the chains began with a given order */
     uint32_t proved; /* the lowest chain that meets the bound; atomic */
     pthread_mutex_t lock;
     int64_t told; /* the makespan last reported; under lock */
@@ -171,13 +172,28 @@ static void work_on(search *s, pp_bench *bench, uint32_t index, pp_meter *meter)
 {
     pp_chain *chain = &s->chain[index];
     double hot = s->leg->hot * s->mean;
+    /* no policy makes the order it began with */
+    bool moves_only = s->started && (index == 0 || chain->dispatched == INT64_MAX);
     if (s->leg->kind == LEG_SAMPLE)
         pp_sample_policies(s->instance, bench, index, s->chains, s->bound, meter, chain);
-    else if (s->leg->kind == LEG_ANNEAL)
+    else if (s->leg->kind == LEG_ANNEAL && !moves_only)
         pp_anneal_policy(s->instance, bench, hot, s->bound, meter, chain);
     else
         pp_polish_order(s->instance, bench, hot, s->bound, meter, chain);
     record(s, bench, index);
+}
+
+/* All chains begin with it; the others also try policies. */
+static void begin_with(search *s, const uint32_t *ops)
+{
+    if (!pp_walk_set(s->bench[0].walk, ops))
+        return;
+    s->started = true;
+    for (uint32_t k = 0; k < s->chains; k++) {
+        memcpy(s->chain[k].ops, ops, s->instance->ops * sizeof *ops);
+        s->chain[k].makespan = s->bench[0].walk->makespan;
+    }
+    record(s, &s->bench[0], 0);
 }
 
 typedef struct worker {
@@ -290,7 +306,12 @@ pp_status pp_search_order(const pp_instance *instance, int64_t bound,
         return pp_err_set(err, PP_USAGE, "--threads", "must be at most %d, is %" PRIu32,
                           PP_SEARCH_THREADS_MAX, budget->threads);
     pp_status status = pp_instance_check_room(instance, err);
-    if (status || (status = search_new(&s, err)) || (status = run(&s, err)))
+    if (status || (status = search_new(&s, err)))
+        return status;
+    if (budget->start)
+        begin_with(&s, budget->start);
+    status = run(&s, err);
+    if (status)
         return status;
     const pp_chain *best = best_chain(&s);
     assert(best->best < INT64_MAX); /* at least one microbatch after the other */

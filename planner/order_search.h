@@ -16,6 +16,9 @@ typedef struct pp_search_budget {
     /* A better order than all before; from one thread at a time. NULL: not told. */
     void (*found)(void *context, int64_t makespan);
     void *context;
+    /* An order to begin with, as pp_instance_print_orders takes them; what is found is not worse.
+     * Left aside where it waits in a circle or does not fit. NULL: none. */
+    const uint32_t *start;
     uint64_t seed;
     uint32_t threads; /* 0: 1. With `iterations` the result does not depend on it */
 } pp_search_budget;

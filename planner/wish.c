@@ -150,6 +150,9 @@ void pp_search_close(pp_search *search)
     }
     for (size_t i = 0; i < search->setup_count; i++)
         free(search->setup[i].stages);
+    for (size_t i = 0; i < search->planned_count; i++)
+        pp_planned_free(&search->planned[i]);
+    free(search->planned);
     free(search->data);
     free(search->setup);
     free(search->candidate);

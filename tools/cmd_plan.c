@@ -26,8 +26,8 @@ static const pp_option options[] = {
       false },
     { "--lengths", "FILE", "sequence lengths of one step, one per line or a JSON array", NULL,
       false },
-    { "--schedule", "NAME", "one of 'ppsim list schedules'; all are tried when not given", NULL,
-      false },
+    { "--schedule", "NAME",
+      "one of 'ppsim list schedules', or planned: an order found; all, if not given", NULL, false },
     { "--microbatch-group-size", "N", "Megatron's microbatch group (interleaved)",
       "--microbatch-group-size-per-virtual-pipeline-stage", false },
     { "--executor", "NAME", "communication habits, 'ppsim list executors'; ideal", NULL, false },
@@ -68,12 +68,13 @@ static const pp_option options[] = {
     { "--node-network", "RATE", "network of a node, 800Gb/s or 100GB/s; the hardware file's", NULL,
       false },
     { "--step-sync", "on|off", "a global barrier ends the step; on", NULL, false },
-    { "--budget", "TIME|COUNTit", "end the search after 5s, or 20000it simulations; none", NULL,
-      false },
-    { "--seed", "N", "echoed in the plan, of the search with --instance; 0", NULL, false },
+    { "--budget", "TIME|COUNTit", "end the search after 5s, or 20000it; simulations, then orders",
+      NULL, false },
+    { "--seed", "N", "of the search for orders; 0", NULL, false },
     { "--instance", "FILE", "order the ops of a ppsim.instance file; -o writes the orders", NULL,
       false },
-    { "--threads", "N", "for --instance; all processors", NULL, false },
+    { "--threads", "N",
+      "of the search for orders, whose result does not depend on it; all processors", NULL, false },
     { "--candidates", "FILE", "write every candidate considered, with its reason, as CSV", NULL,
       false },
     { "--emit", "FORMAT=FILE", "write the schedule: plan, pytorch-csv, megatron, report", NULL,
@@ -131,9 +132,6 @@ static pp_status plan(const pp_args *args, pp_err *err)
 {
     if (pp_args_has(args, "--instance"))
         return pp_plan_instance(args, options, err);
-    if (pp_args_has(args, "--threads"))
-        return pp_err_set(err, PP_USAGE, "--threads",
-                          "is for --instance; give that too, or leave it out");
     pp_request request PP_CLEANUP(pp_request_free) = { .wish = { .seed = 0 } };
     pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
     pp_status status = pp_request_read(args, &request, err);

@@ -200,6 +200,8 @@ static void print_why(const pp_choice *choice, pp_text *text)
                  "tp is free, so candidates use %" PRId64 " to %" PRId64 " GPUs; they "
                  "are compared by tokens/s per GPU. Give --tp to compare step times.",
                  least, most);
+    if (choice->orders[0])
+        add_line(text, "free orders", "%s", choice->orders);
     print_shares(choice, text);
 }
 
@@ -303,7 +305,8 @@ static void print_row(const pp_choice *choice, const pp_candidate *c, pp_text *t
     char cells[112];
     double slower = 100 * (score(c) / score(&choice->candidate[0]) - 1);
     if (c->status == PP_CANDIDATE_OK)
-        snprintf(why, sizeof why, "%.2f %% slower", slower);
+        snprintf(why, sizeof why, "%.2f %% slower%s%s", slower, c->reason[0] ? "; " : "",
+                 c->reason);
     else if (c->status == PP_CANDIDATE_PRUNED && c->least_step_ns && slower >= 0)
         snprintf(why, sizeof why, "not simulated: at least %.2f %% slower", slower);
     else

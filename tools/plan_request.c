@@ -1,10 +1,12 @@
 /* From the command line of `ppsim plan` to what the planner is asked. */
+#include "planner/order_search.h"
 #include "runtime/clock.h"
 #include "tools/plan_tool.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEFAULT_HARDWARE "h100-80g"
 #define DEFAULT_STACK "current"
@@ -144,12 +146,13 @@ static pp_status read_switches(const pp_args *args, pp_request *r, pp_err *err)
     return PP_OK;
 }
 
-/* What is to be written for Megatron must be one of its schedules. */
-static bool writes_megatron(const pp_args *args)
+/* What is to be written for Megatron must be one of its schedules, and a file of rows has one
+ * order. start: "FORMAT=". */
+static bool writes(const pp_args *args, const char *start)
 {
     const char *emit;
     for (size_t i = 0; (emit = pp_args_each(args, "--emit", i)); i++) {
-        if (strncmp(emit, "megatron=", 9) == 0)
+        if (strncmp(emit, start, strlen(start)) == 0)
             return true;
     }
     return false;
@@ -184,15 +187,23 @@ static pp_status read_program(const pp_args *args, pp_request *r, pp_err *err)
     const pp_executor *found;
     bool step_sync = true;
     pp_status status = PP_OK;
-    if (schedule && strcmp(schedule, "auto") != 0)
+    bool planned = schedule && strcmp(schedule, "planned") == 0;
+    if (schedule && strcmp(schedule, "auto") != 0 && !planned)
         status = pp_schedule_get(schedule, &wish->schedule, err);
     if (!status && wish->schedule && wish->schedule->simulate_only)
         status = pp_err_set(err, PP_INFEASIBLE, "--schedule",
                             "%s is for simulate only, no runtime takes its orders; choose "
                             "dualpipev, which runs the same pairs with every stage on one rank",
                             wish->schedule->name);
-    if (!wish->schedule && writes_megatron(args))
+    if (!wish->schedule && writes(args, "megatron="))
         wish->only = megatron;
+    if (!status && planned && wish->only)
+        status = pp_err_set(err, PP_INFEASIBLE, "--schedule",
+                            "Megatron runs 1f1b and interleaved only, no planned order; leave out "
+                            "the option, or --emit megatron");
+    if (!wish->schedule && !wish->only)
+        wish->orders = planned ? PP_ORDERS_PLANNED : PP_ORDERS_BETTER;
+    wish->one_order = writes(args, "pytorch-csv=");
     if (!status && executor && !(status = pp_executor_get(executor, &found, err)))
         wish->executor = found->name;
     if (!status)
@@ -224,6 +235,13 @@ static bool time_is_up(void *context)
     return pp_clock_now_ns() >= r->end_ns;
 }
 
+static double part_of_time(void *context)
+{
+    const pp_request *r = context;
+    double gone_ns = (double)(pp_clock_now_ns() - r->begin_ns);
+    return r->end_ns > r->begin_ns ? gone_ns / (double)(r->end_ns - r->begin_ns) : 1;
+}
+
 pp_status pp_budget_read(const pp_args *args, int64_t *count, pp_ns *time_ns, pp_err *err)
 {
     const char *text = pp_args_text(args, "--budget");
@@ -253,10 +271,21 @@ static pp_status read_budget(const pp_args *args, pp_request *r, pp_err *err)
     r->wish.max_simulations = (uint64_t)count;
     if (count)
         return PP_OK;
-    r->end_ns = pp_clock_now_ns() + budget_ns;
+    r->begin_ns = pp_clock_now_ns();
+    r->end_ns = r->begin_ns + budget_ns;
     r->wish.stop = time_is_up;
+    r->wish.spent = part_of_time;
     r->wish.context = r;
     return PP_OK;
+}
+
+static pp_status read_threads(const pp_args *args, pp_wish *wish, pp_err *err)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    int64_t threads = processors > 0 ? processors : 1;
+    pp_status status = pp_args_int(args, "--threads", 1, PP_SEARCH_THREADS_MAX, &threads, err);
+    wish->threads = (uint32_t)threads;
+    return status;
 }
 
 pp_status pp_request_read(const pp_args *args, pp_request *request, pp_err *err)
@@ -264,7 +293,9 @@ pp_status pp_request_read(const pp_args *args, pp_request *request, pp_err *err)
     pp_status status = read_machines(args, request, err);
     if (status || (status = read_sizes(args, request, err)) ||
         (status = read_switches(args, request, err)) ||
-        (status = read_program(args, request, err)) || (status = read_budget(args, request, err)))
+        (status = read_program(args, request, err)) ||
+        (status = read_threads(args, &request->wish, err)) ||
+        (status = read_budget(args, request, err)))
         return status;
     request->wish.assumptions = &request->assumptions;
     const char *lengths = pp_args_text(args, "--lengths");

@@ -11,8 +11,8 @@ typedef struct pp_request {
     pp_hardware hardware;
     int64_t *lengths;
     pp_notes assumptions;
-    int64_t end_ns; /* of the wall-clock budget, on the clock of runtime/clock.h */
-    pp_wish wish;   /* points into this object: do not copy */
+    int64_t begin_ns, end_ns; /* of the wall-clock budget, on the clock of runtime/clock.h */
+    pp_wish wish;             /* points into this object: do not copy */
 } pp_request;
 
 /* Fails: USAGE, INPUT, IO, UNAVAILABLE, NOMEM. */

@@ -150,18 +150,30 @@ static int write_formats(void *executor_name)
 typedef struct job {
     pp_model model;
     pp_hardware hardware;
+    bool planned; /* with orders of its own, for two replicas */
 } job;
 
 static int search(void *context)
 {
+    static const int64_t lengths[] = { 2048, 1024, 500, 2000 };
     const job *j = context;
-    const pp_wish wish = { .model = &j->model,
-                           .hardware = &j->hardware,
-                           .parallel = { .pp = 2, .tp = 1 },
-                           .micro_batch_size = 1,
-                           .global_batch_size = 4,
-                           .schedule = pp_schedule_find("1f1b"),
-                           .switches = { .stack = "current" } };
+    pp_wish wish = { .model = &j->model,
+                     .hardware = &j->hardware,
+                     .parallel = { .pp = 2, .tp = 1 },
+                     .micro_batch_size = 1,
+                     .global_batch_size = 4,
+                     .schedule = pp_schedule_find("1f1b"),
+                     .switches = { .stack = "current" } };
+    if (j->planned) {
+        wish.parallel = (pp_parallel){ .pp = 2, .tp = 1, .dp = 2, .vpp = 1 };
+        wish.global_batch_size = 0;
+        wish.lengths = lengths;
+        wish.length_count = sizeof lengths / sizeof *lengths;
+        wish.schedule = NULL;
+        wish.orders = PP_ORDERS_PLANNED;
+        wish.max_simulations = 60;
+        wish.switches.given.recompute = true;
+    }
     pp_choice *choice = NULL;
     pp_err err = { 0 };
     pp_status status = pp_choose(&wish, &choice, &err);
@@ -207,7 +219,7 @@ END_TEST
 
 START_TEST(the_search_survives_any_failed_allocation)
 {
-    job j;
+    job j = { .planned = _i == 1 };
     pp_err err = { 0 };
     const pp_data_file *file = pp_data_find(PP_DATA_MODEL, "gpt1.7b");
     ck_assert_int_eq(pp_model_parse(file->text, file->bytes, "m", &j.model, &err), PP_OK);
@@ -227,7 +239,7 @@ int main(void)
     tcase_set_timeout(tc, 200);
     tcase_add_loop_test(tc, every_failed_allocation_is_reported, 0,
                         (int)(sizeof bodies / sizeof bodies[0]));
-    tcase_add_test(tc, the_search_survives_any_failed_allocation);
+    tcase_add_loop_test(tc, the_search_survives_any_failed_allocation, 0, 2);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

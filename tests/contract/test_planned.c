@@ -1,0 +1,165 @@
+/* Orders that plan finds are never worse than the named schedules it compares them with. */
+#include "tests/contract/planning.h"
+
+static double score(const pp_candidate *c)
+{
+    return (double)c->step_ns * (double)pp_parallel_gpus(&c->parallel);
+}
+
+/* The same wish with and without orders of its own; the first is the caller's to free. */
+static pp_choice *compare(pp_wish wish, double *gain_out)
+{
+    pp_choice *named = choose(&wish);
+    wish.orders = PP_ORDERS_BETTER;
+    pp_choice *better = choose(&wish);
+    ck_assert(score(&better->candidate[0]) <= score(&named->candidate[0]));
+    ck_assert(better->orders[0]);
+    *gain_out = 1 - score(&better->candidate[0]) / score(&named->candidate[0]);
+    if (*gain_out == 0)
+        ck_assert_str_eq(better->plan->schedule, named->plan->schedule);
+    else
+        ck_assert_str_eq(better->plan->schedule, "planned");
+    pp_choice_free(&named);
+    return better;
+}
+
+/* Written, read and simulated again: the same step within the same memory, by whole orders. */
+static void check_plan(const pp_plan *plan)
+{
+    char *text = plan_text(plan);
+    pp_json *json = NULL;
+    pp_plan *read = NULL;
+    pp_report *report = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_json_parse(text, strlen(text), "plan", &json, &err), err);
+    STEP_OK(pp_plan_read(json, "plan", &read, &err), err);
+    STEP_OK(pp_plan_simulate(read, NULL, NULL, NULL, &report, &err), err);
+    ck_assert_int_eq(report->step_ns, plan->prediction->step_ns);
+    ck_assert_int_le(report->peak_memory_bytes, plan->memory_limit_bytes);
+    ck_assert_int_le(plan->prediction->lower_bound_ns, report->makespan_ns);
+    for (uint32_t i = 0; i < read->order_count; i++)
+        STEP_OK(pp_order_check(read->order[i], "plan", &err), err);
+    pp_report_free(&report);
+    pp_plan_free(&read);
+    pp_json_free(&json);
+    free(text);
+}
+
+START_TEST(a_planned_step_is_never_worse)
+{
+    static const struct {
+        const char *model, *hardware;
+        int64_t tp;
+        const char *executor;
+    } rows[] = { { "gpt22b", "a100-80g", 0, NULL },        { "llama3-8b", "h100-80g", 0, NULL },
+                 { "mixtral-8x7b", "h200-141g", 8, NULL }, { "llama3-70b", "h100-80g", 4, NULL },
+                 { "gpt175b", "h100-80g", 8, NULL },       { "llama2-7b", "h100-80g", 1, "torch" },
+                 { "llama3-8b", "h100-80g", 1, "ppsim" } };
+    static const int64_t ranks[] = { 1, 3, 4, 8 };
+    for (size_t k = 0; k < sizeof ranks / sizeof *ranks; k++) {
+        planning p = planning_of(rows[_i].model, rows[_i].hardware);
+        pp_wish wish = wish_of(&p, ranks[k]);
+        pp_choice *named = NULL;
+        pp_err err = { 0 };
+        double gain;
+        wish.parallel.tp = rows[_i].tp;
+        wish.executor = rows[_i].executor;
+        wish.return_outputs = rows[_i].executor ? "off" : NULL;
+        wish.global_batch_size = 3 * ranks[k];
+        wish.max_simulations = 2000;
+        if (pp_choose(&wish, &named, &err))
+            continue; /* too few ranks for the model */
+        pp_choice_free(&named);
+        pp_choice *better = compare(wish, &gain);
+        check_plan(better->plan);
+        pp_choice_free(&better);
+    }
+}
+END_TEST
+
+/* Unequal microbatches: every named schedule takes them as they come. */
+START_TEST(unequal_microbatches_gain)
+{
+    static const int64_t lengths[] = { 8192, 900,  8000, 2100, 700,  6100, 8192, 300,
+                                       1200, 5000, 8100, 450,  7000, 3300, 800,  6500 };
+    planning p = planning_of("llama3-8b", "h100-80g");
+    for (int64_t dp = 1; dp <= 2; dp++) {
+        pp_wish wish = wish_of(&p, 4);
+        double gain;
+        wish.parallel.tp = 2;
+        wish.parallel.dp = dp;
+        wish.seq_length = 8192;
+        wish.lengths = lengths;
+        wish.length_count = sizeof lengths / sizeof *lengths;
+        pp_choice *better = compare(wish, &gain);
+        ck_assert_msg(gain > 0.01, "dp %d: %.4f", (int)dp, gain);
+        ck_assert_uint_eq(better->plan->order_count, (uint32_t)dp);
+        check_plan(better->plan);
+        pp_choice_free(&better);
+        wish.one_order = true; /* a file of rows has one order: with replicas none is searched */
+        wish.orders = PP_ORDERS_BETTER;
+        better = choose(&wish);
+        ck_assert_uint_eq(better->plan->order_count, 1);
+        ck_assert(dp == 1 || strcmp(better->plan->schedule, "planned") != 0);
+        pp_choice_free(&better);
+    }
+}
+END_TEST
+
+/* Iterations, not time: the result is that of the seed, whoever works on it. */
+START_TEST(threads_do_not_matter)
+{
+    planning p = planning_of("llama3-70b", "h100-80g");
+    pp_wish wish = wish_of(&p, 8);
+    wish.parallel.tp = 4;
+    wish.global_batch_size = 24;
+    wish.orders = PP_ORDERS_BETTER;
+    char *first = NULL;
+    for (uint32_t threads = 1; threads <= 4; threads *= 2) {
+        wish.threads = threads;
+        pp_choice *choice = choose(&wish);
+        char *text = plan_text(choice->plan);
+        ck_assert_str_eq(choice->plan->schedule, "planned");
+        if (first)
+            ck_assert_str_eq(text, first);
+        else
+            first = text;
+        if (text != first)
+            free(text);
+        pp_choice_free(&choice);
+    }
+    free(first);
+}
+END_TEST
+
+/* Asked for, a planned order is the answer even where it gains nothing. */
+START_TEST(planned_can_be_asked_for)
+{
+    planning p = planning_of("gpt1.7b", "h100-80g");
+    pp_wish wish = wish_of(&p, 1);
+    wish.orders = PP_ORDERS_BETTER;
+    pp_choice *choice = choose(&wish);
+    ck_assert_str_ne(choice->plan->schedule, "planned");
+    ck_assert_ptr_nonnull(strstr(choice->orders, "no free order can be measurably faster"));
+    pp_choice_free(&choice);
+    wish.orders = PP_ORDERS_PLANNED;
+    choice = choose(&wish);
+    ck_assert_str_eq(choice->plan->schedule, "planned");
+    ck_assert_ptr_nonnull(strstr(choice->orders, "no measurable gain"));
+    check_plan(choice->plan);
+    pp_choice_free(&choice);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("planned");
+    TCase *tc = tcase_create("planned");
+    tcase_set_timeout(tc, 300);
+    tcase_add_loop_test(tc, a_planned_step_is_never_worse, 0, 7);
+    tcase_add_test(tc, unequal_microbatches_gain);
+    tcase_add_test(tc, threads_do_not_matter);
+    tcase_add_test(tc, planned_can_be_asked_for);
+    suite_add_tcase(suite, tc);
+    return step_run(suite);
+}
