@@ -49,14 +49,15 @@ static int read_costs(void *text)
 
 static int pack_lengths(void *text)
 {
-    int64_t *lengths = NULL;
-    size_t count = 0;
+    pp_lengths lengths PP_CLEANUP(pp_lengths_free) = { 0 };
     pp_workload workload PP_CLEANUP(pp_workload_free) = { 0 };
     pp_err err = { 0 };
-    pp_status status = pp_lengths_parse(text, strlen(text), "lengths", &lengths, &count, &err);
-    if (!status)
-        status = pp_workload_pack(lengths, count, 100, 1, 2, 1, &workload, &err);
-    free(lengths);
+    pp_status status = pp_lengths_parse(text, strlen(text), "lengths", &lengths, &err);
+    if (!status && lengths.group_count)
+        status = pp_workload_group(lengths.length, lengths.group_end, lengths.group_count, 100, 2,
+                                   &workload, &err);
+    else if (!status)
+        status = pp_workload_pack(lengths.length, lengths.count, 100, 1, 2, 1, &workload, &err);
     return (int)status;
 }
 
