@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNTS_MAX 8
+#define COUNTS_MAX 12
 
 const char *pp_packing_name(pp_packing packing)
 {
@@ -177,7 +177,7 @@ static pp_status try_grouping(const pp_pack_case *c, pp_packing packing, pp_stat
 /* Numbers of microbatches that are tried, ascending. */
 static size_t sweep(const pp_pack_case *c, uint32_t counts[COUNTS_MAX])
 {
-    static const double factors[] = { 0, 1, 1.125, 1.25, 1.5, 2, 3 };
+    static const double factors[] = { 0, 1, 1.125, 1.25, 1.5, 2, 3, 4, 6, 8, 12 };
     const uint32_t base = c->ff ? c->ff : c->fewest;
     const uint64_t most = c->task->count / c->packer->replicas;
     const uint32_t step = c->packer->multiple_of;
@@ -195,7 +195,7 @@ static size_t sweep(const pp_pack_case *c, uint32_t counts[COUNTS_MAX])
 
 static pp_status try_dealt(const pp_pack_case *c, uint32_t m, pp_packed *packed, pp_err *err)
 {
-    static const double firsts[] = { 0.5, 0.25, 0.125 };
+    static const double firsts[] = { 0.5, 0.25, 0.125, 0.0625, 0.03125 };
     pp_status status = PP_OK;
     pp_grouping grouping = { 0 };
     pp_err why = { 0 };

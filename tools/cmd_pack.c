@@ -226,8 +226,8 @@ const pp_command pp_command_pack = {
     .summary = "group sequences into microbatches by the simulated step",
     .options = options,
     .details =
-        "LENGTHS: sequence lengths, as for plan --lengths. -o writes them grouped, for plan\n"
-        "--lengths; an empty line of options keeps the order of sequences within a step free.\n"
+        "LENGTHS: sequence lengths, as for plan --lengths. -o writes them in their new order,\n"
+        "grouped, for plan --lengths.\n"
         "example:\n"
         "  ppsim pack lengths.txt --model llama3-70b --pp 8 --seq-length 8192 -o packed.json\n",
     .run = pack,

@@ -44,7 +44,7 @@ static void print_answer(const pp_pack_batch *batch, pp_text *text)
                 batch->packed->grouping.replicas > 1 ? " per replica" : "");
     pp_text_add(text, "  %s\n", words(best, how, sizeof how));
     if (today)
-        pp_text_add(text, "first fit takes %s with %" PRIu32 " microbatches, %+.2f %%\n",
+        pp_text_add(text, "first fit takes %s with %" PRIu32 " microbatches, %.2f %% longer\n",
                     pp_format_duration(step[1], sizeof step[1], today->step_ns),
                     today->microbatches, percent(today->step_ns, best->step_ns));
     else
@@ -128,12 +128,12 @@ static void print_batches(const pp_pack_result *result, pp_text *text)
     pp_text_add(text, "%zu steps take %s\n", result->count,
                 pp_format_duration(step[0], sizeof step[0], sum[0]));
     if (fits)
-        pp_text_add(text, "first fit takes %s, %+.2f %%\n",
+        pp_text_add(text, "first fit takes %s, %.2f %% longer\n",
                     pp_format_duration(step[1], sizeof step[1], sum[1]), percent(sum[1], sum[0]));
     pp_text_add(text, "no packing of these batches and no order takes less than %s: gap %.2f %%\n",
                 pp_format_duration(step[2], sizeof step[2], sum[2]), percent(sum[0], sum[2]));
     pp_text_add(text, "\n%5s  %-10s %6s %11s %11s %9s %9s\n", "batch", "packing", "m", "step",
-                "first fit", "more", "gap");
+                "first fit", "longer", "gap");
     for (size_t k = 0; k < result->count; k++) {
         const pp_pack_row *best = best_of(&result->batch[k]);
         const pp_pack_row *today = today_of(&result->batch[k]);
