@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define COUNTS_MAX 12
+#define CUTS_MAX ((uint64_t)1 << 28) /* sequences looked at while microbatches are cut */
 
 const char *pp_packing_name(pp_packing packing)
 {
@@ -212,18 +213,32 @@ static pp_status try_dealt(const pp_pack_case *c, uint32_t m, pp_packed *packed,
     return status;
 }
 
+/* Consecutive sequences: as few microbatches as hold them, then more of the sweep. */
+static pp_status try_given(const pp_pack_case *c, pp_packed *packed, pp_err *err)
+{
+    uint32_t counts[COUNTS_MAX];
+    const size_t count = c->task->group_count ? 0 : sweep(c, counts);
+    pp_status status = PP_OK;
+    uint32_t m = 0;
+    for (size_t k = 0; k <= count && !status && c->task->packings[PP_PACKING_GIVEN]; k++) {
+        pp_grouping grouping = { 0 };
+        pp_err why = { 0 };
+        const uint32_t least = k ? counts[k - 1] : 0;
+        if (k && (least <= m || (uint64_t)least * c->task->count > CUTS_MAX))
+            continue;
+        pp_status made = pp_group_given(c, least, &grouping, &why);
+        m = made ? m : grouping.microbatches;
+        status = try_grouping(c, PP_PACKING_GIVEN, made, &why, &grouping, packed, err);
+    }
+    return status;
+}
+
 static pp_status try_all(const pp_pack_case *c, const pp_err *no_first_fit, pp_packed *packed,
                          pp_err *err)
 {
-    const bool *wanted = c->task->packings;
     uint32_t counts[COUNTS_MAX];
     pp_grouping grouping = { 0 };
-    pp_err why = { 0 };
-    pp_status status = PP_OK;
-    if (wanted[PP_PACKING_GIVEN]) {
-        pp_status made = pp_group_given(c, &grouping, &why);
-        status = try_grouping(c, PP_PACKING_GIVEN, made, &why, &grouping, packed, err);
-    }
+    pp_status status = try_given(c, packed, err);
     if (!status && c->ff && !(status = pp_grouping_copy(&c->first_fit, &grouping, err)))
         status = try_grouping(c, PP_PACKING_FIRST_FIT, PP_OK, NULL, &grouping, packed, err);
     else if (!status && !c->ff)

@@ -148,7 +148,8 @@ static pp_status deal_in_turn(const pp_pack_case *c, const size_t *end, size_t g
     return pp_grouping_from_bins(bin_of, c->task->count, dp, m, out, err);
 }
 
-pp_status pp_group_given(const pp_pack_case *c, pp_grouping *out, pp_err *err)
+pp_status pp_group_given(const pp_pack_case *c, uint32_t microbatches, pp_grouping *out,
+                         pp_err *err)
 {
     const pp_pack_task *task = c->task;
     const size_t dp = c->packer->replicas;
@@ -165,7 +166,8 @@ pp_status pp_group_given(const pp_pack_case *c, pp_grouping *out, pp_err *err)
     size_t groups = cut_at_capacity(c, end);
     if ((groups + step - 1) / step * step > task->count)
         step = dp;
-    const size_t wanted = (groups + step - 1) / step * step;
+    size_t wanted = (groups + step - 1) / step * step;
+    wanted = wanted < microbatches * dp ? microbatches * dp : wanted;
     if (wanted > task->count)
         return too_few(c, wanted, err);
     while (groups < wanted)

@@ -58,7 +58,9 @@ PP_MUST_CHECK pp_status pp_grouping_from_bins(const uint32_t *bin_of, size_t cou
 pp_microbatch pp_grouping_bin(const pp_grouping *grouping, const int64_t *lengths, size_t bin);
 
 /* The packings. Each fails with USAGE where it does not exist for that many microbatches. */
-PP_MUST_CHECK pp_status pp_group_given(const pp_pack_case *c, pp_grouping *out, pp_err *err);
+/* microbatches: at least so many per replica; the fullest are cut until there are. */
+PP_MUST_CHECK pp_status pp_group_given(const pp_pack_case *c, uint32_t microbatches,
+                                       pp_grouping *out, pp_err *err);
 PP_MUST_CHECK pp_status pp_group_first_fit(const pp_pack_case *c, pp_grouping *out, pp_err *err);
 PP_MUST_CHECK pp_status pp_group_equal(const pp_pack_case *c, uint32_t microbatches,
                                        pp_grouping *out, pp_err *err);
