@@ -251,7 +251,7 @@ static pp_status try_all(const pp_pack_case *c, const pp_err *no_first_fit, pp_p
 }
 
 /* Why not: of the row that comes nearest; of the first where none could be simulated. */
-static pp_status none_fits(const pp_packed *packed, pp_err *err)
+static pp_status none_fits(const pp_pack_case *c, const pp_packed *packed, pp_err *err)
 {
     const pp_pack_row *nearest = &packed->row[0];
     for (size_t i = 1; i < packed->count; i++) {
@@ -261,6 +261,8 @@ static pp_status none_fits(const pp_packed *packed, pp_err *err)
     }
     if (!nearest->microbatches)
         return pp_err_set(err, PP_USAGE, "LENGTHS", "%s", nearest->reason);
+    if (c->packer->tight)
+        return pp_search_repair(&c->packer->search, err);
     return pp_err_set(err, PP_INFEASIBLE, NULL,
                       "no packing of this batch fits; the nearest (%s, %" PRIu32
                       " microbatches): %s",
@@ -295,7 +297,7 @@ pp_status pp_pack(pp_packer *packer, const pp_pack_task *task, pp_packed **packe
     if (status || (status = try_all(&c, &why, packed, err)))
         return status;
     if (packed->best == SIZE_MAX)
-        return none_fits(packed, err);
+        return none_fits(&c, packed, err);
     if ((status = improve(&c, packed, err)) || (status = pp_pack_bound(&c, packed, err)))
         return status;
     packed->simulated = packer->simulated - before;

@@ -64,7 +64,8 @@ typedef struct pp_packed {
 } pp_packed;
 
 /* The pipeline that judges: split, partition, schedule and executor are those that the search of
- * `ppsim plan` chooses for the first-fit packing. */
+ * `ppsim plan` chooses for the first-fit packing, or those with the least shortfall where that
+ * does not fit. */
 typedef struct pp_packer pp_packer;
 
 /* wish: micro_batch_size must be given: a microbatch has at most that many times seq_length

@@ -20,6 +20,7 @@ struct pp_packer {
     int64_t capacity;     /* tokens of a microbatch */
     pp_pack_weights weights;
     int64_t simulated;
+    bool tight; /* no pipeline has room for the first-fit packing it was chosen for */
 };
 
 /* The result for one replica, or the slowest of several. */

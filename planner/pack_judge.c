@@ -96,6 +96,19 @@ static pp_status find_weights(pp_packer *packer, pp_err *err)
     return PP_OK;
 }
 
+/* First fit does not fit, but smaller microbatches may. */
+static size_t nearest_miss(const pp_search *search)
+{
+    size_t nearest = SIZE_MAX;
+    for (size_t i = 0; i < search->count; i++) {
+        const pp_candidate *c = &search->candidate[i];
+        if (c->legal && !search->setup[c->setup].unseen &&
+            (nearest == SIZE_MAX || c->short_bytes < search->candidate[nearest].short_bytes))
+            nearest = i;
+    }
+    return nearest;
+}
+
 pp_status pp_packer_open(const pp_wish *wish, pp_packer **packer_out, pp_err *err)
 {
     pp_packer *packer PP_CLEANUP(pp_packer_close) = pp_alloc_array(1, sizeof *packer);
@@ -106,7 +119,8 @@ pp_status pp_packer_open(const pp_wish *wish, pp_packer **packer_out, pp_err *er
     pp_status status = pp_search_solve(&packer->search, &packer->wish, &best, err);
     if (status)
         return status;
-    if (best == SIZE_MAX)
+    packer->tight = best == SIZE_MAX;
+    if (packer->tight && (best = nearest_miss(&packer->search)) == SIZE_MAX)
         return pp_search_repair(&packer->search, err);
     packer->candidate = packer->search.candidate[best];
     packer->data = setup_of(packer)->data;
