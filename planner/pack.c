@@ -261,8 +261,12 @@ static pp_status none_fits(const pp_pack_case *c, const pp_packed *packed, pp_er
     }
     if (!nearest->microbatches)
         return pp_err_set(err, PP_USAGE, "LENGTHS", "%s", nearest->reason);
-    if (c->packer->tight)
-        return pp_search_repair(&c->packer->search, err);
+    if (c->packer->tight) { /* plan knows what would help */
+        pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
+        pp_status status = pp_choose(&c->packer->wish, &choice, err);
+        if (status)
+            return status;
+    }
     return pp_err_set(err, PP_INFEASIBLE, NULL,
                       "no packing of this batch fits; the nearest (%s, %" PRIu32
                       " microbatches): %s",
