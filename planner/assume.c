@@ -31,6 +31,11 @@ static pp_status note_packing(const pp_search *search, const pp_candidate *chose
     const int64_t pp = chosen->parallel.pp;
     char split[200] = "";
     char multiple[64] = "";
+    if (search->wish->group_count)
+        return pp_notes_add(notes, err, "packing",
+                            "%zu sequence%s in %zu microbatch%s, as the file groups them",
+                            search->wish->length_count, search->wish->length_count == 1 ? "" : "s",
+                            search->wish->group_count, search->wish->group_count == 1 ? "" : "es");
     if (chosen->schedule->grouped && pp > 1 && w->microbatches % pp == 0)
         snprintf(multiple, sizeof multiple, ", a multiple of pp %" PRId64, pp);
     if (w->bins > w->first_fit_bins)
@@ -63,7 +68,7 @@ static pp_status note_data(const pp_search *search, const pp_candidate *chosen,
                               "%" PRId64 " sequences = 8 x pp x dp, rounded up to whole "
                               "micro-batches",
                               search->global_batch_size);
-    if (!status && !wish->micro_batch_size)
+    if (!status && !wish->micro_batch_size && !wish->group_count)
         status = pp_notes_add(notes, err, "micro-batch size",
                               "%" PRId64 " %s%s, chosen by the "
                               "search",

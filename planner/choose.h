@@ -50,6 +50,9 @@ typedef struct pp_wish {
     int64_t global_batch_size; /* sequences; 0: 8 x pp x dp, in whole micro-batches */
     const int64_t *lengths;    /* [length_count], packed to seq_length; NULL: full sequences */
     size_t length_count;
+    const size_t *group_end; /* [group_count]: the lengths are microbatches as they are
+                                (pp_workload_group); NULL: they are packed */
+    size_t group_count;
     const pp_schedule *schedule; /* NULL: every entry of the table, or those of `only` */
     const char *const *only;     /* names, NULL at the end: what the target runs; NULL: all */
     pp_orders orders;            /* with `schedule` or `only`: PP_ORDERS_NAMED, whatever it says */

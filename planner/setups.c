@@ -55,8 +55,8 @@ static values micro_batch_sizes(const pp_search *search)
 {
     values list = { .count = 0 };
     int64_t each = search->global_batch_size / search->parallel.dp;
-    if (search->wish->micro_batch_size)
-        add_value(&list, search->wish->micro_batch_size);
+    if (search->wish->micro_batch_size || search->wish->group_count)
+        add_value(&list, or_one(search->wish->micro_batch_size));
     else
         for (int64_t size = 1;
              size <= 16 && (size == 1 || search->wish->lengths || each % size == 0); size *= 2)
@@ -130,7 +130,7 @@ static pp_status find_data(pp_search *search, int64_t size, uint32_t multiple_of
                            pp_err *err)
 {
     const pp_wish *wish = search->wish;
-    if (!wish->lengths)
+    if (!wish->lengths || wish->group_count)
         multiple_of = 1;
     for (size_t i = 0; i < search->data_count; i++) {
         if (search->data[i].micro_batch_size == size &&
@@ -147,7 +147,11 @@ static pp_status find_data(pp_search *search, int64_t size, uint32_t multiple_of
     search->data = grown;
     pp_data *data = &search->data[search->data_count];
     *data = (pp_data){ .micro_batch_size = size, .multiple_of = multiple_of };
-    if (wish->lengths)
+    if (wish->group_count)
+        status =
+            pp_workload_group(wish->lengths, wish->group_end, wish->group_count, search->seq_length,
+                              (uint32_t)search->parallel.dp, &data->workload, err);
+    else if (wish->lengths)
         status = pp_workload_pack(wish->lengths, wish->length_count, search->seq_length, size,
                                   (uint32_t)search->parallel.dp, multiple_of, &data->workload, err);
     else

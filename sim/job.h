@@ -144,15 +144,34 @@ PP_MUST_CHECK pp_status pp_workload_pack(const int64_t *lengths, size_t count, i
                                          uint32_t multiple_of, pp_workload *workload_out,
                                          pp_err *err);
 
-/* Reads lengths: one whole number per line (# starts a comment), or a JSON array of them.
- * lengths_out: the caller's to free(). Fails: IO, INPUT with line:column or pointer (none at all,
- * a length below 1 or beyond PP_LENGTH_MAX, more than PP_LENGTHS_MAX), NOMEM. */
-PP_MUST_CHECK pp_status pp_lengths_read(const char *path, int64_t **lengths_out, size_t *count_out,
-                                        pp_err *err);
+/* The groups as they are, a microbatch each: to `replicas` in turn, microbatch k to k mod replicas.
+ * group_end: [group_count], the sequences of group k end before it; the last one is `count`.
+ * Fails: INPUT when a sequence is longer than seq_length; USAGE when replicas do not divide the
+ * groups; INPUT beyond the limits above; NOMEM. */
+PP_MUST_CHECK pp_status pp_workload_group(const int64_t *lengths, const size_t *group_end,
+                                          size_t group_count, int64_t seq_length, uint32_t replicas,
+                                          pp_workload *workload_out, pp_err *err);
+
+/* What a file of lengths holds. Owner frees with pp_lengths_free. */
+typedef struct pp_lengths {
+    int64_t *length; /* [count] */
+    size_t count;
+    size_t
+        *group_end; /* [group_count]: where each microbatch ends; NULL: the file groups nothing */
+    size_t group_count;
+} pp_lengths;
+
+/* Reads lengths: one whole number per line (# starts a comment), or a JSON array of them, or a JSON
+ * array of microbatches that are arrays of them. Fails: IO, INPUT with line:column or pointer (none
+ * at all, an empty microbatch, a length below 1 or beyond PP_LENGTH_MAX, more than PP_LENGTHS_MAX),
+ * NOMEM. */
+PP_MUST_CHECK pp_status pp_lengths_read(const char *path, pp_lengths *lengths_out, pp_err *err);
 
 /* The same from memory. name: for messages. */
 PP_MUST_CHECK pp_status pp_lengths_parse(const char *text, size_t bytes, const char *name,
-                                         int64_t **lengths_out, size_t *count_out, pp_err *err);
+                                         pp_lengths *lengths_out, pp_err *err);
+
+void pp_lengths_free(pp_lengths *lengths); /* for PP_CLEANUP; all zero is fine */
 
 void pp_workload_free(pp_workload *workload); /* for PP_CLEANUP; all zero is fine */
 

@@ -1,9 +1,6 @@
 #include "sim/alloc.h"
-#include "sim/file.h"
 #include "sim/job.h"
-#include "sim/json_io.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -343,133 +340,41 @@ pp_status pp_workload_pack(const int64_t *lengths, size_t count, int64_t seq_len
     return PP_OK;
 }
 
-/* ---- reading -------------------------------------------------------------------------------- */
-
-typedef struct lengths_list {
-    int64_t *items;
-    size_t count, capacity;
-} lengths_list;
-
-static void free_list(lengths_list *list)
-{
-    free(list->items);
-}
-
-static pp_status add_length(lengths_list *list, int64_t length, const char *where, pp_err *err)
-{
-    if (list->count == PP_LENGTHS_MAX)
-        return pp_err_set(err, PP_INPUT, where, "more than %zu lengths", PP_LENGTHS_MAX);
-    void *items = list->items;
-    pp_status status = pp_grow(&items, &list->capacity, list->count + 1, sizeof *list->items, err);
-    if (status)
-        return status;
-    list->items = items;
-    list->items[list->count++] = length;
-    return PP_OK;
-}
-
-static void free_json(pp_json **json)
-{
-    pp_json_free(json);
-}
-
-static pp_status parse_json(const char *text, size_t bytes, const char *name, lengths_list *list,
+pp_status pp_workload_group(const int64_t *lengths, const size_t *group_end, size_t group_count,
+                            int64_t seq_length, uint32_t replicas, pp_workload *workload_out,
                             pp_err *err)
 {
-    pp_json *json PP_CLEANUP(free_json) = NULL;
-    size_t count;
-    pp_status status = pp_json_parse(text, bytes, name, &json, err);
-    if (status)
+    const size_t count = group_count ? group_end[group_count - 1] : 0;
+    pp_status status = check_bins(seq_length, 1, err);
+    if (status || (status = check_lengths(lengths, count, seq_length, err)) ||
+        (status = check_count((int64_t)group_count, err)))
         return status;
-    pp_json_at root = pp_json_root(json, name);
-    if ((status = pp_json_count(&root, &count, err)))
+    if (replicas < 1 || group_count % replicas != 0)
+        return pp_err_set(err, PP_USAGE, "--lengths",
+                          "%zu microbatches do not divide into %u replicas; use a dp that divides "
+                          "them, or group them anew with 'ppsim pack'",
+                          group_count, replicas);
+    if ((status =
+             new_workload(replicas, (uint32_t)(group_count / replicas), count, workload_out, err)))
         return status;
-    for (size_t i = 0; i < count; i++) {
-        pp_json_at item;
-        int64_t length;
-        if ((status = pp_json_item(&root, i, &item, err)) ||
-            (status = pp_json_read_int(&item, 1, PP_LENGTH_MAX, &length, err)) ||
-            (status = add_length(list, length, name, err)))
+    size_t next = 0;
+    for (size_t i = 0; i < group_count; i++) {
+        const size_t k = i % workload_out->microbatches * replicas + i / workload_out->microbatches;
+        pp_microbatch *into = &workload_out->microbatch[i];
+        into->first = next;
+        for (size_t at = k ? group_end[k - 1] : 0; at < group_end[k]; at++) {
+            into->tokens += lengths[at];
+            into->square_sum += lengths[at] * lengths[at];
+            workload_out->lengths[next++] = lengths[at];
+        }
+        into->count = next - into->first;
+        if (into->tokens > PP_MICROBATCH_TOKENS_MAX) {
+            status = pp_err_set(err, PP_INPUT, "--lengths",
+                                "microbatch %zu has %" PRId64 " tokens, the limit is %" PRId64,
+                                k + 1, into->tokens, PP_MICROBATCH_TOKENS_MAX);
+            pp_workload_free(workload_out);
             return status;
+        }
     }
     return PP_OK;
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-/* One line without its newline. */
-static pp_status parse_line(const char *text, size_t bytes, const char *name, size_t line,
-                            lengths_list *list, pp_err *err)
-{
-    char where[256];
-    int64_t length = 0;
-    size_t at = 0;
-    while (at < bytes && is_blank(text[at]))
-        at++;
-    size_t start = at;
-    for (; at < bytes && isdigit((unsigned char)text[at]); at++) {
-        if (length <= PP_LENGTH_MAX)
-            length = length * 10 + (text[at] - '0');
-    }
-    size_t end = at;
-    while (at < bytes && is_blank(text[at]))
-        at++;
-    if (at < bytes && text[at] != '#') {
-        snprintf(where, sizeof where, "%.200s:%zu:%zu", name, line, at + 1);
-        return pp_err_set(err, PP_INPUT, where,
-                          "one whole number per line is expected (or a JSON array of them)");
-    }
-    if (end == start)
-        return PP_OK;
-    snprintf(where, sizeof where, "%.200s:%zu:%zu", name, line, start + 1);
-    if (length < 1 || length > PP_LENGTH_MAX)
-        return pp_err_set(err, PP_INPUT, where, "a length must be from 1 to %" PRId64 " tokens",
-                          PP_LENGTH_MAX);
-    return add_length(list, length, where, err);
-}
-
-static pp_status parse_lines(const char *text, size_t bytes, const char *name, lengths_list *list,
-                             pp_err *err)
-{
-    size_t line = 1;
-    for (size_t at = 0; at < bytes; line++) {
-        const char *newline = memchr(text + at, '\n', bytes - at);
-        size_t end = newline ? (size_t)(newline - text) : bytes;
-        pp_status status = parse_line(text + at, end - at, name, line, list, err);
-        if (status)
-            return status;
-        at = end + 1;
-    }
-    return PP_OK;
-}
-
-pp_status pp_lengths_parse(const char *text, size_t bytes, const char *name, int64_t **lengths_out,
-                           size_t *count_out, pp_err *err)
-{
-    lengths_list list PP_CLEANUP(free_list) = { 0 };
-    size_t at = 0;
-    while (at < bytes && (is_blank(text[at]) || text[at] == '\n'))
-        at++;
-    bool json = at < bytes && (text[at] == '[' || text[at] == '{');
-    pp_status status = json ? parse_json(text, bytes, name, &list, err)
-                            : parse_lines(text, bytes, name, &list, err);
-    if (status)
-        return status;
-    if (list.count == 0)
-        return pp_err_set(err, PP_INPUT, name, "holds no lengths; write one per line");
-    *lengths_out = list.items;
-    *count_out = list.count;
-    list.items = NULL; /* the caller's now */
-    return PP_OK;
-}
-
-pp_status pp_lengths_read(const char *path, int64_t **lengths_out, size_t *count_out, pp_err *err)
-{
-    char *text PP_CLEANUP(pp_free_text) = NULL;
-    size_t bytes = 0;
-    pp_status status = pp_file_read(path, &text, &bytes, err);
-    return status ? status : pp_lengths_parse(text, bytes, path, lengths_out, count_out, err);
 }

@@ -138,10 +138,13 @@ static pp_status read_options(const pp_args *args, pp_faults *faults, pp_execute
     return PP_OK;
 }
 
-/* Sequences in order, equally many to each microbatch, the rest to the first ones. */
-static pp_status deal_out(const int64_t *lengths, size_t count, uint32_t microbatches,
-                          pp_workload *workload, pp_err *err)
+/* As the file groups them; otherwise in order, equally many to each microbatch, the rest to the
+ * first ones. */
+static pp_status deal_out(const pp_lengths *from, uint32_t microbatches, pp_workload *workload,
+                          pp_err *err)
 {
+    const int64_t *lengths = from->length;
+    const size_t count = from->count;
     workload->replicas = 1;
     workload->microbatches = microbatches;
     workload->length_count = count;
@@ -153,7 +156,8 @@ static pp_status deal_out(const int64_t *lengths, size_t count, uint32_t microba
     for (uint32_t j = 0; j < microbatches; j++) {
         pp_microbatch *m = &workload->microbatch[j];
         m->first = next;
-        m->count = count / microbatches + (j < count % microbatches);
+        m->count = from->group_count ? from->group_end[j] - next
+                                     : count / microbatches + (j < count % microbatches);
         for (; next < m->first + m->count; next++) {
             workload->lengths[next] = lengths[next];
             m->tokens += lengths[next];
@@ -166,30 +170,31 @@ static pp_status deal_out(const int64_t *lengths, size_t count, uint32_t microba
 static pp_status read_lengths(const pp_args *args, pp_plan *plan, pp_err *err)
 {
     const char *path = pp_args_text(args, "--lengths");
-    int64_t *lengths = NULL;
-    size_t count = 0;
+    pp_lengths lengths PP_CLEANUP(pp_lengths_free) = { 0 };
     if (!path)
         return PP_OK;
     if (plan->workload.microbatch)
         return pp_err_set(err, PP_USAGE, "--lengths",
                           "the plan has sequences of its own; leave the option out");
-    pp_status status = pp_lengths_read(path, &lengths, &count, err);
-    if (!status && count < plan->order[0]->microbatches)
+    pp_status status = pp_lengths_read(path, &lengths, err);
+    if (!status && lengths.group_count && lengths.group_count != plan->order[0]->microbatches)
+        status = pp_err_set(err, PP_USAGE, "--lengths",
+                            "%.64s has %zu microbatches, the plan %" PRIu32
+                            "; give as many, or a list without microbatches",
+                            path, lengths.group_count, plan->order[0]->microbatches);
+    if (!status && lengths.count < plan->order[0]->microbatches)
         status = pp_err_set(err, PP_USAGE, "--lengths",
                             "%.64s has %zu sequences for %" PRIu32
                             " microbatches; give at least one for each",
-                            path, count, plan->order[0]->microbatches);
-    for (size_t i = 0; i < count && !status; i++) {
-        if (lengths[i] > SEQUENCE_MAX)
+                            path, lengths.count, plan->order[0]->microbatches);
+    for (size_t i = 0; i < lengths.count && !status; i++) {
+        if (lengths.length[i] > SEQUENCE_MAX)
             status = pp_err_set(err, PP_USAGE, "--lengths",
                                 "a sequence of %" PRId64 " tokens is too long to be run here; the "
                                 "longest is %d",
-                                lengths[i], SEQUENCE_MAX);
+                                lengths.length[i], SEQUENCE_MAX);
     }
-    if (!status)
-        status = deal_out(lengths, count, plan->order[0]->microbatches, &plan->workload, err);
-    free(lengths);
-    return status;
+    return status ? status : deal_out(&lengths, plan->order[0]->microbatches, &plan->workload, err);
 }
 
 static pp_status check_replica(const pp_plan *plan, uint32_t replica, pp_err *err)

@@ -16,11 +16,6 @@ static pp_status read_machines(const pp_args *args, pp_request *r, pp_err *err)
 {
     const char *model = pp_args_text(args, "--model");
     const char *hardware = pp_args_text(args, "--hw");
-    if (pp_args_word(args, 0))
-        return pp_err_set(err, PP_USAGE, NULL,
-                          "'%.64s' is no option; the model is given as "
-                          "--model %.64s",
-                          pp_args_word(args, 0), pp_args_word(args, 0));
     if (!model)
         return pp_err_set(err, PP_USAGE, "--model",
                           "is missing; give a name of 'ppsim list "
@@ -290,6 +285,17 @@ static pp_status read_threads(const pp_args *args, pp_wish *wish, pp_err *err)
 
 pp_status pp_request_read(const pp_args *args, pp_request *request, pp_err *err)
 {
+    if (pp_args_word(args, 0))
+        return pp_err_set(err, PP_USAGE, NULL,
+                          "'%.64s' is no option; the model is given as "
+                          "--model %.64s",
+                          pp_args_word(args, 0), pp_args_word(args, 0));
+    return pp_request_read_with(args, pp_args_text(args, "--lengths"), request, err);
+}
+
+pp_status pp_request_read_with(const pp_args *args, const char *lengths, pp_request *request,
+                               pp_err *err)
+{
     pp_status status = read_machines(args, request, err);
     if (status || (status = read_sizes(args, request, err)) ||
         (status = read_switches(args, request, err)) ||
@@ -298,15 +304,17 @@ pp_status pp_request_read(const pp_args *args, pp_request *request, pp_err *err)
         (status = read_budget(args, request, err)))
         return status;
     request->wish.assumptions = &request->assumptions;
-    const char *lengths = pp_args_text(args, "--lengths");
     if (lengths)
-        status = pp_lengths_read(lengths, &request->lengths, &request->wish.length_count, err);
-    request->wish.lengths = request->lengths;
+        status = pp_lengths_read(lengths, &request->lengths, err);
+    request->wish.lengths = request->lengths.length;
+    request->wish.length_count = request->lengths.count;
+    request->wish.group_end = request->lengths.group_end;
+    request->wish.group_count = request->lengths.group_count;
     return status;
 }
 
 void pp_request_free(pp_request *request)
 {
-    free(request->lengths);
+    pp_lengths_free(&request->lengths);
     pp_notes_free(&request->assumptions);
 }

@@ -9,7 +9,7 @@
 typedef struct pp_request {
     pp_model model;
     pp_hardware hardware;
-    int64_t *lengths;
+    pp_lengths lengths;
     pp_notes assumptions;
     int64_t begin_ns, end_ns; /* of the wall-clock budget, on the clock of runtime/clock.h */
     pp_wish wish;             /* points into this object: do not copy */
@@ -17,6 +17,9 @@ typedef struct pp_request {
 
 /* Fails: USAGE, INPUT, IO, UNAVAILABLE, NOMEM. */
 PP_MUST_CHECK pp_status pp_request_read(const pp_args *args, pp_request *request, pp_err *err);
+/* The same of a command whose word is a file of lengths, instead of --lengths. */
+PP_MUST_CHECK pp_status pp_request_read_with(const pp_args *args, const char *lengths,
+                                             pp_request *request, pp_err *err);
 void pp_request_free(pp_request *request); /* for PP_CLEANUP */
 
 /* --budget: "20000it" sets *count, "5s" sets *time_ns; neither when it is not given. Fails: USAGE.

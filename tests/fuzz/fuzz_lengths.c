@@ -38,21 +38,21 @@ static void pack(const uint8_t *choice, const int64_t *lengths, size_t count)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    int64_t *lengths = NULL;
-    size_t count = 0;
+    pp_lengths read PP_CLEANUP(pp_lengths_free) = { 0 };
     pp_err err = { 0 };
     if (bytes < 4)
         return 0;
-    pp_status status =
-        pp_lengths_parse((const char *)data + 4, bytes - 4, "lengths", &lengths, &count, &err);
+    pp_status status = pp_lengths_parse((const char *)data + 4, bytes - 4, "lengths", &read, &err);
     if (status) {
-        require(status == PP_INPUT && *err.text && !lengths);
+        require(status == PP_INPUT && *err.text && !read.length);
         return 0;
     }
-    require(count >= 1 && count <= PP_LENGTHS_MAX);
-    for (size_t i = 0; i < count; i++)
-        require(lengths[i] >= 1 && lengths[i] <= PP_LENGTH_MAX);
-    pack(data, lengths, count);
-    free(lengths);
+    require(read.count >= 1 && read.count <= PP_LENGTHS_MAX);
+    for (size_t i = 0; i < read.count; i++)
+        require(read.length[i] >= 1 && read.length[i] <= PP_LENGTH_MAX);
+    for (size_t k = 0; k < read.group_count; k++)
+        require(read.group_end[k] > (k ? read.group_end[k - 1] : 0));
+    require(!read.group_count || read.group_end[read.group_count - 1] == read.count);
+    pack(data, read.length, read.count);
     return 0;
 }

@@ -1,6 +1,7 @@
 /* Whichever allocation fails, every reader, every writer and the search say so and leak nothing. */
 #include "planner/choose.h"
 #include "planner/order_search.h"
+#include "planner/pack.h"
 #include "sim/alloc.h"
 #include "sim/engine.h"
 #include "tests/torture/torture.h"
@@ -49,14 +50,15 @@ static int read_costs(void *text)
 
 static int pack_lengths(void *text)
 {
-    int64_t *lengths = NULL;
-    size_t count = 0;
+    pp_lengths lengths PP_CLEANUP(pp_lengths_free) = { 0 };
     pp_workload workload PP_CLEANUP(pp_workload_free) = { 0 };
     pp_err err = { 0 };
-    pp_status status = pp_lengths_parse(text, strlen(text), "lengths", &lengths, &count, &err);
-    if (!status)
-        status = pp_workload_pack(lengths, count, 100, 1, 2, 1, &workload, &err);
-    free(lengths);
+    pp_status status = pp_lengths_parse(text, strlen(text), "lengths", &lengths, &err);
+    if (!status && lengths.group_count)
+        status = pp_workload_group(lengths.length, lengths.group_end, lengths.group_count, 100, 2,
+                                   &workload, &err);
+    else if (!status)
+        status = pp_workload_pack(lengths.length, lengths.count, 100, 1, 2, 1, &workload, &err);
     return (int)status;
 }
 
@@ -181,12 +183,38 @@ static int search(void *context)
     return (int)status;
 }
 
+/* All packings of a few sequences, and some moves. */
+static int pack_all(void *context)
+{
+    static const int64_t lengths[] = { 100, 400, 60, 300, 500 };
+    const job *j = context;
+    const pp_wish wish = { .model = &j->model,
+                           .hardware = &j->hardware,
+                           .parallel = { .pp = 2, .tp = 1, .dp = 2 },
+                           .seq_length = 512,
+                           .micro_batch_size = 1,
+                           .lengths = lengths,
+                           .length_count = 5,
+                           .schedule = pp_schedule_find("1f1b"),
+                           .partition = PP_PARTITION_UNIFORM,
+                           .switches = { .stack = "current", .given = { .recompute = true } } };
+    const pp_pack_task task = {
+        .lengths = lengths, .count = 5, .packings = { true, true, true, true }, .iterations = 2
+    };
+    pp_packer *packer PP_CLEANUP(pp_packer_close) = NULL;
+    pp_packed *packed PP_CLEANUP(pp_packed_free) = NULL;
+    pp_err err = { 0 };
+    pp_status status = pp_packer_open(&wish, &packer, &err);
+    return (int)(status ? status : pp_pack(packer, &task, &packed, &err));
+}
+
 static char csv[] = "0F0,0F1,0I0,0W0,0B1\n1F0,1B0,1F1,1B1\n";
 static char comm_csv[] = "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n";
 static char costs_json[] =
     "{\"format\":\"ppsim.costs\",\"version\":1,\"forward_ns\":[[1,2,3],[4,5,6]],"
     "\"backward_ns\":2,\"comm_ns\":1}";
 static char lengths_text[] = "10\n20\n30\n90\n80\n70\n";
+static char groups_text[] = "[[10, 20], [30], [90], [80, 20]]";
 static char config[] = "{\"model_type\":\"gpt2\",\"n_embd\":64,\"n_layer\":2,\"n_head\":2,"
                        "\"n_positions\":64,\"vocab_size\":100}";
 static char model_name[] = "mixtral-8x7b";
@@ -199,11 +227,12 @@ static const struct {
     int (*body)(void *context);
     void *context;
 } bodies[] = {
-    { "model", read_model, model_name },          { "config", read_config, config },
-    { "hardware", read_hardware, hardware_name }, { "costs", read_costs, costs_json },
-    { "lengths", pack_lengths, lengths_text },    { "rows", read_rows, csv },
-    { "comm rows", read_comm_rows, comm_csv },    { "formats", write_formats, ideal },
-    { "formats, torch", write_formats, torch },   { "instance", order_instance, instance_json },
+    { "model", read_model, model_name },           { "config", read_config, config },
+    { "hardware", read_hardware, hardware_name },  { "costs", read_costs, costs_json },
+    { "lengths", pack_lengths, lengths_text },     { "rows", read_rows, csv },
+    { "comm rows", read_comm_rows, comm_csv },     { "formats", write_formats, ideal },
+    { "formats, torch", write_formats, torch },    { "groups", pack_lengths, groups_text },
+    { "instance", order_instance, instance_json },
 };
 
 START_TEST(every_failed_allocation_is_reported)
@@ -229,6 +258,8 @@ START_TEST(the_search_survives_any_failed_allocation)
     int status = pp_torture_run(search, &j, PP_NOMEM, 100000, &allocations);
     ck_assert_msg(status == 0, "status %d after allocation %ld failed", status, allocations);
     ck_assert_int_gt(allocations, 50);
+    status = pp_torture_run(pack_all, &j, PP_NOMEM, 100000, &allocations);
+    ck_assert_msg(status == 0, "pack: status %d after allocation %ld failed", status, allocations);
 }
 END_TEST
 

@@ -328,15 +328,14 @@ START_TEST(lengths_are_read_from_lines_and_from_json)
         "[5,7,9]",   "\n [ 5, 7, 9 ]\n",
     };
     _Static_assert(sizeof texts / sizeof texts[0] == 5, "as often as main loops");
-    int64_t *lengths PP_CLEANUP(free_numbers) = NULL;
-    size_t count = 0;
+    pp_lengths read PP_CLEANUP(pp_lengths_free) = { 0 };
     pp_err err = { 0 };
-    ck_assert_msg(pp_lengths_parse(texts[_i], strlen(texts[_i]), "l.txt", &lengths, &count, &err) ==
-                      PP_OK,
+    ck_assert_msg(pp_lengths_parse(texts[_i], strlen(texts[_i]), "l.txt", &read, &err) == PP_OK,
                   "%s: %s", err.where, err.text);
     static const int64_t expected[] = { 5, 7, 9 };
-    ck_assert_uint_eq(count, 3);
-    ck_assert_mem_eq(lengths, expected, sizeof expected);
+    ck_assert_uint_eq(read.count, 3);
+    ck_assert_mem_eq(read.length, expected, sizeof expected);
+    ck_assert_ptr_null(read.group_end);
 }
 END_TEST
 
@@ -360,35 +359,64 @@ START_TEST(bad_lengths_are_refused_with_line_and_column)
         { "[5,16777217]", "l.txt#/1" },
         { "[]", "l.txt" },
         { "{\"a\":[1]}", "l.txt#" },
+        { "[[5],[]]", "l.txt#/1" },
+        { "[[5],6]", "l.txt#/1" },
+        { "[5,[6]]", "l.txt#/1" },
+        { "[[5,0]]", "l.txt#/0/1" },
+        { "[[[5]]]", "l.txt#/0/0" },
     };
-    _Static_assert(sizeof cases / sizeof cases[0] == 15, "as often as main loops");
-    int64_t *lengths = NULL;
-    size_t count = 0;
+    _Static_assert(sizeof cases / sizeof cases[0] == 20, "as often as main loops");
+    pp_lengths read = { 0 };
     pp_err err = { 0 };
-    ck_assert_int_eq(
-        pp_lengths_parse(cases[_i].text, strlen(cases[_i].text), "l.txt", &lengths, &count, &err),
-        PP_INPUT);
+    ck_assert_int_eq(pp_lengths_parse(cases[_i].text, strlen(cases[_i].text), "l.txt", &read, &err),
+                     PP_INPUT);
     ck_assert_str_eq(err.where, cases[_i].where);
-    ck_assert_ptr_null(lengths);
+    ck_assert_ptr_null(read.length);
+}
+END_TEST
+
+/* docs/formats.md: an array of arrays is one microbatch each, to the replicas in turn. */
+START_TEST(a_grouping_is_kept_as_it_is)
+{
+    pp_lengths read PP_CLEANUP(pp_lengths_free) = { 0 };
+    pp_workload work PP_CLEANUP(pp_workload_free) = { 0 };
+    static const char text[] = "[[5,7],[9],[1,2,3],[4]]";
+    static const int64_t tokens[] = { 12, 6, 9, 4 };
+    pp_err err = { 0 };
+    ck_assert_int_eq(pp_lengths_parse(text, strlen(text), "l", &read, &err), PP_OK);
+    ck_assert_uint_eq(read.count, 7);
+    ck_assert_uint_eq(read.group_count, 4);
+    ck_assert_int_eq(
+        pp_workload_group(read.length, read.group_end, read.group_count, 9, 2, &work, &err), PP_OK);
+    ck_assert_uint_eq(work.microbatches, 2);
+    for (size_t k = 0; k < 4; k++)
+        ck_assert_int_eq(work.microbatch[k].tokens, tokens[k]);
+    ck_assert_int_eq(work.microbatch[1].square_sum, 14);
+    ck_assert_uint_eq(work.microbatch[1].count, 3);
+    ck_assert_int_eq(work.lengths[work.microbatch[1].first + 2], 3);
+    ck_assert_int_eq(
+        pp_workload_group(read.length, read.group_end, read.group_count, 9, 3, &work, &err),
+        PP_USAGE);
+    ck_assert_int_eq(
+        pp_workload_group(read.length, read.group_end, read.group_count, 8, 2, &work, &err),
+        PP_INPUT);
 }
 END_TEST
 
 START_TEST(a_byte_zero_is_no_end_of_the_lengths)
 {
-    int64_t *lengths = NULL;
-    size_t count = 0;
+    pp_lengths read = { 0 };
     pp_err err = { 0 };
-    ck_assert_int_eq(pp_lengths_parse("5\n6\0\n7", 6, "l.txt", &lengths, &count, &err), PP_INPUT);
+    ck_assert_int_eq(pp_lengths_parse("5\n6\0\n7", 6, "l.txt", &read, &err), PP_INPUT);
     ck_assert_str_eq(err.where, "l.txt:2:2");
 }
 END_TEST
 
 START_TEST(a_missing_lengths_file_is_an_io_error)
 {
-    int64_t *lengths = NULL;
-    size_t count = 0;
+    pp_lengths read = { 0 };
     pp_err err = { 0 };
-    ck_assert_int_eq(pp_lengths_read("no/such/file", &lengths, &count, &err), PP_IO);
+    ck_assert_int_eq(pp_lengths_read("no/such/file", &read, &err), PP_IO);
     ck_assert_str_eq(err.where, "no/such/file");
 }
 END_TEST
@@ -474,7 +502,8 @@ int main(void)
     tcase_add_test(tc, a_workload_says_how_many_bins_were_split);
     tcase_add_test(tc, four_hundred_thousand_sequences_pack_in_seconds);
     tcase_add_loop_test(tc, lengths_are_read_from_lines_and_from_json, 0, 5);
-    tcase_add_loop_test(tc, bad_lengths_are_refused_with_line_and_column, 0, 15);
+    tcase_add_loop_test(tc, bad_lengths_are_refused_with_line_and_column, 0, 20);
+    tcase_add_test(tc, a_grouping_is_kept_as_it_is);
     tcase_add_test(tc, a_byte_zero_is_no_end_of_the_lengths);
     tcase_add_test(tc, a_missing_lengths_file_is_an_io_error);
     tcase_add_test(tc, stages_lie_on_ranks_as_the_placement_says);

@@ -1,0 +1,101 @@
+/* Which sequences of a global batch share a microbatch, which replica gets it, and in what order:
+ * judged by the simulated step. Method and measurements: docs/planning.md, section 9. */
+#ifndef PPSIM_PLANNER_PACK_H
+#define PPSIM_PLANNER_PACK_H
+
+#include "planner/choose.h"
+
+typedef enum pp_packing {
+    PP_PACKING_GIVEN,     /* consecutive sequences, or the file's own microbatches */
+    PP_PACKING_FIRST_FIT, /* pp_workload_pack */
+    PP_PACKING_EQUAL,     /* modelled times as equal as they get */
+    PP_PACKING_RAMPED,    /* the same, but light microbatches first and last */
+    PP_PACKING_COUNT,
+} pp_packing;
+
+/* "given", "first-fit", "equal", "ramped". */
+const char *pp_packing_name(pp_packing packing);
+
+/* Of the microbatches of each replica, by modelled time. */
+typedef enum pp_sorting {
+    PP_SORTING_GIVEN, /* as the packing left them; ramped: light ones first and last */
+    PP_SORTING_ASCENDING,
+    PP_SORTING_DESCENDING,
+    PP_SORTING_TENT, /* light ones first and last */
+    PP_SORTING_COUNT,
+} pp_sorting;
+
+const char *pp_sorting_name(pp_sorting sorting);
+
+/* Microbatch j of replica r is bin r * microbatches + j. Owner frees with pp_grouping_free. */
+typedef struct pp_grouping {
+    uint32_t replicas, microbatches;
+    size_t count;
+    uint32_t *sequence; /* [count]: indices into the lengths, bin after bin */
+    size_t *end;        /* [replicas * microbatches]: of each bin, into `sequence` */
+} pp_grouping;
+
+void pp_grouping_free(pp_grouping *grouping); /* for PP_CLEANUP; all zero is fine */
+
+/* One way to pack the batch. */
+typedef struct pp_pack_row {
+    pp_packing packing;
+    pp_sorting sorting;
+    bool searched; /* after moves and swaps; packing and sorting: where they began */
+    bool fits;
+    uint32_t microbatches; /* per replica; 0: this packing does not exist */
+    pp_ns step_ns;         /* 0: not simulated */
+    double bubble_fraction;
+    int64_t peak_bytes;
+    char reason[200]; /* why it does not fit or exist */
+} pp_pack_row;
+
+/* What one batch came to. Owner frees with pp_packed_free. */
+typedef struct pp_packed {
+    pp_pack_row *row; /* [count]: all that was tried */
+    size_t count, capacity;
+    size_t best;          /* the fastest row that fits */
+    size_t today;         /* first fit in its own order; SIZE_MAX: there is none */
+    pp_grouping grouping; /* of the best row */
+    pp_ns least_step_ns;  /* no packing and no order can take less */
+    char bound_name[64];
+    int64_t simulated; /* steps of one replica */
+    bool stopped;      /* time ended the moves and swaps */
+} pp_packed;
+
+/* The pipeline that judges: split, partition, schedule and executor are those that the search of
+ * `ppsim plan` chooses for the first-fit packing, or those with the least shortfall where that
+ * does not fit. */
+typedef struct pp_packer pp_packer;
+
+/* wish: micro_batch_size must be given: a microbatch has at most that many times seq_length
+ * tokens. lengths: of the batch that the pipeline is chosen for. Borrowed until the end.
+ * Fails: as pp_choose. */
+PP_MUST_CHECK pp_status pp_packer_open(const pp_wish *wish, pp_packer **packer_out, pp_err *err);
+void pp_packer_close(pp_packer **packer); /* for PP_CLEANUP; *packer NULL is fine */
+
+/* What was chosen. */
+const pp_candidate *pp_packer_pipeline(const pp_packer *packer);
+int64_t pp_packer_capacity(const pp_packer *packer); /* tokens of a microbatch */
+int64_t pp_packer_memory_limit(const pp_packer *packer);
+
+typedef struct pp_pack_task {
+    const int64_t *lengths; /* [count] */
+    size_t count;
+    const size_t *group_end; /* [group_count]: the given microbatches; NULL: consecutive ones */
+    size_t group_count;
+    bool packings[PP_PACKING_COUNT]; /* which ones are tried */
+    int64_t iterations;              /* moves and swaps judged; 0: none, unless stop is given */
+    bool (*stop)(void *context);     /* ends them; NULL: iterations do */
+    void *context;
+    uint64_t seed;
+} pp_pack_task;
+
+/* No clock: equal tasks give equal answers, unless `stop` says otherwise. First fit is tried in any
+ * case. Fails: USAGE (too few sequences), INPUT (a sequence beyond seq_length), INFEASIBLE (nothing
+ * fits), NOMEM. */
+PP_MUST_CHECK pp_status pp_pack(pp_packer *packer, const pp_pack_task *task, pp_packed **packed_out,
+                                pp_err *err);
+void pp_packed_free(pp_packed **packed); /* for PP_CLEANUP; *packed NULL is fine */
+
+#endif

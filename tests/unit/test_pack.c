@@ -1,0 +1,312 @@
+/* Packing against the best of all packings where these can be counted, and what it promises. */
+#include "planner/pack_int.h"
+#include "tests/contract/planning.h"
+
+#include <string.h>
+
+enum { LENGTHS_MOST = 400 };
+
+typedef struct setting {
+    planning p;
+    pp_wish wish;
+    int64_t lengths[LENGTHS_MOST];
+    pp_packer *packer;
+} setting;
+
+static uint64_t draw(uint64_t *state, uint64_t below)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (*state >> 33) % below;
+}
+
+/* Short ones mostly, and a tail up to `longest`. */
+static void draw_lengths(uint64_t seed, size_t count, int64_t longest, int64_t *lengths)
+{
+    for (size_t i = 0; i < count; i++) {
+        int64_t n = 16 + (int64_t)draw(&seed, (uint64_t)longest - 15);
+        for (uint64_t k = draw(&seed, 4); k > 0; k--)
+            n = n / 2 + 1;
+        lengths[i] = n;
+    }
+}
+
+static void open_setting(setting *s, int64_t pp, int64_t dp, const char *schedule, size_t count,
+                         uint64_t seed)
+{
+    pp_err err = { 0 };
+    s->p = planning_of("gpt3.6b", "h100-80g");
+    s->wish = wish_of(&s->p, pp);
+    draw_lengths(seed, count, 2048, s->lengths);
+    s->wish.parallel.tp = 1;
+    s->wish.parallel.dp = dp;
+    s->wish.parallel.vpp = 0;
+    s->wish.seq_length = 2048;
+    s->wish.micro_batch_size = 1;
+    s->wish.global_batch_size = 0;
+    s->wish.lengths = s->lengths;
+    s->wish.length_count = count;
+    s->wish.schedule = pp_schedule_find(schedule);
+    ck_assert_msg(pp_packer_open(&s->wish, &s->packer, &err) == PP_OK, "%s", err.text);
+}
+
+static pp_pack_task task_of(const setting *s, int64_t iterations)
+{
+    return (pp_pack_task){ .lengths = s->lengths,
+                           .count = s->wish.length_count,
+                           .packings = { true, true, true, true },
+                           .iterations = iterations };
+}
+
+static pp_packed *pack(setting *s, const pp_pack_task *task)
+{
+    pp_packed *packed = NULL;
+    pp_err err = { 0 };
+    ck_assert_msg(pp_pack(s->packer, task, &packed, &err) == PP_OK, "%s", err.text);
+    return packed;
+}
+
+/* ---- against all packings ------------------------------------------------------------------- */
+
+typedef struct counting {
+    setting *s;
+    uint32_t bin_of[8];
+    uint32_t microbatches;
+    pp_ns best_ns;
+} counting;
+
+static void judge_one(counting *c)
+{
+    bool used[8] = { false };
+    int64_t tokens[8] = { 0 };
+    for (size_t i = 0; i < c->s->wish.length_count; i++) {
+        used[c->bin_of[i]] = true;
+        tokens[c->bin_of[i]] += c->s->lengths[i];
+    }
+    for (uint32_t j = 0; j < c->microbatches; j++) {
+        if (!used[j] || tokens[j] > 2048)
+            return;
+    }
+    pp_grouping grouping PP_CLEANUP(pp_grouping_free) = { 0 };
+    pp_pack_verdict verdict;
+    pp_err err = { 0 };
+    ck_assert_int_eq(pp_grouping_from_bins(c->bin_of, c->s->wish.length_count, 1, c->microbatches,
+                                           &grouping, &err),
+                     PP_OK);
+    ck_assert_int_eq(pp_pack_judge(c->s->packer, c->s->lengths, &grouping, &verdict, &err), PP_OK);
+    if (verdict.short_bytes <= 0 && (!c->best_ns || verdict.step_ns < c->best_ns))
+        c->best_ns = verdict.step_ns;
+}
+
+static void count_all(counting *c, size_t i)
+{
+    if (i == c->s->wish.length_count) {
+        judge_one(c);
+        return;
+    }
+    for (uint32_t j = 0; j < c->microbatches; j++) {
+        c->bin_of[i] = j;
+        count_all(c, i + 1);
+    }
+}
+
+/* No packing of six sequences in any order and number of microbatches is below the bound, nor more
+ * than 1 % below what is found. */
+START_TEST(the_best_of_all_packings_is_found)
+{
+    static const char *const schedules[] = { "1f1b", "zb-h1", "gpipe" };
+    setting s = { .packer = NULL };
+    open_setting(&s, 2, 1, schedules[_i % 3], 6, (uint64_t)_i);
+    pp_pack_task task = task_of(&s, 300);
+    pp_packed *packed = pack(&s, &task);
+    counting c = { .s = &s };
+    for (c.microbatches = 1; c.microbatches <= 6; c.microbatches++)
+        count_all(&c, 0);
+    const pp_ns found = packed->row[packed->best].step_ns;
+    ck_assert_int_ge(found, c.best_ns);
+    ck_assert_int_ge(c.best_ns, packed->least_step_ns);
+    ck_assert_msg((double)found <= 1.01 * (double)c.best_ns, "%lld, best %lld", (long long)found,
+                  (long long)c.best_ns);
+    pp_packed_free(&packed);
+    pp_packer_close(&s.packer);
+}
+END_TEST
+
+/* ---- promises ------------------------------------------------------------------------------- */
+
+/* Each sequence once, no microbatch empty or too full, all replicas alike in number. */
+static void check_grouping(const setting *s, const pp_packed *packed)
+{
+    const pp_grouping *g = &packed->grouping;
+    bool seen[LENGTHS_MOST] = { false };
+    ck_assert_uint_eq(g->count, s->wish.length_count);
+    ck_assert_uint_eq(g->microbatches, packed->row[packed->best].microbatches);
+    for (size_t b = 0; b < (size_t)g->replicas * g->microbatches; b++) {
+        pp_microbatch sums = pp_grouping_bin(g, s->lengths, b);
+        ck_assert_uint_ge(sums.count, 1);
+        ck_assert_int_le(sums.tokens, pp_packer_capacity(s->packer));
+    }
+    ck_assert_uint_eq(g->end[(size_t)g->replicas * g->microbatches - 1], g->count);
+    for (size_t i = 0; i < g->count; i++) {
+        ck_assert(!seen[g->sequence[i]]);
+        seen[g->sequence[i]] = true;
+    }
+}
+
+START_TEST(first_fit_is_never_better)
+{
+    static const struct {
+        int64_t pp, dp;
+        const char *schedule;
+        size_t count;
+    } rows[] = { { 2, 1, "1f1b", 30 },         { 4, 2, "1f1b", 120 },    { 4, 1, "zb-h1", 64 },
+                 { 2, 4, "interleaved", 150 }, { 8, 1, "zbv", 200 },     { 5, 3, "gpipe", 90 },
+                 { 1, 2, "1f1b", 40 },         { 3, 1, "eager-1f1b", 3 } };
+    setting s = { .packer = NULL };
+    open_setting(&s, rows[_i].pp, rows[_i].dp, rows[_i].schedule, rows[_i].count, (uint64_t)_i);
+    pp_pack_task task = task_of(&s, 50);
+    pp_packed *packed = pack(&s, &task);
+    const pp_pack_row *best = &packed->row[packed->best];
+    check_grouping(&s, packed);
+    ck_assert(best->fits);
+    ck_assert_int_le(best->peak_bytes, pp_packer_memory_limit(s.packer));
+    ck_assert_uint_ne(packed->today, SIZE_MAX);
+    ck_assert_int_le(best->step_ns, packed->row[packed->today].step_ns);
+    for (size_t i = 0; i < packed->count; i++)
+        ck_assert(!packed->row[i].step_ns || packed->row[i].step_ns >= packed->least_step_ns);
+    pp_packed_free(&packed);
+    pp_packer_close(&s.packer);
+}
+END_TEST
+
+/* planning.md's finding: equal microbatches beat first fit, light ends beat equal ones. */
+START_TEST(light_ends_beat_equal_microbatches)
+{
+    setting s = { .packer = NULL };
+    open_setting(&s, 8, 1, "1f1b", 300, 3);
+    pp_pack_task task = task_of(&s, 0);
+    pp_packed *packed = pack(&s, &task);
+    pp_ns best[PP_PACKING_COUNT] = { 0 };
+    for (size_t i = 0; i < packed->count; i++) {
+        pp_ns *ns = &best[packed->row[i].packing];
+        if (packed->row[i].fits && (!*ns || packed->row[i].step_ns < *ns))
+            *ns = packed->row[i].step_ns;
+    }
+    ck_assert_int_lt(best[PP_PACKING_EQUAL], packed->row[packed->today].step_ns);
+    ck_assert_int_lt(best[PP_PACKING_RAMPED], best[PP_PACKING_EQUAL]);
+    pp_packed_free(&packed);
+    pp_packer_close(&s.packer);
+}
+END_TEST
+
+START_TEST(equal_tasks_give_equal_answers)
+{
+    setting s = { .packer = NULL };
+    open_setting(&s, 4, 2, "1f1b", 60, 11);
+    pp_pack_task task = task_of(&s, 200);
+    pp_packed *a = pack(&s, &task);
+    pp_packed *b = pack(&s, &task);
+    ck_assert_uint_eq(a->count, b->count);
+    ck_assert_int_eq(a->row[a->best].step_ns, b->row[b->best].step_ns);
+    ck_assert_mem_eq(a->grouping.sequence, b->grouping.sequence,
+                     a->grouping.count * sizeof *a->grouping.sequence);
+    pp_packed_free(&a);
+    pp_packed_free(&b);
+    pp_packer_close(&s.packer);
+}
+END_TEST
+
+/* What is found is what `ppsim plan` simulates for the same microbatches. */
+START_TEST(plan_takes_the_same_time)
+{
+    setting s = { .packer = NULL };
+    pp_err err = { 0 };
+    open_setting(&s, 3, 2, "1f1b", 60, 5);
+    pp_packer_close(&s.packer);
+    s.wish.partition = PP_PARTITION_UNIFORM; /* a balanced one depends on the microbatches */
+    ck_assert_int_eq(pp_packer_open(&s.wish, &s.packer, &err), PP_OK);
+    pp_pack_task task = task_of(&s, 100);
+    pp_packed *packed = pack(&s, &task);
+    const pp_grouping *g = &packed->grouping;
+    int64_t lengths[LENGTHS_MOST];
+    size_t end[LENGTHS_MOST];
+    size_t next = 0;
+    for (size_t k = 0; k < (size_t)g->microbatches * 2; k++) {
+        const size_t bin = k % 2 * g->microbatches + k / 2;
+        for (size_t i = bin ? g->end[bin - 1] : 0; i < g->end[bin]; i++)
+            lengths[next++] = s.lengths[g->sequence[i]];
+        end[k] = next;
+    }
+    pp_wish wish = s.wish;
+    wish.lengths = lengths;
+    wish.group_end = end;
+    wish.group_count = (size_t)g->microbatches * 2;
+    wish.switches.given.recompute = true;
+    wish.switches.value.recompute = pp_packer_pipeline(s.packer)->recompute;
+    pp_choice *choice = choose(&wish);
+    ck_assert_uint_eq(choice->plan->workload.microbatches, g->microbatches);
+    ck_assert_int_eq(choice->candidate[0].peak_bytes, packed->row[packed->best].peak_bytes);
+    ck_assert_int_eq(choice->plan->prediction->step_ns, packed->row[packed->best].step_ns);
+    pp_choice_free(&choice);
+    pp_packed_free(&packed);
+    pp_packer_close(&s.packer);
+}
+END_TEST
+
+/* With fewer bytes than first fit needs, another packing is found or the shortfall is told. */
+START_TEST(the_memory_limit_holds)
+{
+    setting s = { .packer = NULL };
+    open_setting(&s, 4, 1, "gpipe", 60, 8);
+    pp_pack_task task = task_of(&s, 100);
+    pp_packed *packed = pack(&s, &task);
+    const int64_t peak = packed->row[packed->today].peak_bytes;
+    pp_packed_free(&packed);
+    pp_err err = { 0 };
+    for (int64_t less = 1; less < peak / 4; less *= 32) {
+        s.packer->search.memory_limit_bytes = peak - less;
+        pp_status status = pp_pack(s.packer, &task, &packed, &err);
+        ck_assert(status == PP_OK || status == PP_INFEASIBLE);
+        if (status)
+            ck_assert_ptr_nonnull(strstr(err.text, "short by"));
+        else
+            ck_assert_int_le(packed->row[packed->best].peak_bytes, peak - less);
+        pp_packed_free(&packed);
+    }
+    pp_packer_close(&s.packer);
+}
+END_TEST
+
+START_TEST(what_cannot_be_packed_is_refused)
+{
+    setting s = { .packer = NULL };
+    open_setting(&s, 2, 2, "1f1b", 8, 1);
+    pp_pack_task task = task_of(&s, 0);
+    pp_packed *packed = NULL;
+    pp_err err = { 0 };
+    s.lengths[3] = 2049;
+    ck_assert_int_eq(pp_pack(s.packer, &task, &packed, &err), PP_INPUT);
+    ck_assert_ptr_nonnull(strstr(err.text, "2049"));
+    s.lengths[3] = 0;
+    ck_assert_int_eq(pp_pack(s.packer, &task, &packed, &err), PP_INPUT);
+    task.count = 1; /* for two replicas */
+    ck_assert_int_eq(pp_pack(s.packer, &task, &packed, &err), PP_USAGE);
+    ck_assert_ptr_null(packed);
+    pp_packer_close(&s.packer);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("pack");
+    TCase *tc = tcase_create("pack");
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, the_best_of_all_packings_is_found, 0, 12);
+    tcase_add_loop_test(tc, first_fit_is_never_better, 0, 8);
+    tcase_add_test(tc, light_ends_beat_equal_microbatches);
+    tcase_add_test(tc, equal_tasks_give_equal_answers);
+    tcase_add_test(tc, plan_takes_the_same_time);
+    tcase_add_test(tc, the_memory_limit_holds);
+    tcase_add_test(tc, what_cannot_be_packed_is_refused);
+    suite_add_tcase(suite, tc);
+    return step_run(suite);
+}
