@@ -1,5 +1,5 @@
 /* Which sequences of a global batch share a microbatch, which replica gets it, and in what order:
- * judged by the simulated step. Method and measurements: docs/planning.md, section 9. */
+ * judged by the simulated step. Method and measurements: docs/planning.md, section 10. */
 #ifndef PPSIM_PLANNER_PACK_H
 #define PPSIM_PLANNER_PACK_H
 

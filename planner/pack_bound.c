@@ -1,5 +1,5 @@
 /* What no packing of a batch and no order can beat, on this split, partition and placement. Proof:
- * docs/planning.md, section 9. */
+ * docs/planning.md, section 10. */
 #include "planner/pack_int.h"
 
 #include "sim/alloc.h"
