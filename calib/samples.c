@@ -159,8 +159,12 @@ static pp_status read_series(const pp_json_at *at, pp_samples *samples, pp_err *
     size_t count = 0;
     pp_status status;
     if ((status = pp_json_only(at, keys, err)) ||
-        (status = pp_json_get_name(at, "class", name, sizeof name, err)) ||
-        (status = pp_samples_add_series(samples, name, &series, err)) ||
+        (status = pp_json_get_name(at, "class", name, sizeof name, err)))
+        return status;
+    if (!name[0])
+        return pp_json_fail(at, err,
+                            "has an empty class; name what was measured, such as send_recv");
+    if ((status = pp_samples_add_series(samples, name, &series, err)) ||
         (status = read_facts(at, series, err)) ||
         (status = pp_json_get(at, "samples", &list, err)) ||
         (status = pp_json_count(&list, &count, err)))
