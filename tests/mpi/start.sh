@@ -9,6 +9,6 @@ fi
 case ${PPSIM_SANITIZE:-} in
 *address*) # stacks through Open MPI, which has no frame pointers, so that its leaks are known as its
     export ASAN_OPTIONS="${ASAN_OPTIONS:-}:fast_unwind_on_malloc=0"
-    export LSAN_OPTIONS="suppressions=$(dirname "$0")/lsan.supp:print_suppressions=0"
+    export LSAN_OPTIONS="suppressions=$(cd "$(dirname "$0")" && pwd)/lsan.supp:print_suppressions=0"
     ;;
 esac
