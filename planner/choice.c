@@ -96,8 +96,9 @@ static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_err *err
     pp_planned *planned = pp_search_planned(search, best);
     pp_setup *setup = &search->setup[c->setup];
     pp_cost_set set = { 0 };
-    pp_status status = pp_setup_costs(search, setup, &set, err);
-    if (status)
+    pp_data *data = &search->data[setup->data];
+    pp_status status = planned ? pp_planned_renumber(planned, data, err) : PP_OK;
+    if (status || (status = pp_setup_costs(search, setup, &set, err)))
         return status;
     plan->costs = set.costs;
     plan->costs_count = set.count;
@@ -114,7 +115,6 @@ static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_err *err
     }
     plan->partition = setup->stages;
     setup->stages = NULL;
-    pp_data *data = &search->data[setup->data];
     pp_workload *real = data->real.microbatch ? &data->real : &data->workload;
     plan->workload = *real;
     *real = (pp_workload){ 0 };

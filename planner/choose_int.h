@@ -83,6 +83,9 @@ PP_MUST_CHECK pp_status pp_search_plan_orders(pp_search *search, size_t *best, p
 /* What was found for the candidate at `index`; NULL: it has a named schedule. */
 pp_planned *pp_search_planned(const pp_search *search, size_t index);
 void pp_planned_free(pp_planned *planned);
+/* Names microbatches by when the last stage computes them, in the orders and in what they are made
+ * of. Fails: NOMEM, before anything is changed. */
+PP_MUST_CHECK pp_status pp_planned_renumber(pp_planned *planned, pp_data *data, pp_err *err);
 
 /* Tables of one setup, one per replica of its workload. */
 typedef struct pp_cost_set {
