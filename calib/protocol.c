@@ -2,6 +2,7 @@
 
 #include "runtime/clock.h"
 #include "sim/alloc.h"
+#include "sim/random.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -333,22 +334,13 @@ static pp_status measure_point(measuring *m, size_t index, uint32_t pass, pp_err
     return status;
 }
 
-/* splitmix64 (Steele 2014). */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t x = *state += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 static void shuffle(const measuring *m, uint32_t pass)
 {
     uint64_t state = m->protocol->seed * PP_TIMINGS_MAX + pass;
     for (size_t i = 0; i < m->subject->point_count; i++)
         m->order[i] = i;
     for (size_t i = m->subject->point_count; i > 1; i--) {
-        size_t other = (size_t)(next_random(&state) % i);
+        size_t other = (size_t)(pp_random_next(&state) % i);
         size_t kept = m->order[i - 1];
         m->order[i - 1] = m->order[other];
         m->order[other] = kept;

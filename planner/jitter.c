@@ -18,7 +18,7 @@ enum { TAG_ORDER = 1, TAG_RANK, TAG_LINK };
 
 static uint64_t stream(uint64_t seed, uint64_t tag)
 {
-    return pp_jitter_mix(pp_jitter_mix(seed) + tag * 0x9e3779b97f4a7c15u);
+    return pp_random_mix(pp_random_mix(seed) + tag * PP_RANDOM_STEP);
 }
 
 /* 0 to count - 1. */

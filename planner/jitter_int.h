@@ -4,31 +4,24 @@
 
 #include "planner/jitter.h"
 #include "sim/program.h"
+#include "sim/random.h"
 
 #define PP_JITTER_LANES 64u             /* scenarios that advance together: a block */
 #define PP_JITTER_DRAWS 65536u          /* quantiles of a pool */
 #define PP_JITTER_COMM PP_OP_KIND_COUNT /* the class of transfers, behind those of ops */
 #define PP_JITTER_CLASSES (PP_OP_KIND_COUNT + 1)
 
-/* Finaliser of splitmix64 (Steele 2014; constants of variant 13, Stafford 2011). */
-static inline uint64_t pp_jitter_mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 /* The random bits of an op in a block of scenarios; its input's transfer uses the upper half. */
 static inline uint64_t pp_jitter_bits(uint64_t key, uint64_t block)
 {
-    return pp_jitter_mix(key + (block + 1) * 0x9e3779b97f4a7c15u);
+    return pp_random_mix(key + (block + 1) * PP_RANDOM_STEP);
 }
 
 /* Of an op: the same in every lowering of an order. */
 static inline uint64_t pp_jitter_key(uint64_t seed, pp_op op)
 {
     uint64_t id = (uint64_t)op.kind << 48 | (uint64_t)op.stage << 32 | op.microbatch;
-    return pp_jitter_mix(pp_jitter_mix(seed) ^ pp_jitter_mix(id + 1));
+    return pp_random_mix(pp_random_mix(seed) ^ pp_random_mix(id + 1));
 }
 
 /* base * factor * draw, to the nearest nanosecond (below 2^51, where adding 2^52 rounds). */

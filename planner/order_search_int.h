@@ -4,20 +4,18 @@
 
 #include "planner/order_search.h"
 #include "planner/order_walk.h"
+#include "sim/random.h"
 
 #include <stdbool.h>
 
-/* Random numbers: splitmix64 (Steele 2014), seeded by what they are for. */
+/* Random numbers, seeded by what they are for. */
 typedef struct pp_dice {
     uint64_t state;
 } pp_dice;
 
 static inline uint64_t pp_dice_bits(pp_dice *dice)
 {
-    uint64_t x = dice->state += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
+    return pp_random_next(&dice->state);
 }
 
 /* 0 to count - 1. */

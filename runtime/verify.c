@@ -2,6 +2,7 @@
 
 #include "runtime/sequential.h"
 #include "sim/alloc.h"
+#include "sim/random.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -156,15 +157,6 @@ static pp_status judge(const pp_verdict *verdict, pp_err *err)
         verdict->worst, verdict->tolerance);
 }
 
-/* splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t draw(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 /* The loss of the first microbatch with one weight moved. */
 static pp_status loss_with(pp_sequential *s, uint32_t stage, size_t index, double by,
                            double *losses, double *loss_out, pp_err *err)
@@ -226,8 +218,8 @@ static pp_status compare_slopes(pp_sequential *s, const values *v, pp_verdict *v
             continue;
         if (!(status = pp_sequential_gradient(s, 0, err))) {
             s->compute->value_read(s->worker, stage, PP_VALUES_GRADIENTS, row);
-            status =
-                compare_slope(s, stage, draw(&state) % count, row, count, losses, verdict, err);
+            status = compare_slope(s, stage, pp_random_next(&state) % count, row, count, losses,
+                                   verdict, err);
         }
     }
     free(row);

@@ -1,6 +1,7 @@
 #include "runtime/cpu/model.h"
 
 #include "sim/alloc.h"
+#include "sim/random.h"
 #include "sim/units.h"
 
 #include <limits.h>
@@ -278,18 +279,13 @@ size_t pp_cpu_parameter_bytes(const pp_cpu_model *model, const pp_cpu_stage *sta
     return last.offset + round_up(last.rows * last.columns * model->real_bytes);
 }
 
-/* Steele, Lea, Flood 2014. */
-static uint64_t mix(uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 uint64_t pp_cpu_hash(uint64_t seed, pp_cpu_what what, uint64_t layer, uint64_t index)
 {
-    return mix(mix(mix(mix(seed) + (uint64_t)what) + layer) + index);
+    uint64_t state = seed;
+    state = pp_random_next(&state) + (uint64_t)what;
+    state = pp_random_next(&state) + layer;
+    state = pp_random_next(&state) + index;
+    return pp_random_next(&state);
 }
 
 double pp_cpu_uniform(uint64_t seed, pp_cpu_what what, uint64_t layer, uint64_t index)

@@ -1,5 +1,6 @@
 /* Whatever goes wrong ends the run soon, with words of its own, and leaves no thread behind. */
 #include "runtime/clock.h"
+#include "sim/random.h"
 #include "tests/contract/run.h"
 #include "traces/comm_rows.h"
 
@@ -126,32 +127,24 @@ START_TEST(a_rank_that_is_alone_dies_with_words)
 }
 END_TEST
 
-/* splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t draw(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 /* Wherever it hits: the run ends well, or with words. */
 START_TEST(random_faults_never_hang)
 {
     static const char *const schedules[] = { "1f1b", "zbv", "interleaved", "gpipe", "dualpipev" };
     uint64_t state = (uint64_t)_i + 1;
     running r PP_CLEANUP(running_free) = { 0 };
-    const char *name = schedules[draw(&state) % 5];
+    const char *name = schedules[pp_random_next(&state) % 5];
     uint32_t v = pp_schedule_find(name)->chunks;
     prepare(&r, name, 4, v ? v : 2, 8);
     r.options.deadline_ns = (pp_ns)40 * 1000 * 1000;
-    pp_faults faults = { .count = 1 + draw(&state) % 2 };
+    pp_faults faults = { .count = 1 + pp_random_next(&state) % 2 };
     for (size_t k = 0; k < faults.count; k++) {
-        faults.fault[k] = (pp_fault){ .kind = (pp_fault_kind)(draw(&state) % PP_FAULT_KIND_COUNT),
-                                      .rank = (uint32_t)(draw(&state) % 4),
-                                      .at = (uint32_t)(draw(&state) % 24),
-                                      .step = (uint32_t)(draw(&state) % 3),
-                                      .time_ns = (pp_ns)(draw(&state) % 80000000) };
+        faults.fault[k] =
+            (pp_fault){ .kind = (pp_fault_kind)(pp_random_next(&state) % PP_FAULT_KIND_COUNT),
+                        .rank = (uint32_t)(pp_random_next(&state) % 4),
+                        .at = (uint32_t)(pp_random_next(&state) % 24),
+                        .step = (uint32_t)(pp_random_next(&state) % 3),
+                        .time_ns = (pp_ns)(pp_random_next(&state) % 80000000) };
     }
     pp_status status = suffer(&r, &faults);
     ck_assert_msg(!status || r.err.text[0], "no words");
