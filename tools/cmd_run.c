@@ -28,7 +28,7 @@ static const pp_option options[] = {
       false },
     { "--compare", NULL, "predicted against executed, op by op, and the replay test", NULL, false },
     { "--durations", "plan|measured",
-      "what to predict from: the plan, or each op alone on this machine; measured for cpu", NULL,
+      "what to predict from: the plan, or ops timed on this machine before; measured for cpu", NULL,
       false },
     { "--link", "plan|free|T+RATE",
       "of threads: what the plan says, memory speed, or 20us+1GB/s; plan for spin", NULL, false },
@@ -143,28 +143,17 @@ static pp_status read_options(const pp_args *args, pp_faults *faults, pp_execute
 static pp_status deal_out(const pp_lengths *from, uint32_t microbatches, pp_workload *workload,
                           pp_err *err)
 {
-    const int64_t *lengths = from->length;
-    const size_t count = from->count;
-    workload->replicas = 1;
-    workload->microbatches = microbatches;
-    workload->length_count = count;
-    workload->microbatch = pp_alloc_array(microbatches, sizeof *workload->microbatch);
-    workload->lengths = pp_alloc_array(count, sizeof *workload->lengths);
-    if (!workload->microbatch || !workload->lengths)
+    size_t *end = pp_alloc_array(microbatches, sizeof *end);
+    if (!end)
         return pp_err_nomem(err);
-    size_t next = 0;
     for (uint32_t j = 0; j < microbatches; j++) {
-        pp_microbatch *m = &workload->microbatch[j];
-        m->first = next;
-        m->count = from->group_count ? from->group_end[j] - next
-                                     : count / microbatches + (j < count % microbatches);
-        for (; next < m->first + m->count; next++) {
-            workload->lengths[next] = lengths[next];
-            m->tokens += lengths[next];
-            m->square_sum += lengths[next] * lengths[next];
-        }
+        size_t count = from->count / microbatches + (j < from->count % microbatches);
+        end[j] = from->group_count ? from->group_end[j] : (j ? end[j - 1] : 0) + count;
     }
-    return PP_OK;
+    pp_status status =
+        pp_workload_group(from->length, end, microbatches, SEQUENCE_MAX, 1, workload, err);
+    free(end);
+    return status;
 }
 
 static pp_status read_lengths(const pp_args *args, pp_plan *plan, pp_err *err)
