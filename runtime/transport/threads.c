@@ -374,9 +374,9 @@ static pp_status threads_post(pp_world *world, uint32_t rank, const pp_post *pos
         meet(world, e);
         let_go(world, e);
     }
-    if (met)
-        pthread_cond_broadcast(&e->moved);
     pthread_mutex_unlock(&e->lock);
+    if (met) /* whoever wakes finds the lock free */
+        pthread_cond_broadcast(&e->moved);
     return PP_OK;
 }
 
