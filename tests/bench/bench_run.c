@@ -159,7 +159,7 @@ static void print_overhead(int runs)
         { "1f1b", 64, 1, 128 },
     };
     printf(
-        "overhead, threads, empty ops and links: us of rank time per instruction, median (lowest "
+        "overhead, threads, empty ops and links: us of a processor per instruction, median (lowest "
         "to highest) of %d\n",
         runs);
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
