@@ -2,7 +2,7 @@
  * machine and on what else runs there.
  *
  * usage: bench_run [RUNS]    (each case is executed RUNS times; 5) */
-#include "runtime/execute.h"
+#include "runtime/compare.h"
 #include "sim/alloc.h"
 #include "sim/schedule.h"
 

@@ -1,5 +1,5 @@
 /* A plan, executed: what is measured of it, and how that is compared with what was predicted. */
-#include "runtime/execute.h"
+#include "runtime/compare.h"
 #include "runtime/replay.h"
 #include "sim/alloc.h"
 #include "sim/transfer_costs.h"
