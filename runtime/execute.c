@@ -4,6 +4,7 @@
 #include "runtime/sequential.h"
 #include "sim/alloc.h"
 #include "sim/engine.h"
+#include "sim/processors.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MEASURED_PASSES 5
 #define NEIGHBOURS_MAX 63
@@ -227,13 +227,13 @@ static pp_status measure_ops(const pp_execute_options *options, pp_execution *x,
     passes took PP_CLEANUP(passes_free) = { 0 };
     neighbour neighbours[NEIGHBOURS_MAX] = { 0 };
     atomic_bool over = false;
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t processors = pp_processors();
     pp_status status =
         pp_sequential_new(options->compute, &x->work, x->program, x->costs, &sequential, err);
     if (status)
         return status;
     for (uint32_t k = 0; k < NEIGHBOURS_MAX; k++) {
-        if (k + 1 < x->work.ranks && (long)k + 1 < processors)
+        if (k + 1 < x->work.ranks && k + 1 < processors)
             move_in(options, x, &neighbours[k], &over);
     }
     status = time_ops(sequential, x->costs, &took, err);

@@ -1,7 +1,7 @@
 /* ppsim run: executes a plan, measures it, and compares what happened with what was predicted. */
-#include "runtime/execute.h"
 #include "sim/alloc.h"
 #include "sim/file.h"
+#include "sim/processors.h"
 #include "tools/run_tool.h"
 #include "tools/study_tool.h"
 
@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define FLIGHT_FILE "ppsim-flight.json"
 #define PAYLOAD_MIN 8
@@ -322,9 +321,9 @@ static pp_status run(const pp_args *args, pp_err *err)
         return status;
     if (comm)
         snprintf(r->plan->comm, sizeof r->plan->comm, "%.31s", comm);
-    if (o.compute->describe && r->plan->order[0]->ranks > sysconf(_SC_NPROCESSORS_ONLN))
-        pp_remark("%" PRIu32 " ranks compute on %ld processors; the prediction gives each its own",
-                  r->plan->order[0]->ranks, sysconf(_SC_NPROCESSORS_ONLN));
+    if (o.compute->describe && r->plan->order[0]->ranks > pp_processors())
+        pp_remark("%" PRIu32 " ranks compute on %" PRIu32 " processors; the prediction gives each its own",
+                  r->plan->order[0]->ranks, pp_processors());
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
     status = pp_execute(r->plan, r->written, &o, &r->execution, err);

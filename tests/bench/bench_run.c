@@ -4,6 +4,7 @@
  * usage: bench_run [RUNS]    (each case is executed RUNS times; 5) */
 #include "runtime/compare.h"
 #include "sim/alloc.h"
+#include "sim/processors.h"
 #include "sim/schedule.h"
 
 #include <inttypes.h>
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef struct scene {
     const char *schedule;
@@ -120,7 +120,7 @@ static double replay_error(const pp_execution *x)
 static double overhead_us(const pp_execution *x)
 {
     size_t instructions = x->program->count + x->program->comm->transfer_count;
-    double processors = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    double processors = pp_processors();
     double busy = x->program->ranks < processors ? x->program->ranks : processors;
     return (double)x->report->makespan_ns * 1e-3 * busy / (double)instructions;
 }
