@@ -164,7 +164,7 @@ pp_status pp_crew_watch(pp_crew *crew, bool *given_up_out, pp_err *err)
     while (!status && !failed && !over) {
         over = doze(crew) == crew->running; /* how they ended is looked at all the same */
         if (!over && crew->options->stop && *crew->options->stop)
-            status = pp_err_set(err, PP_INFEASIBLE, NULL, "interrupted; nothing was written");
+            status = pp_err_set(err, PP_INFEASIBLE, NULL, PP_INTERRUPTED);
         else if (stands_still(crew, &failed) && !failed)
             status = tell_hang(crew, err);
         else if (!over && job->transport->alarmed && job->transport->alarmed(job->world))

@@ -1,4 +1,4 @@
-/* Option rows that several commands have, { PP_OPTION_X } each, so that their help says the same. */
+/* Option rows that several commands have, { PP_OPTION_X }, so that their help says the same. */
 #ifndef PPSIM_TOOLS_OPTION_ROWS_H
 #define PPSIM_TOOLS_OPTION_ROWS_H
 

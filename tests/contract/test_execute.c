@@ -6,6 +6,7 @@
 #include "tests/contract/step.h"
 
 #include <math.h>
+#include <stdatomic.h>
 
 #define MS ((pp_ns)1000000)
 
@@ -276,6 +277,40 @@ START_TEST(the_median_is_one_of_the_steps_that_count)
 }
 END_TEST
 
+/* Somebody wants the end while the RAISED_AT-th op runs. */
+enum { RAISED_AT = 7 };
+static volatile sig_atomic_t raised;
+static atomic_uint ops_run;
+
+static pp_status raising_run(void *worker, pp_op op, const pp_op_tensors *tensors, pp_err *err)
+{
+    (void)worker;
+    (void)op;
+    (void)tensors;
+    (void)err;
+    if (atomic_fetch_add(&ops_run, 1) + 1 == RAISED_AT)
+        raised = 1;
+    return PP_OK;
+}
+
+START_TEST(a_raised_flag_ends_the_measuring_of_ops)
+{
+    executing e PP_CLEANUP(executing_free);
+    pp_err err = { 0 };
+    prepare(&e, "1f1b", 2, 8, "F=1ms,B=1ms");
+    pp_compute compute = *e.options.compute;
+    compute.run = raising_run;
+    e.options.compute = &compute;
+    e.options.measure_ops = true;
+    e.options.stop = &raised;
+    ck_assert_int_eq(pp_execute(e.plan, NULL, &e.options, &e.x, &err), PP_INFEASIBLE);
+    ck_assert_str_eq(err.text, "interrupted; nothing was written");
+    ck_assert_uint_le(atomic_load(&ops_run),
+                      RAISED_AT + 1); /* one neighbour, in an op of its own */
+    ck_assert_ptr_null(e.x.result.iteration);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("execute");
@@ -288,6 +323,7 @@ int main(void)
     tcase_add_test(tc, tensors_of_a_few_bytes_are_carried);
     tcase_add_test(tc, errors_are_parts_of_what_was_predicted);
     tcase_add_test(tc, the_replay_puts_measured_durations_together);
+    tcase_add_test(tc, a_raised_flag_ends_the_measuring_of_ops);
     tcase_add_test(tc, the_median_is_one_of_the_steps_that_count);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
