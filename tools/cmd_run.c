@@ -303,6 +303,29 @@ static pp_status show(const pp_args *args, const running *r, const pp_execute_op
     return status ? status : print(args, &run, err);
 }
 
+static bool knows_sizes(const pp_costs *costs)
+{
+    bool any = costs->stages == 1;
+    for (size_t k = 0; costs->has_memory && k < (size_t)costs->classes * costs->stages; k++)
+        any = any || costs->message_bytes[k] > 0;
+    return any;
+}
+
+/* What the figures will not say of themselves. */
+static void remark(const pp_plan *plan, const pp_execute_options *o)
+{
+    bool real = o->compute->describe != NULL; /* its tensors have sizes */
+    uint32_t ranks = plan->order[0]->ranks;
+    if (real && ranks > pp_processors())
+        pp_remark("%" PRIu32 " ranks compute on %" PRIu32
+                  " processors; the prediction gives each its own",
+                  ranks, pp_processors());
+    if (!real && o->link.kind == PP_LINK_THROTTLE &&
+        !knows_sizes(plan->costs[plan->costs_count > 1 ? o->replica : 0]))
+        pp_remark("--link: the bytes between stages are not known, so that every message takes the "
+                  "latency alone; a plan has them, or a costs file with message_bytes");
+}
+
 static pp_status run(const pp_args *args, pp_err *err)
 {
     running *r PP_CLEANUP(running_free) = pp_alloc_array(1, sizeof *r);
@@ -319,10 +342,7 @@ static pp_status run(const pp_args *args, pp_err *err)
         return status;
     if (comm)
         snprintf(r->plan->comm, sizeof r->plan->comm, "%.31s", comm);
-    if (o.compute->describe && r->plan->order[0]->ranks > pp_processors())
-        pp_remark("%" PRIu32 " ranks compute on %" PRIu32
-                  " processors; the prediction gives each its own",
-                  r->plan->order[0]->ranks, pp_processors());
+    remark(r->plan, &o);
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
     status = pp_execute(r->plan, r->written, &o, &r->execution, err);
