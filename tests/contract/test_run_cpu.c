@@ -128,6 +128,58 @@ static pp_status raising_run(void *worker, pp_op op, const pp_op_tensors *tensor
     return cpu->run(worker, op, tensors, err);
 }
 
+/* What a wrong transport, and a wrong backward, would look like. */
+static const void *wronged; /* worker */
+
+static void wrong_read(const void *worker, uint32_t stage, pp_values which, void *out)
+{
+    cpu->value_read(worker, stage, which, out);
+    if (worker == wronged && which == PP_VALUES_PARAMETERS)
+        ((double *)out)[3] *= 1 + 1e-15;
+}
+
+static void wrong_nudge(void *worker, uint32_t stage, size_t index, double by)
+{
+    cpu->value_nudge(worker, stage, index, 1.01 * by);
+}
+
+START_TEST(one_wrong_bit_or_slope_is_found)
+{
+    running r PP_CLEANUP(running_free) = { 0 };
+    pp_verdict verdict = { 0 };
+    STEP_OK(pp_compute_get("cpu", &cpu, &r.err), r.err);
+    pp_order *order = step_order("1f1b", 2, 1, 4, 0);
+    pp_costs *costs = step_costs("F=20us,B=30us", 2, 1, 4);
+    pp_compute_work work = { .ranks = 2,
+                             .stages = 2,
+                             .microbatches = 4,
+                             .stage_rank = order->stage_rank,
+                             .settings = "hidden=8,heads=2,mlp=8,tokens=4" };
+    STEP_OK(cpu->describe(&work, costs, &r.err), r.err);
+    running_new(&r, order, costs, "rendezvous");
+    work.costs = costs;
+    r.work = work;
+    r.job.compute = cpu;
+    r.options.limit_bytes = -1;
+    STEP_OK(running_go(&r), r.err);
+    pp_compute wrong = *cpu;
+    r.job.compute = &wrong;
+    STEP_OK(pp_verify(&r.job, 1, NULL, &verdict, &r.err), r.err);
+    wrong.value_read = wrong_read;
+    wronged = r.job.worker[1];
+    ck_assert_int_eq(pp_verify(&r.job, 1, NULL, &verdict, &r.err), PP_INFEASIBLE);
+    ck_assert_msg(strstr(r.err.text, "verification failed: 1 of ") &&
+                      strstr(r.err.text, "parameters of stage 1"),
+                  "%s", r.err.text);
+    wrong = *cpu;
+    wrong.value_nudge = wrong_nudge;
+    r.err = (pp_err){ 0 };
+    ck_assert_int_eq(pp_verify(&r.job, 1, NULL, &verdict, &r.err), PP_INFEASIBLE);
+    ck_assert_msg(strstr(r.err.text, "does not belong to its forward"), "%s", r.err.text);
+    r.job.compute = cpu;
+}
+END_TEST
+
 /* In the comparison of slopes, which comes first, and in the sequential steps: with the next op. */
 START_TEST(a_raised_flag_ends_the_verification)
 {
@@ -186,6 +238,7 @@ int main(void)
     tcase_add_loop_test(tc, every_schedule_trains_to_the_bits_of_a_sequential_run, 0,
                         (int)pp_schedule_count());
     tcase_add_test(tc, what_is_no_number_verifies_nothing);
+    tcase_add_test(tc, one_wrong_bit_or_slope_is_found);
     tcase_add_test(tc, a_raised_flag_ends_the_verification);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
