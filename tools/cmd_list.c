@@ -1,4 +1,7 @@
 /* ppsim list: what this build knows, from its tables. */
+#include "calib/form.h"
+#include "calib/imports.h"
+#include "calib/probes.h"
 #include "runtime/compute.h"
 #include "runtime/transport.h"
 #include "sim/alloc.h"
@@ -63,21 +66,22 @@ static pp_status read_hardware(size_t index, row *row_out, pp_err *err)
     return PP_OK;
 }
 
-static pp_status read_schedule(size_t index, row *row_out, pp_err *err)
-{
-    (void)err;
-    row_out->name = pp_schedule_at(index)->name;
-    snprintf(row_out->summary, sizeof row_out->summary, "%s", pp_schedule_at(index)->summary);
-    return PP_OK;
-}
-
-static pp_status read_executor(size_t index, row *row_out, pp_err *err)
-{
-    (void)err;
-    row_out->name = pp_executor_at(index)->name;
-    snprintf(row_out->summary, sizeof row_out->summary, "%s", pp_executor_at(index)->summary);
-    return PP_OK;
-}
+/* What the tables have that hold a name and a summary. */
+#define READ_ENTRY(id)                                                                           \
+    static pp_status read_##id(size_t index, row *row_out, pp_err *err)                          \
+    {                                                                                            \
+        (void)err;                                                                               \
+        row_out->name = pp_##id##_at(index)->name;                                               \
+        snprintf(row_out->summary, sizeof row_out->summary, "%s", pp_##id##_at(index)->summary); \
+        return PP_OK;                                                                            \
+    }
+READ_ENTRY(schedule)
+READ_ENTRY(executor)
+READ_ENTRY(compute)
+READ_ENTRY(import)
+READ_ENTRY(probe)
+READ_ENTRY(form)
+#undef READ_ENTRY
 
 /* Ours, beside those of traces/formats.def. */
 static const row own_formats[] = {
@@ -121,13 +125,8 @@ static pp_status read_transport(size_t index, row *row_out, pp_err *err)
     return PP_OK;
 }
 
-static pp_status read_compute(size_t index, row *row_out, pp_err *err)
-{
-    (void)err;
-    row_out->name = pp_compute_at(index)->name;
-    snprintf(row_out->summary, sizeof row_out->summary, "%s", pp_compute_at(index)->summary);
-    return PP_OK;
-}
+/* For people, in the order of the table. */
+#define KINDS "models|hardware|schedules|executors|formats|transports|computes|imports|probes|forms"
 
 static const kind kinds[] = {
     { "models", count_models, read_model },
@@ -137,6 +136,9 @@ static const kind kinds[] = {
     { "formats", count_formats, read_format },
     { "transports", pp_transport_count, read_transport },
     { "computes", pp_compute_count, read_compute },
+    { "imports", pp_import_count, read_import },
+    { "probes", pp_probe_count, read_probe },
+    { "forms", pp_form_count, read_form },
 };
 
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
@@ -183,15 +185,13 @@ static pp_status list(const pp_args *args, pp_err *err)
                                                : list_text(args, &kinds[i], err);
     }
     const char *near = word ? pp_text_nearest(word, names) : NULL;
-    return pp_err_set(err, PP_USAGE, NULL,
-                      "give one of models, hardware, schedules, executors, "
-                      "formats, transports, computes%s%s%s",
+    return pp_err_set(err, PP_USAGE, NULL, "give one of " KINDS "%s%s%s",
                       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 const pp_command pp_command_list = {
     .name = "list",
-    .arguments = "models|hardware|schedules|executors|formats|transports|computes",
+    .arguments = KINDS,
     .summary = "what this build knows",
     .options = options,
     .run = list,

@@ -1,7 +1,8 @@
 /* ppsim run: executes a plan, measures it, and compares what happened with what was predicted. */
-#include "runtime/execute.h"
 #include "sim/alloc.h"
 #include "sim/file.h"
+#include "sim/processors.h"
+#include "tools/option_rows.h"
 #include "tools/run_tool.h"
 #include "tools/study_tool.h"
 
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define FLIGHT_FILE "ppsim-flight.json"
 #define PAYLOAD_MIN 8
@@ -34,23 +34,20 @@ static const pp_option options[] = {
       "of threads: what the plan says, memory speed, or 20us+1GB/s; plan for spin", NULL, false },
     { "--payload", "SIZE", "spin carries tensors up to this size; 64KiB", NULL, false },
     { "--schedule", "NAME|FILE", "as simulate, instead of a plan", NULL, false },
-    { "--pp", "P", "pipeline ranks", "--pipeline-model-parallel-size", false },
-    { "--microbatches", "M", "microbatches per step", "--num-microbatches", false },
-    { "--vpp", "V", "stages per rank; 1 where the schedule has one",
-      "--num-virtual-stages-per-pipeline-rank", false },
-    { "--microbatch-group-size", "N", "Megatron's microbatch group (interleaved)",
-      "--microbatch-group-size-per-virtual-pipeline-stage", false },
-    { "--costs", "F=T,I=T,W=T,comm=T", "durations per op of one stage", NULL, false },
-    { "--costs-file", "FILE", "durations per stage and microbatch (JSON, docs/formats.md)", NULL,
-      false },
-    { "--memory-costs", "F=X,I=X,W=X", "memory change per op, with units", NULL, false },
-    { "--forward-only", NULL, "an evaluation: the schedule without its backwards", NULL, false },
+    { PP_OPTION_PP },
+    { PP_OPTION_MICROBATCHES },
+    { PP_OPTION_VPP },
+    { PP_OPTION_MICROBATCH_GROUP_SIZE },
+    { PP_OPTION_COSTS },
+    { PP_OPTION_COSTS_FILE },
+    { PP_OPTION_MEMORY_COSTS },
+    { PP_OPTION_FORWARD_ONLY },
     { "--replica", "N", "which data-parallel replica of the plan; 0", NULL, false },
     { "--lengths", "FILE", "sequences, dealt out to the microbatches in order; the plan's", NULL,
       false },
     { "--comm", "MODE", "rendezvous, eager:BYTES or batched; the plan's", NULL, false },
     { "--shapes", "PROTOCOL", "how receivers learn sizes, as simulate; the plan's", NULL, false },
-    { "--tensors-per-boundary", "K", "the bytes between stages come in K tensors; 1", NULL, false },
+    { PP_OPTION_TENSORS_PER_BOUNDARY },
     { "--deadline", "TIME", "give up when an op or a wait lasts longer; 10s or 20 steps", NULL,
       false },
     { "--force", NULL, "run also what the simulator says will hang", NULL, false },
@@ -59,7 +56,7 @@ static const pp_option options[] = {
       true },
     { "--flight", "FILE", "last moments of all ranks after a failure; " FLIGHT_FILE, NULL, false },
     { "--seed", "N", "of weights and data; 0", NULL, false },
-    { "--columns", "N", "width of the text timeline; 80", NULL, false },
+    { PP_OPTION_COLUMNS },
     { "--trace", "FORMAT=FILE", "write the measured timeline; 'ppsim list formats'", NULL, true },
     { NULL, NULL, NULL, NULL, false },
 };
@@ -306,6 +303,29 @@ static pp_status show(const pp_args *args, const running *r, const pp_execute_op
     return status ? status : print(args, &run, err);
 }
 
+static bool knows_sizes(const pp_costs *costs)
+{
+    bool any = costs->stages == 1;
+    for (size_t k = 0; costs->has_memory && k < (size_t)costs->classes * costs->stages; k++)
+        any = any || costs->message_bytes[k] > 0;
+    return any;
+}
+
+/* What the figures will not say of themselves. */
+static void remark(const pp_plan *plan, const pp_execute_options *o)
+{
+    bool real = o->compute->describe != NULL; /* its tensors have sizes */
+    uint32_t ranks = plan->order[0]->ranks;
+    if (real && ranks > pp_processors())
+        pp_remark("%" PRIu32 " ranks compute on %" PRIu32
+                  " processors; the prediction gives each its own",
+                  ranks, pp_processors());
+    if (!real && o->link.kind == PP_LINK_THROTTLE &&
+        !knows_sizes(plan->costs[plan->costs_count > 1 ? o->replica : 0]))
+        pp_remark("--link: the bytes between stages are not known, so that every message takes the "
+                  "latency alone; a plan has them, or a costs file with message_bytes");
+}
+
 static pp_status run(const pp_args *args, pp_err *err)
 {
     running *r PP_CLEANUP(running_free) = pp_alloc_array(1, sizeof *r);
@@ -322,9 +342,7 @@ static pp_status run(const pp_args *args, pp_err *err)
         return status;
     if (comm)
         snprintf(r->plan->comm, sizeof r->plan->comm, "%.31s", comm);
-    if (o.compute->describe && r->plan->order[0]->ranks > sysconf(_SC_NPROCESSORS_ONLN))
-        pp_remark("%" PRIu32 " ranks compute on %ld processors; the prediction gives each its own",
-                  r->plan->order[0]->ranks, sysconf(_SC_NPROCESSORS_ONLN));
+    remark(r->plan, &o);
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
     status = pp_execute(r->plan, r->written, &o, &r->execution, err);

@@ -2,6 +2,7 @@
 #include "planner/order_search.h"
 #include "runtime/clock.h"
 #include "sim/file.h"
+#include "sim/processors.h"
 #include "tools/plan_tool.h"
 
 #include <inttypes.h>
@@ -90,8 +91,7 @@ static pp_status load(run *r, pp_err *err)
 
 static pp_status search(run *r, pp_err *err)
 {
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    int64_t threads = processors > 0 ? processors : 1;
+    int64_t threads = pp_processors();
     int64_t seed = 0;
     pp_status status = pp_args_int(r->args, "--seed", 0, INT64_MAX, &seed, err);
     if (status ||

@@ -1,12 +1,12 @@
 /* From the command line of `ppsim plan` to what the planner is asked. */
 #include "planner/order_search.h"
 #include "runtime/clock.h"
+#include "sim/processors.h"
 #include "tools/plan_tool.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define DEFAULT_HARDWARE "h100-80g"
 #define DEFAULT_STACK "current"
@@ -276,8 +276,7 @@ static pp_status read_budget(const pp_args *args, pp_request *r, pp_err *err)
 
 static pp_status read_threads(const pp_args *args, pp_wish *wish, pp_err *err)
 {
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    int64_t threads = processors > 0 ? processors : 1;
+    int64_t threads = pp_processors();
     pp_status status = pp_args_int(args, "--threads", 1, PP_SEARCH_THREADS_MAX, &threads, err);
     wish->threads = (uint32_t)threads;
     return status;

@@ -1,19 +1,18 @@
 #include "planner/sensitivity.h"
+#include "sim/processors.h"
 #include "tools/robust_tool.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #define ROWS_SHOWN 16u
 
 pp_status pp_robust_read(const pp_args *args, pp_robust_wish *wish, pp_err *err)
 {
     const char *text = pp_args_text(args, "--jitter");
-    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     *wish = (pp_robust_wish){ .jitter = text != NULL,
                               .sensitivity = pp_args_has(args, "--sensitivity"),
-                              .threads = processors > 0 ? processors : 1 };
+                              .threads = pp_processors() };
     if (wish->threads > PP_JITTER_THREADS_MAX)
         wish->threads = PP_JITTER_THREADS_MAX;
     if (!text && pp_args_has(args, "--threads"))

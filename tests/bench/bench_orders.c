@@ -4,11 +4,11 @@
  *   bench_orders [--budget SECONDS] [--threads N] [--seed N] [--rules] [FOLDER [PREFIX]] */
 #include "planner/order_search.h"
 #include "runtime/clock.h"
+#include "sim/processors.h"
 #include "tests/contract/instance_replay.h"
 
 #include <dirent.h>
 #include <math.h>
-#include <unistd.h>
 
 enum { FILES_MOST = 256 };
 
@@ -183,9 +183,8 @@ static void run_folder(bench *b)
 int main(int argc, char **argv)
 {
     bench b = { .folder = "tests/data/instances", .prefix = "", .budget_s = 5 };
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
     int words = 0;
-    b.threads = processors > 0 ? (uint32_t)processors : 1;
+    b.threads = pp_processors();
     for (int k = 1; k < argc; k++) {
         const char *value = k + 1 < argc ? argv[k + 1] : "";
         if (strcmp(argv[k], "--rules") == 0) {
