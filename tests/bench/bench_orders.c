@@ -136,10 +136,12 @@ static void run(bench *b, const char *file)
     if (replay_run(&x, text.data, false) != found->makespan || found->makespan < limits.ticks)
         die(path, "the replay disagrees");
     double ratio = (double)found->makespan / (double)x.best_known;
+    int64_t bound = found->exhausted ? found->makespan : limits.ticks;
     printf("%-26s %11" PRId64 " %11" PRId64 " %8.5f %11" PRId64 " %-9s %7.3f %% %-6s %5.2f s",
-           x.name, x.best_known, found->makespan, ratio, limits.ticks, pp_limit_key(limits.largest),
-           100 * ((double)found->makespan / (double)limits.ticks - 1),
-           found->proved ? "proved" : "", seconds);
+           x.name, x.best_known, found->makespan, ratio, bound,
+           found->exhausted ? "all" : pp_limit_key(limits.largest),
+           100 * ((double)found->makespan / (double)bound - 1), found->proved ? "proved" : "",
+           seconds);
     if (b->rules)
         print_rules(&x);
     printf("\n");
