@@ -3,6 +3,7 @@
 #include "runtime/transport.h"
 #include "sim/alloc.h"
 #include "sim/schedule.h"
+#include "tools/compare_tool.h"
 #include "tools/tool.h"
 #include "traces/data.h"
 
@@ -129,6 +130,33 @@ static pp_status read_compute(size_t index, row *row_out, pp_err *err)
     return PP_OK;
 }
 
+/* The index-th that is compared; NULL: there are fewer. */
+static const pp_metric *metric_at(size_t index)
+{
+    for (size_t i = 0; i < pp_metric_count(); i++) {
+        if (pp_metric_at(i)->unit != PP_METRIC_SKIP && index-- == 0)
+            return pp_metric_at(i);
+    }
+    return NULL;
+}
+
+static size_t count_metrics(void)
+{
+    size_t count = 0;
+    while (metric_at(count))
+        count++;
+    return count;
+}
+
+static pp_status read_metric(size_t index, row *row_out, pp_err *err)
+{
+    const pp_metric *metric = metric_at(index);
+    (void)err;
+    row_out->name = metric->name;
+    pp_metric_describe(metric, row_out->summary, sizeof row_out->summary);
+    return PP_OK;
+}
+
 static const kind kinds[] = {
     { "models", count_models, read_model },
     { "hardware", count_hardware, read_hardware },
@@ -137,6 +165,7 @@ static const kind kinds[] = {
     { "formats", count_formats, read_format },
     { "transports", pp_transport_count, read_transport },
     { "computes", pp_compute_count, read_compute },
+    { "metrics", count_metrics, read_metric },
 };
 
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
@@ -185,13 +214,13 @@ static pp_status list(const pp_args *args, pp_err *err)
     const char *near = word ? pp_text_nearest(word, names) : NULL;
     return pp_err_set(err, PP_USAGE, NULL,
                       "give one of models, hardware, schedules, executors, "
-                      "formats, transports, computes%s%s%s",
+                      "formats, transports, computes, metrics%s%s%s",
                       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 const pp_command pp_command_list = {
     .name = "list",
-    .arguments = "models|hardware|schedules|executors|formats|transports|computes",
+    .arguments = "models|hardware|schedules|executors|formats|transports|computes|metrics",
     .summary = "what this build knows",
     .options = options,
     .run = list,
