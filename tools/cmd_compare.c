@@ -145,19 +145,23 @@ static pp_status read_pairs(const pp_args *args, const char *baseline, pp_compar
     return pp_compare_pair_up(first, second, pairs, err);
 }
 
-static pp_status judge(const pp_compare_pairs *pairs, const pp_tolerances *tolerances,
+static pp_status judge(pp_compare_pairs *pairs, const pp_tolerances *tolerances,
                        pp_differences *differences, pp_err *err)
 {
     for (size_t i = 0; i < pairs->count; i++) {
-        const pp_compare_pair *pair = &pairs->pair[i];
+        pp_compare_pair *pair = &pairs->pair[i];
         if (!pair->has_base && !pair->has_now) {
             pp_remark("%s: left out, it is none of a plan, report, timeline and profile",
                       pair->name);
             continue;
         }
-        pp_status status =
-            pp_compare_judge(pair->name, pair->has_base ? &pair->base : NULL,
-                             pair->has_now ? &pair->now : NULL, tolerances, differences, err);
+        pp_status status = PP_OK;
+        if (pair->base.profile && pair->now.profile)
+            status = pp_compare_drift(&pair->base, &pair->now, err);
+        if (!status)
+            status =
+                pp_compare_judge(pair->name, pair->has_base ? &pair->base : NULL,
+                                 pair->has_now ? &pair->now : NULL, tolerances, differences, err);
         if (status)
             return status;
     }
@@ -170,13 +174,12 @@ static pp_status refresh(const pp_args *args, const char *baseline, size_t fails
 {
     if (fails && !pp_args_has(args, "--accept"))
         return pp_err_set(err, PP_INFEASIBLE, baseline,
-                          "is left as it is: %zu value%s fail; --accept takes them over all the "
-                          "same",
-                          fails, fails == 1 ? "" : "s");
+                          "is left as it is: %zu value%s; --accept takes them over all the same",
+                          fails, fails == 1 ? " fails" : "s fail");
     pp_status status = pp_compare_refresh(pairs, err);
     if (!status && fails)
-        pp_remark("%s: refreshed over %zu value%s that fail", baseline, fails,
-                  fails == 1 ? "" : "s");
+        pp_remark("%s: refreshed although %zu value%s", baseline, fails,
+                  fails == 1 ? " fails" : "s fail");
     return status;
 }
 
@@ -207,8 +210,8 @@ static pp_status compare(const pp_args *args, pp_err *err)
         return refresh(args, baseline, differences.fails, &pairs, err);
     if (!differences.fails)
         return PP_OK;
-    return pp_err_set(err, PP_INFEASIBLE, now, "%zu value%s worse than before", differences.fails,
-                      differences.fails == 1 ? " is" : "s are");
+    return pp_err_set(err, PP_INFEASIBLE, now, "%zu value%s", differences.fails,
+                      differences.fails == 1 ? " fails" : "s fail");
 }
 
 const pp_command pp_command_compare = {

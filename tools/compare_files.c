@@ -219,12 +219,10 @@ pp_status pp_compare_pair_up(const char *base, const char *now, pp_compare_pairs
     return add_union(base, now, &a, &b, pairs, err);
 }
 
-/* "AMD EPYC 9B14 96-Core Processor", 2 -> "amd-epyc-9b14-96-core-processor-2-cores" */
-static void platform_key(const pp_environment *e, char *key, size_t size)
+/* "AMD EPYC 9B14 2 cores" -> "amd-epyc-9b14-2-cores" */
+static void platform_key(const char *text, char *key, size_t size)
 {
-    char text[sizeof e->cpu + 32];
     size_t used = 0;
-    snprintf(text, sizeof text, "%s %d cores", e->cpu[0] ? e->cpu : "unknown", (int)e->cores);
     for (const char *c = text; *c && used + 2 < size; c++) {
         if (isalnum((unsigned char)*c))
             key[used++] = (char)tolower((unsigned char)*c);
@@ -236,10 +234,14 @@ static void platform_key(const pp_environment *e, char *key, size_t size)
 
 static pp_status set_platform(const char *given, pp_compare_pairs *pairs, pp_err *err)
 {
-    pp_environment environment;
+    pp_environment here;
+    char text[sizeof here.cpu + 32];
+    pairs->platform_given = given != NULL;
     if (!given) {
-        pp_environment_look(&environment);
-        platform_key(&environment, pairs->platform, sizeof pairs->platform);
+        pp_environment_look(&here);
+        snprintf(text, sizeof text, "%s %d cores", here.cpu[0] ? here.cpu : "unknown",
+                 (int)here.cores);
+        platform_key(text, pairs->platform, sizeof pairs->platform);
         return PP_OK;
     }
     bool fits = *given && strlen(given) < sizeof pairs->platform && *given != '.';
@@ -258,8 +260,10 @@ static pp_status find_baseline(const char *folder, const char *relative, pp_comp
                                pp_err *err)
 {
     pp_compare_pair *pair = &pairs->pair[pairs->count - 1];
-    char *key PP_CLEANUP(pp_free_text) =
-        join(folder, pair->now.measured ? pairs->platform : SIMULATED);
+    char own[sizeof pair->now.platform]; /* a profile says itself where it was measured */
+    platform_key(pair->now.platform, own, sizeof own);
+    const char *platform = *own && !pairs->platform_given ? own : pairs->platform;
+    char *key PP_CLEANUP(pp_free_text) = join(folder, pair->now.measured ? platform : SIMULATED);
     if (!pair->has_now)
         return PP_OK;
     if (pair->now.kind == PP_COMPARE_OTHER)

@@ -110,6 +110,17 @@ static const pp_metric metrics[] = {
     { "op", PP_COMPARE_TIMELINE, NULL, PP_METRIC_NS, LESS, false, true, "makespan" },
     { "transfer", PP_COMPARE_TIMELINE, NULL, PP_METRIC_NS, LESS, false, true, "makespan" },
     { "busy", PP_COMPARE_TIMELINE, NULL, PP_METRIC_NS, LESS, false, true, "makespan" },
+
+    { "drift", PP_COMPARE_PROFILE, NULL, PP_METRIC_NS, LESS, true, true, NULL },
+    { "form", PP_COMPARE_PROFILE, NULL, PP_METRIC_TEXT, NEITHER, false, true, NULL },
+    { "not-fitted", PP_COMPARE_PROFILE, NULL, PP_METRIC_TEXT, NEITHER, false, true, NULL },
+    { "parameter", PP_COMPARE_PROFILE, NULL, PP_METRIC_NUMBER, NEITHER, false, true, NULL },
+    { "held-out-error", PP_COMPARE_PROFILE, NULL, PP_METRIC_PART, LESS, false, true, NULL },
+    { "fit-error", PP_COMPARE_PROFILE, NULL, PP_METRIC_PART, LESS, false, true, NULL },
+    { "max-error", PP_COMPARE_PROFILE, NULL, PP_METRIC_PART, LESS, false, true, NULL },
+    { "slowdown", PP_COMPARE_PROFILE, NULL, PP_METRIC_NUMBER, LESS, false, true, NULL },
+    { "device", PP_COMPARE_PROFILE, NULL, PP_METRIC_TEXT, NEITHER, false, false, NULL },
+    { "processor", PP_COMPARE_PROFILE, NULL, PP_METRIC_TEXT, NEITHER, false, false, NULL },
 };
 
 enum { METRICS = sizeof metrics / sizeof metrics[0] };

@@ -50,7 +50,10 @@ static void number(pp_metric_unit unit, double value, bool exact, char *cell)
         snprintf(cell, PP_CELL, exact ? "%.17g %%" : "%.4g %%", 100 * value);
         return;
     default:
-        snprintf(cell, PP_CELL, exact ? "%.17g" : "%.7g", value);
+        if (value == nearbyint(value) && fabs(value) < 1e9)
+            snprintf(cell, PP_CELL, "%.0f", value);
+        else
+            snprintf(cell, PP_CELL, exact ? "%.17g" : "%.4g", value);
         return;
     }
 }
@@ -81,9 +84,11 @@ static void number_cells(const pp_difference *row, pp_compare_cells *cells)
         snprintf(cells->percent, PP_CELL, fabs(percent) < 1000 ? "%+.2f %%" : "%+.3g %%", percent);
 }
 
-static void side_cell(const pp_quantity *side, char *cell)
+static void side_cell(const pp_metric *metric, const pp_quantity *side, char *cell)
 {
-    if (!side)
+    if (!side && metric->kind == PP_COMPARE_OTHER)
+        cell[0] = '\0';
+    else if (!side)
         snprintf(cell, PP_CELL, "-");
     else if (side->text)
         fit(side->text, 40, cell, PP_CELL);
@@ -102,8 +107,8 @@ void pp_compare_cells_of(const pp_difference *row, pp_compare_cells *cells)
         number_cells(row, cells);
         return;
     }
-    side_cell(row->before, cells->before);
-    side_cell(row->after, cells->after);
+    side_cell(row->metric, row->before, cells->before);
+    side_cell(row->metric, row->after, cells->after);
 }
 
 void pp_compare_sentence(const pp_compare_print *print, pp_text *text)

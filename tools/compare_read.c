@@ -1,5 +1,5 @@
 /* A file to compare, taken apart into quantities. */
-#include "calib/samples.h"
+#include "calib/profile.h"
 #include "sim/alloc.h"
 #include "sim/file.h"
 #include "tools/compare_tool.h"
@@ -32,6 +32,7 @@ void pp_compare_file_free(pp_compare_file *file)
     free(file->item);
     free(file->name);
     pp_json_free(&file->json);
+    pp_profile_free(&file->profile);
     *file = (pp_compare_file){ 0 };
 }
 
@@ -345,6 +346,10 @@ static pp_status read_kind(const char *text, size_t bytes, pp_compare_file *file
         file->kind = PP_COMPARE_REPORT;
         return read_report(&root, file, err);
     }
+    if (format_is(&root, "ppsim.profile")) {
+        file->kind = PP_COMPARE_PROFILE;
+        return pp_compare_read_profile(text, bytes, file, err);
+    }
     if (pp_json_kind_at(&root) == PP_JSON_OBJECT && pp_json_has(&root, "traceEvents")) {
         file->kind = PP_COMPARE_TIMELINE;
         return pp_compare_read_timeline(&root, text, bytes, file, err);
@@ -354,7 +359,7 @@ static pp_status read_kind(const char *text, size_t bytes, pp_compare_file *file
 
 /* Sorted by metric and place; what comes a second time there, as the tensors of a boundary do, is
  * told from the first. */
-static pp_status sort_items(pp_compare_file *file, pp_err *err)
+pp_status pp_compare_sort(pp_compare_file *file, pp_err *err)
 {
     size_t twins = 0;
     if (file->count)
@@ -396,5 +401,5 @@ pp_status pp_compare_parse(const char *text, size_t bytes, const char *name, pp_
     if ((status = pp_json_parse(text, bytes, name, &file->json, err)) ||
         (status = read_kind(text, bytes, file, err)))
         return status;
-    return sort_items(file, err);
+    return pp_compare_sort(file, err);
 }

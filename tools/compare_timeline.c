@@ -111,12 +111,7 @@ static pp_status add_sample(const pp_series *series, const pp_sample *sample, pp
 {
     char place[160];
     pp_quantity *item = NULL;
-    int used = snprintf(place, sizeof place, "%s", series->class_name);
-    for (int v = 0; v < PP_VARIABLE_COUNT && used >= 0 && (size_t)used < sizeof place; v++) {
-        if (!isnan(sample->at[v]))
-            used += snprintf(place + used, sizeof place - (size_t)used, " %s=%.15g",
-                             pp_variable_key((pp_variable)v), sample->at[v]);
-    }
+    pp_compare_sample_name(series->class_name, series, sample, place, sizeof place);
     pp_status status = pp_compare_add(file, pp_metric_find(PP_COMPARE_TIMELINE, "op"), place,
                                       sample->seconds * 1e9, &item, err);
     if (status)

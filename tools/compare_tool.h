@@ -3,6 +3,7 @@
 #ifndef PPSIM_TOOLS_COMPARE_TOOL_H
 #define PPSIM_TOOLS_COMPARE_TOOL_H
 
+#include "calib/samples.h"
 #include "tools/tool.h"
 
 typedef enum pp_compare_kind {
@@ -74,7 +75,8 @@ typedef struct pp_compare_file {
     pp_json *json;     /* texts and wholes lie in it */
     pp_quantity *item; /* sorted by metric and place, none twice */
     size_t count, capacity;
-    void *profile; /* of a profile: see compare_profile.c */
+    struct pp_profile *profile; /* of a profile; otherwise NULL */
+    char platform[160];         /* where it was measured, if it says so */
 } pp_compare_file;
 
 /* "plan", "report of a run", ... */
@@ -97,6 +99,14 @@ PP_MUST_CHECK pp_status pp_compare_add(pp_compare_file *file, const pp_metric *m
 char *pp_compare_printable(const char *text);
 PP_MUST_CHECK pp_status pp_compare_read_timeline(const pp_json_at *root, const char *text,
                                                  size_t bytes, pp_compare_file *file, pp_err *err);
+PP_MUST_CHECK pp_status pp_compare_read_profile(const char *text, size_t bytes,
+                                                pp_compare_file *file, pp_err *err);
+PP_MUST_CHECK pp_status pp_compare_sort(pp_compare_file *file, pp_err *err);
+/* Of two profiles: adds what each predicts at the sizes that the old one was measured at. */
+PP_MUST_CHECK pp_status pp_compare_drift(pp_compare_file *base, pp_compare_file *now, pp_err *err);
+/* "stage_f 3 tokens=4096" */
+void pp_compare_sample_name(const char *name, const pp_series *series, const pp_sample *sample,
+                            char *place, size_t size);
 /* The spread of repeats, in their order: leading ones are left out as long as each is slower than
  * all of the second half and PP_COMPARE_REPEATS stay. Sorts `values`. */
 void pp_compare_spread(double *values, size_t count, pp_quantity *quantity);
@@ -179,7 +189,8 @@ typedef struct pp_compare_pairs {
     pp_compare_pair *pair;
     size_t count, capacity;
     bool folders;
-    char platform[128]; /* of --baseline */
+    char platform[128]; /* of --baseline: this machine's, or as given */
+    bool platform_given;
 } pp_compare_pairs;
 
 void pp_compare_pairs_free(pp_compare_pairs *pairs); /* for PP_CLEANUP */
