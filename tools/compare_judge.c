@@ -195,7 +195,7 @@ static double severity(const pp_difference *d, const pp_compare_file *base)
 static double component(const pp_compare_file *file, int c, double rank)
 {
     char place[64];
-    snprintf(place, sizeof place, "%s of rank %.0f", pp_memory_key((pp_memory_component)c), rank);
+    snprintf(place, sizeof place, "rank %.0f %s", rank, pp_memory_key((pp_memory_component)c));
     const pp_metric *memory = pp_metric_find(PP_COMPARE_REPORT, "memory");
     const pp_quantity *item = pp_compare_find(file, memory, place);
     return item ? item->value : 0;
@@ -250,7 +250,7 @@ static pp_status judge_both(const pp_compare_file *base, const pp_compare_file *
             status = explain_memory(base, now, d, err);
         return status;
     }
-    d->severity = INFINITY; /* a setting explains numbers: it stands before them */
+    d->severity = d->metric->timed ? 0 : INFINITY; /* a setting explains numbers: it stands first */
     if (d->metric->unit == PP_METRIC_WHOLE)
         status = judge_whole(d, err);
     else

@@ -64,6 +64,12 @@ static const pp_metric metrics[] = {
     REPORT("jitter-p50", "/jitter/p50_ns", NS, LESS, true, false, NULL),
     REPORT("jitter-p95", "/jitter/p95_ns", NS, LESS, true, false, NULL),
     REPORT("jitter-p99", "/jitter/p99_ns", NS, LESS, true, false, NULL),
+    REPORT("jitter-min", "/jitter/min_ns", NS, LESS, false, false, NULL),
+    REPORT("jitter-max", "/jitter/max_ns", NS, LESS, false, false, NULL),
+    REPORT("jitter-mean", "/jitter/mean_ns", NS, LESS, false, false, NULL),
+    REPORT("jitter-deviation", "/jitter/deviation_ns", NS, LESS, false, false, NULL),
+    REPORT("jitter-of", "/jitter/*", TEXT, NEITHER, false, false, NULL),
+    REPORT("jitter-of", "/jitter/*/*", TEXT, NEITHER, false, false, NULL),
     REPORT("sensitivity", "/sensitivity", WHOLE, NEITHER, false, false, NULL),
     REPORT("assumption", "/assumptions/*", TEXT, NEITHER, false, false, NULL),
     REPORT("prediction-error", "/execution/comparison/*", PART, NEITHER, false, true, NULL),
@@ -93,6 +99,7 @@ static const pp_metric metrics[] = {
     PLAN("layers", "/partition/layers/{stage}", NUMBER),
     PLAN("recompute", "/recompute", TEXT),
     PLAN("executor", "/executor", TEXT),
+    PLAN("placement", "/placement", TEXT),
     PLAN("parallel", "/parallel/*", TEXT),
     PLAN("lengths", "/microbatches", WHOLE),
     PLAN("costs", "/costs", WHOLE),
@@ -162,17 +169,17 @@ static bool is_wild(const char *segment)
     return *segment == '*' || *segment == '{';
 }
 
+/* "rank 3", then "rank 3 activations" */
 static void add_place(const char *segment, size_t wild, const char *found, size_t length,
                       char *place, size_t size)
 {
-    char inner[200];
-    snprintf(inner, sizeof inner, "%s", place);
-    const char *of = *inner ? " of " : "";
+    size_t used = strlen(place);
+    const char *blank = used ? " " : "";
     if (*segment == '{')
-        snprintf(place, size, "%.*s %.*s%s%s", (int)wild - 2, segment + 1, (int)length, found, of,
-                 inner);
+        snprintf(place + used, size - used, "%s%.*s %.*s", blank, (int)wild - 2, segment + 1,
+                 (int)length, found);
     else
-        snprintf(place, size, "%.*s%s%s", (int)length, found, of, inner);
+        snprintf(place + used, size - used, "%s%.*s", blank, (int)length, found);
 }
 
 static bool match(const char *key, const char *pointer, char *place, size_t size)

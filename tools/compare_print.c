@@ -47,7 +47,7 @@ static void number(pp_metric_unit unit, double value, bool exact, char *cell)
                      pp_format_bytes(text, sizeof text, (int64_t)fabs(value)));
         return;
     case PP_METRIC_PART:
-        snprintf(cell, PP_CELL, exact ? "%.17g %%" : "%.4g %%", 100 * value);
+        snprintf(cell, PP_CELL, exact ? "%.12g %%" : "%.4g %%", 100 * value);
         return;
     default:
         if (value == nearbyint(value) && fabs(value) < 1e9)
@@ -144,23 +144,34 @@ static void trim(pp_text *text)
         text->data[--text->bytes] = '\0';
 }
 
-/* verdict 9, metric 27, before, after and delta 11, percent 10: 80 columns with a blank. */
+/* verdict 9, metric 27, before, after and delta 11, percent 10: 80 columns with a blank. What does
+ * not fit is a sentence. */
 static void text_row(const pp_difference *row, pp_text *text)
 {
+    enum { WIDTH = 11 };
     pp_compare_cells cells;
     pp_compare_cells_of(row, &cells);
+    bool both = row->before && row->after;
+    bool long_cells = strlen(cells.before) >= WIDTH || strlen(cells.after) >= WIDTH;
+    const char *colon = *row->place || row->metric->unit == PP_METRIC_WHOLE ? ":" : "";
     pad(pp_verdict_word(row->verdict), 9, false, text);
-    pp_text_add(text, " ");
-    if (row->metric->unit == PP_METRIC_TEXT && row->before && row->after) {
-        pp_text_add(text, "%s %s -> %s", cells.name, cells.before, cells.after);
-    } else {
-        pad(cells.name, 27, false, text);
-        pad(row->metric->unit == PP_METRIC_WHOLE ? "" : cells.before, 11, true, text);
-        pad(row->metric->unit == PP_METRIC_WHOLE ? "" : cells.after, 11, true, text);
-        pad(cells.delta, 11, true, text);
-        pad(cells.percent, 10, true, text);
+    if (both && row->metric->unit == PP_METRIC_WHOLE) {
+        pp_text_add(text, " %s: %s\n", cells.name, row->detail ? row->detail : "");
+        return;
     }
-    trim(text);
+    if (both && (row->metric->unit == PP_METRIC_TEXT || long_cells)) {
+        pp_text_add(text, " %s%s %s -> %s", cells.name, colon, cells.before, cells.after);
+        if (*cells.delta)
+            pp_text_add(text, ", %s (%s)", cells.delta, cells.percent);
+    } else {
+        pp_text_add(text, " ");
+        pad(cells.name, 27, false, text);
+        pad(cells.before, WIDTH, true, text);
+        pad(cells.after, WIDTH, true, text);
+        pad(cells.delta, WIDTH, true, text);
+        pad(cells.percent, WIDTH - 1, true, text);
+        trim(text);
+    }
     pp_text_add(text, "\n");
     if (row->detail)
         pp_text_add(text, "%10s%s\n", "", row->detail);

@@ -159,8 +159,11 @@ static pp_status add_leaf(walk *w, const pp_json_at *at, const pp_metric *metric
     double value = 0;
     bool exact = metric->unit == PP_METRIC_NS || metric->unit == PP_METRIC_BYTES;
     double most = exact ? EXACT_MAX : DBL_MAX;
+    int64_t whole = 0;
     pp_status status = PP_OK;
-    if (metric->unit < PP_METRIC_TEXT)
+    if (exact && pp_json_kind_at(at) == PP_JSON_INT)
+        status = pp_json_read_int(at, -PP_NS_MAX, PP_NS_MAX, &whole, err);
+    if (!status && metric->unit < PP_METRIC_TEXT)
         status = pp_json_read_double(at, -most, most, &value, err);
     if (status || (status = pp_compare_add(w->file, metric, place, value, &item, err)))
         return status;

@@ -56,7 +56,7 @@ const pp_metric *pp_metric_match(pp_compare_kind kind, const char *pointer, char
 /* One value of one file. measured: low and high hold 80 % of its repeats, where `spread`. */
 typedef struct pp_quantity {
     const pp_metric *metric;
-    char *place; /* "data of rank 3"; "": there is one only */
+    char *place; /* "rank 3 activations"; "": there is one only */
     char *text;  /* of texts */
     const pp_json *whole;
     double value, low, high;
@@ -118,7 +118,7 @@ typedef struct pp_limit {
     double value;
 } pp_limit;
 
-enum { PP_METRICS_MAX = 96 };
+enum { PP_METRICS_MAX = 128 };
 
 typedef struct pp_tolerances {
     pp_limit up[PP_METRICS_MAX], down[PP_METRICS_MAX]; /* by index of the metric */
