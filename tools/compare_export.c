@@ -134,17 +134,12 @@ static void put_side(pp_json_build *build, pp_json *object, const char *key,
         pp_json_put_double(build, object, key, side->value);
 }
 
-static void put_spread(pp_json_build *build, pp_json *object, const char *key,
-                       const pp_quantity *side)
+static void put_bound(pp_json_build *build, pp_json *object, const char *key, double value)
 {
-    if (!side || !side->measured)
-        return;
-    pp_json *range = pp_json_new_array(build);
-    if (side->spread) {
-        pp_json_add_double(build, range, side->low);
-        pp_json_add_double(build, range, side->high);
-    }
-    pp_json_put(build, object, key, range);
+    if (isfinite(value))
+        pp_json_put_double(build, object, key, value);
+    else
+        pp_json_put_null(build, object, key); /* nothing bounds it */
 }
 
 static pp_json *json_row(const pp_difference *row, pp_json_build *build)
@@ -159,8 +154,14 @@ static pp_json *json_row(const pp_difference *row, pp_json_build *build)
     pp_json_put_bool(build, object, "fails", row->fails);
     put_side(build, object, "before", row->before);
     put_side(build, object, "after", row->after);
-    put_spread(build, object, "before_spread", row->before);
-    put_spread(build, object, "after_spread", row->after);
+    if (row->before && row->before->spread) {
+        put_bound(build, object, "before_low", row->before->low);
+        put_bound(build, object, "before_high", row->before->high);
+    }
+    if (row->after && row->after->spread) {
+        put_bound(build, object, "after_low", row->after->low);
+        put_bound(build, object, "after_high", row->after->high);
+    }
     pp_json_put_text(build, object, "detail", row->detail);
     return object;
 }

@@ -346,23 +346,54 @@ static pp_status make_folders(char *path, pp_err *err)
     return PP_OK;
 }
 
-static pp_status copy(const char *from, char *to, pp_err *err)
+/* A new file, written beside its baseline. */
+typedef struct staged {
+    char *text; /* NULL: there is none */
+    size_t bytes;
+    pp_staged_file file;
+} staged;
+
+typedef struct staged_files {
+    staged *item;
+    size_t count;
+} staged_files;
+
+static void free_staged(staged_files *all)
 {
-    char *text PP_CLEANUP(pp_free_text) = NULL;
-    size_t bytes = 0;
-    pp_status status = pp_file_read(from, &text, &bytes, err);
-    if (status || (status = make_folders(to, err)))
-        return status;
-    return pp_file_write(to, text, bytes, err);
+    for (size_t i = 0; i < all->count; i++) {
+        free(all->item[i].text);
+        pp_file_discard(&all->item[i].file);
+    }
+    free(all->item);
+}
+
+static pp_status stage_all(pp_compare_pairs *pairs, staged_files *all, pp_err *err)
+{
+    for (size_t i = 0; i < pairs->count; i++) {
+        pp_compare_pair *pair = &pairs->pair[i];
+        staged *s = &all->item[i];
+        if (!pair->has_now)
+            continue;
+        pp_status status = pp_file_read(pair->new_path, &s->text, &s->bytes, err);
+        if (status || (status = make_folders(pair->base_path, err)) ||
+            (status = pp_file_stage(pair->base_path, s->text, s->bytes, &s->file, err)))
+            return status;
+    }
+    return PP_OK;
 }
 
 pp_status pp_compare_refresh(pp_compare_pairs *pairs, pp_err *err)
 {
-    pp_status status = PP_OK;
+    staged_files all PP_CLEANUP(free_staged) = { 0 };
+    if (!(all.item = pp_alloc_array(pairs->count, sizeof *all.item)))
+        return pp_err_nomem(err);
+    all.count = pairs->count;
+    pp_status status = stage_all(pairs, &all, err);
     for (size_t i = 0; i < pairs->count && !status; i++) {
         pp_compare_pair *pair = &pairs->pair[i];
+        staged *s = &all.item[i];
         if (pair->has_now)
-            status = copy(pair->new_path, pair->base_path, err);
+            status = pp_file_commit(&s->file, s->text, s->bytes, err);
         else if (pair->has_base && unlink(pair->base_path))
             status = pp_err_set(err, PP_IO, pair->base_path, "%s", strerror(errno));
     }

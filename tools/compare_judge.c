@@ -285,7 +285,9 @@ static void judge_one(const pp_tolerances *tolerances, pp_difference *d, bool go
 {
     bool measured = (d->before && d->before->measured) || (d->after && d->after->measured);
     d->verdict = gone ? PP_VERDICT_GONE : PP_VERDICT_NEW;
-    d->fails = (gone && d->metric->judged && !*d->place) || (tolerances->strict && !measured);
+    bool judged = gone && d->metric->judged && !*d->place;
+    bool any = isinf(tolerances->up[d->metric - pp_metric_at(0)].value);
+    d->fails = !any && (judged || (tolerances->strict && !measured));
 }
 
 static int order_of(const pp_quantity *a, const pp_quantity *b)

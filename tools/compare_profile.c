@@ -47,8 +47,8 @@ static pp_status add_number(pp_compare_file *file, const char *name, const char 
                             double value, double low, double high, pp_err *err)
 {
     pp_quantity *item = NULL;
-    if (isnan(value))
-        return PP_OK;
+    if (!isfinite(value))
+        return PP_OK; /* not known */
     pp_status status = pp_compare_add(file, metric_of(name), place, value, &item, err);
     if (status)
         return status;
