@@ -7,9 +7,8 @@
 #include <string.h>
 
 static const pp_option options[] = {
-    { "--tolerance", "METRIC=LIMIT",
-      "1%, 20us, any; +1% a rise, -1% a fall; METRIC all, or of 'ppsim list metrics'; 0", NULL,
-      true },
+    { "--tolerance", "METRIC=LIMIT", "up to here: 1%, 20us, any; +1% for a rise, -1% for a fall; 0",
+      NULL, true },
     { "--strict", NULL, "any difference fails, better ones too", NULL, false },
     { "--baseline", "FOLDER", "compare with what was kept there, by platform if measured", NULL,
       false },
@@ -221,7 +220,8 @@ const pp_command pp_command_compare = {
     .options = options,
     .details =
         "What was simulated is compared to the nanosecond and byte; of what was measured, a\n"
-        "difference within the spread of the iterations is none. Exit status 1: worse.\n\n"
+        "difference within the spread of the iterations is none. Exit status 1: worse.\n"
+        "METRIC is one of 'ppsim list metrics', or all. docs/ci.md has the rules.\n\n"
         "examples:\n"
         "  ppsim compare old/plan.json new/plan.json\n"
         "  ppsim compare --baseline tests/baseline results --markdown summary.md\n"

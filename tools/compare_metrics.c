@@ -116,6 +116,7 @@ static const pp_metric metrics[] = {
     { "makespan", PP_COMPARE_TIMELINE, NULL, PP_METRIC_NS, LESS, true, true, NULL },
     { "op", PP_COMPARE_TIMELINE, NULL, PP_METRIC_NS, LESS, false, true, "makespan" },
     { "transfer", PP_COMPARE_TIMELINE, NULL, PP_METRIC_NS, LESS, false, true, "makespan" },
+    { "recorded-op", PP_COMPARE_TIMELINE, NULL, PP_METRIC_NS, LESS, true, true, NULL },
     { "busy", PP_COMPARE_TIMELINE, NULL, PP_METRIC_NS, LESS, false, true, "makespan" },
 
     { "drift", PP_COMPARE_PROFILE, NULL, PP_METRIC_NS, LESS, true, true, NULL },

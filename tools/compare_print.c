@@ -73,7 +73,7 @@ static void number_cells(const pp_difference *row, pp_compare_cells *cells)
     char size[PP_CELL];
     number(unit, fabs(delta), false, size);
     if (unit == PP_METRIC_PART) /* points, not a part of what was before */
-        snprintf(size, sizeof size, "%.4g pt", 100 * fabs(delta));
+        snprintf(size, sizeof size, "%.3g pt", 100 * fabs(delta));
     snprintf(cells->delta, PP_CELL, "%c%.60s", delta < 0 ? '-' : '+', size);
     double percent = 100 * delta / fabs(before);
     if (before == 0 || !isfinite(percent))

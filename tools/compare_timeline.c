@@ -112,8 +112,8 @@ static pp_status add_sample(const pp_series *series, const pp_sample *sample, pp
     char place[160];
     pp_quantity *item = NULL;
     pp_compare_sample_name(series->class_name, series, sample, place, sizeof place);
-    pp_status status = pp_compare_add(file, pp_metric_find(PP_COMPARE_TIMELINE, "op"), place,
-                                      sample->seconds * 1e9, &item, err);
+    pp_status status = pp_compare_add(file, pp_metric_find(PP_COMPARE_TIMELINE, "recorded-op"),
+                                      place, sample->seconds * 1e9, &item, err);
     if (status)
         return status;
     item->measured = true;
