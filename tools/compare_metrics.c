@@ -27,7 +27,7 @@ static const pp_metric metrics[] = {
     REPORT("bubble-rate", "/bubble_rate", PART, LESS, true, true, NULL),
     REPORT("bound-gap", "/bound_gap", PART, LESS, false, true, NULL),
     REPORT("lower-bound", "/lower_bound_ns", NS, NEITHER, false, true, NULL),
-    REPORT("bound-name", "/lower_bound", TEXT, NEITHER, false, false, NULL),
+    REPORT("bound-name", "/lower_bound", TEXT, NEITHER, false, true, NULL),
     REPORT("span", "/span_ns", NS, LESS, false, true, NULL),
     REPORT("step-boundary", "/step_boundary_ns", NS, LESS, false, true, "step"),
     REPORT("boundary-part", "/step_boundary/*", NS, LESS, false, true, "step"),
@@ -93,6 +93,8 @@ static const pp_metric metrics[] = {
     {                                                                             \
         name, PP_COMPARE_PLAN, key, PP_METRIC_##unit, NEITHER, false, false, NULL \
     }
+    PLAN("model", "/model", TEXT),
+    PLAN("hardware", "/hardware", TEXT),
     PLAN("schedule", "/schedule/name", TEXT),
     PLAN("order", "/schedule/ranks", WHOLE),
     PLAN("layout", "/partition/layout", TEXT),

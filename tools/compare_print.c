@@ -80,8 +80,10 @@ static void number_cells(const pp_difference *row, pp_compare_cells *cells)
         cells->percent[0] = '\0';
     else if (fabs(percent) < 0.005)
         snprintf(cells->percent, PP_CELL, "%c0.00 %%", delta < 0 ? '-' : '+');
+    else if (fabs(percent) < 1000)
+        snprintf(cells->percent, PP_CELL, "%+.2f %%", percent);
     else
-        snprintf(cells->percent, PP_CELL, fabs(percent) < 1000 ? "%+.2f %%" : "%+.3g %%", percent);
+        snprintf(cells->percent, PP_CELL, "x%.3g", after / before);
 }
 
 static void side_cell(const pp_metric *metric, const pp_quantity *side, char *cell)
@@ -144,36 +146,53 @@ static void trim(pp_text *text)
         text->data[--text->bytes] = '\0';
 }
 
-/* verdict 9, metric 27, before, after and delta 11, percent 10: 80 columns with a blank. What does
- * not fit is a sentence. */
-static void text_row(const pp_difference *row, pp_text *text)
+enum { COLUMNS = 80, VERDICT = 9, NAME = 27, VALUE = 11, PERCENT = 10 };
+
+/* "schedule 1f1b -> zbv": what is no number, or too long for a column. */
+static void text_sentence(const pp_difference *row, const pp_compare_cells *cells, pp_text *text)
 {
-    enum { WIDTH = 11 };
-    pp_compare_cells cells;
-    pp_compare_cells_of(row, &cells);
-    bool both = row->before && row->after;
-    bool long_cells = strlen(cells.before) >= WIDTH || strlen(cells.after) >= WIDTH;
-    const char *colon = *row->place || row->metric->unit == PP_METRIC_WHOLE ? ":" : "";
-    pad(pp_verdict_word(row->verdict), 9, false, text);
-    if (both && row->metric->unit == PP_METRIC_WHOLE) {
-        pp_text_add(text, " %s: %s\n", cells.name, row->detail ? row->detail : "");
+    bool whole = row->metric->unit == PP_METRIC_WHOLE;
+    char name[256];
+    char sides[2][256];
+    char delta[160] = "";
+    size_t room = COLUMNS - VERDICT - 3; /* two blanks and a colon */
+    room -= fit(cells->name, *cells->delta ? 30 : 40, name, sizeof name);
+    pp_text_add(text, " %s%s ", name, *row->place || whole ? ":" : "");
+    if (whole || !row->before || !row->after) {
+        const char *only = whole && row->detail ? row->detail
+                           : row->before        ? cells->before
+                                                : cells->after;
+        pad(only, room, false, text);
         return;
     }
-    if (both && (row->metric->unit == PP_METRIC_TEXT || long_cells)) {
-        pp_text_add(text, " %s%s %s -> %s", cells.name, colon, cells.before, cells.after);
-        if (*cells.delta)
-            pp_text_add(text, ", %s (%s)", cells.delta, cells.percent);
-    } else {
+    if (*cells->delta)
+        snprintf(delta, sizeof delta, ", %s (%s)", cells->delta, cells->percent);
+    room -= strlen(delta) + strlen(" -> ");
+    size_t used = fit(cells->before, room / 2, sides[0], sizeof sides[0]);
+    fit(cells->after, room - used, sides[1], sizeof sides[1]);
+    pp_text_add(text, "%s -> %s%s", sides[0], sides[1], delta);
+}
+
+static void text_row(const pp_difference *row, pp_text *text)
+{
+    pp_compare_cells cells;
+    pp_compare_cells_of(row, &cells);
+    bool number = row->metric->unit < PP_METRIC_TEXT;
+    bool fits = strlen(cells.before) < VALUE && strlen(cells.after) < VALUE;
+    pad(pp_verdict_word(row->verdict), VERDICT, false, text);
+    if (number && fits) {
         pp_text_add(text, " ");
-        pad(cells.name, 27, false, text);
-        pad(cells.before, WIDTH, true, text);
-        pad(cells.after, WIDTH, true, text);
-        pad(cells.delta, WIDTH, true, text);
-        pad(cells.percent, WIDTH - 1, true, text);
-        trim(text);
+        pad(cells.name, NAME, false, text);
+        pad(cells.before, VALUE, true, text);
+        pad(cells.after, VALUE, true, text);
+        pad(cells.delta, VALUE, true, text);
+        pad(cells.percent, PERCENT, true, text);
+    } else {
+        text_sentence(row, &cells, text);
     }
+    trim(text);
     pp_text_add(text, "\n");
-    if (row->detail)
+    if (row->detail && row->metric->unit != PP_METRIC_WHOLE)
         pp_text_add(text, "%10s%s\n", "", row->detail);
 }
 
@@ -187,6 +206,18 @@ static size_t shown(const pp_differences *d)
     return d->count - d->verdicts[PP_VERDICT_SAME];
 }
 
+/* On two lines where one is too long. */
+static void text_head(const pp_compare_print *print, pp_text *text)
+{
+    pp_text sentence PP_CLEANUP(pp_text_free) = { 0 };
+    pp_compare_sentence(print, &sentence);
+    char *counts = sentence.data ? strstr(sentence.data, " (") : NULL;
+    if (counts && sentence.bytes > COLUMNS)
+        *counts = '\n';
+    pp_text_add(text, "%s\n", sentence.data ? sentence.data : "");
+    text->failed |= sentence.failed;
+}
+
 void pp_compare_text(const pp_compare_print *print, pp_text *text)
 {
     const pp_differences *d = print->differences;
@@ -195,8 +226,7 @@ void pp_compare_text(const pp_compare_print *print, pp_text *text)
     pp_text_add(text, "base         %s\nnew          %s\n", print->base, print->now);
     if (print->pairs->platform[0])
         pp_text_add(text, "platform     %s\n", print->pairs->platform);
-    pp_compare_sentence(print, text);
-    pp_text_add(text, "\n");
+    text_head(print, text);
     for (size_t i = 0; i < d->count && rows < print->rows; i++) {
         const pp_difference *row = &d->row[i];
         if (!is_shown(row))
@@ -260,6 +290,7 @@ void pp_compare_markdown(const pp_compare_print *print, pp_text *text)
     size_t most = PP_MARKDOWN_LINES - HEAD - FOOT;
     pp_text sentence PP_CLEANUP(pp_text_free) = { 0 };
     pp_compare_sentence(print, &sentence);
+    text->failed |= sentence.failed;
     pp_text_add(text, "### ppsim compare\n\n%s\n", sentence.data ? sentence.data : "");
     for (size_t i = 0; i < d->count && rows < most; i++) {
         if (!is_shown(&d->row[i]))

@@ -129,12 +129,12 @@ typedef struct pp_tolerances {
 PP_MUST_CHECK pp_status pp_tolerance_add(const char *argument, bool all, pp_tolerances *tolerances,
                                          pp_err *err);
 
-/* name, word. In the order in which they are shown. */
+/* name, word. In the order in which they are shown, those that fail first. */
 #define PP_VERDICT_MAP(X) \
     X(WORSE, "worse")     \
-    X(GONE, "gone")       \
     X(CHANGED, "changed") \
     X(BETTER, "better")   \
+    X(GONE, "gone")       \
     X(NEW, "new")         \
     X(ALLOWED, "allowed") \
     X(NOISE, "no change") \
