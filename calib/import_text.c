@@ -224,28 +224,3 @@ pp_status pp_skips_finish(const pp_skips *notes, const char *file, const char *n
     samples->skipped = text.data;
     return PP_OK;
 }
-
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left;
-    double b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static double nearest_rank(const double *sorted, size_t count, double part)
-{
-    size_t rank = (size_t)ceil(part * (double)count);
-    return sorted[rank ? rank - 1 : 0];
-}
-
-pp_sample pp_sample_of_repeats(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, compare);
-    pp_sample sample = pp_sample_of((values[(count - 1) / 2] + values[count / 2]) / 2);
-    sample.repeats = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
-    if (count > 1) {
-        sample.p10_s = nearest_rank(values, count, 0.1);
-        sample.p90_s = nearest_rank(values, count, 0.9);
-    }
-    return sample;
-}

@@ -6,6 +6,7 @@
 #include "runtime/transport.h"
 #include "sim/alloc.h"
 #include "sim/schedule.h"
+#include "tools/compare_tool.h"
 #include "tools/tool.h"
 #include "traces/data.h"
 
@@ -126,7 +127,35 @@ static pp_status read_transport(size_t index, row *row_out, pp_err *err)
 }
 
 /* For people, in the order of the table. */
-#define KINDS "models|hardware|schedules|executors|formats|transports|computes|imports|probes|forms"
+#define KINDS \
+    "models|hardware|schedules|executors|formats|transports|computes|imports|probes|forms|metrics"
+
+/* The index-th that is compared; NULL: there are fewer. */
+static const pp_metric *metric_at(size_t index)
+{
+    for (size_t i = 0; i < pp_metric_count(); i++) {
+        if (pp_metric_at(i)->unit != PP_METRIC_SKIP && index-- == 0)
+            return pp_metric_at(i);
+    }
+    return NULL;
+}
+
+static size_t count_metrics(void)
+{
+    size_t count = 0;
+    while (metric_at(count))
+        count++;
+    return count;
+}
+
+static pp_status read_metric(size_t index, row *row_out, pp_err *err)
+{
+    const pp_metric *metric = metric_at(index);
+    (void)err;
+    row_out->name = metric->name;
+    pp_metric_describe(metric, row_out->summary, sizeof row_out->summary);
+    return PP_OK;
+}
 
 static const kind kinds[] = {
     { "models", count_models, read_model },
@@ -139,6 +168,7 @@ static const kind kinds[] = {
     { "imports", pp_import_count, read_import },
     { "probes", pp_probe_count, read_probe },
     { "forms", pp_form_count, read_form },
+    { "metrics", count_metrics, read_metric },
 };
 
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };

@@ -298,7 +298,8 @@ static pp_status show(const pp_args *args, const running *r, const pp_execute_op
                              .timeline = x->result.iteration[x->result.median].timeline,
                              .costs = x->costs,
                              .report = x->report,
-                             .columns = (int)columns };
+                             .columns = (int)columns,
+                             .measured = true };
     status = pp_write_exports(args, &data, err);
     return status ? status : print(args, &run, err);
 }

@@ -14,7 +14,8 @@ typedef struct pp_export {
     const pp_timeline *timeline;
     const pp_costs *costs;
     const pp_report *report;
-    int columns; /* width for text formats; 0: 80 */
+    int columns;   /* width for text formats; 0: 80 */
+    bool measured; /* the timeline was executed, not predicted */
 } pp_export;
 
 /* A second file that belongs to the first; suffix NULL: none. */

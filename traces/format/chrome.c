@@ -34,32 +34,12 @@ static void free_transfers(transfers *list)
     free(list->item);
 }
 
-/* Length of the UTF-8 sequence at `c`, 0 when it is none. */
-static size_t sequence_length(const char *c)
-{
-    unsigned char first = (unsigned char)c[0];
-    size_t length = first < 0x80                    ? 1
-                    : first >= 0xc2 && first < 0xe0 ? 2
-                    : first >= 0xe0 && first < 0xf0 ? 3
-                    : first >= 0xf0 && first < 0xf5 ? 4
-                                                    : 0;
-    for (size_t i = 1; i < length; i++) {
-        if (((unsigned char)c[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    unsigned char second = length > 2 ? (unsigned char)c[1] : 0;
-    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
-        (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
-        return 0; /* too long a form, a surrogate, beyond Unicode */
-    return length;
-}
-
 /* A JSON text; bytes that are no UTF-8 become U+FFFD. */
 static void add_quoted(pp_text *text, const char *words)
 {
     pp_text_add_bytes(text, "\"", 1);
     while (*words) {
-        size_t length = sequence_length(words);
+        size_t length = pp_text_sequence(words);
         if (length == 0)
             pp_text_add_bytes(text, "\\ufffd", 6);
         else if (*words == '"' || *words == '\\')
@@ -96,6 +76,8 @@ static void add_head(const pp_export *data, pp_text *text)
 {
     const pp_plan *plan = data->plan;
     pp_text_add(text, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"producer\":\"ppsim\"");
+    if (data->measured)
+        add_name(text, "times", "measured");
     if (plan) {
         add_name(text, "model", plan->model);
         add_name(text, "schedule", plan->schedule);
