@@ -85,7 +85,8 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     if (wish->return_outputs)
         snprintf(plan->return_outputs, sizeof plan->return_outputs, "%s", wish->return_outputs);
     plan->step_sync = !wish->no_step_sync;
-    plan->memory_limit_bytes = search->memory_limit_bytes;
+    plan->memory_limit_bytes =
+        search->memory_limit_bytes < PP_BYTES_MAX ? search->memory_limit_bytes : 0;
     plan->seed = wish->seed;
 }
 

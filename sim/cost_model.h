@@ -32,6 +32,7 @@ typedef enum pp_unit_kind {
  * (plus the stage's fixed overhead) give the stage. */
 typedef struct pp_unit_cost {
     double f_s, i_s, w_s; /* recomputation is part of i_s */
+    double saved_s;       /* a fused backward takes i_s + w_s less this */
     double activation_bytes, stash_bytes, recompute_bytes, logits_bytes;
     double temporary_bytes, output_bytes;
     double parameters;        /* on this GPU, replicated parts included */

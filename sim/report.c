@@ -9,7 +9,7 @@
 
 pp_status pp_notes_add(pp_notes *notes, pp_err *err, const char *key, const char *format, ...)
 {
-    char value[512];
+    char value[2048];
     va_list args;
     va_start(args, format);
     vsnprintf(value, sizeof value, format, args);
