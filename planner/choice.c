@@ -184,6 +184,7 @@ pp_status pp_choose(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
     if (!choice)
         return pp_err_nomem(err);
     choice->bound = search.setup[search.candidate[best].setup].bound;
+    choice->context = search.setup[search.candidate[best].setup].context;
     status = make_plan(&search, best, &choice->plan, err);
     if (status)
         return status;

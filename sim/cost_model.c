@@ -495,10 +495,11 @@ pp_status pp_cost_model_tables(const pp_cost_context *context, const pp_stage *s
     return PP_OK;
 }
 
-/* Tables of replicas `first` to `first + count - 1`; none is left behind on failure. */
+/* Tables of replicas `first` to `first + count - 1`; none is left behind on failure. Flops and
+ * tokens are those of `real`. */
 static pp_status build(const pp_cost_context *context, const pp_stage *stages, uint32_t stage_count,
-                       const pp_workload *workload, uint32_t first, uint32_t count,
-                       pp_costs **costs_out, pp_err *err)
+                       const pp_workload *workload, const pp_workload *real, uint32_t first,
+                       uint32_t count, pp_costs **costs_out, pp_err *err)
 {
     throughput whole = { 0 };
     uint32_t built = 0;
@@ -507,7 +508,7 @@ static pp_status build(const pp_cost_context *context, const pp_stage *stages, u
         status = pp_cost_model_tables(context, stages, stage_count, workload, first + built,
                                       &costs_out[built], err);
     if (!status)
-        status = throughput_of(context, stages, stage_count, workload, &whole, err);
+        status = throughput_of(context, stages, stage_count, real, &whole, err);
     for (uint32_t i = 0; i < built; i++) {
         if (status) {
             pp_costs_free(&costs_out[i]);
@@ -524,12 +525,20 @@ pp_status pp_cost_model_build(const pp_cost_context *context, const pp_stage *st
                               uint32_t stage_count, const pp_workload *workload, uint32_t replica,
                               pp_costs **costs_out, pp_err *err)
 {
-    return build(context, stages, stage_count, workload, replica, 1, costs_out, err);
+    return build(context, stages, stage_count, workload, workload, replica, 1, costs_out, err);
 }
 
 pp_status pp_cost_model_build_all(const pp_cost_context *context, const pp_stage *stages,
                                   uint32_t stage_count, const pp_workload *workload,
                                   pp_costs **costs_out, pp_err *err)
 {
-    return build(context, stages, stage_count, workload, 0, workload->replicas, costs_out, err);
+    return build(context, stages, stage_count, workload, workload, 0, workload->replicas, costs_out,
+                 err);
+}
+
+pp_status pp_cost_model_build_padded(const pp_cost_context *context, const pp_stage *stages,
+                                     uint32_t stage_count, const pp_workload *padded,
+                                     const pp_workload *real, pp_costs **costs_out, pp_err *err)
+{
+    return build(context, stages, stage_count, padded, real, 0, padded->replicas, costs_out, err);
 }

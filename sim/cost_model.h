@@ -58,6 +58,13 @@ PP_MUST_CHECK pp_status pp_cost_model_build_all(const pp_cost_context *context,
                                                 const pp_workload *workload, pp_costs **costs_out,
                                                 pp_err *err);
 
+/* The same for padded data, where the step counts the flops and tokens of the `real` ones. */
+PP_MUST_CHECK pp_status pp_cost_model_build_padded(const pp_cost_context *context,
+                                                   const pp_stage *stages, uint32_t stage_count,
+                                                   const pp_workload *padded,
+                                                   const pp_workload *real, pp_costs **costs_out,
+                                                   pp_err *err);
+
 /* pp_cost_model_build without flops and tokens (0), in time that does not depend on the number of
  * replicas. */
 PP_MUST_CHECK pp_status pp_cost_model_tables(const pp_cost_context *context, const pp_stage *stages,

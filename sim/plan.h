@@ -46,7 +46,9 @@ typedef struct pp_plan {
     char version[32];
     char *command; /* NULL: unknown */
     uint64_t seed;
-    char profile_sha256[65];
+    char profile_sha256[65];    /* "": made without a profile */
+    pp_notes profile_classes;   /* of it, that were used, and their forms with parameters */
+    pp_uncertainty uncertainty; /* of the predicted step */
 } pp_plan;
 
 PP_MUST_CHECK pp_status pp_plan_new(pp_plan **plan_out, pp_err *err);

@@ -53,6 +53,7 @@ void pp_report_free(pp_report **report)
         return;
     pp_notes_free(&(*report)->assumptions);
     pp_robustness_free(&(*report)->robustness);
+    pp_uncertainty_free(&(*report)->uncertainty);
     free((*report)->per_rank);
     pp_blocked_free(&(*report)->worst);
     free(*report);

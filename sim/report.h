@@ -7,6 +7,7 @@
 #include "sim/boundary.h"
 #include "sim/memory.h"
 #include "sim/robustness.h"
+#include "sim/uncertainty.h"
 
 typedef struct pp_rank_report {
     pp_ns busy_ns;
@@ -23,7 +24,7 @@ typedef struct pp_rank_report {
 
 /* One thing that was assumed because nobody said it. */
 typedef struct pp_note {
-    char key[48];
+    char key[96];
     char *value;
 } pp_note;
 
@@ -67,7 +68,8 @@ typedef struct pp_report {
     bool has_worst;           /* by pp_report_add_worst */
     pp_blocked_list worst;
     pp_notes assumptions;
-    pp_robustness robustness; /* set by the caller */
+    pp_robustness robustness;   /* set by the caller */
+    pp_uncertainty uncertainty; /* set by the caller, or the plan's */
 } pp_report;
 
 /* step_sync: a global barrier ends the step. assumptions stay empty.

@@ -10,7 +10,10 @@ static const pp_option options[] = {
       false },
     { "--pp", "P", "pipeline ranks", "--pipeline-model-parallel-size", false },
     { "--hw", "H", "a name of 'ppsim list hardware', or a file; h100-80g", NULL, false },
-    { "--profile", "FILE", "a calibrated profile instead of --hw", NULL, false },
+    { "--profile", "FILE", "what 'ppsim calibrate' measured goes over --hw, or alone without it",
+      NULL, false },
+    { "--profile-only", "kernels|links", "take this part of the profile; both", NULL, false },
+    { "--profile-layers", "N", "of a stage that was measured and imported", NULL, false },
     { "--tp", "N", "tensor parallel degree; chosen when not given", "--tensor-model-parallel-size",
       false },
     { "--dp", "N", "data parallel replicas; 1", "--data-parallel-size", false },
@@ -135,7 +138,8 @@ static pp_status plan(const pp_args *args, pp_err *err)
     pp_request request PP_CLEANUP(pp_request_free) = { .wish = { .seed = 0 } };
     pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
     pp_status status = pp_request_read(args, &request, err);
-    if (status || (status = pp_choose(&request.wish, &choice, err)))
+    if (status || (status = pp_choose(&request.wish, &choice, err)) ||
+        (status = pp_profile_finish(&request.profile, &choice->context, choice->plan, err)))
         return status;
     snprintf(choice->plan->version, sizeof choice->plan->version, "%s", PPSIM_VERSION);
     choice->plan->command = pp_args_command(args);
