@@ -10,6 +10,8 @@
 
 #define PROBE "probe cpu-ops"
 
+enum { FIRST, MIDDLE, LAST };
+
 static const char *const stage_classes[] = { "stage_f", "stage_i", "stage_w", "stage_b" };
 
 static bool spans_nodes(const pp_profile *profile, const pp_profile_entry *entry)
@@ -79,32 +81,9 @@ static size_t find_message(const pp_measured_profile *m, bool other_node)
     return entry;
 }
 
-/* Of another number of stages than was measured, the middle one: the first and the last do more
- * than layers. */
-static size_t find_layer(const pp_measured_profile *m, const pp_measured_at *at, bool *ends_out)
+static size_t find_for(const pp_measured_profile *m, const pp_measured_at *at)
 {
-    const size_t kind = at->kind - PP_MEASURED_LAYER_F;
-    const size_t count = m->stages[kind];
-    *ends_out = false;
-    if (!count)
-        return PP_ENTRY_NONE;
-    if (!m->numbered)
-        return m->layer[kind][0];
-    if (at->stage < 0 || at->stages != (int64_t)count)
-        return m->layer[kind][count / 2];
-    *ends_out = true;
-    return m->layer[kind][at->stage];
-}
-
-static size_t find_for(const pp_measured_profile *m, const pp_measured_at *at, bool *ends_out)
-{
-    *ends_out = false;
     switch (at->kind) {
-    case PP_MEASURED_LAYER_F:
-    case PP_MEASURED_LAYER_I:
-    case PP_MEASURED_LAYER_W:
-    case PP_MEASURED_LAYER_B:
-        return find_layer(m, at, ends_out);
     case PP_MEASURED_GEMM_FWD:
     case PP_MEASURED_GEMM_DGRAD:
     case PP_MEASURED_GEMM_WGRAD:
@@ -123,8 +102,9 @@ static size_t find_for(const pp_measured_profile *m, const pp_measured_at *at, b
         return find(m, "reduce_scatter", at->spans);
     case PP_MEASURED_ALL_TO_ALL:
         return find(m, "all_to_all", at->spans);
+    default:
+        return PP_ENTRY_NONE;
     }
-    return PP_ENTRY_NONE;
 }
 
 static pp_sample sample_of(const pp_measured_at *at)
@@ -197,19 +177,37 @@ static bool ask_entry(pp_measured_profile *m, size_t index, const pp_measured_at
     return true;
 }
 
-static bool ask(void *context, const pp_measured_at *at, pp_measured_time *time_out)
+/* What a stage at the end of the pipeline takes more than one in the middle is its end's. */
+static bool ask_stage(pp_measured_profile *m, const pp_measured_at *at, double *seconds_out)
+{
+    const int of = (int)at->kind % 4;
+    const size_t middle = m->stage[MIDDLE][of];
+    const size_t end = m->stage[at->kind < PP_MEASURED_LAST ? FIRST : LAST][of];
+    double middle_s = 0;
+    double end_s = 0;
+    if (middle == PP_ENTRY_NONE)
+        return false;
+    if (at->kind < PP_MEASURED_FIRST) {
+        const bool asked = ask_entry(m, middle, at, &middle_s);
+        *seconds_out = middle_s / (double)m->layers;
+        return asked;
+    }
+    if (end == PP_ENTRY_NONE || !ask_entry(m, middle, at, &middle_s) ||
+        !ask_entry(m, end, at, &end_s))
+        return false;
+    *seconds_out = end_s - middle_s;
+    return true;
+}
+
+static bool ask(void *context, const pp_measured_at *at, double *seconds_out)
 {
     pp_measured_profile *m = context;
-    pp_measured_time time = { 0 };
-    const size_t entry = find_for(m, at, &time.ends);
-    if (entry == PP_ENTRY_NONE || !ask_entry(m, entry, at, &time.seconds)) {
-        m->lacked |= 1u << at->kind;
-        return false;
-    }
-    if (at->kind <= PP_MEASURED_LAYER_B)
-        time.seconds /= (double)m->layers;
-    *time_out = time;
-    return true;
+    const bool stage = at->kind < PP_MEASURED_STAGES;
+    const size_t entry = stage ? PP_ENTRY_NONE : find_for(m, at);
+    const bool asked = stage ? ask_stage(m, at, seconds_out)
+                             : entry != PP_ENTRY_NONE && ask_entry(m, entry, at, seconds_out);
+    m->lacked |= asked ? 0 : 1u << at->kind;
+    return asked;
 }
 
 /* "stage_f 3" is 3; -1: no number. */
@@ -223,41 +221,39 @@ static int64_t stage_number(const char *class_name, const char *kind)
     return number;
 }
 
-/* Stages 0 to the first that is missing. */
-static pp_status find_numbered(pp_measured_profile *m, size_t kind, pp_err *err)
+/* The stage of this number; PP_ENTRY_NONE: it was not measured. */
+static size_t find_numbered(const pp_measured_profile *m, size_t kind, int64_t number)
 {
-    const size_t most = m->profile->count;
-    size_t *list = pp_alloc_array(most + 1, sizeof *list);
-    if (!list)
-        return pp_err_nomem(err);
-    m->layer[kind] = list;
-    for (bool found = true; found && m->stages[kind] < most;) {
-        found = false;
-        for (size_t i = 0; i < most && !found; i++) {
-            const pp_profile_entry *entry = &m->profile->entry[i];
-            found = answers(m, entry) && stage_number(entry->class_name, stage_classes[kind]) ==
-                                             (int64_t)m->stages[kind];
-            if (found)
-                list[m->stages[kind]++] = i;
-        }
+    for (size_t i = 0; i < m->profile->count; i++) {
+        const pp_profile_entry *entry = &m->profile->entry[i];
+        if (answers(m, entry) && stage_number(entry->class_name, stage_classes[kind]) == number)
+            return i;
     }
-    return PP_OK;
+    return PP_ENTRY_NONE;
 }
 
-static pp_status find_stages(pp_measured_profile *m, pp_err *err)
+/* Of two numbered stages the first stands for layers, since an embedding is less work than a head;
+ * what it does beside them is counted with them then. */
+static void find_stages(pp_measured_profile *m)
 {
-    m->numbered = find(m, stage_classes[0], false) == PP_ENTRY_NONE;
+    const bool numbered = find(m, stage_classes[0], false) == PP_ENTRY_NONE;
     for (size_t kind = 0; kind < 4; kind++) {
-        pp_status status = find_numbered(m, kind, err);
-        if (status)
-            return status;
-        if (m->numbered)
+        char first[32];
+        char last[32];
+        int64_t count = 0;
+        snprintf(first, sizeof first, "%s first", stage_classes[kind]);
+        snprintf(last, sizeof last, "%s last", stage_classes[kind]);
+        m->stage[FIRST][kind] = find(m, first, false);
+        m->stage[MIDDLE][kind] = find(m, stage_classes[kind], false);
+        m->stage[LAST][kind] = find(m, last, false);
+        if (!numbered)
             continue;
-        m->layer[kind][0] = find(m, stage_classes[kind], false);
-        m->stages[kind] = m->layer[kind][0] != PP_ENTRY_NONE;
+        while (find_numbered(m, kind, count) != PP_ENTRY_NONE)
+            count++;
+        m->stage[FIRST][kind] = find_numbered(m, kind, 0);
+        m->stage[MIDDLE][kind] = find_numbered(m, kind, count ? (count - 1) / 2 : 0);
+        m->stage[LAST][kind] = find_numbered(m, kind, count ? count - 1 : 0);
     }
-    m->measured.by_stage = m->numbered && m->stages[0] > 0;
-    return PP_OK;
 }
 
 /* Of the series that the probe of compute cpu has made; NULL: there is none. */
@@ -281,13 +277,14 @@ static pp_status find_layers(pp_measured_profile *m, int64_t layers, pp_err *err
     if (m->layers > 0)
         return PP_OK;
     m->layers = 1;
-    if (!m->stages[0])
+    const size_t stage = m->stage[MIDDLE][0];
+    if (stage == PP_ENTRY_NONE)
         return PP_OK;
     return pp_err_set(
         err, PP_USAGE, "--profile-layers",
         "is missing: the profile has times of whole stages (%s), and nothing says how "
         "many layers such a stage had",
-        m->profile->entry[m->layer[0][0]].class_name);
+        m->profile->entry[stage].class_name);
 }
 
 void pp_measured_settings(const pp_profile *profile, char *settings_out, size_t size)
@@ -310,8 +307,9 @@ pp_status pp_measured_open(const pp_profile *profile, pp_profile_part part, int6
                                 .moved = PP_ENTRY_NONE };
     if (!m->use)
         return pp_err_nomem(err);
-    pp_status status = find_stages(m, err);
-    if (status || (status = find_layers(m, layers, err)))
+    find_stages(m);
+    pp_status status = find_layers(m, layers, err);
+    if (status)
         return status;
     *measured_out = m;
     m = NULL;
@@ -323,8 +321,6 @@ void pp_measured_close(pp_measured_profile **measured)
     pp_measured_profile *m = *measured;
     if (!m)
         return;
-    for (size_t kind = 0; kind < 4; kind++)
-        free(m->layer[kind]);
     free(m->use);
     free(m);
     *measured = NULL;
@@ -344,11 +340,18 @@ void pp_measured_move(pp_measured_profile *measured, size_t entry, int towards)
 
 bool pp_measured_has_stages(const pp_measured_profile *measured, char *text, size_t size)
 {
-    const size_t *has = measured->stages;
-    const bool backward = has[3] || (has[1] && has[2]);
-    snprintf(text, size, "%s%s%s", has[0] ? "" : "stage_f", has[0] || backward ? "" : ", ",
+    const size_t *has = measured->stage[MIDDLE];
+    const bool forward = has[0] != PP_ENTRY_NONE;
+    const bool backward = has[3] != PP_ENTRY_NONE || pp_measured_splits(measured);
+    snprintf(text, size, "%s%s%s", forward ? "" : "stage_f", forward || backward ? "" : ", ",
              backward ? "" : "stage_b (or stage_i and stage_w)");
-    return has[0] && backward;
+    return forward && backward;
+}
+
+bool pp_measured_splits(const pp_measured_profile *measured)
+{
+    const size_t *has = measured->stage[MIDDLE];
+    return has[1] != PP_ENTRY_NONE && has[2] != PP_ENTRY_NONE;
 }
 
 const char *pp_entry_name(const pp_profile *profile, size_t entry, char *buffer, size_t size)

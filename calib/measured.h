@@ -32,14 +32,13 @@ typedef struct pp_measured_profile {
     pp_measured measured; /* its context is this object */
     const pp_profile *profile;
     pp_profile_part part;
-    int64_t layers;   /* that a measured stage held */
-    size_t *layer[4]; /* entries of F, I, W, B: [stages[k]] of numbered stages, or the only one */
-    size_t stages[4]; /* 0: not measured */
-    bool numbered;
-    pp_entry_use *use; /* [profile->count] */
-    unsigned lacked;   /* bits of pp_measured_kind that got no answer */
-    size_t moved;      /* this entry answers with an end of its 95 % interval */
-    int towards;       /* negative: the lower end, positive: the upper one */
+    int64_t layers;     /* that a measured stage held */
+    size_t stage[3][4]; /* entries of the first stage, of a middle one and of the last: F, I, W, B;
+                           PP_ENTRY_NONE: not measured */
+    pp_entry_use *use;  /* [profile->count] */
+    unsigned lacked;    /* bits of pp_measured_kind that got no answer */
+    size_t moved;       /* this entry answers with an end of its 95 % interval */
+    int towards;        /* negative: the lower end, positive: the upper one */
 } pp_measured_profile;
 
 /* profile: is kept.  layers: that a measured stage held; 0: what the probe of compute cpu says of
@@ -56,6 +55,9 @@ void pp_measured_move(pp_measured_profile *measured, size_t entry, int towards);
 
 /* Are there times of F and of a backward? Otherwise `text` gets the classes that lack. */
 bool pp_measured_has_stages(const pp_measured_profile *measured, char *text, size_t size);
+
+/* Are there times of I and of W? */
+bool pp_measured_splits(const pp_measured_profile *measured);
 
 /* --compute-settings that compute cpu was measured with; "": it was not, or they are not known. */
 void pp_measured_settings(const pp_profile *profile, char *settings_out, size_t size);

@@ -6,10 +6,8 @@
 
 /* What is not measured, as people call it. */
 static const char *const kinds[] = {
-    [PP_MEASURED_LAYER_F] = NULL,
-    [PP_MEASURED_LAYER_I] = NULL,
-    [PP_MEASURED_LAYER_W] = NULL,
-    [PP_MEASURED_LAYER_B] = NULL,
+    [PP_MEASURED_FIRST] = "embedding",
+    [PP_MEASURED_LAST] = "head and loss",
     [PP_MEASURED_GEMM_FWD] = "products",
     [PP_MEASURED_GEMM_DGRAD] = NULL,
     [PP_MEASURED_GEMM_WGRAD] = NULL,
@@ -43,15 +41,13 @@ static pp_status note_used(const pp_measured_profile *m, pp_notes *notes, pp_err
 static pp_status note_stages(const pp_measured_profile *m, pp_notes *notes, pp_err *err)
 {
     pp_status status = PP_OK;
-    if (!m->stages[0])
+    char lacks[128];
+    if (!pp_measured_has_stages(m, lacks, sizeof lacks))
         return PP_OK;
     status = pp_notes_add(notes, err, "measured stages",
-                          "of %" PRId64 " layer%s each; split and recomputed as they were then%s",
-                          m->layers, m->layers == 1 ? "" : "s",
-                          m->numbered ? "; where there are as many stages now, each takes its own "
-                                        "times, ends included, otherwise those of the middle one"
-                                      : "");
-    if (!status && m->stages[3] && !(m->stages[1] && m->stages[2]))
+                          "of %" PRId64 " layer%s each, split and recomputed as they were then",
+                          m->layers, m->layers == 1 ? "" : "s");
+    if (!status && !pp_measured_splits(m))
         status = pp_notes_add(notes, err, "I and W", "half of B each, which alone was measured");
     return status;
 }
@@ -71,7 +67,7 @@ static pp_status note_rest(const pp_measured_profile *m, const char *hardware, p
         return pp_notes_add(notes, err, "not in the profile", "%sthe rest: as in %s",
                             text.data ? text.data : "", hardware);
     return pp_notes_add(notes, err, "not in the profile",
-                        "%sends of the model, optimizer: they take no time (--hw names a machine "
+                        "%soptimizer: they take no time (--hw names a machine "
                         "that tells)",
                         text.data ? text.data : "");
 }

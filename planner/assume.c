@@ -140,7 +140,7 @@ static bool link_measured(const pp_hardware *hardware, bool inside)
                                 .spans = !inside,
                                 .other_node = !inside };
     const pp_measured *measured = hardware->measured;
-    pp_measured_time ignored;
+    double ignored;
     return measured && measured->ask(measured->context, &at, &ignored);
 }
 

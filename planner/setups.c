@@ -5,6 +5,7 @@
 #include "sim/alloc.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,8 +191,8 @@ static pp_status unit_ns(const pp_cost_context *context, pp_unit_kind kind, int6
     pp_status status =
         pp_cost_unit(context, kind, layer, average->tokens, average->square_sum, &cost, err);
     return status ? status
-                  : pp_ns_from_seconds(cost.f_s + cost.i_s + cost.w_s, context->model->name, ns_out,
-                                       err);
+                  : pp_ns_from_seconds(fmax(0, cost.f_s + cost.i_s + cost.w_s),
+                                       context->model->name, ns_out, err);
 }
 
 static pp_microbatch average_of(const pp_workload *workload)

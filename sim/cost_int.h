@@ -9,7 +9,6 @@
 typedef struct pp_work {
     double f, i, w;
     double saved; /* b is i + w less this */
-    bool ends;    /* with what the stage does beside its layers */
 } pp_work;
 
 /* One microbatch on one GPU. */
@@ -27,7 +26,6 @@ typedef struct pp_local {
     double row_bytes;      /* A: tokens x hidden, full */
     double norm_bytes;     /* A' = A / t with sequence parallel, else A */
     double longest, tiles; /* of its sequences, as pp_measured_at has them */
-    int64_t stage, stages; /* where; stage -1: anywhere */
     bool sequence_parallel;
     bool fp32;
     bool rope;
@@ -71,6 +69,10 @@ void pp_add_elementwise(const pp_local *local, double forward_bytes, double back
 /* Around a column- and row-parallel pair: all-reduce, or all-gather and reduce-scatter. */
 void pp_add_tensor_parallel(const pp_local *local, double bytes, pp_work *work);
 double pp_gather_seconds(const pp_local *local, pp_collective kind, double bytes);
+
+/* As measured: F, I, W and B of the kinds from `first_kind` on. B alone is taken as I and W of
+ * equal length. False: not measured. */
+bool pp_measured_work(const pp_local *local, pp_measured_kind first_kind, pp_work *work_out);
 
 /* Times, recomputation included. */
 pp_work pp_layer_work(const pp_local *local, bool moe);

@@ -31,7 +31,6 @@ pp_local pp_local_of(const pp_cost_context *context, int64_t tokens, int64_t squ
     local.square_sum = local.all_square_sum / cp;
     local.row_bytes = local.tokens * (double)model->hidden * local.element_bytes;
     local.norm_bytes = local.sequence_parallel ? local.row_bytes / local.t : local.row_bytes;
-    local.stage = -1;
     /* of sequences that are equally long */
     const double edge = ceil(length / 128);
     local.longest = length;
@@ -287,54 +286,12 @@ static pp_work modelled_layer(const pp_local *local, bool moe)
     return work;
 }
 
-static bool ask_layer(const pp_local *local, pp_measured_kind kind, double *seconds_out, bool *ends)
-{
-    const pp_measured *measured = local->hw->measured;
-    const pp_measured_at at = { .kind = kind,
-                                .tokens = local->all_tokens,
-                                .square_sum = local->raw_square_sum,
-                                .longest = local->longest,
-                                .tiles = local->tiles,
-                                .stage = local->stage,
-                                .stages = local->stages };
-    pp_measured_time time = { 0 };
-    if (!measured->ask(measured->context, &at, &time))
-        return false;
-    *seconds_out = time.seconds;
-    *ends |= time.ends;
-    return true;
-}
-
-/* B alone is taken as I and W of equal length. */
-static bool measured_layer(const pp_local *local, pp_work *work_out)
-{
-    pp_work work = { 0 };
-    double b = 0;
-    if (!local->hw->measured || !ask_layer(local, PP_MEASURED_LAYER_F, &work.f, &work.ends))
-        return false;
-    const bool split = ask_layer(local, PP_MEASURED_LAYER_I, &work.i, &work.ends) &&
-                       ask_layer(local, PP_MEASURED_LAYER_W, &work.w, &work.ends);
-    const bool fused = ask_layer(local, PP_MEASURED_LAYER_B, &b, &work.ends);
-    if (!split)
-        work.i = work.w = b / 2;
-    else if (fused)
-        work.saved = work.i + work.w - b;
-    /* not to be multiplied by what steps take beyond kernels: this was measured in a step */
-    const double sustained = local->hw->sustained;
-    *work_out = (pp_work){ .f = work.f * sustained,
-                           .i = work.i * sustained,
-                           .w = work.w * sustained,
-                           .saved = work.saved * sustained,
-                           .ends = work.ends };
-    return split || fused;
-}
-
 pp_work pp_layer_work(const pp_local *local, bool moe)
 {
     pp_work work = { 0 };
     if (!(local->tokens > 0))
         return work;
-    if (!measured_layer(local, &work))
+    if (!pp_measured_work(local, PP_MEASURED_LAYER, &work))
         work = modelled_layer(local, moe);
     if (local->context->switches.recompute == PP_RECOMPUTE_FULL)
         work.i += work.f;

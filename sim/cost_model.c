@@ -108,15 +108,6 @@ static pp_local local_of(const pp_cost_context *context, const pp_batch *batch)
     return local;
 }
 
-static void set_times(const pp_cost_context *context, const pp_work *work, pp_unit_cost *cost)
-{
-    const double slower = 1 / context->hardware->sustained;
-    cost->f_s = work->f * slower;
-    cost->i_s = work->i * slower;
-    cost->w_s = work->w * slower;
-    cost->saved_s = work->saved * slower;
-}
-
 static void unit_cost(const pp_cost_context *context, pp_unit_kind kind, int64_t layer,
                       const pp_batch *batch, pp_unit_cost *cost)
 {
@@ -145,7 +136,11 @@ static void unit_cost(const pp_cost_context *context, pp_unit_kind kind, int64_t
         cost->model_flops = pp_loss_flops(&local);
         break;
     }
-    set_times(context, &work, cost);
+    const double slower = 1 / context->hardware->sustained;
+    cost->f_s = work.f * slower;
+    cost->i_s = work.i * slower;
+    cost->w_s = work.w * slower;
+    cost->saved_s = work.saved * slower;
 }
 
 pp_status pp_cost_unit(const pp_cost_context *context, pp_unit_kind kind, int64_t layer,
@@ -200,26 +195,6 @@ static units units_of(const pp_cost_context *context, const pp_batch *batch)
         unit_cost(context, PP_UNIT_LAYER, m->layers - 1, batch, &u.moe);
     if (m->mtp_layers > 0)
         unit_cost(context, PP_UNIT_MTP, 0, batch, &u.mtp);
-    return u;
-}
-
-/* The same where layers of this stage were measured apart from others. */
-static units units_of_stage(const pp_cost_context *context, const pp_batch *batch, const units *all,
-                            uint32_t stage, uint32_t stages)
-{
-    const pp_work none = { 0 };
-    units u = *all;
-    pp_local local = local_of(context, batch);
-    local.stage = stage;
-    local.stages = stages;
-    const pp_work layer = pp_layer_work(&local, false);
-    set_times(context, &layer, &u.dense);
-    set_times(context, &layer, &u.moe);
-    if (layer.ends) {
-        set_times(context, &none, &u.embedding);
-        set_times(context, &none, &u.mtp);
-        set_times(context, &none, &u.loss);
-    }
     return u;
 }
 
@@ -310,12 +285,15 @@ static pp_status fill_cell(const pp_cost_context *context, const pp_unit_cost *c
     const double gap =
         link->exchange +
         (context->parallel.pp > 1 && !overlapped ? context->hardware->host_gap_s : 0);
+    /* an end that was measured may take less than nothing, where its stage has no layers */
     const struct {
         double seconds;
         pp_ns *ns;
     } times[] = {
-        { cost->f_s + gap, &costs->f_ns[i] },     { cost->i_s + gap, &costs->i_ns[i] },
-        { cost->w_s, &costs->w_ns[i] },           { link->forward, &costs->send_f_ns[i] },
+        { fmax(0, cost->f_s) + gap, &costs->f_ns[i] },
+        { fmax(0, cost->i_s) + gap, &costs->i_ns[i] },
+        { fmax(0, cost->w_s), &costs->w_ns[i] },
+        { link->forward, &costs->send_f_ns[i] },
         { link->backward, &costs->send_b_ns[i] },
     };
     const struct {
@@ -337,8 +315,8 @@ static pp_status fill_cell(const pp_cost_context *context, const pp_unit_cost *c
         status = to_bytes(sizes[k].bytes, sizes[k].out, err);
     costs->b_ns[i] = costs->i_ns[i] + costs->w_ns[i];
     if (cost->saved_s != 0 && !status)
-        status = pp_ns_from_seconds(cost->i_s + gap + cost->w_s - cost->saved_s, "cost model",
-                                    &costs->b_ns[i], err);
+        status = pp_ns_from_seconds(fmax(0, cost->i_s + cost->w_s - cost->saved_s) + gap,
+                                    "cost model", &costs->b_ns[i], err);
     return status;
 }
 
@@ -346,13 +324,9 @@ static pp_status fill_class(const pp_cost_context *context, const pp_stage *stag
                             const pp_batch *batch, uint32_t class_index, pp_costs *costs,
                             pp_err *err)
 {
-    const pp_measured *measured = context->hardware->measured;
-    const units all = units_of(context, batch);
+    const units u = units_of(context, batch);
     const message m = message_of(context, batch->tokens);
     for (uint32_t s = 0; s < costs->stages; s++) {
-        const units u = measured && measured->by_stage
-                            ? units_of_stage(context, batch, &all, s, costs->stages)
-                            : all;
         const pp_unit_cost cost = stage_cost(context, &u, &stages[s]);
         const transfers link = transfers_of(context, &m, s, costs->stages);
         pp_status status = fill_cell(context, &cost, &link, m.bytes, costs,

@@ -4,11 +4,7 @@
 
 static bool measured(const pp_hardware *hw, const pp_measured_at *at, double *seconds_out)
 {
-    pp_measured_time time = { 0 };
-    if (!hw->measured || !hw->measured->ask(hw->measured->context, at, &time))
-        return false;
-    *seconds_out = time.seconds;
-    return true;
+    return hw->measured && hw->measured->ask(hw->measured->context, at, seconds_out);
 }
 
 /* Waves of the best of three tiles over the ideal number; >= 1. The 128x128 tile runs at 0.9 of

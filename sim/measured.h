@@ -7,11 +7,13 @@
 #include <stdint.h>
 
 typedef enum pp_measured_kind {
-    PP_MEASURED_LAYER_F, /* one layer; of PP_OP_F, PP_OP_I, PP_OP_W, PP_OP_B */
-    PP_MEASURED_LAYER_I,
-    PP_MEASURED_LAYER_W,
-    PP_MEASURED_LAYER_B,
-    PP_MEASURED_GEMM_FWD, /* m x n summed over k, as calib/probe/cpu_gemm.c has them */
+    PP_MEASURED_LAYER, /* one layer: PP_MEASURED_LAYER + PP_OP_F, PP_OP_I, PP_OP_W or PP_OP_B */
+    PP_MEASURED_FIRST =
+        PP_MEASURED_LAYER + 4,                /* what the first stage does beside its layers, and */
+    PP_MEASURED_LAST = PP_MEASURED_FIRST + 4, /* the last: likewise; may be negative */
+    PP_MEASURED_STAGES = PP_MEASURED_LAST + 4,
+    PP_MEASURED_GEMM_FWD =
+        PP_MEASURED_STAGES, /* m x n summed over k, as calib/probe/cpu_gemm.c has them */
     PP_MEASURED_GEMM_DGRAD,
     PP_MEASURED_GEMM_WGRAD,
     PP_MEASURED_ATTENTION_FWD,
@@ -26,8 +28,7 @@ typedef enum pp_measured_kind {
 /* What is asked for; what does not belong to its kind is 0. */
 typedef struct pp_measured_at {
     pp_measured_kind kind;
-    double tokens, square_sum, longest, tiles; /* layers and attention; as in calib/samples.h */
-    int64_t stage, stages;                     /* layers: in stage `stage` of them; -1: in any */
+    double tokens, square_sum, longest, tiles; /* stages and attention; as in calib/samples.h */
     double m, n, k;
     double bytes;    /* of the message, or of the whole tensor of a collective */
     int64_t ranks;   /* of the communicator */
@@ -35,17 +36,11 @@ typedef struct pp_measured_at {
     bool other_node; /* messages: to a rank of another node */
 } pp_measured_at;
 
-typedef struct pp_measured_time {
-    double seconds;
-    bool ends; /* of a layer: what its stage does beside layers is part of it */
-} pp_measured_time;
-
 /* A value; whoever made it says how long `context` lives. */
 typedef struct pp_measured {
     /* False: not measured. */
-    bool (*ask)(void *context, const pp_measured_at *at, pp_measured_time *time_out);
+    bool (*ask)(void *context, const pp_measured_at *at, double *seconds_out);
     void *context;
-    bool by_stage; /* layers take another time in each stage */
 } pp_measured;
 
 #endif

@@ -41,9 +41,10 @@ static pp_status check_shape(const pp_profile_in_use *use, const pp_model *model
 {
     char text[128];
     pp_cpu_settings s;
+    if (!pp_measured_has_stages(use->measured, text, sizeof text))
+        return PP_OK;
     pp_measured_settings(use->profile, text, sizeof text);
-    if (use->measured->part == PP_PROFILE_LINKS || !use->measured->stages[0] || !*text ||
-        pp_cpu_settings_parse(text, &s, NULL))
+    if (!*text || pp_cpu_settings_parse(text, &s, NULL))
         return PP_OK;
     if (s.hidden == model->hidden && s.heads == model->heads && s.mlp == model->ffn &&
         model->kv_heads == model->heads && !model->gated_mlp && !model->experts)
