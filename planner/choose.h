@@ -27,7 +27,7 @@ typedef struct pp_switch_wish {
     pp_switches value;
     struct {
         bool recompute, sequence_parallel, flash_attention, grad_sync_overlap, grad_dtype,
-            tp_overlap, zero, scatter_gather, p2p;
+            tp_overlap, zero, scatter_gather, p2p, dtype;
     } given;
 } pp_switch_wish;
 

@@ -113,6 +113,8 @@ static pp_switches switches_for(const pp_switch_wish *wish, const pp_executor *e
         stack.flash_attention = value->flash_attention;
     if (wish->given.grad_sync_overlap)
         stack.grad_sync_overlap = value->grad_sync_overlap;
+    if (wish->given.dtype)
+        stack.dtype = value->dtype;
     if (wish->given.grad_dtype)
         stack.grad_dtype = value->grad_dtype;
     if (wish->given.tp_overlap)

@@ -28,6 +28,7 @@ typedef struct pp_plan {
     char return_outputs[8];                  /* "on", "off", "" */
     pp_sharing sharing;                      /* all zero: none */
     pp_p2p p2p;
+    char compute_settings[128]; /* that compute cpu was measured with; "": it was not */
     char recompute[16];
     int sequence_parallel; /* 1 on, 0 off, negative: not known */
     int zero;              /* 1: optimizer state divided over dp; 0: not; negative: not known */

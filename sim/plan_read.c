@@ -513,6 +513,7 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
                                         "host",
                                         "shape_message_ns",
                                         "tensors_per_boundary",
+                                        "compute_settings",
                                         "recompute",
                                         "step_sync",
                                         "memory_limit_bytes",

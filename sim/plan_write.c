@@ -190,6 +190,8 @@ static void put_settings(const pp_plan *plan, pp_json *object, pp_json_build *bu
         pp_json_put_text(build, object, "p2p", pp_p2p_names()[plan->p2p]);
     if (pp_sharing_is_on(&plan->sharing))
         pp_json_put(build, object, "sharing", pp_sharing_write(&plan->sharing, build));
+    if (plan->compute_settings[0])
+        put_name(build, object, "compute_settings", plan->compute_settings);
     put_name(build, object, "recompute", plan->recompute);
     pp_json_put_bool(build, object, "step_sync", plan->step_sync);
     put_known(build, object, "memory_limit_bytes", plan->memory_limit_bytes);

@@ -20,8 +20,8 @@
 static const pp_option options[] = {
     { "--transport", "NAME", "how messages travel, 'ppsim list transports'; threads", NULL, false },
     { "--compute", "NAME", "what ops compute, 'ppsim list computes'; spin", NULL, false },
-    { "--compute-settings", "K=V,...", "of the compute: hidden=64,heads=4 (docs/runtime.md)", NULL,
-      false },
+    { "--compute-settings", "K=V,...",
+      "of the compute: hidden=64,heads=4; the plan's, or docs/runtime.md", NULL, false },
     { "--iterations", "N", "measured steps; 5", NULL, false },
     { "--warmup", "N", "steps before them, not measured; 1", NULL, false },
     { "--verify", NULL, "compare values with a sequential run, and every byte of memory", NULL,
@@ -320,6 +320,8 @@ static pp_status run(const pp_args *args, pp_err *err)
         (status = check_replica(r->plan, o.replica, err)) ||
         (status = check_faults(r->plan, &o, err)) || (status = read_lengths(args, r->plan, err)))
         return status;
+    if (o.compute->describe && !pp_args_has(args, "--compute-settings"))
+        o.settings = r->plan->compute_settings;
     if (comm)
         snprintf(r->plan->comm, sizeof r->plan->comm, "%.31s", comm);
     if (o.compute->describe && r->plan->order[0]->ranks > sysconf(_SC_NPROCESSORS_ONLN))

@@ -43,12 +43,14 @@ static pp_status read_machines(const pp_args *args, pp_request *r, pp_err *err)
 /* Measured stages are what they are: split over as many GPUs, and recomputing as much. */
 static pp_status keep_stages(const pp_args *args, pp_request *r, pp_err *err)
 {
-    char lacks[128];
+    char text[128];
     pp_switch_wish *switches = &r->wish.switches;
-    if (!r->profile.path || !pp_measured_has_stages(r->profile.measured, lacks, sizeof lacks))
+    if (!r->profile.path || !pp_measured_has_stages(r->profile.measured, text, sizeof text))
         return PP_OK;
     if (!r->wish.parallel.tp)
         r->wish.parallel.tp = 1;
+    switches->given.dtype =
+        pp_profile_settings(&r->profile, text, sizeof text, &switches->value.dtype);
     if (pp_args_has(args, "--recompute"))
         return PP_OK;
     switches->value.recompute = PP_RECOMPUTE_NONE;

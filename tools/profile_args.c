@@ -36,15 +36,32 @@ void pp_profile_release(pp_profile_in_use *use)
     pp_profile_free(&use->profile);
 }
 
+static bool read_settings(const pp_profile_in_use *use, char *text, size_t size,
+                          pp_cpu_settings *settings_out)
+{
+    pp_err ignored = { 0 };
+    if (!use->measured || !pp_measured_has_stages(use->measured, text, size))
+        return false;
+    pp_measured_settings(use->profile, text, size);
+    return *text && !pp_cpu_settings_parse(text, settings_out, &ignored);
+}
+
+bool pp_profile_settings(const pp_profile_in_use *use, char *settings_out, size_t size,
+                         pp_dtype *dtype_out)
+{
+    pp_cpu_settings s;
+    if (!read_settings(use, settings_out, size, &s))
+        return false;
+    *dtype_out = s.single ? PP_DTYPE_FP32 : PP_DTYPE_FP64;
+    return true;
+}
+
 /* The probe measured one shape of layer; another one takes another time. */
 static pp_status check_shape(const pp_profile_in_use *use, const pp_model *model, pp_err *err)
 {
     char text[128];
     pp_cpu_settings s;
-    if (!pp_measured_has_stages(use->measured, text, sizeof text))
-        return PP_OK;
-    pp_measured_settings(use->profile, text, sizeof text);
-    if (!*text || pp_cpu_settings_parse(text, &s, NULL))
+    if (!read_settings(use, text, sizeof text, &s))
         return PP_OK;
     if (s.hidden == model->hidden && s.heads == model->heads && s.mlp == model->ffn &&
         model->kv_heads == model->heads && !model->gated_mlp && !model->experts)
@@ -97,8 +114,12 @@ pp_status pp_profile_finish(const pp_profile_in_use *use, const pp_cost_context 
                             pp_plan *plan, pp_err *err)
 {
     const size_t first = plan->assumptions.count;
+    char settings[sizeof plan->compute_settings];
+    pp_dtype ignored;
     if (!use->measured)
         return PP_OK;
+    if (pp_profile_settings(use, settings, sizeof settings, &ignored))
+        snprintf(plan->compute_settings, sizeof plan->compute_settings, "%s", settings);
     pp_status status = pp_measured_describe(use->measured, context, use->hardware, plan, err);
     for (size_t i = first; i < plan->assumptions.count && !status; i++)
         status = pp_notes_add(&plan->prediction->assumptions, err, plan->assumptions.note[i].key,

@@ -24,6 +24,10 @@ PP_MUST_CHECK pp_status pp_profile_hardware(const pp_args *args, pp_profile_in_u
                                             const pp_model *model, pp_hardware *hardware_out,
                                             pp_err *err);
 
+/* What compute cpu was measured with, where its stages are taken. False: they are not. */
+bool pp_profile_settings(const pp_profile_in_use *use, char *settings_out, size_t size,
+                         pp_dtype *dtype_out);
+
 /* Assumptions and interval of a plan that was costed by the profile, also in its prediction.
  * Warns of what it was asked outside of its samples. */
 PP_MUST_CHECK pp_status pp_profile_finish(const pp_profile_in_use *use,
