@@ -4,6 +4,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#define NOTE_PROFILE "profile"
+#define NOTE_STAGES "measured stages"
+#define NOTE_HALVES "I and W"
+#define NOTE_REST "not in the profile"
+
 /* What is not measured, as people call it. */
 static const char *const kinds[] = {
     [PP_MEASURED_FIRST] = "embedding",
@@ -34,7 +39,7 @@ static pp_status note_used(const pp_measured_profile *m, pp_notes *notes, pp_err
     }
     pp_status status = pp_text_check(&text, err);
     return status ? status
-                  : pp_notes_add(notes, err, "profile", "%.16s: %s", m->profile->sha256,
+                  : pp_notes_add(notes, err, NOTE_PROFILE, "%.16s: %s", m->profile->sha256,
                                  used ? text.data : "nothing of it was needed");
 }
 
@@ -44,11 +49,11 @@ static pp_status note_stages(const pp_measured_profile *m, pp_notes *notes, pp_e
     char lacks[128];
     if (!pp_measured_has_stages(m, lacks, sizeof lacks))
         return PP_OK;
-    status = pp_notes_add(notes, err, "measured stages",
+    status = pp_notes_add(notes, err, NOTE_STAGES,
                           "of %" PRId64 " layer%s each, split and recomputed as they were then",
                           m->layers, m->layers == 1 ? "" : "s");
     if (!status && !pp_measured_splits(m))
-        status = pp_notes_add(notes, err, "I and W", "half of B each, which alone was measured");
+        status = pp_notes_add(notes, err, NOTE_HALVES, "half of B each, which alone was measured");
     return status;
 }
 
@@ -64,9 +69,9 @@ static pp_status note_rest(const pp_measured_profile *m, const char *hardware, p
     if (status)
         return status;
     if (hardware)
-        return pp_notes_add(notes, err, "not in the profile", "%sthe rest: as in %s",
+        return pp_notes_add(notes, err, NOTE_REST, "%sthe rest: as in %s",
                             text.data ? text.data : "", hardware);
-    return pp_notes_add(notes, err, "not in the profile",
+    return pp_notes_add(notes, err, NOTE_REST,
                         "%soptimizer: they take no time (--hw names a machine "
                         "that tells)",
                         text.data ? text.data : "");
@@ -100,6 +105,10 @@ static pp_status note_outside(const pp_measured_profile *m, pp_notes *notes, pp_
 pp_status pp_measured_notes(const pp_measured_profile *measured, const char *hardware,
                             pp_notes *notes, pp_err *err)
 {
+    static const char *const keys[] = { NOTE_PROFILE, NOTE_STAGES,     NOTE_HALVES,
+                                        NOTE_REST,    PP_NOTE_OUTSIDE, PP_NOTE_REFUSED };
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        pp_notes_drop(notes, keys[i]);
     pp_status status = note_used(measured, notes, err);
     if (!status)
         status = note_stages(measured, notes, err);

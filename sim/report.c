@@ -39,6 +39,18 @@ pp_status pp_notes_copy(const pp_notes *from, pp_notes *to, pp_err *err)
     return PP_OK;
 }
 
+void pp_notes_drop(pp_notes *notes, const char *key)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < notes->count; i++) {
+        if (strcmp(notes->note[i].key, key) == 0)
+            free(notes->note[i].value);
+        else
+            notes->note[kept++] = notes->note[i];
+    }
+    notes->count = kept;
+}
+
 void pp_notes_free(pp_notes *notes)
 {
     for (size_t i = 0; i < notes->count; i++)

@@ -36,6 +36,8 @@ typedef struct pp_notes {
 PP_MUST_CHECK pp_status pp_notes_add(pp_notes *notes, pp_err *err, const char *key,
                                      const char *format, ...) PP_PRINTF(4, 5);
 PP_MUST_CHECK pp_status pp_notes_copy(const pp_notes *from, pp_notes *to, pp_err *err);
+/* Takes away every note of this key. */
+void pp_notes_drop(pp_notes *notes, const char *key);
 void pp_notes_free(pp_notes *notes);
 
 /* Owner frees with pp_report_free. */

@@ -2,6 +2,7 @@
 #include "runtime/execute.h"
 #include "sim/alloc.h"
 #include "sim/file.h"
+#include "tools/profile_tool.h"
 #include "tools/run_tool.h"
 #include "tools/study_tool.h"
 
@@ -60,6 +61,14 @@ static const pp_option options[] = {
     { "--flight", "FILE", "last moments of all ranks after a failure; " FLIGHT_FILE, NULL, false },
     { "--seed", "N", "of weights and data; 0", NULL, false },
     { "--columns", "N", "width of the text timeline; 80", NULL, false },
+    { "--profile", "FILE", "the plan must be made from it; with --recost it need not", NULL,
+      false },
+    { "--recost", NULL, "give the plan's order, partition and data the costs of --profile", NULL,
+      false },
+    { "--model", "M", "of --recost; the plan's, where that is a name", NULL, false },
+    { "--hw", "H", "of --recost, for what the profile lacks", NULL, false },
+    { "--profile-only", "kernels|links", "of --recost, as plan", NULL, false },
+    { "--profile-layers", "N", "of --recost, as plan", NULL, false },
     { "--trace", "FORMAT=FILE", "write the measured timeline; 'ppsim list formats'", NULL, true },
     { NULL, NULL, NULL, NULL, false },
 };
@@ -317,6 +326,7 @@ static pp_status run(const pp_args *args, pp_err *err)
     if (status || (status = pp_study_load(args, "run", &r->plan, &r->written, err)) ||
         (status = pp_study_forward_only(args, r->written, r->plan, err)) ||
         (status = pp_study_exchange(args, r->plan, r->written != NULL, err)) ||
+        (status = pp_profile_of_plan(args, r->plan, err)) ||
         (status = check_replica(r->plan, o.replica, err)) ||
         (status = check_faults(r->plan, &o, err)) || (status = read_lengths(args, r->plan, err)))
         return status;

@@ -1,5 +1,6 @@
 /* ppsim simulate: a plan, a schedule file or a named schedule, against costs. */
 #include "planner/bound.h"
+#include "tools/profile_tool.h"
 #include "tools/robust_tool.h"
 #include "tools/study_tool.h"
 
@@ -67,6 +68,14 @@ static const pp_option options[] = {
     { "--columns", "N", "width of the text timeline; 80", NULL, false },
     { "--emit", "FORMAT=FILE", "write the schedule, the plan or the report; 'ppsim list formats'",
       NULL, true },
+    { "--profile", "FILE", "the plan must be made from it; with --recost it need not", NULL,
+      false },
+    { "--recost", NULL, "give the plan's order, partition and data the costs of --profile", NULL,
+      false },
+    { "--model", "M", "of --recost; the plan's, where that is a name", NULL, false },
+    { "--hw", "H", "of --recost, for what the profile lacks", NULL, false },
+    { "--profile-only", "kernels|links", "of --recost, as plan", NULL, false },
+    { "--profile-layers", "N", "of --recost, as plan", NULL, false },
     { "--trace", "FORMAT=FILE", "write the timeline; 'ppsim list formats'", NULL, true },
     { NULL, NULL, NULL, NULL, false },
 };
@@ -224,7 +233,8 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     pp_status status = pp_study_load(args, "simulate", &s.plan, &s.program, err);
     if (status || (status = pp_study_forward_only(args, s.program, s.plan, err)) ||
         (status = apply_settings(args, s.plan, err)) ||
-        (status = pp_study_exchange(args, s.plan, s.program != NULL, err)))
+        (status = pp_study_exchange(args, s.plan, s.program != NULL, err)) ||
+        (status = pp_profile_of_plan(args, s.plan, err)))
         return status;
     if (strcmp(s.plan->executor, "all") == 0)
         return table(args, &s, err);

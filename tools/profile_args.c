@@ -101,9 +101,9 @@ pp_status pp_profile_hardware(const pp_args *args, pp_profile_in_use *use, const
     return status;
 }
 
-static void warn(const pp_profile_in_use *use, const pp_notes *notes, size_t first)
+static void warn(const pp_profile_in_use *use, const pp_notes *notes)
 {
-    for (size_t i = first; i < notes->count; i++) {
+    for (size_t i = 0; i < notes->count; i++) {
         const pp_note *note = &notes->note[i];
         if (strcmp(note->key, PP_NOTE_OUTSIDE) == 0 || strcmp(note->key, PP_NOTE_REFUSED) == 0)
             pp_remark("%s: %s: %s", use->path, note->key, note->value);
@@ -113,21 +113,24 @@ static void warn(const pp_profile_in_use *use, const pp_notes *notes, size_t fir
 pp_status pp_profile_finish(const pp_profile_in_use *use, const pp_cost_context *context,
                             pp_plan *plan, pp_err *err)
 {
-    const size_t first = plan->assumptions.count;
     char settings[sizeof plan->compute_settings];
     pp_dtype ignored;
     if (!use->measured)
         return PP_OK;
+    plan->compute_settings[0] = '\0';
     if (pp_profile_settings(use, settings, sizeof settings, &ignored))
         snprintf(plan->compute_settings, sizeof plan->compute_settings, "%s", settings);
     pp_status status = pp_measured_describe(use->measured, context, use->hardware, plan, err);
-    for (size_t i = first; i < plan->assumptions.count && !status; i++)
-        status = pp_notes_add(&plan->prediction->assumptions, err, plan->assumptions.note[i].key,
-                              "%s", plan->assumptions.note[i].value);
-    if (status ||
-        (status = pp_measured_uncertainty(use->measured, context, plan, &plan->uncertainty, err)) ||
-        (status = pp_uncertainty_copy(&plan->uncertainty, &plan->prediction->uncertainty, err)))
-        return status;
-    warn(use, &plan->assumptions, first);
-    return PP_OK;
+    if (!status)
+        status = pp_measured_uncertainty(use->measured, context, plan, &plan->uncertainty, err);
+    pp_report *report = plan->prediction;
+    if (!status && report) {
+        pp_notes_free(&report->assumptions);
+        status = pp_notes_copy(&plan->assumptions, &report->assumptions, err);
+    }
+    if (!status && report)
+        status = pp_uncertainty_copy(&plan->uncertainty, &report->uncertainty, err);
+    if (!status)
+        warn(use, &plan->assumptions);
+    return status;
 }

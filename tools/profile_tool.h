@@ -34,4 +34,9 @@ PP_MUST_CHECK pp_status pp_profile_finish(const pp_profile_in_use *use,
                                           const pp_cost_context *context, pp_plan *plan,
                                           pp_err *err);
 
+/* --profile on a plan that was made before: nothing, where it is the plan's own; with --recost the
+ * plan gets its costs from it. Fails: USAGE (another profile, with what differs), IO, INPUT, NOMEM.
+ */
+PP_MUST_CHECK pp_status pp_profile_of_plan(const pp_args *args, pp_plan *plan, pp_err *err);
+
 #endif
