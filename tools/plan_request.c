@@ -26,6 +26,8 @@ static pp_status read_machines(const pp_args *args, pp_request *r, pp_err *err)
                           "for example --pp 16");
     pp_status status = pp_load_model(model, &r->model, err);
     if (!status)
+        status = pp_profile_given(args, &r->profile, err);
+    if (!status)
         status = pp_profile_options(args, &r->profile, err);
     if (!status && r->profile.path)
         status = pp_profile_hardware(args, &r->profile, &r->model, &r->hardware, err);

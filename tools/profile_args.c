@@ -6,14 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-pp_status pp_profile_options(const pp_args *args, pp_profile_in_use *use, pp_err *err)
+pp_status pp_profile_given(const pp_args *args, pp_profile_in_use *use, pp_err *err)
 {
-    static const char *const parts[] = { "kernels", "links", NULL };
-    static const char *const others[] = { "--profile-only", "--profile-layers", NULL };
+    static const char *const others[] = { "--profile-only", "--profile-layers", "--recost", NULL };
     char *text PP_CLEANUP(pp_free_text) = NULL;
     size_t bytes = 0;
-    int64_t layers = 0;
-    int part = -1;
     use->path = pp_args_text(args, "--profile");
     for (size_t i = 0; others[i] && !use->path; i++) {
         if (pp_args_has(args, others[i]))
@@ -21,11 +18,20 @@ pp_status pp_profile_options(const pp_args *args, pp_profile_in_use *use, pp_err
     }
     if (!use->path)
         return PP_OK;
+    pp_status status = pp_file_read(use->path, &text, &bytes, err);
+    return status ? status : pp_profile_parse(text, bytes, use->path, &use->profile, err);
+}
+
+pp_status pp_profile_options(const pp_args *args, pp_profile_in_use *use, pp_err *err)
+{
+    static const char *const parts[] = { "kernels", "links", NULL };
+    int64_t layers = 0;
+    int part = -1;
+    if (!use->profile)
+        return PP_OK;
     pp_status status = pp_args_choice(args, "--profile-only", parts, &part, err);
     if (status ||
-        (status = pp_args_int(args, "--profile-layers", 1, PP_MODEL_LAYERS_MAX, &layers, err)) ||
-        (status = pp_file_read(use->path, &text, &bytes, err)) ||
-        (status = pp_profile_parse(text, bytes, use->path, &use->profile, err)))
+        (status = pp_args_int(args, "--profile-layers", 1, PP_MODEL_LAYERS_MAX, &layers, err)))
         return status;
     return pp_measured_open(use->profile, (pp_profile_part)(part + 1), layers, &use->measured, err);
 }

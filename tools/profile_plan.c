@@ -128,15 +128,12 @@ static void release(pp_profile_in_use *use)
 pp_status pp_profile_of_plan(const pp_args *args, pp_plan *plan, pp_err *err)
 {
     pp_profile_in_use use PP_CLEANUP(release) = { 0 };
-    const bool anew = pp_args_has(args, "--recost");
-    pp_status status = pp_profile_options(args, &use, err);
-    if (status)
+    pp_status status = pp_profile_given(args, &use, err);
+    if (status || !use.path)
         return status;
-    if (!use.path)
-        return anew ? pp_err_set(err, PP_USAGE, "--recost",
-                                 "needs --profile FILE to take costs from")
-                    : PP_OK;
-    if (anew)
-        return recost(args, &use, plan, err);
+    if (pp_args_has(args, "--recost")) {
+        status = pp_profile_options(args, &use, err);
+        return status ? status : recost(args, &use, plan, err);
+    }
     return strcmp(plan->profile_sha256, use.profile->sha256) == 0 ? PP_OK : refuse(&use, plan, err);
 }

@@ -13,7 +13,9 @@ typedef struct pp_profile_in_use {
     const char *hardware; /* name of what tells the rest; NULL: nothing does */
 } pp_profile_in_use;
 
-/* Nothing is done without --profile. Fails: USAGE, IO, INPUT, NOMEM. */
+/* Reads --profile, if it is given. Fails: USAGE, IO, INPUT, NOMEM. */
+PP_MUST_CHECK pp_status pp_profile_given(const pp_args *args, pp_profile_in_use *use, pp_err *err);
+/* Has it answer, as the other options say. Fails: USAGE, NOMEM. */
 PP_MUST_CHECK pp_status pp_profile_options(const pp_args *args, pp_profile_in_use *use,
                                            pp_err *err);
 void pp_profile_release(pp_profile_in_use *use);
