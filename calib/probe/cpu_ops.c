@@ -158,19 +158,14 @@ static pp_status open_ops(const pp_probe_options *options, stage *s, pp_err *err
 static pp_status ops_open(const pp_probe_options *options, void **state_out,
                           const pp_subject **subject_out, pp_err *err)
 {
+    /* by stage, then by kind of op */
     static const pp_subject_series series[PP_OPS_STAGES * PP_OP_KIND_COUNT] = {
-        [PP_OPS_FIRST * 4 + PP_OP_F] = { .class_name = "stage_f first" },
-        [PP_OPS_FIRST * 4 + PP_OP_I] = { .class_name = "stage_i first" },
-        [PP_OPS_FIRST * 4 + PP_OP_W] = { .class_name = "stage_w first" },
-        [PP_OPS_FIRST * 4 + PP_OP_B] = { .class_name = "stage_b first" },
-        [PP_OPS_MIDDLE * 4 + PP_OP_F] = { .class_name = "stage_f" },
-        [PP_OPS_MIDDLE * 4 + PP_OP_I] = { .class_name = "stage_i" },
-        [PP_OPS_MIDDLE * 4 + PP_OP_W] = { .class_name = "stage_w" },
-        [PP_OPS_MIDDLE * 4 + PP_OP_B] = { .class_name = "stage_b" },
-        [PP_OPS_LAST * 4 + PP_OP_F] = { .class_name = "stage_f last" },
-        [PP_OPS_LAST * 4 + PP_OP_I] = { .class_name = "stage_i last" },
-        [PP_OPS_LAST * 4 + PP_OP_W] = { .class_name = "stage_w last" },
-        [PP_OPS_LAST * 4 + PP_OP_B] = { .class_name = "stage_b last" },
+        { .class_name = "stage_f first" }, { .class_name = "stage_i first" },
+        { .class_name = "stage_w first" }, { .class_name = "stage_b first" },
+        { .class_name = "stage_f" },       { .class_name = "stage_i" },
+        { .class_name = "stage_w" },       { .class_name = "stage_b" },
+        { .class_name = "stage_f last" },  { .class_name = "stage_i last" },
+        { .class_name = "stage_w last" },  { .class_name = "stage_b last" },
     };
     stage *s = pp_alloc_array(1, sizeof *s);
     if (!s)
