@@ -1,6 +1,7 @@
 /* What the cost model makes of measurements: where the truth is a known line, costs are that line.
  */
 #include "sim/cost_model.h"
+#include "sim/order.h"
 #include "tests/contract/profile_rig.h"
 #include "tests/contract/published.h"
 
@@ -181,6 +182,78 @@ START_TEST(the_first_of_two_stages_stands_for_layers)
 }
 END_TEST
 
+/* A stage in the middle has neither end. */
+START_TEST(of_two_stages_no_head_is_taken_for_a_layer)
+{
+    const rig_class c[] = {
+        { .name = "stage_f 0", .variable = PP_VARIABLE_TOKENS, .a = 1e-3, .b = 1e-6 },
+        { .name = "stage_f 1", .variable = PP_VARIABLE_TOKENS, .a = 2e-3, .b = 2e-6 },
+        { .name = "stage_b 0", .variable = PP_VARIABLE_TOKENS, .a = 4e-3, .b = 2e-6 },
+        { .name = "stage_b 1", .variable = PP_VARIABLE_TOKENS, .a = 5e-3, .b = 3e-6 },
+        { 0 },
+    };
+    pp_costs *costs PP_CLEANUP(pp_costs_free) = costs_of(c, PP_PROFILE_ALL, 16, false, 4);
+    near(costs->f_ns[2], line(&c[0], T) / 2);
+    near(costs->f_ns[3], line(&c[0], T) / 2 + line(&c[1], T) - line(&c[0], T));
+}
+END_TEST
+
+/* Answers from what it is asked alone. */
+static bool answer(void *context, const pp_measured_at *at, double *seconds_out)
+{
+    double *wgrad = context;
+    if (at->kind == PP_MEASURED_GEMM_WGRAD && at->m == 14336) {
+        wgrad[0] = at->n;
+        wgrad[1] = at->k;
+    }
+    if (at->kind != PP_MEASURED_LAYER + PP_OP_F && at->kind != PP_MEASURED_LAYER + PP_OP_B)
+        return false;
+    *seconds_out = 1e-6 * at->longest + 1e-3 * at->tiles;
+    return wgrad[2] == 0;
+}
+
+static pp_workload packs(void)
+{
+    static const int64_t lengths[] = { 26, 130, 156, 52, 78, 182, 156, 26, 130 };
+    static const size_t ends[] = { 3, 6, 9 };
+    pp_err err = { 0 };
+    pp_workload w;
+    STEP_OK(pp_workload_group(lengths, ends, 3, 4096, 1, &w, &err), err);
+    return w;
+}
+
+/* 128 + 130 + 1 and 129 + 129 + 1 tokens have not the same tiles; the order of a pack says nothing.
+ */
+START_TEST(sequences_of_a_pack_are_told)
+{
+    double wgrad[3] = { 0 };
+    const pp_measured measured = { .ask = answer, .context = wgrad };
+    job j PP_CLEANUP(job_free);
+    job_new(&j, NULL, PP_PROFILE_ALL, 0, false, 2);
+    j.hardware.measured = &measured;
+    pp_workload_free(&j.workload);
+    j.workload = packs();
+    pp_costs *costs PP_CLEANUP(pp_costs_free) = job_costs(&j);
+    ck_assert_uint_eq(costs->classes, 2);
+    ck_assert_uint_eq(costs->class_of[2], 0);
+    near(costs->f_ns[0], 16 * (156e3 + 9e6));
+    near(costs->f_ns[2], 16 * (182e3 + 6e6));
+}
+END_TEST
+
+START_TEST(weight_gradients_are_asked_for_by_their_weight)
+{
+    double wgrad[3] = { 0, 0, 1 };
+    const pp_measured measured = { .ask = answer, .context = wgrad };
+    job j PP_CLEANUP(job_free);
+    job_new(&j, NULL, PP_PROFILE_ALL, 0, false, 2);
+    j.hardware.measured = &measured;
+    pp_costs *costs PP_CLEANUP(pp_costs_free) = job_costs(&j);
+    ck_assert_double_eq(wgrad[0], 4096);
+    ck_assert_double_eq(wgrad[1], T);
+}
+END_TEST
+
 /* The other part is the hardware file's, to the nanosecond. */
 START_TEST(a_part_of_a_profile_leaves_the_rest)
 {
@@ -349,6 +422,9 @@ int main(void)
     tcase_add_test(tc, stages_take_what_layers_took);
     tcase_add_test(tc, a_backward_measured_whole_is_halved);
     tcase_add_test(tc, measured_stages_bring_their_ends);
+    tcase_add_test(tc, of_two_stages_no_head_is_taken_for_a_layer);
+    tcase_add_test(tc, sequences_of_a_pack_are_told);
+    tcase_add_test(tc, weight_gradients_are_asked_for_by_their_weight);
     tcase_add_test(tc, the_first_of_two_stages_stands_for_layers);
     tcase_add_test(tc, a_part_of_a_profile_leaves_the_rest);
     tcase_add_test(tc, products_are_those_of_their_weights);
