@@ -132,6 +132,18 @@ static pp_status note_transfers(const pp_search *search, const pp_candidate *cho
     return status;
 }
 
+static bool link_measured(const pp_hardware *hardware, bool inside)
+{
+    const pp_measured_at at = { .kind = PP_MEASURED_MESSAGE,
+                                .bytes = 1 << 20,
+                                .ranks = 2,
+                                .spans = !inside,
+                                .other_node = !inside };
+    const pp_measured *measured = hardware->measured;
+    double ignored;
+    return measured && measured->ask(measured->context, &at, &ignored);
+}
+
 static pp_status note_hardware(const pp_search *search, const pp_candidate *chosen, pp_notes *notes,
                                pp_err *err)
 {
@@ -140,7 +152,10 @@ static pp_status note_hardware(const pp_search *search, const pp_candidate *chos
     char limit[32];
     char reserve[32];
     pp_status status = PP_OK;
-    if (!wish->memory_limit_bytes)
+    if (!wish->memory_limit_bytes && !hardware->memory_bytes)
+        status = pp_notes_add(notes, err, "memory limit", "none: the memory of %s is not known",
+                              hardware->name);
+    else if (!wish->memory_limit_bytes)
         status = pp_notes_add(
             notes, err, "memory limit",
             "%s per GPU: %s are kept free (5 %%: CUDA context, "
@@ -149,7 +164,7 @@ static pp_status note_hardware(const pp_search *search, const pp_candidate *chos
             pp_format_bytes(reserve, sizeof reserve, pp_memory_reserve_bytes(hardware)));
     bool inside = pp_parallel_gpus(&chosen->parallel) <= hardware->gpus_per_node;
     const pp_p2p_curve *link = inside ? &hardware->node_p2p : &hardware->network_p2p;
-    if (!status)
+    if (!status && !link_measured(hardware, inside))
         status = pp_notes_add(
             notes, err, "pipeline link", "%s, %s", inside ? "inside a node" : "between nodes",
             link->published ? "measured curve" : "latency + bandwidth (no measurement published)");

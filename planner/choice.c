@@ -85,7 +85,8 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     if (wish->return_outputs)
         snprintf(plan->return_outputs, sizeof plan->return_outputs, "%s", wish->return_outputs);
     plan->step_sync = !wish->no_step_sync;
-    plan->memory_limit_bytes = search->memory_limit_bytes;
+    plan->memory_limit_bytes =
+        search->memory_limit_bytes < PP_BYTES_MAX ? search->memory_limit_bytes : 0;
     plan->seed = wish->seed;
 }
 
@@ -183,6 +184,7 @@ pp_status pp_choose(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
     if (!choice)
         return pp_err_nomem(err);
     choice->bound = search.setup[search.candidate[best].setup].bound;
+    choice->context = search.setup[search.candidate[best].setup].context;
     status = make_plan(&search, best, &choice->plan, err);
     if (status)
         return status;

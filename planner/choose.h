@@ -6,6 +6,7 @@
 #define PPSIM_PLANNER_CHOOSE_H
 
 #include "planner/bound.h"
+#include "sim/cost_model.h"
 #include "sim/hardware.h"
 #include "sim/model.h"
 #include "sim/plan.h"
@@ -26,7 +27,7 @@ typedef struct pp_switch_wish {
     pp_switches value;
     struct {
         bool recompute, sequence_parallel, flash_attention, grad_sync_overlap, grad_dtype,
-            tp_overlap, zero, scatter_gather, p2p;
+            tp_overlap, zero, scatter_gather, p2p, dtype;
     } given;
 } pp_switch_wish;
 
@@ -112,7 +113,8 @@ typedef struct pp_candidate {
 
 /* Owner frees with pp_choice_free. */
 typedef struct pp_choice {
-    pp_plan *plan; /* version and command are the caller's to fill */
+    pp_plan *plan;           /* version and command are the caller's to fill */
+    pp_cost_context context; /* of its costs; model and hardware are the wish's */
     pp_bound bound;
     pp_candidate *candidate; /* [count]: the chosen one, other OK ones by speed, pruned, others */
     size_t count, ok, pruned, simulated;

@@ -3,7 +3,6 @@
 #define PPSIM_PLANNER_CHOOSE_INT_H
 
 #include "planner/choose.h"
-#include "sim/cost_model.h"
 
 /* The microbatches of one micro-batch size. */
 typedef struct pp_data {

@@ -5,6 +5,7 @@
 #include "sim/alloc.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +113,8 @@ static pp_switches switches_for(const pp_switch_wish *wish, const pp_executor *e
         stack.flash_attention = value->flash_attention;
     if (wish->given.grad_sync_overlap)
         stack.grad_sync_overlap = value->grad_sync_overlap;
+    if (wish->given.dtype)
+        stack.dtype = value->dtype;
     if (wish->given.grad_dtype)
         stack.grad_dtype = value->grad_dtype;
     if (wish->given.tp_overlap)
@@ -190,8 +193,8 @@ static pp_status unit_ns(const pp_cost_context *context, pp_unit_kind kind, int6
     pp_status status =
         pp_cost_unit(context, kind, layer, average->tokens, average->square_sum, &cost, err);
     return status ? status
-                  : pp_ns_from_seconds(cost.f_s + cost.i_s + cost.w_s, context->model->name, ns_out,
-                                       err);
+                  : pp_ns_from_seconds(fmax(0, cost.f_s + cost.i_s + cost.w_s),
+                                       context->model->name, ns_out, err);
 }
 
 static pp_microbatch average_of(const pp_workload *workload)

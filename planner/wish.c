@@ -133,9 +133,10 @@ pp_status pp_search_open(pp_search *search, const pp_wish *wish, pp_err *err)
     if (wish->lengths)
         search->global_batch_size = (int64_t)wish->length_count;
     search->memory_limit_bytes =
-        wish->memory_limit_bytes
-            ? wish->memory_limit_bytes
-            : wish->hardware->memory_bytes - pp_memory_reserve_bytes(wish->hardware);
+        wish->memory_limit_bytes ? wish->memory_limit_bytes
+        : wish->hardware->memory_bytes
+            ? wish->hardware->memory_bytes - pp_memory_reserve_bytes(wish->hardware)
+            : PP_BYTES_MAX;
     status = pp_executor_get(wish->executor ? wish->executor : "ideal", &search->executor, err);
     if (!status)
         status = check_batch(search, err);

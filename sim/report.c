@@ -9,7 +9,7 @@
 
 pp_status pp_notes_add(pp_notes *notes, pp_err *err, const char *key, const char *format, ...)
 {
-    char value[512];
+    char value[2048];
     va_list args;
     va_start(args, format);
     vsnprintf(value, sizeof value, format, args);
@@ -39,6 +39,18 @@ pp_status pp_notes_copy(const pp_notes *from, pp_notes *to, pp_err *err)
     return PP_OK;
 }
 
+void pp_notes_drop(pp_notes *notes, const char *key)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < notes->count; i++) {
+        if (strcmp(notes->note[i].key, key) == 0)
+            free(notes->note[i].value);
+        else
+            notes->note[kept++] = notes->note[i];
+    }
+    notes->count = kept;
+}
+
 void pp_notes_free(pp_notes *notes)
 {
     for (size_t i = 0; i < notes->count; i++)
@@ -53,6 +65,7 @@ void pp_report_free(pp_report **report)
         return;
     pp_notes_free(&(*report)->assumptions);
     pp_robustness_free(&(*report)->robustness);
+    pp_uncertainty_free(&(*report)->uncertainty);
     free((*report)->per_rank);
     pp_blocked_free(&(*report)->worst);
     free(*report);

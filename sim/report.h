@@ -7,6 +7,7 @@
 #include "sim/boundary.h"
 #include "sim/memory.h"
 #include "sim/robustness.h"
+#include "sim/uncertainty.h"
 
 typedef struct pp_rank_report {
     pp_ns busy_ns;
@@ -23,7 +24,7 @@ typedef struct pp_rank_report {
 
 /* One thing that was assumed because nobody said it. */
 typedef struct pp_note {
-    char key[48];
+    char key[96];
     char *value;
 } pp_note;
 
@@ -35,6 +36,8 @@ typedef struct pp_notes {
 PP_MUST_CHECK pp_status pp_notes_add(pp_notes *notes, pp_err *err, const char *key,
                                      const char *format, ...) PP_PRINTF(4, 5);
 PP_MUST_CHECK pp_status pp_notes_copy(const pp_notes *from, pp_notes *to, pp_err *err);
+/* Takes away every note of this key. */
+void pp_notes_drop(pp_notes *notes, const char *key);
 void pp_notes_free(pp_notes *notes);
 
 /* Owner frees with pp_report_free. */
@@ -67,7 +70,8 @@ typedef struct pp_report {
     bool has_worst;           /* by pp_report_add_worst */
     pp_blocked_list worst;
     pp_notes assumptions;
-    pp_robustness robustness; /* set by the caller */
+    pp_robustness robustness;   /* set by the caller */
+    pp_uncertainty uncertainty; /* set by the caller, or the plan's */
 } pp_report;
 
 /* step_sync: a global barrier ends the step. assumptions stay empty.

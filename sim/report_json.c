@@ -119,5 +119,6 @@ pp_json *pp_report_write(const pp_report *report, pp_json_build *build)
                          report->assumptions.note[i].value);
     pp_json_put(build, object, "assumptions", assumptions);
     pp_robustness_put(&report->robustness, object, build);
+    pp_uncertainty_put(&report->uncertainty, object, build);
     return object;
 }

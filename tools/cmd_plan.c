@@ -10,7 +10,10 @@ static const pp_option options[] = {
     { PP_OPTION_MODEL },
     { PP_OPTION_PP },
     { PP_OPTION_HW },
-    { "--profile", "FILE", "a calibrated profile instead of --hw", NULL, false },
+    { "--profile", "FILE", "what 'ppsim calibrate' measured goes over --hw, or alone without it",
+      NULL, false },
+    { "--profile-only", "kernels|links", "take this part of the profile; both", NULL, false },
+    { "--profile-layers", "N", "of a stage that was measured and imported", NULL, false },
     { PP_OPTION_TP },
     { PP_OPTION_DP },
     { PP_OPTION_CP },
@@ -121,7 +124,8 @@ static pp_status plan(const pp_args *args, pp_err *err)
     pp_request request PP_CLEANUP(pp_request_free) = { .wish = { .seed = 0 } };
     pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
     pp_status status = pp_request_read(args, &request, err);
-    if (status || (status = pp_choose(&request.wish, &choice, err)))
+    if (status || (status = pp_choose(&request.wish, &choice, err)) ||
+        (status = pp_profile_finish(&request.profile, &choice->context, choice->plan, err)))
         return status;
     snprintf(choice->plan->version, sizeof choice->plan->version, "%s", PPSIM_VERSION);
     choice->plan->command = pp_args_command(args);

@@ -3,6 +3,7 @@
 #include "sim/file.h"
 #include "sim/processors.h"
 #include "tools/option_rows.h"
+#include "tools/profile_tool.h"
 #include "tools/run_tool.h"
 #include "tools/study_tool.h"
 
@@ -20,8 +21,8 @@
 static const pp_option options[] = {
     { "--transport", "NAME", "how messages travel, 'ppsim list transports'; threads", NULL, false },
     { "--compute", "NAME", "what ops compute, 'ppsim list computes'; spin", NULL, false },
-    { "--compute-settings", "K=V,...", "of the compute: hidden=64,heads=4 (docs/runtime.md)", NULL,
-      false },
+    { "--compute-settings", "K=V,...",
+      "of the compute: hidden=64,heads=4; the plan's, or docs/runtime.md", NULL, false },
     { "--iterations", "N", "measured steps; 5", NULL, false },
     { "--warmup", "N", "steps before them, not measured; 1", NULL, false },
     { "--verify", NULL, "compare values with a sequential run, and every byte of memory", NULL,
@@ -57,6 +58,12 @@ static const pp_option options[] = {
     { "--flight", "FILE", "last moments of all ranks after a failure; " FLIGHT_FILE, NULL, false },
     { "--seed", "N", "of weights and data; 0", NULL, false },
     { PP_OPTION_COLUMNS },
+    { PP_OPTION_RECOST_PROFILE },
+    { PP_OPTION_RECOST },
+    { PP_OPTION_RECOST_MODEL },
+    { PP_OPTION_RECOST_HW },
+    { PP_OPTION_RECOST_ONLY },
+    { PP_OPTION_RECOST_LAYERS },
     { "--trace", "FORMAT=FILE", "write the measured timeline; 'ppsim list formats'", NULL, true },
     { NULL, NULL, NULL, NULL, false },
 };
@@ -338,9 +345,12 @@ static pp_status run(const pp_args *args, pp_err *err)
     if (status || (status = pp_study_load(args, "run", &r->plan, &r->written, err)) ||
         (status = pp_study_forward_only(args, r->written, r->plan, err)) ||
         (status = pp_study_exchange(args, r->plan, r->written != NULL, err)) ||
+        (status = pp_profile_of_plan(args, r->plan, err)) ||
         (status = check_replica(r->plan, o.replica, err)) ||
         (status = check_faults(r->plan, &o, err)) || (status = read_lengths(args, r->plan, err)))
         return status;
+    if (o.compute->describe && !pp_args_has(args, "--compute-settings"))
+        o.settings = r->plan->compute_settings;
     if (comm)
         snprintf(r->plan->comm, sizeof r->plan->comm, "%.31s", comm);
     remark(r->plan, &o);

@@ -1,6 +1,7 @@
 /* ppsim simulate: a plan, a schedule file or a named schedule, against costs. */
 #include "planner/bound.h"
 #include "tools/option_rows.h"
+#include "tools/profile_tool.h"
 #include "tools/robust_tool.h"
 #include "tools/study_tool.h"
 
@@ -56,6 +57,12 @@ static const pp_option options[] = {
     { PP_OPTION_COLUMNS },
     { "--emit", "FORMAT=FILE", "write the schedule, the plan or the report; 'ppsim list formats'",
       NULL, true },
+    { PP_OPTION_RECOST_PROFILE },
+    { PP_OPTION_RECOST },
+    { PP_OPTION_RECOST_MODEL },
+    { PP_OPTION_RECOST_HW },
+    { PP_OPTION_RECOST_ONLY },
+    { PP_OPTION_RECOST_LAYERS },
     { "--trace", "FORMAT=FILE", "write the timeline; 'ppsim list formats'", NULL, true },
     { NULL, NULL, NULL, NULL, false },
 };
@@ -213,7 +220,8 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     pp_status status = pp_study_load(args, "simulate", &s.plan, &s.program, err);
     if (status || (status = pp_study_forward_only(args, s.program, s.plan, err)) ||
         (status = apply_settings(args, s.plan, err)) ||
-        (status = pp_study_exchange(args, s.plan, s.program != NULL, err)))
+        (status = pp_study_exchange(args, s.plan, s.program != NULL, err)) ||
+        (status = pp_profile_of_plan(args, s.plan, err)))
         return status;
     if (strcmp(s.plan->executor, "all") == 0)
         return table(args, &s, err);

@@ -76,5 +76,15 @@
     "--lengths", "FILE", "sequence lengths of one step, one per line or a JSON array", NULL, false
 #define PP_OPTION_SHAPE_MESSAGE \
     "--shape-message", "TIME", "that a message about a shape takes; the link's latency", NULL, false
+#define PP_OPTION_RECOST_PROFILE \
+    "--profile", "FILE", "the plan must be made from it; with --recost it need not", NULL, false
+#define PP_OPTION_RECOST                                                                        \
+    "--recost", NULL, "give the plan's order, partition and data the costs of --profile", NULL, \
+        false
+#define PP_OPTION_RECOST_MODEL \
+    "--model", "M", "of --recost; the plan's, where that is a name", NULL, false
+#define PP_OPTION_RECOST_HW "--hw", "H", "of --recost, for what the profile lacks", NULL, false
+#define PP_OPTION_RECOST_ONLY "--profile-only", "kernels|links", "of --recost, as plan", NULL, false
+#define PP_OPTION_RECOST_LAYERS "--profile-layers", "N", "of --recost, as plan", NULL, false
 
 #endif

@@ -125,6 +125,16 @@ static void print_choice(const pp_choice *choice, pp_text *text)
              pp_partition_name(choice->candidate[0].partition), layers, most == 1 ? "" : "s");
 }
 
+static void print_interval(const pp_uncertainty *u, pp_text *text)
+{
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
+    if (!u->step_ns)
+        return;
+    pp_uncertainty_print(u, &words);
+    if (words.data)
+        add_line(text, "", "%s (95 %% of the measurements)", words.data);
+}
+
 static void print_speed(const pp_choice *choice, pp_text *text)
 {
     const pp_report *r = choice->plan->prediction;
@@ -136,8 +146,13 @@ static void print_speed(const pp_choice *choice, pp_text *text)
              pp_format_duration(step, sizeof step, r->step_ns),
              pp_format_duration(makespan, sizeof makespan, r->makespan_ns),
              pp_format_duration(boundary, sizeof boundary, r->step_boundary_ns));
-    add_line(text, "throughput", "%.0f tokens/s, %.1f per GPU; MFU %.1f %% of dense peak",
-             r->tokens_per_s, r->tokens_per_s / gpus, 100 * r->model_flops_utilization);
+    print_interval(&r->uncertainty, text);
+    if (r->model_flops_utilization > 0)
+        add_line(text, "throughput", "%.0f tokens/s, %.1f per GPU; MFU %.1f %% of dense peak",
+                 r->tokens_per_s, r->tokens_per_s / gpus, 100 * r->model_flops_utilization);
+    else
+        add_line(text, "throughput", "%.0f tokens/s, %.1f per GPU", r->tokens_per_s,
+                 r->tokens_per_s / gpus);
     add_line(text, "bubble", "%.2f %% of all rank time is idle: idle / (p x makespan)",
              100 * r->bubble_fraction);
     add_line(text, "", "%.2f %% of the longest rank's span: (span - busy) / span",
@@ -153,10 +168,12 @@ static void print_limits(const pp_choice *choice, pp_text *text)
     char bound[32];
     const pp_rank_report *rank = &r->per_rank[r->peak_memory_rank];
     if (r->has_memory)
-        add_line(text, "peak memory", "%s of %s on rank %" PRIu32 ", while %s runs",
+        add_line(text, "peak memory", "%s%s%s on rank %" PRIu32 ", while %s runs",
                  pp_format_bytes(peak, sizeof peak, r->peak_memory_bytes),
-                 pp_format_bytes(limit, sizeof limit, r->memory_limit_bytes), r->peak_memory_rank,
-                 pp_op_print(rank->peak_op, token, sizeof token));
+                 r->memory_limit_bytes ? " of " : "",
+                 r->memory_limit_bytes ? pp_format_bytes(limit, sizeof limit, r->memory_limit_bytes)
+                                       : "",
+                 r->peak_memory_rank, pp_op_print(rank->peak_op, token, sizeof token));
     if (r->has_memory && r->peak_memory_bytes < choice->candidate[0].peak_bytes)
         add_line(text, "", "(a faster replica needs %s, on rank %" PRIu32 ")",
                  pp_format_bytes(peak, sizeof peak, choice->candidate[0].peak_bytes),
@@ -436,7 +453,7 @@ static void print_assumptions(const pp_plan *plan, pp_text *text)
         pp_text_add(text, "\nassumed, because it was not given\n");
     for (size_t i = 0; i < plan->assumptions.count; i++) {
         const pp_note *note = &plan->assumptions.note[i];
-        char words[640];
+        char words[2200];
         snprintf(words, sizeof words, "%s: %s", note->key, note->value);
         pp_text_add(text, "  - ");
         add_words(text, words, 4, 4);

@@ -24,21 +24,41 @@ static pp_status read_machines(const pp_args *args, pp_request *r, pp_err *err)
         return pp_err_set(err, PP_USAGE, "--pp",
                           "is missing; give the number of pipeline ranks, "
                           "for example --pp 16");
-    if (pp_args_has(args, "--profile"))
-        return pp_err_set(err, PP_UNAVAILABLE, "--profile",
-                          "this build cannot plan from a "
-                          "calibrated profile yet; use --hw with a name of 'ppsim list hardware' "
-                          "or a hardware file");
     pp_status status = pp_load_model(model, &r->model, err);
     if (!status)
+        status = pp_profile_given(args, &r->profile, err);
+    if (!status)
+        status = pp_profile_options(args, &r->profile, err);
+    if (!status && r->profile.path)
+        status = pp_profile_hardware(args, &r->profile, &r->model, &r->hardware, err);
+    else if (!status)
         status = pp_load_hardware(hardware ? hardware : DEFAULT_HARDWARE, &r->hardware, err);
-    if (!status && !hardware)
+    if (!status && !hardware && !r->profile.path)
         status = pp_notes_add(&r->assumptions, err, "hardware", "%s (--hw)", r->hardware.name);
     if (!status)
         status = pp_args_rate(args, "--node-network", &r->hardware.network_bytes_per_s, err);
     r->wish.model = &r->model;
     r->wish.hardware = &r->hardware;
     return status;
+}
+
+/* Measured stages are what they are: split over as many GPUs, and recomputing as much. */
+static pp_status keep_stages(const pp_args *args, pp_request *r, pp_err *err)
+{
+    char text[128];
+    pp_switch_wish *switches = &r->wish.switches;
+    if (!r->profile.path || !pp_measured_has_stages(r->profile.measured, text, sizeof text))
+        return PP_OK;
+    if (!r->wish.parallel.tp)
+        r->wish.parallel.tp = 1;
+    switches->given.dtype =
+        pp_profile_settings(&r->profile, text, sizeof text, &switches->value.dtype);
+    if (pp_args_has(args, "--recompute"))
+        return PP_OK;
+    switches->value.recompute = PP_RECOMPUTE_NONE;
+    switches->given.recompute = true;
+    return pp_notes_add(&r->assumptions, err, "recompute",
+                        "none beyond what the measured stages did");
 }
 
 static pp_status read_sizes(const pp_args *args, pp_request *r, pp_err *err)
@@ -298,7 +318,7 @@ pp_status pp_request_read_with(const pp_args *args, const char *lengths, pp_requ
     pp_status status = read_machines(args, request, err);
     if (status || (status = read_sizes(args, request, err)) ||
         (status = read_switches(args, request, err)) ||
-        (status = read_program(args, request, err)) ||
+        (status = keep_stages(args, request, err)) || (status = read_program(args, request, err)) ||
         (status = read_threads(args, &request->wish, err)) ||
         (status = read_budget(args, request, err)))
         return status;
@@ -316,4 +336,5 @@ void pp_request_free(pp_request *request)
 {
     pp_lengths_free(&request->lengths);
     pp_notes_free(&request->assumptions);
+    pp_profile_release(&request->profile);
 }

@@ -3,12 +3,13 @@
 #define PPSIM_TOOLS_PLAN_TOOL_H
 
 #include "planner/choose.h"
-#include "tools/tool.h"
+#include "tools/profile_tool.h"
 
 /* What was asked, with what it points to. */
 typedef struct pp_request {
     pp_model model;
     pp_hardware hardware;
+    pp_profile_in_use profile;
     pp_lengths lengths;
     pp_notes assumptions;
     int64_t begin_ns, end_ns; /* of the wall-clock budget, on the clock of runtime/clock.h */

@@ -173,6 +173,11 @@ void pp_report_print(const pp_report *report, pp_text *text)
                 pp_format_duration(step, sizeof step, report->step_ns),
                 pp_format_duration(makespan, sizeof makespan, report->makespan_ns),
                 pp_format_duration(boundary, sizeof boundary, report->step_boundary_ns));
+    if (report->uncertainty.step_ns) {
+        pp_text_add(text, "             ");
+        pp_uncertainty_print(&report->uncertainty, text);
+        pp_text_add(text, " (95 %% of the measurements)\n");
+    }
     print_boundary(report, text);
     pp_text_add(text,
                 "schedule     %s on %" PRIu32 " ranks, %" PRIu32 " stages, %" PRIu32
