@@ -146,14 +146,16 @@ double pp_all_to_all_seconds(const pp_hardware *hw, pp_collective_group group, d
            (group.members < group.ranks ? hw->network_p2p.alpha_s : 0);
 }
 
-/* NCCL 2.29: start with what the link can use, halve while channels * ceil(ranks / 8) exceeds the
- * communicator's p2p channels. */
+int64_t pp_nccl_channels_per_peer(int64_t channels, int64_t most, int64_t ranks)
+{
+    while (most > 1 && most * ((ranks + 7) / 8) > channels)
+        most /= 2;
+    return most;
+}
+
 static int64_t channels_of(const pp_p2p_curve *curve, int64_t communicator)
 {
-    int64_t n = curve->channels;
-    while (n > 1 && n * ((communicator + 7) / 8) > curve->channels_max)
-        n /= 2;
-    return n;
+    return pp_nccl_channels_per_peer(curve->channels_max, curve->channels, communicator);
 }
 
 int64_t pp_nccl_channels(int64_t channels, int64_t per_peer, pp_communicator communicator,

@@ -1,8 +1,9 @@
 /* Tables as papers and wikis have them: a row per message size, a column per number of ranks, bus
  * bandwidths in GB/s. Comments may say what was run: "sendrecv_perf", "NCCL 2.29.7", "8 B200 per
- * node". */
+ * node", "16 p2p channels, 4 p2p channels per peer". */
 #include "calib/import_columns.h"
 #include "calib/nccl_int.h"
+#include "sim/kernel.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +14,9 @@ typedef struct table {
     const char *file;
     char class_name[32];
     char library[32];
-    int64_t per_node; /* ranks; 0: not said */
-    size_t columns;   /* with the one of the sizes; 0: no header yet */
+    int64_t per_node;                    /* ranks; 0: not said */
+    int64_t channels_max, channels_peer; /* 0: not said */
+    size_t columns;                      /* with the one of the sizes; 0: no header yet */
     int64_t ranks[COLUMNS_MAX];
     size_t first; /* series of this table */
     size_t rows;
@@ -37,6 +39,7 @@ static void read_comment(table *t, pp_span line)
     pp_span word;
     pp_span before[2] = { { "", 0 }, { "", 0 } };
     int64_t number = 0;
+    (void)pp_nccl_channels_said(line, &t->channels_max, &t->channels_peer);
     while (pp_span_word(&line, &word)) {
         char name[40];
         while (word.bytes && strchr(",;.:", word.at[word.bytes - 1]))
@@ -84,6 +87,9 @@ static pp_status read_header(table *t, const pp_cell_text *cells, size_t count, 
         series->ranks = (int32_t)t->ranks[i];
         if (t->per_node)
             series->nodes = (int32_t)((t->ranks[i] + t->per_node - 1) / t->per_node);
+        series->channels_max = (int32_t)t->channels_max;
+        series->channels_peer =
+            (int32_t)pp_nccl_channels_per_peer(t->channels_max, t->channels_peer, t->ranks[i]);
         memcpy(series->library, t->library, sizeof series->library);
         snprintf(series->source, sizeof series->source, "%.120s", pp_file_name(t->file));
     }

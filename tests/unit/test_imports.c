@@ -372,6 +372,26 @@ static const struct {
     { "busbw-csv", "bytes,n2\n0,1\n", "x:2:1", "must be from" },
 };
 
+/* NCCL prints both numbers for one communicator; in larger ones a peer has fewer: 16 channels give
+ * 4, 4, 2, 1, 1, 1 to a peer of 16 to 512 ranks. */
+START_TEST(channels_that_a_table_says_are_those_of_every_column)
+{
+    static const int32_t peer[] = { 4, 4, 2, 1, 1, 1 };
+    pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
+    read_as("busbw-csv",
+            "# sendrecv_perf, NCCL 2.29.7, 8 GPUs per node\n"
+            "# at 16 ranks: 16 p2p channels, 4 p2p channels per peer\n"
+            "bytes,n16,n32,n64,n128,n256,n512\n1048576,18.01,18.03,15.52,10.45,10.40,10.53\n",
+            &samples);
+    ck_assert_uint_eq(samples.count, 6);
+    for (size_t i = 0; i < samples.count; i++) {
+        ck_assert_int_eq(samples.series[i].channels_max, 16);
+        ck_assert_int_eq(samples.series[i].channels_peer, peer[i]);
+        ck_assert_int_eq(samples.series[i].nodes, 2 << i);
+    }
+}
+END_TEST
+
 START_TEST(bad_files_are_refused_at_their_place)
 {
     pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
@@ -480,6 +500,7 @@ int main(int argc, char **argv)
     }
     Suite *suite = suite_create("imports");
     TCase *tc = tcase_create("files");
+    tcase_add_test(tc, channels_that_a_table_says_are_those_of_every_column);
     tcase_add_test(tc, ranges_of_a_recording_without_kernels_are_ops);
     tcase_add_test(tc, kernels_are_summed_over_the_range_that_launched_them);
     tcase_add_test(tc, gzip_is_recognised_by_its_content_and_damage_is_told);
