@@ -43,9 +43,6 @@ PP_MUST_CHECK pp_status pp_nccl_add_row(pp_nccl_section *section, const pp_nccl_
                                         pp_err *err);
 /* 22902 -> "nccl 2.29.2"; unknown codes leave `text` empty. */
 void pp_nccl_version_text(const char *library, int64_t code, char *text, size_t size);
-/* NCCL INFO: "..., 32 p2p channels, 16 p2p channels per peer". false: the line does not say them.
- */
-bool pp_nccl_channels_said(pp_span line, int64_t *most_out, int64_t *peer_out);
 /* "sendrecv_perf" -> "send_recv"; NULL when it is a test that is not used. */
 const char *pp_nccl_class(const char *program);
 /* The section's rows as a series, or a note why not. */

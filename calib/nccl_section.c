@@ -56,27 +56,6 @@ static const struct {
     { "alltoall_perf", "all_to_all" },
 };
 
-/* The number before `text`. */
-static bool number_before(pp_span line, const char *text, int64_t *value_out)
-{
-    const char *at = pp_span_find(line, text);
-    const char *from = at;
-    while (from && from > line.at && from[-1] >= '0' && from[-1] <= '9')
-        from--;
-    return at && pp_span_int((pp_span){ from, (size_t)(at - from) }, 1024, value_out);
-}
-
-bool pp_nccl_channels_said(pp_span line, int64_t *most_out, int64_t *peer_out)
-{
-    int64_t most = 0, peer = 0;
-    if (!number_before(line, " p2p channels per peer", &peer) ||
-        !number_before(line, " p2p channels,", &most))
-        return false;
-    *most_out = most;
-    *peer_out = peer;
-    return true;
-}
-
 const char *pp_nccl_class(const char *program)
 {
     for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {

@@ -90,12 +90,23 @@ static bool find_version(reader *r, pp_span line)
     return found;
 }
 
+/* "..., 32 p2p channels, 16 p2p channels per peer": the number before `text`. */
+static bool number_before(pp_span line, const char *text, int64_t *value_out)
+{
+    const char *at = pp_span_find(line, text);
+    const char *from = at;
+    while (from && from > line.at && from[-1] >= '0' && from[-1] <= '9')
+        from--;
+    return at && pp_span_int((pp_span){ from, (size_t)(at - from) }, 1024, value_out);
+}
+
 static void find_channels(reader *r, pp_span line)
 {
     int64_t most = 0;
     int64_t peer = 0;
     pp_nccl_section *s = &r->section;
-    if (!pp_nccl_channels_said(line, &most, &peer))
+    if (!number_before(line, " p2p channels per peer", &peer) ||
+        !number_before(line, " p2p channels,", &most))
         return;
     if (s->channels_max && (s->channels_max != most || s->channels_peer != peer))
         pp_skip_add(&r->notes, 0,
