@@ -31,7 +31,6 @@ static const link_set link_sets[] = {
     { "A100 NVSwitch, 8 ranks", "a100-nvswitch", 8, 8, 0, NULL, 0, 0 },
     { "all-reduce, A100, 2 to 8 ranks", "a100-all-reduce", 2, 8, 0.08, NULL, 0, 0 },
     { "the same, 2 to 4 ranks", "a100-all-reduce", 2, 4, 0, "5 to 8", 5, 8 },
-    { "all-reduce, V100, 8 ranks", "v100-all-reduce", 8, 8, 0, NULL, 0, 0 },
 };
 enum { LINK_SETS = sizeof link_sets / sizeof link_sets[0], LINK_SERIES_MAX = 16 };
 

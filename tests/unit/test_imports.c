@@ -379,15 +379,18 @@ START_TEST(channels_that_a_table_says_are_those_of_every_column)
     static const int32_t peer[] = { 4, 4, 2, 1, 1, 1 };
     pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
     read_as("busbw-csv",
+            "# device: NVIDIA B200\n# source: a page\n"
             "# sendrecv_perf, NCCL 2.29.7, 8 GPUs per node\n"
             "# at 16 ranks: 16 p2p channels, 4 p2p channels per peer\n"
             "bytes,n16,n32,n64,n128,n256,n512\n1048576,18.01,18.03,15.52,10.45,10.40,10.53\n",
             &samples);
     ck_assert_uint_eq(samples.count, 6);
+    ck_assert_str_eq(samples.device, "NVIDIA B200");
     for (size_t i = 0; i < samples.count; i++) {
         ck_assert_int_eq(samples.series[i].channels_max, 16);
         ck_assert_int_eq(samples.series[i].channels_peer, peer[i]);
         ck_assert_int_eq(samples.series[i].nodes, 2 << i);
+        ck_assert_str_eq(samples.series[i].source, "a page");
     }
 }
 END_TEST
