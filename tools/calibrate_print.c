@@ -112,7 +112,7 @@ static void print_domain(const pp_fit *fit, pp_text *text)
     for (unsigned v = 0; v < PP_VARIABLE_COUNT; v++) {
         if (!isfinite(fit->at_low[v]))
             continue;
-        const char *unit = unit_of(v);
+        const char *unit = strcmp(unit_of(v), "tokens") == 0 ? "" : unit_of(v);
         print_value(low, sizeof low, fit->at_low[v], unit);
         print_value(high, sizeof high, fit->at_high[v], unit);
         if (fit->at_low[v] == fit->at_high[v])
@@ -133,18 +133,19 @@ static void print_domain(const pp_fit *fit, pp_text *text)
     pp_text_add(text, "\n");
 }
 
-/* What tells the worst sample from others: its bytes, or the first variables it has. */
+/* What tells the worst sample from others: the first two variables that vary. */
 static void print_worst(const pp_fit *fit, char *buffer, size_t size)
 {
-    size_t used = 0;
+    size_t used = 0, named = 0;
     buffer[0] = '\0';
-    for (unsigned v = 0; v < PP_VARIABLE_COUNT && used + VALUE_BYTES < size; v++) {
+    for (unsigned v = 0; v < PP_VARIABLE_COUNT && named < 2 && used + VALUE_BYTES < size; v++) {
         char value[VALUE_BYTES];
         bool varies = fit->at_low[v] < fit->at_high[v];
         if (!varies || !isfinite(fit->worst.at[v]) || v == PP_VARIABLE_CHANNELS)
             continue;
         print_value(value, sizeof value, fit->worst.at[v],
                     strcmp(unit_of(v), "tokens") == 0 ? "" : unit_of(v));
+        named++;
         used += (size_t)snprintf(buffer + used, size - used, "%s%s%s%s", used ? " " : "",
                                  v == PP_VARIABLE_BYTES ? "" : pp_variable_key((pp_variable)v),
                                  v == PP_VARIABLE_BYTES ? "" : " ", value);

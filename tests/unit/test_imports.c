@@ -335,6 +335,32 @@ START_TEST(tables_of_bandwidth_are_turned_into_times)
 }
 END_TEST
 
+/* NCCL's rule: halved until a node's share fits into the communicator's channels. */
+START_TEST(tables_of_bandwidth_know_channels)
+{
+    static const struct {
+        const char *words;
+        int32_t channels, peer[4];
+    } rows[] = {
+        { "16 p2p channels, 4 per peer", 16, { 4, 4, 2, 1 } },
+        { "32 coll channels, 16 p2p channels, 4 p2p channels per peer", 16, { 4, 4, 2, 1 } },
+        { "4 per peer", 0, { 0, 0, 0, 0 } },
+        { "16 channels", 0, { 0, 0, 0, 0 } }
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
+        char text[256];
+        snprintf(text, sizeof text,
+                 "# %s, 8 per node\nbytes,n16,n32,n64,n512\n1024,1.0,1.0,1.0,1.0\n", rows[k].words);
+        read_as("busbw-csv", text, &samples);
+        for (size_t i = 0; i < 4; i++) {
+            ck_assert_int_eq(samples.series[i].channels_max, rows[k].channels);
+            ck_assert_int_eq(samples.series[i].channels_peer, rows[k].peer[i]);
+        }
+    }
+}
+END_TEST
+
 static const struct {
     const char *import, *text, *where, *message;
 } bad[] = {
@@ -372,26 +398,16 @@ static const struct {
     { "busbw-csv", "bytes,n2\n0,1\n", "x:2:1", "must be from" },
 };
 
-/* NCCL prints both numbers for one communicator; in larger ones a peer has fewer: 16 channels give
- * 4, 4, 2, 1, 1, 1 to a peer of 16 to 512 ranks. */
-START_TEST(channels_that_a_table_says_are_those_of_every_column)
+START_TEST(tables_of_bandwidth_say_device_and_source)
 {
-    static const int32_t peer[] = { 4, 4, 2, 1, 1, 1 };
     pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
     read_as("busbw-csv",
-            "# device: NVIDIA B200\n# source: a page\n"
-            "# sendrecv_perf, NCCL 2.29.7, 8 GPUs per node\n"
-            "# at 16 ranks: 16 p2p channels, 4 p2p channels per peer\n"
-            "bytes,n16,n32,n64,n128,n256,n512\n1048576,18.01,18.03,15.52,10.45,10.40,10.53\n",
+            "# device: NVIDIA B200\n# source: a page\nbytes,n16,n32\n1048576,18.01,18.03\n",
             &samples);
-    ck_assert_uint_eq(samples.count, 6);
+    ck_assert_uint_eq(samples.count, 2);
     ck_assert_str_eq(samples.device, "NVIDIA B200");
-    for (size_t i = 0; i < samples.count; i++) {
-        ck_assert_int_eq(samples.series[i].channels_max, 16);
-        ck_assert_int_eq(samples.series[i].channels_peer, peer[i]);
-        ck_assert_int_eq(samples.series[i].nodes, 2 << i);
-        ck_assert_str_eq(samples.series[i].source, "a page");
-    }
+    ck_assert_str_eq(samples.series[0].source, "a page");
+    ck_assert_str_eq(samples.series[1].source, "a page");
 }
 END_TEST
 
@@ -503,7 +519,7 @@ int main(int argc, char **argv)
     }
     Suite *suite = suite_create("imports");
     TCase *tc = tcase_create("files");
-    tcase_add_test(tc, channels_that_a_table_says_are_those_of_every_column);
+    tcase_add_test(tc, tables_of_bandwidth_say_device_and_source);
     tcase_add_test(tc, ranges_of_a_recording_without_kernels_are_ops);
     tcase_add_test(tc, kernels_are_summed_over_the_range_that_launched_them);
     tcase_add_test(tc, gzip_is_recognised_by_its_content_and_damage_is_told);
@@ -514,6 +530,7 @@ int main(int argc, char **argv)
     tcase_add_test(tc, our_own_lines_are_read);
     tcase_add_test(tc, our_own_json_is_read_as_it_was_written);
     tcase_add_test(tc, tables_of_bandwidth_are_turned_into_times);
+    tcase_add_test(tc, tables_of_bandwidth_know_channels);
     tcase_add_loop_test(tc, bad_files_are_refused_at_their_place, 0,
                         (int)(sizeof bad / sizeof bad[0]));
     tcase_add_test(tc, deep_nesting_is_refused);
