@@ -1,6 +1,8 @@
 /* The forms of links against published measurements, which are data of this repository. */
+#include "calib/profile.h"
 #include "sim/file.h"
 #include "tests/contract/links.h"
+#include "traces/data.h"
 
 #include <check.h>
 
@@ -56,6 +58,32 @@ START_TEST(the_manual_has_the_table_that_is_printed)
 }
 END_TEST
 
+/* Every curve of every profile that ships is fitted, and errs as much as it says. */
+START_TEST(a_shipped_profile_is_what_it_says)
+{
+    const pp_data_file *file = pp_data_at(PP_DATA_PROFILE, (size_t)_i);
+    pp_profile *profile PP_CLEANUP(pp_profile_free) = NULL;
+    pp_err err = { 0 };
+    ck_assert_msg(pp_profile_parse(file->text, file->bytes, file->name, &profile, &err) == PP_OK,
+                  "%s: %s", err.where, err.text);
+    ck_assert_uint_gt(profile->count, 0);
+    ck_assert(profile->samples.device[0] && !profile->samples.skipped);
+    for (size_t i = 0; i < profile->count; i++) {
+        const pp_profile_entry *entry = &profile->entry[i];
+        const pp_series *series[LINK_SERIES_MAX];
+        ck_assert(entry->fitted && entry->link && entry->series_count <= LINK_SERIES_MAX);
+        ck_assert_ptr_eq(pp_profile_find(profile, entry->class_name, entry->spans), entry);
+        for (size_t k = 0; k < entry->series_count; k++) {
+            series[k] = &profile->samples.series[entry->series[k]];
+            ck_assert_msg(strstr(series[k]->source, "github.com/"), "%s", series[k]->source);
+        }
+        const double error = link_error(&entry->choice.fit, series, entry->series_count);
+        ck_assert_double_eq_tol(error, entry->choice.fit.mape, 1e-9);
+        ck_assert_double_le(error, 0.08);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("links");
@@ -63,6 +91,8 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, a_form_is_as_close_as_promised, 0, LINK_SETS);
     tcase_add_test(tc, send_and_receive_are_channels);
+    tcase_add_loop_test(tc, a_shipped_profile_is_what_it_says, 0,
+                        (int)pp_data_count(PP_DATA_PROFILE));
     tcase_add_test(tc, the_manual_has_the_table_that_is_printed);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);

@@ -479,15 +479,18 @@ END_TEST
 static void write_corpus(const char *folder)
 {
     for (int layout = 0; layout < LAYOUT_COUNT; layout++) {
-        for (int mixed = 0; mixed < 2; mixed++) {
+        static const char *const kinds[] = { "", "-mixed", "-labelled" };
+        for (int kind = 0; kind < 3; kind++) {
             nccl_log log = nccl_log_of((nccl_layout)layout);
             pp_text text PP_CLEANUP(pp_text_free) = { 0 };
             char path[4096];
-            log.interleaved = mixed;
+            log.interleaved = kind == 1;
+            log.label = kind == 2 ? "[0] " : "";
+            log.within = kind == 2 ? "[0]" : NULL;
             log.ranks = 4;
             log.per_node = 2;
             nccl_write(&log, &text);
-            snprintf(path, sizeof path, "%s/layout-%d%s", folder, layout, mixed ? "-mixed" : "");
+            snprintf(path, sizeof path, "%s/layout-%d%s", folder, layout, kinds[kind]);
             FILE *file = fopen(path, "wb");
             if (!file || fwrite(text.data, 1, text.bytes, file) != text.bytes)
                 printf("%s cannot be written\n", path);
