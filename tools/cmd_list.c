@@ -63,6 +63,31 @@ static pp_status read_hardware(size_t index, row *row_out, pp_err *err)
     return PP_OK;
 }
 
+static size_t count_profiles(void)
+{
+    return pp_data_count(PP_DATA_PROFILE);
+}
+
+/* "NVIDIA A100: all_reduce 6.3 %", with the mean errors. */
+static pp_status read_profile(size_t index, row *row_out, pp_err *err)
+{
+    pp_profile *profile PP_CLEANUP(pp_profile_free) = NULL;
+    const pp_data_file *file = pp_data_at(PP_DATA_PROFILE, index);
+    pp_status status = pp_profile_parse(file->text, file->bytes, file->name, &profile, err);
+    if (status)
+        return status;
+    row_out->name = file->name;
+    size_t used = (size_t)snprintf(row_out->summary, sizeof row_out->summary,
+                                   "%.60s:", profile->samples.device);
+    for (size_t i = 0; i < profile->count && used < sizeof row_out->summary; i++) {
+        const pp_profile_entry *e = &profile->entry[i];
+        used += (size_t)snprintf(row_out->summary + used, sizeof row_out->summary - used,
+                                 "%s %s%s %.1f %%", i ? "," : "", e->class_name,
+                                 e->spans ? " between nodes" : "", 100 * e->choice.fit.mape);
+    }
+    return PP_OK;
+}
+
 static pp_status read_schedule(size_t index, row *row_out, pp_err *err)
 {
     (void)err;
@@ -132,6 +157,7 @@ static pp_status read_compute(size_t index, row *row_out, pp_err *err)
 static const kind kinds[] = {
     { "models", count_models, read_model },
     { "hardware", count_hardware, read_hardware },
+    { "profiles", count_profiles, read_profile },
     { "schedules", pp_schedule_count, read_schedule },
     { "executors", pp_executor_count, read_executor },
     { "formats", count_formats, read_format },
@@ -184,14 +210,14 @@ static pp_status list(const pp_args *args, pp_err *err)
     }
     const char *near = word ? pp_text_nearest(word, names) : NULL;
     return pp_err_set(err, PP_USAGE, NULL,
-                      "give one of models, hardware, schedules, executors, "
-                      "formats, transports, computes%s%s%s",
+                      "give one of models, hardware, profiles, schedules, "
+                      "executors, formats, transports, computes%s%s%s",
                       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 const pp_command pp_command_list = {
     .name = "list",
-    .arguments = "models|hardware|schedules|executors|formats|transports|computes",
+    .arguments = "models|hardware|profiles|schedules|executors|formats|transports|computes",
     .summary = "what this build knows",
     .options = options,
     .run = list,
