@@ -202,9 +202,10 @@ pp_status pp_skips_finish(const pp_skips *notes, const char *file, const char *n
                           first ? first->reason : "");
     }
     pp_text text = { 0 };
+    const char *name = pp_file_name(file); /* these lines are kept */
     for (size_t i = 0; i < notes->count; i++) {
         const pp_skip *note = &notes->note[i];
-        pp_text_add(&text, "%.200s", file);
+        pp_text_add(&text, "%.200s", name);
         if (note->first)
             pp_text_add(&text, ":%zu", note->first);
         pp_text_add(&text, ": %s", note->reason);
@@ -215,7 +216,7 @@ pp_status pp_skips_finish(const pp_skips *notes, const char *file, const char *n
         pp_text_add(&text, "\n");
     }
     if (notes->beyond)
-        pp_text_add(&text, "%.200s: %zu more, for other reasons\n", file, notes->beyond);
+        pp_text_add(&text, "%.200s: %zu more, for other reasons\n", name, notes->beyond);
     pp_status status = pp_text_check(&text, err);
     if (status || !text.data) {
         pp_text_free(&text);

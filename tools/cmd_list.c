@@ -67,6 +67,31 @@ static pp_status read_hardware(size_t index, row *row_out, pp_err *err)
     return PP_OK;
 }
 
+static size_t count_profiles(void)
+{
+    return pp_data_count(PP_DATA_PROFILE);
+}
+
+/* "NVIDIA A100: all_reduce 6.3 %", with the mean errors. */
+static pp_status read_profile(size_t index, row *row_out, pp_err *err)
+{
+    pp_profile *profile PP_CLEANUP(pp_profile_free) = NULL;
+    const pp_data_file *file = pp_data_at(PP_DATA_PROFILE, index);
+    pp_status status = pp_profile_parse(file->text, file->bytes, file->name, &profile, err);
+    if (status)
+        return status;
+    row_out->name = file->name;
+    size_t used = (size_t)snprintf(row_out->summary, sizeof row_out->summary,
+                                   "%.60s:", profile->samples.device);
+    for (size_t i = 0; i < profile->count && used < sizeof row_out->summary; i++) {
+        const pp_profile_entry *e = &profile->entry[i];
+        used += (size_t)snprintf(row_out->summary + used, sizeof row_out->summary - used,
+                                 "%s %s%s %.1f %%", i ? "," : "", e->class_name,
+                                 e->spans ? " between nodes" : "", 100 * e->choice.fit.mape);
+    }
+    return PP_OK;
+}
+
 /* What the tables have that hold a name and a summary. */
 #define READ_ENTRY(id)                                                                           \
     static pp_status read_##id(size_t index, row *row_out, pp_err *err)                          \
@@ -127,8 +152,9 @@ static pp_status read_transport(size_t index, row *row_out, pp_err *err)
 }
 
 /* For people, in the order of the table. */
-#define KINDS \
-    "models|hardware|schedules|executors|formats|transports|computes|imports|probes|forms|metrics"
+#define KINDS                                                                                  \
+    "models|hardware|profiles|schedules|executors|formats|transports|computes|imports|probes|" \
+    "forms|metrics"
 
 /* The index-th that is compared; NULL: there are fewer. */
 static const pp_metric *metric_at(size_t index)
@@ -160,6 +186,7 @@ static pp_status read_metric(size_t index, row *row_out, pp_err *err)
 static const kind kinds[] = {
     { "models", count_models, read_model },
     { "hardware", count_hardware, read_hardware },
+    { "profiles", count_profiles, read_profile },
     { "schedules", pp_schedule_count, read_schedule },
     { "executors", pp_executor_count, read_executor },
     { "formats", count_formats, read_format },

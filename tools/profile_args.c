@@ -1,7 +1,6 @@
 #include "tools/profile_tool.h"
 
 #include "runtime/cpu/settings.h"
-#include "sim/file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,17 +8,12 @@
 pp_status pp_profile_given(const pp_args *args, pp_profile_in_use *use, pp_err *err)
 {
     static const char *const others[] = { "--profile-only", "--profile-layers", "--recost", NULL };
-    char *text PP_CLEANUP(pp_free_text) = NULL;
-    size_t bytes = 0;
     use->path = pp_args_text(args, "--profile");
     for (size_t i = 0; others[i] && !use->path; i++) {
         if (pp_args_has(args, others[i]))
             return pp_err_set(err, PP_USAGE, others[i], "needs --profile FILE, which it is about");
     }
-    if (!use->path)
-        return PP_OK;
-    pp_status status = pp_file_read(use->path, &text, &bytes, err);
-    return status ? status : pp_profile_parse(text, bytes, use->path, &use->profile, err);
+    return use->path ? pp_load_profile(use->path, &use->profile, err) : PP_OK;
 }
 
 pp_status pp_profile_options(const pp_args *args, pp_profile_in_use *use, pp_err *err)

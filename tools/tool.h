@@ -2,6 +2,7 @@
 #ifndef PPSIM_TOOLS_TOOL_H
 #define PPSIM_TOOLS_TOOL_H
 
+#include "calib/profile.h"
 #include "sim/hardware.h"
 #include "sim/model.h"
 #include "sim/plan.h"
@@ -99,10 +100,12 @@ extern const pp_command pp_command_calibrate;
 extern const pp_command pp_command_compare;
 extern const pp_command pp_command_list;
 
-/* A model or hardware by name (traces/data) or file. Fails: USAGE (unknown name, nearest given),
- * IO, INPUT. */
+/* A model, hardware or a profile by name (traces/data) or file. Fails: USAGE (unknown name, nearest
+ * given), IO, INPUT. */
 PP_MUST_CHECK pp_status pp_load_model(const char *name_or_file, pp_model *model_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_load_hardware(const char *name_or_file, pp_hardware *hardware_out,
                                          pp_err *err);
+PP_MUST_CHECK pp_status pp_load_profile(const char *name_or_file, pp_profile **profile_out,
+                                        pp_err *err);
 
 #endif
