@@ -63,17 +63,20 @@ static pp_status check_shape(const pp_profile_in_use *use, const pp_model *model
     pp_cpu_settings s;
     if (!read_settings(use, text, sizeof text, &s))
         return PP_OK;
-    if (s.hidden == model->hidden && s.heads == model->heads && s.mlp == model->ffn &&
-        model->kv_heads == model->heads && !model->gated_mlp && !model->experts)
+    if (model->kv_heads != model->heads || model->gated_mlp || model->experts)
+        return pp_err_set(err, PP_USAGE, "--profile",
+                          "%.200s has stages of compute cpu, which has no layers as those of %s: "
+                          "its heads have keys and values of their own, its MLP has no gate and no "
+                          "experts; take --profile-only links and --hw",
+                          use->path, model->name);
+    if (s.hidden == model->hidden && s.heads == model->heads && s.mlp == model->ffn)
         return PP_OK;
     return pp_err_set(
         err, PP_USAGE, "--profile",
-        "%.200s was measured with %s, which is not the layer of %s (hidden %lld, heads "
-        "%lld, mlp %lld%s); measure that: ppsim calibrate --compute-settings "
-        "hidden=%lld,heads=%lld,mlp=%lld",
+        "%.200s was measured with %s, which is not the layer of %s; measure that one: "
+        "ppsim calibrate --compute-settings hidden=%lld,heads=%lld,mlp=%lld",
         use->path, text, model->name, (long long)model->hidden, (long long)model->heads,
-        (long long)model->ffn, model->gated_mlp ? ", gated" : "", (long long)model->hidden,
-        (long long)model->heads, (long long)model->ffn);
+        (long long)model->ffn);
 }
 
 pp_status pp_profile_hardware(const pp_args *args, pp_profile_in_use *use, const pp_model *model,
