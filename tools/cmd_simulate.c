@@ -35,7 +35,7 @@ static const pp_option options[] = {
     { "--p2p", "send-recv|all-gather|all-reduce",
       "what a transfer is made of (not how long it takes)", NULL, false },
     { "--nic", "K", "K consecutive ranks share a NIC, max-min fair; none is shared", NULL, false },
-    { "--overlap-slowdown", "compute=X,comm=Y",
+    { "--overlap-slowdown", "compute=X,comm=Y|PROFILE",
       "times as long while a rank computes and communicates; 1", NULL, false },
     { "--transfer-latency", "TIME", "part of a transfer that shares no NIC and slows nothing; 0",
       NULL, false },
