@@ -5,6 +5,7 @@
 #include "sim/schedule.h"
 #include "tools/tool.h"
 #include "traces/data.h"
+#include "traces/plot.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -129,6 +130,14 @@ static pp_status read_compute(size_t index, row *row_out, pp_err *err)
     return PP_OK;
 }
 
+static pp_status read_plot(size_t index, row *row_out, pp_err *err)
+{
+    (void)err;
+    row_out->name = pp_plot_at(index)->name;
+    snprintf(row_out->summary, sizeof row_out->summary, "%s", pp_plot_at(index)->summary);
+    return PP_OK;
+}
+
 static const kind kinds[] = {
     { "models", count_models, read_model },
     { "hardware", count_hardware, read_hardware },
@@ -137,6 +146,7 @@ static const kind kinds[] = {
     { "formats", count_formats, read_format },
     { "transports", pp_transport_count, read_transport },
     { "computes", pp_compute_count, read_compute },
+    { "plots", pp_plot_count, read_plot },
 };
 
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
@@ -185,13 +195,13 @@ static pp_status list(const pp_args *args, pp_err *err)
     const char *near = word ? pp_text_nearest(word, names) : NULL;
     return pp_err_set(err, PP_USAGE, NULL,
                       "give one of models, hardware, schedules, executors, "
-                      "formats, transports, computes%s%s%s",
+                      "formats, transports, computes, plots%s%s%s",
                       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 const pp_command pp_command_list = {
     .name = "list",
-    .arguments = "models|hardware|schedules|executors|formats|transports|computes",
+    .arguments = "models|hardware|schedules|executors|formats|transports|computes|plots",
     .summary = "what this build knows",
     .options = options,
     .run = list,
