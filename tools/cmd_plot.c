@@ -45,7 +45,7 @@ static pp_status read_view(const pp_args *args, pp_picture *picture, pp_err *err
     pp_status status = pp_args_duration(args, "--from", &picture->from_ns, err);
     if (status || (status = pp_args_duration(args, "--to", &picture->to_ns, err)) ||
         (status = read_pair(args, "--ranks", '-', 0, PP_RANKS_MAX - 1, ranks, err)) ||
-        (status = read_pair(args, "--size", 'x', 200, 20000, size, err)))
+        (status = read_pair(args, "--size", 'x', 300, 20000, size, err)))
         return status;
     if (pp_args_has(args, "--to") && picture->to_ns <= picture->from_ns)
         return pp_err_set(err, PP_USAGE, "--to", "must be later than --from");
@@ -81,19 +81,29 @@ static bool same_file(const char *a, const char *b)
            first.st_ino == second.st_ino;
 }
 
+static pp_status check_source(const char *source, const pp_plot_files *files, pp_err *err)
+{
+    const char *const targets[] = { files->picture, files->script, files->data };
+    for (size_t k = 0; k < sizeof targets / sizeof targets[0]; k++) {
+        if (same_file(source, targets[k]))
+            return pp_err_set(err, PP_USAGE, "-o",
+                              "%.200s is what is to be drawn; name another picture", targets[k]);
+    }
+    return PP_OK;
+}
+
 /* What is drawn is not written over. */
 static pp_status check_targets(const pp_args *args, const pp_plot_files *files, pp_err *err)
 {
-    const char *const targets[] = { files->picture, files->script, files->data };
-    for (size_t i = 0; pp_args_word(args, i); i++) {
-        for (size_t k = 0; k < sizeof targets / sizeof targets[0]; k++) {
-            if (same_file(pp_args_word(args, i), targets[k]))
-                return pp_err_set(err, PP_USAGE, "-o",
-                                  "%.200s is what is to be drawn; name another picture",
-                                  targets[k]);
-        }
+    static const char *const sources[] = { "--schedule", "--costs-file" };
+    pp_status status = PP_OK;
+    for (size_t i = 0; pp_args_word(args, i) && !status; i++)
+        status = check_source(pp_args_word(args, i), files, err);
+    for (size_t i = 0; i < sizeof sources / sizeof sources[0] && !status; i++) {
+        if (pp_args_has(args, sources[i]))
+            status = check_source(pp_args_text(args, sources[i]), files, err);
     }
-    return PP_OK;
+    return status;
 }
 
 static void discard(pp_staged_file *staged)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum { WIDTH = 1200, ROW = 26, TOP = 50, BOTTOM = 50, RIGHT = 30, GAP = 40 }; /* pixels */
-enum { LETTER_PX = 7, NAME_MAX_PX = 420, BARS_MAX = 100, TIC_PX = 36 };
+enum { LETTER_PX = 7, BARS_MAX = 100, TIC_PX = 36 };
 
 static bool fits(const pp_picture *picture)
 {
@@ -94,7 +94,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     int width = picture->width ? picture->width : WIDTH;
     int height = picture->height ? picture->height : TOP + BOTTOM + ROW * (int)picture->bar_count;
     int names_px = (int)letters * LETTER_PX + 20;
-    names_px = names_px > NAME_MAX_PX ? NAME_MAX_PX : names_px;
+    names_px = names_px > width / 2 ? width / 2 : names_px;
     int panels = memory ? 3 : 2;
     int each = (width - names_px - RIGHT + GAP) / panels;
     char step[32];
