@@ -44,7 +44,7 @@ draw() {
     shift
     "$ppsim" plot "$@" -o "$picture" || wrong "plot $* ends with $?"
     stem=${picture%.*}
-    (cd "$(dirname "$picture")" && gnuplot -d "./$(basename "$stem").gp") >again 2>words ||
+    (cd "$(dirname "$picture")" && LC_ALL=C.UTF-8 gnuplot -d "./$(basename "$stem").gp") >again 2>words ||
         wrong "gnuplot does not take $stem.gp"
     [ ! -s words ] || { echo "$stem.gp:"; cat words; bad=1; }
     cmp -s again "$picture" || wrong "$stem.gp makes another picture than $picture"

@@ -74,6 +74,7 @@ static void become_gnuplot(const pp_plot_files *files, int out, int words)
     int length = snprintf(script, sizeof script, "./%s", pp_plot_base_name(files->script));
     char *const argv[] = { "gnuplot", "-d", script, NULL };
     int nothing = open("/dev/null", O_RDONLY);
+    setenv("LC_ALL", "C.UTF-8", 1); /* names may be UTF-8, whatever the user's locale */
     if (length < (int)sizeof script && chdir(files->folder) == 0 && nothing >= 0 &&
         dup2(nothing, 0) == 0 && dup2(out, 1) == 1 && dup2(words, 2) == 2)
         execvp(argv[0], argv);

@@ -83,10 +83,9 @@ typedef struct pp_picture {
     /* What part of it is shown, and how large. */
     pp_ns from_ns, to_ns;           /* to_ns 0: to the end */
     uint32_t first_rank, last_rank; /* last_rank UINT32_MAX: all */
-    size_t most_bars;
-    int width, height;     /* pixels; 0: as fits */
-    bool png;              /* else SVG */
-    const char *data_name; /* of the data file, without folders; borrowed */
+    int width, height;              /* pixels; 0: as fits */
+    bool png;                       /* else SVG */
+    const char *data_name;          /* of the data file, without folders; borrowed */
 } pp_picture;
 
 void pp_picture_free(pp_picture *picture); /* for PP_CLEANUP */

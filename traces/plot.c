@@ -83,7 +83,7 @@ pp_status pp_plot_draw(const pp_plot *plot, const pp_picture *picture, pp_text *
 pp_plot_unit pp_plot_time_unit(pp_ns largest_ns)
 {
     static const pp_plot_unit units[] = {
-        { "s", 1000000000, 9 }, { "ms", 1000000, 6 }, { "µs", 1000, 3 }, { "ns", 1, 0 }
+        { "s", 1000000000, 9 }, { "ms", 1000000, 6 }, { "us", 1000, 3 }, { "ns", 1, 0 }
     };
     size_t i = 0;
     while (i < 3 && largest_ns < 2 * units[i].divisor)
