@@ -76,3 +76,31 @@ pp_json *pp_environment_write(const pp_environment *e, pp_json_build *build)
         pp_json_put_double(build, object, "load", e->load);
     return object;
 }
+
+static pp_status read_text(const pp_json_at *at, const char *key, char *text, size_t size,
+                           pp_err *err)
+{
+    return pp_json_has(at, key) ? pp_json_get_name(at, key, text, size, err) : PP_OK;
+}
+
+pp_status pp_environment_read(const pp_json_at *at, pp_environment *environment_out, pp_err *err)
+{
+    static const char *const keys[] = { "cpu",   "governor",         "kernel", "version",
+                                        "cores", "last_cache_bytes", "load",   NULL };
+    pp_environment e = { .load = -1 };
+    int64_t cores = 0;
+    pp_status status;
+    if ((status = pp_json_only(at, keys, err)) ||
+        (status = read_text(at, "cpu", e.cpu, sizeof e.cpu, err)) ||
+        (status = read_text(at, "governor", e.governor, sizeof e.governor, err)) ||
+        (status = read_text(at, "kernel", e.kernel, sizeof e.kernel, err)) ||
+        (status = read_text(at, "version", e.version, sizeof e.version, err)) ||
+        (status = pp_json_get_int(at, "cores", 0, INT32_MAX, &cores, err)) ||
+        (status = pp_json_get_int(at, "last_cache_bytes", 0, INT64_MAX, &e.last_cache_bytes, err)))
+        return status;
+    if (pp_json_has(at, "load") && (status = pp_json_get_double(at, "load", 0, 1e9, &e.load, err)))
+        return status;
+    e.cores = (int32_t)cores;
+    *environment_out = e;
+    return PP_OK;
+}

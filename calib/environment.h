@@ -19,6 +19,9 @@ typedef struct pp_environment {
 } pp_environment;
 
 void pp_environment_look(pp_environment *environment_out);
+/* Fails: INPUT with the place. */
+PP_MUST_CHECK pp_status pp_environment_read(const pp_json_at *at, pp_environment *environment_out,
+                                            pp_err *err);
 pp_json *pp_environment_write(const pp_environment *environment, pp_json_build *build);
 
 #endif

@@ -495,7 +495,10 @@ pp_status pp_fit_series(const pp_series *const series[], size_t count,
     if (!(fits = pp_alloc_array(forms, sizeof *fits)))
         return pp_err_nomem(err);
     for (size_t i = 0; i < forms; i++) {
-        if (fit_form(pp_form_at(i), &points, &w, &fits[i], &why[i]))
+        status = fit_form(pp_form_at(i), &points, &w, &fits[i], &why[i]);
+        if (status == PP_NOMEM)
+            return pp_err_nomem(err);
+        if (status)
             fits[i].form = NULL;
     }
     const pp_fit *chosen = choose(fits, forms);

@@ -209,6 +209,18 @@ static int by_size(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
+bool pp_interference_class(const char *class_name)
+{
+    static const char *const classes[] = { "compute_alone", "compute_beside_copy",
+                                           "compute_beside_link", "link_alone",
+                                           "link_beside_compute" };
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
+        if (strcmp(classes[i], class_name) == 0)
+            return true;
+    }
+    return false;
+}
+
 static const pp_sample *counterpart(const pp_series *series, const pp_sample *sample)
 {
     for (size_t i = 0; i < series->count; i++) {

@@ -81,6 +81,9 @@ typedef struct pp_interference {
     double compute_beside_copy; /* beside a plain copy in memory */
 } pp_interference;
 
+/* Is it a class of probe interference, of which only the ratios count? */
+bool pp_interference_class(const char *class_name);
+
 /* Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_interference_of(const pp_samples *samples,
                                            pp_interference *interference_out, pp_err *err);

@@ -86,7 +86,7 @@ static pp_status read_count(const pp_json_at *object, const char *key, int64_t h
     return pp_json_has(object, key) ? pp_json_get_int(object, key, 0, high, value_out, err) : PP_OK;
 }
 
-static pp_status read_sample(const pp_json_at *at, pp_sample *sample_out, pp_err *err)
+pp_status pp_sample_read(const pp_json_at *at, pp_sample *sample_out, pp_err *err)
 {
     const char *keys[PP_VARIABLE_COUNT + 7] = { "seconds", "p10_s", "p90_s",
                                                 "repeats", "pass",  "cold" };
@@ -173,7 +173,7 @@ static pp_status read_series(const pp_json_at *at, pp_samples *samples, pp_err *
         pp_json_at item;
         pp_sample sample;
         if ((status = pp_json_item(&list, i, &item, err)) ||
-            (status = read_sample(&item, &sample, err)) ||
+            (status = pp_sample_read(&item, &sample, err)) ||
             (status = pp_series_add(series, &sample, err)))
             return status;
     }
@@ -209,7 +209,7 @@ static void put_positive(pp_json_build *build, pp_json *object, const char *key,
         pp_json_put_int(build, object, key, value);
 }
 
-static pp_json *write_sample(const pp_sample *sample, pp_json_build *build)
+pp_json *pp_sample_write(const pp_sample *sample, pp_json_build *build)
 {
     pp_json *object = pp_json_new_object(build);
     for (int i = 0; i < PP_VARIABLE_COUNT; i++)
@@ -231,7 +231,7 @@ pp_json *pp_samples_write(const pp_samples *samples, pp_json_build *build)
         const pp_series *series = &samples->series[i];
         pp_json *object = pp_json_new_object(build), *points = pp_json_new_array(build);
         for (size_t k = 0; k < series->count; k++)
-            pp_json_add(build, points, write_sample(&series->sample[k], build));
+            pp_json_add(build, points, pp_sample_write(&series->sample[k], build));
         pp_json_put_text(build, object, "class", series->class_name);
         pp_json_put_bool(build, object, "link", series->link);
         put_positive(build, object, "ranks", series->ranks);

@@ -76,5 +76,8 @@ void pp_samples_free(pp_samples *samples); /* for PP_CLEANUP; all zero is fine *
 PP_MUST_CHECK pp_status pp_samples_read(const pp_json_at *list, pp_samples *samples_out,
                                         pp_err *err);
 pp_json *pp_samples_write(const pp_samples *samples, pp_json_build *build);
+/* One item of its "samples". */
+PP_MUST_CHECK pp_status pp_sample_read(const pp_json_at *at, pp_sample *sample_out, pp_err *err);
+pp_json *pp_sample_write(const pp_sample *sample, pp_json_build *build);
 
 #endif

@@ -1,6 +1,7 @@
-# What this machine offers. Jansson, GSL, zlib and threads are required; the rest is reported.
+# What this machine offers. Jansson, Nettle, GSL, zlib and threads are required; the rest is reported.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(JANSSON IMPORTED_TARGET jansson>=2.13)
+pkg_check_modules(NETTLE IMPORTED_TARGET nettle>=3.4)
 pkg_check_modules(CHECK IMPORTED_TARGET check>=0.15)
 if(NOT PPSIM_OPENBLAS STREQUAL "OFF")
     pkg_check_modules(OPENBLAS openblas>=0.3)
@@ -14,7 +15,7 @@ find_program(PPSIM_CLANG_FORMAT clang-format DOC "decides the layout of the code
 find_program(PPSIM_CPPCHECK cppcheck DOC "static analysis")
 mark_as_advanced(PPSIM_GNUPLOT PPSIM_CLANG_FORMAT PPSIM_CPPCHECK)
 
-foreach(part IN ITEMS JANSSON GSL ZLIB Threads)
+foreach(part IN ITEMS JANSSON NETTLE GSL ZLIB Threads)
     if(NOT ${part}_FOUND)
         list(APPEND missing ${part})
     endif()

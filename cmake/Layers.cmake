@@ -108,8 +108,12 @@ endfunction()
 # reports of Check's forked children would be lost).
 function(pp_test_properties name)
     cmake_parse_arguments(PARSE_ARGV 1 test "" "SECONDS" "LABELS")
+    set(seconds ${test_SECONDS})
+    if(PPSIM_SANITIZE) # ten times slower, and a loaded machine is no failure
+        math(EXPR seconds "5 * ${seconds}")
+    endif()
     set_tests_properties(${name} PROPERTIES
-        LABELS "${test_LABELS}" TIMEOUT ${test_SECONDS} SKIP_RETURN_CODE 77)
+        LABELS "${test_LABELS}" TIMEOUT ${seconds} SKIP_RETURN_CODE 77)
     set(environment LC_ALL=C)
     if(PPSIM_SANITIZE)
         list(APPEND environment CK_FORK=no PPSIM_SANITIZE=${PPSIM_SANITIZE}

@@ -146,14 +146,11 @@ double pp_all_to_all_seconds(const pp_hardware *hw, pp_collective_group group, d
            (group.members < group.ranks ? hw->network_p2p.alpha_s : 0);
 }
 
-/* NCCL 2.29: start with what the link can use, halve while channels * ceil(ranks / 8) exceeds the
- * communicator's p2p channels. */
-static int64_t channels_of(const pp_p2p_curve *curve, int64_t communicator)
+int64_t pp_nccl_channels_per_peer(int64_t channels, int64_t per_peer, int64_t ranks)
 {
-    int64_t n = curve->channels;
-    while (n > 1 && n * ((communicator + 7) / 8) > curve->channels_max)
-        n /= 2;
-    return n;
+    while (per_peer > 1 && per_peer * ((ranks + 7) / 8) > channels)
+        per_peer /= 2;
+    return per_peer;
 }
 
 int64_t pp_nccl_channels(int64_t channels, int64_t per_peer, pp_communicator communicator,
@@ -175,7 +172,8 @@ int64_t pp_p2p_channels(const pp_hardware *hw, bool same_node, pp_communicator c
                         double bytes)
 {
     const pp_p2p_curve *widest = communicator.spans ? &hw->network_p2p : &hw->node_p2p;
-    int64_t per_peer = channels_of(widest, communicator.ranks);
+    int64_t per_peer =
+        pp_nccl_channels_per_peer(widest->channels_max, widest->channels, communicator.ranks);
     if (same_node && hw->node_p2p.channels < per_peer)
         per_peer = hw->node_p2p.channels;
     return pp_nccl_channels(widest->channels_max, per_peer, communicator, bytes);
@@ -204,5 +202,7 @@ double pp_message_seconds(const pp_hardware *hw, bool same_node, pp_communicator
 double pp_p2p_seconds(const pp_hardware *hw, bool same_node, int64_t communicator, double bytes)
 {
     const pp_p2p_curve *curve = same_node ? &hw->node_p2p : &hw->network_p2p;
-    return message_seconds(hw, same_node, channels_of(curve, communicator), bytes);
+    return message_seconds(
+        hw, same_node,
+        pp_nccl_channels_per_peer(curve->channels_max, curve->channels, communicator), bytes);
 }

@@ -54,6 +54,10 @@ typedef struct pp_communicator {
     bool spans; /* more than one node: its network peers limit the others too */
 } pp_communicator;
 
+/* Channels for a peer in a communicator of so many ranks, where the link could use `per_peer` and
+ * the communicator has `channels` (NCCL 2.29: halved until a node's share fits). */
+int64_t pp_nccl_channels_per_peer(int64_t channels, int64_t per_peer, int64_t ranks);
+
 /* Channels of one message where a communicator has so many and a peer may use so many of them
  * (addP2pToPlan): what all peers may use at once, less for few bytes, more where a channel's part
  * is too large. Chunks are 512 KiB inside a node, 128 KiB with a network. */

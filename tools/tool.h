@@ -95,6 +95,7 @@ extern const pp_command pp_command_run;
 extern const pp_command pp_command_check;
 extern const pp_command pp_command_shapes;
 extern const pp_command pp_command_pack;
+extern const pp_command pp_command_calibrate;
 extern const pp_command pp_command_plot;
 extern const pp_command pp_command_list;
 

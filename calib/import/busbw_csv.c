@@ -1,8 +1,11 @@
 /* Tables as papers and wikis have them: a row per message size, a column per number of ranks, bus
  * bandwidths in GB/s. Comments may say what was run: "sendrecv_perf", "NCCL 2.29.7", "8 B200 per
- * node". */
+ * node", "16 p2p channels, 4 per peer" (of the first column; NCCL's rule gives those of the
+ * others).
+ */
 #include "calib/import_columns.h"
 #include "calib/nccl_int.h"
+#include "sim/kernel.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +16,9 @@ typedef struct table {
     const char *file;
     char class_name[32];
     char library[32];
-    int64_t per_node; /* ranks; 0: not said */
-    size_t columns;   /* with the one of the sizes; 0: no header yet */
+    int64_t per_node;                    /* ranks; 0: not said */
+    int64_t channels_max, channels_peer; /* 0: not said */
+    size_t columns;                      /* with the one of the sizes; 0: no header yet */
     int64_t ranks[COLUMNS_MAX];
     size_t first; /* series of this table */
     size_t rows;
@@ -32,11 +36,25 @@ static bool recognise(const char *text, size_t bytes)
     return false;
 }
 
+/* "16 p2p channels, 4 per peer", or as NCCL INFO has it, "16 p2p channels per peer". */
+static void read_channels(table *t, pp_span word, const pp_span before[2], int64_t *last)
+{
+    int64_t number;
+    if (pp_span_is(word, "channels") && pp_span_is(before[1], "p2p") &&
+        pp_span_int(before[0], 1024, &number)) {
+        *last = number;
+        if (!t->channels_max)
+            t->channels_max = number;
+    } else if (pp_span_is(word, "peer") && pp_span_is(before[1], "per")) {
+        t->channels_peer = pp_span_int(before[0], 1024, &number) ? number : *last;
+    }
+}
+
 static void read_comment(table *t, pp_span line)
 {
     pp_span word;
     pp_span before[2] = { { "", 0 }, { "", 0 } };
-    int64_t number = 0;
+    int64_t number = 0, channels = 0;
     while (pp_span_word(&line, &word)) {
         char name[40];
         while (word.bytes && strchr(",;.:", word.at[word.bytes - 1]))
@@ -50,6 +68,7 @@ static void read_comment(table *t, pp_span line)
         else if (pp_span_is(word, "per") && pp_span_int(before[0], 1024, &number) &&
                  pp_span_begins((pp_span){ word.at + word.bytes, line.bytes }, " node"))
             t->per_node = number;
+        read_channels(t, word, before, &channels);
         before[0] = before[1];
         before[1] = word;
     }
@@ -84,6 +103,11 @@ static pp_status read_header(table *t, const pp_cell_text *cells, size_t count, 
         series->ranks = (int32_t)t->ranks[i];
         if (t->per_node)
             series->nodes = (int32_t)((t->ranks[i] + t->per_node - 1) / t->per_node);
+        if (t->channels_max && t->channels_peer) {
+            series->channels_max = (int32_t)t->channels_max;
+            series->channels_peer =
+                (int32_t)pp_nccl_channels_per_peer(t->channels_max, t->channels_peer, t->ranks[i]);
+        }
         memcpy(series->library, t->library, sizeof series->library);
         snprintf(series->source, sizeof series->source, "%.120s", pp_file_name(t->file));
     }

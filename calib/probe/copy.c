@@ -55,11 +55,11 @@ static pp_status copy_open(const pp_probe_options *options, void **state_out,
     static const size_t warm[] = {
         4096, 65536, 1048576, 16777216, 16384, 262144, 4194304, 67108864
     };
-    static const size_t cold[] = { 1048576, 65536, 16777216 };
+    static const size_t cold[] = { 1048576, 65536, 16777216, 262144, 4194304 };
     static const struct {
         size_t warm, cold;
     } counts[] = {
-        [PP_PROBE_FULL] = { 8, 3 }, [PP_PROBE_QUICK] = { 4, 1 }, [PP_PROBE_TINY] = { 1, 1 }
+        [PP_PROBE_FULL] = { 8, 5 }, [PP_PROBE_QUICK] = { 7, 4 }, [PP_PROBE_TINY] = { 1, 1 }
     };
     copying *c = pp_alloc_array(1, sizeof *c);
     if (!c)

@@ -69,7 +69,7 @@ static void add_points(products *p, pp_probe_scale scale)
 {
     static const int64_t tokens[TOKENS_MAX] = { 64, 256, 512, 1024, 32, 128, 192, 768 };
     static const size_t counts[] = {
-        [PP_PROBE_FULL] = TOKENS_MAX, [PP_PROBE_QUICK] = 3, [PP_PROBE_TINY] = 1
+        [PP_PROBE_FULL] = TOKENS_MAX, [PP_PROBE_QUICK] = 4, [PP_PROBE_TINY] = 1
     };
     for (int product = 0; product < PP_PRODUCTS; product++) {
         for (uint32_t weight = 0; weight < WEIGHTS; weight++) {

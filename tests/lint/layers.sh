@@ -30,6 +30,7 @@ function only(pattern, where, what) {
     if (kind == "<") {
         only("^jansson", "^sim/json_io\\.c$", "Jansson only in sim/json_io.c")
         only("^gsl/", "^(calib/fit|planner/jitter)\\.c$", "GSL only in calib/fit.c and planner/jitter.c")
+        only("^nettle/", "^calib/profile_write\\.c$", "Nettle only in calib/profile_write.c")
         only("^zlib", "^(traces|tests)/", "zlib only in traces/")
         only("^check\\.h$", "^tests/", "Check only in tests/")
         only("^(cuda|cublas|cudnn|nccl)", "^runtime/cuda/", "CUDA only in runtime/cuda/")

@@ -335,6 +335,32 @@ START_TEST(tables_of_bandwidth_are_turned_into_times)
 }
 END_TEST
 
+/* NCCL's rule: halved until a node's share fits into the communicator's channels. */
+START_TEST(tables_of_bandwidth_know_channels)
+{
+    static const struct {
+        const char *words;
+        int32_t channels, peer[4];
+    } rows[] = {
+        { "16 p2p channels, 4 per peer", 16, { 4, 4, 2, 1 } },
+        { "32 coll channels, 16 p2p channels, 4 p2p channels per peer", 16, { 4, 4, 2, 1 } },
+        { "4 per peer", 0, { 0, 0, 0, 0 } },
+        { "16 channels", 0, { 0, 0, 0, 0 } }
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
+        char text[256];
+        snprintf(text, sizeof text,
+                 "# %s, 8 per node\nbytes,n16,n32,n64,n512\n1024,1.0,1.0,1.0,1.0\n", rows[k].words);
+        read_as("busbw-csv", text, &samples);
+        for (size_t i = 0; i < 4; i++) {
+            ck_assert_int_eq(samples.series[i].channels_max, rows[k].channels);
+            ck_assert_int_eq(samples.series[i].channels_peer, rows[k].peer[i]);
+        }
+    }
+}
+END_TEST
+
 static const struct {
     const char *import, *text, *where, *message;
 } bad[] = {
@@ -490,6 +516,7 @@ int main(int argc, char **argv)
     tcase_add_test(tc, our_own_lines_are_read);
     tcase_add_test(tc, our_own_json_is_read_as_it_was_written);
     tcase_add_test(tc, tables_of_bandwidth_are_turned_into_times);
+    tcase_add_test(tc, tables_of_bandwidth_know_channels);
     tcase_add_loop_test(tc, bad_files_are_refused_at_their_place, 0,
                         (int)(sizeof bad / sizeof bad[0]));
     tcase_add_test(tc, deep_nesting_is_refused);

@@ -1,0 +1,237 @@
+/* ppsim calibrate: measurements, of this machine or of others, become a profile. */
+#include "calib/imports.h"
+#include "sim/alloc.h"
+#include "sim/file.h"
+#include "tools/calibrate_tool.h"
+#include "tools/tool.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PROBES_MAX = 64 };
+
+static const pp_option options[] = {
+    { "--import", "[FORMAT=]FILE", "measurements of others; 'ppsim list imports'", NULL, true },
+    { "--probe", "NAME", "measure this alone; 'ppsim list probes'; all without --import", NULL,
+      true },
+    { "--quick", NULL, "fewer points and passes: 20 s in place of 2 min", NULL, false },
+    { "--budget", "TIME", "of all probes together; 75s, quick 14s", NULL, false },
+    { "--resume", NULL, "go on with the interrupted run that -o FILE holds", NULL, false },
+    { "--compute-settings", "LIST", "of the model whose ops are measured; " PP_PROBE_SETTINGS, NULL,
+      false },
+    { "--layers", "N", "of the measured stage; 1", NULL, false },
+    { "--sm-count", "N", "of the GPU of imported kernels, for forms with waves", NULL, false },
+    { "--device", "N", "a GPU of this machine", NULL, false },
+    { "--seed", "N", "of the order of the points; 0", NULL, false },
+    { NULL, NULL, NULL, NULL, false },
+};
+
+/* Set by a signal: what is measured by then is kept. */
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number)
+{
+    (void)number;
+    stop = 1;
+    signal(SIGINT, SIG_DFL); /* the second one ends the program */
+    signal(SIGTERM, SIG_DFL);
+}
+
+typedef struct calibrating {
+    const char *names[PROBES_MAX + 1];
+    pp_calibrate_options options;
+    bool measures;
+    pp_samples samples;
+    pp_calibration calibration;
+    pp_profile *before; /* NULL: nothing is resumed */
+    pp_profile *profile;
+} calibrating;
+
+static void calibrating_free(calibrating *c)
+{
+    pp_samples_free(&c->samples);
+    pp_calibration_free(&c->calibration);
+    pp_profile_free(&c->before);
+    pp_profile_free(&c->profile);
+}
+
+static pp_status read_probes(const pp_args *args, calibrating *c, pp_err *err)
+{
+    int64_t layers = 1, seed = 0;
+    const char *name;
+    size_t count = 0;
+    c->options = pp_calibrate_default(pp_args_has(args, "--quick"));
+    for (; (name = pp_args_each(args, "--probe", count)); count++) {
+        const pp_probe *ignored;
+        pp_status status = pp_probe_get(name, &ignored, err);
+        if (status)
+            return status;
+        if (count == PROBES_MAX)
+            return pp_err_set(err, PP_USAGE, "--probe", "is given more than %d times", PROBES_MAX);
+        c->names[count] = name;
+    }
+    c->options.names = count ? c->names : NULL;
+    c->options.probe.settings = pp_args_text(args, "--compute-settings");
+    c->options.protocol.stop = &stop;
+    c->measures = count || !pp_args_has(args, "--import");
+    pp_status status = pp_args_int(args, "--layers", 1, 1000, &layers, err);
+    if (status || (status = pp_args_int(args, "--seed", 0, INT32_MAX, &seed, err)) ||
+        (status = pp_args_duration(args, "--budget", &c->options.protocol.total_ns, err)))
+        return status;
+    c->options.probe.layers = layers;
+    c->options.protocol.seed = (uint64_t)seed;
+    return PP_OK;
+}
+
+/* Options that say how to measure, where nothing is measured. */
+static pp_status check_options(const pp_args *args, const calibrating *c, pp_err *err)
+{
+    static const char *const measuring[] = {
+        "--quick", "--budget", "--resume", "--compute-settings", "--layers", "--seed", NULL
+    };
+    const char *word = pp_args_word(args, 0);
+    if (word)
+        return pp_err_set(err, PP_USAGE, NULL,
+                          "there is no '%.200s' to calibrate; a file is given "
+                          "as --import FILE",
+                          word);
+    if (pp_args_has(args, "--device"))
+        return pp_err_set(err, PP_UNAVAILABLE, "--device",
+                          "this build measures no GPU; --import takes what nccl-tests, PyTorch's "
+                          "profiler or tools/measure_torch.py measured there");
+    for (size_t i = 0; measuring[i] && !c->measures; i++) {
+        if (pp_args_has(args, measuring[i]))
+            return pp_err_set(err, PP_USAGE, measuring[i],
+                              "is for probes, and with --import none runs; name them by --probe");
+    }
+    if (pp_args_has(args, "--resume") && !pp_args_text(args, "-o"))
+        return pp_err_set(err, PP_USAGE, "--resume", "needs -o FILE, the interrupted profile");
+    if (c->options.protocol.total_ns <= 0)
+        return pp_err_set(err, PP_USAGE, "--budget", "must be longer than 0, for example 60s");
+    return PP_OK;
+}
+
+/* Ends the line that a terminal shows. */
+typedef struct progress {
+    bool shows;
+} progress;
+
+static void show_measured(void *context, const pp_measure_progress *now)
+{
+    const progress *p = context;
+    if (p->shows)
+        fprintf(stderr, "\r\033[Kmeasuring %s: %zu of %zu points", now->class_name, now->done,
+                now->total);
+}
+
+static void show_fitted(void *context, const char *class_name, size_t done, size_t total)
+{
+    const progress *p = context;
+    if (p->shows)
+        fprintf(stderr, "\r\033[Kfitting %s: %zu of %zu", class_name, done, total);
+}
+
+static void show_nothing(const progress *p)
+{
+    if (p->shows)
+        fputs("\r\033[K", stderr);
+}
+
+/* Samples of the interrupted run; its file is not changed before there is a new one. */
+static pp_status resume(const pp_args *args, calibrating *c, pp_err *err)
+{
+    const char *path = pp_args_text(args, "-o");
+    pp_status status = pp_profile_load(path, &c->before, err);
+    if (status)
+        return status;
+    if (!c->before->measured)
+        return pp_err_set(err, PP_USAGE, "--resume", "%.200s holds imports, nothing measured here",
+                          path);
+    c->samples = c->before->samples;
+    c->before->samples = (pp_samples){ 0 };
+    return PP_OK;
+}
+
+static pp_status gather(const pp_args *args, calibrating *c, progress *shown, pp_err *err)
+{
+    const char *argument;
+    pp_status status = PP_OK;
+    if (pp_args_has(args, "--resume") && (status = resume(args, c, err)))
+        return status;
+    for (size_t i = 0; !status && (argument = pp_args_each(args, "--import", i)); i++)
+        status = pp_import_argument(argument, &c->samples, err);
+    if (status || !c->measures)
+        return status;
+    c->options.protocol.progress = show_measured;
+    c->options.protocol.progress_context = shown;
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
+    status = pp_calibrate_probes(&c->options, &c->samples, &c->calibration, err);
+    show_nothing(shown);
+    stop = 0; /* fits of what there is are a matter of seconds */
+    return status;
+}
+
+static pp_status fit(const pp_args *args, calibrating *c, progress *shown, pp_err *err)
+{
+    int64_t sm_count = 0;
+    pp_status status = pp_args_int(args, "--sm-count", 1, 100000, &sm_count, err);
+    if (status)
+        return status;
+    const pp_fit_options how = { .sm_count = (int)sm_count };
+    const pp_profile_watch watch = { .fitting = show_fitted, .context = shown, .stop = &stop };
+    status = pp_profile_make(&c->samples, c->measures ? &c->calibration : NULL, &how, &watch,
+                             &c->profile, err);
+    show_nothing(shown);
+    return status;
+}
+
+/* The profile goes to -o; what people read, or with --json the profile, to stdout. */
+static pp_status print(const pp_args *args, calibrating *c, pp_err *err)
+{
+    const char *path = pp_args_text(args, "-o");
+    char *json PP_CLEANUP(pp_free_text) = NULL;
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    size_t bytes = 0;
+    bool to_stdout = path && strcmp(path, "-") == 0;
+    pp_status status = pp_profile_write(c->profile, &json, &bytes, err);
+    if (status || (path && !to_stdout && (status = pp_file_write(path, json, bytes, err))))
+        return status;
+    if (to_stdout || pp_args_has(args, "--json"))
+        return pp_print_stdout(json, bytes, err);
+    pp_profile_print(c->profile, &text);
+    status = pp_text_check(&text, err);
+    return status ? status : pp_print_stdout(text.data, text.bytes, err);
+}
+
+static pp_status calibrate(const pp_args *args, pp_err *err)
+{
+    calibrating c PP_CLEANUP(calibrating_free) = { .measures = false };
+    progress shown = { .shows = isatty(STDERR_FILENO) == 1 };
+    pp_status status = read_probes(args, &c, err);
+    if (status || (status = check_options(args, &c, err)) ||
+        (status = gather(args, &c, &shown, err)) || c.calibration.helped)
+        return status;
+    if (c.samples.count == 0)
+        return pp_err_set(err, PP_UNAVAILABLE, NULL, "nothing could be measured: %.600s",
+                          c.samples.skipped ? c.samples.skipped : "interrupted at once");
+    status = fit(args, &c, &shown, err);
+    return status ? status : print(args, &c, err);
+}
+
+const pp_command pp_command_calibrate = {
+    .name = "calibrate",
+    .arguments = "[--import [FORMAT=]FILE]... [--probe NAME]... [-o PROFILE]",
+    .summary = "measure kernels and links, or import measurements; fit them; say how well",
+    .options = options,
+    .details = "examples:\n"
+               "  ppsim calibrate -o machine.json\n"
+               "  ppsim calibrate --import nccl-tests=p2p.log --import rank0.json.gz -o h100.json\n"
+               "  ppsim plan --model llama3-8b --pp 4 --profile h100.json\n",
+    .run = calibrate,
+};
