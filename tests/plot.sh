@@ -2,6 +2,7 @@
 # gnuplot takes every script without a word and makes a valid picture of it:  plot.sh PPSIM
 set -eu
 ppsim=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+samples=$(cd "$(dirname "$0")" && pwd)/golden/plot-fit/samples.csv
 command -v gnuplot >/dev/null || { echo "skipped: no gnuplot"; exit 77; }
 command -v python3 >/dev/null || { echo "skipped: no python3, which looks at the pictures"; exit 77; }
 work=$(mktemp -d)
@@ -76,6 +77,10 @@ draw bars.svg ideal-report.json torch-report.json --kind schedules
 look bars.svg 'step (ms)' 'bubble (%)' 'peak memory (GiB)' '1f1b (ideal-report.json)'
 draw jitter.svg ideal-report.json torch-report.json
 look jitter.svg 'p50' 'p99' 'without jitter' 'step (ms)'
+
+"$ppsim" calibrate --import "$samples" -o profile.json >words
+draw fit.svg profile.json
+look fit.svg 'measured' 'fitted' 'error (%)' 'thread_link: '
 
 # Names that a shell or gnuplot would take for something else.
 mkdir 'a b'

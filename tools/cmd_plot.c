@@ -175,8 +175,8 @@ const pp_command pp_command_plot = {
     .options = options,
     .details =
         "FILE: a plan, a schedule with --costs, a trace (chrome, memory-csv, memory-json), a\n"
-        "report, or the file of plan --candidates. PICTURE.gp and PICTURE.dat are written\n"
-        "beside the picture and stay. PICTURE ends in .svg or .png.\n"
+        "report, a profile, or the file of plan --candidates. PICTURE.gp and PICTURE.dat\n"
+        "are written beside the picture and stay. PICTURE ends in .svg or .png.\n"
         "examples:\n"
         "  ppsim plot plan.json -o step.svg\n"
         "  ppsim plot plan.json --kind memory --ranks 0-7 -o memory.svg\n"

@@ -132,6 +132,8 @@ static pp_status add_json(const char *text, size_t bytes, const char *source, pp
     pp_json_at root = pp_json_root(json, source);
     if (has_format(&root, "ppsim.report"))
         return add_report(&root, source, picture, err);
+    if (has_format(&root, "ppsim.profile"))
+        return pp_plot_add_profile(text, bytes, source, picture, err);
     if (pp_chrome_recognise(&root))
         status = pp_chrome_read(&root, &track, err);
     else if (has_format(&root, "ppsim.memory"))

@@ -20,6 +20,8 @@ void pp_picture_free(pp_picture *picture)
         pp_track_free(&picture->track[i]);
     free(picture->bar);
     free(picture->spread);
+    free(picture->curve);
+    free(picture->fitted);
     *picture = (pp_picture){ 0 };
 }
 
@@ -39,6 +41,8 @@ PP_ADD(track, hop)
 PP_ADD(track, level)
 PP_ADD(picture, bar)
 PP_ADD(picture, spread)
+PP_ADD(picture, curve)
+PP_ADD(picture, fitted)
 #undef PP_ADD
 
 void pp_picture_add_track(pp_picture *picture, pp_track *track)

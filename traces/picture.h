@@ -70,6 +70,18 @@ typedef struct pp_spread {
     pp_jitter_result jitter; /* spec: scenarios only */
 } pp_spread;
 
+/* A cost function and what it was fitted to. */
+typedef struct pp_curve {
+    char name[160];    /* "stage_f: affine, 1.2 %" */
+    char axis[48];     /* what pp_fitted.at is */
+    double most_error; /* percent: how far the axis of errors goes */
+} pp_curve;
+
+typedef struct pp_fitted {
+    size_t curve; /* index */
+    double at, measured_s, fitted_s;
+} pp_fitted;
+
 /* Owner frees with pp_picture_free. */
 typedef struct pp_picture {
     size_t inputs;                     /* that filled it in */
@@ -79,6 +91,10 @@ typedef struct pp_picture {
     size_t bar_count, bar_capacity;
     pp_spread *spread;
     size_t spread_count, spread_capacity;
+    pp_curve *curve;
+    size_t curve_count, curve_capacity;
+    pp_fitted *fitted;
+    size_t fitted_count, fitted_capacity;
     int64_t memory_limit_bytes; /* 0: none */
     /* What part of it is shown, and how large. */
     pp_ns from_ns, to_ns;           /* to_ns 0: to the end */
@@ -97,6 +113,8 @@ pp_hop *pp_track_add_hop(pp_track *track, pp_err *err);
 pp_level *pp_track_add_level(pp_track *track, pp_err *err);
 pp_bar *pp_picture_add_bar(pp_picture *picture, pp_err *err);
 pp_spread *pp_picture_add_spread(pp_picture *picture, pp_err *err);
+pp_curve *pp_picture_add_curve(pp_picture *picture, pp_err *err);
+pp_fitted *pp_picture_add_fitted(pp_picture *picture, pp_err *err);
 /* Room for one more timeline; where there is none it is freed. Takes over *track. */
 void pp_picture_add_track(pp_picture *picture, pp_track *track);
 void pp_track_free(pp_track *track); /* for PP_CLEANUP */

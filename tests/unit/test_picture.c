@@ -181,6 +181,11 @@ static pp_picture whole_picture(size_t tracks)
         pp_picture_add_track(&picture, &track);
     }
     for (int i = 0; i < 11; i++) {
+        pp_curve *curve = pp_picture_add_curve(&picture, &err);
+        pp_fitted *point = pp_picture_add_fitted(&picture, &err);
+        ck_assert(curve && point);
+        *curve = (pp_curve){ .name = "it's", .axis = "bytes", .most_error = 10 };
+        *point = (pp_fitted){ (size_t)i, 1024, 1e-3, 1.01e-3 };
         pp_bar *bar = pp_picture_add_bar(&picture, &err);
         pp_spread *spread = pp_picture_add_spread(&picture, &err);
         ck_assert(bar && spread);
