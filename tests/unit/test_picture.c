@@ -271,7 +271,7 @@ START_TEST(labels_need_room)
         const char *has, *lacks;
     } cases[] = { { 4000, 800, " F13\n", NULL },
                   { 1300, 800, " 13\n", " F13\n" },
-                  { 500, 800, NULL, "# text" },
+                  { 640, 800, NULL, "# text" },
                   { 4000, 200, NULL, "# text" } };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         pp_picture picture PP_CLEANUP(pp_picture_free) = whole_picture(1);

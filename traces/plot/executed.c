@@ -7,6 +7,8 @@
 
 enum { LEFT = 75, RIGHT = 25, TOP = 80, BOTTOM = 55, LOWER_MAX = 150, GAP = 30 }; /* pixels */
 
+#define MARKS_MAX 2000 /* beyond it marks are small, so that they do not hide each other */
+
 static const pp_plot_row rows[PP_PICTURE_TRACKS] = { { "predicted ", -0.45, -0.02 },
                                                      { "executed ", 0.02, 0.45 } };
 
@@ -87,10 +89,16 @@ static void add_lower(const pp_track *track, const pp_plot_view *view, int lower
     static const int marks[PP_OP_KIND_COUNT] = {
         [PP_OP_F] = 6, [PP_OP_I] = 8, [PP_OP_W] = 2, [PP_OP_B] = 5
     };
+    static const char *const shades[PP_OP_KIND_COUNT] = {
+        [PP_OP_F] = "#93b7de", [PP_OP_I] = "#2c5a94", [PP_OP_W] = "#808080", [PP_OP_B] = "#303030"
+    };
     bool present[PP_OP_KIND_COUNT] = { false };
+    size_t shown = 0;
     for (size_t i = 0; i < track->box_count; i++) {
         const pp_box *box = &track->box[i];
-        present[box->op.kind] |= pp_plot_shows(view, box->rank, box->start_ns, box->end_ns);
+        bool shows = pp_plot_shows(view, box->rank, box->start_ns, box->end_ns);
+        present[box->op.kind] |= shows;
+        shown += shows;
     }
     pp_text_add(script,
                 "unset title\nset tmargin at screen %.5f\nset bmargin at screen %.5f\n"
@@ -104,8 +112,8 @@ static void add_lower(const pp_track *track, const pp_plot_view *view, int lower
         if (!present[kind])
             continue;
         pp_plot_next(script, "later ", name);
-        pp_text_add(script, "using 1:2 with points pt %d ps 0.6 lc rgb '#303030' title '%s'",
-                    marks[kind], name);
+        pp_text_add(script, "using 1:2 with points pt %d ps %s lc rgb '%s' title '%s'", marks[kind],
+                    shown > MARKS_MAX ? "0.2" : "0.6", shades[kind], name);
     }
     pp_text_add(script, ", \\\n    0 with lines lw 0.6 lc rgb '#606060' notitle\n");
 }

@@ -87,18 +87,35 @@ static void add_transfers(const pp_track *track, const pp_plot_view *view, pp_te
                         "'transfer'");
 }
 
+/* Ops of the path that touch on one rank have one outline, which would hide them otherwise. The
+ * last op comes first. */
+static size_t end_of_run(const pp_track *track, const pp_plot_view *view, size_t k)
+{
+    double px_per_ns = view->plot_px / (double)(view->to_ns - view->from_ns);
+    while (k + 1 < track->path_count) {
+        const pp_box *box = &track->box[track->path[k]];
+        const pp_box *before = &track->box[track->path[k + 1]];
+        if (before->rank != box->rank || (double)(box->start_ns - before->end_ns) * px_per_ns > 1)
+            break;
+        k++;
+    }
+    return k;
+}
+
 static void add_path(const pp_track *track, const pp_plot_view *view, pp_text *script,
                      pp_text *data)
 {
     pp_plot_begin(data, "path ", "ops");
     for (size_t k = 0; k < track->path_count; k++) {
-        const pp_box *box = &track->box[track->path[k]];
-        if (!pp_plot_shows(view, box->rank, box->start_ns, box->end_ns))
+        pp_ns end_ns = track->box[track->path[k]].end_ns;
+        k = end_of_run(track, view, k);
+        const pp_box *first = &track->box[track->path[k]];
+        if (!pp_plot_shows(view, first->rank, first->start_ns, end_ns))
             continue;
-        pp_plot_number(data, box->start_ns, view->unit);
+        pp_plot_number(data, first->start_ns, view->unit);
         pp_text_add(data, " ");
-        pp_plot_number(data, box->end_ns, view->unit);
-        pp_text_add(data, " %.2f %.2f\n", box->rank - HIGH, box->rank + HIGH);
+        pp_plot_number(data, end_ns, view->unit);
+        pp_text_add(data, " %.2f %.2f\n", first->rank - HIGH, first->rank + HIGH);
     }
     pp_plot_begin(data, "path ", "transfers");
     for (size_t k = 1; k < track->path_count; k++) {
