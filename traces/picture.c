@@ -171,22 +171,48 @@ static size_t look_up(const lookup *l, uint64_t key)
     return low < l->count && l->entry[low].key == key ? l->entry[low].index : SIZE_MAX;
 }
 
-/* What the start of box i waited for: the op before it on its rank, unless its input came later. */
-static size_t predecessor(const pp_track *track, const lookup *boxes, const lookup *hops, size_t i)
+/* The op that made the input of box i, and when that had come; SIZE_MAX: it has none. */
+static size_t input_of(const pp_track *track, const lookup *boxes, const lookup *hops, size_t i,
+                       pp_ns *arrival_out)
 {
     const pp_box *box = &track->box[i];
     bool forward = box->op.kind == PP_OP_F;
-    size_t before = i > 0 && box[-1].rank == box->rank ? i - 1 : SIZE_MAX;
     if (box->op.kind == PP_OP_W || (forward && box->op.stage == 0))
-        return before;
+        return SIZE_MAX;
     uint32_t stage = forward ? box->op.stage - 1u : box->op.stage + 1u;
     uint64_t key = tensor_key(forward, stage, box->op.microbatch);
     size_t source = look_up(boxes, key);
     if (source == SIZE_MAX || track->box[source].start_ns >= box->end_ns)
-        return before;
+        return SIZE_MAX;
     size_t hop = look_up(hops, key);
-    pp_ns arrival_ns = hop == SIZE_MAX ? track->box[source].end_ns : track->hop[hop].end_ns;
-    return before == SIZE_MAX || arrival_ns > track->box[before].end_ns ? source : before;
+    *arrival_out = hop == SIZE_MAX ? track->box[source].end_ns : track->hop[hop].end_ns;
+    return source;
+}
+
+bool pp_track_ends_pair(const pp_track *track, size_t i)
+{
+    const pp_box *box = &track->box[i];
+    return i > 0 && i < track->box_count && box->start_ns == box->end_ns &&
+           box[-1].rank == box->rank && box[-1].end_ns == box->start_ns &&
+           box[-1].start_ns < box[-1].end_ns &&
+           (box[-1].op.kind == PP_OP_F) != (box->op.kind == PP_OP_F);
+}
+
+/* What the start of box i waited for: the op before it on its rank, unless an input came later. */
+static size_t predecessor(const pp_track *track, const lookup *boxes, const lookup *hops, size_t i)
+{
+    size_t found = i > 0 && track->box[i - 1].rank == track->box[i].rank ? i - 1 : SIZE_MAX;
+    pp_ns found_ns = found == SIZE_MAX ? -1 : track->box[found].end_ns;
+    size_t halves = pp_track_ends_pair(track, i + 1) ? 2 : 1;
+    for (size_t k = i; k < i + halves; k++) {
+        pp_ns arrival_ns = 0;
+        size_t source = input_of(track, boxes, hops, k, &arrival_ns);
+        if (source == SIZE_MAX || source == i || arrival_ns <= found_ns)
+            continue;
+        found = source;
+        found_ns = arrival_ns;
+    }
+    return found;
 }
 
 static pp_status find_path(pp_track *track, pp_err *err)

@@ -124,6 +124,10 @@ void pp_track_free(pp_track *track); /* for PP_CLEANUP */
  * last addition. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_track_finish(pp_track *track, pp_err *err);
 
+/* Is box i the second half of an overlapped pair that ran as one? It took no time of its own and
+ * stands at the end of the first half. Of a finished timeline. */
+bool pp_track_ends_pair(const pp_track *track, size_t i);
+
 /* Readers. track_out: finished. Fails: INPUT with the place, NOMEM. */
 
 /* Does the text look like a trace in the Trace Event Format? */

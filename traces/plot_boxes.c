@@ -22,16 +22,6 @@ static const struct {
     [PP_OP_B] = { "fc rgb '#4a78ad' fs solid 1.0", "white", "B backward" },
 };
 
-/* An op that took no time of its own and stands at the end of the one before: the second half of an
- * overlapped pair. */
-static bool ends_pair(const pp_track *track, size_t i)
-{
-    const pp_box *box = &track->box[i];
-    return i > 0 && box->start_ns == box->end_ns && box[-1].rank == box->rank &&
-           box[-1].end_ns == box->start_ns && box[-1].start_ns < box[-1].end_ns &&
-           (box[-1].op.kind == PP_OP_F) != (box->op.kind == PP_OP_F);
-}
-
 static bool shows(const pp_track *track, const pp_plot_view *view, size_t i)
 {
     const pp_box *box = &track->box[i];
@@ -78,7 +68,7 @@ static void find_label(const pp_track *track, size_t i, double width_px, label_s
     const pp_op op = track->box[i].op;
     char pair[16] = "";
     double room = width_px / (DIGIT * style.font) - 0.7; /* in digits; a letter is wider */
-    if (i + 1 < track->box_count && ends_pair(track, i + 1))
+    if (pp_track_ends_pair(track, i + 1))
         snprintf(pair, sizeof pair, "&%c%" PRIu32, pp_op_letter(track->box[i + 1].op.kind),
                  track->box[i + 1].op.microbatch);
     char letter = pp_op_letter(op.kind);

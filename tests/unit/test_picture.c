@@ -118,22 +118,40 @@ END_TEST
 
 /* From 0 to the end of the step without a hole: each op begins when the one before it on the path
  * ends, or when its tensor has come. */
-START_TEST(the_critical_path_spans_the_step)
+static void check_path(const step *s)
 {
-    static const char *const names[] = { "gpipe", "1f1b", "zb-h1", "zb-h2", "zbv", "v-half" };
-    const pp_schedule *schedule = pp_schedule_find(names[_i]);
-    uint32_t v = schedule->chunks ? (uint32_t)schedule->chunks : 1;
-    step s PP_CLEANUP(step_free) =
-        step_of(step_order(names[_i], 4, v, 8, 0), "F=1ms,I=1.1ms,W=0.7ms,comm=0.1ms");
-    pp_track track PP_CLEANUP(pp_track_free) = track_of(&s);
+    pp_track track PP_CLEANUP(pp_track_free) = track_of(s);
     ck_assert_uint_gt(track.path_count, 4);
-    ck_assert_int_eq(track.box[track.path[0]].end_ns, s.report->makespan_ns);
+    ck_assert_int_eq(track.box[track.path[0]].end_ns, s->report->makespan_ns);
     ck_assert_int_eq(track.box[track.path[track.path_count - 1]].start_ns, 0);
     for (size_t k = 1; k < track.path_count; k++) {
         const pp_box *from = &track.box[track.path[k]];
         const pp_box *to = &track.box[track.path[k - 1]];
         ck_assert_int_eq(to->start_ns, from->end_ns + (from->rank == to->rank ? 0 : COMM_NS));
     }
+}
+
+START_TEST(the_critical_path_spans_the_step)
+{
+    static const char *const names[] = { "gpipe", "1f1b",   "zb-h1",    "zb-h2",
+                                         "zbv",   "v-half", "dualpipev" };
+    const pp_schedule *schedule = pp_schedule_find(names[_i]);
+    uint32_t v = schedule->chunks ? (uint32_t)schedule->chunks : 1;
+    step s PP_CLEANUP(step_free) =
+        step_of(step_order(names[_i], 4, v, 8, 0), "F=1ms,I=1.1ms,W=0.7ms,FB=2.3ms,comm=0.1ms");
+    check_path(&s);
+}
+END_TEST
+
+/* The pair waits for the input of its backward. */
+START_TEST(the_critical_path_enters_pairs_by_either_half)
+{
+    static const char rows[] = "0F0,0F1,(0F2;0B0)OVERLAP_F_B,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n";
+    pp_order *order = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_format_read(rows, strlen(rows), "f.csv", &order, &err), err);
+    step s PP_CLEANUP(step_free) = step_of(order, "F=1ms,B=2ms,FB=5ms,comm=0.1ms");
+    check_path(&s);
 }
 END_TEST
 
@@ -332,7 +350,8 @@ int main(void)
     tcase_add_test(tc, a_trace_is_read_back_to_the_nanosecond);
     tcase_add_test(tc, waits_fill_the_gaps);
     tcase_add_test(tc, transfers_lie_where_the_engine_put_them);
-    tcase_add_loop_test(tc, the_critical_path_spans_the_step, 0, 6);
+    tcase_add_loop_test(tc, the_critical_path_spans_the_step, 0, 7);
+    tcase_add_test(tc, the_critical_path_enters_pairs_by_either_half);
     tcase_add_test(tc, memory_is_the_same_in_all_traces);
     tcase_add_loop_test(tc, scripts_name_the_data_that_is_there, 0, (int)pp_plot_count());
     tcase_add_test(tc, nothing_fits_an_empty_picture);
