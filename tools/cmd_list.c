@@ -9,6 +9,7 @@
 #include "tools/compare_tool.h"
 #include "tools/tool.h"
 #include "traces/data.h"
+#include "traces/plot.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -154,7 +155,7 @@ static pp_status read_transport(size_t index, row *row_out, pp_err *err)
 /* For people, in the order of the table. */
 #define KINDS                                                                                  \
     "models|hardware|profiles|schedules|executors|formats|transports|computes|imports|probes|" \
-    "forms|metrics"
+    "forms|metrics|plots"
 
 /* The index-th that is compared; NULL: there are fewer. */
 static const pp_metric *metric_at(size_t index)
@@ -183,6 +184,14 @@ static pp_status read_metric(size_t index, row *row_out, pp_err *err)
     return PP_OK;
 }
 
+static pp_status read_plot(size_t index, row *row_out, pp_err *err)
+{
+    (void)err;
+    row_out->name = pp_plot_at(index)->name;
+    snprintf(row_out->summary, sizeof row_out->summary, "%s", pp_plot_at(index)->summary);
+    return PP_OK;
+}
+
 static const kind kinds[] = {
     { "models", count_models, read_model },
     { "hardware", count_hardware, read_hardware },
@@ -196,6 +205,7 @@ static const kind kinds[] = {
     { "probes", pp_probe_count, read_probe },
     { "forms", pp_form_count, read_form },
     { "metrics", count_metrics, read_metric },
+    { "plots", pp_plot_count, read_plot },
 };
 
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };

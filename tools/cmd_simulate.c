@@ -11,43 +11,9 @@
 #include <string.h>
 
 static const pp_option options[] = {
-    { "--schedule", "NAME|FILE", "a schedule of 'ppsim list schedules', or a schedule file", NULL,
-      false },
-    { PP_OPTION_PP },
-    { PP_OPTION_MICROBATCHES },
-    { PP_OPTION_VPP },
-    { PP_OPTION_MICROBATCH_GROUP_SIZE },
-    { PP_OPTION_COSTS },
-    { PP_OPTION_COSTS_FILE },
-    { PP_OPTION_FORWARD_ONLY },
-    { PP_OPTION_MEMORY_COSTS },
-    { "--memory-limit", "SIZE", "report against this limit per rank, 80GB", NULL, false },
-    { "--executor", "NAME|all", "communication habits, 'ppsim list executors'; ideal. all: a table",
-      NULL, false },
+#include "tools/study_options.def"
     { "--compile-time", "TIME", "of one graph, where the executor compiles (xla, neuronx)", NULL,
       false },
-    { "--comm", "MODE", "rendezvous, eager:BYTES or batched, where the executor communicates", NULL,
-      false },
-    { "--lanes", "WHICH",
-      "queues of a rank: single, per-direction, per-peer, per-edge; the executor's", NULL, false },
-    { "--communicators", "world|pp|per-edge", "the lanes that follow: single, or one per edge",
-      NULL, false },
-    { "--p2p", "send-recv|all-gather|all-reduce",
-      "what a transfer is made of (not how long it takes)", NULL, false },
-    { "--nic", "K", "K consecutive ranks share a NIC, max-min fair; none is shared", NULL, false },
-    { "--overlap-slowdown", "compute=X,comm=Y|PROFILE",
-      "times as long while a rank computes and communicates; 1", NULL, false },
-    { "--transfer-latency", "TIME", "part of a transfer that shares no NIC and slows nothing; 0",
-      NULL, false },
-    { PP_OPTION_RECV_BUFFERS },
-    { PP_OPTION_SEND_BUFFERS },
-    { PP_OPTION_RETURN_OUTPUTS },
-    { PP_OPTION_SHAPES },
-    { PP_OPTION_HOST },
-    { "--shape-message", "TIME", "that a message about a shape takes; the plan's, or 0", NULL,
-      false },
-    { PP_OPTION_TENSORS_PER_BOUNDARY },
-    { PP_OPTION_STEP_SYNC },
     { "--worst", "N", "show the N longest waits and what caused them; 5", NULL, false },
     { "--jitter", "SPEC", "Monte Carlo: compute=0.02,comm=0.1,slow-rank=3:1.3,scenarios=1000", NULL,
       false },
@@ -66,64 +32,6 @@ static const pp_option options[] = {
     { "--trace", "FORMAT=FILE", "write the timeline; 'ppsim list formats'", NULL, true },
     { NULL, NULL, NULL, NULL, false },
 };
-
-/* Everything that is made on the way. */
-typedef struct study {
-    pp_plan *plan;
-    pp_program *program;
-    pp_timeline *timeline;
-    const pp_costs *costs; /* of the slowest replica; the plan's */
-} study;
-
-static void study_free(study *s)
-{
-    pp_program_free(&s->program);
-    pp_timeline_free(&s->timeline);
-    pp_plan_free(&s->plan);
-}
-
-/* Refused here when they are no policies, so that --emit writes none of them. */
-static pp_status apply_buffers(const pp_args *args, pp_plan *plan, pp_err *err)
-{
-    const char *recv = pp_args_text(args, "--recv-buffers");
-    const char *send = pp_args_text(args, "--send-buffers");
-    const char *outputs = pp_args_text(args, "--return-outputs");
-    pp_buffers parsed = { 0 };
-    pp_status status =
-        pp_buffers_parse(recv ? recv : "", send ? send : "", outputs ? outputs : "", &parsed, err);
-    if (status)
-        return status;
-    if (recv)
-        snprintf(plan->recv_buffers, sizeof plan->recv_buffers, "%s", recv);
-    if (send)
-        snprintf(plan->send_buffers, sizeof plan->send_buffers, "%s", send);
-    if (outputs)
-        snprintf(plan->return_outputs, sizeof plan->return_outputs, "%s", outputs);
-    return PP_OK;
-}
-
-/* What was said on the command line goes over what the plan says. */
-static pp_status apply_settings(const pp_args *args, pp_plan *plan, pp_err *err)
-{
-    int64_t seed = (int64_t)plan->seed;
-    const char *executor = pp_args_text(args, "--executor");
-    if (executor)
-        snprintf(plan->executor, sizeof plan->executor, "%.31s", executor);
-    const char *comm = pp_args_text(args, "--comm");
-    const char *lanes = pp_args_text(args, "--lanes");
-    if (comm)
-        snprintf(plan->comm, sizeof plan->comm, "%.31s", comm);
-    if (lanes)
-        snprintf(plan->lanes, sizeof plan->lanes, "%.31s", lanes);
-    pp_status status = apply_buffers(args, plan, err);
-    if (status || (status = pp_args_switch(args, "--step-sync", &plan->step_sync, err)) ||
-        (status = pp_apply_transfer_options(args, plan, err)) ||
-        (status = pp_args_bytes(args, "--memory-limit", &plan->memory_limit_bytes, err)) ||
-        (status = pp_args_int(args, "--seed", 0, INT64_MAX, &seed, err)))
-        return status;
-    plan->seed = (uint64_t)seed;
-    return PP_OK;
-}
 
 static pp_status print(const pp_args *args, const pp_report *report, pp_err *err)
 {
@@ -156,30 +64,8 @@ static pp_status check_limit(const pp_report *report, pp_err *err)
         report->peak_memory_rank, missing, pp_memory_key((pp_memory_component)largest));
 }
 
-static pp_status run_study(study *s, pp_err *err)
-{
-    if (!s->program)
-        return pp_plan_simulate(s->plan, &s->program, &s->timeline, &s->costs, &s->plan->prediction,
-                                err);
-    s->costs = s->plan->costs[0];
-    return pp_plan_simulate_program(s->plan, s->program, s->costs, "as written", &s->timeline,
-                                    &s->plan->prediction, err);
-}
-
-/* Who hangs is told where to ask. */
-static pp_status predict(study *s, pp_err *err)
-{
-    static const char hint[] = "; 'ppsim check' looks for a repair";
-    pp_status status = run_study(s, err);
-    size_t used = strlen(err->text);
-    if (status == PP_INFEASIBLE && strstr(err->text, "the schedule hangs") &&
-        used + sizeof hint <= sizeof err->text)
-        memcpy(err->text + used, hint, sizeof hint);
-    return status;
-}
-
 /* --executor all. */
-static pp_status table(const pp_args *args, study *s, pp_err *err)
+static pp_status table(const pp_args *args, pp_study *s, pp_err *err)
 {
     static const char *const single[] = { "--emit",        "--trace",   "--compile-time",
                                           "--worst",       "--jitter",  "--sensitivity",
@@ -213,21 +99,20 @@ static pp_status add_compile_time(const pp_args *args, pp_report *report, pp_err
 
 static pp_status simulate(const pp_args *args, pp_err *err)
 {
-    study s PP_CLEANUP(study_free) = { 0 };
+    pp_study s PP_CLEANUP(pp_study_free) = { 0 };
+    const char *source;
     int64_t columns = 80;
     int64_t worst = PP_WORST_DEFAULT;
     pp_robust_wish robust;
-    pp_status status = pp_study_load(args, "simulate", &s.plan, &s.program, err);
-    if (status || (status = pp_study_forward_only(args, s.program, s.plan, err)) ||
-        (status = apply_settings(args, s.plan, err)) ||
-        (status = pp_study_exchange(args, s.plan, s.program != NULL, err)) ||
+    pp_status status = pp_study_source(args, "simulate", &source, err);
+    if (status || (status = pp_study_read(args, source, &s, err)) ||
         (status = pp_profile_of_plan(args, s.plan, err)))
         return status;
     if (strcmp(s.plan->executor, "all") == 0)
         return table(args, &s, err);
     if ((status = pp_args_int(args, "--columns", 20, 100000, &columns, err)) ||
         (status = pp_args_int(args, "--worst", 0, 1000000, &worst, err)) ||
-        (status = pp_robust_read(args, &robust, err)) || (status = predict(&s, err)))
+        (status = pp_robust_read(args, &robust, err)) || (status = pp_study_predict(&s, err)))
         return status;
     if (pp_args_has(args, "--p2p") && !s.program->comm)
         return pp_err_set(err, PP_USAGE, "--p2p",
@@ -241,10 +126,7 @@ static pp_status simulate(const pp_args *args, pp_err *err)
                           "\"memory\", or leave the limit out");
     if ((status = add_compile_time(args, report, err)))
         return status;
-    uint32_t replica = 0;
-    while (s.plan->costs[replica] != s.costs)
-        replica++;
-    const pp_order *order = s.plan->order[s.plan->order_count > 1 ? replica : 0];
+    const pp_order *order = pp_study_order(&s);
     const pp_jitter_subject subject = { s.program, s.timeline, s.costs, s.plan->step_sync,
                                         !s.plan->step_sync &&
                                             pp_boundary_chained(report->executor) };

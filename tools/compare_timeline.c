@@ -67,6 +67,8 @@ static pp_status add_slice(const slice *s, pp_compare_file *file, sums *sum, pp_
     char place[160];
     bool op = strcmp(s->category, "compute") == 0;
     double end_ns = s->begin_ns + s->ns;
+    if (strcmp(s->category, "idle") == 0) /* what busy leaves */
+        return PP_OK;
     snprintf(place, sizeof place, "%.100s of rank %" PRId64, s->name, s->rank);
     if (op) {
         sum->first_ns = !sum->ranks || s->begin_ns < sum->first_ns ? s->begin_ns : sum->first_ns;

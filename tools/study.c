@@ -209,8 +209,8 @@ static pp_status refuse_with_plan(const pp_args *args, const char *path, pp_err 
 }
 
 /* A study of a schedule without a model: order and costs from the command line. */
-static pp_status load_source(const pp_args *args, const char *source, pp_plan **plan_out,
-                             pp_program **written_out, pp_err *err)
+pp_status pp_study_load_source(const pp_args *args, const char *source, pp_plan **plan_out,
+                               pp_program **written_out, pp_err *err)
 {
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
     char *text PP_CLEANUP(pp_free_text) = NULL;
@@ -218,7 +218,7 @@ static pp_status load_source(const pp_args *args, const char *source, pp_plan **
     pp_status status;
     bool named = pp_schedule_find(source) != NULL;
     bool file_like = strchr(source, '/') || strchr(source, '.');
-    if (!named && (file_like || source == pp_args_word(args, 0))) {
+    if (!named && (file_like || pp_args_word(args, 0))) {
         if ((status = pp_file_read(source, &text, &bytes, err)))
             return status;
         if (looks_like_json(text, bytes)) {
@@ -315,8 +315,8 @@ pp_status pp_study_exchange(const pp_args *args, pp_plan *plan, bool written, pp
     return PP_OK;
 }
 
-pp_status pp_study_load(const pp_args *args, const char *command, pp_plan **plan_out,
-                        pp_program **written_out, pp_err *err)
+pp_status pp_study_source(const pp_args *args, const char *command, const char **source_out,
+                          pp_err *err)
 {
     const char *word = pp_args_word(args, 0);
     const char *source = word ? word : pp_args_text(args, "--schedule");
@@ -325,5 +325,14 @@ pp_status pp_study_load(const pp_args *args, const char *command, pp_plan **plan
                           "give one plan, one schedule file, or --schedule NAME; see 'ppsim %s "
                           "--help'",
                           command);
-    return load_source(args, source, plan_out, written_out, err);
+    *source_out = source;
+    return PP_OK;
+}
+
+pp_status pp_study_load(const pp_args *args, const char *command, pp_plan **plan_out,
+                        pp_program **written_out, pp_err *err)
+{
+    const char *source;
+    pp_status status = pp_study_source(args, command, &source, err);
+    return status ? status : pp_study_load_source(args, source, plan_out, written_out, err);
 }

@@ -98,6 +98,7 @@ extern const pp_command pp_command_shapes;
 extern const pp_command pp_command_pack;
 extern const pp_command pp_command_calibrate;
 extern const pp_command pp_command_compare;
+extern const pp_command pp_command_plot;
 extern const pp_command pp_command_list;
 
 /* A model, hardware or a profile by name (traces/data) or file. Fails: USAGE (unknown name, nearest

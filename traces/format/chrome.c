@@ -1,9 +1,10 @@
 /* Chrome trace JSON, for ui.perfetto.dev and chrome://tracing ("Trace Event Format"). A process per
- * rank; threads compute, send and recv; arrows from producer to consumer; memory as a counter.
- * Times are microseconds, written from whole nanoseconds. */
+ * rank; threads compute, send, recv and idle; arrows from producer to consumer; memory as a
+ * counter. Times are microseconds, written from whole nanoseconds. */
 #include "traces/format.h"
 
 #include "sim/alloc.h"
+#include "sim/blocked.h"
 #include "sim/engine.h"
 #include "sim/transfer_costs.h"
 
@@ -16,11 +17,16 @@
 #define THREAD_COMPUTE 0
 #define THREAD_SEND 1
 #define THREAD_RECV (THREAD_SEND + LANES)
+#define THREAD_IDLE (THREAD_RECV + LANES)
 
 /* A transfer between two ranks that takes time. */
 typedef struct transfer {
-    size_t source, consumer; /* instructions */
-    uint32_t rank;           /* whose lanes it is drawn on */
+    size_t index;              /* makes the order total */
+    uint32_t sender, receiver; /* ranks */
+    uint32_t rank;             /* whose lanes it is drawn on */
+    uint32_t microbatch;
+    uint16_t from_stage, to_stage;
+    char way; /* 'F' or 'B' */
     pp_ns begin_ns, duration_ns;
 } transfer;
 
@@ -81,7 +87,7 @@ static void add_head(const pp_export *data, pp_text *text)
     if (plan) {
         add_name(text, "model", plan->model);
         add_name(text, "schedule", plan->schedule);
-        add_name(text, "executor", plan->executor);
+        add_name(text, "executor", data->report ? data->report->executor : plan->executor);
     }
     pp_text_add(text,
                 "},\"traceEvents\":[\n{\"ph\":\"i\",\"s\":\"g\",\"pid\":0,\"tid\":0,\"ts\":0.000,"
@@ -164,7 +170,7 @@ static void add_ops(const pp_export *data, pp_text *text)
     }
 }
 
-/* By rank, then time; the consumer makes the order total. */
+/* By rank, then time. */
 static int compare_transfers(const void *left, const void *right)
 {
     const transfer *a = left;
@@ -173,53 +179,88 @@ static int compare_transfers(const void *left, const void *right)
         return a->rank < b->rank ? -1 : 1;
     if (a->begin_ns != b->begin_ns)
         return a->begin_ns < b->begin_ns ? -1 : 1;
-    return a->consumer < b->consumer ? -1 : a->consumer > b->consumer;
+    return a->index < b->index ? -1 : a->index > b->index;
 }
 
-static pp_status collect_transfers(const pp_export *data, transfers *list, pp_err *err)
+/* Without communication: from the end of the producer for the latency of the edge. */
+static void collect_edges(const pp_export *data, transfers *list)
 {
     const pp_program *program = data->program;
-    list->item = pp_alloc_array(program->count, sizeof *list->item);
-    if (!list->item)
-        return pp_err_nomem(err);
     for (size_t i = 0; i < program->count; i++) {
         uint32_t source = program->source[i];
         if (source == PP_NO_SOURCE || rank_of(program, source) == rank_of(program, i))
             continue;
+        pp_op producer = program->op[source];
         pp_ns latency_ns = pp_edge_latency(program, data->costs, i);
         if (latency_ns > 0)
-            list->item[list->count++] = (transfer){ .source = source,
-                                                    .consumer = i,
+            list->item[list->count++] = (transfer){ .index = i,
+                                                    .sender = rank_of(program, source),
+                                                    .receiver = rank_of(program, i),
+                                                    .microbatch = producer.microbatch,
+                                                    .from_stage = producer.stage,
+                                                    .to_stage = program->op[i].stage,
+                                                    .way = producer.kind == PP_OP_F ? 'F' : 'B',
                                                     .begin_ns = data->timeline->end_ns[source],
                                                     .duration_ns = latency_ns };
     }
+}
+
+/* With communication: as its timeline has them. */
+static void collect_tensors(const pp_comm *comm, const pp_comm_timeline *timeline, transfers *list)
+{
+    for (uint32_t t = 0; t < comm->transfer_count; t++) {
+        const pp_transfer *receive = &comm->transfer[t];
+        bool tensor = receive->kind == PP_RECV_F || receive->kind == PP_RECV_B;
+        pp_ns duration_ns = timeline->end_ns[t] - timeline->start_ns[t];
+        if (!tensor || receive->match == PP_NO_SOURCE || duration_ns <= 0)
+            continue;
+        list->item[list->count++] = (transfer){ .index = t,
+                                                .sender = receive->peer,
+                                                .receiver = receive->rank,
+                                                .microbatch = receive->microbatch,
+                                                .from_stage = comm->transfer[receive->match].stage,
+                                                .to_stage = receive->stage,
+                                                .way = receive->kind == PP_RECV_F ? 'F' : 'B',
+                                                .begin_ns = timeline->start_ns[t],
+                                                .duration_ns = duration_ns };
+    }
+}
+
+static pp_status collect_transfers(const pp_export *data, transfers *list, pp_err *err)
+{
+    const pp_comm_timeline *comm = data->timeline->comm;
+    size_t most = comm ? data->program->comm->transfer_count : data->program->count;
+    list->item = pp_alloc_array(most, sizeof *list->item);
+    if (!list->item)
+        return pp_err_nomem(err);
+    if (comm)
+        collect_tensors(data->program->comm, comm, list);
+    else
+        collect_edges(data, list);
     return PP_OK;
 }
 
 /* "3SEND_F7" at the producer, "4RECV_F7" at the consumer, as PyTorch writes them. */
-static void add_transfer(const pp_export *data, const transfer *t, bool is_send, int thread,
-                         pp_text *text)
+static void add_transfer(const transfer *t, bool is_send, int thread, pp_text *text)
 {
-    pp_op op = data->program->op[is_send ? t->source : t->consumer];
-    char way = data->program->op[t->source].kind == PP_OP_F ? 'F' : 'B';
+    unsigned stage = is_send ? t->from_stage : t->to_stage;
     begin_event(text, 'X', t->rank, thread);
     add_time(text, "ts", t->begin_ns);
     add_time(text, "dur", t->duration_ns);
     pp_text_add(text,
                 ",\"name\":\"%u%s_%c%" PRIu32 "\",\"cat\":\"%s\",\"cname\":\"grey\",\"args\":{"
                 "\"stage\":%u,\"microbatch\":%" PRIu32 ",\"peer\":%" PRIu32 "}}",
-                op.stage, is_send ? "SEND" : "RECV", way, op.microbatch, is_send ? "send" : "recv",
-                op.stage, op.microbatch, rank_of(data->program, is_send ? t->consumer : t->source));
+                stage, is_send ? "SEND" : "RECV", t->way, t->microbatch, is_send ? "send" : "recv",
+                stage, t->microbatch, is_send ? t->receiver : t->sender);
 }
 
 /* One direction: every transfer goes to the first lane of its rank that is free, or the last. */
-static void add_lanes(const pp_export *data, transfers *list, bool is_send, pp_text *text)
+static void add_lanes(transfers *list, bool is_send, pp_text *text)
 {
     pp_ns free_ns[LANES] = { 0 };
     int used = 0;
     for (size_t i = 0; i < list->count; i++)
-        list->item[i].rank =
-            rank_of(data->program, is_send ? list->item[i].source : list->item[i].consumer);
+        list->item[i].rank = is_send ? list->item[i].sender : list->item[i].receiver;
     qsort(list->item, list->count, sizeof *list->item, compare_transfers);
     for (size_t i = 0; i < list->count; i++) {
         const transfer *t = &list->item[i];
@@ -236,8 +277,30 @@ static void add_lanes(const pp_export *data, transfers *list, bool is_send, pp_t
             name_thread(t->rank, first + lane, is_send ? "send" : "recv", used, text);
         }
         free_ns[lane] = t->begin_ns + t->duration_ns;
-        add_transfer(data, t, is_send, first + lane, text);
+        add_transfer(t, is_send, first + lane, text);
     }
+}
+
+/* A thread of its own per rank: what it waited for. */
+static pp_status add_idle(const pp_export *data, pp_text *text, pp_err *err)
+{
+    pp_blocked_list list PP_CLEANUP(pp_blocked_free) = { 0 };
+    pp_status status = pp_blocked_find(data->program, data->timeline, SIZE_MAX, &list, err);
+    if (status)
+        return status;
+    for (uint32_t r = 0; r < data->program->ranks && list.count; r++)
+        name_thread(r, THREAD_IDLE, "idle", 1, text);
+    for (size_t i = 0; i < list.count; i++) {
+        const pp_blocked *wait = &list.item[i];
+        begin_event(text, 'X', wait->rank, THREAD_IDLE);
+        add_time(text, "ts", wait->at_ns);
+        add_time(text, "dur", wait->waits_ns);
+        pp_text_add(text,
+                    ",\"name\":\"%s\",\"cat\":\"idle\",\"cname\":\"white\",\"args\":{\"op\":\"%s\","
+                    "\"waits_for\":\"%s\"}}",
+                    pp_idle_key(wait->cause), wait->op, wait->by);
+    }
+    return PP_OK;
 }
 
 typedef struct counter {
@@ -296,9 +359,11 @@ static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
     if (data->costs) {
         if ((status = collect_transfers(data, &list, err)))
             return status;
-        add_lanes(data, &list, true, text);
-        add_lanes(data, &list, false, text);
+        add_lanes(&list, true, text);
+        add_lanes(&list, false, text);
     }
+    if ((status = add_idle(data, text, err)))
+        return status;
     if (data->costs && data->costs->has_memory && (status = add_memory(data, text, err)))
         return status;
     pp_text_add(text, "\n]}\n");
