@@ -121,11 +121,37 @@ static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_err *err
     return status;
 }
 
-static pp_status predict(pp_plan *plan, pp_err *err)
+/* Where the step goes, with the collectives inside ops apart: those of the same costs without
+ * them. */
+static pp_status explain(const pp_search *search, const pp_setup *setup, pp_plan *plan,
+                         const pp_program *program, const pp_timeline *timeline,
+                         const pp_costs *costs, pp_err *err)
 {
+    pp_costs *bare PP_CLEANUP(pp_costs_free) = NULL;
+    const pp_workload *computed = &search->data[setup->data].workload;
+    pp_cost_context context = setup->context;
+    uint32_t replica = 0;
+    while (plan->costs[replica] != costs)
+        replica++;
+    context.no_collectives = true;
+    pp_status status = pp_cost_model_tables(&context, plan->partition, costs->stages,
+                                            computed->microbatch ? computed : &plan->workload,
+                                            replica, &bare, err);
+    return status ? status
+                  : pp_report_add_why(plan->prediction, program, timeline, costs, bare, err);
+}
+
+static pp_status predict(const pp_search *search, const pp_setup *setup, pp_plan *plan, pp_err *err)
+{
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     const pp_costs *costs;
-    pp_status status = pp_plan_simulate(plan, NULL, NULL, &costs, &plan->prediction, err);
-    return status ? status : pp_bound_report(costs, plan->order[0], plan->prediction, err);
+    pp_status status = pp_plan_simulate(plan, &program, &timeline, &costs, &plan->prediction, err);
+    if (!status)
+        status = pp_bound_report(costs, plan->order[0], plan->prediction, err);
+    if (status || !search->wish->why)
+        return status;
+    return explain(search, setup, plan, program, timeline, costs, err);
 }
 
 static pp_status make_plan(pp_search *search, size_t best, pp_plan **plan_out, pp_err *err)
@@ -138,7 +164,7 @@ static pp_status make_plan(pp_search *search, size_t best, pp_plan **plan_out, p
     describe(search, c, plan);
     if ((status = fill(search, best, plan, err)) ||
         (status = pp_search_assume(search, c, &plan->workload, &plan->assumptions, err)) ||
-        (status = predict(plan, err)))
+        (status = predict(search, &search->setup[c->setup], plan, err)))
         return status;
     assert(plan->prediction->step_ns == c->step_ns);
     *plan_out = plan;

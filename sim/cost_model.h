@@ -14,6 +14,7 @@ typedef struct pp_cost_context {
     pp_parallel parallel;
     pp_switches switches;
     pp_placement placement;
+    bool no_collectives; /* inside ops (tp, cp, ep): to tell how much of an op they are */
 } pp_cost_context;
 
 /* Fails: USAGE when the split is impossible (heads not divisible by tp, tp beyond a node's GPUs

@@ -7,6 +7,7 @@
 #include "sim/boundary.h"
 #include "sim/memory.h"
 #include "sim/robustness.h"
+#include "sim/why.h"
 
 typedef struct pp_rank_report {
     pp_ns busy_ns;
@@ -66,6 +67,8 @@ typedef struct pp_report {
     pp_rank_report *per_rank; /* [ranks] */
     bool has_worst;           /* by pp_report_add_worst */
     pp_blocked_list worst;
+    bool has_why; /* by pp_report_add_why */
+    pp_why why;
     pp_notes assumptions;
     pp_robustness robustness; /* set by the caller */
 } pp_report;
@@ -79,6 +82,11 @@ PP_MUST_CHECK pp_status pp_report_build(const char *schedule, const char *execut
 /* Puts the `most` longest waits into the report, in place of those that it has. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_report_add_worst(pp_report *report, const pp_program *program,
                                             const pp_timeline *timeline, size_t most, pp_err *err);
+/* Says where the step goes. bare: the costs without the collectives inside ops; NULL: not known.
+ * timeline: of pp_simulate, with its waits. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_report_add_why(pp_report *report, const pp_program *program,
+                                          const pp_timeline *timeline, const pp_costs *costs,
+                                          const pp_costs *bare, pp_err *err);
 void pp_report_free(pp_report **report); /* for PP_CLEANUP; *report NULL is fine */
 
 /* "format":"ppsim.report". */

@@ -113,6 +113,8 @@ pp_json *pp_report_write(const pp_report *report, pp_json_build *build)
     pp_json_put(build, object, "per_rank", ranks);
     if (report->has_worst)
         pp_json_put(build, object, "worst_blocked", pp_blocked_write(&report->worst, build));
+    if (report->has_why)
+        pp_json_put(build, object, "why", pp_why_write(&report->why, build));
     pp_json *assumptions = pp_json_new_object(build);
     for (size_t i = 0; i < report->assumptions.count; i++)
         pp_json_put_text(build, assumptions, report->assumptions.note[i].key,

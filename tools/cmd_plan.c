@@ -68,6 +68,7 @@ static const pp_option options[] = {
     { "--node-network", "RATE", "network of a node, 800Gb/s or 100GB/s; the hardware file's", NULL,
       false },
     { "--step-sync", "on|off", "a global barrier ends the step; on", NULL, false },
+    { "--why", NULL, "say where the step goes, part by part, in ns that sum to it", NULL, false },
     { "--budget", "TIME|COUNTit", "end the search after 5s, or 20000it; simulations, then orders",
       NULL, false },
     { "--seed", "N", "of the search for orders; 0", NULL, false },

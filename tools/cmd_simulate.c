@@ -59,6 +59,7 @@ static const pp_option options[] = {
     { "--tensors-per-boundary", "K", "the bytes between stages come in K tensors; 1", NULL, false },
     { "--step-sync", "on|off", "a global barrier ends the step; on", NULL, false },
     { "--worst", "N", "show the N longest waits and what caused them; 5", NULL, false },
+    { "--why", NULL, "say where the step goes, part by part, in ns that sum to it", NULL, false },
     { "--jitter", "SPEC", "Monte Carlo: compute=0.02,comm=0.1,slow-rank=3:1.3,scenarios=1000", NULL,
       false },
     { "--sensitivity", NULL, "growth of the step per ns on each stage and link", NULL, false },
@@ -185,10 +186,9 @@ static pp_status predict(study *s, pp_err *err)
 /* --executor all. */
 static pp_status table(const pp_args *args, study *s, pp_err *err)
 {
-    static const char *const single[] = { "--emit",        "--trace",   "--compile-time",
-                                          "--worst",       "--jitter",  "--sensitivity",
-                                          "--seed",        "--threads", "--columns",
-                                          "--memory-limit" };
+    static const char *const single[] = { "--emit",    "--trace",       "--compile-time", "--worst",
+                                          "--jitter",  "--sensitivity", "--why",          "--seed",
+                                          "--threads", "--columns",     "--memory-limit" };
     for (size_t i = 0; i < sizeof single / sizeof single[0]; i++) {
         if (pp_args_has(args, single[i]))
             return pp_err_set(err, PP_USAGE, single[i],
@@ -253,6 +253,8 @@ static pp_status simulate(const pp_args *args, pp_err *err)
                                             pp_boundary_chained(report->executor) };
     if ((status = pp_bound_report(s.costs, order, report, err)) ||
         (status = pp_report_add_worst(report, s.program, s.timeline, (size_t)worst, err)) ||
+        (pp_args_has(args, "--why") &&
+         (status = pp_report_add_why(report, s.program, s.timeline, s.costs, NULL, err))) ||
         (status = pp_robust_study(&robust, s.plan, &subject, report, err)))
         return status;
     const pp_export data = { .plan = s.plan,

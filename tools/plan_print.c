@@ -178,6 +178,8 @@ static void print_shares(const pp_choice *choice, pp_text *text)
                  "%.1f %% compute, %.1f %% bubble, %.1f %% step boundary "
                  "(share of the step, mean over the ranks)",
                  100 - bubble - boundary, bubble, boundary);
+    if (r->has_why)
+        pp_why_print(&r->why, r->step_ns, text);
 }
 
 static void print_why(const pp_choice *choice, pp_text *text)

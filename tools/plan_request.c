@@ -210,6 +210,7 @@ static pp_status read_program(const pp_args *args, pp_request *r, pp_err *err)
     wish->shape_message_given = pp_args_has(args, "--shape-message");
     wish->no_step_sync = !step_sync;
     wish->bare_ends = pp_args_has(args, "--bare-ends");
+    wish->why = pp_args_has(args, "--why");
     if (partition && strcmp(partition, "uniform") == 0) {
         wish->partition = PP_PARTITION_UNIFORM;
     } else if (partition && strcmp(partition, "auto") != 0) {
