@@ -1,5 +1,6 @@
 /* From a finished search to a plan and a list of candidates. */
 #include "planner/choose_int.h"
+#include "planner/jitter.h"
 
 #include "sim/alloc.h"
 
@@ -149,6 +150,8 @@ static pp_status predict(const pp_search *search, const pp_setup *setup, pp_plan
     pp_status status = pp_plan_simulate(plan, &program, &timeline, &costs, &plan->prediction, err);
     if (!status)
         status = pp_bound_report(costs, plan->order[0], plan->prediction, err);
+    if (!status && search->wish->jitter)
+        status = pp_jitter_report(&search->jitter, plan->parallel.dp, plan->prediction, err);
     if (status || !search->wish->why)
         return status;
     return explain(search, setup, plan, program, timeline, costs, err);
@@ -201,7 +204,8 @@ pp_status pp_choose(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
     pp_search search PP_CLEANUP(close_search) = { 0 };
     size_t best = SIZE_MAX;
     pp_status status = pp_search_solve(&search, wish, &best, err);
-    if (status || (status = pp_search_plan_orders(&search, &best, err)))
+    if (status || (status = pp_search_plan_orders(&search, &best, err)) ||
+        (status = pp_search_rank(&search, &best, err)))
         return status;
     if (best == SIZE_MAX)
         return pp_search_repair(&search, err);
@@ -214,6 +218,7 @@ pp_status pp_choose(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
         return status;
     list_candidates(&search, best, choice);
     snprintf(choice->orders, sizeof choice->orders, "%s", search.orders);
+    snprintf(choice->verdict, sizeof choice->verdict, "%s", search.verdict);
     *choice_out = choice;
     choice = NULL;
     return PP_OK;
@@ -234,7 +239,11 @@ static void csv_row(const pp_candidate *c, pp_text *text)
     else
         pp_text_add(text, ",,,,");
     if (c->peak_bytes)
-        pp_text_add(text, "%" PRId64 ",%" PRIu32, c->peak_bytes, c->peak_rank);
+        pp_text_add(text, "%" PRId64 ",%" PRIu32 ",", c->peak_bytes, c->peak_rank);
+    else
+        pp_text_add(text, ",,");
+    if (c->p50_ns)
+        pp_text_add(text, "%" PRId64 ",%" PRId64, c->p50_ns, c->p95_ns);
     else
         pp_text_add(text, ",");
     pp_text_add(text, ",\"");
@@ -245,9 +254,10 @@ static void csv_row(const pp_candidate *c, pp_text *text)
 
 void pp_choice_csv(const pp_choice *choice, pp_text *text)
 {
-    pp_text_add(text, "status,schedule,pp,vpp,tp,cp,dp,ep,gpus,micro_batch_size,microbatches,"
-                      "recompute,partition,least_step_ns,step_ns,bubble_fraction,tokens_per_s,"
-                      "model_flops_utilization,peak_memory_bytes,peak_memory_rank,reason\n");
+    pp_text_add(
+        text, "status,schedule,pp,vpp,tp,cp,dp,ep,gpus,micro_batch_size,microbatches,"
+              "recompute,partition,least_step_ns,step_ns,bubble_fraction,tokens_per_s,"
+              "model_flops_utilization,peak_memory_bytes,peak_memory_rank,p50_ns,p95_ns,reason\n");
     for (size_t i = 0; i < choice->count; i++)
         csv_row(&choice->candidate[i], text);
 }

@@ -131,6 +131,24 @@ static pp_status connect(pp_search *search, const pp_candidate *candidate, pp_pr
         wish->return_outputs ? wish->return_outputs : "", &program->comm->buffers, err);
 }
 
+pp_status pp_candidate_run(pp_search *search, const pp_candidate *candidate, const pp_order *order,
+                           const pp_costs *costs, pp_program **program_out,
+                           pp_timeline **timeline_out, pp_report **report_out, pp_err *err)
+{
+    const pp_exchange exchange = pp_candidate_exchange(search, candidate);
+    pp_status status = pp_executor_lower(search->executor, order, costs, program_out, err);
+    if (!status)
+        status = pp_exchange_lower(search->executor, &exchange, costs, *program_out, err);
+    if (!status)
+        status = connect(search, candidate, *program_out, err);
+    if (!status)
+        status = pp_simulate(*program_out, costs, timeline_out, err);
+    if (status)
+        return status;
+    return pp_report_build(candidate->schedule->name, search->executor->name, *program_out,
+                           *timeline_out, costs, !search->wish->no_step_sync, report_out, err);
+}
+
 /* Simulates one replica; the slowest one's numbers stay in the candidate. */
 static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, const pp_order *order,
                                   const pp_costs *costs, pp_err *err)
@@ -138,17 +156,8 @@ static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, co
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     pp_report *report PP_CLEANUP(pp_report_free) = NULL;
-    const pp_exchange exchange = pp_candidate_exchange(search, candidate);
-    pp_status status = pp_executor_lower(search->executor, order, costs, &program, err);
-    if (!status)
-        status = pp_exchange_lower(search->executor, &exchange, costs, program, err);
-    if (!status)
-        status = connect(search, candidate, program, err);
-    if (!status)
-        status = pp_simulate(program, costs, &timeline, err);
-    if (!status)
-        status = pp_report_build(candidate->schedule->name, search->executor->name, program,
-                                 timeline, costs, !search->wish->no_step_sync, &report, err);
+    pp_status status =
+        pp_candidate_run(search, candidate, order, costs, &program, &timeline, &report, err);
     if (status)
         return status;
     if (report->peak_memory_bytes > candidate->peak_bytes) {

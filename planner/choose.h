@@ -69,8 +69,10 @@ typedef struct pp_wish {
     const char *layout; /* of PP_PARTITION_LAYOUT */
     bool bare_ends;     /* a balanced partition may give embedding or head a stage of its own */
     bool no_step_sync;
-    int64_t memory_limit_bytes; /* 0: the hardware's, less pp_memory_reserve_bytes */
-    bool why;                   /* the prediction says where the step goes */
+    int64_t memory_limit_bytes;   /* 0: the hardware's, less pp_memory_reserve_bytes */
+    const pp_jitter_spec *jitter; /* the best candidates are ranked under it; NULL: by step_ns */
+    bool rank_by_p95;             /* with jitter; otherwise by p50 */
+    bool why;                     /* the prediction says where the step goes */
     uint64_t seed;
     uint64_t max_simulations;    /* 0: no limit; what is left of it goes to the search for orders:
                                     an iteration of that counts as one */
@@ -106,6 +108,9 @@ typedef struct pp_candidate {
     pp_ns step_ns; /* the rest: 0 unless simulated */
     double bubble_fraction;
     double tokens_per_s, model_flops_utilization;
+    pp_ns p50_ns, p95_ns;            /* of the step under jitter; 0: not studied */
+    pp_ns ranked_ns;                 /* the one that is compared */
+    bool tie;                        /* the best one's percentile is not measurably below its own */
     int64_t peak_bytes, short_bytes; /* short: beyond the memory limit */
     uint32_t peak_rank;
     uint32_t setup; /* internal */
@@ -117,9 +122,10 @@ typedef struct pp_choice {
     pp_bound bound;
     pp_candidate *candidate; /* [count]: the chosen one, other OK ones by speed, pruned, others */
     size_t count, ok, pruned, simulated;
-    bool per_gpu;     /* GPU counts differ between candidates: compared by tokens/s per GPU */
-    bool stopped;     /* the budget ended before the search did */
-    char orders[200]; /* what the search for orders came to; empty: there was none */
+    bool per_gpu;      /* GPU counts differ between candidates: compared by tokens/s per GPU */
+    bool stopped;      /* the budget ended before the search did */
+    char verdict[200]; /* of the ranking under jitter; empty: there was none */
+    char orders[200];  /* what the search for orders came to; empty: there was none */
 } pp_choice;
 
 /* What is kept free of the hardware's memory when no limit is given: 5 % for the CUDA context,

@@ -58,7 +58,8 @@ typedef struct pp_search {
     pp_err refusal;  /* the first reason why something was not legal */
     pp_planned *planned;
     size_t planned_count, planned_capacity;
-    char orders[200]; /* as in pp_choice */
+    char orders[200], verdict[200]; /* as in pp_choice */
+    pp_jitter_result jitter;        /* of the best candidate, where it was asked for */
 } pp_search;
 
 /* Sequences per step when not given: 8 x pp x dp, rounded up to whole micro-batches. */
@@ -80,6 +81,10 @@ PP_MUST_CHECK pp_status pp_search_solve(pp_search *search, const pp_wish *wish, 
  * one fits. best: SIZE_MAX or the best candidate, and changed where the wish lets one of these win.
  * Fails: INFEASIBLE where one must and none does, NOMEM. */
 PP_MUST_CHECK pp_status pp_search_plan_orders(pp_search *search, size_t *best, pp_err *err);
+/* After these, where the wish has jitter: studies the fastest candidates and changes best to the
+ * one with the least percentile; 1f1b where that is as good. Fails: USAGE (no such rank or link),
+ * INPUT, NOMEM. */
+PP_MUST_CHECK pp_status pp_search_rank(pp_search *search, size_t *best, pp_err *err);
 /* What was found for the candidate at `index`; NULL: it has a named schedule. */
 pp_planned *pp_search_planned(const pp_search *search, size_t index);
 void pp_planned_free(pp_planned *planned);
@@ -105,6 +110,12 @@ PP_MUST_CHECK pp_status pp_candidate_order(const pp_search *search, pp_candidate
                                            pp_err *err);
 /* The wish's, with the duration of a message about a shape where it is not given. */
 pp_exchange pp_candidate_exchange(const pp_search *search, const pp_candidate *candidate);
+/* One replica: its order as the executor runs it, its timeline and its numbers; the caller's to
+ * free, also on failure. Fails: as pp_simulate, USAGE. */
+PP_MUST_CHECK pp_status pp_candidate_run(pp_search *search, const pp_candidate *candidate,
+                                         const pp_order *order, const pp_costs *costs,
+                                         pp_program **program_out, pp_timeline **timeline_out,
+                                         pp_report **report_out, pp_err *err);
 /* Simulates one candidate and fills in its results. */
 PP_MUST_CHECK pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate,
                                               pp_err *err);

@@ -204,6 +204,8 @@ static void print_why(const pp_choice *choice, pp_text *text)
                  least, most);
     if (choice->orders[0])
         add_line(text, "free orders", "%s", choice->orders);
+    if (choice->verdict[0])
+        add_line(text, "jitter", "%s", choice->verdict);
     print_shares(choice, text);
 }
 
@@ -322,6 +324,47 @@ static void print_row(const pp_choice *choice, const pp_candidate *c, pp_text *t
         add_wrapped(text, "", why);
     } else {
         pp_text_add(text, "%-46s %s\n", cells, why);
+    }
+}
+
+static double ranked_score(const pp_candidate *c)
+{
+    return (double)c->ranked_ns * (double)pp_parallel_gpus(&c->parallel);
+}
+
+/* The next one of those that were studied under jitter; NULL: there are no more. */
+static const pp_candidate *next_ranked(const pp_choice *choice, const pp_candidate *last)
+{
+    const pp_candidate *next = NULL;
+    for (size_t i = 0; i < choice->count; i++) {
+        const pp_candidate *c = &choice->candidate[i];
+        bool later = !last || ranked_score(c) > ranked_score(last) ||
+                     (ranked_score(c) == ranked_score(last) && c > last);
+        if (c->ranked_ns && later && (!next || ranked_score(c) < ranked_score(next)))
+            next = c;
+    }
+    return next;
+}
+
+static void print_jitter(const pp_choice *choice, pp_text *text)
+{
+    enum { SHOWN = 8 };
+    const pp_candidate *best = next_ranked(choice, NULL);
+    const pp_candidate *c = best;
+    pp_text_add(text,
+                "\nunder jitter   vpp  tp mbs recompute   p50         p95         no jitter\n");
+    for (int shown = 0; c && shown < SHOWN; shown++, c = next_ranked(choice, c)) {
+        char cell[3][32];
+        char tie[48] = "";
+        if (c->tie && c != best)
+            snprintf(tie, sizeof tie, " within %.2f %%: a tie",
+                     100 * (ranked_score(c) / ranked_score(best) - 1));
+        pp_text_add(text, "%-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %-9s   %-11s %-11s %s%s\n",
+                    c->schedule->name, c->parallel.vpp, c->parallel.tp, c->micro_batch_size,
+                    pp_recompute_name(c->recompute),
+                    pp_format_duration(cell[0], sizeof cell[0], c->p50_ns),
+                    pp_format_duration(cell[1], sizeof cell[1], c->p95_ns),
+                    pp_format_duration(cell[2], sizeof cell[2], c->step_ns), tie);
     }
 }
 
@@ -452,6 +495,8 @@ void pp_choice_print(const pp_choice *choice, pp_text *text)
     print_limits(choice, text);
     pp_text_add(text, "\n");
     print_why(choice, text);
+    if (choice->verdict[0])
+        print_jitter(choice, text);
     print_runners_up(choice, text);
     print_partition(choice->plan, text);
     print_memory(choice->plan->prediction, text);

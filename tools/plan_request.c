@@ -1,4 +1,5 @@
 /* From the command line of `ppsim plan` to what the planner is asked. */
+#include "planner/jitter.h"
 #include "planner/order_search.h"
 #include "runtime/clock.h"
 #include "tools/plan_tool.h"
@@ -275,6 +276,22 @@ static pp_status read_budget(const pp_args *args, pp_request *r, pp_err *err)
     return PP_OK;
 }
 
+static pp_status read_jitter(const pp_args *args, pp_request *r, pp_err *err)
+{
+    static const char *const names[] = { "p50", "p95", NULL };
+    const char *text = pp_args_text(args, "--jitter");
+    int percentile = 0;
+    if (!text && pp_args_has(args, "--rank-by"))
+        return pp_err_set(err, PP_USAGE, "--rank-by",
+                          "is for --jitter; give that too, or leave it out");
+    pp_status status = pp_args_choice(args, "--rank-by", names, &percentile, err);
+    if (status || !text)
+        return status;
+    r->wish.rank_by_p95 = percentile == 1;
+    r->wish.jitter = &r->jitter;
+    return pp_jitter_parse(text, &r->jitter, err);
+}
+
 static pp_status read_threads(const pp_args *args, pp_wish *wish, pp_err *err)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -300,7 +317,7 @@ pp_status pp_request_read_with(const pp_args *args, const char *lengths, pp_requ
     pp_status status = read_machines(args, request, err);
     if (status || (status = read_sizes(args, request, err)) ||
         (status = read_switches(args, request, err)) ||
-        (status = read_program(args, request, err)) ||
+        (status = read_program(args, request, err)) || (status = read_jitter(args, request, err)) ||
         (status = read_threads(args, &request->wish, err)) ||
         (status = read_budget(args, request, err)))
         return status;
