@@ -9,6 +9,11 @@ static pp_status note_split(const pp_search *search, const pp_candidate *chosen,
 {
     const pp_parallel *wished = &search->wish->parallel;
     pp_status status = PP_OK;
+    if (search->wish->gpus)
+        return pp_notes_add(notes, err, "split",
+                            "of %" PRId64 " GPUs, where degrees are not given: chosen by the "
+                            "search among all legal ones",
+                            search->wish->gpus);
     if (!wished->tp)
         status = pp_notes_add(notes, err, "tensor parallel", "tp %" PRId64 ", chosen by the search",
                               chosen->parallel.tp);
@@ -65,8 +70,10 @@ static pp_status note_data(const pp_search *search, const pp_candidate *chosen,
         status = note_packing(search, chosen, workload, notes, err);
     else if (!status && !wish->global_batch_size)
         status = pp_notes_add(notes, err, "global batch size",
-                              "%" PRId64 " sequences = 8 x pp x dp, rounded up to whole "
-                              "micro-batches",
+                              search->wish->gpus
+                                  ? "%" PRId64 " sequences: one, or one --micro-batch-size, per GPU"
+                                  : "%" PRId64 " sequences = 8 x pp x dp, rounded up to whole "
+                                    "micro-batches",
                               search->global_batch_size);
     if (!status && !wish->micro_batch_size && !wish->group_count)
         status = pp_notes_add(notes, err, "micro-batch size",

@@ -17,6 +17,7 @@ void pp_choice_free(pp_choice **choice)
         return;
     pp_plan_free(&(*choice)->plan);
     free((*choice)->candidate);
+    free((*choice)->split);
     free(*choice);
     *choice = NULL;
 }
@@ -201,6 +202,12 @@ static void close_search(pp_search *search)
 
 pp_status pp_choose(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
 {
+    return wish->gpus ? pp_choose_split(wish, choice_out, err)
+                      : pp_choose_one(wish, choice_out, err);
+}
+
+pp_status pp_choose_one(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
+{
     pp_search search PP_CLEANUP(close_search) = { 0 };
     size_t best = SIZE_MAX;
     pp_status status = pp_search_solve(&search, wish, &best, err);
@@ -229,10 +236,11 @@ static void csv_row(const pp_candidate *c, pp_text *text)
     pp_text_add(text,
                 "%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
                 ",%" PRId64 ",%" PRId64 ",%" PRIu32 ",%s,%s,%" PRId64 ",",
-                pp_candidate_status_name(c->status), c->schedule->name, c->parallel.pp,
-                c->parallel.vpp, c->parallel.tp, c->parallel.cp, c->parallel.dp, c->parallel.ep,
-                pp_parallel_gpus(&c->parallel), c->micro_batch_size, c->microbatches,
-                pp_recompute_name(c->recompute), pp_partition_name(c->partition), c->least_step_ns);
+                pp_candidate_status_name(c->status), c->schedule ? c->schedule->name : "",
+                c->parallel.pp, c->parallel.vpp, c->parallel.tp, c->parallel.cp, c->parallel.dp,
+                c->parallel.ep, pp_parallel_gpus(&c->parallel), c->micro_batch_size,
+                c->microbatches, pp_recompute_name(c->recompute), pp_partition_name(c->partition),
+                c->least_step_ns);
     if (c->step_ns)
         pp_text_add(text, "%" PRId64 ",%.6f,%.3f,%.6f,", c->step_ns, c->bubble_fraction,
                     c->tokens_per_s, c->model_flops_utilization);
@@ -260,4 +268,6 @@ void pp_choice_csv(const pp_choice *choice, pp_text *text)
               "model_flops_utilization,peak_memory_bytes,peak_memory_rank,p50_ns,p95_ns,reason\n");
     for (size_t i = 0; i < choice->count; i++)
         csv_row(&choice->candidate[i], text);
+    for (size_t i = 1; i < choice->splits; i++)
+        csv_row(&choice->split[i], text);
 }

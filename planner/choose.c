@@ -321,7 +321,9 @@ static pp_status branch_and_bound(pp_search *search, const entry *queue, size_t 
 {
     entry incumbent = { 0 };
     for (size_t k = 0; k < count; k++) {
-        if (incumbent.candidate && compare_entries(&queue[k], &incumbent) > 0)
+        const double limit = search->wish->score_limit;
+        if ((incumbent.candidate && compare_entries(&queue[k], &incumbent) > 0) ||
+            (limit > 0 && queue[k].score > limit))
             break; /* the queue is sorted */
         if (out_of_budget(search, incumbent.candidate != NULL)) {
             search->stopped = true;
@@ -379,7 +381,7 @@ pp_status pp_search_run(pp_search *search, size_t *best_out, pp_err *err)
     qsort(queue, count, sizeof *queue, compare_queued);
     size_t best = SIZE_MAX;
     pp_status status = branch_and_bound(search, queue, count, &best, err);
-    if (!status && best != SIZE_MAX)
+    if (!status && best != SIZE_MAX && !(search->wish->score_limit > 0))
         status = try_others(search, queue, count, err);
     free(queue);
     for (size_t i = 0; i < search->count && !status; i++) {

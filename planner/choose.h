@@ -45,9 +45,11 @@ typedef struct pp_wish {
     const pp_model *model;
     const pp_hardware *hardware;
     pp_parallel parallel;      /* pp must be given; 0: tp and vpp are free, cp dp ep are 1 */
+    int64_t gpus;              /* pp x tp x cp x dp; those and ep are free where 0. 0: not given */
     int64_t seq_length;        /* 0: the model's own maximum */
     int64_t micro_batch_size;  /* sequences; 0: free */
-    int64_t global_batch_size; /* sequences; 0: 8 x pp x dp, in whole micro-batches */
+    int64_t global_batch_size; /* sequences; 0: 8 x pp x dp, with gpus that
+                                  number, in whole micro-batches */
     const int64_t *lengths;    /* [length_count], packed to seq_length; NULL: full sequences */
     size_t length_count;
     const size_t *group_end; /* [group_count]: the lengths are microbatches as they are
@@ -82,6 +84,7 @@ typedef struct pp_wish {
     double (*spent)(void *context); /* with stop: the part of the time that is gone; the search for
                                        orders uses the rest. NULL: as without stop */
     void *context;                  /* of stop and spent */
+    double score_limit;             /* only step_ns x GPUs up to this is of use; 0: any */
     const pp_notes *assumptions;    /* what the caller has assumed already; may be NULL */
 } pp_wish;
 
@@ -122,6 +125,9 @@ typedef struct pp_choice {
     pp_bound bound;
     pp_candidate *candidate; /* [count]: the chosen one, other OK ones by speed, pruned, others */
     size_t count, ok, pruned, simulated;
+    pp_candidate *split; /* [splits]: with wish.gpus, the best of each legal split, as far as it is
+                            known; the chosen one first */
+    size_t splits;
     bool per_gpu;      /* GPU counts differ between candidates: compared by tokens/s per GPU */
     bool stopped;      /* the budget ended before the search did */
     char verdict[200]; /* of the ranking under jitter; empty: there was none */

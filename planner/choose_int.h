@@ -3,6 +3,7 @@
 #define PPSIM_PLANNER_CHOOSE_INT_H
 
 #include "planner/choose.h"
+#include "planner/partition.h"
 #include "sim/cost_model.h"
 
 /* The microbatches of one micro-batch size. */
@@ -52,10 +53,12 @@ typedef struct pp_search {
     size_t count, capacity;
     size_t simulated;
     bool stopped;
-    bool unseen;     /* some setups were not bounded */
-    size_t usable;   /* setups that are legal and may fit */
-    size_t patience; /* so many are bounded, whatever the time */
-    pp_err refusal;  /* the first reason why something was not legal */
+    size_t points, cut; /* legal ones; those of them beyond the wish's limit */
+    double least_score; /* of all points: a bound for any schedule and partition; 0: none */
+    bool unseen;        /* some setups were not bounded */
+    size_t usable;      /* setups that are legal and may fit */
+    size_t patience;    /* so many are bounded, whatever the time */
+    pp_err refusal;     /* the first reason why something was not legal */
     pp_planned *planned;
     size_t planned_count, planned_capacity;
     char orders[200], verdict[200]; /* as in pp_choice */
@@ -91,6 +94,20 @@ void pp_planned_free(pp_planned *planned);
 /* Names microbatches by when the last stage computes them, in the orders and in what they are made
  * of. Fails: NOMEM, before anything is changed. */
 PP_MUST_CHECK pp_status pp_planned_renumber(pp_planned *planned, pp_data *data, pp_err *err);
+
+/* Weights of the model's units for an average microbatch. */
+typedef struct pp_weighing {
+    pp_weights weights; /* points into this object */
+    pp_ns *layer_ns;
+} pp_weighing;
+
+PP_MUST_CHECK pp_status pp_weigh(const pp_cost_context *context, const pp_workload *workload,
+                                 pp_weighing *out, pp_err *err);
+void pp_weighing_free(pp_weighing *w);
+/* Step time x GPUs is at least this for equal microbatches, whatever the schedule and the
+ * partition: some rank has its share of the work. */
+double pp_least_score(const pp_cost_context *context, const pp_weights *weights,
+                      uint32_t microbatches);
 
 /* Tables of one setup, one per replica of its workload. */
 typedef struct pp_cost_set {
@@ -134,6 +151,10 @@ double pp_candidate_score(const pp_candidate *candidate, pp_ns step_ns);
 /* What was assumed, in words. workload: of `chosen`. */
 PP_MUST_CHECK pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen,
                                          const pp_workload *workload, pp_notes *notes, pp_err *err);
+
+/* pp_choose where degrees are given, and where the GPUs are. Fails: as that. */
+PP_MUST_CHECK pp_status pp_choose_one(const pp_wish *wish, pp_choice **choice_out, pp_err *err);
+PP_MUST_CHECK pp_status pp_choose_split(const pp_wish *wish, pp_choice **choice_out, pp_err *err);
 
 /* Nothing fits: finds the nearest miss and the cheapest change, and fails with both. */
 PP_MUST_CHECK pp_status pp_search_repair(pp_search *search, pp_err *err);

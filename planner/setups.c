@@ -172,68 +172,6 @@ static pp_status find_data(pp_search *search, int64_t size, uint32_t multiple_of
     return PP_OK;
 }
 
-/* Weights of the model's units for an average microbatch. */
-typedef struct weighing {
-    pp_weights weights;
-    pp_ns *layer_ns;
-} weighing;
-
-static void weighing_free(weighing *w)
-{
-    free(w->layer_ns);
-}
-
-static pp_status unit_ns(const pp_cost_context *context, pp_unit_kind kind, int64_t layer,
-                         const pp_microbatch *average, pp_ns *ns_out, pp_err *err)
-{
-    pp_unit_cost cost;
-    pp_status status =
-        pp_cost_unit(context, kind, layer, average->tokens, average->square_sum, &cost, err);
-    return status ? status
-                  : pp_ns_from_seconds(cost.f_s + cost.i_s + cost.w_s, context->model->name, ns_out,
-                                       err);
-}
-
-static pp_microbatch average_of(const pp_workload *workload)
-{
-    size_t count = (size_t)workload->replicas * workload->microbatches;
-    double tokens = 0;
-    double squares = 0;
-    for (size_t j = 0; j < count; j++) {
-        tokens += (double)workload->microbatch[j].tokens;
-        squares += (double)workload->microbatch[j].square_sum;
-    }
-    return (pp_microbatch){ .tokens = (int64_t)(tokens / (double)count + 0.5),
-                            .square_sum = (int64_t)(squares / (double)count + 0.5) };
-}
-
-static pp_status weigh(const pp_cost_context *context, const pp_workload *workload, weighing *out,
-                       pp_err *err)
-{
-    const pp_model *model = context->model;
-    pp_microbatch average = average_of(workload);
-    pp_ns kind_ns[2] = { -1, -1 }; /* dense, mixture of experts */
-    pp_weights *w = &out->weights;
-    out->layer_ns = pp_alloc_array((size_t)model->layers, sizeof *out->layer_ns);
-    if (!out->layer_ns)
-        return pp_err_nomem(err);
-    *w = (pp_weights){ .layers = model->layers,
-                       .mtp = model->mtp_layers,
-                       .layer_ns = out->layer_ns };
-    pp_status status = unit_ns(context, PP_UNIT_EMBEDDING, 0, &average, &w->embedding_ns, err);
-    if (!status)
-        status = unit_ns(context, PP_UNIT_LOSS, 0, &average, &w->loss_ns, err);
-    if (!status && model->mtp_layers)
-        status = unit_ns(context, PP_UNIT_MTP, 0, &average, &w->mtp_ns, err);
-    for (int64_t k = 0; k < model->layers && !status; k++) {
-        pp_ns *ns = &kind_ns[pp_model_layer_is_moe(model, k)];
-        if (*ns < 0)
-            status = unit_ns(context, PP_UNIT_LAYER, k, &average, ns, err);
-        out->layer_ns[k] = *ns;
-    }
-    return status;
-}
-
 /* Adds a setup with its bound; takes over `stages`. */
 static pp_status add_setup(pp_search *search, pp_setup setup, pp_err *err)
 {
@@ -501,7 +439,7 @@ static pp_status check_seq_length(const pp_search *search, const pp_cost_context
 
 static pp_status add_point(pp_search *search, point at, pp_err *err)
 {
-    weighing w PP_CLEANUP(weighing_free) = { 0 };
+    pp_weighing w PP_CLEANUP(pp_weighing_free) = { 0 };
     pp_err why = { 0 };
     size_t data = 0;
     pp_status status = pp_cost_context_check(&at.context, &why);
@@ -510,10 +448,22 @@ static pp_status add_point(pp_search *search, point at, pp_err *err)
     if (!status && !out_of_time(search))
         status = find_data(search, at.micro_batch_size, 1, &data, &why);
     if (!status && !search->stopped)
-        status = weigh(&at.context, &search->data[data].workload, &w, &why);
+        status = pp_weigh(&at.context, &search->data[data].workload, &w, &why);
     if (status)
         return refuse(search, &why, err);
     at.weights = &w.weights;
+    if (!search->stopped) {
+        double least =
+            search->wish->lengths
+                ? 0
+                : pp_least_score(&at.context, at.weights, search->data[data].workload.microbatches);
+        if (!search->points++ || least < search->least_score)
+            search->least_score = least;
+        if (search->wish->score_limit > 0 && least > search->wish->score_limit) {
+            search->cut++;
+            return PP_OK;
+        }
+    }
     values chunks = chunk_counts(search);
     for (size_t i = 0; i < chunks.count && !status; i++)
         status = add_chunks(search, at, chunks.value[i], err);
@@ -576,5 +526,7 @@ pp_status pp_search_enumerate(pp_search *search, pp_err *err)
         if (search->candidate[i].legal)
             return PP_OK;
     }
+    if (search->wish->score_limit > 0 && search->points)
+        return PP_OK; /* what is left is of no use */
     return none_legal(search, err);
 }

@@ -114,6 +114,8 @@ static pp_status check_layout(pp_search *search, pp_err *err)
 int64_t pp_default_batch_size(const pp_wish *wish)
 {
     int64_t size = or_one(wish->micro_batch_size);
+    if (wish->gpus)
+        return wish->gpus * size;
     int64_t each = (8 * wish->parallel.pp + size - 1) / size * size;
     return each * or_one(wish->parallel.dp);
 }

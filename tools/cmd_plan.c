@@ -8,7 +8,9 @@
 static const pp_option options[] = {
     { "--model", "M", "a name of 'ppsim list models', a file, or a Hugging Face config.json", NULL,
       false },
-    { "--pp", "P", "pipeline ranks", "--pipeline-model-parallel-size", false },
+    { "--gpus", "N", "split N GPUs over pp, tp, cp, dp, ep where these are not given", NULL,
+      false },
+    { "--pp", "P", "pipeline ranks, unless --gpus", "--pipeline-model-parallel-size", false },
     { "--hw", "H", "a name of 'ppsim list hardware', or a file; h100-80g", NULL, false },
     { "--profile", "FILE", "a calibrated profile instead of --hw", NULL, false },
     { "--tp", "N", "tensor parallel degree; chosen when not given", "--tensor-model-parallel-size",

@@ -368,6 +368,30 @@ static void print_jitter(const pp_choice *choice, pp_text *text)
     }
 }
 
+/* The best of the next splits. */
+static void print_splits(const pp_choice *choice, pp_text *text)
+{
+    enum { SHOWN = 9 };
+    pp_text_add(text, "\n  pp  tp  cp   dp  ep schedule       step        of %zu splits\n",
+                choice->splits);
+    for (size_t i = 0; i < choice->splits && i < SHOWN; i++) {
+        const pp_candidate *c = &choice->split[i];
+        const pp_parallel *p = &c->parallel;
+        pp_ns ns = c->step_ns ? c->step_ns : c->least_step_ns;
+        double slower = 100 * (score(c) / score(&choice->split[0]) - 1);
+        char step[32];
+        pp_text_add(text,
+                    "%4" PRId64 " %3" PRId64 " %3" PRId64 " %4" PRId64 " %3" PRId64 " %-14s %s%s",
+                    p->pp, p->tp, p->cp, p->dp, p->ep, c->schedule ? c->schedule->name : "-",
+                    c->step_ns ? "" : ">=", pp_format_duration(step, sizeof step, ns));
+        if (c->status == PP_CANDIDATE_INFEASIBLE)
+            pp_text_add(text, "  %s", c->reason);
+        else if (i)
+            pp_text_add(text, "  %s%.2f %% slower", c->step_ns ? "" : "at least ", slower);
+        pp_text_add(text, "\n");
+    }
+}
+
 static void print_runners_up(const pp_choice *choice, pp_text *text)
 {
     rows r = pick_rows(choice);
@@ -495,6 +519,8 @@ void pp_choice_print(const pp_choice *choice, pp_text *text)
     print_limits(choice, text);
     pp_text_add(text, "\n");
     print_why(choice, text);
+    if (choice->splits)
+        print_splits(choice, text);
     if (choice->verdict[0])
         print_jitter(choice, text);
     print_runners_up(choice, text);

@@ -21,7 +21,7 @@ static pp_status read_machines(const pp_args *args, pp_request *r, pp_err *err)
         return pp_err_set(err, PP_USAGE, "--model",
                           "is missing; give a name of 'ppsim list "
                           "models', a file of ours or a Hugging Face config.json");
-    if (!pp_args_has(args, "--pp"))
+    if (!pp_args_has(args, "--pp") && !pp_args_has(args, "--gpus"))
         return pp_err_set(err, PP_USAGE, "--pp",
                           "is missing; give the number of pipeline ranks, "
                           "for example --pp 16");
@@ -52,6 +52,7 @@ static pp_status read_sizes(const pp_args *args, pp_request *r, pp_err *err)
         int64_t *value;
         int64_t low, high;
     } rows[] = {
+        { "--gpus", &wish->gpus, 1, COUNT_MAX },
         { "--pp", &wish->parallel.pp, 1, PP_RANKS_MAX },
         { "--tp", &wish->parallel.tp, 1, COUNT_MAX },
         { "--cp", &wish->parallel.cp, 1, COUNT_MAX },
