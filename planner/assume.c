@@ -139,6 +139,31 @@ static pp_status note_transfers(const pp_search *search, const pp_candidate *cho
     return status;
 }
 
+/* What was said of single ranks: the plan's costs have it, so the plan says why. */
+static pp_status note_ranks(const pp_traits *traits, pp_notes *notes, pp_err *err)
+{
+    static const char *const keys[] = { "rank speed", "rank memory", "rank link" };
+    pp_status status = PP_OK;
+    for (size_t i = 0; traits && i < traits->count && !status; i++) {
+        const pp_trait *t = &traits->item[i];
+        char size[32];
+        if (t->kind == PP_TRAIT_SPEED)
+            status = pp_notes_add(notes, err, keys[t->kind],
+                                  "rank %" PRIu32 " computes at %g of "
+                                  "the hardware's speed, as given",
+                                  t->rank, t->value);
+        else if (t->kind == PP_TRAIT_MEMORY)
+            status = pp_notes_add(notes, err, keys[t->kind], "rank %" PRIu32 " has %s, as given",
+                                  t->rank, pp_format_bytes(size, sizeof size, t->bytes));
+        else
+            status = pp_notes_add(notes, err, keys[t->kind],
+                                  "ranks %" PRIu32 " and %" PRIu32 ": %g GB/s behind the link's "
+                                  "latency, as given",
+                                  t->rank, t->other, 1e-9 * t->value);
+    }
+    return status;
+}
+
 static pp_status note_hardware(const pp_search *search, const pp_candidate *chosen, pp_notes *notes,
                                pp_err *err)
 {
@@ -214,6 +239,8 @@ pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen,
         status = note_transfers(search, chosen, notes, err);
     if (!status)
         status = note_hardware(search, chosen, notes, err);
+    if (!status)
+        status = note_ranks(search->wish->traits, notes, err);
     if (!status)
         status = note_shapes(search, chosen, notes, err);
     if (!status && chosen->group_size && !search->wish->group_size)

@@ -15,7 +15,7 @@
 
 const char *pp_partition_name(pp_partition_kind kind)
 {
-    static const char *const names[] = { "auto", "uniform", "balanced", "layout" };
+    static const char *const names[] = { "auto", "uniform", "balanced", "layout", "fitted" };
     return names[kind];
 }
 
@@ -160,14 +160,16 @@ static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, co
         pp_candidate_run(search, candidate, order, costs, &program, &timeline, &report, err);
     if (status)
         return status;
+    uint32_t r = 0;
+    int64_t beyond = pp_report_short(report, search->memory_limit_bytes, &r);
     if (report->peak_memory_bytes > candidate->peak_bytes) {
-        uint32_t r = report->peak_memory_rank;
         candidate->peak_bytes = report->peak_memory_bytes;
-        candidate->peak_rank = r;
-        candidate->short_bytes = candidate->peak_bytes - search->memory_limit_bytes;
-        if (candidate->short_bytes > 0)
-            pp_candidate_short(candidate->reason, sizeof candidate->reason, r,
-                               candidate->short_bytes, report->per_rank[r].memory.bytes);
+        candidate->peak_rank = report->peak_memory_rank;
+    }
+    if (beyond > 0 && beyond > candidate->short_bytes) {
+        candidate->short_bytes = beyond;
+        pp_candidate_short(candidate->reason, sizeof candidate->reason, r, beyond,
+                           report->per_rank[r].memory.bytes);
     }
     if (report->step_ns > candidate->step_ns) {
         candidate->step_ns = report->step_ns;

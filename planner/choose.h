@@ -9,12 +9,14 @@
 #include "sim/hardware.h"
 #include "sim/model.h"
 #include "sim/plan.h"
+#include "sim/traits.h"
 
 typedef enum pp_partition_kind {
     PP_PARTITION_AUTO,     /* balanced, and uniform where it divides */
     PP_PARTITION_UNIFORM,  /* the same number of layers on every stage */
     PP_PARTITION_BALANCED, /* planner/partition.h */
     PP_PARTITION_LAYOUT,   /* given */
+    PP_PARTITION_FITTED,   /* balanced, with less on ranks that have less memory than the others */
 } pp_partition_kind;
 
 const char *pp_partition_name(pp_partition_kind kind);
@@ -71,6 +73,7 @@ typedef struct pp_wish {
     const char *layout; /* of PP_PARTITION_LAYOUT */
     bool bare_ends;     /* a balanced partition may give embedding or head a stage of its own */
     bool no_step_sync;
+    const pp_traits *traits;      /* of single pipeline ranks; NULL: all are alike */
     int64_t memory_limit_bytes;   /* 0: the hardware's, less pp_memory_reserve_bytes */
     const pp_jitter_spec *jitter; /* the best candidates are ranked under it; NULL: by step_ns */
     bool rank_by_p95;             /* with jitter; otherwise by p50 */

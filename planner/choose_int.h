@@ -43,6 +43,9 @@ typedef struct pp_search {
     const pp_wish *wish;
     pp_parallel parallel; /* as wished; 0: free */
     int64_t seq_length, global_batch_size, memory_limit_bytes;
+    double *rank_speed; /* [pp], then [pp] times the share of the limit that the rank has; NULL:
+                           all are 1 */
+    bool fitted;        /* some rank has less memory than the others */
     const pp_executor *executor;
     bool communicates; /* its programs have sends and receives; known after a simulation */
     pp_data *data;

@@ -211,8 +211,14 @@ static pp_status stages_of(const pp_search *search, const point *at, pp_partitio
     if (kind == PP_PARTITION_UNIFORM)
         return pp_partition_uniform(model->layers, model->mtp_layers, ranks, chunks, stages_out,
                                     err);
-    if (kind == PP_PARTITION_BALANCED) {
-        pp_split split = { ranks, chunks, at->context.placement, search->wish->bare_ends };
+    if (kind != PP_PARTITION_LAYOUT) {
+        const double *speed = search->rank_speed;
+        pp_split split = { .ranks = ranks,
+                           .chunks = chunks,
+                           .placement = at->context.placement,
+                           .bare_ends = search->wish->bare_ends,
+                           .rank_speed =
+                               speed && kind == PP_PARTITION_FITTED ? speed + ranks : speed };
         return pp_partition_balance(at->weights, &split, stages_out, err);
     }
     uint32_t count;
@@ -235,18 +241,19 @@ static pp_status add_setups(pp_search *search, const point *at, size_t data, boo
                             pp_err *err)
 {
     pp_partition_kind wished = search->wish->partition;
-    static const pp_partition_kind both[] = { PP_PARTITION_UNIFORM, PP_PARTITION_BALANCED };
+    static const pp_partition_kind kinds[] = { PP_PARTITION_UNIFORM, PP_PARTITION_BALANCED,
+                                               PP_PARTITION_FITTED };
     bool automatic = wished == PP_PARTITION_AUTO;
     size_t first = search->setup_count;
     size_t count = (size_t)(at->context.parallel.pp * at->context.parallel.vpp);
-    for (size_t i = 0; i < (automatic ? 2u : 1u); i++) {
+    for (size_t i = 0; i < (automatic ? 2u + search->fitted : 1u); i++) {
         pp_err why = { 0 };
         pp_setup setup = { .context = at->context,
                            .micro_batch_size = at->micro_batch_size,
-                           .partition = automatic ? both[i] : wished,
+                           .partition = automatic ? kinds[i] : wished,
                            .data = data,
                            .split = split };
-        if (automatic && both[i] == PP_PARTITION_UNIFORM &&
+        if (automatic && kinds[i] == PP_PARTITION_UNIFORM &&
             search->wish->model->layers % (int64_t)count != 0)
             continue;
         pp_status status = PP_OK;
@@ -255,8 +262,11 @@ static pp_status add_setups(pp_search *search, const point *at, size_t data, boo
                 return status;
             continue;
         }
-        if (search->setup_count > first &&
-            same_stages(search->setup[first].stages, setup.stages, count)) {
+        size_t like = first;
+        while (like < search->setup_count &&
+               !same_stages(search->setup[like].stages, setup.stages, count))
+            like++;
+        if (like < search->setup_count) {
             free(setup.stages);
             continue;
         }
@@ -511,6 +521,7 @@ pp_status pp_search_enumerate(pp_search *search, pp_err *err)
                 at.context = (pp_cost_context){ .model = wish->model,
                                                 .hardware = wish->hardware,
                                                 .parallel = search->parallel,
+                                                .traits = wish->traits,
                                                 .switches = switches_for(&wish->switches,
                                                                          search->executor, stack) };
                 at.context.parallel.tp = tp.value[i];

@@ -66,6 +66,9 @@ double pp_least_score(const pp_cost_context *context, const pp_weights *w, uint3
     double sum = (double)w->embedding_ns + (double)w->loss_ns + (double)w->mtp * (double)w->mtp_ns;
     for (int64_t k = 0; k < w->layers; k++)
         sum += (double)w->layer_ns[k];
-    double step = sum * (double)microbatches / (double)context->parallel.pp;
+    double speeds = 0; /* a rank's share takes its work over its speed */
+    for (uint32_t r = 0; r < (uint32_t)context->parallel.pp; r++)
+        speeds += pp_traits_speed(context->traits, r);
+    double step = sum * (double)microbatches / speeds;
     return 0.9999 * step * (double)pp_parallel_gpus(&context->parallel); /* units are rounded */
 }

@@ -14,6 +14,7 @@ typedef struct pp_rank_report {
     pp_ns idle_ns[PP_IDLE_COUNT]; /* busy and idle sum to the makespan */
     pp_ns first_start_ns, last_end_ns;
     uint32_t peak_live_activations; /* (stage, microbatch) pairs from F's start to B's or W's end */
+    int64_t memory_limit_bytes;     /* its own; 0: that of all */
     pp_memory_peak memory;          /* only when has_memory */
     pp_op peak_op;                  /* the op of memory.instruction */
     int64_t peak_recv_bytes;        /* the most that receive buffers have at any time */
@@ -72,6 +73,10 @@ typedef struct pp_report {
     pp_notes assumptions;
     pp_robustness robustness; /* set by the caller */
 } pp_report;
+
+/* The rank that is beyond its limit by most, and by how much; 0 or less: all fit. limit_bytes: of
+ * ranks without their own; 0: none. */
+int64_t pp_report_short(const pp_report *report, int64_t limit_bytes, uint32_t *rank_out);
 
 /* step_sync: a global barrier ends the step. assumptions stay empty.
  * Fails: INPUT (sums leave 64 bits), NOMEM. */

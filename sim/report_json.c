@@ -31,6 +31,8 @@ static pp_json *write_rank(const pp_report *report, uint32_t r, pp_json_build *b
         return object;
     }
     char token[32];
+    if (rank->memory_limit_bytes)
+        pp_json_put_int(build, object, "memory_limit_bytes", rank->memory_limit_bytes);
     pp_json_put_int(build, object, "peak_memory_bytes", rank->memory.total_bytes);
     pp_json_put_int(build, object, "peak_recv_bytes", rank->peak_recv_bytes);
     pp_json_put_int(build, object, "peak_send_bytes", rank->peak_send_bytes);

@@ -26,6 +26,11 @@ static const pp_option options[] = {
     { "--memory-costs", "F=X,I=X,W=X", "memory change per op, in activations or with units", NULL,
       false },
     { "--memory-limit", "SIZE", "report against this limit per rank, 80GB", NULL, false },
+    { "--rank-speed", "R=X,...", "compute speed of single pipeline ranks, 3=0.8,5=1.1; 1", NULL,
+      false },
+    { "--rank-memory", "R=SIZE,...", "memory limit of single pipeline ranks, 3=40GiB", NULL,
+      false },
+    { "--rank-link", "A:B=RATE,...", "rate between two pipeline ranks, 2:3=25GB/s", NULL, false },
     { "--executor", "NAME|all", "communication habits, 'ppsim list executors'; ideal. all: a table",
       NULL, false },
     { "--compile-time", "TIME", "of one graph, where the executor compiles (xla, neuronx)", NULL,
@@ -130,6 +135,24 @@ static pp_status apply_settings(const pp_args *args, pp_plan *plan, pp_err *err)
     return PP_OK;
 }
 
+/* What is said of single ranks goes over the costs. */
+static pp_status apply_traits(const pp_args *args, pp_plan *plan, pp_err *err)
+{
+    pp_traits traits PP_CLEANUP(pp_traits_free) = { 0 };
+    const pp_order *order = plan->order[0];
+    pp_status status = pp_args_traits(args, &traits, err);
+    if (status || !traits.count)
+        return status;
+    if (order->turned < order->microbatches)
+        return pp_err_set(err, PP_USAGE, "--schedule",
+                          "every stage runs on two ranks here, so none can have a speed, memory or "
+                          "link of its own; choose dualpipev");
+    for (uint32_t i = 0; i < plan->costs_count && !status; i++)
+        status = pp_traits_apply(&traits, order->stage_rank, plan->sharing.latency_ns,
+                                 plan->costs[i], err);
+    return status;
+}
+
 static pp_status print(const pp_args *args, const pp_report *report, pp_err *err)
 {
     if (pp_args_has(args, "--json")) {
@@ -147,18 +170,19 @@ static pp_status print(const pp_args *args, const pp_report *report, pp_err *err
 static pp_status check_limit(const pp_report *report, pp_err *err)
 {
     char missing[32];
-    int64_t limit = report->memory_limit_bytes;
-    if (!report->has_memory || !limit || report->peak_memory_bytes <= limit)
+    uint32_t fullest = 0;
+    int64_t beyond = pp_report_short(report, report->memory_limit_bytes, &fullest);
+    if (!report->has_memory || beyond <= 0)
         return PP_OK;
-    const pp_memory_peak *peak = &report->per_rank[report->peak_memory_rank].memory;
+    const pp_memory_peak *peak = &report->per_rank[fullest].memory;
     int largest = 0;
     for (int c = 1; c < PP_MEMORY_COUNT; c++)
         largest = peak->bytes[c] > peak->bytes[largest] ? c : largest;
-    pp_format_bytes(missing, sizeof missing, report->peak_memory_bytes - limit);
-    return pp_err_set(
-        err, PP_INFEASIBLE, NULL,
-        "does not fit the memory limit: rank %" PRIu32 " is short by %s, most of its memory is %s",
-        report->peak_memory_rank, missing, pp_memory_key((pp_memory_component)largest));
+    pp_format_bytes(missing, sizeof missing, beyond);
+    return pp_err_set(err, PP_INFEASIBLE, NULL,
+                      "does not fit the memory limit: rank %" PRIu32
+                      " is short by %s, most of its memory is %s",
+                      fullest, missing, pp_memory_key((pp_memory_component)largest));
 }
 
 static pp_status run_study(study *s, pp_err *err)
@@ -224,7 +248,8 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     pp_status status = pp_study_load(args, "simulate", &s.plan, &s.program, err);
     if (status || (status = pp_study_forward_only(args, s.program, s.plan, err)) ||
         (status = apply_settings(args, s.plan, err)) ||
-        (status = pp_study_exchange(args, s.plan, s.program != NULL, err)))
+        (status = pp_study_exchange(args, s.plan, s.program != NULL, err)) ||
+        (status = apply_traits(args, s.plan, err)))
         return status;
     if (strcmp(s.plan->executor, "all") == 0)
         return table(args, &s, err);

@@ -155,8 +155,10 @@ static void print_limits(const pp_choice *choice, pp_text *text)
     if (r->has_memory)
         add_line(text, "peak memory", "%s of %s on rank %" PRIu32 ", while %s runs",
                  pp_format_bytes(peak, sizeof peak, r->peak_memory_bytes),
-                 pp_format_bytes(limit, sizeof limit, r->memory_limit_bytes), r->peak_memory_rank,
-                 pp_op_print(rank->peak_op, token, sizeof token));
+                 pp_format_bytes(limit, sizeof limit,
+                                 rank->memory_limit_bytes ? rank->memory_limit_bytes
+                                                          : r->memory_limit_bytes),
+                 r->peak_memory_rank, pp_op_print(rank->peak_op, token, sizeof token));
     if (r->has_memory && r->peak_memory_bytes < choice->candidate[0].peak_bytes)
         add_line(text, "", "(a faster replica needs %s, on rank %" PRIu32 ")",
                  pp_format_bytes(peak, sizeof peak, choice->candidate[0].peak_bytes),

@@ -319,9 +319,11 @@ pp_status pp_request_read_with(const pp_args *args, const char *lengths, pp_requ
     if (status || (status = read_sizes(args, request, err)) ||
         (status = read_switches(args, request, err)) ||
         (status = read_program(args, request, err)) || (status = read_jitter(args, request, err)) ||
+        (status = pp_args_traits(args, &request->traits, err)) ||
         (status = read_threads(args, &request->wish, err)) ||
         (status = read_budget(args, request, err)))
         return status;
+    request->wish.traits = request->traits.count ? &request->traits : NULL;
     request->wish.assumptions = &request->assumptions;
     if (lengths)
         status = pp_lengths_read(lengths, &request->lengths, err);
@@ -336,4 +338,5 @@ void pp_request_free(pp_request *request)
 {
     pp_lengths_free(&request->lengths);
     pp_notes_free(&request->assumptions);
+    pp_traits_free(&request->traits);
 }

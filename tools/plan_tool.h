@@ -11,6 +11,7 @@ typedef struct pp_request {
     pp_hardware hardware;
     pp_lengths lengths;
     pp_jitter_spec jitter;
+    pp_traits traits;
     pp_notes assumptions;
     int64_t begin_ns, end_ns; /* of the wall-clock budget, on the clock of runtime/clock.h */
     pp_wish wish;             /* points into this object: do not copy */

@@ -6,6 +6,7 @@
 #include "sim/model.h"
 #include "sim/plan.h"
 #include "sim/text.h"
+#include "sim/traits.h"
 #include "sim/units.h"
 #include "traces/format.h"
 
@@ -49,6 +50,8 @@ PP_MUST_CHECK pp_status pp_args_duration(const pp_args *args, const char *option
                                          pp_err *err);
 PP_MUST_CHECK pp_status pp_args_rate(const pp_args *args, const char *option, double *out,
                                      pp_err *err);
+/* --rank-speed, --rank-memory, --rank-link, as far as given. Fails: USAGE, NOMEM. */
+PP_MUST_CHECK pp_status pp_args_traits(const pp_args *args, pp_traits *traits, pp_err *err);
 /* on | off. */
 PP_MUST_CHECK pp_status pp_args_switch(const pp_args *args, const char *option, bool *out,
                                        pp_err *err);
