@@ -260,12 +260,21 @@ static void csv_row(const pp_candidate *c, pp_text *text)
     pp_text_add(text, "\"\n");
 }
 
+void pp_candidate_csv(const pp_candidate *candidate, pp_text *text)
+{
+    if (candidate)
+        csv_row(candidate, text);
+    else
+        pp_text_add(text,
+                    "status,schedule,pp,vpp,tp,cp,dp,ep,gpus,micro_batch_size,microbatches,"
+                    "recompute,partition,least_step_ns,step_ns,bubble_fraction,tokens_per_s,"
+                    "model_flops_utilization,peak_memory_bytes,peak_memory_rank,p50_ns,p95_ns,"
+                    "reason\n");
+}
+
 void pp_choice_csv(const pp_choice *choice, pp_text *text)
 {
-    pp_text_add(
-        text, "status,schedule,pp,vpp,tp,cp,dp,ep,gpus,micro_batch_size,microbatches,"
-              "recompute,partition,least_step_ns,step_ns,bubble_fraction,tokens_per_s,"
-              "model_flops_utilization,peak_memory_bytes,peak_memory_rank,p50_ns,p95_ns,reason\n");
+    pp_candidate_csv(NULL, text);
     for (size_t i = 0; i < choice->count; i++)
         csv_row(&choice->candidate[i], text);
     for (size_t i = 1; i < choice->splits; i++)

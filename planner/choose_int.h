@@ -151,6 +151,9 @@ void pp_candidate_short(char *buffer, size_t size, uint32_t rank, int64_t short_
 /* Step time x GPUs: what is compared, since all candidates train the same tokens. */
 double pp_candidate_score(const pp_candidate *candidate, pp_ns step_ns);
 
+/* A line of pp_choice_csv; NULL: its header. */
+void pp_candidate_csv(const pp_candidate *candidate, pp_text *text);
+
 /* What was assumed, in words. workload: of `chosen`. */
 PP_MUST_CHECK pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen,
                                          const pp_workload *workload, pp_notes *notes, pp_err *err);

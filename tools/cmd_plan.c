@@ -78,6 +78,8 @@ static const pp_option options[] = {
     { "--jitter", "SPEC", "rank the best by their step under jitter; as simulate --jitter", NULL,
       false },
     { "--rank-by", "p50|p95", "with --jitter: the percentile compared; p50", NULL, false },
+    { "--pareto", NULL, "the fastest at every memory limit up to the given one: a table", NULL,
+      false },
     { "--why", NULL, "say where the step goes, part by part, in ns that sum to it", NULL, false },
     { "--budget", "TIME|COUNTit", "end the search after 5s, or 20000it; simulations, then orders",
       NULL, false },
@@ -144,6 +146,8 @@ static pp_status plan(const pp_args *args, pp_err *err)
 {
     if (pp_args_has(args, "--instance"))
         return pp_plan_instance(args, options, err);
+    if (pp_args_has(args, "--pareto"))
+        return pp_plan_pareto(args, err);
     pp_request request PP_CLEANUP(pp_request_free) = { .wish = { .seed = 0 } };
     pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
     pp_status status = pp_request_read(args, &request, err);
