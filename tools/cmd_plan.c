@@ -80,6 +80,8 @@ static const pp_option options[] = {
     { "--rank-by", "p50|p95", "with --jitter: the percentile compared; p50", NULL, false },
     { "--pareto", NULL, "the fastest at every memory limit up to the given one: a table", NULL,
       false },
+    { "--explain", NULL,
+      "where nothing fits: the sets of changes that do, and what each change gives", NULL, false },
     { "--why", NULL, "say where the step goes, part by part, in ns that sum to it", NULL, false },
     { "--budget", "TIME|COUNTit", "end the search after 5s, or 20000it; simulations, then orders",
       NULL, false },
@@ -151,7 +153,20 @@ static pp_status plan(const pp_args *args, pp_err *err)
     pp_request request PP_CLEANUP(pp_request_free) = { .wish = { .seed = 0 } };
     pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
     pp_status status = pp_request_read(args, &request, err);
-    if (status || (status = pp_choose(&request.wish, &choice, err)))
+    if (status)
+        return status;
+    if (pp_args_has(args, "--explain") && request.wish.gpus)
+        return pp_err_set(err, PP_USAGE, "--explain",
+                          "changes given degrees; give --pp and the others instead of --gpus");
+    status = pp_choose(&request.wish, &choice, err);
+    if (status == PP_INFEASIBLE && pp_args_has(args, "--explain")) {
+        pp_err own = { 0 };
+        if (pp_plan_explain(args, &request.wish, &own)) {
+            *err = own;
+            return own.status;
+        }
+    }
+    if (status)
         return status;
     snprintf(choice->plan->version, sizeof choice->plan->version, "%s", PPSIM_VERSION);
     choice->plan->command = pp_args_command(args);

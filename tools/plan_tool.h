@@ -33,6 +33,9 @@ PP_MUST_CHECK pp_status pp_budget_read(const pp_args *args, int64_t *count, pp_n
 PP_MUST_CHECK pp_status pp_plan_instance(const pp_args *args, const pp_option *options,
                                          pp_err *err);
 
+/* plan --explain, of a wish for which nothing fits. Fails: NOMEM, IO. */
+PP_MUST_CHECK pp_status pp_plan_explain(const pp_args *args, const pp_wish *wish, pp_err *err);
+
 /* plan --pareto. Fails: as pp_pareto_find, IO. */
 PP_MUST_CHECK pp_status pp_plan_pareto(const pp_args *args, pp_err *err);
 
