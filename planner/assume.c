@@ -102,7 +102,9 @@ static pp_status note_software(const pp_search *search, const pp_candidate *chos
                                     s->flash_attention ? "flash" : "unfused", dtypes[s->grad_dtype],
                                     s->grad_sync_overlap ? "overlapped" : "exposed",
                                     on_off(s->tp_overlap), s->zero);
-    if (!status && wish->only)
+    if (!status && wish->target)
+        status = pp_notes_add(notes, err, "target", "%s", wish->target);
+    else if (!status && wish->only)
         status = pp_notes_add(
             notes, err, "schedule",
             "only 1f1b and interleaved were tried, since --emit megatron can write no other");

@@ -59,6 +59,8 @@ typedef struct pp_wish {
     size_t group_count;
     const pp_schedule *schedule; /* NULL: every entry of the table, or those of `only` */
     const char *const *only;     /* names, NULL at the end: what the target runs; NULL: all */
+    const char *const *never;    /* names, NULL at the end: not tried; NULL: none */
+    const char *target;          /* the rules of the runtime that is to run it; NULL: none */
     pp_orders orders;            /* with `schedule` or `only`: PP_ORDERS_NAMED, whatever it says */
     bool one_order;              /* replicas may not have orders of their own */
     uint32_t threads;            /* of the search for orders; the result does not depend on it */
@@ -133,6 +135,7 @@ typedef struct pp_choice {
     size_t splits;
     bool per_gpu;      /* GPU counts differ between candidates: compared by tokens/s per GPU */
     bool stopped;      /* the budget ended before the search did */
+    char target[400];  /* what the limits of the target cost (planner/target.h); empty: no target */
     char verdict[200]; /* of the ranking under jitter; empty: there was none */
     char orders[200];  /* what the search for orders came to; empty: there was none */
 } pp_choice;

@@ -32,6 +32,9 @@ static const pp_option options[] = {
       "one of 'ppsim list schedules', or planned: an order found; all, if not given", NULL, false },
     { "--microbatch-group-size", "N", "Megatron's microbatch group (interleaved)",
       "--microbatch-group-size-per-virtual-pipeline-stage", false },
+    { "--target", "NAME",
+      "torchtitan, automodel, megatron or ppsim: plan only what it runs, and say what that costs",
+      NULL, false },
     { "--executor", "NAME", "communication habits, 'ppsim list executors'; ideal", NULL, false },
     { "--shapes", "PROTOCOL",
       "how receivers learn sizes: plan, local, message, cached, padded[:MAX], bucket:N; plan", NULL,
@@ -167,6 +170,9 @@ static pp_status plan(const pp_args *args, pp_err *err)
         }
     }
     if (status)
+        return status;
+    if (request.target &&
+        (status = pp_target_compare(request.target, &request.free_wish, choice, err)))
         return status;
     snprintf(choice->plan->version, sizeof choice->plan->version, "%s", PPSIM_VERSION);
     choice->plan->command = pp_args_command(args);

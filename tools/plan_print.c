@@ -206,6 +206,8 @@ static void print_why(const pp_choice *choice, pp_text *text)
                  least, most);
     if (choice->orders[0])
         add_line(text, "free orders", "%s", choice->orders);
+    if (choice->target[0])
+        add_line(text, "target", "%s", choice->target);
     if (choice->verdict[0])
         add_line(text, "jitter", "%s", choice->verdict);
     print_shares(choice, text);

@@ -331,6 +331,18 @@ pp_status pp_request_read_with(const pp_args *args, const char *lengths, pp_requ
     request->wish.length_count = request->lengths.count;
     request->wish.group_end = request->lengths.group_end;
     request->wish.group_count = request->lengths.group_count;
+    const char *target = pp_args_text(args, "--target");
+    if (status || !target)
+        return status;
+    request->free_wish = request->wish;
+    request->free_wish.only = NULL; /* what is to be written limits as the target does */
+    request->free_wish.one_order = false;
+    if (!request->wish.schedule && request->wish.orders == PP_ORDERS_NAMED)
+        request->free_wish.orders = PP_ORDERS_BETTER;
+    status = pp_target_get(target, &request->target, err);
+    if (!status)
+        status =
+            pp_target_apply(request->target, pp_args_has(args, "--shapes"), &request->wish, err);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #define PPSIM_TOOLS_PLAN_TOOL_H
 
 #include "planner/choose.h"
+#include "planner/target.h"
 #include "tools/tool.h"
 
 /* What was asked, with what it points to. */
@@ -15,6 +16,8 @@ typedef struct pp_request {
     pp_notes assumptions;
     int64_t begin_ns, end_ns; /* of the wall-clock budget, on the clock of runtime/clock.h */
     pp_wish wish;             /* points into this object: do not copy */
+    const pp_target *target;  /* NULL: none */
+    pp_wish free_wish;        /* with target: as if there were none */
 } pp_request;
 
 /* Fails: USAGE, INPUT, IO, UNAVAILABLE, NOMEM. */
