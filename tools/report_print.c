@@ -173,12 +173,12 @@ void pp_why_print(const pp_why *why, pp_ns step_ns, pp_text *text)
 {
     char cell[2][32];
     pp_text_add(text,
-                "\nwhere the step goes          mean over the ranks     rank %" PRIu32
+                "\nwhere the step goes            mean over the ranks     rank %" PRIu32
                 ", which computes longest\n",
                 why->slowest);
     for (int c = 0; c < PP_WHY_COUNT; c++) {
         if (why->mean_ns[c] || why->slowest_ns[c])
-            pp_text_add(text, "  %-24s %12s %6.2f %%  %12s %6.2f %%\n", pp_why_text((pp_why_part)c),
+            pp_text_add(text, "  %-26s %12s %6.2f %%  %12s %6.2f %%\n", pp_why_text((pp_why_part)c),
                         pp_format_duration(cell[0], sizeof cell[0], why->mean_ns[c]),
                         percent(why->mean_ns[c], step_ns),
                         pp_format_duration(cell[1], sizeof cell[1], why->slowest_ns[c]),
