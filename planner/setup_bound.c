@@ -55,7 +55,7 @@ static void explain_floor(const pp_search *search, const pp_costs *costs,
                 [PP_MEMORY_LOGITS] = costs->logits_bytes[row],
                 [PP_MEMORY_TEMPORARIES] = costs->temporary_bytes[row],
             };
-            int64_t sum = -search->memory_limit_bytes;
+            int64_t sum = -pp_costs_limit(costs, r, search->memory_limit_bytes);
             for (int c = 0; c < PP_MEMORY_COUNT; c++)
                 sum += bytes[c];
             if (sum <= setup->short_bytes)

@@ -96,7 +96,9 @@ void pp_add_elementwise(const pp_local *local, double forward_bytes, double back
 
 double pp_gather_seconds(const pp_local *local, pp_collective kind, double bytes)
 {
-    return pp_collective_seconds(local->hw, kind, local->tensor_group, bytes);
+    return local->context->no_collectives
+               ? 0
+               : pp_collective_seconds(local->hw, kind, local->tensor_group, bytes);
 }
 
 void pp_add_tensor_parallel(const pp_local *local, double bytes, pp_work *work)
@@ -138,7 +140,7 @@ static void add_unfused_core(const pp_local *local, const pp_attention_widths *a
 static double exposed_ring(const pp_local *local, const pp_attention_widths *a, double core_s)
 {
     const pp_parallel *par = &local->context->parallel;
-    if (par->cp <= 1)
+    if (par->cp <= 1 || local->context->no_collectives)
         return 0;
     const bool same_node = par->cp * par->tp <= local->hw->gpus_per_node;
     const double bytes = local->tokens * (a->k + a->v) * local->element_bytes;
@@ -252,7 +254,8 @@ static void add_experts(const pp_local *local, pp_work *work)
     pp_add_elementwise(local, 2 * routed, 2 * routed, work);
     pp_add_elementwise(local, 2 * routed, 4 * routed, work);
     const pp_collective_group group = pp_group_of(local->hw, par->ep, par->tp);
-    const double exchange = pp_all_to_all_seconds(local->hw, group, routed);
+    const double exchange =
+        local->context->no_collectives ? 0 : pp_all_to_all_seconds(local->hw, group, routed);
     work->f += 2 * exchange;
     work->i += 2 * exchange;
     if (par->tp > 1) {

@@ -327,7 +327,13 @@ static pp_status fill_class(const pp_cost_context *context, const pp_stage *stag
     const units u = units_of(context, batch);
     const message m = message_of(context, batch->tokens);
     for (uint32_t s = 0; s < costs->stages; s++) {
-        const pp_unit_cost cost = stage_cost(context, &u, &stages[s]);
+        const uint32_t rank =
+            pp_placement_rank(context->placement, s, (uint32_t)context->parallel.pp);
+        const double speed = pp_traits_speed(context->traits, rank);
+        pp_unit_cost cost = stage_cost(context, &u, &stages[s]);
+        cost.f_s /= speed;
+        cost.i_s /= speed;
+        cost.w_s /= speed;
         const transfers link = transfers_of(context, &m, s, costs->stages);
         pp_status status = fill_cell(context, &cost, &link, m.bytes, costs,
                                      (size_t)class_index * costs->stages + s, err);

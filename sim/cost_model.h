@@ -6,6 +6,7 @@
 #include "sim/hardware.h"
 #include "sim/job.h"
 #include "sim/model.h"
+#include "sim/traits.h"
 
 /* Everything a cost depends on beside the partition and the data. Pointers are borrowed. */
 typedef struct pp_cost_context {
@@ -14,6 +15,8 @@ typedef struct pp_cost_context {
     pp_parallel parallel;
     pp_switches switches;
     pp_placement placement;
+    const pp_traits *traits; /* of single pipeline ranks; NULL: all are alike */
+    bool no_collectives;     /* inside ops (tp, cp, ep): to tell how much of an op they are */
 } pp_cost_context;
 
 /* Fails: USAGE when the split is impossible (heads not divisible by tp, tp beyond a node's GPUs

@@ -115,6 +115,7 @@ static pp_status account_memory(const pp_program *program, const pp_timeline *ti
             pp_memory_walk(program, timeline, costs, r, NULL, NULL, &rank->memory, err);
         if (status)
             return status;
+        rank->memory_limit_bytes = costs->limit_bytes[r];
         rank->peak_op = program->op[rank->memory.instruction];
         rank->peak_recv_bytes = rank->memory.recv_bytes;
         rank->peak_send_bytes = rank->memory.send_bytes;
@@ -124,6 +125,21 @@ static pp_status account_memory(const pp_program *program, const pp_timeline *ti
         }
     }
     return PP_OK;
+}
+
+int64_t pp_report_short(const pp_report *report, int64_t limit_bytes, uint32_t *rank_out)
+{
+    int64_t most = INT64_MIN;
+    for (uint32_t r = 0; r < report->ranks; r++) {
+        const pp_rank_report *rank = &report->per_rank[r];
+        int64_t limit = rank->memory_limit_bytes ? rank->memory_limit_bytes : limit_bytes;
+        int64_t beyond = rank->memory.total_bytes - (limit ? limit : INT64_MAX);
+        if (beyond > most) {
+            most = beyond;
+            *rank_out = r;
+        }
+    }
+    return most;
 }
 
 /* What follows the last op of each rank, and when the step is over. */

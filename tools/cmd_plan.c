@@ -8,6 +8,8 @@
 
 static const pp_option options[] = {
     { PP_OPTION_MODEL },
+    { "--gpus", "N", "split N GPUs over pp, tp, cp, dp, ep where these are not given", NULL,
+      false },
     { PP_OPTION_PP },
     { PP_OPTION_HW },
     { "--profile", "FILE", "what 'ppsim calibrate' measured goes over --hw, or alone without it",
@@ -28,6 +30,9 @@ static const pp_option options[] = {
     { "--schedule", "NAME",
       "one of 'ppsim list schedules', or planned: an order found; all, if not given", NULL, false },
     { PP_OPTION_MICROBATCH_GROUP_SIZE },
+    { "--target", "NAME",
+      "torchtitan, automodel, megatron or ppsim: plan only what it runs, and say what that costs",
+      NULL, false },
     { PP_OPTION_EXECUTOR },
     { PP_OPTION_SHAPES },
     { PP_OPTION_HOST },
@@ -35,6 +40,9 @@ static const pp_option options[] = {
     { PP_OPTION_TENSORS_PER_BOUNDARY },
     { PP_OPTION_RECOMPUTE },
     { PP_OPTION_MEMORY_LIMIT },
+    { PP_OPTION_RANK_SPEED },
+    { PP_OPTION_RANK_MEMORY },
+    { PP_OPTION_RANK_LINK },
     { PP_OPTION_PARTITION },
     { "--bare-ends", NULL, "auto may give embedding or head a stage without layers", NULL, false },
     { PP_OPTION_STACK },
@@ -57,13 +65,22 @@ static const pp_option options[] = {
     { "--node-network", "RATE", "network of a node, 800Gb/s or 100GB/s; the hardware file's", NULL,
       false },
     { PP_OPTION_STEP_SYNC },
+    { "--jitter", "SPEC", "rank the best by their step under jitter; as simulate --jitter", NULL,
+      false },
+    { "--rank-by", "p50|p95", "with --jitter: the percentile compared; p50", NULL, false },
+    { "--pareto", NULL, "the fastest at every memory limit up to the given one: a table", NULL,
+      false },
+    { "--explain", NULL,
+      "where nothing fits: the sets of changes that do, and what each change gives", NULL, false },
+    { "--why", NULL, "say where the step goes, part by part, in ns that sum to it", NULL, false },
     { "--budget", "TIME|COUNTit", "end the search after 5s, or 20000it; simulations, then orders",
       NULL, false },
-    { "--seed", "N", "of the search for orders; 0", NULL, false },
+    { "--seed", "N", "of the search for orders and of --jitter; 0", NULL, false },
     { "--instance", "FILE", "order the ops of a ppsim.instance file; -o writes the orders", NULL,
       false },
     { "--threads", "N",
-      "of the search for orders, whose result does not depend on it; all processors", NULL, false },
+      "of the search for orders and --jitter, which do not depend on it; all processors", NULL,
+      false },
     { "--candidates", "FILE", "write every candidate considered, with its reason, as CSV", NULL,
       false },
     { "--emit", "FORMAT=FILE", "write the schedule: plan, pytorch-csv, megatron, report", NULL,
@@ -121,11 +138,29 @@ static pp_status plan(const pp_args *args, pp_err *err)
 {
     if (pp_args_has(args, "--instance"))
         return pp_plan_instance(args, options, err);
+    if (pp_args_has(args, "--pareto"))
+        return pp_plan_pareto(args, err);
     pp_request request PP_CLEANUP(pp_request_free) = { .wish = { .seed = 0 } };
     pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
     pp_status status = pp_request_read(args, &request, err);
-    if (status || (status = pp_choose(&request.wish, &choice, err)) ||
-        (status = pp_profile_finish(&request.profile, &choice->context, choice->plan, err)))
+    if (status)
+        return status;
+    if (pp_args_has(args, "--explain") && request.wish.gpus)
+        return pp_err_set(err, PP_USAGE, "--explain",
+                          "changes given degrees; give --pp and the others instead of --gpus");
+    status = pp_choose(&request.wish, &choice, err);
+    if (status == PP_INFEASIBLE && pp_args_has(args, "--explain")) {
+        pp_err own = { 0 };
+        if (pp_plan_explain(args, &request.wish, &own)) {
+            *err = own;
+            return own.status;
+        }
+    }
+    if (status)
+        return status;
+    if ((status = pp_profile_finish(&request.profile, &choice->context, choice->plan, err)) ||
+        (request.target &&
+         (status = pp_target_compare(request.target, &request.free_wish, choice, err))))
         return status;
     snprintf(choice->plan->version, sizeof choice->plan->version, "%s", PPSIM_VERSION);
     choice->plan->command = pp_args_command(args);

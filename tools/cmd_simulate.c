@@ -15,6 +15,7 @@ static const pp_option options[] = {
     { "--compile-time", "TIME", "of one graph, where the executor compiles (xla, neuronx)", NULL,
       false },
     { "--worst", "N", "show the N longest waits and what caused them; 5", NULL, false },
+    { "--why", NULL, "say where the step goes, part by part, in ns that sum to it", NULL, false },
     { "--jitter", "SPEC", "Monte Carlo: compute=0.02,comm=0.1,slow-rank=3:1.3,scenarios=1000", NULL,
       false },
     { "--sensitivity", NULL, "growth of the step per ns on each stage and link", NULL, false },
@@ -50,27 +51,27 @@ static pp_status print(const pp_args *args, const pp_report *report, pp_err *err
 static pp_status check_limit(const pp_report *report, pp_err *err)
 {
     char missing[32];
-    int64_t limit = report->memory_limit_bytes;
-    if (!report->has_memory || !limit || report->peak_memory_bytes <= limit)
+    uint32_t fullest = 0;
+    int64_t beyond = pp_report_short(report, report->memory_limit_bytes, &fullest);
+    if (!report->has_memory || beyond <= 0)
         return PP_OK;
-    const pp_memory_peak *peak = &report->per_rank[report->peak_memory_rank].memory;
+    const pp_memory_peak *peak = &report->per_rank[fullest].memory;
     int largest = 0;
     for (int c = 1; c < PP_MEMORY_COUNT; c++)
         largest = peak->bytes[c] > peak->bytes[largest] ? c : largest;
-    pp_format_bytes(missing, sizeof missing, report->peak_memory_bytes - limit);
-    return pp_err_set(
-        err, PP_INFEASIBLE, NULL,
-        "does not fit the memory limit: rank %" PRIu32 " is short by %s, most of its memory is %s",
-        report->peak_memory_rank, missing, pp_memory_key((pp_memory_component)largest));
+    pp_format_bytes(missing, sizeof missing, beyond);
+    return pp_err_set(err, PP_INFEASIBLE, NULL,
+                      "does not fit the memory limit: rank %" PRIu32
+                      " is short by %s, most of its memory is %s",
+                      fullest, missing, pp_memory_key((pp_memory_component)largest));
 }
 
 /* --executor all. */
 static pp_status table(const pp_args *args, pp_study *s, pp_err *err)
 {
-    static const char *const single[] = { "--emit",        "--trace",   "--compile-time",
-                                          "--worst",       "--jitter",  "--sensitivity",
-                                          "--seed",        "--threads", "--columns",
-                                          "--memory-limit" };
+    static const char *const single[] = { "--emit",    "--trace",       "--compile-time", "--worst",
+                                          "--jitter",  "--sensitivity", "--why",          "--seed",
+                                          "--threads", "--columns",     "--memory-limit" };
     for (size_t i = 0; i < sizeof single / sizeof single[0]; i++) {
         if (pp_args_has(args, single[i]))
             return pp_err_set(err, PP_USAGE, single[i],
@@ -132,6 +133,8 @@ static pp_status simulate(const pp_args *args, pp_err *err)
                                             pp_boundary_chained(report->executor) };
     if ((status = pp_bound_report(s.costs, order, report, err)) ||
         (status = pp_report_add_worst(report, s.program, s.timeline, (size_t)worst, err)) ||
+        (pp_args_has(args, "--why") &&
+         (status = pp_report_add_why(report, s.program, s.timeline, s.costs, NULL, err))) ||
         (status = pp_robust_study(&robust, s.plan, &subject, report, err)))
         return status;
     const pp_export data = { .plan = s.plan,

@@ -76,6 +76,12 @@
     "--lengths", "FILE", "sequence lengths of one step, one per line or a JSON array", NULL, false
 #define PP_OPTION_SHAPE_MESSAGE \
     "--shape-message", "TIME", "that a message about a shape takes; the link's latency", NULL, false
+#define PP_OPTION_RANK_SPEED \
+    "--rank-speed", "R=X,...", "compute speed of single pipeline ranks, 3=0.8,5=1.1; 1", NULL, false
+#define PP_OPTION_RANK_MEMORY \
+    "--rank-memory", "R=SIZE,...", "memory limit of single pipeline ranks, 3=40GiB", NULL, false
+#define PP_OPTION_RANK_LINK \
+    "--rank-link", "A:B=RATE,...", "rate between two pipeline ranks, 2:3=25GB/s", NULL, false
 #define PP_OPTION_RECOST_PROFILE \
     "--profile", "FILE", "the plan must be made from it; with --recost it need not", NULL, false
 #define PP_OPTION_RECOST                                                                        \

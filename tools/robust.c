@@ -29,14 +29,11 @@ pp_status pp_robust_study(const pp_robust_wish *wish, const pp_plan *plan,
     pp_robustness *out = &report->robustness;
     pp_status status = PP_OK;
     if (wish->jitter) {
-        status = pp_jitter_study(subject, &wish->spec, plan->seed, (uint32_t)wish->threads,
-                                 &out->jitter, err);
-        out->has_jitter = !status;
-        if (!status && plan->parallel.dp > 1)
-            status = pp_notes_add(&report->assumptions, err, "jitter",
-                                  "of the slowest of %" PRId64
-                                  " replicas by itself; in reality each waits for the slowest",
-                                  plan->parallel.dp);
+        pp_jitter_result result;
+        status = pp_jitter_study(subject, &wish->spec, plan->seed, (uint32_t)wish->threads, &result,
+                                 err);
+        if (!status)
+            status = pp_jitter_report(&result, plan->parallel.dp, report, err);
     }
     if (!status && wish->sensitivity)
         status = pp_sensitivity_study(subject, &out->sensitivity, err);

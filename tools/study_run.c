@@ -54,13 +54,32 @@ static pp_status apply_settings(const pp_args *args, pp_plan *plan, pp_err *err)
     return PP_OK;
 }
 
+/* What is said of single ranks goes over the costs. */
+static pp_status apply_traits(const pp_args *args, pp_plan *plan, pp_err *err)
+{
+    pp_traits traits PP_CLEANUP(pp_traits_free) = { 0 };
+    const pp_order *order = plan->order[0];
+    pp_status status = pp_args_traits(args, &traits, err);
+    if (status || !traits.count)
+        return status;
+    if (order->turned < order->microbatches)
+        return pp_err_set(err, PP_USAGE, "--schedule",
+                          "every stage runs on two ranks here, so none can have a speed, memory or "
+                          "link of its own; choose dualpipev");
+    for (uint32_t i = 0; i < plan->costs_count && !status; i++)
+        status = pp_traits_apply(&traits, order->stage_rank, plan->sharing.latency_ns,
+                                 plan->costs[i], err);
+    return status;
+}
+
 pp_status pp_study_read(const pp_args *args, const char *source, pp_study *s, pp_err *err)
 {
     pp_status status = pp_study_load_source(args, source, &s->plan, &s->program, err);
     if (status || (status = pp_study_forward_only(args, s->program, s->plan, err)) ||
-        (status = apply_settings(args, s->plan, err)))
+        (status = apply_settings(args, s->plan, err)) ||
+        (status = pp_study_exchange(args, s->plan, s->program != NULL, err)))
         return status;
-    return pp_study_exchange(args, s->plan, s->program != NULL, err);
+    return apply_traits(args, s->plan, err);
 }
 
 static pp_status run_study(pp_study *s, pp_err *err)
