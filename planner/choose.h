@@ -70,6 +70,7 @@ typedef struct pp_wish {
     bool bare_ends;     /* a balanced partition may give embedding or head a stage of its own */
     bool no_step_sync;
     int64_t memory_limit_bytes; /* 0: the hardware's, less pp_memory_reserve_bytes */
+    bool no_advice;             /* when nothing fits: without the cheapest change that would */
     uint64_t seed;
     uint64_t max_simulations;    /* 0: no limit; what is left of it goes to the search for orders:
                                     an iteration of that counts as one */

@@ -1,11 +1,7 @@
 /* ppsim simulate: a plan, a schedule file or a named schedule, against costs. */
-#include "planner/bound.h"
 #include "tools/robust_tool.h"
 #include "tools/study_tool.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const pp_option options[] = {
@@ -71,64 +67,6 @@ static const pp_option options[] = {
     { NULL, NULL, NULL, NULL, false },
 };
 
-/* Everything that is made on the way. */
-typedef struct study {
-    pp_plan *plan;
-    pp_program *program;
-    pp_timeline *timeline;
-    const pp_costs *costs; /* of the slowest replica; the plan's */
-} study;
-
-static void study_free(study *s)
-{
-    pp_program_free(&s->program);
-    pp_timeline_free(&s->timeline);
-    pp_plan_free(&s->plan);
-}
-
-/* Refused here when they are no policies, so that --emit writes none of them. */
-static pp_status apply_buffers(const pp_args *args, pp_plan *plan, pp_err *err)
-{
-    const char *recv = pp_args_text(args, "--recv-buffers");
-    const char *send = pp_args_text(args, "--send-buffers");
-    const char *outputs = pp_args_text(args, "--return-outputs");
-    pp_buffers parsed = { 0 };
-    pp_status status =
-        pp_buffers_parse(recv ? recv : "", send ? send : "", outputs ? outputs : "", &parsed, err);
-    if (status)
-        return status;
-    if (recv)
-        snprintf(plan->recv_buffers, sizeof plan->recv_buffers, "%s", recv);
-    if (send)
-        snprintf(plan->send_buffers, sizeof plan->send_buffers, "%s", send);
-    if (outputs)
-        snprintf(plan->return_outputs, sizeof plan->return_outputs, "%s", outputs);
-    return PP_OK;
-}
-
-/* What was said on the command line goes over what the plan says. */
-static pp_status apply_settings(const pp_args *args, pp_plan *plan, pp_err *err)
-{
-    int64_t seed = (int64_t)plan->seed;
-    const char *executor = pp_args_text(args, "--executor");
-    if (executor)
-        snprintf(plan->executor, sizeof plan->executor, "%.31s", executor);
-    const char *comm = pp_args_text(args, "--comm");
-    const char *lanes = pp_args_text(args, "--lanes");
-    if (comm)
-        snprintf(plan->comm, sizeof plan->comm, "%.31s", comm);
-    if (lanes)
-        snprintf(plan->lanes, sizeof plan->lanes, "%.31s", lanes);
-    pp_status status = apply_buffers(args, plan, err);
-    if (status || (status = pp_args_switch(args, "--step-sync", &plan->step_sync, err)) ||
-        (status = pp_apply_transfer_options(args, plan, err)) ||
-        (status = pp_args_bytes(args, "--memory-limit", &plan->memory_limit_bytes, err)) ||
-        (status = pp_args_int(args, "--seed", 0, INT64_MAX, &seed, err)))
-        return status;
-    plan->seed = (uint64_t)seed;
-    return PP_OK;
-}
-
 static pp_status print(const pp_args *args, const pp_report *report, pp_err *err)
 {
     if (pp_args_has(args, "--json")) {
@@ -142,48 +80,8 @@ static pp_status print(const pp_args *args, const pp_report *report, pp_err *err
     return status ? status : pp_print_product(args, text.data, text.bytes, err);
 }
 
-/* Above the memory limit the answer is a "no". */
-static pp_status check_limit(const pp_report *report, pp_err *err)
-{
-    char missing[32];
-    int64_t limit = report->memory_limit_bytes;
-    if (!report->has_memory || !limit || report->peak_memory_bytes <= limit)
-        return PP_OK;
-    const pp_memory_peak *peak = &report->per_rank[report->peak_memory_rank].memory;
-    int largest = 0;
-    for (int c = 1; c < PP_MEMORY_COUNT; c++)
-        largest = peak->bytes[c] > peak->bytes[largest] ? c : largest;
-    pp_format_bytes(missing, sizeof missing, report->peak_memory_bytes - limit);
-    return pp_err_set(
-        err, PP_INFEASIBLE, NULL,
-        "does not fit the memory limit: rank %" PRIu32 " is short by %s, most of its memory is %s",
-        report->peak_memory_rank, missing, pp_memory_key((pp_memory_component)largest));
-}
-
-static pp_status run_study(study *s, pp_err *err)
-{
-    if (!s->program)
-        return pp_plan_simulate(s->plan, &s->program, &s->timeline, &s->costs, &s->plan->prediction,
-                                err);
-    s->costs = s->plan->costs[0];
-    return pp_plan_simulate_program(s->plan, s->program, s->costs, "as written", &s->timeline,
-                                    &s->plan->prediction, err);
-}
-
-/* Who hangs is told where to ask. */
-static pp_status predict(study *s, pp_err *err)
-{
-    static const char hint[] = "; 'ppsim check' looks for a repair";
-    pp_status status = run_study(s, err);
-    size_t used = strlen(err->text);
-    if (status == PP_INFEASIBLE && strstr(err->text, "the schedule hangs") &&
-        used + sizeof hint <= sizeof err->text)
-        memcpy(err->text + used, hint, sizeof hint);
-    return status;
-}
-
 /* --executor all. */
-static pp_status table(const pp_args *args, study *s, pp_err *err)
+static pp_status table(const pp_args *args, pp_study *s, pp_err *err)
 {
     static const char *const single[] = { "--emit",        "--trace",   "--compile-time",
                                           "--worst",       "--jitter",  "--sensitivity",
@@ -197,66 +95,30 @@ static pp_status table(const pp_args *args, study *s, pp_err *err)
     return pp_print_executor_table(args, s->plan, err);
 }
 
-/* Before the first step every distinct graph is compiled, ranks side by side. */
-static pp_status add_compile_time(const pp_args *args, pp_report *report, pp_err *err)
-{
-    pp_ns each_ns = 0;
-    pp_status status = pp_args_duration(args, "--compile-time", &each_ns, err);
-    if (status || !pp_args_has(args, "--compile-time"))
-        return status;
-    if (!report->graphs)
-        return pp_err_set(err, PP_USAGE, "--compile-time",
-                          "executor %s compiles no graphs; choose xla, xla-fused or neuronx",
-                          report->executor);
-    if (each_ns > INT64_MAX / report->graphs)
-        return pp_err_set(err, PP_USAGE, "--compile-time", "is too long for %" PRIu32 " graphs",
-                          report->graphs);
-    report->compile_ns = each_ns * report->graphs;
-    return PP_OK;
-}
-
 static pp_status simulate(const pp_args *args, pp_err *err)
 {
-    study s PP_CLEANUP(study_free) = { 0 };
+    pp_study s PP_CLEANUP(pp_study_free) = { 0 };
     int64_t columns = 80;
     int64_t worst = PP_WORST_DEFAULT;
     pp_robust_wish robust;
-    pp_status status = pp_study_load(args, "simulate", &s.plan, &s.program, err);
-    if (status || (status = pp_study_forward_only(args, s.program, s.plan, err)) ||
-        (status = apply_settings(args, s.plan, err)) ||
-        (status = pp_study_exchange(args, s.plan, s.program != NULL, err)))
+    pp_status status = pp_study_prepare(args, &s, err);
+    if (status)
         return status;
     if (strcmp(s.plan->executor, "all") == 0)
         return table(args, &s, err);
     if ((status = pp_args_int(args, "--columns", 20, 100000, &columns, err)) ||
         (status = pp_args_int(args, "--worst", 0, 1000000, &worst, err)) ||
-        (status = pp_robust_read(args, &robust, err)) || (status = predict(&s, err)))
+        (status = pp_robust_read(args, &robust, err)) || (status = pp_study_predict(args, &s, err)))
         return status;
-    if (pp_args_has(args, "--p2p") && !s.program->comm)
-        return pp_err_set(err, PP_USAGE, "--p2p",
-                          "executor %s has no transfers, only dependencies; choose another with "
-                          "--executor, such as torch or megatron",
-                          s.plan->executor);
     pp_report *report = s.plan->prediction;
-    if (pp_args_has(args, "--memory-limit") && !report->has_memory)
-        return pp_err_set(err, PP_USAGE, "--memory-limit",
-                          "memory is not known; give --memory-costs with units, a costs file with "
-                          "\"memory\", or leave the limit out");
-    if ((status = add_compile_time(args, report, err)))
-        return status;
-    uint32_t replica = 0;
-    while (s.plan->costs[replica] != s.costs)
-        replica++;
-    const pp_order *order = s.plan->order[s.plan->order_count > 1 ? replica : 0];
     const pp_jitter_subject subject = { s.program, s.timeline, s.costs, s.plan->step_sync,
                                         !s.plan->step_sync &&
                                             pp_boundary_chained(report->executor) };
-    if ((status = pp_bound_report(s.costs, order, report, err)) ||
-        (status = pp_report_add_worst(report, s.program, s.timeline, (size_t)worst, err)) ||
+    if ((status = pp_report_add_worst(report, s.program, s.timeline, (size_t)worst, err)) ||
         (status = pp_robust_study(&robust, s.plan, &subject, report, err)))
         return status;
     const pp_export data = { .plan = s.plan,
-                             .order = order,
+                             .order = pp_study_order(&s),
                              .program = s.program,
                              .timeline = s.timeline,
                              .costs = s.costs,
@@ -264,7 +126,7 @@ static pp_status simulate(const pp_args *args, pp_err *err)
                              .columns = (int)columns };
     if ((status = pp_write_exports(args, &data, err)) || (status = print(args, report, err)))
         return status;
-    return check_limit(report, err);
+    return pp_study_check_limit(report, err);
 }
 
 const pp_command pp_command_simulate = {

@@ -1,7 +1,6 @@
 #include "sim/alloc.h"
 #include "sim/file.h"
 #include "tools/tool.h"
-#include "traces/data.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,28 +31,42 @@ static bool is_file(const char *name)
     return strchr(name, '/') || strstr(name, ".json") || access(name, F_OK) == 0;
 }
 
-pp_status pp_load_model(const char *name_or_file, pp_model *model_out, pp_err *err)
+pp_status pp_load_text(pp_data_kind kind, const char *name_or_file, pp_loaded_text *text_out,
+                       pp_err *err)
 {
-    const pp_data_file *known = pp_data_find(PP_DATA_MODEL, name_or_file);
-    if (known)
-        return pp_model_parse(known->text, known->bytes, known->name, model_out, err);
+    static const char *const options[PP_DATA_KIND_COUNT] = { "--model", "--hw" };
+    static const char *const lists[PP_DATA_KIND_COUNT] = { "models", "hardware" };
+    const pp_data_file *known = pp_data_find(kind, name_or_file);
+    if (known) {
+        *text_out = (pp_loaded_text){ known->text, known->bytes, known->name, NULL };
+        return PP_OK;
+    }
     if (!is_file(name_or_file))
-        return unknown_name(name_or_file, PP_DATA_MODEL, "--model", "models", err);
-    char *text PP_CLEANUP(pp_free_text) = NULL;
+        return unknown_name(name_or_file, kind, options[kind], lists[kind], err);
+    char *text = NULL;
     size_t bytes = 0;
     pp_status status = pp_file_read(name_or_file, &text, &bytes, err);
-    return status ? status : pp_model_parse(text, bytes, name_or_file, model_out, err);
+    if (!status)
+        *text_out = (pp_loaded_text){ text, bytes, name_or_file, text };
+    return status;
+}
+
+void pp_loaded_text_free(pp_loaded_text *text)
+{
+    free(text->owned);
+    *text = (pp_loaded_text){ 0 };
+}
+
+pp_status pp_load_model(const char *name_or_file, pp_model *model_out, pp_err *err)
+{
+    pp_loaded_text text PP_CLEANUP(pp_loaded_text_free) = { 0 };
+    pp_status status = pp_load_text(PP_DATA_MODEL, name_or_file, &text, err);
+    return status ? status : pp_model_parse(text.data, text.bytes, text.name, model_out, err);
 }
 
 pp_status pp_load_hardware(const char *name_or_file, pp_hardware *hardware_out, pp_err *err)
 {
-    const pp_data_file *known = pp_data_find(PP_DATA_HARDWARE, name_or_file);
-    if (known)
-        return pp_hardware_parse(known->text, known->bytes, known->name, hardware_out, err);
-    if (!is_file(name_or_file))
-        return unknown_name(name_or_file, PP_DATA_HARDWARE, "--hw", "hardware", err);
-    char *text PP_CLEANUP(pp_free_text) = NULL;
-    size_t bytes = 0;
-    pp_status status = pp_file_read(name_or_file, &text, &bytes, err);
-    return status ? status : pp_hardware_parse(text, bytes, name_or_file, hardware_out, err);
+    pp_loaded_text text PP_CLEANUP(pp_loaded_text_free) = { 0 };
+    pp_status status = pp_load_text(PP_DATA_HARDWARE, name_or_file, &text, err);
+    return status ? status : pp_hardware_parse(text.data, text.bytes, text.name, hardware_out, err);
 }

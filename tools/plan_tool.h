@@ -3,10 +3,12 @@
 #define PPSIM_TOOLS_PLAN_TOOL_H
 
 #include "planner/choose.h"
+#include "tools/inputs.h"
 #include "tools/tool.h"
 
 /* What was asked, with what it points to. */
 typedef struct pp_request {
+    const pp_inputs *inputs; /* what was read before; may be NULL. Set before reading */
     pp_model model;
     pp_hardware hardware;
     pp_lengths lengths;

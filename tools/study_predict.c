@@ -1,0 +1,154 @@
+/* A study from its command line to the report of one step. */
+#include "planner/bound.h"
+#include "tools/study_tool.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+void pp_study_free(pp_study *s)
+{
+    pp_program_free(&s->program);
+    pp_timeline_free(&s->timeline);
+    pp_plan_free(&s->plan);
+}
+
+/* Refused here when they are no policies, so that --emit writes none of them. */
+static pp_status apply_buffers(const pp_args *args, pp_plan *plan, pp_err *err)
+{
+    const char *recv = pp_args_text(args, "--recv-buffers");
+    const char *send = pp_args_text(args, "--send-buffers");
+    const char *outputs = pp_args_text(args, "--return-outputs");
+    pp_buffers parsed = { 0 };
+    pp_status status =
+        pp_buffers_parse(recv ? recv : "", send ? send : "", outputs ? outputs : "", &parsed, err);
+    if (status)
+        return status;
+    if (recv)
+        snprintf(plan->recv_buffers, sizeof plan->recv_buffers, "%s", recv);
+    if (send)
+        snprintf(plan->send_buffers, sizeof plan->send_buffers, "%s", send);
+    if (outputs)
+        snprintf(plan->return_outputs, sizeof plan->return_outputs, "%s", outputs);
+    return PP_OK;
+}
+
+/* What was said on the command line goes over what the plan says. */
+static pp_status apply_settings(const pp_args *args, pp_plan *plan, pp_err *err)
+{
+    int64_t seed = (int64_t)plan->seed;
+    const char *executor = pp_args_text(args, "--executor");
+    if (executor)
+        snprintf(plan->executor, sizeof plan->executor, "%.31s", executor);
+    const char *comm = pp_args_text(args, "--comm");
+    const char *lanes = pp_args_text(args, "--lanes");
+    if (comm)
+        snprintf(plan->comm, sizeof plan->comm, "%.31s", comm);
+    if (lanes)
+        snprintf(plan->lanes, sizeof plan->lanes, "%.31s", lanes);
+    pp_status status = apply_buffers(args, plan, err);
+    if (status || (status = pp_args_switch(args, "--step-sync", &plan->step_sync, err)) ||
+        (status = pp_apply_transfer_options(args, plan, err)) ||
+        (status = pp_args_bytes(args, "--memory-limit", &plan->memory_limit_bytes, err)) ||
+        (status = pp_args_int(args, "--seed", 0, INT64_MAX, &seed, err)))
+        return status;
+    plan->seed = (uint64_t)seed;
+    return PP_OK;
+}
+
+pp_status pp_study_prepare(const pp_args *args, pp_study *s, pp_err *err)
+{
+    pp_status status = pp_study_load(args, "simulate", &s->plan, &s->program, err);
+    if (status || (status = pp_study_forward_only(args, s->program, s->plan, err)) ||
+        (status = apply_settings(args, s->plan, err)))
+        return status;
+    return pp_study_exchange(args, s->plan, s->program != NULL, err);
+}
+
+static pp_status run_study(pp_study *s, pp_err *err)
+{
+    if (!s->program)
+        return pp_plan_simulate(s->plan, &s->program, &s->timeline, &s->costs, &s->plan->prediction,
+                                err);
+    s->costs = s->plan->costs[0];
+    return pp_plan_simulate_program(s->plan, s->program, s->costs, "as written", &s->timeline,
+                                    &s->plan->prediction, err);
+}
+
+/* Who hangs is told where to ask. */
+static pp_status run_or_explain(pp_study *s, pp_err *err)
+{
+    static const char hint[] = "; 'ppsim check' looks for a repair";
+    pp_status status = run_study(s, err);
+    size_t used = strlen(err->text);
+    if (status == PP_INFEASIBLE && strstr(err->text, "the schedule hangs") &&
+        used + sizeof hint <= sizeof err->text)
+        memcpy(err->text + used, hint, sizeof hint);
+    return status;
+}
+
+/* Before the first step every distinct graph is compiled, ranks side by side. */
+static pp_status add_compile_time(const pp_args *args, pp_report *report, pp_err *err)
+{
+    pp_ns each_ns = 0;
+    pp_status status = pp_args_duration(args, "--compile-time", &each_ns, err);
+    if (status || !pp_args_has(args, "--compile-time"))
+        return status;
+    if (!report->graphs)
+        return pp_err_set(err, PP_USAGE, "--compile-time",
+                          "executor %s compiles no graphs; choose xla, xla-fused or neuronx",
+                          report->executor);
+    if (each_ns > INT64_MAX / report->graphs)
+        return pp_err_set(err, PP_USAGE, "--compile-time", "is too long for %" PRIu32 " graphs",
+                          report->graphs);
+    report->compile_ns = each_ns * report->graphs;
+    return PP_OK;
+}
+
+static pp_status check_asked(const pp_args *args, const pp_study *s, pp_err *err)
+{
+    if (pp_args_has(args, "--p2p") && !s->program->comm)
+        return pp_err_set(err, PP_USAGE, "--p2p",
+                          "executor %s has no transfers, only dependencies; choose another with "
+                          "--executor, such as torch or megatron",
+                          s->plan->executor);
+    if (pp_args_has(args, "--memory-limit") && !s->plan->prediction->has_memory)
+        return pp_err_set(err, PP_USAGE, "--memory-limit",
+                          "memory is not known; give --memory-costs with units, a costs file with "
+                          "\"memory\", or leave the limit out");
+    return PP_OK;
+}
+
+pp_status pp_study_predict(const pp_args *args, pp_study *s, pp_err *err)
+{
+    pp_status status = run_or_explain(s, err);
+    if (status || (status = check_asked(args, s, err)) ||
+        (status = add_compile_time(args, s->plan->prediction, err)))
+        return status;
+    return pp_bound_report(s->costs, pp_study_order(s), s->plan->prediction, err);
+}
+
+const pp_order *pp_study_order(const pp_study *s)
+{
+    uint32_t replica = 0;
+    while (s->plan->costs[replica] != s->costs)
+        replica++;
+    return s->plan->order[s->plan->order_count > 1 ? replica : 0];
+}
+
+pp_status pp_study_check_limit(const pp_report *report, pp_err *err)
+{
+    char missing[32];
+    int64_t limit = report->memory_limit_bytes;
+    if (!report->has_memory || !limit || report->peak_memory_bytes <= limit)
+        return PP_OK;
+    const pp_memory_peak *peak = &report->per_rank[report->peak_memory_rank].memory;
+    int largest = 0;
+    for (int c = 1; c < PP_MEMORY_COUNT; c++)
+        largest = peak->bytes[c] > peak->bytes[largest] ? c : largest;
+    pp_format_bytes(missing, sizeof missing, report->peak_memory_bytes - limit);
+    return pp_err_set(
+        err, PP_INFEASIBLE, NULL,
+        "does not fit the memory limit: rank %" PRIu32 " is short by %s, most of its memory is %s",
+        report->peak_memory_rank, missing, pp_memory_key((pp_memory_component)largest));
+}
