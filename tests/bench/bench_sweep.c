@@ -1,4 +1,4 @@
-/* How many plans of a model of the size of GPT-3 a sweep makes in a second, over 10,000 points,
+/* How many plans of a model of the size of GPT-3 a sweep makes in a second, over 10,240 points,
  * with all processors or --threads N, without a file. */
 #include "runtime/clock.h"
 #include "tools/args.h"
@@ -14,12 +14,12 @@ static char *const words[] = { "bench_sweep",
                                "sweep",
                                "--model=gpt175b",
                                "--hw=a100-80g,h100-80g",
-                               "--pp=4..64*2",
+                               "--pp=4..32*2",
                                "--tp=4,8",
                                "--cp=1,2",
                                "--schedule=1f1b,zb-h1,zb-2p,zbv,interleaved",
                                "--micro-batch-size=1,2",
-                               "--global-batch-size=64..1600+64" };
+                               "--global-batch-size=32..1024+32" };
 
 static int fail(const pp_err *err)
 {
