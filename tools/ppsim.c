@@ -9,7 +9,7 @@
 static const pp_command *const commands[] = {
     &pp_command_plan,   &pp_command_simulate, &pp_command_run,       &pp_command_check,
     &pp_command_shapes, &pp_command_pack,     &pp_command_calibrate, &pp_command_compare,
-    &pp_command_plot,   &pp_command_list,
+    &pp_command_plot,   &pp_command_sweep,    &pp_command_list,
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
