@@ -172,7 +172,8 @@ static bool ask_entry(pp_measured_profile *m, size_t index, const pp_measured_at
     use->asked++;
     if (value.outside)
         note_outside(fit, &sample, at->ranks, value.outside, use);
-    const bool moved = index == m->moved && m->towards;
+    const bool moved = m->towards && m->moved != PP_ENTRY_NONE &&
+                       pp_entry_family(m->profile, index) == pp_entry_family(m->profile, m->moved);
     *seconds_out = !moved ? value.seconds : m->towards < 0 ? value.low_s : value.high_s;
     return true;
 }
@@ -256,6 +257,18 @@ static void find_stages(pp_measured_profile *m)
     }
 }
 
+size_t pp_entry_family(const pp_profile *profile, size_t entry)
+{
+    const pp_profile_entry *e = &profile->entry[entry];
+    const size_t bytes = strcspn(e->class_name, " ");
+    size_t first = 0;
+    while (strncmp(profile->entry[first].class_name, e->class_name, bytes) != 0 ||
+           strcspn(profile->entry[first].class_name, " ") != bytes ||
+           profile->entry[first].spans != e->spans)
+        first++;
+    return first;
+}
+
 /* Of the series that the probe of compute cpu has made; NULL: there is none. */
 static const char *probe_source(const pp_profile *profile)
 {
@@ -271,9 +284,12 @@ static const char *probe_source(const pp_profile *profile)
 static pp_status find_layers(pp_measured_profile *m, int64_t layers, pp_err *err)
 {
     const char *source = probe_source(m->profile);
-    m->layers = layers;
-    if (!m->layers && source)
-        m->layers = strtol(source + strlen("layers="), NULL, 10);
+    const int64_t probed = source ? strtol(source + strlen("layers="), NULL, 10) : 0;
+    if (probed > 0 && layers && layers != probed)
+        return pp_err_set(err, PP_USAGE, "--profile-layers",
+                          "the probe measured stages of %" PRId64 " layers; leave the option out",
+                          probed);
+    m->layers = layers ? layers : probed;
     if (m->layers > 0)
         return PP_OK;
     m->layers = 1;

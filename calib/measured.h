@@ -37,7 +37,7 @@ typedef struct pp_measured_profile {
                            PP_ENTRY_NONE: not measured */
     pp_entry_use *use;  /* [profile->count] */
     unsigned lacked;    /* bits of pp_measured_kind that got no answer */
-    size_t moved;       /* this entry answers with an end of its 95 % interval */
+    size_t moved;       /* its family answers with an end of its 95 % interval */
     int towards;        /* negative: the lower end, positive: the upper one */
 } pp_measured_profile;
 
@@ -66,6 +66,10 @@ void pp_measured_settings(const pp_profile *profile, char *settings_out, size_t 
  * what the file is called that told the rest; NULL: none did. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_measured_notes(const pp_measured_profile *measured, const char *hardware,
                                           pp_notes *notes, pp_err *err);
+
+/* Classes that differ in what stands behind the first word are one family (stage_f, stage_f first):
+ * they were measured alike and err alike. The first entry of it. */
+size_t pp_entry_family(const pp_profile *profile, size_t entry);
 
 /* "stage_f", "send_recv between nodes". Returns buffer. */
 const char *pp_entry_name(const pp_profile *profile, size_t entry, char *buffer, size_t size);

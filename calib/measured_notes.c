@@ -46,12 +46,14 @@ static pp_status note_used(const pp_measured_profile *m, pp_notes *notes, pp_err
 static pp_status note_stages(const pp_measured_profile *m, pp_notes *notes, pp_err *err)
 {
     pp_status status = PP_OK;
-    char lacks[128];
+    char lacks[128], settings[128];
     if (!pp_measured_has_stages(m, lacks, sizeof lacks))
         return PP_OK;
+    pp_measured_settings(m->profile, settings, sizeof settings);
     status = pp_notes_add(notes, err, NOTE_STAGES,
-                          "of %" PRId64 " layer%s each, split and recomputed as they were then",
-                          m->layers, m->layers == 1 ? "" : "s");
+                          "of %" PRId64 " layer%s each, split and recomputed as they were then%s",
+                          m->layers, m->layers == 1 ? "" : "s",
+                          settings[0] ? "" : "; of which model, the profile does not say");
     if (!status && !pp_measured_splits(m))
         status = pp_notes_add(notes, err, NOTE_HALVES, "half of B each, which alone was measured");
     return status;

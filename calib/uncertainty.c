@@ -49,7 +49,7 @@ pp_status pp_measured_describe(pp_measured_profile *measured, const pp_cost_cont
     return PP_OK;
 }
 
-/* One class at one end of its interval. */
+/* One family of classes at one end of its interval. */
 static pp_status simulate_moved(pp_measured_profile *m, const pp_cost_context *context,
                                 const pp_plan *plan, size_t entry, int towards,
                                 pp_report **report_out, pp_err *err)
@@ -81,11 +81,22 @@ static void add_memory(const pp_report *report, pp_uncertainty *u)
         u->peak_high_bytes = report->peak_memory_bytes;
 }
 
-static pp_status add_class(pp_measured_profile *m, const pp_cost_context *context,
-                           const pp_plan *plan, size_t entry, pp_uncertainty *u, pp_err *err)
+static bool family_was_asked(const pp_measured_profile *m, size_t family)
+{
+    for (size_t i = family; i < m->profile->count; i++) {
+        if (m->use[i].asked && pp_entry_family(m->profile, i) == family)
+            return true;
+    }
+    return false;
+}
+
+static pp_status add_family(pp_measured_profile *m, const pp_cost_context *context,
+                            const pp_plan *plan, size_t entry, pp_uncertainty *u, pp_err *err)
 {
     pp_uncertain_part *part = &u->part[u->count];
     pp_entry_name(m->profile, entry, part->name, sizeof part->name);
+    if (!m->profile->entry[entry].link)
+        part->name[strcspn(part->name, " ")] = '\0';
     for (int towards = -1; towards <= 1; towards += 2) {
         pp_report *report PP_CLEANUP(pp_report_free) = NULL;
         pp_status status = simulate_moved(m, context, plan, entry, towards, &report, err);
@@ -135,8 +146,8 @@ pp_status pp_measured_uncertainty(pp_measured_profile *measured, const pp_cost_c
         return pp_err_nomem(err);
     for (size_t i = 0; i < count && !status; i++) {
         memset(&u.part[u.count], 0, sizeof *u.part);
-        if (measured->use[i].asked)
-            status = add_class(measured, context, plan, i, &u, err);
+        if (pp_entry_family(measured->profile, i) == i && family_was_asked(measured, i))
+            status = add_family(measured, context, plan, i, &u, err);
     }
     if (status)
         return status;

@@ -275,5 +275,7 @@ void pp_profile_print(const pp_profile *profile, pp_text *text)
     print_notes(profile, text);
     if (fitted)
         pp_text_add(text, "\nerror: mean over all samples; left out: of sizes that were not fitted "
-                          "to; in brackets\n95 %% intervals. Next: ppsim plan --profile FILE\n");
+                          "to; in brackets\n95 %% intervals. Next: ppsim plan --profile FILE, with "
+                          "--profile-layers N\n"
+                          "where stages were imported\n");
 }

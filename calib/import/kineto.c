@@ -392,6 +392,8 @@ static size_t collect(reader *r, pp_trace_op *ops)
                 "a range 'Forward n' or 'Backward n' without kernels: its time holds waits");
             continue;
         }
+        if (!r->kernels)
+            pp_skip_add(&r->notes, 0, "no kernel was recorded: an op takes the processor's time");
         if (!r->kernels && m->holds_waits)
             pp_skip_add(&r->notes, 0,
                         "a PP: range taken without kernels: its time holds waits for transfers");
