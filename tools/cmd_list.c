@@ -1,4 +1,6 @@
 /* ppsim list: what this build knows, from its tables. */
+#include "calib/imports.h"
+#include "calib/probes.h"
 #include "runtime/compute.h"
 #include "runtime/transport.h"
 #include "sim/alloc.h"
@@ -129,6 +131,22 @@ static pp_status read_compute(size_t index, row *row_out, pp_err *err)
     return PP_OK;
 }
 
+static pp_status read_import(size_t index, row *row_out, pp_err *err)
+{
+    (void)err;
+    row_out->name = pp_import_at(index)->name;
+    snprintf(row_out->summary, sizeof row_out->summary, "%s", pp_import_at(index)->summary);
+    return PP_OK;
+}
+
+static pp_status read_probe(size_t index, row *row_out, pp_err *err)
+{
+    (void)err;
+    row_out->name = pp_probe_at(index)->name;
+    snprintf(row_out->summary, sizeof row_out->summary, "%s", pp_probe_at(index)->summary);
+    return PP_OK;
+}
+
 static const kind kinds[] = {
     { "models", count_models, read_model },
     { "hardware", count_hardware, read_hardware },
@@ -137,6 +155,8 @@ static const kind kinds[] = {
     { "formats", count_formats, read_format },
     { "transports", pp_transport_count, read_transport },
     { "computes", pp_compute_count, read_compute },
+    { "imports", pp_import_count, read_import },
+    { "probes", pp_probe_count, read_probe },
 };
 
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
@@ -185,13 +205,13 @@ static pp_status list(const pp_args *args, pp_err *err)
     const char *near = word ? pp_text_nearest(word, names) : NULL;
     return pp_err_set(err, PP_USAGE, NULL,
                       "give one of models, hardware, schedules, executors, "
-                      "formats, transports, computes%s%s%s",
+                      "formats, transports, computes, imports, probes%s%s%s",
                       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 const pp_command pp_command_list = {
     .name = "list",
-    .arguments = "models|hardware|schedules|executors|formats|transports|computes",
+    .arguments = "models|hardware|schedules|executors|formats|transports|computes|imports|probes",
     .summary = "what this build knows",
     .options = options,
     .run = list,

@@ -89,14 +89,15 @@ void pp_robustness_print(const pp_robustness *robustness, pp_text *text);
 /* --executor all: the plan under every executor. */
 PP_MUST_CHECK pp_status pp_print_executor_table(const pp_args *args, pp_plan *plan, pp_err *err);
 
-extern const pp_command pp_command_plan;
-extern const pp_command pp_command_simulate;
-extern const pp_command pp_command_run;
-extern const pp_command pp_command_check;
-extern const pp_command pp_command_shapes;
-extern const pp_command pp_command_pack;
-extern const pp_command pp_command_calibrate;
-extern const pp_command pp_command_list;
+#define PP_COMMAND(id) extern const pp_command pp_command_##id;
+#include "tools/commands.def"
+#undef PP_COMMAND
+
+/* In the order of tools/commands.def; ends with NULL. */
+const pp_command *const *pp_commands(void);
+
+/* What this build is: parts, versions, licences. */
+void pp_version_print(pp_text *text);
 
 /* A model or hardware by name (traces/data) or file. Fails: USAGE (unknown name, nearest given),
  * IO, INPUT. */
