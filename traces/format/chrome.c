@@ -8,14 +8,18 @@
 #include "sim/transfer_costs.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Slices of one thread may not overlap, transfers may: they share LANES threads per direction. */
-#define LANES 8
 #define THREAD_COMPUTE 0
-#define THREAD_SEND 1
-#define THREAD_RECV (THREAD_SEND + LANES)
+
+/* Slices of one thread may not overlap, transfers may: each direction has as many threads, lanes,
+ * as it needs. */
+static int thread_of(size_t lane, bool is_send)
+{
+    return (int)(2 * lane) + (is_send ? 1 : 2);
+}
 
 /* A transfer between two ranks that takes time. */
 typedef struct transfer {
@@ -73,9 +77,13 @@ static void add_quoted(pp_text *text, const char *words)
     pp_text_add_bytes(text, "\"", 1);
 }
 
+/* Perfetto multiplies by 1000 in doubles and cuts off (json_trace_utils.cc); a time that would lose
+ * a nanosecond there gets a tenth of one more, as slices that overlap by one are dropped. */
 static void add_time(pp_text *text, const char *key, pp_ns ns)
 {
-    pp_text_add(text, ",\"%s\":%" PRId64 ".%03d", key, ns / 1000, (int)(ns % 1000));
+    double us = (double)ns / 1000;
+    pp_text_add(text, ",\"%s\":%" PRId64 ".%03d%s", key, ns / 1000, (int)(ns % 1000),
+                (pp_ns)(us * 1000) < ns ? "1" : "");
 }
 
 /* Events follow a first one that is always there, see add_head. */
@@ -106,15 +114,22 @@ static void add_head(const pp_export *data, pp_text *text)
                 "\"name\":\"step\"}");
 }
 
-static void name_thread(uint32_t rank, int thread, const char *words, int number, pp_text *text)
+static void name_thread(uint32_t rank, int thread, size_t position, const char *words,
+                        pp_text *text)
 {
     begin_event(text, 'M', rank, thread);
-    pp_text_add(text, ",\"name\":\"thread_name\",\"args\":{\"name\":\"%s", words);
-    if (number > 1)
-        pp_text_add(text, " %d", number);
-    pp_text_add(text, "\"}}");
+    pp_text_add(text, ",\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}}", words);
     begin_event(text, 'M', rank, thread);
-    pp_text_add(text, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%d}}", thread);
+    pp_text_add(text, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%zu}}", position);
+}
+
+static void name_lane(uint32_t rank, size_t lane, bool is_send, pp_text *text)
+{
+    char words[32];
+    int used = snprintf(words, sizeof words, "%s", is_send ? "send" : "recv");
+    if (lane > 0)
+        snprintf(words + used, sizeof words - (size_t)used, " %zu", lane + 1);
+    name_thread(rank, thread_of(lane, is_send), 1 + lane + (is_send ? 0 : UINT16_MAX), words, text);
 }
 
 static void name_rank(uint32_t rank, pp_text *text)
@@ -124,7 +139,7 @@ static void name_rank(uint32_t rank, pp_text *text)
     begin_event(text, 'M', rank, THREAD_COMPUTE);
     pp_text_add(text, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%" PRIu32 "}}",
                 rank);
-    name_thread(rank, THREAD_COMPUTE, "compute", 1, text);
+    name_thread(rank, THREAD_COMPUTE, 0, "compute", text);
 }
 
 static uint32_t rank_of(const pp_program *program, size_t i)
@@ -156,19 +171,21 @@ static void add_op(const pp_export *data, size_t i, pp_text *text)
                 op.microbatch, kinds[op.kind].words);
 }
 
-/* From inside the producer's slice (its last nanosecond) to the start of the consumer. */
-static void add_arrow(const pp_export *data, size_t consumer, pp_text *text)
+/* An end of an arrow: from the last nanosecond of the producer to the start of the consumer. */
+static void add_arrow(const pp_export *data, char phase, size_t op, size_t consumer, pp_text *text)
 {
-    size_t source = data->program->source[consumer];
-    pp_ns from_ns = data->timeline->end_ns[source];
-    if (from_ns > data->timeline->start_ns[source])
-        from_ns--;
-    begin_event(text, 's', rank_of(data->program, source), THREAD_COMPUTE);
-    add_time(text, "ts", from_ns);
-    pp_text_add(text, ",\"id\":%zu,\"name\":\"data\",\"cat\":\"flow\"}", consumer);
-    begin_event(text, 'f', rank_of(data->program, consumer), THREAD_COMPUTE);
-    add_time(text, "ts", data->timeline->start_ns[consumer]);
-    pp_text_add(text, ",\"id\":%zu,\"name\":\"data\",\"cat\":\"flow\",\"bp\":\"e\"}", consumer);
+    pp_ns start_ns = data->timeline->start_ns[op];
+    pp_ns end_ns = data->timeline->end_ns[op];
+    begin_event(text, phase, rank_of(data->program, op), THREAD_COMPUTE);
+    add_time(text, "ts", phase == 's' && end_ns > start_ns ? end_ns - 1 : start_ns);
+    pp_text_add(text, ",\"id\":%zu,\"name\":\"data\",\"cat\":\"flow\"%s}", consumer,
+                phase == 'f' ? ",\"bp\":\"e\"" : "");
+}
+
+static bool is_between_ranks(const pp_program *program, size_t i)
+{
+    return program->source[i] != PP_NO_SOURCE &&
+           rank_of(program, program->source[i]) != rank_of(program, i);
 }
 
 static void add_ops(const pp_export *data, pp_text *text)
@@ -176,9 +193,10 @@ static void add_ops(const pp_export *data, pp_text *text)
     const pp_program *program = data->program;
     for (size_t i = 0; i < program->count; i++) {
         add_op(data, i, text);
-        if (program->source[i] != PP_NO_SOURCE &&
-            rank_of(program, program->source[i]) != rank_of(program, i))
-            add_arrow(data, i, text);
+        if (!is_between_ranks(program, i))
+            continue;
+        add_arrow(data, 's', program->source[i], i, text);
+        add_arrow(data, 'f', i, i, text);
     }
 }
 
@@ -202,7 +220,7 @@ static pp_status collect_transfers(const pp_export *data, transfers *list, pp_er
         return pp_err_nomem(err);
     for (size_t i = 0; i < program->count; i++) {
         uint32_t source = program->source[i];
-        if (source == PP_NO_SOURCE || rank_of(program, source) == rank_of(program, i))
+        if (!is_between_ranks(program, i))
             continue;
         pp_ns latency_ns = pp_edge_latency(program, data->costs, i);
         if (latency_ns > 0)
@@ -230,32 +248,34 @@ static void add_transfer(const pp_export *data, const transfer *t, bool is_send,
                 op.stage, op.microbatch, rank_of(data->program, is_send ? t->consumer : t->source));
 }
 
-/* One direction: every transfer goes to the first lane of its rank that is free, or the last. */
-static void add_lanes(const pp_export *data, transfers *list, bool is_send, pp_text *text)
+/* One direction: every transfer goes to the first lane of its rank that is free. */
+static pp_status add_lanes(const pp_export *data, transfers *list, bool is_send, pp_text *text,
+                           pp_err *err)
 {
-    pp_ns free_ns[LANES] = { 0 };
-    int used = 0;
+    size_t used = 0;
+    pp_ns *free_ns = pp_alloc_array(list->count, sizeof *free_ns); /* [used] */
+    if (!free_ns)
+        return pp_err_nomem(err);
     for (size_t i = 0; i < list->count; i++)
         list->item[i].rank =
             rank_of(data->program, is_send ? list->item[i].source : list->item[i].consumer);
     qsort(list->item, list->count, sizeof *list->item, compare_transfers);
     for (size_t i = 0; i < list->count; i++) {
         const transfer *t = &list->item[i];
-        int first = is_send ? THREAD_SEND : THREAD_RECV;
-        int lane = 0;
-        if (i == 0 || t->rank != list->item[i - 1].rank) {
-            memset(free_ns, 0, sizeof free_ns);
+        size_t lane = 0;
+        if (i == 0 || t->rank != list->item[i - 1].rank)
             used = 0;
-        }
-        while (lane < used && lane < LANES - 1 && free_ns[lane] > t->begin_ns)
+        while (lane < used && free_ns[lane] > t->begin_ns)
             lane++;
         if (lane == used) {
             used++;
-            name_thread(t->rank, first + lane, is_send ? "send" : "recv", used, text);
+            name_lane(t->rank, lane, is_send, text);
         }
         free_ns[lane] = t->begin_ns + t->duration_ns;
-        add_transfer(data, t, is_send, first + lane, text);
+        add_transfer(data, t, is_send, thread_of(lane, is_send), text);
     }
+    free(free_ns);
+    return PP_OK;
 }
 
 typedef struct counter {
@@ -312,10 +332,10 @@ static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
         name_rank(r, text);
     add_ops(data, text);
     if (data->costs) {
-        if ((status = collect_transfers(data, &list, err)))
+        if ((status = collect_transfers(data, &list, err)) ||
+            (status = add_lanes(data, &list, true, text, err)) ||
+            (status = add_lanes(data, &list, false, text, err)))
             return status;
-        add_lanes(data, &list, true, text);
-        add_lanes(data, &list, false, text);
     }
     if (data->costs && data->costs->has_memory && (status = add_memory(data, text, err)))
         return status;
