@@ -11,6 +11,13 @@
 PP_MUST_CHECK pp_status pp_study_load(const pp_args *args, const char *command, pp_plan **plan_out,
                                       pp_program **written_out, pp_err *err);
 
+/* A plan, or a schedule file without costs (plan->costs NULL). path: the first word. Fails: as
+ * above.
+ */
+PP_MUST_CHECK pp_status pp_study_load_schedule(const pp_args *args, const char *path,
+                                               pp_plan **plan_out, pp_program **written_out,
+                                               pp_err *err);
+
 /* --forward-only. written: the program of a file that communicates itself, or NULL. */
 PP_MUST_CHECK pp_status pp_study_forward_only(const pp_args *args, const pp_program *written,
                                               pp_plan *plan, pp_err *err);

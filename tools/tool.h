@@ -72,6 +72,9 @@ PP_MUST_CHECK pp_status pp_print_json(const pp_args *args, const pp_json_build *
 /* Carries out every --emit FORMAT=FILE and --trace FORMAT=FILE. Formats "plan" and "report" are
  * known beside traces/formats.def. Writes nothing before all texts are made. */
 PP_MUST_CHECK pp_status pp_write_exports(const pp_args *args, const pp_export *data, pp_err *err);
+/* One of them: option is --emit or --trace, request FORMAT=FILE. */
+PP_MUST_CHECK pp_status pp_write_export(const char *option, const char *request,
+                                        const pp_export *data, pp_err *err);
 /* --p2p, --communicators, --nic, --overlap-slowdown and --transfer-latency go over what the plan
  * says. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_apply_transfer_options(const pp_args *args, pp_plan *plan, pp_err *err);

@@ -6,6 +6,29 @@
 #include "sim/plan.h"
 #include "sim/text.h"
 
+/* What a file can hold; words for people. */
+#define PP_HOLDS_MAP(X)                                                    \
+    X(ORDER, "the order of the ops")                                       \
+    X(COMM, "communication as written")                                    \
+    X(SETTINGS, "model, partition, microbatches and settings of the plan") \
+    X(COSTS, "costs")                                                      \
+    X(REPLICAS, "the orders of other replicas than the one shown")         \
+    X(TIMES, "start and end of every op")                                  \
+    X(TRANSFERS, "transfers")                                              \
+    X(MEMORY, "memory over time")
+
+typedef enum pp_holds_bit {
+#define PP_HOLDS_ENUM(name, words) PP_HOLDS_BIT_##name,
+    PP_HOLDS_MAP(PP_HOLDS_ENUM)
+#undef PP_HOLDS_ENUM
+} pp_holds_bit;
+
+typedef enum pp_holds {
+#define PP_HOLDS_ENUM(name, words) PP_HOLDS_##name = 1 << PP_HOLDS_BIT_##name,
+    PP_HOLDS_MAP(PP_HOLDS_ENUM)
+#undef PP_HOLDS_ENUM
+} pp_holds;
+
 /* All that a writer may draw on. Borrowed; what a format does not need may be NULL. */
 typedef struct pp_export {
     const pp_plan *plan;       /* names, partition, costs */
@@ -14,7 +37,8 @@ typedef struct pp_export {
     const pp_timeline *timeline;
     const pp_costs *costs;
     const pp_report *report;
-    int columns; /* width for text formats; 0: 80 */
+    int columns;  /* width for text formats; 0: 80 */
+    bool written; /* the program communicates as a file said, not as an executor lowers the order */
 } pp_export;
 
 /* A second file that belongs to the first; suffix NULL: none. */
@@ -26,6 +50,7 @@ typedef struct pp_companion {
 typedef struct pp_format {
     const char *name;
     const char *summary;
+    unsigned holds; /* pp_holds of what it writes */
     /* --emit NAME=FILE: the schedule. NULL: it is no schedule format.
      * Fails: INFEASIBLE when the format cannot say it (with the reason), NOMEM. */
     pp_status (*emit)(const pp_export *data, pp_text *text, pp_companion *companion, pp_err *err);

@@ -346,5 +346,6 @@ static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
 const pp_format pp_format_chrome = {
     .name = "chrome",
     .summary = "Chrome trace JSON for ui.perfetto.dev: lanes, arrows, memory",
+    .holds = PP_HOLDS_ORDER | PP_HOLDS_TIMES | PP_HOLDS_TRANSFERS | PP_HOLDS_MEMORY,
     .trace = trace,
 };

@@ -1,0 +1,309 @@
+#include "traces/recording.h"
+
+#include "sim/alloc.h"
+#include "sim/json_io.h"
+#include "sim/text.h"
+#include "traces/events.h"
+#include "traces/pytorch_rows.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct slice {
+    pp_op op;
+    uint32_t rank;
+    size_t step;
+    pp_ns begin_ns, end_ns;
+} slice;
+
+typedef struct reader {
+    const char *path;
+    pp_recording *out;
+    slice *slice;
+    size_t count, capacity;
+    size_t first;    /* slice of this file */
+    int64_t base_ns; /* of the file's clock */
+    int64_t rank;    /* that a profiler's file says; -1: not said */
+} reader;
+
+static void free_reader(reader *r)
+{
+    free(r->slice);
+}
+
+static bool holds(const char *text, size_t bytes, const char *words)
+{
+    size_t length = strlen(words);
+    const char *end = text + bytes;
+    for (const char *at = text; (size_t)(end - at) >= length &&
+                                (at = memchr(at, words[0], (size_t)(end - at) - length + 1));
+         at++) {
+        if (memcmp(at, words, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "3F7", "PP:3F7", "ppsim:3F7 tokens=4096". */
+static bool read_name(const char *name, bool *by_profiler, pp_op *op_out)
+{
+    pp_op ops[2];
+    size_t skip = strncmp(name, "PP:", 3) == 0 ? 3 : strncmp(name, "ppsim:", 6) == 0 ? 6 : 0;
+    *by_profiler = skip > 0;
+    name += skip;
+    if (pp_cell_parse(name, strcspn(name, " "), ops) != 1)
+        return false;
+    *op_out = ops[0];
+    return true;
+}
+
+static pp_status time_at(const pp_json_at *at, const char *key, pp_ns *out_ns, pp_err *err)
+{
+    double us = 0;
+    pp_status status = pp_json_get_double(at, key, 0, 9e12, &us, err);
+    *out_ns = (pp_ns)floor(us * 1000 + 0.5);
+    return status;
+}
+
+static pp_status add_slice(reader *r, const pp_json_at *at, const char *name, bool compute,
+                           pp_err *err)
+{
+    bool by_profiler;
+    slice found = { 0 };
+    int64_t rank = 0;
+    pp_ns dur_ns;
+    pp_status status;
+    if (!read_name(name, &by_profiler, &found.op) || !(by_profiler || compute))
+        return PP_OK;
+    if ((status = time_at(at, "ts", &found.begin_ns, err)) ||
+        (status = time_at(at, "dur", &dur_ns, err)) ||
+        (!by_profiler && (status = pp_json_get_int(at, "pid", 0, PP_RANKS_MAX - 1, &rank, err))))
+        return status;
+    found.rank = (uint32_t)rank;
+    found.end_ns = found.begin_ns + dur_ns;
+    r->out->measured |= by_profiler;
+    void *all = r->slice;
+    if ((status = pp_reserve(&all, &r->capacity, r->count + 1, sizeof found, err)))
+        return status;
+    r->slice = all;
+    r->slice[r->count++] = found;
+    return PP_OK;
+}
+
+static pp_status take_event(void *context, const char *text, size_t bytes, size_t line, pp_err *err)
+{
+    reader *r = context;
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    char place[256];
+    char phase[8] = "";
+    char name[128] = "";
+    char category[32] = "";
+    r->out->memory += holds(text, bytes, "\"memory (bytes)\"");
+    if (!holds(text, bytes, "\"X\"") ||
+        !(holds(text, bytes, "PP:") || holds(text, bytes, "ppsim:") ||
+          holds(text, bytes, "\"compute\"") || holds(text, bytes, "\"recv\"")))
+        return PP_OK; /* most events of a profiler: not looked at further */
+    snprintf(place, sizeof place, "%.200s:%zu", r->path, line);
+    pp_status status = pp_json_parse(text, bytes, place, &json, err);
+    if (status)
+        return status;
+    pp_json_at at = pp_json_root(json, place);
+    pp_err unused = { 0 }; /* names that are too long are none of ours */
+    if ((status = pp_json_get_name(&at, "ph", phase, sizeof phase, &unused)) ||
+        (status = pp_json_get_name(&at, "name", name, sizeof name, &unused)) ||
+        strcmp(phase, "X") != 0)
+        return status == PP_NOMEM ? pp_err_nomem(err) : PP_OK;
+    if (pp_json_has(&at, "cat") &&
+        pp_json_get_name(&at, "cat", category, sizeof category, &unused) == PP_NOMEM)
+        return pp_err_nomem(err);
+    r->out->transfers += strcmp(category, "recv") == 0;
+    return add_slice(r, &at, name, strcmp(category, "compute") == 0, err);
+}
+
+/* "baseTimeNanoseconds": 1727740800000000000, "distributedInfo": {"rank": 1, ...} */
+static pp_status take_member(void *context, const char *text, size_t bytes, size_t line,
+                             pp_err *err)
+{
+    reader *r = context;
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    pp_json_at info;
+    char place[256];
+    bool base = holds(text, bytes, "\"baseTimeNanoseconds\"");
+    if (!base && !holds(text, bytes, "\"distributedInfo\""))
+        return PP_OK;
+    snprintf(place, sizeof place, "%.200s:%zu", r->path, line);
+    pp_text whole PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text_add(&whole, "{");
+    pp_text_add_bytes(&whole, text, bytes);
+    pp_text_add(&whole, "}");
+    pp_status status = pp_text_check(&whole, err);
+    if (status || (status = pp_json_parse(whole.data, whole.bytes, place, &json, err)))
+        return status;
+    pp_json_at root = pp_json_root(json, place);
+    if (base)
+        return pp_json_get_int(&root, "baseTimeNanoseconds", 0, INT64_MAX / 2, &r->base_ns, err);
+    if ((status = pp_json_get(&root, "distributedInfo", &info, err)) || !pp_json_has(&info, "rank"))
+        return status;
+    return pp_json_get_int(&info, "rank", 0, PP_RANKS_MAX - 1, &r->rank, err);
+}
+
+static int compare_ops(pp_op a, pp_op b)
+{
+    if (a.stage != b.stage)
+        return a.stage < b.stage ? -1 : 1;
+    if (a.microbatch != b.microbatch)
+        return a.microbatch < b.microbatch ? -1 : 1;
+    return (a.kind > b.kind) - (a.kind < b.kind);
+}
+
+static int by_op(const void *left, const void *right)
+{
+    const slice *a = left;
+    const slice *b = right;
+    int order = a->rank != b->rank ? (a->rank < b->rank ? -1 : 1) : compare_ops(a->op, b->op);
+    return order ? order : (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const slice *a = left;
+    const slice *b = right;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    if (a->begin_ns != b->begin_ns)
+        return a->begin_ns < b->begin_ns ? -1 : 1;
+    if (a->end_ns != b->end_ns)
+        return a->end_ns < b->end_ns ? -1 : 1;
+    return compare_ops(a->op, b->op);
+}
+
+/* The n-th time that an op is seen is that of step n. Keeps one step, by rank and time. */
+static pp_status choose_step(reader *r, size_t step, pp_err *err)
+{
+    size_t kept = 0;
+    size_t steps = 0;
+    qsort(r->slice, r->count, sizeof *r->slice, by_op);
+    for (size_t i = 0; i < r->count; i++) {
+        slice *s = &r->slice[i];
+        bool again = i > 0 && s->rank == s[-1].rank && compare_ops(s->op, s[-1].op) == 0;
+        s->step = again ? s[-1].step + 1 : 0;
+        steps = s->step + 1 > steps ? s->step + 1 : steps;
+    }
+    r->out->steps = steps;
+    if (step == SIZE_MAX)
+        step = steps - 1;
+    if (step >= steps)
+        return pp_err_set(err, PP_USAGE, "--steps", "the recording has %zu steps, counted from 0",
+                          steps);
+    for (size_t i = 0; i < r->count; i++) {
+        if (r->slice[i].step == step)
+            r->slice[kept++] = r->slice[i];
+    }
+    r->count = kept;
+    qsort(r->slice, r->count, sizeof *r->slice, by_time);
+    return PP_OK;
+}
+
+/* The order is that of a schedule file with these rows, and held to the same rules. */
+static pp_status make_order(reader *r, pp_err *err)
+{
+    pp_text rows PP_CLEANUP(pp_text_free) = { 0 };
+    char token[32];
+    char file[256];
+    uint32_t rank = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        bool first = i == 0;
+        for (; rank < r->slice[i].rank; rank++, first = true)
+            pp_text_add(&rows, "\n");
+        pp_text_add(&rows, "%s%s", first ? "" : ",",
+                    pp_op_print(r->slice[i].op, token, sizeof token));
+    }
+    pp_text_add(&rows, "\n");
+    snprintf(file, sizeof file, "%.200s, rows of its ops", r->path);
+    pp_status status = pp_text_check(&rows, err);
+    return status ? status : pp_pytorch_rows_read(rows.data, rows.bytes, file, &r->out->order, err);
+}
+
+static pp_status make_timeline(reader *r, pp_err *err)
+{
+    pp_recording *out = r->out;
+    pp_status status = pp_program_from_order(out->order, &out->program, err);
+    if (status || (status = pp_timeline_new(out->program->count, &out->timeline, err)))
+        return status;
+    pp_ns start_ns = r->slice[0].begin_ns;
+    for (size_t i = 1; i < r->count; i++)
+        start_ns = r->slice[i].begin_ns < start_ns ? r->slice[i].begin_ns : start_ns;
+    for (size_t i = 0; i < r->count; i++) {
+        out->timeline->start_ns[i] = r->slice[i].begin_ns - start_ns;
+        out->timeline->end_ns[i] = r->slice[i].end_ns - start_ns;
+    }
+    for (size_t i = 0; i < r->count; i++) {
+        uint32_t source = out->program->source[i];
+        if (source == PP_NO_SOURCE)
+            continue;
+        pp_ns early_ns = out->timeline->end_ns[source] - out->timeline->start_ns[i];
+        out->early_ns = early_ns > out->early_ns ? early_ns : out->early_ns;
+    }
+    return PP_OK;
+}
+
+/* A profiler's file is one rank, by what it says or by its place among the files. */
+static pp_status place_file(reader *r, size_t index, pp_err *err)
+{
+    if (!r->out->measured)
+        return PP_OK;
+    uint32_t rank = r->rank >= 0 ? (uint32_t)r->rank : (uint32_t)index;
+    for (size_t i = 0; i < r->first; i++) {
+        if (r->slice[i].rank == rank)
+            return pp_err_set(err, PP_INPUT, r->path,
+                              "is of rank %" PRIu32 ", as another file is; give one per rank",
+                              rank);
+    }
+    for (size_t i = r->first; i < r->count; i++) {
+        r->slice[i].rank = rank;
+        r->slice[i].begin_ns += r->base_ns;
+        r->slice[i].end_ns += r->base_ns;
+    }
+    return PP_OK;
+}
+
+pp_status pp_recording_read(const char *const *paths, size_t count, size_t step,
+                            pp_recording *recording_out, pp_err *err)
+{
+    pp_recording found PP_CLEANUP(pp_recording_free) = { 0 };
+    reader r PP_CLEANUP(free_reader) = { .out = &found };
+    for (size_t i = 0; i < count; i++) {
+        r.path = paths[i];
+        r.first = r.count;
+        r.base_ns = 0;
+        r.rank = -1;
+        pp_status status = pp_events_read(paths[i], take_event, take_member, &r, err);
+        if (status)
+            return status;
+        if (r.count == r.first)
+            return pp_err_set(err, PP_INPUT, paths[i],
+                              "holds no op: neither a slice of 'compute' that ppsim wrote, nor a "
+                              "range 'PP:3F7' or 'ppsim:3F7' of a profiler");
+        if (count > 1 && !found.measured)
+            return pp_err_set(err, PP_INPUT, paths[i],
+                              "holds all ranks; give several files only where each is a rank's");
+        if ((status = place_file(&r, i, err)))
+            return status;
+    }
+    pp_status status = choose_step(&r, step, err);
+    if (status || (status = make_order(&r, err)) || (status = make_timeline(&r, err)))
+        return status;
+    *recording_out = found;
+    found = (pp_recording){ 0 };
+    return PP_OK;
+}
+
+void pp_recording_free(pp_recording *recording)
+{
+    pp_order_free(&recording->order);
+    pp_program_free(&recording->program);
+    pp_timeline_free(&recording->timeline);
+}

@@ -1,0 +1,26 @@
+/* A timeline that was written to Trace Event files: our own format chrome, or recordings of
+ * PyTorch's profiler, a file per rank, whose ranges "PP:3F7" and "ppsim:3F7" are the ops. */
+#ifndef PPSIM_TRACES_RECORDING_H
+#define PPSIM_TRACES_RECORDING_H
+
+#include "sim/order.h"
+#include "sim/program.h"
+#include "sim/timeline.h"
+
+typedef struct pp_recording {
+    pp_order *order;
+    pp_program *program;      /* dependencies alone */
+    pp_timeline *timeline;    /* the first op of all starts at 0 */
+    bool measured;            /* by a profiler */
+    size_t transfers, memory; /* events of these, which are not kept */
+    size_t steps;             /* that the files hold */
+    pp_ns early_ns; /* most that an op starts before what it needs has ended: clocks that differ */
+} pp_recording;
+
+/* step: from 0; SIZE_MAX: the last one.
+ * Fails: IO, INPUT (no ops, an op lacks, ops of two files on one rank), NOMEM. */
+PP_MUST_CHECK pp_status pp_recording_read(const char *const *paths, size_t count, size_t step,
+                                          pp_recording *recording_out, pp_err *err);
+void pp_recording_free(pp_recording *recording); /* for PP_CLEANUP; all zero is fine */
+
+#endif
