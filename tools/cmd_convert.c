@@ -3,6 +3,7 @@
 #include "sim/alloc.h"
 #include "tools/study_tool.h"
 #include "traces/events.h"
+#include "traces/events_cut.h"
 #include "traces/recording.h"
 
 #include <inttypes.h>
@@ -12,7 +13,10 @@
 
 static const pp_option options[] = {
     { "--to", "FORMAT", "that is written, of 'ppsim list formats'", NULL, false },
-    { "--steps", "N", "of a recording of several steps, from 0; the last", NULL, false },
+    { "--ranks", "A-B", "a part of a Chrome trace, as it stands, of any size (--to chrome)", NULL,
+      false },
+    { "--steps", "N|A-B", "of a recording of several, from 0; the last. A-B: a part, as --ranks",
+      NULL, false },
     { "--columns", "N", "width of the text timeline; 80", NULL, false },
     { NULL, NULL, NULL, NULL, false },
 };
@@ -90,8 +94,9 @@ static pp_status convert_schedule(const pp_args *args, const char *target, const
         return pp_err_set(
             err, PP_USAGE, pp_args_word(args, 1),
             "give one plan or schedule; several files are recordings of one rank each");
-    if (pp_args_has(args, "--steps"))
-        return pp_err_set(err, PP_USAGE, "--steps", "is for recordings; leave it out");
+    if (pp_args_has(args, "--steps") || pp_args_has(args, "--ranks"))
+        return pp_err_set(err, PP_USAGE, pp_args_has(args, "--steps") ? "--steps" : "--ranks",
+                          "is for Chrome traces and recordings; leave it out");
     pp_status status =
         pp_study_load_schedule(args, pp_args_word(args, 0), &s.plan, &s.program, err);
     if (status)
@@ -120,6 +125,36 @@ static pp_status convert_schedule(const pp_args *args, const char *target, const
     return PP_OK;
 }
 
+/* "3" or "0-3". */
+static pp_status read_range(const pp_args *args, const char *option, int64_t *low, int64_t *high,
+                            pp_err *err)
+{
+    const char *text = pp_args_text(args, option);
+    char first[32];
+    pp_err inner = { 0 };
+    if (!text)
+        return PP_OK;
+    const char *dash = strchr(text, '-');
+    snprintf(first, sizeof first, "%.*s", dash ? (int)(dash - text) : 30, text);
+    pp_status status = pp_parse_int(first, option, 0, INT32_MAX, low, &inner);
+    if (!status)
+        status = pp_parse_int(dash ? dash + 1 : first, option, *low, INT32_MAX, high, &inner);
+    return status ? pp_err_set(err, PP_USAGE, option, "'%.40s' is not N or A-B with A <= B", text)
+                  : PP_OK;
+}
+
+/* --ranks, --steps A-B: whole events, as they stand. */
+static pp_status cut(const pp_args *args, const char *target, const pp_events_part *part,
+                     pp_err *err)
+{
+    const char *path = pp_args_text(args, "-o");
+    size_t kept = 0;
+    if (strcmp(target, "chrome") != 0 || pp_args_word(args, 1))
+        return pp_err_set(err, PP_USAGE, pp_args_has(args, "--ranks") ? "--ranks" : "--steps",
+                          "takes a part of one file, which stays a Chrome trace: --to chrome");
+    return pp_events_cut(pp_args_word(args, 0), part, path ? path : "-", &kept, err);
+}
+
 /* What was recorded beside the ops. */
 static void tell_recorded(const pp_recording *r, size_t step)
 {
@@ -144,17 +179,21 @@ static pp_status convert_recording(const pp_args *args, const char *target, cons
 {
     pp_recording found PP_CLEANUP(pp_recording_free) = { 0 };
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
-    int64_t step = -1;
+    pp_events_part part = { -1, -1, -1, -1 };
     int64_t columns = 80;
     size_t count = 0;
     while (pp_args_word(args, count))
         count++;
-    pp_status status = pp_args_int(args, "--steps", 0, INT32_MAX, &step, err);
-    if (status || (status = pp_args_int(args, "--columns", 20, 100000, &columns, err)))
+    pp_status status = read_range(args, "--ranks", &part.rank_low, &part.rank_high, err);
+    if (status || (status = read_range(args, "--steps", &part.step_low, &part.step_high, err)) ||
+        (status = pp_args_int(args, "--columns", 20, 100000, &columns, err)))
         return status;
+    const char *steps = pp_args_text(args, "--steps");
+    if (pp_args_has(args, "--ranks") || (steps && strchr(steps, '-')))
+        return cut(args, target, &part, err);
     if (!format)
         return need_costs(target, err);
-    size_t wanted = step < 0 ? SIZE_MAX : (size_t)step;
+    size_t wanted = part.step_low < 0 ? SIZE_MAX : (size_t)part.step_low;
     const char **paths = pp_alloc_array(count, sizeof *paths);
     if (!paths)
         return pp_err_nomem(err);

@@ -170,11 +170,14 @@ static pp_status check_file(gzFile file, const char *path, pp_err *err)
 {
     int code = Z_OK;
     const char *words = gzerror(file, &code);
+    size_t length = strlen(path);
     if (code == Z_ERRNO)
         return pp_err_set(err, PP_IO, path, "%s", strerror(errno));
-    return code == Z_OK || code == Z_STREAM_END
-               ? PP_OK
-               : pp_err_set(err, PP_INPUT, path, "the compressed file is damaged: %s", words);
+    if (code == Z_OK || code == Z_STREAM_END)
+        return PP_OK;
+    if (strncmp(words, path, length) == 0 && strncmp(words + length, ": ", 2) == 0)
+        words += length + 2; /* zlib says it too */
+    return pp_err_set(err, PP_INPUT, path, "the compressed file is damaged: %s", words);
 }
 
 static bool holds(const char *text, const char *words)

@@ -180,26 +180,28 @@ static int by_time(const void *left, const void *right)
     return compare_ops(a->op, b->op);
 }
 
-/* The n-th time that an op is seen is that of step n. Keeps one step, by rank and time. */
-static pp_status choose_step(reader *r, size_t step, pp_err *err)
+/* The n-th time that an op is seen is that of step n. */
+static void number_steps(reader *r)
 {
-    size_t kept = 0;
-    size_t steps = 0;
+    r->out->steps = 0;
     qsort(r->slice, r->count, sizeof *r->slice, by_op);
     for (size_t i = 0; i < r->count; i++) {
         slice *s = &r->slice[i];
         bool again = i > 0 && s->rank == s[-1].rank && compare_ops(s->op, s[-1].op) == 0;
         s->step = again ? s[-1].step + 1 : 0;
-        steps = s->step + 1 > steps ? s->step + 1 : steps;
+        r->out->steps = s->step + 1 > r->out->steps ? s->step + 1 : r->out->steps;
     }
-    r->out->steps = steps;
-    if (step == SIZE_MAX)
-        step = steps - 1;
-    if (step >= steps)
+}
+
+static pp_status keep_steps(reader *r, size_t low, size_t high, pp_err *err)
+{
+    size_t kept = 0;
+    number_steps(r);
+    if (high >= r->out->steps)
         return pp_err_set(err, PP_USAGE, "--steps", "the recording has %zu steps, counted from 0",
-                          steps);
+                          r->out->steps);
     for (size_t i = 0; i < r->count; i++) {
-        if (r->slice[i].step == step)
+        if (r->slice[i].step >= low && r->slice[i].step <= high)
             r->slice[kept++] = r->slice[i];
     }
     r->count = kept;
@@ -270,34 +272,71 @@ static pp_status place_file(reader *r, size_t index, pp_err *err)
     return PP_OK;
 }
 
+/* Adds its slices. */
+static pp_status read_file(reader *r, const char *path, pp_err *err)
+{
+    r->path = path;
+    r->first = r->count;
+    r->base_ns = 0;
+    r->rank = -1;
+    pp_status status = pp_events_read(path, take_event, take_member, r, err);
+    if (!status && r->count == r->first)
+        return pp_err_set(err, PP_INPUT, path,
+                          "holds no op: neither a slice of 'compute' that ppsim wrote, nor a range "
+                          "'PP:3F7' or 'ppsim:3F7' of a profiler");
+    return status;
+}
+
 pp_status pp_recording_read(const char *const *paths, size_t count, size_t step,
                             pp_recording *recording_out, pp_err *err)
 {
     pp_recording found PP_CLEANUP(pp_recording_free) = { 0 };
     reader r PP_CLEANUP(free_reader) = { .out = &found };
-    for (size_t i = 0; i < count; i++) {
-        r.path = paths[i];
-        r.first = r.count;
-        r.base_ns = 0;
-        r.rank = -1;
-        pp_status status = pp_events_read(paths[i], take_event, take_member, &r, err);
-        if (status)
+    pp_status status = PP_OK;
+    for (size_t i = 0; i < count && !status; i++) {
+        if ((status = read_file(&r, paths[i], err)))
             return status;
-        if (r.count == r.first)
-            return pp_err_set(err, PP_INPUT, paths[i],
-                              "holds no op: neither a slice of 'compute' that ppsim wrote, nor a "
-                              "range 'PP:3F7' or 'ppsim:3F7' of a profiler");
         if (count > 1 && !found.measured)
             return pp_err_set(err, PP_INPUT, paths[i],
                               "holds all ranks; give several files only where each is a rank's");
-        if ((status = place_file(&r, i, err)))
-            return status;
+        status = place_file(&r, i, err);
     }
-    pp_status status = choose_step(&r, step, err);
+    if (status)
+        return status;
+    if (step == SIZE_MAX) {
+        number_steps(&r);
+        step = found.steps - 1;
+    }
+    status = keep_steps(&r, step, step, err);
     if (status || (status = make_order(&r, err)) || (status = make_timeline(&r, err)))
         return status;
     *recording_out = found;
     found = (pp_recording){ 0 };
+    return PP_OK;
+}
+
+pp_status pp_recording_windows(const char *path, size_t low, size_t high, pp_window **windows_out,
+                               size_t *count_out, bool *everywhere_out, pp_err *err)
+{
+    pp_recording found PP_CLEANUP(pp_recording_free) = { 0 };
+    reader r PP_CLEANUP(free_reader) = { .out = &found };
+    size_t count = 0;
+    pp_status status = read_file(&r, path, err);
+    if (status || (status = keep_steps(&r, low, high, err)))
+        return status;
+    pp_window *windows = pp_alloc_array(r.count, sizeof *windows);
+    if (!windows)
+        return pp_err_nomem(err);
+    for (size_t i = 0; i < r.count; i++) { /* by rank, then time */
+        const slice *s = &r.slice[i];
+        if (count == 0 || windows[count - 1].rank != s->rank)
+            windows[count++] = (pp_window){ s->rank, s->begin_ns, s->end_ns };
+        pp_window *last = &windows[count - 1];
+        last->end_ns = s->end_ns > last->end_ns ? s->end_ns : last->end_ns;
+    }
+    *windows_out = windows;
+    *count_out = count;
+    *everywhere_out = found.measured;
     return PP_OK;
 }
 

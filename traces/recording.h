@@ -21,6 +21,18 @@ typedef struct pp_recording {
  * Fails: IO, INPUT (no ops, an op lacks, ops of two files on one rank), NOMEM. */
 PP_MUST_CHECK pp_status pp_recording_read(const char *const *paths, size_t count, size_t step,
                                           pp_recording *recording_out, pp_err *err);
+/* When a rank went through the steps asked for, in the clock of the file. */
+typedef struct pp_window {
+    uint32_t rank; /* process of the file; a profiler's is one for all of its processes */
+    pp_ns begin_ns, end_ns;
+} pp_window;
+
+/* Of steps low to high, by rank; memory is taken for every op of the file (40 B), no more.
+ * windows_out: the caller's to free(); everywhere_out: a profiler's, there is one for all.
+ * Fails: as above. */
+PP_MUST_CHECK pp_status pp_recording_windows(const char *path, size_t low, size_t high,
+                                             pp_window **windows_out, size_t *count_out,
+                                             bool *everywhere_out, pp_err *err);
 void pp_recording_free(pp_recording *recording); /* for PP_CLEANUP; all zero is fine */
 
 #endif

@@ -1,0 +1,67 @@
+/* Whichever allocation fails, reading a recording and taking a part of it say so and leak nothing.
+ */
+#include "sim/alloc.h"
+#include "tests/torture/torture.h"
+#include "tests/unit/scratch_file.h"
+#include "traces/events_cut.h"
+#include "traces/gzip.h"
+#include "traces/recording.h"
+
+#include <check.h>
+#include <string.h>
+
+static const char recorded[] =
+    "{\"distributedInfo\":{\"rank\":0},\"baseTimeNanoseconds\":5,\"traceEvents\":["
+    "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"PP:0F0\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2},"
+    "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"PP:0B0\",\"pid\":1,\"tid\":1,\"ts\":3,\"dur\":2}]"
+    "}";
+
+static int read_body(void *context)
+{
+    const char *path = context;
+    pp_recording found PP_CLEANUP(pp_recording_free) = { 0 };
+    pp_err err = { 0 };
+    return (int)pp_recording_read(&path, 1, SIZE_MAX, &found, &err);
+}
+
+static int cut_body(void *context)
+{
+    const pp_events_part part = { -1, -1, 0, 0 };
+    size_t kept = 0;
+    pp_err err = { 0 };
+    return (int)pp_events_cut(context, &part, "/dev/null", &kept, &err);
+}
+
+static int gzip_body(void *context)
+{
+    char *packed PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    pp_err err = { 0 };
+    (void)context;
+    return (int)pp_gzip(recorded, sizeof recorded - 1, &packed, &bytes, &err);
+}
+
+START_TEST(every_allocation_may_fail)
+{
+    static int (*const bodies[])(void *) = { read_body, cut_body, gzip_body };
+    scratch_file file PP_CLEANUP(scratch_remove) = scratch_write(recorded, sizeof recorded - 1);
+    long allocations = 0;
+    int status = pp_torture_run(bodies[_i], file.path, PP_NOMEM, 100000, &allocations);
+    ck_assert_msg(status == 0, "status %d after allocation %ld failed", status, allocations);
+    ck_assert_int_ge(allocations, 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("torture recording");
+    TCase *tc = tcase_create("allocations");
+    tcase_set_timeout(tc, 200);
+    tcase_add_loop_test(tc, every_allocation_may_fail, 0, 3);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
