@@ -29,6 +29,20 @@ typedef enum pp_holds {
 #undef PP_HOLDS_ENUM
 } pp_holds;
 
+/* Memory of a rank from an instant on. */
+typedef struct pp_memory_instant {
+    uint32_t rank;
+    pp_ns at_ns;
+    int64_t bytes[PP_MEMORY_COUNT];
+} pp_memory_instant;
+
+/* What a file said of its timeline, where no costs say it. */
+typedef struct pp_recorded {
+    pp_ns *latency_ns; /* [instructions]: what the transfer to each takes; 0: there is none */
+    pp_memory_instant *memory; /* [memory_count], by rank, then time */
+    size_t memory_count;
+} pp_recorded;
+
 /* All that a writer may draw on. Borrowed; what a format does not need may be NULL. */
 typedef struct pp_export {
     const pp_plan *plan;       /* names, partition, costs */
@@ -37,7 +51,8 @@ typedef struct pp_export {
     const pp_timeline *timeline;
     const pp_costs *costs;
     const pp_report *report;
-    int columns;  /* width for text formats; 0: 80 */
+    const pp_recorded *recorded; /* in place of costs */
+    int columns;                 /* width for text formats; 0: 80 */
     bool written; /* the program communicates as a file said, not as an executor lowers the order */
 } pp_export;
 

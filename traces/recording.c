@@ -19,11 +19,19 @@ typedef struct slice {
     pp_ns begin_ns, end_ns;
 } slice;
 
+/* What arrives before `op`, whose kind is F or B. */
+typedef struct arrival {
+    pp_op op;
+    pp_ns takes_ns;
+} arrival;
+
 typedef struct reader {
     const char *path;
     pp_recording *out;
     slice *slice;
     size_t count, capacity;
+    arrival *arrival;
+    size_t arrivals, arrival_capacity, memory_capacity;
     size_t first;    /* slice of this file */
     int64_t base_ns; /* of the file's clock */
     int64_t rank;    /* that a profiler's file says; -1: not said */
@@ -32,6 +40,7 @@ typedef struct reader {
 static void free_reader(reader *r)
 {
     free(r->slice);
+    free(r->arrival);
 }
 
 static bool holds(const char *text, size_t bytes, const char *words)
@@ -93,6 +102,56 @@ static pp_status add_slice(reader *r, const pp_json_at *at, const char *name, bo
     return PP_OK;
 }
 
+/* "4RECV_F7" */
+static pp_status add_arrival(reader *r, const pp_json_at *at, const char *name, pp_err *err)
+{
+    unsigned stage = 0;
+    unsigned microbatch = 0;
+    char way = 0;
+    arrival found = { 0 };
+    if (sscanf(name, "%5uRECV_%c%9u", &stage, &way, &microbatch) != 3 || stage > PP_STAGES_MAX)
+        return PP_OK;
+    found.op = (pp_op){ .stage = (uint16_t)stage,
+                        .microbatch = microbatch,
+                        .kind = way == 'F' ? PP_OP_F : PP_OP_B };
+    void *all = r->arrival;
+    pp_status status = time_at(at, "dur", &found.takes_ns, err);
+    if (status ||
+        (status = pp_reserve(&all, &r->arrival_capacity, r->arrivals + 1, sizeof found, err)))
+        return status;
+    r->arrival = all;
+    r->arrival[r->arrivals++] = found;
+    r->out->transfers++;
+    return PP_OK;
+}
+
+static pp_status add_memory(reader *r, const pp_json_at *at, pp_err *err)
+{
+    pp_recorded *recorded = &r->out->recorded;
+    pp_memory_instant found = { 0 };
+    pp_json_at args;
+    int64_t rank = 0;
+    pp_status status = time_at(at, "ts", &found.at_ns, err);
+    if (status || (status = pp_json_get_int(at, "pid", 0, PP_RANKS_MAX - 1, &rank, err)) ||
+        (status = pp_json_get(at, "args", &args, err)))
+        return status;
+    found.rank = (uint32_t)rank;
+    for (int k = 0; k < PP_MEMORY_COUNT; k++) {
+        const char *key = pp_memory_key((pp_memory_component)k);
+        if (pp_json_has(&args, key) &&
+            (status = pp_json_get_int(&args, key, 0, INT64_MAX, &found.bytes[k], err)))
+            return status;
+    }
+    void *all = recorded->memory;
+    if ((status =
+             pp_reserve(&all, &r->memory_capacity, recorded->memory_count + 1, sizeof found, err)))
+        return status;
+    recorded->memory = all;
+    recorded->memory[recorded->memory_count++] = found;
+    r->out->memory++;
+    return PP_OK;
+}
+
 static pp_status take_event(void *context, const char *text, size_t bytes, size_t line, pp_err *err)
 {
     reader *r = context;
@@ -101,10 +160,10 @@ static pp_status take_event(void *context, const char *text, size_t bytes, size_
     char phase[8] = "";
     char name[128] = "";
     char category[32] = "";
-    r->out->memory += holds(text, bytes, "\"memory (bytes)\"");
-    if (!holds(text, bytes, "\"X\"") ||
-        !(holds(text, bytes, "PP:") || holds(text, bytes, "ppsim:") ||
-          holds(text, bytes, "\"compute\"") || holds(text, bytes, "\"recv\"")))
+    bool memory = holds(text, bytes, "\"memory (bytes)\"");
+    if (!memory && (!holds(text, bytes, "\"X\"") ||
+                    !(holds(text, bytes, "PP:") || holds(text, bytes, "ppsim:") ||
+                      holds(text, bytes, "\"compute\"") || holds(text, bytes, "\"recv\""))))
         return PP_OK; /* most events of a profiler: not looked at further */
     snprintf(place, sizeof place, "%.200s:%zu", r->path, line);
     pp_status status = pp_json_parse(text, bytes, place, &json, err);
@@ -114,13 +173,29 @@ static pp_status take_event(void *context, const char *text, size_t bytes, size_
     pp_err unused = { 0 }; /* names that are too long are none of ours */
     if ((status = pp_json_get_name(&at, "ph", phase, sizeof phase, &unused)) ||
         (status = pp_json_get_name(&at, "name", name, sizeof name, &unused)) ||
-        strcmp(phase, "X") != 0)
+        strcmp(phase, memory ? "C" : "X") != 0)
         return status == PP_NOMEM ? pp_err_nomem(err) : PP_OK;
+    if (memory)
+        return add_memory(r, &at, err);
     if (pp_json_has(&at, "cat") &&
         pp_json_get_name(&at, "cat", category, sizeof category, &unused) == PP_NOMEM)
         return pp_err_nomem(err);
-    r->out->transfers += strcmp(category, "recv") == 0;
+    if (strcmp(category, "recv") == 0)
+        return add_arrival(r, &at, name, err);
     return add_slice(r, &at, name, strcmp(category, "compute") == 0, err);
+}
+
+static pp_status read_names(pp_recording *out, const pp_json_at *root, pp_err *err)
+{
+    pp_json_at at;
+    pp_status status = pp_json_get(root, "otherData", &at, err);
+    if (!status && pp_json_has(&at, "model"))
+        status = pp_json_get_name(&at, "model", out->model, sizeof out->model, err);
+    if (!status && pp_json_has(&at, "schedule"))
+        status = pp_json_get_name(&at, "schedule", out->schedule, sizeof out->schedule, err);
+    if (!status && pp_json_has(&at, "executor"))
+        status = pp_json_get_name(&at, "executor", out->executor, sizeof out->executor, err);
+    return status;
 }
 
 /* "baseTimeNanoseconds": 1727740800000000000, "distributedInfo": {"rank": 1, ...} */
@@ -132,7 +207,8 @@ static pp_status take_member(void *context, const char *text, size_t bytes, size
     pp_json_at info;
     char place[256];
     bool base = holds(text, bytes, "\"baseTimeNanoseconds\"");
-    if (!base && !holds(text, bytes, "\"distributedInfo\""))
+    bool names = holds(text, bytes, "\"otherData\"");
+    if (!base && !names && !holds(text, bytes, "\"distributedInfo\""))
         return PP_OK;
     snprintf(place, sizeof place, "%.200s:%zu", r->path, line);
     pp_text whole PP_CLEANUP(pp_text_free) = { 0 };
@@ -143,6 +219,8 @@ static pp_status take_member(void *context, const char *text, size_t bytes, size
     if (status || (status = pp_json_parse(whole.data, whole.bytes, place, &json, err)))
         return status;
     pp_json_at root = pp_json_root(json, place);
+    if (names)
+        return read_names(r->out, &root, err);
     if (base)
         return pp_json_get_int(&root, "baseTimeNanoseconds", 0, INT64_MAX / 2, &r->base_ns, err);
     if ((status = pp_json_get(&root, "distributedInfo", &info, err)) || !pp_json_has(&info, "rank"))
@@ -229,6 +307,39 @@ static pp_status make_order(reader *r, pp_err *err)
     return status ? status : pp_pytorch_rows_read(rows.data, rows.bytes, file, &r->out->order, err);
 }
 
+static int compare_arrivals(const void *left, const void *right)
+{
+    return compare_ops(((const arrival *)left)->op, ((const arrival *)right)->op);
+}
+
+/* Transfers go to their consumers, memory into the timeline's clock. Which step they are of is not
+ * said. */
+static pp_status keep_recorded(reader *r, pp_ns start_ns, pp_err *err)
+{
+    pp_recorded *recorded = &r->out->recorded;
+    const pp_program *program = r->out->program;
+    if (r->out->steps > 1) {
+        recorded->memory_count = 0;
+        r->arrivals = 0;
+    }
+    for (size_t i = 0; i < recorded->memory_count; i++)
+        recorded->memory[i].at_ns -= start_ns;
+    recorded->latency_ns = pp_alloc_array(program->count, sizeof *recorded->latency_ns);
+    if (!recorded->latency_ns)
+        return pp_err_nomem(err);
+    if (r->arrivals)
+        qsort(r->arrival, r->arrivals, sizeof *r->arrival, compare_arrivals);
+    for (size_t i = 0; i < program->count && r->arrivals; i++) {
+        arrival wanted = { .op = program->op[i] };
+        wanted.op.kind = wanted.op.kind == PP_OP_F ? PP_OP_F : PP_OP_B;
+        const arrival *found =
+            bsearch(&wanted, r->arrival, r->arrivals, sizeof wanted, compare_arrivals);
+        if (found && program->source[i] != PP_NO_SOURCE)
+            recorded->latency_ns[i] = found->takes_ns;
+    }
+    return PP_OK;
+}
+
 static pp_status make_timeline(reader *r, pp_err *err)
 {
     pp_recording *out = r->out;
@@ -249,7 +360,7 @@ static pp_status make_timeline(reader *r, pp_err *err)
         pp_ns early_ns = out->timeline->end_ns[source] - out->timeline->start_ns[i];
         out->early_ns = early_ns > out->early_ns ? early_ns : out->early_ns;
     }
-    return PP_OK;
+    return keep_recorded(r, start_ns, err);
 }
 
 /* A profiler's file is one rank, by what it says or by its place among the files. */
@@ -345,4 +456,7 @@ void pp_recording_free(pp_recording *recording)
     pp_order_free(&recording->order);
     pp_program_free(&recording->program);
     pp_timeline_free(&recording->timeline);
+    free(recording->recorded.latency_ns);
+    free(recording->recorded.memory);
+    recording->recorded = (pp_recorded){ 0 };
 }

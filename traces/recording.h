@@ -6,14 +6,17 @@
 #include "sim/order.h"
 #include "sim/program.h"
 #include "sim/timeline.h"
+#include "traces/format.h"
 
 typedef struct pp_recording {
     pp_order *order;
-    pp_program *program;      /* dependencies alone */
-    pp_timeline *timeline;    /* the first op of all starts at 0 */
-    bool measured;            /* by a profiler */
-    size_t transfers, memory; /* events of these, which are not kept */
-    size_t steps;             /* that the files hold */
+    pp_program *program;                        /* dependencies alone */
+    pp_timeline *timeline;                      /* the first op of all starts at 0 */
+    bool measured;                              /* by a profiler */
+    char model[64], schedule[64], executor[32]; /* "": not said */
+    pp_recorded recorded;                       /* empty where there are several steps */
+    size_t transfers, memory;                   /* events of these */
+    size_t steps;                               /* that the files hold */
     pp_ns early_ns; /* most that an op starts before what it needs has ended: clocks that differ */
 } pp_recording;
 

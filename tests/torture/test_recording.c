@@ -16,6 +16,14 @@ static const char recorded[] =
     "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"PP:0B0\",\"pid\":1,\"tid\":1,\"ts\":3,\"dur\":2}]"
     "}";
 
+static const char written[] =
+    "{\"otherData\":{\"schedule\":\"x\"},\"traceEvents\":["
+    "{\"ph\":\"X\",\"cat\":\"compute\",\"name\":\"0F0\",\"pid\":0,\"tid\":0,\"ts\":1,\"dur\":2},"
+    "{\"ph\":\"X\",\"cat\":\"compute\",\"name\":\"1F0\",\"pid\":1,\"tid\":0,\"ts\":4,\"dur\":2},"
+    "{\"ph\":\"X\",\"cat\":\"recv\",\"name\":\"1RECV_F0\",\"pid\":1,\"tid\":2,\"ts\":3,\"dur\":1},"
+    "{\"ph\":\"C\",\"pid\":1,\"tid\":0,\"ts\":3,\"name\":\"memory "
+    "(bytes)\",\"args\":{\"outputs\":1}}]}";
+
 static int read_body(void *context)
 {
     const char *path = context;
@@ -43,10 +51,17 @@ static int gzip_body(void *context)
 
 START_TEST(every_allocation_may_fail)
 {
-    static int (*const bodies[])(void *) = { read_body, cut_body, gzip_body };
-    scratch_file file PP_CLEANUP(scratch_remove) = scratch_write(recorded, sizeof recorded - 1);
+    static const struct {
+        int (*body)(void *context);
+        const char *text;
+    } runs[] = { { read_body, recorded },
+                 { read_body, written },
+                 { cut_body, recorded },
+                 { gzip_body, recorded } };
+    scratch_file file PP_CLEANUP(scratch_remove) =
+        scratch_write(runs[_i].text, strlen(runs[_i].text));
     long allocations = 0;
-    int status = pp_torture_run(bodies[_i], file.path, PP_NOMEM, 100000, &allocations);
+    int status = pp_torture_run(runs[_i].body, file.path, PP_NOMEM, 100000, &allocations);
     ck_assert_msg(status == 0, "status %d after allocation %ld failed", status, allocations);
     ck_assert_int_ge(allocations, 1);
 }
@@ -57,7 +72,7 @@ int main(void)
     Suite *suite = suite_create("torture recording");
     TCase *tc = tcase_create("allocations");
     tcase_set_timeout(tc, 200);
-    tcase_add_loop_test(tc, every_allocation_may_fail, 0, 3);
+    tcase_add_loop_test(tc, every_allocation_may_fail, 0, 4);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

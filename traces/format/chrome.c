@@ -1,7 +1,7 @@
 /* Chrome trace JSON, for ui.perfetto.dev and chrome://tracing ("Trace Event Format"). A process per
  * rank; threads compute, send and recv; arrows from producer to consumer; memory as a counter.
  * Times are microseconds, written from whole nanoseconds. */
-#include "traces/format.h"
+#include "traces/memory_rows.h"
 
 #include "sim/alloc.h"
 #include "sim/engine.h"
@@ -222,7 +222,8 @@ static pp_status collect_transfers(const pp_export *data, transfers *list, pp_er
         uint32_t source = program->source[i];
         if (!is_between_ranks(program, i))
             continue;
-        pp_ns latency_ns = pp_edge_latency(program, data->costs, i);
+        pp_ns latency_ns =
+            data->costs ? pp_edge_latency(program, data->costs, i) : data->recorded->latency_ns[i];
         if (latency_ns > 0)
             list->item[list->count++] = (transfer){ .source = source,
                                                     .consumer = i,
@@ -313,11 +314,8 @@ static pp_status add_memory(const pp_export *data, pp_text *text, pp_err *err)
 {
     for (uint32_t r = 0; r < data->program->ranks; r++) {
         counter c = { .text = text, .rank = r };
-        pp_memory_peak peak;
-        pp_status status = pp_memory_walk(data->program, data->timeline, data->costs, r,
-                                          find_present, &c, &peak, err);
-        if (status || (status = pp_memory_walk(data->program, data->timeline, data->costs, r,
-                                               add_sample, &c, &peak, err)))
+        pp_status status = pp_export_memory(data, r, find_present, &c, err);
+        if (status || (status = pp_export_memory(data, r, add_sample, &c, err)))
             return status;
     }
     return PP_OK;
@@ -331,13 +329,13 @@ static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
     for (uint32_t r = 0; r < data->program->ranks; r++)
         name_rank(r, text);
     add_ops(data, text);
-    if (data->costs) {
+    if (data->costs || data->recorded) {
         if ((status = collect_transfers(data, &list, err)) ||
             (status = add_lanes(data, &list, true, text, err)) ||
             (status = add_lanes(data, &list, false, text, err)))
             return status;
     }
-    if (data->costs && data->costs->has_memory && (status = add_memory(data, text, err)))
+    if (pp_export_has_memory(data) && (status = add_memory(data, text, err)))
         return status;
     pp_text_add(text, "\n]}\n");
     return pp_text_check(text, err);
