@@ -30,6 +30,7 @@ typedef struct reader {
     pp_recording *out;
     slice *slice;
     size_t count, capacity;
+    bool ops_only; /* transfers and memory are not wanted */
     arrival *arrival;
     size_t arrivals, arrival_capacity, memory_capacity;
     size_t first;    /* slice of this file */
@@ -160,7 +161,7 @@ static pp_status take_event(void *context, const char *text, size_t bytes, size_
     char phase[8] = "";
     char name[128] = "";
     char category[32] = "";
-    bool memory = holds(text, bytes, "\"memory (bytes)\"");
+    bool memory = !r->ops_only && holds(text, bytes, "\"memory (bytes)\"");
     if (!memory && (!holds(text, bytes, "\"X\"") ||
                     !(holds(text, bytes, "PP:") || holds(text, bytes, "ppsim:") ||
                       holds(text, bytes, "\"compute\"") || holds(text, bytes, "\"recv\""))))
@@ -180,7 +181,7 @@ static pp_status take_event(void *context, const char *text, size_t bytes, size_
     if (pp_json_has(&at, "cat") &&
         pp_json_get_name(&at, "cat", category, sizeof category, &unused) == PP_NOMEM)
         return pp_err_nomem(err);
-    if (strcmp(category, "recv") == 0)
+    if (strcmp(category, "recv") == 0 && !r->ops_only)
         return add_arrival(r, &at, name, err);
     return add_slice(r, &at, name, strcmp(category, "compute") == 0, err);
 }
@@ -430,7 +431,7 @@ pp_status pp_recording_windows(const char *path, size_t low, size_t high, pp_win
                                size_t *count_out, bool *everywhere_out, pp_err *err)
 {
     pp_recording found PP_CLEANUP(pp_recording_free) = { 0 };
-    reader r PP_CLEANUP(free_reader) = { .out = &found };
+    reader r PP_CLEANUP(free_reader) = { .out = &found, .ops_only = true };
     size_t count = 0;
     pp_status status = read_file(&r, path, err);
     if (status || (status = keep_steps(&r, low, high, err)))
