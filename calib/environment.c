@@ -1,7 +1,8 @@
-#define _GNU_SOURCE /* _SC_LEVEL3_CACHE_SIZE, sched_getaffinity */
+#define _GNU_SOURCE /* _SC_LEVEL3_CACHE_SIZE */
 #include "calib/environment.h"
 
-#include <sched.h>
+#include "sim/processors.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,20 +39,12 @@ static int64_t last_cache_bytes(void)
     return 0;
 }
 
-static int32_t cores(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        return CPU_COUNT(&set);
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (int32_t)online : 0;
-}
-
 void pp_environment_look(pp_environment *e)
 {
     struct utsname name;
     char load[64];
-    *e = (pp_environment){ .cores = cores(), .last_cache_bytes = last_cache_bytes() };
+    *e = (pp_environment){ .cores = (int32_t)pp_processors(),
+                           .last_cache_bytes = last_cache_bytes() };
     read_line("/proc/cpuinfo", "model name", e->cpu, sizeof e->cpu);
     read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "", e->governor,
               sizeof e->governor);

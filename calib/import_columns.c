@@ -3,10 +3,18 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t';
+}
+
+void pp_comment_read(pp_span comment, const char *key, char *text, size_t size)
+{
+    const size_t skip = strlen(key);
+    if (pp_span_begins(comment, key))
+        pp_span_copy((pp_span){ comment.at + skip, comment.bytes - skip }, text, size);
 }
 
 size_t pp_cells_split(const pp_lines *lines, pp_cell_text *cells, size_t most)

@@ -9,6 +9,10 @@ typedef struct pp_cell_text {
     size_t line, column; /* from 1, in bytes */
 } pp_cell_text;
 
+/* The rest of a comment that begins with `key`, such as "# device: ", into `text`; another comment
+ * leaves it as it is. */
+void pp_comment_read(pp_span comment, const char *key, char *text, size_t size);
+
 /* Cuts the line into at most `most` cells; returns how many there are, also beyond `most`. */
 size_t pp_cells_split(const pp_lines *lines, pp_cell_text *cells, size_t most);
 /* INPUT at the cell's file:line:column. */

@@ -56,7 +56,4 @@ void pp_skips_free(pp_skips *notes);
 PP_MUST_CHECK pp_status pp_skips_finish(const pp_skips *notes, const char *file,
                                         const char *nothing, pp_samples *samples, pp_err *err);
 
-/* Sorts `values` (count >= 1) and says median, 10th and 90th percentile (nearest rank). */
-pp_sample pp_sample_of_repeats(double *values, size_t count);
-
 #endif

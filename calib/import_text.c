@@ -202,9 +202,10 @@ pp_status pp_skips_finish(const pp_skips *notes, const char *file, const char *n
                           first ? first->reason : "");
     }
     pp_text text = { 0 };
+    const char *name = pp_file_name(file); /* these lines are kept */
     for (size_t i = 0; i < notes->count; i++) {
         const pp_skip *note = &notes->note[i];
-        pp_text_add(&text, "%.200s", file);
+        pp_text_add(&text, "%.200s", name);
         if (note->first)
             pp_text_add(&text, ":%zu", note->first);
         pp_text_add(&text, ": %s", note->reason);
@@ -215,7 +216,7 @@ pp_status pp_skips_finish(const pp_skips *notes, const char *file, const char *n
         pp_text_add(&text, "\n");
     }
     if (notes->beyond)
-        pp_text_add(&text, "%.200s: %zu more, for other reasons\n", file, notes->beyond);
+        pp_text_add(&text, "%.200s: %zu more, for other reasons\n", name, notes->beyond);
     pp_status status = pp_text_check(&text, err);
     if (status || !text.data) {
         pp_text_free(&text);
@@ -223,29 +224,4 @@ pp_status pp_skips_finish(const pp_skips *notes, const char *file, const char *n
     }
     samples->skipped = text.data;
     return PP_OK;
-}
-
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left;
-    double b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static double nearest_rank(const double *sorted, size_t count, double part)
-{
-    size_t rank = (size_t)ceil(part * (double)count);
-    return sorted[rank ? rank - 1 : 0];
-}
-
-pp_sample pp_sample_of_repeats(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, compare);
-    pp_sample sample = pp_sample_of((values[(count - 1) / 2] + values[count / 2]) / 2);
-    sample.repeats = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
-    if (count > 1) {
-        sample.p10_s = nearest_rank(values, count, 0.1);
-        sample.p90_s = nearest_rank(values, count, 0.9);
-    }
-    return sample;
 }

@@ -47,6 +47,12 @@ pp_status pp_import_get(const char *name, const pp_import **import_out, pp_err *
                       near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
+/* As PowerShell writes what it redirects. */
+static bool is_utf16(const char *text, size_t bytes)
+{
+    return bytes >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0);
+}
+
 static pp_status recognise(const char *text, size_t bytes, const char *file,
                            const pp_import **import_out, pp_err *err)
 {
@@ -95,8 +101,8 @@ static pp_status merge(pp_samples *from, const char *file, pp_samples *samples, 
     bool known = samples->device[0] != '\0';
     if (known && from->device[0] && strcmp(samples->device, from->device) != 0) {
         char note[512];
-        snprintf(note, sizeof note, "%.200s: was measured on %.100s, other files on %.100s\n", file,
-                 from->device, samples->device);
+        snprintf(note, sizeof note, "%.200s: was measured on %.100s, other files on %.100s\n",
+                 pp_file_name(file), from->device, samples->device);
         if ((status = join_skipped(samples, note, err)))
             return status;
     }
@@ -121,6 +127,9 @@ pp_status pp_import_read(const pp_import *import, const char *text, size_t bytes
         status = pp_gunzip(text, bytes, PP_FILE_BYTES_MAX, file, &unpacked, &bytes, err);
         text = unpacked;
     }
+    if (!status && is_utf16(text, bytes))
+        status = pp_err_set(err, PP_INPUT, file,
+                            "is UTF-16; iconv -f UTF-16 -t UTF-8 makes it readable");
     if (!status && !import)
         status = recognise(text, bytes, file, &import, err);
     if (!status)

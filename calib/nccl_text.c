@@ -9,12 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANKS_MAX = 1 << 20, ROWS_MAX = 1 << 22 };
+enum { RANKS_MAX = 1 << 20, ROWS_MAX = 1 << 22, LABEL_MAX = 120 };
 
 typedef struct reader {
     const char *library;
     pp_nccl_section section;
     pp_nccl_layout layout;
+    pp_span label;         /* in front of every line; its digits may be others */
     char mentioned[40];    /* the last program that a line named */
     char file_library[32]; /* the last version that was printed */
     bool configured;       /* "# nThread" was seen */
@@ -47,6 +48,11 @@ static pp_status end_section(reader *r, size_t line, pp_err *err)
     r->configured = false;
     r->in_place_heading = false;
     return status;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
 }
 
 /* "2.29.7+cuda12.9" -> "nccl 2.29.7" */
@@ -95,7 +101,7 @@ static bool number_before(pp_span line, const char *text, int64_t *value_out)
 {
     const char *at = pp_span_find(line, text);
     const char *from = at;
-    while (from && from > line.at && from[-1] >= '0' && from[-1] <= '9')
+    while (from && from > line.at && is_digit(from[-1]))
         from--;
     return at && pp_span_int((pp_span){ from, (size_t)(at - from) }, 1024, value_out);
 }
@@ -226,7 +232,7 @@ static void read_settings(reader *r, pp_span rest)
 static pp_status read_comment(reader *r, pp_span all, size_t number, pp_err *err)
 {
     static const char starting[] = "Collective test starting:";
-    static const char code[] = "nccl-library=";
+    static const char code[] = "ccl-library="; /* of nccl or rccl */
     pp_span rest = all;
     pp_span word = { 0 };
     pp_status status = PP_OK;
@@ -267,8 +273,9 @@ static pp_status read_comment(reader *r, pp_span all, size_t number, pp_err *err
     } else if ((at = pp_span_find(all, code))) {
         status = begin(r, r->section.program[0] || r->configured, number, err);
         rest = after(all, at, code);
+        const char *library = at > all.at && at[-1] == 'r' ? "rccl" : r->library;
         if (pp_span_word(&rest, &word) && pp_span_int(word, 1 << 30, &value))
-            pp_nccl_version_text(r->library, value, r->section.library, sizeof r->section.library);
+            pp_nccl_version_text(library, value, r->section.library, sizeof r->section.library);
     } else if (pp_span_find(all, "_perf")) {
         find_program(r, all);
     }
@@ -297,11 +304,26 @@ static pp_status take_row(reader *r, const pp_span *words, size_t count, size_t 
     return pp_nccl_add_row(&r->section, &row, err);
 }
 
+/* Without the "[0]" that mpiexec -prepend-rank puts behind every part of a row. */
+static pp_span cut_rank(pp_span word)
+{
+    size_t length = 0;
+    while (length < word.bytes && word.at[length] != '[')
+        length++;
+    size_t end = length + 1;
+    while (end < word.bytes && is_digit(word.at[end]))
+        end++;
+    bool ranked = end > length + 1 && end + 1 == word.bytes && word.at[end] == ']';
+    return ranked ? (pp_span){ word.at, length } : word;
+}
+
 static size_t split(pp_span line, pp_span *words)
 {
     size_t count = 0;
-    while (count < PP_NCCL_COLUMNS_MAX && pp_span_word(&line, &words[count]))
-        count++;
+    while (count < PP_NCCL_COLUMNS_MAX && pp_span_word(&line, &words[count])) {
+        words[count] = cut_rank(words[count]);
+        count += words[count].bytes > 0;
+    }
     return count;
 }
 
@@ -387,7 +409,7 @@ static void read_before_log(reader *r, pp_span line, const char *mark, size_t nu
     last = words[count - 1];
     size_t signs = last.at[0] == '-';
     size_t length = signs;
-    while (length < last.bytes && last.at[length] >= '0' && last.at[length] <= '9')
+    while (length < last.bytes && is_digit(last.at[length]))
         length++;
     if (pp_span_begins(last, "N/A"))
         length = 3;
@@ -419,13 +441,34 @@ static pp_span strip_label(pp_span line)
     while (i < line.bytes && line.at[i] == ' ')
         i++;
     size_t digits = 0;
-    while (i < line.bytes && line.at[i] >= '0' && line.at[i] <= '9') {
+    while (i < line.bytes && is_digit(line.at[i])) {
         i++;
         digits++;
     }
     if (digits && i + 1 < line.bytes && line.at[i] == ':' && line.at[i + 1] == ' ')
         return (pp_span){ line.at + i + 2, line.bytes - i - 2 };
     return line;
+}
+
+/* What else stands in front of a test's first lines stands in front of all: "[0] ", a time, "> ".
+ */
+static pp_span strip_learnt(reader *r, pp_span line)
+{
+    static const char *const marks[] = { "# nThread ",
+                                         "# Collective test starting:", "# nccl-tests version ",
+                                         "# rccl-tests version " };
+    pp_span begin = { line.at, line.bytes < LABEL_MAX ? line.bytes : LABEL_MAX };
+    size_t same = 0;
+    for (size_t k = 0; k < sizeof marks / sizeof marks[0]; k++) {
+        const char *at = pp_span_find(begin, marks[k]);
+        if (at)
+            r->label = (pp_span){ line.at, (size_t)(at - line.at) };
+    }
+    while (same < r->label.bytes && same < line.bytes &&
+           (line.at[same] == r->label.at[same] ||
+            (is_digit(line.at[same]) && is_digit(r->label.at[same]))))
+        same++;
+    return same == r->label.bytes ? (pp_span){ line.at + same, line.bytes - same } : line;
 }
 
 /* Pages that take "#" for a headline swallow it. */
@@ -445,7 +488,7 @@ static pp_status read_line(reader *r, pp_span line, size_t number, pp_err *err)
     pp_span words[PP_NCCL_COLUMNS_MAX];
     bool joined = false;
     pp_status status = PP_OK;
-    line = strip_label(line);
+    line = strip_learnt(r, strip_label(line));
     bool version = find_version(r, line);
     const char *mark = pp_span_find(line, " NCCL INFO ");
     if (!mark)

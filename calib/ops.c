@@ -69,11 +69,11 @@ static pp_status make_workload(pp_ops *ops, const pp_mix *mix, size_t count, pp_
     return PP_OK;
 }
 
-static int64_t largest(const pp_ops *ops, const int64_t *bytes)
+static int64_t largest(const pp_ops *ops, const int64_t *bytes, uint32_t stage)
 {
     int64_t most = 0;
     for (uint32_t j = 0; j < ops->work.microbatches; j++) {
-        int64_t of = bytes[pp_cost_index(ops->costs, 1, j)];
+        int64_t of = bytes[pp_cost_index(ops->costs, stage, j)];
         most = of > most ? of : most;
     }
     return (most + 63) / 64 * 64;
@@ -81,22 +81,25 @@ static int64_t largest(const pp_ops *ops, const int64_t *bytes)
 
 static pp_status take_memory(pp_ops *ops, pp_err *err)
 {
-    const size_t message = (size_t)largest(ops, ops->costs->message_bytes);
-    const size_t kept = (size_t)largest(ops, ops->costs->activation_bytes);
-    const size_t stash = (size_t)largest(ops, ops->costs->stash_bytes);
-    const size_t scratch = (size_t)largest(ops, ops->costs->temporary_bytes);
+    const uint32_t s = ops->stage;
+    const size_t message = (size_t)largest(ops, ops->costs->message_bytes, PP_OPS_FIRST);
+    const size_t kept = (size_t)largest(ops, ops->costs->activation_bytes, s);
+    const size_t stash = (size_t)largest(ops, ops->costs->stash_bytes, s);
+    const size_t scratch = (size_t)largest(ops, ops->costs->temporary_bytes, s);
     const size_t all = 4 * message + kept + stash + scratch;
     ops->memory = aligned_alloc(64, all ? all : 64);
     if (!ops->memory)
         return pp_err_nomem(err);
     memset(ops->memory, 0, all);
     char *at = ops->memory + 4 * message;
+    const bool first = s == PP_OPS_FIRST;
+    const bool last = s == PP_OPS_LAST;
     ops->first = (pp_op_tensors){ .activation_out = ops->memory };
     ops->middle = (pp_op_tensors){
-        .activation_in = ops->memory,
-        .activation_out = ops->memory + message,
-        .gradient_in = ops->memory + 2 * message,
-        .gradient_out = ops->memory + 3 * message,
+        .activation_in = first ? NULL : ops->memory,
+        .activation_out = last ? NULL : ops->memory + message,
+        .gradient_in = last ? NULL : ops->memory + 2 * message,
+        .gradient_out = first ? NULL : ops->memory + 3 * message,
         .saved = at,
         .stash = at + kept,
         .scratch = at + kept + stash,
@@ -104,8 +107,8 @@ static pp_status take_memory(pp_ops *ops, pp_err *err)
     return PP_OK;
 }
 
-pp_status pp_ops_new(const pp_probe_options *options, const pp_mix *mix, size_t count,
-                     pp_ops **ops_out, pp_err *err)
+pp_status pp_ops_new(const pp_probe_options *options, uint32_t stage, const pp_mix *mix,
+                     size_t count, pp_ops **ops_out, pp_err *err)
 {
     static const bool holds[PP_OPS_STAGES] = { true, true, true };
     pp_ops *ops PP_CLEANUP(pp_ops_free) = pp_alloc_array(1, sizeof *ops);
@@ -114,7 +117,8 @@ pp_status pp_ops_new(const pp_probe_options *options, const pp_mix *mix, size_t 
     pp_status status = make_workload(ops, mix, count, err);
     if (status)
         return status;
-    ops->partition[1].layers = options->layers ? options->layers : 1;
+    ops->stage = stage;
+    ops->partition[stage].layers = options->layers ? options->layers : 1;
     for (uint32_t s = 0; s < PP_OPS_STAGES; s++)
         ops->stage_rank[s] = s;
     ops->work = (pp_compute_work){
@@ -156,22 +160,26 @@ void pp_ops_free(pp_ops **ops)
     *ops = NULL;
 }
 
+/* The first stage's output serves as input and as gradient. */
 pp_status pp_ops_begin(pp_ops *ops, size_t mix, pp_err *err)
 {
-    const pp_op op = { .kind = PP_OP_F, .stage = 0, .microbatch = (uint32_t)mix };
+    const pp_op op = { .kind = PP_OP_F, .stage = PP_OPS_FIRST, .microbatch = (uint32_t)mix };
+    const pp_op_tensors *tensors = ops->stage == PP_OPS_FIRST ? &ops->middle : &ops->first;
     pp_status status = ops->compute->begin(ops->worker, 0, err);
     if (!status)
-        status = ops->compute->run(ops->worker, op, &ops->first, err);
-    if (status)
+        status = ops->compute->run(ops->worker, op, tensors, err);
+    if (status || !ops->middle.gradient_in)
         return status;
-    size_t bytes = (size_t)ops->costs->message_bytes[pp_cost_index(ops->costs, 0, op.microbatch)];
+    const size_t at = pp_cost_index(ops->costs, PP_OPS_FIRST, op.microbatch);
     char *gradient = ops->memory + ((const char *)ops->middle.gradient_in - ops->memory);
-    memcpy(gradient, ops->memory, bytes);
+    memcpy(gradient, tensors->activation_out, (size_t)ops->costs->message_bytes[at]);
     return PP_OK;
 }
 
 pp_status pp_ops_run(pp_ops *ops, size_t mix, pp_op_kind kind, pp_err *err)
 {
-    const pp_op op = { .kind = (uint8_t)kind, .stage = 1, .microbatch = (uint32_t)mix };
+    const pp_op op = { .kind = (uint8_t)kind,
+                       .stage = (uint16_t)ops->stage,
+                       .microbatch = (uint32_t)mix };
     return ops->compute->run(ops->worker, op, &ops->middle, err);
 }

@@ -1,12 +1,12 @@
-/* Ops of the cpu backend, one after the other: one stage between two empty ones, a microbatch per
- * mix of sequence lengths. */
+/* Ops of the cpu backend, one after the other: one stage of three, of which the others are empty, a
+ * microbatch per mix of sequence lengths. */
 #ifndef PPSIM_CALIB_OPS_H
 #define PPSIM_CALIB_OPS_H
 
 #include "calib/probes.h"
 #include "runtime/compute.h"
 
-enum { PP_OPS_STAGES = 3 };
+enum { PP_OPS_FIRST, PP_OPS_MIDDLE, PP_OPS_LAST, PP_OPS_STAGES };
 
 /* Sequence lengths of one microbatch; lengths: [count]. */
 typedef struct pp_mix {
@@ -33,13 +33,15 @@ typedef struct pp_ops {
     pp_compute_work work;
     pp_costs *costs;
     void *worker;
-    pp_op_tensors first, middle; /* of the stage below, and of the one that is measured */
+    uint32_t stage;              /* that has the layers */
+    pp_op_tensors first, middle; /* of the first stage where it is empty, and of `stage` */
     char *memory;
 } pp_ops;
 
-/* Fails: UNAVAILABLE (no OpenBLAS), USAGE (settings), INPUT, NOMEM. */
-PP_MUST_CHECK pp_status pp_ops_new(const pp_probe_options *options, const pp_mix *mix, size_t count,
-                                   pp_ops **ops_out, pp_err *err);
+/* stage: that has the layers and whose ops are run. Fails: UNAVAILABLE (no OpenBLAS), USAGE
+ * (settings), INPUT, NOMEM. */
+PP_MUST_CHECK pp_status pp_ops_new(const pp_probe_options *options, uint32_t stage,
+                                   const pp_mix *mix, size_t count, pp_ops **ops_out, pp_err *err);
 void pp_ops_free(pp_ops **ops); /* for PP_CLEANUP; *ops NULL is fine */
 
 /* Input and output gradient of a microbatch; gradients of weights become 0. */

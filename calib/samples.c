@@ -43,6 +43,31 @@ pp_status pp_samples_add_series(pp_samples *samples, const char *class_name, pp_
     return PP_OK;
 }
 
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double nearest_rank(const double *sorted, size_t count, double part)
+{
+    size_t rank = (size_t)ceil(part * (double)count);
+    return sorted[rank ? rank - 1 : 0];
+}
+
+pp_sample pp_sample_of_repeats(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare);
+    pp_sample sample = pp_sample_of((values[(count - 1) / 2] + values[count / 2]) / 2);
+    sample.repeats = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+    if (count > 1) {
+        sample.p10_s = nearest_rank(values, count, 0.1);
+        sample.p90_s = nearest_rank(values, count, 0.9);
+    }
+    return sample;
+}
+
 pp_status pp_series_add(pp_series *series, const pp_sample *sample, pp_err *err)
 {
     const pp_status status = pp_reserve((void **)&series->sample, &series->capacity,

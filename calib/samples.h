@@ -67,6 +67,8 @@ PP_MUST_CHECK pp_status pp_samples_add_series(pp_samples *samples, const char *c
                                               pp_series **series_out, pp_err *err);
 /* All NaN and 0 but for seconds. */
 pp_sample pp_sample_of(double seconds);
+/* Sorts `values` (count >= 1) and says median, 10th and 90th percentile (nearest rank). */
+pp_sample pp_sample_of_repeats(double *values, size_t count);
 PP_MUST_CHECK pp_status pp_series_add(pp_series *series, const pp_sample *sample, pp_err *err);
 void pp_samples_free(pp_samples *samples); /* for PP_CLEANUP; all zero is fine */
 

@@ -9,6 +9,11 @@ static pp_status note_split(const pp_search *search, const pp_candidate *chosen,
 {
     const pp_parallel *wished = &search->wish->parallel;
     pp_status status = PP_OK;
+    if (search->wish->gpus)
+        return pp_notes_add(notes, err, "split",
+                            "of %" PRId64 " GPUs, where degrees are not given: chosen by the "
+                            "search among all legal ones",
+                            search->wish->gpus);
     if (!wished->tp)
         status = pp_notes_add(notes, err, "tensor parallel", "tp %" PRId64 ", chosen by the search",
                               chosen->parallel.tp);
@@ -65,8 +70,10 @@ static pp_status note_data(const pp_search *search, const pp_candidate *chosen,
         status = note_packing(search, chosen, workload, notes, err);
     else if (!status && !wish->global_batch_size)
         status = pp_notes_add(notes, err, "global batch size",
-                              "%" PRId64 " sequences = 8 x pp x dp, rounded up to whole "
-                              "micro-batches",
+                              search->wish->gpus
+                                  ? "%" PRId64 " sequences: one, or one --micro-batch-size, per GPU"
+                                  : "%" PRId64 " sequences = 8 x pp x dp, rounded up to whole "
+                                    "micro-batches",
                               search->global_batch_size);
     if (!status && !wish->micro_batch_size && !wish->group_count)
         status = pp_notes_add(notes, err, "micro-batch size",
@@ -95,7 +102,9 @@ static pp_status note_software(const pp_search *search, const pp_candidate *chos
                                     s->flash_attention ? "flash" : "unfused", dtypes[s->grad_dtype],
                                     s->grad_sync_overlap ? "overlapped" : "exposed",
                                     on_off(s->tp_overlap), s->zero);
-    if (!status && wish->only)
+    if (!status && wish->target)
+        status = pp_notes_add(notes, err, "target", "%s", wish->target);
+    else if (!status && wish->only)
         status = pp_notes_add(
             notes, err, "schedule",
             "only 1f1b and interleaved were tried, since --emit megatron can write no other");
@@ -132,6 +141,43 @@ static pp_status note_transfers(const pp_search *search, const pp_candidate *cho
     return status;
 }
 
+static bool link_measured(const pp_hardware *hardware, bool inside)
+{
+    const pp_measured_at at = { .kind = PP_MEASURED_MESSAGE,
+                                .bytes = 1 << 20,
+                                .ranks = 2,
+                                .spans = !inside,
+                                .other_node = !inside };
+    const pp_measured *measured = hardware->measured;
+    double ignored;
+    return measured && measured->ask(measured->context, &at, &ignored);
+}
+
+/* What was said of single ranks: the plan's costs have it, so the plan says why. */
+static pp_status note_ranks(const pp_traits *traits, pp_notes *notes, pp_err *err)
+{
+    static const char *const keys[] = { "rank speed", "rank memory", "rank link" };
+    pp_status status = PP_OK;
+    for (size_t i = 0; traits && i < traits->count && !status; i++) {
+        const pp_trait *t = &traits->item[i];
+        char size[32];
+        if (t->kind == PP_TRAIT_SPEED)
+            status = pp_notes_add(notes, err, keys[t->kind],
+                                  "rank %" PRIu32 " computes at %g of "
+                                  "the hardware's speed, as given",
+                                  t->rank, t->value);
+        else if (t->kind == PP_TRAIT_MEMORY)
+            status = pp_notes_add(notes, err, keys[t->kind], "rank %" PRIu32 " has %s, as given",
+                                  t->rank, pp_format_bytes(size, sizeof size, t->bytes));
+        else
+            status = pp_notes_add(notes, err, keys[t->kind],
+                                  "ranks %" PRIu32 " and %" PRIu32 ": %g GB/s behind the link's "
+                                  "latency, as given",
+                                  t->rank, t->other, 1e-9 * t->value);
+    }
+    return status;
+}
+
 static pp_status note_hardware(const pp_search *search, const pp_candidate *chosen, pp_notes *notes,
                                pp_err *err)
 {
@@ -140,7 +186,10 @@ static pp_status note_hardware(const pp_search *search, const pp_candidate *chos
     char limit[32];
     char reserve[32];
     pp_status status = PP_OK;
-    if (!wish->memory_limit_bytes)
+    if (!wish->memory_limit_bytes && !hardware->memory_bytes)
+        status = pp_notes_add(notes, err, "memory limit", "none: the memory of %s is not known",
+                              hardware->name);
+    else if (!wish->memory_limit_bytes)
         status = pp_notes_add(
             notes, err, "memory limit",
             "%s per GPU: %s are kept free (5 %%: CUDA context, "
@@ -149,7 +198,7 @@ static pp_status note_hardware(const pp_search *search, const pp_candidate *chos
             pp_format_bytes(reserve, sizeof reserve, pp_memory_reserve_bytes(hardware)));
     bool inside = pp_parallel_gpus(&chosen->parallel) <= hardware->gpus_per_node;
     const pp_p2p_curve *link = inside ? &hardware->node_p2p : &hardware->network_p2p;
-    if (!status)
+    if (!status && !link_measured(hardware, inside))
         status = pp_notes_add(
             notes, err, "pipeline link", "%s, %s", inside ? "inside a node" : "between nodes",
             link->published ? "measured curve" : "latency + bandwidth (no measurement published)");
@@ -207,6 +256,8 @@ pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen,
         status = note_transfers(search, chosen, notes, err);
     if (!status)
         status = note_hardware(search, chosen, notes, err);
+    if (!status)
+        status = note_ranks(search->wish->traits, notes, err);
     if (!status)
         status = note_shapes(search, chosen, notes, err);
     if (!status && chosen->group_size && !search->wish->group_size)

@@ -153,7 +153,7 @@ static int64_t held_bytes(const pp_costs *costs, size_t row)
 static int64_t room_bytes(const bounding *b, uint32_t rank)
 {
     const pp_costs *costs = b->costs;
-    return b->limit_bytes -
+    return pp_costs_limit(costs, rank, b->limit_bytes) -
            plus(plus(costs->parameter_bytes[rank], costs->gradient_bytes[rank]),
                 plus(costs->optimizer_bytes[rank], costs->comm_library_bytes[rank]));
 }
@@ -435,7 +435,9 @@ pp_status pp_bound_order(const pp_costs *costs, const pp_order *order, int64_t m
 pp_status pp_bound_report(const pp_costs *costs, const pp_order *order, pp_report *report,
                           pp_err *err)
 {
-    bool within = report->has_memory && report->peak_memory_bytes <= report->memory_limit_bytes;
+    bool within = report->has_memory && report->memory_limit_bytes > 0;
+    uint32_t fullest;
+    within = within && pp_report_short(report, report->memory_limit_bytes, &fullest) <= 0;
     pp_bound bound;
     pp_status status =
         pp_bound_order(costs, order, within ? report->memory_limit_bytes : 0, &bound, err);

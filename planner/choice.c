@@ -1,5 +1,6 @@
 /* From a finished search to a plan and a list of candidates. */
 #include "planner/choose_int.h"
+#include "planner/jitter.h"
 
 #include "sim/alloc.h"
 
@@ -16,6 +17,7 @@ void pp_choice_free(pp_choice **choice)
         return;
     pp_plan_free(&(*choice)->plan);
     free((*choice)->candidate);
+    free((*choice)->split);
     free(*choice);
     *choice = NULL;
 }
@@ -85,7 +87,8 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     if (wish->return_outputs)
         snprintf(plan->return_outputs, sizeof plan->return_outputs, "%s", wish->return_outputs);
     plan->step_sync = !wish->no_step_sync;
-    plan->memory_limit_bytes = search->memory_limit_bytes;
+    plan->memory_limit_bytes =
+        search->memory_limit_bytes < PP_BYTES_MAX ? search->memory_limit_bytes : 0;
     plan->seed = wish->seed;
 }
 
@@ -121,11 +124,39 @@ static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_err *err
     return status;
 }
 
-static pp_status predict(pp_plan *plan, pp_err *err)
+/* Where the step goes, with the collectives inside ops apart: those of the same costs without
+ * them. */
+static pp_status explain(const pp_search *search, const pp_setup *setup, pp_plan *plan,
+                         const pp_program *program, const pp_timeline *timeline,
+                         const pp_costs *costs, pp_err *err)
 {
+    pp_costs *bare PP_CLEANUP(pp_costs_free) = NULL;
+    const pp_workload *computed = &search->data[setup->data].workload;
+    pp_cost_context context = setup->context;
+    uint32_t replica = 0;
+    while (plan->costs[replica] != costs)
+        replica++;
+    context.no_collectives = true;
+    pp_status status = pp_cost_model_tables(&context, plan->partition, costs->stages,
+                                            computed->microbatch ? computed : &plan->workload,
+                                            replica, &bare, err);
+    return status ? status
+                  : pp_report_add_why(plan->prediction, program, timeline, costs, bare, err);
+}
+
+static pp_status predict(const pp_search *search, const pp_setup *setup, pp_plan *plan, pp_err *err)
+{
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     const pp_costs *costs;
-    pp_status status = pp_plan_simulate(plan, NULL, NULL, &costs, &plan->prediction, err);
-    return status ? status : pp_bound_report(costs, plan->order[0], plan->prediction, err);
+    pp_status status = pp_plan_simulate(plan, &program, &timeline, &costs, &plan->prediction, err);
+    if (!status)
+        status = pp_bound_report(costs, plan->order[0], plan->prediction, err);
+    if (!status && search->wish->jitter)
+        status = pp_jitter_report(&search->jitter, plan->parallel.dp, plan->prediction, err);
+    if (status || !search->wish->why)
+        return status;
+    return explain(search, setup, plan, program, timeline, costs, err);
 }
 
 static pp_status make_plan(pp_search *search, size_t best, pp_plan **plan_out, pp_err *err)
@@ -138,7 +169,7 @@ static pp_status make_plan(pp_search *search, size_t best, pp_plan **plan_out, p
     describe(search, c, plan);
     if ((status = fill(search, best, plan, err)) ||
         (status = pp_search_assume(search, c, &plan->workload, &plan->assumptions, err)) ||
-        (status = predict(plan, err)))
+        (status = predict(search, &search->setup[c->setup], plan, err)))
         return status;
     assert(plan->prediction->step_ns == c->step_ns);
     *plan_out = plan;
@@ -172,10 +203,17 @@ static void close_search(pp_search *search)
 
 pp_status pp_choose(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
 {
+    return wish->gpus ? pp_choose_split(wish, choice_out, err)
+                      : pp_choose_one(wish, choice_out, err);
+}
+
+pp_status pp_choose_one(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
+{
     pp_search search PP_CLEANUP(close_search) = { 0 };
     size_t best = SIZE_MAX;
     pp_status status = pp_search_solve(&search, wish, &best, err);
-    if (status || (status = pp_search_plan_orders(&search, &best, err)))
+    if (status || (status = pp_search_plan_orders(&search, &best, err)) ||
+        (status = pp_search_rank(&search, &best, err)))
         return status;
     if (best == SIZE_MAX)
         return pp_search_repair(&search, err);
@@ -183,11 +221,13 @@ pp_status pp_choose(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
     if (!choice)
         return pp_err_nomem(err);
     choice->bound = search.setup[search.candidate[best].setup].bound;
+    choice->context = search.setup[search.candidate[best].setup].context;
     status = make_plan(&search, best, &choice->plan, err);
     if (status)
         return status;
     list_candidates(&search, best, choice);
     snprintf(choice->orders, sizeof choice->orders, "%s", search.orders);
+    snprintf(choice->verdict, sizeof choice->verdict, "%s", search.verdict);
     *choice_out = choice;
     choice = NULL;
     return PP_OK;
@@ -198,17 +238,22 @@ static void csv_row(const pp_candidate *c, pp_text *text)
     pp_text_add(text,
                 "%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
                 ",%" PRId64 ",%" PRId64 ",%" PRIu32 ",%s,%s,%" PRId64 ",",
-                pp_candidate_status_name(c->status), c->schedule->name, c->parallel.pp,
-                c->parallel.vpp, c->parallel.tp, c->parallel.cp, c->parallel.dp, c->parallel.ep,
-                pp_parallel_gpus(&c->parallel), c->micro_batch_size, c->microbatches,
-                pp_recompute_name(c->recompute), pp_partition_name(c->partition), c->least_step_ns);
+                pp_candidate_status_name(c->status), c->schedule ? c->schedule->name : "",
+                c->parallel.pp, c->parallel.vpp, c->parallel.tp, c->parallel.cp, c->parallel.dp,
+                c->parallel.ep, pp_parallel_gpus(&c->parallel), c->micro_batch_size,
+                c->microbatches, pp_recompute_name(c->recompute), pp_partition_name(c->partition),
+                c->least_step_ns);
     if (c->step_ns)
         pp_text_add(text, "%" PRId64 ",%.6f,%.3f,%.6f,", c->step_ns, c->bubble_fraction,
                     c->tokens_per_s, c->model_flops_utilization);
     else
         pp_text_add(text, ",,,,");
     if (c->peak_bytes)
-        pp_text_add(text, "%" PRId64 ",%" PRIu32, c->peak_bytes, c->peak_rank);
+        pp_text_add(text, "%" PRId64 ",%" PRIu32 ",", c->peak_bytes, c->peak_rank);
+    else
+        pp_text_add(text, ",,");
+    if (c->p50_ns)
+        pp_text_add(text, "%" PRId64 ",%" PRId64, c->p50_ns, c->p95_ns);
     else
         pp_text_add(text, ",");
     pp_text_add(text, ",\"");
@@ -217,11 +262,23 @@ static void csv_row(const pp_candidate *c, pp_text *text)
     pp_text_add(text, "\"\n");
 }
 
+void pp_candidate_csv(const pp_candidate *candidate, pp_text *text)
+{
+    if (candidate)
+        csv_row(candidate, text);
+    else
+        pp_text_add(text,
+                    "status,schedule,pp,vpp,tp,cp,dp,ep,gpus,micro_batch_size,microbatches,"
+                    "recompute,partition,least_step_ns,step_ns,bubble_fraction,tokens_per_s,"
+                    "model_flops_utilization,peak_memory_bytes,peak_memory_rank,p50_ns,p95_ns,"
+                    "reason\n");
+}
+
 void pp_choice_csv(const pp_choice *choice, pp_text *text)
 {
-    pp_text_add(text, "status,schedule,pp,vpp,tp,cp,dp,ep,gpus,micro_batch_size,microbatches,"
-                      "recompute,partition,least_step_ns,step_ns,bubble_fraction,tokens_per_s,"
-                      "model_flops_utilization,peak_memory_bytes,peak_memory_rank,reason\n");
+    pp_candidate_csv(NULL, text);
     for (size_t i = 0; i < choice->count; i++)
         csv_row(&choice->candidate[i], text);
+    for (size_t i = 1; i < choice->splits; i++)
+        csv_row(&choice->split[i], text);
 }

@@ -15,7 +15,7 @@
 
 const char *pp_partition_name(pp_partition_kind kind)
 {
-    static const char *const names[] = { "auto", "uniform", "balanced", "layout" };
+    static const char *const names[] = { "auto", "uniform", "balanced", "layout", "fitted" };
     return names[kind];
 }
 
@@ -131,6 +131,24 @@ static pp_status connect(pp_search *search, const pp_candidate *candidate, pp_pr
         wish->return_outputs ? wish->return_outputs : "", &program->comm->buffers, err);
 }
 
+pp_status pp_candidate_run(pp_search *search, const pp_candidate *candidate, const pp_order *order,
+                           const pp_costs *costs, pp_program **program_out,
+                           pp_timeline **timeline_out, pp_report **report_out, pp_err *err)
+{
+    const pp_exchange exchange = pp_candidate_exchange(search, candidate);
+    pp_status status = pp_executor_lower(search->executor, order, costs, program_out, err);
+    if (!status)
+        status = pp_exchange_lower(search->executor, &exchange, costs, *program_out, err);
+    if (!status)
+        status = connect(search, candidate, *program_out, err);
+    if (!status)
+        status = pp_simulate(*program_out, costs, timeline_out, err);
+    if (status)
+        return status;
+    return pp_report_build(candidate->schedule->name, search->executor->name, *program_out,
+                           *timeline_out, costs, !search->wish->no_step_sync, report_out, err);
+}
+
 /* Simulates one replica; the slowest one's numbers stay in the candidate. */
 static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, const pp_order *order,
                                   const pp_costs *costs, pp_err *err)
@@ -138,27 +156,20 @@ static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, co
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     pp_report *report PP_CLEANUP(pp_report_free) = NULL;
-    const pp_exchange exchange = pp_candidate_exchange(search, candidate);
-    pp_status status = pp_executor_lower(search->executor, order, costs, &program, err);
-    if (!status)
-        status = pp_exchange_lower(search->executor, &exchange, costs, program, err);
-    if (!status)
-        status = connect(search, candidate, program, err);
-    if (!status)
-        status = pp_simulate(program, costs, &timeline, err);
-    if (!status)
-        status = pp_report_build(candidate->schedule->name, search->executor->name, program,
-                                 timeline, costs, !search->wish->no_step_sync, &report, err);
+    pp_status status =
+        pp_candidate_run(search, candidate, order, costs, &program, &timeline, &report, err);
     if (status)
         return status;
+    uint32_t r = 0;
+    int64_t beyond = pp_report_short(report, search->memory_limit_bytes, &r);
     if (report->peak_memory_bytes > candidate->peak_bytes) {
-        uint32_t r = report->peak_memory_rank;
         candidate->peak_bytes = report->peak_memory_bytes;
-        candidate->peak_rank = r;
-        candidate->short_bytes = candidate->peak_bytes - search->memory_limit_bytes;
-        if (candidate->short_bytes > 0)
-            pp_candidate_short(candidate->reason, sizeof candidate->reason, r,
-                               candidate->short_bytes, report->per_rank[r].memory.bytes);
+        candidate->peak_rank = report->peak_memory_rank;
+    }
+    if (beyond > 0 && beyond > candidate->short_bytes) {
+        candidate->short_bytes = beyond;
+        pp_candidate_short(candidate->reason, sizeof candidate->reason, r, beyond,
+                           report->per_rank[r].memory.bytes);
     }
     if (report->step_ns > candidate->step_ns) {
         candidate->step_ns = report->step_ns;
@@ -312,7 +323,9 @@ static pp_status branch_and_bound(pp_search *search, const entry *queue, size_t 
 {
     entry incumbent = { 0 };
     for (size_t k = 0; k < count; k++) {
-        if (incumbent.candidate && compare_entries(&queue[k], &incumbent) > 0)
+        const double limit = search->wish->score_limit;
+        if ((incumbent.candidate && compare_entries(&queue[k], &incumbent) > 0) ||
+            (limit > 0 && queue[k].score > limit))
             break; /* the queue is sorted */
         if (out_of_budget(search, incumbent.candidate != NULL)) {
             search->stopped = true;
@@ -370,7 +383,7 @@ pp_status pp_search_run(pp_search *search, size_t *best_out, pp_err *err)
     qsort(queue, count, sizeof *queue, compare_queued);
     size_t best = SIZE_MAX;
     pp_status status = branch_and_bound(search, queue, count, &best, err);
-    if (!status && best != SIZE_MAX)
+    if (!status && best != SIZE_MAX && !(search->wish->score_limit > 0))
         status = try_others(search, queue, count, err);
     free(queue);
     for (size_t i = 0; i < search->count && !status; i++) {

@@ -6,15 +6,18 @@
 #define PPSIM_PLANNER_CHOOSE_H
 
 #include "planner/bound.h"
+#include "sim/cost_model.h"
 #include "sim/hardware.h"
 #include "sim/model.h"
 #include "sim/plan.h"
+#include "sim/traits.h"
 
 typedef enum pp_partition_kind {
     PP_PARTITION_AUTO,     /* balanced, and uniform where it divides */
     PP_PARTITION_UNIFORM,  /* the same number of layers on every stage */
     PP_PARTITION_BALANCED, /* planner/partition.h */
     PP_PARTITION_LAYOUT,   /* given */
+    PP_PARTITION_FITTED,   /* balanced, with less on ranks that have less memory than the others */
 } pp_partition_kind;
 
 const char *pp_partition_name(pp_partition_kind kind);
@@ -26,7 +29,7 @@ typedef struct pp_switch_wish {
     pp_switches value;
     struct {
         bool recompute, sequence_parallel, flash_attention, grad_sync_overlap, grad_dtype,
-            tp_overlap, zero, scatter_gather, p2p;
+            tp_overlap, zero, scatter_gather, p2p, dtype;
     } given;
 } pp_switch_wish;
 
@@ -45,9 +48,11 @@ typedef struct pp_wish {
     const pp_model *model;
     const pp_hardware *hardware;
     pp_parallel parallel;      /* pp must be given; 0: tp and vpp are free, cp dp ep are 1 */
+    int64_t gpus;              /* pp x tp x cp x dp; those and ep are free where 0. 0: not given */
     int64_t seq_length;        /* 0: the model's own maximum */
     int64_t micro_batch_size;  /* sequences; 0: free */
-    int64_t global_batch_size; /* sequences; 0: 8 x pp x dp, in whole micro-batches */
+    int64_t global_batch_size; /* sequences; 0: 8 x pp x dp, with gpus that
+                                  number, in whole micro-batches */
     const int64_t *lengths;    /* [length_count], packed to seq_length; NULL: full sequences */
     size_t length_count;
     const size_t *group_end; /* [group_count]: the lengths are microbatches as they are
@@ -55,6 +60,8 @@ typedef struct pp_wish {
     size_t group_count;
     const pp_schedule *schedule; /* NULL: every entry of the table, or those of `only` */
     const char *const *only;     /* names, NULL at the end: what the target runs; NULL: all */
+    const char *const *never;    /* names, NULL at the end: not tried; NULL: none */
+    const char *target;          /* the rules of the runtime that is to run it; NULL: none */
     pp_orders orders;            /* with `schedule` or `only`: PP_ORDERS_NAMED, whatever it says */
     bool one_order;              /* replicas may not have orders of their own */
     uint32_t threads;            /* of the search for orders; the result does not depend on it */
@@ -69,7 +76,11 @@ typedef struct pp_wish {
     const char *layout; /* of PP_PARTITION_LAYOUT */
     bool bare_ends;     /* a balanced partition may give embedding or head a stage of its own */
     bool no_step_sync;
-    int64_t memory_limit_bytes; /* 0: the hardware's, less pp_memory_reserve_bytes */
+    const pp_traits *traits;      /* of single pipeline ranks; NULL: all are alike */
+    int64_t memory_limit_bytes;   /* 0: the hardware's, less pp_memory_reserve_bytes */
+    const pp_jitter_spec *jitter; /* the best candidates are ranked under it; NULL: by step_ns */
+    bool rank_by_p95;             /* with jitter; otherwise by p50 */
+    bool why;                     /* the prediction says where the step goes */
     uint64_t seed;
     uint64_t max_simulations;    /* 0: no limit; what is left of it goes to the search for orders:
                                     an iteration of that counts as one */
@@ -79,6 +90,7 @@ typedef struct pp_wish {
     double (*spent)(void *context); /* with stop: the part of the time that is gone; the search for
                                        orders uses the rest. NULL: as without stop */
     void *context;                  /* of stop and spent */
+    double score_limit;             /* only step_ns x GPUs up to this is of use; 0: any */
     const pp_notes *assumptions;    /* what the caller has assumed already; may be NULL */
 } pp_wish;
 
@@ -105,6 +117,9 @@ typedef struct pp_candidate {
     pp_ns step_ns; /* the rest: 0 unless simulated */
     double bubble_fraction;
     double tokens_per_s, model_flops_utilization;
+    pp_ns p50_ns, p95_ns;            /* of the step under jitter; 0: not studied */
+    pp_ns ranked_ns;                 /* the one that is compared */
+    bool tie;                        /* the best one's percentile is not measurably below its own */
     int64_t peak_bytes, short_bytes; /* short: beyond the memory limit */
     uint32_t peak_rank;
     uint32_t setup; /* internal */
@@ -112,13 +127,19 @@ typedef struct pp_candidate {
 
 /* Owner frees with pp_choice_free. */
 typedef struct pp_choice {
-    pp_plan *plan; /* version and command are the caller's to fill */
+    pp_plan *plan;           /* version and command are the caller's to fill */
+    pp_cost_context context; /* of its costs; model and hardware are the wish's */
     pp_bound bound;
     pp_candidate *candidate; /* [count]: the chosen one, other OK ones by speed, pruned, others */
     size_t count, ok, pruned, simulated;
-    bool per_gpu;     /* GPU counts differ between candidates: compared by tokens/s per GPU */
-    bool stopped;     /* the budget ended before the search did */
-    char orders[200]; /* what the search for orders came to; empty: there was none */
+    pp_candidate *split; /* [splits]: with wish.gpus, the best of each legal split, as far as it is
+                            known; the chosen one first */
+    size_t splits;
+    bool per_gpu;      /* GPU counts differ between candidates: compared by tokens/s per GPU */
+    bool stopped;      /* the budget ended before the search did */
+    char target[400];  /* what the limits of the target cost (planner/target.h); empty: no target */
+    char verdict[200]; /* of the ranking under jitter; empty: there was none */
+    char orders[200];  /* what the search for orders came to; empty: there was none */
 } pp_choice;
 
 /* What is kept free of the hardware's memory when no limit is given: 5 % for the CUDA context,

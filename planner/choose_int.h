@@ -3,6 +3,7 @@
 #define PPSIM_PLANNER_CHOOSE_INT_H
 
 #include "planner/choose.h"
+#include "planner/partition.h"
 #include "sim/cost_model.h"
 
 /* The microbatches of one micro-batch size. */
@@ -42,6 +43,9 @@ typedef struct pp_search {
     const pp_wish *wish;
     pp_parallel parallel; /* as wished; 0: free */
     int64_t seq_length, global_batch_size, memory_limit_bytes;
+    double *rank_speed; /* [pp], then [pp] times the share of the limit that the rank has; NULL:
+                           all are 1 */
+    bool fitted;        /* some rank has less memory than the others */
     const pp_executor *executor;
     bool communicates; /* its programs have sends and receives; known after a simulation */
     pp_data *data;
@@ -52,13 +56,16 @@ typedef struct pp_search {
     size_t count, capacity;
     size_t simulated;
     bool stopped;
-    bool unseen;     /* some setups were not bounded */
-    size_t usable;   /* setups that are legal and may fit */
-    size_t patience; /* so many are bounded, whatever the time */
-    pp_err refusal;  /* the first reason why something was not legal */
+    size_t points, cut; /* legal ones; those of them beyond the wish's limit */
+    double least_score; /* of all points: a bound for any schedule and partition; 0: none */
+    bool unseen;        /* some setups were not bounded */
+    size_t usable;      /* setups that are legal and may fit */
+    size_t patience;    /* so many are bounded, whatever the time */
+    pp_err refusal;     /* the first reason why something was not legal */
     pp_planned *planned;
     size_t planned_count, planned_capacity;
-    char orders[200]; /* as in pp_choice */
+    char orders[200], verdict[200]; /* as in pp_choice */
+    pp_jitter_result jitter;        /* of the best candidate, where it was asked for */
 } pp_search;
 
 /* Sequences per step when not given: 8 x pp x dp, rounded up to whole micro-batches. */
@@ -80,12 +87,30 @@ PP_MUST_CHECK pp_status pp_search_solve(pp_search *search, const pp_wish *wish, 
  * one fits. best: SIZE_MAX or the best candidate, and changed where the wish lets one of these win.
  * Fails: INFEASIBLE where one must and none does, NOMEM. */
 PP_MUST_CHECK pp_status pp_search_plan_orders(pp_search *search, size_t *best, pp_err *err);
+/* After these, where the wish has jitter: studies the fastest candidates and changes best to the
+ * one with the least percentile; 1f1b where that is as good. Fails: USAGE (no such rank or link),
+ * INPUT, NOMEM. */
+PP_MUST_CHECK pp_status pp_search_rank(pp_search *search, size_t *best, pp_err *err);
 /* What was found for the candidate at `index`; NULL: it has a named schedule. */
 pp_planned *pp_search_planned(const pp_search *search, size_t index);
 void pp_planned_free(pp_planned *planned);
 /* Names microbatches by when the last stage computes them, in the orders and in what they are made
  * of. Fails: NOMEM, before anything is changed. */
 PP_MUST_CHECK pp_status pp_planned_renumber(pp_planned *planned, pp_data *data, pp_err *err);
+
+/* Weights of the model's units for an average microbatch. */
+typedef struct pp_weighing {
+    pp_weights weights; /* points into this object */
+    pp_ns *layer_ns;
+} pp_weighing;
+
+PP_MUST_CHECK pp_status pp_weigh(const pp_cost_context *context, const pp_workload *workload,
+                                 pp_weighing *out, pp_err *err);
+void pp_weighing_free(pp_weighing *w);
+/* Step time x GPUs is at least this for equal microbatches, whatever the schedule and the
+ * partition: some rank has its share of the work. */
+double pp_least_score(const pp_cost_context *context, const pp_weights *weights,
+                      uint32_t microbatches);
 
 /* Tables of one setup, one per replica of its workload. */
 typedef struct pp_cost_set {
@@ -105,6 +130,12 @@ PP_MUST_CHECK pp_status pp_candidate_order(const pp_search *search, pp_candidate
                                            pp_err *err);
 /* The wish's, with the duration of a message about a shape where it is not given. */
 pp_exchange pp_candidate_exchange(const pp_search *search, const pp_candidate *candidate);
+/* One replica: its order as the executor runs it, its timeline and its numbers; the caller's to
+ * free, also on failure. Fails: as pp_simulate, USAGE. */
+PP_MUST_CHECK pp_status pp_candidate_run(pp_search *search, const pp_candidate *candidate,
+                                         const pp_order *order, const pp_costs *costs,
+                                         pp_program **program_out, pp_timeline **timeline_out,
+                                         pp_report **report_out, pp_err *err);
 /* Simulates one candidate and fills in its results. */
 PP_MUST_CHECK pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate,
                                               pp_err *err);
@@ -120,9 +151,16 @@ void pp_candidate_short(char *buffer, size_t size, uint32_t rank, int64_t short_
 /* Step time x GPUs: what is compared, since all candidates train the same tokens. */
 double pp_candidate_score(const pp_candidate *candidate, pp_ns step_ns);
 
+/* A line of pp_choice_csv; NULL: its header. */
+void pp_candidate_csv(const pp_candidate *candidate, pp_text *text);
+
 /* What was assumed, in words. workload: of `chosen`. */
 PP_MUST_CHECK pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen,
                                          const pp_workload *workload, pp_notes *notes, pp_err *err);
+
+/* pp_choose where degrees are given, and where the GPUs are. Fails: as that. */
+PP_MUST_CHECK pp_status pp_choose_one(const pp_wish *wish, pp_choice **choice_out, pp_err *err);
+PP_MUST_CHECK pp_status pp_choose_split(const pp_wish *wish, pp_choice **choice_out, pp_err *err);
 
 /* Nothing fits: finds the nearest miss and the cheapest change, and fails with both. */
 PP_MUST_CHECK pp_status pp_search_repair(pp_search *search, pp_err *err);

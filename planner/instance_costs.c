@@ -45,7 +45,8 @@ static bool fill_cell(const pp_costs *costs, uint32_t s, uint32_t j, bool split,
 static void fill_rooms(const pp_costs *costs, bool limited, int64_t limit_bytes, pp_instance *x)
 {
     for (uint32_t r = 0; r < x->ranks; r++) {
-        x->room[r] = limited ? limit_bytes : PP_INSTANCE_BYTES_MAX;
+        const int64_t own = pp_costs_limit(costs, r, limit_bytes);
+        x->room[r] = limited && own < PP_INSTANCE_BYTES_MAX ? own : PP_INSTANCE_BYTES_MAX;
         const int64_t fixed[] = { costs->parameter_bytes[r], costs->gradient_bytes[r],
                                   costs->optimizer_bytes[r], costs->comm_library_bytes[r] };
         for (size_t k = 0; limited && k < sizeof fixed / sizeof *fixed; k++)

@@ -448,6 +448,20 @@ static pp_ns percentile(const pp_ns *sorted, int64_t count, int64_t percent)
     return sorted[(count * percent + 99) / 100 - 1];
 }
 
+/* Half of the interval that holds the percentile with 95 %: how many of n fall below it is
+ * binomial, taken as normal. */
+static pp_ns percentile_error(const pp_ns *sorted, int64_t count, int64_t percent)
+{
+    double q = 0.01 * (double)percent;
+    double middle = q * (double)count;
+    double width = 1.96 * sqrt(middle * (1 - q));
+    double low = floor(middle - width);
+    double high = ceil(middle + width);
+    size_t from = low < 1 ? 0 : (size_t)low - 1;
+    size_t to = high > (double)count ? (size_t)count - 1 : (size_t)high - 1;
+    return (sorted[to] - sorted[from] + 1) / 2;
+}
+
 static void summarise(pp_ns *step_ns, int64_t count, pp_jitter_result *out)
 {
     qsort(step_ns, (size_t)count, sizeof *step_ns, compare_ns);
@@ -456,6 +470,8 @@ static void summarise(pp_ns *step_ns, int64_t count, pp_jitter_result *out)
     out->p95_ns = percentile(step_ns, count, 95);
     out->p99_ns = percentile(step_ns, count, 99);
     out->max_ns = step_ns[count - 1];
+    out->p50_error_ns = percentile_error(step_ns, count, 50);
+    out->p95_error_ns = percentile_error(step_ns, count, 95);
     double above = 0; /* the minimum: sums of small numbers lose less */
     for (int64_t i = 0; i < count; i++)
         above += (double)(step_ns[i] - out->min_ns);
@@ -467,6 +483,19 @@ static void summarise(pp_ns *step_ns, int64_t count, pp_jitter_result *out)
     }
     out->mean_ns = (double)out->min_ns + above;
     out->deviation_ns = count > 1 ? sqrt(squares / (double)(count - 1)) : 0;
+}
+
+pp_status pp_jitter_report(const pp_jitter_result *result, int64_t replicas, pp_report *report,
+                           pp_err *err)
+{
+    report->robustness.jitter = *result;
+    report->robustness.has_jitter = true;
+    if (replicas < 2)
+        return PP_OK;
+    return pp_notes_add(&report->assumptions, err, "jitter",
+                        "of the slowest of %" PRId64
+                        " replicas by itself; in reality each waits for the slowest",
+                        replicas);
 }
 
 pp_status pp_jitter_study(const pp_jitter_subject *subject, const pp_jitter_spec *spec,

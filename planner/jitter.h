@@ -37,4 +37,8 @@ PP_MUST_CHECK pp_status pp_jitter_study(const pp_jitter_subject *subject,
                                         const pp_jitter_spec *spec, uint64_t seed, uint32_t threads,
                                         pp_jitter_result *out, pp_err *err);
 
+/* Puts the result into the report of one of so many replicas. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_jitter_report(const pp_jitter_result *result, int64_t replicas,
+                                         pp_report *report, pp_err *err);
+
 #endif

@@ -1,5 +1,6 @@
 #include "planner/order_search.h"
 
+#include "planner/order_exact.h"
 #include "planner/order_search_int.h"
 #include "sim/alloc.h"
 
@@ -29,6 +30,11 @@ static const leg legs[] = {
 
 enum { LEGS = sizeof legs / sizeof *legs, CHAINS_MOST = 8 };
 
+/* Where there are few ops: after so many legs all orders are looked at, in so much of the time, or
+ * so many states per iteration (which take about as long as the moves of one). */
+enum { EXACT_AFTER = 2, EXACT_STATES = 32 };
+#define EXACT_SHARE 0.75
+
 typedef struct search {
     const pp_instance *instance;
     const pp_search_budget *budget;
@@ -41,6 +47,7 @@ typedef struct search {
     double mean;     /* ticks of an op */
     bool started;    /* the chains began with a given order */
     uint32_t proved; /* the lowest chain that meets the bound; atomic */
+    bool exhausted;  /* there is no order that was not looked at */
     pthread_mutex_t lock;
     int64_t told; /* the makespan last reported; under lock */
 } search;
@@ -279,16 +286,46 @@ static const pp_chain *best_chain(const search *s)
     return best;
 }
 
+static bool exact_time_is_up(void *context)
+{
+    const search *s = context;
+    const pp_search_budget *budget = s->budget;
+    return budget->spent &&
+           budget->spent(budget->context) >= (budget->iterations ? 1 : EXACT_SHARE);
+}
+
+/* Shorter orders than the best one, all of them; the shortest goes to the chain that had it. */
+static pp_status solve(search *s, pp_err *err)
+{
+    pp_chain *chain = &s->chain[best_chain(s) - s->chain];
+    const pp_exact_budget budget = {
+        .states = s->budget->iterations ? EXACT_STATES * s->budget->iterations : INT64_MAX,
+        .stop = exact_time_is_up,
+        .context = s,
+    };
+    int64_t makespan = chain->best;
+    pp_status status =
+        pp_order_exact(s->instance, &budget, &makespan, chain->ops, &s->exhausted, err);
+    if (!status && makespan < chain->best) {
+        chain->makespan = makespan;
+        chain->dispatched = INT64_MAX; /* no policy made it */
+        record(s, &s->bench[0], (uint32_t)(chain - s->chain));
+    }
+    return status;
+}
+
 static pp_status run(search *s, pp_err *err)
 {
     const pp_search_budget *budget = s->budget;
     for (uint32_t k = 0; k < LEGS; k++) {
         double spent = budget->spent ? budget->spent(budget->context) : 0;
-        if (s->proved < s->chains || (k && spent >= 1))
+        pp_status status = PP_OK;
+        if (s->proved < s->chains || s->exhausted || (k && spent >= 1))
             return PP_OK;
+        if (k == EXACT_AFTER && s->instance->ops <= PP_EXACT_OPS_MAX)
+            status = solve(s, err);
         s->leg = &legs[k];
-        pp_status status = run_leg(s, err);
-        if (status)
+        if (status || s->exhausted || (status = run_leg(s, err)))
             return status;
         s->from = legs[k].share;
         if (k + 1 < LEGS && s->proved == CHAINS_MOST)
@@ -320,7 +357,8 @@ pp_status pp_search_order(const pp_instance *instance, int64_t bound,
         return pp_err_nomem(err);
     memcpy(found->ops, best->best_ops, instance->ops * sizeof *found->ops);
     found->makespan = best->best;
-    found->proved = best->best <= bound;
+    found->exhausted = s.exhausted;
+    found->proved = best->best <= bound || s.exhausted;
     found->ended_early = budget->iterations && budget->spent && budget->spent(budget->context) >= 1;
     *found_out = found;
     found = NULL;

@@ -1,5 +1,6 @@
 /* Searches for the order in which each rank runs the ops of an instance: dispatch by policies,
- * annealing of policies, then moves of single ops along the critical path. Anytime: whenever it is
+ * annealing of policies, then moves of single ops along the critical path; small instances are
+ * solved. Anytime: whenever it is
  * stopped it has an order that fits. Method and measurements: docs/planning.md. */
 #ifndef PPSIM_PLANNER_ORDER_SEARCH_H
 #define PPSIM_PLANNER_ORDER_SEARCH_H
@@ -29,7 +30,8 @@ typedef struct pp_search_budget {
 typedef struct pp_found_order {
     int64_t makespan;
     uint32_t *ops;    /* as pp_instance_print_orders takes them */
-    bool proved;      /* makespan equals the bound */
+    bool proved;      /* no order is shorter: it meets the bound, or all were looked at */
+    bool exhausted;   /* all were looked at (planner/order_exact.h): small instances */
     bool ended_early; /* `spent` said 1 before the iterations were used up */
 } pp_found_order;
 

@@ -17,6 +17,8 @@ typedef struct units {
     pp_ns stage_ns;
     uint32_t ranks;
     pp_placement placement;
+    const double *rank_speed; /* NULL: all are 1 */
+    bool *ends;               /* scratch where ranks differ: [(stages + 1) * (n + 1)] */
 } units;
 
 static void free_ns(pp_ns **ns)
@@ -29,9 +31,18 @@ static void free_index(size_t **index)
     free(*index);
 }
 
-static pp_ns weight(const units *u, size_t from, size_t to)
+/* What stage s takes of `ns` at the speed of its rank. */
+static pp_ns at_speed(const units *u, uint32_t s, pp_ns ns)
 {
-    return u->prefix[to] - u->prefix[from] + u->stage_ns;
+    if (!u->rank_speed)
+        return ns;
+    double takes = (double)ns / u->rank_speed[pp_placement_rank(u->placement, s, u->ranks)];
+    return takes < (double)(INT64_MAX / 4) ? (pp_ns)(takes + 0.5) : INT64_MAX / 4;
+}
+
+static pp_ns weight(const units *u, uint32_t s, size_t from, size_t to)
+{
+    return at_speed(u, s, u->prefix[to] - u->prefix[from] + u->stage_ns);
 }
 
 static pp_ns unit_ns(const pp_weights *w, bool bare, size_t k)
@@ -56,6 +67,7 @@ static pp_status units_new(const pp_weights *w, const pp_split *split, units *u,
     u->ranks = split->ranks;
     u->placement = split->placement;
     u->stage_ns = w->stage_ns;
+    u->rank_speed = split->rank_speed;
     if (u->stages > u->n)
         return pp_err_set(err, PP_USAGE, split->ranks <= u->n ? "--vpp" : "--pp",
                           "%" PRIu32 " ranks x %" PRIu32 " chunks are more "
@@ -63,7 +75,9 @@ static pp_status units_new(const pp_weights *w, const pp_split *split, units *u,
                           "ask for empty stages with --partition LAYOUT",
                           split->ranks, split->chunks, u->n, u->n);
     u->prefix = pp_alloc_array(u->n + 1, sizeof *u->prefix);
-    if (!u->prefix)
+    if (split->rank_speed)
+        u->ends = pp_alloc_array(((size_t)u->stages + 1) * (u->n + 1), sizeof *u->ends);
+    if (!u->prefix || (split->rank_speed && !u->ends))
         return pp_err_nomem(err);
     for (size_t k = 0; k < u->n; k++) {
         pp_ns ns = unit_ns(w, split->bare_ends, k);
@@ -74,14 +88,14 @@ static pp_status units_new(const pp_weights *w, const pp_split *split, units *u,
     return PP_OK;
 }
 
-/* The furthest unit that a stage from `from` on reaches with at most `cap`; `from` when none. */
-static size_t reach(const units *u, size_t from, pp_ns cap)
+/* The furthest unit that stage s reaches from `from` on with at most `cap`; `from` when none. */
+static size_t reach(const units *u, uint32_t s, size_t from, pp_ns cap)
 {
     size_t low = from;
     size_t high = u->n;
     while (low < high) {
         size_t middle = low + (high - low + 1) / 2;
-        if (weight(u, from, middle) <= cap)
+        if (weight(u, s, from, middle) <= cap)
             low = middle;
         else
             high = middle - 1;
@@ -89,13 +103,49 @@ static size_t reach(const units *u, size_t from, pp_ns cap)
     return low;
 }
 
+/* Where ranks differ a stage may have to leave a unit that only the next one is fast enough for, so
+ * all places are kept where the first stages can end. Then from the end: each stage begins as late
+ * as it can. */
+static bool pack_unequal(const units *u, pp_ns cap, size_t *begin)
+{
+    const size_t row = u->n + 1;
+    memset(u->ends, 0, ((size_t)u->stages + 1) * row * sizeof *u->ends);
+    u->ends[0] = true;
+    for (uint32_t s = 0; s < u->stages; s++) {
+        const size_t last = u->n - (u->stages - 1 - s);
+        size_t marked = 0; /* reach grows with `from` */
+        for (size_t from = s; from < last; from++) {
+            if (!u->ends[s * row + from])
+                continue;
+            size_t to = reach(u, s, from, cap);
+            to = to < last ? to : last;
+            marked = marked > from ? marked : from;
+            while (marked < to)
+                u->ends[(s + 1) * row + ++marked] = true;
+        }
+    }
+    if (!u->ends[u->stages * row + u->n])
+        return false;
+    size_t at = u->n;
+    for (uint32_t s = u->stages; begin && s-- > 0;) {
+        begin[s + 1] = at;
+        do
+            at--;
+        while (!u->ends[s * row + at] || weight(u, s, at, begin[s + 1]) > cap);
+        begin[s] = at;
+    }
+    return true;
+}
+
 /* Left-packed: each stage takes what it can, but leaves a unit for every later one. */
 static bool pack(const units *u, pp_ns cap, size_t *begin)
 {
     size_t at = 0;
+    if (u->ends)
+        return pack_unequal(u, cap, begin);
     for (uint32_t s = 0; s < u->stages; s++) {
         size_t most = u->n - (u->stages - 1 - s);
-        size_t to = reach(u, at, cap);
+        size_t to = reach(u, s, at, cap);
         if (begin)
             begin[s] = at;
         if (to == at)
@@ -110,8 +160,10 @@ static bool pack(const units *u, pp_ns cap, size_t *begin)
 /* The least cap that pack can meet; pack meets a cap exactly when a partition does. */
 static pp_ns least_cap(const units *u)
 {
-    pp_ns low = u->stage_ns;
-    pp_ns high = weight(u, 0, u->n);
+    pp_ns low = 0;
+    pp_ns high = 0;
+    for (uint32_t s = 0; s < u->stages; s++)
+        high = weight(u, s, 0, u->n) > high ? weight(u, s, 0, u->n) : high;
     while (low < high) {
         pp_ns middle = low + (high - low) / 2;
         if (pack(u, middle, NULL))
@@ -149,11 +201,11 @@ static pp_status spread(const units *u, pp_ns cap, const size_t *first, const si
             size_t row = offset[s] + from - first[s];
             table[row] = INT64_MAX;
             size_t to = from + 1 > first[s + 1] ? from + 1 : first[s + 1];
-            for (; to <= last[s + 1] && weight(u, from, to) <= cap; to++) {
+            for (; to <= last[s + 1] && weight(u, s, from, to) <= cap; to++) {
                 int64_t rest = table[offset[s + 1] + to - first[s + 1]];
                 if (rest == INT64_MAX)
                     continue;
-                int64_t sum = rest + square(weight(u, from, to), cap);
+                int64_t sum = rest + square(weight(u, s, from, to), cap);
                 if (sum < table[row]) {
                     table[row] = sum;
                     next[row] = to;
@@ -179,11 +231,15 @@ static pp_status balance_stages(const units *u, pp_ns cap, size_t *begin, pp_err
     first[u->stages] = u->n;
     for (uint32_t s = u->stages; s-- > 0;) {
         size_t at = first[s + 1];
-        while (at > s && weight(u, at - 1, first[s + 1]) <= cap)
+        while (at > s && weight(u, s, at - 1, first[s + 1]) <= cap)
             at--;
         first[s] = at;
     }
     first[0] = 0;
+    for (uint32_t s = 1; u->ends && s < u->stages; s++) {
+        first[s] = s;
+        last[s] = u->n - (u->stages - s);
+    }
     return spread(u, cap, first, last, begin, err);
 }
 
@@ -191,7 +247,8 @@ static void rank_weights(const units *u, const size_t *begin, pp_ns *rank_ns)
 {
     memset(rank_ns, 0, u->ranks * sizeof *rank_ns);
     for (uint32_t s = 0; s < u->stages; s++)
-        rank_ns[pp_placement_rank(u->placement, s, u->ranks)] += weight(u, begin[s], begin[s + 1]);
+        rank_ns[pp_placement_rank(u->placement, s, u->ranks)] +=
+            weight(u, s, begin[s], begin[s + 1]);
 }
 
 typedef struct score {
@@ -228,7 +285,7 @@ static bool move_unit(const units *u, pp_ns cap, uint32_t from, uint32_t to, siz
     uint32_t low = from < to ? from : to;
     uint32_t high = from < to ? to : from;
     for (uint32_t s = low; s <= high; s++) {
-        if (weight(u, begin[s], begin[s + 1]) > cap)
+        if (weight(u, s, begin[s], begin[s + 1]) > cap)
             return false;
     }
     return true;
@@ -290,6 +347,7 @@ static pp_stage make_stage(const pp_weights *w, bool bare, const units *u, size_
 static void units_free(units *u)
 {
     free(u->prefix);
+    free(u->ends);
 }
 
 pp_status pp_partition_balance(const pp_weights *weights, const pp_split *split,
@@ -375,7 +433,10 @@ pp_status pp_partition_heaviest(const pp_weights *weights, const pp_split *split
     pp_ns heaviest = 0;
     for (uint32_t s = 0; s < split->ranks * split->chunks; s++) {
         uint32_t rank = pp_placement_rank(split->placement, s, split->ranks);
-        pp_ns ns = pp_partition_stage_ns(weights, &stages[s]);
+        const units u = { .ranks = split->ranks,
+                          .placement = split->placement,
+                          .rank_speed = split->rank_speed };
+        pp_ns ns = at_speed(&u, s, pp_partition_stage_ns(weights, &stages[s]));
         rank_ns[rank] += ns;
         stage_ns = ns > stage_ns ? ns : stage_ns;
         heaviest = rank_ns[rank] > heaviest ? rank_ns[rank] : heaviest;

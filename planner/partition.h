@@ -18,15 +18,16 @@ typedef struct pp_weights {
 typedef struct pp_split {
     uint32_t ranks, chunks; /* p, v: p * v stages */
     pp_placement placement;
-    bool bare_ends; /* the embedding, and head with loss, may be a stage of their own */
+    bool bare_ends;           /* the embedding, and head with loss, may be a stage of their own */
+    const double *rank_speed; /* [ranks], by which weights are divided; NULL: all are 1 */
 } pp_split;
 
 /* The heaviest stage is as light as it can be (exact); among those partitions v = 1 takes the one
  * with the least sum of squared stage weights (exact up to 20 bits; above 4 M table entries the
  * left-packed one), v > 1 the one whose heaviest rank is lightest (exact when all layers weigh the
- * same, otherwise a local optimum). Ties: fewer units on earlier stages.
- * stages_out: [ranks * chunks], the caller's to free(). No stage is empty.
- * Fails: USAGE when there are more stages than units, INPUT when a sum leaves 64 bits, NOMEM. */
+ * same and all ranks are equally fast, otherwise a local optimum). Ties: fewer units on earlier
+ * stages. stages_out: [ranks * chunks], the caller's to free(). No stage is empty. Fails: USAGE
+ * when there are more stages than units, INPUT when a sum leaves 64 bits, NOMEM. */
 PP_MUST_CHECK pp_status pp_partition_balance(const pp_weights *weights, const pp_split *split,
                                              pp_stage **stages_out, pp_err *err);
 

@@ -186,6 +186,7 @@ typedef struct ordering {
     share *share;     /* [set.count] */
     pp_limits limits; /* of the replica searched last */
     int64_t makespan; /* of that */
+    bool exhausted;   /* all its orders were looked at */
 } ordering;
 
 static void ordering_free(ordering *o)
@@ -270,6 +271,7 @@ static pp_status search_replica(ordering *o, purse *funds, uint32_t replica, pp_
     pp_order_free(&part->order);
     part->searched = true;
     o->makespan = part->makespan = found->makespan;
+    o->exhausted = found->exhausted;
     return pp_instance_to_order(x, found->ops, o->split, &part->order, err);
 }
 
@@ -351,8 +353,11 @@ static pp_status try_orders(ordering *o, pp_err *err)
     if (status || c.status != PP_CANDIDATE_OK)
         return status;
     double gap = o->limits.ticks ? (double)o->makespan / (double)o->limits.ticks - 1 : 0;
-    snprintf(c.reason, sizeof c.reason, "%.2f %% above the bound of any order (%s)", 100 * gap,
-             pp_limit_key(o->limits.largest));
+    if (o->exhausted)
+        snprintf(c.reason, sizeof c.reason, "no order is faster: all were looked at");
+    else
+        snprintf(c.reason, sizeof c.reason, "%.2f %% above the bound of any order (%s)", 100 * gap,
+                 pp_limit_key(o->limits.largest));
     return keep(o, &c, err);
 }
 

@@ -1,15 +1,9 @@
 /* When nothing fits: what is missing, and the cheapest change that makes it fit, simulated. */
-#include "planner/choose_int.h"
+#include "planner/repair_int.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Growth of pp, tp or dp beyond this factor is not tried. */
-#define GROWTH_MAX 64
-
-/* A change of what is asked. Each returns false when it changes nothing. */
-typedef bool (*change)(pp_wish *wish);
 
 static bool free_recompute(pp_wish *wish)
 {
@@ -86,26 +80,19 @@ static bool drop_outputs(pp_wish *wish)
     return true;
 }
 
-static const change changes[] = {
-    free_recompute,    free_micro_batch, free_schedule,  divide_optimizer,
-    sequence_parallel, flash_attention,  free_partition, drop_outputs,
+const pp_change pp_changes[PP_CHANGES] = {
+    { "free recomputation", free_recompute },      { "smaller micro-batches", free_micro_batch },
+    { "free schedule and vpp", free_schedule },    { "ZeRO-1", divide_optimizer },
+    { "sequence parallelism", sequence_parallel }, { "flash attention", flash_attention },
+    { "automatic partition", free_partition },     { "outputs not kept", drop_outputs },
 };
-
-/* The best thing found so far. */
-typedef struct remedy {
-    bool found;
-    double score;
-    pp_candidate candidate;
-    pp_wish wish;
-} remedy;
 
 static void close_search(pp_search *search)
 {
     pp_search_close(search);
 }
 
-/* Searches `wish`; keeps the answer when it is better: fewer GPUs, then faster. */
-static pp_status attempt(const pp_wish *wish, remedy *best, pp_err *err)
+pp_status pp_repair_attempt(const pp_wish *wish, pp_repair *best, pp_err *err)
 {
     pp_search search PP_CLEANUP(close_search) = { 0 };
     pp_err why = { 0 };
@@ -121,49 +108,69 @@ static pp_status attempt(const pp_wish *wish, remedy *best, pp_err *err)
     double gpus = (double)pp_parallel_gpus(&c->parallel);
     double before = (double)pp_parallel_gpus(&best->candidate.parallel);
     if (!best->found || gpus < before || (gpus == before && c->step_ns < best->candidate.step_ns))
-        *best = (remedy){ .found = true, .candidate = *c, .wish = *wish };
+        *best = (pp_repair){ .found = true, .candidate = *c, .wish = *wish };
     return PP_OK;
 }
 
-static pp_status try_same_gpus(const pp_wish *wish, pp_wish *all, remedy *best, pp_err *err)
+static pp_status try_same_gpus(const pp_wish *wish, pp_wish *all, pp_repair *best, pp_err *err)
 {
     pp_status status = PP_OK;
     size_t changed = 0;
     *all = *wish;
-    for (size_t i = 0; i < sizeof changes / sizeof *changes && !status; i++) {
+    for (size_t i = 0; i < PP_CHANGES && !status; i++) {
         pp_wish one = *wish;
-        changed += changes[i](all);
-        if (changes[i](&one))
-            status = attempt(&one, best, err);
+        changed += pp_changes[i].apply(all);
+        if (pp_changes[i].apply(&one))
+            status = pp_repair_attempt(&one, best, err);
     }
-    return status || best->found || changed < 2 ? status : attempt(all, best, err);
+    return status || best->found || changed < 2 ? status : pp_repair_attempt(all, best, err);
 }
 
+static bool grow_tensor(pp_wish *wish, int64_t factor)
+{
+    bool given = wish->parallel.tp > 0;
+    wish->parallel.tp *= factor;
+    return given && wish->parallel.tp <= wish->hardware->gpus_per_node;
+}
+
+static bool grow_pipeline(pp_wish *wish, int64_t factor)
+{
+    wish->parallel.pp *= factor;
+    return wish->parallel.pp <= wish->model->layers && wish->partition != PP_PARTITION_LAYOUT;
+}
+
+static bool grow_experts(pp_wish *wish, int64_t factor)
+{
+    wish->parallel.dp = (wish->parallel.dp ? wish->parallel.dp : 1) * factor;
+    wish->parallel.ep = (wish->parallel.ep ? wish->parallel.ep : 1) * factor;
+    return wish->model->experts > 0;
+}
+
+static bool grow_replicas(pp_wish *wish, int64_t factor)
+{
+    wish->parallel.dp = (wish->parallel.dp ? wish->parallel.dp : 1) * factor;
+    wish->switches.given.zero = true;
+    wish->switches.value.zero = 1;
+    return true;
+}
+
+const pp_growth pp_growths[PP_GROWTHS] = {
+    { "tp", grow_tensor },
+    { "pp", grow_pipeline },
+    { "ep and dp", grow_experts },
+    { "dp with ZeRO-1", grow_replicas },
+};
+
 /* More GPUs, with every other change allowed. */
-static pp_status try_more_gpus(const pp_wish *wish, remedy *best, pp_err *err)
+static pp_status try_more_gpus(const pp_wish *wish, pp_repair *best, pp_err *err)
 {
     pp_status status = PP_OK;
-    int64_t layers = wish->model->layers;
-    for (int64_t factor = 2; factor <= GROWTH_MAX && !status && !best->found; factor *= 2) {
-        pp_wish wider = *wish;
-        wider.parallel.tp *= factor;
-        if (wish->parallel.tp && wider.parallel.tp <= wish->hardware->gpus_per_node)
-            status = attempt(&wider, best, err);
-        pp_wish longer = *wish;
-        longer.parallel.pp *= factor;
-        if (longer.parallel.pp <= layers && wish->partition != PP_PARTITION_LAYOUT && !status)
-            status = attempt(&longer, best, err);
-        pp_wish experts = *wish;
-        experts.parallel.dp = (wish->parallel.dp ? wish->parallel.dp : 1) * factor;
-        experts.parallel.ep = (wish->parallel.ep ? wish->parallel.ep : 1) * factor;
-        if (wish->model->experts && !status)
-            status = attempt(&experts, best, err);
-        pp_wish replicas = *wish;
-        replicas.parallel.dp = experts.parallel.dp;
-        replicas.switches.given.zero = true;
-        replicas.switches.value.zero = 1;
-        if (!status)
-            status = attempt(&replicas, best, err);
+    for (int64_t factor = 2; factor <= PP_GROWTH_MAX && !status && !best->found; factor *= 2) {
+        for (size_t i = 0; i < PP_GROWTHS && !status; i++) {
+            pp_wish more = *wish;
+            if (pp_growths[i].apply(&more, factor))
+                status = pp_repair_attempt(&more, best, err);
+        }
     }
     return status;
 }
@@ -175,8 +182,7 @@ static void say_number(char *text, size_t size, const char *option, int64_t was,
         snprintf(text + used, size - used, "%s %" PRId64 " ", option, is);
 }
 
-/* The options that turn `wish` into the remedy. */
-static void say_options(const pp_wish *wish, const remedy *best, char *text, size_t size)
+void pp_repair_options(const pp_wish *wish, const pp_repair *best, char *text, size_t size)
 {
     const pp_candidate *c = &best->candidate;
     const pp_switch_wish *was = &wish->switches;
@@ -225,9 +231,7 @@ static pp_candidate *least_short(const pp_search *search)
     return nearest;
 }
 
-/* The legal candidate that misses by least. A shortfall that is only a floor is simulated, until
- * the least one is exact. */
-static pp_status nearest_miss(pp_search *search, const pp_candidate **nearest_out, pp_err *err)
+pp_status pp_repair_nearest(pp_search *search, const pp_candidate **nearest_out, pp_err *err)
 {
     pp_candidate *nearest;
     while ((nearest = least_short(search)) && !nearest->step_ns) {
@@ -239,8 +243,7 @@ static pp_status nearest_miss(pp_search *search, const pp_candidate **nearest_ou
     return PP_OK;
 }
 
-static void describe_miss(const pp_search *search, const pp_candidate *miss, char *text,
-                          size_t size)
+void pp_repair_describe(const pp_search *search, const pp_candidate *miss, char *text, size_t size)
 {
     char limit[32];
     snprintf(text, size,
@@ -261,15 +264,15 @@ pp_status pp_search_repair(pp_search *search, pp_err *err)
                           "the budget ended after %zu simulations, "
                           "before a candidate that fits was found; give more",
                           search->simulated);
-    pp_status status = nearest_miss(search, &miss, err);
+    pp_status status = pp_repair_nearest(search, &miss, err);
     if (status)
         return status;
     if (!miss) { /* every schedule refused its shape */
         *err = search->refusal;
         return err->status;
     }
-    describe_miss(search, miss, what, sizeof what);
-    remedy best = { .found = false };
+    pp_repair_describe(search, miss, what, sizeof what);
+    pp_repair best = { .found = false };
     pp_wish all;
     if ((status = try_same_gpus(wish, &all, &best, err)) ||
         (!best.found && (status = try_more_gpus(&all, &best, err))))
@@ -278,11 +281,11 @@ pp_status pp_search_repair(pp_search *search, pp_err *err)
         return pp_err_set(err, PP_INFEASIBLE, NULL,
                           "%s; not even %d times as many GPUs fit; use "
                           "GPUs with more memory, or a shorter --seq-length",
-                          what, GROWTH_MAX);
+                          what, PP_GROWTH_MAX);
     char options[256];
     char step[32];
     char peak[32];
-    say_options(wish, &best, options, sizeof options);
+    pp_repair_options(wish, &best, options, sizeof options);
     return pp_err_set(err, PP_INFEASIBLE, NULL,
                       "%s. Cheapest change that fits: %s (%" PRId64
                       " GPUs, step %s, peak %s on rank %" PRIu32 ")",

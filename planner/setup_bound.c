@@ -6,20 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Padding trains nothing: throughput counts the real tokens. */
-static pp_status count_real(const pp_setup *setup, uint32_t stages, const pp_workload *real,
-                            pp_cost_set *set, pp_err *err)
-{
-    pp_costs *one PP_CLEANUP(pp_costs_free) = NULL;
-    pp_status status =
-        pp_cost_model_build(&setup->context, setup->stages, stages, real, 0, &one, err);
-    for (uint32_t i = 0; i < set->count && !status; i++) {
-        set->costs[i]->tokens = one->tokens;
-        set->costs[i]->model_flops = one->model_flops;
-    }
-    return status;
-}
-
 pp_status pp_setup_costs(const pp_search *search, const pp_setup *setup, pp_cost_set *set_out,
                          pp_err *err)
 {
@@ -31,10 +17,11 @@ pp_status pp_setup_costs(const pp_search *search, const pp_setup *setup, pp_cost
     if (!set.costs)
         return pp_err_nomem(err);
     uint32_t stages = (uint32_t)(setup->context.parallel.pp * setup->context.parallel.vpp);
+    /* padding trains nothing: throughput counts the real tokens */
+    const pp_workload *real = &search->data[setup->data].real;
     pp_status status =
-        pp_cost_model_build_all(&setup->context, setup->stages, stages, workload, set.costs, err);
-    if (!status && search->data[setup->data].real.microbatch)
-        status = count_real(setup, stages, &search->data[setup->data].real, &set, err);
+        pp_cost_model_build_padded(&setup->context, setup->stages, stages, workload,
+                                   real->microbatch ? real : workload, set.costs, err);
     if (status)
         return status;
     *set_out = set;
@@ -68,7 +55,7 @@ static void explain_floor(const pp_search *search, const pp_costs *costs,
                 [PP_MEMORY_LOGITS] = costs->logits_bytes[row],
                 [PP_MEMORY_TEMPORARIES] = costs->temporary_bytes[row],
             };
-            int64_t sum = -search->memory_limit_bytes;
+            int64_t sum = -pp_costs_limit(costs, r, search->memory_limit_bytes);
             for (int c = 0; c < PP_MEMORY_COUNT; c++)
                 sum += bytes[c];
             if (sum <= setup->short_bytes)

@@ -5,6 +5,7 @@
 #include "sim/alloc.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +113,8 @@ static pp_switches switches_for(const pp_switch_wish *wish, const pp_executor *e
         stack.flash_attention = value->flash_attention;
     if (wish->given.grad_sync_overlap)
         stack.grad_sync_overlap = value->grad_sync_overlap;
+    if (wish->given.dtype)
+        stack.dtype = value->dtype;
     if (wish->given.grad_dtype)
         stack.grad_dtype = value->grad_dtype;
     if (wish->given.tp_overlap)
@@ -172,68 +175,6 @@ static pp_status find_data(pp_search *search, int64_t size, uint32_t multiple_of
     return PP_OK;
 }
 
-/* Weights of the model's units for an average microbatch. */
-typedef struct weighing {
-    pp_weights weights;
-    pp_ns *layer_ns;
-} weighing;
-
-static void weighing_free(weighing *w)
-{
-    free(w->layer_ns);
-}
-
-static pp_status unit_ns(const pp_cost_context *context, pp_unit_kind kind, int64_t layer,
-                         const pp_microbatch *average, pp_ns *ns_out, pp_err *err)
-{
-    pp_unit_cost cost;
-    pp_status status =
-        pp_cost_unit(context, kind, layer, average->tokens, average->square_sum, &cost, err);
-    return status ? status
-                  : pp_ns_from_seconds(cost.f_s + cost.i_s + cost.w_s, context->model->name, ns_out,
-                                       err);
-}
-
-static pp_microbatch average_of(const pp_workload *workload)
-{
-    size_t count = (size_t)workload->replicas * workload->microbatches;
-    double tokens = 0;
-    double squares = 0;
-    for (size_t j = 0; j < count; j++) {
-        tokens += (double)workload->microbatch[j].tokens;
-        squares += (double)workload->microbatch[j].square_sum;
-    }
-    return (pp_microbatch){ .tokens = (int64_t)(tokens / (double)count + 0.5),
-                            .square_sum = (int64_t)(squares / (double)count + 0.5) };
-}
-
-static pp_status weigh(const pp_cost_context *context, const pp_workload *workload, weighing *out,
-                       pp_err *err)
-{
-    const pp_model *model = context->model;
-    pp_microbatch average = average_of(workload);
-    pp_ns kind_ns[2] = { -1, -1 }; /* dense, mixture of experts */
-    pp_weights *w = &out->weights;
-    out->layer_ns = pp_alloc_array((size_t)model->layers, sizeof *out->layer_ns);
-    if (!out->layer_ns)
-        return pp_err_nomem(err);
-    *w = (pp_weights){ .layers = model->layers,
-                       .mtp = model->mtp_layers,
-                       .layer_ns = out->layer_ns };
-    pp_status status = unit_ns(context, PP_UNIT_EMBEDDING, 0, &average, &w->embedding_ns, err);
-    if (!status)
-        status = unit_ns(context, PP_UNIT_LOSS, 0, &average, &w->loss_ns, err);
-    if (!status && model->mtp_layers)
-        status = unit_ns(context, PP_UNIT_MTP, 0, &average, &w->mtp_ns, err);
-    for (int64_t k = 0; k < model->layers && !status; k++) {
-        pp_ns *ns = &kind_ns[pp_model_layer_is_moe(model, k)];
-        if (*ns < 0)
-            status = unit_ns(context, PP_UNIT_LAYER, k, &average, ns, err);
-        out->layer_ns[k] = *ns;
-    }
-    return status;
-}
-
 /* Adds a setup with its bound; takes over `stages`. */
 static pp_status add_setup(pp_search *search, pp_setup setup, pp_err *err)
 {
@@ -273,8 +214,14 @@ static pp_status stages_of(const pp_search *search, const point *at, pp_partitio
     if (kind == PP_PARTITION_UNIFORM)
         return pp_partition_uniform(model->layers, model->mtp_layers, ranks, chunks, stages_out,
                                     err);
-    if (kind == PP_PARTITION_BALANCED) {
-        pp_split split = { ranks, chunks, at->context.placement, search->wish->bare_ends };
+    if (kind != PP_PARTITION_LAYOUT) {
+        const double *speed = search->rank_speed;
+        pp_split split = { .ranks = ranks,
+                           .chunks = chunks,
+                           .placement = at->context.placement,
+                           .bare_ends = search->wish->bare_ends,
+                           .rank_speed =
+                               speed && kind == PP_PARTITION_FITTED ? speed + ranks : speed };
         return pp_partition_balance(at->weights, &split, stages_out, err);
     }
     uint32_t count;
@@ -297,18 +244,19 @@ static pp_status add_setups(pp_search *search, const point *at, size_t data, boo
                             pp_err *err)
 {
     pp_partition_kind wished = search->wish->partition;
-    static const pp_partition_kind both[] = { PP_PARTITION_UNIFORM, PP_PARTITION_BALANCED };
+    static const pp_partition_kind kinds[] = { PP_PARTITION_UNIFORM, PP_PARTITION_BALANCED,
+                                               PP_PARTITION_FITTED };
     bool automatic = wished == PP_PARTITION_AUTO;
     size_t first = search->setup_count;
     size_t count = (size_t)(at->context.parallel.pp * at->context.parallel.vpp);
-    for (size_t i = 0; i < (automatic ? 2u : 1u); i++) {
+    for (size_t i = 0; i < (automatic ? 2u + search->fitted : 1u); i++) {
         pp_err why = { 0 };
         pp_setup setup = { .context = at->context,
                            .micro_batch_size = at->micro_batch_size,
-                           .partition = automatic ? both[i] : wished,
+                           .partition = automatic ? kinds[i] : wished,
                            .data = data,
                            .split = split };
-        if (automatic && both[i] == PP_PARTITION_UNIFORM &&
+        if (automatic && kinds[i] == PP_PARTITION_UNIFORM &&
             search->wish->model->layers % (int64_t)count != 0)
             continue;
         pp_status status = PP_OK;
@@ -317,8 +265,11 @@ static pp_status add_setups(pp_search *search, const point *at, size_t data, boo
                 return status;
             continue;
         }
-        if (search->setup_count > first &&
-            same_stages(search->setup[first].stages, setup.stages, count)) {
+        size_t like = first;
+        while (like < search->setup_count &&
+               !same_stages(search->setup[like].stages, setup.stages, count))
+            like++;
+        if (like < search->setup_count) {
             free(setup.stages);
             continue;
         }
@@ -391,6 +342,10 @@ static bool wanted(const pp_wish *wish, const pp_schedule *schedule)
         return schedule == wish->schedule;
     if (wish->partition == PP_PARTITION_LAYOUT && schedule->placement != PP_PLACE_LOOP)
         return false;
+    for (size_t i = 0; wish->never && wish->never[i]; i++) {
+        if (strcmp(wish->never[i], schedule->name) == 0)
+            return false;
+    }
     for (size_t i = 0; wish->only && wish->only[i]; i++) {
         if (strcmp(wish->only[i], schedule->name) == 0)
             return true;
@@ -501,7 +456,7 @@ static pp_status check_seq_length(const pp_search *search, const pp_cost_context
 
 static pp_status add_point(pp_search *search, point at, pp_err *err)
 {
-    weighing w PP_CLEANUP(weighing_free) = { 0 };
+    pp_weighing w PP_CLEANUP(pp_weighing_free) = { 0 };
     pp_err why = { 0 };
     size_t data = 0;
     pp_status status = pp_cost_context_check(&at.context, &why);
@@ -510,10 +465,22 @@ static pp_status add_point(pp_search *search, point at, pp_err *err)
     if (!status && !out_of_time(search))
         status = find_data(search, at.micro_batch_size, 1, &data, &why);
     if (!status && !search->stopped)
-        status = weigh(&at.context, &search->data[data].workload, &w, &why);
+        status = pp_weigh(&at.context, &search->data[data].workload, &w, &why);
     if (status)
         return refuse(search, &why, err);
     at.weights = &w.weights;
+    if (!search->stopped) {
+        double least =
+            search->wish->lengths
+                ? 0
+                : pp_least_score(&at.context, at.weights, search->data[data].workload.microbatches);
+        if (!search->points++ || least < search->least_score)
+            search->least_score = least;
+        if (search->wish->score_limit > 0 && least > search->wish->score_limit) {
+            search->cut++;
+            return PP_OK;
+        }
+    }
     values chunks = chunk_counts(search);
     for (size_t i = 0; i < chunks.count && !status; i++)
         status = add_chunks(search, at, chunks.value[i], err);
@@ -561,6 +528,7 @@ pp_status pp_search_enumerate(pp_search *search, pp_err *err)
                 at.context = (pp_cost_context){ .model = wish->model,
                                                 .hardware = wish->hardware,
                                                 .parallel = search->parallel,
+                                                .traits = wish->traits,
                                                 .switches = switches_for(&wish->switches,
                                                                          search->executor, stack) };
                 at.context.parallel.tp = tp.value[i];
@@ -576,5 +544,7 @@ pp_status pp_search_enumerate(pp_search *search, pp_err *err)
         if (search->candidate[i].legal)
             return PP_OK;
     }
+    if (search->wish->score_limit > 0 && search->points)
+        return PP_OK; /* what is left is of no use */
     return none_legal(search, err);
 }

@@ -1,6 +1,8 @@
 /* From what is asked to what is searched: values filled in, what is impossible refused. */
 #include "planner/choose_int.h"
 
+#include "sim/alloc.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,8 +116,33 @@ static pp_status check_layout(pp_search *search, pp_err *err)
 int64_t pp_default_batch_size(const pp_wish *wish)
 {
     int64_t size = or_one(wish->micro_batch_size);
+    if (wish->gpus)
+        return wish->gpus * size;
     int64_t each = (8 * wish->parallel.pp + size - 1) / size * size;
     return each * or_one(wish->parallel.dp);
+}
+
+static pp_status read_traits(pp_search *search, pp_err *err)
+{
+    const pp_traits *traits = search->wish->traits;
+    const uint32_t ranks = (uint32_t)search->parallel.pp;
+    if (!traits)
+        return PP_OK;
+    pp_status status = pp_traits_check(traits, ranks, err);
+    if (status)
+        return status;
+    search->rank_speed = pp_alloc_array((size_t)2 * ranks, sizeof *search->rank_speed);
+    if (!search->rank_speed)
+        return pp_err_nomem(err);
+    for (uint32_t r = 0; r < ranks; r++) {
+        const double limit = (double)search->memory_limit_bytes;
+        const double own = (double)pp_traits_memory_bytes(traits, r);
+        const double share = own > 0 && own < limit ? own / limit : 1;
+        search->rank_speed[r] = pp_traits_speed(traits, r);
+        search->rank_speed[ranks + r] = share * search->rank_speed[r];
+        search->fitted |= share < 1;
+    }
+    return PP_OK;
 }
 
 pp_status pp_search_open(pp_search *search, const pp_wish *wish, pp_err *err)
@@ -133,9 +160,12 @@ pp_status pp_search_open(pp_search *search, const pp_wish *wish, pp_err *err)
     if (wish->lengths)
         search->global_batch_size = (int64_t)wish->length_count;
     search->memory_limit_bytes =
-        wish->memory_limit_bytes
-            ? wish->memory_limit_bytes
-            : wish->hardware->memory_bytes - pp_memory_reserve_bytes(wish->hardware);
+        wish->memory_limit_bytes ? wish->memory_limit_bytes
+        : wish->hardware->memory_bytes
+            ? wish->hardware->memory_bytes - pp_memory_reserve_bytes(wish->hardware)
+            : PP_BYTES_MAX;
+    if ((status = read_traits(search, err)))
+        return status;
     status = pp_executor_get(wish->executor ? wish->executor : "ideal", &search->executor, err);
     if (!status)
         status = check_batch(search, err);
@@ -153,6 +183,7 @@ void pp_search_close(pp_search *search)
     for (size_t i = 0; i < search->planned_count; i++)
         pp_planned_free(&search->planned[i]);
     free(search->planned);
+    free(search->rank_speed);
     free(search->data);
     free(search->setup);
     free(search->candidate);

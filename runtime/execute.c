@@ -4,6 +4,7 @@
 #include "runtime/sequential.h"
 #include "sim/alloc.h"
 #include "sim/engine.h"
+#include "sim/processors.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MEASURED_PASSES 5
 #define NEIGHBOURS_MAX 63
@@ -160,6 +160,8 @@ static void move_in(const pp_execute_options *options, const pp_execution *x, ne
     n->over = over;
     if (!pp_sequential_new(options->compute, &x->work, x->program, x->costs, &n->sequential,
                            &ignored))
+        n->sequential->stop = options->stop;
+    if (n->sequential)
         n->started = pthread_create(&n->thread, NULL, keep_busy, n) == 0;
 }
 
@@ -227,13 +229,14 @@ static pp_status measure_ops(const pp_execute_options *options, pp_execution *x,
     passes took PP_CLEANUP(passes_free) = { 0 };
     neighbour neighbours[NEIGHBOURS_MAX] = { 0 };
     atomic_bool over = false;
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t processors = pp_processors();
     pp_status status =
         pp_sequential_new(options->compute, &x->work, x->program, x->costs, &sequential, err);
     if (status)
         return status;
+    sequential->stop = options->stop;
     for (uint32_t k = 0; k < NEIGHBOURS_MAX; k++) {
-        if (k + 1 < x->work.ranks && (long)k + 1 < processors)
+        if (k + 1 < x->work.ranks && k + 1 < processors)
             move_in(options, x, &neighbours[k], &over);
     }
     status = time_ops(sequential, x->costs, &took, err);
@@ -372,9 +375,9 @@ static pp_status carry_out(const pp_plan *plan, const pp_plan *ours,
         return status;
     if (first == 0 && (status = report(ours, written, x, err)))
         return status;
-    return options->verify
-               ? pp_verify(&x->job, options->warmup + options->iterations, &x->verdict, err)
-               : PP_OK;
+    return options->verify ? pp_verify(&x->job, options->warmup + options->iterations,
+                                       options->stop, &x->verdict, err)
+                           : PP_OK;
 }
 
 pp_status pp_execute(const pp_plan *plan, pp_program *written, const pp_execute_options *options,

@@ -97,7 +97,9 @@ static const char *reason(const scene *s, uint32_t rank)
     case PP_DOING_COMPUTING:
         return "it is slow, or its op does not end";
     case PP_DOING_WAITING:
-        return s->matched && s->matched[s->now[rank].what]
+        if (!s->matched)
+            return "the message was posted and has not come: it is under way, or lost";
+        return s->matched[s->now[rank].what]
                    ? "the message is under way"
                    : "the message was posted and did not come: it is lost";
     case PP_DOING_FINISHED:

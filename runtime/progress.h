@@ -57,7 +57,8 @@ pp_json *pp_progress_write(pp_progress *progress, const pp_program *program, pp_
                            pp_json_build *build);
 
 /* Why ranks [0, ranks) do not get on, in words: the circle of ranks that wait for each other, or
- * the rank that all others wait for in the end. matched: [transfers] or NULL.
+ * the rank that all others wait for in the end. matched: [transfers], came to a match; NULL: not
+ * known.
  * known: [ranks] or NULL, whose moment is there. */
 pp_status pp_hang_report(const pp_program *program, const pp_moment *now, const bool *known,
                          const bool *matched, pp_ns now_ns, pp_err *err);

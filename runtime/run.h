@@ -32,6 +32,7 @@ typedef struct pp_run_options {
     const volatile sig_atomic_t *stop; /* as in pp_world_options */
 } pp_run_options;
 
+#define PP_INTERRUPTED "interrupted; nothing was written"
 #define PP_STOPPED_ELSEWHERE "another process stopped the run; its message says why"
 #define PP_STACK_BYTES ((size_t)1 << 20)
 

@@ -1,6 +1,7 @@
 #include "runtime/sequential.h"
 
 #include "runtime/clock.h"
+#include "runtime/run.h"
 #include "sim/alloc.h"
 
 #include <stdlib.h>
@@ -121,6 +122,8 @@ static pp_status run(pp_sequential *s, pp_op_kind kind, uint32_t stage, uint32_t
 {
     const pp_op op = { .kind = (uint8_t)kind, .stage = (uint16_t)stage, .microbatch = microbatch };
     pp_op_tensors tensors = s->tensors[stage];
+    if (s->stop && *s->stop)
+        return pp_err_set(err, PP_INFEASIBLE, NULL, PP_INTERRUPTED);
     if (kind == PP_OP_F)
         tensors.gradient_in = tensors.gradient_out = tensors.scratch = NULL;
     else

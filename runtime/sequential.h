@@ -6,6 +6,8 @@
 #include "runtime/arena.h"
 #include "runtime/compute.h"
 
+#include <signal.h>
+
 /* A worker that holds all stages, and the tensors of one microbatch. Owner frees with
  * pp_sequential_free. */
 typedef struct pp_sequential {
@@ -19,6 +21,8 @@ typedef struct pp_sequential {
     bool *split;    /* [stages]: I and W, not B */
     char *tied;     /* of both ends */
     uint32_t *turn; /* [microbatches]: a step takes them in this order; ascending at first */
+    const volatile sig_atomic_t *stop; /* as in pp_world_options, looked at before every op; NULL
+                                          at first */
 } pp_sequential;
 
 /* program: which stages split their backward. Fails: as compute->open; NOMEM. */
@@ -27,7 +31,9 @@ PP_MUST_CHECK pp_status pp_sequential_new(const pp_compute *compute, const pp_co
                                           pp_sequential **sequential_out, pp_err *err);
 void pp_sequential_free(pp_sequential **sequential); /* for PP_CLEANUP */
 
-/* One step of the training run, microbatch after microbatch by `turn`; update included.
+/* These three fail: INFEASIBLE when the stop flag rises; as compute.
+ *
+ * One step of the training run, microbatch after microbatch by `turn`; update included.
  * took: NULL, or costs with a class per microbatch, whose f_ns, i_ns, w_ns, b_ns become the
  * shortest of what they were (0: not yet measured) and what the ops took now. */
 PP_MUST_CHECK pp_status pp_sequential_step(pp_sequential *sequential, uint32_t step, pp_costs *took,

@@ -91,7 +91,8 @@ typedef struct pp_transport {
     /* The same without waiting: *done_out says whether it was done at now_ns or before. */
     pp_status (*poll)(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns now_ns,
                       bool *done_out, pp_ns *done_ns, pp_err *err);
-    /* Did it come to a match? For the report of a hang; any thread. */
+    /* Did it come to a match, so that it only takes its time? For the report of a hang; any thread.
+     * NULL: nobody knows. */
     bool (*matched)(pp_world *world, uint32_t transfer);
     /* mine: `bytes` of this rank, which stay until no rank is at work, since others may still read
      * them after a stop; all_out: those of all ranks, in order. Also the barrier. */

@@ -228,13 +228,16 @@ static pp_status compare_slopes(pp_sequential *s, const values *v, pp_verdict *v
 }
 
 /* On a worker of its own, as weights that were moved and moved back are no longer the same. */
-static pp_status check_slopes(const pp_run_job *job, const values *v, pp_verdict *verdict,
-                              pp_err *err)
+static pp_status check_slopes(const pp_run_job *job, const values *v,
+                              const volatile sig_atomic_t *stop, pp_verdict *verdict, pp_err *err)
 {
     pp_sequential *sequential PP_CLEANUP(pp_sequential_free) = NULL;
     pp_status status =
         pp_sequential_new(job->compute, job->work, job->program, job->costs, &sequential, err);
-    return status ? status : compare_slopes(sequential, v, verdict, err);
+    if (status)
+        return status;
+    sequential->stop = stop;
+    return compare_slopes(sequential, v, verdict, err);
 }
 
 static pp_status repeat(pp_sequential *sequential, uint32_t steps, pp_err *err)
@@ -266,7 +269,8 @@ static pp_status compare_all(const values *v, void *sequential, const char *got,
     return judge(verdict, err);
 }
 
-pp_status pp_verify(const pp_run_job *job, uint32_t steps, pp_verdict *verdict_out, pp_err *err)
+pp_status pp_verify(const pp_run_job *job, uint32_t steps, const volatile sig_atomic_t *stop,
+                    pp_verdict *verdict_out, pp_err *err)
 {
     pp_sequential *sequential PP_CLEANUP(pp_sequential_free) = NULL;
     values v = { 0 };
@@ -283,9 +287,10 @@ pp_status pp_verify(const pp_run_job *job, uint32_t steps, pp_verdict *verdict_o
     char *wanted = pp_alloc_array(v.total, v.unit);
     job->transport->hosts(job->world, &first, &hosted);
     status = got && wanted ? gather(&v, got, err) : pp_err_nomem(err);
+    sequential->stop = stop;
     verdict_out->ordered = set_turns(job->program, sequential->turn);
     if (!status && first == 0)
-        status = check_slopes(job, &v, verdict_out, err);
+        status = check_slopes(job, &v, stop, verdict_out, err);
     if (!status && first == 0)
         status = repeat(sequential, steps, err);
     if (!status && first == 0)

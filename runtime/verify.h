@@ -28,8 +28,9 @@ typedef struct pp_verdict {
  * repeats `steps` steps from the start, sequentially, and compares gradients, parameters and losses
  * after the last one. All processes call it, after pp_run.
  * Fails: INFEASIBLE when values differ more than allowed (bits where ordered, else the tolerance),
- * naming stage and values; as compute; NOMEM. */
-PP_MUST_CHECK pp_status pp_verify(const pp_run_job *job, uint32_t steps, pp_verdict *verdict_out,
+ * naming stage and values, or when the stop flag rises (NULL: nobody can); as compute; NOMEM. */
+PP_MUST_CHECK pp_status pp_verify(const pp_run_job *job, uint32_t steps,
+                                  const volatile sig_atomic_t *stop, pp_verdict *verdict_out,
                                   pp_err *err);
 
 #endif

@@ -88,16 +88,14 @@ static pp_status tell_hang(pp_crew *crew, pp_err *err)
     pp_moment *now = pp_alloc_array(program->ranks, sizeof *now);
     bool *known = pp_alloc_array(program->ranks, sizeof *known);
     bool *matched = pp_alloc_array(program->comm->transfer_count, sizeof *matched);
+    const pp_transport *transport = crew->job->transport;
     pp_status status = !now || !known || !matched ? pp_err_nomem(err) : PP_OK;
     if (!status)
         status = ask_around(crew, now, known, err);
-    for (size_t t = 0; t < program->comm->transfer_count && !status; t++) {
-        uint32_t rank = program->comm->transfer[t].rank;
-        if (rank >= crew->first && rank < crew->first + crew->running)
-            matched[t] = crew->job->transport->matched(crew->job->world, (uint32_t)t);
-    }
+    for (size_t t = 0; transport->matched && t < program->comm->transfer_count && !status; t++)
+        matched[t] = transport->matched(crew->job->world, (uint32_t)t);
     if (!status)
-        status = pp_hang_report(program, now, known, matched,
+        status = pp_hang_report(program, now, known, transport->matched ? matched : NULL,
                                 pp_clock_now_ns() - crew->hand[0].ahead_ns[crew->first], err);
     free(now);
     free(known);
@@ -164,7 +162,7 @@ pp_status pp_crew_watch(pp_crew *crew, bool *given_up_out, pp_err *err)
     while (!status && !failed && !over) {
         over = doze(crew) == crew->running; /* how they ended is looked at all the same */
         if (!over && crew->options->stop && *crew->options->stop)
-            status = pp_err_set(err, PP_INFEASIBLE, NULL, "interrupted; nothing was written");
+            status = pp_err_set(err, PP_INFEASIBLE, NULL, PP_INTERRUPTED);
         else if (stands_still(crew, &failed) && !failed)
             status = tell_hang(crew, err);
         else if (!over && job->transport->alarmed && job->transport->alarmed(job->world))

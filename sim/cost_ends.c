@@ -10,7 +10,7 @@ double pp_padded_vocab(const pp_cost_context *context)
     return (double)((context->model->vocab + multiple - 1) / multiple * multiple);
 }
 
-pp_work pp_embedding_work(const pp_local *local)
+static pp_work modelled_embedding(const pp_local *local)
 {
     const pp_switches *sw = &local->context->switches;
     const double weights =
@@ -34,7 +34,13 @@ pp_work pp_embedding_work(const pp_local *local)
     return work;
 }
 
-pp_work pp_loss_work(const pp_local *local)
+pp_work pp_embedding_work(const pp_local *local)
+{
+    pp_work work;
+    return pp_measured_work(local, PP_MEASURED_FIRST, &work) ? work : modelled_embedding(local);
+}
+
+static pp_work modelled_loss(const pp_local *local)
 {
     /* fp32 passes over the logits: cast, max, subtract, exp, sum, divide; then softmax gradient */
     static const double forward[] = { 6, 4, 8, 8, 4, 8 };
@@ -59,11 +65,18 @@ pp_work pp_loss_work(const pp_local *local)
     return work;
 }
 
+pp_work pp_loss_work(const pp_local *local)
+{
+    pp_work work;
+    return pp_measured_work(local, PP_MEASURED_LAST, &work) ? work : modelled_loss(local);
+}
+
 static void add(pp_work *sum, pp_work part)
 {
     sum->f += part.f;
     sum->i += part.i;
     sum->w += part.w;
+    sum->saved += part.saved;
 }
 
 static bool mtp_is_moe(const pp_model *model)
@@ -75,12 +88,12 @@ static bool mtp_is_moe(const pp_model *model)
 pp_work pp_mtp_work(const pp_local *local)
 {
     const double h = (double)local->model->hidden;
-    pp_work work = pp_embedding_work(local);
+    pp_work work = modelled_embedding(local);
     pp_add_elementwise(local, 4 * local->norm_bytes, 10 * local->norm_bytes, &work);
     pp_add_linear(local, local->tokens, h / local->t, 2 * h, 1, &work);
     pp_add_tensor_parallel(local, local->row_bytes, &work);
     add(&work, pp_layer_work(local, mtp_is_moe(local->model)));
-    add(&work, pp_loss_work(local));
+    add(&work, modelled_loss(local));
     return work;
 }
 

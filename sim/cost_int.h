@@ -8,6 +8,7 @@
 /* Durations of one piece of work, in seconds. */
 typedef struct pp_work {
     double f, i, w;
+    double saved; /* b is i + w less this */
 } pp_work;
 
 /* One microbatch on one GPU. */
@@ -17,12 +18,14 @@ typedef struct pp_local {
     const pp_hardware *hw;
     double t;              /* tensor-parallel degree */
     double tokens;         /* T / cp */
+    double raw_square_sum; /* Q */
     double square_sum;     /* what attention computes: Q, or less with a sliding window, over cp */
     double all_tokens;     /* T */
     double all_square_sum; /* as square_sum, all of cp */
     double element_bytes;
-    double row_bytes;  /* A: tokens x hidden, full */
-    double norm_bytes; /* A' = A / t with sequence parallel, else A */
+    double row_bytes;      /* A: tokens x hidden, full */
+    double norm_bytes;     /* A' = A / t with sequence parallel, else A */
+    double longest, tiles; /* of its sequences, as pp_measured_at has them */
     bool sequence_parallel;
     bool fp32;
     bool rope;
@@ -30,6 +33,22 @@ typedef struct pp_local {
 } pp_local;
 
 pp_local pp_local_of(const pp_cost_context *context, int64_t tokens, int64_t square_sum);
+
+/* A microbatch as costs see it. */
+typedef struct pp_batch {
+    int64_t tokens, square_sum;
+    double longest, tiles; /* 0: sequences are taken as equally long */
+} pp_batch;
+
+/* The longest sequence and the tiles: only where something was measured. */
+pp_batch pp_batch_of(const pp_cost_context *context, const pp_workload *workload,
+                     const pp_microbatch *microbatch);
+
+/* Numbers classes of equal microbatches by first use. class_of: [count]. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_cost_classify(const pp_cost_context *context,
+                                         const pp_workload *workload,
+                                         const pp_microbatch *microbatches, uint32_t count,
+                                         uint32_t *class_of, uint32_t *classes_out, pp_err *err);
 
 /* Widths of the attention of a layer on one GPU, in elements per token. */
 typedef struct pp_attention_widths {
@@ -50,6 +69,10 @@ void pp_add_elementwise(const pp_local *local, double forward_bytes, double back
 /* Around a column- and row-parallel pair: all-reduce, or all-gather and reduce-scatter. */
 void pp_add_tensor_parallel(const pp_local *local, double bytes, pp_work *work);
 double pp_gather_seconds(const pp_local *local, pp_collective kind, double bytes);
+
+/* As measured: F, I, W and B of the kinds from `first_kind` on. B alone is taken as I and W of
+ * equal length. False: not measured. */
+bool pp_measured_work(const pp_local *local, pp_measured_kind first_kind, pp_work *work_out);
 
 /* Times, recomputation included. */
 pp_work pp_layer_work(const pp_local *local, bool moe);

@@ -16,6 +16,7 @@ pp_local pp_local_of(const pp_cost_context *context, int64_t tokens, int64_t squ
         .hw = context->hardware,
         .t = (double)context->parallel.tp,
         .all_tokens = (double)tokens,
+        .raw_square_sum = (double)square_sum,
         .all_square_sum = (double)square_sum,
         .element_bytes = (double)pp_dtype_bytes(context->switches.dtype),
         .sequence_parallel = context->switches.sequence_parallel && context->parallel.tp > 1,
@@ -30,6 +31,10 @@ pp_local pp_local_of(const pp_cost_context *context, int64_t tokens, int64_t squ
     local.square_sum = local.all_square_sum / cp;
     local.row_bytes = local.tokens * (double)model->hidden * local.element_bytes;
     local.norm_bytes = local.sequence_parallel ? local.row_bytes / local.t : local.row_bytes;
+    /* of sequences that are equally long */
+    const double edge = ceil(length / 128);
+    local.longest = length;
+    local.tiles = length > 0 ? local.all_tokens / length * edge * edge : 0;
     local.tensor_group = pp_group_of(context->hardware, context->parallel.tp, 1);
     return local;
 }
@@ -53,7 +58,8 @@ pp_attention_widths pp_attention_widths_of(const pp_local *local)
     return a;
 }
 
-static double gemm(const pp_local *local, double m, double n, double k, double batch, bool weight)
+static double gemm(const pp_local *local, double m, double n, double k, double batch,
+                   pp_gemm_pass pass)
 {
     const pp_switches *sw = &local->context->switches;
     pp_gemm g = { .m = m,
@@ -61,9 +67,9 @@ static double gemm(const pp_local *local, double m, double n, double k, double b
                   .k = k,
                   .batch = batch,
                   .output_bytes = local->element_bytes,
-                  .weight_gradient = weight,
+                  .pass = pass,
                   .fp32 = local->fp32 };
-    if (weight && sw->fused_wgrad) /* adds to the main gradient in place */
+    if (pass == PP_GEMM_WEIGHT && sw->fused_wgrad) /* adds to the main gradient in place */
         g.output_bytes = 2 * (double)pp_dtype_bytes(sw->grad_dtype);
     return pp_gemm_seconds(local->hw, &g);
 }
@@ -72,9 +78,9 @@ void pp_add_linear(const pp_local *local, double m, double n, double k, double g
                    pp_work *work)
 {
     const pp_switches *sw = &local->context->switches;
-    work->f += gemm(local, m, n, k, groups, false);
-    work->i += gemm(local, m, k, n, groups, false);
-    work->w += gemm(local, n, k, m, groups, true);
+    work->f += gemm(local, m, n, k, groups, PP_GEMM_FORWARD);
+    work->i += gemm(local, m, k, n, groups, PP_GEMM_INPUT);
+    work->w += gemm(local, n, k, m, groups, PP_GEMM_WEIGHT);
     if (!sw->fused_wgrad) /* reads the new gradient, reads and writes the main one */
         work->w += pp_elementwise_seconds(
             local->hw,
@@ -90,7 +96,9 @@ void pp_add_elementwise(const pp_local *local, double forward_bytes, double back
 
 double pp_gather_seconds(const pp_local *local, pp_collective kind, double bytes)
 {
-    return pp_collective_seconds(local->hw, kind, local->tensor_group, bytes);
+    return local->context->no_collectives
+               ? 0
+               : pp_collective_seconds(local->hw, kind, local->tensor_group, bytes);
 }
 
 void pp_add_tensor_parallel(const pp_local *local, double bytes, pp_work *work)
@@ -119,9 +127,10 @@ static void add_unfused_core(const pp_local *local, const pp_attention_widths *a
     const double batch = a->heads * local->tokens / length;
     const double scores = a->heads * local->square_sum * local->element_bytes / 2;
     const double s = length, q = a->qk_dim, v = a->v_dim;
-    work->f += gemm(local, s, s, q, batch, false) + gemm(local, s, v, s, batch, false);
-    work->i += 2 * gemm(local, s, q, s, batch, false) + gemm(local, s, s, v, batch, false) +
-               gemm(local, s, v, s, batch, false);
+    const pp_gemm_pass pass = PP_GEMM_OTHER;
+    work->f += gemm(local, s, s, q, batch, pass) + gemm(local, s, v, s, batch, pass);
+    work->i += 2 * gemm(local, s, q, s, batch, pass) + gemm(local, s, s, v, batch, pass) +
+               gemm(local, s, v, s, batch, pass);
     pp_add_elementwise(local, 3 * scores, 4 * scores, work);
     if (local->model->dropout)
         pp_add_elementwise(local, 5 * scores, 5 * scores, work);
@@ -131,7 +140,7 @@ static void add_unfused_core(const pp_local *local, const pp_attention_widths *a
 static double exposed_ring(const pp_local *local, const pp_attention_widths *a, double core_s)
 {
     const pp_parallel *par = &local->context->parallel;
-    if (par->cp <= 1)
+    if (par->cp <= 1 || local->context->no_collectives)
         return 0;
     const bool same_node = par->cp * par->tp <= local->hw->gpus_per_node;
     const double bytes = local->tokens * (a->k + a->v) * local->element_bytes;
@@ -154,6 +163,8 @@ static pp_work attention_core(const pp_local *local)
                               .v_dim = a.v_dim,
                               .tokens = local->tokens,
                               .square_sum = local->square_sum,
+                              .longest = local->longest,
+                              .tiles = local->tiles,
                               .causal = true };
         const double ratio = local->fp32 ? 1 / local->hw->fp32_ratio : 1;
         work.f = ratio * pp_attention_seconds(local->hw, &core);
@@ -243,7 +254,8 @@ static void add_experts(const pp_local *local, pp_work *work)
     pp_add_elementwise(local, 2 * routed, 2 * routed, work);
     pp_add_elementwise(local, 2 * routed, 4 * routed, work);
     const pp_collective_group group = pp_group_of(local->hw, par->ep, par->tp);
-    const double exchange = pp_all_to_all_seconds(local->hw, group, routed);
+    const double exchange =
+        local->context->no_collectives ? 0 : pp_all_to_all_seconds(local->hw, group, routed);
     work->f += 2 * exchange;
     work->i += 2 * exchange;
     if (par->tp > 1) {
@@ -257,11 +269,9 @@ static void add_experts(const pp_local *local, pp_work *work)
     add_mlp(local, local->tokens, (double)m->shared_ffn / local->t, 1, work);
 }
 
-pp_work pp_layer_work(const pp_local *local, bool moe)
+static pp_work modelled_layer(const pp_local *local, bool moe)
 {
     pp_work work = { 0 };
-    if (!(local->tokens > 0))
-        return work;
     add_attention(local, &work);
     if (moe)
         add_experts(local, &work);
@@ -276,6 +286,16 @@ pp_work pp_layer_work(const pp_local *local, bool moe)
         work.i *= floor_s / backward;
         work.w *= floor_s / backward;
     }
+    return work;
+}
+
+pp_work pp_layer_work(const pp_local *local, bool moe)
+{
+    pp_work work = { 0 };
+    if (!(local->tokens > 0))
+        return work;
+    if (!pp_measured_work(local, PP_MEASURED_LAYER, &work))
+        work = modelled_layer(local, moe);
     if (local->context->switches.recompute == PP_RECOMPUTE_FULL)
         work.i += work.f;
     else if (local->context->switches.recompute == PP_RECOMPUTE_SELECTIVE)

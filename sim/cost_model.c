@@ -98,10 +98,20 @@ pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err)
     return status ? status : check_expert_parallel(context, err);
 }
 
-static void unit_cost(const pp_cost_context *context, pp_unit_kind kind, int64_t layer,
-                      int64_t tokens, int64_t square_sum, pp_unit_cost *cost)
+static pp_local local_of(const pp_cost_context *context, const pp_batch *batch)
 {
-    const pp_local local = pp_local_of(context, tokens, square_sum);
+    pp_local local = pp_local_of(context, batch->tokens, batch->square_sum);
+    if (batch->longest > 0) {
+        local.longest = batch->longest;
+        local.tiles = batch->tiles;
+    }
+    return local;
+}
+
+static void unit_cost(const pp_cost_context *context, pp_unit_kind kind, int64_t layer,
+                      const pp_batch *batch, pp_unit_cost *cost)
+{
+    const pp_local local = local_of(context, batch);
     const bool moe = kind == PP_UNIT_LAYER && pp_model_layer_is_moe(context->model, layer);
     pp_work work = { 0 };
     *cost = (pp_unit_cost){ 0 };
@@ -130,6 +140,7 @@ static void unit_cost(const pp_cost_context *context, pp_unit_kind kind, int64_t
     cost->f_s = work.f * slower;
     cost->i_s = work.i * slower;
     cost->w_s = work.w * slower;
+    cost->saved_s = work.saved * slower;
 }
 
 pp_status pp_cost_unit(const pp_cost_context *context, pp_unit_kind kind, int64_t layer,
@@ -143,7 +154,8 @@ pp_status pp_cost_unit(const pp_cost_context *context, pp_unit_kind kind, int64_
                           "a microbatch of %" PRId64 " tokens and square sum "
                           "%" PRId64 " cannot be",
                           tokens, square_sum);
-    unit_cost(context, kind, layer, tokens, square_sum, cost_out);
+    const pp_batch batch = { .tokens = tokens, .square_sum = square_sum };
+    unit_cost(context, kind, layer, &batch, cost_out);
     return PP_OK;
 }
 
@@ -154,6 +166,7 @@ static void add_unit(pp_unit_cost *sum, const pp_unit_cost *unit, double times)
     sum->f_s += times * unit->f_s;
     sum->i_s += times * unit->i_s;
     sum->w_s += times * unit->w_s;
+    sum->saved_s += times * unit->saved_s;
     sum->activation_bytes += times * unit->activation_bytes;
     sum->stash_bytes += times * unit->stash_bytes;
     sum->logits_bytes += times * unit->logits_bytes;
@@ -170,19 +183,18 @@ typedef struct units {
     pp_unit_cost embedding, dense, moe, mtp, loss;
 } units;
 
-static units units_of(const pp_cost_context *context, const pp_microbatch *microbatch)
+static units units_of(const pp_cost_context *context, const pp_batch *batch)
 {
     const pp_model *m = context->model;
-    const int64_t t = microbatch->tokens, q = microbatch->square_sum;
     units u = { 0 };
-    unit_cost(context, PP_UNIT_EMBEDDING, 0, t, q, &u.embedding);
-    unit_cost(context, PP_UNIT_LOSS, 0, t, q, &u.loss);
-    unit_cost(context, PP_UNIT_LAYER, 0, t, q, &u.dense);
+    unit_cost(context, PP_UNIT_EMBEDDING, 0, batch, &u.embedding);
+    unit_cost(context, PP_UNIT_LOSS, 0, batch, &u.loss);
+    unit_cost(context, PP_UNIT_LAYER, 0, batch, &u.dense);
     u.moe = u.dense;
     if (m->layers > 0 && pp_model_layer_is_moe(m, m->layers - 1))
-        unit_cost(context, PP_UNIT_LAYER, m->layers - 1, t, q, &u.moe);
+        unit_cost(context, PP_UNIT_LAYER, m->layers - 1, batch, &u.moe);
     if (m->mtp_layers > 0)
-        unit_cost(context, PP_UNIT_MTP, 0, t, q, &u.mtp);
+        unit_cost(context, PP_UNIT_MTP, 0, batch, &u.mtp);
     return u;
 }
 
@@ -273,12 +285,15 @@ static pp_status fill_cell(const pp_cost_context *context, const pp_unit_cost *c
     const double gap =
         link->exchange +
         (context->parallel.pp > 1 && !overlapped ? context->hardware->host_gap_s : 0);
+    /* an end that was measured may take less than nothing, where its stage has no layers */
     const struct {
         double seconds;
         pp_ns *ns;
     } times[] = {
-        { cost->f_s + gap, &costs->f_ns[i] },     { cost->i_s + gap, &costs->i_ns[i] },
-        { cost->w_s, &costs->w_ns[i] },           { link->forward, &costs->send_f_ns[i] },
+        { fmax(0, cost->f_s) + gap, &costs->f_ns[i] },
+        { fmax(0, cost->i_s) + gap, &costs->i_ns[i] },
+        { fmax(0, cost->w_s), &costs->w_ns[i] },
+        { link->forward, &costs->send_f_ns[i] },
         { link->backward, &costs->send_b_ns[i] },
     };
     const struct {
@@ -299,63 +314,26 @@ static pp_status fill_cell(const pp_cost_context *context, const pp_unit_cost *c
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0] && !status; k++)
         status = to_bytes(sizes[k].bytes, sizes[k].out, err);
     costs->b_ns[i] = costs->i_ns[i] + costs->w_ns[i];
+    if (cost->saved_s != 0 && !status)
+        status = pp_ns_from_seconds(fmax(0, cost->i_s + cost->w_s - cost->saved_s) + gap,
+                                    "cost model", &costs->b_ns[i], err);
     return status;
 }
 
-/* Microbatches with equal T and Q cost the same; classes are numbered by first use. */
-typedef struct sorted {
-    const pp_microbatch *microbatch;
-    uint32_t index;
-} sorted;
-
-static int compare_microbatches(const void *left, const void *right)
-{
-    const sorted *a = left, *b = right;
-    if (a->microbatch->tokens != b->microbatch->tokens)
-        return a->microbatch->tokens < b->microbatch->tokens ? -1 : 1;
-    if (a->microbatch->square_sum != b->microbatch->square_sum)
-        return a->microbatch->square_sum < b->microbatch->square_sum ? -1 : 1;
-    return a->index < b->index ? -1 : a->index > b->index;
-}
-
-static bool equal_cost(const pp_microbatch *a, const pp_microbatch *b)
-{
-    return a->tokens == b->tokens && a->square_sum == b->square_sum;
-}
-
-/* class_of: [count], set.  classes_out: their number. */
-static pp_status classify(const pp_microbatch *microbatches, uint32_t count, uint32_t *class_of,
-                          uint32_t *classes_out, pp_err *err)
-{
-    sorted *order = pp_alloc_array(count, sizeof *order);
-    if (!order)
-        return pp_err_nomem(err);
-    for (uint32_t j = 0; j < count; j++)
-        order[j] = (sorted){ &microbatches[j], j };
-    qsort(order, count, sizeof *order, compare_microbatches);
-    /* the first of each run of equals stands for it; then numbers in the order of the step */
-    uint32_t first = 0;
-    for (uint32_t k = 0; k < count; k++) {
-        if (k == 0 || !equal_cost(order[k].microbatch, order[k - 1].microbatch))
-            first = order[k].index;
-        class_of[order[k].index] = first;
-    }
-    uint32_t classes = 0;
-    for (uint32_t j = 0; j < count; j++)
-        class_of[j] = class_of[j] == j ? classes++ : class_of[class_of[j]];
-    free(order);
-    *classes_out = classes;
-    return PP_OK;
-}
-
 static pp_status fill_class(const pp_cost_context *context, const pp_stage *stages,
-                            const pp_microbatch *microbatch, uint32_t class_index, pp_costs *costs,
+                            const pp_batch *batch, uint32_t class_index, pp_costs *costs,
                             pp_err *err)
 {
-    const units u = units_of(context, microbatch);
-    const message m = message_of(context, microbatch->tokens);
+    const units u = units_of(context, batch);
+    const message m = message_of(context, batch->tokens);
     for (uint32_t s = 0; s < costs->stages; s++) {
-        const pp_unit_cost cost = stage_cost(context, &u, &stages[s]);
+        const uint32_t rank =
+            pp_placement_rank(context->placement, s, (uint32_t)context->parallel.pp);
+        const double speed = pp_traits_speed(context->traits, rank);
+        pp_unit_cost cost = stage_cost(context, &u, &stages[s]);
+        cost.f_s /= speed;
+        cost.i_s /= speed;
+        cost.w_s /= speed;
         const transfers link = transfers_of(context, &m, s, costs->stages);
         pp_status status = fill_cell(context, &cost, &link, m.bytes, costs,
                                      (size_t)class_index * costs->stages + s, err);
@@ -408,7 +386,8 @@ static pp_status throughput_of(const pp_cost_context *context, const pp_stage *s
     }
     for (size_t j = 0; j < count; j++) {
         const pp_microbatch *microbatch = &workload->microbatch[j];
-        if (j == 0 || !equal_cost(microbatch, microbatch - 1))
+        if (j == 0 || microbatch->tokens != microbatch[-1].tokens ||
+            microbatch->square_sum != microbatch[-1].square_sum)
             flops = flops_of(context, microbatch, stages, moe, stage_count);
         t.model_flops += copies * flops;
         t.tokens += copies * (double)microbatch->tokens;
@@ -417,6 +396,8 @@ static pp_status throughput_of(const pp_cost_context *context, const pp_stage *s
     t.peak_flops_per_s =
         (double)pp_parallel_gpus(&context->parallel) * context->hardware->peak_flops_per_s *
         (context->switches.dtype == PP_DTYPE_FP32 ? context->hardware->fp32_ratio : 1);
+    if (isinf(t.peak_flops_per_s)) /* of a machine that is not known */
+        t.peak_flops_per_s = 0;
     *throughput_out = t;
     return PP_OK;
 }
@@ -469,7 +450,7 @@ pp_status pp_cost_model_tables(const pp_cost_context *context, const pp_stage *s
     class_of = pp_alloc_array(count, sizeof *class_of);
     if (!class_of)
         return pp_err_nomem(err);
-    status = classify(list, count, class_of, &classes, err);
+    status = pp_cost_classify(context, workload, list, count, class_of, &classes, err);
     if (!status)
         status =
             pp_costs_new((uint32_t)context->parallel.pp, stage_count, count, classes, &costs, err);
@@ -481,7 +462,8 @@ pp_status pp_cost_model_tables(const pp_cost_context *context, const pp_stage *s
     for (uint32_t j = 0; j < count && !status; j++) {
         if (class_of[j] < filled)
             continue;
-        status = fill_class(context, stages, &list[j], filled, costs, err);
+        const pp_batch batch = pp_batch_of(context, workload, &list[j]);
+        status = fill_class(context, stages, &batch, filled, costs, err);
         filled++;
     }
     if (!status)
@@ -493,10 +475,11 @@ pp_status pp_cost_model_tables(const pp_cost_context *context, const pp_stage *s
     return PP_OK;
 }
 
-/* Tables of replicas `first` to `first + count - 1`; none is left behind on failure. */
+/* Tables of replicas `first` to `first + count - 1`; none is left behind on failure. Flops and
+ * tokens are those of `real`. */
 static pp_status build(const pp_cost_context *context, const pp_stage *stages, uint32_t stage_count,
-                       const pp_workload *workload, uint32_t first, uint32_t count,
-                       pp_costs **costs_out, pp_err *err)
+                       const pp_workload *workload, const pp_workload *real, uint32_t first,
+                       uint32_t count, pp_costs **costs_out, pp_err *err)
 {
     throughput whole = { 0 };
     uint32_t built = 0;
@@ -505,7 +488,7 @@ static pp_status build(const pp_cost_context *context, const pp_stage *stages, u
         status = pp_cost_model_tables(context, stages, stage_count, workload, first + built,
                                       &costs_out[built], err);
     if (!status)
-        status = throughput_of(context, stages, stage_count, workload, &whole, err);
+        status = throughput_of(context, stages, stage_count, real, &whole, err);
     for (uint32_t i = 0; i < built; i++) {
         if (status) {
             pp_costs_free(&costs_out[i]);
@@ -522,12 +505,20 @@ pp_status pp_cost_model_build(const pp_cost_context *context, const pp_stage *st
                               uint32_t stage_count, const pp_workload *workload, uint32_t replica,
                               pp_costs **costs_out, pp_err *err)
 {
-    return build(context, stages, stage_count, workload, replica, 1, costs_out, err);
+    return build(context, stages, stage_count, workload, workload, replica, 1, costs_out, err);
 }
 
 pp_status pp_cost_model_build_all(const pp_cost_context *context, const pp_stage *stages,
                                   uint32_t stage_count, const pp_workload *workload,
                                   pp_costs **costs_out, pp_err *err)
 {
-    return build(context, stages, stage_count, workload, 0, workload->replicas, costs_out, err);
+    return build(context, stages, stage_count, workload, workload, 0, workload->replicas, costs_out,
+                 err);
+}
+
+pp_status pp_cost_model_build_padded(const pp_cost_context *context, const pp_stage *stages,
+                                     uint32_t stage_count, const pp_workload *padded,
+                                     const pp_workload *real, pp_costs **costs_out, pp_err *err)
+{
+    return build(context, stages, stage_count, padded, real, 0, padded->replicas, costs_out, err);
 }

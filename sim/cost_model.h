@@ -6,6 +6,7 @@
 #include "sim/hardware.h"
 #include "sim/job.h"
 #include "sim/model.h"
+#include "sim/traits.h"
 
 /* Everything a cost depends on beside the partition and the data. Pointers are borrowed. */
 typedef struct pp_cost_context {
@@ -14,6 +15,8 @@ typedef struct pp_cost_context {
     pp_parallel parallel;
     pp_switches switches;
     pp_placement placement;
+    const pp_traits *traits; /* of single pipeline ranks; NULL: all are alike */
+    bool no_collectives;     /* inside ops (tp, cp, ep): to tell how much of an op they are */
 } pp_cost_context;
 
 /* Fails: USAGE when the split is impossible (heads not divisible by tp, tp beyond a node's GPUs
@@ -32,6 +35,7 @@ typedef enum pp_unit_kind {
  * (plus the stage's fixed overhead) give the stage. */
 typedef struct pp_unit_cost {
     double f_s, i_s, w_s; /* recomputation is part of i_s */
+    double saved_s;       /* a fused backward takes i_s + w_s less this */
     double activation_bytes, stash_bytes, recompute_bytes, logits_bytes;
     double temporary_bytes, output_bytes;
     double parameters;        /* on this GPU, replicated parts included */
@@ -56,6 +60,13 @@ PP_MUST_CHECK pp_status pp_cost_model_build_all(const pp_cost_context *context,
                                                 const pp_stage *stages, uint32_t stage_count,
                                                 const pp_workload *workload, pp_costs **costs_out,
                                                 pp_err *err);
+
+/* The same for padded data, where the step counts the flops and tokens of the `real` ones. */
+PP_MUST_CHECK pp_status pp_cost_model_build_padded(const pp_cost_context *context,
+                                                   const pp_stage *stages, uint32_t stage_count,
+                                                   const pp_workload *padded,
+                                                   const pp_workload *real, pp_costs **costs_out,
+                                                   pp_err *err);
 
 /* pp_cost_model_build without flops and tokens (0), in time that does not depend on the number of
  * replicas. */

@@ -192,6 +192,7 @@ pp_status pp_cost_step(const pp_cost_context *context, const pp_stage *stages, p
         pp_ns_from_seconds(context->hardware->step_fixed_s, "step boundary", &costs->fixed_ns, err);
     for (uint32_t r = 0; r < costs->ranks && !status; r++) {
         const rank_parameters p = rank_parameters_of(context, stages, costs, r);
+        costs->limit_bytes[r] = pp_traits_memory_bytes(context->traits, r);
         status = fill_rank(context, &p, costs, r, err);
     }
     return status;

@@ -29,7 +29,10 @@ double pp_transfer_seconds(const pp_cost_context *context, uint32_t from, uint32
 {
     const pp_hardware *hw = context->hardware;
     const bool same_node = pp_ranks_share_node(context, from, to);
+    const double rate = pp_traits_link_bytes_per_s(context->traits, from, to);
     const pp_collective_group pair = { .ranks = 2, .members = same_node ? 2 : 1 };
+    if (rate > 0)
+        return (same_node ? hw->node_p2p : hw->network_p2p).alpha_s + bytes / rate;
     switch (context->switches.p2p) {
     case PP_P2P_ALL_GATHER: /* two tensors at both ends afterwards */
         return pp_collective_seconds(hw, PP_ALL_GATHER, pair, 2 * bytes);

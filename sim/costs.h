@@ -44,6 +44,7 @@ typedef struct pp_costs {
     int64_t *gradient_bytes;
     int64_t *optimizer_bytes;
     int64_t *comm_library_bytes;
+    int64_t *limit_bytes; /* [ranks]: the memory limit of a rank that has its own; 0: that of all */
 
     /* Step boundary, [ranks]: what follows a rank's last op. */
     pp_ns *grad_sync_ns; /* exposed part of the data-parallel gradient reduction */
@@ -56,6 +57,12 @@ typedef struct pp_costs {
     double peak_flops_per_s; /* of all GPUs together, at the training dtype */
     double tokens;           /* of the step, all replicas */
 } pp_costs;
+
+/* limit_bytes: of all ranks; 0: none. */
+static inline int64_t pp_costs_limit(const pp_costs *costs, uint32_t rank, int64_t limit_bytes)
+{
+    return costs->limit_bytes[rank] ? costs->limit_bytes[rank] : limit_bytes;
+}
 
 static inline size_t pp_cost_index(const pp_costs *costs, uint32_t stage, uint32_t microbatch)
 {

@@ -41,6 +41,7 @@ static const table memory_ranks[] = {
     { "optimizer_bytes", COLUMN(optimizer_bytes), PP_BYTES_MAX, -1 },
     { "comm_library_bytes", COLUMN(comm_library_bytes), PP_BYTES_MAX, -1 },
 };
+static const table limits = { "limit_bytes", COLUMN(limit_bytes), PP_BYTES_MAX, -1 };
 static const table step_ranks[] = {
     { "grad_sync_ns", COLUMN(grad_sync_ns), PP_NS_MAX, -1 },
     { "tied_ns", COLUMN(tied_ns), PP_NS_MAX, -1 },
@@ -338,6 +339,8 @@ static pp_status fill_memory(const pp_json_at *root, pp_costs *costs, pp_err *er
     }
     for (size_t i = 0; i < COUNT(memory_ranks) && !status; i++)
         status = fill_ranks(&at, &memory_ranks[i], costs, err);
+    if (!status)
+        status = fill_ranks(&at, &limits, costs, err);
     costs->has_memory = true;
     return status;
 }
@@ -372,11 +375,19 @@ static pp_status check_keys(const pp_json_at *at, pp_err *err)
         "backward_ns",      "pair_ns",    "comm_ns",  "send_forward_ns",
         "send_backward_ns", "memory",     "step",     NULL
     };
-    static const char *const memory_keys[] = {
-        "activation_bytes", "stash_bytes",     "recompute_bytes",    "logits_bytes",
-        "temporary_bytes",  "output_bytes",    "message_bytes",      "parameter_bytes",
-        "gradient_bytes",   "optimizer_bytes", "comm_library_bytes", NULL
-    };
+    static const char *const memory_keys[] = { "activation_bytes",
+                                               "stash_bytes",
+                                               "recompute_bytes",
+                                               "logits_bytes",
+                                               "temporary_bytes",
+                                               "output_bytes",
+                                               "message_bytes",
+                                               "parameter_bytes",
+                                               "gradient_bytes",
+                                               "optimizer_bytes",
+                                               "comm_library_bytes",
+                                               "limit_bytes",
+                                               NULL };
     pp_status status = pp_json_only(at, keys, err);
     if (!status && (!at->parent || pp_json_has(at, "format")))
         status = pp_json_check_format(at, "ppsim.costs", 1, err);
@@ -564,6 +575,11 @@ pp_json *pp_costs_write(const pp_costs *costs, pp_json_build *build)
             write_table(build, memory, costs, &memory_tables[i]);
         for (size_t i = 0; i < COUNT(memory_ranks); i++)
             write_ranks(build, memory, costs, &memory_ranks[i]);
+        uint32_t own = 0;
+        while (own < costs->ranks && !costs->limit_bytes[own])
+            own++;
+        if (own < costs->ranks)
+            write_ranks(build, memory, costs, &limits);
         pp_json_put(build, root, "memory", memory);
     }
     pp_json *step = pp_json_new_object(build);

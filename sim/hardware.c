@@ -2,6 +2,9 @@
 
 #include "sim/json_io.h"
 
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A number is plain, or {"value", "source", "status"}; a group of numbers may have "source" and
@@ -351,4 +354,27 @@ pp_status pp_hardware_parse(const char *text, size_t bytes, const char *file,
     if (!status)
         *hardware_out = hw;
     return status;
+}
+
+void pp_hardware_unknown(const char *name, pp_hardware *hardware_out)
+{
+    const pp_p2p_curve link = { .channel_bytes_per_s = INFINITY,
+                                .link_bytes_per_s = INFINITY,
+                                .channels = 1 };
+    *hardware_out = (pp_hardware){
+        .summary = "nothing but measurements",
+        .peak_flops_per_s = INFINITY,
+        .fp32_ratio = 1,
+        .memory_bytes_per_s = INFINITY,
+        .sm_count = 1,
+        .elementwise = 1,
+        .sustained = 1,
+        .gemm = { .e1 = 1, .e2 = 1, .fd_flops = 1, .weight_gradient = 1, .scale = 1 },
+        .gpus_per_node = INT_MAX,
+        .node_p2p = link,
+        .network_p2p = link,
+        .network_bytes_per_s = INFINITY,
+        .network_efficiency = 1,
+    };
+    snprintf(hardware_out->name, sizeof hardware_out->name, "%s", name);
 }

@@ -4,6 +4,7 @@
 #ifndef PPSIM_SIM_HARDWARE_H
 #define PPSIM_SIM_HARDWARE_H
 
+#include "sim/measured.h"
 #include "sim/status.h"
 
 #include <stdbool.h>
@@ -67,12 +68,17 @@ typedef struct pp_hardware {
     pp_collective_curve collective[PP_HARDWARE_CURVES_MAX];
     size_t collective_count;
     int gpus_per_node;
-    pp_p2p_curve node_p2p;      /* inside a node */
-    pp_p2p_curve network_p2p;   /* between nodes, per GPU */
-    double network_bytes_per_s; /* of a node, all NICs, one direction (--node-network) */
-    double network_efficiency;  /* ib: share of it that training reaches */
-    double network_hop_s;       /* collectives: per node of the ring */
+    pp_p2p_curve node_p2p;       /* inside a node */
+    pp_p2p_curve network_p2p;    /* between nodes, per GPU */
+    double network_bytes_per_s;  /* of a node, all NICs, one direction (--node-network) */
+    double network_efficiency;   /* ib: share of it that training reaches */
+    double network_hop_s;        /* collectives: per node of the ring */
+    const pp_measured *measured; /* asked first; borrowed; NULL: nothing was measured */
 } pp_hardware;
+
+/* A machine of which no file tells anything: what is not measured takes no time there, everything
+ * is in one node, memory (0) and peak (infinite) are not known. */
+void pp_hardware_unknown(const char *name, pp_hardware *hardware_out);
 
 /* Fails: INPUT with file and JSON pointer, NOMEM. */
 PP_MUST_CHECK pp_status pp_hardware_parse(const char *text, size_t bytes, const char *file,

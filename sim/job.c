@@ -49,7 +49,7 @@ const char *const *pp_p2p_names(void)
 
 int64_t pp_dtype_bytes(pp_dtype dtype)
 {
-    return dtype == PP_DTYPE_FP32 ? 4 : 2;
+    return dtype == PP_DTYPE_FP64 ? 8 : dtype == PP_DTYPE_FP32 ? 4 : 2;
 }
 
 /* Narayanan et al. 2021 (arXiv 2104.04473), Korthikanti et al. 2022 (arXiv 2205.05198), and what

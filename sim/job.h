@@ -45,7 +45,12 @@ typedef enum pp_recompute {
     PP_RECOMPUTE_AUTO,      /* the planner chooses; never reaches the cost model */
 } pp_recompute;
 
-typedef enum pp_dtype { PP_DTYPE_BF16, PP_DTYPE_FP16, PP_DTYPE_FP32 } pp_dtype;
+typedef enum pp_dtype {
+    PP_DTYPE_BF16,
+    PP_DTYPE_FP16,
+    PP_DTYPE_FP32,
+    PP_DTYPE_FP64, /* of compute cpu */
+} pp_dtype;
 
 int64_t pp_dtype_bytes(pp_dtype dtype);
 

@@ -2,6 +2,11 @@
 
 #include <math.h>
 
+static bool measured(const pp_hardware *hw, const pp_measured_at *at, double *seconds_out)
+{
+    return hw->measured && hw->measured->ask(hw->measured->context, at, seconds_out);
+}
+
 /* Waves of the best of three tiles over the ideal number; >= 1. The 128x128 tile runs at 0.9 of
  * the larger ones (efficiency of published GEMM measurements, docs/cost-model.md). */
 static double wave_loss(int sm_count, double m, double n, double batch)
@@ -31,11 +36,30 @@ double pp_gemm_curve_seconds(const pp_gemm_curve *curve, double peak_flops_per_s
                              pow(wave_loss(sm_count, m, n, batch), curve->a);
 }
 
+static bool measured_gemm(const pp_hardware *hw, const pp_gemm *gemm, double *seconds_out)
+{
+    static const pp_measured_kind kinds[] = { [PP_GEMM_FORWARD] = PP_MEASURED_GEMM_FWD,
+                                              [PP_GEMM_INPUT] = PP_MEASURED_GEMM_DGRAD,
+                                              [PP_GEMM_WEIGHT] = PP_MEASURED_GEMM_WGRAD };
+    pp_measured_at at = { .m = gemm->m, .n = gemm->n, .k = gemm->k };
+    if (gemm->pass == PP_GEMM_OTHER || gemm->batch > 1 || !(gemm->m * gemm->n * gemm->k > 0))
+        return false;
+    at.kind = kinds[gemm->pass];
+    if (gemm->pass == PP_GEMM_WEIGHT) { /* rows of the weight first */
+        at.m = gemm->n;
+        at.n = gemm->m;
+    }
+    return measured(hw, &at, seconds_out);
+}
+
 double pp_gemm_seconds(const pp_hardware *hw, const pp_gemm *gemm)
 {
     const double batch = gemm->batch > 0 ? gemm->batch : 1;
-    double seconds = pp_gemm_curve_seconds(&hw->gemm, hw->peak_flops_per_s, hw->sm_count, gemm->m,
-                                           gemm->n, gemm->k, batch);
+    double seconds = 0;
+    if (measured_gemm(hw, gemm, &seconds))
+        return seconds;
+    seconds = pp_gemm_curve_seconds(&hw->gemm, hw->peak_flops_per_s, hw->sm_count, gemm->m, gemm->n,
+                                    gemm->k, batch);
     if (seconds <= 0)
         return 0;
     const double input = gemm->fp32 ? 4 : 2;
@@ -43,7 +67,7 @@ double pp_gemm_seconds(const pp_hardware *hw, const pp_gemm *gemm)
         batch * (input * (gemm->m + gemm->n) * gemm->k + gemm->output_bytes * gemm->m * gemm->n);
     if (gemm->fp32)
         seconds /= hw->fp32_ratio;
-    if (gemm->weight_gradient)
+    if (gemm->pass == PP_GEMM_WEIGHT)
         seconds /= hw->gemm.weight_gradient;
     return fmax(seconds, pp_elementwise_seconds(hw, bytes));
 }
@@ -68,6 +92,15 @@ static const pp_attention_curve *find_curve(const pp_hardware *hw, const pp_atte
 double pp_attention_seconds(const pp_hardware *hw, const pp_attention *attention)
 {
     const pp_attention_curve *curve = find_curve(hw, attention);
+    const pp_measured_at at = { .kind = attention->backward ? PP_MEASURED_ATTENTION_BWD
+                                                            : PP_MEASURED_ATTENTION_FWD,
+                                .tokens = attention->tokens,
+                                .square_sum = attention->square_sum,
+                                .longest = attention->longest,
+                                .tiles = attention->tiles };
+    double seconds = 0;
+    if (attention->tokens > 0 && measured(hw, &at, &seconds))
+        return seconds;
     if (!curve || !(attention->tokens > 0 && attention->heads > 0))
         return 0;
     /* backward: 5 products of s x s x d for the 2 of the forward; 3 are over qk_dim */
@@ -115,10 +148,25 @@ static double inside_node(const pp_collective_curve *curve, double bytes)
     return bytes * (1 + sqrt(curve->b0_bytes / bytes)) / curve->bytes_per_s;
 }
 
+static bool measured_group(const pp_hardware *hw, pp_measured_kind kind, pp_collective_group group,
+                           double bytes, double *seconds_out)
+{
+    const pp_measured_at at = {
+        .kind = kind, .bytes = bytes, .ranks = group.ranks, .spans = group.members < group.ranks
+    };
+    return measured(hw, &at, seconds_out);
+}
+
 double pp_collective_seconds(const pp_hardware *hw, pp_collective kind, pp_collective_group group,
                              double bytes)
 {
+    static const pp_measured_kind kinds[] = { [PP_ALL_REDUCE] = PP_MEASURED_ALL_REDUCE,
+                                              [PP_ALL_GATHER] = PP_MEASURED_ALL_GATHER,
+                                              [PP_REDUCE_SCATTER] = PP_MEASURED_REDUCE_SCATTER };
     const pp_collective_curve *curve = find_collective(hw, kind, group.members);
+    double seconds = 0;
+    if (group.ranks > 1 && bytes > 0 && measured_group(hw, kinds[kind], group, bytes, &seconds))
+        return seconds;
     if (group.ranks <= 1 || !(bytes > 0) || !curve)
         return 0;
     const double n = (double)group.ranks;
@@ -137,8 +185,11 @@ double pp_collective_seconds(const pp_hardware *hw, pp_collective kind, pp_colle
 
 double pp_all_to_all_seconds(const pp_hardware *hw, pp_collective_group group, double bytes)
 {
+    double seconds = 0;
     if (group.ranks <= 1 || !(bytes > 0))
         return 0;
+    if (measured_group(hw, PP_MEASURED_ALL_TO_ALL, group, bytes, &seconds))
+        return seconds;
     const double n = (double)group.ranks, members = (double)group.members;
     const double node_s = bytes * (members - 1) / n / hw->node_p2p.link_bytes_per_s;
     const double rate = hw->network_efficiency * hw->network_bytes_per_s / hw->gpus_per_node;
@@ -192,9 +243,23 @@ static double message_seconds(const pp_hardware *hw, bool same_node, int64_t cha
     return curve->alpha_s + bytes / rate;
 }
 
+static bool measured_message(const pp_hardware *hw, bool same_node, pp_communicator communicator,
+                             double bytes, double *seconds_out)
+{
+    const pp_measured_at at = { .kind = PP_MEASURED_MESSAGE,
+                                .bytes = bytes,
+                                .ranks = communicator.ranks,
+                                .spans = communicator.spans,
+                                .other_node = !same_node };
+    return bytes > 0 && measured(hw, &at, seconds_out);
+}
+
 double pp_message_seconds(const pp_hardware *hw, bool same_node, pp_communicator communicator,
                           double bytes)
 {
+    double seconds = 0;
+    if (measured_message(hw, same_node, communicator, bytes, &seconds))
+        return seconds;
     return message_seconds(hw, same_node, pp_p2p_channels(hw, same_node, communicator, bytes),
                            bytes);
 }
@@ -202,6 +267,10 @@ double pp_message_seconds(const pp_hardware *hw, bool same_node, pp_communicator
 double pp_p2p_seconds(const pp_hardware *hw, bool same_node, int64_t communicator, double bytes)
 {
     const pp_p2p_curve *curve = same_node ? &hw->node_p2p : &hw->network_p2p;
+    const pp_communicator all = { communicator, !same_node };
+    double seconds = 0;
+    if (measured_message(hw, same_node, all, bytes, &seconds))
+        return seconds;
     return message_seconds(
         hw, same_node,
         pp_nccl_channels_per_peer(curve->channels_max, curve->channels, communicator), bytes);

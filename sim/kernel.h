@@ -5,11 +5,19 @@
 
 #include "sim/hardware.h"
 
+/* Of a linear layer, or another product. */
+typedef enum pp_gemm_pass {
+    PP_GEMM_OTHER,
+    PP_GEMM_FORWARD,
+    PP_GEMM_INPUT, /* gradient of the input */
+    PP_GEMM_WEIGHT,
+} pp_gemm_pass;
+
 typedef struct pp_gemm {
     double m, n, k;
     double batch;        /* independent products of one kernel */
     double output_bytes; /* of one element: 2, or 8 where fp32 gradients are added to */
-    bool weight_gradient;
+    pp_gemm_pass pass;
     bool fp32;
 } pp_gemm;
 
@@ -24,6 +32,8 @@ typedef struct pp_attention {
     double heads; /* on this GPU */
     double qk_dim, v_dim;
     double tokens, square_sum; /* of the microbatch; square_sum: sum of squared lengths */
+    double longest, tiles;     /* where it was measured: the longest sequence, and the sum of
+                                  ceil(length / 128)^2 */
     bool causal, backward;
 } pp_attention;
 

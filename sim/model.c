@@ -39,7 +39,7 @@ static const int_field int_fields[] = {
     SIZE(kv_heads, 1, PP_MODEL_SIZE_MAX, false),
     SIZE(head_dim, 1, PP_MODEL_SIZE_MAX, false),
     SIZE(ffn, 1, PP_MODEL_SIZE_MAX, false),
-    SIZE(vocab, 1, PP_MODEL_SIZE_MAX, true),
+    SIZE(vocab, 0, PP_MODEL_SIZE_MAX, true),
     SIZE(max_seq_length, 1, PP_MODEL_SEQ_MAX, true),
     SIZE(sliding_window, 0, PP_MODEL_SIZE_MAX, false),
     SIZE(experts, 0, PP_MODEL_EXPERTS_MAX, false),

@@ -30,7 +30,7 @@ typedef struct pp_model {
     int64_t kv_heads;
     int64_t head_dim; /* of q and k; MLA: qk_nope_head_dim + qk_rope_head_dim */
     int64_t ffn;      /* inner width of the dense MLP (one of the two halves when gated) */
-    int64_t vocab;    /* as published, not padded */
+    int64_t vocab;    /* as published, not padded; 0: neither embedding nor head */
     int64_t max_seq_length;
 
     bool gated_mlp;         /* SwiGLU: three matrices; otherwise two (GELU) */

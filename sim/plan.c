@@ -35,6 +35,8 @@ void pp_plan_free(pp_plan **plan)
     free(p->order);
     free(p->costs);
     pp_notes_free(&p->assumptions);
+    pp_notes_free(&p->profile_classes);
+    pp_uncertainty_free(&p->uncertainty);
     pp_report_free(&p->prediction);
     free(p->command);
     free(p);
@@ -135,6 +137,9 @@ pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program, con
         return status;
     if (!plan->step_sync && !pp_sharing_is_on(&plan->sharing) &&
         (status = add_period(program, timeline, costs, report, err)))
+        return status;
+    if (plan->uncertainty.step_ns && plan->uncertainty.step_ns == report->step_ns &&
+        (status = pp_uncertainty_copy(&plan->uncertainty, &report->uncertainty, err)))
         return status;
     report->memory_limit_bytes = plan->memory_limit_bytes;
     report->seed = plan->seed;

@@ -28,6 +28,7 @@ typedef struct pp_plan {
     char return_outputs[8];                  /* "on", "off", "" */
     pp_sharing sharing;                      /* all zero: none */
     pp_p2p p2p;
+    char compute_settings[128]; /* that compute cpu was measured with; "": it was not */
     char recompute[16];
     int sequence_parallel; /* 1 on, 0 off, negative: not known */
     int zero;              /* 1: optimizer state divided over dp; 0: not; negative: not known */
@@ -46,7 +47,9 @@ typedef struct pp_plan {
     char version[32];
     char *command; /* NULL: unknown */
     uint64_t seed;
-    char profile_sha256[65];
+    char profile_sha256[65];    /* "": made without a profile */
+    pp_notes profile_classes;   /* of it, that were used, and their forms with parameters */
+    pp_uncertainty uncertainty; /* of the predicted step */
 } pp_plan;
 
 PP_MUST_CHECK pp_status pp_plan_new(pp_plan **plan_out, pp_err *err);

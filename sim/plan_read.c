@@ -413,26 +413,27 @@ static pp_status read_memory_costs(const pp_json_at *root, pp_plan *plan, pp_err
     return PP_OK;
 }
 
-static pp_status read_assumptions(const pp_json_at *root, pp_plan *plan, pp_err *err)
+static pp_status read_notes(const pp_json_at *object, const char *key, pp_notes *notes, pp_err *err)
 {
     pp_json_at at;
-    if (!pp_json_has(root, "assumptions"))
+    if (!pp_json_has(object, key))
         return PP_OK;
-    pp_status status = pp_json_get(root, "assumptions", &at, err);
+    pp_status status = pp_json_get(object, key, &at, err);
     for (size_t i = 0; !status; i++) {
         pp_json_at item;
         const char *text;
         if (!pp_json_member(&at, i, &item))
             break;
         if (!(status = pp_json_read_text(&item, &text, err)))
-            status = pp_notes_add(&plan->assumptions, err, item.key, "%s", text);
+            status = pp_notes_add(notes, err, item.key, "%s", text);
     }
     return status;
 }
 
 static pp_status read_provenance(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
-    static const char *const keys[] = { "version", "command", "seed", "profile_sha256", NULL };
+    static const char *const keys[] = { "version",        "command",         "seed",
+                                        "profile_sha256", "profile_classes", NULL };
     pp_json_at at;
     const char *text;
     int64_t seed;
@@ -443,7 +444,8 @@ static pp_status read_provenance(const pp_json_at *root, pp_plan *plan, pp_err *
         (status = pp_plan_read_name(&at, "version", plan->version, sizeof plan->version, err)) ||
         (status = pp_json_get_int(&at, "seed", 0, INT64_MAX, &seed, err)) ||
         (status = pp_plan_read_name(&at, "profile_sha256", plan->profile_sha256,
-                                    sizeof plan->profile_sha256, err)))
+                                    sizeof plan->profile_sha256, err)) ||
+        (status = read_notes(&at, "profile_classes", &plan->profile_classes, err)))
         return status;
     plan->seed = (uint64_t)seed;
     if (!pp_json_has(&at, "command"))
@@ -452,6 +454,16 @@ static pp_status read_provenance(const pp_json_at *root, pp_plan *plan, pp_err *
         return status;
     plan->command = pp_copy_text(text);
     return plan->command ? PP_OK : pp_err_nomem(err);
+}
+
+/* What the plan alone cannot make anew. */
+static pp_status read_prediction(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    pp_json_at at;
+    if (!pp_json_has(root, "prediction"))
+        return PP_OK;
+    pp_status status = pp_json_get(root, "prediction", &at, err);
+    return status ? status : pp_uncertainty_read(&at, &plan->uncertainty, err);
 }
 
 /* The placement is what the rows say; the key must agree with it. */
@@ -501,6 +513,7 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
                                         "host",
                                         "shape_message_ns",
                                         "tensors_per_boundary",
+                                        "compute_settings",
                                         "recompute",
                                         "step_sync",
                                         "memory_limit_bytes",
@@ -520,7 +533,8 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
         (status = read_orders(&root, plan, file, err)) ||
         (status = check_placement(&root, plan, err)) || (status = read_costs(&root, plan, err)) ||
         (status = read_memory_costs(&root, plan, err)) ||
-        (status = read_assumptions(&root, plan, err)) ||
+        (status = read_notes(&root, "assumptions", &plan->assumptions, err)) ||
+        (status = read_prediction(&root, plan, err)) ||
         (status = read_provenance(&root, plan, err)))
         return status;
     *plan_out = plan;

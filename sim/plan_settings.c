@@ -113,6 +113,8 @@ pp_status pp_plan_read_settings(const pp_json_at *root, pp_plan *plan, pp_err *e
         (status = pp_plan_read_name(root, "lanes", plan->lanes, sizeof plan->lanes, err)) ||
         (status = read_sharing(root, plan, err)) || (status = read_buffers(root, plan, err)) ||
         (status = read_hosts(root, plan, err)) ||
+        (status = pp_plan_read_name(root, "compute_settings", plan->compute_settings,
+                                    sizeof plan->compute_settings, err)) ||
         (status =
              pp_plan_read_name(root, "recompute", plan->recompute, sizeof plan->recompute, err)) ||
         (status = pp_plan_read_known(root, "memory_limit_bytes", PP_BYTES_MAX,

@@ -139,6 +139,14 @@ static pp_json *write_memory_costs(const pp_memory_costs *memory, pp_json_build 
     return object;
 }
 
+static pp_json *write_notes(const pp_notes *notes, pp_json_build *build)
+{
+    pp_json *object = pp_json_new_object(build);
+    for (size_t i = 0; i < notes->count; i++)
+        pp_json_put_text(build, object, notes->note[i].key, notes->note[i].value);
+    return object;
+}
+
 static pp_json *write_provenance(const pp_plan *plan, pp_json_build *build)
 {
     pp_json *object = pp_json_new_object(build);
@@ -146,6 +154,8 @@ static pp_json *write_provenance(const pp_plan *plan, pp_json_build *build)
     pp_json_put_text(build, object, "command", plan->command);
     pp_json_put_int(build, object, "seed", (int64_t)plan->seed);
     put_name(build, object, "profile_sha256", plan->profile_sha256);
+    if (plan->profile_classes.count)
+        pp_json_put(build, object, "profile_classes", write_notes(&plan->profile_classes, build));
     return object;
 }
 
@@ -180,6 +190,8 @@ static void put_settings(const pp_plan *plan, pp_json *object, pp_json_build *bu
         pp_json_put_text(build, object, "p2p", pp_p2p_names()[plan->p2p]);
     if (pp_sharing_is_on(&plan->sharing))
         pp_json_put(build, object, "sharing", pp_sharing_write(&plan->sharing, build));
+    if (plan->compute_settings[0])
+        put_name(build, object, "compute_settings", plan->compute_settings);
     put_name(build, object, "recompute", plan->recompute);
     pp_json_put_bool(build, object, "step_sync", plan->step_sync);
     put_known(build, object, "memory_limit_bytes", plan->memory_limit_bytes);
@@ -211,11 +223,7 @@ pp_json *pp_plan_write(const pp_plan *plan, pp_json_build *build)
     pp_json_put(build, object, "schedule", write_schedule(plan, build));
     pp_json_put(build, object, "costs", write_costs(plan, build));
     put_settings(plan, object, build);
-    pp_json *assumptions = pp_json_new_object(build);
-    for (size_t i = 0; i < plan->assumptions.count; i++)
-        pp_json_put_text(build, assumptions, plan->assumptions.note[i].key,
-                         plan->assumptions.note[i].value);
-    pp_json_put(build, object, "assumptions", assumptions);
+    pp_json_put(build, object, "assumptions", write_notes(&plan->assumptions, build));
     if (plan->prediction)
         pp_json_put(build, object, "prediction", pp_report_write(plan->prediction, build));
     else

@@ -9,7 +9,7 @@
 
 pp_status pp_notes_add(pp_notes *notes, pp_err *err, const char *key, const char *format, ...)
 {
-    char value[512];
+    char value[2048];
     va_list args;
     va_start(args, format);
     vsnprintf(value, sizeof value, format, args);
@@ -39,6 +39,18 @@ pp_status pp_notes_copy(const pp_notes *from, pp_notes *to, pp_err *err)
     return PP_OK;
 }
 
+void pp_notes_drop(pp_notes *notes, const char *key)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < notes->count; i++) {
+        if (strcmp(notes->note[i].key, key) == 0)
+            free(notes->note[i].value);
+        else
+            notes->note[kept++] = notes->note[i];
+    }
+    notes->count = kept;
+}
+
 void pp_notes_free(pp_notes *notes)
 {
     for (size_t i = 0; i < notes->count; i++)
@@ -53,6 +65,7 @@ void pp_report_free(pp_report **report)
         return;
     pp_notes_free(&(*report)->assumptions);
     pp_robustness_free(&(*report)->robustness);
+    pp_uncertainty_free(&(*report)->uncertainty);
     free((*report)->per_rank);
     pp_blocked_free(&(*report)->worst);
     free(*report);
@@ -102,6 +115,7 @@ static pp_status account_memory(const pp_program *program, const pp_timeline *ti
             pp_memory_walk(program, timeline, costs, r, NULL, NULL, &rank->memory, err);
         if (status)
             return status;
+        rank->memory_limit_bytes = costs->limit_bytes[r];
         rank->peak_op = program->op[rank->memory.instruction];
         rank->peak_recv_bytes = rank->memory.recv_bytes;
         rank->peak_send_bytes = rank->memory.send_bytes;
@@ -111,6 +125,21 @@ static pp_status account_memory(const pp_program *program, const pp_timeline *ti
         }
     }
     return PP_OK;
+}
+
+int64_t pp_report_short(const pp_report *report, int64_t limit_bytes, uint32_t *rank_out)
+{
+    int64_t most = INT64_MIN;
+    for (uint32_t r = 0; r < report->ranks; r++) {
+        const pp_rank_report *rank = &report->per_rank[r];
+        int64_t limit = rank->memory_limit_bytes ? rank->memory_limit_bytes : limit_bytes;
+        int64_t beyond = rank->memory.total_bytes - (limit ? limit : INT64_MAX);
+        if (beyond > most) {
+            most = beyond;
+            *rank_out = r;
+        }
+    }
+    return most;
 }
 
 /* What follows the last op of each rank, and when the step is over. */

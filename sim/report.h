@@ -7,12 +7,15 @@
 #include "sim/boundary.h"
 #include "sim/memory.h"
 #include "sim/robustness.h"
+#include "sim/uncertainty.h"
+#include "sim/why.h"
 
 typedef struct pp_rank_report {
     pp_ns busy_ns;
     pp_ns idle_ns[PP_IDLE_COUNT]; /* busy and idle sum to the makespan */
     pp_ns first_start_ns, last_end_ns;
     uint32_t peak_live_activations; /* (stage, microbatch) pairs from F's start to B's or W's end */
+    int64_t memory_limit_bytes;     /* its own; 0: that of all */
     pp_memory_peak memory;          /* only when has_memory */
     pp_op peak_op;                  /* the op of memory.instruction */
     int64_t peak_recv_bytes;        /* the most that receive buffers have at any time */
@@ -23,7 +26,7 @@ typedef struct pp_rank_report {
 
 /* One thing that was assumed because nobody said it. */
 typedef struct pp_note {
-    char key[48];
+    char key[96];
     char *value;
 } pp_note;
 
@@ -35,6 +38,8 @@ typedef struct pp_notes {
 PP_MUST_CHECK pp_status pp_notes_add(pp_notes *notes, pp_err *err, const char *key,
                                      const char *format, ...) PP_PRINTF(4, 5);
 PP_MUST_CHECK pp_status pp_notes_copy(const pp_notes *from, pp_notes *to, pp_err *err);
+/* Takes away every note of this key. */
+void pp_notes_drop(pp_notes *notes, const char *key);
 void pp_notes_free(pp_notes *notes);
 
 /* Owner frees with pp_report_free. */
@@ -66,9 +71,16 @@ typedef struct pp_report {
     pp_rank_report *per_rank; /* [ranks] */
     bool has_worst;           /* by pp_report_add_worst */
     pp_blocked_list worst;
+    bool has_why; /* by pp_report_add_why */
+    pp_why why;
     pp_notes assumptions;
-    pp_robustness robustness; /* set by the caller */
+    pp_robustness robustness;   /* set by the caller */
+    pp_uncertainty uncertainty; /* set by the caller, or the plan's */
 } pp_report;
+
+/* The rank that is beyond its limit by most, and by how much; 0 or less: all fit. limit_bytes: of
+ * ranks without their own; 0: none. */
+int64_t pp_report_short(const pp_report *report, int64_t limit_bytes, uint32_t *rank_out);
 
 /* step_sync: a global barrier ends the step. assumptions stay empty.
  * Fails: INPUT (sums leave 64 bits), NOMEM. */
@@ -79,6 +91,11 @@ PP_MUST_CHECK pp_status pp_report_build(const char *schedule, const char *execut
 /* Puts the `most` longest waits into the report, in place of those that it has. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_report_add_worst(pp_report *report, const pp_program *program,
                                             const pp_timeline *timeline, size_t most, pp_err *err);
+/* Says where the step goes. bare: the costs without the collectives inside ops; NULL: not known.
+ * timeline: of pp_simulate, with its waits. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_report_add_why(pp_report *report, const pp_program *program,
+                                          const pp_timeline *timeline, const pp_costs *costs,
+                                          const pp_costs *bare, pp_err *err);
 void pp_report_free(pp_report **report); /* for PP_CLEANUP; *report NULL is fine */
 
 /* "format":"ppsim.report". */

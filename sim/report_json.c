@@ -31,6 +31,8 @@ static pp_json *write_rank(const pp_report *report, uint32_t r, pp_json_build *b
         return object;
     }
     char token[32];
+    if (rank->memory_limit_bytes)
+        pp_json_put_int(build, object, "memory_limit_bytes", rank->memory_limit_bytes);
     pp_json_put_int(build, object, "peak_memory_bytes", rank->memory.total_bytes);
     pp_json_put_int(build, object, "peak_recv_bytes", rank->peak_recv_bytes);
     pp_json_put_int(build, object, "peak_send_bytes", rank->peak_send_bytes);
@@ -113,11 +115,14 @@ pp_json *pp_report_write(const pp_report *report, pp_json_build *build)
     pp_json_put(build, object, "per_rank", ranks);
     if (report->has_worst)
         pp_json_put(build, object, "worst_blocked", pp_blocked_write(&report->worst, build));
+    if (report->has_why)
+        pp_json_put(build, object, "why", pp_why_write(&report->why, build));
     pp_json *assumptions = pp_json_new_object(build);
     for (size_t i = 0; i < report->assumptions.count; i++)
         pp_json_put_text(build, assumptions, report->assumptions.note[i].key,
                          report->assumptions.note[i].value);
     pp_json_put(build, object, "assumptions", assumptions);
     pp_robustness_put(&report->robustness, object, build);
+    pp_uncertainty_put(&report->uncertainty, object, build);
     return object;
 }

@@ -51,6 +51,8 @@ static void put_jitter(const pp_jitter_result *jitter, pp_json *object, pp_json_
     pp_json_put_int(build, value, "p95_ns", jitter->p95_ns);
     pp_json_put_int(build, value, "p99_ns", jitter->p99_ns);
     pp_json_put_int(build, value, "max_ns", jitter->max_ns);
+    pp_json_put_int(build, value, "p50_error_ns", jitter->p50_error_ns);
+    pp_json_put_int(build, value, "p95_error_ns", jitter->p95_error_ns);
     pp_json_put_double(build, value, "mean_ns", jitter->mean_ns);
     if (jitter->spec.scenarios > 1)
         pp_json_put_double(build, value, "deviation_ns", jitter->deviation_ns);

@@ -31,6 +31,7 @@ typedef struct pp_jitter_result {
     pp_jitter_spec spec;
     uint64_t seed;
     pp_ns min_ns, p50_ns, p95_ns, p99_ns, max_ns;
+    pp_ns p50_error_ns, p95_error_ns; /* half of the 95 % interval that order statistics give */
     double mean_ns;
     double deviation_ns; /* of a sample (n - 1); meaningful from two scenarios on */
 } pp_jitter_result;

@@ -51,6 +51,25 @@ const char *pp_text_nearest(const char *text, const char *const names[])
     return nearest;
 }
 
+size_t pp_text_sequence(const char *c)
+{
+    unsigned char first = (unsigned char)c[0];
+    size_t length = first < 0x80                    ? 1
+                    : first >= 0xc2 && first < 0xe0 ? 2
+                    : first >= 0xe0 && first < 0xf0 ? 3
+                    : first >= 0xf0 && first < 0xf5 ? 4
+                                                    : 0;
+    for (size_t i = 1; i < length; i++) {
+        if (((unsigned char)c[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    unsigned char second = length > 2 ? (unsigned char)c[1] : 0;
+    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+        (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
+        return 0; /* too long a form, a surrogate, beyond Unicode */
+    return length;
+}
+
 void pp_text_add_bytes(pp_text *text, const char *bytes, size_t count)
 {
     void *data = text->data;

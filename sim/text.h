@@ -9,6 +9,9 @@
 /* The entry of `names` (ends with NULL) that is closest to `text`, or NULL when none is close. */
 const char *pp_text_nearest(const char *text, const char *const names[]);
 
+/* Bytes of the UTF-8 sequence at `c`, 0 when it is none. */
+size_t pp_text_sequence(const char *c);
+
 /* A growing text. data: NUL-ended once anything was added. */
 typedef struct pp_text {
     char *data;

@@ -62,13 +62,25 @@ bool pp_comm_is_buffered(const pp_comm *comm, const pp_costs *costs, const pp_tr
 {
     if (comm->semantics.mode != PP_COMM_EAGER || comm->collective)
         return false;
-    int64_t bytes = pp_comm_bytes(comm, costs, t);
+    pp_transfer largest = *t;
+    if (comm->parts_grouped && !pp_transfer_is_shape((pp_transfer_kind)t->kind))
+        largest.part = 0; /* a group is done as a unit */
+    int64_t bytes = pp_comm_bytes(comm, costs, &largest);
     return (bytes ? bytes : 1) <= comm->semantics.eager_bytes;
+}
+
+/* The first tensor of t's boundary that is buffered as t is: sizes fall. */
+static uint8_t first_buffered(const pp_comm *comm, const pp_costs *costs, const pp_transfer *t)
+{
+    pp_transfer first = *t;
+    for (first.part = 0; !pp_comm_is_buffered(comm, costs, &first);)
+        first.part++;
+    return first.part;
 }
 
 /* Of several tensors each pays the fixed part of a transfer; those of one group follow each other
  * to their peer and pay it together (NCCL, p2p.rst). Buffered ones leave together and follow each
- * other as well. */
+ * other as well; what was waited for is through before they leave. */
 pp_ns pp_comm_ns(const pp_comm *comm, const pp_costs *costs, const pp_transfer *t)
 {
     pp_ns fixed_ns = comm->semantics.shape_message_ns;
@@ -77,10 +89,14 @@ pp_ns pp_comm_ns(const pp_comm *comm, const pp_costs *costs, const pp_transfer *
     pp_ns whole_ns = boundary_ns(costs, t);
     if (comm->parts < 2)
         return whole_ns;
-    bool follow = comm->parts_grouped || pp_comm_is_buffered(comm, costs, t);
     fixed_ns = fixed_ns < whole_ns ? fixed_ns : whole_ns;
-    pp_ns takes_ns = follow && !comm->parts_grouped ? fixed_ns * (t->part + 1) : fixed_ns;
-    for (uint8_t k = follow ? 0 : t->part; k <= t->part; k++)
+    uint8_t first = t->part; /* whose start all of them count from */
+    if (comm->parts_grouped)
+        first = 0;
+    else if (pp_comm_is_buffered(comm, costs, t))
+        first = first_buffered(comm, costs, t);
+    pp_ns takes_ns = comm->parts_grouped ? fixed_ns : fixed_ns * (t->part - first + 1);
+    for (uint8_t k = first; k <= t->part; k++)
         takes_ns += share(whole_ns - fixed_ns, comm, k);
     return takes_ns;
 }

@@ -12,7 +12,8 @@ pp_ns pp_arrival_latency(const pp_program *program, const pp_costs *costs, pp_op
 /* Time from the end of the source of instruction `i` until it can be used; 0 without a source. */
 pp_ns pp_edge_latency(const pp_program *program, const pp_costs *costs, size_t i);
 
-/* Is a send done at once, whether or not its receive is there? Of unknown size is 1. */
+/* Is a send done at once, whether or not its receive is there? Of unknown size is 1. Tensors of one
+ * group are when the largest is. */
 bool pp_comm_is_buffered(const pp_comm *comm, const pp_costs *costs, const pp_transfer *transfer);
 /* What a transfer takes once both ends are there; buffered: from its send on. */
 pp_ns pp_comm_ns(const pp_comm *comm, const pp_costs *costs, const pp_transfer *transfer);

@@ -235,6 +235,18 @@ pp_status pp_args_rate(const pp_args *args, const char *option, double *out, pp_
     return text ? as_usage(pp_parse_rate(text, option, out, &inner), &inner, err) : PP_OK;
 }
 
+pp_status pp_args_traits(const pp_args *args, pp_traits *traits, pp_err *err)
+{
+    static const char *const options[] = { "--rank-speed", "--rank-memory", "--rank-link" };
+    pp_status status = PP_OK;
+    for (int kind = PP_TRAIT_SPEED; kind <= PP_TRAIT_LINK && !status; kind++) {
+        const char *text = pp_args_text(args, options[kind]);
+        if (text)
+            status = pp_traits_parse((pp_trait_kind)kind, options[kind], text, traits, err);
+    }
+    return status;
+}
+
 pp_status pp_args_choice(const pp_args *args, const char *option, const char *const names[],
                          int *out, pp_err *err)
 {

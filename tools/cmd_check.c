@@ -5,6 +5,7 @@
 #include "sim/file.h"
 #include "sim/transfer_costs.h"
 #include "tools/check_tool.h"
+#include "tools/option_rows.h"
 #include "traces/comm_rows.h"
 
 #include <inttypes.h>
@@ -20,7 +21,7 @@ static const pp_option options[] = {
       false },
     { "--shapes", "PROTOCOL", "how receivers learn sizes: plan, local, message, cached; plan", NULL,
       false },
-    { "--tensors-per-boundary", "K", "the bytes between stages come in K tensors; 1", NULL, false },
+    { PP_OPTION_TENSORS_PER_BOUNDARY },
     { "--message-bytes", "SIZE", "size of every message where no plan says it; 1B", NULL, false },
     { "--partial", NULL, "an excerpt: what is outside the file counts as done", NULL, false },
     { NULL, NULL, NULL, NULL, false },

@@ -159,10 +159,10 @@ static pp_status cut(const pp_args *args, const char *target, const pp_events_pa
 static void tell_recorded(const pp_recording *r, size_t step)
 {
     char early[32];
-    if (r->steps > 1 && r->transfers + r->memory > 0)
-        pp_remark("lost: %zu transfers and %zu samples of memory, of which it is not known to what "
-                  "step they belong",
-                  r->transfers, r->memory);
+    if (r->steps > 1 && r->transfers + r->waits + r->memory > 0)
+        pp_remark("lost: %zu transfers, %zu waits and %zu samples of memory, of which it is not "
+                  "known to what step they belong",
+                  r->transfers, r->waits, r->memory);
     if (r->steps > 1 && step == SIZE_MAX)
         pp_remark("%zu steps were recorded, the last one was taken; --steps N takes another",
                   r->steps);
@@ -213,14 +213,16 @@ static pp_status convert_recording(const pp_args *args, const char *target, cons
                              .program = found.program,
                              .timeline = found.timeline,
                              .recorded = &found.recorded,
-                             .columns = (int)columns };
+                             .columns = (int)columns,
+                             .measured = found.measured };
     bool traces = format->trace != NULL;
     if ((status = write_out(args, traces ? "--trace" : "--emit", target, &data, err)))
         return status;
     tell_recorded(&found, wanted);
     unsigned has = PP_HOLDS_ORDER | PP_HOLDS_TIMES;
     if (found.steps == 1)
-        has |= (found.transfers ? PP_HOLDS_TRANSFERS : 0) | (found.memory ? PP_HOLDS_MEMORY : 0);
+        has |= (found.transfers ? PP_HOLDS_TRANSFERS : 0) | (found.waits ? PP_HOLDS_IDLE : 0) |
+               (found.memory ? PP_HOLDS_MEMORY : 0);
     unsigned shown = traces && format->emit ? PP_HOLDS_TIMES : 0; /* text: a picture */
     tell_lost(target, has & ~(format->holds | shown));
     return PP_OK;

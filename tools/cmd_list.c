@@ -1,12 +1,15 @@
 /* ppsim list: what this build knows, from its tables. */
+#include "calib/form.h"
 #include "calib/imports.h"
 #include "calib/probes.h"
 #include "runtime/compute.h"
 #include "runtime/transport.h"
 #include "sim/alloc.h"
 #include "sim/schedule.h"
+#include "tools/compare_tool.h"
 #include "tools/tool.h"
 #include "traces/data.h"
+#include "traces/plot.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -65,21 +68,47 @@ static pp_status read_hardware(size_t index, row *row_out, pp_err *err)
     return PP_OK;
 }
 
-static pp_status read_schedule(size_t index, row *row_out, pp_err *err)
+static size_t count_profiles(void)
 {
-    (void)err;
-    row_out->name = pp_schedule_at(index)->name;
-    snprintf(row_out->summary, sizeof row_out->summary, "%s", pp_schedule_at(index)->summary);
+    return pp_data_count(PP_DATA_PROFILE);
+}
+
+/* "NVIDIA A100: all_reduce 6.3 %", with the mean errors. */
+static pp_status read_profile(size_t index, row *row_out, pp_err *err)
+{
+    pp_profile *profile PP_CLEANUP(pp_profile_free) = NULL;
+    const pp_data_file *file = pp_data_at(PP_DATA_PROFILE, index);
+    pp_status status = pp_profile_parse(file->text, file->bytes, file->name, &profile, err);
+    if (status)
+        return status;
+    row_out->name = file->name;
+    size_t used = (size_t)snprintf(row_out->summary, sizeof row_out->summary,
+                                   "%.60s:", profile->samples.device);
+    for (size_t i = 0; i < profile->count && used < sizeof row_out->summary; i++) {
+        const pp_profile_entry *e = &profile->entry[i];
+        used += (size_t)snprintf(row_out->summary + used, sizeof row_out->summary - used,
+                                 "%s %s%s %.1f %%", i ? "," : "", e->class_name,
+                                 e->spans ? " between nodes" : "", 100 * e->choice.fit.mape);
+    }
     return PP_OK;
 }
 
-static pp_status read_executor(size_t index, row *row_out, pp_err *err)
-{
-    (void)err;
-    row_out->name = pp_executor_at(index)->name;
-    snprintf(row_out->summary, sizeof row_out->summary, "%s", pp_executor_at(index)->summary);
-    return PP_OK;
-}
+/* What the tables have that hold a name and a summary. */
+#define READ_ENTRY(id)                                                                           \
+    static pp_status read_##id(size_t index, row *row_out, pp_err *err)                          \
+    {                                                                                            \
+        (void)err;                                                                               \
+        row_out->name = pp_##id##_at(index)->name;                                               \
+        snprintf(row_out->summary, sizeof row_out->summary, "%s", pp_##id##_at(index)->summary); \
+        return PP_OK;                                                                            \
+    }
+READ_ENTRY(schedule)
+READ_ENTRY(executor)
+READ_ENTRY(compute)
+READ_ENTRY(import)
+READ_ENTRY(probe)
+READ_ENTRY(form)
+#undef READ_ENTRY
 
 /* Ours, beside those of traces/formats.def. */
 static const row own_formats[] = {
@@ -123,33 +152,50 @@ static pp_status read_transport(size_t index, row *row_out, pp_err *err)
     return PP_OK;
 }
 
-static pp_status read_compute(size_t index, row *row_out, pp_err *err)
+/* For people, in the order of the table. */
+#define KINDS                                                                                  \
+    "models|hardware|profiles|schedules|executors|formats|transports|computes|imports|probes|" \
+    "forms|metrics|plots"
+
+/* The index-th that is compared; NULL: there are fewer. */
+static const pp_metric *metric_at(size_t index)
 {
+    for (size_t i = 0; i < pp_metric_count(); i++) {
+        if (pp_metric_at(i)->unit != PP_METRIC_SKIP && index-- == 0)
+            return pp_metric_at(i);
+    }
+    return NULL;
+}
+
+static size_t count_metrics(void)
+{
+    size_t count = 0;
+    while (metric_at(count))
+        count++;
+    return count;
+}
+
+static pp_status read_metric(size_t index, row *row_out, pp_err *err)
+{
+    const pp_metric *metric = metric_at(index);
     (void)err;
-    row_out->name = pp_compute_at(index)->name;
-    snprintf(row_out->summary, sizeof row_out->summary, "%s", pp_compute_at(index)->summary);
+    row_out->name = metric->name;
+    pp_metric_describe(metric, row_out->summary, sizeof row_out->summary);
     return PP_OK;
 }
 
-static pp_status read_import(size_t index, row *row_out, pp_err *err)
+static pp_status read_plot(size_t index, row *row_out, pp_err *err)
 {
     (void)err;
-    row_out->name = pp_import_at(index)->name;
-    snprintf(row_out->summary, sizeof row_out->summary, "%s", pp_import_at(index)->summary);
-    return PP_OK;
-}
-
-static pp_status read_probe(size_t index, row *row_out, pp_err *err)
-{
-    (void)err;
-    row_out->name = pp_probe_at(index)->name;
-    snprintf(row_out->summary, sizeof row_out->summary, "%s", pp_probe_at(index)->summary);
+    row_out->name = pp_plot_at(index)->name;
+    snprintf(row_out->summary, sizeof row_out->summary, "%s", pp_plot_at(index)->summary);
     return PP_OK;
 }
 
 static const kind kinds[] = {
     { "models", count_models, read_model },
     { "hardware", count_hardware, read_hardware },
+    { "profiles", count_profiles, read_profile },
     { "schedules", pp_schedule_count, read_schedule },
     { "executors", pp_executor_count, read_executor },
     { "formats", count_formats, read_format },
@@ -157,6 +203,9 @@ static const kind kinds[] = {
     { "computes", pp_compute_count, read_compute },
     { "imports", pp_import_count, read_import },
     { "probes", pp_probe_count, read_probe },
+    { "forms", pp_form_count, read_form },
+    { "metrics", count_metrics, read_metric },
+    { "plots", pp_plot_count, read_plot },
 };
 
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
@@ -203,15 +252,13 @@ static pp_status list(const pp_args *args, pp_err *err)
                                                : list_text(args, &kinds[i], err);
     }
     const char *near = word ? pp_text_nearest(word, names) : NULL;
-    return pp_err_set(err, PP_USAGE, NULL,
-                      "give one of models, hardware, schedules, executors, "
-                      "formats, transports, computes, imports, probes%s%s%s",
+    return pp_err_set(err, PP_USAGE, NULL, "give one of " KINDS "%s%s%s",
                       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 const pp_command pp_command_list = {
     .name = "list",
-    .arguments = "models|hardware|schedules|executors|formats|transports|computes|imports|probes",
+    .arguments = KINDS,
     .summary = "what this build knows",
     .options = options,
     .run = list,

@@ -2,6 +2,7 @@
 #include "runtime/clock.h"
 #include "sim/alloc.h"
 #include "sim/file.h"
+#include "tools/option_rows.h"
 #include "tools/pack_tool.h"
 #include "tools/plan_tool.h"
 
@@ -13,9 +14,8 @@
 #define DEFAULT_MOVES 1000
 
 static const pp_option options[] = {
-    { "--model", "M", "a name of 'ppsim list models', a file, or a Hugging Face config.json", NULL,
-      false },
-    { "--pp", "P", "pipeline ranks", "--pipeline-model-parallel-size", false },
+    { PP_OPTION_MODEL },
+    { PP_OPTION_PP },
     { "--packing", "given|first-fit|equal|ramped|auto", "what is tried; auto: all of them", NULL,
       false },
     { "--budget", "TIME|COUNTit", "then move and swap for 5s, or 1000it times; 1000it with auto",
@@ -25,28 +25,22 @@ static const pp_option options[] = {
       false },
     { "--seq-length", "N", "longest sequence; the model's maximum", NULL, false },
     { "--micro-batch-size", "N", "a microbatch has at most N x seq-length tokens; 1", NULL, false },
-    { "--hw", "H", "a name of 'ppsim list hardware', or a file; h100-80g", NULL, false },
-    { "--tp", "N", "tensor parallel degree; chosen when not given", "--tensor-model-parallel-size",
-      false },
-    { "--dp", "N", "data parallel replicas; 1", "--data-parallel-size", false },
-    { "--cp", "N", "context parallel degree; 1", "--context-parallel-size", false },
-    { "--ep", "N", "expert parallel degree, inside dp x cp; 1", "--expert-model-parallel-size",
-      false },
-    { "--vpp", "V", "stages per rank; chosen when not given",
-      "--num-virtual-stages-per-pipeline-rank", false },
+    { PP_OPTION_HW },
+    { PP_OPTION_TP },
+    { PP_OPTION_DP },
+    { PP_OPTION_CP },
+    { PP_OPTION_EP },
+    { PP_OPTION_VPP_CHOSEN },
     { "--schedule", "NAME", "one of 'ppsim list schedules', or auto; " DEFAULT_SCHEDULE, NULL,
       false },
-    { "--microbatch-group-size", "N", "Megatron's microbatch group (interleaved)",
-      "--microbatch-group-size-per-virtual-pipeline-stage", false },
-    { "--executor", "NAME", "communication habits, 'ppsim list executors'; ideal", NULL, false },
+    { PP_OPTION_MICROBATCH_GROUP_SIZE },
+    { PP_OPTION_EXECUTOR },
     { "--shapes", "PROTOCOL", "how receivers learn sizes, as for plan; plan", NULL, false },
-    { "--recompute", "none|selective|full|auto", "activation recomputation; auto",
-      "--recompute-granularity", false },
-    { "--memory-limit", "SIZE", "per GPU, 80GB; the GPU's memory less 5 %", NULL, false },
-    { "--partition", "auto|uniform|LAYOUT", "layers per stage; auto. LAYOUT: Et*3|t*4|t*3L",
-      "--pipeline-model-parallel-layout", false },
-    { "--stack", "NAME", "software: megatron-2021, megatron-2022, current; current", NULL, false },
-    { "--step-sync", "on|off", "a global barrier ends the step; on", NULL, false },
+    { PP_OPTION_RECOMPUTE },
+    { PP_OPTION_MEMORY_LIMIT },
+    { PP_OPTION_PARTITION },
+    { PP_OPTION_STACK },
+    { PP_OPTION_STEP_SYNC },
     { NULL, NULL, NULL, NULL, false },
 };
 

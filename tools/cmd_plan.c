@@ -1,51 +1,51 @@
 /* ppsim plan: which schedule, partition, recomputation and split is fastest, and does it fit. */
 #include "sim/file.h"
+#include "tools/option_rows.h"
 #include "tools/plan_tool.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 static const pp_option options[] = {
-    { "--model", "M", "a name of 'ppsim list models', a file, or a Hugging Face config.json", NULL,
+    { PP_OPTION_MODEL },
+    { "--gpus", "N", "split N GPUs over pp, tp, cp, dp, ep where these are not given", NULL,
       false },
-    { "--pp", "P", "pipeline ranks", "--pipeline-model-parallel-size", false },
-    { "--hw", "H", "a name of 'ppsim list hardware', or a file; h100-80g", NULL, false },
-    { "--profile", "FILE", "a calibrated profile instead of --hw", NULL, false },
-    { "--tp", "N", "tensor parallel degree; chosen when not given", "--tensor-model-parallel-size",
-      false },
-    { "--dp", "N", "data parallel replicas; 1", "--data-parallel-size", false },
-    { "--cp", "N", "context parallel degree; 1", "--context-parallel-size", false },
-    { "--ep", "N", "expert parallel degree, inside dp x cp; 1", "--expert-model-parallel-size",
-      false },
-    { "--vpp", "V", "stages per rank; chosen when not given",
-      "--num-virtual-stages-per-pipeline-rank", false },
+    { PP_OPTION_PP },
+    { PP_OPTION_HW },
+    { "--profile", "FILE", "what 'ppsim calibrate' measured goes over --hw, or alone without it",
+      NULL, false },
+    { "--profile-only", "kernels|links", "take this part of the profile; both", NULL, false },
+    { "--profile-layers", "N", "of a stage that was measured and imported", NULL, false },
+    { PP_OPTION_TP },
+    { PP_OPTION_DP },
+    { PP_OPTION_CP },
+    { PP_OPTION_EP },
+    { PP_OPTION_VPP_CHOSEN },
     { "--seq-length", "N", "tokens per sequence, or per bin of --lengths; the model's maximum",
       NULL, false },
     { "--micro-batch-size", "N", "sequences per microbatch; chosen when not given", NULL, false },
     { "--global-batch-size", "N", "sequences per step; 8 x pp x dp, in whole micro-batches", NULL,
       false },
-    { "--lengths", "FILE", "sequence lengths of one step, one per line or a JSON array", NULL,
-      false },
+    { PP_OPTION_LENGTHS },
     { "--schedule", "NAME",
       "one of 'ppsim list schedules', or planned: an order found; all, if not given", NULL, false },
-    { "--microbatch-group-size", "N", "Megatron's microbatch group (interleaved)",
-      "--microbatch-group-size-per-virtual-pipeline-stage", false },
-    { "--executor", "NAME", "communication habits, 'ppsim list executors'; ideal", NULL, false },
-    { "--shapes", "PROTOCOL",
-      "how receivers learn sizes: plan, local, message, cached, padded[:MAX], bucket:N; plan", NULL,
-      false },
-    { "--host", "launch=T,sync=T,read=T",
-      "of each rank's host, per op or group, sync, size read; 0", NULL, false },
-    { "--shape-message", "TIME", "that a message about a shape takes; the link's latency", NULL,
-      false },
-    { "--tensors-per-boundary", "K", "the bytes between stages come in K tensors; 1", NULL, false },
-    { "--recompute", "none|selective|full|auto", "activation recomputation; auto",
-      "--recompute-granularity", false },
-    { "--memory-limit", "SIZE", "per GPU, 80GB; the GPU's memory less 5 %", NULL, false },
-    { "--partition", "auto|uniform|LAYOUT", "layers per stage; auto. LAYOUT: Et*3|t*4|t*3L",
-      "--pipeline-model-parallel-layout", false },
+    { PP_OPTION_MICROBATCH_GROUP_SIZE },
+    { "--target", "NAME",
+      "torchtitan, automodel, megatron or ppsim: plan only what it runs, and say what that costs",
+      NULL, false },
+    { PP_OPTION_EXECUTOR },
+    { PP_OPTION_SHAPES },
+    { PP_OPTION_HOST },
+    { PP_OPTION_SHAPE_MESSAGE },
+    { PP_OPTION_TENSORS_PER_BOUNDARY },
+    { PP_OPTION_RECOMPUTE },
+    { PP_OPTION_MEMORY_LIMIT },
+    { PP_OPTION_RANK_SPEED },
+    { PP_OPTION_RANK_MEMORY },
+    { PP_OPTION_RANK_LINK },
+    { PP_OPTION_PARTITION },
     { "--bare-ends", NULL, "auto may give embedding or head a stage without layers", NULL, false },
-    { "--stack", "NAME", "software: megatron-2021, megatron-2022, current; current", NULL, false },
+    { PP_OPTION_STACK },
     { "--sequence-parallel", "on|off", "on when tp > 1", NULL, false },
     { "--attention", "flash|unfused", "the stack's", NULL, false },
     { "--grad-sync", "exposed|overlap", "data-parallel gradient reduction; the stack's", NULL,
@@ -56,25 +56,31 @@ static const pp_option options[] = {
     { "--zero", "0|1", "1 divides the optimizer state over dp; the stack's", NULL, false },
     { "--communicators", "world|pp|per-edge", "who shares one with a pipeline transfer; see manual",
       NULL, false },
-    { "--recv-buffers", "POLICY",
-      "on-post, per-microbatch, per-stage, per-direction or pool; the executor's", NULL, false },
-    { "--send-buffers", "POLICY",
-      "until-done, until-waited, until-backward or until-step-end; the executor's", NULL, false },
-    { "--return-outputs", "on|off", "the last stage keeps what it made; as the executor", NULL,
-      false },
+    { PP_OPTION_RECV_BUFFERS },
+    { PP_OPTION_SEND_BUFFERS },
+    { PP_OPTION_RETURN_OUTPUTS },
     { "--p2p", "send-recv|all-gather|all-reduce", "what a transfer is made of; the executor's",
       NULL, false },
     { "--scatter-gather", "on|off", "send 1/tp per rank, gather there; the stack's", NULL, false },
     { "--node-network", "RATE", "network of a node, 800Gb/s or 100GB/s; the hardware file's", NULL,
       false },
-    { "--step-sync", "on|off", "a global barrier ends the step; on", NULL, false },
+    { PP_OPTION_STEP_SYNC },
+    { "--jitter", "SPEC", "rank the best by their step under jitter; as simulate --jitter", NULL,
+      false },
+    { "--rank-by", "p50|p95", "with --jitter: the percentile compared; p50", NULL, false },
+    { "--pareto", NULL, "the fastest at every memory limit up to the given one: a table", NULL,
+      false },
+    { "--explain", NULL,
+      "where nothing fits: the sets of changes that do, and what each change gives", NULL, false },
+    { "--why", NULL, "say where the step goes, part by part, in ns that sum to it", NULL, false },
     { "--budget", "TIME|COUNTit", "end the search after 5s, or 20000it; simulations, then orders",
       NULL, false },
-    { "--seed", "N", "of the search for orders; 0", NULL, false },
+    { "--seed", "N", "of the search for orders and of --jitter; 0", NULL, false },
     { "--instance", "FILE", "order the ops of a ppsim.instance file; -o writes the orders", NULL,
       false },
     { "--threads", "N",
-      "of the search for orders, whose result does not depend on it; all processors", NULL, false },
+      "of the search for orders and --jitter, which do not depend on it; all processors", NULL,
+      false },
     { "--candidates", "FILE", "write every candidate considered, with its reason, as CSV", NULL,
       false },
     { "--emit", "FORMAT=FILE", "write the schedule: plan, pytorch-csv, megatron, report", NULL,
@@ -132,10 +138,29 @@ static pp_status plan(const pp_args *args, pp_err *err)
 {
     if (pp_args_has(args, "--instance"))
         return pp_plan_instance(args, options, err);
+    if (pp_args_has(args, "--pareto"))
+        return pp_plan_pareto(args, err);
     pp_request request PP_CLEANUP(pp_request_free) = { .wish = { .seed = 0 } };
     pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
     pp_status status = pp_request_read(args, &request, err);
-    if (status || (status = pp_choose(&request.wish, &choice, err)))
+    if (status)
+        return status;
+    if (pp_args_has(args, "--explain") && request.wish.gpus)
+        return pp_err_set(err, PP_USAGE, "--explain",
+                          "changes given degrees; give --pp and the others instead of --gpus");
+    status = pp_choose(&request.wish, &choice, err);
+    if (status == PP_INFEASIBLE && pp_args_has(args, "--explain")) {
+        pp_err own = { 0 };
+        if (pp_plan_explain(args, &request.wish, &own)) {
+            *err = own;
+            return own.status;
+        }
+    }
+    if (status)
+        return status;
+    if ((status = pp_profile_finish(&request.profile, &choice->context, choice->plan, err)) ||
+        (request.target &&
+         (status = pp_target_compare(request.target, &request.free_wish, choice, err))))
         return status;
     snprintf(choice->plan->version, sizeof choice->plan->version, "%s", PPSIM_VERSION);
     choice->plan->command = pp_args_command(args);

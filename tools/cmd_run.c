@@ -1,7 +1,9 @@
 /* ppsim run: executes a plan, measures it, and compares what happened with what was predicted. */
-#include "runtime/execute.h"
 #include "sim/alloc.h"
 #include "sim/file.h"
+#include "sim/processors.h"
+#include "tools/option_rows.h"
+#include "tools/profile_tool.h"
 #include "tools/run_tool.h"
 #include "tools/study_tool.h"
 
@@ -11,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define FLIGHT_FILE "ppsim-flight.json"
 #define PAYLOAD_MIN 8
@@ -20,8 +21,8 @@
 static const pp_option options[] = {
     { "--transport", "NAME", "how messages travel, 'ppsim list transports'; threads", NULL, false },
     { "--compute", "NAME", "what ops compute, 'ppsim list computes'; spin", NULL, false },
-    { "--compute-settings", "K=V,...", "of the compute: hidden=64,heads=4 (docs/runtime.md)", NULL,
-      false },
+    { "--compute-settings", "K=V,...",
+      "of the compute: hidden=64,heads=4; the plan's, or docs/runtime.md", NULL, false },
     { "--iterations", "N", "measured steps; 5", NULL, false },
     { "--warmup", "N", "steps before them, not measured; 1", NULL, false },
     { "--verify", NULL, "compare values with a sequential run, and every byte of memory", NULL,
@@ -34,23 +35,20 @@ static const pp_option options[] = {
       "of threads: what the plan says, memory speed, or 20us+1GB/s; plan for spin", NULL, false },
     { "--payload", "SIZE", "spin carries tensors up to this size; 64KiB", NULL, false },
     { "--schedule", "NAME|FILE", "as simulate, instead of a plan", NULL, false },
-    { "--pp", "P", "pipeline ranks", "--pipeline-model-parallel-size", false },
-    { "--microbatches", "M", "microbatches per step", "--num-microbatches", false },
-    { "--vpp", "V", "stages per rank; 1 where the schedule has one",
-      "--num-virtual-stages-per-pipeline-rank", false },
-    { "--microbatch-group-size", "N", "Megatron's microbatch group (interleaved)",
-      "--microbatch-group-size-per-virtual-pipeline-stage", false },
-    { "--costs", "F=T,I=T,W=T,comm=T", "durations per op of one stage", NULL, false },
-    { "--costs-file", "FILE", "durations per stage and microbatch (JSON, docs/formats.md)", NULL,
-      false },
-    { "--memory-costs", "F=X,I=X,W=X", "memory change per op, with units", NULL, false },
-    { "--forward-only", NULL, "an evaluation: the schedule without its backwards", NULL, false },
+    { PP_OPTION_PP },
+    { PP_OPTION_MICROBATCHES },
+    { PP_OPTION_VPP },
+    { PP_OPTION_MICROBATCH_GROUP_SIZE },
+    { PP_OPTION_COSTS },
+    { PP_OPTION_COSTS_FILE },
+    { PP_OPTION_MEMORY_COSTS },
+    { PP_OPTION_FORWARD_ONLY },
     { "--replica", "N", "which data-parallel replica of the plan; 0", NULL, false },
     { "--lengths", "FILE", "sequences, dealt out to the microbatches in order; the plan's", NULL,
       false },
     { "--comm", "MODE", "rendezvous, eager:BYTES or batched; the plan's", NULL, false },
     { "--shapes", "PROTOCOL", "how receivers learn sizes, as simulate; the plan's", NULL, false },
-    { "--tensors-per-boundary", "K", "the bytes between stages come in K tensors; 1", NULL, false },
+    { PP_OPTION_TENSORS_PER_BOUNDARY },
     { "--deadline", "TIME", "give up when an op or a wait lasts longer; 10s or 20 steps", NULL,
       false },
     { "--force", NULL, "run also what the simulator says will hang", NULL, false },
@@ -59,7 +57,13 @@ static const pp_option options[] = {
       true },
     { "--flight", "FILE", "last moments of all ranks after a failure; " FLIGHT_FILE, NULL, false },
     { "--seed", "N", "of weights and data; 0", NULL, false },
-    { "--columns", "N", "width of the text timeline; 80", NULL, false },
+    { PP_OPTION_COLUMNS },
+    { PP_OPTION_RECOST_PROFILE },
+    { PP_OPTION_RECOST },
+    { PP_OPTION_RECOST_MODEL },
+    { PP_OPTION_RECOST_HW },
+    { PP_OPTION_RECOST_ONLY },
+    { PP_OPTION_RECOST_LAYERS },
     { "--trace", "FORMAT=FILE", "write the measured timeline; 'ppsim list formats'", NULL, true },
     { NULL, NULL, NULL, NULL, false },
 };
@@ -301,9 +305,33 @@ static pp_status show(const pp_args *args, const running *r, const pp_execute_op
                              .timeline = x->result.iteration[x->result.median].timeline,
                              .costs = x->costs,
                              .report = x->report,
-                             .columns = (int)columns };
+                             .columns = (int)columns,
+                             .measured = true };
     status = pp_write_exports(args, &data, err);
     return status ? status : print(args, &run, err);
+}
+
+static bool knows_sizes(const pp_costs *costs)
+{
+    bool any = costs->stages == 1;
+    for (size_t k = 0; costs->has_memory && k < (size_t)costs->classes * costs->stages; k++)
+        any = any || costs->message_bytes[k] > 0;
+    return any;
+}
+
+/* What the figures will not say of themselves. */
+static void remark(const pp_plan *plan, const pp_execute_options *o)
+{
+    bool real = o->compute->describe != NULL; /* its tensors have sizes */
+    uint32_t ranks = plan->order[0]->ranks;
+    if (real && ranks > pp_processors())
+        pp_remark("%" PRIu32 " ranks compute on %" PRIu32
+                  " processors; the prediction gives each its own",
+                  ranks, pp_processors());
+    if (!real && o->link.kind == PP_LINK_THROTTLE &&
+        !knows_sizes(plan->costs[plan->costs_count > 1 ? o->replica : 0]))
+        pp_remark("--link: the bytes between stages are not known, so that every message takes the "
+                  "latency alone; a plan has them, or a costs file with message_bytes");
 }
 
 static pp_status run(const pp_args *args, pp_err *err)
@@ -317,14 +345,15 @@ static pp_status run(const pp_args *args, pp_err *err)
     if (status || (status = pp_study_load(args, "run", &r->plan, &r->written, err)) ||
         (status = pp_study_forward_only(args, r->written, r->plan, err)) ||
         (status = pp_study_exchange(args, r->plan, r->written != NULL, err)) ||
+        (status = pp_profile_of_plan(args, r->plan, err)) ||
         (status = check_replica(r->plan, o.replica, err)) ||
         (status = check_faults(r->plan, &o, err)) || (status = read_lengths(args, r->plan, err)))
         return status;
+    if (o.compute->describe && !pp_args_has(args, "--compute-settings"))
+        o.settings = r->plan->compute_settings;
     if (comm)
         snprintf(r->plan->comm, sizeof r->plan->comm, "%.31s", comm);
-    if (o.compute->describe && r->plan->order[0]->ranks > sysconf(_SC_NPROCESSORS_ONLN))
-        pp_remark("%" PRIu32 " ranks compute on %ld processors; the prediction gives each its own",
-                  r->plan->order[0]->ranks, sysconf(_SC_NPROCESSORS_ONLN));
+    remark(r->plan, &o);
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
     status = pp_execute(r->plan, r->written, &o, &r->execution, err);

@@ -4,6 +4,7 @@
 #include "sim/critical.h"
 #include "sim/file.h"
 #include "sim/transfer_costs.h"
+#include "tools/option_rows.h"
 #include "tools/plan_tool.h"
 
 #include <inttypes.h>
@@ -23,31 +24,24 @@ static const pp_option options[] = {
     { "--protocols", "A,B,...", "shape protocols; " DEFAULT_PROTOCOLS, NULL, false },
     { "--host", "launch=T,sync=T,read=T",
       "of each rank's host, per op or group, sync, size read; " DEFAULT_HOST, NULL, false },
-    { "--shape-message", "TIME", "that a message about a shape takes; the link's latency", NULL,
-      false },
-    { "--tensors-per-boundary", "K", "the bytes between stages come in K tensors; 1", NULL, false },
-    { "--model", "M", "a name of 'ppsim list models', a file, or a Hugging Face config.json", NULL,
-      false },
-    { "--pp", "P", "pipeline ranks", "--pipeline-model-parallel-size", false },
-    { "--lengths", "FILE", "sequence lengths of one step, one per line or a JSON array", NULL,
-      false },
-    { "--hw", "H", "a name of 'ppsim list hardware', or a file; h100-80g", NULL, false },
-    { "--tp", "N", "tensor parallel degree; chosen when not given", "--tensor-model-parallel-size",
-      false },
-    { "--dp", "N", "data parallel replicas; 1", "--data-parallel-size", false },
-    { "--cp", "N", "context parallel degree; 1", "--context-parallel-size", false },
-    { "--vpp", "V", "stages per rank; 1 where the schedule has one",
-      "--num-virtual-stages-per-pipeline-rank", false },
+    { PP_OPTION_SHAPE_MESSAGE },
+    { PP_OPTION_TENSORS_PER_BOUNDARY },
+    { PP_OPTION_MODEL },
+    { PP_OPTION_PP },
+    { PP_OPTION_LENGTHS },
+    { PP_OPTION_HW },
+    { PP_OPTION_TP },
+    { PP_OPTION_DP },
+    { PP_OPTION_CP },
+    { PP_OPTION_VPP },
     { "--seq-length", "N", "tokens per bin of --lengths; the model's maximum", NULL, false },
     { "--micro-batch-size", "N", "sequences, or bins, per microbatch; chosen when not given", NULL,
       false },
     { "--global-batch-size", "N", "sequences per step, without --lengths", NULL, false },
     { "--schedule", "NAME", "one of 'ppsim list schedules'; " DEFAULT_SCHEDULE, NULL, false },
-    { "--microbatch-group-size", "N", "Megatron's microbatch group (interleaved)",
-      "--microbatch-group-size-per-virtual-pipeline-stage", false },
-    { "--recompute", "none|selective|full|auto", "activation recomputation; auto",
-      "--recompute-granularity", false },
-    { "--memory-limit", "SIZE", "per GPU, 80GB; the GPU's memory less 5 %", NULL, false },
+    { PP_OPTION_MICROBATCH_GROUP_SIZE },
+    { PP_OPTION_RECOMPUTE },
+    { PP_OPTION_MEMORY_LIMIT },
     { NULL, NULL, NULL, NULL, false },
 };
 

@@ -2,6 +2,7 @@
 #include "planner/order_search.h"
 #include "runtime/clock.h"
 #include "sim/file.h"
+#include "sim/processors.h"
 #include "tools/plan_tool.h"
 
 #include <inttypes.h>
@@ -48,9 +49,15 @@ static double spent(void *context)
     return r->time_ns > 0 ? (double)gone_ns / (double)r->time_ns : 1;
 }
 
+/* Where all orders were looked at, the shortest is the bound. */
+static int64_t bound(const run *r)
+{
+    return r->found && r->found->exhausted ? r->found->makespan : r->limits.ticks;
+}
+
 static double gap(const run *r, int64_t makespan)
 {
-    return r->limits.ticks ? (double)makespan / (double)r->limits.ticks - 1 : 0;
+    return bound(r) ? (double)makespan / (double)bound(r) - 1 : 0;
 }
 
 static void show(void *context, int64_t makespan)
@@ -90,8 +97,7 @@ static pp_status load(run *r, pp_err *err)
 
 static pp_status search(run *r, pp_err *err)
 {
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    int64_t threads = processors > 0 ? processors : 1;
+    int64_t threads = pp_processors();
     int64_t seed = 0;
     pp_status status = pp_args_int(r->args, "--seed", 0, INT64_MAX, &seed, err);
     if (status ||
@@ -138,11 +144,13 @@ static pp_status print_json(const run *r, pp_text *text, pp_err *err)
     pp_json *parts = pp_json_new_object(&build);
     for (int k = 0; k < PP_LIMIT_COUNT; k++)
         pp_json_put_int(&build, parts, pp_limit_key((pp_limit_part)k), r->limits.part[k]);
+    if (r->found->exhausted)
+        pp_json_put_int(&build, parts, "exhaustive", r->found->makespan);
     pp_json_put_text(&build, root, "format", "ppsim.instance-result");
     pp_json_put_int(&build, root, "version", 1);
     pp_json_put_text(&build, root, "name", r->instance->name);
     pp_json_put_int(&build, root, "makespan", r->found->makespan);
-    pp_json_put_int(&build, root, "lower_bound", r->limits.ticks);
+    pp_json_put_int(&build, root, "lower_bound", bound(r));
     pp_json_put(&build, root, "bound_parts", parts);
     pp_json_put_double(&build, root, "gap", gap(r, r->found->makespan));
     add_orders(r, &build, root);
@@ -154,14 +162,20 @@ static pp_status print_json(const run *r, pp_text *text, pp_err *err)
 static void print_words(const run *r, pp_text *text)
 {
     pp_text_add(text, "%s: makespan %" PRId64 "%s\n", r->instance->name, r->found->makespan,
-                r->found->proved ? ", optimal (meets the bound)" : "");
-    pp_text_add(text, "lower bound %" PRId64 " (%s), gap %.3f %%\n\n", r->limits.ticks,
-                pp_limit_key(r->limits.largest), 100 * gap(r, r->found->makespan));
+                r->found->exhausted ? ", optimal (no other order is shorter)"
+                : r->found->proved  ? ", optimal (meets the bound)"
+                                    : "");
+    pp_text_add(text, "lower bound %" PRId64 " (%s), gap %.3f %%\n\n", bound(r),
+                r->found->exhausted ? "exhaustive" : pp_limit_key(r->limits.largest),
+                100 * gap(r, r->found->makespan));
     pp_text_add(text, "bounds, each for every order of these ops on this placement, partition and "
                       "packing:\n");
     for (int k = 0; k < PP_LIMIT_COUNT; k++)
         pp_text_add(text, "  %-10s %16" PRId64 "  %s\n", pp_limit_key((pp_limit_part)k),
                     r->limits.part[k], pp_limit_text((pp_limit_part)k));
+    if (r->found->exhausted)
+        pp_text_add(text, "  %-10s %16" PRId64 "  all orders were looked at\n", "exhaustive",
+                    r->found->makespan);
 }
 
 /* The orders go to -o, everything else to stdout. */

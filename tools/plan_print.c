@@ -125,6 +125,16 @@ static void print_choice(const pp_choice *choice, pp_text *text)
              pp_partition_name(choice->candidate[0].partition), layers, most == 1 ? "" : "s");
 }
 
+static void print_interval(const pp_uncertainty *u, pp_text *text)
+{
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
+    if (!u->step_ns)
+        return;
+    pp_uncertainty_print(u, &words);
+    if (words.data)
+        add_line(text, "", "%s (95 %% of the measurements)", words.data);
+}
+
 static void print_speed(const pp_choice *choice, pp_text *text)
 {
     const pp_report *r = choice->plan->prediction;
@@ -136,8 +146,13 @@ static void print_speed(const pp_choice *choice, pp_text *text)
              pp_format_duration(step, sizeof step, r->step_ns),
              pp_format_duration(makespan, sizeof makespan, r->makespan_ns),
              pp_format_duration(boundary, sizeof boundary, r->step_boundary_ns));
-    add_line(text, "throughput", "%.0f tokens/s, %.1f per GPU; MFU %.1f %% of dense peak",
-             r->tokens_per_s, r->tokens_per_s / gpus, 100 * r->model_flops_utilization);
+    print_interval(&r->uncertainty, text);
+    if (r->model_flops_utilization > 0)
+        add_line(text, "throughput", "%.0f tokens/s, %.1f per GPU; MFU %.1f %% of dense peak",
+                 r->tokens_per_s, r->tokens_per_s / gpus, 100 * r->model_flops_utilization);
+    else
+        add_line(text, "throughput", "%.0f tokens/s, %.1f per GPU", r->tokens_per_s,
+                 r->tokens_per_s / gpus);
     add_line(text, "bubble", "%.2f %% of all rank time is idle: idle / (p x makespan)",
              100 * r->bubble_fraction);
     add_line(text, "", "%.2f %% of the longest rank's span: (span - busy) / span",
@@ -152,11 +167,14 @@ static void print_limits(const pp_choice *choice, pp_text *text)
     char token[32];
     char bound[32];
     const pp_rank_report *rank = &r->per_rank[r->peak_memory_rank];
+    const int64_t limit_bytes =
+        rank->memory_limit_bytes ? rank->memory_limit_bytes : r->memory_limit_bytes;
     if (r->has_memory)
-        add_line(text, "peak memory", "%s of %s on rank %" PRIu32 ", while %s runs",
+        add_line(text, "peak memory", "%s%s%s on rank %" PRIu32 ", while %s runs",
                  pp_format_bytes(peak, sizeof peak, r->peak_memory_bytes),
-                 pp_format_bytes(limit, sizeof limit, r->memory_limit_bytes), r->peak_memory_rank,
-                 pp_op_print(rank->peak_op, token, sizeof token));
+                 limit_bytes ? " of " : "",
+                 limit_bytes ? pp_format_bytes(limit, sizeof limit, limit_bytes) : "",
+                 r->peak_memory_rank, pp_op_print(rank->peak_op, token, sizeof token));
     if (r->has_memory && r->peak_memory_bytes < choice->candidate[0].peak_bytes)
         add_line(text, "", "(a faster replica needs %s, on rank %" PRIu32 ")",
                  pp_format_bytes(peak, sizeof peak, choice->candidate[0].peak_bytes),
@@ -178,6 +196,8 @@ static void print_shares(const pp_choice *choice, pp_text *text)
                  "%.1f %% compute, %.1f %% bubble, %.1f %% step boundary "
                  "(share of the step, mean over the ranks)",
                  100 - bubble - boundary, bubble, boundary);
+    if (r->has_why)
+        pp_why_print(&r->why, r->step_ns, text);
 }
 
 static void print_why(const pp_choice *choice, pp_text *text)
@@ -202,6 +222,10 @@ static void print_why(const pp_choice *choice, pp_text *text)
                  least, most);
     if (choice->orders[0])
         add_line(text, "free orders", "%s", choice->orders);
+    if (choice->target[0])
+        add_line(text, "target", "%s", choice->target);
+    if (choice->verdict[0])
+        add_line(text, "jitter", "%s", choice->verdict);
     print_shares(choice, text);
 }
 
@@ -323,6 +347,71 @@ static void print_row(const pp_choice *choice, const pp_candidate *c, pp_text *t
     }
 }
 
+static double ranked_score(const pp_candidate *c)
+{
+    return (double)c->ranked_ns * (double)pp_parallel_gpus(&c->parallel);
+}
+
+/* The next one of those that were studied under jitter; NULL: there are no more. */
+static const pp_candidate *next_ranked(const pp_choice *choice, const pp_candidate *last)
+{
+    const pp_candidate *next = NULL;
+    for (size_t i = 0; i < choice->count; i++) {
+        const pp_candidate *c = &choice->candidate[i];
+        bool later = !last || ranked_score(c) > ranked_score(last) ||
+                     (ranked_score(c) == ranked_score(last) && c > last);
+        if (c->ranked_ns && later && (!next || ranked_score(c) < ranked_score(next)))
+            next = c;
+    }
+    return next;
+}
+
+static void print_jitter(const pp_choice *choice, pp_text *text)
+{
+    enum { SHOWN = 8 };
+    const pp_candidate *best = next_ranked(choice, NULL);
+    const pp_candidate *c = best;
+    pp_text_add(text,
+                "\nunder jitter   vpp  tp mbs recompute   p50         p95         no jitter\n");
+    for (int shown = 0; c && shown < SHOWN; shown++, c = next_ranked(choice, c)) {
+        char cell[3][32];
+        char tie[48] = "";
+        if (c->tie && c != best)
+            snprintf(tie, sizeof tie, " within %.2f %%: a tie",
+                     100 * (ranked_score(c) / ranked_score(best) - 1));
+        pp_text_add(text, "%-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %-9s   %-11s %-11s %s%s\n",
+                    c->schedule->name, c->parallel.vpp, c->parallel.tp, c->micro_batch_size,
+                    pp_recompute_name(c->recompute),
+                    pp_format_duration(cell[0], sizeof cell[0], c->p50_ns),
+                    pp_format_duration(cell[1], sizeof cell[1], c->p95_ns),
+                    pp_format_duration(cell[2], sizeof cell[2], c->step_ns), tie);
+    }
+}
+
+/* The best of the next splits. */
+static void print_splits(const pp_choice *choice, pp_text *text)
+{
+    enum { SHOWN = 9 };
+    pp_text_add(text, "\n  pp  tp  cp   dp  ep schedule       step        of %zu splits\n",
+                choice->splits);
+    for (size_t i = 0; i < choice->splits && i < SHOWN; i++) {
+        const pp_candidate *c = &choice->split[i];
+        const pp_parallel *p = &c->parallel;
+        pp_ns ns = c->step_ns ? c->step_ns : c->least_step_ns;
+        double slower = 100 * (score(c) / score(&choice->split[0]) - 1);
+        char step[32];
+        pp_text_add(text,
+                    "%4" PRId64 " %3" PRId64 " %3" PRId64 " %4" PRId64 " %3" PRId64 " %-14s %s%s",
+                    p->pp, p->tp, p->cp, p->dp, p->ep, c->schedule ? c->schedule->name : "-",
+                    c->step_ns ? "" : ">=", pp_format_duration(step, sizeof step, ns));
+        if (c->status == PP_CANDIDATE_INFEASIBLE)
+            pp_text_add(text, "  %s", c->reason);
+        else if (i)
+            pp_text_add(text, "  %s%.2f %% slower", c->step_ns ? "" : "at least ", slower);
+        pp_text_add(text, "\n");
+    }
+}
+
 static void print_runners_up(const pp_choice *choice, pp_text *text)
 {
     rows r = pick_rows(choice);
@@ -436,7 +525,7 @@ static void print_assumptions(const pp_plan *plan, pp_text *text)
         pp_text_add(text, "\nassumed, because it was not given\n");
     for (size_t i = 0; i < plan->assumptions.count; i++) {
         const pp_note *note = &plan->assumptions.note[i];
-        char words[640];
+        char words[2200];
         snprintf(words, sizeof words, "%s: %s", note->key, note->value);
         pp_text_add(text, "  - ");
         add_words(text, words, 4, 4);
@@ -450,6 +539,10 @@ void pp_choice_print(const pp_choice *choice, pp_text *text)
     print_limits(choice, text);
     pp_text_add(text, "\n");
     print_why(choice, text);
+    if (choice->splits)
+        print_splits(choice, text);
+    if (choice->verdict[0])
+        print_jitter(choice, text);
     print_runners_up(choice, text);
     print_partition(choice->plan, text);
     print_memory(choice->plan->prediction, text);

@@ -1,12 +1,13 @@
 /* From the command line of `ppsim plan` to what the planner is asked. */
+#include "planner/jitter.h"
 #include "planner/order_search.h"
 #include "runtime/clock.h"
+#include "sim/processors.h"
 #include "tools/plan_tool.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define DEFAULT_HARDWARE "h100-80g"
 #define DEFAULT_STACK "current"
@@ -20,25 +21,45 @@ static pp_status read_machines(const pp_args *args, pp_request *r, pp_err *err)
         return pp_err_set(err, PP_USAGE, "--model",
                           "is missing; give a name of 'ppsim list "
                           "models', a file of ours or a Hugging Face config.json");
-    if (!pp_args_has(args, "--pp"))
+    if (!pp_args_has(args, "--pp") && !pp_args_has(args, "--gpus"))
         return pp_err_set(err, PP_USAGE, "--pp",
                           "is missing; give the number of pipeline ranks, "
                           "for example --pp 16");
-    if (pp_args_has(args, "--profile"))
-        return pp_err_set(err, PP_UNAVAILABLE, "--profile",
-                          "this build cannot plan from a "
-                          "calibrated profile yet; use --hw with a name of 'ppsim list hardware' "
-                          "or a hardware file");
     pp_status status = pp_load_model(model, &r->model, err);
     if (!status)
+        status = pp_profile_given(args, &r->profile, err);
+    if (!status)
+        status = pp_profile_options(args, &r->profile, err);
+    if (!status && r->profile.path)
+        status = pp_profile_hardware(args, &r->profile, &r->model, &r->hardware, err);
+    else if (!status)
         status = pp_load_hardware(hardware ? hardware : DEFAULT_HARDWARE, &r->hardware, err);
-    if (!status && !hardware)
+    if (!status && !hardware && !r->profile.path)
         status = pp_notes_add(&r->assumptions, err, "hardware", "%s (--hw)", r->hardware.name);
     if (!status)
         status = pp_args_rate(args, "--node-network", &r->hardware.network_bytes_per_s, err);
     r->wish.model = &r->model;
     r->wish.hardware = &r->hardware;
     return status;
+}
+
+/* Measured stages are what they are: split over as many GPUs, and recomputing as much. */
+static pp_status keep_stages(const pp_args *args, pp_request *r, pp_err *err)
+{
+    char text[128];
+    pp_switch_wish *switches = &r->wish.switches;
+    if (!r->profile.path || !pp_measured_has_stages(r->profile.measured, text, sizeof text))
+        return PP_OK;
+    if (!r->wish.parallel.tp)
+        r->wish.parallel.tp = 1;
+    switches->given.dtype =
+        pp_profile_settings(&r->profile, text, sizeof text, &switches->value.dtype);
+    if (pp_args_has(args, "--recompute"))
+        return PP_OK;
+    switches->value.recompute = PP_RECOMPUTE_NONE;
+    switches->given.recompute = true;
+    return pp_notes_add(&r->assumptions, err, "recompute",
+                        "none beyond what the measured stages did");
 }
 
 static pp_status read_sizes(const pp_args *args, pp_request *r, pp_err *err)
@@ -51,6 +72,7 @@ static pp_status read_sizes(const pp_args *args, pp_request *r, pp_err *err)
         int64_t *value;
         int64_t low, high;
     } rows[] = {
+        { "--gpus", &wish->gpus, 1, COUNT_MAX },
         { "--pp", &wish->parallel.pp, 1, PP_RANKS_MAX },
         { "--tp", &wish->parallel.tp, 1, COUNT_MAX },
         { "--cp", &wish->parallel.cp, 1, COUNT_MAX },
@@ -210,6 +232,7 @@ static pp_status read_program(const pp_args *args, pp_request *r, pp_err *err)
     wish->shape_message_given = pp_args_has(args, "--shape-message");
     wish->no_step_sync = !step_sync;
     wish->bare_ends = pp_args_has(args, "--bare-ends");
+    wish->why = pp_args_has(args, "--why");
     if (partition && strcmp(partition, "uniform") == 0) {
         wish->partition = PP_PARTITION_UNIFORM;
     } else if (partition && strcmp(partition, "auto") != 0) {
@@ -274,10 +297,25 @@ static pp_status read_budget(const pp_args *args, pp_request *r, pp_err *err)
     return PP_OK;
 }
 
+static pp_status read_jitter(const pp_args *args, pp_request *r, pp_err *err)
+{
+    static const char *const names[] = { "p50", "p95", NULL };
+    const char *text = pp_args_text(args, "--jitter");
+    int percentile = 0;
+    if (!text && pp_args_has(args, "--rank-by"))
+        return pp_err_set(err, PP_USAGE, "--rank-by",
+                          "is for --jitter; give that too, or leave it out");
+    pp_status status = pp_args_choice(args, "--rank-by", names, &percentile, err);
+    if (status || !text)
+        return status;
+    r->wish.rank_by_p95 = percentile == 1;
+    r->wish.jitter = &r->jitter;
+    return pp_jitter_parse(text, &r->jitter, err);
+}
+
 static pp_status read_threads(const pp_args *args, pp_wish *wish, pp_err *err)
 {
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    int64_t threads = processors > 0 ? processors : 1;
+    int64_t threads = pp_processors();
     pp_status status = pp_args_int(args, "--threads", 1, PP_SEARCH_THREADS_MAX, &threads, err);
     wish->threads = (uint32_t)threads;
     return status;
@@ -299,10 +337,13 @@ pp_status pp_request_read_with(const pp_args *args, const char *lengths, pp_requ
     pp_status status = read_machines(args, request, err);
     if (status || (status = read_sizes(args, request, err)) ||
         (status = read_switches(args, request, err)) ||
-        (status = read_program(args, request, err)) ||
+        (status = keep_stages(args, request, err)) || (status = read_program(args, request, err)) ||
+        (status = read_jitter(args, request, err)) ||
+        (status = pp_args_traits(args, &request->traits, err)) ||
         (status = read_threads(args, &request->wish, err)) ||
         (status = read_budget(args, request, err)))
         return status;
+    request->wish.traits = request->traits.count ? &request->traits : NULL;
     request->wish.assumptions = &request->assumptions;
     if (lengths)
         status = pp_lengths_read(lengths, &request->lengths, err);
@@ -310,6 +351,18 @@ pp_status pp_request_read_with(const pp_args *args, const char *lengths, pp_requ
     request->wish.length_count = request->lengths.count;
     request->wish.group_end = request->lengths.group_end;
     request->wish.group_count = request->lengths.group_count;
+    const char *target = pp_args_text(args, "--target");
+    if (status || !target)
+        return status;
+    request->free_wish = request->wish;
+    request->free_wish.only = NULL; /* what is to be written limits as the target does */
+    request->free_wish.one_order = false;
+    if (!request->wish.schedule && request->wish.orders == PP_ORDERS_NAMED)
+        request->free_wish.orders = PP_ORDERS_BETTER;
+    status = pp_target_get(target, &request->target, err);
+    if (!status)
+        status =
+            pp_target_apply(request->target, pp_args_has(args, "--shapes"), &request->wish, err);
     return status;
 }
 
@@ -317,4 +370,6 @@ void pp_request_free(pp_request *request)
 {
     pp_lengths_free(&request->lengths);
     pp_notes_free(&request->assumptions);
+    pp_profile_release(&request->profile);
+    pp_traits_free(&request->traits);
 }

@@ -3,16 +3,22 @@
 #define PPSIM_TOOLS_PLAN_TOOL_H
 
 #include "planner/choose.h"
-#include "tools/tool.h"
+#include "planner/target.h"
+#include "tools/profile_tool.h"
 
 /* What was asked, with what it points to. */
 typedef struct pp_request {
     pp_model model;
     pp_hardware hardware;
+    pp_profile_in_use profile;
     pp_lengths lengths;
+    pp_jitter_spec jitter;
+    pp_traits traits;
     pp_notes assumptions;
     int64_t begin_ns, end_ns; /* of the wall-clock budget, on the clock of runtime/clock.h */
     pp_wish wish;             /* points into this object: do not copy */
+    const pp_target *target;  /* NULL: none */
+    pp_wish free_wish;        /* with target: as if there were none */
 } pp_request;
 
 /* Fails: USAGE, INPUT, IO, UNAVAILABLE, NOMEM. */
@@ -30,6 +36,12 @@ PP_MUST_CHECK pp_status pp_budget_read(const pp_args *args, int64_t *count, pp_n
 /* plan --instance FILE. Fails: USAGE, INPUT, IO, INFEASIBLE, NOMEM. */
 PP_MUST_CHECK pp_status pp_plan_instance(const pp_args *args, const pp_option *options,
                                          pp_err *err);
+
+/* plan --explain, of a wish for which nothing fits. Fails: NOMEM, IO. */
+PP_MUST_CHECK pp_status pp_plan_explain(const pp_args *args, const pp_wish *wish, pp_err *err);
+
+/* plan --pareto. Fails: as pp_pareto_find, IO. */
+PP_MUST_CHECK pp_status pp_plan_pareto(const pp_args *args, pp_err *err);
 
 /* The plan as people read it, in 80 columns. */
 void pp_choice_print(const pp_choice *choice, pp_text *text);

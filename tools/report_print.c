@@ -164,6 +164,28 @@ static void print_worst(const pp_report *report, pp_text *text)
     }
 }
 
+static double percent(pp_ns part_ns, pp_ns step_ns)
+{
+    return step_ns > 0 ? 100 * (double)part_ns / (double)step_ns : 0;
+}
+
+void pp_why_print(const pp_why *why, pp_ns step_ns, pp_text *text)
+{
+    char cell[2][32];
+    pp_text_add(text,
+                "\nwhere the step goes            mean over the ranks     rank %" PRIu32
+                ", which computes longest\n",
+                why->slowest);
+    for (int c = 0; c < PP_WHY_COUNT; c++) {
+        if (why->mean_ns[c] || why->slowest_ns[c])
+            pp_text_add(text, "  %-26s %12s %6.2f %%  %12s %6.2f %%\n", pp_why_text((pp_why_part)c),
+                        pp_format_duration(cell[0], sizeof cell[0], why->mean_ns[c]),
+                        percent(why->mean_ns[c], step_ns),
+                        pp_format_duration(cell[1], sizeof cell[1], why->slowest_ns[c]),
+                        percent(why->slowest_ns[c], step_ns));
+    }
+}
+
 void pp_report_print(const pp_report *report, pp_text *text)
 {
     char step[32];
@@ -173,6 +195,11 @@ void pp_report_print(const pp_report *report, pp_text *text)
                 pp_format_duration(step, sizeof step, report->step_ns),
                 pp_format_duration(makespan, sizeof makespan, report->makespan_ns),
                 pp_format_duration(boundary, sizeof boundary, report->step_boundary_ns));
+    if (report->uncertainty.step_ns) {
+        pp_text_add(text, "             ");
+        pp_uncertainty_print(&report->uncertainty, text);
+        pp_text_add(text, " (95 %% of the measurements)\n");
+    }
     print_boundary(report, text);
     pp_text_add(text,
                 "schedule     %s on %" PRIu32 " ranks, %" PRIu32 " stages, %" PRIu32
@@ -191,6 +218,8 @@ void pp_report_print(const pp_report *report, pp_text *text)
     print_idle(report, text);
     print_memory(report, text);
     print_graphs(report, text);
+    if (report->has_why)
+        pp_why_print(&report->why, report->step_ns, text);
     print_ranks(report, text);
     print_worst(report, text);
     pp_robustness_print(&report->robustness, text);

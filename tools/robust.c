@@ -1,19 +1,18 @@
 #include "planner/sensitivity.h"
+#include "sim/processors.h"
 #include "tools/robust_tool.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #define ROWS_SHOWN 16u
 
 pp_status pp_robust_read(const pp_args *args, pp_robust_wish *wish, pp_err *err)
 {
     const char *text = pp_args_text(args, "--jitter");
-    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     *wish = (pp_robust_wish){ .jitter = text != NULL,
                               .sensitivity = pp_args_has(args, "--sensitivity"),
-                              .threads = processors > 0 ? processors : 1 };
+                              .threads = pp_processors() };
     if (wish->threads > PP_JITTER_THREADS_MAX)
         wish->threads = PP_JITTER_THREADS_MAX;
     if (!text && pp_args_has(args, "--threads"))
@@ -30,14 +29,11 @@ pp_status pp_robust_study(const pp_robust_wish *wish, const pp_plan *plan,
     pp_robustness *out = &report->robustness;
     pp_status status = PP_OK;
     if (wish->jitter) {
-        status = pp_jitter_study(subject, &wish->spec, plan->seed, (uint32_t)wish->threads,
-                                 &out->jitter, err);
-        out->has_jitter = !status;
-        if (!status && plan->parallel.dp > 1)
-            status = pp_notes_add(&report->assumptions, err, "jitter",
-                                  "of the slowest of %" PRId64
-                                  " replicas by itself; in reality each waits for the slowest",
-                                  plan->parallel.dp);
+        pp_jitter_result result;
+        status = pp_jitter_study(subject, &wish->spec, plan->seed, (uint32_t)wish->threads, &result,
+                                 err);
+        if (!status)
+            status = pp_jitter_report(&result, plan->parallel.dp, report, err);
     }
     if (!status && wish->sensitivity)
         status = pp_sensitivity_study(subject, &out->sensitivity, err);

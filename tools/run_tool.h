@@ -2,7 +2,7 @@
 #ifndef PPSIM_TOOLS_RUN_TOOL_H
 #define PPSIM_TOOLS_RUN_TOOL_H
 
-#include "runtime/execute.h"
+#include "runtime/compare.h"
 #include "tools/tool.h"
 
 /* How it was executed, for people and for the report's "execution". */

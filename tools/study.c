@@ -221,7 +221,7 @@ static pp_status load_source(const pp_args *args, const char *source, bool with_
     pp_status status;
     bool named = pp_schedule_find(source) != NULL;
     bool file_like = strchr(source, '/') || strchr(source, '.');
-    if (!named && (file_like || source == pp_args_word(args, 0))) {
+    if (!named && (file_like || pp_args_word(args, 0))) {
         if ((status = pp_gzip_read(source, &text, &bytes, err)))
             return status;
         if (looks_like_json(text, bytes)) {
@@ -318,8 +318,8 @@ pp_status pp_study_exchange(const pp_args *args, pp_plan *plan, bool written, pp
     return PP_OK;
 }
 
-pp_status pp_study_load(const pp_args *args, const char *command, pp_plan **plan_out,
-                        pp_program **written_out, pp_err *err)
+pp_status pp_study_source(const pp_args *args, const char *command, const char **source_out,
+                          pp_err *err)
 {
     const char *word = pp_args_word(args, 0);
     const char *source = word ? word : pp_args_text(args, "--schedule");
@@ -328,6 +328,13 @@ pp_status pp_study_load(const pp_args *args, const char *command, pp_plan **plan
                           "give one plan, one schedule file, or --schedule NAME; see 'ppsim %s "
                           "--help'",
                           command);
+    *source_out = source;
+    return PP_OK;
+}
+
+pp_status pp_study_load_source(const pp_args *args, const char *source, pp_plan **plan_out,
+                               pp_program **written_out, pp_err *err)
+{
     return load_source(args, source, true, plan_out, written_out, err);
 }
 
@@ -335,4 +342,12 @@ pp_status pp_study_load_schedule(const pp_args *args, const char *path, pp_plan 
                                  pp_program **written_out, pp_err *err)
 {
     return load_source(args, path, false, plan_out, written_out, err);
+}
+
+pp_status pp_study_load(const pp_args *args, const char *command, pp_plan **plan_out,
+                        pp_program **written_out, pp_err *err)
+{
+    const char *source;
+    pp_status status = pp_study_source(args, command, &source, err);
+    return status ? status : pp_study_load_source(args, source, plan_out, written_out, err);
 }

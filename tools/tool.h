@@ -2,10 +2,12 @@
 #ifndef PPSIM_TOOLS_TOOL_H
 #define PPSIM_TOOLS_TOOL_H
 
+#include "calib/profile.h"
 #include "sim/hardware.h"
 #include "sim/model.h"
 #include "sim/plan.h"
 #include "sim/text.h"
+#include "sim/traits.h"
 #include "sim/units.h"
 #include "traces/format.h"
 
@@ -49,6 +51,8 @@ PP_MUST_CHECK pp_status pp_args_duration(const pp_args *args, const char *option
                                          pp_err *err);
 PP_MUST_CHECK pp_status pp_args_rate(const pp_args *args, const char *option, double *out,
                                      pp_err *err);
+/* --rank-speed, --rank-memory, --rank-link, as far as given. Fails: USAGE, NOMEM. */
+PP_MUST_CHECK pp_status pp_args_traits(const pp_args *args, pp_traits *traits, pp_err *err);
 /* on | off. */
 PP_MUST_CHECK pp_status pp_args_switch(const pp_args *args, const char *option, bool *out,
                                        pp_err *err);
@@ -86,6 +90,8 @@ int pp_first_clause(const char *reason);
 
 /* The report as people read it. columns: 80 by default. */
 void pp_report_print(const pp_report *report, pp_text *text);
+/* Where a step of `step_ns` goes: a table. */
+void pp_why_print(const pp_why *why, pp_ns step_ns, pp_text *text);
 /* Its end: jitter and sensitivity, where asked for. */
 void pp_robustness_print(const pp_robustness *robustness, pp_text *text);
 
@@ -102,10 +108,12 @@ const pp_command *const *pp_commands(void);
 /* What this build is: parts, versions, licences. */
 void pp_version_print(pp_text *text);
 
-/* A model or hardware by name (traces/data) or file. Fails: USAGE (unknown name, nearest given),
- * IO, INPUT. */
+/* A model, hardware or a profile by name (traces/data) or file. Fails: USAGE (unknown name, nearest
+ * given), IO, INPUT. */
 PP_MUST_CHECK pp_status pp_load_model(const char *name_or_file, pp_model *model_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_load_hardware(const char *name_or_file, pp_hardware *hardware_out,
                                          pp_err *err);
+PP_MUST_CHECK pp_status pp_load_profile(const char *name_or_file, pp_profile **profile_out,
+                                        pp_err *err);
 
 #endif

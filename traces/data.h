@@ -3,12 +3,13 @@
 
 #include <stddef.h>
 
-/* Model and hardware files that are part of the program, so that names work without an
- * installation. Each traces/data/<kind>/<name>.json is one entry; everything lives as long as the
- * program. */
+/* Models, hardware and profiles of links that are part of the program, so that names work without
+ * an installation. Each traces/data/<kind>/<name>.json is one entry; everything lives as long as
+ * the program. */
 typedef enum pp_data_kind {
     PP_DATA_MODEL,
     PP_DATA_HARDWARE,
+    PP_DATA_PROFILE,
     PP_DATA_KIND_COUNT,
 } pp_data_kind;
 

@@ -3,6 +3,7 @@
 #ifndef PPSIM_TRACES_FORMAT_H
 #define PPSIM_TRACES_FORMAT_H
 
+#include "sim/blocked.h"
 #include "sim/plan.h"
 #include "sim/text.h"
 
@@ -15,6 +16,7 @@
     X(REPLICAS, "the orders of other replicas than the one shown")         \
     X(TIMES, "start and end of every op")                                  \
     X(TRANSFERS, "transfers")                                              \
+    X(IDLE, "waits and their causes")                                      \
     X(MEMORY, "memory over time")
 
 typedef enum pp_holds_bit {
@@ -29,18 +31,29 @@ typedef enum pp_holds {
 #undef PP_HOLDS_ENUM
 } pp_holds;
 
-/* Memory of a rank from an instant on. */
-typedef struct pp_memory_instant {
-    uint32_t rank;
-    pp_ns at_ns;
-    int64_t bytes[PP_MEMORY_COUNT];
-} pp_memory_instant;
+/* A tensor went from one rank to another. */
+typedef struct pp_hop {
+    pp_ns start_ns, end_ns;
+    uint32_t from, to;
+    uint32_t microbatch;
+    uint16_t stage; /* that made it */
+    bool forward;
+} pp_hop;
 
-/* What a file said of its timeline, where no costs say it. */
+/* `bytes` hold on `rank` from `at_ns` on; several of one instant: the last holds on. */
+typedef struct pp_level {
+    pp_ns at_ns;
+    uint32_t rank;
+    int64_t bytes[PP_MEMORY_COUNT];
+} pp_level;
+
+/* What a file said of its timeline, where no costs say it. All in the order of the file. */
 typedef struct pp_recorded {
-    pp_ns *latency_ns; /* [instructions]: what the transfer to each takes; 0: there is none */
-    pp_memory_instant *memory; /* [memory_count], by rank, then time */
-    size_t memory_count;
+    pp_hop *hop;
+    size_t hop_count;
+    pp_level *level;
+    size_t level_count;
+    pp_blocked_list waits;
 } pp_recorded;
 
 /* All that a writer may draw on. Borrowed; what a format does not need may be NULL. */
@@ -54,6 +67,7 @@ typedef struct pp_export {
     const pp_recorded *recorded; /* in place of costs */
     int columns;                 /* width for text formats; 0: 80 */
     bool written; /* the program communicates as a file said, not as an executor lowers the order */
+    bool measured; /* the timeline was executed, not predicted */
 } pp_export;
 
 /* A second file that belongs to the first; suffix NULL: none. */

@@ -19,20 +19,14 @@ typedef struct slice {
     pp_ns begin_ns, end_ns;
 } slice;
 
-/* What arrives before `op`, whose kind is F or B. */
-typedef struct arrival {
-    pp_op op;
-    pp_ns takes_ns;
-} arrival;
-
 typedef struct reader {
     const char *path;
     pp_recording *out;
     slice *slice;
     size_t count, capacity;
-    bool ops_only; /* transfers and memory are not wanted */
-    arrival *arrival;
-    size_t arrivals, arrival_capacity, memory_capacity;
+    bool ops_only; /* transfers, waits and memory are not wanted */
+    bool profiler; /* slices were named by one */
+    size_t hop_capacity, wait_capacity, level_capacity;
     size_t first;    /* slice of this file */
     int64_t base_ns; /* of the file's clock */
     int64_t rank;    /* that a profiler's file says; -1: not said */
@@ -41,7 +35,6 @@ typedef struct reader {
 static void free_reader(reader *r)
 {
     free(r->slice);
-    free(r->arrival);
 }
 
 static bool holds(const char *text, size_t bytes, const char *words)
@@ -94,7 +87,7 @@ static pp_status add_slice(reader *r, const pp_json_at *at, const char *name, bo
         return status;
     found.rank = (uint32_t)rank;
     found.end_ns = found.begin_ns + dur_ns;
-    r->out->measured |= by_profiler;
+    r->profiler |= by_profiler;
     void *all = r->slice;
     if ((status = pp_reserve(&all, &r->capacity, r->count + 1, sizeof found, err)))
         return status;
@@ -103,54 +96,112 @@ static pp_status add_slice(reader *r, const pp_json_at *at, const char *name, bo
     return PP_OK;
 }
 
-/* "4RECV_F7" */
-static pp_status add_arrival(reader *r, const pp_json_at *at, const char *name, pp_err *err)
+/* Where and when an event of ours that is no op is. */
+static pp_status place_event(const pp_json_at *at, uint32_t *rank_out, pp_ns *at_out,
+                             pp_json_at *args_out, pp_err *err)
 {
+    int64_t rank = 0;
+    pp_status status = time_at(at, "ts", at_out, err);
+    if (status || (status = pp_json_get_int(at, "pid", 0, PP_RANKS_MAX - 1, &rank, err)) ||
+        (status = pp_json_get(at, "args", args_out, err)))
+        return status;
+    *rank_out = (uint32_t)rank;
+    return PP_OK;
+}
+
+/* "4RECV_F7" at the receiver. */
+static pp_status add_hop(reader *r, const pp_json_at *at, const char *name, pp_err *err)
+{
+    pp_recorded *recorded = &r->out->recorded;
     unsigned stage = 0;
     unsigned microbatch = 0;
     char way = 0;
-    arrival found = { 0 };
-    if (sscanf(name, "%5uRECV_%c%9u", &stage, &way, &microbatch) != 3 || stage > PP_STAGES_MAX)
+    pp_hop found = { 0 };
+    pp_json_at args;
+    int64_t from = 0;
+    pp_ns takes_ns;
+    if (sscanf(name, "%5uRECV_%c%9u", &stage, &way, &microbatch) != 3 || stage > PP_STAGES_MAX ||
+        (way == 'F' && stage == 0))
         return PP_OK;
-    found.op = (pp_op){ .stage = (uint16_t)stage,
-                        .microbatch = microbatch,
-                        .kind = way == 'F' ? PP_OP_F : PP_OP_B };
-    void *all = r->arrival;
-    pp_status status = time_at(at, "dur", &found.takes_ns, err);
-    if (status ||
-        (status = pp_reserve(&all, &r->arrival_capacity, r->arrivals + 1, sizeof found, err)))
+    pp_status status = place_event(at, &found.to, &found.start_ns, &args, err);
+    if (status || (status = time_at(at, "dur", &takes_ns, err)) ||
+        (status = pp_json_get_int(&args, "peer", 0, PP_RANKS_MAX - 1, &from, err)))
         return status;
-    r->arrival = all;
-    r->arrival[r->arrivals++] = found;
+    found.end_ns = found.start_ns + takes_ns;
+    found.from = (uint32_t)from;
+    found.microbatch = microbatch;
+    found.forward = way == 'F';
+    found.stage = (uint16_t)(found.forward ? stage - 1 : stage + 1);
+    void *all = recorded->hop;
+    if ((status = pp_reserve(&all, &r->hop_capacity, recorded->hop_count + 1, sizeof found, err)))
+        return status;
+    recorded->hop = all;
+    recorded->hop[recorded->hop_count++] = found;
     r->out->transfers++;
     return PP_OK;
 }
 
-static pp_status add_memory(reader *r, const pp_json_at *at, pp_err *err)
+/* Its name is the cause; other slices of that category are not ours. */
+static pp_status add_wait(reader *r, const pp_json_at *at, const char *name, pp_err *err)
+{
+    pp_blocked_list *waits = &r->out->recorded.waits;
+    pp_blocked found = { 0 };
+    pp_json_at args;
+    const char *op = "";
+    const char *by = "";
+    int cause = 0;
+    while (cause < PP_IDLE_COUNT && strcmp(name, pp_idle_key((pp_idle_cause)cause)) != 0)
+        cause++;
+    if (cause == PP_IDLE_COUNT)
+        return PP_OK;
+    found.cause = (pp_idle_cause)cause;
+    pp_status status = place_event(at, &found.rank, &found.at_ns, &args, err);
+    if (status || (status = time_at(at, "dur", &found.waits_ns, err)) ||
+        (status = pp_json_get_text(&args, "op", &op, err)) ||
+        (status = pp_json_get_text(&args, "waits_for", &by, err)))
+        return status;
+    snprintf(found.op, sizeof found.op, "%s", op);
+    snprintf(found.by, sizeof found.by, "%s", by);
+    void *all = waits->item;
+    if ((status = pp_reserve(&all, &r->wait_capacity, waits->count + 1, sizeof found, err)))
+        return status;
+    waits->item = all;
+    waits->item[waits->count++] = found;
+    r->out->waits++;
+    return PP_OK;
+}
+
+static pp_status add_level(reader *r, const pp_json_at *at, pp_err *err)
 {
     pp_recorded *recorded = &r->out->recorded;
-    pp_memory_instant found = { 0 };
+    pp_level found = { 0 };
     pp_json_at args;
-    int64_t rank = 0;
-    pp_status status = time_at(at, "ts", &found.at_ns, err);
-    if (status || (status = pp_json_get_int(at, "pid", 0, PP_RANKS_MAX - 1, &rank, err)) ||
-        (status = pp_json_get(at, "args", &args, err)))
+    pp_status status = place_event(at, &found.rank, &found.at_ns, &args, err);
+    if (status)
         return status;
-    found.rank = (uint32_t)rank;
     for (int k = 0; k < PP_MEMORY_COUNT; k++) {
         const char *key = pp_memory_key((pp_memory_component)k);
         if (pp_json_has(&args, key) &&
             (status = pp_json_get_int(&args, key, 0, INT64_MAX, &found.bytes[k], err)))
             return status;
     }
-    void *all = recorded->memory;
+    void *all = recorded->level;
     if ((status =
-             pp_reserve(&all, &r->memory_capacity, recorded->memory_count + 1, sizeof found, err)))
+             pp_reserve(&all, &r->level_capacity, recorded->level_count + 1, sizeof found, err)))
         return status;
-    recorded->memory = all;
-    recorded->memory[recorded->memory_count++] = found;
+    recorded->level = all;
+    recorded->level[recorded->level_count++] = found;
     r->out->memory++;
     return PP_OK;
+}
+
+/* Most events of a profiler are not looked at further. */
+static bool may_matter(const char *text, size_t bytes)
+{
+    return holds(text, bytes, "\"X\"") &&
+           (holds(text, bytes, "PP:") || holds(text, bytes, "ppsim:") ||
+            holds(text, bytes, "\"compute\"") || holds(text, bytes, "\"recv\"") ||
+            holds(text, bytes, "\"idle\""));
 }
 
 static pp_status take_event(void *context, const char *text, size_t bytes, size_t line, pp_err *err)
@@ -162,10 +213,8 @@ static pp_status take_event(void *context, const char *text, size_t bytes, size_
     char name[128] = "";
     char category[32] = "";
     bool memory = !r->ops_only && holds(text, bytes, "\"memory (bytes)\"");
-    if (!memory && (!holds(text, bytes, "\"X\"") ||
-                    !(holds(text, bytes, "PP:") || holds(text, bytes, "ppsim:") ||
-                      holds(text, bytes, "\"compute\"") || holds(text, bytes, "\"recv\""))))
-        return PP_OK; /* most events of a profiler: not looked at further */
+    if (!memory && !may_matter(text, bytes))
+        return PP_OK;
     snprintf(place, sizeof place, "%.200s:%zu", r->path, line);
     pp_status status = pp_json_parse(text, bytes, place, &json, err);
     if (status)
@@ -177,18 +226,21 @@ static pp_status take_event(void *context, const char *text, size_t bytes, size_
         strcmp(phase, memory ? "C" : "X") != 0)
         return status == PP_NOMEM ? pp_err_nomem(err) : PP_OK;
     if (memory)
-        return add_memory(r, &at, err);
+        return add_level(r, &at, err);
     if (pp_json_has(&at, "cat") &&
         pp_json_get_name(&at, "cat", category, sizeof category, &unused) == PP_NOMEM)
         return pp_err_nomem(err);
-    if (strcmp(category, "recv") == 0 && !r->ops_only)
-        return add_arrival(r, &at, name, err);
+    if (strcmp(category, "recv") == 0 || strcmp(category, "idle") == 0)
+        return r->ops_only        ? PP_OK
+               : *category == 'r' ? add_hop(r, &at, name, err)
+                                  : add_wait(r, &at, name, err);
     return add_slice(r, &at, name, strcmp(category, "compute") == 0, err);
 }
 
 static pp_status read_names(pp_recording *out, const pp_json_at *root, pp_err *err)
 {
     pp_json_at at;
+    const char *times = "";
     pp_status status = pp_json_get(root, "otherData", &at, err);
     if (!status && pp_json_has(&at, "model"))
         status = pp_json_get_name(&at, "model", out->model, sizeof out->model, err);
@@ -196,6 +248,9 @@ static pp_status read_names(pp_recording *out, const pp_json_at *root, pp_err *e
         status = pp_json_get_name(&at, "schedule", out->schedule, sizeof out->schedule, err);
     if (!status && pp_json_has(&at, "executor"))
         status = pp_json_get_name(&at, "executor", out->executor, sizeof out->executor, err);
+    if (!status && pp_json_has(&at, "times"))
+        status = pp_json_get_text(&at, "times", &times, err);
+    out->measured |= strcmp(times, "measured") == 0;
     return status;
 }
 
@@ -308,37 +363,33 @@ static pp_status make_order(reader *r, pp_err *err)
     return status ? status : pp_pytorch_rows_read(rows.data, rows.bytes, file, &r->out->order, err);
 }
 
-static int compare_arrivals(const void *left, const void *right)
+/* What was recorded beside the ops goes into the timeline's clock; of several steps, it is not said
+ * of which it is. */
+static void keep_recorded(pp_recording *out, pp_ns start_ns)
 {
-    return compare_ops(((const arrival *)left)->op, ((const arrival *)right)->op);
+    pp_recorded *recorded = &out->recorded;
+    if (out->steps > 1)
+        recorded->hop_count = recorded->level_count = recorded->waits.count = 0;
+    for (size_t i = 0; i < recorded->level_count; i++)
+        recorded->level[i].at_ns -= start_ns;
+    for (size_t i = 0; i < recorded->waits.count; i++)
+        recorded->waits.item[i].at_ns -= start_ns;
+    for (size_t i = 0; i < recorded->hop_count; i++) {
+        recorded->hop[i].start_ns -= start_ns;
+        recorded->hop[i].end_ns -= start_ns;
+    }
 }
 
-/* Transfers go to their consumers, memory into the timeline's clock. Which step they are of is not
- * said. */
-static pp_status keep_recorded(reader *r, pp_ns start_ns, pp_err *err)
+/* The first op, or the wait before it. */
+static pp_ns find_start(const reader *r)
 {
-    pp_recorded *recorded = &r->out->recorded;
-    const pp_program *program = r->out->program;
-    if (r->out->steps > 1) {
-        recorded->memory_count = 0;
-        r->arrivals = 0;
-    }
-    for (size_t i = 0; i < recorded->memory_count; i++)
-        recorded->memory[i].at_ns -= start_ns;
-    recorded->latency_ns = pp_alloc_array(program->count, sizeof *recorded->latency_ns);
-    if (!recorded->latency_ns)
-        return pp_err_nomem(err);
-    if (r->arrivals)
-        qsort(r->arrival, r->arrivals, sizeof *r->arrival, compare_arrivals);
-    for (size_t i = 0; i < program->count && r->arrivals; i++) {
-        arrival wanted = { .op = program->op[i] };
-        wanted.op.kind = wanted.op.kind == PP_OP_F ? PP_OP_F : PP_OP_B;
-        const arrival *found =
-            bsearch(&wanted, r->arrival, r->arrivals, sizeof wanted, compare_arrivals);
-        if (found && program->source[i] != PP_NO_SOURCE)
-            recorded->latency_ns[i] = found->takes_ns;
-    }
-    return PP_OK;
+    const pp_blocked_list *waits = &r->out->recorded.waits;
+    pp_ns start_ns = r->slice[0].begin_ns;
+    for (size_t i = 1; i < r->count; i++)
+        start_ns = r->slice[i].begin_ns < start_ns ? r->slice[i].begin_ns : start_ns;
+    for (size_t i = 0; i < waits->count && r->out->steps == 1; i++)
+        start_ns = waits->item[i].at_ns < start_ns ? waits->item[i].at_ns : start_ns;
+    return start_ns;
 }
 
 static pp_status make_timeline(reader *r, pp_err *err)
@@ -347,9 +398,7 @@ static pp_status make_timeline(reader *r, pp_err *err)
     pp_status status = pp_program_from_order(out->order, &out->program, err);
     if (status || (status = pp_timeline_new(out->program->count, &out->timeline, err)))
         return status;
-    pp_ns start_ns = r->slice[0].begin_ns;
-    for (size_t i = 1; i < r->count; i++)
-        start_ns = r->slice[i].begin_ns < start_ns ? r->slice[i].begin_ns : start_ns;
+    pp_ns start_ns = find_start(r);
     for (size_t i = 0; i < r->count; i++) {
         out->timeline->start_ns[i] = r->slice[i].begin_ns - start_ns;
         out->timeline->end_ns[i] = r->slice[i].end_ns - start_ns;
@@ -361,14 +410,16 @@ static pp_status make_timeline(reader *r, pp_err *err)
         pp_ns early_ns = out->timeline->end_ns[source] - out->timeline->start_ns[i];
         out->early_ns = early_ns > out->early_ns ? early_ns : out->early_ns;
     }
-    return keep_recorded(r, start_ns, err);
+    keep_recorded(out, start_ns);
+    return PP_OK;
 }
 
 /* A profiler's file is one rank, by what it says or by its place among the files. */
 static pp_status place_file(reader *r, size_t index, pp_err *err)
 {
-    if (!r->out->measured)
+    if (!r->profiler)
         return PP_OK;
+    r->out->measured = true;
     uint32_t rank = r->rank >= 0 ? (uint32_t)r->rank : (uint32_t)index;
     for (size_t i = 0; i < r->first; i++) {
         if (r->slice[i].rank == rank)
@@ -408,7 +459,7 @@ pp_status pp_recording_read(const char *const *paths, size_t count, size_t step,
     for (size_t i = 0; i < count && !status; i++) {
         if ((status = read_file(&r, paths[i], err)))
             return status;
-        if (count > 1 && !found.measured)
+        if (count > 1 && !r.profiler)
             return pp_err_set(err, PP_INPUT, paths[i],
                               "holds all ranks; give several files only where each is a rank's");
         status = place_file(&r, i, err);
@@ -448,7 +499,7 @@ pp_status pp_recording_windows(const char *path, size_t low, size_t high, pp_win
     }
     *windows_out = windows;
     *count_out = count;
-    *everywhere_out = found.measured;
+    *everywhere_out = r.profiler;
     return PP_OK;
 }
 
@@ -457,7 +508,8 @@ void pp_recording_free(pp_recording *recording)
     pp_order_free(&recording->order);
     pp_program_free(&recording->program);
     pp_timeline_free(&recording->timeline);
-    free(recording->recorded.latency_ns);
-    free(recording->recorded.memory);
+    free(recording->recorded.hop);
+    free(recording->recorded.level);
+    pp_blocked_free(&recording->recorded.waits);
     recording->recorded = (pp_recorded){ 0 };
 }

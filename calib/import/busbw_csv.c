@@ -16,6 +16,7 @@ typedef struct table {
     const char *file;
     char class_name[32];
     char library[32];
+    char source[128];
     int64_t per_node;                    /* ranks; 0: not said */
     int64_t channels_max, channels_peer; /* 0: not said */
     size_t columns;                      /* with the one of the sizes; 0: no header yet */
@@ -109,7 +110,8 @@ static pp_status read_header(table *t, const pp_cell_text *cells, size_t count, 
                 (int32_t)pp_nccl_channels_per_peer(t->channels_max, t->channels_peer, t->ranks[i]);
         }
         memcpy(series->library, t->library, sizeof series->library);
-        snprintf(series->source, sizeof series->source, "%.120s", pp_file_name(t->file));
+        snprintf(series->source, sizeof series->source, "%.120s",
+                 t->source[0] ? t->source : pp_file_name(t->file));
     }
     t->columns = count;
     return status;
@@ -169,6 +171,8 @@ static pp_status read_lines(table *t, const char *text, size_t bytes, pp_samples
     pp_status status = PP_OK;
     while (!status && pp_lines_next(&lines)) {
         if (lines.line.bytes && lines.line.at[0] == '#') {
+            pp_comment_read(lines.line, "# device: ", samples->device, sizeof samples->device);
+            pp_comment_read(lines.line, "# source: ", t->source, sizeof t->source);
             read_comment(t, lines.line);
             continue;
         }

@@ -63,19 +63,6 @@ static bool recognise(const char *text, size_t bytes)
     return pp_lines_next(&lines) && pp_span_is(lines.line, magic);
 }
 
-/* "# device: NVIDIA H200", "# source: python measure.py". Other comments are comments. */
-static void read_comment(table *t, pp_span line)
-{
-    static const char device[] = "# device: ";
-    static const char source[] = "# source: ";
-    size_t skip = sizeof device - 1;
-    pp_span rest = { line.at + skip, line.bytes - skip };
-    if (pp_span_begins(line, device))
-        pp_span_copy(rest, t->samples->device, sizeof t->samples->device);
-    else if (pp_span_begins(line, source))
-        pp_span_copy(rest, t->source, sizeof t->source);
-}
-
 static pp_status read_header(table *t, const pp_cell_text *cells, size_t count, pp_err *err)
 {
     bool seen[COLUMN_COUNT] = { false };
@@ -257,7 +244,8 @@ static pp_status read(const char *text, size_t bytes, const char *file, pp_sampl
     }
     while (!status && pp_lines_next(&lines)) {
         if (lines.line.bytes && lines.line.at[0] == '#') {
-            read_comment(&t, lines.line);
+            pp_comment_read(lines.line, "# device: ", samples->device, sizeof samples->device);
+            pp_comment_read(lines.line, "# source: ", t.source, sizeof t.source);
             continue;
         }
         size_t count = pp_cells_split(&lines, cells, COLUMNS_MAX);

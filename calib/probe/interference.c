@@ -224,8 +224,8 @@ static pp_status make(pair *p, const pp_probe_options *options, pp_err *err)
     if (!p->from || !p->to)
         return pp_err_nomem(err);
     if ((status = pp_probe_needs_two_cores(err)) ||
-        (status = pp_ops_new(options, p->mix, mixes, &p->ops, err)) ||
-        (status = pp_ops_new(options, p->mix, mixes, &p->other_ops, err)) ||
+        (status = pp_ops_new(options, PP_OPS_MIDDLE, p->mix, mixes, &p->ops, err)) ||
+        (status = pp_ops_new(options, PP_OPS_MIDDLE, p->mix, mixes, &p->other_ops, err)) ||
         (status = pp_ops_begin(p->other_ops, BESIDE_MIX, err)) ||
         (status = pp_transport_get("threads", &transport, err)) ||
         (status = pp_ping_new(transport, 4 * BESIDE_BYTES, &p->ping, err)) ||

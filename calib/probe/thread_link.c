@@ -1,76 +1,22 @@
 /* Messages between two threads of this process. */
-#include "calib/ping.h"
-#include "calib/probes.h"
-#include "sim/alloc.h"
+#include "calib/link_probe.h"
 
-#include <stdlib.h>
-
-enum { POINTS_MAX = 12 };
-
-typedef struct linking {
-    pp_subject subject;
-    pp_subject_series series;
-    pp_point point[POINTS_MAX];
-    pp_ping *ping;
-} linking;
-
-static void link_close(void *state)
+static pp_status join(size_t bytes_max, pp_ping **ping_out, pp_err *err)
 {
-    linking *l = state;
-    if (!l)
-        return;
-    pp_ping_free(&l->ping);
-    free(l);
-}
-
-static pp_status link_run(void *context, size_t point, uint32_t runs, pp_timing *timing,
-                          pp_err *err)
-{
-    linking *l = context;
-    return pp_ping_run(l->ping, (size_t)l->point[point].at[PP_VARIABLE_BYTES], runs, timing, err);
+    const pp_transport *transport;
+    pp_status status = pp_probe_needs_two_cores(err);
+    if (!status)
+        status = pp_transport_get("threads", &transport, err);
+    if (!status)
+        status = pp_ping_new(transport, bytes_max, ping_out, err);
+    return status ? status : pp_ping_start(*ping_out, err);
 }
 
 static pp_status link_open(const pp_probe_options *options, void **state_out,
                            const pp_subject **subject_out, pp_err *err)
 {
-    static const size_t bytes[] = { 64,     65536,  1048576, 4194304, 4096, 262144,
-                                    524288, 131072, 16384,   2097152, 1024 };
-    static const size_t counts[] = {
-        [PP_PROBE_FULL] = 11, [PP_PROBE_QUICK] = 5, [PP_PROBE_TINY] = 2
-    };
-    const pp_transport *transport;
-    size_t bytes_max = 0;
-    linking *l = pp_alloc_array(1, sizeof *l);
-    if (!l)
-        return pp_err_nomem(err);
-    l->series = (pp_subject_series){ .class_name = "thread_link", .link = true, .ranks = 2 };
-    l->subject = (pp_subject){ .source = "probe thread-link, wall time",
-                               .stopwatch = PP_STOPWATCH_WALL,
-                               .series = &l->series,
-                               .series_count = 1,
-                               .point = l->point,
-                               .point_count = counts[options->scale],
-                               .context = l,
-                               .run = link_run };
-    for (size_t i = 0; i < l->subject.point_count; i++) {
-        l->point[i] = pp_point_of(0, 1);
-        l->point[i].at[PP_VARIABLE_BYTES] = (double)bytes[i];
-        bytes_max = bytes[i] > bytes_max ? bytes[i] : bytes_max;
-    }
-    pp_status status = pp_probe_needs_two_cores(err);
-    if (!status)
-        status = pp_transport_get("threads", &transport, err);
-    if (!status)
-        status = pp_ping_new(transport, bytes_max, &l->ping, err);
-    if (!status)
-        status = pp_ping_start(l->ping, err);
-    if (status) {
-        link_close(l);
-        return status;
-    }
-    *state_out = l;
-    *subject_out = &l->subject;
-    return PP_OK;
+    return pp_link_probe_open(options, "thread_link", "probe thread-link, wall time", join,
+                              state_out, subject_out, err);
 }
 
 const pp_probe pp_probe_thread_link = {
@@ -78,5 +24,5 @@ const pp_probe pp_probe_thread_link = {
     .summary = "messages between two threads (transport threads), rendezvous, over bytes",
     .share = 12,
     .open = link_open,
-    .close = link_close,
+    .close = pp_link_probe_close,
 };

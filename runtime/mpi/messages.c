@@ -344,13 +344,6 @@ pp_status pp_mpi_poll(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns n
     return PP_OK;
 }
 
-bool pp_mpi_matched(pp_world *world, uint32_t transfer)
-{
-    if (transfer >= world->transfers || world->slot[transfer] == PP_NO_SOURCE)
-        return false; /* only the process of its rank knows */
-    return is_done(flight_of(world, transfer));
-}
-
 /* Receives that nothing has come for yet; what has begun to come goes on. */
 void pp_mpi_cancel_flights(pp_world *world)
 {

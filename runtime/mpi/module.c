@@ -275,7 +275,6 @@ static const pp_transport transport = {
     .post = pp_mpi_post,
     .wait = pp_mpi_wait,
     .poll = pp_mpi_poll,
-    .matched = pp_mpi_matched,
     .all_gather = pp_mpi_all_gather,
     .clock_ahead = pp_mpi_clock_ahead,
     .abort = pp_mpi_abort,

@@ -95,7 +95,6 @@ pp_status pp_mpi_wait(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns *
                       pp_err *err);
 pp_status pp_mpi_poll(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns now_ns,
                       bool *done_out, pp_ns *done_ns, pp_err *err);
-bool pp_mpi_matched(pp_world *world, uint32_t transfer);
 pp_status pp_mpi_progress_start(pp_world *world, pp_err *err);
 void pp_mpi_progress_end(pp_world *world);
 void pp_mpi_cancel_flights(pp_world *world);

@@ -67,11 +67,6 @@ static pp_status mpi_poll(pp_world *world, uint32_t rank, uint32_t transfer, pp_
     return of(world)->poll(world, rank, transfer, now_ns, done_out, done_ns, err);
 }
 
-static bool mpi_matched(pp_world *world, uint32_t transfer)
-{
-    return of(world)->matched(world, transfer);
-}
-
 static pp_status mpi_all_gather(pp_world *world, uint32_t rank, const void *mine, size_t bytes,
                                 void *all_out, pp_err *err)
 {
@@ -112,7 +107,6 @@ const pp_transport pp_transport_mpi = {
     .post = mpi_post,
     .wait = mpi_wait,
     .poll = mpi_poll,
-    .matched = mpi_matched,
     .all_gather = mpi_all_gather,
     .clock_ahead = mpi_clock_ahead,
     .abort = mpi_abort,

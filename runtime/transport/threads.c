@@ -6,13 +6,13 @@
 #include "runtime/clock.h"
 #include "runtime/transport.h"
 #include "sim/alloc.h"
+#include "sim/processors.h"
 
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define NONE UINT32_MAX
 #define EAGER_NS 30000      /* a rank with a processor of its own waits so long before it sleeps */
@@ -113,7 +113,7 @@ static pp_status threads_open(const pp_world_options *options, pp_world **world_
     if (!world)
         return pp_err_nomem(err);
     world->options = *options;
-    world->spare = options->ranks <= sysconf(_SC_NPROCESSORS_ONLN);
+    world->spare = options->ranks <= pp_processors();
     pthread_mutex_init(&world->lock, NULL); /* cannot fail with default attributes on Linux */
     pthread_cond_init(&world->all_here, NULL);
     atomic_init(&world->stopped, false);

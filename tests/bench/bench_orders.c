@@ -4,11 +4,11 @@
  *   bench_orders [--budget SECONDS] [--threads N] [--seed N] [--rules] [FOLDER [PREFIX]] */
 #include "planner/order_search.h"
 #include "runtime/clock.h"
+#include "sim/processors.h"
 #include "tests/contract/instance_replay.h"
 
 #include <dirent.h>
 #include <math.h>
-#include <unistd.h>
 
 enum { FILES_MOST = 256 };
 
@@ -136,10 +136,12 @@ static void run(bench *b, const char *file)
     if (replay_run(&x, text.data, false) != found->makespan || found->makespan < limits.ticks)
         die(path, "the replay disagrees");
     double ratio = (double)found->makespan / (double)x.best_known;
+    int64_t bound = found->exhausted ? found->makespan : limits.ticks;
     printf("%-26s %11" PRId64 " %11" PRId64 " %8.5f %11" PRId64 " %-9s %7.3f %% %-6s %5.2f s",
-           x.name, x.best_known, found->makespan, ratio, limits.ticks, pp_limit_key(limits.largest),
-           100 * ((double)found->makespan / (double)limits.ticks - 1),
-           found->proved ? "proved" : "", seconds);
+           x.name, x.best_known, found->makespan, ratio, bound,
+           found->exhausted ? "all" : pp_limit_key(limits.largest),
+           100 * ((double)found->makespan / (double)bound - 1), found->proved ? "proved" : "",
+           seconds);
     if (b->rules)
         print_rules(&x);
     printf("\n");
@@ -183,9 +185,8 @@ static void run_folder(bench *b)
 int main(int argc, char **argv)
 {
     bench b = { .folder = "tests/data/instances", .prefix = "", .budget_s = 5 };
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
     int words = 0;
-    b.threads = processors > 0 ? (uint32_t)processors : 1;
+    b.threads = pp_processors();
     for (int k = 1; k < argc; k++) {
         const char *value = k + 1 < argc ? argv[k + 1] : "";
         if (strcmp(argv[k], "--rules") == 0) {

@@ -2,8 +2,9 @@
  * machine and on what else runs there.
  *
  * usage: bench_run [RUNS]    (each case is executed RUNS times; 5) */
-#include "runtime/execute.h"
+#include "runtime/compare.h"
 #include "sim/alloc.h"
+#include "sim/processors.h"
 #include "sim/schedule.h"
 
 #include <inttypes.h>
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef struct scene {
     const char *schedule;
@@ -120,7 +120,7 @@ static double replay_error(const pp_execution *x)
 static double overhead_us(const pp_execution *x)
 {
     size_t instructions = x->program->count + x->program->comm->transfer_count;
-    double processors = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    double processors = pp_processors();
     double busy = x->program->ranks < processors ? x->program->ranks : processors;
     return (double)x->report->makespan_ns * 1e-3 * busy / (double)instructions;
 }
@@ -159,7 +159,7 @@ static void print_overhead(int runs)
         { "1f1b", 64, 1, 128 },
     };
     printf(
-        "overhead, threads, empty ops and links: us of rank time per instruction, median (lowest "
+        "overhead, threads, empty ops and links: us of a processor per instruction, median (lowest "
         "to highest) of %d\n",
         runs);
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {

@@ -60,10 +60,10 @@ START_TEST(few_iterations_come_close_and_are_valid)
                       pp_limit_key((pp_limit_part)k));
         ck_assert_int_le(limits.part[k], x.best_known);
     }
-    ck_assert_int_eq(found->proved, found->makespan == limits.ticks);
+    ck_assert_int_eq(found->proved, found->exhausted || found->makespan == limits.ticks);
     double above = 100 * ((double)found->makespan / (double)x.best_known - 1);
     ck_assert_msg(above <= reach_percent, "%s: %.2f %% above the best known", x.name, above);
-    if (strstr(x.name, "zb"))
+    if (strstr(x.name, "zb") || instance->ops <= 48) /* s01 to s05: all orders */
         ck_assert_msg(found->proved, "%s is not proved optimal", x.name);
 }
 END_TEST

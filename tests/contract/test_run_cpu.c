@@ -65,7 +65,7 @@ static void trains(const pp_schedule *schedule, const pp_compute *compute, int m
     pp_status status = running_go(&r);
     ck_assert_msg(status == PP_OK, "%s %s: %s", schedule->name, work.settings, r.err.text);
     pp_verdict verdict = { 0 };
-    status = pp_verify(&r.job, STEPS, &verdict, &r.err);
+    status = pp_verify(&r.job, STEPS, NULL, &verdict, &r.err);
     ck_assert_msg(status == PP_OK, "%s %s: %s", schedule->name, work.settings, r.err.text);
     ck_assert(verdict.compared && verdict.values > 0);
     if (strstr(work.settings, "dtype=float") == NULL)
@@ -112,8 +112,112 @@ START_TEST(what_is_no_number_verifies_nothing)
     r.options.limit_bytes = -1;
     r.options.iterations = 3;
     STEP_OK(running_go(&r), r.err);
-    ck_assert_int_eq(pp_verify(&r.job, 3, &verdict, &r.err), PP_INFEASIBLE);
+    ck_assert_int_eq(pp_verify(&r.job, 3, NULL, &verdict, &r.err), PP_INFEASIBLE);
     ck_assert_msg(strstr(r.err.text, "nothing was verified"), "%s", r.err.text);
+}
+END_TEST
+
+/* Compute cpu, while whose `raise_at`-th op somebody wants the end. */
+static const pp_compute *cpu;
+static volatile sig_atomic_t raised;
+static uint32_t ops_run, raise_at;
+
+static pp_status raising_run(void *worker, pp_op op, const pp_op_tensors *tensors, pp_err *err)
+{
+    raised = ++ops_run == raise_at;
+    return cpu->run(worker, op, tensors, err);
+}
+
+/* What a wrong transport, and a wrong backward, would look like. */
+static const void *wronged; /* worker */
+
+static void wrong_read(const void *worker, uint32_t stage, pp_values which, void *out)
+{
+    cpu->value_read(worker, stage, which, out);
+    if (worker == wronged && which == PP_VALUES_PARAMETERS)
+        ((double *)out)[3] *= 1 + 1e-15;
+}
+
+static void wrong_nudge(void *worker, uint32_t stage, size_t index, double by)
+{
+    cpu->value_nudge(worker, stage, index, 1.01 * by);
+}
+
+START_TEST(one_wrong_bit_or_slope_is_found)
+{
+    running r PP_CLEANUP(running_free) = { 0 };
+    pp_verdict verdict = { 0 };
+    STEP_OK(pp_compute_get("cpu", &cpu, &r.err), r.err);
+    pp_order *order = step_order("1f1b", 2, 1, 4, 0);
+    pp_costs *costs = step_costs("F=20us,B=30us", 2, 1, 4);
+    pp_compute_work work = { .ranks = 2,
+                             .stages = 2,
+                             .microbatches = 4,
+                             .stage_rank = order->stage_rank,
+                             .settings = "hidden=8,heads=2,mlp=8,tokens=4" };
+    STEP_OK(cpu->describe(&work, costs, &r.err), r.err);
+    running_new(&r, order, costs, "rendezvous");
+    work.costs = costs;
+    r.work = work;
+    r.job.compute = cpu;
+    r.options.limit_bytes = -1;
+    STEP_OK(running_go(&r), r.err);
+    pp_compute wrong = *cpu;
+    r.job.compute = &wrong;
+    STEP_OK(pp_verify(&r.job, 1, NULL, &verdict, &r.err), r.err);
+    wrong.value_read = wrong_read;
+    wronged = r.job.worker[1];
+    ck_assert_int_eq(pp_verify(&r.job, 1, NULL, &verdict, &r.err), PP_INFEASIBLE);
+    ck_assert_msg(strstr(r.err.text, "verification failed: 1 of ") &&
+                      strstr(r.err.text, "parameters of stage 1"),
+                  "%s", r.err.text);
+    wrong = *cpu;
+    wrong.value_nudge = wrong_nudge;
+    r.err = (pp_err){ 0 };
+    ck_assert_int_eq(pp_verify(&r.job, 1, NULL, &verdict, &r.err), PP_INFEASIBLE);
+    ck_assert_msg(strstr(r.err.text, "does not belong to its forward"), "%s", r.err.text);
+    r.job.compute = cpu;
+}
+END_TEST
+
+/* In the comparison of slopes, which comes first, and in the sequential steps: with the next op. */
+START_TEST(a_raised_flag_ends_the_verification)
+{
+    running r PP_CLEANUP(running_free) = { 0 };
+    pp_verdict verdict = { 0 };
+    STEP_OK(pp_compute_get("cpu", &cpu, &r.err), r.err);
+    pp_order *order = step_order("1f1b", 2, 1, 4, 0);
+    pp_costs *costs = step_costs("F=20us,B=30us", 2, 1, 4);
+    pp_compute_work work = { .ranks = 2,
+                             .stages = 2,
+                             .microbatches = 4,
+                             .stage_rank = order->stage_rank,
+                             .settings = "hidden=8,heads=2,mlp=8,tokens=4" };
+    STEP_OK(cpu->describe(&work, costs, &r.err), r.err);
+    running_new(&r, order, costs, "rendezvous");
+    work.costs = costs;
+    r.work = work;
+    r.job.compute = cpu;
+    r.options.limit_bytes = -1;
+    STEP_OK(running_go(&r), r.err);
+    pp_compute raising = *cpu;
+    raising.run = raising_run;
+    r.job.compute = &raising;
+    STEP_OK(pp_verify(&r.job, 1, &raised, &verdict, &r.err), r.err);
+    const uint32_t all = ops_run;
+    const uint32_t of_a_step =
+        4 * 2 * 2; /* a forward and a backward of every microbatch and stage */
+    ck_assert_uint_gt(all, 2 * of_a_step);
+    const uint32_t places[] = { 1, 5, all - of_a_step + 1, all - 1 };
+    for (size_t k = 0; k < sizeof places / sizeof places[0]; k++) {
+        ops_run = 0;
+        raised = 0;
+        raise_at = places[k];
+        ck_assert_int_eq(pp_verify(&r.job, 1, &raised, &verdict, &r.err), PP_INFEASIBLE);
+        ck_assert_str_eq(r.err.text, "interrupted; nothing was written");
+        ck_assert_uint_eq(ops_run, raise_at);
+    }
+    r.job.compute = cpu; /* whose workers these are */
 }
 END_TEST
 
@@ -134,6 +238,8 @@ int main(void)
     tcase_add_loop_test(tc, every_schedule_trains_to_the_bits_of_a_sequential_run, 0,
                         (int)pp_schedule_count());
     tcase_add_test(tc, what_is_no_number_verifies_nothing);
+    tcase_add_test(tc, one_wrong_bit_or_slope_is_found);
+    tcase_add_test(tc, a_raised_flag_ends_the_verification);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

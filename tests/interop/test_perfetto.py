@@ -1,5 +1,5 @@
 """Perfetto's Trace Processor loads the Chrome traces that ppsim writes: as many slices as ops, durations
-that sum to the busy time, arrows from producers to consumers, counters equal to the memory account.
+that sum to the busy time, waits to the rest, arrows from producers to consumers, counters equal to the memory account.
 
 With tools/perfetto-env the queries go to Trace Processor itself. Without, they go to SQLite, over tables
 filled by the rules of its importer (google/perfetto, src/trace_processor/importers: json/
@@ -174,7 +174,11 @@ FLOWS = """
 select a.name, b.name, a.ts + a.dur <= b.ts from flow join slice a on slice_out = a.id
 join slice b on slice_in = b.id order by a.name, b.name
 """
-TRANSFERS = "select category, count(*) from slice where category != 'compute' group by category order by category"
+TRANSFERS = "select category, count(*) from slice where category in ('send', 'recv') group by category order by category"
+IDLE = """
+select process.name, ts, dur from slice join thread_track on track_id = thread_track.id join thread using (utid)
+join process using (upid) where category = 'idle' and thread.name = 'idle'
+"""
 COUNTERS = """
 select pid, ts, track.name, value from counter join process_counter_track track on track_id = track.id
 join process using (upid) order by counter.ts, counter.id
@@ -200,9 +204,12 @@ def judge(engine, report, rows, memory, instants):
     ops = engine.query(COMPUTE)
     wanted = [(f"rank {rank}", op) for rank, row in enumerate(rows) for op in row]
     demand([(rank, op) for rank, op, *_ in ops] == wanted, "other slices than ops, or in another order")
+    idle = engine.query(IDLE)
     for said in report["per_rank"]:
         busy = sum(dur for rank, _, _, dur, _ in ops if rank == f"rank {said['rank']}")
         demand(busy == said["busy_ns"], f"rank {said['rank']} is busy {busy} ns, not {said['busy_ns']}")
+        waits = sum(dur for rank, ts, dur in idle if rank == f"rank {said['rank']}" and ts < said["last_end_ns"])
+        demand(busy + waits == said["last_end_ns"], f"rank {said['rank']} waits {waits} ns, which is not the rest")
     demand(max(ts + dur for _, _, ts, dur, _ in ops) == report["makespan_ns"], "another makespan")
     flows = engine.query(FLOWS)
     demand([(a, b) for a, b, _ in flows] == sorted(edges(rows)), "other arrows than results that travel")

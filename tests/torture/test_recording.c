@@ -20,7 +20,10 @@ static const char written[] =
     "{\"otherData\":{\"schedule\":\"x\"},\"traceEvents\":["
     "{\"ph\":\"X\",\"cat\":\"compute\",\"name\":\"0F0\",\"pid\":0,\"tid\":0,\"ts\":1,\"dur\":2},"
     "{\"ph\":\"X\",\"cat\":\"compute\",\"name\":\"1F0\",\"pid\":1,\"tid\":0,\"ts\":4,\"dur\":2},"
-    "{\"ph\":\"X\",\"cat\":\"recv\",\"name\":\"1RECV_F0\",\"pid\":1,\"tid\":2,\"ts\":3,\"dur\":1},"
+    "{\"ph\":\"X\",\"cat\":\"recv\",\"name\":\"1RECV_F0\",\"pid\":1,\"tid\":3,\"ts\":3,\"dur\":1,"
+    "\"args\":{\"peer\":0}},"
+    "{\"ph\":\"X\",\"cat\":\"idle\",\"name\":\"data\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":3,"
+    "\"args\":{\"op\":\"1F0\",\"waits_for\":\"0F0\"}},"
     "{\"ph\":\"C\",\"pid\":1,\"tid\":0,\"ts\":3,\"name\":\"memory "
     "(bytes)\",\"args\":{\"outputs\":1}}]}";
 

@@ -250,7 +250,8 @@ static const struct {
     { "1F0,1B0\n0F0,0B0\n", NULL, NULL, NULL, "no schedule name" },
     { "0F0,2F0,4F0,4B0,2B0,0B0\n1F0,3F0,5F0,5B0,3B0,1B0\n", "Interleaved1F1B", "Interleaved1F1B",
       "loop", "2 stages per rank" },
-    { "0F0,0F1,0B0,0B1\n1F1,1F0,1B0,1B1\n", "1F1B", "1F1B", "loop", "keeps losses in that order" },
+    { "0F0,0F1,0B0,0B1\n1F1,1F0,1B0,1B1\n", "1F1B", "1F1B", "loop",
+      "number the microbatches, in all rows and in the data, in the order of the last stage" },
 };
 
 START_TEST(the_companion_warns_of_what_the_frameworks_cannot_do)

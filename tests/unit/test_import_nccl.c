@@ -44,6 +44,7 @@ static void expect_discreet(const pp_samples *samples)
 {
     for (size_t i = 0; i < samples->count; i++) {
         ck_assert(!strstr(samples->series[i].source, "node-"));
+        ck_assert(!samples->skipped || !strstr(samples->skipped, "folder/"));
         ck_assert_str_eq(samples->series[i].source, "x.log");
     }
     ck_assert(!samples->skipped ||
@@ -186,12 +187,64 @@ START_TEST(lines_of_nccl_between_and_within_rows_do_no_harm)
 }
 END_TEST
 
+static const char *const labels[] = {
+    "0: ", " 3: ", "[1,0]<stdout>:",    "[1,0]<stdout>: ", "[0] ", "[0]",
+    "0:",  "> ",   "[pod/a-0/worker] ",
+};
+enum { LABELS = sizeof labels / sizeof labels[0] };
+
 START_TEST(labels_of_launchers_do_no_harm)
 {
-    static const char *const labels[] = { "0: ", " 3: ", "[1,0]<stdout>:", "[1,0]<stdout>: " };
-    nccl_log log = nccl_log_of(LAYOUT_WIDE);
-    log.label = labels[_i];
+    nccl_log log = nccl_log_of(_i < LABELS ? LAYOUT_WIDE : LAYOUT_WRONG);
+    log.label = labels[_i % LABELS];
     expect_same(&log);
+}
+END_TEST
+
+/* mpiexec -prepend-rank labels whatever is printed at once. */
+START_TEST(labels_within_rows_do_no_harm)
+{
+    nccl_log log = nccl_log_of((nccl_layout)_i);
+    log.label = "[0] ";
+    log.within = "[0]";
+    expect_same(&log);
+    log.within = "\n[0] ";
+    expect_same(&log);
+}
+END_TEST
+
+START_TEST(times_in_front_of_lines_do_no_harm)
+{
+    nccl_log log = nccl_log_of(LAYOUT_WIDE);
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
+    pp_err err = { 0 };
+    int second = 0;
+    log.label = "2026-01-28T14:50:00.123Z ";
+    nccl_write(&log, &text);
+    for (char *at = text.data; (at = strstr(at, ":00.123Z")); at += 8, second++) {
+        at[1] = (char)('0' + second / 10 % 6);
+        at[2] = (char)('0' + second % 10);
+    }
+    ck_assert_int_gt(second, 30);
+    ck_assert_msg(read_any(text.data, text.bytes, &samples, &err) == PP_OK, "%s", err.text);
+    ck_assert_int_eq(samples.series[0].ranks, 16);
+    expect_rows(&log, &samples.series[0]);
+}
+END_TEST
+
+/* From 2.17.9 on rccl-tests say their versions as nccl-tests do. */
+START_TEST(versions_of_rccl_are_those_of_nccl)
+{
+    pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
+    pp_err err = { 0 };
+    static const char log[] =
+        "# rccl-tests version 2.17.9-x:f2 rccl-headers=22803 rccl-library=22803\n"
+        "# Collective test starting: sendrecv_perf\n# nThread 1\n"
+        "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+        "  1048576  262144  float  sum  -1  50.00  20.97  20.97  0  50.00  20.97  20.97  N/A\n";
+    ck_assert_msg(read_any(log, strlen(log), &samples, &err) == PP_OK, "%s", err.text);
+    ck_assert_str_eq(samples.series[0].library, "rccl 2.28.3");
 }
 END_TEST
 
@@ -236,6 +289,56 @@ START_TEST(a_missing_rank_makes_their_number_unknown)
     ck_assert_int_eq(samples.series[0].ranks, 0);
     ck_assert_int_eq(samples.series[0].nodes, 0);
     expect_skipped(&samples, "ranks are missing in the list of devices");
+}
+END_TEST
+
+/* As editors make of them. */
+START_TEST(tabs_and_a_byte_order_mark_do_no_harm)
+{
+    nccl_log log = nccl_log_of((nccl_layout)_i);
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text tabs PP_CLEANUP(pp_text_free) = { 0 };
+    pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
+    pp_err err = { 0 };
+    nccl_write(&log, &text);
+    pp_text_add(&tabs, "\xef\xbb\xbf");
+    for (size_t i = 0; i < text.bytes; i++) {
+        if (strncmp(text.data + i, "  ", 2) != 0)
+            pp_text_add(&tabs, "%c", text.data[i]);
+        else if (strncmp(text.data + i, "   ", 3) != 0)
+            pp_text_add(&tabs, "\t");
+    }
+    ck_assert_msg(pp_import_read(import_of(log.layout), tabs.data, tabs.bytes, "x.log", &samples,
+                                 &err) == PP_OK,
+                  "%s", err.text);
+    ck_assert_int_eq(samples.series[0].ranks, 16);
+    expect_rows(&log, &samples.series[0]);
+}
+END_TEST
+
+START_TEST(a_line_of_megabytes_does_no_harm)
+{
+    static const char *const parts[] = { "x",
+                                         "1 2 ",
+                                         "# ",
+                                         "#",
+                                         "sendrecv_perf ",
+                                         "[0]",
+                                         "node-0:1:2 [0] NCCL INFO 1 p2p channels per peer" };
+    nccl_log log = nccl_log_of(LAYOUT_WIDE);
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text dressed PP_CLEANUP(pp_text_free) = { 0 };
+    pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
+    pp_err err = { 0 };
+    nccl_write(&log, &text);
+    const char *end = strstr(text.data, "# Out of bounds");
+    pp_text_add_bytes(&dressed, text.data, (size_t)(end - text.data));
+    while (dressed.bytes < 4 << 20)
+        pp_text_add(&dressed, "%s", parts[_i]);
+    pp_text_add(&dressed, "\n%s", end);
+    ck_assert_int_eq(read_any(dressed.data, dressed.bytes, &samples, &err), PP_OK);
+    ck_assert_int_eq(samples.series[0].channels_max, 32);
+    expect_rows(&log, &samples.series[0]);
 }
 END_TEST
 
@@ -334,6 +437,8 @@ static const struct {
 } bad_logs[] = {
     { "", "is empty" },
     { "hello\n", "is no measurement that is recognised" },
+    { "\xff\xfe#\0 \0n\0T", "is UTF-16; iconv -f UTF-16 -t UTF-8 makes it readable" },
+    { "\xfe\xff\0#\0 \0n\0T", "is UTF-16" },
     { "# nThread 1\n", "holds no table of nccl-tests that can be used" },
     { "# nThread 1\n# Rank 0 Pid 1 on a device 0 [0x1] X\n# Rank 0 Pid 2 on b device 0 [0x1] X\n"
       "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
@@ -374,15 +479,18 @@ END_TEST
 static void write_corpus(const char *folder)
 {
     for (int layout = 0; layout < LAYOUT_COUNT; layout++) {
-        for (int mixed = 0; mixed < 2; mixed++) {
+        static const char *const kinds[] = { "", "-mixed", "-labelled" };
+        for (int kind = 0; kind < 3; kind++) {
             nccl_log log = nccl_log_of((nccl_layout)layout);
             pp_text text PP_CLEANUP(pp_text_free) = { 0 };
             char path[4096];
-            log.interleaved = mixed;
+            log.interleaved = kind == 1;
+            log.label = kind == 2 ? "[0] " : "";
+            log.within = kind == 2 ? "[0]" : NULL;
             log.ranks = 4;
             log.per_node = 2;
             nccl_write(&log, &text);
-            snprintf(path, sizeof path, "%s/layout-%d%s", folder, layout, mixed ? "-mixed" : "");
+            snprintf(path, sizeof path, "%s/layout-%d%s", folder, layout, kinds[kind]);
             FILE *file = fopen(path, "wb");
             if (!file || fwrite(text.data, 1, text.bytes, file) != text.bytes)
                 printf("%s cannot be written\n", path);
@@ -402,16 +510,21 @@ int main(int argc, char **argv)
     TCase *tc = tcase_create("logs");
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, every_layout_is_read_back_as_it_was_written, 0, LAYOUT_COUNT);
-    tcase_add_loop_test(tc, several_tests_in_a_log_are_several_series, LAYOUT_WRONG, LAYOUT_RCCL);
+    tcase_add_loop_test(tc, several_tests_in_a_log_are_several_series, LAYOUT_OLD, LAYOUT_RCCL);
     tcase_add_loop_test(tc, a_table_alone_is_known_by_its_bandwidths, 0, TESTS);
     tcase_add_test(tc, rows_alone_are_read_by_their_number_of_columns);
     tcase_add_loop_test(tc, lines_of_nccl_between_and_within_rows_do_no_harm, LAYOUT_OLD,
                         LAYOUT_TEXT_COUNT);
-    tcase_add_loop_test(tc, labels_of_launchers_do_no_harm, 0, 4);
+    tcase_add_loop_test(tc, labels_of_launchers_do_no_harm, 0, 2 * LABELS);
+    tcase_add_loop_test(tc, labels_within_rows_do_no_harm, LAYOUT_OLD, LAYOUT_TEXT_COUNT);
+    tcase_add_test(tc, times_in_front_of_lines_do_no_harm);
+    tcase_add_test(tc, versions_of_rccl_are_those_of_nccl);
     tcase_add_loop_test(tc, cycles_are_passes, 0, LAYOUT_TEXT_COUNT);
     tcase_add_loop_test(tc, lost_marks_of_comments_do_no_harm, 0, LAYOUT_TEXT_COUNT);
     tcase_add_test(tc, a_missing_rank_makes_their_number_unknown);
     tcase_add_test(tc, windows_line_ends_do_no_harm);
+    tcase_add_loop_test(tc, tabs_and_a_byte_order_mark_do_no_harm, 0, LAYOUT_TEXT_COUNT);
+    tcase_add_loop_test(tc, a_line_of_megabytes_does_no_harm, 0, 7);
     tcase_add_loop_test(tc, every_truncation_is_told_or_read_rightly, 0, LAYOUT_COUNT);
     tcase_add_loop_test(tc, bad_rows_are_left_out_and_told, 0,
                         (int)(sizeof bad_rows / sizeof bad_rows[0]));

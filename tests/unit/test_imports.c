@@ -398,6 +398,19 @@ static const struct {
     { "busbw-csv", "bytes,n2\n0,1\n", "x:2:1", "must be from" },
 };
 
+START_TEST(tables_of_bandwidth_say_device_and_source)
+{
+    pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
+    read_as("busbw-csv",
+            "# device: NVIDIA B200\n# source: a page\nbytes,n16,n32\n1048576,18.01,18.03\n",
+            &samples);
+    ck_assert_uint_eq(samples.count, 2);
+    ck_assert_str_eq(samples.device, "NVIDIA B200");
+    ck_assert_str_eq(samples.series[0].source, "a page");
+    ck_assert_str_eq(samples.series[1].source, "a page");
+}
+END_TEST
+
 START_TEST(bad_files_are_refused_at_their_place)
 {
     pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
@@ -506,6 +519,7 @@ int main(int argc, char **argv)
     }
     Suite *suite = suite_create("imports");
     TCase *tc = tcase_create("files");
+    tcase_add_test(tc, tables_of_bandwidth_say_device_and_source);
     tcase_add_test(tc, ranges_of_a_recording_without_kernels_are_ops);
     tcase_add_test(tc, kernels_are_summed_over_the_range_that_launched_them);
     tcase_add_test(tc, gzip_is_recognised_by_its_content_and_damage_is_told);

@@ -136,6 +136,41 @@ START_TEST(whoever_differs_is_named_with_what)
 }
 END_TEST
 
+/* Of many that differ four are named. */
+START_TEST(no_more_than_four_are_named)
+{
+    pp_agreement all[11];
+    pp_err err = { 0 };
+    for (uint64_t r = 0; r < 11; r++)
+        all[r] = (pp_agreement){ .work = r < 6 ? 1 : r };
+    ck_assert_int_eq(pp_agreement_check(all, 11, &err), PP_INPUT);
+    ck_assert_msg(strstr(err.text, "rank 9 has") && strstr(err.text, ", and more") &&
+                      !strstr(err.text, "rank 10 has"),
+                  "%s", err.text);
+}
+END_TEST
+
+START_TEST(seeds_and_ways_to_run_must_agree)
+{
+    recorded r PP_CLEANUP(recorded_free);
+    prepare(&r, "1f1b", 3);
+    pp_err err = { 0 };
+    pp_compute_work work = { .settings = "" };
+    pp_interpreter in = { .program = r.program, .costs = r.costs, .work = &work };
+    pp_run_options options = { .iterations = 2 };
+    STEP_OK(pp_compute_get("spin", &in.compute, &err), err);
+    const pp_agreement own = pp_agreement_of(&in, &options);
+    options.check_memory = true;
+    ck_assert_uint_ne(pp_agreement_of(&in, &options).how, own.how);
+    options = (pp_run_options){ .iterations = 2, .poison = true };
+    ck_assert_uint_ne(pp_agreement_of(&in, &options).how, own.how);
+    options.poison = false;
+    ck_assert_uint_eq(pp_agreement_of(&in, &options).how, own.how);
+    work.seed = 1;
+    ck_assert_uint_ne(pp_agreement_of(&in, &options).work, own.work);
+}
+END_TEST
+
 START_TEST(the_hash_tells_orders_and_sizes_apart)
 {
     recorded r PP_CLEANUP(recorded_free);
@@ -162,6 +197,8 @@ int main(void)
     tcase_add_test(tc, rows_travel_and_clocks_are_set);
     tcase_add_test(tc, idle_time_has_its_cause);
     tcase_add_test(tc, whoever_differs_is_named_with_what);
+    tcase_add_test(tc, no_more_than_four_are_named);
+    tcase_add_test(tc, seeds_and_ways_to_run_must_agree);
     tcase_add_test(tc, the_hash_tells_orders_and_sizes_apart);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);

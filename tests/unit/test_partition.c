@@ -104,7 +104,7 @@ START_TEST(one_stage_per_rank_is_optimal)
                                  .embedding_ns = (pp_ns)draw(&seed, 5),
                                  .loss_ns = (pp_ns)draw(&seed, 20),
                                  .stage_ns = (pp_ns)draw(&seed, 3) };
-                pp_split split = { p, 1, PP_PLACE_LOOP, draw(&seed, 2) == 1 };
+                pp_split split = { p, 1, PP_PLACE_LOOP, draw(&seed, 2) == 1, NULL };
                 if (p > layers + w.mtp)
                     continue;
                 for (int64_t k = 0; k < layers; k++)
@@ -138,7 +138,8 @@ START_TEST(several_stages_per_rank_are_optimal_for_equal_layers)
                                      .layer_ns = layer_ns,
                                      .embedding_ns = (pp_ns)draw(&seed, 10),
                                      .loss_ns = (pp_ns)draw(&seed, 30) };
-                    pp_split split = { p, v, draw(&seed, 2) ? PP_PLACE_V : PP_PLACE_LOOP, false };
+                    pp_split split = { p, v, draw(&seed, 2) ? PP_PLACE_V : PP_PLACE_LOOP, false,
+                                       NULL };
                     for (int64_t k = 0; k < layers; k++)
                         layer_ns[k] = equal ? 7 : 1 + (pp_ns)draw(&seed, 10);
                     pp_stage *stages = balance(&w, &split);
@@ -163,7 +164,7 @@ END_TEST
 
 static const char *layout_of(const pp_weights *w, uint32_t p, pp_text *text)
 {
-    pp_split split = { p, 1, PP_PLACE_LOOP, false };
+    pp_split split = { p, 1, PP_PLACE_LOOP, false, NULL };
     pp_stage *stages = balance(w, &split);
     pp_layout_print(stages, p, text);
     free(stages);
@@ -216,7 +217,7 @@ START_TEST(more_stages_than_units_are_refused)
 {
     pp_ns layer_ns[] = { 1, 1, 1 };
     pp_weights w = { .layers = 3, .layer_ns = layer_ns };
-    pp_split split = { 4, 1, PP_PLACE_LOOP, false };
+    pp_split split = { 4, 1, PP_PLACE_LOOP, false, NULL };
     pp_stage *stages = NULL;
     pp_err err = { 0 };
     ck_assert_int_eq(pp_partition_balance(&w, &split, &stages, &err), PP_USAGE);
@@ -232,7 +233,7 @@ START_TEST(too_long_times_are_refused)
 {
     pp_ns layer_ns[] = { INT64_MAX / 2, INT64_MAX / 2, INT64_MAX / 2 };
     pp_weights w = { .layers = 3, .layer_ns = layer_ns };
-    pp_split split = { 2, 1, PP_PLACE_LOOP, false };
+    pp_split split = { 2, 1, PP_PLACE_LOOP, false, NULL };
     pp_stage *stages = NULL;
     pp_err err = { 0 };
     ck_assert_int_eq(pp_partition_balance(&w, &split, &stages, &err), PP_INPUT);
@@ -253,7 +254,7 @@ START_TEST(large_models_take_little_time)
     } rows[] = { { 1000, 512, 1 }, { 1000, 64, 8 }, { 128, 64, 1 }, { 128, 32, 2 } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         pp_weights w = { .layers = rows[i].layers, .layer_ns = layer_ns, .loss_ns = 3000000 };
-        pp_split split = { rows[i].p, rows[i].v, PP_PLACE_LOOP, false };
+        pp_split split = { rows[i].p, rows[i].v, PP_PLACE_LOOP, false, NULL };
         clock_t begin = clock();
         pp_stage *stages = balance(&w, &split);
         double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;

@@ -541,29 +541,6 @@ START_TEST(collectives_stay_collectives)
 }
 END_TEST
 
-/* Tensors that are buffered leave at once; the link carries them one after the other: F 1 us and
- * 10 us under way there, B 2 us, 10 and 2. With a fixed part of 1 us each of four pays it. */
-START_TEST(buffered_tensors_do_not_pass_each_other)
-{
-    static const pp_ns fixed_ns[] = { 0, 1000 };
-    static const pp_ns makespan_ns[] = { 26000, 32000 };
-    const pp_executor *executor = NULL;
-    pp_err err = { 0 };
-    STEP_OK(pp_executor_get("deepspeed", &executor, &err), err);
-    for (size_t k = 0; k < 2; k++) {
-        const pp_exchange exchange = { .tensors = 4, .shape_message_ns = fixed_ns[k] };
-        step s PP_CLEANUP(step_free) = { .order = step_order("1f1b", 2, 1, 1, 0) };
-        s.costs = step_costs("F=1us,B=2us,comm=10us", 2, 1, 1);
-        STEP_OK(executor->lower(s.order, &s.program, &err), err);
-        STEP_OK(pp_exchange_lower(executor, &exchange, s.costs, s.program, &err), err);
-        s.program->comm->semantics.mode = PP_COMM_EAGER;
-        s.program->comm->semantics.eager_bytes = 1;
-        STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
-        ck_assert_int_eq(pp_timeline_makespan(s.timeline), makespan_ns[k]);
-    }
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("shapes");
@@ -584,7 +561,6 @@ int main(void)
     tcase_add_test(tc, tensors_meet_in_their_order);
     tcase_add_test(tc, a_pass_without_cost_changes_nothing);
     tcase_add_test(tc, buffers_hold_tensors_not_messages);
-    tcase_add_test(tc, buffered_tensors_do_not_pass_each_other);
     tcase_add_test(tc, collectives_stay_collectives);
     suite_add_tcase(suite, tc);
     return step_run(suite);

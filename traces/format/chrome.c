@@ -1,6 +1,6 @@
 /* Chrome trace JSON, for ui.perfetto.dev and chrome://tracing ("Trace Event Format"). A process per
- * rank; threads compute, send and recv; arrows from producer to consumer; memory as a counter.
- * Times are microseconds, written from whole nanoseconds. */
+ * rank; threads compute, idle, send and recv; arrows from producer to consumer; memory as a
+ * counter. Times are microseconds, written from whole nanoseconds. */
 #include "traces/memory_rows.h"
 
 #include "sim/alloc.h"
@@ -13,23 +13,17 @@
 #include <string.h>
 
 #define THREAD_COMPUTE 0
+#define THREAD_IDLE 1
 
 /* Slices of one thread may not overlap, transfers may: each direction has as many threads, lanes,
  * as it needs. */
 static int thread_of(size_t lane, bool is_send)
 {
-    return (int)(2 * lane) + (is_send ? 1 : 2);
+    return THREAD_IDLE + (int)(2 * lane) + (is_send ? 1 : 2);
 }
 
-/* A transfer between two ranks that takes time. */
-typedef struct transfer {
-    size_t source, consumer; /* instructions */
-    uint32_t rank;           /* whose lanes it is drawn on */
-    pp_ns begin_ns, duration_ns;
-} transfer;
-
 typedef struct transfers {
-    transfer *item;
+    pp_hop *item; /* between ranks, that take time */
     size_t count;
 } transfers;
 
@@ -38,32 +32,12 @@ static void free_transfers(transfers *list)
     free(list->item);
 }
 
-/* Length of the UTF-8 sequence at `c`, 0 when it is none. */
-static size_t sequence_length(const char *c)
-{
-    unsigned char first = (unsigned char)c[0];
-    size_t length = first < 0x80                    ? 1
-                    : first >= 0xc2 && first < 0xe0 ? 2
-                    : first >= 0xe0 && first < 0xf0 ? 3
-                    : first >= 0xf0 && first < 0xf5 ? 4
-                                                    : 0;
-    for (size_t i = 1; i < length; i++) {
-        if (((unsigned char)c[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    unsigned char second = length > 2 ? (unsigned char)c[1] : 0;
-    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
-        (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
-        return 0; /* too long a form, a surrogate, beyond Unicode */
-    return length;
-}
-
 /* A JSON text; bytes that are no UTF-8 become U+FFFD. */
 static void add_quoted(pp_text *text, const char *words)
 {
     pp_text_add_bytes(text, "\"", 1);
     while (*words) {
-        size_t length = sequence_length(words);
+        size_t length = pp_text_sequence(words);
         if (length == 0)
             pp_text_add_bytes(text, "\\ufffd", 6);
         else if (*words == '"' || *words == '\\')
@@ -104,10 +78,12 @@ static void add_head(const pp_export *data, pp_text *text)
 {
     const pp_plan *plan = data->plan;
     pp_text_add(text, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"producer\":\"ppsim\"");
+    if (data->measured)
+        add_name(text, "times", "measured");
     if (plan) {
         add_name(text, "model", plan->model);
         add_name(text, "schedule", plan->schedule);
-        add_name(text, "executor", plan->executor);
+        add_name(text, "executor", data->report ? data->report->executor : plan->executor);
     }
     pp_text_add(text,
                 "},\"traceEvents\":[\n{\"ph\":\"i\",\"s\":\"g\",\"pid\":0,\"tid\":0,\"ts\":0.000,"
@@ -129,7 +105,7 @@ static void name_lane(uint32_t rank, size_t lane, bool is_send, pp_text *text)
     int used = snprintf(words, sizeof words, "%s", is_send ? "send" : "recv");
     if (lane > 0)
         snprintf(words + used, sizeof words - (size_t)used, " %zu", lane + 1);
-    name_thread(rank, thread_of(lane, is_send), 1 + lane + (is_send ? 0 : UINT16_MAX), words, text);
+    name_thread(rank, thread_of(lane, is_send), 2 + lane + (is_send ? 0 : UINT16_MAX), words, text);
 }
 
 static void name_rank(uint32_t rank, pp_text *text)
@@ -200,83 +176,168 @@ static void add_ops(const pp_export *data, pp_text *text)
     }
 }
 
-/* By rank, then time; the consumer makes the order total. */
-static int compare_transfers(const void *left, const void *right)
+/* By what they are, so that a file that is read is written as it was. */
+static int compare_hops(const pp_hop *a, const pp_hop *b)
 {
-    const transfer *a = left;
-    const transfer *b = right;
-    if (a->rank != b->rank)
-        return a->rank < b->rank ? -1 : 1;
-    if (a->begin_ns != b->begin_ns)
-        return a->begin_ns < b->begin_ns ? -1 : 1;
-    return a->consumer < b->consumer ? -1 : a->consumer > b->consumer;
+    const pp_ns left[] = { a->start_ns, a->end_ns, a->forward, a->microbatch,
+                           a->stage,    a->from,   a->to };
+    const pp_ns right[] = { b->start_ns, b->end_ns, b->forward, b->microbatch,
+                            b->stage,    b->from,   b->to };
+    for (size_t i = 0; i < sizeof left / sizeof left[0]; i++) {
+        if (left[i] != right[i])
+            return left[i] < right[i] ? -1 : 1;
+    }
+    return 0;
 }
 
-static pp_status collect_transfers(const pp_export *data, transfers *list, pp_err *err)
+static int by_sender(const void *left, const void *right)
+{
+    const pp_hop *a = left;
+    const pp_hop *b = right;
+    return a->from != b->from ? (a->from < b->from ? -1 : 1) : compare_hops(a, b);
+}
+
+static int by_receiver(const void *left, const void *right)
+{
+    const pp_hop *a = left;
+    const pp_hop *b = right;
+    return a->to != b->to ? (a->to < b->to ? -1 : 1) : compare_hops(a, b);
+}
+
+/* Without communication: from the end of the producer for the latency of the edge. */
+static void collect_edges(const pp_export *data, transfers *list)
 {
     const pp_program *program = data->program;
-    list->item = pp_alloc_array(program->count, sizeof *list->item);
-    if (!list->item)
-        return pp_err_nomem(err);
     for (size_t i = 0; i < program->count; i++) {
         uint32_t source = program->source[i];
         if (!is_between_ranks(program, i))
             continue;
-        pp_ns latency_ns =
-            data->costs ? pp_edge_latency(program, data->costs, i) : data->recorded->latency_ns[i];
+        pp_op producer = program->op[source];
+        pp_ns start_ns = data->timeline->end_ns[source];
+        pp_ns latency_ns = pp_edge_latency(program, data->costs, i);
         if (latency_ns > 0)
-            list->item[list->count++] = (transfer){ .source = source,
-                                                    .consumer = i,
-                                                    .begin_ns = data->timeline->end_ns[source],
-                                                    .duration_ns = latency_ns };
+            list->item[list->count++] = (pp_hop){ .start_ns = start_ns,
+                                                  .end_ns = start_ns + latency_ns,
+                                                  .from = rank_of(program, source),
+                                                  .to = rank_of(program, i),
+                                                  .microbatch = producer.microbatch,
+                                                  .stage = producer.stage,
+                                                  .forward = producer.kind == PP_OP_F };
     }
+}
+
+/* With communication: as its timeline has them. */
+static void collect_tensors(const pp_comm *comm, const pp_comm_timeline *timeline, transfers *list)
+{
+    for (uint32_t t = 0; t < comm->transfer_count; t++) {
+        const pp_transfer *receive = &comm->transfer[t];
+        bool tensor = receive->kind == PP_RECV_F || receive->kind == PP_RECV_B;
+        if (!tensor || receive->match == PP_NO_SOURCE ||
+            timeline->end_ns[t] <= timeline->start_ns[t])
+            continue;
+        list->item[list->count++] = (pp_hop){ .start_ns = timeline->start_ns[t],
+                                              .end_ns = timeline->end_ns[t],
+                                              .from = receive->peer,
+                                              .to = receive->rank,
+                                              .microbatch = receive->microbatch,
+                                              .stage = comm->transfer[receive->match].stage,
+                                              .forward = receive->kind == PP_RECV_F };
+    }
+}
+
+static pp_status collect_transfers(const pp_export *data, transfers *list, pp_err *err)
+{
+    const pp_recorded *recorded = data->recorded;
+    const pp_comm_timeline *comm = data->timeline->comm;
+    size_t most = recorded ? recorded->hop_count
+                  : comm   ? data->program->comm->transfer_count
+                           : data->program->count;
+    list->item = pp_alloc_array(most, sizeof *list->item);
+    if (!list->item)
+        return pp_err_nomem(err);
+    if (recorded && most)
+        memcpy(list->item, recorded->hop, most * sizeof *list->item);
+    if (recorded)
+        list->count = most;
+    else if (comm)
+        collect_tensors(data->program->comm, comm, list);
+    else
+        collect_edges(data, list);
     return PP_OK;
 }
 
 /* "3SEND_F7" at the producer, "4RECV_F7" at the consumer, as PyTorch writes them. */
-static void add_transfer(const pp_export *data, const transfer *t, bool is_send, int thread,
-                         pp_text *text)
+static void add_transfer(const pp_hop *t, bool is_send, int thread, pp_text *text)
 {
-    pp_op op = data->program->op[is_send ? t->source : t->consumer];
-    char way = data->program->op[t->source].kind == PP_OP_F ? 'F' : 'B';
-    begin_event(text, 'X', t->rank, thread);
-    add_time(text, "ts", t->begin_ns);
-    add_time(text, "dur", t->duration_ns);
+    int stage = is_send ? t->stage : t->forward ? t->stage + 1 : t->stage - 1;
+    begin_event(text, 'X', is_send ? t->from : t->to, thread);
+    add_time(text, "ts", t->start_ns);
+    add_time(text, "dur", t->end_ns - t->start_ns);
     pp_text_add(text,
-                ",\"name\":\"%u%s_%c%" PRIu32 "\",\"cat\":\"%s\",\"cname\":\"grey\",\"args\":{"
-                "\"stage\":%u,\"microbatch\":%" PRIu32 ",\"peer\":%" PRIu32 "}}",
-                op.stage, is_send ? "SEND" : "RECV", way, op.microbatch, is_send ? "send" : "recv",
-                op.stage, op.microbatch, rank_of(data->program, is_send ? t->consumer : t->source));
+                ",\"name\":\"%d%s_%c%" PRIu32 "\",\"cat\":\"%s\",\"cname\":\"grey\",\"args\":{"
+                "\"stage\":%d,\"microbatch\":%" PRIu32 ",\"peer\":%" PRIu32 "}}",
+                stage, is_send ? "SEND" : "RECV", t->forward ? 'F' : 'B', t->microbatch,
+                is_send ? "send" : "recv", stage, t->microbatch, is_send ? t->to : t->from);
 }
 
 /* One direction: every transfer goes to the first lane of its rank that is free. */
-static pp_status add_lanes(const pp_export *data, transfers *list, bool is_send, pp_text *text,
-                           pp_err *err)
+static pp_status add_lanes(transfers *list, bool is_send, pp_text *text, pp_err *err)
 {
     size_t used = 0;
+    uint32_t last = UINT32_MAX;
     pp_ns *free_ns = pp_alloc_array(list->count, sizeof *free_ns); /* [used] */
     if (!free_ns)
         return pp_err_nomem(err);
-    for (size_t i = 0; i < list->count; i++)
-        list->item[i].rank =
-            rank_of(data->program, is_send ? list->item[i].source : list->item[i].consumer);
-    qsort(list->item, list->count, sizeof *list->item, compare_transfers);
+    qsort(list->item, list->count, sizeof *list->item, is_send ? by_sender : by_receiver);
     for (size_t i = 0; i < list->count; i++) {
-        const transfer *t = &list->item[i];
+        const pp_hop *t = &list->item[i];
+        uint32_t rank = is_send ? t->from : t->to;
         size_t lane = 0;
-        if (i == 0 || t->rank != list->item[i - 1].rank)
+        if (rank != last)
             used = 0;
-        while (lane < used && free_ns[lane] > t->begin_ns)
+        last = rank;
+        while (lane < used && free_ns[lane] > t->start_ns)
             lane++;
         if (lane == used) {
             used++;
-            name_lane(t->rank, lane, is_send, text);
+            name_lane(rank, lane, is_send, text);
         }
-        free_ns[lane] = t->begin_ns + t->duration_ns;
-        add_transfer(data, t, is_send, thread_of(lane, is_send), text);
+        free_ns[lane] = t->end_ns;
+        add_transfer(t, is_send, thread_of(lane, is_send), text);
     }
     free(free_ns);
     return PP_OK;
+}
+
+static void add_waits(const pp_blocked_list *list, uint32_t ranks, pp_text *text)
+{
+    for (uint32_t r = 0; r < ranks && list->count; r++)
+        name_thread(r, THREAD_IDLE, 1, "idle", text);
+    for (size_t i = 0; i < list->count; i++) {
+        const pp_blocked *wait = &list->item[i];
+        begin_event(text, 'X', wait->rank, THREAD_IDLE);
+        add_time(text, "ts", wait->at_ns);
+        add_time(text, "dur", wait->waits_ns);
+        pp_text_add(text, ",\"name\":\"%s\",\"cat\":\"idle\",\"cname\":\"white\",\"args\":{",
+                    pp_idle_key(wait->cause));
+        pp_text_add(text, "\"op\":");
+        add_quoted(text, wait->op);
+        pp_text_add(text, ",\"waits_for\":");
+        add_quoted(text, wait->by);
+        pp_text_add(text, "}}");
+    }
+}
+
+/* A thread of its own per rank: what it waited for. */
+static pp_status add_idle(const pp_export *data, pp_text *text, pp_err *err)
+{
+    pp_blocked_list list PP_CLEANUP(pp_blocked_free) = { 0 };
+    pp_status status = PP_OK;
+    if (!data->recorded)
+        status = pp_blocked_find(data->program, data->timeline, SIZE_MAX, &list, err);
+    if (!status)
+        add_waits(data->recorded ? &data->recorded->waits : &list, data->program->ranks, text);
+    return status;
 }
 
 typedef struct counter {
@@ -331,10 +392,12 @@ static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
     add_ops(data, text);
     if (data->costs || data->recorded) {
         if ((status = collect_transfers(data, &list, err)) ||
-            (status = add_lanes(data, &list, true, text, err)) ||
-            (status = add_lanes(data, &list, false, text, err)))
+            (status = add_lanes(&list, true, text, err)) ||
+            (status = add_lanes(&list, false, text, err)))
             return status;
     }
+    if ((status = add_idle(data, text, err)))
+        return status;
     if (pp_export_has_memory(data) && (status = add_memory(data, text, err)))
         return status;
     pp_text_add(text, "\n]}\n");
@@ -344,6 +407,6 @@ static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
 const pp_format pp_format_chrome = {
     .name = "chrome",
     .summary = "Chrome trace JSON for ui.perfetto.dev: lanes, arrows, memory",
-    .holds = PP_HOLDS_ORDER | PP_HOLDS_TIMES | PP_HOLDS_TRANSFERS | PP_HOLDS_MEMORY,
+    .holds = PP_HOLDS_ORDER | PP_HOLDS_TIMES | PP_HOLDS_TRANSFERS | PP_HOLDS_IDLE | PP_HOLDS_MEMORY,
     .trace = trace,
 };

@@ -134,10 +134,13 @@ static void add_warnings(const rows_facts *facts, const char *name, pp_json_buil
         pp_json_add_text(build, list,
                          "forwards only: run it with the schedule's eval(), not step()");
     if (facts->losses_shuffled)
-        pp_json_add_text(build, list,
-                         "the last stage computes forwards in another order than that of the "
-                         "microbatches: PyTorch 2.13 keeps losses in that order, looks them up by "
-                         "microbatch, and computes wrong gradients without a word");
+        pp_json_add_text(
+            build, list,
+            "the last stage computes forwards in another order than that of the "
+            "microbatches: PyTorch 2.13 keeps losses in that order, looks them up by "
+            "microbatch, and computes wrong gradients without a word; number the microbatches, in "
+            "all rows and in the data, in the order of the last stage's forwards, as "
+            "'ppsim plan' does");
     if (facts->lengths_differ)
         pp_json_add_text(build, list,
                          "PyTorch needs one shape for all microbatches of a step, and "

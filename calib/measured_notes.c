@@ -1,0 +1,118 @@
+/* What a profile told the cost model, in words. */
+#include "calib/measured.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define NOTE_PROFILE "profile"
+#define NOTE_STAGES "measured stages"
+#define NOTE_HALVES "I and W"
+#define NOTE_REST "not in the profile"
+
+/* What is not measured, as people call it. */
+static const char *const kinds[] = {
+    [PP_MEASURED_FIRST] = "embedding",
+    [PP_MEASURED_LAST] = "head and loss",
+    [PP_MEASURED_GEMM_FWD] = "products",
+    [PP_MEASURED_GEMM_DGRAD] = NULL,
+    [PP_MEASURED_GEMM_WGRAD] = NULL,
+    [PP_MEASURED_ATTENTION_FWD] = "attention",
+    [PP_MEASURED_ATTENTION_BWD] = NULL,
+    [PP_MEASURED_MESSAGE] = "transfers",
+    [PP_MEASURED_ALL_REDUCE] = "all-reduce",
+    [PP_MEASURED_ALL_GATHER] = "all-gather",
+    [PP_MEASURED_REDUCE_SCATTER] = "reduce-scatter",
+    [PP_MEASURED_ALL_TO_ALL] = "all-to-all",
+};
+
+static pp_status note_used(const pp_measured_profile *m, pp_notes *notes, pp_err *err)
+{
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    char name[96];
+    size_t used = 0;
+    for (size_t i = 0; i < m->profile->count; i++) {
+        const pp_fit *fit = &m->profile->entry[i].choice.fit;
+        if (m->use[i].asked)
+            pp_text_add(&text, "%s%s (%s, %.1f %%)", used++ ? ", " : "",
+                        pp_entry_name(m->profile, i, name, sizeof name), fit->form->name,
+                        100 * fit->cv_mape);
+    }
+    pp_status status = pp_text_check(&text, err);
+    return status ? status
+                  : pp_notes_add(notes, err, NOTE_PROFILE, "%.16s: %s", m->profile->sha256,
+                                 used ? text.data : "nothing of it was needed");
+}
+
+static pp_status note_stages(const pp_measured_profile *m, pp_notes *notes, pp_err *err)
+{
+    pp_status status = PP_OK;
+    char lacks[128];
+    if (!pp_measured_has_stages(m, lacks, sizeof lacks))
+        return PP_OK;
+    status = pp_notes_add(notes, err, NOTE_STAGES,
+                          "of %" PRId64 " layer%s each, split and recomputed as they were then",
+                          m->layers, m->layers == 1 ? "" : "s");
+    if (!status && !pp_measured_splits(m))
+        status = pp_notes_add(notes, err, NOTE_HALVES, "half of B each, which alone was measured");
+    return status;
+}
+
+static pp_status note_rest(const pp_measured_profile *m, const char *hardware, pp_notes *notes,
+                           pp_err *err)
+{
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        if (kinds[k] && m->lacked >> k & 1)
+            pp_text_add(&text, "%s, ", kinds[k]);
+    }
+    pp_status status = pp_text_check(&text, err);
+    if (status)
+        return status;
+    if (hardware)
+        return pp_notes_add(notes, err, NOTE_REST, "%sthe rest: as in %s",
+                            text.data ? text.data : "", hardware);
+    return pp_notes_add(notes, err, NOTE_REST,
+                        "%soptimizer: they take no time (--hw names a machine "
+                        "that tells)",
+                        text.data ? text.data : "");
+}
+
+static pp_status note_outside(const pp_measured_profile *m, pp_notes *notes, pp_err *err)
+{
+    pp_text outside PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text refused PP_CLEANUP(pp_text_free) = { 0 };
+    char name[96];
+    for (size_t i = 0; i < m->profile->count; i++) {
+        const pp_entry_use *use = &m->use[i];
+        pp_entry_name(m->profile, i, name, sizeof name);
+        if (use->outside)
+            pp_text_add(&outside, "%s%s: %s %.6g, measured from %.6g to %.6g",
+                        outside.bytes ? "; " : "", name, use->variable, use->at, use->low,
+                        use->high);
+        if (use->refusal[0])
+            pp_text_add(&refused, "%s%s: %s", refused.bytes ? "; " : "", name, use->refusal);
+    }
+    pp_status status = pp_text_check(&outside, err);
+    if (!status)
+        status = pp_text_check(&refused, err);
+    if (!status && outside.bytes)
+        status = pp_notes_add(notes, err, PP_NOTE_OUTSIDE, "%s", outside.data);
+    if (!status && refused.bytes)
+        status = pp_notes_add(notes, err, PP_NOTE_REFUSED, "%s", refused.data);
+    return status;
+}
+
+pp_status pp_measured_notes(const pp_measured_profile *measured, const char *hardware,
+                            pp_notes *notes, pp_err *err)
+{
+    static const char *const keys[] = { NOTE_PROFILE, NOTE_STAGES,     NOTE_HALVES,
+                                        NOTE_REST,    PP_NOTE_OUTSIDE, PP_NOTE_REFUSED };
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        pp_notes_drop(notes, keys[i]);
+    pp_status status = note_used(measured, notes, err);
+    if (!status)
+        status = note_stages(measured, notes, err);
+    if (!status)
+        status = note_rest(measured, hardware, notes, err);
+    return status ? status : note_outside(measured, notes, err);
+}

@@ -1,0 +1,91 @@
+/* The memory-time curve: every point is what a search with that limit finds, and one byte less
+ * gives the next. */
+#include "planner/pareto.h"
+#include "tests/contract/planning.h"
+
+static pp_pareto *curve_of(const pp_wish *wish)
+{
+    pp_pareto *pareto = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_pareto_find(wish, &pareto, &err), err);
+    return pareto;
+}
+
+static double score(const pp_candidate *c)
+{
+    return (double)c->step_ns * (double)pp_parallel_gpus(&c->parallel);
+}
+
+static const struct {
+    const char *model, *hardware, *executor;
+    int64_t pp, tp, batch;
+    bool replicas;
+} cases[] = {
+    { "gpt22b", "h100-80g", NULL, 4, 4, 16, false },
+    { "llama3-8b", "h200-141g", "megatron", 4, 0, 16, false },
+    { "llama3-8b", "h100-80g", NULL, 2, 4, 0, true },
+};
+
+START_TEST(points_are_what_a_search_finds)
+{
+    planning p = planning_of(cases[_i].model, cases[_i].hardware);
+    int64_t lengths[48];
+    for (size_t k = 0; k < 48; k++)
+        lengths[k] = 64 + (int64_t)(k * 7919 % 1900);
+    pp_wish wish = wish_of(&p, cases[_i].pp);
+    wish.parallel.tp = cases[_i].tp;
+    wish.global_batch_size = cases[_i].batch;
+    wish.executor = cases[_i].executor;
+    if (cases[_i].replicas) {
+        wish.parallel.dp = 2;
+        wish.seq_length = 2048;
+        wish.lengths = lengths;
+        wish.length_count = 48;
+    }
+    pp_pareto *curve = curve_of(&wish);
+    ck_assert_uint_ge(curve->count, 3);
+    for (size_t i = 0; i < curve->count; i++) {
+        const pp_pareto_point *point = &curve->point[i];
+        for (int least = 0; least < 2; least++) { /* both ends of its range */
+            wish.memory_limit_bytes = least ? point->candidate.peak_bytes : point->limit_bytes;
+            pp_choice *choice = choose(&wish);
+            ck_assert(score(&choice->candidate[0]) == score(&point->candidate));
+            pp_choice_free(&choice);
+        }
+        ck_assert_int_le(point->candidate.peak_bytes, point->limit_bytes);
+        ck_assert_int_le(point->least_step_ns, point->candidate.step_ns);
+        ck_assert_int_gt(point->least_step_ns, 0);
+        if (i == 0)
+            continue;
+        ck_assert_int_eq(point->limit_bytes, point[-1].candidate.peak_bytes - 1);
+        ck_assert(score(&point->candidate) > score(&point[-1].candidate));
+    }
+    wish.memory_limit_bytes = curve->point[curve->count - 1].candidate.peak_bytes - 1;
+    refuse(&wish, PP_INFEASIBLE, "nothing fits");
+    pp_pareto_free(&curve);
+}
+END_TEST
+
+START_TEST(nothing_fits_is_said)
+{
+    planning p = planning_of("gpt22b", "h100-80g");
+    pp_wish wish = wish_of(&p, 4);
+    wish.memory_limit_bytes = 1 << 20;
+    pp_pareto *pareto = NULL;
+    pp_err err = { 0 };
+    ck_assert_int_eq(pp_pareto_find(&wish, &pareto, &err), PP_INFEASIBLE);
+    ck_assert_ptr_null(pareto);
+    ck_assert_ptr_nonnull(strstr(err.text, "nothing fits"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("pareto");
+    TCase *tc = tcase_create("pareto");
+    tcase_set_timeout(tc, 300);
+    tcase_add_loop_test(tc, points_are_what_a_search_finds, 0, (int)(sizeof cases / sizeof *cases));
+    tcase_add_test(tc, nothing_fits_is_said);
+    suite_add_tcase(suite, tc);
+    return step_run(suite);
+}

@@ -1,0 +1,295 @@
+/* Pipeline ranks that differ: speed, memory, links. The plan adapts, its bounds hold, and what is
+ * said of all ranks alike changes nothing. */
+#include "planner/partition.h"
+#include "sim/random.h"
+#include "tests/contract/planning.h"
+
+static pp_traits traits_of(const char *speed, const char *memory, const char *link)
+{
+    const char *const texts[] = { speed, memory, link };
+    pp_traits traits = { 0 };
+    pp_err err = { 0 };
+    for (int k = 0; k < 3; k++) {
+        if (texts[k])
+            STEP_OK(pp_traits_parse((pp_trait_kind)k, "--rank-x", texts[k], &traits, &err), err);
+    }
+    return traits;
+}
+
+static pp_wish wish_with(const planning *p, const pp_traits *traits)
+{
+    pp_wish wish = wish_of(p, 4);
+    wish.parallel.tp = 2;
+    wish.seq_length = 4096;
+    wish.global_batch_size = 32;
+    wish.traits = traits;
+    return wish;
+}
+
+START_TEST(equal_speeds_change_nothing)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    pp_traits alike PP_CLEANUP(pp_traits_free) = traits_of("0=1,1=1.0,3=1", NULL, NULL);
+    pp_wish wish = wish_with(&p, NULL);
+    pp_choice *plain = choose(&wish);
+    wish.traits = &alike;
+    pp_choice *same = choose(&wish);
+    char *a = report_text(plain->plan->prediction);
+    char *b = report_text(same->plan->prediction);
+    ck_assert_uint_eq(plain->count, same->count);
+    for (size_t i = 0; i < plain->count; i++) {
+        ck_assert_int_eq(plain->candidate[i].step_ns, same->candidate[i].step_ns);
+        ck_assert_int_eq(plain->candidate[i].least_step_ns, same->candidate[i].least_step_ns);
+    }
+    ck_assert_int_eq(plain->plan->prediction->lower_bound_ns,
+                     same->plan->prediction->lower_bound_ns);
+    free(a);
+    free(b);
+    pp_choice_free(&plain);
+    pp_choice_free(&same);
+}
+END_TEST
+
+static int64_t layers_of(const pp_plan *plan, uint32_t rank)
+{
+    pp_placement placement = PP_PLACE_LOOP;
+    int64_t layers = 0;
+    pp_order_placement(plan->order[0], &placement);
+    for (uint32_t s = 0; s < plan->order[0]->stages; s++)
+        layers += pp_placement_rank(placement, s, 4) == rank ? plan->partition[s].layers : 0;
+    return layers;
+}
+
+/* A slow rank gets fewer layers, and the step is shorter than with equally many. */
+START_TEST(a_slow_rank_gets_less)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    pp_traits slow PP_CLEANUP(pp_traits_free) = traits_of("2=0.6", NULL, NULL);
+    pp_wish wish = wish_with(&p, &slow);
+    pp_choice *found = choose(&wish);
+    ck_assert_int_lt(layers_of(found->plan, 2), 8);
+    wish.partition = PP_PARTITION_UNIFORM;
+    pp_choice *uniform = choose(&wish);
+    ck_assert_int_lt(found->plan->prediction->step_ns, uniform->plan->prediction->step_ns);
+    pp_choice_free(&found);
+    pp_choice_free(&uniform);
+}
+END_TEST
+
+/* The same total speed or more is never slower; a faster rank takes more. */
+START_TEST(a_fast_rank_gets_more)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    pp_traits fast PP_CLEANUP(pp_traits_free) = traits_of("1=2", NULL, NULL);
+    pp_wish wish = wish_with(&p, NULL);
+    pp_choice *plain = choose(&wish);
+    wish.traits = &fast;
+    pp_choice *found = choose(&wish);
+    ck_assert_int_gt(layers_of(found->plan, 1), 8);
+    ck_assert_int_lt(found->plan->prediction->step_ns, plain->plan->prediction->step_ns);
+    pp_choice_free(&found);
+    pp_choice_free(&plain);
+}
+END_TEST
+
+/* No rank is beyond its own limit; the one with less memory has fewer layers where that helps. */
+START_TEST(memory_of_a_rank_is_obeyed)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    pp_traits small PP_CLEANUP(pp_traits_free) = traits_of(NULL, "1=22GiB", NULL);
+    pp_wish wish = wish_with(&p, &small);
+    wish.memory_limit_bytes = (int64_t)40 << 30;
+    pp_choice *found = choose(&wish);
+    const pp_report *report = found->plan->prediction;
+    uint32_t rank = 0;
+    ck_assert_int_le(report->per_rank[1].memory.total_bytes, (int64_t)22 << 30);
+    ck_assert_int_le(pp_report_short(report, wish.memory_limit_bytes, &rank), 0);
+    ck_assert_int_gt(report->peak_memory_bytes, (int64_t)22 << 30);
+    pp_choice_free(&found);
+    pp_traits none PP_CLEANUP(pp_traits_free) = traits_of(NULL, "1=1GiB", NULL);
+    wish.traits = &none;
+    refuse(&wish, PP_INFEASIBLE, "rank 1 short");
+}
+END_TEST
+
+/* latency + bytes / rate on that pair alone, both ways. */
+START_TEST(a_link_has_its_rate)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    pp_traits link PP_CLEANUP(pp_traits_free) = traits_of(NULL, NULL, "2:1=1GB/s");
+    pp_wish wish = wish_with(&p, NULL);
+    wish.schedule = pp_schedule_find("1f1b");
+    wish.micro_batch_size = 1;
+    wish.partition = PP_PARTITION_UNIFORM;
+    pp_choice *plain = choose(&wish);
+    wish.traits = &link;
+    pp_choice *found = choose(&wish);
+    const pp_costs *a = plain->plan->costs[0];
+    const pp_costs *b = found->plan->costs[0];
+    double alpha = p.hardware.node_p2p.alpha_s * 1e9;
+    pp_ns takes = (pp_ns)(alpha + (double)b->message_bytes[1] + 0.5);
+    ck_assert_int_le(llabs(b->send_f_ns[1] - takes), 1);
+    ck_assert_int_eq(b->send_b_ns[2], b->send_f_ns[1]);
+    ck_assert_int_eq(b->send_f_ns[0], a->send_f_ns[0]);
+    ck_assert_int_eq(b->send_f_ns[2], a->send_f_ns[2]);
+    ck_assert_int_gt(found->plan->prediction->step_ns, plain->plan->prediction->step_ns);
+    pp_choice_free(&found);
+    pp_choice_free(&plain);
+}
+END_TEST
+
+/* Whatever is said: every bound is at most the step that was simulated, and pruning loses nothing.
+ */
+START_TEST(bounds_hold)
+{
+    static const char *const drawn[][3] = {
+        { "0=0.5", NULL, NULL },
+        { "3=0.7,1=1.3", NULL, "0:1=2GB/s" },
+        { "1=0.3,2=3", "0=60GiB,3=70GiB", "2:3=5GB/s,0:3=1GB/s" },
+    };
+    planning p = planning_of("gpt22b", "h100-80g");
+    pp_traits traits PP_CLEANUP(pp_traits_free) =
+        traits_of(drawn[_i][0], drawn[_i][1], drawn[_i][2]);
+    pp_wish wish = wish_of(&p, 4);
+    wish.parallel.tp = 2;
+    wish.global_batch_size = 16;
+    wish.traits = &traits;
+    pp_choice *choice = choose(&wish);
+    ck_assert_int_le(choice->plan->prediction->lower_bound_ns,
+                     choice->plan->prediction->makespan_ns);
+    size_t stride = choice->count / 40 + 1;
+    for (size_t i = 0; i < choice->count; i++) {
+        const pp_candidate *c = &choice->candidate[i];
+        pp_choice *alone = NULL;
+        pp_err err = { 0 };
+        ck_assert(c->status != PP_CANDIDATE_OK || c->least_step_ns <= c->step_ns);
+        if (i % stride || c->status != PP_CANDIDATE_PRUNED)
+            continue;
+        pp_wish one = wish;
+        one.parallel = c->parallel;
+        one.micro_batch_size = c->micro_batch_size;
+        one.schedule = c->schedule;
+        one.partition = c->partition;
+        one.switches.given.recompute = true;
+        one.switches.value.recompute = c->recompute;
+        if (pp_choose(&one, &alone, &err) == PP_OK)
+            ck_assert_int_ge(alone->candidate[0].step_ns, choice->candidate[0].step_ns);
+        pp_choice_free(&alone);
+    }
+    pp_choice_free(&choice);
+}
+END_TEST
+
+/* The heaviest stage over speed is the least of all partitions, by trying them all. */
+START_TEST(partitions_with_speeds_are_exact)
+{
+    uint64_t seed = 5;
+    for (int n = 0; n < 200; n++) {
+        pp_ns layer[7];
+        double speed[3];
+        for (int k = 0; k < 7; k++)
+            layer[k] = 10 + (pp_ns)(pp_random_next(&seed) % 90);
+        for (int r = 0; r < 3; r++)
+            speed[r] = 0.25 * (double)(1 + pp_random_next(&seed) % 8);
+        const pp_weights w = { .layers = 7, .layer_ns = layer };
+        const pp_split split = { 3, 1, PP_PLACE_LOOP, false, speed };
+        pp_stage *stages = NULL;
+        pp_ns heaviest = 0;
+        pp_ns rank_ns = 0;
+        pp_ns best = INT64_MAX;
+        pp_err err = { 0 };
+        STEP_OK(pp_partition_balance(&w, &split, &stages, &err), err);
+        STEP_OK(pp_partition_heaviest(&w, &split, stages, &heaviest, &rank_ns, &err), err);
+        for (int64_t a = 1; a < 6; a++) {
+            for (int64_t b = a + 1; b < 7; b++) {
+                const pp_stage tried[] = { { .layers = a },
+                                           { .first_layer = a, .layers = b - a },
+                                           { .first_layer = b, .layers = 7 - b } };
+                pp_ns now = 0;
+                STEP_OK(pp_partition_heaviest(&w, &split, tried, &now, &rank_ns, &err), err);
+                best = now < best ? now : best;
+            }
+        }
+        ck_assert_int_eq(heaviest, best);
+        free(stages);
+    }
+}
+END_TEST
+
+/* What simulate does to costs: durations, bytes over rate, limits; and nothing to other ranks. */
+START_TEST(costs_change_where_it_is_said)
+{
+    pp_traits traits PP_CLEANUP(pp_traits_free) = traits_of("1=0.5", "2=10MiB", "0:1=1GB/s");
+    pp_costs *costs PP_CLEANUP(pp_costs_free) =
+        step_costs("F=100ns,I=60ns,W=30ns,comm=7ns", 3, 1, 2);
+    const uint32_t stage_rank[] = { 0, 1, 2 };
+    pp_err err = { 0 };
+    for (int s = 0; s < 3; s++)
+        costs->message_bytes[s] = 50;
+    STEP_OK(pp_traits_apply(&traits, stage_rank, 5, costs, &err), err);
+    ck_assert_int_eq(costs->f_ns[0], 100);
+    ck_assert_int_eq(costs->f_ns[1], 200);
+    ck_assert_int_eq(costs->b_ns[1], 180);
+    ck_assert_int_eq(costs->send_f_ns[0], 55);
+    ck_assert_int_eq(costs->send_b_ns[1], 55);
+    ck_assert_int_eq(costs->send_f_ns[1], 7);
+    ck_assert_int_eq(costs->limit_bytes[2], 10 << 20);
+    ck_assert_int_eq(costs->limit_bytes[0], 0);
+    costs->message_bytes[0] = 0;
+    ck_assert_int_eq(pp_traits_apply(&traits, stage_rank, 5, costs, &err), PP_USAGE);
+}
+END_TEST
+
+START_TEST(nonsense_is_refused)
+{
+    static const struct {
+        pp_trait_kind kind;
+        const char *text;
+    } bad[] = {
+        { PP_TRAIT_SPEED, "" },
+        { PP_TRAIT_SPEED, "3" },
+        { PP_TRAIT_SPEED, "3=0" },
+        { PP_TRAIT_SPEED, "3=-1" },
+        { PP_TRAIT_SPEED, "3=nan" },
+        { PP_TRAIT_SPEED, "a=1" },
+        { PP_TRAIT_SPEED, "3=1,3=2" },
+        { PP_TRAIT_SPEED, "3=1," },
+        { PP_TRAIT_SPEED, "1:2=1" },
+        { PP_TRAIT_MEMORY, "1=5" },
+        { PP_TRAIT_MEMORY, "1=0" },
+        { PP_TRAIT_LINK, "1=5GB/s" },
+        { PP_TRAIT_LINK, "1:1=5GB/s" },
+        { PP_TRAIT_LINK, "1:2=5" },
+        { PP_TRAIT_LINK, "1:2=1GB/s,2:1=2GB/s" },
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        pp_traits traits PP_CLEANUP(pp_traits_free) = { 0 };
+        pp_err err = { 0 };
+        ck_assert_msg(pp_traits_parse(bad[i].kind, "--x", bad[i].text, &traits, &err) == PP_USAGE,
+                      "%s", bad[i].text);
+        ck_assert(err.text[0]);
+    }
+    planning p = planning_of("llama3-8b", "h100-80g");
+    pp_traits beyond PP_CLEANUP(pp_traits_free) = traits_of("4=0.5", NULL, NULL);
+    pp_wish wish = wish_with(&p, &beyond);
+    refuse(&wish, PP_USAGE, "there is no rank 4");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("rank_traits");
+    TCase *tc = tcase_create("rank_traits");
+    tcase_set_timeout(tc, 300);
+    tcase_add_test(tc, equal_speeds_change_nothing);
+    tcase_add_test(tc, a_slow_rank_gets_less);
+    tcase_add_test(tc, a_fast_rank_gets_more);
+    tcase_add_test(tc, memory_of_a_rank_is_obeyed);
+    tcase_add_test(tc, a_link_has_its_rate);
+    tcase_add_loop_test(tc, bounds_hold, 0, 3);
+    tcase_add_test(tc, partitions_with_speeds_are_exact);
+    tcase_add_test(tc, costs_change_where_it_is_said);
+    tcase_add_test(tc, nonsense_is_refused);
+    suite_add_tcase(suite, tc);
+    return step_run(suite);
+}

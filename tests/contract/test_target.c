@@ -1,0 +1,145 @@
+/* Plans for a runtime: it can run them, and the cost of its limits is what a free search says. */
+#include "planner/target.h"
+#include "sim/shapes.h"
+#include "tests/contract/planning.h"
+
+static const pp_target *target_of(const char *name)
+{
+    const pp_target *target = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_target_get(name, &target, &err), err);
+    return target;
+}
+
+static const struct {
+    const char *target, *format;
+    bool lengths;
+} cases[] = {
+    { "torchtitan", "pytorch-csv", false }, { "torchtitan", "pytorch-csv", true },
+    { "automodel", "pytorch-csv", false },  { "automodel", "pytorch-csv", true },
+    { "megatron", "megatron", false },      { "megatron", "megatron", true },
+    { "ppsim", "pytorch-csv", false },      { "ppsim", "pytorch-csv", true },
+};
+
+/* The format of the runtime takes the plan, without a word against its stages. */
+static void emit(const pp_plan *plan, const char *name)
+{
+    const pp_format *format = NULL;
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_companion companion = { 0 };
+    pp_err err = { 0 };
+    for (size_t i = 0; i < pp_format_count(); i++)
+        format = strcmp(pp_format_at(i)->name, name) == 0 ? pp_format_at(i) : format;
+    ck_assert_ptr_nonnull(format);
+    const pp_export data = { .plan = plan,
+                             .order = plan->order[0],
+                             .costs = plan->costs[0],
+                             .report = plan->prediction,
+                             .columns = 80 };
+    STEP_OK(format->emit(&data, &text, &companion, &err), err);
+    if (companion.text.data)
+        ck_assert_msg(!strstr(companion.text.data, "no schedule name makes") &&
+                          !strstr(companion.text.data, "wrong gradients") &&
+                          !strstr(companion.text.data, "different numbers of stages"),
+                      "%s", companion.text.data);
+    pp_text_free(&companion.text);
+}
+
+static pp_wish wish_for(const planning *p, int64_t *lengths, size_t count)
+{
+    pp_wish wish = wish_of(p, 4);
+    wish.parallel.tp = 2;
+    wish.parallel.dp = count ? 2 : 1;
+    wish.seq_length = 2048;
+    wish.orders = PP_ORDERS_BETTER;
+    for (size_t k = 0; k < count; k++)
+        lengths[k] = 64 + (int64_t)(k * 7919 % 1900);
+    wish.lengths = count ? lengths : NULL;
+    wish.length_count = count;
+    if (!count)
+        wish.global_batch_size = 32;
+    return wish;
+}
+
+START_TEST(the_runtime_takes_the_plan)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    const pp_target *target = target_of(cases[_i].target);
+    int64_t lengths[96];
+    pp_wish before = wish_for(&p, lengths, cases[_i].lengths ? 96 : 0);
+    before.memory_limit_bytes = (int64_t)1 << 40; /* torch keeps outputs, and is to be compared */
+    pp_wish wish = before;
+    pp_err err = { 0 };
+    STEP_OK(pp_target_apply(target, false, &wish, &err), err);
+    pp_choice *choice = choose(&wish);
+    const pp_plan *plan = choice->plan;
+    ck_assert_str_eq(plan->executor, target->executor);
+    for (size_t i = 0; i < choice->count; i++) {
+        const char *name = choice->candidate[i].schedule->name;
+        ck_assert(strcmp(cases[_i].target, "automodel") != 0 || strcmp(name, "dualpipev") != 0);
+        ck_assert(strcmp(cases[_i].target, "megatron") != 0 || strcmp(name, "1f1b") == 0 ||
+                  strcmp(name, "interleaved") == 0);
+    }
+    if (target->constant_shapes) {
+        ck_assert_uint_eq(plan->order_count, 1);
+        for (uint32_t r = 0; r < plan->costs_count; r++)
+            for (uint32_t k = 0; k < plan->costs[r]->classes; k++)
+                ck_assert_int_eq(plan->costs[r]->message_bytes[k * plan->costs[r]->stages],
+                                 plan->costs[0]->message_bytes[0]);
+    }
+    if (plan->order_count == 1)
+        emit(plan, cases[_i].format);
+    STEP_OK(pp_target_compare(target, &before, choice, &err), err);
+    ck_assert(choice->target[0]);
+    for (int k = 0; k < 2; k++) { /* its limits alone, and everything */
+        pp_wish other = before;
+        other.executor = k ? NULL : target->executor;
+        pp_choice *best = choose(&other);
+        double more =
+            (double)plan->prediction->step_ns / (double)best->plan->prediction->step_ns - 1;
+        char words[400];
+        snprintf(words, sizeof words, "%.2f %% (%s", 100 * more, best->plan->schedule);
+        bool measurable = more * PP_MEASURABLE_GAIN >= 1 || more * PP_MEASURABLE_GAIN <= -1;
+        ck_assert_msg(strstr(choice->target, measurable ? words : "nothing measurable"), "%s: %s",
+                      words, choice->target);
+        ck_assert(k || strcmp(cases[_i].target, "ppsim") != 0 || !measurable);
+        ck_assert(!k || strcmp(cases[_i].target, "megatron") != 0 || more > 0.001);
+        pp_choice_free(&best);
+    }
+    pp_choice_free(&choice);
+}
+END_TEST
+
+START_TEST(what_it_does_not_run_is_refused)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    pp_err err = { 0 };
+    const pp_target *none = NULL;
+    ck_assert_int_eq(pp_target_get("jax", &none, &err), PP_USAGE);
+    pp_wish wish = wish_for(&p, NULL, 0);
+    wish.schedule = pp_schedule_find("zbv");
+    ck_assert_int_eq(pp_target_apply(target_of("megatron"), false, &wish, &err), PP_INFEASIBLE);
+    wish.schedule = pp_schedule_find("dualpipev");
+    ck_assert_int_eq(pp_target_apply(target_of("automodel"), false, &wish, &err), PP_INFEASIBLE);
+    wish = wish_for(&p, NULL, 0);
+    wish.orders = PP_ORDERS_PLANNED;
+    ck_assert_int_eq(pp_target_apply(target_of("megatron"), false, &wish, &err), PP_INFEASIBLE);
+    wish = wish_for(&p, NULL, 0);
+    wish.executor = "deepspeed";
+    ck_assert_int_eq(pp_target_apply(target_of("ppsim"), false, &wish, &err), PP_USAGE);
+    wish = wish_for(&p, NULL, 0);
+    wish.exchange.shapes.kind = PP_SHAPES_MESSAGE;
+    ck_assert_int_eq(pp_target_apply(target_of("torchtitan"), true, &wish, &err), PP_USAGE);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("target");
+    TCase *tc = tcase_create("target");
+    tcase_set_timeout(tc, 300);
+    tcase_add_loop_test(tc, the_runtime_takes_the_plan, 0, (int)(sizeof cases / sizeof *cases));
+    tcase_add_test(tc, what_it_does_not_run_is_refused);
+    suite_add_tcase(suite, tc);
+    return step_run(suite);
+}

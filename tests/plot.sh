@@ -1,0 +1,107 @@
+#!/bin/sh
+# gnuplot takes every script without a word and makes a valid picture of it:  plot.sh PPSIM
+set -eu
+ppsim=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+samples=$(cd "$(dirname "$0")" && pwd)/golden/plot-fit/samples.csv
+command -v gnuplot >/dev/null || { echo "skipped: no gnuplot"; exit 77; }
+command -v python3 >/dev/null || { echo "skipped: no python3, which looks at the pictures"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+bad=0
+wrong() { echo "$*"; bad=1; }
+
+# look PICTURE WORDS...: is it whole, and do the words stand in it (SVG)?
+look() {
+    python3 - "$@" <<'END' || bad=1
+import sys, xml.etree.ElementTree as tree, zlib
+name, words = sys.argv[1], sys.argv[2:]
+data = open(name, 'rb').read()
+if name.endswith('.svg'):
+    root = tree.fromstring(data)
+    said = ' '.join(t for e in root.iter() for t in [e.text or ''])
+    missing = [w for w in words if w not in said]
+    shapes = sum(e.tag.endswith(('path', 'polygon', 'rect')) for e in root.iter())
+    ok = root.tag.endswith('svg') and not missing and shapes > 5
+    sys.exit(0 if ok else f'{name}: {shapes} shapes, lacks {missing}')
+size = (int.from_bytes(data[16:20], 'big'), int.from_bytes(data[20:24], 'big'))
+pixels = b''
+at = 8
+while at < len(data):
+    length = int.from_bytes(data[at:at + 4], 'big')
+    if data[at + 4:at + 8] == b'IDAT':
+        pixels += data[at + 8:at + 8 + length]
+    at += 12 + length
+blank = len(set(zlib.decompress(pixels))) < 5
+wanted = tuple(int(n) for n in words[0].split('x'))
+sys.exit(0 if data[:8] == b'\x89PNG\r\n\x1a\n' and size == wanted and not blank else
+         f'{name}: {size}, blank: {blank}')
+END
+}
+
+# draw PICTURE ARGUMENTS...: and gnuplot, asked again, says nothing
+draw() {
+    picture=$1
+    shift
+    "$ppsim" plot "$@" -o "$picture" || wrong "plot $* ends with $?"
+    stem=${picture%.*}
+    (cd "$(dirname "$picture")" && LC_ALL=C.UTF-8 gnuplot -d "./$(basename "$stem").gp") >again 2>words ||
+        wrong "gnuplot does not take $stem.gp"
+    [ ! -s words ] || { echo "$stem.gp:"; cat words; bad=1; }
+    cmp -s again "$picture" || wrong "$stem.gp makes another picture than $picture"
+}
+
+costs='--costs F=1ms,I=1ms,W=0.8ms,comm=0.1ms --memory-costs F=1GiB,I=-512MiB,W=-512MiB'
+# shellcheck disable=SC2086 # lists of options
+{
+    for executor in ideal torch ppsim; do
+        draw $executor.svg --schedule zb-h1 --pp 4 --microbatches 6 $costs --executor $executor
+        look $executor.svg 'time (ms)' "executor $executor: makespan" 'F forward' 'W backward' F5 \
+            'critical path' 'idle: data'
+    done
+    draw wide.png --schedule 1f1b --pp 64 --microbatches 64 $costs --size 900x400
+    look wide.png 900x400
+    draw memory.svg --schedule 1f1b --pp 4 --microbatches 6 $costs --memory-limit 5GiB --kind memory
+    look memory.svg activations limit peak 'rank 0: 4.000 GiB at 0F3' 'memory per rank (GiB)'
+    draw panels.png --schedule 1f1b --pp 64 --microbatches 64 $costs --kind memory --size 900x400
+    look panels.png 900x400
+    for executor in ideal torch; do
+        "$ppsim" simulate --schedule 1f1b --pp 4 --microbatches 6 $costs --executor $executor \
+            --trace chrome=$executor.json --emit report=$executor-report.json \
+            --jitter compute=0.05,scenarios=100 -o "$executor.txt"
+    done
+}
+draw both.svg ideal.json torch.json
+look both.svg 'predicted' 'executed' 'later by (ms)'
+draw bars.svg ideal-report.json torch-report.json --kind schedules
+look bars.svg 'step (ms)' 'bubble (%)' 'peak memory (GiB)' '1f1b (ideal-report.json)'
+draw jitter.svg ideal-report.json torch-report.json
+look jitter.svg 'p50' 'p99' 'without jitter' 'step (ms)'
+
+"$ppsim" calibrate --import "$samples" -o profile.json >words
+draw fit.svg profile.json
+look fit.svg 'measured' 'fitted' 'error (%)' 'thread_link: '
+
+# Names that a shell or gnuplot would take for something else.
+mkdir 'a b'
+i=0
+for name in "it's" '`touch bad`' '$(touch bad)' '|cat' '<cat' '-e' '"q"' '@x' "'; system('touch bad'); '"; do
+    i=$((i + 1))
+    draw "a b/$name.svg" ideal.json
+    look "a b/$name.svg" 'time (ms)'
+done
+[ "$(find . -name bad)" = "" ] || wrong "a file's name was executed"
+cd 'a b'
+"$ppsim" plot ../ideal.json -o '-x.svg' && look ./-x.svg 'time (ms)'
+cd ..
+
+# A script that gnuplot refuses leaves the picture of before, and the words say where.
+mkdir fake
+printf '#!/bin/sh\necho "line 3: no such thing" >&2\nexit 1\n' >fake/gnuplot
+chmod +x fake/gnuplot
+cp ideal.svg before.svg
+PATH=$PWD/fake:$PATH "$ppsim" plot torch.json -o ideal.svg 2>words && wrong 'a failure of gnuplot is no failure'
+cmp -s ideal.svg before.svg || wrong 'the picture of before is gone'
+grep -q 'line 3: no such thing' words || { cat words; wrong 'nobody says what gnuplot said'; }
+[ "$i" -eq 9 ] && [ "$bad" = 0 ] && echo "plot: all pictures are whole"
+exit $bad

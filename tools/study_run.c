@@ -1,0 +1,113 @@
+/* A study: what the command line says goes over the plan, then one step is predicted. */
+#include "tools/study_tool.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void pp_study_free(pp_study *s)
+{
+    pp_program_free(&s->program);
+    pp_timeline_free(&s->timeline);
+    pp_plan_free(&s->plan);
+}
+
+/* Refused here when they are no policies, so that --emit writes none of them. */
+static pp_status apply_buffers(const pp_args *args, pp_plan *plan, pp_err *err)
+{
+    const char *recv = pp_args_text(args, "--recv-buffers");
+    const char *send = pp_args_text(args, "--send-buffers");
+    const char *outputs = pp_args_text(args, "--return-outputs");
+    pp_buffers parsed = { 0 };
+    pp_status status =
+        pp_buffers_parse(recv ? recv : "", send ? send : "", outputs ? outputs : "", &parsed, err);
+    if (status)
+        return status;
+    if (recv)
+        snprintf(plan->recv_buffers, sizeof plan->recv_buffers, "%s", recv);
+    if (send)
+        snprintf(plan->send_buffers, sizeof plan->send_buffers, "%s", send);
+    if (outputs)
+        snprintf(plan->return_outputs, sizeof plan->return_outputs, "%s", outputs);
+    return PP_OK;
+}
+
+/* What was said on the command line goes over what the plan says. */
+static pp_status apply_settings(const pp_args *args, pp_plan *plan, pp_err *err)
+{
+    int64_t seed = (int64_t)plan->seed;
+    const char *executor = pp_args_text(args, "--executor");
+    if (executor)
+        snprintf(plan->executor, sizeof plan->executor, "%.31s", executor);
+    const char *comm = pp_args_text(args, "--comm");
+    const char *lanes = pp_args_text(args, "--lanes");
+    if (comm)
+        snprintf(plan->comm, sizeof plan->comm, "%.31s", comm);
+    if (lanes)
+        snprintf(plan->lanes, sizeof plan->lanes, "%.31s", lanes);
+    pp_status status = apply_buffers(args, plan, err);
+    if (status || (status = pp_args_switch(args, "--step-sync", &plan->step_sync, err)) ||
+        (status = pp_apply_transfer_options(args, plan, err)) ||
+        (status = pp_args_bytes(args, "--memory-limit", &plan->memory_limit_bytes, err)) ||
+        (status = pp_args_int(args, "--seed", 0, INT64_MAX, &seed, err)))
+        return status;
+    plan->seed = (uint64_t)seed;
+    return PP_OK;
+}
+
+/* What is said of single ranks goes over the costs. */
+static pp_status apply_traits(const pp_args *args, pp_plan *plan, pp_err *err)
+{
+    pp_traits traits PP_CLEANUP(pp_traits_free) = { 0 };
+    const pp_order *order = plan->order[0];
+    pp_status status = pp_args_traits(args, &traits, err);
+    if (status || !traits.count)
+        return status;
+    if (order->turned < order->microbatches)
+        return pp_err_set(err, PP_USAGE, "--schedule",
+                          "every stage runs on two ranks here, so none can have a speed, memory or "
+                          "link of its own; choose dualpipev");
+    for (uint32_t i = 0; i < plan->costs_count && !status; i++)
+        status = pp_traits_apply(&traits, order->stage_rank, plan->sharing.latency_ns,
+                                 plan->costs[i], err);
+    return status;
+}
+
+pp_status pp_study_read(const pp_args *args, const char *source, pp_study *s, pp_err *err)
+{
+    pp_status status = pp_study_load_source(args, source, &s->plan, &s->program, err);
+    if (status || (status = pp_study_forward_only(args, s->program, s->plan, err)) ||
+        (status = apply_settings(args, s->plan, err)) ||
+        (status = pp_study_exchange(args, s->plan, s->program != NULL, err)))
+        return status;
+    return apply_traits(args, s->plan, err);
+}
+
+static pp_status run_study(pp_study *s, pp_err *err)
+{
+    if (!s->program)
+        return pp_plan_simulate(s->plan, &s->program, &s->timeline, &s->costs, &s->plan->prediction,
+                                err);
+    s->costs = s->plan->costs[0];
+    return pp_plan_simulate_program(s->plan, s->program, s->costs, "as written", &s->timeline,
+                                    &s->plan->prediction, err);
+}
+
+/* Who hangs is told where to ask. */
+pp_status pp_study_predict(pp_study *s, pp_err *err)
+{
+    static const char hint[] = "; 'ppsim check' looks for a repair";
+    pp_status status = run_study(s, err);
+    size_t used = strlen(err->text);
+    if (status == PP_INFEASIBLE && strstr(err->text, "the schedule hangs") &&
+        used + sizeof hint <= sizeof err->text)
+        memcpy(err->text + used, hint, sizeof hint);
+    return status;
+}
+
+const pp_order *pp_study_order(const pp_study *s)
+{
+    uint32_t replica = 0;
+    while (s->plan->costs[replica] != s->costs)
+        replica++;
+    return s->plan->order[s->plan->order_count > 1 ? replica : 0];
+}

@@ -1,0 +1,289 @@
+/* Memory of every rank over time, a panel each: components one upon the other, the limit, and the
+ * peak with the op that makes it. */
+#include "traces/plot_int.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { TOP = 75, BOTTOM = 50, LEFT = 30, RIGHT = 10 }; /* pixels, of the picture */
+enum {
+    PANEL_LEFT = 45,
+    PANEL_RIGHT = 10,
+    PANEL_TOP = 22,
+    COMPACT_TOP = 17,
+    PANEL = 110
+}; /* and of a panel */
+enum { COLUMNS_MAX = 8, PANEL_LEAST = 70, TIC_PX = 22, TIC_WIDTH = 60 };
+
+/* Neighbours in this order differ in shade or hatching. */
+static const char *const looks[PP_MEMORY_COUNT] = {
+    [PP_MEMORY_PARAMETERS] = "fc rgb '#3f5f85' fs solid 1.0",
+    [PP_MEMORY_GRADIENTS] = "fc rgb '#b5cbe3' fs solid 1.0",
+    [PP_MEMORY_OPTIMIZER] = "fc rgb '#7596bd' fs solid 1.0",
+    [PP_MEMORY_ACTIVATIONS] = "fc rgb '#f6d9a0' fs solid 1.0",
+    [PP_MEMORY_WEIGHT_STASH] = "fc rgb '#a8781f' fs solid 1.0",
+    [PP_MEMORY_RECOMPUTE] = "fc rgb '#404040' fs pattern 4",
+    [PP_MEMORY_RECV_BUFFERS] = "fc rgb '#a5d3a5' fs solid 1.0",
+    [PP_MEMORY_SEND_BUFFERS] = "fc rgb '#3d7a3d' fs solid 1.0",
+    [PP_MEMORY_LOGITS] = "fc rgb '#404040' fs pattern 2",
+    [PP_MEMORY_TEMPORARIES] = "fc rgb '#dddddd' fs solid 1.0",
+    [PP_MEMORY_OUTPUTS] = "fc rgb '#404040' fs pattern 5",
+    [PP_MEMORY_COMM_LIBRARY] = "fc rgb '#606060' fs solid 1.0",
+};
+
+/* What all panels share. */
+typedef struct sheet {
+    const pp_track *track;
+    pp_plot_view view;
+    pp_plot_unit unit;             /* of bytes */
+    int64_t most_bytes;            /* of all ranks, and the limit */
+    int64_t limit_bytes;           /* 0: none */
+    bool present[PP_MEMORY_COUNT]; /* components that are ever more than 0 */
+    int columns, rows, panel_px;   /* height of a panel */
+    bool compact;                  /* no room for labels of axes */
+} sheet;
+
+static bool fits(const pp_picture *picture)
+{
+    return picture->tracks == 1 && picture->track[0].level_count > 0;
+}
+
+static int64_t total_of(const pp_level *level)
+{
+    int64_t total = 0;
+    for (int c = 0; c < PP_MEMORY_COUNT; c++)
+        total += level->bytes[c];
+    return total;
+}
+
+static pp_status look(const pp_picture *picture, sheet *s, pp_err *err)
+{
+    s->track = &picture->track[0];
+    s->limit_bytes = picture->memory_limit_bytes;
+    s->most_bytes = s->limit_bytes > 1 ? s->limit_bytes : 1; /* an axis needs a length */
+    pp_status status = pp_plot_view_of(picture, &s->view, err);
+    for (size_t i = 0; i < s->track->level_count && !status; i++) {
+        const pp_level *level = &s->track->level[i];
+        if (level->rank < s->view.first_rank || level->rank > s->view.last_rank)
+            continue;
+        int64_t total = total_of(level);
+        s->most_bytes = total > s->most_bytes ? total : s->most_bytes;
+        for (int c = 0; c < PP_MEMORY_COUNT; c++)
+            s->present[c] |= level->bytes[c] > 0;
+    }
+    s->unit = pp_plot_bytes_unit(s->most_bytes);
+    return status;
+}
+
+/* As many columns as leave a panel high enough. */
+static void lay_out(const pp_picture *picture, sheet *s)
+{
+    int ranks = (int)(s->view.last_rank - s->view.first_rank + 1);
+    s->columns = ranks <= 4 ? 1 : ranks <= 16 ? 2 : 4;
+    s->rows = (ranks + s->columns - 1) / s->columns;
+    s->view.width = picture->width ? picture->width : 1200;
+    s->view.height = picture->height ? picture->height : TOP + BOTTOM + PANEL * s->rows;
+    while (picture->height && s->columns < COLUMNS_MAX &&
+           (s->view.height - TOP - BOTTOM) / s->rows < PANEL_LEAST) {
+        s->columns *= 2;
+        s->rows = (ranks + s->columns - 1) / s->columns;
+    }
+    s->panel_px = (s->view.height - TOP - BOTTOM) / s->rows;
+    s->view.plot_px =
+        (s->view.width - LEFT - RIGHT) / (double)s->columns - PANEL_LEFT - PANEL_RIGHT;
+    s->compact = s->view.plot_px < 3 * TIC_WIDTH || s->panel_px < PANEL_TOP + 2 * TIC_PX;
+}
+
+static void add_row(const sheet *s, const pp_level *level, pp_ns at_ns, pp_text *data)
+{
+    int64_t sum = 0;
+    pp_plot_number(data, at_ns, s->view.unit);
+    for (int c = 0; c < PP_MEMORY_COUNT; c++) {
+        sum += level->bytes[c];
+        if (!s->present[c])
+            continue;
+        pp_text_add(data, " ");
+        pp_plot_number(data, sum, s->unit);
+    }
+    pp_text_add(data, "\n");
+}
+
+/* The levels of a rank from the start of the picture to its end; returns the peak. */
+static const pp_level *add_levels(const sheet *s, uint32_t rank, pp_text *data)
+{
+    char name[32];
+    const pp_level *peak = NULL;
+    const pp_level *last = NULL;
+    snprintf(name, sizeof name, "%" PRIu32 ":", rank);
+    pp_plot_begin(data, "rank ", name);
+    for (size_t i = 0; i < s->track->level_count; i++) {
+        const pp_level *level = &s->track->level[i];
+        if (level->rank != rank)
+            continue;
+        if (!peak || total_of(level) > total_of(peak))
+            peak = level;
+        if (level->at_ns > s->view.to_ns)
+            continue;
+        if (level->at_ns > s->view.from_ns) {
+            if (last && last->at_ns <= s->view.from_ns)
+                add_row(s, last, s->view.from_ns, data);
+            add_row(s, level, level->at_ns, data);
+        }
+        last = level;
+    }
+    if (last && last->at_ns <= s->view.from_ns)
+        add_row(s, last, s->view.from_ns, data);
+    if (last)
+        add_row(s, last, s->view.to_ns, data);
+    return peak;
+}
+
+/* The op that runs at the peak, or is the next one, or was the last; "" where ops are not known. */
+static void name_op(const pp_track *track, const pp_level *peak, char *name, size_t size)
+{
+    const pp_box *found = NULL;
+    *name = '\0';
+    for (size_t i = 0; i < track->box_count; i++) {
+        const pp_box *box = &track->box[i];
+        if (box->rank != peak->rank || (found && found->end_ns > peak->at_ns))
+            continue;
+        found = box;
+    }
+    if (found)
+        pp_op_print(found->op, name, size);
+}
+
+static void place_panel(const sheet *s, int place, pp_text *script)
+{
+    int width = (s->view.width - LEFT - RIGHT) / s->columns;
+    int left = LEFT + place % s->columns * width;
+    int top = TOP + place / s->columns * s->panel_px;
+    pp_text_add(script,
+                "set lmargin at screen %.5f\nset rmargin at screen %.5f\n"
+                "set tmargin at screen %.5f\nset bmargin at screen %.5f\n",
+                (double)(left + (s->compact ? PANEL_RIGHT : PANEL_LEFT)) / s->view.width,
+                (double)(left + width - PANEL_RIGHT) / s->view.width,
+                1 - (double)(top + (s->compact ? COMPACT_TOP : PANEL_TOP)) / s->view.height,
+                1 - (double)(top + s->panel_px) / s->view.height);
+}
+
+static void name_panel(const sheet *s, uint32_t rank, const pp_level *peak, int place,
+                       pp_text *script)
+{
+    char bytes[32];
+    char op[32] = "";
+    uint32_t ranks = s->view.last_rank - s->view.first_rank + 1;
+    bool lowest = !s->compact && (uint32_t)(place + s->columns) >= ranks;
+    if (peak)
+        name_op(s->track, peak, op, sizeof op);
+    if (s->compact)
+        pp_text_add(script, "set title '%" PRIu32 ": %.3g'", rank,
+                    peak ? (double)total_of(peak) / (double)s->unit.divisor : 0.0);
+    else
+        pp_text_add(script, "set title 'rank %" PRIu32 ": %s%s%s'", rank,
+                    peak ? pp_format_bytes(bytes, sizeof bytes, total_of(peak)) : "nothing",
+                    *op ? " at " : "", op);
+    pp_text_add(script, " offset 0,-0.9 font ',%d'\n", pp_plot_font(s->view.png, 12));
+    if (!s->compact)
+        pp_text_add(script, "set xtics format '%s'\nset xlabel '%s%s%s'\n", lowest ? "%g" : "",
+                    lowest ? "time (" : "", lowest ? s->view.unit.name : "", lowest ? ")" : "");
+}
+
+static void add_panel(const sheet *s, uint32_t rank, int place, pp_text *script, pp_text *data)
+{
+    char name[32];
+    int column = 1;
+    const pp_level *peak = add_levels(s, rank, data);
+    snprintf(name, sizeof name, "%" PRIu32 ":", rank);
+    place_panel(s, place, script);
+    name_panel(s, rank, peak, place, script);
+    pp_text_add(script, "plot ");
+    for (int c = 0; c < PP_MEMORY_COUNT; c++)
+        column += s->present[c];
+    for (int c = PP_MEMORY_COUNT - 1; c >= 0; c--) {
+        if (!s->present[c])
+            continue;
+        pp_plot_next(script, "rank ", name);
+        pp_text_add(script, "using 1:%d with fillsteps %s noborder title '%s'", column--, looks[c],
+                    pp_memory_key((pp_memory_component)c));
+    }
+    if (peak && peak->at_ns >= s->view.from_ns && peak->at_ns <= s->view.to_ns) {
+        pp_plot_begin(data, "peak ", name);
+        pp_plot_number(data, peak->at_ns, s->view.unit);
+        pp_text_add(data, " ");
+        pp_plot_number(data, total_of(peak), s->unit);
+        pp_text_add(data, "\n");
+        pp_plot_next(script, "peak ", name);
+        pp_text_add(script, "using 1:2 with points pt 11 ps 1 lc rgb 'black' title 'peak'");
+    }
+    if (s->limit_bytes) {
+        pp_text_add(script, ", \\\n    ");
+        pp_plot_number(script, s->limit_bytes, s->unit);
+        pp_text_add(script, " with lines dt 2 lw 2 lc rgb 'black' title 'limit'");
+    }
+    pp_text_add(script, "\nunset key\n");
+}
+
+/* What the axes of compact panels do not say stands in the title. */
+static void add_title(const sheet *s, pp_text *script)
+{
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text_add(&words, "%s%smemory per rank (%s)", s->track->name, *s->track->name ? ": " : "",
+                s->unit.name);
+    if (s->compact) {
+        pp_text_add(&words, "; every panel 0 to %.4g %s by ",
+                    (double)s->most_bytes / (double)s->unit.divisor, s->unit.name);
+        pp_text_add(&words, "%.4g to %.4g %s; rank: its peak",
+                    (double)s->view.from_ns / (double)s->view.unit.divisor,
+                    (double)s->view.to_ns / (double)s->view.unit.divisor, s->view.unit.name);
+    }
+    pp_text_add(script, "set multiplot title ");
+    pp_plot_quoted(script, words.data ? words.data : "");
+    pp_text_add(script, "\nset key at screen 0.5,%.5f center top vertical maxrows 2 samplen 2\n",
+                1 - 26.0 / s->view.height);
+    script->failed |= words.failed;
+}
+
+static void add_axes(const sheet *s, pp_text *script)
+{
+    double most = (double)s->most_bytes / (double)s->unit.divisor;
+    double length = (double)(s->view.to_ns - s->view.from_ns) / (double)s->view.unit.divisor;
+    pp_text_add(script, "set xrange [");
+    pp_plot_number(script, s->view.from_ns, s->view.unit);
+    pp_text_add(script, ":");
+    pp_plot_number(script, s->view.to_ns, s->view.unit);
+    pp_text_add(script, "]\nset yrange [0:");
+    pp_plot_number(script, s->most_bytes, s->unit);
+    pp_text_add(script, "*1.06]\n");
+    if (s->compact)
+        pp_text_add(script, "unset xtics\nunset ytics\n");
+    else
+        pp_text_add(script, "set ytics nomirror %g\nset xtics nomirror %g\n",
+                    pp_plot_step(most, (double)(s->panel_px - PANEL_TOP) / TIC_PX),
+                    pp_plot_step(length, s->view.plot_px / TIC_WIDTH));
+}
+
+static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data, pp_err *err)
+{
+    sheet s = { .track = NULL };
+    pp_status status = look(picture, &s, err);
+    if (status)
+        return status;
+    lay_out(picture, &s);
+    s.view.png = picture->png;
+    pp_plot_terminal(picture, s.view.width, s.view.height, script);
+    add_title(&s, script);
+    add_axes(&s, script);
+    for (uint32_t rank = s.view.first_rank; rank <= s.view.last_rank; rank++)
+        add_panel(&s, rank, (int)(rank - s.view.first_rank), script, data);
+    pp_text_add(script, "unset multiplot\n");
+    return PP_OK;
+}
+
+const pp_plot pp_plot_memory = {
+    .name = "memory",
+    .summary = "memory of every rank over time by component, with the limit and the peak",
+    .needs = "one timeline with memory: a plan, memory costs, a chrome or memory trace",
+    .fits = fits,
+    .draw = draw,
+};

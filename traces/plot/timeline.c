@@ -1,0 +1,185 @@
+/* Ranks by time: every op, what ranks wait for, transfers, and the critical path. */
+#include "traces/plot_int.h"
+
+#include <stdio.h>
+
+#define HIGH 0.4           /* half a box, of the distance of two ranks */
+#define TRANSFER_ROW_PX 12 /* below it lines between rows are dots */
+
+enum { LEFT = 60, RIGHT = 25, TOP = 80, BOTTOM = 50 }; /* pixels */
+
+static bool fits(const pp_picture *picture)
+{
+    return picture->tracks == 1 && picture->track[0].box_count > 0;
+}
+
+/* Tall where there is room for letters. */
+static int row_height(uint32_t ranks)
+{
+    return ranks <= 8 ? 36 : ranks <= 24 ? 26 : ranks <= 128 ? 15 : 8;
+}
+
+/* How a cause looks: patterns of gnuplot, which both terminals draw alike. */
+static const char *const idle_looks[PP_IDLE_COUNT] = {
+    [PP_IDLE_DATA] = "solid 1.0 noborder fc rgb '#cccccc'",
+    [PP_IDLE_BUFFER] = "pattern 1 border lc rgb '#707070' fc rgb '#707070'",
+    [PP_IDLE_LINK] = "pattern 4 border lc rgb '#707070' fc rgb '#000000'",
+    [PP_IDLE_HOST] = "pattern 2 border lc rgb '#707070' fc rgb '#707070'",
+    [PP_IDLE_SYNC] = "solid 1.0 noborder fc rgb '#000000'",
+};
+
+static void add_idle(const pp_track *track, const pp_plot_view *view, pp_text *script,
+                     pp_text *data)
+{
+    for (int cause = 0; cause < PP_IDLE_COUNT; cause++) {
+        const char *key = pp_idle_key((pp_idle_cause)cause);
+        bool any = false;
+        for (size_t i = 0; i < track->gap_count; i++) {
+            const pp_gap *gap = &track->gap[i];
+            if ((int)gap->cause != cause ||
+                !pp_plot_shows(view, gap->rank, gap->start_ns, gap->end_ns))
+                continue;
+            if (!any)
+                pp_plot_begin(data, "idle ", key);
+            any = true;
+            pp_plot_number(data, gap->start_ns, view->unit);
+            pp_text_add(data, " ");
+            pp_plot_number(data, gap->end_ns, view->unit);
+            pp_text_add(data, " %.2f %.2f\n", gap->rank - 0.1, gap->rank + 0.1);
+        }
+        if (!any)
+            continue;
+        pp_plot_next(script, "idle ", key);
+        pp_text_add(script, "using 1:3:1:2:3:4 with boxxyerror fs %s lw 0.3 title 'idle: %s'",
+                    idle_looks[cause], key);
+    }
+}
+
+/* A line from the edge of one row to the edge of the other. */
+static void add_line(const pp_plot_view *view, uint32_t from, pp_ns from_ns, uint32_t to,
+                     pp_ns to_ns, pp_text *data)
+{
+    double side = from < to ? HIGH : -HIGH;
+    pp_plot_number(data, from_ns, view->unit);
+    pp_text_add(data, " %.2f ", from + side);
+    pp_plot_number(data, to_ns, view->unit);
+    pp_text_add(data, " %.2f\n", to - side);
+}
+
+static void add_transfers(const pp_track *track, const pp_plot_view *view, pp_text *script,
+                          pp_text *data)
+{
+    bool any = false;
+    for (size_t i = 0; i < track->hop_count; i++) {
+        const pp_hop *hop = &track->hop[i];
+        if (!pp_plot_shows(view, hop->from, hop->start_ns, hop->end_ns) ||
+            !pp_plot_shows(view, hop->to, hop->start_ns, hop->end_ns))
+            continue;
+        if (!any)
+            pp_plot_begin(data, "", "transfers");
+        any = true;
+        add_line(view, hop->from, hop->start_ns, hop->to, hop->end_ns, data);
+    }
+    if (!any)
+        return;
+    pp_plot_next(script, "", "transfers");
+    pp_text_add(script, "using 1:2:($3-$1):($4-$2) with vectors nohead lw 1 lc rgb '#606060' title "
+                        "'transfer'");
+}
+
+/* Ops of the path that touch on one rank have one outline, which would hide them otherwise. The
+ * last op comes first. */
+static size_t end_of_run(const pp_track *track, const pp_plot_view *view, size_t k)
+{
+    double px_per_ns = view->plot_px / (double)(view->to_ns - view->from_ns);
+    while (k + 1 < track->path_count) {
+        const pp_box *box = &track->box[track->path[k]];
+        const pp_box *before = &track->box[track->path[k + 1]];
+        if (before->rank != box->rank || (double)(box->start_ns - before->end_ns) * px_per_ns > 1)
+            break;
+        k++;
+    }
+    return k;
+}
+
+static void add_path(const pp_track *track, const pp_plot_view *view, pp_text *script,
+                     pp_text *data)
+{
+    pp_plot_begin(data, "path ", "ops");
+    for (size_t k = 0; k < track->path_count; k++) {
+        pp_ns end_ns = track->box[track->path[k]].end_ns;
+        k = end_of_run(track, view, k);
+        const pp_box *first = &track->box[track->path[k]];
+        if (!pp_plot_shows(view, first->rank, first->start_ns, end_ns))
+            continue;
+        pp_plot_number(data, first->start_ns, view->unit);
+        pp_text_add(data, " ");
+        pp_plot_number(data, end_ns, view->unit);
+        pp_text_add(data, " %.2f %.2f\n", first->rank - HIGH, first->rank + HIGH);
+    }
+    pp_plot_begin(data, "path ", "transfers");
+    for (size_t k = 1; k < track->path_count; k++) {
+        const pp_box *from = &track->box[track->path[k]];
+        const pp_box *to = &track->box[track->path[k - 1]];
+        if (from->rank != to->rank && pp_plot_shows(view, from->rank, from->end_ns, to->start_ns) &&
+            pp_plot_shows(view, to->rank, from->end_ns, to->start_ns))
+            add_line(view, from->rank, from->end_ns, to->rank, to->start_ns, data);
+    }
+    pp_plot_next(script, "path ", "ops");
+    pp_text_add(script, "using 1:3:1:2:3:4 with boxxyerror lc rgb '#a00000' lw 2.5 fs empty "
+                        "title 'critical path'");
+    pp_plot_next(script, "path ", "transfers");
+    pp_text_add(script, "using 1:2:($3-$1):($4-$2) with vectors nohead lw 2.5 lc rgb '#a00000' "
+                        "notitle");
+}
+
+/* Schedule and executor where they are known, and what the boxes come to. */
+static void add_title(const pp_track *track, pp_text *script)
+{
+    char end[32];
+    char words[640];
+    double busy_ns = 0;
+    pp_ns end_ns = 0;
+    for (size_t i = 0; i < track->box_count; i++) {
+        busy_ns += (double)(track->box[i].end_ns - track->box[i].start_ns);
+        end_ns = track->box[i].end_ns > end_ns ? track->box[i].end_ns : end_ns;
+    }
+    double area_ns = (double)end_ns * track->ranks;
+    snprintf(words, sizeof words, "%s%smakespan %s, bubble %.1f %%", track->name,
+             *track->name ? ": " : "", pp_format_duration(end, sizeof end, end_ns),
+             area_ns > 0 ? 100 * (1 - busy_ns / area_ns) : 0.0);
+    pp_text_add(script, "set title ");
+    pp_plot_quoted(script, words);
+}
+
+static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data, pp_err *err)
+{
+    static const pp_plot_row whole = { "", -HIGH, HIGH };
+    const pp_track *track = &picture->track[0];
+    pp_plot_view view;
+    pp_status status = pp_plot_view_of(picture, &view, err);
+    if (status)
+        return status;
+    pp_plot_frame(picture, &view, row_height(view.last_rank - view.first_rank + 1),
+                  (pp_plot_sides){ LEFT, RIGHT, TOP, BOTTOM }, script);
+    add_title(track, script);
+    pp_text_add(script, "\nset xlabel 'time (%s)'\nset ylabel 'rank'\n", view.unit.name);
+    pp_plot_axes(&view, script);
+    pp_text_add(script, "plot ");
+    add_idle(track, &view, script, data);
+    if (view.row_px >= TRANSFER_ROW_PX)
+        add_transfers(track, &view, script, data);
+    status = pp_plot_boxes(track, &view, whole, true, script, data, err);
+    if (!status)
+        add_path(track, &view, script, data);
+    pp_text_add(script, "\n");
+    return status;
+}
+
+const pp_plot pp_plot_timeline = {
+    .name = "timeline",
+    .summary = "ranks by time: ops, idle time by cause, transfers, the critical path",
+    .needs = "one timeline: a plan, a schedule with its costs, or a chrome trace",
+    .fits = fits,
+    .draw = draw,
+};
