@@ -81,6 +81,7 @@ typedef struct pp_wish {
     const pp_jitter_spec *jitter; /* the best candidates are ranked under it; NULL: by step_ns */
     bool rank_by_p95;             /* with jitter; otherwise by p50 */
     bool why;                     /* the prediction says where the step goes */
+    bool no_advice;               /* when nothing fits: without the cheapest change that would */
     uint64_t seed;
     uint64_t max_simulations;    /* 0: no limit; what is left of it goes to the search for orders:
                                     an iteration of that counts as one */

@@ -272,6 +272,8 @@ pp_status pp_search_repair(pp_search *search, pp_err *err)
         return err->status;
     }
     pp_repair_describe(search, miss, what, sizeof what);
+    if (wish->no_advice)
+        return pp_err_set(err, PP_INFEASIBLE, NULL, "%s", what);
     pp_repair best = { .found = false };
     pp_wish all;
     if ((status = try_same_gpus(wish, &all, &best, err)) ||

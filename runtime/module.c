@@ -71,14 +71,34 @@ pp_status pp_module_load(const char *file, const char *cure, const pp_module **m
                       where.path[2], cure);
 }
 
+pp_status pp_module_load_mpi(const pp_module **module_out, pp_err *err)
+{
+    return pp_module_load("ppsim_mpi.so",
+                          "install MPI (Debian: libopenmpi-dev openmpi-bin) and build ppsim with "
+                          "cmake -DPPSIM_MPI=ON",
+                          module_out, err);
+}
+
+bool pp_module_launched(void)
+{
+    static const char *const marks[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK",
+                                         "PMIX_RANK", "MPI_LOCALNRANKS" };
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
+        if (getenv(marks[i]))
+            return true;
+    return false;
+}
+
+const pp_module_services pp_module_services_table = {
+    .err_set = pp_err_set,
+    .message_check = pp_message_check,
+    .world_stopped = pp_world_stopped,
+    .clock_now_ns = pp_clock_now_ns,
+    .launched = pp_module_launched,
+};
+
 pp_status pp_module_open(const pp_module *module, const pp_world_options *options,
                          pp_world **world_out, pp_err *err)
 {
-    static const pp_module_services services = {
-        .err_set = pp_err_set,
-        .message_check = pp_message_check,
-        .world_stopped = pp_world_stopped,
-        .clock_now_ns = pp_clock_now_ns,
-    };
-    return module->open(&services, options, world_out, err);
+    return module->open(&pp_module_services_table, options, world_out, err);
 }

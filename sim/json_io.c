@@ -417,12 +417,12 @@ void pp_json_add_text(pp_json_build *build, pp_json *array, const char *text)
     pp_json_add(build, array, new_text(text));
 }
 
-pp_status pp_json_print(const pp_json_build *build, const pp_json *json, char **text_out,
-                        size_t *bytes_out, pp_err *err)
+static pp_status print(const pp_json_build *build, const pp_json *json, size_t layout,
+                       char **text_out, size_t *bytes_out, pp_err *err)
 {
     if (build->failed || !json)
         return pp_err_nomem(err);
-    const size_t flags = JSON_INDENT(1) | JSON_SORT_KEYS | JSON_REAL_PRECISION(17);
+    const size_t flags = layout | JSON_SORT_KEYS | JSON_REAL_PRECISION(17);
     size_t bytes = json_dumpb(peek(json), NULL, 0, flags);
     char *text = bytes ? malloc(bytes + 2) : NULL;
     if (!text || json_dumpb(peek(json), text, bytes, flags) != bytes) {
@@ -434,6 +434,18 @@ pp_status pp_json_print(const pp_json_build *build, const pp_json *json, char **
     *text_out = text;
     *bytes_out = bytes + 1;
     return PP_OK;
+}
+
+pp_status pp_json_print(const pp_json_build *build, const pp_json *json, char **text_out,
+                        size_t *bytes_out, pp_err *err)
+{
+    return print(build, json, JSON_INDENT(1), text_out, bytes_out, err);
+}
+
+pp_status pp_json_print_line(const pp_json_build *build, const pp_json *json, char **text_out,
+                             size_t *bytes_out, pp_err *err)
+{
+    return print(build, json, JSON_COMPACT, text_out, bytes_out, err);
 }
 
 void pp_json_set_alloc(void *(*allocate)(size_t), void (*release)(void *))

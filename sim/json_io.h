@@ -108,6 +108,10 @@ void pp_json_add_text(pp_json_build *build, pp_json *array, const char *text);
 PP_MUST_CHECK pp_status pp_json_print(const pp_json_build *build, const pp_json *json,
                                       char **text_out, size_t *bytes_out, pp_err *err);
 
+/* The same on one line. */
+PP_MUST_CHECK pp_status pp_json_print_line(const pp_json_build *build, const pp_json *json,
+                                           char **text_out, size_t *bytes_out, pp_err *err);
+
 /* Replaces the allocator of the JSON library, for tests that make allocations fail. */
 void pp_json_set_alloc(void *(*allocate)(size_t), void (*release)(void *));
 

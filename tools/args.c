@@ -28,7 +28,7 @@ struct pp_args {
     size_t word_count, word_capacity;
 };
 
-static const pp_option *find_in(const pp_option *options, const char *name, size_t length)
+const pp_option *pp_option_find(const pp_option *options, const char *name, size_t length)
 {
     for (const pp_option *o = options; o->name; o++) {
         if ((strlen(o->name) == length && memcmp(o->name, name, length) == 0) ||
@@ -40,19 +40,37 @@ static const pp_option *find_in(const pp_option *options, const char *name, size
 
 static const pp_option *find(const pp_command *command, const char *name, size_t length)
 {
-    const pp_option *own = find_in(command->options, name, length);
-    return own ? own : find_in(common, name, length);
+    const pp_option *found = pp_option_find(command->options, name, length);
+    for (size_t i = 0; !found && command->borrowed && command->borrowed[i]; i++)
+        found = pp_option_find(command->borrowed[i]->options, name, length);
+    return found ? found : pp_option_find(common, name, length);
+}
+
+static bool may_repeat(const pp_command *command, const pp_option *option)
+{
+    size_t length = strlen(option->name);
+    return option->repeated || (!pp_option_find(command->options, option->name, length) &&
+                                !pp_option_find(common, option->name, length));
+}
+
+/* Names and aliases behind names[count]; returns the new count. */
+static size_t collect_names(const pp_option *options, const char **names, size_t count, size_t room)
+{
+    for (const pp_option *o = options; o->name && count + 2 < room; o++) {
+        names[count++] = o->name;
+        if (o->alias)
+            names[count++] = o->alias;
+    }
+    return count;
 }
 
 static pp_status unknown_option(const pp_command *command, const char *name, pp_err *err)
 {
     const char *names[256] = { NULL };
-    size_t count = 0;
-    for (const pp_option *o = command->options; o->name && count < 120; o++) {
-        names[count++] = o->name;
-        if (o->alias)
-            names[count++] = o->alias;
-    }
+    const size_t room = sizeof names / sizeof names[0];
+    size_t count = collect_names(command->options, names, 0, room);
+    for (size_t i = 0; command->borrowed && command->borrowed[i]; i++)
+        count = collect_names(command->borrowed[i]->options, names, count, room);
     const char *near = pp_text_nearest(name, names);
     return pp_err_set(err, PP_USAGE, name,
                       "'ppsim %s' has no such option%s%s%s; see 'ppsim %s "
@@ -80,9 +98,14 @@ static bool is_switch(const pp_option *option)
     return strcmp(option->argument, "on|off") == 0;
 }
 
+/* Or both, as a list. */
 static bool is_on_or_off(const char *text)
 {
-    return strcmp(text, "on") == 0 || strcmp(text, "off") == 0;
+    static const char *const values[] = { "on", "off", "on,off", "off,on", NULL };
+    size_t i = 0;
+    while (values[i] && strcmp(text, values[i]) != 0)
+        i++;
+    return values[i] != NULL;
 }
 
 /* Behind a bare flag may stand another option, or a file. */
@@ -102,7 +125,7 @@ static pp_status add_option(pp_args *args, int *at, pp_err *err)
     const char *value = equals ? equals + 1 : NULL;
     if (!option->argument && value)
         return pp_err_set(err, PP_USAGE, option->name, "takes no value");
-    if (!option->repeated && lookup(args, option->name, 0, true))
+    if (!may_repeat(args->command, option) && lookup(args, option->name, 0, true))
         return pp_err_set(err, PP_USAGE, option->name, "is given twice; leave one out");
     if (option->argument && !value) {
         const char *next = *at + 1 < args->argc ? args->argv[*at + 1] : NULL;
@@ -196,6 +219,14 @@ const char *pp_args_each(const pp_args *args, const char *option, size_t index)
 {
     const given *found = lookup(args, option, index, false);
     return found ? found->value : NULL;
+}
+
+const pp_option *pp_args_given(const pp_args *args, size_t index, const char **value_out)
+{
+    if (index >= args->option_count)
+        return NULL;
+    *value_out = args->options[index].value;
+    return args->options[index].option;
 }
 
 /* Values on the command line: a bad one is wrong usage. */

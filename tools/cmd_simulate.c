@@ -1,13 +1,9 @@
 /* ppsim simulate: a plan, a schedule file or a named schedule, against costs. */
-#include "planner/bound.h"
 #include "tools/option_rows.h"
 #include "tools/profile_tool.h"
 #include "tools/robust_tool.h"
 #include "tools/study_tool.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const pp_option options[] = {
@@ -47,25 +43,6 @@ static pp_status print(const pp_args *args, const pp_report *report, pp_err *err
     return status ? status : pp_print_product(args, text.data, text.bytes, err);
 }
 
-/* Above the memory limit the answer is a "no". */
-static pp_status check_limit(const pp_report *report, pp_err *err)
-{
-    char missing[32];
-    uint32_t fullest = 0;
-    int64_t beyond = pp_report_short(report, report->memory_limit_bytes, &fullest);
-    if (!report->has_memory || beyond <= 0)
-        return PP_OK;
-    const pp_memory_peak *peak = &report->per_rank[fullest].memory;
-    int largest = 0;
-    for (int c = 1; c < PP_MEMORY_COUNT; c++)
-        largest = peak->bytes[c] > peak->bytes[largest] ? c : largest;
-    pp_format_bytes(missing, sizeof missing, beyond);
-    return pp_err_set(err, PP_INFEASIBLE, NULL,
-                      "does not fit the memory limit: rank %" PRIu32
-                      " is short by %s, most of its memory is %s",
-                      fullest, missing, pp_memory_key((pp_memory_component)largest));
-}
-
 /* --executor all. */
 static pp_status table(const pp_args *args, pp_study *s, pp_err *err)
 {
@@ -80,65 +57,32 @@ static pp_status table(const pp_args *args, pp_study *s, pp_err *err)
     return pp_print_executor_table(args, s->plan, err);
 }
 
-/* Before the first step every distinct graph is compiled, ranks side by side. */
-static pp_status add_compile_time(const pp_args *args, pp_report *report, pp_err *err)
-{
-    pp_ns each_ns = 0;
-    pp_status status = pp_args_duration(args, "--compile-time", &each_ns, err);
-    if (status || !pp_args_has(args, "--compile-time"))
-        return status;
-    if (!report->graphs)
-        return pp_err_set(err, PP_USAGE, "--compile-time",
-                          "executor %s compiles no graphs; choose xla, xla-fused or neuronx",
-                          report->executor);
-    if (each_ns > INT64_MAX / report->graphs)
-        return pp_err_set(err, PP_USAGE, "--compile-time", "is too long for %" PRIu32 " graphs",
-                          report->graphs);
-    report->compile_ns = each_ns * report->graphs;
-    return PP_OK;
-}
-
 static pp_status simulate(const pp_args *args, pp_err *err)
 {
     pp_study s PP_CLEANUP(pp_study_free) = { 0 };
-    const char *source;
     int64_t columns = 80;
     int64_t worst = PP_WORST_DEFAULT;
     pp_robust_wish robust;
-    pp_status status = pp_study_source(args, "simulate", &source, err);
-    if (status || (status = pp_study_read(args, source, &s, err)) ||
-        (status = pp_profile_of_plan(args, s.plan, err)))
+    pp_status status = pp_study_prepare(args, &s, err);
+    if (status || (status = pp_profile_of_plan(args, s.plan, err)))
         return status;
     if (strcmp(s.plan->executor, "all") == 0)
         return table(args, &s, err);
     if ((status = pp_args_int(args, "--columns", 20, 100000, &columns, err)) ||
         (status = pp_args_int(args, "--worst", 0, 1000000, &worst, err)) ||
-        (status = pp_robust_read(args, &robust, err)) || (status = pp_study_predict(&s, err)))
+        (status = pp_robust_read(args, &robust, err)) || (status = pp_study_report(args, &s, err)))
         return status;
-    if (pp_args_has(args, "--p2p") && !s.program->comm)
-        return pp_err_set(err, PP_USAGE, "--p2p",
-                          "executor %s has no transfers, only dependencies; choose another with "
-                          "--executor, such as torch or megatron",
-                          s.plan->executor);
     pp_report *report = s.plan->prediction;
-    if (pp_args_has(args, "--memory-limit") && !report->has_memory)
-        return pp_err_set(err, PP_USAGE, "--memory-limit",
-                          "memory is not known; give --memory-costs with units, a costs file with "
-                          "\"memory\", or leave the limit out");
-    if ((status = add_compile_time(args, report, err)))
-        return status;
-    const pp_order *order = pp_study_order(&s);
     const pp_jitter_subject subject = { s.program, s.timeline, s.costs, s.plan->step_sync,
                                         !s.plan->step_sync &&
                                             pp_boundary_chained(report->executor) };
-    if ((status = pp_bound_report(s.costs, order, report, err)) ||
-        (status = pp_report_add_worst(report, s.program, s.timeline, (size_t)worst, err)) ||
+    if ((status = pp_report_add_worst(report, s.program, s.timeline, (size_t)worst, err)) ||
         (pp_args_has(args, "--why") &&
          (status = pp_report_add_why(report, s.program, s.timeline, s.costs, NULL, err))) ||
         (status = pp_robust_study(&robust, s.plan, &subject, report, err)))
         return status;
     const pp_export data = { .plan = s.plan,
-                             .order = order,
+                             .order = pp_study_order(&s),
                              .program = s.program,
                              .timeline = s.timeline,
                              .costs = s.costs,
@@ -146,7 +90,7 @@ static pp_status simulate(const pp_args *args, pp_err *err)
                              .columns = (int)columns };
     if ((status = pp_write_exports(args, &data, err)) || (status = print(args, report, err)))
         return status;
-    return check_limit(report, err);
+    return pp_study_check_limit(report, err);
 }
 
 const pp_command pp_command_simulate = {

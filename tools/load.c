@@ -1,7 +1,6 @@
 #include "sim/alloc.h"
 #include "sim/file.h"
 #include "tools/tool.h"
-#include "traces/data.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,56 +31,49 @@ static bool is_file(const char *name)
     return strchr(name, '/') || strstr(name, ".json") || access(name, F_OK) == 0;
 }
 
-typedef struct source {
-    pp_data_kind kind;
-    const char *option, *list;
-    const char *text, *name; /* out */
-    size_t bytes;
-    char *held; /* owns the text of a file */
-} source;
-
-static void free_source(source *s)
+pp_status pp_load_text(pp_data_kind kind, const char *name_or_file, pp_loaded_text *text_out,
+                       pp_err *err)
 {
-    free(s->held);
-}
-
-static pp_status open_source(source *s, const char *name_or_file, pp_err *err)
-{
-    const pp_data_file *known = pp_data_find(s->kind, name_or_file);
+    static const char *const options[PP_DATA_KIND_COUNT] = { "--model", "--hw", "--profile" };
+    static const char *const lists[PP_DATA_KIND_COUNT] = { "models", "hardware", "profiles" };
+    const pp_data_file *known = pp_data_find(kind, name_or_file);
     if (known) {
-        s->text = known->text;
-        s->bytes = known->bytes;
-        s->name = known->name;
+        *text_out = (pp_loaded_text){ known->text, known->bytes, known->name, NULL };
         return PP_OK;
     }
     if (!is_file(name_or_file))
-        return unknown_name(name_or_file, s->kind, s->option, s->list, err);
-    pp_status status = pp_file_read(name_or_file, &s->held, &s->bytes, err);
-    s->text = s->held;
-    s->name = name_or_file;
+        return unknown_name(name_or_file, kind, options[kind], lists[kind], err);
+    char *text = NULL;
+    size_t bytes = 0;
+    pp_status status = pp_file_read(name_or_file, &text, &bytes, err);
+    if (!status)
+        *text_out = (pp_loaded_text){ text, bytes, name_or_file, text };
     return status;
+}
+
+void pp_loaded_text_free(pp_loaded_text *text)
+{
+    free(text->owned);
+    *text = (pp_loaded_text){ 0 };
 }
 
 pp_status pp_load_model(const char *name_or_file, pp_model *model_out, pp_err *err)
 {
-    source s PP_CLEANUP(
-        free_source) = { .kind = PP_DATA_MODEL, .option = "--model", .list = "models" };
-    pp_status status = open_source(&s, name_or_file, err);
-    return status ? status : pp_model_parse(s.text, s.bytes, s.name, model_out, err);
+    pp_loaded_text text PP_CLEANUP(pp_loaded_text_free) = { 0 };
+    pp_status status = pp_load_text(PP_DATA_MODEL, name_or_file, &text, err);
+    return status ? status : pp_model_parse(text.data, text.bytes, text.name, model_out, err);
 }
 
 pp_status pp_load_hardware(const char *name_or_file, pp_hardware *hardware_out, pp_err *err)
 {
-    source s PP_CLEANUP(
-        free_source) = { .kind = PP_DATA_HARDWARE, .option = "--hw", .list = "hardware" };
-    pp_status status = open_source(&s, name_or_file, err);
-    return status ? status : pp_hardware_parse(s.text, s.bytes, s.name, hardware_out, err);
+    pp_loaded_text text PP_CLEANUP(pp_loaded_text_free) = { 0 };
+    pp_status status = pp_load_text(PP_DATA_HARDWARE, name_or_file, &text, err);
+    return status ? status : pp_hardware_parse(text.data, text.bytes, text.name, hardware_out, err);
 }
 
 pp_status pp_load_profile(const char *name_or_file, pp_profile **profile_out, pp_err *err)
 {
-    source s PP_CLEANUP(
-        free_source) = { .kind = PP_DATA_PROFILE, .option = "--profile", .list = "profiles" };
-    pp_status status = open_source(&s, name_or_file, err);
-    return status ? status : pp_profile_parse(s.text, s.bytes, s.name, profile_out, err);
+    pp_loaded_text text PP_CLEANUP(pp_loaded_text_free) = { 0 };
+    pp_status status = pp_load_text(PP_DATA_PROFILE, name_or_file, &text, err);
+    return status ? status : pp_profile_parse(text.data, text.bytes, text.name, profile_out, err);
 }

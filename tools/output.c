@@ -258,3 +258,22 @@ int pp_first_clause(const char *reason)
     const char *end = because && (!advice || because < advice) ? because : advice;
     return end ? (int)(end - reason) : (int)strlen(reason);
 }
+
+void pp_print_words(pp_text *text, const char *words, size_t column, size_t indent)
+{
+    bool first = true;
+    for (const char *w = words; *w; first = false) {
+        size_t bytes = strcspn(w, " ");
+        if (!first && column + 1 + bytes > PP_COLUMNS) {
+            pp_text_add(text, "\n%*s", (int)indent, "");
+            column = indent;
+        } else if (!first) {
+            pp_text_add(text, " ");
+            column++;
+        }
+        pp_text_add(text, "%.*s", (int)bytes, w);
+        column += bytes;
+        w += bytes + (w[bytes] == ' ');
+    }
+    pp_text_add(text, "\n");
+}

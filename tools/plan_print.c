@@ -6,37 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WIDTH 80
 #define RANKS_HEAD 12u /* of a long memory table; and its last four, and the fullest */
 #define RANKS_TAIL 4u
 #define LAYOUT_MAX 240
-
-/* Words broken at blanks before WIDTH; the first line begins at `column`, later ones at `indent`.
- */
-static void add_words(pp_text *text, const char *words, size_t column, size_t indent)
-{
-    bool first = true;
-    for (const char *w = words; *w; first = false) {
-        size_t bytes = strcspn(w, " ");
-        if (!first && column + 1 + bytes > WIDTH) {
-            pp_text_add(text, "\n%*s", (int)indent, "");
-            column = indent;
-        } else if (!first) {
-            pp_text_add(text, " ");
-            column++;
-        }
-        pp_text_add(text, "%.*s", (int)bytes, w);
-        column += bytes;
-        w += bytes + (w[bytes] == ' ');
-    }
-    pp_text_add(text, "\n");
-}
 
 /* "label        words" */
 static void add_wrapped(pp_text *text, const char *label, const char *words)
 {
     pp_text_add(text, "%-12s ", label);
-    add_words(text, words, 13, 13);
+    pp_print_words(text, words, 13, 13);
 }
 
 static void add_line(pp_text *text, const char *label, const char *format, ...) PP_PRINTF(3, 4);
@@ -339,7 +317,7 @@ static void print_row(const pp_choice *choice, const pp_candidate *c, pp_text *t
     snprintf(cells, sizeof cells, "%-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %-9s %s",
              c->schedule->name, c->parallel.vpp, c->parallel.tp, c->micro_batch_size,
              pp_recompute_name(c->recompute), speed);
-    if (47 + strlen(why) > WIDTH) {
+    if (47 + strlen(why) > PP_COLUMNS) {
         pp_text_add(text, "%s\n", cells);
         add_wrapped(text, "", why);
     } else {
@@ -461,7 +439,7 @@ static void print_partition(const pp_plan *plan, pp_text *text)
         s = end;
     }
     pp_layout_print(plan->partition, stages, &layout);
-    if (layout.data && layout.bytes <= LAYOUT_MAX && layout.bytes + 9 <= WIDTH)
+    if (layout.data && layout.bytes <= LAYOUT_MAX && layout.bytes + 9 <= PP_COLUMNS)
         pp_text_add(text, "  layout %s\n", layout.data);
     else
         pp_text_add(text, "  (the plan file has the layout string)\n");
@@ -528,7 +506,7 @@ static void print_assumptions(const pp_plan *plan, pp_text *text)
         char words[2200];
         snprintf(words, sizeof words, "%s: %s", note->key, note->value);
         pp_text_add(text, "  - ");
-        add_words(text, words, 4, 4);
+        pp_print_words(text, words, 4, 4);
     }
 }
 

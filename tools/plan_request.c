@@ -13,6 +13,36 @@
 #define DEFAULT_STACK "current"
 #define COUNT_MAX (1 << 20)
 
+static pp_status load_model(pp_request *r, const char *name, pp_err *err)
+{
+    const pp_input *known = pp_inputs_find(r->inputs, PP_INPUT_MODEL, name);
+    if (!known)
+        return pp_load_model(name, &r->model, err);
+    r->model = known->model;
+    return PP_OK;
+}
+
+static pp_status load_hardware(pp_request *r, const char *name, pp_err *err)
+{
+    const pp_input *known = pp_inputs_find(r->inputs, PP_INPUT_HARDWARE, name);
+    if (!known)
+        return pp_load_hardware(name, &r->hardware, err);
+    r->hardware = known->hardware;
+    return PP_OK;
+}
+
+static pp_status load_lengths(pp_request *r, const char *name, pp_err *err)
+{
+    const pp_input *known = name ? pp_inputs_find(r->inputs, PP_INPUT_LENGTHS, name) : NULL;
+    const pp_lengths *lengths = known ? &known->lengths : &r->lengths;
+    pp_status status = name && !known ? pp_lengths_read(name, &r->lengths, err) : PP_OK;
+    r->wish.lengths = lengths->length;
+    r->wish.length_count = lengths->count;
+    r->wish.group_end = lengths->group_end;
+    r->wish.group_count = lengths->group_count;
+    return status;
+}
+
 static pp_status read_machines(const pp_args *args, pp_request *r, pp_err *err)
 {
     const char *model = pp_args_text(args, "--model");
@@ -25,7 +55,7 @@ static pp_status read_machines(const pp_args *args, pp_request *r, pp_err *err)
         return pp_err_set(err, PP_USAGE, "--pp",
                           "is missing; give the number of pipeline ranks, "
                           "for example --pp 16");
-    pp_status status = pp_load_model(model, &r->model, err);
+    pp_status status = load_model(r, model, err);
     if (!status)
         status = pp_profile_given(args, &r->profile, err);
     if (!status)
@@ -33,7 +63,7 @@ static pp_status read_machines(const pp_args *args, pp_request *r, pp_err *err)
     if (!status && r->profile.path)
         status = pp_profile_hardware(args, &r->profile, &r->model, &r->hardware, err);
     else if (!status)
-        status = pp_load_hardware(hardware ? hardware : DEFAULT_HARDWARE, &r->hardware, err);
+        status = load_hardware(r, hardware ? hardware : DEFAULT_HARDWARE, err);
     if (!status && !hardware && !r->profile.path)
         status = pp_notes_add(&r->assumptions, err, "hardware", "%s (--hw)", r->hardware.name);
     if (!status)
@@ -345,12 +375,7 @@ pp_status pp_request_read_with(const pp_args *args, const char *lengths, pp_requ
         return status;
     request->wish.traits = request->traits.count ? &request->traits : NULL;
     request->wish.assumptions = &request->assumptions;
-    if (lengths)
-        status = pp_lengths_read(lengths, &request->lengths, err);
-    request->wish.lengths = request->lengths.length;
-    request->wish.length_count = request->lengths.count;
-    request->wish.group_end = request->lengths.group_end;
-    request->wish.group_count = request->lengths.group_count;
+    status = load_lengths(request, lengths, err);
     const char *target = pp_args_text(args, "--target");
     if (status || !target)
         return status;

@@ -4,10 +4,12 @@
 
 #include "planner/choose.h"
 #include "planner/target.h"
+#include "tools/inputs.h"
 #include "tools/profile_tool.h"
 
 /* What was asked, with what it points to. */
 typedef struct pp_request {
+    const pp_inputs *inputs; /* what was read before; may be NULL. Set before reading */
     pp_model model;
     pp_hardware hardware;
     pp_profile_in_use profile;

@@ -122,9 +122,8 @@ static pp_status schedule_from_file(const pp_args *args, const char *path, const
     return load_costs(args, order->ranks, order->stages, order->microbatches, plan, err);
 }
 
-/* With its costs: some schedules depend on them. */
-static pp_status schedule_from_name(const pp_args *args, const char *name, pp_plan *plan,
-                                    pp_err *err)
+static pp_status read_shape(const pp_args *args, const char *name, const pp_schedule **schedule_out,
+                            pp_shape *shape_out, pp_err *err)
 {
     const pp_schedule *schedule;
     int64_t pp = 0;
@@ -149,11 +148,46 @@ static pp_status schedule_from_name(const pp_args *args, const char *name, pp_pl
                           "is missing; %s needs the number of stages per "
                           "rank, for example --vpp 2",
                           schedule->name);
-    pp_shape shape = { .ranks = (uint32_t)pp,
-                       .chunks = (uint32_t)v,
-                       .microbatches = (uint32_t)m,
-                       .group_size = (uint32_t)group,
-                       .memory = plan->has_memory_costs ? &plan->memory_costs : NULL };
+    *schedule_out = schedule;
+    *shape_out = (pp_shape){ .ranks = (uint32_t)pp,
+                             .chunks = (uint32_t)v,
+                             .microbatches = (uint32_t)m,
+                             .group_size = (uint32_t)group };
+    return PP_OK;
+}
+
+pp_status pp_study_check_words(const pp_args *args, pp_err *err)
+{
+    const char *name = pp_args_text(args, "--schedule");
+    const char *executor = pp_args_text(args, "--executor");
+    const char *costs = pp_args_text(args, "--costs");
+    const pp_schedule *schedule;
+    const pp_executor *ignored;
+    pp_uniform_costs uniform;
+    pp_shape shape;
+    pp_status status = PP_OK;
+    if (!name)
+        return pp_err_set(err, PP_USAGE, "--schedule",
+                          "is missing; give a name of 'ppsim list schedules', or a schedule file");
+    if (pp_schedule_find(name) || !strpbrk(name, "./"))
+        status = read_shape(args, name, &schedule, &shape, err);
+    if (!status && executor)
+        status = pp_executor_get(executor, &ignored, err);
+    if (!status && costs)
+        status = pp_uniform_costs_parse(costs, &uniform, err);
+    return status;
+}
+
+/* With its costs: some schedules depend on them. */
+static pp_status schedule_from_name(const pp_args *args, const char *name, pp_plan *plan,
+                                    pp_err *err)
+{
+    const pp_schedule *schedule = NULL;
+    pp_shape shape = { 0 };
+    pp_status status = read_shape(args, name, &schedule, &shape, err);
+    if (status)
+        return status;
+    shape.memory = plan->has_memory_costs ? &plan->memory_costs : NULL;
     if ((status = pp_schedule_check(schedule, &shape, err)) ||
         (status = load_costs(args, shape.ranks, shape.ranks * shape.chunks, shape.microbatches,
                              plan, err)))
@@ -162,8 +196,8 @@ static pp_status schedule_from_name(const pp_args *args, const char *name, pp_pl
     if ((status = pp_schedule_build(schedule, &shape, &plan->order[0], err)))
         return status;
     plan->order_count = 1;
-    plan->parallel.pp = pp;
-    plan->parallel.vpp = v;
+    plan->parallel.pp = shape.ranks;
+    plan->parallel.vpp = shape.chunks;
     snprintf(plan->schedule, sizeof plan->schedule, "%s", schedule->name);
     return PP_OK;
 }

@@ -1,6 +1,8 @@
 /* A study: what the command line says goes over the plan, then one step is predicted. */
+#include "planner/bound.h"
 #include "tools/study_tool.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -110,4 +112,70 @@ const pp_order *pp_study_order(const pp_study *s)
     while (s->plan->costs[replica] != s->costs)
         replica++;
     return s->plan->order[s->plan->order_count > 1 ? replica : 0];
+}
+
+pp_status pp_study_prepare(const pp_args *args, pp_study *s, pp_err *err)
+{
+    const char *source;
+    pp_status status = pp_study_source(args, "simulate", &source, err);
+    return status ? status : pp_study_read(args, source, s, err);
+}
+
+/* Before the first step every distinct graph is compiled, ranks side by side. */
+static pp_status add_compile_time(const pp_args *args, pp_report *report, pp_err *err)
+{
+    pp_ns each_ns = 0;
+    pp_status status = pp_args_duration(args, "--compile-time", &each_ns, err);
+    if (status || !pp_args_has(args, "--compile-time"))
+        return status;
+    if (!report->graphs)
+        return pp_err_set(err, PP_USAGE, "--compile-time",
+                          "executor %s compiles no graphs; choose xla, xla-fused or neuronx",
+                          report->executor);
+    if (each_ns > INT64_MAX / report->graphs)
+        return pp_err_set(err, PP_USAGE, "--compile-time", "is too long for %" PRIu32 " graphs",
+                          report->graphs);
+    report->compile_ns = each_ns * report->graphs;
+    return PP_OK;
+}
+
+static pp_status check_asked(const pp_args *args, const pp_study *s, pp_err *err)
+{
+    if (pp_args_has(args, "--p2p") && !s->program->comm)
+        return pp_err_set(err, PP_USAGE, "--p2p",
+                          "executor %s has no transfers, only dependencies; choose another with "
+                          "--executor, such as torch or megatron",
+                          s->plan->executor);
+    if (pp_args_has(args, "--memory-limit") && !s->plan->prediction->has_memory)
+        return pp_err_set(err, PP_USAGE, "--memory-limit",
+                          "memory is not known; give --memory-costs with units, a costs file with "
+                          "\"memory\", or leave the limit out");
+    return PP_OK;
+}
+
+pp_status pp_study_report(const pp_args *args, pp_study *s, pp_err *err)
+{
+    pp_status status = pp_study_predict(s, err);
+    if (status || (status = check_asked(args, s, err)) ||
+        (status = add_compile_time(args, s->plan->prediction, err)))
+        return status;
+    return pp_bound_report(s->costs, pp_study_order(s), s->plan->prediction, err);
+}
+
+pp_status pp_study_check_limit(const pp_report *report, pp_err *err)
+{
+    char missing[32];
+    uint32_t fullest = 0;
+    int64_t beyond = pp_report_short(report, report->memory_limit_bytes, &fullest);
+    if (!report->has_memory || beyond <= 0)
+        return PP_OK;
+    const pp_memory_peak *peak = &report->per_rank[fullest].memory;
+    int largest = 0;
+    for (int c = 1; c < PP_MEMORY_COUNT; c++)
+        largest = peak->bytes[c] > peak->bytes[largest] ? c : largest;
+    pp_format_bytes(missing, sizeof missing, beyond);
+    return pp_err_set(err, PP_INFEASIBLE, NULL,
+                      "does not fit the memory limit: rank %" PRIu32
+                      " is short by %s, most of its memory is %s",
+                      fullest, missing, pp_memory_key((pp_memory_component)largest));
 }

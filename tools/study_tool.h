@@ -3,6 +3,7 @@
 #ifndef PPSIM_TOOLS_STUDY_TOOL_H
 #define PPSIM_TOOLS_STUDY_TOOL_H
 
+#include "sim/timeline.h"
 #include "tools/tool.h"
 
 /* source_out: the only word, or --schedule; borrowed. Fails: USAGE when it is none or both. */
@@ -27,6 +28,10 @@ PP_MUST_CHECK pp_status pp_study_load_schedule(const pp_args *args, const char *
                                                pp_plan **plan_out, pp_program **written_out,
                                                pp_err *err);
 
+/* What can be said of --schedule, --executor, --costs and sizes before anything is built.
+ * Fails: USAGE. */
+PP_MUST_CHECK pp_status pp_study_check_words(const pp_args *args, pp_err *err);
+
 /* --forward-only. written: the program of a file that communicates itself, or NULL. */
 PP_MUST_CHECK pp_status pp_study_forward_only(const pp_args *args, const pp_program *written,
                                               pp_plan *plan, pp_err *err);
@@ -50,6 +55,12 @@ PP_MUST_CHECK pp_status pp_study_read(const pp_args *args, const char *source, p
                                       pp_err *err);
 /* Lowers and simulates it; the report is plan->prediction. Fails: as pp_plan_simulate. */
 PP_MUST_CHECK pp_status pp_study_predict(pp_study *s, pp_err *err);
+/* The source of simulate, read. Fails: as pp_study_load. */
+PP_MUST_CHECK pp_status pp_study_prepare(const pp_args *args, pp_study *s, pp_err *err);
+/* pp_study_predict, with the bound and all that the options ask of a report. Fails: USAGE too. */
+PP_MUST_CHECK pp_status pp_study_report(const pp_args *args, pp_study *s, pp_err *err);
+/* Above the memory limit the answer is a "no". Fails: INFEASIBLE. */
+PP_MUST_CHECK pp_status pp_study_check_limit(const pp_report *report, pp_err *err);
 /* Of the replica that was predicted. */
 const pp_order *pp_study_order(const pp_study *s);
 

@@ -9,6 +9,7 @@
 #include "sim/text.h"
 #include "sim/traits.h"
 #include "sim/units.h"
+#include "traces/data.h"
 #include "traces/format.h"
 
 #include <stdbool.h>
@@ -25,14 +26,17 @@ typedef struct pp_option {
     bool repeated;
 } pp_option;
 
-typedef struct pp_command {
+typedef struct pp_command pp_command;
+struct pp_command {
     const char *name;
     const char *arguments; /* for the usage line */
     const char *summary;
     const pp_option *options; /* ends with a NULL name; --json -o --help come by themselves */
-    const char *details;      /* printed below the options; may be NULL */
+    const pp_command *const *borrowed; /* ends with NULL: commands whose options it takes too, each
+                                          any number of times; NULL: none */
+    const char *details;               /* printed below the options; may be NULL */
     pp_status (*run)(const pp_args *args, pp_err *err);
-} pp_command;
+};
 
 /* Words that are no options, in order; NULL beyond the last. */
 const char *pp_args_word(const pp_args *args, size_t index);
@@ -42,6 +46,10 @@ bool pp_args_has(const pp_args *args, const char *option);
 const char *pp_args_text(const pp_args *args, const char *option);
 /* The index-th value of a repeated option, or NULL. */
 const char *pp_args_each(const pp_args *args, const char *option, size_t index);
+/* The index-th option of the command line with its value (NULL: a flag); NULL beyond the last. */
+const pp_option *pp_args_given(const pp_args *args, size_t index, const char **value_out);
+/* The option of `options` that is spelt or aliased so, or NULL. */
+const pp_option *pp_option_find(const pp_option *options, const char *name, size_t bytes);
 /* When the option was not given, *out keeps its value. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_args_int(const pp_args *args, const char *option, int64_t low,
                                     int64_t high, int64_t *out, pp_err *err);
@@ -85,6 +93,11 @@ PP_MUST_CHECK pp_status pp_apply_transfer_options(const pp_args *args, pp_plan *
 /* A warning or remark for people: stderr. */
 void pp_remark(const char *format, ...) PP_PRINTF(1, 2);
 
+#define PP_COLUMNS 80
+/* Words broken at blanks before PP_COLUMNS; the first line begins at `column`, later ones at
+ * `indent`. */
+void pp_print_words(pp_text *text, const char *words, size_t column, size_t indent);
+
 /* Bytes of what a reason says before it advises or explains; --json has all of it. */
 int pp_first_clause(const char *reason);
 
@@ -108,8 +121,20 @@ const pp_command *const *pp_commands(void);
 /* What this build is: parts, versions, licences. */
 void pp_version_print(pp_text *text);
 
-/* A model, hardware or a profile by name (traces/data) or file. Fails: USAGE (unknown name, nearest
- * given), IO, INPUT. */
+/* The text of a model, hardware or profile by name (traces/data) or file. Fails: USAGE (unknown
+ * name, nearest given), IO, NOMEM. */
+typedef struct pp_loaded_text {
+    const char *data;
+    size_t bytes;
+    const char *name; /* for messages */
+    char *owned;
+} pp_loaded_text;
+
+PP_MUST_CHECK pp_status pp_load_text(pp_data_kind kind, const char *name_or_file,
+                                     pp_loaded_text *text_out, pp_err *err);
+void pp_loaded_text_free(pp_loaded_text *text); /* for PP_CLEANUP */
+
+/* The same, parsed. Fails also: INPUT. */
 PP_MUST_CHECK pp_status pp_load_model(const char *name_or_file, pp_model *model_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_load_hardware(const char *name_or_file, pp_hardware *hardware_out,
                                          pp_err *err);

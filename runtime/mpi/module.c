@@ -111,17 +111,6 @@ static pp_status wrong_number(const pp_module_services *services, uint32_t ranks
                              ranks, processes, processes == 1 ? "" : "es", ranks);
 }
 
-/* Known without MPI_Init, which takes long and may end the process when nobody started it. */
-static bool started_by_launcher(void)
-{
-    static const char *const marks[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK",
-                                         "PMIX_RANK", "MPI_LOCALNRANKS" };
-    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
-        if (getenv(marks[i]))
-            return true;
-    return false;
-}
-
 static int find_place(pp_world *world)
 {
     MPI_Comm here;
@@ -170,7 +159,7 @@ static pp_status open_world(const pp_module_services *services, const pp_world_o
     pp_status status = check_options(services, options, err);
     if (status)
         return status;
-    if (options->ranks != 1 && !started_by_launcher())
+    if (options->ranks != 1 && !services->launched())
         return wrong_number(services, options->ranks, 1, err);
     MPI_Initialized(&ready);
     if (ready)
@@ -288,4 +277,5 @@ const pp_module ppsim_transport_module_v1 = {
     .version = PPSIM_VERSION,
     .open = open_world,
     .transport = &transport,
+    .farm = &pp_mpi_farm,
 };

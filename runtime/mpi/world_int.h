@@ -4,7 +4,7 @@
 #ifndef PPSIM_RUNTIME_MPI_WORLD_INT_H
 #define PPSIM_RUNTIME_MPI_WORLD_INT_H
 
-#include "runtime/module.h"
+#include "runtime/farm.h"
 
 #include <mpi.h>
 #include <pthread.h>
@@ -85,6 +85,8 @@ void pp_mpi_look(pp_world *world);
 /* Until all of request[count] are done. Fails: INFEASIBLE (stopped), IO. */
 pp_status pp_mpi_finish(pp_world *world, MPI_Request *request, int count, const char *what,
                         pp_err *err);
+
+extern const pp_farm_table pp_mpi_farm; /* farm.c */
 
 /* messages.c */
 pp_status pp_mpi_load(pp_world *world, const pp_program *program, const size_t *buffered_bytes,

@@ -2,14 +2,6 @@
  * loaded when it is wanted, so that the command itself needs no libmpi. */
 #include "runtime/module.h"
 
-static pp_status load_module(const pp_module **module_out, pp_err *err)
-{
-    return pp_module_load("ppsim_mpi.so",
-                          "install MPI (Debian: libopenmpi-dev openmpi-bin) and build ppsim with "
-                          "cmake -DPPSIM_MPI=ON",
-                          module_out, err);
-}
-
 static const pp_transport *of(const pp_world *world)
 {
     return ((const pp_module_world *)(const void *)world)->transport;
@@ -18,13 +10,13 @@ static const pp_transport *of(const pp_world *world)
 static pp_status mpi_available(pp_err *err)
 {
     const pp_module *module;
-    return load_module(&module, err);
+    return pp_module_load_mpi(&module, err);
 }
 
 static pp_status mpi_open(const pp_world_options *options, pp_world **world_out, pp_err *err)
 {
     const pp_module *module;
-    pp_status status = load_module(&module, err);
+    pp_status status = pp_module_load_mpi(&module, err);
     return status ? status : pp_module_open(module, options, world_out, err);
 }
 
