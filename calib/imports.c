@@ -4,7 +4,7 @@
 #include "sim/alloc.h"
 #include "sim/file.h"
 #include "sim/text.h"
-#include "traces/gunzip.h"
+#include "traces/gzip.h"
 
 #include <stdio.h>
 #include <stdlib.h>

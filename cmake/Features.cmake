@@ -49,11 +49,36 @@ if(NOT PPSIM_MPI STREQUAL "OFF")
     endif()
 endif()
 
-add_feature_info(jansson JANSSON_FOUND "JSON files (${JANSSON_VERSION})")
-add_feature_info(gsl GSL_FOUND "fits and random distributions (${GSL_VERSION})")
-add_feature_info(zlib ZLIB_FOUND "gzipped traces (${ZLIB_VERSION_STRING})")
-add_feature_info(openblas PPSIM_USE_OPENBLAS "compute backend cpu (${OPENBLAS_VERSION})")
+# pp_add_part(gsl GSL_FOUND VERSION 2.7 LICENCE GPL-3.0-or-later FOR "fits"): a line of the build's summary
+# and one of `ppsim --version` (tools/version.c).
+function(pp_add_part name condition)
+    cmake_parse_arguments(PARSE_ARGV 2 part "" "VERSION;LICENCE;FOR" "")
+    set(here 0)
+    set(version "-")
+    if(${condition})
+        set(here 1)
+        if(part_VERSION)
+            set(version "${part_VERSION}")
+        endif()
+    endif()
+    add_feature_info(${name} ${here} "${part_FOR} (${version})")
+    set_property(GLOBAL APPEND_STRING PROPERTY PPSIM_PARTS
+        "    { \"${name}\", ${here}, \"${version}\", \"${part_LICENCE}\", \"${part_FOR}\" },\n")
+endfunction()
+
+pp_add_part(jansson JANSSON_FOUND VERSION ${JANSSON_VERSION} LICENCE MIT FOR "JSON files")
+pp_add_part(gsl GSL_FOUND VERSION ${GSL_VERSION} LICENCE GPL-3.0-or-later
+    FOR "fits and random distributions")
+pp_add_part(nettle NETTLE_FOUND VERSION ${NETTLE_VERSION} LICENCE "LGPL-3.0-or-later OR GPL-2.0-or-later"
+    FOR "hashes of profiles")
+pp_add_part(zlib ZLIB_FOUND VERSION ${ZLIB_VERSION_STRING} LICENCE Zlib FOR "gzipped traces")
+pp_add_part(openblas PPSIM_USE_OPENBLAS VERSION "${OPENBLAS_VERSION}" LICENCE BSD-3-Clause
+    FOR "compute cpu; loaded when asked for")
+pp_add_part(mpi PPSIM_BUILD_MPI VERSION "${MPI_C_VERSION}" LICENCE "of the MPI installed"
+    FOR "transport mpi, the module ppsim_mpi.so")
+pp_add_part(gnuplot PPSIM_GNUPLOT LICENCE gnuplot FOR "pictures; run as a program")
+pp_add_part(cuda PPSIM_BUILD_CUDA LICENCE "proprietary, by our permission" FOR "GPUs: no build has them yet")
+get_property(parts GLOBAL PROPERTY PPSIM_PARTS)
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/tools/parts.inc CONTENT "${parts}" @ONLY)
 add_feature_info(tests PPSIM_BUILD_TESTS "unit tests with Check (${CHECK_VERSION})")
-add_feature_info(mpi PPSIM_BUILD_MPI "transport mpi, the module ppsim_mpi.so")
-add_feature_info(gnuplot PPSIM_GNUPLOT "pictures; without it the script and its data stay")
 add_feature_info(clang-format PPSIM_CLANG_FORMAT "layout lint")

@@ -65,7 +65,7 @@ function(pp_add_module name)
     target_link_libraries(${target} PRIVATE ppsim_flags ${module_LIBS})
     set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME ppsim_${name}
         C_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
-    install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/ppsim)
+    install(TARGETS ${target} COMPONENT ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/ppsim)
 endfunction()
 
 # pp_embed(OUTPUT file.c KINDS models hardware)

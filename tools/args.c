@@ -335,27 +335,36 @@ char *pp_args_command(const pp_args *args)
     return text.data;
 }
 
-static void print_options(const pp_option *options, pp_text *text)
+static void print_option(const pp_option *o, pp_text *text)
 {
-    for (const pp_option *o = options; o->name; o++) {
-        char left[96];
-        snprintf(left, sizeof left, "%s%s%s", o->name, o->argument ? " " : "",
-                 o->argument ? o->argument : "");
-        if (strlen(left) > 26)
-            pp_text_add(text, "  %s\n  %-26s %s\n", left, "", o->help);
-        else
-            pp_text_add(text, "  %-26s %s\n", left, o->help);
-        if (o->alias)
-            pp_text_add(text, "  %-26s also %s\n", "", o->alias);
+    char left[96];
+    snprintf(left, sizeof left, "%s%s%s", o->name, o->argument ? " " : "",
+             o->argument ? o->argument : "");
+    if (strlen(left) > 26)
+        pp_text_add(text, "  %s\n  %-26s %s\n", left, "", o->help);
+    else
+        pp_text_add(text, "  %-26s %s\n", left, o->help);
+    if (o->alias)
+        pp_text_add(text, "  %-26s also %s\n", "", o->alias);
+}
+
+const pp_option *pp_command_option(const pp_command *command, size_t index)
+{
+    const pp_option *o = command->options;
+    for (; o->name; o++) {
+        if (index-- == 0)
+            return o;
     }
+    return index < sizeof common / sizeof common[0] - 1 ? &common[index] : NULL;
 }
 
 void pp_command_help(const pp_command *command, pp_text *text)
 {
+    const pp_option *option;
     pp_text_add(text, "usage: ppsim %s %s\n\n%s\n\noptions:\n", command->name, command->arguments,
                 command->summary);
-    print_options(command->options, text);
-    print_options(common, text);
+    for (size_t i = 0; (option = pp_command_option(command, i)); i++)
+        print_option(option, text);
     if (command->details)
         pp_text_add(text, "\n%s", command->details);
 }

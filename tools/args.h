@@ -9,6 +9,9 @@ PP_MUST_CHECK pp_status pp_args_parse(const pp_command *command, int argc, char 
                                       pp_args **args_out, pp_err *err);
 void pp_args_free(pp_args **args); /* for PP_CLEANUP */
 
+/* Its own options, then those of every command; NULL beyond the last. */
+const pp_option *pp_command_option(const pp_command *command, size_t index);
+
 /* Usage line, options, details. */
 void pp_command_help(const pp_command *command, pp_text *text);
 

@@ -3,7 +3,7 @@
 #include "sim/alloc.h"
 #include "sim/file.h"
 #include "tools/compare_tool.h"
-#include "traces/gunzip.h"
+#include "traces/gzip.h"
 
 #include <float.h>
 #include <inttypes.h>

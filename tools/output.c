@@ -1,6 +1,7 @@
 #include "sim/alloc.h"
 #include "sim/file.h"
 #include "tools/tool.h"
+#include "traces/gzip.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -17,6 +18,11 @@ pp_status pp_print_stdout(const char *text, size_t bytes, pp_err *err)
 
 static pp_status write_to(const char *path, const char *text, size_t bytes, pp_err *err)
 {
+    char *packed PP_CLEANUP(pp_free_text) = NULL;
+    if (pp_gzip_named(path)) {
+        pp_status status = pp_gzip(text, bytes, &packed, &bytes, err);
+        return status ? status : pp_file_write(path, packed, bytes, err);
+    }
     return strcmp(path, "-") == 0 ? pp_print_stdout(text, bytes, err)
                                   : pp_file_write(path, text, bytes, err);
 }
@@ -100,6 +106,16 @@ static pp_status add_file(export_files *files, const char *path, const char *suf
     if (!whole)
         return pp_err_nomem(err);
     snprintf(whole, room, "%s%s", path, suffix);
+    if (pp_gzip_named(whole)) {
+        pp_text packed = { 0 };
+        if ((status = pp_gzip(text->data ? text->data : "", text->bytes, &packed.data,
+                              &packed.bytes, err))) {
+            free(whole);
+            return status;
+        }
+        pp_text_free(text);
+        *text = packed;
+    }
     files->file[files->count++] = (export_file){ .path = whole, .text = *text };
     *text = (pp_text){ 0 };
     return PP_OK;
@@ -193,6 +209,32 @@ static pp_status check_targets(const pp_args *args, const export_files *files, p
     return PP_OK;
 }
 
+/* All of them or none. */
+static pp_status write_files(export_files *files, pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (size_t i = 0; i < files->count && !status; i++) {
+        export_file *file = &files->file[i];
+        if (strcmp(file->path, "-") != 0)
+            status = pp_file_stage(file->path, content(file), file->text.bytes, &file->staged, err);
+    }
+    for (size_t i = 0; i < files->count && !status; i++) {
+        export_file *file = &files->file[i];
+        status = strcmp(file->path, "-") == 0
+                     ? pp_print_stdout(content(file), file->text.bytes, err)
+                     : pp_file_commit(&file->staged, content(file), file->text.bytes, err);
+    }
+    return status;
+}
+
+pp_status pp_write_export(const char *option, const char *request, const pp_export *data,
+                          pp_err *err)
+{
+    export_files files PP_CLEANUP(free_exports) = { 0 };
+    pp_status status = make_export(request, option, data, &files, err);
+    return status ? status : write_files(&files, err);
+}
+
 pp_status pp_write_exports(const pp_args *args, const pp_export *data, pp_err *err)
 {
     static const char *const options[] = { "--emit", "--trace" };
@@ -206,18 +248,7 @@ pp_status pp_write_exports(const pp_args *args, const pp_export *data, pp_err *e
         }
     }
     pp_status status = check_targets(args, &files, err);
-    for (size_t i = 0; i < files.count && !status; i++) {
-        export_file *file = &files.file[i];
-        if (strcmp(file->path, "-") != 0)
-            status = pp_file_stage(file->path, content(file), file->text.bytes, &file->staged, err);
-    }
-    for (size_t i = 0; i < files.count && !status; i++) {
-        export_file *file = &files.file[i];
-        status = strcmp(file->path, "-") == 0
-                     ? pp_print_stdout(content(file), file->text.bytes, err)
-                     : pp_file_commit(&file->staged, content(file), file->text.bytes, err);
-    }
-    return status;
+    return status ? status : write_files(&files, err);
 }
 
 int pp_first_clause(const char *reason)

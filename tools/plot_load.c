@@ -1,8 +1,8 @@
 /* What the inputs of ppsim plot show. */
 #include "sim/alloc.h"
-#include "sim/file.h"
 #include "tools/plot_tool.h"
 #include "tools/study_tool.h"
+#include "traces/gzip.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -153,7 +153,7 @@ pp_status pp_plot_load(const pp_args *args, const char *source, pp_picture *pict
     picture->inputs++;
     if (pp_schedule_find(source))
         return add_study(args, source, picture, err);
-    pp_status status = pp_file_read(source, &text, &bytes, err);
+    pp_status status = pp_gzip_read(source, &text, &bytes, err);
     if (status)
         return status;
     if (pp_candidates_recognise(text, bytes))

@@ -6,20 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const pp_command *const commands[] = {
-    &pp_command_plan,   &pp_command_simulate, &pp_command_run,       &pp_command_check,
-    &pp_command_shapes, &pp_command_pack,     &pp_command_calibrate, &pp_command_compare,
-    &pp_command_plot,   &pp_command_sweep,    &pp_command_list,
-};
-
-enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
+enum { COMMANDS_MAX = 64 }; /* among which a near name is looked for */
 
 static void add_usage(pp_text *text)
 {
     pp_text_add(text, "ppsim predicts and plans pipeline-parallel training steps.\n\n"
                       "usage: ppsim COMMAND [OPTIONS]\n\n");
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        pp_text_add(text, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    for (const pp_command *const *c = pp_commands(); *c; c++)
+        pp_text_add(text, "  %-10s %s\n", (*c)->name, (*c)->summary);
     pp_text_add(text, "\n'ppsim COMMAND --help' shows the options of a command, 'ppsim --version' "
                       "the version.\nA first try: ppsim plan --model gpt175b --pp 16\n");
 }
@@ -55,40 +49,44 @@ static int run(const pp_command *command, int argc, char **argv)
 
 static int unknown_command(const char *name)
 {
-    const char *names[COMMAND_COUNT + 1] = { NULL };
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        names[i] = commands[i]->name;
+    const char *names[COMMANDS_MAX + 1] = { NULL };
+    for (size_t i = 0; i < COMMANDS_MAX && pp_commands()[i]; i++)
+        names[i] = pp_commands()[i]->name;
     const char *near = pp_text_nearest(name, names);
     fprintf(stderr, "ppsim: there is no command '%s'%s%s%s; see 'ppsim --help'\n", name,
             near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
     return pp_status_exit(PP_USAGE);
 }
 
-static int print_words(const char *words)
+static int print_words(void add(pp_text *))
 {
     pp_err err = { 0 };
-    return pp_print_stdout(words, strlen(words), &err) ? complain(&err) : EXIT_SUCCESS;
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    add(&text);
+    pp_status status = pp_text_check(&text, &err);
+    if (!status)
+        status = pp_print_stdout(text.data, text.bytes, &err);
+    return status ? complain(&err) : EXIT_SUCCESS;
 }
 
 int main(int argc, char **argv)
 {
     pp_alloc_keep_freed();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write(), with a message */
-    pp_text usage PP_CLEANUP(pp_text_free) = { 0 };
-    add_usage(&usage);
     if (argc < 2) {
+        pp_text usage PP_CLEANUP(pp_text_free) = { 0 };
+        add_usage(&usage);
         fputs(usage.data ? usage.data : "", stderr);
         return pp_status_exit(PP_USAGE);
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0)
-        return print_words(usage.data ? usage.data : "");
+        return print_words(add_usage);
     if (strcmp(argv[1], "--version") == 0)
-        return print_words("ppsim " PPSIM_VERSION "\n"
-                           "licence GPL-3.0-or-later with permission to link CUDA libraries\n");
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        if (strcmp(commands[i]->name, argv[1]) == 0)
-            return run(commands[i], argc, argv);
+        return print_words(pp_version_print);
+    for (const pp_command *const *c = pp_commands(); *c; c++) {
+        if (strcmp((*c)->name, argv[1]) == 0)
+            return run(*c, argc, argv);
     }
     return unknown_command(argv[1]);
 }

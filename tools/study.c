@@ -1,9 +1,9 @@
 /* What is studied or run: a plan, a schedule file or a named schedule with its costs, and what the
  * command line says over them. */
 #include "sim/alloc.h"
-#include "sim/file.h"
 #include "tools/study_tool.h"
 #include "traces/comm_rows.h"
+#include "traces/gzip.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -53,6 +53,8 @@ static pp_status load_costs(const pp_args *args, uint32_t ranks, uint32_t stages
     const char *text = pp_args_text(args, "--costs");
     const char *file = pp_args_text(args, "--costs-file");
     pp_status status;
+    if (!text && !file && !plan->costs)
+        return PP_OK; /* nobody wants them */
     if (!text == !file)
         return pp_err_set(err, PP_USAGE, "--costs",
                           "give either --costs F=1ms,I=1ms,W=1ms,comm=0 "
@@ -200,7 +202,8 @@ static pp_status schedule_from_name(const pp_args *args, const char *name, pp_pl
     return PP_OK;
 }
 
-static pp_status new_plan(const pp_args *args, pp_plan **plan_out, pp_err *err)
+/* with_costs: room for them, so that they have to be given. */
+static pp_status new_plan(const pp_args *args, bool with_costs, pp_plan **plan_out, pp_err *err)
 {
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
     pp_status status = pp_plan_new(&plan, err);
@@ -208,9 +211,9 @@ static pp_status new_plan(const pp_args *args, pp_plan **plan_out, pp_err *err)
         return status;
     plan->parallel = (pp_parallel){ 1, 1, 1, 1, 1, 1 };
     plan->order = pp_alloc_array(1, sizeof *plan->order);
-    plan->costs = pp_alloc_array(1, sizeof *plan->costs);
+    plan->costs = with_costs ? pp_alloc_array(1, sizeof *plan->costs) : NULL;
     plan->command = pp_args_command(args);
-    if (!plan->order || !plan->costs || !plan->command)
+    if (!plan->order || (with_costs && !plan->costs) || !plan->command)
         return pp_err_nomem(err);
     snprintf(plan->executor, sizeof plan->executor, "ideal");
     snprintf(plan->version, sizeof plan->version, "%s", PPSIM_VERSION);
@@ -243,8 +246,8 @@ static pp_status refuse_with_plan(const pp_args *args, const char *path, pp_err 
 }
 
 /* A study of a schedule without a model: order and costs from the command line. */
-pp_status pp_study_load_source(const pp_args *args, const char *source, pp_plan **plan_out,
-                               pp_program **written_out, pp_err *err)
+static pp_status load_source(const pp_args *args, const char *source, bool with_costs,
+                             pp_plan **plan_out, pp_program **written_out, pp_err *err)
 {
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
     char *text PP_CLEANUP(pp_free_text) = NULL;
@@ -253,14 +256,14 @@ pp_status pp_study_load_source(const pp_args *args, const char *source, pp_plan 
     bool named = pp_schedule_find(source) != NULL;
     bool file_like = strchr(source, '/') || strchr(source, '.');
     if (!named && (file_like || pp_args_word(args, 0))) {
-        if ((status = pp_file_read(source, &text, &bytes, err)))
+        if ((status = pp_gzip_read(source, &text, &bytes, err)))
             return status;
         if (looks_like_json(text, bytes)) {
             status = refuse_with_plan(args, source, err);
             return status ? status : load_plan(source, text, bytes, plan_out, err);
         }
     }
-    if ((status = new_plan(args, &plan, err)))
+    if ((status = new_plan(args, with_costs, &plan, err)))
         return status;
     if (text)
         status = schedule_from_file(args, source, text, bytes, plan, written_out, err);
@@ -361,6 +364,18 @@ pp_status pp_study_source(const pp_args *args, const char *command, const char *
                           command);
     *source_out = source;
     return PP_OK;
+}
+
+pp_status pp_study_load_source(const pp_args *args, const char *source, pp_plan **plan_out,
+                               pp_program **written_out, pp_err *err)
+{
+    return load_source(args, source, true, plan_out, written_out, err);
+}
+
+pp_status pp_study_load_schedule(const pp_args *args, const char *path, pp_plan **plan_out,
+                                 pp_program **written_out, pp_err *err)
+{
+    return load_source(args, path, false, plan_out, written_out, err);
 }
 
 pp_status pp_study_load(const pp_args *args, const char *command, pp_plan **plan_out,

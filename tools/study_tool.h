@@ -21,6 +21,13 @@ PP_MUST_CHECK pp_status pp_study_load_source(const pp_args *args, const char *so
                                              pp_plan **plan_out, pp_program **written_out,
                                              pp_err *err);
 
+/* A plan, or a schedule file without costs (plan->costs NULL). path: the first word. Fails: as
+ * above.
+ */
+PP_MUST_CHECK pp_status pp_study_load_schedule(const pp_args *args, const char *path,
+                                               pp_plan **plan_out, pp_program **written_out,
+                                               pp_err *err);
+
 /* What can be said of --schedule, --executor, --costs and sizes before anything is built.
  * Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_study_check_words(const pp_args *args, pp_err *err);

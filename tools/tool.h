@@ -84,6 +84,9 @@ PP_MUST_CHECK pp_status pp_print_json(const pp_args *args, const pp_json_build *
 /* Carries out every --emit FORMAT=FILE and --trace FORMAT=FILE. Formats "plan" and "report" are
  * known beside traces/formats.def. Writes nothing before all texts are made. */
 PP_MUST_CHECK pp_status pp_write_exports(const pp_args *args, const pp_export *data, pp_err *err);
+/* One of them: option is --emit or --trace, request FORMAT=FILE. */
+PP_MUST_CHECK pp_status pp_write_export(const char *option, const char *request,
+                                        const pp_export *data, pp_err *err);
 /* --p2p, --communicators, --nic, --overlap-slowdown and --transfer-latency go over what the plan
  * says. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_apply_transfer_options(const pp_args *args, pp_plan *plan, pp_err *err);
@@ -108,17 +111,15 @@ void pp_robustness_print(const pp_robustness *robustness, pp_text *text);
 /* --executor all: the plan under every executor. */
 PP_MUST_CHECK pp_status pp_print_executor_table(const pp_args *args, pp_plan *plan, pp_err *err);
 
-extern const pp_command pp_command_plan;
-extern const pp_command pp_command_simulate;
-extern const pp_command pp_command_run;
-extern const pp_command pp_command_check;
-extern const pp_command pp_command_shapes;
-extern const pp_command pp_command_pack;
-extern const pp_command pp_command_calibrate;
-extern const pp_command pp_command_compare;
-extern const pp_command pp_command_plot;
-extern const pp_command pp_command_sweep;
-extern const pp_command pp_command_list;
+#define PP_COMMAND(id) extern const pp_command pp_command_##id;
+#include "tools/commands.def"
+#undef PP_COMMAND
+
+/* In the order of tools/commands.def; ends with NULL. */
+const pp_command *const *pp_commands(void);
+
+/* What this build is: parts, versions, licences. */
+void pp_version_print(pp_text *text);
 
 /* The text of a model, hardware or profile by name (traces/data) or file. Fails: USAGE (unknown
  * name, nearest given), IO, NOMEM. */

@@ -3,8 +3,58 @@
 #ifndef PPSIM_TRACES_FORMAT_H
 #define PPSIM_TRACES_FORMAT_H
 
+#include "sim/blocked.h"
 #include "sim/plan.h"
 #include "sim/text.h"
+
+/* What a file can hold; words for people. */
+#define PP_HOLDS_MAP(X)                                                    \
+    X(ORDER, "the order of the ops")                                       \
+    X(COMM, "communication as written")                                    \
+    X(SETTINGS, "model, partition, microbatches and settings of the plan") \
+    X(COSTS, "costs")                                                      \
+    X(REPLICAS, "the orders of other replicas than the one shown")         \
+    X(TIMES, "start and end of every op")                                  \
+    X(TRANSFERS, "transfers")                                              \
+    X(IDLE, "waits and their causes")                                      \
+    X(MEMORY, "memory over time")
+
+typedef enum pp_holds_bit {
+#define PP_HOLDS_ENUM(name, words) PP_HOLDS_BIT_##name,
+    PP_HOLDS_MAP(PP_HOLDS_ENUM)
+#undef PP_HOLDS_ENUM
+} pp_holds_bit;
+
+typedef enum pp_holds {
+#define PP_HOLDS_ENUM(name, words) PP_HOLDS_##name = 1 << PP_HOLDS_BIT_##name,
+    PP_HOLDS_MAP(PP_HOLDS_ENUM)
+#undef PP_HOLDS_ENUM
+} pp_holds;
+
+/* A tensor went from one rank to another. */
+typedef struct pp_hop {
+    pp_ns start_ns, end_ns;
+    uint32_t from, to;
+    uint32_t microbatch;
+    uint16_t stage; /* that made it */
+    bool forward;
+} pp_hop;
+
+/* `bytes` hold on `rank` from `at_ns` on; several of one instant: the last holds on. */
+typedef struct pp_level {
+    pp_ns at_ns;
+    uint32_t rank;
+    int64_t bytes[PP_MEMORY_COUNT];
+} pp_level;
+
+/* What a file said of its timeline, where no costs say it. All in the order of the file. */
+typedef struct pp_recorded {
+    pp_hop *hop;
+    size_t hop_count;
+    pp_level *level;
+    size_t level_count;
+    pp_blocked_list waits;
+} pp_recorded;
 
 /* All that a writer may draw on. Borrowed; what a format does not need may be NULL. */
 typedef struct pp_export {
@@ -14,7 +64,9 @@ typedef struct pp_export {
     const pp_timeline *timeline;
     const pp_costs *costs;
     const pp_report *report;
-    int columns;   /* width for text formats; 0: 80 */
+    const pp_recorded *recorded; /* in place of costs */
+    int columns;                 /* width for text formats; 0: 80 */
+    bool written; /* the program communicates as a file said, not as an executor lowers the order */
     bool measured; /* the timeline was executed, not predicted */
 } pp_export;
 
@@ -27,6 +79,7 @@ typedef struct pp_companion {
 typedef struct pp_format {
     const char *name;
     const char *summary;
+    unsigned holds; /* pp_holds of what it writes */
     /* --emit NAME=FILE: the schedule. NULL: it is no schedule format.
      * Fails: INFEASIBLE when the format cannot say it (with the reason), NOMEM. */
     pp_status (*emit)(const pp_export *data, pp_text *text, pp_companion *companion, pp_err *err);

@@ -1,5 +1,26 @@
 #include "traces/memory_rows.h"
 
+bool pp_export_has_memory(const pp_export *data)
+{
+    return data->costs ? data->costs->has_memory
+                       : data->recorded && data->recorded->level_count > 0;
+}
+
+pp_status pp_export_memory(const pp_export *data, uint32_t rank, pp_memory_sample visit,
+                           void *context, pp_err *err)
+{
+    pp_memory_peak peak;
+    if (data->costs)
+        return pp_memory_walk(data->program, data->timeline, data->costs, rank, visit, context,
+                              &peak, err);
+    for (size_t i = 0; i < data->recorded->level_count; i++) {
+        const pp_level *sample = &data->recorded->level[i];
+        if (sample->rank == rank)
+            visit(context, sample->at_ns, sample->bytes);
+    }
+    return PP_OK;
+}
+
 typedef struct rows {
     pp_memory_row *row;
     pp_text *text;
@@ -20,14 +41,12 @@ pp_status pp_memory_rows(const pp_export *data, const char *format, pp_memory_ro
                          pp_text *text, pp_err *err)
 {
     rows r = { .row = row, .text = text };
-    if (!data->costs || !data->costs->has_memory)
+    if (!pp_export_has_memory(data))
         return pp_err_set(err, PP_INFEASIBLE, format,
                           "memory is not known; give --memory-costs with units, a costs file with "
                           "memory, or a plan of a model");
     for (r.rank = 0; r.rank < data->program->ranks; r.rank++) {
-        pp_memory_peak peak;
-        pp_status status = pp_memory_walk(data->program, data->timeline, data->costs, r.rank,
-                                          add_row, &r, &peak, err);
+        pp_status status = pp_export_memory(data, r.rank, add_row, &r, err);
         if (status)
             return status;
     }

@@ -4,6 +4,11 @@
 
 #include "traces/format.h"
 
+bool pp_export_has_memory(const pp_export *data);
+/* pp_memory_walk, or what was recorded. Fails: INPUT, NOMEM. */
+PP_MUST_CHECK pp_status pp_export_memory(const pp_export *data, uint32_t rank,
+                                         pp_memory_sample visit, void *context, pp_err *err);
+
 /* One row: `bytes` hold on `rank` from `time_ns` on. index: of the row. */
 typedef void pp_memory_row(pp_text *text, size_t index, uint32_t rank, pp_ns time_ns,
                            const int64_t bytes[PP_MEMORY_COUNT], int64_t total_bytes);

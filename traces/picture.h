@@ -6,6 +6,7 @@
 #include "sim/memory.h"
 #include "sim/order.h"
 #include "sim/robustness.h"
+#include "traces/format.h"
 
 /* One compute op. */
 typedef struct pp_box {
@@ -20,22 +21,6 @@ typedef struct pp_gap {
     uint32_t rank;
     pp_idle_cause cause;
 } pp_gap;
-
-/* A tensor went from one rank to another. */
-typedef struct pp_hop {
-    pp_ns start_ns, end_ns;
-    uint32_t from, to;
-    uint32_t microbatch;
-    uint16_t stage; /* that made it */
-    bool forward;
-} pp_hop;
-
-/* `bytes` hold on `rank` from `at_ns` on; several of one instant: the last holds on. */
-typedef struct pp_level {
-    pp_ns at_ns;
-    uint32_t rank;
-    int64_t bytes[PP_MEMORY_COUNT];
-} pp_level;
 
 /* One timeline, predicted or measured. */
 typedef struct pp_track {

@@ -1,9 +1,16 @@
 #!/bin/sh
 # One test against PyTorch: run.sh PPSIM TEST.py, from the top folder. Skipped (77) where
 # tools/torch-env has not made its environment; PPSIM_TORCH_PYTHON names another interpreter.
+# test_perfetto.py needs no PyTorch, only Python.
 set -u
 [ $# -eq 2 ] || { echo "usage: $0 PPSIM TEST.py" >&2; exit 2; }
 python=${PPSIM_TORCH_PYTHON:-}
+case $2 in
+*/test_perfetto.py)
+    python=python3
+    command -v $python >/dev/null || { echo "skipped: no Python 3"; exit 77; }
+    ;;
+esac
 if [ -z "$python" ]; then
     if [ ! -e build/torch-env/complete ]; then
         echo "skipped: no PyTorch in build/torch-env; tools/torch-env installs it where a package index can be reached"

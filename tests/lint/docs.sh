@@ -16,8 +16,8 @@ text=$(sed 's/\\-/-/g; s/\\&//g; s/\\f[A-Z]//g' tools/ppsim.1 README.md)
 mentioned() {
     printf '%s\n' "$text" | grep -qE -- "(^|[^A-Za-z0-9_-])$1($|[^A-Za-z0-9_-])"
 }
-commands=$(sed -n 's/^ *&pp_command_\([a-z_]*\).*/\1/p' tools/ppsim.c | tr _ -)
-[ -n "$commands" ] || wrong "no &pp_command_... row in tools/ppsim.c"
+commands=$(sed -n "s/^PP_COMMAND(\\(.*\\))/\\1/p" tools/commands.def | tr _ -)
+[ -n "$commands" ] || wrong "no PP_COMMAND row in tools/commands.def"
 for command in $commands; do
     mentioned "$command" || wrong "command $command is neither in tools/ppsim.1 nor in README.md"
 done

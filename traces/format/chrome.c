@@ -1,37 +1,29 @@
 /* Chrome trace JSON, for ui.perfetto.dev and chrome://tracing ("Trace Event Format"). A process per
- * rank; threads compute, send, recv and idle; arrows from producer to consumer; memory as a
+ * rank; threads compute, idle, send and recv; arrows from producer to consumer; memory as a
  * counter. Times are microseconds, written from whole nanoseconds. */
-#include "traces/format.h"
+#include "traces/memory_rows.h"
 
 #include "sim/alloc.h"
-#include "sim/blocked.h"
 #include "sim/engine.h"
 #include "sim/transfer_costs.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Slices of one thread may not overlap, transfers may: they share LANES threads per direction. */
-#define LANES 8
 #define THREAD_COMPUTE 0
-#define THREAD_SEND 1
-#define THREAD_RECV (THREAD_SEND + LANES)
-#define THREAD_IDLE (THREAD_RECV + LANES)
+#define THREAD_IDLE 1
 
-/* A transfer between two ranks that takes time. */
-typedef struct transfer {
-    size_t index;              /* makes the order total */
-    uint32_t sender, receiver; /* ranks */
-    uint32_t rank;             /* whose lanes it is drawn on */
-    uint32_t microbatch;
-    uint16_t from_stage, to_stage;
-    char way; /* 'F' or 'B' */
-    pp_ns begin_ns, duration_ns;
-} transfer;
+/* Slices of one thread may not overlap, transfers may: each direction has as many threads, lanes,
+ * as it needs. */
+static int thread_of(size_t lane, bool is_send)
+{
+    return THREAD_IDLE + (int)(2 * lane) + (is_send ? 1 : 2);
+}
 
 typedef struct transfers {
-    transfer *item;
+    pp_hop *item; /* between ranks, that take time */
     size_t count;
 } transfers;
 
@@ -59,9 +51,13 @@ static void add_quoted(pp_text *text, const char *words)
     pp_text_add_bytes(text, "\"", 1);
 }
 
+/* Perfetto multiplies by 1000 in doubles and cuts off (json_trace_utils.cc); a time that would lose
+ * a nanosecond there gets a tenth of one more, as slices that overlap by one are dropped. */
 static void add_time(pp_text *text, const char *key, pp_ns ns)
 {
-    pp_text_add(text, ",\"%s\":%" PRId64 ".%03d", key, ns / 1000, (int)(ns % 1000));
+    double us = (double)ns / 1000;
+    pp_text_add(text, ",\"%s\":%" PRId64 ".%03d%s", key, ns / 1000, (int)(ns % 1000),
+                (pp_ns)(us * 1000) < ns ? "1" : "");
 }
 
 /* Events follow a first one that is always there, see add_head. */
@@ -94,15 +90,22 @@ static void add_head(const pp_export *data, pp_text *text)
                 "\"name\":\"step\"}");
 }
 
-static void name_thread(uint32_t rank, int thread, const char *words, int number, pp_text *text)
+static void name_thread(uint32_t rank, int thread, size_t position, const char *words,
+                        pp_text *text)
 {
     begin_event(text, 'M', rank, thread);
-    pp_text_add(text, ",\"name\":\"thread_name\",\"args\":{\"name\":\"%s", words);
-    if (number > 1)
-        pp_text_add(text, " %d", number);
-    pp_text_add(text, "\"}}");
+    pp_text_add(text, ",\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}}", words);
     begin_event(text, 'M', rank, thread);
-    pp_text_add(text, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%d}}", thread);
+    pp_text_add(text, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%zu}}", position);
+}
+
+static void name_lane(uint32_t rank, size_t lane, bool is_send, pp_text *text)
+{
+    char words[32];
+    int used = snprintf(words, sizeof words, "%s", is_send ? "send" : "recv");
+    if (lane > 0)
+        snprintf(words + used, sizeof words - (size_t)used, " %zu", lane + 1);
+    name_thread(rank, thread_of(lane, is_send), 2 + lane + (is_send ? 0 : UINT16_MAX), words, text);
 }
 
 static void name_rank(uint32_t rank, pp_text *text)
@@ -112,7 +115,7 @@ static void name_rank(uint32_t rank, pp_text *text)
     begin_event(text, 'M', rank, THREAD_COMPUTE);
     pp_text_add(text, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%" PRIu32 "}}",
                 rank);
-    name_thread(rank, THREAD_COMPUTE, "compute", 1, text);
+    name_thread(rank, THREAD_COMPUTE, 0, "compute", text);
 }
 
 static uint32_t rank_of(const pp_program *program, size_t i)
@@ -144,19 +147,21 @@ static void add_op(const pp_export *data, size_t i, pp_text *text)
                 op.microbatch, kinds[op.kind].words);
 }
 
-/* From inside the producer's slice (its last nanosecond) to the start of the consumer. */
-static void add_arrow(const pp_export *data, size_t consumer, pp_text *text)
+/* An end of an arrow: from the last nanosecond of the producer to the start of the consumer. */
+static void add_arrow(const pp_export *data, char phase, size_t op, size_t consumer, pp_text *text)
 {
-    size_t source = data->program->source[consumer];
-    pp_ns from_ns = data->timeline->end_ns[source];
-    if (from_ns > data->timeline->start_ns[source])
-        from_ns--;
-    begin_event(text, 's', rank_of(data->program, source), THREAD_COMPUTE);
-    add_time(text, "ts", from_ns);
-    pp_text_add(text, ",\"id\":%zu,\"name\":\"data\",\"cat\":\"flow\"}", consumer);
-    begin_event(text, 'f', rank_of(data->program, consumer), THREAD_COMPUTE);
-    add_time(text, "ts", data->timeline->start_ns[consumer]);
-    pp_text_add(text, ",\"id\":%zu,\"name\":\"data\",\"cat\":\"flow\",\"bp\":\"e\"}", consumer);
+    pp_ns start_ns = data->timeline->start_ns[op];
+    pp_ns end_ns = data->timeline->end_ns[op];
+    begin_event(text, phase, rank_of(data->program, op), THREAD_COMPUTE);
+    add_time(text, "ts", phase == 's' && end_ns > start_ns ? end_ns - 1 : start_ns);
+    pp_text_add(text, ",\"id\":%zu,\"name\":\"data\",\"cat\":\"flow\"%s}", consumer,
+                phase == 'f' ? ",\"bp\":\"e\"" : "");
+}
+
+static bool is_between_ranks(const pp_program *program, size_t i)
+{
+    return program->source[i] != PP_NO_SOURCE &&
+           rank_of(program, program->source[i]) != rank_of(program, i);
 }
 
 static void add_ops(const pp_export *data, pp_text *text)
@@ -164,22 +169,39 @@ static void add_ops(const pp_export *data, pp_text *text)
     const pp_program *program = data->program;
     for (size_t i = 0; i < program->count; i++) {
         add_op(data, i, text);
-        if (program->source[i] != PP_NO_SOURCE &&
-            rank_of(program, program->source[i]) != rank_of(program, i))
-            add_arrow(data, i, text);
+        if (!is_between_ranks(program, i))
+            continue;
+        add_arrow(data, 's', program->source[i], i, text);
+        add_arrow(data, 'f', i, i, text);
     }
 }
 
-/* By rank, then time. */
-static int compare_transfers(const void *left, const void *right)
+/* By what they are, so that a file that is read is written as it was. */
+static int compare_hops(const pp_hop *a, const pp_hop *b)
 {
-    const transfer *a = left;
-    const transfer *b = right;
-    if (a->rank != b->rank)
-        return a->rank < b->rank ? -1 : 1;
-    if (a->begin_ns != b->begin_ns)
-        return a->begin_ns < b->begin_ns ? -1 : 1;
-    return a->index < b->index ? -1 : a->index > b->index;
+    const pp_ns left[] = { a->start_ns, a->end_ns, a->forward, a->microbatch,
+                           a->stage,    a->from,   a->to };
+    const pp_ns right[] = { b->start_ns, b->end_ns, b->forward, b->microbatch,
+                            b->stage,    b->from,   b->to };
+    for (size_t i = 0; i < sizeof left / sizeof left[0]; i++) {
+        if (left[i] != right[i])
+            return left[i] < right[i] ? -1 : 1;
+    }
+    return 0;
+}
+
+static int by_sender(const void *left, const void *right)
+{
+    const pp_hop *a = left;
+    const pp_hop *b = right;
+    return a->from != b->from ? (a->from < b->from ? -1 : 1) : compare_hops(a, b);
+}
+
+static int by_receiver(const void *left, const void *right)
+{
+    const pp_hop *a = left;
+    const pp_hop *b = right;
+    return a->to != b->to ? (a->to < b->to ? -1 : 1) : compare_hops(a, b);
 }
 
 /* Without communication: from the end of the producer for the latency of the edge. */
@@ -188,20 +210,19 @@ static void collect_edges(const pp_export *data, transfers *list)
     const pp_program *program = data->program;
     for (size_t i = 0; i < program->count; i++) {
         uint32_t source = program->source[i];
-        if (source == PP_NO_SOURCE || rank_of(program, source) == rank_of(program, i))
+        if (!is_between_ranks(program, i))
             continue;
         pp_op producer = program->op[source];
+        pp_ns start_ns = data->timeline->end_ns[source];
         pp_ns latency_ns = pp_edge_latency(program, data->costs, i);
         if (latency_ns > 0)
-            list->item[list->count++] = (transfer){ .index = i,
-                                                    .sender = rank_of(program, source),
-                                                    .receiver = rank_of(program, i),
-                                                    .microbatch = producer.microbatch,
-                                                    .from_stage = producer.stage,
-                                                    .to_stage = program->op[i].stage,
-                                                    .way = producer.kind == PP_OP_F ? 'F' : 'B',
-                                                    .begin_ns = data->timeline->end_ns[source],
-                                                    .duration_ns = latency_ns };
+            list->item[list->count++] = (pp_hop){ .start_ns = start_ns,
+                                                  .end_ns = start_ns + latency_ns,
+                                                  .from = rank_of(program, source),
+                                                  .to = rank_of(program, i),
+                                                  .microbatch = producer.microbatch,
+                                                  .stage = producer.stage,
+                                                  .forward = producer.kind == PP_OP_F };
     }
 }
 
@@ -211,29 +232,34 @@ static void collect_tensors(const pp_comm *comm, const pp_comm_timeline *timelin
     for (uint32_t t = 0; t < comm->transfer_count; t++) {
         const pp_transfer *receive = &comm->transfer[t];
         bool tensor = receive->kind == PP_RECV_F || receive->kind == PP_RECV_B;
-        pp_ns duration_ns = timeline->end_ns[t] - timeline->start_ns[t];
-        if (!tensor || receive->match == PP_NO_SOURCE || duration_ns <= 0)
+        if (!tensor || receive->match == PP_NO_SOURCE ||
+            timeline->end_ns[t] <= timeline->start_ns[t])
             continue;
-        list->item[list->count++] = (transfer){ .index = t,
-                                                .sender = receive->peer,
-                                                .receiver = receive->rank,
-                                                .microbatch = receive->microbatch,
-                                                .from_stage = comm->transfer[receive->match].stage,
-                                                .to_stage = receive->stage,
-                                                .way = receive->kind == PP_RECV_F ? 'F' : 'B',
-                                                .begin_ns = timeline->start_ns[t],
-                                                .duration_ns = duration_ns };
+        list->item[list->count++] = (pp_hop){ .start_ns = timeline->start_ns[t],
+                                              .end_ns = timeline->end_ns[t],
+                                              .from = receive->peer,
+                                              .to = receive->rank,
+                                              .microbatch = receive->microbatch,
+                                              .stage = comm->transfer[receive->match].stage,
+                                              .forward = receive->kind == PP_RECV_F };
     }
 }
 
 static pp_status collect_transfers(const pp_export *data, transfers *list, pp_err *err)
 {
+    const pp_recorded *recorded = data->recorded;
     const pp_comm_timeline *comm = data->timeline->comm;
-    size_t most = comm ? data->program->comm->transfer_count : data->program->count;
+    size_t most = recorded ? recorded->hop_count
+                  : comm   ? data->program->comm->transfer_count
+                           : data->program->count;
     list->item = pp_alloc_array(most, sizeof *list->item);
     if (!list->item)
         return pp_err_nomem(err);
-    if (comm)
+    if (recorded && most)
+        memcpy(list->item, recorded->hop, most * sizeof *list->item);
+    if (recorded)
+        list->count = most;
+    else if (comm)
         collect_tensors(data->program->comm, comm, list);
     else
         collect_edges(data, list);
@@ -241,43 +267,64 @@ static pp_status collect_transfers(const pp_export *data, transfers *list, pp_er
 }
 
 /* "3SEND_F7" at the producer, "4RECV_F7" at the consumer, as PyTorch writes them. */
-static void add_transfer(const transfer *t, bool is_send, int thread, pp_text *text)
+static void add_transfer(const pp_hop *t, bool is_send, int thread, pp_text *text)
 {
-    unsigned stage = is_send ? t->from_stage : t->to_stage;
-    begin_event(text, 'X', t->rank, thread);
-    add_time(text, "ts", t->begin_ns);
-    add_time(text, "dur", t->duration_ns);
+    int stage = is_send ? t->stage : t->forward ? t->stage + 1 : t->stage - 1;
+    begin_event(text, 'X', is_send ? t->from : t->to, thread);
+    add_time(text, "ts", t->start_ns);
+    add_time(text, "dur", t->end_ns - t->start_ns);
     pp_text_add(text,
-                ",\"name\":\"%u%s_%c%" PRIu32 "\",\"cat\":\"%s\",\"cname\":\"grey\",\"args\":{"
-                "\"stage\":%u,\"microbatch\":%" PRIu32 ",\"peer\":%" PRIu32 "}}",
-                stage, is_send ? "SEND" : "RECV", t->way, t->microbatch, is_send ? "send" : "recv",
-                stage, t->microbatch, is_send ? t->receiver : t->sender);
+                ",\"name\":\"%d%s_%c%" PRIu32 "\",\"cat\":\"%s\",\"cname\":\"grey\",\"args\":{"
+                "\"stage\":%d,\"microbatch\":%" PRIu32 ",\"peer\":%" PRIu32 "}}",
+                stage, is_send ? "SEND" : "RECV", t->forward ? 'F' : 'B', t->microbatch,
+                is_send ? "send" : "recv", stage, t->microbatch, is_send ? t->to : t->from);
 }
 
-/* One direction: every transfer goes to the first lane of its rank that is free, or the last. */
-static void add_lanes(transfers *list, bool is_send, pp_text *text)
+/* One direction: every transfer goes to the first lane of its rank that is free. */
+static pp_status add_lanes(transfers *list, bool is_send, pp_text *text, pp_err *err)
 {
-    pp_ns free_ns[LANES] = { 0 };
-    int used = 0;
-    for (size_t i = 0; i < list->count; i++)
-        list->item[i].rank = is_send ? list->item[i].sender : list->item[i].receiver;
-    qsort(list->item, list->count, sizeof *list->item, compare_transfers);
+    size_t used = 0;
+    uint32_t last = UINT32_MAX;
+    pp_ns *free_ns = pp_alloc_array(list->count, sizeof *free_ns); /* [used] */
+    if (!free_ns)
+        return pp_err_nomem(err);
+    qsort(list->item, list->count, sizeof *list->item, is_send ? by_sender : by_receiver);
     for (size_t i = 0; i < list->count; i++) {
-        const transfer *t = &list->item[i];
-        int first = is_send ? THREAD_SEND : THREAD_RECV;
-        int lane = 0;
-        if (i == 0 || t->rank != list->item[i - 1].rank) {
-            memset(free_ns, 0, sizeof free_ns);
+        const pp_hop *t = &list->item[i];
+        uint32_t rank = is_send ? t->from : t->to;
+        size_t lane = 0;
+        if (rank != last)
             used = 0;
-        }
-        while (lane < used && lane < LANES - 1 && free_ns[lane] > t->begin_ns)
+        last = rank;
+        while (lane < used && free_ns[lane] > t->start_ns)
             lane++;
         if (lane == used) {
             used++;
-            name_thread(t->rank, first + lane, is_send ? "send" : "recv", used, text);
+            name_lane(rank, lane, is_send, text);
         }
-        free_ns[lane] = t->begin_ns + t->duration_ns;
-        add_transfer(t, is_send, first + lane, text);
+        free_ns[lane] = t->end_ns;
+        add_transfer(t, is_send, thread_of(lane, is_send), text);
+    }
+    free(free_ns);
+    return PP_OK;
+}
+
+static void add_waits(const pp_blocked_list *list, uint32_t ranks, pp_text *text)
+{
+    for (uint32_t r = 0; r < ranks && list->count; r++)
+        name_thread(r, THREAD_IDLE, 1, "idle", text);
+    for (size_t i = 0; i < list->count; i++) {
+        const pp_blocked *wait = &list->item[i];
+        begin_event(text, 'X', wait->rank, THREAD_IDLE);
+        add_time(text, "ts", wait->at_ns);
+        add_time(text, "dur", wait->waits_ns);
+        pp_text_add(text, ",\"name\":\"%s\",\"cat\":\"idle\",\"cname\":\"white\",\"args\":{",
+                    pp_idle_key(wait->cause));
+        pp_text_add(text, "\"op\":");
+        add_quoted(text, wait->op);
+        pp_text_add(text, ",\"waits_for\":");
+        add_quoted(text, wait->by);
+        pp_text_add(text, "}}");
     }
 }
 
@@ -285,22 +332,12 @@ static void add_lanes(transfers *list, bool is_send, pp_text *text)
 static pp_status add_idle(const pp_export *data, pp_text *text, pp_err *err)
 {
     pp_blocked_list list PP_CLEANUP(pp_blocked_free) = { 0 };
-    pp_status status = pp_blocked_find(data->program, data->timeline, SIZE_MAX, &list, err);
-    if (status)
-        return status;
-    for (uint32_t r = 0; r < data->program->ranks && list.count; r++)
-        name_thread(r, THREAD_IDLE, "idle", 1, text);
-    for (size_t i = 0; i < list.count; i++) {
-        const pp_blocked *wait = &list.item[i];
-        begin_event(text, 'X', wait->rank, THREAD_IDLE);
-        add_time(text, "ts", wait->at_ns);
-        add_time(text, "dur", wait->waits_ns);
-        pp_text_add(text,
-                    ",\"name\":\"%s\",\"cat\":\"idle\",\"cname\":\"white\",\"args\":{\"op\":\"%s\","
-                    "\"waits_for\":\"%s\"}}",
-                    pp_idle_key(wait->cause), wait->op, wait->by);
-    }
-    return PP_OK;
+    pp_status status = PP_OK;
+    if (!data->recorded)
+        status = pp_blocked_find(data->program, data->timeline, SIZE_MAX, &list, err);
+    if (!status)
+        add_waits(data->recorded ? &data->recorded->waits : &list, data->program->ranks, text);
+    return status;
 }
 
 typedef struct counter {
@@ -338,11 +375,8 @@ static pp_status add_memory(const pp_export *data, pp_text *text, pp_err *err)
 {
     for (uint32_t r = 0; r < data->program->ranks; r++) {
         counter c = { .text = text, .rank = r };
-        pp_memory_peak peak;
-        pp_status status = pp_memory_walk(data->program, data->timeline, data->costs, r,
-                                          find_present, &c, &peak, err);
-        if (status || (status = pp_memory_walk(data->program, data->timeline, data->costs, r,
-                                               add_sample, &c, &peak, err)))
+        pp_status status = pp_export_memory(data, r, find_present, &c, err);
+        if (status || (status = pp_export_memory(data, r, add_sample, &c, err)))
             return status;
     }
     return PP_OK;
@@ -356,15 +390,15 @@ static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
     for (uint32_t r = 0; r < data->program->ranks; r++)
         name_rank(r, text);
     add_ops(data, text);
-    if (data->costs) {
-        if ((status = collect_transfers(data, &list, err)))
+    if (data->costs || data->recorded) {
+        if ((status = collect_transfers(data, &list, err)) ||
+            (status = add_lanes(&list, true, text, err)) ||
+            (status = add_lanes(&list, false, text, err)))
             return status;
-        add_lanes(&list, true, text);
-        add_lanes(&list, false, text);
     }
     if ((status = add_idle(data, text, err)))
         return status;
-    if (data->costs && data->costs->has_memory && (status = add_memory(data, text, err)))
+    if (pp_export_has_memory(data) && (status = add_memory(data, text, err)))
         return status;
     pp_text_add(text, "\n]}\n");
     return pp_text_check(text, err);
@@ -373,5 +407,6 @@ static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
 const pp_format pp_format_chrome = {
     .name = "chrome",
     .summary = "Chrome trace JSON for ui.perfetto.dev: lanes, arrows, memory",
+    .holds = PP_HOLDS_ORDER | PP_HOLDS_TIMES | PP_HOLDS_TRANSFERS | PP_HOLDS_IDLE | PP_HOLDS_MEMORY,
     .trace = trace,
 };

@@ -136,5 +136,6 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
 const pp_format pp_format_megatron = {
     .name = "megatron",
     .summary = "Megatron-LM argument lines, layout included (1f1b, interleaved)",
+    .holds = PP_HOLDS_ORDER,
     .emit = emit,
 };

@@ -46,6 +46,10 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
     const pp_executor *torch;
     bool defers = data->plan && strcmp(data->plan->executor, deferred) == 0;
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    if (data->written) {
+        print_rows(data->program, data->order, text);
+        return pp_text_check(text, err);
+    }
     pp_status status = pp_executor_get(defers ? deferred : "torch", &torch, err);
     if (status || (status = torch->lower(data->order, &program, err)))
         return status;
@@ -57,5 +61,6 @@ const pp_format pp_format_pytorch_comms = {
     .name = "pytorch-comms",
     .summary =
         "PyTorch compute_comms rows, as its runtime lowers the schedule; simulate, check read them",
+    .holds = PP_HOLDS_ORDER | PP_HOLDS_COMM,
     .emit = emit,
 };

@@ -207,6 +207,7 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
 const pp_format pp_format_pytorch_csv = {
     .name = "pytorch-csv",
     .summary = "PyTorch compute_only rows (torchtitan, AutoModel), with FILE.json beside",
+    .holds = PP_HOLDS_ORDER,
     .emit = emit,
     .recognise = pp_pytorch_rows_recognise,
     .read = pp_pytorch_rows_read,

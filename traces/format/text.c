@@ -223,6 +223,7 @@ static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
 const pp_format pp_format_text = {
     .name = "text",
     .summary = "for terminals: a schedule as token rows, a timeline as a grid of ranks by time",
+    .holds = PP_HOLDS_ORDER,
     .emit = emit,
     .trace = trace,
 };

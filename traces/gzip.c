@@ -1,6 +1,7 @@
-#include "traces/gunzip.h"
+#include "traces/gzip.h"
 
 #include "sim/alloc.h"
+#include "sim/file.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -78,5 +79,53 @@ pp_status pp_gunzip(const char *data, size_t bytes, size_t limit, const char *fi
     *text_out = text;
     *bytes_out = used;
     text = NULL;
+    return PP_OK;
+}
+
+pp_status pp_gzip_read(const char *path, char **text_out, size_t *bytes_out, pp_err *err)
+{
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    pp_status status = pp_file_read(path, &text, &bytes, err);
+    if (!status && pp_gzip_recognise(text, bytes))
+        return pp_gunzip(text, bytes, PP_FILE_BYTES_MAX, path, text_out, bytes_out, err);
+    if (status)
+        return status;
+    *text_out = text;
+    *bytes_out = bytes;
+    text = NULL;
+    return PP_OK;
+}
+
+bool pp_gzip_named(const char *path)
+{
+    size_t length = strlen(path);
+    return length > 3 && strcmp(path + length - 3, ".gz") == 0;
+}
+
+pp_status pp_gzip(const char *text, size_t bytes, char **data_out, size_t *bytes_out, pp_err *err)
+{
+    z_stream stream = { 0 };
+    if (bytes > UINT32_MAX - (UINT32_MAX >> 8))
+        return pp_err_set(err, PP_INPUT, "gzip",
+                          "the text is longer than 4 GiB; write it without .gz");
+    /* 16: gzip's header, not zlib's. */
+    if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 16 + MAX_WBITS, 8,
+                     Z_DEFAULT_STRATEGY) != Z_OK)
+        return pp_err_nomem(err);
+    size_t room = deflateBound(&stream, (uLong)bytes);
+    char *data = pp_alloc_array(room, 1);
+    stream.next_in = (Bytef *)(uintptr_t)text; /* zlib does not write there */
+    stream.avail_in = (uInt)bytes;
+    stream.next_out = (Bytef *)data;
+    stream.avail_out = (uInt)room;
+    int code = data ? deflate(&stream, Z_FINISH) : Z_MEM_ERROR;
+    *bytes_out = room - stream.avail_out;
+    deflateEnd(&stream);
+    if (code != Z_STREAM_END) {
+        free(data);
+        return pp_err_nomem(err);
+    }
+    *data_out = data;
     return PP_OK;
 }

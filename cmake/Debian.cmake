@@ -1,0 +1,32 @@
+# cpack -G DEB: ppsim (command, library, headers, man page, completion) and ppsim-mpi (the module, so
+# that nobody needs MPI for the rest). Configure with the preset `deb`, which installs below /usr.
+set(CPACK_PACKAGE_NAME ppsim)
+set(CPACK_PACKAGE_VENDOR ppsim)
+set(CPACK_PACKAGE_CONTACT "ppsim maintainers <ppsim@localhost>")
+set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "predict, plan and run pipeline-parallel training steps")
+set(CPACK_PACKAGE_DESCRIPTION "Says how long one training step of a model split over a pipeline of GPUs
+takes, which schedule, partition and recomputation to choose, and which rank
+runs out of memory and through what.")
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_GENERATOR DEB)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_ALL Unspecified)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_NAME ppsim)
+set(CPACK_DEBIAN_UNSPECIFIED_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_SECTION science)
+# Loaded or run where there, see runtime/cpu/matmul.c.
+set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_RECOMMENDS libopenblas0)
+set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_SUGGESTS "gnuplot-nox | gnuplot, ppsim-mpi")
+if(PPSIM_BUILD_MPI)
+    list(APPEND CPACK_COMPONENTS_ALL mpi)
+    set(CPACK_COMPONENT_MPI_DESCRIPTION "The transport mpi of ppsim: one process per rank, started by mpirun.")
+    set(CPACK_DEBIAN_MPI_PACKAGE_NAME ppsim-mpi)
+    set(CPACK_DEBIAN_MPI_PACKAGE_SECTION science)
+    set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "ppsim (= ${PROJECT_VERSION}), openmpi-bin")
+endif()
+include(CPack)

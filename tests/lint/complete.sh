@@ -1,0 +1,58 @@
+#!/bin/sh
+# What --help says, what shells complete, what the manual names and what the tables hold is one thing.
+#   complete.sh SOURCE BUILD
+set -eu
+cd "$1"
+ppsim=$2/ppsim
+bad=0
+wrong() { echo "$*"; bad=1; }
+[ -x "$ppsim" ] || { echo "no $ppsim to ask"; exit 77; }
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+PATH=$2:$PATH
+export PATH
+
+for shell in bash zsh fish; do
+    ppsim completion $shell >"$scratch/$shell"
+    ! command -v $shell >/dev/null || $shell -n "$scratch/$shell" || wrong "$shell does not read its completion"
+done
+manual=$(sed 's/\\-/-/g; s/\\&//g; s/\\f[A-Z]//g' tools/ppsim.1)
+
+# What bash offers at the end of a line.
+offered() {
+    bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }; _ppsim
+        printf "%s\n" "${COMPREPLY[@]}"' _ "$scratch/bash" "$@" | sort
+}
+commands=$(sed -n 's/^PP_COMMAND(\(.*\))/\1/p' tools/commands.def)
+offered ppsim '' | grep -v '^--' >"$scratch/offered"
+printf '%s\n' "$commands" | sort | diff - "$scratch/offered" || wrong "bash offers other commands than the table"
+for command in $commands; do
+    ppsim --help | grep -q "^  $command " || wrong "ppsim --help lacks $command"
+    printf '%s\n' "$manual" | grep -qE "^\.B (ppsim )?$command$" || wrong "tools/ppsim.1 has no $command"
+    # Of an option's lines: its name, and its other spelling.
+    ppsim "$command" --help | sed -n '/^options:/,/^$/p' |
+        sed -n 's/^  \(-[^ ]*\).*/\1/p; s/^  *also \(-[^ ]*\)$/\1/p' | sort >"$scratch/help"
+    offered ppsim "$command" - >"$scratch/offered"
+    diff "$scratch/help" "$scratch/offered" || wrong "bash offers other options of $command than --help"
+    while read -r option; do
+        grep -qF -- "'$option[" "$scratch/zsh" || grep -qF -- "'*$option[" "$scratch/zsh" ||
+            wrong "zsh lacks $option of $command"
+        case $option in --*) letter="-l ${option#--}" ;; *) letter="-s ${option#-}" ;; esac
+        grep -qE -- "from $command' $letter " "$scratch/fish" || wrong "fish lacks $option of $command"
+    done <"$scratch/help"
+    cat "$scratch/help" >>"$scratch/all"
+    for kind in $(ppsim "$command" --help | sed -n "s/.*'ppsim list \([a-z]*\)'.*/\1/p"); do
+        ppsim list "$kind" >/dev/null || wrong "ppsim $command --help names 'ppsim list $kind', which is not there"
+    done
+done
+[ -n "$(offered ppsim plan --model gpt1)" ] || wrong "bash offers no models"
+[ "$(offered ppsim simulate --step-sync o)" = "off
+on" ] || wrong "bash does not offer on and off"
+[ "$(offered ppsim simulate --trace chr)" = chrome= ] || wrong "bash does not offer chrome="
+
+# The manual has no option that no command has.
+for option in $(printf '%s\n' "$manual" | grep -oE -- '--[a-z][a-z0-9-]*' | sort -u); do
+    case $option in --version | --help | --enable-recovery) continue ;; esac # the last is mpirun's
+    grep -qxF -- "$option" "$scratch/all" || wrong "tools/ppsim.1 names $option, which no command has"
+done
+exit $bad
