@@ -1,6 +1,7 @@
 #include "calib/measured.h"
 
 #include "sim/alloc.h"
+#include "sim/model.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -284,7 +285,8 @@ static const char *probe_source(const pp_profile *profile)
 static pp_status find_layers(pp_measured_profile *m, int64_t layers, pp_err *err)
 {
     const char *source = probe_source(m->profile);
-    const int64_t probed = source ? strtol(source + strlen("layers="), NULL, 10) : 0;
+    int64_t probed = source ? strtol(source + strlen("layers="), NULL, 10) : 0;
+    probed = probed > 0 && probed <= PP_MODEL_LAYERS_MAX ? probed : 0;
     if (probed > 0 && layers && layers != probed)
         return pp_err_set(err, PP_USAGE, "--profile-layers",
                           "the probe measured stages of %" PRId64 " layers; leave the option out",

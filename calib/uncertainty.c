@@ -151,8 +151,10 @@ pp_status pp_measured_uncertainty(pp_measured_profile *measured, const pp_cost_c
     }
     if (status)
         return status;
-    sum_up(&u);
     pp_uncertainty_free(uncertainty_out);
+    if (!u.count)
+        return PP_OK; /* nothing of the step is from the profile: it has no interval to give */
+    sum_up(&u);
     *uncertainty_out = u;
     u = (pp_uncertainty){ 0 };
     return PP_OK;

@@ -18,7 +18,7 @@ enum {
     OPS = PP_EXACT_OPS_MAX,
     FACTS = 1 + 2 * OPS,
     BUCKET_BITS = 16,
-    KEPT_MOST = 1 << 20, /* states that are remembered: about 150 MiB */
+    KEPT_MOST = 1 << 20, /* states that are remembered: 150 MiB with 8 ranks, 500 with 21 */
     LOOKS = 256          /* states between two looks at the clock */
 };
 
@@ -44,7 +44,8 @@ typedef struct exact {
     uint32_t *best_ops;
     uint32_t path[OPS]; /* ops in the order in which they were fixed */
     int64_t states;
-    bool ended, starved; /* by the budget; by memory */
+    bool ended;   /* by the budget */
+    bool starved; /* no memory for more states: they are looked at without being remembered */
     uint32_t bucket[1 << BUCKET_BITS];
     kept *kept; /* [kept_count + 1]; number 0 is none */
     size_t kept_count, kept_capacity;
@@ -92,7 +93,7 @@ static void keep(exact *e, uint64_t done, uint32_t *bucket, const int64_t *facts
 {
     void *list = e->kept;
     pp_err ignored;
-    if (e->kept_count >= KEPT_MOST)
+    if (e->starved || e->kept_count >= KEPT_MOST)
         return;
     if (pp_grow(&list, &e->kept_capacity, e->kept_count + 2, sizeof *e->kept, &ignored)) {
         e->starved = true;
@@ -246,7 +247,7 @@ static uint32_t list_choices(const pp_instance *x, const state *s, choice list[O
 static bool may_go_on(exact *e)
 {
     const pp_exact_budget *b = e->budget;
-    if (e->ended || e->starved)
+    if (e->ended)
         return false;
     e->ended = e->states >= b->states || (b->stop && e->states % LOOKS == 0 && b->stop(b->context));
     e->states++;
@@ -305,8 +306,6 @@ pp_status pp_order_exact(const pp_instance *instance, const pp_exact_budget *bud
     e->best_ops = ops;
     find_tails(e);
     branch(e, &begin, 0);
-    if (e->starved)
-        return pp_err_nomem(err);
     *makespan = e->best;
     *decided_out = !e->ended;
     return PP_OK;

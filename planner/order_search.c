@@ -299,7 +299,9 @@ static pp_status solve(search *s, pp_err *err)
 {
     pp_chain *chain = &s->chain[best_chain(s) - s->chain];
     const pp_exact_budget budget = {
-        .states = s->budget->iterations ? EXACT_STATES * s->budget->iterations : INT64_MAX,
+        .states = s->budget->iterations && s->budget->iterations < INT64_MAX / EXACT_STATES
+                      ? EXACT_STATES * s->budget->iterations
+                      : INT64_MAX,
         .stop = exact_time_is_up,
         .context = s,
     };

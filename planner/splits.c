@@ -169,8 +169,9 @@ static pp_status look_at(const splits *list, split *row, double limit, size_t *s
     pp_err why = { 0 };
     size_t found = SIZE_MAX;
     one.score_limit = limit;
-    if (one.max_simulations)
-        one.max_simulations -= *simulated;
+    if (one.max_simulations) /* 0 would be no limit */
+        one.max_simulations =
+            one.max_simulations > *simulated ? one.max_simulations - *simulated : 1;
     pp_status status = pp_search_solve(&search, &one, &found, &why);
     if (status == PP_NOMEM) {
         *err = why;

@@ -126,7 +126,9 @@ static pp_status compare(const pp_wish *wish, const pp_candidate *c, char *text,
         *err = why;
         return status;
     }
-    if (other)
+    if (other && other->stopped)
+        snprintf(text, size, "what is not known, as the budget ended first");
+    else if (other)
         say_more(c, &other->candidate[0], text, size);
     else
         snprintf(text, size, "what is not known: %.80s", why.text);

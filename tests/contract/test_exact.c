@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ORACLE_OPS = 24, DRAWN = 200, BATCH = 25 };
+enum { ORACLE_OPS = 24, DRAWN = 120, BATCH = 15 };
 
 /* --- the oracle: ops one by one, none starting before the last one, no order left out ------------
  */
@@ -61,19 +61,25 @@ static void try_all(oracle *o, uint32_t depth, int64_t last)
 static pp_instance *draw(uint64_t seed)
 {
     uint64_t state = seed;
-    const uint32_t ranks = 2 + (uint32_t)(pp_random_next(&state) % 2);
-    const uint32_t m = ranks == 2 ? 2 + (uint32_t)(pp_random_next(&state) % 2) : 2;
-    const uint32_t stage_rank[] = { 0, 1, 2 };
+    static const struct {
+        uint32_t ranks, stages, m, stage_rank[4];
+    } shapes[] = { { 2, 2, 2, { 0, 1 } },       { 2, 2, 3, { 0, 1 } },
+                   { 3, 3, 2, { 0, 1, 2 } },    { 2, 4, 1, { 0, 1, 1, 0 } },
+                   { 2, 4, 2, { 0, 1, 1, 0 } }, { 2, 4, 2, { 0, 1, 0, 1 } } };
+    const uint32_t shape = (uint32_t)(pp_random_next(&state) % (sizeof shapes / sizeof shapes[0]));
+    const uint32_t ranks = shapes[shape].ranks, stages = shapes[shape].stages;
+    const uint32_t m = shapes[shape].m;
     pp_instance *x = NULL;
     pp_err err = { 0 };
     int64_t room = 0;
-    ck_assert_msg(pp_instance_new("drawn", ranks, ranks, m, stage_rank, &x, &err) == PP_OK, "%s",
-                  err.text);
+    ck_assert_msg(pp_instance_new("drawn", ranks, stages, m, shapes[shape].stage_rank, &x, &err) ==
+                      PP_OK,
+                  "%s", err.text);
     for (uint32_t j = 0; j < m; j++) {
         const int64_t size = 1 + (int64_t)(pp_random_next(&state) % 9);
         const int64_t need[3] = { 4 * size, size, 0 }, delta[3] = { 4 * size, -3 * size, -size };
-        for (uint32_t k = 0; k < 3 * ranks; k++) {
-            const uint32_t op = pp_instance_op(x, (pp_task_kind)(k / ranks), k % ranks, j);
+        for (uint32_t k = 0; k < 3 * stages; k++) {
+            const uint32_t op = pp_instance_op(x, (pp_task_kind)(k / stages), k % stages, j);
             pp_task *t = &x->task[op];
             t->ticks = (int64_t)(pp_random_next(&state) % 20);
             t->lag = t->kind != PP_TASK_W && t->before < x->ops
@@ -81,7 +87,8 @@ static pp_instance *draw(uint64_t seed)
                          : 0;
             x->memory[op] = (pp_task_memory){ need[t->kind], delta[t->kind] };
         }
-        room = 5 * size > room ? 5 * size : room;
+        room = 5 * size * (int64_t)(stages / ranks) > room ? 5 * size * (int64_t)(stages / ranks)
+                                                           : room;
     }
     for (uint32_t r = 0; r < ranks; r++)
         x->room[r] = room + (int64_t)(pp_random_next(&state) % 40);
