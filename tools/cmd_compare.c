@@ -1,7 +1,7 @@
 /* ppsim compare: two results, and whether the second is worse. For CI. */
 #include "sim/alloc.h"
 #include "sim/file.h"
-#include "tools/compare_tool.h"
+#include "tools/compare/compare.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "runtime/transport.h"
 #include "sim/alloc.h"
 #include "sim/schedule.h"
-#include "tools/compare_tool.h"
+#include "tools/compare/compare.h"
 #include "tools/tool.h"
 #include "traces/data.h"
 #include "traces/plot.h"

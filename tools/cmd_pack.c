@@ -4,7 +4,7 @@
 #include "sim/file.h"
 #include "tools/option_rows.h"
 #include "tools/pack_tool.h"
-#include "tools/plan_tool.h"
+#include "tools/plan/plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

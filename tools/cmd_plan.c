@@ -1,7 +1,7 @@
 /* ppsim plan: which schedule, partition, recomputation and split is fastest, and does it fit. */
 #include "sim/file.h"
 #include "tools/option_rows.h"
-#include "tools/plan_tool.h"
+#include "tools/plan/plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "sim/alloc.h"
 #include "sim/file.h"
 #include "tools/option_rows.h"
-#include "tools/plot_tool.h"
+#include "tools/plot/plot.h"
 #include "tools/study_tool.h"
 
 #include <inttypes.h>

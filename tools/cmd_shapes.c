@@ -5,7 +5,7 @@
 #include "sim/file.h"
 #include "sim/transfer_costs.h"
 #include "tools/option_rows.h"
-#include "tools/plan_tool.h"
+#include "tools/plan/plan.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* ppsim sweep: many plans or simulations, one line each, that survive being killed. */
 #include "sim/file.h"
-#include "tools/sweep_tool.h"
+#include "tools/sweep/sweep.h"
 
 #include <inttypes.h>
 #include <stdio.h>

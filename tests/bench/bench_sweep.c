@@ -2,7 +2,7 @@
  * with all processors or --threads N, without a file. */
 #include "runtime/clock.h"
 #include "tools/args.h"
-#include "tools/sweep_tool.h"
+#include "tools/sweep/sweep.h"
 
 #include <inttypes.h>
 #include <stdio.h>

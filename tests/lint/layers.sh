@@ -49,10 +49,10 @@ function only(pattern, where, what) {
         wrong("\"" header "\": _int.h headers belong to their folder")
     if (header ~ /\.c$/)
         wrong("\"" header "\": a source file is compiled, not included")
-    # folder/plugins/file: the interface above, never a sibling; runtime/cpu/ is one thing, as a module is
+    # folder/plugins/file: the interface above, never a sibling; runtime/cpu/ is one thing, as a module and a command of tools/ are
     own = file
     sub(/[^\/]*$/, "", own)
-    if (from[1] != "tests" && own !~ /^runtime\/(cpu|mpi|cuda)\/$/ && own != from[1] "/" && index(header, own) == 1)
+    if (from[1] != "tests" && own !~ /^(runtime\/(cpu|mpi|cuda)|tools\/[a-z]+)\/$/ && own != from[1] "/" && index(header, own) == 1)
         wrong("\"" header "\": a plug-in does not include its siblings")
 }
 END {

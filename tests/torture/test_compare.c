@@ -2,7 +2,7 @@
  * and nothing leaks. */
 #include "sim/alloc.h"
 #include "tests/torture/torture.h"
-#include "tools/compare_tool.h"
+#include "tools/compare/compare.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "sim/alloc.h"
 #include "tests/contract/step.h"
 #include "tools/args.h"
-#include "tools/sweep_tool.h"
+#include "tools/sweep/sweep.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* What a sweep is, and the line that says so in its file. */
 #include "sim/alloc.h"
 #include "sim/schedule.h"
-#include "tools/sweep_tool.h"
+#include "tools/sweep/sweep.h"
 
 #include <inttypes.h>
 #include <stdio.h>

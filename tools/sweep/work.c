@@ -1,7 +1,7 @@
 /* Who computes which point, and what becomes of its line. */
 #include "runtime/clock.h"
 #include "sim/alloc.h"
-#include "tools/sweep_tool.h"
+#include "tools/sweep/sweep.h"
 
 #include <inttypes.h>
 #include <pthread.h>

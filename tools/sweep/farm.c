@@ -2,10 +2,10 @@
  * it computes too, in a thread of its own. Nobody is watched: when all points are handed out, those
  * without an answer are handed out again, so that the points of processes that died, or are slow,
  * are computed by others. */
-#include "runtime/clock.h"
 #include "runtime/farm.h"
+#include "runtime/clock.h"
 #include "sim/alloc.h"
-#include "tools/sweep_tool.h"
+#include "tools/sweep/sweep.h"
 
 #include <pthread.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* Differences for programs: JUnit XML and JSON. */
-#include "tools/compare_tool.h"
+#include "tools/compare/compare.h"
 
 #include <math.h>
 #include <stdio.h>

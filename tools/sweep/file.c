@@ -2,10 +2,10 @@
  *
  * A line is appended by one write() and counts once its newline is there, so a process that is
  * killed at any byte leaves whole lines and at most one torn one, which the next run cuts off. */
+#include "sim/file.h"
 #include "runtime/clock.h"
 #include "sim/alloc.h"
-#include "sim/file.h"
-#include "tools/sweep_tool.h"
+#include "tools/sweep/sweep.h"
 
 #include <errno.h>
 #include <fcntl.h>

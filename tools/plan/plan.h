@@ -1,6 +1,6 @@
 /* The parts of `ppsim plan`. */
-#ifndef PPSIM_TOOLS_PLAN_TOOL_H
-#define PPSIM_TOOLS_PLAN_TOOL_H
+#ifndef PPSIM_TOOLS_PLAN_PLAN_H
+#define PPSIM_TOOLS_PLAN_PLAN_H
 
 #include "planner/choose.h"
 #include "planner/target.h"

@@ -1,6 +1,6 @@
 /* gnuplot as a program: no shell between, no file of the user's settings. */
 #include "sim/alloc.h"
-#include "tools/plot_tool.h"
+#include "tools/plot/plot.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* How two files differ, and which differences are regressions. */
 #include "sim/alloc.h"
 #include "sim/memory.h"
-#include "tools/compare_tool.h"
+#include "tools/compare/compare.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* ppsim plan --pareto: the fastest candidate at every memory limit. */
 #include "planner/pareto.h"
 #include "sim/file.h"
-#include "tools/plan_tool.h"
+#include "tools/plan/plan.h"
 
 #include <inttypes.h>
 #include <stdio.h>

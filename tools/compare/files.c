@@ -2,7 +2,7 @@
 #include "calib/environment.h"
 #include "sim/alloc.h"
 #include "sim/file.h"
-#include "tools/compare_tool.h"
+#include "tools/compare/compare.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -3,7 +3,7 @@
 #include "runtime/clock.h"
 #include "sim/file.h"
 #include "sim/processors.h"
-#include "tools/plan_tool.h"
+#include "tools/plan/plan.h"
 
 #include <inttypes.h>
 #include <signal.h>

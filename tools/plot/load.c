@@ -1,6 +1,6 @@
 /* What the inputs of ppsim plot show. */
 #include "sim/alloc.h"
-#include "tools/plot_tool.h"
+#include "tools/plot/plot.h"
 #include "tools/study_tool.h"
 #include "traces/gzip.h"
 

@@ -1,9 +1,9 @@
 /* One point: the command line of plan or simulate that it stands for, and what that answers. */
 #include "sim/alloc.h"
 #include "tools/args.h"
-#include "tools/plan_tool.h"
+#include "tools/plan/plan.h"
 #include "tools/study_tool.h"
-#include "tools/sweep_tool.h"
+#include "tools/sweep/sweep.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The parts of `ppsim sweep`. A sweep is a grid of points, a file of lines (ppsim.sweep in
  * docs/formats.md), and workers that turn one into the other. */
-#ifndef PPSIM_TOOLS_SWEEP_TOOL_H
-#define PPSIM_TOOLS_SWEEP_TOOL_H
+#ifndef PPSIM_TOOLS_SWEEP_SWEEP_H
+#define PPSIM_TOOLS_SWEEP_SWEEP_H
 
 #include "tools/inputs.h"
 #include "tools/tool.h"
@@ -12,7 +12,7 @@
 #define PP_SWEEP_FORMAT "ppsim.sweep"
 #define PP_SWEEP_VERSION 1
 
-/* ---- grid: sweep_axis.c, sweep_grid.c, sweep_header.c ---- */
+/* ---- grid: axis.c, grid.c, header.c ---- */
 
 /* One option of the study and its values. */
 typedef struct pp_axis {
@@ -85,7 +85,7 @@ static inline bool pp_sweep_has(const pp_sweep *sweep, uint32_t point)
 }
 void pp_sweep_free(pp_sweep *sweep); /* for PP_CLEANUP */
 
-/* ---- points: sweep_point.c ---- */
+/* ---- points: point.c ---- */
 
 /* The line of a point, with its newline; the caller's to free(). Thread-safe.
  * Fails: NOMEM, IO, UNAVAILABLE; whatever else keeps a point from being answered is in its line. */
@@ -94,7 +94,7 @@ PP_MUST_CHECK pp_status pp_point_run(const pp_sweep *sweep, uint32_t point, char
 /* Fails: USAGE when a value is legal in no point; the reason is that of one of them. */
 PP_MUST_CHECK pp_status pp_sweep_check(const pp_sweep *sweep, pp_err *err);
 
-/* ---- lines: sweep_file.c ---- */
+/* ---- lines: file.c ---- */
 
 /* line[point], with newline and NUL; NULL: not there yet. */
 typedef struct pp_sweep_lines {
@@ -131,7 +131,7 @@ PP_MUST_CHECK pp_status pp_sweep_file_append(pp_sweep_file *file, const char *li
 PP_MUST_CHECK pp_status pp_sweep_file_sync(pp_sweep_file *file, pp_err *err);
 void pp_sweep_file_close(pp_sweep_file *file); /* for PP_CLEANUP */
 
-/* ---- work: sweep_work.c, sweep_farm.c ---- */
+/* ---- work: work.c, farm.c ---- */
 
 /* Hands out points and takes their lines; any thread. */
 typedef struct pp_sweep_work pp_sweep_work;
@@ -175,7 +175,7 @@ PP_MUST_CHECK pp_status pp_sweep_farm_serve(pp_sweep_farm *farm, pp_sweep_work *
 PP_MUST_CHECK pp_status pp_sweep_farm_work(pp_sweep_farm *farm, const pp_sweep *sweep, pp_err *err);
 void pp_sweep_farm_close(pp_sweep_farm *farm); /* for PP_CLEANUP */
 
-/* ---- results: sweep_print.c ---- */
+/* ---- results: print.c ---- */
 
 /* The best `top` points of every model, in 80 columns; or as JSON. */
 PP_MUST_CHECK pp_status pp_sweep_print(const pp_sweep *sweep, const pp_sweep_lines *lines,

@@ -1,7 +1,7 @@
 /* Profiles: parameter by parameter, errors of the fits, and what the new one predicts at the sizes
  * that the old one was measured at. */
 #include "calib/profile.h"
-#include "tools/compare_tool.h"
+#include "tools/compare/compare.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* What ppsim compare is made of: the quantities of a file, how two of them differ, and the verdict.
  * docs/ci.md has the rules. */
-#ifndef PPSIM_TOOLS_COMPARE_TOOL_H
-#define PPSIM_TOOLS_COMPARE_TOOL_H
+#ifndef PPSIM_TOOLS_COMPARE_COMPARE_H
+#define PPSIM_TOOLS_COMPARE_COMPARE_H
 
 #include "calib/samples.h"
 #include "tools/tool.h"

@@ -1,6 +1,6 @@
 /* A profile's cost functions against its samples, and the errors that are left. */
 #include "calib/profile.h"
-#include "tools/plot_tool.h"
+#include "tools/plot/plot.h"
 
 #include <math.h>
 #include <stdio.h>

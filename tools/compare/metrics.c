@@ -1,5 +1,5 @@
 /* All that can be compared, and how: the only such table. */
-#include "tools/compare_tool.h"
+#include "tools/compare/compare.h"
 
 #include <math.h>
 #include <stdio.h>

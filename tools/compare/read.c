@@ -2,7 +2,7 @@
 #include "calib/profile.h"
 #include "sim/alloc.h"
 #include "sim/file.h"
-#include "tools/compare_tool.h"
+#include "tools/compare/compare.h"
 #include "traces/gzip.h"
 
 #include <float.h>

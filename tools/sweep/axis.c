@@ -1,6 +1,6 @@
 /* Lists and ranges of values. */
 #include "sim/alloc.h"
-#include "tools/sweep_tool.h"
+#include "tools/sweep/sweep.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Of ppsim plot: what its inputs show, and gnuplot. */
-#ifndef PPSIM_TOOLS_PLOT_TOOL_H
-#define PPSIM_TOOLS_PLOT_TOOL_H
+#ifndef PPSIM_TOOLS_PLOT_PLOT_H
+#define PPSIM_TOOLS_PLOT_PLOT_H
 
 #include "tools/tool.h"
 #include "traces/plot.h"

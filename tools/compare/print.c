@@ -1,5 +1,5 @@
 /* Differences as people read them: terminal and Markdown. */
-#include "tools/compare_tool.h"
+#include "tools/compare/compare.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The file of 'ppsim plan --candidates': of every schedule the fastest candidate that fits. */
-#include "tools/plot_tool.h"
+#include "tools/plot/plot.h"
 
 #include <inttypes.h>
 #include <stdio.h>

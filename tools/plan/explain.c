@@ -1,6 +1,6 @@
 /* ppsim plan --explain: what would make a plan fit. */
 #include "planner/explain.h"
-#include "tools/plan_tool.h"
+#include "tools/plan/plan.h"
 
 #include <inttypes.h>
 

@@ -1,7 +1,7 @@
 /* Timelines: our own Chrome traces to the nanosecond, recordings of profilers by their ops. */
 #include "calib/imports.h"
 #include "sim/alloc.h"
-#include "tools/compare_tool.h"
+#include "tools/compare/compare.h"
 
 #include <inttypes.h>
 #include <math.h>

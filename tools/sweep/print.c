@@ -1,6 +1,6 @@
 /* What came of a sweep: tables, JSON, CSV. */
 #include "sim/alloc.h"
-#include "tools/sweep_tool.h"
+#include "tools/sweep/sweep.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* A plan as people read it: the answer, why, the runners-up, then stages, memory, assumptions. */
-#include "tools/plan_tool.h"
+#include "tools/plan/plan.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* The points of a sweep: every combination of the values of its axes. */
 #include "sim/alloc.h"
-#include "tools/sweep_tool.h"
+#include "tools/sweep/sweep.h"
 
 #include <stdio.h>
 #include <stdlib.h>
