@@ -172,61 +172,37 @@ static void move_out(neighbour *n)
     pp_sequential_free(&n->sequential);
 }
 
-/* What the ops took, pass by pass. */
-typedef struct passes {
-    pp_costs *took[MEASURED_PASSES];
-} passes;
-
-static void passes_free(passes *p)
+static void divide(pp_ns *table, size_t count, pp_ns by)
 {
-    for (int n = 0; n < MEASURED_PASSES; n++)
-        pp_costs_free(&p->took[n]);
+    for (size_t i = 0; i < count; i++)
+        table[i] = (table[i] + by / 2) / by;
 }
 
-static pp_status time_ops(pp_sequential *sequential, const pp_costs *costs, passes *p, pp_err *err)
+/* Means of all passes, not medians: a step adds its ops up, slow moments included. */
+static pp_status time_ops(pp_sequential *sequential, pp_costs *costs, pp_err *err)
 {
+    const size_t count = (size_t)costs->classes * costs->stages;
+    pp_costs *sum PP_CLEANUP(pp_costs_free) = NULL;
     pp_status status = pp_sequential_step(sequential, 0, NULL, err); /* to warm up */
-    for (uint32_t n = 0; n < MEASURED_PASSES && !status; n++) {
-        if ((status = pp_costs_spread(costs, &p->took[n], err)))
-            break;
-        size_t bytes = (size_t)costs->classes * costs->stages * sizeof(pp_ns);
-        memset(p->took[n]->f_ns, 0, bytes);
-        memset(p->took[n]->i_ns, 0, bytes);
-        memset(p->took[n]->w_ns, 0, bytes);
-        memset(p->took[n]->b_ns, 0, bytes);
-        status = pp_sequential_step(sequential, n, p->took[n], err);
+    if (status || (status = pp_costs_spread(costs, &sum, err)))
+        return status;
+    pp_ns *const from[] = { sum->f_ns, sum->i_ns, sum->w_ns, sum->b_ns };
+    pp_ns *const to[] = { costs->f_ns, costs->i_ns, costs->w_ns, costs->b_ns };
+    for (size_t k = 0; k < 4; k++)
+        memset(from[k], 0, count * sizeof *from[k]);
+    for (uint32_t n = 0; n < MEASURED_PASSES && !status; n++)
+        status = pp_sequential_step(sequential, n, sum, err);
+    for (size_t k = 0; k < 4 && !status; k++) {
+        divide(from[k], count, MEASURED_PASSES);
+        memcpy(to[k], from[k], count * sizeof *to[k]);
     }
     return status;
-}
-
-static int compare_ns(const void *left, const void *right)
-{
-    const pp_ns *a = left;
-    const pp_ns *b = right;
-    return *a < *b ? -1 : *a > *b;
-}
-
-/* The median pass of every op. */
-static void take_medians(const passes *p, pp_costs *costs)
-{
-    pp_ns *own[] = { costs->f_ns, costs->i_ns, costs->w_ns, costs->b_ns };
-    for (size_t i = 0; i < 4 * (size_t)costs->classes * costs->stages; i++) {
-        pp_ns took[MEASURED_PASSES];
-        for (int n = 0; n < MEASURED_PASSES; n++) {
-            const pp_costs *c = p->took[n];
-            const pp_ns *table[] = { c->f_ns, c->i_ns, c->w_ns, c->b_ns };
-            took[n] = table[i % 4][i / 4];
-        }
-        qsort(took, MEASURED_PASSES, sizeof took[0], compare_ns);
-        own[i % 4][i / 4] = took[MEASURED_PASSES / 2];
-    }
 }
 
 /* What ops take on this machine while as many others compute as there will be. */
 static pp_status measure_ops(const pp_execute_options *options, pp_execution *x, pp_err *err)
 {
     pp_sequential *sequential PP_CLEANUP(pp_sequential_free) = NULL;
-    passes took PP_CLEANUP(passes_free) = { 0 };
     neighbour neighbours[NEIGHBOURS_MAX] = { 0 };
     atomic_bool over = false;
     uint32_t processors = pp_processors();
@@ -239,12 +215,10 @@ static pp_status measure_ops(const pp_execute_options *options, pp_execution *x,
         if (k + 1 < x->work.ranks && k + 1 < processors)
             move_in(options, x, &neighbours[k], &over);
     }
-    status = time_ops(sequential, x->costs, &took, err);
+    status = time_ops(sequential, x->costs, err);
     atomic_store(&over, true);
     for (uint32_t k = 0; k < NEIGHBOURS_MAX; k++)
         move_out(&neighbours[k]);
-    if (!status)
-        take_medians(&took, x->costs);
     return status;
 }
 

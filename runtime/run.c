@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define OPS_PER_PREEMPTION 8
+#define PART_LOST 50 /* one in so many */
 
 static void crew_free(pp_crew *crew)
 {
@@ -257,11 +258,14 @@ pp_status pp_crew_keep(pp_crew *crew, uint32_t number, pp_err *err)
         over_ns = record->over_ns[r] > over_ns ? record->over_ns[r] : over_ns;
         it->preemptions += record->preemptions[r];
     }
-    for (size_t i = 0; i < program->count; i++)
+    for (size_t i = 0; i < program->count; i++) {
         it->cpu_ns += record->cpu_ns[i];
+        it->busy_ns += it->timeline->end_ns[i] - it->timeline->start_ns[i];
+    }
     it->step_ns = over_ns - begin_ns;
     it->voided = !crew->job->compute->sleeps &&
-                 it->preemptions > (int64_t)(program->count / OPS_PER_PREEMPTION);
+                 it->preemptions > (int64_t)(program->count / OPS_PER_PREEMPTION) &&
+                 it->busy_ns - it->cpu_ns > it->busy_ns / PART_LOST;
     return record->bytes ? check_memory(crew, it->timeline, err) : PP_OK;
 }
 

@@ -40,9 +40,10 @@ typedef struct pp_run_options {
 typedef struct pp_iteration {
     pp_timeline *timeline;
     pp_ns step_ns; /* until the last rank made its update */
+    pp_ns busy_ns; /* of all ops */
     pp_ns cpu_ns;  /* processor time of all ops */
     int64_t preemptions;
-    bool voided; /* too many of them: see pp_run */
+    bool voided; /* too many of them, and too long: see pp_run */
 } pp_iteration;
 
 /* Owner frees with pp_run_result_free. */
@@ -62,8 +63,9 @@ typedef struct pp_run_result {
                              may still use */
 } pp_run_result;
 
-/* An iteration is void when ranks lost their processor more often than once in eight ops: its times
- * tell of other processes. Where all are void, none is left out.
+/* An iteration is void when ranks lost their processor more often than once in eight ops, and with it
+ * more than 2 % of the ops' time: its times tell of other processes. Where all are void, none is left
+ * out.
  * Fails: as transport and compute; INPUT when ranks differ or a message is wrong; INFEASIBLE when
  * the run hangs (the ranks and ops that wait for each other are named), when a rank dies, when
  * memory is not what was predicted, or when the stop flag rises; NOMEM before the first step.

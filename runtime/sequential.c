@@ -110,13 +110,6 @@ pp_status pp_sequential_new(const pp_compute *compute, const pp_compute_work *wo
     return PP_OK;
 }
 
-/* Keeps the shortest. */
-static void keep(pp_ns *kept, pp_ns took_ns)
-{
-    if (*kept == 0 || took_ns < *kept)
-        *kept = took_ns;
-}
-
 static pp_status run(pp_sequential *s, pp_op_kind kind, uint32_t stage, uint32_t microbatch,
                      pp_costs *took, pp_err *err)
 {
@@ -133,7 +126,7 @@ static pp_status run(pp_sequential *s, pp_op_kind kind, uint32_t stage, uint32_t
     if (!took || status)
         return status;
     pp_ns *table[] = { took->f_ns, took->i_ns, took->w_ns, took->b_ns };
-    keep(&table[kind][pp_cost_index(took, stage, microbatch)], pp_clock_now_ns() - begin_ns);
+    table[kind][pp_cost_index(took, stage, microbatch)] += pp_clock_now_ns() - begin_ns;
     return PP_OK;
 }
 

@@ -34,8 +34,8 @@ void pp_sequential_free(pp_sequential **sequential); /* for PP_CLEANUP */
 /* These three fail: INFEASIBLE when the stop flag rises; as compute.
  *
  * One step of the training run, microbatch after microbatch by `turn`; update included.
- * took: NULL, or costs with a class per microbatch, whose f_ns, i_ns, w_ns, b_ns become the
- * shortest of what they were (0: not yet measured) and what the ops took now. */
+ * took: NULL, or costs with a class per microbatch; what the ops took is added to f_ns, i_ns, w_ns,
+ * b_ns. */
 PP_MUST_CHECK pp_status pp_sequential_step(pp_sequential *sequential, uint32_t step, pp_costs *took,
                                            pp_err *err);
 

@@ -1,7 +1,7 @@
 /* What executing costs, and how well it was predicted. A benchmark: its figures depend on the
  * machine and on what else runs there.
  *
- * usage: bench_run [RUNS]    (each case is executed RUNS times; 5) */
+ * usage: bench_run [RUNS [PART]]    (each case is executed RUNS times, 5; one part alone) */
 #include "runtime/compare.h"
 #include "sim/alloc.h"
 #include "sim/processors.h"
@@ -283,7 +283,7 @@ static void print_cpu(int runs)
                 .costs = "F=1ms,B=2ms",
                 .comm = "rendezvous",
                 .shapes = "",
-                .options = spin_options(5) };
+                .options = spin_options(9) };
     pp_err err = { 0 };
     s.options.payload_bytes = -1;
     s.options.link.kind = PP_LINK_FREE;
@@ -291,24 +291,49 @@ static void print_cpu(int runs)
     s.options.settings = "hidden=128,heads=4,mlp=512,tokens=256";
     if (pp_compute_get("cpu", &s.options.compute, &err))
         fail(&err);
-    middle step = repeat(&s, runs, step_error);
-    middle replay = repeat(&s, runs, replay_error);
-    printf("\ncpu, threads, 1f1b p=2 m=16, ops measured alone before: executed over predicted "
-           "%+.2f %% (%+.2f to %+.2f), over the replay %+.2f %% (%+.2f to %+.2f)\n",
-           step.median, step.low, step.high, replay.median, replay.low, replay.high);
+    double *error[2] = { calloc((size_t)runs, sizeof(double)),
+                         calloc((size_t)runs, sizeof(double)) };
+    for (int n = 0; n < runs; n++) {
+        pp_execution x PP_CLEANUP(pp_execution_free) = { 0 };
+        pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of(&s);
+        if (pp_execute(plan, NULL, &s.options, &x, &err))
+            fail(&err);
+        error[0][n] = step_error(&x);
+        error[1][n] = replay_error(&x);
+    }
+    middle step = middle_of(error[0], runs);
+    middle replay = middle_of(error[1], runs);
+    printf("\ncpu, threads, 1f1b p=2 m=16, ops measured before each of %d runs: executed over "
+           "predicted %+.2f %% (%+.2f to %+.2f), over the replay %+.2f %% (%+.2f to %+.2f)\n",
+           runs, step.median, step.low, step.high, replay.median, replay.low, replay.high);
+    free(error[0]);
+    free(error[1]);
 }
+
+static const struct {
+    const char *name;
+    void (*print)(int runs);
+} parts[] = {
+    { "overhead", print_overhead },     { "spin", print_prediction }, { "link", print_link },
+    { "rendezvous", print_rendezvous }, { "cpu", print_cpu },
+};
 
 int main(int argc, char **argv)
 {
+    const size_t count = sizeof parts / sizeof parts[0];
     int runs = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 5;
-    if (runs < 1 || runs > 1000) {
-        fprintf(stderr, "usage: bench_run [RUNS]    (1 to 1000)\n");
+    bool known = argc < 3;
+    for (size_t k = 0; k < count && !known; k++)
+        known = strcmp(argv[2], parts[k].name) == 0;
+    if (runs < 1 || runs > 1000 || !known || argc > 3) {
+        fprintf(
+            stderr,
+            "usage: bench_run [RUNS [overhead|spin|link|rendezvous|cpu]]    (RUNS: 1 to 1000)\n");
         return 2;
     }
-    print_overhead(runs);
-    print_prediction(runs);
-    print_link(runs);
-    print_rendezvous(runs);
-    print_cpu(runs);
+    for (size_t k = 0; k < count; k++) {
+        if (argc < 3 || strcmp(argv[2], parts[k].name) == 0)
+            parts[k].print(runs);
+    }
     return 0;
 }
