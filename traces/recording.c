@@ -327,10 +327,32 @@ static void number_steps(reader *r)
     }
 }
 
+/* Where an op was seen less often than others, steps were recorded in part, or not by every rank. */
+static pp_status check_steps(const reader *r, pp_err *err)
+{
+    char where[32];
+    char token[32];
+    for (size_t i = 0; i < r->count; i++) {
+        const slice *s = &r->slice[i];
+        bool last = i + 1 == r->count || s[1].step == 0;
+        if (!last || s->step + 1 == r->out->steps)
+            continue;
+        snprintf(where, sizeof where, "rank %" PRIu32, s->rank);
+        return pp_err_set(err, PP_INPUT, where,
+                          "%s was recorded in %zu steps, other ops in %zu: which belong together "
+                          "is not known; record the same whole steps on every rank",
+                          pp_op_print(s->op, token, sizeof token), s->step + 1, r->out->steps);
+    }
+    return PP_OK;
+}
+
 static pp_status keep_steps(reader *r, size_t low, size_t high, pp_err *err)
 {
     size_t kept = 0;
     number_steps(r);
+    pp_status status = check_steps(r, err);
+    if (status)
+        return status;
     if (high >= r->out->steps)
         return pp_err_set(err, PP_USAGE, "--steps", "the recording has %zu steps, counted from 0",
                           r->out->steps);
@@ -470,8 +492,7 @@ pp_status pp_recording_read(const char *const *paths, size_t count, size_t step,
         number_steps(&r);
         step = found.steps - 1;
     }
-    status = keep_steps(&r, step, step, err);
-    if (status || (status = make_order(&r, err)) || (status = make_timeline(&r, err)))
+    if ((status = keep_steps(&r, step, step, err)) || (status = make_order(&r, err)) || (status = make_timeline(&r, err)))
         return status;
     *recording_out = found;
     found = (pp_recording){ 0 };
