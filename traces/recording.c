@@ -7,7 +7,6 @@
 #include "traces/pytorch_rows.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,10 +64,7 @@ static bool read_name(const char *name, bool *by_profiler, pp_op *op_out)
 
 static pp_status time_at(const pp_json_at *at, const char *key, pp_ns *out_ns, pp_err *err)
 {
-    double us = 0;
-    pp_status status = pp_json_get_double(at, key, 0, 9e12, &us, err);
-    *out_ns = (pp_ns)floor(us * 1000 + 0.5);
-    return status;
+    return pp_event_time(at, key, 0, out_ns, err);
 }
 
 static pp_status add_slice(reader *r, const pp_json_at *at, const char *name, bool compute,
@@ -424,6 +420,10 @@ static pp_status make_timeline(reader *r, pp_err *err)
     for (size_t i = 0; i < r->count; i++) {
         out->timeline->start_ns[i] = r->slice[i].begin_ns - start_ns;
         out->timeline->end_ns[i] = r->slice[i].end_ns - start_ns;
+        if (out->timeline->end_ns[i] > PP_NS_MAX)
+            return pp_err_set(err, PP_INPUT, r->path,
+                              "the recordings span more than 104 days: their clocks count from "
+                              "different times");
     }
     for (size_t i = 0; i < r->count; i++) {
         uint32_t source = out->program->source[i];
