@@ -104,11 +104,34 @@ static pp_status note_outside(const pp_measured_profile *m, pp_notes *notes, pp_
     return status;
 }
 
+static pp_status note_unequal(const pp_measured_profile *m, pp_notes *notes, pp_err *err)
+{
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    char end[96];
+    char middle[96];
+    for (size_t i = 0; i < m->profile->count; i++) {
+        const pp_entry_use *use = &m->use[i];
+        if (use->middle_s > 0)
+            pp_text_add(
+                &text, "%s takes %.3g ms, %s %.3g ms; ",
+                pp_entry_name(m->profile, i, end, sizeof end), 1e3 * use->end_s,
+                pp_entry_name(m->profile, m->stage[PP_STAGE_MIDDLE][0], middle, sizeof middle),
+                1e3 * use->middle_s);
+    }
+    pp_status status = pp_text_check(&text, err);
+    return status || !text.bytes
+               ? status
+               : pp_notes_add(notes, err, PP_NOTE_UNEQUAL,
+                              "%stimes are wrong where stages were measured with different "
+                              "numbers of layers; measure equal ones",
+                              text.data);
+}
+
 pp_status pp_measured_notes(const pp_measured_profile *measured, const char *hardware,
                             pp_notes *notes, pp_err *err)
 {
-    static const char *const keys[] = { NOTE_PROFILE, NOTE_STAGES,     NOTE_HALVES,
-                                        NOTE_REST,    PP_NOTE_OUTSIDE, PP_NOTE_REFUSED };
+    static const char *const keys[] = { NOTE_PROFILE,    NOTE_STAGES,     NOTE_HALVES,    NOTE_REST,
+                                        PP_NOTE_UNEQUAL, PP_NOTE_OUTSIDE, PP_NOTE_REFUSED };
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         pp_notes_drop(notes, keys[i]);
     pp_status status = note_used(measured, notes, err);
@@ -116,5 +139,7 @@ pp_status pp_measured_notes(const pp_measured_profile *measured, const char *har
         status = note_stages(measured, notes, err);
     if (!status)
         status = note_rest(measured, hardware, notes, err);
+    if (!status)
+        status = note_unequal(measured, notes, err);
     return status ? status : note_outside(measured, notes, err);
 }

@@ -349,6 +349,42 @@ START_TEST(what_left_its_domain_is_told)
 }
 END_TEST
 
+static void job_notes(const rig_class *classes, int64_t layers, pp_notes *notes)
+{
+    pp_err err = { 0 };
+    pp_profile *profile PP_CLEANUP(rig_free) = rig_profile(classes);
+    job j PP_CLEANUP(job_free);
+    job_new(&j, profile, PP_PROFILE_ALL, layers, layers == 0, 4);
+    pp_costs *costs PP_CLEANUP(pp_costs_free) = job_costs(&j);
+    STEP_OK(pp_measured_notes(j.measured, layers ? NULL : "h100-80g", notes, &err), err);
+}
+
+/* An end adds work to a forward: where a stage at an end takes less, it had fewer layers. With 7, 9
+ * and 7 of 1 ms, both ends would take away two layers of whatever the plan gives those stages. */
+START_TEST(stages_of_unequal_layers_are_told)
+{
+    for (int unequal = 0; unequal < 2; unequal++) {
+        pp_notes notes PP_CLEANUP(pp_notes_free) = { 0 };
+        const double end = unequal ? 7e-6 : 8.8e-6; /* 2 % less is no layer of 9 */
+        const rig_class c[] = {
+            { .name = "stage_f 0", .variable = PP_VARIABLE_TOKENS, .b = end, .noise = 0.01 },
+            { .name = "stage_f 1", .variable = PP_VARIABLE_TOKENS, .b = 9e-6, .noise = 0.01 },
+            { .name = "stage_f 2", .variable = PP_VARIABLE_TOKENS, .b = 9.5e-6, .noise = 0.01 },
+            { .name = "stage_b 0", .variable = PP_VARIABLE_TOKENS, .b = 18e-6, .noise = 0.01 },
+            { .name = "stage_b 1", .variable = PP_VARIABLE_TOKENS, .b = 18e-6, .noise = 0.01 },
+            { .name = "stage_b 2", .variable = PP_VARIABLE_TOKENS, .b = 19e-6, .noise = 0.01 },
+            { 0 },
+        };
+        job_notes(c, 9, &notes);
+        ck_assert_str_eq(note_of(&notes, PP_NOTE_UNEQUAL),
+                         unequal ? "stage_f 0 takes 7.17 ms, stage_f 1 9.22 ms; times are wrong "
+                                   "where stages were measured with different numbers of layers; "
+                                   "measure equal ones"
+                                 : "");
+    }
+}
+END_TEST
+
 START_TEST(ends_of_intervals_lie_around_the_fit)
 {
     const rig_class c[] = {
@@ -429,6 +465,7 @@ int main(void)
     tcase_add_test(tc, a_part_of_a_profile_leaves_the_rest);
     tcase_add_test(tc, products_are_those_of_their_weights);
     tcase_add_test(tc, what_left_its_domain_is_told);
+    tcase_add_test(tc, stages_of_unequal_layers_are_told);
     tcase_add_test(tc, ends_of_intervals_lie_around_the_fit);
     tcase_add_test(tc, layers_of_a_measured_stage_are_known_or_asked_for);
     tcase_add_test(tc, classes_that_lack_are_named);
