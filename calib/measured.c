@@ -18,10 +18,15 @@ static bool spans_nodes(const pp_profile *profile, const pp_profile_entry *entry
     return entry->series_count && profile->samples.series[entry->series[0]].nodes > 1;
 }
 
+static bool belongs(const pp_measured_profile *m, const pp_profile_entry *entry)
+{
+    return !entry->cold &&
+           (m->part == PP_PROFILE_ALL || entry->link == (m->part == PP_PROFILE_LINKS));
+}
+
 static bool answers(const pp_measured_profile *m, const pp_profile_entry *entry)
 {
-    return entry->fitted && !entry->cold &&
-           (m->part == PP_PROFILE_ALL || entry->link == (m->part == PP_PROFILE_LINKS));
+    return entry->fitted && belongs(m, entry);
 }
 
 static size_t find(const pp_measured_profile *m, const char *class_name, bool spans)
@@ -239,15 +244,21 @@ static int64_t stage_number(const char *class_name, const char *kind)
     return number;
 }
 
-/* The stage of this number; PP_ENTRY_NONE: it was not measured. */
+/* The stage of this number, fitted or not; PP_ENTRY_NONE: it was not measured. */
 static size_t find_numbered(const pp_measured_profile *m, size_t kind, int64_t number)
 {
     for (size_t i = 0; i < m->profile->count; i++) {
         const pp_profile_entry *entry = &m->profile->entry[i];
-        if (answers(m, entry) && stage_number(entry->class_name, stage_classes[kind]) == number)
+        if (belongs(m, entry) && stage_number(entry->class_name, stage_classes[kind]) == number)
             return i;
     }
     return PP_ENTRY_NONE;
+}
+
+static size_t find_fitted(const pp_measured_profile *m, size_t kind, int64_t number)
+{
+    const size_t entry = find_numbered(m, kind, number);
+    return entry != PP_ENTRY_NONE && m->profile->entry[entry].fitted ? entry : PP_ENTRY_NONE;
 }
 
 /* Of two numbered stages the first stands for layers, since an embedding is less work than a head;
@@ -268,9 +279,9 @@ static void find_stages(pp_measured_profile *m)
             continue;
         while (find_numbered(m, kind, count) != PP_ENTRY_NONE)
             count++;
-        m->stage[PP_STAGE_FIRST][kind] = find_numbered(m, kind, 0);
-        m->stage[PP_STAGE_MIDDLE][kind] = find_numbered(m, kind, count ? (count - 1) / 2 : 0);
-        m->stage[PP_STAGE_LAST][kind] = find_numbered(m, kind, count ? count - 1 : 0);
+        m->stage[PP_STAGE_FIRST][kind] = find_fitted(m, kind, 0);
+        m->stage[PP_STAGE_MIDDLE][kind] = find_fitted(m, kind, count ? (count - 1) / 2 : 0);
+        m->stage[PP_STAGE_LAST][kind] = find_fitted(m, kind, count ? count - 1 : 0);
     }
 }
 

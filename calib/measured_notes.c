@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #define NOTE_PROFILE "profile"
 #define NOTE_STAGES "measured stages"
@@ -40,21 +41,28 @@ static pp_status note_used(const pp_measured_profile *m, pp_notes *notes, pp_err
     pp_status status = pp_text_check(&text, err);
     return status ? status
                   : pp_notes_add(notes, err, NOTE_PROFILE, "%.16s: %s", m->profile->sha256,
-                                 used ? text.data : "nothing of it was needed");
+                                 used ? text.data : "none of its classes answered");
+}
+
+static bool was_asked(const pp_measured_profile *m, int op)
+{
+    const size_t entry = m->stage[PP_STAGE_MIDDLE][op];
+    return entry != PP_ENTRY_NONE && m->use[entry].asked;
 }
 
 static pp_status note_stages(const pp_measured_profile *m, pp_notes *notes, pp_err *err)
 {
     pp_status status = PP_OK;
-    char lacks[128], settings[128];
-    if (!pp_measured_has_stages(m, lacks, sizeof lacks))
+    char settings[128];
+    const bool split = was_asked(m, PP_OP_I) && was_asked(m, PP_OP_W);
+    if (!was_asked(m, PP_OP_F) || !(split || was_asked(m, PP_OP_B)))
         return PP_OK;
     pp_measured_settings(m->profile, settings, sizeof settings);
     status = pp_notes_add(notes, err, NOTE_STAGES,
                           "of %" PRId64 " layer%s each, split and recomputed as they were then%s",
                           m->layers, m->layers == 1 ? "" : "s",
                           settings[0] ? "" : "; of which model, the profile does not say");
-    if (!status && !pp_measured_splits(m))
+    if (!status && !split)
         status = pp_notes_add(notes, err, NOTE_HALVES, "half of B each, which alone was measured");
     return status;
 }
@@ -79,6 +87,45 @@ static pp_status note_rest(const pp_measured_profile *m, const char *hardware, p
                         text.data ? text.data : "");
 }
 
+/* What classes of this name answer, as bits of pp_measured_kind. */
+static unsigned kinds_of(const char *class_name)
+{
+    static const struct {
+        const char *word;
+        pp_measured_kind kind;
+    } words[] = {
+        { "gemm_fwd", PP_MEASURED_GEMM_FWD },
+        { "linear_fwd", PP_MEASURED_GEMM_FWD },
+        { "gemm_dgrad", PP_MEASURED_GEMM_DGRAD },
+        { "gemm_wgrad", PP_MEASURED_GEMM_WGRAD },
+        { "attn_fwd", PP_MEASURED_ATTENTION_FWD },
+        { "attn_bwd", PP_MEASURED_ATTENTION_BWD },
+        { "send_recv", PP_MEASURED_MESSAGE },
+        { "sendrecv", PP_MEASURED_MESSAGE },
+        { "thread_link", PP_MEASURED_MESSAGE },
+        { "mpi_link", PP_MEASURED_MESSAGE },
+        { "all_reduce", PP_MEASURED_ALL_REDUCE },
+        { "all_gather", PP_MEASURED_ALL_GATHER },
+        { "reduce_scatter", PP_MEASURED_REDUCE_SCATTER },
+        { "all_to_all", PP_MEASURED_ALL_TO_ALL },
+    };
+    const size_t bytes = strcspn(class_name, " ");
+    if (strncmp(class_name, "stage_", 6) == 0)
+        return (1u << PP_MEASURED_STAGES) - 1;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strncmp(class_name, words[i].word, bytes) == 0 && words[i].word[bytes] == '\0')
+            return 1u << words[i].kind;
+    }
+    return 0;
+}
+
+/* It would have been asked, had a form been fitted to it. */
+static bool lacks_a_form(const pp_measured_profile *m, const pp_profile_entry *e)
+{
+    return !e->fitted && !e->cold && (m->lacked & kinds_of(e->class_name)) != 0 &&
+           (m->part == PP_PROFILE_ALL || e->link == (m->part == PP_PROFILE_LINKS));
+}
+
 static pp_status note_outside(const pp_measured_profile *m, pp_notes *notes, pp_err *err)
 {
     pp_text outside PP_CLEANUP(pp_text_free) = { 0 };
@@ -91,8 +138,11 @@ static pp_status note_outside(const pp_measured_profile *m, pp_notes *notes, pp_
             pp_text_add(&outside, "%s%s: %s %.6g, measured from %.6g to %.6g",
                         outside.bytes ? "; " : "", name, use->variable, use->at, use->low,
                         use->high);
-        if (use->refusal[0])
-            pp_text_add(&refused, "%s%s: %s", refused.bytes ? "; " : "", name, use->refusal);
+        const bool no_form = lacks_a_form(m, &m->profile->entry[i]);
+        if (no_form || use->refusal[0])
+            pp_text_add(&refused, "%s%s: %s%s", refused.bytes ? "; " : "", name,
+                        no_form ? "not fitted, " : "",
+                        no_form ? m->profile->entry[i].reason : use->refusal);
     }
     pp_status status = pp_text_check(&outside, err);
     if (!status)

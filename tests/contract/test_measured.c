@@ -385,6 +385,73 @@ START_TEST(stages_of_unequal_layers_are_told)
 }
 END_TEST
 
+/* Neither a class that nothing was asked of nor one that no form fits is said to have been used. */
+START_TEST(classes_that_answered_nothing_are_told)
+{
+    const rig_class c[] = {
+        { .name = "stage_f", .variable = PP_VARIABLE_TOKENS, .a = 1e-4, .b = 1e-6 },
+        { .name = "stage_b", .variable = PP_VARIABLE_TOKENS, .a = 4e-4, .b = 2e-6 },
+        { .name = "attn_fwd", .variable = PP_VARIABLE_TOKENS, .a = 4e-4, .b = 2e-6 },
+        { .name = "all_gather", .variable = PP_VARIABLE_BYTES, .a = 4e-4, .b = 2e-6, .link = true },
+        { 0 },
+    };
+    pp_err err = { 0 };
+    pp_notes notes PP_CLEANUP(pp_notes_free) = { 0 };
+    pp_profile *profile PP_CLEANUP(rig_free) = rig_profile(c);
+    for (size_t i = 0; i < profile->count; i++) {
+        profile->entry[i].fitted = false;
+        snprintf(profile->entry[i].reason, sizeof profile->entry[i].reason, "too few sizes");
+    }
+    job j PP_CLEANUP(job_free);
+    job_new(&j, profile, PP_PROFILE_KERNELS, 16, true, 2);
+    pp_costs *costs PP_CLEANUP(pp_costs_free) = job_costs(&j);
+    STEP_OK(pp_measured_notes(j.measured, "h100-80g", &notes, &err), err);
+    ck_assert_ptr_nonnull(strstr(note_of(&notes, "profile"), ": none of its classes answered"));
+    ck_assert_str_eq(note_of(&notes, "measured stages"), "");
+    ck_assert_str_eq(note_of(&notes, PP_NOTE_REFUSED),
+                     "stage_f: not fitted, too few sizes; stage_b: not fitted, too few sizes; "
+                     "attn_fwd: not fitted, too few sizes");
+}
+END_TEST
+
+/* The last stage is the last one that was measured, also where one before it has no form. */
+START_TEST(a_stage_without_a_form_does_not_end_the_others)
+{
+    const rig_class c[] = {
+        { .name = "stage_f 0", .variable = PP_VARIABLE_TOKENS, .a = 1e-4, .b = 1e-6 },
+        { .name = "stage_f 1", .variable = PP_VARIABLE_TOKENS, .a = 1e-4, .b = 1e-6 },
+        { .name = "stage_f 2", .variable = PP_VARIABLE_TOKENS, .a = 1e-4, .b = 1e-6 },
+        { .name = "stage_f 3", .variable = PP_VARIABLE_TOKENS, .a = 5e-4, .b = 1e-6 },
+        { 0 },
+    };
+    pp_err err = { 0 };
+    pp_measured_profile *m PP_CLEANUP(pp_measured_close) = NULL;
+    pp_profile *profile PP_CLEANUP(rig_free) = rig_profile(c);
+    profile->entry[2].fitted = false;
+    STEP_OK(pp_measured_open(profile, PP_PROFILE_ALL, 8, &m, &err), err);
+    ck_assert_uint_eq(m->stage[PP_STAGE_MIDDLE][0], 1);
+    ck_assert_uint_eq(m->stage[PP_STAGE_LAST][0], 3);
+}
+END_TEST
+
+START_TEST(stages_that_nothing_was_asked_of_are_not_told)
+{
+    const rig_class c[] = {
+        { .name = "stage_f", .variable = PP_VARIABLE_TOKENS, .a = 1e-4, .b = 1e-6 },
+        { .name = "stage_b", .variable = PP_VARIABLE_TOKENS, .a = 4e-4, .b = 2e-6 },
+        { 0 },
+    };
+    pp_err err = { 0 };
+    pp_notes notes PP_CLEANUP(pp_notes_free) = { 0 };
+    pp_profile *profile PP_CLEANUP(rig_free) = rig_profile(c);
+    job j PP_CLEANUP(job_free);
+    job_new(&j, profile, PP_PROFILE_ALL, 16, true, 2);
+    STEP_OK(pp_measured_notes(j.measured, "h100-80g", &notes, &err), err);
+    ck_assert_str_eq(note_of(&notes, "measured stages"), "");
+    ck_assert_str_eq(note_of(&notes, "I and W"), "");
+}
+END_TEST
+
 START_TEST(ends_of_intervals_lie_around_the_fit)
 {
     const rig_class c[] = {
@@ -466,6 +533,9 @@ int main(void)
     tcase_add_test(tc, products_are_those_of_their_weights);
     tcase_add_test(tc, what_left_its_domain_is_told);
     tcase_add_test(tc, stages_of_unequal_layers_are_told);
+    tcase_add_test(tc, classes_that_answered_nothing_are_told);
+    tcase_add_test(tc, a_stage_without_a_form_does_not_end_the_others);
+    tcase_add_test(tc, stages_that_nothing_was_asked_of_are_not_told);
     tcase_add_test(tc, ends_of_intervals_lie_around_the_fit);
     tcase_add_test(tc, layers_of_a_measured_stage_are_known_or_asked_for);
     tcase_add_test(tc, classes_that_lack_are_named);
