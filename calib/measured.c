@@ -332,6 +332,13 @@ static pp_status find_layers(pp_measured_profile *m, int64_t layers, pp_err *err
         m->profile->entry[stage].class_name);
 }
 
+static bool host_timed(const pp_profile *profile, const pp_profile_entry *entry)
+{
+    const char *source = profile->samples.series[entry->series[0]].source;
+    return strncmp(source, PP_SOURCE_HOST, strlen(PP_SOURCE_HOST)) == 0 ||
+           strncmp(source, PROBE, strlen(PROBE)) == 0;
+}
+
 void pp_measured_settings(const pp_profile *profile, char *settings_out, size_t size)
 {
     const char *source = probe_source(profile);
@@ -342,6 +349,7 @@ void pp_measured_settings(const pp_profile *profile, char *settings_out, size_t 
 pp_status pp_measured_open(const pp_profile *profile, pp_profile_part part, int64_t layers,
                            pp_measured_profile **measured_out, pp_err *err)
 {
+    char lacks[128];
     pp_measured_profile *m PP_CLEANUP(pp_measured_close) = pp_alloc_array(1, sizeof *m);
     if (!m)
         return pp_err_nomem(err);
@@ -353,6 +361,8 @@ pp_status pp_measured_open(const pp_profile *profile, pp_profile_part part, int6
     if (!m->use)
         return pp_err_nomem(err);
     find_stages(m);
+    m->measured.holds_gap = pp_measured_has_stages(m, lacks, sizeof lacks) &&
+                            host_timed(profile, &profile->entry[m->stage[PP_STAGE_MIDDLE][0]]);
     pp_status status = find_layers(m, layers, err);
     if (status)
         return status;

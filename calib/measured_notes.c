@@ -8,6 +8,7 @@
 #define NOTE_PROFILE "profile"
 #define NOTE_STAGES "measured stages"
 #define NOTE_HALVES "I and W"
+#define NOTE_GAP "host gap"
 #define NOTE_REST "not in the profile"
 
 /* What is not measured, as people call it. */
@@ -50,7 +51,8 @@ static bool was_asked(const pp_measured_profile *m, int op)
     return entry != PP_ENTRY_NONE && m->use[entry].asked;
 }
 
-static pp_status note_stages(const pp_measured_profile *m, pp_notes *notes, pp_err *err)
+static pp_status note_stages(const pp_measured_profile *m, const char *hardware, pp_notes *notes,
+                             pp_err *err)
 {
     pp_status status = PP_OK;
     char settings[128];
@@ -64,6 +66,12 @@ static pp_status note_stages(const pp_measured_profile *m, pp_notes *notes, pp_e
                           settings[0] ? "" : "; of which model, the profile does not say");
     if (!status && !split)
         status = pp_notes_add(notes, err, NOTE_HALVES, "half of B each, which alone was measured");
+    if (!status && hardware)
+        status =
+            m->measured.holds_gap
+                ? pp_notes_add(notes, err, NOTE_GAP, "in the measured times, the host's")
+                : pp_notes_add(notes, err, NOTE_GAP,
+                               "that of %s, beside the measured times, the device's", hardware);
     return status;
 }
 
@@ -180,13 +188,14 @@ static pp_status note_unequal(const pp_measured_profile *m, pp_notes *notes, pp_
 pp_status pp_measured_notes(const pp_measured_profile *measured, const char *hardware,
                             pp_notes *notes, pp_err *err)
 {
-    static const char *const keys[] = { NOTE_PROFILE,    NOTE_STAGES,     NOTE_HALVES,    NOTE_REST,
-                                        PP_NOTE_UNEQUAL, PP_NOTE_OUTSIDE, PP_NOTE_REFUSED };
+    static const char *const keys[] = { NOTE_PROFILE,    NOTE_STAGES,    NOTE_HALVES,
+                                        NOTE_GAP,        NOTE_REST,      PP_NOTE_UNEQUAL,
+                                        PP_NOTE_OUTSIDE, PP_NOTE_REFUSED };
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         pp_notes_drop(notes, keys[i]);
     pp_status status = note_used(measured, notes, err);
     if (!status)
-        status = note_stages(measured, notes, err);
+        status = note_stages(measured, hardware, notes, err);
     if (!status)
         status = note_rest(measured, hardware, notes, err);
     if (!status)

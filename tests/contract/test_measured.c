@@ -182,6 +182,30 @@ START_TEST(the_first_of_two_stages_stands_for_layers)
 }
 END_TEST
 
+/* Kernels end before the host's gap, timers of the host behind it. */
+START_TEST(the_gap_of_the_host_is_counted_once)
+{
+    static const char *const sources[] = { "host time: train.log", PROBE_SOURCE, "rank0.json" };
+    const pp_hardware hw = run_hardware("h100-80g");
+    ck_assert_double_gt(hw.host_gap_s, 0);
+    for (size_t k = 0; k < 3; k++) {
+        const rig_class c[] = {
+            { .name = "stage_f",
+              .variable = PP_VARIABLE_TOKENS,
+              .a = 1e-3,
+              .b = 1e-6,
+              .source = sources[k] },
+            { .name = "stage_b", .variable = PP_VARIABLE_TOKENS, .a = 4e-3, .b = 2e-6 },
+            { 0 },
+        };
+        const double gap = k == 2 ? 1e9 * hw.host_gap_s : 0;
+        pp_costs *costs PP_CLEANUP(pp_costs_free) =
+            costs_of(c, PP_PROFILE_ALL, k == 1 ? 2 : 8, true, 4);
+        near(costs->f_ns[1], (k == 1 ? 4 : 1) * line(&c[0], T) + gap);
+    }
+}
+END_TEST
+
 /* A stage in the middle has neither end. */
 START_TEST(of_two_stages_no_head_is_taken_for_a_layer)
 {
@@ -525,6 +549,7 @@ int main(void)
     tcase_add_test(tc, stages_take_what_layers_took);
     tcase_add_test(tc, a_backward_measured_whole_is_halved);
     tcase_add_test(tc, measured_stages_bring_their_ends);
+    tcase_add_test(tc, the_gap_of_the_host_is_counted_once);
     tcase_add_test(tc, of_two_stages_no_head_is_taken_for_a_layer);
     tcase_add_test(tc, sequences_of_a_pack_are_told);
     tcase_add_test(tc, weight_gradients_are_asked_for_by_their_weight);

@@ -58,6 +58,14 @@ static void expect_skipped(const pp_samples *samples, const char *text)
     EVENT("cuda_runtime", "cudaLaunchKernel", "1", ts, "1", "\"correlation\":" id)
 #define KERNEL(name, id, dur) EVENT("kernel", name, "0", "9e9", dur, "\"correlation\":" id)
 
+/* Ranges and timers of the host hold its gap between ops, kernels do not. */
+static void expect_host_times(const pp_samples *samples, bool host)
+{
+    for (size_t i = 0; i < samples->count; i++)
+        ck_assert_int_eq(
+            strncmp(samples->series[i].source, PP_SOURCE_HOST, strlen(PP_SOURCE_HOST)) == 0, host);
+}
+
 static const char cpu_trace[] =
     "{\"schemaVersion\":1,\"deviceProperties\":[],\"traceEvents\":[{\"ph\":\"M\",\"args\":{}},"
     "\n" RANGE("ppsim:3F7 tokens=512", "100", "1000.5") "," RANGE("ppsim:3F8 tokens=512", "2000", "1200.5") "," RANGE("ppsim:3F9 tokens=256 square_sum=65536", "4000", "700") "," RANGE(
@@ -93,6 +101,7 @@ START_TEST(ranges_of_a_recording_without_kernels_are_ops)
     expect_times(&samples, "stage_i 0", 0, 0, 10e-6, 1);
     expect_times(&samples, "stage_w 0", 0, 0, 20e-6, 1);
     ck_assert(!samples.series[0].link);
+    expect_host_times(&samples, true);
     expect_skipped(&samples, "not as in 'ppsim:3F7 tokens=4096'");
     expect_skipped(&samples, "overlapped pair");
     expect_skipped(&samples, "computes nothing");
@@ -129,6 +138,7 @@ START_TEST(kernels_are_summed_over_the_range_that_launched_them)
     expect_times(&samples, "stage_b 0", 0, 0, 50e-6, 1);
     expect_times(&samples, "stage_f", 0, 0, 70e-6, 1);
     ck_assert_str_eq(samples.device, "NVIDIA H200");
+    expect_host_times(&samples, false);
     expect_skipped(&samples, "a kernel of NCCL: a transfer");
     expect_skipped(&samples, "launched outside of every op");
     expect_skipped(&samples, "an op without kernels, though there are kernels");
@@ -241,6 +251,7 @@ START_TEST(megatron_ranks_are_stages)
     expect_times(&samples, "stage_f 0", 0, 2048, 10.5e-3, 2);
     expect_times(&samples, "stage_f 1", 0, 2048, 21e-3, 2);
     expect_times(&samples, "stage_b 1", 0, 2048, 50e-3, 1);
+    expect_host_times(&samples, true);
 }
 END_TEST
 
