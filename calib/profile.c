@@ -166,6 +166,36 @@ static pp_status fit_all(pp_profile *p, const pp_profile_watch *watch, pp_err *e
     return status;
 }
 
+pp_status pp_profile_carry(const pp_profile *before, const char *const *names,
+                           pp_calibration *calibration, pp_err *err)
+{
+    const size_t now = calibration->count;
+    for (size_t i = 0; i < before->note_count; i++) {
+        const pp_series_note *was = &before->note[i];
+        size_t k = 0;
+        while (k < now && strcmp(calibration->note[k].class_name, was->class_name) != 0)
+            k++;
+        if (k < now && calibration->note[k].points)
+            continue;
+        if (k == now) {
+            void *list = calibration->note;
+            pp_status status = pp_grow(&list, &calibration->capacity, calibration->count + 1,
+                                       sizeof(pp_series_note), err);
+            calibration->note = list;
+            if (status)
+                return status;
+            k = calibration->count++;
+        }
+        calibration->note[k] = *was;
+    }
+    if (before->interrupted) {
+        const uint32_t was = before->unfinished ? before->unfinished : pp_probe_bits(NULL);
+        calibration->unfinished |= was & ~pp_probe_bits(names);
+        calibration->interrupted |= calibration->unfinished != 0;
+    }
+    return PP_OK;
+}
+
 pp_status pp_profile_make(pp_samples *samples, pp_calibration *calibration,
                           const pp_fit_options *options, const pp_profile_watch *watch,
                           pp_profile **profile_out, pp_err *err)
@@ -179,6 +209,7 @@ pp_status pp_profile_make(pp_samples *samples, pp_calibration *calibration,
     if (calibration) {
         p->measured = true;
         p->interrupted = calibration->interrupted;
+        p->unfinished = calibration->interrupted ? calibration->unfinished : 0;
         p->environment = calibration->environment;
         p->note = calibration->note;
         p->note_count = calibration->count;

@@ -232,6 +232,19 @@ static void print_unfitted(const pp_profile *profile, pp_text *text)
     }
 }
 
+static void print_unfinished(const pp_profile *profile, pp_text *text)
+{
+    bool first = true;
+    pp_text_add(text, "\ninterrupted: points are missing");
+    for (size_t i = 0; i < pp_probe_count(); i++) {
+        if (!(profile->unfinished >> i & 1))
+            continue;
+        pp_text_add(text, "%s%s", first ? " of " : ", ", pp_probe_at(i)->name);
+        first = false;
+    }
+    pp_text_add(text, "; --resume -o FILE goes on\n");
+}
+
 static void print_notes(const pp_profile *profile, pp_text *text)
 {
     const pp_interference *f = &profile->interference;
@@ -254,7 +267,7 @@ static void print_notes(const pp_profile *profile, pp_text *text)
                         n->class_name, 100 * n->drift);
     }
     if (profile->interrupted)
-        pp_text_add(text, "\ninterrupted: points are missing; --resume -o FILE goes on\n");
+        print_unfinished(profile, text);
     if (profile->samples.skipped)
         pp_text_add(text, "\nleft out:\n%s", profile->samples.skipped);
 }
