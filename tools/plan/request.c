@@ -73,6 +73,21 @@ static pp_status read_machines(const pp_args *args, pp_request *r, pp_err *err)
     return status;
 }
 
+/* A degree changes no time that was measured. */
+static pp_status tell_split(pp_request *r, bool probed, pp_err *err)
+{
+    const int64_t tp = r->wish.parallel.tp;
+    if (tp == 1)
+        return PP_OK;
+    pp_remark("--tp %" PRId64 " changes no measured stage: %s", tp,
+              probed
+                  ? "the probe measured them with tp 1"
+                  : "the profile does not say with which tp they were measured; it must be this");
+    return pp_notes_add(&r->assumptions, err, "tensor parallel",
+                        "tp %" PRId64 ", as given: measured stages are taken as they are, %s", tp,
+                        probed ? "which is tp 1" : "as if measured with it");
+}
+
 /* Measured stages are what they are: split over as many GPUs, and recomputing as much. */
 static pp_status keep_stages(const pp_args *args, pp_request *r, pp_err *err)
 {
@@ -84,6 +99,9 @@ static pp_status keep_stages(const pp_args *args, pp_request *r, pp_err *err)
         r->wish.parallel.tp = 1;
     switches->given.dtype =
         pp_profile_settings(&r->profile, text, sizeof text, &switches->value.dtype);
+    pp_status status = tell_split(r, switches->given.dtype, err);
+    if (status)
+        return status;
     if (pp_args_has(args, "--recompute"))
         return PP_OK;
     switches->value.recompute = PP_RECOMPUTE_NONE;
