@@ -409,6 +409,24 @@ static const struct {
     { "busbw-csv", "bytes,n2\n0,1\n", "x:2:1", "must be from" },
 };
 
+/* The profile has one device, whichever file says it, and whoever does not is told. */
+START_TEST(a_file_without_a_device_does_not_take_that_of_another)
+{
+    static const char anonymous[] = "# ppsim.samples 1\nclass,tokens,seconds\nmlp_fwd,256,1e-3\n";
+    for (int first = 0; first < 2; first++) {
+        pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
+        read_as(first ? "samples-csv" : "kineto", first ? anonymous : gpu_trace, &samples);
+        read_as(first ? "kineto" : "samples-csv", first ? gpu_trace : anonymous, &samples);
+        ck_assert_str_eq(samples.device, "NVIDIA H200");
+        expect_skipped(&samples, first
+                                     ? "x.log: was measured on NVIDIA H200; files before it do "
+                                       "not say on what"
+                                     : "x.log: does not say on what it was measured; other files: "
+                                       "on NVIDIA H200");
+    }
+}
+END_TEST
+
 START_TEST(tables_of_bandwidth_say_device_and_source)
 {
     pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
@@ -530,6 +548,7 @@ int main(int argc, char **argv)
     }
     Suite *suite = suite_create("imports");
     TCase *tc = tcase_create("files");
+    tcase_add_test(tc, a_file_without_a_device_does_not_take_that_of_another);
     tcase_add_test(tc, tables_of_bandwidth_say_device_and_source);
     tcase_add_test(tc, ranges_of_a_recording_without_kernels_are_ops);
     tcase_add_test(tc, kernels_are_summed_over_the_range_that_launched_them);
