@@ -1,7 +1,7 @@
 #include "calib/profile_int.h"
 
 #include "sim/alloc.h"
-#include "sim/file.h"
+#include "traces/gzip.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -481,6 +481,6 @@ pp_status pp_profile_load(const char *path, pp_profile **profile_out, pp_err *er
 {
     char *text PP_CLEANUP(pp_free_text) = NULL;
     size_t bytes = 0;
-    pp_status status = pp_file_read(path, &text, &bytes, err);
+    pp_status status = pp_gzip_read(path, &text, &bytes, err);
     return status ? status : pp_profile_parse(text, bytes, path, profile_out, err);
 }

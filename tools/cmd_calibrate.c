@@ -1,7 +1,6 @@
 /* ppsim calibrate: measurements, of this machine or of others, become a profile. */
 #include "calib/imports.h"
 #include "sim/alloc.h"
-#include "sim/file.h"
 #include "tools/calibrate_tool.h"
 #include "tools/tool.h"
 
@@ -216,7 +215,7 @@ static pp_status print(const pp_args *args, calibrating *c, pp_err *err)
     size_t bytes = 0;
     bool to_stdout = path && strcmp(path, "-") == 0;
     pp_status status = pp_profile_write(c->profile, &json, &bytes, err);
-    if (status || (path && !to_stdout && (status = pp_file_write(path, json, bytes, err))))
+    if (status || (path && !to_stdout && (status = pp_write_text(path, json, bytes, err))))
         return status;
     if (to_stdout || pp_args_has(args, "--json"))
         return pp_print_stdout(json, bytes, err);

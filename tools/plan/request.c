@@ -35,7 +35,7 @@ static pp_status load_lengths(pp_request *r, const char *name, pp_err *err)
 {
     const pp_input *known = name ? pp_inputs_find(r->inputs, PP_INPUT_LENGTHS, name) : NULL;
     const pp_lengths *lengths = known ? &known->lengths : &r->lengths;
-    pp_status status = name && !known ? pp_lengths_read(name, &r->lengths, err) : PP_OK;
+    pp_status status = name && !known ? pp_load_lengths(name, &r->lengths, err) : PP_OK;
     r->wish.lengths = lengths->length;
     r->wish.length_count = lengths->count;
     r->wish.group_end = lengths->group_end;
