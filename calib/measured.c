@@ -129,10 +129,14 @@ static pp_sample sample_of(const pp_measured_at *at)
     return sample;
 }
 
-/* How many times as far as the nearer end of what was measured. */
 static double distance(double at, double low, double high)
 {
     return at > high ? at / high : low / fmax(at, 1e-300);
+}
+
+double pp_use_distance(const pp_entry_use *use)
+{
+    return distance(use->at, use->low, use->high);
 }
 
 static void note_outside(const pp_fit *fit, const pp_sample *sample, int64_t ranks,
@@ -146,7 +150,7 @@ static void note_outside(const pp_fit *fit, const pp_sample *sample, int64_t ran
         low = fit->at_low[v];
         high = fit->at_high[v];
     }
-    if (!use->outside || distance(at, low, high) > distance(use->at, use->low, use->high)) {
+    if (!use->outside || distance(at, low, high) > pp_use_distance(use)) {
         snprintf(use->variable, sizeof use->variable, "%s", outside);
         use->at = at;
         use->low = low;

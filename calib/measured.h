@@ -33,6 +33,9 @@ typedef struct pp_entry_use {
     char refusal[160];      /* why it could not answer; "": it could */
 } pp_entry_use;
 
+/* How many times as far as the nearer end of what was measured. */
+double pp_use_distance(const pp_entry_use *use);
+
 /* Owner frees with pp_measured_close. Used by one thread at a time: asking changes `use`. */
 typedef struct pp_measured_profile {
     pp_measured measured; /* its context is this object */

@@ -134,32 +134,51 @@ static bool lacks_a_form(const pp_measured_profile *m, const pp_profile_entry *e
            (m->part == PP_PROFILE_ALL || e->link == (m->part == PP_PROFILE_LINKS));
 }
 
+/* The class that went farthest out of its domain in full, the others by name. */
 static pp_status note_outside(const pp_measured_profile *m, pp_notes *notes, pp_err *err)
 {
-    pp_text outside PP_CLEANUP(pp_text_free) = { 0 };
-    pp_text refused PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text others PP_CLEANUP(pp_text_free) = { 0 };
+    char name[96];
+    size_t farthest = PP_ENTRY_NONE;
+    size_t count = 0;
+    for (size_t i = 0; i < m->profile->count; i++) {
+        if (m->use[i].outside && (farthest == PP_ENTRY_NONE ||
+                                  pp_use_distance(&m->use[i]) > pp_use_distance(&m->use[farthest])))
+            farthest = i;
+    }
+    for (size_t i = 0; i < m->profile->count; i++) {
+        if (m->use[i].outside && i != farthest)
+            pp_text_add(&others, "%s%s", count++ ? ", " : "",
+                        pp_entry_name(m->profile, i, name, sizeof name));
+    }
+    pp_status status = pp_text_check(&others, err);
+    if (status || farthest == PP_ENTRY_NONE)
+        return status;
+    const pp_entry_use *use = &m->use[farthest];
+    pp_entry_name(m->profile, farthest, name, sizeof name);
+    if (!count)
+        return pp_notes_add(notes, err, PP_NOTE_OUTSIDE, "%s: %s %.6g, measured from %.6g to %.6g",
+                            name, use->variable, use->at, use->low, use->high);
+    return pp_notes_add(notes, err, PP_NOTE_OUTSIDE,
+                        "%s: %s %.6g, measured from %.6g to %.6g; and %zu more: %s", name,
+                        use->variable, use->at, use->low, use->high, count, others.data);
+}
+
+static pp_status note_refused(const pp_measured_profile *m, pp_notes *notes, pp_err *err)
+{
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     char name[96];
     for (size_t i = 0; i < m->profile->count; i++) {
-        const pp_entry_use *use = &m->use[i];
-        pp_entry_name(m->profile, i, name, sizeof name);
-        if (use->outside)
-            pp_text_add(&outside, "%s%s: %s %.6g, measured from %.6g to %.6g",
-                        outside.bytes ? "; " : "", name, use->variable, use->at, use->low,
-                        use->high);
         const bool no_form = lacks_a_form(m, &m->profile->entry[i]);
-        if (no_form || use->refusal[0])
-            pp_text_add(&refused, "%s%s: %s%s", refused.bytes ? "; " : "", name,
+        if (no_form || m->use[i].refusal[0])
+            pp_text_add(&text, "%s%s: %s%s", text.bytes ? "; " : "",
+                        pp_entry_name(m->profile, i, name, sizeof name),
                         no_form ? "not fitted, " : "",
-                        no_form ? m->profile->entry[i].reason : use->refusal);
+                        no_form ? m->profile->entry[i].reason : m->use[i].refusal);
     }
-    pp_status status = pp_text_check(&outside, err);
-    if (!status)
-        status = pp_text_check(&refused, err);
-    if (!status && outside.bytes)
-        status = pp_notes_add(notes, err, PP_NOTE_OUTSIDE, "%s", outside.data);
-    if (!status && refused.bytes)
-        status = pp_notes_add(notes, err, PP_NOTE_REFUSED, "%s", refused.data);
-    return status;
+    pp_status status = pp_text_check(&text, err);
+    return status || !text.bytes ? status
+                                 : pp_notes_add(notes, err, PP_NOTE_REFUSED, "%s", text.data);
 }
 
 static pp_status note_unequal(const pp_measured_profile *m, pp_notes *notes, pp_err *err)
@@ -200,5 +219,7 @@ pp_status pp_measured_notes(const pp_measured_profile *measured, const char *har
         status = note_rest(measured, hardware, notes, err);
     if (!status)
         status = note_unequal(measured, notes, err);
-    return status ? status : note_outside(measured, notes, err);
+    if (!status)
+        status = note_outside(measured, notes, err);
+    return status ? status : note_refused(measured, notes, err);
 }
