@@ -56,6 +56,8 @@ static pp_status read_machines(const pp_args *args, pp_request *r, pp_err *err)
                           "is missing; give the number of pipeline ranks, "
                           "for example --pp 16");
     pp_status status = load_model(r, model, err);
+    if (!status && r->model.sourceless)
+        status = pp_notes_add(&r->assumptions, err, "model", "source not given in %s", model);
     if (!status)
         status = pp_profile_given(args, &r->profile, err);
     if (!status)
