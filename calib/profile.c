@@ -125,6 +125,20 @@ static void free_pointers(const pp_series ***pointers)
     free(*pointers);
 }
 
+/* "instruction" is one: there is nothing that its time could be a function of. */
+static bool is_number(const pp_samples *part)
+{
+    for (size_t i = 0; i < part->count; i++) {
+        for (size_t k = 0; k < part->series[i].count; k++) {
+            for (int v = 0; v < PP_VARIABLE_COUNT; v++) {
+                if (!isnan(part->series[i].sample[k].at[v]))
+                    return false;
+            }
+        }
+    }
+    return true;
+}
+
 static pp_status fit_entry(const pp_profile *p, pp_profile_entry *e, pp_err *err)
 {
     pp_samples part PP_CLEANUP(pp_samples_free) = { 0 };
@@ -137,6 +151,10 @@ static pp_status fit_entry(const pp_profile *p, pp_profile_entry *e, pp_err *err
     pp_status status = pp_profile_samples(p, e, &part, err);
     if (status)
         return status;
+    if (!e->link && is_number(&part)) {
+        snprintf(e->reason, sizeof e->reason, "a number by itself, measured at no size");
+        return PP_OK;
+    }
     for (size_t i = 0; i < part.count; i++)
         list[i] = &part.series[i];
     status = pp_fit_series(list, part.count, &options, &e->choice, &why);

@@ -223,7 +223,8 @@ static void print_unfitted(const pp_profile *profile, pp_text *text)
         char value[VALUE_BYTES];
         if (e->fitted || pp_interference_class(e->class_name))
             continue;
-        pp_text_add(text, "%s  %s%s: median %s; %s\n", first ? "\nNOT FITTED\n" : "", e->class_name,
+        pp_text_add(text, "%s  %s%s: median %s; %s\n",
+                    first ? "\nNOT FITTED (no curve; the samples are kept)\n" : "", e->class_name,
                     e->cold ? ", cold" : "",
                     print_value(value, sizeof value,
                                 median_of(&profile->samples.series[e->series[0]]), "s"),
