@@ -323,7 +323,8 @@ static void number_steps(reader *r)
     }
 }
 
-/* Where an op was seen less often than others, steps were recorded in part, or not by every rank. */
+/* Where an op was seen less often than others, steps were recorded in part, or not by every rank.
+ */
 static pp_status check_steps(const reader *r, pp_err *err)
 {
     char where[32];
@@ -492,7 +493,8 @@ pp_status pp_recording_read(const char *const *paths, size_t count, size_t step,
         number_steps(&r);
         step = found.steps - 1;
     }
-    if ((status = keep_steps(&r, step, step, err)) || (status = make_order(&r, err)) || (status = make_timeline(&r, err)))
+    if ((status = keep_steps(&r, step, step, err)) || (status = make_order(&r, err)) ||
+        (status = make_timeline(&r, err)))
         return status;
     *recording_out = found;
     found = (pp_recording){ 0 };
