@@ -89,6 +89,28 @@ static pp_status join_skipped(pp_samples *samples, const char *more, pp_err *err
     return PP_OK;
 }
 
+/* One profile has one device: where files differ or do not say theirs, that is noted. */
+static pp_status note_device(const pp_samples *from, const char *file, pp_samples *samples,
+                             pp_err *err)
+{
+    char note[512];
+    const char *name = pp_file_name(file);
+    if (samples->count == 0 || strcmp(samples->device, from->device) == 0)
+        return PP_OK;
+    if (samples->device[0] && from->device[0])
+        snprintf(note, sizeof note, "%.200s: was measured on %.100s, other files on %.100s\n", name,
+                 from->device, samples->device);
+    else if (from->device[0])
+        snprintf(note, sizeof note,
+                 "%.200s: was measured on %.100s; files before it do not say on what\n", name,
+                 from->device);
+    else
+        snprintf(note, sizeof note,
+                 "%.200s: does not say on what it was measured; other files: on %.100s\n", name,
+                 samples->device);
+    return join_skipped(samples, note, err);
+}
+
 /* Moves the series of `from` behind those of `samples`; nothing moves when it fails. */
 static pp_status merge(pp_samples *from, const char *file, pp_samples *samples, pp_err *err)
 {
@@ -98,17 +120,10 @@ static pp_status merge(pp_samples *from, const char *file, pp_samples *samples, 
     if (status)
         return status;
     samples->series = all;
-    bool known = samples->device[0] != '\0';
-    if (known && from->device[0] && strcmp(samples->device, from->device) != 0) {
-        char note[512];
-        snprintf(note, sizeof note, "%.200s: was measured on %.100s, other files on %.100s\n",
-                 pp_file_name(file), from->device, samples->device);
-        if ((status = join_skipped(samples, note, err)))
-            return status;
-    }
-    if ((status = join_skipped(samples, from->skipped, err)))
+    if ((status = note_device(from, file, samples, err)) ||
+        (status = join_skipped(samples, from->skipped, err)))
         return status;
-    if (!known)
+    if (!samples->device[0])
         memcpy(samples->device, from->device, sizeof samples->device);
     if (from->count)
         memcpy(samples->series + samples->count, from->series, from->count * sizeof *from->series);

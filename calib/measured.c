@@ -11,8 +11,6 @@
 
 #define PROBE "probe cpu-ops"
 
-enum { FIRST, MIDDLE, LAST };
-
 static const char *const stage_classes[] = { "stage_f", "stage_i", "stage_w", "stage_b" };
 
 static bool spans_nodes(const pp_profile *profile, const pp_profile_entry *entry)
@@ -20,10 +18,15 @@ static bool spans_nodes(const pp_profile *profile, const pp_profile_entry *entry
     return entry->series_count && profile->samples.series[entry->series[0]].nodes > 1;
 }
 
+static bool belongs(const pp_measured_profile *m, const pp_profile_entry *entry)
+{
+    return !entry->cold &&
+           (m->part == PP_PROFILE_ALL || entry->link == (m->part == PP_PROFILE_LINKS));
+}
+
 static bool answers(const pp_measured_profile *m, const pp_profile_entry *entry)
 {
-    return entry->fitted && !entry->cold &&
-           (m->part == PP_PROFILE_ALL || entry->link == (m->part == PP_PROFILE_LINKS));
+    return entry->fitted && belongs(m, entry);
 }
 
 static size_t find(const pp_measured_profile *m, const char *class_name, bool spans)
@@ -126,10 +129,14 @@ static pp_sample sample_of(const pp_measured_at *at)
     return sample;
 }
 
-/* How many times as far as the nearer end of what was measured. */
 static double distance(double at, double low, double high)
 {
     return at > high ? at / high : low / fmax(at, 1e-300);
+}
+
+double pp_use_distance(const pp_entry_use *use)
+{
+    return distance(use->at, use->low, use->high);
 }
 
 static void note_outside(const pp_fit *fit, const pp_sample *sample, int64_t ranks,
@@ -143,7 +150,7 @@ static void note_outside(const pp_fit *fit, const pp_sample *sample, int64_t ran
         low = fit->at_low[v];
         high = fit->at_high[v];
     }
-    if (!use->outside || distance(at, low, high) > distance(use->at, use->low, use->high)) {
+    if (!use->outside || distance(at, low, high) > pp_use_distance(use)) {
         snprintf(use->variable, sizeof use->variable, "%s", outside);
         use->at = at;
         use->low = low;
@@ -153,7 +160,7 @@ static void note_outside(const pp_fit *fit, const pp_sample *sample, int64_t ran
 }
 
 static bool ask_entry(pp_measured_profile *m, size_t index, const pp_measured_at *at,
-                      double *seconds_out)
+                      pp_fit_value *value_out)
 {
     const pp_profile_entry *entry = &m->profile->entry[index];
     const pp_fit *fit = &entry->choice.fit;
@@ -175,29 +182,44 @@ static bool ask_entry(pp_measured_profile *m, size_t index, const pp_measured_at
         note_outside(fit, &sample, at->ranks, value.outside, use);
     const bool moved = m->towards && m->moved != PP_ENTRY_NONE &&
                        pp_entry_family(m->profile, index) == pp_entry_family(m->profile, m->moved);
-    *seconds_out = !moved ? value.seconds : m->towards < 0 ? value.low_s : value.high_s;
+    *value_out = value;
+    if (moved)
+        value_out->seconds = m->towards < 0 ? value.low_s : value.high_s;
     return true;
+}
+
+/* An end adds to a forward; where it takes away more than the samples leave open, its stage had
+ * fewer layers. */
+static void note_unequal(const pp_measured_profile *m, const pp_fit_value *middle,
+                         const pp_fit_value *end, pp_entry_use *use)
+{
+    const double less_s = middle->seconds - end->seconds;
+    if (end->high_s >= middle->low_s || less_s < middle->seconds / (double)m->layers / 2 ||
+        less_s <= use->middle_s - use->end_s)
+        return;
+    use->end_s = end->seconds;
+    use->middle_s = middle->seconds;
 }
 
 /* What a stage at the end of the pipeline takes more than one in the middle is its end's. */
 static bool ask_stage(pp_measured_profile *m, const pp_measured_at *at, double *seconds_out)
 {
     const int of = (int)at->kind % 4;
-    const size_t middle = m->stage[MIDDLE][of];
-    const size_t end = m->stage[at->kind < PP_MEASURED_LAST ? FIRST : LAST][of];
-    double middle_s = 0;
-    double end_s = 0;
-    if (middle == PP_ENTRY_NONE)
+    const size_t middle = m->stage[PP_STAGE_MIDDLE][of];
+    const size_t end = m->stage[at->kind < PP_MEASURED_LAST ? PP_STAGE_FIRST : PP_STAGE_LAST][of];
+    pp_fit_value at_middle;
+    pp_fit_value at_end;
+    if (middle == PP_ENTRY_NONE || !ask_entry(m, middle, at, &at_middle))
         return false;
     if (at->kind < PP_MEASURED_FIRST) {
-        const bool asked = ask_entry(m, middle, at, &middle_s);
-        *seconds_out = middle_s / (double)m->layers;
-        return asked;
+        *seconds_out = at_middle.seconds / (double)m->layers;
+        return true;
     }
-    if (end == PP_ENTRY_NONE || !ask_entry(m, middle, at, &middle_s) ||
-        !ask_entry(m, end, at, &end_s))
+    if (end == PP_ENTRY_NONE || !ask_entry(m, end, at, &at_end))
         return false;
-    *seconds_out = end_s - middle_s;
+    if (of == PP_OP_F)
+        note_unequal(m, &at_middle, &at_end, &m->use[end]);
+    *seconds_out = at_end.seconds - at_middle.seconds;
     return true;
 }
 
@@ -206,8 +228,11 @@ static bool ask(void *context, const pp_measured_at *at, double *seconds_out)
     pp_measured_profile *m = context;
     const bool stage = at->kind < PP_MEASURED_STAGES;
     const size_t entry = stage ? PP_ENTRY_NONE : find_for(m, at);
-    const bool asked = stage ? ask_stage(m, at, seconds_out)
-                             : entry != PP_ENTRY_NONE && ask_entry(m, entry, at, seconds_out);
+    pp_fit_value value = { 0 };
+    const bool asked = stage ? ask_stage(m, at, &value.seconds)
+                             : entry != PP_ENTRY_NONE && ask_entry(m, entry, at, &value);
+    if (asked)
+        *seconds_out = value.seconds;
     m->lacked |= asked ? 0 : 1u << at->kind;
     return asked;
 }
@@ -223,15 +248,21 @@ static int64_t stage_number(const char *class_name, const char *kind)
     return number;
 }
 
-/* The stage of this number; PP_ENTRY_NONE: it was not measured. */
+/* The stage of this number, fitted or not; PP_ENTRY_NONE: it was not measured. */
 static size_t find_numbered(const pp_measured_profile *m, size_t kind, int64_t number)
 {
     for (size_t i = 0; i < m->profile->count; i++) {
         const pp_profile_entry *entry = &m->profile->entry[i];
-        if (answers(m, entry) && stage_number(entry->class_name, stage_classes[kind]) == number)
+        if (belongs(m, entry) && stage_number(entry->class_name, stage_classes[kind]) == number)
             return i;
     }
     return PP_ENTRY_NONE;
+}
+
+static size_t find_fitted(const pp_measured_profile *m, size_t kind, int64_t number)
+{
+    const size_t entry = find_numbered(m, kind, number);
+    return entry != PP_ENTRY_NONE && m->profile->entry[entry].fitted ? entry : PP_ENTRY_NONE;
 }
 
 /* Of two numbered stages the first stands for layers, since an embedding is less work than a head;
@@ -245,16 +276,16 @@ static void find_stages(pp_measured_profile *m)
         int64_t count = 0;
         snprintf(first, sizeof first, "%s first", stage_classes[kind]);
         snprintf(last, sizeof last, "%s last", stage_classes[kind]);
-        m->stage[FIRST][kind] = find(m, first, false);
-        m->stage[MIDDLE][kind] = find(m, stage_classes[kind], false);
-        m->stage[LAST][kind] = find(m, last, false);
+        m->stage[PP_STAGE_FIRST][kind] = find(m, first, false);
+        m->stage[PP_STAGE_MIDDLE][kind] = find(m, stage_classes[kind], false);
+        m->stage[PP_STAGE_LAST][kind] = find(m, last, false);
         if (!numbered)
             continue;
         while (find_numbered(m, kind, count) != PP_ENTRY_NONE)
             count++;
-        m->stage[FIRST][kind] = find_numbered(m, kind, 0);
-        m->stage[MIDDLE][kind] = find_numbered(m, kind, count ? (count - 1) / 2 : 0);
-        m->stage[LAST][kind] = find_numbered(m, kind, count ? count - 1 : 0);
+        m->stage[PP_STAGE_FIRST][kind] = find_fitted(m, kind, 0);
+        m->stage[PP_STAGE_MIDDLE][kind] = find_fitted(m, kind, count ? (count - 1) / 2 : 0);
+        m->stage[PP_STAGE_LAST][kind] = find_fitted(m, kind, count ? count - 1 : 0);
     }
 }
 
@@ -295,7 +326,7 @@ static pp_status find_layers(pp_measured_profile *m, int64_t layers, pp_err *err
     if (m->layers > 0)
         return PP_OK;
     m->layers = 1;
-    const size_t stage = m->stage[MIDDLE][0];
+    const size_t stage = m->stage[PP_STAGE_MIDDLE][0];
     if (stage == PP_ENTRY_NONE)
         return PP_OK;
     return pp_err_set(
@@ -303,6 +334,13 @@ static pp_status find_layers(pp_measured_profile *m, int64_t layers, pp_err *err
         "is missing: the profile has times of whole stages (%s), and nothing says how "
         "many layers such a stage had",
         m->profile->entry[stage].class_name);
+}
+
+static bool host_timed(const pp_profile *profile, const pp_profile_entry *entry)
+{
+    const char *source = profile->samples.series[entry->series[0]].source;
+    return strncmp(source, PP_SOURCE_HOST, strlen(PP_SOURCE_HOST)) == 0 ||
+           strncmp(source, PROBE, strlen(PROBE)) == 0;
 }
 
 void pp_measured_settings(const pp_profile *profile, char *settings_out, size_t size)
@@ -315,6 +353,7 @@ void pp_measured_settings(const pp_profile *profile, char *settings_out, size_t 
 pp_status pp_measured_open(const pp_profile *profile, pp_profile_part part, int64_t layers,
                            pp_measured_profile **measured_out, pp_err *err)
 {
+    char lacks[128];
     pp_measured_profile *m PP_CLEANUP(pp_measured_close) = pp_alloc_array(1, sizeof *m);
     if (!m)
         return pp_err_nomem(err);
@@ -326,6 +365,8 @@ pp_status pp_measured_open(const pp_profile *profile, pp_profile_part part, int6
     if (!m->use)
         return pp_err_nomem(err);
     find_stages(m);
+    m->measured.holds_gap = pp_measured_has_stages(m, lacks, sizeof lacks) &&
+                            host_timed(profile, &profile->entry[m->stage[PP_STAGE_MIDDLE][0]]);
     pp_status status = find_layers(m, layers, err);
     if (status)
         return status;
@@ -358,7 +399,7 @@ void pp_measured_move(pp_measured_profile *measured, size_t entry, int towards)
 
 bool pp_measured_has_stages(const pp_measured_profile *measured, char *text, size_t size)
 {
-    const size_t *has = measured->stage[MIDDLE];
+    const size_t *has = measured->stage[PP_STAGE_MIDDLE];
     const bool forward = has[0] != PP_ENTRY_NONE;
     const bool backward = has[3] != PP_ENTRY_NONE || pp_measured_splits(measured);
     snprintf(text, size, "%s%s%s", forward ? "" : "stage_f", forward || backward ? "" : ", ",
@@ -368,7 +409,7 @@ bool pp_measured_has_stages(const pp_measured_profile *measured, char *text, siz
 
 bool pp_measured_splits(const pp_measured_profile *measured)
 {
-    const size_t *has = measured->stage[MIDDLE];
+    const size_t *has = measured->stage[PP_STAGE_MIDDLE];
     return has[1] != PP_ENTRY_NONE && has[2] != PP_ENTRY_NONE;
 }
 

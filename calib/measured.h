@@ -11,6 +11,7 @@
 /* Notes that are warnings too. */
 #define PP_NOTE_OUTSIDE "outside what was measured"
 #define PP_NOTE_REFUSED "measured, but gives no answer"
+#define PP_NOTE_UNEQUAL "stages of unequal layers"
 
 typedef enum pp_profile_part {
     PP_PROFILE_ALL,
@@ -18,14 +19,22 @@ typedef enum pp_profile_part {
     PP_PROFILE_LINKS,
 } pp_profile_part;
 
+/* Which stage an entry was measured of. */
+enum { PP_STAGE_FIRST, PP_STAGE_MIDDLE, PP_STAGE_LAST };
+
 /* What was asked of one entry of the profile. */
 typedef struct pp_entry_use {
     uint64_t asked;
-    uint64_t outside;     /* how often a variable had left its domain */
-    char variable[16];    /* which: of the farthest time */
-    double at, low, high; /* of it: asked for, and measured from where to where */
-    char refusal[160];    /* why it could not answer; "": it could */
+    uint64_t outside;       /* how often a variable had left its domain */
+    char variable[16];      /* which: of the farthest time */
+    double at, low, high;   /* of it: asked for, and measured from where to where */
+    double end_s, middle_s; /* of an end whose forward is at least half a layer shorter than that of
+                               a stage in the middle: both, where they differ most */
+    char refusal[160];      /* why it could not answer; "": it could */
 } pp_entry_use;
+
+/* How many times as far as the nearer end of what was measured. */
+double pp_use_distance(const pp_entry_use *use);
 
 /* Owner frees with pp_measured_close. Used by one thread at a time: asking changes `use`. */
 typedef struct pp_measured_profile {
@@ -33,8 +42,8 @@ typedef struct pp_measured_profile {
     const pp_profile *profile;
     pp_profile_part part;
     int64_t layers;     /* that a measured stage held */
-    size_t stage[3][4]; /* entries of the first stage, of a middle one and of the last: F, I, W, B;
-                           PP_ENTRY_NONE: not measured */
+    size_t stage[3][4]; /* entries by PP_STAGE_FIRST, ... and F, I, W, B; PP_ENTRY_NONE: not
+                           measured */
     pp_entry_use *use;  /* [profile->count] */
     unsigned lacked;    /* bits of pp_measured_kind that got no answer */
     size_t moved;       /* its family answers with an end of its 95 % interval */

@@ -84,12 +84,16 @@ void pp_calibration_free(pp_calibration *calibration)
     *calibration = (pp_calibration){ 0 };
 }
 
-static bool is_wanted(const pp_calibrate_options *options, const char *name)
+uint32_t pp_probe_bits(const char *const *names)
 {
-    size_t i = 0;
-    while (options->names && options->names[i] && strcmp(options->names[i], name) != 0)
-        i++;
-    return !options->names || options->names[i];
+    uint32_t bits = 0;
+    for (size_t i = 0; i < PROBE_COUNT; i++) {
+        size_t k = 0;
+        while (names && names[k] && strcmp(names[k], probes[i]->name) != 0)
+            k++;
+        bits |= !names || names[k] ? 1u << i : 0;
+    }
+    return bits;
 }
 
 static pp_status check_names(const pp_calibrate_options *options, pp_err *err)
@@ -165,21 +169,24 @@ static pp_status run_probes(const pp_calibrate_options *options, pp_samples *sam
     const pp_ns end_ns = pp_clock_now_ns() + protocol.total_ns;
     pp_status status = PP_OK;
     uint32_t shares = 0;
+    calibration->unfinished = pp_probe_bits(options->names);
     if (protocol.flush_bytes == 0 && calibration->environment.last_cache_bytes > 0) {
         size_t twice = 2 * (size_t)calibration->environment.last_cache_bytes;
         protocol.flush_bytes = twice < FLUSH_BYTES_MAX ? twice : FLUSH_BYTES_MAX;
     }
     for (size_t i = 0; i < PROBE_COUNT; i++)
-        shares += is_wanted(options, probes[i]->name) ? probes[i]->share : 0;
+        shares += calibration->unfinished >> i & 1 ? probes[i]->share : 0;
     for (size_t i = 0; i < PROBE_COUNT && !status; i++) {
         const pp_ns left_ns = end_ns - pp_clock_now_ns();
         if (calibration->interrupted || calibration->helped)
             break;
-        if (!is_wanted(options, probes[i]->name))
+        if (!(calibration->unfinished >> i & 1))
             continue;
         protocol.total_ns = left_ns > 0 ? left_ns / shares * probes[i]->share : 0;
         shares -= probes[i]->share;
         status = run_probe(probes[i], options, &protocol, samples, calibration, err);
+        if (!calibration->interrupted)
+            calibration->unfinished &= ~(1u << i);
     }
     return status;
 }

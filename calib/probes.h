@@ -35,6 +35,8 @@ typedef struct pp_probe {
 
 size_t pp_probe_count(void);
 const pp_probe *pp_probe_at(size_t index);
+/* Bits by pp_probe_at of those named; names ends with NULL; NULL: all. */
+uint32_t pp_probe_bits(const char *const *names);
 /* Fails: USAGE when unknown, with the nearest name. */
 PP_MUST_CHECK pp_status pp_probe_get(const char *name, const pp_probe **probe_out, pp_err *err);
 
@@ -60,8 +62,9 @@ typedef struct pp_calibration {
     pp_environment environment;
     pp_series_note *note; /* one per series that was measured */
     size_t count, capacity;
-    bool interrupted; /* call again with the same options and samples to go on */
-    bool helped;      /* another process has the samples: nothing is to be written here */
+    bool interrupted;    /* call again with the same options and samples to go on */
+    uint32_t unfinished; /* bits by pp_probe_at: asked for, and not done */
+    bool helped;         /* another process has the samples: nothing is to be written here */
 } pp_calibration;
 
 /* Runs probes into `samples`, which may hold those of an interrupted run: what they have is not

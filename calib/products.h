@@ -1,4 +1,4 @@
-/* The cpu backend's products on values of either type: calib/products_*.c. */
+/* The cpu backend's products on values of either type: calib/products.c, compiled twice. */
 #ifndef PPSIM_CALIB_PRODUCTS_H
 #define PPSIM_CALIB_PRODUCTS_H
 

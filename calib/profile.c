@@ -125,6 +125,20 @@ static void free_pointers(const pp_series ***pointers)
     free(*pointers);
 }
 
+/* "instruction" is one: there is nothing that its time could be a function of. */
+static bool is_number(const pp_samples *part)
+{
+    for (size_t i = 0; i < part->count; i++) {
+        for (size_t k = 0; k < part->series[i].count; k++) {
+            for (int v = 0; v < PP_VARIABLE_COUNT; v++) {
+                if (!isnan(part->series[i].sample[k].at[v]))
+                    return false;
+            }
+        }
+    }
+    return true;
+}
+
 static pp_status fit_entry(const pp_profile *p, pp_profile_entry *e, pp_err *err)
 {
     pp_samples part PP_CLEANUP(pp_samples_free) = { 0 };
@@ -137,6 +151,10 @@ static pp_status fit_entry(const pp_profile *p, pp_profile_entry *e, pp_err *err
     pp_status status = pp_profile_samples(p, e, &part, err);
     if (status)
         return status;
+    if (!e->link && is_number(&part)) {
+        snprintf(e->reason, sizeof e->reason, "a number by itself, measured at no size");
+        return PP_OK;
+    }
     for (size_t i = 0; i < part.count; i++)
         list[i] = &part.series[i];
     status = pp_fit_series(list, part.count, &options, &e->choice, &why);
@@ -166,6 +184,36 @@ static pp_status fit_all(pp_profile *p, const pp_profile_watch *watch, pp_err *e
     return status;
 }
 
+pp_status pp_profile_carry(const pp_profile *before, const char *const *names,
+                           pp_calibration *calibration, pp_err *err)
+{
+    const size_t now = calibration->count;
+    for (size_t i = 0; i < before->note_count; i++) {
+        const pp_series_note *was = &before->note[i];
+        size_t k = 0;
+        while (k < now && strcmp(calibration->note[k].class_name, was->class_name) != 0)
+            k++;
+        if (k < now && calibration->note[k].points)
+            continue;
+        if (k == now) {
+            void *list = calibration->note;
+            pp_status status = pp_grow(&list, &calibration->capacity, calibration->count + 1,
+                                       sizeof(pp_series_note), err);
+            calibration->note = list;
+            if (status)
+                return status;
+            k = calibration->count++;
+        }
+        calibration->note[k] = *was;
+    }
+    if (before->interrupted) {
+        const uint32_t was = before->unfinished ? before->unfinished : pp_probe_bits(NULL);
+        calibration->unfinished |= was & ~pp_probe_bits(names);
+        calibration->interrupted |= calibration->unfinished != 0;
+    }
+    return PP_OK;
+}
+
 pp_status pp_profile_make(pp_samples *samples, pp_calibration *calibration,
                           const pp_fit_options *options, const pp_profile_watch *watch,
                           pp_profile **profile_out, pp_err *err)
@@ -179,6 +227,7 @@ pp_status pp_profile_make(pp_samples *samples, pp_calibration *calibration,
     if (calibration) {
         p->measured = true;
         p->interrupted = calibration->interrupted;
+        p->unfinished = calibration->interrupted ? calibration->unfinished : 0;
         p->environment = calibration->environment;
         p->note = calibration->note;
         p->note_count = calibration->count;

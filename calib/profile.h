@@ -29,6 +29,7 @@ typedef struct pp_profile {
     int sm_count;               /* that waves were fitted with; 0: not known */
     bool measured;              /* by probes here: environment and notes hold something */
     bool interrupted;           /* the probes were */
+    uint32_t unfinished;        /* bits by pp_probe_at; 0 though interrupted: not known which */
     pp_environment environment; /* of the probes */
     pp_series_note *note;       /* [note_count]: what probes say of their series */
     size_t note_count;
@@ -52,6 +53,11 @@ PP_MUST_CHECK pp_status pp_profile_make(pp_samples *samples, pp_calibration *cal
                                         const pp_fit_options *options,
                                         const pp_profile_watch *watch, pp_profile **profile_out,
                                         pp_err *err);
+/* What the interrupted run `before` knew besides samples goes into a calibration that went on with
+ * these probes: notes of series that were not measured now, probes that were not asked for again.
+ * Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_profile_carry(const pp_profile *before, const char *const *names,
+                                         pp_calibration *calibration, pp_err *err);
 void pp_profile_free(pp_profile **profile); /* for PP_CLEANUP; *profile NULL is fine */
 
 /* A file of ours. What it says is taken as it stands; nothing is fitted again.

@@ -1,7 +1,7 @@
 #include "calib/profile_int.h"
 
 #include "sim/alloc.h"
-#include "sim/file.h"
+#include "traces/gzip.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -334,6 +334,30 @@ static pp_status read_notes(const pp_json_at *root, pp_profile *p, pp_err *err)
     return status;
 }
 
+static pp_status read_unfinished(const pp_json_at *root, uint32_t *bits_out, pp_err *err)
+{
+    pp_json_at list;
+    pp_json_at item;
+    size_t count = 0;
+    if (!pp_json_has(root, "unfinished"))
+        return PP_OK;
+    pp_status status = pp_json_get(root, "unfinished", &list, err);
+    if (!status)
+        status = pp_json_count(&list, &count, err);
+    for (size_t i = 0; i < count && !status; i++) {
+        const char *names[] = { NULL, NULL };
+        const pp_probe *probe;
+        pp_err why = { 0 };
+        if ((status = pp_json_item(&list, i, &item, err)) ||
+            (status = pp_json_read_text(&item, &names[0], err)))
+            return status;
+        if (pp_probe_get(names[0], &probe, &why))
+            return pp_json_fail(&item, err, "%s", why.text);
+        *bits_out |= pp_probe_bits(names);
+    }
+    return status;
+}
+
 static pp_status read_measured(const pp_json_at *root, pp_profile *p, pp_err *err)
 {
     pp_json_at at;
@@ -343,7 +367,8 @@ static pp_status read_measured(const pp_json_at *root, pp_profile *p, pp_err *er
         return PP_OK;
     if ((status = pp_json_get(root, "environment", &at, err)) ||
         (status = pp_environment_read(&at, &p->environment, err)) ||
-        (status = read_notes(root, p, err)))
+        (status = read_notes(root, p, err)) ||
+        (status = read_unfinished(root, &p->unfinished, err)))
         return status;
     return pp_json_get_bool(root, "interrupted", &p->interrupted, err);
 }
@@ -417,10 +442,11 @@ static pp_status check_hash(const pp_json_at *root, pp_profile *p, pp_err *err)
 
 static pp_status read_profile(const pp_json_at *root, pp_profile *p, pp_err *err)
 {
-    static const char *const keys[] = {
-        "format", "version",     "device",       "sm_count", "kernels", "links",  "environment",
-        "notes",  "interrupted", "interference", "skipped",  "series",  "sha256", NULL
-    };
+    static const char *const keys[] = { "format",      "version",      "device",
+                                        "sm_count",    "kernels",      "links",
+                                        "environment", "notes",        "interrupted",
+                                        "unfinished",  "interference", "skipped",
+                                        "series",      "sha256",       NULL };
     pp_status status;
     if ((status = pp_json_check_format(root, PP_PROFILE_FORMAT, PP_PROFILE_VERSION, err)) ||
         (status = pp_json_only(root, keys, err)) || (status = read_samples(root, p, err)) ||
@@ -455,6 +481,6 @@ pp_status pp_profile_load(const char *path, pp_profile **profile_out, pp_err *er
 {
     char *text PP_CLEANUP(pp_free_text) = NULL;
     size_t bytes = 0;
-    pp_status status = pp_file_read(path, &text, &bytes, err);
+    pp_status status = pp_gzip_read(path, &text, &bytes, err);
     return status ? status : pp_profile_parse(text, bytes, path, profile_out, err);
 }

@@ -194,11 +194,23 @@ static pp_json *write_notes(const pp_profile *p, pp_json_build *build)
     return list;
 }
 
+static pp_json *write_unfinished(const pp_profile *p, pp_json_build *build)
+{
+    pp_json *list = pp_json_new_array(build);
+    for (size_t i = 0; i < pp_probe_count(); i++) {
+        if (p->unfinished >> i & 1)
+            pp_json_add_text(build, list, pp_probe_at(i)->name);
+    }
+    return list;
+}
+
 static void put_measured(const pp_profile *p, pp_json *root, pp_json_build *build)
 {
     pp_json_put(build, root, "environment", pp_environment_write(&p->environment, build));
     pp_json_put(build, root, "notes", write_notes(p, build));
     pp_json_put_bool(build, root, "interrupted", p->interrupted);
+    if (p->unfinished)
+        pp_json_put(build, root, "unfinished", write_unfinished(p, build));
 }
 
 static void put_interference(const pp_profile *p, pp_json *root, pp_json_build *build)

@@ -32,6 +32,10 @@ typedef enum pp_variable {
 
 const char *pp_variable_key(pp_variable variable);
 
+/* How the source of a series begins that the host timed, from before an op's launch until the
+ * device had done it; others are times of the device. */
+#define PP_SOURCE_HOST "host time: "
+
 typedef struct pp_sample {
     double at[PP_VARIABLE_COUNT]; /* NaN: not said */
     double seconds;               /* median of its repeats; positive */

@@ -50,7 +50,7 @@ static int compare(const void *left, const void *right)
     return order ? order : compare_real(a->seconds, b->seconds);
 }
 
-pp_status pp_trace_ops_gather(pp_trace_op *ops, size_t count, const char *source,
+pp_status pp_trace_ops_gather(pp_trace_op *ops, size_t count, bool host, const char *file,
                               pp_samples *samples, pp_err *err)
 {
     pp_status status = PP_OK;
@@ -68,7 +68,8 @@ pp_status pp_trace_ops_gather(pp_trace_op *ops, size_t count, const char *source
             pp_trace_class(ops[i].kind, ops[i].stage, name, sizeof name);
             if ((status = pp_samples_add_series(samples, name, &series, err)))
                 break;
-            snprintf(series->source, sizeof series->source, "%.120s", source);
+            snprintf(series->source, sizeof series->source, "%s%.110s", host ? PP_SOURCE_HOST : "",
+                     pp_file_name(file));
         }
         pp_sample sample = pp_sample_of_repeats(times, same);
         memcpy(sample.at, ops[i].at, sizeof sample.at);

@@ -15,8 +15,8 @@ typedef struct pp_trace_op {
 /* "stage_f 3"; "stage_f" where the stage is not said. */
 void pp_trace_class(pp_op_kind kind, int64_t stage, char *name, size_t size);
 /* Sorts `ops`. A series per stage and kind, a sample per set of variables: the median of its ops.
- */
-PP_MUST_CHECK pp_status pp_trace_ops_gather(pp_trace_op *ops, size_t count, const char *source,
-                                            pp_samples *samples, pp_err *err);
+ * host: it timed them, not the device. */
+PP_MUST_CHECK pp_status pp_trace_ops_gather(pp_trace_op *ops, size_t count, bool host,
+                                            const char *file, pp_samples *samples, pp_err *err);
 
 #endif

@@ -153,8 +153,22 @@ static bool link_measured(const pp_hardware *hardware, bool inside)
     return measured && measured->ask(measured->context, &at, &ignored);
 }
 
+/* Tensors go between ranks of neighbouring stages alone. */
+static bool link_is_used(const pp_trait *link, const pp_cost_context *context)
+{
+    const uint32_t ranks = (uint32_t)context->parallel.pp;
+    const uint32_t stages = ranks * (uint32_t)context->parallel.vpp;
+    for (uint32_t s = 0; s + 1 < stages; s++) {
+        if (pp_trait_joins(link, pp_placement_rank(context->placement, s, ranks),
+                           pp_placement_rank(context->placement, s + 1, ranks)))
+            return true;
+    }
+    return false;
+}
+
 /* What was said of single ranks: the plan's costs have it, so the plan says why. */
-static pp_status note_ranks(const pp_traits *traits, pp_notes *notes, pp_err *err)
+static pp_status note_ranks(const pp_traits *traits, const pp_cost_context *context,
+                            pp_notes *notes, pp_err *err)
 {
     static const char *const keys[] = { "rank speed", "rank memory", "rank link" };
     pp_status status = PP_OK;
@@ -172,8 +186,11 @@ static pp_status note_ranks(const pp_traits *traits, pp_notes *notes, pp_err *er
         else
             status = pp_notes_add(notes, err, keys[t->kind],
                                   "ranks %" PRIu32 " and %" PRIu32 ": %g GB/s behind the link's "
-                                  "latency, as given",
-                                  t->rank, t->other, 1e-9 * t->value);
+                                  "latency, as given%s",
+                                  t->rank, t->other, 1e-9 * t->value,
+                                  link_is_used(t, context) ? ""
+                                                           : "; without effect: no stage of one "
+                                                             "is beside a stage of the other");
     }
     return status;
 }
@@ -257,7 +274,8 @@ pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen,
     if (!status)
         status = note_hardware(search, chosen, notes, err);
     if (!status)
-        status = note_ranks(search->wish->traits, notes, err);
+        status =
+            note_ranks(search->wish->traits, &search->setup[chosen->setup].context, notes, err);
     if (!status)
         status = note_shapes(search, chosen, notes, err);
     if (!status && chosen->group_size && !search->wish->group_size)

@@ -138,7 +138,7 @@ typedef struct pp_choice {
     size_t splits;
     bool per_gpu;      /* GPU counts differ between candidates: compared by tokens/s per GPU */
     bool stopped;      /* the budget ended before the search did */
-    char target[400];  /* what the limits of the target cost (planner/target.h); empty: no target */
+    char target[2400]; /* what the limits of the target cost (planner/target.h); empty: no target */
     char verdict[200]; /* of the ranking under jitter; empty: there was none */
     char orders[200];  /* what the search for orders came to; empty: there was none */
 } pp_choice;

@@ -131,7 +131,7 @@ static pp_status compare(const pp_wish *wish, const pp_candidate *c, char *text,
     else if (other)
         say_more(c, &other->candidate[0], text, size);
     else
-        snprintf(text, size, "what is not known: %.80s", why.text);
+        snprintf(text, size, "what is not known: %s", why.text);
     return PP_OK;
 }
 
@@ -140,8 +140,8 @@ pp_status pp_target_compare(const pp_target *target, const pp_wish *free_wish, p
 {
     const pp_candidate *c = &choice->candidate[0];
     pp_wish alike = *free_wish;
-    char limits[120];
-    char all[120];
+    char limits[sizeof choice->target / 2 - 100];
+    char all[sizeof limits];
     alike.executor = target->executor;
     pp_status status = compare(&alike, c, limits, sizeof limits, err);
     if (status || (status = compare(free_wish, c, all, sizeof all, err)))

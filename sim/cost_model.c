@@ -282,9 +282,9 @@ static pp_status fill_cell(const pp_cost_context *context, const pp_unit_cost *c
                            pp_err *err)
 {
     const bool overlapped = context->switches.p2p_overlap && context->parallel.vpp > 1;
-    const double gap =
-        link->exchange +
-        (context->parallel.pp > 1 && !overlapped ? context->hardware->host_gap_s : 0);
+    const pp_measured *measured = context->hardware->measured;
+    const bool gaps = context->parallel.pp > 1 && !overlapped && !(measured && measured->holds_gap);
+    const double gap = link->exchange + (gaps ? context->hardware->host_gap_s : 0);
     /* an end that was measured may take less than nothing, where its stage has no layers */
     const struct {
         double seconds;

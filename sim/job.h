@@ -167,12 +167,9 @@ typedef struct pp_lengths {
 } pp_lengths;
 
 /* Reads lengths: one whole number per line (# starts a comment), or a JSON array of them, or a JSON
- * array of microbatches that are arrays of them. Fails: IO, INPUT with line:column or pointer (none
- * at all, an empty microbatch, a length below 1 or beyond PP_LENGTH_MAX, more than PP_LENGTHS_MAX),
- * NOMEM. */
-PP_MUST_CHECK pp_status pp_lengths_read(const char *path, pp_lengths *lengths_out, pp_err *err);
-
-/* The same from memory. name: for messages. */
+ * array of microbatches that are arrays of them. name: for messages. Fails: INPUT with line:column
+ * or pointer (none at all, an empty microbatch, a length below 1 or beyond PP_LENGTH_MAX, more than
+ * PP_LENGTHS_MAX), NOMEM. */
 PP_MUST_CHECK pp_status pp_lengths_parse(const char *text, size_t bytes, const char *name,
                                          pp_lengths *lengths_out, pp_err *err);
 

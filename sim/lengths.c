@@ -1,6 +1,5 @@
 /* Files of sequence lengths. */
 #include "sim/alloc.h"
-#include "sim/file.h"
 #include "sim/job.h"
 #include "sim/json_io.h"
 
@@ -186,12 +185,4 @@ pp_status pp_lengths_parse(const char *text, size_t bytes, const char *name,
                                  .group_count = list.groups };
     list = (lengths_list){ 0 }; /* the caller's now */
     return PP_OK;
-}
-
-pp_status pp_lengths_read(const char *path, pp_lengths *lengths_out, pp_err *err)
-{
-    char *text PP_CLEANUP(pp_free_text) = NULL;
-    size_t bytes = 0;
-    pp_status status = pp_file_read(path, &text, &bytes, err);
-    return status ? status : pp_lengths_parse(text, bytes, path, lengths_out, err);
 }

@@ -41,6 +41,9 @@ typedef struct pp_measured {
     /* False: not measured. */
     bool (*ask)(void *context, const pp_measured_at *at, double *seconds_out);
     void *context;
+    bool holds_gap; /* times of stages were taken by the host, whose gap between ops
+                       (pp_hardware.host_gap_s) is in them; those of the device's kernels have none
+                     */
 } pp_measured;
 
 #endif

@@ -218,6 +218,8 @@ static pp_status check_source(const pp_json_at *root, pp_err *err)
 {
     pp_json_at source;
     const char *text;
+    if (!pp_json_has(root, "source"))
+        return PP_OK;
     pp_status status = pp_json_get(root, "source", &source, err);
     if (status)
         return status;
@@ -277,7 +279,7 @@ static pp_status read_own(const pp_json_at *root, pp_model *model_out, pp_err *e
         .kv_lora_rank = "kv_lora_rank",
         .mtp_layers = "mtp_layers",
     };
-    pp_model m = { 0 };
+    pp_model m = { .sourceless = !pp_json_has(root, "source") };
     pp_status status = pp_json_check_format(root, FORMAT, VERSION, err);
     if (status || (status = check_keys(root, err)) || (status = check_source(root, err)) ||
         (status = read_texts(root, &m, err)))

@@ -147,6 +147,12 @@ double pp_traits_link_bytes_per_s(const pp_traits *traits, uint32_t rank, uint32
     return t ? t->value : 0;
 }
 
+bool pp_trait_joins(const pp_trait *link, uint32_t rank, uint32_t other)
+{
+    return link->kind == PP_TRAIT_LINK && ((link->rank == rank && link->other == other) ||
+                                           (link->rank == other && link->other == rank));
+}
+
 static pp_status slow_down(pp_costs *costs, size_t cell, double speed, pp_err *err)
 {
     pp_ns *const times[] = { &costs->f_ns[cell], &costs->i_ns[cell], &costs->w_ns[cell],

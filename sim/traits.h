@@ -40,6 +40,9 @@ double pp_traits_speed(const pp_traits *traits, uint32_t rank);
 int64_t pp_traits_memory_bytes(const pp_traits *traits, uint32_t rank);
 double pp_traits_link_bytes_per_s(const pp_traits *traits, uint32_t rank, uint32_t other);
 
+/* Is the link the one between these ranks? */
+bool pp_trait_joins(const pp_trait *link, uint32_t rank, uint32_t other);
+
 /* Changes costs that were made without: durations by speed, transfers of a link to bytes / rate +
  * latency_ns, limits. stage_rank: [stages]. Fails: USAGE (no such rank; a link whose transfers have
  * no bytes), INPUT (a duration overflows); costs may have changed then. */

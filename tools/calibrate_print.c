@@ -223,13 +223,27 @@ static void print_unfitted(const pp_profile *profile, pp_text *text)
         char value[VALUE_BYTES];
         if (e->fitted || pp_interference_class(e->class_name))
             continue;
-        pp_text_add(text, "%s  %s%s: median %s; %s\n", first ? "\nNOT FITTED\n" : "", e->class_name,
+        pp_text_add(text, "%s  %s%s: median %s; %s\n",
+                    first ? "\nNOT FITTED (no curve; the samples are kept)\n" : "", e->class_name,
                     e->cold ? ", cold" : "",
                     print_value(value, sizeof value,
                                 median_of(&profile->samples.series[e->series[0]]), "s"),
                     e->reason);
         first = false;
     }
+}
+
+static void print_unfinished(const pp_profile *profile, pp_text *text)
+{
+    bool first = true;
+    pp_text_add(text, "\ninterrupted: points are missing");
+    for (size_t i = 0; i < pp_probe_count(); i++) {
+        if (!(profile->unfinished >> i & 1))
+            continue;
+        pp_text_add(text, "%s%s", first ? " of " : ", ", pp_probe_at(i)->name);
+        first = false;
+    }
+    pp_text_add(text, "; --resume -o FILE goes on\n");
 }
 
 static void print_notes(const pp_profile *profile, pp_text *text)
@@ -254,7 +268,7 @@ static void print_notes(const pp_profile *profile, pp_text *text)
                         n->class_name, 100 * n->drift);
     }
     if (profile->interrupted)
-        pp_text_add(text, "\ninterrupted: points are missing; --resume -o FILE goes on\n");
+        print_unfinished(profile, text);
     if (profile->samples.skipped)
         pp_text_add(text, "\nleft out:\n%s", profile->samples.skipped);
 }

@@ -1,7 +1,6 @@
 /* ppsim calibrate: measurements, of this machine or of others, become a profile. */
 #include "calib/imports.h"
 #include "sim/alloc.h"
-#include "sim/file.h"
 #include "tools/calibrate_tool.h"
 #include "tools/tool.h"
 
@@ -142,6 +141,18 @@ static void show_nothing(const progress *p)
         fputs("\r\033[K", stderr);
 }
 
+static pp_status check_machine(const pp_profile *before, const char *path, pp_err *err)
+{
+    pp_environment here;
+    pp_environment_look(&here);
+    if (strcmp(before->environment.cpu, here.cpu) == 0)
+        return PP_OK;
+    return pp_err_set(err, PP_INPUT, path,
+                      "was measured on '%s', this machine is '%s'; go on there, or begin anew with "
+                      "another -o",
+                      before->environment.cpu, here.cpu);
+}
+
 /* Samples of the interrupted run; its file is not changed before there is a new one. */
 static pp_status resume(const pp_args *args, calibrating *c, pp_err *err)
 {
@@ -152,6 +163,8 @@ static pp_status resume(const pp_args *args, calibrating *c, pp_err *err)
     if (!c->before->measured)
         return pp_err_set(err, PP_USAGE, "--resume", "%.200s holds imports, nothing measured here",
                           path);
+    if ((status = check_machine(c->before, path, err)))
+        return status;
     c->samples = c->before->samples;
     c->before->samples = (pp_samples){ 0 };
     return PP_OK;
@@ -173,13 +186,15 @@ static pp_status gather(const pp_args *args, calibrating *c, progress *shown, pp
     signal(SIGTERM, on_signal);
     status = pp_calibrate_probes(&c->options, &c->samples, &c->calibration, err);
     show_nothing(shown);
+    if (!status && c->before)
+        status = pp_profile_carry(c->before, c->options.names, &c->calibration, err);
     stop = 0; /* fits of what there is are a matter of seconds */
     return status;
 }
 
 static pp_status fit(const pp_args *args, calibrating *c, progress *shown, pp_err *err)
 {
-    int64_t sm_count = 0;
+    int64_t sm_count = c->before ? c->before->sm_count : 0;
     pp_status status = pp_args_int(args, "--sm-count", 1, 100000, &sm_count, err);
     if (status)
         return status;
@@ -200,7 +215,7 @@ static pp_status print(const pp_args *args, calibrating *c, pp_err *err)
     size_t bytes = 0;
     bool to_stdout = path && strcmp(path, "-") == 0;
     pp_status status = pp_profile_write(c->profile, &json, &bytes, err);
-    if (status || (path && !to_stdout && (status = pp_file_write(path, json, bytes, err))))
+    if (status || (path && !to_stdout && (status = pp_write_text(path, json, bytes, err))))
         return status;
     if (to_stdout || pp_args_has(args, "--json"))
         return pp_print_stdout(json, bytes, err);

@@ -2,11 +2,11 @@
 #include "sim/alloc.h"
 #include "sim/comm_engine.h"
 #include "sim/engine.h"
-#include "sim/file.h"
 #include "sim/transfer_costs.h"
 #include "tools/check_tool.h"
 #include "tools/option_rows.h"
 #include "traces/comm_rows.h"
+#include "traces/gzip.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -325,7 +325,7 @@ static pp_status check(const pp_args *args, pp_err *err)
                           "give one schedule file or plan; see 'ppsim check "
                           "--help'");
     pp_status status = pp_comm_semantics_parse(v.comm, v.lanes, &semantics, err);
-    if (status || (status = pp_file_read(v.file, &s.text, &s.bytes, err)) ||
+    if (status || (status = pp_gzip_read(v.file, &s.text, &s.bytes, err)) ||
         (status = judge(args, &v, &s, err)))
         return status;
     status = pp_args_has(args, "--json") ? pp_check_print_json(args, &v, &s, err)

@@ -15,6 +15,7 @@ static const pp_option options[] = {
     { "--from", "TIME", "show from this time on; 0", NULL, false },
     { "--to", "TIME", "show until this time; the end", NULL, false },
     { "--ranks", "A-B", "show these ranks; all", NULL, false },
+    { "--class", "NAME", "of a profile's fits, those of this class: stage_f; all", NULL, false },
     { "--size", "WxH", "of the picture in pixels; as high as its ranks need", NULL, false },
 #include "tools/study_options.def"
     { NULL, NULL, NULL, NULL, false },
@@ -146,6 +147,13 @@ static pp_status print(const pp_args *args, const pp_plot *kind, const pp_plot_f
     return status ? status : pp_print_stdout(text, bytes, err);
 }
 
+static pp_status check_class(const pp_args *args, const pp_picture *picture, pp_err *err)
+{
+    if (!pp_args_has(args, "--class") || picture->curve_count)
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, "--class", "is for profiles; leave it out");
+}
+
 static pp_status plot(const pp_args *args, pp_err *err)
 {
     pp_plot_files files PP_CLEANUP(pp_plot_files_free) = { 0 };
@@ -157,7 +165,8 @@ static pp_status plot(const pp_args *args, pp_err *err)
         return pp_err_set(err, PP_USAGE, "-o", "is missing; name the picture: -o FILE.svg or .png");
     pp_status status = pp_plot_files_name(pp_args_text(args, "-o"), &files, err);
     if (status || (status = read_view(args, &picture, err)) ||
-        (status = load(args, &picture, err)) || (status = check_targets(args, &files, err)) ||
+        (status = load(args, &picture, err)) || (status = check_class(args, &picture, err)) ||
+        (status = check_targets(args, &files, err)) ||
         (status = pp_plot_choose(pp_args_text(args, "--kind"), &picture, &kind, err)))
         return status;
     picture.data_name = pp_plot_base_name(files.data);

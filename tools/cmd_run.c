@@ -169,7 +169,7 @@ static pp_status read_lengths(const pp_args *args, pp_plan *plan, pp_err *err)
     if (plan->workload.microbatch)
         return pp_err_set(err, PP_USAGE, "--lengths",
                           "the plan has sequences of its own; leave the option out");
-    pp_status status = pp_lengths_read(path, &lengths, err);
+    pp_status status = pp_load_lengths(path, &lengths, err);
     if (!status && lengths.group_count && lengths.group_count != plan->order[0]->microbatches)
         status = pp_err_set(err, PP_USAGE, "--lengths",
                             "%.64s has %zu microbatches, the plan %" PRIu32

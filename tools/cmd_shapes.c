@@ -6,6 +6,7 @@
 #include "sim/transfer_costs.h"
 #include "tools/option_rows.h"
 #include "tools/plan/plan.h"
+#include "traces/gzip.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -267,7 +268,7 @@ static pp_status from_plan(const pp_args *args, const char *path, table *t, pp_e
 {
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
-    pp_status status = pp_json_load(path, &json, err);
+    pp_status status = pp_gzip_json(path, &json, err);
     if (status || (status = pp_plan_read(json, path, &plan, err)))
         return status;
     for (const pp_option *o = options; o->name; o++) {

@@ -1,7 +1,7 @@
 #include "tools/inputs.h"
 #include "sim/alloc.h"
-#include "sim/file.h"
 #include "tools/tool.h"
+#include "traces/gzip.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static pp_status load_text(pp_input_kind kind, const char *name, pp_loaded_text 
         return pp_load_text(kind == PP_INPUT_MODEL ? PP_DATA_MODEL : PP_DATA_HARDWARE, name, text,
                             err);
     text->name = name;
-    pp_status status = pp_file_read(name, &text->owned, &text->bytes, err);
+    pp_status status = pp_gzip_read(name, &text->owned, &text->bytes, err);
     text->data = text->owned;
     return status;
 }

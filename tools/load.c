@@ -1,6 +1,6 @@
 #include "sim/alloc.h"
-#include "sim/file.h"
 #include "tools/tool.h"
+#include "traces/gzip.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ pp_status pp_load_text(pp_data_kind kind, const char *name_or_file, pp_loaded_te
         return unknown_name(name_or_file, kind, options[kind], lists[kind], err);
     char *text = NULL;
     size_t bytes = 0;
-    pp_status status = pp_file_read(name_or_file, &text, &bytes, err);
+    pp_status status = pp_gzip_read(name_or_file, &text, &bytes, err);
     if (!status)
         *text_out = (pp_loaded_text){ text, bytes, name_or_file, text };
     return status;
@@ -69,6 +69,14 @@ pp_status pp_load_hardware(const char *name_or_file, pp_hardware *hardware_out, 
     pp_loaded_text text PP_CLEANUP(pp_loaded_text_free) = { 0 };
     pp_status status = pp_load_text(PP_DATA_HARDWARE, name_or_file, &text, err);
     return status ? status : pp_hardware_parse(text.data, text.bytes, text.name, hardware_out, err);
+}
+
+pp_status pp_load_lengths(const char *path, pp_lengths *lengths_out, pp_err *err)
+{
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    pp_status status = pp_gzip_read(path, &text, &bytes, err);
+    return status ? status : pp_lengths_parse(text, bytes, path, lengths_out, err);
 }
 
 pp_status pp_load_profile(const char *name_or_file, pp_profile **profile_out, pp_err *err)

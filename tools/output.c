@@ -16,7 +16,7 @@ pp_status pp_print_stdout(const char *text, size_t bytes, pp_err *err)
     return pp_err_set(err, PP_IO, "stdout", "%s", strerror(errno));
 }
 
-static pp_status write_to(const char *path, const char *text, size_t bytes, pp_err *err)
+pp_status pp_write_text(const char *path, const char *text, size_t bytes, pp_err *err)
 {
     char *packed PP_CLEANUP(pp_free_text) = NULL;
     if (pp_gzip_named(path)) {
@@ -47,7 +47,7 @@ pp_status pp_print_product(const pp_args *args, const char *text, size_t bytes, 
     const char *path = pp_args_text(args, "-o");
     if (!path && exports_to_stdout(args))
         return PP_OK; /* one product on stdout */
-    return write_to(path ? path : "-", text, bytes, err);
+    return pp_write_text(path ? path : "-", text, bytes, err);
 }
 
 pp_status pp_print_json(const pp_args *args, const pp_json_build *build, const pp_json *json,

@@ -108,7 +108,8 @@ static void warn(const pp_profile_in_use *use, const pp_notes *notes)
 {
     for (size_t i = 0; i < notes->count; i++) {
         const pp_note *note = &notes->note[i];
-        if (strcmp(note->key, PP_NOTE_OUTSIDE) == 0 || strcmp(note->key, PP_NOTE_REFUSED) == 0)
+        if (strcmp(note->key, PP_NOTE_OUTSIDE) == 0 || strcmp(note->key, PP_NOTE_REFUSED) == 0 ||
+            strcmp(note->key, PP_NOTE_UNEQUAL) == 0)
             pp_remark("%s: %s: %s", use->path, note->key, note->value);
     }
 }

@@ -61,7 +61,7 @@ static pp_status load_costs(const pp_args *args, uint32_t ranks, uint32_t stages
                           "or --costs-file FILE");
     if (file) {
         pp_json *json PP_CLEANUP(pp_json_free) = NULL;
-        if ((status = pp_json_load(file, &json, err)))
+        if ((status = pp_gzip_json(file, &json, err)))
             return status;
         pp_json_at root = pp_json_root(json, file);
         status = pp_costs_read(&root, ranks, stages, microbatches, &plan->costs[0], err);

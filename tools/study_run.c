@@ -56,6 +56,21 @@ static pp_status apply_settings(const pp_args *args, pp_plan *plan, pp_err *err)
     return PP_OK;
 }
 
+/* Tensors go between ranks of neighbouring stages alone. */
+static void tell_unused_links(const pp_traits *traits, const pp_order *order)
+{
+    for (size_t i = 0; i < traits->count; i++) {
+        const pp_trait *t = &traits->item[i];
+        bool used = t->kind != PP_TRAIT_LINK;
+        for (uint32_t s = 0; s + 1 < order->stages && !used; s++)
+            used = pp_trait_joins(t, order->stage_rank[s], order->stage_rank[s + 1]);
+        if (!used)
+            pp_remark("--rank-link %" PRIu32 ":%" PRIu32
+                      " changes nothing: no stage of one is beside a stage of the other",
+                      t->rank, t->other);
+    }
+}
+
 /* What is said of single ranks goes over the costs. */
 static pp_status apply_traits(const pp_args *args, pp_plan *plan, pp_err *err)
 {
@@ -71,6 +86,8 @@ static pp_status apply_traits(const pp_args *args, pp_plan *plan, pp_err *err)
     for (uint32_t i = 0; i < plan->costs_count && !status; i++)
         status = pp_traits_apply(&traits, order->stage_rank, plan->sharing.latency_ns,
                                  plan->costs[i], err);
+    if (!status)
+        tell_unused_links(&traits, order);
     return status;
 }
 

@@ -81,6 +81,9 @@ PP_MUST_CHECK pp_status pp_print_stdout(const char *text, size_t bytes, pp_err *
 /* --json: prints `json` as the product. */
 PP_MUST_CHECK pp_status pp_print_json(const pp_args *args, const pp_json_build *build,
                                       const pp_json *json, pp_err *err);
+/* To a file, compressed where its name ends in .gz, or "-". Fails: IO, NOMEM. */
+PP_MUST_CHECK pp_status pp_write_text(const char *path, const char *text, size_t bytes,
+                                      pp_err *err);
 /* Carries out every --emit FORMAT=FILE and --trace FORMAT=FILE. Formats "plan" and "report" are
  * known beside traces/formats.def. Writes nothing before all texts are made. */
 PP_MUST_CHECK pp_status pp_write_exports(const pp_args *args, const pp_export *data, pp_err *err);
@@ -138,6 +141,7 @@ void pp_loaded_text_free(pp_loaded_text *text); /* for PP_CLEANUP */
 PP_MUST_CHECK pp_status pp_load_model(const char *name_or_file, pp_model *model_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_load_hardware(const char *name_or_file, pp_hardware *hardware_out,
                                          pp_err *err);
+PP_MUST_CHECK pp_status pp_load_lengths(const char *path, pp_lengths *lengths_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_load_profile(const char *name_or_file, pp_profile **profile_out,
                                         pp_err *err);
 

@@ -3,6 +3,7 @@
 #include "sim/alloc.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,4 +225,16 @@ pp_status pp_events_read(const char *path, pp_event_take *event, pp_event_take *
     if ((status = check_file(file, path, err)))
         return status;
     return s.ended ? PP_OK : fail(&s, err, s.depth ? "is cut off" : "is empty");
+}
+
+pp_status pp_event_time(const pp_json_at *event, const char *key, double low_us, pp_ns *ns_out,
+                        pp_err *err)
+{
+    double us = 0;
+    pp_status status = pp_json_get_double(event, key, low_us, PP_EVENT_US_MAX, &us, err);
+    if (status)
+        return status;
+    double whole_us = floor(us);
+    *ns_out = (pp_ns)whole_us * 1000 + (pp_ns)floor((us - whole_us) * 1000 + 0.5);
+    return PP_OK;
 }

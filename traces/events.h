@@ -3,12 +3,14 @@
 #ifndef PPSIM_TRACES_EVENTS_H
 #define PPSIM_TRACES_EVENTS_H
 
-#include "sim/status.h"
+#include "sim/json_io.h"
+#include "sim/units.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #define PP_EVENT_BYTES_MAX ((size_t)1 << 20)
+#define PP_EVENT_US_MAX 4e15 /* since 1970: the year 2096 */
 
 /* text: an object of traceEvents, or a member of the file such as "traceName": "x"; no NUL behind
  * it. line: of its first byte. */
@@ -23,5 +25,10 @@ PP_MUST_CHECK pp_status pp_events_recognise(const char *path, bool *is_out, pp_e
  */
 PP_MUST_CHECK pp_status pp_events_read(const char *path, pp_event_take *event,
                                        pp_event_take *member, void *context, pp_err *err);
+
+/* Microseconds from low_us to PP_EVENT_US_MAX, to the nearest ns; whole ones are exact, since 1970
+ * too. Fails: INPUT. */
+PP_MUST_CHECK pp_status pp_event_time(const pp_json_at *event, const char *key, double low_us,
+                                      pp_ns *ns_out, pp_err *err);
 
 #endif

@@ -8,7 +8,6 @@
 #include "traces/recording.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,11 +57,11 @@ static bool in_window(const cutter *c, int64_t rank, pp_ns begin_ns, pp_ns end_n
 
 static pp_ns ns_at(const pp_json_at *at, const char *key)
 {
-    double us = 0;
+    pp_ns ns = 0;
     pp_err none = { 0 };
-    if (!pp_json_has(at, key) || pp_json_get_double(at, key, -9e12, 9e12, &us, &none))
+    if (!pp_json_has(at, key) || pp_event_time(at, key, -PP_EVENT_US_MAX, &ns, &none))
         return 0;
-    return (pp_ns)floor(us * 1000 + 0.5);
+    return ns;
 }
 
 static bool is_wanted(const cutter *c, const pp_json_at *at)

@@ -97,6 +97,14 @@ pp_status pp_gzip_read(const char *path, char **text_out, size_t *bytes_out, pp_
     return PP_OK;
 }
 
+pp_status pp_gzip_json(const char *path, pp_json **json_out, pp_err *err)
+{
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    pp_status status = pp_gzip_read(path, &text, &bytes, err);
+    return status ? status : pp_json_parse(text, bytes, path, json_out, err);
+}
+
 bool pp_gzip_named(const char *path)
 {
     size_t length = strlen(path);

@@ -2,7 +2,7 @@
 #ifndef PPSIM_TRACES_GZIP_H
 #define PPSIM_TRACES_GZIP_H
 
-#include "sim/status.h"
+#include "sim/json_io.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +18,9 @@ PP_MUST_CHECK pp_status pp_gunzip(const char *data, size_t bytes, size_t limit, 
 /* pp_file_read, and pp_gunzip where the file is compressed. Fails: as these. */
 PP_MUST_CHECK pp_status pp_gzip_read(const char *path, char **text_out, size_t *bytes_out,
                                      pp_err *err);
+
+/* pp_json_load, compressed or not. Fails: as pp_gzip_read; INPUT. */
+PP_MUST_CHECK pp_status pp_gzip_json(const char *path, pp_json **json_out, pp_err *err);
 
 bool pp_gzip_named(const char *path);
 /* Without time and name in the header: equal text, equal bytes. data_out: the caller's to free().

@@ -7,7 +7,6 @@
 #include "traces/pytorch_rows.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,10 +64,7 @@ static bool read_name(const char *name, bool *by_profiler, pp_op *op_out)
 
 static pp_status time_at(const pp_json_at *at, const char *key, pp_ns *out_ns, pp_err *err)
 {
-    double us = 0;
-    pp_status status = pp_json_get_double(at, key, 0, 9e12, &us, err);
-    *out_ns = (pp_ns)floor(us * 1000 + 0.5);
-    return status;
+    return pp_event_time(at, key, 0, out_ns, err);
 }
 
 static pp_status add_slice(reader *r, const pp_json_at *at, const char *name, bool compute,
@@ -327,10 +323,33 @@ static void number_steps(reader *r)
     }
 }
 
+/* Where an op was seen less often than others, steps were recorded in part, or not by every rank.
+ */
+static pp_status check_steps(const reader *r, pp_err *err)
+{
+    char where[32];
+    char token[32];
+    for (size_t i = 0; i < r->count; i++) {
+        const slice *s = &r->slice[i];
+        bool last = i + 1 == r->count || s[1].step == 0;
+        if (!last || s->step + 1 == r->out->steps)
+            continue;
+        snprintf(where, sizeof where, "rank %" PRIu32, s->rank);
+        return pp_err_set(err, PP_INPUT, where,
+                          "%s was recorded in %zu steps, other ops in %zu: which belong together "
+                          "is not known; record the same whole steps on every rank",
+                          pp_op_print(s->op, token, sizeof token), s->step + 1, r->out->steps);
+    }
+    return PP_OK;
+}
+
 static pp_status keep_steps(reader *r, size_t low, size_t high, pp_err *err)
 {
     size_t kept = 0;
     number_steps(r);
+    pp_status status = check_steps(r, err);
+    if (status)
+        return status;
     if (high >= r->out->steps)
         return pp_err_set(err, PP_USAGE, "--steps", "the recording has %zu steps, counted from 0",
                           r->out->steps);
@@ -402,6 +421,10 @@ static pp_status make_timeline(reader *r, pp_err *err)
     for (size_t i = 0; i < r->count; i++) {
         out->timeline->start_ns[i] = r->slice[i].begin_ns - start_ns;
         out->timeline->end_ns[i] = r->slice[i].end_ns - start_ns;
+        if (out->timeline->end_ns[i] > PP_NS_MAX)
+            return pp_err_set(err, PP_INPUT, r->path,
+                              "the recordings span more than 104 days: their clocks count from "
+                              "different times");
     }
     for (size_t i = 0; i < r->count; i++) {
         uint32_t source = out->program->source[i];
@@ -470,8 +493,8 @@ pp_status pp_recording_read(const char *const *paths, size_t count, size_t step,
         number_steps(&r);
         step = found.steps - 1;
     }
-    status = keep_steps(&r, step, step, err);
-    if (status || (status = make_order(&r, err)) || (status = make_timeline(&r, err)))
+    if ((status = keep_steps(&r, step, step, err)) || (status = make_order(&r, err)) ||
+        (status = make_timeline(&r, err)))
         return status;
     *recording_out = found;
     found = (pp_recording){ 0 };

@@ -413,7 +413,7 @@ static pp_status gather(reader *r, const char *file, pp_samples *samples, pp_err
         return pp_err_nomem(err);
     attribute(r);
     size_t count = collect(r, ops);
-    pp_status status = pp_trace_ops_gather(ops, count, pp_file_name(file), samples, err);
+    pp_status status = pp_trace_ops_gather(ops, count, !r->kernels, file, samples, err);
     free(ops);
     if (status)
         return status;

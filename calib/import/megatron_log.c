@@ -315,7 +315,7 @@ static pp_status gather_named(reader *r, int64_t of, const char *suffix, const c
         return PP_OK;
     for (size_t i = 0; i < from && of < 0; i++)
         r->op[i].stage = -1;
-    pp_status status = pp_trace_ops_gather(r->op, from, pp_file_name(file), samples, err);
+    pp_status status = pp_trace_ops_gather(r->op, from, true, file, samples, err);
     for (size_t i = before; i < samples->count && !status; i++) {
         char *name = samples->series[i].class_name;
         size_t used = strlen(name);

@@ -182,6 +182,30 @@ START_TEST(the_first_of_two_stages_stands_for_layers)
 }
 END_TEST
 
+/* Kernels end before the host's gap, timers of the host behind it. */
+START_TEST(the_gap_of_the_host_is_counted_once)
+{
+    static const char *const sources[] = { "host time: train.log", PROBE_SOURCE, "rank0.json" };
+    const pp_hardware hw = run_hardware("h100-80g");
+    ck_assert_double_gt(hw.host_gap_s, 0);
+    for (size_t k = 0; k < 3; k++) {
+        const rig_class c[] = {
+            { .name = "stage_f",
+              .variable = PP_VARIABLE_TOKENS,
+              .a = 1e-3,
+              .b = 1e-6,
+              .source = sources[k] },
+            { .name = "stage_b", .variable = PP_VARIABLE_TOKENS, .a = 4e-3, .b = 2e-6 },
+            { 0 },
+        };
+        const double gap = k == 2 ? 1e9 * hw.host_gap_s : 0;
+        pp_costs *costs PP_CLEANUP(pp_costs_free) =
+            costs_of(c, PP_PROFILE_ALL, k == 1 ? 2 : 8, true, 4);
+        near(costs->f_ns[1], (k == 1 ? 4 : 1) * line(&c[0], T) + gap);
+    }
+}
+END_TEST
+
 /* A stage in the middle has neither end. */
 START_TEST(of_two_stages_no_head_is_taken_for_a_layer)
 {
@@ -339,13 +363,115 @@ START_TEST(what_left_its_domain_is_told)
         pp_costs *costs PP_CLEANUP(pp_costs_free) = job_costs(&j);
         STEP_OK(pp_measured_notes(j.measured, NULL, &notes, &err), err);
         ck_assert_str_eq(note_of(&notes, PP_NOTE_OUTSIDE),
-                         far ? "stage_f: tokens 4096, measured from 64 to 3072; "
-                               "stage_b: tokens 4096, measured from 64 to 3072"
+                         far ? "stage_f: tokens 4096, measured from 64 to 3072; and 1 more: stage_b"
                              : "");
         ck_assert_ptr_nonnull(strstr(note_of(&notes, "profile"), "stage_f (affine"));
         ck_assert_ptr_nonnull(strstr(note_of(&notes, "not in the profile"), "transfers"));
         ck_assert_ptr_nonnull(strstr(note_of(&notes, "I and W"), "half of B"));
     }
+}
+END_TEST
+
+static void job_notes(const rig_class *classes, int64_t layers, pp_notes *notes)
+{
+    pp_err err = { 0 };
+    pp_profile *profile PP_CLEANUP(rig_free) = rig_profile(classes);
+    job j PP_CLEANUP(job_free);
+    job_new(&j, profile, PP_PROFILE_ALL, layers, layers == 0, 4);
+    pp_costs *costs PP_CLEANUP(pp_costs_free) = job_costs(&j);
+    STEP_OK(pp_measured_notes(j.measured, layers ? NULL : "h100-80g", notes, &err), err);
+}
+
+/* An end adds work to a forward: where a stage at an end takes less, it had fewer layers. With 7, 9
+ * and 7 of 1 ms, both ends would take away two layers of whatever the plan gives those stages. */
+START_TEST(stages_of_unequal_layers_are_told)
+{
+    for (int unequal = 0; unequal < 2; unequal++) {
+        pp_notes notes PP_CLEANUP(pp_notes_free) = { 0 };
+        const double end = unequal ? 7e-6 : 8.8e-6; /* 2 % less is no layer of 9 */
+        const rig_class c[] = {
+            { .name = "stage_f 0", .variable = PP_VARIABLE_TOKENS, .b = end, .noise = 0.01 },
+            { .name = "stage_f 1", .variable = PP_VARIABLE_TOKENS, .b = 9e-6, .noise = 0.01 },
+            { .name = "stage_f 2", .variable = PP_VARIABLE_TOKENS, .b = 9.5e-6, .noise = 0.01 },
+            { .name = "stage_b 0", .variable = PP_VARIABLE_TOKENS, .b = 18e-6, .noise = 0.01 },
+            { .name = "stage_b 1", .variable = PP_VARIABLE_TOKENS, .b = 18e-6, .noise = 0.01 },
+            { .name = "stage_b 2", .variable = PP_VARIABLE_TOKENS, .b = 19e-6, .noise = 0.01 },
+            { 0 },
+        };
+        job_notes(c, 9, &notes);
+        ck_assert_str_eq(note_of(&notes, PP_NOTE_UNEQUAL),
+                         unequal ? "stage_f 0 takes 7.17 ms, stage_f 1 9.22 ms; times are wrong "
+                                   "where stages were measured with different numbers of layers; "
+                                   "measure equal ones"
+                                 : "");
+    }
+}
+END_TEST
+
+/* Neither a class that nothing was asked of nor one that no form fits is said to have been used. */
+START_TEST(classes_that_answered_nothing_are_told)
+{
+    const rig_class c[] = {
+        { .name = "stage_f", .variable = PP_VARIABLE_TOKENS, .a = 1e-4, .b = 1e-6 },
+        { .name = "stage_b", .variable = PP_VARIABLE_TOKENS, .a = 4e-4, .b = 2e-6 },
+        { .name = "attn_fwd", .variable = PP_VARIABLE_TOKENS, .a = 4e-4, .b = 2e-6 },
+        { .name = "all_gather", .variable = PP_VARIABLE_BYTES, .a = 4e-4, .b = 2e-6, .link = true },
+        { 0 },
+    };
+    pp_err err = { 0 };
+    pp_notes notes PP_CLEANUP(pp_notes_free) = { 0 };
+    pp_profile *profile PP_CLEANUP(rig_free) = rig_profile(c);
+    for (size_t i = 0; i < profile->count; i++) {
+        profile->entry[i].fitted = false;
+        snprintf(profile->entry[i].reason, sizeof profile->entry[i].reason, "too few sizes");
+    }
+    job j PP_CLEANUP(job_free);
+    job_new(&j, profile, PP_PROFILE_KERNELS, 16, true, 2);
+    pp_costs *costs PP_CLEANUP(pp_costs_free) = job_costs(&j);
+    STEP_OK(pp_measured_notes(j.measured, "h100-80g", &notes, &err), err);
+    ck_assert_ptr_nonnull(strstr(note_of(&notes, "profile"), ": none of its classes answered"));
+    ck_assert_str_eq(note_of(&notes, "measured stages"), "");
+    ck_assert_str_eq(note_of(&notes, PP_NOTE_REFUSED),
+                     "stage_f: not fitted, too few sizes; stage_b: not fitted, too few sizes; "
+                     "attn_fwd: not fitted, too few sizes");
+}
+END_TEST
+
+/* The last stage is the last one that was measured, also where one before it has no form. */
+START_TEST(a_stage_without_a_form_does_not_end_the_others)
+{
+    const rig_class c[] = {
+        { .name = "stage_f 0", .variable = PP_VARIABLE_TOKENS, .a = 1e-4, .b = 1e-6 },
+        { .name = "stage_f 1", .variable = PP_VARIABLE_TOKENS, .a = 1e-4, .b = 1e-6 },
+        { .name = "stage_f 2", .variable = PP_VARIABLE_TOKENS, .a = 1e-4, .b = 1e-6 },
+        { .name = "stage_f 3", .variable = PP_VARIABLE_TOKENS, .a = 5e-4, .b = 1e-6 },
+        { 0 },
+    };
+    pp_err err = { 0 };
+    pp_measured_profile *m PP_CLEANUP(pp_measured_close) = NULL;
+    pp_profile *profile PP_CLEANUP(rig_free) = rig_profile(c);
+    profile->entry[2].fitted = false;
+    STEP_OK(pp_measured_open(profile, PP_PROFILE_ALL, 8, &m, &err), err);
+    ck_assert_uint_eq(m->stage[PP_STAGE_MIDDLE][0], 1);
+    ck_assert_uint_eq(m->stage[PP_STAGE_LAST][0], 3);
+}
+END_TEST
+
+START_TEST(stages_that_nothing_was_asked_of_are_not_told)
+{
+    const rig_class c[] = {
+        { .name = "stage_f", .variable = PP_VARIABLE_TOKENS, .a = 1e-4, .b = 1e-6 },
+        { .name = "stage_b", .variable = PP_VARIABLE_TOKENS, .a = 4e-4, .b = 2e-6 },
+        { 0 },
+    };
+    pp_err err = { 0 };
+    pp_notes notes PP_CLEANUP(pp_notes_free) = { 0 };
+    pp_profile *profile PP_CLEANUP(rig_free) = rig_profile(c);
+    job j PP_CLEANUP(job_free);
+    job_new(&j, profile, PP_PROFILE_ALL, 16, true, 2);
+    STEP_OK(pp_measured_notes(j.measured, "h100-80g", &notes, &err), err);
+    ck_assert_str_eq(note_of(&notes, "measured stages"), "");
+    ck_assert_str_eq(note_of(&notes, "I and W"), "");
 }
 END_TEST
 
@@ -422,6 +548,7 @@ int main(void)
     tcase_add_test(tc, stages_take_what_layers_took);
     tcase_add_test(tc, a_backward_measured_whole_is_halved);
     tcase_add_test(tc, measured_stages_bring_their_ends);
+    tcase_add_test(tc, the_gap_of_the_host_is_counted_once);
     tcase_add_test(tc, of_two_stages_no_head_is_taken_for_a_layer);
     tcase_add_test(tc, sequences_of_a_pack_are_told);
     tcase_add_test(tc, weight_gradients_are_asked_for_by_their_weight);
@@ -429,6 +556,10 @@ int main(void)
     tcase_add_test(tc, a_part_of_a_profile_leaves_the_rest);
     tcase_add_test(tc, products_are_those_of_their_weights);
     tcase_add_test(tc, what_left_its_domain_is_told);
+    tcase_add_test(tc, stages_of_unequal_layers_are_told);
+    tcase_add_test(tc, classes_that_answered_nothing_are_told);
+    tcase_add_test(tc, a_stage_without_a_form_does_not_end_the_others);
+    tcase_add_test(tc, stages_that_nothing_was_asked_of_are_not_told);
     tcase_add_test(tc, ends_of_intervals_lie_around_the_fit);
     tcase_add_test(tc, layers_of_a_measured_stage_are_known_or_asked_for);
     tcase_add_test(tc, classes_that_lack_are_named);

@@ -3,6 +3,7 @@
 #include "sim/file.h"
 #include "tests/contract/step.h"
 #include "tools/args.h"
+#include "tools/sweep/sweep.h"
 #include "tools/tool.h"
 
 #include <check.h>
@@ -300,6 +301,32 @@ START_TEST(one_sweep_writes_a_file)
 }
 END_TEST
 
+/* Of a line longer than what a pipe holds, the reader takes a part and leaves. */
+START_TEST(a_reader_that_leaves_is_no_full_disk)
+{
+    enum { BYTES = 1 << 20 };
+    int ends[2];
+    char *line PP_CLEANUP(pp_free_text) = malloc(BYTES);
+    pp_err err = { 0 };
+    ck_assert_ptr_nonnull(line);
+    memset(line, 'x', BYTES);
+    signal(SIGPIPE, SIG_IGN);
+    ck_assert_int_eq(pipe(ends), 0);
+    pid_t reader = fork();
+    ck_assert_int_ge(reader, 0);
+    if (reader == 0) {
+        close(ends[1]);
+        _exit(read(ends[0], line, 100) == 100 ? 0 : 1);
+    }
+    close(ends[0]);
+    pp_sweep_file file = { .path = "pipe", .descriptor = ends[1] };
+    ck_assert_int_eq(pp_sweep_file_append(&file, line, BYTES, &err), PP_IO);
+    ck_assert_str_eq(err.text, strerror(EPIPE));
+    close(ends[1]);
+    ck_assert_int_eq(wait_for(reader), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sweep");
@@ -313,6 +340,7 @@ int main(void)
     tcase_add_test(tc, a_full_disk_loses_nothing);
     tcase_add_test(tc, other_files_are_left_alone);
     tcase_add_test(tc, one_sweep_writes_a_file);
+    tcase_add_test(tc, a_reader_that_leaves_is_no_full_disk);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }

@@ -133,6 +133,29 @@ START_TEST(what_it_does_not_run_is_refused)
 }
 END_TEST
 
+/* Where the free choice has no plan either, the whole reason is told. */
+START_TEST(a_free_choice_without_a_plan_says_why)
+{
+    const pp_target *target = target_of("megatron");
+    planning p = planning_of("llama3-8b", "h100-80g");
+    pp_wish wish = wish_of(&p, 4);
+    wish.seq_length = 4096;
+    wish.global_batch_size = 32;
+    pp_wish none = wish;
+    none.memory_limit_bytes = 1 << 20;
+    pp_err err = { 0 };
+    pp_err why = { 0 };
+    pp_choice *nothing = NULL;
+    ck_assert_int_ne(pp_choose(&none, &nothing, &why), PP_OK);
+    ck_assert_uint_gt(strlen(why.text), 80);
+    STEP_OK(pp_target_apply(target, false, &wish, &err), err);
+    pp_choice *choice = choose(&wish);
+    STEP_OK(pp_target_compare(target, &none, choice, &err), err);
+    ck_assert_msg(strstr(choice->target, why.text), "%s: %s", why.text, choice->target);
+    pp_choice_free(&choice);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("target");
@@ -140,6 +163,7 @@ int main(void)
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, the_runtime_takes_the_plan, 0, (int)(sizeof cases / sizeof *cases));
     tcase_add_test(tc, what_it_does_not_run_is_refused);
+    tcase_add_test(tc, a_free_choice_without_a_plan_says_why);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }

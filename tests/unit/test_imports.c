@@ -58,6 +58,14 @@ static void expect_skipped(const pp_samples *samples, const char *text)
     EVENT("cuda_runtime", "cudaLaunchKernel", "1", ts, "1", "\"correlation\":" id)
 #define KERNEL(name, id, dur) EVENT("kernel", name, "0", "9e9", dur, "\"correlation\":" id)
 
+/* Ranges and timers of the host hold its gap between ops, kernels do not. */
+static void expect_host_times(const pp_samples *samples, bool host)
+{
+    for (size_t i = 0; i < samples->count; i++)
+        ck_assert_int_eq(
+            strncmp(samples->series[i].source, PP_SOURCE_HOST, strlen(PP_SOURCE_HOST)) == 0, host);
+}
+
 static const char cpu_trace[] =
     "{\"schemaVersion\":1,\"deviceProperties\":[],\"traceEvents\":[{\"ph\":\"M\",\"args\":{}},"
     "\n" RANGE("ppsim:3F7 tokens=512", "100", "1000.5") "," RANGE("ppsim:3F8 tokens=512", "2000", "1200.5") "," RANGE("ppsim:3F9 tokens=256 square_sum=65536", "4000", "700") "," RANGE(
@@ -93,6 +101,7 @@ START_TEST(ranges_of_a_recording_without_kernels_are_ops)
     expect_times(&samples, "stage_i 0", 0, 0, 10e-6, 1);
     expect_times(&samples, "stage_w 0", 0, 0, 20e-6, 1);
     ck_assert(!samples.series[0].link);
+    expect_host_times(&samples, true);
     expect_skipped(&samples, "not as in 'ppsim:3F7 tokens=4096'");
     expect_skipped(&samples, "overlapped pair");
     expect_skipped(&samples, "computes nothing");
@@ -129,6 +138,7 @@ START_TEST(kernels_are_summed_over_the_range_that_launched_them)
     expect_times(&samples, "stage_b 0", 0, 0, 50e-6, 1);
     expect_times(&samples, "stage_f", 0, 0, 70e-6, 1);
     ck_assert_str_eq(samples.device, "NVIDIA H200");
+    expect_host_times(&samples, false);
     expect_skipped(&samples, "a kernel of NCCL: a transfer");
     expect_skipped(&samples, "launched outside of every op");
     expect_skipped(&samples, "an op without kernels, though there are kernels");
@@ -241,6 +251,7 @@ START_TEST(megatron_ranks_are_stages)
     expect_times(&samples, "stage_f 0", 0, 2048, 10.5e-3, 2);
     expect_times(&samples, "stage_f 1", 0, 2048, 21e-3, 2);
     expect_times(&samples, "stage_b 1", 0, 2048, 50e-3, 1);
+    expect_host_times(&samples, true);
 }
 END_TEST
 
@@ -398,6 +409,24 @@ static const struct {
     { "busbw-csv", "bytes,n2\n0,1\n", "x:2:1", "must be from" },
 };
 
+/* The profile has one device, whichever file says it, and whoever does not is told. */
+START_TEST(a_file_without_a_device_does_not_take_that_of_another)
+{
+    static const char anonymous[] = "# ppsim.samples 1\nclass,tokens,seconds\nmlp_fwd,256,1e-3\n";
+    for (int first = 0; first < 2; first++) {
+        pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
+        read_as(first ? "samples-csv" : "kineto", first ? anonymous : gpu_trace, &samples);
+        read_as(first ? "kineto" : "samples-csv", first ? gpu_trace : anonymous, &samples);
+        ck_assert_str_eq(samples.device, "NVIDIA H200");
+        expect_skipped(&samples, first
+                                     ? "x.log: was measured on NVIDIA H200; files before it do "
+                                       "not say on what"
+                                     : "x.log: does not say on what it was measured; other files: "
+                                       "on NVIDIA H200");
+    }
+}
+END_TEST
+
 START_TEST(tables_of_bandwidth_say_device_and_source)
 {
     pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
@@ -519,6 +548,7 @@ int main(int argc, char **argv)
     }
     Suite *suite = suite_create("imports");
     TCase *tc = tcase_create("files");
+    tcase_add_test(tc, a_file_without_a_device_does_not_take_that_of_another);
     tcase_add_test(tc, tables_of_bandwidth_say_device_and_source);
     tcase_add_test(tc, ranges_of_a_recording_without_kernels_are_ops);
     tcase_add_test(tc, kernels_are_summed_over_the_range_that_launched_them);

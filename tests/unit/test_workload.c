@@ -412,15 +412,6 @@ START_TEST(a_byte_zero_is_no_end_of_the_lengths)
 }
 END_TEST
 
-START_TEST(a_missing_lengths_file_is_an_io_error)
-{
-    pp_lengths read = { 0 };
-    pp_err err = { 0 };
-    ck_assert_int_eq(pp_lengths_read("no/such/file", &read, &err), PP_IO);
-    ck_assert_str_eq(err.where, "no/such/file");
-}
-END_TEST
-
 /* ---- job ------------------------------------------------------------------------------------ */
 
 /* design.md: loop is s mod p, v is the snake. */
@@ -505,7 +496,6 @@ int main(void)
     tcase_add_loop_test(tc, bad_lengths_are_refused_with_line_and_column, 0, 20);
     tcase_add_test(tc, a_grouping_is_kept_as_it_is);
     tcase_add_test(tc, a_byte_zero_is_no_end_of_the_lengths);
-    tcase_add_test(tc, a_missing_lengths_file_is_an_io_error);
     tcase_add_test(tc, stages_lie_on_ranks_as_the_placement_says);
     tcase_add_test(tc, gpus_are_pp_tp_cp_dp_and_ep_lies_inside);
     tcase_add_test(tc, stacks_switch_what_their_papers_say);

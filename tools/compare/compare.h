@@ -102,7 +102,8 @@ PP_MUST_CHECK pp_status pp_compare_read_timeline(const pp_json_at *root, const c
 PP_MUST_CHECK pp_status pp_compare_read_profile(const char *text, size_t bytes,
                                                 pp_compare_file *file, pp_err *err);
 PP_MUST_CHECK pp_status pp_compare_sort(pp_compare_file *file, pp_err *err);
-/* Of two profiles: adds what each predicts at the sizes that the old one was measured at. */
+/* Of two profiles: adds what each predicts at the sizes that the old one was measured at.
+ * Fails: USAGE (no class is fitted in both), NOMEM. */
 PP_MUST_CHECK pp_status pp_compare_drift(pp_compare_file *base, pp_compare_file *now, pp_err *err);
 /* "stage_f 3 tokens=4096" */
 void pp_compare_sample_name(const char *name, const pp_series *series, const pp_sample *sample,

@@ -162,15 +162,49 @@ static pp_status add_drift(const pp_profile_entry *old, const pp_profile_entry *
     return status;
 }
 
+/* "stage_f, stage_b": what forms were fitted to. */
+static void name_fitted(const pp_profile *profile, pp_text *text)
+{
+    char name[128];
+    size_t told = 0;
+    for (size_t i = 0; i < profile->count; i++) {
+        entry_name(&profile->entry[i], name, sizeof name);
+        if (profile->entry[i].fitted && told++ < 4)
+            pp_text_add(text, "%s%s", told > 1 ? ", " : "", name);
+    }
+    pp_text_add(text, "%s", told > 4 ? ", ..." : told ? "" : "nothing fitted");
+}
+
+static pp_status refuse_apart(const pp_compare_file *base, const pp_compare_file *now, pp_err *err)
+{
+    pp_text was PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text is PP_CLEANUP(pp_text_free) = { 0 };
+    name_fitted(base->profile, &was);
+    name_fitted(now->profile, &is);
+    pp_status status = pp_text_check(&was, err);
+    if (!status)
+        status = pp_text_check(&is, err);
+    return status ? status
+                  : pp_err_set(err, PP_USAGE, now->name,
+                               "has no fitted class in common with %.200s, so that there is "
+                               "nothing to compare: %s there, %s here",
+                               base->name, was.data, is.data);
+}
+
 pp_status pp_compare_drift(pp_compare_file *base, pp_compare_file *now, pp_err *err)
 {
     pp_status status = PP_OK;
+    bool any = false;
     for (size_t i = 0; i < base->profile->count && !status; i++) {
         const pp_profile_entry *old = &base->profile->entry[i];
         const pp_profile_entry *match = find_entry(now->profile, old);
-        if (old->fitted && match && match->fitted)
-            status = add_drift(old, match, base, now, err);
+        if (!old->fitted || !match || !match->fitted)
+            continue;
+        any = true;
+        status = add_drift(old, match, base, now, err);
     }
+    if (!status && !any)
+        status = refuse_apart(base, now, err);
     if (!status)
         status = pp_compare_sort(base, err);
     return status ? status : pp_compare_sort(now, err);

@@ -1,9 +1,9 @@
 /* ppsim plan --instance: the order of a given problem's ops, with its distance from a bound. */
 #include "planner/order_search.h"
 #include "runtime/clock.h"
-#include "sim/file.h"
 #include "sim/processors.h"
 #include "tools/plan/plan.h"
+#include "traces/gzip.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -87,7 +87,7 @@ static pp_status load(run *r, pp_err *err)
 {
     const char *path = pp_args_text(r->args, "--instance");
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
-    pp_status status = pp_json_load(path, &json, err);
+    pp_status status = pp_gzip_json(path, &json, err);
     if (status)
         return status;
     pp_json_at root = pp_json_root(json, path);
@@ -196,7 +196,7 @@ static pp_status print(const run *r, pp_err *err)
         return pp_print_stdout(text.data, text.bytes, err);
     if (strcmp(path, "-") == 0)
         return pp_print_stdout(orders.data, orders.bytes, err);
-    status = pp_file_write(path, orders.data, orders.bytes, err);
+    status = pp_write_text(path, orders.data, orders.bytes, err);
     return status ? status : pp_print_stdout(text.data, text.bytes, err);
 }
 

@@ -445,20 +445,32 @@ static void print_partition(const pp_plan *plan, pp_text *text)
         pp_text_add(text, "  (the plan file has the layout string)\n");
 }
 
-static double gib(int64_t bytes)
+typedef struct memory_unit {
+    const char *name;
+    double bytes;
+} memory_unit;
+
+/* In which the fullest rank has at least 1. */
+static memory_unit unit_of(const pp_report *report)
 {
-    return (double)bytes / 1073741824.0;
+    static const memory_unit units[] = { { "GiB", 1 << 30 },
+                                         { "MiB", 1 << 20 },
+                                         { "KiB", 1 << 10 } };
+    size_t i = 0;
+    while (i < 2 && (double)report->peak_memory_bytes < units[i].bytes)
+        i++;
+    return units[i];
 }
 
 static void print_rank(const pp_report *report, uint32_t r, const int *column, size_t columns,
-                       pp_text *text)
+                       double unit, pp_text *text)
 {
     const pp_rank_report *rank = &report->per_rank[r];
     char token[32];
     pp_text_add(text, "%4" PRIu32 "%c%8.2f", r, r == report->peak_memory_rank ? '*' : ' ',
-                gib(rank->memory.total_bytes));
+                (double)rank->memory.total_bytes / unit);
     for (size_t c = 0; c < columns; c++)
-        pp_text_add(text, " %8.2f", gib(rank->memory.bytes[column[c]]));
+        pp_text_add(text, " %8.2f", (double)rank->memory.bytes[column[c]] / unit);
     pp_text_add(text, "  %s\n", pp_op_print(rank->peak_op, token, sizeof token));
 }
 
@@ -483,7 +495,9 @@ static void print_memory(const pp_report *report, pp_text *text)
         if (used)
             column[columns++] = c;
     }
-    pp_text_add(text, "\nmemory of a GPU at its rank's peak, GiB (* the fullest)\nrank    total");
+    const memory_unit unit = unit_of(report);
+    pp_text_add(text, "\nmemory of a GPU at its rank's peak, %s (* the fullest)\nrank    total",
+                unit.name);
     for (size_t c = 0; c < columns; c++)
         pp_text_add(text, " %8s", short_names[column[c]]);
     pp_text_add(text, "  at op\n");
@@ -491,7 +505,7 @@ static void print_memory(const pp_report *report, pp_text *text)
     for (uint32_t r = 0; r < report->ranks; r++) {
         if (!brief || r < RANKS_HEAD || r >= report->ranks - RANKS_TAIL ||
             r == report->peak_memory_rank)
-            print_rank(report, r, column, columns, text);
+            print_rank(report, r, column, columns, unit.bytes, text);
         else if (r == RANKS_HEAD)
             pp_text_add(text, "     ... (--json has all)\n");
     }

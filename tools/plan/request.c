@@ -35,7 +35,7 @@ static pp_status load_lengths(pp_request *r, const char *name, pp_err *err)
 {
     const pp_input *known = name ? pp_inputs_find(r->inputs, PP_INPUT_LENGTHS, name) : NULL;
     const pp_lengths *lengths = known ? &known->lengths : &r->lengths;
-    pp_status status = name && !known ? pp_lengths_read(name, &r->lengths, err) : PP_OK;
+    pp_status status = name && !known ? pp_load_lengths(name, &r->lengths, err) : PP_OK;
     r->wish.lengths = lengths->length;
     r->wish.length_count = lengths->count;
     r->wish.group_end = lengths->group_end;
@@ -56,6 +56,8 @@ static pp_status read_machines(const pp_args *args, pp_request *r, pp_err *err)
                           "is missing; give the number of pipeline ranks, "
                           "for example --pp 16");
     pp_status status = load_model(r, model, err);
+    if (!status && r->model.sourceless)
+        status = pp_notes_add(&r->assumptions, err, "model", "source not given in %s", model);
     if (!status)
         status = pp_profile_given(args, &r->profile, err);
     if (!status)
@@ -73,6 +75,21 @@ static pp_status read_machines(const pp_args *args, pp_request *r, pp_err *err)
     return status;
 }
 
+/* A degree changes no time that was measured. */
+static pp_status tell_split(pp_request *r, bool probed, pp_err *err)
+{
+    const int64_t tp = r->wish.parallel.tp;
+    if (tp == 1)
+        return PP_OK;
+    pp_remark("--tp %" PRId64 " changes no measured stage: %s", tp,
+              probed
+                  ? "the probe measured them with tp 1"
+                  : "the profile does not say with which tp they were measured; it must be this");
+    return pp_notes_add(&r->assumptions, err, "tensor parallel",
+                        "tp %" PRId64 ", as given: measured stages are taken as they are, %s", tp,
+                        probed ? "which is tp 1" : "as if measured with it");
+}
+
 /* Measured stages are what they are: split over as many GPUs, and recomputing as much. */
 static pp_status keep_stages(const pp_args *args, pp_request *r, pp_err *err)
 {
@@ -84,6 +101,9 @@ static pp_status keep_stages(const pp_args *args, pp_request *r, pp_err *err)
         r->wish.parallel.tp = 1;
     switches->given.dtype =
         pp_profile_settings(&r->profile, text, sizeof text, &switches->value.dtype);
+    pp_status status = tell_split(r, switches->given.dtype, err);
+    if (status)
+        return status;
     if (pp_args_has(args, "--recompute"))
         return PP_OK;
     switches->value.recompute = PP_RECOMPUTE_NONE;

@@ -121,8 +121,8 @@ static bool has_format(const pp_json_at *root, const char *format)
 }
 
 /* *mine_out: it is one of the files that are no study. */
-static pp_status add_json(const char *text, size_t bytes, const char *source, pp_picture *picture,
-                          bool *mine_out, pp_err *err)
+static pp_status add_json(const pp_args *args, const char *text, size_t bytes, const char *source,
+                          pp_picture *picture, bool *mine_out, pp_err *err)
 {
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
     pp_track track PP_CLEANUP(pp_track_free) = { 0 };
@@ -133,7 +133,8 @@ static pp_status add_json(const char *text, size_t bytes, const char *source, pp
     if (has_format(&root, "ppsim.report"))
         return add_report(&root, source, picture, err);
     if (has_format(&root, "ppsim.profile"))
-        return pp_plot_add_profile(text, bytes, source, picture, err);
+        return pp_plot_add_profile(text, bytes, source, pp_args_text(args, "--class"), picture,
+                                   err);
     if (pp_chrome_recognise(&root))
         status = pp_chrome_read(&root, &track, err);
     else if (has_format(&root, "ppsim.memory"))
@@ -166,7 +167,7 @@ pp_status pp_plot_load(const pp_args *args, const char *source, pp_picture *pict
         return status;
     }
     if (text[strspn(text, " \t\r\n")] == '{')
-        status = add_json(text, bytes, source, picture, &mine, err);
+        status = add_json(args, text, bytes, source, picture, &mine, err);
     else
         mine = false;
     return status || mine ? status : add_study(args, source, picture, err);

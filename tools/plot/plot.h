@@ -16,9 +16,11 @@ bool pp_candidates_recognise(const char *text, size_t bytes);
 PP_MUST_CHECK pp_status pp_candidates_read(const char *text, const char *file, pp_picture *picture,
                                            pp_err *err);
 
-/* The curves of a profile. Fails: INPUT with file and JSON pointer, NOMEM. */
+/* The curves of a profile. class_name: of this class alone; NULL: of all. Fails: USAGE (no such
+ * class), INPUT with file and JSON pointer, NOMEM. */
 PP_MUST_CHECK pp_status pp_plot_add_profile(const char *text, size_t bytes, const char *file,
-                                            pp_picture *picture, pp_err *err);
+                                            const char *class_name, pp_picture *picture,
+                                            pp_err *err);
 
 /* The files of a picture. Owner frees with pp_plot_files_free. */
 typedef struct pp_plot_files {

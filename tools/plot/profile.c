@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int by_place(const void *left, const void *right)
 {
@@ -15,14 +16,16 @@ static int by_place(const void *left, const void *right)
     return (a->fitted_s > b->fitted_s) - (a->fitted_s < b->fitted_s);
 }
 
-/* How many values of `variable` there are among the sorted points; 0 where one of them stands for
- * several fitted times, or is not known. */
+/* How many values of the variable there are among the sorted points; 0 where one of them is not
+ * known or stands for several fitted times, or these fall: a size that only goes along with what
+ * the fit depends on. */
 static size_t distinct(const pp_fitted *point, size_t count)
 {
     size_t values = 0;
     for (size_t i = 0; i < count; i++) {
         bool same = i > 0 && point[i].at == point[i - 1].at;
-        if (!(point[i].at > 0) || (same && point[i].fitted_s != point[i - 1].fitted_s))
+        if (!(point[i].at > 0) || (same && point[i].fitted_s != point[i - 1].fitted_s) ||
+            (i > 0 && point[i].fitted_s < point[i - 1].fitted_s))
             return 0;
         values += !same;
     }
@@ -53,15 +56,16 @@ static pp_status add_points(const pp_profile *profile, const pp_profile_entry *e
     return PP_OK;
 }
 
-/* The variable that tells the fitted times apart best is the axis; where none does, several of them
- * decide, and the axis is the fitted time itself. */
+/* The axis is what the fitted times are a function of: the variable that decides them with the
+ * fewest values, since whatever else decides them only tells apart what they do not. Where none
+ * does, several of them decide, and the axis is the fitted time itself. */
 static pp_status choose_axis(const pp_profile *profile, const pp_profile_entry *entry,
                              pp_picture *picture, pp_err *err)
 {
     const size_t from = picture->fitted_count;
     pp_curve *curve = &picture->curve[picture->curve_count - 1];
     int best = PP_VARIABLE_COUNT;
-    size_t most = 1;
+    size_t fewest = SIZE_MAX;
     pp_status status = PP_OK;
     for (int v = 0; v < PP_VARIABLE_COUNT && !status; v++) {
         picture->fitted_count = from;
@@ -70,8 +74,8 @@ static pp_status choose_axis(const pp_profile *profile, const pp_profile_entry *
         if (!status && count)
             qsort(&picture->fitted[from], count, sizeof *picture->fitted, by_place);
         size_t values = status ? 0 : distinct(&picture->fitted[from], count);
-        if (values > most) {
-            most = values;
+        if (values > 1 && values < fewest) {
+            fewest = values;
             best = v;
         }
     }
@@ -105,15 +109,40 @@ static pp_status add_entry(const pp_profile *profile, const pp_profile_entry *en
     return choose_axis(profile, entry, picture, err);
 }
 
-pp_status pp_plot_add_profile(const char *text, size_t bytes, const char *file, pp_picture *picture,
+/* "stage_f" is also "stage_f 3" and "stage_f first". */
+static bool is_of(const pp_profile_entry *entry, const char *class_name)
+{
+    const size_t bytes = class_name ? strlen(class_name) : 0;
+    return !class_name || (strncmp(entry->class_name, class_name, bytes) == 0 &&
+                           (entry->class_name[bytes] == '\0' || entry->class_name[bytes] == ' '));
+}
+
+static pp_status refuse_class(const pp_profile *profile, const char *file, const char *class_name,
                               pp_err *err)
+{
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    for (size_t i = 0; i < profile->count; i++) {
+        if (profile->entry[i].fitted)
+            pp_text_add(&text, "%s%s", text.bytes ? ", " : "", profile->entry[i].class_name);
+    }
+    pp_status status = pp_text_check(&text, err);
+    return status ? status
+                  : pp_err_set(err, PP_USAGE, "--class",
+                               "%.200s has no fitted class '%.64s'; it has %.600s", file,
+                               class_name, text.bytes ? text.data : "none");
+}
+
+pp_status pp_plot_add_profile(const char *text, size_t bytes, const char *file,
+                              const char *class_name, pp_picture *picture, pp_err *err)
 {
     pp_profile *profile PP_CLEANUP(pp_profile_free) = NULL;
     pp_status status = pp_profile_parse(text, bytes, file, &profile, err);
     for (size_t i = 0; !status && i < profile->count; i++) {
-        if (profile->entry[i].fitted)
+        if (profile->entry[i].fitted && is_of(&profile->entry[i], class_name))
             status = add_entry(profile, &profile->entry[i], picture, err);
     }
+    if (!status && !picture->curve_count && class_name)
+        return refuse_class(profile, file, class_name, err);
     if (!status && !picture->curve_count)
         status = pp_err_set(err, PP_INPUT, file, "has no class that any form fits");
     return status;

@@ -1,7 +1,8 @@
 /* The file of a sweep: a header, then a line per point that is done, in the order they came.
  *
- * A line is appended by one write() and counts once its newline is there, so a process that is
- * killed at any byte leaves whole lines and at most one torn one, which the next run cuts off. */
+ * A line is appended, as a rule by one write(), and counts once its newline is there, so a process
+ * that is killed at any byte leaves whole lines and at most one torn one, which the next run cuts
+ * off. */
 #include "sim/file.h"
 #include "runtime/clock.h"
 #include "sim/alloc.h"
@@ -162,17 +163,18 @@ pp_status pp_sweep_file_append(pp_sweep_file *file, const char *line, size_t byt
 {
     if (!file->path)
         return PP_OK;
-    ssize_t written;
-    do {
-        written = write(file->descriptor, line, bytes);
-    } while (written < 0 && errno == EINTR);
-    if (written != (ssize_t)bytes) {
-        if (written >= 0)
-            errno = ENOSPC;
-        pp_status status = io_error(file, err);
-        if (written > 0 && file->regular && ftruncate(file->descriptor, file->good_bytes))
-            return status; /* a torn line, as after a kill */
-        return status;
+    size_t written = 0;
+    while (written < bytes) { /* what a full disk or a reader that left cuts short says why next */
+        ssize_t now = write(file->descriptor, line + written, bytes - written);
+        if (now < 0 && errno == EINTR)
+            continue;
+        if (now < 0) {
+            pp_status status = io_error(file, err);
+            if (written > 0 && file->regular && ftruncate(file->descriptor, file->good_bytes))
+                return status; /* a torn line, as after a kill */
+            return status;
+        }
+        written += (size_t)now;
     }
     file->good_bytes += (off_t)bytes;
     file->dirty = true;

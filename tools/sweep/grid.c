@@ -1,6 +1,7 @@
 /* The points of a sweep: every combination of the values of its axes. */
 #include "sim/alloc.h"
 #include "tools/sweep/sweep.h"
+#include "traces/gzip.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,7 +200,7 @@ static pp_status read_file(const char *path, pp_grid *grid, pp_err *err)
 {
     static const char *const keys[] = { "format", "version", "study", "grid", NULL };
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
-    pp_status status = pp_json_load(path, &json, err);
+    pp_status status = pp_gzip_json(path, &json, err);
     if (status)
         return status;
     pp_json_at root = pp_json_root(json, path);

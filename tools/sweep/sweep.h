@@ -124,7 +124,7 @@ typedef struct pp_sweep_file {
 PP_MUST_CHECK pp_status pp_sweep_file_open(const pp_sweep *sweep, const char *path,
                                            pp_sweep_lines *lines, pp_sweep_file *file_out,
                                            pp_err *err);
-/* In one write(); on disk a second later at most, if lines go on coming. Fails: IO. */
+/* Whole, or not at all; on disk a second later at most, if lines go on coming. Fails: IO. */
 PP_MUST_CHECK pp_status pp_sweep_file_append(pp_sweep_file *file, const char *line, size_t bytes,
                                              pp_err *err);
 /* Fails: IO. */

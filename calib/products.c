@@ -1,8 +1,13 @@
-#define PP_CPU_FLOAT /* of runtime/cpu/real.h */
 #include "calib/products.h"
 #include "runtime/cpu/matmul.h"
 
-void pp_product_float(const pp_cpu_blas *blas, const pp_product_call *call)
+#ifdef PP_CPU_FLOAT
+#define PP_PRODUCT_OF(name) name##_float
+#else
+#define PP_PRODUCT_OF(name) name##_double
+#endif
+
+void PP_PRODUCT_OF(pp_product)(const pp_cpu_blas *blas, const pp_product_call *call)
 {
     const int64_t m = call->m;
     const int64_t n = call->n;
@@ -16,7 +21,7 @@ void pp_product_float(const pp_cpu_blas *blas, const pp_product_call *call)
         pp_cpu_mul_at(blas, m, n, k, (pp_cpu_in){ call->a, m }, (pp_cpu_in){ call->b, n }, c);
 }
 
-void pp_product_fill_float(void *values, size_t count)
+void PP_PRODUCT_OF(pp_product_fill)(void *values, size_t count)
 {
     pp_real *at = values;
     for (size_t i = 0; i < count; i++)
