@@ -269,7 +269,7 @@ pp_status pp_crew_keep(pp_crew *crew, uint32_t number, pp_err *err)
     return record->bytes ? check_memory(crew, it->timeline, err) : PP_OK;
 }
 
-static void choose_median(pp_run_result *result)
+void pp_run_choose_median(pp_run_result *result)
 {
     uint32_t valid = 0;
     for (uint32_t k = 0; k < result->count; k++)
@@ -348,6 +348,6 @@ pp_status pp_run(const pp_run_job *job, const pp_run_options *options, pp_run_re
     else /* given up: a thread that does not end still uses it */
         result_out->crew = crew;
     if (!status && result_out->count)
-        choose_median(result_out);
+        pp_run_choose_median(result_out);
     return status;
 }

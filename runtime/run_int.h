@@ -52,4 +52,7 @@ pp_status pp_crew_watch(pp_crew *crew, bool *given_up_out, pp_err *err);
 /* After a step, on rank 0's process: the record becomes an iteration. number: from 0. */
 pp_status pp_crew_keep(pp_crew *crew, uint32_t number, pp_err *err);
 
+/* Counts the voided iterations, and chooses the median of the others; of all, where all are. */
+void pp_run_choose_median(pp_run_result *result);
+
 #endif

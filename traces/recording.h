@@ -21,7 +21,8 @@ typedef struct pp_recording {
 } pp_recording;
 
 /* step: from 0; SIZE_MAX: the last one.
- * Fails: IO, INPUT (no ops, an op lacks, ops of two files on one rank), NOMEM. */
+ * Fails: IO, INPUT (no ops, an op lacks, ops of two files on one rank), INFEASIBLE (an order that
+ * waits for itself), NOMEM. */
 PP_MUST_CHECK pp_status pp_recording_read(const char *const *paths, size_t count, size_t step,
                                           pp_recording *recording_out, pp_err *err);
 /* When a rank went through the steps asked for, in the clock of the file. */

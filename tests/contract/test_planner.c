@@ -75,7 +75,7 @@ START_TEST(plans_are_whole)
     for (size_t h = 0; h < 2; h++) {
         planning p = planning_of(file->name, machines[h]);
         for (size_t i = 0; i < sizeof ranks_tried / sizeof *ranks_tried; i++) {
-            if (h > 0 && ranks_tried[i] != 16)
+            if ((h > 0 && ranks_tried[i] != 16) || ((size_t)_i + i) % step_stride(4) > 0)
                 continue;
             pp_wish wish = wish_of(&p, ranks_tried[i]);
             pp_choice *choice = NULL;

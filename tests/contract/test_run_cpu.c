@@ -2,6 +2,8 @@
 #include "runtime/verify.h"
 #include "tests/contract/run.h"
 
+#include <math.h>
+
 static const struct {
     const char *settings;
     bool lengths; /* every microbatch has sequences of its own */
@@ -180,6 +182,87 @@ START_TEST(one_wrong_bit_or_slope_is_found)
 }
 END_TEST
 
+/* What a rank would hold whose value was off by so much, or no number. */
+static double factor;
+
+static void scaled_read(const void *worker, uint32_t stage, pp_values which, void *out)
+{
+    cpu->value_read(worker, stage, which, out);
+    if (worker == wronged && which == PP_VALUES_PARAMETERS)
+        ((double *)out)[3] *= factor;
+}
+
+/* Parameter 3 of a stage over its largest. */
+static double share_of_one(uint32_t stage)
+{
+    size_t count = cpu->value_count(wronged, stage, PP_VALUES_PARAMETERS);
+    double *values = calloc(count, sizeof *values);
+    double largest = 0;
+    ck_assert_ptr_nonnull(values);
+    cpu->value_read(wronged, stage, PP_VALUES_PARAMETERS, values);
+    for (size_t i = 0; i < count; i++)
+        largest = fmax(largest, fabs(values[i]));
+    double share = fabs(values[3]) / largest;
+    free(values);
+    return share;
+}
+
+/* Weights' gradients are summed in the order of W; 3 microbatches, so that the order shows. */
+#define ROWS(first, second) \
+    "0F0,0F1,0F2,0I0,0I1,0I2," first "\n1F0,1F1,1F2,1I0,1I1,1I2," second "\n"
+
+static const struct {
+    const char *rows;
+    bool ordered;
+} turns[] = {
+    { ROWS("0W0,0W1,0W2", "1W0,1W1,1W2"), true },
+    { ROWS("0W2,0W0,0W1", "1W2,1W0,1W1"), true },
+    { ROWS("0W0,0W1,0W2", "1W2,1W1,1W0"), false },
+    { ROWS("0W2,0W1,0W0", "1W0,1W1,1W2"), false },
+};
+
+/* Where all stages sum in one order, so does the sequential run, and every bit is equal; where they
+ * do not, rounding is allowed, and no more. */
+START_TEST(sums_in_another_order_are_equal_but_for_rounding)
+{
+    running r PP_CLEANUP(running_free) = { 0 };
+    pp_verdict verdict = { 0 };
+    pp_order *order = NULL;
+    STEP_OK(pp_compute_get("cpu", &cpu, &r.err), r.err);
+    STEP_OK(pp_format_read(turns[_i].rows, strlen(turns[_i].rows), "rows", &order, &r.err), r.err);
+    pp_costs *costs = step_costs("F=20us,I=20us,W=10us", 2, 1, 3);
+    pp_compute_work work = { .ranks = 2,
+                             .stages = 2,
+                             .microbatches = 3,
+                             .stage_rank = order->stage_rank,
+                             .settings = "hidden=16,heads=2,mlp=24,tokens=10" };
+    STEP_OK(cpu->describe(&work, costs, &r.err), r.err);
+    running_new(&r, order, costs, "rendezvous");
+    work.costs = costs;
+    r.work = work;
+    r.job.compute = cpu;
+    r.options.limit_bytes = -1;
+    STEP_OK(running_go(&r), r.err);
+    STEP_OK(pp_verify(&r.job, 1, NULL, &verdict, &r.err), r.err);
+    ck_assert(verdict.ordered == turns[_i].ordered);
+    ck_assert(verdict.ordered ? verdict.differing == 0 : verdict.differing > 0);
+    ck_assert(verdict.tolerance == (verdict.ordered ? 0 : PP_VERIFY_TOLERANCE_DOUBLE));
+    pp_compute wrong = *cpu;
+    wrong.value_read = scaled_read;
+    wronged = r.job.worker[1];
+    static const double factors[] = { 1 + 1e-9, (double)NAN };
+    r.job.compute = &wrong;
+    for (int k = 0; k < 2; k++) {
+        factor = factors[k];
+        ck_assert_int_eq(pp_verify(&r.job, 1, NULL, &verdict, &r.err), PP_INFEASIBLE);
+        ck_assert_msg(strstr(r.err.text, "verification failed: "), "%s", r.err.text);
+        ck_assert(k == 0 ? fabs(verdict.worst / (1e-9 * share_of_one(work.stages - 1)) - 1) < 0.01
+                         : isinf(verdict.worst));
+    }
+    r.job.compute = cpu;
+}
+END_TEST
+
 /* In the comparison of slopes, which comes first, and in the sequential steps: with the next op. */
 START_TEST(a_raised_flag_ends_the_verification)
 {
@@ -239,6 +322,8 @@ int main(void)
                         (int)pp_schedule_count());
     tcase_add_test(tc, what_is_no_number_verifies_nothing);
     tcase_add_test(tc, one_wrong_bit_or_slope_is_found);
+    tcase_add_loop_test(tc, sums_in_another_order_are_equal_but_for_rounding, 0,
+                        sizeof turns / sizeof turns[0]);
     tcase_add_test(tc, a_raised_flag_ends_the_verification);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);

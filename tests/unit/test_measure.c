@@ -1,6 +1,7 @@
 /* What ranks wrote down of a step, put together; what they must agree on before one. */
 #include "runtime/agree.h"
 #include "runtime/measure.h"
+#include "runtime/run_int.h"
 #include "sim/lower.h"
 #include "tests/contract/step.h"
 
@@ -19,16 +20,21 @@ static void recorded_free(recorded *r)
     pp_order_free(&r->order);
 }
 
-static void prepare(recorded *r, const char *schedule, uint32_t m)
+static void prepare_by(recorded *r, const char *name, const char *schedule, uint32_t m)
 {
     const pp_executor *executor;
     pp_err err = { 0 };
     *r = (recorded){ 0 };
     r->order = step_order(schedule, 2, 1, m, 0);
     r->costs = step_costs("F=100ns,B=100ns,comm=30ns", 2, 1, m);
-    STEP_OK(pp_executor_get("ppsim", &executor, &err), err);
+    STEP_OK(pp_executor_get(name, &executor, &err), err);
     STEP_OK(pp_executor_lower(executor, r->order, r->costs, &r->program, &err), err);
     STEP_OK(pp_record_new(r->program, true, &r->record, &err), err);
+}
+
+static void prepare(recorded *r, const char *schedule, uint32_t m)
+{
+    prepare_by(r, "ppsim", schedule, m);
 }
 
 /* A clock that is ahead shows later times than rank 0's; durations and counts are no times. */
@@ -98,6 +104,125 @@ START_TEST(idle_time_has_its_cause)
     for (size_t t = 0; t < c->transfer_count; t++) {
         if (c->transfer[t].kind == PP_SEND_F || c->transfer[t].kind == PP_RECV_F)
             ck_assert_int_eq(timeline->comm->start_ns[t], 100);
+    }
+}
+END_TEST
+
+/* Times count from the first rank that began; the second message of an edge begins when the first
+ * one is through, or, buffered, when it is posted and the link is free; never after its end.
+ * posted_ns: its receive. */
+static void two_messages(const char *semantics, pp_ns second_ns, pp_ns posted_ns, pp_ns done_ns)
+{
+    pp_err err = { 0 };
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    recorded r PP_CLEANUP(recorded_free);
+    prepare(&r, "gpipe", 2);
+    const pp_comm *c = r.program->comm;
+    STEP_OK(pp_comm_semantics_parse(semantics, "", &r.program->comm->semantics, &err), err);
+    for (size_t i = 0; i < r.program->count; i++) {
+        r.record.start_ns[i] = 1000 + 10 * (pp_ns)i;
+        r.record.end_ns[i] = 1005 + 10 * (pp_ns)i;
+    }
+    for (size_t t = 0; t < c->transfer_count; t++) {
+        bool sends = pp_transfer_sends((pp_transfer_kind)c->transfer[t].kind);
+        bool first = c->transfer[t].microbatch == 0;
+        r.record.post_ns[t] = sends ? (first ? 1100 : 1110) : (first ? 1105 : posted_ns);
+        r.record.done_ns[t] = (first ? 1150 : done_ns) + (sends ? 0 : 20);
+    }
+    r.record.begin_ns[0] = 1000;
+    r.record.begin_ns[1] = 990;
+    STEP_OK(pp_record_timeline(r.program, r.costs, &r.record, &timeline, &err), err);
+    for (size_t i = 0; i < r.program->count; i++) {
+        ck_assert_int_eq(timeline->start_ns[i], 10 + 10 * (pp_ns)i);
+        ck_assert_int_eq(timeline->end_ns[i], 15 + 10 * (pp_ns)i);
+    }
+    for (size_t t = 0; t < c->transfer_count; t++) {
+        pp_ns end_ns = r.record.done_ns[t];
+        pp_ns start_ns = strcmp(semantics, "eager:1GB") ? 1105 : 1100;
+        if (c->transfer[t].microbatch > 0)
+            start_ns = second_ns < end_ns ? second_ns : end_ns;
+        ck_assert_int_eq(timeline->comm->start_ns[t] + 990, start_ns);
+    }
+}
+
+START_TEST(messages_of_an_edge_follow_each_other)
+{
+    two_messages("rendezvous", 1170, 1120, 1400); /* the one before is through at both ends */
+    two_messages("rendezvous", 1200, 1200, 1400); /* and its receiver waits for it */
+    two_messages("eager:1GB", 1150, 1200, 1400);  /* nobody needs to */
+    two_messages("rendezvous", 1170, 1120, 1140);
+}
+END_TEST
+
+/* A rank that waits for its send: until the receiver posts it has no buffer, then the link. */
+static void wait_for_send(pp_ns takes_ns, pp_ns link_ns, pp_ns host_ns)
+{
+    pp_err err = { 0 };
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    recorded r PP_CLEANUP(recorded_free);
+    prepare_by(&r, "colossalai", "1f1b", 2);
+    const pp_comm *c = r.program->comm;
+    size_t waits = 0;
+    uint32_t group = UINT32_MAX;
+    for (size_t s = c->step_begin[0]; s < c->step_begin[1]; s++) {
+        if (c->step[s].kind == PP_STEP_WAIT && waits++ == 0)
+            group = c->step[s].index;
+    }
+    ck_assert_uint_gt(waits, 0);
+    size_t before = 0;
+    for (size_t s = c->step_begin[0]; s < c->step_begin[1]; s++) {
+        if (c->step[s].kind == PP_STEP_WAIT && c->step[s].index == group)
+            break;
+        before += c->step[s].kind == PP_STEP_RUN;
+    }
+    /* ops before the wait take 100 ns each, the next one starts 1000 ns later */
+    for (size_t i = 0; i < r.program->count; i++) {
+        size_t own = i - r.program->rank_begin[i >= r.program->rank_begin[1]];
+        r.record.start_ns[i] = 100 * (pp_ns)own + (own >= before ? 1000 : 0);
+        r.record.end_ns[i] = r.record.start_ns[i] + 100;
+    }
+    pp_ns end_ns = 100 * (pp_ns)before;
+    uint32_t sent = c->group[group].first;
+    ck_assert(pp_transfer_sends((pp_transfer_kind)c->transfer[sent].kind));
+    r.record.post_ns[sent] = end_ns;
+    r.record.post_ns[c->transfer[sent].match] = end_ns + 600;
+    r.record.done_ns[sent] = r.record.done_ns[c->transfer[sent].match] = end_ns + takes_ns;
+    STEP_OK(pp_record_timeline(r.program, r.costs, &r.record, &timeline, &err), err);
+    const pp_ns *idle_ns = timeline->comm->idle_ns;
+    ck_assert_int_eq(idle_ns[PP_IDLE_BUFFER], 600);
+    ck_assert_int_eq(idle_ns[PP_IDLE_LINK], link_ns);
+    ck_assert_int_eq(idle_ns[PP_IDLE_HOST], host_ns);
+}
+
+START_TEST(waits_for_sends_are_idle_time)
+{
+    wait_for_send(900, 300, 100);
+    wait_for_send(1200, 400, 0); /* goes on before its end */
+}
+END_TEST
+
+/* Steps in which ranks lost their processor do not count, unless there are no others. */
+START_TEST(the_median_is_of_steps_that_are_not_void)
+{
+    static const struct {
+        pp_ns step_ns[5];
+        const char *voids; /* v: void */
+        uint32_t median, voided;
+    } rows[] = {
+        { { 10, 20, 30, 40, 50 }, "-----", 2, 0 }, { { 50, 30, 10, 40, 20 }, "-----", 1, 0 },
+        { { 10, 20, 30, 40, 50 }, "v-v-v", 1, 3 }, { { 90, 20, 99, 40, 30 }, "v-v--", 4, 2 },
+        { { 1, 2, 3, 40, 30 }, "vvv--", 4, 3 },    { { 10, 50, 30, 40, 20 }, "vvvvv", 2, 5 },
+        { { 20, 40, 60, 30, 25 }, "---vv", 1, 2 }, { { 7, 7, 7, 7, 7 }, "-----", 2, 0 }
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        pp_iteration iteration[5] = { 0 };
+        pp_run_result result = { .iteration = iteration, .count = 5, .median = 9 };
+        for (int i = 0; i < 5; i++)
+            iteration[i] =
+                (pp_iteration){ .step_ns = rows[k].step_ns[i], .voided = rows[k].voids[i] == 'v' };
+        pp_run_choose_median(&result);
+        ck_assert_msg(result.median == rows[k].median, "row %zu: %u", k, result.median);
+        ck_assert_uint_eq(result.voided, rows[k].voided);
     }
 }
 END_TEST
@@ -196,6 +321,9 @@ int main(void)
     TCase *tc = tcase_create("measure");
     tcase_add_test(tc, rows_travel_and_clocks_are_set);
     tcase_add_test(tc, idle_time_has_its_cause);
+    tcase_add_test(tc, messages_of_an_edge_follow_each_other);
+    tcase_add_test(tc, waits_for_sends_are_idle_time);
+    tcase_add_test(tc, the_median_is_of_steps_that_are_not_void);
     tcase_add_test(tc, whoever_differs_is_named_with_what);
     tcase_add_test(tc, no_more_than_four_are_named);
     tcase_add_test(tc, seeds_and_ways_to_run_must_agree);

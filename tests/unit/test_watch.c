@@ -1,5 +1,7 @@
 /* What a run that failed says, from what its ranks ended with. */
+#include "runtime/clock.h"
 #include "runtime/run_int.h"
+#include "sim/alloc.h"
 #include "tests/contract/step.h"
 
 enum { RANKS = 3 };
@@ -56,11 +58,84 @@ START_TEST(the_first_failure_with_words_is_told)
 }
 END_TEST
 
+static bool aborted;
+
+static void note_abort(pp_world *world)
+{
+    (void)world;
+    aborted = true;
+}
+
+/* A limit far above what this machine can be late by. */
+#define LIMIT_NS ((pp_ns)1000 * 1000000000)
+
+/* Does a rank that has been `doing` for so many tenths of the limit end the run? */
+static const struct {
+    pp_doing doing;
+    int tenths;
+    bool ends;
+} moments[] = {
+    { PP_DOING_COMPUTING, 9, false }, { PP_DOING_COMPUTING, 11, true },
+    { PP_DOING_WAITING, 9, false },   { PP_DOING_WAITING, 11, true },
+    { PP_DOING_POSTING, 11, true },   { PP_DOING_MEETING, 19, false }, /* others may use it up */
+    { PP_DOING_MEETING, 21, true },   { PP_DOING_STARTING, 50, false },
+    { PP_DOING_FINISHED, 50, false }, { PP_DOING_DEAD, 0, true },
+};
+
+START_TEST(ranks_at_one_thing_for_too_long_end_the_run)
+{
+    pp_transport transport = { .abort = note_abort };
+    pp_run_options options = { .deadline_ns = LIMIT_NS };
+    pp_ns begin_ns[2] = { 0 };
+    pp_ns ahead_ns[2] = { 0 };
+    pp_hand hand[2] = { 0 };
+    pp_run_result result = { 0 };
+    bool given_up = true;
+    pp_err err = { 0 };
+    step s PP_CLEANUP(step_free) = { .order = step_order("1f1b", 2, 1, 2, 0),
+                                     .costs = step_costs("F=1us,B=1us", 2, 1, 2) };
+    const pp_executor *executor;
+    STEP_OK(pp_executor_get("ppsim", &executor, &err), err);
+    STEP_OK(pp_executor_lower(executor, s.order, s.costs, &s.program, &err), err);
+    const pp_run_job job = { .transport = &transport, .program = s.program };
+    pp_crew crew = { .job = &job,
+                     .options = &options,
+                     .hand = hand,
+                     .count = 2,
+                     .running = 2,
+                     .finished = 2, /* it looks once, and all threads have ended */
+                     .record = { .begin_ns = begin_ns },
+                     .result = &result };
+    pthread_mutex_init(&crew.lock, NULL);
+    pthread_cond_init(&crew.changed, NULL);
+    for (uint32_t r = 0; r < 2; r++) {
+        hand[r] = (pp_hand){ .crew = &crew, .rank = r, .ahead_ns = ahead_ns };
+        pp_progress_init(&hand[r].progress);
+        pp_progress_set(&hand[r].progress, PP_DOING_FINISHED, 0, pp_clock_now_ns());
+    }
+    pp_progress_set(&hand[1].progress, moments[_i].doing, 0,
+                    pp_clock_now_ns() - moments[_i].tenths * (LIMIT_NS / 10));
+    aborted = false;
+    pp_status status = pp_crew_watch(&crew, &given_up, &err);
+    ck_assert_msg(status == (moments[_i].ends ? PP_INFEASIBLE : PP_OK), "%s", err.text);
+    ck_assert_int_eq(aborted, moments[_i].ends);
+    ck_assert(!given_up);
+    ck_assert_int_eq(result.flight != NULL, moments[_i].ends);
+    free(result.flight);
+    pthread_cond_destroy(&crew.changed);
+    pthread_mutex_destroy(&crew.lock);
+    for (int r = 0; r < 2; r++)
+        pp_progress_destroy(&hand[r].progress);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("watch");
     TCase *tc = tcase_create("watch");
     tcase_add_test(tc, the_first_failure_with_words_is_told);
+    tcase_add_loop_test(tc, ranks_at_one_thing_for_too_long_end_the_run, 0,
+                        sizeof moments / sizeof moments[0]);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

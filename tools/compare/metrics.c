@@ -61,6 +61,7 @@ static const pp_metric metrics[] = {
            NULL),
     REPORT("peak-op", "/per_rank/{rank}/peak_op", TEXT, NEITHER, false, true, NULL),
     REPORT("peak-time", "/per_rank/{rank}/peak_at_ns", NS, NEITHER, false, true, "makespan"),
+    REPORT("error", "/errors/*", PART, LESS, true, false, NULL), /* of predictions, relative */
     REPORT("jitter-p50", "/jitter/p50_ns", NS, LESS, true, false, NULL),
     REPORT("jitter-p95", "/jitter/p95_ns", NS, LESS, true, false, NULL),
     REPORT("jitter-p99", "/jitter/p99_ns", NS, LESS, true, false, NULL),
