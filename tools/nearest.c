@@ -84,7 +84,8 @@ void pp_add_nearest(const pp_format *format, const pp_export *data, pp_err *err)
     const pp_target *target = target_of(format);
     const pp_schedule *best = NULL;
     pp_ns best_ns = 0;
-    if (!target || data->measured || data->order->stages % data->order->ranks != 0)
+    if (!target || data->measured || pp_order_forward_only(data->order) ||
+        data->order->stages % data->order->ranks != 0)
         return;
     for (size_t i = 0; i < pp_schedule_count(); i++) {
         const pp_schedule *schedule = pp_schedule_at(i);
