@@ -32,6 +32,8 @@ static pp_wish limited(const pp_target_limits *target, bool shapes_given, const 
     pp_wish own = *wish;
     own.executor = wish->executor ? wish->executor : target->executors[0];
     own.target = target->rules;
+    if (!wish->return_outputs)
+        own.return_outputs = target->return_outputs;
     if (wish->lengths && !shapes_given)
         own.exchange.shapes.kind = target->unequal;
     pp_target_limit(target, shapes_given, &own);

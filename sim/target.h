@@ -15,6 +15,7 @@ typedef struct pp_target_limits {
     bool orders;                  /* takes an order from a file */
     bool one_order;               /* the same for all replicas */
     bool constant_shapes;         /* one size for all microbatches of a step: others are padded */
+    const char *return_outputs;   /* "on", "off", NULL: as its executor, unless said */
     pp_shapes_kind unequal;       /* how sizes travel otherwise, unless said */
 } pp_target_limits;
 

@@ -77,6 +77,8 @@ START_TEST(the_runtime_takes_the_plan)
     pp_choice *choice = choose(&wish);
     const pp_plan *plan = choice->plan;
     ck_assert_str_eq(plan->executor, target->executors[0]);
+    if (strcmp(cases[_i].target, "torchtitan") == 0)
+        ck_assert_str_eq(plan->return_outputs, "off"); /* its trainer: return_outputs=False */
     for (size_t i = 0; i < choice->count; i++) {
         const char *name = choice->candidate[i].schedule->name;
         ck_assert(strcmp(cases[_i].target, "megatron") != 0 || strcmp(name, "1f1b") == 0 ||

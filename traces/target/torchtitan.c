@@ -218,7 +218,8 @@ const pp_target pp_target_torchtitan = {
                 .executors = executors,
                 .orders = true,
                 .one_order = true,
-                .constant_shapes = true },
+                .constant_shapes = true,
+                .return_outputs = "off" }, /* trainer.py: step(return_outputs=False) */
     .format = { .name = "torchtitan",
                 .summary = "torchtitan's pipeline settings, FILE.py (0.3) or FILE.toml (0.2), with "
                            "FILE.csv beside",
