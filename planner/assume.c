@@ -104,10 +104,9 @@ static pp_status note_software(const pp_search *search, const pp_candidate *chos
                                     on_off(s->tp_overlap), s->zero);
     if (!status && wish->target)
         status = pp_notes_add(notes, err, "target", "%s", wish->target);
-    else if (!status && wish->only)
-        status = pp_notes_add(
-            notes, err, "schedule",
-            "only 1f1b and interleaved were tried, since --emit megatron can write no other");
+    if (!status && wish->no_split)
+        status = pp_notes_add(notes, err, "schedule",
+                              "no split backward (I and W), which torch.compile does not allow");
     if (!status && !wish->executor)
         status = pp_notes_add(notes, err, "executor",
                               "ideal: transfers take time but never wait "

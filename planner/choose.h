@@ -60,7 +60,7 @@ typedef struct pp_wish {
     size_t group_count;
     const pp_schedule *schedule; /* NULL: every entry of the table, or those of `only` */
     const char *const *only;     /* names, NULL at the end: what the target runs; NULL: all */
-    const char *const *never;    /* names, NULL at the end: not tried; NULL: none */
+    bool no_split;               /* nothing with I and W */
     const char *target;          /* the rules of the runtime that is to run it; NULL: none */
     pp_orders orders;            /* with `schedule` or `only`: PP_ORDERS_NAMED, whatever it says */
     bool one_order;              /* replicas may not have orders of their own */

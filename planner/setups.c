@@ -342,10 +342,8 @@ static bool wanted(const pp_wish *wish, const pp_schedule *schedule)
         return schedule == wish->schedule;
     if (wish->partition == PP_PARTITION_LAYOUT && schedule->placement != PP_PLACE_LOOP)
         return false;
-    for (size_t i = 0; wish->never && wish->never[i]; i++) {
-        if (strcmp(wish->never[i], schedule->name) == 0)
-            return false;
-    }
+    if (wish->no_split && schedule->splits_backward)
+        return false;
     for (size_t i = 0; wish->only && wish->only[i]; i++) {
         if (strcmp(wish->only[i], schedule->name) == 0)
             return true;

@@ -6,53 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const megatron_schedules[] = { "1f1b", "interleaved", NULL };
-static const char *const overlapped[] = { "dualpipev", NULL };
-
-static const pp_target targets[] = {
-    { .name = "torchtitan",
-      .rules = "torchtitan runs rows from a file (pipeline_parallel_schedule_csv): any order with "
-               "every stage on one rank, on a loop or a V of two; one size for all microbatches; "
-               "one order for all replicas",
-      .executor = "torch",
-      .orders = true,
-      .one_order = true,
-      .constant_shapes = true },
-    { .name = "automodel",
-      .rules =
-          "AutoModel runs rows from a file (pp_schedule_csv): as torchtitan, but stages go on a "
-          "V for ZBVZeroBubble only, so not dualpipev",
-      .executor = "torch",
-      .never = overlapped,
-      .orders = true,
-      .one_order = true,
-      .constant_shapes = true },
-    { .name = "megatron",
-      .rules = "Megatron-LM makes its schedule itself: 1f1b or interleaved, backwards not split, "
-               "stages on a loop; unequal microbatches send their sizes (variable_seq_lengths)",
-      .executor = "megatron",
-      .only = megatron_schedules,
-      .unequal = PP_SHAPES_MESSAGE },
-    { .name = "ppsim",
-      .rules = "ppsim run executes every plan",
-      .executor = "ppsim",
-      .orders = true,
-      .unequal = PP_SHAPES_PLAN },
-};
-
-pp_status pp_target_get(const char *name, const pp_target **target_out, pp_err *err)
-{
-    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
-        if (strcmp(targets[i].name, name) == 0) {
-            *target_out = &targets[i];
-            return PP_OK;
-        }
-    }
-    return pp_err_set(err, PP_USAGE, "--target",
-                      "'%.64s' is no target; it may be torchtitan, automodel, megatron or ppsim",
-                      name);
-}
-
 static bool is_in(const char *const *names, const char *name)
 {
     for (size_t i = 0; names && names[i]; i++) {
@@ -62,43 +15,113 @@ static bool is_in(const char *const *names, const char *name)
     return false;
 }
 
-static pp_status check(const pp_target *target, bool shapes_given, const pp_wish *wish, pp_err *err)
+void pp_target_limit(const pp_target_limits *target, bool shapes_given, pp_wish *wish)
+{
+    wish->one_order |= target->one_order;
+    if (!wish->schedule && target->only)
+        wish->only = target->only;
+    if (!target->orders)
+        wish->orders = PP_ORDERS_NAMED;
+    if (wish->lengths && !shapes_given && target->constant_shapes)
+        wish->exchange.shapes.kind = PP_SHAPES_PADDED;
+}
+
+/* The wish under the target's limits and with its executor. */
+static pp_wish limited(const pp_target_limits *target, bool shapes_given, const pp_wish *wish)
+{
+    pp_wish own = *wish;
+    own.executor = wish->executor ? wish->executor : target->executors[0];
+    own.target = target->rules;
+    if (!wish->return_outputs)
+        own.return_outputs = target->return_outputs;
+    if (wish->lengths && !shapes_given)
+        own.exchange.shapes.kind = target->unequal;
+    pp_target_limit(target, shapes_given, &own);
+    return own;
+}
+
+/* Why the target does not run the wish's schedule; NULL: it does. */
+static const char *refusal(const pp_target_limits *target, const pp_wish *wish,
+                           const char *schedule)
+{
+    if (target->only && !is_in(target->only, schedule))
+        return "does not run";
+    return wish->no_split && wish->schedule && wish->schedule->splits_backward
+               ? "compiles its stages (--torch-compile), which forbids the split backward of"
+               : NULL;
+}
+
+/* Searches the wish as it is; *choice_out stays NULL where nothing fits. Fails: NOMEM. */
+static pp_status try_wish(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
+{
+    pp_err reason = { 0 };
+    return pp_choose(wish, choice_out, &reason) == PP_NOMEM ? pp_err_nomem(err) : PP_OK;
+}
+
+/* "; the nearest that it runs is interleaved, with a step of 2.021 s (+4.90 %)": searched, against
+ * the wish with the same executor, or with its own where that one does not run the schedule. */
+static pp_status find_nearest(const pp_target_limits *target, bool shapes_given,
+                              const pp_wish *wish, char *text, size_t size, pp_err *err)
+{
+    pp_choice *asked PP_CLEANUP(pp_choice_free) = NULL;
+    pp_choice *nearest PP_CLEANUP(pp_choice_free) = NULL;
+    pp_wish other = *wish;
+    char step[32];
+    char more[80] = "";
+    text[0] = '\0';
+    other.schedule = NULL;
+    other.orders = PP_ORDERS_NAMED;
+    other = limited(target, shapes_given, &other);
+    pp_status status = try_wish(&other, &nearest, err);
+    if (status || !nearest)
+        return status;
+    pp_wish wanted = *wish;
+    wanted.no_split = false;
+    wanted.executor = other.executor;
+    if ((status = try_wish(&wanted, &asked, err)))
+        return status;
+    if (!asked) {
+        wanted.executor = wish->executor;
+        if ((status = try_wish(&wanted, &asked, err)))
+            return status;
+    }
+    const pp_candidate *n = &nearest->candidate[0];
+    if (asked)
+        snprintf(more, sizeof more, " (%+.2f %%%s)",
+                 100 * (pp_candidate_score(n, n->step_ns) /
+                            pp_candidate_score(&asked->candidate[0], asked->candidate[0].step_ns) -
+                        1),
+                 wanted.executor == other.executor ? "" : " against executor ideal");
+    snprintf(text, size, "; the nearest that it runs is %.40s, with a step of %s%s",
+             n->schedule->name, pp_format_duration(step, sizeof step, n->step_ns), more);
+    return PP_OK;
+}
+
+pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given, pp_wish *wish,
+                          pp_err *err)
 {
     const char *schedule = wish->schedule                      ? wish->schedule->name
                            : wish->orders == PP_ORDERS_PLANNED ? "planned"
                                                                : NULL;
-    if (wish->executor && strcmp(wish->executor, target->executor) != 0)
+    const char *why = schedule ? refusal(target, wish, schedule) : NULL;
+    if (wish->executor && !is_in(target->executors, wish->executor))
         return pp_err_set(err, PP_USAGE, "--executor",
                           "target %s communicates as executor %s does; leave the option out",
-                          target->name, target->executor);
-    if (schedule &&
-        ((target->only && !is_in(target->only, schedule)) || is_in(target->never, schedule)))
-        return pp_err_set(err, PP_INFEASIBLE, "--schedule",
-                          "target %s does not run %s; leave out the option, or the target",
-                          target->name, schedule);
+                          target->name, target->executors[0]);
     if (shapes_given && target->constant_shapes && wish->exchange.shapes.kind != PP_SHAPES_PADDED)
         return pp_err_set(err, PP_USAGE, "--shapes",
                           "target %s takes one size for all microbatches; leave the option out, or "
                           "give padded",
                           target->name);
-    return PP_OK;
-}
-
-pp_status pp_target_apply(const pp_target *target, bool shapes_given, pp_wish *wish, pp_err *err)
-{
-    pp_status status = check(target, shapes_given, wish, err);
-    if (status)
-        return status;
-    wish->executor = target->executor;
-    wish->target = target->rules;
-    wish->never = target->never;
-    wish->one_order |= target->one_order;
-    if (!wish->schedule)
-        wish->only = target->only;
-    if (!target->orders)
-        wish->orders = PP_ORDERS_NAMED;
-    if (wish->lengths && !shapes_given)
-        wish->exchange.shapes.kind = target->constant_shapes ? PP_SHAPES_PADDED : target->unequal;
+    if (why) {
+        char nearest[200];
+        pp_status status = find_nearest(target, shapes_given, wish, nearest, sizeof nearest, err);
+        return status ? status
+                      : pp_err_set(err, PP_INFEASIBLE, "--schedule",
+                                   "target %s %s %s%s; leave out the option, or the target",
+                                   target->name, why, schedule, nearest);
+    }
+    *wish = limited(target, shapes_given, wish);
     return PP_OK;
 }
 
@@ -135,14 +158,14 @@ static pp_status compare(const pp_wish *wish, const pp_candidate *c, char *text,
     return PP_OK;
 }
 
-pp_status pp_target_compare(const pp_target *target, const pp_wish *free_wish, pp_choice *choice,
-                            pp_err *err)
+pp_status pp_target_compare(const pp_target_limits *target, const pp_wish *free_wish,
+                            pp_choice *choice, pp_err *err)
 {
     const pp_candidate *c = &choice->candidate[0];
     pp_wish alike = *free_wish;
     char limits[sizeof choice->target / 2 - 100];
     char all[sizeof limits];
-    alike.executor = target->executor;
+    alike.executor = choice->plan->executor;
     pp_status status = compare(&alike, c, limits, sizeof limits, err);
     if (status || (status = compare(free_wish, c, all, sizeof all, err)))
         return status;

@@ -40,29 +40,44 @@ static pp_status layout_error(pp_err *err, size_t position, const char *text)
     return pp_err_set(err, PP_USAGE, where, "%s; write for example Et*3|t*4|t*3L", text);
 }
 
+/* Commas are there for the eye alone, wherever they stand. */
+static size_t skip_commas(const char *layout, size_t at)
+{
+    return at + strspn(layout + at, ",");
+}
+
 /* Reads "*n" at *at when it is there; 1 otherwise. */
 static pp_status read_count(const char *layout, size_t *at, int64_t *count_out, pp_err *err)
 {
     *count_out = 1;
-    if (layout[*at] != '*')
+    size_t star = skip_commas(layout, *at);
+    if (layout[star] != '*')
         return PP_OK;
-    size_t c = *at + 1;
+    size_t c = skip_commas(layout, star + 1);
+    bool has_digit = isdigit((unsigned char)layout[c]);
     int64_t count = 0;
-    while (isdigit((unsigned char)layout[c]) && count <= EXPANDED_MAX)
-        count = count * 10 + (layout[c++] - '0');
-    if (c == *at + 1 || count < 1 || count > EXPANDED_MAX)
-        return layout_error(err, *at, "'*' needs a count from 1 to 400000 after it");
+    while (isdigit((unsigned char)layout[c]) && count <= EXPANDED_MAX) {
+        count = count * 10 + (layout[c] - '0');
+        c = skip_commas(layout, c + 1);
+    }
+    if (!has_digit || count > EXPANDED_MAX)
+        return layout_error(err, *at, "'*' needs a count from 0 to 400000 after it");
     *at = c;
     *count_out = count;
     return PP_OK;
 }
 
-/* Appends what stands from `begin` on `times` times more. */
+/* Appends what stands from `begin` on `times` times more; -1 takes it away. */
 static pp_status repeat(pp_text *out, size_t begin, int64_t times, pp_err *err)
 {
     size_t bytes = out->bytes - begin;
     if (bytes == 0 || times == 0)
         return PP_OK;
+    if (times < 0) {
+        out->bytes = begin;
+        out->data[begin] = '\0';
+        return PP_OK;
+    }
     char *again PP_CLEANUP(pp_free_text) = malloc(bytes);
     if (!again)
         return pp_err_nomem(err);
@@ -88,7 +103,10 @@ static pp_status expand(const char *layout, size_t *at, int depth, pp_text *out,
                 return status;
             if (layout[*at] != ')')
                 return layout_error(err, position, "this '(' has no ')'");
+            bool empty = skip_commas(layout, position + 1) == *at;
             (*at)++;
+            if (empty || layout[skip_commas(layout, *at)] != '*')
+                return layout_error(err, position, "a group needs a content, and *n behind it");
         } else if (strchr("EtmL|", c)) {
             pp_text_add_bytes(out, &c, 1);
         } else {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# An addition really is one file (and one line): in a copy of the sources, a toy schedule and a toy
-# model appear in the program without any other change.   extend.sh SOURCE SCRATCH
+# An addition really is one file (and one line): in a copy of the sources, a toy schedule, a toy
+# target and a toy model appear in the program without any other change.   extend.sh SOURCE SCRATCH
 set -eu
 source=$1
 scratch=$2
@@ -20,6 +20,9 @@ sed 's/pp_schedule_gpipe/pp_schedule_toy/g; s/\.name = "gpipe"/.name = "toy"/' \
     sim/schedule/gpipe.c >sim/schedule/toy.c
 echo 'PP_SCHEDULE(toy)' >>sim/schedules.def
 sed 's/"gpt1.7b"/"toy-model"/' traces/data/models/gpt1.7b.json >traces/data/models/toy-model.json
+sed 's/pp_target_automodel/pp_target_toy/; s/"automodel"/"toy-target"/g' \
+    traces/target/automodel.c >traces/target/toy.c
+echo 'PP_TARGET(toy)' >>traces/targets.def
 
 cmake -S . -B ../build -DCMAKE_BUILD_TYPE=Debug -DPPSIM_TESTS=OFF >../configure.log
 cmake --build ../build --target ppsim --parallel 2 >../build.log 2>&1 || { cat ../build.log; exit 1; }
@@ -33,4 +36,12 @@ expected=$($ppsim simulate --schedule gpipe --pp 4 --microbatches 8 --costs $cos
 found=$($ppsim simulate --schedule toy --pp 4 --microbatches 8 --costs $costs --json |
     grep '"makespan_ns"')
 [ "$expected" = "$found" ] || { say "toy gives $found, gpipe $expected"; exit 1; }
-say "a schedule is a file and a line, a model is a file"
+$ppsim list targets | grep -qw toy-target || { say "list targets does not show toy-target"; exit 1; }
+$ppsim simulate --schedule 1f1b --pp 4 --microbatches 8 --costs $costs --emit toy-target=../toy.yaml >../toy.log
+[ -s ../toy.yaml ] && [ -s ../toy.yaml.csv ] || { say "toy-target was not written"; exit 1; }
+if $ppsim plan --model gpt1.7b --pp 4 --target toy-target --schedule dualpipev --torch-compile 2>../toy.log; then
+    say "plan does not know toy-target"
+    exit 1
+fi
+grep -q 'target toy-target .* the nearest that it runs' ../toy.log || { cat ../toy.log; exit 1; }
+say "a schedule and a target are a file and a line, a model is a file"

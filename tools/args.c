@@ -46,6 +46,18 @@ static const pp_option *find(const pp_command *command, const char *name, size_t
     return found ? found : pp_option_find(common, name, length);
 }
 
+static const pp_stand_in *find_stand_in(const pp_command *command, const pp_option *option)
+{
+    for (const pp_stand_in *s = command->stand_ins; s && s->flag; s++) {
+        if (strcmp(s->flag, option->name) == 0)
+            return s;
+    }
+    const pp_stand_in *found = NULL;
+    for (size_t i = 0; !found && command->borrowed && command->borrowed[i]; i++)
+        found = find_stand_in(command->borrowed[i], option);
+    return found;
+}
+
 static bool may_repeat(const pp_command *command, const pp_option *option)
 {
     size_t length = strlen(option->name);
@@ -125,6 +137,11 @@ static pp_status add_option(pp_args *args, int *at, pp_err *err)
     const char *value = equals ? equals + 1 : NULL;
     if (!option->argument && value)
         return pp_err_set(err, PP_USAGE, option->name, "takes no value");
+    const pp_stand_in *stand_in = find_stand_in(args->command, option);
+    if (stand_in) {
+        option = find(args->command, stand_in->option, strlen(stand_in->option));
+        value = stand_in->value;
+    }
     if (!may_repeat(args->command, option) && lookup(args, option->name, 0, true))
         return pp_err_set(err, PP_USAGE, option->name, "is given twice; leave one out");
     if (option->argument && !value) {

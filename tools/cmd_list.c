@@ -10,6 +10,7 @@
 #include "tools/tool.h"
 #include "traces/data.h"
 #include "traces/plot.h"
+#include "traces/target.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -155,7 +156,7 @@ static pp_status read_transport(size_t index, row *row_out, pp_err *err)
 /* For people, in the order of the table. */
 #define KINDS                                                                                  \
     "models|hardware|profiles|schedules|executors|formats|transports|computes|imports|probes|" \
-    "forms|metrics|plots"
+    "forms|metrics|plots|targets"
 
 /* The index-th that is compared; NULL: there are fewer. */
 static const pp_metric *metric_at(size_t index)
@@ -192,6 +193,15 @@ static pp_status read_plot(size_t index, row *row_out, pp_err *err)
     return PP_OK;
 }
 
+static pp_status read_target(size_t index, row *row_out, pp_err *err)
+{
+    const pp_target_limits *limits = &pp_target_at(index)->limits;
+    (void)err;
+    row_out->name = limits->name;
+    snprintf(row_out->summary, sizeof row_out->summary, "%s", limits->rules);
+    return PP_OK;
+}
+
 static const kind kinds[] = {
     { "models", count_models, read_model },
     { "hardware", count_hardware, read_hardware },
@@ -206,6 +216,7 @@ static const kind kinds[] = {
     { "forms", pp_form_count, read_form },
     { "metrics", count_metrics, read_metric },
     { "plots", pp_plot_count, read_plot },
+    { "targets", pp_target_count, read_target },
 };
 
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };

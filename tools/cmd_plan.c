@@ -32,8 +32,9 @@ static const pp_option options[] = {
       "one of 'ppsim list schedules', or planned: an order found; all, if not given", NULL, false },
     { PP_OPTION_MICROBATCH_GROUP_SIZE },
     { "--target", "NAME",
-      "torchtitan, automodel, megatron or ppsim: plan only what it runs, and say what that costs",
-      NULL, false },
+      "of 'ppsim list targets': plan only what that runtime runs, and say what that costs", NULL,
+      false },
+    { PP_OPTION_TORCH_COMPILE },
     { PP_OPTION_EXECUTOR },
     { PP_OPTION_SHAPES },
     { PP_OPTION_HOST },
@@ -52,8 +53,8 @@ static const pp_option options[] = {
     { "--grad-sync", "exposed|overlap", "data-parallel gradient reduction; the stack's", NULL,
       false },
     { "--grad-dtype", "fp16|bf16|fp32", "of the main gradients; the stack's", NULL, false },
-    { "--tp-overlap", "on|off", "hide part of tensor-parallel communication; the stack's", NULL,
-      false },
+    { "--tp-overlap", "on|off", "hide part of tensor-parallel communication; the stack's",
+      "--tp-comm-overlap", false },
     { "--zero", "0|1", "1 divides the optimizer state over dp; the stack's", NULL, false },
     { "--communicators", "world|pp|per-edge", "who shares one with a pipeline transfer; see manual",
       NULL, false },
@@ -84,10 +85,33 @@ static const pp_option options[] = {
       false },
     { "--candidates", "FILE", "write every candidate considered, with its reason, as CSV", NULL,
       false },
-    { "--emit", "FORMAT=FILE", "write the schedule: plan, pytorch-csv, megatron, report", NULL,
-      true },
+    { "--emit", "FORMAT=FILE", "write the schedule: plan, torchtitan, megatron, pytorch-csv, ...",
+      NULL, true },
     { "--trace", "FORMAT=FILE", "write the timeline: chrome, text", NULL, true },
+    { "--use-distributed-optimizer", NULL, "Megatron's spelling of --zero 1", NULL, false },
+    { "--overlap-grad-reduce", NULL, "Megatron's spelling of --grad-sync overlap", NULL, false },
+    { "--use-flash-attn", NULL, "Megatron's spelling of --attention flash", NULL, false },
+    { "--accumulate-allreduce-grads-in-fp32", NULL, "Megatron's spelling of --grad-dtype fp32",
+      NULL, false },
+    { "--no-overlap-p2p-communication", NULL, "Megatron's spelling of --executor megatron", NULL,
+      false },
+    { "--overlap-p2p-communication-warmup-flush", NULL,
+      "Megatron's spelling of --executor megatron-overlap-flush", NULL, false },
+    { "--recompute-method", "uniform", "Megatron's, beside --recompute-granularity full", NULL,
+      false },
+    { "--recompute-num-layers", "1", "Megatron's, beside --recompute-granularity full", NULL,
+      false },
     { NULL, NULL, NULL, NULL, false },
+};
+
+static const pp_stand_in stand_ins[] = {
+    { "--use-distributed-optimizer", "--zero", "1" },
+    { "--overlap-grad-reduce", "--grad-sync", "overlap" },
+    { "--use-flash-attn", "--attention", "flash" },
+    { "--accumulate-allreduce-grads-in-fp32", "--grad-dtype", "fp32" },
+    { "--no-overlap-p2p-communication", "--executor", "megatron" },
+    { "--overlap-p2p-communication-warmup-flush", "--executor", "megatron-overlap-flush" },
+    { NULL, NULL, NULL },
 };
 
 static pp_status write_candidates(const pp_args *args, const pp_choice *choice, pp_err *err)
@@ -107,9 +131,12 @@ static pp_status write_exports(const pp_args *args, const pp_plan *plan, pp_err 
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     pp_report *report PP_CLEANUP(pp_report_free) = NULL;
     const pp_costs *costs;
+    bool compiled = false;
     if (!pp_args_has(args, "--emit") && !pp_args_has(args, "--trace"))
         return PP_OK;
-    pp_status status = pp_plan_simulate(plan, &program, &timeline, &costs, &report, err);
+    pp_status status = pp_args_switch(args, "--torch-compile", &compiled, err);
+    if (!status)
+        status = pp_plan_simulate(plan, &program, &timeline, &costs, &report, err);
     if (status)
         return status;
     const pp_export data = { .plan = plan,
@@ -118,7 +145,8 @@ static pp_status write_exports(const pp_args *args, const pp_plan *plan, pp_err 
                              .timeline = timeline,
                              .costs = costs,
                              .report = plan->prediction,
-                             .columns = 80 };
+                             .columns = 80,
+                             .compiled = compiled };
     return pp_write_exports(args, &data, err);
 }
 
@@ -185,6 +213,7 @@ const pp_command pp_command_plan = {
     .arguments = "--model M --pp P [...]",
     .summary = "choose schedule, partition, recomputation and split; predict the step",
     .options = options,
+    .stand_ins = stand_ins,
     .details = "What is not given is chosen or assumed, and printed.\n"
                "examples:\n"
                "  ppsim plan --model gpt175b --pp 16\n"

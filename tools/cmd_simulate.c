@@ -20,6 +20,7 @@ static const pp_option options[] = {
     { PP_OPTION_COLUMNS },
     { "--emit", "FORMAT=FILE", "write the schedule, the plan or the report; 'ppsim list formats'",
       NULL, true },
+    { PP_OPTION_TORCH_COMPILE },
     { PP_OPTION_RECOST_PROFILE },
     { PP_OPTION_RECOST },
     { PP_OPTION_RECOST_MODEL },
@@ -62,6 +63,7 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     pp_study s PP_CLEANUP(pp_study_free) = { 0 };
     int64_t columns = 80;
     int64_t worst = PP_WORST_DEFAULT;
+    bool compiled = false;
     pp_robust_wish robust;
     pp_status status = pp_study_prepare(args, &s, err);
     if (status || (status = pp_profile_of_plan(args, s.plan, err)))
@@ -69,6 +71,7 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     if (strcmp(s.plan->executor, "all") == 0)
         return table(args, &s, err);
     if ((status = pp_args_int(args, "--columns", 20, 100000, &columns, err)) ||
+        (status = pp_args_switch(args, "--torch-compile", &compiled, err)) ||
         (status = pp_args_int(args, "--worst", 0, 1000000, &worst, err)) ||
         (status = pp_robust_read(args, &robust, err)) || (status = pp_study_report(args, &s, err)))
         return status;
@@ -87,7 +90,8 @@ static pp_status simulate(const pp_args *args, pp_err *err)
                              .timeline = s.timeline,
                              .costs = s.costs,
                              .report = report,
-                             .columns = (int)columns };
+                             .columns = (int)columns,
+                             .compiled = compiled };
     if ((status = pp_write_exports(args, &data, err)) || (status = print(args, report, err)))
         return status;
     return pp_study_check_limit(report, err);

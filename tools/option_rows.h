@@ -62,6 +62,9 @@
     "--step-sync", "on|off", "a global barrier ends the step; on", NULL, false
 #define PP_OPTION_EXECUTOR \
     "--executor", "NAME", "communication habits, 'ppsim list executors'; ideal", NULL, false
+#define PP_OPTION_TORCH_COMPILE                                                                   \
+    "--torch-compile", "on|off", "the target compiles its stages: no split backward (I, W); off", \
+        NULL, false
 #define PP_OPTION_RECOMPUTE                                                      \
     "--recompute", "none|selective|full|auto", "activation recomputation; auto", \
         "--recompute-granularity", false

@@ -179,7 +179,11 @@ static pp_status make_export(const char *request, const char *option, const pp_e
                           "shows which are",
                           name, emit ? "schedules" : "timelines");
     pp_companion companion = { 0 };
-    status = emit ? format->emit(data, &text, &companion, err) : format->trace(data, &text, err);
+    pp_export own = *data;
+    own.path = equals + 1;
+    status = emit ? format->emit(&own, &text, &companion, err) : format->trace(&own, &text, err);
+    if (status == PP_INFEASIBLE && emit)
+        pp_add_nearest(format, &own, err);
     if (!status)
         status = add_file(files, equals + 1, "", &text, err);
     if (!status && companion.suffix && strcmp(equals + 1, "-") != 0 &&

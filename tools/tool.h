@@ -26,6 +26,13 @@ typedef struct pp_option {
     bool repeated;
 } pp_option;
 
+/* A flag that stands for an option with a value: Megatron's --use-distributed-optimizer for
+ * --zero 1.
+ */
+typedef struct pp_stand_in {
+    const char *flag, *option, *value;
+} pp_stand_in;
+
 typedef struct pp_command pp_command;
 struct pp_command {
     const char *name;
@@ -34,7 +41,8 @@ struct pp_command {
     const pp_option *options; /* ends with a NULL name; --json -o --help come by themselves */
     const pp_command *const *borrowed; /* ends with NULL: commands whose options it takes too, each
                                           any number of times; NULL: none */
-    const char *details;               /* printed below the options; may be NULL */
+    const pp_stand_in *stand_ins; /* ends with a NULL flag; the flags are rows of `options`, too */
+    const char *details;          /* printed below the options; may be NULL */
     pp_status (*run)(const pp_args *args, pp_err *err);
 };
 
@@ -90,6 +98,9 @@ PP_MUST_CHECK pp_status pp_write_exports(const pp_args *args, const pp_export *d
 /* One of them: option is --emit or --trace, request FORMAT=FILE. */
 PP_MUST_CHECK pp_status pp_write_export(const char *option, const char *request,
                                         const pp_export *data, pp_err *err);
+/* A target refused the order: adds to *err the fastest schedule on the same stages that it runs,
+ * and how much slower that is, as far as both are known. */
+void pp_add_nearest(const pp_format *format, const pp_export *data, pp_err *err);
 /* --p2p, --communicators, --nic, --overlap-slowdown and --transfer-latency go over what the plan
  * says. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_apply_transfer_options(const pp_args *args, pp_plan *plan, pp_err *err);

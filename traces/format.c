@@ -1,4 +1,5 @@
 #include "traces/format.h"
+#include "traces/target.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,31 +9,45 @@
 #include "traces/formats.def"
 #undef PP_FORMAT
 
+#define PP_TARGET(id) extern const pp_target pp_target_##id;
+#include "traces/targets.def"
+#undef PP_TARGET
+
+/* Those of targets come last; one without a name is none. */
 static const pp_format *const formats[] = {
 #define PP_FORMAT(id) &pp_format_##id,
 #include "traces/formats.def"
 #undef PP_FORMAT
+#define PP_TARGET(id) &pp_target_##id.format,
+#include "traces/targets.def"
+#undef PP_TARGET
 };
 
 enum { FORMAT_COUNT = sizeof formats / sizeof formats[0] };
 
 size_t pp_format_count(void)
 {
-    return FORMAT_COUNT;
+    size_t count = 0;
+    for (size_t i = 0; i < FORMAT_COUNT; i++)
+        count += formats[i]->name != NULL;
+    return count;
 }
 
 const pp_format *pp_format_at(size_t index)
 {
-    return formats[index];
+    size_t i = 0;
+    while (!formats[i]->name || index-- > 0)
+        i++;
+    return formats[i];
 }
 
 pp_status pp_format_get(const char *name, const pp_format **format_out, pp_err *err)
 {
     const char *names[FORMAT_COUNT + 1] = { NULL };
-    for (size_t i = 0; i < FORMAT_COUNT; i++) {
-        names[i] = formats[i]->name;
+    for (size_t i = 0; i < pp_format_count(); i++) {
+        names[i] = pp_format_at(i)->name;
         if (strcmp(names[i], name) == 0) {
-            *format_out = formats[i];
+            *format_out = pp_format_at(i);
             return PP_OK;
         }
     }

@@ -1,5 +1,5 @@
 /* Readers and writers of schedules and timelines: one file in traces/format/ and one line in
- * traces/formats.def each. */
+ * traces/formats.def each, and those of traces/targets.def. */
 #ifndef PPSIM_TRACES_FORMAT_H
 #define PPSIM_TRACES_FORMAT_H
 
@@ -65,9 +65,11 @@ typedef struct pp_export {
     const pp_costs *costs;
     const pp_report *report;
     const pp_recorded *recorded; /* in place of costs */
+    const char *path;            /* that it is written to; NULL or "-": stdout */
     int columns;                 /* width for text formats; 0: 80 */
     bool written; /* the program communicates as a file said, not as an executor lowers the order */
     bool measured; /* the timeline was executed, not predicted */
+    bool compiled; /* the runtime compiles its stages (torch.compile) */
 } pp_export;
 
 /* A second file that belongs to the first; suffix NULL: none. */

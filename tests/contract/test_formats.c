@@ -1,4 +1,4 @@
-/* What holds for every format of traces/formats.def, now and later. */
+/* What holds for every format of traces/formats.def and targets.def, now and later. */
 #include "tests/contract/step.h"
 
 static const struct {
@@ -39,7 +39,8 @@ static full make(size_t i)
                           .program = f.step.program,
                           .timeline = f.step.timeline,
                           .costs = f.step.costs,
-                          .report = f.step.report };
+                          .report = f.step.report,
+                          .path = "schedule.toml" };
     return f;
 }
 

@@ -1,24 +1,26 @@
 /* Plans for a runtime: it can run them, and the cost of its limits is what a free search says. */
+#include "planner/choose_int.h"
 #include "planner/target.h"
 #include "sim/shapes.h"
 #include "tests/contract/planning.h"
+#include "traces/target.h"
 
-static const pp_target *target_of(const char *name)
+static const pp_target_limits *target_of(const char *name)
 {
     const pp_target *target = NULL;
     pp_err err = { 0 };
     STEP_OK(pp_target_get(name, &target, &err), err);
-    return target;
+    return &target->limits;
 }
 
 static const struct {
     const char *target, *format;
     bool lengths;
 } cases[] = {
-    { "torchtitan", "pytorch-csv", false }, { "torchtitan", "pytorch-csv", true },
-    { "automodel", "pytorch-csv", false },  { "automodel", "pytorch-csv", true },
-    { "megatron", "megatron", false },      { "megatron", "megatron", true },
-    { "ppsim", "pytorch-csv", false },      { "ppsim", "pytorch-csv", true },
+    { "torchtitan", "torchtitan", false }, { "torchtitan", "torchtitan", true },
+    { "automodel", "automodel", false },   { "automodel", "automodel", true },
+    { "megatron", "megatron", false },     { "megatron", "megatron", true },
+    { "ppsim", "pytorch-csv", false },     { "ppsim", "pytorch-csv", true },
 };
 
 /* The format of the runtime takes the plan, without a word against its stages. */
@@ -35,6 +37,7 @@ static void emit(const pp_plan *plan, const char *name)
                              .order = plan->order[0],
                              .costs = plan->costs[0],
                              .report = plan->prediction,
+                             .path = "plan.py",
                              .columns = 80 };
     STEP_OK(format->emit(&data, &text, &companion, &err), err);
     if (companion.text.data)
@@ -66,7 +69,7 @@ START_TEST(the_runtime_takes_the_plan)
     if ((_i + _i / 2) % (int)step_stride(2) > 0) /* each target, with lengths or without */
         return;
     planning p = planning_of("llama3-8b", "h100-80g");
-    const pp_target *target = target_of(cases[_i].target);
+    const pp_target_limits *target = target_of(cases[_i].target);
     int64_t lengths[96];
     pp_wish before = wish_for(&p, lengths, cases[_i].lengths ? 96 : 0);
     before.memory_limit_bytes = (int64_t)1 << 40; /* torch keeps outputs, and is to be compared */
@@ -75,10 +78,11 @@ START_TEST(the_runtime_takes_the_plan)
     STEP_OK(pp_target_apply(target, false, &wish, &err), err);
     pp_choice *choice = choose(&wish);
     const pp_plan *plan = choice->plan;
-    ck_assert_str_eq(plan->executor, target->executor);
+    ck_assert_str_eq(plan->executor, target->executors[0]);
+    if (strcmp(cases[_i].target, "torchtitan") == 0)
+        ck_assert_str_eq(plan->return_outputs, "off"); /* its trainer: return_outputs=False */
     for (size_t i = 0; i < choice->count; i++) {
         const char *name = choice->candidate[i].schedule->name;
-        ck_assert(strcmp(cases[_i].target, "automodel") != 0 || strcmp(name, "dualpipev") != 0);
         ck_assert(strcmp(cases[_i].target, "megatron") != 0 || strcmp(name, "1f1b") == 0 ||
                   strcmp(name, "interleaved") == 0);
     }
@@ -95,7 +99,7 @@ START_TEST(the_runtime_takes_the_plan)
     ck_assert(choice->target[0]);
     for (int k = 0; k < 2; k++) { /* its limits alone, and everything */
         pp_wish other = before;
-        other.executor = k ? NULL : target->executor;
+        other.executor = k ? NULL : target->executors[0];
         pp_choice *best = choose(&other);
         double more =
             (double)plan->prediction->step_ns / (double)best->plan->prediction->step_ns - 1;
@@ -112,6 +116,31 @@ START_TEST(the_runtime_takes_the_plan)
 }
 END_TEST
 
+/* The text names the fastest that the target runs, and how much slower it is than the wish. */
+static void expect_nearest(const pp_wish *wish, const char *target, const char *text)
+{
+    pp_wish asked = *wish;
+    pp_wish other = *wish;
+    char words[200];
+    asked.no_split = false;
+    asked.executor = wish->no_split ? target_of(target)->executors[0] : NULL; /* megatron: no zbv */
+    other.schedule = NULL;
+    other.only = target_of(target)->only;
+    other.orders = PP_ORDERS_NAMED;
+    other.executor = target_of(target)->executors[0];
+    pp_choice *a = choose(&asked);
+    pp_choice *b = choose(&other);
+    const pp_candidate *best = &b->candidate[0];
+    snprintf(words, sizeof words, "(%+.2f %%",
+             100 * (pp_candidate_score(best, best->step_ns) /
+                        pp_candidate_score(&a->candidate[0], a->candidate[0].step_ns) -
+                    1));
+    ck_assert_msg(strstr(text, words) && strstr(text, best->schedule->name), "%s: %s", words, text);
+    ck_assert(!best->schedule->splits_backward);
+    pp_choice_free(&a);
+    pp_choice_free(&b);
+}
+
 START_TEST(what_it_does_not_run_is_refused)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
@@ -120,9 +149,15 @@ START_TEST(what_it_does_not_run_is_refused)
     ck_assert_int_eq(pp_target_get("jax", &none, &err), PP_USAGE);
     pp_wish wish = wish_for(&p, NULL, 0);
     wish.schedule = pp_schedule_find("zbv");
+    wish.memory_limit_bytes = (int64_t)1 << 40;
+    err = (pp_err){ 0 };
     ck_assert_int_eq(pp_target_apply(target_of("megatron"), false, &wish, &err), PP_INFEASIBLE);
-    wish.schedule = pp_schedule_find("dualpipev");
-    ck_assert_int_eq(pp_target_apply(target_of("automodel"), false, &wish, &err), PP_INFEASIBLE);
+    expect_nearest(&wish, "megatron", err.text);
+    wish.no_split = true;
+    err = (pp_err){ 0 };
+    ck_assert_int_eq(pp_target_apply(target_of("torchtitan"), false, &wish, &err), PP_INFEASIBLE);
+    ck_assert_msg(strstr(err.text, "--torch-compile") != NULL, "%s", err.text);
+    expect_nearest(&wish, "torchtitan", err.text);
     wish = wish_for(&p, NULL, 0);
     wish.orders = PP_ORDERS_PLANNED;
     ck_assert_int_eq(pp_target_apply(target_of("megatron"), false, &wish, &err), PP_INFEASIBLE);

@@ -1,4 +1,5 @@
-/* Argument lines for Megatron-LM: only what it runs, and never two options that it excludes. */
+/* Argument lines for Megatron-LM: only what it runs, and never two options that it excludes. Its
+ * rules: megatron/training/arguments.py and core/transformer/pipeline_parallel_layer_layout.py. */
 #include "tests/contract/step.h"
 
 static const pp_format *megatron(void)
@@ -107,12 +108,72 @@ START_TEST(other_orders_are_refused_with_the_nearest)
     pp_order *gpipe PP_CLEANUP(pp_order_free) = step_order("gpipe", 4, 1, 8, 0);
     pp_order *own PP_CLEANUP(pp_order_free) = step_order("interleaved", 4, 2, 8, 0);
     pp_order *few PP_CLEANUP(pp_order_free) = step_order("interleaved", 4, 2, 3, 0);
-    expect_refusal("gpipe", gpipe, "nearest that it has is '1f1b'");
+    expect_refusal("gpipe", gpipe, "with these stages '1f1b'");
     pp_op moved = own->ops[own->rank_begin[1] - 1];
     own->ops[own->rank_begin[1] - 1] = own->ops[own->rank_begin[1] - 2];
     own->ops[own->rank_begin[1] - 2] = moved;
-    expect_refusal("mine", own, "nearest that it has is 'interleaved'");
+    expect_refusal("mine", own, "with these stages 'interleaved'");
     expect_refusal("interleaved", few, "refuses this shape");
+}
+END_TEST
+
+/* Interleaved transfers overlap unless --no-overlap-p2p-communication, which needs over 2 ranks. */
+START_TEST(transfers_are_as_the_executor_has_them)
+{
+    static const struct {
+        const char *executor;
+        uint32_t ranks;
+        const char *lines;
+    } cases[] = {
+        { "megatron", 4, "--no-overlap-p2p-communication\n" },
+        { "megatron", 2, "" },
+        { "megatron-overlap", 4, "" },
+        { "megatron-overlap-flush", 4, "--overlap-p2p-communication-warmup-flush\n" },
+        { "ideal", 4, "" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("interleaved");
+        pp_order *order PP_CLEANUP(pp_order_free) =
+            step_order("interleaved", cases[i].ranks, 2, 8, 0);
+        char expected[200];
+        snprintf(plan->executor, sizeof plan->executor, "%s", cases[i].executor);
+        plan->parallel = (pp_parallel){ 0 };
+        snprintf(expected, sizeof expected,
+                 "--pipeline-model-parallel-size %u\n--num-virtual-stages-per-pipeline-rank 2\n%s",
+                 (unsigned)cases[i].ranks, cases[i].lines);
+        expect_lines(plan, order, expected);
+    }
+}
+END_TEST
+
+/* validate_layer_layout: all MTP modules in one stage, in the last chunk of its rank. */
+START_TEST(mtp_modules_are_counted_and_stand_where_megatron_takes_them)
+{
+    for (int where = 0; where < 4; where++) {
+        pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("interleaved");
+        pp_order *order PP_CLEANUP(pp_order_free) = step_order("interleaved", 2, 2, 4, 0);
+        pp_stage stages[4] = { { .layers = 3, .embedding = true },
+                               { .first_layer = 3 },
+                               { .first_layer = 3 },
+                               { .first_layer = 3, .loss = true } };
+        pp_companion companion = { 0 };
+        pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+        pp_err err = { 0 };
+        stages[where ? where : 3].mtp = 1;
+        stages[where ? where : 2].mtp += 1;
+        plan->partition = calloc(4, sizeof *plan->partition);
+        ck_assert_ptr_nonnull(plan->partition);
+        memcpy(plan->partition, stages, sizeof stages);
+        const pp_export data = { .plan = plan, .order = order };
+        pp_status status = megatron()->emit(&data, &text, &companion, &err);
+        if (where == 2 || where == 3) {
+            STEP_OK(status, err);
+            ck_assert_msg(strstr(text.data, "--mtp-num-layers 2\n") != NULL, "%s", text.data);
+        } else {
+            ck_assert_int_eq(status, PP_INFEASIBLE);
+            ck_assert_msg(strstr(err.text, "MTP") != NULL, "%s", err.text);
+        }
+    }
 }
 END_TEST
 
@@ -133,6 +194,8 @@ int main(void)
     tcase_add_test(tc, what_is_not_known_is_not_written);
     tcase_add_test(tc, full_recompute_is_written_and_sequence_parallelism_only_where_on);
     tcase_add_test(tc, other_orders_are_refused_with_the_nearest);
+    tcase_add_test(tc, transfers_are_as_the_executor_has_them);
+    tcase_add_test(tc, mtp_modules_are_counted_and_stand_where_megatron_takes_them);
     tcase_add_test(tc, an_order_of_another_name_that_megatron_runs_is_written);
     suite_add_tcase(suite, tc);
     return step_run(suite);

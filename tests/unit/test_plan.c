@@ -160,6 +160,13 @@ START_TEST(layouts_are_printed_and_read_back)
           61, 1, 32 },
         { "E|t*2|L", "E|t*2|L", 2, 0, 3 },
         { "Et,t|tL", "Et*2|tL", 3, 0, 2 },
+        /* as Megatron-LM d98e8a64 reads them (parse_str_to_list): commas anywhere, *0, |*n */
+        { "E(t|)*2,tL", "Et|t|tL", 3, 0, 3 },
+        { "E,t,*,1,0|(t*2|)*2L", "Et*10|t*2|t*2|L", 14, 0, 4 },
+        { "Et|*3tL", "Et|||tL", 2, 0, 4 },
+        { "Et*2t*0L", "Et*2L", 2, 0, 1 },
+        { "E(t*3,|)*0t|mL", "Et|mL", 1, 1, 2 },
+        { "E(|t)*2|(m)*2L", "E|t|t|m*2L", 2, 2, 4 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         pp_stage *stages = NULL;
@@ -197,7 +204,12 @@ START_TEST(layouts_that_misplace_a_part_are_refused)
         { "E(t(t)*2)*2L", "nested" },
         { "E(t*4", "no ')'" },
         { "Et*4)L", "no '('" },
-        { "Et*0L", "count" },
+        { "Et*0L", "0 of 4" },
+        { "Et*L", "count" },
+        { "E(t)L", "*n behind" },
+        { "E()*4t*4L", "content" },
+        { "E(,)*4t*4L", "content" },
+        { "Et*2*2L", "only E t m L" },
         { "Et*99999999L", "count" },
         { "", "0 of 4" },
         { "E(t*400000)*400000L", "too long" },

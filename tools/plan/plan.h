@@ -17,10 +17,10 @@ typedef struct pp_request {
     pp_jitter_spec jitter;
     pp_traits traits;
     pp_notes assumptions;
-    int64_t begin_ns, end_ns; /* of the wall-clock budget, on the clock of runtime/clock.h */
-    pp_wish wish;             /* points into this object: do not copy */
-    const pp_target *target;  /* NULL: none */
-    pp_wish free_wish;        /* with target: as if there were none */
+    int64_t begin_ns, end_ns;       /* of the wall-clock budget, on the clock of runtime/clock.h */
+    pp_wish wish;                   /* points into this object: do not copy */
+    const pp_target_limits *target; /* NULL: none */
+    pp_wish free_wish;              /* with target: as if there were none */
 } pp_request;
 
 /* Fails: USAGE, INPUT, IO, UNAVAILABLE, NOMEM. */

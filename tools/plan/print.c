@@ -539,10 +539,11 @@ void pp_choice_print(const pp_choice *choice, pp_text *text)
     print_partition(choice->plan, text);
     print_memory(choice->plan->prediction, text);
     print_assumptions(choice->plan, text);
-    pp_text_add(text,
-                "\nnext: add --emit plan=plan.json to keep this plan, then\n"
-                "  ppsim simulate plan.json --trace chrome=step.json   (ui.perfetto.dev)\n"
-                "or --emit pytorch-csv=FILE, --emit megatron=FILE for a training run,\n"
-                "--candidates FILE for all %zu candidates.\n",
-                choice->count);
+    pp_text_add(
+        text,
+        "\nnext: add --emit plan=plan.json to keep this plan, then\n"
+        "  ppsim simulate plan.json --trace chrome=step.json   (ui.perfetto.dev)\n"
+        "or --emit torchtitan=FILE.py, automodel=FILE or megatron=FILE for a training run,\n"
+        "--candidates FILE for all %zu candidates.\n",
+        choice->count);
 }

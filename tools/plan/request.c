@@ -4,8 +4,10 @@
 #include "runtime/clock.h"
 #include "sim/processors.h"
 #include "tools/plan/plan.h"
+#include "traces/target.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,8 +154,15 @@ static pp_status read_sizes(const pp_args *args, pp_request *r, pp_err *err)
 static pp_status read_recompute(const pp_args *args, pp_switch_wish *s, pp_err *err)
 {
     static const char *const names[] = { "none", "selective", "full", "auto", NULL };
+    static const char *const methods[] = { "uniform", NULL };
+    static const char *const layers[] = { "1", NULL };
     int choice = PP_RECOMPUTE_AUTO;
+    int only = 0;
     pp_status status = pp_args_choice(args, "--recompute", names, &choice, err);
+    if (!status)
+        status = pp_args_choice(args, "--recompute-method", methods, &only, err);
+    if (!status)
+        status = pp_args_choice(args, "--recompute-num-layers", layers, &only, err);
     s->value.recompute = (pp_recompute)choice;
     s->given.recompute = pp_args_has(args, "--recompute");
     return status;
@@ -213,8 +222,7 @@ static pp_status read_switches(const pp_args *args, pp_request *r, pp_err *err)
     return PP_OK;
 }
 
-/* What is to be written for Megatron must be one of its schedules, and a file of rows has one
- * order. start: "FORMAT=". */
+/* start: "FORMAT=". */
 static bool writes(const pp_args *args, const char *start)
 {
     const char *emit;
@@ -246,7 +254,6 @@ static pp_status read_buffers(const pp_args *args, pp_wish *wish, pp_err *err)
 
 static pp_status read_program(const pp_args *args, pp_request *r, pp_err *err)
 {
-    static const char *const megatron[] = { "1f1b", "interleaved", NULL };
     pp_wish *wish = &r->wish;
     const char *schedule = pp_args_text(args, "--schedule");
     const char *partition = pp_args_text(args, "--partition");
@@ -262,15 +269,11 @@ static pp_status read_program(const pp_args *args, pp_request *r, pp_err *err)
                             "%s is for simulate only, no runtime takes its orders; choose "
                             "dualpipev, which runs the same pairs with every stage on one rank",
                             wish->schedule->name);
-    if (!wish->schedule && writes(args, "megatron="))
-        wish->only = megatron;
-    if (!status && planned && wish->only)
-        status = pp_err_set(err, PP_INFEASIBLE, "--schedule",
-                            "Megatron runs 1f1b and interleaved only, no planned order; leave out "
-                            "the option, or --emit megatron");
-    if (!wish->schedule && !wish->only)
+    if (!wish->schedule)
         wish->orders = planned ? PP_ORDERS_PLANNED : PP_ORDERS_BETTER;
     wish->one_order = writes(args, "pytorch-csv=");
+    if (!status)
+        status = pp_args_switch(args, "--torch-compile", &wish->no_split, err);
     if (!status && executor && !(status = pp_executor_get(executor, &found, err)))
         wish->executor = found->name;
     if (!status)
@@ -371,6 +374,43 @@ static pp_status read_threads(const pp_args *args, pp_wish *wish, pp_err *err)
     return status;
 }
 
+/* What is to be written limits the wish, too, though communication may be another's. */
+static pp_status limit_to_emitted(const pp_args *args, pp_wish *wish, pp_err *err)
+{
+    char start[72];
+    bool planned = wish->orders == PP_ORDERS_PLANNED;
+    for (size_t i = 0; i < pp_target_count(); i++) {
+        const pp_target *target = pp_target_at(i);
+        snprintf(start, sizeof start, "%.64s=", target->limits.name);
+        if (!target->format.name || !writes(args, start))
+            continue;
+        if (planned && !target->limits.orders)
+            return pp_err_set(err, PP_INFEASIBLE, "--schedule",
+                              "target %s takes no planned order; leave out the option, or --emit "
+                              "%s",
+                              target->limits.name, target->limits.name);
+        pp_target_limit(&target->limits, pp_args_has(args, "--shapes"), wish);
+        wish->target = wish->target ? wish->target : target->limits.rules;
+    }
+    return PP_OK;
+}
+
+static pp_status read_target(const pp_args *args, pp_request *r, pp_err *err)
+{
+    const char *name = pp_args_text(args, "--target");
+    const pp_target *target;
+    r->free_wish = r->wish;
+    if (!name)
+        return limit_to_emitted(args, &r->wish, err);
+    pp_status status = pp_target_get(name, &target, err);
+    if (status)
+        return status;
+    r->target = &target->limits;
+    r->free_wish.one_order = false;
+    status = pp_target_apply(r->target, pp_args_has(args, "--shapes"), &r->wish, err);
+    return status ? status : limit_to_emitted(args, &r->wish, err);
+}
+
 pp_status pp_request_read(const pp_args *args, pp_request *request, pp_err *err)
 {
     if (pp_args_word(args, 0))
@@ -396,19 +436,7 @@ pp_status pp_request_read_with(const pp_args *args, const char *lengths, pp_requ
     request->wish.traits = request->traits.count ? &request->traits : NULL;
     request->wish.assumptions = &request->assumptions;
     status = load_lengths(request, lengths, err);
-    const char *target = pp_args_text(args, "--target");
-    if (status || !target)
-        return status;
-    request->free_wish = request->wish;
-    request->free_wish.only = NULL; /* what is to be written limits as the target does */
-    request->free_wish.one_order = false;
-    if (!request->wish.schedule && request->wish.orders == PP_ORDERS_NAMED)
-        request->free_wish.orders = PP_ORDERS_BETTER;
-    status = pp_target_get(target, &request->target, err);
-    if (!status)
-        status =
-            pp_target_apply(request->target, pp_args_has(args, "--shapes"), &request->wish, err);
-    return status;
+    return status ? status : read_target(args, request, err);
 }
 
 void pp_request_free(pp_request *request)

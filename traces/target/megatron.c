@@ -1,10 +1,14 @@
 /* Argument lines for Megatron-LM's pretrain scripts. Megatron makes its schedule itself, so an
  * order can be said only when it is one of those that it makes (schedules.py: 1F1B, interleaved).
  */
-#include "traces/format.h"
+#include "traces/target.h"
 
 #include <inttypes.h>
 #include <string.h>
+
+static const char *const executors[] = { "megatron", "megatron-overlap", "megatron-overlap-flush",
+                                         NULL };
+static const char *const schedules[] = { "1f1b", "interleaved", NULL };
 
 /* Megatron's microbatch group: how many forwards of its first chunk rank 0 runs in a row. */
 static uint32_t group_size(const pp_order *order)
@@ -59,10 +63,9 @@ static pp_status check_schedule(const pp_export *data, uint32_t chunks, uint32_t
                           reason.text);
     if (!own || !pp_order_equal(order, own))
         return pp_err_set(err, PP_INFEASIBLE, "megatron",
-                          "Megatron-LM runs only 1f1b and "
-                          "interleaved, and '%.64s' is another order; the nearest that it has is "
-                          "'%s'",
-                          data->plan->schedule, wanted);
+                          "Megatron-LM makes its schedule itself, with these stages '%s', and "
+                          "'%.64s' is another order",
+                          wanted, data->plan->schedule);
     return PP_OK;
 }
 
@@ -89,6 +92,42 @@ static void add_stages(const pp_export *data, uint32_t chunks, pp_text *text)
     }
 }
 
+/* Where PipelineParallelLayerLayout takes MTP modules: all in one stage, the last of its rank. */
+static pp_status check_mtp(const pp_export *data, uint32_t chunks, pp_err *err)
+{
+    const pp_stage *stage = data->plan->partition;
+    uint32_t ranks = data->order->ranks;
+    uint32_t holders = 0;
+    for (uint32_t s = 0; stage && s < data->order->stages; s++) {
+        if (!stage[s].mtp)
+            continue;
+        if (++holders > 1 || s / ranks + 1 != chunks)
+            return pp_err_set(err, PP_INFEASIBLE, "megatron",
+                              "Megatron-LM puts all MTP modules into one stage, the last of its "
+                              "rank, and stage %" PRIu32 " is not; give --partition such a layout",
+                              s);
+    }
+    return PP_OK;
+}
+
+static void add_mtp(const pp_export *data, pp_text *text)
+{
+    int64_t count = 0;
+    for (uint32_t s = 0; data->plan->partition && s < data->order->stages; s++)
+        count += data->plan->partition[s].mtp;
+    add_known(text, "mtp-num-layers", count);
+}
+
+/* Interleaved transfers overlap unless Megatron is told, and on 2 ranks they must. */
+static void add_transfers(const pp_export *data, uint32_t chunks, pp_text *text)
+{
+    const char *executor = data->plan->executor;
+    if (chunks > 1 && data->order->ranks > 2 && strcmp(executor, "megatron") == 0)
+        pp_text_add(text, "--no-overlap-p2p-communication\n");
+    if (chunks > 1 && strcmp(executor, "megatron-overlap-flush") == 0)
+        pp_text_add(text, "--overlap-p2p-communication-warmup-flush\n");
+}
+
 static void add_recompute(const pp_plan *plan, pp_text *text)
 {
     if (strcmp(plan->recompute, "full") == 0)
@@ -112,7 +151,7 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
     uint32_t chunks = order->stages / order->ranks;
     uint32_t group = group_size(order);
     pp_status status = check_schedule(data, chunks, group, err);
-    if (status)
+    if (status || (status = check_mtp(data, chunks, err)))
         return status;
     add_int(text, "pipeline-model-parallel-size", order->ranks);
     add_stages(data, chunks, text);
@@ -129,13 +168,22 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
     add_known(text, "micro-batch-size", plan->micro_batch_size);
     add_known(text, "global-batch-size", plan->global_batch_size);
     add_known(text, "seq-length", plan->seq_length);
+    add_mtp(data, text);
+    add_transfers(data, chunks, text);
     add_recompute(plan, text);
     return pp_text_check(text, err);
 }
 
-const pp_format pp_format_megatron = {
-    .name = "megatron",
-    .summary = "Megatron-LM argument lines, layout included (1f1b, interleaved)",
-    .holds = PP_HOLDS_ORDER,
-    .emit = emit,
+const pp_target pp_target_megatron = {
+    .limits = { .name = "megatron",
+                .rules = "Megatron-LM makes its schedule itself: 1f1b or interleaved, backwards "
+                         "not split, stages on a loop; unequal microbatches send their sizes "
+                         "(variable_seq_lengths)",
+                .executors = executors,
+                .only = schedules,
+                .unequal = PP_SHAPES_MESSAGE },
+    .format = { .name = "megatron",
+                .summary = "Megatron-LM argument lines, layout included (1f1b, interleaved)",
+                .holds = PP_HOLDS_ORDER,
+                .emit = emit },
 };

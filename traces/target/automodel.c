@@ -1,0 +1,96 @@
+/* NeMo AutoModel: sections of a recipe's YAML and the rows of the schedule (pp_schedule_csv).
+ * Option names: 0.7.0 (components/distributed/pipelining/config.py, recipes/_dist_utils.py). */
+#include "traces/target.h"
+#include "traces/torch_run.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char *const executors[] = { "torch", NULL };
+
+/* As Hugging Face's causal language models name them. */
+static const pp_module_names modules = { .embedding = "model.embed_tokens",
+                                         .layers = "model.layers.",
+                                         .norm = "model.norm",
+                                         .head = "lm_head",
+                                         .every = "model.rotary_emb" };
+
+static void add_known(pp_text *text, const char *indent, const char *key, int64_t value)
+{
+    if (value > 0)
+        pp_text_add(text, "%s%s: %" PRId64 "\n", indent, key, value);
+}
+
+static void add_pipeline(const pp_export *data, const pp_torch_run *run, pp_text *text)
+{
+    const pp_stage *stage = data->plan->partition;
+    /* A V is made for this name only; the rows decide what runs. */
+    pp_text_add(text, "  pipeline:\n    pp_schedule: %s\n    pp_schedule_csv: ",
+                pp_pytorch_is_v(&run->facts) ? "ZBVZeroBubble" : run->schedule);
+    pp_torch_print_quoted(data->path, ".csv", text);
+    pp_text_add(text, "\n");
+    add_known(text, "    ", "pp_microbatch_size", run->micro_batch_size);
+    add_known(text, "    ", "pp_seq_len", run->seq_length);
+    if (!stage)
+        return;
+    pp_text_add(text, "    module_fqns_per_model_part:\n");
+    for (uint32_t s = 0; s < data->order->stages; s++) {
+        pp_text_add(text, "      - ");
+        pp_torch_print_modules(&stage[s], &modules, text);
+        pp_text_add(text, "\n");
+    }
+}
+
+static void print(const pp_export *data, const pp_torch_run *run, pp_text *text)
+{
+    const pp_plan *plan = data->plan;
+    pp_torch_print_head(data, "For a recipe of NeMo AutoModel.", text);
+    pp_text_add(text, "distributed:\n  strategy: fsdp2\n");
+    add_known(text, "  ", "pp_size", data->order->ranks);
+    add_known(text, "  ", "tp_size", plan->parallel.tp);
+    add_known(text, "  ", "cp_size", plan->parallel.cp);
+    add_known(text, "  ", "dp_size", plan->parallel.dp);
+    add_known(text, "  ", "ep_size", plan->parallel.ep);
+    if (plan->sequence_parallel >= 0 && plan->parallel.tp > 1)
+        pp_text_add(text, "  sequence_parallel: %s\n", plan->sequence_parallel ? "true" : "false");
+    if (plan->recompute[0])
+        pp_text_add(text, "  activation_checkpointing: %s\n",
+                    strcmp(plan->recompute, "none") == 0 ? "false" : plan->recompute);
+    add_pipeline(data, run, text);
+    pp_text_add(text, "\nstep_scheduler:\n");
+    add_known(text, "  ", "local_batch_size", run->local_batch_size);
+    add_known(text, "  ", "global_batch_size", run->global_batch_size);
+    if (data->compiled || run->facts.split)
+        pp_text_add(text, "\ncompile:\n  enabled: %s\n", data->compiled ? "true" : "false");
+}
+
+static pp_status emit(const pp_export *data, pp_text *text, pp_companion *companion, pp_err *err)
+{
+    pp_torch_run run;
+    pp_status status = pp_torch_run_of("automodel", data, &run, err);
+    if (status)
+        return status;
+    if (data->order->microbatches < data->order->ranks)
+        return pp_err_set(err, PP_INFEASIBLE, "automodel",
+                          "its recipes need as many microbatches as pipeline ranks, and %" PRIu32
+                          " are fewer than %" PRIu32 "; give a larger --global-batch-size",
+                          data->order->microbatches, data->order->ranks);
+    print(data, &run, text);
+    status = pp_text_check(text, err);
+    return status ? status : pp_torch_rows(data, companion, err);
+}
+
+const pp_target pp_target_automodel = {
+    .limits = { .name = "automodel",
+                .rules = "AutoModel runs rows from a file (pp_schedule_csv): any order with every "
+                         "stage on one rank, on a loop or a V of two; one size for all "
+                         "microbatches; one order for all replicas",
+                .executors = executors,
+                .orders = true,
+                .one_order = true,
+                .constant_shapes = true },
+    .format = { .name = "automodel",
+                .summary = "NeMo AutoModel's pipeline settings, YAML, with FILE.csv beside",
+                .holds = PP_HOLDS_ORDER,
+                .emit = emit },
+};

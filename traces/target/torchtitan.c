@@ -1,0 +1,228 @@
+/* torchtitan: a configuration and the rows of the schedule (pipeline_parallel_schedule_csv).
+ * FILE.py is for 0.3 and later, whose configurations are Python; FILE.toml for 0.2. Option names:
+ * 0.2.2, 0.3.0, and b5bcd76c for what 0.3 renamed since. */
+#include "traces/target.h"
+#include "traces/torch_run.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char *const executors[] = { "torch", NULL };
+
+static const pp_module_names modules_py = {
+    .embedding = "tok_embeddings", .layers = "layers.", .norm = "norm", .head = "lm_head"
+};
+static const pp_module_names modules_toml = {
+    .embedding = "tok_embeddings", .layers = "layers.", .norm = "norm", .head = "output"
+};
+
+/* The file being written. */
+typedef struct config {
+    const pp_export *data;
+    const pp_torch_run *run;
+    pp_text *text;
+    const char *section; /* of the option before; TOML */
+    bool python;
+} config;
+
+static void begin_option(config *c, const char *section, const char *key)
+{
+    if (c->python) {
+        pp_text_add(c->text, "    config.%s.%s = ", section, key);
+        return;
+    }
+    if (!c->section || strcmp(c->section, section) != 0)
+        pp_text_add(c->text, "\n[%s]\n", section);
+    c->section = section;
+    pp_text_add(c->text, "%s = ", key);
+}
+
+static void add_int(config *c, const char *section, const char *key, int64_t value)
+{
+    if (value <= 0)
+        return; /* the plan does not know */
+    begin_option(c, section, key);
+    pp_text_add(c->text, "%" PRId64 "\n", value);
+}
+
+static void add_text(config *c, const char *section, const char *key, const char *value)
+{
+    begin_option(c, section, key);
+    pp_torch_print_quoted(value, "", c->text);
+    pp_text_add(c->text, "\n");
+}
+
+static void add_switch(config *c, const char *section, const char *key, bool on)
+{
+    begin_option(c, section, key);
+    pp_text_add(c->text, "%s\n", c->python ? (on ? "True" : "False") : (on ? "true" : "false"));
+}
+
+static void add_partition(config *c)
+{
+    const pp_stage *stage = c->data->plan->partition;
+    if (!stage)
+        return;
+    begin_option(c, "parallelism", "module_fqns_per_model_part");
+    pp_text_add(c->text, "[\n");
+    for (uint32_t s = 0; s < c->data->order->stages; s++) {
+        pp_text_add(c->text, c->python ? "        " : "    ");
+        pp_torch_print_modules(&stage[s], c->python ? &modules_py : &modules_toml, c->text);
+        pp_text_add(c->text, ",\n");
+    }
+    pp_text_add(c->text, c->python ? "    ]\n" : "]\n");
+}
+
+static void add_parallelism(config *c)
+{
+    static const char section[] = "parallelism";
+    const pp_parallel *degrees = &c->data->plan->parallel;
+    add_int(c, section, "pipeline_parallel_degree", c->data->order->ranks);
+    add_int(c, section, "tensor_parallel_degree", degrees->tp);
+    add_int(c, section, "context_parallel_degree", degrees->cp);
+    add_int(c, section, "expert_parallel_degree", degrees->ep);
+    if (degrees->dp > 0) {
+        add_int(c, section, "data_parallel_replicate_degree", 1);
+        add_int(c, section, "data_parallel_shard_degree", degrees->dp);
+    }
+    if (c->python && degrees->tp > 1 && c->data->plan->sequence_parallel == 0)
+        add_switch(c, section, "enable_sequence_parallel", false);
+    add_text(c, section, "pipeline_parallel_schedule", c->run->schedule);
+    begin_option(c, section, "pipeline_parallel_schedule_csv");
+    pp_torch_print_quoted(c->data->path, ".csv", c->text);
+    pp_text_add(c->text, "\n");
+    if (!c->python)
+        add_int(c, section, "pipeline_parallel_microbatch_size", c->run->micro_batch_size);
+    add_partition(c);
+}
+
+/* torchtitan's selective is its own choice of ops. */
+static void add_recompute(config *c)
+{
+    const char *recompute = c->data->plan->recompute;
+    bool selective = strcmp(recompute, "selective") == 0;
+    if (!recompute[0])
+        return;
+    if (c->python) {
+        pp_text_add(c->text, "    config.activation_checkpoint = %s\n",
+                    selective                        ? "SelectiveAC.Config()"
+                    : strcmp(recompute, "full") == 0 ? "FullAC.Config()"
+                                                     : "None");
+        return;
+    }
+    add_text(c, "activation_checkpoint", "mode", recompute);
+    if (selective)
+        add_text(c, "activation_checkpoint", "selective_ac_option", "op");
+}
+
+static void add_compile(config *c)
+{
+    if (c->data->compiled)
+        add_switch(c, "compile", "enable", true);
+    else if (c->run->facts.split)
+        add_switch(c, "compile", "enable", false);
+}
+
+static void print_toml(config *c)
+{
+    pp_torch_print_head(c->data, "For the configuration of torchtitan 0.2, a TOML file.", c->text);
+    add_int(c, "training", "local_batch_size", c->run->local_batch_size);
+    add_int(c, "training", "global_batch_size", c->run->global_batch_size);
+    add_int(c, "training", "seq_len", c->run->seq_length);
+    add_parallelism(c);
+    add_recompute(c);
+    add_compile(c);
+}
+
+static void print_sizes_py(config *c)
+{
+    const pp_torch_run *run = c->run;
+    int64_t tokens = run->seq_length * run->micro_batch_size;
+    pp_text_add(c->text,
+                "    if hasattr(config.parallelism, \"num_pp_microbatches\"):  # after 0.3.0\n"
+                "        config.parallelism.num_pp_microbatches = %" PRIu32 "\n",
+                c->data->order->microbatches);
+    if (tokens > 0)
+        pp_text_add(c->text,
+                    "        config.training.num_tokens_per_microbatch_per_dp_rank = %" PRId64 "\n"
+                    "        config.training.max_context_length = %" PRId64 "\n",
+                    tokens, run->seq_length);
+    if (tokens > 0 && run->global_batch_size > 0)
+        pp_text_add(c->text, "        config.training.num_tokens_per_train_step = %" PRId64 "\n",
+                    run->seq_length * run->global_batch_size);
+    pp_text_add(c->text,
+                "    else:\n"
+                "        config.parallelism.pipeline_parallel_microbatch_size = %" PRId64 "\n"
+                "        config.training.local_batch_size = %" PRId64 "\n",
+                run->micro_batch_size, run->local_batch_size);
+    if (run->global_batch_size > 0)
+        pp_text_add(c->text, "        config.training.global_batch_size = %" PRId64 "\n",
+                    run->global_batch_size);
+    if (run->seq_length > 0)
+        pp_text_add(c->text, "        config.training.seq_len = %" PRId64 "\n", run->seq_length);
+}
+
+static void print_python(config *c)
+{
+    pp_torch_print_head(c->data, "For torchtitan 0.3 and later: apply() changes a Trainer.Config.",
+                        c->text);
+    pp_text_add(c->text, "from torchtitan.distributed.activation_checkpoint import FullAC, "
+                         "SelectiveAC\n\n\n"
+                         "def apply(config):\n");
+    print_sizes_py(c);
+    add_switch(c, "training", "disable_cuda_graphs", true); /* 0.3 has none with a pipeline */
+    add_parallelism(c);
+    add_recompute(c);
+    add_compile(c);
+    pp_text_add(c->text, "    return config\n");
+}
+
+/* -1: neither. */
+static int is_python(const char *path)
+{
+    size_t bytes = path ? strlen(path) : 0;
+    if (bytes > 3 && strcmp(path + bytes - 3, ".py") == 0)
+        return 1;
+    return bytes > 5 && strcmp(path + bytes - 5, ".toml") == 0 ? 0 : -1;
+}
+
+static pp_status emit(const pp_export *data, pp_text *text, pp_companion *companion, pp_err *err)
+{
+    pp_torch_run run;
+    int python = is_python(data->path);
+    pp_status status = pp_torch_run_of("torchtitan", data, &run, err);
+    if (status)
+        return status;
+    if (python < 0)
+        return pp_err_set(err, PP_USAGE, "torchtitan",
+                          "'%.200s' must end in .py (torchtitan 0.3 and later) or .toml (0.2)",
+                          data->path);
+    if (!python && data->plan->parallel.tp > 1 && data->plan->sequence_parallel == 0)
+        return pp_err_set(err, PP_INFEASIBLE, "torchtitan",
+                          "0.2 has sequence parallelism wherever tp > 1; plan with "
+                          "--sequence-parallel on, or write FILE.py for 0.3");
+    config c = { .data = data, .run = &run, .text = text, .python = python == 1 };
+    if (c.python)
+        print_python(&c);
+    else
+        print_toml(&c);
+    status = pp_text_check(text, err);
+    return status ? status : pp_torch_rows(data, companion, err);
+}
+
+const pp_target pp_target_torchtitan = {
+    .limits = { .name = "torchtitan",
+                .rules = "torchtitan runs rows from a file (pipeline_parallel_schedule_csv): any "
+                         "order with every stage on one rank, on a loop or a V of two; one size "
+                         "for all microbatches; one order for all replicas",
+                .executors = executors,
+                .orders = true,
+                .one_order = true,
+                .constant_shapes = true,
+                .return_outputs = "off" }, /* trainer.py: step(return_outputs=False) */
+    .format = { .name = "torchtitan",
+                .summary = "torchtitan's pipeline settings, FILE.py (0.3) or FILE.toml (0.2), with "
+                           "FILE.csv beside",
+                .holds = PP_HOLDS_ORDER,
+                .emit = emit },
+};
