@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BOXES_MAX 200000
 #define FONT_MAX 13   /* of labels, pixels */
 #define FONT_MIN 8    /* below it a label is left out */
 #define FONT_NARROW 9 /* for the sake of narrow boxes it is made no smaller */
 #define DIGIT 0.65    /* width, of the font's height */
 #define BORDER_PX 5   /* a box that is not wider has no border, which would hide it */
+#define BORDER "border lc rgb '#303030' lw 0.6"
+#define NARROW_W "fc rgb '#303030' fs solid 1.0" /* hatching needs width */
 
 /* From light to dark; W is hatched. */
 static const struct {
@@ -146,17 +147,13 @@ pp_status pp_plot_boxes(const pp_track *track, const pp_plot_view *view, pp_plot
 {
     size_t count[PP_OP_KIND_COUNT] = { 0 };
     size_t sum = 0;
+    if (pp_plot_is_dense(track, view))
+        return pp_plot_shares(track, view, row, titled, script, data, err);
     for (size_t i = 0; i < track->box_count; i++) {
         count[track->box[i].op.kind] += shows(track, view, i);
         sum += shows(track, view, i);
     }
-    if (sum > BOXES_MAX)
-        return pp_err_set(
-            err, PP_USAGE, "--from",
-            "%zu ops are too many for a picture, %d at most; show a part with --from, "
-            "--to and --ranks",
-            sum, BOXES_MAX);
-    const char *border = wide(track, view, sum) ? "border lc rgb '#303030' lw 0.6" : "noborder";
+    bool bordered = wide(track, view, sum);
     for (int kind = 0; kind < PP_OP_KIND_COUNT; kind++) {
         char name[] = { 'o', 'p', ' ', pp_op_letter((pp_op_kind)kind), '\0' };
         if (!count[kind])
@@ -164,9 +161,12 @@ pp_status pp_plot_boxes(const pp_track *track, const pp_plot_view *view, pp_plot
         pp_plot_begin(data, row.prefix, name);
         add_data(track, view, row, (pp_op_kind)kind, data);
         pp_plot_next(script, row.prefix, name);
-        pp_text_add(script, "using 1:3:1:2:3:4 with boxxyerror %s %s %s%s%s", looks[kind].fill,
-                    border, titled ? "title '" : "notitle", titled ? looks[kind].words : "",
-                    titled ? "'" : "");
+        const char *fill = kind == PP_OP_W && !bordered ? NARROW_W : looks[kind].fill;
+        pp_text_add(script, "using 1:3:1:2:3:4 with boxxyerror %s %s notitle", fill,
+                    bordered ? BORDER : "noborder");
+        if (titled)
+            pp_text_add(script, ", \\\n    keyentry with boxes %s " BORDER " title '%s'", fill,
+                        looks[kind].words);
     }
     const label_style style = style_of(track, view, row);
     for (int kind = 0; kind < PP_OP_KIND_COUNT && style.font >= FONT_MIN; kind++) {

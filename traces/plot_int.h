@@ -64,11 +64,17 @@ typedef struct pp_plot_row {
     double low, high;
 } pp_plot_row;
 
-/* All ops and their labels: their data, and the elements of the plot command that draw them.
- * titled: they have lines in the key. Fails: USAGE when there are too many. */
+/* All ops and their labels: their data, and the elements of the plot command that draw them; as
+ * shares where they are dense. titled: they have lines in the key. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_plot_boxes(const pp_track *track, const pp_plot_view *view,
                                       pp_plot_row row, bool titled, pp_text *script, pp_text *data,
                                       pp_err *err);
+/* Are most ops too narrow to be seen one by one? */
+bool pp_plot_is_dense(const pp_track *track, const pp_plot_view *view);
+/* As pp_plot_boxes, for dense ops: columns of time, idle time by cause included. */
+PP_MUST_CHECK pp_status pp_plot_shares(const pp_track *track, const pp_plot_view *view,
+                                       pp_plot_row row, bool titled, pp_text *script, pp_text *data,
+                                       pp_err *err);
 
 /* Begins a data set `prefix``name`. No such name begins another one. */
 void pp_plot_begin(pp_text *data, const char *prefix, const char *name);

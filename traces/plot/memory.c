@@ -108,6 +108,17 @@ static void add_row(const sheet *s, const pp_level *level, pp_ns at_ns, pp_text 
     pp_text_add(data, "\n");
 }
 
+/* What a rank holds before its first op. */
+static void add_start(const sheet *s, const pp_level *first, pp_text *data)
+{
+    static const pp_memory_component kept[] = { PP_MEMORY_PARAMETERS, PP_MEMORY_GRADIENTS,
+                                                PP_MEMORY_OPTIMIZER, PP_MEMORY_COMM_LIBRARY };
+    pp_level start = { .rank = first->rank };
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+        start.bytes[kept[i]] = first->bytes[kept[i]];
+    add_row(s, &start, s->view.from_ns, data);
+}
+
 /* The levels of a rank from the start of the picture to its end; returns the peak. */
 static const pp_level *add_levels(const sheet *s, uint32_t rank, pp_text *data)
 {
@@ -127,6 +138,8 @@ static const pp_level *add_levels(const sheet *s, uint32_t rank, pp_text *data)
         if (level->at_ns > s->view.from_ns) {
             if (last && last->at_ns <= s->view.from_ns)
                 add_row(s, last, s->view.from_ns, data);
+            else if (!last)
+                add_start(s, level, data);
             add_row(s, level, level->at_ns, data);
         }
         last = level;

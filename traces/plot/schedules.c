@@ -29,7 +29,7 @@ static void add_panel(const panel *p, int width_px, pp_text *script)
     pp_text_add(script, "set title '%s'\nset xrange [0:%.6g]\nset xtics nomirror %g\n", p->title,
                 end, pp_plot_step(end, width_px / TIC_PX));
     if (p->limit > 0)
-        pp_text_add(script, "set arrow from %.6g,graph 0 to %.6g,graph 1 nohead dt 2 lw 2 front\n",
+        pp_text_add(script, "set arrow from %.6g,graph 0 to %.6g,graph 1 nohead dt 2 lw 2\n",
                     p->limit, p->limit);
     pp_text_add(script, "plot ");
     pp_plot_next(script, "", "bars");
@@ -38,8 +38,9 @@ static void add_panel(const panel *p, int width_px, pp_text *script)
                 "notitle",
                 p->column, p->fill);
     pp_plot_next(script, "", "bars");
-    pp_text_add(script, "using %d:1:(sprintf(' %s',$%d)) with labels left notitle", p->column,
-                p->format, p->column);
+    pp_text_add(script,
+                "using %d:1:(sprintf('%s',$%d)) with labels left offset 0.7,0 boxed notitle",
+                p->column, p->format, p->column);
     pp_text_add(script, "\nunset ytics\nunset arrow\n");
 }
 
@@ -104,15 +105,16 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
              bytes.name, (double)limit / (double)bytes.divisor);
     const panel columns[] = {
         { step, "fc rgb '#4a78ad' fs solid 1.0", (double)most.step_ns / (double)time.divisor, 0, 2,
-          "%.4g" },
+          "%#.4g" },
         { "bubble (%)", "fc rgb '#dddddd' fs solid 1.0", 100 * most.bubble_fraction, 0, 3, "%.1f" },
         { peak, "fc rgb '#707070' fs pattern 5", (double)most.peak_bytes / (double)bytes.divisor,
-          (double)limit / (double)bytes.divisor, 4, "%.4g" },
+          (double)limit / (double)bytes.divisor, 4, "%#.4g" },
     };
     pp_plot_terminal(picture, width, height, script);
     pp_text_add(script,
                 "set multiplot\nset tmargin at screen %.5f\nset bmargin at screen %.5f\n"
-                "set yrange [%zu.5:-0.5]\nset border 3\nunset key\n",
+                "set yrange [%zu.5:-0.5]\nset border 3\nunset key\n"
+                "set style textbox opaque noborder margins 0.2,0.2 fc rgb 'white'\n",
                 1 - (double)TOP / height, (double)BOTTOM / height, picture->bar_count - 1);
     add_bars(picture, time, bytes, script, data);
     for (int i = 0; i < panels; i++) {
