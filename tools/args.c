@@ -296,6 +296,23 @@ pp_status pp_args_choice(const pp_args *args, const char *option, const char *co
                       all.data ? all.data : "");
 }
 
+pp_status pp_args_range(const pp_args *args, const char *option, int64_t *low, int64_t *high,
+                        pp_err *err)
+{
+    const char *text = pp_args_text(args, option);
+    char first[32];
+    pp_err inner = { 0 };
+    if (!text)
+        return PP_OK;
+    const char *dash = strchr(text, '-');
+    snprintf(first, sizeof first, "%.*s", dash ? (int)(dash - text) : 30, text);
+    pp_status status = pp_parse_int(first, option, 0, INT32_MAX, low, &inner);
+    if (!status)
+        status = pp_parse_int(dash ? dash + 1 : first, option, *low, INT32_MAX, high, &inner);
+    return status ? pp_err_set(err, PP_USAGE, option, "'%.40s' is not N or A-B with A <= B", text)
+                  : PP_OK;
+}
+
 pp_status pp_args_switch(const pp_args *args, const char *option, bool *out, pp_err *err)
 {
     static const char *const names[] = { "off", "on", NULL };

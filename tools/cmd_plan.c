@@ -86,6 +86,7 @@ static const pp_option options[] = {
     { "--emit", "FORMAT=FILE", "write the schedule: plan, pytorch-csv, megatron, report", NULL,
       true },
     { "--trace", "FORMAT=FILE", "write the timeline: chrome, text", NULL, true },
+    { PP_OPTION_TRACE_RANKS },
     { NULL, NULL, NULL, NULL, false },
 };
 
@@ -106,7 +107,8 @@ static pp_status write_exports(const pp_args *args, const pp_plan *plan, pp_err 
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     pp_report *report PP_CLEANUP(pp_report_free) = NULL;
     const pp_costs *costs;
-    if (!pp_args_has(args, "--emit") && !pp_args_has(args, "--trace"))
+    if (!pp_args_has(args, "--emit") && !pp_args_has(args, "--trace") &&
+        !pp_args_has(args, "--ranks"))
         return PP_OK;
     pp_status status = pp_plan_simulate(plan, &program, &timeline, &costs, &report, err);
     if (status)

@@ -19,6 +19,11 @@ PP_MUST_CHECK pp_status pp_gunzip(const char *data, size_t bytes, size_t limit, 
 PP_MUST_CHECK pp_status pp_gzip_read(const char *path, char **text_out, size_t *bytes_out,
                                      pp_err *err);
 
+/* The first `most` bytes of its text, fewer where it is shorter; text_out: as above.
+ * Fails: IO, NOMEM. */
+PP_MUST_CHECK pp_status pp_gzip_read_head(const char *path, size_t most, char **text_out,
+                                          size_t *bytes_out, pp_err *err);
+
 bool pp_gzip_named(const char *path);
 /* Without time and name in the header: equal text, equal bytes. data_out: the caller's to free().
  * Fails: INPUT beyond 4 GiB, NOMEM. */

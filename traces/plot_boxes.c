@@ -86,7 +86,9 @@ static void find_label(const pp_track *track, size_t i, double width_px, label_s
 static label_style style_of(const pp_track *track, const pp_plot_view *view, pp_plot_row row)
 {
     uint32_t microbatch = 0;
-    pp_ns widest_ns = 0;
+    double sum_ns[PP_OP_KIND_COUNT] = { 0 };
+    size_t count[PP_OP_KIND_COUNT] = { 0 };
+    double typical_ns = 0; /* the kind that is longest on average */
     double px_per_ns = view->plot_px / (double)(view->to_ns - view->from_ns);
     double room_px = view->row_px * (row.high - row.low) * 0.85;
     label_style style = { .font = room_px > FONT_MAX ? FONT_MAX : (int)room_px, .digits = 1 };
@@ -94,12 +96,16 @@ static label_style style_of(const pp_track *track, const pp_plot_view *view, pp_
         const pp_op op = track->box[i].op;
         microbatch = op.microbatch > microbatch ? op.microbatch : microbatch;
         style.stages |= op.stage >= track->ranks;
-        pp_ns length_ns = track->box[i].end_ns - track->box[i].start_ns;
-        widest_ns = length_ns > widest_ns ? length_ns : widest_ns;
+        sum_ns[op.kind] += (double)(track->box[i].end_ns - track->box[i].start_ns);
+        count[op.kind]++;
+    }
+    for (int kind = 0; kind < PP_OP_KIND_COUNT; kind++) {
+        double mean_ns = count[kind] ? sum_ns[kind] / (double)count[kind] : 0;
+        typical_ns = mean_ns > typical_ns ? mean_ns : typical_ns;
     }
     for (; microbatch >= 10; microbatch /= 10)
         style.digits++;
-    double fitting_px = (double)widest_ns * px_per_ns / (DIGIT * (style.digits + 0.7));
+    double fitting_px = typical_ns * px_per_ns / (DIGIT * (style.digits + 0.7));
     if (style.font > fitting_px && fitting_px >= FONT_NARROW)
         style.font = (int)fitting_px;
     return style;

@@ -48,6 +48,9 @@ typedef struct pp_plot_sides {
 
 /* What the terminal calls a font of `pixels`: it counts in pixels (SVG) or points (PNG). */
 int pp_plot_font(bool png, int pixels);
+#define PP_PLOT_FONT_PX 13
+/* Adds " font ',9'" where a line of `letters` must be smaller to fit into `room_px`. */
+void pp_plot_fit_font(bool png, double room_px, size_t letters, pp_text *script);
 /* Terminal and encoding. */
 void pp_plot_terminal(const pp_picture *picture, int width, int height, pp_text *script);
 /* The same for ranks by time, `row_px` high unless a size was asked for; margins, the key above the

@@ -54,6 +54,7 @@ static void add_cell(const pp_picture *picture, size_t number, const int size[2]
     place(cell, size, top, middle - GAP / 2, columns, script);
     pp_text_add(script, "set title ");
     pp_plot_quoted(script, curve->name);
+    pp_plot_fit_font(picture->png, size[0] / columns - 10, strlen(curve->name), script);
     pp_text_add(script, "\nset logscale xy\nset yrange [*:*]\nset format x ''\nset format y "
                         "'%%.0s%%cs'\nset ytics autofreq\nunset xlabel\nset ylabel 'time'\nplot ");
     pp_plot_next(script, "curve ", name);

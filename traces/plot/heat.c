@@ -6,7 +6,15 @@
 #include <string.h>
 
 enum { CELL_WIDTH = 84, CELL_HEIGHT = 40, LEAST_WIDTH = 560, MOST_WIDTH = 1600 }; /* pixels */
-enum { TOP = 92, BOTTOM = 62, RIGHT = 110, LETTER_PX = 8, LINE_PX = 16 };
+enum {
+    TOP = 60,
+    BOTTOM = 62,
+    KEY_WIDTH = 215,
+    RIGHT = 110,
+    LETTER_PX = 8,
+    LINE_PX = 16,
+    VALUE_PX = 36
+};
 enum { CELLS_MAX = 40000 };
 
 static const char *const words[PP_CELL_COUNT] = {
@@ -29,6 +37,7 @@ typedef struct sheet {
     const pp_picture *picture;
     uint32_t columns, rows;
     int width, height, left;
+    int top, key_rows;
     double cell_px, row_px;
     double least, most;  /* of the values */
     const pp_cell *best; /* NULL: no cell has a value */
@@ -54,6 +63,21 @@ static void find_range(sheet *s)
     }
 }
 
+/* States that have a line, and the best. */
+static void find_key(sheet *s)
+{
+    bool seen[PP_CELL_COUNT] = { false };
+    int entries = s->best != NULL;
+    int columns = s->width / KEY_WIDTH;
+    for (size_t i = 0; i < s->picture->cell_count; i++)
+        seen[s->picture->cell[i].state] = true;
+    for (int state = PP_CELL_OK + 1; state < PP_CELL_COUNT; state++)
+        entries += seen[state];
+    columns = columns < 1 ? 1 : columns;
+    s->key_rows = entries > columns ? (entries + columns - 1) / columns : 1;
+    s->top = TOP + LINE_PX * s->key_rows;
+}
+
 static void lay_out(sheet *s)
 {
     const pp_picture *p = s->picture;
@@ -71,9 +95,10 @@ static void lay_out(sheet *s)
     wish = wish < LEAST_WIDTH ? LEAST_WIDTH : wish > MOST_WIDTH ? MOST_WIDTH : wish;
     s->width = p->width ? p->width : wish;
     s->left = s->left > s->width / 3 ? s->width / 3 : s->left;
-    s->height = p->height ? p->height : TOP + BOTTOM + CELL_HEIGHT * (int)s->rows;
+    find_key(s);
+    s->height = p->height ? p->height : s->top + BOTTOM + CELL_HEIGHT * (int)s->rows;
     s->cell_px = (double)(s->width - s->left - RIGHT) / s->columns;
-    s->row_px = (double)(s->height - TOP - BOTTOM) / s->rows;
+    s->row_px = (double)(s->height - s->top - BOTTOM) / s->rows;
 }
 
 /* Names where they have room; the others have a short line. */
@@ -180,7 +205,8 @@ static void add_labels(const sheet *s, bool light, pp_text *script, pp_text *dat
         return;
     pp_plot_next(script, "text ", name);
     pp_text_add(script, "using 1:2:3 with labels offset 0,%s font ',%d' tc rgb '%s' notitle",
-                noted ? "0.4" : "0", pp_plot_font(p->png, 12), name);
+                noted ? "0.4" : "0", pp_plot_font(p->png, s->cell_px < 7 * LETTER_PX ? 9 : 12),
+                name);
 }
 
 static void add_best(const sheet *s, pp_text *script, pp_text *data)
@@ -209,8 +235,8 @@ static void add_head(const sheet *s, pp_text *script)
     pp_plot_quoted(script, about);
     pp_text_add(script, " at screen 0.5,%.5f center font ',%d'\n", 1 - 34.0 / s->height,
                 pp_plot_font(s->picture->png, 12));
-    pp_text_add(script, "set key at screen 0.5,%.5f center top horizontal maxrows 2 samplen 2\n",
-                1 - 46.0 / s->height);
+    pp_text_add(script, "set key at screen 0.5,%.5f center top vertical maxrows %d samplen 2\n",
+                1 - 46.0 / s->height, s->key_rows);
 }
 
 static void add_frame(const sheet *s, pp_text *script)
@@ -221,7 +247,7 @@ static void add_frame(const sheet *s, pp_text *script)
     pp_text_add(script, "set lmargin at screen %.5f\nset rmargin at screen %.5f\n",
                 (double)s->left / s->width, 1 - (double)RIGHT / s->width);
     pp_text_add(script, "set tmargin at screen %.5f\nset bmargin at screen %.5f\n",
-                1 - (double)TOP / s->height, (double)BOTTOM / s->height);
+                1 - (double)s->top / s->height, (double)BOTTOM / s->height);
     pp_text_add(script, "set xrange [-0.5:%u.5]\nset yrange [-0.5:%u.5]\nset border 0\n",
                 (unsigned)s->columns - 1, (unsigned)s->rows - 1);
     pp_text_add(script, "set palette defined (0 '%s', 1 '%s')\n",
@@ -252,7 +278,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     pp_text_add(script, "plot ");
     for (int state = 0; state < PP_CELL_COUNT; state++)
         add_cells(&s, state, script, data);
-    if (s.cell_px >= 7 * LETTER_PX && s.row_px >= LINE_PX) {
+    if (s.cell_px >= VALUE_PX && s.row_px >= LINE_PX) {
         add_labels(&s, false, script, data);
         add_labels(&s, true, script, data);
     }

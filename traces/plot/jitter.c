@@ -4,8 +4,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
-enum { WIDTH = 900, HEIGHT = 500 }; /* pixels */
+enum { WIDTH = 900, HEIGHT = 500, KEY_MARGIN = 60 }; /* pixels */
 
 /* The axis of the picture. */
 typedef struct axis {
@@ -56,6 +57,21 @@ static void add_quantiles(const axis *a, const pp_spread *spread, const char *na
     pp_text_add(data, "%.7g\n", place(a, spread, (double)spread->step_ns));
 }
 
+/* What the key says of a curve; returns its letters. */
+static size_t name_curve(const axis *a, const pp_spread *spread, char *words, size_t size)
+{
+    char time[3][32];
+    if (a->relative)
+        snprintf(words, size, "%s: %s without jitter, p50 %s, p99 %s", spread->name,
+                 pp_format_duration(time[0], sizeof time[0], spread->step_ns),
+                 pp_format_duration(time[1], sizeof time[1], spread->jitter.p50_ns),
+                 pp_format_duration(time[2], sizeof time[2], spread->jitter.p99_ns));
+    else
+        snprintf(words, size, "%s, %" PRId64 " scenarios", spread->name,
+                 spread->jitter.spec.scenarios);
+    return strlen(words);
+}
+
 /* Lines and points are told apart without colour. */
 static void add_curve(const axis *a, const pp_spread *spread, int number, const char *name,
                       pp_text *script)
@@ -63,15 +79,7 @@ static void add_curve(const axis *a, const pp_spread *spread, int number, const 
     static const char *const shades[] = { "#000000", "#4a78ad", "#a8781f", "#3d7a3d" };
     const char *shade = shades[(size_t)number % (sizeof shades / sizeof shades[0])];
     char words[320];
-    char time[3][32];
-    if (a->relative)
-        snprintf(words, sizeof words, "%s: %s without jitter, p50 %s, p99 %s", spread->name,
-                 pp_format_duration(time[0], sizeof time[0], spread->step_ns),
-                 pp_format_duration(time[1], sizeof time[1], spread->jitter.p50_ns),
-                 pp_format_duration(time[2], sizeof time[2], spread->jitter.p99_ns));
-    else
-        snprintf(words, sizeof words, "%s, %" PRId64 " scenarios", spread->name,
-                 spread->jitter.spec.scenarios);
+    name_curve(a, spread, words, sizeof words);
     pp_plot_next(script, "quantiles ", name);
     pp_text_add(script, "using 1:2 with linespoints dt %d pt %d ps 0.6 lw 1.5 lc rgb '%s' title ",
                 number % 5 + 1, 2 * (number % 4) + 5, shade);
@@ -95,6 +103,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
 {
     pp_ns most_ns = 0;
     bool guesses = false;
+    size_t letters = 0;
     axis a = { .relative = picture->spread_count > 1 };
     (void)err;
     for (size_t i = 0; i < picture->spread_count; i++) {
@@ -102,20 +111,25 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
         pp_ns own_ns =
             spread->jitter.max_ns > spread->step_ns ? spread->jitter.max_ns : spread->step_ns;
         most_ns = own_ns > most_ns ? own_ns : most_ns;
+        char words[320];
+        size_t length = name_curve(&a, spread, words, sizeof words);
+        letters = length > letters ? length : letters;
         guesses |= spread->jitter.twentieth_ns[0] == 0;
     }
     a.unit = pp_plot_time_unit(most_ns);
     pp_plot_terminal(picture, picture->width ? picture->width : WIDTH,
                      picture->height ? picture->height : HEIGHT, script);
-    pp_text_add(
-        script,
-        "set title 'step under jitter: quantiles%s'\n"
-        "set xlabel '%s (%s)'\nset ylabel 'scenarios not slower (%%)'\n"
-        "set yrange [0:105]\nset offsets graph 0.05,graph 0.12,0,0\n"
-        "set key tmargin center vertical reverse Left samplen 3\nset grid ytics lt 1 lw 0.3 lc rgb "
-        "'#cccccc'\nplot ",
-        guesses ? " (lines between points are guesses)" : "",
-        a.relative ? "longer than without jitter" : "step", a.relative ? "%" : a.unit.name);
+    pp_text_add(script,
+                "set title 'step under jitter: quantiles%s'\n"
+                "set xlabel '%s (%s)'\nset ylabel 'scenarios not slower (%%)'\n"
+                "set yrange [0:105]\nset offsets graph 0.05,graph 0.12,0,0\n"
+                "set grid ytics lt 1 lw 0.3 lc rgb '#cccccc'\n"
+                "set key tmargin center vertical reverse Left samplen 3",
+                guesses ? " (lines between points are guesses)" : "",
+                a.relative ? "longer than without jitter" : "step", a.relative ? "%" : a.unit.name);
+    pp_plot_fit_font(picture->png, (picture->width ? picture->width : WIDTH) - KEY_MARGIN, letters,
+                     script);
+    pp_text_add(script, "\nplot ");
     for (size_t i = 0; i < picture->spread_count; i++) {
         char name[32];
         snprintf(name, sizeof name, "%zu:", i);

@@ -5,7 +5,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { TOP = 75, BOTTOM = 50, LEFT = 30, RIGHT = 10 }; /* pixels, of the picture */
+enum {
+    TOP = 43,
+    KEY_WIDTH = 135,
+    KEY_LINE = 16,
+    BOTTOM = 50,
+    LEFT = 30,
+    RIGHT = 10
+}; /* pixels, of the picture */
 enum {
     PANEL_LEFT = 45,
     PANEL_RIGHT = 10,
@@ -40,6 +47,7 @@ typedef struct sheet {
     int64_t limit_bytes;           /* 0: none */
     bool present[PP_MEMORY_COUNT]; /* components that are ever more than 0 */
     int columns, rows, panel_px;   /* height of a panel */
+    int key_rows, top;             /* lines of the key; pixels above the panels */
     bool compact;                  /* no room for labels of axes */
 } sheet;
 
@@ -75,6 +83,18 @@ static pp_status look(const pp_picture *picture, sheet *s, pp_err *err)
     return status;
 }
 
+/* The components that are there, the peak and the limit. */
+static void find_key(sheet *s)
+{
+    int entries = 1 + (s->limit_bytes > 0);
+    int columns = s->view.width / KEY_WIDTH;
+    for (int c = 0; c < PP_MEMORY_COUNT; c++)
+        entries += s->present[c];
+    s->key_rows = (entries + columns - 1) / columns;
+    s->key_rows = s->key_rows < 2 ? 2 : s->key_rows;
+    s->top = TOP + KEY_LINE * s->key_rows;
+}
+
 /* As many columns as leave a panel high enough. */
 static void lay_out(const pp_picture *picture, sheet *s)
 {
@@ -82,13 +102,14 @@ static void lay_out(const pp_picture *picture, sheet *s)
     s->columns = ranks <= 4 ? 1 : ranks <= 16 ? 2 : 4;
     s->rows = (ranks + s->columns - 1) / s->columns;
     s->view.width = picture->width ? picture->width : 1200;
-    s->view.height = picture->height ? picture->height : TOP + BOTTOM + PANEL * s->rows;
+    find_key(s);
+    s->view.height = picture->height ? picture->height : s->top + BOTTOM + PANEL * s->rows;
     while (picture->height && s->columns < COLUMNS_MAX &&
-           (s->view.height - TOP - BOTTOM) / s->rows < PANEL_LEAST) {
+           (s->view.height - s->top - BOTTOM) / s->rows < PANEL_LEAST) {
         s->columns *= 2;
         s->rows = (ranks + s->columns - 1) / s->columns;
     }
-    s->panel_px = (s->view.height - TOP - BOTTOM) / s->rows;
+    s->panel_px = (s->view.height - s->top - BOTTOM) / s->rows;
     s->view.plot_px =
         (s->view.width - LEFT - RIGHT) / (double)s->columns - PANEL_LEFT - PANEL_RIGHT;
     s->compact = s->view.plot_px < 3 * TIC_WIDTH || s->panel_px < PANEL_TOP + 2 * TIC_PX;
@@ -170,7 +191,7 @@ static void place_panel(const sheet *s, int place, pp_text *script)
 {
     int width = (s->view.width - LEFT - RIGHT) / s->columns;
     int left = LEFT + place % s->columns * width;
-    int top = TOP + place / s->columns * s->panel_px;
+    int top = s->top + place / s->columns * s->panel_px;
     pp_text_add(script,
                 "set lmargin at screen %.5f\nset rmargin at screen %.5f\n"
                 "set tmargin at screen %.5f\nset bmargin at screen %.5f\n",
@@ -252,8 +273,9 @@ static void add_title(const sheet *s, pp_text *script)
     }
     pp_text_add(script, "set multiplot title ");
     pp_plot_quoted(script, words.data ? words.data : "");
-    pp_text_add(script, "\nset key at screen 0.5,%.5f center top vertical maxrows 2 samplen 2\n",
-                1 - 26.0 / s->view.height);
+    pp_plot_fit_font(s->view.png, s->view.width - RIGHT, words.bytes, script);
+    pp_text_add(script, "\nset key at screen 0.5,%.5f center top vertical maxrows %d samplen 2\n",
+                1 - 26.0 / s->view.height, s->key_rows);
     script->failed |= words.failed;
 }
 

@@ -20,14 +20,17 @@ typedef struct panel {
     double limit;       /* 0: none */
     int column;         /* of the data */
     const char *format; /* of the number behind a bar */
+    bool png;
 } panel;
 
 static void add_panel(const panel *p, int width_px, pp_text *script)
 {
     double end = 1.25 * (p->most > p->limit ? p->most : p->limit);
     end = end > 0 ? end : 1; /* an axis needs a length */
-    pp_text_add(script, "set title '%s'\nset xrange [0:%.6g]\nset xtics nomirror %g\n", p->title,
-                end, pp_plot_step(end, width_px / TIC_PX));
+    pp_text_add(script, "set title '%s'", p->title);
+    pp_plot_fit_font(p->png, width_px + GAP - 4, strlen(p->title), script);
+    pp_text_add(script, "\nset xrange [0:%.6g]\nset xtics nomirror %g\n", end,
+                pp_plot_step(end, width_px / TIC_PX));
     if (p->limit > 0)
         pp_text_add(script, "set arrow from %.6g,graph 0 to %.6g,graph 1 nohead dt 2 lw 2\n",
                     p->limit, p->limit);
@@ -44,8 +47,9 @@ static void add_panel(const panel *p, int width_px, pp_text *script)
     pp_text_add(script, "\nunset ytics\nunset arrow\n");
 }
 
-static void add_bars(const pp_picture *picture, pp_plot_unit time, pp_plot_unit bytes,
-                     pp_text *script, pp_text *data)
+/* names_px: room for the longest name, of so many letters. */
+static void add_bars(const pp_picture *picture, pp_plot_unit time, pp_plot_unit bytes, int names_px,
+                     size_t letters, pp_text *script, pp_text *data)
 {
     pp_plot_begin(data, "", "bars");
     pp_text_add(script, "set ytics scale 0 (");
@@ -63,7 +67,9 @@ static void add_bars(const pp_picture *picture, pp_plot_unit time, pp_plot_unit 
             pp_text_add(data, "?"); /* not known: gnuplot leaves it out */
         pp_text_add(data, "\n");
     }
-    pp_text_add(script, ")\n");
+    pp_text_add(script, ")");
+    pp_plot_fit_font(picture->png, names_px - 14, letters, script);
+    pp_text_add(script, "\n");
 }
 
 static void add_margins(int left, int right, int width, pp_text *script)
@@ -105,10 +111,11 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
              bytes.name, (double)limit / (double)bytes.divisor);
     const panel columns[] = {
         { step, "fc rgb '#4a78ad' fs solid 1.0", (double)most.step_ns / (double)time.divisor, 0, 2,
-          "%#.4g" },
-        { "bubble (%)", "fc rgb '#dddddd' fs solid 1.0", 100 * most.bubble_fraction, 0, 3, "%.1f" },
+          "%#.4g", picture->png },
+        { "bubble (%)", "fc rgb '#dddddd' fs solid 1.0", 100 * most.bubble_fraction, 0, 3, "%.1f",
+          picture->png },
         { peak, "fc rgb '#707070' fs pattern 5", (double)most.peak_bytes / (double)bytes.divisor,
-          (double)limit / (double)bytes.divisor, 4, "%#.4g" },
+          (double)limit / (double)bytes.divisor, 4, "%#.4g", picture->png },
     };
     pp_plot_terminal(picture, width, height, script);
     pp_text_add(script,
@@ -116,7 +123,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
                 "set yrange [%zu.5:-0.5]\nset border 3\nunset key\n"
                 "set style textbox opaque noborder margins 0.2,0.2 fc rgb 'white'\n",
                 1 - (double)TOP / height, (double)BOTTOM / height, picture->bar_count - 1);
-    add_bars(picture, time, bytes, script, data);
+    add_bars(picture, time, bytes, names_px, letters, script, data);
     for (int i = 0; i < panels; i++) {
         add_margins(names_px + i * each, names_px + (i + 1) * each - GAP, width, script);
         add_panel(&columns[i], each - GAP, script);

@@ -2,6 +2,7 @@
 #include "traces/plot_int.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define HIGH 0.4           /* half a box, of the distance of two ranks */
 #define TRANSFER_ROW_PX 12 /* below it lines between rows are dots */
@@ -150,7 +151,7 @@ static void add_path(const pp_track *track, const pp_plot_view *view, pp_text *s
 }
 
 /* Schedule and executor where they are known, and what the boxes come to. */
-static void add_title(const pp_track *track, pp_text *script)
+static void add_title(const pp_track *track, const pp_plot_view *view, pp_text *script)
 {
     char end[32];
     char words[640];
@@ -166,6 +167,7 @@ static void add_title(const pp_track *track, pp_text *script)
              area_ns > 0 ? 100 * (1 - busy_ns / area_ns) : 0.0);
     pp_text_add(script, "set title ");
     pp_plot_quoted(script, words);
+    pp_plot_fit_font(view->png, view->width - LEFT, strlen(words), script);
 }
 
 static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data, pp_err *err)
@@ -179,7 +181,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     pp_plot_frame(picture, &view, row_height(view.last_rank - view.first_rank + 1),
                   (pp_plot_sides){ LEFT, RIGHT, TOP, BOTTOM }, script);
     bool dense = pp_plot_is_dense(track, &view);
-    add_title(track, script);
+    add_title(track, &view, script);
     pp_text_add(script, "\nset xlabel 'time (%s)%s'\nset ylabel 'rank'\n", view.unit.name,
                 dense ? "; ops are too narrow to draw: their shares of the time" : "");
     pp_plot_axes(&view, script);
