@@ -136,14 +136,15 @@ static bool add_labels(const pp_track *track, const pp_plot_view *view, pp_plot_
     return any;
 }
 
-/* Are most boxes wide enough for a border? */
-static bool wide(const pp_track *track, const pp_plot_view *view, size_t shown)
+bool pp_plot_is_wide(const pp_track *track, const pp_plot_view *view)
 {
     size_t narrow = 0;
+    size_t shown = 0;
     double px_per_ns = view->plot_px / (double)(view->to_ns - view->from_ns);
     for (size_t i = 0; i < track->box_count; i++) {
         pp_ns length_ns = track->box[i].end_ns - track->box[i].start_ns;
         narrow += shows(track, view, i) && (double)length_ns * px_per_ns <= BORDER_PX;
+        shown += shows(track, view, i);
     }
     return narrow * 2 < shown;
 }
@@ -152,14 +153,11 @@ pp_status pp_plot_boxes(const pp_track *track, const pp_plot_view *view, pp_plot
                         bool titled, pp_text *script, pp_text *data, pp_err *err)
 {
     size_t count[PP_OP_KIND_COUNT] = { 0 };
-    size_t sum = 0;
     if (pp_plot_is_dense(track, view))
         return pp_plot_shares(track, view, row, titled, script, data, err);
-    for (size_t i = 0; i < track->box_count; i++) {
+    for (size_t i = 0; i < track->box_count; i++)
         count[track->box[i].op.kind] += shows(track, view, i);
-        sum += shows(track, view, i);
-    }
-    bool bordered = wide(track, view, sum);
+    bool bordered = !row.bare && pp_plot_is_wide(track, view);
     for (int kind = 0; kind < PP_OP_KIND_COUNT; kind++) {
         char name[] = { 'o', 'p', ' ', pp_op_letter((pp_op_kind)kind), '\0' };
         if (!count[kind])

@@ -65,7 +65,11 @@ void pp_plot_axes(const pp_plot_view *view, pp_text *script);
 typedef struct pp_plot_row {
     const char *prefix; /* of the names of its data */
     double low, high;
+    bool bare; /* boxes have no border, though there is room */
 } pp_plot_row;
+
+/* Are most boxes wide enough for a border? */
+bool pp_plot_is_wide(const pp_track *track, const pp_plot_view *view);
 
 /* All ops and their labels: their data, and the elements of the plot command that draw them; as
  * shares where they are dense. titled: they have lines in the key. Fails: NOMEM. */

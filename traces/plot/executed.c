@@ -10,8 +10,10 @@ enum { LEFT = 75, RIGHT = 25, TOP = 80, BOTTOM = 55, LOWER_MAX = 150, GAP = 30 }
 
 #define MARKS_MAX 2000 /* beyond it marks are small, so that they do not hide each other */
 
-static const pp_plot_row rows[PP_PICTURE_TRACKS] = { { "predicted ", -0.45, -0.02 },
-                                                     { "executed ", 0.02, 0.45 } };
+static const pp_plot_row rows[PP_PICTURE_TRACKS] = {
+    { .prefix = "predicted ", .low = -0.45, .high = -0.02 },
+    { .prefix = "executed ", .low = 0.02, .high = 0.45 }
+};
 
 static bool fits(const pp_picture *picture)
 {
@@ -161,8 +163,13 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     pp_text_add(script, "set ylabel 'rank'\nset xtics format ''\n");
     pp_plot_axes(&view, script);
     pp_text_add(script, "plot ");
-    for (int i = 0; i < PP_PICTURE_TRACKS && !status; i++)
-        status = pp_plot_boxes(&picture->track[i], &view, rows[i], i == 0, script, data, err);
+    bool wide =
+        pp_plot_is_wide(&picture->track[0], &view) && pp_plot_is_wide(&picture->track[1], &view);
+    for (int i = 0; i < PP_PICTURE_TRACKS && !status; i++) {
+        pp_plot_row row = rows[i];
+        row.bare = !wide; /* both look alike */
+        status = pp_plot_boxes(&picture->track[i], &view, row, i == 0, script, data, err);
+    }
     pp_text_add(script, "\n");
     if (status || (status = add_delays(picture, &view, data, err)))
         return status;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WIDTH = 900, HEIGHT = 500, KEY_MARGIN = 60 }; /* pixels */
+enum { WIDTH = 900, HEIGHT = 500, KEY_MARGIN = 140 }; /* pixels */
 
 /* The axis of the picture. */
 typedef struct axis {

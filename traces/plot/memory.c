@@ -238,8 +238,7 @@ static void add_panel(const sheet *s, uint32_t rank, int place, pp_text *script,
         if (!s->present[c])
             continue;
         pp_plot_next(script, "rank ", name);
-        pp_text_add(script, "using 1:%d with fillsteps %s noborder title '%s'", column--, looks[c],
-                    pp_memory_key((pp_memory_component)c));
+        pp_text_add(script, "using 1:%d with fillsteps %s noborder notitle", column--, looks[c]);
     }
     if (peak && peak->at_ns >= s->view.from_ns && peak->at_ns <= s->view.to_ns) {
         pp_plot_begin(data, "peak ", name);
@@ -248,14 +247,34 @@ static void add_panel(const sheet *s, uint32_t rank, int place, pp_text *script,
         pp_plot_number(data, total_of(peak), s->unit);
         pp_text_add(data, "\n");
         pp_plot_next(script, "peak ", name);
-        pp_text_add(script, "using 1:2 with points pt 11 ps 1 lc rgb 'black' title 'peak'");
+        pp_text_add(script, "using 1:2 with points pt 11 ps 1 lc rgb 'black' notitle");
     }
     if (s->limit_bytes) {
         pp_text_add(script, ", \\\n    ");
         pp_plot_number(script, s->limit_bytes, s->unit);
-        pp_text_add(script, " with lines dt 2 lw 2 lc rgb 'black' title 'limit'");
+        pp_text_add(script, " with lines dt 2 lw 2 lc rgb 'black' notitle");
     }
-    pp_text_add(script, "\nunset key\n");
+    pp_text_add(script, "\n");
+}
+
+/* In a plot of its own, since gnuplot makes keys no higher than their plot. */
+static void add_key(const sheet *s, pp_text *script)
+{
+    pp_text_add(script,
+                "set key at screen 0.5,%.5f center top vertical maxrows %d samplen 2\n"
+                "set lmargin at screen 0\nset rmargin at screen 1\nset tmargin at screen 1\n"
+                "set bmargin at screen 0\nunset border\nunset xtics\nunset ytics\n"
+                "plot [0:1] [0:1] -1 notitle",
+                1 - 26.0 / s->view.height, s->key_rows);
+    for (int c = PP_MEMORY_COUNT - 1; c >= 0; c--) {
+        if (s->present[c])
+            pp_text_add(script, ", \\\n    keyentry with boxes %s noborder title '%s'", looks[c],
+                        pp_memory_key((pp_memory_component)c));
+    }
+    pp_text_add(script, ", \\\n    keyentry with points pt 11 ps 1 lc rgb 'black' title 'peak'");
+    if (s->limit_bytes)
+        pp_text_add(script, ", \\\n    keyentry with lines dt 2 lw 2 lc rgb 'black' title 'limit'");
+    pp_text_add(script, "\nunset key\nset border\n");
 }
 
 /* What the axes of compact panels do not say stands in the title. */
@@ -274,8 +293,7 @@ static void add_title(const sheet *s, pp_text *script)
     pp_text_add(script, "set multiplot title ");
     pp_plot_quoted(script, words.data ? words.data : "");
     pp_plot_fit_font(s->view.png, s->view.width - RIGHT, words.bytes, script);
-    pp_text_add(script, "\nset key at screen 0.5,%.5f center top vertical maxrows %d samplen 2\n",
-                1 - 26.0 / s->view.height, s->key_rows);
+    pp_text_add(script, "\n");
     script->failed |= words.failed;
 }
 
@@ -308,6 +326,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     s.view.png = picture->png;
     pp_plot_terminal(picture, s.view.width, s.view.height, script);
     add_title(&s, script);
+    add_key(&s, script);
     add_axes(&s, script);
     for (uint32_t rank = s.view.first_rank; rank <= s.view.last_rank; rank++)
         add_panel(&s, rank, (int)(rank - s.view.first_rank), script, data);

@@ -107,8 +107,8 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     char step[32];
     char peak[64];
     snprintf(step, sizeof step, "step (%s)", time.name);
-    snprintf(peak, sizeof peak, limit ? "peak memory (%s), limit %.4g" : "peak memory (%s)",
-             bytes.name, (double)limit / (double)bytes.divisor);
+    snprintf(peak, sizeof peak, limit ? "peak (%s), limit %.4g" : "peak memory (%s)", bytes.name,
+             (double)limit / (double)bytes.divisor);
     const panel columns[] = {
         { step, "fc rgb '#4a78ad' fs solid 1.0", (double)most.step_ns / (double)time.divisor, 0, 2,
           "%#.4g", picture->png },

@@ -172,7 +172,7 @@ static void add_title(const pp_track *track, const pp_plot_view *view, pp_text *
 
 static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data, pp_err *err)
 {
-    static const pp_plot_row whole = { "", -HIGH, HIGH };
+    static const pp_plot_row whole = { .prefix = "", .low = -HIGH, .high = HIGH };
     const pp_track *track = &picture->track[0];
     pp_plot_view view;
     pp_status status = pp_plot_view_of(picture, &view, err);
