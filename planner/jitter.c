@@ -470,6 +470,8 @@ static void summarise(pp_ns *step_ns, int64_t count, pp_jitter_result *out)
     out->p95_ns = percentile(step_ns, count, 95);
     out->p99_ns = percentile(step_ns, count, 99);
     out->max_ns = step_ns[count - 1];
+    for (int i = 0; i < PP_JITTER_TWENTIETHS; i++)
+        out->twentieth_ns[i] = percentile(step_ns, count, 5 * (i + 1));
     out->p50_error_ns = percentile_error(step_ns, count, 50);
     out->p95_error_ns = percentile_error(step_ns, count, 95);
     double above = 0; /* the minimum: sums of small numbers lose less */

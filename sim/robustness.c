@@ -51,6 +51,10 @@ static void put_jitter(const pp_jitter_result *jitter, pp_json *object, pp_json_
     pp_json_put_int(build, value, "p95_ns", jitter->p95_ns);
     pp_json_put_int(build, value, "p99_ns", jitter->p99_ns);
     pp_json_put_int(build, value, "max_ns", jitter->max_ns);
+    pp_json *twentieths = pp_json_new_array(build);
+    for (int i = 0; i < PP_JITTER_TWENTIETHS; i++)
+        pp_json_add_int(build, twentieths, jitter->twentieth_ns[i]);
+    pp_json_put(build, value, "twentieths_ns", twentieths);
     pp_json_put_int(build, value, "p50_error_ns", jitter->p50_error_ns);
     pp_json_put_int(build, value, "p95_error_ns", jitter->p95_error_ns);
     pp_json_put_double(build, value, "mean_ns", jitter->mean_ns);

@@ -26,11 +26,14 @@ typedef struct pp_jitter_spec {
     int64_t scenarios;
 } pp_jitter_spec;
 
+#define PP_JITTER_TWENTIETHS 19
+
 /* step_ns over the scenarios. Percentile q is the scenario of rank ceil(q n): one that happened. */
 typedef struct pp_jitter_result {
     pp_jitter_spec spec;
     uint64_t seed;
     pp_ns min_ns, p50_ns, p95_ns, p99_ns, max_ns;
+    pp_ns twentieth_ns[PP_JITTER_TWENTIETHS]; /* 5 %, 10 %, ... 95 %; first 0: not known */
     pp_ns p50_error_ns, p95_error_ns; /* half of the 95 % interval that order statistics give */
     double mean_ns;
     double deviation_ns; /* of a sample (n - 1); meaningful from two scenarios on */

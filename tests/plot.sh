@@ -76,7 +76,15 @@ look both.svg 'predicted' 'executed' 'later by (ms)'
 draw bars.svg ideal-report.json torch-report.json --kind schedules
 look bars.svg 'step (ms)' 'bubble (%)' 'peak memory (GiB)' '1f1b (ideal-report.json)'
 draw jitter.svg ideal-report.json torch-report.json
-look jitter.svg 'p50' 'p99' 'without jitter' 'step (ms)'
+look jitter.svg 'p50' 'p99' 'without jitter' 'longer than without jitter (%)'
+draw one.svg ideal-report.json
+look one.svg 'p50' 'p99' 'step (ms)'
+"$ppsim" plan --model llama3-8b --pp 4 --tp 2 --micro-batch-size 1 --pareto --json -o pareto.json
+draw pareto.svg pareto.json
+look pareto.svg 'memory limit per GPU (GiB)' 'fastest step (s)' 'no order of any candidate is faster' '1f1b'
+"$ppsim" sweep --model llama3-8b --pp 1,2,4 --tp 1,2,8 --schedule 1f1b,zbv -o s.jsonl >words
+draw heat.svg s.jsonl --x pp --y tp
+look heat.svg 'tokens/s per GPU' 'best over schedule' 'does not fit the memory' 'best'
 
 "$ppsim" calibrate --import "$samples" -o profile.json >words
 draw fit.svg profile.json

@@ -313,6 +313,23 @@ pp_status pp_args_choice(const pp_args *args, const char *option, const char *co
                       all.data ? all.data : "");
 }
 
+pp_status pp_args_range(const pp_args *args, const char *option, int64_t *low, int64_t *high,
+                        pp_err *err)
+{
+    const char *text = pp_args_text(args, option);
+    char first[32];
+    pp_err inner = { 0 };
+    if (!text)
+        return PP_OK;
+    const char *dash = strchr(text, '-');
+    snprintf(first, sizeof first, "%.*s", dash ? (int)(dash - text) : 30, text);
+    pp_status status = pp_parse_int(first, option, 0, INT32_MAX, low, &inner);
+    if (!status)
+        status = pp_parse_int(dash ? dash + 1 : first, option, *low, INT32_MAX, high, &inner);
+    return status ? pp_err_set(err, PP_USAGE, option, "'%.40s' is not N or A-B with A <= B", text)
+                  : PP_OK;
+}
+
 pp_status pp_args_switch(const pp_args *args, const char *option, bool *out, pp_err *err)
 {
     static const char *const names[] = { "off", "on", NULL };
@@ -352,15 +369,18 @@ char *pp_args_command(const pp_args *args)
     return text.data;
 }
 
+#define HELP_COLUMN 29
+
 static void print_option(const pp_option *o, pp_text *text)
 {
     char left[96];
     snprintf(left, sizeof left, "%s%s%s", o->name, o->argument ? " " : "",
              o->argument ? o->argument : "");
     if (strlen(left) > 26)
-        pp_text_add(text, "  %s\n  %-26s %s\n", left, "", o->help);
+        pp_text_add(text, "  %s\n  %-26s ", left, "");
     else
-        pp_text_add(text, "  %-26s %s\n", left, o->help);
+        pp_text_add(text, "  %-26s ", left);
+    pp_print_words(text, o->help, HELP_COLUMN, HELP_COLUMN);
     if (o->alias)
         pp_text_add(text, "  %-26s also %s\n", "", o->alias);
 }
@@ -378,8 +398,12 @@ const pp_option *pp_command_option(const pp_command *command, size_t index)
 void pp_command_help(const pp_command *command, pp_text *text)
 {
     const pp_option *option;
-    pp_text_add(text, "usage: ppsim %s %s\n\n%s\n\noptions:\n", command->name, command->arguments,
-                command->summary);
+    pp_text_add(text, "usage: ppsim %s ", command->name);
+    pp_print_words(text, command->arguments, strlen("usage: ppsim ") + strlen(command->name) + 1,
+                   8);
+    pp_text_add(text, "\n");
+    pp_print_words(text, command->summary, 0, 0);
+    pp_text_add(text, "\noptions:\n");
     for (size_t i = 0; (option = pp_command_option(command, i)); i++)
         print_option(option, text);
     if (command->details)

@@ -1,9 +1,11 @@
 /* ppsim convert: a schedule or a timeline in another format. */
+#include "calib/imports.h"
 #include "planner/bound.h"
 #include "sim/alloc.h"
 #include "tools/study_tool.h"
 #include "traces/events.h"
 #include "traces/events_cut.h"
+#include "traces/gzip.h"
 #include "traces/recording.h"
 
 #include <inttypes.h>
@@ -20,6 +22,8 @@ static const pp_option options[] = {
     { "--columns", "N", "width of the text timeline; 80", NULL, false },
     { NULL, NULL, NULL, NULL, false },
 };
+
+#define HEAD_BYTES ((size_t)1 << 20) /* in which a log has its first table */
 
 enum { PLAN_HOLDS = PP_HOLDS_ORDER | PP_HOLDS_SETTINGS | PP_HOLDS_COSTS | PP_HOLDS_REPLICAS };
 
@@ -125,24 +129,6 @@ static pp_status convert_schedule(const pp_args *args, const char *target, const
     return PP_OK;
 }
 
-/* "3" or "0-3". */
-static pp_status read_range(const pp_args *args, const char *option, int64_t *low, int64_t *high,
-                            pp_err *err)
-{
-    const char *text = pp_args_text(args, option);
-    char first[32];
-    pp_err inner = { 0 };
-    if (!text)
-        return PP_OK;
-    const char *dash = strchr(text, '-');
-    snprintf(first, sizeof first, "%.*s", dash ? (int)(dash - text) : 30, text);
-    pp_status status = pp_parse_int(first, option, 0, INT32_MAX, low, &inner);
-    if (!status)
-        status = pp_parse_int(dash ? dash + 1 : first, option, *low, INT32_MAX, high, &inner);
-    return status ? pp_err_set(err, PP_USAGE, option, "'%.40s' is not N or A-B with A <= B", text)
-                  : PP_OK;
-}
-
 /* --ranks, --steps A-B: whole events, as they stand. */
 static pp_status cut(const pp_args *args, const char *target, const pp_events_part *part,
                      pp_err *err)
@@ -184,8 +170,8 @@ static pp_status convert_recording(const pp_args *args, const char *target, cons
     size_t count = 0;
     while (pp_args_word(args, count))
         count++;
-    pp_status status = read_range(args, "--ranks", &part.rank_low, &part.rank_high, err);
-    if (status || (status = read_range(args, "--steps", &part.step_low, &part.step_high, err)) ||
+    pp_status status = pp_args_range(args, "--ranks", &part.rank_low, &part.rank_high, err);
+    if (status || (status = pp_args_range(args, "--steps", &part.step_low, &part.step_high, err)) ||
         (status = pp_args_int(args, "--columns", 20, 100000, &columns, err)))
         return status;
     const char *steps = pp_args_text(args, "--steps");
@@ -228,6 +214,27 @@ static pp_status convert_recording(const pp_args *args, const char *target, cons
     return PP_OK;
 }
 
+/* A file that is neither may hold measurements. */
+static pp_status tell_import(const char *path, pp_status status, pp_err *err)
+{
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    pp_err ignored = { 0 };
+    if (status != PP_INPUT || pp_gzip_read_head(path, HEAD_BYTES, &text, &bytes, &ignored))
+        return status;
+    for (size_t i = 0; i < pp_import_count(); i++) {
+        const pp_import *import = pp_import_at(i);
+        if (strcmp(import->name, "kineto") == 0 || !import->recognise(text, bytes))
+            continue;
+        *err = (pp_err){ 0 }; /* says it better */
+        return pp_err_set(err, PP_INPUT, path,
+                          "holds measurements (%s) and no start of any op, so there is no "
+                          "timeline in it; 'ppsim calibrate --import %s=FILE' takes them",
+                          import->name, import->name);
+    }
+    return status;
+}
+
 static pp_status convert(const pp_args *args, pp_err *err)
 {
     const char *target = pp_args_text(args, "--to");
@@ -244,8 +251,9 @@ static pp_status convert(const pp_args *args, pp_err *err)
     pp_status status = strcmp(target, "plan") == 0 ? PP_OK : pp_format_get(target, &format, err);
     if (status || (status = pp_events_recognise(pp_args_word(args, 0), &is_events, err)))
         return status;
-    return is_events ? convert_recording(args, target, format, err)
-                     : convert_schedule(args, target, format, err);
+    status = is_events ? convert_recording(args, target, format, err)
+                       : convert_schedule(args, target, format, err);
+    return tell_import(pp_args_word(args, 0), status, err);
 }
 
 const pp_command pp_command_convert = {

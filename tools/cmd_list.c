@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const pp_option options[] = {
     { NULL, NULL, NULL, NULL, false },
@@ -238,15 +239,23 @@ static pp_status list_json(const pp_args *args, const kind *k, pp_err *err)
     return pp_print_json(args, &build, array, err);
 }
 
+#define SUMMARY_COLUMN 23
+
+/* A line each, for programs; on a terminal in 80 columns. */
 static pp_status list_text(const pp_args *args, const kind *k, pp_err *err)
 {
+    bool wraps = !pp_args_has(args, "-o") && isatty(STDOUT_FILENO) == 1;
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     for (size_t i = 0; i < k->count(); i++) {
         row r = { 0 };
         pp_status status = k->read(i, &r, err);
         if (status)
             return status;
-        pp_text_add(&text, "%-22s %s\n", r.name, r.summary);
+        pp_text_add(&text, "%-22s ", r.name);
+        if (wraps)
+            pp_print_words(&text, r.summary, SUMMARY_COLUMN, SUMMARY_COLUMN);
+        else
+            pp_text_add(&text, "%s\n", r.summary);
     }
     pp_status status = pp_text_check(&text, err);
     return status ? status : pp_print_product(args, text.data, text.bytes, err);

@@ -88,6 +88,7 @@ static const pp_option options[] = {
     { "--emit", "FORMAT=FILE", "write the schedule: plan, torchtitan, megatron, pytorch-csv, ...",
       NULL, true },
     { "--trace", "FORMAT=FILE", "write the timeline: chrome, text", NULL, true },
+    { PP_OPTION_TRACE_RANKS },
     { "--use-distributed-optimizer", NULL, "Megatron's spelling of --zero 1", NULL, false },
     { "--overlap-grad-reduce", NULL, "Megatron's spelling of --grad-sync overlap", NULL, false },
     { "--use-flash-attn", NULL, "Megatron's spelling of --attention flash", NULL, false },
@@ -132,7 +133,8 @@ static pp_status write_exports(const pp_args *args, const pp_plan *plan, pp_err 
     pp_report *report PP_CLEANUP(pp_report_free) = NULL;
     const pp_costs *costs;
     bool compiled = false;
-    if (!pp_args_has(args, "--emit") && !pp_args_has(args, "--trace"))
+    if (!pp_args_has(args, "--emit") && !pp_args_has(args, "--trace") &&
+        !pp_args_has(args, "--ranks"))
         return PP_OK;
     pp_status status = pp_args_switch(args, "--torch-compile", &compiled, err);
     if (!status)

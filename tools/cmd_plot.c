@@ -16,6 +16,11 @@ static const pp_option options[] = {
     { "--to", "TIME", "show until this time; the end", NULL, false },
     { "--ranks", "A-B", "show these ranks; all", NULL, false },
     { "--class", "NAME", "of a profile's fits, those of this class: stage_f; all", NULL, false },
+    { "--x", "OPTION", "of a sweep: axis from left to right; the one with most values", NULL,
+      false },
+    { "--y", "OPTION", "of a sweep: axis upwards; the next one", NULL, false },
+    { "--metric", "NUMBER", "of a sweep: what cells show, such as peak_memory_bytes", NULL, false },
+    { "--where", "OPTION=V", "of a sweep: only points with this value", NULL, true },
     { "--size", "WxH", "of the picture in pixels; as high as its ranks need", NULL, false },
 #include "tools/study_options.def"
     { NULL, NULL, NULL, NULL, false },
@@ -185,11 +190,13 @@ const pp_command pp_command_plot = {
     .options = options,
     .details =
         "FILE: a plan, a schedule with --costs, a trace (chrome, memory-csv, memory-json), a\n"
-        "report, a profile, or the file of plan --candidates. PICTURE.gp and PICTURE.dat\n"
-        "are written beside the picture and stay. PICTURE ends in .svg or .png.\n"
+        "report, a profile, the file of a sweep, of plan --candidates or of plan --pareto\n"
+        "--json. PICTURE.gp and PICTURE.dat are written beside the picture and stay.\n"
+        "PICTURE ends in .svg or .png.\n"
         "examples:\n"
         "  ppsim plot plan.json -o step.svg\n"
         "  ppsim plot plan.json --kind memory --ranks 0-7 -o memory.svg\n"
-        "  ppsim plot predicted.json executed.json -o both.svg\n",
+        "  ppsim plot predicted.json executed.json -o both.svg\n"
+        "  ppsim plot sweep.jsonl --x pp --y tp --metric peak_memory_bytes -o heat.svg\n",
     .run = plot,
 };

@@ -65,6 +65,7 @@ static const pp_option options[] = {
     { PP_OPTION_RECOST_ONLY },
     { PP_OPTION_RECOST_LAYERS },
     { "--trace", "FORMAT=FILE", "write the measured timeline; 'ppsim list formats'", NULL, true },
+    { PP_OPTION_TRACE_RANKS },
     { NULL, NULL, NULL, NULL, false },
 };
 

@@ -28,6 +28,7 @@ static const pp_option options[] = {
     { PP_OPTION_RECOST_ONLY },
     { PP_OPTION_RECOST_LAYERS },
     { "--trace", "FORMAT=FILE", "write the timeline; 'ppsim list formats'", NULL, true },
+    { PP_OPTION_TRACE_RANKS },
     { NULL, NULL, NULL, NULL, false },
 };
 
@@ -47,9 +48,10 @@ static pp_status print(const pp_args *args, const pp_report *report, pp_err *err
 /* --executor all. */
 static pp_status table(const pp_args *args, pp_study *s, pp_err *err)
 {
-    static const char *const single[] = { "--emit",    "--trace",       "--compile-time", "--worst",
-                                          "--jitter",  "--sensitivity", "--why",          "--seed",
-                                          "--threads", "--columns",     "--memory-limit" };
+    static const char *const single[] = {
+        "--emit",        "--trace", "--ranks", "--compile-time", "--worst",   "--jitter",
+        "--sensitivity", "--why",   "--seed",  "--threads",      "--columns", "--memory-limit"
+    };
     for (size_t i = 0; i < sizeof single / sizeof single[0]; i++) {
         if (pp_args_has(args, single[i]))
             return pp_err_set(err, PP_USAGE, single[i],

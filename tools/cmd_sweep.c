@@ -19,7 +19,7 @@ static const pp_option options[] = {
       false },
     { "--merge", NULL, "put the given files of one sweep together, sorted, all points or none",
       NULL, false },
-    { "--csv", "FILE", "write all points as CSV: for heat maps", NULL, false },
+    { "--csv", "FILE", "write all points as CSV", NULL, false },
     { "--top", "N", "show the N best points (of each model); 10", NULL, false },
     { NULL, NULL, NULL, NULL, false },
 };

@@ -67,6 +67,8 @@ static pp_status fill(pp_plan *plan, row *r, pp_err *err)
     return pp_err_set(err, r->status, r->reason.where, "%s", r->reason.text);
 }
 
+#define REASON_COLUMN 24
+
 static void print_row(const row *r, pp_ns ideal_ns, pp_text *text)
 {
     char step[32];
@@ -74,7 +76,11 @@ static void print_row(const row *r, pp_ns ideal_ns, pp_text *text)
     char over[32] = "-";
     pp_text_add(text, "%-23s", r->executor->name);
     if (r->status) {
-        pp_text_add(text, " no: %.*s\n", pp_first_clause(r->reason.text), r->reason.text);
+        char reason[sizeof r->reason.text];
+        snprintf(reason, sizeof reason, "no: %.*s", pp_first_clause(r->reason.text),
+                 r->reason.text);
+        pp_text_add(text, " ");
+        pp_print_words(text, reason, REASON_COLUMN, REASON_COLUMN);
         return;
     }
     const pp_report *report = r->report;
@@ -152,10 +158,11 @@ pp_status pp_print_executor_table(const pp_args *args, pp_plan *plan, pp_err *er
     if (pp_args_has(args, "--json"))
         return print_json(args, plan, err);
     pp_text_add(&text,
-                "%s\n\nexecutor                       step  over ideal   bubble  peak memory  "
-                "one queue, no buffers\n",
+                "%s\n\nexecutor                       step over ideal   bubble  peak memory  one "
+                "queue\n",
                 plan->schedule);
     pp_status status = add_rows(plan, &text, NULL, NULL, err);
+    pp_text_add(&text, "one queue: with a queue per rank and no buffers\n");
     if (!status)
         status = pp_text_check(&text, err);
     return status ? status : pp_print_product(args, text.data, text.bytes, err);

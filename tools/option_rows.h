@@ -9,6 +9,7 @@
         false
 #define PP_OPTION_HW \
     "--hw", "H", "a name of 'ppsim list hardware', or a file; h100-80g", NULL, false
+#define PP_OPTION_TRACE_RANKS "--ranks", "A-B", "of --trace: only these ranks; all", NULL, false
 #define PP_OPTION_PP "--pp", "P", "pipeline ranks", "--pipeline-model-parallel-size", false
 #define PP_OPTION_TP                                                                              \
     "--tp", "N", "tensor parallel degree; chosen when not given", "--tensor-model-parallel-size", \

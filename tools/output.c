@@ -4,6 +4,7 @@
 #include "traces/gzip.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,8 +240,31 @@ pp_status pp_write_export(const char *option, const char *request, const pp_expo
     return status ? status : write_files(&files, err);
 }
 
-pp_status pp_write_exports(const pp_args *args, const pp_export *data, pp_err *err)
+/* --ranks, of a timeline. */
+static pp_status read_ranks(const pp_args *args, pp_export *data, pp_err *err)
 {
+    int64_t low = 0;
+    int64_t high = 0;
+    if (!pp_args_has(args, "--ranks"))
+        return PP_OK;
+    if (!pp_args_has(args, "--trace"))
+        return pp_err_set(err, PP_USAGE, "--ranks", "is a part of --trace, which is missing");
+    pp_status status = pp_args_range(args, "--ranks", &low, &high, err);
+    if (!status && high >= (int64_t)data->program->ranks)
+        status = pp_err_set(err, PP_USAGE, "--ranks", "there are ranks 0 to %" PRIu32,
+                            data->program->ranks - 1);
+    data->first_rank = (uint32_t)low;
+    data->ranks = (uint32_t)(high - low + 1);
+    return status;
+}
+
+pp_status pp_write_exports(const pp_args *args, const pp_export *all, pp_err *err)
+{
+    pp_export part = *all;
+    const pp_export *data = &part;
+    pp_status ranks = read_ranks(args, &part, err);
+    if (ranks)
+        return ranks;
     static const char *const options[] = { "--emit", "--trace" };
     export_files files PP_CLEANUP(free_exports) = { 0 };
     for (size_t o = 0; o < sizeof options / sizeof options[0]; o++) {

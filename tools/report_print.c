@@ -38,12 +38,14 @@ static void print_graphs(const pp_report *report, pp_text *text)
     pp_text_add(text, "\n");
 }
 
+#define VALUE_COLUMN 13
+
 /* The largest first; what is below a hundredth is left out. */
 static void print_components(const pp_memory_peak *peak, pp_text *text)
 {
     bool done[PP_MEMORY_COUNT] = { false };
     char size[32];
-    pp_text_add(text, "            ");
+    pp_text line PP_CLEANUP(pp_text_free) = { 0 };
     for (int shown = 0; shown < 6; shown++) {
         int most = -1;
         for (int c = 0; c < PP_MEMORY_COUNT; c++) {
@@ -53,10 +55,12 @@ static void print_components(const pp_memory_peak *peak, pp_text *text)
         if (most < 0 || peak->bytes[most] <= peak->total_bytes / 100)
             break;
         done[most] = true;
-        pp_text_add(text, "%s %s %s", shown ? "," : "", pp_memory_key((pp_memory_component)most),
+        pp_text_add(&line, "%s%s %s", shown ? ", " : "", pp_memory_key((pp_memory_component)most),
                     pp_format_bytes(size, sizeof size, peak->bytes[most]));
     }
-    pp_text_add(text, "\n");
+    pp_text_add(text, "%*s", VALUE_COLUMN, "");
+    pp_print_words(text, line.data ? line.data : "", VALUE_COLUMN, VALUE_COLUMN);
+    text->failed |= line.failed;
 }
 
 static void print_memory(const pp_report *report, pp_text *text)
@@ -139,11 +143,14 @@ static void print_boundary(const pp_report *report, pp_text *text)
                     pp_format_duration(cell[0], sizeof cell[0], report->period_ns));
     if (!report->step_boundary_ns)
         return;
-    pp_text_add(text, "boundary     gradient sync %s, tied embedding %s, optimizer %s, fixed %s\n",
-                pp_format_duration(cell[0], sizeof cell[0], b->grad_sync_ns),
-                pp_format_duration(cell[1], sizeof cell[1], b->tied_ns),
-                pp_format_duration(cell[2], sizeof cell[2], b->optimizer_ns),
-                pp_format_duration(cell[3], sizeof cell[3], b->fixed_ns));
+    char words[256];
+    snprintf(words, sizeof words, "gradient sync %s, tied embedding %s, optimizer %s, fixed %s",
+             pp_format_duration(cell[0], sizeof cell[0], b->grad_sync_ns),
+             pp_format_duration(cell[1], sizeof cell[1], b->tied_ns),
+             pp_format_duration(cell[2], sizeof cell[2], b->optimizer_ns),
+             pp_format_duration(cell[3], sizeof cell[3], b->fixed_ns));
+    pp_text_add(text, "boundary     ");
+    pp_print_words(text, words, VALUE_COLUMN, VALUE_COLUMN);
 }
 
 static void print_worst(const pp_report *report, pp_text *text)

@@ -69,6 +69,9 @@ PP_MUST_CHECK pp_status pp_args_rate(const pp_args *args, const char *option, do
                                      pp_err *err);
 /* --rank-speed, --rank-memory, --rank-link, as far as given. Fails: USAGE, NOMEM. */
 PP_MUST_CHECK pp_status pp_args_traits(const pp_args *args, pp_traits *traits, pp_err *err);
+/* "3" or "0-3". */
+PP_MUST_CHECK pp_status pp_args_range(const pp_args *args, const char *option, int64_t *low,
+                                      int64_t *high, pp_err *err);
 /* on | off. */
 PP_MUST_CHECK pp_status pp_args_switch(const pp_args *args, const char *option, bool *out,
                                        pp_err *err);

@@ -81,11 +81,55 @@ static bool is_wanted(const cutter *c, const pp_json_at *at)
     return in_window(c, rank, begin_ns, begin_ns + ns_at(at, "dur"));
 }
 
+static const char *find(const char *text, const char *end, const char *words)
+{
+    size_t length = strlen(words);
+    for (; (size_t)(end - text) >= length && (text = memchr(text, *words, (size_t)(end - text)));
+         text++) {
+        if ((size_t)(end - text) >= length && memcmp(text, words, length) == 0)
+            return text;
+    }
+    return NULL;
+}
+
+/* A number that stands once in the text, without what is behind its dot; false: look closer. */
+static bool find_number(const char *text, size_t bytes, const char *key, int64_t *value_out)
+{
+    const char *end = text + bytes;
+    const char *at = find(text, end, key);
+    int digits = 0;
+    *value_out = 0;
+    if (!at || find(at + 1, end, key))
+        return false;
+    for (at += strlen(key); at < end && (*at == ' ' || *at == ':'); at++)
+        continue;
+    for (; at < end && *at >= '0' && *at <= '9' && digits < 18; at++, digits++)
+        *value_out = 10 * *value_out + (*at - '0');
+    return digits && at < end && (*at == ',' || *at == '}' || *at == '.');
+}
+
+/* Is it plainly of a rank that is not wanted, or of a later time? Most are, and need not be parsed.
+ */
+static bool is_elsewhere(const cutter *c, const char *text, size_t bytes)
+{
+    const pp_events_part *part = c->part;
+    int64_t value;
+    if (part->rank_low >= 0 && find_number(text, bytes, "\"pid\"", &value) &&
+        (value < part->rank_low || value > part->rank_high))
+        return true;
+    pp_ns end_ns = INT64_MIN;
+    for (size_t i = 0; i < c->windows; i++)
+        end_ns = c->window[i].end_ns > end_ns ? c->window[i].end_ns : end_ns;
+    return c->windows && find_number(text, bytes, "\"ts\"", &value) && value > end_ns / 1000 + 1;
+}
+
 static pp_status take_event(void *context, const char *text, size_t bytes, size_t line, pp_err *err)
 {
     cutter *c = context;
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
     char place[256];
+    if (is_elsewhere(c, text, bytes))
+        return PP_OK;
     snprintf(place, sizeof place, "%.200s:%zu", c->path, line);
     pp_status status = pp_json_parse(text, bytes, place, &json, err);
     if (status)

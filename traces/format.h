@@ -66,11 +66,17 @@ typedef struct pp_export {
     const pp_report *report;
     const pp_recorded *recorded; /* in place of costs */
     const char *path;            /* that it is written to; NULL or "-": stdout */
+    uint32_t first_rank, ranks;  /* of --trace: these are written; ranks 0: all */
     int columns;                 /* width for text formats; 0: 80 */
     bool written; /* the program communicates as a file said, not as an executor lowers the order */
     bool measured; /* the timeline was executed, not predicted */
     bool compiled; /* the runtime compiles its stages (torch.compile) */
 } pp_export;
+
+static inline bool pp_export_shows(const pp_export *data, uint32_t rank)
+{
+    return data->ranks == 0 || (rank >= data->first_rank && rank - data->first_rank < data->ranks);
+}
 
 /* A second file that belongs to the first; suffix NULL: none. */
 typedef struct pp_companion {

@@ -3,6 +3,7 @@
 #include "sim/alloc.h"
 #include "sim/file.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,25 @@ pp_status pp_gzip_json(const char *path, pp_json **json_out, pp_err *err)
     size_t bytes = 0;
     pp_status status = pp_gzip_read(path, &text, &bytes, err);
     return status ? status : pp_json_parse(text, bytes, path, json_out, err);
+}
+
+pp_status pp_gzip_read_head(const char *path, size_t most, char **text_out, size_t *bytes_out,
+                            pp_err *err)
+{
+    char *text PP_CLEANUP(pp_free_text) = pp_alloc_array(most + 1, 1);
+    if (!text)
+        return pp_err_nomem(err);
+    errno = 0;
+    gzFile file = gzopen(path, "rb"); /* reads what is not compressed too */
+    if (!file)
+        return errno ? pp_err_set(err, PP_IO, path, "%s", strerror(errno)) : pp_err_nomem(err);
+    int count = gzread(file, text, (unsigned)most);
+    gzclose(file);
+    *bytes_out = count > 0 ? (size_t)count : 0;
+    text[*bytes_out] = '\0';
+    *text_out = text;
+    text = NULL;
+    return PP_OK;
 }
 
 bool pp_gzip_named(const char *path)

@@ -21,6 +21,10 @@ PP_MUST_CHECK pp_status pp_gzip_read(const char *path, char **text_out, size_t *
 
 /* pp_json_load, compressed or not. Fails: as pp_gzip_read; INPUT. */
 PP_MUST_CHECK pp_status pp_gzip_json(const char *path, pp_json **json_out, pp_err *err);
+/* The first `most` bytes of its text, fewer where it is shorter; text_out: as above.
+ * Fails: IO, NOMEM. */
+PP_MUST_CHECK pp_status pp_gzip_read_head(const char *path, size_t most, char **text_out,
+                                          size_t *bytes_out, pp_err *err);
 
 bool pp_gzip_named(const char *path);
 /* Without time and name in the header: equal text, equal bytes. data_out: the caller's to free().

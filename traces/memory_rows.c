@@ -46,6 +46,8 @@ pp_status pp_memory_rows(const pp_export *data, const char *format, pp_memory_ro
                           "memory is not known; give --memory-costs with units, a costs file with "
                           "memory, or a plan of a model");
     for (r.rank = 0; r.rank < data->program->ranks; r.rank++) {
+        if (!pp_export_shows(data, r.rank))
+            continue;
         pp_status status = pp_export_memory(data, r.rank, add_row, &r, err);
         if (status)
             return status;

@@ -22,6 +22,10 @@ void pp_picture_free(pp_picture *picture)
     free(picture->spread);
     free(picture->curve);
     free(picture->fitted);
+    free(picture->front);
+    free(picture->trade);
+    free(picture->tick);
+    free(picture->cell);
     *picture = (pp_picture){ 0 };
 }
 
@@ -43,6 +47,10 @@ PP_ADD(picture, bar)
 PP_ADD(picture, spread)
 PP_ADD(picture, curve)
 PP_ADD(picture, fitted)
+PP_ADD(picture, front)
+PP_ADD(picture, trade)
+PP_ADD(picture, tick)
+PP_ADD(picture, cell)
 #undef PP_ADD
 
 void pp_picture_add_track(pp_picture *picture, pp_track *track)

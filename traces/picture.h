@@ -55,10 +55,12 @@ typedef struct pp_spread {
     pp_jitter_result jitter; /* spec: scenarios only */
 } pp_spread;
 
+#define PP_CURVE_TIME "fitted time"
+
 /* A cost function and what it was fitted to. */
 typedef struct pp_curve {
     char name[160];    /* "stage_f: affine, 1.2 %" */
-    char axis[48];     /* what pp_fitted.at is */
+    char axis[48];     /* what pp_fitted.at is; PP_CURVE_TIME: seconds */
     double most_error; /* percent: how far the axis of errors goes */
 } pp_curve;
 
@@ -66,6 +68,56 @@ typedef struct pp_fitted {
     size_t curve; /* index */
     double at, measured_s, fitted_s;
 } pp_fitted;
+
+/* What memory buys: the fastest for limits from peak_bytes up to limit_bytes. */
+typedef struct pp_trade {
+    size_t front; /* index */
+    int64_t peak_bytes, limit_bytes;
+    double cost_s, least_s; /* GPU seconds of a step; the bound */
+    char schedule[48];
+    char settings[64]; /* "tp 8 vpp 2 mbs 1 none" */
+} pp_trade;
+
+typedef struct pp_front {
+    char name[160];
+    int64_t gpus; /* 0: they differ between points */
+} pp_front;
+
+/* How the points of a heat map's cell were answered. */
+#define PP_CELL_MAP(X)                    \
+    X(OK, "ok")                           \
+    X(MEMORY, "does not fit the memory")  \
+    X(HANG, "hangs")                      \
+    X(INFEASIBLE, "infeasible otherwise") \
+    X(ILLEGAL, "illegal")                 \
+    X(MISSING, "not answered yet")
+
+typedef enum pp_cell_state {
+#define PP_CELL_ENUM(name, words) PP_CELL_##name,
+    PP_CELL_MAP(PP_CELL_ENUM)
+#undef PP_CELL_ENUM
+        PP_CELL_COUNT
+} pp_cell_state;
+
+typedef struct pp_cell {
+    uint32_t x, y; /* of the ticks */
+    pp_cell_state state;
+    double value;  /* of the best point; where ok */
+    char note[32]; /* what else that point has; "" where nothing else varies */
+} pp_cell;
+
+/* A value of an axis, in its order. */
+typedef struct pp_tick {
+    bool y;
+    char label[64];
+} pp_tick;
+
+typedef struct pp_heat {
+    char x[48], y[48]; /* names of the axes; y "": one row */
+    char metric[64];   /* "peak memory (GiB)" */
+    char about[400];   /* what all points have in common */
+    bool larger;       /* is better */
+} pp_heat;
 
 /* Owner frees with pp_picture_free. */
 typedef struct pp_picture {
@@ -80,6 +132,15 @@ typedef struct pp_picture {
     size_t curve_count, curve_capacity;
     pp_fitted *fitted;
     size_t fitted_count, fitted_capacity;
+    pp_front *front;
+    size_t front_count, front_capacity;
+    pp_trade *trade; /* by front, the fastest first */
+    size_t trade_count, trade_capacity;
+    pp_heat heat; /* where there are cells */
+    pp_tick *tick;
+    size_t tick_count, tick_capacity;
+    pp_cell *cell;
+    size_t cell_count, cell_capacity;
     int64_t memory_limit_bytes; /* 0: none */
     /* What part of it is shown, and how large. */
     pp_ns from_ns, to_ns;           /* to_ns 0: to the end */
@@ -100,6 +161,10 @@ pp_bar *pp_picture_add_bar(pp_picture *picture, pp_err *err);
 pp_spread *pp_picture_add_spread(pp_picture *picture, pp_err *err);
 pp_curve *pp_picture_add_curve(pp_picture *picture, pp_err *err);
 pp_fitted *pp_picture_add_fitted(pp_picture *picture, pp_err *err);
+pp_front *pp_picture_add_front(pp_picture *picture, pp_err *err);
+pp_trade *pp_picture_add_trade(pp_picture *picture, pp_err *err);
+pp_tick *pp_picture_add_tick(pp_picture *picture, pp_err *err);
+pp_cell *pp_picture_add_cell(pp_picture *picture, pp_err *err);
 /* Room for one more timeline; where there is none it is freed. Takes over *track. */
 void pp_picture_add_track(pp_picture *picture, pp_track *track);
 void pp_track_free(pp_track *track); /* for PP_CLEANUP */

@@ -140,6 +140,13 @@ int pp_plot_font(bool png, int pixels)
     return png ? (pixels * 3 + 2) / 4 : pixels;
 }
 
+void pp_plot_fit_font(bool png, double room_px, size_t letters, pp_text *script)
+{
+    double fitting = room_px / (0.56 * (double)(letters ? letters : 1)); /* width of a letter */
+    if (fitting < PP_PLOT_FONT_PX)
+        pp_text_add(script, " font ',%d'", pp_plot_font(png, fitting > 7 ? (int)fitting : 7));
+}
+
 void pp_plot_terminal(const pp_picture *picture, int width, int height, pp_text *script)
 {
     pp_text_add(script, "set encoding utf8\n");

@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BOXES_MAX 200000
 #define FONT_MAX 13   /* of labels, pixels */
 #define FONT_MIN 8    /* below it a label is left out */
 #define FONT_NARROW 9 /* for the sake of narrow boxes it is made no smaller */
 #define DIGIT 0.65    /* width, of the font's height */
 #define BORDER_PX 5   /* a box that is not wider has no border, which would hide it */
+#define BORDER "border lc rgb '#303030' lw 0.6"
+#define NARROW_W "fc rgb '#303030' fs solid 1.0" /* hatching needs width */
 
 /* From light to dark; W is hatched. */
 static const struct {
@@ -85,7 +86,9 @@ static void find_label(const pp_track *track, size_t i, double width_px, label_s
 static label_style style_of(const pp_track *track, const pp_plot_view *view, pp_plot_row row)
 {
     uint32_t microbatch = 0;
-    pp_ns widest_ns = 0;
+    double sum_ns[PP_OP_KIND_COUNT] = { 0 };
+    size_t count[PP_OP_KIND_COUNT] = { 0 };
+    double typical_ns = 0; /* the kind that is longest on average */
     double px_per_ns = view->plot_px / (double)(view->to_ns - view->from_ns);
     double room_px = view->row_px * (row.high - row.low) * 0.85;
     label_style style = { .font = room_px > FONT_MAX ? FONT_MAX : (int)room_px, .digits = 1 };
@@ -93,12 +96,16 @@ static label_style style_of(const pp_track *track, const pp_plot_view *view, pp_
         const pp_op op = track->box[i].op;
         microbatch = op.microbatch > microbatch ? op.microbatch : microbatch;
         style.stages |= op.stage >= track->ranks;
-        pp_ns length_ns = track->box[i].end_ns - track->box[i].start_ns;
-        widest_ns = length_ns > widest_ns ? length_ns : widest_ns;
+        sum_ns[op.kind] += (double)(track->box[i].end_ns - track->box[i].start_ns);
+        count[op.kind]++;
+    }
+    for (int kind = 0; kind < PP_OP_KIND_COUNT; kind++) {
+        double mean_ns = count[kind] ? sum_ns[kind] / (double)count[kind] : 0;
+        typical_ns = mean_ns > typical_ns ? mean_ns : typical_ns;
     }
     for (; microbatch >= 10; microbatch /= 10)
         style.digits++;
-    double fitting_px = (double)widest_ns * px_per_ns / (DIGIT * (style.digits + 0.7));
+    double fitting_px = typical_ns * px_per_ns / (DIGIT * (style.digits + 0.7));
     if (style.font > fitting_px && fitting_px >= FONT_NARROW)
         style.font = (int)fitting_px;
     return style;
@@ -129,14 +136,15 @@ static bool add_labels(const pp_track *track, const pp_plot_view *view, pp_plot_
     return any;
 }
 
-/* Are most boxes wide enough for a border? */
-static bool wide(const pp_track *track, const pp_plot_view *view, size_t shown)
+bool pp_plot_is_wide(const pp_track *track, const pp_plot_view *view)
 {
     size_t narrow = 0;
+    size_t shown = 0;
     double px_per_ns = view->plot_px / (double)(view->to_ns - view->from_ns);
     for (size_t i = 0; i < track->box_count; i++) {
         pp_ns length_ns = track->box[i].end_ns - track->box[i].start_ns;
         narrow += shows(track, view, i) && (double)length_ns * px_per_ns <= BORDER_PX;
+        shown += shows(track, view, i);
     }
     return narrow * 2 < shown;
 }
@@ -145,18 +153,11 @@ pp_status pp_plot_boxes(const pp_track *track, const pp_plot_view *view, pp_plot
                         bool titled, pp_text *script, pp_text *data, pp_err *err)
 {
     size_t count[PP_OP_KIND_COUNT] = { 0 };
-    size_t sum = 0;
-    for (size_t i = 0; i < track->box_count; i++) {
+    if (pp_plot_is_dense(track, view))
+        return pp_plot_shares(track, view, row, titled, script, data, err);
+    for (size_t i = 0; i < track->box_count; i++)
         count[track->box[i].op.kind] += shows(track, view, i);
-        sum += shows(track, view, i);
-    }
-    if (sum > BOXES_MAX)
-        return pp_err_set(
-            err, PP_USAGE, "--from",
-            "%zu ops are too many for a picture, %d at most; show a part with --from, "
-            "--to and --ranks",
-            sum, BOXES_MAX);
-    const char *border = wide(track, view, sum) ? "border lc rgb '#303030' lw 0.6" : "noborder";
+    bool bordered = !row.bare && pp_plot_is_wide(track, view);
     for (int kind = 0; kind < PP_OP_KIND_COUNT; kind++) {
         char name[] = { 'o', 'p', ' ', pp_op_letter((pp_op_kind)kind), '\0' };
         if (!count[kind])
@@ -164,9 +165,12 @@ pp_status pp_plot_boxes(const pp_track *track, const pp_plot_view *view, pp_plot
         pp_plot_begin(data, row.prefix, name);
         add_data(track, view, row, (pp_op_kind)kind, data);
         pp_plot_next(script, row.prefix, name);
-        pp_text_add(script, "using 1:3:1:2:3:4 with boxxyerror %s %s %s%s%s", looks[kind].fill,
-                    border, titled ? "title '" : "notitle", titled ? looks[kind].words : "",
-                    titled ? "'" : "");
+        const char *fill = kind == PP_OP_W && !bordered ? NARROW_W : looks[kind].fill;
+        pp_text_add(script, "using 1:3:1:2:3:4 with boxxyerror %s %s notitle", fill,
+                    bordered ? BORDER : "noborder");
+        if (titled)
+            pp_text_add(script, ", \\\n    keyentry with boxes %s " BORDER " title '%s'", fill,
+                        looks[kind].words);
     }
     const label_style style = style_of(track, view, row);
     for (int kind = 0; kind < PP_OP_KIND_COUNT && style.font >= FONT_MIN; kind++) {

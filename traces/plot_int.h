@@ -48,6 +48,9 @@ typedef struct pp_plot_sides {
 
 /* What the terminal calls a font of `pixels`: it counts in pixels (SVG) or points (PNG). */
 int pp_plot_font(bool png, int pixels);
+#define PP_PLOT_FONT_PX 13
+/* Adds " font ',9'" where a line of `letters` must be smaller to fit into `room_px`. */
+void pp_plot_fit_font(bool png, double room_px, size_t letters, pp_text *script);
 /* Terminal and encoding. */
 void pp_plot_terminal(const pp_picture *picture, int width, int height, pp_text *script);
 /* The same for ranks by time, `row_px` high unless a size was asked for; margins, the key above the
@@ -62,13 +65,23 @@ void pp_plot_axes(const pp_plot_view *view, pp_text *script);
 typedef struct pp_plot_row {
     const char *prefix; /* of the names of its data */
     double low, high;
+    bool bare; /* boxes have no border, though there is room */
 } pp_plot_row;
 
-/* All ops and their labels: their data, and the elements of the plot command that draw them.
- * titled: they have lines in the key. Fails: USAGE when there are too many. */
+/* Are most boxes wide enough for a border? */
+bool pp_plot_is_wide(const pp_track *track, const pp_plot_view *view);
+
+/* All ops and their labels: their data, and the elements of the plot command that draw them; as
+ * shares where they are dense. titled: they have lines in the key. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_plot_boxes(const pp_track *track, const pp_plot_view *view,
                                       pp_plot_row row, bool titled, pp_text *script, pp_text *data,
                                       pp_err *err);
+/* Are most ops too narrow to be seen one by one? */
+bool pp_plot_is_dense(const pp_track *track, const pp_plot_view *view);
+/* As pp_plot_boxes, for dense ops: columns of time, idle time by cause included. */
+PP_MUST_CHECK pp_status pp_plot_shares(const pp_track *track, const pp_plot_view *view,
+                                       pp_plot_row row, bool titled, pp_text *script, pp_text *data,
+                                       pp_err *err);
 
 /* Begins a data set `prefix``name`. No such name begins another one. */
 void pp_plot_begin(pp_text *data, const char *prefix, const char *name);

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FORGET_LEAST ((size_t)1 << 14) /* slices */
+
 typedef struct slice {
     pp_op op;
     uint32_t rank;
@@ -26,9 +28,11 @@ typedef struct reader {
     bool ops_only; /* transfers, waits and memory are not wanted */
     bool profiler; /* slices were named by one */
     size_t hop_capacity, wait_capacity, level_capacity;
-    size_t first;    /* slice of this file */
-    int64_t base_ns; /* of the file's clock */
-    int64_t rank;    /* that a profiler's file says; -1: not said */
+    size_t first;                /* slice of this file */
+    size_t last_step, forget_at; /* SIZE_MAX: all are wanted; when to look again */
+    bool forgot;                 /* there were later ones */
+    int64_t base_ns;             /* of the file's clock */
+    int64_t rank;                /* that a profiler's file says; -1: not said */
 } reader;
 
 static void free_reader(reader *r)
@@ -67,6 +71,53 @@ static pp_status time_at(const pp_json_at *at, const char *key, pp_ns *out_ns, p
     return pp_event_time(at, key, 0, out_ns, err);
 }
 
+static int compare_ops(pp_op a, pp_op b)
+{
+    if (a.stage != b.stage)
+        return a.stage < b.stage ? -1 : 1;
+    if (a.microbatch != b.microbatch)
+        return a.microbatch < b.microbatch ? -1 : 1;
+    return (a.kind > b.kind) - (a.kind < b.kind);
+}
+
+static int by_op(const void *left, const void *right)
+{
+    const slice *a = left;
+    const slice *b = right;
+    int order = a->rank != b->rank ? (a->rank < b->rank ? -1 : 1) : compare_ops(a->op, b->op);
+    return order ? order : (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+/* The n-th time that an op is seen is that of step n. */
+static void number_steps(reader *r)
+{
+    r->out->steps = 0;
+    qsort(r->slice, r->count, sizeof *r->slice, by_op);
+    for (size_t i = 0; i < r->count; i++) {
+        slice *s = &r->slice[i];
+        bool again = i > 0 && s->rank == s[-1].rank && compare_ops(s->op, s[-1].op) == 0;
+        s->step = again ? s[-1].step + 1 : 0;
+        r->out->steps = s->step + 1 > r->out->steps ? s->step + 1 : r->out->steps;
+    }
+}
+
+/* Of a long recording only steps up to the last one that is wanted are kept: what comes later in
+ * time stays later, whatever else is read. */
+static void forget_late_steps(reader *r)
+{
+    size_t kept = 0;
+    number_steps(r);
+    for (size_t i = 0; i < r->count; i++) {
+        if (r->slice[i].step <= r->last_step)
+            r->slice[kept++] = r->slice[i];
+    }
+    r->forgot = r->forgot || kept < r->count;
+    r->count = kept;
+    if (r->out->steps > r->last_step)
+        r->out->steps = r->last_step + 1;
+    r->forget_at = 2 * kept > FORGET_LEAST ? 2 * kept : FORGET_LEAST;
+}
+
 static pp_status add_slice(reader *r, const pp_json_at *at, const char *name, bool compute,
                            pp_err *err)
 {
@@ -84,6 +135,8 @@ static pp_status add_slice(reader *r, const pp_json_at *at, const char *name, bo
     found.rank = (uint32_t)rank;
     found.end_ns = found.begin_ns + dur_ns;
     r->profiler |= by_profiler;
+    if (r->last_step != SIZE_MAX && r->count >= r->forget_at)
+        forget_late_steps(r);
     void *all = r->slice;
     if ((status = pp_reserve(&all, &r->capacity, r->count + 1, sizeof found, err)))
         return status;
@@ -280,23 +333,6 @@ static pp_status take_member(void *context, const char *text, size_t bytes, size
     return pp_json_get_int(&info, "rank", 0, PP_RANKS_MAX - 1, &r->rank, err);
 }
 
-static int compare_ops(pp_op a, pp_op b)
-{
-    if (a.stage != b.stage)
-        return a.stage < b.stage ? -1 : 1;
-    if (a.microbatch != b.microbatch)
-        return a.microbatch < b.microbatch ? -1 : 1;
-    return (a.kind > b.kind) - (a.kind < b.kind);
-}
-
-static int by_op(const void *left, const void *right)
-{
-    const slice *a = left;
-    const slice *b = right;
-    int order = a->rank != b->rank ? (a->rank < b->rank ? -1 : 1) : compare_ops(a->op, b->op);
-    return order ? order : (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
-}
-
 static int by_time(const void *left, const void *right)
 {
     const slice *a = left;
@@ -308,19 +344,6 @@ static int by_time(const void *left, const void *right)
     if (a->end_ns != b->end_ns)
         return a->end_ns < b->end_ns ? -1 : 1;
     return compare_ops(a->op, b->op);
-}
-
-/* The n-th time that an op is seen is that of step n. */
-static void number_steps(reader *r)
-{
-    r->out->steps = 0;
-    qsort(r->slice, r->count, sizeof *r->slice, by_op);
-    for (size_t i = 0; i < r->count; i++) {
-        slice *s = &r->slice[i];
-        bool again = i > 0 && s->rank == s[-1].rank && compare_ops(s->op, s[-1].op) == 0;
-        s->step = again ? s[-1].step + 1 : 0;
-        r->out->steps = s->step + 1 > r->out->steps ? s->step + 1 : r->out->steps;
-    }
 }
 
 /* Where an op was seen less often than others, steps were recorded in part, or not by every rank.
@@ -346,11 +369,14 @@ static pp_status check_steps(const reader *r, pp_err *err)
 static pp_status keep_steps(reader *r, size_t low, size_t high, pp_err *err)
 {
     size_t kept = 0;
-    number_steps(r);
+    if (r->forgot)
+        forget_late_steps(r);
+    else
+        number_steps(r);
     pp_status status = check_steps(r, err);
     if (status)
         return status;
-    if (high >= r->out->steps)
+    if (!r->forgot && high >= r->out->steps)
         return pp_err_set(err, PP_USAGE, "--steps", "the recording has %zu steps, counted from 0",
                           r->out->steps);
     for (size_t i = 0; i < r->count; i++) {
@@ -477,7 +503,7 @@ pp_status pp_recording_read(const char *const *paths, size_t count, size_t step,
                             pp_recording *recording_out, pp_err *err)
 {
     pp_recording found PP_CLEANUP(pp_recording_free) = { 0 };
-    reader r PP_CLEANUP(free_reader) = { .out = &found };
+    reader r PP_CLEANUP(free_reader) = { .out = &found, .last_step = SIZE_MAX };
     pp_status status = PP_OK;
     for (size_t i = 0; i < count && !status; i++) {
         if ((status = read_file(&r, paths[i], err)))
@@ -505,7 +531,9 @@ pp_status pp_recording_windows(const char *path, size_t low, size_t high, pp_win
                                size_t *count_out, bool *everywhere_out, pp_err *err)
 {
     pp_recording found PP_CLEANUP(pp_recording_free) = { 0 };
-    reader r PP_CLEANUP(free_reader) = { .out = &found, .ops_only = true };
+    reader r PP_CLEANUP(free_reader) = {
+        .out = &found, .ops_only = true, .last_step = high, .forget_at = FORGET_LEAST
+    };
     size_t count = 0;
     pp_status status = read_file(&r, path, err);
     if (status || (status = keep_steps(&r, low, high, err)))

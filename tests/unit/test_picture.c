@@ -218,6 +218,22 @@ static pp_picture whole_picture(size_t tracks)
                                            .max_ns = 1300,
                                            .mean_ns = 1010 } };
     }
+    for (uint32_t i = 0; i < 12; i++) {
+        pp_cell *cell = pp_picture_add_cell(&picture, &err);
+        pp_tick *tick = pp_picture_add_tick(&picture, &err);
+        pp_trade *trade = pp_picture_add_trade(&picture, &err);
+        ck_assert(cell && tick && trade);
+        *cell = (pp_cell){ i % 6, i / 6, (pp_cell_state)(i % PP_CELL_COUNT), 7.5 * i, "it\"s" };
+        *tick = (pp_tick){ i >= 6, "it's" };
+        *trade =
+            (pp_trade){ i / 6, 900 - 100 * (i % 6), 999 - 100 * (i % 6), 1 + i, 0.5, "zbv", "" };
+        snprintf(trade->schedule, sizeof trade->schedule, "%.*s", 1 + (int)i, "zbvzbvzbvzbv");
+    }
+    for (int i = 0; i < 2; i++) {
+        pp_front *front = pp_picture_add_front(&picture, &err);
+        ck_assert(front);
+        *front = (pp_front){ "it's", 8 };
+    }
     return picture;
 }
 
@@ -305,6 +321,42 @@ START_TEST(labels_need_room)
 }
 END_TEST
 
+/* What dense ops and waits come to in a data set, in ms: the sum of width times height. */
+static double area_of(const char *data, const char *name)
+{
+    double sum = 0;
+    double at[4];
+    char head[64];
+    snprintf(head, sizeof head, "# %s\n", name);
+    const char *line = strstr(data, head);
+    ck_assert_msg(line != NULL, "no %s", name);
+    for (line = strchr(line, '\n') + 1;
+         *line != '\n' && sscanf(line, "%lf %lf %lf %lf", &at[0], &at[1], &at[2], &at[3]) == 4;
+         line = strchr(line, '\n') + 1)
+        sum += (at[1] - at[0]) * (at[3] - at[2]);
+    return sum / 0.8; /* the height of a row */
+}
+
+/* Ops too narrow to be drawn are shares of columns: nothing is lost. 1f1b with m microbatches and
+ * equal stages: m F of 1 ms and m B of 2 ms on a rank, which waits (p - 1) 3 ms. */
+START_TEST(dense_ops_keep_their_time)
+{
+    step s PP_CLEANUP(step_free) = with_memory("1f1b", 4, 1000);
+    pp_picture picture PP_CLEANUP(pp_picture_free) = { .last_rank = UINT32_MAX,
+                                                       .data_name = "x.dat" };
+    pp_text data PP_CLEANUP(pp_text_free) = { 0 };
+    pp_track track = track_of(&s);
+    pp_picture_add_track(&picture, &track);
+    pp_text script PP_CLEANUP(pp_text_free) = script_of(&picture, "timeline", &data);
+    ck_assert_ptr_nonnull(strstr(script.data, "time (s)"));
+    ck_assert_double_eq_tol(area_of(data.data, "F forward"), 4 * 1.0, 0.04);
+    ck_assert_double_eq_tol(area_of(data.data, "B backward"), 4 * 2.0, 0.08);
+    ck_assert_ptr_null(strstr(data.data, "# transfers"));
+    ck_assert_uint_lt(data.bytes, 300000); /* of 8000 ops */
+    check_sets(script.data, data.data);
+}
+END_TEST
+
 START_TEST(a_part_shows_that_part_alone)
 {
     pp_picture picture PP_CLEANUP(pp_picture_free) = whole_picture(1);
@@ -356,6 +408,7 @@ int main(void)
     tcase_add_loop_test(tc, scripts_name_the_data_that_is_there, 0, (int)pp_plot_count());
     tcase_add_test(tc, nothing_fits_an_empty_picture);
     tcase_add_test(tc, labels_need_room);
+    tcase_add_test(tc, dense_ops_keep_their_time);
     tcase_add_test(tc, a_part_shows_that_part_alone);
     tcase_add_test(tc, names_cannot_leave_their_quotes);
     suite_add_tcase(suite, tc);

@@ -16,7 +16,7 @@ static void print_point(const pp_pareto *pareto, const pp_pareto_point *point, p
     else
         pp_format_duration(cell[0], sizeof cell[0], c->step_ns);
     pp_text_add(
-        text, "%11s %11s  %-11s %6.2f %%  %-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %s\n",
+        text, "%10s %10s  %-10s %6.2f %%  %-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %s\n",
         pp_format_bytes(cell[1], sizeof cell[1], c->peak_bytes),
         pp_format_bytes(cell[2], sizeof cell[2], point->limit_bytes), cell[0],
         100 * ((double)c->step_ns / (double)point->least_step_ns - 1), c->schedule->name,
@@ -28,8 +28,8 @@ static void print_table(const pp_pareto *pareto, const pp_wish *wish, pp_text *t
     pp_text_add(text,
                 "%s, pp %" PRId64
                 ": the fastest of %zu simulated candidates at every memory limit\n\n"
-                "       from          to  %-11s  above    schedule       vpp  tp mbs recompute\n"
-                "  its peak                           bound\n",
+                "      from         to  %-10s  above    schedule       vpp  tp mbs recompute\n"
+                "  its peak                         bound\n",
                 wish->model->name, wish->parallel.pp, pareto->simulated,
                 pareto->per_gpu ? "tok/s/GPU" : "step");
     for (size_t i = 0; i < pareto->count; i++)
@@ -52,9 +52,9 @@ static pp_status write_csv(const pp_args *args, const pp_pareto *pareto, pp_err 
 /* What is about one plan. */
 static pp_status refuse_others(const pp_args *args, pp_err *err)
 {
-    static const char *const one[] = { "--emit",   "--trace",   "--why",         "--jitter",
-                                       "--budget", "--gpus",    "--rank-memory", "--threads",
-                                       "--seed",   "--rank-by", "--target" };
+    static const char *const one[] = { "--emit",    "--trace",  "--ranks",   "--why",
+                                       "--jitter",  "--budget", "--gpus",    "--rank-memory",
+                                       "--threads", "--seed",   "--rank-by", "--target" };
     for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
         if (pp_args_has(args, one[i]))
             return pp_err_set(err, PP_USAGE, one[i],

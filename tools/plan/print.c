@@ -467,10 +467,10 @@ static void print_rank(const pp_report *report, uint32_t r, const int *column, s
 {
     const pp_rank_report *rank = &report->per_rank[r];
     char token[32];
-    pp_text_add(text, "%4" PRIu32 "%c%8.2f", r, r == report->peak_memory_rank ? '*' : ' ',
+    pp_text_add(text, "%4" PRIu32 "%c%7.2f", r, r == report->peak_memory_rank ? '*' : ' ',
                 (double)rank->memory.total_bytes / unit);
     for (size_t c = 0; c < columns; c++)
-        pp_text_add(text, " %8.2f", (double)rank->memory.bytes[column[c]] / unit);
+        pp_text_add(text, " %6.2f", (double)rank->memory.bytes[column[c]] / unit);
     pp_text_add(text, "  %s\n", pp_op_print(rank->peak_op, token, sizeof token));
 }
 
@@ -482,7 +482,7 @@ static void print_memory(const pp_report *report, pp_text *text)
         [PP_MEMORY_WEIGHT_STASH] = "stash", [PP_MEMORY_RECOMPUTE] = "recomp",
         [PP_MEMORY_RECV_BUFFERS] = "recv",  [PP_MEMORY_SEND_BUFFERS] = "send",
         [PP_MEMORY_LOGITS] = "logits",      [PP_MEMORY_TEMPORARIES] = "temp",
-        [PP_MEMORY_OUTPUTS] = "outputs",    [PP_MEMORY_COMM_LIBRARY] = "comm",
+        [PP_MEMORY_OUTPUTS] = "output",     [PP_MEMORY_COMM_LIBRARY] = "comm",
     };
     int column[PP_MEMORY_COUNT];
     size_t columns = 0;
@@ -496,10 +496,10 @@ static void print_memory(const pp_report *report, pp_text *text)
             column[columns++] = c;
     }
     const memory_unit unit = unit_of(report);
-    pp_text_add(text, "\nmemory of a GPU at its rank's peak, %s (* the fullest)\nrank    total",
+    pp_text_add(text, "\nmemory of a GPU at its rank's peak, %s (* the fullest)\nrank   total",
                 unit.name);
     for (size_t c = 0; c < columns; c++)
-        pp_text_add(text, " %8s", short_names[column[c]]);
+        pp_text_add(text, " %6s", short_names[column[c]]);
     pp_text_add(text, "  at op\n");
     bool brief = report->ranks > RANKS_HEAD + RANKS_TAIL;
     for (uint32_t r = 0; r < report->ranks; r++) {

@@ -117,7 +117,7 @@ static pp_status add_row(char cells[USED][CELL_BYTES], const char *where, pp_pic
         return pp_err_set(err, PP_INPUT, where, "bubble_fraction '%s' is not from 0 to 1",
                           cells[BUBBLE]);
     bar->bubble_fraction = bubble;
-    snprintf(bar->name, sizeof bar->name, "%.40s vpp %.8s tp %.8s dp %.8s batch %.8s %.16s",
+    snprintf(bar->name, sizeof bar->name, "%.40s vpp %.8s tp %.8s dp %.8s mbs %.8s recompute %.16s",
              cells[SCHEDULE], cells[VPP], cells[TP], cells[DP], cells[BATCH], cells[RECOMPUTE]);
     return PP_OK;
 }

@@ -65,6 +65,29 @@ static pp_status add_study(const pp_args *args, const char *source, pp_picture *
     return add_bar(s.plan->schedule, source, s.plan->prediction, picture, err);
 }
 
+/* Reports of before 0.2 have none. */
+static pp_status read_twentieths(const pp_json_at *jitter, pp_jitter_result *j, pp_err *err)
+{
+    pp_json_at list;
+    size_t count = 0;
+    pp_ns least_ns = j->min_ns;
+    if (!pp_json_has(jitter, "twentieths_ns"))
+        return PP_OK;
+    pp_status status = pp_json_get(jitter, "twentieths_ns", &list, err);
+    if (status || (status = pp_json_count(&list, &count, err)))
+        return status;
+    if (count != PP_JITTER_TWENTIETHS)
+        return pp_json_fail(&list, err, "must hold %d percentiles", PP_JITTER_TWENTIETHS);
+    for (size_t i = 0; i < count; i++) {
+        pp_json_at at;
+        if ((status = pp_json_item(&list, i, &at, err)) ||
+            (status = pp_json_read_int(&at, least_ns, j->max_ns, &j->twentieth_ns[i], err)))
+            return status;
+        least_ns = j->twentieth_ns[i];
+    }
+    return PP_OK;
+}
+
 static pp_status read_jitter(const pp_json_at *root, const pp_bar *bar, pp_picture *picture,
                              pp_err *err)
 {
@@ -81,7 +104,8 @@ static pp_status read_jitter(const pp_json_at *root, const pp_bar *bar, pp_pictu
         (status = pp_json_get_int(&jitter, "p95_ns", j->p50_ns, PP_NS_MAX, &j->p95_ns, err)) ||
         (status = pp_json_get_int(&jitter, "p99_ns", j->p95_ns, PP_NS_MAX, &j->p99_ns, err)) ||
         (status = pp_json_get_int(&jitter, "max_ns", j->p99_ns, PP_NS_MAX, &j->max_ns, err)) ||
-        (status = pp_json_get_double(&jitter, "mean_ns", 0, (double)PP_NS_MAX, &j->mean_ns, err)))
+        (status = pp_json_get_double(&jitter, "mean_ns", 0, (double)PP_NS_MAX, &j->mean_ns, err)) ||
+        (status = read_twentieths(&jitter, j, err)))
         return status;
     return pp_json_get_int(&jitter, "scenarios", 1, INT64_MAX, &j->spec.scenarios, err);
 }
@@ -132,6 +156,8 @@ static pp_status add_json(const pp_args *args, const char *text, size_t bytes, c
     pp_json_at root = pp_json_root(json, source);
     if (has_format(&root, "ppsim.report"))
         return add_report(&root, source, picture, err);
+    if (has_format(&root, "ppsim.pareto"))
+        return pp_plot_add_pareto(&root, source, picture, err);
     if (has_format(&root, "ppsim.profile"))
         return pp_plot_add_profile(text, bytes, source, pp_args_text(args, "--class"), picture,
                                    err);
@@ -166,6 +192,8 @@ pp_status pp_plot_load(const pp_args *args, const char *source, pp_picture *pict
             pp_picture_add_track(picture, &track);
         return status;
     }
+    if (pp_heat_recognise(text))
+        return pp_heat_read(args, text, bytes, source, picture, err);
     if (text[strspn(text, " \t\r\n")] == '{')
         status = add_json(args, text, bytes, source, picture, &mine, err);
     else

@@ -16,6 +16,16 @@ bool pp_candidates_recognise(const char *text, size_t bytes);
 PP_MUST_CHECK pp_status pp_candidates_read(const char *text, const char *file, pp_picture *picture,
                                            pp_err *err);
 
+/* Two axes of the result file of a sweep, by --x, --y, --metric and --where. Fails: USAGE, INPUT,
+ * NOMEM. */
+bool pp_heat_recognise(const char *text);
+PP_MUST_CHECK pp_status pp_heat_read(const pp_args *args, const char *text, size_t bytes,
+                                     const char *file, pp_picture *picture, pp_err *err);
+
+/* The points of 'ppsim plan --pareto --json'. Fails: INPUT with file and JSON pointer, NOMEM. */
+PP_MUST_CHECK pp_status pp_plot_add_pareto(const pp_json_at *root, const char *file,
+                                           pp_picture *picture, pp_err *err);
+
 /* The curves of a profile. class_name: of this class alone; NULL: of all. Fails: USAGE (no such
  * class), INPUT with file and JSON pointer, NOMEM. */
 PP_MUST_CHECK pp_status pp_plot_add_profile(const char *text, size_t bytes, const char *file,

@@ -85,7 +85,7 @@ static pp_status choose_axis(const pp_profile *profile, const pp_profile_entry *
         status =
             add_points(profile, entry, time ? PP_VARIABLE_BYTES : (pp_variable)best, picture, err);
     snprintf(curve->axis, sizeof curve->axis, "%s",
-             time ? "fitted time (s)" : pp_variable_key((pp_variable)best));
+             time ? PP_CURVE_TIME : pp_variable_key((pp_variable)best));
     for (size_t i = from; i < picture->fitted_count && !status; i++) {
         pp_fitted *point = &picture->fitted[i];
         double error = 100 * fabs(point->fitted_s / point->measured_s - 1);

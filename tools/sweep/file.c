@@ -74,15 +74,12 @@ static pp_status check_torn_header(const pp_sweep *sweep, const char *path, cons
     return status;
 }
 
-pp_status pp_sweep_lines_read(const pp_sweep *sweep, const char *path, bool any_shard,
-                              pp_sweep_lines *lines, off_t *good_bytes_out, pp_err *err)
+pp_status pp_sweep_lines_parse(const pp_sweep *sweep, const char *text, size_t bytes,
+                               const char *path, bool any_shard, pp_sweep_lines *lines,
+                               off_t *good_bytes_out, pp_err *err)
 {
-    char *text PP_CLEANUP(pp_free_text) = NULL;
-    size_t bytes = 0;
     size_t good = 0;
-    pp_status status = pp_file_read(path, &text, &bytes, err);
-    if (status)
-        return status;
+    pp_status status;
     const char *newline = memchr(text, '\n', bytes);
     if (!newline && (status = check_torn_header(sweep, path, text, bytes, err)))
         return status;
@@ -106,6 +103,17 @@ pp_status pp_sweep_lines_read(const pp_sweep *sweep, const char *path, bool any_
     }
     *good_bytes_out = (off_t)good;
     return PP_OK;
+}
+
+pp_status pp_sweep_lines_read(const pp_sweep *sweep, const char *path, bool any_shard,
+                              pp_sweep_lines *lines, off_t *good_bytes_out, pp_err *err)
+{
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    pp_status status = pp_file_read(path, &text, &bytes, err);
+    return status ? status
+                  : pp_sweep_lines_parse(sweep, text, bytes, path, any_shard, lines, good_bytes_out,
+                                         err);
 }
 
 static pp_status io_error(const pp_sweep_file *file, pp_err *err)

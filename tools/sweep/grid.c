@@ -26,10 +26,10 @@ const char *pp_axis_name(const pp_axis *axis)
 /* What a study is asked for beside its answer, and answers that are no single numbers. */
 static pp_status refuse_products(const pp_option *option, pp_err *err)
 {
-    static const char *const products[] = { "--emit",       "--trace",   "--candidates",
-                                            "--instance",   "--threads", "--worst",
-                                            "--columns",    "--jitter",  "--profile",
-                                            "--sensitivity" };
+    static const char *const products[] = { "--emit",        "--trace",   "--candidates",
+                                            "--instance",    "--threads", "--worst",
+                                            "--columns",     "--jitter",  "--profile",
+                                            "--sensitivity", "--ranks" };
     for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
         if (strcmp(option->name, products[i]) == 0)
             return pp_err_set(err, PP_USAGE, option->name,

@@ -109,6 +109,11 @@ void pp_sweep_lines_free(pp_sweep_lines *lines); /* for PP_CLEANUP */
 PP_MUST_CHECK pp_status pp_sweep_lines_read(const pp_sweep *sweep, const char *path, bool any_shard,
                                             pp_sweep_lines *lines, off_t *good_bytes_out,
                                             pp_err *err);
+/* The same of a text; path: for messages. */
+PP_MUST_CHECK pp_status pp_sweep_lines_parse(const pp_sweep *sweep, const char *text, size_t bytes,
+                                             const char *path, bool any_shard,
+                                             pp_sweep_lines *lines, off_t *good_bytes_out,
+                                             pp_err *err);
 
 /* A file that grows by lines. path NULL: nowhere. */
 typedef struct pp_sweep_file {

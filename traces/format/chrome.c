@@ -168,8 +168,11 @@ static void add_ops(const pp_export *data, pp_text *text)
 {
     const pp_program *program = data->program;
     for (size_t i = 0; i < program->count; i++) {
+        if (!pp_export_shows(data, rank_of(program, i)))
+            continue;
         add_op(data, i, text);
-        if (!is_between_ranks(program, i))
+        if (!is_between_ranks(program, i) ||
+            !pp_export_shows(data, rank_of(program, program->source[i])))
             continue;
         add_arrow(data, 's', program->source[i], i, text);
         add_arrow(data, 'f', i, i, text);
@@ -281,7 +284,8 @@ static void add_transfer(const pp_hop *t, bool is_send, int thread, pp_text *tex
 }
 
 /* One direction: every transfer goes to the first lane of its rank that is free. */
-static pp_status add_lanes(transfers *list, bool is_send, pp_text *text, pp_err *err)
+static pp_status add_lanes(const pp_export *data, transfers *list, bool is_send, pp_text *text,
+                           pp_err *err)
 {
     size_t used = 0;
     uint32_t last = UINT32_MAX;
@@ -293,6 +297,8 @@ static pp_status add_lanes(transfers *list, bool is_send, pp_text *text, pp_err 
         const pp_hop *t = &list->item[i];
         uint32_t rank = is_send ? t->from : t->to;
         size_t lane = 0;
+        if (!pp_export_shows(data, rank))
+            continue;
         if (rank != last)
             used = 0;
         last = rank;
@@ -309,12 +315,16 @@ static pp_status add_lanes(transfers *list, bool is_send, pp_text *text, pp_err 
     return PP_OK;
 }
 
-static void add_waits(const pp_blocked_list *list, uint32_t ranks, pp_text *text)
+static void add_waits(const pp_export *data, const pp_blocked_list *list, pp_text *text)
 {
-    for (uint32_t r = 0; r < ranks && list->count; r++)
-        name_thread(r, THREAD_IDLE, 1, "idle", text);
+    for (uint32_t r = 0; r < data->program->ranks && list->count; r++) {
+        if (pp_export_shows(data, r))
+            name_thread(r, THREAD_IDLE, 1, "idle", text);
+    }
     for (size_t i = 0; i < list->count; i++) {
         const pp_blocked *wait = &list->item[i];
+        if (!pp_export_shows(data, wait->rank))
+            continue;
         begin_event(text, 'X', wait->rank, THREAD_IDLE);
         add_time(text, "ts", wait->at_ns);
         add_time(text, "dur", wait->waits_ns);
@@ -336,7 +346,7 @@ static pp_status add_idle(const pp_export *data, pp_text *text, pp_err *err)
     if (!data->recorded)
         status = pp_blocked_find(data->program, data->timeline, SIZE_MAX, &list, err);
     if (!status)
-        add_waits(data->recorded ? &data->recorded->waits : &list, data->program->ranks, text);
+        add_waits(data, data->recorded ? &data->recorded->waits : &list, text);
     return status;
 }
 
@@ -375,6 +385,8 @@ static pp_status add_memory(const pp_export *data, pp_text *text, pp_err *err)
 {
     for (uint32_t r = 0; r < data->program->ranks; r++) {
         counter c = { .text = text, .rank = r };
+        if (!pp_export_shows(data, r))
+            continue;
         pp_status status = pp_export_memory(data, r, find_present, &c, err);
         if (status || (status = pp_export_memory(data, r, add_sample, &c, err)))
             return status;
@@ -387,13 +399,15 @@ static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
     transfers list PP_CLEANUP(free_transfers) = { 0 };
     pp_status status = PP_OK;
     add_head(data, text);
-    for (uint32_t r = 0; r < data->program->ranks; r++)
-        name_rank(r, text);
+    for (uint32_t r = 0; r < data->program->ranks; r++) {
+        if (pp_export_shows(data, r))
+            name_rank(r, text);
+    }
     add_ops(data, text);
     if (data->costs || data->recorded) {
         if ((status = collect_transfers(data, &list, err)) ||
-            (status = add_lanes(&list, true, text, err)) ||
-            (status = add_lanes(&list, false, text, err)))
+            (status = add_lanes(data, &list, true, text, err)) ||
+            (status = add_lanes(data, &list, false, text, err)))
             return status;
     }
     if ((status = add_idle(data, text, err)))

@@ -33,6 +33,7 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
 typedef struct grid {
     const pp_program *program;
     const pp_timeline *timeline;
+    uint32_t first_rank, ranks; /* asked for */
     pp_ns makespan_ns;
     pp_ns tick_ns;   /* duration of one cell when every time is a multiple of it; 0: scaled */
     int label;       /* columns before the first cell */
@@ -86,7 +87,7 @@ static int print_label(const grid *g, size_t i, char *buffer, size_t size)
 
 static uint32_t ranks_shown(const grid *g)
 {
-    return g->program->ranks < RANKS_SHOWN ? g->program->ranks : RANKS_SHOWN;
+    return g->ranks < RANKS_SHOWN ? g->ranks : RANKS_SHOWN;
 }
 
 /* Cells that hold every token; or cells of equal width; or a scaled picture. */
@@ -196,13 +197,17 @@ static void draw_legend(const grid *g, pp_text *text)
     pp_text_add(text, "one %s is %s%s\n", g->tick_ns ? "cell" : "column",
                 g->tick_ns ? "" : "about ", cell);
     if (ranks_shown(g) < g->program->ranks)
-        pp_text_add(text, "ranks 0 to %u shown, %" PRIu32 " left out\n", RANKS_SHOWN - 1,
-                    g->program->ranks - RANKS_SHOWN);
+        pp_text_add(text, "ranks %" PRIu32 " to %" PRIu32 " shown, %" PRIu32 " left out\n",
+                    g->first_rank, g->first_rank + ranks_shown(g) - 1,
+                    g->program->ranks - ranks_shown(g));
 }
 
 static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
 {
-    grid g = { .program = data->program, .timeline = data->timeline };
+    grid g = { .program = data->program,
+               .timeline = data->timeline,
+               .first_rank = data->ranks ? data->first_rank : 0,
+               .ranks = data->ranks ? data->ranks : data->program->ranks };
     int columns = data->columns > 0 ? data->columns : COLUMNS_DEFAULT;
     lay_out(&g, columns < COLUMNS_MAX ? columns : COLUMNS_MAX);
     if (g.makespan_ns <= 0) {
@@ -215,7 +220,7 @@ static pp_status trace(const pp_export *data, pp_text *text, pp_err *err)
         return pp_err_nomem(err);
     draw_scale(&g, used, text);
     for (uint32_t r = 0; r < ranks_shown(&g); r++)
-        draw_rank(&g, r, used, line, text);
+        draw_rank(&g, g.first_rank + r, used, line, text);
     draw_legend(&g, text);
     return pp_text_check(text, err);
 }

@@ -4,13 +4,16 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { LEFT = 75, RIGHT = 25, TOP = 80, BOTTOM = 55, LOWER_MAX = 150, GAP = 30 }; /* pixels */
 
 #define MARKS_MAX 2000 /* beyond it marks are small, so that they do not hide each other */
 
-static const pp_plot_row rows[PP_PICTURE_TRACKS] = { { "predicted ", -0.45, -0.02 },
-                                                     { "executed ", 0.02, 0.45 } };
+static const pp_plot_row rows[PP_PICTURE_TRACKS] = {
+    { .prefix = "predicted ", .low = -0.45, .high = -0.02 },
+    { .prefix = "executed ", .low = 0.02, .high = 0.45 }
+};
 
 static bool fits(const pp_picture *picture)
 {
@@ -126,7 +129,7 @@ static pp_ns end_of(const pp_track *track)
     return end_ns;
 }
 
-static void add_title(const pp_track *track, pp_text *script)
+static void add_title(const pp_track *track, const pp_plot_view *view, pp_text *script)
 {
     char predicted[32];
     char executed[32];
@@ -140,6 +143,7 @@ static void add_title(const pp_track *track, pp_text *script)
              first_ns ? 100 * ((double)second_ns / (double)first_ns - 1) : 0.0);
     pp_text_add(script, "set title ");
     pp_plot_quoted(script, words);
+    pp_plot_fit_font(view->png, view->width - LEFT, strlen(words), script);
     pp_text_add(script, "\n");
 }
 
@@ -155,12 +159,17 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     const pp_plot_sides sides = { LEFT, RIGHT, TOP, BOTTOM + lower_px + GAP };
     pp_plot_frame(picture, &view, ranks <= 8 ? 56 : ranks <= 24 ? 36 : 22, sides, script);
     pp_text_add(script, "set multiplot\n");
-    add_title(picture->track, script);
+    add_title(picture->track, &view, script);
     pp_text_add(script, "set ylabel 'rank'\nset xtics format ''\n");
     pp_plot_axes(&view, script);
     pp_text_add(script, "plot ");
-    for (int i = 0; i < PP_PICTURE_TRACKS && !status; i++)
-        status = pp_plot_boxes(&picture->track[i], &view, rows[i], i == 0, script, data, err);
+    bool wide =
+        pp_plot_is_wide(&picture->track[0], &view) && pp_plot_is_wide(&picture->track[1], &view);
+    for (int i = 0; i < PP_PICTURE_TRACKS && !status; i++) {
+        pp_plot_row row = rows[i];
+        row.bare = !wide; /* both look alike */
+        status = pp_plot_boxes(&picture->track[i], &view, row, i == 0, script, data, err);
+    }
     pp_text_add(script, "\n");
     if (status || (status = add_delays(picture, &view, data, err)))
         return status;

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { CELL_WIDTH = 420, CELL_HEIGHT = 300, TOP = 35 };               /* pixels */
 enum { LEFT = 75, RIGHT = 25, CELL_TOP = 30, BOTTOM = 52, GAP = 18 }; /* of a cell */
@@ -47,11 +48,13 @@ static void add_cell(const pp_picture *picture, size_t number, const int size[2]
     int top = TOP + cell[1] * height + CELL_TOP;
     int bottom = TOP + (cell[1] + 1) * height - BOTTOM;
     int middle = bottom - (bottom - top) / ERROR_SHARE;
+    bool is_time = strcmp(curve->axis, PP_CURVE_TIME) == 0;
     snprintf(name, sizeof name, "%zu:", number);
     add_data(picture, number, name, data);
     place(cell, size, top, middle - GAP / 2, columns, script);
     pp_text_add(script, "set title ");
     pp_plot_quoted(script, curve->name);
+    pp_plot_fit_font(picture->png, size[0] / columns - 10, strlen(curve->name), script);
     pp_text_add(script, "\nset logscale xy\nset yrange [*:*]\nset format x ''\nset format y "
                         "'%%.0s%%cs'\nset ytics autofreq\nunset xlabel\nset ylabel 'time'\nplot ");
     pp_plot_next(script, "curve ", name);
@@ -59,8 +62,10 @@ static void add_cell(const pp_picture *picture, size_t number, const int size[2]
     pp_plot_next(script, "curve ", name);
     pp_text_add(script, "using 1:3 with points pt 2 ps 0.6 lc rgb 'black' title 'fitted'\n");
     place(cell, size, middle + GAP / 2, bottom, columns, script);
-    pp_text_add(script, "unset key\nunset title\nunset logscale y\nset format x '%%.0s%%c'\n"
-                        "set format y '%%g'\nset ylabel 'error (%%)'\nset xlabel ");
+    pp_text_add(script,
+                "unset key\nunset title\nunset logscale y\nset format y '%%g'\n"
+                "set format x '%%.0s%%c%s'\nset ylabel 'error (%%)'\nset xlabel ",
+                is_time ? "s" : "");
     pp_plot_quoted(script, curve->axis);
     double step = pp_plot_step(2.2 * curve->most_error, ERROR_TICS);
     double end = step * ceil(1.1 * curve->most_error / step);

@@ -1,58 +1,88 @@
-/* The step under jitter: its quantiles, the mean, and the step without jitter. */
+/* How the step spreads under jitter: its quantiles, the mean, and the step without jitter. Several
+ * are shown relative to their own step without jitter. */
 #include "traces/plot_int.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
-enum { WIDTH = 900, HEIGHT = 500 }; /* pixels */
+enum { WIDTH = 900, HEIGHT = 500, KEY_MARGIN = 140 }; /* pixels */
+
+/* The axis of the picture. */
+typedef struct axis {
+    pp_plot_unit unit;
+    bool relative; /* percent of the step without jitter, above it */
+} axis;
 
 static bool fits(const pp_picture *picture)
 {
     return picture->spread_count > 0;
 }
 
+static double place(const axis *a, const pp_spread *spread, double ns)
+{
+    double step_ns = spread->step_ns ? (double)spread->step_ns : 1;
+    return a->relative ? 100 * (ns / step_ns - 1) : ns / (double)a->unit.divisor;
+}
+
+static void add_point(const axis *a, const pp_spread *spread, pp_ns at_ns, double percent,
+                      const char *words, pp_text *data)
+{
+    char time[32];
+    words = a->relative ? "" : words; /* those of several curves would touch */
+    pp_text_add(data, "%.7g %.4g \"%s%s%s\"\n", place(a, spread, (double)at_ns), percent, words,
+                *words ? " " : "", *words ? pp_format_duration(time, sizeof time, at_ns) : "");
+}
+
 /* Scenario of rank ceil(q n): the least one is the 1/n quantile. */
-static void add_quantiles(const pp_spread *spread, pp_plot_unit unit, const char *name,
-                          pp_text *data)
+static void add_quantiles(const axis *a, const pp_spread *spread, const char *name, pp_text *data)
 {
     const pp_jitter_result *j = &spread->jitter;
-    const struct {
-        pp_ns at_ns;
-        double percent;
-        const char *words; /* "": no label, it would touch its neighbour's */
-    } points[] = { { j->min_ns, 100.0 / (double)j->spec.scenarios, "" },
-                   { j->p50_ns, 50, "p50" },
-                   { j->p95_ns, 95, "p95" },
-                   { j->p99_ns, 99, "p99" },
-                   { j->max_ns, 100, "" } };
+    bool known = j->twentieth_ns[0] > 0;
     pp_plot_begin(data, "quantiles ", name);
-    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
-        pp_plot_number(data, points[i].at_ns, unit);
-        if (*points[i].words)
-            pp_text_add(data, " %.4g \"%s %.4g\"\n", points[i].percent, points[i].words,
-                        (double)points[i].at_ns / (double)unit.divisor);
-        else
-            pp_text_add(data, " %.4g \"\"\n", points[i].percent);
+    add_point(a, spread, j->min_ns, 100.0 / (double)j->spec.scenarios, "", data);
+    for (int i = 0; i < PP_JITTER_TWENTIETHS - 1; i++) {
+        int percent = 5 * (i + 1);
+        if (percent == 50)
+            add_point(a, spread, j->p50_ns, 50, "p50", data);
+        else if (known)
+            add_point(a, spread, j->twentieth_ns[i], percent, "", data);
     }
+    add_point(a, spread, j->p95_ns, 95, "p95", data);
+    add_point(a, spread, j->p99_ns, 99, "p99", data);
+    add_point(a, spread, j->max_ns, 100, "", data);
     pp_plot_begin(data, "mean ", name);
-    pp_plot_number(data, (pp_ns)j->mean_ns, unit);
-    pp_text_add(data, "\n");
+    pp_text_add(data, "%.7g\n", place(a, spread, j->mean_ns));
     pp_plot_begin(data, "step ", name);
-    pp_plot_number(data, spread->step_ns, unit);
-    pp_text_add(data, "\n");
+    pp_text_add(data, "%.7g\n", place(a, spread, (double)spread->step_ns));
+}
+
+/* What the key says of a curve; returns its letters. */
+static size_t name_curve(const axis *a, const pp_spread *spread, char *words, size_t size)
+{
+    char time[3][32];
+    if (a->relative)
+        snprintf(words, size, "%s: %s without jitter, p50 %s, p99 %s", spread->name,
+                 pp_format_duration(time[0], sizeof time[0], spread->step_ns),
+                 pp_format_duration(time[1], sizeof time[1], spread->jitter.p50_ns),
+                 pp_format_duration(time[2], sizeof time[2], spread->jitter.p99_ns));
+    else
+        snprintf(words, size, "%s, %" PRId64 " scenarios", spread->name,
+                 spread->jitter.spec.scenarios);
+    return strlen(words);
 }
 
 /* Lines and points are told apart without colour. */
-static void add_curve(const pp_spread *spread, int number, const char *name, pp_text *script)
+static void add_curve(const axis *a, const pp_spread *spread, int number, const char *name,
+                      pp_text *script)
 {
     static const char *const shades[] = { "#000000", "#4a78ad", "#a8781f", "#3d7a3d" };
     const char *shade = shades[(size_t)number % (sizeof shades / sizeof shades[0])];
+    char words[320];
+    name_curve(a, spread, words, sizeof words);
     pp_plot_next(script, "quantiles ", name);
-    pp_text_add(script, "using 1:2 with linespoints dt %d pt %d lw 1.5 lc rgb '%s' title ",
+    pp_text_add(script, "using 1:2 with linespoints dt %d pt %d ps 0.6 lw 1.5 lc rgb '%s' title ",
                 number % 5 + 1, 2 * (number % 4) + 5, shade);
-    char words[256];
-    snprintf(words, sizeof words, "%s, %" PRId64 " scenarios", spread->name,
-             spread->jitter.spec.scenarios);
     pp_plot_quoted(script, words);
     pp_plot_next(script, "quantiles ", name);
     pp_text_add(script, "using 1:2:3 with labels left offset 1,-0.6 notitle");
@@ -60,37 +90,51 @@ static void add_curve(const pp_spread *spread, int number, const char *name, pp_
     pp_text_add(script,
                 "using 1:(0):(0):(100) with vectors nohead dt 3 lw 1.5 lc rgb '%s' title %s", shade,
                 number ? "''" : "'mean'");
+    if (a->relative && number)
+        return; /* the same line for all */
     pp_plot_next(script, "step ", name);
-    pp_text_add(script, "using 1:(0):(0):(100) with vectors nohead dt 1 lw 1 lc rgb '%s' title %s",
-                shade, number ? "''" : "'without jitter'");
+    pp_text_add(script,
+                "using 1:(0):(0):(100) with vectors nohead dt 1 lw 1 lc rgb '%s' title "
+                "'without jitter'",
+                shade);
 }
 
 static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data, pp_err *err)
 {
     pp_ns most_ns = 0;
+    bool guesses = false;
+    size_t letters = 0;
+    axis a = { .relative = picture->spread_count > 1 };
     (void)err;
     for (size_t i = 0; i < picture->spread_count; i++) {
         const pp_spread *spread = &picture->spread[i];
         pp_ns own_ns =
             spread->jitter.max_ns > spread->step_ns ? spread->jitter.max_ns : spread->step_ns;
         most_ns = own_ns > most_ns ? own_ns : most_ns;
+        char words[320];
+        size_t length = name_curve(&a, spread, words, sizeof words);
+        letters = length > letters ? length : letters;
+        guesses |= spread->jitter.twentieth_ns[0] == 0;
     }
-    pp_plot_unit unit = pp_plot_time_unit(most_ns);
+    a.unit = pp_plot_time_unit(most_ns);
     pp_plot_terminal(picture, picture->width ? picture->width : WIDTH,
                      picture->height ? picture->height : HEIGHT, script);
-    pp_text_add(
-        script,
-        "set title 'step time under jitter: quantiles (lines between them are guesses)'\n"
-        "set xlabel 'step (%s)'\nset ylabel 'scenarios not slower (%%)'\n"
-        "set yrange [0:105]\nset offsets graph 0.05,graph 0.12,0,0\n"
-        "set key tmargin center vertical reverse Left samplen 3\nset grid ytics lt 1 lw 0.3 lc rgb "
-        "'#cccccc'\nplot ",
-        unit.name);
+    pp_text_add(script,
+                "set title 'step under jitter: quantiles%s'\n"
+                "set xlabel '%s (%s)'\nset ylabel 'scenarios not slower (%%)'\n"
+                "set yrange [0:105]\nset offsets graph 0.05,graph 0.12,0,0\n"
+                "set grid ytics lt 1 lw 0.3 lc rgb '#cccccc'\n"
+                "set key tmargin center vertical reverse Left samplen 3",
+                guesses ? " (lines between points are guesses)" : "",
+                a.relative ? "longer than without jitter" : "step", a.relative ? "%" : a.unit.name);
+    pp_plot_fit_font(picture->png, (picture->width ? picture->width : WIDTH) - KEY_MARGIN, letters,
+                     script);
+    pp_text_add(script, "\nplot ");
     for (size_t i = 0; i < picture->spread_count; i++) {
         char name[32];
         snprintf(name, sizeof name, "%zu:", i);
-        add_quantiles(&picture->spread[i], unit, name, data);
-        add_curve(&picture->spread[i], (int)i, name, script);
+        add_quantiles(&a, &picture->spread[i], name, data);
+        add_curve(&a, &picture->spread[i], (int)i, name, script);
     }
     pp_text_add(script, "\n");
     return PP_OK;
@@ -98,7 +142,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
 
 const pp_plot pp_plot_jitter = {
     .name = "jitter",
-    .summary = "quantiles of the step under jitter",
+    .summary = "the spread of the step under jitter",
     .needs = "reports of 'simulate --jitter'",
     .fits = fits,
     .draw = draw,

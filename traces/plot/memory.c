@@ -5,7 +5,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { TOP = 75, BOTTOM = 50, LEFT = 30, RIGHT = 10 }; /* pixels, of the picture */
+enum {
+    TOP = 43,
+    KEY_WIDTH = 135,
+    KEY_LINE = 16,
+    BOTTOM = 50,
+    LEFT = 30,
+    RIGHT = 10
+}; /* pixels, of the picture */
 enum {
     PANEL_LEFT = 45,
     PANEL_RIGHT = 10,
@@ -40,6 +47,7 @@ typedef struct sheet {
     int64_t limit_bytes;           /* 0: none */
     bool present[PP_MEMORY_COUNT]; /* components that are ever more than 0 */
     int columns, rows, panel_px;   /* height of a panel */
+    int key_rows, top;             /* lines of the key; pixels above the panels */
     bool compact;                  /* no room for labels of axes */
 } sheet;
 
@@ -75,6 +83,18 @@ static pp_status look(const pp_picture *picture, sheet *s, pp_err *err)
     return status;
 }
 
+/* The components that are there, the peak and the limit. */
+static void find_key(sheet *s)
+{
+    int entries = 1 + (s->limit_bytes > 0);
+    int columns = s->view.width / KEY_WIDTH;
+    for (int c = 0; c < PP_MEMORY_COUNT; c++)
+        entries += s->present[c];
+    s->key_rows = (entries + columns - 1) / columns;
+    s->key_rows = s->key_rows < 2 ? 2 : s->key_rows;
+    s->top = TOP + KEY_LINE * s->key_rows;
+}
+
 /* As many columns as leave a panel high enough. */
 static void lay_out(const pp_picture *picture, sheet *s)
 {
@@ -82,13 +102,14 @@ static void lay_out(const pp_picture *picture, sheet *s)
     s->columns = ranks <= 4 ? 1 : ranks <= 16 ? 2 : 4;
     s->rows = (ranks + s->columns - 1) / s->columns;
     s->view.width = picture->width ? picture->width : 1200;
-    s->view.height = picture->height ? picture->height : TOP + BOTTOM + PANEL * s->rows;
+    find_key(s);
+    s->view.height = picture->height ? picture->height : s->top + BOTTOM + PANEL * s->rows;
     while (picture->height && s->columns < COLUMNS_MAX &&
-           (s->view.height - TOP - BOTTOM) / s->rows < PANEL_LEAST) {
+           (s->view.height - s->top - BOTTOM) / s->rows < PANEL_LEAST) {
         s->columns *= 2;
         s->rows = (ranks + s->columns - 1) / s->columns;
     }
-    s->panel_px = (s->view.height - TOP - BOTTOM) / s->rows;
+    s->panel_px = (s->view.height - s->top - BOTTOM) / s->rows;
     s->view.plot_px =
         (s->view.width - LEFT - RIGHT) / (double)s->columns - PANEL_LEFT - PANEL_RIGHT;
     s->compact = s->view.plot_px < 3 * TIC_WIDTH || s->panel_px < PANEL_TOP + 2 * TIC_PX;
@@ -106,6 +127,17 @@ static void add_row(const sheet *s, const pp_level *level, pp_ns at_ns, pp_text 
         pp_plot_number(data, sum, s->unit);
     }
     pp_text_add(data, "\n");
+}
+
+/* What a rank holds before its first op. */
+static void add_start(const sheet *s, const pp_level *first, pp_text *data)
+{
+    static const pp_memory_component kept[] = { PP_MEMORY_PARAMETERS, PP_MEMORY_GRADIENTS,
+                                                PP_MEMORY_OPTIMIZER, PP_MEMORY_COMM_LIBRARY };
+    pp_level start = { .rank = first->rank };
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+        start.bytes[kept[i]] = first->bytes[kept[i]];
+    add_row(s, &start, s->view.from_ns, data);
 }
 
 /* The levels of a rank from the start of the picture to its end; returns the peak. */
@@ -127,6 +159,8 @@ static const pp_level *add_levels(const sheet *s, uint32_t rank, pp_text *data)
         if (level->at_ns > s->view.from_ns) {
             if (last && last->at_ns <= s->view.from_ns)
                 add_row(s, last, s->view.from_ns, data);
+            else if (!last)
+                add_start(s, level, data);
             add_row(s, level, level->at_ns, data);
         }
         last = level;
@@ -157,7 +191,7 @@ static void place_panel(const sheet *s, int place, pp_text *script)
 {
     int width = (s->view.width - LEFT - RIGHT) / s->columns;
     int left = LEFT + place % s->columns * width;
-    int top = TOP + place / s->columns * s->panel_px;
+    int top = s->top + place / s->columns * s->panel_px;
     pp_text_add(script,
                 "set lmargin at screen %.5f\nset rmargin at screen %.5f\n"
                 "set tmargin at screen %.5f\nset bmargin at screen %.5f\n",
@@ -204,8 +238,7 @@ static void add_panel(const sheet *s, uint32_t rank, int place, pp_text *script,
         if (!s->present[c])
             continue;
         pp_plot_next(script, "rank ", name);
-        pp_text_add(script, "using 1:%d with fillsteps %s noborder title '%s'", column--, looks[c],
-                    pp_memory_key((pp_memory_component)c));
+        pp_text_add(script, "using 1:%d with fillsteps %s noborder notitle", column--, looks[c]);
     }
     if (peak && peak->at_ns >= s->view.from_ns && peak->at_ns <= s->view.to_ns) {
         pp_plot_begin(data, "peak ", name);
@@ -214,14 +247,34 @@ static void add_panel(const sheet *s, uint32_t rank, int place, pp_text *script,
         pp_plot_number(data, total_of(peak), s->unit);
         pp_text_add(data, "\n");
         pp_plot_next(script, "peak ", name);
-        pp_text_add(script, "using 1:2 with points pt 11 ps 1 lc rgb 'black' title 'peak'");
+        pp_text_add(script, "using 1:2 with points pt 11 ps 1 lc rgb 'black' notitle");
     }
     if (s->limit_bytes) {
         pp_text_add(script, ", \\\n    ");
         pp_plot_number(script, s->limit_bytes, s->unit);
-        pp_text_add(script, " with lines dt 2 lw 2 lc rgb 'black' title 'limit'");
+        pp_text_add(script, " with lines dt 2 lw 2 lc rgb 'black' notitle");
     }
-    pp_text_add(script, "\nunset key\n");
+    pp_text_add(script, "\n");
+}
+
+/* In a plot of its own, since gnuplot makes keys no higher than their plot. */
+static void add_key(const sheet *s, pp_text *script)
+{
+    pp_text_add(script,
+                "set key at screen 0.5,%.5f center top vertical maxrows %d samplen 2\n"
+                "set lmargin at screen 0\nset rmargin at screen 1\nset tmargin at screen 1\n"
+                "set bmargin at screen 0\nunset border\nunset xtics\nunset ytics\n"
+                "plot [0:1] [0:1] -1 notitle",
+                1 - 26.0 / s->view.height, s->key_rows);
+    for (int c = PP_MEMORY_COUNT - 1; c >= 0; c--) {
+        if (s->present[c])
+            pp_text_add(script, ", \\\n    keyentry with boxes %s noborder title '%s'", looks[c],
+                        pp_memory_key((pp_memory_component)c));
+    }
+    pp_text_add(script, ", \\\n    keyentry with points pt 11 ps 1 lc rgb 'black' title 'peak'");
+    if (s->limit_bytes)
+        pp_text_add(script, ", \\\n    keyentry with lines dt 2 lw 2 lc rgb 'black' title 'limit'");
+    pp_text_add(script, "\nunset key\nset border\n");
 }
 
 /* What the axes of compact panels do not say stands in the title. */
@@ -239,8 +292,8 @@ static void add_title(const sheet *s, pp_text *script)
     }
     pp_text_add(script, "set multiplot title ");
     pp_plot_quoted(script, words.data ? words.data : "");
-    pp_text_add(script, "\nset key at screen 0.5,%.5f center top vertical maxrows 2 samplen 2\n",
-                1 - 26.0 / s->view.height);
+    pp_plot_fit_font(s->view.png, s->view.width - RIGHT, words.bytes, script);
+    pp_text_add(script, "\n");
     script->failed |= words.failed;
 }
 
@@ -273,6 +326,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     s.view.png = picture->png;
     pp_plot_terminal(picture, s.view.width, s.view.height, script);
     add_title(&s, script);
+    add_key(&s, script);
     add_axes(&s, script);
     for (uint32_t rank = s.view.first_rank; rank <= s.view.last_rank; rank++)
         add_panel(&s, rank, (int)(rank - s.view.first_rank), script, data);

@@ -20,16 +20,19 @@ typedef struct panel {
     double limit;       /* 0: none */
     int column;         /* of the data */
     const char *format; /* of the number behind a bar */
+    bool png;
 } panel;
 
 static void add_panel(const panel *p, int width_px, pp_text *script)
 {
     double end = 1.25 * (p->most > p->limit ? p->most : p->limit);
     end = end > 0 ? end : 1; /* an axis needs a length */
-    pp_text_add(script, "set title '%s'\nset xrange [0:%.6g]\nset xtics nomirror %g\n", p->title,
-                end, pp_plot_step(end, width_px / TIC_PX));
+    pp_text_add(script, "set title '%s'", p->title);
+    pp_plot_fit_font(p->png, width_px + GAP - 4, strlen(p->title), script);
+    pp_text_add(script, "\nset xrange [0:%.6g]\nset xtics nomirror %g\n", end,
+                pp_plot_step(end, width_px / TIC_PX));
     if (p->limit > 0)
-        pp_text_add(script, "set arrow from %.6g,graph 0 to %.6g,graph 1 nohead dt 2 lw 2 front\n",
+        pp_text_add(script, "set arrow from %.6g,graph 0 to %.6g,graph 1 nohead dt 2 lw 2\n",
                     p->limit, p->limit);
     pp_text_add(script, "plot ");
     pp_plot_next(script, "", "bars");
@@ -38,13 +41,15 @@ static void add_panel(const panel *p, int width_px, pp_text *script)
                 "notitle",
                 p->column, p->fill);
     pp_plot_next(script, "", "bars");
-    pp_text_add(script, "using %d:1:(sprintf(' %s',$%d)) with labels left notitle", p->column,
-                p->format, p->column);
+    pp_text_add(script,
+                "using %d:1:(sprintf('%s',$%d)) with labels left offset 0.7,0 boxed notitle",
+                p->column, p->format, p->column);
     pp_text_add(script, "\nunset ytics\nunset arrow\n");
 }
 
-static void add_bars(const pp_picture *picture, pp_plot_unit time, pp_plot_unit bytes,
-                     pp_text *script, pp_text *data)
+/* names_px: room for the longest name, of so many letters. */
+static void add_bars(const pp_picture *picture, pp_plot_unit time, pp_plot_unit bytes, int names_px,
+                     size_t letters, pp_text *script, pp_text *data)
 {
     pp_plot_begin(data, "", "bars");
     pp_text_add(script, "set ytics scale 0 (");
@@ -62,7 +67,9 @@ static void add_bars(const pp_picture *picture, pp_plot_unit time, pp_plot_unit 
             pp_text_add(data, "?"); /* not known: gnuplot leaves it out */
         pp_text_add(data, "\n");
     }
-    pp_text_add(script, ")\n");
+    pp_text_add(script, ")");
+    pp_plot_fit_font(picture->png, names_px - 14, letters, script);
+    pp_text_add(script, "\n");
 }
 
 static void add_margins(int left, int right, int width, pp_text *script)
@@ -100,21 +107,23 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     char step[32];
     char peak[64];
     snprintf(step, sizeof step, "step (%s)", time.name);
-    snprintf(peak, sizeof peak, limit ? "peak memory (%s), limit %.4g" : "peak memory (%s)",
-             bytes.name, (double)limit / (double)bytes.divisor);
+    snprintf(peak, sizeof peak, limit ? "peak (%s), limit %.4g" : "peak memory (%s)", bytes.name,
+             (double)limit / (double)bytes.divisor);
     const panel columns[] = {
         { step, "fc rgb '#4a78ad' fs solid 1.0", (double)most.step_ns / (double)time.divisor, 0, 2,
-          "%.4g" },
-        { "bubble (%)", "fc rgb '#dddddd' fs solid 1.0", 100 * most.bubble_fraction, 0, 3, "%.1f" },
+          "%#.4g", picture->png },
+        { "bubble (%)", "fc rgb '#dddddd' fs solid 1.0", 100 * most.bubble_fraction, 0, 3, "%.1f",
+          picture->png },
         { peak, "fc rgb '#707070' fs pattern 5", (double)most.peak_bytes / (double)bytes.divisor,
-          (double)limit / (double)bytes.divisor, 4, "%.4g" },
+          (double)limit / (double)bytes.divisor, 4, "%#.4g", picture->png },
     };
     pp_plot_terminal(picture, width, height, script);
     pp_text_add(script,
                 "set multiplot\nset tmargin at screen %.5f\nset bmargin at screen %.5f\n"
-                "set yrange [%zu.5:-0.5]\nset border 3\nunset key\n",
+                "set yrange [%zu.5:-0.5]\nset border 3\nunset key\n"
+                "set style textbox opaque noborder margins 0.2,0.2 fc rgb 'white'\n",
                 1 - (double)TOP / height, (double)BOTTOM / height, picture->bar_count - 1);
-    add_bars(picture, time, bytes, script, data);
+    add_bars(picture, time, bytes, names_px, letters, script, data);
     for (int i = 0; i < panels; i++) {
         add_margins(names_px + i * each, names_px + (i + 1) * each - GAP, width, script);
         add_panel(&columns[i], each - GAP, script);

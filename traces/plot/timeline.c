@@ -2,9 +2,11 @@
 #include "traces/plot_int.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define HIGH 0.4           /* half a box, of the distance of two ranks */
 #define TRANSFER_ROW_PX 12 /* below it lines between rows are dots */
+#define TRANSFER_PX 4      /* of time per line between two rows; with less they are a band */
 
 enum { LEFT = 60, RIGHT = 25, TOP = 80, BOTTOM = 50 }; /* pixels */
 
@@ -66,14 +68,29 @@ static void add_line(const pp_plot_view *view, uint32_t from, pp_ns from_ns, uin
     pp_text_add(data, " %.2f\n", to - side);
 }
 
+static bool shows_hop(const pp_plot_view *view, const pp_hop *hop)
+{
+    return pp_plot_shows(view, hop->from, hop->start_ns, hop->end_ns) &&
+           pp_plot_shows(view, hop->to, hop->start_ns, hop->end_ns);
+}
+
+/* Can lines of transfers be told apart? */
+static bool has_room(const pp_track *track, const pp_plot_view *view)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < track->hop_count; i++)
+        shown += shows_hop(view, &track->hop[i]);
+    return view->row_px >= TRANSFER_ROW_PX &&
+           (double)shown * TRANSFER_PX <= view->plot_px * (view->last_rank - view->first_rank + 1);
+}
+
 static void add_transfers(const pp_track *track, const pp_plot_view *view, pp_text *script,
                           pp_text *data)
 {
     bool any = false;
     for (size_t i = 0; i < track->hop_count; i++) {
         const pp_hop *hop = &track->hop[i];
-        if (!pp_plot_shows(view, hop->from, hop->start_ns, hop->end_ns) ||
-            !pp_plot_shows(view, hop->to, hop->start_ns, hop->end_ns))
+        if (!shows_hop(view, hop))
             continue;
         if (!any)
             pp_plot_begin(data, "", "transfers");
@@ -134,7 +151,7 @@ static void add_path(const pp_track *track, const pp_plot_view *view, pp_text *s
 }
 
 /* Schedule and executor where they are known, and what the boxes come to. */
-static void add_title(const pp_track *track, pp_text *script)
+static void add_title(const pp_track *track, const pp_plot_view *view, pp_text *script)
 {
     char end[32];
     char words[640];
@@ -150,11 +167,12 @@ static void add_title(const pp_track *track, pp_text *script)
              area_ns > 0 ? 100 * (1 - busy_ns / area_ns) : 0.0);
     pp_text_add(script, "set title ");
     pp_plot_quoted(script, words);
+    pp_plot_fit_font(view->png, view->width - LEFT, strlen(words), script);
 }
 
 static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data, pp_err *err)
 {
-    static const pp_plot_row whole = { "", -HIGH, HIGH };
+    static const pp_plot_row whole = { .prefix = "", .low = -HIGH, .high = HIGH };
     const pp_track *track = &picture->track[0];
     pp_plot_view view;
     pp_status status = pp_plot_view_of(picture, &view, err);
@@ -162,12 +180,15 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
         return status;
     pp_plot_frame(picture, &view, row_height(view.last_rank - view.first_rank + 1),
                   (pp_plot_sides){ LEFT, RIGHT, TOP, BOTTOM }, script);
-    add_title(track, script);
-    pp_text_add(script, "\nset xlabel 'time (%s)'\nset ylabel 'rank'\n", view.unit.name);
+    bool dense = pp_plot_is_dense(track, &view);
+    add_title(track, &view, script);
+    pp_text_add(script, "\nset xlabel 'time (%s)%s'\nset ylabel 'rank'\n", view.unit.name,
+                dense ? "; ops are too narrow to draw: their shares of the time" : "");
     pp_plot_axes(&view, script);
     pp_text_add(script, "plot ");
-    add_idle(track, &view, script, data);
-    if (view.row_px >= TRANSFER_ROW_PX)
+    if (!dense)
+        add_idle(track, &view, script, data);
+    if (has_room(track, &view))
         add_transfers(track, &view, script, data);
     status = pp_plot_boxes(track, &view, whole, true, script, data, err);
     if (!status)
