@@ -5,7 +5,7 @@
 #include "planner/order_search.h"
 #include "runtime/clock.h"
 #include "sim/processors.h"
-#include "tests/contract/instance_replay.h"
+#include "tests/bench/rules.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -57,40 +57,11 @@ static void set_tent(const replay *x, uint32_t *order)
     free(taken);
 }
 
-/* 1F1B of rank r with `ahead` forwards before the first B, each W `late` backwards behind its B:
- * late 0 is 1F1B (Narayanan 2021), ahead p - r and late r ZB-H1 (Qi 2024). */
-static void add_rank(const replay *x, uint32_t r, const uint32_t *order, uint32_t ahead,
-                     uint32_t late, pp_text *text)
-{
-    uint32_t f = 0;
-    uint32_t w = 0;
-    for (uint32_t b = 0; b < x->m; b++) {
-        for (; f < x->m && f < b + ahead; f++)
-            pp_text_add(text, "F%u.%u ", r, order[f]);
-        pp_text_add(text, "B%u.%u ", r, order[b]);
-        if (b >= late)
-            pp_text_add(text, "W%u.%u ", r, order[w++]);
-    }
-    for (; w < x->m; w++)
-        pp_text_add(text, "W%u.%u ", r, order[w]);
-    pp_text_add(text, "\n");
-}
-
 /* The makespan of a rule, over the best known; marked when the order breaks the memory. */
 static void print_rule(replay *x, const uint32_t *order, bool delayed, bool fused)
 {
-    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
-    int64_t *cap = x->cap;
-    int64_t *open = pp_alloc_array(x->p, sizeof *open);
-    for (uint32_t r = 0; r < x->p; r++) {
-        add_rank(x, r, order, x->p - r, delayed ? r : 0, &text);
-        open[r] = INT64_MAX / 4;
-    }
-    bool fits = replay_run(x, text.data, false) >= 0;
-    x->cap = open;
-    int64_t makespan = replay_run(x, text.data, fused);
-    x->cap = cap;
-    free(open);
+    bool fits = false;
+    int64_t makespan = rule_makespan(x, order, delayed, fused, &fits);
     printf(" %8.4f%s", (double)makespan / (double)x->best_known, fits ? " " : "*");
 }
 
