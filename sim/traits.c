@@ -87,6 +87,19 @@ static const pp_trait *find(const pp_traits *traits, pp_trait_kind kind, uint32_
     return NULL;
 }
 
+pp_status pp_traits_add(const pp_trait *trait, pp_traits *traits, pp_err *err)
+{
+    void *grown = traits->item;
+    if (find(traits, trait->kind, trait->rank, trait->other))
+        return PP_OK;
+    pp_status status = pp_grow(&grown, &traits->capacity, traits->count + 1, sizeof *trait, err);
+    if (status)
+        return status;
+    traits->item = grown;
+    traits->item[traits->count++] = *trait;
+    return PP_OK;
+}
+
 pp_status pp_traits_parse(pp_trait_kind kind, const char *option, const char *text,
                           pp_traits *traits, pp_err *err)
 {
@@ -100,12 +113,8 @@ pp_status pp_traits_parse(pp_trait_kind kind, const char *option, const char *te
             return status;
         if (find(traits, kind, t.rank, t.other))
             return pp_err_set(err, PP_USAGE, option, "rank %" PRIu32 " is given twice", t.rank);
-        void *grown = traits->item;
-        status = pp_grow(&grown, &traits->capacity, traits->count + 1, sizeof t, err);
-        if (status)
+        if ((status = pp_traits_add(&t, traits, err)))
             return status;
-        traits->item = grown;
-        traits->item[traits->count++] = t;
         text += bytes + (text[bytes] == ',' && text[bytes + 1]);
         if (*text == ',')
             return pp_err_set(err, PP_USAGE, option, "ends with a comma; write for example %s",

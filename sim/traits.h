@@ -30,6 +30,8 @@ typedef struct pp_traits {
 /* Adds a list "RANK=VALUE,..." to `traits`. option: for messages. Fails: USAGE, NOMEM. */
 PP_MUST_CHECK pp_status pp_traits_parse(pp_trait_kind kind, const char *option, const char *text,
                                         pp_traits *traits, pp_err *err);
+/* One more, unless the same was said already. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_traits_add(const pp_trait *trait, pp_traits *traits, pp_err *err);
 void pp_traits_free(pp_traits *traits);
 
 /* Fails: USAGE where one of them is about a rank beyond the last of `ranks`. */

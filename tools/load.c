@@ -2,6 +2,8 @@
 #include "tools/tool.h"
 #include "traces/gzip.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -77,6 +79,29 @@ pp_status pp_load_lengths(const char *path, pp_lengths *lengths_out, pp_err *err
     size_t bytes = 0;
     pp_status status = pp_gzip_read(path, &text, &bytes, err);
     return status ? status : pp_lengths_parse(text, bytes, path, lengths_out, err);
+}
+
+pp_status pp_load_cluster(const char *name_or_file, pp_cluster *cluster_out,
+                          pp_hardware *hardware_out, pp_err *err)
+{
+    pp_loaded_text text PP_CLEANUP(pp_loaded_text_free) = { 0 };
+    pp_status status = pp_load_text(PP_DATA_HARDWARE, name_or_file, &text, err);
+    if (!status)
+        status = pp_cluster_parse(text.data, text.bytes, text.name, cluster_out, err);
+    if (!status && !cluster_out->classes)
+        status = pp_hardware_parse(text.data, text.bytes, text.name, hardware_out, err);
+    for (uint32_t k = 0; !status && k < cluster_out->classes; k++) {
+        char where[sizeof err->where];
+        pp_err inner = { 0 };
+        status = pp_load_hardware(cluster_out->class[k].hardware, &hardware_out[k], &inner);
+        if (!status)
+            continue;
+        if (status != PP_USAGE)
+            return pp_err_set(err, status, inner.where, "%s", inner.text);
+        snprintf(where, sizeof where, "%.200s#/classes/%" PRIu32 "/hardware", text.name, k);
+        return pp_err_set(err, PP_INPUT, where, "%s", inner.text);
+    }
+    return status;
 }
 
 pp_status pp_load_profile(const char *name_or_file, pp_profile **profile_out, pp_err *err)

@@ -7,8 +7,9 @@
 #define PP_OPTION_MODEL                                                                           \
     "--model", "M", "a name of 'ppsim list models', a file, or a Hugging Face config.json", NULL, \
         false
-#define PP_OPTION_HW \
-    "--hw", "H", "a name of 'ppsim list hardware', or a file; h100-80g", NULL, false
+#define PP_OPTION_HW                                                                             \
+    "--hw", "H", "a name of 'ppsim list hardware', or a file, of a cluster too; h100-80g", NULL, \
+        false
 #define PP_OPTION_TRACE_RANKS "--ranks", "A-B", "of --trace: only these ranks; all", NULL, false
 #define PP_OPTION_PP "--pp", "P", "pipeline ranks", "--pipeline-model-parallel-size", false
 #define PP_OPTION_TP                                                                              \

@@ -3,6 +3,7 @@
 #define PPSIM_TOOLS_TOOL_H
 
 #include "calib/profile.h"
+#include "planner/cluster.h"
 #include "sim/hardware.h"
 #include "sim/model.h"
 #include "sim/plan.h"
@@ -156,6 +157,10 @@ PP_MUST_CHECK pp_status pp_load_model(const char *name_or_file, pp_model *model_
 PP_MUST_CHECK pp_status pp_load_hardware(const char *name_or_file, pp_hardware *hardware_out,
                                          pp_err *err);
 PP_MUST_CHECK pp_status pp_load_lengths(const char *path, pp_lengths *lengths_out, pp_err *err);
+/* A cluster with the hardware of its classes, or one machine: no class, hardware_out[0].
+ * hardware_out: [PP_CLUSTER_CLASSES_MAX]. */
+PP_MUST_CHECK pp_status pp_load_cluster(const char *name_or_file, pp_cluster *cluster_out,
+                                        pp_hardware *hardware_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_load_profile(const char *name_or_file, pp_profile **profile_out,
                                         pp_err *err);
 

@@ -5,7 +5,8 @@
 #include "planner/order_search.h"
 #include "runtime/clock.h"
 #include "sim/processors.h"
-#include "tests/contract/instance_replay.h"
+#include "tests/bench/rule_list.h"
+#include "tests/bench/rules.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -57,41 +58,83 @@ static void set_tent(const replay *x, uint32_t *order)
     free(taken);
 }
 
-/* 1F1B of rank r with `ahead` forwards before the first B, each W `late` backwards behind its B:
- * late 0 is 1F1B (Narayanan 2021), ahead p - r and late r ZB-H1 (Qi 2024). */
-static void add_rank(const replay *x, uint32_t r, const uint32_t *order, uint32_t ahead,
-                     uint32_t late, pp_text *text)
-{
-    uint32_t f = 0;
-    uint32_t w = 0;
-    for (uint32_t b = 0; b < x->m; b++) {
-        for (; f < x->m && f < b + ahead; f++)
-            pp_text_add(text, "F%u.%u ", r, order[f]);
-        pp_text_add(text, "B%u.%u ", r, order[b]);
-        if (b >= late)
-            pp_text_add(text, "W%u.%u ", r, order[w++]);
-    }
-    for (; w < x->m; w++)
-        pp_text_add(text, "W%u.%u ", r, order[w]);
-    pp_text_add(text, "\n");
-}
-
 /* The makespan of a rule, over the best known; marked when the order breaks the memory. */
 static void print_rule(replay *x, const uint32_t *order, bool delayed, bool fused)
 {
-    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
-    int64_t *cap = x->cap;
-    int64_t *open = pp_alloc_array(x->p, sizeof *open);
-    for (uint32_t r = 0; r < x->p; r++) {
-        add_rank(x, r, order, x->p - r, delayed ? r : 0, &text);
-        open[r] = INT64_MAX / 4;
-    }
-    bool fits = replay_run(x, text.data, false) >= 0;
-    x->cap = open;
-    int64_t makespan = replay_run(x, text.data, fused);
-    x->cap = cap;
-    free(open);
+    bool fits = false;
+    int64_t makespan = rule_makespan(x, order, delayed, fused, &fits);
     printf(" %8.4f%s", (double)makespan / (double)x->best_known, fits ? " " : "*");
+}
+
+static int64_t work_of(const replay *x, uint32_t i)
+{
+    return x->ticks[0][i] + x->ticks[1][i] + x->ticks[2][i];
+}
+
+/* class_out: [m], of at most four by work, nearest mean (Lloyd), begun at the quarters. */
+static void classify(const replay *x, uint32_t *class_out)
+{
+    double mean[4] = { 0 };
+    double low = 1e300;
+    double high = 0;
+    for (uint32_t i = 0; i < x->m; i++) {
+        low = fmin(low, (double)work_of(x, i));
+        high = fmax(high, (double)work_of(x, i));
+    }
+    for (int k = 0; k < 4; k++)
+        mean[k] = low + (high - low) * (2 * k + 1) / 8;
+    for (int round = 0; round < 20; round++) {
+        double sum[4] = { 0 };
+        uint32_t count[4] = { 0 };
+        for (uint32_t i = 0; i < x->m; i++) {
+            uint32_t best = 0;
+            for (uint32_t k = 1; k < 4; k++)
+                if (fabs(mean[k] - (double)work_of(x, i)) <
+                    fabs(mean[best] - (double)work_of(x, i)))
+                    best = k;
+            class_out[i] = best;
+            sum[best] += (double)work_of(x, i);
+            count[best]++;
+        }
+        for (int k = 0; k < 4; k++)
+            mean[k] = count[k] ? sum[k] / count[k] : mean[k];
+    }
+}
+
+static void try_list(replay *x, const uint32_t *order, int64_t *best)
+{
+    for (uint32_t ahead = 0; ahead < 3; ahead++) {
+        int64_t makespan = rule_list(x, order, ahead);
+        if (makespan >= 0 && makespan < *best)
+            *best = makespan;
+    }
+}
+
+/* As DynaPipe orders microbatches: all orders of four classes; besides, given and tent. */
+static void print_classes(replay *x)
+{
+    uint32_t *order = pp_alloc_array(2 * (size_t)x->m, sizeof *order);
+    uint32_t *class = order + x->m;
+    int64_t best = INT64_MAX;
+    classify(x, class);
+    for (uint32_t n = 0; n < 256; n++) {
+        const uint32_t turn[] = { n % 4, n / 4 % 4, n / 16 % 4, n / 64 };
+        uint32_t count = 0;
+        if ((1u << turn[0] | 1u << turn[1] | 1u << turn[2] | 1u << turn[3]) != 15)
+            continue;
+        for (int k = 0; k < 4; k++)
+            for (uint32_t i = 0; i < x->m; i++)
+                if (class[i] == turn[k])
+                    order[count++] = i;
+        try_list(x, order, &best);
+    }
+    for (uint32_t i = 0; i < x->m; i++)
+        order[i] = i;
+    try_list(x, order, &best);
+    set_tent(x, order);
+    try_list(x, order, &best);
+    printf("  %8.4f", (double)best / (double)x->best_known);
+    free(order);
 }
 
 static void print_rules(replay *x)
@@ -107,6 +150,8 @@ static void print_rules(replay *x)
         print_rule(x, order, true, false);
     }
     free(order);
+    if (x->s == x->p)
+        print_classes(x);
 }
 
 static void run(bench *b, const char *file)
@@ -171,10 +216,12 @@ static void run_folder(bench *b)
             snprintf(files[count++], sizeof files[0], "%.127s", entry->d_name);
     closedir(folder);
     qsort(files, count, sizeof files[0], by_name);
-    printf("%-26s %11s %11s %8s %11s %-9s %9s %-6s %7s%s\n", "instance", "best known", "ours",
-           "ratio", "bound", "by", "gap", "", "",
-           b->rules ? "   given order: fused 1F1B, split, ZB-H1; tent: the same; * breaks memory"
-                    : "");
+    printf(
+        "%-26s %11s %11s %8s %11s %-9s %9s %-6s %7s%s\n", "instance", "best known", "ours", "ratio",
+        "bound", "by", "gap", "", "",
+        b->rules
+            ? "   given order: fused 1F1B, split, ZB-H1; tent: the same; * breaks memory; classes"
+            : "");
     for (size_t k = 0; k < count; k++)
         run(b, files[k]);
     if (b->counted)

@@ -1,5 +1,6 @@
 /* Pipeline ranks that differ: speed, memory, links. The plan adapts, its bounds hold, and what is
  * said of all ranks alike changes nothing. */
+#include "planner/cluster.h"
 #include "planner/partition.h"
 #include "sim/random.h"
 #include "tests/contract/planning.h"
@@ -240,6 +241,132 @@ START_TEST(costs_change_where_it_is_said)
 }
 END_TEST
 
+static pp_cluster cluster_of(const char *text)
+{
+    pp_cluster cluster;
+    pp_err err = { 0 };
+    STEP_OK(pp_cluster_parse(text, strlen(text), "c.json", &cluster, &err), err);
+    return cluster;
+}
+
+static const char two_classes[] =
+    "{\"format\":\"ppsim.cluster\",\"version\":1,\"name\":\"mixed\",\"classes\":["
+    "{\"hardware\":\"h100-80g\",\"ranks\":2},{\"hardware\":\"%s\",\"ranks\":2}],"
+    "\"links\":[{\"between\":[2,1],\"bytes_per_s\":2.5e10}]}";
+
+/* Stages weighed by the class of their ranks beat equal ones, and each class keeps to its own
+ * memory. */
+START_TEST(two_device_classes_beat_the_uniform_split)
+{
+    static const char *const others[] = { "a100-80g", "l40s-48g" };
+    planning p = planning_of("llama3-8b", "h100-80g");
+    planning other = planning_of("llama3-8b", others[_i]);
+    const pp_hardware hardware[] = { p.hardware, other.hardware };
+    pp_traits traits PP_CLEANUP(pp_traits_free) = { 0 };
+    pp_notes notes PP_CLEANUP(pp_notes_free) = { 0 };
+    char text[400];
+    pp_err err = { 0 };
+    snprintf(text, sizeof text, two_classes, others[_i]);
+    const pp_cluster cluster = cluster_of(text);
+    pp_wish wish = wish_with(&p, NULL);
+    STEP_OK(pp_cluster_traits(&cluster, hardware, &wish, &traits, &notes, &err), err);
+    ck_assert_double_lt(pp_traits_speed(&traits, 3), 0.7);
+    ck_assert_double_eq(pp_traits_speed(&traits, 1), 1);
+    ck_assert_double_eq(pp_traits_link_bytes_per_s(&traits, 1, 2), 2.5e10);
+    wish.traits = &traits;
+    pp_choice *found = choose(&wish);
+    ck_assert_int_gt(layers_of(found->plan, 0), layers_of(found->plan, 3));
+    for (uint32_t r = 0; r < 4; r++)
+        ck_assert_int_le(found->plan->prediction->per_rank[r].memory.total_bytes,
+                         hardware[r / 2].memory_bytes - pp_memory_reserve_bytes(&hardware[r / 2]));
+    wish.partition = PP_PARTITION_UNIFORM;
+    pp_choice *uniform = choose(&wish);
+    ck_assert_int_lt(found->plan->prediction->step_ns * 10, uniform->plan->prediction->step_ns * 9);
+    pp_choice_free(&found);
+    pp_choice_free(&uniform);
+}
+END_TEST
+
+START_TEST(what_was_said_of_a_rank_stays)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    const pp_hardware hardware[] = { p.hardware, p.hardware };
+    pp_traits traits PP_CLEANUP(pp_traits_free) = traits_of("2=0.25", "3=10GiB", NULL);
+    pp_notes notes PP_CLEANUP(pp_notes_free) = { 0 };
+    char text[400];
+    pp_err err = { 0 };
+    snprintf(text, sizeof text, two_classes, "h100-80g");
+    const pp_cluster cluster = cluster_of(text);
+    pp_wish wish = wish_with(&p, NULL);
+    STEP_OK(pp_cluster_traits(&cluster, hardware, &wish, &traits, &notes, &err), err);
+    ck_assert_double_eq(pp_traits_speed(&traits, 2), 0.25);
+    ck_assert_double_eq(pp_traits_speed(&traits, 3), 1);
+    ck_assert_int_eq(pp_traits_memory_bytes(&traits, 3), (int64_t)10 << 30);
+    wish.parallel.pp = 8;
+    ck_assert_int_eq(pp_cluster_traits(&cluster, hardware, &wish, &traits, &notes, &err), PP_USAGE);
+    ck_assert_ptr_nonnull(strstr(err.text, "--pp 4"));
+}
+END_TEST
+
+START_TEST(a_wrong_cluster_is_refused)
+{
+    static const struct {
+        const char *inside, *place;
+    } bad[] = {
+        { "\"classes\":[]", "#/classes" },
+        { "\"classes\":[{\"hardware\":\"a\",\"ranks\":0}]", "#/classes/0/ranks" },
+        { "\"classes\":[{\"hardware\":\"a\",\"ranks\":2,\"speed\":1}]", "#/classes/0" },
+        { "\"classes\":[{\"ranks\":2}]", "#/classes/0" },
+        { "\"classes\":[{\"hardware\":\"a\",\"ranks\":2}],\"links\":[{\"between\":[0,2],"
+          "\"bytes_per_s\":1e9}]",
+          "#/links/0/between/1" },
+        { "\"classes\":[{\"hardware\":\"a\",\"ranks\":2}],\"links\":[{\"between\":[1,1],"
+          "\"bytes_per_s\":1e9}]",
+          "#/links/0/between" },
+        { "\"classes\":[{\"hardware\":\"a\",\"ranks\":2}],\"links\":[{\"between\":[0,1],"
+          "\"bytes_per_s\":0}]",
+          "#/links/0/bytes_per_s" },
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        pp_cluster cluster;
+        char text[400];
+        pp_err err = { 0 };
+        snprintf(text, sizeof text,
+                 "{\"format\":\"ppsim.cluster\",\"version\":1,\"name\":\"c\",%s}", bad[i].inside);
+        ck_assert_int_eq(pp_cluster_parse(text, strlen(text), "c.json", &cluster, &err), PP_INPUT);
+        ck_assert_msg(strcmp(strchr(err.where, '#'), bad[i].place) == 0, "%s %s", err.where,
+                      err.text);
+    }
+}
+END_TEST
+
+/* The first forwards of rank 0 in the order. */
+static uint32_t forwards_first(const pp_order *order)
+{
+    uint32_t count = 0;
+    while (order->ops[order->rank_begin[0] + count].kind == PP_OP_F)
+        count++;
+    return count;
+}
+
+/* A gradient comes back later over a slow link, so more forwards go before it. */
+START_TEST(a_slow_link_moves_the_order)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    pp_traits link PP_CLEANUP(pp_traits_free) = traits_of(NULL, NULL, "0:1=0.3GB/s");
+    pp_wish wish = wish_with(&p, NULL);
+    wish.orders = PP_ORDERS_PLANNED;
+    wish.micro_batch_size = 1;
+    wish.parallel.vpp = 1;
+    pp_choice *plain = choose(&wish);
+    wish.traits = &link;
+    pp_choice *found = choose(&wish);
+    ck_assert_uint_gt(forwards_first(found->plan->order[0]), forwards_first(plain->plan->order[0]));
+    pp_choice_free(&plain);
+    pp_choice_free(&found);
+}
+END_TEST
+
 START_TEST(nonsense_is_refused)
 {
     static const struct {
@@ -289,6 +416,10 @@ int main(void)
     tcase_add_loop_test(tc, bounds_hold, 0, 3);
     tcase_add_test(tc, partitions_with_speeds_are_exact);
     tcase_add_test(tc, costs_change_where_it_is_said);
+    tcase_add_loop_test(tc, two_device_classes_beat_the_uniform_split, 0, 2);
+    tcase_add_test(tc, what_was_said_of_a_rank_stays);
+    tcase_add_test(tc, a_wrong_cluster_is_refused);
+    tcase_add_test(tc, a_slow_link_moves_the_order);
     tcase_add_test(tc, nonsense_is_refused);
     suite_add_tcase(suite, tc);
     return step_run(suite);

@@ -1,5 +1,5 @@
 /* Whichever allocation fails, every reader, every writer and the search say so and leak nothing. */
-#include "planner/choose.h"
+#include "planner/cluster.h"
 #include "planner/order_search.h"
 #include "planner/pack.h"
 #include "sim/alloc.h"
@@ -34,6 +34,13 @@ static int read_hardware(void *name)
     pp_hardware hardware;
     pp_err err = { 0 };
     return (int)pp_hardware_parse(file->text, file->bytes, name, &hardware, &err);
+}
+
+static int read_cluster(void *text)
+{
+    pp_cluster cluster;
+    pp_err err = { 0 };
+    return (int)pp_cluster_parse(text, strlen(text), "cluster.json", &cluster, &err);
 }
 
 static int read_costs(void *text)
@@ -218,6 +225,9 @@ static char groups_text[] = "[[10, 20], [30], [90], [80, 20]]";
 static char config[] = "{\"model_type\":\"gpt2\",\"n_embd\":64,\"n_layer\":2,\"n_head\":2,"
                        "\"n_positions\":64,\"vocab_size\":100}";
 static char model_name[] = "mixtral-8x7b";
+static char cluster_json[] =
+    "{\"format\":\"ppsim.cluster\",\"version\":1,\"name\":\"c\",\"classes\":["
+    "{\"hardware\":\"a\",\"ranks\":2}],\"links\":[{\"between\":[0,1],\"bytes_per_s\":1e9}]}";
 static char hardware_name[] = "h100-80g";
 static char ideal[] = "ideal";
 static char torch[] = "torch";
@@ -227,11 +237,17 @@ static const struct {
     int (*body)(void *context);
     void *context;
 } bodies[] = {
-    { "model", read_model, model_name },           { "config", read_config, config },
-    { "hardware", read_hardware, hardware_name },  { "costs", read_costs, costs_json },
-    { "lengths", pack_lengths, lengths_text },     { "rows", read_rows, csv },
-    { "comm rows", read_comm_rows, comm_csv },     { "formats", write_formats, ideal },
-    { "formats, torch", write_formats, torch },    { "groups", pack_lengths, groups_text },
+    { "model", read_model, model_name },
+    { "config", read_config, config },
+    { "hardware", read_hardware, hardware_name },
+    { "cluster", read_cluster, cluster_json },
+    { "costs", read_costs, costs_json },
+    { "lengths", pack_lengths, lengths_text },
+    { "rows", read_rows, csv },
+    { "comm rows", read_comm_rows, comm_csv },
+    { "formats", write_formats, ideal },
+    { "formats, torch", write_formats, torch },
+    { "groups", pack_lengths, groups_text },
     { "instance", order_instance, instance_json },
 };
 

@@ -2,7 +2,7 @@
 #ifndef PPSIM_TOOLS_PLAN_PLAN_H
 #define PPSIM_TOOLS_PLAN_PLAN_H
 
-#include "planner/choose.h"
+#include "planner/cluster.h"
 #include "planner/target.h"
 #include "tools/inputs.h"
 #include "tools/profile_tool.h"
@@ -12,6 +12,8 @@ typedef struct pp_request {
     const pp_inputs *inputs; /* what was read before; may be NULL. Set before reading */
     pp_model model;
     pp_hardware hardware;
+    pp_cluster cluster; /* without classes where --hw is one machine */
+    pp_hardware class_hardware[PP_CLUSTER_CLASSES_MAX];
     pp_profile_in_use profile;
     pp_lengths lengths;
     pp_jitter_spec jitter;

@@ -28,9 +28,17 @@ static pp_status load_hardware(pp_request *r, const char *name, pp_err *err)
 {
     const pp_input *known = pp_inputs_find(r->inputs, PP_INPUT_HARDWARE, name);
     if (!known)
-        return pp_load_hardware(name, &r->hardware, err);
-    r->hardware = known->hardware;
+        return pp_load_cluster(name, &r->cluster, r->class_hardware, err);
+    r->class_hardware[0] = known->hardware;
     return PP_OK;
+}
+
+/* What the ranks of a cluster are, once the sizes are known. */
+static pp_status read_cluster(pp_request *r, pp_err *err)
+{
+    return r->cluster.classes ? pp_cluster_traits(&r->cluster, r->class_hardware, &r->wish,
+                                                  &r->traits, &r->assumptions, err)
+                              : PP_OK;
 }
 
 static pp_status load_lengths(pp_request *r, const char *name, pp_err *err)
@@ -68,6 +76,10 @@ static pp_status read_machines(const pp_args *args, pp_request *r, pp_err *err)
         status = pp_profile_hardware(args, &r->profile, &r->model, &r->hardware, err);
     else if (!status)
         status = load_hardware(r, hardware ? hardware : DEFAULT_HARDWARE, err);
+    if (!status && !r->profile.path)
+        r->hardware = r->class_hardware[0];
+    if (!status && r->cluster.classes)
+        snprintf(r->hardware.name, sizeof r->hardware.name, "%s", r->cluster.name);
     if (!status && !hardware && !r->profile.path)
         status = pp_notes_add(&r->assumptions, err, "hardware", "%s (--hw)", r->hardware.name);
     if (!status)
@@ -430,6 +442,7 @@ pp_status pp_request_read_with(const pp_args *args, const char *lengths, pp_requ
         (status = keep_stages(args, request, err)) || (status = read_program(args, request, err)) ||
         (status = read_jitter(args, request, err)) ||
         (status = pp_args_traits(args, &request->traits, err)) ||
+        (status = read_cluster(request, err)) ||
         (status = read_threads(args, &request->wish, err)) ||
         (status = read_budget(args, request, err)))
         return status;

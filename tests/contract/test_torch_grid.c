@@ -1,0 +1,93 @@
+/* A plan for torchtitan beside the schedules that PyTorch ships (torch.distributed.pipelining, 2.8:
+ * the classes of schedules.py), under the torch executor: with the memory that one of them needs,
+ * the plan of the same job is at least as fast. Theirs have equal stages; the plan may choose
+ * partition, schedule and stages per rank, not micro-batches, recomputation or degrees. */
+#include "planner/target.h"
+#include "tests/contract/planning.h"
+
+#include <inttypes.h>
+
+static const struct {
+    const char *name;
+    int64_t vpp;
+} shipped[] = {
+    { "gpipe", 1 },          { "1f1b", 1 }, { "interleaved", 2 }, { "looped-bfs", 2 },
+    { "interleaved-zb", 2 }, { "zbv", 2 },  { "dualpipev", 2 },
+};
+
+static const struct {
+    const char *model;
+    int64_t tp, pp, microbatches, seq_length;
+    pp_recompute recompute;
+} grid[] = {
+    { "gpt1.7b", 1, 2, 4, 2048, PP_RECOMPUTE_NONE },
+    { "gpt1.7b", 1, 4, 8, 2048, PP_RECOMPUTE_FULL },
+    { "gpt1.7b", 1, 6, 12, 2048, PP_RECOMPUTE_SELECTIVE },
+    { "llama3-8b", 2, 4, 8, 4096, PP_RECOMPUTE_NONE },
+    { "llama3-8b", 2, 4, 32, 8192, PP_RECOMPUTE_SELECTIVE },
+    { "llama3-8b", 1, 8, 16, 8192, PP_RECOMPUTE_FULL },
+    { "llama3-8b", 2, 8, 64, 2048, PP_RECOMPUTE_NONE },
+    { "llama3-70b", 8, 4, 8, 8192, PP_RECOMPUTE_NONE },
+    { "llama3-70b", 4, 8, 32, 4096, PP_RECOMPUTE_SELECTIVE },
+    { "llama3-70b", 8, 8, 16, 8192, PP_RECOMPUTE_FULL },
+    { "gpt175b", 8, 8, 16, 2048, PP_RECOMPUTE_NONE },
+    { "gpt175b", 8, 8, 48, 2048, PP_RECOMPUTE_FULL },
+    { "gpt175b", 8, 16, 32, 2048, PP_RECOMPUTE_SELECTIVE },
+};
+
+static pp_wish wish_at(const planning *p, int at)
+{
+    pp_wish wish = wish_of(p, grid[at].pp);
+    wish.parallel.tp = grid[at].tp;
+    wish.seq_length = grid[at].seq_length;
+    wish.micro_batch_size = 1;
+    wish.global_batch_size = grid[at].microbatches;
+    wish.switches.value.recompute = grid[at].recompute;
+    wish.switches.given.recompute = true;
+    return wish;
+}
+
+static void apply(pp_wish *wish)
+{
+    const pp_target *target = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_target_get("torchtitan", &target, &err), err);
+    STEP_OK(pp_target_apply(target, false, wish, &err), err);
+}
+
+START_TEST(a_plan_is_no_slower_than_what_pytorch_ships)
+{
+    planning p = planning_of(grid[_i].model, "h100-80g");
+    for (size_t k = 0; k < sizeof shipped / sizeof *shipped; k++) {
+        pp_wish theirs = wish_at(&p, _i);
+        theirs.schedule = pp_schedule_find(shipped[k].name);
+        theirs.parallel.vpp = shipped[k].vpp;
+        theirs.partition = PP_PARTITION_UNIFORM;
+        theirs.memory_limit_bytes = (int64_t)1 << 45;
+        theirs.executor = "torch";
+        pp_choice *fixed = choose(&theirs);
+        pp_wish ours = wish_at(&p, _i);
+        ours.memory_limit_bytes = fixed->plan->prediction->peak_memory_bytes;
+        apply(&ours);
+        pp_choice *plan = choose(&ours);
+        ck_assert_int_le(plan->plan->prediction->peak_memory_bytes, ours.memory_limit_bytes);
+        ck_assert_msg(plan->plan->prediction->step_ns <= fixed->plan->prediction->step_ns,
+                      "%s pp %d, %s: plan %s takes %" PRId64 ", that %" PRId64, grid[_i].model,
+                      (int)grid[_i].pp, shipped[k].name, plan->plan->schedule,
+                      plan->plan->prediction->step_ns, fixed->plan->prediction->step_ns);
+        pp_choice_free(&plan);
+        pp_choice_free(&fixed);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("torch_grid");
+    TCase *tc = tcase_create("torch_grid");
+    tcase_set_timeout(tc, 300);
+    tcase_add_loop_test(tc, a_plan_is_no_slower_than_what_pytorch_ships, 0,
+                        (int)(sizeof grid / sizeof *grid));
+    suite_add_tcase(suite, tc);
+    return step_run(suite);
+}
