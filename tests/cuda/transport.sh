@@ -62,6 +62,13 @@ ordered() {
     END { exit wrong || NR < 100 }' log || failed=1
 }
 
+# 200 kB per boundary, more than one piece of the stand-in.
+cat >costs.json <<'END'
+{"format": "ppsim.costs", "version": 1,
+ "forward_ns": 200000, "input_ns": 200000, "weight_ns": 100000, "comm_ns": 10000,
+ "memory": {"activation_bytes": 500000, "message_bytes": 200000}}
+END
+carried='--microbatches 8 --costs-file costs.json --iterations 2 --payload 256KiB'
 spin='--microbatches 8 --costs F=200us,I=200us,W=100us,comm=10us --iterations 2'
 for schedule in 1f1b zbv 'interleaved --vpp 2'; do
     for layout in world pp per-edge; do
@@ -69,13 +76,13 @@ for schedule in 1f1b zbv 'interleaved --vpp 2'; do
         settled "$schedule, $layout"
     done
 done
-run 0 'on nccl, 4 ranks' --schedule zbv --pp 4 $spin --memory-costs F=1MB,I=-1MB,W=0 --payload 200KiB --check-messages
+run 0 'on nccl, 4 ranks' --schedule zbv --pp 4 $carried --check-messages
 ordered
-run 0 'on nccl, 4 ranks' --schedule zbv --pp 4 $spin --memory-costs F=1MB,I=-1MB,W=0 --communicators per-edge --tensors-per-boundary 2
+run 0 'on nccl, 4 ranks' --schedule zbv --pp 4 $carried --communicators per-edge --tensors-per-boundary 2
 ordered
 # A group of the program is one of NCCL. In gpipe on two ranks rank 1 receives each of 3 activations
 # and sends each of 3 gradients, by itself; the main thread has one group to join and one to connect.
-run 0 'on nccl, 2 ranks' --schedule gpipe --pp 2 --microbatches 3 --costs F=5ms,B=5ms --iterations 1 --warmup 0 --memory-costs F=1MB,I=-1MB,W=0
+run 0 'on nccl, 2 ranks' --schedule gpipe --pp 2 --microbatches 3 --costs-file costs.json --iterations 1 --warmup 0
 sent=$(grep -c '^gpu1 ncclSend .* of 1 ' log)
 [ "$sent" -eq 7 ] || { echo "gpipe: rank 1 sent $sent, wanted 3 and their headers, and a greeting"; failed=1; }
 
