@@ -91,6 +91,12 @@ for layout in world per-edge; do
     run 0 'gradients' --schedule zbv --pp 4 --microbatches 6 --costs F=1ms,I=1ms,W=1ms --compute cpu --verify --iterations 1 \
         --communicators $layout
 done
+# A file that communicates itself is refused where it would hang on one queue: rank 0 posts the receive of a
+# gradient in front of the send that its sender needs first.
+printf '%s\n' 0F0,0SEND_F0,0RECV_B0,0F1,0SEND_F1,0B0,0RECV_B1,0B1 \
+    1RECV_F0,1F0,1RECV_F1,1F1,1B0,1SEND_B0,1B1,1SEND_B1 >hangs.csv
+run 1 'RECV_B0' --schedule hangs.csv --pp 2 --costs F=1ms,B=1ms
+grep -q ncclCommInit log && [ "$(grep -c 'ncclSend .* of 1 ' log)" -gt 1 ] && { echo "hangs.csv was run"; failed=1; }
 # Somebody ends: all do, and say who.
 run 1 'rank 1 died before' --schedule 1f1b --pp 4 $spin --fault death,rank=1,at=3
 run 1 'rank 2' --schedule 1f1b --pp 4 $spin --fault stall,rank=2,at=3,time=20s --deadline 300ms
