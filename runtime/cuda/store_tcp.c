@@ -151,10 +151,7 @@ static bool listen_to(pp_store *store, uint32_t peer)
 /* A process that goes without a word ends the run. */
 static void lose(pp_store *store, uint32_t peer)
 {
-    pthread_mutex_lock(&store->writing);
-    close(store->peer[peer]);
-    store->peer[peer] = -1;
-    pthread_mutex_unlock(&store->writing);
+    (void)shutdown(store->peer[peer], SHUT_RDWR); /* closed at the end: others may write to it */
     if (!store->left[peer] && !atomic_load(&store->closing))
         pp_store_stop(store);
 }
