@@ -86,6 +86,18 @@ run 0 'on nccl, 2 ranks' --schedule gpipe --pp 2 --microbatches 3 --costs-file c
 sent=$(grep -c '^gpu1 ncclSend .* of 1 ' log)
 [ "$sent" -eq 7 ] || { echo "gpipe: rank 1 sent $sent, wanted 3 and their headers, and a greeting"; failed=1; }
 
+# Groups as the program has them, by the number of their transfers: where a gradient comes while the next
+# activation leaves, both are in one.
+run 0 'on nccl, 2 ranks' --schedule 1f1b --pp 2 --microbatches 3 --costs F=2ms,B=4ms,comm=10us --iterations 1 --warmup 0
+for rank in 0 1; do
+    main=$(sed -n '1s/.*@//p' log)
+    sizes=$(grep "^gpu$rank ncclGroupEnd" log | grep -v "@$main" | awk '{ printf "%s ", $3 }')
+    case $rank.$sizes in
+    '0.1 2 1 1 1 ' | '1.1 1 1 2 1 ') ;;
+    *) echo "1f1b: rank $rank has groups of $sizes"; failed=1 ;;
+    esac
+done
+
 # Real values, bit for bit those of the sequential run.
 for layout in world per-edge; do
     run 0 'gradients' --schedule zbv --pp 4 --microbatches 6 --costs F=1ms,I=1ms,W=1ms --compute cpu --verify --iterations 1 \
