@@ -77,7 +77,11 @@ pp_add_part(openblas PPSIM_USE_OPENBLAS VERSION "${OPENBLAS_VERSION}" LICENCE BS
 pp_add_part(mpi PPSIM_BUILD_MPI VERSION "${MPI_C_VERSION}" LICENCE "of the MPI installed"
     FOR "transport mpi, the module ppsim_mpi.so")
 pp_add_part(gnuplot PPSIM_GNUPLOT LICENCE gnuplot FOR "pictures; run as a program")
-pp_add_part(cuda PPSIM_BUILD_CUDA LICENCE "proprietary, by our permission" FOR "GPUs: no build has them yet")
+pp_add_part(cuda PPSIM_BUILD_CUDA VERSION "NCCL ${PPSIM_NCCL_VERSION}" LICENCE "proprietary, by our permission"
+    FOR "GPUs, the module ppsim_cuda.so")
+if(PPSIM_CUDA_MISSING)
+    message(STATUS "No GPU module: ${PPSIM_CUDA_MISSING} not found (docs/gpu.md)")
+endif()
 get_property(parts GLOBAL PROPERTY PPSIM_PARTS)
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/tools/parts.inc CONTENT "${parts}" @ONLY)
 add_feature_info(tests PPSIM_BUILD_TESTS "unit tests with Check (${CHECK_VERSION})")

@@ -109,16 +109,29 @@ static pp_status apply_link(const pp_link *link, pp_costs *costs, pp_err *err)
     return status;
 }
 
-pp_plan pp_plan_as_executed(const pp_plan *plan)
+static const char *lanes_of(pp_communicators communicators)
+{
+    int layout = communicators == PP_COMMUNICATORS_UNSAID ? 0 : (int)communicators - 1;
+    return pp_communicators_lanes(layout);
+}
+
+pp_plan pp_plan_as_executed(const pp_plan *plan, const pp_transport *transport,
+                            pp_communicators communicators)
 {
     pp_plan ours = *plan;
-    snprintf(ours.executor, sizeof ours.executor, "ppsim");
+    bool queues = transport && transport->has_queues;
+    snprintf(ours.executor, sizeof ours.executor, queues ? "zero-bubble" : "ppsim");
     ours.lanes[0] = ours.recv_buffers[0] = ours.send_buffers[0] = ours.return_outputs[0] = '\0';
     ours.host = (pp_host_costs){ 0 };
     ours.sharing = (pp_sharing){ 0 };
     ours.shape_message_ns = 0;
     ours.p2p = PP_P2P_SEND_RECV;
     ours.step_sync = true;
+    if (queues) {
+        snprintf(ours.lanes, sizeof ours.lanes, "%s", lanes_of(communicators));
+        snprintf(ours.recv_buffers, sizeof ours.recv_buffers, "on-post");
+        snprintf(ours.send_buffers, sizeof ours.send_buffers, "until-done");
+    }
     return ours;
 }
 
@@ -225,7 +238,7 @@ static pp_status measure_ops(const pp_execute_options *options, pp_execution *x,
 static pp_status predict(const pp_plan *ours, const pp_execute_options *options, bool written,
                          pp_execution *x, pp_err *err)
 {
-    const char *executor = written ? "as written" : "ppsim";
+    const char *executor = written ? "as written" : ours->executor;
     pp_err unimportant = { 0 };
     pp_status status =
         pp_plan_simulate_program(ours, x->program, x->costs, executor, &x->predicted,
@@ -238,6 +251,8 @@ static pp_status open_world(const pp_execute_options *options, pp_execution *x, 
     x->world = (pp_world_options){ .ranks = x->work.ranks,
                                    .link = options->link,
                                    .faults = options->faults,
+                                   .communicators = options->communicators,
+                                   .check_messages = options->check_messages,
                                    .stop = options->stop };
     return options->transport->open(&x->world, &x->job.world, err);
 }
@@ -315,7 +330,7 @@ static pp_status report(const pp_plan *plan, bool written, pp_execution *x, pp_e
     for (uint32_t r = 0; r < plain->ranks; r++)
         plain->grad_sync_ns[r] = plain->tied_ns[r] = plain->optimizer_ns[r] = 0;
     plain->fixed_ns = 0;
-    status = pp_report_build(plan->schedule, written ? "as written" : "ppsim", x->program,
+    status = pp_report_build(plan->schedule, written ? "as written" : plan->executor, x->program,
                              median->timeline, plain, true, &x->report, err);
     if (status)
         return status;
@@ -357,16 +372,19 @@ static pp_status carry_out(const pp_plan *plan, const pp_plan *ours,
 pp_status pp_execute(const pp_plan *plan, pp_program *written, const pp_execute_options *options,
                      pp_execution *x, pp_err *err)
 {
-    pp_plan ours = pp_plan_as_executed(plan);
+    pp_plan ours = pp_plan_as_executed(plan, options->transport, options->communicators);
+    pp_plan as_written = *plan; /* on the queues that there are */
     if (options->link.kind == PP_LINK_THROTTLE)
         ours.shape_message_ns = options->link.latency_ns;
+    if (options->transport->has_queues)
+        snprintf(as_written.lanes, sizeof as_written.lanes, "%s", ours.lanes);
     *x = (pp_execution){ .job = { .transport = options->transport, .compute = options->compute },
                          .program = written };
     pp_status status = options->transport->available(err);
     if (status || (status = pp_execution_prepare(&ours, options, x, err)) ||
         (status = open_world(options, x, err)))
         return status;
-    status = carry_out(plan, &ours, options, written != NULL, x, err);
+    status = carry_out(written ? &as_written : &ours, &ours, options, written != NULL, x, err);
     if (status && !x->result.crew) /* else the run has told the other processes */
         options->transport->abort(x->job.world);
     return status;

@@ -11,11 +11,13 @@ typedef struct pp_execute_options {
     const pp_compute *compute;
     const char *settings; /* of the compute */
     pp_link link;
-    uint32_t replica;      /* of the plan */
-    int64_t payload_bytes; /* tensors are carried up to here; negative: whole */
-    bool measure_ops;      /* durations: measured one op after the other, not the plan's */
-    bool verify;           /* values, and every byte of memory */
-    bool force;            /* also what cannot finish */
+    pp_communicators communicators; /* of a transport that has queues */
+    bool check_messages;            /* as in pp_world_options */
+    uint32_t replica;               /* of the plan */
+    int64_t payload_bytes;          /* tensors are carried up to here; negative: whole */
+    bool measure_ops;               /* durations: measured one op after the other, not the plan's */
+    bool verify;                    /* values, and every byte of memory */
+    bool force;                     /* also what cannot finish */
     uint32_t warmup, iterations;
     pp_ns deadline_ns; /* 0: PP_DEADLINE_NS, or 20 predicted steps where that is more */
     uint64_t seed;
@@ -51,9 +53,11 @@ typedef struct pp_execution {
  * (a stage on two ranks; sizes that differ), NOMEM. */
 PP_MUST_CHECK pp_status pp_execution_prepare(const pp_plan *plan, const pp_execute_options *options,
                                              pp_execution *x, pp_err *err);
-/* The plan with settings that executor ppsim has: hosts and links are real ones. It shares all that
- * `plan` owns, and is never freed. */
-pp_plan pp_plan_as_executed(const pp_plan *plan);
+/* The plan with settings that executor ppsim has: hosts and links are real ones. Where transfers of
+ * a rank queue up (NCCL) ours could hang, and zero-bubble lowers it, whose groups cannot. It shares
+ * all that `plan` owns, and is never freed. transport: NULL: none that has queues. */
+pp_plan pp_plan_as_executed(const pp_plan *plan, const pp_transport *transport,
+                            pp_communicators communicators);
 
 /* written: a program that communicates itself, executed as it stands; NULL: the plan's order is
  * lowered by executor ppsim, with the plan's shape protocol, comm and tensors.

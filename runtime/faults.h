@@ -37,6 +37,16 @@ typedef enum pp_fault_kind {
         PP_FAULT_KIND_COUNT,
 } pp_fault_kind;
 
+static inline bool pp_fault_is_of_message(pp_fault_kind kind)
+{
+    static const bool of_message[PP_FAULT_KIND_COUNT] = {
+#define PP_FAULT_OF_MESSAGE(id, name, message, op) message,
+        PP_FAULT_MAP(PP_FAULT_OF_MESSAGE)
+#undef PP_FAULT_OF_MESSAGE
+    };
+    return of_message[kind];
+}
+
 typedef struct pp_fault {
     pp_fault_kind kind;
     uint32_t rank; /* that sends, computes or starts */

@@ -450,7 +450,8 @@ static void forget(pp_interpreter *in, uint32_t run_step)
     memset(in->bytes, 0, sizeof in->bytes);
     in->run_step = run_step;
     in->open_count = 0;
-    in->single_lane = in->program->comm->semantics.lanes == PP_LANES_SINGLE;
+    in->single_lane =
+        in->program->comm->semantics.lanes == PP_LANES_SINGLE && !in->transport->has_queues;
     in->last_group = NONE;
     in->live = 0;
     in->ops_run = 0;

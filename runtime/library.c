@@ -200,6 +200,10 @@ static pp_status open_runtime(const pp_runtime_options *options, const pp_faults
     const pp_transport *transport;
     pp_status status =
         pp_transport_get(options->transport ? options->transport : "threads", &transport, err);
+    if (!status && transport->has_queues) /* plans are lowered for others */
+        status =
+            pp_err_set(err, PP_USAGE, "transport",
+                       "%s runs plans of 'ppsim run' only; use threads or mpi", transport->name);
     if (status || (status = transport->available(err)))
         return status;
     if (options->ranks < 1 || options->ranks > PP_RANKS_MAX)

@@ -116,7 +116,7 @@ static pp_status settle(pp_runtime_plan *made, uint32_t replica, pp_err *err)
                                      .settings = "",
                                      .link = { .kind = PP_LINK_FREE },
                                      .replica = replica };
-    const pp_plan ours = pp_plan_as_executed(made->plan);
+    const pp_plan ours = pp_plan_as_executed(made->plan, NULL, PP_COMMUNICATORS_UNSAID);
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     pp_status status = pp_execution_prepare(&ours, &how, &made->x, err);
     if (status || (status = pp_plan_set_semantics(&ours, made->x.program, err)))

@@ -42,42 +42,51 @@ static pp_status check_module(const pp_module *module, const char *path, pp_err 
                       "); build and install both together");
 }
 
-pp_status pp_module_load(const char *file, const char *cure, const pp_module **module_out,
-                         pp_err *err)
+static pp_status load_from(const pp_module_file *file, const char *path,
+                           const pp_module **module_out, pp_err *err)
+{
+    int scope = file->global ? RTLD_GLOBAL : RTLD_LOCAL;
+    void *library = dlopen(path, RTLD_NOW | scope | RTLD_NODELETE); /* it cannot be unloaded */
+    if (!library)
+        return pp_err_set(err, PP_UNAVAILABLE, NULL, "cannot load it: %.500s; %s", dlerror(),
+                          file->cure);
+    const pp_module *module = dlsym(library, PP_MODULE_SYMBOL);
+    if (!module)
+        return pp_err_set(err, PP_UNAVAILABLE, path, "it is no module of ppsim");
+    pp_status status = check_module(module, path, err);
+    if (!status && module->available)
+        status = module->available(&pp_module_services_table, err);
+    if (!status)
+        *module_out = module;
+    return status;
+}
+
+pp_status pp_module_load(const pp_module_file *file, const pp_module **module_out, pp_err *err)
 {
     folders where = { 0 };
     char path[PATH_MAX + 64];
     find_folders(&where);
     for (int i = 0; i < FOLDERS; i++) {
-        snprintf(path, sizeof path, "%s/%s", where.path[i], file);
-        if (!where.path[i][0] || access(path, F_OK) != 0)
-            continue;
-        /* GLOBAL: the plug-ins of Open MPI find libmpi that way. NODELETE: it cannot be unloaded.
-         */
-        void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
-        if (!library)
-            return pp_err_set(err, PP_UNAVAILABLE, NULL, "cannot load it: %.500s; %s", dlerror(),
-                              cure);
-        const pp_module *module = dlsym(library, PP_MODULE_SYMBOL);
-        if (!module)
-            return pp_err_set(err, PP_UNAVAILABLE, path, "it is no module of ppsim");
-        pp_status status = check_module(module, path, err);
-        if (!status)
-            *module_out = module;
-        return status;
+        snprintf(path, sizeof path, "%s/%s", where.path[i], file->name);
+        if (where.path[i][0] && access(path, F_OK) == 0)
+            return load_from(file, path, module_out, err);
     }
     return pp_err_set(err, PP_UNAVAILABLE, NULL, "there is no %s in %.200s%s%.200s or %.200s; %s",
-                      file, where.path[0], where.path[0][0] ? ", " : "", where.path[1],
-                      where.path[2], cure);
+                      file->name, where.path[0], where.path[0][0] ? ", " : "", where.path[1],
+                      where.path[2], file->cure);
 }
 
-pp_status pp_module_load_mpi(const pp_module **module_out, pp_err *err)
-{
-    return pp_module_load("ppsim_mpi.so",
-                          "install MPI (Debian: libopenmpi-dev openmpi-bin) and build ppsim with "
-                          "cmake -DPPSIM_MPI=ON",
-                          module_out, err);
-}
+const pp_module_file pp_module_mpi = {
+    .name = "ppsim_mpi.so",
+    .cure = "install MPI (Debian: libopenmpi-dev openmpi-bin) and build ppsim with "
+            "cmake -DPPSIM_MPI=ON",
+    .global = true,
+};
+
+const pp_module_file pp_module_cuda = {
+    .name = "ppsim_cuda.so",
+    .cure = "install CUDA and NCCL and build ppsim with cmake -DPPSIM_CUDA=ON (docs/gpu.md)",
+};
 
 bool pp_module_launched(void)
 {
@@ -97,8 +106,10 @@ const pp_module_services pp_module_services_table = {
     .launched = pp_module_launched,
 };
 
-pp_status pp_module_open(const pp_module *module, const pp_world_options *options,
+pp_status pp_module_open(const pp_module_file *file, const pp_world_options *options,
                          pp_world **world_out, pp_err *err)
 {
-    return module->open(&pp_module_services_table, options, world_out, err);
+    const pp_module *module;
+    pp_status status = pp_module_load(file, &module, err);
+    return status ? status : module->open(&pp_module_services_table, options, world_out, err);
 }

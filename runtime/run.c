@@ -84,26 +84,36 @@ static pp_status prepare_hand(pp_crew *crew, pp_hand *hand, uint64_t hash, pp_er
     return status;
 }
 
-/* Payloads of the sends that are done at once. */
+/* What transfer t carries at most. */
+static size_t payload_of(const pp_crew *crew, const pp_transfer *t)
+{
+    int64_t whole = pp_comm_bytes(crew->job->program->comm, crew->job->costs, t);
+    int64_t limit = crew->options->limit_bytes;
+    if (pp_transfer_is_shape((pp_transfer_kind)t->kind))
+        return sizeof(int64_t[4]);
+    return (size_t)(limit >= 0 && whole > limit ? limit : whole);
+}
+
 static pp_status load(const pp_crew *crew, pp_err *err)
 {
     const pp_run_job *job = crew->job;
     const pp_comm *comm = job->program->comm;
-    int64_t limit = crew->options->limit_bytes;
+    pp_status status = PP_OK;
     size_t *bytes = pp_alloc_array(comm->transfer_count, sizeof *bytes);
     if (!bytes)
         return pp_err_nomem(err);
+    for (size_t t = 0; t < comm->transfer_count && job->transport->reserve; t++)
+        bytes[t] = payload_of(crew, &comm->transfer[t]);
+    if (job->transport->reserve)
+        status = job->transport->reserve(job->world, job->program, bytes, err);
     for (size_t t = 0; t < comm->transfer_count; t++) {
         const pp_transfer *own = &comm->transfer[t];
-        if (!pp_transfer_sends((pp_transfer_kind)own->kind) ||
-            !pp_comm_is_buffered(comm, job->costs, own))
-            continue;
-        int64_t whole = pp_comm_bytes(comm, job->costs, own);
-        bool shape = pp_transfer_is_shape((pp_transfer_kind)own->kind);
-        bytes[t] =
-            shape ? sizeof(int64_t[4]) : (size_t)(limit >= 0 && whole > limit ? limit : whole);
+        bool buffered = pp_transfer_sends((pp_transfer_kind)own->kind) &&
+                        pp_comm_is_buffered(comm, job->costs, own);
+        bytes[t] = buffered ? payload_of(crew, own) : 0;
     }
-    pp_status status = job->transport->load(job->world, job->program, bytes, err);
+    if (!status)
+        status = job->transport->load(job->world, job->program, bytes, err);
     free(bytes);
     return status;
 }

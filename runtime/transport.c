@@ -72,10 +72,11 @@ pp_status pp_link_parse(const char *text, pp_link *link_out, pp_err *err)
 /* "2SEND_F3 (step 4, message 7, 1024 B)". */
 static void describe(const pp_message *m, char *buffer, size_t size)
 {
-    char transfer[40];
-    pp_transfer_print(
-        &(pp_transfer){ .microbatch = m->microbatch, .stage = m->stage, .kind = m->kind }, transfer,
-        sizeof transfer);
+    char transfer[40] = "what is no message of ours"; /* a library may deliver anything */
+    if (m->kind < PP_TRANSFER_KIND_COUNT)
+        pp_transfer_print(
+            &(pp_transfer){ .microbatch = m->microbatch, .stage = m->stage, .kind = m->kind },
+            transfer, sizeof transfer);
     snprintf(buffer, size, "%s (step %" PRIu32 ", message %" PRIu32 ", %" PRId64 " B)", transfer,
              m->step, m->sequence, m->bytes);
 }

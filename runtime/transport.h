@@ -10,6 +10,7 @@
 #include "runtime/faults.h"
 #include "sim/comm.h"
 #include "sim/costs.h"
+#include "sim/job.h"
 
 #include <signal.h>
 
@@ -47,6 +48,9 @@ typedef struct pp_world_options {
     uint32_t ranks;
     pp_link link;
     const pp_faults *faults;           /* NULL: none */
+    pp_communicators communicators;    /* of a transport that has queues */
+    bool check_messages;               /* headers travel in every step, not only in the first */
+    bool device_payloads;              /* tensors lie on the GPU of their rank */
     const volatile sig_atomic_t *stop; /* not 0: somebody wants the end; NULL: nobody can */
 } pp_world_options;
 
@@ -68,6 +72,9 @@ typedef struct pp_post {
 typedef struct pp_transport {
     const char *name;
     const char *summary;
+    /* A group starts when the one before it is done, in the lanes of the communicators
+     * (pp_communicators_lanes), and does so by itself: ranks need not wait. Nothing is buffered. */
+    bool has_queues;
     /* Fails: UNAVAILABLE, with the reason and the way out. */
     pp_status (*available)(pp_err *err);
     /* Fails: UNAVAILABLE, USAGE (options that it has not; another number of processes), NOMEM. */
@@ -75,6 +82,10 @@ typedef struct pp_transport {
     void (*close)(pp_world *world); /* NULL is fine */
     /* The ranks that this process hosts: [*first, *first + *count). */
     void (*hosts)(const pp_world *world, uint32_t *first, uint32_t *count);
+    /* Before load: the payloads of its transfers, [transfers], at most. NULL: it need not know.
+     * Fails: NOMEM. */
+    pp_status (*reserve)(pp_world *world, const pp_program *program, const size_t *payload_bytes,
+                         pp_err *err);
     /* Makes ready for the messages of `program` (kept until the next load). buffered_bytes:
      * [transfers], payloads of the sends that are done at once, else 0. One call per process, no
      * rank being at work. Fails: NOMEM. */
@@ -104,8 +115,8 @@ typedef struct pp_transport {
                              pp_err *err);
     /* Ends all blocked calls of all ranks that can be reached; any thread, more than once. */
     void (*abort)(pp_world *world);
-    /* Where a process does not host all ranks, else both NULL. Called beside the ranks' threads,
-     * which may be blocked.
+    /* Where a process may not host all ranks, else both NULL. Called beside the ranks' threads,
+     * which may be blocked. A process that does host all leaves the outputs as they are.
      * alarmed: did another process begin to collect?
      * collect: as all_gather, of each process's first rank; raises the alarm; waits for others no
      * longer than patience_ns. came_out: [ranks], who answered. */

@@ -33,6 +33,10 @@ static const pp_option options[] = {
       false },
     { "--link", "plan|free|T+RATE",
       "of threads: what the plan says, memory speed, or 20us+1GB/s; plan for spin", NULL, false },
+    { "--communicators", "world|pp|per-edge",
+      "of nccl: one of all ranks, or one for every two neighbours; world", NULL, false },
+    { "--check-messages", NULL, "of nccl: headers in every step; without it in the first step only",
+      NULL, false },
     { "--payload", "SIZE", "spin carries tensors up to this size; 64KiB", NULL, false },
     { "--schedule", "NAME|FILE", "as simulate, instead of a plan", NULL, false },
     { PP_OPTION_PP },
@@ -98,6 +102,24 @@ static pp_status read_counts(const pp_args *args, pp_execute_options *o, pp_err 
     return PP_OK;
 }
 
+/* Of a transport with queues. */
+static pp_status read_queues(const pp_args *args, pp_execute_options *o, pp_err *err)
+{
+    static const char *const own[] = { "--communicators", "--check-messages" };
+    int layout = 0;
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (pp_args_has(args, own[i]) && !o->transport->has_queues)
+            return pp_err_set(err, PP_USAGE, own[i],
+                              "transport %s has no communicators; leave it "
+                              "out, or use --transport nccl",
+                              o->transport->name);
+    o->check_messages = pp_args_has(args, "--check-messages");
+    pp_status status =
+        pp_args_choice(args, "--communicators", pp_communicators_names(), &layout, err);
+    o->communicators = (pp_communicators)(layout + 1);
+    return status;
+}
+
 static pp_status read_options(const pp_args *args, pp_faults *faults, pp_execute_options *o,
                               pp_err *err)
 {
@@ -118,7 +140,7 @@ static pp_status read_options(const pp_args *args, pp_faults *faults, pp_execute
         return pp_err_set(err, PP_USAGE, "--payload", "%s carries whole tensors; leave it out",
                           o->compute->name);
     const char *link = pp_args_text(args, "--link");
-    if ((status = read_counts(args, o, err)) ||
+    if ((status = read_counts(args, o, err)) || (status = read_queues(args, o, err)) ||
         (link && (status = pp_link_parse(link, &o->link, err))) ||
         (status = pp_args_choice(args, "--durations", durations, &measured, err)) ||
         (status = pp_args_bytes(args, "--payload", &o->payload_bytes, err)) ||
@@ -290,9 +312,9 @@ static pp_status show(const pp_args *args, const running *r, const pp_execute_op
 {
     int64_t columns = 80;
     const pp_execution *x = &r->execution;
-    bool ours = !r->written && strcmp(r->plan->executor, "ppsim") != 0;
     if (!x->report) /* the process of rank 0 shows it */
         return PP_OK;
+    bool ours = !r->written && strcmp(r->plan->executor, x->report->executor) != 0;
     pp_status status = pp_args_int(args, "--columns", 20, 100000, &columns, err);
     if (status)
         return status;

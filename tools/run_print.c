@@ -58,8 +58,8 @@ static void print_prediction(const pp_run_print *run, const pp_comparison *c, pp
         pp_text_add(text, " (%+.2f %%)", 100 * c->step_error);
     pp_text_add(text, "\n");
     if (run->planned_executor)
-        pp_text_add(text, "executor     ppsim; the plan names %s, so it is predicted anew\n",
-                    run->planned_executor);
+        pp_text_add(text, "executor     %s; the plan names %s, so it is predicted anew\n",
+                    x->report->executor, run->planned_executor);
 }
 
 static void print_verdict(const pp_run_print *run, pp_text *text)

@@ -76,13 +76,8 @@ pp_status pp_mpi_finish(pp_world *world, MPI_Request *request, int count, const 
 
 static bool has_message_faults(const pp_faults *faults)
 {
-    static const bool of_message[PP_FAULT_KIND_COUNT] = {
-#define PP_FAULT_OF_MESSAGE(id, name, message, op) message,
-        PP_FAULT_MAP(PP_FAULT_OF_MESSAGE)
-#undef PP_FAULT_OF_MESSAGE
-    };
     for (size_t i = 0; faults && i < faults->count; i++)
-        if (of_message[faults->fault[i].kind])
+        if (pp_fault_is_of_message(faults->fault[i].kind))
             return true;
     return false;
 }

@@ -227,6 +227,17 @@ START_TEST(faults_are_read_strictly)
 }
 END_TEST
 
+START_TEST(a_message_of_garbage_is_told)
+{
+    const pp_message expected = { .kind = PP_SEND_F };
+    pp_message came;
+    pp_err err = { 0 };
+    memset(&came, 0xA5, sizeof came); /* kind: no entry of the table */
+    ck_assert_int_eq(pp_message_check(&expected, &came, &err), PP_INPUT);
+    ck_assert_ptr_nonnull(strstr(err.text, "got what is no message of ours"));
+}
+END_TEST
+
 /* A thousand take half a minute, and longer where others compute: PPSIM_RANDOM_FAULTS=1000. */
 static int random_faults(void)
 {
@@ -248,6 +259,7 @@ int main(void)
     tcase_add_test(tc, the_same_with_buffers_runs);
     tcase_add_test(tc, a_stop_flag_ends_the_run);
     tcase_add_test(tc, faults_are_read_strictly);
+    tcase_add_test(tc, a_message_of_garbage_is_told);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -4,6 +4,8 @@ set -eu
 cd "$1"
 flags='-std=c11 -D_XOPEN_SOURCE=700 -DPPSIM_VERSION="" -DPPSIM_SOURCE_DIR="" -Wall -Wextra -Wpedantic -Wshadow -Wconversion
     -Wstrict-prototypes -Wmissing-prototypes -Werror -fsyntax-only -I.'
+# Where the build found CUDA and NCCL.
+cuda=$(sed -n 's/^PPSIM_\(CUDA\|NCCL\)_INCLUDE:PATH=\(.*\)/-isystem \2/p' "$2/CMakeCache.txt" 2>/dev/null) || cuda=
 bad=0
 for header in $(find sim planner calib runtime traces tools tests -name '*.h' | sort); do
     compiler=${CC:-cc}
@@ -11,7 +13,14 @@ for header in $(find sim planner calib runtime traces tools tests -name '*.h' | 
         compiler=mpicc
         command -v mpicc >/dev/null || continue
     fi
+    more=
+    case $header in
+    runtime/cuda/*)
+        case $cuda in '' | *NOTFOUND*) continue ;; esac
+        more=$cuda
+        ;;
+    esac
     printf '#include "%s"\n#include "%s"\ntypedef int pp_lint;\n' "$header" "$header" |
-        "$compiler" $flags -x c - || { echo "$header does not compile alone"; bad=1; }
+        "$compiler" $flags $more -x c - || { echo "$header does not compile alone"; bad=1; }
 done
 exit $bad

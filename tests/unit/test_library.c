@@ -337,6 +337,9 @@ START_TEST(bad_runtimes_are_refused)
     ck_assert_int_eq(pp_runtime_open(&options, &runtime, &error), PP_RUNTIME_USAGE);
     ck_assert_str_eq(error.where, "transport");
     ck_assert_ptr_nonnull(strstr(error.text, "did you mean 'threads'"));
+    options.transport = "nccl"; /* its queues want another lowering */
+    ck_assert_int_eq(pp_runtime_open(&options, &runtime, &error), PP_RUNTIME_USAGE);
+    ck_assert_ptr_nonnull(strstr(error.text, "use threads or mpi"));
     ck_assert_ptr_null(runtime);
 
     /* None of these harms the runtime. */

@@ -1,0 +1,50 @@
+# What the GPU module needs: nvcc, the CUDA runtime and NCCL. Looked for in CUDA_HOME, in /usr/local/cuda,
+# where the system keeps libraries, and in build/cuda-packages (tools/cuda-headers).
+set(PPSIM_BUILD_CUDA OFF)
+set(PPSIM_CUDA_PACKAGES ${PROJECT_BINARY_DIR}/cuda-packages CACHE PATH "NVIDIA's packages, unpacked by tools/cuda-headers")
+mark_as_advanced(PPSIM_CUDA_PACKAGES)
+
+function(pp_find_cuda)
+    set(roots $ENV{CUDA_HOME} /usr/local/cuda)
+    set(packages ${PPSIM_CUDA_PACKAGES}/nvidia)
+    find_program(PPSIM_NVCC nvcc HINTS ${roots} PATH_SUFFIXES bin DOC "compiles for GPUs")
+    find_path(PPSIM_CUDA_INCLUDE cuda_runtime_api.h HINTS ${roots} ${packages}/cu13 PATH_SUFFIXES include)
+    find_library(PPSIM_CUDART NAMES cudart libcudart.so.13 libcudart.so.12 HINTS ${roots} ${packages}/cu13
+        PATH_SUFFIXES lib64 lib)
+    find_path(PPSIM_NCCL_INCLUDE nccl.h HINTS ${roots} ${packages}/nccl PATH_SUFFIXES include)
+    find_library(PPSIM_NCCL NAMES nccl libnccl.so.2 HINTS ${roots} ${packages}/nccl PATH_SUFFIXES lib64 lib)
+    mark_as_advanced(PPSIM_NVCC PPSIM_CUDA_INCLUDE PPSIM_CUDART PPSIM_NCCL_INCLUDE PPSIM_NCCL)
+endfunction()
+
+# NCCL 2.18 has communicators that do not block, and their configuration.
+function(pp_read_nccl_version out)
+    file(STRINGS ${PPSIM_NCCL_INCLUDE}/nccl.h lines REGEX "^#define NCCL_(MAJOR|MINOR|PATCH) ")
+    string(REGEX REPLACE "[^0-9;]" "" numbers "${lines}")
+    list(JOIN numbers "." version)
+    set(${out} ${version} PARENT_SCOPE)
+endfunction()
+
+if(NOT PPSIM_CUDA STREQUAL "OFF")
+    pp_find_cuda()
+    foreach(part IN ITEMS "nvcc PPSIM_NVCC" "cuda_runtime_api.h PPSIM_CUDA_INCLUDE"
+            "libcudart PPSIM_CUDART" "nccl.h PPSIM_NCCL_INCLUDE" "libnccl PPSIM_NCCL")
+        separate_arguments(part)
+        list(POP_FRONT part name)
+        if(NOT ${part})
+            list(APPEND PPSIM_CUDA_MISSING ${name})
+        endif()
+    endforeach()
+    if(PPSIM_NCCL_INCLUDE)
+        pp_read_nccl_version(PPSIM_NCCL_VERSION)
+        if(PPSIM_NCCL_VERSION VERSION_LESS 2.18)
+            list(APPEND PPSIM_CUDA_MISSING "NCCL 2.18 (found ${PPSIM_NCCL_VERSION})")
+        endif()
+    endif()
+    list(JOIN PPSIM_CUDA_MISSING ", " PPSIM_CUDA_MISSING)
+    if(NOT PPSIM_CUDA_MISSING)
+        set(PPSIM_BUILD_CUDA ON)
+    elseif(PPSIM_CUDA STREQUAL "ON")
+        message(FATAL_ERROR "PPSIM_CUDA=ON, but this is missing: ${PPSIM_CUDA_MISSING}. Install CUDA and NCCL; "
+            "tools/cuda-headers fetches NVIDIA's packages.")
+    endif()
+endif()

@@ -1,0 +1,33 @@
+/* The module ppsim_cuda.so: what it exports, and whether this machine can use it. */
+#include "runtime/cuda/nccl_int.h"
+
+static pp_status check_nccl(const pp_module_services *services, pp_err *err)
+{
+    int version = 0;
+    ncclResult_t code = ncclGetVersion(&version);
+    if (code)
+        return services->err_set(err, PP_UNAVAILABLE, NULL, "NCCL does not say its version: %s",
+                                 ncclGetErrorString(code));
+    if (version < NCCL_VERSION_CODE)
+        return services->err_set(err, PP_UNAVAILABLE, NULL,
+                                 "libnccl is version %d, but ppsim_cuda.so was built with %d; "
+                                 "install that or a later one, or build again",
+                                 version, NCCL_VERSION_CODE);
+    return PP_OK;
+}
+
+static pp_status available(const pp_module_services *services, pp_err *err)
+{
+    int gpus = 0;
+    pp_status status = check_nccl(services, err);
+    return status ? status : pp_gpu_count(services, &gpus, err);
+}
+
+__attribute__((visibility("default"))) extern const pp_module ppsim_transport_module_v1;
+const pp_module ppsim_transport_module_v1 = {
+    .abi = PP_MODULE_ABI,
+    .version = PPSIM_VERSION,
+    .available = available,
+    .open = pp_nccl_open,
+    .transport = &pp_nccl_transport,
+};

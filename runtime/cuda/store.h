@@ -1,0 +1,43 @@
+/* What the processes of a job say to each other beside NCCL, which says nothing when it is stuck:
+ * who they are, what they agree on, and that the run must end. One process that hosts all ranks
+ * needs no network; processes of one rank each speak over TCP with that of rank 0. */
+#ifndef PPSIM_RUNTIME_CUDA_STORE_H
+#define PPSIM_RUNTIME_CUDA_STORE_H
+
+#include "runtime/module.h"
+
+/* Which process this is, from the variables of torchrun, Open MPI, other MPIs, or srun. */
+typedef struct pp_store_place {
+    bool launched; /* else it is alone, and hosts all ranks */
+    uint32_t rank, ranks;
+    uint32_t local; /* its number on this machine: of its GPU */
+    char host[256]; /* of rank 0 */
+    uint16_t port;
+} pp_store_place;
+
+/* Fails: USAGE (variables that say no numbers, or too little). */
+PP_MUST_CHECK pp_status pp_store_find_place(const pp_module_services *services,
+                                            pp_store_place *place_out, pp_err *err);
+
+typedef struct pp_store pp_store;
+
+/* ranks: of the plan. All processes are there when it returns. Fails: IO, NOMEM, INFEASIBLE. */
+PP_MUST_CHECK pp_status pp_store_open(const pp_module_services *services,
+                                      const pp_store_place *place, uint32_t ranks,
+                                      const volatile sig_atomic_t *stop, pp_store **store_out,
+                                      pp_err *err);
+void pp_store_close(pp_store *store); /* NULL is fine */
+
+/* bytes of rank 0's process come to all others. One thread per process. */
+pp_status pp_store_tell(pp_store *store, void *bytes, size_t count, pp_err *err);
+/* As pp_transport. */
+pp_status pp_store_all_gather(pp_store *store, uint32_t rank, const void *mine, size_t bytes,
+                              void *all_out, pp_err *err);
+pp_status pp_store_clock_ahead(pp_store *store, pp_ns *ahead_ns, pp_ns *error_ns, pp_err *err);
+void pp_store_stop(pp_store *store);
+bool pp_store_stopped(const pp_store *store);
+bool pp_store_alarmed(pp_store *store);
+pp_status pp_store_collect(pp_store *store, const void *mine, size_t bytes, pp_ns patience_ns,
+                           void *all_out, bool *came_out, pp_err *err);
+
+#endif

@@ -1,0 +1,55 @@
+/* The store from within. */
+#ifndef PPSIM_RUNTIME_CUDA_STORE_INT_H
+#define PPSIM_RUNTIME_CUDA_STORE_INT_H
+
+#include "runtime/cuda/store.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* A part that came, of a gather or a collect. Owner frees bytes. */
+typedef struct pp_store_part {
+    char *bytes;
+    size_t count;
+    bool there;
+} pp_store_part;
+
+struct pp_store {
+    const pp_module_services *services;
+    const volatile sig_atomic_t *stop;
+    pp_store_place place;
+    uint32_t ranks;
+    atomic_bool stopped;
+
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t moved;
+    const void **gathered; /* [ranks]: one process: what each rank brings */
+    uint32_t here;
+    uint64_t round;
+
+    /* Several processes. */
+    int *peer;  /* [ranks]: sockets; rank 0 has all, the others that of rank 0; -1: none */
+    bool *left; /* [ranks]: said goodbye; of the listener */
+    pthread_mutex_t writing;
+    pthread_t listener;
+    bool listens;
+    atomic_bool closing;
+    pp_store_part *gather, *collect; /* [ranks] */
+    pp_store_part all;               /* what rank 0 made of them */
+    pp_ns answer_ns;                 /* of rank 0's clock */
+    bool answered, alarm;
+};
+
+/* store_tcp.c. Fails: IO, INFEASIBLE. */
+pp_status pp_store_connect(pp_store *store, pp_err *err);
+void pp_store_disconnect(pp_store *store);
+pp_status pp_store_net_gather(pp_store *store, const void *mine, size_t bytes, void *all_out,
+                              pp_err *err);
+/* Rank 0's clock, as it was asked. */
+pp_status pp_store_net_clock(pp_store *store, pp_ns *clock_ns, pp_err *err);
+void pp_store_net_stop(pp_store *store);
+void pp_store_net_collect(pp_store *store, const void *mine, size_t bytes);
+/* A little while, or until something came. The lock is held. */
+void pp_store_nap(pp_store *store);
+
+#endif

@@ -1,0 +1,406 @@
+/* The store between processes. Rank 0 listens; each other process holds one connection to it, and
+ * what is meant for all goes through rank 0. A thread reads what comes. */
+#include "runtime/cuda/store_int.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#define START_NS ((pp_ns)120 * 1000 * 1000 * 1000) /* all processes must be there by then */
+#define PART_MAX ((uint64_t)1 << 32)
+
+typedef enum word {
+    HELLO,   /* to rank 0: who this is */
+    GATHER,  /* to rank 0: a part; from it: all parts */
+    ASK,     /* to rank 0: its clock; from it: the answer */
+    COLLECT, /* a part, handed on to all others */
+    STOP,    /* likewise */
+    BYE,     /* nothing comes after it */
+    WORDS,
+} word;
+
+/* Goes before every message. No padding. */
+typedef struct frame {
+    char magic[8];
+    uint32_t word, from;
+    uint64_t bytes;
+} frame;
+
+static const char magic[8] = "ppsim-1";
+
+static pp_status failed(const pp_store *store, const char *what, pp_err *err)
+{
+    return store->services->err_set(err, PP_IO, NULL, "the processes cannot speak (%s:%u): %s: %s",
+                                    store->place.host, store->place.port, what, strerror(errno));
+}
+
+static bool send_bytes(int to, const void *bytes, size_t count)
+{
+    const char *at = bytes;
+    while (count > 0) {
+        ssize_t sent = send(to, at, count, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent <= 0)
+            return false;
+        at += sent;
+        count -= (size_t)sent;
+    }
+    return true;
+}
+
+static bool read_bytes(int from, void *bytes, size_t count)
+{
+    char *at = bytes;
+    while (count > 0) {
+        ssize_t came = recv(from, at, count, 0);
+        if (came < 0 && errno == EINTR)
+            continue;
+        if (came <= 0)
+            return false;
+        at += came;
+        count -= (size_t)came;
+    }
+    return true;
+}
+
+static bool say(pp_store *store, int to, word what, uint32_t from, const void *bytes, size_t count)
+{
+    frame head = { .word = what, .from = from, .bytes = count };
+    memcpy(head.magic, magic, sizeof magic);
+    pthread_mutex_lock(&store->writing);
+    bool said = send_bytes(to, &head, sizeof head) && (count == 0 || send_bytes(to, bytes, count));
+    pthread_mutex_unlock(&store->writing);
+    return said;
+}
+
+static bool is_whole(const pp_store *store, const frame *head)
+{
+    return memcmp(head->magic, magic, sizeof magic) == 0 && head->word < WORDS &&
+           head->from < store->ranks && head->bytes < PART_MAX;
+}
+
+/* To everybody but `but`. */
+static void hand_on(pp_store *store, word what, uint32_t from, uint32_t but, const void *bytes,
+                    size_t count)
+{
+    for (uint32_t r = 0; r < store->ranks; r++)
+        if (r != but && store->peer[r] >= 0)
+            (void)say(store, store->peer[r], what, from, bytes, count);
+}
+
+static void keep(pp_store_part *part, char **bytes, size_t count)
+{
+    free(part->bytes);
+    *part = (pp_store_part){ .bytes = *bytes, .count = count, .there = true };
+    *bytes = NULL;
+}
+
+/* One message. */
+static void take(pp_store *store, uint32_t peer, const frame *head, char **bytes)
+{
+    bool first = store->place.rank == 0;
+    pp_ns now_ns = store->services->clock_now_ns();
+    if (first && head->word == ASK)
+        (void)say(store, store->peer[peer], ASK, 0, &now_ns, sizeof now_ns);
+    if (first && (head->word == COLLECT || head->word == STOP))
+        hand_on(store, (word)head->word, head->from, peer, *bytes, (size_t)head->bytes);
+    if (head->word == STOP)
+        atomic_store(&store->stopped, true);
+    pthread_mutex_lock(&store->lock);
+    if (head->word == GATHER)
+        keep(first ? &store->gather[peer] : &store->all, bytes, (size_t)head->bytes);
+    if (head->word == COLLECT) {
+        keep(&store->collect[head->from], bytes, (size_t)head->bytes);
+        store->alarm = true;
+    }
+    if (!first && head->word == ASK && head->bytes == sizeof store->answer_ns) {
+        memcpy(&store->answer_ns, *bytes, sizeof store->answer_ns);
+        store->answered = true;
+    }
+    pthread_cond_broadcast(&store->moved);
+    pthread_mutex_unlock(&store->lock);
+}
+
+/* False: the other process is gone. */
+static bool listen_to(pp_store *store, uint32_t peer)
+{
+    frame head;
+    char *bytes = NULL;
+    if (!read_bytes(store->peer[peer], &head, sizeof head) || !is_whole(store, &head))
+        return false;
+    bytes = malloc((size_t)head.bytes + 1);
+    bool whole = bytes && read_bytes(store->peer[peer], bytes, (size_t)head.bytes);
+    if (whole)
+        take(store, peer, &head, &bytes);
+    free(bytes);
+    if (whole && head.word == BYE)
+        store->left[peer] = true;
+    return whole;
+}
+
+/* A process that goes without a word ends the run. */
+static void lose(pp_store *store, uint32_t peer)
+{
+    (void)shutdown(store->peer[peer], SHUT_RDWR); /* closed at the end: others may write to it */
+    if (!store->left[peer] && !atomic_load(&store->closing))
+        pp_store_stop(store);
+}
+
+static void *listen_all(void *argument)
+{
+    enum { NAP_MS = 20 };
+    pp_store *store = argument;
+    struct pollfd *fd = calloc(store->ranks, sizeof *fd);
+    bool *over = calloc(store->ranks, sizeof *over); /* none left to listen to */
+    while (fd && over && !atomic_load(&store->closing)) {
+        for (uint32_t r = 0; r < store->ranks; r++)
+            fd[r] = (struct pollfd){ .fd = over[r] ? -1 : store->peer[r], .events = POLLIN };
+        if (poll(fd, store->ranks, NAP_MS) <= 0)
+            continue;
+        for (uint32_t r = 0; r < store->ranks; r++) {
+            if (fd[r].fd < 0 || !fd[r].revents || listen_to(store, r))
+                continue;
+            over[r] = true;
+            lose(store, r);
+        }
+    }
+    free(fd);
+    free(over);
+    return NULL;
+}
+
+static void be_prompt(int fd)
+{
+    int on = 1;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+static bool is_late(const pp_store *store, pp_ns until_ns)
+{
+    return store->services->clock_now_ns() > until_ns;
+}
+
+/* Rank 0: the others come and say who they are. */
+static pp_status welcome(pp_store *store, int door, pp_err *err)
+{
+    pp_ns until_ns = store->services->clock_now_ns() + START_NS;
+    for (uint32_t missing = store->ranks - 1; missing > 0;) {
+        struct pollfd fd = { .fd = door, .events = POLLIN };
+        frame head;
+        if (pp_store_stopped(store))
+            return store->services->world_stopped(err);
+        if (is_late(store, until_ns))
+            return store->services->err_set(err, PP_IO, NULL,
+                                            "%u of %u processes did not come within 120 s; start "
+                                            "one per rank",
+                                            missing, store->ranks);
+        if (poll(&fd, 1, 20) <= 0)
+            continue;
+        int came = accept(door, NULL, NULL);
+        if (came < 0)
+            continue;
+        struct timeval patience = { .tv_sec = 5 };
+        (void)setsockopt(came, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        if (!read_bytes(came, &head, sizeof head) || !is_whole(store, &head) ||
+            head.word != HELLO || head.from == 0 || store->peer[head.from] >= 0) {
+            close(came); /* a stranger */
+            continue;
+        }
+        patience.tv_sec = 0;
+        (void)setsockopt(came, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        be_prompt(came);
+        store->peer[head.from] = came;
+        missing--;
+    }
+    return PP_OK;
+}
+
+static pp_status open_door(pp_store *store, pp_err *err)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET,
+                              .sin_port = htons(store->place.port),
+                              .sin_addr.s_addr = htonl(INADDR_ANY) };
+    int on = 1;
+    int door = socket(AF_INET, SOCK_STREAM, 0);
+    if (door < 0)
+        return failed(store, "no socket", err);
+    (void)setsockopt(door, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    pp_status status = PP_OK;
+    if (bind(door, (struct sockaddr *)&at, sizeof at) || listen(door, SOMAXCONN))
+        status = failed(store, "rank 0 cannot listen", err);
+    else
+        status = welcome(store, door, err);
+    close(door);
+    return status;
+}
+
+static int try_door(const struct addrinfo *at)
+{
+    for (; at; at = at->ai_next) {
+        int fd = socket(at->ai_family, at->ai_socktype, at->ai_protocol);
+        if (fd >= 0 && connect(fd, at->ai_addr, at->ai_addrlen) == 0)
+            return fd;
+        if (fd >= 0)
+            close(fd);
+    }
+    return -1;
+}
+
+static pp_status knock(pp_store *store, pp_err *err)
+{
+    const struct addrinfo wanted = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM };
+    pp_ns until_ns = store->services->clock_now_ns() + START_NS;
+    struct addrinfo *found = NULL;
+    char port[8];
+    snprintf(port, sizeof port, "%u", store->place.port);
+    if (getaddrinfo(store->place.host, port, &wanted, &found))
+        return store->services->err_set(err, PP_USAGE, "MASTER_ADDR",
+                                        "there is no machine '%.200s'", store->place.host);
+    pp_status status = PP_OK;
+    for (int fd; !status && (fd = store->peer[0]) < 0;) {
+        fd = try_door(found);
+        if (fd >= 0 && say(store, fd, HELLO, store->place.rank, NULL, 0)) {
+            be_prompt(fd);
+            store->peer[0] = fd;
+            break;
+        }
+        if (fd >= 0)
+            close(fd);
+        if (pp_store_stopped(store))
+            status = store->services->world_stopped(err);
+        else if (is_late(store, until_ns))
+            status = failed(store, "rank 0 does not answer", err);
+        nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+    }
+    freeaddrinfo(found);
+    return status;
+}
+
+pp_status pp_store_connect(pp_store *store, pp_err *err)
+{
+    pp_status status = store->place.rank == 0 ? open_door(store, err) : knock(store, err);
+    if (status)
+        return status;
+    int code = pthread_create(&store->listener, NULL, listen_all, store);
+    if (code)
+        return store->services->err_set(err, PP_NOMEM, NULL, "no thread to be had: %s",
+                                        strerror(code));
+    store->listens = true;
+    return PP_OK;
+}
+
+void pp_store_disconnect(pp_store *store)
+{
+    if (!pp_store_stopped(store))
+        hand_on(store, BYE, store->place.rank, store->place.rank, NULL, 0);
+    atomic_store(&store->closing, true);
+    if (store->listens)
+        pthread_join(store->listener, NULL);
+    for (uint32_t r = 0; r < store->ranks; r++)
+        if (store->peer[r] >= 0)
+            close(store->peer[r]);
+}
+
+/* All parts are there; rank 0 alone asks. The lock is held. */
+static bool have_all(const pp_store *store)
+{
+    for (uint32_t r = 1; r < store->ranks; r++)
+        if (!store->gather[r].there)
+            return false;
+    return true;
+}
+
+static pp_status unequal(const pp_store *store, size_t bytes, pp_err *err)
+{
+    return store->services->err_set(err, PP_INPUT, NULL,
+                                    "another process brings something else than %zu B; start all "
+                                    "with the same command",
+                                    bytes);
+}
+
+static pp_status gather_here(pp_store *store, const void *mine, size_t bytes, char *all,
+                             pp_err *err)
+{
+    bool equal = true;
+    if (bytes)
+        memcpy(all, mine, bytes);
+    pthread_mutex_lock(&store->lock);
+    while (!have_all(store) && !pp_store_stopped(store))
+        pp_store_nap(store);
+    bool there = have_all(store);
+    for (uint32_t r = 1; r < store->ranks && there; r++) {
+        equal = equal && store->gather[r].count == bytes;
+        if (equal && bytes)
+            memcpy(all + r * bytes, store->gather[r].bytes, bytes);
+        store->gather[r].there = false;
+    }
+    pthread_mutex_unlock(&store->lock);
+    if (!there)
+        return store->services->world_stopped(err);
+    if (!equal)
+        return unequal(store, bytes, err);
+    hand_on(store, GATHER, 0, 0, all, store->ranks * bytes);
+    return PP_OK;
+}
+
+static pp_status gather_there(pp_store *store, const void *mine, size_t bytes, char *all,
+                              pp_err *err)
+{
+    if (!say(store, store->peer[0], GATHER, store->place.rank, mine, bytes))
+        return store->services->world_stopped(err);
+    pthread_mutex_lock(&store->lock);
+    while (!store->all.there && !pp_store_stopped(store))
+        pp_store_nap(store);
+    bool there = store->all.there;
+    bool equal = there && store->all.count == store->ranks * bytes;
+    if (equal && bytes)
+        memcpy(all, store->all.bytes, store->ranks * bytes);
+    store->all.there = false;
+    pthread_mutex_unlock(&store->lock);
+    if (!there)
+        return store->services->world_stopped(err);
+    return equal ? PP_OK : unequal(store, bytes, err);
+}
+
+pp_status pp_store_net_gather(pp_store *store, const void *mine, size_t bytes, void *all_out,
+                              pp_err *err)
+{
+    if (store->place.rank == 0)
+        return gather_here(store, mine, bytes, all_out, err);
+    return gather_there(store, mine, bytes, all_out, err);
+}
+
+pp_status pp_store_net_clock(pp_store *store, pp_ns *clock_ns, pp_err *err)
+{
+    pthread_mutex_lock(&store->lock);
+    store->answered = false;
+    pthread_mutex_unlock(&store->lock);
+    bool asked = say(store, store->peer[0], ASK, store->place.rank, NULL, 0);
+    pthread_mutex_lock(&store->lock);
+    while (asked && !store->answered && !pp_store_stopped(store))
+        pp_store_nap(store);
+    bool answered = store->answered;
+    *clock_ns = store->answer_ns;
+    pthread_mutex_unlock(&store->lock);
+    return answered ? PP_OK : store->services->world_stopped(err);
+}
+
+void pp_store_net_stop(pp_store *store)
+{
+    hand_on(store, STOP, store->place.rank, store->place.rank, NULL, 0);
+}
+
+void pp_store_net_collect(pp_store *store, const void *mine, size_t bytes)
+{
+    hand_on(store, COLLECT, store->place.rank, store->place.rank, mine, bytes);
+}

@@ -1,0 +1,57 @@
+/* What both halves of the stand-in share: settings, the record, and failures on demand. */
+#include "tests/cuda/standin.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned calls; /* of the function that shall fail */
+
+long standin_setting(const char *name, long otherwise)
+{
+    const char *text = getenv(name);
+    return text ? strtol(text, NULL, 10) : otherwise;
+}
+
+void standin_wrong(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("stand-in: wrong use: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputs("\n", stderr);
+    va_end(arguments);
+    _exit(70);
+}
+
+static void record(const char *name, const char *format, va_list arguments)
+{
+    const char *path = getenv("STANDIN_LOG");
+    FILE *file = path ? fopen(path, "a") : NULL;
+    if (!file)
+        return;
+    fprintf(file, "gpu%d %s ", standin_device(), name);
+    vfprintf(file, format, arguments);
+    fprintf(file, " @%lx\n", (unsigned long)pthread_self());
+    fclose(file);
+}
+
+bool standin_fails(const char *name, const char *format, ...)
+{
+    const char *wanted = getenv("STANDIN_FAIL");
+    size_t length = strlen(name);
+    bool fails = false;
+    va_list arguments;
+    va_start(arguments, format);
+    pthread_mutex_lock(&lock);
+    record(name, format, arguments);
+    if (wanted && strncmp(wanted, name, length) == 0 && wanted[length] == ':')
+        fails = ++calls == (unsigned)strtol(wanted + length + 1, NULL, 10);
+    pthread_mutex_unlock(&lock);
+    va_end(arguments);
+    return fails;
+}

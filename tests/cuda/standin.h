@@ -1,0 +1,34 @@
+/* Takes the place of libcudart and libnccl in tests: memory of the GPU is memory of the host, a
+ * stream is a thread, and NCCL's messages go through files in shared memory, from chunk to chunk,
+ * so that a send ends when it was received. It records every call, refuses wrong use, and fails on
+ * demand: STANDIN_GPUS=4             how many there are; 0: none STANDIN_DRIVER=13000       what
+ * the driver knows; 0: there is none STANDIN_NCCL=23203         the library's version
+ *   STANDIN_FAIL=cudaMalloc:2  that call fails
+ *   STANDIN_LOG=FILE           a line per call
+ * Wrong use is told on stderr and ends the process with status 70. */
+#ifndef PPSIM_TESTS_CUDA_STANDIN_H
+#define PPSIM_TESTS_CUDA_STANDIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct standin_stream standin_stream;
+
+/* Should this call of `name` fail? Records it, too. */
+bool standin_fails(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void standin_wrong(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+long standin_setting(const char *name, long otherwise);
+int standin_device(void); /* of this thread */
+
+/* Work of a stream, in order. run: false: not over yet, ask again. */
+void standin_enqueue(standin_stream *stream, bool (*run)(void *work), void (*drop)(void *work),
+                     void *work);
+int standin_device_of(const standin_stream *stream);
+/* What a stream belongs to; while it is busy with a call no CUDA call may use the stream. */
+void standin_guard(standin_stream *stream, const bool *busy);
+
+/* Is it memory of the GPU, all of it? */
+bool standin_is_on_gpu(const void *at, size_t bytes, int device);
+
+#endif

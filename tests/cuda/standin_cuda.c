@@ -1,0 +1,416 @@
+/* Stand-in for the CUDA runtime. */
+#include "tests/cuda/standin.h"
+
+#include <cuda_runtime_api.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { BLOCKS = 65536, QUEUE = 65536 };
+
+#define FAILS(code, ...)                          \
+    do {                                          \
+        if (standin_fails(__func__, __VA_ARGS__)) \
+            return code;                          \
+    } while (0)
+
+typedef struct item {
+    bool (*run)(void *work);
+    void (*drop)(void *work);
+    void *work;
+} item;
+
+struct standin_stream {
+    int device;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    item queue[QUEUE];
+    unsigned first, next; /* work from first up to next, modulo QUEUE */
+    bool ends;
+    const bool *busy;
+};
+
+struct CUevent_st {
+    pthread_mutex_t lock;
+    unsigned wanted, there; /* records issued, and over */
+    struct timespec at;
+    bool timed;
+};
+
+/* Memory that was handed out. device: -1: pinned memory of the host. */
+typedef struct block {
+    char *at;
+    size_t bytes;
+    int device;
+} block;
+
+static pthread_mutex_t memory = PTHREAD_MUTEX_INITIALIZER;
+static block blocks[BLOCKS];
+static __thread int current;
+
+int standin_device(void)
+{
+    return current;
+}
+
+int standin_device_of(const standin_stream *stream)
+{
+    return stream->device;
+}
+
+void standin_guard(standin_stream *stream, const bool *busy)
+{
+    stream->busy = busy;
+}
+
+static bool is_known(const void *at, size_t bytes, int device)
+{
+    bool found = false;
+    pthread_mutex_lock(&memory);
+    for (int i = 0; i < BLOCKS && !found; i++)
+        found = blocks[i].at && blocks[i].device == device && (const char *)at >= blocks[i].at &&
+                (const char *)at + bytes <= blocks[i].at + blocks[i].bytes;
+    pthread_mutex_unlock(&memory);
+    return found;
+}
+
+bool standin_is_on_gpu(const void *at, size_t bytes, int device)
+{
+    return is_known(at, bytes, device);
+}
+
+static cudaError_t take(void **out, size_t bytes, int device)
+{
+    char *at = aligned_alloc(256, (bytes + 255) / 256 * 256 + 256);
+    if (!at)
+        return cudaErrorMemoryAllocation;
+    memset(at, 0xA5, bytes); /* nobody may count on zeros */
+    pthread_mutex_lock(&memory);
+    int i = 0;
+    while (i < BLOCKS && blocks[i].at)
+        i++;
+    if (i == BLOCKS)
+        standin_wrong("too many allocations");
+    blocks[i] = (block){ at, bytes, device };
+    pthread_mutex_unlock(&memory);
+    *out = at;
+    return cudaSuccess;
+}
+
+static void give(void *at, bool pinned)
+{
+    if (!at)
+        return;
+    pthread_mutex_lock(&memory);
+    for (int i = 0; i < BLOCKS; i++) {
+        if (blocks[i].at != at)
+            continue;
+        if (pinned != (blocks[i].device < 0))
+            standin_wrong("memory is given back as the other kind");
+        blocks[i].at = NULL;
+        pthread_mutex_unlock(&memory);
+        free(at);
+        return;
+    }
+    standin_wrong("memory is given back that nobody took");
+}
+
+cudaError_t cudaMalloc(void **out, size_t bytes)
+{
+    FAILS(cudaErrorMemoryAllocation, "%zu", bytes);
+    return take(out, bytes, current);
+}
+
+cudaError_t cudaMallocHost(void **out, size_t bytes)
+{
+    FAILS(cudaErrorMemoryAllocation, "%zu", bytes);
+    return take(out, bytes, -1);
+}
+
+cudaError_t cudaFree(void *at)
+{
+    bool fails = standin_fails(__func__, "%d", at != NULL);
+    give(at, false);
+    return fails ? cudaErrorUnknown : cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void *at)
+{
+    bool fails = standin_fails(__func__, "%d", at != NULL);
+    give(at, true);
+    return fails ? cudaErrorUnknown : cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    long gpus = standin_setting("STANDIN_GPUS", 4);
+    FAILS(cudaErrorUnknown, "%ld", gpus);
+    if (standin_setting("STANDIN_DRIVER", CUDART_VERSION) < CUDART_VERSION)
+        return cudaErrorInsufficientDriver;
+    *count = (int)gpus;
+    return gpus ? cudaSuccess : cudaErrorNoDevice;
+}
+
+cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = (int)standin_setting("STANDIN_DRIVER", CUDART_VERSION);
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    *version = CUDART_VERSION;
+    return cudaSuccess;
+}
+
+const char *cudaGetErrorString(cudaError_t code)
+{
+    return code == cudaSuccess                   ? "no error"
+           : code == cudaErrorMemoryAllocation   ? "out of memory"
+           : code == cudaErrorInsufficientDriver ? "CUDA driver version is insufficient"
+                                                 : "unknown error";
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+    FAILS(cudaErrorInvalidDevice, "%d", device);
+    if (device < 0 || device >= standin_setting("STANDIN_GPUS", 4))
+        return cudaErrorInvalidDevice;
+    current = device;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+    FAILS(cudaErrorUnknown, "%s", "");
+    *least = 0;
+    *greatest = -5;
+    return cudaSuccess;
+}
+
+static void *run_stream(void *argument)
+{
+    standin_stream *stream = argument;
+    current = stream->device;
+    pthread_mutex_lock(&stream->lock);
+    while (!stream->ends || stream->first != stream->next) {
+        if (stream->first == stream->next) {
+            pthread_cond_wait(&stream->moved, &stream->lock);
+            continue;
+        }
+        item now = stream->queue[stream->first % QUEUE];
+        pthread_mutex_unlock(&stream->lock);
+        while (!now.run(now.work))
+            nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
+        now.drop(now.work);
+        pthread_mutex_lock(&stream->lock);
+        stream->first++;
+        pthread_cond_broadcast(&stream->moved);
+    }
+    pthread_mutex_unlock(&stream->lock);
+    return NULL;
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags, int priority)
+{
+    FAILS(cudaErrorUnknown, "%u %d", flags, priority);
+    standin_stream *stream = calloc(1, sizeof *stream);
+    stream->device = current;
+    pthread_mutex_init(&stream->lock, NULL);
+    pthread_cond_init(&stream->moved, NULL);
+    if (pthread_create(&stream->thread, NULL, run_stream, stream))
+        return cudaErrorUnknown;
+    *out = (cudaStream_t)stream;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t of)
+{
+    standin_stream *stream = (standin_stream *)of;
+    bool fails = standin_fails(__func__, "%s", "");
+    pthread_mutex_lock(&stream->lock);
+    stream->ends = true;
+    pthread_cond_broadcast(&stream->moved);
+    pthread_mutex_unlock(&stream->lock);
+    pthread_join(stream->thread, NULL);
+    pthread_cond_destroy(&stream->moved);
+    pthread_mutex_destroy(&stream->lock);
+    free(stream);
+    return fails ? cudaErrorUnknown : cudaSuccess;
+}
+
+static void check_stream(const standin_stream *stream, const char *call)
+{
+    if (stream->device != current)
+        standin_wrong("%s: the stream is of GPU %d, the thread at GPU %d", call, stream->device,
+                      current);
+    if (stream->busy && *stream->busy)
+        standin_wrong("%s while a call of its communicator is in progress", call);
+}
+
+void standin_enqueue(standin_stream *stream, bool (*run)(void *), void (*drop)(void *), void *work)
+{
+    pthread_mutex_lock(&stream->lock);
+    if (stream->next - stream->first == QUEUE)
+        standin_wrong("too much work in a stream");
+    stream->queue[stream->next++ % QUEUE] = (item){ run, drop, work };
+    pthread_cond_broadcast(&stream->moved);
+    pthread_mutex_unlock(&stream->lock);
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t of)
+{
+    standin_stream *stream = (standin_stream *)of;
+    FAILS(cudaErrorUnknown, "%s", "");
+    check_stream(stream, __func__);
+    pthread_mutex_lock(&stream->lock);
+    while (stream->first != stream->next)
+        pthread_cond_wait(&stream->moved, &stream->lock);
+    pthread_mutex_unlock(&stream->lock);
+    return cudaSuccess;
+}
+
+typedef struct copy {
+    void *to;
+    const void *from; /* NULL: `byte` */
+    size_t bytes;
+    int byte;
+} copy;
+
+static bool run_copy(void *work)
+{
+    const copy *c = work;
+    if (c->from)
+        memcpy(c->to, c->from, c->bytes);
+    else
+        memset(c->to, c->byte, c->bytes);
+    return true;
+}
+
+/* The host's side of an asynchronous copy must be pinned: else it is none. */
+static void check_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
+{
+    bool in = kind == cudaMemcpyHostToDevice;
+    bool out = kind == cudaMemcpyDeviceToHost;
+    if (!is_known(out ? from : to, bytes, current))
+        standin_wrong("a copy that does not lie on GPU %d", current);
+    if ((in || out) && !is_known(in ? from : to, bytes, -1))
+        standin_wrong("an asynchronous copy with memory that is not pinned");
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t stream)
+{
+    FAILS(cudaErrorUnknown, "%zu %d", bytes, (int)kind);
+    check_stream((standin_stream *)stream, __func__);
+    check_copy(to, from, bytes, kind);
+    copy *c = malloc(sizeof *c);
+    *c = (copy){ to, from, bytes, 0 };
+    standin_enqueue((standin_stream *)stream, run_copy, free, c);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
+{
+    FAILS(cudaErrorUnknown, "%zu %d", bytes, (int)kind);
+    if (!is_known(kind == cudaMemcpyDeviceToHost ? from : to, bytes, current))
+        standin_wrong("a copy that does not lie on GPU %d", current);
+    memcpy(to, from, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t stream)
+{
+    FAILS(cudaErrorUnknown, "%zu", bytes);
+    check_stream((standin_stream *)stream, __func__);
+    if (!is_known(to, bytes, current))
+        standin_wrong("setting memory that is not on GPU %d", current);
+    copy *c = malloc(sizeof *c);
+    *c = (copy){ to, NULL, bytes, byte };
+    standin_enqueue((standin_stream *)stream, run_copy, free, c);
+    return cudaSuccess;
+}
+
+static cudaError_t new_event(cudaEvent_t *out, bool timed)
+{
+    cudaEvent_t event = calloc(1, sizeof *event);
+    pthread_mutex_init(&event->lock, NULL);
+    event->timed = timed;
+    *out = event;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *out)
+{
+    FAILS(cudaErrorUnknown, "%s", "");
+    return new_event(out, true);
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags)
+{
+    FAILS(cudaErrorUnknown, "%u", flags);
+    return new_event(out, !(flags & cudaEventDisableTiming));
+}
+
+static bool is_over(cudaEvent_t event)
+{
+    pthread_mutex_lock(&event->lock);
+    bool over = event->there == event->wanted;
+    pthread_mutex_unlock(&event->lock);
+    return over;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    bool fails = standin_fails(__func__, "%s", "");
+    while (!is_over(event))
+        nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
+    pthread_mutex_destroy(&event->lock);
+    free(event);
+    return fails ? cudaErrorUnknown : cudaSuccess;
+}
+
+static bool run_record(void *work)
+{
+    cudaEvent_t event = work;
+    pthread_mutex_lock(&event->lock);
+    event->there++;
+    clock_gettime(CLOCK_MONOTONIC, &event->at);
+    pthread_mutex_unlock(&event->lock);
+    return true;
+}
+
+static void drop_nothing(void *work)
+{
+    (void)work;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    FAILS(cudaErrorUnknown, "%s", "");
+    check_stream((standin_stream *)stream, __func__);
+    pthread_mutex_lock(&event->lock);
+    event->wanted++;
+    pthread_mutex_unlock(&event->lock);
+    standin_enqueue((standin_stream *)stream, run_record, drop_nothing, event);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    FAILS(cudaErrorUnknown, "%s", "");
+    return is_over(event) ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
+{
+    FAILS(cudaErrorUnknown, "%s", "");
+    if (!start->timed || !end->timed || !is_over(start) || !is_over(end))
+        standin_wrong("the time between events that have none");
+    *ms = (float)((double)(end->at.tv_sec - start->at.tv_sec) * 1e3 +
+                  (double)(end->at.tv_nsec - start->at.tv_nsec) * 1e-6);
+    return cudaSuccess;
+}

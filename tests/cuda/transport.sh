@@ -1,0 +1,140 @@
+#!/bin/sh
+# Transport nccl on the stand-in: what arrives, in which order NCCL and CUDA are called, how it ends.
+# usage: transport.sh PPSIM FOLDER_OF_THE_STAND-IN|none BUILD
+set -u
+ppsim=$1
+modules=$2
+failed=0
+[ "$modules" = none ] && { echo "skipped: no headers of CUDA and NCCL (tools/cuda-headers)"; exit 77; }
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export PPSIM_MODULE_DIR="$modules"
+cd "$scratch" || exit 1
+
+# wanted status, words of the output, options
+run() {
+    wanted=$1 words=$2
+    shift 2
+    rm -f log
+    STANDIN_LOG=$scratch/log timeout -k 5 100 "$ppsim" run --transport nccl "$@" >out 2>&1
+    status=$?
+    if [ $status -ne "$wanted" ] || ! grep -q "$words" out; then
+        echo "run $*: status $status, wanted $wanted and '$words':"
+        cat out
+        failed=1
+    fi
+}
+
+# What was taken is given back; every stream has the highest priority.
+settled() {
+    for pair in "cudaStreamCreateWithPriority cudaStreamDestroy" "ncclCommInitRankConfig ncclCommDestroy" \
+        "cudaMalloc cudaFree" "cudaMallocHost cudaFreeHost" "cudaEventCreate cudaEventDestroy"; do
+        taken=$(grep -cE "^gpu[0-9]+ ${pair% *}(WithFlags)? " log)
+        given=$(grep -cE "^gpu[0-9]+ ${pair#* } [^0]" log)
+        [ "$taken" -gt 0 ] && [ "$taken" -eq "$given" ] || {
+            echo "$1: $taken of ${pair% *}, $given of ${pair#* }"
+            failed=1
+        }
+    done
+    if grep cudaStreamCreateWithPriority log | grep -qv -- ' -5 @'; then
+        echo "$1: a stream without the highest priority"
+        failed=1
+    fi
+}
+
+# Each thread's calls, in order. A group holds all its sends and receives; what goes out is copied
+# before its send, what came in after the group's end, and then an event is recorded.
+ordered() {
+    awk '
+    { t = $NF }
+    $2 == "ncclGroupStart" { if (open[t]) bad("a group in a group"); open[t] = 1; sends[t] = out[t] = 0 }
+    $2 ~ /^nccl(Send|Recv)$/ && !open[t] { bad($2 " outside of a group") }
+    $2 == "cudaMemcpyAsync" && $4 == 1 { if (!open[t]) bad("a copy to the GPU outside of a group"); out[t]++ }
+    $2 == "ncclSend" && begun[t] { if (++sends[t] > out[t]) bad("a send before its copy") }
+    $2 == "ncclGroupEnd" { open[t] = 0; recorded[t] = 0; groups[t]++ }
+    $2 == "cudaMemcpyAsync" && $4 == 2 {
+        if (open[t]) bad("a copy from the GPU inside of a group")
+        if (recorded[t]) bad("a copy after the event that says it is over")
+    }
+    $2 == "cudaEventRecord" { if (open[t]) bad("an event inside of a group"); recorded[t] = 1 }
+    $2 == "cudaEventElapsedTime" { begun[t] = 1 }
+    function bad(what) { print FILENAME ":" NR ": " what; wrong = 1 }
+    END { exit wrong || NR < 100 }' log || failed=1
+}
+
+# 200 kB per boundary, more than one piece of the stand-in.
+cat >costs.json <<'END'
+{"format": "ppsim.costs", "version": 1,
+ "forward_ns": 200000, "input_ns": 200000, "weight_ns": 100000, "comm_ns": 10000,
+ "memory": {"activation_bytes": 500000, "message_bytes": 200000}}
+END
+carried='--microbatches 8 --costs-file costs.json --iterations 2 --payload 256KiB'
+spin='--microbatches 8 --costs F=200us,I=200us,W=100us,comm=10us --iterations 2'
+for schedule in 1f1b zbv 'interleaved --vpp 2'; do
+    for layout in world pp per-edge; do
+        run 0 "executed     ${schedule%% *} by spin, on nccl, 4 ranks" --schedule $schedule --pp 4 $spin --communicators $layout
+        settled "$schedule, $layout"
+    done
+done
+run 0 'on nccl, 4 ranks' --schedule zbv --pp 4 $carried --check-messages
+ordered
+run 0 'on nccl, 4 ranks' --schedule zbv --pp 4 $carried --communicators per-edge --tensors-per-boundary 2
+ordered
+# A group of the program is one of NCCL. In gpipe on two ranks rank 1 receives each of 3 activations
+# and sends each of 3 gradients, by itself; the main thread has one group to join and one to connect.
+run 0 'on nccl, 2 ranks' --schedule gpipe --pp 2 --microbatches 3 --costs-file costs.json --iterations 1 --warmup 0
+sent=$(grep -c '^gpu1 ncclSend .* of 1 ' log)
+[ "$sent" -eq 7 ] || { echo "gpipe: rank 1 sent $sent, wanted 3 and their headers, and a greeting"; failed=1; }
+
+# Groups as the program has them, by the number of their transfers: where a gradient comes while the next
+# activation leaves, both are in one.
+run 0 'on nccl, 2 ranks' --schedule 1f1b --pp 2 --microbatches 3 --costs F=2ms,B=4ms,comm=10us --iterations 1 --warmup 0
+for rank in 0 1; do
+    main=$(sed -n '1s/.*@//p' log)
+    sizes=$(grep "^gpu$rank ncclGroupEnd" log | grep -v "@$main" | awk '{ printf "%s ", $3 }')
+    case $rank.$sizes in
+    '0.1 2 1 1 1 ' | '1.1 1 1 2 1 ') ;;
+    *) echo "1f1b: rank $rank has groups of $sizes"; failed=1 ;;
+    esac
+done
+
+# Real values, bit for bit those of the sequential run.
+for layout in world per-edge; do
+    run 0 'gradients' --schedule zbv --pp 4 --microbatches 6 --costs F=1ms,I=1ms,W=1ms --compute cpu --verify --iterations 1 \
+        --communicators $layout
+done
+# A file that communicates itself is refused where it would hang on one queue: rank 0 posts the receive of a
+# gradient in front of the send that its sender needs first.
+printf '%s\n' 0F0,0SEND_F0,0RECV_B0,0F1,0SEND_F1,0B0,0RECV_B1,0B1 \
+    1RECV_F0,1F0,1RECV_F1,1F1,1B0,1SEND_B0,1B1,1SEND_B1 >hangs.csv
+run 1 'RECV_B0' --schedule hangs.csv --pp 2 --costs F=1ms,B=1ms
+grep -q ncclCommInit log && [ "$(grep -c 'ncclSend .* of 1 ' log)" -gt 1 ] && { echo "hangs.csv was run"; failed=1; }
+# Somebody ends: all do, and say who.
+run 1 'rank 1 died before' --schedule 1f1b --pp 4 $spin --fault death,rank=1,at=3
+run 1 'rank 2' --schedule 1f1b --pp 4 $spin --fault stall,rank=2,at=3,time=20s --deadline 300ms
+run 3 'rank 1 has another order' --schedule 1f1b --pp 4 $spin --fault plan,rank=1
+
+# One process per rank, as torchrun and mpirun start them.
+together() {
+    wanted=$1 words=$2
+    shift 2
+    pids=
+    for rank in 0 1 2 3; do
+        env RANK=$rank WORLD_SIZE=4 LOCAL_RANK=$rank MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
+            timeout -k 5 100 "$ppsim" run --schedule zbv --pp 4 --transport nccl \
+            "$@" >out.$rank 2>&1 &
+        pids="$pids $!"
+    done
+    for pid in $pids; do
+        wait "$pid"
+        status=$?
+        [ $status -eq "$wanted" ] || { echo "a process of '$*': status $status, wanted $wanted"; failed=1; cat out.*; }
+    done
+    cat out.* | grep -q "$words" || { echo "'$words' is not in the output of '$*'"; cat out.*; failed=1; }
+    port=$((port + 2))
+}
+port=$((20000 + $$ % 20000))
+together 0 'executed     zbv by spin, on nccl, 4 ranks' $spin
+together 0 'gradients' --microbatches 6 --costs F=1ms,I=1ms,W=1ms --compute cpu --verify --iterations 1 --communicators per-edge
+together 1 'rank 1 died before' $spin --fault death,rank=1,at=3
+exit $failed

@@ -1,0 +1,84 @@
+#!/bin/sh
+# Without what GPUs need: one sentence, and the exit status that the manual says.
+# usage: unavailable.sh PPSIM FOLDER_OF_THE_STAND-IN|none BUILD
+set -u
+ppsim=$1
+modules=$2
+build=$3
+failed=0
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+plan='--schedule 1f1b --pp 4 --microbatches 4 --costs F=100us,B=200us,comm=10us'
+
+# wanted status, words of the message, then what is set, --, options
+refuses() {
+    wanted=$1 words=$2
+    shift 2
+    settings=
+    while [ "$1" != -- ]; do
+        settings="$settings $1"
+        shift
+    done
+    shift
+    env $settings timeout 60 "$ppsim" run $plan "$@" >"$scratch/out" 2>"$scratch/err"
+    status=$?
+    if [ $status -ne "$wanted" ] || ! grep -q "$words" "$scratch/err" || [ -s "$scratch/out" ] ||
+        [ "$(grep -vc 'bytes between stages are not known' "$scratch/err")" -ne 1 ]; then
+        echo "$settings $*: status $status, wanted $wanted and '$words' in one line:"
+        cat "$scratch/out" "$scratch/err"
+        failed=1
+    fi
+}
+
+# The command itself is started without any of it.
+if ldd "$ppsim" | grep -E 'cuda|nccl|cublas'; then
+    echo "ppsim needs a GPU library to start"
+    failed=1
+fi
+
+# No module at all: a command of its own folder.
+mkdir "$scratch/bin"
+cp "$ppsim" "$scratch/bin/ppsim"
+ppsim=$scratch/bin/ppsim
+refuses 4 'there is no ppsim_cuda.so' PPSIM_MODULE_DIR="$scratch/none" -- --transport nccl
+: >"$scratch/bin/ppsim_cuda.so"
+refuses 4 'cannot load it' PPSIM_MODULE_DIR="$scratch/none" -- --transport nccl
+refuses 2 'has no communicators' LC_ALL=C -- --communicators world
+# The one that was built, with NVIDIA's own libraries; on a machine without GPUs.
+if [ -f "$build/ppsim_cuda.so" ] && ! [ -e /dev/nvidiactl ]; then
+    refuses 4 'no NVIDIA driver\|no GPU is visible' PPSIM_MODULE_DIR="$build" -- --transport nccl
+else
+    echo "not tried: the module with NVIDIA's libraries"
+fi
+if [ "$modules" = none ]; then
+    [ "$failed" -eq 0 ] || exit 1
+    echo "skipped: no headers of CUDA and NCCL (tools/cuda-headers fetches them)"
+    exit 77
+fi
+
+here=PPSIM_MODULE_DIR=$modules
+nccl='--transport nccl'
+mkdir "$scratch/alone"
+cp "$modules/ppsim_cuda.so" "$scratch/alone"
+refuses 4 'cannot load it: .*cannot open shared object' PPSIM_MODULE_DIR="$scratch/alone" -- $nccl
+refuses 4 'this machine has no NVIDIA driver' $here STANDIN_DRIVER=0 -- $nccl
+refuses 4 'driver knows CUDA 11.4, but' $here STANDIN_DRIVER=11040 -- $nccl
+refuses 4 'no GPU is visible' $here STANDIN_GPUS=0 -- $nccl
+refuses 4 'libnccl is version 22000, but' $here STANDIN_NCCL=22000 -- $nccl
+refuses 4 'NCCL does not say its version' $here STANDIN_FAIL=ncclGetVersion:1 -- $nccl
+refuses 4 'CUDA says: unknown error' $here STANDIN_FAIL=cudaGetDeviceCount:1 -- $nccl
+refuses 4 'needs GPU 3, but 2 are visible' $here STANDIN_GPUS=2 -- $nccl
+refuses 2 'NCCL may deliver wrong data' $here NCCL_CHUNK_SIZE=4194304 -- $nccl
+refuses 2 'runs over real links' $here -- $nccl --link 20us+1GB/s --memory-costs F=1MB,I=-1MB,W=0
+refuses 2 'cannot lose or change messages' $here -- $nccl --fault drop,rank=1
+refuses 2 'promises no buffers' $here -- $nccl --comm eager:1MB
+refuses 2 "'x' is no number" $here RANK=x WORLD_SIZE=4 -- $nccl
+refuses 2 'is 4, of 4 ranks' $here RANK=4 WORLD_SIZE=4 -- $nccl
+refuses 2 'names the machine of rank 0' $here RANK=1 WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 -- $nccl
+refuses 2 'but 3 processes were started' $here RANK=1 WORLD_SIZE=3 MASTER_ADDR=127.0.0.1 -- $nccl
+"$1" list transports >"$scratch/out" || failed=1
+env $here STANDIN_DRIVER=0 "$1" list transports | grep -q '^nccl  *not here: this machine has no' || {
+    echo "list transports does not say why nccl is not here"
+    failed=1
+}
+exit $failed
