@@ -276,7 +276,6 @@ START_TEST(no_schedule_hangs_and_all_keep_their_bounds)
 {
     const pp_schedule *schedule = pp_schedule_at((size_t)_i);
     size_t fits = 0;
-    size_t built = 0;
     for (uint32_t p = 2; p <= RANKS_MAX; p++) {
         for (size_t k = 0; k < 6 * 3; k++) {
             const pp_shape shape = { .ranks = p,
@@ -292,10 +291,9 @@ START_TEST(no_schedule_hangs_and_all_keep_their_bounds)
                 check_order(schedule->name, order, send_ns);
                 check_order(schedule->name, forwards, send_ns);
             }
-            built++;
         }
     }
-    ck_assert_uint_gt(built, 5);
+    ck_assert_uint_gt(fits, 5);
 }
 END_TEST
 
