@@ -13,7 +13,9 @@ static bool are_twins(const pp_setup *a, const pp_setup *b)
     const pp_cost_context *y = &b->context;
     return a->data == b->data && a->partition == b->partition && x->placement == y->placement &&
            x->parallel.tp == y->parallel.tp && x->parallel.vpp == y->parallel.vpp &&
-           x->switches.recompute == y->switches.recompute;
+           x->switches.recompute == y->switches.recompute &&
+           (x->switches.recompute != PP_RECOMPUTE_STAGES ||
+            pp_same_stages(a->stages, b->stages, (size_t)(x->parallel.pp * x->parallel.vpp)));
 }
 
 static bool is_usable(const pp_setup *setup)
@@ -80,12 +82,11 @@ pp_prospects pp_search_prospects(const pp_search *search, double best_score)
             continue;
         if (search->wish->one_order && search->data[setup->data].workload.replicas > 1)
             continue;
-        add_prospect(
-            &list, (pp_prospect){ .setup = k,
-                               .like = i,
-                               .seeded = fits,
-                               .score = fits ? pp_candidate_score(c, c->step_ns) : least * 1.05 });
+        add_prospect(&list, (pp_prospect){ .setup = k,
+                                           .like = i,
+                                           .seeded = fits,
+                                           .score = fits ? pp_candidate_score(c, c->step_ns)
+                                                         : least * 1.05 });
     }
     return list;
 }
-

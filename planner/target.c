@@ -17,6 +17,7 @@ static const pp_target targets[] = {
       .executor = "torch",
       .orders = true,
       .one_order = true,
+      .recompute_uniform = true,
       .constant_shapes = true },
     { .name = "automodel",
       .rules =
@@ -26,12 +27,14 @@ static const pp_target targets[] = {
       .never = overlapped,
       .orders = true,
       .one_order = true,
+      .recompute_uniform = true,
       .constant_shapes = true },
     { .name = "megatron",
       .rules = "Megatron-LM makes its schedule itself: 1f1b or interleaved, backwards not split, "
                "stages on a loop; unequal microbatches send their sizes (variable_seq_lengths)",
       .executor = "megatron",
       .only = megatron_schedules,
+      .recompute_alike = true,
       .unequal = PP_SHAPES_MESSAGE },
     { .name = "ppsim",
       .rules = "ppsim run executes every plan",
@@ -93,6 +96,8 @@ pp_status pp_target_apply(const pp_target *target, bool shapes_given, pp_wish *w
     wish->target = target->rules;
     wish->never = target->never;
     wish->one_order |= target->one_order;
+    wish->recompute_alike |= target->recompute_alike;
+    wish->recompute_uniform |= target->recompute_uniform;
     if (!wish->schedule)
         wish->only = target->only;
     if (!target->orders)

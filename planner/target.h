@@ -13,6 +13,8 @@ typedef struct pp_target {
     const char *const *never; /* schedules it cannot place; NULL: none */
     bool orders;              /* takes an order from a file */
     bool one_order;           /* the same for all replicas */
+    bool recompute_alike;     /* every stage recomputes as many layers as the others, */
+    bool recompute_uniform;   /* and all or none */
     bool constant_shapes;     /* one size for all microbatches of a step: unequal ones are padded */
     pp_shapes_kind unequal;   /* how sizes travel otherwise, unless said */
 } pp_target;

@@ -63,7 +63,7 @@
 #define PP_OPTION_EXECUTOR \
     "--executor", "NAME", "communication habits, 'ppsim list executors'; ideal", NULL, false
 #define PP_OPTION_RECOMPUTE                                                      \
-    "--recompute", "none|selective|full|auto", "activation recomputation; auto", \
+    "--recompute", "none|selective|full|per-stage|auto", "activation recomputation; auto", \
         "--recompute-granularity", false
 #define PP_OPTION_MEMORY_LIMIT \
     "--memory-limit", "SIZE", "per GPU, 80GB; the GPU's memory less 5 %", NULL, false

@@ -131,7 +131,8 @@ static pp_status read_sizes(const pp_args *args, pp_request *r, pp_err *err)
 
 static pp_status read_recompute(const pp_args *args, pp_switch_wish *s, pp_err *err)
 {
-    static const char *const names[] = { "none", "selective", "full", "auto", NULL };
+    static const char *const names[] = { "none", "selective",       "full",
+                                         "auto", PP_PLAN_PER_STAGE, NULL };
     int choice = PP_RECOMPUTE_AUTO;
     pp_status status = pp_args_choice(args, "--recompute", names, &choice, err);
     s->value.recompute = (pp_recompute)choice;
@@ -251,6 +252,7 @@ static pp_status read_program(const pp_args *args, pp_request *r, pp_err *err)
     if (!wish->schedule && !wish->only)
         wish->orders = planned ? PP_ORDERS_PLANNED : PP_ORDERS_BETTER;
     wish->one_order = writes(args, "pytorch-csv=");
+    wish->recompute_alike = writes(args, "megatron=");
     if (!status && executor && !(status = pp_executor_get(executor, &found, err)))
         wish->executor = found->name;
     if (!status)
