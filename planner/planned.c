@@ -120,11 +120,11 @@ static bool fill_purse(const pp_search *search, size_t parts, int64_t iterations
     return purse_out->iterations > 0;
 }
 
-/* Can it gain, and would it have to gain no more than the best one may? */
+/* Can it gain, and is it behind the best by no more than 2.5 times of what it can? */
 static bool is_worth(double least, double floor, double score, double best_score)
 {
     return least * (1 + 1.0 / PP_MEASURABLE_GAIN) < best_score &&
-           score - best_score <= best_score - floor;
+           score - best_score <= 2.5 * (best_score - floor);
 }
 
 /* The set-up to search next. */

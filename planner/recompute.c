@@ -11,8 +11,10 @@
 
 /* Ops of all steps that are looked at. */
 #define OPS_MOST 400000
-/* A partition is made again for the stages as they are then. */
-enum { PARTITIONS = 2, MENDINGS = 3 };
+/* Candidates, and partitions of each: made again for the stages as they are then, which can bring a
+ * step of up to PROMISING times the best below it. */
+enum { CANDIDATES_MOST = 40, PARTITIONS = 2, MENDINGS = 3 };
+#define PROMISING 1.15
 
 /* Looks for the least that each rank must recompute, as a number of layers; where it pays to begin
  * with the attention core alone, of halves of layers. */
@@ -352,7 +354,12 @@ static pp_status tailor_one(pp_search *search, const pp_candidate *like, double 
         const pp_stage *before = search->setup[search->setup_count - 1].stages;
         if (status || !fits || (k && pp_same_stages(before, t.setup.stages, t.count)))
             break;
-        status = add(&t, best_score, found, &why);
+        if ((status = add(&t, best_score, found, &why)))
+            break;
+        const pp_candidate *c = &search->candidate[search->count - 1];
+        if (pp_candidate_score(c, c->step_ns ? c->step_ns : c->least_step_ns) >
+            PROMISING * *best_score)
+            break;
     }
     if (status != PP_NOMEM)
         return PP_OK; /* what is not legal so, or no instance holds, is left alone */
@@ -424,7 +431,7 @@ pp_status pp_search_recompute(pp_search *search, size_t *best, pp_err *err)
         return pp_err_nomem(err);
     const size_t count = list_needy(search, limit, list);
     pp_status status = PP_OK;
-    for (size_t i = 0; i < count && !status && ops < OPS_MOST; i++) {
+    for (size_t i = 0; i < count && i < CANDIDATES_MOST && !status && ops < OPS_MOST; i++) {
         const pp_candidate like = search->candidate[list[i].index];
         if (list[i].score >= limit || pp_search_is_over(search, *best != SIZE_MAX))
             break;

@@ -62,7 +62,7 @@
     "--step-sync", "on|off", "a global barrier ends the step; on", NULL, false
 #define PP_OPTION_EXECUTOR \
     "--executor", "NAME", "communication habits, 'ppsim list executors'; ideal", NULL, false
-#define PP_OPTION_RECOMPUTE                                                      \
+#define PP_OPTION_RECOMPUTE                                                                \
     "--recompute", "none|selective|full|per-stage|auto", "activation recomputation; auto", \
         "--recompute-granularity", false
 #define PP_OPTION_MEMORY_LIMIT \
