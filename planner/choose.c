@@ -338,6 +338,8 @@ static pp_status branch_and_bound(pp_search *search, const entry *queue, size_t 
         if (c->status == PP_CANDIDATE_OK && better(&now, &incumbent)) {
             incumbent = now;
             *best = now.index;
+            if (search->wish->found)
+                search->wish->found(search->wish->context, c);
         }
     }
     return PP_OK;

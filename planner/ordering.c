@@ -32,6 +32,14 @@ static double spent(void *context)
     return p->to > p->from ? (gone - p->from) / (p->to - p->from) : 1;
 }
 
+static void tell(void *context, int64_t makespan)
+{
+    const pp_purse *p = context;
+    pp_candidate now = *p->like;
+    now.step_ns = makespan + p->end_ns;
+    p->wish->found(p->wish->context, &now);
+}
+
 void pp_ordering_free(pp_ordering *o)
 {
     for (uint32_t i = 0; o->share && i < o->set.count; i++)
@@ -100,6 +108,7 @@ static void rate(pp_ordering *o)
     pp_ns end_ns = boundary_ns;
     if (o->named && like->setup == o->at.setup && like->step_ns - o->named > end_ns)
         end_ns = like->step_ns - o->named;
+    o->end_ns = end_ns;
     o->least = pp_candidate_score(&on, bound + boundary_ns);
     o->floor = pp_candidate_score(&on, bound + end_ns);
     o->score = makespan == INT64_MAX ? HUGE_VAL : pp_candidate_score(&on, makespan + end_ns);
@@ -221,6 +230,10 @@ pp_status pp_ordering_search(pp_ordering *o, const pp_purse *purse, pp_err *err)
     const pp_wish *wish = o->search->wish;
     const uint32_t count = o->set.count;
     const bool timed = purse->to > purse->from;
+    const bool tells = wish->found && count == 1; /* a replica's makespan is not the step */
+    const pp_candidate like = { .parallel = o->setup->context.parallel,
+                                .schedule = &pp_planned_schedule,
+                                .least_step_ns = o->setup->least_step_ns };
     pp_status status = PP_OK;
     for (uint32_t i = 0; i < count; i++)
         o->share[i].searched = false;
@@ -229,11 +242,14 @@ pp_status pp_ordering_search(pp_ordering *o, const pp_purse *purse, pp_err *err)
         if (o->share[slowest].searched)
             break;
         pp_purse one = *purse;
+        one.like = &like;
+        one.end_ns = o->end_ns;
         one.iterations = one.iterations / count + (one.iterations > 0);
         one.from += (one.to - one.from) * n / count;
         one.to = one.from + (purse->to - purse->from) / count;
         const pp_search_budget budget = { .iterations = one.iterations,
                                           .spent = timed ? spent : NULL,
+                                          .found = tells ? tell : NULL,
                                           .context = &one,
                                           .seed = wish->seed,
                                           .threads = wish->threads };

@@ -17,7 +17,7 @@ static pp_status build_nothing(const pp_shape *shape, pp_order **order_out, pp_e
     return pp_err_set(err, PP_USAGE, "--schedule", "planned orders are found, not generated");
 }
 
-static const pp_schedule planned_schedule = {
+const pp_schedule pp_planned_schedule = {
     .name = "planned",
     .summary = "an order found for these costs and this memory",
     .build = build_nothing,
@@ -77,7 +77,7 @@ static pp_status try_orders(pp_ordering *o, pp_err *err)
         return pp_err_nomem(err);
     for (uint32_t i = 0; i < o->set.count; i++)
         order[i] = o->share[i].order;
-    c.schedule = &planned_schedule;
+    c.schedule = &pp_planned_schedule;
     c.group_size = 0;
     c.setup = (uint32_t)o->at.setup;
     c.legal = true;

@@ -25,11 +25,15 @@ typedef struct pp_prospects {
  * schedule fits is judged by its bound. */
 pp_prospects pp_search_prospects(const pp_search *search, double best_score);
 
+extern const pp_schedule pp_planned_schedule; /* "planned" */
+
 /* What may be spent on one set-up: iterations, or from one part of the time to another. */
 typedef struct pp_purse {
     const pp_wish *wish;
     int64_t iterations; /* 0: time */
     double from, to;
+    const pp_candidate *like; /* what is told of a better order; NULL: nothing is */
+    pp_ns end_ns;             /* of its step, behind the makespan */
 } pp_purse;
 
 /* One replica's part of a planned step. */
@@ -51,6 +55,7 @@ typedef struct pp_ordering {
     int64_t named;    /* makespan of the seed in the slowest replica; 0: none */
     pp_limits limits; /* of the replica looked at last */
     int64_t makespan; /* of that */
+    pp_ns end_ns;     /* of the step, behind the makespan, about */
     bool exhausted;   /* all its orders were looked at */
     bool done;        /* searched, or of no use */
     double least;     /* score of any order */

@@ -277,6 +277,8 @@ static pp_status add(tailor *t, double *best_score, size_t *found, pp_err *err)
     if (!status && c->status == PP_CANDIDATE_OK && score < *best_score) {
         *best_score = score;
         *found = search->count - 1;
+        if (search->wish->found)
+            search->wish->found(search->wish->context, c);
     }
     return status;
 }
