@@ -21,7 +21,7 @@ const char *pp_partition_name(pp_partition_kind kind)
 
 const char *pp_recompute_name(pp_recompute recompute)
 {
-    static const char *const names[] = { "none", "selective", "full", "auto" };
+    static const char *const names[] = { "none", "selective", "full", "auto", PP_PLAN_PER_STAGE };
     return names[recompute];
 }
 
@@ -289,8 +289,7 @@ static bool better(const entry *now, const entry *incumbent)
     return order ? order < 0 : compare_results(now->candidate, incumbent->candidate) < 0;
 }
 
-/* Time ends a search only when it has found something. */
-static bool out_of_budget(const pp_search *search, bool found)
+bool pp_search_is_over(const pp_search *search, bool found)
 {
     const pp_wish *wish = search->wish;
     bool time_is_up = wish->stop && wish->stop(wish->context);
@@ -327,7 +326,7 @@ static pp_status branch_and_bound(pp_search *search, const entry *queue, size_t 
         if ((incumbent.candidate && compare_entries(&queue[k], &incumbent) > 0) ||
             (limit > 0 && queue[k].score > limit))
             break; /* the queue is sorted */
-        if (out_of_budget(search, incumbent.candidate != NULL)) {
+        if (pp_search_is_over(search, incumbent.candidate != NULL)) {
             search->stopped = true;
             break;
         }
@@ -339,6 +338,8 @@ static pp_status branch_and_bound(pp_search *search, const entry *queue, size_t 
         if (c->status == PP_CANDIDATE_OK && better(&now, &incumbent)) {
             incumbent = now;
             *best = now.index;
+            if (search->wish->found)
+                search->wish->found(search->wish->context, c);
         }
     }
     return PP_OK;
@@ -357,7 +358,7 @@ static pp_status try_others(pp_search *search, const entry *queue, size_t count,
             pp_candidate *c = &search->candidate[queue[i].index];
             if (c->schedule != schedule || c->status != PP_CANDIDATE_PRUNED)
                 continue;
-            if (out_of_budget(search, true))
+            if (pp_search_is_over(search, true))
                 return PP_OK;
             pp_status status = pp_candidate_simulate(search, c, err);
             if (status)
@@ -386,6 +387,8 @@ pp_status pp_search_run(pp_search *search, size_t *best_out, pp_err *err)
     if (!status && best != SIZE_MAX && !(search->wish->score_limit > 0))
         status = try_others(search, queue, count, err);
     free(queue);
+    if (!status)
+        status = pp_search_recompute(search, &best, err);
     for (size_t i = 0; i < search->count && !status; i++) {
         pp_candidate *c = &search->candidate[i];
         if (c->status == PP_CANDIDATE_PRUNED)

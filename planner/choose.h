@@ -44,6 +44,8 @@ typedef enum pp_orders {
 #define PP_MEASURABLE_GAIN 1000
 
 /* What is asked. Pointers are borrowed. */
+typedef struct pp_candidate pp_candidate;
+
 typedef struct pp_wish {
     const pp_model *model;
     const pp_hardware *hardware;
@@ -64,6 +66,8 @@ typedef struct pp_wish {
     const char *target;          /* the rules of the runtime that is to run it; NULL: none */
     pp_orders orders;            /* with `schedule` or `only`: PP_ORDERS_NAMED, whatever it says */
     bool one_order;              /* replicas may not have orders of their own */
+    bool recompute_alike;        /* stages may not differ in how many layers they recompute, */
+    bool recompute_uniform;      /* nor layers in what they keep */
     uint32_t threads;            /* of the search for orders; the result does not depend on it */
     uint32_t group_size;         /* 0: the schedule's own rule */
     const char *executor;        /* NULL: ideal */
@@ -90,9 +94,12 @@ typedef struct pp_wish {
                                     a candidate has been found that fits */
     double (*spent)(void *context); /* with stop: the part of the time that is gone; the search for
                                        orders uses the rest. NULL: as without stop */
-    void *context;                  /* of stop and spent */
-    double score_limit;             /* only step_ns x GPUs up to this is of use; 0: any */
-    const pp_notes *assumptions;    /* what the caller has assumed already; may be NULL */
+    void (*found)(void *context, const pp_candidate *better); /* than those before it, for people
+                                       to watch: step_ns, least_step_ns and schedule are set; one
+                                       at a time. NULL: not told */
+    void *context;                                            /* of stop, spent and found */
+    double score_limit;          /* only step_ns x GPUs up to this is of use; 0: any */
+    const pp_notes *assumptions; /* what the caller has assumed already; may be NULL */
 } pp_wish;
 
 typedef enum pp_candidate_status {
@@ -103,7 +110,7 @@ typedef enum pp_candidate_status {
 
 const char *pp_candidate_status_name(pp_candidate_status status);
 
-typedef struct pp_candidate {
+struct pp_candidate {
     pp_parallel parallel;
     int64_t micro_batch_size;
     uint32_t microbatches, group_size; /* microbatches: 0 where the budget ended before packing */
@@ -124,7 +131,7 @@ typedef struct pp_candidate {
     int64_t peak_bytes, short_bytes; /* short: beyond the memory limit */
     uint32_t peak_rank;
     uint32_t setup; /* internal */
-} pp_candidate;
+};
 
 /* Owner frees with pp_choice_free. */
 typedef struct pp_choice {

@@ -78,6 +78,17 @@ PP_MUST_CHECK pp_status pp_search_enumerate(pp_search *search, pp_err *err);
  * Candidates stay where they are. */
 PP_MUST_CHECK pp_status pp_search_run(pp_search *search, size_t *best_out, pp_err *err);
 void pp_search_close(pp_search *search);
+/* Is the budget used up? Time ends a search only when it has found something. */
+bool pp_search_is_over(const pp_search *search, bool found);
+/* Adds a setup with its bound; takes over its stages, also on failure. Fails: NOMEM, USAGE. */
+PP_MUST_CHECK pp_status pp_search_add_setup(pp_search *search, pp_setup setup, pp_err *err);
+/* Adds a candidate, not simulated. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_search_add_candidate(pp_search *search, const pp_schedule *schedule,
+                                                size_t setup_index, pp_err *err);
+bool pp_same_stages(const pp_stage *a, const pp_stage *b, size_t count);
+/* Recomputation stage by stage, where recomputation is free and memory is short: new setups and
+ * candidates, of which the best is changed to one that is measurably faster. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_search_recompute(pp_search *search, size_t *best, pp_err *err);
 /* All of these. Where the time ended before every setup was bounded and none of those that
  * were fits, more are bounded until one does. search: pp_search_close it, also on failure. */
 PP_MUST_CHECK pp_status pp_search_solve(pp_search *search, const pp_wish *wish, size_t *best_out,

@@ -1,9 +1,6 @@
 /* Free orders for the set-ups in which the named schedules did best: the last part of the search.
  * Method: docs/planning.md, section 9. */
-#include "planner/choose_int.h"
-#include "planner/instance_costs.h"
-#include "planner/order_search.h"
-#include "planner/order_walk.h"
+#include "planner/planned_int.h"
 
 #include "sim/alloc.h"
 
@@ -13,17 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Set-ups that are looked at. */
-enum { SETUPS_MOST = 3 };
-
-/* Without a budget: so many iterations times ops, which take about half a second; at least and at
- * most so many iterations per set-up. */
-#define DEFAULT_WORK 3000000
-enum { ITERATIONS_LEAST = 60, ITERATIONS_MOST = 6000 };
-
-/* Where no named order fits there is none to begin with, and making one takes long beyond these. */
-#define DISPATCHED_FORWARDS_MAX 3000
-
 static pp_status build_nothing(const pp_shape *shape, pp_order **order_out, pp_err *err)
 {
     (void)shape;
@@ -31,7 +17,7 @@ static pp_status build_nothing(const pp_shape *shape, pp_order **order_out, pp_e
     return pp_err_set(err, PP_USAGE, "--schedule", "planned orders are found, not generated");
 }
 
-static const pp_schedule planned_schedule = {
+const pp_schedule pp_planned_schedule = {
     .name = "planned",
     .summary = "an order found for these costs and this memory",
     .build = build_nothing,
@@ -54,253 +40,7 @@ pp_planned *pp_search_planned(const pp_search *search, size_t index)
     return NULL;
 }
 
-/* A set-up worth a search. */
-typedef struct prospect {
-    size_t setup;
-    size_t like;  /* a candidate of it, or of its fused twin: the best one that fits */
-    bool seeded;  /* `like` fits: its order is begun with */
-    double score; /* of `like`, or of the bound */
-} prospect;
-
-typedef struct prospects {
-    prospect row[SETUPS_MOST];
-    size_t count;
-} prospects;
-
-/* Both are one set-up but for whether backwards are split. */
-static bool are_twins(const pp_setup *a, const pp_setup *b)
-{
-    const pp_cost_context *x = &a->context;
-    const pp_cost_context *y = &b->context;
-    return a->data == b->data && a->partition == b->partition && x->placement == y->placement &&
-           x->parallel.tp == y->parallel.tp && x->parallel.vpp == y->parallel.vpp &&
-           x->switches.recompute == y->switches.recompute;
-}
-
-static bool is_usable(const pp_setup *setup)
-{
-    return setup->legal && setup->bound.fits && !setup->unseen;
-}
-
-/* Split backwards can do all that fused ones can, so the split twin is looked at. */
-static size_t split_twin(const pp_search *search, size_t index)
-{
-    const pp_setup *setup = &search->setup[index];
-    for (size_t i = 0; i < search->setup_count && !setup->split; i++) {
-        const pp_setup *other = &search->setup[i];
-        if (other->split && is_usable(other) && are_twins(setup, other))
-            return i;
-    }
-    return index;
-}
-
-static void add_prospect(prospects *list, prospect now)
-{
-    size_t at = list->count;
-    for (size_t i = 0; i < list->count; i++) {
-        if (list->row[i].setup != now.setup)
-            continue;
-        if (list->row[i].score <= now.score)
-            return;
-        at = i;
-    }
-    if (at == SETUPS_MOST && list->row[--at].score <= now.score)
-        return;
-    list->count = at == list->count ? at + 1 : list->count;
-    for (; at > 0 && list->row[at - 1].score > now.score; at--)
-        list->row[at] = list->row[at - 1];
-    list->row[at] = now;
-}
-
-static double setup_forwards(const pp_search *search, const pp_setup *setup)
-{
-    const pp_parallel *parallel = &setup->context.parallel;
-    return (double)(parallel->pp * parallel->vpp) *
-           (double)search->data[setup->data].workload.microbatches;
-}
-
-/* Sorted, best first: set-ups whose bound leaves room below the best step. One in which no named
- * schedule fits is judged by its bound. */
-static prospects find_prospects(const pp_search *search, double best_score)
-{
-    prospects list = { .count = 0 };
-    for (size_t i = 0; i < search->count; i++) {
-        const pp_candidate *c = &search->candidate[i];
-        bool fits = c->status == PP_CANDIDATE_OK;
-        size_t k = split_twin(search, c->setup);
-        const pp_setup *setup = &search->setup[k];
-        double least = pp_candidate_score(c, setup->least_step_ns);
-        if (!is_usable(setup) || search->data[setup->data].workload.microbatches == 0 ||
-            (!fits && c->status == PP_CANDIDATE_PRUNED))
-            continue;
-        if (search->wish->orders != PP_ORDERS_PLANNED &&
-            least * (1 + 1.0 / PP_MEASURABLE_GAIN) >= best_score)
-            continue;
-        if (!fits && best_score < HUGE_VAL &&
-            setup_forwards(search, setup) > DISPATCHED_FORWARDS_MAX)
-            continue;
-        if (!fits && search->communicates) /* buffers count too: instances do not know them */
-            continue;
-        if (search->wish->one_order && search->data[setup->data].workload.replicas > 1)
-            continue;
-        add_prospect(
-            &list, (prospect){ .setup = k,
-                               .like = i,
-                               .seeded = fits,
-                               .score = fits ? pp_candidate_score(c, c->step_ns) : least * 1.05 });
-    }
-    return list;
-}
-
-/* What may be spent on one set-up: iterations, or from one part of the time to another. */
-typedef struct purse {
-    const pp_wish *wish;
-    int64_t iterations; /* 0: time */
-    double from, to;
-} purse;
-
-static double spent(void *context)
-{
-    const purse *p = context;
-    if (p->iterations)
-        return 0;
-    double gone = p->wish->spent(p->wish->context);
-    return p->to > p->from ? (gone - p->from) / (p->to - p->from) : 1;
-}
-
-/* One replica's part of a planned step. */
-typedef struct share {
-    pp_order *order;
-    int64_t makespan;
-    bool searched;
-} share;
-
-/* The search in one set-up. */
-typedef struct ordering {
-    pp_search *search;
-    const prospect *at;
-    const pp_setup *setup;
-    bool split;
-    pp_cost_set set;
-    pp_order *seed;   /* NULL: none */
-    share *share;     /* [set.count] */
-    pp_limits limits; /* of the replica searched last */
-    int64_t makespan; /* of that */
-    bool exhausted;   /* all its orders were looked at */
-} ordering;
-
-static void ordering_free(ordering *o)
-{
-    for (uint32_t i = 0; o->share && i < o->set.count; i++)
-        pp_order_free(&o->share[i].order);
-    free(o->share);
-    pp_order_free(&o->seed);
-    pp_cost_set_free(&o->set);
-}
-
-static void free_ops(uint32_t **ops)
-{
-    free(*ops);
-}
-
-static pp_status make_instance(const ordering *o, uint32_t replica, pp_instance **x_out,
-                               pp_err *err)
-{
-    const pp_cost_context *context = &o->setup->context;
-    uint32_t stages = o->set.costs[replica]->stages;
-    uint32_t *stage_rank PP_CLEANUP(free_ops) = pp_alloc_array(stages, sizeof *stage_rank);
-    if (!stage_rank)
-        return pp_err_nomem(err);
-    for (uint32_t s = 0; s < stages; s++)
-        stage_rank[s] = pp_placement_rank(context->placement, s, (uint32_t)context->parallel.pp);
-    return pp_instance_from_costs(o->set.costs[replica], stage_rank, o->split,
-                                  o->search->memory_limit_bytes, x_out, err);
-}
-
-/* The named order and its makespan, by which replicas are chosen. */
-static pp_status begin_replica(ordering *o, uint32_t replica, pp_err *err)
-{
-    pp_instance *x PP_CLEANUP(pp_instance_free) = NULL;
-    pp_walk *walk PP_CLEANUP(pp_walk_free) = NULL;
-    uint32_t *ops PP_CLEANUP(free_ops) = NULL;
-    pp_status status = make_instance(o, replica, &x, err);
-    if (status || (status = pp_walk_new(x, &walk, err)))
-        return status;
-    ops = pp_alloc_array((size_t)x->ops + 1, sizeof *ops);
-    if (!ops)
-        return pp_err_nomem(err);
-    pp_instance_from_order(x, o->seed, ops);
-    if (!pp_walk_set(walk, ops))
-        return PP_OK; /* fits nowhere but in the fused twin: to be searched first */
-    o->share[replica].makespan = walk->makespan;
-    return pp_instance_to_order(x, ops, o->split, &o->share[replica].order, err);
-}
-
-static pp_status search_replica(ordering *o, purse *funds, uint32_t replica, pp_err *err)
-{
-    const pp_wish *wish = o->search->wish;
-    share *part = &o->share[replica];
-    pp_instance *x PP_CLEANUP(pp_instance_free) = NULL;
-    pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
-    uint32_t *ops PP_CLEANUP(free_ops) = NULL;
-    pp_status status = make_instance(o, replica, &x, err);
-    if (status || (status = pp_instance_bound(x, &o->limits, err)))
-        return status;
-    ops = pp_alloc_array((size_t)x->ops + 1, sizeof *ops);
-    if (!ops)
-        return pp_err_nomem(err);
-    if (o->seed)
-        pp_instance_from_order(x, o->seed, ops);
-    int64_t fair = DEFAULT_WORK / ((int64_t)x->ops + 1);
-    fair = fair < ITERATIONS_LEAST ? ITERATIONS_LEAST : fair;
-    fair = fair > ITERATIONS_MOST ? ITERATIONS_MOST : fair;
-    bool timed = funds->to > funds->from;
-    const pp_search_budget budget = {
-        .iterations = timed               ? 0
-                      : funds->iterations ? funds->iterations
-                                          : fair,
-        .spent = timed ? spent : NULL,
-        .context = funds,
-        .start = o->seed ? ops : NULL,
-        .seed = wish->seed,
-        .threads = wish->threads,
-    };
-    status = pp_search_order(x, o->limits.ticks, &budget, &found, err);
-    if (status)
-        return status;
-    pp_order_free(&part->order);
-    part->searched = true;
-    o->makespan = part->makespan = found->makespan;
-    o->exhausted = found->exhausted;
-    return pp_instance_to_order(x, found->ops, o->split, &part->order, err);
-}
-
-/* The step is that of the slowest replica, so that one is searched until it is done, and the rest
- * keep the named order. */
-static pp_status search_replicas(ordering *o, purse purse_of_all, pp_err *err)
-{
-    uint32_t count = o->set.count;
-    pp_status status = PP_OK;
-    for (uint32_t i = 0; i < count; i++)
-        o->share[i].makespan = INT64_MAX;
-    for (uint32_t i = 0; i < count && count > 1 && o->seed && !status; i++)
-        status = begin_replica(o, i, err);
-    for (uint32_t n = 0; n < count && !status; n++) {
-        uint32_t slowest = 0;
-        for (uint32_t i = 1; i < count; i++)
-            slowest = o->share[i].makespan > o->share[slowest].makespan ? i : slowest;
-        if (o->share[slowest].searched)
-            break;
-        purse one = purse_of_all;
-        one.iterations = one.iterations / count + (one.iterations > 0);
-        one.from += (one.to - one.from) * n / count;
-        one.to = one.from + (purse_of_all.to - purse_of_all.from) / count;
-        status = search_replica(o, &one, slowest, err);
-    }
-    return status;
-}
-
-static pp_status keep(ordering *o, pp_candidate *c, pp_err *err)
+static pp_status keep(pp_ordering *o, pp_candidate *c, pp_err *err)
 {
     pp_search *search = o->search;
     void *grown = search->planned;
@@ -328,18 +68,18 @@ static pp_status keep(ordering *o, pp_candidate *c, pp_err *err)
 }
 
 /* Simulates what was found; keeps it where it fits and cannot hang. */
-static pp_status try_orders(ordering *o, pp_err *err)
+static pp_status try_orders(pp_ordering *o, pp_err *err)
 {
     pp_search *search = o->search;
-    pp_candidate c = search->candidate[o->at->like];
+    pp_candidate c = search->candidate[o->at.like];
     pp_order **order = pp_alloc_array(o->set.count, sizeof *order);
     if (!order)
         return pp_err_nomem(err);
     for (uint32_t i = 0; i < o->set.count; i++)
         order[i] = o->share[i].order;
-    c.schedule = &planned_schedule;
+    c.schedule = &pp_planned_schedule;
     c.group_size = 0;
-    c.setup = (uint32_t)o->at->setup;
+    c.setup = (uint32_t)o->at.setup;
     c.legal = true;
     c.least_step_ns = o->setup->least_step_ns;
     pp_err refusal = search->refusal;
@@ -361,60 +101,145 @@ static pp_status try_orders(ordering *o, pp_err *err)
     return keep(o, &c, err);
 }
 
-static pp_status plan_setup(pp_search *search, const prospect *at, purse funds, pp_err *err)
-{
-    ordering o PP_CLEANUP(
-        ordering_free) = { .search = search, .at = at, .setup = &search->setup[at->setup] };
-    pp_candidate *like = &search->candidate[at->like];
-    pp_err why = { 0 };
-    pp_status status = pp_setup_costs(search, o.setup, &o.set, err);
-    if (status)
-        return status;
-    o.split = o.setup->split;
-    o.share = pp_alloc_array(o.set.count, sizeof *o.share);
-    if (!o.share)
-        return pp_err_nomem(err);
-    if (at->seeded)
-        status = pp_candidate_order(search, like, o.set.costs[0], &o.seed, err);
-    if (status)
-        return status;
-    status = search_replicas(&o, funds, &why);
-    if (status == PP_INPUT || status == PP_INFEASIBLE)
-        return PP_OK; /* too large for an instance, or no order fits */
-    if (status) {
-        *err = why;
-        return status;
-    }
-    return try_orders(&o, err);
-}
-
-/* Equal parts of what the budget leaves; false when nothing is left. */
-static bool fill_purse(const pp_search *search, size_t index, size_t count, double begin,
-                       purse *purse_out)
+/* An equal part of what the budget leaves, of `parts`; false when nothing is left. */
+static bool fill_purse(const pp_search *search, size_t parts, int64_t iterations_used,
+                       pp_purse *purse_out)
 {
     const pp_wish *wish = search->wish;
-    *purse_out = (purse){ .wish = wish };
+    *purse_out = (pp_purse){ .wish = wish };
     if (wish->stop && wish->spent) {
-        double part = (1 - begin) / (double)count;
-        purse_out->from = begin + (double)index * part;
-        purse_out->to = purse_out->from + part;
-        return !search->stopped && begin < 1;
+        purse_out->from = wish->spent(wish->context);
+        purse_out->to = purse_out->from + (1 - purse_out->from) / (double)parts;
+        return !search->stopped && purse_out->from < 1;
     }
     if (!wish->max_simulations)
         return true;
-    int64_t left = (int64_t)wish->max_simulations - (int64_t)search->simulated;
-    purse_out->iterations = left / (int64_t)(count - index);
+    purse_out->iterations =
+        ((int64_t)wish->max_simulations - (int64_t)search->simulated - iterations_used) /
+        (int64_t)parts;
     return purse_out->iterations > 0;
 }
 
+/* Can it gain, and is it behind the best by no more than 2.5 times of what it can? */
+static bool is_worth(double least, double floor, double score, double best_score)
+{
+    return least * (1 + 1.0 / PP_MEASURABLE_GAIN) < best_score &&
+           score - best_score <= 2.5 * (best_score - floor);
+}
+
+/* The set-up to search next. */
+static pp_ordering *next_ordering(pp_ordering *list, size_t count, double best_score,
+                                  size_t *worth_out)
+{
+    pp_ordering *next = NULL;
+    *worth_out = 0;
+    for (size_t i = 0; i < count; i++) {
+        pp_ordering *o = &list[i];
+        if (o->done || !is_worth(o->least, o->floor, o->score, best_score))
+            continue;
+        ++*worth_out;
+        if (!next || o->score < next->score)
+            next = o;
+    }
+    return next;
+}
+
+/* With all of its part of the budget, and all that is left when no other set-up is worth any.
+ * searched_out: there was something left. */
+static pp_status search_one(pp_ordering *o, pp_ordering *list, size_t count, double best_score,
+                            size_t parts, int64_t *used, bool *searched_out, pp_err *err)
+{
+    pp_purse funds;
+    pp_status status = PP_OK;
+    *searched_out = false;
+    while (!status && parts && fill_purse(o->search, parts, *used, &funds)) {
+        *searched_out = true;
+        *used += funds.iterations;
+        status = pp_ordering_search(o, &funds, err);
+        size_t others;
+        next_ordering(list, count, fmin(best_score, o->score), &others);
+        bool limited = funds.iterations || funds.to > 0;
+        parts = limited && parts > 1 && !others && o->score > o->least ? 1 : 0;
+    }
+    return status;
+}
+
+/* The search over the opened set-ups. found: SIZE_MAX, or the best candidate that came of it. */
+static pp_status search_all(pp_search *search, pp_ordering *list, size_t count, double best_score,
+                            bool *ended_out, size_t *found, pp_err *err)
+{
+    int64_t used = 0;
+    size_t worth;
+    pp_ordering *o;
+    while ((o = next_ordering(list, count, best_score, &worth))) {
+        bool searched;
+        size_t before = search->count;
+        o->done = true;
+        pp_status status = search_one(o, list, count, best_score, worth, &used, &searched, err);
+        *ended_out = *ended_out || !searched;
+        if (!status && searched)
+            status = try_orders(o, err);
+        if (status)
+            return status;
+        if (search->count == before)
+            continue;
+        const pp_candidate *c = &search->candidate[before];
+        double score = pp_candidate_score(c, c->step_ns);
+        if (*found == SIZE_MAX || score < best_score)
+            *found = before;
+        best_score = fmin(best_score, score);
+    }
+    return PP_OK;
+}
+
+/* The set-ups that may win, with orders to begin with. Once there is a good one, those whose named
+ * order is far behind are left alone. */
+static pp_status open_all(pp_search *search, const pp_prospects *prospects, double best_score,
+                          pp_ordering *list, size_t *count, pp_err *err)
+{
+    for (size_t i = 0; i < prospects->count; i++) {
+        const pp_prospect *at = &prospects->row[i];
+        const pp_setup *setup = &search->setup[at->setup];
+        const pp_candidate on = { .parallel = setup->context.parallel };
+        double least = pp_candidate_score(&on, setup->least_step_ns);
+        if (at->seeded && !is_worth(least, least, at->score, best_score))
+            continue;
+        pp_status status = pp_ordering_open(&list[(*count)++], search, at, err);
+        if (status)
+            return status;
+        best_score = fmin(best_score, list[*count - 1].score);
+    }
+    return PP_OK;
+}
+
+static pp_status open_and_search(pp_search *search, double best_score, bool *ended_out,
+                                 size_t *found, pp_err *err)
+{
+    const pp_prospects prospects = pp_search_prospects(search, best_score);
+    pp_ordering list[PP_PROSPECTS_MOST] = { 0 };
+    size_t count = 0;
+    pp_status status = PP_OK;
+    pp_purse funds;
+    if (search->wish->orders == PP_ORDERS_PLANNED)
+        best_score = HUGE_VAL;
+    *ended_out = prospects.count && !fill_purse(search, 1, 0, &funds);
+    if (!*ended_out)
+        status = open_all(search, &prospects, best_score, list, &count, err);
+    if (!status && !*ended_out)
+        status = search_all(search, list, count, best_score, ended_out, found, err);
+    for (size_t i = 0; i < count; i++)
+        pp_ordering_free(&list[i]);
+    return status;
+}
+
 static void say_result(pp_search *search, const pp_candidate *named, const pp_candidate *found,
-                       bool taken, bool tried)
+                       bool taken, bool ended)
 {
     char *text = search->orders;
     size_t size = sizeof search->orders;
     if (!found && (!named || search->orders[0]))
         return;
-    if (!found && tried) {
+    if (!found && ended) {
         snprintf(text, size, "not searched: the budget was used up");
         return;
     }
@@ -443,25 +268,11 @@ pp_status pp_search_plan_orders(pp_search *search, size_t *best, pp_err *err)
         return PP_OK;
     const pp_candidate *c = named == SIZE_MAX ? NULL : &search->candidate[named];
     double score = c ? pp_candidate_score(c, c->step_ns) : HUGE_VAL;
-    prospects list = find_prospects(search, score);
-    double begin = wish->spent ? wish->spent(wish->context) : 0;
     size_t found = SIZE_MAX;
-    for (size_t i = 0; i < list.count; i++) {
-        purse funds;
-        size_t count = search->count;
-        if (!fill_purse(search, i, list.count, begin, &funds))
-            continue;
-        pp_status status = plan_setup(search, &list.row[i], funds, err);
-        if (status)
-            return status;
-        if (search->count == count)
-            continue;
-        const pp_candidate *now = &search->candidate[count];
-        const pp_candidate *best_now = found == SIZE_MAX ? NULL : &search->candidate[found];
-        if (!best_now ||
-            pp_candidate_score(now, now->step_ns) < pp_candidate_score(best_now, best_now->step_ns))
-            found = count;
-    }
+    bool ended;
+    pp_status status = open_and_search(search, score, &ended, &found, err);
+    if (status)
+        return status;
     if (found == SIZE_MAX && must && named != SIZE_MAX)
         return pp_err_set(err, PP_INFEASIBLE, "--schedule",
                           "no order was found that executor %s can run within the memory and the "
@@ -472,7 +283,7 @@ pp_status pp_search_plan_orders(pp_search *search, size_t *best, pp_err *err)
     bool taken = f && (must || !c ||
                        pp_candidate_score(f, f->step_ns) * PP_MEASURABLE_GAIN <
                            score * (PP_MEASURABLE_GAIN - 1));
-    say_result(search, c, f, taken, list.count > 0);
+    say_result(search, c, f, taken, ended);
     *best = taken ? found : named;
     return PP_OK;
 }

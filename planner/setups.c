@@ -69,11 +69,13 @@ static values recomputes(const pp_search *search)
 {
     values list = { .count = 0 };
     const pp_switch_wish *wish = &search->wish->switches;
-    if (wish->given.recompute && wish->value.recompute != PP_RECOMPUTE_AUTO) {
+    if (wish->given.recompute && wish->value.recompute < PP_RECOMPUTE_AUTO) {
         add_value(&list, wish->value.recompute);
         return list;
     }
-    add_value(&list, PP_RECOMPUTE_NONE);
+    add_value(&list, PP_RECOMPUTE_NONE); /* per stage begins with it too: recompute.c */
+    if (wish->value.recompute == PP_RECOMPUTE_STAGES)
+        return list;
     add_value(&list, PP_RECOMPUTE_SELECTIVE);
     add_value(&list, PP_RECOMPUTE_FULL);
     return list;
@@ -175,8 +177,7 @@ static pp_status find_data(pp_search *search, int64_t size, uint32_t multiple_of
     return PP_OK;
 }
 
-/* Adds a setup with its bound; takes over `stages`. */
-static pp_status add_setup(pp_search *search, pp_setup setup, pp_err *err)
+pp_status pp_search_add_setup(pp_search *search, pp_setup setup, pp_err *err)
 {
     void *grown = search->setup;
     pp_status status = pp_grow(&grown, &search->setup_capacity, search->setup_count + 1,
@@ -229,11 +230,12 @@ static pp_status stages_of(const pp_search *search, const point *at, pp_partitio
                            &count, err);
 }
 
-static bool same_stages(const pp_stage *a, const pp_stage *b, size_t count)
+bool pp_same_stages(const pp_stage *a, const pp_stage *b, size_t count)
 {
     for (size_t s = 0; s < count; s++) {
         if (a[s].first_layer != b[s].first_layer || a[s].layers != b[s].layers ||
-            a[s].mtp != b[s].mtp || a[s].embedding != b[s].embedding || a[s].loss != b[s].loss)
+            a[s].mtp != b[s].mtp || a[s].embedding != b[s].embedding || a[s].loss != b[s].loss ||
+            a[s].full != b[s].full || a[s].selective != b[s].selective)
             return false;
     }
     return true;
@@ -267,20 +269,20 @@ static pp_status add_setups(pp_search *search, const point *at, size_t data, boo
         }
         size_t like = first;
         while (like < search->setup_count &&
-               !same_stages(search->setup[like].stages, setup.stages, count))
+               !pp_same_stages(search->setup[like].stages, setup.stages, count))
             like++;
         if (like < search->setup_count) {
             free(setup.stages);
             continue;
         }
-        if ((status = add_setup(search, setup, err)))
+        if ((status = pp_search_add_setup(search, setup, err)))
             return status;
     }
     return PP_OK;
 }
 
-static pp_status add_candidate(pp_search *search, const pp_schedule *schedule, size_t setup_index,
-                               pp_err *err)
+pp_status pp_search_add_candidate(pp_search *search, const pp_schedule *schedule,
+                                  size_t setup_index, pp_err *err)
 {
     void *grown = search->candidate;
     pp_status status =
@@ -377,7 +379,7 @@ static pp_status add_unseen(pp_search *search, const point *at, const pp_schedul
                                                      .bound = { .fits = true },
                                                      .legal = true,
                                                      .unseen = true };
-    return add_candidate(search, schedule, search->setup_count++, err);
+    return pp_search_add_candidate(search, schedule, search->setup_count++, err);
 }
 
 /* All schedules at one point with v chunks; schedules that can share setups do. */
@@ -412,7 +414,7 @@ static pp_status add_chunks(pp_search *search, point at, int64_t v, pp_err *err)
             return status;
         for (; i < search->setup_count; i++) {
             if (serves(&search->setup[i], schedule, data) &&
-                (status = add_candidate(search, schedule, i, err)))
+                (status = pp_search_add_candidate(search, schedule, i, err)))
                 return status;
         }
     }

@@ -18,6 +18,8 @@ static bool is_in(const char *const *names, const char *name)
 void pp_target_limit(const pp_target_limits *target, bool shapes_given, pp_wish *wish)
 {
     wish->one_order |= target->one_order;
+    wish->recompute_alike |= target->recompute_alike;
+    wish->recompute_uniform |= target->recompute_uniform;
     if (!wish->schedule && target->only)
         wish->only = target->only;
     if (!target->orders)

@@ -178,36 +178,69 @@ static void add_unit(pp_unit_cost *sum, const pp_unit_cost *unit, double times)
     }
 }
 
+enum { RECOMPUTES = PP_RECOMPUTE_FULL + 1 };
+
 /* What every stage of one class of microbatches is made of. */
 typedef struct units {
-    pp_unit_cost embedding, dense, moe, mtp, loss;
+    pp_unit_cost embedding, mtp, loss;
+    pp_unit_cost dense[RECOMPUTES], moe[RECOMPUTES];
 } units;
+
+static void layer_units(const pp_cost_context *context, const pp_batch *batch, units *u)
+{
+    const pp_model *m = context->model;
+    const pp_recompute how = context->switches.recompute;
+    unit_cost(context, PP_UNIT_LAYER, 0, batch, &u->dense[how]);
+    u->moe[how] = u->dense[how];
+    if (m->layers > 0 && pp_model_layer_is_moe(m, m->layers - 1))
+        unit_cost(context, PP_UNIT_LAYER, m->layers - 1, batch, &u->moe[how]);
+}
 
 static units units_of(const pp_cost_context *context, const pp_batch *batch)
 {
-    const pp_model *m = context->model;
+    pp_cost_context each = *context;
+    pp_recompute *how = &each.switches.recompute;
     units u = { 0 };
     unit_cost(context, PP_UNIT_EMBEDDING, 0, batch, &u.embedding);
     unit_cost(context, PP_UNIT_LOSS, 0, batch, &u.loss);
-    unit_cost(context, PP_UNIT_LAYER, 0, batch, &u.dense);
-    u.moe = u.dense;
-    if (m->layers > 0 && pp_model_layer_is_moe(m, m->layers - 1))
-        unit_cost(context, PP_UNIT_LAYER, m->layers - 1, batch, &u.moe);
-    if (m->mtp_layers > 0)
+    if (context->model->mtp_layers > 0)
         unit_cost(context, PP_UNIT_MTP, 0, batch, &u.mtp);
+    if (context->switches.recompute != PP_RECOMPUTE_STAGES) {
+        layer_units(context, batch, &u);
+        return u;
+    }
+    for (*how = PP_RECOMPUTE_NONE; *how < (pp_recompute)RECOMPUTES; ++*how)
+        layer_units(&each, batch, &u);
     return u;
+}
+
+/* layer: counted from the first of the stage. */
+static pp_recompute recompute_of(const pp_cost_context *context, const pp_stage *stage,
+                                 int64_t layer)
+{
+    if (context->switches.recompute != PP_RECOMPUTE_STAGES)
+        return context->switches.recompute;
+    if (layer < stage->full)
+        return PP_RECOMPUTE_FULL;
+    return layer < stage->full + stage->selective ? PP_RECOMPUTE_SELECTIVE : PP_RECOMPUTE_NONE;
 }
 
 static pp_unit_cost stage_cost(const pp_cost_context *context, const units *u,
                                const pp_stage *stage)
 {
     pp_unit_cost sum = { 0 };
-    int64_t moe = 0;
-    for (int64_t l = stage->first_layer; l < stage->first_layer + stage->layers; l++)
-        moe += pp_model_layer_is_moe(context->model, l);
+    int64_t dense[RECOMPUTES] = { 0 };
+    int64_t moe[RECOMPUTES] = { 0 };
+    for (int64_t l = 0; l < stage->layers; l++) {
+        const pp_recompute how = recompute_of(context, stage, l);
+        ++*(pp_model_layer_is_moe(context->model, stage->first_layer + l) ? &moe[how]
+                                                                          : &dense[how]);
+    }
     add_unit(&sum, &u->embedding, stage->embedding);
-    add_unit(&sum, &u->dense, (double)(stage->layers - moe));
-    add_unit(&sum, &u->moe, (double)moe);
+    for (int how = 0; how < RECOMPUTES; how++)
+        add_unit(&sum, &u->dense[how], (double)dense[how]);
+    for (int how = 0; how < RECOMPUTES; how++)
+        add_unit(&sum, &u->moe[how], (double)moe[how]);
     add_unit(&sum, &u->mtp, (double)stage->mtp);
     add_unit(&sum, &u->loss, stage->loss);
     return sum;
@@ -421,7 +454,9 @@ static pp_status check_input(const pp_cost_context *context, const pp_stage *sta
         return pp_err_set(err, PP_USAGE, NULL, "replica %u of %u", replica, workload->replicas);
     for (uint32_t s = 0; s < stage_count; s++) {
         if (stages[s].layers < 0 || stages[s].first_layer < 0 || stages[s].mtp < 0 ||
-            stages[s].layers > context->model->layers - stages[s].first_layer)
+            stages[s].layers > context->model->layers - stages[s].first_layer ||
+            stages[s].full < 0 || stages[s].selective < 0 || stages[s].full > stages[s].layers ||
+            stages[s].selective > stages[s].layers - stages[s].full)
             return pp_err_set(err, PP_INPUT, NULL,
                               "stage %u holds layers beyond the model's %" PRId64, s,
                               context->model->layers);

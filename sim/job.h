@@ -43,6 +43,7 @@ typedef enum pp_recompute {
     PP_RECOMPUTE_SELECTIVE, /* the attention core (Korthikanti 2022) */
     PP_RECOMPUTE_FULL,      /* only the layer's input is kept */
     PP_RECOMPUTE_AUTO,      /* the planner chooses; never reaches the cost model */
+    PP_RECOMPUTE_STAGES,    /* each pp_stage says it of its layers */
 } pp_recompute;
 
 typedef enum pp_dtype {
@@ -110,6 +111,8 @@ typedef struct pp_stage {
     int64_t mtp;
     bool embedding;
     bool loss;
+    int64_t full;      /* with PP_RECOMPUTE_STAGES: so many of its first layers keep only their */
+    int64_t selective; /* input, so many after them all but the attention core */
 } pp_stage;
 
 /* Lengths of the sequences packed into one microbatch: `count` of them from `first` on in

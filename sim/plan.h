@@ -10,6 +10,9 @@
 #include "sim/sharing.h"
 #include "sim/text.h"
 
+/* pp_plan.recompute where each stage of the partition says it of its layers. */
+#define PP_PLAN_PER_STAGE "per-stage"
+
 /* Owner frees with pp_plan_free. "" and NULL are written as null. */
 typedef struct pp_plan {
     char model[64];

@@ -3,6 +3,7 @@
 #include "sim/alloc.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,9 +60,32 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
     return pp_plan_read_known(&at, "seq_length", PP_LENGTH_MAX, &plan->seq_length, err);
 }
 
+/* What each stage recomputes of its layers; absent: nothing. member: of pp_stage. */
+static pp_status read_recomputed(const pp_json_at *at, const char *key, size_t member, size_t count,
+                                 pp_stage *stages, pp_err *err)
+{
+    pp_json_at list;
+    size_t found;
+    if (!pp_json_has(at, key))
+        return PP_OK;
+    pp_status status = pp_json_get(at, key, &list, err);
+    if (status || (status = pp_json_count(&list, &found, err)))
+        return status;
+    if (found != count)
+        return pp_json_fail(&list, err, "has %zu stages, pp x vpp is %zu", found, count);
+    for (size_t s = 0; s < count && !status; s++) {
+        pp_json_at item;
+        int64_t *layers = (int64_t *)(void *)((char *)&stages[s] + member);
+        int64_t left = stages[s].layers - stages[s].full;
+        if (!(status = pp_json_item(&list, s, &item, err)))
+            status = pp_json_read_int(&item, 0, left, layers, err);
+    }
+    return status;
+}
+
 static pp_status read_partition(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
-    static const char *const keys[] = { "layers", "layout", NULL };
+    static const char *const keys[] = { "layers", "layout", "full", "selective", NULL };
     pp_json_at at;
     pp_json_at layers;
     pp_json_at layout;
@@ -109,7 +133,10 @@ static pp_status read_partition(const pp_json_at *root, pp_plan *plan, pp_err *e
         if (found != count || stages[s].layers != n)
             return pp_json_fail(&layout, err, "says something else than \"layers\"");
     }
-    return PP_OK;
+    status = read_recomputed(&at, "full", offsetof(pp_stage, full), count, stages, err);
+    return status ? status
+                  : read_recomputed(&at, "selective", offsetof(pp_stage, selective), count, stages,
+                                    err);
 }
 
 static pp_status read_microbatch(const pp_json_at *item, pp_workload *workload, size_t index,

@@ -1,5 +1,8 @@
 #include "sim/plan.h"
 
+#include <stddef.h>
+#include <string.h>
+
 static void put_name(pp_json_build *build, pp_json *object, const char *key, const char *name)
 {
     pp_json_put_text(build, object, key, name[0] ? name : NULL);
@@ -36,14 +39,27 @@ static pp_json *write_parallel(const pp_plan *plan, pp_json_build *build)
     return object;
 }
 
+static pp_json *write_layers(const pp_plan *plan, size_t member, pp_json_build *build)
+{
+    uint32_t stages = (uint32_t)(plan->parallel.pp * plan->parallel.vpp);
+    pp_json *layers = pp_json_new_array(build);
+    for (uint32_t s = 0; s < stages; s++) {
+        const char *stage = (const char *)&plan->partition[s];
+        pp_json_add_int(build, layers, *(const int64_t *)(const void *)(stage + member));
+    }
+    return layers;
+}
+
 static pp_json *write_partition(const pp_plan *plan, pp_json_build *build)
 {
     uint32_t stages = (uint32_t)(plan->parallel.pp * plan->parallel.vpp);
     pp_json *object = pp_json_new_object(build);
-    pp_json *layers = pp_json_new_array(build);
-    for (uint32_t s = 0; s < stages; s++)
-        pp_json_add_int(build, layers, plan->partition[s].layers);
-    pp_json_put(build, object, "layers", layers);
+    pp_json_put(build, object, "layers", write_layers(plan, offsetof(pp_stage, layers), build));
+    if (strcmp(plan->recompute, PP_PLAN_PER_STAGE) == 0) {
+        pp_json_put(build, object, "full", write_layers(plan, offsetof(pp_stage, full), build));
+        pp_json_put(build, object, "selective",
+                    write_layers(plan, offsetof(pp_stage, selective), build));
+    }
     pp_text layout = { 0 };
     pp_layout_print(plan->partition, stages, &layout);
     if (layout.failed)

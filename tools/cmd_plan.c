@@ -1,10 +1,12 @@
 /* ppsim plan: which schedule, partition, recomputation and split is fastest, and does it fit. */
+#include "runtime/clock.h"
 #include "sim/file.h"
 #include "tools/option_rows.h"
 #include "tools/plan/plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static const pp_option options[] = {
     { PP_OPTION_MODEL },
@@ -165,6 +167,40 @@ static pp_status print(const pp_args *args, const pp_choice *choice, pp_err *err
     return status ? status : pp_print_product(args, text.data, text.bytes, err);
 }
 
+static void show(void *context, const pp_candidate *c)
+{
+    pp_request *r = context;
+    const double score = (double)c->step_ns * (double)pp_parallel_gpus(&c->parallel);
+    char step[32];
+    char least[32];
+    if (r->shown > 0 && score >= r->shown)
+        return;
+    r->shown = score;
+    pp_format_duration(step, sizeof step, c->step_ns);
+    pp_format_duration(least, sizeof least, c->least_step_ns);
+    pp_remark("%.2f s: step %s (%s, tp %d), bound %s, gap %.2f %%",
+              (double)(pp_clock_now_ns() - r->begin_ns) * 1e-9, step, c->schedule->name,
+              (int)c->parallel.tp, least,
+              c->least_step_ns ? 100 * ((double)c->step_ns / (double)c->least_step_ns - 1) : 0);
+}
+
+/* With --budget SECONDS: shown as it goes on, on a terminal, and ended by ^C. */
+static pp_status choose(pp_request *request, pp_choice **choice_out, pp_err *err)
+{
+    struct sigaction before;
+    if (!request->wish.stop)
+        return pp_choose(&request->wish, choice_out, err);
+    if (isatty(STDERR_FILENO) == 1)
+        request->wish.found = show;
+    pp_interrupt_begin(&before);
+    pp_status status = pp_choose(&request->wish, choice_out, err);
+    pp_interrupt_end(&before);
+    if (!status && pp_interrupted())
+        pp_remark("interrupted after %.1f s: this is the best plan by then",
+                  (double)(pp_clock_now_ns() - request->begin_ns) * 1e-9);
+    return status;
+}
+
 static pp_status plan(const pp_args *args, pp_err *err)
 {
     if (pp_args_has(args, "--instance"))
@@ -179,7 +215,7 @@ static pp_status plan(const pp_args *args, pp_err *err)
     if (pp_args_has(args, "--explain") && request.wish.gpus)
         return pp_err_set(err, PP_USAGE, "--explain",
                           "changes given degrees; give --pp and the others instead of --gpus");
-    status = pp_choose(&request.wish, &choice, err);
+    status = choose(&request, &choice, err);
     if (status == PP_INFEASIBLE && pp_args_has(args, "--explain")) {
         pp_err own = { 0 };
         if (pp_plan_explain(args, &request.wish, &own)) {

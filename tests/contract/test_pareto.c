@@ -48,6 +48,7 @@ START_TEST(points_are_what_a_search_finds)
         const pp_pareto_point *point = &curve->point[i];
         for (int least = 0; least < 2; least++) { /* both ends of its range */
             wish.memory_limit_bytes = least ? point->candidate.peak_bytes : point->limit_bytes;
+            wish.recompute_uniform = true; /* as the curve is */
             pp_choice *choice = choose(&wish);
             ck_assert(score(&choice->candidate[0]) == score(&point->candidate));
             pp_choice_free(&choice);

@@ -6,22 +6,12 @@
 #include "traces/gzip.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define DEFAULT_BUDGET_NS ((pp_ns)1000000000)
-
-/* Set by SIGINT while a search runs: what has been found by then is the result. */
-static volatile sig_atomic_t interrupted;
-
-static void interrupt(int signal_number)
-{
-    (void)signal_number;
-    interrupted = 1;
-}
 
 /* One search. */
 typedef struct run {
@@ -43,7 +33,7 @@ static void run_free(run *r)
 static double spent(void *context)
 {
     const run *r = context;
-    if (interrupted)
+    if (pp_interrupted())
         return 1;
     pp_ns gone_ns = r->iterations ? 0 : pp_clock_now_ns() - r->begin_ns;
     return r->time_ns > 0 ? (double)gone_ns / (double)r->time_ns : 1;
@@ -110,12 +100,10 @@ static pp_status search(run *r, pp_err *err)
                                       .seed = (uint64_t)seed,
                                       .threads = (uint32_t)threads };
     struct sigaction before;
-    struct sigaction now = { .sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND };
-    sigemptyset(&now.sa_mask);
-    sigaction(SIGINT, &now, &before);
+    pp_interrupt_begin(&before);
     r->shows = isatty(STDERR_FILENO) == 1;
     status = pp_search_order(r->instance, r->limits.ticks, &budget, &r->found, err);
-    sigaction(SIGINT, &before, NULL);
+    pp_interrupt_end(&before);
     r->took_ns = pp_clock_now_ns() - r->begin_ns;
     return status;
 }
@@ -208,7 +196,7 @@ pp_status pp_plan_instance(const pp_args *args, const pp_option *options, pp_err
     if (status || (status = pp_budget_read(args, &r.iterations, &r.time_ns, err)) ||
         (status = load(&r, err)) || (status = search(&r, err)))
         return status;
-    if (interrupted)
+    if (pp_interrupted())
         pp_remark("interrupted after %.1f s: this is the best order by then",
                   (double)r.took_ns * 1e-9);
     return print(&r, err);

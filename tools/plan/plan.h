@@ -7,6 +7,8 @@
 #include "tools/inputs.h"
 #include "tools/profile_tool.h"
 
+#include <signal.h>
+
 /* What was asked, with what it points to. */
 typedef struct pp_request {
     const pp_inputs *inputs; /* what was read before; may be NULL. Set before reading */
@@ -20,6 +22,7 @@ typedef struct pp_request {
     pp_traits traits;
     pp_notes assumptions;
     int64_t begin_ns, end_ns;       /* of the wall-clock budget, on the clock of runtime/clock.h */
+    double shown;                   /* the last score shown while it was searched; 0: none */
     pp_wish wish;                   /* points into this object: do not copy */
     const pp_target_limits *target; /* NULL: none */
     pp_wish free_wish;              /* with target: as if there were none */
@@ -36,6 +39,12 @@ void pp_request_free(pp_request *request); /* for PP_CLEANUP */
  */
 PP_MUST_CHECK pp_status pp_budget_read(const pp_args *args, int64_t *count, pp_ns *time_ns,
                                        pp_err *err);
+
+/* Between these the first SIGINT ends nothing but sets pp_interrupted: what has been found by then
+ * is the result. The second one ends the program. */
+void pp_interrupt_begin(struct sigaction *before);
+void pp_interrupt_end(const struct sigaction *before);
+bool pp_interrupted(void);
 
 /* plan --instance FILE. Fails: USAGE, INPUT, IO, INFEASIBLE, NOMEM. */
 PP_MUST_CHECK pp_status pp_plan_instance(const pp_args *args, const pp_option *options,

@@ -80,6 +80,39 @@ static void print_data(const pp_plan *plan, pp_text *text)
              plan->parallel.dp > 1 ? " per replica" : "", contents);
 }
 
+/* Runs of stages that recompute alike: "0: 3 of 5, 1 to 3: 2 of 5". */
+static void print_stages(const pp_plan *plan, pp_text *text)
+{
+    const size_t count = (size_t)(plan->parallel.pp * plan->parallel.vpp);
+    const pp_stage *list = plan->partition;
+    size_t next;
+    for (size_t s = 0; s < count; s = next) {
+        for (next = s + 1; next < count && list[next].full == list[s].full &&
+                           list[next].selective == list[s].selective &&
+                           list[next].layers == list[s].layers;)
+            next++;
+        pp_text_add(text, "%s%zu", s ? ", " : "", s);
+        if (next > s + 1)
+            pp_text_add(text, " to %zu", next - 1);
+        pp_text_add(text, ": %" PRId64, list[s].full);
+        if (list[s].selective)
+            pp_text_add(text, " and %" PRId64 " selective", list[s].selective);
+        pp_text_add(text, " of %" PRId64, list[s].layers);
+    }
+}
+
+static void print_recompute(const pp_plan *plan, pp_text *text)
+{
+    pp_text stages PP_CLEANUP(pp_text_free) = { 0 };
+    if (strcmp(plan->recompute, PP_PLAN_PER_STAGE) != 0 || !plan->partition) {
+        add_line(text, "recompute", "%s", plan->recompute);
+        return;
+    }
+    print_stages(plan, &stages);
+    text->failed |= stages.failed;
+    add_line(text, "recompute", "layers per stage: %s", stages.data ? stages.data : "");
+}
+
 static void print_choice(const pp_choice *choice, pp_text *text)
 {
     const pp_plan *plan = choice->plan;
@@ -98,7 +131,7 @@ static void print_choice(const pp_choice *choice, pp_text *text)
     add_line(text, "schedule", "%s, %" PRId64 " stage%s per rank (vpp %" PRId64 ")", plan->schedule,
              p->vpp, p->vpp == 1 ? "" : "s", p->vpp);
     print_data(plan, text);
-    add_line(text, "recompute", "%s", plan->recompute);
+    print_recompute(plan, text);
     add_line(text, "partition", "%s: %s layer%s per stage",
              pp_partition_name(choice->candidate[0].partition), layers, most == 1 ? "" : "s");
 }

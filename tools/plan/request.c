@@ -165,7 +165,8 @@ static pp_status read_sizes(const pp_args *args, pp_request *r, pp_err *err)
 
 static pp_status read_recompute(const pp_args *args, pp_switch_wish *s, pp_err *err)
 {
-    static const char *const names[] = { "none", "selective", "full", "auto", NULL };
+    static const char *const names[] = { "none", "selective",       "full",
+                                         "auto", PP_PLAN_PER_STAGE, NULL };
     static const char *const methods[] = { "uniform", NULL };
     static const char *const layers[] = { "1", NULL };
     int choice = PP_RECOMPUTE_AUTO;
@@ -315,12 +316,14 @@ static pp_status read_program(const pp_args *args, pp_request *r, pp_err *err)
 static bool time_is_up(void *context)
 {
     const pp_request *r = context;
-    return pp_clock_now_ns() >= r->end_ns;
+    return pp_interrupted() || pp_clock_now_ns() >= r->end_ns;
 }
 
 static double part_of_time(void *context)
 {
     const pp_request *r = context;
+    if (pp_interrupted())
+        return 1;
     double gone_ns = (double)(pp_clock_now_ns() - r->begin_ns);
     return r->end_ns > r->begin_ns ? gone_ns / (double)(r->end_ns - r->begin_ns) : 1;
 }

@@ -88,6 +88,7 @@ const pp_target pp_target_automodel = {
                 .executors = executors,
                 .orders = true,
                 .one_order = true,
+                .recompute_uniform = true,
                 .constant_shapes = true },
     .format = { .name = "automodel",
                 .summary = "NeMo AutoModel's pipeline settings, YAML, with FILE.csv beside",

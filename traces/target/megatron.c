@@ -128,13 +128,39 @@ static void add_transfers(const pp_export *data, uint32_t chunks, pp_text *text)
         pp_text_add(text, "--overlap-p2p-communication-warmup-flush\n");
 }
 
-static void add_recompute(const pp_plan *plan, pp_text *text)
+/* "block": the first so many layers of every stage (of every chunk, where they interleave). */
+static pp_status add_block(const pp_plan *plan, uint32_t stages, pp_text *text, pp_err *err)
 {
+    int64_t layers = 0;
+    for (uint32_t s = 0; plan->partition && s < stages; s++)
+        layers = plan->partition[s].full > layers ? plan->partition[s].full : layers;
+    for (uint32_t s = 0; s < stages; s++) {
+        const pp_stage *stage = plan->partition ? &plan->partition[s] : NULL;
+        const int64_t all = stage && stage->layers < layers ? stage->layers : layers;
+        if (!stage || stage->selective || stage->full != all)
+            return pp_err_set(err, PP_INFEASIBLE, "megatron",
+                              "Megatron-LM recomputes as many whole layers on every stage, and "
+                              "here stage %" PRIu32 " differs; plan with --target megatron, or "
+                              "--recompute none, selective or full",
+                              s);
+    }
+    if (layers) {
+        pp_text_add(text, "--recompute-granularity full\n--recompute-method block\n");
+        add_int(text, "recompute-num-layers", layers);
+    }
+    return PP_OK;
+}
+
+static pp_status add_recompute(const pp_plan *plan, uint32_t stages, pp_text *text, pp_err *err)
+{
+    if (strcmp(plan->recompute, PP_PLAN_PER_STAGE) == 0)
+        return add_block(plan, stages, text, err);
     if (strcmp(plan->recompute, "full") == 0)
         pp_text_add(text, "--recompute-granularity full\n--recompute-method uniform\n"
                           "--recompute-num-layers 1\n");
     else if (strcmp(plan->recompute, "selective") == 0)
         pp_text_add(text, "--recompute-granularity selective\n");
+    return PP_OK;
 }
 
 static pp_status emit(const pp_export *data, pp_text *text, pp_companion *companion, pp_err *err)
@@ -170,8 +196,8 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
     add_known(text, "seq-length", plan->seq_length);
     add_mtp(data, text);
     add_transfers(data, chunks, text);
-    add_recompute(plan, text);
-    return pp_text_check(text, err);
+    status = add_recompute(plan, order->stages, text, err);
+    return status ? status : pp_text_check(text, err);
 }
 
 const pp_target pp_target_megatron = {
@@ -181,6 +207,7 @@ const pp_target pp_target_megatron = {
                          "(variable_seq_lengths)",
                 .executors = executors,
                 .only = schedules,
+                .recompute_alike = true,
                 .unequal = PP_SHAPES_MESSAGE },
     .format = { .name = "megatron",
                 .summary = "Megatron-LM argument lines, layout included (1f1b, interleaved)",

@@ -218,6 +218,7 @@ const pp_target pp_target_torchtitan = {
                 .executors = executors,
                 .orders = true,
                 .one_order = true,
+                .recompute_uniform = true,
                 .constant_shapes = true,
                 .return_outputs = "off" }, /* trainer.py: step(return_outputs=False) */
     .format = { .name = "torchtitan",

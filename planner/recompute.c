@@ -1,0 +1,446 @@
+/* Recomputation stage by stage: where a schedule does not fit, each rank recomputes as few layers
+ * as it must. Method: docs/planning.md, section 2. */
+#include "planner/choose_int.h"
+#include "planner/instance_costs.h"
+
+#include "sim/alloc.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Ops of all steps that are looked at. */
+#define OPS_MOST 400000
+/* Candidates, and partitions of each: made again for the stages as they are then, which can bring a
+ * step of up to PROMISING times the best below it. */
+enum { CANDIDATES_MOST = 40, PARTITIONS = 2, MENDINGS = 3 };
+#define PROMISING 1.15
+
+/* Looks for the least that each rank must recompute, as a number of layers; where it pays to begin
+ * with the attention core alone, of halves of layers. */
+typedef struct tailor {
+    pp_search *search;
+    pp_candidate like; /* does not fit without recomputation */
+    pp_setup setup;    /* owns its stages */
+    uint32_t ranks, count;
+    bool halves, alike;
+    bool *fits;        /* [ranks] */
+    int64_t *level;    /* [ranks]: what is recomputed now, */
+    int64_t *low;      /* what is too little, */
+    int64_t *high;     /* what is enough, */
+    int64_t *most;     /* and all there is */
+    uint32_t *rank;    /* [count]: of the stage */
+    uint32_t *in_turn; /* [count]: stages, those with most microbatches in flight first */
+    int64_t *flying;   /* [2 * count]: at most, now */
+} tailor;
+
+static void tailor_free(tailor *t)
+{
+    free(t->fits);
+    free(t->level);
+    free(t->rank);
+    free(t->flying);
+    free(t->setup.stages);
+}
+
+static pp_status tailor_new(tailor *t, pp_search *search, const pp_candidate *like, pp_err *err)
+{
+    const pp_setup *setup = &search->setup[like->setup];
+    t->search = search;
+    t->like = *like;
+    t->setup = *setup;
+    t->setup.context.switches.recompute = PP_RECOMPUTE_STAGES;
+    t->setup.reason[0] = '\0';
+    t->setup.short_bytes = 0;
+    t->setup.least_step_ns = 0;
+    t->setup.bound = (pp_bound){ 0 };
+    t->ranks = (uint32_t)setup->context.parallel.pp;
+    t->count = t->ranks * (uint32_t)setup->context.parallel.vpp;
+    t->alike = search->wish->recompute_alike;
+    t->setup.stages = pp_alloc_array(t->count, sizeof *t->setup.stages);
+    t->fits = pp_alloc_array(t->ranks, sizeof *t->fits);
+    t->level = pp_alloc_array(4 * (size_t)t->ranks, sizeof *t->level);
+    t->rank = pp_alloc_array(2 * (size_t)t->count, sizeof *t->rank);
+    t->flying = pp_alloc_array(2 * (size_t)t->count, sizeof *t->flying);
+    if (!t->setup.stages || !t->fits || !t->level || !t->rank || !t->flying)
+        return pp_err_nomem(err);
+    memcpy(t->setup.stages, setup->stages, t->count * sizeof *t->setup.stages);
+    t->low = t->level + t->ranks;
+    t->high = t->low + t->ranks;
+    t->most = t->high + t->ranks;
+    t->in_turn = t->rank + t->count;
+    for (uint32_t s = 0; s < t->count; s++)
+        t->rank[s] = pp_placement_rank(setup->context.placement, s, t->ranks);
+    return PP_OK;
+}
+
+/* Does the attention core give back more memory per second than the rest of a layer does? */
+static pp_status compare_kinds(tailor *t, pp_err *err)
+{
+    enum { NONE = PP_RECOMPUTE_NONE, CORE = PP_RECOMPUTE_SELECTIVE, ALL = PP_RECOMPUTE_FULL };
+    pp_unit_cost cost[3];
+    const pp_microbatch *data = t->search->data[t->setup.data].workload.microbatch;
+    pp_cost_context context = t->setup.context;
+    for (int how = NONE; how <= ALL; how++) {
+        context.switches.recompute = (pp_recompute)how;
+        pp_status status = pp_cost_unit(&context, PP_UNIT_LAYER, context.model->layers - 1,
+                                        data->tokens, data->square_sum, &cost[how], err);
+        if (status)
+            return status;
+    }
+    const double core_bytes = cost[NONE].activation_bytes - cost[CORE].activation_bytes;
+    const double rest_bytes = cost[CORE].activation_bytes - cost[ALL].activation_bytes;
+    t->halves = !t->alike && core_bytes > 0 &&
+                core_bytes * (cost[ALL].i_s - cost[CORE].i_s) >=
+                    rest_bytes * (cost[CORE].i_s - cost[NONE].i_s);
+    return PP_OK;
+}
+
+static int64_t capacity(const tailor *t, uint32_t stage)
+{
+    return t->setup.stages[stage].layers * (t->halves ? 2 : 1);
+}
+
+/* The stages that keep most microbatches recompute first: it saves most there. */
+static void set_levels(tailor *t)
+{
+    for (uint32_t k = 0; k < t->count; k++) {
+        const uint32_t s = t->in_turn[k];
+        pp_stage *stage = &t->setup.stages[s];
+        int64_t *left = &t->level[t->rank[s]];
+        const int64_t taken = *left < capacity(t, s) ? *left : capacity(t, s);
+        const int64_t beyond = taken > stage->layers ? taken - stage->layers : 0;
+        stage->full = t->halves ? beyond : taken;
+        stage->selective = t->halves ? taken - 2 * beyond : 0;
+        *left -= t->alike ? 0 : taken;
+    }
+}
+
+/* Sorts by what the order keeps in flight. */
+static void find_turns(tailor *t, const pp_order *order)
+{
+    int64_t *now = t->flying + t->count;
+    memset(t->flying, 0, 2 * (size_t)t->count * sizeof *t->flying);
+    for (size_t i = 0; i < order->rank_begin[order->ranks]; i++) {
+        const pp_op op = order->ops[i];
+        now[op.stage] += op.kind == PP_OP_F ? 1 : op.kind == PP_OP_W ? 0 : -1;
+        if (now[op.stage] > t->flying[op.stage])
+            t->flying[op.stage] = now[op.stage];
+    }
+    for (uint32_t s = 0; s < t->count; s++) {
+        uint32_t at = s;
+        for (; at > 0 && t->flying[t->in_turn[at - 1]] < t->flying[s]; at--)
+            t->in_turn[at] = t->in_turn[at - 1];
+        t->in_turn[at] = s;
+    }
+}
+
+/* When memory is taken and given back depends on a rank's order alone (instance.h). */
+static void check_ranks(tailor *t, const pp_instance *x, const pp_order *order, uint32_t *ops)
+{
+    size_t k = 0;
+    pp_instance_from_order(x, order, ops);
+    for (uint32_t r = 0; r < x->ranks; r++) {
+        int64_t held = 0;
+        for (; k < x->ops && x->task[ops[k]].rank == r; k++) {
+            if (held + x->memory[ops[k]].need > x->room[r])
+                t->fits[r] = false;
+            held += x->memory[ops[k]].delta;
+        }
+    }
+}
+
+static void free_ops(uint32_t **ops)
+{
+    free(*ops);
+}
+
+/* Sets fits for the levels, with the order that the schedule makes for such costs. */
+static pp_status try_levels(tailor *t, pp_err *err)
+{
+    pp_cost_set set PP_CLEANUP(pp_cost_set_free) = { 0 };
+    pp_order *order PP_CLEANUP(pp_order_free) = NULL;
+    bool all = true;
+    for (uint32_t r = 0; r < t->ranks; r++)
+        t->fits[r] = true;
+    set_levels(t);
+    pp_status status = pp_setup_costs(t->search, &t->setup, &set, err);
+    if (!status)
+        status = pp_candidate_order(t->search, &t->like, set.costs[0], &order, err);
+    for (uint32_t i = 0; i < set.count && !status; i++) {
+        pp_instance *x PP_CLEANUP(pp_instance_free) = NULL;
+        uint32_t *ops PP_CLEANUP(free_ops) = NULL;
+        status = pp_instance_from_costs(set.costs[i], t->rank, t->setup.split,
+                                        t->search->memory_limit_bytes, &x, err);
+        if (status)
+            return status;
+        ops = pp_alloc_array((size_t)x->ops + 1, sizeof *ops);
+        if (!ops)
+            return pp_err_nomem(err);
+        check_ranks(t, x, order, ops);
+    }
+    if (status)
+        return status;
+    find_turns(t, order);
+    for (uint32_t r = 0; r < t->ranks; r++)
+        all = all && t->fits[r];
+    for (uint32_t r = 0; r < t->ranks && t->alike; r++)
+        t->fits[r] = all; /* all need what the neediest does */
+    return PP_OK;
+}
+
+static bool all_fit(const tailor *t)
+{
+    bool all = true;
+    for (uint32_t r = 0; r < t->ranks; r++)
+        all = all && t->fits[r];
+    return all;
+}
+
+/* Halves what is open, on every rank at once. */
+static pp_status narrow(tailor *t, pp_err *err)
+{
+    for (bool open = true; open;) {
+        open = false;
+        for (uint32_t r = 0; r < t->ranks; r++) {
+            open = open || t->high[r] - t->low[r] > 1;
+            t->level[r] = t->high[r] - (t->high[r] - t->low[r]) / 2;
+        }
+        pp_status status = open ? try_levels(t, err) : PP_OK;
+        if (status)
+            return status;
+        for (uint32_t r = 0; r < t->ranks && open; r++) {
+            const int64_t middle = t->high[r] - (t->high[r] - t->low[r]) / 2;
+            if (middle < t->high[r])
+                *(t->fits[r] ? &t->high[r] : &t->low[r]) = middle;
+        }
+    }
+    return PP_OK;
+}
+
+/* A schedule that follows costs has made other orders on the way: what does not fit gets more. */
+static pp_status settle(tailor *t, bool *fits_out, pp_err *err)
+{
+    *fits_out = false;
+    for (int k = 0; k <= MENDINGS && !*fits_out; k++) {
+        memcpy(t->level, t->high, t->ranks * sizeof *t->level);
+        pp_status status = try_levels(t, err);
+        if (status)
+            return status;
+        *fits_out = all_fit(t);
+        for (uint32_t r = 0; r < t->ranks; r++)
+            t->high[r] += t->fits[r] ? 0 : (t->most[r] - t->high[r] + 1) / 2;
+    }
+    return PP_OK;
+}
+
+/* fits_out: some recomputation makes it fit, and the stages have the least of that. */
+static pp_status fit(tailor *t, bool *fits_out, pp_err *err)
+{
+    for (uint32_t r = 0; r < t->ranks; r++) {
+        t->most[r] = t->alike ? t->search->wish->model->layers : 0;
+        t->low[r] = -1;
+    }
+    for (uint32_t s = 0; s < t->count; s++) {
+        t->most[t->rank[s]] += t->alike ? 0 : capacity(t, s);
+        t->in_turn[s] = s;
+    }
+    memcpy(t->high, t->most, t->ranks * sizeof *t->high);
+    memcpy(t->level, t->most, t->ranks * sizeof *t->level);
+    pp_status status = try_levels(t, err);
+    *fits_out = !status && all_fit(t);
+    if (!status && *fits_out && !(status = narrow(t, err)))
+        status = settle(t, fits_out, err);
+    return status;
+}
+
+/* Adds what was found, and simulates it where its bound lets it win. */
+static pp_status add(tailor *t, double *best_score, size_t *found, pp_err *err)
+{
+    pp_search *search = t->search;
+    pp_setup setup = t->setup;
+    setup.stages = pp_alloc_array(t->count, sizeof *setup.stages);
+    if (!setup.stages)
+        return pp_err_nomem(err);
+    memcpy(setup.stages, t->setup.stages, t->count * sizeof *setup.stages);
+    pp_status status = pp_search_add_setup(search, setup, err);
+    if (!status)
+        status = pp_search_add_candidate(search, t->like.schedule, search->setup_count - 1, err);
+    if (status)
+        return status;
+    pp_candidate *c = &search->candidate[search->count - 1];
+    c->group_size = t->like.group_size;
+    if (c->status != PP_CANDIDATE_PRUNED || pp_candidate_score(c, c->least_step_ns) >= *best_score)
+        return PP_OK;
+    status = pp_candidate_simulate(search, c, err);
+    const double score = pp_candidate_score(c, c->step_ns);
+    if (!status && c->status == PP_CANDIDATE_OK && score < *best_score) {
+        *best_score = score;
+        *found = search->count - 1;
+        if (search->wish->found)
+            search->wish->found(search->wish->context, c);
+    }
+    return status;
+}
+
+/* [ranks]: what is left of a rank's speed. */
+static pp_status slowed(const tailor *t, double *speed, pp_err *err)
+{
+    pp_cost_set now PP_CLEANUP(pp_cost_set_free) = { 0 };
+    pp_cost_set bare PP_CLEANUP(pp_cost_set_free) = { 0 };
+    pp_setup without = t->setup;
+    without.context.switches.recompute = PP_RECOMPUTE_NONE;
+    pp_status status = pp_setup_costs(t->search, &t->setup, &now, err);
+    if (status || (status = pp_setup_costs(t->search, &without, &bare, err)))
+        return status;
+    for (uint32_t r = 0; r < t->ranks; r++) {
+        double with_ns = 1;
+        double without_ns = 1;
+        for (uint32_t s = 0; s < t->count; s++) {
+            if (t->rank[s] != r)
+                continue;
+            with_ns += (double)(now.costs[0]->f_ns[s] + now.costs[0]->b_ns[s]);
+            without_ns += (double)(bare.costs[0]->f_ns[s] + bare.costs[0]->b_ns[s]);
+        }
+        speed[r] = (t->search->rank_speed ? t->search->rank_speed[r] : 1) * without_ns / with_ns;
+    }
+    return PP_OK;
+}
+
+static void free_speeds(double **speed)
+{
+    free(*speed);
+}
+
+/* Ranks that recompute are slower: the partition that gives them less. */
+static pp_status balance(tailor *t, pp_err *err)
+{
+    pp_weighing w PP_CLEANUP(pp_weighing_free) = { 0 };
+    pp_stage *stages = NULL;
+    double *speed PP_CLEANUP(free_speeds) = pp_alloc_array(t->ranks, sizeof *speed);
+    pp_cost_context bare = t->setup.context;
+    bare.switches.recompute = PP_RECOMPUTE_NONE;
+    pp_status status = speed ? slowed(t, speed, err) : pp_err_nomem(err);
+    if (status || (status = pp_weigh(&bare, &t->search->data[t->setup.data].workload, &w, err)))
+        return status;
+    const pp_split split = { .ranks = t->ranks,
+                             .chunks = t->count / t->ranks,
+                             .placement = bare.placement,
+                             .bare_ends = t->search->wish->bare_ends,
+                             .rank_speed = speed };
+    status = pp_partition_balance(&w.weights, &split, &stages, err);
+    if (status)
+        return status;
+    free(t->setup.stages);
+    t->setup.stages = stages;
+    t->setup.partition = PP_PARTITION_BALANCED;
+    return PP_OK;
+}
+
+static pp_status tailor_one(pp_search *search, const pp_candidate *like, double *best_score,
+                            size_t *found, pp_err *err)
+{
+    tailor t PP_CLEANUP(tailor_free) = { 0 };
+    const pp_partition_kind kind = search->wish->partition;
+    const bool movable = kind == PP_PARTITION_AUTO || kind == PP_PARTITION_BALANCED;
+    pp_err why = { 0 };
+    pp_status status = tailor_new(&t, search, like, &why);
+    if (!status)
+        status = compare_kinds(&t, &why);
+    for (int k = 0; k < (movable ? PARTITIONS : 1) && !status; k++) {
+        bool fits = false;
+        if (k)
+            status = balance(&t, &why);
+        if (!status)
+            status = fit(&t, &fits, &why);
+        const pp_stage *before = search->setup[search->setup_count - 1].stages;
+        if (status || !fits || (k && pp_same_stages(before, t.setup.stages, t.count)))
+            break;
+        if ((status = add(&t, best_score, found, &why)))
+            break;
+        const pp_candidate *c = &search->candidate[search->count - 1];
+        if (pp_candidate_score(c, c->step_ns ? c->step_ns : c->least_step_ns) >
+            PROMISING * *best_score)
+            break;
+    }
+    if (status != PP_NOMEM)
+        return PP_OK; /* what is not legal so, or no instance holds, is left alone */
+    *err = why;
+    return status;
+}
+
+/* With everything recomputed, can it fit? Not known where that was not asked for. */
+static bool is_hopeless(const pp_search *search, const pp_setup *setup)
+{
+    const pp_cost_context *x = &setup->context;
+    for (size_t i = 0; i < search->setup_count; i++) {
+        const pp_setup *other = &search->setup[i];
+        const pp_cost_context *y = &other->context;
+        if (y->switches.recompute == PP_RECOMPUTE_FULL && !other->unseen &&
+            other->data == setup->data && other->partition == setup->partition &&
+            other->split == setup->split && x->placement == y->placement &&
+            x->parallel.tp == y->parallel.tp && x->parallel.vpp == y->parallel.vpp)
+            return !other->legal || !other->bound.fits;
+    }
+    return false;
+}
+
+typedef struct needy {
+    double score; /* of its bound */
+    size_t index;
+} needy;
+
+static int compare_needy(const void *left, const void *right)
+{
+    const needy *a = left;
+    const needy *b = right;
+    if (a->score != b->score)
+        return a->score < b->score ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+/* Candidates that only lack memory, the best bound first. */
+static size_t list_needy(const pp_search *search, double best_score, needy *list)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < search->count; i++) {
+        const pp_candidate *c = &search->candidate[i];
+        const pp_setup *setup = &search->setup[c->setup];
+        const double least = pp_candidate_score(c, c->least_step_ns);
+        if (c->status == PP_CANDIDATE_INFEASIBLE && c->legal && c->short_bytes > 0 &&
+            c->recompute == PP_RECOMPUTE_NONE && setup->legal && !setup->unseen &&
+            least * (1 + 1.0 / PP_MEASURABLE_GAIN) < best_score && !is_hopeless(search, setup))
+            list[count++] = (needy){ least, i };
+    }
+    qsort(list, count, sizeof *list, compare_needy);
+    return count;
+}
+
+pp_status pp_search_recompute(pp_search *search, size_t *best, pp_err *err)
+{
+    const pp_wish *wish = search->wish;
+    const pp_candidate *named = *best == SIZE_MAX ? NULL : &search->candidate[*best];
+    double limit = wish->score_limit > 0 ? wish->score_limit : HUGE_VAL;
+    double ops = 0;
+    size_t found = SIZE_MAX;
+    if (wish->recompute_uniform ||
+        (wish->switches.given.recompute && wish->switches.value.recompute < PP_RECOMPUTE_AUTO))
+        return PP_OK;
+    if (named)
+        limit = pp_candidate_score(named, named->step_ns) * (1 - 1.0 / PP_MEASURABLE_GAIN);
+    needy *list = pp_alloc_array(search->count + 1, sizeof *list);
+    if (!list)
+        return pp_err_nomem(err);
+    const size_t count = list_needy(search, limit, list);
+    pp_status status = PP_OK;
+    for (size_t i = 0; i < count && i < CANDIDATES_MOST && !status && ops < OPS_MOST; i++) {
+        const pp_candidate like = search->candidate[list[i].index];
+        if (list[i].score >= limit || pp_search_is_over(search, *best != SIZE_MAX))
+            break;
+        ops += 3 * (double)(like.parallel.pp * like.parallel.vpp) * like.microbatches;
+        status = tailor_one(search, &like, &limit, &found, err);
+    }
+    free(list);
+    *best = found == SIZE_MAX ? *best : found;
+    return status;
+}

@@ -1,0 +1,203 @@
+/* Recomputation stage by stage: what it costs, and that no rank has more of it than it needs. */
+#include "tests/contract/planning.h"
+#include "traces/format.h"
+
+static double score(const pp_candidate *c)
+{
+    return (double)c->step_ns * (double)pp_parallel_gpus(&c->parallel);
+}
+
+static void check_equal(const pp_costs *a, const pp_costs *b)
+{
+    const size_t count = (size_t)a->classes * a->stages;
+    ck_assert_mem_eq(a->f_ns, b->f_ns, count * sizeof *a->f_ns);
+    ck_assert_mem_eq(a->i_ns, b->i_ns, count * sizeof *a->i_ns);
+    ck_assert_mem_eq(a->w_ns, b->w_ns, count * sizeof *a->w_ns);
+    ck_assert_mem_eq(a->b_ns, b->b_ns, count * sizeof *a->b_ns);
+    ck_assert_mem_eq(a->activation_bytes, b->activation_bytes, count * sizeof(int64_t));
+    ck_assert_mem_eq(a->recompute_bytes, b->recompute_bytes, count * sizeof(int64_t));
+    ck_assert_mem_eq(a->temporary_bytes, b->temporary_bytes, count * sizeof(int64_t));
+}
+
+/* A switch for all stages is the same as every stage saying it of all its layers. */
+START_TEST(stages_that_are_alike_cost_what_the_switch_does)
+{
+    static const char *const models[] = { "llama3-8b", "gpt22b", "mixtral-8x7b" };
+    const pp_recompute how = (pp_recompute)(_i % 3);
+    planning p = planning_of(models[_i / 3], "h100-80g");
+    pp_cost_context context = { .model = &p.model,
+                                .hardware = &p.hardware,
+                                .parallel = { 4, 2, 1, 1, 1, 1 } };
+    pp_stage stages[4] = { { .embedding = true }, { 0 }, { 0 }, { .loss = true } };
+    pp_workload workload PP_CLEANUP(pp_workload_free) = { 0 };
+    pp_costs *switched PP_CLEANUP(pp_costs_free) = NULL;
+    pp_costs *said PP_CLEANUP(pp_costs_free) = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_stack_find("current", 2, &context.switches, &err), err);
+    STEP_OK(pp_workload_fixed(2, 1, 2048, &workload, &err), err);
+    for (int s = 0; s < 4; s++) {
+        stages[s].layers = p.model.layers / 4;
+        stages[s].first_layer = s * stages[s].layers;
+    }
+    context.switches.recompute = how;
+    STEP_OK(pp_cost_model_build(&context, stages, 4, &workload, 0, &switched, &err), err);
+    context.switches.recompute = PP_RECOMPUTE_STAGES;
+    for (int s = 0; s < 4; s++) {
+        stages[s].full = how == PP_RECOMPUTE_FULL ? stages[s].layers : 0;
+        stages[s].selective = how == PP_RECOMPUTE_SELECTIVE ? stages[s].layers : 0;
+    }
+    STEP_OK(pp_cost_model_build(&context, stages, 4, &workload, 0, &said, &err), err);
+    check_equal(switched, said);
+    stages[3].selective = stages[3].layers + 1;
+    pp_costs *none = NULL;
+    ck_assert_int_eq(pp_cost_model_build(&context, stages, 4, &workload, 0, &none, &err), PP_INPUT);
+}
+END_TEST
+
+/* llama3-70b on 64 GPUs in 1F1B: rank r keeps 8 - r microbatches, so the first ranks recompute. */
+static pp_wish tight(const planning *p)
+{
+    pp_wish wish = wish_of(p, 8);
+    wish.parallel.tp = 8;
+    wish.parallel.vpp = 1;
+    wish.micro_batch_size = 2;
+    wish.seq_length = 8192;
+    wish.global_batch_size = 64;
+    wish.memory_limit_bytes = (int64_t)50 << 30;
+    wish.schedule = pp_schedule_find("1f1b");
+    return wish;
+}
+
+/* The best with one switch for all stages. */
+static double best_uniform(pp_wish wish)
+{
+    double best = 0;
+    wish.switches.given.recompute = true;
+    for (int how = PP_RECOMPUTE_NONE; how <= PP_RECOMPUTE_FULL; how++) {
+        pp_choice *choice = NULL;
+        pp_err err = { 0 };
+        wish.switches.value.recompute = (pp_recompute)how;
+        if (pp_choose(&wish, &choice, &err))
+            continue;
+        if (best == 0 || score(&choice->candidate[0]) < best)
+            best = score(&choice->candidate[0]);
+        pp_choice_free(&choice);
+    }
+    return best;
+}
+
+START_TEST(stages_that_differ_beat_the_switch)
+{
+    planning p = planning_of("llama3-70b", "h100-80g");
+    pp_wish wish = tight(&p);
+    const double uniform = best_uniform(wish);
+    pp_choice *choice = choose(&wish);
+    ck_assert(uniform > 0);
+    ck_assert_str_eq(choice->plan->recompute, PP_PLAN_PER_STAGE);
+    ck_assert_msg(score(&choice->candidate[0]) < 0.97 * uniform, "%.4f of the switch",
+                  score(&choice->candidate[0]) / uniform);
+    ck_assert_int_le(choice->plan->prediction->peak_memory_bytes, wish.memory_limit_bytes);
+    pp_choice_free(&choice);
+}
+END_TEST
+
+/* With a layer less on any stage that recomputes, its rank does not fit. */
+START_TEST(no_stage_recomputes_more_than_it_must)
+{
+    planning p = planning_of("llama3-70b", "h100-80g");
+    pp_wish wish = tight(&p);
+    pp_choice *choice = choose(&wish);
+    pp_plan *plan = choice->plan;
+    pp_err err = { 0 };
+    int looked = 0;
+    for (uint32_t s = 0; s < 8; s++) {
+        pp_stage *stage = &plan->partition[s];
+        int64_t *layers = stage->selective ? &stage->selective : &stage->full;
+        if (!*layers)
+            continue;
+        --*layers;
+        pp_costs_free(&plan->costs[0]);
+        STEP_OK(pp_cost_model_build(&choice->context, plan->partition, 8, &plan->workload, 0,
+                                    &plan->costs[0], &err),
+                err);
+        pp_report *report PP_CLEANUP(pp_report_free) = NULL;
+        STEP_OK(pp_plan_simulate(plan, NULL, NULL, NULL, &report, &err), err);
+        ck_assert_int_gt(report->per_rank[s].memory.total_bytes, wish.memory_limit_bytes);
+        ++*layers;
+        looked++;
+    }
+    ck_assert_int_gt(looked, 0);
+    pp_choice_free(&choice);
+}
+END_TEST
+
+/* Written and read, a plan has its layers still; what is beyond a stage is refused. */
+START_TEST(plans_carry_it)
+{
+    planning p = planning_of("llama3-70b", "h100-80g");
+    pp_wish wish = tight(&p);
+    pp_choice *choice = choose(&wish);
+    char *text = plan_text(choice->plan);
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    pp_plan *read PP_CLEANUP(pp_plan_free) = NULL;
+    pp_report *report PP_CLEANUP(pp_report_free) = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_json_parse(text, strlen(text), "plan", &json, &err), err);
+    STEP_OK(pp_plan_read(json, "plan", &read, &err), err);
+    for (uint32_t s = 0; s < 8; s++) {
+        ck_assert_int_eq(read->partition[s].full, choice->plan->partition[s].full);
+        ck_assert_int_eq(read->partition[s].selective, choice->plan->partition[s].selective);
+    }
+    STEP_OK(pp_plan_simulate(read, NULL, NULL, NULL, &report, &err), err);
+    ck_assert_int_eq(report->step_ns, choice->plan->prediction->step_ns);
+    free(text);
+    pp_choice_free(&choice);
+}
+END_TEST
+
+/* Megatron recomputes as many layers of every stage. */
+START_TEST(megatron_gets_blocks)
+{
+    planning p = planning_of("llama3-70b", "h100-80g");
+    pp_wish wish = tight(&p);
+    const pp_format *megatron = NULL;
+    pp_err unknown = { 0 };
+    STEP_OK(pp_format_get("megatron", &megatron, &unknown), unknown);
+    for (int alike = 0; alike < 2; alike++) {
+        pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+        pp_err err = { 0 };
+        wish.recompute_alike = alike;
+        pp_choice *choice = choose(&wish);
+        const pp_export data = { .plan = choice->plan,
+                                 .order = choice->plan->order[0],
+                                 .costs = choice->plan->costs[0] };
+        ck_assert_str_eq(choice->plan->recompute, PP_PLAN_PER_STAGE);
+        pp_status status = megatron->emit(&data, &text, NULL, &err);
+        if (!alike) {
+            ck_assert_int_eq(status, PP_INFEASIBLE);
+            ck_assert_ptr_nonnull(strstr(err.text, "every stage"));
+        } else {
+            char wanted[80];
+            STEP_OK(status, err);
+            snprintf(wanted, sizeof wanted, "--recompute-method block\n--recompute-num-layers %d\n",
+                     (int)choice->plan->partition[0].full);
+            ck_assert_ptr_nonnull(strstr(text.data, wanted));
+        }
+        pp_choice_free(&choice);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("recompute");
+    TCase *tc = tcase_create("recompute");
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, stages_that_are_alike_cost_what_the_switch_does, 0, 9);
+    tcase_add_test(tc, stages_that_differ_beat_the_switch);
+    tcase_add_test(tc, no_stage_recomputes_more_than_it_must);
+    tcase_add_test(tc, plans_carry_it);
+    tcase_add_test(tc, megatron_gets_blocks);
+    suite_add_tcase(suite, tc);
+    return step_run(suite);
+}

@@ -1,0 +1,94 @@
+/* Whichever allocation fails while a plan is searched, the status says so and nothing leaks. One
+ * thread: the n-th allocation is then always the same. */
+#include "planner/choose.h"
+#include "tests/torture/torture.h"
+#include "traces/data.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct question {
+    pp_model model;
+    pp_hardware hardware;
+    pp_wish wish;
+    const char *recompute, *schedule; /* of the answer */
+} question;
+
+static pp_status load(question *q, pp_err *err)
+{
+    const pp_data_file *model = pp_data_find(PP_DATA_MODEL, "llama3-8b");
+    const pp_data_file *hardware = pp_data_find(PP_DATA_HARDWARE, "h100-80g");
+    pp_status status = pp_model_parse(model->text, model->bytes, "model", &q->model, err);
+    if (!status)
+        status = pp_hardware_parse(hardware->text, hardware->bytes, "hw", &q->hardware, err);
+    q->wish = (pp_wish){ .model = &q->model,
+                         .hardware = &q->hardware,
+                         .parallel = { .pp = 2, .tp = 4, .vpp = 1 },
+                         .seq_length = 8192,
+                         .micro_batch_size = 1,
+                         .global_batch_size = 3,
+                         .switches = { .stack = "current" } };
+    return status;
+}
+
+static int answer(void *context)
+{
+    const question *q = context;
+    pp_err err = { 0 };
+    pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
+    pp_status status = pp_choose(&q->wish, &choice, &err);
+    if (!status && (strcmp(choice->plan->recompute, q->recompute) != 0 ||
+                    strcmp(choice->plan->schedule, q->schedule) != 0))
+        return -2; /* not what is to be tried */
+    return (int)status;
+}
+
+static void try(question *q)
+{
+    long allocations = 0;
+    int status = pp_torture_run(answer, q, PP_NOMEM, 100000, &allocations);
+    ck_assert_msg(status == PP_OK, "allocation %ld: status %d", allocations, status);
+    ck_assert_int_gt(allocations, 50);
+}
+
+START_TEST(recomputation_per_stage_takes_no_allocation_for_granted)
+{
+    question q = { .recompute = PP_PLAN_PER_STAGE, .schedule = "1f1b" };
+    pp_err err = { 0 };
+    ck_assert_msg(load(&q, &err) == PP_OK, "%s", err.text);
+    q.wish.schedule = pp_schedule_find("1f1b");
+    q.wish.switches.given.recompute = true;
+    q.wish.switches.value.recompute = PP_RECOMPUTE_STAGES;
+    q.wish.memory_limit_bytes = (int64_t)22 << 30;
+    try(&q);
+}
+END_TEST
+
+START_TEST(free_orders_take_no_allocation_for_granted)
+{
+    question q = { .recompute = "none", .schedule = "planned" };
+    pp_err err = { 0 };
+    ck_assert_msg(load(&q, &err) == PP_OK, "%s", err.text);
+    q.wish.orders = PP_ORDERS_PLANNED;
+    q.wish.max_simulations = 40;
+    q.wish.threads = 1;
+    q.wish.switches.given.recompute = true;
+    try(&q);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("plan torture");
+    TCase *tc = tcase_create("plan");
+    tcase_set_timeout(tc, 240);
+    tcase_add_test(tc, recomputation_per_stage_takes_no_allocation_for_granted);
+    tcase_add_test(tc, free_orders_take_no_allocation_for_granted);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
