@@ -173,7 +173,7 @@ END_TEST
 /* Where the free choice has no plan either, the whole reason is told. */
 START_TEST(a_free_choice_without_a_plan_says_why)
 {
-    const pp_target *target = target_of("megatron");
+    const pp_target_limits *target = target_of("megatron");
     planning p = planning_of("llama3-8b", "h100-80g");
     pp_wish wish = wish_of(&p, 4);
     wish.seq_length = 4096;

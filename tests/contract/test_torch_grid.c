@@ -4,6 +4,7 @@
  * partition, schedule and stages per rank, not micro-batches, recomputation or degrees. */
 #include "planner/target.h"
 #include "tests/contract/planning.h"
+#include "traces/target.h"
 
 #include <inttypes.h>
 
@@ -52,7 +53,7 @@ static void apply(pp_wish *wish)
     const pp_target *target = NULL;
     pp_err err = { 0 };
     STEP_OK(pp_target_get("torchtitan", &target, &err), err);
-    STEP_OK(pp_target_apply(target, false, wish, &err), err);
+    STEP_OK(pp_target_apply(&target->limits, false, wish, &err), err);
 }
 
 START_TEST(a_plan_is_no_slower_than_what_pytorch_ships)
