@@ -65,10 +65,13 @@ typedef struct pp_run_result {
 
 /* An iteration is void when ranks lost their processor more often than once in eight ops, and with
  * it more than 2 % of the ops' time: its times tell of other processes. Where all are void, none is
- * left out. Fails: as transport and compute; INPUT when ranks differ or a message is wrong;
- * INFEASIBLE when the run hangs (the ranks and ops that wait for each other are named), when a rank
- * dies, when memory is not what was predicted, or when the stop flag rises; NOMEM before the first
- * step. On failure result_out->flight is set where known; free it too. */
+ * left out.
+ *
+ * Fails: as transport and compute; INPUT when ranks differ or a message is wrong; INFEASIBLE when
+ * the run hangs (the ranks and ops that wait for each other are named), when a rank dies, when
+ * memory is not what was predicted, or when the stop flag rises; NOMEM before the first step.
+ *
+ * On failure result_out->flight is set where known; free it too. */
 PP_MUST_CHECK pp_status pp_run(const pp_run_job *job, const pp_run_options *options,
                                pp_run_result *result_out, pp_err *err);
 /* After a failure, not before the world is closed. */
