@@ -139,9 +139,12 @@ static int write_formats(void *executor_name)
     if ((status = pp_simulate(program, costs, &timeline, &err)))
         return (int)status;
     plan->parallel = (pp_parallel){ 2, 1, 1, 1, 1, 1 };
-    const pp_export data = {
-        .plan = plan, .order = order, .program = program, .timeline = timeline, .costs = costs
-    };
+    const pp_export data = { .plan = plan,
+                             .order = order,
+                             .program = program,
+                             .timeline = timeline,
+                             .costs = costs,
+                             .path = "step.py" };
     for (size_t i = 0; i < pp_format_count() && !status; i++) {
         const pp_format *format = pp_format_at(i);
         pp_text text PP_CLEANUP(pp_text_free) = { 0 };

@@ -69,6 +69,7 @@ static const pp_metric metrics[] = {
     REPORT("jitter-max", "/jitter/max_ns", NS, LESS, false, false, NULL),
     REPORT("jitter-mean", "/jitter/mean_ns", NS, LESS, false, false, NULL),
     REPORT("jitter-deviation", "/jitter/deviation_ns", NS, LESS, false, false, NULL),
+    REPORT("", "/jitter/twentieths_ns", SKIP, NEITHER, false, false, NULL), /* the spread */
     REPORT("jitter-of", "/jitter/*", TEXT, NEITHER, false, false, NULL),
     REPORT("jitter-of", "/jitter/*/*", TEXT, NEITHER, false, false, NULL),
     REPORT("sensitivity", "/sensitivity", WHOLE, NEITHER, false, false, NULL),
