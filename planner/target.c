@@ -80,10 +80,12 @@ static pp_status find_nearest(const pp_target_limits *target, bool shapes_given,
     pp_wish wanted = *wish;
     wanted.no_split = false;
     wanted.executor = other.executor;
+    wanted.return_outputs = other.return_outputs;
     if ((status = try_wish(&wanted, &asked, err)))
         return status;
     if (!asked) {
         wanted.executor = wish->executor;
+        wanted.return_outputs = wish->return_outputs;
         if ((status = try_wish(&wanted, &asked, err)))
             return status;
     }
@@ -114,6 +116,11 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given, pp_
         return pp_err_set(err, PP_USAGE, "--shapes",
                           "target %s takes one size for all microbatches; leave the option out, or "
                           "give padded",
+                          target->name);
+    if (target->no_mtp && wish->model && wish->model->mtp_layers > 0)
+        return pp_err_set(err, PP_INFEASIBLE, "--target",
+                          "%s: how a model names its multi-token prediction modules is not known; "
+                          "plan a model without them, or for another target",
                           target->name);
     if (why) {
         char nearest[200];
@@ -168,6 +175,8 @@ pp_status pp_target_compare(const pp_target_limits *target, const pp_wish *free_
     char limits[sizeof choice->target / 2 - 100];
     char all[sizeof limits];
     alike.executor = choice->plan->executor;
+    if (!alike.return_outputs && choice->plan->return_outputs[0])
+        alike.return_outputs = choice->plan->return_outputs;
     pp_status status = compare(&alike, c, limits, sizeof limits, err);
     if (status || (status = compare(free_wish, c, all, sizeof all, err)))
         return status;

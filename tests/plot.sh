@@ -98,7 +98,12 @@ for name in "it's" '`touch bad`' '$(touch bad)' '|cat' '<cat' '-e' '"q"' '@x' "'
     draw "a b/$name.svg" ideal.json
     look "a b/$name.svg" 'time (ms)'
 done
-[ "$(find . -name bad)" = "" ] || wrong "a file's name was executed"
+for name in "x'; system('touch bad'); '" "x'\\\\nsystem 'touch bad'\\\\n#" '\\"q\\" `touch bad`'; do
+    sed 's|"schedule": *"[^"]*"|"schedule": "'"$name"'"|' pareto.json >evil.json
+    draw evil.svg evil.json
+    look evil.svg 'fastest step (s)'
+done
+[ "$(find . -name bad)" = "" ] || wrong "a name was executed"
 cd 'a b'
 "$ppsim" plot ../ideal.json -o '-x.svg' && look ./-x.svg 'time (ms)'
 cd ..

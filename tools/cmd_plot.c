@@ -152,8 +152,13 @@ static pp_status print(const pp_args *args, const pp_plot *kind, const pp_plot_f
     return status ? status : pp_print_stdout(text, bytes, err);
 }
 
-static pp_status check_class(const pp_args *args, const pp_picture *picture, pp_err *err)
+static pp_status check_kind_options(const pp_args *args, const pp_picture *picture, pp_err *err)
 {
+    static const char *const heat[] = { "--x", "--y", "--metric", "--where", NULL };
+    for (size_t i = 0; heat[i] && !picture->cell_count; i++) {
+        if (pp_args_has(args, heat[i]))
+            return pp_err_set(err, PP_USAGE, heat[i], "is for files of sweeps; leave it out");
+    }
     if (!pp_args_has(args, "--class") || picture->curve_count)
         return PP_OK;
     return pp_err_set(err, PP_USAGE, "--class", "is for profiles; leave it out");
@@ -170,7 +175,8 @@ static pp_status plot(const pp_args *args, pp_err *err)
         return pp_err_set(err, PP_USAGE, "-o", "is missing; name the picture: -o FILE.svg or .png");
     pp_status status = pp_plot_files_name(pp_args_text(args, "-o"), &files, err);
     if (status || (status = read_view(args, &picture, err)) ||
-        (status = load(args, &picture, err)) || (status = check_class(args, &picture, err)) ||
+        (status = load(args, &picture, err)) ||
+        (status = check_kind_options(args, &picture, err)) ||
         (status = check_targets(args, &files, err)) ||
         (status = pp_plot_choose(pp_args_text(args, "--kind"), &picture, &kind, err)))
         return status;

@@ -120,7 +120,8 @@ static bool is_elsewhere(const cutter *c, const char *text, size_t bytes)
     pp_ns end_ns = INT64_MIN;
     for (size_t i = 0; i < c->windows; i++)
         end_ns = c->window[i].end_ns > end_ns ? c->window[i].end_ns : end_ns;
-    return c->windows && find_number(text, bytes, "\"ts\"", &value) && value > end_ns / 1000 + 1;
+    return c->windows && !find(text, text + bytes, "\"M\"") && /* names have no time */
+           find_number(text, bytes, "\"ts\"", &value) && value > end_ns / 1000 + 1;
 }
 
 static pp_status take_event(void *context, const char *text, size_t bytes, size_t line, pp_err *err)

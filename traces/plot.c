@@ -122,6 +122,14 @@ double pp_plot_step(double most, double count)
     return step;
 }
 
+void pp_plot_add_words(pp_text *data, const char *words)
+{
+    for (; *words; words++) {
+        bool plain = *words != '"' && *words != '\\' && (unsigned char)*words >= 0x20;
+        pp_text_add_bytes(data, plain ? words : "'", 1);
+    }
+}
+
 void pp_plot_quoted(pp_text *text, const char *words)
 {
     pp_text_add(text, "'");

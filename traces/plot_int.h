@@ -24,6 +24,8 @@ double pp_plot_step(double most, double count);
 
 /* A text in single quotes, in which gnuplot expands nothing; control characters become blanks. */
 void pp_plot_quoted(pp_text *text, const char *words);
+/* For data, between double quotes. */
+void pp_plot_add_words(pp_text *data, const char *words);
 
 /* What is shown of a timeline, and how large. */
 typedef struct pp_plot_view {

@@ -119,7 +119,11 @@ pp_status pp_plot_shares(const pp_track *track, const pp_plot_view *view, pp_plo
         return pp_err_nomem(err);
     for (size_t i = 0; i < track->box_count; i++) {
         const pp_box *box = &track->box[i];
-        spread(&s, (int)box->op.kind, box->rank, box->start_ns, box->end_ns);
+        bool pair = pp_track_ends_pair(track, i + 1); /* whose first op spans both */
+        pp_ns middle_ns = pair ? box->start_ns + (box->end_ns - box->start_ns) / 2 : box->end_ns;
+        spread(&s, (int)box->op.kind, box->rank, box->start_ns, middle_ns);
+        if (pair)
+            spread(&s, (int)box[1].op.kind, box->rank, middle_ns, box->end_ns);
     }
     for (size_t i = 0; i < track->gap_count; i++) {
         const pp_gap *gap = &track->gap[i];

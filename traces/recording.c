@@ -17,6 +17,7 @@ typedef struct slice {
     pp_op op;
     uint32_t rank;
     size_t step;
+    size_t later; /* of this op, forgotten */
     pp_ns begin_ns, end_ns;
 } slice;
 
@@ -110,6 +111,8 @@ static void forget_late_steps(reader *r)
     for (size_t i = 0; i < r->count; i++) {
         if (r->slice[i].step <= r->last_step)
             r->slice[kept++] = r->slice[i];
+        else
+            r->slice[kept - 1].later += 1 + r->slice[i].later;
     }
     r->forgot = r->forgot || kept < r->count;
     r->count = kept;
@@ -132,6 +135,8 @@ static pp_status add_slice(reader *r, const pp_json_at *at, const char *name, bo
         (status = time_at(at, "dur", &dur_ns, err)) ||
         (!by_profiler && (status = pp_json_get_int(at, "pid", 0, PP_RANKS_MAX - 1, &rank, err))))
         return status;
+    if (dur_ns > PP_NS_MAX)
+        return pp_json_fail(at, err, "has a \"dur\" of more than 104 days");
     found.rank = (uint32_t)rank;
     found.end_ns = found.begin_ns + dur_ns;
     r->profiler |= by_profiler;
@@ -346,22 +351,37 @@ static int by_time(const void *left, const void *right)
     return compare_ops(a->op, b->op);
 }
 
+/* How often the op at *at was recorded; *at moves behind it. */
+static size_t count_times(const reader *r, size_t *at)
+{
+    size_t times = 0;
+    do
+        times += 1 + r->slice[*at].later;
+    while (++*at < r->count && r->slice[*at].step > 0);
+    return times;
+}
+
 /* Where an op was seen less often than others, steps were recorded in part, or not by every rank.
  */
 static pp_status check_steps(const reader *r, pp_err *err)
 {
     char where[32];
     char token[32];
-    for (size_t i = 0; i < r->count; i++) {
+    size_t most = 0;
+    for (size_t i = 0; i < r->count;) {
+        size_t times = count_times(r, &i);
+        most = times > most ? times : most;
+    }
+    for (size_t i = 0; i < r->count;) {
         const slice *s = &r->slice[i];
-        bool last = i + 1 == r->count || s[1].step == 0;
-        if (!last || s->step + 1 == r->out->steps)
+        size_t times = count_times(r, &i);
+        if (times == most)
             continue;
         snprintf(where, sizeof where, "rank %" PRIu32, s->rank);
         return pp_err_set(err, PP_INPUT, where,
                           "%s was recorded in %zu steps, other ops in %zu: which belong together "
                           "is not known; record the same whole steps on every rank",
-                          pp_op_print(s->op, token, sizeof token), s->step + 1, r->out->steps);
+                          pp_op_print(s->op, token, sizeof token), times, most);
     }
     return PP_OK;
 }

@@ -102,9 +102,10 @@ static void fill_sizes(const pp_export *data, const pp_shapes *shapes, pp_torch_
     int64_t tokens = longest_tokens(&plan->workload);
     if (shapes->kind == PP_SHAPES_PADDED && shapes->tokens)
         tokens = shapes->tokens;
-    run->micro_batch_size = plan->micro_batch_size > 0 ? plan->micro_batch_size : 1;
+    run->known = plan->micro_batch_size > 0;
+    run->micro_batch_size = run->known ? plan->micro_batch_size : 1;
     run->local_batch_size = run->micro_batch_size * data->order->microbatches;
-    run->global_batch_size = run->local_batch_size * plan->parallel.dp;
+    run->global_batch_size = run->known ? run->local_batch_size * plan->parallel.dp : 0;
     run->seq_length = tokens ? tokens / run->micro_batch_size : plan->seq_length;
 }
 

@@ -31,9 +31,8 @@ static void expect_lines(const pp_plan *plan, const pp_order *order, const char 
     pp_text_free(&text);
 }
 
-static void expect_refusal(const char *schedule, const pp_order *order, const char *words)
+static void expect_plan_refused(const pp_plan *plan, const pp_order *order, const char *words)
 {
-    pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of(schedule);
     pp_companion companion = { 0 };
     pp_text text = { 0 };
     pp_err err = { 0 };
@@ -41,6 +40,12 @@ static void expect_refusal(const char *schedule, const pp_order *order, const ch
     ck_assert_int_eq(megatron()->emit(&data, &text, &companion, &err), PP_INFEASIBLE);
     ck_assert_msg(strstr(err.text, words) != NULL, "'%s' lacks '%s'", err.text, words);
     pp_text_free(&text);
+}
+
+static void expect_refusal(const char *schedule, const pp_order *order, const char *words)
+{
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of(schedule);
+    expect_plan_refused(plan, order, words);
 }
 
 /* Megatron refuses a layout beside a virtual stage count (megatron/training/arguments.py). */
@@ -126,7 +131,7 @@ START_TEST(transfers_are_as_the_executor_has_them)
         const char *lines;
     } cases[] = {
         { "megatron", 4, "--no-overlap-p2p-communication\n" },
-        { "megatron", 2, "" },
+        { "megatron-overlap", 2, "" },
         { "megatron-overlap", 4, "" },
         { "megatron-overlap-flush", 4, "--overlap-p2p-communication-warmup-flush\n" },
         { "ideal", 4, "" },
@@ -143,6 +148,10 @@ START_TEST(transfers_are_as_the_executor_has_them)
                  (unsigned)cases[i].ranks, cases[i].lines);
         expect_lines(plan, order, expected);
     }
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("interleaved");
+    pp_order *order PP_CLEANUP(pp_order_free) = step_order("interleaved", 2, 2, 8, 0);
+    snprintf(plan->executor, sizeof plan->executor, "megatron");
+    expect_plan_refused(plan, order, "on 2 ranks");
 }
 END_TEST
 

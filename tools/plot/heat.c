@@ -144,6 +144,8 @@ static pp_status choose_axes(const pp_args *args, request *r, pp_err *err)
         return pp_err_set(err, PP_USAGE, "--x",
                           "%s; sweep an option over several values, or name another axis",
                           r->x == r->y && x ? "is the axis of --y too" : "no axis has values left");
+    if (r->fixed[r->x] || (r->y != SIZE_MAX && r->fixed[r->y]))
+        return pp_err_set(err, PP_USAGE, "--where", "fixes an axis of the picture; leave one out");
     for (size_t i = 0; i < grid->axes; i++) {
         if (is_model(&grid->axis[i]) && grid->axis[i].count > 1 && i != r->x && i != r->y &&
             !r->fixed[i])

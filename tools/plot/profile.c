@@ -136,14 +136,15 @@ pp_status pp_plot_add_profile(const char *text, size_t bytes, const char *file,
                               const char *class_name, pp_picture *picture, pp_err *err)
 {
     pp_profile *profile PP_CLEANUP(pp_profile_free) = NULL;
+    const size_t before = picture->curve_count;
     pp_status status = pp_profile_parse(text, bytes, file, &profile, err);
     for (size_t i = 0; !status && i < profile->count; i++) {
         if (profile->entry[i].fitted && is_of(&profile->entry[i], class_name))
             status = add_entry(profile, &profile->entry[i], picture, err);
     }
-    if (!status && !picture->curve_count && class_name)
+    if (!status && picture->curve_count == before && class_name)
         return refuse_class(profile, file, class_name, err);
-    if (!status && !picture->curve_count)
+    if (!status && picture->curve_count == before)
         status = pp_err_set(err, PP_INPUT, file, "has no class that any form fits");
     return status;
 }

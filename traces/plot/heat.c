@@ -197,8 +197,8 @@ static void add_labels(const sheet *s, bool light, pp_text *script, pp_text *dat
         noted |= own;
         pp_text_add(data, "%u %u \"%s%s", (unsigned)cell->x, (unsigned)cell->y, value,
                     own ? "\\n" : "");
-        for (const char *c = cell->note; own && *c; c++)
-            pp_text_add_bytes(data, *c == '"' || *c == '\\' ? "'" : c, 1);
+        if (own)
+            pp_plot_add_words(data, cell->note);
         pp_text_add(data, "\"\n");
     }
     if (!any)

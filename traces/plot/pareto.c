@@ -115,8 +115,8 @@ static void add_marks(const sheet *s, pp_text *script, pp_text *data)
 {
     const pp_picture *p = s->picture;
     for (size_t k = 0; k < s->schedules; k++) {
-        char name[64];
-        snprintf(name, sizeof name, "%s:", s->schedule[k]);
+        char name[32]; /* a number: what the file calls it is no name of gnuplot's */
+        snprintf(name, sizeof name, "%zu:", k);
         pp_plot_begin(data, "schedule ", name);
         for (size_t i = 0; i < p->trade_count; i++) {
             const pp_trade *trade = &p->trade[i];
@@ -167,7 +167,9 @@ static void add_labels(const sheet *s, pp_text *script, pp_text *data)
         if (count == 0)
             pp_plot_begin(data, "", "labels");
         taken[count++] = wish;
-        pp_text_add(data, "%.6g %.6g \"%s\"\n", at[0], at[1], trade->settings);
+        pp_text_add(data, "%.6g %.6g \"", at[0], at[1]);
+        pp_plot_add_words(data, trade->settings);
+        pp_text_add(data, "\"\n");
     }
     if (count == 0)
         return;

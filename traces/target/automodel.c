@@ -47,10 +47,12 @@ static void print(const pp_export *data, const pp_torch_run *run, pp_text *text)
     pp_torch_print_head(data, "For a recipe of NeMo AutoModel.", text);
     pp_text_add(text, "distributed:\n  strategy: fsdp2\n");
     add_known(text, "  ", "pp_size", data->order->ranks);
-    add_known(text, "  ", "tp_size", plan->parallel.tp);
-    add_known(text, "  ", "cp_size", plan->parallel.cp);
-    add_known(text, "  ", "dp_size", plan->parallel.dp);
-    add_known(text, "  ", "ep_size", plan->parallel.ep);
+    if (run->known) {
+        add_known(text, "  ", "tp_size", plan->parallel.tp);
+        add_known(text, "  ", "cp_size", plan->parallel.cp);
+        add_known(text, "  ", "dp_size", plan->parallel.dp);
+        add_known(text, "  ", "ep_size", plan->parallel.ep);
+    }
     if (plan->sequence_parallel >= 0 && plan->parallel.tp > 1)
         pp_text_add(text, "  sequence_parallel: %s\n", plan->sequence_parallel ? "true" : "false");
     if (plan->recompute[0])
@@ -89,6 +91,7 @@ const pp_target pp_target_automodel = {
                 .orders = true,
                 .one_order = true,
                 .recompute_uniform = true,
+                .no_mtp = true,
                 .constant_shapes = true },
     .format = { .name = "automodel",
                 .summary = "NeMo AutoModel's pipeline settings, YAML, with FILE.csv beside",

@@ -119,13 +119,19 @@ static void add_mtp(const pp_export *data, pp_text *text)
 }
 
 /* Interleaved transfers overlap unless Megatron is told, and on 2 ranks they must. */
-static void add_transfers(const pp_export *data, uint32_t chunks, pp_text *text)
+static pp_status add_transfers(const pp_export *data, uint32_t chunks, pp_text *text, pp_err *err)
 {
     const char *executor = data->plan->executor;
-    if (chunks > 1 && data->order->ranks > 2 && strcmp(executor, "megatron") == 0)
+    const bool apart = chunks > 1 && strcmp(executor, "megatron") == 0;
+    if (apart && data->order->ranks == 2)
+        return pp_err_set(err, PP_INFEASIBLE, "megatron",
+                          "on 2 ranks Megatron-LM interleaves with overlapped transfers only; plan "
+                          "with --executor megatron-overlap");
+    if (apart)
         pp_text_add(text, "--no-overlap-p2p-communication\n");
     if (chunks > 1 && strcmp(executor, "megatron-overlap-flush") == 0)
         pp_text_add(text, "--overlap-p2p-communication-warmup-flush\n");
+    return PP_OK;
 }
 
 /* "block": the first so many layers of every stage (of every chunk, where they interleave). */
@@ -195,7 +201,8 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
     add_known(text, "global-batch-size", plan->global_batch_size);
     add_known(text, "seq-length", plan->seq_length);
     add_mtp(data, text);
-    add_transfers(data, chunks, text);
+    if ((status = add_transfers(data, chunks, text, err)))
+        return status;
     status = add_recompute(plan, order->stages, text, err);
     return status ? status : pp_text_check(text, err);
 }

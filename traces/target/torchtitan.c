@@ -78,10 +78,12 @@ static void add_parallelism(config *c)
     static const char section[] = "parallelism";
     const pp_parallel *degrees = &c->data->plan->parallel;
     add_int(c, section, "pipeline_parallel_degree", c->data->order->ranks);
-    add_int(c, section, "tensor_parallel_degree", degrees->tp);
-    add_int(c, section, "context_parallel_degree", degrees->cp);
-    add_int(c, section, "expert_parallel_degree", degrees->ep);
-    if (degrees->dp > 0) {
+    if (c->run->known) {
+        add_int(c, section, "tensor_parallel_degree", degrees->tp);
+        add_int(c, section, "context_parallel_degree", degrees->cp);
+        add_int(c, section, "expert_parallel_degree", degrees->ep);
+    }
+    if (c->run->known && degrees->dp > 0) {
         add_int(c, section, "data_parallel_replicate_degree", 1);
         add_int(c, section, "data_parallel_shard_degree", degrees->dp);
     }
@@ -127,7 +129,8 @@ static void print_toml(config *c)
 {
     pp_torch_print_head(c->data, "For the configuration of torchtitan 0.2, a TOML file.", c->text);
     add_int(c, "training", "local_batch_size", c->run->local_batch_size);
-    add_int(c, "training", "global_batch_size", c->run->global_batch_size);
+    if (c->run->global_batch_size > 0)
+        add_int(c, "training", "global_batch_size", c->run->global_batch_size);
     add_int(c, "training", "seq_len", c->run->seq_length);
     add_parallelism(c);
     add_recompute(c);
@@ -219,6 +222,7 @@ const pp_target pp_target_torchtitan = {
                 .orders = true,
                 .one_order = true,
                 .recompute_uniform = true,
+                .no_mtp = true,
                 .constant_shapes = true,
                 .return_outputs = "off" }, /* trainer.py: step(return_outputs=False) */
     .format = { .name = "torchtitan",
