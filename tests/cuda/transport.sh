@@ -145,7 +145,7 @@ port=$((20000 + $$ % 20000))
 together 0 'executed     zbv by spin, on nccl, 4 ranks' $spin
 together 0 'gradients' --microbatches 6 --costs F=1ms,I=1ms,W=1ms --compute cpu --verify --iterations 1 --communicators per-edge
 together 1 'rank 1 died before' $spin --fault death,rank=1,at=3
-other=1f1b
+other='interleaved --vpp 2'
 together 3 'rank 2 has another number of ops' $spin --communicators per-edge
 other='zbv --check-messages'
 together 3 'rank 2 has other steps to run, or others of .*--check-messages' $spin
