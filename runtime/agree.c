@@ -51,23 +51,31 @@ static uint64_t hash_options(const pp_run_options *options)
     uint64_t hash = mix(FIRST_HASH, options->first_step);
     hash = mix(mix(hash, options->warmup), options->iterations);
     hash = mix(hash, (uint64_t)options->limit_bytes);
-    return mix(hash, (uint64_t)options->check_memory << 1 | options->poison);
+    return mix(hash, (uint64_t)options->check_messages << 2 | (uint64_t)options->check_memory << 1 |
+                         options->poison);
+}
+
+pp_agreement pp_agreement_on(const pp_program *program, const pp_costs *costs,
+                             uint64_t program_hash)
+{
+    int64_t bytes = 0;
+    for (size_t t = 0; t < program->comm->transfer_count; t++)
+        bytes += pp_comm_bytes(program->comm, costs, &program->comm->transfer[t]);
+    return (pp_agreement){ .program = program_hash,
+                           .version = mix_text(sizeof(pp_agreement), PPSIM_VERSION),
+                           .microbatches = program->microbatches,
+                           .ops = (int64_t)program->count,
+                           .message_bytes = bytes };
 }
 
 pp_agreement pp_agreement_of(const pp_interpreter *in, const pp_run_options *options)
 {
     const pp_compute_work *work = in->work;
     uint64_t hash = mix(mix_text(FIRST_HASH, in->compute->name), work->seed);
-    int64_t bytes = 0;
-    for (size_t t = 0; t < in->program->comm->transfer_count; t++)
-        bytes += pp_comm_bytes(in->program->comm, in->costs, &in->program->comm->transfer[t]);
-    return (pp_agreement){ .program = in->program_hash,
-                           .version = mix_text(sizeof(pp_agreement), PPSIM_VERSION),
-                           .work = mix_text(hash, work->settings),
-                           .how = hash_options(options),
-                           .microbatches = in->program->microbatches,
-                           .ops = (int64_t)in->program->count,
-                           .message_bytes = bytes };
+    pp_agreement own = pp_agreement_on(in->program, in->costs, in->program_hash);
+    own.work = mix_text(hash, work->settings);
+    own.how = hash_options(options);
+    return own;
 }
 
 /* What two ranks differ in, the plainest first; NULL: nothing. */
@@ -86,7 +94,7 @@ static const char *difference(const pp_agreement *a, const pp_agreement *b)
     if (a->work != b->work)
         return "another compute, other settings or another seed";
     if (a->how != b->how)
-        return "other steps to run, or others of --payload and --verify";
+        return "other steps to run, or others of --payload, --verify and --check-messages";
     return NULL;
 }
 

@@ -16,6 +16,9 @@ typedef struct pp_agreement {
 /* Of all that executing depends on: ops, steps, transfers, and the bytes of tensors. */
 uint64_t pp_program_hash(const pp_program *program, const pp_costs *costs);
 
+/* What is known before a run; program_hash: of both. */
+pp_agreement pp_agreement_on(const pp_program *program, const pp_costs *costs,
+                             uint64_t program_hash);
 pp_agreement pp_agreement_of(const pp_interpreter *in, const pp_run_options *options);
 
 /* all: [ranks]. Fails: INPUT, naming the ranks that differ from most, and in what. */

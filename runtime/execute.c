@@ -1,5 +1,6 @@
 #include "runtime/execute.h"
 
+#include "runtime/agree.h"
 #include "runtime/replay.h"
 #include "runtime/sequential.h"
 #include "sim/alloc.h"
@@ -272,6 +273,35 @@ static pp_status open_workers(const pp_execute_options *options, uint32_t first,
     return status;
 }
 
+static pp_status gather(pp_execution *x, uint32_t first, const void *mine, size_t bytes,
+                        void *all_out, pp_err *err)
+{
+    pp_err own = { 0 };
+    pp_status status =
+        x->job.transport->all_gather(x->job.world, first, mine, bytes, all_out, &own);
+    if (status)
+        return pp_err_set(err, status, own.where, "%s",
+                          status == PP_INFEASIBLE ? PP_STOPPED_ELSEWHERE : own.text);
+    return PP_OK;
+}
+
+/* Before a transport connects the processes for what they are to run. */
+static pp_status agree_on_program(pp_execution *x, uint32_t first, pp_err *err)
+{
+    uint64_t hash = pp_program_hash(x->program, x->costs);
+    pp_agreement own = pp_agreement_on(x->program, x->costs, hash);
+    pp_agreement *all = pp_alloc_array(x->work.ranks, sizeof *all);
+    if (!all)
+        return pp_err_nomem(err);
+    pp_status status = gather(x, first, &own, sizeof own, all, err);
+    if (!status) {
+        status = pp_agreement_check(all, x->work.ranks, err);
+        x->disagrees = status != PP_OK;
+    }
+    free(all);
+    return status;
+}
+
 /* The longest of what the processes have: rank 0's alone knows what ops take here. The others wait
  * for it as long as its measuring lasts. */
 static pp_status share_deadline(pp_execution *x, pp_ns *deadline_ns, pp_err *err)
@@ -283,16 +313,18 @@ static pp_status share_deadline(pp_execution *x, pp_ns *deadline_ns, pp_err *err
     transport->hosts(x->job.world, &first, &hosted);
     if (hosted == ranks)
         return PP_OK;
+    pp_status status = agree_on_program(x, first, err);
+    if (status)
+        return status;
     pp_ns own_ns = *deadline_ns;
     pp_ns *all_ns = pp_alloc_array(ranks, sizeof *all_ns);
     if (!all_ns)
         return pp_err_nomem(err);
-    pp_status status =
-        transport->all_gather(x->job.world, first, &own_ns, sizeof own_ns, all_ns, err);
+    status = gather(x, first, &own_ns, sizeof own_ns, all_ns, err);
     for (uint32_t r = 0; r < ranks && !status; r++)
         *deadline_ns = all_ns[r] > *deadline_ns ? all_ns[r] : *deadline_ns;
     free(all_ns);
-    return status ? pp_err_set(err, status, NULL, PP_STOPPED_ELSEWHERE) : PP_OK;
+    return status;
 }
 
 static pp_status run(const pp_execute_options *options, bool written, pp_execution *x, pp_err *err)
@@ -310,6 +342,7 @@ static pp_status run(const pp_execute_options *options, bool written, pp_executi
                                .limit_bytes = options->payload_bytes,
                                .check_memory = options->verify && x->costs->has_memory && !written,
                                .poison = options->verify && options->payload_bytes < 0,
+                               .check_messages = options->check_messages,
                                .deadline_ns = deadline_ns,
                                .faults = options->faults,
                                .stop = options->stop };
@@ -369,6 +402,21 @@ static pp_status carry_out(const pp_plan *plan, const pp_plan *ours,
                            : PP_OK;
 }
 
+/* Queues take what executor zero-bubble makes. */
+static pp_status check_pairs(const pp_plan *plan, const pp_execute_options *options, pp_err *err)
+{
+    const pp_order *order = plan->order[plan->order_count > 1 ? options->replica : 0];
+    char token[32];
+    for (size_t i = 0; i < order->rank_begin[order->ranks]; i++)
+        if (order->ops[i].paired)
+            return pp_err_set(err, PP_USAGE, "--transport",
+                              "%s takes no overlapped pairs, and %s is half of one; use "
+                              "--transport threads",
+                              options->transport->name,
+                              pp_op_print(order->ops[i], token, sizeof token));
+    return PP_OK;
+}
+
 pp_status pp_execute(const pp_plan *plan, pp_program *written, const pp_execute_options *options,
                      pp_execution *x, pp_err *err)
 {
@@ -381,11 +429,20 @@ pp_status pp_execute(const pp_plan *plan, pp_program *written, const pp_execute_
     *x = (pp_execution){ .job = { .transport = options->transport, .compute = options->compute },
                          .program = written };
     pp_status status = options->transport->available(err);
-    if (status || (status = pp_execution_prepare(&ours, options, x, err)) ||
-        (status = open_world(options, x, err)))
+    if (!status && options->transport->has_queues && !written)
+        status = check_pairs(plan, options, err);
+    if (status || (status = pp_execution_prepare(&ours, options, x, err)))
         return status;
-    status = carry_out(written ? &as_written : &ours, &ours, options, written != NULL, x, err);
-    if (status && !x->result.crew) /* else the run has told the other processes */
+    status = open_world(options, x, err);
+    if (!status)
+        status = carry_out(written ? &as_written : &ours, &ours, options, written != NULL, x, err);
+    /* else the other processes know */
+    if (status && x->job.world && !x->result.crew && !x->disagrees)
         options->transport->abort(x->job.world);
+    if (status == PP_INFEASIBLE && options->stop && *options->stop) {
+        if (err) /* it may say that somebody else stopped the run */
+            err->status = PP_OK;
+        return pp_err_set(err, status, NULL, PP_INTERRUPTED);
+    }
     return status;
 }

@@ -40,6 +40,7 @@ typedef struct pp_execution {
     pp_run_options how;
     pp_run_job job;
     pp_run_result result;
+    bool disagrees;         /* with other processes, which all find it out */
     pp_timeline *predicted; /* NULL: forced */
     pp_report *prediction;
     pp_report *report;     /* measured: the median iteration */
@@ -60,7 +61,8 @@ pp_plan pp_plan_as_executed(const pp_plan *plan, const pp_transport *transport,
                             pp_communicators communicators);
 
 /* written: a program that communicates itself, executed as it stands; NULL: the plan's order is
- * lowered by executor ppsim, with the plan's shape protocol, comm and tensors.
+ * lowered by executor ppsim (where transfers queue up by zero-bubble), with the plan's shape
+ * protocol, comm and tensors.
  * Fails: USAGE (a compute or transport that cannot do this), UNAVAILABLE, INPUT, INFEASIBLE (it
  * cannot finish; it hung; verification failed), NOMEM. execution_out is set even then, as far as it
  * came. */

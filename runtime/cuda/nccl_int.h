@@ -10,6 +10,9 @@
 #include <nccl.h>
 #include <pthread.h>
 
+/* Of what all ranks do together outside of steps. */
+#define PP_NCCL_START_NS ((pp_ns)120 * 1000 * 1000 * 1000)
+
 /* A communicator and the stream in which its groups run, one after the other. */
 typedef struct pp_nccl_queue {
     ncclComm_t comm;
@@ -40,7 +43,6 @@ typedef struct pp_nccl_rank {
     int device;
     pp_nccl_queue *queue;
     size_t queues;
-    bool quit; /* its communicators were aborted */
 
     /* The loaded program. */
     pp_nccl_flight *flight;
@@ -85,9 +87,10 @@ pp_status pp_nccl_check(const pp_world *world, uint32_t rank, ncclComm_t comm, n
 /* Until a communicator is through with what was asked of it. Fails: IO, INFEASIBLE (stopped). */
 pp_status pp_nccl_settle(pp_world *world, pp_nccl_rank *r, ncclComm_t comm, const char *what,
                          pp_err *err);
-/* Until `event` is over; looks after errors of `comm` meanwhile. */
+/* Until `event` is over; looks after errors of `comm` meanwhile. limit_ns: 0: none, whoever watches
+ * the run stops it. */
 pp_status pp_nccl_await(pp_world *world, pp_nccl_rank *r, cudaEvent_t event, ncclComm_t comm,
-                        const char *what, pp_err *err);
+                        pp_ns limit_ns, const char *what, pp_err *err);
 
 /* nccl_queues.c: communicators and their streams. Those of pairs are made for the program. */
 pp_status pp_nccl_queues_open(pp_world *world, pp_err *err);

@@ -28,7 +28,7 @@ static pp_status join_clocks(pp_world *world, pp_nccl_rank *r, pp_err *err)
     cudaError_t code = cudaEventRecord(r->start, queue->stream);
     pp_status status = pp_gpu_check(world->services, r->rank, code, "recording an event", err);
     if (!status)
-        status = pp_nccl_await(world, r, r->start, queue->comm, "beginning a step", err);
+        status = pp_nccl_await(world, r, r->start, queue->comm, 0, "beginning a step", err);
     r->start_ns = world->services->clock_now_ns();
     return status;
 }
@@ -43,7 +43,7 @@ pp_status pp_nccl_begin(pp_world *world, uint32_t rank, pp_err *err)
         return pp_gpu_check(world->services, rank, code, "choosing its GPU", err);
     for (size_t e = 0; e < r->ends && r->steps; e++) {
         pp_status status = pp_nccl_await(world, r, r->end[e].event, r->queue[r->end[e].queue].comm,
-                                         "ending a step", err);
+                                         0, "ending a step", err);
         if (status)
             return status;
     }
@@ -209,7 +209,7 @@ pp_status pp_nccl_wait(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns 
     pp_status status = PP_OK;
     assert(flight->posted);
     if (!flight->done)
-        status = pp_nccl_await(world, r, r->end[flight->end].event, r->queue[flight->queue].comm,
+        status = pp_nccl_await(world, r, r->end[flight->end].event, r->queue[flight->queue].comm, 0,
                                "sending and receiving", err);
     if (!status && !flight->done)
         status = finish(world, r, flight, err);

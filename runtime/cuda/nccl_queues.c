@@ -163,6 +163,8 @@ pp_status pp_nccl_queues_for(pp_world *world, const pp_program *program, pp_err 
     if (world->options.communicators != PP_COMMUNICATORS_PER_EDGE)
         return PP_OK;
     pp_nccl_queues_close(world);
+    if (pp_nccl_stopped(world))
+        return world->services->world_stopped(err);
     size_t transfers = program->comm->transfer_count;
     pair *pairs = malloc((transfers + 1) * sizeof *pairs);
     ncclUniqueId *id = calloc(transfers + 1, sizeof *id);

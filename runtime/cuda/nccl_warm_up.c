@@ -84,8 +84,8 @@ static pp_status hear(pp_world *world, pp_nccl_rank *r, const greeting *g, pp_er
             code = cudaEventRecord(over, r->queue[q].stream);
         status = pp_gpu_check(world->services, r->rank, code, "recording an event", err);
         if (!status)
-            status =
-                pp_nccl_await(world, r, over, r->queue[q].comm, "connecting to a neighbour", err);
+            status = pp_nccl_await(world, r, over, r->queue[q].comm, PP_NCCL_START_NS,
+                                   "connecting to a neighbour", err);
         if (over)
             (void)cudaEventDestroy(over);
     }

@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define START_NS \
-    ((pp_ns)120 * 1000 * 1000 * 1000) /* of what all ranks do together outside of steps */
-
 bool pp_nccl_stopped(const pp_world *world)
 {
     return atomic_load_explicit(&world->stopped, memory_order_relaxed) ||
@@ -29,12 +26,11 @@ pp_status pp_nccl_leave(pp_world *world, pp_nccl_rank *r, pp_err *err)
     if (r->open_group != PP_NO_SOURCE)
         (void)ncclGroupEnd();
     r->open_group = PP_NO_SOURCE;
-    for (size_t q = 0; q < r->queues && !r->quit; q++) {
+    for (size_t q = 0; q < r->queues; q++) {
         if (r->queue[q].comm)
             (void)ncclCommAbort(r->queue[q].comm);
         r->queue[q].comm = NULL;
     }
-    r->quit = true;
     return world->services->world_stopped(err);
 }
 
@@ -50,7 +46,7 @@ static pp_status too_late(const pp_world *world, const pp_nccl_rank *r, const ch
 pp_status pp_nccl_settle(pp_world *world, pp_nccl_rank *r, ncclComm_t comm, const char *what,
                          pp_err *err)
 {
-    pp_ns until_ns = world->services->clock_now_ns() + START_NS;
+    pp_ns until_ns = world->services->clock_now_ns() + PP_NCCL_START_NS;
     ncclResult_t state = ncclInProgress;
     for (uint32_t rounds = 0;; pp_gpu_pause(&rounds)) {
         ncclResult_t code = ncclCommGetAsyncError(comm, &state);
@@ -65,8 +61,9 @@ pp_status pp_nccl_settle(pp_world *world, pp_nccl_rank *r, ncclComm_t comm, cons
 }
 
 pp_status pp_nccl_await(pp_world *world, pp_nccl_rank *r, cudaEvent_t event, ncclComm_t comm,
-                        const char *what, pp_err *err)
+                        pp_ns limit_ns, const char *what, pp_err *err)
 {
+    pp_ns until_ns = world->services->clock_now_ns() + limit_ns;
     for (uint32_t rounds = 0;; pp_gpu_pause(&rounds)) {
         ncclResult_t state = ncclSuccess;
         if (pp_nccl_stopped(world))
@@ -78,6 +75,8 @@ pp_status pp_nccl_await(pp_world *world, pp_nccl_rank *r, cudaEvent_t event, ncc
         pp_status status = pp_nccl_check(world, r->rank, comm, asked ? asked : state, what, err);
         if (status)
             return status;
+        if (limit_ns && world->services->clock_now_ns() > until_ns)
+            return too_late(world, r, what, err);
     }
 }
 

@@ -47,6 +47,7 @@ pp_status pp_store_find_place(const pp_module_services *services, pp_store_place
     const char *const *name = launcher();
     const char *host = getenv("MASTER_ADDR");
     pp_store_place place = { .launched = name != NULL };
+    pp_err no_number = { 0 };
     uint32_t here = 0;
     uint32_t port = 0;
     if (!name) {
@@ -56,13 +57,19 @@ pp_status pp_store_find_place(const pp_module_services *services, pp_store_place
     pp_status status = read_number(services, name[0], INT32_MAX, &place.rank, err);
     place.local = place.rank;
     if (status || (status = read_number(services, name[1], INT32_MAX, &place.ranks, err)) ||
+        (status = read_number(services, "SLURM_LOCALID", INT32_MAX, &place.local, err)) ||
         (status = read_number(services, name[2], INT32_MAX, &place.local, err)) ||
-        (status = read_number(services, name[3], INT32_MAX, &here, err)) ||
         (status = read_number(services, "MASTER_PORT", UINT16_MAX - 1, &port, err)))
         return status;
     if (place.rank >= place.ranks)
         return services->err_set(err, PP_USAGE, name[0], "is %u, of %u ranks (%s)", place.rank,
                                  place.ranks, name[1]);
+    if (place.ranks == 1) { /* such a process is alone */
+        *place_out = (pp_store_place){ 0 };
+        return PP_OK;
+    }
+    if (!host) /* several machines: srun writes "4(x2)" or "4,3" */
+        (void)read_number(services, name[3], INT32_MAX, &here, &no_number);
     if (!host && here != place.ranks)
         return services->err_set(err, PP_USAGE, "MASTER_ADDR",
                                  "is not set; it names the machine of rank 0 when there are "

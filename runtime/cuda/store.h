@@ -8,7 +8,7 @@
 
 /* Which process this is, from the variables of torchrun, Open MPI, other MPIs, or srun. */
 typedef struct pp_store_place {
-    bool launched; /* else it is alone, and hosts all ranks */
+    bool launched; /* with others; else it is alone, and hosts all ranks */
     uint32_t rank, ranks;
     uint32_t local; /* its number on this machine: of its GPU */
     char host[256]; /* of rank 0 */
@@ -21,7 +21,8 @@ PP_MUST_CHECK pp_status pp_store_find_place(const pp_module_services *services,
 
 typedef struct pp_store pp_store;
 
-/* ranks: of the plan. All processes are there when it returns. Fails: IO, NOMEM, INFEASIBLE. */
+/* ranks: of the plan. On rank 0 all processes are there when it returns. Fails: IO, NOMEM,
+ * INFEASIBLE. */
 PP_MUST_CHECK pp_status pp_store_open(const pp_module_services *services,
                                       const pp_store_place *place, uint32_t ranks,
                                       const volatile sig_atomic_t *stop, pp_store **store_out,

@@ -162,6 +162,8 @@ static void *listen_all(void *argument)
     pp_store *store = argument;
     struct pollfd *fd = calloc(store->ranks, sizeof *fd);
     bool *over = calloc(store->ranks, sizeof *over); /* none left to listen to */
+    if (!fd || !over)
+        pp_store_stop(store);
     while (fd && over && !atomic_load(&store->closing)) {
         for (uint32_t r = 0; r < store->ranks; r++)
             fd[r] = (struct pollfd){ .fd = over[r] ? -1 : store->peer[r], .events = POLLIN };

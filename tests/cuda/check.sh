@@ -4,18 +4,31 @@
 set -u
 build=$3
 failed=0
-[ "$2" = none ] && { echo "skipped: no headers of CUDA and NCCL (tools/cuda-headers)"; exit 77; }
+[ "$2" = none ] && { echo "skipped: no headers of CUDA (nvcc) or of NCCL (tools/cuda-headers)"; exit 77; }
 check=$PWD/tools/gpu-check
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-export GPU_CHECK_PAYLOAD=100KiB PPSIM_BUILD="$build" PPSIM_MODULE_DIR="$2"
+ln -s "$build" "$scratch/the build"
+export GPU_CHECK_PAYLOAD=100KiB PPSIM_BUILD="$scratch/the build" PPSIM_MODULE_DIR="$2"
+fetch=$PWD/tools/cuda-headers
 cd "$scratch" || exit 1
 wrong() { echo "$*"; failed=1; }
+
+# NCCL is fetched for the CUDA of nvcc.
+mkdir tools bin
+cp "$fetch" tools
+printf '#!/bin/sh\necho "Cuda compilation tools, release 12.8, V12.8.93"\n' >bin/nvcc
+printf '#!/bin/sh\necho "$*" >>"%s/asked"\n' "$scratch" >bin/python3
+chmod +x bin/nvcc bin/python3
+env -u CUDA_HOME PATH="$scratch/bin:$PATH" tools/cuda-headers 2>err
+grep -q 'install.* nvidia-nccl-cu12$' asked || wrong "NCCL for CUDA 12: $(cat asked err)"
 
 STANDIN_DRIVER=0 "$check" out 2>err
 [ $? -eq 4 ] && grep -q 'no NVIDIA driver' err || wrong "without a driver: $(cat err)"
 "$check" --no-such 2>err
 [ $? -eq 2 ] || wrong "an unknown option"
+CUDA_VISIBLE_DEVICES=0 "$check" out 2>err
+[ $? -eq 4 ] && grep -q 'has 1$' err || wrong "with one GPU: $(cat err)"
 GPU_CHECK_RANKS=2 "$check" out >table 2>err || wrong "status $?: $(cat err table)"
 [ "$(grep -c '| 0 |' table)" -eq 18 ] || wrong "18 steps should go well: $(cat table)"
 grep -q '^No GPU was seen' table || wrong "the table does not say that there was no GPU"

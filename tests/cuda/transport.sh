@@ -5,7 +5,7 @@ set -u
 ppsim=$1
 modules=$2
 failed=0
-[ "$modules" = none ] && { echo "skipped: no headers of CUDA and NCCL (tools/cuda-headers)"; exit 77; }
+[ "$modules" = none ] && { echo "skipped: no headers of CUDA (nvcc) or of NCCL (tools/cuda-headers)"; exit 77; }
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 export PPSIM_MODULE_DIR="$modules"
@@ -109,19 +109,27 @@ printf '%s\n' 0F0,0SEND_F0,0RECV_B0,0F1,0SEND_F1,0B0,0RECV_B1,0B1 \
     1RECV_F0,1F0,1RECV_F1,1F1,1B0,1SEND_B0,1B1,1SEND_B1 >hangs.csv
 run 1 'RECV_B0' --schedule hangs.csv --pp 2 --costs F=1ms,B=1ms
 grep -q ncclCommInit log && [ "$(grep -c 'ncclSend .* of 1 ' log)" -gt 1 ] && { echo "hangs.csv was run"; failed=1; }
+run 2 'nccl takes no overlapped pairs.*--transport threads' --schedule dualpipev --pp 2 --microbatches 8 --costs F=1ms,I=1ms,W=1ms
+# A job of one process is that process alone.
+export SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1 SLURM_LOCALID=0 SLURM_STEP_TASKS_PER_NODE=1
+run 0 'on nccl, 4 ranks' --schedule 1f1b --pp 4 $spin
+unset SLURM_PROCID SLURM_STEP_NUM_TASKS SLURM_LOCALID SLURM_STEP_TASKS_PER_NODE
 # Somebody ends: all do, and say who.
 run 1 'rank 1 died before' --schedule 1f1b --pp 4 $spin --fault death,rank=1,at=3
 run 1 'rank 2' --schedule 1f1b --pp 4 $spin --fault stall,rank=2,at=3,time=20s --deadline 300ms
 run 3 'rank 1 has another order' --schedule 1f1b --pp 4 $spin --fault plan,rank=1
 
-# One process per rank, as torchrun and mpirun start them.
+# One process per rank, as torchrun and mpirun start them. The third takes schedule $other.
+other=zbv
 together() {
     wanted=$1 words=$2
     shift 2
     pids=
     for rank in 0 1 2 3; do
+        schedule=zbv
+        [ $rank -ne 2 ] || schedule=$other
         env RANK=$rank WORLD_SIZE=4 LOCAL_RANK=$rank MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
-            timeout -k 5 100 "$ppsim" run --schedule zbv --pp 4 --transport nccl \
+            timeout -k 5 100 "$ppsim" run --schedule $schedule --pp 4 --transport nccl \
             "$@" >out.$rank 2>&1 &
         pids="$pids $!"
     done
@@ -137,4 +145,43 @@ port=$((20000 + $$ % 20000))
 together 0 'executed     zbv by spin, on nccl, 4 ranks' $spin
 together 0 'gradients' --microbatches 6 --costs F=1ms,I=1ms,W=1ms --compute cpu --verify --iterations 1 --communicators per-edge
 together 1 'rank 1 died before' $spin --fault death,rank=1,at=3
+other='interleaved --vpp 2'
+together 3 'rank 2 has another number of ops' $spin --communicators per-edge
+other='zbv --check-messages'
+together 3 'rank 2 has other steps to run, or others of .*--check-messages' $spin
+
+# The third process gets a signal in the middle: it ends with a status, the others with 1.
+signalled() {
+    signal=$1 wanted=$2
+    rm -f log.? out.?
+    for rank in 0 1 2 3; do
+        env RANK=$rank WORLD_SIZE=4 LOCAL_RANK=$rank MASTER_ADDR=127.0.0.1 MASTER_PORT=$port STANDIN_LOG=$scratch/log.$rank \
+            timeout -k 5 100 sh -c 'echo $$ >pid.$RANK; exec "$@"' sh "$ppsim" run --schedule zbv --pp 4 --transport nccl \
+            --microbatches 8 --costs F=200us,I=200us,W=100us,comm=10us --iterations 20000 >out.$rank 2>&1 &
+        eval "job$rank=$!"
+    done
+    for rank in 0 1 2 3; do
+        tries=0
+        until [ "$(grep -c 'ncclSend' log.$rank 2>/dev/null)" -gt 50 ] 2>/dev/null || [ $tries -ge 600 ]; do
+            tries=$((tries + 1))
+            sleep 0.05
+        done
+    done
+    kill -s "$signal" "$(cat pid.2)"
+    for rank in 0 1 2 3; do
+        eval "wait \$job$rank"
+        status=$?
+        [ $rank -ne 2 ] && expected=1 || expected=$wanted
+        [ $status -eq $expected ] || { echo "rank 2 gets $signal: rank $rank ends with $status"; failed=1; cat out.$rank; }
+        [ $rank -eq 2 ] || grep -q 'another process stopped' out.$rank || {
+            echo "rank 2 gets $signal: rank $rank does not say that another stopped"
+            failed=1
+            cat out.$rank
+        }
+    done
+    port=$((port + 2))
+}
+signalled INT 1
+grep -q 'interrupted; nothing was written' out.2 || { echo "rank 2 does not say that it was interrupted:"; cat out.2; failed=1; }
+signalled KILL 137
 exit $failed

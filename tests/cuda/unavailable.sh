@@ -52,7 +52,7 @@ else
 fi
 if [ "$modules" = none ]; then
     [ "$failed" -eq 0 ] || exit 1
-    echo "skipped: no headers of CUDA and NCCL (tools/cuda-headers fetches them)"
+    echo "skipped: no headers of CUDA (nvcc) or of NCCL (tools/cuda-headers)"
     exit 77
 fi
 
@@ -75,6 +75,9 @@ refuses 2 'promises no buffers' $here -- $nccl --comm eager:1MB
 refuses 2 "'x' is no number" $here RANK=x WORLD_SIZE=4 -- $nccl
 refuses 2 'is 4, of 4 ranks' $here RANK=4 WORLD_SIZE=4 -- $nccl
 refuses 2 'names the machine of rank 0' $here RANK=1 WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 -- $nccl
+refuses 2 'names the machine of rank 0' $here SLURM_PROCID=3 SLURM_STEP_NUM_TASKS=4 'SLURM_STEP_TASKS_PER_NODE=2(x2)' -- $nccl
+refuses 4 'needs GPU 3, but 2' $here STANDIN_GPUS=2 SLURM_PROCID=3 SLURM_STEP_NUM_TASKS=4 SLURM_STEP_TASKS_PER_NODE=4 -- $nccl
+refuses 4 'needs GPU 3, but 2' $here STANDIN_GPUS=2 PMI_RANK=2 PMI_SIZE=4 SLURM_LOCALID=3 MASTER_ADDR=127.0.0.1 -- $nccl
 refuses 2 'but 3 processes were started' $here RANK=1 WORLD_SIZE=3 MASTER_ADDR=127.0.0.1 -- $nccl
 "$1" list transports >"$scratch/out" || failed=1
 env $here STANDIN_DRIVER=0 "$1" list transports | grep -q '^nccl  *not here: this machine has no' || {

@@ -289,7 +289,9 @@ START_TEST(seeds_and_ways_to_run_must_agree)
     ck_assert_uint_ne(pp_agreement_of(&in, &options).how, own.how);
     options = (pp_run_options){ .iterations = 2, .poison = true };
     ck_assert_uint_ne(pp_agreement_of(&in, &options).how, own.how);
-    options.poison = false;
+    options = (pp_run_options){ .iterations = 2, .check_messages = true };
+    ck_assert_uint_ne(pp_agreement_of(&in, &options).how, own.how);
+    options.check_messages = false;
     ck_assert_uint_eq(pp_agreement_of(&in, &options).how, own.how);
     work.seed = 1;
     ck_assert_uint_ne(pp_agreement_of(&in, &options).work, own.work);
