@@ -22,7 +22,6 @@ typedef struct tailor {
     pp_search *search;
     pp_candidate like; /* does not fit without recomputation */
     pp_setup setup;    /* owns its stages */
-    int64_t reserve;   /* bytes of a rank that instances do not know: buffers, outputs */
     uint32_t ranks, count;
     bool halves, alike;
     bool *fits;        /* [ranks] */
@@ -30,6 +29,8 @@ typedef struct tailor {
     int64_t *low;      /* what is too little, */
     int64_t *high;     /* what is enough, */
     int64_t *most;     /* and all there is */
+    int64_t *reserve;  /* bytes that instances do not know: buffers, outputs */
+    int64_t *spare;    /* bytes left at the peak, as instances have it */
     uint32_t *rank;    /* [count]: of the stage */
     uint32_t *in_turn; /* [count]: stages, those with most microbatches in flight first */
     int64_t *flying;   /* [2 * count]: at most, now */
@@ -60,7 +61,7 @@ static pp_status tailor_new(tailor *t, pp_search *search, const pp_candidate *li
     t->alike = search->wish->recompute_alike;
     t->setup.stages = pp_alloc_array(t->count, sizeof *t->setup.stages);
     t->fits = pp_alloc_array(t->ranks, sizeof *t->fits);
-    t->level = pp_alloc_array(4 * (size_t)t->ranks, sizeof *t->level);
+    t->level = pp_alloc_array(6 * (size_t)t->ranks, sizeof *t->level);
     t->rank = pp_alloc_array(2 * (size_t)t->count, sizeof *t->rank);
     t->flying = pp_alloc_array(2 * (size_t)t->count, sizeof *t->flying);
     if (!t->setup.stages || !t->fits || !t->level || !t->rank || !t->flying)
@@ -69,6 +70,8 @@ static pp_status tailor_new(tailor *t, pp_search *search, const pp_candidate *li
     t->low = t->level + t->ranks;
     t->high = t->low + t->ranks;
     t->most = t->high + t->ranks;
+    t->reserve = t->most + t->ranks;
+    t->spare = t->reserve + t->ranks;
     t->in_turn = t->rank + t->count;
     for (uint32_t s = 0; s < t->count; s++)
         t->rank[s] = pp_placement_rank(setup->context.placement, s, t->ranks);
@@ -144,10 +147,11 @@ static void check_ranks(tailor *t, const pp_instance *x, const pp_order *order, 
     for (uint32_t r = 0; r < x->ranks; r++) {
         int64_t held = 0;
         for (; k < x->ops && x->task[ops[k]].rank == r; k++) {
-            if (held + x->memory[ops[k]].need > x->room[r] - t->reserve)
-                t->fits[r] = false;
+            const int64_t spare = x->room[r] - held - x->memory[ops[k]].need;
+            t->spare[r] = spare < t->spare[r] ? spare : t->spare[r];
             held += x->memory[ops[k]].delta;
         }
+        t->fits[r] = t->spare[r] >= t->reserve[r];
     }
 }
 
@@ -163,7 +167,7 @@ static pp_status try_levels(tailor *t, pp_err *err)
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
     bool all = true;
     for (uint32_t r = 0; r < t->ranks; r++)
-        t->fits[r] = true;
+        t->spare[r] = INT64_MAX;
     set_levels(t);
     pp_status status = pp_setup_costs(t->search, &t->setup, &set, err);
     if (!status)
@@ -338,7 +342,8 @@ static pp_status balance(tailor *t, pp_err *err)
     return PP_OK;
 }
 
-/* As often as what the executor holds beside turns out not to fit, with room for that.
+/* As often as what the executor holds beside turns out not to fit, with room for that: on the
+ * fullest rank first, which may be the only one (it keeps the outputs), then on all.
  * added_out: the least that fits was found, and is not the one added before. */
 static pp_status fit_and_add(tailor *t, bool again, double *best_score, size_t *found,
                              bool *added_out, pp_err *err)
@@ -357,7 +362,9 @@ static pp_status fit_and_add(tailor *t, bool again, double *best_score, size_t *
         *added_out = again = true;
         if (c->status != PP_CANDIDATE_INFEASIBLE || !c->legal || c->short_bytes <= 0)
             return PP_OK;
-        t->reserve += c->short_bytes;
+        for (uint32_t r = 0; r < t->ranks && k; r++)
+            t->reserve[r] += r == c->peak_rank ? 0 : c->short_bytes;
+        t->reserve[c->peak_rank] = t->spare[c->peak_rank] + c->short_bytes;
     }
     return PP_OK;
 }
