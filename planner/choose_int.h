@@ -72,6 +72,8 @@ typedef struct pp_search {
 int64_t pp_default_batch_size(const pp_wish *wish);
 /* Values the wish leaves open are filled in. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_search_open(pp_search *search, const pp_wish *wish, pp_err *err);
+/* The stack's, changed where they are given; recompute is left alone. */
+pp_switches pp_switches_wished(const pp_switch_wish *wish, pp_switches stack);
 /* Every setup with its bound, every candidate. Fails: USAGE when none is legal; INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_search_enumerate(pp_search *search, pp_err *err);
 /* Simulates what can still win. best_out: index into candidate, or SIZE_MAX when nothing fits.

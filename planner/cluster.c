@@ -1,5 +1,7 @@
 #include "planner/cluster.h"
 
+#include "planner/choose_int.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -139,8 +141,7 @@ static pp_status layers_s(const pp_hardware *hardware, const pp_wish *wish, doub
     double sum = 0;
     pp_status status =
         pp_stack_find(wish->switches.stack, context.parallel.tp, &context.switches, err);
-    if (!status && wish->switches.given.dtype)
-        context.switches.dtype = wish->switches.value.dtype;
+    context.switches = pp_switches_wished(&wish->switches, context.switches);
     context.switches.recompute = PP_RECOMPUTE_NONE;
     for (int64_t k = 0; k < wish->model->layers && !status; k++) {
         pp_unit_cost cost = { .f_s = 0 };

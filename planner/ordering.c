@@ -230,7 +230,8 @@ pp_status pp_ordering_search(pp_ordering *o, const pp_purse *purse, pp_err *err)
     const pp_wish *wish = o->search->wish;
     const uint32_t count = o->set.count;
     const bool timed = purse->to > purse->from;
-    const bool tells = wish->found && count == 1; /* a replica's makespan is not the step */
+    /* a replica's makespan is not the step, nor is one without the executor's communication */
+    const bool tells = wish->found && count == 1 && !o->search->communicates;
     const pp_candidate like = { .parallel = o->setup->context.parallel,
                                 .schedule = &pp_planned_schedule,
                                 .least_step_ns = o->setup->least_step_ns };

@@ -144,6 +144,12 @@ static pp_ordering *next_ordering(pp_ordering *list, size_t count, double best_s
     return next;
 }
 
+/* The estimate is of executor ideal: no step of an executor that communicates. */
+static double with_estimate(const pp_ordering *o, double best_score)
+{
+    return o->search->communicates ? best_score : fmin(best_score, o->score);
+}
+
 /* With all of its part of the budget, and all that is left when no other set-up is worth any.
  * searched_out: there was something left. */
 static pp_status search_one(pp_ordering *o, pp_ordering *list, size_t count, double best_score,
@@ -157,7 +163,7 @@ static pp_status search_one(pp_ordering *o, pp_ordering *list, size_t count, dou
         *used += funds.iterations;
         status = pp_ordering_search(o, &funds, err);
         size_t others;
-        next_ordering(list, count, fmin(best_score, o->score), &others);
+        next_ordering(list, count, with_estimate(o, best_score), &others);
         bool limited = funds.iterations || funds.to > 0;
         parts = limited && parts > 1 && !others && o->score > o->least ? 1 : 0;
     }
@@ -187,6 +193,8 @@ static pp_status search_all(pp_search *search, pp_ordering *list, size_t count, 
         double score = pp_candidate_score(c, c->step_ns);
         if (*found == SIZE_MAX || score < best_score)
             *found = before;
+        if (score < best_score && search->wish->found)
+            search->wish->found(search->wish->context, c);
         best_score = fmin(best_score, score);
     }
     return PP_OK;
@@ -207,7 +215,7 @@ static pp_status open_all(pp_search *search, const pp_prospects *prospects, doub
         pp_status status = pp_ordering_open(&list[(*count)++], search, at, err);
         if (status)
             return status;
-        best_score = fmin(best_score, list[*count - 1].score);
+        best_score = with_estimate(&list[*count - 1], best_score);
     }
     return PP_OK;
 }

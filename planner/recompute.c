@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ops of all steps that are looked at. */
+/* Ops of one step, summed over the candidates; each is looked at up to some 25 times. */
 #define OPS_MOST 400000
 /* Candidates, and partitions of each: made again for the stages as they are then, which can bring a
  * step of up to PROMISING times the best below it. */
@@ -29,6 +29,8 @@ typedef struct tailor {
     int64_t *low;      /* what is too little, */
     int64_t *high;     /* what is enough, */
     int64_t *most;     /* and all there is */
+    int64_t *reserve;  /* bytes that instances do not know: buffers, outputs */
+    int64_t *spare;    /* bytes left at the peak, as instances have it */
     uint32_t *rank;    /* [count]: of the stage */
     uint32_t *in_turn; /* [count]: stages, those with most microbatches in flight first */
     int64_t *flying;   /* [2 * count]: at most, now */
@@ -59,7 +61,7 @@ static pp_status tailor_new(tailor *t, pp_search *search, const pp_candidate *li
     t->alike = search->wish->recompute_alike;
     t->setup.stages = pp_alloc_array(t->count, sizeof *t->setup.stages);
     t->fits = pp_alloc_array(t->ranks, sizeof *t->fits);
-    t->level = pp_alloc_array(4 * (size_t)t->ranks, sizeof *t->level);
+    t->level = pp_alloc_array(6 * (size_t)t->ranks, sizeof *t->level);
     t->rank = pp_alloc_array(2 * (size_t)t->count, sizeof *t->rank);
     t->flying = pp_alloc_array(2 * (size_t)t->count, sizeof *t->flying);
     if (!t->setup.stages || !t->fits || !t->level || !t->rank || !t->flying)
@@ -68,6 +70,8 @@ static pp_status tailor_new(tailor *t, pp_search *search, const pp_candidate *li
     t->low = t->level + t->ranks;
     t->high = t->low + t->ranks;
     t->most = t->high + t->ranks;
+    t->reserve = t->most + t->ranks;
+    t->spare = t->reserve + t->ranks;
     t->in_turn = t->rank + t->count;
     for (uint32_t s = 0; s < t->count; s++)
         t->rank[s] = pp_placement_rank(setup->context.placement, s, t->ranks);
@@ -143,10 +147,11 @@ static void check_ranks(tailor *t, const pp_instance *x, const pp_order *order, 
     for (uint32_t r = 0; r < x->ranks; r++) {
         int64_t held = 0;
         for (; k < x->ops && x->task[ops[k]].rank == r; k++) {
-            if (held + x->memory[ops[k]].need > x->room[r])
-                t->fits[r] = false;
+            const int64_t spare = x->room[r] - held - x->memory[ops[k]].need;
+            t->spare[r] = spare < t->spare[r] ? spare : t->spare[r];
             held += x->memory[ops[k]].delta;
         }
+        t->fits[r] = t->spare[r] >= t->reserve[r];
     }
 }
 
@@ -162,7 +167,7 @@ static pp_status try_levels(tailor *t, pp_err *err)
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
     bool all = true;
     for (uint32_t r = 0; r < t->ranks; r++)
-        t->fits[r] = true;
+        t->spare[r] = INT64_MAX;
     set_levels(t);
     pp_status status = pp_setup_costs(t->search, &t->setup, &set, err);
     if (!status)
@@ -337,6 +342,33 @@ static pp_status balance(tailor *t, pp_err *err)
     return PP_OK;
 }
 
+/* As often as what the executor holds beside turns out not to fit, with room for that: on the
+ * fullest rank first, which may be the only one (it keeps the outputs), then on all.
+ * added_out: the least that fits was found, and is not the one added before. */
+static pp_status fit_and_add(tailor *t, bool again, double *best_score, size_t *found,
+                             bool *added_out, pp_err *err)
+{
+    const pp_search *search = t->search;
+    *added_out = false;
+    for (int k = 0; k <= MENDINGS; k++) {
+        bool fits = false;
+        pp_status status = fit(t, &fits, err);
+        const pp_stage *before = search->setup[search->setup_count - 1].stages;
+        if (status || !fits || (again && pp_same_stages(before, t->setup.stages, t->count)))
+            return status;
+        if ((status = add(t, best_score, found, err)))
+            return status;
+        const pp_candidate *c = &search->candidate[search->count - 1];
+        *added_out = again = true;
+        if (c->status != PP_CANDIDATE_INFEASIBLE || !c->legal || c->short_bytes <= 0)
+            return PP_OK;
+        for (uint32_t r = 0; r < t->ranks && k; r++)
+            t->reserve[r] += r == c->peak_rank ? 0 : c->short_bytes;
+        t->reserve[c->peak_rank] = t->spare[c->peak_rank] + c->short_bytes;
+    }
+    return PP_OK;
+}
+
 static pp_status tailor_one(pp_search *search, const pp_candidate *like, double *best_score,
                             size_t *found, pp_err *err)
 {
@@ -348,15 +380,12 @@ static pp_status tailor_one(pp_search *search, const pp_candidate *like, double 
     if (!status)
         status = compare_kinds(&t, &why);
     for (int k = 0; k < (movable ? PARTITIONS : 1) && !status; k++) {
-        bool fits = false;
+        bool added = false;
         if (k)
             status = balance(&t, &why);
         if (!status)
-            status = fit(&t, &fits, &why);
-        const pp_stage *before = search->setup[search->setup_count - 1].stages;
-        if (status || !fits || (k && pp_same_stages(before, t.setup.stages, t.count)))
-            break;
-        if ((status = add(&t, best_score, found, &why)))
+            status = fit_and_add(&t, k > 0, best_score, found, &added, &why);
+        if (status || !added)
             break;
         const pp_candidate *c = &search->candidate[search->count - 1];
         if (pp_candidate_score(c, c->step_ns ? c->step_ns : c->least_step_ns) >
@@ -399,17 +428,31 @@ static int compare_needy(const void *left, const void *right)
     return (a->index > b->index) - (a->index < b->index);
 }
 
-/* Candidates that only lack memory, the best bound first. */
+/* Would recomputation help it? It does not fit, or only its memory makes it too slow. */
+static bool lacks_memory(const pp_candidate *c, const pp_bound *bound)
+{
+    if (c->status == PP_CANDIDATE_INFEASIBLE)
+        return c->short_bytes > 0;
+    return c->status == PP_CANDIDATE_PRUNED &&
+           (bound->part == PP_BOUND_START || bound->part == PP_BOUND_AREA);
+}
+
+/* Candidates that only lack memory, the best bound first: that of the parts which hold with any
+ * recomputation. */
 static size_t list_needy(const pp_search *search, double best_score, needy *list)
 {
     size_t count = 0;
     for (size_t i = 0; i < search->count; i++) {
         const pp_candidate *c = &search->candidate[i];
         const pp_setup *setup = &search->setup[c->setup];
-        const double least = pp_candidate_score(c, c->least_step_ns);
-        if (c->status == PP_CANDIDATE_INFEASIBLE && c->legal && c->short_bytes > 0 &&
-            c->recompute == PP_RECOMPUTE_NONE && setup->legal && !setup->unseen &&
-            least * (1 + 1.0 / PP_MEASURABLE_GAIN) < best_score && !is_hopeless(search, setup))
+        const pp_bound *b = &setup->bound;
+        const pp_ns alone = b->part_ns[PP_BOUND_LOAD] > b->part_ns[PP_BOUND_PATH]
+                                ? b->part_ns[PP_BOUND_LOAD]
+                                : b->part_ns[PP_BOUND_PATH];
+        const double least = pp_candidate_score(c, setup->least_step_ns - b->ns + alone);
+        if (c->legal && lacks_memory(c, b) && c->recompute == PP_RECOMPUTE_NONE && setup->legal &&
+            !setup->unseen && least * (1 + 1.0 / PP_MEASURABLE_GAIN) < best_score &&
+            !is_hopeless(search, setup))
             list[count++] = (needy){ least, i };
     }
     qsort(list, count, sizeof *list, compare_needy);
@@ -433,11 +476,15 @@ pp_status pp_search_recompute(pp_search *search, size_t *best, pp_err *err)
         return pp_err_nomem(err);
     const size_t count = list_needy(search, limit, list);
     pp_status status = PP_OK;
-    for (size_t i = 0; i < count && i < CANDIDATES_MOST && !status && ops < OPS_MOST; i++) {
+    for (size_t i = 0; i < count && i < CANDIDATES_MOST && !status; i++) {
         const pp_candidate like = search->candidate[list[i].index];
-        if (list[i].score >= limit || pp_search_is_over(search, *best != SIZE_MAX))
-            break;
         ops += 3 * (double)(like.parallel.pp * like.parallel.vpp) * like.microbatches;
+        if (list[i].score >= limit || ops > OPS_MOST)
+            break;
+        if (pp_search_is_over(search, *best != SIZE_MAX || found != SIZE_MAX)) {
+            search->stopped = true;
+            break;
+        }
         status = tailor_one(search, &like, &limit, &found, err);
     }
     free(list);

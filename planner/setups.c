@@ -105,8 +105,7 @@ static values chunk_counts(const pp_search *search)
     return list;
 }
 
-static pp_switches switches_for(const pp_switch_wish *wish, const pp_executor *executor,
-                                pp_switches stack)
+pp_switches pp_switches_wished(const pp_switch_wish *wish, pp_switches stack)
 {
     const pp_switches *value = &wish->value;
     if (wish->given.sequence_parallel)
@@ -125,7 +124,8 @@ static pp_switches switches_for(const pp_switch_wish *wish, const pp_executor *e
         stack.zero = value->zero;
     if (wish->given.scatter_gather)
         stack.scatter_gather = value->scatter_gather;
-    stack.p2p = wish->given.p2p ? value->p2p : executor->p2p;
+    if (wish->given.p2p)
+        stack.p2p = value->p2p;
     stack.communicators = value->communicators;
     return stack;
 }
@@ -522,15 +522,16 @@ pp_status pp_search_enumerate(pp_search *search, pp_err *err)
     for (size_t i = 0; i < tp.count; i++) {
         pp_switches stack;
         pp_status status = pp_stack_find(wish->switches.stack, tp.value[i], &stack, err);
+        stack.p2p = search->executor->p2p;
         for (size_t j = 0; j < size.count && !status; j++) {
             for (size_t k = 0; k < recompute.count && !status; k++) {
                 point at = { .micro_batch_size = size.value[j] };
-                at.context = (pp_cost_context){ .model = wish->model,
-                                                .hardware = wish->hardware,
-                                                .parallel = search->parallel,
-                                                .traits = wish->traits,
-                                                .switches = switches_for(&wish->switches,
-                                                                         search->executor, stack) };
+                at.context =
+                    (pp_cost_context){ .model = wish->model,
+                                       .hardware = wish->hardware,
+                                       .parallel = search->parallel,
+                                       .traits = wish->traits,
+                                       .switches = pp_switches_wished(&wish->switches, stack) };
                 at.context.parallel.tp = tp.value[i];
                 at.context.parallel.vpp = 1;
                 at.context.switches.recompute = (pp_recompute)recompute.value[k];

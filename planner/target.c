@@ -101,6 +101,19 @@ static pp_status find_nearest(const pp_target_limits *target, bool shapes_given,
     return PP_OK;
 }
 
+pp_status pp_target_check_recompute(const pp_target_limits *target, const pp_wish *wish,
+                                    pp_err *err)
+{
+    const pp_switch_wish *s = &wish->switches;
+    if (!target->recompute_uniform || !s->given.recompute ||
+        s->value.recompute != PP_RECOMPUTE_STAGES)
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, "--recompute",
+                      "target %s recomputes on all stages alike; give none, selective, full or "
+                      "auto",
+                      target->name);
+}
+
 pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given, pp_wish *wish,
                           pp_err *err)
 {
@@ -122,9 +135,12 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given, pp_
                           "%s: how a model names its multi-token prediction modules is not known; "
                           "plan a model without them, or for another target",
                           target->name);
+    pp_status status = pp_target_check_recompute(target, wish, err);
+    if (status)
+        return status;
     if (why) {
         char nearest[200];
-        pp_status status = find_nearest(target, shapes_given, wish, nearest, sizeof nearest, err);
+        status = find_nearest(target, shapes_given, wish, nearest, sizeof nearest, err);
         return status ? status
                       : pp_err_set(err, PP_INFEASIBLE, "--schedule",
                                    "target %s %s %s%s; leave out the option, or the target",

@@ -9,9 +9,13 @@
  * are asked for. */
 void pp_target_limit(const pp_target_limits *target, bool shapes_given, pp_wish *wish);
 
+/* Fails: USAGE when recomputation is asked for that the runtime does not have. */
+PP_MUST_CHECK pp_status pp_target_check_recompute(const pp_target_limits *target,
+                                                  const pp_wish *wish, pp_err *err);
+
 /* The same, with the runtime's executor. Fails: USAGE when the wish has another executor or shapes,
- * INFEASIBLE when its schedule is not run there: with the fastest that is, searched, and how much
- * slower that is; NOMEM. */
+ * or recomputation that it does not have, INFEASIBLE when its schedule is not run there: with the
+ * fastest that is, searched, and how much slower that is; NOMEM. */
 PP_MUST_CHECK pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
                                         pp_wish *wish, pp_err *err);
 

@@ -60,13 +60,18 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
     return pp_plan_read_known(&at, "seq_length", PP_LENGTH_MAX, &plan->seq_length, err);
 }
 
-/* What each stage recomputes of its layers; absent: nothing. member: of pp_stage. */
-static pp_status read_recomputed(const pp_json_at *at, const char *key, size_t member, size_t count,
-                                 pp_stage *stages, pp_err *err)
+/* What each stage recomputes of its layers, where the plan says so stage by stage. member: of
+ * pp_stage. */
+static pp_status read_recomputed(const pp_json_at *at, const pp_plan *plan, const char *key,
+                                 size_t member, size_t count, pp_err *err)
 {
+    const bool per_stage = strcmp(plan->recompute, PP_PLAN_PER_STAGE) == 0;
     pp_json_at list;
     size_t found;
-    if (!pp_json_has(at, key))
+    if (per_stage != pp_json_has(at, key))
+        return pp_json_fail(at, err, "\"%s\" must be there exactly where \"recompute\" is \"%s\"",
+                            key, PP_PLAN_PER_STAGE);
+    if (!per_stage)
         return PP_OK;
     pp_status status = pp_json_get(at, key, &list, err);
     if (status || (status = pp_json_count(&list, &found, err)))
@@ -75,8 +80,9 @@ static pp_status read_recomputed(const pp_json_at *at, const char *key, size_t m
         return pp_json_fail(&list, err, "has %zu stages, pp x vpp is %zu", found, count);
     for (size_t s = 0; s < count && !status; s++) {
         pp_json_at item;
-        int64_t *layers = (int64_t *)(void *)((char *)&stages[s] + member);
-        int64_t left = stages[s].layers - stages[s].full;
+        pp_stage *stage = &plan->partition[s];
+        int64_t *layers = (int64_t *)(void *)((char *)stage + member);
+        int64_t left = stage->layers - stage->full;
         if (!(status = pp_json_item(&list, s, &item, err)))
             status = pp_json_read_int(&item, 0, left, layers, err);
     }
@@ -133,10 +139,10 @@ static pp_status read_partition(const pp_json_at *root, pp_plan *plan, pp_err *e
         if (found != count || stages[s].layers != n)
             return pp_json_fail(&layout, err, "says something else than \"layers\"");
     }
-    status = read_recomputed(&at, "full", offsetof(pp_stage, full), count, stages, err);
-    return status ? status
-                  : read_recomputed(&at, "selective", offsetof(pp_stage, selective), count, stages,
-                                    err);
+    status = read_recomputed(&at, plan, "full", offsetof(pp_stage, full), count, err);
+    return status
+               ? status
+               : read_recomputed(&at, plan, "selective", offsetof(pp_stage, selective), count, err);
 }
 
 static pp_status read_microbatch(const pp_json_at *item, pp_workload *workload, size_t index,

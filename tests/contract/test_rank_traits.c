@@ -254,6 +254,31 @@ static const char two_classes[] =
     "{\"hardware\":\"h100-80g\",\"ranks\":2},{\"hardware\":\"%s\",\"ranks\":2}],"
     "\"links\":[{\"between\":[2,1],\"bytes_per_s\":2.5e10}]}";
 
+/* Layers of an A100 in the attention that is asked for, not in the stack's: unfused is bound by
+ * memory, of which an H100 has less of an advantage. */
+START_TEST(classes_are_timed_with_the_switches_given)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    planning other = planning_of("llama3-8b", "a100-80g");
+    const pp_hardware hardware[] = { p.hardware, other.hardware };
+    double speed[2];
+    char text[400];
+    snprintf(text, sizeof text, two_classes, "a100-80g");
+    const pp_cluster cluster = cluster_of(text);
+    for (int flash = 0; flash < 2; flash++) {
+        pp_traits traits PP_CLEANUP(pp_traits_free) = { 0 };
+        pp_notes notes PP_CLEANUP(pp_notes_free) = { 0 };
+        pp_err err = { 0 };
+        pp_wish wish = wish_with(&p, NULL);
+        wish.switches.given.flash_attention = true;
+        wish.switches.value.flash_attention = flash;
+        STEP_OK(pp_cluster_traits(&cluster, hardware, &wish, &traits, &notes, &err), err);
+        speed[flash] = pp_traits_speed(&traits, 3);
+    }
+    ck_assert_double_gt(speed[0], speed[1] * 1.01);
+}
+END_TEST
+
 /* Stages weighed by the class of their ranks beat equal ones, and each class keeps to its own
  * memory. */
 START_TEST(two_device_classes_beat_the_uniform_split)
@@ -416,6 +441,7 @@ int main(void)
     tcase_add_loop_test(tc, bounds_hold, 0, 3);
     tcase_add_test(tc, partitions_with_speeds_are_exact);
     tcase_add_test(tc, costs_change_where_it_is_said);
+    tcase_add_test(tc, classes_are_timed_with_the_switches_given);
     tcase_add_loop_test(tc, two_device_classes_beat_the_uniform_split, 0, 2);
     tcase_add_test(tc, what_was_said_of_a_rank_stays);
     tcase_add_test(tc, a_wrong_cluster_is_refused);

@@ -101,6 +101,45 @@ START_TEST(stages_that_differ_beat_the_switch)
 }
 END_TEST
 
+/* The score with this recomputation; 0: nothing fits. */
+static double score_with(pp_wish wish, pp_recompute how)
+{
+    pp_choice *choice = NULL;
+    pp_err err = { 0 };
+    wish.switches.given.recompute = true;
+    wish.switches.value.recompute = how;
+    if (pp_choose(&wish, &choice, &err))
+        return 0;
+    const double found = score(&choice->candidate[0]);
+    pp_choice_free(&choice);
+    return found;
+}
+
+/* What one switch makes fit, some layers do, beside an executor's buffers too; and the free choice
+ * is as fast as the better one, however little memory there is. */
+START_TEST(less_memory_changes_nothing)
+{
+    static const char *const executors[] = { "ideal", "megatron", "torch" };
+    planning p = planning_of("llama3-70b", "h100-80g");
+    pp_wish wish = tight(&p);
+    int looked = 0;
+    wish.executor = executors[_i];
+    for (int64_t gib = 24; gib <= 60; gib += 4) {
+        wish.memory_limit_bytes = gib << 30;
+        const double full = score_with(wish, PP_RECOMPUTE_FULL);
+        const double stages = score_with(wish, PP_RECOMPUTE_STAGES);
+        const double chosen = score_with(wish, PP_RECOMPUTE_AUTO);
+        if (full == 0)
+            continue;
+        ck_assert_msg(stages > 0, "nothing fits %d GiB", (int)gib);
+        ck_assert_double_le(chosen, 1.001 * stages);
+        ck_assert_double_le(chosen, full);
+        looked++;
+    }
+    ck_assert_int_gt(looked, 1);
+}
+END_TEST
+
 /* With a layer less on any stage that recomputes, its rank does not fit. */
 START_TEST(no_stage_recomputes_more_than_it_must)
 {
@@ -195,6 +234,7 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, stages_that_are_alike_cost_what_the_switch_does, 0, 9);
     tcase_add_test(tc, stages_that_differ_beat_the_switch);
+    tcase_add_loop_test(tc, less_memory_changes_nothing, 0, 3);
     tcase_add_test(tc, no_stage_recomputes_more_than_it_must);
     tcase_add_test(tc, plans_carry_it);
     tcase_add_test(tc, megatron_gets_blocks);

@@ -167,6 +167,14 @@ START_TEST(what_it_does_not_run_is_refused)
     wish = wish_for(&p, NULL, 0);
     wish.exchange.shapes.kind = PP_SHAPES_MESSAGE;
     ck_assert_int_eq(pp_target_apply(target_of("torchtitan"), true, &wish, &err), PP_USAGE);
+    wish = wish_for(&p, NULL, 0);
+    wish.switches.given.recompute = true;
+    wish.switches.value.recompute = PP_RECOMPUTE_STAGES;
+    err = (pp_err){ 0 };
+    ck_assert_int_eq(pp_target_apply(target_of("automodel"), false, &wish, &err), PP_USAGE);
+    ck_assert_str_eq(err.where, "--recompute");
+    err = (pp_err){ 0 };
+    STEP_OK(pp_target_apply(target_of("megatron"), false, &wish, &err), err);
 }
 END_TEST
 

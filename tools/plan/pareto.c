@@ -74,6 +74,10 @@ pp_status pp_plan_pareto(const pp_args *args, pp_err *err)
     if (request.wish.orders == PP_ORDERS_PLANNED)
         return pp_err_set(err, PP_USAGE, "--schedule",
                           "--pareto compares named schedules, not planned orders");
+    if (request.wish.switches.value.recompute == PP_RECOMPUTE_STAGES)
+        return pp_err_set(err, PP_USAGE, "--recompute",
+                          "--pareto compares one switch for all stages; give none, selective, full "
+                          "or auto");
     if ((status = pp_pareto_find(&request.wish, &pareto, err)) ||
         (status = write_csv(args, pareto, err)))
         return status;

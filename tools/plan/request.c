@@ -404,6 +404,9 @@ static pp_status limit_to_emitted(const pp_args *args, pp_wish *wish, pp_err *er
                               "target %s takes no planned order; leave out the option, or --emit "
                               "%s",
                               target->limits.name, target->limits.name);
+        pp_status status = pp_target_check_recompute(&target->limits, wish, err);
+        if (status)
+            return status;
         pp_target_limit(&target->limits, pp_args_has(args, "--shapes"), wish);
         wish->target = wish->target ? wish->target : target->limits.rules;
     }
