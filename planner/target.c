@@ -15,8 +15,23 @@ static bool is_in(const char *const *names, const char *name)
     return false;
 }
 
+/* What its training does whatever the schedule, unless said. */
+static void train_as(const pp_target_limits *target, pp_wish *wish)
+{
+    pp_switch_wish *switches = &wish->switches;
+    if (target->fsdp && !switches->given.zero) {
+        switches->given.zero = true;
+        switches->value.zero = 1;
+    }
+    if (target->fsdp && !switches->given.tp_overlap) {
+        switches->given.tp_overlap = true;
+        switches->value.tp_overlap = false;
+    }
+}
+
 void pp_target_limit(const pp_target_limits *target, bool shapes_given, pp_wish *wish)
 {
+    train_as(target, wish);
     wish->one_order |= target->one_order;
     wish->recompute_alike |= target->recompute_alike;
     wish->recompute_uniform |= target->recompute_uniform;
@@ -78,6 +93,7 @@ static pp_status find_nearest(const pp_target_limits *target, bool shapes_given,
     if (status || !nearest)
         return status;
     pp_wish wanted = *wish;
+    train_as(target, &wanted);
     wanted.no_split = false;
     wanted.executor = other.executor;
     wanted.return_outputs = other.return_outputs;
@@ -190,6 +206,7 @@ pp_status pp_target_compare(const pp_target_limits *target, const pp_wish *free_
     pp_wish alike = *free_wish;
     char limits[sizeof choice->target / 2 - 100];
     char all[sizeof limits];
+    train_as(target, &alike);
     alike.executor = choice->plan->executor;
     if (!alike.return_outputs && choice->plan->return_outputs[0])
         alike.return_outputs = choice->plan->return_outputs;

@@ -77,4 +77,12 @@ static inline char *report_text(const pp_report *report)
     return text;
 }
 
+/* As torchtitan and AutoModel train, whatever the schedule. */
+static inline void train_with_fsdp(pp_wish *wish)
+{
+    wish->switches.given.zero = wish->switches.given.tp_overlap = true;
+    wish->switches.value.zero = 1;
+    wish->switches.value.tp_overlap = false;
+}
+
 #endif

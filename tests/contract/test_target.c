@@ -79,6 +79,7 @@ START_TEST(the_runtime_takes_the_plan)
     pp_choice *choice = choose(&wish);
     const pp_plan *plan = choice->plan;
     ck_assert_str_eq(plan->executor, target->executors[0]);
+    ck_assert_int_eq(plan->zero, target->fsdp); /* data_parallel_shard_degree, strategy: fsdp2 */
     if (strcmp(cases[_i].target, "torchtitan") == 0)
         ck_assert_str_eq(plan->return_outputs, "off"); /* its trainer: return_outputs=False */
     for (size_t i = 0; i < choice->count; i++) {
@@ -100,6 +101,8 @@ START_TEST(the_runtime_takes_the_plan)
     for (int k = 0; k < 2; k++) { /* its limits alone, and everything */
         pp_wish other = before;
         other.executor = k ? NULL : target->executors[0];
+        if (!k && target->fsdp)
+            train_with_fsdp(&other);
         pp_choice *best = choose(&other);
         double more =
             (double)plan->prediction->step_ns / (double)best->plan->prediction->step_ns - 1;
@@ -128,6 +131,10 @@ static void expect_nearest(const pp_wish *wish, const char *target, const char *
     other.only = target_of(target)->only;
     other.orders = PP_ORDERS_NAMED;
     other.executor = target_of(target)->executors[0];
+    if (target_of(target)->fsdp) {
+        train_with_fsdp(&asked);
+        train_with_fsdp(&other);
+    }
     pp_choice *a = choose(&asked);
     pp_choice *b = choose(&other);
     const pp_candidate *best = &b->candidate[0];

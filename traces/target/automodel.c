@@ -91,6 +91,7 @@ const pp_target pp_target_automodel = {
                 .orders = true,
                 .one_order = true,
                 .recompute_uniform = true,
+                .fsdp = true,
                 .no_mtp = true,
                 .constant_shapes = true },
     .format = { .name = "automodel",

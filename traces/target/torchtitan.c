@@ -222,6 +222,7 @@ const pp_target pp_target_torchtitan = {
                 .orders = true,
                 .one_order = true,
                 .recompute_uniform = true,
+                .fsdp = true,
                 .no_mtp = true,
                 .constant_shapes = true,
                 .return_outputs = "off" }, /* trainer.py: step(return_outputs=False) */
