@@ -16,6 +16,10 @@ static void check(const pp_recording *r)
         need(r->timeline->end_ns[i] >= r->timeline->start_ns[i]);
         first_ns = r->timeline->start_ns[i] < first_ns ? r->timeline->start_ns[i] : first_ns;
     }
+    need(first_ns >= 0);
+    for (size_t i = 0; i < r->recorded.waits.count; i++) /* one before the first op, too */
+        first_ns =
+            r->recorded.waits.item[i].at_ns < first_ns ? r->recorded.waits.item[i].at_ns : first_ns;
     need(first_ns == 0);
 }
 
