@@ -16,9 +16,12 @@ static uint64_t fnv1a(const char *bytes, size_t count)
 
 static pp_status load_text(pp_input_kind kind, const char *name, pp_loaded_text *text, pp_err *err)
 {
-    if (kind == PP_INPUT_MODEL || kind == PP_INPUT_HARDWARE)
-        return pp_load_text(kind == PP_INPUT_MODEL ? PP_DATA_MODEL : PP_DATA_HARDWARE, name, text,
-                            err);
+    if (kind == PP_INPUT_MODEL)
+        return pp_load_text(PP_DATA_MODEL, name, text, err);
+    if (kind == PP_INPUT_HARDWARE)
+        return pp_load_text(PP_DATA_HARDWARE, name, text, err);
+    if (kind == PP_INPUT_PROFILE)
+        return pp_load_text(PP_DATA_PROFILE, name, text, err);
     text->name = name;
     pp_status status = pp_gzip_read(name, &text->owned, &text->bytes, err);
     text->data = text->owned;
@@ -34,6 +37,8 @@ static pp_status parse(const pp_loaded_text *text, pp_input *input, pp_err *err)
         return pp_hardware_parse(text->data, text->bytes, text->name, &input->hardware, err);
     case PP_INPUT_LENGTHS:
         return pp_lengths_parse(text->data, text->bytes, text->name, &input->lengths, err);
+    case PP_INPUT_PROFILE:
+        return pp_profile_parse(text->data, text->bytes, text->name, &input->profile, err);
     case PP_INPUT_OTHER:
         break;
     }
@@ -68,8 +73,10 @@ const pp_input *pp_inputs_find(const pp_inputs *inputs, pp_input_kind kind, cons
 
 void pp_inputs_free(pp_inputs *inputs)
 {
-    for (size_t i = 0; i < inputs->count; i++)
+    for (size_t i = 0; i < inputs->count; i++) {
         pp_lengths_free(&inputs->input[i].lengths);
+        pp_profile_free(&inputs->input[i].profile);
+    }
     free(inputs->input);
     *inputs = (pp_inputs){ 0 };
 }

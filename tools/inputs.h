@@ -2,6 +2,7 @@
 #ifndef PPSIM_TOOLS_INPUTS_H
 #define PPSIM_TOOLS_INPUTS_H
 
+#include "calib/profile.h"
 #include "sim/hardware.h"
 #include "sim/job.h"
 #include "sim/model.h"
@@ -13,6 +14,7 @@ typedef enum pp_input_kind {
     PP_INPUT_MODEL,
     PP_INPUT_HARDWARE,
     PP_INPUT_LENGTHS,
+    PP_INPUT_PROFILE,
     PP_INPUT_OTHER, /* only its content is remembered */
 } pp_input_kind;
 
@@ -20,9 +22,10 @@ typedef struct pp_input {
     pp_input_kind kind;
     const char *name; /* as given; borrowed */
     uint64_t content; /* FNV-1a of its bytes */
-    pp_model model;   /* of these three, the one of its kind */
+    pp_model model;   /* of these four, the one of its kind */
     pp_hardware hardware;
     pp_lengths lengths;
+    pp_profile *profile; /* owned */
 } pp_input;
 
 /* All zero is empty. Owner frees with pp_inputs_free. */

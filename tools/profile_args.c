@@ -13,7 +13,12 @@ pp_status pp_profile_given(const pp_args *args, pp_profile_in_use *use, pp_err *
         if (pp_args_has(args, others[i]))
             return pp_err_set(err, PP_USAGE, others[i], "needs --profile FILE, which it is about");
     }
-    return use->path ? pp_load_profile(use->path, &use->profile, err) : PP_OK;
+    if (!use->path)
+        return PP_OK;
+    const pp_input *known = pp_inputs_find(use->inputs, PP_INPUT_PROFILE, use->path);
+    pp_status status = known ? PP_OK : pp_load_profile(use->path, &use->owned, err);
+    use->profile = known ? known->profile : use->owned;
+    return status;
 }
 
 pp_status pp_profile_options(const pp_args *args, pp_profile_in_use *use, pp_err *err)
@@ -33,7 +38,8 @@ pp_status pp_profile_options(const pp_args *args, pp_profile_in_use *use, pp_err
 void pp_profile_release(pp_profile_in_use *use)
 {
     pp_measured_close(&use->measured);
-    pp_profile_free(&use->profile);
+    pp_profile_free(&use->owned);
+    use->profile = NULL;
 }
 
 static bool read_settings(const pp_profile_in_use *use, char *text, size_t size,
@@ -88,7 +94,11 @@ pp_status pp_profile_hardware(const pp_args *args, pp_profile_in_use *use, const
     if (status)
         return status;
     if (name) {
-        status = pp_load_hardware(name, hardware_out, err);
+        const pp_input *known = pp_inputs_find(use->inputs, PP_INPUT_HARDWARE, name);
+        if (known)
+            *hardware_out = known->hardware;
+        else
+            status = pp_load_hardware(name, hardware_out, err);
         use->hardware = hardware_out->name;
     } else if (!pp_measured_has_stages(use->measured, lacks, sizeof lacks)) {
         status = pp_err_set(
@@ -104,12 +114,26 @@ pp_status pp_profile_hardware(const pp_args *args, pp_profile_in_use *use, const
     return status;
 }
 
+static bool is_warning(const pp_note *note)
+{
+    return strcmp(note->key, PP_NOTE_OUTSIDE) == 0 || strcmp(note->key, PP_NOTE_REFUSED) == 0 ||
+           strcmp(note->key, PP_NOTE_UNEQUAL) == 0;
+}
+
+void pp_profile_warnings(const pp_notes *assumptions, pp_text *text)
+{
+    for (size_t i = 0; i < assumptions->count; i++) {
+        const pp_note *note = &assumptions->note[i];
+        if (is_warning(note))
+            pp_text_add(text, "%s%s: %s", text->bytes ? "; " : "", note->key, note->value);
+    }
+}
+
 static void warn(const pp_profile_in_use *use, const pp_notes *notes)
 {
-    for (size_t i = 0; i < notes->count; i++) {
+    for (size_t i = 0; i < notes->count && !use->quiet; i++) {
         const pp_note *note = &notes->note[i];
-        if (strcmp(note->key, PP_NOTE_OUTSIDE) == 0 || strcmp(note->key, PP_NOTE_REFUSED) == 0 ||
-            strcmp(note->key, PP_NOTE_UNEQUAL) == 0)
+        if (is_warning(note))
             pp_remark("%s: %s: %s", use->path, note->key, note->value);
     }
 }

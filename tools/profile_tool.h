@@ -3,12 +3,16 @@
 #define PPSIM_TOOLS_PROFILE_TOOL_H
 
 #include "calib/uncertainty.h"
+#include "tools/inputs.h"
 #include "tools/tool.h"
 
 /* All zero: there is none. */
 typedef struct pp_profile_in_use {
+    const pp_inputs *inputs; /* what was read before; may be NULL. Set before reading */
+    bool quiet;              /* no remarks. Likewise */
     const char *path;
-    pp_profile *profile;
+    const pp_profile *profile;
+    pp_profile *owned; /* NULL: it is one of the inputs */
     pp_measured_profile *measured;
     const char *hardware; /* name of what tells the rest; NULL: nothing does */
 } pp_profile_in_use;
@@ -31,10 +35,13 @@ bool pp_profile_settings(const pp_profile_in_use *use, char *settings_out, size_
                          pp_dtype *dtype_out);
 
 /* Assumptions and interval of a plan that was costed by the profile, also in its prediction.
- * Warns of what it was asked outside of its samples. */
+ * Warns of what it was asked outside of its samples, unless quiet. */
 PP_MUST_CHECK pp_status pp_profile_finish(const pp_profile_in_use *use,
                                           const pp_cost_context *context, pp_plan *plan,
                                           pp_err *err);
+
+/* Those of a plan's assumptions that are warnings, with "; " between. */
+void pp_profile_warnings(const pp_notes *assumptions, pp_text *text);
 
 /* --profile on a plan that was made before: nothing, where it is the plan's own; with --recost the
  * plan gets its costs from it. Fails: USAGE (another profile, with what differs), IO, INPUT, NOMEM.

@@ -1,13 +1,14 @@
 #!/bin/sh
 # One test against PyTorch: run.sh PPSIM TEST.py, from the top folder. Skipped (77) where
 # tools/torch-env has not made its environment; PPSIM_TORCH_PYTHON names another interpreter.
-# test_perfetto.py needs no PyTorch, only Python.
+# test_perfetto.py needs no PyTorch: it runs in the environment of tools/perfetto-env, or in any Python.
 set -u
 [ $# -eq 2 ] || { echo "usage: $0 PPSIM TEST.py" >&2; exit 2; }
 python=${PPSIM_TORCH_PYTHON:-}
 case $2 in
 */test_perfetto.py)
-    python=python3
+    python=build/perfetto-env/bin/python
+    [ -e build/perfetto-env/complete ] || python=python3
     command -v $python >/dev/null || { echo "skipped: no Python 3"; exit 77; }
     ;;
 esac

@@ -1,7 +1,7 @@
 """Perfetto's Trace Processor loads the Chrome traces that ppsim writes: as many slices as ops, durations
 that sum to the busy time, waits to the rest, arrows from producers to consumers, counters equal to the memory account.
 
-With tools/perfetto-env the queries go to Trace Processor itself. Without, they go to SQLite, over tables
+With tools/perfetto-env the queries go to Trace Processor itself. They go to SQLite too, over tables
 filled by the rules of its importer (google/perfetto, src/trace_processor/importers: json/
 json_trace_parser_impl.cc 0ba84ac3, json_trace_utils.cc 4c949673, common/slice_tracker.cc,
 common/flow_tracker.cc 098b19e5), which cuts microseconds off to nanoseconds in doubles.
@@ -9,6 +9,7 @@ common/flow_tracker.cc 098b19e5), which cuts microseconds off to nanoseconds in 
 usage: test_perfetto.py PPSIM
 """
 import csv
+import gzip
 import json
 import os
 import re
@@ -18,7 +19,10 @@ import sys
 import tempfile
 from fractions import Fraction
 
-SHELL = "build/perfetto-env/trace_processor_shell"
+TraceProcessor = None
+if os.path.basename(sys.prefix) == "perfetto-env":
+    from trace_processor import TraceProcessor
+
 CASES = [  # durations that are no whole microseconds, zero-length transfers, many at once, split backwards
     ["--schedule", "1f1b", "--pp", "4", "--microbatches", "8", "--costs", "F=1.001ms,B=2.003ms,comm=17.009us"],
     ["--schedule", "zbv", "--pp", "4", "--microbatches", "12", "--costs", "F=333333ns,I=444449ns,W=222227ns,comm=0"],
@@ -66,7 +70,7 @@ class Rules:
     """What the importer makes of a file."""
 
     def __init__(self, path, to_ns):
-        with open(path, encoding="utf-8") as file:
+        with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8") as file:
             events = json.load(file, parse_float=str)["traceEvents"]
         self.db = sqlite3.connect(":memory:")
         self.db.executescript(SCHEMA)
@@ -87,7 +91,8 @@ class Rules:
         demand(event["s"] in "gpt", f"an instant of no scope: {event}")
 
     def track(self, event):
-        return self.tracks.setdefault((event["pid"], event["tid"]), len(self.tracks))
+        main = event["tid"] in (0, event["pid"])  # the same thread, as v52.0 shows
+        return self.tracks.setdefault((event["pid"], 0 if main else event["tid"]), len(self.tracks))
 
     def take_X(self, event, to_ns):
         stack = self.stacks.setdefault(self.track(event), [])
@@ -140,35 +145,24 @@ class Rules:
         put("thread_track", [(t, t) for t in self.tracks.values()], 2)
         put("slice", self.slices, 7)
         put("process_counter_track", [(t, p, n) for (p, n), t in self.counters.items()], 3)
-        put("stats", [(name, "error", 1) for name, _ in self.wrong], 3)
+        severity = lambda name: "info" if name.startswith("flow_") else "error"
+        put("stats", [(name, severity(name), 1) for name, _ in self.wrong], 3)
 
     def query(self, sql):
         return [tuple(row) for row in self.db.execute(sql)]
 
 
-class Processor:
-    """The program itself: queries from a file, answers as CSV."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def query(self, sql):
-        with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
-            file.write(sql)
-            file.flush()
-            done = subprocess.run([SHELL, "-q", file.name, self.path], capture_output=True, text=True,
-                                  timeout=60, check=True)
-        rows = list(csv.reader(done.stdout.splitlines()))[1:]
-        number = lambda cell: float(cell) if re.fullmatch(r"-?\d+\.\d+", cell) else int(cell)
-        return [tuple(number(c) if re.fullmatch(r"-?\d+(\.\d+)?", c) else c for c in row) for row in rows]
-
-
 # --- what must come out --------------------------------------------------------------------------
 
+ERRORS = "select name, value from stats where severity in ('error', 'data_loss') and value > 0"
 COMPUTE = """
 select process.name, slice.name, ts, dur, slice.id from slice
 join thread_track on track_id = thread_track.id join thread using (utid) join process using (upid)
 where category = 'compute' order by process.pid, ts
+"""
+LANES = """
+select distinct category, thread.name from slice
+join thread_track on track_id = thread_track.id join thread using (utid) where category is not null
 """
 FLOWS = """
 select a.name, b.name, a.ts + a.dur <= b.ts from flow join slice a on slice_out = a.id
@@ -199,11 +193,12 @@ def edges(rows):
 
 
 def judge(engine, report, rows, memory, instants):
-    demand(engine.query("select name, value from stats where severity = 'error' and value > 0") == [],
-           "the importer complains: " + str(engine.query("select name, value from stats where value > 0")[:5]))
+    demand(engine.query(ERRORS) == [], f"the importer complains: {engine.query(ERRORS)[:5]}")
     ops = engine.query(COMPUTE)
     wanted = [(f"rank {rank}", op) for rank, row in enumerate(rows) for op in row]
     demand([(rank, op) for rank, op, *_ in ops] == wanted, "other slices than ops, or in another order")
+    demand(all(lane.split()[0] == category for category, lane in engine.query(LANES)),
+           f"slices in other threads than their own: {engine.query(LANES)}")
     idle = engine.query(IDLE)
     for said in report["per_rank"]:
         busy = sum(dur for rank, _, _, dur, _ in ops if rank == f"rank {said['rank']}")
@@ -228,10 +223,48 @@ def judge(engine, report, rows, memory, instants):
     return len(ops), len(flows), len(found)
 
 
+def kept(whole, part, ranks, shift_ns=0):
+    """A part has the ops of its ranks as they stand, and the arrows between them."""
+    demand(part.query(ERRORS) == [], f"the importer complains of a part: {part.query(ERRORS)}")
+    ops = [(rank, op, ts + shift_ns, dur) for rank, op, ts, dur, _ in whole.query(COMPUTE)
+           if int(rank.split()[1]) in ranks]
+    demand([row[:4] for row in part.query(COMPUTE)] == ops, "a part has other ops than the whole")
+    inside = {op for _, op, *_ in ops}
+    arrows = [(a, b) for a, b, _ in whole.query(FLOWS) if {a, b} <= inside]
+    demand([(a, b) for a, b, _ in part.query(FLOWS)] == arrows, "a part has other arrows than the whole")
+
+
+def repeated(source, target, steps, period_ns):
+    """The step, `steps` times."""
+    with gzip.open(source, "rt", encoding="utf-8") as file:
+        trace = json.load(file)
+    once, events = trace["traceEvents"], []
+    for step in range(steps):
+        for event in once:
+            more = {"ts": (exact(str(event["ts"])) + step * period_ns + 0.05) / 1000} if "ts" in event else {}
+            more.update({"id": event["id"] * steps + step} if "id" in event else {})
+            events += [event | more] if more or step == 0 else []
+    trace["traceEvents"] = events
+    with open(target, "w", encoding="utf-8") as file:
+        json.dump(trace, file)
+
+
+def judge_parts(program, path, whole, read, report):
+    """convert --ranks, --steps of a compressed trace."""
+    last, period_ns = len(report["per_rank"]) - 1, report["makespan_ns"] + 1000000
+    cut = lambda source, *part: subprocess.run(
+        [program, "convert", path(source), *part, "--to", "chrome", "-o", path("part.json.gz")], timeout=60, check=True)
+    cut("step.json.gz", "--ranks", f"1-{last}")
+    kept(whole, read(path("part.json.gz")), range(1, last + 1))
+    repeated(path("step.json.gz"), path("steps.json"), 3, period_ns)
+    cut("steps.json", "--steps", "1-1")
+    kept(whole, read(path("part.json.gz")), range(last + 1), period_ns)
+
+
 def run_case(program, folder, arguments):
     path = lambda name: os.path.join(folder, name)
     done = subprocess.run(
-        [program, "simulate", *arguments, *MEMORY, "--json", "--trace", "chrome=" + path("step.json"),
+        [program, "simulate", *arguments, *MEMORY, "--json", "--trace", "chrome=" + path("step.json.gz"),
          "--emit", "pytorch-csv=" + path("step.csv"), "--trace", "memory-csv=" + path("memory.csv")],
         capture_output=True, text=True, timeout=60, check=True)
     report = json.loads(done.stdout)
@@ -239,17 +272,19 @@ def run_case(program, folder, arguments):
         rows = [[cell for cell in row if cell] for row in csv.reader(file)]
     with open(path("memory.csv"), newline="", encoding="ascii") as file:
         memory = list(csv.DictReader(file))
-    engines = {"exact": Rules(path("step.json"), exact), "truncated": Rules(path("step.json"), truncated)}
-    if os.path.exists(SHELL):
-        engines = {"Trace Processor": Processor(path("step.json"))}
-    for name, engine in engines.items():
-        counts = judge(engine, report, rows, memory, not arguments[-1].endswith("comm=0"))
+    readers = {"rules, exact times": lambda name: Rules(name, exact), "rules": lambda name: Rules(name, truncated)}
+    if TraceProcessor:
+        readers["Trace Processor"] = TraceProcessor
+    for name, read in readers.items():
+        whole = read(path("step.json.gz"))
+        counts = judge(whole, report, rows, memory, not arguments[-1].endswith("comm=0"))
+        judge_parts(program, path, whole, read, report)
         print("ok    ", name, *arguments[:6], "%d slices, %d arrows, %d instants of memory" % counts)
 
 
 def main(program):
-    if not os.path.exists(SHELL):
-        print("no Trace Processor (tools/perfetto-env): its importer's rules, in SQLite")
+    print(TraceProcessor.version() if TraceProcessor else
+          "no Trace Processor (tools/perfetto-env installs it): the rules of its importer, in SQLite")
     for arguments in CASES:
         with tempfile.TemporaryDirectory() as folder:
             run_case(program, folder, arguments)

@@ -44,6 +44,17 @@ timeout -k 5 120 "$mpiexec" -n 3 "$ppsim" sweep "$@" -o "$scratch/three" >"$scra
 sorted "$scratch/three"
 cmp "$scratch/one.out" "$scratch/three.out" || wrong 'three processes print something else'
 
+# Profiles, which every process reads, too.
+measured='--model gpt22b --hw h100-80g --pp 4,8 --tp 2,4 --schedule 1f1b --profile h100-ib,b200-ib --profile-only links'
+# shellcheck disable=SC2086 # options
+"$ppsim" sweep $measured -o "$scratch/measured" >/dev/null 2>"$scratch/said" || wrong 'profiles'
+# shellcheck disable=SC2086
+timeout -k 5 120 "$mpiexec" -n 3 "$ppsim" sweep $measured -o "$scratch/measured3" >/dev/null \
+    2>"$scratch/said" || wrong 'profiles, three processes'
+sort "$scratch/measured" >"$scratch/sorted"
+sort "$scratch/measured3" | cmp - "$scratch/sorted" || wrong 'profiles: three processes differ'
+grep -q step_low_ns "$scratch/measured" || wrong 'profiles: no intervals'
+
 # Failures reach the others: nobody waits for ever.
 timeout -k 5 60 "$mpiexec" -n 3 "$ppsim" sweep "$@" -o "$scratch/none/file" >"$scratch/said" 2>&1
 case $? in

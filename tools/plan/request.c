@@ -68,6 +68,7 @@ static pp_status read_machines(const pp_args *args, pp_request *r, pp_err *err)
     pp_status status = load_model(r, model, err);
     if (!status && r->model.sourceless)
         status = pp_notes_add(&r->assumptions, err, "model", "source not given in %s", model);
+    r->profile.inputs = r->inputs;
     if (!status)
         status = pp_profile_given(args, &r->profile, err);
     if (!status)
@@ -95,10 +96,11 @@ static pp_status tell_split(pp_request *r, bool probed, pp_err *err)
     const int64_t tp = r->wish.parallel.tp;
     if (tp == 1)
         return PP_OK;
-    pp_remark("--tp %" PRId64 " changes no measured stage: %s", tp,
-              probed
-                  ? "the probe measured them with tp 1"
-                  : "the profile does not say with which tp they were measured; it must be this");
+    if (!r->profile.quiet)
+        pp_remark(
+            "--tp %" PRId64 " changes no measured stage: %s", tp,
+            probed ? "the probe measured them with tp 1"
+                   : "the profile does not say with which tp they were measured; it must be this");
     return pp_notes_add(&r->assumptions, err, "tensor parallel",
                         "tp %" PRId64 ", as given: measured stages are taken as they are, %s", tp,
                         probed ? "which is tp 1" : "as if measured with it");

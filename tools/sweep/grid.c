@@ -24,17 +24,26 @@ const char *pp_axis_name(const pp_axis *axis)
 }
 
 /* What a study is asked for beside its answer, and answers that are no single numbers. */
-static pp_status refuse_products(const pp_option *option, pp_err *err)
+static pp_status refuse_products(const pp_command *study, const pp_option *option, pp_err *err)
 {
-    static const char *const products[] = { "--emit",        "--trace",   "--candidates",
-                                            "--instance",    "--threads", "--worst",
-                                            "--columns",     "--jitter",  "--profile",
-                                            "--sensitivity", "--ranks" };
+    static const char *const products[] = { "--emit",     "--trace",   "--candidates",
+                                            "--instance", "--threads", "--worst",
+                                            "--columns",  "--jitter",  "--sensitivity",
+                                            "--ranks" };
+    static const char *const of_plans[] = { "--profile", "--profile-only", "--profile-layers",
+                                            "--recost",  "--model",        "--hw" };
     for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
         if (strcmp(option->name, products[i]) == 0)
             return pp_err_set(err, PP_USAGE, option->name,
                               "is not for the points of a sweep; leave it out, and ask for it with "
                               "the options of one point");
+    }
+    for (size_t i = 0; study == &pp_command_simulate && i < sizeof of_plans / sizeof of_plans[0];
+         i++) {
+        if (strcmp(option->name, of_plans[i]) == 0)
+            return pp_err_set(err, PP_USAGE, option->name,
+                              "is about a plan that simulate reads, and a sweep reads none; take "
+                              "--study plan, whose points are plans");
     }
     return PP_OK;
 }
@@ -48,7 +57,7 @@ static pp_status find_axis(pp_grid *grid, const char *name, size_t *at_out, pp_e
                           "is no option of %s, of which the points are; see 'ppsim %s --help', or "
                           "choose another --study",
                           grid->study->name, grid->study->name);
-    pp_status status = refuse_products(option, err);
+    pp_status status = refuse_products(grid->study, option, err);
     for (size_t i = 0; i < grid->axes && !status; i++) {
         if (grid->axis[i].option == option) {
             *at_out = i;

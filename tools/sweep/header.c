@@ -20,12 +20,16 @@ static bool names_file(const pp_axis *axis, const char *value, pp_input_kind *ki
     } rows[] = { { "--model", PP_INPUT_MODEL },
                  { "--hw", PP_INPUT_HARDWARE },
                  { "--lengths", PP_INPUT_LENGTHS },
+                 { "--profile", PP_INPUT_PROFILE },
                  { "--costs-file", PP_INPUT_OTHER } };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         *kind = rows[i].kind;
         if (strcmp(axis->option->name, rows[i].option) == 0)
             return true;
     }
+    *kind = PP_INPUT_PROFILE;
+    if (strcmp(axis->option->name, "--overlap-slowdown") == 0)
+        return !strchr(value, '=');
     *kind = PP_INPUT_OTHER;
     return strcmp(axis->option->name, "--schedule") == 0 && strpbrk(value, "./") &&
            !pp_schedule_find(value);
@@ -180,8 +184,8 @@ pp_status pp_sweep_same(const pp_sweep *sweep, const pp_json_at *header, bool an
         return status;
     if (strcmp(sweep->contents, other.contents) != 0)
         return pp_err_set(err, PP_INPUT, header->file,
-                          "was made when a model, hardware, lengths or costs file had another "
-                          "content; name another file with -o");
+                          "was made when a model, hardware, lengths, profile or costs file had "
+                          "another content; name another file with -o");
     if (strcmp(sweep->version, other.version) != 0)
         return pp_err_set(err, PP_INPUT, header->file,
                           "was made by ppsim %s, this is %s; name another file with -o",

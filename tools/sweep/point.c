@@ -25,6 +25,9 @@ const char *const pp_sweep_numbers[] = { "schedule",
                                          "tokens_per_s_per_gpu",
                                          "model_flops_utilization",
                                          "peak_memory_bytes",
+                                         "step_low_ns",
+                                         "step_high_ns",
+                                         "warnings",
                                          NULL };
 
 /* ppsim STUDY --axis=value ... --threads=1: as if it had been typed. */
@@ -78,6 +81,10 @@ static void put_report(const pp_report *report, pp_json_build *build, pp_json *l
     pp_json_put_int(build, line, "makespan_ns", report->makespan_ns);
     pp_json_put_int(build, line, "step_ns",
                     report->has_period ? report->period_ns : report->step_ns);
+    if (report->uncertainty.step_ns && !report->has_period) {
+        pp_json_put_int(build, line, "step_low_ns", report->uncertainty.step_low_ns);
+        pp_json_put_int(build, line, "step_high_ns", report->uncertainty.step_high_ns);
+    }
     pp_json_put_double(build, line, "bubble_fraction", report->bubble_fraction);
     pp_json_put_double(build, line, "bubble_rate", report->bubble_rate);
     if (report->has_bound)
@@ -86,16 +93,23 @@ static void put_report(const pp_report *report, pp_json_build *build, pp_json *l
         pp_json_put_int(build, line, "peak_memory_bytes", report->peak_memory_bytes);
     if (report->tokens_per_s > 0) {
         pp_json_put_double(build, line, "tokens_per_s", report->tokens_per_s);
-        pp_json_put_double(build, line, "model_flops_utilization", report->model_flops_utilization);
+        if (report->model_flops_utilization > 0) /* a profile alone does not know the peak */
+            pp_json_put_double(build, line, "model_flops_utilization",
+                               report->model_flops_utilization);
     }
 }
 
 static void put_plan(const pp_plan *plan, pp_json_build *build, pp_json *line)
 {
     const pp_parallel *p = &plan->parallel;
+    pp_text warnings PP_CLEANUP(pp_text_free) = { 0 };
     int64_t gpus = p->pp * p->tp * p->cp * p->dp;
     put_report(plan->prediction, build, line);
     pp_json_put_int(build, line, "vpp", p->vpp);
+    pp_profile_warnings(&plan->assumptions, &warnings);
+    build->failed = build->failed || warnings.failed;
+    if (warnings.bytes)
+        pp_json_put_text(build, line, "warnings", warnings.data);
     if (!plan->model[0])
         return;
     pp_json_put_int(build, line, "tp", p->tp);
@@ -107,15 +121,21 @@ static void put_plan(const pp_plan *plan, pp_json_build *build, pp_json *line)
         pp_json_put_int(build, line, "micro_batch_size", plan->micro_batch_size);
 }
 
+static pp_request new_request(const pp_sweep *sweep)
+{
+    return (pp_request){ .inputs = &sweep->inputs, .profile = { .quiet = true } };
+}
+
 static pp_status run_plan(const pp_sweep *sweep, const pp_args *args, pp_json_build *build,
                           pp_json *line, pp_err *err)
 {
-    pp_request request PP_CLEANUP(pp_request_free) = { .inputs = &sweep->inputs };
+    pp_request request PP_CLEANUP(pp_request_free) = new_request(sweep);
     pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
     pp_status status = pp_request_read(args, &request, err);
     request.wish.no_advice =
         true; /* it takes ten times as long as a plan; other points answer it */
-    if (!status && !(status = pp_choose(&request.wish, &choice, err)))
+    if (!status && !(status = pp_choose(&request.wish, &choice, err)) &&
+        !(status = pp_profile_finish(&request.profile, &choice->context, choice->plan, err)))
         put_plan(choice->plan, build, line);
     return status;
 }
@@ -180,7 +200,7 @@ static pp_status read_point(const pp_sweep *sweep, uint32_t point, pp_err *err)
     point_args p PP_CLEANUP(free_args) = { 0 };
     pp_status status = make_args(&sweep->grid, point, &p, err);
     if (!status && is_plan(sweep)) {
-        pp_request request PP_CLEANUP(pp_request_free) = { .inputs = &sweep->inputs };
+        pp_request request PP_CLEANUP(pp_request_free) = new_request(sweep);
         status = pp_request_read(p.args, &request, err);
     } else if (!status) {
         status = pp_study_check_words(p.args, err);

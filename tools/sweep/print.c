@@ -19,8 +19,8 @@ typedef struct answer {
 typedef struct rows {
     answer *row; /* ok ones, best first */
     size_t count;
-    uint32_t infeasible, illegal;
-    char example[2][600]; /* of each of these: key and reason */
+    uint32_t infeasible, illegal, warned;
+    char example[3][600]; /* of each of these: key and reason */
 } rows;
 
 static void free_rows(rows *r)
@@ -71,18 +71,17 @@ static double read_number(const pp_json_at *root, const char *key)
                : NAN;
 }
 
-static pp_status read_reason(const pp_json_at *root, bool infeasible, rows *r, pp_err *err)
+/* member: "reason" or "warnings". */
+static pp_status count_reason(const pp_json_at *root, const char *member, uint32_t *count,
+                              char example[600], pp_err *err)
 {
     const char *reason = "";
     const char *key = "";
-    char *example = r->example[infeasible ? 0 : 1];
-    pp_status status = pp_json_get_text(root, "reason", &reason, err);
+    pp_status status = pp_json_get_text(root, member, &reason, err);
     if (status || (status = pp_json_get_text(root, "key", &key, err)))
         return status;
-    if (!example[0])
-        snprintf(example, sizeof r->example[0], "%.200s: %.380s", key, reason);
-    r->infeasible += infeasible;
-    r->illegal += !infeasible;
+    if (++*count == 1)
+        snprintf(example, 600, "%.200s: %.380s", key, reason);
     return PP_OK;
 }
 
@@ -98,7 +97,12 @@ static pp_status read_row(const pp_sweep *sweep, const pp_sweep_lines *lines, ui
     if ((status = pp_json_get_text(&root, "status", &outcome, err)))
         return status;
     if (strcmp(outcome, "ok") != 0)
-        return read_reason(&root, strcmp(outcome, "infeasible") == 0, r, err);
+        return strcmp(outcome, "infeasible") == 0
+                   ? count_reason(&root, "reason", &r->infeasible, r->example[0], err)
+                   : count_reason(&root, "reason", &r->illegal, r->example[1], err);
+    if (pp_json_has(&root, "warnings") &&
+        (status = count_reason(&root, "warnings", &r->warned, r->example[2], err)))
+        return status;
     answer *row = &r->row[r->count++];
     row->point = point;
     for (size_t i = 0; i < 4; i++)
@@ -190,11 +194,14 @@ pp_status pp_sweep_print(const pp_sweep *sweep, const pp_sweep_lines *lines, siz
     pp_status status = read_rows(sweep, lines, &r, err);
     if (status)
         return status;
-    pp_text_add(text, "%" PRIu32 " points: %zu ok, %" PRIu32 " infeasible, %" PRIu32 " illegal\n",
+    pp_text_add(text, "%" PRIu32 " points: %zu ok, %" PRIu32 " infeasible, %" PRIu32 " illegal",
                 lines->done, r.count, r.infeasible, r.illegal);
-    for (int i = 0; i < 2; i++) {
+    if (r.warned)
+        pp_text_add(text, "; %" PRIu32 " with a warning", r.warned);
+    pp_text_add(text, "\n");
+    for (int i = 0; i < 3; i++) {
         if (r.example[i][0]) {
-            pp_text_add(text, "  %-11s", i ? "illegal" : "infeasible");
+            pp_text_add(text, "  %-11s", i == 0 ? "infeasible" : i == 1 ? "illegal" : "warning");
             pp_print_words(text, r.example[i], 13, 13);
         }
     }

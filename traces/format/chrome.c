@@ -12,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Perfetto takes thread 0 of a process and the one with the number of the process for the same. */
 #define THREAD_COMPUTE 0
-#define THREAD_IDLE 1
+#define THREAD_IDLE ((int)PP_RANKS_MAX + 1)
 
 /* Slices of one thread may not overlap, transfers may: each direction has as many threads, lanes,
  * as it needs. */
