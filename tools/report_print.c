@@ -203,9 +203,12 @@ void pp_report_print(const pp_report *report, pp_text *text)
                 pp_format_duration(makespan, sizeof makespan, report->makespan_ns),
                 pp_format_duration(boundary, sizeof boundary, report->step_boundary_ns));
     if (report->uncertainty.step_ns) {
-        pp_text_add(text, "             ");
-        pp_uncertainty_print(&report->uncertainty, text);
-        pp_text_add(text, " (95 %% of the measurements)\n");
+        pp_text words PP_CLEANUP(pp_text_free) = { 0 };
+        pp_uncertainty_print(&report->uncertainty, &words);
+        pp_text_add(&words, " (95 %% of the measurements)");
+        pp_text_add(text, "%*s", VALUE_COLUMN, "");
+        pp_print_words(text, words.data ? words.data : "", VALUE_COLUMN, VALUE_COLUMN);
+        text->failed |= words.failed;
     }
     print_boundary(report, text);
     pp_text_add(text,
