@@ -63,6 +63,23 @@ static void print_components(const pp_memory_peak *peak, pp_text *text)
     text->failed |= line.failed;
 }
 
+void pp_over_limit_print(const pp_report *report, pp_text *text)
+{
+    char cell[3][32];
+    char token[32];
+    uint32_t r = 0;
+    const pp_rank_report *rank = pp_report_first_over(report, &r);
+    if (!rank)
+        return;
+    const int64_t limit_bytes =
+        rank->memory_limit_bytes ? rank->memory_limit_bytes : report->memory_limit_bytes;
+    pp_text_add(text, "over limit   first by rank %" PRIu32 " while %s runs, at %s: %s of %s\n", r,
+                pp_op_print(rank->over_op, token, sizeof token),
+                pp_format_duration(cell[0], sizeof cell[0], rank->over_at_ns),
+                pp_format_bytes(cell[1], sizeof cell[1], rank->over_bytes),
+                pp_format_bytes(cell[2], sizeof cell[2], limit_bytes));
+}
+
 static void print_memory(const pp_report *report, pp_text *text)
 {
     char peak[32];
@@ -79,6 +96,7 @@ static void print_memory(const pp_report *report, pp_text *text)
                     pp_format_bytes(limit, sizeof limit, report->memory_limit_bytes));
     pp_text_add(text, "\n");
     print_components(&rank->memory, text);
+    pp_over_limit_print(report, text);
 }
 
 /* What all ranks wait for, where it is not data alone. */

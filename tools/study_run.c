@@ -186,13 +186,19 @@ pp_status pp_study_check_limit(const pp_report *report, pp_err *err)
     int64_t beyond = pp_report_short(report, report->memory_limit_bytes, &fullest);
     if (!report->has_memory || beyond <= 0)
         return PP_OK;
-    const pp_memory_peak *peak = &report->per_rank[fullest].memory;
+    const pp_rank_report *rank = &report->per_rank[fullest];
+    const pp_memory_peak *peak = &rank->memory;
+    char token[32];
+    char at[32];
     int largest = 0;
     for (int c = 1; c < PP_MEMORY_COUNT; c++)
         largest = peak->bytes[c] > peak->bytes[largest] ? c : largest;
     pp_format_bytes(missing, sizeof missing, beyond);
     return pp_err_set(err, PP_INFEASIBLE, NULL,
                       "does not fit the memory limit: rank %" PRIu32
-                      " is short by %s, most of its memory is %s",
-                      fullest, missing, pp_memory_key((pp_memory_component)largest));
+                      " is short by %s, most of its memory is %s; first over it while %s runs, at "
+                      "%s",
+                      fullest, missing, pp_memory_key((pp_memory_component)largest),
+                      pp_op_print(rank->over_op, token, sizeof token),
+                      pp_format_duration(at, sizeof at, rank->over_at_ns));
 }

@@ -65,6 +65,11 @@ static const pp_metric metrics[] = {
            NULL),
     REPORT("peak-op", "/per_rank/{rank}/peak_op", TEXT, NEITHER, false, true, NULL),
     REPORT("peak-time", "/per_rank/{rank}/peak_at_ns", NS, NEITHER, false, true, "makespan"),
+    REPORT("over-limit-op", "/per_rank/{rank}/over_limit_op", TEXT, NEITHER, false, true, NULL),
+    REPORT("over-limit-time", "/per_rank/{rank}/over_limit_at_ns", NS, NEITHER, false, true,
+           "makespan"),
+    REPORT("over-limit-memory", "/per_rank/{rank}/over_limit_bytes", BYTES, LESS, false, true,
+           "peak-memory"),
     REPORT("error", "/errors/*", PART, LESS, true, false, NULL), /* of predictions, relative */
     REPORT("jitter-p50", "/jitter/p50_ns", NS, LESS, true, false, NULL),
     REPORT("jitter-p95", "/jitter/p95_ns", NS, LESS, true, false, NULL),
