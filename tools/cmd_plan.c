@@ -215,6 +215,7 @@ static pp_status plan(const pp_args *args, pp_err *err)
     if (pp_args_has(args, "--explain") && request.wish.gpus)
         return pp_err_set(err, PP_USAGE, "--explain",
                           "changes given degrees; give --pp and the others instead of --gpus");
+    request.wish.missed = pp_plan_miss_print;
     status = choose(&request, &choice, err);
     if (status == PP_INFEASIBLE && pp_args_has(args, "--explain")) {
         pp_err own = { 0 };

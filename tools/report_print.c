@@ -63,6 +63,13 @@ static void print_components(const pp_memory_peak *peak, pp_text *text)
     text->failed |= line.failed;
 }
 
+/* What a rank holds all the time. */
+static int64_t static_bytes(const pp_memory_peak *peak)
+{
+    return peak->bytes[PP_MEMORY_PARAMETERS] + peak->bytes[PP_MEMORY_GRADIENTS] +
+           peak->bytes[PP_MEMORY_OPTIMIZER] + peak->bytes[PP_MEMORY_COMM_LIBRARY];
+}
+
 void pp_over_limit_print(const pp_report *report, pp_text *text)
 {
     char cell[3][32];
@@ -73,11 +80,19 @@ void pp_over_limit_print(const pp_report *report, pp_text *text)
         return;
     const int64_t limit_bytes =
         rank->memory_limit_bytes ? rank->memory_limit_bytes : report->memory_limit_bytes;
+    pp_format_bytes(cell[2], sizeof cell[2], limit_bytes);
+    if (static_bytes(&rank->memory) > limit_bytes) {
+        pp_text_add(text,
+                    "over limit   rank %" PRIu32 " before any op: weights, gradients, optimizer and"
+                    "\n             communicators are %s of %s\n",
+                    r, pp_format_bytes(cell[1], sizeof cell[1], static_bytes(&rank->memory)),
+                    cell[2]);
+        return;
+    }
     pp_text_add(text, "over limit   first by rank %" PRIu32 " while %s runs, at %s: %s of %s\n", r,
                 pp_op_print(rank->over_op, token, sizeof token),
                 pp_format_duration(cell[0], sizeof cell[0], rank->over_at_ns),
-                pp_format_bytes(cell[1], sizeof cell[1], rank->over_bytes),
-                pp_format_bytes(cell[2], sizeof cell[2], limit_bytes));
+                pp_format_bytes(cell[1], sizeof cell[1], rank->over_bytes), cell[2]);
 }
 
 static void print_memory(const pp_report *report, pp_text *text)

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RANKS_HEAD 12u /* of a long memory table; and its last four, and the fullest */
-#define RANKS_TAIL 4u
 #define LAYOUT_MAX 240
 
 /* "label        words" */
@@ -478,72 +476,6 @@ static void print_partition(const pp_plan *plan, pp_text *text)
         pp_text_add(text, "  (the plan file has the layout string)\n");
 }
 
-typedef struct memory_unit {
-    const char *name;
-    double bytes;
-} memory_unit;
-
-/* In which the fullest rank has at least 1. */
-static memory_unit unit_of(const pp_report *report)
-{
-    static const memory_unit units[] = { { "GiB", 1 << 30 },
-                                         { "MiB", 1 << 20 },
-                                         { "KiB", 1 << 10 } };
-    size_t i = 0;
-    while (i < 2 && (double)report->peak_memory_bytes < units[i].bytes)
-        i++;
-    return units[i];
-}
-
-static void print_rank(const pp_report *report, uint32_t r, const int *column, size_t columns,
-                       double unit, pp_text *text)
-{
-    const pp_rank_report *rank = &report->per_rank[r];
-    char token[32];
-    pp_text_add(text, "%4" PRIu32 "%c%7.2f", r, r == report->peak_memory_rank ? '*' : ' ',
-                (double)rank->memory.total_bytes / unit);
-    for (size_t c = 0; c < columns; c++)
-        pp_text_add(text, " %6.2f", (double)rank->memory.bytes[column[c]] / unit);
-    pp_text_add(text, "  %s\n", pp_op_print(rank->peak_op, token, sizeof token));
-}
-
-static void print_memory(const pp_report *report, pp_text *text)
-{
-    static const char *const short_names[PP_MEMORY_COUNT] = {
-        [PP_MEMORY_PARAMETERS] = "params",  [PP_MEMORY_GRADIENTS] = "grads",
-        [PP_MEMORY_OPTIMIZER] = "optim",    [PP_MEMORY_ACTIVATIONS] = "activ",
-        [PP_MEMORY_WEIGHT_STASH] = "stash", [PP_MEMORY_RECOMPUTE] = "recomp",
-        [PP_MEMORY_RECV_BUFFERS] = "recv",  [PP_MEMORY_SEND_BUFFERS] = "send",
-        [PP_MEMORY_LOGITS] = "logits",      [PP_MEMORY_TEMPORARIES] = "temp",
-        [PP_MEMORY_OUTPUTS] = "output",     [PP_MEMORY_COMM_LIBRARY] = "comm",
-    };
-    int column[PP_MEMORY_COUNT];
-    size_t columns = 0;
-    if (!report->has_memory)
-        return;
-    for (int c = 0; c < PP_MEMORY_COUNT; c++) {
-        bool used = false;
-        for (uint32_t r = 0; r < report->ranks; r++)
-            used = used || report->per_rank[r].memory.bytes[c];
-        if (used)
-            column[columns++] = c;
-    }
-    const memory_unit unit = unit_of(report);
-    pp_text_add(text, "\nmemory of a GPU at its rank's peak, %s (* the fullest)\nrank   total",
-                unit.name);
-    for (size_t c = 0; c < columns; c++)
-        pp_text_add(text, " %6s", short_names[column[c]]);
-    pp_text_add(text, "  at op\n");
-    bool brief = report->ranks > RANKS_HEAD + RANKS_TAIL;
-    for (uint32_t r = 0; r < report->ranks; r++) {
-        if (!brief || r < RANKS_HEAD || r >= report->ranks - RANKS_TAIL ||
-            r == report->peak_memory_rank)
-            print_rank(report, r, column, columns, unit.bytes, text);
-        else if (r == RANKS_HEAD)
-            pp_text_add(text, "     ... (--json has all)\n");
-    }
-}
-
 static void print_assumptions(const pp_plan *plan, pp_text *text)
 {
     if (plan->assumptions.count)
@@ -570,7 +502,9 @@ void pp_choice_print(const pp_choice *choice, pp_text *text)
         print_jitter(choice, text);
     print_runners_up(choice, text);
     print_partition(choice->plan, text);
-    print_memory(choice->plan->prediction, text);
+    if (choice->plan->prediction->has_memory)
+        pp_text_add(text, "\n");
+    pp_plan_memory_print(choice->plan->prediction, text);
     print_assumptions(choice->plan, text);
     pp_text_add(
         text,
