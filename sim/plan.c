@@ -151,6 +151,14 @@ pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program, con
     return PP_OK;
 }
 
+bool pp_plan_is_stale(const pp_plan *plan, const pp_report *report)
+{
+    return plan->told_step_ns &&
+           (plan->told_step_ns != report->step_ns ||
+            plan->told_makespan_ns != report->makespan_ns ||
+            (report->has_memory && plan->told_peak_bytes != report->peak_memory_bytes));
+}
+
 pp_status pp_plan_exchange(const pp_plan *plan, pp_exchange *exchange_out, pp_err *err)
 {
     pp_exchange exchange = { .tensors = plan->tensors,

@@ -144,6 +144,17 @@ static pp_status read_pairs(const pp_args *args, const char *baseline, pp_compar
     return pp_compare_pair_up(first, second, pairs, err);
 }
 
+static void tell_stale(const pp_compare_file *file)
+{
+    char step[32];
+    if (file->stale_step_ns)
+        pp_remark(
+            "%s: the prediction in the file, step %s, is not what its order and costs give: it "
+            "was edited, or predicted by another version; a simulation is compared, 'ppsim "
+            "simulate %s --emit plan=NEW.json' keeps it",
+            file->name, pp_format_duration(step, sizeof step, file->stale_step_ns), file->name);
+}
+
 static pp_status judge(pp_compare_pairs *pairs, const pp_tolerances *tolerances,
                        pp_differences *differences, pp_err *err)
 {
@@ -154,6 +165,8 @@ static pp_status judge(pp_compare_pairs *pairs, const pp_tolerances *tolerances,
                       pair->name);
             continue;
         }
+        tell_stale(&pair->base);
+        tell_stale(&pair->now);
         pp_status status = PP_OK;
         if (pair->base.profile && pair->now.profile)
             status = pp_compare_drift(&pair->base, &pair->now, err);

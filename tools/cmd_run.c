@@ -365,8 +365,9 @@ static pp_status run(const pp_args *args, pp_err *err)
     if (!r)
         return pp_err_nomem(err);
     pp_status status = read_options(args, &r->faults, &o, err);
-    if (status || (status = pp_study_load(args, "run", &r->plan, &r->written, err)) ||
-        (status = pp_study_forward_only(args, r->written, r->plan, err)) ||
+    if (!status && !(status = pp_study_load(args, "run", &r->plan, &r->written, err)))
+        pp_study_tell_stale(r->plan, pp_args_word(args, 0));
+    if (status || (status = pp_study_forward_only(args, r->written, r->plan, err)) ||
         (status = pp_study_exchange(args, r->plan, r->written != NULL, err)) ||
         (status = pp_profile_of_plan(args, r->plan, err)) ||
         (status = check_replica(r->plan, o.replica, err)) ||

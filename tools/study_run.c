@@ -91,9 +91,28 @@ static pp_status apply_traits(const pp_args *args, pp_plan *plan, pp_err *err)
     return status;
 }
 
+void pp_study_tell_stale(const pp_plan *plan, const char *path)
+{
+    pp_report *report PP_CLEANUP(pp_report_free) = NULL;
+    pp_err ignored = { 0 }; /* who goes on with the plan meets it again */
+    char told[32];
+    char is[32];
+    if (!plan->told_step_ns || pp_plan_simulate(plan, NULL, NULL, NULL, &report, &ignored) ||
+        !pp_plan_is_stale(plan, report))
+        return;
+    pp_remark(
+        "%s: the prediction in the file, step %s, is not what its order and costs give, %s: it "
+        "was edited, or predicted by another version; what follows is simulated anew, 'ppsim "
+        "simulate %s --emit plan=NEW.json' keeps that",
+        path, pp_format_duration(told, sizeof told, plan->told_step_ns),
+        pp_format_duration(is, sizeof is, report->step_ns), path);
+}
+
 pp_status pp_study_read(const pp_args *args, const char *source, pp_study *s, pp_err *err)
 {
     pp_status status = pp_study_load_source(args, source, &s->plan, &s->program, err);
+    if (!status && s->tells_stale)
+        pp_study_tell_stale(s->plan, source);
     if (status || (status = pp_study_forward_only(args, s->program, s->plan, err)) ||
         (status = apply_settings(args, s->plan, err)) ||
         (status = pp_study_exchange(args, s->plan, s->program != NULL, err)))
@@ -135,6 +154,7 @@ pp_status pp_study_prepare(const pp_args *args, pp_study *s, pp_err *err)
 {
     const char *source;
     pp_status status = pp_study_source(args, "simulate", &source, err);
+    s->tells_stale = true;
     return status ? status : pp_study_read(args, source, s, err);
 }
 

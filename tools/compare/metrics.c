@@ -123,6 +123,7 @@ static const pp_metric metrics[] = {
     PLAN("", "/version", SKIP),
     PLAN("", "/prediction", SKIP), /* it is a report */
     PLAN("", "/provenance/command", SKIP),
+    PLAN("prediction", NULL, TEXT), /* is it the file's? */
     PLAN("other", NULL, TEXT),
 #undef PLAN
 
