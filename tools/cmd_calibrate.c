@@ -246,7 +246,7 @@ const pp_command pp_command_calibrate = {
     .options = options,
     .details = "examples:\n"
                "  ppsim calibrate -o machine.json\n"
-               "  ppsim calibrate --import nccl-tests=p2p.log --import rank0.json.gz -o h100.json\n"
+               "  ppsim calibrate --import nccl-tests=p2p.log --import r0.json.gz -o h100.json\n"
                "  ppsim plan --model llama3-8b --pp 4 --profile h100.json\n",
     .run = calibrate,
 };

@@ -366,7 +366,7 @@ const pp_command pp_command_check = {
     .arguments = "SCHEDULE.csv|PLAN.json",
     .summary = "valid, complete, and can it hang? The circle of waits if it can",
     .options = options,
-    .details =
-        "Exit status 1: invalid, incomplete, it can hang, or a plan exceeds its memory limit.\n",
+    .details = "Exit status 1: invalid, incomplete, it can hang, or a plan exceeds its memory\n"
+               "limit.\n",
     .run = check,
 };

@@ -231,13 +231,13 @@ const pp_command pp_command_compare = {
     .arguments = "BASE NEW | --baseline FOLDER NEW",
     .summary = "two plans, reports, timelines or profiles, or folders: is the new one worse?",
     .options = options,
-    .details =
-        "What was simulated is compared to the nanosecond and byte; of what was measured, a\n"
-        "difference within the spread of the iterations is none. Exit status 1: worse.\n"
-        "METRIC is one of 'ppsim list metrics', or all. docs/ci.md has the rules.\n\n"
-        "examples:\n"
-        "  ppsim compare old/plan.json new/plan.json\n"
-        "  ppsim compare --baseline tests/baseline results --markdown summary.md\n"
-        "  ppsim compare a.json b.json --tolerance step=1% --tolerance peak-memory=64MiB\n",
+    .details = "What was simulated is compared to the nanosecond and byte; of what was\n"
+               "measured, a difference within the spread of the iterations is none. Exit\n"
+               "status 1: worse.\n"
+               "METRIC is one of 'ppsim list metrics', or all. docs/ci.md has the rules.\n\n"
+               "examples:\n"
+               "  ppsim compare old/plan.json new/plan.json\n"
+               "  ppsim compare --baseline tests/baseline results --markdown summary.md\n"
+               "  ppsim compare a.json b.json --tolerance step=1% --tolerance peak-memory=64MiB\n",
     .run = compare,
 };

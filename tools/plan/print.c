@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define LAYOUT_MAX 240
+#define SPLIT_COLUMN 49 /* of the last column of the table of splits */
 
 /* "label        words" */
 static void add_wrapped(pp_text *text, const char *label, const char *words)
@@ -401,7 +402,8 @@ static void print_jitter(const pp_choice *choice, pp_text *text)
 static void print_splits(const pp_choice *choice, pp_text *text)
 {
     enum { SHOWN = 9 };
-    pp_text_add(text, "\n  pp  tp  cp   dp  ep schedule       step        of %zu splits\n",
+    bool bounds = false;
+    pp_text_add(text, "\n  pp  tp  cp   dp  ep schedule         step      of %zu splits\n",
                 choice->splits);
     for (size_t i = 0; i < choice->splits && i < SHOWN; i++) {
         const pp_candidate *c = &choice->split[i];
@@ -409,16 +411,20 @@ static void print_splits(const pp_choice *choice, pp_text *text)
         pp_ns ns = c->step_ns ? c->step_ns : c->least_step_ns;
         double slower = 100 * (score(c) / score(&choice->split[0]) - 1);
         char step[32];
-        pp_text_add(text,
-                    "%4" PRId64 " %3" PRId64 " %3" PRId64 " %4" PRId64 " %3" PRId64 " %-14s %s%s",
-                    p->pp, p->tp, p->cp, p->dp, p->ep, c->schedule ? c->schedule->name : "-",
-                    c->step_ns ? "" : ">=", pp_format_duration(step, sizeof step, ns));
+        char why[sizeof c->reason] = "the plan above";
+        bounds = bounds || !c->step_ns;
+        pp_text_add(
+            text, "%4" PRId64 " %3" PRId64 " %3" PRId64 " %4" PRId64 " %3" PRId64 " %-14s %s%-9s ",
+            p->pp, p->tp, p->cp, p->dp, p->ep, c->schedule ? c->schedule->name : "-",
+            c->step_ns ? "  " : ">=", pp_format_duration(step, sizeof step, ns));
         if (c->status == PP_CANDIDATE_INFEASIBLE)
-            pp_text_add(text, "  %s", c->reason);
+            snprintf(why, sizeof why, "%s", c->reason);
         else if (i)
-            pp_text_add(text, "  %s%.2f %% slower", c->step_ns ? "" : "at least ", slower);
-        pp_text_add(text, "\n");
+            snprintf(why, sizeof why, "%s%.2f %% slower", c->step_ns ? "" : "at least ", slower);
+        pp_print_words(text, why, SPLIT_COLUMN, SPLIT_COLUMN);
     }
+    if (bounds)
+        pp_text_add(text, ">=: a lower bound of the step; the split was not simulated\n");
 }
 
 static void print_runners_up(const pp_choice *choice, pp_text *text)
