@@ -334,6 +334,11 @@ static pp_status show(const pp_args *args, const running *r, const pp_execute_op
     return status ? status : print(args, &run, err);
 }
 
+static void show_progress(void *context, uint32_t done, uint32_t total)
+{
+    pp_ticker_show(context, "running", done, total);
+}
+
 static bool knows_sizes(const pp_costs *costs)
 {
     bool any = costs->stages == 1;
@@ -380,7 +385,11 @@ static pp_status run(const pp_args *args, pp_err *err)
     remark(r->plan, &o);
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
+    pp_ticker ticker = pp_ticker_begin("steps", 0);
+    o.progress = show_progress;
+    o.progress_context = &ticker;
     status = pp_execute(r->plan, r->written, &o, &r->execution, err);
+    pp_ticker_end(&ticker);
     if (status) {
         write_flight(args, &r->execution);
         add_hint(err);
