@@ -81,6 +81,15 @@ static void add_memory(const pp_report *report, pp_uncertainty *u)
         u->peak_high_bytes = report->peak_memory_bytes;
 }
 
+static bool compute_was_asked(const pp_measured_profile *m)
+{
+    for (size_t i = 0; i < m->profile->count; i++) {
+        if (m->use[i].asked && !m->profile->entry[i].link)
+            return true;
+    }
+    return false;
+}
+
 static bool family_was_asked(const pp_measured_profile *m, size_t family)
 {
     for (size_t i = family; i < m->profile->count; i++) {
@@ -139,6 +148,7 @@ pp_status pp_measured_uncertainty(pp_measured_profile *measured, const pp_cost_c
     if (status)
         return status;
     u.step_ns = report->step_ns;
+    u.links_only = !compute_was_asked(measured);
     u.has_memory = report->has_memory;
     u.peak_low_bytes = u.peak_high_bytes = report->peak_memory_bytes;
     u.part = pp_alloc_array(count + 1, sizeof *u.part);

@@ -97,7 +97,9 @@ typedef struct pp_wish {
     void (*found)(void *context, const pp_candidate *better); /* than those before it, for people
                                        to watch: step_ns, least_step_ns and schedule are set; one
                                        at a time. NULL: not told */
-    void *context;                                            /* of stop, spent and found */
+    void (*missed)(void *context, const pp_report *nearest);  /* nothing fits: the simulation of the
+                                        candidate that misses by least, for people. NULL: not told */
+    void *context;                                            /* of stop, spent, found and missed */
     double score_limit;          /* only step_ns x GPUs up to this is of use; 0: any */
     const pp_notes *assumptions; /* what the caller has assumed already; may be NULL */
 } pp_wish;

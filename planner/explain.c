@@ -158,6 +158,7 @@ static pp_status describe(explaining *e, bool *misses_out, pp_err *err)
     *misses_out = miss != NULL;
     if (miss) {
         e->out->short_bytes = miss->short_bytes;
+        e->out->asked = *miss;
         pp_repair_describe(&search, miss, e->out->miss, sizeof e->out->miss);
     }
     return PP_OK;
@@ -204,6 +205,17 @@ pp_status pp_explain(const pp_wish *wish, pp_explanation **explanation_out, pp_e
     return PP_OK;
 }
 
+static pp_json *write_candidate(const pp_candidate *c, pp_json_build *build)
+{
+    pp_json *object = pp_json_new_object(build);
+    pp_json_put_int(build, object, "gpus", pp_parallel_gpus(&c->parallel));
+    pp_json_put_int(build, object, "step_ns", c->step_ns);
+    pp_json_put_double(build, object, "tokens_per_s", c->tokens_per_s);
+    pp_json_put_int(build, object, "peak_memory_bytes", c->peak_bytes);
+    pp_json_put_text(build, object, "schedule", c->schedule->name);
+    return object;
+}
+
 pp_json *pp_explanation_write(const pp_explanation *explanation, pp_json_build *build)
 {
     pp_json *root = pp_json_new_object(build);
@@ -213,14 +225,10 @@ pp_json *pp_explanation_write(const pp_explanation *explanation, pp_json_build *
     pp_json_put_int(build, root, "version", 1);
     pp_json_put_text(build, root, "miss", explanation->miss);
     pp_json_put_int(build, root, "short_bytes", explanation->short_bytes);
+    pp_json_put(build, root, "asked", write_candidate(&explanation->asked, build));
     for (size_t i = 0; i < explanation->remedies; i++) {
-        const pp_candidate *c = &explanation->remedy[i].candidate;
-        pp_json *object = pp_json_new_object(build);
+        pp_json *object = write_candidate(&explanation->remedy[i].candidate, build);
         pp_json_put_text(build, object, "options", explanation->remedy[i].options);
-        pp_json_put_int(build, object, "gpus", pp_parallel_gpus(&c->parallel));
-        pp_json_put_int(build, object, "step_ns", c->step_ns);
-        pp_json_put_int(build, object, "peak_memory_bytes", c->peak_bytes);
-        pp_json_put_text(build, object, "schedule", c->schedule->name);
         pp_json_add(build, remedies, object);
     }
     for (size_t i = 0; i < explanation->effects; i++) {

@@ -22,6 +22,7 @@ typedef struct pp_effect {
 typedef struct pp_explanation {
     char miss[640];      /* the nearest miss, in words */
     int64_t short_bytes; /* of that */
+    pp_candidate asked;  /* that one; its step as if it fitted */
     pp_remedy *remedy;   /* [remedies]: fewer GPUs first, then faster */
     size_t remedies;
     pp_effect *effect; /* [effects]: in the order they were tried */

@@ -254,6 +254,34 @@ void pp_repair_describe(const pp_search *search, const pp_candidate *miss, char 
              pp_recompute_name(miss->recompute), miss->reason);
 }
 
+/* The replica that misses by most. */
+static pp_status tell_miss(pp_search *search, const pp_candidate *miss, pp_err *err)
+{
+    pp_candidate again = *miss;
+    pp_cost_set set PP_CLEANUP(pp_cost_set_free) = { 0 };
+    pp_order *order PP_CLEANUP(pp_order_free) = NULL;
+    pp_status status = pp_setup_costs(search, &search->setup[miss->setup], &set, err);
+    if (!status)
+        status = pp_candidate_order(search, &again, set.costs[0], &order, err);
+    for (uint32_t i = 0; i < set.count && !status; i++) {
+        pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+        pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+        pp_report *report PP_CLEANUP(pp_report_free) = NULL;
+        uint32_t rank = 0;
+        status =
+            pp_candidate_run(search, miss, order, set.costs[i], &program, &timeline, &report, err);
+        if (status ||
+            pp_report_short(report, search->memory_limit_bytes, &rank) < miss->short_bytes)
+            continue;
+        status = pp_report_set_limit(report, program, timeline, set.costs[i],
+                                     search->memory_limit_bytes, err);
+        if (!status)
+            search->wish->missed(search->wish->context, report);
+        break;
+    }
+    return status;
+}
+
 pp_status pp_search_repair(pp_search *search, pp_err *err)
 {
     const pp_wish *wish = search->wish;
@@ -272,6 +300,8 @@ pp_status pp_search_repair(pp_search *search, pp_err *err)
         return err->status;
     }
     pp_repair_describe(search, miss, what, sizeof what);
+    if (wish->missed && (status = tell_miss(search, miss, err)))
+        return status;
     if (wish->no_advice)
         return pp_err_set(err, PP_INFEASIBLE, NULL, "%s", what);
     pp_repair best = { .found = false };

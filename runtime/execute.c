@@ -345,7 +345,9 @@ static pp_status run(const pp_execute_options *options, bool written, pp_executi
                                .check_messages = options->check_messages,
                                .deadline_ns = deadline_ns,
                                .faults = options->faults,
-                               .stop = options->stop };
+                               .stop = options->stop,
+                               .progress = options->progress,
+                               .progress_context = options->progress_context };
     x->job.program = x->program;
     x->job.costs = x->costs;
     x->job.work = &x->work;

@@ -23,6 +23,8 @@ typedef struct pp_execute_options {
     uint64_t seed;
     const pp_faults *faults;
     const volatile sig_atomic_t *stop;
+    void (*progress)(void *context, uint32_t done, uint32_t total); /* as in pp_run_options */
+    void *progress_context;
 } pp_execute_options;
 
 #define PP_DEADLINE_NS ((pp_ns)10 * 1000 * 1000 * 1000)

@@ -31,6 +31,9 @@ typedef struct pp_run_options {
     size_t stack_bytes;    /* of a rank's thread; 0: PP_STACK_BYTES */
     const pp_faults *faults;
     const volatile sig_atomic_t *stop; /* as in pp_world_options */
+    /* Now and then, by the process of rank 0: `done` of `total` steps. NULL: nobody watches */
+    void (*progress)(void *context, uint32_t done, uint32_t total);
+    void *progress_context;
 } pp_run_options;
 
 #define PP_INTERRUPTED "interrupted; nothing was written"

@@ -153,6 +153,16 @@ static bool all_end(pp_crew *crew)
     return finished == crew->running;
 }
 
+static void tell_progress(pp_crew *crew)
+{
+    const pp_run_options *o = crew->options;
+    if (!o->progress || crew->first)
+        return;
+    const uint32_t step = pp_progress_now(&crew->hand[0].progress).step;
+    o->progress(o->progress_context, step > o->first_step ? step - o->first_step : 0,
+                o->warmup + o->iterations);
+}
+
 pp_status pp_crew_watch(pp_crew *crew, bool *given_up_out, pp_err *err)
 {
     const pp_run_job *job = crew->job;
@@ -161,6 +171,7 @@ pp_status pp_crew_watch(pp_crew *crew, bool *given_up_out, pp_err *err)
     bool over = false;
     while (!status && !failed && !over) {
         over = doze(crew) == crew->running; /* how they ended is looked at all the same */
+        tell_progress(crew);
         if (!over && crew->options->stop && *crew->options->stop)
             status = pp_err_set(err, PP_INFEASIBLE, NULL, PP_INTERRUPTED);
         else if (stands_still(crew, &failed) && !failed)

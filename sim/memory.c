@@ -70,9 +70,10 @@ void pp_memory_at_end(const pp_program *program, pp_op op, const pp_costs *costs
     }
 }
 
-pp_status pp_memory_walk(const pp_program *program, const pp_timeline *timeline,
-                         const pp_costs *costs, uint32_t rank, pp_memory_sample sample,
-                         void *context, pp_memory_peak *peak_out, pp_err *err)
+/* Ends at the first instant beyond `limit_bytes`. */
+static pp_status walk(const pp_program *program, const pp_timeline *timeline, const pp_costs *costs,
+                      uint32_t rank, int64_t limit_bytes, pp_memory_sample sample, void *context,
+                      pp_memory_peak *peak_out, pp_err *err)
 {
     int64_t bytes[PP_MEMORY_COUNT] = {
         [PP_MEMORY_PARAMETERS] = costs->parameter_bytes[rank],
@@ -81,10 +82,11 @@ pp_status pp_memory_walk(const pp_program *program, const pp_timeline *timeline,
         [PP_MEMORY_COMM_LIBRARY] = costs->comm_library_bytes[rank],
     };
     if (program->comm)
-        return pp_memory_walk_comm(program, timeline, costs, rank, sample, context, bytes, peak_out,
-                                   err);
+        return pp_memory_walk_comm(program, timeline, costs, rank, limit_bytes, sample, context,
+                                   bytes, peak_out, err);
     pp_memory_peak peak = { .total_bytes = -1 };
-    for (size_t i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
+    for (size_t i = program->rank_begin[rank];
+         i < program->rank_begin[rank + 1] && peak.total_bytes <= limit_bytes; i++) {
         size_t last = pp_pair_starts(program, costs, i) ? i + 1 : i; /* halves run together */
         for (size_t k = i; k <= last; k++)
             pp_memory_at_start(program->op[k], costs, bytes);
@@ -107,4 +109,18 @@ pp_status pp_memory_walk(const pp_program *program, const pp_timeline *timeline,
     }
     *peak_out = peak;
     return PP_OK;
+}
+
+pp_status pp_memory_walk(const pp_program *program, const pp_timeline *timeline,
+                         const pp_costs *costs, uint32_t rank, pp_memory_sample sample,
+                         void *context, pp_memory_peak *peak_out, pp_err *err)
+{
+    return walk(program, timeline, costs, rank, INT64_MAX, sample, context, peak_out, err);
+}
+
+pp_status pp_memory_first_over(const pp_program *program, const pp_timeline *timeline,
+                               const pp_costs *costs, uint32_t rank, int64_t limit_bytes,
+                               pp_memory_peak *over_out, pp_err *err)
+{
+    return walk(program, timeline, costs, rank, limit_bytes, NULL, NULL, over_out, err);
 }

@@ -64,4 +64,11 @@ PP_MUST_CHECK pp_status pp_memory_walk(const pp_program *program, const pp_timel
                                        pp_memory_sample sample, void *context,
                                        pp_memory_peak *peak_out, pp_err *err);
 
+/* The same up to the first instant at which the rank holds more than `limit_bytes`, which is the
+ * peak then. Fails: as above. */
+PP_MUST_CHECK pp_status pp_memory_first_over(const pp_program *program, const pp_timeline *timeline,
+                                             const pp_costs *costs, uint32_t rank,
+                                             int64_t limit_bytes, pp_memory_peak *over_out,
+                                             pp_err *err);
+
 #endif

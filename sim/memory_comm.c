@@ -300,7 +300,7 @@ static void keep_most(int64_t *most, int64_t bytes)
 }
 
 /* Adds up the events, those at once together. */
-static pp_status replay(walk *w, pp_memory_sample sample, void *context,
+static pp_status replay(walk *w, int64_t limit_bytes, pp_memory_sample sample, void *context,
                         int64_t bytes[PP_MEMORY_COUNT], pp_memory_peak *peak_out)
 {
     size_t next = w->program->rank_begin[w->rank];
@@ -311,7 +311,7 @@ static pp_status replay(walk *w, pp_memory_sample sample, void *context,
                             .send_bytes = bytes[PP_MEMORY_SEND_BUFFERS] };
     if (sample)
         sample(context, 0, bytes);
-    for (size_t i = 0; i < w->count;) {
+    for (size_t i = 0; i < w->count && peak.total_bytes <= limit_bytes;) {
         const event *first = &w->event[i];
         size_t named = next < end ? next : last;
         for (; i < w->count && compare_events(first, &w->event[i]) == 0; i++) {
@@ -341,9 +341,9 @@ static pp_status replay(walk *w, pp_memory_sample sample, void *context,
 }
 
 pp_status pp_memory_walk_comm(const pp_program *program, const pp_timeline *timeline,
-                              const pp_costs *costs, uint32_t rank, pp_memory_sample sample,
-                              void *context, int64_t bytes[PP_MEMORY_COUNT],
-                              pp_memory_peak *peak_out, pp_err *err)
+                              const pp_costs *costs, uint32_t rank, int64_t limit_bytes,
+                              pp_memory_sample sample, void *context,
+                              int64_t bytes[PP_MEMORY_COUNT], pp_memory_peak *peak_out, pp_err *err)
 {
     walk w PP_CLEANUP(walk_free) = { .program = program,
                                      .comm = program->comm,
@@ -368,5 +368,5 @@ pp_status pp_memory_walk_comm(const pp_program *program, const pp_timeline *time
     if (w.failed)
         return PP_NOMEM;
     qsort(w.event, w.count, sizeof *w.event, compare_events);
-    return replay(&w, sample, context, bytes, peak_out);
+    return replay(&w, limit_bytes, sample, context, bytes, peak_out);
 }

@@ -15,11 +15,12 @@ void pp_memory_at_start(pp_op op, const pp_costs *costs, int64_t bytes[PP_MEMORY
 void pp_memory_at_end(const pp_program *program, pp_op op, const pp_costs *costs,
                       int64_t bytes[PP_MEMORY_COUNT]);
 
-/* As pp_memory_walk, of a program with communication. bytes: before the step; used up. */
+/* As pp_memory_walk, of a program with communication; ends at the first instant beyond
+ * `limit_bytes`. bytes: before the step; used up. */
 PP_MUST_CHECK pp_status pp_memory_walk_comm(const pp_program *program, const pp_timeline *timeline,
                                             const pp_costs *costs, uint32_t rank,
-                                            pp_memory_sample sample, void *context,
-                                            int64_t bytes[PP_MEMORY_COUNT],
+                                            int64_t limit_bytes, pp_memory_sample sample,
+                                            void *context, int64_t bytes[PP_MEMORY_COUNT],
                                             pp_memory_peak *peak_out, pp_err *err);
 
 /* Transfers of one rank by what they carry. */

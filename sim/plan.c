@@ -126,6 +126,8 @@ pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program, con
     if (status || (status = pp_simulate(program, costs, &timeline, err)) ||
         (status = pp_report_build(plan->schedule, executor, program, timeline, costs,
                                   plan->step_sync, &report, err)) ||
+        (status = pp_report_set_limit(report, program, timeline, costs, plan->memory_limit_bytes,
+                                      err)) ||
         (status = pp_notes_copy(&plan->assumptions, &report->assumptions, err)) ||
         (status = note_sharing(plan, report, err)) ||
         (status = pp_report_add_worst(report, program, timeline, PP_WORST_DEFAULT, err)))
@@ -141,13 +143,20 @@ pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program, con
     if (plan->uncertainty.step_ns && plan->uncertainty.step_ns == report->step_ns &&
         (status = pp_uncertainty_copy(&plan->uncertainty, &report->uncertainty, err)))
         return status;
-    report->memory_limit_bytes = plan->memory_limit_bytes;
     report->seed = plan->seed;
     *timeline_out = timeline;
     *report_out = report;
     timeline = NULL; /* the caller's now, as is the report */
     report = NULL;
     return PP_OK;
+}
+
+bool pp_plan_is_stale(const pp_plan *plan, const pp_report *report)
+{
+    return plan->told_step_ns &&
+           (plan->told_step_ns != report->step_ns ||
+            plan->told_makespan_ns != report->makespan_ns ||
+            (report->has_memory && plan->told_peak_bytes != report->peak_memory_bytes));
 }
 
 pp_status pp_plan_exchange(const pp_plan *plan, pp_exchange *exchange_out, pp_err *err)

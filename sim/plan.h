@@ -53,6 +53,8 @@ typedef struct pp_plan {
     char profile_sha256[65];    /* "": made without a profile */
     pp_notes profile_classes;   /* of it, that were used, and their forms with parameters */
     pp_uncertainty uncertainty; /* of the predicted step */
+    pp_ns told_step_ns, told_makespan_ns; /* of the prediction in the file; 0: it has none */
+    int64_t told_peak_bytes;
 } pp_plan;
 
 PP_MUST_CHECK pp_status pp_plan_new(pp_plan **plan_out, pp_err *err);
@@ -65,7 +67,8 @@ void pp_layout_print(const pp_stage *stages, uint32_t count, pp_text *text);
 PP_MUST_CHECK pp_status pp_layout_parse(const char *layout, int64_t layers, int64_t mtp,
                                         pp_stage **stages_out, uint32_t *count_out, pp_err *err);
 
-/* `file`: for messages. The prediction in the file is not read: simulating makes it anew.
+/* `file`: for messages. Of the prediction in the file only `uncertainty` and told_* are read:
+ * simulating makes it anew.
  * Fails: INPUT with the JSON pointer, NOMEM. */
 PP_MUST_CHECK pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out,
                                      pp_err *err);
@@ -92,6 +95,10 @@ PP_MUST_CHECK pp_status pp_plan_set_semantics(const pp_plan *plan, pp_program *p
 PP_MUST_CHECK pp_status pp_plan_simulate(const pp_plan *plan, pp_program **program_out,
                                          pp_timeline **timeline_out, const pp_costs **costs_out,
                                          pp_report **report_out, pp_err *err);
+
+/* report: of the plan, simulated. true: the file's prediction is another, as the plan was edited
+ * or another version predicted it. */
+bool pp_plan_is_stale(const pp_plan *plan, const pp_report *report);
 
 /* One program that was lowered elsewhere, with the plan's --comm, --lanes and step_sync.
  * executor: for the report. Fails as above. */

@@ -496,7 +496,15 @@ static pp_status read_prediction(const pp_json_at *root, pp_plan *plan, pp_err *
     if (!pp_json_has(root, "prediction"))
         return PP_OK;
     pp_status status = pp_json_get(root, "prediction", &at, err);
-    return status ? status : pp_uncertainty_read(&at, &plan->uncertainty, err);
+    if (status || (status = pp_uncertainty_read(&at, &plan->uncertainty, err)) ||
+        !pp_json_has(&at, "step_ns"))
+        return status;
+    if ((status = pp_json_get_int(&at, "step_ns", 0, PP_NS_MAX, &plan->told_step_ns, err)) ||
+        (status =
+             pp_json_get_int(&at, "makespan_ns", 0, PP_NS_MAX, &plan->told_makespan_ns, err)) ||
+        !pp_json_has(&at, "peak_memory_bytes"))
+        return status;
+    return pp_json_get_int(&at, "peak_memory_bytes", 0, PP_BYTES_MAX, &plan->told_peak_bytes, err);
 }
 
 /* The placement is what the rows say; the key must agree with it. */

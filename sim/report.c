@@ -142,6 +142,41 @@ int64_t pp_report_short(const pp_report *report, int64_t limit_bytes, uint32_t *
     return most;
 }
 
+pp_status pp_report_set_limit(pp_report *report, const pp_program *program,
+                              const pp_timeline *timeline, const pp_costs *costs,
+                              int64_t limit_bytes, pp_err *err)
+{
+    report->memory_limit_bytes = limit_bytes;
+    for (uint32_t r = 0; r < report->ranks && report->has_memory; r++) {
+        pp_rank_report *rank = &report->per_rank[r];
+        const int64_t limit = pp_costs_limit(costs, r, limit_bytes);
+        pp_memory_peak first;
+        rank->over_bytes = 0;
+        if (!limit || rank->memory.total_bytes <= limit)
+            continue;
+        pp_status status = pp_memory_first_over(program, timeline, costs, r, limit, &first, err);
+        if (status)
+            return status;
+        rank->over_bytes = first.total_bytes;
+        rank->over_at_ns = first.at_ns;
+        rank->over_op = program->op[first.instruction];
+    }
+    return PP_OK;
+}
+
+const pp_rank_report *pp_report_first_over(const pp_report *report, uint32_t *rank_out)
+{
+    const pp_rank_report *first = NULL;
+    for (uint32_t r = 0; r < report->ranks; r++) {
+        const pp_rank_report *rank = &report->per_rank[r];
+        if (rank->over_bytes && (!first || rank->over_at_ns < first->over_at_ns)) {
+            first = rank;
+            *rank_out = r;
+        }
+    }
+    return first;
+}
+
 /* What follows the last op of each rank, and when the step is over. */
 static pp_status add_boundary(const pp_costs *costs, bool step_sync, pp_report *report, pp_err *err)
 {

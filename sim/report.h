@@ -20,6 +20,10 @@ typedef struct pp_rank_report {
     pp_op peak_op;                  /* the op of memory.instruction */
     int64_t peak_recv_bytes;        /* the most that receive buffers have at any time */
     int64_t peak_send_bytes;        /* the same of send buffers */
+    int64_t over_bytes; /* held at the first instant beyond its limit; 0: it never is. By
+                           pp_report_set_limit, as are the next two */
+    pp_ns over_at_ns;
+    pp_op over_op; /* as peak_op, of that instant */
 } pp_rank_report;
 
 #define PP_WORST_DEFAULT 5u /* waits that a report shows */
@@ -81,6 +85,15 @@ typedef struct pp_report {
 /* The rank that is beyond its limit by most, and by how much; 0 or less: all fit. limit_bytes: of
  * ranks without their own; 0: none. */
 int64_t pp_report_short(const pp_report *report, int64_t limit_bytes, uint32_t *rank_out);
+
+/* Sets memory_limit_bytes, and of each rank that is beyond its limit where it is first.
+ * limit_bytes: of ranks without their own; 0: none. The rest: as in pp_report_build.
+ * Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_report_set_limit(pp_report *report, const pp_program *program,
+                                            const pp_timeline *timeline, const pp_costs *costs,
+                                            int64_t limit_bytes, pp_err *err);
+/* The rank that is the first to be beyond its limit; NULL: all fit. rank_out: its number. */
+const pp_rank_report *pp_report_first_over(const pp_report *report, uint32_t *rank_out);
 
 /* step_sync: a global barrier ends the step. assumptions stay empty.
  * Fails: INPUT (sums leave 64 bits), NOMEM. */

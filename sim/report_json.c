@@ -38,6 +38,12 @@ static pp_json *write_rank(const pp_report *report, uint32_t r, pp_json_build *b
     pp_json_put_int(build, object, "peak_send_bytes", rank->peak_send_bytes);
     pp_json_put_text(build, object, "peak_op", pp_op_print(rank->peak_op, token, sizeof token));
     pp_json_put_int(build, object, "peak_at_ns", rank->memory.at_ns);
+    if (rank->over_bytes) {
+        pp_json_put_text(build, object, "over_limit_op",
+                         pp_op_print(rank->over_op, token, sizeof token));
+        pp_json_put_int(build, object, "over_limit_at_ns", rank->over_at_ns);
+        pp_json_put_int(build, object, "over_limit_bytes", rank->over_bytes);
+    }
     pp_json *memory = pp_json_new_object(build);
     for (int c = 0; c < PP_MEMORY_COUNT; c++)
         pp_json_put_int(build, memory, pp_memory_key((pp_memory_component)c),

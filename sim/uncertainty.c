@@ -30,7 +30,8 @@ pp_status pp_uncertainty_copy(const pp_uncertainty *from, pp_uncertainty *to, pp
 void pp_uncertainty_print(const pp_uncertainty *uncertainty, pp_text *text)
 {
     const double step = (double)uncertainty->step_ns / 100;
-    pp_text_add(text, "+%.1f/-%.1f %%",
+    pp_text_add(text, "%s+%.1f/-%.1f %%",
+                uncertainty->links_only ? "links only, compute is not measured: " : "",
                 (double)(uncertainty->step_high_ns - uncertainty->step_ns) / step,
                 (double)(uncertainty->step_ns - uncertainty->step_low_ns) / step);
     for (size_t i = 0; i < uncertainty->count && i < PRINTED_MAX; i++) {
@@ -48,6 +49,7 @@ void pp_uncertainty_put(const pp_uncertainty *uncertainty, pp_json *report, pp_j
         return;
     pp_json_put_int(build, report, "step_low_ns", uncertainty->step_low_ns);
     pp_json_put_int(build, report, "step_high_ns", uncertainty->step_high_ns);
+    pp_json_put_bool(build, report, "compute_measured", !uncertainty->links_only);
     if (uncertainty->has_memory) {
         pp_json_put_int(build, report, "peak_memory_low_bytes", uncertainty->peak_low_bytes);
         pp_json_put_int(build, report, "peak_memory_high_bytes", uncertainty->peak_high_bytes);
@@ -104,6 +106,12 @@ pp_status pp_uncertainty_read(const pp_json_at *report, pp_uncertainty *uncertai
              pp_json_get_int(report, "step_high_ns", u.step_ns, PP_NS_MAX, &u.step_high_ns, err)) ||
         (status = read_parts(report, &u, err)))
         return status;
+    if (pp_json_has(report, "compute_measured")) {
+        bool measured = true;
+        if ((status = pp_json_get_bool(report, "compute_measured", &measured, err)))
+            return status;
+        u.links_only = !measured;
+    }
     u.has_memory = pp_json_has(report, "peak_memory_low_bytes");
     if (u.has_memory &&
         ((status = pp_json_get_int(report, "peak_memory_low_bytes", 0, PP_BYTES_MAX,

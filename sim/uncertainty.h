@@ -18,6 +18,7 @@ typedef struct pp_uncertain_part {
 typedef struct pp_uncertainty {
     pp_ns step_ns; /* the step that this is about; 0: nothing is known */
     pp_ns step_low_ns, step_high_ns;
+    bool links_only; /* no time of compute is from measurements: their errors are not in here */
     bool has_memory;
     int64_t peak_low_bytes, peak_high_bytes;
     pp_uncertain_part *part; /* [count], those that change the step, the largest first */
@@ -28,7 +29,8 @@ PP_MUST_CHECK pp_status pp_uncertainty_copy(const pp_uncertainty *from, pp_uncer
                                             pp_err *err);
 void pp_uncertainty_free(pp_uncertainty *uncertainty); /* for PP_CLEANUP; all zero is fine */
 
-/* "+3.1/-2.9 %: stage_f 2.0, stage_b 1.5"; the longest parts, in percent of the step. */
+/* "+3.1/-2.9 %: stage_f 2.0, stage_b 1.5"; the longest parts, in percent of the step. Says so where
+ * links alone were measured. */
 void pp_uncertainty_print(const pp_uncertainty *uncertainty, pp_text *text);
 /* Its keys of a report; none where nothing is known. */
 void pp_uncertainty_put(const pp_uncertainty *uncertainty, pp_json *report, pp_json_build *build);

@@ -381,8 +381,12 @@ static void print_option(const pp_option *o, pp_text *text)
     else
         pp_text_add(text, "  %-26s ", left);
     pp_print_words(text, o->help, HELP_COLUMN, HELP_COLUMN);
-    if (o->alias)
-        pp_text_add(text, "  %-26s also %s\n", "", o->alias);
+    if (o->alias) {
+        const size_t bytes = strlen("also ") + strlen(o->alias);
+        pp_text_add(text, "%*salso %s\n",
+                    (int)(HELP_COLUMN + bytes > PP_COLUMNS ? PP_COLUMNS - bytes : HELP_COLUMN), "",
+                    o->alias);
+    }
 }
 
 const pp_option *pp_command_option(const pp_command *command, size_t index)

@@ -129,6 +129,8 @@ pp_status pp_check_print_json(const pp_args *args, const pp_check_verdict *v,
         pp_json_put_null(&build, json, "passes_with_eager_bytes");
     if (v->protocol)
         pp_json_put_bool(&build, json, "sizes_match", !v->mismatch);
+    if (v->report && v->report->has_memory && v->report->memory_limit_bytes)
+        pp_json_put_bool(&build, json, "fits_memory", !v->overflows);
     return pp_print_json(args, &build, json, err);
 }
 
@@ -209,6 +211,21 @@ static void print_hang(const pp_check_verdict *v, const pp_check_subject *s, pp_
         print_repair(v, s, text);
 }
 
+static void print_memory(const pp_report *report, pp_text *text)
+{
+    char cell[2][32];
+    uint32_t rank = 0;
+    if (!report || !report->has_memory || !report->memory_limit_bytes)
+        return;
+    const bool over = pp_report_short(report, report->memory_limit_bytes, &rank) > 0;
+    pp_text_add(text, "memory       %s, at most %s on rank %" PRIu32 " (limit %s)\n",
+                over ? "does not fit" : "fits",
+                pp_format_bytes(cell[0], sizeof cell[0], report->peak_memory_bytes),
+                report->peak_memory_rank,
+                pp_format_bytes(cell[1], sizeof cell[1], report->memory_limit_bytes));
+    pp_over_limit_print(report, text);
+}
+
 pp_status pp_check_print_text(const pp_args *args, const pp_check_verdict *v,
                               const pp_check_subject *s, pp_err *err)
 {
@@ -230,6 +247,7 @@ pp_status pp_check_print_text(const pp_args *args, const pp_check_verdict *v,
             pp_text_add(&text, "hangs        no, under %s with lanes %s, whatever the durations\n",
                         v->comm, v->lanes);
     }
+    print_memory(v->report, &text);
     if (s->plan && pp_check_replicas(s->plan) > 1)
         pp_text_add(&text, "replicas     %" PRIu32 " of %" PRIu32 " looked at\n", v->replica + 1,
                     pp_check_replicas(s->plan));

@@ -19,7 +19,9 @@ typedef struct pp_check_verdict {
     pp_repair repair;         /* of a hang */
     const char *own_lanes;    /* of the executor, where single ones are assumed instead */
     size_t ops, transfers;
-    uint32_t replica; /* of the plan: the one that the reason is about */
+    uint32_t replica;  /* of the plan: the one that the reason is about */
+    pp_report *report; /* of the plan as it stands, simulated; NULL: there is none */
+    bool overflows;    /* a rank of it exceeds its memory limit */
     pp_err reason;
 } pp_check_verdict;
 

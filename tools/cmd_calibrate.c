@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { PROBES_MAX = 64 };
 
@@ -115,30 +114,18 @@ static pp_status check_options(const pp_args *args, const calibrating *c, pp_err
     return PP_OK;
 }
 
-/* Ends the line that a terminal shows. */
-typedef struct progress {
-    bool shows;
-} progress;
-
 static void show_measured(void *context, const pp_measure_progress *now)
 {
-    const progress *p = context;
-    if (p->shows)
-        fprintf(stderr, "\r\033[Kmeasuring %s: %zu of %zu points", now->class_name, now->done,
-                now->total);
+    char what[96];
+    snprintf(what, sizeof what, "measuring %s", now->class_name);
+    pp_ticker_show(context, what, now->done, now->total);
 }
 
 static void show_fitted(void *context, const char *class_name, size_t done, size_t total)
 {
-    const progress *p = context;
-    if (p->shows)
-        fprintf(stderr, "\r\033[Kfitting %s: %zu of %zu", class_name, done, total);
-}
-
-static void show_nothing(const progress *p)
-{
-    if (p->shows)
-        fputs("\r\033[K", stderr);
+    char what[96];
+    snprintf(what, sizeof what, "fitting %s", class_name);
+    pp_ticker_show(context, what, done, total);
 }
 
 static pp_status check_machine(const pp_profile *before, const char *path, pp_err *err)
@@ -170,8 +157,9 @@ static pp_status resume(const pp_args *args, calibrating *c, pp_err *err)
     return PP_OK;
 }
 
-static pp_status gather(const pp_args *args, calibrating *c, progress *shown, pp_err *err)
+static pp_status gather(const pp_args *args, calibrating *c, pp_err *err)
 {
+    pp_ticker ticker = pp_ticker_begin("points", 0);
     const char *argument;
     pp_status status = PP_OK;
     if (pp_args_has(args, "--resume") && (status = resume(args, c, err)))
@@ -181,28 +169,29 @@ static pp_status gather(const pp_args *args, calibrating *c, progress *shown, pp
     if (status || !c->measures)
         return status;
     c->options.protocol.progress = show_measured;
-    c->options.protocol.progress_context = shown;
+    c->options.protocol.progress_context = &ticker;
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
     status = pp_calibrate_probes(&c->options, &c->samples, &c->calibration, err);
-    show_nothing(shown);
+    pp_ticker_end(&ticker);
     if (!status && c->before)
         status = pp_profile_carry(c->before, c->options.names, &c->calibration, err);
     stop = 0; /* fits of what there is are a matter of seconds */
     return status;
 }
 
-static pp_status fit(const pp_args *args, calibrating *c, progress *shown, pp_err *err)
+static pp_status fit(const pp_args *args, calibrating *c, pp_err *err)
 {
+    pp_ticker ticker = pp_ticker_begin("classes", 0);
     int64_t sm_count = c->before ? c->before->sm_count : 0;
     pp_status status = pp_args_int(args, "--sm-count", 1, 100000, &sm_count, err);
     if (status)
         return status;
     const pp_fit_options how = { .sm_count = (int)sm_count };
-    const pp_profile_watch watch = { .fitting = show_fitted, .context = shown, .stop = &stop };
+    const pp_profile_watch watch = { .fitting = show_fitted, .context = &ticker, .stop = &stop };
     status = pp_profile_make(&c->samples, c->measures ? &c->calibration : NULL, &how, &watch,
                              &c->profile, err);
-    show_nothing(shown);
+    pp_ticker_end(&ticker);
     return status;
 }
 
@@ -227,15 +216,14 @@ static pp_status print(const pp_args *args, calibrating *c, pp_err *err)
 static pp_status calibrate(const pp_args *args, pp_err *err)
 {
     calibrating c PP_CLEANUP(calibrating_free) = { .measures = false };
-    progress shown = { .shows = isatty(STDERR_FILENO) == 1 };
     pp_status status = read_probes(args, &c, err);
-    if (status || (status = check_options(args, &c, err)) ||
-        (status = gather(args, &c, &shown, err)) || c.calibration.helped)
+    if (status || (status = check_options(args, &c, err)) || (status = gather(args, &c, err)) ||
+        c.calibration.helped)
         return status;
     if (c.samples.count == 0)
         return pp_err_set(err, PP_UNAVAILABLE, NULL, "nothing could be measured: %.600s",
                           c.samples.skipped ? c.samples.skipped : "interrupted at once");
-    status = fit(args, &c, &shown, err);
+    status = fit(args, &c, err);
     return status ? status : print(args, &c, err);
 }
 
@@ -246,7 +234,7 @@ const pp_command pp_command_calibrate = {
     .options = options,
     .details = "examples:\n"
                "  ppsim calibrate -o machine.json\n"
-               "  ppsim calibrate --import nccl-tests=p2p.log --import rank0.json.gz -o h100.json\n"
+               "  ppsim calibrate --import nccl-tests=p2p.log --import r0.json.gz -o h100.json\n"
                "  ppsim plan --model llama3-8b --pp 4 --profile h100.json\n",
     .run = calibrate,
 };

@@ -5,6 +5,7 @@
 #include "sim/transfer_costs.h"
 #include "tools/check_tool.h"
 #include "tools/option_rows.h"
+#include "tools/study_tool.h"
 #include "traces/comm_rows.h"
 #include "traces/gzip.h"
 
@@ -26,6 +27,11 @@ static const pp_option options[] = {
     { "--partial", NULL, "an excerpt: what is outside the file counts as done", NULL, false },
     { NULL, NULL, NULL, NULL, false },
 };
+
+static void verdict_free(pp_check_verdict *v)
+{
+    pp_report_free(&v->report);
+}
 
 static void subject_free(pp_check_subject *s)
 {
@@ -309,16 +315,32 @@ static pp_status judge(const pp_args *args, pp_check_verdict *v, pp_check_subjec
     return status;
 }
 
+/* What the plan gives with its own executor; a plan that cannot run so has no memory to judge. */
+static pp_status simulate(pp_check_verdict *v, const pp_check_subject *s, pp_err *err)
+{
+    pp_err why = { 0 };
+    uint32_t rank = 0;
+    if (!s->plan || !v->valid || v->hangs || v->mismatch)
+        return PP_OK;
+    pp_study_tell_stale(s->plan, v->file);
+    pp_status status = pp_plan_simulate(s->plan, NULL, NULL, NULL, &v->report, &why);
+    if (status == PP_NOMEM)
+        *err = why;
+    v->overflows = !status && v->report->has_memory &&
+                   pp_report_short(v->report, v->report->memory_limit_bytes, &rank) > 0;
+    return status == PP_NOMEM ? status : PP_OK;
+}
+
 static pp_status check(const pp_args *args, pp_err *err)
 {
     pp_check_subject s PP_CLEANUP(subject_free) = { 0 };
     const char *comm = pp_args_text(args, "--comm");
     const char *lanes = pp_args_text(args, "--lanes");
     const char *executor = pp_args_text(args, "--executor");
-    pp_check_verdict v = { .file = pp_args_word(args, 0),
-                           .comm = comm ? comm : "rendezvous",
-                           .lanes = lanes ? lanes : "single",
-                           .executor = executor ? executor : "torch" };
+    pp_check_verdict v PP_CLEANUP(verdict_free) = { .file = pp_args_word(args, 0),
+                                                    .comm = comm ? comm : "rendezvous",
+                                                    .lanes = lanes ? lanes : "single",
+                                                    .executor = executor ? executor : "torch" };
     pp_comm_semantics semantics = { 0 };
     if (!v.file || pp_args_word(args, 1))
         return pp_err_set(err, PP_USAGE, NULL,
@@ -326,16 +348,17 @@ static pp_status check(const pp_args *args, pp_err *err)
                           "--help'");
     pp_status status = pp_comm_semantics_parse(v.comm, v.lanes, &semantics, err);
     if (status || (status = pp_gzip_read(v.file, &s.text, &s.bytes, err)) ||
-        (status = judge(args, &v, &s, err)))
+        (status = judge(args, &v, &s, err)) || (status = simulate(&v, &s, err)))
         return status;
     status = pp_args_has(args, "--json") ? pp_check_print_json(args, &v, &s, err)
                                          : pp_check_print_text(args, &v, &s, err);
-    if (status || (v.valid && !v.hangs && !v.mismatch))
+    if (status || (v.valid && !v.hangs && !v.mismatch && !v.overflows))
         return status;
     return pp_err_set(err, PP_INFEASIBLE, v.file, "%s",
                       !v.valid     ? "is no complete, valid schedule"
                       : v.mismatch ? "has mismatched sizes"
-                                   : "can hang");
+                      : v.hangs    ? "can hang"
+                                   : "exceeds its memory limit");
 }
 
 const pp_command pp_command_check = {
@@ -343,6 +366,7 @@ const pp_command pp_command_check = {
     .arguments = "SCHEDULE.csv|PLAN.json",
     .summary = "valid, complete, and can it hang? The circle of waits if it can",
     .options = options,
-    .details = "Exit status 1: invalid, incomplete or it can hang.\n",
+    .details = "Exit status 1: invalid, incomplete, it can hang, or a plan exceeds its memory\n"
+               "limit.\n",
     .run = check,
 };

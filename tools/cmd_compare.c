@@ -144,6 +144,17 @@ static pp_status read_pairs(const pp_args *args, const char *baseline, pp_compar
     return pp_compare_pair_up(first, second, pairs, err);
 }
 
+static void tell_stale(const pp_compare_file *file)
+{
+    char step[32];
+    if (file->stale_step_ns)
+        pp_remark(
+            "%s: the prediction in the file, step %s, is not what its order and costs give: it "
+            "was edited, or predicted by another version; a simulation is compared, 'ppsim "
+            "simulate %s --emit plan=NEW.json' keeps it",
+            file->name, pp_format_duration(step, sizeof step, file->stale_step_ns), file->name);
+}
+
 static pp_status judge(pp_compare_pairs *pairs, const pp_tolerances *tolerances,
                        pp_differences *differences, pp_err *err)
 {
@@ -154,6 +165,8 @@ static pp_status judge(pp_compare_pairs *pairs, const pp_tolerances *tolerances,
                       pair->name);
             continue;
         }
+        tell_stale(&pair->base);
+        tell_stale(&pair->now);
         pp_status status = PP_OK;
         if (pair->base.profile && pair->now.profile)
             status = pp_compare_drift(&pair->base, &pair->now, err);
@@ -218,13 +231,13 @@ const pp_command pp_command_compare = {
     .arguments = "BASE NEW | --baseline FOLDER NEW",
     .summary = "two plans, reports, timelines or profiles, or folders: is the new one worse?",
     .options = options,
-    .details =
-        "What was simulated is compared to the nanosecond and byte; of what was measured, a\n"
-        "difference within the spread of the iterations is none. Exit status 1: worse.\n"
-        "METRIC is one of 'ppsim list metrics', or all. docs/ci.md has the rules.\n\n"
-        "examples:\n"
-        "  ppsim compare old/plan.json new/plan.json\n"
-        "  ppsim compare --baseline tests/baseline results --markdown summary.md\n"
-        "  ppsim compare a.json b.json --tolerance step=1% --tolerance peak-memory=64MiB\n",
+    .details = "What was simulated is compared to the nanosecond and byte; of what was\n"
+               "measured, a difference within the spread of the iterations is none. Exit\n"
+               "status 1: worse.\n"
+               "METRIC is one of 'ppsim list metrics', or all. docs/ci.md has the rules.\n\n"
+               "examples:\n"
+               "  ppsim compare old/plan.json new/plan.json\n"
+               "  ppsim compare --baseline tests/baseline results --markdown summary.md\n"
+               "  ppsim compare a.json b.json --tolerance step=1% --tolerance peak-memory=64MiB\n",
     .run = compare,
 };

@@ -261,8 +261,8 @@ const pp_command pp_command_convert = {
     .arguments = "PLAN|SCHEDULE|TIMELINE|RECORDING... --to FORMAT [-o FILE]",
     .summary = "a schedule or timeline in another format; what that cannot hold is told",
     .options = options,
-    .details = "A name that ends in .gz is written compressed; compressed files are read as they "
-               "are.\n\nexamples:\n"
+    .details = "A name that ends in .gz is written compressed; compressed files are read as\n"
+               "they are.\n\nexamples:\n"
                "  ppsim convert plan.json --to pytorch-csv -o step.csv\n"
                "  ppsim convert rank0.json.gz rank1.json.gz --to chrome -o step.json.gz\n",
     .run = convert,

@@ -219,10 +219,9 @@ const pp_command pp_command_pack = {
     .arguments = "LENGTHS --model M --pp P [...]",
     .summary = "group sequences into microbatches by the simulated step",
     .options = options,
-    .details =
-        "LENGTHS: sequence lengths, as for plan --lengths. -o writes them in their new order,\n"
-        "grouped, for plan --lengths.\n"
-        "example:\n"
-        "  ppsim pack lengths.txt --model llama3-70b --pp 8 --seq-length 8192 -o packed.json\n",
+    .details = "LENGTHS: sequence lengths, as for plan --lengths. -o writes them in their new\n"
+               "order, grouped, for plan --lengths.\n"
+               "example:\n"
+               "  ppsim pack lengths.txt --model llama3-70b --pp 8 --seq-length 8192 -o p.json\n",
     .run = pack,
 };

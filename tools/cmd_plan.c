@@ -178,8 +178,10 @@ static void show(void *context, const pp_candidate *c)
     r->shown = score;
     pp_format_duration(step, sizeof step, c->step_ns);
     pp_format_duration(least, sizeof least, c->least_step_ns);
-    pp_remark("%.2f s: step %s (%s, tp %d), bound %s, gap %.2f %%",
-              (double)(pp_clock_now_ns() - r->begin_ns) * 1e-9, step, c->schedule->name,
+    const int64_t now_ns = pp_clock_now_ns();
+    pp_remark("%.2f s, %.0f s left: step %s (%s, tp %d), bound %s, gap %.2f %%",
+              (double)(now_ns - r->begin_ns) * 1e-9,
+              now_ns < r->end_ns ? (double)(r->end_ns - now_ns) * 1e-9 : 0, step, c->schedule->name,
               (int)c->parallel.tp, least,
               c->least_step_ns ? 100 * ((double)c->step_ns / (double)c->least_step_ns - 1) : 0);
 }
@@ -215,6 +217,7 @@ static pp_status plan(const pp_args *args, pp_err *err)
     if (pp_args_has(args, "--explain") && request.wish.gpus)
         return pp_err_set(err, PP_USAGE, "--explain",
                           "changes given degrees; give --pp and the others instead of --gpus");
+    request.wish.missed = pp_plan_miss_print;
     status = choose(&request, &choice, err);
     if (status == PP_INFEASIBLE && pp_args_has(args, "--explain")) {
         pp_err own = { 0 };

@@ -194,15 +194,14 @@ const pp_command pp_command_plot = {
                  "PICTURE.svg",
     .summary = "draw a timeline, memory, a comparison (through gnuplot)",
     .options = options,
-    .details =
-        "FILE: a plan, a schedule with --costs, a trace (chrome, memory-csv, memory-json), a\n"
-        "report, a profile, the file of a sweep, of plan --candidates or of plan --pareto\n"
-        "--json. PICTURE.gp and PICTURE.dat are written beside the picture and stay.\n"
-        "PICTURE ends in .svg or .png.\n"
-        "examples:\n"
-        "  ppsim plot plan.json -o step.svg\n"
-        "  ppsim plot plan.json --kind memory --ranks 0-7 -o memory.svg\n"
-        "  ppsim plot predicted.json executed.json -o both.svg\n"
-        "  ppsim plot sweep.jsonl --x pp --y tp --metric peak_memory_bytes -o heat.svg\n",
+    .details = "FILE: a plan, a schedule with --costs, a trace (chrome, memory-csv,\n"
+               "memory-json), a report, a profile, the file of a sweep, of plan --candidates or\n"
+               "of plan --pareto --json. PICTURE.gp and PICTURE.dat are written beside the\n"
+               "picture and stay. PICTURE ends in .svg or .png.\n"
+               "examples:\n"
+               "  ppsim plot plan.json -o step.svg\n"
+               "  ppsim plot plan.json --kind memory --ranks 0-7 -o memory.svg\n"
+               "  ppsim plot predicted.json executed.json -o both.svg\n"
+               "  ppsim plot sweep.jsonl --x pp --y tp --metric peak_memory_bytes -o heat.svg\n",
     .run = plot,
 };

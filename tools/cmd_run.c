@@ -334,6 +334,11 @@ static pp_status show(const pp_args *args, const running *r, const pp_execute_op
     return status ? status : print(args, &run, err);
 }
 
+static void show_progress(void *context, uint32_t done, uint32_t total)
+{
+    pp_ticker_show(context, "running", done, total);
+}
+
 static bool knows_sizes(const pp_costs *costs)
 {
     bool any = costs->stages == 1;
@@ -365,8 +370,9 @@ static pp_status run(const pp_args *args, pp_err *err)
     if (!r)
         return pp_err_nomem(err);
     pp_status status = read_options(args, &r->faults, &o, err);
-    if (status || (status = pp_study_load(args, "run", &r->plan, &r->written, err)) ||
-        (status = pp_study_forward_only(args, r->written, r->plan, err)) ||
+    if (!status && !(status = pp_study_load(args, "run", &r->plan, &r->written, err)))
+        pp_study_tell_stale(r->plan, pp_args_word(args, 0));
+    if (status || (status = pp_study_forward_only(args, r->written, r->plan, err)) ||
         (status = pp_study_exchange(args, r->plan, r->written != NULL, err)) ||
         (status = pp_profile_of_plan(args, r->plan, err)) ||
         (status = check_replica(r->plan, o.replica, err)) ||
@@ -379,7 +385,11 @@ static pp_status run(const pp_args *args, pp_err *err)
     remark(r->plan, &o);
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
+    pp_ticker ticker = pp_ticker_begin("steps", 0);
+    o.progress = show_progress;
+    o.progress_context = &ticker;
     status = pp_execute(r->plan, r->written, &o, &r->execution, err);
+    pp_ticker_end(&ticker);
     if (status) {
         write_flight(args, &r->execution);
         add_hint(err);

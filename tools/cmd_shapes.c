@@ -456,7 +456,7 @@ const pp_command pp_command_shapes = {
     .arguments = "PLAN.json | --model M --pp P [--lengths FILE] [...]",
     .summary = "what each way of telling receivers their sizes costs",
     .options = options,
-    .details = "Padded lengths that do not occur need a model; a plan knows its longest "
+    .details = "Padded lengths that do not occur need a model; a plan knows its longest\n"
                "microbatch.\n"
                "example:\n"
                "  ppsim shapes --model llama3-70b --pp 8 --lengths lengths.txt --seq-length 8192\n",

@@ -12,7 +12,7 @@ static const pp_option options[] = {
       false },
     { "--worst", "N", "show the N longest waits and what caused them; 5", NULL, false },
     { "--why", NULL, "say where the step goes, part by part, in ns that sum to it", NULL, false },
-    { "--jitter", "SPEC", "Monte Carlo: compute=0.02,comm=0.1,slow-rank=3:1.3,scenarios=1000", NULL,
+    { "--jitter", "SPEC", "Monte Carlo: compute=0.02,comm=0.1,slow-rank=3:1.3; see manual", NULL,
       false },
     { "--sensitivity", NULL, "growth of the step per ns on each stage and link", NULL, false },
     { "--threads", "N", "for --jitter, which does not depend on it; all processors", NULL, false },

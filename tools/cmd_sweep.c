@@ -243,15 +243,15 @@ const pp_command pp_command_sweep = {
     .summary = "many plans or simulations: every combination of lists of values",
     .options = options,
     .borrowed = borrowed,
-    .details =
-        "and every option of plan (or of simulate, with --study) that says what is asked,\n"
-        "with a list of values: --pp 4,8,16 or --pp 4..16*2, --seed 0..9, --pp 4..16+4.\n"
-        "Values with commas of their own, as of --costs, are given by the option again.\n"
-        "A FILE that is there goes on where it ended. Over MPI: mpirun -n P ppsim sweep.\n"
-        "examples:\n"
-        "  ppsim sweep --model gpt175b --pp 4..16*2 --tp 4,8 --schedule 1f1b,zbv -o s.jsonl\n"
-        "  ppsim sweep --study simulate --schedule 1f1b,zb-h1 --pp 4,8 \\\n"
-        "      --microbatches 8..64*2 --costs F=1ms,B=2ms -o s.jsonl --csv s.csv\n"
-        "  ppsim sweep --merge s0.jsonl s1.jsonl -o s.jsonl\n",
+    .details = "and every option of plan (or of simulate, with --study) that says what is asked,\n"
+               "with a list of values: --pp 4,8,16 or --pp 4..16*2, --seed 0..9, --pp 4..16+4.\n"
+               "Values with commas of their own, as of --costs, are given by the option again.\n"
+               "A FILE that is there goes on where it ended. Over MPI: mpirun -n P ppsim sweep.\n"
+               "examples:\n"
+               "  ppsim sweep --model gpt175b --pp 4..16*2 --tp 4,8 --schedule 1f1b,zbv \\\n"
+               "      -o s.jsonl\n"
+               "  ppsim sweep --study simulate --schedule 1f1b,zb-h1 --pp 4,8 \\\n"
+               "      --microbatches 8..64*2 --costs F=1ms,B=2ms -o s.jsonl --csv s.csv\n"
+               "  ppsim sweep --merge s0.jsonl s1.jsonl -o s.jsonl\n",
     .run = sweep,
 };

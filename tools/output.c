@@ -287,12 +287,24 @@ int pp_first_clause(const char *reason)
     return end ? (int)(end - reason) : (int)strlen(reason);
 }
 
+/* Of a word that is longer than a line as much as fits, to the last bar: "models|hardware|". */
+static size_t cut_at_bar(const char *word, size_t bytes, size_t room)
+{
+    size_t cut = room < bytes ? room : 0;
+    while (cut && word[cut - 1] != '|')
+        cut--;
+    return cut ? cut : bytes;
+}
+
 void pp_print_words(pp_text *text, const char *words, size_t column, size_t indent)
 {
     bool first = true;
     for (const char *w = words; *w; first = false) {
         size_t bytes = strcspn(w, " ");
-        if (!first && column + 1 + bytes > PP_COLUMNS) {
+        const bool goes_on = !first && w[-1] == '|';
+        if (bytes > PP_COLUMNS - indent)
+            bytes = cut_at_bar(w, bytes, PP_COLUMNS - (first ? column : indent));
+        if (goes_on || (!first && column + 1 + bytes > PP_COLUMNS)) {
             pp_text_add(text, "\n%*s", (int)indent, "");
             column = indent;
         } else if (!first) {

@@ -7,14 +7,17 @@
 #include <string.h>
 
 enum { COMMANDS_MAX = 64 }; /* among which a near name is looked for */
+#define SUMMARY_COLUMN 13
 
 static void add_usage(pp_text *text)
 {
     pp_text_add(text, "ppsim predicts and plans pipeline-parallel training steps.\n\n"
                       "usage: ppsim COMMAND [OPTIONS]\n\n");
-    for (const pp_command *const *c = pp_commands(); *c; c++)
-        pp_text_add(text, "  %-10s %s\n", (*c)->name, (*c)->summary);
-    pp_text_add(text, "\n'ppsim COMMAND --help' shows the options of a command, 'ppsim --version' "
+    for (const pp_command *const *c = pp_commands(); *c; c++) {
+        pp_text_add(text, "  %-10s ", (*c)->name);
+        pp_print_words(text, (*c)->summary, SUMMARY_COLUMN, SUMMARY_COLUMN);
+    }
+    pp_text_add(text, "\n'ppsim COMMAND --help' shows the options of a command,\n'ppsim --version' "
                       "the version.\nA first try: ppsim plan --model gpt175b --pp 16\n");
 }
 

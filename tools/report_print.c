@@ -63,6 +63,38 @@ static void print_components(const pp_memory_peak *peak, pp_text *text)
     text->failed |= line.failed;
 }
 
+/* What a rank holds all the time. */
+static int64_t static_bytes(const pp_memory_peak *peak)
+{
+    return peak->bytes[PP_MEMORY_PARAMETERS] + peak->bytes[PP_MEMORY_GRADIENTS] +
+           peak->bytes[PP_MEMORY_OPTIMIZER] + peak->bytes[PP_MEMORY_COMM_LIBRARY];
+}
+
+void pp_over_limit_print(const pp_report *report, pp_text *text)
+{
+    char cell[3][32];
+    char token[32];
+    uint32_t r = 0;
+    const pp_rank_report *rank = pp_report_first_over(report, &r);
+    if (!rank)
+        return;
+    const int64_t limit_bytes =
+        rank->memory_limit_bytes ? rank->memory_limit_bytes : report->memory_limit_bytes;
+    pp_format_bytes(cell[2], sizeof cell[2], limit_bytes);
+    if (static_bytes(&rank->memory) > limit_bytes) {
+        pp_text_add(text,
+                    "over limit   rank %" PRIu32 " before any op: weights, gradients, optimizer and"
+                    "\n             communicators are %s of %s\n",
+                    r, pp_format_bytes(cell[1], sizeof cell[1], static_bytes(&rank->memory)),
+                    cell[2]);
+        return;
+    }
+    pp_text_add(text, "over limit   first by rank %" PRIu32 " while %s runs, at %s: %s of %s\n", r,
+                pp_op_print(rank->over_op, token, sizeof token),
+                pp_format_duration(cell[0], sizeof cell[0], rank->over_at_ns),
+                pp_format_bytes(cell[1], sizeof cell[1], rank->over_bytes), cell[2]);
+}
+
 static void print_memory(const pp_report *report, pp_text *text)
 {
     char peak[32];
@@ -79,6 +111,7 @@ static void print_memory(const pp_report *report, pp_text *text)
                     pp_format_bytes(limit, sizeof limit, report->memory_limit_bytes));
     pp_text_add(text, "\n");
     print_components(&rank->memory, text);
+    pp_over_limit_print(report, text);
 }
 
 /* What all ranks wait for, where it is not data alone. */
@@ -203,9 +236,12 @@ void pp_report_print(const pp_report *report, pp_text *text)
                 pp_format_duration(makespan, sizeof makespan, report->makespan_ns),
                 pp_format_duration(boundary, sizeof boundary, report->step_boundary_ns));
     if (report->uncertainty.step_ns) {
-        pp_text_add(text, "             ");
-        pp_uncertainty_print(&report->uncertainty, text);
-        pp_text_add(text, " (95 %% of the measurements)\n");
+        pp_text words PP_CLEANUP(pp_text_free) = { 0 };
+        pp_uncertainty_print(&report->uncertainty, &words);
+        pp_text_add(&words, " (95 %% of the measurements)");
+        pp_text_add(text, "%*s", VALUE_COLUMN, "");
+        pp_print_words(text, words.data ? words.data : "", VALUE_COLUMN, VALUE_COLUMN);
+        text->failed |= words.failed;
     }
     print_boundary(report, text);
     pp_text_add(text,

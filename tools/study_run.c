@@ -91,9 +91,28 @@ static pp_status apply_traits(const pp_args *args, pp_plan *plan, pp_err *err)
     return status;
 }
 
+void pp_study_tell_stale(const pp_plan *plan, const char *path)
+{
+    pp_report *report PP_CLEANUP(pp_report_free) = NULL;
+    pp_err ignored = { 0 }; /* who goes on with the plan meets it again */
+    char told[32];
+    char is[32];
+    if (!plan->told_step_ns || pp_plan_simulate(plan, NULL, NULL, NULL, &report, &ignored) ||
+        !pp_plan_is_stale(plan, report))
+        return;
+    pp_remark(
+        "%s: the prediction in the file, step %s, is not what its order and costs give, %s: it "
+        "was edited, or predicted by another version; what follows is simulated anew, 'ppsim "
+        "simulate %s --emit plan=NEW.json' keeps that",
+        path, pp_format_duration(told, sizeof told, plan->told_step_ns),
+        pp_format_duration(is, sizeof is, report->step_ns), path);
+}
+
 pp_status pp_study_read(const pp_args *args, const char *source, pp_study *s, pp_err *err)
 {
     pp_status status = pp_study_load_source(args, source, &s->plan, &s->program, err);
+    if (!status && s->tells_stale)
+        pp_study_tell_stale(s->plan, source);
     if (status || (status = pp_study_forward_only(args, s->program, s->plan, err)) ||
         (status = apply_settings(args, s->plan, err)) ||
         (status = pp_study_exchange(args, s->plan, s->program != NULL, err)))
@@ -135,6 +154,7 @@ pp_status pp_study_prepare(const pp_args *args, pp_study *s, pp_err *err)
 {
     const char *source;
     pp_status status = pp_study_source(args, "simulate", &source, err);
+    s->tells_stale = true;
     return status ? status : pp_study_read(args, source, s, err);
 }
 
@@ -186,13 +206,19 @@ pp_status pp_study_check_limit(const pp_report *report, pp_err *err)
     int64_t beyond = pp_report_short(report, report->memory_limit_bytes, &fullest);
     if (!report->has_memory || beyond <= 0)
         return PP_OK;
-    const pp_memory_peak *peak = &report->per_rank[fullest].memory;
+    const pp_rank_report *rank = &report->per_rank[fullest];
+    const pp_memory_peak *peak = &rank->memory;
+    char token[32];
+    char at[32];
     int largest = 0;
     for (int c = 1; c < PP_MEMORY_COUNT; c++)
         largest = peak->bytes[c] > peak->bytes[largest] ? c : largest;
     pp_format_bytes(missing, sizeof missing, beyond);
     return pp_err_set(err, PP_INFEASIBLE, NULL,
                       "does not fit the memory limit: rank %" PRIu32
-                      " is short by %s, most of its memory is %s",
-                      fullest, missing, pp_memory_key((pp_memory_component)largest));
+                      " is short by %s, most of its memory is %s; first over it while %s runs, at "
+                      "%s",
+                      fullest, missing, pp_memory_key((pp_memory_component)largest),
+                      pp_op_print(rank->over_op, token, sizeof token),
+                      pp_format_duration(at, sizeof at, rank->over_at_ns));
 }

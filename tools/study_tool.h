@@ -47,7 +47,12 @@ typedef struct pp_study {
     pp_program *program; /* set early where a file communicates itself */
     pp_timeline *timeline;
     const pp_costs *costs; /* of the slowest replica; the plan's */
+    bool tells_stale;      /* reading a plan does pp_study_tell_stale */
 } pp_study;
+
+/* plan: as its file has it. Tells where that file's prediction is not what the plan gives: its
+ * order or costs were edited. */
+void pp_study_tell_stale(const pp_plan *plan, const char *path);
 
 void pp_study_free(pp_study *s); /* for PP_CLEANUP */
 /* The source with all options of tools/study_options.def. Fails: as pp_study_load. */

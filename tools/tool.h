@@ -108,6 +108,19 @@ void pp_add_nearest(const pp_format *format, const pp_export *data, pp_err *err)
 /* --p2p, --communicators, --nic, --overlap-slowdown and --transfer-latency go over what the plan
  * says. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_apply_transfer_options(const pp_args *args, pp_plan *plan, pp_err *err);
+/* Shows on a terminal how far long work is, at what rate, and the time left; on pipes nothing. */
+typedef struct pp_ticker {
+    const char *unit; /* "points" */
+    size_t before;    /* were done before it began */
+    bool shows;
+    int64_t begin_ns, shown_ns;
+} pp_ticker;
+
+pp_ticker pp_ticker_begin(const char *unit, size_t before);
+/* "what: 3 of 10 points, 1.2 points/s, 6 s left", a few times per second; what: may be "". */
+void pp_ticker_show(pp_ticker *ticker, const char *what, size_t done, size_t total);
+void pp_ticker_end(const pp_ticker *ticker); /* takes the line away */
+
 /* A warning or remark for people: stderr. */
 void pp_remark(const char *format, ...) PP_PRINTF(1, 2);
 
@@ -121,6 +134,8 @@ int pp_first_clause(const char *reason);
 
 /* The report as people read it. columns: 80 by default. */
 void pp_report_print(const pp_report *report, pp_text *text);
+/* "over limit   first by rank 0 while 4F0 runs, at 3.2 ms: ..."; nothing where all fit. */
+void pp_over_limit_print(const pp_report *report, pp_text *text);
 /* Where a step of `step_ns` goes: a table. */
 void pp_why_print(const pp_why *why, pp_ns step_ns, pp_text *text);
 /* Its end: jitter and sensitivity, where asked for. */

@@ -10,12 +10,15 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NONE UINT32_MAX
 #define EAGER_NS 30000      /* a rank with a processor of its own waits so long before it sleeps */
+#define TURNS 4             /* one that shares it gives way so often before it sleeps */
+#define BRIEF_NS 100000     /* where its wait before was shorter than this */
 #define LOOK_UP_NS 20000000 /* how long a sleep lasts before somebody may have stopped the run */
 
 /* One end of a transfer. */
@@ -58,6 +61,7 @@ struct pp_world {
     uint32_t *edge_of;     /* [transfers] */
     end *end;              /* [transfers] */
     uint32_t *sends;       /* [ranks]: messages that the rank sent in this step */
+    pp_ns *waited_ns;      /* [ranks]: its last wait for what had not come yet */
     char *buffer;          /* payloads of the sends that are done at once */
     size_t *buffer_at;     /* [transfers] */
     const void **gathered; /* [ranks]: what each brings */
@@ -98,6 +102,7 @@ static void threads_close(pp_world *world)
     pthread_mutex_destroy(&world->lock);
     free(world->gathered);
     free(world->sends);
+    free(world->waited_ns);
     free(world);
 }
 
@@ -119,7 +124,8 @@ static pp_status threads_open(const pp_world_options *options, pp_world **world_
     atomic_init(&world->stopped, false);
     world->gathered = pp_alloc_array(options->ranks, sizeof *world->gathered);
     world->sends = pp_alloc_array(options->ranks, sizeof *world->sends);
-    if (!world->gathered || !world->sends) {
+    world->waited_ns = pp_alloc_array(options->ranks, sizeof *world->waited_ns);
+    if (!world->gathered || !world->sends || !world->waited_ns) {
         threads_close(world);
         return pp_err_nomem(err);
     }
@@ -399,17 +405,31 @@ static void look_out(const end *own)
         ;
 }
 
+/* What the rank waits for is the work of others, who may share its processor: where they were
+ * brief, giving way costs less than to sleep and be woken. One that ran for long would only be
+ * disturbed. */
+static void give_way(const end *own)
+{
+    for (int k = 0; k < TURNS && !atomic_load_explicit(&own->matched, memory_order_relaxed); k++)
+        sched_yield();
+}
+
 static pp_status threads_wait(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns *done_ns,
                               pp_err *err)
 {
-    (void)rank;
     edge *e = &world->edge[world->edge_of[transfer]];
     const end *own = &world->end[transfer];
+    const bool waits = !atomic_load_explicit(&own->matched, memory_order_relaxed);
+    const pp_ns begin_ns = waits ? pp_clock_now_ns() : 0;
     if (world->spare)
         look_out(own);
+    else if (world->waited_ns[rank] < BRIEF_NS)
+        give_way(own);
     pthread_mutex_lock(&e->lock);
     while (!own->matched && !atomic_load(&world->stopped))
         pthread_cond_wait(&e->moved, &e->lock);
+    if (waits)
+        world->waited_ns[rank] = pp_clock_now_ns() - begin_ns;
     bool matched = own->matched;
     pp_ns until_ns = own->done_ns;
     pp_status status = matched ? check(own, sends(world, transfer), err) : pp_world_stopped(err);

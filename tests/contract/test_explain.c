@@ -93,6 +93,9 @@ START_TEST(every_set_fits_and_none_smaller)
     ck_assert_ptr_nonnull(x);
     ck_assert_uint_ge(x->remedies, 1);
     ck_assert_int_gt(x->short_bytes, 0);
+    ck_assert_int_eq(x->asked.short_bytes, x->short_bytes);
+    ck_assert_int_gt(x->asked.step_ns, 0);
+    ck_assert_int_gt(x->asked.peak_bytes, x->asked.short_bytes);
     for (size_t i = 0; i < x->remedies; i++) {
         const char *options = x->remedy[i].options;
         pp_wish changed = wish;

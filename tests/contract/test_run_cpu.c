@@ -145,25 +145,30 @@ static void wrong_nudge(void *worker, uint32_t stage, size_t index, double by)
     cpu->value_nudge(worker, stage, index, 1.01 * by);
 }
 
+/* A step of compute cpu, carried whole. Takes order and costs over. */
+static void run_on_cpu(running *r, pp_order *order, pp_costs *costs, const char *settings)
+{
+    STEP_OK(pp_compute_get("cpu", &cpu, &r->err), r->err);
+    pp_compute_work work = { .ranks = order->ranks,
+                             .stages = order->stages,
+                             .microbatches = order->microbatches,
+                             .stage_rank = order->stage_rank,
+                             .settings = settings };
+    STEP_OK(cpu->describe(&work, costs, &r->err), r->err);
+    running_new(r, order, costs, "rendezvous");
+    work.costs = costs;
+    r->work = work;
+    r->job.compute = cpu;
+    r->options.limit_bytes = -1;
+    STEP_OK(running_go(r), r->err);
+}
+
 START_TEST(one_wrong_bit_or_slope_is_found)
 {
     running r PP_CLEANUP(running_free) = { 0 };
     pp_verdict verdict = { 0 };
-    STEP_OK(pp_compute_get("cpu", &cpu, &r.err), r.err);
-    pp_order *order = step_order("1f1b", 2, 1, 4, 0);
-    pp_costs *costs = step_costs("F=20us,B=30us", 2, 1, 4);
-    pp_compute_work work = { .ranks = 2,
-                             .stages = 2,
-                             .microbatches = 4,
-                             .stage_rank = order->stage_rank,
-                             .settings = "hidden=8,heads=2,mlp=8,tokens=4" };
-    STEP_OK(cpu->describe(&work, costs, &r.err), r.err);
-    running_new(&r, order, costs, "rendezvous");
-    work.costs = costs;
-    r.work = work;
-    r.job.compute = cpu;
-    r.options.limit_bytes = -1;
-    STEP_OK(running_go(&r), r.err);
+    run_on_cpu(&r, step_order("1f1b", 2, 1, 4, 0), step_costs("F=20us,B=30us", 2, 1, 4),
+               "hidden=8,heads=2,mlp=8,tokens=4");
     pp_compute wrong = *cpu;
     r.job.compute = &wrong;
     STEP_OK(pp_verify(&r.job, 1, NULL, &verdict, &r.err), r.err);
@@ -228,21 +233,9 @@ START_TEST(sums_in_another_order_are_equal_but_for_rounding)
     running r PP_CLEANUP(running_free) = { 0 };
     pp_verdict verdict = { 0 };
     pp_order *order = NULL;
-    STEP_OK(pp_compute_get("cpu", &cpu, &r.err), r.err);
     STEP_OK(pp_format_read(turns[_i].rows, strlen(turns[_i].rows), "rows", &order, &r.err), r.err);
-    pp_costs *costs = step_costs("F=20us,I=20us,W=10us", 2, 1, 3);
-    pp_compute_work work = { .ranks = 2,
-                             .stages = 2,
-                             .microbatches = 3,
-                             .stage_rank = order->stage_rank,
-                             .settings = "hidden=16,heads=2,mlp=24,tokens=10" };
-    STEP_OK(cpu->describe(&work, costs, &r.err), r.err);
-    running_new(&r, order, costs, "rendezvous");
-    work.costs = costs;
-    r.work = work;
-    r.job.compute = cpu;
-    r.options.limit_bytes = -1;
-    STEP_OK(running_go(&r), r.err);
+    run_on_cpu(&r, order, step_costs("F=20us,I=20us,W=10us", 2, 1, 3),
+               "hidden=16,heads=2,mlp=24,tokens=10");
     STEP_OK(pp_verify(&r.job, 1, NULL, &verdict, &r.err), r.err);
     ck_assert(verdict.ordered == turns[_i].ordered);
     ck_assert(verdict.ordered ? verdict.differing == 0 : verdict.differing > 0);
@@ -256,7 +249,7 @@ START_TEST(sums_in_another_order_are_equal_but_for_rounding)
         factor = factors[k];
         ck_assert_int_eq(pp_verify(&r.job, 1, NULL, &verdict, &r.err), PP_INFEASIBLE);
         ck_assert_msg(strstr(r.err.text, "verification failed: "), "%s", r.err.text);
-        ck_assert(k == 0 ? fabs(verdict.worst / (1e-9 * share_of_one(work.stages - 1)) - 1) < 0.01
+        ck_assert(k == 0 ? fabs(verdict.worst / (1e-9 * share_of_one(r.work.stages - 1)) - 1) < 0.01
                          : isinf(verdict.worst));
     }
     r.job.compute = cpu;
@@ -268,21 +261,8 @@ START_TEST(a_raised_flag_ends_the_verification)
 {
     running r PP_CLEANUP(running_free) = { 0 };
     pp_verdict verdict = { 0 };
-    STEP_OK(pp_compute_get("cpu", &cpu, &r.err), r.err);
-    pp_order *order = step_order("1f1b", 2, 1, 4, 0);
-    pp_costs *costs = step_costs("F=20us,B=30us", 2, 1, 4);
-    pp_compute_work work = { .ranks = 2,
-                             .stages = 2,
-                             .microbatches = 4,
-                             .stage_rank = order->stage_rank,
-                             .settings = "hidden=8,heads=2,mlp=8,tokens=4" };
-    STEP_OK(cpu->describe(&work, costs, &r.err), r.err);
-    running_new(&r, order, costs, "rendezvous");
-    work.costs = costs;
-    r.work = work;
-    r.job.compute = cpu;
-    r.options.limit_bytes = -1;
-    STEP_OK(running_go(&r), r.err);
+    run_on_cpu(&r, step_order("1f1b", 2, 1, 4, 0), step_costs("F=20us,B=30us", 2, 1, 4),
+               "hidden=8,heads=2,mlp=8,tokens=4");
     pp_compute raising = *cpu;
     raising.run = raising_run;
     r.job.compute = &raising;

@@ -22,23 +22,13 @@ static void planned_free(planned *p)
     rig_free(&p->profile);
 }
 
-static void plan_for(double noise, int64_t pp, planned *p)
+static void plan_with(const rig_class *classes, pp_hardware hardware, int64_t pp, planned *p)
 {
-    const rig_class classes[] = {
-        { .name = "stage_f", .variable = PP_VARIABLE_TOKENS, .a = 1e-4, .b = 1e-6, .noise = noise },
-        { .name = "stage_b", .variable = PP_VARIABLE_TOKENS, .a = 2e-4, .b = 2e-6, .noise = noise },
-        { .name = "thread_link",
-          .variable = PP_VARIABLE_BYTES,
-          .a = 1e-5,
-          .b = 1e-10,
-          .noise = noise,
-          .link = true },
-        { 0 },
-    };
     pp_err err = { 0 };
-    *p = (planned){ .profile = rig_profile(classes), .model = run_model("llama3-8b") };
+    *p = (planned){ .profile = rig_profile(classes),
+                    .model = run_model("llama3-8b"),
+                    .hardware = hardware };
     STEP_OK(pp_measured_open(p->profile, PP_PROFILE_ALL, 16, &p->measured, &err), err);
-    pp_hardware_unknown("machine", &p->hardware);
     p->hardware.measured = &p->measured->measured;
     const pp_wish wish = { .model = &p->model,
                            .hardware = &p->hardware,
@@ -59,6 +49,24 @@ static void plan_for(double noise, int64_t pp, planned *p)
         pp_measured_uncertainty(p->measured, &p->choice->context, plan, &plan->uncertainty, &err),
         err);
     ck_assert_int_eq(plan->uncertainty.step_ns, step_ns); /* costed anew, it is the same plan */
+}
+
+static void plan_for(double noise, int64_t pp, planned *p)
+{
+    pp_hardware unknown;
+    const rig_class classes[] = {
+        { .name = "stage_f", .variable = PP_VARIABLE_TOKENS, .a = 1e-4, .b = 1e-6, .noise = noise },
+        { .name = "stage_b", .variable = PP_VARIABLE_TOKENS, .a = 2e-4, .b = 2e-6, .noise = noise },
+        { .name = "thread_link",
+          .variable = PP_VARIABLE_BYTES,
+          .a = 1e-5,
+          .b = 1e-10,
+          .noise = noise,
+          .link = true },
+        { 0 },
+    };
+    pp_hardware_unknown("machine", &unknown);
+    plan_with(classes, unknown, pp, p);
 }
 
 static pp_fit_value predicted(const planned *p, size_t entry)
@@ -164,6 +172,34 @@ START_TEST(a_plan_keeps_its_interval_for_its_own_step)
 }
 END_TEST
 
+/* Where links alone are measured, a narrow interval says nothing of compute: it says so. */
+START_TEST(an_interval_of_links_alone_says_so)
+{
+    const rig_class classes[] = {
+        { .name = "thread_link",
+          .variable = PP_VARIABLE_BYTES,
+          .a = 1e-5,
+          .b = 1e-10,
+          .noise = 0.02,
+          .link = true },
+        { 0 },
+    };
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    planned p PP_CLEANUP(planned_free);
+    plan_with(classes, run_hardware("h100-80g"), 2, &p);
+    ck_assert(p.choice->plan->uncertainty.links_only);
+    pp_plan *read PP_CLEANUP(pp_plan_free) = through_a_file(p.choice->plan);
+    pp_report *report PP_CLEANUP(pp_report_free) = simulated(read);
+    ck_assert(report->uncertainty.links_only);
+    pp_uncertainty_print(&report->uncertainty, &text);
+    ck_assert_ptr_nonnull(strstr(text.data, "links only, compute is not measured: +"));
+
+    planned both PP_CLEANUP(planned_free);
+    plan_for(0.02, 2, &both);
+    ck_assert(!both.choice->plan->uncertainty.links_only);
+}
+END_TEST
+
 START_TEST(it_is_printed_with_its_largest_parts)
 {
     pp_uncertain_part part[] = { { "stage_b", 1000, 2000 }, { "send_recv between nodes", 500, 0 } };
@@ -183,6 +219,7 @@ int main(void)
     tcase_add_test(tc, classes_add_up_as_if_they_were_independent);
     tcase_add_test(tc, noisier_measurements_widen_the_interval);
     tcase_add_test(tc, a_plan_keeps_its_interval_for_its_own_step);
+    tcase_add_test(tc, an_interval_of_links_alone_says_so);
     tcase_add_test(tc, it_is_printed_with_its_largest_parts);
     suite_add_tcase(suite, tc);
     return step_run(suite);

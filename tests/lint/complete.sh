@@ -26,7 +26,15 @@ offered() {
 commands=$(sed -n 's/^PP_COMMAND(\(.*\))/\1/p' tools/commands.def)
 offered ppsim '' | grep -v '^--' >"$scratch/offered"
 printf '%s\n' "$commands" | sort | diff - "$scratch/offered" || wrong "bash offers other commands than the table"
+narrow() { # ARGUMENT...: ppsim prints at most 80 columns
+    ppsim "$@" >"$scratch/printed"
+    awk 'length > 80 { print; bad = 1 } END { exit bad }' "$scratch/printed" ||
+        wrong "ppsim $* is wider than 80 columns"
+}
+narrow --help
+narrow --version
 for command in $commands; do
+    narrow "$command" --help
     ppsim --help | grep -q "^  $command " || wrong "ppsim --help lacks $command"
     printf '%s\n' "$manual" | grep -qE "^\.B (ppsim )?$command$" || wrong "tools/ppsim.1 has no $command"
     # Of an option's lines: its name, and its other spelling.

@@ -116,6 +116,27 @@ START_TEST(a_peak_between_ops_names_the_next_one)
 }
 END_TEST
 
+/* GPipe runs its four F at 0, 10, 20, 30: the third is the first beyond 2500 bytes on rank 0, 20 on
+ * the clock; rank 1 starts 15 later and has room for more. Rank 0's B0 adds 100: 4100 fit 4100. */
+START_TEST(the_first_op_over_the_limit_is_told)
+{
+    step s PP_CLEANUP(step_free) = run("ideal", "gpipe", 2, 1, 4, NULL);
+    pp_err err = { 0 };
+    uint32_t r = 9;
+    s.costs->limit_bytes[1] = 5000;
+    STEP_OK(pp_report_set_limit(s.report, s.program, s.timeline, s.costs, 2500, &err), err);
+    const pp_rank_report *first = pp_report_first_over(s.report, &r);
+    ck_assert_uint_eq(r, 0);
+    ck_assert_int_eq(first->over_at_ns, 20);
+    ck_assert_int_eq(first->over_bytes, 3000);
+    ck_assert_int_eq(first->over_op.kind, PP_OP_F);
+    ck_assert_uint_eq(first->over_op.microbatch, 2);
+    ck_assert_int_eq(s.report->per_rank[1].over_bytes, 0);
+    STEP_OK(pp_report_set_limit(s.report, s.program, s.timeline, s.costs, 4100, &err), err);
+    ck_assert_ptr_null(pp_report_first_over(s.report, &r));
+}
+END_TEST
+
 /* Transfers of 15: F0 is still on its way (10 to 25) when F1 is sent at 20 and the gradient's
  * buffer is posted. The rank computes nothing then; B0 is next. */
 START_TEST(what_is_on_its_way_is_not_released)
@@ -340,6 +361,8 @@ typedef struct watch {
     pp_ns at_ns;
     int64_t most, recv, send;
     int64_t last[PP_MEMORY_COUNT];
+    int64_t limit_bytes, over_bytes; /* first total beyond the limit, and when */
+    pp_ns over_at_ns;
 } watch;
 
 static void look(void *context, pp_ns at_ns, const int64_t bytes[PP_MEMORY_COUNT])
@@ -354,8 +377,29 @@ static void look(void *context, pp_ns at_ns, const int64_t bytes[PP_MEMORY_COUNT
         w->last[c] = bytes[c];
     }
     w->most = total > w->most ? total : w->most;
+    if (w->limit_bytes && total > w->limit_bytes && !w->over_bytes) {
+        w->over_bytes = total;
+        w->over_at_ns = at_ns;
+    }
     w->recv = bytes[PP_MEMORY_RECV_BUFFERS] > w->recv ? bytes[PP_MEMORY_RECV_BUFFERS] : w->recv;
     w->send = bytes[PP_MEMORY_SEND_BUFFERS] > w->send ? bytes[PP_MEMORY_SEND_BUFFERS] : w->send;
+}
+
+/* Beyond one byte less than the peak is the peak first; otherwise what the samples saw. */
+static void check_first_over(const step *s, uint32_t r, const watch *w, const pp_memory_peak *peak)
+{
+    pp_memory_peak over;
+    pp_err err = { 0 };
+    STEP_OK(pp_memory_first_over(s->program, s->timeline, s->costs, r, peak->total_bytes - 1, &over,
+                                 &err),
+            err);
+    ck_assert_int_eq(over.total_bytes, peak->total_bytes);
+    ck_assert_int_eq(over.at_ns, peak->at_ns);
+    ck_assert_uint_eq(over.instruction, peak->instruction);
+    STEP_OK(pp_memory_first_over(s->program, s->timeline, s->costs, r, w->limit_bytes, &over, &err),
+            err);
+    ck_assert_int_eq(over.total_bytes, w->over_bytes);
+    ck_assert_int_eq(over.at_ns, w->over_at_ns);
 }
 
 static void check_rank(const step *s, const pp_buffers *buffers, uint32_t r, uint32_t m)
@@ -364,11 +408,12 @@ static void check_rank(const step *s, const pp_buffers *buffers, uint32_t r, uin
     pp_memory_peak peak;
     pp_recv_pool pool;
     pp_err err = { 0 };
-    watch w = { 0 };
+    watch w = { .limit_bytes = rank->memory.total_bytes * 2 / 3 };
     int64_t sum = 0;
     STEP_OK(pp_memory_walk(s->program, s->timeline, s->costs, r, look, &w, &peak, &err), err);
     for (int c = 0; c < PP_MEMORY_COUNT; c++)
         sum += peak.bytes[c];
+    check_first_over(s, r, &w, &peak);
     ck_assert_int_eq(sum, peak.total_bytes);
     ck_assert_int_eq(w.most, peak.total_bytes);
     ck_assert_int_eq(w.recv, rank->peak_recv_bytes);
@@ -471,6 +516,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, policies_meet_hand_computed_peaks, 0,
                         (int)(sizeof cases / sizeof cases[0]));
+    tcase_add_test(tc, the_first_op_over_the_limit_is_told);
     tcase_add_test(tc, a_peak_between_ops_names_the_next_one);
     tcase_add_test(tc, what_is_on_its_way_is_not_released);
     tcase_add_test(tc, posts_are_when_the_rank_issues_them);

@@ -77,6 +77,8 @@ typedef struct pp_compare_file {
     size_t count, capacity;
     struct pp_profile *profile; /* of a profile; otherwise NULL */
     char platform[160];         /* where it was measured, if it says so */
+    pp_ns stale_step_ns; /* of a plan: predicted in the file, but not by its order and costs; 0:
+                            the prediction is the plan's */
 } pp_compare_file;
 
 /* "plan", "report of a run", ... */

@@ -238,6 +238,25 @@ static pp_status explain_memory(const pp_compare_file *base, const pp_compare_fi
     return PP_OK;
 }
 
+/* An interval of links alone is narrow because compute is not in it. */
+static pp_status explain_interval(const pp_compare_file *base, const pp_compare_file *now,
+                                  pp_difference *d, pp_err *err)
+{
+    static const char *const words[] = {
+        "", "the interval before is of links only, compute is not measured",
+        "the interval after is of links only, compute is not measured",
+        "intervals of links only, compute is not measured"
+    };
+    const pp_metric *metric = pp_metric_find(PP_COMPARE_REPORT, "compute-measured");
+    const pp_quantity *a = pp_compare_find(base, metric, "");
+    const pp_quantity *b = pp_compare_find(now, metric, "");
+    const int which = (a && strcmp(a->text, "off") == 0) + 2 * (b && strcmp(b->text, "off") == 0);
+    if (!which)
+        return PP_OK;
+    d->detail = pp_copy_text(words[which]);
+    return d->detail ? PP_OK : pp_err_nomem(err);
+}
+
 static pp_status judge_both(const pp_compare_file *base, const pp_compare_file *now,
                             const pp_tolerances *tolerances, pp_difference *d, pp_err *err)
 {
@@ -248,6 +267,9 @@ static pp_status judge_both(const pp_compare_file *base, const pp_compare_file *
         d->severity = severity(d, base);
         if (d->verdict != PP_VERDICT_SAME && strcmp(d->metric->name, "peak-memory") == 0)
             status = explain_memory(base, now, d, err);
+        if (d->verdict != PP_VERDICT_SAME &&
+            (strcmp(d->metric->name, "step-low") == 0 || strcmp(d->metric->name, "step-high") == 0))
+            status = explain_interval(base, now, d, err);
         return status;
     }
     d->severity = d->metric->timed ? 0 : INFINITY; /* a setting explains numbers: it stands first */

@@ -29,6 +29,10 @@ static const pp_metric metrics[] = {
     REPORT("lower-bound", "/lower_bound_ns", NS, NEITHER, false, true, NULL),
     REPORT("bound-name", "/lower_bound", TEXT, NEITHER, false, true, NULL),
     REPORT("span", "/span_ns", NS, LESS, false, true, NULL),
+    REPORT("step-low", "/step_low_ns", NS, NEITHER, false, false, "step"),
+    REPORT("step-high", "/step_high_ns", NS, NEITHER, false, false, "step"),
+    REPORT("compute-measured", "/compute_measured", TEXT, NEITHER, false, false, NULL),
+    REPORT("interval-parts", "/uncertainty", WHOLE, NEITHER, false, false, NULL),
     REPORT("step-boundary", "/step_boundary_ns", NS, LESS, false, true, "step"),
     REPORT("boundary-part", "/step_boundary/*", NS, LESS, false, true, "step"),
     REPORT("peak-memory", "/peak_memory_bytes", BYTES, LESS, true, true, NULL),
@@ -61,6 +65,11 @@ static const pp_metric metrics[] = {
            NULL),
     REPORT("peak-op", "/per_rank/{rank}/peak_op", TEXT, NEITHER, false, true, NULL),
     REPORT("peak-time", "/per_rank/{rank}/peak_at_ns", NS, NEITHER, false, true, "makespan"),
+    REPORT("over-limit-op", "/per_rank/{rank}/over_limit_op", TEXT, NEITHER, false, true, NULL),
+    REPORT("over-limit-time", "/per_rank/{rank}/over_limit_at_ns", NS, NEITHER, false, true,
+           "makespan"),
+    REPORT("over-limit-memory", "/per_rank/{rank}/over_limit_bytes", BYTES, LESS, false, true,
+           "peak-memory"),
     REPORT("error", "/errors/*", PART, LESS, true, false, NULL), /* of predictions, relative */
     REPORT("jitter-p50", "/jitter/p50_ns", NS, LESS, true, false, NULL),
     REPORT("jitter-p95", "/jitter/p95_ns", NS, LESS, true, false, NULL),
@@ -114,6 +123,7 @@ static const pp_metric metrics[] = {
     PLAN("", "/version", SKIP),
     PLAN("", "/prediction", SKIP), /* it is a report */
     PLAN("", "/provenance/command", SKIP),
+    PLAN("prediction", NULL, TEXT), /* is it the file's? */
     PLAN("other", NULL, TEXT),
 #undef PLAN
 

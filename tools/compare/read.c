@@ -1,5 +1,6 @@
 /* A file to compare, taken apart into quantities. */
 #include "calib/profile.h"
+#include "planner/bound.h"
 #include "sim/alloc.h"
 #include "sim/file.h"
 #include "tools/compare/compare.h"
@@ -297,35 +298,56 @@ static pp_status read_report(const pp_json_at *root, pp_compare_file *file, pp_e
     return add_spread(&list, "makespan_ns", "makespan", file, err);
 }
 
-/* A plan that was never predicted is simulated: its report, as others hold it. */
-static pp_status read_simulated(const pp_plan *plan, pp_compare_file *file, pp_err *err)
+/* As others hold it: through its JSON. */
+static pp_status read_simulated(const pp_report *report, pp_compare_file *file, pp_err *err)
 {
-    pp_report *report PP_CLEANUP(pp_report_free) = NULL;
     pp_json_build build = { 0 };
     char *text PP_CLEANUP(pp_free_text) = NULL;
     size_t bytes = 0;
     pp_json *again PP_CLEANUP(pp_json_free) = NULL;
-    pp_status status = pp_plan_simulate(plan, NULL, NULL, NULL, &report, err);
-    if (status)
-        return status;
     pp_json *json PP_CLEANUP(pp_json_free) = pp_report_write(report, &build);
-    if ((status = pp_json_print(&build, json, &text, &bytes, err)) ||
-        (status = pp_json_parse(text, bytes, file->name, &again, err)))
+    pp_status status = pp_json_print(&build, json, &text, &bytes, err);
+    if (status || (status = pp_json_parse(text, bytes, file->name, &again, err)))
         return status;
     const pp_json_at root = pp_json_root(again, file->name);
     return read_report(&root, file, err);
 }
 
+/* A prediction that is not what the plan gives is told from one that is. */
+static pp_status add_origin(pp_compare_file *file, pp_err *err)
+{
+    const pp_metric *metric = pp_metric_find(PP_COMPARE_PLAN, "prediction");
+    pp_quantity *item = NULL;
+    pp_status status = pp_compare_add(file, metric, "", 0, &item, err);
+    if (status)
+        return status;
+    item->text = pp_compare_printable(file->stale_step_ns ? "simulated anew" : "of the plan");
+    return item->text ? PP_OK : pp_err_nomem(err);
+}
+
+/* A plan is simulated: it may have no prediction, or have been edited since. */
 static pp_status read_plan(const pp_json_at *root, pp_compare_file *file, pp_err *err)
 {
     walk w = { .file = file, .kind = PP_COMPARE_PLAN };
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
+    pp_report *report PP_CLEANUP(pp_report_free) = NULL;
     pp_json_at prediction;
+    const pp_costs *costs;
     pp_status status = pp_plan_read(file->json, file->name, &plan, err); /* is it one? */
-    if (status || (status = visit_children(&w, root, err)))
+    if (status || (status = visit_children(&w, root, err)) ||
+        (status = pp_plan_simulate(plan, NULL, NULL, &costs, &report, err)))
         return status;
-    if (!pp_json_has(root, "prediction"))
-        return read_simulated(plan, file, err);
+    file->stale_step_ns = pp_plan_is_stale(plan, report) ? plan->told_step_ns : 0;
+    if ((status = add_origin(file, err)))
+        return status;
+    if (file->stale_step_ns || !pp_json_has(root, "prediction")) {
+        uint32_t replica = 0;
+        while (plan->costs[replica] != costs)
+            replica++;
+        status =
+            pp_bound_report(costs, plan->order[plan->order_count > 1 ? replica : 0], report, err);
+        return status ? status : read_simulated(report, file, err);
+    }
     status = pp_json_get(root, "prediction", &prediction, err);
     return status ? status : read_report(&prediction, file, err);
 }

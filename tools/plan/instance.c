@@ -53,10 +53,13 @@ static double gap(const run *r, int64_t makespan)
 static void show(void *context, int64_t makespan)
 {
     const run *r = context;
+    char left[32] = "";
+    const pp_ns gone_ns = pp_clock_now_ns() - r->begin_ns;
+    if (!r->iterations && gone_ns < r->time_ns)
+        snprintf(left, sizeof left, ", %.0f s left", (double)(r->time_ns - gone_ns) * 1e-9);
     if (r->shows)
-        pp_remark("%.2f s: %" PRId64 ", bound %" PRId64 ", gap %.3f %%",
-                  (double)(pp_clock_now_ns() - r->begin_ns) * 1e-9, makespan, r->limits.ticks,
-                  100 * gap(r, makespan));
+        pp_remark("%.2f s%s: %" PRId64 ", bound %" PRId64 ", gap %.3f %%", (double)gone_ns * 1e-9,
+                  left, makespan, r->limits.ticks, 100 * gap(r, makespan));
 }
 
 static pp_status refuse_others(const pp_args *args, const pp_option *options, pp_err *err)

@@ -56,6 +56,12 @@ PP_MUST_CHECK pp_status pp_plan_explain(const pp_args *args, const pp_wish *wish
 /* plan --pareto. Fails: as pp_pareto_find, IO. */
 PP_MUST_CHECK pp_status pp_plan_pareto(const pp_args *args, pp_err *err);
 
+/* Memory of each rank at its peak, by component. */
+void pp_plan_memory_print(const pp_report *report, pp_text *text);
+/* pp_wish.missed: that of the candidate that misses by least, and where it does first; to stderr.
+ */
+void pp_plan_miss_print(void *context, const pp_report *nearest);
+
 /* The plan as people read it, in 80 columns. */
 void pp_choice_print(const pp_choice *choice, pp_text *text);
 

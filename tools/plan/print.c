@@ -6,9 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RANKS_HEAD 12u /* of a long memory table; and its last four, and the fullest */
-#define RANKS_TAIL 4u
 #define LAYOUT_MAX 240
+#define SPLIT_COLUMN 49 /* of the last column of the table of splits */
 
 /* "label        words" */
 static void add_wrapped(pp_text *text, const char *label, const char *words)
@@ -403,7 +402,8 @@ static void print_jitter(const pp_choice *choice, pp_text *text)
 static void print_splits(const pp_choice *choice, pp_text *text)
 {
     enum { SHOWN = 9 };
-    pp_text_add(text, "\n  pp  tp  cp   dp  ep schedule       step        of %zu splits\n",
+    bool bounds = false;
+    pp_text_add(text, "\n  pp  tp  cp   dp  ep schedule         step      of %zu splits\n",
                 choice->splits);
     for (size_t i = 0; i < choice->splits && i < SHOWN; i++) {
         const pp_candidate *c = &choice->split[i];
@@ -411,16 +411,20 @@ static void print_splits(const pp_choice *choice, pp_text *text)
         pp_ns ns = c->step_ns ? c->step_ns : c->least_step_ns;
         double slower = 100 * (score(c) / score(&choice->split[0]) - 1);
         char step[32];
-        pp_text_add(text,
-                    "%4" PRId64 " %3" PRId64 " %3" PRId64 " %4" PRId64 " %3" PRId64 " %-14s %s%s",
-                    p->pp, p->tp, p->cp, p->dp, p->ep, c->schedule ? c->schedule->name : "-",
-                    c->step_ns ? "" : ">=", pp_format_duration(step, sizeof step, ns));
+        char why[sizeof c->reason] = "the plan above";
+        bounds = bounds || !c->step_ns;
+        pp_text_add(
+            text, "%4" PRId64 " %3" PRId64 " %3" PRId64 " %4" PRId64 " %3" PRId64 " %-14s %s%-9s ",
+            p->pp, p->tp, p->cp, p->dp, p->ep, c->schedule ? c->schedule->name : "-",
+            c->step_ns ? "  " : ">=", pp_format_duration(step, sizeof step, ns));
         if (c->status == PP_CANDIDATE_INFEASIBLE)
-            pp_text_add(text, "  %s", c->reason);
+            snprintf(why, sizeof why, "%s", c->reason);
         else if (i)
-            pp_text_add(text, "  %s%.2f %% slower", c->step_ns ? "" : "at least ", slower);
-        pp_text_add(text, "\n");
+            snprintf(why, sizeof why, "%s%.2f %% slower", c->step_ns ? "" : "at least ", slower);
+        pp_print_words(text, why, SPLIT_COLUMN, SPLIT_COLUMN);
     }
+    if (bounds)
+        pp_text_add(text, ">=: a lower bound of the step; the split was not simulated\n");
 }
 
 static void print_runners_up(const pp_choice *choice, pp_text *text)
@@ -478,72 +482,6 @@ static void print_partition(const pp_plan *plan, pp_text *text)
         pp_text_add(text, "  (the plan file has the layout string)\n");
 }
 
-typedef struct memory_unit {
-    const char *name;
-    double bytes;
-} memory_unit;
-
-/* In which the fullest rank has at least 1. */
-static memory_unit unit_of(const pp_report *report)
-{
-    static const memory_unit units[] = { { "GiB", 1 << 30 },
-                                         { "MiB", 1 << 20 },
-                                         { "KiB", 1 << 10 } };
-    size_t i = 0;
-    while (i < 2 && (double)report->peak_memory_bytes < units[i].bytes)
-        i++;
-    return units[i];
-}
-
-static void print_rank(const pp_report *report, uint32_t r, const int *column, size_t columns,
-                       double unit, pp_text *text)
-{
-    const pp_rank_report *rank = &report->per_rank[r];
-    char token[32];
-    pp_text_add(text, "%4" PRIu32 "%c%7.2f", r, r == report->peak_memory_rank ? '*' : ' ',
-                (double)rank->memory.total_bytes / unit);
-    for (size_t c = 0; c < columns; c++)
-        pp_text_add(text, " %6.2f", (double)rank->memory.bytes[column[c]] / unit);
-    pp_text_add(text, "  %s\n", pp_op_print(rank->peak_op, token, sizeof token));
-}
-
-static void print_memory(const pp_report *report, pp_text *text)
-{
-    static const char *const short_names[PP_MEMORY_COUNT] = {
-        [PP_MEMORY_PARAMETERS] = "params",  [PP_MEMORY_GRADIENTS] = "grads",
-        [PP_MEMORY_OPTIMIZER] = "optim",    [PP_MEMORY_ACTIVATIONS] = "activ",
-        [PP_MEMORY_WEIGHT_STASH] = "stash", [PP_MEMORY_RECOMPUTE] = "recomp",
-        [PP_MEMORY_RECV_BUFFERS] = "recv",  [PP_MEMORY_SEND_BUFFERS] = "send",
-        [PP_MEMORY_LOGITS] = "logits",      [PP_MEMORY_TEMPORARIES] = "temp",
-        [PP_MEMORY_OUTPUTS] = "output",     [PP_MEMORY_COMM_LIBRARY] = "comm",
-    };
-    int column[PP_MEMORY_COUNT];
-    size_t columns = 0;
-    if (!report->has_memory)
-        return;
-    for (int c = 0; c < PP_MEMORY_COUNT; c++) {
-        bool used = false;
-        for (uint32_t r = 0; r < report->ranks; r++)
-            used = used || report->per_rank[r].memory.bytes[c];
-        if (used)
-            column[columns++] = c;
-    }
-    const memory_unit unit = unit_of(report);
-    pp_text_add(text, "\nmemory of a GPU at its rank's peak, %s (* the fullest)\nrank   total",
-                unit.name);
-    for (size_t c = 0; c < columns; c++)
-        pp_text_add(text, " %6s", short_names[column[c]]);
-    pp_text_add(text, "  at op\n");
-    bool brief = report->ranks > RANKS_HEAD + RANKS_TAIL;
-    for (uint32_t r = 0; r < report->ranks; r++) {
-        if (!brief || r < RANKS_HEAD || r >= report->ranks - RANKS_TAIL ||
-            r == report->peak_memory_rank)
-            print_rank(report, r, column, columns, unit.bytes, text);
-        else if (r == RANKS_HEAD)
-            pp_text_add(text, "     ... (--json has all)\n");
-    }
-}
-
 static void print_assumptions(const pp_plan *plan, pp_text *text)
 {
     if (plan->assumptions.count)
@@ -570,7 +508,9 @@ void pp_choice_print(const pp_choice *choice, pp_text *text)
         print_jitter(choice, text);
     print_runners_up(choice, text);
     print_partition(choice->plan, text);
-    print_memory(choice->plan->prediction, text);
+    if (choice->plan->prediction->has_memory)
+        pp_text_add(text, "\n");
+    pp_plan_memory_print(choice->plan->prediction, text);
     print_assumptions(choice->plan, text);
     pp_text_add(
         text,

@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
-
-#define SHOW_EVERY_NS 200000000
 
 struct pp_sweep_work {
     const pp_sweep *sweep;
@@ -22,9 +19,7 @@ struct pp_sweep_work {
     uint32_t again;        /* where the search for points to hand out once more goes on */
     uint32_t left, wanted; /* without a line; of this shard */
     pp_err failure;
-    bool shows;
-    uint32_t done_before; /* in the file already */
-    int64_t begin_ns, shown_ns;
+    pp_ticker ticker;
 };
 
 pp_status pp_sweep_work_new(const pp_sweep *sweep, pp_sweep_file *file, pp_sweep_lines *lines,
@@ -40,9 +35,7 @@ pp_status pp_sweep_work_new(const pp_sweep *sweep, pp_sweep_file *file, pp_sweep
         work->wanted += pp_sweep_has(sweep, i);
         work->left += pp_sweep_has(sweep, i) && !lines->line[i];
     }
-    work->done_before = work->wanted - work->left;
-    work->shows = isatty(STDERR_FILENO) == 1;
-    work->begin_ns = pp_clock_now_ns();
+    work->ticker = pp_ticker_begin("points", work->wanted - work->left);
     pthread_mutex_init(&work->lock, NULL);
     *work_out = work;
     return PP_OK;
@@ -91,19 +84,10 @@ bool pp_sweep_take(pp_sweep_work *work, bool again, uint32_t *point_out)
 
 static void show(pp_sweep_work *work)
 {
-    int64_t now_ns = pp_clock_now_ns();
-    if (!work->shows || (work->left > 0 && now_ns - work->shown_ns < SHOW_EVERY_NS))
-        return;
-    uint32_t done = work->wanted - work->left;
-    double seconds = (double)(now_ns - work->begin_ns) * 1e-9;
-    double rate = (double)(done - work->done_before) / seconds;
-    work->shown_ns = now_ns;
-    fprintf(stderr, "\r\033[K%" PRIu32 " of %" PRIu32 " points, %.1f points/s", done, work->wanted,
-            rate);
-    if (rate > 0)
-        fprintf(stderr, ", %.0f s left", (double)work->left / rate);
-    if (work->left == 0)
-        fputs("\r\033[K", stderr);
+    if (work->left)
+        pp_ticker_show(&work->ticker, "", work->wanted - work->left, work->wanted);
+    else
+        pp_ticker_end(&work->ticker);
 }
 
 static void fail(pp_sweep_work *work, const pp_err *why)
