@@ -43,9 +43,9 @@ static void set_columns(memory_table *table)
         used += table->shown[c];
     }
     for (table->rest = used > room; used + table->rest > room; used--) {
-        int least = -1;
-        for (int c = 0; c < PP_MEMORY_COUNT; c++) {
-            if (table->shown[c] && (least < 0 || most[c] < most[least]))
+        int least = 0;
+        for (int c = 1; c < PP_MEMORY_COUNT; c++) {
+            if (table->shown[c] && (!table->shown[least] || most[c] < most[least]))
                 least = c;
         }
         table->shown[least] = false;
