@@ -69,6 +69,8 @@ pp_prospects pp_search_prospects(const pp_search *search, double best_score)
         size_t k = split_twin(search, c->setup);
         const pp_setup *setup = &search->setup[k];
         double least = pp_candidate_score(c, setup->least_step_ns);
+        if (c->schedule == &pp_planned_schedule) /* found before, with more memory */
+            continue;
         if (!is_usable(setup) || search->data[setup->data].workload.microbatches == 0 ||
             (!fits && c->status == PP_CANDIDATE_PRUNED))
             continue;
