@@ -171,6 +171,20 @@ void pp_candidate_csv(const pp_candidate *candidate, pp_text *text);
 PP_MUST_CHECK pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen,
                                          const pp_workload *workload, pp_notes *notes, pp_err *err);
 
+/* From one part of the time of `wish` to another. */
+typedef struct pp_slice {
+    const pp_wish *wish;
+    double from, to;
+} pp_slice;
+
+/* Gives `part`, a copy of the wish that must not outlive the slice, an equal one of `parts` parts
+ * of what is left of the time, where that is limited. False: nothing is left. */
+bool pp_slice_take(pp_slice *slice, const pp_wish *wish, size_t parts, pp_wish *part);
+
+/* Can what takes at least `least` gain, and is its score behind the best one by no more than 2.5
+ * times of what `floor` lets it gain? */
+bool pp_is_worth(double least, double floor, double score, double best_score);
+
 /* pp_choose where degrees are given, and where the GPUs are. Fails: as that. */
 PP_MUST_CHECK pp_status pp_choose_one(const pp_wish *wish, pp_choice **choice_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_choose_split(const pp_wish *wish, pp_choice **choice_out, pp_err *err);

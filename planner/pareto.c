@@ -130,26 +130,6 @@ static pp_status bound_point(pp_search *search, pp_pareto_point *point, pp_err *
     return PP_OK;
 }
 
-/* Of the time this part, at most, goes to named schedules. */
-#define NAMED_SHARE 0.5
-
-/* A part of the time. */
-typedef struct slice {
-    const pp_wish *wish;
-    double from, to;
-} slice;
-
-static double slice_spent(void *context)
-{
-    const slice *s = context;
-    return (s->wish->spent(s->wish->context) - s->from) / (s->to - s->from);
-}
-
-static bool slice_is_over(void *context)
-{
-    return slice_spent(context) >= 1;
-}
-
 /* Free orders are looked for at limits that go down by this part of the last. */
 enum { LIMIT_PARTS = 20 };
 
@@ -160,17 +140,15 @@ static int64_t limit_below(int64_t limit_bytes)
 
 /* An equal part of what the budget leaves for each limit down to `lowest`; false: nothing is left.
  */
-static bool fund(slice *part, size_t simulated, int64_t limit_bytes, int64_t lowest, pp_wish *wish)
+static bool fund(pp_slice *part, size_t simulated, int64_t limit_bytes, int64_t lowest,
+                 pp_wish *wish)
 {
     const pp_wish *asked = part->wish;
     int64_t limits = 1;
     for (; limit_bytes >= lowest && limit_bytes > LIMIT_PARTS; limits++)
         limit_bytes = limit_below(limit_bytes);
-    if (asked->stop) {
-        part->from = asked->spent(asked->context);
-        part->to = part->from + (1 - part->from) / (double)limits;
-        return part->from < 1;
-    }
+    if (!pp_slice_take(part, asked, (size_t)limits, wish))
+        return false;
     if (!asked->max_simulations)
         return true;
     if (simulated >= asked->max_simulations)
@@ -215,9 +193,9 @@ static pp_status lower_limit(pp_search *search, int64_t limit_bytes, size_t *bes
 }
 
 /* Free orders at limits from the wish's down, to below the least that a named schedule needs. */
-static pp_status sweep(pp_search *search, slice *part, pp_wish *wish, pp_pareto *out, pp_err *err)
+static pp_status sweep(pp_search *search, const pp_wish *asked, pp_slice *part, pp_wish *wish,
+                       pp_pareto *out, pp_err *err)
 {
-    const pp_wish *asked = part->wish;
     int64_t limit_bytes = search->memory_limit_bytes;
     int64_t lowest = INT64_MAX;
     for (size_t i = 0; i < out->count; i++)
@@ -252,8 +230,8 @@ static pp_status sweep(pp_search *search, slice *part, pp_wish *wish, pp_pareto 
 
 /* When it is done the limit and the bounds are as before; those of set-ups that came with it are
  * not known. */
-static pp_status search_limits(pp_search *search, slice *part, pp_wish *wish, pp_pareto *out,
-                               pp_err *err)
+static pp_status search_limits(pp_search *search, const pp_wish *asked, pp_slice *part,
+                               pp_wish *wish, pp_pareto *out, pp_err *err)
 {
     const int64_t limit_bytes = search->memory_limit_bytes;
     const size_t count = search->setup_count;
@@ -261,7 +239,7 @@ static pp_status search_limits(pp_search *search, slice *part, pp_wish *wish, pp
     if (!before)
         return pp_err_nomem(err);
     memcpy(before, search->setup, count * sizeof *before);
-    pp_status status = sweep(search, part, wish, out, err);
+    pp_status status = sweep(search, asked, part, wish, out, err);
     memcpy(search->setup, before, count * sizeof *before);
     free(before);
     for (size_t i = count; i < search->setup_count; i++)
@@ -275,22 +253,22 @@ pp_status pp_pareto_find(const pp_wish *wish, pp_pareto **pareto_out, pp_err *er
 {
     pp_search search PP_CLEANUP(close_search) = { 0 };
     pp_pareto *pareto PP_CLEANUP(pp_pareto_free) = pp_alloc_array(1, sizeof *pareto);
-    slice part = { .wish = wish, .to = NAMED_SHARE };
+    pp_wish quiet = *wish;
+    pp_slice part;
     pp_wish all = *wish;
     if (!pareto)
         return pp_err_nomem(err);
-    all.found = NULL;
     all.stop = NULL;
+    all.found = quiet.found = NULL;
     pp_status status = pp_search_open(&search, &all, err);
     if (status || (status = pp_search_enumerate(&search, err)))
         return status;
-    all.stop = wish->stop ? slice_is_over : NULL;
-    all.spent = wish->stop ? slice_spent : NULL;
-    all.context = &part;
+    all.stop = wish->stop;
+    (void)pp_slice_take(&part, &quiet, 2, &all); /* named schedules get half of it at most */
     if ((status = simulate_all(&search, pareto, err)))
         return status;
     if ((wish->orders != PP_ORDERS_NAMED || wish->schedule) &&
-        (status = search_limits(&search, &part, &all, pareto, err)))
+        (status = search_limits(&search, wish, &part, &all, pareto, err)))
         return status;
     search.stopped = pareto->stopped;
     if (!pareto->count)
