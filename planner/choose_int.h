@@ -91,6 +91,9 @@ bool pp_same_stages(const pp_stage *a, const pp_stage *b, size_t count);
 /* Recomputation stage by stage, where recomputation is free and memory is short: new setups and
  * candidates, of which the best is changed to one that is measurably faster. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_search_recompute(pp_search *search, size_t *best, pp_err *err);
+/* Where a link differs: partitions that the simulated step decides, begun with the best candidates
+ * of several schedules; best becomes one that is measurably faster. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_search_shift(pp_search *search, size_t *best, pp_err *err);
 /* All of these. Where the time ended before every setup was bounded and none of those that
  * were fits, more are bounded until one does. search: pp_search_close it, also on failure. */
 PP_MUST_CHECK pp_status pp_search_solve(pp_search *search, const pp_wish *wish, size_t *best_out,

@@ -223,7 +223,7 @@ static pp_status open_and_search(pp_search *search, double best_score, bool *end
                                  size_t *found, pp_err *err)
 {
     const pp_prospects prospects = pp_search_prospects(search, best_score);
-    pp_ordering list[PP_PROSPECTS_MOST] = { 0 };
+    pp_ordering list[PP_PROSPECTS_MOST + 1] = { 0 };
     size_t count = 0;
     pp_status status = PP_OK;
     pp_purse funds;
