@@ -15,7 +15,8 @@
 
 const char *pp_partition_name(pp_partition_kind kind)
 {
-    static const char *const names[] = { "auto", "uniform", "balanced", "layout", "fitted" };
+    static const char *const names[] = { "auto",   "uniform", "balanced",
+                                         "layout", "fitted",  "shifted" };
     return names[kind];
 }
 
@@ -389,6 +390,8 @@ pp_status pp_search_run(pp_search *search, size_t *best_out, pp_err *err)
     free(queue);
     if (!status)
         status = pp_search_recompute(search, &best, err);
+    if (!status && !(search->wish->score_limit > 0))
+        status = pp_search_shift(search, &best, err);
     for (size_t i = 0; i < search->count && !status; i++) {
         pp_candidate *c = &search->candidate[i];
         if (c->status == PP_CANDIDATE_PRUNED)

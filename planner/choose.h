@@ -18,6 +18,7 @@ typedef enum pp_partition_kind {
     PP_PARTITION_BALANCED, /* planner/partition.h */
     PP_PARTITION_LAYOUT,   /* given */
     PP_PARTITION_FITTED,   /* balanced, with less on ranks that have less memory than the others */
+    PP_PARTITION_SHIFTED,  /* layers moved from one of these while the simulated step got shorter */
 } pp_partition_kind;
 
 const char *pp_partition_name(pp_partition_kind kind);

@@ -91,6 +91,9 @@ bool pp_same_stages(const pp_stage *a, const pp_stage *b, size_t count);
 /* Recomputation stage by stage, where recomputation is free and memory is short: new setups and
  * candidates, of which the best is changed to one that is measurably faster. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_search_recompute(pp_search *search, size_t *best, pp_err *err);
+/* Where a link differs: partitions that the simulated step decides, begun with the best candidates
+ * of several schedules; best becomes one that is measurably faster. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_search_shift(pp_search *search, size_t *best, pp_err *err);
 /* All of these. Where the time ended before every setup was bounded and none of those that
  * were fits, more are bounded until one does. search: pp_search_close it, also on failure. */
 PP_MUST_CHECK pp_status pp_search_solve(pp_search *search, const pp_wish *wish, size_t *best_out,
@@ -170,6 +173,20 @@ void pp_candidate_csv(const pp_candidate *candidate, pp_text *text);
 /* What was assumed, in words. workload: of `chosen`. */
 PP_MUST_CHECK pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen,
                                          const pp_workload *workload, pp_notes *notes, pp_err *err);
+
+/* From one part of the time of `wish` to another. */
+typedef struct pp_slice {
+    const pp_wish *wish;
+    double from, to;
+} pp_slice;
+
+/* Gives `part`, a copy of the wish that must not outlive the slice, an equal one of `parts` parts
+ * of what is left of the time, where that is limited. False: nothing is left. */
+bool pp_slice_take(pp_slice *slice, const pp_wish *wish, size_t parts, pp_wish *part);
+
+/* Can what takes at least `least` gain, and is its score behind the best one by no more than 2.5
+ * times of what `floor` lets it gain? */
+bool pp_is_worth(double least, double floor, double score, double best_score);
 
 /* pp_choose where degrees are given, and where the GPUs are. Fails: as that. */
 PP_MUST_CHECK pp_status pp_choose_one(const pp_wish *wish, pp_choice **choice_out, pp_err *err);

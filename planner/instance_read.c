@@ -3,6 +3,7 @@
 #include "planner/instance.h"
 #include "sim/alloc.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -194,9 +195,28 @@ static bool fill_cell(const reading *r, uint32_t s, uint32_t i, pp_instance *x)
     return true;
 }
 
+/* More room than all that a rank can hold at once is no limit, however large. */
+static pp_status fill_rooms(const reading *r, const pp_json_at *root, pp_instance *x, pp_err *err)
+{
+    for (uint32_t k = 0; k < x->ranks; k++) {
+        int64_t most = 0;
+        for (uint32_t op = 0; op < x->ops && most <= PP_INSTANCE_BYTES_MAX; op++)
+            if (x->task[op].rank == k) /* A, transients, what G is more than A */
+                most +=
+                    x->memory[op].need + (x->task[op].kind == PP_TASK_B && x->memory[op].delta > 0
+                                              ? x->memory[op].delta
+                                              : 0);
+        x->room[k] = r->room[k] < PP_INSTANCE_BYTES_MAX ? r->room[k] : PP_INSTANCE_BYTES_MAX;
+        if (r->room[k] > PP_INSTANCE_BYTES_MAX && most > PP_INSTANCE_BYTES_MAX)
+            return pp_json_fail(root, err,
+                                "cap/%" PRIu32 " is more than %" PRId64 "; count in larger units",
+                                k, PP_INSTANCE_BYTES_MAX);
+    }
+    return PP_OK;
+}
+
 static pp_status fill(const reading *r, const pp_json_at *root, pp_instance *x, pp_err *err)
 {
-    memcpy(x->room, r->room, x->ranks * sizeof *x->room);
     for (uint32_t i = 0; i < x->microbatches; i++)
         for (uint32_t s = 0; s < x->stages; s++)
             if (!fill_cell(r, s, i, x))
@@ -204,7 +224,7 @@ static pp_status fill(const reading *r, const pp_json_at *root, pp_instance *x, 
                                     "stage %u takes too long or too much memory for microbatch %u; "
                                     "count in larger units",
                                     s, i);
-    return PP_OK;
+    return fill_rooms(r, root, x, err);
 }
 
 pp_status pp_instance_read(const pp_json_at *root, pp_instance **instance_out, pp_err *err)
@@ -222,7 +242,7 @@ pp_status pp_instance_read(const pp_json_at *root, pp_instance **instance_out, p
         (status = read_sizes(root, &r, err)) || (status = read_ranks(root, &r, err)) ||
         (status = read_stages(root, &r, err)) || (status = read_microbatches(root, &r, err)) ||
         (status = read_link(root, &r, err)) ||
-        (status = read_ints(root, "cap", (size_t)r.ranks, PP_INSTANCE_BYTES_MAX, r.room, err)) ||
+        (status = read_ints(root, "cap", (size_t)r.ranks, INT64_MAX, r.room, err)) ||
         (status = pp_instance_new(name, (uint32_t)r.ranks, (uint32_t)r.stages,
                                   (uint32_t)r.microbatches, r.stage_rank, &x, err)) ||
         (status = fill(&r, root, x, err)))

@@ -107,8 +107,10 @@ static int16_t draw_level(uint32_t knob, pp_dice *dice)
     return knob == PP_KNOB_FEED ? (int16_t)pp_dice_below(dice, 3) : level;
 }
 
-static const uint32_t alphas[] = { 0, 10, 8, 12, 6, 15, 20, 25, 5, 9, 7, 11 };
-enum { ALPHAS = sizeof alphas / sizeof *alphas, BETAS = 3, PLAIN = ALPHAS * BETAS * 4 };
+/* With several stages per rank half of p comes early: of a short budget few are tried. */
+static const uint32_t alphas[][12] = { { 0, 10, 8, 12, 6, 15, 20, 25, 5, 9, 7, 11 },
+                                       { 0, 8, 5, 10, 20, 12, 6, 15, 25, 9, 7, 11 } };
+enum { ALPHAS = sizeof *alphas / sizeof **alphas, BETAS = 3, PLAIN = ALPHAS * BETAS * 4 };
 
 /* The n-th by rule: in-flight limits and the two habits that matter most. */
 static void set_plain(const pp_instance *x, uint32_t n, pp_policy *policy)
@@ -118,7 +120,7 @@ static void set_plain(const pp_instance *x, uint32_t n, pp_policy *policy)
                                      [PP_KNOB_FILL] = FULL_NEVER,
                                      [PP_KNOB_PRESS] = 16,
                                      [PP_KNOB_FEED] = n & 2 ? 1 : 0 };
-    set_in_flight(x, alphas[n / 4 % ALPHAS], n / 4 / ALPHAS, policy);
+    set_in_flight(x, alphas[x->stages > x->ranks][n / 4 % ALPHAS], n / 4 / ALPHAS, policy);
     set_knobs(x, knob, policy);
     policy->flags = n & 1 ? PP_POLICY_ORDER_B : 0;
 }
@@ -132,7 +134,8 @@ static void set_random(const pp_instance *x, pp_dice *dice, pp_policy *policy)
         knob[PP_KNOB_HOLD] = 0;
     if (pp_dice_below(dice, 2))
         knob[PP_KNOB_PRESS] = 16;
-    set_in_flight(x, alphas[pp_dice_below(dice, ALPHAS)], pp_dice_below(dice, BETAS + 1), policy);
+    set_in_flight(x, alphas[x->stages > x->ranks][pp_dice_below(dice, ALPHAS)],
+                  pp_dice_below(dice, BETAS + 1), policy);
     set_knobs(x, knob, policy);
     policy->flags = pp_dice_below(dice, PP_POLICY_FLAGS);
 }

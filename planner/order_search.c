@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,11 @@ static const leg legs[] = {
 
 enum { LEGS = sizeof legs / sizeof *legs, CHAINS_MOST = 8 };
 
+/* In a given time the first leg has so many policies per chain, as far as that takes no larger
+ * share; the others have the rest. */
+enum { POLICIES_WANTED = 12, TIMED = 3 };
+#define SAMPLE_SHARE_MOST 0.25
+
 /* Where there are few ops: after so many legs all orders are looked at, in so much of the time, or
  * so many states per iteration (which take about as long as the moves of one). */
 enum { EXACT_AFTER = 2, EXACT_STATES = 32 };
@@ -43,7 +49,8 @@ typedef struct search {
     pp_chain chain[CHAINS_MOST];
     pp_bench *bench; /* [threads] */
     const leg *leg;
-    double from;     /* share at which the leg began */
+    double sampled;  /* share at which the first leg ends */
+    double from, to; /* shares at which the leg begins and ends */
     double mean;     /* ticks of an op */
     bool started;    /* the chains began with a given order */
     uint32_t proved; /* the lowest chain that meets the bound; atomic */
@@ -223,9 +230,9 @@ static void *run_worker(void *data)
         double spent = budget->spent && !budget->iterations ? budget->spent(budget->context) : 0;
         pp_meter meter = {
             .budget = budget,
-            .quota = (int64_t)((s->leg->share - s->from) * (double)budget->iterations / s->chains),
+            .quota = (int64_t)((s->to - s->from) * (double)budget->iterations / s->chains),
             .from = spent,
-            .to = spent + (s->leg->share - spent) / left,
+            .to = spent + (s->to - spent) / left,
         };
         work_on(s, &s->bench[w->index], k, &meter);
     }
@@ -316,9 +323,39 @@ static pp_status solve(search *s, pp_err *err)
     return status;
 }
 
+/* What a policy takes of the time decides how much of it goes to the first leg. The least of a few:
+ * other processes take time, too. */
+static void time_policies(search *s)
+{
+    const pp_search_budget *budget = s->budget;
+    pp_meter none = { .budget = budget };
+    pp_chain *chain = &s->chain[0];
+    double wanted = SAMPLE_SHARE_MOST;
+    s->sampled = legs[0].share;
+    if (budget->iterations)
+        return;
+    pp_sample_policies(s->instance, &s->bench[0], 0, s->chains, s->bound, &none, chain);
+    for (int k = 0; k < TIMED && chain->dispatched < INT64_MAX && wanted > s->sampled; k++) {
+        double before = budget->spent(budget->context);
+        (void)pp_dispatch_run(s->bench[0].dispatch, &chain->policy, INT64_MAX);
+        double each = budget->spent(budget->context) - before;
+        wanted = fmin(wanted, POLICIES_WANTED * each * s->chains / s->threads);
+    }
+    if (chain->dispatched < INT64_MAX)
+        s->sampled = fmax(s->sampled, wanted);
+}
+
+static double end_of(const search *s, uint32_t k)
+{
+    if (s->sampled == legs[0].share) /* nothing is rounded */
+        return legs[k].share;
+    return s->sampled + (legs[k].share - legs[0].share) / (1 - legs[0].share) * (1 - s->sampled);
+}
+
 static pp_status run(search *s, pp_err *err)
 {
     const pp_search_budget *budget = s->budget;
+    time_policies(s);
     for (uint32_t k = 0; k < LEGS; k++) {
         double spent = budget->spent ? budget->spent(budget->context) : 0;
         pp_status status = PP_OK;
@@ -327,9 +364,10 @@ static pp_status run(search *s, pp_err *err)
         if (k == EXACT_AFTER && s->instance->ops <= PP_EXACT_OPS_MAX)
             status = solve(s, err);
         s->leg = &legs[k];
+        s->to = end_of(s, k);
         if (status || s->exhausted || (status = run_leg(s, err)))
             return status;
-        s->from = legs[k].share;
+        s->from = s->to;
         if (k + 1 < LEGS && s->proved == CHAINS_MOST)
             share(s);
     }

@@ -16,12 +16,14 @@ typedef struct pp_pareto_point {
 /* Owner frees with pp_pareto_free. */
 typedef struct pp_pareto {
     pp_pareto_point *point; /* [count], the fastest first; memory falls, step time x GPUs grows */
-    size_t count;
+    size_t count, capacity;
     size_t simulated;
+    bool stopped; /* the budget ended before everything was simulated or searched */
     bool per_gpu; /* GPU counts differ between candidates */
 } pp_pareto;
 
-/* Named schedules only; the wish's jitter, why, orders, budget and gpus are not looked at.
+/* Named schedules, and, unless the wish says PP_ORDERS_NAMED, free orders at limits 5 % apart. Its
+ * jitter, why and gpus are not looked at; `found` is told the fastest at each of these limits.
  * Fails: USAGE, INPUT, INFEASIBLE when nothing fits the limit (as pp_choose), NOMEM. */
 PP_MUST_CHECK pp_status pp_pareto_find(const pp_wish *wish, pp_pareto **pareto_out, pp_err *err);
 void pp_pareto_free(pp_pareto **pareto); /* for PP_CLEANUP; *pareto NULL is fine */

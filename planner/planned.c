@@ -120,8 +120,7 @@ static bool fill_purse(const pp_search *search, size_t parts, int64_t iterations
     return purse_out->iterations > 0;
 }
 
-/* Can it gain, and is it behind the best by no more than 2.5 times of what it can? */
-static bool is_worth(double least, double floor, double score, double best_score)
+bool pp_is_worth(double least, double floor, double score, double best_score)
 {
     return least * (1 + 1.0 / PP_MEASURABLE_GAIN) < best_score &&
            score - best_score <= 2.5 * (best_score - floor);
@@ -135,7 +134,7 @@ static pp_ordering *next_ordering(pp_ordering *list, size_t count, double best_s
     *worth_out = 0;
     for (size_t i = 0; i < count; i++) {
         pp_ordering *o = &list[i];
-        if (o->done || !is_worth(o->least, o->floor, o->score, best_score))
+        if (o->done || !pp_is_worth(o->least, o->floor, o->score, best_score))
             continue;
         ++*worth_out;
         if (!next || o->score < next->score)
@@ -210,7 +209,7 @@ static pp_status open_all(pp_search *search, const pp_prospects *prospects, doub
         const pp_setup *setup = &search->setup[at->setup];
         const pp_candidate on = { .parallel = setup->context.parallel };
         double least = pp_candidate_score(&on, setup->least_step_ns);
-        if (at->seeded && !is_worth(least, least, at->score, best_score))
+        if (at->seeded && !pp_is_worth(least, least, at->score, best_score))
             continue;
         pp_status status = pp_ordering_open(&list[(*count)++], search, at, err);
         if (status)
@@ -224,7 +223,7 @@ static pp_status open_and_search(pp_search *search, double best_score, bool *end
                                  size_t *found, pp_err *err)
 {
     const pp_prospects prospects = pp_search_prospects(search, best_score);
-    pp_ordering list[PP_PROSPECTS_MOST] = { 0 };
+    pp_ordering list[PP_PROSPECTS_MOST + 1] = { 0 };
     size_t count = 0;
     pp_status status = PP_OK;
     pp_purse funds;

@@ -5,7 +5,7 @@
 #include "planner/choose_int.h"
 #include "planner/instance_bound.h"
 
-/* Set-ups that are looked at. */
+/* Set-ups that are looked at; one more where layers were shifted (shift.c). */
 enum { PP_PROSPECTS_MOST = 3 };
 
 /* A set-up worth a search. */
@@ -17,12 +17,12 @@ typedef struct pp_prospect {
 } pp_prospect;
 
 typedef struct pp_prospects {
-    pp_prospect row[PP_PROSPECTS_MOST];
+    pp_prospect row[PP_PROSPECTS_MOST + 1];
     size_t count;
 } pp_prospects;
 
-/* Sorted, best first: set-ups whose bound leaves room below the best step. One in which no named
- * schedule fits is judged by its bound. */
+/* Sorted, best first, the shifted one last: set-ups whose bound leaves room below the best step.
+ * One in which no named schedule fits is judged by its bound. */
 pp_prospects pp_search_prospects(const pp_search *search, double best_score);
 
 extern const pp_schedule pp_planned_schedule; /* "planned" */

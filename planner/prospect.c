@@ -14,7 +14,8 @@ static bool are_twins(const pp_setup *a, const pp_setup *b)
     return a->data == b->data && a->partition == b->partition && x->placement == y->placement &&
            x->parallel.tp == y->parallel.tp && x->parallel.vpp == y->parallel.vpp &&
            x->switches.recompute == y->switches.recompute &&
-           (x->switches.recompute != PP_RECOMPUTE_STAGES ||
+           ((x->switches.recompute != PP_RECOMPUTE_STAGES &&
+             a->partition != PP_PARTITION_SHIFTED) ||
             pp_same_stages(a->stages, b->stages, (size_t)(x->parallel.pp * x->parallel.vpp)));
 }
 
@@ -60,7 +61,8 @@ static double setup_forwards(const pp_search *search, const pp_setup *setup)
            (double)search->data[setup->data].workload.microbatches;
 }
 
-pp_prospects pp_search_prospects(const pp_search *search, double best_score)
+/* Those whose layers were shifted, or the others. */
+static pp_prospects list_prospects(const pp_search *search, double best_score, bool shifted)
 {
     pp_prospects list = { .count = 0 };
     for (size_t i = 0; i < search->count; i++) {
@@ -69,6 +71,9 @@ pp_prospects pp_search_prospects(const pp_search *search, double best_score)
         size_t k = split_twin(search, c->setup);
         const pp_setup *setup = &search->setup[k];
         double least = pp_candidate_score(c, setup->least_step_ns);
+        if (c->schedule == &pp_planned_schedule || /* found before, with more memory */
+            (c->partition == PP_PARTITION_SHIFTED) != shifted)
+            continue;
         if (!is_usable(setup) || search->data[setup->data].workload.microbatches == 0 ||
             (!fits && c->status == PP_CANDIDATE_PRUNED))
             continue;
@@ -88,5 +93,14 @@ pp_prospects pp_search_prospects(const pp_search *search, double best_score)
                                            .score = fits ? pp_candidate_score(c, c->step_ns)
                                                          : least * 1.05 });
     }
+    return list;
+}
+
+pp_prospects pp_search_prospects(const pp_search *search, double best_score)
+{
+    pp_prospects list = list_prospects(search, best_score, false);
+    const pp_prospects shifted = list_prospects(search, best_score, true);
+    if (shifted.count)
+        list.row[list.count++] = shifted.row[0];
     return list;
 }

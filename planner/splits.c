@@ -13,8 +13,14 @@
 typedef struct split {
     pp_parallel parallel;
     double least; /* score that it has at least */
+    double
+        floor; /* the same, of its set-ups that were bounded; of no use before it was looked at */
+    bool searched; /* for free orders */
     pp_candidate best;
 } split;
+
+/* Splits that are searched for free orders. */
+enum { SEARCHED_MOST = 3 };
 
 typedef struct splits {
     const pp_wish *wish;
@@ -160,6 +166,18 @@ static const pp_candidate *nearest(const pp_search *search)
     return best;
 }
 
+static double least_of_setups(const pp_search *search)
+{
+    double least = HUGE_VAL;
+    for (size_t i = 0; i < search->setup_count; i++) {
+        const pp_setup *setup = &search->setup[i];
+        const pp_candidate on = { .parallel = setup->context.parallel };
+        if (setup->legal && setup->bound.fits && !setup->unseen)
+            least = fmin(least, pp_candidate_score(&on, setup->least_step_ns));
+    }
+    return least;
+}
+
 /* Solves one split as far as it can beat `limit`. */
 static pp_status look_at(const splits *list, split *row, double limit, size_t *simulated,
                          pp_err *err)
@@ -178,6 +196,7 @@ static pp_status look_at(const splits *list, split *row, double limit, size_t *s
         return status;
     }
     *simulated += search.simulated;
+    row->floor = least_of_setups(&search);
     if (status) {
         row->best.status = PP_CANDIDATE_INFEASIBLE;
         snprintf(row->best.reason, sizeof row->best.reason, "%.390s", why.text);
@@ -247,18 +266,102 @@ static int compare_listed(const void *left, const void *right)
                                             : (a->parallel.tp > b->parallel.tp ? -1 : 1);
 }
 
+static bool same_degrees(const pp_parallel *a, const pp_parallel *b)
+{
+    return a->pp == b->pp && a->tp == b->tp && a->cp == b->cp && a->dp == b->dp && a->ep == b->ep;
+}
+
 /* The chosen split first; the others by what is known of their step. */
-static pp_status hand_over(const splits *list, size_t best, pp_choice *choice, pp_err *err)
+static pp_status hand_over(const splits *list, pp_choice *choice, pp_err *err)
 {
     choice->split = pp_alloc_array(list->count, sizeof *choice->split);
     if (!choice->split)
         return pp_err_nomem(err);
     choice->split[choice->splits++] = choice->candidate[0];
     for (size_t i = 0; i < list->count; i++) {
-        if (i != best)
+        if (!same_degrees(&list->row[i].parallel, &choice->plan->parallel))
             choice->split[choice->splits++] = list->row[i].best;
     }
     qsort(choice->split + 1, choice->splits - 1, sizeof *choice->split, compare_listed);
+    return PP_OK;
+}
+
+/* What a plan is compared by. */
+static double ranked(const pp_candidate *c)
+{
+    return pp_candidate_score(c, c->ranked_ns ? c->ranked_ns : c->step_ns);
+}
+
+/* The best split that was not searched for free orders yet, as far as its bound lets these bring it
+ * to the front; NULL: none. */
+static split *next_split(const splits *list, double best_score, size_t *worth_out)
+{
+    split *next = NULL;
+    *worth_out = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        split *row = &list->row[i];
+        const double score = score_of(row);
+        if (row->searched || score == HUGE_VAL ||
+            (best_score < HUGE_VAL && !pp_is_worth(row->floor, row->floor, score, best_score)))
+            continue;
+        ++*worth_out;
+        next = !next || score < score_of(next) ? row : next;
+    }
+    return next;
+}
+
+/* All of one split, free orders included, with a part of what the budget leaves. Becomes the choice
+ * where it is better. */
+static pp_status search_split(const splits *list, split *row, size_t parts, size_t *simulated,
+                              pp_choice **choice, pp_err *err)
+{
+    pp_choice *now PP_CLEANUP(pp_choice_free) = NULL;
+    const pp_wish *wish = list->wish;
+    pp_wish one = wish_for(wish, &row->parallel);
+    pp_err why = { 0 };
+    pp_slice slice;
+    (void)pp_slice_take(&slice, wish, parts, &one);
+    if (one.max_simulations)
+        one.max_simulations = (one.max_simulations - *simulated + parts - 1) / parts;
+    row->searched = true;
+    pp_status status = pp_choose_one(&one, &now, &why);
+    if (status && *choice && status != PP_NOMEM)
+        return PP_OK; /* its part of the budget was too small */
+    if (status) {
+        *err = why;
+        return status;
+    }
+    *simulated += now->simulated;
+    row->best = now->candidate[0];
+    if (*choice && ranked(&now->candidate[0]) >= ranked(&(*choice)->candidate[0]))
+        return PP_OK;
+    pp_choice_free(choice);
+    *choice = now;
+    now = NULL; /* the caller's */
+    return PP_OK;
+}
+
+/* The split with the best named schedule, then others, as long as there is a budget and hope. */
+static pp_status search_splits(splits *list, size_t best, size_t *simulated, pp_choice **choice_out,
+                               pp_err *err)
+{
+    size_t worth;
+    pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
+    next_split(list, score_of(&list->row[best]), &worth);
+    size_t parts = worth < SEARCHED_MOST ? worth : SEARCHED_MOST;
+    pp_status status =
+        search_split(list, &list->row[best], parts ? parts : 1, simulated, &choice, err);
+    for (size_t n = 1; n < parts && !status && !is_over(list->wish, *simulated); n++) {
+        split *row = next_split(list, ranked(&choice->candidate[0]), &worth);
+        if (!row)
+            break;
+        worth = worth < parts - n ? worth : parts - n;
+        status = search_split(list, row, worth, simulated, &choice, err);
+    }
+    if (status)
+        return status;
+    *choice_out = choice;
+    choice = NULL;
     return PP_OK;
 }
 
@@ -274,20 +377,21 @@ pp_status pp_choose_split(const pp_wish *wish, pp_choice **choice_out, pp_err *e
     qsort(list.row, list.count, sizeof *list.row, compare_bounds);
     if ((status = look_at_all(&list, &best, &simulated, err)))
         return status;
-    pp_wish chosen = wish_for(wish, &list.row[best].parallel);
-    bool over = is_over(wish, simulated);
+    const bool over = is_over(wish, simulated);
     if (over) { /* the chosen split is searched once more, whatever the time; orders are not */
+        pp_wish chosen = wish_for(wish, &list.row[best].parallel);
         chosen.stop = NULL;
         chosen.max_simulations = 0;
         chosen.orders = PP_ORDERS_NAMED;
-    } else if (chosen.max_simulations) {
-        chosen.max_simulations -= simulated;
+        status = pp_choose_one(&chosen, &choice, err);
+        simulated += choice ? choice->simulated : 0;
+    } else {
+        status = search_splits(&list, best, &simulated, &choice, err);
     }
-    if ((status = pp_choose_one(&chosen, &choice, err)) ||
-        (status = hand_over(&list, best, choice, err)))
+    if (status || (status = hand_over(&list, choice, err)))
         return status;
     choice->stopped |= over;
-    choice->simulated += simulated;
+    choice->simulated = simulated;
     *choice_out = choice;
     choice = NULL; /* the caller's now */
     return PP_OK;

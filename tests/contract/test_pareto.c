@@ -11,6 +11,16 @@ static pp_pareto *curve_of(const pp_wish *wish)
     return pareto;
 }
 
+/* The fastest within the limit. */
+static const pp_pareto_point *row_at(const pp_pareto *curve, int64_t limit_bytes)
+{
+    for (size_t i = 0; i < curve->count; i++) {
+        if (curve->point[i].candidate.peak_bytes <= limit_bytes)
+            return &curve->point[i];
+    }
+    return NULL;
+}
+
 static double score(const pp_candidate *c)
 {
     return (double)c->step_ns * (double)pp_parallel_gpus(&c->parallel);
@@ -67,6 +77,73 @@ START_TEST(points_are_what_a_search_finds)
 }
 END_TEST
 
+/* Nowhere slower than named schedules, somewhere faster, and never below the bound. */
+START_TEST(orders_found_only_better_the_curve)
+{
+    planning p = planning_of("gpt22b", "h100-80g");
+    pp_wish wish = wish_of(&p, 4);
+    wish.parallel.tp = 4;
+    wish.global_batch_size = 16;
+    pp_pareto *named = curve_of(&wish);
+    wish.orders = PP_ORDERS_BETTER;
+    pp_pareto *found = curve_of(&wish);
+    size_t faster = 0;
+    for (size_t i = 0; i < named->count; i++) {
+        const pp_pareto_point *point = &named->point[i];
+        const pp_pareto_point *row = row_at(found, point->limit_bytes);
+        ck_assert_ptr_nonnull(row);
+        ck_assert(score(&row->candidate) <= score(&point->candidate));
+        faster += score(&row->candidate) < 0.999 * score(&point->candidate);
+    }
+    ck_assert_uint_ge(faster, 2);
+    for (size_t i = 0; i < found->count; i++) {
+        const pp_pareto_point *point = &found->point[i];
+        ck_assert_int_le(point->candidate.peak_bytes, point->limit_bytes);
+        ck_assert_int_le(point->least_step_ns, point->candidate.step_ns);
+        if (i == 0)
+            continue;
+        ck_assert_int_eq(point->limit_bytes, point[-1].candidate.peak_bytes - 1);
+        ck_assert(score(&point->candidate) > score(&point[-1].candidate));
+        ck_assert_int_ge(point->least_step_ns, point[-1].least_step_ns);
+    }
+    pp_pareto_free(&named);
+    pp_pareto_free(&found);
+}
+END_TEST
+
+/* What is found within so many iterations depends on nothing else. */
+START_TEST(a_counted_budget_repeats)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    pp_wish wish = wish_of(&p, 4);
+    wish.parallel.tp = 2;
+    wish.micro_batch_size = 1;
+    wish.orders = PP_ORDERS_BETTER;
+    wish.max_simulations = 1200;
+    char *text[2];
+    for (uint32_t k = 0; k < 2; k++) {
+        pp_json_build build = { 0 };
+        pp_err err = { 0 };
+        size_t bytes;
+        wish.threads = 1 + 2 * k;
+        pp_pareto *curve = curve_of(&wish);
+        pp_json *json = pp_pareto_write(curve, &wish, &build);
+        STEP_OK(pp_json_print(&build, json, &text[k], &bytes, &err), err);
+        ck_assert(!curve->stopped);
+        pp_json_free(&json);
+        pp_pareto_free(&curve);
+    }
+    ck_assert_str_eq(text[0], text[1]);
+    free(text[0]);
+    free(text[1]);
+    wish.max_simulations = 20; /* of some 150 */
+    pp_pareto *curve = curve_of(&wish);
+    ck_assert(curve->stopped);
+    ck_assert_uint_eq(curve->simulated, 20);
+    pp_pareto_free(&curve);
+}
+END_TEST
+
 START_TEST(nothing_fits_is_said)
 {
     planning p = planning_of("gpt22b", "h100-80g");
@@ -86,6 +163,8 @@ int main(void)
     TCase *tc = tcase_create("pareto");
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, points_are_what_a_search_finds, 0, (int)(sizeof cases / sizeof *cases));
+    tcase_add_test(tc, orders_found_only_better_the_curve);
+    tcase_add_test(tc, a_counted_budget_repeats);
     tcase_add_test(tc, nothing_fits_is_said);
     suite_add_tcase(suite, tc);
     return step_run(suite);

@@ -392,6 +392,85 @@ START_TEST(a_slow_link_moves_the_order)
 }
 END_TEST
 
+static pp_wish wish_1f1b(const planning *p, const pp_traits *traits)
+{
+    pp_wish wish = wish_with(p, traits);
+    wish.micro_batch_size = 1;
+    wish.parallel.vpp = 1;
+    wish.schedule = pp_schedule_find("1f1b");
+    wish.switches.given.recompute = true;
+    return wish;
+}
+
+/* The step with these layers on the stages. */
+static pp_ns step_with(pp_wish wish, const int64_t layers[4])
+{
+    char layout[64];
+    snprintf(layout, sizeof layout, "Et*%d|t*%d|t*%d|t*%dL", (int)layers[0], (int)layers[1],
+             (int)layers[2], (int)layers[3]);
+    wish.partition = PP_PARTITION_LAYOUT;
+    wish.layout = layout;
+    pp_choice *choice = choose(&wish);
+    pp_ns step_ns = choice->plan->prediction->step_ns;
+    pp_choice_free(&choice);
+    return step_ns;
+}
+
+/* 1F1B keeps p - r microbatches on rank r, so a way there and back that is longer than their work
+ * makes the ranks before a slow link wait: less work on it shortens it. */
+START_TEST(a_slow_link_moves_the_partition)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    pp_traits link PP_CLEANUP(pp_traits_free) = traits_of(NULL, NULL, "2:3=1GB/s");
+    pp_wish wish = wish_1f1b(&p, NULL);
+    pp_choice *plain = choose(&wish);
+    wish.traits = &link;
+    pp_choice *moved = choose(&wish);
+    const pp_ns step_ns = moved->plan->prediction->step_ns;
+    int64_t before[4], after[4];
+    for (uint32_t s = 0; s < 4; s++) {
+        before[s] = plain->plan->partition[s].layers;
+        after[s] = moved->plan->partition[s].layers;
+    }
+    ck_assert_int_eq(moved->candidate[0].partition, PP_PARTITION_SHIFTED);
+    ck_assert_int_lt(after[2] + after[3], before[2] + before[3]);
+    ck_assert_int_lt(100 * step_ns, 92 * step_with(wish, before));
+    ck_assert_int_eq(step_ns, step_with(wish, after));
+    for (int k = 0; k < 16; k++) { /* no other place for one layer is better */
+        int64_t other[4];
+        memcpy(other, after, sizeof other);
+        other[k / 4]--;
+        other[k % 4]++;
+        ck_assert_int_ge(step_with(wish, other), step_ns);
+    }
+    pp_choice_free(&plain);
+    pp_choice_free(&moved);
+}
+END_TEST
+
+/* A link as fast as any, one that an order hides, and a partition that is asked for. */
+START_TEST(a_link_that_costs_nothing_moves_nothing)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    pp_traits fast PP_CLEANUP(pp_traits_free) = traits_of(NULL, NULL, "2:3=1000GB/s");
+    pp_traits slow PP_CLEANUP(pp_traits_free) = traits_of(NULL, NULL, "2:3=1GB/s");
+    for (int k = 0; k < 3; k++) {
+        pp_wish wish = wish_1f1b(&p, NULL);
+        wish.schedule = k == 1 ? NULL : wish.schedule;
+        wish.orders = k == 1 ? PP_ORDERS_BETTER : PP_ORDERS_NAMED;
+        wish.partition = k == 2 ? PP_PARTITION_UNIFORM : PP_PARTITION_AUTO;
+        pp_choice *plain = choose(&wish);
+        wish.traits = k ? &slow : &fast;
+        pp_choice *same = choose(&wish);
+        ck_assert_int_eq(same->candidate[0].partition, plain->candidate[0].partition);
+        for (uint32_t s = 0; s < 4; s++)
+            ck_assert_int_eq(same->plan->partition[s].layers, plain->plan->partition[s].layers);
+        pp_choice_free(&plain);
+        pp_choice_free(&same);
+    }
+}
+END_TEST
+
 START_TEST(nonsense_is_refused)
 {
     static const struct {
@@ -446,6 +525,8 @@ int main(void)
     tcase_add_test(tc, what_was_said_of_a_rank_stays);
     tcase_add_test(tc, a_wrong_cluster_is_refused);
     tcase_add_test(tc, a_slow_link_moves_the_order);
+    tcase_add_test(tc, a_slow_link_moves_the_partition);
+    tcase_add_test(tc, a_link_that_costs_nothing_moves_nothing);
     tcase_add_test(tc, nonsense_is_refused);
     suite_add_tcase(suite, tc);
     return step_run(suite);

@@ -118,6 +118,57 @@ START_TEST(most_splits_are_pruned)
 }
 END_TEST
 
+/* Free orders are looked for in more than the split that is best without them. */
+START_TEST(free_orders_can_change_the_split)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    pp_wish wish = wish_of(&p, 0);
+    wish.gpus = 64;
+    pp_choice *named = choose(&wish);
+    wish.orders = PP_ORDERS_BETTER;
+    pp_choice *found = choose(&wish);
+    pp_wish one = wish;
+    one.parallel = named->plan->parallel;
+    one.parallel.vpp = 0;
+    one.gpus = 0;
+    one.global_batch_size = named->plan->global_batch_size;
+    pp_choice *alone = choose(&one);
+    ck_assert_int_lt(found->candidate[0].step_ns, alone->candidate[0].step_ns);
+    ck_assert_uint_eq(found->splits, named->splits);
+    ck_assert_int_eq(found->split[0].step_ns, found->plan->prediction->step_ns);
+    for (size_t i = 1; i < found->splits; i++) {
+        const pp_candidate *row = &found->split[i];
+        ck_assert_ptr_eq(row_of(found, &row->parallel), row); /* once each */
+        if (row->status == PP_CANDIDATE_OK)
+            ck_assert_int_ge(row->step_ns, found->split[0].step_ns);
+    }
+    pp_choice_free(&alone);
+    pp_choice_free(&found);
+    pp_choice_free(&named);
+}
+END_TEST
+
+START_TEST(a_counted_budget_repeats)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    pp_wish wish = wish_of(&p, 0);
+    char *text[2];
+    wish.gpus = 64;
+    wish.orders = PP_ORDERS_BETTER;
+    wish.max_simulations = 600;
+    for (uint32_t k = 0; k < 2; k++) {
+        wish.threads = 1 + 2 * k;
+        pp_choice *choice = choose(&wish);
+        ck_assert_uint_le(choice->simulated, 600);
+        text[k] = plan_text(choice->plan);
+        pp_choice_free(&choice);
+    }
+    ck_assert_str_eq(text[0], text[1]);
+    free(text[0]);
+    free(text[1]);
+}
+END_TEST
+
 START_TEST(impossible_splits_are_refused)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
@@ -154,6 +205,8 @@ int main(void)
     tcase_add_loop_test(tc, the_best_of_all_splits_is_found, 0,
                         (int)(sizeof cases / sizeof *cases));
     tcase_add_test(tc, most_splits_are_pruned);
+    tcase_add_test(tc, free_orders_can_change_the_split);
+    tcase_add_test(tc, a_counted_budget_repeats);
     tcase_add_test(tc, impossible_splits_are_refused);
     tcase_add_test(tc, a_budget_is_kept);
     suite_add_tcase(suite, tc);

@@ -1,10 +1,12 @@
 /* ppsim plan --pareto: the fastest candidate at every memory limit. */
 #include "planner/pareto.h"
+#include "runtime/clock.h"
 #include "sim/file.h"
 #include "tools/plan/plan.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static void print_point(const pp_pareto *pareto, const pp_pareto_point *point, pp_text *text)
 {
@@ -52,16 +54,45 @@ static pp_status write_csv(const pp_args *args, const pp_pareto *pareto, pp_err 
 /* What is about one plan. */
 static pp_status refuse_others(const pp_args *args, pp_err *err)
 {
-    static const char *const one[] = { "--emit",    "--trace",  "--ranks",   "--why",
-                                       "--jitter",  "--budget", "--gpus",    "--rank-memory",
-                                       "--threads", "--seed",   "--rank-by", "--target" };
+    static const char *const one[] = { "--emit",        "--trace",   "--ranks",
+                                       "--why",         "--jitter",  "--gpus",
+                                       "--rank-memory", "--rank-by", "--target" };
     for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
         if (pp_args_has(args, one[i]))
             return pp_err_set(err, PP_USAGE, one[i],
-                              "does not go with --pareto, which compares named schedules and "
-                              "writes no plan; leave one of the two out");
+                              "does not go with --pareto, which writes no plan; leave one of "
+                              "the two out");
     }
     return PP_OK;
+}
+
+static void show(void *context, const pp_candidate *c)
+{
+    const pp_request *r = context;
+    char cell[3][32];
+    pp_remark("%.2f s: %s: step %s (%s, tp %d), bound %s",
+              (double)(pp_clock_now_ns() - r->begin_ns) * 1e-9,
+              pp_format_bytes(cell[0], sizeof cell[0], c->peak_bytes),
+              pp_format_duration(cell[1], sizeof cell[1], c->step_ns), c->schedule->name,
+              (int)c->parallel.tp, pp_format_duration(cell[2], sizeof cell[2], c->least_step_ns));
+}
+
+/* On a terminal every limit is told of when it is done; with a budget in seconds ^C ends it. */
+static pp_status find(pp_request *request, pp_pareto **pareto_out, pp_err *err)
+{
+    struct sigaction before;
+    pp_wish *wish = &request->wish;
+    if (isatty(STDERR_FILENO) == 1) {
+        request->begin_ns = wish->stop ? request->begin_ns : pp_clock_now_ns();
+        wish->found = show;
+        wish->context = request;
+    }
+    if (!wish->stop)
+        return pp_pareto_find(wish, pareto_out, err);
+    pp_interrupt_begin(&before);
+    pp_status status = pp_pareto_find(wish, pareto_out, err);
+    pp_interrupt_end(&before);
+    return status;
 }
 
 pp_status pp_plan_pareto(const pp_args *args, pp_err *err)
@@ -73,14 +104,12 @@ pp_status pp_plan_pareto(const pp_args *args, pp_err *err)
         return status;
     if (request.wish.orders == PP_ORDERS_PLANNED)
         return pp_err_set(err, PP_USAGE, "--schedule",
-                          "--pareto compares named schedules, not planned orders");
-    if (request.wish.switches.value.recompute == PP_RECOMPUTE_STAGES)
-        return pp_err_set(err, PP_USAGE, "--recompute",
-                          "--pareto compares one switch for all stages; give none, selective, full "
-                          "or auto");
-    if ((status = pp_pareto_find(&request.wish, &pareto, err)) ||
-        (status = write_csv(args, pareto, err)))
+                          "--pareto compares planned orders with named schedules; leave it out");
+    if ((status = find(&request, &pareto, err)) || (status = write_csv(args, pareto, err)))
         return status;
+    if (pareto->stopped)
+        pp_remark("the budget ended after %zu simulations; faster rows may exist",
+                  pareto->simulated);
     if (pp_args_has(args, "--json")) {
         pp_json_build build = { 0 };
         pp_json *json PP_CLEANUP(pp_json_free) = pp_pareto_write(pareto, &request.wish, &build);

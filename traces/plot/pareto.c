@@ -178,7 +178,7 @@ static void add_labels(const sheet *s, pp_text *script, pp_text *data)
                 pp_plot_font(p->png, 11));
 }
 
-/* Below the smallest peak of a curve nothing fits. */
+/* Below the smallest peak of a curve nothing was found. */
 static void add_ends(const sheet *s, pp_text *script)
 {
     const pp_picture *p = s->picture;
@@ -210,7 +210,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     pp_text_add(script, "set xrange [%.6g:%.6g]\nset yrange [%.6g:%.6g]\n", s.low[0], s.high[0],
                 s.low[1], s.high[1]);
     pp_text_add(script,
-                "set xlabel 'memory limit per GPU (%s); left of the dots nothing fits'\n"
+                "set xlabel 'memory limit per GPU (%s); nothing found left of the dots'\n"
                 "set ylabel '%s (%s%s)'\nset xtics nomirror\nset ytics nomirror\nset border 3\n"
                 "set key at screen %.5f,%.5f right top vertical samplen 2\n",
                 s.bytes.name, s.per_gpu ? "fastest step x GPUs" : "fastest step",
