@@ -207,7 +207,7 @@ pp_status pp_choose(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
                       : pp_choose_one(wish, choice_out, err);
 }
 
-pp_status pp_choose_one(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
+pp_status pp_choose_as_packed(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
 {
     pp_search search PP_CLEANUP(close_search) = { 0 };
     size_t best = SIZE_MAX;

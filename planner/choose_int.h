@@ -171,6 +171,9 @@ void pp_candidate_csv(const pp_candidate *candidate, pp_text *text);
 PP_MUST_CHECK pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen,
                                          const pp_workload *workload, pp_notes *notes, pp_err *err);
 
+/* pp_choose with the lengths as they are, packed first fit or grouped. Fails: as that. */
+PP_MUST_CHECK pp_status pp_choose_as_packed(const pp_wish *wish, pp_choice **choice_out,
+                                            pp_err *err);
 /* pp_choose where degrees are given, and where the GPUs are. Fails: as that. */
 PP_MUST_CHECK pp_status pp_choose_one(const pp_wish *wish, pp_choice **choice_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_choose_split(const pp_wish *wish, pp_choice **choice_out, pp_err *err);

@@ -54,7 +54,8 @@ static pp_status refuse_others(const pp_args *args, pp_err *err)
 {
     static const char *const one[] = { "--emit",    "--trace",  "--ranks",   "--why",
                                        "--jitter",  "--budget", "--gpus",    "--rank-memory",
-                                       "--threads", "--seed",   "--rank-by", "--target" };
+                                       "--threads", "--seed",   "--rank-by", "--target",
+                                       "--packing" };
     for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
         if (pp_args_has(args, one[i]))
             return pp_err_set(err, PP_USAGE, one[i],
