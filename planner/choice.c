@@ -103,8 +103,13 @@ static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_err *err
     pp_status status = planned ? pp_planned_renumber(planned, data, err) : PP_OK;
     if (status || (status = pp_setup_costs(search, setup, &set, err)))
         return status;
+    /* the gradients' reduction hides under the backward of another microbatch now */
+    if (planned)
+        status = pp_candidate_simulate_orders(search, c, &set, planned->order, planned->count, err);
     plan->costs = set.costs;
     plan->costs_count = set.count;
+    if (status)
+        return status;
     if (planned) {
         plan->order = planned->order;
         plan->order_count = planned->count;

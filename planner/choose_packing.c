@@ -12,11 +12,11 @@
 #include <string.h>
 
 /* Pipelines that are packed for, and how far behind the best one may be. */
-enum { PIPELINES_MOST = 3 };
+enum { PIPELINES_MOST = 2 };
 #define BEHIND_MOST 1.05
 
-/* Without a budget: ops simulated for packings of one pipeline, a third of a second. */
-#define OPS_MOST 600000
+/* Without a budget: ops simulated for packings of one pipeline, a fifth of a second. */
+#define OPS_MOST 400000
 
 /* Of the budget: up to here for the lengths as they are packed, then for packings. */
 #define GIVEN_END 0.4

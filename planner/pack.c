@@ -228,7 +228,7 @@ static pp_status try_dealt(const pp_pack_case *c, uint32_t m, pp_packed *packed,
         status = try_grouping(c, PP_PACKING_EQUAL, made, &why, &grouping, packed, err);
     }
     for (size_t k = 0; k < sizeof firsts / sizeof *firsts && !status; k += stride) {
-        if (!c->task->packings[PP_PACKING_RAMPED])
+        if (!c->task->packings[PP_PACKING_RAMPED] || is_enough(c, packed))
             break;
         pp_status made = pp_group_ramped(c, m, firsts[k], &grouping, &why);
         status = try_grouping(c, PP_PACKING_RAMPED, made, &why, &grouping, packed, err);

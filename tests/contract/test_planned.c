@@ -84,6 +84,28 @@ START_TEST(unequal_microbatches_gain)
 }
 END_TEST
 
+/* The reduction of gradients hides under the last microbatch, which another order makes another. */
+START_TEST(the_last_microbatch_may_be_another)
+{
+    planning p = planning_of("llama3-70b", "h100-80g");
+    int64_t lengths[64];
+    for (int64_t k = 0; k < 64; k++)
+        lengths[k] = k == 63 ? 100 : 8192 - 97 * k;
+    pp_wish wish = wish_of(&p, 8);
+    wish.parallel.tp = 8;
+    wish.parallel.dp = 2;
+    wish.seq_length = 8192;
+    wish.lengths = lengths;
+    wish.length_count = 64;
+    wish.orders = PP_ORDERS_PLANNED;
+    wish.max_simulations = 300;
+    pp_choice *choice = choose(&wish);
+    ck_assert_int_eq(choice->candidate[0].step_ns, choice->plan->prediction->step_ns);
+    check_plan(choice->plan);
+    pp_choice_free(&choice);
+}
+END_TEST
+
 /* Iterations, not time: the result is that of the seed, whoever works on it. */
 START_TEST(threads_do_not_matter)
 {
@@ -136,6 +158,7 @@ int main(void)
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, a_planned_step_is_never_worse, 0, 7);
     tcase_add_test(tc, unequal_microbatches_gain);
+    tcase_add_test(tc, the_last_microbatch_may_be_another);
     tcase_add_test(tc, threads_do_not_matter);
     tcase_add_test(tc, planned_can_be_asked_for);
     suite_add_tcase(suite, tc);
