@@ -1,7 +1,6 @@
 /* A search with lengths: as they are packed, then with packings that suit the pipelines which did
  * best. Method: docs/planning.md, section 10. */
-#include "planner/choose_int.h"
-#include "planner/pack.h"
+#include "planner/pack_int.h"
 
 #include "sim/alloc.h"
 
@@ -151,42 +150,9 @@ static pp_status pack_for(const pp_wish *wish, const pp_wish *pipeline, share *s
     return take(best, &task, packed, err);
 }
 
-/* The candidate's pipeline and nothing else. */
-static pp_wish pipeline_of(const pp_wish *wish, const pp_candidate *c)
-{
-    pp_wish one = *wish;
-    one.packings = NULL;
-    one.group_end = NULL;
-    one.group_count = 0;
-    one.orders = PP_ORDERS_NAMED;
-    one.jitter = NULL;
-    one.stop = NULL;
-    one.spent = NULL;
-    one.found = NULL;
-    one.max_simulations = 0;
-    one.no_advice = true;
-    if (!c) {
-        one.micro_batch_size = one.micro_batch_size ? one.micro_batch_size : 1;
-        return one;
-    }
-    one.parallel = c->parallel;
-    one.micro_batch_size = c->micro_batch_size;
-    one.schedule = c->schedule;
-    one.group_size = 0;
-    one.switches.given.recompute = true;
-    one.switches.value.recompute = c->recompute;
-    one.partition = c->partition;
-    return one;
-}
-
 static double step_score(const pp_candidate *c)
 {
     return pp_candidate_score(c, c->ranked_ns ? c->ranked_ns : c->step_ns);
-}
-
-static bool is_named(const pp_candidate *c)
-{
-    return pp_schedule_find(c->schedule->name) == c->schedule;
 }
 
 /* Packs for the pipelines of named schedules that did best; for the one that misses the memory by
@@ -196,18 +162,18 @@ static pp_status pack_for_best(const pp_wish *wish, const pp_choice *given, pack
 {
     share s;
     pp_wish part = part_of(wish, GIVEN_END, PACKING_END, &s);
-    pp_wish pipeline = pipeline_of(&part, NULL);
+    pp_wish pipeline = pp_wish_pipeline(&part, NULL);
     double first = HUGE_VAL;
     size_t done = 0;
     if (!given)
         return pack_for(wish, &pipeline, &s, 1, best, err);
     for (size_t i = 0; i < given->count && done < PIPELINES_MOST; i++) {
         const pp_candidate *c = &given->candidate[i];
-        if (c->status != PP_CANDIDATE_OK || !is_named(c) ||
+        if (c->status != PP_CANDIDATE_OK || !pp_candidate_is_named(c) ||
             (done && (step_score(c) > BEHIND_MOST * first || (s.wish->stop && share_stop(&s)))))
             continue;
         first = done++ ? first : step_score(c);
-        pipeline = pipeline_of(&part, c);
+        pipeline = pp_wish_pipeline(&part, c);
         pp_status status = pack_for(wish, &pipeline, &s, PIPELINES_MOST, best, err);
         if (status)
             return status;

@@ -70,6 +70,18 @@ typedef struct pp_packer pp_packer;
  * tokens. lengths: of the batch that the pipeline is chosen for. Borrowed until the end.
  * Fails: as pp_choose. */
 PP_MUST_CHECK pp_status pp_packer_open(const pp_wish *wish, pp_packer **packer_out, pp_err *err);
+
+/* Batches of one size, one after the other. */
+typedef struct pp_pack_batches {
+    const int64_t *lengths; /* [size * count] */
+    size_t size, count;
+    bool packings[PP_PACKING_COUNT]; /* which ones are tried */
+} pp_pack_batches;
+
+/* Of the pipelines that do best for the wish (of the first batch), the one that takes least for all
+ * batches together, each packed. One batch: as pp_packer_open. */
+PP_MUST_CHECK pp_status pp_packer_open_for(const pp_wish *wish, const pp_pack_batches *batches,
+                                           pp_packer **packer_out, pp_err *err);
 void pp_packer_close(pp_packer **packer); /* for PP_CLEANUP; *packer NULL is fine */
 
 /* What was chosen. */

@@ -53,6 +53,12 @@ static inline double pp_pack_weight(pp_pack_weights w, double tokens, double squ
     return w.linear * tokens + w.square * square_sum;
 }
 
+/* The wish for this candidate's pipeline and nothing else; NULL: for the best one, of microbatches
+ * as they are given or of one bin. */
+pp_wish pp_wish_pipeline(const pp_wish *wish, const pp_candidate *candidate);
+/* Has it a schedule of the table? */
+bool pp_candidate_is_named(const pp_candidate *candidate);
+
 PP_MUST_CHECK pp_status pp_grouping_new(uint32_t replicas, uint32_t microbatches, size_t count,
                                         pp_grouping *grouping_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_grouping_copy(const pp_grouping *from, pp_grouping *to, pp_err *err);

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static const pp_pack_row *best_of(const pp_pack_batch *batch)
 {
@@ -116,6 +117,42 @@ static void print_subject(const pp_pack_result *result, pp_text *text)
                 pp_format_bytes(limit, sizeof limit, pp_packer_memory_limit(result->packer)));
 }
 
+static int compare_ns(const void *left, const void *right)
+{
+    const pp_ns a = *(const pp_ns *)left;
+    const pp_ns b = *(const pp_ns *)right;
+    return (a > b) - (a < b);
+}
+
+/* Of the steps of all batches. */
+static void print_spread(const pp_pack_result *result, pp_text *text)
+{
+    const size_t count = result->count;
+    pp_ns *ns = malloc(count * sizeof *ns);
+    char step[3][32];
+    pp_ns slowest_ns = 0;
+    pp_ns mean_ns = 0;
+    if (!ns) {
+        text->failed = true;
+        return;
+    }
+    for (size_t k = 0; k < count; k++) {
+        ns[k] = best_of(&result->batch[k])->step_ns;
+        slowest_ns += ns[k];
+        mean_ns += best_of(&result->batch[k])->mean_step_ns;
+    }
+    qsort(ns, count, sizeof *ns, compare_ns);
+    pp_text_add(
+        text, "one takes %s at least, %s in the median, %s at most\n",
+        pp_format_duration(step[0], sizeof step[0], ns[0]),
+        pp_format_duration(step[1], sizeof step[1], (ns[(count - 1) / 2] + ns[count / 2]) / 2),
+        pp_format_duration(step[2], sizeof step[2], ns[count - 1]));
+    if (result->batch[0].packed->grouping.replicas > 1)
+        pp_text_add(text, "the slowest replicas take %.2f %% longer than the mean\n",
+                    percent(slowest_ns, mean_ns));
+    free(ns);
+}
+
 static void print_batches(const pp_pack_result *result, pp_text *text)
 {
     char step[3][32];
@@ -130,6 +167,7 @@ static void print_batches(const pp_pack_result *result, pp_text *text)
     }
     pp_text_add(text, "%zu steps take %s\n", result->count,
                 pp_format_duration(step[0], sizeof step[0], sum[0]));
+    print_spread(result, text);
     if (fits)
         pp_text_add(text, "first fit takes %s, %.2f %% longer\n",
                     pp_format_duration(step[1], sizeof step[1], sum[1]), percent(sum[1], sum[0]));

@@ -331,6 +331,42 @@ START_TEST(the_memory_limit_holds)
 }
 END_TEST
 
+/* Twenty short batches and one long one, which is first: what is chosen for the first alone takes
+ * no less for all together. */
+START_TEST(a_pipeline_is_chosen_for_all_batches)
+{
+    setting s = { .packer = NULL };
+    pp_err err = { 0 };
+    open_setting(&s, 4, 1, "1f1b", 32, 2);
+    pp_packer_close(&s.packer);
+    for (size_t i = 0; i < 6 * 32; i++)
+        s.lengths[i] = i < 32 ? 2048 : 64 + (int64_t)(i * 97 % 400);
+    s.wish.schedule = NULL;
+    pp_pack_batches batches = {
+        .lengths = s.lengths, .size = 32, .count = 6, .packings = { true, true, true, true }
+    };
+    pp_packer *both[2] = { NULL };
+    ck_assert_msg(pp_packer_open(&s.wish, &both[0], &err) == PP_OK, "%s", err.text);
+    ck_assert_msg(pp_packer_open_for(&s.wish, &batches, &both[1], &err) == PP_OK, "%s", err.text);
+    double total[2] = { 0 };
+    for (int k = 0; k < 2; k++) {
+        for (size_t b = 0; b < batches.count; b++) {
+            pp_pack_task task = { .lengths = s.lengths + 32 * b,
+                                  .count = 32,
+                                  .packings = { true, true, true, true },
+                                  .coarse = true,
+                                  .ops_most = 200000 };
+            pp_packed *packed = NULL;
+            ck_assert_int_eq(pp_pack(both[k], &task, &packed, &err), PP_OK);
+            total[k] += pp_candidate_score(&both[k]->candidate, packed->row[packed->best].step_ns);
+            pp_packed_free(&packed);
+        }
+        pp_packer_close(&both[k]);
+    }
+    ck_assert_msg(total[1] < total[0], "%.0f, of the first batch's %.0f", total[1], total[0]);
+}
+END_TEST
+
 START_TEST(what_cannot_be_packed_is_refused)
 {
     setting s = { .packer = NULL };
@@ -363,6 +399,7 @@ int main(void)
     tcase_add_test(tc, ops_limit_the_work);
     tcase_add_loop_test(tc, plan_takes_the_same_time, 0, 2);
     tcase_add_test(tc, the_memory_limit_holds);
+    tcase_add_test(tc, a_pipeline_is_chosen_for_all_batches);
     tcase_add_test(tc, what_cannot_be_packed_is_refused);
     suite_add_tcase(suite, tc);
     return step_run(suite);
