@@ -14,8 +14,8 @@
 enum { PIPELINES_MOST = 2 };
 #define BEHIND_MOST 1.05
 
-/* Without a budget: ops simulated for packings of one pipeline, a fifth of a second. */
-#define OPS_MOST 400000
+/* Without a budget: ops simulated for packings of all pipelines, half a second. */
+#define OPS_MOST 1000000
 
 /* Of the budget: up to here for the lengths as they are packed, then for packings. */
 #define GIVEN_END 0.4
@@ -128,7 +128,7 @@ static pp_status pack_for(const pp_wish *wish, const pp_wish *pipeline, share *s
     task.stop = wish->stop ? share_stop : NULL;
     task.context = s;
     task.coarse = !wish->stop && !wish->max_simulations;
-    task.ops_most = task.coarse ? OPS_MOST : 0;
+    task.ops_most = task.coarse ? OPS_MOST / (int64_t)parts : 0;
     pp_status status = pp_packer_open(pipeline, &packer, &why);
     if (!status)
         status = pp_packer_bound(packer, task.lengths, task.count, &bound, &why);
@@ -163,18 +163,19 @@ static pp_status pack_for_best(const pp_wish *wish, const pp_choice *given, pack
     share s;
     pp_wish part = part_of(wish, GIVEN_END, PACKING_END, &s);
     pp_wish pipeline = pp_wish_pipeline(&part, NULL);
-    double first = HUGE_VAL;
-    size_t done = 0;
     if (!given)
         return pack_for(wish, &pipeline, &s, 1, best, err);
-    for (size_t i = 0; i < given->count && done < PIPELINES_MOST; i++) {
+    const pp_candidate *chosen[PIPELINES_MOST];
+    size_t count = 0;
+    for (size_t i = 0; i < given->count && count < PIPELINES_MOST; i++) {
         const pp_candidate *c = &given->candidate[i];
-        if (c->status != PP_CANDIDATE_OK || !pp_candidate_is_named(c) ||
-            (done && (step_score(c) > BEHIND_MOST * first || (s.wish->stop && share_stop(&s)))))
-            continue;
-        first = done++ ? first : step_score(c);
-        pipeline = pp_wish_pipeline(&part, c);
-        pp_status status = pack_for(wish, &pipeline, &s, PIPELINES_MOST, best, err);
+        if (c->status == PP_CANDIDATE_OK && pp_candidate_is_named(c) &&
+            (!count || step_score(c) <= BEHIND_MOST * step_score(chosen[0])))
+            chosen[count++] = c;
+    }
+    for (size_t i = 0; i < count && !(i && wish->stop && share_stop(&s)); i++) {
+        pipeline = pp_wish_pipeline(&part, chosen[i]);
+        pp_status status = pack_for(wish, &pipeline, &s, count, best, err);
         if (status)
             return status;
     }

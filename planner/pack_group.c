@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* So many take as long as the simulation of an op. */
+#define LOOKS_PER_OP 8
+
 void pp_grouping_free(pp_grouping *grouping)
 {
     free(grouping->sequence);
@@ -373,7 +376,7 @@ static pp_status deal_to(const pp_pack_case *c, uint32_t m, const double *target
     for (uint32_t b = 0; b < bins; b++)
         d.missing[b] = all * target[b / dp] / (sum * dp);
     pp_status status = deal(c, &d, bin_of, err);
-    c->packer->ops += d.looks; /* they take about as long */
+    c->packer->ops += d.looks / LOOKS_PER_OP;
     if (status)
         return status;
     fill_empty(c, (uint32_t)bins, d.aside, bin_of);

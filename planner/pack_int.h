@@ -20,7 +20,7 @@ struct pp_packer {
     int64_t capacity;     /* tokens of a microbatch */
     pp_pack_weights weights;
     int64_t simulated;
-    int64_t ops; /* simulated, and looks at bins while dealing */
+    int64_t ops; /* simulated, and what dealing took, in ops */
     bool tight;  /* no pipeline has room for the first-fit packing it was chosen for */
 };
 
