@@ -36,11 +36,13 @@ static pp_status note_packing(const pp_search *search, const pp_candidate *chose
     const int64_t pp = chosen->parallel.pp;
     char split[200] = "";
     char multiple[64] = "";
+    const char *grouped = search->wish->grouped;
     if (search->wish->group_count)
-        return pp_notes_add(notes, err, "packing",
-                            "%zu sequence%s in %zu microbatch%s, as the file groups them",
+        return pp_notes_add(notes, err, "packing", "%zu sequence%s in %zu microbatch%s, %s%s",
                             search->wish->length_count, search->wish->length_count == 1 ? "" : "s",
-                            search->wish->group_count, search->wish->group_count == 1 ? "" : "es");
+                            search->wish->group_count, search->wish->group_count == 1 ? "" : "es",
+                            grouped ? "found by the search: " : "as the file groups them",
+                            grouped ? grouped : "");
     if (chosen->schedule->grouped && pp > 1 && w->microbatches % pp == 0)
         snprintf(multiple, sizeof multiple, ", a multiple of pp %" PRId64, pp);
     if (w->bins > w->first_fit_bins)

@@ -103,8 +103,13 @@ static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_err *err
     pp_status status = planned ? pp_planned_renumber(planned, data, err) : PP_OK;
     if (status || (status = pp_setup_costs(search, setup, &set, err)))
         return status;
+    /* the gradients' reduction hides under the backward of another microbatch now */
+    if (planned)
+        status = pp_candidate_simulate_orders(search, c, &set, planned->order, planned->count, err);
     plan->costs = set.costs;
     plan->costs_count = set.count;
+    if (status)
+        return status;
     if (planned) {
         plan->order = planned->order;
         plan->order_count = planned->count;
@@ -207,7 +212,7 @@ pp_status pp_choose(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
                       : pp_choose_one(wish, choice_out, err);
 }
 
-pp_status pp_choose_one(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
+pp_status pp_choose_as_packed(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
 {
     pp_search search PP_CLEANUP(close_search) = { 0 };
     size_t best = SIZE_MAX;

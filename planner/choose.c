@@ -172,6 +172,7 @@ static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, co
         pp_candidate_short(candidate->reason, sizeof candidate->reason, r, beyond,
                            report->per_rank[r].memory.bytes);
     }
+    candidate->mean_step_ns += report->step_ns; /* divided by the caller */
     if (report->step_ns > candidate->step_ns) {
         candidate->step_ns = report->step_ns;
         candidate->bubble_fraction = report->bubble_fraction;
@@ -210,10 +211,11 @@ pp_status pp_candidate_simulate_orders(pp_search *search, pp_candidate *candidat
     search->simulated++;
     candidate->reason[0] = '\0';
     candidate->peak_bytes = candidate->short_bytes = 0;
-    candidate->step_ns = 0;
+    candidate->step_ns = candidate->mean_step_ns = 0;
     for (uint32_t i = 0; i < set->count && !status; i++)
         status =
             simulate_replica(search, candidate, order[orders > 1 ? i : 0], set->costs[i], &why);
+    candidate->mean_step_ns /= set->count;
     return judge(search, candidate, status, &why, err);
 }
 

@@ -44,6 +44,15 @@ typedef enum pp_orders {
 /* A found order is taken when its step is shorter by more than 1 / this. */
 #define PP_MEASURABLE_GAIN 1000
 
+/* Which sequences share a microbatch: planner/pack.h. */
+typedef enum pp_packing {
+    PP_PACKING_GIVEN,     /* consecutive sequences, or the file's own microbatches */
+    PP_PACKING_FIRST_FIT, /* pp_workload_pack */
+    PP_PACKING_EQUAL,     /* modelled times as equal as they get */
+    PP_PACKING_RAMPED,    /* the same, but light microbatches first and last */
+    PP_PACKING_COUNT,
+} pp_packing;
+
 /* What is asked. Pointers are borrowed. */
 typedef struct pp_candidate pp_candidate;
 
@@ -61,6 +70,10 @@ typedef struct pp_wish {
     const size_t *group_end; /* [group_count]: the lengths are microbatches as they are
                                 (pp_workload_group); NULL: they are packed */
     size_t group_count;
+    const bool *packings; /* [PP_PACKING_COUNT]: searched for the lengths, and the best one taken:
+                             with first fit among them where it is measurably faster than the
+                             lengths as they are packed above. NULL: none */
+    const char *grouped;  /* how the groups were made, in words; NULL: by the file */
     const pp_schedule *schedule; /* NULL: every entry of the table, or those of `only` */
     const char *const *only;     /* names, NULL at the end: what the target runs; NULL: all */
     bool no_split;               /* nothing with I and W */
@@ -125,7 +138,8 @@ struct pp_candidate {
     char reason[400];    /* why not; when OK: of planned, its gap; otherwise empty */
     pp_ns least_step_ns; /* bound on the step, 0: not known */
     char bound_name[64];
-    pp_ns step_ns; /* the rest: 0 unless simulated */
+    pp_ns step_ns;      /* the rest: 0 unless simulated */
+    pp_ns mean_step_ns; /* over the replicas; step_ns is the slowest one's */
     double bubble_fraction;
     double tokens_per_s, model_flops_utilization;
     pp_ns p50_ns, p95_ns;            /* of the step under jitter; 0: not studied */
@@ -151,6 +165,7 @@ typedef struct pp_choice {
     char target[2400]; /* what the limits of the target cost (planner/target.h); empty: no target */
     char verdict[200]; /* of the ranking under jitter; empty: there was none */
     char orders[200];  /* what the search for orders came to; empty: there was none */
+    char packing[400]; /* what the search for packings came to; empty: there was none */
 } pp_choice;
 
 /* What is kept free of the hardware's memory when no limit is given: 5 % for the CUDA context,

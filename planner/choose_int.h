@@ -188,6 +188,9 @@ bool pp_slice_take(pp_slice *slice, const pp_wish *wish, size_t parts, pp_wish *
  * times of what `floor` lets it gain? */
 bool pp_is_worth(double least, double floor, double score, double best_score);
 
+/* pp_choose with the lengths as they are, packed first fit or grouped. Fails: as that. */
+PP_MUST_CHECK pp_status pp_choose_as_packed(const pp_wish *wish, pp_choice **choice_out,
+                                            pp_err *err);
 /* pp_choose where degrees are given, and where the GPUs are. Fails: as that. */
 PP_MUST_CHECK pp_status pp_choose_one(const pp_wish *wish, pp_choice **choice_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_choose_split(const pp_wish *wish, pp_choice **choice_out, pp_err *err);

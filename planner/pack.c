@@ -119,6 +119,7 @@ static pp_status enter(const pp_pack_case *c, pp_packed *packed, pp_pack_row row
     row.microbatches = grouping->microbatches;
     row.fits = verdict->short_bytes <= 0;
     row.step_ns = verdict->step_ns;
+    row.mean_step_ns = verdict->mean_step_ns;
     row.bubble_fraction = verdict->bubble_fraction;
     row.peak_bytes = verdict->peak_bytes;
     if (!row.fits)
@@ -134,6 +135,19 @@ static pp_status enter(const pp_pack_case *c, pp_packed *packed, pp_pack_row row
     return PP_OK;
 }
 
+bool pp_pack_is_over(const pp_pack_case *c, int part)
+{
+    const pp_pack_task *task = c->task;
+    return (task->stop && task->stop(task->context)) ||
+           (task->ops_most && (c->packer->ops - c->ops_before) * part >= task->ops_most);
+}
+
+/* Something fits, and packings have had their part. */
+static bool is_enough(const pp_pack_case *c, const pp_packed *packed)
+{
+    return packed->best != SIZE_MAX && pp_pack_is_over(c, 2);
+}
+
 /* A grouping that is given in every order. */
 static pp_status try_orders(const pp_pack_case *c, pp_packing packing, const pp_grouping *grouping,
                             pp_packed *packed, pp_err *err)
@@ -142,6 +156,10 @@ static pp_status try_orders(const pp_pack_case *c, pp_packing packing, const pp_
     const bool one = packing == PP_PACKING_RAMPED || !c->task->packings[packing];
     const int last = one ? PP_SORTING_GIVEN : PP_SORTING_TENT;
     for (int k = first; k <= last; k++) {
+        const bool plain = k == PP_SORTING_GIVEN || k == PP_SORTING_TENT;
+        const bool today = packing == PP_PACKING_FIRST_FIT && k == PP_SORTING_GIVEN;
+        if (!today && ((c->task->coarse && !plain) || is_enough(c, packed)))
+            continue;
         const pp_pack_row row = { .packing = packing, .sorting = (pp_sorting)k };
         pp_grouping sorted PP_CLEANUP(pp_grouping_free) = { 0 };
         pp_pack_verdict verdict;
@@ -149,7 +167,7 @@ static pp_status try_orders(const pp_pack_case *c, pp_packing packing, const pp_
         if (status || (status = pp_grouping_sort(c, row.sorting, &sorted, err)) ||
             (status = pp_pack_judge(c->packer, c->task->lengths, &sorted, &verdict, err)))
             return status;
-        if (packing == PP_PACKING_FIRST_FIT && k == PP_SORTING_GIVEN)
+        if (today)
             packed->today = packed->count;
         if ((status = enter(c, packed, row, &verdict, &sorted, err)))
             return status;
@@ -178,12 +196,16 @@ static pp_status try_grouping(const pp_pack_case *c, pp_packing packing, pp_stat
 /* Numbers of microbatches that are tried, ascending. */
 static size_t sweep(const pp_pack_case *c, uint32_t counts[COUNTS_MAX])
 {
-    static const double factors[] = { 0, 1, 1.125, 1.25, 1.5, 2, 3, 4, 6, 8, 12 };
+    static const double all[] = { 0, 1, 1.125, 1.25, 1.5, 2, 3, 4, 6, 8, 12 };
+    static const double few[] = { 1, 1.125, 1.25, 1.5, 2 };
+    const double *factors = c->task->coarse ? few : all;
+    const size_t factor_count =
+        c->task->coarse ? sizeof few / sizeof *few : sizeof all / sizeof *all;
     const uint32_t base = c->ff ? c->ff : c->fewest;
     const uint64_t most = c->task->count / c->packer->replicas;
     const uint32_t step = c->packer->multiple_of;
     size_t count = 0;
-    for (size_t k = 0; k < sizeof factors / sizeof *factors; k++) {
+    for (size_t k = 0; k < factor_count; k++) {
         uint64_t m = (uint64_t)(base * factors[k]);
         m = m < c->fewest ? c->fewest : m;
         m = (m + step - 1) / step * step;
@@ -197,6 +219,7 @@ static size_t sweep(const pp_pack_case *c, uint32_t counts[COUNTS_MAX])
 static pp_status try_dealt(const pp_pack_case *c, uint32_t m, pp_packed *packed, pp_err *err)
 {
     static const double firsts[] = { 0.5, 0.25, 0.125, 0.0625, 0.03125 };
+    const size_t stride = c->task->coarse ? 2 : 1;
     pp_status status = PP_OK;
     pp_grouping grouping = { 0 };
     pp_err why = { 0 };
@@ -204,8 +227,8 @@ static pp_status try_dealt(const pp_pack_case *c, uint32_t m, pp_packed *packed,
         pp_status made = pp_group_equal(c, m, &grouping, &why);
         status = try_grouping(c, PP_PACKING_EQUAL, made, &why, &grouping, packed, err);
     }
-    for (size_t k = 0; k < sizeof firsts / sizeof *firsts && !status; k++) {
-        if (!c->task->packings[PP_PACKING_RAMPED])
+    for (size_t k = 0; k < sizeof firsts / sizeof *firsts && !status; k += stride) {
+        if (!c->task->packings[PP_PACKING_RAMPED] || is_enough(c, packed))
             break;
         pp_status made = pp_group_ramped(c, m, firsts[k], &grouping, &why);
         status = try_grouping(c, PP_PACKING_RAMPED, made, &why, &grouping, packed, err);
@@ -224,6 +247,8 @@ static pp_status try_given(const pp_pack_case *c, pp_packed *packed, pp_err *err
         pp_grouping grouping = { 0 };
         pp_err why = { 0 };
         const uint32_t least = k ? counts[k - 1] : 0;
+        if (is_enough(c, packed))
+            break;
         if (k && (least <= m || (uint64_t)least * c->task->count > CUTS_MAX))
             continue;
         pp_status made = pp_group_given(c, least, &grouping, &why);
@@ -238,16 +263,16 @@ static pp_status try_all(const pp_pack_case *c, const pp_err *no_first_fit, pp_p
 {
     uint32_t counts[COUNTS_MAX];
     pp_grouping grouping = { 0 };
-    pp_status status = try_given(c, packed, err);
-    if (!status && c->ff && !(status = pp_grouping_copy(&c->first_fit, &grouping, err)))
+    const size_t count = sweep(c, counts);
+    pp_status status = PP_OK;
+    if (c->ff && !(status = pp_grouping_copy(&c->first_fit, &grouping, err)))
         status = try_grouping(c, PP_PACKING_FIRST_FIT, PP_OK, NULL, &grouping, packed, err);
-    else if (!status && !c->ff)
+    else if (!c->ff)
         status =
             try_grouping(c, PP_PACKING_FIRST_FIT, PP_USAGE, no_first_fit, &grouping, packed, err);
-    const size_t count = sweep(c, counts);
-    for (size_t k = 0; k < count && !status; k++)
+    for (size_t k = 0; k < count && !status && !is_enough(c, packed); k++)
         status = try_dealt(c, counts[k], packed, err);
-    return status;
+    return status ? status : try_given(c, packed, err);
 }
 
 /* Why not: of the row that comes nearest; of the first where none could be simulated. */
@@ -277,7 +302,7 @@ static pp_status improve(const pp_pack_case *c, pp_packed *packed, pp_err *err)
 {
     pp_grouping grouping PP_CLEANUP(pp_grouping_free) = { 0 };
     pp_pack_verdict verdict;
-    if (!c->task->iterations && !c->task->stop)
+    if (!c->task->iterations && !c->task->ops_most && !c->task->stop)
         return PP_OK;
     pp_pack_row row = { .packing = packed->row[packed->best].packing,
                         .sorting = packed->row[packed->best].sorting,
@@ -290,7 +315,8 @@ static pp_status improve(const pp_pack_case *c, pp_packed *packed, pp_err *err)
 
 pp_status pp_pack(pp_packer *packer, const pp_pack_task *task, pp_packed **packed_out, pp_err *err)
 {
-    pp_pack_case c PP_CLEANUP(case_free) = { .packer = packer, .task = task };
+    pp_pack_case c PP_CLEANUP(
+        case_free) = { .packer = packer, .task = task, .ops_before = packer->ops };
     pp_packed *packed PP_CLEANUP(pp_packed_free) = pp_alloc_array(1, sizeof *packed);
     pp_err why = { 0 };
     const int64_t before = packer->simulated;
@@ -302,7 +328,8 @@ pp_status pp_pack(pp_packer *packer, const pp_pack_task *task, pp_packed **packe
         return status;
     if (packed->best == SIZE_MAX)
         return none_fits(&c, packed, err);
-    if ((status = improve(&c, packed, err)) || (status = pp_pack_bound(&c, packed, err)))
+    if ((status = improve(&c, packed, err)) ||
+        (status = pp_packer_bound(packer, task->lengths, task->count, &packed->bound, err)))
         return status;
     packed->simulated = packer->simulated - before;
     *packed_out = packed;

@@ -5,14 +5,6 @@
 
 #include "planner/choose.h"
 
-typedef enum pp_packing {
-    PP_PACKING_GIVEN,     /* consecutive sequences, or the file's own microbatches */
-    PP_PACKING_FIRST_FIT, /* pp_workload_pack */
-    PP_PACKING_EQUAL,     /* modelled times as equal as they get */
-    PP_PACKING_RAMPED,    /* the same, but light microbatches first and last */
-    PP_PACKING_COUNT,
-} pp_packing;
-
 /* "given", "first-fit", "equal", "ramped". */
 const char *pp_packing_name(pp_packing packing);
 
@@ -45,10 +37,17 @@ typedef struct pp_pack_row {
     bool fits;
     uint32_t microbatches; /* per replica; 0: this packing does not exist */
     pp_ns step_ns;         /* 0: not simulated */
+    pp_ns mean_step_ns;    /* over the replicas; step_ns is the slowest one's */
     double bubble_fraction;
     int64_t peak_bytes;
     char reason[200]; /* why it does not fit or exist */
 } pp_pack_row;
+
+/* What no packing and no order can beat. */
+typedef struct pp_pack_bound {
+    pp_ns step_ns;
+    char name[64];
+} pp_pack_bound;
 
 /* What one batch came to. Owner frees with pp_packed_free. */
 typedef struct pp_packed {
@@ -57,8 +56,7 @@ typedef struct pp_packed {
     size_t best;          /* the fastest row that fits */
     size_t today;         /* first fit in its own order; SIZE_MAX: there is none */
     pp_grouping grouping; /* of the best row */
-    pp_ns least_step_ns;  /* no packing and no order can take less */
-    char bound_name[64];
+    pp_pack_bound bound;
     int64_t simulated; /* steps of one replica */
     bool stopped;      /* time ended the moves and swaps */
 } pp_packed;
@@ -72,6 +70,18 @@ typedef struct pp_packer pp_packer;
  * tokens. lengths: of the batch that the pipeline is chosen for. Borrowed until the end.
  * Fails: as pp_choose. */
 PP_MUST_CHECK pp_status pp_packer_open(const pp_wish *wish, pp_packer **packer_out, pp_err *err);
+
+/* Batches of one size, one after the other. */
+typedef struct pp_pack_batches {
+    const int64_t *lengths; /* [size * count] */
+    size_t size, count;
+    bool packings[PP_PACKING_COUNT]; /* which ones are tried */
+} pp_pack_batches;
+
+/* Of the pipelines that do best for the wish (of the first batch), the one that takes least for all
+ * batches together, each packed. One batch: as pp_packer_open. */
+PP_MUST_CHECK pp_status pp_packer_open_for(const pp_wish *wish, const pp_pack_batches *batches,
+                                           pp_packer **packer_out, pp_err *err);
 void pp_packer_close(pp_packer **packer); /* for PP_CLEANUP; *packer NULL is fine */
 
 /* What was chosen. */
@@ -85,8 +95,12 @@ typedef struct pp_pack_task {
     const size_t *group_end; /* [group_count]: the given microbatches; NULL: consecutive ones */
     size_t group_count;
     bool packings[PP_PACKING_COUNT]; /* which ones are tried */
-    int64_t iterations;              /* moves and swaps judged; 0: none, unless stop is given */
-    bool (*stop)(void *context);     /* ends them; NULL: iterations do */
+    bool coarse;                     /* fewer numbers of microbatches, orders and ramps */
+    int64_t ops_most;                /* ops simulated, about: half for packings, the rest for moves
+                                        and swaps; 0: no limit */
+    int64_t iterations;              /* moves and swaps judged; 0: none, unless ops_most or stop is
+                                        given */
+    bool (*stop)(void *context);     /* ends all once something fits; NULL: never */
     void *context;
     uint64_t seed;
 } pp_pack_task;
@@ -97,5 +111,21 @@ typedef struct pp_pack_task {
 PP_MUST_CHECK pp_status pp_pack(pp_packer *packer, const pp_pack_task *task, pp_packed **packed_out,
                                 pp_err *err);
 void pp_packed_free(pp_packed **packed); /* for PP_CLEANUP; *packed NULL is fine */
+
+/* The stages that it holds for, and how their ops may run. */
+typedef struct pp_pack_pipeline {
+    const pp_cost_context *context;
+    const pp_stage *stages; /* [pp * vpp] */
+    bool split;             /* a W may be last */
+    bool step_sync;
+    uint32_t replicas;
+    int64_t capacity; /* tokens of a microbatch */
+} pp_pack_pipeline;
+
+PP_MUST_CHECK pp_status pp_pack_find_bound(const pp_pack_pipeline *pipeline, const int64_t *lengths,
+                                           size_t count, pp_pack_bound *bound_out, pp_err *err);
+/* Of the packer's own pipeline. */
+PP_MUST_CHECK pp_status pp_packer_bound(const pp_packer *packer, const int64_t *lengths,
+                                        size_t count, pp_pack_bound *bound_out, pp_err *err);
 
 #endif

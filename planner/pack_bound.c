@@ -44,18 +44,18 @@ static pp_ns back_ns(const pp_costs *costs, uint32_t stage, uint32_t microbatch)
     return costs->b_ns[at] < costs->i_ns[at] ? costs->b_ns[at] : costs->i_ns[at];
 }
 
-static pp_status find_floors(const pp_pack_case *c, floors *f, pp_err *err)
+static pp_status find_floors(const pp_pack_pipeline *pipeline, const int64_t *lengths, size_t count,
+                             floors *f, pp_err *err)
 {
-    const pp_pack_task *task = c->task;
-    int64_t low = task->lengths[0];
+    int64_t low = lengths[0];
     int64_t high = low;
     int64_t sum = 0;
-    for (size_t i = 0; i < task->count; i++) {
-        low = task->lengths[i] < low ? task->lengths[i] : low;
-        high = task->lengths[i] > high ? task->lengths[i] : high;
-        sum += task->lengths[i];
+    for (size_t i = 0; i < count; i++) {
+        low = lengths[i] < low ? lengths[i] : low;
+        high = lengths[i] > high ? lengths[i] : high;
+        sum += lengths[i];
     }
-    const int64_t most = sum < c->packer->capacity ? sum : c->packer->capacity;
+    const int64_t most = sum < pipeline->capacity ? sum : pipeline->capacity;
     /* below 1 / (STEP - 1) tokens the points lie 1 apart */
     const size_t room =
         (size_t)(2 * log((double)most / (double)low) / log(STEP) + 1 / (STEP - 1)) + 16;
@@ -74,14 +74,14 @@ static pp_status find_floors(const pp_pack_case *c, floors *f, pp_err *err)
         t = next > t ? next : t + 1;
         t = t < most ? t : most;
     }
-    pp_status status = pp_pack_costs(c->packer, probe, f->count, &f->grid, err);
+    pp_status status = pp_pack_costs(pipeline, probe, f->count, &f->grid, err);
     const pp_microbatch ends[] = { { .tokens = low, .square_sum = low * low },
                                    { .tokens = high, .square_sum = high * high },
                                    { .tokens = most, .square_sum = most },
                                    { .tokens = most, .square_sum = most * (high > 1 ? high : 2) } };
     f->square_step = (double)(ends[3].square_sum - ends[2].square_sum);
     if (!status)
-        status = pp_pack_costs(c->packer, ends, 4, &f->ends, err);
+        status = pp_pack_costs(pipeline, ends, 4, &f->ends, err);
     free(probe);
     return status;
 }
@@ -129,40 +129,47 @@ static pp_ns path_ns(const floors *f)
     return longest;
 }
 
-pp_status pp_pack_bound(const pp_pack_case *c, pp_packed *packed, pp_err *err)
+pp_status pp_pack_find_bound(const pp_pack_pipeline *pipeline, const int64_t *lengths, size_t count,
+                             pp_pack_bound *bound_out, pp_err *err)
 {
-    const pp_pack_task *task = c->task;
-    const pp_candidate *chosen = &c->packer->candidate;
-    const uint32_t ranks = (uint32_t)chosen->parallel.pp;
+    const uint32_t ranks = (uint32_t)pipeline->context->parallel.pp;
     floors f PP_CLEANUP(floors_free) = { .count = 0 };
+    pp_pack_bound best = { .name = "path of the longest sequence" };
     double tokens = 0;
     double squares = 0;
-    pp_status status = find_floors(c, &f, err);
+    pp_status status = find_floors(pipeline, lengths, count, &f, err);
     if (status)
         return status;
-    for (size_t i = 0; i < task->count; i++) {
-        tokens += (double)task->lengths[i];
-        squares += (double)task->lengths[i] * (double)task->lengths[i];
+    for (size_t i = 0; i < count; i++) {
+        tokens += (double)lengths[i];
+        squares += (double)lengths[i] * (double)lengths[i];
     }
-    pp_ns best = path_ns(&f);
-    snprintf(packed->bound_name, sizeof packed->bound_name, "path of the longest sequence");
+    best.step_ns = path_ns(&f);
     for (uint32_t r = 0; r < ranks; r++) {
         double load = 0;
         pp_ns reach = INT64_MAX;
         for (uint32_t s = 0; s < f.ends->stages; s++) {
-            if (pp_placement_rank(chosen->schedule->placement, s, ranks) != r)
+            if (pp_placement_rank(pipeline->context->placement, s, ranks) != r)
                 continue;
             const floor_rate rate = rate_of(&f, s);
-            load += (rate.linear * tokens + rate.square * squares) / c->packer->replicas;
-            const pp_ns way = reach_ns(&f, s, !chosen->schedule->splits_backward);
+            load += (rate.linear * tokens + rate.square * squares) / pipeline->replicas;
+            const pp_ns way = reach_ns(&f, s, !pipeline->split);
             reach = way < reach ? way : reach;
         }
         const pp_ns ns = (pp_ns)(load * (1 - 1e-9)) + reach;
-        if (reach < INT64_MAX && ns > best) {
-            best = ns;
-            snprintf(packed->bound_name, sizeof packed->bound_name, "load of rank %u", r);
+        if (reach < INT64_MAX && ns > best.step_ns) {
+            best.step_ns = ns;
+            snprintf(best.name, sizeof best.name, "load of rank %u", r);
         }
     }
-    packed->least_step_ns = best + pp_bound_boundary(f.ends, !c->packer->wish.no_step_sync);
+    best.step_ns += pp_bound_boundary(f.ends, pipeline->step_sync);
+    *bound_out = best;
     return PP_OK;
+}
+
+pp_status pp_packer_bound(const pp_packer *packer, const int64_t *lengths, size_t count,
+                          pp_pack_bound *bound_out, pp_err *err)
+{
+    const pp_pack_pipeline pipeline = pp_packer_stages(packer);
+    return pp_pack_find_bound(&pipeline, lengths, count, bound_out, err);
 }

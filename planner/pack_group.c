@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* So many take as long as the simulation of an op. */
+#define LOOKS_PER_OP 8
+
 void pp_grouping_free(pp_grouping *grouping)
 {
     free(grouping->sequence);
@@ -248,6 +251,7 @@ typedef struct dealing {
     uint32_t *heap;  /* [bins] */
     uint32_t *aside; /* [bins]: too full for this sequence */
     uint32_t bins;
+    int64_t looks; /* at bins */
 } dealing;
 
 static void dealing_free(dealing *d)
@@ -310,6 +314,7 @@ static pp_status deal(const pp_pack_case *c, dealing *d, uint32_t *bin_of, pp_er
         uint32_t aside = 0;
         while (heaped && d->tokens[d->heap[0]] + length > c->packer->capacity)
             d->aside[aside++] = pop(d, &heaped);
+        d->looks += aside + 1;
         if (!heaped)
             return pp_err_set(err, PP_USAGE, NULL, "no microbatch has room for %" PRId64 " tokens",
                               length);
@@ -371,6 +376,7 @@ static pp_status deal_to(const pp_pack_case *c, uint32_t m, const double *target
     for (uint32_t b = 0; b < bins; b++)
         d.missing[b] = all * target[b / dp] / (sum * dp);
     pp_status status = deal(c, &d, bin_of, err);
+    c->packer->ops += d.looks / LOOKS_PER_OP;
     if (status)
         return status;
     fill_empty(c, (uint32_t)bins, d.aside, bin_of);

@@ -164,16 +164,17 @@ static bool change(improving *x)
     return false;
 }
 
-/* Judges the replicas that have changed. touched_out: [replicas] */
+/* Judges the replicas that have changed; all of them where a longest microbatch is everybody's. */
 static pp_status judge_change(improving *x, pp_grouping *grouping, pp_pack_verdict *verdict,
                               pp_err *err)
 {
     const uint32_t m = x->microbatches;
+    const bool padded = x->c->packer->wish.exchange.shapes.kind >= PP_SHAPES_PADDED;
     bool *touched = pp_alloc_array(x->replicas, sizeof *touched);
     if (!touched)
         return pp_err_nomem(err);
     for (size_t i = 0; i < x->count; i++) {
-        if (x->bin_of[i] != x->undo_bin_of[i])
+        if (x->bin_of[i] != x->undo_bin_of[i] || padded)
             touched[x->bin_of[i] / m] = touched[x->undo_bin_of[i] / m] = true;
     }
     pp_grouping_free(grouping);
@@ -188,11 +189,12 @@ static pp_status judge_change(improving *x, pp_grouping *grouping, pp_pack_verdi
     return status;
 }
 
-static bool out_of_budget(const pp_pack_task *task, int64_t done)
+static bool out_of_budget(const pp_pack_case *c, int64_t done)
 {
-    if (task->stop && task->stop(task->context))
+    const pp_pack_task *task = c->task;
+    if (pp_pack_is_over(c, 1))
         return true;
-    return (task->iterations || !task->stop) && done >= task->iterations;
+    return (task->iterations || !(task->stop || task->ops_most)) && done >= task->iterations;
 }
 
 static pp_status walk(improving *x, pp_pack_verdict *changed, pp_grouping *best, worth *best_worth,
@@ -202,7 +204,7 @@ static pp_status walk(improving *x, pp_pack_verdict *changed, pp_grouping *best,
     pp_grouping now PP_CLEANUP(pp_grouping_free) = { 0 };
     pp_status status = PP_OK;
     int64_t done = 0;
-    for (; !out_of_budget(task, done) && !status; done++) {
+    for (; !out_of_budget(x->c, done) && !status; done++) {
         if (!change(x))
             continue;
         if ((status = judge_change(x, &now, changed, err)))

@@ -20,12 +20,14 @@ struct pp_packer {
     int64_t capacity;     /* tokens of a microbatch */
     pp_pack_weights weights;
     int64_t simulated;
-    bool tight; /* no pipeline has room for the first-fit packing it was chosen for */
+    int64_t ops; /* simulated, and what dealing took, in ops */
+    bool tight;  /* no pipeline has room for the first-fit packing it was chosen for */
 };
 
 /* The result for one replica, or the slowest of several. */
 typedef struct pp_pack_verdict {
     pp_ns step_ns;
+    pp_ns mean_step_ns; /* over the replicas */
     double bubble_fraction;
     int64_t peak_bytes, short_bytes; /* short: beyond the memory limit */
     char reason[200];                /* why it does not fit */
@@ -40,12 +42,22 @@ typedef struct pp_pack_case {
     uint32_t fewest, ff; /* microbatches per replica: the fewest that hold all tokens; of first fit,
                             0: there is none */
     pp_grouping first_fit;
+    int64_t ops_before; /* of the packer */
 } pp_pack_case;
+
+/* Have moves and swaps, or packings where `part` is 2, used up what they may? */
+bool pp_pack_is_over(const pp_pack_case *c, int part);
 
 static inline double pp_pack_weight(pp_pack_weights w, double tokens, double square_sum)
 {
     return w.linear * tokens + w.square * square_sum;
 }
+
+/* The wish for this candidate's pipeline and nothing else; NULL: for the best one, of microbatches
+ * as they are given or of one bin. */
+pp_wish pp_wish_pipeline(const pp_wish *wish, const pp_candidate *candidate);
+/* Has it a schedule of the table? */
+bool pp_candidate_is_named(const pp_candidate *candidate);
 
 PP_MUST_CHECK pp_status pp_grouping_new(uint32_t replicas, uint32_t microbatches, size_t count,
                                         pp_grouping *grouping_out, pp_err *err);
@@ -81,14 +93,14 @@ PP_MUST_CHECK pp_status pp_pack_judge(pp_packer *packer, const int64_t *lengths,
                                       const pp_grouping *grouping, pp_pack_verdict *verdict_out,
                                       pp_err *err);
 /* Durations of given microbatches, [stages] per microbatch. Caller frees. */
-PP_MUST_CHECK pp_status pp_pack_costs(pp_packer *packer, const pp_microbatch *microbatch,
-                                      uint32_t count, pp_costs **costs_out, pp_err *err);
+PP_MUST_CHECK pp_status pp_pack_costs(const pp_pack_pipeline *pipeline,
+                                      const pp_microbatch *microbatch, uint32_t count,
+                                      pp_costs **costs_out, pp_err *err);
+/* What packings are judged by. */
+pp_pack_pipeline pp_packer_stages(const pp_packer *packer);
 
 /* Moves and swaps. grouping, verdict: the start, replaced by the best found. */
 PP_MUST_CHECK pp_status pp_pack_improve(const pp_pack_case *c, pp_grouping *grouping,
                                         pp_pack_verdict *verdict, bool *stopped_out, pp_err *err);
-
-/* Sets least_step_ns and bound_name. */
-PP_MUST_CHECK pp_status pp_pack_bound(const pp_pack_case *c, pp_packed *packed, pp_err *err);
 
 #endif

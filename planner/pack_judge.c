@@ -36,18 +36,33 @@ static const pp_setup *setup_of(const pp_packer *packer)
     return &packer->search.setup[packer->candidate.setup];
 }
 
-pp_status pp_pack_costs(pp_packer *packer, const pp_microbatch *microbatch, uint32_t count,
-                        pp_costs **costs_out, pp_err *err)
+pp_pack_pipeline pp_packer_stages(const pp_packer *packer)
 {
     const pp_setup *setup = setup_of(packer);
-    const uint32_t stages = (uint32_t)(setup->context.parallel.pp * setup->context.parallel.vpp);
+    return (pp_pack_pipeline){ .context = &setup->context,
+                               .stages = setup->stages,
+                               .split = packer->candidate.schedule->splits_backward,
+                               .step_sync = !packer->wish.no_step_sync,
+                               .replicas = packer->replicas,
+                               .capacity = packer->capacity };
+}
+
+static uint32_t stages_of(const pp_cost_context *context)
+{
+    return (uint32_t)(context->parallel.pp * context->parallel.vpp);
+}
+
+pp_status pp_pack_costs(const pp_pack_pipeline *pipeline, const pp_microbatch *microbatch,
+                        uint32_t count, pp_costs **costs_out, pp_err *err)
+{
     pp_microbatch *own = pp_alloc_array(count, sizeof *own);
     if (!own)
         return pp_err_nomem(err);
     memcpy(own, microbatch, count * sizeof *own);
     const pp_workload workload = { .replicas = 1, .microbatches = count, .microbatch = own };
     pp_status status =
-        pp_cost_model_tables(&setup->context, setup->stages, stages, &workload, 0, costs_out, err);
+        pp_cost_model_tables(pipeline->context, pipeline->stages, stages_of(pipeline->context),
+                             &workload, 0, costs_out, err);
     free(own);
     return status;
 }
@@ -79,7 +94,8 @@ static pp_status find_weights(pp_packer *packer, pp_err *err)
     pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
     uint32_t s = 0;
     double ns[3];
-    pp_status status = pp_pack_costs(packer, probe, 3, &costs, err);
+    const pp_pack_pipeline pipeline = pp_packer_stages(packer);
+    pp_status status = pp_pack_costs(&pipeline, probe, 3, &costs, err);
     if (status)
         return status;
     heaviest_s(costs, 2, &s);
@@ -135,6 +151,17 @@ pp_status pp_packer_open(const pp_wish *wish, pp_packer **packer_out, pp_err *er
     return PP_OK;
 }
 
+/* Padding makes microbatches as long as the longest of all replicas. */
+static int64_t longest_of(const pp_grouping *grouping, const int64_t *lengths)
+{
+    int64_t longest = 0;
+    for (size_t b = 0; b < (size_t)grouping->replicas * grouping->microbatches; b++) {
+        const int64_t tokens = pp_grouping_bin(grouping, lengths, b).tokens;
+        longest = tokens > longest ? tokens : longest;
+    }
+    return longest;
+}
+
 /* One replica as data of its own. Throughput of the candidate means nothing then. */
 static pp_status set_data(pp_packer *packer, const int64_t *lengths, const pp_grouping *grouping,
                           uint32_t replica, pp_err *err)
@@ -168,8 +195,10 @@ static pp_status set_data(pp_packer *packer, const int64_t *lengths, const pp_gr
         made = (pp_workload){ 0 };
         return PP_OK;
     }
-    pp_status status =
-        pp_workload_pad(&packer->wish.exchange.shapes, &made, &data->workload, &data->shapes, err);
+    pp_shapes shapes = packer->wish.exchange.shapes;
+    if (shapes.kind == PP_SHAPES_PADDED && !shapes.tokens)
+        shapes.tokens = longest_of(grouping, lengths);
+    pp_status status = pp_workload_pad(&shapes, &made, &data->workload, &data->shapes, err);
     if (status)
         return status;
     data->real = made;
@@ -192,7 +221,9 @@ pp_status pp_pack_judge_replica(pp_packer *packer, const int64_t *lengths,
     if ((status = pp_candidate_simulate(&packer->search, c, err)))
         return status;
     packer->simulated++;
+    packer->ops += 3 * (int64_t)c->microbatches * stages_of(&setup_of(packer)->context);
     *verdict_out = (pp_pack_verdict){ .step_ns = c->legal ? c->step_ns : 0,
+                                      .mean_step_ns = c->legal ? c->step_ns : 0,
                                       .bubble_fraction = c->bubble_fraction,
                                       .peak_bytes = c->peak_bytes,
                                       .short_bytes = c->legal ? c->short_bytes : INT64_MAX };
@@ -204,11 +235,13 @@ pp_status pp_pack_judge(pp_packer *packer, const int64_t *lengths, const pp_grou
                         pp_pack_verdict *verdict_out, pp_err *err)
 {
     pp_pack_verdict all = { 0 };
+    pp_ns sum_ns = 0;
     for (uint32_t r = 0; r < grouping->replicas; r++) {
         pp_pack_verdict one;
         pp_status status = pp_pack_judge_replica(packer, lengths, grouping, r, &one, err);
         if (status)
             return status;
+        sum_ns += one.step_ns;
         if (one.step_ns > all.step_ns) {
             all.step_ns = one.step_ns;
             all.bubble_fraction = one.bubble_fraction;
@@ -219,6 +252,7 @@ pp_status pp_pack_judge(pp_packer *packer, const int64_t *lengths, const pp_grou
             memcpy(all.reason, one.reason, sizeof all.reason);
         }
     }
+    all.mean_step_ns = sum_ns / grouping->replicas;
     *verdict_out = all;
     return PP_OK;
 }

@@ -2,8 +2,11 @@
 
 #include "planner/choose_int.h"
 
+#include "sim/alloc.h"
+
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_in(const char *const *names, const char *name)
@@ -199,19 +202,64 @@ static pp_status compare(const pp_wish *wish, const pp_candidate *c, char *text,
     return PP_OK;
 }
 
+static void free_ends(size_t **ends)
+{
+    free(*ends);
+}
+
+/* The wish with the plan's microbatches, so that the comparison is not one of packings. They are
+ * dealt to replicas in turn. lengths, end: the caller's to free. */
+static pp_status packed_alike(const pp_plan *plan, const pp_wish *wish, int64_t **lengths,
+                              size_t **end, pp_wish *alike_out, pp_err *err)
+{
+    const pp_workload *w = &plan->workload;
+    const size_t count = (size_t)w->replicas * w->microbatches;
+    *alike_out = *wish;
+    if (!wish->packings || w->first_fit_bins)
+        return PP_OK;
+    *lengths = pp_alloc_array(w->length_count, sizeof **lengths);
+    *end = pp_alloc_array(count, sizeof **end);
+    if (!*lengths || !*end)
+        return pp_err_nomem(err);
+    size_t next = 0;
+    for (size_t k = 0; k < count; k++) {
+        const pp_microbatch *from =
+            &w->microbatch[k % w->replicas * w->microbatches + k / w->replicas];
+        memcpy(*lengths + next, w->lengths + from->first, from->count * sizeof **lengths);
+        next += from->count;
+        (*end)[k] = next;
+    }
+    alike_out->lengths = *lengths;
+    alike_out->group_end = *end;
+    alike_out->group_count = count;
+    return PP_OK;
+}
+
+static void free_lengths(int64_t **lengths)
+{
+    free(*lengths);
+}
+
 pp_status pp_target_compare(const pp_target_limits *target, const pp_wish *free_wish,
                             pp_choice *choice, pp_err *err)
 {
     const pp_candidate *c = &choice->candidate[0];
-    pp_wish alike = *free_wish;
+    int64_t *lengths PP_CLEANUP(free_lengths) = NULL;
+    size_t *end PP_CLEANUP(free_ends) = NULL;
+    pp_wish free_alike;
+    pp_status status = packed_alike(choice->plan, free_wish, &lengths, &end, &free_alike, err);
+    if (status)
+        return status;
+    free_alike.packings = NULL;
+    pp_wish alike = free_alike;
     char limits[sizeof choice->target / 2 - 100];
     char all[sizeof limits];
     train_as(target, &alike);
     alike.executor = choice->plan->executor;
     if (!alike.return_outputs && choice->plan->return_outputs[0])
         alike.return_outputs = choice->plan->return_outputs;
-    pp_status status = compare(&alike, c, limits, sizeof limits, err);
-    if (status || (status = compare(free_wish, c, all, sizeof all, err)))
+    status = compare(&alike, c, limits, sizeof limits, err);
+    if (status || (status = compare(&free_alike, c, all, sizeof all, err)))
         return status;
     snprintf(choice->target, sizeof choice->target,
              "limits of %s cost %s; against the free choice with executor %s it costs %s",

@@ -131,7 +131,7 @@ typedef struct pp_workload {
     int64_t *lengths;          /* [length_count] */
     size_t length_count;
     size_t first_fit_bins; /* what packing began with; 0: not packed, or read from a plan */
-    size_t bins;           /* after splitting */
+    size_t bins;           /* after splitting; of groups: their number; 0: read from a plan */
 } pp_workload;
 
 /* m microbatches of `micro_batch_size` sequences of `seq_length` tokens; they share their part of

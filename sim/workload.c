@@ -357,6 +357,7 @@ pp_status pp_workload_group(const int64_t *lengths, const size_t *group_end, siz
     if ((status =
              new_workload(replicas, (uint32_t)(group_count / replicas), count, workload_out, err)))
         return status;
+    workload_out->bins = group_count;
     size_t next = 0;
     for (size_t i = 0; i < group_count; i++) {
         const size_t k = i % workload_out->microbatches * replicas + i / workload_out->microbatches;

@@ -131,7 +131,8 @@ static pp_status cut_batches(packing_run *run, pp_err *err)
     return PP_OK;
 }
 
-/* The pipeline is chosen for the first batch, packed first fit. */
+/* The pipeline is chosen for the first batch, packed first fit; of several as good as that, for all
+ * batches. */
 static pp_status open_packer(packing_run *run, pp_err *err)
 {
     pp_wish wish = run->request.wish;
@@ -139,7 +140,11 @@ static pp_status open_packer(packing_run *run, pp_err *err)
     wish.length_count = run->result.batch[0].count;
     wish.group_end = NULL;
     wish.group_count = 0;
-    return pp_packer_open(&wish, &run->packer, err);
+    pp_pack_batches batches = { .lengths = wish.lengths,
+                                .size = wish.length_count,
+                                .count = run->result.count };
+    memcpy(batches.packings, run->packings, sizeof batches.packings);
+    return pp_packer_open_for(&wish, &batches, &run->packer, err);
 }
 
 static pp_status pack_batch(packing_run *run, size_t k, pp_err *err)

@@ -30,6 +30,8 @@ static const pp_option options[] = {
     { "--global-batch-size", "N", "sequences per step; 8 x pp x dp, in whole micro-batches", NULL,
       false },
     { PP_OPTION_LENGTHS },
+    { "--packing", "first-fit|given|equal|ramped|auto",
+      "which of them share a microbatch; auto: what is fastest", NULL, false },
     { "--schedule", "NAME",
       "one of 'ppsim list schedules', or planned: an order found; all, if not given", NULL, false },
     { PP_OPTION_MICROBATCH_GROUP_SIZE },
@@ -212,7 +214,7 @@ static pp_status plan(const pp_args *args, pp_err *err)
     pp_request request PP_CLEANUP(pp_request_free) = { .wish = { .seed = 0 } };
     pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
     pp_status status = pp_request_read(args, &request, err);
-    if (status)
+    if (status || (status = pp_request_read_packing(args, &request, err)))
         return status;
     if (pp_args_has(args, "--explain") && request.wish.gpus)
         return pp_err_set(err, PP_USAGE, "--explain",
@@ -221,6 +223,7 @@ static pp_status plan(const pp_args *args, pp_err *err)
     status = choose(&request, &choice, err);
     if (status == PP_INFEASIBLE && pp_args_has(args, "--explain")) {
         pp_err own = { 0 };
+        request.wish.packings = NULL;
         if (pp_plan_explain(args, &request.wish, &own)) {
             *err = own;
             return own.status;

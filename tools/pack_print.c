@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static const pp_pack_row *best_of(const pp_pack_batch *batch)
 {
@@ -43,6 +44,9 @@ static void print_answer(const pp_pack_batch *batch, pp_text *text)
                 pp_format_duration(step[0], sizeof step[0], best->step_ns), best->microbatches,
                 batch->packed->grouping.replicas > 1 ? " per replica" : "");
     pp_text_add(text, "  %s\n", words(best, how, sizeof how));
+    if (batch->packed->grouping.replicas > 1)
+        pp_text_add(text, "  the slowest replica takes %.2f %% longer than their mean\n",
+                    percent(best->step_ns, best->mean_step_ns));
     if (today)
         pp_text_add(text, "first fit takes %s with %" PRIu32 " microbatches, %.2f %% longer\n",
                     pp_format_duration(step[1], sizeof step[1], today->step_ns),
@@ -50,8 +54,8 @@ static void print_answer(const pp_pack_batch *batch, pp_text *text)
     else
         pp_text_add(text, "first fit does not fit\n");
     pp_text_add(text, "no packing and no order takes less than %s (%s): gap %.2f %%\n",
-                pp_format_duration(step[2], sizeof step[2], batch->packed->least_step_ns),
-                batch->packed->bound_name, percent(best->step_ns, batch->packed->least_step_ns));
+                pp_format_duration(step[2], sizeof step[2], batch->packed->bound.step_ns),
+                batch->packed->bound.name, percent(best->step_ns, batch->packed->bound.step_ns));
 }
 
 static void print_row(const pp_packed *packed, const pp_pack_row *row, pp_text *text)
@@ -67,7 +71,7 @@ static void print_row(const pp_packed *packed, const pp_pack_row *row, pp_text *
     }
     pp_text_add(text, " %6" PRIu32 " %11s %7.2f %% %7.2f %% %10s\n", row->microbatches,
                 pp_format_duration(step, sizeof step, row->step_ns),
-                percent(row->step_ns, packed->least_step_ns), 100 * row->bubble_fraction,
+                percent(row->step_ns, packed->bound.step_ns), 100 * row->bubble_fraction,
                 row->peak_bytes ? pp_format_bytes(peak, sizeof peak, row->peak_bytes) : "-");
 }
 
@@ -113,6 +117,42 @@ static void print_subject(const pp_pack_result *result, pp_text *text)
                 pp_format_bytes(limit, sizeof limit, pp_packer_memory_limit(result->packer)));
 }
 
+static int compare_ns(const void *left, const void *right)
+{
+    const pp_ns a = *(const pp_ns *)left;
+    const pp_ns b = *(const pp_ns *)right;
+    return (a > b) - (a < b);
+}
+
+/* Of the steps of all batches. */
+static void print_spread(const pp_pack_result *result, pp_text *text)
+{
+    const size_t count = result->count;
+    pp_ns *ns = malloc(count * sizeof *ns);
+    char step[3][32];
+    pp_ns slowest_ns = 0;
+    pp_ns mean_ns = 0;
+    if (!ns) {
+        text->failed = true;
+        return;
+    }
+    for (size_t k = 0; k < count; k++) {
+        ns[k] = best_of(&result->batch[k])->step_ns;
+        slowest_ns += ns[k];
+        mean_ns += best_of(&result->batch[k])->mean_step_ns;
+    }
+    qsort(ns, count, sizeof *ns, compare_ns);
+    pp_text_add(
+        text, "one takes %s at least, %s in the median, %s at most\n",
+        pp_format_duration(step[0], sizeof step[0], ns[0]),
+        pp_format_duration(step[1], sizeof step[1], (ns[(count - 1) / 2] + ns[count / 2]) / 2),
+        pp_format_duration(step[2], sizeof step[2], ns[count - 1]));
+    if (result->batch[0].packed->grouping.replicas > 1)
+        pp_text_add(text, "the slowest replicas take %.2f %% longer than the mean\n",
+                    percent(slowest_ns, mean_ns));
+    free(ns);
+}
+
 static void print_batches(const pp_pack_result *result, pp_text *text)
 {
     char step[3][32];
@@ -122,11 +162,12 @@ static void print_batches(const pp_pack_result *result, pp_text *text)
         const pp_pack_row *today = today_of(&result->batch[k]);
         sum[0] += best_of(&result->batch[k])->step_ns;
         sum[1] += today ? today->step_ns : 0;
-        sum[2] += result->batch[k].packed->least_step_ns;
+        sum[2] += result->batch[k].packed->bound.step_ns;
         fits = fits && today;
     }
     pp_text_add(text, "%zu steps take %s\n", result->count,
                 pp_format_duration(step[0], sizeof step[0], sum[0]));
+    print_spread(result, text);
     if (fits)
         pp_text_add(text, "first fit takes %s, %.2f %% longer\n",
                     pp_format_duration(step[1], sizeof step[1], sum[1]), percent(sum[1], sum[0]));
@@ -142,7 +183,7 @@ static void print_batches(const pp_pack_result *result, pp_text *text)
                     pp_format_duration(step[0], sizeof step[0], best->step_ns),
                     today ? pp_format_duration(step[1], sizeof step[1], today->step_ns) : "-",
                     today ? percent(today->step_ns, best->step_ns) : 0.0,
-                    percent(best->step_ns, result->batch[k].packed->least_step_ns));
+                    percent(best->step_ns, result->batch[k].packed->bound.step_ns));
     }
 }
 
@@ -171,6 +212,7 @@ static pp_json *write_row(const pp_pack_row *row, pp_json_build *build)
         return object;
     pp_json_put_int(build, object, "microbatches", row->microbatches);
     pp_json_put_int(build, object, "step_ns", row->step_ns);
+    pp_json_put_int(build, object, "mean_step_ns", row->mean_step_ns);
     pp_json_put_double(build, object, "bubble_fraction", row->bubble_fraction);
     pp_json_put_int(build, object, "peak_memory_bytes", row->peak_bytes);
     return object;
@@ -202,10 +244,10 @@ static pp_json *write_batch(const pp_pack_batch *batch, pp_json_build *build)
     const pp_pack_row *today = today_of(batch);
     pp_json *object = write_row(best_of(batch), build);
     pp_json_put_int(build, object, "sequences", (int64_t)batch->count);
-    pp_json_put_int(build, object, "lower_bound_ns", packed->least_step_ns);
-    pp_json_put_text(build, object, "bound_name", packed->bound_name);
+    pp_json_put_int(build, object, "lower_bound_ns", packed->bound.step_ns);
+    pp_json_put_text(build, object, "bound_name", packed->bound.name);
     pp_json_put_double(build, object, "gap",
-                       percent(best_of(batch)->step_ns, packed->least_step_ns) / 100);
+                       percent(best_of(batch)->step_ns, packed->bound.step_ns) / 100);
     if (today)
         pp_json_put_int(build, object, "first_fit_step_ns", today->step_ns);
     else
@@ -249,7 +291,7 @@ pp_json *pp_pack_write(const pp_pack_result *result, pp_json_build *build)
     for (size_t k = 0; k < result->count; k++) {
         pp_json_add(build, batches, write_batch(&result->batch[k], build));
         step_ns += best_of(&result->batch[k])->step_ns;
-        least_ns += result->batch[k].packed->least_step_ns;
+        least_ns += result->batch[k].packed->bound.step_ns;
     }
     pp_json_put_text(build, root, "format", "ppsim.pack");
     pp_json_put_int(build, root, "version", 1);

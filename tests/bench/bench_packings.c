@@ -7,6 +7,7 @@
  * others. Documents are drawn, lognormal. */
 #include "planner/order_search.h"
 #include "sim/random.h"
+#include "tests/bench/rule_classes.h"
 #include "tests/bench/rules.h"
 
 #include <math.h>
@@ -179,6 +180,7 @@ static void print_rules(replay *y)
         int64_t makespan = rule_makespan(y, order, k == 2, k == 0, &fits);
         printf(" %9.3f%s", 1e-6 * (double)makespan, fits ? " " : "*");
     }
+    printf(" %9.3f ", 1e-6 * (double)rule_classes(y));
     free(order);
 }
 
@@ -251,8 +253,8 @@ int main(int argc, char **argv)
         die(b.file, err.text);
     const pp_json_at root = pp_json_root(json, b.file);
     draw_documents(&b);
-    printf("%-7s %3s %9s  %9s  %9s  %9s  %9s   (* breaks the cap)\n", "packing", "m", "1F1B",
-           "split", "ZB-H1", "ours", "bound");
+    printf("%-7s %3s %9s  %9s  %9s  %9s  %9s  %9s   (* breaks the cap)\n", "packing", "m", "1F1B",
+           "split", "ZB-H1", "classes", "ours", "bound");
     run(&b, &root, GIVEN, b.count[0]);
     for (uint32_t k = 0; k < b.counts; k++) {
         run(&b, &root, EQUAL, b.count[k]);

@@ -65,6 +65,42 @@ static inline char *plan_text(const pp_plan *plan)
     return text;
 }
 
+/* PyTorch looks losses up by the place of a microbatch among the forwards of the last stage. */
+static inline void check_numbers(const pp_order *order)
+{
+    uint32_t next = 0;
+    for (size_t i = 0; i < order->rank_begin[order->ranks]; i++) {
+        pp_op op = order->ops[i];
+        if (op.kind == PP_OP_F && op.stage == order->stages - 1)
+            ck_assert_uint_eq(op.microbatch, next++);
+    }
+    ck_assert_uint_eq(next, order->microbatches);
+}
+
+/* Written, read and simulated again: the same step within the same memory, by whole orders. */
+static inline void check_plan(const pp_plan *plan)
+{
+    char *text = plan_text(plan);
+    pp_json *json = NULL;
+    pp_plan *read = NULL;
+    pp_report *report = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_json_parse(text, strlen(text), "plan", &json, &err), err);
+    STEP_OK(pp_plan_read(json, "plan", &read, &err), err);
+    STEP_OK(pp_plan_simulate(read, NULL, NULL, NULL, &report, &err), err);
+    ck_assert_int_eq(report->step_ns, plan->prediction->step_ns);
+    ck_assert_int_le(report->peak_memory_bytes, plan->memory_limit_bytes);
+    ck_assert_int_le(plan->prediction->lower_bound_ns, report->makespan_ns);
+    for (uint32_t i = 0; i < read->order_count; i++)
+        STEP_OK(pp_order_check(read->order[i], "plan", &err), err);
+    for (uint32_t i = 0; i < read->order_count && strcmp(plan->schedule, "planned") == 0; i++)
+        check_numbers(read->order[i]);
+    pp_report_free(&report);
+    pp_plan_free(&read);
+    pp_json_free(&json);
+    free(text);
+}
+
 static inline char *report_text(const pp_report *report)
 {
     pp_json_build build = { 0 };

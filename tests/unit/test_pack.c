@@ -70,7 +70,7 @@ static pp_packed *pack(setting *s, const pp_pack_task *task)
 typedef struct counting {
     setting *s;
     uint32_t bin_of[8];
-    uint32_t microbatches;
+    uint32_t microbatches, replicas;
     pp_ns best_ns;
 } counting;
 
@@ -82,15 +82,15 @@ static void judge_one(counting *c)
         used[c->bin_of[i]] = true;
         tokens[c->bin_of[i]] += c->s->lengths[i];
     }
-    for (uint32_t j = 0; j < c->microbatches; j++) {
+    for (uint32_t j = 0; j < c->microbatches * c->replicas; j++) {
         if (!used[j] || tokens[j] > 2048)
             return;
     }
     pp_grouping grouping PP_CLEANUP(pp_grouping_free) = { 0 };
     pp_pack_verdict verdict;
     pp_err err = { 0 };
-    ck_assert_int_eq(pp_grouping_from_bins(c->bin_of, c->s->wish.length_count, 1, c->microbatches,
-                                           &grouping, &err),
+    ck_assert_int_eq(pp_grouping_from_bins(c->bin_of, c->s->wish.length_count, c->replicas,
+                                           c->microbatches, &grouping, &err),
                      PP_OK);
     ck_assert_int_eq(pp_pack_judge(c->s->packer, c->s->lengths, &grouping, &verdict, &err), PP_OK);
     if (verdict.short_bytes <= 0 && (!c->best_ns || verdict.step_ns < c->best_ns))
@@ -103,27 +103,28 @@ static void count_all(counting *c, size_t i)
         judge_one(c);
         return;
     }
-    for (uint32_t j = 0; j < c->microbatches; j++) {
+    for (uint32_t j = 0; j < c->microbatches * c->replicas; j++) {
         c->bin_of[i] = j;
         count_all(c, i + 1);
     }
 }
 
-/* No packing of six sequences in any order and number of microbatches is below the bound, nor more
- * than 1 % below what is found. */
+/* No packing of six sequences in any order and number of microbatches, on one replica or two, is
+ * below the bound, nor more than 1 % below what is found. */
 START_TEST(the_best_of_all_packings_is_found)
 {
     static const char *const schedules[] = { "1f1b", "zb-h1", "gpipe" };
     setting s = { .packer = NULL };
-    open_setting(&s, 2, 1, schedules[_i % 3], 6, (uint64_t)_i);
+    const uint32_t dp = 1 + (uint32_t)_i % 2;
+    open_setting(&s, 2, dp, schedules[_i % 3], 6, (uint64_t)_i);
     pp_pack_task task = task_of(&s, 300);
     pp_packed *packed = pack(&s, &task);
-    counting c = { .s = &s };
-    for (c.microbatches = 1; c.microbatches <= 6; c.microbatches++)
+    counting c = { .s = &s, .replicas = dp };
+    for (c.microbatches = 1; c.microbatches <= 6 / dp; c.microbatches++)
         count_all(&c, 0);
     const pp_ns found = packed->row[packed->best].step_ns;
     ck_assert_int_ge(found, c.best_ns);
-    ck_assert_int_ge(c.best_ns, packed->least_step_ns);
+    ck_assert_int_ge(c.best_ns, packed->bound.step_ns);
     ck_assert_msg((double)found <= 1.01 * (double)c.best_ns, "%lld, best %lld", (long long)found,
                   (long long)c.best_ns);
     pp_packed_free(&packed);
@@ -172,7 +173,7 @@ START_TEST(first_fit_is_never_better)
     ck_assert_uint_ne(packed->today, SIZE_MAX);
     ck_assert_int_le(best->step_ns, packed->row[packed->today].step_ns);
     for (size_t i = 0; i < packed->count; i++)
-        ck_assert(!packed->row[i].step_ns || packed->row[i].step_ns >= packed->least_step_ns);
+        ck_assert(!packed->row[i].step_ns || packed->row[i].step_ns >= packed->bound.step_ns);
     pp_packed_free(&packed);
     pp_packer_close(&s.packer);
 }
@@ -198,6 +199,58 @@ START_TEST(light_ends_beat_equal_microbatches)
 }
 END_TEST
 
+/* Six of 1500 tokens and six of 500: with six bins, one of each in every one of them; so the
+ * replicas are alike, and no packing is faster than the best of all. */
+START_TEST(two_sizes_are_paired)
+{
+    setting s = { .packer = NULL };
+    pp_err err = { 0 };
+    open_setting(&s, 2, 2, "1f1b", 12, 1);
+    for (size_t i = 0; i < 12; i++)
+        s.lengths[i] = i < 6 ? 1500 : 500;
+    pp_pack_task task = task_of(&s, 100);
+    task.packings[PP_PACKING_GIVEN] = task.packings[PP_PACKING_RAMPED] = false;
+    pp_packed *packed = pack(&s, &task);
+    const pp_pack_row *row = NULL;
+    for (size_t i = 0; i < packed->count; i++) {
+        if (packed->row[i].packing == PP_PACKING_EQUAL && packed->row[i].microbatches == 3)
+            row = &packed->row[i];
+    }
+    ck_assert_ptr_nonnull(row);
+    ck_assert_int_eq(row->mean_step_ns, row->step_ns);
+    uint32_t bin_of[12];
+    pp_grouping paired PP_CLEANUP(pp_grouping_free) = { 0 };
+    pp_pack_verdict verdict;
+    for (uint32_t i = 0; i < 12; i++)
+        bin_of[i] = i % 6;
+    ck_assert_int_eq(pp_grouping_from_bins(bin_of, 12, 2, 3, &paired, &err), PP_OK);
+    ck_assert_int_eq(pp_pack_judge(s.packer, s.lengths, &paired, &verdict, &err), PP_OK);
+    ck_assert_int_eq(row->step_ns, verdict.step_ns);
+    ck_assert_int_le(packed->row[packed->best].step_ns, verdict.step_ns);
+    pp_packed_free(&packed);
+    pp_packer_close(&s.packer);
+}
+END_TEST
+
+/* A limit on ops leaves first fit, and what was found by then. */
+START_TEST(ops_limit_the_work)
+{
+    setting s = { .packer = NULL };
+    open_setting(&s, 4, 2, "1f1b", 200, 5);
+    pp_pack_task task = task_of(&s, 0);
+    int64_t before = 0;
+    for (task.ops_most = 1; task.ops_most <= 1000000; task.ops_most *= 100) {
+        pp_packed *packed = pack(&s, &task);
+        ck_assert_uint_ne(packed->today, SIZE_MAX);
+        ck_assert_int_le(packed->row[packed->best].step_ns, packed->row[packed->today].step_ns);
+        ck_assert_int_ge(packed->simulated, before);
+        before = packed->simulated;
+        pp_packed_free(&packed);
+    }
+    pp_packer_close(&s.packer);
+}
+END_TEST
+
 START_TEST(equal_tasks_give_equal_answers)
 {
     setting s = { .packer = NULL };
@@ -215,7 +268,8 @@ START_TEST(equal_tasks_give_equal_answers)
 }
 END_TEST
 
-/* What is found is what `ppsim plan` simulates for the same microbatches. */
+/* What is found is what `ppsim plan` simulates for the same microbatches, padded to the longest of
+ * all replicas or not. */
 START_TEST(plan_takes_the_same_time)
 {
     setting s = { .packer = NULL };
@@ -223,6 +277,7 @@ START_TEST(plan_takes_the_same_time)
     open_setting(&s, 3, 2, "1f1b", 60, 5);
     pp_packer_close(&s.packer);
     s.wish.partition = PP_PARTITION_UNIFORM; /* a balanced one depends on the microbatches */
+    s.wish.exchange.shapes.kind = _i ? PP_SHAPES_PADDED : PP_SHAPES_PLAN;
     ck_assert_int_eq(pp_packer_open(&s.wish, &s.packer, &err), PP_OK);
     pp_pack_task task = task_of(&s, 100);
     pp_packed *packed = pack(&s, &task);
@@ -276,6 +331,42 @@ START_TEST(the_memory_limit_holds)
 }
 END_TEST
 
+/* Twenty short batches and one long one, which is first: what is chosen for the first alone takes
+ * no less for all together. */
+START_TEST(a_pipeline_is_chosen_for_all_batches)
+{
+    setting s = { .packer = NULL };
+    pp_err err = { 0 };
+    open_setting(&s, 4, 1, "1f1b", 32, 2);
+    pp_packer_close(&s.packer);
+    for (size_t i = 0; i < 6 * 32; i++)
+        s.lengths[i] = i < 32 ? 2048 : 64 + (int64_t)(i * 97 % 400);
+    s.wish.schedule = NULL;
+    pp_pack_batches batches = {
+        .lengths = s.lengths, .size = 32, .count = 6, .packings = { true, true, true, true }
+    };
+    pp_packer *both[2] = { NULL };
+    ck_assert_msg(pp_packer_open(&s.wish, &both[0], &err) == PP_OK, "%s", err.text);
+    ck_assert_msg(pp_packer_open_for(&s.wish, &batches, &both[1], &err) == PP_OK, "%s", err.text);
+    double total[2] = { 0 };
+    for (int k = 0; k < 2; k++) {
+        for (size_t b = 0; b < batches.count; b++) {
+            pp_pack_task task = { .lengths = s.lengths + 32 * b,
+                                  .count = 32,
+                                  .packings = { true, true, true, true },
+                                  .coarse = true,
+                                  .ops_most = 200000 };
+            pp_packed *packed = NULL;
+            ck_assert_int_eq(pp_pack(both[k], &task, &packed, &err), PP_OK);
+            total[k] += pp_candidate_score(&both[k]->candidate, packed->row[packed->best].step_ns);
+            pp_packed_free(&packed);
+        }
+        pp_packer_close(&both[k]);
+    }
+    ck_assert_msg(total[1] < total[0], "%.0f, of the first batch's %.0f", total[1], total[0]);
+}
+END_TEST
+
 START_TEST(what_cannot_be_packed_is_refused)
 {
     setting s = { .packer = NULL };
@@ -304,8 +395,11 @@ int main(void)
     tcase_add_loop_test(tc, first_fit_is_never_better, 0, 8);
     tcase_add_test(tc, light_ends_beat_equal_microbatches);
     tcase_add_test(tc, equal_tasks_give_equal_answers);
-    tcase_add_test(tc, plan_takes_the_same_time);
+    tcase_add_test(tc, two_sizes_are_paired);
+    tcase_add_test(tc, ops_limit_the_work);
+    tcase_add_loop_test(tc, plan_takes_the_same_time, 0, 2);
     tcase_add_test(tc, the_memory_limit_holds);
+    tcase_add_test(tc, a_pipeline_is_chosen_for_all_batches);
     tcase_add_test(tc, what_cannot_be_packed_is_refused);
     suite_add_tcase(suite, tc);
     return step_run(suite);

@@ -18,6 +18,7 @@ typedef struct pp_request {
     pp_hardware class_hardware[PP_CLUSTER_CLASSES_MAX];
     pp_profile_in_use profile;
     pp_lengths lengths;
+    bool packings[PP_PACKING_COUNT];
     pp_jitter_spec jitter;
     pp_traits traits;
     pp_notes assumptions;
@@ -33,6 +34,9 @@ PP_MUST_CHECK pp_status pp_request_read(const pp_args *args, pp_request *request
 /* The same of a command whose word is a file of lengths, instead of --lengths. */
 PP_MUST_CHECK pp_status pp_request_read_with(const pp_args *args, const char *lengths,
                                              pp_request *request, pp_err *err);
+/* --packing: of a request with lengths. Fails: USAGE. */
+PP_MUST_CHECK pp_status pp_request_read_packing(const pp_args *args, pp_request *request,
+                                                pp_err *err);
 void pp_request_free(pp_request *request); /* for PP_CLEANUP */
 
 /* --budget: "20000it" sets *count, "5s" sets *time_ns; neither when it is not given. Fails: USAGE.

@@ -66,7 +66,7 @@ static void print_data(const pp_plan *plan, pp_text *text)
     char tokens[64];
     char contents[96];
     name_range(tokens, sizeof tokens, least[0], most[0]);
-    if (w->first_fit_bins) {
+    if (w->bins) {
         name_range(contents, sizeof contents, least[1], most[1]);
         size_t used = strlen(contents);
         snprintf(contents + used, sizeof contents - used, " sequence%s each",
@@ -145,6 +145,18 @@ static void print_interval(const pp_uncertainty *u, pp_text *text)
         add_line(text, "", "%s (95 %% of the measurements)", words.data);
 }
 
+/* Replicas have microbatches of their own; the step is that of the slowest. */
+static void print_balance(const pp_choice *choice, pp_text *text)
+{
+    const pp_candidate *c = &choice->candidate[0];
+    char mean[32];
+    if (choice->plan->workload.replicas > 1 && c->mean_step_ns)
+        add_line(text, "", "of the slowest of %" PRIu32 " replicas; %.2f %% above their mean, %s",
+                 choice->plan->workload.replicas,
+                 100 * ((double)c->step_ns / (double)c->mean_step_ns - 1),
+                 pp_format_duration(mean, sizeof mean, c->mean_step_ns));
+}
+
 static void print_speed(const pp_choice *choice, pp_text *text)
 {
     const pp_report *r = choice->plan->prediction;
@@ -157,6 +169,7 @@ static void print_speed(const pp_choice *choice, pp_text *text)
              pp_format_duration(makespan, sizeof makespan, r->makespan_ns),
              pp_format_duration(boundary, sizeof boundary, r->step_boundary_ns));
     print_interval(&r->uncertainty, text);
+    print_balance(choice, text);
     if (r->model_flops_utilization > 0)
         add_line(text, "throughput", "%.0f tokens/s, %.1f per GPU; MFU %.1f %% of dense peak",
                  r->tokens_per_s, r->tokens_per_s / gpus, 100 * r->model_flops_utilization);
@@ -232,6 +245,8 @@ static void print_why(const pp_choice *choice, pp_text *text)
                  least, most);
     if (choice->orders[0])
         add_line(text, "free orders", "%s", choice->orders);
+    if (choice->packing[0])
+        add_line(text, "packing", "%s", choice->packing);
     if (choice->target[0])
         add_line(text, "target", "%s", choice->target);
     if (choice->verdict[0])

@@ -460,6 +460,34 @@ pp_status pp_request_read_with(const pp_args *args, const char *lengths, pp_requ
     return status ? status : read_target(args, request, err);
 }
 
+/* A file that groups its sequences says how they are packed. */
+pp_status pp_request_read_packing(const pp_args *args, pp_request *r, pp_err *err)
+{
+    static const char *const names[] = { "given", "first-fit", "equal", "ramped", "auto", NULL };
+    enum { AUTO = PP_PACKING_COUNT };
+    const bool given = pp_args_has(args, "--packing");
+    int choice = r->wish.group_count ? PP_PACKING_GIVEN : AUTO;
+    pp_wish *wishes[] = { &r->wish, &r->free_wish };
+    pp_status status = pp_args_choice(args, "--packing", names, &choice, err);
+    if (status)
+        return status;
+    if (!r->wish.lengths && given)
+        return pp_err_set(err, PP_USAGE, "--packing",
+                          "is for sequences of --lengths; give these too, or leave it out");
+    for (int k = 0; k < PP_PACKING_COUNT; k++)
+        r->packings[k] = choice == AUTO || choice == k;
+    const bool as_is =
+        choice == PP_PACKING_FIRST_FIT || (choice == PP_PACKING_GIVEN && r->wish.group_count);
+    for (size_t i = 0; i < 2 && r->wish.lengths; i++) {
+        wishes[i]->packings = as_is ? NULL : r->packings;
+        if (choice == PP_PACKING_FIRST_FIT) {
+            wishes[i]->group_end = NULL;
+            wishes[i]->group_count = 0;
+        }
+    }
+    return PP_OK;
+}
+
 void pp_request_free(pp_request *request)
 {
     pp_lengths_free(&request->lengths);

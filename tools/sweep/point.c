@@ -132,6 +132,8 @@ static pp_status run_plan(const pp_sweep *sweep, const pp_args *args, pp_json_bu
     pp_request request PP_CLEANUP(pp_request_free) = new_request(sweep);
     pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
     pp_status status = pp_request_read(args, &request, err);
+    if (!status)
+        status = pp_request_read_packing(args, &request, err);
     request.wish.no_advice =
         true; /* it takes ten times as long as a plan; other points answer it */
     if (!status && !(status = pp_choose(&request.wish, &choice, err)) &&

@@ -1,0 +1,215 @@
+/* Packings that plan finds: never worse than the lengths as they are packed without, nothing lost,
+ * the same whoever works on it. */
+#include "tests/contract/planning.h"
+
+#include <stdlib.h>
+
+enum { SEQUENCES = 48 };
+
+static const bool all_packings[PP_PACKING_COUNT] = { true, true, true, true };
+
+static void draw_lengths(int64_t *lengths)
+{
+    for (size_t k = 0; k < SEQUENCES; k++)
+        lengths[k] = 64 + (int64_t)(k * 7919 % 61 * (k * 31 % 53));
+}
+
+static pp_wish wish_with(const planning *p, int64_t pp, int64_t dp, const int64_t *lengths)
+{
+    pp_wish wish = wish_of(p, pp);
+    wish.parallel.tp = 2;
+    wish.parallel.dp = dp;
+    wish.seq_length = 4096;
+    wish.lengths = lengths;
+    wish.length_count = SEQUENCES;
+    return wish;
+}
+
+static double score(const pp_candidate *c)
+{
+    return (double)c->step_ns * (double)pp_parallel_gpus(&c->parallel);
+}
+
+static int compare_lengths(const void *left, const void *right)
+{
+    const int64_t a = *(const int64_t *)left;
+    const int64_t b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* Every sequence once, and every replica has as many microbatches, none empty. */
+static void check_workload(const pp_workload *w, const int64_t *lengths, uint32_t dp)
+{
+    int64_t was[SEQUENCES];
+    int64_t is[SEQUENCES];
+    size_t count = 0;
+    ck_assert_uint_eq(w->replicas, dp);
+    for (size_t j = 0; j < (size_t)w->replicas * w->microbatches; j++) {
+        ck_assert_uint_ge(w->microbatch[j].count, 1);
+        for (size_t i = 0; i < w->microbatch[j].count; i++)
+            is[count++] = w->lengths[w->microbatch[j].first + i];
+    }
+    ck_assert_uint_eq(count, SEQUENCES);
+    memcpy(was, lengths, sizeof was);
+    qsort(was, SEQUENCES, sizeof *was, compare_lengths);
+    qsort(is, SEQUENCES, sizeof *is, compare_lengths);
+    ck_assert_mem_eq(was, is, sizeof was);
+}
+
+START_TEST(a_packing_is_never_worse)
+{
+    static const struct {
+        int64_t pp, dp;
+        const char *schedule, *executor;
+        pp_shapes_kind shapes;
+        pp_orders orders;
+    } rows[] = { { 2, 1, "1f1b", NULL, PP_SHAPES_PLAN, PP_ORDERS_NAMED },
+                 { 4, 2, "1f1b", NULL, PP_SHAPES_PLAN, PP_ORDERS_NAMED },
+                 { 4, 1, NULL, NULL, PP_SHAPES_PLAN, PP_ORDERS_BETTER },
+                 { 4, 2, NULL, NULL, PP_SHAPES_PLAN, PP_ORDERS_BETTER },
+                 { 4, 3, "interleaved", "ppsim", PP_SHAPES_PLAN, PP_ORDERS_NAMED },
+                 { 4, 2, "1f1b", "torch", PP_SHAPES_PADDED, PP_ORDERS_NAMED },
+                 { 8, 1, NULL, "torch", PP_SHAPES_PADDED, PP_ORDERS_BETTER },
+                 { 4, 2, "1f1b", "megatron", PP_SHAPES_MESSAGE, PP_ORDERS_NAMED },
+                 { 2, 3, "1f1b", NULL, PP_SHAPES_PLAN, PP_ORDERS_NAMED } };
+    planning p = planning_of("llama3-8b", "h100-80g");
+    int64_t lengths[SEQUENCES];
+    draw_lengths(lengths);
+    pp_wish wish = wish_with(&p, rows[_i].pp, rows[_i].dp, lengths);
+    wish.schedule = rows[_i].schedule ? pp_schedule_find(rows[_i].schedule) : NULL;
+    wish.executor = rows[_i].executor;
+    wish.exchange.shapes.kind = rows[_i].shapes;
+    wish.orders = rows[_i].orders;
+    pp_choice *given = choose(&wish);
+    wish.packings = all_packings;
+    pp_choice *packed = choose(&wish);
+    const double gain = 1 - score(&packed->candidate[0]) / score(&given->candidate[0]);
+    ck_assert(gain >= 0);
+    ck_assert(packed->packing[0]);
+    ck_assert_msg(rows[_i].pp < 4 || rows[_i].orders || gain > 0.01, "%.4f: %s", gain,
+                  packed->packing);
+    check_plan(packed->plan);
+    check_workload(&packed->plan->workload, lengths, (uint32_t)rows[_i].dp);
+    pp_choice_free(&given);
+    pp_choice_free(&packed);
+}
+END_TEST
+
+/* One packing alone is taken whatever it gains. */
+START_TEST(what_is_asked_for_is_taken)
+{
+    const bool equal[PP_PACKING_COUNT] = { [PP_PACKING_EQUAL] = true };
+    planning p = planning_of("llama3-8b", "h100-80g");
+    int64_t lengths[SEQUENCES];
+    for (size_t k = 0; k < SEQUENCES; k++)
+        lengths[k] = 4096; /* nothing to gain */
+    pp_wish wish = wish_with(&p, 4, 2, lengths);
+    wish.packings = equal;
+    pp_choice *choice = choose(&wish);
+    ck_assert_msg(strncmp(choice->packing, "equal", 5) == 0 ||
+                      strncmp(choice->packing, "no measurable gain: equal", 25) == 0,
+                  "%s", choice->packing);
+    check_workload(&choice->plan->workload, lengths, 2);
+    pp_choice_free(&choice);
+    wish.packings = all_packings;
+    choice = choose(&wish);
+    ck_assert_uint_eq(choice->plan->workload.first_fit_bins, SEQUENCES); /* first fit stays */
+    pp_choice_free(&choice);
+}
+END_TEST
+
+/* Where first fit's full microbatches do not fit, lighter ones may. */
+START_TEST(a_packing_fits_where_first_fit_does_not)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    int64_t lengths[SEQUENCES];
+    pp_err err = { 0 };
+    draw_lengths(lengths);
+    pp_wish wish = wish_with(&p, 4, 1, lengths);
+    wish.schedule = pp_schedule_find("1f1b");
+    wish.switches.given.recompute = true;
+    pp_choice *choice = choose(&wish);
+    wish.memory_limit_bytes = choice->candidate[0].peak_bytes - (64 << 20);
+    pp_choice_free(&choice);
+    wish.no_advice = true;
+    ck_assert_int_eq(pp_choose(&wish, &choice, &err), PP_INFEASIBLE);
+    wish.packings = all_packings;
+    choice = choose(&wish);
+    ck_assert_ptr_nonnull(strstr(choice->packing, "first fit fits in no schedule"));
+    check_plan(choice->plan);
+    check_workload(&choice->plan->workload, lengths, 1);
+    pp_choice_free(&choice);
+    wish.memory_limit_bytes /= 64; /* and nothing does here */
+    refuse(&wish, PP_INFEASIBLE, "short by");
+}
+END_TEST
+
+START_TEST(threads_do_not_matter)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    int64_t lengths[SEQUENCES];
+    draw_lengths(lengths);
+    pp_wish wish = wish_with(&p, 4, 2, lengths);
+    wish.orders = PP_ORDERS_BETTER;
+    wish.packings = all_packings;
+    wish.max_simulations = _i ? 400 : 0;
+    char *first = NULL;
+    for (uint32_t threads = 1; threads <= 4; threads *= 2) {
+        wish.threads = threads;
+        pp_choice *choice = choose(&wish);
+        char *text = plan_text(choice->plan);
+        if (first)
+            ck_assert_str_eq(text, first);
+        else
+            first = strdup(text);
+        free(text);
+        pp_choice_free(&choice);
+    }
+    free(first);
+}
+END_TEST
+
+/* A clock that goes on with every look at it. */
+static double looks(void *context)
+{
+    double *gone = context;
+    return *gone += 0.002;
+}
+
+static bool is_late(void *context)
+{
+    return *(const double *)context >= 1;
+}
+
+/* A budget that ends leaves the best plan so far. */
+START_TEST(the_budget_ends_it)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    int64_t lengths[SEQUENCES];
+    draw_lengths(lengths);
+    pp_wish wish = wish_with(&p, 4, 2, lengths);
+    wish.packings = all_packings;
+    double gone = _i ? 1 : 0;
+    wish.stop = is_late;
+    wish.spent = looks;
+    wish.context = &gone;
+    pp_choice *choice = choose(&wish);
+    ck_assert(!_i || strstr(choice->packing, "budget"));
+    check_workload(&choice->plan->workload, lengths, 2);
+    pp_choice_free(&choice);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("packing");
+    TCase *tc = tcase_create("packing");
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, a_packing_is_never_worse, 0, 9);
+    tcase_add_test(tc, what_is_asked_for_is_taken);
+    tcase_add_test(tc, a_packing_fits_where_first_fit_does_not);
+    tcase_add_loop_test(tc, threads_do_not_matter, 0, 2);
+    tcase_add_loop_test(tc, the_budget_ends_it, 0, 2);
+    suite_add_tcase(suite, tc);
+    return step_run(suite);
+}
