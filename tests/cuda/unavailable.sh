@@ -52,7 +52,7 @@ else
 fi
 if [ "$modules" = none ]; then
     [ "$failed" -eq 0 ] || exit 1
-    echo "skipped: no headers of CUDA (nvcc) or of NCCL (tools/cuda-headers)"
+    echo "skipped: no headers of CUDA (nvcc), or of cuBLAS or NCCL (tools/cuda-headers)"
     exit 77
 fi
 
