@@ -3,14 +3,10 @@
 #ifndef PPSIM_RUNTIME_CUDA_GEMM_H
 #define PPSIM_RUNTIME_CUDA_GEMM_H
 
+#include "runtime/cuda/type.h"
 #include "runtime/module.h"
 
 #include <cuda_runtime_api.h>
-
-typedef enum pp_gpu_type {
-    PP_GPU_F32,  /* computed in float: no TF32 */
-    PP_GPU_BF16, /* summed in float */
-} pp_gpu_type;
 
 typedef enum pp_gpu_product {
     PP_GPU_AB,
