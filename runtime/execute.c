@@ -225,7 +225,7 @@ static pp_status measure_ops(const pp_execute_options *options, pp_execution *x,
     if (status)
         return status;
     sequential->stop = options->stop;
-    for (uint32_t k = 0; k < NEIGHBOURS_MAX; k++) {
+    for (uint32_t k = 0; k < NEIGHBOURS_MAX && !options->compute->memory; k++) {
         if (k + 1 < x->work.ranks && k + 1 < processors)
             move_in(options, x, &neighbours[k], &over);
     }
@@ -249,11 +249,18 @@ static pp_status predict(const pp_plan *ours, const pp_execute_options *options,
 
 static pp_status open_world(const pp_execute_options *options, pp_execution *x, pp_err *err)
 {
+    if (options->compute->memory) {
+        pp_status status = options->compute->memory(&x->memory, err);
+        if (status)
+            return status;
+        x->job.memory = &x->memory;
+    }
     x->world = (pp_world_options){ .ranks = x->work.ranks,
                                    .link = options->link,
                                    .faults = options->faults,
                                    .communicators = options->communicators,
                                    .check_messages = options->check_messages,
+                                   .memory = x->job.memory,
                                    .stop = options->stop };
     return options->transport->open(&x->world, &x->job.world, err);
 }
@@ -343,6 +350,7 @@ static pp_status run(const pp_execute_options *options, bool written, pp_executi
                                .check_memory = options->verify && x->costs->has_memory && !written,
                                .poison = options->verify && options->payload_bytes < 0,
                                .check_messages = options->check_messages,
+                               .serialize = options->serialize,
                                .deadline_ns = deadline_ns,
                                .faults = options->faults,
                                .stop = options->stop,
@@ -382,6 +390,27 @@ static pp_status report(const pp_plan *plan, bool written, pp_execution *x, pp_e
     return status ? status : pp_replay(x->program, x->costs, median->timeline, &x->replayed, err);
 }
 
+/* The ops of one GPU cannot be over sooner, and on one GPU for all ranks are over then: some rank
+ * always has an op that waits for its turn only. */
+static void add_turns(const pp_execute_options *options, uint32_t first, uint32_t hosted,
+                      pp_execution *x)
+{
+    for (uint32_t k = first; k < first + hosted && x->predicted && options->serialize; k++) {
+        const uint32_t gpu = options->compute->gpu(x->job.worker[k]);
+        pp_ns sum_ns = 0;
+        bool seen = false; /* a rank before it has this GPU */
+        for (uint32_t r = first; r < first + hosted; r++) {
+            if (options->compute->gpu(x->job.worker[r]) != gpu)
+                continue;
+            seen = seen || r < k;
+            for (size_t i = x->program->rank_begin[r]; i < x->program->rank_begin[r + 1]; i++)
+                sum_ns += x->predicted->end_ns[i] - x->predicted->start_ns[i];
+        }
+        x->gpus += !seen;
+        x->serial_ns = sum_ns > x->serial_ns ? sum_ns : x->serial_ns;
+    }
+}
+
 /* What the process of rank 0 does beyond the others' part, or fails to do, they do not know. */
 static pp_status carry_out(const pp_plan *plan, const pp_plan *ours,
                            const pp_execute_options *options, bool written, pp_execution *x,
@@ -395,6 +424,8 @@ static pp_status carry_out(const pp_plan *plan, const pp_plan *ours,
         status = measure_ops(options, x, err);
     if (!status)
         status = predict(written ? plan : ours, options, written, x, err);
+    if (!status)
+        add_turns(options, first, hosted, x);
     if (status || (status = run(options, written, x, err)))
         return status;
     if (first == 0 && (status = report(ours, written, x, err)))
@@ -419,6 +450,15 @@ static pp_status check_pairs(const pp_plan *plan, const pp_execute_options *opti
     return PP_OK;
 }
 
+static pp_status check_memory(const pp_execute_options *options, pp_err *err)
+{
+    if (!options->compute->memory || options->transport->takes_device_memory)
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, "--transport",
+                      "%s does not carry tensors of GPUs; with compute %s use threads or nccl",
+                      options->transport->name, options->compute->name);
+}
+
 pp_status pp_execute(const pp_plan *plan, pp_program *written, const pp_execute_options *options,
                      pp_execution *x, pp_err *err)
 {
@@ -430,7 +470,9 @@ pp_status pp_execute(const pp_plan *plan, pp_program *written, const pp_execute_
         snprintf(as_written.lanes, sizeof as_written.lanes, "%s", ours.lanes);
     *x = (pp_execution){ .job = { .transport = options->transport, .compute = options->compute },
                          .program = written };
-    pp_status status = options->transport->available(err);
+    pp_status status = check_memory(options, err);
+    if (!status)
+        status = options->transport->available(err);
     if (!status && options->transport->has_queues && !written)
         status = check_pairs(plan, options, err);
     if (status || (status = pp_execution_prepare(&ours, options, x, err)))

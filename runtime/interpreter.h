@@ -31,8 +31,9 @@ typedef struct pp_interpreter {
     const pp_cells *cells;
     uint64_t program_hash;
     uint32_t rank;
-    int64_t limit_bytes;   /* as of pp_arena_plan */
-    pp_arena_block *block; /* as of pp_arena_take */
+    int64_t limit_bytes;            /* as of pp_arena_plan */
+    pp_arena_block *block;          /* as of pp_arena_take */
+    const pp_device_memory *memory; /* likewise */
     pp_arena arena;
     const pp_transport *transport;
     pp_world *world;
@@ -43,6 +44,7 @@ typedef struct pp_interpreter {
     pp_progress *progress;
     const pp_faults *faults;
     const atomic_bool *ended; /* somebody gave the run up */
+    pthread_mutex_t *turn;    /* held during an op; NULL: none */
     bool poison;              /* what is not in use holds NaN; only where limit_bytes is negative */
 
     uint32_t run_step;

@@ -13,7 +13,8 @@ typedef struct pp_run_job {
     pp_world *world; /* of program->ranks ranks */
     const pp_compute *compute;
     const pp_compute_work *work;
-    void **worker;             /* [ranks]: of the ranks hosted here, from compute->open */
+    void **worker;                  /* [ranks]: of the ranks hosted here, from compute->open */
+    const pp_device_memory *memory; /* of tensors: the compute's; NULL: this process's */
     const pp_program *program; /* with communication, lowered (transport nccl: as zero-bubble) */
     const pp_costs *costs;     /* what was predicted; with the compute's own bytes */
 } pp_run_job;
@@ -26,6 +27,7 @@ typedef struct pp_run_options {
     bool check_memory;     /* count every byte and compare it with the simulator's account */
     bool poison;           /* of pp_interpreter */
     bool check_messages;   /* the world's */
+    bool serialize;        /* an op has its GPU alone; compute->gpu is there */
     pp_ns deadline_ns;     /* nothing may take longer */
     pp_arena_block *block; /* [ranks]: memory of their tensors, kept from run to run; NULL: none */
     size_t stack_bytes;    /* of a rank's thread; 0: PP_STACK_BYTES */

@@ -4,7 +4,7 @@
 set -u
 build=$3
 failed=0
-[ "$2" = none ] && { echo "skipped: no headers of CUDA (nvcc) or of NCCL (tools/cuda-headers)"; exit 77; }
+[ "$2" = none ] && { echo "skipped: no headers of CUDA (nvcc), or of cuBLAS or NCCL (tools/cuda-headers)"; exit 77; }
 check=$PWD/tools/gpu-check
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -14,14 +14,37 @@ fetch=$PWD/tools/cuda-headers
 cd "$scratch" || exit 1
 wrong() { echo "$*"; failed=1; }
 
-# NCCL is fetched for the CUDA of nvcc.
+# NCCL and cuBLAS are fetched for the CUDA of nvcc, once, and what is not needed of them is not kept.
 mkdir tools bin
 cp "$fetch" tools
-printf '#!/bin/sh\necho "Cuda compilation tools, release 12.8, V12.8.93"\n' >bin/nvcc
-printf '#!/bin/sh\necho "$*" >>"%s/asked"\n' "$scratch" >bin/python3
+printf '#!/bin/sh\necho "Cuda compilation tools, release $CUDA, V$CUDA.93"\n' >bin/nvcc
+cat >bin/python3 <<'END'
+#!/bin/sh
+echo "$*" >>asked
+[ "$3" = install ] || exit 0
+case $* in
+*nccl*) mkdir -p build/cuda-packages/new/nvidia/nccl/include && : >build/cuda-packages/new/nvidia/nccl/include/nccl.h ;;
+*cublas*)
+    mkdir -p build/cuda-packages/new/nvidia/cublas/include build/cuda-packages/new/nvidia/cublas/lib
+    : >build/cuda-packages/new/nvidia/cublas/lib/libcublas.so.12
+    : >build/cuda-packages/new/nvidia/cublas/lib/libcublasLt.so.12
+    [ -n "$EMPTY" ] || : >build/cuda-packages/new/nvidia/cublas/include/cublasLt.h
+    ;;
+esac
+END
 chmod +x bin/nvcc bin/python3
-env -u CUDA_HOME PATH="$scratch/bin:$PATH" tools/cuda-headers 2>err
-grep -q 'install.* nvidia-nccl-cu12$' asked || wrong "NCCL for CUDA 12: $(cat asked err)"
+headers() { env -u CUDA_HOME PATH="$scratch/bin:$PATH" CUDA="$1" EMPTY="${2-}" tools/cuda-headers 2>err; }
+headers 12.8 empty
+[ $? -eq 5 ] && grep -q 'nvidia-cublas-cu12 has no cublasLt.h' err || wrong "cuBLAS without its header: $(cat err)"
+headers 12.8 || wrong "NCCL and cuBLAS for CUDA 12: $(cat err)"
+headers 12.8 || wrong "what is there: $(cat err)"
+[ "$(grep -c 'install.* nvidia-nccl-cu12$' asked)" -eq 1 ] || wrong "NCCL for CUDA 12: $(cat asked)"
+[ "$(grep -c 'install.* nvidia-cublas-cu12$' asked)" -eq 2 ] || wrong "cuBLAS for CUDA 12: $(cat asked)"
+[ "$(cd build/cuda-packages/nvidia/cublas/lib && echo *)" = libcublasLt.so.12 ] || wrong "what is kept of cuBLAS"
+rm -r build
+headers 13.0 || wrong "NCCL and cuBLAS for CUDA 13: $(cat err)"
+grep -q 'install.* nvidia-cublas==13\.\*$' asked || wrong "cuBLAS for CUDA 13: $(cat asked)"
+rm -r build
 
 STANDIN_DRIVER=0 "$check" out 2>err
 [ $? -eq 4 ] && grep -q 'no NVIDIA driver' err || wrong "without a driver: $(cat err)"

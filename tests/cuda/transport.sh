@@ -5,7 +5,7 @@ set -u
 ppsim=$1
 modules=$2
 failed=0
-[ "$modules" = none ] && { echo "skipped: no headers of CUDA (nvcc) or of NCCL (tools/cuda-headers)"; exit 77; }
+[ "$modules" = none ] && { echo "skipped: no headers of CUDA (nvcc), or of cuBLAS or NCCL (tools/cuda-headers)"; exit 77; }
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 export PPSIM_MODULE_DIR="$modules"

@@ -47,12 +47,13 @@ refuses 2 'has no communicators' LC_ALL=C -- --communicators world
 # The one that was built, with NVIDIA's own libraries; on a machine without GPUs.
 if [ -f "$build/ppsim_cuda.so" ] && ! [ -e /dev/nvidiactl ]; then
     refuses 4 'no NVIDIA driver\|no GPU is visible' PPSIM_MODULE_DIR="$build" -- --transport nccl
+    refuses 4 'no NVIDIA driver\|no GPU is visible' PPSIM_MODULE_DIR="$build" -- --compute cuda
 else
     echo "not tried: the module with NVIDIA's libraries"
 fi
 if [ "$modules" = none ]; then
     [ "$failed" -eq 0 ] || exit 1
-    echo "skipped: no headers of CUDA (nvcc) or of NCCL (tools/cuda-headers)"
+    echo "skipped: no headers of CUDA (nvcc), or of cuBLAS or NCCL (tools/cuda-headers)"
     exit 77
 fi
 
