@@ -7,13 +7,14 @@
 #include "runtime/gpu.h"
 
 #define PP_GPU_PROBE_SETTINGS \
-    "hidden=4096,heads=32,kv_heads=32,mlp=16384,gated=off,vocab=32000,tp=1"
+    "hidden=4096,heads=32,mlp=16384,gated=off,vocab=32000,tp=1,tokens=16384"
 
-enum { PP_GPU_PROBE_POINTS = 192 };
+enum { PP_GPU_PROBE_POINTS = 192, PP_GPU_PROBE_TOKENS = 10 };
 
-/* Of a layer, and of the ends of a model. tp: GPUs that share each of them. */
+/* Of a layer, and of the ends of a model. tp: GPUs that share each of them; tokens: of the largest
+ * microbatch. */
 typedef struct pp_gpu_settings {
-    int64_t hidden, heads, kv_heads, mlp, vocab, tp;
+    int64_t hidden, heads, kv_heads, mlp, vocab, tp, tokens;
     bool gated; /* SwiGLU, in place of GELU */
 } pp_gpu_settings;
 
@@ -52,7 +53,8 @@ void pp_gpu_probe_close(void *probe); /* NULL is fine */
 /* Its place is the caller's to fill in: all variables are NaN. */
 pp_point *pp_gpu_probe_add(pp_gpu_probe *probe, uint32_t series, const pp_gpu_probe_point *of);
 
-/* Token counts of microbatches, most telling first. */
-size_t pp_gpu_probe_tokens(pp_probe_scale scale, const int64_t **tokens_out);
+/* Token counts of microbatches, most telling first. Returns how many. */
+size_t pp_gpu_probe_tokens(const pp_gpu_probe *probe, pp_probe_scale scale,
+                           int64_t tokens_out[PP_GPU_PROBE_TOKENS]);
 
 #endif

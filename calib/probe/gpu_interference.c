@@ -42,13 +42,13 @@ static pp_status pair_open(const pp_probe_options *options, void **state_out,
     static const size_t counts[] = {
         [PP_PROBE_FULL] = 7, [PP_PROBE_QUICK] = 4, [PP_PROBE_TINY] = 1
     };
-    const int64_t *tokens;
-    const size_t count = pp_gpu_probe_tokens(options->scale, &tokens);
+    int64_t tokens[PP_GPU_PROBE_TOKENS];
     const bool tiny = options->scale == PP_PROBE_TINY;
     pp_gpu_probe *p;
     pp_status status = pp_gpu_probe_open(options, "gpu-interference", series, SERIES, &p, err);
     if (status)
         return status;
+    const size_t count = pp_gpu_probe_tokens(p, options->scale, tokens);
     for (size_t t = 0; t < count && t < 2; t++) {
         add(p, ALONE, tokens[t], 0, 0);
         add(p, BESIDE_COPY, tokens[t], 0, tiny ? TINY_BYTES : BESIDE_BYTES);

@@ -419,7 +419,7 @@ static pp_status heat(pp_gpu *gpu, pp_gpu_task *task, pp_ns least_ns, pp_err *er
     const int64_t end_ns = gpu->services->clock_now_ns() + least_ns;
     pp_status status = PP_OK;
     while (!status && gpu->services->clock_now_ns() < end_ns) {
-        for (uint32_t i = 0; i < BATCH / 8 && !status; i++)
+        for (uint32_t i = 0; i < 4 && !status; i++)
             status = launch(task, false, err);
         if (!status)
             status = finish(gpu, gpu->stream, err);

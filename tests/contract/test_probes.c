@@ -17,10 +17,16 @@ static const struct {
     unsigned variables;
     bool link;
 } promised[] = {
-    { "stage_", OF_MIX, false },      { "gemm_", OF_PRODUCT, false },
-    { "compute_", OF_MIX, false },    { "copy", BIT(BYTES), false },
-    { "instruction", 0, false },      { "thread_link", BIT(BYTES), true },
-    { "mpi_link", BIT(BYTES), true }, { "link_", BIT(BYTES), true },
+    { "stage_", OF_MIX, false },
+    { "gemm_", OF_PRODUCT, false },
+    { "compute_", OF_MIX, false },
+    { "copy", BIT(BYTES), false },
+    { "instruction", 0, false },
+    { "thread_link", BIT(BYTES), true },
+    { "mpi_link", BIT(BYTES), true },
+    { "link_", BIT(BYTES), true },
+    { "product_fewer_sms", OF_PRODUCT | BIT(CHANNELS), false },
+    { "product_", OF_PRODUCT, false },
 };
 
 static pp_calibrate_options tiny(const char *const *names)
