@@ -2,7 +2,7 @@
  * and beside copies in the GPU's memory. */
 #include "calib/gpu_probe.h"
 
-enum { ALONE, FEWER, BESIDE_COPY, SERIES, BESIDE_BYTES = 64 << 20, TINY_BYTES = 65536 };
+enum { ALONE, FEWER, BESIDE_COPY, SERIES, BESIDE_BYTES = 64 << 20, TINY_BYTES = 4 << 20 };
 
 static void add(pp_gpu_probe *p, uint32_t series, int64_t tokens, int32_t taken, int64_t bytes)
 {
