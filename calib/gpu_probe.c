@@ -38,7 +38,7 @@ static int find(const char *word, size_t bytes, const char *const words[], size_
 }
 
 static pp_status read_value(int key, const char *value, size_t bytes, int64_t *numbers,
-                            pp_gpu_settings *s, pp_err *err)
+                            pp_gpu_shapes *s, pp_err *err)
 {
     static const int64_t most[NUMBERS] = { 1 << 16, 1 << 16, 1 << 16, 1 << 18,
                                            1 << 20, 1 << 16, 1 << 24 };
@@ -58,7 +58,7 @@ static pp_status read_value(int key, const char *value, size_t bytes, int64_t *n
     return PP_OK;
 }
 
-static pp_status check_settings(const pp_gpu_settings *s, pp_err *err)
+static pp_status check_settings(const pp_gpu_shapes *s, pp_err *err)
 {
     if (s->hidden % s->heads)
         return pp_err_set(err, PP_USAGE, WHERE, "hidden=%lld does not divide into heads=%lld",
@@ -75,10 +75,10 @@ static pp_status check_settings(const pp_gpu_settings *s, pp_err *err)
     return PP_OK;
 }
 
-pp_status pp_gpu_settings_parse(const char *text, pp_gpu_settings *settings_out, pp_err *err)
+pp_status pp_gpu_shapes_parse(const char *text, pp_gpu_shapes *settings_out, pp_err *err)
 {
     int64_t numbers[NUMBERS] = { 4096, 32, 0, 16384, 32000, 1, 16384 };
-    pp_gpu_settings s = { .gated = false };
+    pp_gpu_shapes s = { .gated = false };
     while (*text) {
         const size_t bytes = strcspn(text, ",");
         const size_t name = strcspn(text, "=,");
@@ -176,7 +176,7 @@ pp_status pp_gpu_probe_open(const pp_probe_options *options, const char *name,
     if (!p)
         return pp_err_nomem(err);
     const char *settings = options->settings ? options->settings : PP_GPU_PROBE_SETTINGS;
-    pp_status status = pp_gpu_settings_parse(settings, &p->settings, err);
+    pp_status status = pp_gpu_shapes_parse(settings, &p->settings, err);
     if (!status)
         status = pp_gpu_open(options->device, &p->calls, &p->gpu, err);
     if (status) {

@@ -3,13 +3,9 @@
 #ifndef PPSIM_RUNTIME_GPU_H
 #define PPSIM_RUNTIME_GPU_H
 
+#include "runtime/cuda/type.h"
 #include "runtime/module.h"
 #include "sim/units.h"
-
-typedef enum pp_gpu_type {
-    PP_GPU_F32,  /* computed in float: no TF32 */
-    PP_GPU_BF16, /* summed in float */
-} pp_gpu_type;
 
 /* Of row-major matrices; c is m x n, summed over k. */
 typedef enum pp_gpu_product {

@@ -8,7 +8,7 @@ enum { FWD, DGRAD, WGRAD, PASSES, WEIGHTS = 4 };
 /* x is tokens x rows, y tokens x columns; the place as calib/probe/cpu_gemm.c has it. */
 static void add(pp_gpu_probe *p, int pass, uint32_t weight, int64_t tokens, bool cold)
 {
-    const pp_gpu_settings *s = &p->settings;
+    const pp_gpu_shapes *s = &p->settings;
     const int64_t head = s->hidden / s->heads;
     const int64_t rows[WEIGHTS] = { s->hidden, s->hidden / s->tp, s->hidden, s->mlp / s->tp };
     const int64_t columns[WEIGHTS] = { (s->heads + 2 * s->kv_heads) * head / s->tp, s->hidden,

@@ -6,7 +6,7 @@ enum { ALONE, FEWER, BESIDE_COPY, SERIES, BESIDE_BYTES = 64 << 20, TINY_BYTES = 
 
 static void add(pp_gpu_probe *p, uint32_t series, int64_t tokens, int32_t taken, int64_t bytes)
 {
-    const pp_gpu_settings *s = &p->settings;
+    const pp_gpu_shapes *s = &p->settings;
     const int32_t all = p->calls->facts(p->gpu)->multiprocessors;
     const pp_gpu_probe_point of = {
         .work = { .kind = PP_GPU_MULTIPLY,

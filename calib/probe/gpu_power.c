@@ -24,7 +24,7 @@ static pp_status power_open(const pp_probe_options *options, void **state_out,
         return status;
     (void)pp_gpu_probe_tokens(p, options->scale, tokens);
     for (uint32_t k = 0; k < SERIES; k++) {
-        const pp_gpu_settings *s = &p->settings;
+        const pp_gpu_shapes *s = &p->settings;
         const pp_gpu_probe_point of = {
             .work = { .kind = PP_GPU_MULTIPLY,
                       .in = PP_GPU_BF16,

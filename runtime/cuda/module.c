@@ -1,5 +1,6 @@
 /* The module ppsim_cuda.so: what it exports, and whether this machine can use it. */
 #include "runtime/cuda/gpu.h"
+#include "runtime/cuda/machine.h"
 #include "runtime/cuda/nccl_int.h"
 
 static pp_status check_nccl(const pp_module_services *services, pp_err *err)
@@ -32,4 +33,6 @@ const pp_module ppsim_transport_module_v1 = {
     .open = pp_nccl_open,
     .transport = &pp_nccl_transport,
     .gpu = &pp_gpu_calls,
+    .math = &pp_gpu_math,
+    .memory = &pp_gpu_memory,
 };
