@@ -1,4 +1,5 @@
-/* Bodies for one element type: norm, GELU, update. No guard: kernel_bodies.h includes it for each.
+/* Bodies for one element type: norm, GELU, SwiGLU, updates. No guard: kernel_bodies.h includes it
+ * for each.
  */
 
 PP_DEVICE void PP_OF(norm_forward)(const pp_gpu_norm_call *k, int64_t block, float *shared)
@@ -104,5 +105,56 @@ PP_DEVICE void PP_OF(add)(const pp_gpu_update_call *k, int64_t block, float *sha
         const int64_t i = block * PP_GPU_THREADS + t;
         if (i < k->count)
             k->sum[i] += k->gradient[i];
+    }
+}
+
+PP_DEVICE void PP_OF(swiglu_forward)(const pp_gpu_swiglu_call *k, int64_t block, float *shared)
+{
+    (void)shared;
+    PP_EACH_THREAD(t)
+    {
+        const int64_t i = block * PP_GPU_THREADS + t;
+        if (i < k->rows * k->width) {
+            const PP_REAL *x = (const PP_REAL *)k->x + i / k->width * k->width + i;
+            const float g = PP_LOAD(x);
+            PP_STORE((PP_REAL *)k->y + i, PP_LOAD(x + k->width) * g / (1 + expf(-g)));
+        }
+    }
+}
+
+PP_DEVICE void PP_OF(swiglu_backward)(const pp_gpu_swiglu_call *k, int64_t block, float *shared)
+{
+    (void)shared;
+    PP_EACH_THREAD(t)
+    {
+        const int64_t i = block * PP_GPU_THREADS + t;
+        if (i < k->rows * k->width) {
+            PP_REAL *y = (PP_REAL *)k->y + i / k->width * k->width + i;
+            const float d = PP_LOAD((const PP_REAL *)k->x + i);
+            const float g = PP_LOAD(y);
+            const float part = 1 / (1 + expf(-g));
+            PP_STORE(y, d * PP_LOAD(y + k->width) * part * (1 + g * (1 - part)));
+            PP_STORE(y + k->width, d * g * part);
+        }
+    }
+}
+
+PP_DEVICE void PP_OF(adam)(const pp_gpu_adam_call *k, int64_t block, float *shared)
+{
+    (void)shared;
+    PP_EACH_THREAD(t)
+    {
+        const int64_t i = block * PP_GPU_THREADS + t;
+        if (i < k->count) {
+            const float d = k->gradient[i];
+            const float m = k->beta1 * k->first[i] + (1 - k->beta1) * d;
+            const float v = k->beta2 * k->second[i] + (1 - k->beta2) * d * d;
+            const float along = m / k->share1 / (sqrtf(v / k->share2) + k->epsilon);
+            const float w = k->master[i] - k->rate * (along + k->decay * k->master[i]);
+            k->first[i] = m;
+            k->second[i] = v;
+            k->master[i] = w;
+            PP_STORE((PP_REAL *)k->weights + i, w);
+        }
     }
 }
