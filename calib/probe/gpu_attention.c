@@ -2,6 +2,7 @@
  * compute cuda. Frameworks have faster ones: tools/measure_torch.py measures those. */
 #include "calib/gpu_probe.h"
 #include "calib/ops.h"
+#include "runtime/cpu/settings.h"
 #include "sim/alloc.h"
 
 #include <stdlib.h>
@@ -55,6 +56,12 @@ static pp_status attention_open(const pp_probe_options *options, void **state_ou
     if (!a)
         return pp_err_nomem(err);
     pp_status status = pp_gpu_probe_open(options, "gpu-attention", series, SERIES, &a->probe, err);
+    if (!status && a->probe->settings.hidden / a->probe->settings.heads > PP_GPU_HEAD_MAX)
+        status = pp_err_set(err, PP_USAGE, "--compute-settings",
+                            "hidden=%lld in heads=%lld: a head has at most %d elements; say more "
+                            "heads",
+                            (long long)a->probe->settings.hidden,
+                            (long long)a->probe->settings.heads, PP_GPU_HEAD_MAX);
     if (status) {
         attention_close(a);
         return status;
