@@ -21,7 +21,7 @@ typedef struct pp_gpu_shapes {
 /* What is not said has its default; kv_heads: as many as heads. Settings of compute cpu that change
  * no shape may be there too. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_gpu_shapes_parse(const char *text, pp_gpu_shapes *settings_out,
-                                              pp_err *err);
+                                            pp_err *err);
 
 /* What a point is timed beside, and how. */
 typedef struct pp_gpu_probe_point {
