@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#define SQUARES_MAX (8192.0 * 8192)
+
 enum { FWD, BWD, SERIES, MIXES = 3 * PP_GPU_PROBE_TOKENS };
 
 typedef struct attention {
@@ -27,6 +29,10 @@ static void attention_close(void *state)
 static void add(attention *a, pp_mix mix)
 {
     const pp_gpu_shapes *s = &a->probe->settings;
+    double at[PP_VARIABLE_COUNT];
+    pp_mix_variables(&mix, at);
+    if (at[PP_VARIABLE_SQUARES] > SQUARES_MAX) /* takes seconds */
+        return;
     pp_mix *kept = &a->mix[a->mixes++];
     *kept = mix;
     for (uint32_t series = FWD; series < SERIES; series++) {

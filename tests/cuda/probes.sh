@@ -49,7 +49,7 @@ refuses 2 'a head has at most 256 elements' -- --compute-settings hidden=1024,he
 refuses 3 "at hand are from 'probe cpu-gemm" -- --compute-settings hidden=16,heads=2,mlp=32 --probe cpu-gemm --probe gpu-gemm
 # A call that fails, at the opening, when operands are taken, and among the timings.
 for call in cudaGetDeviceProperties:1/'asking what the GPU is' cudaStreamCreateWithPriority:2/'making streams' \
-    cublasLtCreate:2/'opening it failed' cudaMallocHost:1/'out of memory: pinned memory' \
+    cudaMemsetAsync:1/'filling the cache failed' cublasLtCreate:2/'opening it failed' cudaMallocHost:1/'out of memory: pinned memory' \
     cudaMalloc:4/'out of memory: operands' cudaMemcpyAsync:2/'filling operands failed' \
     cublasLtMatmul:1/'a product failed' cublasLtMatmul:40/'a product failed' \
     cudaLaunchHostFunc:3/'holding the stream failed' cudaEventRecord:5/'recording an event failed' \
@@ -61,7 +61,7 @@ done
 refuses 5 'waiting for an event failed' STANDIN_FAIL=cudaStreamWaitEvent:1 -- --probe gpu-interference
 
 refuses 5 'launching the work failed' STANDIN_FAIL=cudaLaunchKernel:30 -- --probe gpu-rows
-refuses 5 'filling operands failed' STANDIN_FAIL=cudaMemcpy:1 -- --probe gpu-attention
+refuses 5 'filling operands failed' STANDIN_FAIL=cudaMemcpyAsync:1 -- --probe gpu-attention
 
 # A plan takes products and attention from the profile.
 timeout 100 "$ppsim" calibrate $small --probe gpu-gemm --probe gpu-attention -o p.json >out 2>&1 ||
