@@ -36,7 +36,8 @@ typedef struct measuring {
 
 const char *pp_stopwatch_name(pp_stopwatch stopwatch)
 {
-    return stopwatch == PP_STOPWATCH_THREAD ? "thread" : "wall";
+    static const char *const names[] = { "thread", "wall", "device" };
+    return names[stopwatch];
 }
 
 pp_protocol pp_protocol_default(bool quick)
@@ -100,6 +101,12 @@ void pp_timing_end(pp_timing *timing, uint32_t lap, uint32_t runs)
     of->runs += runs;
 }
 
+void pp_timing_add(pp_timing *timing, uint32_t lap, uint32_t runs, pp_ns took_ns)
+{
+    timing->lap[lap].wall_ns += took_ns;
+    timing->lap[lap].runs += runs;
+}
+
 static bool stopped(const measuring *m)
 {
     return m->protocol->stop && *m->protocol->stop;
@@ -145,7 +152,7 @@ static pp_status run(measuring *m, size_t index, uint32_t runs, pp_timing *timin
 {
     const pp_subject *subject = m->subject;
     *timing = (pp_timing){ .protocol = m->protocol };
-    if (subject->point[index].cold)
+    if (subject->point[index].cold && subject->stopwatch != PP_STOPWATCH_DEVICE)
         flush(m);
     return subject->run(subject->context, index, runs, timing, err);
 }
@@ -282,6 +289,7 @@ static pp_status add_sample(measuring *m, const pp_point *point, uint32_t lap, u
     sample.repeats = (uint32_t)count;
     sample.pass = pass;
     sample.cold = point->cold;
+    memcpy(sample.kernel, point->kernel, sizeof sample.kernel);
     status = pp_series_add(series, &sample, err);
     if (status)
         return status;

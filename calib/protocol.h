@@ -16,6 +16,7 @@
 typedef enum pp_stopwatch {
     PP_STOPWATCH_THREAD, /* processor time of the calling thread: other processes do not count */
     PP_STOPWATCH_WALL,   /* where several threads or processes take part */
+    PP_STOPWATCH_DEVICE, /* of a GPU: pp_timing_add */
 } pp_stopwatch;
 
 const char *pp_stopwatch_name(pp_stopwatch stopwatch);
@@ -45,12 +46,15 @@ typedef struct pp_timing {
 void pp_timing_begin(pp_timing *timing);
 /* What happened since the last begin were `runs` runs of this lap. */
 void pp_timing_end(pp_timing *timing, uint32_t lap, uint32_t runs);
+/* `runs` runs of this lap took so long, by a clock of the subject's own. */
+void pp_timing_add(pp_timing *timing, uint32_t lap, uint32_t runs, pp_ns took_ns);
 
 /* Where something is measured. */
 typedef struct pp_point {
     uint32_t series, laps; /* its laps are those of the series from here on; laps: 1 and more */
     double at[PP_VARIABLE_COUNT];
     bool cold;
+    char kernel[PP_SAMPLE_KERNEL]; /* of pp_sample; known after prepare */
 } pp_point;
 
 typedef struct pp_subject_series {
@@ -62,6 +66,8 @@ typedef struct pp_subject_series {
 /* What is measured. All of it is the caller's. */
 typedef struct pp_subject {
     const char *source; /* of pp_series */
+    const char *device; /* of pp_samples: the GPU; NULL: the processor */
+    int sm_count;       /* of the GPU */
     pp_stopwatch stopwatch;
     const pp_subject_series *series;
     size_t series_count;
@@ -98,7 +104,7 @@ struct pp_protocol {
  that begin later are timed PP_TIMINGS_LEAST times, after one run */
     double precision;      /* a point is done when the 95 % interval of its median reaches no
                               farther than this part of the median to either side, on average */
-    size_t flush_bytes;    /* read and written before every run of a cold point */
+    size_t flush_bytes; /* read and written before every run of a cold point; GPUs see to theirs */
     const volatile sig_atomic_t *stop; /* not 0: end soon, keep what there is; NULL: nobody can */
     void (*progress)(void *context, const pp_measure_progress *progress); /* NULL: nobody watches */
     void *progress_context;

@@ -31,6 +31,7 @@ typedef struct pp_module {
     const struct pp_farm_table *farm;      /* runtime/farm.h; NULL: it has none */
     const struct pp_math *math;            /* of compute cuda (runtime/cpu/math.h) */
     const struct pp_device_memory *memory; /* without services */
+    const struct pp_gpu_table *gpu;        /* runtime/gpu.h; NULL: it has none */
 } pp_module;
 
 /* What a world of a module begins with. */

@@ -3,16 +3,9 @@
 #ifndef PPSIM_RUNTIME_CUDA_GEMM_H
 #define PPSIM_RUNTIME_CUDA_GEMM_H
 
-#include "runtime/cuda/type.h"
-#include "runtime/module.h"
+#include "runtime/gpu.h"
 
 #include <cuda_runtime_api.h>
-
-typedef enum pp_gpu_product {
-    PP_GPU_AB,
-    PP_GPU_ABT,
-    PP_GPU_ATB,
-} pp_gpu_product;
 
 /* c is m x n, summed over k. A step is the elements from one row to the next. */
 typedef struct pp_gpu_gemm_call {

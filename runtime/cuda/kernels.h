@@ -29,6 +29,13 @@ typedef struct pp_gpu_gelu_call {
     void *y;       /* forward: behind; backward: before, becomes its gradient */
 } pp_gpu_gelu_call;
 
+/* Shazeer 2020: y = u g / (1 + exp(-g)), of rows [2 width] of g, then u. */
+typedef struct pp_gpu_swiglu_call {
+    int64_t rows, width;
+    const void *x; /* forward: g and u; backward: gradient of y */
+    void *y;       /* forward: out; backward: g and u, become their gradients */
+} pp_gpu_swiglu_call;
+
 /* Queries, or keys, that one block takes: `first` to first + tile of a sequence. */
 typedef struct pp_gpu_tile {
     int32_t row;    /* of the microbatch where the sequence begins */
@@ -85,6 +92,16 @@ typedef struct pp_gpu_update_call {
     float *sum;
 } pp_gpu_update_call;
 
+/* AdamW (Loshchilov & Hutter 2019). Weights are kept in float, and copied. */
+typedef struct pp_gpu_adam_call {
+    int64_t count;
+    float rate, beta1, beta2, epsilon, decay;
+    float share1, share2; /* 1 - beta^step */
+    const float *gradient;
+    float *first, *second, *master;
+    void *weights; /* out */
+} pp_gpu_adam_call;
+
 /* One block: sum = share times the sum of the losses. */
 typedef struct pp_gpu_total_call {
     int64_t rows;
@@ -99,6 +116,8 @@ typedef struct pp_gpu_total_call {
     X(norm_backward, pp_gpu_norm_call)                   \
     X(gelu_forward, pp_gpu_gelu_call)                    \
     X(gelu_backward, pp_gpu_gelu_call)                   \
+    X(swiglu_forward, pp_gpu_swiglu_call)                \
+    X(swiglu_backward, pp_gpu_swiglu_call)               \
     X(attention_forward, pp_gpu_attention_call)          \
     X(attention_along, pp_gpu_attention_call)            \
     X(attention_backward_keys, pp_gpu_attention_call)    \
@@ -110,6 +129,7 @@ typedef struct pp_gpu_total_call {
     X(embedding_gradient, pp_gpu_embedding_call)         \
     X(update, pp_gpu_update_call)                        \
     X(add, pp_gpu_update_call)                           \
+    X(adam, pp_gpu_adam_call)                            \
     X(total, pp_gpu_total_call)
 
 typedef struct pp_gpu_launch {

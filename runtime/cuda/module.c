@@ -1,4 +1,5 @@
 /* The module ppsim_cuda.so: what it exports, and whether this machine can use it. */
+#include "runtime/cuda/gpu.h"
 #include "runtime/cuda/machine.h"
 #include "runtime/cuda/nccl_int.h"
 
@@ -31,6 +32,7 @@ const pp_module ppsim_transport_module_v1 = {
     .available = available,
     .open = pp_nccl_open,
     .transport = &pp_nccl_transport,
+    .gpu = &pp_gpu_calls,
     .math = &pp_gpu_math,
     .memory = &pp_gpu_memory,
 };
