@@ -91,6 +91,9 @@ run 2 'mpi does not carry tensors of GPUs' --schedule 1f1b --pp 2 --microbatches
 run 2 'a head has at most 256 elements' --schedule 1f1b --pp 2 --microbatches 2 $steps --compute-settings hidden=512,heads=1
 run 2 'compute cuda: dtype=double: must be float or bf16' --schedule 1f1b --pp 2 --microbatches 2 $steps --compute-settings dtype=double
 STANDIN_DRIVER=0 run 4 'no NVIDIA driver' --schedule 1f1b --pp 2 --microbatches 2 $steps
+# A kernel that does not end, and its rank is given up.
+STANDIN_ENDLESS=40 run 1 'does not end' --schedule 1f1b --pp 2 --microbatches 4 --costs F=1ms,B=1ms --iterations 2 \
+    --compute-settings $small --durations plan --deadline 300ms
 # A rank that dies or stalls ends the run.
 run 1 'rank 1 died before' --schedule 1f1b --pp 2 --microbatches 4 $steps --compute-settings $small --fault death,rank=1,at=3
 run 1 'rank 1' --schedule 1f1b --pp 2 --microbatches 4 $steps --compute-settings $small --fault stall,rank=1,at=3,time=20s --deadline 300ms
