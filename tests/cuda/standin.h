@@ -4,6 +4,7 @@
  * fails on demand: STANDIN_GPUS=4             how many there are; 0: none STANDIN_DRIVER=13000 what
  * the driver knows; 0: there is none STANDIN_NCCL=23203         the library's version
  *   STANDIN_ALGORITHMS=0       cuBLASLt has none
+ *   STANDIN_ENDLESS=7          that launch of a kernel never ends
  *   STANDIN_FAIL=cudaMalloc:2  that call fails
  *   STANDIN_LOG=FILE           a line per call
  * Wrong use is told on stderr and ends the process with status 70. */

@@ -51,6 +51,12 @@ if [ -f "$build/ppsim_cuda.so" ] && ! [ -e /dev/nvidiactl ]; then
 else
     echo "not tried: the module with NVIDIA's libraries"
 fi
+# Its kernels are there for every architecture of these that nvcc knows.
+nvcc=$(sed -n 's/^PPSIM_NVCC:FILEPATH=//p' "$build/CMakeCache.txt")
+for number in 80 90 100; do
+    [ -f "$build/ppsim_cuda.so" ] && "$nvcc" --list-gpu-arch | grep -q "^compute_$number\$" || continue
+    grep -aq "sm_$number" "$build/ppsim_cuda.so" || { echo "ppsim_cuda.so has no kernels for sm_$number"; failed=1; }
+done
 if [ "$modules" = none ]; then
     [ "$failed" -eq 0 ] || exit 1
     echo "skipped: no headers of CUDA (nvcc), or of cuBLAS or NCCL (tools/cuda-headers)"
