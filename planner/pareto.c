@@ -145,8 +145,8 @@ static bool fund(pp_slice *part, size_t simulated, int64_t limit_bytes, int64_t 
 {
     const pp_wish *asked = part->wish;
     int64_t limits = 1;
-    for (; limit_bytes >= lowest && limit_bytes > LIMIT_PARTS; limits++)
-        limit_bytes = limit_below(limit_bytes);
+    while ((limit_bytes = limit_below(limit_bytes)) >= lowest && limit_bytes > LIMIT_PARTS)
+        limits++;
     if (!pp_slice_take(part, asked, (size_t)limits, wish))
         return false;
     if (!asked->max_simulations)
@@ -192,7 +192,8 @@ static pp_status lower_limit(pp_search *search, int64_t limit_bytes, size_t *bes
     return PP_OK;
 }
 
-/* Free orders at limits from the wish's down, to below the least that a named schedule needs. */
+/* Recomputation per stage and free orders at limits from the wish's down, as long as a named
+ * schedule fits: with less, microbatches go one by one. Where none does, until nothing is found. */
 static pp_status sweep(pp_search *search, const pp_wish *asked, pp_slice *part, pp_wish *wish,
                        pp_pareto *out, pp_err *err)
 {
@@ -201,7 +202,7 @@ static pp_status sweep(pp_search *search, const pp_wish *asked, pp_slice *part, 
     for (size_t i = 0; i < out->count; i++)
         lowest = out->point[i].candidate.peak_bytes < lowest ? out->point[i].candidate.peak_bytes
                                                              : lowest;
-    for (size_t best = 0; best != SIZE_MAX;) {
+    for (size_t best = 0; best != SIZE_MAX && (limit_bytes >= lowest || lowest == INT64_MAX);) {
         size_t before = search->count;
         if (!fund(part, search->simulated, limit_bytes, lowest, wish)) {
             out->stopped = true;
