@@ -46,7 +46,7 @@ static int by_size(const void *left, const void *right)
 /* NaN: nothing was measured in both. */
 static double median_ratio(const pp_series *of, const pp_series *against, double wanted)
 {
-    double values[VALUES_MAX];
+    double values[VALUES_MAX] = { 0 };
     size_t count = 0;
     for (size_t i = 0; i < of->count; i++) {
         for (size_t k = 0; k < against->count && taken(&of->sample[i]) == wanted; k++) {
