@@ -8,7 +8,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#define STEPS 12000
+#define STEPS 6000
 #define RANKS 2
 #define STEP_US 100
 
@@ -29,7 +29,7 @@ static size_t halves_exchanged(size_t i)
 }
 
 static size_t (*const orders[])(size_t) = { in_order, reversed, halves_exchanged };
-static const size_t parts[][2] = { { 0, 0 }, { 7, 8 }, { 5990, 6010 }, { STEPS - 2, STEPS - 1 } };
+static const size_t parts[][2] = { { 0, 0 }, { 2990, 3010 }, { STEPS - 2, STEPS - 1 } };
 
 /* On each rank F lasts 10 us from the beginning of the step, and B the next 20. */
 static void add_step(size_t step, pp_text *text)
