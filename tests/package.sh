@@ -46,7 +46,14 @@ for file in bin/ppsim share/man/man1/ppsim.1 share/bash-completion/completions/p
     include/ppsim/pp_runtime.h share/doc/ppsim/copyright; do
     [ -s "root/usr/$file" ] || [ -s "root/usr/$file.gz" ] || fail "it lacks usr/$file"
 done
-cmp -s root/usr/share/man/man1/ppsim.1 "$source/tools/ppsim.1" || fail "another man page"
+for page in "$source"/tools/ppsim*.1; do
+    installed=root/usr/share/man/man1/${page##*/}
+    { [ ! -e "$installed.gz" ] || gzip -d "$installed.gz"; } && cmp -s "$installed" "$page" ||
+        fail "another man page than ${page##*/}"
+done
+if command -v man >/dev/null; then
+    man -M "$PWD/root/usr/share/man" ppsim plan 2>/dev/null | grep -q 'PPSIM-PLAN(1)' || fail "man ppsim plan finds nothing"
+fi
 root/usr/bin/ppsim --version | grep -q '^gsl .*GPL-3' || fail "--version does not tell licences"
 root/usr/bin/ppsim plan --model gpt175b --pp 16 >plan.txt || fail "it does not plan"
 grep -q schedule plan.txt || fail "it plans nothing"

@@ -5,40 +5,28 @@
 #include "sim/text.h"
 #include "traces/events.h"
 #include "traces/pytorch_rows.h"
+#include "traces/recorded_steps.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define FORGET_LEAST ((size_t)1 << 14) /* slices */
-
-typedef struct slice {
-    pp_op op;
-    uint32_t rank;
-    size_t step;
-    size_t later; /* of this op, forgotten */
-    pp_ns begin_ns, end_ns;
-} slice;
-
 typedef struct reader {
     const char *path;
     pp_recording *out;
-    slice *slice;
-    size_t count, capacity;
+    pp_op_slices ops;
     bool ops_only; /* transfers, waits and memory are not wanted */
     bool profiler; /* slices were named by one */
     size_t hop_capacity, wait_capacity, level_capacity;
-    size_t first;                /* slice of this file */
-    size_t last_step, forget_at; /* SIZE_MAX: all are wanted; when to look again */
-    bool forgot;                 /* there were later ones */
-    int64_t base_ns;             /* of the file's clock */
-    int64_t rank;                /* that a profiler's file says; -1: not said */
+    size_t first;    /* slice of this file */
+    int64_t base_ns; /* of the file's clock */
+    int64_t rank;    /* that a profiler's file says; -1: not said */
 } reader;
 
 static void free_reader(reader *r)
 {
-    free(r->slice);
+    free(r->ops.item);
 }
 
 static bool holds(const char *text, size_t bytes, const char *words)
@@ -72,60 +60,11 @@ static pp_status time_at(const pp_json_at *at, const char *key, pp_ns *out_ns, p
     return pp_event_time(at, key, 0, out_ns, err);
 }
 
-static int compare_ops(pp_op a, pp_op b)
-{
-    if (a.stage != b.stage)
-        return a.stage < b.stage ? -1 : 1;
-    if (a.microbatch != b.microbatch)
-        return a.microbatch < b.microbatch ? -1 : 1;
-    return (a.kind > b.kind) - (a.kind < b.kind);
-}
-
-static int by_op(const void *left, const void *right)
-{
-    const slice *a = left;
-    const slice *b = right;
-    int order = a->rank != b->rank ? (a->rank < b->rank ? -1 : 1) : compare_ops(a->op, b->op);
-    return order ? order : (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
-}
-
-/* The n-th time that an op is seen is that of step n. */
-static void number_steps(reader *r)
-{
-    r->out->steps = 0;
-    qsort(r->slice, r->count, sizeof *r->slice, by_op);
-    for (size_t i = 0; i < r->count; i++) {
-        slice *s = &r->slice[i];
-        bool again = i > 0 && s->rank == s[-1].rank && compare_ops(s->op, s[-1].op) == 0;
-        s->step = again ? s[-1].step + 1 : 0;
-        r->out->steps = s->step + 1 > r->out->steps ? s->step + 1 : r->out->steps;
-    }
-}
-
-/* Of a long recording only steps up to the last one that is wanted are kept: what comes later in
- * time stays later, whatever else is read. */
-static void forget_late_steps(reader *r)
-{
-    size_t kept = 0;
-    number_steps(r);
-    for (size_t i = 0; i < r->count; i++) {
-        if (r->slice[i].step <= r->last_step)
-            r->slice[kept++] = r->slice[i];
-        else
-            r->slice[kept - 1].later += 1 + r->slice[i].later;
-    }
-    r->forgot = r->forgot || kept < r->count;
-    r->count = kept;
-    if (r->out->steps > r->last_step)
-        r->out->steps = r->last_step + 1;
-    r->forget_at = 2 * kept > FORGET_LEAST ? 2 * kept : FORGET_LEAST;
-}
-
 static pp_status add_slice(reader *r, const pp_json_at *at, const char *name, bool compute,
                            pp_err *err)
 {
     bool by_profiler;
-    slice found = { 0 };
+    pp_op_slice found = { 0 };
     int64_t rank = 0;
     pp_ns dur_ns;
     pp_status status;
@@ -140,14 +79,7 @@ static pp_status add_slice(reader *r, const pp_json_at *at, const char *name, bo
     found.rank = (uint32_t)rank;
     found.end_ns = found.begin_ns + dur_ns;
     r->profiler |= by_profiler;
-    if (r->last_step != SIZE_MAX && r->count >= r->forget_at)
-        forget_late_steps(r);
-    void *all = r->slice;
-    if ((status = pp_reserve(&all, &r->capacity, r->count + 1, sizeof found, err)))
-        return status;
-    r->slice = all;
-    r->slice[r->count++] = found;
-    return PP_OK;
+    return pp_op_slices_add(&r->ops, &found, err);
 }
 
 /* Where and when an event of ours that is no op is. */
@@ -338,76 +270,6 @@ static pp_status take_member(void *context, const char *text, size_t bytes, size
     return pp_json_get_int(&info, "rank", 0, PP_RANKS_MAX - 1, &r->rank, err);
 }
 
-static int by_time(const void *left, const void *right)
-{
-    const slice *a = left;
-    const slice *b = right;
-    if (a->rank != b->rank)
-        return a->rank < b->rank ? -1 : 1;
-    if (a->begin_ns != b->begin_ns)
-        return a->begin_ns < b->begin_ns ? -1 : 1;
-    if (a->end_ns != b->end_ns)
-        return a->end_ns < b->end_ns ? -1 : 1;
-    return compare_ops(a->op, b->op);
-}
-
-/* How often the op at *at was recorded; *at moves behind it. */
-static size_t count_times(const reader *r, size_t *at)
-{
-    size_t times = 0;
-    do
-        times += 1 + r->slice[*at].later;
-    while (++*at < r->count && r->slice[*at].step > 0);
-    return times;
-}
-
-/* Where an op was seen less often than others, steps were recorded in part, or not by every rank.
- */
-static pp_status check_steps(const reader *r, pp_err *err)
-{
-    char where[32];
-    char token[32];
-    size_t most = 0;
-    for (size_t i = 0; i < r->count;) {
-        size_t times = count_times(r, &i);
-        most = times > most ? times : most;
-    }
-    for (size_t i = 0; i < r->count;) {
-        const slice *s = &r->slice[i];
-        size_t times = count_times(r, &i);
-        if (times == most)
-            continue;
-        snprintf(where, sizeof where, "rank %" PRIu32, s->rank);
-        return pp_err_set(err, PP_INPUT, where,
-                          "%s was recorded in %zu steps, other ops in %zu: which belong together "
-                          "is not known; record the same whole steps on every rank",
-                          pp_op_print(s->op, token, sizeof token), times, most);
-    }
-    return PP_OK;
-}
-
-static pp_status keep_steps(reader *r, size_t low, size_t high, pp_err *err)
-{
-    size_t kept = 0;
-    if (r->forgot)
-        forget_late_steps(r);
-    else
-        number_steps(r);
-    pp_status status = check_steps(r, err);
-    if (status)
-        return status;
-    if (!r->forgot && high >= r->out->steps)
-        return pp_err_set(err, PP_USAGE, "--steps", "the recording has %zu steps, counted from 0",
-                          r->out->steps);
-    for (size_t i = 0; i < r->count; i++) {
-        if (r->slice[i].step >= low && r->slice[i].step <= high)
-            r->slice[kept++] = r->slice[i];
-    }
-    r->count = kept;
-    qsort(r->slice, r->count, sizeof *r->slice, by_time);
-    return PP_OK;
-}
-
 /* The order is that of a schedule file with these rows, and held to the same rules. */
 static pp_status make_order(reader *r, pp_err *err)
 {
@@ -415,12 +277,12 @@ static pp_status make_order(reader *r, pp_err *err)
     char token[32];
     char file[256];
     uint32_t rank = 0;
-    for (size_t i = 0; i < r->count; i++) {
+    for (size_t i = 0; i < r->ops.count; i++) {
         bool first = i == 0;
-        for (; rank < r->slice[i].rank; rank++, first = true)
+        for (; rank < r->ops.item[i].rank; rank++, first = true)
             pp_text_add(&rows, "\n");
         pp_text_add(&rows, "%s%s", first ? "" : ",",
-                    pp_op_print(r->slice[i].op, token, sizeof token));
+                    pp_op_print(r->ops.item[i].op, token, sizeof token));
     }
     pp_text_add(&rows, "\n");
     snprintf(file, sizeof file, "%.200s, rows of its ops", r->path);
@@ -449,9 +311,9 @@ static void keep_recorded(pp_recording *out, pp_ns start_ns)
 static pp_ns find_start(const reader *r)
 {
     const pp_blocked_list *waits = &r->out->recorded.waits;
-    pp_ns start_ns = r->slice[0].begin_ns;
-    for (size_t i = 1; i < r->count; i++)
-        start_ns = r->slice[i].begin_ns < start_ns ? r->slice[i].begin_ns : start_ns;
+    pp_ns start_ns = r->ops.item[0].begin_ns;
+    for (size_t i = 1; i < r->ops.count; i++)
+        start_ns = r->ops.item[i].begin_ns < start_ns ? r->ops.item[i].begin_ns : start_ns;
     for (size_t i = 0; i < waits->count && r->out->steps == 1; i++)
         start_ns = waits->item[i].at_ns < start_ns ? waits->item[i].at_ns : start_ns;
     return start_ns;
@@ -464,15 +326,15 @@ static pp_status make_timeline(reader *r, pp_err *err)
     if (status || (status = pp_timeline_new(out->program->count, &out->timeline, err)))
         return status;
     pp_ns start_ns = find_start(r);
-    for (size_t i = 0; i < r->count; i++) {
-        out->timeline->start_ns[i] = r->slice[i].begin_ns - start_ns;
-        out->timeline->end_ns[i] = r->slice[i].end_ns - start_ns;
+    for (size_t i = 0; i < r->ops.count; i++) {
+        out->timeline->start_ns[i] = r->ops.item[i].begin_ns - start_ns;
+        out->timeline->end_ns[i] = r->ops.item[i].end_ns - start_ns;
         if (out->timeline->end_ns[i] > PP_NS_MAX)
             return pp_err_set(err, PP_INPUT, r->path,
                               "the recordings span more than 104 days: their clocks count from "
                               "different times");
     }
-    for (size_t i = 0; i < r->count; i++) {
+    for (size_t i = 0; i < r->ops.count; i++) {
         uint32_t source = out->program->source[i];
         if (source == PP_NO_SOURCE)
             continue;
@@ -491,15 +353,15 @@ static pp_status place_file(reader *r, size_t index, pp_err *err)
     r->out->measured = true;
     uint32_t rank = r->rank >= 0 ? (uint32_t)r->rank : (uint32_t)index;
     for (size_t i = 0; i < r->first; i++) {
-        if (r->slice[i].rank == rank)
+        if (r->ops.item[i].rank == rank)
             return pp_err_set(err, PP_INPUT, r->path,
                               "is of rank %" PRIu32 ", as another file is; give one per rank",
                               rank);
     }
-    for (size_t i = r->first; i < r->count; i++) {
-        r->slice[i].rank = rank;
-        r->slice[i].begin_ns += r->base_ns;
-        r->slice[i].end_ns += r->base_ns;
+    for (size_t i = r->first; i < r->ops.count; i++) {
+        r->ops.item[i].rank = rank;
+        r->ops.item[i].begin_ns += r->base_ns;
+        r->ops.item[i].end_ns += r->base_ns;
     }
     return PP_OK;
 }
@@ -508,22 +370,38 @@ static pp_status place_file(reader *r, size_t index, pp_err *err)
 static pp_status read_file(reader *r, const char *path, pp_err *err)
 {
     r->path = path;
-    r->first = r->count;
+    r->first = r->ops.count;
     r->base_ns = 0;
     r->rank = -1;
     pp_status status = pp_events_read(path, take_event, take_member, r, err);
-    if (!status && r->count == r->first)
+    if (!status && r->ops.count == r->first)
         return pp_err_set(err, PP_INPUT, path,
                           "holds no op: neither a slice of 'compute' that ppsim wrote, nor a range "
                           "'PP:3F7' or 'ppsim:3F7' of a profiler");
     return status;
 }
 
+/* Where an op stands behind a later one, the early ones are needed: once more, with them. */
+static pp_status read_steps(reader *r, const char *path, size_t low, size_t high, pp_err *err)
+{
+    r->ops.some = true;
+    r->ops.first_step = low;
+    r->ops.last_step = high;
+    pp_status status = read_file(r, path, err);
+    if (!status)
+        pp_op_slices_forget(&r->ops);
+    if (status || !r->ops.disordered)
+        return status;
+    r->ops.count = r->ops.first_step = 0;
+    r->ops.more = false;
+    return read_file(r, path, err);
+}
+
 pp_status pp_recording_read(const char *const *paths, size_t count, size_t step,
                             pp_recording *recording_out, pp_err *err)
 {
     pp_recording found PP_CLEANUP(pp_recording_free) = { 0 };
-    reader r PP_CLEANUP(free_reader) = { .out = &found, .last_step = SIZE_MAX };
+    reader r PP_CLEANUP(free_reader) = { .out = &found };
     pp_status status = PP_OK;
     for (size_t i = 0; i < count && !status; i++) {
         if ((status = read_file(&r, paths[i], err)))
@@ -536,11 +414,13 @@ pp_status pp_recording_read(const char *const *paths, size_t count, size_t step,
     if (status)
         return status;
     if (step == SIZE_MAX) {
-        number_steps(&r);
-        step = found.steps - 1;
+        pp_op_slices_number(&r.ops);
+        step = r.ops.steps - 1;
     }
-    if ((status = keep_steps(&r, step, step, err)) || (status = make_order(&r, err)) ||
-        (status = make_timeline(&r, err)))
+    if ((status = pp_op_slices_keep(&r.ops, step, step, err)))
+        return status;
+    found.steps = r.ops.steps;
+    if ((status = make_order(&r, err)) || (status = make_timeline(&r, err)))
         return status;
     *recording_out = found;
     found = (pp_recording){ 0 };
@@ -551,18 +431,16 @@ pp_status pp_recording_windows(const char *path, size_t low, size_t high, pp_win
                                size_t *count_out, bool *everywhere_out, pp_err *err)
 {
     pp_recording found PP_CLEANUP(pp_recording_free) = { 0 };
-    reader r PP_CLEANUP(free_reader) = {
-        .out = &found, .ops_only = true, .last_step = high, .forget_at = FORGET_LEAST
-    };
+    reader r PP_CLEANUP(free_reader) = { .out = &found, .ops_only = true };
     size_t count = 0;
-    pp_status status = read_file(&r, path, err);
-    if (status || (status = keep_steps(&r, low, high, err)))
+    pp_status status = read_steps(&r, path, low, high, err);
+    if (status || (status = pp_op_slices_keep(&r.ops, low, high, err)))
         return status;
-    pp_window *windows = pp_alloc_array(r.count, sizeof *windows);
+    pp_window *windows = pp_alloc_array(r.ops.count, sizeof *windows);
     if (!windows)
         return pp_err_nomem(err);
-    for (size_t i = 0; i < r.count; i++) { /* by rank, then time */
-        const slice *s = &r.slice[i];
+    for (size_t i = 0; i < r.ops.count; i++) { /* by rank, then time */
+        const pp_op_slice *s = &r.ops.item[i];
         if (count == 0 || windows[count - 1].rank != s->rank)
             windows[count++] = (pp_window){ s->rank, s->begin_ns, s->end_ns };
         pp_window *last = &windows[count - 1];

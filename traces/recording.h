@@ -31,7 +31,8 @@ typedef struct pp_window {
     pp_ns begin_ns, end_ns;
 } pp_window;
 
-/* Of steps low to high, by rank; memory is taken for every op of the file (40 B), no more.
+/* Of steps low to high, by rank. Memory is taken for the ops of these steps alone; for those up to
+ * step high (64 B each) where an op stands behind a later one of its name.
  * windows_out: the caller's to free(); everywhere_out: a profiler's, there is one for all.
  * Fails: as above. */
 PP_MUST_CHECK pp_status pp_recording_windows(const char *path, size_t low, size_t high,

@@ -16,7 +16,7 @@ for shell in bash zsh fish; do
     ppsim completion $shell >"$scratch/$shell"
     ! command -v $shell >/dev/null || $shell -n "$scratch/$shell" || wrong "$shell does not read its completion"
 done
-manual=$(sed 's/\\-/-/g; s/\\&//g; s/\\f[A-Z]//g' tools/ppsim.1)
+manual=$(sed 's/\\-/-/g; s/\\&//g; s/\\f[A-Z]//g' tools/ppsim*.1)
 
 # What bash offers at the end of a line.
 offered() {
@@ -58,9 +58,19 @@ done
 on" ] || wrong "bash does not offer on and off"
 [ "$(offered ppsim simulate --trace chr)" = chrome= ] || wrong "bash does not offer chrome="
 
+# man ppsim COMMAND finds a page where there is one, and the overview names it.
+for page in tools/ppsim-*.1; do
+    command=${page#tools/ppsim-}
+    command=${command%.1}
+    printf '%s\n' "$commands" | grep -qx "$command" || wrong "$page is of no command"
+    [ "$(grep -c "^\.BR ppsim\\\\-$command (1)" tools/ppsim.1)" -eq 2 ] || wrong "tools/ppsim.1 does not name $page twice"
+done
+for page in tools/ppsim*.1; do
+    [ "$(wc -l <"$page")" -le 600 ] || wrong "$page has more than 600 lines; give a command its own"
+done
 # The manual has no option that no command has.
 for option in $(printf '%s\n' "$manual" | grep -oE -- '--[a-z][a-z0-9-]*' | sort -u); do
     case $option in --version | --help | --enable-recovery) continue ;; esac # the last is mpirun's
-    grep -qxF -- "$option" "$scratch/all" || wrong "tools/ppsim.1 names $option, which no command has"
+    grep -qxF -- "$option" "$scratch/all" || wrong "a man page names $option, which no command has"
 done
 exit $bad

@@ -10,7 +10,7 @@ if [ ! -f tools/ppsim.1 ]; then
     exit 1
 fi
 [ -f README.md ] || { echo "README.md is missing"; exit 1; }
-text=$(sed 's/\\-/-/g; s/\\&//g; s/\\f[A-Z]//g' tools/ppsim.1 README.md)
+text=$(sed 's/\\-/-/g; s/\\&//g; s/\\f[A-Z]//g' tools/ppsim*.1 README.md)
 
 # mentioned NAME: as a word of its own
 mentioned() {
@@ -19,12 +19,12 @@ mentioned() {
 commands=$(sed -n "s/^PP_COMMAND(\\(.*\\))/\\1/p" tools/commands.def | tr _ -)
 [ -n "$commands" ] || wrong "no PP_COMMAND row in tools/commands.def"
 for command in $commands; do
-    mentioned "$command" || wrong "command $command is neither in tools/ppsim.1 nor in README.md"
+    mentioned "$command" || wrong "command $command is neither in a man page nor in README.md"
 done
 for table in */*s.def; do
     [ -d "${table%s.def}" ] || continue
     for name in $(sed -n 's/^ *\.name = "\([^"]*\)".*/\1/p' "${table%s.def}"/*.c); do
-        mentioned "$name" || wrong "$name of $table is neither in tools/ppsim.1 nor in README.md"
+        mentioned "$name" || wrong "$name of $table is neither in a man page nor in README.md"
     done
 done
 

@@ -1,0 +1,31 @@
+#!/bin/sh
+# Every example of every man page runs:   manual.sh PPSIM
+set -eu
+PATH=$(cd "$(dirname "$1")" && pwd):$PATH
+export PATH
+source=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+bad=0
+# The files that examples name.
+cp "$source/tests/golden/plan-profile/samples.csv" samples.csv
+cp "$source/traces/data/models/llama3-8b.json" config.json
+awk 'BEGIN { for (i = 0; i < 256; i++) print 512 + 37 * i % 3500 }' >lengths.txt
+ppsim plan --model llama3-8b --pp 4 --emit plan=plan.json >/dev/null
+ppsim simulate plan.json --json -o old.json
+cp old.json new.json
+for page in "$source"/tools/ppsim*.1; do
+    sed -n '/^\.SH EXAMPLES/,/^\.fi/s/\\-/-/gp' "$page" | grep '^ppsim ' >examples || { echo "${page##*/} has no example"; bad=1; }
+    while read -r example; do
+        status=0
+        sh -c "$example" >said 2>&1 </dev/null || status=$?
+        case $status,$example in
+        0,* | 4,"ppsim plot "*) continue ;; # no gnuplot here
+        esac
+        echo "${page##*/}: $example: status $status"
+        cat said
+        bad=1
+    done <examples
+done
+exit $bad
