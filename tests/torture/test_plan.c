@@ -78,6 +78,24 @@ START_TEST(free_orders_take_no_allocation_for_granted)
 }
 END_TEST
 
+START_TEST(packing_takes_no_allocation_for_granted)
+{
+    static const bool equal[PP_PACKING_COUNT] = { [PP_PACKING_EQUAL] = true };
+    static const int64_t lengths[] = { 500, 8000, 300 };
+    question q = { .recompute = "none", .schedule = "1f1b" };
+    pp_err err = { 0 };
+    ck_assert_msg(load(&q, &err) == PP_OK, "%s", err.text);
+    q.wish.schedule = pp_schedule_find("1f1b");
+    q.wish.switches.given.recompute = true;
+    q.wish.global_batch_size = 0;
+    q.wish.lengths = lengths;
+    q.wish.length_count = 3;
+    q.wish.packings = equal;
+    q.wish.max_simulations = 12;
+    try(&q);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("plan torture");
@@ -85,6 +103,7 @@ int main(void)
     tcase_set_timeout(tc, 240);
     tcase_add_test(tc, recomputation_per_stage_takes_no_allocation_for_granted);
     tcase_add_test(tc, free_orders_take_no_allocation_for_granted);
+    tcase_add_test(tc, packing_takes_no_allocation_for_granted);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
