@@ -25,6 +25,8 @@ typedef struct pp_probe {
     const char *name;
     const char *summary;
     uint32_t share; /* of the time, against the shares of the others */
+    bool joint;     /* processes that were started together measure together */
+    bool on_gpu;    /* clocks and power of the GPUs are noted before and after it */
     /* subject_out: lives as long as the state; NULL where this process has helped another one that
      * measures, and is done.
      * Fails: UNAVAILABLE, with the reason: the probe is skipped; USAGE (settings), NOMEM. */

@@ -305,8 +305,10 @@ static pp_status read_note(const pp_json_at *at, pp_series_note *n, pp_err *err)
         (status = pp_json_get_bool(at, "drifts", &n->drifts, err)) ||
         (status = pp_json_get_bool(at, "throttled", &n->throttled, err)))
         return status;
-    n->stopwatch = strcmp(clock, pp_stopwatch_name(PP_STOPWATCH_WALL)) == 0 ? PP_STOPWATCH_WALL
-                                                                            : PP_STOPWATCH_THREAD;
+    n->stopwatch = PP_STOPWATCH_THREAD;
+    while (n->stopwatch < PP_STOPWATCH_DEVICE &&
+           strcmp(clock, pp_stopwatch_name(n->stopwatch)) != 0)
+        n->stopwatch++;
     n->points = (uint32_t)points;
     n->precise = (uint32_t)precise;
     n->crowded = (uint32_t)crowded;

@@ -36,7 +36,8 @@ typedef struct measuring {
 
 const char *pp_stopwatch_name(pp_stopwatch stopwatch)
 {
-    return stopwatch == PP_STOPWATCH_THREAD ? "thread" : "wall";
+    static const char *const names[] = { "thread", "wall", "device" };
+    return names[stopwatch];
 }
 
 pp_protocol pp_protocol_default(bool quick)
@@ -98,6 +99,12 @@ void pp_timing_end(pp_timing *timing, uint32_t lap, uint32_t runs)
     of->thread_ns += now.thread_ns - timing->began.thread_ns;
     of->preemptions += now.preemptions - timing->began.preemptions;
     of->runs += runs;
+}
+
+void pp_timing_add(pp_timing *timing, uint32_t lap, uint32_t runs, pp_ns took_ns)
+{
+    timing->lap[lap].wall_ns += took_ns;
+    timing->lap[lap].runs += runs;
 }
 
 static bool stopped(const measuring *m)
@@ -271,6 +278,8 @@ static pp_status add_sample(measuring *m, const pp_point *point, uint32_t lap, u
     if (series->count == 0) {
         series->link = of->link;
         series->ranks = of->ranks;
+        series->nodes = of->nodes;
+        snprintf(series->library, sizeof series->library, "%s", of->library ? of->library : "");
         snprintf(series->source, sizeof series->source, "%s", m->subject->source);
     }
     bool precise = is_precise(m, t);

@@ -16,6 +16,7 @@
 typedef enum pp_stopwatch {
     PP_STOPWATCH_THREAD, /* processor time of the calling thread: other processes do not count */
     PP_STOPWATCH_WALL,   /* where several threads or processes take part */
+    PP_STOPWATCH_DEVICE, /* of a GPU: pp_timing_add */
 } pp_stopwatch;
 
 const char *pp_stopwatch_name(pp_stopwatch stopwatch);
@@ -45,6 +46,8 @@ typedef struct pp_timing {
 void pp_timing_begin(pp_timing *timing);
 /* What happened since the last begin were `runs` runs of this lap. */
 void pp_timing_end(pp_timing *timing, uint32_t lap, uint32_t runs);
+/* `runs` runs of this lap took so long, by a clock of the subject's own. */
+void pp_timing_add(pp_timing *timing, uint32_t lap, uint32_t runs, pp_ns took_ns);
 
 /* Where something is measured. */
 typedef struct pp_point {
@@ -56,7 +59,8 @@ typedef struct pp_point {
 typedef struct pp_subject_series {
     const char *class_name;
     bool link;
-    int32_t ranks;
+    int32_t ranks, nodes;
+    const char *library; /* as in pp_series; NULL: "" */
 } pp_subject_series;
 
 /* What is measured. All of it is the caller's. */

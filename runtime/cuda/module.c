@@ -1,4 +1,5 @@
 /* The module ppsim_cuda.so: what it exports, and whether this machine can use it. */
+#include "runtime/cuda/link.h"
 #include "runtime/cuda/nccl_int.h"
 
 static pp_status check_nccl(const pp_module_services *services, pp_err *err)
@@ -30,4 +31,5 @@ const pp_module ppsim_transport_module_v1 = {
     .available = available,
     .open = pp_nccl_open,
     .transport = &pp_nccl_transport,
+    .gpu_link = &pp_gpu_link_calls,
 };

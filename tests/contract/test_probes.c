@@ -17,10 +17,12 @@ static const struct {
     unsigned variables;
     bool link;
 } promised[] = {
-    { "stage_", OF_MIX, false },      { "gemm_", OF_PRODUCT, false },
-    { "compute_", OF_MIX, false },    { "copy", BIT(BYTES), false },
-    { "instruction", 0, false },      { "thread_link", BIT(BYTES), true },
-    { "mpi_link", BIT(BYTES), true }, { "link_", BIT(BYTES), true },
+    { "stage_", OF_MIX, false },       { "gemm_", OF_PRODUCT, false },
+    { "compute_", OF_MIX, false },     { "copy", BIT(BYTES), false },
+    { "instruction", 0, false },       { "thread_link", BIT(BYTES), true },
+    { "mpi_link", BIT(BYTES), true },  { "link_", BIT(BYTES), true },
+    { "send_recv", BIT(BYTES), true }, { "shape_message", BIT(BYTES), true },
+    { "all_", BIT(BYTES), true },      { "nccl_post", BIT(BYTES), false },
 };
 
 static pp_calibrate_options tiny(const char *const *names)

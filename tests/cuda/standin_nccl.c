@@ -59,6 +59,8 @@ typedef struct op {
     size_t bytes, through;
     int peer;
     bool sends, over;
+    float *sum; /* of an all-reduce's last: what all ranks brought lies at `part`, rank by rank */
+    char *part;
 } op;
 
 typedef struct group {
@@ -240,9 +242,26 @@ static bool run_group(void *work)
     return over;
 }
 
+static void add_up(const op *o)
+{
+    const float *part = (const float *)(const void *)o->part;
+    const size_t count = o->bytes / sizeof *part;
+    for (size_t i = 0; i < count; i++) {
+        float sum = part[i];
+        for (int r = 1; r < o->comm->ranks; r++)
+            sum += part[(size_t)r * count + i];
+        o->sum[i] = sum;
+    }
+}
+
 static void drop_group(void *work)
 {
     group *g = work;
+    for (size_t i = 0; i < g->count; i++) {
+        if (g->op[i].sum && !atomic_load(&g->comm->aborted))
+            add_up(&g->op[i]);
+        free(g->op[i].part);
+    }
     atomic_fetch_sub(&g->comm->under_way, 1);
     free(g);
 }
@@ -283,10 +302,13 @@ ncclResult_t ncclGroupEnd(void)
     return fails ? ncclSystemError : any ? ncclInProgress : ncclSuccess;
 }
 
-static ncclResult_t issue(bool sends, void *at, size_t count, ncclDataType_t type, int peer,
-                          ncclComm_t comm, cudaStream_t stream)
+static size_t bytes_of(size_t count, ncclDataType_t type)
 {
-    size_t bytes = count * (type == ncclUint64 ? 8 : 1);
+    return count * (type == ncclUint64 ? 8 : type == ncclFloat ? 4 : 1);
+}
+
+static void check_call(const void *at, size_t bytes, ncclComm_t comm, cudaStream_t stream)
+{
     if (!depth)
         standin_wrong("a send or receive outside of a group");
     if (comm->busy)
@@ -295,27 +317,69 @@ static ncclResult_t issue(bool sends, void *at, size_t count, ncclDataType_t typ
         standin_wrong("a stream of another GPU");
     if (!standin_is_on_gpu(at, bytes, comm->device))
         standin_wrong("memory that is not on GPU %d", comm->device);
-    if (issued_count == OPS || !count || peer < 0 || peer >= comm->ranks || peer == comm->rank)
-        standin_wrong("%zu elements to rank %d", count, peer);
-    issued[issued_count++] = (op){ .comm = comm,
-                                   .stream = (standin_stream *)stream,
-                                   .at = at,
-                                   .bytes = bytes,
-                                   .peer = peer,
-                                   .sends = sends };
-    return ncclSuccess;
+}
+
+static op *issue(bool sends, void *at, size_t bytes, int peer, ncclComm_t comm, cudaStream_t stream)
+{
+    if (issued_count == OPS || !bytes || peer < 0 || peer >= comm->ranks)
+        standin_wrong("%zu elements to rank %d", bytes, peer);
+    issued[issued_count] = (op){ .comm = comm,
+                                 .stream = (standin_stream *)stream,
+                                 .at = at,
+                                 .bytes = bytes,
+                                 .peer = peer,
+                                 .sends = sends };
+    return &issued[issued_count++];
 }
 
 ncclResult_t ncclSend(const void *at, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream)
 {
     FAILS("%zu to %d of %d", count, peer, comm->rank);
-    return issue(true, (void *)(uintptr_t)at, count, type, peer, comm, stream);
+    check_call(at, bytes_of(count, type), comm, stream);
+    issue(true, (void *)(uintptr_t)at, bytes_of(count, type), peer, comm, stream);
+    return ncclSuccess;
 }
 
 ncclResult_t ncclRecv(void *at, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream)
 {
     FAILS("%zu from %d of %d", count, peer, comm->rank);
-    return issue(false, at, count, type, peer, comm, stream);
+    check_call(at, bytes_of(count, type), comm, stream);
+    issue(false, at, bytes_of(count, type), peer, comm, stream);
+    return ncclSuccess;
+}
+
+ncclResult_t ncclAllGather(const void *from, void *to, size_t count, ncclDataType_t type,
+                           ncclComm_t comm, cudaStream_t stream)
+{
+    const size_t bytes = bytes_of(count, type);
+    FAILS("%zu by %d", count, comm->rank);
+    check_call(from, bytes, comm, stream);
+    check_call(to, bytes * (size_t)comm->ranks, comm, stream);
+    for (int r = 0; r < comm->ranks; r++) {
+        issue(true, (void *)(uintptr_t)from, bytes, r, comm, stream);
+        issue(false, (char *)to + (size_t)r * bytes, bytes, r, comm, stream);
+    }
+    return ncclSuccess;
+}
+
+ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type,
+                           ncclRedOp_t what, ncclComm_t comm, cudaStream_t stream)
+{
+    const size_t bytes = bytes_of(count, type);
+    op *last = NULL;
+    FAILS("%zu by %d", count, comm->rank);
+    check_call(from, bytes, comm, stream);
+    check_call(to, bytes, comm, stream);
+    if (type != ncclFloat || what != ncclSum)
+        standin_wrong("an all-reduce that is no sum of floats");
+    char *part = malloc(bytes * (size_t)comm->ranks);
+    for (int r = 0; r < comm->ranks; r++) {
+        issue(true, (void *)(uintptr_t)from, bytes, r, comm, stream);
+        last = issue(false, part + (size_t)r * bytes, bytes, r, comm, stream);
+    }
+    last->sum = to;
+    last->part = part;
+    return ncclSuccess;
 }
