@@ -154,8 +154,12 @@ static pp_status run_probe(const pp_probe *probe, const pp_calibrate_options *op
         return note_skipped(samples, probe, why.text, err);
     if (status)
         return pp_err_set(err, status, why.where, "%s", why.text);
+    if (probe->on_gpu)
+        pp_gpu_states_look(&calibration->gpus, probe->name, false);
     if (subject)
         status = run_subject(protocol, subject, samples, calibration, err);
+    if (probe->on_gpu)
+        pp_gpu_states_look(&calibration->gpus, probe->name, true);
     calibration->helped |= !subject;
     probe->close(state);
     return status;

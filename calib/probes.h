@@ -4,6 +4,7 @@
 #define PPSIM_CALIB_PROBES_H
 
 #include "calib/environment.h"
+#include "calib/gpu_state.h"
 #include "calib/protocol.h"
 
 #define PP_PROBE_SETTINGS "hidden=128,heads=4,mlp=512"
@@ -62,6 +63,7 @@ pp_calibrate_options pp_calibrate_default(bool quick);
 /* Owner frees with pp_calibration_free. */
 typedef struct pp_calibration {
     pp_environment environment;
+    pp_gpu_states gpus;   /* around probes on GPUs */
     pp_series_note *note; /* one per series that was measured */
     size_t count, capacity;
     bool interrupted;    /* call again with the same options and samples to go on */

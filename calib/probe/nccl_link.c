@@ -32,12 +32,12 @@ typedef struct sizes {
 #define KIB(n) ((uint64_t)(n) << 10)
 #define MIB(n) ((uint64_t)(n) << 20)
 
-static const uint64_t curve_bytes[] = { 64,       MIB(8),  KIB(64), MIB(64),  MIB(1),
-                                        KIB(512), MIB(16), KIB(4),  MIB(128), KIB(128),
-                                        MIB(32),  MIB(4),  KIB(16), MIB(2),   KIB(256) };
+static const uint64_t curve_bytes[] = { 64,      MIB(8),  KIB(64),  MIB(1),   KIB(4),
+                                        MIB(16), MIB(64), KIB(512), MIB(128), KIB(128),
+                                        MIB(32), MIB(4),  KIB(16),  MIB(2),   KIB(256) };
 static const uint64_t few_bytes[] = { KIB(64), MIB(8), MIB(64), MIB(1) };
 static const uint64_t tiny_bytes[] = { 64, 4096, 8, 512 };
-static const sizes curve = { curve_bytes, { 15, 7, 2 } };
+static const sizes curve = { curve_bytes, { 15, 6, 2 } };
 static const sizes few = { few_bytes, { 4, 2, 1 } };
 static const sizes tiny = { tiny_bytes, { 4, 2, 1 } };
 

@@ -129,6 +129,8 @@ static void close_link(pp_gpu_link *link)
     pp_world *world = link->world;
     if (world && !link->broken && world->first == 0)
         (void)perform(link, &(order){ .runs = 0 }, &took_ns, &ignored);
+    if (world) /* first: freeing waits for what is under way, maybe for ever */
+        pp_nccl_queues_close(world);
     for (uint32_t h = 0; world && link->end && h < world->hosted; h++)
         close_end(&world->rank[h], &link->end[h]);
     if (world)

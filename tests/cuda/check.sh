@@ -1,22 +1,16 @@
 #!/bin/sh
 # tools/gpu-check on the stand-in, and its bundle in a root that holds nothing else, without network.
 # usage: check.sh PPSIM FOLDER_OF_THE_STAND-IN|none BUILD
-set -u
-build=$3
-failed=0
-[ "$2" = none ] && { echo "skipped: no headers of CUDA (nvcc) or of NCCL (tools/cuda-headers)"; exit 77; }
-check=$PWD/tools/gpu-check
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+. tests/cuda/common.sh
+needs_standin
+check=$root/tools/gpu-check
 ln -s "$build" "$scratch/the build"
-export GPU_CHECK_PAYLOAD=100KiB PPSIM_BUILD="$scratch/the build" PPSIM_MODULE_DIR="$2"
-fetch=$PWD/tools/cuda-headers
+export GPU_CHECK_PAYLOAD=100KiB PPSIM_BUILD="$scratch/the build" PPSIM_MODULE_DIR="$modules"
 cd "$scratch" || exit 1
-wrong() { echo "$*"; failed=1; }
 
 # NCCL is fetched for the CUDA of nvcc.
 mkdir tools bin
-cp "$fetch" tools
+cp "$root/tools/cuda-headers" tools
 printf '#!/bin/sh\necho "Cuda compilation tools, release 12.8, V12.8.93"\n' >bin/nvcc
 printf '#!/bin/sh\necho "$*" >>"%s/asked"\n' "$scratch" >bin/python3
 chmod +x bin/nvcc bin/python3

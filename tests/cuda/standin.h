@@ -5,6 +5,7 @@
  * the driver knows; 0: there is none STANDIN_NCCL=23203         the library's version
  *   STANDIN_FAIL=cudaMalloc:2  that call fails
  *   STANDIN_LOG=FILE           a line per call
+ *   STANDIN_GROUP_US=2000      no group of messages takes less
  * Wrong use is told on stderr and ends the process with status 70. */
 #ifndef PPSIM_TESTS_CUDA_STANDIN_H
 #define PPSIM_TESTS_CUDA_STANDIN_H

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,8 +204,9 @@ static void *run_stream(void *argument)
         }
         item now = stream->queue[stream->first % QUEUE];
         pthread_mutex_unlock(&stream->lock);
-        while (!now.run(now.work))
-            nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
+        for (unsigned round = 0; !now.run(now.work); round++)
+            round % 64 ? (void)sched_yield()
+                       : (void)nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
         now.drop(now.work);
         pthread_mutex_lock(&stream->lock);
         stream->first++;

@@ -65,6 +65,7 @@ typedef struct op {
 
 typedef struct group {
     ncclComm_t comm;
+    struct timespec begun;
     size_t count;
     op op[];
 } group;
@@ -104,7 +105,8 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t *config)
 {
-    FAILS("%d of %d", rank, ranks);
+    FAILS("%d of %d, at most %d", rank, ranks,
+          config->maxCTAs == NCCL_CONFIG_UNDEF_INT ? 0 : config->maxCTAs);
     if (config->blocking != 0 || config->magic != NCCL_API_MAGIC)
         standin_wrong("a communicator that blocks");
     if (!depth)
@@ -228,10 +230,24 @@ static bool is_next(const group *g, size_t i)
     return true;
 }
 
+/* No group takes less than STANDIN_GROUP_US. */
+static bool is_early(group *g)
+{
+    const long least_us = standin_setting("STANDIN_GROUP_US", 0);
+    struct timespec now;
+    if (least_us == 0)
+        return false;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (g->begun.tv_sec == 0)
+        g->begun = now;
+    return (now.tv_sec - g->begun.tv_sec) * 1000000 + (now.tv_nsec - g->begun.tv_nsec) / 1000 <
+           least_us;
+}
+
 static bool run_group(void *work)
 {
     group *g = work;
-    bool over = true;
+    bool over = !is_early(g);
     if (atomic_load(&g->comm->aborted))
         return true;
     for (size_t i = 0; i < g->count; i++) {
