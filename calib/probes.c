@@ -91,7 +91,8 @@ uint32_t pp_probe_bits(const char *const *names)
         size_t k = 0;
         while (names && names[k] && strcmp(names[k], probes[i]->name) != 0)
             k++;
-        bits |= !names || names[k] ? 1u << i : 0;
+        const bool wanted = names ? names[k] != NULL : !probes[i]->asked;
+        bits |= wanted ? 1u << i : 0;
     }
     return bits;
 }
@@ -154,11 +155,15 @@ static pp_status run_probe(const pp_probe *probe, const pp_calibrate_options *op
         return note_skipped(samples, probe, why.text, err);
     if (status)
         return pp_err_set(err, status, why.where, "%s", why.text);
-    if (probe->on_gpu)
+    if (subject && subject->device) {
+        snprintf(samples->device, sizeof samples->device, "%s", subject->device);
+        calibration->sm_count = subject->sm_count;
+    }
+    if (probe->asked)
         pp_gpu_states_look(&calibration->gpus, probe->name, false);
     if (subject)
         status = run_subject(protocol, subject, samples, calibration, err);
-    if (probe->on_gpu)
+    if (probe->asked)
         pp_gpu_states_look(&calibration->gpus, probe->name, true);
     calibration->helped |= !subject;
     probe->close(state);

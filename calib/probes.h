@@ -18,8 +18,10 @@ typedef enum pp_probe_scale {
 
 typedef struct pp_probe_options {
     pp_probe_scale scale;
-    const char *settings; /* of compute cpu; NULL: PP_PROBE_SETTINGS */
+    const char *settings; /* of compute cpu; NULL: PP_PROBE_SETTINGS; of a GPU's kernels: NULL:
+                             PP_GPU_PROBE_SETTINGS */
     int64_t layers;       /* of the stage that is measured; 0: one */
+    uint32_t device;      /* the GPU, among those that are visible */
 } pp_probe_options;
 
 typedef struct pp_probe {
@@ -27,7 +29,7 @@ typedef struct pp_probe {
     const char *summary;
     uint32_t share; /* of the time, against the shares of the others */
     bool joint;     /* processes that were started together measure together */
-    bool on_gpu;    /* clocks and power of the GPUs are noted before and after it */
+    bool asked;     /* of GPUs: runs only when it is asked for; their clocks are noted around it */
     /* subject_out: lives as long as the state; NULL where this process has helped another one that
      * measures, and is done.
      * Fails: UNAVAILABLE, with the reason: the probe is skipped; USAGE (settings), NOMEM. */
@@ -38,7 +40,8 @@ typedef struct pp_probe {
 
 size_t pp_probe_count(void);
 const pp_probe *pp_probe_at(size_t index);
-/* Bits by pp_probe_at of those named; names ends with NULL; NULL: all. */
+/* Bits by pp_probe_at of those named; names ends with NULL; NULL: all that need not be asked for.
+ */
 uint32_t pp_probe_bits(const char *const *names);
 /* Fails: USAGE when unknown, with the nearest name. */
 PP_MUST_CHECK pp_status pp_probe_get(const char *name, const pp_probe **probe_out, pp_err *err);
@@ -51,7 +54,7 @@ PP_MUST_CHECK pp_status pp_probe_needs_two_cores(pp_err *err);
 pp_point pp_point_of(uint32_t series, uint32_t laps);
 
 typedef struct pp_calibrate_options {
-    const char *const *names; /* of probes; ends with NULL; NULL: all */
+    const char *const *names; /* of probes; ends with NULL; NULL: all that need not be asked for */
     pp_probe_options probe;
     pp_protocol protocol; /* total_ns: of all probes together; flush_bytes 0: twice the last cache
                              where that is known */
@@ -68,6 +71,7 @@ typedef struct pp_calibration {
     size_t count, capacity;
     bool interrupted;    /* call again with the same options and samples to go on */
     uint32_t unfinished; /* bits by pp_probe_at: asked for, and not done */
+    int sm_count;        /* of the GPU that was measured; 0: none was */
     bool helped;         /* another process has the samples: nothing is to be written here */
 } pp_calibration;
 

@@ -152,7 +152,7 @@ static pp_status run(measuring *m, size_t index, uint32_t runs, pp_timing *timin
 {
     const pp_subject *subject = m->subject;
     *timing = (pp_timing){ .protocol = m->protocol };
-    if (subject->point[index].cold)
+    if (subject->point[index].cold && subject->stopwatch != PP_STOPWATCH_DEVICE)
         flush(m);
     return subject->run(subject->context, index, runs, timing, err);
 }
@@ -291,6 +291,7 @@ static pp_status add_sample(measuring *m, const pp_point *point, uint32_t lap, u
     sample.repeats = (uint32_t)count;
     sample.pass = pass;
     sample.cold = point->cold;
+    memcpy(sample.kernel, point->kernel, sizeof sample.kernel);
     status = pp_series_add(series, &sample, err);
     if (status)
         return status;

@@ -54,6 +54,7 @@ typedef struct pp_point {
     uint32_t series, laps; /* its laps are those of the series from here on; laps: 1 and more */
     double at[PP_VARIABLE_COUNT];
     bool cold;
+    char kernel[PP_SAMPLE_KERNEL]; /* of pp_sample; known after prepare */
 } pp_point;
 
 typedef struct pp_subject_series {
@@ -66,6 +67,8 @@ typedef struct pp_subject_series {
 /* What is measured. All of it is the caller's. */
 typedef struct pp_subject {
     const char *source; /* of pp_series */
+    const char *device; /* of pp_samples: the GPU; NULL: the processor */
+    int sm_count;       /* of the GPU */
     pp_stopwatch stopwatch;
     const pp_subject_series *series;
     size_t series_count;
@@ -102,7 +105,7 @@ struct pp_protocol {
  that begin later are timed PP_TIMINGS_LEAST times, after one run */
     double precision;      /* a point is done when the 95 % interval of its median reaches no
                               farther than this part of the median to either side, on average */
-    size_t flush_bytes;    /* read and written before every run of a cold point */
+    size_t flush_bytes; /* read and written before every run of a cold point; GPUs see to theirs */
     const volatile sig_atomic_t *stop; /* not 0: end soon, keep what there is; NULL: nobody can */
     void (*progress)(void *context, const pp_measure_progress *progress); /* NULL: nobody watches */
     void *progress_context;

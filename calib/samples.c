@@ -113,10 +113,10 @@ static pp_status read_count(const pp_json_at *object, const char *key, int64_t h
 
 pp_status pp_sample_read(const pp_json_at *at, pp_sample *sample_out, pp_err *err)
 {
-    const char *keys[PP_VARIABLE_COUNT + 7] = { "seconds", "p10_s", "p90_s",
-                                                "repeats", "pass",  "cold" };
+    const char *keys[PP_VARIABLE_COUNT + 8] = { "seconds", "p10_s", "p90_s", "repeats",
+                                                "pass",    "cold",  "kernel" };
     for (int i = 0; i < PP_VARIABLE_COUNT; i++)
-        keys[6 + i] = variable_keys[i];
+        keys[7 + i] = variable_keys[i];
     pp_sample sample = pp_sample_of(NAN);
     int64_t repeats = 0, pass = 0;
     pp_json_at seconds;
@@ -132,6 +132,9 @@ pp_status pp_sample_read(const pp_json_at *at, pp_sample *sample_out, pp_err *er
     if (isnan(sample.seconds))
         return pp_json_fail(&seconds, err, "a time must be positive, is null");
     if (pp_json_has(at, "cold") && (status = pp_json_get_bool(at, "cold", &sample.cold, err)))
+        return status;
+    if (pp_json_has(at, "kernel") &&
+        (status = pp_json_get_name(at, "kernel", sample.kernel, sizeof sample.kernel, err)))
         return status;
     for (int i = 0; i < PP_VARIABLE_COUNT; i++) {
         if (pp_json_has(at, variable_keys[i]) &&
@@ -246,6 +249,8 @@ pp_json *pp_sample_write(const pp_sample *sample, pp_json_build *build)
     put_positive(build, object, "pass", sample->pass);
     if (sample->cold)
         pp_json_put_bool(build, object, "cold", true);
+    if (sample->kernel[0])
+        pp_json_put_text(build, object, "kernel", sample->kernel);
     return object;
 }
 

@@ -36,6 +36,8 @@ const char *pp_variable_key(pp_variable variable);
  * device had done it; others are times of the device. */
 #define PP_SOURCE_HOST "host time: "
 
+enum { PP_SAMPLE_KERNEL = 80 };
+
 typedef struct pp_sample {
     double at[PP_VARIABLE_COUNT]; /* NaN: not said */
     double seconds;               /* median of its repeats; positive */
@@ -43,6 +45,7 @@ typedef struct pp_sample {
     uint32_t repeats;             /* 0: not known */
     uint32_t pass; /* of the series: repeats of one size in other passes drift apart */
     bool cold;     /* caches were emptied before */
+    char kernel[PP_SAMPLE_KERNEL]; /* what the library chose, in one line; "": not known */
 } pp_sample;
 
 /* Points of one class: one kernel of one shape, or one kind of link. Owner frees with

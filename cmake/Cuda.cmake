@@ -1,4 +1,4 @@
-# What the GPU module needs: nvcc, the CUDA runtime and NCCL. Looked for in CUDA_HOME, in /usr/local/cuda,
+# What the GPU module needs: nvcc, the CUDA runtime, cuBLASLt and NCCL. Looked for in CUDA_HOME, in /usr/local/cuda,
 # where the system keeps libraries, and in build/cuda-packages (tools/cuda-headers).
 set(PPSIM_BUILD_CUDA OFF)
 set(PPSIM_CUDA_PACKAGES ${PROJECT_BINARY_DIR}/cuda-packages CACHE PATH "NVIDIA's packages, unpacked by tools/cuda-headers")
@@ -13,7 +13,12 @@ function(pp_find_cuda)
         PATH_SUFFIXES lib64 lib)
     find_path(PPSIM_NCCL_INCLUDE nccl.h HINTS ${roots} ${packages}/nccl PATH_SUFFIXES include)
     find_library(PPSIM_NCCL NAMES nccl libnccl.so.2 HINTS ${roots} ${packages}/nccl PATH_SUFFIXES lib64 lib)
-    mark_as_advanced(PPSIM_NVCC PPSIM_CUDA_INCLUDE PPSIM_CUDART PPSIM_NCCL_INCLUDE PPSIM_NCCL)
+    find_path(PPSIM_CUBLASLT_INCLUDE cublasLt.h HINTS ${roots} ${packages}/cu13 ${packages}/cublas
+        PATH_SUFFIXES include)
+    find_library(PPSIM_CUBLASLT NAMES cublasLt libcublasLt.so.13 libcublasLt.so.12
+        HINTS ${roots} ${packages}/cu13 ${packages}/cublas PATH_SUFFIXES lib64 lib)
+    mark_as_advanced(PPSIM_NVCC PPSIM_CUDA_INCLUDE PPSIM_CUDART PPSIM_CUBLASLT_INCLUDE PPSIM_CUBLASLT
+        PPSIM_NCCL_INCLUDE PPSIM_NCCL)
 endfunction()
 
 # NCCL 2.18 has communicators that do not block, and their configuration.
@@ -27,7 +32,7 @@ endfunction()
 if(NOT PPSIM_CUDA STREQUAL "OFF")
     pp_find_cuda()
     foreach(part IN ITEMS "nvcc PPSIM_NVCC" "cuda_runtime_api.h PPSIM_CUDA_INCLUDE"
-            "libcudart PPSIM_CUDART" "nccl.h PPSIM_NCCL_INCLUDE" "libnccl PPSIM_NCCL")
+            "libcudart PPSIM_CUDART" "cublasLt.h PPSIM_CUBLASLT_INCLUDE" "libcublasLt PPSIM_CUBLASLT" "nccl.h PPSIM_NCCL_INCLUDE" "libnccl PPSIM_NCCL")
         separate_arguments(part)
         list(POP_FRONT part name)
         if(NOT ${part})
@@ -44,7 +49,7 @@ if(NOT PPSIM_CUDA STREQUAL "OFF")
     if(NOT PPSIM_CUDA_MISSING)
         set(PPSIM_BUILD_CUDA ON)
     elseif(PPSIM_CUDA STREQUAL "ON")
-        message(FATAL_ERROR "PPSIM_CUDA=ON, but this is missing: ${PPSIM_CUDA_MISSING}. Install CUDA and NCCL; "
+        message(FATAL_ERROR "PPSIM_CUDA=ON, but this is missing: ${PPSIM_CUDA_MISSING}. Install CUDA, cuBLAS and NCCL; "
             "tools/cuda-headers fetches NVIDIA's packages.")
     endif()
 endif()

@@ -27,16 +27,22 @@ typedef struct pp_traffic {
     uint64_t bytes;
 } pp_traffic;
 
+typedef struct pp_gpu_link_facts {
+    bool first; /* this process hosts rank 0, and times */
+    uint32_t ranks;
+    const uint32_t *node; /* [ranks]: machines by number */
+    int nccl;             /* its version, 22809 for 2.28.9 */
+    char name[128];       /* of the first GPU here: "NVIDIA H100 80GB HBM3" */
+    int32_t multiprocessors;
+} pp_gpu_link_facts;
+
 typedef struct pp_gpu_link_table {
     /* bytes_max: of one traffic. Fails: UNAVAILABLE (another process has no GPU), USAGE, IO, NOMEM,
      * INFEASIBLE. */
     pp_status (*open)(const pp_module_services *services, uint64_t bytes_max,
                       pp_gpu_link **link_out, pp_err *err);
     void (*close)(pp_gpu_link *link); /* NULL is fine; ends serve of the others */
-    /* first_out: this process hosts rank 0, and times. node_of: [ranks], machines by number.
-     * nccl_out: its version, 22809 for 2.28.9. */
-    void (*place)(const pp_gpu_link *link, bool *first_out, uint32_t *ranks_out,
-                  const uint32_t **node_of, int *nccl_out);
+    const pp_gpu_link_facts *(*facts)(const pp_gpu_link *link);
     /* Where rank 0 is: `runs` times, behind one that does not count, which brings the ranks
      * together. took_ns: by events of the streams, of the rank that took longest; SHAPE and POST:
      * by the host's clock. Fails: IO, INFEASIBLE (stopped), NOMEM. */

@@ -1,4 +1,5 @@
 /* ppsim calibrate: measurements, of this machine or of others, become a profile. */
+#include "calib/gpu_probe.h"
 #include "calib/imports.h"
 #include "sim/alloc.h"
 #include "tools/calibrate_tool.h"
@@ -16,16 +17,19 @@ enum { PROBES_MAX = 64 };
 
 static const pp_option options[] = {
     { "--import", "[FORMAT=]FILE", "measurements of others; 'ppsim list imports'", NULL, true },
-    { "--probe", "NAME", "measure this alone; 'ppsim list probes'; all without --import", NULL,
+    { "--probe", "NAME",
+      "measure this alone; 'ppsim list probes'; without --import all but those of GPUs", NULL,
       true },
     { "--quick", NULL, "fewer points and passes: 20 s in place of 2 min", NULL, false },
     { "--budget", "TIME", "of all probes together; 75s, quick 14s", NULL, false },
     { "--resume", NULL, "go on with the interrupted run that -o FILE holds", NULL, false },
-    { "--compute-settings", "LIST", "of the model whose ops are measured; " PP_PROBE_SETTINGS, NULL,
-      false },
+    { "--compute-settings", "LIST",
+      "of the model whose ops are measured; " PP_PROBE_SETTINGS "; on GPUs " PP_GPU_PROBE_SETTINGS,
+      NULL, false },
     { "--layers", "N", "of the measured stage; 1", NULL, false },
     { "--sm-count", "N", "of the GPU of imported kernels, for forms with waves", NULL, false },
-    { "--device", "N", "a GPU of this machine", NULL, false },
+    { "--device", "N", "measure this GPU, counted from 0: all probes of GPUs; 0 with --probe", NULL,
+      false },
     { "--seed", "N", "of the order of the points; 0", NULL, false },
     { NULL, NULL, NULL, NULL, false },
 };
@@ -62,8 +66,9 @@ static void calibrating_free(calibrating *c)
 static pp_status read_probes(const pp_args *args, calibrating *c, pp_err *err)
 {
     int64_t layers = 1, seed = 0;
+    int64_t device = 0;
     const char *name;
-    size_t count = 0;
+    size_t count = 0, gpu = 0;
     c->options = pp_calibrate_default(pp_args_has(args, "--quick"));
     for (; (name = pp_args_each(args, "--probe", count)); count++) {
         const pp_probe *ignored;
@@ -74,6 +79,11 @@ static pp_status read_probes(const pp_args *args, calibrating *c, pp_err *err)
             return pp_err_set(err, PP_USAGE, "--probe", "is given more than %d times", PROBES_MAX);
         c->names[count] = name;
     }
+    for (size_t i = 0; pp_args_has(args, "--device") && !count && i < pp_probe_count(); i++) {
+        if (pp_probe_at(i)->asked)
+            c->names[gpu++] = pp_probe_at(i)->name;
+    }
+    count += gpu;
     c->options.names = count ? c->names : NULL;
     c->options.probe.settings = pp_args_text(args, "--compute-settings");
     c->options.protocol.stop = &stop;
@@ -82,7 +92,10 @@ static pp_status read_probes(const pp_args *args, calibrating *c, pp_err *err)
     if (status || (status = pp_args_int(args, "--seed", 0, INT32_MAX, &seed, err)) ||
         (status = pp_args_duration(args, "--budget", &c->options.protocol.total_ns, err)))
         return status;
+    if ((status = pp_args_int(args, "--device", 0, 1023, &device, err)))
+        return status;
     c->options.probe.layers = layers;
+    c->options.probe.device = (uint32_t)device;
     c->options.protocol.seed = (uint64_t)seed;
     return PP_OK;
 }
@@ -99,10 +112,6 @@ static pp_status check_options(const pp_args *args, const calibrating *c, pp_err
                           "there is no '%.200s' to calibrate; a file is given "
                           "as --import FILE",
                           word);
-    if (pp_args_has(args, "--device"))
-        return pp_err_set(err, PP_UNAVAILABLE, "--device",
-                          "this build measures no GPU; --import takes what nccl-tests, PyTorch's "
-                          "profiler or tools/measure_torch.py measured there");
     for (size_t i = 0; measuring[i] && !c->measures; i++) {
         if (pp_args_has(args, measuring[i]))
             return pp_err_set(err, PP_USAGE, measuring[i],
@@ -195,6 +204,8 @@ static pp_status gather(const pp_args *args, calibrating *c, progress *shown, pp
 static pp_status fit(const pp_args *args, calibrating *c, progress *shown, pp_err *err)
 {
     int64_t sm_count = c->before ? c->before->sm_count : 0;
+    if (c->calibration.sm_count)
+        sm_count = c->calibration.sm_count;
     pp_status status = pp_args_int(args, "--sm-count", 1, 100000, &sm_count, err);
     if (status)
         return status;

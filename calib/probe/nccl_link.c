@@ -19,8 +19,7 @@ typedef struct linking {
     char source[128], library[32];
     const pp_gpu_link_table *calls;
     pp_gpu_link *link;
-    uint32_t ranks;
-    const uint32_t *node; /* [ranks] */
+    const pp_gpu_link_facts *facts;
 } linking;
 
 /* Points of a series, most telling first. */
@@ -70,9 +69,9 @@ static int32_t nodes_of(const linking *l, const pp_traffic *t)
 {
     uint32_t last = 0;
     if (t->pair || t->kind < PP_TRAFFIC_ALL_REDUCE)
-        return l->node[t->first] == l->node[t->second] ? 1 : 2;
-    for (uint32_t r = 0; r < l->ranks; r++)
-        last = l->node[r] > last ? l->node[r] : last;
+        return l->facts->node[t->first] == l->facts->node[t->second] ? 1 : 2;
+    for (uint32_t r = 0; r < l->facts->ranks; r++)
+        last = l->facts->node[r] > last ? l->facts->node[r] : last;
     return (int32_t)last + 1;
 }
 
@@ -87,7 +86,7 @@ static void add(linking *l, pp_probe_scale scale, const char *name, const sizes 
     l->traffic[index] = traffic;
     l->series[index] = (pp_subject_series){ .class_name = l->name[index],
                                             .link = traffic.kind != PP_TRAFFIC_POST,
-                                            .ranks = traffic.pair ? 2 : (int32_t)l->ranks,
+                                            .ranks = traffic.pair ? 2 : (int32_t)l->facts->ranks,
                                             .nodes = nodes_of(l, &traffic),
                                             .library = l->library };
     for (size_t i = 0; i < over->count[scale]; i++) {
@@ -101,15 +100,15 @@ static void add(linking *l, pp_probe_scale scale, const char *name, const sizes 
 /* A rank of another machine, where there is one: the slower link. */
 static uint32_t partner_of_first(const linking *l)
 {
-    for (uint32_t r = 1; r < l->ranks; r++)
-        if (l->node[r] != l->node[0])
+    for (uint32_t r = 1; r < l->facts->ranks; r++)
+        if (l->facts->node[r] != l->facts->node[0])
             return r;
     return 1;
 }
 
 static void add_pairs(linking *l, pp_probe_scale scale)
 {
-    const uint32_t ranks = l->ranks < PAIR_RANKS_MAX ? l->ranks : PAIR_RANKS_MAX;
+    const uint32_t ranks = l->facts->ranks < PAIR_RANKS_MAX ? l->facts->ranks : PAIR_RANKS_MAX;
     char name[32];
     for (uint32_t a = 0; a < ranks && ranks > 2; a++) {
         for (uint32_t b = a + 1; b < ranks; b++) {
@@ -157,23 +156,27 @@ static void add_self(linking *l, pp_probe_scale scale)
     add(l, scale, "nccl_post", &tiny, (pp_traffic){ .kind = PP_TRAFFIC_POST });
 }
 
-static void lay_out(linking *l, pp_probe_scale scale, int nccl)
+static void lay_out(linking *l, pp_probe_scale scale)
 {
+    const int nccl = l->facts->nccl;
     snprintf(l->library, sizeof l->library, "nccl %d.%d.%d", nccl / 10000, nccl / 100 % 100,
              nccl % 100);
-    if (l->ranks > 1)
-        snprintf(l->source, sizeof l->source, "probe nccl-link, device time, %u GPUs", l->ranks);
+    if (l->facts->ranks > 1)
+        snprintf(l->source, sizeof l->source, "probe nccl-link, device time, %u GPUs",
+                 l->facts->ranks);
     else
         snprintf(l->source, sizeof l->source,
                  "probe nccl-link, device time, one GPU to itself: NCCL's launch and copy, "
                  "nothing of a link");
     l->subject = (pp_subject){ .source = l->source,
+                               .device = l->facts->name,
+                               .sm_count = l->facts->multiprocessors,
                                .stopwatch = PP_STOPWATCH_DEVICE,
                                .series = l->series,
                                .point = l->point,
                                .context = l,
                                .run = link_run };
-    if (l->ranks > 1)
+    if (l->facts->ranks > 1)
         add_links(l, scale);
     else
         add_self(l, scale);
@@ -202,24 +205,22 @@ static pp_status join(linking *l, pp_probe_scale scale, pp_err *err)
 static pp_status link_open(const pp_probe_options *options, void **state_out,
                            const pp_subject **subject_out, pp_err *err)
 {
-    bool first = false;
-    int nccl = 0;
     linking *l = pp_alloc_array(1, sizeof *l);
     if (!l)
         return pp_err_nomem(err);
     pp_status status = join(l, options->scale, err);
     if (!status)
-        l->calls->place(l->link, &first, &l->ranks, &l->node, &nccl);
-    if (!status && !first)
+        l->facts = l->calls->facts(l->link);
+    if (!status && !l->facts->first)
         status = l->calls->serve(l->link, err);
     if (status) {
         link_close(l);
         return status;
     }
-    if (first)
-        lay_out(l, options->scale, nccl);
+    if (l->facts->first)
+        lay_out(l, options->scale);
     *state_out = l;
-    *subject_out = first ? &l->subject : NULL;
+    *subject_out = l->facts->first ? &l->subject : NULL;
     return PP_OK;
 }
 
@@ -228,7 +229,7 @@ const pp_probe pp_probe_nccl_link = {
     .summary = "messages and collectives between GPUs, over bytes; also under torchrun, mpirun",
     .share = 40,
     .joint = true,
-    .on_gpu = true,
+    .asked = true,
     .open = link_open,
     .close = link_close,
 };

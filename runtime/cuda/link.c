@@ -4,6 +4,7 @@
 
 #include "runtime/cuda/nccl_int.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ struct pp_gpu_link {
     size_t made_count;
     uint64_t bytes_max;
     bool broken;
+    pp_gpu_link_facts facts;
 };
 
 /* What all processes do next. runs 0: nothing more. */
@@ -141,6 +143,24 @@ static void close_link(pp_gpu_link *link)
     free(link);
 }
 
+static pp_status find_facts(pp_gpu_link *link, pp_err *err)
+{
+    const pp_world *world = link->world;
+    struct cudaDeviceProp properties;
+    cudaError_t code = cudaGetDeviceProperties(&properties, world->rank[0].device);
+    pp_status status =
+        pp_gpu_check(world->services, world->first, code, "asking what the GPU is", err);
+    if (status)
+        return status;
+    link->facts = (pp_gpu_link_facts){ .first = world->first == 0,
+                                       .ranks = world->ranks,
+                                       .node = link->node,
+                                       .multiprocessors = properties.multiProcessorCount };
+    snprintf(link->facts.name, sizeof link->facts.name, "%.127s", properties.name);
+    return pp_nccl_check(world, world->first, NULL, ncclGetVersion(&link->facts.nccl),
+                         "asking for NCCL's version", err);
+}
+
 static pp_status open_link(const pp_module_services *services, uint64_t bytes_max,
                            pp_gpu_link **link_out, pp_err *err)
 {
@@ -157,6 +177,8 @@ static pp_status open_link(const pp_module_services *services, uint64_t bytes_ma
     }
     if (!status)
         status = find_nodes(link, err);
+    if (!status)
+        status = find_facts(link, err);
     for (uint32_t h = 0; !status && h < link->world->hosted; h++)
         status = open_end(link, h, err);
     if (status && link->world)
@@ -382,19 +404,15 @@ static pp_status serve(pp_gpu_link *link, pp_err *err)
     return status;
 }
 
-static void place(const pp_gpu_link *link, bool *first_out, uint32_t *ranks_out,
-                  const uint32_t **node_of, int *nccl_out)
+static const pp_gpu_link_facts *facts(const pp_gpu_link *link)
 {
-    *first_out = link->world->first == 0;
-    *ranks_out = link->world->ranks;
-    *node_of = link->node;
-    (void)ncclGetVersion(nccl_out);
+    return &link->facts;
 }
 
 const pp_gpu_link_table pp_gpu_link_calls = {
     .open = open_link,
     .close = close_link,
-    .place = place,
+    .facts = facts,
     .run = run,
     .serve = serve,
 };

@@ -8,14 +8,37 @@ ln -s "$build" "$scratch/the build"
 export GPU_CHECK_PAYLOAD=100KiB PPSIM_BUILD="$scratch/the build" PPSIM_MODULE_DIR="$modules"
 cd "$scratch" || exit 1
 
-# NCCL is fetched for the CUDA of nvcc.
+# NCCL and cuBLAS are fetched for the CUDA of nvcc, once, and what is not needed of them is not kept.
 mkdir tools bin
 cp "$root/tools/cuda-headers" tools
-printf '#!/bin/sh\necho "Cuda compilation tools, release 12.8, V12.8.93"\n' >bin/nvcc
-printf '#!/bin/sh\necho "$*" >>"%s/asked"\n' "$scratch" >bin/python3
+printf '#!/bin/sh\necho "Cuda compilation tools, release $CUDA, V$CUDA.93"\n' >bin/nvcc
+cat >bin/python3 <<'END'
+#!/bin/sh
+echo "$*" >>asked
+[ "$3" = install ] || exit 0
+case $* in
+*nccl*) mkdir -p build/cuda-packages/new/nvidia/nccl/include && : >build/cuda-packages/new/nvidia/nccl/include/nccl.h ;;
+*cublas*)
+    mkdir -p build/cuda-packages/new/nvidia/cublas/include build/cuda-packages/new/nvidia/cublas/lib
+    : >build/cuda-packages/new/nvidia/cublas/lib/libcublas.so.12
+    : >build/cuda-packages/new/nvidia/cublas/lib/libcublasLt.so.12
+    [ -n "$EMPTY" ] || : >build/cuda-packages/new/nvidia/cublas/include/cublasLt.h
+    ;;
+esac
+END
 chmod +x bin/nvcc bin/python3
-env -u CUDA_HOME PATH="$scratch/bin:$PATH" tools/cuda-headers 2>err
-grep -q 'install.* nvidia-nccl-cu12$' asked || wrong "NCCL for CUDA 12: $(cat asked err)"
+headers() { env -u CUDA_HOME PATH="$scratch/bin:$PATH" CUDA="$1" EMPTY="${2-}" tools/cuda-headers 2>err; }
+headers 12.8 empty
+[ $? -eq 5 ] && grep -q 'nvidia-cublas-cu12 has no cublasLt.h' err || wrong "cuBLAS without its header: $(cat err)"
+headers 12.8 || wrong "NCCL and cuBLAS for CUDA 12: $(cat err)"
+headers 12.8 || wrong "what is there: $(cat err)"
+[ "$(grep -c 'install.* nvidia-nccl-cu12$' asked)" -eq 1 ] || wrong "NCCL for CUDA 12: $(cat asked)"
+[ "$(grep -c 'install.* nvidia-cublas-cu12$' asked)" -eq 2 ] || wrong "cuBLAS for CUDA 12: $(cat asked)"
+[ "$(cd build/cuda-packages/nvidia/cublas/lib && echo *)" = libcublasLt.so.12 ] || wrong "what is kept of cuBLAS"
+rm -r build
+headers 13.0 || wrong "NCCL and cuBLAS for CUDA 13: $(cat err)"
+grep -q 'install.* nvidia-cublas==13\.\*$' asked || wrong "cuBLAS for CUDA 13: $(cat asked)"
+rm -r build
 
 STANDIN_DRIVER=0 "$check" out 2>err
 [ $? -eq 4 ] && grep -q 'no NVIDIA driver' err || wrong "without a driver: $(cat err)"

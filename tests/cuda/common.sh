@@ -14,6 +14,6 @@ wrong() { echo "$*"; failed=1; }
 needs_standin() {
     [ "$modules" = none ] || return 0
     [ "$failed" -eq 0 ] || exit 1
-    echo "skipped: no headers of CUDA (nvcc) or of NCCL (tools/cuda-headers)"
+    echo "skipped: no headers of CUDA (nvcc), or of cuBLAS or NCCL (tools/cuda-headers)"
     exit 77
 }

@@ -1,8 +1,9 @@
-/* Takes the place of libcudart and libnccl in tests: memory of the GPU is memory of the host, a
- * stream is a thread, and NCCL's messages go through files in shared memory, from chunk to chunk,
- * so that a send ends when it was received. It records every call, refuses wrong use, and fails on
- * demand: STANDIN_GPUS=4             how many there are; 0: none STANDIN_DRIVER=13000       what
+/* Takes the place of libcudart, libcublasLt and libnccl in tests: memory of the GPU is memory of
+ * the host, a stream is a thread, and NCCL's messages go through files in shared memory, from chunk
+ * to chunk, so that a send ends when it was received. It records every call, refuses wrong use, and
+ * fails on demand: STANDIN_GPUS=4             how many there are; 0: none STANDIN_DRIVER=13000 what
  * the driver knows; 0: there is none STANDIN_NCCL=23203         the library's version
+ *   STANDIN_ALGORITHMS=0       cuBLASLt has none
  *   STANDIN_FAIL=cudaMalloc:2  that call fails
  *   STANDIN_LOG=FILE           a line per call
  *   STANDIN_GROUP_US=2000      no group of messages takes less
@@ -18,6 +19,7 @@ typedef struct standin_stream standin_stream;
 
 /* Should this call of `name` fail? Records it, too. */
 bool standin_fails(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void standin_forget(void); /* the calls up to now: STANDIN_FAIL counts from here */
 void standin_wrong(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 long standin_setting(const char *name, long otherwise);
 int standin_device(void); /* of this thread */

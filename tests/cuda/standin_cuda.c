@@ -184,6 +184,17 @@ cudaError_t cudaSetDevice(int device)
     return cudaSuccess;
 }
 
+/* Of a GPU that is none. */
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int device)
+{
+    FAILS(cudaErrorInvalidDevice, "%d", device);
+    *out = (struct cudaDeviceProp){ .multiProcessorCount = 16,
+                                    .l2CacheSize = 65536,
+                                    .totalGlobalMem = (size_t)1 << 30 };
+    snprintf(out->name, sizeof out->name, "stand-in");
+    return cudaSuccess;
+}
+
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
 {
     FAILS(cudaErrorUnknown, "%s", "");
@@ -414,5 +425,53 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
         standin_wrong("the time between events that have none");
     *ms = (float)((double)(end->at.tv_sec - start->at.tv_sec) * 1e3 +
                   (double)(end->at.tv_nsec - start->at.tv_nsec) * 1e-6);
+    return cudaSuccess;
+}
+
+typedef struct meeting {
+    cudaEvent_t event;
+    unsigned wanted; /* records that were issued when somebody began to wait */
+} meeting;
+
+static bool run_meeting(void *work)
+{
+    const meeting *m = work;
+    pthread_mutex_lock(&m->event->lock);
+    bool over = m->event->there >= m->wanted;
+    pthread_mutex_unlock(&m->event->lock);
+    return over;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
+{
+    FAILS(cudaErrorUnknown, "%u", flags);
+    check_stream((standin_stream *)stream, __func__);
+    meeting *m = malloc(sizeof *m);
+    pthread_mutex_lock(&event->lock);
+    *m = (meeting){ event, event->wanted };
+    pthread_mutex_unlock(&event->lock);
+    standin_enqueue((standin_stream *)stream, run_meeting, free, m);
+    return cudaSuccess;
+}
+
+typedef struct call {
+    cudaHostFn_t function;
+    void *argument;
+} call;
+
+static bool run_call(void *work)
+{
+    const call *c = work;
+    c->function(c->argument);
+    return true;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *argument)
+{
+    FAILS(cudaErrorUnknown, "%s", "");
+    check_stream((standin_stream *)stream, __func__);
+    call *c = malloc(sizeof *c);
+    *c = (call){ function, argument };
+    standin_enqueue((standin_stream *)stream, run_call, free, c);
     return cudaSuccess;
 }

@@ -1,0 +1,70 @@
+/* The products of a layer on a GPU: forward, gradient of the input, gradient of the weight, each
+ * for the four weights. Weights lie as PyTorch has them, columns x rows; gradients of weights are
+ * added up in float. */
+#include "calib/gpu_probe.h"
+
+enum { FWD, DGRAD, WGRAD, PASSES, WEIGHTS = 4 };
+
+/* x is tokens x rows, y tokens x columns; the place as calib/probe/cpu_gemm.c has it. */
+static void add(pp_gpu_probe *p, int pass, uint32_t weight, int64_t tokens, bool cold)
+{
+    const pp_gpu_settings *s = &p->settings;
+    const int64_t head = s->hidden / s->heads;
+    const int64_t rows[WEIGHTS] = { s->hidden, s->hidden / s->tp, s->hidden, s->mlp / s->tp };
+    const int64_t columns[WEIGHTS] = { (s->heads + 2 * s->kv_heads) * head / s->tp, s->hidden,
+                                       (s->gated ? 2 : 1) * s->mlp / s->tp, s->hidden };
+    const int64_t in = rows[weight], out = columns[weight];
+    const pp_gpu_work works[PASSES] = {
+        [FWD] = { .product = PP_GPU_ABT, .m = tokens, .n = out, .k = in, .out = PP_GPU_BF16 },
+        [DGRAD] = { .product = PP_GPU_AB, .m = tokens, .n = in, .k = out, .out = PP_GPU_BF16 },
+        [WGRAD] = { .product = PP_GPU_ATB, .m = out, .n = in, .k = tokens, .add = true },
+    };
+    pp_gpu_probe_point of = { .work = works[pass] };
+    of.work.kind = PP_GPU_MULTIPLY;
+    of.work.in = PP_GPU_BF16;
+    pp_point *point = pp_gpu_probe_add(p, (uint32_t)pass * WEIGHTS + weight, &of);
+    point->at[PP_VARIABLE_ROWS] = (double)(pass == WGRAD ? in : tokens);
+    point->at[PP_VARIABLE_COLUMNS] = (double)(pass == DGRAD ? in : out);
+    point->at[PP_VARIABLE_DEPTH] = (double)(pass == WGRAD ? tokens : pass == DGRAD ? out : in);
+    point->cold = cold;
+}
+
+static pp_status gemm_open(const pp_probe_options *options, void **state_out,
+                           const pp_subject **subject_out, pp_err *err)
+{
+    static const pp_subject_series series[PASSES * WEIGHTS] = {
+        { .class_name = "gemm_fwd qkv" },      { .class_name = "gemm_fwd proj" },
+        { .class_name = "gemm_fwd mlp_up" },   { .class_name = "gemm_fwd mlp_down" },
+        { .class_name = "gemm_dgrad qkv" },    { .class_name = "gemm_dgrad proj" },
+        { .class_name = "gemm_dgrad mlp_up" }, { .class_name = "gemm_dgrad mlp_down" },
+        { .class_name = "gemm_wgrad qkv" },    { .class_name = "gemm_wgrad proj" },
+        { .class_name = "gemm_wgrad mlp_up" }, { .class_name = "gemm_wgrad mlp_down" },
+    };
+    const int64_t *tokens;
+    const size_t count = pp_gpu_probe_tokens(options->scale, &tokens);
+    pp_gpu_probe *p;
+    pp_status status =
+        pp_gpu_probe_open(options, "gpu-gemm", series, sizeof series / sizeof series[0], &p, err);
+    if (status)
+        return status;
+    for (int pass = 0; pass < PASSES; pass++) {
+        for (uint32_t weight = 0; weight < WEIGHTS; weight++) {
+            for (size_t t = 0; t < count; t++)
+                add(p, pass, weight, tokens[t], false);
+            if (options->scale != PP_PROBE_QUICK)
+                add(p, pass, weight, tokens[0], true);
+        }
+    }
+    *state_out = p;
+    *subject_out = &p->subject;
+    return PP_OK;
+}
+
+const pp_probe pp_probe_gpu_gemm = {
+    .name = "gpu-gemm",
+    .summary = "matrix products of a layer on a GPU by cuBLASLt, bf16, over tokens",
+    .share = 60,
+    .asked = true,
+    .open = gemm_open,
+    .close = pp_gpu_probe_close,
+};

@@ -1,0 +1,81 @@
+/* One GPU and what it is timed at: what calib/ calls of the module ppsim_cuda.so, without any of
+ * CUDA's types. Implemented in runtime/cuda/gpu.c. */
+#ifndef PPSIM_RUNTIME_GPU_H
+#define PPSIM_RUNTIME_GPU_H
+
+#include "runtime/module.h"
+#include "sim/units.h"
+
+typedef enum pp_gpu_type {
+    PP_GPU_F32,  /* computed in float: no TF32 */
+    PP_GPU_BF16, /* summed in float */
+} pp_gpu_type;
+
+/* Of row-major matrices; c is m x n, summed over k. */
+typedef enum pp_gpu_product {
+    PP_GPU_AB,
+    PP_GPU_ABT,
+    PP_GPU_ATB,
+} pp_gpu_product;
+
+typedef enum pp_gpu_work_kind {
+    PP_GPU_MULTIPLY,
+    PP_GPU_COPY, /* of `bytes`, within the GPU's memory */
+    PP_GPU_WORKS,
+} pp_gpu_work_kind;
+
+/* What is timed. Operands are pseudo-random numbers between -1 and 1. */
+typedef struct pp_gpu_work {
+    pp_gpu_work_kind kind;
+    pp_gpu_type in, out; /* of what goes in, and of the result */
+    pp_gpu_product product;
+    bool add; /* to the result that is there */
+    int64_t m, n, k;
+    int32_t multiprocessors; /* the product may take; 0: all */
+    int64_t bytes;
+} pp_gpu_work;
+
+typedef struct pp_gpu_facts {
+    char name[128]; /* "NVIDIA H100 80GB HBM3" */
+    char software[96];
+    int32_t multiprocessors;
+    int64_t cache_bytes, memory_bytes;
+} pp_gpu_facts;
+
+/* One GPU and its streams. Used by one thread. Owner closes it. */
+typedef struct pp_gpu pp_gpu;
+/* Work whose operands lie on the GPU: as many sets of them as the GPU's cache does not hold, used
+ * in turn. Owner frees it before the GPU is closed. */
+typedef struct pp_gpu_task pp_gpu_task;
+
+typedef struct pp_gpu_timing {
+    uint32_t runs;
+    bool cold;           /* the GPU's cache is filled with something else before every run */
+    pp_gpu_task *beside; /* is done meanwhile, on another stream; NULL: nothing */
+} pp_gpu_timing;
+
+typedef struct pp_gpu_table {
+    /* number: among those that are visible. Fails: UNAVAILABLE, NOMEM, IO. */
+    pp_status (*open)(const pp_module_services *services, uint32_t number, pp_gpu **gpu_out,
+                      pp_err *err);
+    void (*close)(pp_gpu *gpu); /* NULL is fine */
+    const pp_gpu_facts *(*facts)(const pp_gpu *gpu);
+    /* Takes and fills memory, and does it once. how_out: [how_size], what the library chose:
+     * "algorithm 66, tile 20, stages 36, split-K 1, 3.88 waves, 0 B workspace".
+     * Fails: UNAVAILABLE (no algorithm), NOMEM, IO. */
+    pp_status (*prepare)(pp_gpu *gpu, const pp_gpu_work *work, pp_gpu_task **task_out,
+                         char *how_out, size_t how_size, pp_err *err);
+    void (*release)(pp_gpu_task *task); /* NULL is fine */
+    /* took_ns: of all runs, by the GPU's events around them; the host's launches are not in it.
+     * Fails: IO. */
+    pp_status (*time)(pp_gpu *gpu, pp_gpu_task *task, const pp_gpu_timing *how, pp_ns *took_ns,
+                      pp_err *err);
+    /* Does it without a pause for at least so long. Fails: IO. */
+    pp_status (*heat)(pp_gpu *gpu, pp_gpu_task *task, pp_ns least_ns, pp_err *err);
+} pp_gpu_table;
+
+/* table_out: of the module, which is loaded. Fails: UNAVAILABLE, one sentence; NOMEM, IO. */
+PP_MUST_CHECK pp_status pp_gpu_open(uint32_t number, const pp_gpu_table **table_out,
+                                    pp_gpu **gpu_out, pp_err *err);
+
+#endif
