@@ -97,8 +97,11 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 {
     static _Atomic unsigned count;
     FAILS("%s", "");
+    struct timespec now; /* a process that died may have left files of the same number */
     memset(id, 0, sizeof *id);
-    snprintf(id->internal, sizeof id->internal, "/ppsim-standin-%ld-%u", (long)getpid(), count++);
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(id->internal, sizeof id->internal, "/ppsim-standin-%ld-%lld-%u", (long)getpid(),
+             (long long)now.tv_sec * 1000000000 + now.tv_nsec, count++);
     return ncclSuccess;
 }
 
