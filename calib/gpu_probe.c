@@ -11,10 +11,22 @@
 
 #define WHERE "--compute-settings"
 
-enum { HIDDEN, HEADS, KV_HEADS, MLP, VOCAB, TP, GATED, NUMBERS = GATED, KEY_COUNT = GATED + 1 };
+enum {
+    HIDDEN,
+    HEADS,
+    KV_HEADS,
+    MLP,
+    VOCAB,
+    TP,
+    TOKENS,
+    GATED,
+    NUMBERS = GATED,
+    KEY_COUNT = GATED + 1
+};
 
-static const char *const keys[] = { "hidden", "heads", "kv_heads", "mlp", "vocab", "tp", "gated" };
-static const char *const others[] = { "tied", "tokens", "dtype", "lr" }; /* of compute cpu */
+static const char *const keys[] = { "hidden", "heads", "kv_heads", "mlp",
+                                    "vocab",  "tp",    "tokens",   "gated" };
+static const char *const others[] = { "tied", "dtype", "lr" }; /* of compute cpu */
 
 static int find(const char *word, size_t bytes, const char *const words[], size_t count)
 {
@@ -26,9 +38,10 @@ static int find(const char *word, size_t bytes, const char *const words[], size_
 }
 
 static pp_status read_value(int key, const char *value, size_t bytes, int64_t *numbers,
-                            pp_gpu_settings *s, pp_err *err)
+                            pp_gpu_shapes *s, pp_err *err)
 {
-    static const int64_t most[NUMBERS] = { 1 << 16, 1 << 16, 1 << 16, 1 << 18, 1 << 20, 1 << 16 };
+    static const int64_t most[NUMBERS] = { 1 << 16, 1 << 16, 1 << 16, 1 << 18,
+                                           1 << 20, 1 << 16, 1 << 24 };
     static const char *const words[] = { "off", "on" };
     char text[32];
     pp_err unused = { 0 };
@@ -45,7 +58,7 @@ static pp_status read_value(int key, const char *value, size_t bytes, int64_t *n
     return PP_OK;
 }
 
-static pp_status check_settings(const pp_gpu_settings *s, pp_err *err)
+static pp_status check_settings(const pp_gpu_shapes *s, pp_err *err)
 {
     if (s->hidden % s->heads)
         return pp_err_set(err, PP_USAGE, WHERE, "hidden=%lld does not divide into heads=%lld",
@@ -56,21 +69,24 @@ static pp_status check_settings(const pp_gpu_settings *s, pp_err *err)
     if (s->kv_heads % s->tp || s->mlp % s->tp)
         return pp_err_set(err, PP_USAGE, WHERE, "tp=%lld does not divide kv_heads and mlp",
                           (long long)s->tp);
+    if (s->tokens % 64)
+        return pp_err_set(err, PP_USAGE, WHERE, "tokens=%lld: must be a multiple of 64",
+                          (long long)s->tokens);
     return PP_OK;
 }
 
-pp_status pp_gpu_settings_parse(const char *text, pp_gpu_settings *settings_out, pp_err *err)
+pp_status pp_gpu_shapes_parse(const char *text, pp_gpu_shapes *settings_out, pp_err *err)
 {
-    int64_t numbers[NUMBERS] = { 4096, 32, 0, 16384, 32000, 1 };
-    pp_gpu_settings s = { .gated = false };
+    int64_t numbers[NUMBERS] = { 4096, 32, 0, 16384, 32000, 1, 16384 };
+    pp_gpu_shapes s = { .gated = false };
     while (*text) {
         const size_t bytes = strcspn(text, ",");
         const size_t name = strcspn(text, "=,");
         const int key = find(text, name, keys, KEY_COUNT);
-        if (text[name] != '=' || (key < 0 && find(text, name, others, 4) < 0))
+        if (text[name] != '=' || (key < 0 && find(text, name, others, 3) < 0))
             return pp_err_set(err, PP_USAGE, WHERE,
                               "'%.*s' is no setting of a GPU's probes; there are hidden, heads, "
-                              "kv_heads, mlp, gated, vocab and tp",
+                              "kv_heads, mlp, gated, vocab, tp and tokens",
                               (int)(bytes < 40 ? bytes : 40), text);
         pp_status status =
             key < 0 ? PP_OK : read_value(key, text + name + 1, bytes - name - 1, numbers, &s, err);
@@ -84,6 +100,7 @@ pp_status pp_gpu_settings_parse(const char *text, pp_gpu_settings *settings_out,
     s.mlp = numbers[MLP];
     s.vocab = numbers[VOCAB];
     s.tp = numbers[TP];
+    s.tokens = numbers[TOKENS];
     *settings_out = s;
     return check_settings(&s, err);
 }
@@ -159,7 +176,7 @@ pp_status pp_gpu_probe_open(const pp_probe_options *options, const char *name,
     if (!p)
         return pp_err_nomem(err);
     const char *settings = options->settings ? options->settings : PP_GPU_PROBE_SETTINGS;
-    pp_status status = pp_gpu_settings_parse(settings, &p->settings, err);
+    pp_status status = pp_gpu_shapes_parse(settings, &p->settings, err);
     if (!status)
         status = pp_gpu_open(options->device, &p->calls, &p->gpu, err);
     if (status) {
@@ -195,10 +212,14 @@ pp_point *pp_gpu_probe_add(pp_gpu_probe *probe, uint32_t series, const pp_gpu_pr
     return &probe->point[at];
 }
 
-size_t pp_gpu_probe_tokens(pp_probe_scale scale, const int64_t **tokens_out)
+size_t pp_gpu_probe_tokens(const pp_gpu_probe *probe, pp_probe_scale scale,
+                           int64_t tokens_out[PP_GPU_PROBE_TOKENS])
 {
-    static const int64_t tokens[] = { 4096, 1024, 16384, 256, 8192, 2048, 512, 6144, 3072, 12288 };
-    static const int64_t tiny[] = { 32 };
-    *tokens_out = scale == PP_PROBE_TINY ? tiny : tokens;
-    return scale == PP_PROBE_TINY ? 1 : scale == PP_PROBE_QUICK ? 6 : 10;
+    static const int64_t of_64[PP_GPU_PROBE_TOKENS] = { 16, 4, 64, 1, 32, 8, 2, 24, 12, 48 };
+    const int64_t part = probe->settings.tokens / 64;
+    for (size_t i = 0; i < PP_GPU_PROBE_TOKENS; i++)
+        tokens_out[i] = part * of_64[i];
+    if (scale == PP_PROBE_TINY)
+        tokens_out[0] = 32;
+    return scale == PP_PROBE_TINY ? 1 : scale == PP_PROBE_QUICK ? 6 : PP_GPU_PROBE_TOKENS;
 }

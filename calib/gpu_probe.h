@@ -7,19 +7,20 @@
 #include "runtime/gpu.h"
 
 #define PP_GPU_PROBE_SETTINGS \
-    "hidden=4096,heads=32,kv_heads=32,mlp=16384,gated=off,vocab=32000,tp=1"
+    "hidden=4096,heads=32,mlp=16384,gated=off,vocab=32000,tp=1,tokens=16384"
 
-enum { PP_GPU_PROBE_POINTS = 192 };
+enum { PP_GPU_PROBE_POINTS = 192, PP_GPU_PROBE_TOKENS = 10 };
 
-/* Of a layer, and of the ends of a model. tp: GPUs that share each of them. */
-typedef struct pp_gpu_settings {
-    int64_t hidden, heads, kv_heads, mlp, vocab, tp;
+/* Of a layer, and of the ends of a model. tp: GPUs that share each of them; tokens: of the largest
+ * microbatch. */
+typedef struct pp_gpu_shapes {
+    int64_t hidden, heads, kv_heads, mlp, vocab, tp, tokens;
     bool gated; /* SwiGLU, in place of GELU */
-} pp_gpu_settings;
+} pp_gpu_shapes;
 
 /* What is not said has its default; kv_heads: as many as heads. Settings of compute cpu that change
  * no shape may be there too. Fails: USAGE. */
-PP_MUST_CHECK pp_status pp_gpu_settings_parse(const char *text, pp_gpu_settings *settings_out,
+PP_MUST_CHECK pp_status pp_gpu_shapes_parse(const char *text, pp_gpu_shapes *settings_out,
                                               pp_err *err);
 
 /* What a point is timed beside, and how. */
@@ -33,7 +34,7 @@ typedef struct pp_gpu_probe_point {
 typedef struct pp_gpu_probe {
     const pp_gpu_table *calls;
     pp_gpu *gpu;
-    pp_gpu_settings settings;
+    pp_gpu_shapes settings;
     pp_gpu_task *task, *beside; /* of the point that is prepared */
     pp_ns first_heat_ns, heat_ns;
     bool hot;
@@ -52,7 +53,8 @@ void pp_gpu_probe_close(void *probe); /* NULL is fine */
 /* Its place is the caller's to fill in: all variables are NaN. */
 pp_point *pp_gpu_probe_add(pp_gpu_probe *probe, uint32_t series, const pp_gpu_probe_point *of);
 
-/* Token counts of microbatches, most telling first. */
-size_t pp_gpu_probe_tokens(pp_probe_scale scale, const int64_t **tokens_out);
+/* Token counts of microbatches, most telling first. Returns how many. */
+size_t pp_gpu_probe_tokens(const pp_gpu_probe *probe, pp_probe_scale scale,
+                           int64_t tokens_out[PP_GPU_PROBE_TOKENS]);
 
 #endif

@@ -320,9 +320,24 @@ pp_status pp_arena_plan(const pp_cells *cells, const pp_costs *costs, uint32_t r
     return PP_OK;
 }
 
-pp_status pp_arena_take(pp_arena *arena, pp_arena_block *block, bool fresh, pp_err *err)
+static pp_status take_on_device(pp_arena *arena, const pp_device_memory *memory, size_t bytes,
+                                pp_err *err)
+{
+    void *at = NULL;
+    pp_status status = memory->take(memory, arena->rank, bytes, &at, err);
+    if (status)
+        return status;
+    arena->memory = memory;
+    arena->base = at;
+    return memory->fill(memory, at, 0xff, bytes, err);
+}
+
+pp_status pp_arena_take(pp_arena *arena, pp_arena_block *block, const pp_device_memory *memory,
+                        bool fresh, pp_err *err)
 {
     size_t bytes = arena->bytes ? arena->bytes : PP_ARENA_ALIGN;
+    if (memory)
+        return take_on_device(arena, memory, bytes, err);
     arena->block = block;
     if (block && block->bytes >= bytes) {
         arena->base = block->base;
@@ -349,7 +364,9 @@ pp_status pp_arena_take(pp_arena *arena, pp_arena_block *block, bool fresh, pp_e
 void pp_arena_free(pp_arena *arena)
 {
     free(arena->place);
-    if (!arena->block)
+    if (arena->memory)
+        arena->memory->give(arena->memory, arena->base);
+    else if (!arena->block)
         free(arena->base);
     arena->place = NULL;
     arena->base = NULL;

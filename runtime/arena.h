@@ -6,6 +6,7 @@
 #ifndef PPSIM_RUNTIME_ARENA_H
 #define PPSIM_RUNTIME_ARENA_H
 
+#include "runtime/device_memory.h"
 #include "sim/comm.h"
 #include "sim/costs.h"
 
@@ -45,7 +46,8 @@ typedef struct pp_arena {
     pp_op_places *place; /* [ops of the rank] */
     char *base;          /* bytes of it; NULL: not taken yet */
     size_t bytes;
-    pp_arena_block *block; /* where base comes from; NULL: its own */
+    pp_arena_block *block;          /* where base comes from; NULL: its own */
+    const pp_device_memory *memory; /* that base is of; NULL: this process's */
 } pp_arena;
 
 /* What is done to one stage and microbatch. */
@@ -84,10 +86,11 @@ pp_tensor_bytes pp_tensor_bytes_of(const pp_program *program, const pp_costs *co
 PP_MUST_CHECK pp_status pp_arena_plan(const pp_cells *cells, const pp_costs *costs, uint32_t rank,
                                       int64_t limit_bytes, pp_arena *arena_out, pp_err *err);
 /* Takes the memory, touched: from `block`, which grows if need be and outlives the arena, or, where
- * that is NULL, for itself. fresh: every double and float in it is a NaN, even if the block was
- * used before. Fails: NOMEM, with the size. */
-PP_MUST_CHECK pp_status pp_arena_take(pp_arena *arena, pp_arena_block *block, bool fresh,
-                                      pp_err *err);
+ * that is NULL, for itself: from `memory`, or from this process's where that is NULL too. fresh:
+ * every double and float in it is a NaN, even if the block was used before. Fails: NOMEM, with the
+ * size. */
+PP_MUST_CHECK pp_status pp_arena_take(pp_arena *arena, pp_arena_block *block,
+                                      const pp_device_memory *memory, bool fresh, pp_err *err);
 void pp_arena_free(pp_arena *arena);
 
 static inline pp_op_places *pp_arena_at(const pp_arena *arena, size_t op)

@@ -7,6 +7,7 @@
 #ifndef PPSIM_RUNTIME_COMPUTE_H
 #define PPSIM_RUNTIME_COMPUTE_H
 
+#include "runtime/device_memory.h"
 #include "sim/costs.h"
 #include "sim/job.h"
 #include "sim/order.h"
@@ -65,6 +66,10 @@ typedef struct pp_compute {
     pp_status (*run)(void *worker, pp_op op, const pp_op_tensors *tensors, pp_err *err);
     /* The update, after the last op and after tied gradients were exchanged. */
     pp_status (*end)(void *worker, pp_err *err);
+    /* When the last op ran, by this process's clock. NULL: from its call to its return. */
+    void (*times)(const void *worker, pp_ns *start_ns, pp_ns *end_ns);
+    /* Where its tensors lie. NULL: in this process's memory. Fails: UNAVAILABLE. */
+    pp_status (*memory)(pp_device_memory *memory_out, pp_err *err);
 
     /* Weights that first and last stage share: each gets the other's gradient. All NULL: none.
      * tied_bytes: 0 where this work ties nothing. tied_get: of `stage` (first or last). tied_put:
@@ -79,7 +84,16 @@ typedef struct pp_compute {
     void (*value_read)(const void *worker, uint32_t stage, pp_values which, void *out);
     /* Adds to one parameter: the index-th that value_read gives. */
     void (*value_nudge)(void *worker, uint32_t stage, size_t index, double by);
+    /* What went wrong in calls that return nothing. NULL: nothing can. */
+    pp_status (*check)(void *worker, pp_err *err);
+    /* The compute that --verify compares it with, whose values are double, its settings, and
+     * how far they may differ, relative to the largest value of a stage and kind.
+     * settings_out: PP_SETTINGS_MAX bytes. NULL: none. Fails: USAGE. */
+    pp_status (*reference)(const pp_compute_work *work, const struct pp_compute **compute_out,
+                           double *tolerance_out, char *settings_out, pp_err *err);
 } pp_compute;
+
+#define PP_SETTINGS_MAX 256
 
 size_t pp_compute_count(void);
 const pp_compute *pp_compute_at(size_t index);

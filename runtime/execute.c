@@ -225,7 +225,7 @@ static pp_status measure_ops(const pp_execute_options *options, pp_execution *x,
     if (status)
         return status;
     sequential->stop = options->stop;
-    for (uint32_t k = 0; k < NEIGHBOURS_MAX; k++) {
+    for (uint32_t k = 0; k < NEIGHBOURS_MAX && !options->compute->memory; k++) {
         if (k + 1 < x->work.ranks && k + 1 < processors)
             move_in(options, x, &neighbours[k], &over);
     }
@@ -249,11 +249,18 @@ static pp_status predict(const pp_plan *ours, const pp_execute_options *options,
 
 static pp_status open_world(const pp_execute_options *options, pp_execution *x, pp_err *err)
 {
+    if (options->compute->memory) {
+        pp_status status = options->compute->memory(&x->memory, err);
+        if (status)
+            return status;
+        x->job.memory = &x->memory;
+    }
     x->world = (pp_world_options){ .ranks = x->work.ranks,
                                    .link = options->link,
                                    .faults = options->faults,
                                    .communicators = options->communicators,
                                    .check_messages = options->check_messages,
+                                   .memory = x->job.memory,
                                    .stop = options->stop };
     return options->transport->open(&x->world, &x->job.world, err);
 }
@@ -417,6 +424,15 @@ static pp_status check_pairs(const pp_plan *plan, const pp_execute_options *opti
     return PP_OK;
 }
 
+static pp_status check_memory(const pp_execute_options *options, pp_err *err)
+{
+    if (!options->compute->memory || options->transport->takes_device_memory)
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, "--transport",
+                      "%s does not carry tensors of GPUs; with compute %s use threads or nccl",
+                      options->transport->name, options->compute->name);
+}
+
 pp_status pp_execute(const pp_plan *plan, pp_program *written, const pp_execute_options *options,
                      pp_execution *x, pp_err *err)
 {
@@ -428,7 +444,9 @@ pp_status pp_execute(const pp_plan *plan, pp_program *written, const pp_execute_
         snprintf(as_written.lanes, sizeof as_written.lanes, "%s", ours.lanes);
     *x = (pp_execution){ .job = { .transport = options->transport, .compute = options->compute },
                          .program = written };
-    pp_status status = options->transport->available(err);
+    pp_status status = check_memory(options, err);
+    if (!status)
+        status = options->transport->available(err);
     if (!status && options->transport->has_queues && !written)
         status = check_pairs(plan, options, err);
     if (status || (status = pp_execution_prepare(&ours, options, x, err)))

@@ -38,6 +38,7 @@ typedef struct pp_execution {
     pp_compute_work work;
     pp_world_options world; /* these two are looked at as long as the world is open */
     pp_run_options how;
+    pp_device_memory memory; /* of the compute, if it has one */
     pp_run_job job;
     pp_run_result result;
     bool disagrees;         /* with other processes, which all find it out */

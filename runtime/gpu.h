@@ -3,13 +3,9 @@
 #ifndef PPSIM_RUNTIME_GPU_H
 #define PPSIM_RUNTIME_GPU_H
 
+#include "runtime/cuda/type.h"
 #include "runtime/module.h"
 #include "sim/units.h"
-
-typedef enum pp_gpu_type {
-    PP_GPU_F32,  /* computed in float: no TF32 */
-    PP_GPU_BF16, /* summed in float */
-} pp_gpu_type;
 
 /* Of row-major matrices; c is m x n, summed over k. */
 typedef enum pp_gpu_product {
@@ -20,8 +16,19 @@ typedef enum pp_gpu_product {
 
 typedef enum pp_gpu_work_kind {
     PP_GPU_MULTIPLY,
-    PP_GPU_COPY, /* of `bytes`, within the GPU's memory */
-    PP_GPU_WORKS,
+    PP_GPU_COPY,              /* of `bytes`, within the GPU's memory */
+    PP_GPU_ATTENTION_FORWARD, /* from here on by kernels of ppsim */
+    PP_GPU_ATTENTION_BACKWARD,
+    PP_GPU_NORM_FORWARD, /* root mean square */
+    PP_GPU_NORM_BACKWARD,
+    PP_GPU_GELU_FORWARD,
+    PP_GPU_GELU_BACKWARD,
+    PP_GPU_SWIGLU_FORWARD,
+    PP_GPU_SWIGLU_BACKWARD,
+    PP_GPU_CROSS_ENTROPY, /* loss and gradient of logits */
+    PP_GPU_EMBEDDING_FORWARD,
+    PP_GPU_EMBEDDING_BACKWARD,
+    PP_GPU_ADAM,
 } pp_gpu_work_kind;
 
 /* What is timed. Operands are pseudo-random numbers between -1 and 1. */
@@ -33,6 +40,11 @@ typedef struct pp_gpu_work {
     int64_t m, n, k;
     int32_t multiprocessors; /* the product may take; 0: all */
     int64_t bytes;
+    int64_t rows, width;    /* rows: tokens; Adam: parameters. width of SwiGLU: of its result */
+    int64_t vocab;          /* of the embedding; the width of logits is theirs */
+    int64_t heads;          /* of attention, causal within each sequence; width: of a head */
+    const int64_t *lengths; /* [sequences], the caller's: of attention */
+    size_t sequences;
 } pp_gpu_work;
 
 typedef struct pp_gpu_facts {

@@ -48,7 +48,7 @@ pp_status pp_interpreter_prepare(pp_interpreter *in, pp_err *err)
     pp_status status =
         pp_arena_plan(in->cells, in->costs, in->rank, in->limit_bytes, &in->arena, err);
     if (!status)
-        status = pp_arena_take(&in->arena, in->block, in->poison, err);
+        status = pp_arena_take(&in->arena, in->block, in->memory, in->poison, err);
     if (status)
         return status;
     in->sent = pp_alloc_array(in->program->ranks, sizeof *in->sent);
@@ -70,7 +70,12 @@ static void count(pp_interpreter *in, pp_memory_component component, int64_t byt
 static void poison(const pp_interpreter *in, size_t place, int64_t bytes)
 {
     void *at = pp_arena_address(&in->arena, place);
-    if (in->poison && at && bytes > 0) /* where all of a tensor is carried */
+    pp_err unimportant = { 0 }; /* what it leaves behind is less easily found, but right */
+    if (!in->poison || !at || bytes <= 0) /* where all of a tensor is carried */
+        return;
+    if (in->memory)
+        (void)!in->memory->fill(in->memory, at, 0xff, (size_t)bytes, &unimportant);
+    else
         memset(at, 0xff, (size_t)bytes);
 }
 
@@ -377,6 +382,23 @@ static void keep_bytes(const pp_interpreter *in, size_t i, int end)
         memcpy(in->record->bytes[i][end], in->bytes, sizeof in->bytes);
 }
 
+/* Of the processor itself; within the call, and not where bytes are compared: those are counted
+ * when the op is called and when it returns. */
+static void keep_times(const pp_interpreter *in, size_t i)
+{
+    pp_ns *start_ns = &in->record->start_ns[i];
+    pp_ns *end_ns = &in->record->end_ns[i];
+    pp_ns began_ns = 0;
+    pp_ns over_ns = 0;
+    if (!in->compute->times || in->record->bytes)
+        return;
+    in->compute->times(in->worker, &began_ns, &over_ns);
+    if (over_ns > *start_ns && over_ns < *end_ns)
+        *end_ns = over_ns;
+    if (began_ns > *start_ns && began_ns < *end_ns)
+        *start_ns = began_ns;
+}
+
 static pp_status run_op(pp_interpreter *in, uint32_t i, uint32_t position, pp_err *err)
 {
     uint32_t receive = in->program->comm->needs[i];
@@ -402,6 +424,8 @@ static pp_status run_op(pp_interpreter *in, uint32_t i, uint32_t position, pp_er
     pp_ns end_ns = stamp(in);
     in->record->cpu_ns[i] = pp_clock_thread_ns() - cpu_ns;
     in->record->end_ns[i] = end_ns;
+    if (!status)
+        keep_times(in, i);
     if (status || (status = reap(in, end_ns, 0, err)))
         return status;
     count_end(in, i);

@@ -31,8 +31,9 @@ typedef struct pp_interpreter {
     const pp_cells *cells;
     uint64_t program_hash;
     uint32_t rank;
-    int64_t limit_bytes;   /* as of pp_arena_plan */
-    pp_arena_block *block; /* as of pp_arena_take */
+    int64_t limit_bytes;            /* as of pp_arena_plan */
+    pp_arena_block *block;          /* as of pp_arena_take */
+    const pp_device_memory *memory; /* likewise */
     pp_arena arena;
     const pp_transport *transport;
     pp_world *world;

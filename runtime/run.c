@@ -53,6 +53,7 @@ static pp_status prepare_hand(pp_crew *crew, pp_hand *hand, uint64_t hash, pp_er
                           .rank = hand->rank,
                           .limit_bytes = crew->options->limit_bytes,
                           .block = crew->options->block ? &crew->options->block[hand->rank] : NULL,
+                          .memory = job->memory,
                           .transport = job->transport,
                           .world = job->world,
                           .compute = job->compute,

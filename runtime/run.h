@@ -13,7 +13,8 @@ typedef struct pp_run_job {
     pp_world *world; /* of program->ranks ranks */
     const pp_compute *compute;
     const pp_compute_work *work;
-    void **worker;             /* [ranks]: of the ranks hosted here, from compute->open */
+    void **worker;                  /* [ranks]: of the ranks hosted here, from compute->open */
+    const pp_device_memory *memory; /* of tensors: the compute's; NULL: this process's */
     const pp_program *program; /* with communication, lowered (transport nccl: as zero-bubble) */
     const pp_costs *costs;     /* what was predicted; with the compute's own bytes */
 } pp_run_job;

@@ -13,7 +13,10 @@ void pp_sequential_free(pp_sequential **sequential)
         return;
     (*sequential)->compute->close((*sequential)->worker);
     free((*sequential)->tensors);
-    free((*sequential)->memory);
+    if ((*sequential)->device.give)
+        (*sequential)->device.give(&(*sequential)->device, (*sequential)->memory);
+    else
+        free((*sequential)->memory);
     free((*sequential)->split);
     free((*sequential)->tied);
     free((*sequential)->turn);
@@ -73,6 +76,19 @@ static size_t lay_out(pp_sequential *s)
     return used;
 }
 
+/* Beside the worker: on the GPU of the rank that has the first stage. */
+static pp_status take_memory(pp_sequential *s, size_t bytes, pp_err *err)
+{
+    void *at = NULL;
+    pp_status status = s->compute->memory ? s->compute->memory(&s->device, err) : PP_OK;
+    if (!status && s->compute->memory)
+        status = s->device.take(&s->device, s->program->stage_rank[0], bytes, &at, err);
+    else if (!status && !(at = aligned_alloc(PP_ARENA_ALIGN, bytes)))
+        status = pp_err_nomem(err);
+    s->memory = at;
+    return status;
+}
+
 pp_status pp_sequential_new(const pp_compute *compute, const pp_compute_work *work,
                             const pp_program *program, const pp_costs *costs,
                             pp_sequential **sequential_out, pp_err *err)
@@ -100,10 +116,11 @@ pp_status pp_sequential_new(const pp_compute *compute, const pp_compute_work *wo
         s->split[program->op[i].stage] |= program->op[i].kind == PP_OP_W;
     size_t bytes = lay_out(s);
     size_t tied = compute->tied_bytes ? compute->tied_bytes(s->worker) : 0;
-    s->memory = aligned_alloc(PP_ARENA_ALIGN, bytes ? bytes : PP_ARENA_ALIGN);
     s->tied = pp_alloc_array(2, tied);
-    if (!s->memory || !s->tied)
+    if (!s->tied)
         return pp_err_nomem(err);
+    if ((status = take_memory(s, bytes ? bytes : PP_ARENA_ALIGN, err)))
+        return status;
     lay_out(s);
     *sequential_out = s;
     s = NULL; /* the caller's now */

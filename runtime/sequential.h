@@ -18,8 +18,9 @@ typedef struct pp_sequential {
     void *worker;
     pp_op_tensors *tensors; /* [stages] */
     char *memory;
-    bool *split;    /* [stages]: I and W, not B */
-    char *tied;     /* of both ends */
+    pp_device_memory device; /* that it is of; all zero: this process's */
+    bool *split;             /* [stages]: I and W, not B */
+    char *tied;              /* of both ends */
     uint32_t *turn; /* [microbatches]: a step takes them in this order; ascending at first */
     const volatile sig_atomic_t *stop; /* as in pp_world_options, looked at before every op; NULL
                                           at first */

@@ -7,6 +7,7 @@
 #ifndef PPSIM_RUNTIME_TRANSPORT_H
 #define PPSIM_RUNTIME_TRANSPORT_H
 
+#include "runtime/device_memory.h"
 #include "runtime/faults.h"
 #include "sim/comm.h"
 #include "sim/costs.h"
@@ -50,7 +51,7 @@ typedef struct pp_world_options {
     const pp_faults *faults;           /* NULL: none */
     pp_communicators communicators;    /* of a transport that has queues */
     bool check_messages;               /* headers travel in every step, not only in the first */
-    bool device_payloads;              /* tensors lie on the GPU of their rank */
+    const pp_device_memory *memory;    /* that tensors lie in; NULL: this process's */
     const volatile sig_atomic_t *stop; /* not 0: somebody wants the end; NULL: nobody can */
 } pp_world_options;
 
@@ -75,6 +76,7 @@ typedef struct pp_transport {
     /* A group starts when the one before it is done, in the lanes of the communicators
      * (pp_communicators_lanes), and does so by itself: ranks need not wait. Nothing is buffered. */
     bool has_queues;
+    bool takes_device_memory; /* for tensors */
     /* Fails: UNAVAILABLE, with the reason and the way out. */
     pp_status (*available)(pp_err *err);
     /* Fails: UNAVAILABLE, USAGE (options that it has not; another number of processes), NOMEM. */

@@ -269,6 +269,83 @@ static pp_status compare_all(const values *v, void *sequential, const char *got,
     return judge(verdict, err);
 }
 
+/* How far row `got` is off, at most, from what a sequential run of the reference leaves. */
+static pp_status compare_reference(const values *v, pp_sequential *s, const char *got,
+                                   pp_verdict *verdict, pp_err *err)
+{
+    uint32_t stages = v->job->program->stages;
+    double *wanted = pp_alloc_array(v->total, sizeof *wanted);
+    pp_status status = wanted ? PP_OK : pp_err_nomem(err);
+    uint32_t worst = 0;
+    for (uint32_t k = 0; k < 3 * stages && !status; k++) {
+        double largest = 0;
+        double most = 0;
+        if (v->count[k])
+            s->compute->value_read(s->worker, k % stages, (pp_values)(k / stages), wanted);
+        for (size_t i = 0; i < v->count[k]; i++) {
+            double off = fabs(value_at(v, got, i) - wanted[i]);
+            largest = fabs(wanted[i]) > largest ? fabs(wanted[i]) : largest;
+            most = off > most || !(off == off) ? (off == off ? off : (double)INFINITY) : most;
+        }
+        most = most > 0 ? most / (largest > 0 ? largest : 1) : 0;
+        worst = most > verdict->worst_reference ? k : worst;
+        verdict->worst_reference = fmax(verdict->worst_reference, most);
+        got += v->count[k] * v->unit;
+    }
+    free(wanted);
+    if (status || verdict->worst_reference <= verdict->reference_tolerance)
+        return status;
+    return pp_err_set(err, PP_INFEASIBLE, NULL,
+                      "verification failed: %s of stage %" PRIu32
+                      " differ by %.3g relative from those of compute %s in double (%.g is "
+                      "allowed); the math of compute %s is wrong",
+                      names[worst / stages], worst % stages, verdict->worst_reference,
+                      s->compute->name, verdict->reference_tolerance, v->job->compute->name);
+}
+
+/* The same steps by another compute, whose tensors have sizes of their own. */
+static pp_status check_reference(const values *v, uint32_t steps, const uint32_t *turn,
+                                 const volatile sig_atomic_t *stop, const char *got,
+                                 pp_verdict *verdict, pp_err *err)
+{
+    const pp_run_job *job = v->job;
+    const pp_compute *compute = NULL;
+    char settings[PP_SETTINGS_MAX];
+    pp_sequential *sequential PP_CLEANUP(pp_sequential_free) = NULL;
+    pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
+    pp_compute_work work = *job->work;
+    pp_err missing = { 0 };
+    pp_status status =
+        job->compute->reference(&work, &compute, &verdict->reference_tolerance, settings, err);
+    if (status || (status = pp_costs_spread(job->costs, &costs, err)))
+        return status;
+    work.settings = settings;
+    work.costs = costs;
+    status = compute->describe(&work, costs, &missing);
+    if (status == PP_UNAVAILABLE) /* it is said that this was not compared */
+        return PP_OK;
+    if (status)
+        return pp_err_set(err, status, missing.where, "%s", missing.text);
+    status = pp_sequential_new(compute, &work, job->program, costs, &sequential, err);
+    if (status)
+        return status;
+    sequential->stop = stop;
+    memcpy(sequential->turn, turn, job->program->microbatches * sizeof *turn);
+    status = repeat(sequential, steps, err);
+    if (status)
+        return status;
+    verdict->referred = true;
+    return compare_reference(v, sequential, got, verdict, err);
+}
+
+static pp_status check_reads(const pp_run_job *job, uint32_t first, uint32_t hosted, pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (uint32_t r = first; r < first + hosted && job->compute->check && !status; r++)
+        status = job->compute->check(job->worker[r], err);
+    return status;
+}
+
 pp_status pp_verify(const pp_run_job *job, uint32_t steps, const volatile sig_atomic_t *stop,
                     pp_verdict *verdict_out, pp_err *err)
 {
@@ -287,6 +364,8 @@ pp_status pp_verify(const pp_run_job *job, uint32_t steps, const volatile sig_at
     char *wanted = pp_alloc_array(v.total, v.unit);
     job->transport->hosts(job->world, &first, &hosted);
     status = got && wanted ? gather(&v, got, err) : pp_err_nomem(err);
+    if (!status)
+        status = check_reads(job, first, hosted, err);
     sequential->stop = stop;
     verdict_out->ordered = set_turns(job->program, sequential->turn);
     if (!status && first == 0)
@@ -295,6 +374,10 @@ pp_status pp_verify(const pp_run_job *job, uint32_t steps, const volatile sig_at
         status = repeat(sequential, steps, err);
     if (!status && first == 0)
         status = compare_all(&v, sequential->worker, got, wanted, verdict_out, err);
+    if (!status && first == 0 && job->compute->check)
+        status = job->compute->check(sequential->worker, err);
+    if (!status && first == 0 && job->compute->reference)
+        status = check_reference(&v, steps, sequential->turn, stop, got, verdict_out, err);
     free(got);
     free(wanted);
     free(v.count);

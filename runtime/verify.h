@@ -19,6 +19,8 @@ typedef struct pp_verdict {
     double worst;     /* relative to the largest value of its stage and kind */
     uint32_t worst_stage;
     pp_values worst_values;
+    bool referred;                               /* also compared with another compute, in double */
+    double reference_tolerance, worst_reference; /* relative likewise */
     uint32_t slopes;    /* gradients that were compared with central differences */
     double worst_slope; /* relative to the largest gradient of the stage */
     double loss;        /* of the last step: the sum of its microbatches' */

@@ -347,7 +347,7 @@ static void remark(const pp_plan *plan, const pp_execute_options *o)
 {
     bool real = o->compute->describe != NULL; /* its tensors have sizes */
     uint32_t ranks = plan->order[0]->ranks;
-    if (real && ranks > pp_processors())
+    if (real && !o->compute->memory && ranks > pp_processors())
         pp_remark("%" PRIu32 " ranks compute on %" PRIu32
                   " processors; the prediction gives each its own",
                   ranks, pp_processors());

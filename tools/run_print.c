@@ -86,6 +86,12 @@ static void print_verdict(const pp_run_print *run, pp_text *text)
                     " random gradients are those of central differences (off "
                     "by %.1g at most)\n",
                     v->slopes, v->worst_slope);
+    if (v->referred)
+        pp_text_add(
+            text, "             near compute cpu in double (off by %.1g at most, %.g is allowed)\n",
+            v->worst_reference, v->reference_tolerance);
+    else if (v->compared && run->options->compute->reference)
+        pp_text_add(text, "             not compared with compute cpu, which needs OpenBLAS\n");
     if (v->compared)
         pp_text_add(text, "             loss %.9g\n", v->loss);
     if (result->memory_checks)
@@ -212,6 +218,8 @@ static pp_json *json_verdict(const pp_run_print *run, pp_json_build *build)
     pp_json_put_double(build, object, "worst_relative", v->worst);
     pp_json_put_int(build, object, "slopes", v->slopes);
     pp_json_put_double(build, object, "worst_slope", v->worst_slope);
+    if (v->referred)
+        pp_json_put_double(build, object, "worst_reference", v->worst_reference);
     pp_json_put_double(build, object, "loss", v->loss);
     return object;
 }

@@ -8,7 +8,7 @@ enum { FWD, DGRAD, WGRAD, PASSES, WEIGHTS = 4 };
 /* x is tokens x rows, y tokens x columns; the place as calib/probe/cpu_gemm.c has it. */
 static void add(pp_gpu_probe *p, int pass, uint32_t weight, int64_t tokens, bool cold)
 {
-    const pp_gpu_settings *s = &p->settings;
+    const pp_gpu_shapes *s = &p->settings;
     const int64_t head = s->hidden / s->heads;
     const int64_t rows[WEIGHTS] = { s->hidden, s->hidden / s->tp, s->hidden, s->mlp / s->tp };
     const int64_t columns[WEIGHTS] = { (s->heads + 2 * s->kv_heads) * head / s->tp, s->hidden,
@@ -40,13 +40,13 @@ static pp_status gemm_open(const pp_probe_options *options, void **state_out,
         { .class_name = "gemm_wgrad qkv" },    { .class_name = "gemm_wgrad proj" },
         { .class_name = "gemm_wgrad mlp_up" }, { .class_name = "gemm_wgrad mlp_down" },
     };
-    const int64_t *tokens;
-    const size_t count = pp_gpu_probe_tokens(options->scale, &tokens);
+    int64_t tokens[PP_GPU_PROBE_TOKENS];
     pp_gpu_probe *p;
     pp_status status =
         pp_gpu_probe_open(options, "gpu-gemm", series, sizeof series / sizeof series[0], &p, err);
     if (status)
         return status;
+    const size_t count = pp_gpu_probe_tokens(p, options->scale, tokens);
     for (int pass = 0; pass < PASSES; pass++) {
         for (uint32_t weight = 0; weight < WEIGHTS; weight++) {
             for (size_t t = 0; t < count; t++)

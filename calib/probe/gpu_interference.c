@@ -2,11 +2,11 @@
  * and beside copies in the GPU's memory. */
 #include "calib/gpu_probe.h"
 
-enum { ALONE, FEWER, BESIDE_COPY, SERIES, BESIDE_BYTES = 64 << 20, TINY_BYTES = 65536 };
+enum { ALONE, FEWER, BESIDE_COPY, SERIES, BESIDE_BYTES = 64 << 20, TINY_BYTES = 4 << 20 };
 
 static void add(pp_gpu_probe *p, uint32_t series, int64_t tokens, int32_t taken, int64_t bytes)
 {
-    const pp_gpu_settings *s = &p->settings;
+    const pp_gpu_shapes *s = &p->settings;
     const int32_t all = p->calls->facts(p->gpu)->multiprocessors;
     const pp_gpu_probe_point of = {
         .work = { .kind = PP_GPU_MULTIPLY,
@@ -42,13 +42,13 @@ static pp_status pair_open(const pp_probe_options *options, void **state_out,
     static const size_t counts[] = {
         [PP_PROBE_FULL] = 7, [PP_PROBE_QUICK] = 4, [PP_PROBE_TINY] = 1
     };
-    const int64_t *tokens;
-    const size_t count = pp_gpu_probe_tokens(options->scale, &tokens);
+    int64_t tokens[PP_GPU_PROBE_TOKENS];
     const bool tiny = options->scale == PP_PROBE_TINY;
     pp_gpu_probe *p;
     pp_status status = pp_gpu_probe_open(options, "gpu-interference", series, SERIES, &p, err);
     if (status)
         return status;
+    const size_t count = pp_gpu_probe_tokens(p, options->scale, tokens);
     for (size_t t = 0; t < count && t < 2; t++) {
         add(p, ALONE, tokens[t], 0, 0);
         add(p, BESIDE_COPY, tokens[t], 0, tiny ? TINY_BYTES : BESIDE_BYTES);

@@ -17,14 +17,14 @@ static pp_status power_open(const pp_probe_options *options, void **state_out,
     static const pp_ns heat_ns[] = {
         [PP_PROBE_FULL] = 20000000000, [PP_PROBE_QUICK] = 3000000000, [PP_PROBE_TINY] = 100000
     };
-    const int64_t *tokens;
+    int64_t tokens[PP_GPU_PROBE_TOKENS];
     pp_gpu_probe *p;
     pp_status status = pp_gpu_probe_open(options, "gpu-power", series, SERIES, &p, err);
     if (status)
         return status;
-    (void)pp_gpu_probe_tokens(options->scale, &tokens);
+    (void)pp_gpu_probe_tokens(p, options->scale, tokens);
     for (uint32_t k = 0; k < SERIES; k++) {
-        const pp_gpu_settings *s = &p->settings;
+        const pp_gpu_shapes *s = &p->settings;
         const pp_gpu_probe_point of = {
             .work = { .kind = PP_GPU_MULTIPLY,
                       .in = PP_GPU_BF16,

@@ -1,15 +1,12 @@
 #include "runtime/cpu/model.h"
 
 #include "sim/alloc.h"
-#include "sim/random.h"
 #include "sim/units.h"
 
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define WHERE "compute cpu"
 
 static size_t round_up(size_t bytes)
 {
@@ -26,7 +23,7 @@ static pp_status set_stages(const pp_compute_work *work, pp_cpu_model *model, pp
         stage->last = s + 1 == work->stages;
         if (part && model->settings.vocab &&
             (part->embedding != stage->first || part->loss != stage->last))
-            return pp_err_set(err, PP_INPUT, WHERE,
+            return pp_err_set(err, PP_INPUT, model->where,
                               "stage %u of the partition: with vocab= the first stage must have "
                               "the embedding and the last one the loss; vocab=0 needs neither",
                               s);
@@ -37,18 +34,18 @@ static pp_status set_stages(const pp_compute_work *work, pp_cpu_model *model, pp
         layers += (uint64_t)stage->layers;
     }
     if (model->settings.tied && work->stages < 2)
-        return pp_err_set(err, PP_USAGE, WHERE,
+        return pp_err_set(err, PP_USAGE, model->where,
                           "tied=on needs at least 2 stages, there is 1: say tied=off");
     return PP_OK;
 }
 
-static pp_status set_batch(const pp_workload *padded, const pp_workload *data, uint32_t j,
-                           pp_cpu_batch *batch, pp_err *err)
+static pp_status set_batch(const pp_cpu_model *model, const pp_workload *padded,
+                           const pp_workload *data, uint32_t j, pp_cpu_batch *batch, pp_err *err)
 {
     const pp_microbatch *from = &padded->microbatch[j];
     const pp_microbatch *real = &data->microbatch[j];
     if (from->count != real->count || !from->count)
-        return pp_err_set(err, PP_INPUT, WHERE,
+        return pp_err_set(err, PP_INPUT, model->where,
                           "microbatch %u has %zu sequences, its data have %zu", j, from->count,
                           real->count);
     batch->sequences = from->count;
@@ -57,7 +54,7 @@ static pp_status set_batch(const pp_workload *padded, const pp_workload *data, u
     for (size_t i = 0; i < from->count; i++) {
         int64_t length = batch->lengths[i];
         if (batch->counted[i] < 1 || batch->counted[i] > length)
-            return pp_err_set(err, PP_INPUT, WHERE,
+            return pp_err_set(err, PP_INPUT, model->where,
                               "sequence %zu of microbatch %u has %lld tokens, its data have %lld",
                               i, j, (long long)length, (long long)batch->counted[i]);
         batch->tokens += length;
@@ -73,7 +70,7 @@ static pp_status set_batches(const pp_compute_work *work, pp_cpu_model *model, p
     uint64_t sequence = 0;
     if (padded &&
         (padded->microbatches < work->microbatches || data->microbatches < work->microbatches))
-        return pp_err_set(err, PP_INPUT, WHERE, "sequences of %u microbatches, not of %u",
+        return pp_err_set(err, PP_INPUT, model->where, "sequences of %u microbatches, not of %u",
                           padded->microbatches, work->microbatches);
     for (uint32_t j = 0; j < work->microbatches; j++) {
         pp_cpu_batch *batch = &model->batch[j];
@@ -85,7 +82,7 @@ static pp_status set_batches(const pp_compute_work *work, pp_cpu_model *model, p
                                  .counted = length };
         if (padded) {
             *batch = (pp_cpu_batch){ 0 };
-            pp_status status = set_batch(padded, data, j, batch, err);
+            pp_status status = set_batch(model, padded, data, j, batch, err);
             if (status)
                 return status;
         }
@@ -111,16 +108,18 @@ static pp_status check_sizes(const pp_cpu_model *model, pp_err *err)
     double per_token = layers * (16 * h + 4 * f + 256) + 2 * v;
     double weights = layers * (4 * h * h + 2 * h * f + 256) + 2 * v * h;
     if (tokens > INT_MAX || 8 * (tokens * per_token + weights) > (double)PP_BYTES_MAX)
-        return pp_err_set(err, PP_INPUT, WHERE,
+        return pp_err_set(err, PP_INPUT, model->where,
                           "%.0f tokens per microbatch and %.0f layers of hidden=%.0f are too much",
                           tokens, layers - 1, h);
     return PP_OK;
 }
 
-pp_status pp_cpu_model_new(const pp_compute_work *work, pp_cpu_model **model_out, pp_err *err)
+pp_status pp_cpu_model_new(const pp_compute_work *work, bool gpu, pp_cpu_model **model_out,
+                           pp_err *err)
 {
     pp_cpu_settings settings;
-    pp_status status = pp_cpu_settings_parse(work->settings, &settings, err);
+    pp_status status = gpu ? pp_gpu_settings_parse(work->settings, &settings, err)
+                           : pp_cpu_settings_parse(work->settings, &settings, err);
     if (status)
         return status;
     pp_cpu_model *model PP_CLEANUP(pp_cpu_model_free) = pp_alloc_array(1, sizeof *model);
@@ -131,7 +130,10 @@ pp_status pp_cpu_model_new(const pp_compute_work *work, pp_cpu_model **model_out
     model->stages = work->stages;
     model->microbatches = work->microbatches;
     model->forward_only = work->forward_only;
-    model->real_bytes = settings.single ? sizeof(float) : sizeof(double);
+    model->gpu = gpu;
+    model->where = gpu ? "compute cuda" : "compute cpu";
+    model->sum_bytes = settings.single ? sizeof(float) : sizeof(double);
+    model->real_bytes = settings.bf16 ? sizeof(uint16_t) : model->sum_bytes;
     model->stage = pp_alloc_array(work->stages, sizeof *model->stage);
     model->batch = pp_alloc_array(work->microbatches, sizeof *model->batch);
     if (!model->stage || !model->batch)
@@ -169,6 +171,15 @@ int64_t pp_cpu_tile(const pp_cpu_model *model, const pp_cpu_batch *batch, int64_
     return tile < length ? tile : length;
 }
 
+/* Blocks run side by side: gradients of all keys and values, and d out of every row and head. */
+static size_t gpu_attention_bytes(const pp_cpu_model *model, const pp_cpu_batch *batch)
+{
+    size_t bytes = 0;
+    take(&bytes, model->real_bytes, 2 * batch->tokens * model->settings.hidden);
+    take(&bytes, model->sum_bytes, batch->tokens * model->settings.heads);
+    return bytes;
+}
+
 /* Products behind one hidden per token: scores and their gradients, gradients of keys and values.
  */
 static size_t scratch_bytes(const pp_cpu_model *model, const pp_cpu_stage *stage,
@@ -179,7 +190,7 @@ static size_t scratch_bytes(const pp_cpu_model *model, const pp_cpu_stage *stage
     size_t bytes = stage->layers || stage->head ? message : 0;
     if (stage->layers) {
         size_t widest = 0;
-        for (size_t i = 0; i < batch->sequences; i++) {
+        for (size_t i = 0; i < batch->sequences && !model->gpu; i++) {
             int64_t length = batch->lengths[i];
             size_t need = 0;
             take(&need, real, pp_cpu_tile(model, batch, length) * length);
@@ -188,6 +199,8 @@ static size_t scratch_bytes(const pp_cpu_model *model, const pp_cpu_stage *stage
             take(&need, real, s->hidden / s->heads * length);
             widest = need > widest ? need : widest;
         }
+        if (model->gpu)
+            widest = gpu_attention_bytes(model, batch);
         size_t wide = round_up((size_t)(batch->tokens * s->mlp) * real);
         bytes = bytes + widest > wide ? bytes + widest : wide;
     }
@@ -201,12 +214,14 @@ pp_cpu_layout pp_cpu_layout_of(const pp_cpu_model *model, const pp_cpu_stage *st
     const int64_t h = s->hidden;
     const int64_t width[PP_CPU_SLOTS] = { h, 3 * h, h, h, h, s->mlp, s->mlp, h, 1, 1, s->heads };
     const size_t real = model->real_bytes;
+    const size_t sum = model->sum_bytes;
     const int64_t tokens = batch->tokens;
     pp_cpu_layout at = { .message = round_up((size_t)(tokens * h) * real) };
     size_t stash = 0;
     size_t saved = 0;
     for (int i = 0; i < PP_CPU_SLOTS; i++)
-        at.slot[i] = take(i < PP_CPU_STASH_SLOTS ? &stash : &saved, real, tokens * width[i]);
+        at.slot[i] = i < PP_CPU_STASH_SLOTS ? take(&stash, real, tokens * width[i])
+                                            : take(&saved, sum, tokens * width[i]);
     size_t kept = (size_t)stage->layers;
     if (model->forward_only && kept > 1)
         kept = 1;
@@ -219,7 +234,7 @@ pp_cpu_layout pp_cpu_layout_of(const pp_cpu_model *model, const pp_cpu_stage *st
     if (stage->head) {
         at.norm = take(&at.stash_bytes, real, tokens * h);
         at.logits = take(&at.stash_bytes, real, tokens * s->vocab);
-        at.norm_inverse = take(&at.saved_bytes, real, tokens);
+        at.norm_inverse = take(&at.saved_bytes, sum, tokens);
     }
     at.attention = at.message;
     at.scratch_bytes = scratch_bytes(model, stage, batch, at.message);
@@ -277,18 +292,4 @@ size_t pp_cpu_parameter_bytes(const pp_cpu_model *model, const pp_cpu_stage *sta
         return 0;
     pp_cpu_matrix last = pp_cpu_matrix_at(model, stage, count - 1);
     return last.offset + round_up(last.rows * last.columns * model->real_bytes);
-}
-
-uint64_t pp_cpu_hash(uint64_t seed, pp_cpu_what what, uint64_t layer, uint64_t index)
-{
-    uint64_t state = seed;
-    state = pp_random_next(&state) + (uint64_t)what;
-    state = pp_random_next(&state) + layer;
-    state = pp_random_next(&state) + index;
-    return pp_random_next(&state);
-}
-
-double pp_cpu_uniform(uint64_t seed, pp_cpu_what what, uint64_t layer, uint64_t index)
-{
-    return (double)(pp_cpu_hash(seed, what, layer, index) >> 11) * 0x1p-52 - 1;
 }

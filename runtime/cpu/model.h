@@ -5,6 +5,7 @@
 
 #include "runtime/compute.h"
 #include "runtime/cpu/settings.h"
+#include "sim/random.h"
 
 typedef struct pp_cpu_stage {
     uint64_t first_layer;
@@ -27,15 +28,18 @@ typedef struct pp_cpu_model {
     uint64_t seed;
     uint32_t stages, microbatches;
     bool forward_only;
+    bool gpu;          /* settings and scratch of compute cuda */
+    const char *where; /* "compute cpu", of errors */
     size_t real_bytes;
+    size_t sum_bytes;      /* of statistics, losses and gradients of weights */
     double counted_tokens; /* of the step */
     pp_cpu_stage *stage;   /* [stages] */
     pp_cpu_batch *batch;   /* [microbatches]; points into the work, or to settings.tokens */
 } pp_cpu_model;
 
-/* work: must outlive the model. Fails: USAGE, INPUT, NOMEM. */
-PP_MUST_CHECK pp_status pp_cpu_model_new(const pp_compute_work *work, pp_cpu_model **model_out,
-                                         pp_err *err);
+/* work: must outlive the model. gpu: as of the model. Fails: USAGE, INPUT, NOMEM. */
+PP_MUST_CHECK pp_status pp_cpu_model_new(const pp_compute_work *work, bool gpu,
+                                         pp_cpu_model **model_out, pp_err *err);
 void pp_cpu_model_free(pp_cpu_model **model); /* for PP_CLEANUP; *model NULL is fine */
 
 /* What one block keeps, in order, and how wide per token. A gradient takes the place of what it is
@@ -64,7 +68,7 @@ typedef struct pp_cpu_layout {
     size_t bottom; /* in stash: gradient of the stage's input, where W needs it or none is sent */
     size_t norm;   /* in stash: input of the head */
     size_t logits; /* in stash: vocab per token; then their gradient */
-    size_t norm_inverse; /* in saved */
+    size_t norm_inverse; /* in saved, a sum per token */
     size_t attention;    /* in scratch: behind one hidden per token */
     size_t stash_bytes, saved_bytes, scratch_bytes;
 } pp_cpu_layout;
@@ -103,7 +107,25 @@ pp_cpu_matrix pp_cpu_matrix_at(const pp_cpu_model *model, const pp_cpu_stage *st
 size_t pp_cpu_parameter_bytes(const pp_cpu_model *model, const pp_cpu_stage *stage);
 
 /* splitmix64 of all four. uniform: in [-1, 1). */
-uint64_t pp_cpu_hash(uint64_t seed, pp_cpu_what what, uint64_t layer, uint64_t index);
-double pp_cpu_uniform(uint64_t seed, pp_cpu_what what, uint64_t layer, uint64_t index);
+static inline uint64_t pp_cpu_hash(uint64_t seed, pp_cpu_what what, uint64_t layer, uint64_t index)
+{
+    uint64_t state = seed;
+    state = pp_random_next(&state) + (uint64_t)what;
+    state = pp_random_next(&state) + layer;
+    state = pp_random_next(&state) + index;
+    return pp_random_next(&state);
+}
+
+static inline double pp_cpu_uniform(uint64_t seed, pp_cpu_what what, uint64_t layer, uint64_t index)
+{
+    return (double)(pp_cpu_hash(seed, what, layer, index) >> 11) * 0x1p-52 - 1;
+}
+
+/* sequence: of the step */
+static inline uint64_t pp_cpu_token(const pp_cpu_model *model, uint64_t sequence, int64_t position)
+{
+    return pp_cpu_hash(model->seed, PP_CPU_TOKEN, sequence, (uint64_t)position) %
+           (uint64_t)model->settings.vocab;
+}
 
 #endif

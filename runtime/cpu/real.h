@@ -21,9 +21,8 @@ typedef double pp_real;
 #define pp_cpu_mul_at PP_CPU(mul_at)
 #define pp_cpu_attention_forward PP_CPU(attention_forward)
 #define pp_cpu_attention_backward PP_CPU(attention_backward)
-#define pp_cpu_first_input PP_CPU(first_input)
-#define pp_cpu_loss_forward PP_CPU(loss_forward)
-#define pp_cpu_loss_backward PP_CPU(loss_backward)
-#define pp_cpu_ends_weight PP_CPU(ends_weight)
+#define pp_cpu_token_input PP_CPU(token_input)
+#define pp_cpu_token_loss PP_CPU(token_loss)
+#define pp_cpu_token_gradient PP_CPU(token_gradient)
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/gemm.h"
+#include "runtime/cuda/work.h"
 
 #include <cublasLt.h>
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 
 enum { BATCH = 128 }; /* launches that wait; a stream takes about a thousand */
-enum { SETS_MAX = 16, OPERANDS = 3, BESIDE_MAX = 512, BLOCK_BYTES = 1 << 20 };
+enum { SETS_MAX = 16, BESIDE_MAX = 512, BLOCK_BYTES = 1 << 20 };
 
 struct pp_gpu {
     const pp_module_services *services;
@@ -30,31 +31,15 @@ struct pp_gpu_task {
     pp_gpu *gpu;
     pp_gpu_work work;
     uint32_t sets, next;
-    char *operand[SETS_MAX][OPERANDS];
+    pp_gpu_operand of[PP_GPU_OPERANDS];
+    bool spoils; /* some operand */
+    char *operand[SETS_MAX][PP_GPU_OPERANDS];
     uint32_t beside_runs; /* that last longer than what it was last timed beside */
 };
 
 static pp_status check(const pp_gpu *gpu, cudaError_t code, const char *what, pp_err *err)
 {
     return pp_gpu_check(gpu->services, gpu->number, code, what, err);
-}
-
-static size_t bytes_of(pp_gpu_type type)
-{
-    return type == PP_GPU_BF16 ? 2 : 4;
-}
-
-/* Bytes of the operands of one set; 0: there is none. */
-static void operand_bytes(const pp_gpu_work *work, size_t bytes_out[OPERANDS])
-{
-    const size_t m = (size_t)work->m, n = (size_t)work->n, k = (size_t)work->k;
-    bytes_out[0] = bytes_out[1] = (size_t)work->bytes;
-    bytes_out[2] = 0;
-    if (work->kind != PP_GPU_MULTIPLY)
-        return;
-    bytes_out[0] = m * k * bytes_of(work->in);
-    bytes_out[1] = k * n * bytes_of(work->in);
-    bytes_out[2] = m * n * bytes_of(work->out);
 }
 
 static pp_gpu_gemm_call call_of(const pp_gpu_task *task, uint32_t set)
@@ -82,11 +67,9 @@ static pp_status launch(pp_gpu_task *task, bool on_other, pp_err *err)
     const pp_gpu *gpu = task->gpu;
     const uint32_t set = task->next++ % task->sets;
     const cudaStream_t stream = on_other ? gpu->other : gpu->stream;
-    if (task->work.kind == PP_GPU_COPY)
-        return check(gpu,
-                     cudaMemcpyAsync(task->operand[set][1], task->operand[set][0],
-                                     (size_t)task->work.bytes, cudaMemcpyDeviceToDevice, stream),
-                     "copying", err);
+    if (task->work.kind != PP_GPU_MULTIPLY)
+        return check(gpu, pp_gpu_work_launch(&task->work, task->operand[set], stream),
+                     "launching the work", err);
     const pp_gpu_gemm_call call = call_of(task, set);
     return pp_gpu_gemm(on_other ? gpu->other_blas : gpu->blas, &call, stream, err);
 }
@@ -221,14 +204,14 @@ static void release(pp_gpu_task *task)
     (void)cudaStreamSynchronize(task->gpu->stream);
     (void)cudaStreamSynchronize(task->gpu->other);
     for (uint32_t s = 0; s < task->sets; s++) {
-        for (int i = 0; i < OPERANDS; i++)
+        for (int i = 0; i < PP_GPU_OPERANDS; i++)
             (void)cudaFree(task->operand[s][i]);
     }
     free(task);
 }
 
 /* The block, then again and again what is there already. */
-static cudaError_t fill(const pp_gpu *gpu, char *to, size_t bytes)
+static cudaError_t fill_random(const pp_gpu *gpu, char *to, size_t bytes)
 {
     size_t done = bytes < BLOCK_BYTES ? bytes : BLOCK_BYTES;
     cudaError_t code = cudaMemcpyAsync(to, gpu->block, done, cudaMemcpyHostToDevice, gpu->stream);
@@ -240,23 +223,63 @@ static cudaError_t fill(const pp_gpu *gpu, char *to, size_t bytes)
     return code;
 }
 
+static pp_status fill_table(const pp_gpu_task *task, int index, char *to, pp_err *err)
+{
+    const size_t bytes = task->of[index].bytes;
+    void *table = malloc(bytes);
+    if (!table)
+        return task->gpu->services->err_set(err, PP_NOMEM, NULL, "out of memory");
+    pp_gpu_work_table(&task->work, index, table);
+    cudaError_t code = cudaMemcpy(to, table, bytes, cudaMemcpyHostToDevice);
+    free(table);
+    return check(task->gpu, code, "filling operands", err);
+}
+
+static pp_status fill(const pp_gpu_task *task, int index, char *to, pp_err *err)
+{
+    const pp_gpu *gpu = task->gpu;
+    const pp_gpu_operand *of = &task->of[index];
+    if (of->filling == PP_GPU_TABLE)
+        return fill_table(task, index, to, err);
+    return check(gpu,
+                 of->filling == PP_GPU_ZERO ? cudaMemsetAsync(to, 0, of->bytes, gpu->stream)
+                                            : fill_random(gpu, to, of->bytes),
+                 "filling operands", err);
+}
+
 static pp_status take_memory(pp_gpu_task *task, pp_err *err)
 {
-    size_t bytes[OPERANDS];
-    operand_bytes(&task->work, bytes);
-    const size_t all = bytes[0] + bytes[1] + bytes[2];
+    size_t all = 0;
+    pp_gpu_work_operands(&task->work, task->of);
+    for (int i = 0; i < PP_GPU_OPERANDS; i++) {
+        all += task->of[i].bytes;
+        task->spoils |= task->of[i].spoiled;
+    }
     const size_t wanted = 1 + 2 * (size_t)task->gpu->facts.cache_bytes / all;
     task->sets = wanted < SETS_MAX ? (uint32_t)wanted : SETS_MAX;
     pp_status status = PP_OK;
     for (uint32_t s = 0; s < task->sets && !status; s++) {
-        for (int i = 0; i < OPERANDS && !status; i++) {
-            if (bytes[i] == 0)
+        for (int i = 0; i < PP_GPU_OPERANDS && !status; i++) {
+            char **operand = &task->operand[s][i];
+            if (task->of[i].bytes == 0)
                 continue;
-            status = check(task->gpu, cudaMalloc((void **)&task->operand[s][i], bytes[i]),
-                           "operands", err);
+            status =
+                check(task->gpu, cudaMalloc((void **)operand, task->of[i].bytes), "operands", err);
             if (!status)
-                status = check(task->gpu, fill(task->gpu, task->operand[s][i], bytes[i]),
-                               "filling operands", err);
+                status = fill(task, i, *operand, err);
+        }
+    }
+    return status;
+}
+
+/* Of the sets that the next runs use. */
+static pp_status mend(const pp_gpu_task *task, uint32_t runs, pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (uint32_t r = 0; r < runs && task->spoils; r++) {
+        for (int i = 0; i < PP_GPU_OPERANDS && !status; i++) {
+            if (task->of[i].spoiled)
+                status = fill(task, i, task->operand[(task->next + r) % task->sets][i], err);
         }
     }
     return status;
@@ -336,7 +359,9 @@ static pp_status launch_beside(pp_gpu *gpu, pp_gpu_task *beside, pp_err *err)
 static pp_status launch_all(pp_gpu *gpu, pp_gpu_task *task, uint32_t runs, const pp_gpu_timing *how,
                             pp_err *err)
 {
-    pp_status status = how->beside ? launch_beside(gpu, how->beside, err) : PP_OK;
+    pp_status status = mend(task, runs, err);
+    if (!status && how->beside)
+        status = launch_beside(gpu, how->beside, err);
     if (!status && how->cold)
         status = check(gpu,
                        cudaMemsetAsync(gpu->flushed, (int)task->next % 256,
@@ -399,7 +424,10 @@ static pp_status time_beside(pp_gpu *gpu, pp_gpu_task *task, uint32_t runs,
 static pp_status time_task(pp_gpu *gpu, pp_gpu_task *task, const pp_gpu_timing *how, pp_ns *took_ns,
                            pp_err *err)
 {
-    const uint32_t most = how->cold ? 1 : how->beside ? BATCH / 8 : BATCH;
+    const uint32_t most = how->cold      ? 1
+                          : task->spoils ? task->sets
+                          : how->beside  ? BATCH / 8
+                                         : BATCH;
     double sum_ns = 0;
     for (uint32_t left = how->runs; left > 0;) {
         const uint32_t runs = left < most ? left : most;
@@ -419,7 +447,7 @@ static pp_status heat(pp_gpu *gpu, pp_gpu_task *task, pp_ns least_ns, pp_err *er
     const int64_t end_ns = gpu->services->clock_now_ns() + least_ns;
     pp_status status = PP_OK;
     while (!status && gpu->services->clock_now_ns() < end_ns) {
-        for (uint32_t i = 0; i < BATCH / 8 && !status; i++)
+        for (uint32_t i = 0; i < 4 && !status; i++)
             status = launch(task, false, err);
         if (!status)
             status = finish(gpu, gpu->stream, err);

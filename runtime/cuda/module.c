@@ -1,6 +1,7 @@
 /* The module ppsim_cuda.so: what it exports, and whether this machine can use it. */
 #include "runtime/cuda/gpu.h"
 #include "runtime/cuda/link.h"
+#include "runtime/cuda/machine.h"
 #include "runtime/cuda/nccl_int.h"
 
 static pp_status check_nccl(const pp_module_services *services, pp_err *err)
@@ -34,4 +35,6 @@ const pp_module ppsim_transport_module_v1 = {
     .transport = &pp_nccl_transport,
     .gpu_link = &pp_gpu_link_calls,
     .gpu = &pp_gpu_calls,
+    .math = &pp_gpu_math,
+    .memory = &pp_gpu_memory,
 };

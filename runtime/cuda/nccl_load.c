@@ -62,7 +62,7 @@ pp_status pp_nccl_reserve(pp_world *world, const pp_program *program, const size
 /* Tensors that lie on the GPU travel from where they are. */
 static bool is_staged(const pp_world *world, const pp_transfer *t)
 {
-    return !world->options.device_payloads || t->kind >= PP_TENSOR_KINDS;
+    return !world->options.memory || t->kind >= PP_TENSOR_KINDS;
 }
 
 static bool sends(const pp_transfer *t)

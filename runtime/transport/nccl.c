@@ -17,6 +17,7 @@ const pp_transport pp_transport_nccl = {
     .name = "nccl",
     .summary = "NCCL: one rank per GPU, on one machine or several",
     .has_queues = true,
+    .takes_device_memory = true,
     .available = nccl_available,
     .open = nccl_open,
     .reserve = pp_module_world_reserve,

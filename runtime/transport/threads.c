@@ -272,9 +272,22 @@ static pp_ns later(pp_ns a, pp_ns b)
     return a > b ? a : b;
 }
 
-/* The next pair of the edge; its lock is held. */
-static void meet(pp_world *world, edge *e)
+/* A tensor, wherever that lies; messages about shapes are this process's own. */
+static pp_status carry(const pp_world *world, const pp_post *post, void *to, const void *from,
+                       pp_err *err)
 {
+    const pp_transfer *transfer = &world->program->comm->transfer[post->transfer];
+    const pp_device_memory *memory = world->options.memory;
+    if (memory && !pp_transfer_is_shape((pp_transfer_kind)transfer->kind))
+        return memory->copy(memory, to, from, post->payload_bytes, err);
+    memcpy(to, from, post->payload_bytes);
+    return PP_OK;
+}
+
+/* The next pair of the edge; its lock is held. */
+static pp_status meet(pp_world *world, edge *e, pp_err *err)
+{
+    pp_status status = PP_OK;
     const parcel *way = &e->sent[e->met];
     end *from = &world->end[way->transfer];
     end *to = &world->end[e->wanted[e->met]];
@@ -284,7 +297,7 @@ static void meet(pp_world *world, edge *e)
     to->came = way->message;
     if (payload && to->post.payload && from->post.payload_bytes == to->post.payload_bytes &&
         memcmp(&to->came, &to->post.message, sizeof to->came) == 0)
-        memcpy(to->post.payload, payload, to->post.payload_bytes);
+        status = carry(world, &to->post, to->post.payload, payload, err);
     bool free_link = world->options.link.kind == PP_LINK_FREE;
     pp_ns takes = (free_link ? 0 : from->post.takes_ns) + way->extra_ns;
     pp_ns ready_ns = later(to->posted_ns, e->free_ns);
@@ -298,6 +311,7 @@ static void meet(pp_world *world, edge *e)
     }
     to->matched = true;
     e->met++;
+    return status;
 }
 
 /* Buffered sends are done when those in front of them are; the edge's lock is held. */
@@ -321,8 +335,9 @@ static void send(edge *e, uint32_t transfer, const pp_message *message, pp_ns ex
 }
 
 /* The message leaves, as the faults of its rank want it; the edge's lock is held. */
-static void dispatch(pp_world *world, edge *e, uint32_t rank, const pp_post *post)
+static pp_status dispatch(pp_world *world, edge *e, uint32_t rank, const pp_post *post, pp_err *err)
 {
+    pp_status status = PP_OK;
     const pp_faults *faults = world->options.faults;
     uint32_t at = world->sends[rank]++;
     uint32_t step = post->message.step;
@@ -336,8 +351,8 @@ static void dispatch(pp_world *world, edge *e, uint32_t rank, const pp_post *pos
     bool lost = pp_faults_at(faults, PP_FAULT_DROP, rank, step, at);
     bool held = pp_faults_at(faults, PP_FAULT_REORDER, rank, step, at);
     if (post->buffered && post->payload_bytes)
-        memcpy(world->buffer + world->buffer_at[post->transfer], post->payload,
-               post->payload_bytes);
+        status = carry(world, post, world->buffer + world->buffer_at[post->transfer], post->payload,
+                       err);
     if (lost || held) { /* the sender knows nothing of what becomes of it */
         own->done_ns = own->posted_ns;
         own->matched = true;
@@ -345,13 +360,14 @@ static void dispatch(pp_world *world, edge *e, uint32_t rank, const pp_post *pos
     if (held && e->held == NONE)
         e->held = post->transfer;
     if (lost || held)
-        return;
+        return status;
     send(e, post->transfer, &message, delay ? delay->time_ns : 0);
     if (pp_faults_at(faults, PP_FAULT_DUPLICATE, rank, step, at))
         send(e, post->transfer, &message, 0);
     if (e->held != NONE)
         send(e, e->held, &world->end[e->held].post.message, 0);
     e->held = NONE;
+    return status;
 }
 
 static pp_status threads_post(pp_world *world, uint32_t rank, const pp_post *post, pp_err *err)
@@ -361,23 +377,24 @@ static pp_status threads_post(pp_world *world, uint32_t rank, const pp_post *pos
     const pp_transfer *transfer = &world->program->comm->transfer[post->transfer];
     if (atomic_load_explicit(&world->stopped, memory_order_relaxed))
         return pp_world_stopped(err);
+    pp_status status = PP_OK;
     pthread_mutex_lock(&e->lock);
     own->post = *post;
     own->posted_ns = pp_clock_now_ns();
     if (pp_transfer_sends((pp_transfer_kind)transfer->kind))
-        dispatch(world, e, rank, post);
+        status = dispatch(world, e, rank, post, err);
     else
         e->wanted[e->wanted_count++] = post->transfer;
     let_go(world, e);
     bool met = false;
-    for (; e->met < e->sent_count && e->met < e->wanted_count; met = true) {
-        meet(world, e);
+    for (; e->met < e->sent_count && e->met < e->wanted_count && !status; met = true) {
+        status = meet(world, e, err);
         let_go(world, e);
     }
     pthread_mutex_unlock(&e->lock);
     if (met) /* whoever wakes finds the lock free */
         pthread_cond_broadcast(&e->moved);
-    return PP_OK;
+    return status;
 }
 
 static pp_status check(const end *own, bool sends, pp_err *err)
@@ -503,6 +520,7 @@ static void threads_abort(pp_world *world)
 const pp_transport pp_transport_threads = {
     .name = "threads",
     .summary = "the ranks are threads of one process; links as fast as memory, or as told",
+    .takes_device_memory = true,
     .available = threads_available,
     .open = threads_open,
     .close = threads_close,

@@ -17,12 +17,27 @@ static const struct {
     unsigned variables;
     bool link;
 } promised[] = {
-    { "stage_", OF_MIX, false },       { "gemm_", OF_PRODUCT, false },
-    { "compute_", OF_MIX, false },     { "copy", BIT(BYTES), false },
-    { "instruction", 0, false },       { "thread_link", BIT(BYTES), true },
-    { "mpi_link", BIT(BYTES), true },  { "link_", BIT(BYTES), true },
-    { "send_recv", BIT(BYTES), true }, { "shape_message", BIT(BYTES), true },
-    { "all_", BIT(BYTES), true },      { "nccl_post", BIT(BYTES), false },
+    { "stage_", OF_MIX, false },
+    { "gemm_", OF_PRODUCT, false },
+    { "compute_", OF_MIX, false },
+    { "copy", BIT(BYTES), false },
+    { "instruction", 0, false },
+    { "thread_link", BIT(BYTES), true },
+    { "mpi_link", BIT(BYTES), true },
+    { "link_", BIT(BYTES), true },
+    { "attn_", OF_MIX, false },
+    { "norm_", BIT(BYTES), false },
+    { "gelu_", BIT(BYTES), false },
+    { "swiglu_", BIT(BYTES), false },
+    { "cross_entropy", BIT(TOKENS), false },
+    { "embedding_", BIT(TOKENS), false },
+    { "adam", BIT(PARAMETERS), false },
+    { "product_fewer_sms", OF_PRODUCT | BIT(CHANNELS), false },
+    { "product_", OF_PRODUCT, false },
+    { "send_recv", BIT(BYTES), true },
+    { "shape_message", BIT(BYTES), true },
+    { "all_", BIT(BYTES), true },
+    { "nccl_post", BIT(BYTES), false },
 };
 
 static pp_calibrate_options tiny(const char *const *names)
@@ -80,6 +95,7 @@ START_TEST(every_probe_keeps_its_promises)
     ck_assert_msg(status == PP_OK, "%s: %s: %s", probe->name, err.where, err.text);
     ck_assert(!calibration.interrupted && !calibration.helped);
     if (!can_run(&samples, &calibration)) {
+        ck_assert(!probe->asked || !getenv("PPSIM_MODULE_DIR")); /* tests/cuda/probes.sh */
         ck_assert_ptr_nonnull(samples.skipped);
         ck_assert_ptr_nonnull(strstr(samples.skipped, probe->name));
     }

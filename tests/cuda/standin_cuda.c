@@ -172,6 +172,7 @@ const char *cudaGetErrorString(cudaError_t code)
     return code == cudaSuccess                   ? "no error"
            : code == cudaErrorMemoryAllocation   ? "out of memory"
            : code == cudaErrorInsufficientDriver ? "CUDA driver version is insufficient"
+           : code == cudaErrorLaunchFailure      ? "unspecified launch failure"
                                                  : "unknown error";
 }
 
@@ -278,6 +279,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t of)
 {
     standin_stream *stream = (standin_stream *)of;
     FAILS(cudaErrorUnknown, "%s", "");
+    if (of == cudaStreamPerThread)
+        return cudaSuccess;
     check_stream(stream, __func__);
     pthread_mutex_lock(&stream->lock);
     while (stream->first != stream->next)
@@ -314,10 +317,30 @@ static void check_copy(void *to, const void *from, size_t bytes, enum cudaMemcpy
         standin_wrong("an asynchronous copy with memory that is not pinned");
 }
 
+static bool is_on_some_gpu(const void *at, size_t bytes)
+{
+    bool found = false;
+    for (int device = 0; device < (int)standin_setting("STANDIN_GPUS", 4) && !found; device++)
+        found = is_known(at, bytes, device);
+    return found;
+}
+
+/* Of cudaMemcpyDefault: an address tells whose it is. */
+static void check_any_copy(const void *to, const void *from, size_t bytes)
+{
+    if (!is_on_some_gpu(to, bytes) && !is_on_some_gpu(from, bytes))
+        standin_wrong("a copy that touches no GPU");
+}
+
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream)
 {
     FAILS(cudaErrorUnknown, "%zu %d", bytes, (int)kind);
+    if (stream == cudaStreamPerThread) { /* at once: every caller waits for it */
+        check_any_copy(to, from, bytes);
+        memcpy(to, from, bytes);
+        return cudaSuccess;
+    }
     check_stream((standin_stream *)stream, __func__);
     check_copy(to, from, bytes, kind);
     copy *c = malloc(sizeof *c);
@@ -338,9 +361,13 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpy
 cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t stream)
 {
     FAILS(cudaErrorUnknown, "%zu", bytes);
-    check_stream((standin_stream *)stream, __func__);
     if (!is_known(to, bytes, current))
         standin_wrong("setting memory that is not on GPU %d", current);
+    if (stream == cudaStreamPerThread) {
+        memset(to, byte, bytes);
+        return cudaSuccess;
+    }
+    check_stream((standin_stream *)stream, __func__);
     copy *c = malloc(sizeof *c);
     *c = (copy){ to, NULL, bytes, byte };
     standin_enqueue((standin_stream *)stream, run_copy, free, c);

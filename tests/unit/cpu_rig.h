@@ -4,6 +4,7 @@
 #define PPSIM_TESTS_UNIT_CPU_RIG_H
 
 #include "runtime/compute.h"
+#include "runtime/cpu/matmul.h"
 #include "runtime/cpu/stack.h"
 
 #include <check.h>
@@ -33,8 +34,8 @@ typedef struct rig {
     bool real_is_float;
     bool nan_seen;
     /* Instead of the worker's: weights that a test may change. */
-    pp_cpu_blas blas;
     pp_cpu_model *model;
+    void *machine;
     double *weights[RIG_STAGES], *gradients[RIG_STAGES];
     double loss[RIG_MICROBATCHES];
 } rig;
@@ -125,8 +126,8 @@ static inline void rig_open(rig *r, pp_compute_work work)
 static inline void rig_own_weights(rig *r)
 {
     pp_err err = { 0 };
-    RIG_OK(pp_cpu_blas_open(&r->blas, &err), err);
-    RIG_OK(pp_cpu_model_new(&r->work, &r->model, &err), err);
+    RIG_OK(pp_cpu_model_new(&r->work, false, &r->model, &err), err);
+    RIG_OK(pp_cpu_math_f64.open(NULL, r->model, 0, &r->machine, &err), err);
     for (uint32_t s = 0; s < r->work.stages; s++) {
         const pp_cpu_stage *stage = &r->model->stage[s];
         size_t bytes = pp_cpu_parameter_bytes(r->model, stage);
@@ -135,7 +136,7 @@ static inline void rig_own_weights(rig *r)
         memset(r->gradients[s], 0, bytes);
         for (size_t i = 0; i < pp_cpu_matrix_count(stage); i++) {
             pp_cpu_matrix m = pp_cpu_matrix_at(r->model, stage, i);
-            pp_cpu_math_f64.fill(&m, r->model->seed, r->weights[s] + m.offset / 8);
+            RIG_OK(pp_cpu_math_f64.fill(r->machine, &m, r->weights[s] + m.offset / 8, &err), err);
         }
     }
 }
@@ -155,6 +156,7 @@ static inline void rig_close(rig *r)
         free(r->gradients[s]);
     }
     pp_compute_cpu.close(r->worker);
+    pp_cpu_math_f64.close(r->machine);
     pp_cpu_model_free(&r->model);
     pp_costs_free(&r->costs);
     ck_assert(!r->nan_seen);
@@ -169,7 +171,8 @@ static inline void rig_call(rig *r, pp_op op, const pp_op_tensors *tensors)
     }
     const pp_cpu_batch *batch = &r->model->batch[op.microbatch];
     const pp_cpu_layout layout = pp_cpu_layout_of(r->model, &r->model->stage[op.stage], batch);
-    const pp_cpu_call call = { &r->blas,
+    const pp_cpu_call call = { &pp_cpu_math_f64,
+                               r->machine,
                                r->model,
                                &r->model->stage[op.stage],
                                batch,
@@ -179,11 +182,11 @@ static inline void rig_call(rig *r, pp_op op, const pp_op_tensors *tensors)
                                &r->loss[op.microbatch],
                                tensors };
     if (op.kind == PP_OP_F)
-        pp_cpu_math_f64.forward(&call);
+        pp_cpu_forward(&call);
     if (op.kind == PP_OP_I || op.kind == PP_OP_B)
-        pp_cpu_math_f64.backward_input(&call);
+        pp_cpu_backward_input(&call);
     if (op.kind == PP_OP_W || op.kind == PP_OP_B)
-        pp_cpu_math_f64.backward_weight(&call);
+        pp_cpu_backward_weight(&call);
 }
 
 static inline void rig_forward(rig *r, uint32_t s, uint32_t j, pp_op_tensors *t)

@@ -1,0 +1,346 @@
+/* The computes' worker: what is the same wherever the math is done. */
+#include "runtime/cpu/worker.h"
+
+#include "runtime/cpu/stack.h"
+#include "sim/alloc.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct worker {
+    pp_cpu_model *model;
+    const pp_math *math;
+    void *machine;
+    char **weights;                      /* [stages]; NULL: not held */
+    char **gradients;                    /* [stages]: sums */
+    char *losses;                        /* [microbatches]: sums */
+    char *weight_block, *gradient_block; /* all of them lie here */
+    size_t count;                        /* elements of each, gaps included */
+} worker;
+
+/* Microbatches of one class have sequences of the same lengths, so that their bytes agree. */
+static pp_status check_classes(const pp_cpu_model *model, const pp_costs *costs, pp_err *err)
+{
+    uint32_t *first = pp_alloc_array(costs->classes, sizeof *first); /* 1 + microbatch; 0: none */
+    if (!first)
+        return pp_err_nomem(err);
+    pp_status status = PP_OK;
+    for (uint32_t j = 0; j < model->microbatches && !status; j++) {
+        uint32_t *of_class = &first[costs->class_of[j]];
+        if (!*of_class)
+            *of_class = j + 1;
+        else if (!pp_cpu_same_sizes(&model->batch[*of_class - 1], &model->batch[j]))
+            status = pp_err_set(err, PP_INPUT, model->where,
+                                "microbatches %u and %u share their costs, but not the lengths of "
+                                "their sequences; give every microbatch its own",
+                                *of_class - 1, j);
+    }
+    free(first);
+    return status;
+}
+
+static void describe_ops(const pp_cpu_model *model, pp_costs *costs)
+{
+    for (uint32_t j = 0; j < model->microbatches; j++) {
+        int64_t below = 0;
+        for (uint32_t s = 0; s < model->stages; s++) {
+            pp_cpu_layout layout = pp_cpu_layout_of(model, &model->stage[s], &model->batch[j]);
+            size_t row = pp_cost_index(costs, s, j);
+            costs->activation_bytes[row] =
+                below + (int64_t)(layout.saved_bytes + layout.stash_bytes);
+            costs->stash_bytes[row] = (int64_t)layout.stash_bytes;
+            costs->recompute_bytes[row] = 0;
+            costs->logits_bytes[row] = 0; /* they lie in the stash, as their gradient will */
+            costs->temporary_bytes[row] = (int64_t)layout.scratch_bytes;
+            costs->output_bytes[row] = 0;
+            below = model->stage[s].last ? 0 : (int64_t)layout.message;
+            costs->message_bytes[row] = below;
+        }
+    }
+}
+
+pp_status pp_worker_describe(const pp_compute_work *work, bool gpu, pp_costs *costs, pp_err *err)
+{
+    pp_cpu_model *model PP_CLEANUP(pp_cpu_model_free) = NULL;
+    pp_status status = pp_cpu_model_new(work, gpu, &model, err);
+    if (status || (status = check_classes(model, costs, err)))
+        return status;
+    describe_ops(model, costs);
+    for (uint32_t r = 0; r < costs->ranks; r++) {
+        costs->parameter_bytes[r] = 0;
+        costs->gradient_bytes[r] = 0;
+        costs->optimizer_bytes[r] = 0;
+        costs->comm_library_bytes[r] = 0;
+    }
+    for (uint32_t s = 0; s < model->stages; s++) {
+        size_t bytes = pp_cpu_parameter_bytes(model, &model->stage[s]);
+        size_t sums = bytes / model->real_bytes * model->sum_bytes;
+        costs->parameter_bytes[work->stage_rank[s]] += (int64_t)bytes;
+        if (!work->forward_only)
+            costs->gradient_bytes[work->stage_rank[s]] += (int64_t)sums;
+    }
+    costs->has_memory = true;
+    return PP_OK;
+}
+
+void pp_worker_close(void *opened)
+{
+    worker *w = opened;
+    if (!w)
+        return;
+    if (w->machine) {
+        w->math->give(w->machine, w->losses);
+        w->math->give(w->machine, w->weight_block);
+        w->math->give(w->machine, w->gradient_block);
+    }
+    w->math->close(w->machine);
+    pp_cpu_model_free(&w->model);
+    free(w->weights);
+    free(w->gradients);
+    free(w);
+}
+
+static pp_status fill(worker *w, pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (uint32_t s = 0; s < w->model->stages; s++) {
+        const pp_cpu_stage *stage = &w->model->stage[s];
+        for (size_t i = 0; w->weights[s] && i < pp_cpu_matrix_count(stage) && !status; i++) {
+            pp_cpu_matrix matrix = pp_cpu_matrix_at(w->model, stage, i);
+            status = w->math->fill(w->machine, &matrix, w->weights[s] + matrix.offset, err);
+        }
+    }
+    return status;
+}
+
+static pp_status take(worker *w, size_t bytes, char **at_out, pp_err *err)
+{
+    void *at = NULL;
+    pp_status status = w->math->take(w->machine, bytes, &at, err);
+    *at_out = at;
+    return status;
+}
+
+static pp_status allocate(worker *w, const bool *holds, pp_err *err)
+{
+    const pp_cpu_model *model = w->model;
+    size_t bytes = 0;
+    for (uint32_t s = 0; s < model->stages; s++)
+        bytes += holds[s] ? pp_cpu_parameter_bytes(model, &model->stage[s]) : 0;
+    w->count = bytes / model->real_bytes;
+    w->weights = pp_alloc_array(model->stages, sizeof *w->weights);
+    w->gradients = pp_alloc_array(model->stages, sizeof *w->gradients);
+    if (!w->weights || !w->gradients)
+        return pp_err_nomem(err);
+    pp_status status = take(w, bytes, &w->weight_block, err);
+    if (!status && !model->forward_only)
+        status = take(w, w->count * model->sum_bytes, &w->gradient_block, err);
+    if (!status)
+        status = take(w, model->microbatches * model->sum_bytes, &w->losses, err);
+    size_t first = 0; /* element */
+    for (uint32_t s = 0; s < model->stages && !status; s++) {
+        if (!holds[s])
+            continue;
+        w->weights[s] = w->weight_block + first * model->real_bytes;
+        w->gradients[s] = model->forward_only ? NULL : w->gradient_block + first * model->sum_bytes;
+        first += pp_cpu_parameter_bytes(model, &model->stage[s]) / model->real_bytes;
+    }
+    return status;
+}
+
+static uint32_t rank_of(const pp_compute_work *work, const bool *holds)
+{
+    uint32_t stage = 0;
+    while (stage < work->stages && !holds[stage])
+        stage++;
+    return stage < work->stages ? work->stage_rank[stage] : 0;
+}
+
+pp_status pp_worker_open(const pp_compute_work *work, pp_cpu_model *model, const pp_math *math,
+                         const struct pp_module_services *services, const bool *holds,
+                         void **worker_out, pp_err *err)
+{
+    worker *w = pp_alloc_array(1, sizeof *w);
+    if (!w) {
+        pp_cpu_model_free(&model);
+        return pp_err_nomem(err);
+    }
+    *w = (worker){ .model = model, .math = math };
+    pp_status status = math->open(services, model, rank_of(work, holds), &w->machine, err);
+    if (status || (status = allocate(w, holds, err)) || (status = fill(w, err))) {
+        pp_worker_close(w);
+        return status;
+    }
+    *worker_out = w;
+    return PP_OK;
+}
+
+pp_status pp_worker_begin(void *opened, uint32_t step, pp_err *err)
+{
+    worker *w = opened;
+    (void)step; /* every step sees the same data */
+    w->math->start(w->machine);
+    if (w->gradient_block)
+        w->math->zero(w->machine, w->gradient_block, w->count * w->model->sum_bytes);
+    w->math->zero(w->machine, w->losses, w->model->microbatches * w->model->sum_bytes);
+    return w->math->finish(w->machine, err);
+}
+
+pp_status pp_worker_run(void *opened, pp_op op, const pp_op_tensors *tensors, pp_err *err)
+{
+    const worker *w = opened;
+    const pp_cpu_model *model = w->model;
+    assert(w->weights[op.stage]);
+    const pp_cpu_stage *stage = &model->stage[op.stage];
+    const pp_cpu_layout layout = pp_cpu_layout_of(model, stage, &model->batch[op.microbatch]);
+    const pp_cpu_call call = {
+        .math = w->math,
+        .machine = w->machine,
+        .model = model,
+        .stage = stage,
+        .batch = &model->batch[op.microbatch],
+        .layout = &layout,
+        .weights = w->weights[op.stage],
+        .gradients = w->gradients[op.stage],
+        .loss = w->losses + op.microbatch * model->sum_bytes,
+        .tensors = tensors,
+    };
+    w->math->start(w->machine);
+    if (op.kind == PP_OP_F)
+        pp_cpu_forward(&call);
+    if (op.kind == PP_OP_I || op.kind == PP_OP_B)
+        pp_cpu_backward_input(&call);
+    if (op.kind == PP_OP_W || op.kind == PP_OP_B)
+        pp_cpu_backward_weight(&call);
+    return w->math->finish(w->machine, err);
+}
+
+void pp_worker_times(const void *opened, pp_ns *start_ns, pp_ns *end_ns)
+{
+    const worker *w = opened;
+    w->math->times(w->machine, start_ns, end_ns);
+}
+
+pp_status pp_worker_check(void *opened, pp_err *err)
+{
+    worker *w = opened;
+    return w->math->finish(w->machine, err);
+}
+
+/* Gaps between matrices are zero in both, and stay so. */
+pp_status pp_worker_end(void *opened, pp_err *err)
+{
+    worker *w = opened;
+    w->math->start(w->machine);
+    if (w->gradient_block)
+        w->math->update(w->machine, w->count, w->model->settings.lr, w->gradient_block,
+                        w->weight_block);
+    return w->math->finish(w->machine, err);
+}
+
+size_t pp_worker_tied_bytes(const void *opened)
+{
+    const pp_cpu_model *model = ((const worker *)opened)->model;
+    const pp_cpu_settings *s = &model->settings;
+    bool ties = s->tied && !model->forward_only;
+    return ties ? (size_t)(s->vocab * s->hidden) * model->sum_bytes : 0;
+}
+
+/* The gradient of the embedding on the first stage, of the head on the last. */
+static char *tied_gradient(const worker *w, uint32_t stage)
+{
+    const pp_cpu_stage *of = &w->model->stage[stage];
+    size_t index = of->first ? 0 : pp_cpu_matrix_count(of) - 1;
+    size_t element = pp_cpu_matrix_at(w->model, of, index).offset / w->model->real_bytes;
+    return w->gradients[stage] + element * w->model->sum_bytes;
+}
+
+void pp_worker_tied_get(const void *opened, uint32_t stage, void *out)
+{
+    const worker *w = opened;
+    w->math->read(w->machine, out, tied_gradient(w, stage), pp_worker_tied_bytes(opened));
+}
+
+void pp_worker_tied_put(void *opened, uint32_t stage, const void *other)
+{
+    const worker *w = opened;
+    w->math->add(w->machine, pp_worker_tied_bytes(w) / w->model->sum_bytes, other,
+                 tied_gradient(w, stage));
+}
+
+size_t pp_worker_value_bytes(const void *opened)
+{
+    return ((const worker *)opened)->model->sum_bytes;
+}
+
+size_t pp_worker_value_count(const void *opened, uint32_t stage, pp_values which)
+{
+    const worker *w = opened;
+    const pp_cpu_stage *of = &w->model->stage[stage];
+    size_t count = 0;
+    if (!w->weights[stage] || (which == PP_VALUES_GRADIENTS && w->model->forward_only))
+        return 0;
+    if (which == PP_VALUES_LOSSES)
+        return of->last ? w->model->microbatches : 0;
+    for (size_t i = 0; i < pp_cpu_matrix_count(of); i++) {
+        pp_cpu_matrix matrix = pp_cpu_matrix_at(w->model, of, i);
+        count += matrix.rows * matrix.columns;
+    }
+    return count;
+}
+
+/* bf16 is the upper half of a float. In place, from the last on. */
+static void widen(char *values, size_t count)
+{
+    for (size_t i = count; i-- > 0;) {
+        uint16_t half;
+        memcpy(&half, values + i * sizeof half, sizeof half);
+        const uint32_t bits = (uint32_t)half << 16;
+        memcpy(values + i * sizeof bits, &bits, sizeof bits);
+    }
+}
+
+void pp_worker_value_read(const void *opened, uint32_t stage, pp_values which, void *out)
+{
+    const worker *w = opened;
+    const pp_cpu_stage *of = &w->model->stage[stage];
+    const size_t sum = w->model->sum_bytes;
+    const size_t unit = which == PP_VALUES_PARAMETERS ? w->model->real_bytes : sum;
+    char *to = out;
+    if (which == PP_VALUES_LOSSES) {
+        w->math->read(w->machine, out, w->losses, pp_worker_value_count(w, stage, which) * sum);
+        return;
+    }
+    const char *from = which == PP_VALUES_GRADIENTS ? w->gradients[stage] : w->weights[stage];
+    for (size_t i = 0; i < pp_cpu_matrix_count(of); i++) {
+        pp_cpu_matrix matrix = pp_cpu_matrix_at(w->model, of, i);
+        size_t count = matrix.rows * matrix.columns;
+        w->math->read(w->machine, to, from + matrix.offset / w->model->real_bytes * unit,
+                      count * unit);
+        if (unit < sum)
+            widen(to, count);
+        to += count * sum;
+    }
+}
+
+void pp_worker_value_nudge(void *opened, uint32_t stage, size_t index, double by)
+{
+    worker *w = opened;
+    const pp_cpu_stage *of = &w->model->stage[stage];
+    const size_t real = w->model->real_bytes;
+    for (size_t i = 0; i < pp_cpu_matrix_count(of); i++) {
+        pp_cpu_matrix matrix = pp_cpu_matrix_at(w->model, of, i);
+        size_t count = matrix.rows * matrix.columns;
+        void *at = w->weights[stage] + matrix.offset + index * real;
+        if (index >= count) {
+            index -= count;
+            continue;
+        }
+        if (real == sizeof(double))
+            *(double *)at += by;
+        else
+            *(float *)at += (float)by;
+        return;
+    }
+}

@@ -1,0 +1,37 @@
+/* A worker of the computes that do a transformer's math (runtime/compute/cpu.c, cuda.c): weights,
+ * gradients and losses, and the ops on them. The functions are those of pp_compute. */
+#ifndef PPSIM_RUNTIME_CPU_WORKER_H
+#define PPSIM_RUNTIME_CPU_WORKER_H
+
+#include "runtime/cpu/math.h"
+
+struct pp_module_services;
+
+PP_MUST_CHECK pp_status pp_worker_describe(const pp_compute_work *work, bool gpu, pp_costs *costs,
+                                           pp_err *err);
+/* Takes the model over, also where it fails. services: as pp_math.open. */
+PP_MUST_CHECK pp_status pp_worker_open(const pp_compute_work *work, pp_cpu_model *model,
+                                       const pp_math *math,
+                                       const struct pp_module_services *services, const bool *holds,
+                                       void **worker_out, pp_err *err);
+
+#define PP_WORKER_CALLS                                                                       \
+    .close = pp_worker_close, .begin = pp_worker_begin, .run = pp_worker_run,                 \
+    .end = pp_worker_end, .tied_bytes = pp_worker_tied_bytes, .tied_get = pp_worker_tied_get, \
+    .tied_put = pp_worker_tied_put, .value_bytes = pp_worker_value_bytes,                     \
+    .value_count = pp_worker_value_count, .value_read = pp_worker_value_read
+void pp_worker_close(void *worker);
+pp_status pp_worker_begin(void *worker, uint32_t step, pp_err *err);
+pp_status pp_worker_run(void *worker, pp_op op, const pp_op_tensors *tensors, pp_err *err);
+pp_status pp_worker_end(void *worker, pp_err *err);
+size_t pp_worker_tied_bytes(const void *worker);
+void pp_worker_tied_get(const void *worker, uint32_t stage, void *out);
+void pp_worker_tied_put(void *worker, uint32_t stage, const void *other);
+size_t pp_worker_value_bytes(const void *worker);
+size_t pp_worker_value_count(const void *worker, uint32_t stage, pp_values which);
+void pp_worker_value_read(const void *worker, uint32_t stage, pp_values which, void *out);
+void pp_worker_value_nudge(void *worker, uint32_t stage, size_t index, double by);
+void pp_worker_times(const void *worker, pp_ns *start_ns, pp_ns *end_ns);
+pp_status pp_worker_check(void *worker, pp_err *err);
+
+#endif

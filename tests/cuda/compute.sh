@@ -1,0 +1,73 @@
+#!/bin/sh
+# Compute cuda on the stand-in: every schedule, every kind of data, several ranks on a GPU, and how it ends.
+# usage: compute.sh PPSIM FOLDER_OF_THE_STAND-IN|none BUILD
+set -u
+ppsim=$1
+modules=$2
+failed=0
+[ "$modules" = none ] && { echo "skipped: no headers of CUDA (nvcc), or of cuBLAS or NCCL (tools/cuda-headers)"; exit 77; }
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export PPSIM_MODULE_DIR="$modules" STANDIN_LOG=
+cd "$scratch" || exit 1
+
+# wanted status, words of the output, options
+run() {
+    wanted=$1 words=$2
+    shift 2
+    timeout -k 5 100 "$ppsim" run --compute cuda "$@" >out 2>&1
+    status=$?
+    if [ $status -ne "$wanted" ] || ! grep -q "$words" out; then
+        echo "run $*: status $status, wanted $wanted and '$words':"
+        cat out
+        failed=1
+    fi
+}
+referred() { # near what compute cpu has in double
+    grep -q 'near compute cpu in double' out || { echo "$1: not compared with compute cpu:"; cat out; failed=1; }
+}
+
+small='hidden=16,heads=2,mlp=24,tokens=12'
+steps='--costs F=1ms,I=1ms,W=1ms --iterations 1 --warmup 1 --verify'
+exact='equal a sequential run.s bit for bit'
+for schedule in gpipe 1f1b 'interleaved --vpp 2' zb-h1 zbv dualpipev; do
+    run 0 "$exact" --schedule $schedule --pp 2 --microbatches 6 $steps --compute-settings $small,vocab=11
+    referred "$schedule"
+done
+run 0 "$exact" --schedule zbv --pp 4 --microbatches 8 $steps --compute-settings $small,vocab=11,tied=on
+referred tied
+run 0 "$exact" --schedule zbv --pp 2 --microbatches 4 $steps --compute-settings $small
+referred 'squared error'
+run 0 "$exact" --schedule gpipe --forward-only --pp 2 --microbatches 3 --costs F=1ms,B=1ms --verify --iterations 1 \
+    --compute-settings $small,vocab=11
+referred 'forward only'
+printf '%s\n' 3 40 1 7 33 5 90 2 >lengths
+for shapes in padded local; do
+    run 0 "$exact" --schedule 1f1b --pp 2 --microbatches 4 --lengths lengths $steps --compute-settings $small,vocab=11 \
+        --shapes $shapes
+    referred "lengths, $shapes"
+done
+run 0 "$exact" --schedule 1f1b --pp 3 --microbatches 4 --comm eager:1MiB --tensors-per-boundary 2 $steps \
+    --compute-settings $small
+# Four ranks share one GPU, or three.
+for gpus in 1 3; do
+    STANDIN_GPUS=$gpus run 0 "$exact" --schedule 1f1b --pp 4 --microbatches 6 $steps --compute-settings $small
+done
+# Over NCCL tensors travel from where they are: only headers are copied, in the first step.
+for layout in world per-edge; do
+    rm -f log
+    STANDIN_LOG=$scratch/log run 0 "$exact" --schedule zbv --pp 4 --microbatches 6 $steps --compute-settings $small,vocab=11 \
+        --transport nccl --communicators $layout
+    referred "nccl, $layout"
+    staged=$(grep -cE ' cudaMemcpyAsync [0-9]+ [12] ' log)
+    headers=$(grep -cE ' cudaMemcpyAsync 40 [12] ' log)
+    [ "$staged" -eq "$headers" ] && [ "$headers" -gt 0 ] || { echo "nccl: $staged copies, $headers of headers"; failed=1; }
+done
+run 2 'mpi does not carry tensors of GPUs' --schedule 1f1b --pp 2 --microbatches 2 --transport mpi $steps
+run 2 'a head has at most 256 elements' --schedule 1f1b --pp 2 --microbatches 2 $steps --compute-settings hidden=512,heads=1
+run 2 'compute cuda: dtype=double: must be float or bf16' --schedule 1f1b --pp 2 --microbatches 2 $steps --compute-settings dtype=double
+STANDIN_DRIVER=0 run 4 'no NVIDIA driver' --schedule 1f1b --pp 2 --microbatches 2 $steps
+# A rank that dies or stalls ends the run.
+run 1 'rank 1 died before' --schedule 1f1b --pp 2 --microbatches 4 $steps --compute-settings $small --fault death,rank=1,at=3
+run 1 'rank 1' --schedule 1f1b --pp 2 --microbatches 4 $steps --compute-settings $small --fault stall,rank=1,at=3,time=20s --deadline 300ms
+exit $failed

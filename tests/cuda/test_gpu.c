@@ -1,0 +1,214 @@
+/* How runtime/cuda/gpu.c times work, by the calls that the stand-in recorded. */
+#include "runtime/cuda/gpu.h"
+#include "tests/cuda/standin.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CACHE_BYTES = 65536, CALLS_MAX = 4096 };
+
+static const pp_gpu_table *const calls = &pp_gpu_calls;
+static char log_path[] = "/tmp/ppsim-gpu-XXXXXX";
+static pp_gpu *gpu;
+
+static const pp_gpu_work product = { .kind = PP_GPU_MULTIPLY,
+                                     .product = PP_GPU_ABT,
+                                     .in = PP_GPU_BF16,
+                                     .out = PP_GPU_BF16,
+                                     .m = 64,
+                                     .n = 64,
+                                     .k = 64 };
+static const pp_gpu_work copy = { .kind = PP_GPU_COPY, .bytes = 4 << 20 };
+
+static void open_gpu(void)
+{
+    pp_err err = { 0 };
+    snprintf(log_path, sizeof log_path, "/tmp/ppsim-gpu-XXXXXX");
+    const int file = mkstemp(log_path);
+    ck_assert_int_ge(file, 0);
+    close(file);
+    unsetenv("STANDIN_FAIL");
+    standin_forget();
+    setenv("STANDIN_LOG", log_path, 1);
+    ck_assert_msg(!calls->open(&pp_module_services_table, 1, &gpu, &err), "%s", err.text);
+}
+
+static void close_gpu(void)
+{
+    calls->close(gpu);
+    unsetenv("STANDIN_LOG");
+    unlink(log_path);
+}
+
+static pp_gpu_task *task_of(const pp_gpu_work *work)
+{
+    char how[128];
+    pp_gpu_task *task;
+    pp_err err = { 0 };
+    ck_assert_msg(!calls->prepare(gpu, work, &task, how, sizeof how, &err), "%s", err.text);
+    return task;
+}
+
+/* Names of the calls since `from`, each once where it is repeated: "cudaEventRecord 128*x ..." */
+static unsigned recorded(unsigned from, char *text, size_t size)
+{
+    char line[256], name[64], last[64] = "";
+    unsigned count = 0, repeats = 0;
+    FILE *file = fopen(log_path, "r");
+    ck_assert_ptr_nonnull(file);
+    text[0] = '\0';
+    while (fgets(line, sizeof line, file)) {
+        if (count++ < from || sscanf(line, "gpu1 %63s", name) != 1)
+            continue;
+        repeats = strcmp(name, last) == 0 ? repeats + 1 : 1;
+        char *tail = repeats > 1 ? strrchr(text, ' ') : NULL;
+        if (tail)
+            *tail = '\0';
+        const size_t used = strlen(text);
+        if (repeats > 1)
+            snprintf(text + used, size - used, " x%u", repeats);
+        else
+            snprintf(text + used, size - used, "%s%s x1", used ? " " : "", name);
+        snprintf(last, sizeof last, "%s", name);
+    }
+    fclose(file);
+    return count;
+}
+
+/* The host holds the stream while it launches, so only the GPU's time lies between the events. */
+START_TEST(launches_wait_for_each_other)
+{
+    char text[CALLS_MAX];
+    pp_ns took_ns = 0;
+    pp_err err = { 0 };
+    open_gpu();
+    pp_gpu_task *task = task_of(&product);
+    const unsigned before = recorded(0, text, sizeof text);
+    const pp_gpu_timing how = { .runs = 130 };
+    ck_assert_msg(!calls->time(gpu, task, &how, &took_ns, &err), "%s", err.text);
+    recorded(before, text, sizeof text);
+    ck_assert_str_eq(
+        text, "cudaLaunchHostFunc x1 cudaEventRecord x1 cublasLtMatmul x128 cudaEventRecord x1 "
+              "cudaStreamSynchronize x1 cudaEventElapsedTime x1 "
+              "cudaLaunchHostFunc x1 cudaEventRecord x1 cublasLtMatmul x2 cudaEventRecord x1 "
+              "cudaStreamSynchronize x1 cudaEventElapsedTime x1");
+    ck_assert_int_gt(took_ns, 0);
+    calls->release(task);
+    close_gpu();
+}
+END_TEST
+
+START_TEST(a_cold_run_begins_when_the_cache_is_full_of_something_else)
+{
+    char text[CALLS_MAX];
+    pp_ns took_ns = 0;
+    pp_err err = { 0 };
+    open_gpu();
+    pp_gpu_task *task = task_of(&product);
+    const unsigned before = recorded(0, text, sizeof text);
+    const pp_gpu_timing how = { .runs = 1, .cold = true };
+    ck_assert_int_eq(calls->time(gpu, task, &how, &took_ns, &err), PP_OK);
+    recorded(before, text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text,
+                                 "cudaLaunchHostFunc x1 cudaMemsetAsync x1 cudaEventRecord x1 "
+                                 "cublasLtMatmul x1 cudaEventRecord x1"));
+    calls->release(task);
+    close_gpu();
+}
+END_TEST
+
+/* Both begin at one event; what runs beside must not end first. */
+START_TEST(what_runs_beside_lasts_longer)
+{
+    char text[CALLS_MAX];
+    pp_ns took_ns = 0;
+    pp_err err = { 0 };
+    open_gpu();
+    pp_gpu_task *task = task_of(&product);
+    pp_gpu_task *beside = task_of(&copy);
+    const unsigned before = recorded(0, text, sizeof text);
+    const pp_gpu_timing how = { .runs = 2, .beside = beside };
+    ck_assert_msg(!calls->time(gpu, task, &how, &took_ns, &err), "%s", err.text);
+    recorded(before, text, sizeof text);
+    ck_assert_ptr_nonnull(
+        strstr(text, "cudaLaunchHostFunc x1 cudaEventRecord x1 cudaStreamWaitEvent x1 "
+                     "cudaMemcpyAsync x1 cudaEventRecord x2 cublasLtMatmul x2 cudaEventRecord x1"));
+    calls->release(task);
+    calls->release(beside);
+    close_gpu();
+}
+END_TEST
+
+/* A set of operands is 24 KiB here: 1 + 2 x 64 KiB / 24 KiB sets of three. */
+START_TEST(operands_do_not_stay_in_the_cache)
+{
+    char text[CALLS_MAX];
+    open_gpu();
+    ck_assert_int_eq(calls->facts(gpu)->cache_bytes, CACHE_BYTES);
+    const unsigned before = recorded(0, text, sizeof text);
+    pp_gpu_task *task = task_of(&product);
+    recorded(before, text, sizeof text);
+    unsigned allocations = 0;
+    for (const char *at = text; (at = strstr(at, "cudaMalloc x")); at++)
+        allocations++;
+    ck_assert_uint_eq(allocations, 6 * 3);
+    calls->release(task);
+    close_gpu();
+}
+END_TEST
+
+START_TEST(work_goes_on_for_as_long_as_asked)
+{
+    pp_err err = { 0 };
+    open_gpu();
+    pp_gpu_task *task = task_of(&copy);
+    const int64_t began_ns = pp_module_services_table.clock_now_ns();
+    ck_assert_int_eq(calls->heat(gpu, task, 20000000, &err), PP_OK);
+    ck_assert_int_ge(pp_module_services_table.clock_now_ns() - began_ns, 20000000);
+    calls->release(task);
+    close_gpu();
+}
+END_TEST
+
+/* The stream is let go whatever fails behind the gate, else nobody could wait for it. */
+START_TEST(a_failed_launch_leaves_nothing_held)
+{
+    pp_ns took_ns = 0;
+    pp_err err = { 0 };
+    open_gpu();
+    pp_gpu_task *task = task_of(&product);
+    const pp_gpu_timing how = { .runs = 5 };
+    setenv("STANDIN_FAIL", "cublasLtMatmul:3", 1);
+    standin_forget();
+    ck_assert_int_eq(calls->time(gpu, task, &how, &took_ns, &err), PP_IO);
+    ck_assert_ptr_nonnull(strstr(err.text, "a product failed"));
+    unsetenv("STANDIN_FAIL");
+    err = (pp_err){ 0 };
+    ck_assert_msg(!calls->time(gpu, task, &how, &took_ns, &err), "%s", err.text);
+    ck_assert_int_gt(took_ns, 0);
+    calls->release(task);
+    close_gpu();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("gpu");
+    TCase *tc = tcase_create("gpu");
+    tcase_set_timeout(tc, 30);
+    tcase_add_test(tc, launches_wait_for_each_other);
+    tcase_add_test(tc, a_cold_run_begins_when_the_cache_is_full_of_something_else);
+    tcase_add_test(tc, what_runs_beside_lasts_longer);
+    tcase_add_test(tc, operands_do_not_stay_in_the_cache);
+    tcase_add_test(tc, work_goes_on_for_as_long_as_asked);
+    tcase_add_test(tc, a_failed_launch_leaves_nothing_held);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
