@@ -51,8 +51,8 @@ static uint64_t hash_options(const pp_run_options *options)
     uint64_t hash = mix(FIRST_HASH, options->first_step);
     hash = mix(mix(hash, options->warmup), options->iterations);
     hash = mix(hash, (uint64_t)options->limit_bytes);
-    return mix(hash, (uint64_t)options->check_messages << 2 | (uint64_t)options->check_memory << 1 |
-                         options->poison);
+    return mix(hash, (uint64_t)options->serialize << 3 | (uint64_t)options->check_messages << 2 |
+                         (uint64_t)options->check_memory << 1 | options->poison);
 }
 
 pp_agreement pp_agreement_on(const pp_program *program, const pp_costs *costs,
@@ -94,7 +94,8 @@ static const char *difference(const pp_agreement *a, const pp_agreement *b)
     if (a->work != b->work)
         return "another compute, other settings or another seed";
     if (a->how != b->how)
-        return "other steps to run, or others of --payload, --verify and --check-messages";
+        return "other steps to run, or others of --payload, --verify, --check-messages and "
+               "--serialize-compute";
     return NULL;
 }
 

@@ -68,6 +68,9 @@ typedef struct pp_compute {
     pp_status (*end)(void *worker, pp_err *err);
     /* When the last op ran, by this process's clock. NULL: from its call to its return. */
     void (*times)(const void *worker, pp_ns *start_ns, pp_ns *end_ns);
+    /* Which GPU it computes on, as others of this process may, too. NULL: the thread's processor.
+     */
+    uint32_t (*gpu)(const void *worker);
     /* Where its tensors lie. NULL: in this process's memory. Fails: UNAVAILABLE. */
     pp_status (*memory)(pp_device_memory *memory_out, pp_err *err);
 

@@ -350,6 +350,7 @@ static pp_status run(const pp_execute_options *options, bool written, pp_executi
                                .check_memory = options->verify && x->costs->has_memory && !written,
                                .poison = options->verify && options->payload_bytes < 0,
                                .check_messages = options->check_messages,
+                               .serialize = options->serialize,
                                .deadline_ns = deadline_ns,
                                .faults = options->faults,
                                .stop = options->stop };
@@ -387,6 +388,27 @@ static pp_status report(const pp_plan *plan, bool written, pp_execution *x, pp_e
     return status ? status : pp_replay(x->program, x->costs, median->timeline, &x->replayed, err);
 }
 
+/* The ops of one GPU cannot be over sooner, and on one GPU for all ranks are over then: some rank
+ * always has an op that waits for its turn only. */
+static void add_turns(const pp_execute_options *options, uint32_t first, uint32_t hosted,
+                      pp_execution *x)
+{
+    for (uint32_t k = first; k < first + hosted && x->predicted && options->serialize; k++) {
+        const uint32_t gpu = options->compute->gpu(x->job.worker[k]);
+        pp_ns sum_ns = 0;
+        bool seen = false; /* a rank before it has this GPU */
+        for (uint32_t r = first; r < first + hosted; r++) {
+            if (options->compute->gpu(x->job.worker[r]) != gpu)
+                continue;
+            seen = seen || r < k;
+            for (size_t i = x->program->rank_begin[r]; i < x->program->rank_begin[r + 1]; i++)
+                sum_ns += x->predicted->end_ns[i] - x->predicted->start_ns[i];
+        }
+        x->gpus += !seen;
+        x->serial_ns = sum_ns > x->serial_ns ? sum_ns : x->serial_ns;
+    }
+}
+
 /* What the process of rank 0 does beyond the others' part, or fails to do, they do not know. */
 static pp_status carry_out(const pp_plan *plan, const pp_plan *ours,
                            const pp_execute_options *options, bool written, pp_execution *x,
@@ -400,6 +422,8 @@ static pp_status carry_out(const pp_plan *plan, const pp_plan *ours,
         status = measure_ops(options, x, err);
     if (!status)
         status = predict(written ? plan : ours, options, written, x, err);
+    if (!status)
+        add_turns(options, first, hosted, x);
     if (status || (status = run(options, written, x, err)))
         return status;
     if (first == 0 && (status = report(ours, written, x, err)))

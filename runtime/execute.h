@@ -13,6 +13,7 @@ typedef struct pp_execute_options {
     pp_link link;
     pp_communicators communicators; /* of a transport that has queues */
     bool check_messages;            /* as in pp_world_options */
+    bool serialize;                 /* as in pp_run_options */
     uint32_t replica;               /* of the plan */
     int64_t payload_bytes;          /* tensors are carried up to here; negative: whole */
     bool measure_ops;               /* durations: measured one op after the other, not the plan's */
@@ -41,7 +42,10 @@ typedef struct pp_execution {
     pp_device_memory memory; /* of the compute, if it has one */
     pp_run_job job;
     pp_run_result result;
-    bool disagrees;         /* with other processes, which all find it out */
+    bool disagrees;  /* with other processes, which all find it out */
+    pp_ns serial_ns; /* serialized: what the ops of the busiest GPU take one after the other, as
+                        predicted; else 0 */
+    uint32_t gpus;   /* that the ranks here share; serialized */
     pp_timeline *predicted; /* NULL: forced */
     pp_report *prediction;
     pp_report *report;     /* measured: the median iteration */

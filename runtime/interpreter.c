@@ -399,20 +399,11 @@ static void keep_times(const pp_interpreter *in, size_t i)
         *start_ns = began_ns;
 }
 
-static pp_status run_op(pp_interpreter *in, uint32_t i, uint32_t position, pp_err *err)
+static pp_status compute(pp_interpreter *in, uint32_t i, pp_err *err)
 {
-    uint32_t receive = in->program->comm->needs[i];
-    pp_status status = PP_OK;
-    if (in->faults && (status = suffer(in, i, err)))
-        return status;
-    if (receive != NONE)
-        status = wait_group(in, in->program->comm->transfer[receive].group, err);
-    if (status)
-        return status;
-    if ((status = reap(in, stamp(in), position, err))) /* which may wait */
-        return status;
     pp_ns start_ns = stamp(in);
-    if ((status = reap(in, start_ns, 0, err)))
+    pp_status status = reap(in, start_ns, 0, err);
+    if (status)
         return status;
     count_start(in, i);
     keep_bytes(in, i, 0);
@@ -431,6 +422,26 @@ static pp_status run_op(pp_interpreter *in, uint32_t i, uint32_t position, pp_er
     count_end(in, i);
     keep_bytes(in, i, 1);
     return PP_OK;
+}
+
+static pp_status run_op(pp_interpreter *in, uint32_t i, uint32_t position, pp_err *err)
+{
+    uint32_t receive = in->program->comm->needs[i];
+    pp_status status = PP_OK;
+    if (in->faults && (status = suffer(in, i, err)))
+        return status;
+    if (receive != NONE)
+        status = wait_group(in, in->program->comm->transfer[receive].group, err);
+    if (status)
+        return status;
+    if ((status = reap(in, stamp(in), position, err))) /* which may wait */
+        return status;
+    if (!in->turn)
+        return compute(in, i, err);
+    pthread_mutex_lock(in->turn); /* an op of another rank ends by itself */
+    status = compute(in, i, err);
+    pthread_mutex_unlock(in->turn);
+    return status;
 }
 
 static pp_status take_step(pp_interpreter *in, pp_step step, uint32_t position, pp_err *err)

@@ -44,6 +44,7 @@ typedef struct pp_interpreter {
     pp_progress *progress;
     const pp_faults *faults;
     const atomic_bool *ended; /* somebody gave the run up */
+    pthread_mutex_t *turn;    /* held during an op; NULL: none */
     bool poison;              /* what is not in use holds NaN; only where limit_bytes is negative */
 
     uint32_t run_step;

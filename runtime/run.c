@@ -22,6 +22,9 @@ static void crew_free(pp_crew *crew)
         free(crew->hand[h].ahead_ns);
     }
     free(crew->hand);
+    for (uint32_t h = 0; crew->turn && h < crew->turns; h++)
+        pthread_mutex_destroy(&crew->turn[h]);
+    free(crew->turn);
     pp_cells_free(&crew->cells);
     pp_record_free(&crew->record);
     pthread_cond_destroy(&crew->changed);
@@ -39,6 +42,25 @@ void pp_run_result_free(pp_run_result *result)
     if (result->crew && !result->given_up)
         crew_free(result->crew);
     *result = (pp_run_result){ 0 };
+}
+
+/* Ranks of one GPU share it. */
+static pthread_mutex_t *turn_of(const pp_crew *crew, uint32_t rank)
+{
+    const pp_run_job *job = crew->job;
+    return crew->turn ? &crew->turn[job->compute->gpu(job->worker[rank]) % crew->turns] : NULL;
+}
+
+static pp_status make_turns(pp_crew *crew, uint32_t count, pp_err *err)
+{
+    if (!crew->options->serialize)
+        return PP_OK;
+    crew->turn = pp_alloc_array(count, sizeof *crew->turn);
+    if (!crew->turn)
+        return pp_err_nomem(err);
+    for (; crew->turns < count; crew->turns++)
+        pthread_mutex_init(&crew->turn[crew->turns], NULL);
+    return PP_OK;
 }
 
 static pp_status prepare_hand(pp_crew *crew, pp_hand *hand, uint64_t hash, pp_err *err)
@@ -63,7 +85,8 @@ static pp_status prepare_hand(pp_crew *crew, pp_hand *hand, uint64_t hash, pp_er
                           .progress = &hand->progress,
                           .faults = crew->options->faults,
                           .ended = &crew->ended,
-                          .poison = crew->options->poison };
+                          .poison = crew->options->poison,
+                          .turn = turn_of(crew, hand->rank) };
     hand->ahead_ns = pp_alloc_array(ranks, sizeof *hand->ahead_ns);
     if (!hand->ahead_ns)
         return pp_err_nomem(err);
@@ -143,6 +166,8 @@ static pp_status crew_new(const pp_run_job *job, const pp_run_options *options,
         status = pp_record_new(job->program, options->check_memory, &crew->record, err);
     if (!status && !(crew->hand = pp_alloc_array(count, sizeof *crew->hand)))
         status = pp_err_nomem(err);
+    if (!status)
+        status = make_turns(crew, count, err);
     for (uint32_t h = 0; h < count && !status; h++, crew->count = h) {
         crew->hand[h].crew = crew;
         crew->hand[h].rank = crew->first + h;

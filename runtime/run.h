@@ -27,6 +27,7 @@ typedef struct pp_run_options {
     bool check_memory;     /* count every byte and compare it with the simulator's account */
     bool poison;           /* of pp_interpreter */
     bool check_messages;   /* the world's */
+    bool serialize;        /* an op has its GPU alone; compute->gpu is there */
     pp_ns deadline_ns;     /* nothing may take longer */
     pp_arena_block *block; /* [ranks]: memory of their tensors, kept from run to run; NULL: none */
     size_t stack_bytes;    /* of a rank's thread; 0: PP_STACK_BYTES */

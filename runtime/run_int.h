@@ -32,6 +32,8 @@ struct pp_crew {
     uint32_t first, count; /* ranks hosted here */
     pp_hand *hand;         /* [count] */
     uint32_t running;      /* of them have a thread */
+    pthread_mutex_t *turn; /* [turns]: of each GPU's ops; NULL: they need not take turns */
+    uint32_t turns;
     pp_cells cells;
     pp_record record;
     pp_run_result *result;

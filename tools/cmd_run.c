@@ -37,6 +37,8 @@ static const pp_option options[] = {
       "of nccl: one of all ranks, or one for every two neighbours; world", NULL, false },
     { "--check-messages", NULL, "of nccl: headers in every step; without it in the first step only",
       NULL, false },
+    { "--serialize-compute", NULL, "of cuda: an op has its GPU alone, where ranks share one", NULL,
+      false },
     { "--payload", "SIZE", "spin carries tensors up to this size; 64KiB", NULL, false },
     { "--schedule", "NAME|FILE", "as simulate, instead of a plan", NULL, false },
     { PP_OPTION_PP },
@@ -155,6 +157,11 @@ static pp_status read_options(const pp_args *args, pp_faults *faults, pp_execute
         if ((status = pp_faults_add(fault, faults, err)))
             return status;
     }
+    o->serialize = pp_args_has(args, "--serialize-compute");
+    if (o->serialize && !o->compute->gpu)
+        return pp_err_set(err, PP_USAGE, "--serialize-compute",
+                          "ranks of %s share no GPU; leave it out, or use --compute cuda",
+                          o->compute->name);
     if (measured && !real)
         return pp_err_set(err, PP_USAGE, "--durations",
                           "%s takes as long as the plan says; leave it out", o->compute->name);

@@ -57,6 +57,14 @@ static void print_prediction(const pp_run_print *run, const pp_comparison *c, pp
     if (isfinite(c->step_error))
         pp_text_add(text, " (%+.2f %%)", 100 * c->step_error);
     pp_text_add(text, "\n");
+    if (x->serial_ns)
+        pp_text_add(text,
+                    "serialized   %" PRIu32
+                    " GPU%s for the ranks; the ops of the busiest take %s one "
+                    "after the other (%+.2f %%)\n",
+                    x->gpus, x->gpus == 1 ? "" : "s",
+                    pp_format_duration(cell[0], sizeof cell[0], x->serial_ns),
+                    100 * ((double)x->report->makespan_ns / (double)x->serial_ns - 1));
     if (run->planned_executor)
         pp_text_add(text, "executor     %s; the plan names %s, so it is predicted anew\n",
                     x->report->executor, run->planned_executor);
@@ -285,6 +293,8 @@ pp_json *pp_run_json(const pp_run_print *run, const pp_comparison *comparison, p
     pp_json_put(build, object, "comparison", json_comparison(comparison, build));
     if (run->options->verify && x->verdict.compared)
         pp_json_put(build, object, "verification", json_verdict(run, build));
+    if (x->serial_ns)
+        pp_json_put_int(build, object, "serial_ns", x->serial_ns);
     if (x->prediction)
         pp_json_put(build, object, "prediction", pp_report_write(x->prediction, build));
     pp_json_put(build, report, "execution", object);

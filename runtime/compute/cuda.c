@@ -60,6 +60,7 @@ const pp_compute pp_compute_cuda = {
     .open = cuda_open,
     PP_WORKER_CALLS,
     .times = pp_worker_times,
+    .gpu = pp_worker_gpu,
     .memory = cuda_memory,
     .check = pp_worker_check,
     .reference = cuda_reference,

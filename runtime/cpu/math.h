@@ -58,6 +58,8 @@ typedef struct pp_math {
      * time between its calls. */
     void (*times)(const void *machine, pp_ns *start_ns, pp_ns *end_ns);
 
+    uint32_t (*gpu)(const void *machine); /* which; NULL: it is none */
+
     /* Memory for weights, zero at first; and to and from the host's, over when they return. */
     pp_status (*take)(void *machine, size_t bytes, void **at_out, pp_err *err);
     void (*give)(void *machine, void *at);

@@ -222,6 +222,12 @@ void pp_worker_times(const void *opened, pp_ns *start_ns, pp_ns *end_ns)
     w->math->times(w->machine, start_ns, end_ns);
 }
 
+uint32_t pp_worker_gpu(const void *opened)
+{
+    const worker *w = opened;
+    return w->math->gpu(w->machine);
+}
+
 pp_status pp_worker_check(void *opened, pp_err *err)
 {
     worker *w = opened;

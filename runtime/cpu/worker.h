@@ -32,6 +32,7 @@ size_t pp_worker_value_count(const void *worker, uint32_t stage, pp_values which
 void pp_worker_value_read(const void *worker, uint32_t stage, pp_values which, void *out);
 void pp_worker_value_nudge(void *worker, uint32_t stage, size_t index, double by);
 void pp_worker_times(const void *worker, pp_ns *start_ns, pp_ns *end_ns);
+uint32_t pp_worker_gpu(const void *worker);
 pp_status pp_worker_check(void *worker, pp_err *err);
 
 #endif

@@ -28,9 +28,9 @@ PP_DEVICE float pp_uniform(const pp_gpu_tokens_call *k, int64_t row, int64_t i)
 #define PP_OF(name) name##_f32
 #define PP_LOAD pp_load_f32
 #define PP_STORE pp_store_f32
-#include "runtime/cuda/kernel_attention.h"
-#include "runtime/cuda/kernel_rows.h"
-#include "runtime/cuda/kernel_tokens.h"
+#include "runtime/cuda/kernel_attention.inc"
+#include "runtime/cuda/kernel_rows.inc"
+#include "runtime/cuda/kernel_tokens.inc"
 #undef PP_REAL
 #undef PP_OF
 #undef PP_LOAD
@@ -40,9 +40,9 @@ PP_DEVICE float pp_uniform(const pp_gpu_tokens_call *k, int64_t row, int64_t i)
 #define PP_OF(name) name##_bf16
 #define PP_LOAD pp_load_bf16
 #define PP_STORE pp_store_bf16
-#include "runtime/cuda/kernel_attention.h"
-#include "runtime/cuda/kernel_rows.h"
-#include "runtime/cuda/kernel_tokens.h"
+#include "runtime/cuda/kernel_attention.inc"
+#include "runtime/cuda/kernel_rows.inc"
+#include "runtime/cuda/kernel_tokens.inc"
 #undef PP_REAL
 #undef PP_OF
 #undef PP_LOAD

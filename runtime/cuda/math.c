@@ -34,6 +34,11 @@ static pp_status take(void *machine, size_t bytes, void **at_out, pp_err *err)
     return PP_OK;
 }
 
+static uint32_t gpu(const void *machine)
+{
+    return (uint32_t)((const pp_gpu_machine *)machine)->device;
+}
+
 static void give(void *machine, void *at)
 {
     (void)machine;
@@ -270,6 +275,7 @@ const pp_math pp_gpu_math = {
     .start = pp_gpu_machine_start,
     .finish = pp_gpu_machine_finish,
     .times = pp_gpu_machine_times,
+    .gpu = gpu,
     .take = take,
     .give = give,
     .read = move,

@@ -27,6 +27,14 @@ referred() { # near what compute cpu has in double
     grep -q 'near compute cpu in double' out || { echo "$1: not compared with compute cpu:"; cat out; failed=1; }
 }
 
+# No op begins before the one in front of it is over, whichever rank's.
+alone() {
+    tr '{' '\n' <"$1" | sed -n 's/.*"ts": *\([0-9.]*\).*"dur": *\([0-9.]*\).*"cat": *"compute".*/\1 \2/p' | sort -n | awk '
+    $1 < over - 0.002 { print "an op begins at " $1 " us, before " over " us"; wrong = 1 }
+    { over = $1 + $2 > over ? $1 + $2 : over }
+    END { exit wrong || NR < 48 }' || { echo "$1: ops are not alone"; failed=1; }
+}
+
 small='hidden=16,heads=2,mlp=24,tokens=12'
 steps='--costs F=1ms,I=1ms,W=1ms --iterations 1 --warmup 1 --verify'
 exact='equal a sequential run.s bit for bit'
@@ -53,6 +61,13 @@ run 0 "$exact" --schedule 1f1b --pp 3 --microbatches 4 --comm eager:1MiB --tenso
 for gpus in 1 3; do
     STANDIN_GPUS=$gpus run 0 "$exact" --schedule 1f1b --pp 4 --microbatches 6 $steps --compute-settings $small
 done
+STANDIN_GPUS=1 run 0 'serialized   1 GPU for the ranks; the ops of the busiest take' --schedule 1f1b --pp 4 --microbatches 6 \
+    --costs F=1ms,B=1ms --iterations 1 --serialize-compute --compute-settings $small --trace chrome=alone.json
+alone alone.json
+STANDIN_GPUS=3 run 0 "$exact" --schedule zbv --pp 4 --microbatches 6 $steps --serialize-compute --compute-settings $small
+grep -q 'serialized   3 GPUs for the ranks' out || { echo "three GPUs:"; cat out; failed=1; }
+"$ppsim" run --schedule 1f1b --pp 2 --microbatches 2 $steps --serialize-compute --compute cpu >out 2>&1
+[ $? -eq 2 ] && grep -q 'ranks of cpu share no GPU' out || { echo "cpu, serialized:"; cat out; failed=1; }
 # Over NCCL tensors travel from where they are: only headers are copied, in the first step.
 for layout in world per-edge; do
     rm -f log
