@@ -51,6 +51,10 @@ export PATH="$scratch/bin:$PATH"
 rm bin/python3 bin/nvcc
 STANDIN_GPUS=1 "$check" one >table 2>err || wrong "one GPU: status $?: $(cat err table)"
 grep -q 'left out$' err && grep -q '^| probe-nccl-link | 0 |' table || wrong "with one GPU: $(cat err table)"
+for schedule in 1f1b interleaved zbv planned; do
+    took=$(sed -n 's/^serialized.* take \(.*\) one after.*/\1/p' one/compute-$schedule.out)
+    grep -q "^| compute-$schedule | 0 | [0-9.]* [mu]*s | $took | [-+][0-9.]* % |" table || wrong "$schedule in turns ($took): $(cat table)"
+done
 grep -q '^GPU: stand-in GPU' one/environment.txt || wrong "the GPU is not noted: $(cat one/environment.txt)"
 [ "$(hostname)" = localhost ] || ! grep -rqw "$(hostname)" one || wrong "the host's name is in what is kept"
 mkdir -p tree/tools tree/docs tree/traces/data
@@ -72,7 +76,7 @@ grep -q '^| links | 1 curves: median [0-9.]* %' tree/docs/gpu.md || wrong "no cu
 GPU_CHECK_SECONDS=0 GPU_CHECK_RANKS=2 "$check" late >table 2>err
 [ $? -ne 0 ] && ! ls late/*.status >late.txt 2>&1 || wrong "it runs without time: $(cat err)"
 GPU_CHECK_RANKS=2 "$check" out >table 2>err || wrong "status $?: $(cat err table)"
-[ "$(grep -c '| 0 |' table)" -ge 19 ] || wrong "19 steps should go well: $(cat table)"
+[ "$(grep -c '| 0 |' table)" -ge 27 ] || wrong "27 steps should go well: $(cat table)"
 grep -qE '^\| zbv-per-edge \| 0 \| [0-9.]+ ms \| [0-9.]+ ms \|' table || wrong "no times of zbv: $(cat table)"
 rm out/zbv-world.status
 GPU_CHECK_RANKS=2 "$check" out >again 2>err || wrong "again: $(cat err)"
