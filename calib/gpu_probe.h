@@ -21,12 +21,13 @@ typedef struct pp_gpu_shapes {
 /* What is not said has its default; kv_heads: as many as heads. Settings of compute cpu that change
  * no shape may be there too. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_gpu_shapes_parse(const char *text, pp_gpu_shapes *settings_out,
-                                              pp_err *err);
+                                            pp_err *err);
 
 /* What a point is timed beside, and how. */
 typedef struct pp_gpu_probe_point {
     pp_gpu_work work, beside; /* beside: where has_beside */
     bool has_beside;
+    bool posting;  /* the host's time to launch it */
     pp_ns rest_ns; /* nothing runs for so long before every timing */
     pp_ns heat_ns; /* the work runs for so long before the timings of a pass; 0: the probe's */
 } pp_gpu_probe_point;

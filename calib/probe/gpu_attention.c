@@ -2,9 +2,12 @@
  * compute cuda. Frameworks have faster ones: tools/measure_torch.py measures those. */
 #include "calib/gpu_probe.h"
 #include "calib/ops.h"
+#include "runtime/cpu/settings.h"
 #include "sim/alloc.h"
 
 #include <stdlib.h>
+
+#define SQUARES_MAX (8192.0 * 8192)
 
 enum { FWD, BWD, SERIES, MIXES = 3 * PP_GPU_PROBE_TOKENS };
 
@@ -26,6 +29,10 @@ static void attention_close(void *state)
 static void add(attention *a, pp_mix mix)
 {
     const pp_gpu_shapes *s = &a->probe->settings;
+    double at[PP_VARIABLE_COUNT];
+    pp_mix_variables(&mix, at);
+    if (at[PP_VARIABLE_SQUARES] > SQUARES_MAX) /* takes seconds */
+        return;
     pp_mix *kept = &a->mix[a->mixes++];
     *kept = mix;
     for (uint32_t series = FWD; series < SERIES; series++) {
@@ -55,6 +62,12 @@ static pp_status attention_open(const pp_probe_options *options, void **state_ou
     if (!a)
         return pp_err_nomem(err);
     pp_status status = pp_gpu_probe_open(options, "gpu-attention", series, SERIES, &a->probe, err);
+    if (!status && a->probe->settings.hidden / a->probe->settings.heads > PP_GPU_HEAD_MAX)
+        status = pp_err_set(err, PP_USAGE, "--compute-settings",
+                            "hidden=%lld in heads=%lld: a head has at most %d elements; say more "
+                            "heads",
+                            (long long)a->probe->settings.hidden,
+                            (long long)a->probe->settings.heads, PP_GPU_HEAD_MAX);
     if (status) {
         attention_close(a);
         return status;

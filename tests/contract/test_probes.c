@@ -38,6 +38,7 @@ static const struct {
     { "shape_message", BIT(BYTES), true },
     { "all_", BIT(BYTES), true },
     { "nccl_post", BIT(BYTES), false },
+    { "launch", 0, false },
 };
 
 static pp_calibrate_options tiny(const char *const *names)

@@ -40,9 +40,11 @@ refuses 2 'tp=2 does not divide kv_heads and mlp' -- --compute-settings hidden=3
 refuses 2 'tokens=100: must be a multiple of 64' -- --compute-settings tokens=100 --device 0
 refuses 2 'gated=yes: must be off or on' -- --compute-settings gated=yes --device 0
 refuses 2 'mlp=0: must be a whole number from 1' -- --compute-settings mlp=0 --device 0
+refuses 2 'a head has at most 256 elements' -- --compute-settings hidden=1024,heads=2 --probe gpu-attention
+refuses 3 "at hand are from 'probe cpu-gemm" -- --compute-settings hidden=16,heads=2,mlp=32 --probe cpu-gemm --probe gpu-gemm
 # A call that fails, at the opening, when operands are taken, and among the timings.
 for call in cudaGetDeviceProperties:1/'asking what the GPU is' cudaStreamCreateWithPriority:2/'making streams' \
-    cublasLtCreate:2/'opening it failed' cudaMallocHost:1/'out of memory: pinned memory' \
+    cudaMemsetAsync:1/'filling the cache failed' cublasLtCreate:2/'opening it failed' cudaMallocHost:1/'out of memory: pinned memory' \
     cudaMalloc:4/'out of memory: operands' cudaMemcpyAsync:2/'filling operands failed' \
     cublasLtMatmul:1/'a product failed' cublasLtMatmul:40/'a product failed' \
     cudaLaunchHostFunc:3/'holding the stream failed' cudaEventRecord:5/'recording an event failed' \
@@ -53,8 +55,12 @@ for call in cudaGetDeviceProperties:1/'asking what the GPU is' cudaStreamCreateW
 done
 refuses 5 'waiting for an event failed' STANDIN_FAIL=cudaStreamWaitEvent:1 -- --probe gpu-interference
 
-# A plan takes products from the profile.
-timeout 100 "$ppsim" calibrate $small --probe gpu-gemm -o p.json >out 2>&1 || wrong "gpu-gemm: $(cat out)"
+refuses 5 'launching the work failed' STANDIN_FAIL=cudaLaunchKernel:30 -- --probe gpu-rows
+refuses 5 'filling operands failed' STANDIN_FAIL=cudaMemcpyAsync:1 -- --probe gpu-attention
+
+# A plan takes products and attention from the profile.
+timeout 100 "$ppsim" calibrate $small --probe gpu-gemm --probe gpu-attention -o p.json >out 2>&1 ||
+    wrong "gpu-gemm, gpu-attention: $(cat out)"
 cat >model.json <<'END'
 {"format": "ppsim.model", "version": 1, "name": "tiny", "hidden": 32, "layers": 4, "heads": 2, "ffn": 64,
  "vocab": 128, "max_seq_length": 1024, "gated_mlp": false, "rms_norm": true, "linear_bias": false,
@@ -68,14 +74,16 @@ profile, plan = json.load(open("p.json")), json.load(open("plan.json"))
 names = [f"gemm_{way} {weight}" for way in ("fwd", "dgrad", "wgrad") for weight in ("qkv", "proj", "mlp_up", "mlp_down")]
 series = {s["class"]: s for s in profile["series"]}
 assert profile["device"] == "stand-in" and profile["sm_count"] == 16, profile["device"]
-assert sorted(series) == sorted(names), sorted(series)
+assert sorted(series) == sorted(names + ["attn_fwd", "attn_bwd"]), sorted(series)
+mixes = {(s["tokens"], s["longest"]) for s in series["attn_bwd"]["samples"]}
+assert mixes >= {(256, 256), (256, 128), (64, 64), (64, 32)}, mixes
 at = {(s["m"], s["n"], s["k"]) for s in series["gemm_wgrad mlp_up"]["samples"]}
 assert at == {(32, 64, t) for t in (4, 16, 32, 64, 128, 256)}, at
 for name in names:
     assert all(s["kernel"].startswith("algorithm 66, tile 20, stages 4, split-K 1, ") for s in series[name]["samples"])
 assert all(n["clock"] == "device" for n in profile["notes"])
 used = plan["provenance"]["profile_classes"]
-assert set(names) <= set(used), used
+assert set(names) | {"attn_fwd", "attn_bwd"} <= set(used), used
 END
 # Without being asked, a calibration measures no GPU; asked, it is resumed on the same one.
 "$ppsim" list probes | grep -q '^gpu-gemm ' || wrong "list probes"

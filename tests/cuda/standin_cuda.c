@@ -349,6 +349,30 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     return cudaSuccess;
 }
 
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
+{
+    FAILS(cudaErrorPeerAccessUnsupported, "%d %u", peer, flags);
+    return peer == current ? cudaErrorInvalidDevice : cudaSuccess;
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
+                                size_t bytes, cudaStream_t stream)
+{
+    FAILS(cudaErrorUnknown, "%zu", bytes);
+    check_stream((standin_stream *)stream, __func__);
+    if (!is_known(to, bytes, to_device) || !is_known(from, bytes, from_device))
+        standin_wrong("a copy from GPU %d to %d that lies elsewhere", from_device, to_device);
+    copy *c = malloc(sizeof *c);
+    *c = (copy){ to, from, bytes, 0 };
+    standin_enqueue((standin_stream *)stream, run_copy, free, c);
+    return cudaSuccess;
+}
+
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
 {
     FAILS(cudaErrorUnknown, "%zu %d", bytes, (int)kind);

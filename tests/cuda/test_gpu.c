@@ -1,5 +1,6 @@
 /* How runtime/cuda/gpu.c times work, by the calls that the stand-in recorded. */
 #include "runtime/cuda/gpu.h"
+#include "runtime/cuda/work.h"
 #include "tests/cuda/standin.h"
 
 #include <check.h>
@@ -142,6 +143,63 @@ START_TEST(what_runs_beside_lasts_longer)
 }
 END_TEST
 
+/* Works that overwrite what they read find it as it was, and making it so is not timed. */
+START_TEST(spoiled_operands_are_filled_again)
+{
+    static const pp_gpu_work gelu = {
+        .kind = PP_GPU_GELU_BACKWARD, .in = PP_GPU_BF16, .rows = 64, .width = 512
+    };
+    char text[CALLS_MAX];
+    pp_ns took_ns = 0;
+    pp_err err = { 0 };
+    open_gpu();
+    pp_gpu_task *task = task_of(&gelu); /* 128 KiB, two sets */
+    const unsigned before = recorded(0, text, sizeof text);
+    const pp_gpu_timing how = { .runs = 3 };
+    ck_assert_msg(!calls->time(gpu, task, &how, &took_ns, &err), "%s", err.text);
+    recorded(before, text, sizeof text);
+    ck_assert_str_eq(
+        text, "cudaLaunchHostFunc x1 cudaMemcpyAsync x2 cudaEventRecord x1 cudaLaunchKernel x2 "
+              "cudaEventRecord x1 cudaStreamSynchronize x1 cudaEventElapsedTime x1 "
+              "cudaLaunchHostFunc x1 cudaMemcpyAsync x1 cudaEventRecord x1 cudaLaunchKernel x1 "
+              "cudaEventRecord x1 cudaStreamSynchronize x1 cudaEventElapsedTime x1");
+    calls->release(task);
+    close_gpu();
+}
+END_TEST
+
+/* Every row once, with its token; every query and key of a sequence in one tile. */
+START_TEST(tables_are_complete)
+{
+    static const int64_t lengths[] = { 5, 64, 33, 1 };
+    const pp_gpu_work embedding = { .kind = PP_GPU_EMBEDDING_BACKWARD, .rows = 10, .vocab = 4 };
+    const pp_gpu_work attention = {
+        .kind = PP_GPU_ATTENTION_FORWARD, .width = 64, .lengths = lengths, .sequences = 4
+    };
+    static const int32_t tokens[] = { 0, 1, 2, 3, 0, 1, 2, 3, 0, 1 };
+    static const int32_t first[] = { 0, 3, 6, 8, 10 };
+    static const int32_t rows[] = { 0, 4, 8, 1, 5, 9, 2, 6, 3, 7 };
+    static const pp_gpu_tile tiles[] = { { 0, 5, 0 },   { 5, 64, 0 },   { 5, 64, 32 },
+                                         { 69, 33, 0 }, { 69, 33, 32 }, { 102, 1, 0 } };
+    int32_t found[10];
+    pp_gpu_tile tile[6];
+    pp_gpu_operand operand[PP_GPU_OPERANDS];
+    pp_gpu_work_operands(&embedding, operand);
+    ck_assert_uint_eq(operand[3].bytes, sizeof first);
+    ck_assert_uint_eq(operand[4].bytes, sizeof rows);
+    pp_gpu_work_table(&embedding, 0, found);
+    ck_assert_mem_eq(found, tokens, sizeof tokens);
+    pp_gpu_work_table(&embedding, 3, found);
+    ck_assert_mem_eq(found, first, sizeof first);
+    pp_gpu_work_table(&embedding, 4, found);
+    ck_assert_mem_eq(found, rows, sizeof rows);
+    pp_gpu_work_operands(&attention, operand);
+    ck_assert_uint_eq(operand[0].bytes, sizeof tiles);
+    pp_gpu_work_table(&attention, 0, tile);
+    ck_assert_mem_eq(tile, tiles, sizeof tiles);
+}
+END_TEST
+
 /* A set of operands is 24 KiB here: 1 + 2 x 64 KiB / 24 KiB sets of three. */
 START_TEST(operands_do_not_stay_in_the_cache)
 {
@@ -202,6 +260,8 @@ int main(void)
     tcase_add_test(tc, launches_wait_for_each_other);
     tcase_add_test(tc, a_cold_run_begins_when_the_cache_is_full_of_something_else);
     tcase_add_test(tc, what_runs_beside_lasts_longer);
+    tcase_add_test(tc, spoiled_operands_are_filled_again);
+    tcase_add_test(tc, tables_are_complete);
     tcase_add_test(tc, operands_do_not_stay_in_the_cache);
     tcase_add_test(tc, work_goes_on_for_as_long_as_asked);
     tcase_add_test(tc, a_failed_launch_leaves_nothing_held);
