@@ -62,7 +62,10 @@ for layout in world per-edge; do
     fails ncclRecv:2 $layout 'connecting to a neighbour failed'
     fails ncclRecv:7 $layout 'sending and receiving failed'
 done
-for name in cudaFree cudaFreeHost cudaStreamDestroy cudaEventDestroy ncclCommDestroy; do
+# What fails on the way out does not hide why.
+fails ncclSend:7,ncclCommAbort:1 world 'sending and receiving failed'
+fails ncclSend:7,ncclCommAbort:2 per-edge 'sending and receiving failed'
+for name in cudaFree cudaFreeHost cudaStreamDestroy cudaEventDestroy ncclCommFinalize ncclCommDestroy; do
     passes $name:2
 done
 exit $failed

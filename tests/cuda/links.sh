@@ -97,7 +97,7 @@ measure 4 STANDIN_GPUS=0
 grep -q 'nothing could be measured: probe nccl-link: no GPU is visible' out || { wrong "without a GPU:"; cat out; }
 measure 2 STANDIN_GPUS=2 NCCL_CHUNK_SIZE=4194304
 # Early and late, every call.
-for call in cudaSetDevice:2 cudaMalloc:2 cudaMalloc:4 cudaMallocHost:1 cudaEventCreate:2 cudaStreamCreateWithPriority:1 \
+for call in cudaGetDeviceProperties:1 cudaSetDevice:2 cudaMalloc:2 cudaMalloc:4 cudaMallocHost:1 cudaEventCreate:2 cudaStreamCreateWithPriority:1 \
     cudaEventRecord:3 cudaEventQuery:5 cudaEventElapsedTime:2 cudaMemcpyAsync:1 ncclGetUniqueId:2 ncclCommInitRankConfig:3 \
     ncclCommGetAsyncError:30 ncclGroupStart:9 ncclGroupEnd:9 ncclSend:9 ncclRecv:9 ncclAllReduce:1 ncclAllGather:2; do
     status=5
@@ -105,4 +105,12 @@ for call in cudaSetDevice:2 cudaMalloc:2 cudaMalloc:4 cudaMallocHost:1 cudaEvent
     measure $status STANDIN_GPUS=2 STANDIN_FAIL=$call
     grep -qE 'failed; (CUDA|NCCL) says|out of memory' out || { wrong "$call:"; cat out; }
 done
+# Copies to another GPU, with or without access to its memory.
+copies='--quick --budget 100ms --probe gpu-copy --probe gpu-launch'
+STANDIN_GPUS=2 STANDIN_FAIL=cudaMemcpyPeerAsync:2 "$ppsim" calibrate $copies >out 2>&1
+[ $? -eq 5 ] && grep -q 'launching the work failed; CUDA says' out || { wrong "a copy that fails:"; cat out; }
+STANDIN_GPUS=2 STANDIN_FAIL=cudaDeviceEnablePeerAccess:1 "$ppsim" calibrate $copies -o p.json >out 2>&1 || { wrong "without access:"; cat out; }
+[ "$(classes)" = 'copy_device;copy_in;copy_out;copy_peer;launch;launch_host;' ] || wrong "classes of copies and launches: $(classes)"
+STANDIN_GPUS=1 "$ppsim" calibrate $copies -o p.json >out 2>&1 || { wrong "copies on one GPU:"; cat out; }
+[ "$(classes)" = 'copy_device;copy_in;copy_out;launch;launch_host;' ] || wrong "copies on one GPU: $(classes)"
 exit $failed
