@@ -1,3 +1,4 @@
+#include "calib/product_ratios.h"
 #include "calib/profile_int.h"
 
 #include "sim/alloc.h"
@@ -178,6 +179,8 @@ static pp_status fit_all(pp_profile *p, const pp_profile_watch *watch, pp_err *e
             watch->fitting(watch->context, e->class_name, i, p->count);
         if (pp_interference_class(e->class_name))
             snprintf(e->reason, sizeof e->reason, "for the interference only");
+        else if (pp_product_class(e->class_name))
+            snprintf(e->reason, sizeof e->reason, "for its ratio to others only");
         else
             status = fit_entry(p, e, err);
     }

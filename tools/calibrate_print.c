@@ -1,3 +1,4 @@
+#include "calib/product_ratios.h"
 #include "sim/units.h"
 #include "tools/calibrate_tool.h"
 #include "tools/tool.h"
@@ -221,7 +222,7 @@ static void print_unfitted(const pp_profile *profile, pp_text *text)
     for (size_t i = 0; i < profile->count; i++) {
         const pp_profile_entry *e = &profile->entry[i];
         char value[VALUE_BYTES];
-        if (e->fitted || pp_interference_class(e->class_name))
+        if (e->fitted || pp_interference_class(e->class_name) || pp_product_class(e->class_name))
             continue;
         pp_text_add(text, "%s  %s%s: median %s; %s\n",
                     first ? "\nNOT FITTED (no curve; the samples are kept)\n" : "", e->class_name,
@@ -231,6 +232,31 @@ static void print_unfitted(const pp_profile *profile, pp_text *text)
                     e->reason);
         first = false;
     }
+}
+
+static void print_products(const pp_profile *profile, pp_text *text)
+{
+    static const struct {
+        const char *class_name, *text;
+    } words[] = {
+        { "product_fewer_sms", "a product with SMs taken from it" },
+        { "product_beside_copy", "a product beside copies on its GPU" },
+        { "product_sustained", "a product after long work, over one after rest," },
+    };
+    pp_product_ratio ratio[PP_PRODUCT_RATIOS_MAX];
+    const size_t count = pp_product_ratios(&profile->samples, ratio);
+    for (size_t i = 0; i < count; i++) {
+        const bool begins = i == 0 || strcmp(ratio[i].class_name, ratio[i - 1].class_name) != 0;
+        for (size_t k = 0; begins && k < sizeof words / sizeof words[0]; k++) {
+            if (strcmp(words[k].class_name, ratio[i].class_name) == 0)
+                pp_text_add(text, "\n%s takes", words[k].text);
+        }
+        pp_text_add(text, "%s x%.2f", begins ? "" : ",", ratio[i].ratio);
+        if (ratio[i].taken > 0)
+            pp_text_add(text, " (%g)", ratio[i].taken);
+    }
+    if (count)
+        pp_text_add(text, "\n");
 }
 
 static void print_unfinished(const pp_profile *profile, pp_text *text)
@@ -304,6 +330,7 @@ void pp_profile_print(const pp_profile *profile, pp_text *text)
     print_fitted(profile, false, text);
     print_fitted(profile, true, text);
     print_unfitted(profile, text);
+    print_products(profile, text);
     print_notes(profile, text);
     if (fitted)
         pp_text_add(text, "\nerror: mean over all samples; left out: of sizes that were not fitted "

@@ -75,9 +75,10 @@ static void zero(void *opened, void *at, size_t bytes)
     memset(at, 0, bytes);
 }
 
-static pp_status fill(void *opened, const pp_cpu_matrix *matrix, void *weights, pp_err *err)
+static pp_status fill(void *opened, const pp_cpu_matrix *matrix, bool sums, void *weights,
+                      pp_err *err)
 {
-    (void)err;
+    (void)sums, (void)err;
     const machine *m = opened;
     pp_real *w = weights;
     for (size_t i = 0; i < matrix->rows * matrix->columns; i++)
@@ -187,9 +188,10 @@ static void embedding_gradient(void *opened, const pp_cpu_batch *batch, const vo
     pp_cpu_token_gradient(((const machine *)opened)->model, batch, d, gradient);
 }
 
-static void update(void *opened, size_t count, double rate, const void *gradients, void *weights)
+static void update(void *opened, size_t count, double rate, const void *gradients, void *masters,
+                   void *weights)
 {
-    (void)opened;
+    (void)opened, (void)masters;
     const pp_real *g = gradients;
     pp_real *w = weights;
     for (size_t i = 0; i < count; i++)

@@ -65,8 +65,9 @@ typedef struct pp_math {
     void (*give)(void *machine, void *at);
     void (*read)(void *machine, void *host, const void *from, size_t bytes);
     void (*write)(void *machine, void *to, const void *host, size_t bytes);
-    /* What weights begin with. */
-    pp_status (*fill)(void *machine, const pp_cpu_matrix *matrix, void *weights, pp_err *err);
+    /* What weights begin with; sums: as sums. */
+    pp_status (*fill)(void *machine, const pp_cpu_matrix *matrix, bool sums, void *weights,
+                      pp_err *err);
 
     void (*product)(void *machine, const pp_math_product *product);
     void (*norm_forward)(void *machine, const pp_math_norm *norm);
@@ -86,8 +87,10 @@ typedef struct pp_math {
                                void *gradient);
     void (*copy)(void *machine, void *to, const void *from, size_t bytes);
     void (*zero)(void *machine, void *at, size_t bytes);
-    /* weights -= rate gradients */
-    void (*update)(void *machine, size_t count, double rate, const void *gradients, void *weights);
+    /* weights -= rate gradients. masters: weights as sums, which are not rounded; NULL: weights are
+     * sums. */
+    void (*update)(void *machine, size_t count, double rate, const void *gradients, void *masters,
+                   void *weights);
     /* Of gradients: sum += other, which is memory of the host. */
     void (*add)(void *machine, size_t count, const void *other, void *sum);
 } pp_math;

@@ -16,6 +16,7 @@ typedef struct worker {
     char **gradients;                    /* [stages]: sums */
     char *losses;                        /* [microbatches]: sums */
     char *weight_block, *gradient_block; /* all of them lie here */
+    char *master_block;                  /* weights as sums; NULL: they are sums, or stay */
     size_t count;                        /* elements of each, gaps included */
 } worker;
 
@@ -77,6 +78,8 @@ pp_status pp_worker_describe(const pp_compute_work *work, bool gpu, pp_costs *co
         size_t bytes = pp_cpu_parameter_bytes(model, &model->stage[s]);
         size_t sums = bytes / model->real_bytes * model->sum_bytes;
         costs->parameter_bytes[work->stage_rank[s]] += (int64_t)bytes;
+        if (!work->forward_only && sums > bytes)
+            costs->optimizer_bytes[work->stage_rank[s]] += (int64_t)sums;
         if (!work->forward_only)
             costs->gradient_bytes[work->stage_rank[s]] += (int64_t)sums;
     }
@@ -93,12 +96,20 @@ void pp_worker_close(void *opened)
         w->math->give(w->machine, w->losses);
         w->math->give(w->machine, w->weight_block);
         w->math->give(w->machine, w->gradient_block);
+        w->math->give(w->machine, w->master_block);
     }
     w->math->close(w->machine);
     pp_cpu_model_free(&w->model);
     free(w->weights);
     free(w->gradients);
     free(w);
+}
+
+/* of: where it is among the stage's weights, in bytes */
+static char *master_of(const worker *w, uint32_t stage, size_t of)
+{
+    size_t element = ((size_t)(w->weights[stage] - w->weight_block) + of) / w->model->real_bytes;
+    return w->master_block + element * w->model->sum_bytes;
 }
 
 static pp_status fill(worker *w, pp_err *err)
@@ -108,7 +119,10 @@ static pp_status fill(worker *w, pp_err *err)
         const pp_cpu_stage *stage = &w->model->stage[s];
         for (size_t i = 0; w->weights[s] && i < pp_cpu_matrix_count(stage) && !status; i++) {
             pp_cpu_matrix matrix = pp_cpu_matrix_at(w->model, stage, i);
-            status = w->math->fill(w->machine, &matrix, w->weights[s] + matrix.offset, err);
+            status = w->math->fill(w->machine, &matrix, false, w->weights[s] + matrix.offset, err);
+            if (!status && w->master_block)
+                status =
+                    w->math->fill(w->machine, &matrix, true, master_of(w, s, matrix.offset), err);
         }
     }
     return status;
@@ -136,6 +150,8 @@ static pp_status allocate(worker *w, const bool *holds, pp_err *err)
     pp_status status = take(w, bytes, &w->weight_block, err);
     if (!status && !model->forward_only)
         status = take(w, w->count * model->sum_bytes, &w->gradient_block, err);
+    if (!status && !model->forward_only && model->real_bytes < model->sum_bytes)
+        status = take(w, w->count * model->sum_bytes, &w->master_block, err);
     if (!status)
         status = take(w, model->microbatches * model->sum_bytes, &w->losses, err);
     size_t first = 0; /* element */
@@ -241,7 +257,7 @@ pp_status pp_worker_end(void *opened, pp_err *err)
     w->math->start(w->machine);
     if (w->gradient_block)
         w->math->update(w->machine, w->count, w->model->settings.lr, w->gradient_block,
-                        w->weight_block);
+                        w->master_block, w->weight_block);
     return w->math->finish(w->machine, err);
 }
 
@@ -312,13 +328,16 @@ void pp_worker_value_read(const void *opened, uint32_t stage, pp_values which, v
     const worker *w = opened;
     const pp_cpu_stage *of = &w->model->stage[stage];
     const size_t sum = w->model->sum_bytes;
-    const size_t unit = which == PP_VALUES_PARAMETERS ? w->model->real_bytes : sum;
+    const bool rounded = which == PP_VALUES_PARAMETERS && !w->master_block;
+    const size_t unit = rounded ? w->model->real_bytes : sum;
     char *to = out;
     if (which == PP_VALUES_LOSSES) {
         w->math->read(w->machine, out, w->losses, pp_worker_value_count(w, stage, which) * sum);
         return;
     }
-    const char *from = which == PP_VALUES_GRADIENTS ? w->gradients[stage] : w->weights[stage];
+    const char *from = which == PP_VALUES_GRADIENTS ? w->gradients[stage]
+                       : w->master_block            ? master_of(w, stage, 0)
+                                                    : w->weights[stage];
     for (size_t i = 0; i < pp_cpu_matrix_count(of); i++) {
         pp_cpu_matrix matrix = pp_cpu_matrix_at(w->model, of, i);
         size_t count = matrix.rows * matrix.columns;

@@ -88,6 +88,7 @@ typedef struct pp_gpu_update_call {
     float rate;
     const float *gradient; /* weights -= rate gradient; add: sum += gradient */
     void *weights;
+    float *masters; /* weights that are not rounded; NULL: there are none */
     float *sum;
 } pp_gpu_update_call;
 

@@ -54,22 +54,24 @@ static void move(void *machine, void *to, const void *from, size_t bytes)
     pp_gpu_keep(m, pp_gpu_copy(to, from, bytes), "copying values");
 }
 
-static pp_status fill(void *machine, const pp_cpu_matrix *matrix, void *weights, pp_err *err)
+static pp_status fill(void *machine, const pp_cpu_matrix *matrix, bool sums, void *weights,
+                      pp_err *err)
 {
     pp_gpu_machine *m = machine;
     const size_t count = matrix->rows * matrix->columns;
-    void *host = malloc(count * m->model->real_bytes + 1);
+    const size_t unit = sums ? m->model->sum_bytes : m->model->real_bytes;
+    void *host = malloc(count * unit + 1);
     if (!host)
         return m->services->err_set(err, PP_NOMEM, NULL, "out of memory");
     for (size_t i = 0; i < count; i++) {
         const float w =
             (float)(matrix->scale * pp_cpu_uniform(m->model->seed, matrix->what, matrix->layer, i));
-        if (m->type == PP_GPU_BF16)
+        if (unit == sizeof(pp_bf16))
             pp_store_bf16((pp_bf16 *)host + i, w);
         else
             pp_store_f32((float *)host + i, w);
     }
-    cudaError_t code = pp_gpu_copy(weights, host, count * m->model->real_bytes);
+    cudaError_t code = pp_gpu_copy(weights, host, count * unit);
     free(host);
     return pp_gpu_check(m->services, m->rank, code, "copying weights", err);
 }
@@ -244,12 +246,15 @@ static void zero(void *machine, void *at, size_t bytes)
         pp_gpu_keep(m, cudaMemsetAsync(at, 0, bytes, m->stream), "clearing memory");
 }
 
-static void update(void *machine, size_t count, double rate, const void *gradients, void *weights)
+static void update(void *machine, size_t count, double rate, const void *gradients, void *masters,
+                   void *weights)
 {
     pp_gpu_machine *m = machine;
-    const pp_gpu_update_call call = {
-        .count = (int64_t)count, .rate = (float)rate, .gradient = gradients, .weights = weights
-    };
+    const pp_gpu_update_call call = { .count = (int64_t)count,
+                                      .rate = (float)rate,
+                                      .gradient = gradients,
+                                      .masters = masters,
+                                      .weights = weights };
     launched(m, pp_gpu_update(m->stream, m->type, &call));
 }
 

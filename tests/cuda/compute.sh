@@ -52,6 +52,11 @@ for shapes in padded local; do
 done
 run 0 "$exact" --schedule 1f1b --pp 3 --microbatches 4 --comm eager:1MiB --tensors-per-boundary 2 $steps \
     --compute-settings $small
+run 0 "$exact" --schedule zbv --pp 2 --microbatches 6 $steps --compute-settings $small,vocab=11,tied=on,dtype=bf16
+referred bf16
+run 0 "$exact" --schedule gpipe --forward-only --pp 2 --microbatches 4 --lengths lengths --costs F=1ms,B=1ms --verify \
+    --iterations 1 --compute-settings $small,vocab=11,dtype=bf16
+referred 'bf16, forward only'
 # Four ranks share one GPU, or three.
 for gpus in 1 3; do
     STANDIN_GPUS=$gpus run 0 "$exact" --schedule 1f1b --pp 4 --microbatches 6 $steps --compute-settings $small

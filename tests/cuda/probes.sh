@@ -85,6 +85,12 @@ assert all(n["clock"] == "device" for n in profile["notes"])
 used = plan["provenance"]["profile_classes"]
 assert set(names) | {"attn_fwd", "attn_bwd"} <= set(used), used
 END
+# How much longer a product takes is printed.
+timeout 100 "$ppsim" calibrate $small --probe gpu-interference --probe gpu-power >out 2>&1 || wrong "$(cat out)"
+grep -qE '^a product with SMs taken from it takes x[0-9.]+ \(4\), x[0-9.]+ \(8\)' out || wrong "SMs taken: $(cat out)"
+grep -qE '^a product beside copies on its GPU takes x[0-9.]+$' out || wrong "beside copies: $(cat out)"
+grep -qE '^a product after long work, over one after rest, takes x[0-9.]+$' out || wrong "power: $(cat out)"
+! grep -q 'NOT FITTED' out || wrong "ratios are no curves: $(cat out)"
 # Without being asked, a calibration measures no GPU; asked, it is resumed on the same one.
 "$ppsim" list probes | grep -q '^gpu-gemm ' || wrong "list probes"
 "$ppsim" calibrate $small --probe copy --json >out 2>&1 && ! grep -q gpu- out || wrong "a GPU that nobody asked for: $(cat out)"

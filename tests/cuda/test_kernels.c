@@ -263,16 +263,24 @@ START_TEST(updates_agree)
     tensor w = make(&b, 777, false, 1), g = make(&b, 777, true, 1), sum = make(&b, 777, true, 1);
     const pp_cpu_matrix matrix = { .rows = 7, .columns = 111, .scale = 0.5 };
     pp_err err = { 0 };
-    pp_cpu_math_f32.update(b.host, 777, 0.25, g.host, w.host);
-    pp_gpu_math.update(b.gpu, 777, 0.25, g.gpu, w.gpu);
+    tensor master = make(&b, 777, true, 1);
+    pp_cpu_math_f32.update(b.host, 777, 0.25, g.host, NULL, w.host);
+    pp_gpu_math.update(b.gpu, 777, 0.25, g.gpu, NULL, w.gpu);
     pp_cpu_math_f32.add(b.host, 777, g.host, sum.host);
     pp_gpu_math.add(b.gpu, 777, g.host, sum.gpu);
     same(&b, &w, "the weights");
     same(&b, &sum, "a sum of gradients");
+    w = make(&b, 777, false, 1); /* what it was does not count */
+    memcpy(w.host, master.host, 777 * sizeof *w.host);
+    pp_cpu_math_f32.update(b.host, 777, 0.25, g.host, NULL, w.host);
+    pp_cpu_math_f32.update(b.host, 777, 0.25, g.host, NULL, master.host);
+    pp_gpu_math.update(b.gpu, 777, 0.25, g.gpu, master.gpu, w.gpu);
+    same(&b, &w, "weights that have masters");
+    same(&b, &master, "the masters");
     same(&b, &g, "the gradient");
     w = make(&b, 777, false, 1);
-    ck_assert(!pp_cpu_math_f32.fill(b.host, &matrix, w.host, &err));
-    ck_assert(!pp_gpu_math.fill(b.gpu, &matrix, w.gpu, &err));
+    ck_assert(!pp_cpu_math_f32.fill(b.host, &matrix, false, w.host, &err));
+    ck_assert(!pp_gpu_math.fill(b.gpu, &matrix, false, w.gpu, &err));
     same(&b, &w, "first weights");
     close_both(&b);
 }

@@ -41,6 +41,7 @@ refuses 2 'has no communicators' LC_ALL=C -- --communicators world
 # The one that was built, with NVIDIA's own libraries; on a machine without GPUs.
 if [ -f "$build/ppsim_cuda.so" ] && ! [ -e /dev/nvidiactl ]; then
     refuses 4 'no NVIDIA driver\|no GPU is visible' PPSIM_MODULE_DIR="$build" -- --transport nccl
+    refuses 4 'no NVIDIA driver\|no GPU is visible' PPSIM_MODULE_DIR="$build" -- --compute cuda
 else
     echo "not tried: the module with NVIDIA's libraries"
 fi

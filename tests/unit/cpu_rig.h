@@ -136,7 +136,8 @@ static inline void rig_own_weights(rig *r)
         memset(r->gradients[s], 0, bytes);
         for (size_t i = 0; i < pp_cpu_matrix_count(stage); i++) {
             pp_cpu_matrix m = pp_cpu_matrix_at(r->model, stage, i);
-            RIG_OK(pp_cpu_math_f64.fill(r->machine, &m, r->weights[s] + m.offset / 8, &err), err);
+            RIG_OK(pp_cpu_math_f64.fill(r->machine, &m, false, r->weights[s] + m.offset / 8, &err),
+                   err);
         }
     }
 }
