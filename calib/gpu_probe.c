@@ -140,7 +140,10 @@ static pp_status run(void *context, size_t index, uint32_t runs, pp_timing *timi
 {
     pp_gpu_probe *p = context;
     const pp_ns rest_ns = p->of[index].rest_ns;
-    const pp_gpu_timing how = { .runs = runs, .cold = p->point[index].cold, .beside = p->beside };
+    const pp_gpu_timing how = { .runs = runs,
+                                .cold = p->point[index].cold,
+                                .beside = p->beside,
+                                .posting = p->of[index].posting };
     pp_ns took_ns = 0;
     if (rest_ns)
         nanosleep(

@@ -27,6 +27,7 @@ PP_MUST_CHECK pp_status pp_gpu_shapes_parse(const char *text, pp_gpu_shapes *set
 typedef struct pp_gpu_probe_point {
     pp_gpu_work work, beside; /* beside: where has_beside */
     bool has_beside;
+    bool posting;  /* the host's time to launch it */
     pp_ns rest_ns; /* nothing runs for so long before every timing */
     pp_ns heat_ns; /* the work runs for so long before the timings of a pass; 0: the probe's */
 } pp_gpu_probe_point;

@@ -159,9 +159,13 @@ static pp_status run_probe(const pp_probe *probe, const pp_calibrate_options *op
         snprintf(samples->device, sizeof samples->device, "%s", subject->device);
         calibration->sm_count = subject->sm_count;
     }
+    if (probe->asked)
+        pp_gpu_states_look(&calibration->gpus, probe->name, false);
     if (subject)
         status = run_subject(protocol, subject, samples, calibration, err);
-    calibration->helped = !subject;
+    if (probe->asked)
+        pp_gpu_states_look(&calibration->gpus, probe->name, true);
+    calibration->helped |= !subject;
     probe->close(state);
     return status;
 }
@@ -183,9 +187,9 @@ static pp_status run_probes(const pp_calibrate_options *options, pp_samples *sam
         shares += calibration->unfinished >> i & 1 ? probes[i]->share : 0;
     for (size_t i = 0; i < PROBE_COUNT && !status; i++) {
         const pp_ns left_ns = end_ns - pp_clock_now_ns();
-        if (calibration->interrupted || calibration->helped)
+        if (calibration->interrupted)
             break;
-        if (!(calibration->unfinished >> i & 1))
+        if (!(calibration->unfinished >> i & 1) || (calibration->helped && !probes[i]->joint))
             continue;
         protocol.total_ns = left_ns > 0 ? left_ns / shares * probes[i]->share : 0;
         shares -= probes[i]->share;

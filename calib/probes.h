@@ -4,6 +4,7 @@
 #define PPSIM_CALIB_PROBES_H
 
 #include "calib/environment.h"
+#include "calib/gpu_state.h"
 #include "calib/protocol.h"
 
 #define PP_PROBE_SETTINGS "hidden=128,heads=4,mlp=512"
@@ -27,7 +28,8 @@ typedef struct pp_probe {
     const char *name;
     const char *summary;
     uint32_t share; /* of the time, against the shares of the others */
-    bool asked;     /* of a GPU: runs only when it is asked for */
+    bool joint;     /* processes that were started together measure together */
+    bool asked;     /* of GPUs: runs only when it is asked for; their clocks are noted around it */
     /* subject_out: lives as long as the state; NULL where this process has helped another one that
      * measures, and is done.
      * Fails: UNAVAILABLE, with the reason: the probe is skipped; USAGE (settings), NOMEM. */
@@ -64,6 +66,7 @@ pp_calibrate_options pp_calibrate_default(bool quick);
 /* Owner frees with pp_calibration_free. */
 typedef struct pp_calibration {
     pp_environment environment;
+    pp_gpu_states gpus;   /* around probes on GPUs */
     pp_series_note *note; /* one per series that was measured */
     size_t count, capacity;
     bool interrupted;    /* call again with the same options and samples to go on */

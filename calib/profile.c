@@ -209,6 +209,7 @@ pp_status pp_profile_carry(const pp_profile *before, const char *const *names,
         }
         calibration->note[k] = *was;
     }
+    pp_gpu_states_carry(&before->gpus, &calibration->gpus);
     if (before->interrupted) {
         const uint32_t was = before->unfinished ? before->unfinished : pp_probe_bits(NULL);
         calibration->unfinished |= was & ~pp_probe_bits(names);
@@ -232,6 +233,7 @@ pp_status pp_profile_make(pp_samples *samples, pp_calibration *calibration,
         p->interrupted = calibration->interrupted;
         p->unfinished = calibration->interrupted ? calibration->unfinished : 0;
         p->environment = calibration->environment;
+        p->gpus = calibration->gpus;
         p->note = calibration->note;
         p->note_count = calibration->count;
     }

@@ -31,6 +31,7 @@ typedef struct pp_profile {
     bool interrupted;           /* the probes were */
     uint32_t unfinished;        /* bits by pp_probe_at; 0 though interrupted: not known which */
     pp_environment environment; /* of the probes */
+    pp_gpu_states gpus;         /*   "   */
     pp_series_note *note;       /* [note_count]: what probes say of their series */
     size_t note_count;
     pp_interference interference; /* NaN: not known */

@@ -360,6 +360,15 @@ static pp_status read_unfinished(const pp_json_at *root, uint32_t *bits_out, pp_
     return status;
 }
 
+static pp_status read_gpus(const pp_json_at *root, pp_profile *p, pp_err *err)
+{
+    pp_json_at at;
+    if (!pp_json_has(root, "gpus"))
+        return PP_OK;
+    pp_status status = pp_json_get(root, "gpus", &at, err);
+    return status ? status : pp_gpu_states_read(&at, &p->gpus, err);
+}
+
 static pp_status read_measured(const pp_json_at *root, pp_profile *p, pp_err *err)
 {
     pp_json_at at;
@@ -369,7 +378,7 @@ static pp_status read_measured(const pp_json_at *root, pp_profile *p, pp_err *er
         return PP_OK;
     if ((status = pp_json_get(root, "environment", &at, err)) ||
         (status = pp_environment_read(&at, &p->environment, err)) ||
-        (status = read_notes(root, p, err)) ||
+        (status = read_gpus(root, p, err)) || (status = read_notes(root, p, err)) ||
         (status = read_unfinished(root, &p->unfinished, err)))
         return status;
     return pp_json_get_bool(root, "interrupted", &p->interrupted, err);
@@ -444,11 +453,10 @@ static pp_status check_hash(const pp_json_at *root, pp_profile *p, pp_err *err)
 
 static pp_status read_profile(const pp_json_at *root, pp_profile *p, pp_err *err)
 {
-    static const char *const keys[] = { "format",      "version",      "device",
-                                        "sm_count",    "kernels",      "links",
-                                        "environment", "notes",        "interrupted",
-                                        "unfinished",  "interference", "skipped",
-                                        "series",      "sha256",       NULL };
+    static const char *const keys[] = { "format",      "version",    "device",       "sm_count",
+                                        "kernels",     "links",      "environment",  "notes",
+                                        "interrupted", "unfinished", "interference", "skipped",
+                                        "series",      "sha256",     "gpus",         NULL };
     pp_status status;
     if ((status = pp_json_check_format(root, PP_PROFILE_FORMAT, PP_PROFILE_VERSION, err)) ||
         (status = pp_json_only(root, keys, err)) || (status = read_samples(root, p, err)) ||

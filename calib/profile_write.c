@@ -207,6 +207,8 @@ static pp_json *write_unfinished(const pp_profile *p, pp_json_build *build)
 static void put_measured(const pp_profile *p, pp_json *root, pp_json_build *build)
 {
     pp_json_put(build, root, "environment", pp_environment_write(&p->environment, build));
+    if (p->gpus.count || p->gpus.lacks[0])
+        pp_json_put(build, root, "gpus", pp_gpu_states_write(&p->gpus, build));
     pp_json_put(build, root, "notes", write_notes(p, build));
     pp_json_put_bool(build, root, "interrupted", p->interrupted);
     if (p->unfinished)

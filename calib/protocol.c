@@ -278,6 +278,8 @@ static pp_status add_sample(measuring *m, const pp_point *point, uint32_t lap, u
     if (series->count == 0) {
         series->link = of->link;
         series->ranks = of->ranks;
+        series->nodes = of->nodes;
+        snprintf(series->library, sizeof series->library, "%s", of->library ? of->library : "");
         snprintf(series->source, sizeof series->source, "%s", m->subject->source);
     }
     bool precise = is_precise(m, t);

@@ -60,7 +60,8 @@ typedef struct pp_point {
 typedef struct pp_subject_series {
     const char *class_name;
     bool link;
-    int32_t ranks;
+    int32_t ranks, nodes;
+    const char *library; /* as in pp_series; NULL: "" */
 } pp_subject_series;
 
 /* What is measured. All of it is the caller's. */

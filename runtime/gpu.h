@@ -17,6 +17,9 @@ typedef enum pp_gpu_product {
 typedef enum pp_gpu_work_kind {
     PP_GPU_MULTIPLY,
     PP_GPU_COPY,              /* of `bytes`, within the GPU's memory */
+    PP_GPU_COPY_IN,           /* from pinned memory of the host */
+    PP_GPU_COPY_OUT,          /* to pinned memory of the host */
+    PP_GPU_COPY_PEER,         /* to GPU `peer` */
     PP_GPU_ATTENTION_FORWARD, /* from here on by kernels of ppsim */
     PP_GPU_ATTENTION_BACKWARD,
     PP_GPU_NORM_FORWARD, /* root mean square */
@@ -40,6 +43,7 @@ typedef struct pp_gpu_work {
     int64_t m, n, k;
     int32_t multiprocessors; /* the product may take; 0: all */
     int64_t bytes;
+    uint32_t peer;
     int64_t rows, width;    /* rows: tokens; Adam: parameters. width of SwiGLU: of its result */
     int64_t vocab;          /* of the embedding; the width of logits is theirs */
     int64_t heads;          /* of attention, causal within each sequence; width: of a head */
@@ -52,6 +56,7 @@ typedef struct pp_gpu_facts {
     char software[96];
     int32_t multiprocessors;
     int64_t cache_bytes, memory_bytes;
+    uint32_t visible; /* GPUs */
 } pp_gpu_facts;
 
 /* One GPU and its streams. Used by one thread. Owner closes it. */
@@ -62,6 +67,7 @@ typedef struct pp_gpu_task pp_gpu_task;
 
 typedef struct pp_gpu_timing {
     uint32_t runs;
+    bool posting;        /* the host's time to launch them counts, not the GPU's */
     bool cold;           /* the GPU's cache is filled with something else before every run */
     pp_gpu_task *beside; /* is done meanwhile, on another stream; NULL: nothing */
 } pp_gpu_timing;

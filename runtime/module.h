@@ -6,7 +6,7 @@
 #include "runtime/transport.h"
 
 /* Grows with every change of this header, of runtime/transport.h or runtime/compute.h. */
-#define PP_MODULE_ABI 5
+#define PP_MODULE_ABI 7
 #define PP_MODULE_SYMBOL "ppsim_transport_module_v1"
 
 /* What a module calls of ppsim: it links none of it. Outlives the world. */
@@ -27,11 +27,12 @@ typedef struct pp_module {
     /* As pp_transport.open. */
     pp_status (*open)(const pp_module_services *services, const pp_world_options *options,
                       pp_world **world_out, pp_err *err);
-    const pp_transport *transport;         /* all but available and open */
-    const struct pp_farm_table *farm;      /* runtime/farm.h; NULL: it has none */
-    const struct pp_math *math;            /* of compute cuda (runtime/cpu/math.h) */
-    const struct pp_device_memory *memory; /* without services */
-    const struct pp_gpu_table *gpu;        /* runtime/gpu.h; NULL: it has none */
+    const pp_transport *transport;            /* all but available and open */
+    const struct pp_farm_table *farm;         /* runtime/farm.h; NULL: it has none */
+    const struct pp_math *math;               /* of compute cuda (runtime/cpu/math.h) */
+    const struct pp_device_memory *memory;    /* without services */
+    const struct pp_gpu_table *gpu;           /* runtime/gpu.h; NULL: it has none */
+    const struct pp_gpu_link_table *gpu_link; /* runtime/gpu_link.h; NULL: it has none */
 } pp_module;
 
 /* What a world of a module begins with. */

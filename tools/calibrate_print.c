@@ -272,6 +272,23 @@ static void print_unfinished(const pp_profile *profile, pp_text *text)
     pp_text_add(text, "; --resume -o FILE goes on\n");
 }
 
+/* A line per GPU and probe: what it was after it. */
+static void print_gpus(const pp_gpu_states *gpus, pp_text *text)
+{
+    char reasons[128];
+    if (gpus->lacks[0])
+        pp_text_add(text, "\nclocks and power of the GPUs are not known: %s\n", gpus->lacks);
+    for (uint32_t i = 0; i < gpus->count; i++) {
+        const pp_gpu_state *s = &gpus->state[i];
+        if (!s->after)
+            continue;
+        pp_gpu_reasons(s->reasons, reasons, sizeof reasons);
+        pp_text_add(text, "%sGPU %d after %s: %.0f MHz, %.0f W, %.0f C%s%s\n", i < 2 ? "\n" : "",
+                    s->gpu, s->probe, s->sm_mhz, s->power_w, s->celsius,
+                    reasons[0] ? "; slowed down by " : "", reasons);
+    }
+}
+
 static void print_notes(const pp_profile *profile, pp_text *text)
 {
     const pp_interference *f = &profile->interference;
@@ -293,6 +310,7 @@ static void print_notes(const pp_profile *profile, pp_text *text)
                         "when nothing else runs\n",
                         n->class_name, 100 * n->drift);
     }
+    print_gpus(&profile->gpus, text);
     if (profile->interrupted)
         print_unfinished(profile, text);
     if (profile->samples.skipped)

@@ -48,6 +48,7 @@ const pp_probe pp_probe_mpi_link = {
     .name = "mpi-link",
     .summary = "messages between two processes of mpirun -n 2 (transport mpi), over bytes",
     .share = 12,
+    .joint = true,
     .open = link_open,
     .close = pp_link_probe_close,
 };

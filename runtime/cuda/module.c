@@ -1,5 +1,6 @@
 /* The module ppsim_cuda.so: what it exports, and whether this machine can use it. */
 #include "runtime/cuda/gpu.h"
+#include "runtime/cuda/link.h"
 #include "runtime/cuda/machine.h"
 #include "runtime/cuda/nccl_int.h"
 
@@ -32,6 +33,7 @@ const pp_module ppsim_transport_module_v1 = {
     .available = available,
     .open = pp_nccl_open,
     .transport = &pp_nccl_transport,
+    .gpu_link = &pp_gpu_link_calls,
     .gpu = &pp_gpu_calls,
     .math = &pp_gpu_math,
     .memory = &pp_gpu_memory,

@@ -17,7 +17,8 @@
 typedef struct pp_nccl_queue {
     ncclComm_t comm;
     cudaStream_t stream;
-    uint32_t peer; /* of two ranks: the other; PP_NO_SOURCE: all ranks are in it */
+    uint32_t peer;         /* of two ranks: the other; PP_NO_SOURCE: all ranks are in it */
+    uint32_t channels_max; /* 0: NCCL's own choice */
 } pp_nccl_queue;
 
 /* A transfer of a rank. */
@@ -96,6 +97,10 @@ pp_status pp_nccl_await(pp_world *world, pp_nccl_rank *r, cudaEvent_t event, ncc
 pp_status pp_nccl_queues_open(pp_world *world, pp_err *err);
 pp_status pp_nccl_queues_for(pp_world *world, const pp_program *program, pp_err *err);
 void pp_nccl_queues_close(pp_world *world);
+/* One more communicator: of ranks a and b, or a PP_NO_SOURCE: of all. All processes call it.
+ * channels_max: 0: NCCL's own choice. */
+pp_status pp_nccl_queue_add(pp_world *world, uint32_t a, uint32_t b, uint32_t channels_max,
+                            pp_err *err);
 /* Of the queue that leads to `peer`; in it the peer has another number. */
 uint32_t pp_nccl_queue_to(const pp_nccl_rank *r, uint32_t peer);
 int pp_nccl_peer_in(const pp_nccl_rank *r, uint32_t queue, uint32_t peer);

@@ -86,7 +86,14 @@ void pp_gpu_work_operands(const pp_gpu_work *w, pp_gpu_operand o[PP_GPU_OPERANDS
         o[2] = random_of(w->m * w->n, bytes_of(w->out));
         break;
     case PP_GPU_COPY:
+    case PP_GPU_COPY_IN:
+    case PP_GPU_COPY_OUT:
+    case PP_GPU_COPY_PEER:
         o[0] = o[1] = random_of(w->bytes, 1);
+        o[0].place = w->kind == PP_GPU_COPY_IN ? PP_GPU_HOST : PP_GPU_HERE;
+        o[1].place = w->kind == PP_GPU_COPY_OUT    ? PP_GPU_HOST
+                     : w->kind == PP_GPU_COPY_PEER ? PP_GPU_PEER
+                                                   : PP_GPU_HERE;
         break;
     case PP_GPU_ATTENTION_FORWARD:
     case PP_GPU_ATTENTION_BACKWARD:
@@ -232,9 +239,10 @@ static cudaError_t launch_adam(const pp_gpu_work *w, char *const *o, cudaStream_
     return pp_gpu_adam(stream, w->in, &call);
 }
 
-cudaError_t pp_gpu_work_launch(const pp_gpu_work *w, char *const o[PP_GPU_OPERANDS],
-                               cudaStream_t stream)
+cudaError_t pp_gpu_work_launch(const pp_gpu_work *w, uint32_t number,
+                               char *const o[PP_GPU_OPERANDS], cudaStream_t stream)
 {
+    const size_t bytes = (size_t)w->bytes;
     const pp_gpu_norm_call norm = { .rows = w->rows,
                                     .width = w->width,
                                     .x = o[0],
@@ -246,7 +254,13 @@ cudaError_t pp_gpu_work_launch(const pp_gpu_work *w, char *const o[PP_GPU_OPERAN
     const pp_gpu_swiglu_call swiglu = { w->rows, w->width, o[0], o[1] };
     switch (w->kind) {
     case PP_GPU_COPY:
-        return cudaMemcpyAsync(o[1], o[0], (size_t)w->bytes, cudaMemcpyDeviceToDevice, stream);
+        return cudaMemcpyAsync(o[1], o[0], bytes, cudaMemcpyDeviceToDevice, stream);
+    case PP_GPU_COPY_IN:
+        return cudaMemcpyAsync(o[1], o[0], bytes, cudaMemcpyHostToDevice, stream);
+    case PP_GPU_COPY_OUT:
+        return cudaMemcpyAsync(o[1], o[0], bytes, cudaMemcpyDeviceToHost, stream);
+    case PP_GPU_COPY_PEER:
+        return cudaMemcpyPeerAsync(o[1], (int)w->peer, o[0], (int)number, bytes, stream);
     case PP_GPU_ATTENTION_FORWARD:
     case PP_GPU_ATTENTION_BACKWARD:
         return launch_attention(w, o, stream);

@@ -14,8 +14,15 @@ typedef enum pp_gpu_filling {
     PP_GPU_TABLE, /* pp_gpu_work_table */
 } pp_gpu_filling;
 
+typedef enum pp_gpu_place {
+    PP_GPU_HERE,
+    PP_GPU_HOST, /* pinned */
+    PP_GPU_PEER, /* on GPU work->peer */
+} pp_gpu_place;
+
 typedef struct pp_gpu_operand {
     size_t bytes; /* 0: there is none */
+    pp_gpu_place place;
     pp_gpu_filling filling;
     bool spoiled; /* the work overwrites what it reads: filled again before every timing */
 } pp_gpu_operand;
@@ -23,8 +30,8 @@ typedef struct pp_gpu_operand {
 void pp_gpu_work_operands(const pp_gpu_work *work, pp_gpu_operand operand_out[PP_GPU_OPERANDS]);
 /* What the index-th operand, a table, holds. */
 void pp_gpu_work_table(const pp_gpu_work *work, int index, void *table_out);
-/* Of all but products. */
-cudaError_t pp_gpu_work_launch(const pp_gpu_work *work, char *const operand[PP_GPU_OPERANDS],
-                               cudaStream_t stream);
+/* Of all but products. number: of the GPU. */
+cudaError_t pp_gpu_work_launch(const pp_gpu_work *work, uint32_t number,
+                               char *const operand[PP_GPU_OPERANDS], cudaStream_t stream);
 
 #endif

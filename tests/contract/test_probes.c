@@ -34,6 +34,11 @@ static const struct {
     { "adam", BIT(PARAMETERS), false },
     { "product_fewer_sms", OF_PRODUCT | BIT(CHANNELS), false },
     { "product_", OF_PRODUCT, false },
+    { "send_recv", BIT(BYTES), true },
+    { "shape_message", BIT(BYTES), true },
+    { "all_", BIT(BYTES), true },
+    { "nccl_post", BIT(BYTES), false },
+    { "launch", 0, false },
 };
 
 static pp_calibrate_options tiny(const char *const *names)

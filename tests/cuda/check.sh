@@ -1,22 +1,16 @@
 #!/bin/sh
 # tools/gpu-check on the stand-in, and its bundle in a root that holds nothing else, without network.
 # usage: check.sh PPSIM FOLDER_OF_THE_STAND-IN|none BUILD
-set -u
-build=$3
-failed=0
-[ "$2" = none ] && { echo "skipped: no headers of CUDA (nvcc), or of cuBLAS or NCCL (tools/cuda-headers)"; exit 77; }
-check=$PWD/tools/gpu-check
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+. tests/cuda/common.sh
+needs_standin
+check=$root/tools/gpu-check
 ln -s "$build" "$scratch/the build"
-export GPU_CHECK_PAYLOAD=100KiB PPSIM_BUILD="$scratch/the build" PPSIM_MODULE_DIR="$2"
-fetch=$PWD/tools/cuda-headers
+export GPU_CHECK_TRIAL=1 GPU_CHECK_PROBES=nccl-link PPSIM_BUILD="$scratch/the build" PPSIM_MODULE_DIR="$modules"
 cd "$scratch" || exit 1
-wrong() { echo "$*"; failed=1; }
 
 # NCCL and cuBLAS are fetched for the CUDA of nvcc, once, and what is not needed of them is not kept.
 mkdir tools bin
-cp "$fetch" tools
+cp "$root/tools/cuda-headers" tools
 printf '#!/bin/sh\necho "Cuda compilation tools, release $CUDA, V$CUDA.93"\n' >bin/nvcc
 cat >bin/python3 <<'END'
 #!/bin/sh
@@ -46,15 +40,43 @@ headers 13.0 || wrong "NCCL and cuBLAS for CUDA 13: $(cat err)"
 grep -q 'install.* nvidia-cublas==13\.\*$' asked || wrong "cuBLAS for CUDA 13: $(cat asked)"
 rm -r build
 
-STANDIN_DRIVER=0 "$check" out 2>err
+STANDIN_DRIVER=0 "$check" none 2>err
 [ $? -eq 4 ] && grep -q 'no NVIDIA driver' err || wrong "without a driver: $(cat err)"
 "$check" --no-such 2>err
 [ $? -eq 2 ] || wrong "an unknown option"
-CUDA_VISIBLE_DEVICES=0 "$check" out 2>err
-[ $? -eq 4 ] && grep -q 'has 1$' err || wrong "with one GPU: $(cat err)"
+# One GPU: a profile, and what needs two is left out. Its samples become the table of the page.
+printf '#!/bin/sh\ncase $1 in -L) echo "GPU 0: stand-in" ;; --query*) echo "stand-in GPU, 580.00, 1 MiB" ;; esac\n' >bin/nvidia-smi
+chmod +x bin/nvidia-smi
+export PATH="$scratch/bin:$PATH"
+rm bin/python3 bin/nvcc
+STANDIN_GPUS=1 "$check" one >table 2>err || wrong "one GPU: status $?: $(cat err table)"
+grep -q 'left out$' err && grep -q '^| probe-nccl-link | 0 |' table || wrong "with one GPU: $(cat err table)"
+for schedule in 1f1b interleaved zbv planned; do
+    took=$(sed -n 's/^serialized.* take \(.*\) one after.*/\1/p' one/compute-$schedule.out)
+    grep -q "^| compute-$schedule | 0 | [0-9.]* [mu]*s | $took | [-+][0-9.]* % |" table || wrong "$schedule in turns ($took): $(cat table)"
+done
+grep -q '^GPU: stand-in GPU' one/environment.txt || wrong "the GPU is not noted: $(cat one/environment.txt)"
+[ "$(hostname)" = localhost ] || ! grep -rqw "$(hostname)" one || wrong "the host's name is in what is kept"
+mkdir -p tree/tools tree/docs tree/traces/data
+cp "$check" tree/tools
+cp "$root/docs/gpu.md" tree/docs
+tree/tools/gpu-check --import one 'a b' 2>err
+[ $? -eq 2 ] || wrong "a name with a blank"
+PPSIM_BUILD="$build" tree/tools/gpu-check --docs || wrong "--docs without samples"
+cmp tree/docs/gpu.md "$root/docs/gpu.md" || [ -d "$root/traces/data/measured" ] || wrong "docs/gpu.md has another table"
+[ "$(grep -c '| not measured |$' tree/docs/gpu.md)" -ge 6 ] || wrong "without samples: $(cat tree/docs/gpu.md)"
+mkdir empty && tree/tools/gpu-check --import empty x 2>err
+[ $? -eq 3 ] || wrong "nothing is imported: $(cat err)"
+tree/tools/gpu-check --import one stand-in || wrong "--import"
+ls tree/traces/data/measured/stand-in | tr '\n' ' ' | grep -qx 'commands.txt environment.txt profile.json table.md ' || wrong "what is imported"
+! grep -q "$scratch" tree/traces/data/measured/stand-in/commands.txt || wrong "folders of the machine: $(cat tree/traces/data/measured/stand-in/commands.txt)"
+tree/tools/gpu-check --docs && grep -q '^| \*\*stand-in\*\* | stand-in GPU, ' tree/docs/gpu.md || wrong "the table of samples: $(cat tree/docs/gpu.md)"
+grep -q '^| links | 1 curves: median [0-9.]* %' tree/docs/gpu.md || wrong "no curve: $(cat tree/docs/gpu.md)"
+# The time of a call; the next one goes on.
+GPU_CHECK_SECONDS=0 GPU_CHECK_RANKS=2 "$check" late >table 2>err
+[ $? -ne 0 ] && ! ls late/*.status >late.txt 2>&1 || wrong "it runs without time: $(cat err)"
 GPU_CHECK_RANKS=2 "$check" out >table 2>err || wrong "status $?: $(cat err table)"
-[ "$(grep -c '| 0 |' table)" -eq 18 ] || wrong "18 steps should go well: $(cat table)"
-grep -q '^No GPU was seen' table || wrong "the table does not say that there was no GPU"
+[ "$(grep -c '| 0 |' table)" -ge 27 ] || wrong "27 steps should go well: $(cat table)"
 grep -qE '^\| zbv-per-edge \| 0 \| [0-9.]+ ms \| [0-9.]+ ms \|' table || wrong "no times of zbv: $(cat table)"
 rm out/zbv-world.status
 GPU_CHECK_RANKS=2 "$check" out >again 2>err || wrong "again: $(cat err)"
@@ -66,6 +88,11 @@ STANDIN_FAIL=ncclSend:5 GPU_CHECK_RANKS=2 "$check" out >table 2>err && wrong "a 
 grep -q '^| zbv-world | 5 | - | - | - |' table || wrong "a failure is not in the table: $(cat table)"
 
 "$check" --bundle bundle.tar.gz && tar xzf bundle.tar.gz || wrong "no bundle"
+# What was unpacked, by itself and without network, where that can be had.
+network=
+! unshare -rn true 2>/dev/null || network='unshare -rn'
+env -i PATH="$PATH" GPU_CHECK_TRIAL=1 GPU_CHECK_PROBES=nccl-link STANDIN_GPUS=1 $network ppsim-gpu/gpu-check unpacked >table 2>err &&
+    grep -q '^| probe-nccl-link | 0 |' table || wrong "the bundle where it was unpacked: $(cat err table)"
 mkdir -p ppsim-gpu/dev/shm ppsim-gpu/proc
 if ! chroot ppsim-gpu /lib/ld.so --library-path /lib /bin/ppsim --version >out.txt 2>&1; then
     [ "$(id -u)" -ne 0 ] || wrong "in an empty root: $(cat out.txt)"
@@ -78,4 +105,6 @@ grep -q '^nccl .*one rank per GPU' out.txt || wrong "list transports in an empty
 $alone /usr/sbin/chroot ppsim-gpu /lib/ld.so --library-path /lib /bin/ppsim run --schedule zbv --pp 2 \
     --microbatches 4 --costs F=1ms,I=1ms,W=1ms --transport nccl --compute cpu --verify --iterations 1 >out.txt 2>&1 ||
     wrong "in an empty root: $(cat out.txt)"
+$alone /usr/sbin/chroot ppsim-gpu /lib/ld.so --library-path /lib /bin/ppsim calibrate --quick --budget 100ms --probe nccl-link \
+    -o /p.json >out.txt 2>&1 && grep -q '"class": "send_recv edge"' ppsim-gpu/p.json || wrong "a probe in an empty root: $(cat out.txt)"
 exit $failed

@@ -1,13 +1,8 @@
 #!/bin/sh
 # As failures.sh, with compute cuda on transport threads: out of memory, launches and products that fail.
 # usage: compute_failures.sh PPSIM FOLDER_OF_THE_STAND-IN|none BUILD
-set -u
-ppsim=$1
-modules=$2
-failed=0
-[ "$modules" = none ] && { echo "skipped: no headers of CUDA (nvcc), or of cuBLAS or NCCL (tools/cuda-headers)"; exit 77; }
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+. tests/cuda/common.sh
+needs_standin
 export PPSIM_MODULE_DIR="$modules"
 cd "$scratch" || exit 1
 

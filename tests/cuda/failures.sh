@@ -2,13 +2,8 @@
 # Every call of CUDA and NCCL fails once, early and late. The run ends by itself, with a status and words
 # that name the call; nothing is used after its end (the stand-in would say so).
 # usage: failures.sh PPSIM FOLDER_OF_THE_STAND-IN|none BUILD
-set -u
-ppsim=$1
-modules=$2
-failed=0
-[ "$modules" = none ] && { echo "skipped: no headers of CUDA (nvcc), or of cuBLAS or NCCL (tools/cuda-headers)"; exit 77; }
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+. tests/cuda/common.sh
+needs_standin
 export PPSIM_MODULE_DIR="$modules"
 cd "$scratch" || exit 1
 
@@ -67,7 +62,10 @@ for layout in world per-edge; do
     fails ncclRecv:2 $layout 'connecting to a neighbour failed'
     fails ncclRecv:7 $layout 'sending and receiving failed'
 done
-for name in cudaFree cudaFreeHost cudaStreamDestroy cudaEventDestroy ncclCommDestroy; do
+# What fails on the way out does not hide why.
+fails ncclSend:7,ncclCommAbort:1 world 'sending and receiving failed'
+fails ncclSend:7,ncclCommAbort:2 per-edge 'sending and receiving failed'
+for name in cudaFree cudaFreeHost cudaStreamDestroy cudaEventDestroy ncclCommFinalize ncclCommDestroy; do
     passes $name:2
 done
 exit $failed

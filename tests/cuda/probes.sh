@@ -2,16 +2,11 @@
 # Probes of GPUs on the stand-in, from the command line: what they measure is what plans ask for, and what
 # is missing or fails is said.
 # usage: probes.sh PPSIM FOLDER_OF_THE_STAND-IN|none BUILD
-set -u
-ppsim=$1
-failed=0
-[ "$2" = none ] && { echo "skipped: no headers of CUDA (nvcc), or of cuBLAS or NCCL (tools/cuda-headers)"; exit 77; }
-export PPSIM_MODULE_DIR="$2"
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+. tests/cuda/common.sh
+needs_standin
+export PPSIM_MODULE_DIR="$modules"
 promises=${ppsim%/*}/tests/test_contract_probes
 cd "$scratch" || exit 1
-wrong() { echo "$*"; failed=1; }
 quick='--quick --budget 2s'
 small="$quick --compute-settings hidden=32,heads=2,mlp=64,tokens=256"
 

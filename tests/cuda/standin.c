@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned calls; /* of the function that shall fail */
+enum { ENTRIES = 4 };
+static unsigned calls[ENTRIES]; /* of the functions that shall fail */
 
 long standin_setting(const char *name, long otherwise)
 {
@@ -19,7 +20,7 @@ long standin_setting(const char *name, long otherwise)
 
 void standin_forget(void)
 {
-    calls = 0;
+    memset(calls, 0, sizeof calls);
 }
 
 void standin_wrong(const char *format, ...)
@@ -45,17 +46,28 @@ static void record(const char *name, const char *format, va_list arguments)
     fclose(file);
 }
 
+/* Entries of STANDIN_FAIL: "cudaMalloc:2,ncclSend:7". The lock is held. */
+static bool is_due(const char *name)
+{
+    const size_t length = strlen(name);
+    bool due = false;
+    const char *entry = getenv("STANDIN_FAIL");
+    for (unsigned i = 0; entry && i < ENTRIES; i++) {
+        if (strncmp(entry, name, length) == 0 && entry[length] == ':')
+            due |= ++calls[i] == (unsigned)strtol(entry + length + 1, NULL, 10);
+        entry = strchr(entry, ',');
+        entry += entry != NULL;
+    }
+    return due;
+}
+
 bool standin_fails(const char *name, const char *format, ...)
 {
-    const char *wanted = getenv("STANDIN_FAIL");
-    size_t length = strlen(name);
-    bool fails = false;
     va_list arguments;
     va_start(arguments, format);
     pthread_mutex_lock(&lock);
     record(name, format, arguments);
-    if (wanted && strncmp(wanted, name, length) == 0 && wanted[length] == ':')
-        fails = ++calls == (unsigned)strtol(wanted + length + 1, NULL, 10);
+    bool fails = is_due(name);
     pthread_mutex_unlock(&lock);
     va_end(arguments);
     return fails;

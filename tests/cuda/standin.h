@@ -1,12 +1,17 @@
 /* Takes the place of libcudart, libcublasLt and libnccl in tests: memory of the GPU is memory of
  * the host, a stream is a thread, and NCCL's messages go through files in shared memory, from chunk
  * to chunk, so that a send ends when it was received. It records every call, refuses wrong use, and
- * fails on demand: STANDIN_GPUS=4             how many there are; 0: none STANDIN_DRIVER=13000 what
- * the driver knows; 0: there is none STANDIN_NCCL=23203         the library's version
+ * fails on demand:
+ *
+ *   STANDIN_GPUS=4             how many there are; 0: none
+ *   STANDIN_DRIVER=13000       what the driver knows; 0: there is none
+ *   STANDIN_NCCL=23203         the library's version
  *   STANDIN_ALGORITHMS=0       cuBLASLt has none
  *   STANDIN_ENDLESS=7          that launch of a kernel never ends
- *   STANDIN_FAIL=cudaMalloc:2  that call fails
+ *   STANDIN_FAIL=cudaMalloc:2,ncclSend:7    these calls fail
  *   STANDIN_LOG=FILE           a line per call
+ *   STANDIN_GROUP_US=2000      no group of messages takes less
+ *
  * Wrong use is told on stderr and ends the process with status 70. */
 #ifndef PPSIM_TESTS_CUDA_STANDIN_H
 #define PPSIM_TESTS_CUDA_STANDIN_H

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,8 +216,9 @@ static void *run_stream(void *argument)
         }
         item now = stream->queue[stream->first % QUEUE];
         pthread_mutex_unlock(&stream->lock);
-        while (!now.run(now.work))
-            nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
+        for (unsigned round = 0; !now.run(now.work); round++)
+            round % 64 ? (void)sched_yield()
+                       : (void)nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
         now.drop(now.work);
         pthread_mutex_lock(&stream->lock);
         stream->first++;
@@ -341,6 +343,30 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     }
     check_stream((standin_stream *)stream, __func__);
     check_copy(to, from, bytes, kind);
+    copy *c = malloc(sizeof *c);
+    *c = (copy){ to, from, bytes, 0 };
+    standin_enqueue((standin_stream *)stream, run_copy, free, c);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
+{
+    FAILS(cudaErrorPeerAccessUnsupported, "%d %u", peer, flags);
+    return peer == current ? cudaErrorInvalidDevice : cudaSuccess;
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
+                                size_t bytes, cudaStream_t stream)
+{
+    FAILS(cudaErrorUnknown, "%zu", bytes);
+    check_stream((standin_stream *)stream, __func__);
+    if (!is_known(to, bytes, to_device) || !is_known(from, bytes, from_device))
+        standin_wrong("a copy from GPU %d to %d that lies elsewhere", from_device, to_device);
     copy *c = malloc(sizeof *c);
     *c = (copy){ to, from, bytes, 0 };
     standin_enqueue((standin_stream *)stream, run_copy, free, c);

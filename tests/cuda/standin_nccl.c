@@ -59,10 +59,13 @@ typedef struct op {
     size_t bytes, through;
     int peer;
     bool sends, over;
+    float *sum; /* of an all-reduce's last: what all ranks brought lies at `part`, rank by rank */
+    char *part;
 } op;
 
 typedef struct group {
     ncclComm_t comm;
+    struct timespec begun;
     size_t count;
     op op[];
 } group;
@@ -94,15 +97,19 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 {
     static _Atomic unsigned count;
     FAILS("%s", "");
+    struct timespec now; /* a process that died may have left files of the same number */
     memset(id, 0, sizeof *id);
-    snprintf(id->internal, sizeof id->internal, "/ppsim-standin-%ld-%u", (long)getpid(), count++);
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(id->internal, sizeof id->internal, "/ppsim-standin-%ld-%lld-%u", (long)getpid(),
+             (long long)now.tv_sec * 1000000000 + now.tv_nsec, count++);
     return ncclSuccess;
 }
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t *config)
 {
-    FAILS("%d of %d", rank, ranks);
+    FAILS("%d of %d, at most %d", rank, ranks,
+          config->maxCTAs == NCCL_CONFIG_UNDEF_INT ? 0 : config->maxCTAs);
     if (config->blocking != 0 || config->magic != NCCL_API_MAGIC)
         standin_wrong("a communicator that blocks");
     if (!depth)
@@ -226,10 +233,24 @@ static bool is_next(const group *g, size_t i)
     return true;
 }
 
+/* No group takes less than STANDIN_GROUP_US. */
+static bool is_early(group *g)
+{
+    const long least_us = standin_setting("STANDIN_GROUP_US", 0);
+    struct timespec now;
+    if (least_us == 0)
+        return false;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (g->begun.tv_sec == 0)
+        g->begun = now;
+    return (now.tv_sec - g->begun.tv_sec) * 1000000 + (now.tv_nsec - g->begun.tv_nsec) / 1000 <
+           least_us;
+}
+
 static bool run_group(void *work)
 {
     group *g = work;
-    bool over = true;
+    bool over = !is_early(g);
     if (atomic_load(&g->comm->aborted))
         return true;
     for (size_t i = 0; i < g->count; i++) {
@@ -240,9 +261,26 @@ static bool run_group(void *work)
     return over;
 }
 
+static void add_up(const op *o)
+{
+    const float *part = (const float *)(const void *)o->part;
+    const size_t count = o->bytes / sizeof *part;
+    for (size_t i = 0; i < count; i++) {
+        float sum = part[i];
+        for (int r = 1; r < o->comm->ranks; r++)
+            sum += part[(size_t)r * count + i];
+        o->sum[i] = sum;
+    }
+}
+
 static void drop_group(void *work)
 {
     group *g = work;
+    for (size_t i = 0; i < g->count; i++) {
+        if (g->op[i].sum && !atomic_load(&g->comm->aborted))
+            add_up(&g->op[i]);
+        free(g->op[i].part);
+    }
     atomic_fetch_sub(&g->comm->under_way, 1);
     free(g);
 }
@@ -283,10 +321,13 @@ ncclResult_t ncclGroupEnd(void)
     return fails ? ncclSystemError : any ? ncclInProgress : ncclSuccess;
 }
 
-static ncclResult_t issue(bool sends, void *at, size_t count, ncclDataType_t type, int peer,
-                          ncclComm_t comm, cudaStream_t stream)
+static size_t bytes_of(size_t count, ncclDataType_t type)
 {
-    size_t bytes = count * (type == ncclUint64 ? 8 : 1);
+    return count * (type == ncclUint64 ? 8 : type == ncclFloat ? 4 : 1);
+}
+
+static void check_call(const void *at, size_t bytes, ncclComm_t comm, cudaStream_t stream)
+{
     if (!depth)
         standin_wrong("a send or receive outside of a group");
     if (comm->busy)
@@ -295,27 +336,69 @@ static ncclResult_t issue(bool sends, void *at, size_t count, ncclDataType_t typ
         standin_wrong("a stream of another GPU");
     if (!standin_is_on_gpu(at, bytes, comm->device))
         standin_wrong("memory that is not on GPU %d", comm->device);
-    if (issued_count == OPS || !count || peer < 0 || peer >= comm->ranks || peer == comm->rank)
-        standin_wrong("%zu elements to rank %d", count, peer);
-    issued[issued_count++] = (op){ .comm = comm,
-                                   .stream = (standin_stream *)stream,
-                                   .at = at,
-                                   .bytes = bytes,
-                                   .peer = peer,
-                                   .sends = sends };
-    return ncclSuccess;
+}
+
+static op *issue(bool sends, void *at, size_t bytes, int peer, ncclComm_t comm, cudaStream_t stream)
+{
+    if (issued_count == OPS || !bytes || peer < 0 || peer >= comm->ranks)
+        standin_wrong("%zu elements to rank %d", bytes, peer);
+    issued[issued_count] = (op){ .comm = comm,
+                                 .stream = (standin_stream *)stream,
+                                 .at = at,
+                                 .bytes = bytes,
+                                 .peer = peer,
+                                 .sends = sends };
+    return &issued[issued_count++];
 }
 
 ncclResult_t ncclSend(const void *at, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream)
 {
     FAILS("%zu to %d of %d", count, peer, comm->rank);
-    return issue(true, (void *)(uintptr_t)at, count, type, peer, comm, stream);
+    check_call(at, bytes_of(count, type), comm, stream);
+    issue(true, (void *)(uintptr_t)at, bytes_of(count, type), peer, comm, stream);
+    return ncclSuccess;
 }
 
 ncclResult_t ncclRecv(void *at, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream)
 {
     FAILS("%zu from %d of %d", count, peer, comm->rank);
-    return issue(false, at, count, type, peer, comm, stream);
+    check_call(at, bytes_of(count, type), comm, stream);
+    issue(false, at, bytes_of(count, type), peer, comm, stream);
+    return ncclSuccess;
+}
+
+ncclResult_t ncclAllGather(const void *from, void *to, size_t count, ncclDataType_t type,
+                           ncclComm_t comm, cudaStream_t stream)
+{
+    const size_t bytes = bytes_of(count, type);
+    FAILS("%zu by %d", count, comm->rank);
+    check_call(from, bytes, comm, stream);
+    check_call(to, bytes * (size_t)comm->ranks, comm, stream);
+    for (int r = 0; r < comm->ranks; r++) {
+        issue(true, (void *)(uintptr_t)from, bytes, r, comm, stream);
+        issue(false, (char *)to + (size_t)r * bytes, bytes, r, comm, stream);
+    }
+    return ncclSuccess;
+}
+
+ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type,
+                           ncclRedOp_t what, ncclComm_t comm, cudaStream_t stream)
+{
+    const size_t bytes = bytes_of(count, type);
+    op *last = NULL;
+    FAILS("%zu by %d", count, comm->rank);
+    check_call(from, bytes, comm, stream);
+    check_call(to, bytes, comm, stream);
+    if (type != ncclFloat || what != ncclSum)
+        standin_wrong("an all-reduce that is no sum of floats");
+    char *part = malloc(bytes * (size_t)comm->ranks);
+    for (int r = 0; r < comm->ranks; r++) {
+        issue(true, (void *)(uintptr_t)from, bytes, r, comm, stream);
+        last = issue(false, part + (size_t)r * bytes, bytes, r, comm, stream);
+    }
+    last->sum = to;
+    last->part = part;
+    return ncclSuccess;
 }

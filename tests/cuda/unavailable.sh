@@ -1,13 +1,7 @@
 #!/bin/sh
 # Without what GPUs need: one sentence, and the exit status that the manual says.
 # usage: unavailable.sh PPSIM FOLDER_OF_THE_STAND-IN|none BUILD
-set -u
-ppsim=$1
-modules=$2
-build=$3
-failed=0
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+. tests/cuda/common.sh
 plan='--schedule 1f1b --pp 4 --microbatches 4 --costs F=100us,B=200us,comm=10us'
 
 # wanted status, words of the message, then what is set, --, options
@@ -57,11 +51,7 @@ for number in 80 90 100; do
     [ -f "$build/ppsim_cuda.so" ] && "$nvcc" --list-gpu-arch | grep -q "^compute_$number\$" || continue
     grep -aq "sm_$number" "$build/ppsim_cuda.so" || { echo "ppsim_cuda.so has no kernels for sm_$number"; failed=1; }
 done
-if [ "$modules" = none ]; then
-    [ "$failed" -eq 0 ] || exit 1
-    echo "skipped: no headers of CUDA (nvcc), or of cuBLAS or NCCL (tools/cuda-headers)"
-    exit 77
-fi
+needs_standin
 
 here=PPSIM_MODULE_DIR=$modules
 nccl='--transport nccl'

@@ -64,6 +64,10 @@ static pp_profile *make(void)
     pp_err err = { 0 };
     snprintf(calibration.note->class_name, sizeof calibration.note->class_name, "copy");
     calibration.note->drift = 1.0 / 3;
+    calibration.gpus = (pp_gpu_states){ .driver = "580.1", .count = 1 };
+    calibration.gpus.state[0] = (pp_gpu_state){
+        .probe = "copy", .after = true, .gpu = 3, .sm_mhz = 1980, .celsius = -1, .reasons = 0x24
+    };
     add_link(&samples, 8, 1, 3e11);
     add_link(&samples, 16, 2, 4e10);
     add_link(&samples, 32, 4, 4e10);
@@ -154,6 +158,14 @@ START_TEST(written_and_read_is_the_same)
     }
     ck_assert_double_eq(read->note[0].drift, 1.0 / 3);
     ck_assert_str_eq(read->environment.cpu, "a processor");
+    ck_assert_str_eq(read->gpus.driver, "580.1");
+    ck_assert_uint_eq(read->gpus.count, 1);
+    ck_assert_double_eq(read->gpus.state[0].sm_mhz, 1980);
+    ck_assert_double_lt(read->gpus.state[0].celsius, 0);
+    ck_assert_int_eq(read->gpus.state[0].gpu, 3);
+    char reasons[64];
+    ck_assert_str_eq(pp_gpu_reasons(read->gpus.state[0].reasons, reasons, sizeof reasons),
+                     "power cap, heat");
 }
 END_TEST
 

@@ -1,0 +1,116 @@
+#!/bin/sh
+# Probe nccl-link on the stand-in: which series, what their times are, in one process and in several; what
+# is noted of clocks and power; what is said where it cannot run.
+# usage: links.sh PPSIM FOLDER_OF_THE_STAND-IN|none BUILD
+. tests/cuda/common.sh
+needs_standin
+export PPSIM_MODULE_DIR="$modules"
+cd "$scratch" || exit 1
+
+# wanted status, then settings and options of calibrate
+measure() {
+    wanted=$1
+    shift
+    rm -f log p.json
+    env STANDIN_LOG="$scratch/log" "$@" timeout -k 5 100 "$ppsim" calibrate --quick --budget 100ms --probe nccl-link \
+        -o p.json >out 2>&1
+    status=$?
+    [ $status -eq "$wanted" ] || { wrong "$*: status $status, wanted $wanted"; cat out; }
+}
+classes() { sed -n '/^ "series"/,$s/^ *"class": "\(.*\)",$/\1/p' p.json | sort | tr '\n' ';'; }
+# Times of a class, in us.
+took() {
+    awk -v class="\"$1\"," '/^ "series"/ { in_series = 1 } /"class":/ { sub(/.*"class": /, ""); now = $0 }
+        in_series && now == class && /"seconds":/ { printf "%.0f\n", $2 * 1e6 }' p.json
+}
+# Every time of a class lies between these.
+lies() {
+    took "$1" >times
+    [ -s times ] && awk -v low="$2" -v high="$3" '$1 < low || $1 > high { bad = 1 } END { exit bad }' times ||
+        { wrong "$1: wanted $2 to $3 us each:"; cat times; }
+}
+
+# Two GPUs. A group takes 3 ms at least: both ways at once too; posting it does not wait for it.
+measure 0 STANDIN_GPUS=2 STANDIN_GROUP_US=3000
+[ "$(classes)" = 'all_gather pair;all_reduce;all_reduce pair;nccl_post;send_recv;send_recv both;send_recv edge;send_recv max 1;send_recv max 16;send_recv max 2;send_recv max 4;send_recv max 8;shape_message;' ] ||
+    wrong "classes of two GPUs: $(classes)"
+lies send_recv 3000 1e6
+lies 'send_recv both' 3000 1e6
+lies shape_message 3000 30000
+lies nccl_post 0 2999
+[ "$(took 'send_recv' | sort -n | head -n 1)" -lt 6000 ] || wrong "64 B take as long as two groups: $(took send_recv)"
+grep -q '"source": "probe nccl-link, device time, 2 GPUs"' p.json || wrong "no source"
+grep -q '"clock": "device"' p.json || wrong "the clock is not said"
+grep -q '"library": "nccl 2' p.json || wrong "NCCL's version is not said"
+for n in 1 2 4 8 16; do
+    [ "$(grep -c "ncclCommInitRankConfig [01] of 2, at most $n @" log)" -eq 2 ] || wrong "no communicator of $n channels"
+done
+[ "$(grep -c ncclCommInitRankConfig log)" -eq "$(grep -c ncclCommDestroy log)" ] || wrong "communicators are left"
+[ "$(grep -c 'cudaMalloc ' log)" -eq "$(grep -c 'cudaFree 1' log)" ] || wrong "memory is left"
+[ "$(grep -c 'ncclSend' log)" -eq "$(grep -c 'ncclRecv' log)" ] || wrong "not as many sends as receives"
+# A profile that costs are taken from.
+"$ppsim" plan --model llama3-8b --hw h100-80g --pp 2 --seq-length 2048 --global-batch-size 8 --profile p.json >plan 2>&1 &&
+    grep -q 'send_recv' plan || { wrong "no plan takes the messages:"; cat plan; }
+
+# One GPU: to itself, which is said.
+measure 0 STANDIN_GPUS=1
+[ "$(classes)" = 'nccl_post;send_recv self;shape_message self;' ] || wrong "classes of one GPU: $(classes)"
+grep -q 'nothing of a link' p.json || wrong "it is not said what one GPU cannot tell"
+
+# Clocks and power.
+grep -q 'not known: there is no libnvidia-ml.so.1' out || [ -e /dev/nvidiactl ] || { wrong "the lack of NVML is not told:"; cat out; }
+measure 0 STANDIN_GPUS=1 LD_LIBRARY_PATH="$modules/nvml"
+grep -q '^GPU 0 after nccl-link: 1980 MHz, 70 W, 31 C$' out && grep -q '^GPU 1 after nccl-link: 1200 MHz, 700 W, 81 C; slowed down by power cap, heat$' out ||
+    { wrong "states of the GPUs:"; cat out; }
+[ "$(grep -c '"power_limit_w": 700' p.json)" -eq 2 ] || wrong "the limit of power of one of two GPUs"
+"$ppsim" plan --model llama3-8b --hw h100-80g --pp 2 --seq-length 2048 --global-batch-size 8 --profile p.json >plan 2>&1 || { wrong "the profile is not read:"; cat plan; }
+measure 0 STANDIN_GPUS=1 LD_LIBRARY_PATH="$modules/nvml" STANDIN_NVML=7
+grep -q 'does not start: its code 7' out || { wrong "NVML that does not start:"; cat out; }
+
+# Three processes: the first has the profile.
+port=$((20000 + $$ % 20000))
+together() {
+    pids=
+    for rank in 0 1 2; do
+        env STANDIN_FAIL="$([ $rank -ne 0 ] || echo "${fails:-}")" RANK=$rank WORLD_SIZE=3 LOCAL_RANK=$rank MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
+            timeout -k 5 100 "$ppsim" calibrate --quick --budget 100ms --probe nccl-link -o p$rank.json >out.$rank 2>&1 &
+        pids="$pids $!"
+    done
+    ended=
+    for pid in $pids; do
+        wait "$pid"
+        ended="$ended$?"
+    done
+    port=$((port + 2))
+}
+together
+[ $ended = 000 ] && [ -s p0.json ] && ! [ -e p1.json ] && ! [ -e p2.json ] || { wrong "three processes end with $ended"; cat out.?; }
+cp p0.json p.json
+[ "$(classes | tr ';' '\n' | grep -c '^send_recv pair [0-2] [0-2]$')" -eq 3 ] || wrong "pairs: $(classes)"
+fails=ncclSend:20
+together
+[ $ended = 511 ] && grep -q 'NCCL says' out.0 && grep -q 'stopped' out.1 || { wrong "a process that fails: $ended"; cat out.?; }
+fails=
+
+# Where it cannot run.
+measure 4 STANDIN_GPUS=0
+grep -q 'nothing could be measured: probe nccl-link: no GPU is visible' out || { wrong "without a GPU:"; cat out; }
+measure 2 STANDIN_GPUS=2 NCCL_CHUNK_SIZE=4194304
+# Early and late, every call.
+for call in cudaGetDeviceProperties:1 cudaSetDevice:2 cudaMalloc:2 cudaMalloc:4 cudaMallocHost:1 cudaEventCreate:2 cudaStreamCreateWithPriority:1 \
+    cudaEventRecord:3 cudaEventQuery:5 cudaEventElapsedTime:2 cudaMemcpyAsync:1 ncclGetUniqueId:2 ncclCommInitRankConfig:3 \
+    ncclCommGetAsyncError:30 ncclGroupStart:9 ncclGroupEnd:9 ncclSend:9 ncclRecv:9 ncclAllReduce:1 ncclAllGather:2; do
+    status=5
+    case $call in cudaMalloc*) status=6 ;; esac
+    measure $status STANDIN_GPUS=2 STANDIN_FAIL=$call
+    grep -qE 'failed; (CUDA|NCCL) says|out of memory' out || { wrong "$call:"; cat out; }
+done
+# Copies to another GPU, with or without access to its memory.
+copies='--quick --budget 100ms --probe gpu-copy --probe gpu-launch'
+STANDIN_GPUS=2 STANDIN_FAIL=cudaMemcpyPeerAsync:2 "$ppsim" calibrate $copies >out 2>&1
+[ $? -eq 5 ] && grep -q 'launching the work failed; CUDA says' out || { wrong "a copy that fails:"; cat out; }
+STANDIN_GPUS=2 STANDIN_FAIL=cudaDeviceEnablePeerAccess:1 "$ppsim" calibrate $copies -o p.json >out 2>&1 || { wrong "without access:"; cat out; }
+[ "$(classes)" = 'copy_device;copy_in;copy_out;copy_peer;launch;launch_host;' ] || wrong "classes of copies and launches: $(classes)"
+STANDIN_GPUS=1 "$ppsim" calibrate $copies -o p.json >out 2>&1 || { wrong "copies on one GPU:"; cat out; }
+[ "$(classes)" = 'copy_device;copy_in;copy_out;launch;launch_host;' ] || wrong "copies on one GPU: $(classes)"
+exit $failed
