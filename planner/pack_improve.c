@@ -201,12 +201,15 @@ static pp_status walk(improving *x, pp_pack_verdict *changed, pp_grouping *best,
                       bool *stopped_out, pp_err *err)
 {
     const pp_pack_task *task = x->c->task;
+    const pp_parallel *split = &x->c->packer->candidate.parallel;
     pp_grouping now PP_CLEANUP(pp_grouping_free) = { 0 };
     pp_status status = PP_OK;
     int64_t done = 0;
     for (; !out_of_budget(x->c, done) && !status; done++) {
-        if (!change(x))
+        if (!change(x)) { /* as dear as one that is simulated: where none is legal it ends, too */
+            x->c->packer->ops += 3 * x->microbatches * split->pp * split->vpp;
             continue;
+        }
         if ((status = judge_change(x, &now, changed, err)))
             break;
         const worth next = worth_of(changed, x->replicas);

@@ -251,6 +251,21 @@ START_TEST(ops_limit_the_work)
 }
 END_TEST
 
+/* One microbatch of one sequence: no move is legal, and a limit on ops ends the search all the
+ * same. */
+START_TEST(it_ends_where_nothing_can_move)
+{
+    setting s = { .packer = NULL };
+    open_setting(&s, 2, 1, "1f1b", 1, 1);
+    pp_pack_task task = task_of(&s, 0);
+    task.ops_most = 100000;
+    pp_packed *packed = pack(&s, &task);
+    ck_assert_uint_eq(packed->row[packed->best].microbatches, 1);
+    pp_packed_free(&packed);
+    pp_packer_close(&s.packer);
+}
+END_TEST
+
 START_TEST(equal_tasks_give_equal_answers)
 {
     setting s = { .packer = NULL };
@@ -397,6 +412,7 @@ int main(void)
     tcase_add_test(tc, equal_tasks_give_equal_answers);
     tcase_add_test(tc, two_sizes_are_paired);
     tcase_add_test(tc, ops_limit_the_work);
+    tcase_add_test(tc, it_ends_where_nothing_can_move);
     tcase_add_loop_test(tc, plan_takes_the_same_time, 0, 2);
     tcase_add_test(tc, the_memory_limit_holds);
     tcase_add_test(tc, a_pipeline_is_chosen_for_all_batches);
