@@ -1,5 +1,4 @@
 /* ppsim calibrate: measurements, of this machine or of others, become a profile. */
-#include "calib/gpu_probe.h"
 #include "calib/imports.h"
 #include "sim/alloc.h"
 #include "tools/calibrate_tool.h"
@@ -23,7 +22,8 @@ static const pp_option options[] = {
     { "--budget", "TIME", "of all probes together; 75s, quick 14s", NULL, false },
     { "--resume", NULL, "go on with the interrupted run that -o FILE holds", NULL, false },
     { "--compute-settings", "LIST",
-      "of the model whose ops are measured; " PP_PROBE_SETTINGS "; on GPUs " PP_GPU_PROBE_SETTINGS,
+      "of the model whose ops are measured; " PP_PROBE_SETTINGS
+      "; on GPUs as docs/calibration-probes.md says",
       NULL, false },
     { "--layers", "N", "of the measured stage; 1", NULL, false },
     { "--sm-count", "N", "of the GPU of imported kernels, for forms with waves", NULL, false },
