@@ -214,13 +214,17 @@ pp_status pp_plan_simulate(const pp_plan *plan, pp_program **program_out,
         pp_status status = simulate_replica(plan, i, &one, err);
         if (status)
             return status;
+        one.report->memory_replica = i;
         if (!slowest.report || one.report->step_ns > slowest.report->step_ns) {
             outcome swap = slowest;
             slowest = one;
             one = swap;
             chosen = i;
         }
+        if (one.report)
+            pp_report_take_memory(slowest.report, one.report);
     }
+    slowest.report->replica = chosen;
     if (program_out) {
         *program_out = slowest.program;
         slowest.program = NULL;

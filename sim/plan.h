@@ -89,7 +89,8 @@ PP_MUST_CHECK pp_status pp_plan_lower(const pp_plan *plan, const pp_order *order
 PP_MUST_CHECK pp_status pp_plan_set_semantics(const pp_plan *plan, pp_program *program,
                                               pp_err *err);
 
-/* Lowers and simulates every replica; report_out is that of the slowest one (lowest on ties).
+/* Lowers and simulates every replica; report_out is that of the slowest one (lowest on ties), with
+ * the memory of the one that needs most (report->memory_replica).
  * program_out, timeline_out, costs_out: of that replica, each may be NULL; costs stay the plan's.
  * Fails: USAGE (unknown executor), INFEASIBLE (deadlock), INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_plan_simulate(const pp_plan *plan, pp_program **program_out,

@@ -142,6 +142,29 @@ int64_t pp_report_short(const pp_report *report, int64_t limit_bytes, uint32_t *
     return most;
 }
 
+void pp_report_take_memory(pp_report *report, const pp_report *other)
+{
+    uint32_t rank = 0;
+    if (!other->has_memory || pp_report_short(other, other->memory_limit_bytes, &rank) <=
+                                  pp_report_short(report, report->memory_limit_bytes, &rank))
+        return;
+    report->memory_replica = other->memory_replica;
+    report->peak_memory_bytes = other->peak_memory_bytes;
+    report->peak_memory_rank = other->peak_memory_rank;
+    for (uint32_t r = 0; r < report->ranks; r++) {
+        pp_rank_report *to = &report->per_rank[r];
+        const pp_rank_report *from = &other->per_rank[r];
+        to->peak_live_activations = from->peak_live_activations;
+        to->memory = from->memory;
+        to->peak_op = from->peak_op;
+        to->peak_recv_bytes = from->peak_recv_bytes;
+        to->peak_send_bytes = from->peak_send_bytes;
+        to->over_bytes = from->over_bytes;
+        to->over_at_ns = from->over_at_ns;
+        to->over_op = from->over_op;
+    }
+}
+
 pp_status pp_report_set_limit(pp_report *report, const pp_program *program,
                               const pp_timeline *timeline, const pp_costs *costs,
                               int64_t limit_bytes, pp_err *err)

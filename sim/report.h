@@ -67,6 +67,8 @@ typedef struct pp_report {
     int64_t peak_memory_bytes;
     uint32_t peak_memory_rank;
     int64_t memory_limit_bytes; /* 0: none was given */
+    uint32_t replica;           /* of a plan: the slowest, whose times these are, */
+    uint32_t memory_replica;    /* and the one that needs most memory, whose memory it is */
     double tokens_per_s;        /* 0: not known */
     double model_flops_utilization;
     uint32_t graphs;  /* distinct ones of the rank with most, where a runtime compiles; 0: none */
@@ -85,6 +87,10 @@ typedef struct pp_report {
 /* The rank that is beyond its limit by most, and by how much; 0 or less: all fit. limit_bytes: of
  * ranks without their own; 0: none. */
 int64_t pp_report_short(const pp_report *report, int64_t limit_bytes, uint32_t *rank_out);
+
+/* Of two replicas: where `other` is beyond its limit by more, or nearer to it, its memory takes the
+ * place of that of `report`. Both have as many ranks and the same limits. */
+void pp_report_take_memory(pp_report *report, const pp_report *other);
 
 /* Sets memory_limit_bytes, and of each rank that is beyond its limit where it is first.
  * limit_bytes: of ranks without their own; 0: none. The rest: as in pp_report_build.

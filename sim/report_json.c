@@ -90,6 +90,8 @@ static void put_totals(const pp_report *report, pp_json *object, pp_json_build *
     if (report->has_memory) {
         pp_json_put_int(build, object, "peak_memory_bytes", report->peak_memory_bytes);
         pp_json_put_int(build, object, "peak_memory_rank", report->peak_memory_rank);
+        if (report->memory_replica != report->replica)
+            pp_json_put_int(build, object, "memory_replica", report->memory_replica);
     } else {
         pp_json_put_null(build, object, "peak_memory_bytes");
         pp_json_put_null(build, object, "peak_memory_rank");

@@ -108,7 +108,32 @@ START_TEST(the_slowest_replica_is_reported)
     pp_err err = { 0 };
     STEP_OK(pp_plan_simulate(plan, NULL, NULL, &costs, &report, &err), err);
     ck_assert_ptr_eq(costs, plan->costs[1]);
+    ck_assert_uint_eq(report->replica, 1);
     pp_report_free(&report);
+    pp_plan_free(&plan);
+}
+END_TEST
+
+/* The faster replica may be the one that does not fit. */
+START_TEST(memory_is_that_of_the_replica_that_needs_most)
+{
+    pp_plan *plan = sample_plan();
+    pp_report *report = NULL;
+    pp_report *alone = NULL;
+    pp_err err = { 0 };
+    uint32_t rank = 0;
+    plan->costs[0]->parameter_bytes[1] += 1 << 20;
+    STEP_OK(pp_plan_simulate(plan, NULL, NULL, NULL, &alone, &err), err);
+    plan->memory_limit_bytes = alone->peak_memory_bytes - 1;
+    STEP_OK(pp_plan_simulate(plan, NULL, NULL, NULL, &report, &err), err);
+    ck_assert_uint_eq(report->replica, 1);
+    ck_assert_uint_eq(report->memory_replica, 0);
+    ck_assert_int_gt(report->peak_memory_bytes, 1 << 20);
+    ck_assert_int_eq(pp_report_short(report, plan->memory_limit_bytes, &rank), 1);
+    ck_assert_uint_eq(rank, 1);
+    ck_assert_ptr_nonnull(pp_report_first_over(report, &rank));
+    pp_report_free(&report);
+    pp_report_free(&alone);
     pp_plan_free(&plan);
 }
 END_TEST
@@ -233,6 +258,7 @@ int main(void)
     TCase *tc = tcase_create("plan");
     tcase_add_test(tc, a_plan_is_read_back_to_the_byte);
     tcase_add_test(tc, the_slowest_replica_is_reported);
+    tcase_add_test(tc, memory_is_that_of_the_replica_that_needs_most);
     tcase_add_test(tc, broken_plans_are_refused_with_the_place);
     tcase_add_test(tc, layouts_are_printed_and_read_back);
     tcase_add_test(tc, layouts_that_misplace_a_part_are_refused);
