@@ -322,13 +322,17 @@ static pp_status simulate(pp_check_verdict *v, const pp_check_subject *s, pp_err
     uint32_t rank = 0;
     if (!s->plan || !v->valid || v->hangs || v->mismatch)
         return PP_OK;
-    pp_study_tell_stale(s->plan, v->file);
     pp_status status = pp_plan_simulate(s->plan, NULL, NULL, NULL, &v->report, &why);
-    if (status == PP_NOMEM)
+    if (status == PP_INFEASIBLE)
+        return PP_OK;
+    if (status) {
         *err = why;
-    v->overflows = !status && v->report->has_memory &&
+        return status;
+    }
+    pp_study_tell_if_stale(s->plan, v->report, v->file);
+    v->overflows = v->report->has_memory &&
                    pp_report_short(v->report, v->report->memory_limit_bytes, &rank) > 0;
-    return status == PP_NOMEM ? status : PP_OK;
+    return PP_OK;
 }
 
 static pp_status check(const pp_args *args, pp_err *err)
@@ -364,7 +368,7 @@ static pp_status check(const pp_args *args, pp_err *err)
 const pp_command pp_command_check = {
     .name = "check",
     .arguments = "SCHEDULE.csv|PLAN.json",
-    .summary = "valid, complete, and can it hang? The circle of waits if it can",
+    .summary = "valid, complete, can it hang, does it fit? The circle of waits if it hangs",
     .options = options,
     .details = "Exit status 1: invalid, incomplete, it can hang, or a plan exceeds its memory\n"
                "limit.\n",

@@ -106,6 +106,8 @@ static void print_memory(const pp_report *report, pp_text *text)
     pp_text_add(text, "peak memory  %s on rank %" PRIu32 " while %s runs",
                 pp_format_bytes(peak, sizeof peak, report->peak_memory_bytes),
                 report->peak_memory_rank, pp_op_print(rank->peak_op, token, sizeof token));
+    if (report->memory_replica != report->replica)
+        pp_text_add(text, " of replica %" PRIu32, report->memory_replica);
     if (report->memory_limit_bytes)
         pp_text_add(text, " (limit %s)",
                     pp_format_bytes(limit, sizeof limit, report->memory_limit_bytes));

@@ -91,14 +91,11 @@ static pp_status apply_traits(const pp_args *args, pp_plan *plan, pp_err *err)
     return status;
 }
 
-void pp_study_tell_stale(const pp_plan *plan, const char *path)
+void pp_study_tell_if_stale(const pp_plan *plan, const pp_report *report, const char *path)
 {
-    pp_report *report PP_CLEANUP(pp_report_free) = NULL;
-    pp_err ignored = { 0 }; /* who goes on with the plan meets it again */
     char told[32];
     char is[32];
-    if (!plan->told_step_ns || pp_plan_simulate(plan, NULL, NULL, NULL, &report, &ignored) ||
-        !pp_plan_is_stale(plan, report))
+    if (!pp_plan_is_stale(plan, report))
         return;
     pp_remark(
         "%s: the prediction in the file, step %s, is not what its order and costs give, %s: it "
@@ -106,6 +103,14 @@ void pp_study_tell_stale(const pp_plan *plan, const char *path)
         "simulate %s --emit plan=NEW.json' keeps that",
         path, pp_format_duration(told, sizeof told, plan->told_step_ns),
         pp_format_duration(is, sizeof is, report->step_ns), path);
+}
+
+void pp_study_tell_stale(const pp_plan *plan, const char *path)
+{
+    pp_report *report PP_CLEANUP(pp_report_free) = NULL;
+    pp_err ignored = { 0 }; /* who goes on with the plan meets it again */
+    if (plan->told_step_ns && !pp_plan_simulate(plan, NULL, NULL, NULL, &report, &ignored))
+        pp_study_tell_if_stale(plan, report, path);
 }
 
 pp_status pp_study_read(const pp_args *args, const char *source, pp_study *s, pp_err *err)

@@ -53,6 +53,8 @@ typedef struct pp_study {
 /* plan: as its file has it. Tells where that file's prediction is not what the plan gives: its
  * order or costs were edited. */
 void pp_study_tell_stale(const pp_plan *plan, const char *path);
+/* The same where the plan was simulated already. */
+void pp_study_tell_if_stale(const pp_plan *plan, const pp_report *report, const char *path);
 
 void pp_study_free(pp_study *s); /* for PP_CLEANUP */
 /* The source with all options of tools/study_options.def. Fails: as pp_study_load. */

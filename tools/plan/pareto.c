@@ -54,9 +54,9 @@ static pp_status write_csv(const pp_args *args, const pp_pareto *pareto, pp_err 
 /* What is about one plan. */
 static pp_status refuse_others(const pp_args *args, pp_err *err)
 {
-    static const char *const one[] = { "--emit",    "--trace", "--ranks",   "--why",
-                                       "--jitter",  "--gpus",  "--packing", "--rank-memory",
-                                       "--rank-by", "--target" };
+    static const char *const one[] = { "--emit",    "--trace",  "--ranks",   "--why",
+                                       "--jitter",  "--gpus",   "--packing", "--rank-memory",
+                                       "--rank-by", "--target", "--explain" };
     for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
         if (pp_args_has(args, one[i]))
             return pp_err_set(err, PP_USAGE, one[i],

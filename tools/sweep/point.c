@@ -204,6 +204,8 @@ static pp_status read_point(const pp_sweep *sweep, uint32_t point, pp_err *err)
     if (!status && is_plan(sweep)) {
         pp_request request PP_CLEANUP(pp_request_free) = new_request(sweep);
         status = pp_request_read(p.args, &request, err);
+        if (!status)
+            status = pp_request_read_packing(p.args, &request, err);
     } else if (!status) {
         status = pp_study_check_words(p.args, err);
     }
