@@ -34,7 +34,8 @@ pp_wish pp_wish_pipeline(const pp_wish *wish, const pp_candidate *c)
     one.group_size = 0;
     one.switches.given.recompute = true;
     one.switches.value.recompute = c->recompute;
-    one.partition = c->partition;
+    if (c->partition != PP_PARTITION_SHIFTED) /* that is found again */
+        one.partition = c->partition;
     return one;
 }
 
