@@ -180,8 +180,10 @@ typedef struct pp_slice {
     double from, to;
 } pp_slice;
 
-/* Gives `part`, a copy of the wish that must not outlive the slice, an equal one of `parts` parts
- * of what is left of the time, where that is limited. False: nothing is left. */
+/* Gives `part`, a copy of the wish that must not outlive the slice, the time between these parts of
+ * it, where that is limited. */
+void pp_slice_cut(pp_slice *slice, const pp_wish *wish, double from, double to, pp_wish *part);
+/* The same, with an equal one of `parts` parts of what is left of it. False: nothing is left. */
 bool pp_slice_take(pp_slice *slice, const pp_wish *wish, size_t parts, pp_wish *part);
 
 /* Can what takes at least `least` gain, and is its score behind the best one by no more than 2.5
