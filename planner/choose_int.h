@@ -193,6 +193,9 @@ bool pp_is_worth(double least, double floor, double score, double best_score);
 /* pp_choose with the lengths as they are, packed first fit or grouped. Fails: as that. */
 PP_MUST_CHECK pp_status pp_choose_as_packed(const pp_wish *wish, pp_choice **choice_out,
                                             pp_err *err);
+/* The same, and the choice says that the budget was too small for packings. */
+PP_MUST_CHECK pp_status pp_choose_first_fit(const pp_wish *wish, pp_choice **choice_out,
+                                            pp_err *err);
 /* pp_choose where degrees are given, and where the GPUs are. Fails: as that. */
 PP_MUST_CHECK pp_status pp_choose_one(const pp_wish *wish, pp_choice **choice_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_choose_split(const pp_wish *wish, pp_choice **choice_out, pp_err *err);

@@ -261,6 +261,11 @@ static void swap_choices(pp_choice **a, pp_choice **b)
     *b = kept;
 }
 
+static void say_unsearched(pp_choice *choice)
+{
+    snprintf(choice->packing, sizeof choice->packing, "not searched: the budget was used up");
+}
+
 /* given: NULL where nothing fits as the lengths are packed; replaced by what is better. */
 static pp_status repack(const pp_wish *wish, pp_choice **given, pp_err *err)
 {
@@ -269,8 +274,7 @@ static pp_status repack(const pp_wish *wish, pp_choice **given, pp_err *err)
     pp_err why = { 0 };
     const size_t simulated = *given ? (*given)->simulated : 0;
     if (*given && !is_forced(wish) && wish->stop && wish->stop(wish->context)) {
-        snprintf((*given)->packing, sizeof(*given)->packing,
-                 "not searched: the budget was used up");
+        say_unsearched(*given);
         return PP_OK;
     }
     pp_status status = pack_for_best(wish, *given, &packed, &why);
@@ -296,6 +300,16 @@ static pp_status repack(const pp_wish *wish, pp_choice **given, pp_err *err)
     return PP_OK;
 }
 
+pp_status pp_choose_first_fit(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
+{
+    pp_wish one = *wish;
+    one.packings = NULL;
+    pp_status status = pp_choose_as_packed(&one, choice_out, err);
+    if (!status)
+        say_unsearched(*choice_out);
+    return status;
+}
+
 pp_status pp_choose_one(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
 {
     if (!wish->lengths || !wish->packings)
@@ -311,10 +325,8 @@ pp_status pp_choose_one(const pp_wish *wish, pp_choice **choice_out, pp_err *err
         return status;
     }
     status = repack(wish, &choice, &why);
-    if (status == PP_INFEASIBLE && !is_forced(wish)) { /* with what would help */
-        given.no_advice = wish->no_advice;
-        return pp_choose_as_packed(&given, choice_out, err);
-    }
+    if (status == PP_INFEASIBLE && !is_forced(wish)) /* with all of the budget and the advice */
+        return pp_choose_first_fit(wish, choice_out, err);
     if (status) {
         *err = why;
         return status;

@@ -200,6 +200,33 @@ START_TEST(the_budget_ends_it)
 }
 END_TEST
 
+/* A budget that is enough without packings is enough with them. */
+START_TEST(a_small_budget_gives_first_fit)
+{
+    planning p = planning_of("gpt3.6b", "h100-80g");
+    int64_t lengths[SEQUENCES];
+    pp_err err = { 0 };
+    draw_lengths(lengths);
+    pp_wish wish = wish_with(&p, 4, 2, lengths);
+    wish.parallel.tp = 1;
+    wish.memory_limit_bytes = (int64_t)20 << 30;
+    size_t unsearched = 0;
+    for (wish.max_simulations = 1; wish.max_simulations <= 8; wish.max_simulations++) {
+        pp_choice *choice = NULL;
+        wish.packings = NULL;
+        if (pp_choose(&wish, &choice, &err))
+            continue;
+        pp_choice_free(&choice);
+        wish.packings = all_packings;
+        choice = choose(&wish);
+        check_workload(&choice->plan->workload, lengths, 2);
+        unsearched += strstr(choice->packing, "budget") != NULL;
+        pp_choice_free(&choice);
+    }
+    ck_assert_uint_ge(unsearched, 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("packing");
@@ -210,6 +237,7 @@ int main(void)
     tcase_add_test(tc, a_packing_fits_where_first_fit_does_not);
     tcase_add_loop_test(tc, threads_do_not_matter, 0, 2);
     tcase_add_loop_test(tc, the_budget_ends_it, 0, 2);
+    tcase_add_test(tc, a_small_budget_gives_first_fit);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }
