@@ -227,6 +227,27 @@ START_TEST(a_small_budget_gives_first_fit)
 }
 END_TEST
 
+/* GPUs whose split takes all of the budget are given no packings, and it is said. */
+START_TEST(splits_leave_no_budget)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    int64_t lengths[SEQUENCES];
+    draw_lengths(lengths);
+    pp_wish wish = wish_with(&p, 0, 0, lengths);
+    wish.parallel.tp = 0;
+    wish.gpus = 8;
+    wish.max_simulations = 3;
+    pp_choice *without = choose(&wish);
+    wish.packings = all_packings;
+    pp_choice *with = choose(&wish);
+    ck_assert_uint_eq(with->simulated, without->simulated);
+    ck_assert_ptr_nonnull(strstr(with->packing, "budget"));
+    check_workload(&with->plan->workload, lengths, (uint32_t)with->plan->parallel.dp);
+    pp_choice_free(&without);
+    pp_choice_free(&with);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("packing");
@@ -238,6 +259,7 @@ int main(void)
     tcase_add_loop_test(tc, threads_do_not_matter, 0, 2);
     tcase_add_loop_test(tc, the_budget_ends_it, 0, 2);
     tcase_add_test(tc, a_small_budget_gives_first_fit);
+    tcase_add_test(tc, splits_leave_no_budget);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }
