@@ -27,6 +27,7 @@ static pp_wish part_of(const pp_wish *wish, double from, double to, pp_slice *sl
     pp_wish part = *wish;
     part.packings = NULL;
     pp_slice_cut(slice, wish, from, to, &part);
+    part.missed = NULL; /* of another part something may fit */
     if (wish->max_simulations)
         part.max_simulations = 1 + (uint64_t)((to - from) * (double)wish->max_simulations);
     return part;

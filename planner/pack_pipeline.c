@@ -22,6 +22,7 @@ pp_wish pp_wish_pipeline(const pp_wish *wish, const pp_candidate *c)
     one.stop = NULL;
     one.spent = NULL;
     one.found = NULL;
+    one.missed = NULL;
     one.max_simulations = 0;
     one.no_advice = true;
     if (!c) {

@@ -118,6 +118,31 @@ START_TEST(what_is_asked_for_is_taken)
 }
 END_TEST
 
+typedef struct course {
+    double gone; /* of the time */
+    size_t misses;
+} course;
+
+/* A clock that goes on with every look at it. */
+static double looks(void *context)
+{
+    course *c = context;
+    return c->gone += 0.002;
+}
+
+static bool is_late(void *context)
+{
+    const course *c = context;
+    return c->gone >= 1;
+}
+
+static void count_miss(void *context, const pp_report *nearest)
+{
+    course *c = context;
+    ck_assert_int_gt(nearest->peak_memory_bytes, 0);
+    c->misses++;
+}
+
 /* Where first fit's full microbatches do not fit, lighter ones may. */
 START_TEST(a_packing_fits_where_first_fit_does_not)
 {
@@ -133,14 +158,26 @@ START_TEST(a_packing_fits_where_first_fit_does_not)
     pp_choice_free(&choice);
     wish.no_advice = true;
     ck_assert_int_eq(pp_choose(&wish, &choice, &err), PP_INFEASIBLE);
+    course told = { .gone = 0 };
     wish.packings = all_packings;
+    wish.stop = is_late;
+    wish.spent = looks;
+    wish.missed = count_miss;
+    wish.context = &told;
     choice = choose(&wish);
+    ck_assert_uint_eq(told.misses, 0);
     ck_assert_ptr_nonnull(strstr(choice->packing, "first fit fits in no schedule"));
     check_plan(choice->plan);
     check_workload(&choice->plan->workload, lengths, 1);
     pp_choice_free(&choice);
+    told.gone = 0;
     wish.memory_limit_bytes /= 64; /* and nothing does here */
     refuse(&wish, PP_INFEASIBLE, "short by");
+    ck_assert_uint_eq(told.misses, 1);
+    told.gone = 0;
+    wish.gpus = 8;
+    refuse(&wish, PP_INFEASIBLE, "short by");
+    ck_assert_uint_eq(told.misses, 2);
 }
 END_TEST
 
@@ -169,18 +206,6 @@ START_TEST(threads_do_not_matter)
 }
 END_TEST
 
-/* A clock that goes on with every look at it. */
-static double looks(void *context)
-{
-    double *gone = context;
-    return *gone += 0.002;
-}
-
-static bool is_late(void *context)
-{
-    return *(const double *)context >= 1;
-}
-
 /* A budget that ends leaves the best plan so far. */
 START_TEST(the_budget_ends_it)
 {
@@ -189,10 +214,10 @@ START_TEST(the_budget_ends_it)
     draw_lengths(lengths);
     pp_wish wish = wish_with(&p, 4, 2, lengths);
     wish.packings = all_packings;
-    double gone = _i ? 1 : 0;
+    course now = { .gone = _i ? 1 : 0 };
     wish.stop = is_late;
     wish.spent = looks;
-    wish.context = &gone;
+    wish.context = &now;
     pp_choice *choice = choose(&wish);
     ck_assert(!_i || strstr(choice->packing, "budget"));
     check_workload(&choice->plan->workload, lengths, 2);
