@@ -92,6 +92,22 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     plan->seed = wish->seed;
 }
 
+/* Again, under its costs; its reason stays. */
+static pp_status simulate_planned(pp_search *search, pp_candidate *c, const pp_planned *planned,
+                                  const pp_cost_set *set, pp_err *err)
+{
+    char gap[sizeof c->reason];
+    memcpy(gap, c->reason, sizeof gap);
+    pp_status status =
+        pp_candidate_simulate_orders(search, c, set, planned->order, planned->count, err);
+    if (!status && c->status != PP_CANDIDATE_OK)
+        return pp_err_set(err, PP_INFEASIBLE, "--schedule",
+                          "the planned order does not run within the memory: %s; name a schedule",
+                          c->legal ? pp_candidate_status_name(c->status) : c->reason);
+    memcpy(c->reason, gap, sizeof gap);
+    return status;
+}
+
 /* Orders, costs, stages and data of the chosen candidate; data and stages move to the plan. */
 static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_err *err)
 {
@@ -105,7 +121,7 @@ static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_err *err
         return status;
     /* the gradients' reduction hides under the backward of another microbatch now */
     if (planned)
-        status = pp_candidate_simulate_orders(search, c, &set, planned->order, planned->count, err);
+        status = simulate_planned(search, c, planned, &set, err);
     plan->costs = set.costs;
     plan->costs_count = set.count;
     if (status)

@@ -180,8 +180,10 @@ typedef struct pp_slice {
     double from, to;
 } pp_slice;
 
-/* Gives `part`, a copy of the wish that must not outlive the slice, an equal one of `parts` parts
- * of what is left of the time, where that is limited. False: nothing is left. */
+/* Gives `part`, a copy of the wish that must not outlive the slice, the time between these parts of
+ * it, where that is limited. */
+void pp_slice_cut(pp_slice *slice, const pp_wish *wish, double from, double to, pp_wish *part);
+/* The same, with an equal one of `parts` parts of what is left of it. False: nothing is left. */
 bool pp_slice_take(pp_slice *slice, const pp_wish *wish, size_t parts, pp_wish *part);
 
 /* Can what takes at least `least` gain, and is its score behind the best one by no more than 2.5
@@ -190,6 +192,9 @@ bool pp_is_worth(double least, double floor, double score, double best_score);
 
 /* pp_choose with the lengths as they are, packed first fit or grouped. Fails: as that. */
 PP_MUST_CHECK pp_status pp_choose_as_packed(const pp_wish *wish, pp_choice **choice_out,
+                                            pp_err *err);
+/* The same, and the choice says that the budget was too small for packings. */
+PP_MUST_CHECK pp_status pp_choose_first_fit(const pp_wish *wish, pp_choice **choice_out,
                                             pp_err *err);
 /* pp_choose where degrees are given, and where the GPUs are. Fails: as that. */
 PP_MUST_CHECK pp_status pp_choose_one(const pp_wish *wish, pp_choice **choice_out, pp_err *err);

@@ -21,40 +21,13 @@ enum { PIPELINES_MOST = 2 };
 #define GIVEN_END 0.4
 #define PACKING_END 0.6
 
-/* A part of the wish's time. */
-typedef struct share {
-    const pp_wish *wish;
-    double from, to;
-} share;
-
-static double share_spent(void *context)
-{
-    const share *s = context;
-    return (s->wish->spent(s->wish->context) - s->from) / (s->to - s->from);
-}
-
-static bool share_stop(void *context)
-{
-    const share *s = context;
-    return s->wish->stop(s->wish->context) || (s->wish->spent && share_spent(context) >= 1);
-}
-
-static void share_found(void *context, const pp_candidate *better)
-{
-    const share *s = context;
-    s->wish->found(s->wish->context, better);
-}
-
-/* The wish with this part of its budget, and without packings. s: must outlive it. */
-static pp_wish part_of(const pp_wish *wish, double from, double to, share *s)
+/* The wish with this part of its budget, and without packings. slice: must outlive it. */
+static pp_wish part_of(const pp_wish *wish, double from, double to, pp_slice *slice)
 {
     pp_wish part = *wish;
-    *s = (share){ wish, from, to };
     part.packings = NULL;
-    part.context = s;
-    part.stop = wish->stop ? share_stop : NULL;
-    part.spent = wish->spent ? share_spent : NULL;
-    part.found = wish->found ? share_found : NULL;
+    pp_slice_cut(slice, wish, from, to, &part);
+    part.missed = NULL; /* of another part something may fit */
     if (wish->max_simulations)
         part.max_simulations = 1 + (uint64_t)((to - from) * (double)wish->max_simulations);
     return part;
@@ -111,8 +84,8 @@ static pp_status take(packed_lengths *p, const pp_pack_task *task, const pp_pack
 
 /* Packs for what the wish says; kept where it is the best so far. Nothing that fits is no failure.
  */
-static pp_status pack_for(const pp_wish *wish, const pp_wish *pipeline, share *s, size_t parts,
-                          packed_lengths *best, pp_err *err)
+static pp_status pack_for(const pp_wish *wish, const pp_wish *pipeline, const pp_wish *part,
+                          size_t parts, packed_lengths *best, pp_err *err)
 {
     pp_packer *packer PP_CLEANUP(pp_packer_close) = NULL;
     pp_packed *packed PP_CLEANUP(pp_packed_free) = NULL;
@@ -124,9 +97,10 @@ static pp_status pack_for(const pp_wish *wish, const pp_wish *pipeline, share *s
     pp_pack_bound bound;
     pp_err why = { 0 };
     memcpy(task.packings, wish->packings, sizeof task.packings);
-    task.iterations = (int64_t)((s->to - s->from) * (double)wish->max_simulations / (double)parts);
-    task.stop = wish->stop ? share_stop : NULL;
-    task.context = s;
+    task.iterations =
+        (int64_t)((PACKING_END - GIVEN_END) * (double)wish->max_simulations / (double)parts);
+    task.stop = part->stop;
+    task.context = part->context;
     task.coarse = !wish->stop && !wish->max_simulations;
     task.ops_most = task.coarse ? OPS_MOST / (int64_t)parts : 0;
     pp_status status = pp_packer_open(pipeline, &packer, &why);
@@ -160,11 +134,11 @@ static double step_score(const pp_candidate *c)
 static pp_status pack_for_best(const pp_wish *wish, const pp_choice *given, packed_lengths *best,
                                pp_err *err)
 {
-    share s;
-    pp_wish part = part_of(wish, GIVEN_END, PACKING_END, &s);
+    pp_slice slice;
+    const pp_wish part = part_of(wish, GIVEN_END, PACKING_END, &slice);
     pp_wish pipeline = pp_wish_pipeline(&part, NULL);
     if (!given)
-        return pack_for(wish, &pipeline, &s, 1, best, err);
+        return pack_for(wish, &pipeline, &part, 1, best, err);
     const pp_candidate *chosen[PIPELINES_MOST];
     size_t count = 0;
     for (size_t i = 0; i < given->count && count < PIPELINES_MOST; i++) {
@@ -173,9 +147,9 @@ static pp_status pack_for_best(const pp_wish *wish, const pp_choice *given, pack
             (!count || step_score(c) <= BEHIND_MOST * step_score(chosen[0])))
             chosen[count++] = c;
     }
-    for (size_t i = 0; i < count && !(i && wish->stop && share_stop(&s)); i++) {
+    for (size_t i = 0; i < count && !(i && part.stop && part.stop(part.context)); i++) {
         pipeline = pp_wish_pipeline(&part, chosen[i]);
-        pp_status status = pack_for(wish, &pipeline, &s, count, best, err);
+        pp_status status = pack_for(wish, &pipeline, &part, count, best, err);
         if (status)
             return status;
     }
@@ -254,8 +228,8 @@ static pp_status say_gain(const pp_wish *wish, const pp_choice *given, const pp_
 static pp_status choose_packed(const pp_wish *wish, const packed_lengths *packed,
                                pp_choice **other_out, pp_err *err)
 {
-    share s;
-    pp_wish part = part_of(wish, PACKING_END, 1, &s);
+    pp_slice slice;
+    pp_wish part = part_of(wish, PACKING_END, 1, &slice);
     part.lengths = packed->length;
     part.group_end = packed->end;
     part.group_count = packed->groups;
@@ -288,6 +262,11 @@ static void swap_choices(pp_choice **a, pp_choice **b)
     *b = kept;
 }
 
+static void say_unsearched(pp_choice *choice)
+{
+    snprintf(choice->packing, sizeof choice->packing, "not searched: the budget was used up");
+}
+
 /* given: NULL where nothing fits as the lengths are packed; replaced by what is better. */
 static pp_status repack(const pp_wish *wish, pp_choice **given, pp_err *err)
 {
@@ -296,8 +275,7 @@ static pp_status repack(const pp_wish *wish, pp_choice **given, pp_err *err)
     pp_err why = { 0 };
     const size_t simulated = *given ? (*given)->simulated : 0;
     if (*given && !is_forced(wish) && wish->stop && wish->stop(wish->context)) {
-        snprintf((*given)->packing, sizeof(*given)->packing,
-                 "not searched: the budget was used up");
+        say_unsearched(*given);
         return PP_OK;
     }
     pp_status status = pack_for_best(wish, *given, &packed, &why);
@@ -323,13 +301,23 @@ static pp_status repack(const pp_wish *wish, pp_choice **given, pp_err *err)
     return PP_OK;
 }
 
+pp_status pp_choose_first_fit(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
+{
+    pp_wish one = *wish;
+    one.packings = NULL;
+    pp_status status = pp_choose_as_packed(&one, choice_out, err);
+    if (!status)
+        say_unsearched(*choice_out);
+    return status;
+}
+
 pp_status pp_choose_one(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
 {
     if (!wish->lengths || !wish->packings)
         return pp_choose_as_packed(wish, choice_out, err);
     pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
-    share s;
-    pp_wish given = part_of(wish, 0, GIVEN_END, &s);
+    pp_slice slice;
+    pp_wish given = part_of(wish, 0, GIVEN_END, &slice);
     pp_err why = { 0 };
     given.no_advice = true;
     pp_status status = pp_choose_as_packed(&given, &choice, &why);
@@ -338,10 +326,8 @@ pp_status pp_choose_one(const pp_wish *wish, pp_choice **choice_out, pp_err *err
         return status;
     }
     status = repack(wish, &choice, &why);
-    if (status == PP_INFEASIBLE && !is_forced(wish)) { /* with what would help */
-        given.no_advice = wish->no_advice;
-        return pp_choose_as_packed(&given, choice_out, err);
-    }
+    if (status == PP_INFEASIBLE && !is_forced(wish)) /* with all of the budget and the advice */
+        return pp_choose_first_fit(wish, choice_out, err);
     if (status) {
         *err = why;
         return status;

@@ -22,6 +22,7 @@ pp_wish pp_wish_pipeline(const pp_wish *wish, const pp_candidate *c)
     one.stop = NULL;
     one.spent = NULL;
     one.found = NULL;
+    one.missed = NULL;
     one.max_simulations = 0;
     one.no_advice = true;
     if (!c) {
@@ -34,7 +35,8 @@ pp_wish pp_wish_pipeline(const pp_wish *wish, const pp_candidate *c)
     one.group_size = 0;
     one.switches.given.recompute = true;
     one.switches.value.recompute = c->recompute;
-    one.partition = c->partition;
+    if (c->partition != PP_PARTITION_SHIFTED) /* that is found again */
+        one.partition = c->partition;
     return one;
 }
 

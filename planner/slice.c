@@ -10,7 +10,8 @@ static double spent(void *context)
 
 static bool is_over(void *context)
 {
-    return spent(context) >= 1;
+    const pp_slice *s = context;
+    return s->wish->stop(s->wish->context) || spent(context) >= 1;
 }
 
 static void pass_on(void *context, const pp_candidate *better)
@@ -19,17 +20,27 @@ static void pass_on(void *context, const pp_candidate *better)
     s->wish->found(s->wish->context, better);
 }
 
-bool pp_slice_take(pp_slice *slice, const pp_wish *wish, size_t parts, pp_wish *part)
+static void pass_miss(void *context, const pp_report *nearest)
 {
-    *slice = (pp_slice){ .wish = wish };
+    const pp_slice *s = context;
+    s->wish->missed(s->wish->context, nearest);
+}
+
+void pp_slice_cut(pp_slice *slice, const pp_wish *wish, double from, double to, pp_wish *part)
+{
+    *slice = (pp_slice){ .wish = wish, .from = from, .to = to };
     if (!wish->stop || !wish->spent)
-        return true; /* nothing to divide */
-    if (wish->found)
-        part->found = pass_on;
+        return; /* nothing to divide */
     part->context = slice;
-    slice->from = wish->spent(wish->context);
-    slice->to = slice->from + (1 - slice->from) / (double)parts;
     part->stop = is_over;
     part->spent = spent;
-    return slice->from < 1;
+    part->found = wish->found ? pass_on : NULL;
+    part->missed = wish->missed ? pass_miss : NULL;
+}
+
+bool pp_slice_take(pp_slice *slice, const pp_wish *wish, size_t parts, pp_wish *part)
+{
+    const double from = wish->stop && wish->spent ? wish->spent(wish->context) : 0;
+    pp_slice_cut(slice, wish, from, from + (1 - from) / (double)parts, part);
+    return from < 1;
 }

@@ -378,12 +378,15 @@ pp_status pp_choose_split(const pp_wish *wish, pp_choice **choice_out, pp_err *e
     if ((status = look_at_all(&list, &best, &simulated, err)))
         return status;
     const bool over = is_over(wish, simulated);
-    if (over) { /* the chosen split is searched once more, whatever the time; orders are not */
+    if (over) { /* the chosen split is searched once more, whatever the time; orders are not, nor
+                   packings that may be left out */
         pp_wish chosen = wish_for(wish, &list.row[best].parallel);
         chosen.stop = NULL;
         chosen.max_simulations = 0;
         chosen.orders = PP_ORDERS_NAMED;
-        status = pp_choose_one(&chosen, &choice, err);
+        const bool packs = wish->lengths && wish->packings && wish->packings[PP_PACKING_FIRST_FIT];
+        status = packs ? pp_choose_first_fit(&chosen, &choice, err)
+                       : pp_choose_one(&chosen, &choice, err);
         simulated += choice ? choice->simulated : 0;
     } else {
         status = search_splits(&list, best, &simulated, &choice, err);

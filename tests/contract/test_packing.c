@@ -118,6 +118,31 @@ START_TEST(what_is_asked_for_is_taken)
 }
 END_TEST
 
+typedef struct course {
+    double gone; /* of the time */
+    size_t misses;
+} course;
+
+/* A clock that goes on with every look at it. */
+static double looks(void *context)
+{
+    course *c = context;
+    return c->gone += 0.002;
+}
+
+static bool is_late(void *context)
+{
+    const course *c = context;
+    return c->gone >= 1;
+}
+
+static void count_miss(void *context, const pp_report *nearest)
+{
+    course *c = context;
+    ck_assert_int_gt(nearest->peak_memory_bytes, 0);
+    c->misses++;
+}
+
 /* Where first fit's full microbatches do not fit, lighter ones may. */
 START_TEST(a_packing_fits_where_first_fit_does_not)
 {
@@ -133,14 +158,26 @@ START_TEST(a_packing_fits_where_first_fit_does_not)
     pp_choice_free(&choice);
     wish.no_advice = true;
     ck_assert_int_eq(pp_choose(&wish, &choice, &err), PP_INFEASIBLE);
+    course told = { .gone = 0 };
     wish.packings = all_packings;
+    wish.stop = is_late;
+    wish.spent = looks;
+    wish.missed = count_miss;
+    wish.context = &told;
     choice = choose(&wish);
+    ck_assert_uint_eq(told.misses, 0);
     ck_assert_ptr_nonnull(strstr(choice->packing, "first fit fits in no schedule"));
     check_plan(choice->plan);
     check_workload(&choice->plan->workload, lengths, 1);
     pp_choice_free(&choice);
+    told.gone = 0;
     wish.memory_limit_bytes /= 64; /* and nothing does here */
     refuse(&wish, PP_INFEASIBLE, "short by");
+    ck_assert_uint_eq(told.misses, 1);
+    told.gone = 0;
+    wish.gpus = 8;
+    refuse(&wish, PP_INFEASIBLE, "short by");
+    ck_assert_uint_eq(told.misses, 2);
 }
 END_TEST
 
@@ -169,18 +206,6 @@ START_TEST(threads_do_not_matter)
 }
 END_TEST
 
-/* A clock that goes on with every look at it. */
-static double looks(void *context)
-{
-    double *gone = context;
-    return *gone += 0.002;
-}
-
-static bool is_late(void *context)
-{
-    return *(const double *)context >= 1;
-}
-
 /* A budget that ends leaves the best plan so far. */
 START_TEST(the_budget_ends_it)
 {
@@ -189,14 +214,62 @@ START_TEST(the_budget_ends_it)
     draw_lengths(lengths);
     pp_wish wish = wish_with(&p, 4, 2, lengths);
     wish.packings = all_packings;
-    double gone = _i ? 1 : 0;
+    course now = { .gone = _i ? 1 : 0 };
     wish.stop = is_late;
     wish.spent = looks;
-    wish.context = &gone;
+    wish.context = &now;
     pp_choice *choice = choose(&wish);
     ck_assert(!_i || strstr(choice->packing, "budget"));
     check_workload(&choice->plan->workload, lengths, 2);
     pp_choice_free(&choice);
+}
+END_TEST
+
+/* A budget that is enough without packings is enough with them. */
+START_TEST(a_small_budget_gives_first_fit)
+{
+    planning p = planning_of("gpt3.6b", "h100-80g");
+    int64_t lengths[SEQUENCES];
+    pp_err err = { 0 };
+    draw_lengths(lengths);
+    pp_wish wish = wish_with(&p, 4, 2, lengths);
+    wish.parallel.tp = 1;
+    wish.memory_limit_bytes = (int64_t)20 << 30;
+    size_t unsearched = 0;
+    for (wish.max_simulations = 1; wish.max_simulations <= 8; wish.max_simulations++) {
+        pp_choice *choice = NULL;
+        wish.packings = NULL;
+        if (pp_choose(&wish, &choice, &err))
+            continue;
+        pp_choice_free(&choice);
+        wish.packings = all_packings;
+        choice = choose(&wish);
+        check_workload(&choice->plan->workload, lengths, 2);
+        unsearched += strstr(choice->packing, "budget") != NULL;
+        pp_choice_free(&choice);
+    }
+    ck_assert_uint_ge(unsearched, 1);
+}
+END_TEST
+
+/* GPUs whose split takes all of the budget are given no packings, and it is said. */
+START_TEST(splits_leave_no_budget)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    int64_t lengths[SEQUENCES];
+    draw_lengths(lengths);
+    pp_wish wish = wish_with(&p, 0, 0, lengths);
+    wish.parallel.tp = 0;
+    wish.gpus = 8;
+    wish.max_simulations = 3;
+    pp_choice *without = choose(&wish);
+    wish.packings = all_packings;
+    pp_choice *with = choose(&wish);
+    ck_assert_uint_eq(with->simulated, without->simulated);
+    ck_assert_ptr_nonnull(strstr(with->packing, "budget"));
+    check_workload(&with->plan->workload, lengths, (uint32_t)with->plan->parallel.dp);
+    pp_choice_free(&without);
+    pp_choice_free(&with);
 }
 END_TEST
 
@@ -210,6 +283,8 @@ int main(void)
     tcase_add_test(tc, a_packing_fits_where_first_fit_does_not);
     tcase_add_loop_test(tc, threads_do_not_matter, 0, 2);
     tcase_add_loop_test(tc, the_budget_ends_it, 0, 2);
+    tcase_add_test(tc, a_small_budget_gives_first_fit);
+    tcase_add_test(tc, splits_leave_no_budget);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }

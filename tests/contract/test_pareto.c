@@ -144,6 +144,32 @@ START_TEST(a_counted_budget_repeats)
 }
 END_TEST
 
+static bool always(void *context)
+{
+    (void)context;
+    return true;
+}
+
+static double nothing(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+/* An end that somebody asks for comes before that of the time. */
+START_TEST(it_can_be_interrupted)
+{
+    planning p = planning_of("gpt22b", "h100-80g");
+    pp_wish wish = wish_of(&p, 4);
+    wish.stop = always;
+    wish.spent = nothing;
+    pp_pareto *curve = curve_of(&wish);
+    ck_assert(curve->stopped);
+    ck_assert_uint_eq(curve->count, 1);
+    pp_pareto_free(&curve);
+}
+END_TEST
+
 START_TEST(nothing_fits_is_said)
 {
     planning p = planning_of("gpt22b", "h100-80g");
@@ -165,6 +191,7 @@ int main(void)
     tcase_add_loop_test(tc, points_are_what_a_search_finds, 0, (int)(sizeof cases / sizeof *cases));
     tcase_add_test(tc, orders_found_only_better_the_curve);
     tcase_add_test(tc, a_counted_budget_repeats);
+    tcase_add_test(tc, it_can_be_interrupted);
     tcase_add_test(tc, nothing_fits_is_said);
     suite_add_tcase(suite, tc);
     return step_run(suite);

@@ -101,6 +101,7 @@ START_TEST(the_last_microbatch_may_be_another)
     wish.max_simulations = 300;
     pp_choice *choice = choose(&wish);
     ck_assert_int_eq(choice->candidate[0].step_ns, choice->plan->prediction->step_ns);
+    ck_assert_ptr_nonnull(strstr(choice->candidate[0].reason, "above the bound of any order"));
     check_plan(choice->plan);
     pp_choice_free(&choice);
 }
@@ -146,6 +147,7 @@ START_TEST(planned_can_be_asked_for)
     choice = choose(&wish);
     ck_assert_str_eq(choice->plan->schedule, "planned");
     ck_assert_ptr_nonnull(strstr(choice->orders, "no measurable gain"));
+    ck_assert_str_ne(choice->candidate[0].reason, "");
     check_plan(choice->plan);
     pp_choice_free(&choice);
 }

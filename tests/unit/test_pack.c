@@ -382,6 +382,37 @@ START_TEST(a_pipeline_is_chosen_for_all_batches)
 }
 END_TEST
 
+/* Across a slow link layers are shifted, for many batches as for one. */
+START_TEST(equal_batches_take_the_step_of_one)
+{
+    setting s = { .packer = NULL };
+    pp_err err = { 0 };
+    pp_trait slow = { .kind = PP_TRAIT_LINK, .rank = 2, .other = 3, .value = 1e9 };
+    const pp_traits traits = { .item = &slow, .count = 1 };
+    open_setting(&s, 4, 1, "1f1b", 16, 2);
+    pp_packer_close(&s.packer);
+    for (size_t i = 0; i < 32; i++)
+        s.lengths[i] = i < 16 ? 1024 + 64 * (int64_t)i : s.lengths[i - 16];
+    s.wish.traits = &traits;
+    pp_ns step_ns[2];
+    for (size_t count = 1; count <= 2; count++) {
+        pp_pack_batches batches = {
+            .lengths = s.lengths, .size = 16, .count = count, .packings = { true, true }
+        };
+        pp_pack_task task = task_of(&s, 100);
+        task.count = 16;
+        ck_assert_msg(pp_packer_open_for(&s.wish, &batches, &s.packer, &err) == PP_OK, "%s",
+                      err.text);
+        ck_assert_int_eq(pp_packer_pipeline(s.packer)->partition, PP_PARTITION_SHIFTED);
+        pp_packed *packed = pack(&s, &task);
+        step_ns[count - 1] = packed->row[packed->best].step_ns;
+        pp_packed_free(&packed);
+        pp_packer_close(&s.packer);
+    }
+    ck_assert_int_eq(step_ns[0], step_ns[1]);
+}
+END_TEST
+
 START_TEST(what_cannot_be_packed_is_refused)
 {
     setting s = { .packer = NULL };
@@ -416,6 +447,7 @@ int main(void)
     tcase_add_loop_test(tc, plan_takes_the_same_time, 0, 2);
     tcase_add_test(tc, the_memory_limit_holds);
     tcase_add_test(tc, a_pipeline_is_chosen_for_all_batches);
+    tcase_add_test(tc, equal_batches_take_the_step_of_one);
     tcase_add_test(tc, what_cannot_be_packed_is_refused);
     suite_add_tcase(suite, tc);
     return step_run(suite);
