@@ -105,6 +105,17 @@ pp_status pp_gpu_shapes_parse(const char *text, pp_gpu_shapes *settings_out, pp_
     return check_settings(&s, err);
 }
 
+/* In slices, between which it can be stopped. */
+static pp_status heat(const pp_gpu_probe *p, pp_ns wanted_ns, pp_err *err)
+{
+    enum { SLICE_NS = 100000000 };
+    pp_ns left_ns = wanted_ns < p->heat_most_ns ? wanted_ns : p->heat_most_ns;
+    pp_status status = PP_OK;
+    for (; left_ns > 0 && !status && !(p->stop && *p->stop); left_ns -= SLICE_NS)
+        status = p->calls->heat(p->gpu, p->task, left_ns < SLICE_NS ? left_ns : SLICE_NS, err);
+    return status;
+}
+
 static pp_status prepare(void *context, size_t index, pp_err *err)
 {
     pp_gpu_probe *p = context;
@@ -117,7 +128,7 @@ static pp_status prepare(void *context, size_t index, pp_err *err)
         status = p->calls->prepare(p->gpu, &of->beside, &p->beside, ignored, sizeof ignored, err);
     const pp_ns heat_ns = of->heat_ns ? of->heat_ns : p->hot ? p->heat_ns : p->first_heat_ns;
     if (!status && !of->rest_ns)
-        status = p->calls->heat(p->gpu, p->task, heat_ns, err);
+        status = heat(p, heat_ns, err);
     p->hot = true;
     if (status) {
         p->calls->release(p->beside);
@@ -191,6 +202,9 @@ pp_status pp_gpu_probe_open(const pp_probe_options *options, const char *name,
              facts->name, facts->software);
     p->first_heat_ns = first_heat_ns[options->scale];
     p->heat_ns = heat_ns[options->scale];
+    p->heat_most_ns =
+        options->budget_ns ? options->budget_ns / 6 : INT64_MAX; /* three passes: half */
+    p->stop = options->stop;
     p->subject = (pp_subject){ .source = p->source,
                                .stopwatch = PP_STOPWATCH_DEVICE,
                                .device = facts->name,

@@ -29,7 +29,8 @@ typedef struct pp_gpu_probe_point {
     bool has_beside;
     bool posting;  /* the host's time to launch it */
     pp_ns rest_ns; /* nothing runs for so long before every timing */
-    pp_ns heat_ns; /* the work runs for so long before the timings of a pass; 0: the probe's */
+    pp_ns heat_ns; /* the work runs for so long before the timings of a pass; 0: the probe's;
+ at most a sixth of the probe's budget */
 } pp_gpu_probe_point;
 
 typedef struct pp_gpu_probe {
@@ -37,7 +38,8 @@ typedef struct pp_gpu_probe {
     pp_gpu *gpu;
     pp_gpu_shapes settings;
     pp_gpu_task *task, *beside; /* of the point that is prepared */
-    pp_ns first_heat_ns, heat_ns;
+    pp_ns first_heat_ns, heat_ns, heat_most_ns;
+    const volatile sig_atomic_t *stop; /* NULL: nobody can */
     bool hot;
     char source[128];
     pp_subject subject;

@@ -82,6 +82,16 @@ static void look_at(const library *l, unsigned index, pp_gpu_state *s)
         s->reasons = (uint32_t)bits;
 }
 
+/* NULL: no place is left, which `lacks` says. */
+static pp_gpu_state *next_place(pp_gpu_states *states)
+{
+    if (states->count < PP_GPU_STATES_MAX)
+        return &states->state[states->count++];
+    snprintf(states->lacks, sizeof states->lacks, "only the first %d states are kept",
+             PP_GPU_STATES_MAX);
+    return NULL;
+}
+
 void pp_gpu_states_look(pp_gpu_states *states, const char *probe, bool after)
 {
     library l = { 0 };
@@ -95,8 +105,10 @@ void pp_gpu_states_look(pp_gpu_states *states, const char *probe, bool after)
         states->driver[0] = '\0';
     if (l.count(&gpus))
         gpus = 0;
-    for (unsigned i = 0; i < gpus && states->count < PP_GPU_STATES_MAX; i++) {
-        pp_gpu_state *s = &states->state[states->count++];
+    for (unsigned i = 0; i < gpus; i++) {
+        pp_gpu_state *s = next_place(states);
+        if (!s)
+            break;
         *s = (pp_gpu_state){ .after = after,
                              .gpu = (int32_t)i,
                              .sm_mhz = -1,
@@ -114,8 +126,12 @@ void pp_gpu_states_look(pp_gpu_states *states, const char *probe, bool after)
 void pp_gpu_states_carry(const pp_gpu_states *before, pp_gpu_states *states)
 {
     pp_gpu_states all = *before;
-    for (uint32_t i = 0; i < states->count && all.count < PP_GPU_STATES_MAX; i++)
-        all.state[all.count++] = states->state[i];
+    for (uint32_t i = 0; i < states->count; i++) {
+        pp_gpu_state *s = next_place(&all);
+        if (!s)
+            break;
+        *s = states->state[i];
+    }
     if (states->driver[0])
         memcpy(all.driver, states->driver, sizeof all.driver);
     if (states->lacks[0])

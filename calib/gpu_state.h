@@ -34,7 +34,7 @@ typedef struct pp_gpu_state {
 /* All zero: nothing was looked at. */
 typedef struct pp_gpu_states {
     char driver[80];
-    char lacks[160]; /* why nothing is known; "": it is */
+    char lacks[160]; /* why nothing is known, or not all; "": it is */
     pp_gpu_state state[PP_GPU_STATES_MAX];
     uint32_t count;
 } pp_gpu_states;

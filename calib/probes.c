@@ -150,7 +150,10 @@ static pp_status run_probe(const pp_probe *probe, const pp_calibrate_options *op
     void *state = NULL;
     const pp_subject *subject = NULL;
     pp_err why = { 0 };
-    pp_status status = probe->open(&options->probe, &state, &subject, &why);
+    pp_probe_options how = options->probe;
+    how.budget_ns = protocol->total_ns > 0 ? protocol->total_ns : 1;
+    how.stop = protocol->stop;
+    pp_status status = probe->open(&how, &state, &subject, &why);
     if (status == PP_UNAVAILABLE)
         return note_skipped(samples, probe, why.text, err);
     if (status)

@@ -22,6 +22,8 @@ typedef struct pp_probe_options {
                              PP_GPU_PROBE_SETTINGS */
     int64_t layers;       /* of the stage that is measured; 0: one */
     uint32_t device;      /* the GPU, among those that are visible */
+    pp_ns budget_ns;      /* of the probe; 0: not limited */
+    const volatile sig_atomic_t *stop; /* as in pp_protocol */
 } pp_probe_options;
 
 typedef struct pp_probe {

@@ -306,9 +306,10 @@ static pp_status read_note(const pp_json_at *at, pp_series_note *n, pp_err *err)
         (status = pp_json_get_bool(at, "throttled", &n->throttled, err)))
         return status;
     n->stopwatch = PP_STOPWATCH_THREAD;
-    while (n->stopwatch < PP_STOPWATCH_DEVICE &&
-           strcmp(clock, pp_stopwatch_name(n->stopwatch)) != 0)
-        n->stopwatch++;
+    while (strcmp(clock, pp_stopwatch_name(n->stopwatch)) != 0) {
+        if (n->stopwatch++ == PP_STOPWATCH_DEVICE)
+            return pp_json_fail(at, err, "clock \"%s\": must be thread, wall or device", clock);
+    }
     n->points = (uint32_t)points;
     n->precise = (uint32_t)precise;
     n->crowded = (uint32_t)crowded;

@@ -34,9 +34,23 @@ static bool posted(const scene *s, uint32_t t)
     return false;
 }
 
+/* The rank that does so the longest, or NONE. */
+static uint32_t longest(const scene *s, pp_doing doing)
+{
+    uint32_t found = NONE;
+    for (uint32_t r = 0; r < s->program->ranks; r++) {
+        bool candidate = known(s, r) && s->now[r].doing == doing;
+        if (candidate && (found == NONE || s->now[r].since_ns < s->now[found].since_ns))
+            found = r;
+    }
+    return found;
+}
+
 /* The rank that `rank` waits for, or NONE. */
 static uint32_t waits_for(const scene *s, uint32_t rank)
 {
+    if (known(s, rank) && s->now[rank].doing == PP_DOING_TURN)
+        return longest(s, PP_DOING_COMPUTING);
     if (!known(s, rank) || s->now[rank].doing != PP_DOING_WAITING)
         return NONE;
     uint32_t other = s->program->comm->transfer[s->now[rank].what].match;
@@ -61,6 +75,10 @@ static void tell(const scene *s, uint32_t rank, char *buffer, size_t size)
     case PP_DOING_COMPUTING:
         snprintf(buffer, size, "rank %" PRIu32 " computes %s since %s", rank,
                  pp_op_print(s->program->op[m->what], token, sizeof token), since);
+        return;
+    case PP_DOING_TURN:
+        snprintf(buffer, size, "rank %" PRIu32 " waits for its turn on the GPU since %s", rank,
+                 since);
         return;
     case PP_DOING_WAITING: {
         const pp_transfer *t = &s->program->comm->transfer[m->what];
@@ -96,6 +114,8 @@ static const char *reason(const scene *s, uint32_t rank)
     switch (s->now[rank].doing) {
     case PP_DOING_COMPUTING:
         return "it is slow, or its op does not end";
+    case PP_DOING_TURN:
+        return "no rank computes";
     case PP_DOING_WAITING:
         if (!s->matched)
             return "the message was posted and has not come: it is under way, or lost";
@@ -120,16 +140,12 @@ static void append(char *text, size_t size, const char *more)
     snprintf(text + used, size - used, "%s%s", used ? "; " : "", more);
 }
 
-/* The rank to begin with: one that waits, the longest. */
+/* The rank to begin with: one that waits for its turn, which ends at one that computes, else for a
+ * message. */
 static uint32_t first_waiting(const scene *s)
 {
-    uint32_t first = NONE;
-    for (uint32_t r = 0; r < s->program->ranks; r++) {
-        bool candidate = known(s, r) && s->now[r].doing == PP_DOING_WAITING;
-        if (candidate && (first == NONE || s->now[r].since_ns < s->now[first].since_ns))
-            first = r;
-    }
-    return first;
+    uint32_t first = longest(s, PP_DOING_TURN);
+    return first != NONE ? first : longest(s, PP_DOING_WAITING);
 }
 
 /* A rank that waits for `rank`, or NONE. */

@@ -438,6 +438,7 @@ static pp_status run_op(pp_interpreter *in, uint32_t i, uint32_t position, pp_er
         return status;
     if (!in->turn)
         return compute(in, i, err);
+    pp_progress_set(in->progress, PP_DOING_TURN, i, pp_clock_now_ns());
     pthread_mutex_lock(in->turn); /* an op of another rank ends by itself */
     status = compute(in, i, err);
     pthread_mutex_unlock(in->turn);

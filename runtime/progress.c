@@ -61,7 +61,7 @@ static void put_moment(const pp_program *program, const pp_moment *m, pp_ns orig
     pp_json_put_text(build, item, "does", words[m->doing]);
     pp_json_put_int(build, item, "since_ns", m->since_ns - origin_ns);
     pp_json_put_int(build, item, "step", m->step);
-    if (m->doing == PP_DOING_COMPUTING || m->doing == PP_DOING_DEAD)
+    if (m->doing == PP_DOING_COMPUTING || m->doing == PP_DOING_TURN || m->doing == PP_DOING_DEAD)
         pp_json_put_text(build, item, "what",
                          pp_op_print(program->op[m->what], token, sizeof token));
     if (m->doing == PP_DOING_WAITING || m->doing == PP_DOING_POSTING)

@@ -12,6 +12,7 @@
 #define PP_DOING_MAP(X)    \
     X(STARTING, starting)  \
     X(COMPUTING, computes) \
+    X(TURN, queues)        \
     X(WAITING, awaits)     \
     X(POSTING, posts)      \
     X(MEETING, meets)      \
@@ -25,7 +26,8 @@ typedef enum pp_doing {
 #undef PP_DOING_ENUM
 } pp_doing;
 
-/* COMPUTING, DEAD: what is an instruction; WAITING, POSTING: a transfer; else 0. */
+/* COMPUTING, TURN (waits until no other rank computes on its GPU), DEAD: what is an instruction;
+ * WAITING, POSTING: a transfer; else 0. */
 typedef struct pp_moment {
     pp_ns since_ns; /* on the clock of its rank */
     uint32_t step;  /* of the run */

@@ -57,11 +57,11 @@ static bool stands_still(pp_crew *crew, bool *failed_out)
         pp_moment m = pp_progress_now(&crew->hand[h].progress);
         if (m.doing == PP_DOING_FAILED)
             *failed_out = true;
-        /* those who only wait for all others are late by others' fault */
+        /* those who only wait for all others, or for their turn, are late by others' fault */
         pp_ns limit_ns = crew->options->deadline_ns * (m.doing == PP_DOING_MEETING ? 2 : 1);
         if (m.doing == PP_DOING_DEAD ||
             (m.doing != PP_DOING_FINISHED && m.doing != PP_DOING_STARTING &&
-             now_ns - m.since_ns > limit_ns))
+             m.doing != PP_DOING_TURN && now_ns - m.since_ns > limit_ns))
             late = true;
     }
     return late;

@@ -277,7 +277,8 @@ static void print_gpus(const pp_gpu_states *gpus, pp_text *text)
 {
     char reasons[128];
     if (gpus->lacks[0])
-        pp_text_add(text, "\nclocks and power of the GPUs are not known: %s\n", gpus->lacks);
+        pp_text_add(text, "\nclocks and power of the GPUs are not %sknown: %s\n",
+                    gpus->count ? "all " : "", gpus->lacks);
     for (uint32_t i = 0; i < gpus->count; i++) {
         const pp_gpu_state *s = &gpus->state[i];
         if (!s->after)

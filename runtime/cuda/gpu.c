@@ -12,6 +12,7 @@
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { BATCH = 128 }; /* launches that wait; a stream takes about a thousand */
 enum { SETS_MAX = 16, BESIDE_MAX = 512, BLOCK_BYTES = 1 << 20 };
@@ -175,11 +176,25 @@ static pp_status open_parts(pp_gpu *gpu, pp_err *err)
     return status;
 }
 
+/* Behind the gate a launch that waits for its kernel would not return. */
+static pp_status check_launches(const pp_module_services *services, pp_err *err)
+{
+    const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
+    if (!blocking || !*blocking || strcmp(blocking, "0") == 0)
+        return PP_OK;
+    return services->err_set(err, PP_USAGE, "CUDA_LAUNCH_BLOCKING",
+                             "is %.20s: a launch would wait for its kernel, and kernels are timed "
+                             "by launches that do not wait; unset it",
+                             blocking);
+}
+
 static pp_status open_gpu(const pp_module_services *services, uint32_t number, pp_gpu **gpu_out,
                           pp_err *err)
 {
     int gpus = 0;
     pp_status status = pp_gpu_count(services, &gpus, err);
+    if (!status)
+        status = check_launches(services, err);
     if (status)
         return status;
     if (number >= (uint32_t)gpus)
@@ -455,7 +470,7 @@ static pp_status time_beside(pp_gpu *gpu, pp_gpu_task *task, uint32_t runs,
         if (how->beside->beside_runs > BESIDE_MAX)
             return gpu->services->err_set(err, PP_IO, NULL,
                                           "GPU %u: what runs beside is over too soon; choose "
-                                          "larger sizes",
+                                          "smaller ones",
                                           gpu->number);
     }
 }

@@ -4,6 +4,8 @@
 #include "runtime/cuda/machine.h"
 #include "runtime/cuda/nccl_int.h"
 
+#include <stdlib.h>
+
 static pp_status check_nccl(const pp_module_services *services, pp_err *err)
 {
     int version = 0;
@@ -21,6 +23,9 @@ static pp_status check_nccl(const pp_module_services *services, pp_err *err)
 
 static pp_status available(const pp_module_services *services, pp_err *err)
 {
+    /* A kernel that is loaded at its first launch may wait for the GPU, where a kernel of NCCL
+     * waits for the messages of the rank that loads. */
+    (void)setenv("CUDA_MODULE_LOADING", "EAGER", 0);
     int gpus = 0;
     pp_status status = check_nccl(services, err);
     return status ? status : pp_gpu_count(services, &gpus, err);

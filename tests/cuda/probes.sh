@@ -30,8 +30,11 @@ refuses() {
         wrong "$settings $*: status $status, wanted $wanted and '$words': $(cat err out)"
 }
 refuses 4 'probe gpu-gemm: this machine has no NVIDIA driver' STANDIN_DRIVER=0 -- --probe gpu-gemm
-refuses 4 'probe gpu-power: no GPU is visible' STANDIN_GPUS=0 -- --device 0
-refuses 4 'there is no GPU 4, 4 are visible, counted from 0' -- --device 4
+refuses 4 'probe gpu-power: no GPU is visible' STANDIN_GPUS=0 -- --device 0 --probe gpu-power
+refuses 4 'there is no GPU 4, 4 are visible, counted from 0' -- --device 4 --probe gpu-gemm
+# The host launches behind a gate that it opens later: launches that wait for their kernels never return.
+refuses 2 'CUDA_LAUNCH_BLOCKING: is 1: a launch would wait' CUDA_LAUNCH_BLOCKING=1 -- --probe gpu-power
+refuses 4 'no GPU is visible' CUDA_LAUNCH_BLOCKING=0 STANDIN_GPUS=0 -- --probe gpu-power
 refuses 4 'has no algorithm on this GPU for c = a b^T in bf16' STANDIN_ALGORITHMS=0 -- --probe gpu-power
 refuses 2 "'hiden=32' is no setting" -- --compute-settings hiden=32 --probe gpu-gemm
 refuses 2 'hidden=32 does not divide into heads=3' -- --compute-settings hidden=32,heads=3 --probe gpu-gemm
@@ -91,6 +94,11 @@ grep -qE '^a product with SMs taken from it takes x[0-9.]+ \(4\), x[0-9.]+ \(8\)
 grep -qE '^a product beside copies on its GPU takes x[0-9.]+$' out || wrong "beside copies: $(cat out)"
 grep -qE '^a product after long work, over one after rest, takes x[0-9.]+$' out || wrong "power: $(cat out)"
 ! grep -q 'NOT FITTED' out || wrong "ratios are no curves: $(cat out)"
+# Heating keeps to the budget (20 s before each of three timings would not), and ends at ^C.
+work='--probe gpu-power --compute-settings hidden=32,heads=2,mlp=64,tokens=256'
+timeout 40 "$ppsim" calibrate --budget 3s $work >out 2>&1 || wrong "a budget of 3 s: status $?: $(cat out)"
+timeout -s INT -k 8 2 "$ppsim" calibrate --budget 600s $work >out 2>&1
+[ $? -ne 137 ] || wrong "^C while heating: still there after 8 s"
 # Without being asked, a calibration measures no GPU; asked, it is resumed on the same one.
 "$ppsim" list probes | grep -q '^gpu-gemm ' || wrong "list probes"
 "$ppsim" calibrate $small --probe copy --json >out 2>&1 && ! grep -q gpu- out || wrong "a GPU that nobody asked for: $(cat out)"

@@ -148,7 +148,8 @@ cudaError_t cudaFreeHost(void *at)
 cudaError_t cudaGetDeviceCount(int *count)
 {
     long gpus = standin_setting("STANDIN_GPUS", 4);
-    FAILS(cudaErrorUnknown, "%ld", gpus);
+    const char *loading = getenv("CUDA_MODULE_LOADING");
+    FAILS(cudaErrorUnknown, "%ld %s", gpus, loading ? loading : "LAZY");
     if (standin_setting("STANDIN_DRIVER", CUDART_VERSION) < CUDART_VERSION)
         return cudaErrorInsufficientDriver;
     *count = (int)gpus;

@@ -108,6 +108,27 @@ START_TEST(the_root_of_a_chain_is_named_with_what_it_does)
 }
 END_TEST
 
+START_TEST(who_computes_is_to_blame_when_others_wait_for_their_turn)
+{
+    standing s PP_CLEANUP(standing_free);
+    prepare(&s);
+    s.now[0].doing = PP_DOING_TURN;
+    s.now[1].doing = PP_DOING_TURN;
+    s.now[1].since_ns = NOW_NS - 3000000;
+    says(&s, true,
+         "the run does not get on: rank 1 waits for its turn on the GPU since 3.000 ms; rank 2 "
+         "computes 2F0 since 2.000 ms: it is slow, or its op does not end");
+    awaits(&s, 0, PP_RECV_B, 0, NOW_NS - 9000000); /* of rank 1, for longer */
+    says(&s, true,
+         "the run does not get on: rank 1 waits for its turn on the GPU since 3.000 ms; rank 2 "
+         "computes 2F0 since 2.000 ms: it is slow, or its op does not end");
+    s.now[2].doing = PP_DOING_MEETING;
+    says(&s, true,
+         "the run does not get on: rank 1 waits for its turn on the GPU since 3.000 ms: no rank "
+         "computes");
+}
+END_TEST
+
 START_TEST(who_is_gone_comes_first)
 {
     standing s PP_CLEANUP(standing_free);
@@ -179,6 +200,7 @@ int main(void)
     TCase *tc = tcase_create("hang");
     tcase_add_test(tc, a_message_is_lost_where_that_is_known);
     tcase_add_test(tc, the_root_of_a_chain_is_named_with_what_it_does);
+    tcase_add_test(tc, who_computes_is_to_blame_when_others_wait_for_their_turn);
     tcase_add_test(tc, who_is_gone_comes_first);
     tcase_add_test(tc, what_nobody_will_send_is_told);
     tcase_add_test(tc, who_has_not_come_to_a_meeting_is_told);

@@ -169,6 +169,21 @@ START_TEST(written_and_read_is_the_same)
 }
 END_TEST
 
+START_TEST(states_that_are_left_out_are_told)
+{
+    pp_gpu_states before = { .count = PP_GPU_STATES_MAX };
+    pp_gpu_states states = { .count = 1 };
+    pp_gpu_states_carry(&before, &states);
+    ck_assert_uint_eq(states.count, PP_GPU_STATES_MAX);
+    ck_assert_str_eq(states.lacks, "only the first 128 states are kept");
+    before.count--;
+    states = (pp_gpu_states){ .count = 1 };
+    pp_gpu_states_carry(&before, &states);
+    ck_assert_uint_eq(states.count, PP_GPU_STATES_MAX);
+    ck_assert_str_eq(states.lacks, "");
+}
+END_TEST
+
 /* What to replace in the text, by what, and where the complaint must point ("": none comes). */
 static const char *const changes[][3] = {
     { "\"bytes\": 1048576.0", "\"bytes\": 1048577.0", "x#/sha256" },
@@ -177,6 +192,7 @@ static const char *const changes[][3] = {
     { "\"form\": \"affine\"", "\"form\": \"afine\"", "x#/kernels/" },
     { "\"cv_mape\"", "\"cv_map\"", "x#/kernels/" },
     { "\"kernels\": [", "\"kernel\": [", "x" },
+    { "\"clock\": \"thread\"", "\"clock\": \"threads\"", "x#/notes/0" },
     { "\"class\": \"instruction\"", "\"class\": \"instructions\"", "x#/" },
 };
 
@@ -226,6 +242,7 @@ int main(void)
     tcase_add_test(tc, kinds_are_fitted_apart);
     tcase_add_test(tc, an_entry_is_found_by_what_is_asked);
     tcase_add_test(tc, written_and_read_is_the_same);
+    tcase_add_test(tc, states_that_are_left_out_are_told);
     tcase_add_loop_test(tc, what_was_changed_is_told, 0, sizeof changes / sizeof changes[0]);
     tcase_add_test(tc, a_meant_change_is_taken);
     suite_add_tcase(suite, tc);
