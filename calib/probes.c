@@ -60,6 +60,15 @@ pp_status pp_probe_needs_two_cores(pp_err *err)
                       "mpirun, or with mpirun --bind-to none");
 }
 
+const pp_subject_series pp_gemm_series[PP_GEMM_SERIES] = {
+    { .class_name = "gemm_fwd qkv" },      { .class_name = "gemm_fwd proj" },
+    { .class_name = "gemm_fwd mlp_up" },   { .class_name = "gemm_fwd mlp_down" },
+    { .class_name = "gemm_dgrad qkv" },    { .class_name = "gemm_dgrad proj" },
+    { .class_name = "gemm_dgrad mlp_up" }, { .class_name = "gemm_dgrad mlp_down" },
+    { .class_name = "gemm_wgrad qkv" },    { .class_name = "gemm_wgrad proj" },
+    { .class_name = "gemm_wgrad mlp_up" }, { .class_name = "gemm_wgrad mlp_down" },
+};
+
 pp_point pp_point_of(uint32_t series, uint32_t laps)
 {
     pp_point point = { .series = series, .laps = laps };

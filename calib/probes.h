@@ -52,6 +52,11 @@ PP_MUST_CHECK pp_status pp_probe_get(const char *name, const pp_probe **probe_ou
  * to one each). */
 PP_MUST_CHECK pp_status pp_probe_needs_two_cores(pp_err *err);
 
+/* Classes of the products of a layer, as plans ask for them: forward, gradient of the input,
+ * gradient of the weight, each for qkv, proj, mlp_up and mlp_down. */
+#define PP_GEMM_SERIES 12
+extern const pp_subject_series pp_gemm_series[PP_GEMM_SERIES];
+
 /* All variables NaN. */
 pp_point pp_point_of(uint32_t series, uint32_t laps);
 

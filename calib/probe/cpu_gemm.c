@@ -109,14 +109,6 @@ static pp_status take_memory(products *p, pp_err *err)
 static pp_status gemm_open(const pp_probe_options *options, void **state_out,
                            const pp_subject **subject_out, pp_err *err)
 {
-    static const pp_subject_series series[PP_PRODUCTS * WEIGHTS] = {
-        { .class_name = "gemm_fwd qkv" },      { .class_name = "gemm_fwd proj" },
-        { .class_name = "gemm_fwd mlp_up" },   { .class_name = "gemm_fwd mlp_down" },
-        { .class_name = "gemm_dgrad qkv" },    { .class_name = "gemm_dgrad proj" },
-        { .class_name = "gemm_dgrad mlp_up" }, { .class_name = "gemm_dgrad mlp_down" },
-        { .class_name = "gemm_wgrad qkv" },    { .class_name = "gemm_wgrad proj" },
-        { .class_name = "gemm_wgrad mlp_up" }, { .class_name = "gemm_wgrad mlp_down" },
-    };
     products *p = pp_alloc_array(1, sizeof *p);
     if (!p)
         return pp_err_nomem(err);
@@ -126,8 +118,8 @@ static pp_status gemm_open(const pp_probe_options *options, void **state_out,
         (pp_subject){ .source = p->settings.single ? "probe cpu-gemm, thread time: dtype=float"
                                                    : "probe cpu-gemm, thread time: dtype=double",
                       .stopwatch = PP_STOPWATCH_THREAD,
-                      .series = series,
-                      .series_count = PP_PRODUCTS * WEIGHTS,
+                      .series = pp_gemm_series,
+                      .series_count = PP_GEMM_SERIES,
                       .point = p->point,
                       .context = p,
                       .run = gemm_run };

@@ -32,18 +32,10 @@ static void add(pp_gpu_probe *p, int pass, uint32_t weight, int64_t tokens, bool
 static pp_status gemm_open(const pp_probe_options *options, void **state_out,
                            const pp_subject **subject_out, pp_err *err)
 {
-    static const pp_subject_series series[PASSES * WEIGHTS] = {
-        { .class_name = "gemm_fwd qkv" },      { .class_name = "gemm_fwd proj" },
-        { .class_name = "gemm_fwd mlp_up" },   { .class_name = "gemm_fwd mlp_down" },
-        { .class_name = "gemm_dgrad qkv" },    { .class_name = "gemm_dgrad proj" },
-        { .class_name = "gemm_dgrad mlp_up" }, { .class_name = "gemm_dgrad mlp_down" },
-        { .class_name = "gemm_wgrad qkv" },    { .class_name = "gemm_wgrad proj" },
-        { .class_name = "gemm_wgrad mlp_up" }, { .class_name = "gemm_wgrad mlp_down" },
-    };
     int64_t tokens[PP_GPU_PROBE_TOKENS];
     pp_gpu_probe *p;
     pp_status status =
-        pp_gpu_probe_open(options, "gpu-gemm", series, sizeof series / sizeof series[0], &p, err);
+        pp_gpu_probe_open(options, "gpu-gemm", pp_gemm_series, PP_GEMM_SERIES, &p, err);
     if (status)
         return status;
     const size_t count = pp_gpu_probe_tokens(p, options->scale, tokens);
