@@ -168,7 +168,19 @@ static uint32_t gone(const scene *s)
     return NONE;
 }
 
-/* A rank on the circle that the chain from `rank` runs into, or NONE; *last_out: its end. */
+/* The lowest rank of the circle that `rank` is on. */
+static uint32_t lowest(const scene *s, uint32_t rank)
+{
+    uint32_t low = rank;
+    for (uint32_t r = waits_for(s, rank); r != rank; r = waits_for(s, r)) {
+        if (r < low)
+            low = r;
+    }
+    return low;
+}
+
+/* The lowest rank of the circle that the chain from `rank` runs into, so that it reads alike
+ * whoever waited first; or NONE, with the chain's end in *last_out. */
 static uint32_t follow(const scene *s, uint32_t rank, uint32_t *last_out)
 {
     uint32_t slow = rank;
@@ -184,7 +196,7 @@ static uint32_t follow(const scene *s, uint32_t rank, uint32_t *last_out)
         }
         slow = waits_for(s, slow);
         if (slow == fast)
-            return fast;
+            return lowest(s, fast);
     }
 }
 
