@@ -1,6 +1,7 @@
 /* From the command line of `ppsim plan` to what the planner is asked. */
 #include "planner/jitter.h"
 #include "planner/order_search.h"
+#include "planner/pack.h"
 #include "runtime/clock.h"
 #include "sim/processors.h"
 #include "tools/plan/plan.h"
@@ -463,11 +464,13 @@ pp_status pp_request_read_with(const pp_args *args, const char *lengths, pp_requ
 /* A file that groups its sequences says how they are packed. */
 pp_status pp_request_read_packing(const pp_args *args, pp_request *r, pp_err *err)
 {
-    static const char *const names[] = { "given", "first-fit", "equal", "ramped", "auto", NULL };
     enum { AUTO = PP_PACKING_COUNT };
+    const char *names[AUTO + 2] = { [AUTO] = "auto" };
     const bool given = pp_args_has(args, "--packing");
     int choice = r->wish.group_count ? PP_PACKING_GIVEN : AUTO;
     pp_wish *wishes[] = { &r->wish, &r->free_wish };
+    for (int k = 0; k < PP_PACKING_COUNT; k++)
+        names[k] = pp_packing_name((pp_packing)k);
     pp_status status = pp_args_choice(args, "--packing", names, &choice, err);
     if (status)
         return status;
