@@ -28,6 +28,7 @@ void pp_plan_free(pp_plan **plan)
         return;
     free(p->partition);
     pp_workload_free(&p->workload);
+    pp_recompute_table_free(&p->recomputed);
     for (uint32_t i = 0; p->order && i < p->order_count; i++)
         pp_order_free(&p->order[i]);
     for (uint32_t i = 0; p->costs && i < p->costs_count; i++)

@@ -1,6 +1,7 @@
 /* What a stage is made of: its own units, each with a cost of its own. */
 #include "sim/cost_model.h"
 #include "sim/kernel.h"
+#include "sim/recost.h"
 #include "tests/contract/published.h"
 
 #define TOKENS 4096
@@ -403,6 +404,50 @@ START_TEST(classes_are_of_equal_length_and_recomputation)
 }
 END_TEST
 
+/* Padding changes the costs, not the table. */
+START_TEST(a_plan_is_costed_anew_with_its_table)
+{
+    recomputed r;
+    pp_plan *plan = NULL;
+    pp_workload padded = { 0 };
+    pp_shapes shapes;
+    pp_err err = { 0 };
+    recomputed_setup(&r);
+    for (uint32_t j = 0; j < 2 * M; j++)
+        r.table.of[j * 4 + j % 4].full = (int32_t)(j % 3);
+    STEP_OK(pp_plan_new(&plan, &err), err);
+    plan->parallel = r.run.parallel;
+    plan->partition = r.stages;
+    plan->recomputed = r.table;
+    plan->workload = r.workload;
+    r.context.recomputed = NULL;
+    for (int pad = 0; pad < 2; pad++) {
+        strcpy(plan->shapes, pad ? "padded" : "");
+        STEP_OK(pp_plan_recost(&r.context, plan, &err), err);
+        recomputed expected = r;
+        expected.context.recomputed = &r.table;
+        STEP_OK(pp_shapes_parse("padded", &shapes, &err), err);
+        if (pad) {
+            STEP_OK(pp_workload_pad(&shapes, &r.workload, &padded, NULL, &err), err);
+            expected.workload = padded;
+        }
+        for (uint32_t replica = 0; replica < 2; replica++) {
+            pp_costs *costs = costs_of(&expected, replica);
+            ck_assert_uint_eq(plan->costs[replica]->classes, costs->classes);
+            for (uint32_t j = 0; j < M; j++)
+                check_microbatch(plan->costs[replica], costs, j);
+            pp_costs_free(&costs);
+        }
+    }
+    pp_workload_free(&padded);
+    plan->partition = NULL; /* these are of the set-up */
+    plan->recomputed.of = NULL;
+    plan->workload = (pp_workload){ 0 };
+    pp_plan_free(&plan);
+    recomputed_free(&r);
+}
+END_TEST
+
 static void refuse(const recomputed *r, uint32_t replica, pp_status expected, const char *text)
 {
     pp_costs *costs = NULL;
@@ -458,6 +503,7 @@ int main(void)
     tcase_add_test(tc, microbatches_that_are_alike_cost_what_their_stages_say);
     tcase_add_test(tc, every_microbatch_costs_what_it_recomputes);
     tcase_add_test(tc, classes_are_of_equal_length_and_recomputation);
+    tcase_add_test(tc, a_plan_is_costed_anew_with_its_table);
     tcase_add_test(tc, a_table_has_the_shape_of_its_workload);
     suite_add_tcase(suite, tc);
     return step_run(suite);
