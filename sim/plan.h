@@ -81,6 +81,11 @@ pp_json *pp_plan_write(const pp_plan *plan, pp_json_build *build);
 PP_MUST_CHECK pp_status pp_plan_exchange(const pp_plan *plan, pp_exchange *exchange_out,
                                          pp_err *err);
 
+/* Gives all microbatches the costs of the longest, where the shapes are padded.
+ * Fails: USAGE (they are padded to other lengths than there are, or recompute layers of their own).
+ */
+PP_MUST_CHECK pp_status pp_plan_pad(const pp_shapes *shapes, pp_plan *plan, pp_err *err);
+
 /* Lowers an order as the plan says, shape protocol included. costs: of that order.
  * Fails: USAGE (unknown executor, or one without that protocol), INFEASIBLE (cannot finish, or
  * mismatched sizes), NOMEM. */
