@@ -37,10 +37,12 @@ pp_local pp_local_of(const pp_cost_context *context, int64_t tokens, int64_t squ
 /* A microbatch as costs see it. */
 typedef struct pp_batch {
     int64_t tokens, square_sum;
-    double longest, tiles; /* 0: sequences are taken as equally long */
+    double longest, tiles;           /* 0: sequences are taken as equally long */
+    const pp_recomputed *recomputed; /* by its stages, borrowed; NULL: all microbatches are alike */
 } pp_batch;
 
-/* The longest sequence and the tiles: only where something was measured. */
+/* The longest sequence and the tiles: only where something was measured. microbatch: one of the
+ * workload's. */
 pp_batch pp_batch_of(const pp_cost_context *context, const pp_workload *workload,
                      const pp_microbatch *microbatch);
 

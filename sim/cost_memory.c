@@ -171,6 +171,7 @@ void pp_layer_memory(const pp_local *local, bool moe, pp_unit_cost *cost)
     case PP_RECOMPUTE_NONE:
     case PP_RECOMPUTE_AUTO:
     case PP_RECOMPUTE_STAGES: /* of no layer: MTP modules */
+    case PP_RECOMPUTE_MICROBATCHES:
         break;
     }
     layer_parameters(local, moe, cost);

@@ -205,7 +205,7 @@ static units units_of(const pp_cost_context *context, const pp_batch *batch)
     unit_cost(context, PP_UNIT_LOSS, 0, batch, &u.loss);
     if (context->model->mtp_layers > 0)
         unit_cost(context, PP_UNIT_MTP, 0, batch, &u.mtp);
-    if (context->switches.recompute != PP_RECOMPUTE_STAGES) {
+    if (context->switches.recompute < (pp_recompute)RECOMPUTES) {
         layer_units(context, batch, &u);
         return u;
     }
@@ -218,7 +218,7 @@ static units units_of(const pp_cost_context *context, const pp_batch *batch)
 static pp_recompute recompute_of(const pp_cost_context *context, const pp_stage *stage,
                                  int64_t layer)
 {
-    if (context->switches.recompute != PP_RECOMPUTE_STAGES)
+    if (context->switches.recompute < (pp_recompute)RECOMPUTES)
         return context->switches.recompute;
     if (layer < stage->full)
         return PP_RECOMPUTE_FULL;
@@ -363,7 +363,12 @@ static pp_status fill_class(const pp_cost_context *context, const pp_stage *stag
         const uint32_t rank =
             pp_placement_rank(context->placement, s, (uint32_t)context->parallel.pp);
         const double speed = pp_traits_speed(context->traits, rank);
-        pp_unit_cost cost = stage_cost(context, &u, &stages[s]);
+        pp_stage stage = stages[s];
+        if (batch->recomputed) {
+            stage.full = batch->recomputed[s].full;
+            stage.selective = batch->recomputed[s].selective;
+        }
+        pp_unit_cost cost = stage_cost(context, &u, &stage);
         cost.f_s /= speed;
         cost.i_s /= speed;
         cost.w_s /= speed;
@@ -467,7 +472,10 @@ static pp_status check_input(const pp_cost_context *context, const pp_stage *sta
             return pp_err_set(err, PP_INPUT, NULL, "microbatch %u of replica %u has no tokens", j,
                               replica);
     }
-    return PP_OK;
+    return context->switches.recompute == PP_RECOMPUTE_MICROBATCHES
+               ? pp_recompute_table_check(context->recomputed, stages, stage_count, workload,
+                                          replica, err)
+               : PP_OK;
 }
 
 pp_status pp_cost_model_tables(const pp_cost_context *context, const pp_stage *stages,

@@ -17,6 +17,7 @@ typedef struct pp_cost_context {
     pp_placement placement;
     const pp_traits *traits; /* of single pipeline ranks; NULL: all are alike */
     bool no_collectives;     /* inside ops (tp, cp, ep): to tell how much of an op they are */
+    const pp_recompute_table *recomputed; /* with PP_RECOMPUTE_MICROBATCHES, of the same workload */
 } pp_cost_context;
 
 /* Fails: USAGE when the split is impossible (heads not divisible by tp, tp beyond a node's GPUs

@@ -40,10 +40,11 @@ const char *pp_placement_name(pp_placement placement);
 
 typedef enum pp_recompute {
     PP_RECOMPUTE_NONE,
-    PP_RECOMPUTE_SELECTIVE, /* the attention core (Korthikanti 2022) */
-    PP_RECOMPUTE_FULL,      /* only the layer's input is kept */
-    PP_RECOMPUTE_AUTO,      /* the planner chooses; never reaches the cost model */
-    PP_RECOMPUTE_STAGES,    /* each pp_stage says it of its layers */
+    PP_RECOMPUTE_SELECTIVE,    /* the attention core (Korthikanti 2022) */
+    PP_RECOMPUTE_FULL,         /* only the layer's input is kept */
+    PP_RECOMPUTE_AUTO,         /* the planner chooses; never reaches the cost model */
+    PP_RECOMPUTE_STAGES,       /* each pp_stage says it of its layers */
+    PP_RECOMPUTE_MICROBATCHES, /* a pp_recompute_table says it of every microbatch */
 } pp_recompute;
 
 typedef enum pp_dtype {
@@ -179,5 +180,35 @@ PP_MUST_CHECK pp_status pp_lengths_parse(const char *text, size_t bytes, const c
 void pp_lengths_free(pp_lengths *lengths); /* for PP_CLEANUP; all zero is fine */
 
 void pp_workload_free(pp_workload *workload); /* for PP_CLEANUP; all zero is fine */
+
+/* What a stage recomputes of one microbatch: so many of its first layers keep only their input, so
+ * many after them all but the attention core. */
+typedef struct pp_recomputed {
+    int32_t full, selective;
+} pp_recomputed;
+
+/* Of every replica, microbatch and stage. Owner frees with pp_recompute_table_free. */
+typedef struct pp_recompute_table {
+    uint32_t replicas, microbatches, stages; /* the first two as the workload has them */
+    pp_recomputed *of; /* [(replica * microbatches + microbatch) * stages + stage] */
+} pp_recompute_table;
+
+/* No layer of any. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_recompute_table_new(uint32_t replicas, uint32_t microbatches,
+                                               uint32_t stages, pp_recompute_table *table_out,
+                                               pp_err *err);
+PP_MUST_CHECK pp_status pp_recompute_table_copy(const pp_recompute_table *table,
+                                                pp_recompute_table *copy_out, pp_err *err);
+void pp_recompute_table_free(pp_recompute_table *table); /* for PP_CLEANUP; all zero is fine */
+
+/* What the stages recompute of one microbatch: [table->stages]. */
+pp_recomputed *pp_recompute_table_at(const pp_recompute_table *table, uint32_t replica,
+                                     uint32_t microbatch);
+/* Fails: USAGE when it has another shape than workload and stages; INPUT when a stage recomputes
+ * more layers of a microbatch of `replica` than it has. table: NULL is one of no shape. */
+PP_MUST_CHECK pp_status pp_recompute_table_check(const pp_recompute_table *table,
+                                                 const pp_stage *stages, uint32_t stage_count,
+                                                 const pp_workload *workload, uint32_t replica,
+                                                 pp_err *err);
 
 #endif

@@ -28,6 +28,7 @@ void pp_plan_free(pp_plan **plan)
         return;
     free(p->partition);
     pp_workload_free(&p->workload);
+    pp_recompute_table_free(&p->recomputed);
     for (uint32_t i = 0; p->order && i < p->order_count; i++)
         pp_order_free(&p->order[i]);
     for (uint32_t i = 0; p->costs && i < p->costs_count; i++)
@@ -170,6 +171,18 @@ pp_status pp_plan_exchange(const pp_plan *plan, pp_exchange *exchange_out, pp_er
     exchange.ungrouped = plan->comm[0] && strcmp(plan->comm, "batched") != 0;
     *exchange_out = exchange;
     return PP_OK;
+}
+
+pp_status pp_plan_pad(const pp_shapes *shapes, pp_plan *plan, pp_err *err)
+{
+    pp_status status = PP_OK;
+    if (shapes->kind >= PP_SHAPES_PADDED && plan->recomputed.of)
+        return pp_err_set(err, PP_USAGE, "--shapes",
+                          "gives all microbatches the costs of the longest, and in this plan each "
+                          "recomputes layers of its own; plan with 'ppsim plan --shapes padded'");
+    for (uint32_t i = 0; i < plan->costs_count && !status; i++)
+        status = pp_costs_pad(shapes, plan->costs[i], err);
+    return status;
 }
 
 pp_status pp_plan_lower(const pp_plan *plan, const pp_order *order, const pp_costs *costs,

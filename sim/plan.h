@@ -12,6 +12,8 @@
 
 /* pp_plan.recompute where each stage of the partition says it of its layers. */
 #define PP_PLAN_PER_STAGE "per-stage"
+/* And where each stage does so for every microbatch. */
+#define PP_PLAN_PER_MICROBATCH "per-microbatch"
 
 /* Owner frees with pp_plan_free. "" and NULL are written as null. */
 typedef struct pp_plan {
@@ -36,13 +38,14 @@ typedef struct pp_plan {
     int sequence_parallel; /* 1 on, 0 off, negative: not known */
     int zero;              /* 1: optimizer state divided over dp; 0: not; negative: not known */
     bool step_sync;
-    int64_t memory_limit_bytes; /* 0: none */
-    pp_stage *partition;        /* [parallel.pp * parallel.vpp], or NULL */
-    pp_workload workload;       /* 1 replica, or dp of them */
-    uint32_t order_count;       /* 1, or one per replica */
-    pp_order **order;           /* [order_count] */
-    uint32_t costs_count;       /* 1, or one per replica */
-    pp_costs **costs;           /* [costs_count] */
+    int64_t memory_limit_bytes;    /* 0: none */
+    pp_stage *partition;           /* [parallel.pp * parallel.vpp], or NULL */
+    pp_workload workload;          /* 1 replica, or dp of them */
+    pp_recompute_table recomputed; /* of it, with PP_PLAN_PER_MICROBATCH; else all zero */
+    uint32_t order_count;          /* 1, or one per replica */
+    pp_order **order;              /* [order_count] */
+    uint32_t costs_count;          /* 1, or one per replica */
+    pp_costs **costs;              /* [costs_count] */
     bool has_memory_costs;
     pp_memory_costs memory_costs; /* --memory-costs of an abstract study */
     pp_notes assumptions;
@@ -77,6 +80,11 @@ pp_json *pp_plan_write(const pp_plan *plan, pp_json_build *build);
 /* What the plan says about shapes, hosts and tensors. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_plan_exchange(const pp_plan *plan, pp_exchange *exchange_out,
                                          pp_err *err);
+
+/* Gives all microbatches the costs of the longest, where the shapes are padded.
+ * Fails: USAGE (they are padded to other lengths than there are, or recompute layers of their own).
+ */
+PP_MUST_CHECK pp_status pp_plan_pad(const pp_shapes *shapes, pp_plan *plan, pp_err *err);
 
 /* Lowers an order as the plan says, shape protocol included. costs: of that order.
  * Fails: USAGE (unknown executor, or one without that protocol), INFEASIBLE (cannot finish, or

@@ -15,4 +15,10 @@ PP_MUST_CHECK pp_status pp_plan_read_known(const pp_json_at *object, const char 
 /* Names, executor, communication, limits. */
 PP_MUST_CHECK pp_status pp_plan_read_settings(const pp_json_at *root, pp_plan *plan, pp_err *err);
 
+/* What is computed: partition; microbatches; what of them is recomputed, which needs both. */
+PP_MUST_CHECK pp_status pp_plan_read_partition(const pp_json_at *root, pp_plan *plan, pp_err *err);
+PP_MUST_CHECK pp_status pp_plan_read_microbatches(const pp_json_at *root, pp_plan *plan,
+                                                  pp_err *err);
+PP_MUST_CHECK pp_status pp_plan_read_recomputed(const pp_json_at *root, pp_plan *plan, pp_err *err);
+
 #endif

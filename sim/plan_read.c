@@ -3,8 +3,6 @@
 #include "sim/alloc.h"
 
 #include <inttypes.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,189 +56,6 @@ static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *er
                                      err)))
         return status;
     return pp_plan_read_known(&at, "seq_length", PP_LENGTH_MAX, &plan->seq_length, err);
-}
-
-/* What each stage recomputes of its layers, where the plan says so stage by stage. member: of
- * pp_stage. */
-static pp_status read_recomputed(const pp_json_at *at, const pp_plan *plan, const char *key,
-                                 size_t member, size_t count, pp_err *err)
-{
-    const bool per_stage = strcmp(plan->recompute, PP_PLAN_PER_STAGE) == 0;
-    pp_json_at list;
-    size_t found;
-    if (per_stage != pp_json_has(at, key))
-        return pp_json_fail(at, err, "\"%s\" must be there exactly where \"recompute\" is \"%s\"",
-                            key, PP_PLAN_PER_STAGE);
-    if (!per_stage)
-        return PP_OK;
-    pp_status status = pp_json_get(at, key, &list, err);
-    if (status || (status = pp_json_count(&list, &found, err)))
-        return status;
-    if (found != count)
-        return pp_json_fail(&list, err, "has %zu stages, pp x vpp is %zu", found, count);
-    for (size_t s = 0; s < count && !status; s++) {
-        pp_json_at item;
-        pp_stage *stage = &plan->partition[s];
-        int64_t *layers = (int64_t *)(void *)((char *)stage + member);
-        int64_t left = stage->layers - stage->full;
-        if (!(status = pp_json_item(&list, s, &item, err)))
-            status = pp_json_read_int(&item, 0, left, layers, err);
-    }
-    return status;
-}
-
-static pp_status read_partition(const pp_json_at *root, pp_plan *plan, pp_err *err)
-{
-    static const char *const keys[] = { "layers", "layout", "full", "selective", NULL };
-    pp_json_at at;
-    pp_json_at layers;
-    pp_json_at layout;
-    const char *text;
-    size_t count;
-    int64_t total = 0;
-    int64_t mtp = 0;
-    if (!pp_json_has(root, "partition"))
-        return PP_OK;
-    pp_status status = pp_json_get(root, "partition", &at, err);
-    if (status || (status = pp_json_only(&at, keys, err)) ||
-        (status = pp_json_get(&at, "layers", &layers, err)) ||
-        (status = pp_json_count(&layers, &count, err)) ||
-        (status = pp_json_get(&at, "layout", &layout, err)) ||
-        (status = pp_json_read_text(&layout, &text, err)))
-        return status;
-    if (count != (size_t)(plan->parallel.pp * plan->parallel.vpp))
-        return pp_json_fail(&layers, err, "has %zu stages, pp x vpp is %" PRId64, count,
-                            plan->parallel.pp * plan->parallel.vpp);
-    for (size_t s = 0; s < count; s++) {
-        pp_json_at item;
-        int64_t n;
-        if ((status = pp_json_item(&layers, s, &item, err)) ||
-            (status = pp_json_read_int(&item, 0, 1 << 20, &n, err)))
-            return status;
-        total += n;
-    }
-    for (const char *c = text; *c; c++) /* the modules are what the layout says they are */
-        mtp += *c == 'm' ? (c[1] == '*' ? strtol(c + 2, NULL, 10) : 1) : 0;
-    pp_stage *stages = NULL;
-    uint32_t found = 0;
-    pp_err inner = { 0 };
-    status = pp_layout_parse(text, total, mtp, &stages, &found, &inner);
-    if (status == PP_NOMEM)
-        return pp_err_nomem(err);
-    if (status)
-        return pp_json_fail(&layout, err, "%s: %s", inner.where, inner.text);
-    plan->partition = stages;
-    for (size_t s = 0; s < count; s++) {
-        pp_json_at item;
-        int64_t n;
-        if ((status = pp_json_item(&layers, s, &item, err)) ||
-            (status = pp_json_read_int(&item, 0, 1 << 20, &n, err)))
-            return status;
-        if (found != count || stages[s].layers != n)
-            return pp_json_fail(&layout, err, "says something else than \"layers\"");
-    }
-    status = read_recomputed(&at, plan, "full", offsetof(pp_stage, full), count, err);
-    return status
-               ? status
-               : read_recomputed(&at, plan, "selective", offsetof(pp_stage, selective), count, err);
-}
-
-static pp_status read_microbatch(const pp_json_at *item, pp_workload *workload, size_t index,
-                                 size_t *capacity, pp_err *err)
-{
-    static const char *const keys[] = { "tokens", "sequences", NULL };
-    pp_microbatch *mb = &workload->microbatch[index];
-    pp_json_at list;
-    size_t count;
-    pp_status status = pp_json_only(item, keys, err);
-    if (status ||
-        (status = pp_json_get_int(item, "tokens", 1, PP_MICROBATCH_TOKENS_MAX, &mb->tokens, err)))
-        return status;
-    mb->square_sum = 0;
-    mb->first = workload->length_count;
-    if (!pp_json_has(item, "sequences"))
-        return PP_OK;
-    if ((status = pp_json_get(item, "sequences", &list, err)) ||
-        (status = pp_json_count(&list, &count, err)))
-        return status;
-    void *grown = workload->lengths;
-    status = pp_grow(&grown, capacity, workload->length_count + count, sizeof(int64_t), err);
-    if (status)
-        return status;
-    workload->lengths = grown;
-    int64_t sum = 0;
-    for (size_t i = 0; i < count; i++) {
-        pp_json_at at;
-        int64_t length;
-        if ((status = pp_json_item(&list, i, &at, err)) ||
-            (status = pp_json_read_int(&at, 1, PP_LENGTH_MAX, &length, err)))
-            return status;
-        sum += length;
-        mb->square_sum += length * length;
-        workload->lengths[workload->length_count++] = length;
-        if (sum > mb->tokens)
-            break;
-    }
-    mb->count = count;
-    if (sum != mb->tokens)
-        return pp_json_fail(item, err, "the sequences do not sum to %" PRId64 " tokens",
-                            mb->tokens);
-    return PP_OK;
-}
-
-/* One list, or one per data-parallel replica, all equally long. */
-static pp_status read_microbatches(const pp_json_at *root, pp_plan *plan, pp_err *err)
-{
-    pp_workload *workload = &plan->workload;
-    pp_json_at at;
-    pp_json_at first;
-    size_t count;
-    size_t m;
-    size_t capacity = 0;
-    if (!pp_json_has(root, "microbatches"))
-        return PP_OK;
-    pp_status status = pp_json_get(root, "microbatches", &at, err);
-    if (status || (status = pp_json_count(&at, &count, err)))
-        return status;
-    if (count == 0)
-        return pp_json_fail(&at, err, "is empty; a step needs a microbatch");
-    if ((status = pp_json_item(&at, 0, &first, err)))
-        return status;
-    bool nested = pp_json_kind_at(&first) == PP_JSON_ARRAY;
-    workload->replicas = nested ? (uint32_t)count : 1;
-    m = count;
-    if (nested && (status = pp_json_count(&first, &m, err)))
-        return status;
-    if (nested && (count != (size_t)plan->parallel.dp || m == 0))
-        return pp_json_fail(&at, err,
-                            "must hold one list of microbatches, none empty, for each "
-                            "of the %" PRId64 " data-parallel ranks",
-                            plan->parallel.dp);
-    if (m > (size_t)PP_MICROBATCHES_MAX || count > (size_t)PP_MICROBATCHES_MAX)
-        return pp_json_fail(&at, err, "more than %" PRId64 " microbatches", PP_MICROBATCHES_MAX);
-    workload->microbatches = (uint32_t)m;
-    workload->microbatch = pp_alloc_array(m * workload->replicas, sizeof(pp_microbatch));
-    if (!workload->microbatch)
-        return pp_err_nomem(err);
-    for (size_t r = 0; r < workload->replicas; r++) {
-        pp_json_at list = at;
-        size_t here = m;
-        if (nested && ((status = pp_json_item(&at, r, &list, err)) ||
-                       (status = pp_json_count(&list, &here, err))))
-            return status;
-        if (here != m)
-            return pp_json_fail(&list, err,
-                                "has %zu microbatches, the first list %zu; all need "
-                                "equally many",
-                                here, m);
-        for (size_t j = 0; j < m; j++) {
-            pp_json_at item;
-            if ((status = pp_json_item(&list, j, &item, err)) ||
-                (status = read_microbatch(&item, workload, r * m + j, &capacity, err)))
-                return status;
-        }
-    }
-    return PP_OK;
 }
 
 static pp_status read_cell(const pp_json_at *row, size_t i, pp_op ops[2], size_t *count_out,
@@ -556,6 +371,7 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
                                         "tensors_per_boundary",
                                         "compute_settings",
                                         "recompute",
+                                        "recomputed",
                                         "step_sync",
                                         "memory_limit_bytes",
                                         "memory_costs",
@@ -569,8 +385,10 @@ pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out
     if (status || (status = pp_json_check_format(&root, "ppsim.plan", 1, err)) ||
         (status = pp_json_only(&root, keys, err)) ||
         (status = pp_plan_read_settings(&root, plan, err)) ||
-        (status = read_parallel(&root, plan, err)) || (status = read_partition(&root, plan, err)) ||
-        (status = read_microbatches(&root, plan, err)) ||
+        (status = read_parallel(&root, plan, err)) ||
+        (status = pp_plan_read_partition(&root, plan, err)) ||
+        (status = pp_plan_read_microbatches(&root, plan, err)) ||
+        (status = pp_plan_read_recomputed(&root, plan, err)) ||
         (status = read_orders(&root, plan, file, err)) ||
         (status = check_placement(&root, plan, err)) || (status = read_costs(&root, plan, err)) ||
         (status = read_memory_costs(&root, plan, err)) ||

@@ -104,6 +104,35 @@ static pp_json *write_microbatches(const pp_workload *workload, pp_json_build *b
     return lists;
 }
 
+/* What the stages recompute of one microbatch. */
+static pp_json *write_column(const pp_recomputed *of, uint32_t stages, pp_json_build *build)
+{
+    pp_json *full = pp_json_new_array(build);
+    pp_json *selective = pp_json_new_array(build);
+    pp_json *object = pp_json_new_object(build);
+    for (uint32_t s = 0; s < stages; s++) {
+        pp_json_add_int(build, full, of[s].full);
+        pp_json_add_int(build, selective, of[s].selective);
+    }
+    pp_json_put(build, object, "full", full);
+    pp_json_put(build, object, "selective", selective);
+    return object;
+}
+
+static pp_json *write_recomputed(const pp_recompute_table *table, pp_json_build *build)
+{
+    pp_json *lists = pp_json_new_array(build);
+    for (uint32_t r = 0; r < table->replicas; r++) {
+        pp_json *list = table->replicas > 1 ? pp_json_new_array(build) : lists;
+        for (uint32_t j = 0; j < table->microbatches; j++)
+            pp_json_add(build, list,
+                        write_column(pp_recompute_table_at(table, r, j), table->stages, build));
+        if (table->replicas > 1)
+            pp_json_add(build, lists, list);
+    }
+    return lists;
+}
+
 static pp_json *write_order(const char *name, const pp_order *order, pp_json_build *build)
 {
     char cell[80];
@@ -209,6 +238,8 @@ static void put_settings(const pp_plan *plan, pp_json *object, pp_json_build *bu
     if (plan->compute_settings[0])
         put_name(build, object, "compute_settings", plan->compute_settings);
     put_name(build, object, "recompute", plan->recompute);
+    if (plan->recomputed.of)
+        pp_json_put(build, object, "recomputed", write_recomputed(&plan->recomputed, build));
     pp_json_put_bool(build, object, "step_sync", plan->step_sync);
     put_known(build, object, "memory_limit_bytes", plan->memory_limit_bytes);
     if (plan->has_memory_costs)

@@ -51,7 +51,9 @@ pp_status pp_plan_recost(const pp_cost_context *context, pp_plan *plan, pp_err *
     pp_costs **costs = pp_alloc_array(count, sizeof(pp_costs *));
     if (!costs)
         return pp_err_nomem(err);
-    if ((status = build(context, plan, costs, err))) {
+    pp_cost_context own = *context;
+    own.recomputed = plan->recomputed.of ? &plan->recomputed : NULL;
+    if ((status = build(&own, plan, costs, err))) {
         free(costs);
         return status;
     }

@@ -259,8 +259,7 @@ static pp_status plan_row(const pp_args *args, const pp_json *json, const char *
     plan->host = t->host = x.host;
     plan->shape_message_ns = t->shape_message_ns = x.shape_message_ns;
     plan->tensors = x.tensors;
-    for (uint32_t i = 0; i < plan->costs_count && !status; i++)
-        status = pp_costs_pad(&x.shapes, plan->costs[i], err);
+    status = pp_plan_pad(&x.shapes, plan, err);
     return status ? status : fill_row(plan, r, err);
 }
 

@@ -32,7 +32,8 @@ static const pp_option options[] = {
     { NULL, NULL, NULL, NULL, false },
 };
 
-static pp_status print(const pp_args *args, const pp_report *report, pp_err *err)
+static pp_status print(const pp_args *args, const pp_plan *plan, const pp_report *report,
+                       pp_err *err)
 {
     if (pp_args_has(args, "--json")) {
         pp_json_build build = { 0 };
@@ -41,6 +42,10 @@ static pp_status print(const pp_args *args, const pp_report *report, pp_err *err
     }
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     pp_report_print(report, &text);
+    if (plan->recomputed.of) {
+        pp_text_add(&text, "\n");
+        pp_recompute_print(plan, &text);
+    }
     pp_status status = pp_text_check(&text, err);
     return status ? status : pp_print_product(args, text.data, text.bytes, err);
 }
@@ -94,7 +99,8 @@ static pp_status simulate(const pp_args *args, pp_err *err)
                              .report = report,
                              .columns = (int)columns,
                              .compiled = compiled };
-    if ((status = pp_write_exports(args, &data, err)) || (status = print(args, report, err)))
+    if ((status = pp_write_exports(args, &data, err)) ||
+        (status = print(args, s.plan, report, err)))
         return status;
     return pp_study_check_limit(report, err);
 }

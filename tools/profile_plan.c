@@ -90,6 +90,8 @@ static pp_status set_switches(const pp_plan *plan, const pp_profile_in_use *use,
     }
     if (strcmp(plan->recompute, PP_PLAN_PER_STAGE) == 0)
         switches->recompute = PP_RECOMPUTE_STAGES;
+    if (strcmp(plan->recompute, PP_PLAN_PER_MICROBATCH) == 0)
+        switches->recompute = PP_RECOMPUTE_MICROBATCHES;
     if (plan->sequence_parallel >= 0)
         switches->sequence_parallel = plan->sequence_parallel;
     if (plan->zero >= 0)

@@ -315,7 +315,6 @@ pp_status pp_study_forward_only(const pp_args *args, const pp_program *written, 
 /* Padding changes the costs; those of a plan that was made with padding have it already. */
 static pp_status pad(const pp_shapes *wanted, const pp_shapes *had, pp_plan *plan, pp_err *err)
 {
-    pp_status status = PP_OK;
     if (wanted->kind == had->kind && wanted->tokens == had->tokens)
         return PP_OK;
     if (had->kind >= PP_SHAPES_PADDED)
@@ -323,9 +322,7 @@ static pp_status pad(const pp_shapes *wanted, const pp_shapes *had, pp_plan *pla
                           "the plan was made with %s, its costs include the padding; make another "
                           "with 'ppsim plan'",
                           plan->shapes);
-    for (uint32_t i = 0; i < plan->costs_count && !status; i++)
-        status = pp_costs_pad(wanted, plan->costs[i], err);
-    return status;
+    return pp_plan_pad(wanted, plan, err);
 }
 
 pp_status pp_study_exchange(const pp_args *args, pp_plan *plan, bool written, pp_err *err)

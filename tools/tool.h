@@ -132,6 +132,12 @@ void pp_print_words(pp_text *text, const char *words, size_t column, size_t inde
 /* Bytes of what a reason says before it advises or explains; --json has all of it. */
 int pp_first_clause(const char *reason);
 
+/* "7", or "1 to 7" */
+void pp_range_print(char *buffer, size_t size, int64_t least, int64_t most);
+
+/* The line "recompute": a word for all stages, or their layers, stage by stage. */
+void pp_recompute_print(const pp_plan *plan, pp_text *text);
+
 /* The report as people read it. columns: 80 by default. */
 void pp_report_print(const pp_report *report, pp_text *text);
 /* "over limit   first by rank 0 while 4F0 runs, at 3.2 ms: ..."; nothing where all fit. */

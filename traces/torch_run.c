@@ -122,6 +122,11 @@ pp_status pp_torch_run_of(const char *name, const pp_export *data, pp_torch_run 
                           "it recomputes on all stages alike, and here stage by stage; plan with "
                           "--target %s, or --recompute none, selective or full",
                           name);
+    if (!status && strcmp(data->plan->recompute, PP_PLAN_PER_MICROBATCH) == 0)
+        return pp_err_set(err, PP_INFEASIBLE, name,
+                          "it recomputes all microbatches alike, and here each has layers of its "
+                          "own; plan with --target %s, or --recompute none, selective or full",
+                          name);
     if (status || (status = pp_pytorch_facts_gather(data, &run.facts, err)))
         return status;
     run.schedule = pp_pytorch_schedule_name(data, &run.facts);

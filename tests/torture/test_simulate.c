@@ -10,6 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Four stages of a layer, each with what it recomputes of every microbatch. */
+static pp_status add_recomputation(pp_plan *plan, pp_err *err)
+{
+    plan->partition = pp_alloc_array(4, sizeof *plan->partition);
+    if (!plan->partition)
+        return pp_err_nomem(err);
+    for (int s = 0; s < 4; s++)
+        plan->partition[s] =
+            (pp_stage){ .first_layer = s, .layers = 1, .embedding = s == 0, .loss = s == 3 };
+    strcpy(plan->recompute, PP_PLAN_PER_MICROBATCH);
+    pp_status status = pp_workload_fixed(4, 1, 8, &plan->workload, err);
+    return status ? status : pp_recompute_table_new(1, 4, 4, &plan->recomputed, err);
+}
+
 /* executor: all but ideal share NICs. */
 static pp_status new_study(const char *executor, pp_plan **plan_out, pp_err *err)
 {
@@ -30,6 +44,8 @@ static pp_status new_study(const char *executor, pp_plan **plan_out, pp_err *err
     plan->costs = pp_alloc_array(1, sizeof *plan->costs);
     if (!plan->order || !plan->costs)
         return pp_err_nomem(err);
+    if ((status = add_recomputation(plan, err)))
+        return status;
     plan->order_count = 1;
     plan->costs_count = 1;
     plan->step_sync = false; /* the period as well */

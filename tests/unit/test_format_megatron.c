@@ -108,6 +108,22 @@ START_TEST(full_recompute_is_written_and_sequence_parallelism_only_where_on)
 }
 END_TEST
 
+START_TEST(recomputation_per_microbatch_is_refused_with_the_nearest)
+{
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("1f1b");
+    pp_order *order PP_CLEANUP(pp_order_free) = step_order("1f1b", 2, 1, 3, 0);
+    pp_err err = { 0 };
+    plan->parallel = (pp_parallel){ 0 };
+    snprintf(plan->recompute, sizeof plan->recompute, PP_PLAN_PER_MICROBATCH);
+    STEP_OK(pp_recompute_table_new(1, 3, 2, &plan->recomputed, &err), err);
+    expect_lines(plan, order, "--pipeline-model-parallel-size 2\n");
+    pp_recompute_table_at(&plan->recomputed, 0, 0)[0].full = 3;
+    expect_plan_refused(plan, order, "--recompute-method block --recompute-num-layers 3");
+    pp_recompute_table_at(&plan->recomputed, 0, 2)[1] = (pp_recomputed){ 2, 2 };
+    expect_plan_refused(plan, order, "--recompute-method block --recompute-num-layers 4");
+}
+END_TEST
+
 START_TEST(other_orders_are_refused_with_the_nearest)
 {
     pp_order *gpipe PP_CLEANUP(pp_order_free) = step_order("gpipe", 4, 1, 8, 0);
@@ -202,6 +218,7 @@ int main(void)
     tcase_add_test(tc, a_partition_is_written_as_a_layout_alone);
     tcase_add_test(tc, what_is_not_known_is_not_written);
     tcase_add_test(tc, full_recompute_is_written_and_sequence_parallelism_only_where_on);
+    tcase_add_test(tc, recomputation_per_microbatch_is_refused_with_the_nearest);
     tcase_add_test(tc, other_orders_are_refused_with_the_nearest);
     tcase_add_test(tc, transfers_are_as_the_executor_has_them);
     tcase_add_test(tc, mtp_modules_are_counted_and_stand_where_megatron_takes_them);

@@ -279,6 +279,20 @@ static void compress(pp_export *data, pp_plan *plan, pp_order **order)
     data->path = "t.toml.gz";
 }
 
+static void recompute_stages(pp_export *data, pp_plan *plan, pp_order **order)
+{
+    (void)data;
+    (void)order;
+    snprintf(plan->recompute, sizeof plan->recompute, PP_PLAN_PER_STAGE);
+}
+
+static void recompute_microbatches(pp_export *data, pp_plan *plan, pp_order **order)
+{
+    (void)data;
+    (void)order;
+    snprintf(plan->recompute, sizeof plan->recompute, PP_PLAN_PER_MICROBATCH);
+}
+
 static const spoilt cases[] = {
     { "torch.compile", compile, PP_INFEASIBLE },
     { "forwards only", drop_backward, PP_INFEASIBLE },
@@ -289,6 +303,8 @@ static const spoilt cases[] = {
     { "multi-token", mtp, PP_INFEASIBLE },
     { "2 stages per rank", three_stages, PP_INFEASIBLE },
     { "wrong losses", swap_losses, PP_INFEASIBLE },
+    { "all stages alike", recompute_stages, PP_INFEASIBLE },
+    { "all microbatches alike", recompute_microbatches, PP_INFEASIBLE },
     { "give a file", to_stdout, PP_USAGE },
     { ".gz", compress, PP_USAGE },
 };

@@ -100,6 +100,43 @@ START_TEST(a_plan_is_read_back_to_the_byte)
 }
 END_TEST
 
+/* Of microbatch j of replica r, stage s of 3, 4, 1 and 0 layers. */
+static void recompute(pp_plan *plan)
+{
+    pp_err err = { 0 };
+    STEP_OK(pp_recompute_table_new(2, 4, 4, &plan->recomputed, &err), err);
+    strcpy(plan->recompute, PP_PLAN_PER_MICROBATCH);
+    for (uint32_t r = 0; r < 2; r++) {
+        for (uint32_t j = 0; j < 4; j++) {
+            pp_recomputed *of = pp_recompute_table_at(&plan->recomputed, r, j);
+            of[0] = (pp_recomputed){ .full = (int32_t)(j % 3), .selective = 1 };
+            of[1] = (pp_recomputed){ .full = (int32_t)(j + r) % 3, .selective = (int32_t)(j % 2) };
+            of[2] = (pp_recomputed){ .selective = (int32_t)r };
+        }
+    }
+}
+
+START_TEST(recomputation_per_microbatch_is_read_back)
+{
+    pp_plan *plan = sample_plan();
+    pp_plan *again = NULL;
+    pp_err err = { 0 };
+    recompute(plan);
+    char *first = print_plan(plan);
+    STEP_OK(read_plan(first, &again, &err), err);
+    ck_assert_uint_eq(again->recomputed.replicas, 2);
+    ck_assert_uint_eq(again->recomputed.microbatches, 4);
+    ck_assert_uint_eq(again->recomputed.stages, 4);
+    ck_assert_mem_eq(again->recomputed.of, plan->recomputed.of, 32 * sizeof(pp_recomputed));
+    char *second = print_plan(again);
+    ck_assert_str_eq(first, second);
+    free(first);
+    free(second);
+    pp_plan_free(&again);
+    pp_plan_free(&plan);
+}
+END_TEST
+
 START_TEST(the_slowest_replica_is_reported)
 {
     pp_plan *plan = sample_plan();
@@ -139,9 +176,9 @@ START_TEST(memory_is_that_of_the_replica_that_needs_most)
 END_TEST
 
 /* Replaces the first `from` by `to` and expects the reader's sentence. */
-static void spoil(const char *from, const char *to, const char *where, const char *text)
+static void spoil_in(pp_plan *plan, const char *from, const char *to, const char *where,
+                     const char *text)
 {
-    pp_plan *plan = sample_plan();
     pp_plan *again = NULL;
     pp_err err = { 0 };
     char *good = print_plan(plan);
@@ -158,6 +195,11 @@ static void spoil(const char *from, const char *to, const char *where, const cha
     pp_plan_free(&plan);
 }
 
+static void spoil(const char *from, const char *to, const char *where, const char *text)
+{
+    spoil_in(sample_plan(), from, to, where, text);
+}
+
 START_TEST(broken_plans_are_refused_with_the_place)
 {
     spoil("\n \"version\": 1", "\n \"version\": 2", "p.json#/version", "newer");
@@ -168,6 +210,44 @@ START_TEST(broken_plans_are_refused_with_the_place)
     spoil("\"seq_length\"", "\"seq_lenght\"", "p.json#/parallel", "seq_length");
     spoil("\"tokens\": 100", "\"tokens\": 101", "p.json#/microbatches/0/0", "do not sum");
     spoil("\"placement\": \"loop\"", "\"placement\": \"v\"", "p.json#/placement", "stage 2");
+}
+END_TEST
+
+/* The first column of the table: full 0, 0, 0, 0, selective 1, 0, 0, 0; the second: full 1, 1. */
+#define COLUMN(a, b) "\"full\": [\n     " a ",\n     " b ","
+
+static void spoil_recomputed(const char *from, const char *to, const char *where, const char *text)
+{
+    pp_plan *plan = sample_plan();
+    recompute(plan);
+    spoil_in(plan, from, to, where, text);
+}
+
+START_TEST(broken_recomputation_is_refused_with_the_place)
+{
+    spoil_recomputed("\"per-microbatch\"", "\"full\"", "p.json#", "exactly where");
+    spoil_recomputed("\"recomputed\"", "\"recomputes\"", "p.json#", "recomputes");
+    spoil("\"recompute\": \"full\"", "\"recompute\": \"per-microbatch\"", "p.json#",
+          "exactly where");
+    spoil_recomputed(COLUMN("0", "0"), COLUMN("-1", "0"), "p.json#/recomputed/0/0/full/0",
+                     "from 0 to 3");
+    spoil_recomputed(COLUMN("0", "0"), COLUMN("0", "5"), "p.json#/recomputed/0/0/full/1",
+                     "from 0 to 4");
+    spoil_recomputed(COLUMN("0", "0"), COLUMN("3", "0"), "p.json#/recomputed/0/0/selective/0",
+                     "from 0 to 0");
+    spoil_recomputed(COLUMN("0", "0"), COLUMN("0.5", "0"), "p.json#/recomputed/0/0/full/0", "");
+    spoil_recomputed(COLUMN("1", "1"), COLUMN("1, 1", "1"), "p.json#/recomputed/0/1/full",
+                     "has 5 stages, pp x vpp is 4");
+    spoil_recomputed("\"full\"", "\"whole\"", "p.json#/recomputed/0/0", "whole");
+    spoil_recomputed("\"recomputed\": [", "\"recomputed\": [[],", "p.json#/recomputed",
+                     "has 3 lists, \"microbatches\" 2");
+    spoil_recomputed("\"recomputed\": [\n  [", "\"recomputed\": [\n  [{},", "p.json#/recomputed/0",
+                     "is for 5 microbatches, the plan has 4");
+    pp_plan *plan = sample_plan();
+    recompute(plan);
+    free(plan->partition);
+    plan->partition = NULL;
+    spoil_in(plan, "ppsim.plan", "ppsim.plan", "p.json#", "needs \"partition\"");
 }
 END_TEST
 
@@ -257,6 +337,8 @@ int main(void)
     Suite *suite = suite_create("plan");
     TCase *tc = tcase_create("plan");
     tcase_add_test(tc, a_plan_is_read_back_to_the_byte);
+    tcase_add_test(tc, recomputation_per_microbatch_is_read_back);
+    tcase_add_test(tc, broken_recomputation_is_refused_with_the_place);
     tcase_add_test(tc, the_slowest_replica_is_reported);
     tcase_add_test(tc, memory_is_that_of_the_replica_that_needs_most);
     tcase_add_test(tc, broken_plans_are_refused_with_the_place);

@@ -1,6 +1,7 @@
 /* What a stage is made of: its own units, each with a cost of its own. */
 #include "sim/cost_model.h"
 #include "sim/kernel.h"
+#include "sim/recost.h"
 #include "tests/contract/published.h"
 
 #define TOKENS 4096
@@ -238,6 +239,254 @@ START_TEST(experts_elsewhere_cost_two_exchanges)
 }
 END_TEST
 
+/* mixtral-8x7b on four stages of 8 layers: documents of several lengths on two replicas. */
+#define M 5
+
+typedef struct recomputed {
+    run run;
+    pp_hardware hardware;
+    pp_cost_context context;
+    pp_stage *stages;
+    pp_workload workload;
+    pp_recompute_table table;
+} recomputed;
+
+static void recomputed_setup(recomputed *r)
+{
+    static const int64_t lengths[2 * M] = { 512, 512, 512, 2048, 512, 512, 512, 512, 2048, 512 };
+    size_t end[2 * M];
+    pp_err err = { 0 };
+    for (size_t i = 0; i < 2 * M; i++)
+        end[i] = i + 1;
+    *r = (recomputed){ .run = stages_run("mixtral-8x7b", 4, 2),
+                       .hardware = run_hardware("h100-80g") };
+    r->run.parallel.dp = 2;
+    r->context = (pp_cost_context){ .model = &r->run.model,
+                                    .hardware = &r->hardware,
+                                    .parallel = r->run.parallel,
+                                    .switches = r->run.switches,
+                                    .recomputed = &r->table };
+    r->context.switches.recompute = PP_RECOMPUTE_MICROBATCHES;
+    r->stages = run_stages(&r->run.model, 4);
+    STEP_OK(pp_workload_group(lengths, end, 2 * M, 4096, 2, &r->workload, &err), err);
+    STEP_OK(pp_recompute_table_new(2, M, 4, &r->table, &err), err);
+}
+
+static void recomputed_free(recomputed *r)
+{
+    free(r->stages);
+    pp_workload_free(&r->workload);
+    pp_recompute_table_free(&r->table);
+}
+
+static pp_costs *costs_of(const recomputed *r, uint32_t replica)
+{
+    pp_costs *costs = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_cost_model_build(&r->context, r->stages, 4, &r->workload, replica, &costs, &err),
+            err);
+    return costs;
+}
+
+/* The same where every microbatch has what the given one has. */
+static pp_costs *costs_alike(const recomputed *r, uint32_t replica, uint32_t microbatch)
+{
+    recomputed alike = *r;
+    pp_stage stages[4];
+    memcpy(stages, r->stages, sizeof stages);
+    for (uint32_t s = 0; s < 4; s++) {
+        stages[s].full = pp_recompute_table_at(&r->table, replica, microbatch)[s].full;
+        stages[s].selective = pp_recompute_table_at(&r->table, replica, microbatch)[s].selective;
+    }
+    alike.stages = stages;
+    alike.context.switches.recompute = PP_RECOMPUTE_STAGES;
+    return costs_of(&alike, replica);
+}
+
+/* Of two tables for the same data, those of one microbatch. */
+static void check_microbatch(const pp_costs *a, const pp_costs *b, uint32_t microbatch)
+{
+    const struct {
+        const int64_t *a, *b;
+    } tables[] = {
+        { a->f_ns, b->f_ns },
+        { a->i_ns, b->i_ns },
+        { a->w_ns, b->w_ns },
+        { a->b_ns, b->b_ns },
+        { a->send_f_ns, b->send_f_ns },
+        { a->send_b_ns, b->send_b_ns },
+        { a->activation_bytes, b->activation_bytes },
+        { a->stash_bytes, b->stash_bytes },
+        { a->recompute_bytes, b->recompute_bytes },
+        { a->logits_bytes, b->logits_bytes },
+        { a->temporary_bytes, b->temporary_bytes },
+        { a->output_bytes, b->output_bytes },
+        { a->message_bytes, b->message_bytes },
+    };
+    for (size_t k = 0; k < sizeof tables / sizeof tables[0]; k++) {
+        for (uint32_t s = 0; s < 4; s++)
+            ck_assert_int_eq(tables[k].a[pp_cost_index(a, s, microbatch)],
+                             tables[k].b[pp_cost_index(b, s, microbatch)]);
+    }
+}
+
+/* Of a replica: microbatches are the even or the odd documents, its fourth or fifth is long. */
+START_TEST(microbatches_that_are_alike_cost_what_their_stages_say)
+{
+    recomputed r;
+    recomputed_setup(&r);
+    for (uint32_t j = 0; j < 2 * M; j++) {
+        for (uint32_t s = 0; s < 4; s++)
+            r.table.of[j * 4 + s] = (pp_recomputed){ .full = (int32_t)s, .selective = 3 };
+    }
+    for (uint32_t replica = 0; replica < 2; replica++) {
+        pp_costs *each = costs_of(&r, replica);
+        pp_costs *alike = costs_alike(&r, replica, 0);
+        ck_assert_uint_eq(each->classes, 2);
+        ck_assert_mem_eq(each->class_of, alike->class_of, M * sizeof *each->class_of);
+        for (uint32_t j = 0; j < M; j++)
+            check_microbatch(each, alike, j);
+        ck_assert_mem_eq(each->grad_sync_ns, alike->grad_sync_ns, 4 * sizeof(pp_ns));
+        ck_assert_mem_eq(each->parameter_bytes, alike->parameter_bytes, 4 * sizeof(int64_t));
+        ck_assert_double_eq(each->model_flops, alike->model_flops);
+        pp_costs_free(&each);
+        pp_costs_free(&alike);
+    }
+    recomputed_free(&r);
+}
+END_TEST
+
+START_TEST(every_microbatch_costs_what_it_recomputes)
+{
+    recomputed r;
+    recomputed_setup(&r);
+    for (uint32_t j = 0; j < 2 * M; j++) {
+        for (uint32_t s = 0; s < 4; s++)
+            r.table.of[j * 4 + s] = (pp_recomputed){ .full = (int32_t)((3 * j + s) % 5),
+                                                     .selective = (int32_t)((j + 2 * s) % 4) };
+    }
+    for (uint32_t replica = 0; replica < 2; replica++) {
+        pp_costs *each = costs_of(&r, replica);
+        ck_assert_uint_eq(each->classes, M);
+        for (uint32_t j = 0; j < M; j++) {
+            pp_costs *alike = costs_alike(&r, replica, j);
+            check_microbatch(each, alike, j);
+            pp_costs_free(&alike);
+        }
+        pp_costs_free(&each);
+    }
+    recomputed_free(&r);
+}
+END_TEST
+
+/* Replica 0 has lengths 512, 512, 512, 512, 2048. */
+START_TEST(classes_are_of_equal_length_and_recomputation)
+{
+    static const struct {
+        int32_t full[M];
+        uint32_t classes, class_of[M];
+    } cases[] = {
+        { { 0, 0, 0, 0, 0 }, 2, { 0, 0, 0, 0, 1 } }, { { 1, 1, 1, 1, 1 }, 2, { 0, 0, 0, 0, 1 } },
+        { { 1, 0, 0, 1, 0 }, 3, { 0, 1, 1, 0, 2 } }, { { 0, 0, 0, 0, 1 }, 2, { 0, 0, 0, 0, 1 } },
+        { { 4, 3, 2, 1, 0 }, 5, { 0, 1, 2, 3, 4 } }, { { 2, 1, 2, 1, 2 }, 3, { 0, 1, 0, 1, 2 } },
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        recomputed r;
+        recomputed_setup(&r);
+        for (uint32_t j = 0; j < M; j++)
+            r.table.of[j * 4 + 3].full = cases[k].full[j];
+        pp_costs *costs = costs_of(&r, 0);
+        ck_assert_uint_eq(costs->classes, cases[k].classes);
+        ck_assert_mem_eq(costs->class_of, cases[k].class_of, sizeof cases[k].class_of);
+        pp_costs_free(&costs);
+        recomputed_free(&r);
+    }
+}
+END_TEST
+
+/* Padding changes the costs, not the table. */
+START_TEST(a_plan_is_costed_anew_with_its_table)
+{
+    recomputed r;
+    pp_plan *plan = NULL;
+    pp_workload padded = { 0 };
+    pp_shapes shapes;
+    pp_err err = { 0 };
+    recomputed_setup(&r);
+    for (uint32_t j = 0; j < 2 * M; j++)
+        r.table.of[j * 4 + j % 4].full = (int32_t)(j % 3);
+    STEP_OK(pp_plan_new(&plan, &err), err);
+    plan->parallel = r.run.parallel;
+    plan->partition = r.stages;
+    plan->recomputed = r.table;
+    plan->workload = r.workload;
+    r.context.recomputed = NULL;
+    for (int pad = 0; pad < 2; pad++) {
+        strcpy(plan->shapes, pad ? "padded" : "");
+        STEP_OK(pp_plan_recost(&r.context, plan, &err), err);
+        recomputed expected = r;
+        expected.context.recomputed = &r.table;
+        STEP_OK(pp_shapes_parse("padded", &shapes, &err), err);
+        if (pad) {
+            STEP_OK(pp_workload_pad(&shapes, &r.workload, &padded, NULL, &err), err);
+            expected.workload = padded;
+        }
+        for (uint32_t replica = 0; replica < 2; replica++) {
+            pp_costs *costs = costs_of(&expected, replica);
+            ck_assert_uint_eq(plan->costs[replica]->classes, costs->classes);
+            for (uint32_t j = 0; j < M; j++)
+                check_microbatch(plan->costs[replica], costs, j);
+            pp_costs_free(&costs);
+        }
+    }
+    pp_workload_free(&padded);
+    plan->partition = NULL; /* these are of the set-up */
+    plan->recomputed.of = NULL;
+    plan->workload = (pp_workload){ 0 };
+    pp_plan_free(&plan);
+    recomputed_free(&r);
+}
+END_TEST
+
+static void refuse(const recomputed *r, uint32_t replica, pp_status expected, const char *text)
+{
+    pp_costs *costs = NULL;
+    pp_err err = { 0 };
+    ck_assert_int_eq(
+        pp_cost_model_build(&r->context, r->stages, 4, &r->workload, replica, &costs, &err),
+        expected);
+    ck_assert_ptr_nonnull(strstr(err.text, text));
+    ck_assert_ptr_null(costs);
+}
+
+START_TEST(a_table_has_the_shape_of_its_workload)
+{
+    recomputed r;
+    recomputed_setup(&r);
+    const pp_recomputed bad[] = { { 9, 0 }, { 0, 9 }, { 5, 4 }, { -1, 0 }, { 0, -1 } };
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+        r.table.of[(M + 2) * 4 + 1] = bad[k];
+        pp_costs *other = costs_of(&r, 0);
+        pp_costs_free(&other);
+        refuse(&r, 1, PP_INPUT, "of its 8 layers for microbatch 2 of replica 1");
+    }
+    r.table.of[(M + 2) * 4 + 1] = (pp_recomputed){ 5, 3 };
+    pp_recompute_table wrong = r.table;
+    r.context.recomputed = &wrong;
+    wrong.replicas = 1;
+    refuse(&r, 0, PP_USAGE, "1 replicas of 5 microbatches on 4 stages; there are 2, 5 and 4");
+    wrong = r.table;
+    wrong.microbatches = M + 1;
+    refuse(&r, 0, PP_USAGE, "6 microbatches");
+    wrong = r.table;
+    wrong.stages = 3;
+    refuse(&r, 0, PP_USAGE, "3 stages");
+    r.context.recomputed = NULL;
+    refuse(&r, 0, PP_USAGE, "0 replicas");
+    recomputed_free(&r);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("stages");
@@ -251,6 +500,11 @@ int main(void)
     tcase_add_test(tc, a_window_limits_the_attention);
     tcase_add_test(tc, a_tied_embedding_is_held_by_both_ends);
     tcase_add_test(tc, experts_elsewhere_cost_two_exchanges);
+    tcase_add_test(tc, microbatches_that_are_alike_cost_what_their_stages_say);
+    tcase_add_test(tc, every_microbatch_costs_what_it_recomputes);
+    tcase_add_test(tc, classes_are_of_equal_length_and_recomputation);
+    tcase_add_test(tc, a_plan_is_costed_anew_with_its_table);
+    tcase_add_test(tc, a_table_has_the_shape_of_its_workload);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }

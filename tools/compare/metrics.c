@@ -111,6 +111,7 @@ static const pp_metric metrics[] = {
     PLAN("layout", "/partition/layout", TEXT),
     PLAN("layers", "/partition/layers/{stage}", NUMBER),
     PLAN("recompute", "/recompute", TEXT),
+    PLAN("recomputed", "/recomputed", WHOLE),
     PLAN("executor", "/executor", TEXT),
     PLAN("placement", "/placement", TEXT),
     PLAN("parallel", "/parallel/*", TEXT),

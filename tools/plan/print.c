@@ -41,15 +41,6 @@ static void layer_range(const pp_plan *plan, int64_t *least, int64_t *most)
     }
 }
 
-/* "7", or "1 to 7" */
-static void name_range(char *buffer, size_t size, int64_t least, int64_t most)
-{
-    if (least == most)
-        snprintf(buffer, size, "%" PRId64, most);
-    else
-        snprintf(buffer, size, "%" PRId64 " to %" PRId64, least, most);
-}
-
 static void print_data(const pp_plan *plan, pp_text *text)
 {
     const pp_workload *w = &plan->workload;
@@ -65,9 +56,9 @@ static void print_data(const pp_plan *plan, pp_text *text)
     }
     char tokens[64];
     char contents[96];
-    name_range(tokens, sizeof tokens, least[0], most[0]);
+    pp_range_print(tokens, sizeof tokens, least[0], most[0]);
     if (w->bins) {
-        name_range(contents, sizeof contents, least[1], most[1]);
+        pp_range_print(contents, sizeof contents, least[1], most[1]);
         size_t used = strlen(contents);
         snprintf(contents + used, sizeof contents - used, " sequence%s each",
                  most[1] == 1 ? "" : "s");
@@ -79,39 +70,6 @@ static void print_data(const pp_plan *plan, pp_text *text)
              plan->parallel.dp > 1 ? " per replica" : "", contents);
 }
 
-/* Runs of stages that recompute alike: "0: 3 of 5, 1 to 3: 2 of 5". */
-static void print_stages(const pp_plan *plan, pp_text *text)
-{
-    const size_t count = (size_t)(plan->parallel.pp * plan->parallel.vpp);
-    const pp_stage *list = plan->partition;
-    size_t next;
-    for (size_t s = 0; s < count; s = next) {
-        for (next = s + 1; next < count && list[next].full == list[s].full &&
-                           list[next].selective == list[s].selective &&
-                           list[next].layers == list[s].layers;)
-            next++;
-        pp_text_add(text, "%s%zu", s ? ", " : "", s);
-        if (next > s + 1)
-            pp_text_add(text, " to %zu", next - 1);
-        pp_text_add(text, ": %" PRId64, list[s].full);
-        if (list[s].selective)
-            pp_text_add(text, " and %" PRId64 " selective", list[s].selective);
-        pp_text_add(text, " of %" PRId64, list[s].layers);
-    }
-}
-
-static void print_recompute(const pp_plan *plan, pp_text *text)
-{
-    pp_text stages PP_CLEANUP(pp_text_free) = { 0 };
-    if (strcmp(plan->recompute, PP_PLAN_PER_STAGE) != 0 || !plan->partition) {
-        add_line(text, "recompute", "%s", plan->recompute);
-        return;
-    }
-    print_stages(plan, &stages);
-    text->failed |= stages.failed;
-    add_line(text, "recompute", "layers per stage: %s", stages.data ? stages.data : "");
-}
-
 static void print_choice(const pp_choice *choice, pp_text *text)
 {
     const pp_plan *plan = choice->plan;
@@ -120,7 +78,7 @@ static void print_choice(const pp_choice *choice, pp_text *text)
     int64_t most;
     char layers[64];
     layer_range(plan, &least, &most);
-    name_range(layers, sizeof layers, least, most);
+    pp_range_print(layers, sizeof layers, least, most);
     pp_text_add(
         text, "%s on %" PRId64 " x %s: pp %" PRId64 ", tp %" PRId64 ", cp %" PRId64 ", dp %" PRId64,
         plan->model, pp_parallel_gpus(p), plan->hardware, p->pp, p->tp, p->cp, p->dp);
@@ -130,7 +88,7 @@ static void print_choice(const pp_choice *choice, pp_text *text)
     add_line(text, "schedule", "%s, %" PRId64 " stage%s per rank (vpp %" PRId64 ")", plan->schedule,
              p->vpp, p->vpp == 1 ? "" : "s", p->vpp);
     print_data(plan, text);
-    print_recompute(plan, text);
+    pp_recompute_print(plan, text);
     add_line(text, "partition", "%s: %s layer%s per stage",
              pp_partition_name(choice->candidate[0].partition), layers, most == 1 ? "" : "s");
 }

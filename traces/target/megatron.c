@@ -157,10 +157,31 @@ static pp_status add_block(const pp_plan *plan, uint32_t stages, pp_text *text, 
     return PP_OK;
 }
 
+/* Taken where nothing is recomputed. Nearest is what no stage exceeds for any microbatch. */
+static pp_status check_microbatches(const pp_recompute_table *table, pp_err *err)
+{
+    const size_t count = (size_t)table->replicas * table->microbatches * table->stages;
+    int32_t layers = 0;
+    for (size_t i = 0; i < count; i++) {
+        const int32_t here = table->of[i].full + table->of[i].selective;
+        layers = here > layers ? here : layers;
+    }
+    if (!layers)
+        return PP_OK;
+    return pp_err_set(err, PP_INFEASIBLE, "megatron",
+                      "Megatron-LM recomputes the same layers of all microbatches, and here each "
+                      "has its own; the nearest is --recompute-granularity full "
+                      "--recompute-method block --recompute-num-layers %" PRId32
+                      ", which no microbatch exceeds; plan with --target megatron to have its step",
+                      layers);
+}
+
 static pp_status add_recompute(const pp_plan *plan, uint32_t stages, pp_text *text, pp_err *err)
 {
     if (strcmp(plan->recompute, PP_PLAN_PER_STAGE) == 0)
         return add_block(plan, stages, text, err);
+    if (plan->recomputed.of)
+        return check_microbatches(&plan->recomputed, err);
     if (strcmp(plan->recompute, "full") == 0)
         pp_text_add(text, "--recompute-granularity full\n--recompute-method uniform\n"
                           "--recompute-num-layers 1\n");
