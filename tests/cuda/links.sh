@@ -68,7 +68,7 @@ measure 0 STANDIN_GPUS=1 LD_LIBRARY_PATH="$modules/nvml" STANDIN_NVML=7
 grep -q 'does not start: its code 7' out || { wrong "NVML that does not start:"; cat out; }
 
 # Three processes: the first has the profile.
-port=$((20000 + $$ % 20000))
+next_port
 together() {
     pids=
     for rank in 0 1 2; do
@@ -81,7 +81,7 @@ together() {
         wait "$pid"
         ended="$ended$?"
     done
-    port=$((port + 2))
+    next_port
 }
 together
 [ $ended = 000 ] && [ -s p0.json ] && ! [ -e p1.json ] && ! [ -e p2.json ] || { wrong "three processes end with $ended"; cat out.?; }

@@ -111,7 +111,7 @@ run 0 'on nccl, 4 ranks' --schedule 1f1b --pp 4 $spin
 unset SLURM_PROCID SLURM_STEP_NUM_TASKS SLURM_LOCALID SLURM_STEP_TASKS_PER_NODE
 # Somebody ends: all do, and say who.
 run 1 'rank 1 died before' --schedule 1f1b --pp 4 $spin --fault death,rank=1,at=3
-run 1 'rank 2' --schedule 1f1b --pp 4 $spin --fault stall,rank=2,at=3,time=20s --deadline 300ms
+run 1 'rank 2' --schedule 1f1b --pp 4 $spin --fault stall,rank=2,at=3,time=100s --deadline 2s
 run 3 'rank 1 has another order' --schedule 1f1b --pp 4 $spin --fault plan,rank=1
 
 # One process per rank, as torchrun and mpirun start them. The third takes schedule $other.
@@ -134,9 +134,9 @@ together() {
         [ $status -eq "$wanted" ] || { echo "a process of '$*': status $status, wanted $wanted"; failed=1; cat out.*; }
     done
     cat out.* | grep -q "$words" || { echo "'$words' is not in the output of '$*'"; cat out.*; failed=1; }
-    port=$((port + 2))
+    next_port
 }
-port=$((20000 + $$ % 20000))
+next_port
 together 0 'executed     zbv by spin, on nccl, 4 ranks' $spin
 together 0 'gradients' --microbatches 6 --costs F=1ms,I=1ms,W=1ms --compute cpu --verify --iterations 1 --communicators per-edge
 together 1 'rank 1 died before' $spin --fault death,rank=1,at=3
@@ -174,7 +174,7 @@ signalled() {
             cat out.$rank
         }
     done
-    port=$((port + 2))
+    next_port
 }
 signalled INT 1
 grep -q 'interrupted; nothing was written' out.2 || { echo "rank 2 does not say that it was interrupted:"; cat out.2; failed=1; }

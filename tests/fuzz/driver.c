@@ -13,10 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { INPUT_MAX = 1 << 16, CORPUS_MAX = 65536, HANG_S = 20 };
+enum { INPUT_MAX = 1 << 16, CORPUS_MAX = 65536, HANG_S = 20 /* of processor time */ };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
@@ -63,6 +64,12 @@ static void on_signal(int number)
     raise(number);
 }
 
+/* After so many seconds of processor time SIGPROF comes; 0: it does not. */
+static void limit(time_t seconds)
+{
+    setitimer(ITIMER_PROF, &(struct itimerval){ .it_value.tv_sec = seconds }, NULL);
+}
+
 static void run_one(const uint8_t *data, size_t bytes)
 {
     /* A copy of exactly this size, so that reading beyond it is noticed. */
@@ -73,9 +80,9 @@ static void run_one(const uint8_t *data, size_t bytes)
         memcpy(copy, data, bytes);
     current_bytes = bytes;
     current = copy;
-    alarm(HANG_S);
+    limit(HANG_S);
     (void)LLVMFuzzerTestOneInput(copy, bytes);
-    alarm(0);
+    limit(0);
     current = NULL;
     free(copy);
 }
@@ -267,7 +274,7 @@ int main(int argc, char **argv)
     static uint8_t data[INPUT_MAX];
     uint64_t seconds = 0;
     uint64_t state = 1;
-    static const int fatal[] = { SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL, SIGALRM };
+    static const int fatal[] = { SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL, SIGPROF };
 
     if (LLVMFuzzerInitialize)
         LLVMFuzzerInitialize(&argc, &argv);

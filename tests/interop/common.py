@@ -18,7 +18,7 @@ def demand(holds, text):
         raise Failure(text)
 
 
-def ppsim(program, *arguments, seconds=30):
+def ppsim(program, *arguments, seconds=300):
     """Exit status and stderr of one run."""
     done = subprocess.run(
         [program, *map(str, arguments)], capture_output=True, text=True, timeout=seconds, check=False

@@ -29,8 +29,8 @@ import model
 import orders
 
 # A process that waits this long for another gives up; the launcher ends all a little later.
-WAIT_SECONDS = 30
-STALL_SECONDS = 40
+WAIT_SECONDS = 150
+STALL_SECONDS = 180
 RELATIVE = 1e-12  # of the largest gradient, where the order of the sum differs
 
 

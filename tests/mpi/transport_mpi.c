@@ -226,7 +226,7 @@ static void rendezvous(uint32_t ranks)
  * have the processor. */
 static void overlap(uint32_t ranks)
 {
-    enum { ROUNDS = 20 };
+    enum { ROUNDS = 10 };
     const edge e[] = { { 0, 1, 1 << 21, false } };
     static char buffer[1 << 21];
     job j;
@@ -240,7 +240,7 @@ static void overlap(uint32_t ranks)
         pp_post p = edge_post(e, 0, step, j.rank == 0, buffer);
         job_post(&j, &p);
         pp_ns posted = pp_clock_now_ns();
-        sleep_ms(50);
+        sleep_ms(200);
         pp_ns woke = pp_clock_now_ns();
         pp_ns took = job_wait(&j, j.rank) - posted;
         early += took < woke - posted;
@@ -280,7 +280,7 @@ static void collect(uint32_t ranks)
     job_barrier(&j);
     CHECK(pthread_create(&thread, NULL, wait_for_ever, &j) == 0, "thread");
     if (j.rank == ranks - 1) {
-        sleep_ms(1500);
+        sleep_ms(4000);
     } else {
         char *mine = malloc(BYTES);
         char *all = malloc((size_t)BYTES * ranks);
@@ -293,9 +293,9 @@ static void collect(uint32_t ranks)
         while (j.rank != 0 && !pp_transport_mpi.alarmed(j.world))
             sleep_ms(10);
         pp_ns began = pp_clock_now_ns();
-        OK(pp_transport_mpi.collect(j.world, mine, BYTES, 500000000, all, came, &err), err);
+        OK(pp_transport_mpi.collect(j.world, mine, BYTES, 2000000000, all, came, &err), err);
         pp_ns took = pp_clock_now_ns() - began;
-        CHECK(took < 5000000000, "took %" PRId64, took);
+        CHECK(took < 60000000000, "took %" PRId64, took);
         for (uint32_t k = 0; k < ranks; k++) {
             CHECK(came[k] == (k != ranks - 1), "rank %u of rank %u", k, j.rank);
             CHECK(!came[k] || all[k * BYTES + BYTES - 1] == 'a' + (char)k, "rank %u", k);
@@ -377,7 +377,7 @@ static void absent(uint32_t ranks)
         for (;;)
             sleep_ms(1000);
     if (j.rank == 0) {
-        sleep_ms(1000); /* until the others are through the barrier, on a loaded machine too */
+        sleep_ms(3000); /* until the others are through the barrier, on a loaded machine too */
         pp_transport_mpi.abort(j.world);
     }
     fprintf(stderr, "rank %u has said it\n", j.rank);
@@ -434,7 +434,7 @@ int main(int argc, char **argv)
     uint32_t ranks = size ? (uint32_t)strtoul(size, NULL, 10) : 1;
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
         if (argc == 2 && strcmp(argv[1], tests[i].name) == 0) {
-            alarm(60); /* nothing here takes that long: it hangs */
+            alarm(280); /* nothing here takes that long: it hangs */
             tests[i].run(ranks);
             return 0;
         }

@@ -8,6 +8,7 @@
 
 #include <check.h>
 #include <dirent.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,8 @@ typedef struct rig_rank {
     int code;           /* with this number */
     int fail_begin;     /* begin returns it */
     int fail_end;       /* end returns it */
-    uint32_t sleeps_ms; /* the op fail_at does that instead */
+    uint32_t sleeps_ms; /* the op fail_at does that instead, */
+    atomic_bool *until; /* or lasts until this is set */
 } rig_rank;
 
 /* Sizes differ by stage, microbatch and step, so that a mix-up shows. */
@@ -94,11 +96,13 @@ static inline int rig_note(rig_rank *r, const pp_runtime_op *op, pp_runtime_op_k
     r->count++;
     r->late = r->late || r->begins != r->ends + 1 || op->step != r->step;
     if (r->fail_at && r->count == r->fail_at) {
-        if (!r->sleeps_ms)
+        if (!r->sleeps_ms && !r->until)
             return r->code;
-        struct timespec t = { .tv_sec = r->sleeps_ms / 1000,
-                              .tv_nsec = (long)(r->sleeps_ms % 1000) * 1000000 };
-        nanosleep(&t, NULL);
+        const uint32_t ms = r->until ? 1 : r->sleeps_ms;
+        const struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
+        do
+            nanosleep(&t, NULL);
+        while (r->until && !atomic_load(r->until));
     }
     return 0;
 }

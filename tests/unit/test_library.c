@@ -222,11 +222,12 @@ START_TEST(a_callback_that_does_not_end_is_named)
     static void *user[RIG_RANKS]; /* the thread may still look at it */
     static pp_runtime *runtime;
     static rig_rank *rank;
-    const pp_runtime_options options = { .ranks = 2, .deadline_ns = 50 * 1000000 };
+    static atomic_bool over;
+    const pp_runtime_options options = { .ranks = 2, .deadline_ns = (int64_t)2 * 1000000000 };
     pp_runtime_error error = { 0 };
     rank = rig_ranks(user);
     rank[1].fail_at = 2;
-    rank[1].sleeps_ms = 3000;
+    rank[1].until = &over;
     pp_runtime_plan *plan = rig_plan("1f1b", 2, 4, 7);
     RIG_OK(pp_runtime_open(&options, &runtime, &error), error);
     ck_assert_int_eq(pp_runtime_step(runtime, plan, &rig_callbacks, user, NULL, &error),
@@ -234,6 +235,7 @@ START_TEST(a_callback_that_does_not_end_is_named)
     ck_assert_msg(strstr(error.text, "rank 1") != NULL, "%s", error.text);
     pp_runtime_close(runtime);
     pp_runtime_plan_free(plan);
+    atomic_store(&over, true);
     for (int k = 0; k < 200 && rig_threads() > 3; k++) /* ".", ".." and this one */
         nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
 }
@@ -249,7 +251,7 @@ START_TEST(the_stop_flag_ends_a_step)
     pp_runtime *runtime;
     pp_runtime_plan *plan = rig_plan("1f1b", 2, 4, 7);
     rank[0].fail_at = 1;
-    rank[0].sleeps_ms = 100;
+    rank[0].sleeps_ms = 1000; /* so that the flag is seen before the step is over */
     RIG_OK(pp_runtime_open(&options, &runtime, &error), error);
     ck_assert_int_eq(pp_runtime_step(runtime, plan, &rig_callbacks, user, NULL, &error),
                      PP_RUNTIME_INFEASIBLE);
