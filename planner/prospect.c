@@ -14,6 +14,7 @@ static bool are_twins(const pp_setup *a, const pp_setup *b)
     return a->data == b->data && a->partition == b->partition && x->placement == y->placement &&
            x->parallel.tp == y->parallel.tp && x->parallel.vpp == y->parallel.vpp &&
            x->switches.recompute == y->switches.recompute &&
+           x->switches.recompute != PP_RECOMPUTE_MICROBATCHES &&
            ((x->switches.recompute != PP_RECOMPUTE_STAGES &&
              a->partition != PP_PARTITION_SHIFTED) ||
             pp_same_stages(a->stages, b->stages, (size_t)(x->parallel.pp * x->parallel.vpp)));
