@@ -1,5 +1,6 @@
 /* Recomputation stage by stage: where a schedule does not fit, each rank recomputes as few layers
- * as it must. Method: docs/planning.md, section 2. */
+ * as it must; then microbatch by microbatch (recompute_refine.c). Method: docs/planning.md,
+ * section 2. */
 #include "planner/instance_costs.h"
 #include "planner/recompute_int.h"
 
@@ -260,12 +261,15 @@ static pp_status add(tailor *t, pp_recompute_table **table, double *best_score, 
     if (status)
         return status;
     pp_candidate *c = &search->candidate[search->count - 1];
+    double limit = *best_score;
+    if (table && *found != SIZE_MAX && search->candidate[*found].recompute == PP_RECOMPUTE_STAGES)
+        limit *= 1 - 1.0 / PP_MEASURABLE_GAIN;
     c->group_size = t->like.group_size;
-    if (c->status != PP_CANDIDATE_PRUNED || pp_candidate_score(c, c->least_step_ns) >= *best_score)
+    if (c->status != PP_CANDIDATE_PRUNED || pp_candidate_score(c, c->least_step_ns) >= limit)
         return PP_OK;
     status = pp_candidate_simulate(search, c, err);
     const double score = pp_candidate_score(c, c->step_ns);
-    if (!status && c->status == PP_CANDIDATE_OK && score < *best_score) {
+    if (!status && c->status == PP_CANDIDATE_OK && score < limit) {
         *best_score = score;
         *found = search->count - 1;
         if (search->wish->found)
@@ -366,15 +370,17 @@ static pp_status refine(tailor *t, double *best_score, size_t *found, pp_err *er
                                   .setup = &t->setup,
                                   .like = t->like,
                                   .halves = t->halves,
-                                  .reserve_bytes = t->reserve };
+                                  .reserve_bytes = t->reserve,
+                                  .spare_bytes = t->spare };
         pp_status status = pp_recompute_refine(&how, &table, err);
         if (status || !table || (status = add(t, &table, best_score, found, err)))
             return status;
         const pp_candidate *c = &search->candidate[search->count - 1];
         if (c->status != PP_CANDIDATE_INFEASIBLE || !c->legal || c->short_bytes <= 0)
             return PP_OK;
-        for (uint32_t r = 0; r < t->ranks; r++)
-            t->reserve[r] += k || r == c->peak_rank ? c->short_bytes : 0;
+        for (uint32_t r = 0; r < t->ranks && k; r++)
+            t->reserve[r] += r == c->peak_rank ? 0 : c->short_bytes;
+        t->reserve[c->peak_rank] += t->spare[c->peak_rank] + c->short_bytes;
     }
     return PP_OK;
 }

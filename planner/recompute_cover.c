@@ -2,6 +2,7 @@
 
 #include "sim/alloc.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -320,31 +321,33 @@ static pp_status try_known(cover *c, pp_err *err)
 }
 
 /* Keeps what fits and takes less time than what was kept before. */
-static void keep(const cover *c, int64_t *least_ns)
+static void keep(const cover *c, int64_t *least_ns, int64_t *spare)
 {
     const int64_t ns = time_of(c);
     if (!fits(c) || ns >= *least_ns)
         return;
     *least_ns = ns;
+    *spare = c->spare.least[1];
     for (uint32_t i = 0; i < c->items; i++)
         c->item[i].chosen = c->level[i];
 }
 
 pp_status pp_recompute_cover(const int64_t *room_bytes, uint32_t ops, pp_cover_item *item,
-                             uint32_t items, bool *fits_out, pp_err *err)
+                             uint32_t items, int64_t *spare_out, pp_err *err)
 {
     cover c PP_CLEANUP(
         cover_free) = { .room = room_bytes, .ops = ops, .item = item, .items = items };
     int64_t known_ns = 0;
     int64_t least_ns = INT64_MAX;
+    int64_t spare = -1;
     for (uint32_t i = 0; i < items; i++)
         known_ns += item[i].level[item[i].known].ns;
     pp_status status = cover_new(&c, err);
     if (!status && !(status = try_least(&c, err)))
-        keep(&c, &least_ns);
+        keep(&c, &least_ns, &spare);
     if (!status && least_ns > known_ns && !(status = try_known(&c, err)))
-        keep(&c, &least_ns);
+        keep(&c, &least_ns, &spare);
     if (!status)
-        *fits_out = least_ns < INT64_MAX;
+        *spare_out = spare;
     return status;
 }

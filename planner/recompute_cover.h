@@ -5,7 +5,6 @@
 
 #include "sim/status.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* One amount of recomputation. */
@@ -29,9 +28,10 @@ typedef struct pp_cover_item {
 /* Sets `chosen`: the least time found, never more than that of `known` where this fits, and
  * something that fits wherever the highest levels do.
  * room_bytes: [ops], what the items may have together while each op runs. Sums of all bytes and
- * times must fit 62 bits. fits_out: false: no solution; `chosen` is not set then. Fails: NOMEM. */
+ * times must fit 62 bits. spare_out: bytes left where there are least; negative: no solution, and
+ * `chosen` is not set. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_recompute_cover(const int64_t *room_bytes, uint32_t ops,
-                                           pp_cover_item *item, uint32_t items, bool *fits_out,
+                                           pp_cover_item *item, uint32_t items, int64_t *spare_out,
                                            pp_err *err);
 
 #endif

@@ -24,6 +24,7 @@ typedef struct pp_refining {
     uint32_t orders;
     bool halves;
     const int64_t *reserve_bytes; /* [ranks]: what is to be left free; NULL: nothing */
+    int64_t *spare_bytes;         /* [ranks]: what is left beside it, filled in; NULL: not asked */
 } pp_refining;
 
 /* May they, in this set-up? */

@@ -242,6 +242,7 @@ static pp_status cover_replica(const pp_refining *r, uint32_t index, const pp_or
                                pp_recompute_table *table, bool *fits_out, bool *changed,
                                pp_err *err)
 {
+    int64_t *least = r->spare_bytes;
     replica a PP_CLEANUP(replica_free) = { .r = r, .index = index };
     uint32_t next = 0;
     pp_status status = replica_new(&a, err);
@@ -249,11 +250,15 @@ static pp_status cover_replica(const pp_refining *r, uint32_t index, const pp_or
         return status;
     pp_instance_from_order(a.x, order, a.ops);
     for (uint32_t rank = 0; rank < a.x->ranks && *fits_out; rank++) {
+        int64_t spare = 0;
         uint32_t items;
         const uint32_t ops = read_rank(&a, rank, table, &next, &items);
-        status = pp_recompute_cover(a.room_bytes, ops, a.item, items, fits_out, err);
+        status = pp_recompute_cover(a.room_bytes, ops, a.item, items, &spare, err);
         if (status)
             return status;
+        if (least && (!index || spare < least[rank]))
+            least[rank] = spare;
+        *fits_out = spare >= 0;
         for (uint32_t i = 0; i < items && *fits_out; i++) {
             const uint32_t s = a.cell[i] % a.stages;
             pp_recompute_table_at(table, index, a.cell[i] / a.stages)[s] =
