@@ -14,7 +14,6 @@ static bool are_twins(const pp_setup *a, const pp_setup *b)
     return a->data == b->data && a->partition == b->partition && x->placement == y->placement &&
            x->parallel.tp == y->parallel.tp && x->parallel.vpp == y->parallel.vpp &&
            x->switches.recompute == y->switches.recompute &&
-           x->switches.recompute != PP_RECOMPUTE_MICROBATCHES &&
            ((x->switches.recompute != PP_RECOMPUTE_STAGES &&
              a->partition != PP_PARTITION_SHIFTED) ||
             pp_same_stages(a->stages, b->stages, (size_t)(x->parallel.pp * x->parallel.vpp)));
@@ -72,7 +71,8 @@ static pp_prospects list_prospects(const pp_search *search, double best_score, b
         size_t k = split_twin(search, c->setup);
         const pp_setup *setup = &search->setup[k];
         double least = pp_candidate_score(c, setup->least_step_ns);
-        if (c->schedule == &pp_planned_schedule || /* found before, with more memory */
+        if (c->recompute == PP_RECOMPUTE_MICROBATCHES || /* leaves no memory for other orders */
+            c->schedule == &pp_planned_schedule ||       /* found before, with more memory */
             (c->partition == PP_PARTITION_SHIFTED) != shifted)
             continue;
         if (!is_usable(setup) || search->data[setup->data].workload.microbatches == 0 ||

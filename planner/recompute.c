@@ -359,8 +359,8 @@ static pp_status fit_and_add(tailor *t, bool again, double *best_score, size_t *
     return PP_OK;
 }
 
-/* From what the stages recompute now: what each needs of every microbatch. As often as the executor
- * turns out to hold more beside. */
+/* Of what the stages recompute, each microbatch does what it needs. As often as the executor turns
+ * out to hold more beside. */
 static pp_status refine(tailor *t, double *best_score, size_t *found, pp_err *err)
 {
     const pp_search *search = t->search;
@@ -370,17 +370,14 @@ static pp_status refine(tailor *t, double *best_score, size_t *found, pp_err *er
                                   .setup = &t->setup,
                                   .like = t->like,
                                   .halves = t->halves,
-                                  .reserve_bytes = t->reserve,
-                                  .spare_bytes = t->spare };
+                                  .reserve_bytes = t->reserve };
         pp_status status = pp_recompute_refine(&how, &table, err);
         if (status || !table || (status = add(t, &table, best_score, found, err)))
             return status;
         const pp_candidate *c = &search->candidate[search->count - 1];
         if (c->status != PP_CANDIDATE_INFEASIBLE || !c->legal || c->short_bytes <= 0)
             return PP_OK;
-        for (uint32_t r = 0; r < t->ranks && k; r++)
-            t->reserve[r] += r == c->peak_rank ? 0 : c->short_bytes;
-        t->reserve[c->peak_rank] += t->spare[c->peak_rank] + c->short_bytes;
+        t->reserve[c->peak_rank] += c->short_bytes;
     }
     return PP_OK;
 }
@@ -395,16 +392,10 @@ static bool is_far(const pp_candidate *c, double best_score)
 static pp_status tailor_partition(tailor *t, bool again, double *best_score, size_t *found,
                                   bool *added_out, pp_err *err)
 {
-    const pp_switch_wish *wish = &t->search->wish->switches;
-    const bool differ = pp_recompute_may_differ(t->search, &t->setup);
-    const bool alone = differ && wish->value.recompute == PP_RECOMPUTE_MICROBATCHES;
-    pp_status status = PP_OK;
-    if (alone)
-        status = fit(t, added_out, err);
-    else
-        status = fit_and_add(t, again, best_score, found, added_out, err);
+    pp_status status = fit_and_add(t, again, best_score, found, added_out, err);
     const pp_candidate *c = &t->search->candidate[t->search->count - 1];
-    if (status || !*added_out || !differ || (!alone && is_far(c, *best_score)))
+    if (status || !*added_out || is_far(c, *best_score) ||
+        !pp_recompute_may_differ(t->search, &t->setup))
         return status;
     return refine(t, best_score, found, err);
 }

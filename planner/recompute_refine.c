@@ -1,7 +1,7 @@
 #include "planner/recompute_int.h"
 
 #include "planner/instance_costs.h"
-#include "planner/recompute_cover.h"
+#include "planner/recompute_lower.h"
 #include "sim/alloc.h"
 
 #include <stdio.h>
@@ -10,10 +10,6 @@
 
 /* Orders that a schedule makes anew for what recomputation costs then. */
 enum { ORDERS_MOST = 4 };
-
-/* The last layer of a stage asks for that much more than the first: ranks whose microbatches take
- * unequal times wait for each other, so what is equally dear is spread evenly. */
-#define SPREADING 0.05
 
 int64_t pp_recompute_levels(bool halves, const pp_stage *stage)
 {
@@ -25,11 +21,6 @@ pp_recomputed pp_recompute_at(bool halves, const pp_stage *stage, int64_t level)
     const int64_t beyond = level > stage->layers ? level - stage->layers : 0;
     return (pp_recomputed){ .full = (int32_t)(halves ? beyond : level),
                             .selective = (int32_t)(halves ? level - 2 * beyond : 0) };
-}
-
-static uint32_t level_of(bool halves, pp_recomputed of)
-{
-    return (uint32_t)(halves ? 2 * of.full + of.selective : of.full);
 }
 
 pp_status pp_recompute_halves(const pp_search *search, const pp_setup *setup, bool *halves_out,
@@ -74,17 +65,16 @@ void pp_free_recomputed(pp_recompute_table **table)
 typedef struct replica {
     const pp_refining *r;
     uint32_t index, stages;
-    uint32_t levels;            /* of the stage with most, and one for none */
+    uint32_t levels;            /* up to the highest of the set-up */
     uint32_t *stage_rank;       /* [stages] */
     pp_stage *stage;            /* [stages]: room to change them */
     pp_costs *bare;             /* without recomputation */
     pp_recompute_level *ladder; /* [(class * stages + stage) * levels] */
     pp_instance *x;             /* of the bare costs */
     uint32_t *ops;              /* the order, in its terms */
-    pp_cover_item *item;        /* of one rank: [microbatches * stages] */
-    uint32_t *cell;             /* of an item: microbatch * stages + stage, */
-    uint32_t *item_of;          /* and back */
-    int64_t *room_bytes;        /* at the ops of one rank */
+    pp_recompute_item *item;    /* of one rank: [microbatches * stages] */
+    uint32_t *item_of;          /* of a stage of a microbatch */
+    int64_t *spare_bytes;       /* at the ops of one rank */
 } replica;
 
 static void replica_free(replica *a)
@@ -96,8 +86,8 @@ static void replica_free(replica *a)
     pp_instance_free(&a->x);
     free(a->ops);
     free(a->item);
-    free(a->cell);
-    free(a->room_bytes);
+    free(a->item_of);
+    free(a->spare_bytes);
 }
 
 /* Costs with this level on all stages, as far as they have so many. */
@@ -119,19 +109,6 @@ static pp_status costs_at(const replica *a, int64_t level, pp_costs **costs_out,
                                 err);
 }
 
-static void spread_levels(replica *a)
-{
-    for (size_t i = 0; i < (size_t)a->bare->classes * a->stages; i++) {
-        pp_recompute_level *level = a->ladder + i * a->levels;
-        int64_t before = level[0].ns;
-        for (uint32_t k = 1; k < a->levels; k++) {
-            const double more = (double)(level[k].ns - before);
-            before = level[k].ns;
-            level[k].ns = level[k - 1].ns + (int64_t)(more * (1 + SPREADING * k / a->levels));
-        }
-    }
-}
-
 static pp_status fill_ladder(replica *a, pp_err *err)
 {
     const bool split = a->r->setup->split;
@@ -147,8 +124,13 @@ static pp_status fill_ladder(replica *a, pp_err *err)
                 .extra_bytes = costs->recompute_bytes[i] + costs->temporary_bytes[i],
             };
     }
-    spread_levels(a);
     return PP_OK;
+}
+
+static uint32_t known_level(const replica *a, uint32_t stage)
+{
+    const pp_stage *of = &a->r->setup->stages[stage];
+    return (uint32_t)(a->r->halves ? 2 * of->full + of->selective : of->full);
 }
 
 static pp_status replica_new(replica *a, pp_err *err)
@@ -161,7 +143,7 @@ static pp_status replica_new(replica *a, pp_err *err)
     if (!a->stage_rank || !a->stage)
         return pp_err_nomem(err);
     for (uint32_t s = 0; s < a->stages; s++) {
-        const uint32_t levels = (uint32_t)pp_recompute_levels(a->r->halves, &setup->stages[s]) + 1;
+        const uint32_t levels = known_level(a, s) + 1;
         a->stage_rank[s] = pp_placement_rank(setup->context.placement, s, ranks);
         a->levels = levels > a->levels ? levels : a->levels;
     }
@@ -174,43 +156,17 @@ static pp_status replica_new(replica *a, pp_err *err)
     const size_t cells = (size_t)a->bare->microbatches * a->stages;
     a->ladder = pp_alloc_array((size_t)a->bare->classes * a->stages * a->levels, sizeof *a->ladder);
     a->ops = pp_alloc_array((size_t)a->x->ops + 1, sizeof *a->ops);
-    a->room_bytes = pp_alloc_array((size_t)a->x->ops + 1, sizeof *a->room_bytes);
+    a->spare_bytes = pp_alloc_array((size_t)a->x->ops + 1, sizeof *a->spare_bytes);
     a->item = pp_alloc_array(cells, sizeof *a->item);
-    a->cell = pp_alloc_array(2 * cells, sizeof *a->cell);
-    if (!a->ladder || !a->ops || !a->room_bytes || !a->item || !a->cell)
+    a->item_of = pp_alloc_array(cells, sizeof *a->item_of);
+    if (!a->ladder || !a->ops || !a->spare_bytes || !a->item || !a->item_of)
         return pp_err_nomem(err);
-    a->item_of = a->cell + cells;
     return fill_ladder(a, err);
 }
 
-/* What the set-up says of a stage of a microbatch. */
-static pp_recomputed known_of(const replica *a, uint32_t microbatch, uint32_t stage)
-{
-    const pp_setup *setup = a->r->setup;
-    const pp_stage *of = &setup->stages[stage];
-    if (setup->recomputed)
-        return pp_recompute_table_at(setup->recomputed, a->index, microbatch)[stage];
-    return (pp_recomputed){ .full = (int32_t)of->full, .selective = (int32_t)of->selective };
-}
-
-static pp_cover_item item_at(const replica *a, const pp_recompute_table *least, const pp_task *task,
-                             uint32_t op)
-{
-    const uint32_t s = task->stage;
-    const size_t row = pp_cost_index(a->bare, s, task->microbatch);
-    const bool halves = a->r->halves;
-    return (pp_cover_item){
-        .level = a->ladder + row * a->levels,
-        .levels = (uint32_t)pp_recompute_levels(halves, &a->r->setup->stages[s]) + 1,
-        .least = level_of(halves, pp_recompute_table_at(least, a->index, task->microbatch)[s]),
-        .known = level_of(halves, known_of(a, task->microbatch, s)),
-        .forward = op,
-    };
-}
-
-/* The rank's part of the order, from *next on: its items, and the room for them at every op. */
-static uint32_t read_rank(replica *a, uint32_t rank, const pp_recompute_table *least,
-                          uint32_t *next, uint32_t *items_out)
+/* The rank's part of the order, from *next on: its items, and what is left without them at every
+ * op. */
+static uint32_t read_rank(replica *a, uint32_t rank, uint32_t *next, uint32_t *items_out)
 {
     const pp_instance *x = a->x;
     const int64_t *reserve = a->r->reserve_bytes;
@@ -221,11 +177,16 @@ static uint32_t read_rank(replica *a, uint32_t rank, const pp_recompute_table *l
         const uint32_t op = a->ops[*next];
         const pp_task *task = &x->task[op];
         const uint32_t cell = task->microbatch * a->stages + task->stage;
-        a->room_bytes[ops] = room;
+        a->spare_bytes[ops] = room;
         if (task->kind == PP_TASK_F) {
+            const size_t row = pp_cost_index(a->bare, task->stage, task->microbatch);
             a->item_of[cell] = items;
-            a->cell[items] = cell;
-            a->item[items++] = item_at(a, least, task, ops);
+            a->item[items++] = (pp_recompute_item){
+                .level = a->ladder + row * a->levels,
+                .now = known_level(a, task->stage),
+                .forward = ops,
+                .cell = cell,
+            };
         } else if (task->kind == PP_TASK_B) {
             a->item[a->item_of[cell]].backward = ops;
             room += x->memory[task->weight].delta; /* what it keeps until its W */
@@ -237,12 +198,9 @@ static uint32_t read_rank(replica *a, uint32_t rank, const pp_recompute_table *l
     return ops;
 }
 
-/* table: what is at least recomputed, and the result. */
-static pp_status cover_replica(const pp_refining *r, uint32_t index, const pp_order *order,
-                               pp_recompute_table *table, bool *fits_out, bool *changed,
-                               pp_err *err)
+static pp_status lower_replica(const pp_refining *r, uint32_t index, const pp_order *order,
+                               pp_recompute_table *table, bool *fits_out, pp_err *err)
 {
-    int64_t *least = r->spare_bytes;
     replica a PP_CLEANUP(replica_free) = { .r = r, .index = index };
     uint32_t next = 0;
     pp_status status = replica_new(&a, err);
@@ -250,20 +208,13 @@ static pp_status cover_replica(const pp_refining *r, uint32_t index, const pp_or
         return status;
     pp_instance_from_order(a.x, order, a.ops);
     for (uint32_t rank = 0; rank < a.x->ranks && *fits_out; rank++) {
-        int64_t spare = 0;
         uint32_t items;
-        const uint32_t ops = read_rank(&a, rank, table, &next, &items);
-        status = pp_recompute_cover(a.room_bytes, ops, a.item, items, &spare, err);
-        if (status)
-            return status;
-        if (least && (!index || spare < least[rank]))
-            least[rank] = spare;
-        *fits_out = spare >= 0;
-        for (uint32_t i = 0; i < items && *fits_out; i++) {
-            const uint32_t s = a.cell[i] % a.stages;
-            pp_recompute_table_at(table, index, a.cell[i] / a.stages)[s] =
-                pp_recompute_at(r->halves, &r->setup->stages[s], a.item[i].chosen);
-            *changed = *changed || a.item[i].chosen != a.item[i].least;
+        const uint32_t ops = read_rank(&a, rank, &next, &items);
+        *fits_out = pp_recompute_lower(a.spare_bytes, ops, a.item, items);
+        for (uint32_t i = 0; i < items; i++) {
+            const uint32_t s = a.item[i].cell % a.stages;
+            pp_recompute_table_at(table, index, a.item[i].cell / a.stages)[s] =
+                pp_recompute_at(r->halves, &r->setup->stages[s], a.item[i].now);
         }
     }
     return PP_OK;
@@ -298,17 +249,15 @@ pp_status pp_recompute_refine(const pp_refining *r, pp_recompute_table **table_o
     pp_status status = pp_recompute_table_new(workload->replicas, workload->microbatches,
                                               (uint32_t)(parallel->pp * parallel->vpp), table, err);
     bool fits = true;
-    bool changed = true;
-    for (int k = 0; k < ORDERS_MOST && changed && fits && !status; k++) {
+    for (int k = 0; k < (r->order ? 1 : ORDERS_MOST) && fits && !status; k++) {
         pp_order *made PP_CLEANUP(pp_order_free) = NULL;
         if (!r->order && (status = make_order(r, k ? table : NULL, &made, err)))
             return status;
-        if (k && (r->order || pp_order_equal(made, order)))
+        if (k && pp_order_equal(made, order))
             break;
-        changed = false;
         for (uint32_t i = 0; i < workload->replicas && fits && !status; i++)
-            status = cover_replica(r, i, r->order ? r->order[r->orders > 1 ? i : 0] : made, table,
-                                   &fits, &changed, err);
+            status = lower_replica(r, i, r->order ? r->order[r->orders > 1 ? i : 0] : made, table,
+                                   &fits, err);
         pp_order_free(&order);
         order = made;
         made = NULL;
@@ -378,7 +327,7 @@ pp_status pp_recompute_refine_planned(pp_search *search, size_t index, pp_err *e
                         .order = planned->order,
                         .orders = planned->count };
     pp_err why = { 0 };
-    if (c->recompute <= PP_RECOMPUTE_AUTO || !pp_recompute_may_differ(search, &setup))
+    if (c->recompute != PP_RECOMPUTE_STAGES || !pp_recompute_may_differ(search, &setup))
         return PP_OK;
     pp_status status = pp_recompute_halves(search, &setup, &how.halves, &why);
     if (!status)
