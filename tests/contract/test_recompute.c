@@ -283,6 +283,27 @@ START_TEST(no_microbatch_recomputes_more_than_it_must)
 }
 END_TEST
 
+/* The table says what the costs were made with, however microbatches are named. */
+static void check_costs(const pp_choice *choice)
+{
+    const pp_plan *plan = choice->plan;
+    const uint32_t stages = plan->recomputed.stages;
+    pp_err err = { 0 };
+    for (uint32_t r = 0; r < plan->costs_count; r++) {
+        const pp_costs *had = plan->costs[r];
+        pp_costs *made PP_CLEANUP(pp_costs_free) = NULL;
+        STEP_OK(pp_cost_model_build(&choice->context, plan->partition, stages, &plan->workload, r,
+                                    &made, &err),
+                err);
+        for (uint32_t j = 0; j < plan->workload.microbatches * stages; j++) {
+            const size_t a = pp_cost_index(had, j % stages, j / stages);
+            const size_t b = pp_cost_index(made, j % stages, j / stages);
+            ck_assert_int_eq(had->i_ns[a], made->i_ns[b]);
+            ck_assert_int_eq(had->activation_bytes[a], made->activation_bytes[b]);
+        }
+    }
+}
+
 /* Free orders recompute so, too: no slower than where stages recompute alike, the same for any
  * number of threads. */
 START_TEST(free_orders_have_it)
@@ -303,6 +324,7 @@ START_TEST(free_orders_have_it)
         ck_assert_str_eq(choice->plan->schedule, "planned");
         ck_assert_double_lt(score(&choice->candidate[0]), stages);
         check_plan(choice->plan);
+        check_costs(choice);
         text[k] = plan_text(choice->plan);
         pp_choice_free(&choice);
     }
