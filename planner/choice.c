@@ -116,7 +116,7 @@ static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_err *err
     pp_setup *setup = &search->setup[c->setup];
     pp_cost_set set = { 0 };
     pp_data *data = &search->data[setup->data];
-    pp_status status = planned ? pp_planned_renumber(planned, data, err) : PP_OK;
+    pp_status status = planned ? pp_planned_renumber(planned, data, setup->recomputed, err) : PP_OK;
     if (status || (status = pp_setup_costs(search, setup, &set, err)))
         return status;
     /* the gradients' reduction hides under the backward of another microbatch now */
@@ -139,6 +139,11 @@ static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_err *err
     }
     plan->partition = setup->stages;
     setup->stages = NULL;
+    if (setup->recomputed) {
+        plan->recomputed = *setup->recomputed;
+        setup->context.recomputed = &plan->recomputed;
+        *setup->recomputed = (pp_recompute_table){ 0 };
+    }
     pp_workload *real = data->real.microbatch ? &data->real : &data->workload;
     plan->workload = *real;
     *real = (pp_workload){ 0 };
@@ -242,10 +247,10 @@ pp_status pp_choose_as_packed(const pp_wish *wish, pp_choice **choice_out, pp_er
     if (!choice)
         return pp_err_nomem(err);
     choice->bound = search.setup[search.candidate[best].setup].bound;
-    choice->context = search.setup[search.candidate[best].setup].context;
     status = make_plan(&search, best, &choice->plan, err);
     if (status)
         return status;
+    choice->context = search.setup[search.candidate[best].setup].context;
     list_candidates(&search, best, choice);
     snprintf(choice->orders, sizeof choice->orders, "%s", search.orders);
     snprintf(choice->verdict, sizeof choice->verdict, "%s", search.verdict);

@@ -22,7 +22,8 @@ const char *pp_partition_name(pp_partition_kind kind)
 
 const char *pp_recompute_name(pp_recompute recompute)
 {
-    static const char *const names[] = { "none", "selective", "full", "auto", PP_PLAN_PER_STAGE };
+    static const char *const names[] = { "none", "selective",       "full",
+                                         "auto", PP_PLAN_PER_STAGE, PP_PLAN_PER_MICROBATCH };
     return names[recompute];
 }
 

@@ -81,7 +81,8 @@ typedef struct pp_wish {
     pp_orders orders;            /* with `schedule` or `only`: PP_ORDERS_NAMED, whatever it says */
     bool one_order;              /* replicas may not have orders of their own */
     bool recompute_alike;        /* stages may not differ in how many layers they recompute, */
-    bool recompute_uniform;      /* nor layers in what they keep */
+    bool recompute_uniform;      /* nor layers in what they keep, */
+    bool recompute_constant;     /* nor microbatches in either */
     uint32_t threads;            /* of the search for orders; the result does not depend on it */
     uint32_t group_size;         /* 0: the schedule's own rule */
     const char *executor;        /* NULL: ideal */

@@ -20,9 +20,10 @@ typedef struct pp_setup {
     pp_cost_context context;
     int64_t micro_batch_size;
     pp_partition_kind partition;
-    bool split;       /* the bound is for orders that split the backward */
-    size_t data;      /* into pp_search.data */
-    pp_stage *stages; /* [pp * vpp] */
+    bool split;                     /* the bound is for orders that split the backward */
+    size_t data;                    /* into pp_search.data */
+    pp_stage *stages;               /* [pp * vpp] */
+    pp_recompute_table *recomputed; /* NULL, or that of the context: owned */
     pp_bound bound;
     pp_ns least_step_ns;
     bool legal;
@@ -82,14 +83,17 @@ PP_MUST_CHECK pp_status pp_search_run(pp_search *search, size_t *best_out, pp_er
 void pp_search_close(pp_search *search);
 /* Is the budget used up? Time ends a search only when it has found something. */
 bool pp_search_is_over(const pp_search *search, bool found);
-/* Adds a setup with its bound; takes over its stages, also on failure. Fails: NOMEM, USAGE. */
+/* Frees what it owns. */
+void pp_setup_free(pp_setup *setup);
+/* Adds a setup with its bound; takes over what it owns, also on failure. Fails: NOMEM, USAGE. */
 PP_MUST_CHECK pp_status pp_search_add_setup(pp_search *search, pp_setup setup, pp_err *err);
 /* Adds a candidate, not simulated. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_search_add_candidate(pp_search *search, const pp_schedule *schedule,
                                                 size_t setup_index, pp_err *err);
 bool pp_same_stages(const pp_stage *a, const pp_stage *b, size_t count);
-/* Recomputation stage by stage, where recomputation is free and memory is short: new setups and
- * candidates, of which the best is changed to one that is measurably faster. Fails: NOMEM. */
+/* Recomputation stage by stage, and microbatch by microbatch, where recomputation is free and
+ * memory is short: new setups and candidates, of which the best is changed to one that is
+ * measurably faster. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_search_recompute(pp_search *search, size_t *best, pp_err *err);
 /* Where a link differs: partitions that the simulated step decides, begun with the best candidates
  * of several schedules; best becomes one that is measurably faster. Fails: NOMEM. */
@@ -111,8 +115,9 @@ PP_MUST_CHECK pp_status pp_search_rank(pp_search *search, size_t *best, pp_err *
 pp_planned *pp_search_planned(const pp_search *search, size_t index);
 void pp_planned_free(pp_planned *planned);
 /* Names microbatches by when the last stage computes them, in the orders and in what they are made
- * of. Fails: NOMEM, before anything is changed. */
-PP_MUST_CHECK pp_status pp_planned_renumber(pp_planned *planned, pp_data *data, pp_err *err);
+ * of. recomputed: NULL, or the table of the set-up. Fails: NOMEM, before anything is changed. */
+PP_MUST_CHECK pp_status pp_planned_renumber(pp_planned *planned, pp_data *data,
+                                            pp_recompute_table *recomputed, pp_err *err);
 
 /* Weights of the model's units for an average microbatch. */
 typedef struct pp_weighing {

@@ -171,7 +171,11 @@ static pp_status bound_of(const pp_wish *wish, const pp_choice *choice, pp_pack_
 {
     const pp_plan *plan = choice->plan;
     const pp_workload *w = &plan->workload;
-    pp_pack_pipeline pipeline = { .context = &choice->context,
+    pp_cost_context context = choice->context;
+    if (context.switches.recompute ==
+        PP_RECOMPUTE_MICROBATCHES) /* of these: others may need none */
+        context.switches.recompute = PP_RECOMPUTE_NONE;
+    pp_pack_pipeline pipeline = { .context = &context,
                                   .stages = plan->partition,
                                   .split = splits_backward(plan->order[0]),
                                   .step_sync = plan->step_sync,

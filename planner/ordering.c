@@ -57,7 +57,7 @@ static void free_ops(uint32_t **ops)
 static pp_status make_instance(const pp_ordering *o, uint32_t replica, pp_instance **x_out,
                                pp_err *err)
 {
-    const pp_cost_context *context = &o->setup->context;
+    const pp_cost_context *context = &pp_ordering_setup(o)->context;
     uint32_t stages = o->set.costs[replica]->stages;
     uint32_t *stage_rank PP_CLEANUP(free_ops) = pp_alloc_array(stages, sizeof *stage_rank);
     if (!stage_rank)
@@ -99,7 +99,7 @@ static uint32_t slowest_replica(const pp_ordering *o)
  * the named order, not for as short as it can be. */
 static void rate(pp_ordering *o)
 {
-    const pp_setup *setup = o->setup;
+    const pp_setup *setup = pp_ordering_setup(o);
     const pp_candidate *like = &o->search->candidate[o->at.like];
     const pp_candidate on = { .parallel = setup->context.parallel };
     const pp_ns boundary_ns = setup->least_step_ns - setup->bound.ns;
@@ -192,11 +192,11 @@ static pp_status glance_at(pp_ordering *o, uint32_t replica, pp_err *err)
 pp_status pp_ordering_open(pp_ordering *o, pp_search *search, const pp_prospect *at, pp_err *err)
 {
     pp_err why = { 0 };
-    *o = (pp_ordering){ .search = search, .at = *at, .setup = &search->setup[at->setup] };
-    pp_status status = pp_setup_costs(search, o->setup, &o->set, err);
+    *o = (pp_ordering){ .search = search, .at = *at };
+    pp_status status = pp_setup_costs(search, pp_ordering_setup(o), &o->set, err);
     if (status)
         return status;
-    o->split = o->setup->split;
+    o->split = pp_ordering_setup(o)->split;
     o->share = pp_alloc_array(o->set.count, sizeof *o->share);
     if (!o->share)
         return pp_err_nomem(err);
@@ -232,9 +232,9 @@ pp_status pp_ordering_search(pp_ordering *o, const pp_purse *purse, pp_err *err)
     const bool timed = purse->to > purse->from;
     /* a replica's makespan is not the step, nor is one without the executor's communication */
     const bool tells = wish->found && count == 1 && !o->search->communicates;
-    const pp_candidate like = { .parallel = o->setup->context.parallel,
+    const pp_candidate like = { .parallel = pp_ordering_setup(o)->context.parallel,
                                 .schedule = &pp_planned_schedule,
-                                .least_step_ns = o->setup->least_step_ns };
+                                .least_step_ns = pp_ordering_setup(o)->least_step_ns };
     pp_status status = PP_OK;
     for (uint32_t i = 0; i < count; i++)
         o->share[i].searched = false;

@@ -132,6 +132,7 @@ pp_status pp_packer_open(const pp_wish *wish, pp_packer **packer_out, pp_err *er
     if (!packer)
         return pp_err_nomem(err);
     packer->wish = *wish;
+    packer->wish.recompute_constant = true; /* other microbatches will be made */
     pp_status status = pp_search_solve(&packer->search, &packer->wish, &best, err);
     if (status)
         return status;

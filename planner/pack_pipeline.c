@@ -34,7 +34,8 @@ pp_wish pp_wish_pipeline(const pp_wish *wish, const pp_candidate *c)
     one.schedule = c->schedule;
     one.group_size = 0;
     one.switches.given.recompute = true;
-    one.switches.value.recompute = c->recompute;
+    one.switches.value.recompute =
+        c->recompute == PP_RECOMPUTE_MICROBATCHES ? PP_RECOMPUTE_STAGES : c->recompute;
     if (c->partition != PP_PARTITION_SHIFTED) /* that is found again */
         one.partition = c->partition;
     return one;

@@ -1,6 +1,7 @@
 /* Free orders for the set-ups in which the named schedules did best: the last part of the search.
  * Method: docs/planning.md, section 9. */
 #include "planner/planned_int.h"
+#include "planner/recompute_int.h"
 
 #include "sim/alloc.h"
 
@@ -81,7 +82,7 @@ static pp_status try_orders(pp_ordering *o, pp_err *err)
     c.group_size = 0;
     c.setup = (uint32_t)o->at.setup;
     c.legal = true;
-    c.least_step_ns = o->setup->least_step_ns;
+    c.least_step_ns = pp_ordering_setup(o)->least_step_ns;
     pp_err refusal = search->refusal;
     pp_status status = pp_candidate_simulate_orders(search, &c, &o->set, order, o->set.count, err);
     free(order);
@@ -98,7 +99,8 @@ static pp_status try_orders(pp_ordering *o, pp_err *err)
     else
         snprintf(c.reason, sizeof c.reason, "%.2f %% above the bound of any order (%s)", 100 * gap,
                  pp_limit_key(o->limits.largest));
-    return keep(o, &c, err);
+    status = keep(o, &c, err);
+    return status ? status : pp_recompute_refine_planned(search, search->count - 1, err);
 }
 
 /* An equal part of what the budget leaves, of `parts`; false when nothing is left. */

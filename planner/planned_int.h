@@ -47,7 +47,6 @@ typedef struct pp_share {
 typedef struct pp_ordering {
     pp_search *search;
     pp_prospect at;
-    const pp_setup *setup;
     bool split;
     pp_cost_set set;
     pp_order *seed;   /* NULL: none */
@@ -62,6 +61,12 @@ typedef struct pp_ordering {
     double score;     /* of its orders, under executor ideal, about */
     double floor;     /* of an order that meets the bound, about */
 } pp_ordering;
+
+/* Set-ups move in memory when more come. */
+static inline const pp_setup *pp_ordering_setup(const pp_ordering *o)
+{
+    return &o->search->setup[o->at.setup];
+}
 
 /* Its costs, and orders to begin with. Nothing is left to do where instances do not go so far, or
  * nothing fits. */

@@ -71,7 +71,8 @@ static pp_prospects list_prospects(const pp_search *search, double best_score, b
         size_t k = split_twin(search, c->setup);
         const pp_setup *setup = &search->setup[k];
         double least = pp_candidate_score(c, setup->least_step_ns);
-        if (c->schedule == &pp_planned_schedule || /* found before, with more memory */
+        if (c->recompute == PP_RECOMPUTE_MICROBATCHES || /* leaves no memory for other orders */
+            c->schedule == &pp_planned_schedule ||       /* found before, with more memory */
             (c->partition == PP_PARTITION_SHIFTED) != shifted)
             continue;
         if (!is_usable(setup) || search->data[setup->data].workload.microbatches == 0 ||

@@ -1,7 +1,8 @@
 /* Recomputation stage by stage: where a schedule does not fit, each rank recomputes as few layers
- * as it must. Method: docs/planning.md, section 2. */
-#include "planner/choose_int.h"
+ * as it must; then microbatch by microbatch (recompute_refine.c). Method: docs/planning.md,
+ * section 2. */
 #include "planner/instance_costs.h"
+#include "planner/recompute_int.h"
 
 #include "sim/alloc.h"
 
@@ -78,31 +79,9 @@ static pp_status tailor_new(tailor *t, pp_search *search, const pp_candidate *li
     return PP_OK;
 }
 
-/* Does the attention core give back more memory per second than the rest of a layer does? */
-static pp_status compare_kinds(tailor *t, pp_err *err)
-{
-    enum { NONE = PP_RECOMPUTE_NONE, CORE = PP_RECOMPUTE_SELECTIVE, ALL = PP_RECOMPUTE_FULL };
-    pp_unit_cost cost[3];
-    const pp_microbatch *data = t->search->data[t->setup.data].workload.microbatch;
-    pp_cost_context context = t->setup.context;
-    for (int how = NONE; how <= ALL; how++) {
-        context.switches.recompute = (pp_recompute)how;
-        pp_status status = pp_cost_unit(&context, PP_UNIT_LAYER, context.model->layers - 1,
-                                        data->tokens, data->square_sum, &cost[how], err);
-        if (status)
-            return status;
-    }
-    const double core_bytes = cost[NONE].activation_bytes - cost[CORE].activation_bytes;
-    const double rest_bytes = cost[CORE].activation_bytes - cost[ALL].activation_bytes;
-    t->halves = !t->alike && core_bytes > 0 &&
-                core_bytes * (cost[ALL].i_s - cost[CORE].i_s) >=
-                    rest_bytes * (cost[CORE].i_s - cost[NONE].i_s);
-    return PP_OK;
-}
-
 static int64_t capacity(const tailor *t, uint32_t stage)
 {
-    return t->setup.stages[stage].layers * (t->halves ? 2 : 1);
+    return pp_recompute_levels(t->halves, &t->setup.stages[stage]);
 }
 
 /* The stages that keep most microbatches recompute first: it saves most there. */
@@ -113,9 +92,9 @@ static void set_levels(tailor *t)
         pp_stage *stage = &t->setup.stages[s];
         int64_t *left = &t->level[t->rank[s]];
         const int64_t taken = *left < capacity(t, s) ? *left : capacity(t, s);
-        const int64_t beyond = taken > stage->layers ? taken - stage->layers : 0;
-        stage->full = t->halves ? beyond : taken;
-        stage->selective = t->halves ? taken - 2 * beyond : 0;
+        const pp_recomputed of = pp_recompute_at(t->halves, stage, taken);
+        stage->full = of.full;
+        stage->selective = of.selective;
         *left -= t->alike ? 0 : taken;
     }
 }
@@ -259,27 +238,38 @@ static pp_status fit(tailor *t, bool *fits_out, pp_err *err)
     return status;
 }
 
-/* Adds what was found, and simulates it where its bound lets it win. */
-static pp_status add(tailor *t, double *best_score, size_t *found, pp_err *err)
+static pp_status add_setup(tailor *t, pp_err *err)
 {
-    pp_search *search = t->search;
     pp_setup setup = t->setup;
     setup.stages = pp_alloc_array(t->count, sizeof *setup.stages);
     if (!setup.stages)
         return pp_err_nomem(err);
     memcpy(setup.stages, t->setup.stages, t->count * sizeof *setup.stages);
-    pp_status status = pp_search_add_setup(search, setup, err);
+    return pp_search_add_setup(t->search, setup, err);
+}
+
+/* Adds what was found, of the stages or as a table, and simulates it where its bound lets it win.
+ */
+static pp_status add(tailor *t, pp_recompute_table **table, double *best_score, size_t *found,
+                     pp_err *err)
+{
+    pp_search *search = t->search;
+    pp_status status =
+        table ? pp_recompute_add_setup(search, &t->setup, table, err) : add_setup(t, err);
     if (!status)
         status = pp_search_add_candidate(search, t->like.schedule, search->setup_count - 1, err);
     if (status)
         return status;
     pp_candidate *c = &search->candidate[search->count - 1];
+    double limit = *best_score;
+    if (table && *found != SIZE_MAX && search->candidate[*found].recompute == PP_RECOMPUTE_STAGES)
+        limit *= 1 - 1.0 / PP_MEASURABLE_GAIN;
     c->group_size = t->like.group_size;
-    if (c->status != PP_CANDIDATE_PRUNED || pp_candidate_score(c, c->least_step_ns) >= *best_score)
+    if (c->status != PP_CANDIDATE_PRUNED || pp_candidate_score(c, c->least_step_ns) >= limit)
         return PP_OK;
     status = pp_candidate_simulate(search, c, err);
     const double score = pp_candidate_score(c, c->step_ns);
-    if (!status && c->status == PP_CANDIDATE_OK && score < *best_score) {
+    if (!status && c->status == PP_CANDIDATE_OK && score < limit) {
         *best_score = score;
         *found = search->count - 1;
         if (search->wish->found)
@@ -356,7 +346,7 @@ static pp_status fit_and_add(tailor *t, bool again, double *best_score, size_t *
         const pp_stage *before = search->setup[search->setup_count - 1].stages;
         if (status || !fits || (again && pp_same_stages(before, t->setup.stages, t->count)))
             return status;
-        if ((status = add(t, best_score, found, err)))
+        if ((status = add(t, NULL, best_score, found, err)))
             return status;
         const pp_candidate *c = &search->candidate[search->count - 1];
         *added_out = again = true;
@@ -369,6 +359,47 @@ static pp_status fit_and_add(tailor *t, bool again, double *best_score, size_t *
     return PP_OK;
 }
 
+/* Of what the stages recompute, each microbatch does what it needs. As often as the executor turns
+ * out to hold more beside. */
+static pp_status refine(tailor *t, double *best_score, size_t *found, pp_err *err)
+{
+    const pp_search *search = t->search;
+    for (int k = 0; k <= MENDINGS; k++) {
+        pp_recompute_table *table PP_CLEANUP(pp_free_recomputed) = NULL;
+        const pp_refining how = { .search = search,
+                                  .setup = &t->setup,
+                                  .like = t->like,
+                                  .halves = t->halves,
+                                  .reserve_bytes = t->reserve };
+        pp_status status = pp_recompute_refine(&how, &table, err);
+        if (status || !table || (status = add(t, &table, best_score, found, err)))
+            return status;
+        const pp_candidate *c = &search->candidate[search->count - 1];
+        if (c->status != PP_CANDIDATE_INFEASIBLE || !c->legal || c->short_bytes <= 0)
+            return PP_OK;
+        t->reserve[c->peak_rank] += c->short_bytes;
+    }
+    return PP_OK;
+}
+
+static bool is_far(const pp_candidate *c, double best_score)
+{
+    return pp_candidate_score(c, c->step_ns ? c->step_ns : c->least_step_ns) >
+           PROMISING * best_score;
+}
+
+/* With the partition that the tailor has. added_out: something new was. */
+static pp_status tailor_partition(tailor *t, bool again, double *best_score, size_t *found,
+                                  bool *added_out, pp_err *err)
+{
+    pp_status status = fit_and_add(t, again, best_score, found, added_out, err);
+    const pp_candidate *c = &t->search->candidate[t->search->count - 1];
+    if (status || !*added_out || is_far(c, *best_score) ||
+        !pp_recompute_may_differ(t->search, &t->setup))
+        return status;
+    return refine(t, best_score, found, err);
+}
+
 static pp_status tailor_one(pp_search *search, const pp_candidate *like, double *best_score,
                             size_t *found, pp_err *err)
 {
@@ -377,19 +408,17 @@ static pp_status tailor_one(pp_search *search, const pp_candidate *like, double 
     const bool movable = kind == PP_PARTITION_AUTO || kind == PP_PARTITION_BALANCED;
     pp_err why = { 0 };
     pp_status status = tailor_new(&t, search, like, &why);
-    if (!status)
-        status = compare_kinds(&t, &why);
+    if (!status && !t.alike)
+        status = pp_recompute_halves(search, &t.setup, &t.halves, &why);
     for (int k = 0; k < (movable ? PARTITIONS : 1) && !status; k++) {
         bool added = false;
         if (k)
             status = balance(&t, &why);
         if (!status)
-            status = fit_and_add(&t, k > 0, best_score, found, &added, &why);
+            status = tailor_partition(&t, k > 0, best_score, found, &added, &why);
         if (status || !added)
             break;
-        const pp_candidate *c = &search->candidate[search->count - 1];
-        if (pp_candidate_score(c, c->step_ns ? c->step_ns : c->least_step_ns) >
-            PROMISING * *best_score)
+        if (is_far(&search->candidate[search->count - 1], *best_score))
             break;
     }
     if (status != PP_NOMEM)

@@ -38,12 +38,30 @@ static void renumber_data(pp_workload *workload, uint32_t replica, bool all, con
     }
 }
 
-pp_status pp_planned_renumber(pp_planned *planned, pp_data *data, pp_err *err)
+/* As renumber_data. room: [microbatches * stages]. */
+static void renumber_table(pp_recompute_table *table, uint32_t replica, bool all,
+                           const uint32_t *now, pp_recomputed *room)
+{
+    const size_t stages = table->stages;
+    for (uint32_t i = 0; i < table->replicas; i++) {
+        pp_recomputed *of = pp_recompute_table_at(table, i, 0);
+        if (!all && i != replica)
+            continue;
+        memcpy(room, of, table->microbatches * stages * sizeof *room);
+        for (uint32_t j = 0; j < table->microbatches; j++)
+            memcpy(of + now[j] * stages, room + j * stages, stages * sizeof *room);
+    }
+}
+
+pp_status pp_planned_renumber(pp_planned *planned, pp_data *data, pp_recompute_table *recomputed,
+                              pp_err *err)
 {
     const uint32_t count = planned->order[0]->microbatches;
     uint32_t *now = pp_alloc_array(count, sizeof *now);
     pp_microbatch *room = pp_alloc_array(count, sizeof *room);
-    const bool made = now && room;
+    const size_t cells = recomputed ? (size_t)recomputed->microbatches * recomputed->stages : 0;
+    pp_recomputed *column_room = pp_alloc_array(cells + 1, sizeof *column_room);
+    const bool made = now && room && column_room;
     for (uint32_t r = 0; made && r < planned->count; r++) {
         pp_order *order = planned->order[r];
         number(order, now);
@@ -51,8 +69,11 @@ pp_status pp_planned_renumber(pp_planned *planned, pp_data *data, pp_err *err)
             order->ops[i].microbatch = now[order->ops[i].microbatch];
         renumber_data(&data->real, r, planned->count == 1, now, room);
         renumber_data(&data->workload, r, planned->count == 1, now, room);
+        if (recomputed)
+            renumber_table(recomputed, r, planned->count == 1, now, column_room);
     }
     free(now);
     free(room);
+    free(column_room);
     return made ? PP_OK : pp_err_nomem(err);
 }

@@ -1,10 +1,16 @@
 /* Costs of one setup, and what they say about the step before anything is simulated. */
-#include "planner/choose_int.h"
+#include "planner/recompute_int.h"
 
 #include "sim/alloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+void pp_setup_free(pp_setup *setup)
+{
+    free(setup->stages);
+    pp_free_recomputed(&setup->recomputed);
+}
 
 pp_status pp_setup_costs(const pp_search *search, const pp_setup *setup, pp_cost_set *set_out,
                          pp_err *err)

@@ -74,7 +74,7 @@ static values recomputes(const pp_search *search)
         return list;
     }
     add_value(&list, PP_RECOMPUTE_NONE); /* per stage begins with it too: recompute.c */
-    if (wish->value.recompute == PP_RECOMPUTE_STAGES)
+    if (wish->value.recompute > PP_RECOMPUTE_AUTO)
         return list;
     add_value(&list, PP_RECOMPUTE_SELECTIVE);
     add_value(&list, PP_RECOMPUTE_FULL);
@@ -183,7 +183,7 @@ pp_status pp_search_add_setup(pp_search *search, pp_setup setup, pp_err *err)
     pp_status status = pp_grow(&grown, &search->setup_capacity, search->setup_count + 1,
                                sizeof *search->setup, err);
     if (status) {
-        free(setup.stages);
+        pp_setup_free(&setup);
         return status;
     }
     search->setup = grown;

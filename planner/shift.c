@@ -46,7 +46,7 @@ static bool move_layer(pp_stage *stage, uint32_t count, uint32_t from, uint32_t 
 static void take_back(pp_search *search, size_t setups, size_t candidates)
 {
     while (search->setup_count > setups)
-        free(search->setup[--search->setup_count].stages);
+        pp_setup_free(&search->setup[--search->setup_count]);
     search->count = candidates;
 }
 
@@ -128,7 +128,7 @@ static size_t next_beginning(const pp_search *search, double limit, const size_t
     size_t next = SIZE_MAX;
     for (size_t i = 0; i < search->count; i++) {
         const pp_candidate *c = &search->candidate[i];
-        bool had = c->status != PP_CANDIDATE_OK || c->recompute == PP_RECOMPUTE_STAGES ||
+        bool had = c->status != PP_CANDIDATE_OK || c->recompute > PP_RECOMPUTE_AUTO ||
                    c->partition == PP_PARTITION_SHIFTED || stages_of(c) < 2 ||
                    pp_candidate_score(c, c->step_ns) > limit;
         for (size_t k = 0; k < count; k++)

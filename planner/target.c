@@ -124,13 +124,19 @@ pp_status pp_target_check_recompute(const pp_target_limits *target, const pp_wis
                                     pp_err *err)
 {
     const pp_switch_wish *s = &wish->switches;
-    if (!target->recompute_uniform || !s->given.recompute ||
-        s->value.recompute != PP_RECOMPUTE_STAGES)
+    if (!s->given.recompute || s->value.recompute <= PP_RECOMPUTE_AUTO)
         return PP_OK;
-    return pp_err_set(err, PP_USAGE, "--recompute",
-                      "target %s recomputes on all stages alike; give none, selective, full or "
-                      "auto",
-                      target->name);
+    if (target->recompute_uniform)
+        return pp_err_set(err, PP_USAGE, "--recompute",
+                          "target %s recomputes on all stages alike; give none, selective, full or "
+                          "auto",
+                          target->name);
+    if (target->recompute_alike && s->value.recompute == PP_RECOMPUTE_MICROBATCHES)
+        return pp_err_set(err, PP_USAGE, "--recompute",
+                          "target %s recomputes all microbatches alike; give none, selective, "
+                          "full, per-stage or auto",
+                          target->name);
+    return PP_OK;
 }
 
 pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given, pp_wish *wish,

@@ -179,7 +179,7 @@ void pp_search_close(pp_search *search)
         pp_workload_free(&search->data[i].real);
     }
     for (size_t i = 0; i < search->setup_count; i++)
-        free(search->setup[i].stages);
+        pp_setup_free(&search->setup[i]);
     for (size_t i = 0; i < search->planned_count; i++)
         pp_planned_free(&search->planned[i]);
     free(search->planned);

@@ -103,6 +103,10 @@ static pp_status read_all(const pp_args *args, packing_run *run, pp_err *err)
     wish->stop = NULL;
     if (!wish->micro_batch_size)
         wish->micro_batch_size = 1;
+    if (wish->switches.value.recompute == PP_RECOMPUTE_MICROBATCHES)
+        return pp_err_set(err, PP_USAGE, "--recompute",
+                          "microbatches are made here, so all recompute alike; give per-stage, or "
+                          "pack with 'ppsim plan --lengths'");
     if (wish->global_batch_size && wish->group_count)
         return pp_err_set(err, PP_USAGE, "--global-batch-size",
                           "%.64s holds the microbatches of one step; leave the option out", path);

@@ -67,9 +67,9 @@
 #define PP_OPTION_TORCH_COMPILE                                                                   \
     "--torch-compile", "on|off", "the target compiles its stages: no split backward (I, W); off", \
         NULL, false
-#define PP_OPTION_RECOMPUTE                                                                \
-    "--recompute", "none|selective|full|per-stage|auto", "activation recomputation; auto", \
-        "--recompute-granularity", false
+#define PP_OPTION_RECOMPUTE                                             \
+    "--recompute", "none|selective|full|per-stage|per-microbatch|auto", \
+        "activation recomputation; auto", "--recompute-granularity", false
 #define PP_OPTION_MEMORY_LIMIT \
     "--memory-limit", "SIZE", "per GPU, 80GB; the GPU's memory less 5 %", NULL, false
 #define PP_OPTION_PARTITION                                                                \

@@ -22,9 +22,8 @@ static int index_of(const char *name, const char *const *names)
 /* As the command line would. */
 static void set_option(pp_wish *wish, const char *option, const char *value)
 {
-    static const char *const recompute[] = {
-        "none", "selective", "full", "auto", "per-stage", NULL
-    };
+    static const char *const recompute[] = { "none",      "selective",      "full", "auto",
+                                             "per-stage", "per-microbatch", NULL };
     static const char *const known[] = {
         "--pp",        "--tp",   "--dp",        "--ep", "--micro-batch-size", "--vpp", "--schedule",
         "--recompute", "--zero", "--partition", NULL

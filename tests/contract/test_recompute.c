@@ -1,4 +1,5 @@
-/* Recomputation stage by stage: what it costs, and that no rank has more of it than it needs. */
+/* Recomputation by stage and by microbatch: what it costs, and that there is no more of it than
+ * memory asks for. */
 #include "tests/contract/planning.h"
 #include "traces/format.h"
 
@@ -68,16 +69,22 @@ static pp_wish tight(const planning *p)
     return wish;
 }
 
+static pp_wish with(pp_wish wish, pp_recompute how)
+{
+    wish.switches.given.recompute = true;
+    wish.switches.value.recompute = how;
+    return wish;
+}
+
 /* The best with one switch for all stages. */
-static double best_uniform(pp_wish wish)
+static double best_uniform(const pp_wish *wish)
 {
     double best = 0;
-    wish.switches.given.recompute = true;
     for (int how = PP_RECOMPUTE_NONE; how <= PP_RECOMPUTE_FULL; how++) {
         pp_choice *choice = NULL;
         pp_err err = { 0 };
-        wish.switches.value.recompute = (pp_recompute)how;
-        if (pp_choose(&wish, &choice, &err))
+        const pp_wish one = with(*wish, (pp_recompute)how);
+        if (pp_choose(&one, &choice, &err))
             continue;
         if (best == 0 || score(&choice->candidate[0]) < best)
             best = score(&choice->candidate[0]);
@@ -89,8 +96,8 @@ static double best_uniform(pp_wish wish)
 START_TEST(stages_that_differ_beat_the_switch)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
-    pp_wish wish = tight(&p);
-    const double uniform = best_uniform(wish);
+    const pp_wish wish = with(tight(&p), PP_RECOMPUTE_STAGES);
+    const double uniform = best_uniform(&wish);
     pp_choice *choice = choose(&wish);
     ck_assert(uniform > 0);
     ck_assert_str_eq(choice->plan->recompute, PP_PLAN_PER_STAGE);
@@ -106,8 +113,7 @@ static double score_with(pp_wish wish, pp_recompute how)
 {
     pp_choice *choice = NULL;
     pp_err err = { 0 };
-    wish.switches.given.recompute = true;
-    wish.switches.value.recompute = how;
+    wish = with(wish, how);
     if (pp_choose(&wish, &choice, &err))
         return 0;
     const double found = score(&choice->candidate[0]);
@@ -128,10 +134,12 @@ START_TEST(less_memory_changes_nothing)
         wish.memory_limit_bytes = gib << 30;
         const double full = score_with(wish, PP_RECOMPUTE_FULL);
         const double stages = score_with(wish, PP_RECOMPUTE_STAGES);
+        const double microbatches = score_with(wish, PP_RECOMPUTE_MICROBATCHES);
         const double chosen = score_with(wish, PP_RECOMPUTE_AUTO);
         if (full == 0)
             continue;
-        ck_assert_msg(stages > 0, "nothing fits %d GiB", (int)gib);
+        ck_assert_msg(stages > 0 && microbatches > 0, "nothing fits %d GiB", (int)gib);
+        ck_assert_double_le(chosen, 1.002 * microbatches);
         ck_assert_double_le(chosen, 1.001 * stages);
         ck_assert_double_le(chosen, full);
         looked++;
@@ -144,7 +152,7 @@ END_TEST
 START_TEST(no_stage_recomputes_more_than_it_must)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
-    pp_wish wish = tight(&p);
+    const pp_wish wish = with(tight(&p), PP_RECOMPUTE_STAGES);
     pp_choice *choice = choose(&wish);
     pp_plan *plan = choice->plan;
     pp_err err = { 0 };
@@ -170,16 +178,15 @@ START_TEST(no_stage_recomputes_more_than_it_must)
 }
 END_TEST
 
-/* Written and read, a plan has its layers still; what is beyond a stage is refused. */
+/* Written and read, a plan has its layers still. */
 START_TEST(plans_carry_it)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
-    pp_wish wish = tight(&p);
+    const pp_wish wish = with(tight(&p), PP_RECOMPUTE_STAGES);
     pp_choice *choice = choose(&wish);
     char *text = plan_text(choice->plan);
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
     pp_plan *read PP_CLEANUP(pp_plan_free) = NULL;
-    pp_report *report PP_CLEANUP(pp_report_free) = NULL;
     pp_err err = { 0 };
     STEP_OK(pp_json_parse(text, strlen(text), "plan", &json, &err), err);
     STEP_OK(pp_plan_read(json, "plan", &read, &err), err);
@@ -187,10 +194,162 @@ START_TEST(plans_carry_it)
         ck_assert_int_eq(read->partition[s].full, choice->plan->partition[s].full);
         ck_assert_int_eq(read->partition[s].selective, choice->plan->partition[s].selective);
     }
-    STEP_OK(pp_plan_simulate(read, NULL, NULL, NULL, &report, &err), err);
-    ck_assert_int_eq(report->step_ns, choice->plan->prediction->step_ns);
+    check_plan(choice->plan);
     free(text);
     pp_choice_free(&choice);
+}
+END_TEST
+
+/* Documents of 200 to 8096 tokens, one per microbatch. */
+enum { DOCUMENTS = 64 };
+typedef struct documents {
+    int64_t length[DOCUMENTS];
+    size_t end[DOCUMENTS];
+} documents;
+
+static pp_wish unequal(const planning *p, documents *d)
+{
+    pp_wish wish = tight(p);
+    for (size_t k = 0; k < DOCUMENTS; k++) {
+        d->length[k] = 200 + (int64_t)(k * 3571 % 7897);
+        d->end[k] = k + 1;
+    }
+    wish.lengths = d->length;
+    wish.length_count = wish.group_count = DOCUMENTS;
+    wish.group_end = d->end;
+    wish.global_batch_size = 0;
+    wish.micro_batch_size = 1;
+    wish.memory_limit_bytes = (int64_t)28 << 30;
+    return wish;
+}
+
+/* Long microbatches recompute, in the replica that has them; what is chosen freely is no slower
+ * than what stages recompute alike, and a plan that others repeat. */
+START_TEST(microbatches_that_differ_beat_stages)
+{
+    planning p = planning_of("llama3-70b", "h100-80g");
+    documents d;
+    pp_wish wish = unequal(&p, &d);
+    wish.parallel.dp = _i;
+    const double stages = score_with(wish, PP_RECOMPUTE_STAGES);
+    pp_choice *choice = choose(&wish);
+    const pp_plan *plan = choice->plan;
+    ck_assert_str_eq(plan->recompute, PP_PLAN_PER_MICROBATCH);
+    ck_assert_uint_eq(plan->recomputed.replicas, (uint32_t)_i);
+    ck_assert_msg(score(&choice->candidate[0]) < 0.98 * stages, "%.4f of stages",
+                  score(&choice->candidate[0]) / stages);
+    check_plan(plan);
+    pp_choice_free(&choice);
+}
+END_TEST
+
+/* Peak of the stage's only rank, with the costs made anew. */
+static int64_t peak_of(const pp_choice *choice, uint32_t stage)
+{
+    pp_plan *plan = choice->plan;
+    pp_report *report PP_CLEANUP(pp_report_free) = NULL;
+    pp_err err = { 0 };
+    pp_costs_free(&plan->costs[0]);
+    STEP_OK(pp_cost_model_build(&choice->context, plan->partition, 8, &plan->workload, 0,
+                                &plan->costs[0], &err),
+            err);
+    STEP_OK(pp_plan_simulate(plan, NULL, NULL, NULL, &report, &err), err);
+    return report->per_rank[stage].memory.total_bytes;
+}
+
+/* With a layer less of any microbatch, the stage's rank does not fit. */
+START_TEST(no_microbatch_recomputes_more_than_it_must)
+{
+    planning p = planning_of("llama3-70b", "h100-80g");
+    documents d;
+    const pp_wish wish = with(unequal(&p, &d), PP_RECOMPUTE_MICROBATCHES);
+    pp_choice *choice = choose(&wish);
+    pp_recompute_table *table = &choice->plan->recomputed;
+    int looked = 0;
+    ck_assert_ptr_eq(choice->context.recomputed, table);
+    ck_assert_int_le(peak_of(choice, 0), wish.memory_limit_bytes);
+    for (uint32_t i = 0; i < DOCUMENTS * 8; i++) {
+        pp_recomputed *of = &table->of[i];
+        int32_t *layers = of->selective ? &of->selective : &of->full;
+        if (!*layers || i % 3)
+            continue;
+        --*layers;
+        ck_assert_int_gt(peak_of(choice, i % 8), wish.memory_limit_bytes);
+        ++*layers;
+        looked++;
+    }
+    ck_assert_int_gt(looked, 20);
+    pp_choice_free(&choice);
+}
+END_TEST
+
+/* The table says what the costs were made with, however microbatches are named. */
+static void check_costs(const pp_choice *choice)
+{
+    const pp_plan *plan = choice->plan;
+    const uint32_t stages = plan->recomputed.stages;
+    pp_err err = { 0 };
+    for (uint32_t r = 0; r < plan->costs_count; r++) {
+        const pp_costs *had = plan->costs[r];
+        pp_costs *made PP_CLEANUP(pp_costs_free) = NULL;
+        STEP_OK(pp_cost_model_build(&choice->context, plan->partition, stages, &plan->workload, r,
+                                    &made, &err),
+                err);
+        for (uint32_t j = 0; j < plan->workload.microbatches * stages; j++) {
+            const size_t a = pp_cost_index(had, j % stages, j / stages);
+            const size_t b = pp_cost_index(made, j % stages, j / stages);
+            ck_assert_int_eq(had->i_ns[a], made->i_ns[b]);
+            ck_assert_int_eq(had->activation_bytes[a], made->activation_bytes[b]);
+        }
+    }
+}
+
+/* Free orders recompute so, too: no slower than where stages recompute alike, the same for any
+ * number of threads. */
+START_TEST(free_orders_have_it)
+{
+    planning p = planning_of("llama3-70b", "h100-80g");
+    documents d;
+    pp_wish wish = unequal(&p, &d);
+    wish.parallel.dp = _i;
+    wish.schedule = NULL;
+    wish.orders = PP_ORDERS_PLANNED;
+    wish.max_simulations = 400;
+    const double stages = score_with(wish, PP_RECOMPUTE_STAGES);
+    char *text[2];
+    for (uint32_t k = 0; k < 2; k++) {
+        wish.threads = 1 + 2 * k;
+        pp_choice *choice = choose(&wish);
+        ck_assert_str_eq(choice->plan->recompute, PP_PLAN_PER_MICROBATCH);
+        ck_assert_str_eq(choice->plan->schedule, "planned");
+        ck_assert_double_lt(score(&choice->candidate[0]), stages);
+        check_plan(choice->plan);
+        check_costs(choice);
+        text[k] = plan_text(choice->plan);
+        pp_choice_free(&choice);
+    }
+    ck_assert_str_eq(text[0], text[1]);
+    free(text[0]);
+    free(text[1]);
+}
+END_TEST
+
+/* Where the runtime cannot, nothing is lost against stages alone. */
+START_TEST(who_cannot_is_spared)
+{
+    planning p = planning_of("llama3-70b", "h100-80g");
+    documents d;
+    pp_wish wish = unequal(&p, &d);
+    const double stages = score_with(wish, PP_RECOMPUTE_STAGES);
+    for (int k = 0; k < 3; k++) {
+        wish.recompute_constant = k == 0;
+        wish.recompute_alike = k == 1;
+        wish.recompute_uniform = k == 2;
+        pp_choice *choice = choose(&wish);
+        ck_assert_str_ne(choice->plan->recompute, PP_PLAN_PER_MICROBATCH);
+        ck_assert(k > 0 || score(&choice->candidate[0]) <= stages);
+        pp_choice_free(&choice);
+    }
 }
 END_TEST
 
@@ -198,7 +357,7 @@ END_TEST
 START_TEST(megatron_gets_blocks)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
-    pp_wish wish = tight(&p);
+    pp_wish wish = with(tight(&p), PP_RECOMPUTE_STAGES);
     const pp_format *megatron = NULL;
     pp_err unknown = { 0 };
     STEP_OK(pp_format_get("megatron", &megatron, &unknown), unknown);
@@ -237,6 +396,10 @@ int main(void)
     tcase_add_loop_test(tc, less_memory_changes_nothing, 0, 3);
     tcase_add_test(tc, no_stage_recomputes_more_than_it_must);
     tcase_add_test(tc, plans_carry_it);
+    tcase_add_loop_test(tc, microbatches_that_differ_beat_stages, 1, 3);
+    tcase_add_test(tc, no_microbatch_recomputes_more_than_it_must);
+    tcase_add_loop_test(tc, free_orders_have_it, 1, 3);
+    tcase_add_test(tc, who_cannot_is_spared);
     tcase_add_test(tc, megatron_gets_blocks);
     suite_add_tcase(suite, tc);
     return step_run(suite);

@@ -65,6 +65,28 @@ START_TEST(recomputation_per_stage_takes_no_allocation_for_granted)
 }
 END_TEST
 
+START_TEST(recomputation_per_microbatch_takes_no_allocation_for_granted)
+{
+    static const int64_t lengths[] = { 3000, 8000, 300, 8192 };
+    static const size_t end[] = { 1, 2, 3, 4 };
+    question q = { .recompute = PP_PLAN_PER_MICROBATCH, .schedule = _i ? "planned" : "1f1b" };
+    pp_err err = { 0 };
+    ck_assert_msg(load(&q, &err) == PP_OK, "%s", err.text);
+    q.wish.schedule = _i ? NULL : pp_schedule_find("1f1b");
+    q.wish.orders = _i ? PP_ORDERS_PLANNED : PP_ORDERS_NAMED;
+    q.wish.max_simulations = _i ? 60 : 0;
+    q.wish.global_batch_size = 0;
+    q.wish.lengths = lengths;
+    q.wish.group_end = end;
+    q.wish.length_count = q.wish.group_count = 4;
+    q.wish.threads = 1;
+    q.wish.switches.given.recompute = true;
+    q.wish.switches.value.recompute = PP_RECOMPUTE_MICROBATCHES;
+    q.wish.memory_limit_bytes = (int64_t)22 << 30;
+    try(&q);
+}
+END_TEST
+
 START_TEST(free_orders_take_no_allocation_for_granted)
 {
     question q = { .recompute = "none", .schedule = "planned" };
@@ -102,6 +124,7 @@ int main(void)
     TCase *tc = tcase_create("plan");
     tcase_set_timeout(tc, 240);
     tcase_add_test(tc, recomputation_per_stage_takes_no_allocation_for_granted);
+    tcase_add_loop_test(tc, recomputation_per_microbatch_takes_no_allocation_for_granted, 0, 2);
     tcase_add_test(tc, free_orders_take_no_allocation_for_granted);
     tcase_add_test(tc, packing_takes_no_allocation_for_granted);
     suite_add_tcase(suite, tc);

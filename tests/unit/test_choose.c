@@ -150,6 +150,8 @@ START_TEST(the_cheapest_change_fits)
     wish.switches.value.recompute = PP_RECOMPUTE_NONE;
     refuse(&wish, PP_INFEASIBLE, "short by");
     refuse(&wish, PP_INFEASIBLE, "activations");
+    refuse(&wish, PP_INFEASIBLE, "--recompute per-microbatch");
+    wish.recompute_constant = true;
     refuse(&wish, PP_INFEASIBLE, "--recompute per-stage");
     wish.recompute_uniform = true;
     refuse(&wish, PP_INFEASIBLE, "--recompute full");

@@ -18,7 +18,7 @@ static void print_point(const pp_pareto *pareto, const pp_pareto_point *point, p
     else
         pp_format_duration(cell[0], sizeof cell[0], c->step_ns);
     pp_text_add(
-        text, "%10s %10s  %-10s %6.2f %%  %-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %s\n",
+        text, "%10s %10s  %-10s %6.2f %%  %-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %.9s\n",
         pp_format_bytes(cell[1], sizeof cell[1], c->peak_bytes),
         pp_format_bytes(cell[2], sizeof cell[2], point->limit_bytes), cell[0],
         100 * ((double)c->step_ns / (double)point->least_step_ns - 1), c->schedule->name,

@@ -319,7 +319,7 @@ static void print_row(const pp_choice *choice, const pp_candidate *c, pp_text *t
     else
         snprintf(why, sizeof why, "%s", c->reason);
     name_speed(choice, c, speed, sizeof speed);
-    snprintf(cells, sizeof cells, "%-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %-9s %s",
+    snprintf(cells, sizeof cells, "%-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %-9.9s %s",
              c->schedule->name, c->parallel.vpp, c->parallel.tp, c->micro_batch_size,
              pp_recompute_name(c->recompute), speed);
     if (47 + strlen(why) > PP_COLUMNS) {
@@ -362,12 +362,12 @@ static void print_jitter(const pp_choice *choice, pp_text *text)
         if (c->tie && c != best)
             snprintf(tie, sizeof tie, " within %.2f %%: a tie",
                      100 * (ranked_score(c) / ranked_score(best) - 1));
-        pp_text_add(text, "%-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %-9s   %-11s %-11s %s%s\n",
-                    c->schedule->name, c->parallel.vpp, c->parallel.tp, c->micro_batch_size,
-                    pp_recompute_name(c->recompute),
-                    pp_format_duration(cell[0], sizeof cell[0], c->p50_ns),
-                    pp_format_duration(cell[1], sizeof cell[1], c->p95_ns),
-                    pp_format_duration(cell[2], sizeof cell[2], c->step_ns), tie);
+        pp_text_add(
+            text, "%-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %-9.9s   %-11s %-11s %s%s\n",
+            c->schedule->name, c->parallel.vpp, c->parallel.tp, c->micro_batch_size,
+            pp_recompute_name(c->recompute), pp_format_duration(cell[0], sizeof cell[0], c->p50_ns),
+            pp_format_duration(cell[1], sizeof cell[1], c->p95_ns),
+            pp_format_duration(cell[2], sizeof cell[2], c->step_ns), tie);
     }
 }
 

@@ -169,7 +169,8 @@ static pp_status read_sizes(const pp_args *args, pp_request *r, pp_err *err)
 static pp_status read_recompute(const pp_args *args, pp_switch_wish *s, pp_err *err)
 {
     static const char *const names[] = { "none", "selective",       "full",
-                                         "auto", PP_PLAN_PER_STAGE, NULL };
+                                         "auto", PP_PLAN_PER_STAGE, PP_PLAN_PER_MICROBATCH,
+                                         NULL };
     static const char *const methods[] = { "uniform", NULL };
     static const char *const layers[] = { "1", NULL };
     int choice = PP_RECOMPUTE_AUTO;
