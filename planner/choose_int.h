@@ -199,6 +199,8 @@ PP_MUST_CHECK pp_status pp_choose_first_fit(const pp_wish *wish, pp_choice **cho
 /* pp_choose where degrees are given, and where the GPUs are. Fails: as that. */
 PP_MUST_CHECK pp_status pp_choose_one(const pp_wish *wish, pp_choice **choice_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_choose_split(const pp_wish *wish, pp_choice **choice_out, pp_err *err);
+/* pp_choose where habits are free. Fails: as that. */
+PP_MUST_CHECK pp_status pp_choose_habits(const pp_wish *wish, pp_choice **choice_out, pp_err *err);
 
 /* Nothing fits: finds the nearest miss and the cheapest change, and fails with both. */
 PP_MUST_CHECK pp_status pp_search_repair(pp_search *search, pp_err *err);

@@ -223,6 +223,15 @@ static void print_shares(const pp_choice *choice, pp_text *text)
         pp_why_print(&r->why, r->step_ns, text);
 }
 
+static void print_habits(const pp_choice *choice, pp_text *text)
+{
+    static const char *const labels[] = { "executor", "shapes", "communicators" };
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
+        if (choice->habit[i][0])
+            add_line(text, labels[i], "%s", choice->habit[i]);
+    }
+}
+
 static void print_why(const pp_choice *choice, pp_text *text)
 {
     size_t rest = choice->count - choice->ok - choice->pruned;
@@ -245,6 +254,7 @@ static void print_why(const pp_choice *choice, pp_text *text)
                  least, most);
     if (choice->orders[0])
         add_line(text, "free orders", "%s", choice->orders);
+    print_habits(choice, text);
     if (choice->packing[0])
         add_line(text, "packing", "%s", choice->packing);
     if (choice->target[0])
