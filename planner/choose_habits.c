@@ -35,6 +35,27 @@ static void free_habits(pp_habits *h)
     free(h->row);
 }
 
+/* Is this part of the budget used up? */
+static bool is_over(const pp_habits *h, double part)
+{
+    const pp_wish *w = h->wish;
+    const double most = part * (double)w->max_simulations;
+    return (w->max_simulations && (double)(h->simulated + h->granted) >= most) ||
+           (w->stop && (w->stop(w->context) || (w->spent && w->spent(w->context) >= part)));
+}
+
+/* One of `parts` equal parts of what is left up to this one of the budget. slice: must outlive
+ * `one`. */
+static void fund(const pp_habits *h, double end, size_t parts, pp_slice *slice, pp_wish *one)
+{
+    const pp_wish *w = h->wish;
+    const double from = w->stop && w->spent ? w->spent(w->context) : 0;
+    const double left = end * (double)w->max_simulations - (double)(h->simulated + h->granted);
+    pp_slice_cut(slice, w, from, from + (end - from) / (double)parts, one);
+    if (w->max_simulations)
+        one->max_simulations = left > 0 ? 1 + (uint64_t)(left / (double)parts) : 1;
+}
+
 /* The wish without any habit that is free: what every alternative takes at least. */
 static pp_wish bare(const pp_wish *wish)
 {
@@ -68,11 +89,9 @@ static pp_status find_base(pp_habits *h, pp_err *err)
     pp_wish one = bare(wish);
     one.orders = PP_ORDERS_NAMED;
     one.no_advice = true;
-    pp_slice_cut(&slice, wish, 0, PIPELINES_END, &one);
+    fund(h, PIPELINES_END, 1, &slice, &one);
     one.found = NULL;
     one.missed = NULL;
-    if (wish->max_simulations)
-        one.max_simulations = 1 + (uint64_t)(PIPELINES_END * (double)wish->max_simulations);
     pp_status status = pp_choose(&one, &h->base, &why);
     if (status == PP_INFEASIBLE) {
         one = bare(wish);
@@ -97,17 +116,31 @@ static pp_wish wish_for(const pp_wish *wish, const pp_alternative *a)
     return one;
 }
 
-/* The pipeline under the alternative. */
-static pp_wish pipeline_of(const pp_habits *h, const pp_alternative *a, const pp_candidate *c)
+/* All that the wish allows under the alternative; where GPUs are to be split, with the pipeline's
+ * degrees. */
+static pp_wish schedules_of(const pp_habits *h, const pp_alternative *a, const pp_candidate *c)
 {
-    const pp_wish alone = wish_for(h->wish, a);
-    pp_wish one = pp_wish_pipeline(&alone, c);
-    one.gpus = 0;
-    one.group_end = alone.group_end;
-    one.group_count = alone.group_count;
-    one.group_size = alone.group_size;
+    pp_wish one = wish_for(h->wish, a);
+    one.packings = NULL;
+    one.jitter = NULL;
+    if (one.gpus) {
+        one.parallel = c->parallel;
+        one.parallel.vpp = h->wish->parallel.vpp;
+        one.gpus = 0;
+    }
     if (!one.lengths)
         one.global_batch_size = h->base->plan->global_batch_size;
+    return one;
+}
+
+/* The pipeline alone. */
+static pp_wish pipeline_of(const pp_habits *h, const pp_alternative *a, const pp_candidate *c)
+{
+    const pp_wish all = schedules_of(h, a, c);
+    pp_wish one = pp_wish_pipeline(&all, c);
+    one.group_end = all.group_end;
+    one.group_count = all.group_count;
+    one.group_size = all.group_size;
     return one;
 }
 
@@ -116,11 +149,15 @@ static pp_wish pipeline_of(const pp_habits *h, const pp_alternative *a, const pp
 static pp_status rate_by(pp_habits *h, pp_alternative *a, const pp_wish *wish, pp_err *err)
 {
     pp_search search PP_CLEANUP(close_search) = { 0 };
+    pp_slice slice;
     pp_wish one = *wish;
     pp_err why = { 0 };
     size_t best = SIZE_MAX;
     one.orders = PP_ORDERS_NAMED;
     one.score_limit = a->rated < HUGE_VAL ? a->rated : DBL_MAX;
+    fund(h, RATING_END, h->count - (size_t)(a - h->row), &slice, &one);
+    one.found = NULL;
+    one.missed = NULL;
     pp_status status = pp_search_solve(&search, &one, &best, &why);
     h->simulated += search.simulated;
     if (status == PP_NOMEM) {
@@ -129,16 +166,9 @@ static pp_status rate_by(pp_habits *h, pp_alternative *a, const pp_wish *wish, p
     }
     if (status)
         return PP_OK;
-    for (size_t i = 0; i < search.setup_count; i++) {
-        const pp_setup *setup = &search.setup[i];
-        const pp_candidate on = { .parallel = setup->context.parallel };
-        if (setup->legal && setup->bound.fits && !setup->unseen)
-            a->least = fmin(a->least, pp_candidate_score(&on, setup->least_step_ns));
-    }
-    if (best == SIZE_MAX)
-        return PP_OK;
-    const pp_candidate *c = &search.candidate[best];
-    const double score = pp_candidate_score(c, c->step_ns);
+    a->least = fmin(a->least, pp_search_least(&search));
+    const pp_candidate *c = best == SIZE_MAX ? NULL : &search.candidate[best];
+    const double score = c ? pp_candidate_score(c, c->step_ns) : HUGE_VAL;
     if (score < a->rated) {
         a->rated = score;
         a->best = *c;
@@ -146,60 +176,25 @@ static pp_status rate_by(pp_habits *h, pp_alternative *a, const pp_wish *wish, p
     return PP_OK;
 }
 
-static bool is_over(const pp_habits *h, double part)
-{
-    const pp_wish *w = h->wish;
-    const double most = part * (double)w->max_simulations;
-    return (w->max_simulations && (double)h->simulated >= most) ||
-           (w->stop && (w->stop(w->context) || (w->spent && w->spent(w->context) >= part)));
-}
-
-/* All named schedules on the pipeline's split, or on any that is wished. */
-static pp_wish schedules_of(const pp_habits *h, const pp_alternative *a, const pp_candidate *c,
-                            bool any_split)
-{
-    const pp_wish *wish = h->wish;
-    pp_wish one = pipeline_of(h, a, c);
-    one.switches = wish_for(wish, a).switches;
-    one.schedule = wish->schedule;
-    one.partition = wish->partition;
-    one.parallel.vpp = wish->parallel.vpp;
-    if (any_split) {
-        one.micro_batch_size = wish->micro_batch_size;
-        one.parallel = wish->gpus ? one.parallel : wish->parallel;
-    }
-    return one;
-}
-
-/* Rates by one pipeline after the other, until the next one is slower even without habits; where
- * that leaves it far behind, by other schedules on that split; where nothing fits, on any. */
+/* By the `at`-th pipeline, where that is faster without habits than the rating; behind the last
+ * one by all schedules, where the rating is far behind the first. */
 static pp_status rate(pp_habits *h, pp_alternative *a, const pp_candidate *const *pipeline,
-                      size_t count, pp_err *err)
+                      size_t count, size_t at, pp_err *err)
 {
-    pp_status status = PP_OK;
-    for (size_t i = 0; i < count + 2 && count && !status; i++) {
-        const pp_candidate *c = pipeline[i < count ? i : 0];
-        const double least = pp_candidate_score(c, c->step_ns);
-        const double enough = i < count ? least : i == count ? BEHIND_MOST * least : DBL_MAX;
-        if (is_over(h, RATING_END))
-            return PP_OK;
-        if (a->rated <= enough)
-            continue;
-        const pp_wish one = i < count ? pipeline_of(h, a, c) : schedules_of(h, a, c, i > count);
-        a->seen = true;
-        status = rate_by(h, a, &one, err);
-    }
-    return status;
+    const pp_candidate *c = pipeline[at < count ? at : 0];
+    const double least = pp_candidate_score(c, c->step_ns);
+    if (a->rated <= (at < count ? least : BEHIND_MOST * least) || is_over(h, RATING_END))
+        return PP_OK;
+    const pp_wish one = at < count ? pipeline_of(h, a, c) : schedules_of(h, a, c);
+    a->seen = at == count;
+    return rate_by(h, a, &one, err);
 }
 
-static pp_status rate_all(pp_habits *h, pp_err *err)
+/* The best one first, those that ran by speed; the fastest of every schedule among them. */
+static size_t list_pipelines(const pp_choice *base, const pp_candidate **pipeline)
 {
-    const pp_choice *base = h->base;
-    const pp_candidate **pipeline = pp_alloc_array(base->count, sizeof *pipeline);
-    if (!pipeline)
-        return pp_err_nomem(err);
     size_t count = 0;
-    for (size_t i = 0; i < base->count; i++) { /* the best one first, those that ran by speed */
+    for (size_t i = 0; i < base->count; i++) {
         const pp_candidate *c = &base->candidate[i];
         bool first = true;
         for (size_t k = 0; k < count; k++)
@@ -208,9 +203,20 @@ static pp_status rate_all(pp_habits *h, pp_err *err)
             (first || count < PIPELINES_MOST))
             pipeline[count++] = c;
     }
+    return count;
+}
+
+static pp_status rate_all(pp_habits *h, pp_err *err)
+{
+    const pp_candidate **pipeline = pp_alloc_array(h->base->count, sizeof *pipeline);
+    if (!pipeline)
+        return pp_err_nomem(err);
+    const size_t count = list_pipelines(h->base, pipeline);
     pp_status status = PP_OK;
-    for (size_t i = 0; i < h->count && !status; i++)
-        status = rate(h, &h->row[i], pipeline, count, err);
+    for (size_t at = 0; count && at <= count; at++) {
+        for (size_t i = 0; i < h->count && !status; i++)
+            status = rate(h, &h->row[i], pipeline, count, at, err);
+    }
     free(pipeline);
     return status;
 }
@@ -225,19 +231,8 @@ static bool comes_before(const pp_habits *h, const pp_alternative *a, const pp_a
     return a->rated < b->rated;
 }
 
-/* Cannot win, nor tie: by its bound, which knows no packings and no jitter; or its rating is behind
- * the best one by more than 2.5 times of what the bound lets it gain. */
-static bool is_hopeless(const pp_habits *h, const pp_alternative *a, double best_score,
-                        double least)
-{
-    const bool exact = !h->wish->packings && !h->wish->jitter;
-    if (least == HUGE_VAL || (exact && a->least < HUGE_VAL && !pp_is_tie(a->least, best_score)))
-        return least < HUGE_VAL;
-    return !pp_is_tie(a->rated, least) && a->rated - least > 2.5 * (least - a->least);
-}
-
 /* The one to search next. NULL: none. */
-static pp_alternative *next_alternative(const pp_habits *h, double best_score)
+static pp_alternative *next_alternative(const pp_habits *h)
 {
     pp_alternative *next = NULL;
     double least = HUGE_VAL;
@@ -245,47 +240,62 @@ static pp_alternative *next_alternative(const pp_habits *h, double best_score)
         least = fmin(least, h->row[i].rated);
     for (size_t i = 0; i < h->count; i++) {
         pp_alternative *a = &h->row[i];
-        const bool fits = a->rated < HUGE_VAL || least == HUGE_VAL;
-        const bool useful = !h->choices || !is_hopeless(h, a, best_score, least);
-        if (!a->searched && fits && useful && (!next || comes_before(h, a, next, least)))
+        const bool worth = least == HUGE_VAL || pp_is_tie(a->rated, least) ||
+                           pp_is_worth(a->least, a->least, a->rated, least);
+        if (!a->searched && worth && (!next || comes_before(h, a, next, least)))
             next = a;
     }
     return next;
 }
 
-/* An equal part of what the budget leaves to so many searches. */
-static void fund(pp_habits *h, pp_slice *slice, size_t parts, pp_wish *one)
+static double score_of(const pp_choice *choice)
 {
-    const uint64_t most = h->wish->max_simulations;
-    const uint64_t used = h->simulated + h->granted;
-    (void)pp_slice_take(slice, h->wish, parts, one);
-    if (most)
-        one->max_simulations = most > used ? (most - used + parts - 1) / parts : 1;
-    h->granted += one->max_simulations;
+    const pp_candidate *c = &choice->candidate[0];
+    return pp_candidate_score(c, c->ranked_ns ? c->ranked_ns : c->step_ns);
+}
+
+/* The pipeline that has the rating, in place of what a budget too small for more has left. */
+static pp_status choose_rated(const pp_habits *h, const pp_alternative *a, pp_choice **choice)
+{
+    pp_choice *rated PP_CLEANUP(pp_choice_free) = NULL;
+    pp_wish one = pipeline_of(h, a, &a->best);
+    pp_err why = { 0 };
+    one.packings = h->wish->packings;
+    one.jitter = h->wish->jitter;
+    pp_status status = pp_choose(&one, &rated, &why);
+    if (status || (*choice && score_of(*choice) <= score_of(rated)))
+        return status == PP_NOMEM || !*choice ? status : PP_OK;
+    rated->simulated += *choice ? (*choice)->simulated : 0;
+    rated->stopped = true;
+    pp_choice_free(choice);
+    *choice = rated;
+    rated = NULL; /* the caller's now */
+    return PP_OK;
 }
 
 /* All of one alternative, with a part of what the budget leaves. No plan is no failure. */
-static pp_status search_one(pp_habits *h, pp_alternative *a, double *best_score, pp_err *err)
+static pp_status search_one(pp_habits *h, pp_alternative *a, pp_err *err)
 {
     const size_t all = h->count < PP_HABITS_SEARCHED ? h->count : PP_HABITS_SEARCHED;
+    const bool limited = h->wish->max_simulations || h->wish->stop;
     pp_wish one = wish_for(h->wish, a);
     pp_choice *choice = NULL;
     pp_slice slice;
     pp_err why = { 0 };
-    fund(h, &slice, h->searches < all ? all - h->searches : 1, &one);
+    fund(h, 1, h->searches < all ? all - h->searches : 1, &slice, &one);
+    h->granted += one.max_simulations;
     one.no_advice = true;
     one.missed = NULL;
     a->searched = true;
     h->searches++;
     pp_status status = pp_choose(&one, &choice, &why);
-    if (status == PP_NOMEM)
-        *err = why;
+    if (status != PP_NOMEM && limited && a->rated < HUGE_VAL && one.orders != PP_ORDERS_PLANNED &&
+        (status || score_of(choice) > a->rated))
+        status = choose_rated(h, a, &choice);
     if (status)
-        return status == PP_NOMEM ? status : PP_OK;
-    const pp_candidate *c = &choice->candidate[0];
-    a->best = *c;
-    a->score = pp_candidate_score(c, c->ranked_ns ? c->ranked_ns : c->step_ns);
-    *best_score = fmin(*best_score, a->score);
+        return status == PP_NOMEM ? pp_err_nomem(err) : PP_OK;
+    a->best = choice->candidate[0];
+    a->score = score_of(choice);
     h->searched_simulations += choice->simulated;
     h->stopped |= choice->stopped;
     h->of[h->choices] = a;
@@ -296,16 +306,12 @@ static pp_status search_one(pp_habits *h, pp_alternative *a, double *best_score,
 /* After the first, none is begun without a budget to go on with. */
 static pp_status search_best(pp_habits *h, pp_err *err)
 {
-    const pp_wish *w = h->wish;
-    double best_score = HUGE_VAL;
     pp_status status = PP_OK;
     while (h->choices < PP_HABITS_SEARCHED && !status) {
-        const bool over = (w->max_simulations && h->simulated + h->granted >= w->max_simulations) ||
-                          (w->stop && w->stop(w->context));
-        pp_alternative *a = h->choices && over ? NULL : next_alternative(h, best_score);
+        pp_alternative *a = h->choices && is_over(h, 1) ? NULL : next_alternative(h);
         if (!a)
             break;
-        status = search_one(h, a, &best_score, err);
+        status = search_one(h, a, err);
     }
     return status;
 }

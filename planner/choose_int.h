@@ -80,6 +80,8 @@ PP_MUST_CHECK pp_status pp_search_enumerate(pp_search *search, pp_err *err);
  * Candidates stay where they are. */
 PP_MUST_CHECK pp_status pp_search_run(pp_search *search, size_t *best_out, pp_err *err);
 void pp_search_close(pp_search *search);
+/* Score that the set-ups that were bounded and may fit have at least; HUGE_VAL: there are none. */
+double pp_search_least(const pp_search *search);
 /* Is the budget used up? Time ends a search only when it has found something. */
 bool pp_search_is_over(const pp_search *search, bool found);
 /* Adds a setup with its bound; takes over its stages, also on failure. Fails: NOMEM, USAGE. */

@@ -144,7 +144,7 @@ typedef enum standing {
     SEARCHED,
     RATED,
     NOTHING_FITS,
-    UNSEEN,
+    NOT_KNOWN,
     STANDINGS,
 } standing;
 
@@ -152,7 +152,9 @@ static standing standing_of(const pp_alternative *a)
 {
     if (a->score < HUGE_VAL)
         return SEARCHED;
-    return a->rated < HUGE_VAL ? RATED : a->seen || a->searched ? NOTHING_FITS : UNSEEN;
+    if (a->rated < HUGE_VAL && !a->searched)
+        return RATED;
+    return a->seen || a->searched ? NOTHING_FITS : NOT_KNOWN;
 }
 
 /* "torch 1.927 s (+3.66 %)" */
@@ -165,11 +167,12 @@ static void add_cost(habit kind, const pp_alternative *a, const pp_alternative *
     const double score = a->score < HUGE_VAL ? taken->score : pp_candidate_score(c, c->step_ns);
     const bool same_gpus = pp_parallel_gpus(&a->best.parallel) == pp_parallel_gpus(&c->parallel);
     pp_text_add(text, "%s", name_of(kind, a, name, sizeof name));
-    if (known(a) == HUGE_VAL)
+    if (standing_of(a) >= NOTHING_FITS)
         return;
     if (same_gpus && a->score < HUGE_VAL)
         pp_text_add(text, " %s", pp_format_duration(step, sizeof step, a->best.step_ns));
-    const double more = 100 * (known(a) / score - 1);
+    const double share = 100 * (known(a) / score - 1);
+    const double more = fabs(share) < 0.005 ? 0 : share; /* no -0.00 */
     if (a->score == HUGE_VAL)
         pp_text_add(text, " %+.2f %%", more);
     else
@@ -192,10 +195,9 @@ static bool is_other(const pp_habits *h, habit kind, const pp_alternative *a,
 
 static void add_words(const pp_habits *h, habit kind, const pp_alternative *taken, pp_text *text)
 {
-    static const char *const heads[STANDINGS] = {
-        "",
-        "not searched, at most: ", "nothing found that runs and fits: ", "not looked at (budget): "
-    };
+    static const char *const heads[STANDINGS] = { "", "not searched, by a named schedule: ",
+                                                  "nothing found that runs and fits: ",
+                                                  "not known (budget): " };
     char name[64];
     char step[32];
     bool others = false;

@@ -16,7 +16,7 @@ typedef struct pp_alternative {
     double least; /* bound of the set-ups it was rated by; HUGE_VAL: there are none */
     double score; /* of what the search found; HUGE_VAL: nothing, or it was not searched */
     pp_candidate best; /* what has the score, or else the rating */
-    bool seen;         /* rated: the budget did not end before */
+    bool seen;         /* all that could rate it was looked at */
     bool searched;
 } pp_alternative;
 

@@ -153,10 +153,11 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given, pp_
                           "target %s takes one size for all microbatches; leave the option out, or "
                           "give padded",
                           target->name);
-    if (wish->free.communicators && !target->layouts)
+    if (wish->free.communicators)
         return pp_err_set(
             err, PP_USAGE, "--communicators",
-            "how target %s could be given another layout is not known; leave auto out",
+            "target %s makes its communicators itself; name them, or leave the option "
+            "out",
             target->name);
     if (target->no_mtp && wish->model && wish->model->mtp_layers > 0)
         return pp_err_set(err, PP_INFEASIBLE, "--target",

@@ -16,9 +16,8 @@ typedef struct pp_target_limits {
     bool one_order;               /* the same for all replicas */
     bool recompute_alike;         /* every stage recomputes as many layers as the others, */
     bool recompute_uniform;       /* and all or none */
-    bool fsdp;    /* data parallelism shards the optimizer; tensor parallelism does not overlap */
-    bool no_mtp;  /* no multi-token prediction modules */
-    bool layouts; /* its communicators can be chosen: --communicators of its runs */
+    bool fsdp;   /* data parallelism shards the optimizer; tensor parallelism does not overlap */
+    bool no_mtp; /* no multi-token prediction modules */
     bool constant_shapes;       /* one size for all microbatches of a step: others are padded */
     const char *return_outputs; /* "on", "off", NULL: as its executor, unless said */
     pp_shapes_kind unequal;     /* how sizes travel otherwise, unless said */

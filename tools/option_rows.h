@@ -57,10 +57,9 @@
     "--shapes", "PROTOCOL",                                                                      \
         "how receivers learn sizes: plan, local, message, cached, padded[:MAX], bucket:N; plan", \
         NULL, false
-#define PP_OPTION_SHAPES_OR_AUTO                                                                 \
-    "--shapes", "PROTOCOL|auto",                                                                 \
-        "how receivers learn sizes: plan, local, message, cached, padded[:MAX], bucket:N; plan", \
-        NULL, false
+#define PP_OPTION_SHAPES_OR_AUTO                                  \
+    "--shapes", "plan|local|message|cached|padded|bucket:N|auto", \
+        "how receivers learn sizes, padded:MAX too; auto: what is fastest; plan", NULL, false
 #define PP_OPTION_HOST                  \
     "--host", "launch=T,sync=T,read=T", \
         "of each rank's host, per op or group, sync, size read; 0", NULL, false

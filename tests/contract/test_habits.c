@@ -182,6 +182,39 @@ START_TEST(a_budget_in_iterations_repeats)
 }
 END_TEST
 
+/* A clock that ticks when it is asked. */
+typedef struct ticks {
+    int64_t gone, all;
+} ticks;
+
+static bool time_is_up(void *context)
+{
+    ticks *t = context;
+    return ++t->gone >= t->all;
+}
+
+static double time_spent(void *context)
+{
+    const ticks *t = context;
+    return (double)t->gone / (double)t->all;
+}
+
+/* Nothing that was rated and not searched is faster: "torch -4.89 %". */
+START_TEST(a_short_time_takes_what_was_rated)
+{
+    planning p = planning_of("llama3-70b", "h100-80g");
+    pp_wish wish = wish_of(&p, 8);
+    ticks clock = { .all = 250 << _i };
+    wish.free.executor = true;
+    wish.stop = time_is_up;
+    wish.spent = time_spent;
+    wish.context = &clock;
+    pp_choice *choice = choose(&wish);
+    ck_assert_msg(strstr(choice->habit[0], " -") == NULL, "%s", choice->habit[0]);
+    pp_choice_free(&choice);
+}
+END_TEST
+
 /* Equal microbatches have nothing to tell; what fits nowhere is refused with the way out. */
 START_TEST(nothing_to_choose_is_said)
 {
@@ -207,6 +240,7 @@ int main(void)
     tcase_add_loop_test(tc, no_fixed_habit_is_faster, 0, (int)(sizeof jobs / sizeof *jobs));
     tcase_add_test(tc, one_executor_is_as_if_given);
     tcase_add_loop_test(tc, a_budget_in_iterations_repeats, 0, 2);
+    tcase_add_loop_test(tc, a_short_time_takes_what_was_rated, 0, 3);
     tcase_add_test(tc, nothing_to_choose_is_said);
     suite_add_tcase(suite, tc);
     return step_run(suite);

@@ -12,8 +12,9 @@
 /* "label        words" */
 static void add_wrapped(pp_text *text, const char *label, const char *words)
 {
+    const size_t used = strlen(label) > 12 ? strlen(label) + 1 : 13;
     pp_text_add(text, "%-12s ", label);
-    pp_print_words(text, words, 13, 13);
+    pp_print_words(text, words, used, 13);
 }
 
 static void add_line(pp_text *text, const char *label, const char *format, ...) PP_PRINTF(3, 4);

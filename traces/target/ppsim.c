@@ -8,6 +8,5 @@ const pp_target pp_target_ppsim = {
                 .rules = "ppsim run executes every plan",
                 .executors = executors,
                 .orders = true,
-                .layouts = true,
                 .unequal = PP_SHAPES_PLAN },
 };
