@@ -199,7 +199,7 @@ static double time_spent(void *context)
     return (double)t->gone / (double)t->all;
 }
 
-/* Nothing that was rated and not searched is faster: "torch -4.89 %". */
+/* Nothing that was rated and not searched is faster, but for ties: "torch -4.89 %". */
 START_TEST(a_short_time_takes_what_was_rated)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
@@ -210,8 +210,11 @@ START_TEST(a_short_time_takes_what_was_rated)
     wish.spent = time_spent;
     wish.context = &clock;
     pp_choice *choice = choose(&wish);
-    ck_assert_msg(strstr(choice->habit[0], " -") == NULL, "%s", choice->habit[0]);
+    char text[sizeof choice->habit[0]];
+    memcpy(text, choice->habit[0], sizeof text);
     pp_choice_free(&choice);
+    const char *less = strstr(text, " -");
+    ck_assert_msg(!less || strtod(less, NULL) >= -0.1, "%s", text);
 }
 END_TEST
 
