@@ -229,6 +229,8 @@ static void close_search(pp_search *search)
 
 pp_status pp_choose(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
 {
+    if (wish->free.executor || wish->free.shapes || wish->free.communicators)
+        return pp_choose_habits(wish, choice_out, err);
     return wish->gpus ? pp_choose_split(wish, choice_out, err)
                       : pp_choose_one(wish, choice_out, err);
 }

@@ -53,6 +53,13 @@ typedef enum pp_packing {
     PP_PACKING_COUNT,
 } pp_packing;
 
+/* Habits of the runtime that the search chooses, whatever the wish says of them. */
+typedef struct pp_free_habits {
+    bool executor, shapes, communicators;
+    const char *const *executors; /* with executor: of these, NULL at the end; NULL: of all but
+                                     ideal */
+} pp_free_habits;
+
 /* What is asked. Pointers are borrowed. */
 typedef struct pp_candidate pp_candidate;
 
@@ -87,7 +94,8 @@ typedef struct pp_wish {
     uint32_t group_size;         /* 0: the schedule's own rule */
     const char *executor;        /* NULL: ideal */
     pp_exchange exchange;        /* shapes, hosts, tensors */
-    bool shape_message_given;    /* otherwise the fixed part of the link's time */
+    pp_free_habits free;
+    bool shape_message_given; /* otherwise the fixed part of the link's time */
     /* As simulate's options, checked; NULL: the executor's own. Not with ideal. */
     const char *recv_buffers, *send_buffers, *return_outputs;
     pp_switch_wish switches;
@@ -167,6 +175,8 @@ typedef struct pp_choice {
     char verdict[200]; /* of the ranking under jitter; empty: there was none */
     char orders[200];  /* what the search for orders came to; empty: there was none */
     char packing[400]; /* what the search for packings came to; empty: there was none */
+    char habit[3][1000]; /* executor, shapes, communicators: the choice and what others cost;
+                            empty: not free */
 } pp_choice;
 
 /* What is kept free of the hardware's memory when no limit is given: 5 % for the CUDA context,

@@ -81,6 +81,8 @@ PP_MUST_CHECK pp_status pp_search_enumerate(pp_search *search, pp_err *err);
  * Candidates stay where they are. */
 PP_MUST_CHECK pp_status pp_search_run(pp_search *search, size_t *best_out, pp_err *err);
 void pp_search_close(pp_search *search);
+/* Score that the set-ups that were bounded and may fit have at least; HUGE_VAL: there are none. */
+double pp_search_least(const pp_search *search);
 /* Is the budget used up? Time ends a search only when it has found something. */
 bool pp_search_is_over(const pp_search *search, bool found);
 /* Frees what it owns. */
@@ -204,6 +206,8 @@ PP_MUST_CHECK pp_status pp_choose_first_fit(const pp_wish *wish, pp_choice **cho
 /* pp_choose where degrees are given, and where the GPUs are. Fails: as that. */
 PP_MUST_CHECK pp_status pp_choose_one(const pp_wish *wish, pp_choice **choice_out, pp_err *err);
 PP_MUST_CHECK pp_status pp_choose_split(const pp_wish *wish, pp_choice **choice_out, pp_err *err);
+/* pp_choose where habits are free. Fails: as that. */
+PP_MUST_CHECK pp_status pp_choose_habits(const pp_wish *wish, pp_choice **choice_out, pp_err *err);
 
 /* Nothing fits: finds the nearest miss and the cheapest change, and fails with both. */
 PP_MUST_CHECK pp_status pp_search_repair(pp_search *search, pp_err *err);

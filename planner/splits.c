@@ -166,7 +166,7 @@ static const pp_candidate *nearest(const pp_search *search)
     return best;
 }
 
-static double least_of_setups(const pp_search *search)
+double pp_search_least(const pp_search *search)
 {
     double least = HUGE_VAL;
     for (size_t i = 0; i < search->setup_count; i++) {
@@ -196,7 +196,7 @@ static pp_status look_at(const splits *list, split *row, double limit, size_t *s
         return status;
     }
     *simulated += search.simulated;
-    row->floor = least_of_setups(&search);
+    row->floor = pp_search_least(&search);
     if (status) {
         row->best.status = PP_CANDIDATE_INFEASIBLE;
         snprintf(row->best.reason, sizeof row->best.reason, "%.390s", why.text);

@@ -44,6 +44,7 @@ void pp_target_limit(const pp_target_limits *target, bool shapes_given, pp_wish 
         wish->orders = PP_ORDERS_NAMED;
     if (wish->lengths && !shapes_given && target->constant_shapes)
         wish->exchange.shapes.kind = PP_SHAPES_PADDED;
+    wish->free.shapes &= !target->constant_shapes;
 }
 
 /* The wish under the target's limits and with its executor. */
@@ -52,6 +53,7 @@ static pp_wish limited(const pp_target_limits *target, bool shapes_given, const 
     pp_wish own = *wish;
     own.executor = wish->executor ? wish->executor : target->executors[0];
     own.target = target->rules;
+    own.free.executors = target->executors;
     if (!wish->return_outputs)
         own.return_outputs = target->return_outputs;
     if (wish->lengths && !shapes_given)
@@ -91,11 +93,13 @@ static pp_status find_nearest(const pp_target_limits *target, bool shapes_given,
     text[0] = '\0';
     other.schedule = NULL;
     other.orders = PP_ORDERS_NAMED;
+    other.free = (pp_free_habits){ .executor = false };
     other = limited(target, shapes_given, &other);
     pp_status status = try_wish(&other, &nearest, err);
     if (status || !nearest)
         return status;
     pp_wish wanted = *wish;
+    wanted.free = other.free;
     train_as(target, &wanted);
     wanted.no_split = false;
     wanted.executor = other.executor;
@@ -155,6 +159,12 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given, pp_
                           "target %s takes one size for all microbatches; leave the option out, or "
                           "give padded",
                           target->name);
+    if (wish->free.communicators)
+        return pp_err_set(
+            err, PP_USAGE, "--communicators",
+            "target %s makes its communicators itself; name them, or leave the option "
+            "out",
+            target->name);
     if (target->no_mtp && wish->model && wish->model->mtp_layers > 0)
         return pp_err_set(err, PP_INFEASIBLE, "--target",
                           "%s: how a model names its multi-token prediction modules is not known; "
@@ -262,6 +272,7 @@ pp_status pp_target_compare(const pp_target_limits *target, const pp_wish *free_
     char all[sizeof limits];
     train_as(target, &alike);
     alike.executor = choice->plan->executor;
+    alike.switches.value.communicators = choice->context.switches.communicators;
     if (!alike.return_outputs && choice->plan->return_outputs[0])
         alike.return_outputs = choice->plan->return_outputs;
     status = compare(&alike, c, limits, sizeof limits, err);

@@ -20,6 +20,7 @@ typedef enum source {
 typedef struct values {
     source source;
     char words[256]; /* of WORDS between spaces, or the KIND */
+    char more[64];   /* of NAMES, behind a space: words beside the names */
 } values;
 
 /* "auto|uniform|LAYOUT": auto uniform; what is in capitals stands for something else. */
@@ -48,6 +49,8 @@ static values values_of(const pp_option *option)
         return found;
     const char *kind = strstr(option->help, list);
     if (kind) {
+        if (find_words(option->argument, &found))
+            snprintf(found.more, sizeof found.more, " %.60s", found.words);
         kind += sizeof list - 1;
         found.source = strstr(option->argument, "FORMAT") ? FORMATS : NAMES;
         snprintf(found.words, sizeof found.words, "%.*s", (int)strcspn(kind, "'"), kind);
@@ -83,7 +86,8 @@ static void bash_values(const pp_command *command, const pp_option *option, pp_t
     if (v.source == WORDS)
         pp_text_add(text, " words='%s'", v.words);
     else if (v.source == NAMES)
-        pp_text_add(text, " words=$(ppsim list %s 2>/dev/null | sed 's/ .*//')", v.words);
+        pp_text_add(text, " words=\"$(ppsim list %s 2>/dev/null | sed 's/ .*//')%s\"", v.words,
+                    v.more);
     else if (v.source == FORMATS)
         pp_text_add(text,
                     " words=$(ppsim list %s 2>/dev/null | sed 's/ .*/=/'); compopt -o nospace",
@@ -149,7 +153,8 @@ static void zsh_option(const pp_option *option, const char *name, pp_text *text)
     else if (v.source == WORDS)
         pp_text_add(text, ":(%s)'", v.words);
     else if (v.source == NAMES || v.source == FORMATS)
-        pp_text_add(text, ":_ppsim_%s %s'", v.source == NAMES ? "names" : "formats", v.words);
+        pp_text_add(text, ":_ppsim_%s %s%s'", v.source == NAMES ? "names" : "formats", v.words,
+                    v.source == NAMES ? v.more : "");
     else
         pp_text_add(text, "'");
 }
@@ -175,7 +180,7 @@ static void zsh(pp_text *text)
     pp_text_add(text, "#compdef ppsim\n# zsh completion of ppsim, made by 'ppsim completion zsh'\n"
                       "_ppsim_names() {\n"
                       "    local -a names=(${${(f)\"$(ppsim list $1 2>/dev/null)\"}%%%% *})\n"
-                      "    compadd -a names\n    _files\n}\n"
+                      "    compadd -a names\n    compadd -- ${@[2,-1]}\n    _files\n}\n"
                       "_ppsim_formats() {\n"
                       "    if compset -P '*='; then\n        _files\n        return\n    fi\n"
                       "    local -a names=(${${(f)\"$(ppsim list $1 2>/dev/null)\"}%%%% *})\n"
@@ -215,7 +220,8 @@ static void fish_option(const pp_command *command, const pp_option *option, cons
     if (v.source == WORDS)
         pp_text_add(text, " -x -a '%s'", v.words);
     else if (v.source == NAMES)
-        pp_text_add(text, " -r -a '(ppsim list %s | string replace -r \" .*\" \"\")'", v.words);
+        pp_text_add(text, " -r -a '(ppsim list %s | string replace -r \" .*\" \"\")%s'", v.words,
+                    v.more);
     else if (v.source == FORMATS)
         pp_text_add(text, " -r -a '(ppsim list %s | string replace -r \" .*\" \"=\")'", v.words);
     else if (v.source == FILES)

@@ -93,7 +93,8 @@ static pp_status read_all(const pp_args *args, packing_run *run, pp_err *err)
         return pp_err_set(err, PP_USAGE, NULL,
                           "give one file of sequence lengths; see 'ppsim pack --help'");
     pp_status status = pp_request_read_with(args, path, &run->request, err);
-    if (status || (status = read_packings(args, run, err)) ||
+    if (status || (status = pp_request_refuse_auto(&run->request, "pack", err)) ||
+        (status = read_packings(args, run, err)) ||
         (status = pp_budget_read(args, &run->moves, &run->budget_ns, err)))
         return status;
     if (!pp_args_has(args, "--schedule") &&

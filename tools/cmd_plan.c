@@ -39,8 +39,8 @@ static const pp_option options[] = {
       "of 'ppsim list targets': plan only what that runtime runs, and say what that costs", NULL,
       false },
     { PP_OPTION_TORCH_COMPILE },
-    { PP_OPTION_EXECUTOR },
-    { PP_OPTION_SHAPES },
+    { PP_OPTION_EXECUTOR_OR_AUTO },
+    { PP_OPTION_SHAPES_OR_AUTO },
     { PP_OPTION_HOST },
     { PP_OPTION_SHAPE_MESSAGE },
     { PP_OPTION_TENSORS_PER_BOUNDARY },
@@ -60,8 +60,8 @@ static const pp_option options[] = {
     { "--tp-overlap", "on|off", "hide part of tensor-parallel communication; the stack's",
       "--tp-comm-overlap", false },
     { "--zero", "0|1", "1 divides the optimizer state over dp; the stack's", NULL, false },
-    { "--communicators", "world|pp|per-edge", "who shares one with a pipeline transfer; see manual",
-      NULL, false },
+    { "--communicators", "world|pp|per-edge|auto",
+      "who shares one with a pipeline transfer; auto: what is fastest", NULL, false },
     { PP_OPTION_RECV_BUFFERS },
     { PP_OPTION_SEND_BUFFERS },
     { PP_OPTION_RETURN_OUTPUTS },
@@ -219,6 +219,9 @@ static pp_status plan(const pp_args *args, pp_err *err)
     if (pp_args_has(args, "--explain") && request.wish.gpus)
         return pp_err_set(err, PP_USAGE, "--explain",
                           "changes given degrees; give --pp and the others instead of --gpus");
+    if (pp_args_has(args, "--explain") &&
+        (status = pp_request_refuse_auto(&request, "--explain", err)))
+        return status;
     request.wish.missed = pp_plan_miss_print;
     status = choose(&request, &choice, err);
     if (status == PP_INFEASIBLE && pp_args_has(args, "--explain")) {

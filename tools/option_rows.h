@@ -57,6 +57,9 @@
     "--shapes", "PROTOCOL",                                                                      \
         "how receivers learn sizes: plan, local, message, cached, padded[:MAX], bucket:N; plan", \
         NULL, false
+#define PP_OPTION_SHAPES_OR_AUTO                                  \
+    "--shapes", "plan|local|message|cached|padded|bucket:N|auto", \
+        "how receivers learn sizes, padded:MAX too; auto: what is fastest; plan", NULL, false
 #define PP_OPTION_HOST                  \
     "--host", "launch=T,sync=T,read=T", \
         "of each rank's host, per op or group, sync, size read; 0", NULL, false
@@ -64,6 +67,9 @@
     "--step-sync", "on|off", "a global barrier ends the step; on", NULL, false
 #define PP_OPTION_EXECUTOR \
     "--executor", "NAME", "communication habits, 'ppsim list executors'; ideal", NULL, false
+#define PP_OPTION_EXECUTOR_OR_AUTO \
+    "--executor", "NAME|auto",     \
+        "communication habits, 'ppsim list executors'; auto: what is fastest; ideal", NULL, false
 #define PP_OPTION_TORCH_COMPILE                                                                   \
     "--torch-compile", "on|off", "the target compiles its stages: no split backward (I, W); off", \
         NULL, false

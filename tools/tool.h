@@ -85,6 +85,11 @@ char *pp_args_command(const pp_args *args);
 /* --shapes, --host, --shape-message, --tensors-per-boundary over what *exchange has.
  * Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_args_exchange(const pp_args *args, pp_exchange *exchange, pp_err *err);
+/* The same, and --shapes may be auto: *auto_out says so, and *exchange keeps its protocol. */
+PP_MUST_CHECK pp_status pp_args_exchange_or_auto(const pp_args *args, pp_exchange *exchange,
+                                                 bool *auto_out, pp_err *err);
+/* Is "auto" given for it? */
+bool pp_args_is_auto(const pp_args *args, const char *option);
 
 /* Writes to -o FILE ("-" or absent: stdout). Data only. Fails: IO. */
 PP_MUST_CHECK pp_status pp_print_product(const pp_args *args, const char *text, size_t bytes,

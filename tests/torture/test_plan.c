@@ -118,6 +118,19 @@ START_TEST(packing_takes_no_allocation_for_granted)
 }
 END_TEST
 
+START_TEST(free_habits_take_no_allocation_for_granted)
+{
+    static const char *const two[] = { "megatron", "deepspeed", NULL };
+    question q = { .recompute = "none", .schedule = "1f1b" };
+    pp_err err = { 0 };
+    ck_assert_msg(load(&q, &err) == PP_OK, "%s", err.text);
+    q.wish.schedule = pp_schedule_find("1f1b");
+    q.wish.switches.given.recompute = true;
+    q.wish.free = (pp_free_habits){ .executor = true, .executors = two };
+    try(&q);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("plan torture");
@@ -126,6 +139,7 @@ int main(void)
     tcase_add_test(tc, recomputation_per_stage_takes_no_allocation_for_granted);
     tcase_add_loop_test(tc, recomputation_per_microbatch_takes_no_allocation_for_granted, 0, 2);
     tcase_add_test(tc, free_orders_take_no_allocation_for_granted);
+    tcase_add_test(tc, free_habits_take_no_allocation_for_granted);
     tcase_add_test(tc, packing_takes_no_allocation_for_granted);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);

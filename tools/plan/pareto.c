@@ -100,7 +100,8 @@ pp_status pp_plan_pareto(const pp_args *args, pp_err *err)
     pp_request request PP_CLEANUP(pp_request_free) = { .wish = { .seed = 0 } };
     pp_pareto *pareto PP_CLEANUP(pp_pareto_free) = NULL;
     pp_status status = refuse_others(args, err);
-    if (status || (status = pp_request_read(args, &request, err)))
+    if (status || (status = pp_request_read(args, &request, err)) ||
+        (status = pp_request_refuse_auto(&request, "--pareto", err)))
         return status;
     if (request.wish.orders == PP_ORDERS_PLANNED)
         return pp_err_set(err, PP_USAGE, "--schedule",

@@ -37,6 +37,10 @@ PP_MUST_CHECK pp_status pp_request_read_with(const pp_args *args, const char *le
 /* --packing: of a request with lengths. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_request_read_packing(const pp_args *args, pp_request *request,
                                                 pp_err *err);
+/* Where one executor, one protocol and one layout are needed. instead: what needs them. Fails:
+ * USAGE when one of them is auto. */
+PP_MUST_CHECK pp_status pp_request_refuse_auto(const pp_request *request, const char *instead,
+                                               pp_err *err);
 void pp_request_free(pp_request *request); /* for PP_CLEANUP */
 
 /* --budget: "20000it" sets *count, "5s" sets *time_ns; neither when it is not given. Fails: USAGE.

@@ -12,8 +12,9 @@
 /* "label        words" */
 static void add_wrapped(pp_text *text, const char *label, const char *words)
 {
+    const size_t used = strlen(label) > 12 ? strlen(label) + 1 : 13;
     pp_text_add(text, "%-12s ", label);
-    pp_print_words(text, words, 13, 13);
+    pp_print_words(text, words, used, 13);
 }
 
 static void add_line(pp_text *text, const char *label, const char *format, ...) PP_PRINTF(3, 4);
@@ -181,6 +182,15 @@ static void print_shares(const pp_choice *choice, pp_text *text)
         pp_why_print(&r->why, r->step_ns, text);
 }
 
+static void print_habits(const pp_choice *choice, pp_text *text)
+{
+    static const char *const labels[] = { "executor", "shapes", "communicators" };
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
+        if (choice->habit[i][0])
+            add_line(text, labels[i], "%s", choice->habit[i]);
+    }
+}
+
 static void print_why(const pp_choice *choice, pp_text *text)
 {
     size_t rest = choice->count - choice->ok - choice->pruned;
@@ -203,6 +213,7 @@ static void print_why(const pp_choice *choice, pp_text *text)
                  least, most);
     if (choice->orders[0])
         add_line(text, "free orders", "%s", choice->orders);
+    print_habits(choice, text);
     if (choice->packing[0])
         add_line(text, "packing", "%s", choice->packing);
     if (choice->target[0])

@@ -185,17 +185,32 @@ static pp_status read_recompute(const pp_args *args, pp_switch_wish *s, pp_err *
     return status;
 }
 
+/* Of --communicators: a layout, or auto. */
+static pp_status read_layout(const pp_args *args, pp_request *r, pp_err *err)
+{
+    const char *names[PP_COMMUNICATORS_PER_EDGE + 2] = { NULL };
+    int layout = 0;
+    if (!pp_args_has(args, "--communicators"))
+        return PP_OK;
+    for (int k = 0; k < PP_COMMUNICATORS_PER_EDGE; k++)
+        names[k] = pp_communicators_names()[k];
+    names[PP_COMMUNICATORS_PER_EDGE] = "auto";
+    pp_status status = pp_args_choice(args, "--communicators", names, &layout, err);
+    if (status)
+        return status;
+    r->wish.free.communicators = layout == PP_COMMUNICATORS_PER_EDGE;
+    if (!r->wish.free.communicators)
+        r->wish.switches.value.communicators = (pp_communicators)(layout + 1);
+    return PP_OK;
+}
+
 static pp_status read_transfers(const pp_args *args, pp_switch_wish *s, pp_err *err)
 {
-    int layout = 0;
     int p2p = PP_P2P_SEND_RECV;
-    pp_status status =
-        pp_args_choice(args, "--communicators", pp_communicators_names(), &layout, err);
-    if (status || (status = pp_args_choice(args, "--p2p", pp_p2p_names(), &p2p, err)) ||
+    pp_status status;
+    if ((status = pp_args_choice(args, "--p2p", pp_p2p_names(), &p2p, err)) ||
         (status = pp_args_switch(args, "--scatter-gather", &s->value.scatter_gather, err)))
         return status;
-    if (pp_args_has(args, "--communicators"))
-        s->value.communicators = (pp_communicators)(layout + 1);
     s->value.p2p = (pp_p2p)p2p;
     s->given.p2p = pp_args_has(args, "--p2p");
     s->given.scatter_gather = pp_args_has(args, "--scatter-gather");
@@ -224,7 +239,7 @@ static pp_status read_switches(const pp_args *args, pp_request *r, pp_err *err)
         (status = pp_args_choice(args, "--grad-sync", syncs, &sync, err)) ||
         (status = pp_args_choice(args, "--grad-dtype", dtypes, &dtype, err)) ||
         (status = pp_args_choice(args, "--zero", zeros, &zero, err)) ||
-        (status = read_transfers(args, s, err)))
+        (status = read_layout(args, r, err)) || (status = read_transfers(args, s, err)))
         return status;
     s->value.flash_attention = attention == 1;
     s->value.grad_sync_overlap = sync == 1;
@@ -258,7 +273,7 @@ static pp_status read_buffers(const pp_args *args, pp_wish *wish, pp_err *err)
     wish->send_buffers = pp_args_text(args, "--send-buffers");
     wish->return_outputs = pp_args_text(args, "--return-outputs");
     if ((wish->recv_buffers || wish->send_buffers || wish->return_outputs) &&
-        (!wish->executor || strcmp(wish->executor, "ideal") == 0))
+        !wish->free.executor && (!wish->executor || strcmp(wish->executor, "ideal") == 0))
         return pp_err_set(err, PP_USAGE,
                           wish->recv_buffers   ? "--recv-buffers"
                           : wish->send_buffers ? "--send-buffers"
@@ -291,14 +306,16 @@ static pp_status read_program(const pp_args *args, pp_request *r, pp_err *err)
     wish->one_order = writes(args, "pytorch-csv=");
     if (!status)
         status = pp_args_switch(args, "--torch-compile", &wish->no_split, err);
-    if (!status && executor && !(status = pp_executor_get(executor, &found, err)))
+    wish->free.executor = pp_args_is_auto(args, "--executor");
+    if (!status && executor && !wish->free.executor &&
+        !(status = pp_executor_get(executor, &found, err)))
         wish->executor = found->name;
     if (!status)
         status = read_buffers(args, wish, err);
     if (!status)
         status = pp_args_switch(args, "--step-sync", &step_sync, err);
     if (!status)
-        status = pp_args_exchange(args, &wish->exchange, err);
+        status = pp_args_exchange_or_auto(args, &wish->exchange, &wish->free.shapes, err);
     wish->shape_message_given = pp_args_has(args, "--shape-message");
     wish->no_step_sync = !step_sync;
     wish->bare_ends = pp_args_has(args, "--bare-ends");
@@ -393,6 +410,11 @@ static pp_status read_threads(const pp_args *args, pp_wish *wish, pp_err *err)
     return status;
 }
 
+static bool shapes_given(const pp_args *args, const pp_wish *wish)
+{
+    return pp_args_has(args, "--shapes") && !wish->free.shapes;
+}
+
 /* What is to be written limits the wish, too, though communication may be another's. */
 static pp_status limit_to_emitted(const pp_args *args, pp_wish *wish, pp_err *err)
 {
@@ -411,7 +433,7 @@ static pp_status limit_to_emitted(const pp_args *args, pp_wish *wish, pp_err *er
         pp_status status = pp_target_check_recompute(&target->limits, wish, err);
         if (status)
             return status;
-        pp_target_limit(&target->limits, pp_args_has(args, "--shapes"), wish);
+        pp_target_limit(&target->limits, shapes_given(args, wish), wish);
         wish->target = wish->target ? wish->target : target->limits.rules;
     }
     return PP_OK;
@@ -429,7 +451,8 @@ static pp_status read_target(const pp_args *args, pp_request *r, pp_err *err)
         return status;
     r->target = &target->limits;
     r->free_wish.one_order = false;
-    status = pp_target_apply(r->target, pp_args_has(args, "--shapes"), &r->wish, err);
+    r->free_wish.free = (pp_free_habits){ .executor = false };
+    status = pp_target_apply(r->target, shapes_given(args, &r->wish), &r->wish, err);
     return status ? status : limit_to_emitted(args, &r->wish, err);
 }
 
@@ -490,6 +513,20 @@ pp_status pp_request_read_packing(const pp_args *args, pp_request *r, pp_err *er
         }
     }
     return PP_OK;
+}
+
+pp_status pp_request_refuse_auto(const pp_request *request, const char *instead, pp_err *err)
+{
+    const pp_free_habits *f = &request->wish.free;
+    const char *option = f->executor        ? "--executor"
+                         : f->shapes        ? "--shapes"
+                         : f->communicators ? "--communicators"
+                                            : NULL;
+    if (!option)
+        return PP_OK;
+    return pp_err_set(
+        err, PP_USAGE, option,
+        "auto does not go with %s; plan without that first, then give what was chosen", instead);
 }
 
 void pp_request_free(pp_request *request)
