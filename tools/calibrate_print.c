@@ -241,6 +241,7 @@ static void print_products(const pp_profile *profile, pp_text *text)
     } words[] = {
         { "product_fewer_sms", "a product with SMs taken from it" },
         { "product_beside_copy", "a product beside copies on its GPU" },
+        { "product_beside_self_send", "a product beside messages of its GPU to itself, no link," },
         { "product_sustained", "a product after long work, over one after rest," },
     };
     pp_product_ratio ratio[PP_PRODUCT_RATIOS_MAX];

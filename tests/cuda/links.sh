@@ -32,7 +32,7 @@ lies() {
 
 # Two GPUs. A group takes 3 ms at least: both ways at once too; posting it does not wait for it.
 measure 0 STANDIN_GPUS=2 STANDIN_GROUP_US=3000
-[ "$(classes)" = 'all_gather pair;all_reduce;all_reduce pair;nccl_post;send_recv;send_recv both;send_recv edge;send_recv max 1;send_recv max 16;send_recv max 2;send_recv max 4;send_recv max 8;shape_message;' ] ||
+[ "$(classes)" = 'all_gather pair;all_reduce;all_reduce pair;nccl_post;send_recv;send_recv both;send_recv edge;send_recv max 1;send_recv max 16;send_recv max 2;send_recv max 4;send_recv max 8;send_recv min 16;send_recv min 32;shape_message;' ] ||
     wrong "classes of two GPUs: $(classes)"
 lies send_recv 3000 1e6
 lies 'send_recv both' 3000 1e6
@@ -43,7 +43,10 @@ grep -q '"source": "probe nccl-link, device time, 2 GPUs"' p.json || wrong "no s
 grep -q '"clock": "device"' p.json || wrong "the clock is not said"
 grep -q '"library": "nccl 2' p.json || wrong "NCCL's version is not said"
 for n in 1 2 4 8 16; do
-    [ "$(grep -c "ncclCommInitRankConfig [01] of 2, at most $n @" log)" -eq 2 ] || wrong "no communicator of $n channels"
+    [ "$(grep -c "ncclCommInitRankConfig [01] of 2, at most $n, at least 0, 0 per net peer @" log)" -eq 2 ] || wrong "no communicator of $n channels"
+done
+for n in 16 32; do
+    [ "$(grep -c "ncclCommInitRankConfig [01] of 2, at most 0, at least $n, 0 per net peer @" log)" -eq 2 ] || wrong "no communicator of $n channels and more"
 done
 [ "$(grep -c ncclCommInitRankConfig log)" -eq "$(grep -c ncclCommDestroy log)" ] || wrong "communicators are left"
 [ "$(grep -c 'cudaMalloc ' log)" -eq "$(grep -c 'cudaFree 1' log)" ] || wrong "memory is left"
@@ -67,12 +70,16 @@ grep -q '^GPU 0 after nccl-link: 1980 MHz, 70 W, 31 C$' out && grep -q '^GPU 1 a
 measure 0 STANDIN_GPUS=1 LD_LIBRARY_PATH="$modules/nvml" STANDIN_NVML=7
 grep -q 'does not start: its code 7' out || { wrong "NVML that does not start:"; cat out; }
 
-# Three processes: the first has the profile.
+# Three processes: the first has the profile. $elsewhere starts the last one.
 port=$((20000 + $$ % 20000))
+elsewhere=
 together() {
+    rm -f log
     pids=
     for rank in 0 1 2; do
-        env STANDIN_FAIL="$([ $rank -ne 0 ] || echo "${fails:-}")" RANK=$rank WORLD_SIZE=3 LOCAL_RANK=$rank MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
+        starts=
+        [ $rank -ne 2 ] || starts=$elsewhere
+        $starts env STANDIN_LOG="$scratch/log" STANDIN_FAIL="$([ $rank -ne 0 ] || echo "${fails:-}")" RANK=$rank WORLD_SIZE=3 LOCAL_RANK=$rank MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
             timeout -k 5 100 "$ppsim" calibrate --quick --budget 100ms --probe nccl-link -o p$rank.json >out.$rank 2>&1 &
         pids="$pids $!"
     done
@@ -87,6 +94,23 @@ together
 [ $ended = 000 ] && [ -s p0.json ] && ! [ -e p1.json ] && ! [ -e p2.json ] || { wrong "three processes end with $ended"; cat out.?; }
 cp p0.json p.json
 [ "$(classes | tr ';' '\n' | grep -c '^send_recv pair [0-2] [0-2]$')" -eq 3 ] || wrong "pairs: $(classes)"
+# Two machines, where a name of its own can be had: channels to a peer over the network are a setting, too.
+another='hostname another-machine && exec "$@"'
+if unshare -ru sh -c "$another" sh true 2>/dev/null; then
+    printf '#!/bin/sh\nexec unshare -ru sh -c '"'%s'"' sh "$@"\n' "$another" >elsewhere
+    chmod +x elsewhere
+    elsewhere=./elsewhere
+    together
+    [ $ended = 000 ] || { wrong "two machines: $ended"; cat out.?; }
+    cp p0.json p.json
+    [ "$(classes | tr ';' '\n' | grep '^send_recv net' | tr '\n' ';')" = 'send_recv net 1;send_recv net 2;send_recv net 4;send_recv net 8;' ] || wrong "two machines: $(classes)"
+    for n in 1 2 4 8; do
+        [ "$(grep -c "of 2, at most 0, at least 0, $n per net peer @" log)" -eq 2 ] || wrong "no communicator of $n channels per network peer"
+    done
+    elsewhere=
+else
+    echo "not tried: two machines, which need unshare"
+fi
 fails=ncclSend:20
 together
 [ $ended = 511 ] && grep -q 'NCCL says' out.0 && grep -q 'stopped' out.1 || { wrong "a process that fails: $ended"; cat out.?; }

@@ -105,11 +105,27 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
     return ncclSuccess;
 }
 
+/* Of a setting; 0: left to NCCL. */
+static int said(int setting)
+{
+    return setting == NCCL_CONFIG_UNDEF_INT ? 0 : setting;
+}
+
+static int net_channels(const ncclConfig_t *config)
+{
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+    return said(config->nChannelsPerNetPeer);
+#else
+    (void)config;
+    return 0;
+#endif
+}
+
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t *config)
 {
-    FAILS("%d of %d, at most %d", rank, ranks,
-          config->maxCTAs == NCCL_CONFIG_UNDEF_INT ? 0 : config->maxCTAs);
+    FAILS("%d of %d, at most %d, at least %d, %d per net peer", rank, ranks, said(config->maxCTAs),
+          said(config->minCTAs), net_channels(config));
     if (config->blocking != 0 || config->magic != NCCL_API_MAGIC)
         standin_wrong("a communicator that blocks");
     if (!depth)
