@@ -30,6 +30,16 @@ refuses() {
 }
 noise='^$'
 
+# NAME:N of STANDIN_FAIL, command: all goes well although that call fails, which it does.
+survives() {
+    call=$1
+    shift
+    rm -f log
+    STANDIN_FAIL=$call STANDIN_LOG=log timeout -k 5 60 "$@" >"$scratch/out" 2>&1 ||
+        wrong "$call: status $?, wanted 0: $(cat "$scratch/out")"
+    grep -q "^fails ${call%:*}$" log || wrong "$call: there are fewer calls"
+}
+
 needs_standin() {
     [ "$modules" = none ] || return 0
     [ "$failed" -eq 0 ] || exit 1

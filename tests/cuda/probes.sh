@@ -40,7 +40,8 @@ for call in cudaGetDeviceProperties:1/'asking what the GPU is' cudaStreamCreateW
     cublasLtMatmul:1/'a product failed' cublasLtMatmul:40/'a product failed' \
     cudaLaunchHostFunc:3/'holding the stream failed' cudaEventRecord:5/'recording an event failed' \
     cudaStreamSynchronize:9/'the work failed' cudaEventElapsedTime:4/'reading an event failed' \
-    cudaSetDevice:1/'choosing the GPU failed'; do
+    cudaSetDevice:1/'choosing the GPU failed' cudaDriverGetVersion:1/'asking what the GPU is failed' \
+    cudaRuntimeGetVersion:1/'asking what the GPU is failed'; do
     case $call in cudaMalloc*) wanted=6 ;; *) wanted=5 ;; esac
     refuses $wanted "${call#*/}" STANDIN_FAIL="${call%%/*}" -- --probe gpu-power
 done

@@ -34,12 +34,14 @@ void standin_wrong(const char *format, ...)
     _exit(70);
 }
 
-static void record(const char *name, const char *format, va_list arguments)
+static void record(const char *name, bool fails, const char *format, va_list arguments)
 {
     const char *path = getenv("STANDIN_LOG");
     FILE *file = path ? fopen(path, "a") : NULL;
     if (!file)
         return;
+    if (fails)
+        fprintf(file, "fails %s\n", name);
     fprintf(file, "gpu%d %s ", standin_device(), name);
     vfprintf(file, format, arguments);
     fprintf(file, " @%lx\n", (unsigned long)pthread_self());
@@ -66,8 +68,8 @@ bool standin_fails(const char *name, const char *format, ...)
     va_list arguments;
     va_start(arguments, format);
     pthread_mutex_lock(&lock);
-    record(name, format, arguments);
     bool fails = is_due(name);
+    record(name, fails, format, arguments);
     pthread_mutex_unlock(&lock);
     va_end(arguments);
     return fails;

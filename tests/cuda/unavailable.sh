@@ -45,6 +45,9 @@ refuses 4 'no GPU is visible' $here STANDIN_GPUS=0 -- $nccl
 refuses 4 'libnccl is version 22000, but' $here STANDIN_NCCL=22000 -- $nccl
 refuses 4 'NCCL does not say its version' $here STANDIN_FAIL=ncclGetVersion:1 -- $nccl
 refuses 4 'CUDA says: unknown error' $here STANDIN_FAIL=cudaGetDeviceCount:1 -- $nccl
+# Versions that cannot be had are none: it is not said that there is no driver, or an old one.
+refuses 4 'CUDA says: unknown error' $here STANDIN_FAIL=cudaGetDeviceCount:1,cudaDriverGetVersion:1 -- $nccl
+refuses 4 'CUDA says: CUDA driver version is insufficient' $here STANDIN_DRIVER=11040 STANDIN_FAIL=cudaRuntimeGetVersion:1 -- $nccl
 refuses 4 'needs GPU 3, but 2 are visible' $here STANDIN_GPUS=2 -- $nccl
 refuses 2 'NCCL may deliver wrong data' $here NCCL_CHUNK_SIZE=4194304 -- $nccl
 refuses 2 'runs over real links' $here -- $nccl --link 20us+1GB/s --memory-costs F=1MB,I=-1MB,W=0
