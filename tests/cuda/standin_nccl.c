@@ -42,6 +42,7 @@ typedef struct shared {
 
 struct ncclComm {
     int rank, ranks, device;
+    ncclUniqueId file;
     shared *shared;
     size_t bytes;
     int polls; /* until the call in progress is over */
@@ -135,6 +136,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int ranks, ncclUniqueId id,
     comm->ranks = ranks;
     comm->device = standin_device();
     comm->bytes = sizeof(shared) + (size_t)(ranks * ranks) * sizeof(slot);
+    comm->file = id;
     int fd = shm_open(id.internal, O_RDWR | O_CREAT, 0600);
     if (fd < 0 || ftruncate(fd, (off_t)comm->bytes))
         standin_wrong("no shared memory");
@@ -180,6 +182,8 @@ ncclResult_t ncclCommAbort(ncclComm_t comm)
     if (depth)
         standin_wrong("abort inside of a group");
     atomic_store(&comm->aborted, true);
+    if (atomic_load(&comm->shared->joined) < (uint32_t)comm->ranks)
+        shm_unlink(comm->file.internal);
     free_comm(comm);
     return fails ? ncclSystemError : ncclSuccess;
 }
@@ -198,6 +202,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
     if (comm->busy)
         standin_wrong("a communicator is destroyed while a call is in progress");
     atomic_store(&comm->aborted, true);
+    if (atomic_load(&comm->shared->joined) < (uint32_t)comm->ranks)
+        shm_unlink(comm->file.internal);
     free_comm(comm);
     return fails ? ncclSystemError : ncclSuccess;
 }
