@@ -7,12 +7,13 @@ needs_standin
 export PPSIM_MODULE_DIR="$modules"
 cd "$scratch" || exit 1
 
-# wanted status, then settings and options of calibrate
+# wanted status, then settings of probe $probe
+probe=nccl-link
 measure() {
     wanted=$1
     shift
     rm -f log p.json
-    env STANDIN_LOG="$scratch/log" "$@" timeout -k 5 100 "$ppsim" calibrate --quick --budget 100ms --probe nccl-link \
+    env STANDIN_LOG="$scratch/log" "$@" timeout -k 5 100 "$ppsim" calibrate --quick --budget 100ms --probe $probe \
         -o p.json >out 2>&1
     status=$?
     [ $status -eq "$wanted" ] || { wrong "$*: status $status, wanted $wanted"; cat out; }
@@ -68,36 +69,41 @@ grep -q '^GPU 0 after nccl-link: 1980 MHz, 70 W, 31 C$' out && grep -q '^GPU 1 a
 [ "$(grep -c '"power_limit_w": 700' p.json)" -eq 2 ] || wrong "the limit of power of one of two GPUs"
 "$ppsim" plan --model llama3-8b --hw h100-80g --pp 2 --seq-length 2048 --global-batch-size 8 --profile p.json >plan 2>&1 || { wrong "the profile is not read:"; cat plan; }
 # What NVML does not say is not known; whatever it refuses, the measurement goes on.
+probe=gpu-launch
 while read -r call words; do
     measure 0 STANDIN_GPUS=1 LD_LIBRARY_PATH="$modules/nvml" STANDIN_FAIL="$call"
     grep -q "$words" out || { wrong "$call: wanted '$words':"; cat out; }
 done <<'END'
 nvmlInit_v2:7 does not start: its code 7
 nvmlDeviceGetCount_v2:999 does not count the GPUs: its code 999
-nvmlDeviceGetHandleByIndex_v2:15 ^GPU 0 after nccl-link: clock not known, power not known, temperature not known; what slows it down is not known$
-nvmlDeviceGetClockInfo:3 ^GPU 0 after nccl-link: clock not known, 70 W, 3[0-9] C$
-nvmlDeviceGetPowerUsage:3 ^GPU 1 after nccl-link: 1200 MHz, power not known, 8[0-9] C; slowed down by power cap, heat$
-nvmlDeviceGetTemperature:3 ^GPU 0 after nccl-link: 1980 MHz, 70 W, temperature not known$
+nvmlDeviceGetHandleByIndex_v2:15 ^GPU 0 after gpu-launch: clock not known, power not known, temperature not known; what slows it down is not known$
+nvmlDeviceGetClockInfo:3 ^GPU 0 after gpu-launch: clock not known, 70 W, 3[0-9] C$
+nvmlDeviceGetPowerUsage:3 ^GPU 1 after gpu-launch: 1200 MHz, power not known, 8[0-9] C; slowed down by power cap, heat$
+nvmlDeviceGetTemperature:3 ^GPU 0 after gpu-launch: 1980 MHz, 70 W, temperature not known$
 nvmlDeviceGetName:3 ^GPU 1 after
 nvmlDeviceGetEnforcedPowerLimit:3 ^GPU 1 after
 nvmlSystemGetDriverVersion:3 ^GPU 1 after
 nvmlShutdown:3 ^GPU 1 after
-nvmlDeviceGetCurrentClocksThrottleReasons:3 ^GPU 1 after nccl-link: .* C; what slows it down is not known$
 END
+probe=nccl-link
+measure 0 STANDIN_GPUS=1 LD_LIBRARY_PATH="$modules/nvml" STANDIN_FAIL=nvmlDeviceGetCurrentClocksThrottleReasons:3
+grep -q '^GPU 1 after nccl-link: .* C; what slows it down is not known$' out || { wrong "reasons that are not known:"; cat out; }
 ! grep -q '"reasons"' p.json || wrong "reasons that are not known are in the profile"
 "$ppsim" plan --model llama3-8b --hw h100-80g --pp 2 --seq-length 2048 --global-batch-size 8 --profile p.json >plan 2>&1 || { wrong "the profile is not read:"; cat plan; }
 
-# Three processes: the first has the profile. $elsewhere starts the last one.
+# Three processes: the first has the profile. $elsewhere starts the second one.
 port=$((20000 + $$ % 20000))
 elsewhere=
+processes=3
 together() {
     rm -f log
     pids=
     for rank in 0 1 2; do
+        [ $rank -lt $processes ] || continue
         starts=
-        [ $rank -ne 2 ] || starts=$elsewhere
-        $starts env STANDIN_LOG="$scratch/log" STANDIN_FAIL="$([ $rank -ne 0 ] || echo "${fails:-}")" RANK=$rank WORLD_SIZE=3 LOCAL_RANK=$rank MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
-            timeout -k 5 100 "$ppsim" calibrate --quick --budget 100ms --probe nccl-link -o p$rank.json >out.$rank 2>&1 &
+        [ $rank -ne 1 ] || starts=$elsewhere
+        $starts env STANDIN_LOG="$scratch/log" STANDIN_FAIL="$([ $rank -ne 0 ] || echo "${fails:-}")" RANK=$rank WORLD_SIZE=$processes LOCAL_RANK=$rank MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
+            timeout -k 5 300 "$ppsim" calibrate --quick --budget 100ms --probe nccl-link -o p$rank.json >out.$rank 2>&1 &
         pids="$pids $!"
     done
     ended=
@@ -117,14 +123,16 @@ if unshare -ru sh -c "$another" sh true 2>/dev/null; then
     printf '#!/bin/sh\nexec unshare -ru sh -c '"'%s'"' sh "$@"\n' "$another" >elsewhere
     chmod +x elsewhere
     elsewhere=./elsewhere
+    processes=2
     together
-    [ $ended = 000 ] || { wrong "two machines: $ended"; cat out.?; }
+    [ $ended = 00 ] || { wrong "two machines: $ended"; cat out.?; }
     cp p0.json p.json
     [ "$(classes | tr ';' '\n' | grep '^send_recv net' | tr '\n' ';')" = 'send_recv net 1;send_recv net 2;send_recv net 4;send_recv net 8;' ] || wrong "two machines: $(classes)"
     for n in 1 2 4 8; do
         [ "$(grep -c "of 2, at most 0, at least 0, $n per net peer @" log)" -eq 2 ] || wrong "no communicator of $n channels per network peer"
     done
     elsewhere=
+    processes=3
 else
     echo "not tried: two machines, which need unshare"
 fi
