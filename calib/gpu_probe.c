@@ -198,18 +198,20 @@ pp_status pp_gpu_probe_open(const pp_probe_options *options, const char *name,
         return status;
     }
     const pp_gpu_facts *facts = p->calls->facts(p->gpu);
-    snprintf(p->source, sizeof p->source, "probe %.20s, device time: bf16, %.40s, %.36s", name,
+    snprintf(p->source, sizeof p->source, "probe %.16s, device time: bf16, %.40s, %.42s", name,
              facts->name, facts->software);
     p->first_heat_ns = first_heat_ns[options->scale];
     p->heat_ns = heat_ns[options->scale];
     p->heat_most_ns =
         options->budget_ns ? options->budget_ns / 6 : INT64_MAX; /* three passes: half */
     p->stop = options->stop;
+    assert(series_count <= PP_GPU_PROBE_SERIES);
+    memcpy(p->series, series, series_count * sizeof *series);
     p->subject = (pp_subject){ .source = p->source,
                                .stopwatch = PP_STOPWATCH_DEVICE,
                                .device = facts->name,
                                .sm_count = facts->multiprocessors,
-                               .series = series,
+                               .series = p->series,
                                .series_count = series_count,
                                .point = p->point,
                                .context = p,

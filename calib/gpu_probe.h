@@ -9,7 +9,7 @@
 #define PP_GPU_PROBE_SETTINGS \
     "hidden=4096,heads=32,mlp=16384,gated=off,vocab=32000,tp=1,tokens=16384"
 
-enum { PP_GPU_PROBE_POINTS = 192, PP_GPU_PROBE_TOKENS = 10 };
+enum { PP_GPU_PROBE_POINTS = 192, PP_GPU_PROBE_SERIES = 16, PP_GPU_PROBE_TOKENS = 10 };
 
 /* Of a layer, and of the ends of a model. tp: GPUs that share each of them; tokens: of the largest
  * microbatch. */
@@ -43,11 +43,13 @@ typedef struct pp_gpu_probe {
     bool hot;
     char source[128];
     pp_subject subject;
+    pp_subject_series series[PP_GPU_PROBE_SERIES];
+    char library[32]; /* of series that use it */
     pp_point point[PP_GPU_PROBE_POINTS];
     pp_gpu_probe_point of[PP_GPU_PROBE_POINTS];
 } pp_gpu_probe;
 
-/* No points yet. series: static. Owner closes it. Fails: UNAVAILABLE, USAGE, NOMEM, IO. */
+/* No points yet. series: copied. Owner closes it. Fails: UNAVAILABLE, USAGE, NOMEM, IO. */
 PP_MUST_CHECK pp_status pp_gpu_probe_open(const pp_probe_options *options, const char *name,
                                           const pp_subject_series *series, size_t series_count,
                                           pp_gpu_probe **probe_out, pp_err *err);

@@ -79,7 +79,7 @@ static void look_at(const library *l, unsigned index, pp_gpu_state *s)
     s->power_limit_w = read_number(l->power_limit(of, &n), &n, 1e-3);
     s->celsius = read_number(l->temperature(of, GPU_TEMPERATURE, &n), &n, 1);
     if (l->reasons(of, &bits) == 0)
-        s->reasons = (uint32_t)bits;
+        s->reasons = (int64_t)(bits & UINT32_MAX);
 }
 
 /* NULL: no place is left, which `lacks` says. */
@@ -103,8 +103,12 @@ void pp_gpu_states_look(pp_gpu_states *states, const char *probe, bool after)
     }
     if (l.driver(states->driver, sizeof states->driver))
         states->driver[0] = '\0';
-    if (l.count(&gpus))
+    const int code = l.count(&gpus);
+    if (code) {
         gpus = 0;
+        snprintf(states->lacks, sizeof states->lacks,
+                 "libnvidia-ml.so.1 does not count the GPUs: its code %d", code);
+    }
     for (unsigned i = 0; i < gpus; i++) {
         pp_gpu_state *s = next_place(states);
         if (!s)
@@ -115,7 +119,8 @@ void pp_gpu_states_look(pp_gpu_states *states, const char *probe, bool after)
                              .memory_mhz = -1,
                              .power_w = -1,
                              .power_limit_w = -1,
-                             .celsius = -1 };
+                             .celsius = -1,
+                             .reasons = -1 };
         snprintf(s->probe, sizeof s->probe, "%s", probe);
         look_at(&l, i, s);
     }
@@ -150,12 +155,12 @@ static const struct {
 
 enum { REASONS = sizeof reasons / sizeof reasons[0] };
 
-const char *pp_gpu_reasons(uint32_t bits, char *buffer, size_t size)
+const char *pp_gpu_reasons(int64_t bits, char *buffer, size_t size)
 {
     size_t used = 0;
     buffer[0] = '\0';
-    for (size_t i = 0; i < REASONS && used < size; i++)
-        if (bits & reasons[i].bit & ~(uint32_t)IDLE)
+    for (size_t i = 0; i < REASONS && used < size && bits >= 0; i++)
+        if (bits & reasons[i].bit & ~(int64_t)IDLE)
             used += (size_t)snprintf(buffer + used, size - used, "%s%s", used ? ", " : "",
                                      reasons[i].name);
     return buffer;
@@ -180,7 +185,8 @@ pp_json *pp_gpu_states_write(const pp_gpu_states *states, pp_json_build *build)
         pp_json_put_double(build, item, #key, s->key);
         NUMBER_MAP(PUT)
 #undef PUT
-        pp_json_put_int(build, item, "reasons", s->reasons);
+        if (s->reasons >= 0)
+            pp_json_put_int(build, item, "reasons", s->reasons);
         pp_json_add(build, list, item);
     }
     pp_json_put_text(build, object, "driver", states->driver[0] ? states->driver : NULL);
@@ -206,17 +212,19 @@ static pp_status read_state(const pp_json_at *at, pp_gpu_state *s, pp_err *err)
                                         NUMBER_MAP(KEY)
 #undef KEY
                                             NULL };
-    int64_t index = 0, bits = 0;
+    int64_t index = 0;
     pp_status status;
     if ((status = pp_json_only(at, keys, err)) ||
         (status = pp_json_get_name(at, "probe", s->probe, sizeof s->probe, err)) ||
         (status = pp_json_get_bool(at, "after", &s->after, err)) ||
         (status = pp_json_get_int(at, "gpu", 0, INT32_MAX, &index, err)) ||
-        (status = pp_json_get_int(at, "reasons", 0, UINT32_MAX, &bits, err)) ||
         (status = read_text(at, "name", s->name, sizeof s->name, err)))
         return status;
     s->gpu = (int32_t)index;
-    s->reasons = (uint32_t)bits;
+    s->reasons = -1;
+    if (pp_json_has(at, "reasons") &&
+        (status = pp_json_get_int(at, "reasons", 0, UINT32_MAX, &s->reasons, err)) != PP_OK)
+        return status;
 #define READ(key)                                                               \
     s->key = -1;                                                                \
     if (pp_json_has(at, #key) &&                                                \

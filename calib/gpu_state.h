@@ -28,7 +28,7 @@ typedef struct pp_gpu_state {
     int32_t gpu; /* as nvidia-smi counts */
     char name[96];
     double sm_mhz, memory_mhz, power_w, power_limit_w, celsius;
-    uint32_t reasons;
+    int64_t reasons; /* bits */
 } pp_gpu_state;
 
 /* All zero: nothing was looked at. */
@@ -43,8 +43,9 @@ typedef struct pp_gpu_states {
 void pp_gpu_states_look(pp_gpu_states *states, const char *probe, bool after);
 /* Those of an interrupted run come first. */
 void pp_gpu_states_carry(const pp_gpu_states *before, pp_gpu_states *states);
-/* "power cap, heat": names of the reasons in `bits`, but for "idle". Returns buffer. */
-const char *pp_gpu_reasons(uint32_t bits, char *buffer, size_t size);
+/* "power cap, heat": names of the reasons in `bits`, but for "idle"; "": none, or not known.
+ * Returns buffer. */
+const char *pp_gpu_reasons(int64_t bits, char *buffer, size_t size);
 pp_json *pp_gpu_states_write(const pp_gpu_states *states, pp_json_build *build);
 /* Fails: INPUT with the place. */
 PP_MUST_CHECK pp_status pp_gpu_states_read(const pp_json_at *at, pp_gpu_states *states_out,

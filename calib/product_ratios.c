@@ -13,6 +13,7 @@ static const struct {
 } pairs[] = {
     { "product_fewer_sms", "product_alone" },
     { "product_beside_copy", "product_alone" },
+    { "product_beside_self_send", "product_alone" },
     { "product_sustained", "product_burst" },
 };
 
@@ -22,7 +23,7 @@ bool pp_product_class(const char *class_name)
     return strncmp(class_name, prefix, sizeof prefix - 1) == 0;
 }
 
-/* SMs that are taken; 0: none. */
+/* SMs that are taken, or NCCL may take; 0: not said. */
 static double taken(const pp_sample *sample)
 {
     const double channels = sample->at[PP_VARIABLE_CHANNELS];

@@ -5,11 +5,11 @@
 
 #include "calib/samples.h"
 
-enum { PP_PRODUCT_RATIOS_MAX = 16 };
+enum { PP_PRODUCT_RATIOS_MAX = 24 };
 
 typedef struct pp_product_ratio {
     const char *class_name; /* of the samples */
-    double taken;           /* SMs that are; 0: the class says it */
+    double taken;           /* SMs that are, or channels NCCL may take; 0: the class says it */
     double ratio;           /* median over products and passes */
 } pp_product_ratio;
 

@@ -247,8 +247,18 @@ static pp_status predict(const pp_plan *ours, const pp_execute_options *options,
     return status == PP_INFEASIBLE && options->force ? PP_OK : status;
 }
 
+/* What the transport says before ranks run; whoever was ended from outside is told by whom. */
+static pp_status say(const pp_err *own, pp_status status, const pp_execution *x, pp_err *err)
+{
+    if (status != PP_INFEASIBLE)
+        return status ? pp_err_set(err, status, own->where, "%s", own->text) : PP_OK;
+    return pp_err_set(err, status, NULL, "%s",
+                      x->world.stop && *x->world.stop ? PP_INTERRUPTED : PP_STOPPED_ELSEWHERE);
+}
+
 static pp_status open_world(const pp_execute_options *options, pp_execution *x, pp_err *err)
 {
+    pp_err own = { 0 };
     if (options->compute->memory) {
         pp_status status = options->compute->memory(&x->memory, err);
         if (status)
@@ -262,7 +272,7 @@ static pp_status open_world(const pp_execute_options *options, pp_execution *x, 
                                    .check_messages = options->check_messages,
                                    .memory = x->job.memory,
                                    .stop = options->stop };
-    return options->transport->open(&x->world, &x->job.world, err);
+    return say(&own, options->transport->open(&x->world, &x->job.world, &own), x, err);
 }
 
 static pp_status open_workers(const pp_execute_options *options, uint32_t first, uint32_t count,
@@ -286,10 +296,7 @@ static pp_status gather(pp_execution *x, uint32_t first, const void *mine, size_
     pp_err own = { 0 };
     pp_status status =
         x->job.transport->all_gather(x->job.world, first, mine, bytes, all_out, &own);
-    if (status)
-        return pp_err_set(err, status, own.where, "%s",
-                          status == PP_INFEASIBLE ? PP_STOPPED_ELSEWHERE : own.text);
-    return PP_OK;
+    return say(&own, status, x, err);
 }
 
 /* Before a transport connects the processes for what they are to run. */

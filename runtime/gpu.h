@@ -20,6 +20,7 @@ typedef enum pp_gpu_work_kind {
     PP_GPU_COPY_IN,           /* from pinned memory of the host */
     PP_GPU_COPY_OUT,          /* to pinned memory of the host */
     PP_GPU_COPY_PEER,         /* to GPU `peer` */
+    PP_GPU_MESSAGE,           /* NCCL's, of `bytes`, from the GPU to itself; only beside others */
     PP_GPU_ATTENTION_FORWARD, /* from here on by kernels of ppsim */
     PP_GPU_ATTENTION_BACKWARD,
     PP_GPU_NORM_FORWARD, /* root mean square */
@@ -44,6 +45,7 @@ typedef struct pp_gpu_work {
     int32_t multiprocessors; /* the product may take; 0: all */
     int64_t bytes;
     uint32_t peer;
+    uint32_t channels;      /* of the message, at most; 0: NCCL's own choice */
     int64_t rows, width;    /* rows: tokens; Adam: parameters. width of SwiGLU: of its result */
     int64_t vocab;          /* of the embedding; the width of logits is theirs */
     int64_t heads;          /* of attention, causal within each sequence; width: of a head */
@@ -57,6 +59,7 @@ typedef struct pp_gpu_facts {
     int32_t multiprocessors;
     int64_t cache_bytes, memory_bytes;
     uint32_t visible; /* GPUs */
+    int nccl;         /* its version, 22809 for 2.28.9 */
 } pp_gpu_facts;
 
 /* One GPU and its streams. Used by one thread. Owner closes it. */

@@ -18,12 +18,19 @@ typedef enum pp_traffic_kind {
     PP_TRAFFIC_ALL_GATHER, /* `bytes` is what every rank has in the end */
 } pp_traffic_kind;
 
+/* What a communicator is told of its channels, of which each takes a multiprocessor; 0: NCCL's own
+ * choice. */
+typedef struct pp_gpu_channels {
+    uint32_t most, least;  /* in all */
+    uint32_t per_net_peer; /* to a rank of another machine */
+} pp_gpu_channels;
+
 typedef struct pp_traffic {
     pp_traffic_kind kind;
-    uint32_t first, second; /* ranks */
-    bool pair;              /* in a communicator of these two; else in that of all ranks, of which
-                               every one takes part in collectives */
-    uint32_t channels_max;  /* of its communicator; 0: NCCL's own choice */
+    uint32_t first, second;   /* ranks */
+    bool pair;                /* in a communicator of these two; else in that of all ranks, of which
+                                 every one takes part in collectives */
+    pp_gpu_channels channels; /* of its communicator */
     uint64_t bytes;
 } pp_traffic;
 
@@ -32,6 +39,7 @@ typedef struct pp_gpu_link_facts {
     uint32_t ranks;
     const uint32_t *node; /* [ranks]: machines by number */
     int nccl;             /* its version, 22809 for 2.28.9 */
+    bool net_channels;    /* channels.per_net_peer can be said: NCCL 2.28 */
     char name[128];       /* of the first GPU here: "NVIDIA H100 80GB HBM3" */
     int32_t multiprocessors;
 } pp_gpu_link_facts;

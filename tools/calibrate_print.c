@@ -241,6 +241,7 @@ static void print_products(const pp_profile *profile, pp_text *text)
     } words[] = {
         { "product_fewer_sms", "a product with SMs taken from it" },
         { "product_beside_copy", "a product beside copies on its GPU" },
+        { "product_beside_self_send", "a product beside messages of its GPU to itself, no link," },
         { "product_sustained", "a product after long work, over one after rest," },
     };
     pp_product_ratio ratio[PP_PRODUCT_RATIOS_MAX];
@@ -272,6 +273,14 @@ static void print_unfinished(const pp_profile *profile, pp_text *text)
     pp_text_add(text, "; --resume -o FILE goes on\n");
 }
 
+static void add_known(pp_text *text, double value, const char *unit, const char *what)
+{
+    if (value >= 0)
+        pp_text_add(text, "%.0f %s", value, unit);
+    else
+        pp_text_add(text, "%s not known", what);
+}
+
 /* A line per GPU and probe: what it was after it. */
 static void print_gpus(const pp_gpu_states *gpus, pp_text *text)
 {
@@ -284,9 +293,17 @@ static void print_gpus(const pp_gpu_states *gpus, pp_text *text)
         if (!s->after)
             continue;
         pp_gpu_reasons(s->reasons, reasons, sizeof reasons);
-        pp_text_add(text, "%sGPU %d after %s: %.0f MHz, %.0f W, %.0f C%s%s\n", i < 2 ? "\n" : "",
-                    s->gpu, s->probe, s->sm_mhz, s->power_w, s->celsius,
-                    reasons[0] ? "; slowed down by " : "", reasons);
+        pp_text_add(text, "%sGPU %d after %s: ", i < 2 ? "\n" : "", s->gpu, s->probe);
+        add_known(text, s->sm_mhz, "MHz", "clock");
+        pp_text_add(text, ", ");
+        add_known(text, s->power_w, "W", "power");
+        pp_text_add(text, ", ");
+        add_known(text, s->celsius, "C", "temperature");
+        pp_text_add(text, "%s%s\n",
+                    s->reasons < 0 ? "; what slows it down is not known"
+                    : reasons[0]   ? "; slowed down by "
+                                   : "",
+                    reasons);
     }
 }
 

@@ -1,33 +1,65 @@
 /* What a product loses to transfers on the same GPU: without the multiprocessors that they occupy,
- * and beside copies in the GPU's memory. */
+ * beside copies in the GPU's memory, and beside messages of the GPU to itself, which are such
+ * copies on some of its multiprocessors: without a link. */
 #include "calib/gpu_probe.h"
 
-enum { ALONE, FEWER, BESIDE_COPY, SERIES, BESIDE_BYTES = 64 << 20, TINY_BYTES = 4 << 20 };
+#include "calib/nccl_int.h"
 
-static void add(pp_gpu_probe *p, uint32_t series, int64_t tokens, int32_t taken, int64_t bytes)
+#include <stdio.h>
+
+enum { ALONE, FEWER, BESIDE_COPY, BESIDE_SELF, SERIES };
+
+/* A product of so many tokens. */
+static pp_gpu_probe_point product_of(const pp_gpu_probe *p, int64_t tokens)
 {
     const pp_gpu_shapes *s = &p->settings;
-    const int32_t all = p->calls->facts(p->gpu)->multiprocessors;
-    const pp_gpu_probe_point of = {
-        .work = { .kind = PP_GPU_MULTIPLY,
-                  .in = PP_GPU_BF16,
-                  .out = PP_GPU_BF16,
-                  .product = PP_GPU_ABT,
-                  .m = tokens,
-                  .n = (s->gated ? 2 : 1) * s->mlp / s->tp,
-                  .k = s->hidden,
-                  .multiprocessors = taken ? all - taken : 0 },
-        .beside = { .kind = PP_GPU_COPY, .bytes = bytes },
-        .has_beside = bytes > 0,
+    return (pp_gpu_probe_point){ .work = { .kind = PP_GPU_MULTIPLY,
+                                           .in = PP_GPU_BF16,
+                                           .out = PP_GPU_BF16,
+                                           .product = PP_GPU_ABT,
+                                           .m = tokens,
+                                           .n = (s->gated ? 2 : 1) * s->mlp / s->tp,
+                                           .k = s->hidden } };
+}
+
+/* channels: multiprocessors that are taken; 0: none, or not known. */
+static void add(pp_gpu_probe *p, uint32_t series, const pp_gpu_probe_point *of, int32_t channels)
+{
+    pp_point *point = pp_gpu_probe_add(p, series, of);
+    point->at[PP_VARIABLE_ROWS] = (double)of->work.m;
+    point->at[PP_VARIABLE_COLUMNS] = (double)of->work.n;
+    point->at[PP_VARIABLE_DEPTH] = (double)of->work.k;
+    if (channels)
+        point->at[PP_VARIABLE_CHANNELS] = channels;
+}
+
+static void add_all(pp_gpu_probe *p, pp_probe_scale scale, int64_t tokens)
+{
+    static const int32_t taken[] = { 4, 16, 8, 32, 2, 1, 24 };
+    static const size_t counts[] = {
+        [PP_PROBE_FULL] = 7, [PP_PROBE_QUICK] = 4, [PP_PROBE_TINY] = 1
     };
-    if (taken >= all)
-        return;
-    pp_point *point = pp_gpu_probe_add(p, series, &of);
-    point->at[PP_VARIABLE_ROWS] = (double)of.work.m;
-    point->at[PP_VARIABLE_COLUMNS] = (double)of.work.n;
-    point->at[PP_VARIABLE_DEPTH] = (double)of.work.k;
-    if (taken)
-        point->at[PP_VARIABLE_CHANNELS] = taken; /* NCCL's take one each */
+    const int32_t all = p->calls->facts(p->gpu)->multiprocessors;
+    const int64_t bytes = scale == PP_PROBE_TINY ? 4 << 20 : 64 << 20;
+    pp_gpu_probe_point of = product_of(p, tokens);
+    add(p, ALONE, &of, 0);
+    of.has_beside = true;
+    of.beside = (pp_gpu_work){ .kind = PP_GPU_COPY, .bytes = bytes };
+    add(p, BESIDE_COPY, &of, 0);
+    for (size_t i = 0; i < counts[scale]; i++) {
+        if (taken[i] >= all)
+            continue;
+        of = product_of(p, tokens);
+        of.work.multiprocessors = all - taken[i];
+        add(p, FEWER, &of, taken[i]);
+        if (taken[i] & (taken[i] - 1)) /* NCCL's channels are a power of two */
+            continue;
+        of = product_of(p, tokens);
+        of.has_beside = true;
+        of.beside =
+            (pp_gpu_work){ .kind = PP_GPU_MESSAGE, .bytes = bytes, .channels = (uint32_t)taken[i] };
+        add(p, BESIDE_SELF, &of, taken[i]);
+    }
 }
 
 static pp_status pair_open(const pp_probe_options *options, void **state_out,
@@ -37,24 +69,20 @@ static pp_status pair_open(const pp_probe_options *options, void **state_out,
         [ALONE] = { .class_name = "product_alone" },
         [FEWER] = { .class_name = "product_fewer_sms" },
         [BESIDE_COPY] = { .class_name = "product_beside_copy" },
-    };
-    static const int32_t taken[] = { 4, 16, 8, 32, 2, 1, 24 };
-    static const size_t counts[] = {
-        [PP_PROBE_FULL] = 7, [PP_PROBE_QUICK] = 4, [PP_PROBE_TINY] = 1
+        [BESIDE_SELF] = { .class_name = "product_beside_self_send" },
     };
     int64_t tokens[PP_GPU_PROBE_TOKENS];
-    const bool tiny = options->scale == PP_PROBE_TINY;
+    char version[32] = "";
     pp_gpu_probe *p;
     pp_status status = pp_gpu_probe_open(options, "gpu-interference", series, SERIES, &p, err);
     if (status)
         return status;
     const size_t count = pp_gpu_probe_tokens(p, options->scale, tokens);
-    for (size_t t = 0; t < count && t < 2; t++) {
-        add(p, ALONE, tokens[t], 0, 0);
-        add(p, BESIDE_COPY, tokens[t], 0, tiny ? TINY_BYTES : BESIDE_BYTES);
-        for (size_t i = 0; i < counts[options->scale]; i++)
-            add(p, FEWER, tokens[t], taken[i], 0);
-    }
+    for (size_t t = 0; t < count && t < 2; t++)
+        add_all(p, options->scale, tokens[t]);
+    pp_nccl_version_text("nccl", p->calls->facts(p->gpu)->nccl, version, sizeof version);
+    snprintf(p->library, sizeof p->library, "%.20s to itself", version);
+    p->series[BESIDE_SELF].library = p->library;
     *state_out = p;
     *subject_out = &p->subject;
     return PP_OK;
@@ -62,7 +90,8 @@ static pp_status pair_open(const pp_probe_options *options, void **state_out,
 
 const pp_probe pp_probe_gpu_interference = {
     .name = "gpu-interference",
-    .summary = "a product on a GPU with n multiprocessors taken, and beside copies in its memory",
+    .summary =
+        "a product on a GPU with multiprocessors taken, beside copies, and beside its own messages",
     .share = 10,
     .asked = true,
     .open = pair_open,

@@ -1,5 +1,6 @@
 /* Traffic between GPUs, by the clocks of the GPUs: docs/calibration-probes.md. Its processes, where
  * torchrun, mpirun or srun started several, measure together. */
+#include "calib/nccl_int.h"
 #include "calib/probes.h"
 #include "runtime/gpu_link.h"
 #include "sim/alloc.h"
@@ -118,12 +119,37 @@ static void add_pairs(linking *l, pp_probe_scale scale)
     }
 }
 
+/* One communicator of two ranks for each setting of its channels. */
+static void add_channels(linking *l, pp_probe_scale scale, const pp_traffic *to)
+{
+    static const uint32_t most[] = { 1, 2, 4, 8, 16 };
+    static const uint32_t least[] = { 16, 32 };
+    static const uint32_t per_net_peer[] = { 1, 2, 4, 8 };
+    char name[32];
+    pp_traffic t = *to;
+    t.pair = true;
+    for (size_t i = 0; i < sizeof most / sizeof most[0]; i++) {
+        t.channels = (pp_gpu_channels){ .most = most[i] };
+        snprintf(name, sizeof name, "send_recv max %u", most[i]);
+        add(l, scale, name, &few, t);
+    }
+    for (size_t i = 0; i < sizeof least / sizeof least[0]; i++) {
+        t.channels = (pp_gpu_channels){ .least = least[i] };
+        snprintf(name, sizeof name, "send_recv min %u", least[i]);
+        add(l, scale, name, &few, t);
+    }
+    const bool net = l->facts->net_channels && nodes_of(l, to) > 1;
+    for (size_t i = 0; net && i < sizeof per_net_peer / sizeof per_net_peer[0]; i++) {
+        t.channels = (pp_gpu_channels){ .per_net_peer = per_net_peer[i] };
+        snprintf(name, sizeof name, "send_recv net %u", per_net_peer[i]);
+        add(l, scale, name, &few, t);
+    }
+}
+
 static void add_links(linking *l, pp_probe_scale scale)
 {
-    static const uint32_t channels[] = { 1, 2, 4, 8, 16 };
     const pp_traffic to = { .second = partner_of_first(l) };
     pp_traffic t = to;
-    char name[32];
     add(l, scale, "send_recv", &curve, to);
     t.kind = PP_TRAFFIC_EXCHANGE;
     add(l, scale, "send_recv both", &curve, t);
@@ -140,11 +166,7 @@ static void add_links(linking *l, pp_probe_scale scale)
     t = to;
     t.pair = true;
     add(l, scale, "send_recv edge", &curve, t);
-    for (size_t i = 0; i < sizeof channels / sizeof channels[0]; i++) {
-        t.channels_max = channels[i];
-        snprintf(name, sizeof name, "send_recv max %u", channels[i]);
-        add(l, scale, name, &few, t);
-    }
+    add_channels(l, scale, &to);
     add_pairs(l, scale);
 }
 
@@ -158,9 +180,7 @@ static void add_self(linking *l, pp_probe_scale scale)
 
 static void lay_out(linking *l, pp_probe_scale scale)
 {
-    const int nccl = l->facts->nccl;
-    snprintf(l->library, sizeof l->library, "nccl %d.%d.%d", nccl / 10000, nccl / 100 % 100,
-             nccl % 100);
+    pp_nccl_version_text("nccl", l->facts->nccl, l->library, sizeof l->library);
     if (l->facts->ranks > 1)
         snprintf(l->source, sizeof l->source, "probe nccl-link, device time, %u GPUs",
                  l->facts->ranks);

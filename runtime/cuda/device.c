@@ -7,14 +7,13 @@ static pp_status no_device(const pp_module_services *services, cudaError_t code,
 {
     int driver = 0;
     int runtime = 0;
-    (void)cudaDriverGetVersion(&driver);
-    (void)cudaRuntimeGetVersion(&runtime);
-    if (driver == 0) /* then the runtime says that it is too old */
+    const bool known = !cudaDriverGetVersion(&driver) && !cudaRuntimeGetVersion(&runtime);
+    if (known && driver == 0) /* then the runtime says that it is too old */
         return services->err_set(
             err, PP_UNAVAILABLE, NULL,
             "this machine has no NVIDIA driver (libcuda.so.1); install one, or "
             "run elsewhere");
-    if (code == cudaErrorInsufficientDriver)
+    if (known && code == cudaErrorInsufficientDriver)
         return services->err_set(err, PP_UNAVAILABLE, NULL,
                                  "the NVIDIA driver knows CUDA %d.%d, but ppsim_cuda.so runs on "
                                  "CUDA %d.%d; update the driver, or build with an older CUDA",

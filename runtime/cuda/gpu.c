@@ -5,8 +5,10 @@
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/gemm.h"
 #include "runtime/cuda/machine.h"
+#include "runtime/cuda/self.h"
 #include "runtime/cuda/work.h"
 
+#include <assert.h>
 #include <cublasLt.h>
 #include <errno.h>
 #include <semaphore.h>
@@ -15,7 +17,9 @@
 #include <string.h>
 
 enum { BATCH = 128 }; /* launches that wait; a stream takes about a thousand */
-enum { SETS_MAX = 16, BESIDE_MAX = 512, BLOCK_BYTES = 1 << 20 };
+enum { SETS_MAX = 16, BLOCK_BYTES = 1 << 20 };
+/* What waits beside a timing. NCCL has about three entries in the stream for a message. */
+enum { BESIDE_MAX = 512, MESSAGES_MAX = 128 };
 
 struct pp_gpu {
     const pp_module_services *services;
@@ -23,6 +27,7 @@ struct pp_gpu {
     pp_gpu_facts facts;
     cudaStream_t stream, other;
     pp_gpu_blas *blas, *other_blas;
+    pp_world *self;  /* of messages; NULL: there were none yet */
     pp_ns posted_ns; /* what the host took to launch the last batch */
     cudaEvent_t gate_open, begin, end, other_end;
     sem_t gate;
@@ -37,6 +42,8 @@ struct pp_gpu_task {
     pp_gpu_operand of[PP_GPU_OPERANDS];
     bool spoils; /* some operand */
     char *operand[SETS_MAX][PP_GPU_OPERANDS];
+    size_t queue; /* of a message */
+    bool has_queue;
     uint32_t beside_runs; /* that last longer than what it was last timed beside */
 };
 
@@ -70,11 +77,30 @@ static pp_status launch(pp_gpu_task *task, bool on_other, pp_err *err)
     const pp_gpu *gpu = task->gpu;
     const uint32_t set = task->next++ % task->sets;
     const cudaStream_t stream = on_other ? gpu->other : gpu->stream;
+    if (task->work.kind == PP_GPU_MESSAGE) {
+        assert(on_other);
+        return pp_gpu_self_send(gpu->self, task->queue, task->operand[set][0],
+                                task->operand[set][1], (size_t)task->work.bytes, err);
+    }
     if (task->work.kind != PP_GPU_MULTIPLY)
         return check(gpu, pp_gpu_work_launch(&task->work, gpu->number, task->operand[set], stream),
                      "launching the work", err);
     const pp_gpu_gemm_call call = call_of(task, set);
     return pp_gpu_gemm(on_other ? gpu->other_blas : gpu->blas, &call, stream, err);
+}
+
+/* Where it runs beside something else. */
+static cudaStream_t other_stream(const pp_gpu_task *task)
+{
+    return task->has_queue ? pp_gpu_self_stream(task->gpu->self, task->queue) : task->gpu->other;
+}
+
+/* Nobody can wait for a message that failed. */
+static void give_up_messages(const pp_gpu_task *task)
+{
+    pp_err ignored = { 0 };
+    if (task->has_queue)
+        (void)pp_nccl_leave(task->gpu->self, task->gpu->self->rank, &ignored);
 }
 
 static pp_status finish(const pp_gpu *gpu, cudaStream_t stream, pp_err *err)
@@ -131,6 +157,8 @@ static void close_gpu(pp_gpu *gpu)
     if (!gpu)
         return;
     cudaEvent_t const events[] = { gpu->gate_open, gpu->begin, gpu->end, gpu->other_end };
+    if (gpu->self)
+        pp_nccl_transport.close(gpu->self);
     (void)cudaSetDevice((int)gpu->number);
     pp_gpu_gemm_close(gpu->blas);
     pp_gpu_gemm_close(gpu->other_blas);
@@ -153,6 +181,8 @@ static pp_status open_parts(pp_gpu *gpu, pp_err *err)
     pp_status status = check(gpu, cudaSetDevice((int)gpu->number), "choosing the GPU", err);
     if (!status)
         status = check(gpu, read_facts(gpu), "asking what the GPU is", err);
+    if (!status && ncclGetVersion(&gpu->facts.nccl))
+        status = gpu->services->err_set(err, PP_IO, NULL, "NCCL does not say its version");
     if (!status)
         status = check(gpu, open_streams(gpu), "making streams and events", err);
     if (!status)
@@ -249,7 +279,7 @@ static void release(pp_gpu_task *task)
     if (!task)
         return;
     (void)cudaStreamSynchronize(task->gpu->stream);
-    (void)cudaStreamSynchronize(task->gpu->other);
+    (void)cudaStreamSynchronize(other_stream(task));
     for (uint32_t s = 0; s < task->sets; s++) {
         for (int i = 0; i < PP_GPU_OPERANDS; i++)
             give(&task->of[i], task->operand[s][i]);
@@ -348,10 +378,10 @@ static pp_status describe(const pp_gpu_task *task, char *how, size_t size, pp_er
 /* The first run of a kernel loads it, which may wait for the whole GPU. */
 static pp_status run_once(pp_gpu_task *task, pp_err *err)
 {
-    for (int other = 0; other < 2; other++) {
+    for (int other = task->has_queue; other < 2; other++) {
         pp_status status = launch(task, other, err);
         if (!status)
-            status = finish(task->gpu, other ? task->gpu->other : task->gpu->stream, err);
+            status = finish(task->gpu, other ? other_stream(task) : task->gpu->stream, err);
         if (status)
             return status;
     }
@@ -368,11 +398,17 @@ static pp_status prepare(pp_gpu *gpu, const pp_gpu_work *work, pp_gpu_task **tas
     pp_status status = take_memory(task, err);
     if (!status)
         status = finish(gpu, gpu->stream, err);
+    if (!status && work->kind == PP_GPU_MESSAGE) {
+        status = pp_gpu_self_queue(gpu->services, gpu->number, work->channels, &gpu->self,
+                                   &task->queue, err);
+        task->has_queue = !status;
+    }
     if (!status)
         status = describe(task, how_out, how_size, err);
     if (!status)
         status = run_once(task, err);
     if (status) {
+        give_up_messages(task);
         release(task);
         return status;
     }
@@ -390,15 +426,16 @@ static void pass_gate(void *argument)
 /* What runs beside begins when the gate opens, too. */
 static pp_status launch_beside(pp_gpu *gpu, pp_gpu_task *beside, pp_err *err)
 {
+    const cudaStream_t stream = other_stream(beside);
     pp_status status =
         check(gpu, cudaEventRecord(gpu->gate_open, gpu->stream), "recording an event", err);
     if (!status)
-        status = check(gpu, cudaStreamWaitEvent(gpu->other, gpu->gate_open, 0),
-                       "waiting for an event", err);
+        status =
+            check(gpu, cudaStreamWaitEvent(stream, gpu->gate_open, 0), "waiting for an event", err);
     for (uint32_t i = 0; i < beside->beside_runs && !status; i++)
         status = launch(beside, true, err);
     if (!status)
-        status = check(gpu, cudaEventRecord(gpu->other_end, gpu->other), "recording an event", err);
+        status = check(gpu, cudaEventRecord(gpu->other_end, stream), "recording an event", err);
     return status;
 }
 
@@ -442,9 +479,11 @@ static pp_status time_batch(pp_gpu *gpu, pp_gpu_task *task, uint32_t runs, const
         return status;
     status = launch_all(gpu, task, runs, how, err);
     (void)sem_post(&gpu->gate);
+    if (status && how->beside)
+        give_up_messages(how->beside);
     pp_status done = finish(gpu, gpu->stream, err);
     if (how->beside && !done)
-        done = finish(gpu, gpu->other, err);
+        done = finish(gpu, other_stream(how->beside), err);
     status = status ? status : done;
     if (!status && how->posting)
         *ns_out = (double)gpu->posted_ns;
@@ -467,7 +506,7 @@ static pp_status time_beside(pp_gpu *gpu, pp_gpu_task *task, uint32_t runs,
         if (status || other_ns >= own_ns)
             return status;
         how->beside->beside_runs *= 2;
-        if (how->beside->beside_runs > BESIDE_MAX)
+        if (how->beside->beside_runs > (how->beside->has_queue ? MESSAGES_MAX : BESIDE_MAX))
             return gpu->services->err_set(err, PP_IO, NULL,
                                           "GPU %u: what runs beside is over too soon; choose "
                                           "smaller ones",
@@ -478,8 +517,10 @@ static pp_status time_beside(pp_gpu *gpu, pp_gpu_task *task, uint32_t runs,
 static pp_status time_task(pp_gpu *gpu, pp_gpu_task *task, const pp_gpu_timing *how, pp_ns *took_ns,
                            pp_err *err)
 {
+    const bool messages = how->beside && how->beside->has_queue;
     const uint32_t most = how->cold      ? 1
                           : task->spoils ? task->sets
+                          : messages     ? BATCH / 32
                           : how->beside  ? BATCH / 8
                                          : BATCH;
     double sum_ns = 0;

@@ -20,7 +20,8 @@ typedef struct end {
 
 /* A communicator; a, b: PP_NO_SOURCE: of all ranks. */
 typedef struct member_set {
-    uint32_t a, b, channels_max;
+    uint32_t a, b;
+    pp_gpu_channels channels;
 } member_set;
 
 struct pp_gpu_link {
@@ -155,6 +156,7 @@ static pp_status find_facts(pp_gpu_link *link, pp_err *err)
     link->facts = (pp_gpu_link_facts){ .first = world->first == 0,
                                        .ranks = world->ranks,
                                        .node = link->node,
+                                       .net_channels = pp_nccl_has_net_channels(),
                                        .multiprocessors = properties.multiProcessorCount };
     snprintf(link->facts.name, sizeof link->facts.name, "%.127s", properties.name);
     return pp_nccl_check(world, world->first, NULL, ncclGetVersion(&link->facts.nccl),
@@ -201,7 +203,8 @@ static pp_nccl_queue *queue_of(pp_nccl_rank *r, const pp_traffic *t)
 {
     uint32_t peer = !t->pair ? PP_NO_SOURCE : r->rank == t->first ? t->second : t->first;
     for (size_t q = 0; q < r->queues; q++)
-        if (r->queue[q].peer == peer && r->queue[q].channels_max == t->channels_max)
+        if (r->queue[q].peer == peer &&
+            memcmp(&r->queue[q].channels, &t->channels, sizeof t->channels) == 0)
             return &r->queue[q];
     return NULL; /* provide_queue made it */
 }
@@ -209,7 +212,7 @@ static pp_nccl_queue *queue_of(pp_nccl_rank *r, const pp_traffic *t)
 static pp_status provide_queue(pp_gpu_link *link, const pp_traffic *t, pp_err *err)
 {
     const member_set wanted = { t->pair ? t->first : PP_NO_SOURCE,
-                                t->pair ? t->second : PP_NO_SOURCE, t->channels_max };
+                                t->pair ? t->second : PP_NO_SOURCE, t->channels };
     for (size_t i = 0; i < link->made_count; i++)
         if (memcmp(&link->made[i], &wanted, sizeof wanted) == 0)
             return PP_OK;
@@ -218,7 +221,7 @@ static pp_status provide_queue(pp_gpu_link *link, const pp_traffic *t, pp_err *e
         return nomem(link->world->services, err);
     link->made = made;
     made[link->made_count++] = wanted;
-    return pp_nccl_queue_add(link->world, wanted.a, wanted.b, wanted.channels_max, err);
+    return pp_nccl_queue_add(link->world, wanted.a, wanted.b, &wanted.channels, err);
 }
 
 /* A rank's part of one group. */

@@ -6,6 +6,7 @@
 
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/store.h"
+#include "runtime/gpu_link.h"
 
 #include <nccl.h>
 #include <pthread.h>
@@ -17,8 +18,8 @@
 typedef struct pp_nccl_queue {
     ncclComm_t comm;
     cudaStream_t stream;
-    uint32_t peer;         /* of two ranks: the other; PP_NO_SOURCE: all ranks are in it */
-    uint32_t channels_max; /* 0: NCCL's own choice */
+    uint32_t peer; /* of two ranks: the other; PP_NO_SOURCE: all ranks are in it */
+    pp_gpu_channels channels;
 } pp_nccl_queue;
 
 /* A transfer of a rank. */
@@ -98,9 +99,11 @@ pp_status pp_nccl_queues_open(pp_world *world, pp_err *err);
 pp_status pp_nccl_queues_for(pp_world *world, const pp_program *program, pp_err *err);
 void pp_nccl_queues_close(pp_world *world);
 /* One more communicator: of ranks a and b, or a PP_NO_SOURCE: of all. All processes call it.
- * channels_max: 0: NCCL's own choice. */
-pp_status pp_nccl_queue_add(pp_world *world, uint32_t a, uint32_t b, uint32_t channels_max,
-                            pp_err *err);
+ * channels: NULL: NCCL's own choice. */
+pp_status pp_nccl_queue_add(pp_world *world, uint32_t a, uint32_t b,
+                            const pp_gpu_channels *channels, pp_err *err);
+/* Can pp_gpu_channels.per_net_peer be said? */
+bool pp_nccl_has_net_channels(void);
 /* Of the queue that leads to `peer`; in it the peer has another number. */
 uint32_t pp_nccl_queue_to(const pp_nccl_rank *r, uint32_t peer);
 int pp_nccl_peer_in(const pp_nccl_rank *r, uint32_t queue, uint32_t peer);
@@ -125,5 +128,8 @@ pp_status pp_nccl_poll(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns 
 extern const pp_transport pp_nccl_transport; /* nccl_world.c: all but available and open */
 pp_status pp_nccl_open(const pp_module_services *services, const pp_world_options *options,
                        pp_world **world_out, pp_err *err);
+/* A world of one rank on this GPU, whatever started the process. No communicator yet. */
+pp_status pp_nccl_open_alone(const pp_module_services *services, int device, pp_world **world_out,
+                             pp_err *err);
 
 #endif

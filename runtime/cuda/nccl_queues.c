@@ -23,8 +23,8 @@ int pp_nccl_peer_in(const pp_nccl_rank *r, uint32_t queue, uint32_t peer)
 }
 
 /* The stream has the highest priority, so that a message does not wait for waves of compute. */
-static pp_status add_queue(pp_world *world, pp_nccl_rank *r, uint32_t peer, uint32_t channels_max,
-                           pp_err *err)
+static pp_status add_queue(pp_world *world, pp_nccl_rank *r, uint32_t peer,
+                           const pp_gpu_channels *channels, pp_err *err)
 {
     int least = 0;
     int greatest = 0;
@@ -32,7 +32,9 @@ static pp_status add_queue(pp_world *world, pp_nccl_rank *r, uint32_t peer, uint
     if (!grown)
         return world->services->err_set(err, PP_NOMEM, NULL, "out of memory");
     r->queue = grown;
-    grown[r->queues] = (pp_nccl_queue){ .peer = peer, .channels_max = channels_max };
+    grown[r->queues] = (pp_nccl_queue){ .peer = peer };
+    if (channels)
+        grown[r->queues].channels = *channels;
     cudaError_t code = cudaSetDevice(r->device);
     if (!code)
         code = cudaDeviceGetStreamPriorityRange(&least, &greatest);
@@ -77,14 +79,33 @@ void pp_nccl_queues_close(pp_world *world)
     }
 }
 
-/* a, b: the members, or a NONE: all ranks. */
-static pp_status join(pp_world *world, uint32_t a, uint32_t b, uint32_t channels_max,
-                      ncclUniqueId id, pp_err *err)
+#define HAS_NET_CHANNELS (NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0))
+
+bool pp_nccl_has_net_channels(void)
+{
+    return HAS_NET_CHANNELS;
+}
+
+static ncclConfig_t config_of(const pp_gpu_channels *channels)
 {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
-    if (channels_max)
-        config.maxCTAs = (int)channels_max;
+    if (channels && channels->most)
+        config.maxCTAs = (int)channels->most;
+    if (channels && channels->least)
+        config.minCTAs = (int)channels->least;
+#if HAS_NET_CHANNELS
+    if (channels && channels->per_net_peer)
+        config.nChannelsPerNetPeer = (int)channels->per_net_peer;
+#endif
+    return config;
+}
+
+/* a, b: the members, or a NONE: all ranks. */
+static pp_status join(pp_world *world, uint32_t a, uint32_t b, const pp_gpu_channels *channels,
+                      ncclUniqueId id, pp_err *err)
+{
+    ncclConfig_t config = config_of(channels);
     ncclResult_t code = ncclGroupStart();
     pp_status status = pp_nccl_check(world, world->first, NULL, code, "opening a group", err);
     if (status)
@@ -94,7 +115,7 @@ static pp_status join(pp_world *world, uint32_t a, uint32_t b, uint32_t channels
         bool all = a == NONE;
         if (!all && r->rank != a && r->rank != b)
             continue;
-        status = add_queue(world, r, all ? NONE : r->rank == a ? b : a, channels_max, err);
+        status = add_queue(world, r, all ? NONE : r->rank == a ? b : a, channels, err);
         if (status)
             break;
         code = ncclCommInitRankConfig(&r->queue[r->queues - 1].comm, all ? (int)world->ranks : 2,
@@ -125,17 +146,17 @@ static pp_status share_ids(pp_world *world, ncclUniqueId *id, size_t count, pp_e
     return pp_store_tell(world->store, id, count * sizeof *id, err);
 }
 
-pp_status pp_nccl_queue_add(pp_world *world, uint32_t a, uint32_t b, uint32_t channels_max,
-                            pp_err *err)
+pp_status pp_nccl_queue_add(pp_world *world, uint32_t a, uint32_t b,
+                            const pp_gpu_channels *channels, pp_err *err)
 {
     ncclUniqueId id = { 0 };
     pp_status status = share_ids(world, &id, 1, err);
-    return status ? status : join(world, a, b, channels_max, id, err);
+    return status ? status : join(world, a, b, channels, id, err);
 }
 
 pp_status pp_nccl_queues_open(pp_world *world, pp_err *err)
 {
-    return pp_nccl_queue_add(world, NONE, NONE, 0, err);
+    return pp_nccl_queue_add(world, NONE, NONE, NULL, err);
 }
 
 typedef struct pair {
@@ -185,7 +206,7 @@ pp_status pp_nccl_queues_for(pp_world *world, const pp_program *program, pp_err 
     if (!status)
         status = share_ids(world, id, count, err);
     for (size_t i = 0; i < count && !status; i++) /* one after the other, so that none waits */
-        status = join(world, pairs[i].low, pairs[i].high, 0, id[i], err);
+        status = join(world, pairs[i].low, pairs[i].high, NULL, id[i], err);
     free(pairs);
     free(id);
     return status;

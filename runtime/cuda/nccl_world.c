@@ -144,16 +144,12 @@ static void close_world(pp_world *world)
     free(world);
 }
 
-pp_status pp_nccl_open(const pp_module_services *services, const pp_world_options *options,
-                       pp_world **world_out, pp_err *err)
+/* NULL: out of memory. */
+static pp_world *new_world(const pp_module_services *services, const pp_world_options *options)
 {
-    pp_store_place place;
-    pp_status status = refuse(services, options, err);
-    if (status || (status = pp_store_find_place(services, &place, err)))
-        return status;
     pp_world *world = calloc(1, sizeof *world);
     if (!world)
-        return services->err_set(err, PP_NOMEM, NULL, "out of memory");
+        return NULL;
     world->head.transport = &pp_nccl_transport;
     world->services = services;
     world->options = *options;
@@ -161,6 +157,19 @@ pp_status pp_nccl_open(const pp_module_services *services, const pp_world_option
     atomic_init(&world->stopped, false);
     /* Groups of several communicators start in the order in which they were issued. */
     (void)setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
+    return world;
+}
+
+pp_status pp_nccl_open(const pp_module_services *services, const pp_world_options *options,
+                       pp_world **world_out, pp_err *err)
+{
+    pp_store_place place;
+    pp_status status = refuse(services, options, err);
+    if (status || (status = pp_store_find_place(services, &place, err)))
+        return status;
+    pp_world *world = new_world(services, options);
+    if (!world)
+        return services->err_set(err, PP_NOMEM, NULL, "out of memory");
     status = find_place(world, &place, err);
     if (!status)
         status = pp_store_open(services, &place, world->ranks, options->stop, &world->store, err);
@@ -168,6 +177,31 @@ pp_status pp_nccl_open(const pp_module_services *services, const pp_world_option
         status = pp_nccl_queues_open(world, err);
     if (status && world->store) /* the others learn of it */
         pp_store_stop(world->store);
+    if (status)
+        close_world(world);
+    else
+        *world_out = world;
+    return status;
+}
+
+pp_status pp_nccl_open_alone(const pp_module_services *services, int device, pp_world **world_out,
+                             pp_err *err)
+{
+    const pp_world_options options = { .ranks = 1 };
+    const pp_store_place place = { .ranks = 1 };
+    pp_status status = refuse(services, &options, err);
+    if (status)
+        return status;
+    pp_world *world = new_world(services, &options);
+    if (world)
+        world->rank = calloc(1, sizeof *world->rank);
+    if (!world || !world->rank) {
+        free(world);
+        return services->err_set(err, PP_NOMEM, NULL, "out of memory");
+    }
+    world->hosted = 1;
+    world->rank[0] = (pp_nccl_rank){ .device = device, .open_group = PP_NO_SOURCE };
+    status = pp_store_open(services, &place, 1, NULL, &world->store, err);
     if (status)
         close_world(world);
     else

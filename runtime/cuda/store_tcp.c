@@ -238,7 +238,13 @@ static pp_status open_door(pp_store *store, pp_err *err)
         return failed(store, "no socket", err);
     (void)setsockopt(door, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     pp_status status = PP_OK;
-    if (bind(door, (struct sockaddr *)&at, sizeof at) || listen(door, SOMAXCONN))
+    const bool bad = bind(door, (struct sockaddr *)&at, sizeof at) || listen(door, SOMAXCONN);
+    if (bad && errno == EADDRINUSE)
+        status = store->services->err_set(err, PP_USAGE, "MASTER_PORT",
+                                          "the processes meet at port %u, which is taken here; set "
+                                          "another, one for each job",
+                                          store->place.port);
+    else if (bad)
         status = failed(store, "rank 0 cannot listen", err);
     else
         status = welcome(store, door, err);

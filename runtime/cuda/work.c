@@ -89,6 +89,7 @@ void pp_gpu_work_operands(const pp_gpu_work *w, pp_gpu_operand o[PP_GPU_OPERANDS
     case PP_GPU_COPY_IN:
     case PP_GPU_COPY_OUT:
     case PP_GPU_COPY_PEER:
+    case PP_GPU_MESSAGE:
         o[0] = o[1] = random_of(w->bytes, 1);
         o[0].place = w->kind == PP_GPU_COPY_IN ? PP_GPU_HOST : PP_GPU_HERE;
         o[1].place = w->kind == PP_GPU_COPY_OUT    ? PP_GPU_HOST

@@ -30,7 +30,7 @@ typedef struct pp_gpu_operand {
 void pp_gpu_work_operands(const pp_gpu_work *work, pp_gpu_operand operand_out[PP_GPU_OPERANDS]);
 /* What the index-th operand, a table, holds. */
 void pp_gpu_work_table(const pp_gpu_work *work, int index, void *table_out);
-/* Of all but products. number: of the GPU. */
+/* Of all but products and messages. number: of the GPU. */
 cudaError_t pp_gpu_work_launch(const pp_gpu_work *work, uint32_t number,
                                char *const operand[PP_GPU_OPERANDS], cudaStream_t stream);
 

@@ -33,6 +33,7 @@ static const struct {
     { "embedding_", BIT(TOKENS), false },
     { "adam", BIT(PARAMETERS), false },
     { "product_fewer_sms", OF_PRODUCT | BIT(CHANNELS), false },
+    { "product_beside_self", OF_PRODUCT | BIT(CHANNELS), false },
     { "product_", OF_PRODUCT, false },
     { "send_recv", BIT(BYTES), true },
     { "shape_message", BIT(BYTES), true },

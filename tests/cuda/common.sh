@@ -21,6 +21,35 @@ next_port() {
     done
 }
 
+# Status, words on stderr, then what is set, --, arguments of command $command. Nothing is on stdout;
+# one line is on stderr, but for $noise.
+refuses() {
+    wanted=$1 words=$2
+    shift 2
+    settings=
+    while [ "$1" != -- ]; do
+        settings="$settings $1"
+        shift
+    done
+    shift
+    env $settings timeout 60 "$ppsim" $command "$@" >"$scratch/out" 2>"$scratch/err"
+    status=$?
+    [ $status -eq "$wanted" ] && grep -q -- "$words" "$scratch/err" && [ ! -s "$scratch/out" ] &&
+        [ "$(grep -vc "$noise" "$scratch/err")" -eq 1 ] ||
+        wrong "$settings $*: status $status, wanted $wanted and '$words' in one line: $(cat "$scratch/err" "$scratch/out")"
+}
+noise='^$'
+
+# NAME:N of STANDIN_FAIL, command: all goes well although that call fails, which it does.
+survives() {
+    call=$1
+    shift
+    rm -f log
+    STANDIN_FAIL=$call STANDIN_LOG=log timeout -k 5 60 "$@" >"$scratch/out" 2>&1 ||
+        wrong "$call: status $?, wanted 0: $(cat "$scratch/out")"
+    grep -q "^fails ${call%:*}$" log || wrong "$call: there are fewer calls"
+}
+
 needs_standin() {
     [ "$modules" = none ] || return 0
     [ "$failed" -eq 0 ] || exit 1

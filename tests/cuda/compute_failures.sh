@@ -50,7 +50,9 @@ computes cudaGetDeviceCount:4 4 'CUDA says: unknown error'
 verify=--verify
 computes cudaEventQuery:40 5 'computing failed'
 computes cudaLaunchKernel:200 5 'launching a kernel failed'
-for name in cudaFree cudaStreamDestroy cudaEventDestroy; do
-    computes $name:2 0 'executed'
+for call in cudaFree:2 cudaStreamDestroy:2 cudaEventDestroy:2 cublasLtDestroy:1 cublasLtMatmulDescDestroy:2 \
+    cublasLtMatrixLayoutDestroy:3 cublasLtMatmulPreferenceDestroy:1; do
+    survives $call "$ppsim" run --schedule 1f1b --pp 2 --microbatches 2 --compute cuda --costs F=100us,B=100us \
+        --compute-settings hidden=16,heads=2,mlp=24,tokens=12 --iterations 1 --warmup 0 --durations plan
 done
 exit $failed

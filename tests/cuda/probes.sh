@@ -7,28 +7,14 @@ needs_standin
 export PPSIM_MODULE_DIR="$modules"
 promises=${ppsim%/*}/tests/test_contract_probes
 cd "$scratch" || exit 1
-quick='--quick --budget 2s'
-small="$quick --compute-settings hidden=32,heads=2,mlp=64,tokens=256"
+shapes='--compute-settings hidden=32,heads=2,mlp=64,tokens=256'
+small="--quick --budget 2s $shapes"
 
 # Every point of the table, with GPUs.
 "$promises" >out 2>&1 || wrong "promises: $(cat out)"
 
-# status, words, then what is set, --, options
-refuses() {
-    wanted=$1 words=$2
-    shift 2
-    settings=
-    while [ "$1" != -- ]; do
-        settings="$settings $1"
-        shift
-    done
-    shift
-    case $* in *compute-settings*) ;; *) set -- "$@" --compute-settings hidden=32,heads=2,mlp=64,tokens=256 ;; esac
-    env $settings timeout 60 "$ppsim" calibrate $quick "$@" >out 2>err
-    status=$?
-    [ $status -eq "$wanted" ] && grep -q "$words" err && [ ! -s out ] ||
-        wrong "$settings $*: status $status, wanted $wanted and '$words': $(cat err out)"
-}
+brief='calibrate --quick --budget 100ms'
+command="$brief $shapes"
 refuses 4 'probe gpu-gemm: this machine has no NVIDIA driver' STANDIN_DRIVER=0 -- --probe gpu-gemm
 refuses 4 'probe gpu-power: no GPU is visible' STANDIN_GPUS=0 -- --device 0 --probe gpu-power
 refuses 4 'there is no GPU 4, 4 are visible, counted from 0' -- --device 4 --probe gpu-gemm
@@ -36,15 +22,17 @@ refuses 4 'there is no GPU 4, 4 are visible, counted from 0' -- --device 4 --pro
 refuses 2 'CUDA_LAUNCH_BLOCKING: is 1: a launch would wait' CUDA_LAUNCH_BLOCKING=1 -- --probe gpu-power
 refuses 4 'no GPU is visible' CUDA_LAUNCH_BLOCKING=0 STANDIN_GPUS=0 -- --probe gpu-power
 refuses 4 'has no algorithm on this GPU for c = a b^T in bf16' STANDIN_ALGORITHMS=0 -- --probe gpu-power
+command=$brief
 refuses 2 "'hiden=32' is no setting" -- --compute-settings hiden=32 --probe gpu-gemm
 refuses 2 'hidden=32 does not divide into heads=3' -- --compute-settings hidden=32,heads=3 --probe gpu-gemm
-refuses 2 'heads=4 do not share kv_heads=3 evenly' -- --compute-settings hidden=32,heads=4,kv_heads=3 --device 0
-refuses 2 'tp=2 does not divide kv_heads and mlp' -- --compute-settings hidden=32,heads=1,tp=2 --device 0
-refuses 2 'tokens=100: must be a multiple of 64' -- --compute-settings tokens=100 --device 0
-refuses 2 'gated=yes: must be off or on' -- --compute-settings gated=yes --device 0
-refuses 2 'mlp=0: must be a whole number from 1' -- --compute-settings mlp=0 --device 0
+refuses 2 'heads=4 do not share kv_heads=3 evenly' -- --compute-settings hidden=32,heads=4,kv_heads=3 --probe gpu-gemm
+refuses 2 'tp=2 does not divide kv_heads and mlp' -- --compute-settings hidden=32,heads=1,tp=2 --probe gpu-gemm
+refuses 2 'tokens=100: must be a multiple of 64' -- --compute-settings tokens=100 --probe gpu-gemm
+refuses 2 'gated=yes: must be off or on' -- --compute-settings gated=yes --probe gpu-gemm
+refuses 2 'mlp=0: must be a whole number from 1' -- --compute-settings mlp=0 --probe gpu-gemm
 refuses 2 'a head has at most 256 elements' -- --compute-settings hidden=1024,heads=2 --probe gpu-attention
 refuses 3 "at hand are from 'probe cpu-gemm" -- --compute-settings hidden=16,heads=2,mlp=32 --probe cpu-gemm --probe gpu-gemm
+command="$brief $shapes"
 # A call that fails, at the opening, when operands are taken, and among the timings.
 for call in cudaGetDeviceProperties:1/'asking what the GPU is' cudaStreamCreateWithPriority:2/'making streams' \
     cudaMemsetAsync:1/'filling the cache failed' cublasLtCreate:2/'opening it failed' cudaMallocHost:1/'out of memory: pinned memory' \
@@ -52,12 +40,20 @@ for call in cudaGetDeviceProperties:1/'asking what the GPU is' cudaStreamCreateW
     cublasLtMatmul:1/'a product failed' cublasLtMatmul:40/'a product failed' \
     cudaLaunchHostFunc:3/'holding the stream failed' cudaEventRecord:5/'recording an event failed' \
     cudaStreamSynchronize:9/'the work failed' cudaEventElapsedTime:4/'reading an event failed' \
-    cudaSetDevice:1/'choosing the GPU failed'; do
+    cudaSetDevice:1/'choosing the GPU failed' cudaDriverGetVersion:1/'asking what the GPU is failed' \
+    cudaRuntimeGetVersion:1/'asking what the GPU is failed'; do
     case $call in cudaMalloc*) wanted=6 ;; *) wanted=5 ;; esac
     refuses $wanted "${call#*/}" STANDIN_FAIL="${call%%/*}" -- --probe gpu-power
 done
 refuses 5 'waiting for an event failed' STANDIN_FAIL=cudaStreamWaitEvent:1 -- --probe gpu-interference
-
+# Messages of the GPU to itself: their communicators, the first message, and messages behind the gate.
+for call in ncclGetUniqueId:1/"asking for a communicator's name failed" ncclCommInitRankConfig:2/'joining a communicator failed' \
+    ncclGroupStart:2/'opening a group failed' ncclGroupEnd:4/'NCCL says' ncclSend:1/'a message of the GPU to itself failed' \
+    ncclRecv:2/'a message of the GPU to itself failed' ncclCommGetAsyncError:20/'NCCL says: remote process exited' \
+    ncclGetVersion:2/'NCCL does not say its version'; do
+    refuses 5 "${call#*/}" STANDIN_FAIL="${call%%/*}" -- --probe gpu-interference
+done
+refuses 2 'NCCL may deliver wrong data' NCCL_CHUNK_SIZE=4194304 -- --probe gpu-interference
 refuses 5 'launching the work failed' STANDIN_FAIL=cudaLaunchKernel:30 -- --probe gpu-rows
 refuses 5 'filling operands failed' STANDIN_FAIL=cudaMemcpyAsync:1 -- --probe gpu-attention
 
@@ -89,13 +85,21 @@ used = plan["provenance"]["profile_classes"]
 assert set(names) | {"attn_fwd", "attn_bwd"} <= set(used), used
 END
 # How much longer a product takes is printed.
-timeout 100 "$ppsim" calibrate $small --probe gpu-interference --probe gpu-power >out 2>&1 || wrong "$(cat out)"
+STANDIN_LOG=log timeout 100 "$ppsim" calibrate $small --probe gpu-interference --probe gpu-power -o q.json >out 2>&1 || wrong "$(cat out)"
 grep -qE '^a product with SMs taken from it takes x[0-9.]+ \(4\), x[0-9.]+ \(8\)' out || wrong "SMs taken: $(cat out)"
 grep -qE '^a product beside copies on its GPU takes x[0-9.]+$' out || wrong "beside copies: $(cat out)"
+grep -qE '^a product beside messages of its GPU to itself, no link, takes x[0-9.]+ \(4\), x[0-9.]+ \(8\)$' out || wrong "beside messages: $(cat out)"
+for n in 4 8; do # a communicator each, kept over products and passes
+    [ "$(grep -c "ncclCommInitRankConfig 0 of 1, at most $n, " log)" -eq 1 ] || wrong "communicators of $n channels: $(grep ncclCommInit log)"
+done
+[ "$(grep -c ncclCommInitRankConfig log)" -eq 2 ] && [ "$(grep -c ncclCommDestroy log)" -eq 2 ] || wrong "communicators: $(grep ncclComm log)"
+[ "$(grep -c 'cudaMalloc ' log)" -eq "$(grep -c 'cudaFree 1' log)" ] || wrong "memory is left"
+grep -q '"library": "nccl [0-9.]* to itself"' q.json || wrong "NCCL's version is not said"
+! grep '"source"' q.json | grep -v 'cuBLASLt [0-9]\{6\}"' || wrong "a version is cut off"
 grep -qE '^a product after long work, over one after rest, takes x[0-9.]+$' out || wrong "power: $(cat out)"
 ! grep -q 'NOT FITTED' out || wrong "ratios are no curves: $(cat out)"
 # Heating keeps to the budget (20 s before each of three timings would not), and ends at ^C.
-work='--probe gpu-power --compute-settings hidden=32,heads=2,mlp=64,tokens=256'
+work="--probe gpu-power $shapes"
 timeout 40 "$ppsim" calibrate --budget 3s $work >out 2>&1 || wrong "a budget of 3 s: status $?: $(cat out)"
 timeout -s INT -k 8 2 "$ppsim" calibrate --budget 600s $work >out 2>&1
 [ $? -ne 137 ] || wrong "^C while heating: still there after 8 s"

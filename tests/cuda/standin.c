@@ -1,6 +1,7 @@
 /* What both halves of the stand-in share: settings, the record, and failures on demand. */
 #include "tests/cuda/standin.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,16 +35,33 @@ void standin_wrong(const char *format, ...)
     _exit(70);
 }
 
-static void record(const char *name, const char *format, va_list arguments)
+/* The log, of which each line is written at once. */
+static FILE *log_file(void)
 {
+    static FILE *file;
+    static char of[PATH_MAX];
     const char *path = getenv("STANDIN_LOG");
-    FILE *file = path ? fopen(path, "a") : NULL;
+    if (path && strcmp(path, of) == 0)
+        return file;
+    if (file)
+        fclose(file);
+    snprintf(of, sizeof of, "%s", path ? path : "");
+    file = path ? fopen(path, "a") : NULL;
+    if (file)
+        setvbuf(file, NULL, _IOLBF, BUFSIZ);
+    return file;
+}
+
+static void record(const char *name, bool fails, const char *format, va_list arguments)
+{
+    FILE *file = log_file();
     if (!file)
         return;
+    if (fails)
+        fprintf(file, "fails %s\n", name);
     fprintf(file, "gpu%d %s ", standin_device(), name);
     vfprintf(file, format, arguments);
     fprintf(file, " @%lx\n", (unsigned long)pthread_self());
-    fclose(file);
 }
 
 /* Entries of STANDIN_FAIL: "cudaMalloc:2,ncclSend:7". The lock is held. */
@@ -66,8 +84,8 @@ bool standin_fails(const char *name, const char *format, ...)
     va_list arguments;
     va_start(arguments, format);
     pthread_mutex_lock(&lock);
-    record(name, format, arguments);
     bool fails = is_due(name);
+    record(name, fails, format, arguments);
     pthread_mutex_unlock(&lock);
     va_end(arguments);
     return fails;

@@ -9,7 +9,7 @@
  *   STANDIN_ALGORITHMS=0       cuBLASLt has none
  *   STANDIN_ENDLESS=7          that launch of a kernel never ends
  *   STANDIN_FAIL=cudaMalloc:2,ncclSend:7    these calls fail
- *   STANDIN_LOG=FILE           a line per call
+ *   STANDIN_LOG=FILE           a line per call, and "fails NAME" in front of one that does
  *   STANDIN_GROUP_US=2000      no group of messages takes less
  *
  * Wrong use is told on stderr and ends the process with status 70. */

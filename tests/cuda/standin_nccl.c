@@ -42,6 +42,7 @@ typedef struct shared {
 
 struct ncclComm {
     int rank, ranks, device;
+    ncclUniqueId file;
     shared *shared;
     size_t bytes;
     int polls; /* until the call in progress is over */
@@ -105,11 +106,27 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
     return ncclSuccess;
 }
 
+/* Of a setting; 0: left to NCCL. */
+static int said(int setting)
+{
+    return setting == NCCL_CONFIG_UNDEF_INT ? 0 : setting;
+}
+
+static int net_channels(const ncclConfig_t *config)
+{
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+    return said(config->nChannelsPerNetPeer);
+#else
+    (void)config;
+    return 0;
+#endif
+}
+
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t *config)
 {
-    FAILS("%d of %d, at most %d", rank, ranks,
-          config->maxCTAs == NCCL_CONFIG_UNDEF_INT ? 0 : config->maxCTAs);
+    FAILS("%d of %d, at most %d, at least %d, %d per net peer", rank, ranks, said(config->maxCTAs),
+          said(config->minCTAs), net_channels(config));
     if (config->blocking != 0 || config->magic != NCCL_API_MAGIC)
         standin_wrong("a communicator that blocks");
     if (!depth)
@@ -119,6 +136,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int ranks, ncclUniqueId id,
     comm->ranks = ranks;
     comm->device = standin_device();
     comm->bytes = sizeof(shared) + (size_t)(ranks * ranks) * sizeof(slot);
+    comm->file = id;
     int fd = shm_open(id.internal, O_RDWR | O_CREAT, 0600);
     if (fd < 0 || ftruncate(fd, (off_t)comm->bytes))
         standin_wrong("no shared memory");
@@ -164,6 +182,8 @@ ncclResult_t ncclCommAbort(ncclComm_t comm)
     if (depth)
         standin_wrong("abort inside of a group");
     atomic_store(&comm->aborted, true);
+    if (atomic_load(&comm->shared->joined) < (uint32_t)comm->ranks)
+        shm_unlink(comm->file.internal);
     free_comm(comm);
     return fails ? ncclSystemError : ncclSuccess;
 }
@@ -182,6 +202,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
     if (comm->busy)
         standin_wrong("a communicator is destroyed while a call is in progress");
     atomic_store(&comm->aborted, true);
+    if (atomic_load(&comm->shared->joined) < (uint32_t)comm->ranks)
+        shm_unlink(comm->file.internal);
     free_comm(comm);
     return fails ? ncclSystemError : ncclSuccess;
 }

@@ -23,6 +23,7 @@ static const pp_gpu_work product = { .kind = PP_GPU_MULTIPLY,
                                      .n = 64,
                                      .k = 64 };
 static const pp_gpu_work copy = { .kind = PP_GPU_COPY, .bytes = 4 << 20 };
+static const pp_gpu_work message = { .kind = PP_GPU_MESSAGE, .bytes = 4 << 20, .channels = 2 };
 
 static void open_gpu(void)
 {
@@ -79,45 +80,42 @@ static unsigned recorded(unsigned from, char *text, size_t size)
     return count;
 }
 
+/* The calls of a timing. beside: NULL: nothing. */
+static void record_timing(const pp_gpu_work *work, const pp_gpu_work *beside, pp_gpu_timing how,
+                          char text_out[CALLS_MAX])
+{
+    pp_ns took_ns = 0;
+    pp_err err = { 0 };
+    pp_gpu_task *task = task_of(work);
+    how.beside = beside ? task_of(beside) : NULL;
+    const unsigned before = recorded(0, text_out, CALLS_MAX);
+    ck_assert_msg(!calls->time(gpu, task, &how, &took_ns, &err), "%s", err.text);
+    recorded(before, text_out, CALLS_MAX);
+    ck_assert_int_gt(took_ns, 0);
+    calls->release(how.beside);
+    calls->release(task);
+}
+
 /* The host holds the stream while it launches, so only the GPU's time lies between the events. */
 START_TEST(launches_wait_for_each_other)
 {
     char text[CALLS_MAX];
-    pp_ns took_ns = 0;
-    pp_err err = { 0 };
-    open_gpu();
-    pp_gpu_task *task = task_of(&product);
-    const unsigned before = recorded(0, text, sizeof text);
-    const pp_gpu_timing how = { .runs = 130 };
-    ck_assert_msg(!calls->time(gpu, task, &how, &took_ns, &err), "%s", err.text);
-    recorded(before, text, sizeof text);
+    record_timing(&product, NULL, (pp_gpu_timing){ .runs = 130 }, text);
     ck_assert_str_eq(
         text, "cudaLaunchHostFunc x1 cudaEventRecord x1 cublasLtMatmul x128 cudaEventRecord x1 "
               "cudaStreamSynchronize x1 cudaEventElapsedTime x1 "
               "cudaLaunchHostFunc x1 cudaEventRecord x1 cublasLtMatmul x2 cudaEventRecord x1 "
               "cudaStreamSynchronize x1 cudaEventElapsedTime x1");
-    ck_assert_int_gt(took_ns, 0);
-    calls->release(task);
-    close_gpu();
 }
 END_TEST
 
 START_TEST(a_cold_run_begins_when_the_cache_is_full_of_something_else)
 {
     char text[CALLS_MAX];
-    pp_ns took_ns = 0;
-    pp_err err = { 0 };
-    open_gpu();
-    pp_gpu_task *task = task_of(&product);
-    const unsigned before = recorded(0, text, sizeof text);
-    const pp_gpu_timing how = { .runs = 1, .cold = true };
-    ck_assert_int_eq(calls->time(gpu, task, &how, &took_ns, &err), PP_OK);
-    recorded(before, text, sizeof text);
+    record_timing(&product, NULL, (pp_gpu_timing){ .runs = 1, .cold = true }, text);
     ck_assert_ptr_nonnull(strstr(text,
                                  "cudaLaunchHostFunc x1 cudaMemsetAsync x1 cudaEventRecord x1 "
                                  "cublasLtMatmul x1 cudaEventRecord x1"));
-    calls->release(task);
-    close_gpu();
 }
 END_TEST
 
@@ -125,46 +123,71 @@ END_TEST
 START_TEST(what_runs_beside_lasts_longer)
 {
     char text[CALLS_MAX];
-    pp_ns took_ns = 0;
-    pp_err err = { 0 };
-    open_gpu();
-    pp_gpu_task *task = task_of(&product);
-    pp_gpu_task *beside = task_of(&copy);
-    const unsigned before = recorded(0, text, sizeof text);
-    const pp_gpu_timing how = { .runs = 2, .beside = beside };
-    ck_assert_msg(!calls->time(gpu, task, &how, &took_ns, &err), "%s", err.text);
-    recorded(before, text, sizeof text);
+    record_timing(&product, &copy, (pp_gpu_timing){ .runs = 2 }, text);
     ck_assert_ptr_nonnull(
         strstr(text, "cudaLaunchHostFunc x1 cudaEventRecord x1 cudaStreamWaitEvent x1 "
                      "cudaMemcpyAsync x1 cudaEventRecord x2 cublasLtMatmul x2 cudaEventRecord x1"));
+}
+END_TEST
+
+/* A group of its own for each message, done by NCCL before the stream is used again. */
+START_TEST(messages_run_beside_as_copies_do)
+{
+    char text[CALLS_MAX];
+    record_timing(&product, &message, (pp_gpu_timing){ .runs = 2 }, text);
+    ck_assert_ptr_nonnull(strstr(text,
+                                 "cudaLaunchHostFunc x1 cudaEventRecord x1 cudaStreamWaitEvent x1 "
+                                 "ncclGroupStart x1 ncclSend x1 ncclRecv x1 ncclGroupEnd x1 "
+                                 "ncclCommGetAsyncError x3 cudaEventRecord x2 cublasLtMatmul x2 "
+                                 "cudaEventRecord x1 cudaStreamSynchronize x2"));
+}
+END_TEST
+
+/* NCCL's entries in the stream are more than its messages: fewer products wait at a time. */
+START_TEST(few_products_wait_for_messages)
+{
+    char text[CALLS_MAX];
+    record_timing(&product, &message, (pp_gpu_timing){ .runs = 5 }, text);
+    ck_assert_ptr_nonnull(strstr(text, " cublasLtMatmul x4 "));
+    ck_assert_ptr_nonnull(strstr(text, " cublasLtMatmul x1 "));
+}
+END_TEST
+
+START_TEST(a_message_that_fails_is_given_up)
+{
+    static const char *const failures[] = { "ncclSend:1", "ncclGroupEnd:1",
+                                            "ncclCommGetAsyncError:2" };
+    pp_ns took_ns = 0;
+    pp_err err = { 0 };
+    pp_gpu_task *task = task_of(&product);
+    const pp_gpu_timing how = { .runs = 1, .beside = task_of(&message) };
+    setenv("STANDIN_FAIL", failures[_i], 1);
+    standin_forget();
+    ck_assert_int_eq(calls->time(gpu, task, &how, &took_ns, &err), PP_IO);
+    ck_assert_ptr_nonnull(strstr(err.text, "a message of the GPU to itself failed; NCCL says"));
+    unsetenv("STANDIN_FAIL");
+    ck_assert_int_eq(calls->time(gpu, task, &how, &took_ns, &err), PP_INFEASIBLE);
+    calls->release(how.beside);
     calls->release(task);
-    calls->release(beside);
-    close_gpu();
 }
 END_TEST
 
 /* Works that overwrite what they read find it as it was, and making it so is not timed. */
 START_TEST(spoiled_operands_are_filled_again)
 {
-    static const pp_gpu_work gelu = {
-        .kind = PP_GPU_GELU_BACKWARD, .in = PP_GPU_BF16, .rows = 64, .width = 512
+    static const pp_gpu_work gelu = { /* 128 KiB, two sets */
+                                      .kind = PP_GPU_GELU_BACKWARD,
+                                      .in = PP_GPU_BF16,
+                                      .rows = 64,
+                                      .width = 512
     };
     char text[CALLS_MAX];
-    pp_ns took_ns = 0;
-    pp_err err = { 0 };
-    open_gpu();
-    pp_gpu_task *task = task_of(&gelu); /* 128 KiB, two sets */
-    const unsigned before = recorded(0, text, sizeof text);
-    const pp_gpu_timing how = { .runs = 3 };
-    ck_assert_msg(!calls->time(gpu, task, &how, &took_ns, &err), "%s", err.text);
-    recorded(before, text, sizeof text);
+    record_timing(&gelu, NULL, (pp_gpu_timing){ .runs = 3 }, text);
     ck_assert_str_eq(
         text, "cudaLaunchHostFunc x1 cudaMemcpyAsync x2 cudaEventRecord x1 cudaLaunchKernel x2 "
               "cudaEventRecord x1 cudaStreamSynchronize x1 cudaEventElapsedTime x1 "
               "cudaLaunchHostFunc x1 cudaMemcpyAsync x1 cudaEventRecord x1 cudaLaunchKernel x1 "
               "cudaEventRecord x1 cudaStreamSynchronize x1 cudaEventElapsedTime x1");
-    calls->release(task);
-    close_gpu();
 }
 END_TEST
 
@@ -204,7 +227,6 @@ END_TEST
 START_TEST(operands_do_not_stay_in_the_cache)
 {
     char text[CALLS_MAX];
-    open_gpu();
     ck_assert_int_eq(calls->facts(gpu)->cache_bytes, CACHE_BYTES);
     const unsigned before = recorded(0, text, sizeof text);
     pp_gpu_task *task = task_of(&product);
@@ -214,20 +236,17 @@ START_TEST(operands_do_not_stay_in_the_cache)
         allocations++;
     ck_assert_uint_eq(allocations, 6 * 3);
     calls->release(task);
-    close_gpu();
 }
 END_TEST
 
 START_TEST(work_goes_on_for_as_long_as_asked)
 {
     pp_err err = { 0 };
-    open_gpu();
     pp_gpu_task *task = task_of(&copy);
     const int64_t began_ns = pp_module_services_table.clock_now_ns();
     ck_assert_int_eq(calls->heat(gpu, task, 20000000, &err), PP_OK);
     ck_assert_int_ge(pp_module_services_table.clock_now_ns() - began_ns, 20000000);
     calls->release(task);
-    close_gpu();
 }
 END_TEST
 
@@ -236,7 +255,6 @@ START_TEST(a_failed_launch_leaves_nothing_held)
 {
     pp_ns took_ns = 0;
     pp_err err = { 0 };
-    open_gpu();
     pp_gpu_task *task = task_of(&product);
     const pp_gpu_timing how = { .runs = 5 };
     setenv("STANDIN_FAIL", "cublasLtMatmul:3", 1);
@@ -248,7 +266,6 @@ START_TEST(a_failed_launch_leaves_nothing_held)
     ck_assert_msg(!calls->time(gpu, task, &how, &took_ns, &err), "%s", err.text);
     ck_assert_int_gt(took_ns, 0);
     calls->release(task);
-    close_gpu();
 }
 END_TEST
 
@@ -257,9 +274,13 @@ int main(void)
     Suite *suite = suite_create("gpu");
     TCase *tc = tcase_create("gpu");
     tcase_set_timeout(tc, 30);
+    tcase_add_checked_fixture(tc, open_gpu, close_gpu);
     tcase_add_test(tc, launches_wait_for_each_other);
     tcase_add_test(tc, a_cold_run_begins_when_the_cache_is_full_of_something_else);
     tcase_add_test(tc, what_runs_beside_lasts_longer);
+    tcase_add_test(tc, messages_run_beside_as_copies_do);
+    tcase_add_test(tc, few_products_wait_for_messages);
+    tcase_add_loop_test(tc, a_message_that_fails_is_given_up, 0, 3);
     tcase_add_test(tc, spoiled_operands_are_filled_again);
     tcase_add_test(tc, tables_are_complete);
     tcase_add_test(tc, operands_do_not_stay_in_the_cache);

@@ -109,6 +109,20 @@ run 2 'nccl takes no overlapped pairs.*--transport threads' --schedule dualpipev
 export SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1 SLURM_LOCALID=0 SLURM_STEP_TASKS_PER_NODE=1
 run 0 'on nccl, 4 ranks' --schedule 1f1b --pp 4 $spin
 unset SLURM_PROCID SLURM_STEP_NUM_TASKS SLURM_LOCALID SLURM_STEP_TASKS_PER_NODE
+# A port that another job has.
+if command -v python3 >/dev/null; then
+    python3 -c 'import socket, time
+door = socket.create_server(("", 0))
+print(door.getsockname()[1], flush=True)
+time.sleep(300)' >taken &
+    holder=$!
+    until [ -s taken ] || ! kill -s 0 $holder 2>/dev/null; do sleep 0.05; done
+    taken=$(cat taken)
+    export RANK=0 WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((taken - 1))
+    run 2 "MASTER_PORT: the processes meet at port $taken, which is taken here; set another" --schedule 1f1b --pp 4 $spin
+    unset RANK WORLD_SIZE MASTER_ADDR MASTER_PORT
+    kill $holder
+fi
 # Somebody ends: all do, and say who.
 run 1 'rank 1 died before' --schedule 1f1b --pp 4 $spin --fault death,rank=1,at=3
 run 1 'rank 2' --schedule 1f1b --pp 4 $spin --fault stall,rank=2,at=3,time=100s --deadline 2s

@@ -2,27 +2,8 @@
 # Without what GPUs need: one sentence, and the exit status that the manual says.
 # usage: unavailable.sh PPSIM FOLDER_OF_THE_STAND-IN|none BUILD
 . tests/cuda/common.sh
-plan='--schedule 1f1b --pp 4 --microbatches 4 --costs F=100us,B=200us,comm=10us'
-
-# wanted status, words of the message, then what is set, --, options
-refuses() {
-    wanted=$1 words=$2
-    shift 2
-    settings=
-    while [ "$1" != -- ]; do
-        settings="$settings $1"
-        shift
-    done
-    shift
-    env $settings timeout 60 "$ppsim" run $plan "$@" >"$scratch/out" 2>"$scratch/err"
-    status=$?
-    if [ $status -ne "$wanted" ] || ! grep -q "$words" "$scratch/err" || [ -s "$scratch/out" ] ||
-        [ "$(grep -vc 'bytes between stages are not known' "$scratch/err")" -ne 1 ]; then
-        echo "$settings $*: status $status, wanted $wanted and '$words' in one line:"
-        cat "$scratch/out" "$scratch/err"
-        failed=1
-    fi
-}
+command='run --schedule 1f1b --pp 4 --microbatches 4 --costs F=100us,B=200us,comm=10us'
+noise='bytes between stages are not known'
 
 # The command itself is started without any of it.
 if ldd "$ppsim" | grep -E 'cuda|nccl|cublas'; then
@@ -64,6 +45,9 @@ refuses 4 'no GPU is visible' $here STANDIN_GPUS=0 -- $nccl
 refuses 4 'libnccl is version 22000, but' $here STANDIN_NCCL=22000 -- $nccl
 refuses 4 'NCCL does not say its version' $here STANDIN_FAIL=ncclGetVersion:1 -- $nccl
 refuses 4 'CUDA says: unknown error' $here STANDIN_FAIL=cudaGetDeviceCount:1 -- $nccl
+# Versions that cannot be had are none: it is not said that there is no driver, or an old one.
+refuses 4 'CUDA says: unknown error' $here STANDIN_FAIL=cudaGetDeviceCount:1,cudaDriverGetVersion:1 -- $nccl
+refuses 4 'CUDA says: CUDA driver version is insufficient' $here STANDIN_DRIVER=11040 STANDIN_FAIL=cudaRuntimeGetVersion:1 -- $nccl
 refuses 4 'needs GPU 3, but 2 are visible' $here STANDIN_GPUS=2 -- $nccl
 refuses 2 'NCCL may deliver wrong data' $here NCCL_CHUNK_SIZE=4194304 -- $nccl
 refuses 2 'runs over real links' $here -- $nccl --link 20us+1GB/s --memory-costs F=1MB,I=-1MB,W=0

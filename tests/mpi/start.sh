@@ -1,4 +1,4 @@
-# Read by the scripts beside it: how processes are started here.
+# Read by scripts that start processes here.
 
 # Open MPI: more processes than cores; and root in a container. Others do not look at these.
 export OMPI_MCA_rmaps_base_oversubscribe=1
@@ -9,6 +9,6 @@ fi
 case ${PPSIM_SANITIZE:-} in
 *address*) # stacks through Open MPI, which has no frame pointers, so that its leaks are known as its
     export ASAN_OPTIONS="${ASAN_OPTIONS:-}:fast_unwind_on_malloc=0"
-    export LSAN_OPTIONS="suppressions=$(cd "$(dirname "$0")" && pwd)/lsan.supp:print_suppressions=0"
+    export LSAN_OPTIONS="suppressions=$(cd "$(dirname "$0")/../mpi" && pwd)/lsan.supp:print_suppressions=0"
     ;;
 esac

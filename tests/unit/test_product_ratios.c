@@ -35,15 +35,19 @@ START_TEST(ratios_are_medians_of_equal_products)
         add(&samples, "product_fewer_sms", 128, 8, pass, 1.5 * (1 + pass));
         add(&samples, "product_fewer_sms", 256, 8, pass, 1.5 * (10 + pass));
         add(&samples, "product_fewer_sms", 128, 4, pass, (1.1 + 0.1 * pass) * (1 + pass));
+        add(&samples, "product_beside_self_send", 256, 2, pass, 3 * (10 + pass));
         add(&samples, "product_burst", 128, 0, pass, 2);
     }
     add(&samples, "product_sustained", 999, 0, 0, 5); /* no counterpart */
-    ck_assert_uint_eq(pp_product_ratios(&samples, ratio), 2);
+    ck_assert_uint_eq(pp_product_ratios(&samples, ratio), 3);
     ck_assert_str_eq(ratio[0].class_name, "product_fewer_sms");
     ck_assert_double_eq(ratio[0].taken, 4);
     ck_assert_double_eq_tol(ratio[0].ratio, 1.2, 1e-12);
     ck_assert_double_eq(ratio[1].taken, 8);
     ck_assert_double_eq_tol(ratio[1].ratio, 1.5, 1e-12);
+    ck_assert_str_eq(ratio[2].class_name, "product_beside_self_send");
+    ck_assert_double_eq(ratio[2].taken, 2);
+    ck_assert_double_eq_tol(ratio[2].ratio, 3, 1e-12);
     ck_assert(pp_product_class("product_alone") && !pp_product_class("gemm_fwd qkv"));
     pp_samples_free(&samples);
 }
