@@ -108,9 +108,10 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t *config)
 {
+    const ncclConfig_t fresh = NCCL_CONFIG_INITIALIZER;
     FAILS("%d of %d, at most %d", rank, ranks,
           config->maxCTAs == NCCL_CONFIG_UNDEF_INT ? 0 : config->maxCTAs);
-    if (config->blocking != 0 || config->magic != NCCL_API_MAGIC)
+    if (config->blocking != 0 || config->magic != fresh.magic)
         standin_wrong("a communicator that blocks");
     if (!depth)
         standin_wrong("a rank joins outside of a group");
