@@ -49,7 +49,7 @@ static pp_status load_from(const pp_module_file *file, const char *path,
     void *library = dlopen(path, RTLD_NOW | scope | RTLD_NODELETE); /* it cannot be unloaded */
     if (!library)
         return pp_err_set(err, PP_UNAVAILABLE, NULL, "cannot load it: %.500s; %s", dlerror(),
-                          file->cure);
+                          file->mend);
     const pp_module *module = dlsym(library, PP_MODULE_SYMBOL);
     if (!module)
         return pp_err_set(err, PP_UNAVAILABLE, path, "it is no module of ppsim");
@@ -71,21 +71,24 @@ pp_status pp_module_load(const pp_module_file *file, const pp_module **module_ou
         if (where.path[i][0] && access(path, F_OK) == 0)
             return load_from(file, path, module_out, err);
     }
-    return pp_err_set(err, PP_UNAVAILABLE, NULL, "there is no %s in %.200s%s%.200s or %.200s; %s",
+    return pp_err_set(err, PP_UNAVAILABLE, NULL, "there is no %s in %.200s%s%.200s%s%.200s; %s",
                       file->name, where.path[0], where.path[0][0] ? ", " : "", where.path[1],
-                      where.path[2], file->cure);
+                      where.path[1][0] ? " or " : "", where.path[2], file->cure);
 }
 
 const pp_module_file pp_module_mpi = {
     .name = "ppsim_mpi.so",
     .cure = "install MPI (Debian: libopenmpi-dev openmpi-bin) and build ppsim with "
             "cmake -DPPSIM_MPI=ON",
+    .mend = "install the MPI that it was built with, or build ppsim with the one that is here",
     .global = true,
 };
 
 const pp_module_file pp_module_cuda = {
     .name = "ppsim_cuda.so",
     .cure = "install CUDA and NCCL and build ppsim with cmake -DPPSIM_CUDA=ON (docs/gpu.md)",
+    .mend = "install the CUDA and NCCL that it was built with, name their folder in "
+            "LD_LIBRARY_PATH, or build ppsim with those of this machine (docs/gpu.md)",
 };
 
 bool pp_module_launched(void)

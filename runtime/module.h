@@ -40,9 +40,9 @@ typedef struct pp_module_world {
     const pp_transport *transport;
 } pp_module_world;
 
-/* A shared object of ours. cure: how to get it, for the error. */
+/* A shared object of ours. cure: how to get it; mend: what to do when it does not load. */
 typedef struct pp_module_file {
-    const char *name, *cure;
+    const char *name, *cure, *mend;
     bool global; /* plug-ins of its library look for symbols in it */
 } pp_module_file;
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tools/gpu-check on the stand-in, and its bundle in a root that holds nothing else, without network.
+# tools/gpu-check and tools/cuda-headers on the stand-in.
 # usage: check.sh PPSIM FOLDER_OF_THE_STAND-IN|none BUILD
 . tests/cuda/common.sh
 needs_standin
@@ -86,25 +86,4 @@ GPU_CHECK_RANKS=2 "$check" out >again 2>err || wrong "again: $(cat err)"
 rm out/zbv-world.status
 STANDIN_FAIL=ncclSend:5 GPU_CHECK_RANKS=2 "$check" out >table 2>err && wrong "a failure is not told"
 grep -q '^| zbv-world | 5 | - | - | - |' table || wrong "a failure is not in the table: $(cat table)"
-
-"$check" --bundle bundle.tar.gz && tar xzf bundle.tar.gz || wrong "no bundle"
-# What was unpacked, by itself and without network, where that can be had.
-network=
-! unshare -rn true 2>/dev/null || network='unshare -rn'
-env -i PATH="$PATH" GPU_CHECK_TRIAL=1 GPU_CHECK_PROBES=nccl-link STANDIN_GPUS=1 $network ppsim-gpu/gpu-check unpacked >table 2>err &&
-    grep -q '^| probe-nccl-link | 0 |' table || wrong "the bundle where it was unpacked: $(cat err table)"
-mkdir -p ppsim-gpu/dev/shm ppsim-gpu/proc
-if ! chroot ppsim-gpu /lib/ld.so --library-path /lib /bin/ppsim --version >out.txt 2>&1; then
-    [ "$(id -u)" -ne 0 ] || wrong "in an empty root: $(cat out.txt)"
-    [ "$failed" -eq 0 ] && echo "not tried: the bundle in an empty root, which needs root"
-    exit $failed
-fi
-alone='env -i PPSIM_MODULE_DIR=/lib'
-$alone /usr/sbin/chroot ppsim-gpu /lib/ld.so --library-path /lib /bin/ppsim list transports >out.txt 2>&1
-grep -q '^nccl .*one rank per GPU' out.txt || wrong "list transports in an empty root: $(cat out.txt)"
-$alone /usr/sbin/chroot ppsim-gpu /lib/ld.so --library-path /lib /bin/ppsim run --schedule zbv --pp 2 \
-    --microbatches 4 --costs F=1ms,I=1ms,W=1ms --transport nccl --compute cpu --verify --iterations 1 >out.txt 2>&1 ||
-    wrong "in an empty root: $(cat out.txt)"
-$alone /usr/sbin/chroot ppsim-gpu /lib/ld.so --library-path /lib /bin/ppsim calibrate --quick --budget 100ms --probe nccl-link \
-    -o /p.json >out.txt 2>&1 && grep -q '"class": "send_recv edge"' ppsim-gpu/p.json || wrong "a probe in an empty root: $(cat out.txt)"
 exit $failed

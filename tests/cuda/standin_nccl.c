@@ -125,9 +125,10 @@ static int net_channels(const ncclConfig_t *config)
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t *config)
 {
+    const ncclConfig_t fresh = NCCL_CONFIG_INITIALIZER;
     FAILS("%d of %d, at most %d, at least %d, %d per net peer", rank, ranks, said(config->maxCTAs),
           said(config->minCTAs), net_channels(config));
-    if (config->blocking != 0 || config->magic != NCCL_API_MAGIC)
+    if (config->blocking != 0 || config->magic != fresh.magic)
         standin_wrong("a communicator that blocks");
     if (!depth)
         standin_wrong("a rank joins outside of a group");

@@ -26,23 +26,27 @@ if [ -f "$build/ppsim_cuda.so" ] && ! [ -e /dev/nvidiactl ]; then
 else
     echo "not tried: the module with NVIDIA's libraries"
 fi
-# Its kernels are there for every architecture of these that nvcc knows.
+# Its kernels are there for every architecture of these that nvcc knows, and as PTX of the last.
+[ -f "$build/ppsim_cuda.so" ] && kernels=$(python3 tests/cuda/fatbin.py "$build/ppsim_cuda.so") || kernels=
+last=
 nvcc=$(sed -n 's/^PPSIM_NVCC:FILEPATH=//p' "$build/CMakeCache.txt")
 for number in 80 90 100; do
     [ -f "$build/ppsim_cuda.so" ] && "$nvcc" --list-gpu-arch | grep -q "^compute_$number\$" || continue
-    grep -aq "sm_$number" "$build/ppsim_cuda.so" || { echo "ppsim_cuda.so has no kernels for sm_$number"; failed=1; }
+    echo " $kernels " | grep -q " sm_$number " || wrong "ppsim_cuda.so has no kernels for sm_$number, but $kernels"
+    last=$number
 done
+[ -z "$last" ] || echo " $kernels " | grep -q " compute_$last " || wrong "ppsim_cuda.so has no PTX for compute_$last, but $kernels"
 needs_standin
 
 here=PPSIM_MODULE_DIR=$modules
 nccl='--transport nccl'
 mkdir "$scratch/alone"
 cp "$modules/ppsim_cuda.so" "$scratch/alone"
-refuses 4 'cannot load it: .*cannot open shared object' PPSIM_MODULE_DIR="$scratch/alone" -- $nccl
+refuses 4 'cannot load it: .*cannot open shared object.* that it was built with' PPSIM_MODULE_DIR="$scratch/alone" -- $nccl
 refuses 4 'this machine has no NVIDIA driver' $here STANDIN_DRIVER=0 -- $nccl
 refuses 4 'driver knows CUDA 11.4, but' $here STANDIN_DRIVER=11040 -- $nccl
 refuses 4 'no GPU is visible' $here STANDIN_GPUS=0 -- $nccl
-refuses 4 'libnccl is version 22000, but' $here STANDIN_NCCL=22000 -- $nccl
+refuses 4 'libnccl is version 21700, but' $here STANDIN_NCCL=21700 -- $nccl
 refuses 4 'NCCL does not say its version' $here STANDIN_FAIL=ncclGetVersion:1 -- $nccl
 refuses 4 'CUDA says: unknown error' $here STANDIN_FAIL=cudaGetDeviceCount:1 -- $nccl
 # Versions that cannot be had are none: it is not said that there is no driver, or an old one.
