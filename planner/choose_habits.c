@@ -8,9 +8,7 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Pipelines that alternatives are rated by: so many of the fastest, and that of every schedule. */
 enum { PIPELINES_MOST = 4 };
