@@ -148,9 +148,8 @@ START_TEST(the_cheapest_change_fits)
     wish.memory_limit_bytes = (int64_t)52 << 30;
     wish.switches.given.recompute = true;
     wish.switches.value.recompute = PP_RECOMPUTE_NONE;
-    refuse(&wish, PP_INFEASIBLE, "short by");
-    refuse(&wish, PP_INFEASIBLE, "activations");
-    refuse(&wish, PP_INFEASIBLE, "--recompute per-microbatch");
+    refuse(&wish, PP_INFEASIBLE,
+           "MiB, activations. Cheapest change that fits: --recompute per-microbatch");
     wish.recompute_constant = true;
     refuse(&wish, PP_INFEASIBLE, "--recompute per-stage");
     wish.recompute_uniform = true;
