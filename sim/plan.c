@@ -176,10 +176,12 @@ pp_status pp_plan_exchange(const pp_plan *plan, pp_exchange *exchange_out, pp_er
 pp_status pp_plan_pad(const pp_shapes *shapes, pp_plan *plan, pp_err *err)
 {
     pp_status status = PP_OK;
-    if (shapes->kind >= PP_SHAPES_PADDED && plan->recomputed.of)
+    const bool to_longest = shapes->kind == PP_SHAPES_PADDED && !shapes->tokens;
+    if (to_longest && plan->recomputed.of && !pp_recompute_table_alike(&plan->recomputed))
         return pp_err_set(err, PP_USAGE, "--shapes",
                           "gives all microbatches the costs of the longest, and in this plan each "
-                          "recomputes layers of its own; plan with 'ppsim plan --shapes padded'");
+                          "recomputes layers of its own; have the costs made anew (--profile FILE "
+                          "--recost), or plan with 'ppsim plan --shapes padded'");
     for (uint32_t i = 0; i < plan->costs_count && !status; i++)
         status = pp_costs_pad(shapes, plan->costs[i], err);
     return status;

@@ -82,7 +82,7 @@ PP_MUST_CHECK pp_status pp_plan_exchange(const pp_plan *plan, pp_exchange *excha
                                          pp_err *err);
 
 /* Gives all microbatches the costs of the longest, where the shapes are padded.
- * Fails: USAGE (they are padded to other lengths than there are, or recompute layers of their own).
+ * Fails: USAGE (they are padded to other lengths than there are, or differ in what they recompute).
  */
 PP_MUST_CHECK pp_status pp_plan_pad(const pp_shapes *shapes, pp_plan *plan, pp_err *err);
 
