@@ -129,16 +129,6 @@ pp_status pp_recompute_table_new(uint32_t replicas, uint32_t microbatches, uint3
     return PP_OK;
 }
 
-pp_status pp_recompute_table_copy(const pp_recompute_table *table, pp_recompute_table *copy_out,
-                                  pp_err *err)
-{
-    pp_status status =
-        pp_recompute_table_new(table->replicas, table->microbatches, table->stages, copy_out, err);
-    if (!status)
-        memcpy(copy_out->of, table->of, count_of(table) * sizeof *table->of);
-    return status;
-}
-
 void pp_recompute_table_free(pp_recompute_table *table)
 {
     free(table->of);
@@ -149,6 +139,12 @@ pp_recomputed *pp_recompute_table_at(const pp_recompute_table *table, uint32_t r
                                      uint32_t microbatch)
 {
     return &table->of[((size_t)replica * table->microbatches + microbatch) * table->stages];
+}
+
+bool pp_recompute_table_alike(const pp_recompute_table *table)
+{
+    const size_t others = count_of(table) - table->stages;
+    return memcmp(table->of, table->of + table->stages, others * sizeof *table->of) == 0;
 }
 
 pp_status pp_recompute_table_check(const pp_recompute_table *table, const pp_stage *stages,

@@ -197,13 +197,13 @@ typedef struct pp_recompute_table {
 PP_MUST_CHECK pp_status pp_recompute_table_new(uint32_t replicas, uint32_t microbatches,
                                                uint32_t stages, pp_recompute_table *table_out,
                                                pp_err *err);
-PP_MUST_CHECK pp_status pp_recompute_table_copy(const pp_recompute_table *table,
-                                                pp_recompute_table *copy_out, pp_err *err);
 void pp_recompute_table_free(pp_recompute_table *table); /* for PP_CLEANUP; all zero is fine */
 
 /* What the stages recompute of one microbatch: [table->stages]. */
 pp_recomputed *pp_recompute_table_at(const pp_recompute_table *table, uint32_t replica,
                                      uint32_t microbatch);
+/* Is there one column for all microbatches of all replicas? */
+bool pp_recompute_table_alike(const pp_recompute_table *table);
 /* Fails: USAGE when it has another shape than workload and stages; INPUT when a stage recomputes
  * more layers of a microbatch of `replica` than it has. table: NULL is one of no shape. */
 PP_MUST_CHECK pp_status pp_recompute_table_check(const pp_recompute_table *table,

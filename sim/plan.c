@@ -173,13 +173,41 @@ pp_status pp_plan_exchange(const pp_plan *plan, pp_exchange *exchange_out, pp_er
     return PP_OK;
 }
 
+pp_recomputed pp_plan_recomputed(const pp_plan *plan, uint32_t stage)
+{
+    if (plan->recomputed.of)
+        return plan->recomputed.of[stage];
+    return (pp_recomputed){ .full = (int32_t)plan->partition[stage].full,
+                            .selective = (int32_t)plan->partition[stage].selective };
+}
+
+const char *pp_plan_recompute(const pp_plan *plan, uint32_t stages)
+{
+    const bool table = plan->recomputed.of != NULL;
+    bool none = true, selective = plan->partition != NULL, full = selective;
+    if (!table && (!plan->partition || strcmp(plan->recompute, PP_PLAN_PER_STAGE) != 0))
+        return plan->recompute;
+    if (table && !pp_recompute_table_alike(&plan->recomputed))
+        return PP_PLAN_PER_MICROBATCH;
+    for (uint32_t s = 0; s < stages; s++) {
+        const pp_recomputed here = pp_plan_recomputed(plan, s);
+        const pp_stage *stage = plan->partition ? &plan->partition[s] : NULL;
+        none = none && !here.full && !here.selective;
+        selective = selective && here.selective == stage->layers && !stage->mtp;
+        full = full && here.full == stage->layers && !stage->mtp;
+    }
+    return none ? "none" : selective ? "selective" : full ? "full" : PP_PLAN_PER_STAGE;
+}
+
 pp_status pp_plan_pad(const pp_shapes *shapes, pp_plan *plan, pp_err *err)
 {
     pp_status status = PP_OK;
-    if (shapes->kind >= PP_SHAPES_PADDED && plan->recomputed.of)
+    const bool to_longest = shapes->kind == PP_SHAPES_PADDED && !shapes->tokens;
+    if (to_longest && plan->recomputed.of && !pp_recompute_table_alike(&plan->recomputed))
         return pp_err_set(err, PP_USAGE, "--shapes",
                           "gives all microbatches the costs of the longest, and in this plan each "
-                          "recomputes layers of its own; plan with 'ppsim plan --shapes padded'");
+                          "recomputes layers of its own; have the costs made anew (--profile FILE "
+                          "--recost), or plan with 'ppsim plan --shapes padded'");
     for (uint32_t i = 0; i < plan->costs_count && !status; i++)
         status = pp_costs_pad(shapes, plan->costs[i], err);
     return status;

@@ -81,8 +81,15 @@ pp_json *pp_plan_write(const pp_plan *plan, pp_json_build *build);
 PP_MUST_CHECK pp_status pp_plan_exchange(const pp_plan *plan, pp_exchange *exchange_out,
                                          pp_err *err);
 
+/* pp_plan.recompute in its plainest word: none, selective or full where layers are said one by one
+ * and all `stages` do so with all of them (and hold no MTP module, of which nothing is said);
+ * PP_PLAN_PER_STAGE where all microbatches are alike. */
+const char *pp_plan_recompute(const pp_plan *plan, uint32_t stages);
+/* What a stage recomputes of the first microbatch, where layers are said one by one. */
+pp_recomputed pp_plan_recomputed(const pp_plan *plan, uint32_t stage);
+
 /* Gives all microbatches the costs of the longest, where the shapes are padded.
- * Fails: USAGE (they are padded to other lengths than there are, or recompute layers of their own).
+ * Fails: USAGE (they are padded to other lengths than there are, or differ in what they recompute).
  */
 PP_MUST_CHECK pp_status pp_plan_pad(const pp_shapes *shapes, pp_plan *plan, pp_err *err);
 

@@ -9,16 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* what: "stages, pp x vpp is", for messages. */
-static pp_status get_list(const pp_json_at *at, const char *key, size_t count, const char *what,
-                          pp_json_at *list_out, pp_err *err)
+/* count: pp x vpp. */
+static pp_status get_stages(const pp_json_at *at, const char *key, size_t count,
+                            pp_json_at *list_out, pp_err *err)
 {
     size_t found;
     pp_status status = pp_json_get(at, key, list_out, err);
     if (status || (status = pp_json_count(list_out, &found, err)))
         return status;
-    return found == count ? PP_OK
-                          : pp_json_fail(list_out, err, "has %zu %s %zu", found, what, count);
+    return found == count
+               ? PP_OK
+               : pp_json_fail(list_out, err, "has %zu stages, pp x vpp is %zu", found, count);
 }
 
 /* What each stage recomputes of its layers, where the plan says so stage by stage. member: of
@@ -33,7 +34,7 @@ static pp_status read_recomputed(const pp_json_at *at, const pp_plan *plan, cons
                             key, PP_PLAN_PER_STAGE);
     if (!per_stage)
         return PP_OK;
-    pp_status status = get_list(at, key, count, "stages, pp x vpp is", &list, err);
+    pp_status status = get_stages(at, key, count, &list, err);
     for (size_t s = 0; s < count && !status; s++) {
         pp_json_at item;
         pp_stage *stage = &plan->partition[s];
@@ -207,7 +208,7 @@ static pp_status read_column(const pp_json_at *at, const pp_plan *plan, uint32_t
     pp_json_at lists[2];
     pp_status status = pp_json_only(at, keys, err);
     for (int k = 0; k < 2 && !status; k++)
-        status = get_list(at, keys[k], stages, "stages, pp x vpp is", &lists[k], err);
+        status = get_stages(at, keys[k], stages, &lists[k], err);
     for (uint32_t s = 0; s < stages && !status; s++) {
         pp_json_at item;
         int64_t full, selective;
@@ -222,14 +223,38 @@ static pp_status read_column(const pp_json_at *at, const pp_plan *plan, uint32_t
     return status;
 }
 
-/* Lists as those of the microbatches. */
+/* Of all microbatches of a replica. capacity: of plan->recomputed.of, which grows by what was read:
+ * a short file cannot ask for much memory. */
+static pp_status read_columns(const pp_json_at *list, pp_plan *plan, uint32_t replica,
+                              size_t *capacity, pp_err *err)
+{
+    pp_recompute_table *table = &plan->recomputed;
+    size_t count;
+    pp_status status = pp_json_count(list, &count, err);
+    if (!status && count != table->microbatches)
+        return pp_json_fail(list, err, "has %zu entr%s, \"microbatches\" %" PRIu32, count,
+                            count == 1 ? "y" : "ies", table->microbatches);
+    for (uint32_t j = 0; j < table->microbatches && !status; j++) {
+        const size_t columns = (size_t)replica * table->microbatches + j + 1;
+        pp_json_at item;
+        void *of = table->of;
+        if ((status = pp_json_item(list, j, &item, err)) ||
+            (status = pp_grow(&of, capacity, columns * table->stages, sizeof *table->of, err)))
+            return status;
+        table->of = of;
+        status =
+            read_column(&item, plan, table->stages, pp_recompute_table_at(table, replica, j), err);
+    }
+    return status;
+}
+
+/* One list, or one per replica, whichever the microbatches have. */
 pp_status pp_plan_read_recomputed(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
     const pp_workload *workload = &plan->workload;
-    const uint32_t stages = (uint32_t)(plan->parallel.pp * plan->parallel.vpp);
     const bool per_microbatch = strcmp(plan->recompute, PP_PLAN_PER_MICROBATCH) == 0;
-    pp_json_at at;
-    size_t count;
+    pp_json_at at, list;
+    size_t count, capacity = 0;
     if (per_microbatch != pp_json_has(root, "recomputed"))
         return pp_json_fail(root, err,
                             "\"recomputed\" must be there exactly where \"recompute\" is \"%s\"",
@@ -238,29 +263,22 @@ pp_status pp_plan_read_recomputed(const pp_json_at *root, pp_plan *plan, pp_err 
         return PP_OK;
     if (!plan->partition || !workload->microbatch)
         return pp_json_fail(root, err, "\"recomputed\" needs \"partition\" and \"microbatches\"");
-    pp_status status = pp_recompute_table_new(workload->replicas, workload->microbatches, stages,
-                                              &plan->recomputed, err);
-    if (status || (status = pp_json_get(root, "recomputed", &at, err)))
+    plan->recomputed =
+        (pp_recompute_table){ .replicas = workload->replicas,
+                              .microbatches = workload->microbatches,
+                              .stages = (uint32_t)(plan->parallel.pp * plan->parallel.vpp) };
+    pp_status status = pp_json_get(root, "recomputed", &at, err);
+    if (status || (status = pp_json_count(&at, &count, err)) ||
+        (count && (status = pp_json_item(&at, 0, &list, err))))
         return status;
-    if (workload->replicas > 1 && ((status = pp_json_count(&at, &count, err))))
-        return status;
-    if (workload->replicas > 1 && count != workload->replicas)
-        return pp_json_fail(&at, err, "has %zu lists, \"microbatches\" %" PRIu32, count,
-                            workload->replicas);
+    const bool nested = count && pp_json_kind_at(&list) == PP_JSON_ARRAY;
+    if ((nested ? count : 1) != workload->replicas)
+        return pp_json_fail(&at, err, "has %zu list%s, \"microbatches\" %" PRIu32,
+                            nested ? count : 1, nested && count > 1 ? "s" : "", workload->replicas);
     for (uint32_t r = 0; r < workload->replicas && !status; r++) {
-        pp_json_at list = at;
-        pp_json_at item;
-        if ((workload->replicas > 1 && (status = pp_json_item(&at, r, &list, err))) ||
-            (status = pp_json_count(&list, &count, err)))
-            return status;
-        if (count != workload->microbatches)
-            return pp_json_fail(&list, err, "is for %zu microbatches, the plan has %" PRIu32, count,
-                                workload->microbatches);
-        for (uint32_t j = 0; j < count && !status; j++) {
-            if (!(status = pp_json_item(&list, j, &item, err)))
-                status = read_column(&item, plan, stages,
-                                     pp_recompute_table_at(&plan->recomputed, r, j), err);
-        }
+        list = at;
+        if (!nested || !(status = pp_json_item(&at, r, &list, err)))
+            status = read_columns(&list, plan, r, &capacity, err);
     }
     return status;
 }

@@ -73,14 +73,8 @@ static bool time_is_up(void *context)
 
 static pp_status read_packings(const pp_args *args, packing_run *run, pp_err *err)
 {
-    const char *names[PP_PACKING_COUNT + 2] = { NULL };
     int choice = PP_PACKING_COUNT;
-    for (int k = 0; k < PP_PACKING_COUNT; k++)
-        names[k] = pp_packing_name((pp_packing)k);
-    names[PP_PACKING_COUNT] = "auto";
-    pp_status status = pp_args_choice(args, "--packing", names, &choice, err);
-    for (int k = 0; k < PP_PACKING_COUNT; k++)
-        run->packings[k] = choice == k || choice == PP_PACKING_COUNT;
+    pp_status status = pp_packing_read(args, &choice, run->packings, err);
     run->moves = choice == PP_PACKING_COUNT && !pp_args_has(args, "--budget") ? DEFAULT_MOVES : 0;
     return status;
 }

@@ -10,6 +10,11 @@ typedef struct span {
     int64_t least, most, sum;
 } span;
 
+typedef struct row {
+    span full, selective;
+    int64_t layers, all;
+} row;
+
 static void span_add(span *x, int64_t layers)
 {
     x->least = layers < x->least ? layers : x->least;
@@ -25,64 +30,82 @@ void pp_range_print(char *buffer, size_t size, int64_t least, int64_t most)
         snprintf(buffer, size, "%" PRId64 " to %" PRId64, least, most);
 }
 
-/* "0 to 3 and 0 to 1 selective of 10 (41 and 7 of 320)"; what stages alike have is alike. */
-static void print_stage(const pp_plan *plan, uint32_t s, char *buffer, size_t size)
+static row row_of(const pp_plan *plan, uint32_t s)
 {
     const pp_recompute_table *table = &plan->recomputed;
-    const pp_stage *stage = &plan->partition[s];
     const size_t columns = table->of ? (size_t)table->replicas * table->microbatches : 1;
-    span full = { .least = INT64_MAX }, selective = { .least = INT64_MAX };
-    char range[2][48], selected[64] = "", all[96] = "";
+    const int64_t layers = plan->partition[s].layers;
+    row r = { { .least = INT64_MAX }, { .least = INT64_MAX }, layers, layers * (int64_t)columns };
     for (size_t j = 0; j < columns; j++) {
-        span_add(&full, table->of ? table->of[j * table->stages + s].full : stage->full);
-        span_add(&selective,
-                 table->of ? table->of[j * table->stages + s].selective : stage->selective);
+        const pp_recomputed here =
+            table->of ? table->of[j * table->stages + s] : pp_plan_recomputed(plan, s);
+        span_add(&r.full, here.full);
+        span_add(&r.selective, here.selective);
     }
-    pp_range_print(range[0], sizeof range[0], full.least, full.most);
-    pp_range_print(range[1], sizeof range[1], selective.least, selective.most);
-    if (selective.most)
-        snprintf(selected, sizeof selected, " and %s selective", range[1]);
-    if (table->of && selective.most)
-        snprintf(all, sizeof all, " (%" PRId64 " and %" PRId64 " of %" PRId64 ")", full.sum,
-                 selective.sum, stage->layers * (int64_t)columns);
-    else if (table->of && full.most)
-        snprintf(all, sizeof all, " (%" PRId64 " of %" PRId64 ")", full.sum,
-                 stage->layers * (int64_t)columns);
-    snprintf(buffer, size, "%s%s of %" PRId64 "%s", range[0], selected, stage->layers, all);
+    return r;
 }
 
-/* Runs of stages that recompute alike: "0: 3 of 5, 1 to 3: 2 of 5". */
-static void print_stages(const pp_plan *plan, pp_text *words)
+/* The first stage after `s` that recomputes otherwise, or has other layers. */
+static uint32_t run_end(const pp_plan *plan, uint32_t s, uint32_t count)
 {
-    const uint32_t count = (uint32_t)(plan->parallel.pp * plan->parallel.vpp);
+    const row first = row_of(plan, s);
+    uint32_t next = s + 1;
+    while (next < count) {
+        const row r = row_of(plan, next);
+        if (memcmp(&r, &first, sizeof r) != 0)
+            break;
+        next++;
+    }
+    return next;
+}
+
+/* "0: 3 of 5, 1 to 3: 2 and 1 selective of 5" */
+static void print_stages(const pp_plan *plan, uint32_t count, pp_text *text)
+{
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
     uint32_t next;
+    pp_text_add(&words, "layers per stage: ");
     for (uint32_t s = 0; s < count; s = next) {
-        char here[256], there[256];
-        print_stage(plan, s, here, sizeof here);
-        for (next = s + 1; next < count; next++) {
-            print_stage(plan, next, there, sizeof there);
-            if (strcmp(here, there) != 0)
-                break;
-        }
-        pp_text_add(words, "%s%" PRIu32, s ? ", " : "", s);
-        if (next > s + 1)
-            pp_text_add(words, " to %" PRIu32, next - 1);
-        pp_text_add(words, ": %s", here);
+        const row r = row_of(plan, s);
+        char stages[48];
+        next = run_end(plan, s, count);
+        pp_range_print(stages, sizeof stages, s, next - 1);
+        pp_text_add(&words, "%s%s: %" PRId64, s ? ", " : "", stages, r.full.sum);
+        if (r.selective.sum)
+            pp_text_add(&words, " and %" PRId64 " selective", r.selective.sum);
+        pp_text_add(&words, " of %" PRId64, r.layers);
+    }
+    text->failed |= words.failed;
+    pp_print_words(text, words.data ? words.data : "", 13, 13);
+}
+
+static void print_table(const pp_plan *plan, uint32_t count, pp_text *text)
+{
+    uint32_t next;
+    pp_text_add(text, "%-10s %6s %10s %10s   of all microbatches\n", "stage", "layers", "full",
+                "selective");
+    for (uint32_t s = 0; s < count; s = next) {
+        const row r = row_of(plan, s);
+        char stages[48], full[48], selective[48];
+        next = run_end(plan, s, count);
+        pp_range_print(stages, sizeof stages, s, next - 1);
+        pp_range_print(full, sizeof full, r.full.least, r.full.most);
+        pp_range_print(selective, sizeof selective, r.selective.least, r.selective.most);
+        pp_text_add(text,
+                    "%-12s %-10s %6" PRId64 " %10s %10s   %" PRId64 " and %" PRId64 " of %" PRId64
+                    "\n",
+                    "", stages, r.layers, full, selective, r.full.sum, r.selective.sum, r.all);
     }
 }
 
 void pp_recompute_print(const pp_plan *plan, pp_text *text)
 {
-    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
-    const bool table = plan->recomputed.of != NULL;
-    if (plan->partition && (table || strcmp(plan->recompute, PP_PLAN_PER_STAGE) == 0)) {
-        pp_text_add(&words,
-                    "layers per stage%s: ", table ? " and microbatch (of all microbatches)" : "");
-        print_stages(plan, &words);
-    } else {
-        pp_text_add(&words, "%s", plan->recompute);
-    }
-    text->failed |= words.failed;
+    const uint32_t count = (uint32_t)(plan->parallel.pp * plan->parallel.vpp);
     pp_text_add(text, "%-12s ", "recompute");
-    pp_print_words(text, words.data ? words.data : "", 13, 13);
+    if (plan->partition && plan->recomputed.of)
+        print_table(plan, count, text);
+    else if (plan->partition && strcmp(plan->recompute, PP_PLAN_PER_STAGE) == 0)
+        print_stages(plan, count, text);
+    else
+        pp_text_add(text, "%s\n", plan->recompute);
 }

@@ -332,8 +332,9 @@ pp_status pp_study_exchange(const pp_args *args, pp_plan *plan, bool written, pp
     const pp_shapes had = exchange.shapes;
     if (status || (status = pp_args_exchange(args, &exchange, err)))
         return status;
-    bool data = pp_args_has(args, "--lengths"); /* is padded itself, and costs by what it is */
-    if (!data && (status = pad(&exchange.shapes, &had, plan, err)))
+    /* other lengths and new costs are padded where they are made */
+    const bool made = pp_args_has(args, "--lengths") || pp_args_has(args, "--recost");
+    if (!made && (status = pad(&exchange.shapes, &had, plan, err)))
         return status;
     bool messages =
         exchange.shapes.kind > PP_SHAPES_PLAN && exchange.shapes.kind < PP_SHAPES_PADDED;

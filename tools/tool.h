@@ -140,7 +140,8 @@ int pp_first_clause(const char *reason);
 /* "7", or "1 to 7" */
 void pp_range_print(char *buffer, size_t size, int64_t least, int64_t most);
 
-/* The line "recompute": a word for all stages, or their layers, stage by stage. */
+/* "recompute": a word for all stages; their layers, stage by stage; a table where microbatches have
+ * their own. */
 void pp_recompute_print(const pp_plan *plan, pp_text *text);
 
 /* The report as people read it. columns: 80 by default. */

@@ -112,17 +112,17 @@ static void fill_sizes(const pp_export *data, const pp_shapes *shapes, pp_torch_
 pp_status pp_torch_run_of(const char *name, const pp_export *data, pp_torch_run *run_out,
                           pp_err *err)
 {
-    pp_torch_run run = { .schedule = NULL };
+    pp_torch_run run = { .recompute = pp_plan_recompute(data->plan, data->order->stages) };
     pp_program *lowered PP_CLEANUP(pp_program_free) = NULL;
     pp_exchange exchange = { .tensors = 0 };
     const pp_executor *torch;
     pp_status status = check_path(name, data, err);
-    if (!status && strcmp(data->plan->recompute, PP_PLAN_PER_STAGE) == 0)
+    if (!status && strcmp(run.recompute, PP_PLAN_PER_STAGE) == 0)
         return pp_err_set(err, PP_INFEASIBLE, name,
                           "it recomputes on all stages alike, and here stage by stage; plan with "
                           "--target %s, or --recompute none, selective or full",
                           name);
-    if (!status && strcmp(data->plan->recompute, PP_PLAN_PER_MICROBATCH) == 0)
+    if (!status && strcmp(run.recompute, PP_PLAN_PER_MICROBATCH) == 0)
         return pp_err_set(err, PP_INFEASIBLE, name,
                           "it recomputes all microbatches alike, and here each has layers of its "
                           "own; plan with --target %s, or --recompute none, selective or full",

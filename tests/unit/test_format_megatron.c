@@ -124,6 +124,60 @@ START_TEST(recomputation_per_microbatch_is_refused_with_the_nearest)
 }
 END_TEST
 
+/* Stages of 5 and 3 layers, by stage or with one column for all microbatches. */
+START_TEST(recomputation_that_is_alike_is_written_as_block_or_word)
+{
+    static const struct {
+        pp_recomputed of[2];
+        int64_t mtp;
+        const char *lines; /* NULL: refused */
+    } cases[] = {
+        { { { 0, 0 }, { 0, 0 } }, 0, "" },
+        { { { 2, 0 }, { 2, 0 } }, 0, "full\n--recompute-method block\n--recompute-num-layers 2\n" },
+        { { { 4, 0 }, { 3, 0 } }, 0, "full\n--recompute-method block\n--recompute-num-layers 4\n" },
+        { { { 5, 0 }, { 3, 0 } },
+          0,
+          "full\n--recompute-method uniform\n--recompute-num-layers 1\n" },
+        { { { 0, 5 }, { 0, 3 } }, 0, "selective\n" },
+        { { { 0, 5 }, { 0, 3 } }, 1, NULL }, /* the module is not recomputed */
+        { { { 2, 0 }, { 1, 0 } }, 0, NULL },
+        { { { 0, 2 }, { 0, 2 } }, 0, NULL },
+    };
+    for (size_t i = 0; i < 2 * (sizeof cases / sizeof cases[0]); i++) {
+        const pp_stage stages[] = { { .layers = 5, .embedding = true },
+                                    { .first_layer = 5, .layers = 3, .loss = true } };
+        const pp_recomputed *of = cases[i / 2].of;
+        pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("1f1b");
+        pp_order *order PP_CLEANUP(pp_order_free) = step_order("1f1b", 2, 1, 3, 0);
+        char expected[256];
+        pp_err err = { 0 };
+        plan->partition = calloc(2, sizeof *plan->partition);
+        ck_assert_ptr_nonnull(plan->partition);
+        memcpy(plan->partition, stages, sizeof stages);
+        plan->partition[1].mtp = cases[i / 2].mtp;
+        snprintf(plan->recompute, sizeof plan->recompute, "%s",
+                 i % 2 ? PP_PLAN_PER_MICROBATCH : PP_PLAN_PER_STAGE);
+        if (i % 2)
+            STEP_OK(pp_recompute_table_new(2, 3, 2, &plan->recomputed, &err), err);
+        for (size_t k = 0; k < 2 * 3 * 2 && i % 2; k++)
+            plan->recomputed.of[k] = of[k % 2];
+        for (size_t s = 0; s < 2 && i % 2 == 0; s++) {
+            plan->partition[s].full = of[s].full;
+            plan->partition[s].selective = of[s].selective;
+        }
+        snprintf(expected, sizeof expected,
+                 "--pipeline-model-parallel-size 2\n"
+                 "--pipeline-model-parallel-layout \"Et*5|t*3L\"\n%s%s",
+                 cases[i / 2].lines && *cases[i / 2].lines ? "--recompute-granularity " : "",
+                 cases[i / 2].lines ? cases[i / 2].lines : "");
+        if (cases[i / 2].lines)
+            expect_lines(plan, order, expected);
+        else
+            expect_plan_refused(plan, order, "as many whole layers on every stage");
+    }
+}
+END_TEST
+
 START_TEST(other_orders_are_refused_with_the_nearest)
 {
     pp_order *gpipe PP_CLEANUP(pp_order_free) = step_order("gpipe", 4, 1, 8, 0);
@@ -219,6 +273,7 @@ int main(void)
     tcase_add_test(tc, what_is_not_known_is_not_written);
     tcase_add_test(tc, full_recompute_is_written_and_sequence_parallelism_only_where_on);
     tcase_add_test(tc, recomputation_per_microbatch_is_refused_with_the_nearest);
+    tcase_add_test(tc, recomputation_that_is_alike_is_written_as_block_or_word);
     tcase_add_test(tc, other_orders_are_refused_with_the_nearest);
     tcase_add_test(tc, transfers_are_as_the_executor_has_them);
     tcase_add_test(tc, mtp_modules_are_counted_and_stand_where_megatron_takes_them);

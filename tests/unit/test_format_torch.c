@@ -284,13 +284,24 @@ static void recompute_stages(pp_export *data, pp_plan *plan, pp_order **order)
     (void)data;
     (void)order;
     snprintf(plan->recompute, sizeof plan->recompute, PP_PLAN_PER_STAGE);
+    plan->partition[1].full = 1;
 }
 
 static void recompute_microbatches(pp_export *data, pp_plan *plan, pp_order **order)
 {
+    pp_err err = { 0 };
     (void)data;
     (void)order;
     snprintf(plan->recompute, sizeof plan->recompute, PP_PLAN_PER_MICROBATCH);
+    STEP_OK(pp_recompute_table_new(1, 4, 4, &plan->recomputed, &err), err);
+    pp_recompute_table_at(&plan->recomputed, 0, 3)[3].full = 1;
+}
+
+static void recompute_columns(pp_export *data, pp_plan *plan, pp_order **order)
+{
+    recompute_microbatches(data, plan, order);
+    for (uint32_t j = 0; j < 4; j++)
+        pp_recompute_table_at(&plan->recomputed, 0, j)[3].full = 1;
 }
 
 static const spoilt cases[] = {
@@ -304,6 +315,7 @@ static const spoilt cases[] = {
     { "2 stages per rank", three_stages, PP_INFEASIBLE },
     { "wrong losses", swap_losses, PP_INFEASIBLE },
     { "all stages alike", recompute_stages, PP_INFEASIBLE },
+    { "all stages alike", recompute_columns, PP_INFEASIBLE },
     { "all microbatches alike", recompute_microbatches, PP_INFEASIBLE },
     { "give a file", to_stdout, PP_USAGE },
     { ".gz", compress, PP_USAGE },
@@ -332,6 +344,40 @@ START_TEST(what_they_do_not_run_is_refused)
         plan->order_count = 0;
         pp_text_free(&companion.text);
     }
+}
+END_TEST
+
+/* What stages, or stages and microbatches, say alike is the word that says it of all. */
+START_TEST(recomputation_that_is_alike_is_written_as_its_word)
+{
+    static const char *const words[] = { "none", "selective", "full" };
+    static const char *const names[] = { "torchtitan", "automodel" };
+    const char *ways[] = { words[_i % 3], PP_PLAN_PER_STAGE, PP_PLAN_PER_MICROBATCH };
+    pp_order *order PP_CLEANUP(pp_order_free) = step_order("interleaved", 2, 2, 4, 0);
+    pp_text text[3] = { { 0 } };
+    pp_err err = { 0 };
+    for (int k = 0; k < 3; k++) {
+        pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("interleaved");
+        pp_companion companion = { 0 };
+        const pp_export data = { .plan = plan, .order = order, .path = "t.toml" };
+        snprintf(plan->recompute, sizeof plan->recompute, "%s", ways[k]);
+        for (uint32_t s = 0; s < 4 && k == 1; s++) {
+            plan->partition[s].selective = _i % 3 == 1 ? plan->partition[s].layers : 0;
+            plan->partition[s].full = _i % 3 == 2 ? plan->partition[s].layers : 0;
+        }
+        if (k == 2)
+            STEP_OK(pp_recompute_table_new(2, 4, 4, &plan->recomputed, &err), err);
+        for (uint32_t i = 0; i < 2 * 4 * 4 && k == 2; i++) {
+            const int32_t layers = (int32_t)plan->partition[i % 4].layers;
+            plan->recomputed.of[i] =
+                (pp_recomputed){ _i % 3 == 2 ? layers : 0, _i % 3 == 1 ? layers : 0 };
+        }
+        STEP_OK(format_of(names[_i / 3])->emit(&data, &text[k], &companion, &err), err);
+        ck_assert_str_eq(text[k].data, text[0].data);
+        pp_text_free(&companion.text);
+    }
+    for (int k = 0; k < 3; k++)
+        pp_text_free(&text[k]);
 }
 END_TEST
 
@@ -388,6 +434,7 @@ int main(void)
     tcase_add_test(tc, torchtitan_0_3_is_given_python);
     tcase_add_test(tc, automodel_is_given_yaml);
     tcase_add_loop_test(tc, what_they_do_not_run_is_refused, 0, 2 * CASES);
+    tcase_add_loop_test(tc, recomputation_that_is_alike_is_written_as_its_word, 0, 6);
     tcase_add_test(tc, padded_microbatches_are_as_long_as_the_padding);
     tcase_add_test(tc, limits_of_one_framework_alone);
     suite_add_tcase(suite, tc);

@@ -242,7 +242,7 @@ START_TEST(broken_recomputation_is_refused_with_the_place)
     spoil_recomputed("\"recomputed\": [", "\"recomputed\": [[],", "p.json#/recomputed",
                      "has 3 lists, \"microbatches\" 2");
     spoil_recomputed("\"recomputed\": [\n  [", "\"recomputed\": [\n  [{},", "p.json#/recomputed/0",
-                     "is for 5 microbatches, the plan has 4");
+                     "has 5 entries, \"microbatches\" 4");
     pp_plan *plan = sample_plan();
     recompute(plan);
     free(plan->partition);

@@ -404,6 +404,47 @@ START_TEST(classes_are_of_equal_length_and_recomputation)
 }
 END_TEST
 
+/* Of attention alone; a unit of both sums, so that each decides. */
+static bool measured_attention(void *context, const pp_measured_at *at, double *seconds_out)
+{
+    (void)context;
+    *seconds_out = 1e-6 * at->longest + 1e-5 * at->tiles;
+    return at->kind == PP_MEASURED_ATTENTION_FWD || at->kind == PP_MEASURED_ATTENTION_BWD;
+}
+
+/* Equal tokens and sums of squares (1 + 25 + 36 = 4 + 9 + 49): 0 and 1 differ in tiles of 128
+ * alone, 2 and 3 in the longest alone. 4 recomputes more than 0. */
+START_TEST(measured_attention_tells_microbatches_apart)
+{
+    static const int64_t lengths[] = { 100, 500, 600, 1000, 200, 300, 700, 1000, 128,
+                                       640, 768, 256, 384,  896, 100, 500, 600,  1000 };
+    static const size_t end[M] = { 4, 8, 11, 14, 18 };
+    static const uint32_t class_of[] = { 0, 1, 2, 3, 4 };
+    const pp_measured measured = { .ask = measured_attention };
+    recomputed r;
+    pp_err err = { 0 };
+    recomputed_setup(&r);
+    pp_workload_free(&r.workload);
+    pp_recompute_table_free(&r.table);
+    STEP_OK(pp_workload_group(lengths, end, M, 4096, 1, &r.workload, &err), err);
+    STEP_OK(pp_recompute_table_new(1, M, 4, &r.table, &err), err);
+    r.hardware.measured = &measured;
+    r.context.parallel.dp = 1;
+    for (uint32_t i = 0; i < M * 4; i++)
+        r.table.of[i] = (pp_recomputed){ .full = 1, .selective = i / 4 == 4 ? 3 : 2 };
+    pp_costs *each = costs_of(&r, 0);
+    ck_assert_uint_eq(each->classes, 5);
+    ck_assert_mem_eq(each->class_of, class_of, sizeof class_of);
+    for (uint32_t j = 0; j < M; j++) {
+        pp_costs *alike = costs_alike(&r, 0, j);
+        check_microbatch(each, alike, j);
+        pp_costs_free(&alike);
+    }
+    pp_costs_free(&each);
+    recomputed_free(&r);
+}
+END_TEST
+
 /* Padding changes the costs, not the table. */
 START_TEST(a_plan_is_costed_anew_with_its_table)
 {
@@ -470,7 +511,9 @@ START_TEST(a_table_has_the_shape_of_its_workload)
         pp_costs_free(&other);
         refuse(&r, 1, PP_INPUT, "of its 8 layers for microbatch 2 of replica 1");
     }
-    r.table.of[(M + 2) * 4 + 1] = (pp_recomputed){ 5, 3 };
+    r.table.of[(M + 2) * 4 + 1] = (pp_recomputed){ 5, 3 }; /* all 8 */
+    pp_costs *other = costs_of(&r, 1);
+    pp_costs_free(&other);
     pp_recompute_table wrong = r.table;
     r.context.recomputed = &wrong;
     wrong.replicas = 1;
@@ -503,6 +546,7 @@ int main(void)
     tcase_add_test(tc, microbatches_that_are_alike_cost_what_their_stages_say);
     tcase_add_test(tc, every_microbatch_costs_what_it_recomputes);
     tcase_add_test(tc, classes_are_of_equal_length_and_recomputation);
+    tcase_add_test(tc, measured_attention_tells_microbatches_apart);
     tcase_add_test(tc, a_plan_is_costed_anew_with_its_table);
     tcase_add_test(tc, a_table_has_the_shape_of_its_workload);
     suite_add_tcase(suite, tc);

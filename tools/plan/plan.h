@@ -34,7 +34,11 @@ PP_MUST_CHECK pp_status pp_request_read(const pp_args *args, pp_request *request
 /* The same of a command whose word is a file of lengths, instead of --lengths. */
 PP_MUST_CHECK pp_status pp_request_read_with(const pp_args *args, const char *lengths,
                                              pp_request *request, pp_err *err);
-/* --packing: of a request with lengths. Fails: USAGE. */
+/* --packing: *choice, of which `packings` are tried: one, or all with PP_PACKING_COUNT (auto).
+ * Fails: USAGE. */
+PP_MUST_CHECK pp_status pp_packing_read(const pp_args *args, int *choice,
+                                        bool packings[PP_PACKING_COUNT], pp_err *err);
+/* The same of a request with lengths. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_request_read_packing(const pp_args *args, pp_request *request,
                                                 pp_err *err);
 /* Where one executor, one protocol and one layout are needed. instead: what needs them. Fails:

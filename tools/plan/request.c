@@ -485,24 +485,31 @@ pp_status pp_request_read_with(const pp_args *args, const char *lengths, pp_requ
     return status ? status : read_target(args, request, err);
 }
 
-/* A file that groups its sequences says how they are packed. */
-pp_status pp_request_read_packing(const pp_args *args, pp_request *r, pp_err *err)
+pp_status pp_packing_read(const pp_args *args, int *choice, bool packings[PP_PACKING_COUNT],
+                          pp_err *err)
 {
     enum { AUTO = PP_PACKING_COUNT };
     const char *names[AUTO + 2] = { [AUTO] = "auto" };
-    const bool given = pp_args_has(args, "--packing");
-    int choice = r->wish.group_count ? PP_PACKING_GIVEN : AUTO;
-    pp_wish *wishes[] = { &r->wish, &r->free_wish };
     for (int k = 0; k < PP_PACKING_COUNT; k++)
         names[k] = pp_packing_name((pp_packing)k);
-    pp_status status = pp_args_choice(args, "--packing", names, &choice, err);
+    pp_status status = pp_args_choice(args, "--packing", names, choice, err);
+    for (int k = 0; k < PP_PACKING_COUNT; k++)
+        packings[k] = *choice == AUTO || *choice == k;
+    return status;
+}
+
+/* A file that groups its sequences says how they are packed. */
+pp_status pp_request_read_packing(const pp_args *args, pp_request *r, pp_err *err)
+{
+    const bool given = pp_args_has(args, "--packing");
+    int choice = r->wish.group_count ? PP_PACKING_GIVEN : PP_PACKING_COUNT;
+    pp_wish *wishes[] = { &r->wish, &r->free_wish };
+    pp_status status = pp_packing_read(args, &choice, r->packings, err);
     if (status)
         return status;
     if (!r->wish.lengths && given)
         return pp_err_set(err, PP_USAGE, "--packing",
                           "is for sequences of --lengths; give these too, or leave it out");
-    for (int k = 0; k < PP_PACKING_COUNT; k++)
-        r->packings[k] = choice == AUTO || choice == k;
     const bool as_is =
         choice == PP_PACKING_FIRST_FIT || (choice == PP_PACKING_GIVEN && r->wish.group_count);
     for (size_t i = 0; i < 2 && r->wish.lengths; i++) {

@@ -138,12 +138,15 @@ static pp_status add_transfers(const pp_export *data, uint32_t chunks, pp_text *
 static pp_status add_block(const pp_plan *plan, uint32_t stages, pp_text *text, pp_err *err)
 {
     int64_t layers = 0;
-    for (uint32_t s = 0; plan->partition && s < stages; s++)
-        layers = plan->partition[s].full > layers ? plan->partition[s].full : layers;
+    for (uint32_t s = 0; plan->partition && s < stages; s++) {
+        const pp_recomputed here = pp_plan_recomputed(plan, s);
+        layers = here.full > layers ? here.full : layers;
+    }
     for (uint32_t s = 0; s < stages; s++) {
         const pp_stage *stage = plan->partition ? &plan->partition[s] : NULL;
         const int64_t all = stage && stage->layers < layers ? stage->layers : layers;
-        if (!stage || stage->selective || stage->full != all)
+        const pp_recomputed here = stage ? pp_plan_recomputed(plan, s) : (pp_recomputed){ 0 };
+        if (!stage || here.selective || here.full != all)
             return pp_err_set(err, PP_INFEASIBLE, "megatron",
                               "Megatron-LM recomputes as many whole layers on every stage, and "
                               "here stage %" PRIu32 " differs; plan with --target megatron, or "
@@ -157,8 +160,8 @@ static pp_status add_block(const pp_plan *plan, uint32_t stages, pp_text *text, 
     return PP_OK;
 }
 
-/* Taken where nothing is recomputed. Nearest is what no stage exceeds for any microbatch. */
-static pp_status check_microbatches(const pp_recompute_table *table, pp_err *err)
+/* Nearest is what no stage exceeds for any microbatch. */
+static pp_status refuse_microbatches(const pp_recompute_table *table, pp_err *err)
 {
     const size_t count = (size_t)table->replicas * table->microbatches * table->stages;
     int32_t layers = 0;
@@ -166,8 +169,6 @@ static pp_status check_microbatches(const pp_recompute_table *table, pp_err *err
         const int32_t here = table->of[i].full + table->of[i].selective;
         layers = here > layers ? here : layers;
     }
-    if (!layers)
-        return PP_OK;
     return pp_err_set(err, PP_INFEASIBLE, "megatron",
                       "Megatron-LM recomputes the same layers of all microbatches, and here each "
                       "has its own; the nearest is --recompute-granularity full "
@@ -178,14 +179,15 @@ static pp_status check_microbatches(const pp_recompute_table *table, pp_err *err
 
 static pp_status add_recompute(const pp_plan *plan, uint32_t stages, pp_text *text, pp_err *err)
 {
-    if (strcmp(plan->recompute, PP_PLAN_PER_STAGE) == 0)
+    const char *recompute = pp_plan_recompute(plan, stages);
+    if (strcmp(recompute, PP_PLAN_PER_STAGE) == 0)
         return add_block(plan, stages, text, err);
-    if (plan->recomputed.of)
-        return check_microbatches(&plan->recomputed, err);
-    if (strcmp(plan->recompute, "full") == 0)
+    if (strcmp(recompute, PP_PLAN_PER_MICROBATCH) == 0)
+        return refuse_microbatches(&plan->recomputed, err);
+    if (strcmp(recompute, "full") == 0)
         pp_text_add(text, "--recompute-granularity full\n--recompute-method uniform\n"
                           "--recompute-num-layers 1\n");
-    else if (strcmp(plan->recompute, "selective") == 0)
+    else if (strcmp(recompute, "selective") == 0)
         pp_text_add(text, "--recompute-granularity selective\n");
     return PP_OK;
 }

@@ -101,7 +101,7 @@ static void add_parallelism(config *c)
 /* torchtitan's selective is its own choice of ops. */
 static void add_recompute(config *c)
 {
-    const char *recompute = c->data->plan->recompute;
+    const char *recompute = c->run->recompute;
     bool selective = strcmp(recompute, "selective") == 0;
     if (!recompute[0])
         return;
