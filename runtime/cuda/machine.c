@@ -115,6 +115,10 @@ pp_status pp_gpu_machine_finish(void *machine, pp_err *err)
         m->begin_ns = time_of(m, m->begin);
         m->end_ns = time_of(m, m->end);
     }
+    if (m->started && m->status) { /* its memory is freed next, which earlier launches still use */
+        (void)cudaSetDevice(m->device);
+        (void)cudaStreamSynchronize(m->stream);
+    }
     m->started = false;
     if (m->status)
         return m->services->err_set(err, m->status, NULL, "%s", m->failure.text);
