@@ -1,5 +1,5 @@
 #!/bin/sh
-# tools/gpu-check and tools/cuda-headers on the stand-in.
+# tools/gpu-check on the stand-in; tools/cuda-headers, tools/try-cuda.
 # usage: check.sh PPSIM FOLDER_OF_THE_STAND-IN|none BUILD
 . tests/cuda/common.sh
 needs_standin
@@ -38,6 +38,20 @@ headers 12.8 || wrong "what is there: $(cat err)"
 rm -r build
 headers 13.0 || wrong "NCCL and cuBLAS for CUDA 13: $(cat err)"
 grep -q 'install.* nvidia-cublas==13\.\*$' asked || wrong "cuBLAS for CUDA 13: $(cat asked)"
+rm -r build
+# Another CUDA: what is asked for, and when it is not to be had.
+cp "$root/tools/try-cuda" tools
+printf '#!/bin/sh\necho "$*" >asked\n[ "$3" != install ]\n' >bin/python3
+try() { PATH="$scratch/bin:$PATH" tools/try-cuda "$@" 2>err; }
+for version in '' 11.8 12 '12.1 2.18 x'; do
+    try $version
+    [ $? -eq 2 ] || wrong "try-cuda $version"
+done
+try 12.1 2.18
+[ $? -eq 4 ] && grep -q 'could not fetch CUDA 12.1' err || wrong "a CUDA that is not to be had: $(cat err)"
+grep -q ' nvidia-cublas-cu12==12\.1\.\* .*nvidia-nccl-cu12==2\.18\.\*$' asked || wrong "CUDA 12.1: $(cat asked)"
+try 13.2
+grep -q ' nvidia-cuda-nvcc==13\.2\.\* .*nvidia-nccl-cu13$' asked || wrong "CUDA 13.2: $(cat asked)"
 rm -r build
 
 STANDIN_DRIVER=0 "$check" none 2>err
