@@ -6,7 +6,7 @@
 #include "runtime/transport.h"
 
 /* Grows with every change of this header, of runtime/transport.h or runtime/compute.h. */
-#define PP_MODULE_ABI 7
+#define PP_MODULE_ABI 8
 #define PP_MODULE_SYMBOL "ppsim_transport_module_v1"
 
 /* What a module calls of ppsim: it links none of it. Outlives the world. */
