@@ -85,6 +85,13 @@ static size_t find_message(const pp_measured_profile *m, bool other_node)
     return entry;
 }
 
+/* What frameworks run before the slower kernels of compute cuda. */
+static size_t find_attention(const pp_measured_profile *m, const char *library, const char *own)
+{
+    const size_t entry = find(m, library, false);
+    return entry == PP_ENTRY_NONE ? find(m, own, false) : entry;
+}
+
 static size_t find_for(const pp_measured_profile *m, const pp_measured_at *at)
 {
     switch (at->kind) {
@@ -93,9 +100,9 @@ static size_t find_for(const pp_measured_profile *m, const pp_measured_at *at)
     case PP_MEASURED_GEMM_WGRAD:
         return find_gemm(m, at);
     case PP_MEASURED_ATTENTION_FWD:
-        return find(m, "attn_fwd", false);
+        return find_attention(m, "attn_fwd", "attn_fwd ppsim");
     case PP_MEASURED_ATTENTION_BWD:
-        return find(m, "attn_bwd", false);
+        return find_attention(m, "attn_bwd", "attn_bwd ppsim");
     case PP_MEASURED_MESSAGE:
         return find_message(m, at->other_node);
     case PP_MEASURED_ALL_REDUCE:

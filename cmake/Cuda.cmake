@@ -18,8 +18,13 @@ function(pp_find_cuda)
         PATH_SUFFIXES include)
     find_library(PPSIM_CUBLASLT NAMES cublasLt libcublasLt.so.13 libcublasLt.so.12 NAMES_PER_DIR
         HINTS ${roots} ${packages}/cu13 ${packages}/cublas PATH_SUFFIXES lib64 lib)
+    find_path(PPSIM_CUDNN_INCLUDE cudnn.h HINTS ${roots} ${packages}/cudnn PATH_SUFFIXES include)
+    find_path(PPSIM_CUDNN_FRONTEND_INCLUDE cudnn_frontend.h HINTS ${roots} ${PPSIM_CUDA_PACKAGES}
+        PATH_SUFFIXES include)
+    find_path(PPSIM_NVRTC_INCLUDE nvrtc.h HINTS ${roots} ${packages}/cu13 ${packages}/cuda_nvrtc
+        PATH_SUFFIXES include)
     mark_as_advanced(PPSIM_NVCC PPSIM_CUDA_INCLUDE PPSIM_CUDART PPSIM_CUBLASLT_INCLUDE PPSIM_CUBLASLT
-        PPSIM_NCCL_INCLUDE PPSIM_NCCL)
+        PPSIM_NCCL_INCLUDE PPSIM_NCCL PPSIM_CUDNN_INCLUDE PPSIM_CUDNN_FRONTEND_INCLUDE PPSIM_NVRTC_INCLUDE)
 endfunction()
 
 # NCCL 2.18 has communicators that do not block, and their configuration.
@@ -77,5 +82,40 @@ if(NOT PPSIM_CUDA STREQUAL "OFF")
     elseif(PPSIM_CUDA STREQUAL "ON")
         message(FATAL_ERROR "PPSIM_CUDA=ON, but this is missing: ${PPSIM_CUDA_MISSING}. Install CUDA, cuBLAS and NCCL; "
             "tools/cuda-headers fetches NVIDIA's packages.")
+    endif()
+endif()
+
+# Attention of cuDNN for a probe: the headers of cuDNN and of its frontend, which is C++ and wants those of NVRTC. The
+# library is loaded when the probe runs.
+if(NOT PPSIM_CUDA STREQUAL "OFF" AND NOT PPSIM_CUDNN STREQUAL "OFF" AND PPSIM_CUDA_INCLUDE)
+    foreach(part IN ITEMS "cudnn.h PPSIM_CUDNN_INCLUDE" "cudnn_frontend.h PPSIM_CUDNN_FRONTEND_INCLUDE"
+            "nvrtc.h PPSIM_NVRTC_INCLUDE")
+        separate_arguments(part)
+        list(POP_FRONT part name)
+        if(NOT ${part})
+            list(APPEND PPSIM_CUDNN_MISSING ${name})
+        endif()
+    endforeach()
+    if(PPSIM_CUDNN_FRONTEND_INCLUDE)
+        file(STRINGS ${PPSIM_CUDNN_FRONTEND_INCLUDE}/cudnn_frontend_version.h lines
+            REGEX "^#define CUDNN_FRONTEND_(MAJOR|MINOR|PATCH)_VERSION ")
+        string(REGEX REPLACE "[^0-9;]" "" numbers "${lines}")
+        list(JOIN numbers "." PPSIM_CUDNN_FRONTEND_VERSION)
+        if(PPSIM_CUDNN_FRONTEND_VERSION VERSION_LESS 1.32)
+            list(APPEND PPSIM_CUDNN_MISSING "cudnn-frontend 1.32 (found ${PPSIM_CUDNN_FRONTEND_VERSION})")
+        endif()
+    endif()
+    include(CheckLanguage)
+    check_language(CXX)
+    if(NOT CMAKE_CXX_COMPILER)
+        list(APPEND PPSIM_CUDNN_MISSING "a C++ compiler")
+    endif()
+    list(JOIN PPSIM_CUDNN_MISSING ", " PPSIM_CUDNN_MISSING)
+    if(NOT PPSIM_CUDNN_MISSING)
+        set(PPSIM_BUILD_CUDNN ON)
+        enable_language(CXX)
+    elseif(PPSIM_CUDNN STREQUAL "ON")
+        message(FATAL_ERROR "PPSIM_CUDNN=ON, but this is missing: ${PPSIM_CUDNN_MISSING}. tools/cuda-headers --cudnn "
+            "fetches NVIDIA's packages.")
     endif()
 endif()

@@ -33,6 +33,8 @@ typedef enum pp_gpu_work_kind {
     PP_GPU_EMBEDDING_FORWARD,
     PP_GPU_EMBEDDING_BACKWARD,
     PP_GPU_ADAM,
+    PP_GPU_CUDNN_FORWARD, /* attention by cuDNN, in bf16, once open_cudnn has found it */
+    PP_GPU_CUDNN_BACKWARD,
 } pp_gpu_work_kind;
 
 /* What is timed. Operands are pseudo-random numbers between -1 and 1. */
@@ -87,6 +89,11 @@ typedef struct pp_gpu_table {
     pp_status (*prepare)(pp_gpu *gpu, const pp_gpu_work *work, pp_gpu_task **task_out,
                          char *how_out, size_t how_size, pp_err *err);
     void (*release)(pp_gpu_task *task); /* NULL is fine */
+    /* Loads cuDNN, and compares its attention with that of ppsim by sequences of a few lengths.
+     * version_out: "9.28.1", the gpu's. Fails: UNAVAILABLE, one sentence: it is not there, is too
+     * old, cannot do it, or its values differ; NOMEM, IO. */
+    pp_status (*open_cudnn)(pp_gpu *gpu, int64_t heads, int64_t width, const char **version_out,
+                            pp_err *err);
     /* took_ns: of all runs, by the GPU's events around them; the host's launches are not in it.
      * Fails: IO. */
     pp_status (*time)(pp_gpu *gpu, pp_gpu_task *task, const pp_gpu_timing *how, pp_ns *took_ns,

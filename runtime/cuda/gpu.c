@@ -2,6 +2,7 @@
  * a timing are in it, so that what the host takes to launch them does not count. */
 #include "runtime/cuda/gpu.h"
 
+#include "runtime/cuda/cudnn.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/gemm.h"
 #include "runtime/cuda/machine.h"
@@ -27,6 +28,7 @@ struct pp_gpu {
     pp_gpu_facts facts;
     cudaStream_t stream, other;
     pp_gpu_blas *blas, *other_blas;
+    pp_cudnn *cudnn; /* NULL: nobody asked for it */
     pp_world *self;  /* of messages; NULL: there were none yet */
     pp_ns posted_ns; /* what the host took to launch the last batch */
     cudaEvent_t gate_open, begin, end, other_end;
@@ -40,7 +42,9 @@ struct pp_gpu_task {
     pp_gpu_work work;
     uint32_t sets, next;
     pp_gpu_operand of[PP_GPU_OPERANDS];
-    bool spoils; /* some operand */
+    bool spoils;                     /* some operand */
+    pp_cudnn_graph *graph, *forward; /* cuDNN's, of the work, and of what precedes backward */
+    size_t workspace_bytes;          /* theirs */
     char *operand[SETS_MAX][PP_GPU_OPERANDS];
     size_t queue; /* of a message */
     bool has_queue;
@@ -82,6 +86,9 @@ static pp_status launch(pp_gpu_task *task, bool on_other, pp_err *err)
         return pp_gpu_self_send(gpu->self, task->queue, task->operand[set][0],
                                 task->operand[set][1], (size_t)task->work.bytes, err);
     }
+    if (task->graph)
+        return pp_cudnn_launch(gpu->cudnn, task->graph, &task->work, task->operand[set], stream,
+                               err);
     if (task->work.kind != PP_GPU_MULTIPLY)
         return check(gpu, pp_gpu_work_launch(&task->work, gpu->number, task->operand[set], stream),
                      "launching the work", err);
@@ -160,6 +167,7 @@ static void close_gpu(pp_gpu *gpu)
     if (gpu->self)
         pp_nccl_transport.close(gpu->self);
     (void)cudaSetDevice((int)gpu->number);
+    pp_cudnn_close(gpu->cudnn);
     pp_gpu_gemm_close(gpu->blas);
     pp_gpu_gemm_close(gpu->other_blas);
     (void)cudaFree(gpu->flushed);
@@ -306,7 +314,10 @@ static pp_status fill_table(const pp_gpu_task *task, int index, char *to, pp_err
     void *table = malloc(bytes);
     if (!table)
         return task->gpu->services->err_set(err, PP_NOMEM, NULL, "out of memory");
-    pp_gpu_work_table(&task->work, index, table);
+    if (task->graph)
+        pp_cudnn_table(&task->work, table);
+    else
+        pp_gpu_work_table(&task->work, index, table);
     cudaError_t code = pp_gpu_copy(to, table, bytes);
     free(table);
     return check(task->gpu, code, "filling operands", err);
@@ -327,7 +338,10 @@ static pp_status fill(const pp_gpu_task *task, int index, char *to, pp_err *err)
 static pp_status take_memory(pp_gpu_task *task, pp_err *err)
 {
     size_t all = 0;
-    pp_gpu_work_operands(&task->work, task->of);
+    if (task->graph)
+        pp_cudnn_operands(&task->work, task->workspace_bytes, task->of);
+    else
+        pp_gpu_work_operands(&task->work, task->of);
     for (int i = 0; i < PP_GPU_OPERANDS; i++) {
         all += task->of[i].bytes;
         task->spoils |= task->of[i].spoiled;
@@ -364,6 +378,9 @@ static pp_status mend(const pp_gpu_task *task, uint32_t runs, pp_err *err)
 static pp_status describe(const pp_gpu_task *task, char *how, size_t size, pp_err *err)
 {
     how[0] = '\0';
+    if (task->graph)
+        snprintf(how, size, "cuDNN %s, %s", pp_cudnn_version(task->gpu->cudnn),
+                 pp_cudnn_graph_name(task->graph));
     if (task->work.kind != PP_GPU_MULTIPLY)
         return PP_OK;
     pp_gpu_gemm_choice c;
@@ -388,6 +405,32 @@ static pp_status run_once(pp_gpu_task *task, pp_err *err)
     return PP_OK;
 }
 
+static pp_status find_graphs(pp_gpu_task *task, pp_err *err)
+{
+    pp_cudnn *cudnn = task->gpu->cudnn;
+    size_t forward_bytes = 0;
+    const bool backward = task->work.kind == PP_GPU_CUDNN_BACKWARD;
+    if (!pp_cudnn_does(task->work.kind))
+        return PP_OK;
+    pp_status status =
+        pp_cudnn_find(cudnn, &task->work, backward, &task->graph, &task->workspace_bytes, err);
+    if (!status && backward)
+        status = pp_cudnn_find(cudnn, &task->work, false, &task->forward, &forward_bytes, err);
+    if (forward_bytes > task->workspace_bytes)
+        task->workspace_bytes = forward_bytes;
+    return status;
+}
+
+/* Backward takes the output and the statistics of forward. */
+static pp_status run_forward(const pp_gpu_task *task, pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (uint32_t s = 0; s < task->sets && task->forward && !status; s++)
+        status = pp_cudnn_launch(task->gpu->cudnn, task->forward, &task->work, task->operand[s],
+                                 task->gpu->stream, err);
+    return status;
+}
+
 static pp_status prepare(pp_gpu *gpu, const pp_gpu_work *work, pp_gpu_task **task_out,
                          char *how_out, size_t how_size, pp_err *err)
 {
@@ -395,7 +438,11 @@ static pp_status prepare(pp_gpu *gpu, const pp_gpu_work *work, pp_gpu_task **tas
     if (!task)
         return gpu->services->err_set(err, PP_NOMEM, NULL, "out of memory");
     *task = (pp_gpu_task){ .gpu = gpu, .work = *work, .beside_runs = 1 };
-    pp_status status = take_memory(task, err);
+    pp_status status = find_graphs(task, err);
+    if (!status)
+        status = take_memory(task, err);
+    if (!status)
+        status = run_forward(task, err);
     if (!status)
         status = finish(gpu, gpu->stream, err);
     if (!status && work->kind == PP_GPU_MESSAGE) {
@@ -518,11 +565,11 @@ static pp_status time_task(pp_gpu *gpu, pp_gpu_task *task, const pp_gpu_timing *
                            pp_err *err)
 {
     const bool messages = how->beside && how->beside->has_queue;
-    const uint32_t most = how->cold      ? 1
-                          : task->spoils ? task->sets
-                          : messages     ? BATCH / 32
-                          : how->beside  ? BATCH / 8
-                                         : BATCH;
+    const uint32_t most = how->cold                    ? 1
+                          : task->spoils               ? task->sets
+                          : messages                   ? BATCH / 32
+                          : how->beside || task->graph ? BATCH / 8 /* several launches each */
+                                                       : BATCH;
     double sum_ns = 0;
     for (uint32_t left = how->runs; left > 0;) {
         const uint32_t runs = left < most ? left : most;
@@ -550,10 +597,25 @@ static pp_status heat(pp_gpu *gpu, pp_gpu_task *task, pp_ns least_ns, pp_err *er
     return status;
 }
 
+static pp_status open_cudnn(pp_gpu *gpu, int64_t heads, int64_t width, const char **version_out,
+                            pp_err *err)
+{
+    pp_status status = PP_OK;
+    if (!gpu->cudnn)
+        status = pp_cudnn_open(gpu->services, gpu->number, &gpu->cudnn, err);
+    if (!status)
+        status =
+            pp_cudnn_check(gpu->cudnn, gpu->services, gpu->number, heads, width, gpu->stream, err);
+    if (!status)
+        *version_out = pp_cudnn_version(gpu->cudnn);
+    return status;
+}
+
 const pp_gpu_table pp_gpu_calls = {
     .open = open_gpu,
     .close = close_gpu,
     .facts = facts,
+    .open_cudnn = open_cudnn,
     .prepare = prepare,
     .release = release,
     .time = time_task,

@@ -24,10 +24,17 @@ case $* in
     : >build/cuda-packages/new/nvidia/cublas/lib/libcublasLt.so.12
     [ -n "$EMPTY" ] || : >build/cuda-packages/new/nvidia/cublas/include/cublasLt.h
     ;;
+*frontend*) mkdir -p build/cuda-packages/new/include && : >build/cuda-packages/new/include/cudnn_frontend.h ;;
+*cudnn*)
+    mkdir -p build/cuda-packages/new/nvidia/cudnn/include build/cuda-packages/new/nvidia/cudnn/lib
+    : >build/cuda-packages/new/nvidia/cudnn/include/cudnn.h
+    : >build/cuda-packages/new/nvidia/cudnn/lib/libcudnn.so.9
+    ;;
+*nvrtc*) mkdir -p build/cuda-packages/new/nvidia/cu13/include && : >build/cuda-packages/new/nvidia/cu13/include/nvrtc.h ;;
 esac
 END
 chmod +x bin/nvcc bin/python3
-headers() { env -u CUDA_HOME PATH="$scratch/bin:$PATH" CUDA="$1" EMPTY="${2-}" tools/cuda-headers 2>err; }
+headers() { env -u CUDA_HOME PATH="$scratch/bin:$PATH" CUDA="$1" EMPTY="${2-}" tools/cuda-headers ${3-} 2>err; }
 headers 12.8 empty
 [ $? -eq 5 ] && grep -q 'nvidia-cublas-cu12 has no cublasLt.h' err || wrong "cuBLAS without its header: $(cat err)"
 headers 12.8 || wrong "NCCL and cuBLAS for CUDA 12: $(cat err)"
@@ -38,6 +45,17 @@ headers 12.8 || wrong "what is there: $(cat err)"
 rm -r build
 headers 13.0 || wrong "NCCL and cuBLAS for CUDA 13: $(cat err)"
 grep -q 'install.* nvidia-cublas==13\.\*$' asked || wrong "cuBLAS for CUDA 13: $(cat asked)"
+! grep -q cudnn asked || wrong "cuDNN, which nobody asked for: $(cat asked)"
+for again in no yes; do
+    headers 13.0 '' --cudnn || wrong "cuDNN for CUDA 13: $(cat err)"
+    [ "$(find build -name '*cudnn*.[hs]*' -o -name nvrtc.h | wc -l)" -eq 3 ] || wrong "what is kept of cuDNN: $(find build)"
+done
+for package in nvidia-cudnn-frontend==1.32.0 'nvidia-cudnn-cu13==9.28.\*' 'nvidia-cuda-nvrtc==13.\*'; do
+    [ "$(grep -c "install.* $package\$" asked)" -eq 1 ] || wrong "$package once: $(cat asked)"
+done
+rm -r build
+headers 12.8 '' --cudnn || wrong "cuDNN for CUDA 12: $(cat err)"
+grep -q 'install.* nvidia-cuda-nvrtc-cu12$' asked && grep -q 'nvidia-cudnn-cu12==9.28' asked || wrong "cuDNN for CUDA 12: $(cat asked)"
 rm -r build
 # Another CUDA: what is asked for, and when it is not to be had.
 cp "$root/tools/try-cuda" tools
@@ -63,7 +81,11 @@ printf '#!/bin/sh\ncase $1 in -L) echo "GPU 0: stand-in" ;; --query*) echo "stan
 chmod +x bin/nvidia-smi
 export PATH="$scratch/bin:$PATH"
 rm bin/python3 bin/nvcc
-STANDIN_GPUS=1 "$check" one >table 2>err || wrong "one GPU: status $?: $(cat err table)"
+mkdir empty
+: >empty/libcudnn.so.9 # whatever the machine has
+LD_LIBRARY_PATH="$scratch/empty" GPU_CHECK_PROBES='nccl-link gpu-cudnn' STANDIN_GPUS=1 "$check" one >table 2>err ||
+    wrong "one GPU: status $?: $(cat err table)"
+grep -q '^gpu-check: probe gpu-cudnn: .*cuDNN' err && grep -q '^| probe-gpu-cudnn | 0 |' table || wrong "without cuDNN: $(cat err table)"
 grep -q 'left out$' err && grep -q '^| probe-nccl-link | 0 |' table || wrong "with one GPU: $(cat err table)"
 for schedule in 1f1b interleaved zbv planned; do
     took=$(sed -n 's/^serialized.* take \(.*\) one after.*/\1/p' one/compute-$schedule.out)
@@ -79,7 +101,7 @@ tree/tools/gpu-check --import one 'a b' 2>err
 PPSIM_BUILD="$build" tree/tools/gpu-check --docs || wrong "--docs without samples"
 cmp tree/docs/gpu.md "$root/docs/gpu.md" || [ -d "$root/traces/data/measured" ] || wrong "docs/gpu.md has another table"
 [ "$(grep -c '| not measured |$' tree/docs/gpu.md)" -ge 6 ] || wrong "without samples: $(cat tree/docs/gpu.md)"
-mkdir empty && tree/tools/gpu-check --import empty x 2>err
+mkdir nothing && tree/tools/gpu-check --import nothing x 2>err
 [ $? -eq 3 ] || wrong "nothing is imported: $(cat err)"
 tree/tools/gpu-check --import one stand-in || wrong "--import"
 ls tree/traces/data/measured/stand-in | tr '\n' ' ' | grep -qx 'commands.txt environment.txt profile.json table.md ' || wrong "what is imported"

@@ -188,6 +188,21 @@ cudaError_t cudaSetDevice(int device)
     return cudaSuccess;
 }
 
+cudaError_t cudaGetDevice(int *device)
+{
+    FAILS(cudaErrorUnknown, "%d", current);
+    *device = current;
+    return cudaSuccess;
+}
+
+/* cuDNN's frontend asks how old the GPU is. */
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr which, int device)
+{
+    FAILS(cudaErrorInvalidDevice, "%d %d", device, (int)which);
+    *value = which == cudaDevAttrComputeCapabilityMajor ? 9 : 0;
+    return cudaSuccess;
+}
+
 /* Of a GPU that is none. In CUDA 12 its name is a macro, for another name. */
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int device)
 {

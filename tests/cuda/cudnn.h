@@ -1,0 +1,38 @@
+/* Stand-in for libcudnn: descriptors keep what they are given, and a graph is run as they say.
+ *
+ *   STANDIN_CUDNN=90500        the library's version
+ *   STANDIN_CUDNN_WRONG=dk     what it computes wrong: o, dq, dk, dv or nan
+ *   STANDIN_FAIL=cudnnCreate:1 these calls fail */
+#ifndef PPSIM_TESTS_CUDA_CUDNN_H
+#define PPSIM_TESTS_CUDA_CUDNN_H
+
+#include <cudnn.h>
+#include <stdbool.h>
+
+enum { CUDNN_ATTRIBUTES = 24, CUDNN_TENSORS = 96 };
+
+typedef struct cudnn_attribute {
+    cudnnBackendAttributeName_t name;
+    cudnnBackendAttributeType_t type;
+    int64_t count;
+    void *values;
+} cudnn_attribute;
+
+typedef struct cudnn_descriptor {
+    struct cudnn_descriptor *next; /* of all there ever were */
+    cudnnBackendDescriptorType_t type;
+    bool finished;
+    int runs; /* of a plan */
+    int attributes;
+    cudnn_attribute attribute[CUDNN_ATTRIBUTES];
+} cudnn_descriptor;
+
+/* NULL: it was not given. */
+const cudnn_attribute *cudnn_find(const cudnn_descriptor *of, cudnnBackendAttributeName_t name);
+/* The index-th descriptor that it was given by that name. */
+cudnn_descriptor *cudnn_part(const cudnn_descriptor *of, cudnnBackendAttributeName_t name,
+                             int64_t index);
+/* The first time, in order of the stream: later ones would find the same. */
+void cudnn_run(cudnn_descriptor *plan, const cudnn_descriptor *pack, cudaStream_t stream);
+
+#endif

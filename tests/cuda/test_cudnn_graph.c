@@ -1,0 +1,157 @@
+/* Attention of cuDNN (runtime/cuda/cudnn*): graphs run on the stand-in as their descriptors say,
+ * and compared with the kernels of ppsim. */
+#include "runtime/cuda/cudnn.h"
+#include "tests/cuda/standin.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SKIPPED = 77, CALLS_MAX = 14 };
+
+static const pp_module_services *const services = &pp_module_services_table;
+static cudaStream_t stream;
+
+/* Of both ways to write attention: operations one by one, and the one that later versions have. */
+static const char *const versions[] = { "90600", "92801" };
+
+static void begin_test(void)
+{
+    unsetenv("STANDIN_FAIL");
+    unsetenv("STANDIN_CUDNN");
+    unsetenv("STANDIN_CUDNN_WRONG");
+    standin_forget();
+    ck_assert_int_eq(cudaStreamCreateWithPriority(&stream, 0, 0), cudaSuccess);
+}
+
+static void end_test(void)
+{
+    cudaStreamDestroy(stream);
+}
+
+static pp_status compare(int64_t heads, int64_t width, pp_err *err)
+{
+    pp_cudnn *cudnn = NULL;
+    pp_status status = pp_cudnn_open(services, 0, &cudnn, err);
+    if (!status)
+        status = pp_cudnn_check(cudnn, services, 0, heads, width, stream, err);
+    pp_cudnn_close(cudnn);
+    return status;
+}
+
+/* Every tensor's place, the mask, the lengths and the scale are in what the graph computes. */
+START_TEST(graphs_compute_our_attention)
+{
+    static const int64_t shapes[][2] = { { 1, 16 }, { 2, 8 }, { 3, 32 }, { 2, 64 } };
+    pp_err err = { 0 };
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        setenv("STANDIN_CUDNN", versions[_i], 1);
+        ck_assert_msg(!compare(shapes[s][0], shapes[s][1], &err), "%s", err.text);
+    }
+}
+END_TEST
+
+static void demand_refusal(const char *words)
+{
+    pp_err err = { 0 };
+    const pp_status status = compare(2, 16, &err);
+    ck_assert_msg(status == PP_UNAVAILABLE && strstr(err.text, words), "%s", err.text);
+}
+
+START_TEST(other_values_are_refused_with_the_numbers)
+{
+    static const char *const wrong[][2] = {
+        { "o", "the output of token" },
+        { "nan", "head 0 differs from that of ppsim's kernels by nan of its length, 0.05" },
+        { "dq", "the gradient of queries of token" },
+        { "dk", "the gradient of keys of token" },
+        { "dv", "the gradient of values of token" },
+    };
+    for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++) {
+        setenv("STANDIN_CUDNN_WRONG", wrong[w][0], 1);
+        demand_refusal(wrong[w][1]);
+    }
+    setenv("STANDIN_CUDNN_WRONG", "dv", 1);
+    demand_refusal("is allowed; it is not timed");
+}
+END_TEST
+
+START_TEST(a_version_that_is_too_old_is_named)
+{
+    setenv("STANDIN_CUDNN", "90501", 1);
+    demand_refusal("cuDNN is 9.5.1; attention over sequences of several lengths needs 9.6");
+    setenv("STANDIN_CUDNN", "91000", 1); /* which has known bugs */
+    demand_refusal("cuDNN 9.10.0 cannot do forward of 5 sequences with heads of 16 on GPU 0");
+}
+END_TEST
+
+START_TEST(heads_that_it_cannot_do_are_named)
+{
+    pp_err err = { 0 };
+    ck_assert_int_eq(compare(2, 12, &err), PP_UNAVAILABLE);
+    ck_assert_msg(strstr(err.text, "with heads of 12 on GPU 0: "), "%s", err.text);
+}
+END_TEST
+
+/* Early, late and in between, until there are no more such calls. */
+START_TEST(every_call_that_fails_is_told)
+{
+    static const struct {
+        const char *call, *words;
+    } all[CALLS_MAX] = {
+        { "cudnnCreate:1", "does not start: " },
+        { "cudnnSetStream:1", "failed: " },
+        { "cudnnSetStream:2", "failed: " },
+        { "cudnnBackendExecute:1", "failed: " },
+        { "cudnnBackendExecute:2", "failed: " },
+        { "cudnnBackendCreateDescriptor:1", "cannot do forward of 5 sequences" },
+        { "cudnnBackendSetAttribute:1", "cannot do forward of 5 sequences" },
+        { "cudnnBackendSetAttribute:40", "cannot do forward of 5 sequences" },
+        { "cudnnBackendFinalize:1", "cannot do forward of 5 sequences" },
+        { "cudnnBackendFinalize:12", "cannot do forward of 5 sequences" },
+        { "cudnnBackendFinalize:60", "cannot do backward of 5 sequences" },
+        { "cudnnBackendGetAttribute:1", "cannot do forward of 5 sequences" },
+        { "cudaGetDevice:1", "cannot do forward of 5 sequences" },
+        { "cudaDeviceGetAttribute:1", "cannot do forward of 5 sequences" },
+    };
+    pp_err err = { 0 };
+    const pp_status wanted = _i > 0 && _i < 5 ? PP_IO : PP_UNAVAILABLE;
+    setenv("STANDIN_FAIL", all[_i].call, 1);
+    const pp_status status = compare(1, 16, &err);
+    ck_assert_msg(status == wanted && strstr(err.text, all[_i].words), "%s: %d: %s", all[_i].call,
+                  (int)status, err.text);
+}
+END_TEST
+
+START_TEST(a_handle_that_does_not_close_is_left)
+{
+    pp_err err = { 0 };
+    setenv("STANDIN_FAIL", "cudnnDestroy:1,cudnnBackendDestroyDescriptor:1", 1);
+    ck_assert_msg(!compare(1, 16, &err), "%s", err.text);
+}
+END_TEST
+
+int main(void)
+{
+    if (!pp_cudnn_graph_built()) {
+        puts("skipped: no headers of cuDNN or its frontend (tools/cuda-headers --cudnn)");
+        return SKIPPED;
+    }
+    Suite *suite = suite_create("cudnn_graph");
+    TCase *tc = tcase_create("cudnn_graph");
+    tcase_set_timeout(tc, 100);
+    tcase_add_checked_fixture(tc, begin_test, end_test);
+    tcase_add_loop_test(tc, graphs_compute_our_attention, 0, 2);
+    tcase_add_test(tc, other_values_are_refused_with_the_numbers);
+    tcase_add_test(tc, a_version_that_is_too_old_is_named);
+    tcase_add_test(tc, heads_that_it_cannot_do_are_named);
+    tcase_add_loop_test(tc, every_call_that_fails_is_told, 0, CALLS_MAX);
+    tcase_add_test(tc, a_handle_that_does_not_close_is_left);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
