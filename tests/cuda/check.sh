@@ -70,7 +70,6 @@ try 12.1 2.18
 grep -q ' nvidia-cublas-cu12==12\.1\.\* .*nvidia-nccl-cu12==2\.18\.\*$' asked || wrong "CUDA 12.1: $(cat asked)"
 try 13.2
 grep -q ' nvidia-cuda-nvcc==13\.2\.\* .*nvidia-nccl-cu13$' asked || wrong "CUDA 13.2: $(cat asked)"
-rm -r build
 
 STANDIN_DRIVER=0 "$check" none 2>err
 [ $? -eq 4 ] && grep -q 'no NVIDIA driver' err || wrong "without a driver: $(cat err)"
