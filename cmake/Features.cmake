@@ -81,8 +81,8 @@ pp_add_part(cuda PPSIM_BUILD_CUDA VERSION "NCCL ${PPSIM_NCCL_VERSION}" LICENCE "
     FOR "GPUs, the module ppsim_cuda.so")
 pp_add_part(cudnn PPSIM_BUILD_CUDNN VERSION "${PPSIM_CUDNN_FRONTEND_VERSION}" LICENCE "Apache-2.0 AND MIT"
     FOR "its frontend, for probe gpu-cudnn")
-if(PPSIM_CUDA_MISSING)
-    message(STATUS "No GPU module: ${PPSIM_CUDA_MISSING} not found (docs/gpu.md)")
+if(PPSIM_CUDA_LACKS)
+    message(STATUS "No GPU module: ${PPSIM_CUDA_LACKS} (docs/gpu.md)")
 endif()
 get_property(parts GLOBAL PROPERTY PPSIM_PARTS)
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/tools/parts.inc CONTENT "${parts}" @ONLY)

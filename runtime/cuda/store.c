@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { PORT = 29511 };
+enum { PORT = 29511, PATIENCE_S = 120 };
 
 /* NULL: the variable is not set. */
 static pp_status read_number(const pp_module_services *services, const char *name, long most,
@@ -24,13 +24,14 @@ static pp_status read_number(const pp_module_services *services, const char *nam
     return PP_OK;
 }
 
-/* rank, number of ranks, rank on this machine, ranks on this machine */
-static const char *const launchers[][4] = {
-    { "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE" }, /* torchrun */
+/* rank, number of ranks, rank on this machine, ranks on this machine, job, part of the job */
+static const char *const launchers[][6] = {
+    { "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID" },
     { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-      "OMPI_COMM_WORLD_LOCAL_SIZE" },
-    { "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS" },
-    { "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE" },
+      "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE" },
+    { "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PMI_JOBID" },
+    { "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE",
+      "SLURM_JOB_ID", "SLURM_STEP_ID" },
 };
 
 static const char *const *launcher(void)
@@ -41,12 +42,20 @@ static const char *const *launcher(void)
     return NULL;
 }
 
+static void name_job(const char *const *name, pp_store_place *place)
+{
+    const char *job = name[4] ? getenv(name[4]) : NULL;
+    const char *part = name[5] ? getenv(name[5]) : NULL;
+    snprintf(place->job, sizeof place->job, "%.90s%s%.30s", job ? job : "", part ? "." : "",
+             part ? part : "");
+}
+
 pp_status pp_store_find_place(const pp_module_services *services, pp_store_place *place_out,
                               pp_err *err)
 {
     const char *const *name = launcher();
     const char *host = getenv("MASTER_ADDR");
-    pp_store_place place = { .launched = name != NULL };
+    pp_store_place place = { .launched = name != NULL, .patience_s = PATIENCE_S };
     pp_err no_number = { 0 };
     uint32_t here = 0;
     uint32_t port = 0;
@@ -59,7 +68,8 @@ pp_status pp_store_find_place(const pp_module_services *services, pp_store_place
     if (status || (status = read_number(services, name[1], INT32_MAX, &place.ranks, err)) ||
         (status = read_number(services, "SLURM_LOCALID", INT32_MAX, &place.local, err)) ||
         (status = read_number(services, name[2], INT32_MAX, &place.local, err)) ||
-        (status = read_number(services, "MASTER_PORT", UINT16_MAX - 1, &port, err)))
+        (status = read_number(services, "MASTER_PORT", UINT16_MAX - 1, &port, err)) ||
+        (status = read_number(services, "PPSIM_START_S", INT32_MAX, &place.patience_s, err)))
         return status;
     if (place.rank >= place.ranks)
         return services->err_set(err, PP_USAGE, name[0], "is %u, of %u ranks (%s)", place.rank,
@@ -76,6 +86,7 @@ pp_status pp_store_find_place(const pp_module_services *services, pp_store_place
                                  "several");
     snprintf(place.host, sizeof place.host, "%s", host ? host : "127.0.0.1");
     place.port = (uint16_t)(port ? port + 1 : PORT); /* torchrun itself listens at its own */
+    name_job(name, &place);
     *place_out = place;
     return PP_OK;
 }
@@ -92,6 +103,7 @@ pp_status pp_store_open(const pp_module_services *services, const pp_store_place
     store->stop = stop;
     store->place = *place;
     store->ranks = ranks;
+    store->door = -1;
     pthread_mutex_init(&store->lock, NULL);
     pthread_mutex_init(&store->writing, NULL);
     pthread_condattr_init(&monotonic);

@@ -13,6 +13,8 @@ typedef struct pp_store_place {
     uint32_t local; /* its number on this machine: of its GPU */
     char host[256]; /* of rank 0 */
     uint16_t port;
+    char job[128];       /* its name as the launcher has it, or "" */
+    uint32_t patience_s; /* until all must be there */
 } pp_store_place;
 
 /* Fails: USAGE (variables that say no numbers, or too little). */

@@ -29,6 +29,7 @@ struct pp_store {
 
     /* Several processes. */
     int *peer;  /* [ranks]: sockets; rank 0 has all, the others that of rank 0; -1: none */
+    int door;   /* rank 0: where the others come, and those of other jobs to the end; -1: none */
     bool *left; /* [ranks]: said goodbye; of the listener */
     pthread_mutex_t writing;
     pthread_t listener;

@@ -15,11 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define START_NS ((pp_ns)120 * 1000 * 1000 * 1000) /* all processes must be there by then */
 #define PART_MAX ((uint64_t)1 << 32)
 
 typedef enum word {
-    HELLO,   /* to rank 0: who this is */
+    HELLO,   /* to rank 0: who this is; from it: the same, welcome */
+    REFUSED, /* from rank 0: why, in words */
     GATHER,  /* to rank 0: a part; from it: all parts */
     ASK,     /* to rank 0: its clock; from it: the answer */
     COLLECT, /* a part, handed on to all others */
@@ -35,7 +35,13 @@ typedef struct frame {
     uint64_t bytes;
 } frame;
 
-static const char magic[8] = "ppsim-1";
+/* Of HELLO. No padding. */
+typedef struct greeting {
+    uint32_t ranks;
+    char job[sizeof((pp_store_place *)0)->job];
+} greeting;
+
+static const char magic[8] = "ppsim-2";
 
 static pp_status failed(const pp_store *store, const char *what, pp_err *err)
 {
@@ -131,6 +137,92 @@ static void take(pp_store *store, uint32_t peer, const frame *head, char **bytes
     pthread_mutex_unlock(&store->lock);
 }
 
+static void be_prompt(int fd)
+{
+    int on = 1;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+/* How long one read takes at most; 0: for ever. */
+static void be_patient(int fd, long seconds)
+{
+    struct timeval patience = { .tv_sec = seconds };
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+}
+
+static pp_ns patience_ends(const pp_store *store)
+{
+    return store->services->clock_now_ns() + (pp_ns)store->place.patience_s * 1000000000;
+}
+
+static bool is_late(const pp_store *store, pp_ns until_ns)
+{
+    return store->services->clock_now_ns() > until_ns;
+}
+
+/* Rank 0: why a rank is none of this job's; false: it is one. */
+static bool is_foreign(const pp_store *store, uint32_t rank, const greeting *hello, char *why,
+                       size_t size)
+{
+    if (hello->ranks != store->place.ranks)
+        snprintf(why, size, "it has %u ranks, this one %u", store->place.ranks, hello->ranks);
+    else if (memcmp(hello->job, store->place.job, sizeof hello->job) != 0)
+        snprintf(why, size, "its name is '%s'", store->place.job);
+    else if (rank == 0 || rank >= store->ranks || store->peer[rank] >= 0)
+        snprintf(why, size, "its rank %u is there already", rank);
+    else
+        return false;
+    return true;
+}
+
+/* Rank 0: somebody came, and says who it is. False: nobody of this job. */
+static bool greet(pp_store *store, int came, long patience_s)
+{
+    frame head;
+    greeting hello;
+    char why[200];
+    be_patient(came, patience_s);
+    if (!read_bytes(came, &head, sizeof head) || memcmp(head.magic, magic, sizeof magic) != 0 ||
+        head.word != HELLO || head.bytes != sizeof hello ||
+        !read_bytes(came, &hello, sizeof hello)) {
+        close(came); /* a stranger */
+        return false;
+    }
+    be_prompt(came);
+    if (is_foreign(store, head.from, &hello, why, sizeof why)) {
+        (void)say(store, came, REFUSED, 0, why, strlen(why));
+        close(came);
+        return false;
+    }
+    be_patient(came, 0);
+    store->peer[head.from] = came;
+    (void)say(store, came, HELLO, 0, NULL, 0); /* one that is gone is noticed by the listener */
+    return true;
+}
+
+/* Rank 0: the others come and say who they are. */
+static pp_status welcome(pp_store *store, pp_err *err)
+{
+    enum { NAP_MS = 20, GREETING_S = 5 };
+    pp_ns until_ns = patience_ends(store);
+    for (uint32_t missing = store->ranks - 1; missing > 0;) {
+        struct pollfd fd = { .fd = store->door, .events = POLLIN };
+        if (pp_store_stopped(store))
+            return store->services->world_stopped(err);
+        if (is_late(store, until_ns))
+            return store->services->err_set(err, PP_IO, NULL,
+                                            "%u of %u processes did not come within %u s; start "
+                                            "one per rank",
+                                            missing, store->ranks, store->place.patience_s);
+        if (poll(&fd, 1, NAP_MS) <= 0)
+            continue;
+        int came = accept(store->door, NULL, NULL);
+        if (came >= 0 && greet(store, came, GREETING_S))
+            missing--;
+    }
+    return PP_OK;
+}
+
 /* False: the other process is gone. */
 static bool listen_to(pp_store *store, uint32_t peer)
 {
@@ -156,75 +248,47 @@ static void lose(pp_store *store, uint32_t peer)
         pp_store_stop(store);
 }
 
+/* Rank 0: all are there; who comes now is told so. One at a time; -1: nobody is there. */
+static int turn_away(pp_store *store, const struct pollfd *came, const struct pollfd *door)
+{
+    if (came->fd >= 0 && came->revents)
+        (void)greet(store, came->fd, 1);
+    else if (came->fd >= 0)
+        return came->fd;
+    return door->fd >= 0 && door->revents ? accept(door->fd, NULL, NULL) : -1;
+}
+
 static void *listen_all(void *argument)
 {
     enum { NAP_MS = 20 };
     pp_store *store = argument;
-    struct pollfd *fd = calloc(store->ranks, sizeof *fd);
-    bool *over = calloc(store->ranks, sizeof *over); /* none left to listen to */
+    const uint32_t ranks = store->ranks;
+    struct pollfd *fd =
+        calloc(ranks + 2, sizeof *fd);        /* behind the peers: who came late, the door */
+    bool *over = calloc(ranks, sizeof *over); /* none left to listen to */
+    int came = -1;
     if (!fd || !over)
         pp_store_stop(store);
     while (fd && over && !atomic_load(&store->closing)) {
-        for (uint32_t r = 0; r < store->ranks; r++)
+        for (uint32_t r = 0; r < ranks; r++)
             fd[r] = (struct pollfd){ .fd = over[r] ? -1 : store->peer[r], .events = POLLIN };
-        if (poll(fd, store->ranks, NAP_MS) <= 0)
+        fd[ranks] = (struct pollfd){ .fd = came, .events = POLLIN };
+        fd[ranks + 1] = (struct pollfd){ .fd = came < 0 ? store->door : -1, .events = POLLIN };
+        if (poll(fd, ranks + 2, NAP_MS) <= 0)
             continue;
-        for (uint32_t r = 0; r < store->ranks; r++) {
+        for (uint32_t r = 0; r < ranks; r++) {
             if (fd[r].fd < 0 || !fd[r].revents || listen_to(store, r))
                 continue;
             over[r] = true;
             lose(store, r);
         }
+        came = turn_away(store, &fd[ranks], &fd[ranks + 1]);
     }
+    if (came >= 0)
+        close(came);
     free(fd);
     free(over);
     return NULL;
-}
-
-static void be_prompt(int fd)
-{
-    int on = 1;
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-}
-
-static bool is_late(const pp_store *store, pp_ns until_ns)
-{
-    return store->services->clock_now_ns() > until_ns;
-}
-
-/* Rank 0: the others come and say who they are. */
-static pp_status welcome(pp_store *store, int door, pp_err *err)
-{
-    pp_ns until_ns = store->services->clock_now_ns() + START_NS;
-    for (uint32_t missing = store->ranks - 1; missing > 0;) {
-        struct pollfd fd = { .fd = door, .events = POLLIN };
-        frame head;
-        if (pp_store_stopped(store))
-            return store->services->world_stopped(err);
-        if (is_late(store, until_ns))
-            return store->services->err_set(err, PP_IO, NULL,
-                                            "%u of %u processes did not come within 120 s; start "
-                                            "one per rank",
-                                            missing, store->ranks);
-        if (poll(&fd, 1, 20) <= 0)
-            continue;
-        int came = accept(door, NULL, NULL);
-        if (came < 0)
-            continue;
-        struct timeval patience = { .tv_sec = 5 };
-        (void)setsockopt(came, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-        if (!read_bytes(came, &head, sizeof head) || !is_whole(store, &head) ||
-            head.word != HELLO || head.from == 0 || store->peer[head.from] >= 0) {
-            close(came); /* a stranger */
-            continue;
-        }
-        patience.tv_sec = 0;
-        (void)setsockopt(came, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-        be_prompt(came);
-        store->peer[head.from] = came;
-        missing--;
-    }
-    return PP_OK;
 }
 
 static pp_status open_door(pp_store *store, pp_err *err)
@@ -233,7 +297,7 @@ static pp_status open_door(pp_store *store, pp_err *err)
                               .sin_port = htons(store->place.port),
                               .sin_addr.s_addr = htonl(INADDR_ANY) };
     int on = 1;
-    int door = socket(AF_INET, SOCK_STREAM, 0);
+    int door = store->door = socket(AF_INET, SOCK_STREAM, 0);
     if (door < 0)
         return failed(store, "no socket", err);
     (void)setsockopt(door, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -247,8 +311,7 @@ static pp_status open_door(pp_store *store, pp_err *err)
     else if (bad)
         status = failed(store, "rank 0 cannot listen", err);
     else
-        status = welcome(store, door, err);
-    close(door);
+        status = welcome(store, err);
     return status;
 }
 
@@ -264,32 +327,82 @@ static int try_door(const struct addrinfo *at)
     return -1;
 }
 
+/* What rank 0 says to HELLO. False: nothing, so that it is tried again. */
+static bool hear(pp_store *store, int fd, pp_ns until_ns, pp_status *status_out, pp_err *err)
+{
+    enum { NAP_MS = 20, ANSWER_S = 5 };
+    struct pollfd answers = { .fd = fd, .events = POLLIN };
+    frame head;
+    char why[200];
+    while (poll(&answers, 1, NAP_MS) <= 0)
+        if (pp_store_stopped(store) || is_late(store, until_ns))
+            return false;
+    be_patient(fd, ANSWER_S);
+    if (!read_bytes(fd, &head, sizeof head) || !is_whole(store, &head) ||
+        head.bytes >= sizeof why || !read_bytes(fd, why, (size_t)head.bytes))
+        return false;
+    why[head.bytes] = '\0';
+    be_patient(fd, 0);
+    *status_out = PP_OK;
+    if (head.word == REFUSED)
+        *status_out = store->services->err_set(err, PP_USAGE, "MASTER_PORT",
+                                               "port %u is another job's: %s; set another, one for "
+                                               "each job",
+                                               store->place.port, why);
+    return head.word == HELLO || head.word == REFUSED;
+}
+
+static pp_status late(const pp_store *store, bool reached, pp_err *err)
+{
+    const pp_store_place *place = &store->place;
+    if (reached)
+        return store->services->err_set(err, PP_USAGE, "MASTER_PORT",
+                                        "who listens at port %u of %s did not answer as rank 0 "
+                                        "within %u s; set another, one for each job",
+                                        place->port, place->host, place->patience_s);
+    return store->services->err_set(err, PP_IO, NULL,
+                                    "rank 0 did not come to port %u of %s within %u s; start one "
+                                    "process per rank",
+                                    place->port, place->host, place->patience_s);
+}
+
+static pp_status knock_at(pp_store *store, const struct addrinfo *at, pp_err *err)
+{
+    pp_ns until_ns = patience_ends(store);
+    greeting hello = { .ranks = store->place.ranks };
+    pp_status status = PP_OK;
+    bool reached = false;
+    memcpy(hello.job, store->place.job, sizeof hello.job);
+    for (;;) {
+        int fd = try_door(at);
+        reached = reached || fd >= 0;
+        if (fd >= 0)
+            be_prompt(fd);
+        if (fd >= 0 && say(store, fd, HELLO, store->place.rank, &hello, sizeof hello) &&
+            hear(store, fd, until_ns, &status, err)) {
+            store->peer[0] = fd;
+            return status;
+        }
+        if (fd >= 0)
+            close(fd);
+        if (pp_store_stopped(store))
+            return store->services->world_stopped(err);
+        if (is_late(store, until_ns))
+            return late(store, reached, err);
+        nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+    }
+}
+
 static pp_status knock(pp_store *store, pp_err *err)
 {
     const struct addrinfo wanted = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM };
-    pp_ns until_ns = store->services->clock_now_ns() + START_NS;
     struct addrinfo *found = NULL;
     char port[8];
     snprintf(port, sizeof port, "%u", store->place.port);
     if (getaddrinfo(store->place.host, port, &wanted, &found))
         return store->services->err_set(err, PP_USAGE, "MASTER_ADDR",
                                         "there is no machine '%.200s'", store->place.host);
-    pp_status status = PP_OK;
-    for (int fd; !status && (fd = store->peer[0]) < 0;) {
-        fd = try_door(found);
-        if (fd >= 0 && say(store, fd, HELLO, store->place.rank, NULL, 0)) {
-            be_prompt(fd);
-            store->peer[0] = fd;
-            break;
-        }
-        if (fd >= 0)
-            close(fd);
-        if (pp_store_stopped(store))
-            status = store->services->world_stopped(err);
-        else if (is_late(store, until_ns))
-            status = failed(store, "rank 0 does not answer", err);
-        nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
-    }
+    pp_status status = knock_at(store, found, err);
     freeaddrinfo(found);
     return status;
 }
@@ -314,6 +427,8 @@ void pp_store_disconnect(pp_store *store)
     atomic_store(&store->closing, true);
     if (store->listens)
         pthread_join(store->listener, NULL);
+    if (store->door >= 0)
+        close(store->door);
     for (uint32_t r = 0; r < store->ranks; r++)
         if (store->peer[r] >= 0)
             close(store->peer[r]);

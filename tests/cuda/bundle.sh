@@ -10,12 +10,18 @@ cd "$scratch" || exit 1
 mkdir bin
 export PATH="$scratch/bin:$PATH"
 
-"$check" --bundle bundle.tar.gz && tar xzf bundle.tar.gz || wrong "no bundle"
-# What was unpacked, by itself and without network, where that can be had.
+"$check" --bundle bundle.tar && tar xf bundle.tar && rm bundle.tar || wrong "no bundle"
+[ -z "$(find ppsim-gpu -type l)" ] || wrong "links in the bundle"
+# What was unpacked, by itself and without network, where that can be had. Test gpu.check runs the other steps.
+mkdir unpacked
+for step in interleaved-verify zbv-verify 1f1b interleaved zbv planned; do
+    echo 0 >unpacked/compute-$step.status
+done
 network=
 ! unshare -rn true 2>/dev/null || network='unshare -rn'
 env -i PATH="$PATH" GPU_CHECK_TRIAL=1 GPU_CHECK_PROBES=nccl-link STANDIN_GPUS=1 $network ppsim-gpu/gpu-check unpacked >table 2>err &&
-    grep -q '^| probe-nccl-link | 0 |' table || wrong "the bundle where it was unpacked: $(cat err table)"
+    grep -q '^| probe-nccl-link | 0 |' table && grep -q 'near compute cpu in double' unpacked/compute-1f1b-verify.out ||
+    wrong "the bundle where it was unpacked: $(cat err table)"
 # The C library is the machine's own, unless that is older than the one carried, or none that says its version.
 used() { LD_DEBUG=files ppsim-gpu/ppsim --version 2>&1 | sed -n 's/.*calling init: \(.*\/libc\.so\.6\)$/\1/p' | tail -n 1; }
 [ "$(used)" != "$scratch/ppsim-gpu/libc/libc.so.6" ] || wrong "the machine has this C library itself"
@@ -26,6 +32,7 @@ done
 rm bin/getconf
 # --small leaves out what a machine with CUDA has, and takes it from where PyTorch or the loader has it.
 mkdir fake
+printf '#!/bin/sh\n' >bin/ldconfig && chmod +x bin/ldconfig # without OpenBLAS, which takes long to pack
 printf 'int none;\n' >fake/none.c
 for name in libcudart.so.13 libcublasLt.so.13 libnccl.so.2 libother.so.1; do
     cc -shared -fPIC -Wl,-soname,$name -o fake/$name fake/none.c || wrong "no $name"
@@ -40,7 +47,11 @@ export PPSIM_MODULE_DIR="$scratch/fake"
 mkdir -p site/nvidia/cu13/lib site/nvidia/nccl/lib
 mv fake/libnccl.so.2 site/nvidia/nccl/lib
 "$check" --bundle x.tar.gz 2>err
-[ $? -eq 4 ] && grep -q 'cannot be packed: libnccl.so.2' err || wrong "a library that is not found: $(cat err)"
+[ $? -eq 4 ] && grep -q 'cannot be packed: libnccl.so.2 $' err || wrong "a library that is not found: $(cat err)"
+"$check" --bundle x.tar --small || wrong "a library that is not carried need not be there"
+mv fake/libother.so.1 site
+"$check" --bundle x.tar --small 2>err
+[ $? -eq 4 ] && grep -q 'cannot be packed: libother.so.1 $' err || wrong "--small, a library that is not found: $(cat err)"
 printf '#!/bin/sh\necho "%s"\n' "$scratch/site" >bin/python3
 printf '#!/bin/sh\necho "$LD_LIBRARY_PATH:"\n' >small/ppsim-gpu/bin/ppsim
 chmod +x bin/python3
@@ -49,6 +60,7 @@ for folder in "$scratch/small/ppsim-gpu/lib" /the/driver /the/cuda/lib64 "$scrat
     grep -qF "$folder:" path || wrong "$folder is not looked into: $(cat path)"
 done
 grep -q "^$scratch/small/ppsim-gpu/lib:" path || wrong "what is carried comes first: $(cat path)"
+rm bin/ldconfig
 unset PPSIM_MODULE_DIR
 
 # In a root that holds nothing else.
@@ -63,12 +75,15 @@ alone list transports
 grep -q '^nccl .*one rank per GPU' out.txt || wrong "list transports in an empty root: $(cat out.txt)"
 job='--schedule zbv --pp 2 --microbatches 4 --costs F=1ms,I=1ms,W=1ms --transport nccl --iterations 1'
 alone run $job --compute cpu --verify || wrong "in an empty root: $(cat out.txt)"
-alone calibrate --quick --budget 100ms --probe nccl-link -o /p.json && grep -q '"class": "send_recv edge"' ppsim-gpu/p.json ||
+alone calibrate --quick --budget 100ms --probe gpu-launch -o /p.json && grep -q '"class": "launch"' ppsim-gpu/p.json ||
     wrong "a probe in an empty root: $(cat out.txt)"
 # The same with NVIDIA's own libraries: they load, and say what is missing.
 if [ -f "$build/ppsim_cuda.so" ] && ! [ -e /dev/nvidiactl ]; then
     rm -r ppsim-gpu
-    PPSIM_MODULE_DIR=$build "$check" --bundle real.tar && tar xf real.tar || wrong "no bundle with NVIDIA's libraries"
+    mkfifo real.tar # 1 GB is written once
+    tar x <real.tar &
+    PPSIM_MODULE_DIR=$build "$check" --bundle real.tar || { wrong "no bundle with NVIDIA's libraries"; kill $!; }
+    wait $! || wrong "NVIDIA's libraries are not unpacked"
     mkdir ppsim-gpu/proc
     alone run $job
     [ $? -eq 4 ] && grep -q 'no NVIDIA driver' out.txt || wrong "NVIDIA's libraries in an empty root: $(cat out.txt)"

@@ -70,6 +70,32 @@ try 12.1 2.18
 grep -q ' nvidia-cublas-cu12==12\.1\.\* .*nvidia-nccl-cu12==2\.18\.\*$' asked || wrong "CUDA 12.1: $(cat asked)"
 try 13.2
 grep -q ' nvidia-cuda-nvcc==13\.2\.\* .*nvidia-nccl-cu13$' asked || wrong "CUDA 13.2: $(cat asked)"
+# What is not whole does not count as fetched; NCCL has a folder per version.
+cat >bin/python3 <<'END'
+#!/bin/sh
+while [ "${1:---target}" != --target ]; do shift; done
+[ $# -lt 2 ] || mkdir -p "$2/nvidia/part/lib"
+END
+printf '#!/bin/sh\necho "$*" >>apt\ncase $* in *Error-Mode=any*update) exit 100 ;; esac\n' >bin/apt-get # without it: 0
+chmod +x bin/apt-get
+try 12.4 2.18
+[ $? -eq 4 ] && grep -q "Debian's packages are not to be had" err || wrong "without Debian's index: $(cat err apt)"
+[ -d build/cuda-12.4-nccl-2.18 ] && [ ! -e build/cuda-12.4 ] || wrong "NCCL 2.18 is kept in $(ls build)"
+try 13.2
+[ $? -eq 4 ] && grep -q 'CUDA 13.2 have no nvcc' err || wrong "packages without nvcc: $(cat err)"
+[ -z "$(find build -name fetched)" ] || wrong "counts as fetched: $(find build -name fetched)"
+rm -r build bin/apt-get
+# Parts of different CUDAs are named.
+mkdir mixed
+echo '#define CUDART_VERSION 12040' >mixed/cuda_runtime_api.h
+printf '#define NCCL_%s\n' 'MAJOR 2' 'MINOR 18' 'PATCH 3' >mixed/nccl.h
+: >mixed/libcudart.so.13
+printf '#!/bin/sh\necho "Cuda compilation tools, release 13.0, V13.0.88"\n' >mixed/nvcc && chmod +x mixed/nvcc
+cmake -DPPSIM_CUDA=ON -DPPSIM_NVCC="$scratch/mixed/nvcc" -DPPSIM_CUDA_INCLUDE="$scratch/mixed" -DPPSIM_NCCL_INCLUDE="$scratch/mixed" \
+    -DPPSIM_CUDART="$scratch/mixed/libcudart.so.13" -DPPSIM_NCCL=nccl -DPPSIM_CUBLASLT_INCLUDE=there \
+    -DPPSIM_CUBLASLT="$scratch/mixed/libcudart.so.13" -P "$root/cmake/Cuda.cmake" 2>&1 | tr -s ' \n' ' ' >said
+grep -q 'but parts of different CUDAs were found: nvcc 13, headers 12, libcudart 13.*; set CUDA_HOME to one that has all' said ||
+    wrong "parts of different CUDAs: $(cat said)"
 
 STANDIN_DRIVER=0 "$check" none 2>err
 [ $? -eq 4 ] && grep -q 'no NVIDIA driver' err || wrong "without a driver: $(cat err)"

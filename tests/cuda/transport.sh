@@ -109,24 +109,80 @@ run 2 'nccl takes no overlapped pairs.*--transport threads' --schedule dualpipev
 export SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1 SLURM_LOCALID=0 SLURM_STEP_TASKS_PER_NODE=1
 run 0 'on nccl, 4 ranks' --schedule 1f1b --pp 4 $spin
 unset SLURM_PROCID SLURM_STEP_NUM_TASKS SLURM_LOCALID SLURM_STEP_TASKS_PER_NODE
-# A port that another job has.
+# Somebody ends: all do, and say who.
+run 1 'rank 1 died before' --schedule 1f1b --pp 4 $spin --fault death,rank=1,at=3
+run 1 'rank 2' --schedule 1f1b --pp 4 $spin --fault stall,rank=2,at=3,time=100s --deadline 2s
+run 3 'rank 1 has another order' --schedule 1f1b --pp 4 $spin --fault plan,rank=1
+
+# job, rank: a process in the background, which writes out.JOB.RANK, and its number to started.
+begin() {
+    env TORCHELASTIC_RUN_ID=$1 RANK=$2 WORLD_SIZE=${4:-3} LOCAL_RANK=$2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
+        timeout -k 5 100 "$ppsim" run --schedule 1f1b --pp ${4:-3} --transport nccl $spin >"out.$1.$2${3-}" 2>&1 &
+    started=$!
+}
+# process, wanted status, output, words in it
+ends() {
+    wait "$1"
+    status=$?
+    [ $status -eq "$2" ] && grep -q -- "$4" "$3" || wrong "$3: status $status, wanted $2 and '$4': $(cat "$3")"
+}
+# Until a command succeeds, for 60 s at most.
+until_it() {
+    tries=0
+    until "$@" || [ $tries -ge 1200 ]; do
+        tries=$((tries + 1))
+        sleep 0.05
+    done
+}
+# A port that somebody else has, who says nothing: no rank waits for ever.
 if command -v python3 >/dev/null; then
     python3 -c 'import socket, time
 door = socket.create_server(("", 0))
 print(door.getsockname()[1], flush=True)
 time.sleep(300)' >taken &
     holder=$!
-    until [ -s taken ] || ! kill -s 0 $holder 2>/dev/null; do sleep 0.05; done
+    until_it [ -s taken ]
     taken=$(cat taken)
-    export RANK=0 WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((taken - 1))
-    run 2 "MASTER_PORT: the processes meet at port $taken, which is taken here; set another" --schedule 1f1b --pp 4 $spin
-    unset RANK WORLD_SIZE MASTER_ADDR MASTER_PORT
+    free=$port port=$((taken - 1))
+    export PPSIM_START_S=1
+    begin taken 0
+    ends $started 2 out.taken.0 "MASTER_PORT: the processes meet at port $taken, which is taken here; set another"
+    begin taken 1
+    ends $started 2 out.taken.1 "MASTER_PORT: who listens at port $taken of 127.0.0.1 did not answer as rank 0 within 1 s; set another"
     kill $holder
+    port=$free
+    next_port
+    begin nobody 1
+    ends $started 5 out.nobody.1 "rank 0 did not come to port $((port + 1)) of 127.0.0.1 within 1 s"
+    unset PPSIM_START_S
 fi
-# Somebody ends: all do, and say who.
-run 1 'rank 1 died before' --schedule 1f1b --pp 4 $spin --fault death,rank=1,at=3
-run 1 'rank 2' --schedule 1f1b --pp 4 $spin --fault stall,rank=2,at=3,time=100s --deadline 2s
-run 3 'rank 1 has another order' --schedule 1f1b --pp 4 $spin --fault plan,rank=1
+# Job b starts at the port where job a waits for its ranks: all of b are told, and a goes on with its own.
+next_port
+listens() { grep -qE "^ *[0-9]+: [0-9A-F]+:$(printf %04X $((port + 1))) [0-9A-F:]+ 0A " /proc/net/tcp; }
+begin a 0
+first=$started
+until_it listens
+begin b 0
+ends $started 2 out.b.0 "port $((port + 1)), which is taken here"
+begin b 1
+ends $started 2 out.b.1 "MASTER_PORT: port $((port + 1)) is another job's: its name is 'a'; set another"
+begin a 1 larger 4
+ends $started 2 out.a.1larger "is another job's: it has 3 ranks, this one 4; set another"
+# Of two that say to be rank 1 one is told while rank 2 is missing.
+begin a 1
+second=$started
+begin a 1 again
+again=$started
+until_it grep -q 'its rank 1 is there already' out.a.1 out.a.1again
+begin a 2
+wait $started || wrong "rank 2 of job a: $(cat out.a.2)"
+ends $first 0 out.a.0 'on nccl, 3 ranks'
+wait $second
+second=$?
+wait $again
+second=$second.$?
+[ $second = 0.2 ] || [ $second = 2.0 ] || wrong "two of rank 1: $second: $(cat out.a.1 out.a.1again)"
+next_port
 
 # One process per rank, as torchrun and mpirun start them. The third takes schedule $other.
 other=zbv
@@ -176,6 +232,9 @@ signalled() {
             sleep 0.05
         done
     done
+    # One of another job that comes in the middle is told, and disturbs nobody.
+    begin late 1
+    ends $started 2 out.late.1 "is another job's: it has 4 ranks, this one 3; set another"
     kill -s "$signal" "$(cat pid.2)"
     for rank in 0 1 2 3; do
         eval "wait \$job$rank"
