@@ -25,13 +25,15 @@ typedef struct tailor {
     pp_setup setup;    /* owns its stages */
     uint32_t ranks, count;
     bool halves, alike;
-    bool *fits;        /* [ranks] */
-    int64_t *level;    /* [ranks]: what is recomputed now, */
-    int64_t *low;      /* what is too little, */
-    int64_t *high;     /* what is enough, */
-    int64_t *most;     /* and all there is */
-    int64_t *reserve;  /* bytes that instances do not know: buffers, outputs */
-    int64_t *spare;    /* bytes left at the peak, as instances have it */
+    bool *fits;       /* [ranks] */
+    int64_t *level;   /* [ranks]: what is recomputed now, */
+    int64_t *low;     /* what is too little, */
+    int64_t *high;    /* what is enough, */
+    int64_t *most;    /* and all there is */
+    int64_t *reserve; /* bytes that instances do not know: buffers, outputs */
+    int64_t *spare;   /* bytes left at the peak, as instances have it */
+    int64_t *kept;    /* reserve and spare where microbatches differ */
+    int64_t *left;
     uint32_t *rank;    /* [count]: of the stage */
     uint32_t *in_turn; /* [count]: stages, those with most microbatches in flight first */
     int64_t *flying;   /* [2 * count]: at most, now */
@@ -62,7 +64,7 @@ static pp_status tailor_new(tailor *t, pp_search *search, const pp_candidate *li
     t->alike = search->wish->recompute_alike;
     t->setup.stages = pp_alloc_array(t->count, sizeof *t->setup.stages);
     t->fits = pp_alloc_array(t->ranks, sizeof *t->fits);
-    t->level = pp_alloc_array(6 * (size_t)t->ranks, sizeof *t->level);
+    t->level = pp_alloc_array(8 * (size_t)t->ranks, sizeof *t->level);
     t->rank = pp_alloc_array(2 * (size_t)t->count, sizeof *t->rank);
     t->flying = pp_alloc_array(2 * (size_t)t->count, sizeof *t->flying);
     if (!t->setup.stages || !t->fits || !t->level || !t->rank || !t->flying)
@@ -73,6 +75,8 @@ static pp_status tailor_new(tailor *t, pp_search *search, const pp_candidate *li
     t->most = t->high + t->ranks;
     t->reserve = t->most + t->ranks;
     t->spare = t->reserve + t->ranks;
+    t->kept = t->spare + t->ranks;
+    t->left = t->kept + t->ranks;
     t->in_turn = t->rank + t->count;
     for (uint32_t s = 0; s < t->count; s++)
         t->rank[s] = pp_placement_rank(setup->context.placement, s, t->ranks);
@@ -360,24 +364,25 @@ static pp_status fit_and_add(tailor *t, bool again, double *best_score, size_t *
 }
 
 /* Of what the stages recompute, each microbatch does what it needs. As often as the executor turns
- * out to hold more beside. */
+ * out to hold more beside, on one rank after the other. */
 static pp_status refine(tailor *t, double *best_score, size_t *found, pp_err *err)
 {
     const pp_search *search = t->search;
-    for (int k = 0; k <= MENDINGS; k++) {
+    memcpy(t->kept, t->reserve, t->ranks * sizeof *t->kept);
+    for (uint32_t k = 0; k <= MENDINGS + t->ranks; k++) {
         pp_recompute_table *table PP_CLEANUP(pp_free_recomputed) = NULL;
         const pp_refining how = { .search = search,
                                   .setup = &t->setup,
                                   .like = t->like,
                                   .halves = t->halves,
-                                  .reserve_bytes = t->reserve };
-        pp_status status = pp_recompute_refine(&how, &table, err);
+                                  .reserve_bytes = t->kept };
+        pp_status status = pp_recompute_refine(&how, &table, t->left, err);
         if (status || !table || (status = add(t, &table, best_score, found, err)))
             return status;
         const pp_candidate *c = &search->candidate[search->count - 1];
         if (c->status != PP_CANDIDATE_INFEASIBLE || !c->legal || c->short_bytes <= 0)
             return PP_OK;
-        t->reserve[c->peak_rank] += c->short_bytes;
+        t->kept[c->peak_rank] += t->left[c->peak_rank] + c->short_bytes;
     }
     return PP_OK;
 }

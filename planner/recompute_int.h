@@ -29,10 +29,12 @@ typedef struct pp_refining {
 /* May they, in this set-up? */
 bool pp_recompute_may_differ(const pp_search *search, const pp_setup *setup);
 /* A table with which the order fits, as far as instances know it; no microbatch recomputes more
- * than it is known to. table_out: NULL: there is none; the caller's to free.
+ * than it is known to. table_out: NULL: there is none; the caller's to free. left_bytes: [ranks]:
+ * what the fullest op then leaves beside the reserve; NULL: not asked for.
  * Fails: as pp_cost_model_tables, pp_candidate_order, pp_instance_from_costs. */
 PP_MUST_CHECK pp_status pp_recompute_refine(const pp_refining *refining,
-                                            pp_recompute_table **table_out, pp_err *err);
+                                            pp_recompute_table **table_out, int64_t *left_bytes,
+                                            pp_err *err);
 /* Adds a set-up like that one, but with this table, which it takes over; also on failure.
  * Fails: as pp_search_add_setup. */
 PP_MUST_CHECK pp_status pp_recompute_add_setup(pp_search *search, const pp_setup *like,

@@ -198,26 +198,26 @@ static uint32_t read_rank(replica *a, uint32_t rank, uint32_t *next, uint32_t *i
     return ops;
 }
 
-static pp_status lower_replica(const pp_refining *r, uint32_t index, const pp_order *order,
-                               pp_recompute_table *table, bool *fits_out, pp_err *err)
+/* left: [ranks], over the replicas up to this one; or NULL. */
+static void lower_replica(replica *a, const pp_order *order, pp_recompute_table *table,
+                          int64_t *left, bool *fits_out)
 {
-    replica a PP_CLEANUP(replica_free) = { .r = r, .index = index };
     uint32_t next = 0;
-    pp_status status = replica_new(&a, err);
-    if (status)
-        return status;
-    pp_instance_from_order(a.x, order, a.ops);
-    for (uint32_t rank = 0; rank < a.x->ranks && *fits_out; rank++) {
+    pp_instance_from_order(a->x, order, a->ops);
+    for (uint32_t rank = 0; rank < a->x->ranks && *fits_out; rank++) {
         uint32_t items;
-        const uint32_t ops = read_rank(&a, rank, &next, &items);
-        *fits_out = pp_recompute_lower(a.spare_bytes, ops, a.item, items);
+        const uint32_t ops = read_rank(a, rank, &next, &items);
+        *fits_out = pp_recompute_lower(a->spare_bytes, ops, a->item, items);
         for (uint32_t i = 0; i < items; i++) {
-            const uint32_t s = a.item[i].cell % a.stages;
-            pp_recompute_table_at(table, index, a.item[i].cell / a.stages)[s] =
-                pp_recompute_at(r->halves, &r->setup->stages[s], a.item[i].now);
+            const uint32_t s = a->item[i].cell % a->stages;
+            pp_recompute_table_at(table, a->index, a->item[i].cell / a->stages)[s] =
+                pp_recompute_at(a->r->halves, &a->r->setup->stages[s], a->item[i].now);
         }
+        if (left && a->index == 0)
+            left[rank] = INT64_MAX;
+        for (uint32_t t = 0; t < ops && left; t++)
+            left[rank] = a->spare_bytes[t] < left[rank] ? a->spare_bytes[t] : left[rank];
     }
-    return PP_OK;
 }
 
 /* As the schedule makes it for what the table says; before there is one: the set-up. */
@@ -238,29 +238,44 @@ static pp_status make_order(const pp_refining *r, const pp_recompute_table *tabl
     return status ? status : pp_candidate_order(r->search, &like, costs, order_out, err);
 }
 
-pp_status pp_recompute_refine(const pp_refining *r, pp_recompute_table **table_out, pp_err *err)
+/* In the orders that the schedule makes of the first replica's costs; order_out: the last. */
+static pp_status lower_first(replica *a, pp_recompute_table *table, int64_t *left,
+                             pp_order **order_out, bool *fits_out, pp_err *err)
+{
+    for (int k = 0; k < ORDERS_MOST && *fits_out; k++) {
+        pp_order *made PP_CLEANUP(pp_order_free) = NULL;
+        pp_status status = make_order(a->r, k ? table : NULL, &made, err);
+        if (status || (k && pp_order_equal(made, *order_out)))
+            return status;
+        pp_order_free(order_out);
+        *order_out = made;
+        made = NULL;
+        lower_replica(a, *order_out, table, left, fits_out);
+    }
+    return PP_OK;
+}
+
+pp_status pp_recompute_refine(const pp_refining *r, pp_recompute_table **table_out,
+                              int64_t *left_bytes, pp_err *err)
 {
     const pp_workload *workload = &r->search->data[r->setup->data].workload;
     const pp_parallel *parallel = &r->setup->context.parallel;
-    pp_order *order PP_CLEANUP(pp_order_free) = NULL;
+    pp_order *made PP_CLEANUP(pp_order_free) = NULL;
     pp_recompute_table *table PP_CLEANUP(pp_free_recomputed) = pp_alloc_array(1, sizeof *table);
     if (!table)
         return pp_err_nomem(err);
     pp_status status = pp_recompute_table_new(workload->replicas, workload->microbatches,
                                               (uint32_t)(parallel->pp * parallel->vpp), table, err);
     bool fits = true;
-    for (int k = 0; k < (r->order ? 1 : ORDERS_MOST) && fits && !status; k++) {
-        pp_order *made PP_CLEANUP(pp_order_free) = NULL;
-        if (!r->order && (status = make_order(r, k ? table : NULL, &made, err)))
+    for (uint32_t i = 0; i < workload->replicas && fits && !status; i++) {
+        replica a PP_CLEANUP(replica_free) = { .r = r, .index = i };
+        if ((status = replica_new(&a, err)))
             return status;
-        if (k && pp_order_equal(made, order))
-            break;
-        for (uint32_t i = 0; i < workload->replicas && fits && !status; i++)
-            status = lower_replica(r, i, r->order ? r->order[r->orders > 1 ? i : 0] : made, table,
-                                   &fits, err);
-        pp_order_free(&order);
-        order = made;
-        made = NULL;
+        if (!r->order && i == 0)
+            status = lower_first(&a, table, left_bytes, &made, &fits, err);
+        else
+            lower_replica(&a, r->order ? r->order[r->orders > 1 ? i : 0] : made, table, left_bytes,
+                          &fits);
     }
     if (status || !fits)
         return status;
@@ -331,7 +346,7 @@ pp_status pp_recompute_refine_planned(pp_search *search, size_t index, pp_err *e
         return PP_OK;
     pp_status status = pp_recompute_halves(search, &setup, &how.halves, &why);
     if (!status)
-        status = pp_recompute_refine(&how, &table, &why);
+        status = pp_recompute_refine(&how, &table, NULL, &why);
     if (!status && table && !(status = pp_recompute_add_setup(search, &setup, &table, &why)))
         status = simulate_refined(search, index, &why);
     if (status != PP_NOMEM)

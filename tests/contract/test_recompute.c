@@ -243,6 +243,52 @@ START_TEST(microbatches_that_differ_beat_stages)
 }
 END_TEST
 
+/* 30 GiB, 32 sequences: 1f1b lacks memory. */
+static pp_wish short_of_memory(const planning *p)
+{
+    pp_wish wish = tight(p);
+    wish.micro_batch_size = 1;
+    wish.global_batch_size = 32;
+    wish.memory_limit_bytes = (int64_t)30 << 30;
+    return wish;
+}
+
+/* What the executor holds beside is reserved, so a gain is left. */
+START_TEST(buffers_are_left_room)
+{
+    planning p = planning_of("llama3-70b", "h100-80g");
+    pp_wish wish = short_of_memory(&p);
+    wish.executor = "deepspeed";
+    const double stages = score_with(wish, PP_RECOMPUTE_STAGES);
+    const double microbatches = score_with(wish, PP_RECOMPUTE_MICROBATCHES);
+    ck_assert_msg(microbatches < 0.985 * stages, "%.4f of stages", microbatches / stages);
+}
+END_TEST
+
+/* Where nothing is held beside, each table fits at once; split backwards keep until their W. */
+START_TEST(tables_fit_as_they_are)
+{
+    static const char *const schedules[] = { "1f1b", "zbv" };
+    planning p = planning_of("llama3-70b", "h100-80g");
+    documents d;
+    pp_wish wish = with(unequal(&p, &d), PP_RECOMPUTE_MICROBATCHES);
+    wish.schedule = pp_schedule_find(schedules[_i]);
+    wish.parallel.vpp = 1 + _i;
+    pp_choice *choice = choose(&wish);
+    int looked = 0;
+    for (size_t i = 0; i < choice->count; i++) {
+        const pp_candidate *c = &choice->candidate[i];
+        if (c->recompute != PP_RECOMPUTE_MICROBATCHES)
+            continue;
+        ck_assert_int_ne(c->status, PP_CANDIDATE_INFEASIBLE);
+        looked++;
+    }
+    ck_assert_int_gt(looked, 0);
+    ck_assert_str_eq(choice->plan->recompute, PP_PLAN_PER_MICROBATCH);
+    pp_choice_free(&choice);
+}
+END_TEST
+
 /* Peak of the stage's only rank, with the costs made anew. */
 static int64_t peak_of(const pp_choice *choice, uint32_t stage)
 {
@@ -397,6 +443,8 @@ int main(void)
     tcase_add_test(tc, no_stage_recomputes_more_than_it_must);
     tcase_add_test(tc, plans_carry_it);
     tcase_add_loop_test(tc, microbatches_that_differ_beat_stages, 1, 3);
+    tcase_add_test(tc, buffers_are_left_room);
+    tcase_add_loop_test(tc, tables_fit_as_they_are, 0, 2);
     tcase_add_test(tc, no_microbatch_recomputes_more_than_it_must);
     tcase_add_loop_test(tc, free_orders_have_it, 1, 3);
     tcase_add_test(tc, who_cannot_is_spared);
