@@ -1,4 +1,4 @@
-/* How runtime/cuda/gpu.c times work, by the calls that the stand-in recorded. */
+/* How runtime/cuda/gpu_timing.c times work, by the calls that the stand-in recorded. */
 #include "runtime/cuda/gpu.h"
 #include "runtime/cuda/work.h"
 #include "tests/cuda/standin.h"
