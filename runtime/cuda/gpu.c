@@ -21,7 +21,7 @@ static void make_block(char *block)
 
 static cudaError_t open_streams(pp_gpu *gpu)
 {
-    cudaEvent_t *const events[] = { &gpu->gate_open, &gpu->begin, &gpu->end, &gpu->other_end };
+    cudaEvent_t *const events[] = { &gpu->other_begin, &gpu->begin, &gpu->end, &gpu->other_end };
     cudaError_t code = cudaStreamCreateWithPriority(&gpu->stream, cudaStreamNonBlocking, 0);
     if (!code)
         code = cudaStreamCreateWithPriority(&gpu->other, cudaStreamNonBlocking, 0);
@@ -56,7 +56,7 @@ static void close_gpu(pp_gpu *gpu)
 {
     if (!gpu)
         return;
-    cudaEvent_t const events[] = { gpu->gate_open, gpu->begin, gpu->end, gpu->other_end };
+    cudaEvent_t const events[] = { gpu->other_begin, gpu->begin, gpu->end, gpu->other_end };
     if (gpu->self)
         pp_nccl_transport.close(gpu->self);
     (void)cudaSetDevice((int)gpu->number);
@@ -101,8 +101,11 @@ static pp_status open_parts(pp_gpu *gpu, pp_err *err)
     if (!status)
         status = pp_gpu_finish(gpu, gpu->stream, err);
     if (!status)
-        status = pp_gpu_checked(gpu, cudaMallocHost((void **)&gpu->block, PP_GPU_BLOCK_BYTES),
-                                "pinned memory", err);
+        status =
+            pp_gpu_checked(gpu,
+                           cudaMallocHost((void **)&gpu->block,
+                                          PP_GPU_BLOCK_BYTES + PP_GPU_PLACES * sizeof(uint32_t)),
+                           "pinned memory", err);
     if (!status)
         make_block(gpu->block);
     return status;

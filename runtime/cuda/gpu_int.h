@@ -12,7 +12,7 @@
 
 #include <semaphore.h>
 
-enum { PP_GPU_SETS_MAX = 16, PP_GPU_BLOCK_BYTES = 1 << 20 };
+enum { PP_GPU_SETS_MAX = 16, PP_GPU_BLOCK_BYTES = 1 << 20, PP_GPU_PLACES = 8 };
 
 struct pp_gpu {
     const pp_module_services *services;
@@ -20,13 +20,15 @@ struct pp_gpu {
     pp_gpu_facts facts;
     cudaStream_t stream, other;
     pp_gpu_blas *blas, *other_blas;
-    pp_cudnn *cudnn; /* NULL: nobody asked for it */
-    pp_world *self;  /* of messages; NULL: there were none yet */
-    pp_ns posted_ns; /* what the host took to launch the last batch */
-    cudaEvent_t gate_open, begin, end, other_end;
+    pp_cudnn *cudnn;    /* NULL: nobody asked for it */
+    pp_world *self;     /* of messages; NULL: there were none yet */
+    pp_err self_failed; /* by one of them: there are no more */
+    pp_ns posted_ns;    /* what the host took to launch the last batch */
+    cudaEvent_t other_begin, begin, end, other_end;
     sem_t gate;
     void *flushed; /* [2 cache_bytes] */
-    char *block;   /* [PP_GPU_BLOCK_BYTES], pinned: what operands are filled with */
+    char *block;   /* [PP_GPU_BLOCK_BYTES], pinned: what operands are filled with; behind it what
+                      was read of PP_GPU_PLACES */
 };
 
 struct pp_gpu_task {
@@ -40,7 +42,6 @@ struct pp_gpu_task {
     char *operand[PP_GPU_SETS_MAX][PP_GPU_OPERANDS];
     size_t queue; /* of a message */
     bool has_queue;
-    uint32_t beside_runs; /* that last longer than what it was last timed beside */
 };
 
 static inline pp_status pp_gpu_checked(const pp_gpu *gpu, cudaError_t code, const char *what,
@@ -64,6 +65,8 @@ pp_status pp_gpu_task_launch(pp_gpu_task *task, bool on_other, pp_err *err);
 cudaStream_t pp_gpu_task_stream(const pp_gpu_task *task);
 /* Nobody can wait for a message that failed. */
 void pp_gpu_task_give_up(const pp_gpu_task *task);
+/* Twice the bytes of a copy or message, unless memory has too little for them. */
+pp_status pp_gpu_task_grow(pp_gpu_task *task, bool *grown_out, pp_err *err);
 /* Fills again what was spoiled of the sets that the next runs use. */
 pp_status pp_gpu_task_mend(const pp_gpu_task *task, uint32_t runs, pp_err *err);
 

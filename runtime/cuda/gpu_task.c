@@ -25,16 +25,29 @@ static pp_gpu_gemm_call call_of(const pp_gpu_task *task, uint32_t set)
                                .multiprocessors = w->multiprocessors };
 }
 
-/* Once, with the next set of operands. */
+/* A failure of messages is the last of them, but not of what else is timed. */
+static pp_status of_messages(pp_gpu *gpu, pp_status status, pp_err *err)
+{
+    if (!status || status == PP_NOMEM)
+        return status;
+    if (!gpu->self_failed.status)
+        gpu->self_failed = *err;
+    gpu->self_failed.status = PP_UNAVAILABLE;
+    *err = gpu->self_failed;
+    return PP_UNAVAILABLE;
+}
+
 pp_status pp_gpu_task_launch(pp_gpu_task *task, bool on_other, pp_err *err)
 {
-    const pp_gpu *gpu = task->gpu;
+    pp_gpu *gpu = task->gpu;
     const uint32_t set = task->next++ % task->sets;
     const cudaStream_t stream = on_other ? gpu->other : gpu->stream;
     if (task->work.kind == PP_GPU_MESSAGE) {
         assert(on_other);
-        return pp_gpu_self_send(gpu->self, task->queue, task->operand[set][0],
-                                task->operand[set][1], (size_t)task->work.bytes, err);
+        return of_messages(gpu,
+                           pp_gpu_self_send(gpu->self, task->queue, task->operand[set][0],
+                                            task->operand[set][1], (size_t)task->work.bytes, err),
+                           err);
     }
     if (task->graph)
         return pp_cudnn_launch(gpu->cudnn, task->graph, &task->work, task->operand[set], stream,
@@ -83,16 +96,23 @@ static void give(const pp_gpu_operand *of, char *at)
     (void)(of->place == PP_GPU_HOST ? cudaFreeHost(at) : cudaFree(at));
 }
 
+static void give_memory(pp_gpu_task *task)
+{
+    for (uint32_t s = 0; s < task->sets; s++) {
+        for (int i = 0; i < PP_GPU_OPERANDS; i++) {
+            give(&task->of[i], task->operand[s][i]);
+            task->operand[s][i] = NULL;
+        }
+    }
+}
+
 void pp_gpu_release(pp_gpu_task *task)
 {
     if (!task)
         return;
     (void)cudaStreamSynchronize(task->gpu->stream);
     (void)cudaStreamSynchronize(pp_gpu_task_stream(task));
-    for (uint32_t s = 0; s < task->sets; s++) {
-        for (int i = 0; i < PP_GPU_OPERANDS; i++)
-            give(&task->of[i], task->operand[s][i]);
-    }
+    give_memory(task);
     free(task);
 }
 
@@ -177,6 +197,20 @@ pp_status pp_gpu_task_mend(const pp_gpu_task *task, uint32_t runs, pp_err *err)
     return status;
 }
 
+pp_status pp_gpu_task_grow(pp_gpu_task *task, bool *grown_out, pp_err *err)
+{
+    const int64_t most = task->gpu->facts.memory_bytes / 8;
+    *grown_out = task->work.bytes <= most / 2;
+    if (!*grown_out)
+        return PP_OK;
+    give_memory(task);
+    task->work.bytes *= 2;
+    pp_status status = take_memory(task, err);
+    if (status == PP_NOMEM) /* others may have the rest */
+        status = err->status = PP_UNAVAILABLE;
+    return status ? status : pp_gpu_finish(task->gpu, task->gpu->stream, err);
+}
+
 static pp_status describe(const pp_gpu_task *task, char *how, size_t size, pp_err *err)
 {
     how[0] = '\0';
@@ -237,10 +271,12 @@ static pp_status run_forward(const pp_gpu_task *task, pp_err *err)
 pp_status pp_gpu_prepare(pp_gpu *gpu, const pp_gpu_work *work, pp_gpu_task **task_out,
                          char *how_out, size_t how_size, pp_err *err)
 {
+    if (work->kind == PP_GPU_MESSAGE && gpu->self_failed.status)
+        return of_messages(gpu, gpu->self_failed.status, err);
     pp_gpu_task *task = calloc(1, sizeof *task);
     if (!task)
         return gpu->services->err_set(err, PP_NOMEM, NULL, "out of memory");
-    *task = (pp_gpu_task){ .gpu = gpu, .work = *work, .beside_runs = 1 };
+    *task = (pp_gpu_task){ .gpu = gpu, .work = *work };
     pp_status status = find_graphs(task, err);
     if (!status)
         status = take_memory(task, err);
@@ -249,8 +285,10 @@ pp_status pp_gpu_prepare(pp_gpu *gpu, const pp_gpu_work *work, pp_gpu_task **tas
     if (!status)
         status = pp_gpu_finish(gpu, gpu->stream, err);
     if (!status && work->kind == PP_GPU_MESSAGE) {
-        status = pp_gpu_self_queue(gpu->services, gpu->number, work->channels, &gpu->self,
-                                   &task->queue, err);
+        status = of_messages(gpu,
+                             pp_gpu_self_queue(gpu->services, gpu->number, work->channels,
+                                               &gpu->self, &task->queue, err),
+                             err);
         task->has_queue = !status;
     }
     if (!status)
