@@ -106,34 +106,19 @@ uint32_t pp_probe_bits(const char *const *names)
     return bits;
 }
 
-static pp_status check_names(const pp_calibrate_options *options, pp_err *err)
+static pp_status check_options(const pp_calibrate_options *options, pp_err *err)
 {
     pp_status status = PP_OK;
     for (size_t i = 0; options->names && options->names[i] && !status; i++) {
         const pp_probe *ignored;
         status = pp_probe_get(options->names[i], &ignored, err);
     }
+    const uint32_t wanted = status ? 0 : pp_probe_bits(options->names);
+    for (size_t i = 0; i < PROBE_COUNT && !status; i++) {
+        if (wanted >> i & 1 && probes[i]->check)
+            status = probes[i]->check(err);
+    }
     return status;
-}
-
-/* A line of samples->skipped, unless it is there from before. */
-static pp_status note_skipped(pp_samples *samples, const pp_probe *probe, const char *why,
-                              pp_err *err)
-{
-    pp_text line PP_CLEANUP(pp_text_free) = { 0 };
-    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
-    pp_text_add(&line, "probe %s: %s\n", probe->name, why);
-    pp_status status = pp_text_check(&line, err);
-    if (status || (samples->skipped && strstr(samples->skipped, line.data)))
-        return status;
-    pp_text_add(&text, "%s%s", samples->skipped ? samples->skipped : "", line.data);
-    status = pp_text_check(&text, err);
-    if (status)
-        return status;
-    free(samples->skipped);
-    samples->skipped = text.data;
-    text = (pp_text){ 0 }; /* the samples' now */
-    return PP_OK;
 }
 
 static pp_status run_subject(const pp_protocol *protocol, const pp_subject *subject,
@@ -163,8 +148,11 @@ static pp_status run_probe(const pp_probe *probe, const pp_calibrate_options *op
     how.budget_ns = protocol->total_ns > 0 ? protocol->total_ns : 1;
     how.stop = protocol->stop;
     pp_status status = probe->open(&how, &state, &subject, &why);
-    if (status == PP_UNAVAILABLE)
-        return note_skipped(samples, probe, why.text, err);
+    if (status == PP_UNAVAILABLE) {
+        char what[64];
+        snprintf(what, sizeof what, "probe %s", probe->name);
+        return pp_samples_skip(samples, what, why.text, err);
+    }
     if (status)
         return pp_err_set(err, status, why.where, "%s", why.text);
     if (subject && subject->device) {
@@ -206,6 +194,7 @@ static pp_status run_probes(const pp_calibrate_options *options, pp_samples *sam
         protocol.total_ns = left_ns > 0 ? left_ns / shares * probes[i]->share : 0;
         shares -= probes[i]->share;
         status = run_probe(probes[i], options, &protocol, samples, calibration, err);
+        calibration->interrupted |= status != PP_OK;
         if (!calibration->interrupted)
             calibration->unfinished &= ~(1u << i);
     }
@@ -216,18 +205,16 @@ pp_status pp_calibrate_probes(const pp_calibrate_options *options, pp_samples *s
                               pp_calibration *calibration_out, pp_err *err)
 {
     pp_calibration calibration PP_CLEANUP(pp_calibration_free) = { 0 };
-    pp_status status = check_names(options, err);
+    pp_status status = check_options(options, err);
     if (status)
         return status;
     pp_environment_look(&calibration.environment);
     if (!samples->device[0])
         snprintf(samples->device, sizeof samples->device, "%s", calibration.environment.cpu);
     status = run_probes(options, samples, &calibration, err);
-    if (status)
-        return status;
     *calibration_out = calibration;
     calibration = (pp_calibration){ 0 }; /* the caller's now */
-    return PP_OK;
+    return status;
 }
 
 static int by_size(const void *left, const void *right)

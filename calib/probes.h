@@ -32,6 +32,8 @@ typedef struct pp_probe {
     uint32_t share; /* of the time, against the shares of the others */
     bool joint;     /* processes that were started together measure together */
     bool asked;     /* of GPUs: runs only when it is asked for; their clocks are noted around it */
+    /* Asked before any probe runs; NULL: nothing to ask. Fails: USAGE. */
+    pp_status (*check)(pp_err *err);
     /* subject_out: lives as long as the state; NULL where this process has helped another one that
      * measures, and is done.
      * Fails: UNAVAILABLE, with the reason: the probe is skipped; USAGE (settings), NOMEM. */
@@ -86,7 +88,7 @@ typedef struct pp_calibration {
  * measured again. Probes that cannot run here add a line to samples->skipped.
  * Under mpirun -n 2 both processes call it with the same options; the first one has the samples.
  * Fails: USAGE (an unknown name, settings), INPUT, NOMEM; as the runtime. What was measured before
- * stays in `samples`. */
+ * stays in `samples`, and in `calibration_out`, which is then interrupted, all else of it. */
 PP_MUST_CHECK pp_status pp_calibrate_probes(const pp_calibrate_options *options,
                                             pp_samples *samples, pp_calibration *calibration_out,
                                             pp_err *err);

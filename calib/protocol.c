@@ -27,6 +27,7 @@ typedef struct measuring {
     double *sorted; /* [PP_TIMINGS_MAX] */
     char *flush;    /* [flush_bytes] */
     size_t *order;  /* [points] */
+    bool *left_out; /* [points] */
     pp_ns end_ns;   /* of total_ns */
     size_t left;    /* points of all passes, the one under way included */
     bool hot;       /* the first warm-up is over */
@@ -344,6 +345,23 @@ static pp_status measure_point(measuring *m, size_t index, uint32_t pass, pp_err
     return status;
 }
 
+/* The rest may be measured all the same. */
+static pp_status measure_or_leave_out(measuring *m, size_t index, uint32_t pass, pp_err *err)
+{
+    char what[96];
+    pp_err why = { 0 };
+    pp_status status = measure_point(m, index, pass, &why);
+    if (status == PP_UNAVAILABLE) {
+        m->left_out[index] = true;
+        snprintf(what, sizeof what, "points of %s",
+                 m->subject->series[m->subject->point[index].series].class_name);
+        return pp_samples_skip(m->samples, what, why.text, err);
+    }
+    if (status && err)
+        *err = why;
+    return status;
+}
+
 static void shuffle(const measuring *m, uint32_t pass)
 {
     uint64_t state = m->protocol->seed * PP_TIMINGS_MAX + pass;
@@ -385,7 +403,8 @@ static pp_status measure_all(measuring *m, pp_err *err)
             if (is_known(m, &m->subject->point[m->order[i]], pass))
                 continue;
             report(m, m->order[i], total);
-            status = measure_point(m, m->order[i], pass, err);
+            if (!m->left_out[m->order[i]])
+                status = measure_or_leave_out(m, m->order[i], pass, err);
             m->left--;
         }
     }
@@ -444,6 +463,7 @@ pp_status pp_measure(const pp_protocol *protocol, const pp_subject *subject, pp_
         .sorted = pp_alloc_array(PP_TIMINGS_MAX, sizeof *m.sorted),
         .flush = pp_alloc_array(protocol->flush_bytes, 1),
         .order = pp_alloc_array(subject->point_count, sizeof *m.order),
+        .left_out = pp_alloc_array(subject->point_count, sizeof *m.left_out),
         .end_ns = look(protocol).wall_ns + protocol->total_ns,
     };
     for (size_t k = 0; k < subject->series_count; k++) {
@@ -451,7 +471,7 @@ pp_status pp_measure(const pp_protocol *protocol, const pp_subject *subject, pp_
         snprintf(note_out[k].class_name, sizeof note_out[k].class_name, "%s",
                  subject->series[k].class_name);
     }
-    if (!m.tally || !m.sorted || !m.flush || !m.order)
+    if (!m.tally || !m.sorted || !m.flush || !m.order || !m.left_out)
         status = pp_err_nomem(err);
     if (!status)
         status = measure_all(&m, err);
@@ -463,5 +483,6 @@ pp_status pp_measure(const pp_protocol *protocol, const pp_subject *subject, pp_
     free(m.sorted);
     free(m.flush);
     free(m.order);
+    free(m.left_out);
     return status;
 }

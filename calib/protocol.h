@@ -75,7 +75,8 @@ typedef struct pp_subject {
     const pp_point *point;
     size_t point_count;
     void *context;
-    /* Around the warm-up and timings of a point, once per pass; NULL: nothing to do. release is
+    /* UNAVAILABLE of prepare or run: this point cannot be measured; it is left out from here on.
+     * Around the warm-up and timings of a point, once per pass; NULL: nothing to do. release is
      * called wherever prepare was not refused. */
     pp_status (*prepare)(void *context, size_t point, pp_err *err);
     void (*release)(void *context, size_t point);
@@ -136,9 +137,10 @@ typedef struct pp_series_note {
  * `samples`, which are made where they are missing. Points that have a sample of the same place,
  * pass and temperature there are skipped, so that an interrupted run is resumed by calling again.
  * note_out: [subject->series_count]. interrupted_out: the stop flag rose.
- * Fails: as the subject; NOMEM; INPUT when a lap took no time, limits are none, or `samples` has
- * the class from another source (other settings, an import). Samples of finished points stay in
- * `samples` whatever happens. */
+ * Points that cannot be measured are told in samples->skipped.
+ * Fails: as the subject, but for UNAVAILABLE; NOMEM; INPUT when a lap took no time, limits are
+ * none, or `samples` has the class from another source (other settings, an import). Samples of
+ * finished points stay in `samples` whatever happens. */
 PP_MUST_CHECK pp_status pp_measure(const pp_protocol *protocol, const pp_subject *subject,
                                    pp_samples *samples, pp_series_note *note_out,
                                    bool *interrupted_out, pp_err *err);

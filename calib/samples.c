@@ -1,6 +1,7 @@
 #include "calib/samples.h"
 
 #include "sim/alloc.h"
+#include "sim/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -75,6 +76,24 @@ pp_status pp_series_add(pp_series *series, const pp_sample *sample, pp_err *err)
     if (!status)
         series->sample[series->count++] = *sample;
     return status;
+}
+
+pp_status pp_samples_skip(pp_samples *samples, const char *what, const char *why, pp_err *err)
+{
+    pp_text line PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text_add(&line, "%s: %s\n", what, why);
+    pp_status status = pp_text_check(&line, err);
+    if (status || (samples->skipped && strstr(samples->skipped, line.data)))
+        return status;
+    pp_text_add(&text, "%s%s", samples->skipped ? samples->skipped : "", line.data);
+    status = pp_text_check(&text, err);
+    if (status)
+        return status;
+    free(samples->skipped);
+    samples->skipped = text.data;
+    text = (pp_text){ 0 }; /* the samples' now */
+    return PP_OK;
 }
 
 void pp_samples_free(pp_samples *samples)

@@ -67,7 +67,7 @@ typedef struct pp_samples {
     pp_series *series;
     size_t count, capacity;
     char device[128]; /* "NVIDIA H100 80GB HBM3"; "": not known */
-    char *skipped;    /* what an import left out and why, in lines; NULL: nothing */
+    char *skipped;    /* what is left out and why, in lines; NULL: nothing */
 } pp_samples;
 
 PP_MUST_CHECK pp_status pp_samples_add_series(pp_samples *samples, const char *class_name,
@@ -77,6 +77,9 @@ pp_sample pp_sample_of(double seconds);
 /* Sorts `values` (count >= 1) and says median, 10th and 90th percentile (nearest rank). */
 pp_sample pp_sample_of_repeats(double *values, size_t count);
 PP_MUST_CHECK pp_status pp_series_add(pp_series *series, const pp_sample *sample, pp_err *err);
+/* Adds "WHAT: WHY" to samples->skipped, unless it is there from before. */
+PP_MUST_CHECK pp_status pp_samples_skip(pp_samples *samples, const char *what, const char *why,
+                                        pp_err *err);
 void pp_samples_free(pp_samples *samples); /* for PP_CLEANUP; all zero is fine */
 
 /* "series" of a profile or of a samples file; docs/formats.md (ppsim.samples).

@@ -85,7 +85,7 @@ typedef struct pp_gpu_table {
     const pp_gpu_facts *(*facts)(const pp_gpu *gpu);
     /* Takes and fills memory, and does it once. how_out: [how_size], what the library chose:
      * "algorithm 66, tile 20, stages 36, split-K 1, 3.88 waves, 0 B workspace".
-     * Fails: UNAVAILABLE (no algorithm), NOMEM, IO. */
+     * Fails: UNAVAILABLE (no algorithm; messages failed), NOMEM, IO. */
     pp_status (*prepare)(pp_gpu *gpu, const pp_gpu_work *work, pp_gpu_task **task_out,
                          char *how_out, size_t how_size, pp_err *err);
     void (*release)(pp_gpu_task *task); /* NULL is fine */
@@ -95,7 +95,8 @@ typedef struct pp_gpu_table {
     pp_status (*open_cudnn)(pp_gpu *gpu, int64_t heads, int64_t width, const char **version_out,
                             pp_err *err);
     /* took_ns: of all runs, by the GPU's events around them; the host's launches are not in it.
-     * Fails: IO. */
+     * What is beside runs from before they are launched until after they are over. Fails:
+     * UNAVAILABLE: that cannot be had, or messages failed; IO. */
     pp_status (*time)(pp_gpu *gpu, pp_gpu_task *task, const pp_gpu_timing *how, pp_ns *took_ns,
                       pp_err *err);
     /* Does it without a pause for at least so long. Fails: IO. */

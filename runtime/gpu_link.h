@@ -60,4 +60,11 @@ typedef struct pp_gpu_link_table {
     pp_status (*serve)(pp_gpu_link *link, pp_err *err);
 } pp_gpu_link_table;
 
+#define PP_NCCL_CHUNK_SIZE_WHY \
+    "is set; with it NCCL may deliver wrong data without a word (NCCL #2408); unset it"
+
+/* Before messages are measured: no setting of NCCL's may stand above what is said to it, or make it
+ * wrong. Fails: USAGE. */
+PP_MUST_CHECK pp_status pp_gpu_link_check_settings(pp_err *err);
+
 #endif

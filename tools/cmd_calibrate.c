@@ -224,12 +224,37 @@ static pp_status print(const pp_args *args, calibrating *c, pp_err *err)
     return status ? status : pp_print_stdout(text.data, text.bytes, err);
 }
 
+/* What was measured before a failure goes to -o. */
+static void keep(const pp_args *args, calibrating *c)
+{
+    pp_err err = { 0 };
+    char *json PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    const char *path = pp_args_text(args, "-o");
+    if (!path || strcmp(path, "-") == 0 || c->samples.count == 0)
+        return;
+    pp_status status =
+        c->before ? pp_profile_carry(c->before, c->options.names, &c->calibration, &err) : PP_OK;
+    if (!status)
+        status = fit(args, c, &err);
+    if (!status)
+        status = pp_profile_write(c->profile, &json, &bytes, &err);
+    if (!status)
+        status = pp_write_text(path, json, bytes, &err);
+    if (!status)
+        pp_remark("what was measured before the failure is in %.200s; --resume goes on", path);
+}
+
 static pp_status calibrate(const pp_args *args, pp_err *err)
 {
     calibrating c PP_CLEANUP(calibrating_free) = { .measures = false };
     pp_status status = read_probes(args, &c, err);
-    if (status || (status = check_options(args, &c, err)) || (status = gather(args, &c, err)) ||
-        c.calibration.helped)
+    if (status || (status = check_options(args, &c, err)))
+        return status;
+    status = gather(args, &c, err);
+    if (status == PP_IO && c.calibration.interrupted)
+        keep(args, &c);
+    if (status || c.calibration.helped)
         return status;
     if (c.samples.count == 0)
         return pp_err_set(err, PP_UNAVAILABLE, NULL, "nothing could be measured: %.600s",

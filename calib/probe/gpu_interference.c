@@ -4,6 +4,7 @@
 #include "calib/gpu_probe.h"
 
 #include "calib/nccl_int.h"
+#include "runtime/gpu_link.h"
 
 #include <stdio.h>
 
@@ -94,6 +95,7 @@ const pp_probe pp_probe_gpu_interference = {
         "a product on a GPU with multiprocessors taken, beside copies, and beside its own messages",
     .share = 10,
     .asked = true,
+    .check = pp_gpu_link_check_settings,
     .open = pair_open,
     .close = pp_gpu_probe_close,
 };

@@ -250,6 +250,7 @@ const pp_probe pp_probe_nccl_link = {
     .share = 40,
     .joint = true,
     .asked = true,
+    .check = pp_gpu_link_check_settings,
     .open = link_open,
     .close = link_close,
 };

@@ -84,9 +84,7 @@ static pp_status refuse(const pp_module_services *services, const pp_world_optio
                         pp_err *err)
 {
     if (getenv("NCCL_CHUNK_SIZE"))
-        return services->err_set(err, PP_USAGE, "NCCL_CHUNK_SIZE",
-                                 "is set; with it NCCL may deliver wrong data without a word (NCCL "
-                                 "#2408); unset it");
+        return services->err_set(err, PP_USAGE, "NCCL_CHUNK_SIZE", PP_NCCL_CHUNK_SIZE_WHY);
     if (options->link.kind != PP_LINK_FREE)
         return services->err_set(err, PP_USAGE, "--link",
                                  "transport nccl runs over real links; leave it out, or use "

@@ -45,15 +45,38 @@ for call in cudaGetDeviceProperties:1/'asking what the GPU is' cudaStreamCreateW
     case $call in cudaMalloc*) wanted=6 ;; *) wanted=5 ;; esac
     refuses $wanted "${call#*/}" STANDIN_FAIL="${call%%/*}" -- --probe gpu-power
 done
-refuses 5 'waiting for an event failed' STANDIN_FAIL=cudaStreamWaitEvent:1 -- --probe gpu-interference
-# Messages of the GPU to itself: their communicators, the first message, and messages behind the gate.
-for call in ncclGetUniqueId:1/"asking for a communicator's name failed" ncclCommInitRankConfig:2/'joining a communicator failed' \
-    ncclGroupStart:2/'opening a group failed' ncclGroupEnd:4/'NCCL says' ncclSend:1/'a message of the GPU to itself failed' \
-    ncclRecv:2/'a message of the GPU to itself failed' ncclCommGetAsyncError:20/'NCCL says: remote process exited' \
-    ncclGetVersion:2/'NCCL does not say its version'; do
+for call in cudaEventQuery:1/'the work beside failed' ncclGetVersion:2/'NCCL does not say its version'; do
     refuses 5 "${call#*/}" STANDIN_FAIL="${call%%/*}" -- --probe gpu-interference
 done
-refuses 2 'NCCL may deliver wrong data' NCCL_CHUNK_SIZE=4194304 -- --probe gpu-interference
+# Messages of the GPU to itself: their communicators, the first message, and those beside. Without them
+# the rest is measured.
+for call in ncclGetUniqueId:1/"asking for a communicator's name failed" ncclCommInitRankConfig:2/'joining a communicator failed' \
+    ncclGroupStart:2/'opening a group failed' ncclGroupEnd:4/'NCCL says' ncclSend:1/'a message of the GPU to itself failed' \
+    ncclRecv:2/'a message of the GPU to itself failed' ncclCommGetAsyncError:20/'NCCL says: remote process exited'; do
+    survives "${call%%/*}" "$ppsim" $command --probe gpu-interference -o l.json
+    grep -q "^points of product_beside_self_send: .*${call#*/}" out && grep -q '^a product beside copies' out &&
+        grep -q '"class": "product_beside_copy"' l.json || wrong "$call: $(cat out)"
+done
+survives ncclCommInitRankConfig:1 "$ppsim" $command --probe gpu-launch --probe gpu-interference --probe gpu-copy -o l.json
+for class in launch copy_device copy_out product_alone product_fewer_sms product_beside_copy; do
+    grep -q "\"class\": \"$class\"" l.json || wrong "without messages, no $class"
+done
+! grep -q product_beside_self_send.: l.json || wrong "a message that nobody sent"
+# What was measured before a failure is kept, and gone on with.
+rm l.json
+STANDIN_FAIL=cublasLtMatmul:40 timeout 60 "$ppsim" $command --probe gpu-launch --probe gpu-power -o l.json >out 2>&1
+[ $? -eq 5 ] && grep -q 'a product failed' out && grep -q 'before the failure is in l.json; --resume goes on' out &&
+    grep -q '"class": "launch"' l.json || wrong "what was measured before a failure: $(cat out)"
+timeout 60 "$ppsim" $command --probe gpu-launch --probe gpu-power -o l.json --resume >out 2>&1 && grep -q '"class": "product_burst"' l.json ||
+    wrong "resumed after a failure: $(cat out)"
+# Before anything is measured.
+refuses 2 'NCCL may deliver wrong data' NCCL_CHUNK_SIZE=4194304 STANDIN_LOG=none.log -- --probe gpu-copy --probe gpu-interference
+for name in MAX_CTAS MIN_CTAS MAX_NCHANNELS MIN_NCHANNELS MAX_P2P_NCHANNELS MIN_P2P_NCHANNELS NCHANNELS_PER_NET_PEER; do
+    for probe in gpu-interference nccl-link; do
+        refuses 2 "NCCL_$name: is set; NCCL would take it" NCCL_$name=4 STANDIN_LOG=none.log -- --probe gpu-copy --probe $probe
+    done
+done
+[ ! -s none.log ] || wrong "measured, then refused: $(head -3 none.log)"
 refuses 5 'launching the work failed' STANDIN_FAIL=cudaLaunchKernel:30 -- --probe gpu-rows
 refuses 5 'filling operands failed' STANDIN_FAIL=cudaMemcpyAsync:1 -- --probe gpu-attention
 

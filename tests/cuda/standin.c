@@ -79,6 +79,23 @@ static bool is_due(const char *name)
     return due;
 }
 
+bool standin_is_early(struct timespec *since, long us)
+{
+    struct timespec now;
+    if (us == 0)
+        return false;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (since->tv_sec == 0)
+        *since = now;
+    return (now.tv_sec - since->tv_sec) * 1000000 + (now.tv_nsec - since->tv_nsec) / 1000 < us;
+}
+
+void standin_begins(const char *what)
+{
+    if (standin_setting("STANDIN_START_US", 0))
+        (void)standin_fails(what, "begins");
+}
+
 bool standin_fails(const char *name, const char *format, ...)
 {
     va_list arguments;

@@ -11,6 +11,9 @@
  *   STANDIN_FAIL=cudaMalloc:2,ncclSend:7    these calls fail
  *   STANDIN_LOG=FILE           a line per call, and "fails NAME" in front of one that does
  *   STANDIN_GROUP_US=2000      no group of messages takes less
+ *   STANDIN_START_US=30000     groups of messages, and copies within a GPU, begin so late; that
+ * they begin, and products, is recorded then STANDIN_PRODUCT_US=200000  no product takes less
+ *   STANDIN_MEMORY=33554432    bytes of a GPU
  *
  * Wrong use is told on stderr and ends the process with status 70. */
 #ifndef PPSIM_TESTS_CUDA_STANDIN_H
@@ -19,6 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 typedef struct standin_stream standin_stream;
 
@@ -28,6 +32,9 @@ void standin_forget(void); /* the calls up to now: STANDIN_FAIL counts from here
 void standin_wrong(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 long standin_setting(const char *name, long otherwise);
 int standin_device(void); /* of this thread */
+/* Is it since *since, set by the first call, less than so many microseconds? */
+bool standin_is_early(struct timespec *since, long us);
+void standin_begins(const char *what); /* recorded where STANDIN_START_US is set */
 
 /* Work of a stream, in order. run: false: not over yet, ask again. */
 void standin_enqueue(standin_stream *stream, bool (*run)(void *work), void (*drop)(void *work),

@@ -210,7 +210,8 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int device)
         return cudaErrorInvalidDevice;
     *out = (struct cudaDeviceProp){ .multiProcessorCount = 16,
                                     .l2CacheSize = 65536,
-                                    .totalGlobalMem = (size_t)1 << 30 };
+                                    .totalGlobalMem =
+                                        (size_t)standin_setting("STANDIN_MEMORY", 1 << 30) };
     snprintf(out->name, sizeof out->name, "stand-in");
     return cudaSuccess;
 }
@@ -313,11 +314,17 @@ typedef struct copy {
     const void *from; /* NULL: `byte` */
     size_t bytes;
     int byte;
+    bool within; /* a GPU */
+    struct timespec waited;
 } copy;
 
 static bool run_copy(void *work)
 {
-    const copy *c = work;
+    copy *c = work;
+    if (c->within && standin_is_early(&c->waited, standin_setting("STANDIN_START_US", 0)))
+        return false;
+    if (c->within)
+        standin_begins("copy");
     if (c->from)
         memcpy(c->to, c->from, c->bytes);
     else
@@ -363,7 +370,9 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     check_stream((standin_stream *)stream, __func__);
     check_copy(to, from, bytes, kind);
     copy *c = malloc(sizeof *c);
-    *c = (copy){ to, from, bytes, 0 };
+    *c = (copy){
+        .to = to, .from = from, .bytes = bytes, .within = kind == cudaMemcpyDeviceToDevice
+    };
     standin_enqueue((standin_stream *)stream, run_copy, free, c);
     return cudaSuccess;
 }
@@ -388,7 +397,7 @@ cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int f
     if (!is_known(to, bytes, to_device) || !is_known(from, bytes, from_device))
         standin_wrong("a copy from GPU %d to %d that lies elsewhere", from_device, to_device);
     copy *c = malloc(sizeof *c);
-    *c = (copy){ to, from, bytes, 0 };
+    *c = (copy){ .to = to, .from = from, .bytes = bytes };
     standin_enqueue((standin_stream *)stream, run_copy, free, c);
     return cudaSuccess;
 }
@@ -413,7 +422,7 @@ cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t strea
     }
     check_stream((standin_stream *)stream, __func__);
     copy *c = malloc(sizeof *c);
-    *c = (copy){ to, NULL, bytes, byte };
+    *c = (copy){ .to = to, .bytes = bytes, .byte = byte };
     standin_enqueue((standin_stream *)stream, run_copy, free, c);
     return cudaSuccess;
 }

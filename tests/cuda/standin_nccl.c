@@ -66,7 +66,8 @@ typedef struct op {
 
 typedef struct group {
     ncclComm_t comm;
-    struct timespec begun;
+    struct timespec waited, begun;
+    bool runs;
     size_t count;
     op op[];
 } group;
@@ -256,26 +257,17 @@ static bool is_next(const group *g, size_t i)
     return true;
 }
 
-/* No group takes less than STANDIN_GROUP_US. */
-static bool is_early(group *g)
-{
-    const long least_us = standin_setting("STANDIN_GROUP_US", 0);
-    struct timespec now;
-    if (least_us == 0)
-        return false;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (g->begun.tv_sec == 0)
-        g->begun = now;
-    return (now.tv_sec - g->begun.tv_sec) * 1000000 + (now.tv_nsec - g->begun.tv_nsec) / 1000 <
-           least_us;
-}
-
 static bool run_group(void *work)
 {
     group *g = work;
-    bool over = !is_early(g);
     if (atomic_load(&g->comm->aborted))
         return true;
+    if (!g->runs && standin_is_early(&g->waited, standin_setting("STANDIN_START_US", 0)))
+        return false;
+    if (!g->runs)
+        standin_begins("message");
+    g->runs = true;
+    bool over = !standin_is_early(&g->begun, standin_setting("STANDIN_GROUP_US", 0));
     for (size_t i = 0; i < g->count; i++) {
         if (!g->op[i].over && is_next(g, i))
             get_on(&g->op[i]);

@@ -1,9 +1,10 @@
-/* How runtime/cuda/gpu.c times work, by the calls that the stand-in recorded. */
+/* How runtime/cuda/gpu_timing.c times work, by the calls that the stand-in recorded. */
 #include "runtime/cuda/gpu.h"
 #include "runtime/cuda/work.h"
 #include "tests/cuda/standin.h"
 
 #include <check.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,13 @@ static void open_gpu(void)
     standin_forget();
     setenv("STANDIN_LOG", log_path, 1);
     ck_assert_msg(!calls->open(&pp_module_services_table, 1, &gpu, &err), "%s", err.text);
+}
+
+static void open_small_gpu(void)
+{
+    setenv("STANDIN_MEMORY", "67108864", 1);
+    open_gpu();
+    unsetenv("STANDIN_MEMORY");
 }
 
 static void close_gpu(void)
@@ -80,6 +88,21 @@ static unsigned recorded(unsigned from, char *text, size_t size)
     return count;
 }
 
+/* The first of this name since `from`; UINT_MAX: there is none. */
+static unsigned line_of(unsigned from, const char *wanted)
+{
+    char line[256], name[64];
+    unsigned count = 0;
+    FILE *file = fopen(log_path, "r");
+    ck_assert_ptr_nonnull(file);
+    while (fgets(line, sizeof line, file) &&
+           (count++ < from || sscanf(line, "gpu1 %63s", name) != 1 || strcmp(name, wanted) != 0)) {
+    }
+    const bool found = !feof(file);
+    fclose(file);
+    return found ? count - 1 : UINT_MAX;
+}
+
 /* The calls of a timing. beside: NULL: nothing. */
 static void record_timing(const pp_gpu_work *work, const pp_gpu_work *beside, pp_gpu_timing how,
                           char text_out[CALLS_MAX])
@@ -119,27 +142,64 @@ START_TEST(a_cold_run_begins_when_the_cache_is_full_of_something_else)
 }
 END_TEST
 
-/* Both begin at one event; what runs beside must not end first. */
-START_TEST(what_runs_beside_lasts_longer)
+/* It has marks overwritten before the gate is there, and does not end before the product. */
+START_TEST(what_runs_beside_is_begun_first)
 {
+    static const struct {
+        const pp_gpu_work *beside;
+        const char *launches;
+    } cases[] = { { &copy, "cudaEventRecord x1 cudaMemcpyAsync x1 cudaEventRecord x1 " },
+                  { &message, "cudaEventRecord x1 ncclGroupStart x1 ncclSend x1 ncclRecv x1 "
+                              "ncclGroupEnd x1 ncclCommGetAsyncError x3 cudaEventRecord x1 " } };
     char text[CALLS_MAX];
-    record_timing(&product, &copy, (pp_gpu_timing){ .runs = 2 }, text);
-    ck_assert_ptr_nonnull(
-        strstr(text, "cudaLaunchHostFunc x1 cudaEventRecord x1 cudaStreamWaitEvent x1 "
-                     "cudaMemcpyAsync x1 cudaEventRecord x2 cublasLtMatmul x2 cudaEventRecord x1"));
+    record_timing(&product, cases[_i].beside, (pp_gpu_timing){ .runs = 2 }, text);
+    const char *launches = strstr(text, cases[_i].launches);
+    const char *gate = strstr(text, "cudaLaunchHostFunc x1 cudaEventRecord x1 cublasLtMatmul x2 "
+                                    "cudaEventRecord x1 cudaStreamSynchronize x1 "
+                                    "cudaEventElapsedTime x1 cudaStreamSynchronize x1 ");
+    ck_assert_msg(strncmp(text, "cudaMemsetAsync x8 cudaStreamSynchronize x1 ", 44) == 0 &&
+                      launches && gate && launches < gate,
+                  "%.600s", text);
 }
 END_TEST
 
-/* A group of its own for each message, done by NCCL before the stream is used again. */
-START_TEST(messages_run_beside_as_copies_do)
+/* However late it begins: behind other work, or for want of multiprocessors. */
+START_TEST(what_begins_late_is_waited_for)
 {
+    const pp_gpu_work *const beside[] = { &copy, &message };
+    const char *const names[] = { "copy", "message" };
     char text[CALLS_MAX];
-    record_timing(&product, &message, (pp_gpu_timing){ .runs = 2 }, text);
-    ck_assert_ptr_nonnull(strstr(text,
-                                 "cudaLaunchHostFunc x1 cudaEventRecord x1 cudaStreamWaitEvent x1 "
-                                 "ncclGroupStart x1 ncclSend x1 ncclRecv x1 ncclGroupEnd x1 "
-                                 "ncclCommGetAsyncError x3 cudaEventRecord x2 cublasLtMatmul x2 "
-                                 "cudaEventRecord x1 cudaStreamSynchronize x2"));
+    pp_ns took_ns = 0;
+    pp_err err = { 0 };
+    setenv("STANDIN_START_US", "30000", 1);
+    pp_gpu_task *task = task_of(&product);
+    const pp_gpu_timing how = { .runs = 2, .beside = task_of(beside[_i]) };
+    const unsigned before = recorded(0, text, sizeof text);
+    ck_assert_msg(!calls->time(gpu, task, &how, &took_ns, &err), "%s", err.text);
+    unsetenv("STANDIN_START_US");
+    const unsigned begins = line_of(before, names[_i]);
+    const unsigned multiplies = line_of(before, "product");
+    ck_assert_msg(begins < multiplies && multiplies < UINT_MAX, "%u, %u", begins, multiplies);
+    calls->release(how.beside);
+    calls->release(task);
+}
+END_TEST
+
+/* There is no memory for a longer one. */
+START_TEST(what_ends_first_is_not_beside)
+{
+    const pp_gpu_work *const beside[] = { &copy, &message };
+    pp_ns took_ns = 0;
+    pp_err err = { 0 };
+    pp_gpu_task *task = task_of(&product);
+    const pp_gpu_timing how = { .runs = 1, .beside = task_of(beside[_i]) };
+    setenv("STANDIN_PRODUCT_US", "300000", 1);
+    ck_assert_int_eq(calls->time(gpu, task, &how, &took_ns, &err), PP_UNAVAILABLE);
+    unsetenv("STANDIN_PRODUCT_US");
+    ck_assert_str_eq(err.text, "GPU 1: 8 MiB beside the work are through before it, and there is "
+                               "no memory for more; choose smaller work");
+    calls->release(how.beside);
+    calls->release(task);
 }
 END_TEST
 
@@ -163,10 +223,12 @@ START_TEST(a_message_that_fails_is_given_up)
     const pp_gpu_timing how = { .runs = 1, .beside = task_of(&message) };
     setenv("STANDIN_FAIL", failures[_i], 1);
     standin_forget();
-    ck_assert_int_eq(calls->time(gpu, task, &how, &took_ns, &err), PP_IO);
+    ck_assert_int_eq(calls->time(gpu, task, &how, &took_ns, &err), PP_UNAVAILABLE);
     ck_assert_ptr_nonnull(strstr(err.text, "a message of the GPU to itself failed; NCCL says"));
     unsetenv("STANDIN_FAIL");
-    ck_assert_int_eq(calls->time(gpu, task, &how, &took_ns, &err), PP_INFEASIBLE);
+    pp_err again = { 0 };
+    ck_assert_int_eq(calls->time(gpu, task, &how, &took_ns, &again), PP_UNAVAILABLE);
+    ck_assert_str_eq(again.text, err.text);
     calls->release(how.beside);
     calls->release(task);
 }
@@ -277,8 +339,8 @@ int main(void)
     tcase_add_checked_fixture(tc, open_gpu, close_gpu);
     tcase_add_test(tc, launches_wait_for_each_other);
     tcase_add_test(tc, a_cold_run_begins_when_the_cache_is_full_of_something_else);
-    tcase_add_test(tc, what_runs_beside_lasts_longer);
-    tcase_add_test(tc, messages_run_beside_as_copies_do);
+    tcase_add_loop_test(tc, what_runs_beside_is_begun_first, 0, 2);
+    tcase_add_loop_test(tc, what_begins_late_is_waited_for, 0, 2);
     tcase_add_test(tc, few_products_wait_for_messages);
     tcase_add_loop_test(tc, a_message_that_fails_is_given_up, 0, 3);
     tcase_add_test(tc, spoiled_operands_are_filled_again);
@@ -286,7 +348,12 @@ int main(void)
     tcase_add_test(tc, operands_do_not_stay_in_the_cache);
     tcase_add_test(tc, work_goes_on_for_as_long_as_asked);
     tcase_add_test(tc, a_failed_launch_leaves_nothing_held);
+    TCase *tight = tcase_create("little memory");
+    tcase_set_timeout(tight, 60);
+    tcase_add_checked_fixture(tight, open_small_gpu, close_gpu);
+    tcase_add_loop_test(tight, what_ends_first_is_not_beside, 0, 2);
     suite_add_tcase(suite, tc);
+    suite_add_tcase(suite, tight);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

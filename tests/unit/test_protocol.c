@@ -393,6 +393,35 @@ START_TEST(interrupted_is_kept_and_resumed)
 }
 END_TEST
 
+static pp_status run_but_one(void *context, size_t point, uint32_t runs, pp_timing *timing,
+                             pp_err *err)
+{
+    const rig *r = context;
+    if (point == 1 && r->visits_of[point] == 2)
+        return pp_err_set(err, PP_UNAVAILABLE, NULL, "no");
+    return run(context, point, runs, timing, err);
+}
+
+static pp_status prepare_but_one(void *context, size_t point, pp_err *err)
+{
+    return point == 2 ? pp_err_set(err, PP_UNAVAILABLE, NULL, "no") : prepare(context, point, err);
+}
+
+/* The first passes of it stay. */
+START_TEST(a_point_that_cannot_be_measured_is_left_out)
+{
+    rig r;
+    rig_new(&r);
+    r.subject.run = run_but_one;
+    r.subject.prepare = prepare_but_one;
+    measure(&r);
+    ck_assert_str_eq(r.samples.skipped, "points of one: no\n");
+    ck_assert_uint_eq(r.samples.series[0].count, (POINTS - 2) * r.protocol.passes + 1);
+    ck_assert_uint_eq(r.visits_of[1], 2);
+    pp_samples_free(&r.samples);
+}
+END_TEST
+
 START_TEST(impossible_limits_are_refused)
 {
     rig r;
@@ -443,6 +472,7 @@ int main(void)
     tcase_add_test(tc, thread_time_does_not_see_others);
     tcase_add_test(tc, laps_fill_their_series);
     tcase_add_test(tc, interrupted_is_kept_and_resumed);
+    tcase_add_test(tc, a_point_that_cannot_be_measured_is_left_out);
     tcase_add_test(tc, impossible_limits_are_refused);
     tcase_add_test(tc, samples_of_another_source_are_refused);
     suite_add_tcase(suite, tc);
