@@ -136,8 +136,47 @@ static pp_status note_skipped(pp_samples *samples, const pp_probe *probe, const 
     return PP_OK;
 }
 
-static pp_status run_subject(const pp_protocol *protocol, const pp_subject *subject,
-                             pp_samples *samples, pp_calibration *calibration, pp_err *err)
+/* Of an earlier run, in which it could not measure. */
+static void forget_skipped(pp_samples *samples, const pp_probe *probe)
+{
+    char begin[64];
+    snprintf(begin, sizeof begin, "probe %s: ", probe->name);
+    for (char *at = samples->skipped; at && *at;) {
+        char *next = at + strcspn(at, "\n");
+        next += *next == '\n';
+        if (strncmp(at, begin, strlen(begin)) == 0)
+            memmove(at, next, strlen(next) + 1);
+        else
+            at = next;
+    }
+    if (samples->skipped && !samples->skipped[0]) {
+        free(samples->skipped);
+        samples->skipped = NULL;
+    }
+}
+
+/* What the probe had to leave out, in one line. */
+static pp_status note_refused(const pp_probe *probe, const pp_subject *subject,
+                              const pp_series_note *note, pp_samples *samples, pp_err *err)
+{
+    char why[320];
+    const char *first = NULL;
+    uint32_t refused = 0;
+    for (size_t k = 0; k < subject->series_count; k++) {
+        if (note[k].refused && !first)
+            first = note[k].refusal;
+        refused += note[k].refused;
+    }
+    if (!refused)
+        return PP_OK;
+    snprintf(why, sizeof why, "%u of %zu points left out: %s", refused, subject->point_count,
+             first);
+    return note_skipped(samples, probe, why, err);
+}
+
+static pp_status run_subject(const pp_probe *probe, const pp_protocol *protocol,
+                             const pp_subject *subject, pp_samples *samples,
+                             pp_calibration *calibration, pp_err *err)
 {
     void *list = calibration->note;
     size_t count = calibration->count + subject->series_count;
@@ -147,8 +186,11 @@ static pp_status run_subject(const pp_protocol *protocol, const pp_subject *subj
     calibration->note = list;
     status = pp_measure(protocol, subject, samples, calibration->note + calibration->count,
                         &calibration->interrupted, err);
-    if (!status)
-        calibration->count = count;
+    if (status)
+        return status;
+    forget_skipped(samples, probe);
+    status = note_refused(probe, subject, calibration->note + calibration->count, samples, err);
+    calibration->count = count;
     return status;
 }
 
@@ -174,7 +216,7 @@ static pp_status run_probe(const pp_probe *probe, const pp_calibrate_options *op
     if (probe->asked)
         pp_gpu_states_look(&calibration->gpus, probe->name, false);
     if (subject)
-        status = run_subject(protocol, subject, samples, calibration, err);
+        status = run_subject(probe, protocol, subject, samples, calibration, err);
     if (probe->asked)
         pp_gpu_states_look(&calibration->gpus, probe->name, true);
     calibration->helped |= !subject;

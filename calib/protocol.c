@@ -27,6 +27,7 @@ typedef struct measuring {
     double *sorted; /* [PP_TIMINGS_MAX] */
     char *flush;    /* [flush_bytes] */
     size_t *order;  /* [points] */
+    bool *refused;  /* [points] */
     pp_ns end_ns;   /* of total_ns */
     size_t left;    /* points of all passes, the one under way included */
     bool hot;       /* the first warm-up is over */
@@ -332,12 +333,25 @@ static pp_status time_point(measuring *m, size_t index, uint32_t pass, pp_err *e
     return status;
 }
 
+static void leave_out(measuring *m, size_t index, const pp_err *why)
+{
+    pp_series_note *note = &m->note[m->subject->point[index].series];
+    m->refused[index] = true;
+    if (note->refused++ == 0)
+        snprintf(note->refusal, sizeof note->refusal, "%.250s", why->text);
+}
+
 static pp_status measure_point(measuring *m, size_t index, uint32_t pass, pp_err *err)
 {
     const pp_subject *subject = m->subject;
-    pp_status status = subject->prepare ? subject->prepare(subject->context, index, err) : PP_OK;
+    pp_err why = { 0 };
+    pp_status status = subject->prepare ? subject->prepare(subject->context, index, &why) : PP_OK;
+    if (status == PP_UNAVAILABLE) {
+        leave_out(m, index, &why);
+        return PP_OK;
+    }
     if (status)
-        return status;
+        return pp_err_set(err, status, why.where, "%s", why.text);
     status = time_point(m, index, pass, err);
     if (subject->release)
         subject->release(subject->context, index);
@@ -382,10 +396,12 @@ static pp_status measure_all(measuring *m, pp_err *err)
     for (uint32_t pass = 0; pass < m->protocol->passes && !status; pass++) {
         shuffle(m, pass);
         for (size_t i = 0; i < points && !status && !stopped(m); i++) {
-            if (is_known(m, &m->subject->point[m->order[i]], pass))
+            const size_t index = m->order[i];
+            if (is_known(m, &m->subject->point[index], pass))
                 continue;
-            report(m, m->order[i], total);
-            status = measure_point(m, m->order[i], pass, err);
+            report(m, index, total);
+            if (!m->refused[index])
+                status = measure_point(m, index, pass, err);
             m->left--;
         }
     }
@@ -444,6 +460,7 @@ pp_status pp_measure(const pp_protocol *protocol, const pp_subject *subject, pp_
         .sorted = pp_alloc_array(PP_TIMINGS_MAX, sizeof *m.sorted),
         .flush = pp_alloc_array(protocol->flush_bytes, 1),
         .order = pp_alloc_array(subject->point_count, sizeof *m.order),
+        .refused = pp_alloc_array(subject->point_count, sizeof *m.refused),
         .end_ns = look(protocol).wall_ns + protocol->total_ns,
     };
     for (size_t k = 0; k < subject->series_count; k++) {
@@ -451,7 +468,7 @@ pp_status pp_measure(const pp_protocol *protocol, const pp_subject *subject, pp_
         snprintf(note_out[k].class_name, sizeof note_out[k].class_name, "%s",
                  subject->series[k].class_name);
     }
-    if (!m.tally || !m.sorted || !m.flush || !m.order)
+    if (!m.tally || !m.sorted || !m.flush || !m.order || !m.refused)
         status = pp_err_nomem(err);
     if (!status)
         status = measure_all(&m, err);
@@ -463,5 +480,6 @@ pp_status pp_measure(const pp_protocol *protocol, const pp_subject *subject, pp_
     free(m.sorted);
     free(m.flush);
     free(m.order);
+    free(m.refused);
     return status;
 }

@@ -130,11 +130,15 @@ typedef struct pp_series_note {
     bool drifts;      /* by more than the interval */
     bool throttled;   /* later passes are slower by more than the interval, none is faster again:
                          a processor that grew hot, or a machine that filled up */
+
+    uint32_t refused;  /* points that prepare refused: left out */
+    char refusal[256]; /* why, of the first of them */
 } pp_series_note;
 
 /* Measures all points in all passes and adds one sample for each to the series of the same class in
  * `samples`, which are made where they are missing. Points that have a sample of the same place,
  * pass and temperature there are skipped, so that an interrupted run is resumed by calling again.
+ * Points whose prepare says UNAVAILABLE are left out, and counted in the note of their series.
  * note_out: [subject->series_count]. interrupted_out: the stop flag rose.
  * Fails: as the subject; NOMEM; INPUT when a lap took no time, limits are none, or `samples` has
  * the class from another source (other settings, an import). Samples of finished points stay in
