@@ -19,7 +19,7 @@ static void add(pp_gpu_attention *a, const pp_gpu_attention_how *how, pp_mix mix
     const pp_gpu_shapes *s = &a->probe->settings;
     double at[PP_VARIABLE_COUNT];
     pp_mix_variables(&mix, at);
-    if (at[PP_VARIABLE_SQUARES] > how->squares)
+    if (at[PP_VARIABLE_SQUARES] > how->squares || at[PP_VARIABLE_LONGEST] <= 1)
         return;
     pp_mix *kept = &a->mix[a->mixes++];
     *kept = mix;

@@ -8,7 +8,7 @@
 enum { PP_GPU_ATTENTION_SERIES = 2 };
 
 /* Two series, forward and backward; tokens: of how many token counts at most; squares: larger sums
- * of squared lengths are left out. */
+ * of squared lengths are left out, and so are sequences of one token, which cuDNN refuses. */
 typedef struct pp_gpu_attention_how {
     const char *name;
     const pp_subject_series *series;

@@ -121,15 +121,23 @@ static pp_status check_options(const pp_calibrate_options *options, pp_err *err)
     return status;
 }
 
-static pp_status run_subject(const pp_protocol *protocol, const pp_subject *subject,
-                             pp_samples *samples, pp_calibration *calibration, pp_err *err)
+/* What was left out before is tried again. */
+static pp_status run_subject(const char *name, const pp_protocol *protocol,
+                             const pp_subject *subject, pp_samples *samples,
+                             pp_calibration *calibration, pp_err *err)
 {
+    char what[96];
     void *list = calibration->note;
     size_t count = calibration->count + subject->series_count;
     pp_status status = pp_grow(&list, &calibration->capacity, count, sizeof(pp_series_note), err);
     if (status)
         return status;
     calibration->note = list;
+    pp_samples_unskip(samples, name);
+    for (size_t k = 0; k < subject->series_count; k++) {
+        snprintf(what, sizeof what, "points of %s", subject->series[k].class_name);
+        pp_samples_unskip(samples, what);
+    }
     status = pp_measure(protocol, subject, samples, calibration->note + calibration->count,
                         &calibration->interrupted, err);
     if (!status)
@@ -144,15 +152,14 @@ static pp_status run_probe(const pp_probe *probe, const pp_calibrate_options *op
     void *state = NULL;
     const pp_subject *subject = NULL;
     pp_err why = { 0 };
+    char name[64];
     pp_probe_options how = options->probe;
+    snprintf(name, sizeof name, "probe %s", probe->name);
     how.budget_ns = protocol->total_ns > 0 ? protocol->total_ns : 1;
     how.stop = protocol->stop;
     pp_status status = probe->open(&how, &state, &subject, &why);
-    if (status == PP_UNAVAILABLE) {
-        char what[64];
-        snprintf(what, sizeof what, "probe %s", probe->name);
-        return pp_samples_skip(samples, what, why.text, err);
-    }
+    if (status == PP_UNAVAILABLE)
+        return pp_samples_skip(samples, name, why.text, err);
     if (status)
         return pp_err_set(err, status, why.where, "%s", why.text);
     if (subject && subject->device) {
@@ -162,7 +169,7 @@ static pp_status run_probe(const pp_probe *probe, const pp_calibrate_options *op
     if (probe->asked)
         pp_gpu_states_look(&calibration->gpus, probe->name, false);
     if (subject)
-        status = run_subject(protocol, subject, samples, calibration, err);
+        status = run_subject(name, protocol, subject, samples, calibration, err);
     if (probe->asked)
         pp_gpu_states_look(&calibration->gpus, probe->name, true);
     calibration->helped |= !subject;

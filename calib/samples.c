@@ -96,6 +96,23 @@ pp_status pp_samples_skip(pp_samples *samples, const char *what, const char *why
     return PP_OK;
 }
 
+void pp_samples_unskip(pp_samples *samples, const char *what)
+{
+    const size_t length = strlen(what);
+    for (char *at = samples->skipped; at && *at;) {
+        char *next = at + strcspn(at, "\n");
+        next += *next == '\n';
+        if (strncmp(at, what, length) == 0 && strncmp(at + length, ": ", 2) == 0)
+            memmove(at, next, strlen(next) + 1);
+        else
+            at = next;
+    }
+    if (samples->skipped && !samples->skipped[0]) {
+        free(samples->skipped);
+        samples->skipped = NULL;
+    }
+}
+
 void pp_samples_free(pp_samples *samples)
 {
     for (size_t i = 0; i < samples->count; i++)

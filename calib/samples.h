@@ -80,6 +80,8 @@ PP_MUST_CHECK pp_status pp_series_add(pp_series *series, const pp_sample *sample
 /* Adds "WHAT: WHY" to samples->skipped, unless it is there from before. */
 PP_MUST_CHECK pp_status pp_samples_skip(pp_samples *samples, const char *what, const char *why,
                                         pp_err *err);
+/* Takes what was added for WHAT out again. */
+void pp_samples_unskip(pp_samples *samples, const char *what);
 void pp_samples_free(pp_samples *samples); /* for PP_CLEANUP; all zero is fine */
 
 /* "series" of a profile or of a samples file; docs/formats.md (ppsim.samples).

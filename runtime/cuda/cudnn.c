@@ -191,11 +191,12 @@ pp_status pp_cudnn_find(pp_cudnn *c, const pp_gpu_work *work, bool backward,
                                  sizeof why)) {
             free(k);
             return c->services->err_set(err, PP_UNAVAILABLE, NULL,
-                                        "cuDNN %s cannot do %s of %lld sequences with heads of "
-                                        "%lld on GPU %u: %s",
+                                        "cuDNN %s cannot do %s of %lld tokens in %lld sequence%s "
+                                        "of at most %lld with heads of %lld on GPU %u: %s",
                                         c->version, backward ? "backward" : "forward",
-                                        (long long)shape.sequences, (long long)shape.width,
-                                        c->number, why);
+                                        (long long)shape.tokens, (long long)shape.sequences,
+                                        shape.sequences == 1 ? "" : "s", (long long)shape.longest,
+                                        (long long)shape.width, c->number, why);
         }
         c->first = k;
     }

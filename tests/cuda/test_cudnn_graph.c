@@ -82,7 +82,8 @@ START_TEST(a_version_that_is_too_old_is_named)
     setenv("STANDIN_CUDNN", "90501", 1);
     demand_refusal("cuDNN is 9.5.1; attention over sequences of several lengths needs 9.6");
     setenv("STANDIN_CUDNN", "91000", 1); /* which has known bugs */
-    demand_refusal("cuDNN 9.10.0 cannot do forward of 5 sequences with heads of 16 on GPU 0");
+    demand_refusal("cuDNN 9.10.0 cannot do forward of 496 tokens in 5 sequences of at most 200 "
+                   "with heads of 16 on GPU 0");
 }
 END_TEST
 
@@ -105,15 +106,15 @@ START_TEST(every_call_that_fails_is_told)
         { "cudnnSetStream:2", "failed: " },
         { "cudnnBackendExecute:1", "failed: " },
         { "cudnnBackendExecute:2", "failed: " },
-        { "cudnnBackendCreateDescriptor:1", "cannot do forward of 5 sequences" },
-        { "cudnnBackendSetAttribute:1", "cannot do forward of 5 sequences" },
-        { "cudnnBackendSetAttribute:40", "cannot do forward of 5 sequences" },
-        { "cudnnBackendFinalize:1", "cannot do forward of 5 sequences" },
-        { "cudnnBackendFinalize:12", "cannot do forward of 5 sequences" },
-        { "cudnnBackendFinalize:60", "cannot do backward of 5 sequences" },
-        { "cudnnBackendGetAttribute:1", "cannot do forward of 5 sequences" },
-        { "cudaGetDevice:1", "cannot do forward of 5 sequences" },
-        { "cudaDeviceGetAttribute:1", "cannot do forward of 5 sequences" },
+        { "cudnnBackendCreateDescriptor:1", "cannot do forward of 496 tokens" },
+        { "cudnnBackendSetAttribute:1", "cannot do forward of 496 tokens" },
+        { "cudnnBackendSetAttribute:40", "cannot do forward of 496 tokens" },
+        { "cudnnBackendFinalize:1", "cannot do forward of 496 tokens" },
+        { "cudnnBackendFinalize:12", "cannot do forward of 496 tokens" },
+        { "cudnnBackendFinalize:60", "cannot do backward of 496 tokens" },
+        { "cudnnBackendGetAttribute:1", "cannot do forward of 496 tokens" },
+        { "cudaGetDevice:1", "cannot do forward of 496 tokens" },
+        { "cudaDeviceGetAttribute:1", "cannot do forward of 496 tokens" },
     };
     pp_err err = { 0 };
     const pp_status wanted = _i > 0 && _i < 5 ? PP_IO : PP_UNAVAILABLE;
