@@ -50,7 +50,7 @@ static pp_status load_from(const pp_module_file *file, const char *path,
     if (!library)
         return pp_err_set(err, PP_UNAVAILABLE, NULL, "cannot load it: %.500s; %s", dlerror(),
                           file->mend);
-    const pp_module *module = dlsym(library, PP_MODULE_SYMBOL);
+    const pp_module *module = dlsym(library, file->symbol);
     if (!module)
         return pp_err_set(err, PP_UNAVAILABLE, path, "it is no module of ppsim");
     pp_status status = check_module(module, path, err);
@@ -78,6 +78,7 @@ pp_status pp_module_load(const pp_module_file *file, const pp_module **module_ou
 
 const pp_module_file pp_module_mpi = {
     .name = "ppsim_mpi.so",
+    .symbol = "ppsim_module_mpi",
     .cure = "install MPI (Debian: libopenmpi-dev openmpi-bin) and build ppsim with "
             "cmake -DPPSIM_MPI=ON",
     .mend = "install the MPI that it was built with, or build ppsim with the one that is here",
@@ -86,6 +87,7 @@ const pp_module_file pp_module_mpi = {
 
 const pp_module_file pp_module_cuda = {
     .name = "ppsim_cuda.so",
+    .symbol = "ppsim_module_cuda",
     .cure = "install CUDA and NCCL and build ppsim with cmake -DPPSIM_CUDA=ON (docs/gpu.md)",
     .mend = "install the CUDA and NCCL that it was built with, name their folder in "
             "LD_LIBRARY_PATH, or build ppsim with those of this machine (docs/gpu.md)",

@@ -7,7 +7,6 @@
 
 /* Grows with every change of this header, of runtime/transport.h or runtime/compute.h. */
 #define PP_MODULE_ABI 8
-#define PP_MODULE_SYMBOL "ppsim_transport_module_v1"
 
 /* What a module calls of ppsim: it links none of it. Outlives the world. */
 typedef struct pp_module_services {
@@ -40,9 +39,11 @@ typedef struct pp_module_world {
     const pp_transport *transport;
 } pp_module_world;
 
-/* A shared object of ours. cure: how to get it; mend: what to do when it does not load. */
+/* A shared object of ours. symbol: its pp_module, of a name of its own, since a module that is
+ * loaded with `global` would take the place of another's. cure: how to get it; mend: what to do
+ * when it does not load. */
 typedef struct pp_module_file {
-    const char *name, *cure, *mend;
+    const char *name, *symbol, *cure, *mend;
     bool global; /* plug-ins of its library look for symbols in it */
 } pp_module_file;
 

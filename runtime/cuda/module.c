@@ -31,8 +31,8 @@ static pp_status available(const pp_module_services *services, pp_err *err)
     return status ? status : pp_gpu_count(services, &gpus, err);
 }
 
-__attribute__((visibility("default"))) extern const pp_module ppsim_transport_module_v1;
-const pp_module ppsim_transport_module_v1 = {
+__attribute__((visibility("default"))) extern const pp_module ppsim_module_cuda;
+const pp_module ppsim_module_cuda = {
     .abi = PP_MODULE_ABI,
     .version = PPSIM_VERSION,
     .available = available,

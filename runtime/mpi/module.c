@@ -266,8 +266,8 @@ static const pp_transport transport = {
     .collect = pp_mpi_collect,
 };
 
-__attribute__((visibility("default"))) extern const pp_module ppsim_transport_module_v1;
-const pp_module ppsim_transport_module_v1 = {
+__attribute__((visibility("default"))) extern const pp_module ppsim_module_mpi;
+const pp_module ppsim_module_mpi = {
     .abi = PP_MODULE_ABI,
     .version = PPSIM_VERSION,
     .open = open_world,
