@@ -21,8 +21,8 @@ typedef struct side {
     pp_gpu_work forward, backward;
     pp_gpu_operand of[PP_GPU_OPERANDS];
     char *operand[PP_GPU_OPERANDS];
-    int qkv, out, d_out, d_qkv; /* which operand */
-    uint16_t *result[2];        /* [tokens][hidden] of out, [tokens][3 hidden] of the gradient */
+    int qkv, out, d_out, d_qkv, workspace; /* which operand */
+    uint16_t *result[2]; /* [tokens][hidden] of out, [tokens][3 hidden] of the gradient */
 } side;
 
 typedef struct check {
@@ -47,7 +47,14 @@ static void *take(const check *c, size_t bytes, pp_status *status, pp_err *err)
     return at;
 }
 
-/* Operand i begins as zeros, a table, or numbers that are the same on both sides. */
+/* Must not pass where it is left unwritten. Not the statistics, which are padded to the longest
+ * sequence: backward may read what forward need not write. */
+static bool is_result(const side *s, int i)
+{
+    return pp_cudnn_does(s->forward.kind) && (i == s->out || i == s->d_qkv || i == s->workspace);
+}
+
+/* Operand i begins as zeros, NaN, a table, or numbers that are the same on both sides. */
 static pp_status fill(const check *c, side *s, int i, pp_err *err)
 {
     const size_t bytes = s->of[i].bytes;
@@ -56,6 +63,8 @@ static pp_status fill(const check *c, side *s, int i, pp_err *err)
     if (status)
         return status;
     uint64_t state = i == s->qkv ? 1 : 2;
+    if (is_result(s, i))
+        memset(values, 0xff, bytes);
     if (s->of[i].filling == PP_GPU_TABLE && pp_cudnn_does(s->forward.kind))
         pp_cudnn_table(&s->forward, values);
     else if (s->of[i].filling == PP_GPU_TABLE)
@@ -92,6 +101,18 @@ static pp_status prepare(check *c, side *s, pp_cudnn_graph **graphs, pp_err *err
     return status;
 }
 
+/* By cuDNN backward runs twice: what it sums must not go on where the run before ended. */
+static pp_status launch(check *c, side *s, pp_cudnn_graph *graph, bool backward, pp_err *err)
+{
+    const pp_gpu_work *work = backward ? &s->backward : &s->forward;
+    if (!graph)
+        return demand(c, pp_gpu_work_launch(work, c->number, s->operand, c->stream), err);
+    pp_status status = PP_OK;
+    for (int i = 0; i <= backward && !status; i++)
+        status = pp_cudnn_launch(c->cudnn, graph, work, s->operand, c->stream, err);
+    return status;
+}
+
 /* Forward, whose result is kept, then backward. */
 static pp_status run(check *c, side *s, pp_err *err)
 {
@@ -99,11 +120,7 @@ static pp_status run(check *c, side *s, pp_err *err)
     const size_t bytes = (size_t)(c->tokens * c->hidden) * sizeof(uint16_t);
     pp_status status = prepare(c, s, graphs, err);
     for (int b = 0; b < 2 && !status; b++) {
-        const pp_gpu_work *work = b ? &s->backward : &s->forward;
-        if (graphs[b])
-            status = pp_cudnn_launch(c->cudnn, graphs[b], work, s->operand, c->stream, err);
-        else
-            status = demand(c, pp_gpu_work_launch(work, c->number, s->operand, c->stream), err);
+        status = launch(c, s, graphs[b], b, err);
         if (!status)
             status = demand(c, cudaStreamSynchronize(c->stream), err);
         s->result[b] = take(c, bytes * (b ? 3 : 1), &status, err);
@@ -188,7 +205,8 @@ pp_status pp_cudnn_check(pp_cudnn *cudnn, const pp_module_services *services, ui
                           .qkv = 1,
                           .out = 2,
                           .d_out = 4,
-                          .d_qkv = 5 },
+                          .d_qkv = 5,
+                          .workspace = 6 },
                         { .forward.kind = PP_GPU_ATTENTION_FORWARD,
                           .backward.kind = PP_GPU_ATTENTION_BACKWARD,
                           .qkv = 1,

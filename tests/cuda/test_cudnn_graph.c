@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SKIPPED = 77, CALLS_MAX = 14 };
+enum { SKIPPED = 77, CALLS_MAX = 15 };
 
 static const pp_module_services *const services = &pp_module_services_table;
 static cudaStream_t stream;
@@ -21,6 +21,8 @@ static void begin_test(void)
     unsetenv("STANDIN_FAIL");
     unsetenv("STANDIN_CUDNN");
     unsetenv("STANDIN_CUDNN_WRONG");
+    unsetenv("STANDIN_CUDNN_PERCENT");
+    unsetenv("STANDIN_CUDNN_LEAVES");
     standin_forget();
     ck_assert_int_eq(cudaStreamCreateWithPriority(&stream, 0, 0), cudaSuccess);
 }
@@ -77,6 +79,34 @@ START_TEST(other_values_are_refused_with_the_numbers)
 }
 END_TEST
 
+/* The last rows' gradients of keys and values are short, since one query sees them. */
+START_TEST(rows_that_it_does_not_write_are_told)
+{
+    static const char *const left[][2] = {
+        { "o", "the output of token 488" },
+        { "dq", "the gradient of queries of token 488" },
+        { "dk", "the gradient of keys of token 488" },
+        { "dv", "the gradient of values of token 488" },
+    };
+    for (size_t l = 0; l < sizeof left / sizeof *left; l++) {
+        setenv("STANDIN_CUDNN_LEAVES", left[l][0], 1);
+        demand_refusal(left[l][1]);
+    }
+}
+END_TEST
+
+/* Backward sums gradients of queries in its workspace, which it must clear itself, every time. */
+START_TEST(sums_that_are_not_cleared_are_told)
+{
+    static const char *const when[] = { "sums", "first" };
+    setenv("STANDIN_CUDNN", versions[_i], 1);
+    for (size_t w = 0; w < sizeof when / sizeof *when; w++) {
+        setenv("STANDIN_CUDNN_WRONG", when[w], 1);
+        demand_refusal("the gradient of queries of token");
+    }
+}
+END_TEST
+
 START_TEST(a_version_that_is_too_old_is_named)
 {
     setenv("STANDIN_CUDNN", "90501", 1);
@@ -106,6 +136,7 @@ START_TEST(every_call_that_fails_is_told)
         { "cudnnSetStream:2", "failed: " },
         { "cudnnBackendExecute:1", "failed: " },
         { "cudnnBackendExecute:2", "failed: " },
+        { "cudnnBackendExecute:3", "failed: " },
         { "cudnnBackendCreateDescriptor:1", "cannot do forward of 496 tokens" },
         { "cudnnBackendSetAttribute:1", "cannot do forward of 496 tokens" },
         { "cudnnBackendSetAttribute:40", "cannot do forward of 496 tokens" },
@@ -117,7 +148,7 @@ START_TEST(every_call_that_fails_is_told)
         { "cudaDeviceGetAttribute:1", "cannot do forward of 496 tokens" },
     };
     pp_err err = { 0 };
-    const pp_status wanted = _i > 0 && _i < 5 ? PP_IO : PP_UNAVAILABLE;
+    const pp_status wanted = _i > 0 && _i < 6 ? PP_IO : PP_UNAVAILABLE;
     setenv("STANDIN_FAIL", all[_i].call, 1);
     const pp_status status = compare(1, 16, &err);
     ck_assert_msg(status == wanted && strstr(err.text, all[_i].words), "%s: %d: %s", all[_i].call,
@@ -145,6 +176,8 @@ int main(void)
     tcase_add_checked_fixture(tc, begin_test, end_test);
     tcase_add_loop_test(tc, graphs_compute_our_attention, 0, 2);
     tcase_add_test(tc, other_values_are_refused_with_the_numbers);
+    tcase_add_test(tc, rows_that_it_does_not_write_are_told);
+    tcase_add_loop_test(tc, sums_that_are_not_cleared_are_told, 0, 2);
     tcase_add_test(tc, a_version_that_is_too_old_is_named);
     tcase_add_test(tc, heads_that_it_cannot_do_are_named);
     tcase_add_loop_test(tc, every_call_that_fails_is_told, 0, CALLS_MAX);
