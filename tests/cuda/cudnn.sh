@@ -73,13 +73,13 @@ timeout 300 "$ppsim" calibrate $quick --compute-settings $small --probe gpu-cudn
 ! grep -q 'was not found' out own.json || wrong "a note of what is there now: $(cat out)"
 plans own.json ''
 python3 - <<'END' || failed=1
-import json
+import json, re
 series = {s["class"]: s for s in json.load(open("own.json"))["series"]}
 mixes = {(s["tokens"], s["longest"]) for s in series["attn_bwd"]["samples"]}
 assert mixes >= {(256, 256), (256, 128), (64, 64), (64, 32)}, mixes
 assert mixes < {(s["tokens"], s["longest"]) for s in series["attn_bwd ppsim"]["samples"]}, mixes
 for name in ("attn_fwd", "attn_bwd"):
     assert all(s["kernel"].startswith("cuDNN 9.") for s in series[name]["samples"]), series[name]
-    assert series[name]["source"].startswith("probe gpu-cudnn, device time: bf16, stand-in, cuDNN 9."), series[name]
+    assert re.fullmatch(r"probe gpu-cudnn, device time: bf16, stand-in, cuDNN 9[.0-9]+, CUDA [.0-9]+, driver [.0-9]+", series[name]["source"]), series[name]
 END
 exit $failed
