@@ -23,6 +23,7 @@ static void begin_test(void)
     unsetenv("STANDIN_CUDNN_WRONG");
     unsetenv("STANDIN_CUDNN_PERCENT");
     unsetenv("STANDIN_CUDNN_LEAVES");
+    unsetenv("STANDIN_SM");
     standin_forget();
     ck_assert_int_eq(cudaStreamCreateWithPriority(&stream, 0, 0), cudaSuccess);
 }
@@ -120,11 +121,34 @@ START_TEST(a_version_that_is_too_old_is_named)
 }
 END_TEST
 
-START_TEST(heads_that_it_cannot_do_are_named)
+/* What the frontend asks of versions and heads by GPU, as docs/gpu.md says it. */
+START_TEST(what_a_gpu_cannot_do_is_named)
 {
-    pp_err err = { 0 };
-    ck_assert_int_eq(compare(2, 12, &err), PP_UNAVAILABLE);
-    ck_assert_msg(strstr(err.text, "with heads of 12 on GPU 0: "), "%s", err.text);
+    static const struct {
+        const char *sm, *version;
+        int64_t width;
+        const char *words; /* NULL: it can */
+    } all[] = {
+        { "90", "90600", 12, "with heads of 12 on GPU 0: " },
+        { "90", "91001", 16, "9.10.1 cannot do forward " },
+        { "90", "91002", 16, NULL },
+        { "80", "91800", 16, "9.18.0 cannot do forward " },
+        { "89", "91801", 16, NULL },
+        { "80", "92801", 136, "cannot do backward " },
+        { "80", "92801", 128, NULL },
+        { "90", "92801", 256, NULL },
+        { "100", "92801", 136, "cannot do backward " },
+        { "100", "92801", 64, NULL },
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        pp_err err = { 0 };
+        setenv("STANDIN_SM", all[i].sm, 1);
+        setenv("STANDIN_CUDNN", all[i].version, 1);
+        const pp_status status = compare(1, all[i].width, &err);
+        ck_assert_msg(all[i].words ? status == PP_UNAVAILABLE && strstr(err.text, all[i].words)
+                                   : !status,
+                      "%s, %s, %d: %s", all[i].sm, all[i].version, (int)all[i].width, err.text);
+    }
 }
 END_TEST
 
@@ -182,7 +206,7 @@ int main(void)
     tcase_add_test(tc, rows_that_it_does_not_write_are_told);
     tcase_add_loop_test(tc, sums_that_are_not_cleared_are_told, 0, 2);
     tcase_add_test(tc, a_version_that_is_too_old_is_named);
-    tcase_add_test(tc, heads_that_it_cannot_do_are_named);
+    tcase_add_test(tc, what_a_gpu_cannot_do_is_named);
     tcase_add_loop_test(tc, every_call_that_fails_is_told, 0, CALLS_MAX);
     tcase_add_test(tc, a_handle_that_does_not_close_is_left);
     suite_add_tcase(suite, tc);
