@@ -111,7 +111,7 @@ static pp_status launch(check *c, side *s, pp_cudnn_graph *graph, bool backward,
     if (!graph)
         return demand(c, pp_gpu_work_launch(work, c->number, s->operand, c->stream), err);
     pp_status status = PP_OK;
-    for (int i = 0; i <= backward && !status; i++)
+    for (int left = backward ? 2 : 1; left > 0 && !status; left--)
         status = pp_cudnn_launch(c->cudnn, graph, work, s->operand, c->stream, err);
     return status;
 }
