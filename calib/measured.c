@@ -85,11 +85,24 @@ static size_t find_message(const pp_measured_profile *m, bool other_node)
     return entry;
 }
 
-/* What frameworks run before the slower kernels of compute cuda. */
-static size_t find_attention(const pp_measured_profile *m, const char *library, const char *own)
+/* What frameworks run before the slower kernels of compute cuda, and of one source in both
+ * directions where there is one. */
+static void find_attention(pp_measured_profile *m)
 {
-    const size_t entry = find(m, library, false);
-    return entry == PP_ENTRY_NONE ? find(m, own, false) : entry;
+    static const char *const sources[][2] = { { "attn_fwd", "attn_bwd" },
+                                              { "attn_fwd ppsim", "attn_bwd ppsim" } };
+    int most = 0;
+    m->attention[0] = m->attention[1] = PP_ENTRY_NONE;
+    for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
+        const size_t forward = find(m, sources[i][0], false);
+        const size_t backward = find(m, sources[i][1], false);
+        const int has = (forward != PP_ENTRY_NONE) + (backward != PP_ENTRY_NONE);
+        if (has <= most)
+            continue;
+        most = has;
+        m->attention[0] = forward;
+        m->attention[1] = backward;
+    }
 }
 
 static size_t find_for(const pp_measured_profile *m, const pp_measured_at *at)
@@ -100,9 +113,8 @@ static size_t find_for(const pp_measured_profile *m, const pp_measured_at *at)
     case PP_MEASURED_GEMM_WGRAD:
         return find_gemm(m, at);
     case PP_MEASURED_ATTENTION_FWD:
-        return find_attention(m, "attn_fwd", "attn_fwd ppsim");
     case PP_MEASURED_ATTENTION_BWD:
-        return find_attention(m, "attn_bwd", "attn_bwd ppsim");
+        return m->attention[at->kind - PP_MEASURED_ATTENTION_FWD];
     case PP_MEASURED_MESSAGE:
         return find_message(m, at->other_node);
     case PP_MEASURED_ALL_REDUCE:
@@ -372,6 +384,7 @@ pp_status pp_measured_open(const pp_profile *profile, pp_profile_part part, int6
     if (!m->use)
         return pp_err_nomem(err);
     find_stages(m);
+    find_attention(m);
     m->measured.holds_gap = pp_measured_has_stages(m, lacks, sizeof lacks) &&
                             host_timed(profile, &profile->entry[m->stage[PP_STAGE_MIDDLE][0]]);
     pp_status status = find_layers(m, layers, err);

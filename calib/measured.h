@@ -41,13 +41,14 @@ typedef struct pp_measured_profile {
     pp_measured measured; /* its context is this object */
     const pp_profile *profile;
     pp_profile_part part;
-    int64_t layers;     /* that a measured stage held */
-    size_t stage[3][4]; /* entries by PP_STAGE_FIRST, ... and F, I, W, B; PP_ENTRY_NONE: not
-                           measured */
-    pp_entry_use *use;  /* [profile->count] */
-    unsigned lacked;    /* bits of pp_measured_kind that got no answer */
-    size_t moved;       /* its family answers with an end of its 95 % interval */
-    int towards;        /* negative: the lower end, positive: the upper one */
+    int64_t layers;      /* that a measured stage held */
+    size_t stage[3][4];  /* entries by PP_STAGE_FIRST, ... and F, I, W, B; PP_ENTRY_NONE: not
+                            measured */
+    size_t attention[2]; /* forward and backward, likewise; of one source */
+    pp_entry_use *use;   /* [profile->count] */
+    unsigned lacked;     /* bits of pp_measured_kind that got no answer */
+    size_t moved;        /* its family answers with an end of its 95 % interval */
+    int towards;         /* negative: the lower end, positive: the upper one */
 } pp_measured_profile;
 
 /* profile: is kept.  layers: that a measured stage held; 0: what the probe of compute cpu says of

@@ -127,10 +127,21 @@ static unsigned kinds_of(const char *class_name)
     return 0;
 }
 
-/* It would have been asked, had a form been fitted to it. */
+static bool was_attention_asked(const pp_measured_profile *m)
+{
+    bool asked = false;
+    for (size_t i = 0; i < 2; i++)
+        asked |= m->attention[i] != PP_ENTRY_NONE && m->use[m->attention[i]].asked;
+    return asked;
+}
+
+/* It would have been asked, had a form been fitted to it; of attention another source answers. */
 static bool lacks_a_form(const pp_measured_profile *m, const pp_profile_entry *e)
 {
-    return !e->fitted && !e->cold && (m->lacked & kinds_of(e->class_name)) != 0 &&
+    const bool first =
+        strcmp(e->class_name, "attn_fwd") == 0 || strcmp(e->class_name, "attn_bwd") == 0;
+    return !e->fitted && !e->cold &&
+           ((m->lacked & kinds_of(e->class_name)) != 0 || (first && was_attention_asked(m))) &&
            (m->part == PP_PROFILE_ALL || e->link == (m->part == PP_PROFILE_LINKS));
 }
 

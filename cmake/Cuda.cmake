@@ -90,8 +90,15 @@ if(NOT PPSIM_CUDA STREQUAL "OFF")
     endif()
 endif()
 
+if(PPSIM_CUDNN STREQUAL "ON" AND NOT PPSIM_BUILD_CUDA)
+    if(NOT PPSIM_CUDA_LACKS)
+        set(PPSIM_CUDA_LACKS "PPSIM_CUDA=${PPSIM_CUDA}")
+    endif()
+    message(FATAL_ERROR "PPSIM_CUDNN=ON, but the GPU module, of which it is a part, is not built: ${PPSIM_CUDA_LACKS}.")
+endif()
+
 # Attention of cuDNN for a probe: the headers of cuDNN and of its frontend, which is C++ and wants those of NVRTC. The
-# library is loaded when the probe runs.
+# library is loaded when the probe runs. Tests take it without the module, too.
 if(NOT PPSIM_CUDA STREQUAL "OFF" AND NOT PPSIM_CUDNN STREQUAL "OFF" AND PPSIM_CUDA_INCLUDE)
     foreach(part IN ITEMS "cudnn.h PPSIM_CUDNN_INCLUDE" "cudnn_frontend.h PPSIM_CUDNN_FRONTEND_INCLUDE"
             "nvrtc.h PPSIM_NVRTC_INCLUDE")

@@ -79,7 +79,7 @@ pp_add_part(mpi PPSIM_BUILD_MPI VERSION "${MPI_C_VERSION}" LICENCE "of the MPI i
 pp_add_part(gnuplot PPSIM_GNUPLOT LICENCE gnuplot FOR "pictures; run as a program")
 pp_add_part(cuda PPSIM_BUILD_CUDA VERSION "NCCL ${PPSIM_NCCL_VERSION}" LICENCE "proprietary, by our permission"
     FOR "GPUs, the module ppsim_cuda.so")
-pp_add_part(cudnn PPSIM_BUILD_CUDNN VERSION "${PPSIM_CUDNN_FRONTEND_VERSION}" LICENCE "Apache-2.0 AND MIT"
+pp_add_part(cudnn "PPSIM_BUILD_CUDA;AND;PPSIM_BUILD_CUDNN" VERSION "${PPSIM_CUDNN_FRONTEND_VERSION}" LICENCE "Apache-2.0 AND MIT"
     FOR "its frontend, for probe gpu-cudnn")
 if(PPSIM_CUDA_LACKS)
     message(STATUS "No GPU module: ${PPSIM_CUDA_LACKS} (docs/gpu.md)")

@@ -2,17 +2,21 @@
 #include "calib/gpu_attention.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static pp_status check_cudnn(pp_gpu_probe *p, pp_err *err)
 {
     const pp_gpu_shapes *s = &p->settings;
+    const pp_gpu_facts *facts = p->calls->facts(p->gpu);
     const char *version;
+    const char *products = strstr(facts->software, ", cuBLASLt"); /* has no part in it */
+    const size_t bytes = products ? (size_t)(products - facts->software) : strlen(facts->software);
     pp_status status =
         p->calls->open_cudnn(p->gpu, s->heads / s->tp, s->hidden / s->heads, &version, err);
     if (!status)
         snprintf(p->source, sizeof p->source,
-                 "probe gpu-cudnn, device time: bf16, %.40s, cuDNN %s, %.36s",
-                 p->calls->facts(p->gpu)->name, version, p->calls->facts(p->gpu)->software);
+                 "probe gpu-cudnn, device time: bf16, %.40s, cuDNN %.10s, %.*s", facts->name,
+                 version, (int)bytes, facts->software);
     return status;
 }
 

@@ -4,10 +4,9 @@
 #define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
 #include <cudnn_frontend.h>
 
-#include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 #include <memory>
 #include <string>
@@ -26,14 +25,21 @@ namespace
 using uid = enum pp_cudnn_tensor;
 using tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
 
-/* In one line, without who says it. */
-bool say(char *why, size_t size, std::string text)
+/* In one line, without who says it. Takes no memory: there may be none. */
+bool say(char *why, size_t size, const char *text)
 {
-    const std::string who = "[cudnn_frontend] Error: ";
-    for (size_t at = text.find(who); at != std::string::npos; at = text.find(who))
-        text.erase(at, who.size());
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    std::snprintf(why, size, "%s", text.c_str());
+    static const char who[] = "[cudnn_frontend] Error: ";
+    const size_t bytes = sizeof who - 1;
+    size_t done = 0;
+    while (*text && done + 1 < size) {
+        if (std::strncmp(text, who, bytes) == 0) {
+            text += bytes;
+            continue;
+        }
+        why[done++] = *text == '\n' ? ' ' : *text;
+        text++;
+    }
+    why[done] = '\0';
     return false;
 }
 
@@ -42,9 +48,11 @@ template <typename work> bool attempt(char *why, size_t size, work run)
 {
     try {
         fe::error_t error = run();
-        return error.is_good() || say(why, size, error.get_message());
+        return error.is_good() || say(why, size, error.get_message().c_str());
     } catch (const std::exception &thrown) {
         return say(why, size, thrown.what());
+    } catch (...) {
+        return say(why, size, "its frontend threw something unknown");
     }
 }
 

@@ -127,25 +127,18 @@ END_TEST
  * stages, and in place of what a hardware file says of them. */
 START_TEST(measured_stages_bring_their_ends)
 {
-    static const char *const names[][3] = { { "stage_f 0", "stage_f 1", "stage_f 2" },
-                                            { "stage_f first", "stage_f", "stage_f last" } };
+    static const char *const names[][6] = {
+        { "stage_f 0", "stage_f 1", "stage_f 2", "stage_b 0", "stage_b 1", "stage_b 2" },
+        { "stage_f first", "stage_f", "stage_f last", "stage_b", "stage_b first", "stage_b last" },
+    };
     for (int bare = 0; bare < 2; bare++) {
         const rig_class c[] = {
             { .name = names[bare][0], .variable = PP_VARIABLE_TOKENS, .a = 1e-3, .b = 1e-6 },
             { .name = names[bare][1], .variable = PP_VARIABLE_TOKENS, .a = 1.2e-3, .b = 1e-6 },
             { .name = names[bare][2], .variable = PP_VARIABLE_TOKENS, .a = 2e-3, .b = 2e-6 },
-            { .name = bare ? "stage_b" : "stage_b 0",
-              .variable = PP_VARIABLE_TOKENS,
-              .a = 4e-3,
-              .b = 2e-6 },
-            { .name = bare ? "stage_b first" : "stage_b 1",
-              .variable = PP_VARIABLE_TOKENS,
-              .a = 4e-3,
-              .b = 2e-6 },
-            { .name = bare ? "stage_b last" : "stage_b 2",
-              .variable = PP_VARIABLE_TOKENS,
-              .a = 5e-3,
-              .b = 3e-6 },
+            { .name = names[bare][3], .variable = PP_VARIABLE_TOKENS, .a = 4e-3, .b = 2e-6 },
+            { .name = names[bare][4], .variable = PP_VARIABLE_TOKENS, .a = 4e-3, .b = 2e-6 },
+            { .name = names[bare][5], .variable = PP_VARIABLE_TOKENS, .a = 5e-3, .b = 3e-6 },
             { 0 },
         };
         const pp_hardware hw = run_hardware("h100-80g");
@@ -437,6 +430,44 @@ START_TEST(classes_that_answered_nothing_are_told)
 }
 END_TEST
 
+/* Both directions by cuDNN, or both by kernels of ppsim. fitted, asked: bits of the classes. */
+START_TEST(attention_is_of_one_source)
+{
+    pp_err err = { 0 };
+    static const struct {
+        unsigned fitted, asked;
+        const char *refused;
+    } cases[] = {
+        { 15, 3, "" },
+        { 13, 12, "attn_bwd: not fitted, too few sizes" },
+        { 12, 12, "attn_fwd: not fitted, too few sizes; attn_bwd: not fitted, too few sizes" },
+        { 9, 1, "attn_bwd: not fitted, too few sizes" },
+    };
+    const rig_class c[] = {
+        { .name = "attn_fwd", .variable = PP_VARIABLE_TOKENS, .a = 1e-4, .b = 1e-6 },
+        { .name = "attn_bwd", .variable = PP_VARIABLE_TOKENS, .a = 2e-4, .b = 2e-6 },
+        { .name = "attn_fwd ppsim", .variable = PP_VARIABLE_TOKENS, .a = 3e-3, .b = 1e-6 },
+        { .name = "attn_bwd ppsim", .variable = PP_VARIABLE_TOKENS, .a = 4e-3, .b = 2e-6 },
+        { 0 },
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        pp_notes notes PP_CLEANUP(pp_notes_free) = { 0 };
+        pp_profile *profile PP_CLEANUP(rig_free) = rig_profile(c);
+        job j PP_CLEANUP(job_free);
+        for (size_t i = 0; i < 4; i++) {
+            profile->entry[i].fitted = cases[k].fitted >> i & 1;
+            snprintf(profile->entry[i].reason, sizeof profile->entry[i].reason, "too few sizes");
+        }
+        job_new(&j, profile, PP_PROFILE_KERNELS, 0, true, 2);
+        pp_costs *costs PP_CLEANUP(pp_costs_free) = job_costs(&j);
+        for (size_t i = 0; i < 4; i++)
+            ck_assert_int_eq(j.measured->use[i].asked > 0, cases[k].asked >> i & 1);
+        STEP_OK(pp_measured_notes(j.measured, "h100-80g", &notes, &err), err);
+        ck_assert_str_eq(note_of(&notes, PP_NOTE_REFUSED), cases[k].refused);
+    }
+}
+END_TEST
+
 /* The last stage is the last one that was measured, also where one before it has no form. */
 START_TEST(a_stage_without_a_form_does_not_end_the_others)
 {
@@ -558,6 +589,7 @@ int main(void)
     tcase_add_test(tc, what_left_its_domain_is_told);
     tcase_add_test(tc, stages_of_unequal_layers_are_told);
     tcase_add_test(tc, classes_that_answered_nothing_are_told);
+    tcase_add_test(tc, attention_is_of_one_source);
     tcase_add_test(tc, a_stage_without_a_form_does_not_end_the_others);
     tcase_add_test(tc, stages_that_nothing_was_asked_of_are_not_told);
     tcase_add_test(tc, ends_of_intervals_lie_around_the_fit);

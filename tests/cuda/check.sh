@@ -90,12 +90,22 @@ mkdir mixed
 echo '#define CUDART_VERSION 12040' >mixed/cuda_runtime_api.h
 printf '#define NCCL_%s\n' 'MAJOR 2' 'MINOR 18' 'PATCH 3' >mixed/nccl.h
 : >mixed/libcudart.so.13
+: >mixed/libcudart.so.9
 printf '#!/bin/sh\necho "Cuda compilation tools, release 13.0, V13.0.88"\n' >mixed/nvcc && chmod +x mixed/nvcc
 cmake -DPPSIM_CUDA=ON -DPPSIM_NVCC="$scratch/mixed/nvcc" -DPPSIM_CUDA_INCLUDE="$scratch/mixed" -DPPSIM_NCCL_INCLUDE="$scratch/mixed" \
     -DPPSIM_CUDART="$scratch/mixed/libcudart.so.13" -DPPSIM_NCCL=nccl -DPPSIM_CUBLASLT_INCLUDE=there \
     -DPPSIM_CUBLASLT="$scratch/mixed/libcudart.so.13" -P "$root/cmake/Cuda.cmake" 2>&1 | tr -s ' \n' ' ' >said
 grep -q 'but parts of different CUDAs were found: nvcc 13, headers 12, libcudart 13.*; set CUDA_HOME to one that has all' said ||
     wrong "parts of different CUDAs: $(cat said)"
+# cuDNN is a part of the module: none without it, neither when it is demanded nor in lists of parts.
+cmake -DPPSIM_CUDA=OFF -DPPSIM_CUDNN=ON -P "$root/cmake/Cuda.cmake" 2>&1 | tr -s ' \n' ' ' >said
+grep -q 'PPSIM_CUDNN=ON, but the GPU module, of which it is a part, is not built: PPSIM_CUDA=OFF' said || wrong "cuDNN alone: $(cat said)"
+cmake -S "$root" -B configured -DPPSIM_TESTS=OFF -DPPSIM_CUDA_PACKAGES="$build/cuda-packages" \
+    -DPPSIM_CUDART="$scratch/mixed/libcudart.so.9" >said 2>&1 || wrong "without the module: $(tail said)"
+grep -q '"cuda", 0, "-"' configured/generated/tools/parts.inc && grep -q '"cudnn", 0, "-"' configured/generated/tools/parts.inc ||
+    wrong "parts without the module: $(cat configured/generated/tools/parts.inc)"
+cmake -S "$root" -B configured -DPPSIM_CUDNN=ON 2>&1 | tr -s ' \n' ' ' >said
+grep -qE 'PPSIM_CUDNN=ON, but the GPU module, of which it is a part, is not built: (parts of different CUDAs|.* not found)' said || wrong "cuDNN alone: $(cat said)"
 
 STANDIN_DRIVER=0 "$check" none 2>err
 [ $? -eq 4 ] && grep -q 'no NVIDIA driver' err || wrong "without a driver: $(cat err)"

@@ -1,7 +1,11 @@
 /* Stand-in for libcudnn: descriptors keep what they are given, and a graph is run as they say.
  *
  *   STANDIN_CUDNN=90500        the library's version
- *   STANDIN_CUDNN_WRONG=dk     what it computes wrong: o, dq, dk, dv or nan
+ *   STANDIN_CUDNN_WRONG=dk     what it computes wrong: o, dq, dk, dv or nan; sums: what it keeps in
+ *                              the workspace is added to what is there; first: cleared at the first
+ *                              run only
+ *   STANDIN_CUDNN_PERCENT=105  what o, dq, dk or dv is then; 150 unless told
+ *   STANDIN_CUDNN_LEAVES=dv    of which it leaves the last rows unwritten
  *   STANDIN_FAIL=cudnnCreate:1 these calls fail */
 #ifndef PPSIM_TESTS_CUDA_CUDNN_H
 #define PPSIM_TESTS_CUDA_CUDNN_H
@@ -32,7 +36,7 @@ const cudnn_attribute *cudnn_find(const cudnn_descriptor *of, cudnnBackendAttrib
 /* The index-th descriptor that it was given by that name. */
 cudnn_descriptor *cudnn_part(const cudnn_descriptor *of, cudnnBackendAttributeName_t name,
                              int64_t index);
-/* The first time, in order of the stream: later ones would find the same. */
+/* In order of the stream; the first time, since later ones would find the same, unless wrong. */
 void cudnn_run(cudnn_descriptor *plan, const cudnn_descriptor *pack, cudaStream_t stream);
 
 #endif

@@ -14,6 +14,7 @@
  *   STANDIN_START_US=30000     groups of messages, and copies within a GPU, begin so late; that
  * they begin, and products, is recorded then STANDIN_PRODUCT_US=200000  no product takes less
  *   STANDIN_MEMORY=33554432    bytes of a GPU
+ *   STANDIN_SM=80              its compute capability; 90 unless told
  *
  * Wrong use is told on stderr and ends the process with status 70. */
 #ifndef PPSIM_TESTS_CUDA_STANDIN_H

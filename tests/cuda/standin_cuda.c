@@ -199,7 +199,8 @@ cudaError_t cudaGetDevice(int *device)
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr which, int device)
 {
     FAILS(cudaErrorInvalidDevice, "%d %d", device, (int)which);
-    *value = which == cudaDevAttrComputeCapabilityMajor ? 9 : 0;
+    const int sm = (int)standin_setting("STANDIN_SM", 90);
+    *value = which == cudaDevAttrComputeCapabilityMajor ? sm / 10 : sm % 10;
     return cudaSuccess;
 }
 
