@@ -21,7 +21,9 @@ refuses 4 'there is no GPU 4, 4 are visible, counted from 0' -- --device 4 --pro
 # The host launches behind a gate that it opens later: launches that wait for their kernels never return.
 refuses 2 'CUDA_LAUNCH_BLOCKING: is 1: a launch would wait' CUDA_LAUNCH_BLOCKING=1 -- --probe gpu-power
 refuses 4 'no GPU is visible' CUDA_LAUNCH_BLOCKING=0 STANDIN_GPUS=0 -- --probe gpu-power
+noise='^$\|^points of product_'
 refuses 4 'has no algorithm on this GPU for c = a b^T in bf16' STANDIN_ALGORITHMS=0 -- --probe gpu-power
+noise='^$'
 command=$brief
 refuses 2 "'hiden=32' is no setting" -- --compute-settings hiden=32 --probe gpu-gemm
 refuses 2 'hidden=32 does not divide into heads=3' -- --compute-settings hidden=32,heads=3 --probe gpu-gemm
@@ -50,12 +52,12 @@ for call in cudaEventQuery:1/'the work beside failed' ncclGetVersion:2/'NCCL doe
 done
 # Messages of the GPU to itself: their communicators, the first message, and those beside. Without them
 # the rest is measured.
-for call in ncclGetUniqueId:1/"asking for a communicator's name failed" ncclCommInitRankConfig:2/'joining a communicator failed' \
+for failure in ncclGetUniqueId:1/"asking for a communicator's name failed" ncclCommInitRankConfig:2/'joining a communicator failed' \
     ncclGroupStart:2/'opening a group failed' ncclGroupEnd:4/'NCCL says' ncclSend:1/'a message of the GPU to itself failed' \
     ncclRecv:2/'a message of the GPU to itself failed' ncclCommGetAsyncError:20/'NCCL says: remote process exited'; do
-    survives "${call%%/*}" "$ppsim" $command --probe gpu-interference -o l.json
-    grep -q "^points of product_beside_self_send: .*${call#*/}" out && grep -q '^a product beside copies' out &&
-        grep -q '"class": "product_beside_copy"' l.json || wrong "$call: $(cat out)"
+    survives "${failure%%/*}" "$ppsim" $command --probe gpu-interference -o l.json
+    grep -q "^points of product_beside_self_send: .*${failure#*/}" out && grep -q '^a product beside copies' out &&
+        grep -q '"class": "product_beside_copy"' l.json || wrong "$failure: $(cat out)"
 done
 survives ncclCommInitRankConfig:1 "$ppsim" $command --probe gpu-launch --probe gpu-interference --probe gpu-copy -o l.json
 for class in launch copy_device copy_out product_alone product_fewer_sms product_beside_copy; do
@@ -64,7 +66,7 @@ done
 ! grep -q product_beside_self_send.: l.json || wrong "a message that nobody sent"
 # What was measured before a failure is kept, and gone on with.
 rm l.json
-STANDIN_FAIL=cublasLtMatmul:40 timeout 60 "$ppsim" $command --probe gpu-launch --probe gpu-power -o l.json >out 2>&1
+STANDIN_FAIL=cublasLtMatmul:2 timeout 60 "$ppsim" $command --probe gpu-launch --probe gpu-power -o l.json >out 2>&1
 [ $? -eq 5 ] && grep -q 'a product failed' out && grep -q 'before the failure is in l.json; --resume goes on' out &&
     grep -q '"class": "launch"' l.json || wrong "what was measured before a failure: $(cat out)"
 timeout 60 "$ppsim" $command --probe gpu-launch --probe gpu-power -o l.json --resume >out 2>&1 && grep -q '"class": "product_burst"' l.json ||
@@ -108,6 +110,7 @@ used = plan["provenance"]["profile_classes"]
 assert set(names) | {"attn_fwd ppsim", "attn_bwd ppsim"} <= set(used), used
 END
 # How much longer a product takes is printed.
+rm -f log
 STANDIN_LOG=log timeout 100 "$ppsim" calibrate $small --probe gpu-interference --probe gpu-power -o q.json >out 2>&1 || wrong "$(cat out)"
 grep -qE '^a product with SMs taken from it takes x[0-9.]+ \(4\), x[0-9.]+ \(8\)' out || wrong "SMs taken: $(cat out)"
 grep -qE '^a product beside copies on its GPU takes x[0-9.]+$' out || wrong "beside copies: $(cat out)"
