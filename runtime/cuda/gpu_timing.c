@@ -166,7 +166,8 @@ static pp_status time_fully_beside(pp_gpu *gpu, pp_gpu_task *task, uint32_t runs
     }
     return gpu->services->err_set(err, PP_UNAVAILABLE, NULL,
                                   "GPU %u: %lld MiB beside the work are through before it, and "
-                                  "there is no memory for more; choose smaller work",
+                                  "there is no memory for more; the work is too long, or waited "
+                                  "for their multiprocessors",
                                   gpu->number, (long long)(how->beside->work.bytes >> 20));
 }
 

@@ -238,7 +238,8 @@ START_TEST(what_ends_first_is_not_beside)
     ck_assert_int_eq(calls->time(gpu, task, &how, &took_ns, &err), PP_UNAVAILABLE);
     unsetenv("STANDIN_PRODUCT_US");
     ck_assert_str_eq(err.text, "GPU 1: 8 MiB beside the work are through before it, and there is "
-                               "no memory for more; choose smaller work");
+                               "no memory for more; the work is too long, or waited for their "
+                               "multiprocessors");
     calls->release(how.beside);
     calls->release(task);
 }
