@@ -20,7 +20,8 @@ static const pp_option options[] = {
       true },
     { "--quick", NULL, "fewer points and passes: 20 s in place of 2 min", NULL, false },
     { "--budget", "TIME", "of all probes together; 75s, quick 14s", NULL, false },
-    { "--resume", NULL, "go on with the interrupted run that -o FILE holds", NULL, false },
+    { "--resume", NULL, "go on with the interrupted or failed run that -o FILE holds", NULL,
+      false },
     { "--compute-settings", "LIST",
       "of the model whose ops are measured; " PP_PROBE_SETTINGS
       "; on GPUs as docs/calibration-probes.md says",
