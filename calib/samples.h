@@ -77,7 +77,7 @@ pp_sample pp_sample_of(double seconds);
 /* Sorts `values` (count >= 1) and says median, 10th and 90th percentile (nearest rank). */
 pp_sample pp_sample_of_repeats(double *values, size_t count);
 PP_MUST_CHECK pp_status pp_series_add(pp_series *series, const pp_sample *sample, pp_err *err);
-/* Adds "WHAT: WHY" to samples->skipped, unless it is there from before. */
+/* Adds the line "WHAT: WHY" to samples->skipped, unless it is there from before. */
 PP_MUST_CHECK pp_status pp_samples_skip(pp_samples *samples, const char *what, const char *why,
                                         pp_err *err);
 /* Takes what was added for WHAT out again. */

@@ -74,7 +74,7 @@ typedef struct pp_gpu_timing {
     uint32_t runs;
     bool posting;        /* the host's time to launch them counts, not the GPU's */
     bool cold;           /* the GPU's cache is filled with something else before every run */
-    pp_gpu_task *beside; /* is done meanwhile, on another stream; NULL: nothing */
+    pp_gpu_task *beside; /* COPY or MESSAGE, done meanwhile on another stream; NULL: nothing */
 } pp_gpu_timing;
 
 typedef struct pp_gpu_table {
@@ -85,7 +85,8 @@ typedef struct pp_gpu_table {
     const pp_gpu_facts *(*facts)(const pp_gpu *gpu);
     /* Takes and fills memory, and does it once. how_out: [how_size], what the library chose:
      * "algorithm 66, tile 20, stages 36, split-K 1, 3.88 waves, 0 B workspace".
-     * Fails: UNAVAILABLE (no algorithm; messages failed), NOMEM, IO. */
+     * Fails: UNAVAILABLE (no algorithm; the GPU's memory is too small; messages failed), NOMEM,
+     * IO. */
     pp_status (*prepare)(pp_gpu *gpu, const pp_gpu_work *work, pp_gpu_task **task_out,
                          char *how_out, size_t how_size, pp_err *err);
     void (*release)(pp_gpu_task *task); /* NULL is fine */

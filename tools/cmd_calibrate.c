@@ -20,7 +20,8 @@ static const pp_option options[] = {
       true },
     { "--quick", NULL, "fewer points and passes: 20 s in place of 2 min", NULL, false },
     { "--budget", "TIME", "of all probes together; 75s, quick 14s", NULL, false },
-    { "--resume", NULL, "go on with the interrupted run that -o FILE holds", NULL, false },
+    { "--resume", NULL, "go on with the interrupted or failed run that -o FILE holds", NULL,
+      false },
     { "--compute-settings", "LIST",
       "of the model whose ops are measured; " PP_PROBE_SETTINGS
       "; on GPUs as docs/calibration-probes.md says",
@@ -49,6 +50,7 @@ typedef struct calibrating {
     pp_calibrate_options options;
     bool measures;
     pp_samples samples;
+    size_t known; /* samples that were there before anything was measured */
     pp_calibration calibration;
     pp_profile *before; /* NULL: nothing is resumed */
     pp_profile *profile;
@@ -166,6 +168,14 @@ static pp_status resume(const pp_args *args, calibrating *c, pp_err *err)
     return PP_OK;
 }
 
+static size_t count_samples(const pp_samples *samples)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < samples->count; i++)
+        count += samples->series[i].count;
+    return count;
+}
+
 static pp_status gather(const pp_args *args, calibrating *c, pp_err *err)
 {
     pp_ticker ticker = pp_ticker_begin("points", 0);
@@ -181,6 +191,7 @@ static pp_status gather(const pp_args *args, calibrating *c, pp_err *err)
     c->options.protocol.progress_context = &ticker;
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
+    c->known = count_samples(&c->samples);
     status = pp_calibrate_probes(&c->options, &c->samples, &c->calibration, err);
     pp_ticker_end(&ticker);
     if (!status && c->before)
@@ -224,14 +235,14 @@ static pp_status print(const pp_args *args, calibrating *c, pp_err *err)
     return status ? status : pp_print_stdout(text.data, text.bytes, err);
 }
 
-/* What was measured before a failure goes to -o. */
+/* What was measured before a failure goes to -o. A process that only helps has measured nothing. */
 static void keep(const pp_args *args, calibrating *c)
 {
     pp_err err = { 0 };
     char *json PP_CLEANUP(pp_free_text) = NULL;
     size_t bytes = 0;
     const char *path = pp_args_text(args, "-o");
-    if (!path || strcmp(path, "-") == 0 || c->samples.count == 0)
+    if (!path || strcmp(path, "-") == 0 || count_samples(&c->samples) == c->known)
         return;
     pp_status status =
         c->before ? pp_profile_carry(c->before, c->options.names, &c->calibration, &err) : PP_OK;
@@ -241,7 +252,9 @@ static void keep(const pp_args *args, calibrating *c)
         status = pp_profile_write(c->profile, &json, &bytes, &err);
     if (!status)
         status = pp_write_text(path, json, bytes, &err);
-    if (!status)
+    if (status)
+        pp_remark("what was measured before the failure is lost: %.600s", err.text);
+    else
         pp_remark("what was measured before the failure is in %.200s; --resume goes on", path);
 }
 
@@ -252,7 +265,7 @@ static pp_status calibrate(const pp_args *args, pp_err *err)
     if (status || (status = check_options(args, &c, err)))
         return status;
     status = gather(args, &c, err);
-    if (status == PP_IO && c.calibration.interrupted)
+    if (status && c.calibration.interrupted)
         keep(args, &c);
     if (status || c.calibration.helped)
         return status;

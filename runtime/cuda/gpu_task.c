@@ -177,6 +177,8 @@ static pp_status take_memory(pp_gpu_task *task, pp_err *err)
             if (task->of[i].bytes == 0)
                 continue;
             status = pp_gpu_checked(task->gpu, take(task, &task->of[i], operand), "operands", err);
+            if (status == PP_NOMEM) /* for this work; others may have room */
+                status = err->status = PP_UNAVAILABLE;
             if (!status && task->of[i].place == PP_GPU_HERE)
                 status = fill(task, i, *operand, err);
         }
@@ -206,8 +208,6 @@ pp_status pp_gpu_task_grow(pp_gpu_task *task, bool *grown_out, pp_err *err)
     give_memory(task);
     task->work.bytes *= 2;
     pp_status status = take_memory(task, err);
-    if (status == PP_NOMEM) /* others may have the rest */
-        status = err->status = PP_UNAVAILABLE;
     return status ? status : pp_gpu_finish(task->gpu, task->gpu->stream, err);
 }
 

@@ -2,12 +2,14 @@
  * are in it, so that what the host takes to launch them does not count. */
 #include "runtime/cuda/gpu_int.h"
 
+#include <assert.h>
 #include <errno.h>
 
 static const uint32_t MARK = UINT32_MAX; /* no two halves of operands */
-enum { BATCH = 128 };                    /* launches that wait; a stream takes about a thousand */
-/* Of what runs beside, where it is all there is memory for. */
-enum { TRIES = 4 };
+enum {
+    BATCH = 128, /* launches that wait; a stream takes about a thousand */
+    TRIES = 4,   /* with the largest work beside that there is memory for */
+};
 
 static void pass_gate(void *argument)
 {
@@ -63,6 +65,7 @@ static pp_status await_begin(pp_gpu *gpu, const pp_gpu_task *beside, uint32_t se
  * with the work, or be many short ones, the work could take the multiprocessors first. */
 static pp_status begin_beside(pp_gpu *gpu, pp_gpu_task *beside, pp_err *err)
 {
+    assert(beside->work.kind == PP_GPU_COPY || beside->work.kind == PP_GPU_MESSAGE);
     const cudaStream_t stream = pp_gpu_task_stream(beside);
     const uint32_t set = beside->next % beside->sets;
     pp_status status = set_marks(gpu, beside, err);
@@ -163,19 +166,19 @@ static pp_status time_fully_beside(pp_gpu *gpu, pp_gpu_task *task, uint32_t runs
     }
     return gpu->services->err_set(err, PP_UNAVAILABLE, NULL,
                                   "GPU %u: %lld MiB beside the work are through before it, and "
-                                  "there is no memory for more; choose smaller work",
+                                  "there is no memory for more; the work is too long, or waited "
+                                  "for their multiprocessors",
                                   gpu->number, (long long)(how->beside->work.bytes >> 20));
 }
 
 pp_status pp_gpu_time(pp_gpu *gpu, pp_gpu_task *task, const pp_gpu_timing *how, pp_ns *took_ns,
                       pp_err *err)
 {
-    const bool messages = how->beside && how->beside->has_queue;
-    const uint32_t most = how->cold                    ? 1
-                          : task->spoils               ? task->sets
-                          : messages                   ? BATCH / 32
-                          : how->beside || task->graph ? BATCH / 8 /* several launches each */
-                                                       : BATCH;
+    const uint32_t most = how->cold      ? 1
+                          : task->spoils ? task->sets
+                          : task->graph  ? BATCH / 8 /* several launches each */
+                          : how->beside  ? BATCH / 8 /* what is beside outlasts them */
+                                         : BATCH;
     double sum_ns = 0;
     for (uint32_t left = how->runs; left > 0;) {
         const uint32_t runs = left < most ? left : most;

@@ -27,7 +27,6 @@ for n in 1 2 3 4 10; do # while it is compared, prepared and timed
     refuses 5 'GPU 0: attention by cuDNN [0-9.]* failed: ' STANDIN_FAIL=cudnnBackendExecute:$n --
 done
 refuses 6 'out of memory: comparing attention' STANDIN_FAIL=cudaMalloc:5 --
-refuses 6 'out of memory: operands' STANDIN_FAIL=cudaMalloc:20 --
 refuses 5 'comparing attention failed' STANDIN_FAIL=cudaStreamSynchronize:4 --
 
 command=$probe

@@ -21,7 +21,9 @@ refuses 4 'there is no GPU 4, 4 are visible, counted from 0' -- --device 4 --pro
 # The host launches behind a gate that it opens later: launches that wait for their kernels never return.
 refuses 2 'CUDA_LAUNCH_BLOCKING: is 1: a launch would wait' CUDA_LAUNCH_BLOCKING=1 -- --probe gpu-power
 refuses 4 'no GPU is visible' CUDA_LAUNCH_BLOCKING=0 STANDIN_GPUS=0 -- --probe gpu-power
+noise='^$\|^points of product_'
 refuses 4 'has no algorithm on this GPU for c = a b^T in bf16' STANDIN_ALGORITHMS=0 -- --probe gpu-power
+noise='^$'
 command=$brief
 refuses 2 "'hiden=32' is no setting" -- --compute-settings hiden=32 --probe gpu-gemm
 refuses 2 'hidden=32 does not divide into heads=3' -- --compute-settings hidden=32,heads=3 --probe gpu-gemm
@@ -36,13 +38,13 @@ command="$brief $shapes"
 # A call that fails, at the opening, when operands are taken, and among the timings.
 for call in cudaGetDeviceProperties:1/'asking what the GPU is' cudaStreamCreateWithPriority:2/'making streams' \
     cudaMemsetAsync:1/'filling the cache failed' cublasLtCreate:2/'opening it failed' cudaMallocHost:1/'out of memory: pinned memory' \
-    cudaMalloc:4/'out of memory: operands' cudaMemcpyAsync:2/'filling operands failed' \
+    cudaMemcpyAsync:2/'filling operands failed' \
     cublasLtMatmul:1/'a product failed' cublasLtMatmul:40/'a product failed' \
     cudaLaunchHostFunc:3/'holding the stream failed' cudaEventRecord:5/'recording an event failed' \
     cudaStreamSynchronize:9/'the work failed' cudaEventElapsedTime:4/'reading an event failed' \
     cudaSetDevice:1/'choosing the GPU failed' cudaDriverGetVersion:1/'asking what the GPU is failed' \
     cudaRuntimeGetVersion:1/'asking what the GPU is failed'; do
-    case $call in cudaMalloc*) wanted=6 ;; *) wanted=5 ;; esac
+    case $call in cudaMallocHost*) wanted=6 ;; *) wanted=5 ;; esac
     refuses $wanted "${call#*/}" STANDIN_FAIL="${call%%/*}" -- --probe gpu-power
 done
 for call in cudaEventQuery:1/'the work beside failed' ncclGetVersion:2/'NCCL does not say its version'; do
@@ -50,28 +52,68 @@ for call in cudaEventQuery:1/'the work beside failed' ncclGetVersion:2/'NCCL doe
 done
 # Messages of the GPU to itself: their communicators, the first message, and those beside. Without them
 # the rest is measured.
-for call in ncclGetUniqueId:1/"asking for a communicator's name failed" ncclCommInitRankConfig:2/'joining a communicator failed' \
+for failure in ncclGetUniqueId:1/"asking for a communicator's name failed" ncclCommInitRankConfig:2/'joining a communicator failed' \
     ncclGroupStart:2/'opening a group failed' ncclGroupEnd:4/'NCCL says' ncclSend:1/'a message of the GPU to itself failed' \
     ncclRecv:2/'a message of the GPU to itself failed' ncclCommGetAsyncError:20/'NCCL says: remote process exited'; do
-    survives "${call%%/*}" "$ppsim" $command --probe gpu-interference -o l.json
-    grep -q "^points of product_beside_self_send: .*${call#*/}" out && grep -q '^a product beside copies' out &&
-        grep -q '"class": "product_beside_copy"' l.json || wrong "$call: $(cat out)"
+    survives "${failure%%/*}" "$ppsim" $command --probe gpu-interference -o l.json
+    grep -q "^points of product_beside_self_send: .*${failure#*/}" out && grep -q '^a product beside copies' out &&
+        grep -q '"class": "product_beside_copy"' l.json || wrong "$failure: $(cat out)"
 done
 survives ncclCommInitRankConfig:1 "$ppsim" $command --probe gpu-launch --probe gpu-interference --probe gpu-copy -o l.json
 for class in launch copy_device copy_out product_alone product_fewer_sms product_beside_copy; do
     grep -q "\"class\": \"$class\"" l.json || wrong "without messages, no $class"
 done
 ! grep -q product_beside_self_send.: l.json || wrong "a message that nobody sent"
-# What was measured before a failure is kept, and gone on with.
+# A work that the GPU has no memory for is left out.
+survives cudaMalloc:4 "$ppsim" $command --probe gpu-power -o l.json
+grep -q '^points of product_[a-z]*: .*out of memory: operands' out && grep -q '"class": "product_' l.json ||
+    wrong "no memory for one: $(cat out)"
+# What was measured before a failure is kept, and gone on with: the first of two passes, and a whole probe.
+runs="$command --probe gpu-launch --probe gpu-power"
+fills() {
+    rm -f fills.log
+    STANDIN_LOG=fills.log timeout 60 "$ppsim" $command "$@" >out 2>&1 || wrong "$*: $(cat out)"
+    grep -c '^gpu0 cudaMemcpyAsync ' fills.log
+}
+before=$(fills --probe gpu-launch)
+half=$((before + $(fills --probe gpu-power) / 2 + 1))
+for call in cudaMallocHost:2/6/launch "cudaMemcpyAsync:$half/5/launch product_burst product_sustained"; do
+    rm -f l.json
+    status=${call#*/}
+    STANDIN_FAIL=${call%%/*} timeout 60 "$ppsim" $runs -o l.json >out 2>&1
+    [ $? -eq "${status%%/*}" ] && grep -q '^ppsim: what was measured before the failure is in l.json; --resume goes on$' out ||
+        wrong "${call%%/*}: $(cat out)"
+    for class in ${call##*/}; do
+        grep -q "\"class\": \"$class\"" l.json || wrong "${call%%/*}: no $class is kept"
+    done
+    timeout 60 "$ppsim" $runs -o l.json --resume >out 2>&1 || wrong "${call%%/*}, resumed: $(cat out)"
+    python3 - <<'END' || wrong "${call%%/*}, resumed: not all is there once: $(cat out)"
+import json
+profile = json.load(open("l.json"))
+passes = {s["class"]: sorted(p.get("pass", 0) for p in s["samples"]) for s in profile["series"]}
+assert passes["product_burst"] == passes["product_sustained"] == [0, 1], passes
+assert "launch" in passes and not profile["interrupted"] and not profile["skipped"], profile
+END
+done
+# Not over a good file by one that has measured nothing.
+cp l.json kept.json
+STANDIN_FAIL=cudaMallocHost:1 timeout 60 "$ppsim" $runs -o l.json --resume >out 2>&1
+[ $? -eq 6 ] && cmp -s l.json kept.json && ! grep -q 'before the failure' out || wrong "nothing measured: $(cat out)"
 rm l.json
-STANDIN_FAIL=cublasLtMatmul:40 timeout 60 "$ppsim" $command --probe gpu-launch --probe gpu-power -o l.json >out 2>&1
-[ $? -eq 5 ] && grep -q 'a product failed' out && grep -q 'before the failure is in l.json; --resume goes on' out &&
-    grep -q '"class": "launch"' l.json || wrong "what was measured before a failure: $(cat out)"
-timeout 60 "$ppsim" $command --probe gpu-launch --probe gpu-power -o l.json --resume >out 2>&1 && grep -q '"class": "product_burst"' l.json ||
-    wrong "resumed after a failure: $(cat out)"
+mkdir l.json
+STANDIN_FAIL=cudaMallocHost:2 timeout 60 "$ppsim" $runs -o l.json >out 2>&1
+[ $? -eq 6 ] && grep -q 'before the failure is lost: ' out || wrong "where nothing can be written: $(cat out)"
+rmdir l.json
+# What was left out is tried again, and its note goes when it is there.
+survives ncclCommInitRankConfig:1 "$ppsim" $command --probe gpu-interference -o l.json
+timeout 60 "$ppsim" $command --probe gpu-launch -o l.json --resume >out 2>&1 && grep -q 'points of product_beside_self_send: ' out ||
+    wrong "another probe: $(cat out)"
+timeout 60 "$ppsim" $command --probe gpu-interference -o l.json --resume >out 2>&1 && ! grep -q 'points of ' out &&
+    grep -q '"class": "product_beside_self_send"' l.json || wrong "left out, then resumed: $(cat out)"
 # Before anything is measured.
 refuses 2 'NCCL may deliver wrong data' NCCL_CHUNK_SIZE=4194304 STANDIN_LOG=none.log -- --probe gpu-copy --probe gpu-interference
-for name in MAX_CTAS MIN_CTAS MAX_NCHANNELS MIN_NCHANNELS MAX_P2P_NCHANNELS MIN_P2P_NCHANNELS NCHANNELS_PER_NET_PEER; do
+for name in MAX_CTAS MIN_CTAS MAX_NCHANNELS MIN_NCHANNELS MAX_P2P_NCHANNELS MIN_P2P_NCHANNELS MAX_NRINGS MIN_NRINGS \
+    NCHANNELS_PER_NET_PEER; do
     for probe in gpu-interference nccl-link; do
         refuses 2 "NCCL_$name: is set; NCCL would take it" NCCL_$name=4 STANDIN_LOG=none.log -- --probe gpu-copy --probe $probe
     done
@@ -108,6 +150,7 @@ used = plan["provenance"]["profile_classes"]
 assert set(names) | {"attn_fwd ppsim", "attn_bwd ppsim"} <= set(used), used
 END
 # How much longer a product takes is printed.
+rm -f log
 STANDIN_LOG=log timeout 100 "$ppsim" calibrate $small --probe gpu-interference --probe gpu-power -o q.json >out 2>&1 || wrong "$(cat out)"
 grep -qE '^a product with SMs taken from it takes x[0-9.]+ \(4\), x[0-9.]+ \(8\)' out || wrong "SMs taken: $(cat out)"
 grep -qE '^a product beside copies on its GPU takes x[0-9.]+$' out || wrong "beside copies: $(cat out)"

@@ -90,6 +90,11 @@ bool standin_is_early(struct timespec *since, long us)
     return (now.tv_sec - since->tv_sec) * 1000000 + (now.tv_nsec - since->tv_nsec) / 1000 < us;
 }
 
+long standin_copy_us(size_t bytes)
+{
+    return (long)((double)bytes / (1 << 20) * (double)standin_setting("STANDIN_MIB_US", 0));
+}
+
 void standin_begins(const char *what)
 {
     if (standin_setting("STANDIN_START_US", 0))

@@ -11,8 +11,9 @@
  *   STANDIN_FAIL=cudaMalloc:2,ncclSend:7    these calls fail
  *   STANDIN_LOG=FILE           a line per call, and "fails NAME" in front of one that does
  *   STANDIN_GROUP_US=2000      no group of messages takes less
- *   STANDIN_START_US=30000     groups of messages, and copies within a GPU, begin so late; that
- * they begin, and products, is recorded then STANDIN_PRODUCT_US=200000  no product takes less
+ *   STANDIN_MIB_US=10000       what a GPU copies, or sends, takes so long per MiB, or longer
+ *   STANDIN_START_US=30000     that begins so late; its begin, and that of products, is recorded
+ *   STANDIN_PRODUCT_US=200000  no product takes less
  *   STANDIN_MEMORY=33554432    bytes of a GPU
  *   STANDIN_SM=80              its compute capability; 90 unless told
  *
@@ -35,6 +36,7 @@ long standin_setting(const char *name, long otherwise);
 int standin_device(void); /* of this thread */
 /* Is it since *since, set by the first call, less than so many microseconds? */
 bool standin_is_early(struct timespec *since, long us);
+long standin_copy_us(size_t bytes);    /* by STANDIN_MIB_US */
 void standin_begins(const char *what); /* recorded where STANDIN_START_US is set */
 
 /* Work of a stream, in order. run: false: not over yet, ask again. */

@@ -267,7 +267,10 @@ static bool run_group(void *work)
     if (!g->runs)
         standin_begins("message");
     g->runs = true;
-    bool over = !standin_is_early(&g->begun, standin_setting("STANDIN_GROUP_US", 0));
+    long least_us = standin_setting("STANDIN_GROUP_US", 0);
+    for (size_t i = 0; i < g->count; i++)
+        least_us += g->op[i].sends ? standin_copy_us(g->op[i].bytes) : 0;
+    bool over = !standin_is_early(&g->begun, least_us);
     for (size_t i = 0; i < g->count; i++) {
         if (!g->op[i].over && is_next(g, i))
             get_on(&g->op[i]);

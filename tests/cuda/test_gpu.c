@@ -33,7 +33,10 @@ static void open_gpu(void)
     const int file = mkstemp(log_path);
     ck_assert_int_ge(file, 0);
     close(file);
-    unsetenv("STANDIN_FAIL");
+    static const char *const settings[] = { "STANDIN_FAIL", "STANDIN_MIB_US", "STANDIN_START_US",
+                                            "STANDIN_PRODUCT_US" };
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+        unsetenv(settings[i]);
     standin_forget();
     setenv("STANDIN_LOG", log_path, 1);
     ck_assert_msg(!calls->open(&pp_module_services_table, 1, &gpu, &err), "%s", err.text);
@@ -62,7 +65,15 @@ static pp_gpu_task *task_of(const pp_gpu_work *work)
     return task;
 }
 
-/* Names of the calls since `from`, each once where it is repeated: "cudaEventRecord 128*x ..." */
+/* How often somebody looks whether work has begun is a matter of speed: by the names of these
+ * calls, and of reading four bytes from the GPU. */
+static bool is_look(const char *line)
+{
+    return strncmp(line, "gpu1 cudaEventQuery ", 20) == 0 ||
+           strncmp(line, "gpu1 cudaMemcpyAsync 4 2 ", 25) == 0;
+}
+
+/* Names of the calls since `from`, each once where it is repeated: "cudaEventRecord x128 ..." */
 static unsigned recorded(unsigned from, char *text, size_t size)
 {
     char line[256], name[64], last[64] = "";
@@ -71,7 +82,7 @@ static unsigned recorded(unsigned from, char *text, size_t size)
     ck_assert_ptr_nonnull(file);
     text[0] = '\0';
     while (fgets(line, sizeof line, file)) {
-        if (count++ < from || sscanf(line, "gpu1 %63s", name) != 1)
+        if (count++ < from || is_look(line) || sscanf(line, "gpu1 %63s", name) != 1)
             continue;
         repeats = strcmp(name, last) == 0 ? repeats + 1 : 1;
         char *tail = repeats > 1 ? strrchr(text, ' ') : NULL;
@@ -142,24 +153,33 @@ START_TEST(a_cold_run_begins_when_the_cache_is_full_of_something_else)
 }
 END_TEST
 
+/* How fast the host is does not matter then. */
+static void slow_copies(const char *mib_us)
+{
+    setenv("STANDIN_MIB_US", mib_us, 1);
+}
+
 /* It has marks overwritten before the gate is there, and does not end before the product. */
 START_TEST(what_runs_beside_is_begun_first)
 {
     static const struct {
         const pp_gpu_work *beside;
-        const char *launches;
-    } cases[] = { { &copy, "cudaEventRecord x1 cudaMemcpyAsync x1 cudaEventRecord x1 " },
-                  { &message, "cudaEventRecord x1 ncclGroupStart x1 ncclSend x1 ncclRecv x1 "
-                              "ncclGroupEnd x1 ncclCommGetAsyncError x3 cudaEventRecord x1 " } };
-    char text[CALLS_MAX];
+        const char *launch;
+    } cases[] = { { &copy, "cudaMemcpyAsync x1" },
+                  { &message, "ncclGroupStart x1 ncclSend x1 ncclRecv x1 ncclGroupEnd x1 "
+                              "ncclCommGetAsyncError x3" } };
+    static const char gate[] = " cudaLaunchHostFunc x1 cudaEventRecord x1 cublasLtMatmul x2 "
+                               "cudaEventRecord x1 cudaStreamSynchronize x1 "
+                               "cudaEventElapsedTime x1 cudaStreamSynchronize x1 "
+                               "cudaEventElapsedTime x2";
+    char text[CALLS_MAX], begin[512];
+    slow_copies("50000");
     record_timing(&product, cases[_i].beside, (pp_gpu_timing){ .runs = 2 }, text);
-    const char *launches = strstr(text, cases[_i].launches);
-    const char *gate = strstr(text, "cudaLaunchHostFunc x1 cudaEventRecord x1 cublasLtMatmul x2 "
-                                    "cudaEventRecord x1 cudaStreamSynchronize x1 "
-                                    "cudaEventElapsedTime x1 cudaStreamSynchronize x1 ");
-    ck_assert_msg(strncmp(text, "cudaMemsetAsync x8 cudaStreamSynchronize x1 ", 44) == 0 &&
-                      launches && gate && launches < gate,
-                  "%.600s", text);
+    snprintf(begin, sizeof begin,
+             "cudaMemsetAsync x8 cudaStreamSynchronize x1 cudaEventRecord x1 %s cudaEventRecord x1 "
+             "cudaStreamSynchronize x",
+             cases[_i].launch);
+    ck_assert_msg(strncmp(text, begin, strlen(begin)) == 0 && strstr(text, gate), "%s", text);
 }
 END_TEST
 
@@ -171,17 +191,38 @@ START_TEST(what_begins_late_is_waited_for)
     char text[CALLS_MAX];
     pp_ns took_ns = 0;
     pp_err err = { 0 };
+    slow_copies("50000");
     setenv("STANDIN_START_US", "30000", 1);
     pp_gpu_task *task = task_of(&product);
     const pp_gpu_timing how = { .runs = 2, .beside = task_of(beside[_i]) };
     const unsigned before = recorded(0, text, sizeof text);
     ck_assert_msg(!calls->time(gpu, task, &how, &took_ns, &err), "%s", err.text);
-    unsetenv("STANDIN_START_US");
     const unsigned begins = line_of(before, names[_i]);
     const unsigned multiplies = line_of(before, "product");
     ck_assert_msg(begins < multiplies && multiplies < UINT_MAX, "%u, %u", begins, multiplies);
     calls->release(how.beside);
     calls->release(task);
+}
+END_TEST
+
+/* 4 MiB take 16 ms, and the product 200; there is memory for 128 MiB. */
+START_TEST(what_ends_first_is_taken_longer)
+{
+    const pp_gpu_work *const beside[] = { &copy, &message };
+    const char *const sizes[] = { "gpu1 cudaMemcpyAsync %lld 3", "gpu1 ncclSend %lld to" };
+    char line[256];
+    long long bytes = 0, most = 0;
+    slow_copies("4000");
+    setenv("STANDIN_PRODUCT_US", "200000", 1);
+    record_timing(&product, beside[_i], (pp_gpu_timing){ .runs = 1 }, (char[CALLS_MAX]){ 0 });
+    FILE *file = fopen(log_path, "r");
+    ck_assert_ptr_nonnull(file);
+    while (fgets(line, sizeof line, file)) {
+        if (sscanf(line, sizes[_i], &bytes) == 1 && bytes > most)
+            most = bytes;
+    }
+    fclose(file);
+    ck_assert_int_ge(most, 8 << 20);
 }
 END_TEST
 
@@ -197,19 +238,37 @@ START_TEST(what_ends_first_is_not_beside)
     ck_assert_int_eq(calls->time(gpu, task, &how, &took_ns, &err), PP_UNAVAILABLE);
     unsetenv("STANDIN_PRODUCT_US");
     ck_assert_str_eq(err.text, "GPU 1: 8 MiB beside the work are through before it, and there is "
-                               "no memory for more; choose smaller work");
+                               "no memory for more; the work is too long, or waited for their "
+                               "multiprocessors");
     calls->release(how.beside);
     calls->release(task);
 }
 END_TEST
 
-/* NCCL's entries in the stream are more than its messages: fewer products wait at a time. */
-START_TEST(few_products_wait_for_messages)
+/* A few products at a time, which a copy outlasts. */
+START_TEST(few_products_run_beside_one_copy)
 {
     char text[CALLS_MAX];
-    record_timing(&product, &message, (pp_gpu_timing){ .runs = 5 }, text);
-    ck_assert_ptr_nonnull(strstr(text, " cublasLtMatmul x4 "));
+    slow_copies("50000");
+    record_timing(&product, &copy, (pp_gpu_timing){ .runs = 17 }, text);
+    ck_assert_ptr_nonnull(strstr(text, " cublasLtMatmul x16 "));
     ck_assert_ptr_nonnull(strstr(text, " cublasLtMatmul x1 "));
+}
+END_TEST
+
+/* Memory of the GPU is short for this work, not for all. */
+START_TEST(what_has_no_room_is_refused_alone)
+{
+    char how[128];
+    pp_gpu_task *task = NULL;
+    pp_err err = { 0 };
+    setenv("STANDIN_FAIL", "cudaMalloc:2", 1);
+    standin_forget();
+    ck_assert_int_eq(calls->prepare(gpu, &copy, &task, how, sizeof how, &err), PP_UNAVAILABLE);
+    ck_assert_int_eq(err.status, PP_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(err.text, "out of memory: operands"));
+    unsetenv("STANDIN_FAIL");
+    calls->release(task_of(&copy));
 }
 END_TEST
 
@@ -341,7 +400,9 @@ int main(void)
     tcase_add_test(tc, a_cold_run_begins_when_the_cache_is_full_of_something_else);
     tcase_add_loop_test(tc, what_runs_beside_is_begun_first, 0, 2);
     tcase_add_loop_test(tc, what_begins_late_is_waited_for, 0, 2);
-    tcase_add_test(tc, few_products_wait_for_messages);
+    tcase_add_loop_test(tc, what_ends_first_is_taken_longer, 0, 2);
+    tcase_add_test(tc, few_products_run_beside_one_copy);
+    tcase_add_test(tc, what_has_no_room_is_refused_alone);
     tcase_add_loop_test(tc, a_message_that_fails_is_given_up, 0, 3);
     tcase_add_test(tc, spoiled_operands_are_filled_again);
     tcase_add_test(tc, tables_are_complete);

@@ -422,6 +422,62 @@ START_TEST(a_point_that_cannot_be_measured_is_left_out)
 }
 END_TEST
 
+/* Of what was left out, the lines of one thing, and of no other. */
+START_TEST(what_was_left_out_is_told_once_until_it_is_there)
+{
+    pp_samples samples = { 0 };
+    pp_err err = { 0 };
+    static const char *const lines[][2] = {
+        { "probe two", "two\nlines" },  { "points of one", "no" },
+        { "points of one more", "no" }, { "points of one", "no" },
+        { "points of one", "never" },   { "probe one", "points of one: no" }
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        ck_assert(!pp_samples_skip(&samples, lines[i][0], lines[i][1], &err));
+    ck_assert_int_eq(strncmp(samples.skipped, "probe two: two lines\n", 21), 0);
+    pp_samples_unskip(&samples, "probe two");
+    ck_assert_str_eq(samples.skipped, "points of one: no\npoints of one more: no\n"
+                                      "points of one: never\nprobe one: points of one: no\n");
+    pp_samples_unskip(&samples, "points of one");
+    ck_assert_str_eq(samples.skipped, "points of one more: no\nprobe one: points of one: no\n");
+    ck_assert(!pp_samples_skip(&samples, "points of one", "no", &err));
+    ck_assert_ptr_nonnull(strstr(samples.skipped, "\npoints of one: no\n"));
+    pp_samples_unskip(&samples, "points of one");
+    pp_samples_unskip(&samples, "points of one more");
+    pp_samples_unskip(&samples, "probe one");
+    ck_assert_ptr_null(samples.skipped);
+    pp_samples_unskip(&samples, "probe one");
+}
+END_TEST
+
+static pp_status run_and_fail(void *context, size_t point, uint32_t runs, pp_timing *timing,
+                              pp_err *err)
+{
+    const rig *r = context;
+    if (point == 1 && r->visits_of[point] == 2)
+        return pp_err_set(err, PP_IO, NULL, "broken");
+    return run(context, point, runs, timing, err);
+}
+
+START_TEST(what_was_measured_before_a_failure_stays)
+{
+    rig r;
+    pp_err err = { 0 };
+    rig_new(&r);
+    r.subject.run = run_and_fail;
+    ck_assert_int_eq(pp_measure(&r.protocol, &r.subject, &r.samples, r.note, &r.interrupted, &err),
+                     PP_IO);
+    ck_assert_str_eq(err.text, "broken");
+    ck_assert_int_eq(r.prepared, r.released);
+    ck_assert_ptr_null(r.samples.skipped);
+    ck_assert_int_eq((int)r.samples.series[0].count, r.prepared - 1);
+    ck_assert_uint_ge(r.samples.series[0].count, POINTS);
+    measure(&r);
+    ck_assert_uint_eq(r.samples.series[0].count, POINTS * r.protocol.passes);
+    pp_samples_free(&r.samples);
+}
+END_TEST
+
 START_TEST(impossible_limits_are_refused)
 {
     rig r;
@@ -473,6 +529,8 @@ int main(void)
     tcase_add_test(tc, laps_fill_their_series);
     tcase_add_test(tc, interrupted_is_kept_and_resumed);
     tcase_add_test(tc, a_point_that_cannot_be_measured_is_left_out);
+    tcase_add_test(tc, what_was_left_out_is_told_once_until_it_is_there);
+    tcase_add_test(tc, what_was_measured_before_a_failure_stays);
     tcase_add_test(tc, impossible_limits_are_refused);
     tcase_add_test(tc, samples_of_another_source_are_refused);
     suite_add_tcase(suite, tc);
