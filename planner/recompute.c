@@ -12,7 +12,7 @@
 
 /* Ops of one step, summed over the candidates; each is looked at up to some 25 times. */
 #define OPS_MOST 400000
-/* Candidates that something was found for, and partitions of each: made again for the stages as
+/* Candidates that could be made to fit, and partitions of each: made again for the stages as
  * they are then, which can bring a step of up to PROMISING times the best below it. */
 enum { CANDIDATES_MOST = 40, PARTITIONS = 2, MENDINGS = 3 };
 #define PROMISING 1.15
@@ -363,6 +363,18 @@ static pp_status fit_and_add(tailor *t, bool again, double *best_score, size_t *
     return PP_OK;
 }
 
+/* All there is, where the least was not found and nobody tries one switch for all stages: what an
+ * executor holds beside may leave room for nothing less. */
+static pp_status add_all(tailor *t, double *best_score, size_t *found, bool *added_out, pp_err *err)
+{
+    if (*found != SIZE_MAX || !t->search->wish->switches.given.recompute)
+        return PP_OK;
+    memcpy(t->level, t->most, t->ranks * sizeof *t->level);
+    set_levels(t);
+    *added_out = true;
+    return add(t, NULL, best_score, found, err);
+}
+
 /* Of what the stages recompute, each microbatch does what it needs. As often as the executor turns
  * out to hold more beside, on one rank after the other. */
 static pp_status refine(tailor *t, double *best_score, size_t *found, pp_err *err)
@@ -398,6 +410,8 @@ static pp_status tailor_partition(tailor *t, bool again, double *best_score, siz
                                   bool *added_out, pp_err *err)
 {
     pp_status status = fit_and_add(t, again, best_score, found, added_out, err);
+    if (!status)
+        status = add_all(t, best_score, found, added_out, err);
     const pp_candidate *c = &t->search->candidate[t->search->count - 1];
     if (status || !*added_out || is_far(c, *best_score) || !c->legal ||
         !pp_recompute_may_differ(t->search, &t->setup))
@@ -540,7 +554,8 @@ pp_status pp_search_recompute(pp_search *search, size_t *best, pp_err *err)
         if (was_refused(search, &like))
             continue;
         ops += more;
-        tailored += search->count > before;
+        tailored += search->count > before &&
+                    search->candidate[search->count - 1].status != PP_CANDIDATE_INFEASIBLE;
     }
     free(list);
     *best = found == SIZE_MAX ? *best : found;

@@ -460,6 +460,32 @@ START_TEST(free_orders_are_found_before_tables)
 }
 END_TEST
 
+/* Where just the switch fits beside an executor's buffers, what may differ fits too. */
+START_TEST(the_least_memory_of_the_switch_is_enough)
+{
+    static const char *const of[][3] = { { "gpt3.6b", "1f1b", "ppsim" },
+                                         { "gpt3.6b", "1f1b", "deepspeed" },
+                                         { "gpt7.5b", "zbv", "xla" } };
+    planning p = planning_of(of[_i][0], "h100-80g");
+    pp_wish wish = wish_of(&p, _i == 2 ? 2 : 4);
+    wish.parallel.tp = 4;
+    wish.micro_batch_size = 1;
+    wish.global_batch_size = 16;
+    wish.schedule = pp_schedule_find(of[_i][1]);
+    wish.executor = of[_i][2];
+    const pp_wish switched = with(wish, PP_RECOMPUTE_FULL);
+    pp_choice *choice = choose(&switched);
+    const double full = score(&choice->candidate[0]);
+    wish.memory_limit_bytes = choice->plan->prediction->peak_memory_bytes;
+    pp_choice_free(&choice);
+    for (int how = PP_RECOMPUTE_STAGES; how <= PP_RECOMPUTE_MICROBATCHES; how++) {
+        const double found = score_with(wish, (pp_recompute)how);
+        ck_assert(found > 0);
+        ck_assert_double_le(found, full);
+    }
+}
+END_TEST
+
 /* Executor deepspeed runs 1f1b alone: others, with better bounds, do not use the looks up. */
 START_TEST(schedules_that_are_refused_take_no_turns)
 {
@@ -547,6 +573,7 @@ int main(void)
     tcase_add_test(tc, attention_cores_are_recomputed_first);
     tcase_add_test(tc, tables_fit_the_order_that_is_made_of_them);
     tcase_add_loop_test(tc, free_orders_are_found_before_tables, 0, 2);
+    tcase_add_loop_test(tc, the_least_memory_of_the_switch_is_enough, 0, 3);
     tcase_add_test(tc, schedules_that_are_refused_take_no_turns);
     tcase_add_test(tc, who_cannot_is_spared);
     tcase_add_test(tc, megatron_gets_blocks);
