@@ -364,10 +364,12 @@ static pp_status fit_and_add(tailor *t, bool again, double *best_score, size_t *
 }
 
 /* All there is, where the least was not found and nobody tries one switch for all stages: what an
- * executor holds beside may leave room for nothing less. */
+ * executor holds beside may leave room for nothing less. Not where free orders are asked for: they
+ * would be searched in what does not fit so, instead of better set-ups. */
 static pp_status add_all(tailor *t, double *best_score, size_t *found, bool *added_out, pp_err *err)
 {
-    if (*found != SIZE_MAX || !t->search->wish->switches.given.recompute)
+    const pp_wish *wish = t->search->wish;
+    if (*found != SIZE_MAX || !wish->switches.given.recompute || wish->orders == PP_ORDERS_PLANNED)
         return PP_OK;
     memcpy(t->level, t->most, t->ranks * sizeof *t->level);
     set_levels(t);
