@@ -12,8 +12,8 @@
 
 /* Ops of one step, summed over the candidates; each is looked at up to some 25 times. */
 #define OPS_MOST 400000
-/* Candidates, and partitions of each: made again for the stages as they are then, which can bring a
- * step of up to PROMISING times the best below it. */
+/* Candidates that could be made to fit, and partitions of each: made again for the stages as
+ * they are then, which can bring a step of up to PROMISING times the best below it. */
 enum { CANDIDATES_MOST = 40, PARTITIONS = 2, MENDINGS = 3 };
 #define PROMISING 1.15
 
@@ -363,6 +363,20 @@ static pp_status fit_and_add(tailor *t, bool again, double *best_score, size_t *
     return PP_OK;
 }
 
+/* All there is, where the least was not found and nobody tries one switch for all stages: what an
+ * executor holds beside may leave room for nothing less. Not where free orders are asked for: they
+ * would be searched in what does not fit so, instead of better set-ups. */
+static pp_status add_all(tailor *t, double *best_score, size_t *found, bool *added_out, pp_err *err)
+{
+    const pp_wish *wish = t->search->wish;
+    if (*found != SIZE_MAX || !wish->switches.given.recompute || wish->orders == PP_ORDERS_PLANNED)
+        return PP_OK;
+    memcpy(t->level, t->most, t->ranks * sizeof *t->level);
+    set_levels(t);
+    *added_out = true;
+    return add(t, NULL, best_score, found, err);
+}
+
 /* Of what the stages recompute, each microbatch does what it needs. As often as the executor turns
  * out to hold more beside, on one rank after the other. */
 static pp_status refine(tailor *t, double *best_score, size_t *found, pp_err *err)
@@ -398,8 +412,10 @@ static pp_status tailor_partition(tailor *t, bool again, double *best_score, siz
                                   bool *added_out, pp_err *err)
 {
     pp_status status = fit_and_add(t, again, best_score, found, added_out, err);
+    if (!status)
+        status = add_all(t, best_score, found, added_out, err);
     const pp_candidate *c = &t->search->candidate[t->search->count - 1];
-    if (status || !*added_out || is_far(c, *best_score) ||
+    if (status || !*added_out || is_far(c, *best_score) || !c->legal ||
         !pp_recompute_may_differ(t->search, &t->setup))
         return status;
     return refine(t, best_score, found, err);
@@ -423,7 +439,8 @@ static pp_status tailor_one(pp_search *search, const pp_candidate *like, double 
             status = tailor_partition(&t, k > 0, best_score, found, &added, &why);
         if (status || !added)
             break;
-        if (is_far(&search->candidate[search->count - 1], *best_score))
+        const pp_candidate *c = &search->candidate[search->count - 1];
+        if (!c->legal || is_far(c, *best_score))
             break;
     }
     if (status != PP_NOMEM)
@@ -444,6 +461,18 @@ static bool is_hopeless(const pp_search *search, const pp_setup *setup)
             other->split == setup->split && x->placement == y->placement &&
             x->parallel.tp == y->parallel.tp && x->parallel.vpp == y->parallel.vpp)
             return !other->legal || !other->bound.fits;
+    }
+    return false;
+}
+
+/* Did the executor, or the schedule itself, refuse such an order in a set-up like that? */
+static bool was_refused(const pp_search *search, const pp_candidate *like)
+{
+    for (size_t i = 0; i < search->count; i++) {
+        const pp_candidate *c = &search->candidate[i];
+        if (c->schedule == like->schedule && c->microbatches == like->microbatches &&
+            c->group_size == like->group_size && !c->legal && search->setup[c->setup].legal)
+            return true;
     }
     return false;
 }
@@ -499,6 +528,7 @@ pp_status pp_search_recompute(pp_search *search, size_t *best, pp_err *err)
     const pp_candidate *named = *best == SIZE_MAX ? NULL : &search->candidate[*best];
     double limit = wish->score_limit > 0 ? wish->score_limit : HUGE_VAL;
     double ops = 0;
+    int tailored = 0;
     size_t found = SIZE_MAX;
     if (wish->recompute_uniform ||
         (wish->switches.given.recompute && wish->switches.value.recompute < PP_RECOMPUTE_AUTO))
@@ -510,16 +540,24 @@ pp_status pp_search_recompute(pp_search *search, size_t *best, pp_err *err)
         return pp_err_nomem(err);
     const size_t count = list_needy(search, limit, list);
     pp_status status = PP_OK;
-    for (size_t i = 0; i < count && i < CANDIDATES_MOST && !status; i++) {
+    for (size_t i = 0; i < count && tailored < CANDIDATES_MOST && !status; i++) {
         const pp_candidate like = search->candidate[list[i].index];
-        ops += 3 * (double)(like.parallel.pp * like.parallel.vpp) * like.microbatches;
-        if (list[i].score >= limit || ops > OPS_MOST)
+        const double more = 3 * (double)(like.parallel.pp * like.parallel.vpp) * like.microbatches;
+        if (list[i].score >= limit || ops + more > OPS_MOST)
             break;
+        if (was_refused(search, &like))
+            continue;
         if (pp_search_is_over(search, *best != SIZE_MAX || found != SIZE_MAX)) {
             search->stopped = true;
             break;
         }
+        const size_t before = search->count;
         status = tailor_one(search, &like, &limit, &found, err);
+        if (was_refused(search, &like))
+            continue;
+        ops += more;
+        tailored += search->count > before &&
+                    search->candidate[search->count - 1].status != PP_CANDIDATE_INFEASIBLE;
     }
     free(list);
     *best = found == SIZE_MAX ? *best : found;

@@ -191,6 +191,27 @@ static pp_status copy_notes(const pp_notes *from, pp_notes *to, pp_err *err)
     return status;
 }
 
+/* To what these runtimes do. */
+static pp_status limit_recompute(pp_wish *wish, pp_err *err)
+{
+    if (wish->switches.given.recompute &&
+        wish->switches.value.recompute == PP_RECOMPUTE_MICROBATCHES)
+        return pp_err_set(err, PP_USAGE, "--recompute",
+                          "the runtimes compared recompute all microbatches alike; give none, "
+                          "selective, full, per-stage or auto, or a plan that has it");
+    wish->recompute_alike = true;
+    return PP_OK;
+}
+
+static pp_status note_recompute(const pp_plan *plan, pp_notes *notes, pp_err *err)
+{
+    if (strcmp(plan->recompute, PP_PLAN_PER_STAGE) == 0)
+        return pp_notes_add(notes, err, "recompute",
+                            "per-stage, as many layers on every stage, for each row the least that "
+                            "fits");
+    return pp_notes_add(notes, err, "recompute", "%s", plan->recompute);
+}
+
 static pp_status from_model(const pp_args *args, table *t, pp_notes *notes, pp_err *err)
 {
     pp_request request PP_CLEANUP(pp_request_free) = { .wish = { .seed = 0 } };
@@ -201,12 +222,15 @@ static pp_status from_model(const pp_args *args, table *t, pp_notes *notes, pp_e
         (status = pp_args_exchange(args, &request.wish.exchange, err)))
         return status;
     pp_wish wish = request.wish;
+    if ((status = limit_recompute(&wish, err)))
+        return status;
     if (!wish.schedule && (status = pp_schedule_get(DEFAULT_SCHEDULE, &wish.schedule, err)))
         return status;
     pp_wish first = wish;
     first.exchange = (pp_exchange){ .tensors = 0 };
     if ((status = pp_choose(&first, &base, err)) ||
-        (status = copy_notes(&base->plan->assumptions, notes, err)))
+        (status = copy_notes(&base->plan->assumptions, notes, err)) ||
+        (status = note_recompute(base->plan, notes, err)))
         return status;
     pp_layout_print(base->plan->partition,
                     (uint32_t)(base->plan->parallel.pp * base->plan->parallel.vpp), &layout);
@@ -456,7 +480,8 @@ const pp_command pp_command_shapes = {
     .summary = "what each way of telling receivers their sizes costs",
     .options = options,
     .details = "Padded lengths that do not occur need a model; a plan knows its longest\n"
-               "microbatch.\n"
+               "microbatch. A plan keeps its recomputation; with a model all stages and\n"
+               "microbatches recompute alike.\n"
                "example:\n"
                "  ppsim shapes --model llama3-70b --pp 8 --lengths lengths.txt --seq-length 8192\n",
     .run = shapes,

@@ -380,6 +380,129 @@ START_TEST(free_orders_have_it)
 }
 END_TEST
 
+/* gpt7.5b that keeps its attention scores: the core gives back more memory per second than the rest
+ * of a layer. 16 sequences, of 300 to 2048 tokens where they are given. */
+static pp_wish unfused(const planning *p, documents *d)
+{
+    enum { SEQUENCES = 16 };
+    pp_wish wish = wish_of(p, 4);
+    wish.parallel.tp = 2;
+    wish.micro_batch_size = 1;
+    wish.seq_length = 2048;
+    wish.switches.given.flash_attention = true;
+    wish.switches.value.flash_attention = false;
+    if (!d) {
+        wish.global_batch_size = SEQUENCES;
+        return wish;
+    }
+    wish.parallel.vpp = 1;
+    for (size_t k = 0; k < SEQUENCES; k++) {
+        d->length[k] = 300 + (int64_t)(k * 577 % 1749);
+        d->end[k] = k + 1;
+    }
+    wish.lengths = d->length;
+    wish.length_count = wish.group_count = SEQUENCES;
+    wish.group_end = d->end;
+    return wish;
+}
+
+/* The core of every layer first, then the rest of them. */
+START_TEST(attention_cores_are_recomputed_first)
+{
+    planning p = planning_of("gpt7.5b", "h100-80g");
+    documents d;
+    pp_wish wish = with(unfused(&p, &d), PP_RECOMPUTE_MICROBATCHES);
+    wish.schedule = pp_schedule_find("1f1b");
+    wish.memory_limit_bytes = (int64_t)20 << 30;
+    pp_choice *choice = choose(&wish);
+    const pp_recompute_table *table = &choice->plan->recomputed;
+    int both = 0;
+    for (uint32_t i = 0; i < table->microbatches * table->stages; i++) {
+        const pp_recomputed of = table->of[i];
+        const int64_t layers = choice->plan->partition[i % table->stages].layers;
+        ck_assert(of.full == 0 || of.full + of.selective == layers);
+        both += of.full > 0 && of.selective > 0;
+    }
+    ck_assert_int_gt(both, 0);
+    pp_choice_free(&choice);
+}
+END_TEST
+
+/* What a schedule makes of the costs with its table is another order, in which that need not fit.
+ */
+START_TEST(tables_fit_the_order_that_is_made_of_them)
+{
+    planning p = planning_of("gpt7.5b", "h100-80g");
+    documents d;
+    pp_wish wish = unfused(&p, &d);
+    wish.schedule = pp_schedule_find("zb-1p");
+    wish.memory_limit_bytes = (int64_t)21 << 30;
+    const double stages = score_with(wish, PP_RECOMPUTE_STAGES);
+    const double microbatches = score_with(wish, PP_RECOMPUTE_MICROBATCHES);
+    ck_assert(stages > 0 && microbatches > 0);
+    ck_assert_msg(microbatches < 0.99 * stages, "%.4f of stages", microbatches / stages);
+}
+END_TEST
+
+/* Free orders are searched while stages recompute alike, and refined then: from a table, which
+ * leaves no memory for other orders, the search would not get on. */
+START_TEST(free_orders_are_found_before_tables)
+{
+    planning p = planning_of("gpt7.5b", "h100-80g");
+    pp_wish wish = unfused(&p, NULL);
+    wish.memory_limit_bytes = (int64_t)(20 + _i) << 30;
+    wish.orders = PP_ORDERS_PLANNED;
+    wish.max_simulations = 400;
+    const double stages = score_with(wish, PP_RECOMPUTE_STAGES);
+    const double microbatches = score_with(wish, PP_RECOMPUTE_MICROBATCHES);
+    ck_assert(stages > 0 && microbatches > 0);
+    ck_assert_msg(microbatches < 0.997 * stages, "%.4f of stages", microbatches / stages);
+}
+END_TEST
+
+/* Where just the switch fits beside an executor's buffers, what may differ fits too. */
+START_TEST(the_least_memory_of_the_switch_is_enough)
+{
+    static const char *const of[][3] = { { "gpt3.6b", "1f1b", "ppsim" },
+                                         { "gpt3.6b", "1f1b", "deepspeed" },
+                                         { "gpt7.5b", "zbv", "xla" } };
+    planning p = planning_of(of[_i][0], "h100-80g");
+    pp_wish wish = wish_of(&p, _i == 2 ? 2 : 4);
+    wish.parallel.tp = 4;
+    wish.micro_batch_size = 1;
+    wish.global_batch_size = 16;
+    wish.schedule = pp_schedule_find(of[_i][1]);
+    wish.executor = of[_i][2];
+    const pp_wish switched = with(wish, PP_RECOMPUTE_FULL);
+    pp_choice *choice = choose(&switched);
+    const double full = score(&choice->candidate[0]);
+    wish.memory_limit_bytes = choice->plan->prediction->peak_memory_bytes;
+    pp_choice_free(&choice);
+    for (int how = PP_RECOMPUTE_STAGES; how <= PP_RECOMPUTE_MICROBATCHES; how++) {
+        const double found = score_with(wish, (pp_recompute)how);
+        ck_assert(found > 0);
+        ck_assert_double_le(found, full);
+    }
+}
+END_TEST
+
+/* Executor deepspeed runs 1f1b alone: others, with better bounds, do not use the looks up. */
+START_TEST(schedules_that_are_refused_take_no_turns)
+{
+    planning p = planning_of("gpt7.5b", "h100-80g");
+    pp_wish wish = wish_of(&p, 4);
+    wish.parallel.tp = 4;
+    wish.global_batch_size = 96;
+    wish.memory_limit_bytes = (int64_t)10542 << 20;
+    wish.executor = "deepspeed";
+    const double all = score_with(wish, PP_RECOMPUTE_STAGES);
+    wish.schedule = pp_schedule_find("1f1b");
+    const double alone = score_with(wish, PP_RECOMPUTE_STAGES);
+    ck_assert(alone > 0 && all > 0);
+    ck_assert_double_le(all, 1.001 * alone);
+}
+END_TEST
+
 /* Where the runtime cannot, nothing is lost against stages alone. */
 START_TEST(who_cannot_is_spared)
 {
@@ -447,6 +570,11 @@ int main(void)
     tcase_add_loop_test(tc, tables_fit_as_they_are, 0, 2);
     tcase_add_test(tc, no_microbatch_recomputes_more_than_it_must);
     tcase_add_loop_test(tc, free_orders_have_it, 1, 3);
+    tcase_add_test(tc, attention_cores_are_recomputed_first);
+    tcase_add_test(tc, tables_fit_the_order_that_is_made_of_them);
+    tcase_add_loop_test(tc, free_orders_are_found_before_tables, 0, 2);
+    tcase_add_loop_test(tc, the_least_memory_of_the_switch_is_enough, 0, 3);
+    tcase_add_test(tc, schedules_that_are_refused_take_no_turns);
     tcase_add_test(tc, who_cannot_is_spared);
     tcase_add_test(tc, megatron_gets_blocks);
     suite_add_tcase(suite, tc);

@@ -17,12 +17,12 @@ static void print_point(const pp_pareto *pareto, const pp_pareto_point *point, p
         snprintf(cell[0], sizeof cell[0], "%.1f", c->tokens_per_s / gpus);
     else
         pp_format_duration(cell[0], sizeof cell[0], c->step_ns);
-    pp_text_add(
-        text, "%10s %10s  %-10s %6.2f %%  %-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %.9s\n",
-        pp_format_bytes(cell[1], sizeof cell[1], c->peak_bytes),
-        pp_format_bytes(cell[2], sizeof cell[2], point->limit_bytes), cell[0],
-        100 * ((double)c->step_ns / (double)point->least_step_ns - 1), c->schedule->name,
-        c->parallel.vpp, c->parallel.tp, c->micro_batch_size, pp_recompute_name(c->recompute));
+    pp_text_add(text, "%9s %9s  %-9s%6.2f %% %-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %s\n",
+                pp_format_bytes(cell[1], sizeof cell[1], c->peak_bytes),
+                pp_format_bytes(cell[2], sizeof cell[2], point->limit_bytes), cell[0],
+                100 * ((double)c->step_ns / (double)point->least_step_ns - 1), c->schedule->name,
+                c->parallel.vpp, c->parallel.tp, c->micro_batch_size,
+                pp_recompute_name(c->recompute));
 }
 
 static void print_table(const pp_pareto *pareto, const pp_wish *wish, pp_text *text)
@@ -30,8 +30,8 @@ static void print_table(const pp_pareto *pareto, const pp_wish *wish, pp_text *t
     pp_text_add(text,
                 "%s, pp %" PRId64
                 ": the fastest of %zu simulated candidates at every memory limit\n\n"
-                "      from         to  %-10s  above    schedule       vpp  tp mbs recompute\n"
-                "  its peak                         bound\n",
+                "     from        to  %-9s   above schedule       vpp  tp mbs recompute\n"
+                " its peak                        bound\n",
                 wish->model->name, wish->parallel.pp, pareto->simulated,
                 pareto->per_gpu ? "tok/s/GPU" : "step");
     for (size_t i = 0; i < pareto->count; i++)

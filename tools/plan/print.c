@@ -330,14 +330,14 @@ static void print_row(const pp_choice *choice, const pp_candidate *c, pp_text *t
     else
         snprintf(why, sizeof why, "%s", c->reason);
     name_speed(choice, c, speed, sizeof speed);
-    snprintf(cells, sizeof cells, "%-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %-9.9s %s",
+    snprintf(cells, sizeof cells, "%-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %-14s %s",
              c->schedule->name, c->parallel.vpp, c->parallel.tp, c->micro_batch_size,
              pp_recompute_name(c->recompute), speed);
-    if (47 + strlen(why) > PP_COLUMNS) {
+    if (52 + strlen(why) > PP_COLUMNS) {
         pp_text_add(text, "%s\n", cells);
         add_wrapped(text, "", why);
     } else {
-        pp_text_add(text, "%-46s %s\n", cells, why);
+        pp_text_add(text, "%-51s %s\n", cells, why);
     }
 }
 
@@ -366,19 +366,19 @@ static void print_jitter(const pp_choice *choice, pp_text *text)
     const pp_candidate *best = next_ranked(choice, NULL);
     const pp_candidate *c = best;
     pp_text_add(text,
-                "\nunder jitter   vpp  tp mbs recompute   p50         p95         no jitter\n");
+                "\nunder jitter   vpp  tp mbs recompute       p50       p95       no jitter\n");
     for (int shown = 0; c && shown < SHOWN; shown++, c = next_ranked(choice, c)) {
         char cell[3][32];
         char tie[48] = "";
         if (c->tie && c != best)
             snprintf(tie, sizeof tie, " within %.2f %%: a tie",
                      100 * (ranked_score(c) / ranked_score(best) - 1));
-        pp_text_add(
-            text, "%-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %-9.9s   %-11s %-11s %s%s\n",
-            c->schedule->name, c->parallel.vpp, c->parallel.tp, c->micro_batch_size,
-            pp_recompute_name(c->recompute), pp_format_duration(cell[0], sizeof cell[0], c->p50_ns),
-            pp_format_duration(cell[1], sizeof cell[1], c->p95_ns),
-            pp_format_duration(cell[2], sizeof cell[2], c->step_ns), tie);
+        pp_text_add(text, "%-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %-14s  %-9s %-9s %s%s\n",
+                    c->schedule->name, c->parallel.vpp, c->parallel.tp, c->micro_batch_size,
+                    pp_recompute_name(c->recompute),
+                    pp_format_duration(cell[0], sizeof cell[0], c->p50_ns),
+                    pp_format_duration(cell[1], sizeof cell[1], c->p95_ns),
+                    pp_format_duration(cell[2], sizeof cell[2], c->step_ns), tie);
     }
 }
 
@@ -416,7 +416,7 @@ static void print_runners_up(const pp_choice *choice, pp_text *text)
     rows r = pick_rows(choice);
     if (!r.count)
         return;
-    pp_text_add(text, "\nrunners-up     vpp  tp mbs recompute   %-10swhy not\n",
+    pp_text_add(text, "\nrunners-up     vpp  tp mbs recompute        %-10swhy not\n",
                 choice->per_gpu ? "tok/s/GPU" : "step");
     for (size_t i = 0; i < r.count; i++)
         print_row(choice, r.row[i], text);
