@@ -201,8 +201,8 @@ static pp_status search_all(pp_search *search, pp_ordering *list, size_t count, 
     return PP_OK;
 }
 
-/* The set-ups that may win, with orders to begin with. Once there is a good one, those whose named
- * order is far behind are left alone. */
+/* The set-ups that may win, with orders to begin with. Once there is a good one, those that are far
+ * behind are left alone. */
 static pp_status open_all(pp_search *search, const pp_prospects *prospects, double best_score,
                           pp_ordering *list, size_t *count, pp_err *err)
 {
@@ -211,7 +211,7 @@ static pp_status open_all(pp_search *search, const pp_prospects *prospects, doub
         const pp_setup *setup = &search->setup[at->setup];
         const pp_candidate on = { .parallel = setup->context.parallel };
         double least = pp_candidate_score(&on, setup->least_step_ns);
-        if (at->seeded && !pp_is_worth(least, least, at->score, best_score))
+        if (!pp_is_worth(least, least, at->score, best_score))
             continue;
         pp_status status = pp_ordering_open(&list[(*count)++], search, at, err);
         if (status)
@@ -225,7 +225,7 @@ static pp_status open_and_search(pp_search *search, double best_score, bool *end
                                  size_t *found, pp_err *err)
 {
     const pp_prospects prospects = pp_search_prospects(search, best_score);
-    pp_ordering list[PP_PROSPECTS_MOST + 1] = { 0 };
+    pp_ordering list[PP_PROSPECTS_ALL] = { 0 };
     size_t count = 0;
     pp_status status = PP_OK;
     pp_purse funds;

@@ -5,8 +5,9 @@
 #include "planner/choose_int.h"
 #include "planner/instance_bound.h"
 
-/* Set-ups that are looked at; one more where layers were shifted (shift.c). */
-enum { PP_PROSPECTS_MOST = 3 };
+/* Set-ups that are looked at: so many in which a named order fits, so many in which one does not,
+ * and one where layers were shifted (shift.c). */
+enum { PP_PROSPECTS_MOST = 3, PP_PROSPECTS_ALL = 2 * PP_PROSPECTS_MOST + 1 };
 
 /* A set-up worth a search. */
 typedef struct pp_prospect {
@@ -17,12 +18,12 @@ typedef struct pp_prospect {
 } pp_prospect;
 
 typedef struct pp_prospects {
-    pp_prospect row[PP_PROSPECTS_MOST + 1];
+    pp_prospect row[PP_PROSPECTS_ALL];
     size_t count;
 } pp_prospects;
 
-/* Sorted, best first, the shifted one last: set-ups whose bound leaves room below the best step.
- * One in which no named schedule fits is judged by its bound. */
+/* Set-ups whose bound leaves room below the best step: those with a named order, best first; those
+ * without, by their bounds; the shifted one. */
 pp_prospects pp_search_prospects(const pp_search *search, double best_score);
 
 extern const pp_schedule pp_planned_schedule; /* "planned" */

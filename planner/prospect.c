@@ -54,6 +54,15 @@ static void add_prospect(pp_prospects *list, pp_prospect now)
     list->row[at] = now;
 }
 
+static bool is_listed(const pp_prospects *list, size_t setup)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->row[i].setup == setup)
+            return true;
+    }
+    return false;
+}
+
 static double setup_forwards(const pp_search *search, const pp_setup *setup)
 {
     const pp_parallel *parallel = &setup->context.parallel;
@@ -61,8 +70,10 @@ static double setup_forwards(const pp_search *search, const pp_setup *setup)
            (double)search->data[setup->data].workload.microbatches;
 }
 
-/* Those whose layers were shifted, or the others. */
-static pp_prospects list_prospects(const pp_search *search, double best_score, bool shifted)
+/* Adds up to `most` set-ups to those already listed: whose layers were shifted, or the others; in
+ * which a named order fits (seeded), or one does not. */
+static void list_prospects(const pp_search *search, double best_score, bool shifted, bool seeded,
+                           size_t most, pp_prospects *listed)
 {
     pp_prospects list = { .count = 0 };
     for (size_t i = 0; i < search->count; i++) {
@@ -74,6 +85,8 @@ static pp_prospects list_prospects(const pp_search *search, double best_score, b
         if (c->recompute == PP_RECOMPUTE_MICROBATCHES || /* leaves no memory for other orders */
             c->schedule == &pp_planned_schedule ||       /* found before, with more memory */
             (c->partition == PP_PARTITION_SHIFTED) != shifted)
+            continue;
+        if (fits != seeded || is_listed(listed, k))
             continue;
         if (!is_usable(setup) || search->data[setup->data].workload.microbatches == 0 ||
             (!fits && c->status == PP_CANDIDATE_PRUNED))
@@ -94,14 +107,15 @@ static pp_prospects list_prospects(const pp_search *search, double best_score, b
                                            .score = fits ? pp_candidate_score(c, c->step_ns)
                                                          : least * 1.05 });
     }
-    return list;
+    for (size_t i = 0; i < list.count && i < most; i++)
+        listed->row[listed->count++] = list.row[i];
 }
 
 pp_prospects pp_search_prospects(const pp_search *search, double best_score)
 {
-    pp_prospects list = list_prospects(search, best_score, false);
-    const pp_prospects shifted = list_prospects(search, best_score, true);
-    if (shifted.count)
-        list.row[list.count++] = shifted.row[0];
+    pp_prospects list = { .count = 0 };
+    list_prospects(search, best_score, false, true, PP_PROSPECTS_MOST, &list);
+    list_prospects(search, best_score, false, false, PP_PROSPECTS_MOST, &list);
+    list_prospects(search, best_score, true, true, 1, &list);
     return list;
 }
