@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LAYERS_MOST = 1 << 20 };
+
 /* count: pp x vpp. */
 static pp_status get_stages(const pp_json_at *at, const char *key, size_t count,
                             pp_json_at *list_out, pp_err *err)
@@ -20,6 +22,14 @@ static pp_status get_stages(const pp_json_at *at, const char *key, size_t count,
     return found == count
                ? PP_OK
                : pp_json_fail(list_out, err, "has %zu stages, pp x vpp is %zu", found, count);
+}
+
+static pp_status read_layers(const pp_json_at *list, size_t s, int64_t most, int64_t *layers_out,
+                             pp_err *err)
+{
+    pp_json_at item;
+    pp_status status = pp_json_item(list, s, &item, err);
+    return status ? status : pp_json_read_int(&item, 0, most, layers_out, err);
 }
 
 /* What each stage recomputes of its layers, where the plan says so stage by stage. member: of
@@ -36,12 +46,9 @@ static pp_status read_recomputed(const pp_json_at *at, const pp_plan *plan, cons
         return PP_OK;
     pp_status status = get_stages(at, key, count, &list, err);
     for (size_t s = 0; s < count && !status; s++) {
-        pp_json_at item;
         pp_stage *stage = &plan->partition[s];
         int64_t *layers = (int64_t *)(void *)((char *)stage + member);
-        int64_t left = stage->layers - stage->full;
-        if (!(status = pp_json_item(&list, s, &item, err)))
-            status = pp_json_read_int(&item, 0, left, layers, err);
+        status = read_layers(&list, s, stage->layers - stage->full, layers, err);
     }
     return status;
 }
@@ -53,26 +60,20 @@ pp_status pp_plan_read_partition(const pp_json_at *root, pp_plan *plan, pp_err *
     pp_json_at layers;
     pp_json_at layout;
     const char *text;
-    size_t count;
+    const size_t count = (size_t)(plan->parallel.pp * plan->parallel.vpp);
     int64_t total = 0;
     int64_t mtp = 0;
     if (!pp_json_has(root, "partition"))
         return PP_OK;
     pp_status status = pp_json_get(root, "partition", &at, err);
     if (status || (status = pp_json_only(&at, keys, err)) ||
-        (status = pp_json_get(&at, "layers", &layers, err)) ||
-        (status = pp_json_count(&layers, &count, err)) ||
+        (status = get_stages(&at, "layers", count, &layers, err)) ||
         (status = pp_json_get(&at, "layout", &layout, err)) ||
         (status = pp_json_read_text(&layout, &text, err)))
         return status;
-    if (count != (size_t)(plan->parallel.pp * plan->parallel.vpp))
-        return pp_json_fail(&layers, err, "has %zu stages, pp x vpp is %" PRId64, count,
-                            plan->parallel.pp * plan->parallel.vpp);
     for (size_t s = 0; s < count; s++) {
-        pp_json_at item;
         int64_t n;
-        if ((status = pp_json_item(&layers, s, &item, err)) ||
-            (status = pp_json_read_int(&item, 0, 1 << 20, &n, err)))
+        if ((status = read_layers(&layers, s, LAYERS_MOST, &n, err)))
             return status;
         total += n;
     }
@@ -88,10 +89,8 @@ pp_status pp_plan_read_partition(const pp_json_at *root, pp_plan *plan, pp_err *
         return pp_json_fail(&layout, err, "%s: %s", inner.where, inner.text);
     plan->partition = stages;
     for (size_t s = 0; s < count; s++) {
-        pp_json_at item;
         int64_t n;
-        if ((status = pp_json_item(&layers, s, &item, err)) ||
-            (status = pp_json_read_int(&item, 0, 1 << 20, &n, err)))
+        if ((status = read_layers(&layers, s, LAYERS_MOST, &n, err)))
             return status;
         if (found != count || stages[s].layers != n)
             return pp_json_fail(&layout, err, "says something else than \"layers\"");

@@ -82,19 +82,33 @@ static pp_plan *sample_plan(void)
     return plan;
 }
 
-START_TEST(a_plan_is_read_back_to_the_byte)
+static pp_plan *read_back(const pp_plan *plan)
 {
-    pp_plan *plan = sample_plan();
     pp_plan *again = NULL;
     pp_err err = { 0 };
-    STEP_OK(pp_plan_simulate(plan, NULL, NULL, NULL, &plan->prediction, &err), err);
-    char *first = print_plan(plan);
-    STEP_OK(read_plan(first, &again, &err), err);
-    STEP_OK(pp_plan_simulate(again, NULL, NULL, NULL, &again->prediction, &err), err);
-    char *second = print_plan(again);
+    char *text = print_plan(plan);
+    STEP_OK(read_plan(text, &again, &err), err);
+    free(text);
+    return again;
+}
+
+static void demand_same_file(const pp_plan *a, const pp_plan *b)
+{
+    char *first = print_plan(a);
+    char *second = print_plan(b);
     ck_assert_str_eq(first, second);
     free(first);
     free(second);
+}
+
+START_TEST(a_plan_is_read_back_to_the_byte)
+{
+    pp_plan *plan = sample_plan();
+    pp_err err = { 0 };
+    STEP_OK(pp_plan_simulate(plan, NULL, NULL, NULL, &plan->prediction, &err), err);
+    pp_plan *again = read_back(plan);
+    STEP_OK(pp_plan_simulate(again, NULL, NULL, NULL, &again->prediction, &err), err);
+    demand_same_file(plan, again);
     pp_plan_free(&again);
     pp_plan_free(&plan);
 }
@@ -119,19 +133,13 @@ static void recompute(pp_plan *plan)
 START_TEST(recomputation_per_microbatch_is_read_back)
 {
     pp_plan *plan = sample_plan();
-    pp_plan *again = NULL;
-    pp_err err = { 0 };
     recompute(plan);
-    char *first = print_plan(plan);
-    STEP_OK(read_plan(first, &again, &err), err);
+    pp_plan *again = read_back(plan);
     ck_assert_uint_eq(again->recomputed.replicas, 2);
     ck_assert_uint_eq(again->recomputed.microbatches, 4);
     ck_assert_uint_eq(again->recomputed.stages, 4);
     ck_assert_mem_eq(again->recomputed.of, plan->recomputed.of, 32 * sizeof(pp_recomputed));
-    char *second = print_plan(again);
-    ck_assert_str_eq(first, second);
-    free(first);
-    free(second);
+    demand_same_file(plan, again);
     pp_plan_free(&again);
     pp_plan_free(&plan);
 }
