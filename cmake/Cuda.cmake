@@ -1,7 +1,7 @@
 # What the GPU module needs: nvcc, the CUDA runtime, cuBLASLt and NCCL. Looked for in CUDA_HOME, in /usr/local/cuda,
-# where the system keeps libraries, and in build/cuda-packages (tools/cuda-headers).
+# where the system keeps libraries, and in build/cuda-packages (tools/dev/cuda-headers).
 set(PPSIM_BUILD_CUDA OFF)
-set(PPSIM_CUDA_PACKAGES ${PROJECT_BINARY_DIR}/cuda-packages CACHE PATH "NVIDIA's packages, unpacked by tools/cuda-headers")
+set(PPSIM_CUDA_PACKAGES ${PROJECT_BINARY_DIR}/cuda-packages CACHE PATH "NVIDIA's packages, unpacked by tools/dev/cuda-headers")
 mark_as_advanced(PPSIM_CUDA_PACKAGES)
 
 function(pp_find_cuda)
@@ -85,7 +85,7 @@ if(NOT PPSIM_CUDA STREQUAL "OFF")
         set(PPSIM_BUILD_CUDA ON)
     endif()
     if(PPSIM_CUDA_LACKS AND PPSIM_CUDA STREQUAL "ON")
-        message(FATAL_ERROR "PPSIM_CUDA=ON, but ${PPSIM_CUDA_LACKS}. Install CUDA, cuBLAS and NCCL; tools/cuda-headers "
+        message(FATAL_ERROR "PPSIM_CUDA=ON, but ${PPSIM_CUDA_LACKS}. Install CUDA, cuBLAS and NCCL; tools/dev/cuda-headers "
             "fetches NVIDIA's packages.")
     endif()
 endif()
@@ -127,7 +127,7 @@ if(NOT PPSIM_CUDA STREQUAL "OFF" AND NOT PPSIM_CUDNN STREQUAL "OFF" AND PPSIM_CU
         set(PPSIM_BUILD_CUDNN ON)
         enable_language(CXX)
     elseif(PPSIM_CUDNN STREQUAL "ON")
-        message(FATAL_ERROR "PPSIM_CUDNN=ON, but this is missing: ${PPSIM_CUDNN_MISSING}. tools/cuda-headers --cudnn "
+        message(FATAL_ERROR "PPSIM_CUDNN=ON, but this is missing: ${PPSIM_CUDNN_MISSING}. tools/dev/cuda-headers --cudnn "
             "fetches NVIDIA's packages.")
     endif()
 endif()

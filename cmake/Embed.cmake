@@ -1,5 +1,5 @@
 # cmake -DOUTPUT=file.c -DDATA=folder -DKINDS=models,hardware -P Embed.cmake
-# Writes a C file that holds folder/<kind>/*.json as tables sorted by name; traces/data.h reads it.
+# Writes a C file that holds folder/<kind>/*.json as tables sorted by name; traces/read/data.h reads it.
 string(REPLACE "," ";" kinds "${KINDS}")
 set(arrays "")
 set(tables "")
@@ -29,7 +29,7 @@ foreach(kind IN LISTS kinds)
     string(APPEND index "    {${kind}, ${count}},\n")
 endforeach()
 file(WRITE ${OUTPUT} "/* Made by cmake/Embed.cmake from traces/data; do not edit. */
-#include \"traces/data_int.h\"
+#include \"traces/read/data_int.h\"
 
 ${arrays}
 ${tables}

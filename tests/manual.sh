@@ -15,7 +15,7 @@ awk 'BEGIN { for (i = 0; i < 256; i++) print 512 + 37 * i % 3500 }' >lengths.txt
 ppsim plan --model llama3-8b --pp 4 --emit plan=plan.json >/dev/null
 ppsim simulate plan.json --json -o old.json
 cp old.json new.json
-for page in "$source"/tools/ppsim*.1; do
+for page in "$source"/tools/man/ppsim*.1; do
     sed -n '/^\.SH EXAMPLES/,/^\.fi/s/\\-/-/gp' "$page" | grep '^ppsim ' >examples || { echo "${page##*/} has no example"; bad=1; }
     while read -r example; do
         status=0

@@ -46,7 +46,7 @@ for file in bin/ppsim share/man/man1/ppsim.1 share/bash-completion/completions/p
     include/ppsim/pp_runtime.h share/doc/ppsim/copyright; do
     [ -s "root/usr/$file" ] || [ -s "root/usr/$file.gz" ] || fail "it lacks usr/$file"
 done
-for page in "$source"/tools/ppsim*.1; do
+for page in "$source"/tools/man/ppsim*.1; do
     installed=root/usr/share/man/man1/${page##*/}
     { [ ! -e "$installed.gz" ] || gzip -d "$installed.gz"; } && cmp -s "$installed" "$page" ||
         fail "another man page than ${page##*/}"

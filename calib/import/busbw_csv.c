@@ -3,9 +3,9 @@
  * node", "16 p2p channels, 4 per peer" (of the first column; NCCL's rule gives those of the
  * others).
  */
-#include "calib/import_columns.h"
-#include "calib/nccl_int.h"
-#include "sim/kernel.h"
+#include "calib/import/common/columns.h"
+#include "calib/import/nccl/nccl_int.h"
+#include "sim/cost/kernel.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,9 +4,9 @@
  * stage per rank "Forward 7" and "Backward 7"; anybody may record "ppsim:3F7 tokens=4096".
  * Where kernels were recorded, an op takes the sum of the kernels that were launched within it,
  * those of NCCL left out; otherwise the range itself. */
-#include "calib/json_scan.h"
-#include "calib/trace_ops.h"
-#include "sim/alloc.h"
+#include "calib/import/common/json_scan.h"
+#include "calib/samples/trace_ops.h"
+#include "sim/base/alloc.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "calib/nccl_int.h"
+#include "calib/import/nccl/nccl_int.h"
 
 /* Marks that rccl-tests leave; its files are as those of nccl-tests otherwise. */
 static bool is_rccl(pp_span begin)

@@ -1,6 +1,6 @@
 /* Our own format (docs/formats.md): whoever can print lines can write it. */
-#include "calib/import_columns.h"
-#include "sim/text.h"
+#include "calib/import/common/columns.h"
+#include "sim/base/text.h"
 
 #include <math.h>
 #include <stdio.h>

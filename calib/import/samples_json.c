@@ -1,5 +1,5 @@
 /* Our own format (docs/formats.md): "series" as a profile keeps them. */
-#include "calib/import_int.h"
+#include "calib/import/common/import_int.h"
 
 #include <stdlib.h>
 #include <string.h>

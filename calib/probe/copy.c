@@ -1,6 +1,6 @@
 /* Copies within memory: what the runtime does with a tensor that it hands over. */
-#include "calib/probes.h"
-#include "sim/alloc.h"
+#include "calib/probe/probes.h"
+#include "sim/base/alloc.h"
 
 #include <stdlib.h>
 #include <string.h>

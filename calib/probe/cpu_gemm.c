@@ -1,10 +1,10 @@
 /* The products of a layer of compute cpu: forward, gradient of the input, gradient of the weight,
  * each for the four weights. */
-#include "calib/probes.h"
-#include "calib/products.h"
+#include "calib/probe/probes.h"
+#include "calib/measure/products.h"
 #include "runtime/cpu/matmul.h"
 #include "runtime/cpu/settings.h"
-#include "sim/alloc.h"
+#include "sim/base/alloc.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Attention on a GPU by cuDNN, which frameworks run: what plans ask a profile for. */
-#include "calib/gpu_attention.h"
+#include "calib/measure/gpu_attention.h"
 
 #include <stdio.h>
 #include <string.h>

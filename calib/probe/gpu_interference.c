@@ -1,10 +1,10 @@
 /* What a product loses to transfers on the same GPU: without the multiprocessors that they occupy,
  * beside copies in the GPU's memory, and beside messages of the GPU to itself, which are such
  * copies on some of its multiprocessors: without a link. */
-#include "calib/gpu_probe.h"
+#include "calib/measure/gpu_probe.h"
 
-#include "calib/nccl_int.h"
-#include "runtime/gpu_link.h"
+#include "calib/import/nccl/nccl_int.h"
+#include "runtime/measure/gpu_link.h"
 
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /* What the runtime itself takes for an instruction: a step of ops that do nothing. */
-#include "calib/probes.h"
-#include "runtime/run.h"
-#include "sim/alloc.h"
-#include "sim/schedule.h"
+#include "calib/probe/probes.h"
+#include "runtime/core/run.h"
+#include "sim/base/alloc.h"
+#include "sim/schedule/schedule.h"
 
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
 /* What compute and transfers do to each other: one thread does the one without a pause while the
  * other thread is measured. Transfers are both ends in one thread, so that two processors do. */
-#include "calib/ops.h"
-#include "calib/ping.h"
-#include "calib/probes.h"
-#include "runtime/clock.h"
-#include "sim/alloc.h"
+#include "calib/measure/ops.h"
+#include "calib/measure/ping.h"
+#include "calib/probe/probes.h"
+#include "runtime/core/clock.h"
+#include "sim/base/alloc.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

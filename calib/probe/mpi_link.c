@@ -1,6 +1,6 @@
 /* Messages between two processes that mpirun started. It comes first, as the second process must
  * not disturb what the first one measures later. */
-#include "calib/link_probe.h"
+#include "calib/measure/link_probe.h"
 
 #include <stdlib.h>
 

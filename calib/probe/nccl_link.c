@@ -1,9 +1,9 @@
 /* Traffic between GPUs, by the clocks of the GPUs: docs/calibration-probes.md. Its processes, where
  * torchrun, mpirun or srun started several, measure together. */
-#include "calib/nccl_int.h"
-#include "calib/probes.h"
-#include "runtime/gpu_link.h"
-#include "sim/alloc.h"
+#include "calib/import/nccl/nccl_int.h"
+#include "calib/probe/probes.h"
+#include "runtime/measure/gpu_link.h"
+#include "sim/base/alloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* The math of compute cpu on GPUs: all that knows CUDA is in the module ppsim_cuda.so. */
 #include "runtime/cpu/worker.h"
-#include "runtime/module.h"
+#include "runtime/core/module.h"
 
 #include <stdio.h>
 

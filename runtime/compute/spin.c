@@ -1,8 +1,8 @@
 /* Ops that take the time which the plan says, and compute nothing. They sleep, so that ranks may
  * outnumber processors. Where tensors are carried, their first bytes tell whose they are. */
-#include "runtime/clock.h"
-#include "runtime/compute.h"
-#include "sim/alloc.h"
+#include "runtime/core/clock.h"
+#include "runtime/core/compute.h"
+#include "sim/base/alloc.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "runtime/cpu/attention.h"
 #include "runtime/cpu/rows.h"
 #include "runtime/cpu/tokens.h"
-#include "sim/alloc.h"
+#include "sim/base/alloc.h"
 
 #include <stdlib.h>
 #include <string.h>

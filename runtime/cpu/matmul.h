@@ -4,7 +4,7 @@
 #define PPSIM_RUNTIME_CPU_MATMUL_H
 
 #include "runtime/cpu/real.h"
-#include "sim/status.h"
+#include "sim/base/status.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 #include "runtime/cpu/model.h"
 
-#include "sim/alloc.h"
-#include "sim/units.h"
+#include "sim/base/alloc.h"
+#include "sim/base/units.h"
 
 #include <limits.h>
 #include <math.h>

@@ -3,9 +3,9 @@
 #ifndef PPSIM_RUNTIME_CPU_MODEL_H
 #define PPSIM_RUNTIME_CPU_MODEL_H
 
-#include "runtime/compute.h"
+#include "runtime/core/compute.h"
 #include "runtime/cpu/settings.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 typedef struct pp_cpu_stage {
     uint64_t first_layer;

@@ -1,7 +1,7 @@
 #include "runtime/cpu/settings.h"
 
-#include "sim/text.h"
-#include "sim/units.h"
+#include "sim/base/text.h"
+#include "sim/base/units.h"
 
 #include <errno.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef PPSIM_RUNTIME_CPU_SETTINGS_H
 #define PPSIM_RUNTIME_CPU_SETTINGS_H
 
-#include "sim/status.h"
+#include "sim/base/status.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 #include "runtime/cpu/worker.h"
 
 #include "runtime/cpu/stack.h"
-#include "sim/alloc.h"
+#include "sim/base/alloc.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -39,7 +39,7 @@ static pp_status load(pp_cudnn *c, void **library_out, pp_err *err)
     size_t (*version)(void);
     if (!pp_cudnn_graph_built())
         return c->services->err_set(err, PP_UNAVAILABLE, NULL,
-                                    "ppsim_cuda.so was built without cuDNN; tools/cuda-headers "
+                                    "ppsim_cuda.so was built without cuDNN; tools/dev/cuda-headers "
                                     "--cudnn fetches what building takes" WITHOUT);
     /* It stays: the frontend keeps its functions. */
     *library_out = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);

@@ -5,7 +5,7 @@
 #include "runtime/cuda/kernel.h"
 #include "runtime/cuda/kernels.h"
 
-/* As pp_random_next (sim/random.h), which is no function of a GPU. */
+/* As pp_random_next (sim/base/random.h), which is no function of a GPU. */
 PP_DEVICE uint64_t pp_next(uint64_t *state)
 {
     uint64_t x = *state += 0x9e3779b97f4a7c15u;

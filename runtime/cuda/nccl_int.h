@@ -6,7 +6,7 @@
 
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/store.h"
-#include "runtime/gpu_link.h"
+#include "runtime/measure/gpu_link.h"
 
 #include <nccl.h>
 #include <pthread.h>

@@ -4,7 +4,7 @@
 #ifndef PPSIM_RUNTIME_CUDA_STORE_H
 #define PPSIM_RUNTIME_CUDA_STORE_H
 
-#include "runtime/module.h"
+#include "runtime/core/module.h"
 
 /* Which process this is, from the variables of torchrun, Open MPI, other MPIs, or srun. */
 typedef struct pp_store_place {

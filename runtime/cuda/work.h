@@ -4,7 +4,7 @@
 #define PPSIM_RUNTIME_CUDA_WORK_H
 
 #include "runtime/cuda/kernels.h"
-#include "runtime/gpu.h"
+#include "runtime/measure/gpu.h"
 
 enum { PP_GPU_OPERANDS = 8 };
 

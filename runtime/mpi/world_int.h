@@ -4,7 +4,7 @@
 #ifndef PPSIM_RUNTIME_MPI_WORLD_INT_H
 #define PPSIM_RUNTIME_MPI_WORLD_INT_H
 
-#include "runtime/farm.h"
+#include "runtime/core/farm.h"
 
 #include <mpi.h>
 #include <pthread.h>

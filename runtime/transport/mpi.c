@@ -1,6 +1,6 @@
 /* MPI, one rank per process: all of it is in the module ppsim_mpi.so (runtime/mpi/), which is
  * loaded when it is wanted, so that the command itself needs no libmpi. */
-#include "runtime/module.h"
+#include "runtime/core/module.h"
 
 static pp_status mpi_available(pp_err *err)
 {

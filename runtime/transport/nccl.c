@@ -1,6 +1,6 @@
 /* NCCL, one rank per GPU: all of it is in the module ppsim_cuda.so (runtime/cuda/), which is loaded
  * when it is wanted, so that the command itself needs no CUDA. */
-#include "runtime/module.h"
+#include "runtime/core/module.h"
 
 static pp_status nccl_available(pp_err *err)
 {

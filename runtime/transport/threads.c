@@ -3,10 +3,10 @@
  * A directed edge has two queues, of sends and of receives; whoever posts the later end of a pair
  * copies the tensor and settles when the transfer ends: at once, or when a link of the given speed
  * would be through. Nobody works while nobody posts: a link needs no thread of its own. */
-#include "runtime/clock.h"
-#include "runtime/transport.h"
-#include "sim/alloc.h"
-#include "sim/processors.h"
+#include "runtime/core/clock.h"
+#include "runtime/core/transport.h"
+#include "sim/base/alloc.h"
+#include "sim/base/processors.h"
 
 #include <inttypes.h>
 #include <pthread.h>

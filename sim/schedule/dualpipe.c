@@ -1,7 +1,7 @@
 /* DualPipe (DeepSeek-AI DualPipe, dualpipe.py): the first half of the microbatches enters at rank
  * 0, the second half at the last rank, so that every stage lives on two ranks. */
-#include "sim/schedule.h"
-#include "sim/schedule_dual.h"
+#include "sim/schedule/schedule.h"
+#include "sim/schedule/builders/dual.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 /* DualPipeV (DeepSeek-AI DualPipe, dualpipev.py; the same as PyTorch ScheduleDualPipeV). */
-#include "sim/schedule.h"
-#include "sim/schedule_dual.h"
+#include "sim/schedule/schedule.h"
+#include "sim/schedule/builders/dual.h"
 
 #include <inttypes.h>
 

@@ -1,4 +1,4 @@
-#include "sim/schedule.h"
+#include "sim/schedule/schedule.h"
 
 /* 1F1B with min(m, 2 (p - 1 - r)) forwards before the first backward, so that a transfer has the
  * time of two ops (Zhuang 2022, arXiv 2211.05322). */

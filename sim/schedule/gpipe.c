@@ -1,4 +1,4 @@
-#include "sim/schedule.h"
+#include "sim/schedule/schedule.h"
 
 static void fill_rank(pp_order *order, uint32_t r, const pp_shape *shape)
 {

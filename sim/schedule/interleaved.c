@@ -4,8 +4,8 @@
  * each chunk, for each microbatch of the group. Backward k takes the same row with the chunks in
  * reverse. Warm-up: 2 (p - 1 - r) + (v - 1) N forwards (Megatron-LM schedules.py; the same as
  * PyTorch's ScheduleInterleaved1F1B). */
-#include "sim/schedule.h"
-#include "sim/schedule_rounds.h"
+#include "sim/schedule/schedule.h"
+#include "sim/schedule/builders/rounds.h"
 
 #include <inttypes.h>
 #include <stdio.h>

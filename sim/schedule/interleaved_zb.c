@@ -1,8 +1,8 @@
 /* PyTorch ScheduleInterleavedZeroBubble: interleaved 1F1B with the backward split. Warm-up:
  * p - 1 - r + (v - 1) g forwards, g microbatches per group; the W of the n-th I comes when r more
  * I's have been run. */
-#include "sim/schedule.h"
-#include "sim/schedule_rounds.h"
+#include "sim/schedule/schedule.h"
+#include "sim/schedule/builders/rounds.h"
 
 typedef struct table {
     uint32_t p, v, group;

@@ -1,4 +1,4 @@
-#include "sim/schedule.h"
+#include "sim/schedule/schedule.h"
 
 /* Rank r: all microbatches through its first stage, then through its next, and back in the exact
  * reverse order (PyTorch ScheduleLoopedBFS). */

@@ -1,4 +1,4 @@
-#include "sim/schedule.h"
+#include "sim/schedule/schedule.h"
 
 /* Rank r: min(p - 1 - r, m) forwards, then one forward and one backward in turn, then the rest of
  * the backwards (Megatron-LM forward_backward_pipelining_without_interleaving). */

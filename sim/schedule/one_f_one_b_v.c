@@ -1,8 +1,8 @@
 /* 1F1B-V (sail-sg zero-bubble, 1f1bv): a pattern of period 6 in which a fused backward takes two
  * slots, I and W, and whose ops are then pulled ahead as far as the pattern's peak memory allows.
  * a: stage r, b: stage 2p - 1 - r of rank r. */
-#include "sim/alloc.h"
-#include "sim/schedule_slots.h"
+#include "sim/base/alloc.h"
+#include "sim/schedule/builders/slots.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "sim/schedule_controlled.h"
+#include "sim/schedule/builders/controlled.h"
 
 /* First slots of the pattern; the shift makes its residues modulo 6 differ when p is even. */
 static uint32_t v_half_offset(uint32_t type, uint32_t r, uint32_t p)

@@ -1,4 +1,4 @@
-#include "sim/schedule_controlled.h"
+#include "sim/schedule/builders/controlled.h"
 
 /* First slots of the pattern; the shift makes its residues modulo 6 differ when 3 divides p. */
 static uint32_t v_min_offset(uint32_t type, uint32_t r, uint32_t p)

@@ -1,4 +1,4 @@
-#include "sim/schedule_zb.h"
+#include "sim/schedule/builders/zero_bubble.h"
 
 static pp_status zb_2p_build(const pp_shape *shape, pp_order **order_out, pp_err *err)
 {

@@ -1,7 +1,7 @@
 /* ZB-H1 (Qi 2024, arXiv 2401.10241, section 2): the order of 1F1B with the backward split. While
  * forwards are left, rank r keeps r W's open; from then on one W follows every I. Its memory is
  * that of 1F1B. */
-#include "sim/schedule.h"
+#include "sim/schedule/schedule.h"
 
 static void fill_rank(pp_order *order, uint32_t r, const pp_shape *shape)
 {

@@ -1,6 +1,6 @@
 /* ZB-H2 (Qi 2024, arXiv 2401.10241, section 2): 2 (p - r) - 1 forwards before the first backward
  * of rank r, then 2r W's stay open until all I's are run. Holds up to 2p - 1 activations. */
-#include "sim/schedule.h"
+#include "sim/schedule/schedule.h"
 
 static void fill_rank(pp_order *order, uint32_t r, const pp_shape *shape)
 {

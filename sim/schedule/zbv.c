@@ -1,6 +1,6 @@
 /* PyTorch ScheduleZBVZeroBubble, a closed form: made for max(m, 2p - 1) microbatches, of which
  * those from m on are left out. a: stage r, b: stage 2p - 1 - r of rank r. */
-#include "sim/schedule.h"
+#include "sim/schedule/schedule.h"
 
 typedef struct filling {
     pp_order *order;

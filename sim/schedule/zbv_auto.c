@@ -1,8 +1,8 @@
 /* ZB-V placed greedily by the durations (Qi 2024, arXiv 2405.15362; sail-sg zero-bubble,
  * zbv_greedy). a: stage r, b: stage 2p - 1 - r of rank r; memory limit 2p forward activations of
  * one stage. */
-#include "sim/alloc.h"
-#include "sim/schedule_greedy.h"
+#include "sim/base/alloc.h"
+#include "sim/schedule/builders/greedy.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,14 +3,14 @@
  *
  * The bare loop is the floor: the graph in a known order, two predecessors, one maximum and two
  * additions per op; no lookup of costs, no memory account, no discovery of the order. */
-#include "planner/jitter.h"
-#include "runtime/clock.h"
-#include "sim/alloc.h"
-#include "sim/comm.h"
-#include "sim/engine.h"
-#include "sim/report.h"
-#include "sim/schedule.h"
-#include "sim/transfer_costs.h"
+#include "planner/robustness/jitter.h"
+#include "runtime/core/clock.h"
+#include "sim/base/alloc.h"
+#include "sim/program/comm.h"
+#include "sim/engine/engine.h"
+#include "sim/analysis/report.h"
+#include "sim/schedule/schedule.h"
+#include "sim/program/transfer_costs.h"
 
 #include <inttypes.h>
 #include <stdio.h>

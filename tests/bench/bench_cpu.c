@@ -1,8 +1,8 @@
 /* Speed of the cpu backend's ops: two layers between two empty stages, one sequence, thread CPU
  * time, best of the runs. GFLOP/s count products and the visible half of the attention. */
-#include "runtime/compute.h"
+#include "runtime/core/compute.h"
 #include "runtime/cpu/matmul.h"
-#include "sim/alloc.h"
+#include "sim/base/alloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * any order at that memory. Orders of less memory are begun with, so that the curve cannot rise.
  * Every order is replayed by tests/contract/instance_replay.h.
  *   bench_curve [--budget SECONDS per point] [--threads N] FILE [PART]... */
-#include "planner/order_search.h"
-#include "runtime/clock.h"
+#include "planner/order/search.h"
+#include "runtime/core/clock.h"
 #include "tests/contract/instance_replay.h"
 
 #include <math.h>

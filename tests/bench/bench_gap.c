@@ -6,10 +6,10 @@
  *     solved. Their optimum against the bound, with the instance's share of memory and with four
  *     times as much.
  *   bench_gap [--iterations N] [--draws N, 0: no table 2] FILE [RANK that is kept]... */
-#include "planner/order_exact.h"
-#include "planner/order_search.h"
-#include "sim/alloc.h"
-#include "sim/random.h"
+#include "planner/order/exact.h"
+#include "planner/order/search.h"
+#include "sim/base/alloc.h"
+#include "sim/base/random.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* What the library adds to a step whose callbacks do nothing: making the plan, threads, memory and
  * agreement, and the time per op. Prints a table of medians. */
-#include "runtime/clock.h"
-#include "runtime/pp_runtime.h"
+#include "runtime/core/clock.h"
+#include "runtime/library/pp_runtime.h"
 
 #include <inttypes.h>
 #include <stdio.h>

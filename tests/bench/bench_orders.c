@@ -2,9 +2,9 @@
  * it what published rules make of the same instances, orders given and tent-shaped. All orders are
  * replayed by tests/contract/instance_replay.h.
  *   bench_orders [--budget SECONDS] [--threads N] [--seed N] [--rules] [FOLDER [PREFIX]] */
-#include "planner/order_search.h"
-#include "runtime/clock.h"
-#include "sim/processors.h"
+#include "planner/order/search.h"
+#include "runtime/core/clock.h"
+#include "sim/base/processors.h"
 #include "tests/bench/rule_classes.h"
 #include "tests/bench/rules.h"
 

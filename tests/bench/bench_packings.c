@@ -5,8 +5,8 @@
  * shares growing by 1 + 2 / (p - 1) from both ends. bench_packings [--iterations N] [--documents N]
  * [--median N] [--sigma X] [--longest N] FILE M... M: microbatches of `given`, then those of the
  * others. Documents are drawn, lognormal. */
-#include "planner/order_search.h"
-#include "sim/random.h"
+#include "planner/order/search.h"
+#include "sim/base/random.h"
 #include "tests/bench/rule_classes.h"
 #include "tests/bench/rules.h"
 

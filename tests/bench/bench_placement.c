@@ -3,7 +3,7 @@
  * gives the layer, what its end stages take beyond that stays at the ends. The cap is a share of
  * what 1F1B, given order, holds on rank 0. bench_placement [--iterations N] [--layers N]
  * [--microbatches N] FILE [SHARE]... */
-#include "planner/order_search.h"
+#include "planner/order/search.h"
 #include "tests/contract/instance_replay.h"
 
 enum { SHARES_MOST = 16, STAGES_MOST = 256 };

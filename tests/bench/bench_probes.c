@@ -1,6 +1,6 @@
 /* How long a set of probes takes, and how well two of them agree: `bench_probes [quick] [NAME...]`,
  * also under mpirun -n 2. */
-#include "calib/probes.h"
+#include "calib/probe/probes.h"
 
 #include <math.h>
 #include <stdio.h>

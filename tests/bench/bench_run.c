@@ -2,10 +2,10 @@
  * machine and on what else runs there.
  *
  * usage: bench_run [RUNS [PART]]    (each case is executed RUNS times, 5; one part alone) */
-#include "runtime/compare.h"
-#include "sim/alloc.h"
-#include "sim/processors.h"
-#include "sim/schedule.h"
+#include "runtime/measure/compare.h"
+#include "sim/base/alloc.h"
+#include "sim/base/processors.h"
+#include "sim/schedule/schedule.h"
 
 #include <inttypes.h>
 #include <math.h>

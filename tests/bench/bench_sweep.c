@@ -1,8 +1,8 @@
 /* How many plans of a model of the size of GPT-3 a sweep makes in a second, over 10,240 points,
  * with all processors or --threads N, without a file. */
-#include "runtime/clock.h"
-#include "tools/args.h"
-#include "tools/sweep/sweep.h"
+#include "runtime/core/clock.h"
+#include "tools/ppsim/args.h"
+#include "tools/ppsim/sweep/sweep.h"
 
 #include <inttypes.h>
 #include <stdio.h>

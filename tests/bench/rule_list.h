@@ -2,7 +2,7 @@
 #ifndef PPSIM_TESTS_BENCH_RULE_LIST_H
 #define PPSIM_TESTS_BENCH_RULE_LIST_H
 
-#include "sim/text.h"
+#include "sim/base/text.h"
 #include "tests/contract/instance_replay.h"
 
 enum { CHECKED_MOST = 2048 }; /* forwards of a schedule that is replayed */

@@ -2,7 +2,7 @@
 #ifndef PPSIM_TESTS_BENCH_RULES_H
 #define PPSIM_TESTS_BENCH_RULES_H
 
-#include "sim/text.h"
+#include "sim/base/text.h"
 #include "tests/contract/instance_replay.h"
 
 /* 1F1B of rank r with `ahead` forwards before the first B, each W `late` backwards behind its B:

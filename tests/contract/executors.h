@@ -2,7 +2,7 @@
 #ifndef PPSIM_TESTS_CONTRACT_EXECUTORS_H
 #define PPSIM_TESTS_CONTRACT_EXECUTORS_H
 
-#include "sim/comm.h"
+#include "sim/program/comm.h"
 #include "tests/contract/step.h"
 
 static inline pp_status lower_with(const char *executor, const pp_order *order,

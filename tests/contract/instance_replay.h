@@ -3,8 +3,8 @@
 #ifndef PPSIM_TESTS_INSTANCE_REPLAY_H
 #define PPSIM_TESTS_INSTANCE_REPLAY_H
 
-#include "sim/alloc.h"
-#include "sim/json_io.h"
+#include "sim/base/alloc.h"
+#include "sim/base/json.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
 #ifndef PPSIM_TESTS_CONTRACT_LINKS_H
 #define PPSIM_TESTS_CONTRACT_LINKS_H
 
-#include "calib/fit_series.h"
-#include "calib/imports.h"
-#include "sim/text.h"
+#include "calib/fit/fit_series.h"
+#include "calib/import/imports.h"
+#include "sim/base/text.h"
 
 #include <math.h>
 #include <stdio.h>

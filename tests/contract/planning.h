@@ -2,9 +2,9 @@
 #ifndef PPSIM_TESTS_CONTRACT_PLANNING_H
 #define PPSIM_TESTS_CONTRACT_PLANNING_H
 
-#include "planner/choose.h"
+#include "planner/search/branch_and_bound.h"
 #include "tests/contract/step.h"
-#include "traces/data.h"
+#include "traces/read/data.h"
 
 typedef struct planning {
     pp_model model;

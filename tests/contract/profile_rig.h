@@ -2,8 +2,8 @@
 #ifndef PPSIM_TESTS_CONTRACT_PROFILE_RIG_H
 #define PPSIM_TESTS_CONTRACT_PROFILE_RIG_H
 
-#include "calib/measured.h"
-#include "sim/alloc.h"
+#include "calib/profile/measured.h"
+#include "sim/base/alloc.h"
 #include "tests/contract/step.h"
 
 #define RIG_SIZES 12

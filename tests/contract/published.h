@@ -2,8 +2,8 @@
 #ifndef PPSIM_TESTS_CONTRACT_PUBLISHED_H
 #define PPSIM_TESTS_CONTRACT_PUBLISHED_H
 
-#include "sim/cost_model.h"
-#include "sim/json_io.h"
+#include "sim/cost/cost_model.h"
+#include "sim/base/json.h"
 #include "tests/contract/step.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
 #ifndef PPSIM_TESTS_CONTRACT_RUN_H
 #define PPSIM_TESTS_CONTRACT_RUN_H
 
-#include "runtime/run.h"
-#include "sim/alloc.h"
+#include "runtime/core/run.h"
+#include "sim/base/alloc.h"
 #include "tests/contract/step.h"
 
 typedef struct running {

@@ -2,11 +2,11 @@
 #ifndef PPSIM_TESTS_CONTRACT_STEP_H
 #define PPSIM_TESTS_CONTRACT_STEP_H
 
-#include "sim/engine.h"
-#include "sim/file.h"
-#include "sim/report.h"
-#include "sim/schedule.h"
-#include "traces/format.h"
+#include "sim/engine/engine.h"
+#include "sim/base/file.h"
+#include "sim/analysis/report.h"
+#include "sim/schedule/schedule.h"
+#include "traces/format/format.h"
 
 #include <check.h>
 #include <stdio.h>

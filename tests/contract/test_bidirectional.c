@@ -1,6 +1,6 @@
 /* DualPipe: every stage on two ranks. Formulas: README of DeepSeek-AI's DualPipe (3da1bbea), where
  * P counts stages. */
-#include "sim/transfer_costs.h"
+#include "sim/program/transfer_costs.h"
 #include "tests/contract/executors.h"
 
 static const uint32_t sizes[][2] = {

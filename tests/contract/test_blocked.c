@@ -1,8 +1,8 @@
 /* Idle time, wait by wait: every schedule under every executor, and cases worked out by hand. */
-#include "sim/blocked.h"
-#include "sim/shapes.h"
+#include "sim/analysis/waits.h"
+#include "sim/framework/sizes/shapes.h"
 #include "tests/contract/executors.h"
-#include "traces/comm_rows.h"
+#include "traces/read/comm_rows.h"
 
 static pp_blocked_list all_waits(const pp_program *program, const pp_timeline *timeline)
 {

@@ -1,6 +1,6 @@
 /* Makespans that independent evaluators found (longest path), exact in nanoseconds: closed forms,
  * unequal stages, microbatches of unequal length (tests/data/README.md). */
-#include "sim/schedule_zb.h"
+#include "sim/schedule/builders/zero_bubble.h"
 #include "tests/contract/step.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Orders of forwards only: evaluation (users.md A9). */
-#include "planner/bound.h"
+#include "planner/bound/bound.h"
 #include "tests/contract/executors.h"
 
 static pp_order *forwards_of(const char *schedule, uint32_t p, uint32_t v, uint32_t m)

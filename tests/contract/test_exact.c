@@ -1,8 +1,8 @@
 /* Small instances are solved: against optima that an integer program proved, and against an oracle
  * that tries every order. */
-#include "planner/order_exact.h"
-#include "planner/order_search.h"
-#include "sim/random.h"
+#include "planner/order/exact.h"
+#include "planner/order/search.h"
+#include "sim/base/random.h"
 #include "tests/contract/step.h"
 
 #include <check.h>

@@ -1,9 +1,9 @@
 /* A plan, executed: what is measured of it, and how that is compared with what was predicted. */
-#include "runtime/clock.h"
-#include "runtime/compare.h"
-#include "runtime/replay.h"
-#include "sim/alloc.h"
-#include "sim/transfer_costs.h"
+#include "runtime/core/clock.h"
+#include "runtime/measure/compare.h"
+#include "runtime/measure/replay.h"
+#include "sim/base/alloc.h"
+#include "sim/program/transfer_costs.h"
 #include "tests/contract/step.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Lowered programs equal what the frameworks execute, op by op, in each framework's own notation
  * (tests/data/golden/README.md). */
-#include "sim/text.h"
+#include "sim/base/text.h"
 #include "tests/contract/executors.h"
 
 /* One word for one step; the words of a rank are joined by " ; ". */

@@ -1,5 +1,5 @@
 /* What every entry of sim/executors.def keeps, whichever schedule it is given. */
-#include "sim/text.h"
+#include "sim/base/text.h"
 #include "tests/contract/executors.h"
 
 static const uint32_t ranks_tried[] = { 1, 2, 3, 4, 8 };

@@ -1,5 +1,5 @@
 /* What would make a plan fit: every set of options does, and no smaller one. */
-#include "planner/explain.h"
+#include "planner/study/explain.h"
 #include "tests/contract/planning.h"
 
 static pp_explanation *explain(const pp_wish *wish)

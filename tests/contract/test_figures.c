@@ -1,11 +1,11 @@
 /* How close predictions, orders and fits come to what others published, against what was kept in
  * tests/baseline/accuracy: `ppsim compare` judges. PPSIM_REFRESH=1 keeps the figures of today. */
-#include "planner/order_search.h"
+#include "planner/order/search.h"
 #include "tests/contract/instance_replay.h"
 #include "tests/contract/links.h"
 #include "tests/contract/published.h"
-#include "tools/args.h"
-#include "tools/tool.h"
+#include "tools/ppsim/args.h"
+#include "tools/ppsim/tool.h"
 
 #include <dirent.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* Which ways of issuing the same transfers hang when nothing is buffered: one queue per rank, or
  * one per peer and direction. The verdicts are those of another rendezvous model (see
  * tests/data/golden/README.md). */
-#include "sim/comm_repair.h"
+#include "sim/analysis/repair.h"
 #include "tests/contract/executors.h"
 
 typedef enum rule {

@@ -1,6 +1,6 @@
 /* Every instance of tests/data/instances, searched with few iterations: what comes out is replayed
  * by code of its own, is not below a bound, and is close to the best known. */
-#include "planner/order_search.h"
+#include "planner/order/search.h"
 #include "tests/contract/instance_replay.h"
 #include "tests/contract/step.h"
 

@@ -1,7 +1,7 @@
 /* The choice under jitter: ranked by a percentile, with ties; what it says is what the plan does.
  */
-#include "planner/jitter.h"
-#include "sim/boundary.h"
+#include "planner/robustness/jitter.h"
+#include "sim/analysis/step_tail.h"
 #include "tests/contract/planning.h"
 
 static pp_jitter_spec spec_of(const char *text)

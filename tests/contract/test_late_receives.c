@@ -1,8 +1,8 @@
-/* Executor ppsim with late receives (sim/lower_shapes_late.c), over all schedules: nothing hangs,
+/* Executor ppsim with late receives (sim/framework/sizes/late_receives.c), over all schedules: nothing hangs,
  * and a step takes what its comment says. Durations and sizes differ from microbatch to microbatch.
  */
-#include "sim/pairs.h"
-#include "sim/shapes.h"
+#include "sim/program/pairs.h"
+#include "sim/framework/sizes/shapes.h"
 #include "tests/contract/executors.h"
 
 #define RANKS_MAX 8

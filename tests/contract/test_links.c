@@ -1,8 +1,8 @@
 /* The forms of links against published measurements, which are data of this repository. */
-#include "calib/profile.h"
-#include "sim/file.h"
+#include "calib/profile/profile.h"
+#include "sim/base/file.h"
 #include "tests/contract/links.h"
-#include "traces/data.h"
+#include "traces/read/data.h"
 
 #include <check.h>
 

@@ -1,7 +1,7 @@
 /* What the cost model makes of measurements: where the truth is a known line, costs are that line.
  */
-#include "sim/cost_model.h"
-#include "sim/order.h"
+#include "sim/cost/cost_model.h"
+#include "sim/order/order.h"
 #include "tests/contract/profile_rig.h"
 #include "tests/contract/published.h"
 

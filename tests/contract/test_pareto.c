@@ -1,6 +1,6 @@
 /* The memory-time curve: every point is what a search with that limit finds, and one byte less
  * gives the next. */
-#include "planner/pareto.h"
+#include "planner/study/pareto.h"
 #include "tests/contract/planning.h"
 
 static pp_pareto *curve_of(const pp_wish *wish)

@@ -1,9 +1,9 @@
 /* The step repeated without a barrier: published and closed forms, and the growth of K steps put
  * end to end. */
-#include "sim/boundary.h"
-#include "sim/period.h"
+#include "sim/analysis/step_tail.h"
+#include "sim/analysis/period.h"
 #include "tests/contract/executors.h"
-#include "traces/comm_rows.h"
+#include "traces/read/comm_rows.h"
 
 static pp_period period_of(const pp_program *program, const pp_costs *costs, bool chained)
 {

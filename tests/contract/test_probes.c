@@ -1,5 +1,5 @@
 /* Every probe of the table, on a few points: what its classes promise is there. */
-#include "calib/probes.h"
+#include "calib/probe/probes.h"
 
 #include <check.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /* Pipeline ranks that differ: speed, memory, links. The plan adapts, its bounds hold, and what is
  * said of all ranks alike changes nothing. */
-#include "planner/cluster.h"
-#include "planner/partition.h"
-#include "sim/random.h"
+#include "planner/study/cluster.h"
+#include "planner/bound/partition.h"
+#include "sim/base/random.h"
 #include "tests/contract/planning.h"
 
 static pp_traits traits_of(const char *speed, const char *memory, const char *link)

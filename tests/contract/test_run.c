@@ -1,5 +1,5 @@
 /* Every schedule is executed as it was simulated. */
-#include "runtime/clock.h"
+#include "runtime/core/clock.h"
 #include "tests/contract/run.h"
 
 #include <stdatomic.h>

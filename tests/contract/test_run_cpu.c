@@ -1,5 +1,5 @@
 /* Every schedule trains a real model to the bits of a sequential run, in the bytes predicted. */
-#include "runtime/verify.h"
+#include "runtime/measure/verify.h"
 #include "tests/contract/run.h"
 
 #include <math.h>

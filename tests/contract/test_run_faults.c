@@ -1,8 +1,8 @@
 /* Whatever goes wrong ends the run soon, with words of its own, and leaves no thread behind. */
-#include "runtime/clock.h"
-#include "sim/random.h"
+#include "runtime/core/clock.h"
+#include "sim/base/random.h"
 #include "tests/contract/run.h"
-#include "traces/comm_rows.h"
+#include "traces/read/comm_rows.h"
 
 #include <dirent.h>
 

@@ -1,5 +1,5 @@
 /* What every entry of sim/schedules.def keeps, whoever added it. */
-#include "planner/bound.h"
+#include "planner/bound/bound.h"
 #include "tests/contract/step.h"
 
 static const uint32_t ranks_tried[] = { 1, 2, 3, 4, 5, 8 };

@@ -1,7 +1,7 @@
 /* What NICs and slow-downs do to whole steps, for every schedule under every executor. */
 #include "tests/contract/executors.h"
 
-#include "traces/comm_rows.h"
+#include "traces/read/comm_rows.h"
 
 static const pp_sharing neutral = { .ranks_per_nic = PP_RANKS_MAX };
 

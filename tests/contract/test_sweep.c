@@ -1,10 +1,10 @@
 /* A sweep that is killed, cut, sharded or spread over threads is the sweep that was not. */
-#include "sim/alloc.h"
-#include "sim/file.h"
+#include "sim/base/alloc.h"
+#include "sim/base/file.h"
 #include "tests/contract/step.h"
-#include "tools/args.h"
-#include "tools/sweep/sweep.h"
-#include "tools/tool.h"
+#include "tools/ppsim/args.h"
+#include "tools/ppsim/sweep/sweep.h"
+#include "tools/ppsim/tool.h"
 
 #include <check.h>
 #include <errno.h>

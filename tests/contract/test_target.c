@@ -1,9 +1,9 @@
 /* Plans for a runtime: it can run them, and the cost of its limits is what a free search says. */
-#include "planner/choose_int.h"
-#include "planner/target.h"
-#include "sim/shapes.h"
+#include "planner/search/search_int.h"
+#include "planner/study/target.h"
+#include "sim/framework/sizes/shapes.h"
 #include "tests/contract/planning.h"
-#include "traces/target.h"
+#include "traces/target/target.h"
 
 static const pp_target_limits *target_of(const char *name)
 {

@@ -3,9 +3,9 @@
  * the plan of the same job is at least as fast, and mostly faster. Theirs are among the candidates,
  * so this is about the search. Theirs have equal stages; the plan may choose partition, schedule
  * and stages per rank, not micro-batches, recomputation or degrees. Neither returns outputs. */
-#include "planner/target.h"
+#include "planner/study/target.h"
 #include "tests/contract/planning.h"
-#include "traces/target.h"
+#include "traces/target/target.h"
 
 #include <inttypes.h>
 

@@ -1,7 +1,7 @@
 /* How a tensor travels between stages: channels by communicator and size against published
  * measurements, two-rank collectives, slices; in costs, lanes, memory and plans. */
-#include "sim/cost_int.h"
-#include "sim/cost_model.h"
+#include "sim/cost/cost_int.h"
+#include "sim/cost/cost_model.h"
 #include "tests/contract/planning.h"
 
 #include <math.h>

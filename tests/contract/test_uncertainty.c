@@ -1,6 +1,6 @@
 /* The interval of a step follows from the intervals of what was measured. */
-#include "calib/uncertainty.h"
-#include "planner/choose.h"
+#include "calib/profile/uncertainty.h"
+#include "planner/search/branch_and_bound.h"
 #include "tests/contract/profile_rig.h"
 #include "tests/contract/published.h"
 

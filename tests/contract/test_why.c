@@ -1,7 +1,7 @@
 /* Where the step goes: parts sum to it, whatever the schedule, executor and costs; and cases worked
  * out by hand. */
-#include "sim/random.h"
-#include "sim/shapes.h"
+#include "sim/base/random.h"
+#include "sim/framework/sizes/shapes.h"
 #include "tests/contract/executors.h"
 #include "tests/contract/planning.h"
 

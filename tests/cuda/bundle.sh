@@ -1,5 +1,5 @@
 #!/bin/sh
-# What tools/gpu-check packs, unpacked elsewhere: on this machine, and in a root that holds nothing else, without network.
+# What tools/dev/gpu-check packs, unpacked elsewhere: on this machine, and in a root that holds nothing else, without network.
 # usage: bundle.sh PPSIM FOLDER_OF_THE_STAND-IN|none BUILD
 . tests/cuda/common.sh
 needs_standin

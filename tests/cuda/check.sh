@@ -1,5 +1,5 @@
 #!/bin/sh
-# tools/gpu-check on the stand-in; tools/cuda-headers, tools/try-cuda.
+# tools/dev/gpu-check on the stand-in; tools/dev/cuda-headers, tools/dev/try-cuda.
 # usage: check.sh PPSIM FOLDER_OF_THE_STAND-IN|none BUILD
 . tests/cuda/common.sh
 needs_standin
@@ -34,7 +34,7 @@ case $* in
 esac
 END
 chmod +x bin/nvcc bin/python3
-headers() { env -u CUDA_HOME PATH="$scratch/bin:$PATH" CUDA="$1" EMPTY="${2-}" tools/cuda-headers ${3-} 2>err; }
+headers() { env -u CUDA_HOME PATH="$scratch/bin:$PATH" CUDA="$1" EMPTY="${2-}" tools/dev/cuda-headers ${3-} 2>err; }
 headers 12.8 empty
 [ $? -eq 5 ] && grep -q 'nvidia-cublas-cu12 has no cublasLt.h' err || wrong "cuBLAS without its header: $(cat err)"
 headers 12.8 || wrong "NCCL and cuBLAS for CUDA 12: $(cat err)"
@@ -60,7 +60,7 @@ rm -r build
 # Another CUDA: what is asked for, and when it is not to be had.
 cp "$root/tools/try-cuda" tools
 printf '#!/bin/sh\necho "$*" >asked\n[ "$3" != install ]\n' >bin/python3
-try() { PATH="$scratch/bin:$PATH" tools/try-cuda "$@" 2>err; }
+try() { PATH="$scratch/bin:$PATH" tools/dev/try-cuda "$@" 2>err; }
 for version in '' 11.8 12 '12.1 2.18 x'; do
     try $version
     [ $? -eq 2 ] || wrong "try-cuda $version"

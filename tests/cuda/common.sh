@@ -53,6 +53,6 @@ survives() {
 needs_standin() {
     [ "$modules" = none ] || return 0
     [ "$failed" -eq 0 ] || exit 1
-    echo "skipped: no headers of CUDA (nvcc), or of cuBLAS or NCCL (tools/cuda-headers)"
+    echo "skipped: no headers of CUDA (nvcc), or of cuBLAS or NCCL (tools/dev/cuda-headers)"
     exit 77
 }

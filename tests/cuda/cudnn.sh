@@ -4,7 +4,7 @@
 # usage: cudnn.sh PPSIM FOLDER_OF_THE_STAND-IN|none BUILD
 . tests/cuda/common.sh
 needs_standin
-[ -f "$modules/cudnn/libcudnn.so.9" ] || { echo "skipped: no headers of cuDNN or its frontend (tools/cuda-headers --cudnn)"; exit 77; }
+[ -f "$modules/cudnn/libcudnn.so.9" ] || { echo "skipped: no headers of cuDNN or its frontend (tools/dev/cuda-headers --cudnn)"; exit 77; }
 export PPSIM_MODULE_DIR="$modules"
 cd "$scratch" || exit 1
 quick='--quick --budget 300ms'

@@ -194,7 +194,7 @@ END_TEST
 int main(void)
 {
     if (!pp_cudnn_graph_built()) {
-        puts("skipped: no headers of cuDNN or its frontend (tools/cuda-headers --cudnn)");
+        puts("skipped: no headers of cuDNN or its frontend (tools/dev/cuda-headers --cudnn)");
         return SKIPPED;
     }
     Suite *suite = suite_create("cudnn_graph");

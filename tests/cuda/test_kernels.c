@@ -1,7 +1,7 @@
 /* Every part of a stage's math on the GPU, its kernels run as C, against compute cpu in float. */
 #include "runtime/cuda/kernel.h"
 #include "runtime/cuda/machine.h"
-#include "sim/alloc.h"
+#include "sim/base/alloc.h"
 #include "tests/cuda/standin.h"
 
 #include <check.h>

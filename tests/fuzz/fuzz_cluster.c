@@ -1,6 +1,6 @@
 /* Any bytes: pp_cluster_parse refuses them with a message, leaves them to another reader, or gives
  * classes with ranks, and links between two of these. */
-#include "planner/cluster.h"
+#include "planner/study/cluster.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* Any bytes: pp_comm_rows_read refuses them with a message, or gives a program that runs or says
  * who waits for whom. */
-#include "sim/comm_repair.h"
-#include "sim/engine.h"
-#include "traces/comm_rows.h"
+#include "sim/analysis/repair.h"
+#include "sim/engine/engine.h"
+#include "traces/read/comm_rows.h"
 
 #include <stdlib.h>
 

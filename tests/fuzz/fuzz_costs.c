@@ -1,7 +1,7 @@
 /* Any bytes as a costs file, as --costs and as --memory-costs: refused with a message, or read;
  * what is read and written says the same when read again. */
-#include "sim/alloc.h"
-#include "sim/costs.h"
+#include "sim/base/alloc.h"
+#include "sim/cost/costs.h"
 
 #include <stdlib.h>
 #include <string.h>

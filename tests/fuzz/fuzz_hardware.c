@@ -1,6 +1,6 @@
 /* Any bytes: pp_hardware_parse refuses them with a message, or gives hardware on which every kernel
  * takes a finite time. */
-#include "sim/kernel.h"
+#include "sim/cost/kernel.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Any bytes as an instance: refused with a message, or read; then a bound and an order of what is
  * small, and the order is not below the bound. */
-#include "planner/order_search.h"
+#include "planner/order/search.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* Any text: pp_layout_parse refuses it with a message, or gives stages that print to a layout of
  * the same stages. */
-#include "sim/plan.h"
+#include "sim/plan/plan.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Any bytes: pp_lengths_parse refuses them, or gives lengths that pack without loss. The first four
  * bytes choose how they are packed. */
-#include "sim/job.h"
+#include "sim/job/job.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* Any bytes: pp_model_parse refuses them with a message, or gives a model whose sizes fit together.
  */
-#include "sim/model.h"
+#include "sim/job/model.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* Any bytes: traces and candidates are refused with words, or every kind that fits draws them. */
-#include "sim/alloc.h"
-#include "tools/plot/plot.h"
+#include "sim/base/alloc.h"
+#include "tools/ppsim/plot/plot.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Any bytes: pp_profile_parse refuses them with a message, or gives a profile that is written and
  * read back to the same bytes, and whose fits predict a time, or say why not. */
-#include "calib/profile.h"
+#include "calib/profile/profile.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* Any bytes as a recording, compressed or not: refused with words, or the timeline of a whole
  * order; and the steps of its ranks follow the same rules. */
 #include "tests/fuzz/scratch.h"
-#include "traces/events.h"
-#include "traces/recording.h"
+#include "traces/read/events.h"
+#include "traces/read/recording.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

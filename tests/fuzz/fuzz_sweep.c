@@ -1,8 +1,8 @@
 /* Any bytes as the file of a sweep: refused with words, or its lines are those of points, each
  * once, and are printed in every way. */
-#include "sim/alloc.h"
+#include "sim/base/alloc.h"
 #include "tests/fuzz/scratch.h"
-#include "tools/sweep/sweep.h"
+#include "tools/ppsim/sweep/sweep.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef PPSIM_TESTS_FUZZ_IMPORT_TARGET_H
 #define PPSIM_TESTS_FUZZ_IMPORT_TARGET_H
 
-#include "calib/imports.h"
+#include "calib/import/imports.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # One test against PyTorch: run.sh PPSIM TEST.py, from the top folder. Skipped (77) where
-# tools/torch-env has not made its environment; PPSIM_TORCH_PYTHON names another interpreter.
-# test_perfetto.py needs no PyTorch: it runs in the environment of tools/perfetto-env, or in any Python.
+# tools/dev/torch-env has not made its environment; PPSIM_TORCH_PYTHON names another interpreter.
+# test_perfetto.py needs no PyTorch: it runs in the environment of tools/dev/perfetto-env, or in any Python.
 set -u
 [ $# -eq 2 ] || { echo "usage: $0 PPSIM TEST.py" >&2; exit 2; }
 python=${PPSIM_TORCH_PYTHON:-}
@@ -14,7 +14,7 @@ case $2 in
 esac
 if [ -z "$python" ]; then
     if [ ! -e build/torch-env/complete ]; then
-        echo "skipped: no PyTorch in build/torch-env; tools/torch-env installs it where a package index can be reached"
+        echo "skipped: no PyTorch in build/torch-env; tools/dev/torch-env installs it where a package index can be reached"
         exit 77
     fi
     python=build/torch-env/bin/python

@@ -1,4 +1,4 @@
-"""What PyTorch writes is imported: the samples of tools/measure_torch.py, and a recording of the profiler
+"""What PyTorch writes is imported: the samples of tools/dev/measure_torch.py, and a recording of the profiler
 with the names that torch.distributed.pipelining gives its actions.
 
 usage: test_imports.py PPSIM
@@ -29,7 +29,7 @@ def tell(program, path):
 def measured(program, folder):
     path = f"{folder}/samples.csv"
     with open(path, "w", encoding="ascii") as out:
-        subprocess.run([sys.executable, "-B", "tools/measure_torch.py", "--device", "cpu", "--dtype", "float32",
+        subprocess.run([sys.executable, "-B", "tools/dev/measure_torch.py", "--device", "cpu", "--dtype", "float32",
                         "--hidden", "64", "--ffn", "128", "--heads", "2", "--tokens", "16,32", "--lengths",
                         "64,32+32,16+48", "--seconds", "0.02"], stdout=out, stderr=subprocess.DEVNULL,
                        timeout=120, check=True)

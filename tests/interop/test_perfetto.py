@@ -1,7 +1,7 @@
 """Perfetto's Trace Processor loads the Chrome traces that ppsim writes: as many slices as ops, durations
 that sum to the busy time, waits to the rest, arrows from producers to consumers, counters equal to the memory account.
 
-With tools/perfetto-env the queries go to Trace Processor itself. They go to SQLite too, over tables
+With tools/dev/perfetto-env the queries go to Trace Processor itself. They go to SQLite too, over tables
 filled by the rules of its importer (google/perfetto, src/trace_processor/importers: json/
 json_trace_parser_impl.cc 0ba84ac3, json_trace_utils.cc 4c949673, common/slice_tracker.cc,
 common/flow_tracker.cc 098b19e5), which cuts microseconds off to nanoseconds in doubles.
@@ -284,7 +284,7 @@ def run_case(program, folder, arguments):
 
 def main(program):
     print(TraceProcessor.version() if TraceProcessor else
-          "no Trace Processor (tools/perfetto-env installs it): the rules of its importer, in SQLite")
+          "no Trace Processor (tools/dev/perfetto-env installs it): the rules of its importer, in SQLite")
     for arguments in CASES:
         with tempfile.TemporaryDirectory() as folder:
             run_case(program, folder, arguments)

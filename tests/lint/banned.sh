@@ -22,7 +22,7 @@ ban 'the buffer is longer than you think: snprintf' 'v?sprintf|strcpy|strcat|get
 ban 'use the rng with a seed of the input' 'rand|srand|random|drand48' "$library"
 ban 'the locale decides how numbers look' 'setlocale'
 ban 'hidden state: strchr, strspn, strtok_r' 'strtok' "$library"
-ban 'no error is seen: sim/text.h, sim/units.h, strtol' 'atoi|atol|atoll|atof' "$library"
+ban 'no error is seen: sim/base/text.h, sim/base/units.h, strtol' 'atoi|atol|atoll|atof' "$library"
 ban 'only main ends the program: return a status' '_?exit|_Exit|quick_exit|abort' "$library"
 ban 'only tools/ prints' 'printf|puts|putchar|perror|vprintf' "$library"
 if grep -E "^$library[^:]*:[0-9]+:(.*[^A-Za-z0-9_])?(stdout|stderr)([^A-Za-z0-9_]|$)" "$code"; then

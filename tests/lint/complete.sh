@@ -16,14 +16,14 @@ for shell in bash zsh fish; do
     ppsim completion $shell >"$scratch/$shell"
     ! command -v $shell >/dev/null || $shell -n "$scratch/$shell" || wrong "$shell does not read its completion"
 done
-manual=$(sed 's/\\-/-/g; s/\\&//g; s/\\f[A-Z]//g' tools/ppsim*.1)
+manual=$(sed 's/\\-/-/g; s/\\&//g; s/\\f[A-Z]//g' tools/man/ppsim*.1)
 
 # What bash offers at the end of a line.
 offered() {
     bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }; _ppsim
         printf "%s\n" "${COMPREPLY[@]}"' _ "$scratch/bash" "$@" | sort
 }
-commands=$(sed -n 's/^PP_COMMAND(\(.*\))/\1/p' tools/commands.def)
+commands=$(sed -n 's/^PP_COMMAND(\(.*\))/\1/p' tools/ppsim/commands.def)
 offered ppsim '' | grep -v '^--' >"$scratch/offered"
 printf '%s\n' "$commands" | sort | diff - "$scratch/offered" || wrong "bash offers other commands than the table"
 narrow() { # ARGUMENT...: ppsim prints at most 80 columns
@@ -36,7 +36,7 @@ narrow --version
 for command in $commands; do
     narrow "$command" --help
     ppsim --help | grep -q "^  $command " || wrong "ppsim --help lacks $command"
-    printf '%s\n' "$manual" | grep -qE "^\.B (ppsim )?$command$" || wrong "tools/ppsim.1 has no $command"
+    printf '%s\n' "$manual" | grep -qE "^\.B (ppsim )?$command$" || wrong "tools/man/ppsim.1 has no $command"
     # Of an option's lines: its name, and its other spelling.
     ppsim "$command" --help | sed -n '/^options:/,/^$/p' |
         sed -n 's/^  \(-[^ ]*\).*/\1/p; s/^  *also \(-[^ ]*\)$/\1/p' | sort >"$scratch/help"
@@ -59,13 +59,13 @@ on" ] || wrong "bash does not offer on and off"
 [ "$(offered ppsim simulate --trace chr)" = chrome= ] || wrong "bash does not offer chrome="
 
 # man ppsim COMMAND finds a page where there is one, and the overview names it.
-for page in tools/ppsim-*.1; do
-    command=${page#tools/ppsim-}
+for page in tools/man/ppsim-*.1; do
+    command=${page#tools/man/ppsim-}
     command=${command%.1}
     printf '%s\n' "$commands" | grep -qx "$command" || wrong "$page is of no command"
-    [ "$(grep -c "^\.BR ppsim\\\\-$command (1)" tools/ppsim.1)" -eq 2 ] || wrong "tools/ppsim.1 does not name $page twice"
+    [ "$(grep -c "^\.BR ppsim\\\\-$command (1)" tools/man/ppsim.1)" -eq 2 ] || wrong "tools/man/ppsim.1 does not name $page twice"
 done
-for page in tools/ppsim*.1; do
+for page in tools/man/ppsim*.1; do
     [ "$(wc -l <"$page")" -le 600 ] || wrong "$page has more than 600 lines; give a command its own"
 done
 # The manual has no option that no command has.

@@ -5,19 +5,19 @@ cd "$1"
 bad=0
 wrong() { echo "$*"; bad=1; }
 
-if [ ! -f tools/ppsim.1 ]; then
-    echo "tools/ppsim.1 is missing: the man page, which names every command and table entry"
+if [ ! -f tools/man/ppsim.1 ]; then
+    echo "tools/man/ppsim.1 is missing: the man page, which names every command and table entry"
     exit 1
 fi
 [ -f README.md ] || { echo "README.md is missing"; exit 1; }
-text=$(sed 's/\\-/-/g; s/\\&//g; s/\\f[A-Z]//g' tools/ppsim*.1 README.md)
+text=$(sed 's/\\-/-/g; s/\\&//g; s/\\f[A-Z]//g' tools/man/ppsim*.1 README.md)
 
 # mentioned NAME: as a word of its own
 mentioned() {
     printf '%s\n' "$text" | grep -qE -- "(^|[^A-Za-z0-9_-])$1($|[^A-Za-z0-9_-])"
 }
-commands=$(sed -n "s/^PP_COMMAND(\\(.*\\))/\\1/p" tools/commands.def | tr _ -)
-[ -n "$commands" ] || wrong "no PP_COMMAND row in tools/commands.def"
+commands=$(sed -n "s/^PP_COMMAND(\\(.*\\))/\\1/p" tools/ppsim/commands.def | tr _ -)
+[ -n "$commands" ] || wrong "no PP_COMMAND row in tools/ppsim/commands.def"
 for command in $commands; do
     mentioned "$command" || wrong "command $command is neither in a man page nor in README.md"
 done

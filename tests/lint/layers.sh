@@ -28,9 +28,9 @@ function only(pattern, where, what) {
     header = substr($3, 2)
     split(file, from, "/")
     if (kind == "<") {
-        only("^jansson", "^sim/json_io\\.c$", "Jansson only in sim/json_io.c")
-        only("^gsl/", "^(calib/fit|planner/jitter)\\.c$", "GSL only in calib/fit.c and planner/jitter.c")
-        only("^nettle/", "^calib/profile_write\\.c$", "Nettle only in calib/profile_write.c")
+        only("^jansson", "^sim/json_io\\.c$", "Jansson only in sim/base/json.c")
+        only("^gsl/", "^(calib/fit|planner/jitter)\\.c$", "GSL only in calib/fit/fit.c and planner/robustness/jitter.c")
+        only("^nettle/", "^calib/profile_write\\.c$", "Nettle only in calib/profile/profile_write.c")
         only("^zlib", "^(traces|tests)/", "zlib only in traces/")
         only("^check\\.h$", "^tests/", "Check only in tests/")
         only("^(cuda|cublas|cudnn|nccl)", "^(runtime|tests)/cuda/", "CUDA only in runtime/cuda/")

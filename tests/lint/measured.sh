@@ -6,10 +6,10 @@ cd "$1"
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
 export PYTHONDONTWRITEBYTECODE=1
 bad=0
-for script in tools/measured.py tools/measure-*; do
+for script in tools/dev/measured.py tools/dev/measure-*; do
     python3 -c 'import sys; compile(open(sys.argv[1]).read(), sys.argv[1], "exec")' "$script" || bad=1
 done
-for script in tools/measure-*; do
+for script in tools/dev/measure-*; do
     name=${script##*/measure-}
     python3 "$script" --table "tests/data/measured/$name.json" |
         diff -u "tests/data/measured/$name.md" - || { echo "$script: another table"; bad=1; }

@@ -38,8 +38,8 @@ for kind in sim/schedule sim/executor runtime/transport runtime/compute traces/f
         wrong "$kind/ has files, but there is no ${kind}s.def"
     fi
 done
-# An option row that two commands have is written once, in tools/option_rows.h.
-twice=$(for file in tools/cmd_*.c; do tr -s '\n ' '  ' <"$file" | grep -oE '\{ "--[^{}]*\}'; done | sort | uniq -d)
-[ -z "$twice" ] || wrong "in two option tables, should be in tools/option_rows.h: $twice"
+# An option row that two commands have is written once, in tools/ppsim/option_rows.h.
+twice=$(for file in tools/ppsim/cmd_*.c; do tr -s '\n ' '  ' <"$file" | grep -oE '\{ "--[^{}]*\}'; done | sort | uniq -d)
+[ -z "$twice" ] || wrong "in two option tables, should be in tools/ppsim/option_rows.h: $twice"
 [ "$tables" -gt 0 ] || wrong "no table found"
 exit $bad

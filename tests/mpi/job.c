@@ -1,6 +1,6 @@
 #include "tests/mpi/job.h"
 
-#include "sim/alloc.h"
+#include "sim/base/alloc.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef PPSIM_TESTS_MPI_JOB_H
 #define PPSIM_TESTS_MPI_JOB_H
 
-#include "runtime/transport.h"
+#include "runtime/core/transport.h"
 
 #include <stdio.h>
 #include <unistd.h>

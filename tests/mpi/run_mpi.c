@@ -1,7 +1,7 @@
 /* Whole runs over transport mpi: `mpirun -n 4 run_mpi CASE`, as of tests/mpi/run.sh. */
-#include "runtime/run.h"
-#include "sim/alloc.h"
-#include "sim/schedule.h"
+#include "runtime/core/run.h"
+#include "sim/base/alloc.h"
+#include "sim/schedule/schedule.h"
 #include "tests/mpi/job.h"
 
 #include <stdlib.h>

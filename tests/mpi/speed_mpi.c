@@ -1,6 +1,6 @@
 /* How fast transport mpi is, and what waiting costs: `PPSIM_MODULE_DIR=build PPSIM_TEST_RANKS=2
  * mpirun -n 2 build/tests/speed_mpi`. No test: its verdict depends on the machine. */
-#include "runtime/clock.h"
+#include "runtime/core/clock.h"
 #include "tests/mpi/job.h"
 
 #include <stdlib.h>

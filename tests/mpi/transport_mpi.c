@@ -1,7 +1,7 @@
 /* Transport mpi as its users see it: `mpirun -n P transport_mpi CASE` (tests/mpi/run.sh knows which
  * and with how many). Each process checks its part; what is wrong is said on stderr, exit 1. */
-#include "runtime/clock.h"
-#include "sim/alloc.h"
+#include "runtime/core/clock.h"
+#include "sim/base/alloc.h"
 #include "tests/mpi/job.h"
 
 #include <inttypes.h>

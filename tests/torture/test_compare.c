@@ -1,8 +1,8 @@
 /* Whichever allocation fails while two files are compared and the tables made, the status says so
  * and nothing leaks. */
-#include "sim/alloc.h"
+#include "sim/base/alloc.h"
 #include "tests/torture/torture.h"
-#include "tools/compare/compare.h"
+#include "tools/ppsim/compare/compare.h"
 
 #include <check.h>
 #include <stdlib.h>

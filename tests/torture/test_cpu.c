@@ -1,5 +1,5 @@
 /* Whichever allocation fails, the cpu backend says so and leaks nothing. */
-#include "runtime/compute.h"
+#include "runtime/core/compute.h"
 #include "runtime/cpu/matmul.h"
 #include "tests/torture/torture.h"
 

@@ -1,6 +1,6 @@
 /* Whichever allocation fails, every import says so, leaks nothing and keeps what was read before.
  */
-#include "calib/imports.h"
+#include "calib/import/imports.h"
 #include "tests/torture/torture.h"
 #include "tests/unit/nccl_writer.h"
 

@@ -1,9 +1,9 @@
 /* Whichever allocation fails in a jitter or sensitivity study, the status says so and nothing
  * leaks. One thread: the n-th allocation is then always the same. */
-#include "planner/sensitivity.h"
-#include "sim/alloc.h"
-#include "sim/engine.h"
-#include "sim/schedule.h"
+#include "planner/robustness/sensitivity.h"
+#include "sim/base/alloc.h"
+#include "sim/engine/engine.h"
+#include "sim/schedule/schedule.h"
 #include "tests/torture/torture.h"
 
 #include <check.h>

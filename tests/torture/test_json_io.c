@@ -1,5 +1,5 @@
 /* Whichever allocation fails, reading and writing JSON says so and leaks nothing. */
-#include "sim/json_io.h"
+#include "sim/base/json.h"
 #include "tests/torture/torture.h"
 
 #include <check.h>

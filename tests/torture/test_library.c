@@ -1,6 +1,6 @@
 /* Whichever allocation of a plan, a runtime and a step fails, the status says so and nothing leaks.
  * One rank: the n-th allocation is then always the same. */
-#include "runtime/pp_runtime.h"
+#include "runtime/library/pp_runtime.h"
 #include "tests/torture/torture.h"
 
 #include <check.h>

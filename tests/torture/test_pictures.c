@@ -1,8 +1,8 @@
 /* Whichever allocation fails, reading traces and drawing them say so and leak nothing. */
-#include "sim/alloc.h"
+#include "sim/base/alloc.h"
 #include "tests/contract/step.h"
 #include "tests/torture/torture.h"
-#include "traces/plot.h"
+#include "traces/plot/plot.h"
 
 /* One trace in each format that is read. */
 typedef struct traces {

@@ -1,8 +1,8 @@
 /* Whichever allocation fails while a plan is searched, the status says so and nothing leaks. One
  * thread: the n-th allocation is then always the same. */
-#include "planner/choose.h"
+#include "planner/search/branch_and_bound.h"
 #include "tests/torture/torture.h"
-#include "traces/data.h"
+#include "traces/read/data.h"
 
 #include <check.h>
 #include <stdlib.h>

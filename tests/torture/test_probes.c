@@ -1,5 +1,5 @@
 /* Whichever allocation fails, a probe says so, ends its threads and leaks nothing. */
-#include "calib/probes.h"
+#include "calib/probe/probes.h"
 #include "runtime/cpu/matmul.h"
 #include "tests/torture/torture.h"
 

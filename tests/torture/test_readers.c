@@ -1,13 +1,13 @@
 /* Whichever allocation fails, every reader, every writer and the search say so and leak nothing. */
-#include "planner/cluster.h"
-#include "planner/order_search.h"
-#include "planner/pack.h"
-#include "sim/alloc.h"
-#include "sim/engine.h"
+#include "planner/study/cluster.h"
+#include "planner/order/search.h"
+#include "planner/pack/pack.h"
+#include "sim/base/alloc.h"
+#include "sim/engine/engine.h"
 #include "tests/torture/torture.h"
-#include "traces/comm_rows.h"
-#include "traces/data.h"
-#include "traces/format.h"
+#include "traces/read/comm_rows.h"
+#include "traces/read/data.h"
+#include "traces/format/format.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* Whichever allocation fails, reading a recording and taking a part of it say so and leak nothing.
  */
-#include "sim/alloc.h"
+#include "sim/base/alloc.h"
 #include "tests/torture/torture.h"
 #include "tests/unit/scratch_file.h"
-#include "traces/events_cut.h"
-#include "traces/gzip.h"
-#include "traces/recording.h"
+#include "traces/read/events_cut.h"
+#include "traces/read/gzip.h"
+#include "traces/read/recording.h"
 
 #include <check.h>
 #include <string.h>

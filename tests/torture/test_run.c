@@ -1,9 +1,9 @@
 /* Whichever allocation of a run fails, the status says so, nothing leaks and nothing hangs. One
  * rank: the n-th allocation is then always the same. With more ranks it is another one each time,
  * but the run must still end. */
-#include "runtime/compare.h"
-#include "sim/alloc.h"
-#include "sim/schedule.h"
+#include "runtime/measure/compare.h"
+#include "sim/base/alloc.h"
+#include "sim/schedule/schedule.h"
 #include "tests/torture/torture.h"
 
 #include <check.h>

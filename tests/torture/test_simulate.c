@@ -1,10 +1,10 @@
 /* Whichever allocation fails on the way from a schedule's name to a plan file and back, the status
  * says so and nothing leaks. */
-#include "sim/alloc.h"
-#include "sim/comm_repair.h"
-#include "sim/plan.h"
+#include "sim/base/alloc.h"
+#include "sim/analysis/repair.h"
+#include "sim/plan/plan.h"
 #include "tests/torture/torture.h"
-#include "traces/comm_rows.h"
+#include "traces/read/comm_rows.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/json_io.h"
+#include "sim/base/json.h"
 
 /* Names that the linker's --wrap gives. */
 void *__real_malloc(size_t bytes);

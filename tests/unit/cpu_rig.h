@@ -3,7 +3,7 @@
 #ifndef PPSIM_TESTS_UNIT_CPU_RIG_H
 #define PPSIM_TESTS_UNIT_CPU_RIG_H
 
-#include "runtime/compute.h"
+#include "runtime/core/compute.h"
 #include "runtime/cpu/matmul.h"
 #include "runtime/cpu/stack.h"
 

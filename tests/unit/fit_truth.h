@@ -3,7 +3,7 @@
 #ifndef PPSIM_TESTS_FIT_TRUTH_H
 #define PPSIM_TESTS_FIT_TRUTH_H
 
-#include "calib/fit_series.h"
+#include "calib/fit/fit_series.h"
 
 #include <check.h>
 #include <math.h>

@@ -2,8 +2,8 @@
 #ifndef PPSIM_TESTS_UNIT_KERNEL_SAMPLES_H
 #define PPSIM_TESTS_UNIT_KERNEL_SAMPLES_H
 
-#include "calib/fit.h"
-#include "sim/file.h"
+#include "calib/fit/fit.h"
+#include "sim/base/file.h"
 
 #include <check.h>
 #include <stdio.h>

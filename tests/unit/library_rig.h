@@ -3,8 +3,8 @@
 #ifndef PPSIM_TESTS_UNIT_LIBRARY_RIG_H
 #define PPSIM_TESTS_UNIT_LIBRARY_RIG_H
 
-#include "runtime/library_int.h"
-#include "sim/schedule.h"
+#include "runtime/library/library_int.h"
+#include "sim/schedule/schedule.h"
 
 #include <check.h>
 #include <dirent.h>

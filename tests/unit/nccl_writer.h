@@ -3,7 +3,7 @@
 #ifndef PPSIM_TESTS_UNIT_NCCL_WRITER_H
 #define PPSIM_TESTS_UNIT_NCCL_WRITER_H
 
-#include "sim/text.h"
+#include "sim/base/text.h"
 
 #include <stdbool.h>
 #include <stdio.h>

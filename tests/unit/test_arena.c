@@ -1,8 +1,8 @@
 /* No two tensors that are alive at once overlap, told from the program alone: what runs before what
  * follows from the steps of the ranks and the messages between them, not from the arena's rule. */
-#include "runtime/arena.h"
-#include "sim/alloc.h"
-#include "sim/plan.h"
+#include "runtime/core/arena.h"
+#include "sim/base/alloc.h"
+#include "sim/plan/plan.h"
 #include "tests/contract/step.h"
 
 static void give_bytes(pp_costs *costs)

@@ -1,4 +1,4 @@
-#include "planner/bound.h"
+#include "planner/bound/bound.h"
 #include "tests/contract/step.h"
 
 static uint64_t draw(uint64_t *state, uint64_t below)

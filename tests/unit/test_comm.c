@@ -1,7 +1,7 @@
 /* Programs that communicate: who waits for whom, and for how long. Hand-made cases. */
-#include "sim/comm.h"
+#include "sim/program/comm.h"
 #include "tests/contract/step.h"
-#include "traces/comm_rows.h"
+#include "traces/read/comm_rows.h"
 
 static pp_program *program_of(const char *rows, pp_rows_grouping grouping, bool partial)
 {

@@ -1,8 +1,8 @@
 /* Hangs: the shortest circle, and repairs that were run. Hand-made cases. */
-#include "sim/comm_hang.h"
-#include "sim/comm_repair.h"
+#include "sim/engine/deadlock.h"
+#include "sim/analysis/repair.h"
 #include "tests/contract/step.h"
-#include "traces/comm_rows.h"
+#include "traces/read/comm_rows.h"
 
 typedef struct stuck {
     pp_program *program;

@@ -1,7 +1,7 @@
 /* What ppsim compare sees, and what it takes for a regression (docs/ci.md). */
-#include "sim/random.h"
+#include "sim/base/random.h"
 #include "tests/contract/step.h"
-#include "tools/compare/compare.h"
+#include "tools/ppsim/compare/compare.h"
 
 #include <math.h>
 

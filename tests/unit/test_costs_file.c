@@ -1,4 +1,4 @@
-#include "sim/costs.h"
+#include "sim/cost/costs.h"
 
 #include <check.h>
 #include <stdio.h>

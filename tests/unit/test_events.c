@@ -1,9 +1,9 @@
 /* Trace Event files piece by piece: every event and member whole, wherever a chunk ends. */
-#include "sim/alloc.h"
-#include "sim/text.h"
+#include "sim/base/alloc.h"
+#include "sim/base/text.h"
 #include "tests/unit/scratch_file.h"
-#include "traces/events.h"
-#include "traces/gzip.h"
+#include "traces/read/events.h"
+#include "traces/read/gzip.h"
 
 #include <check.h>
 #include <string.h>

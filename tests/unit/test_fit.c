@@ -1,5 +1,5 @@
-#include "calib/fit.h"
-#include "sim/kernel.h"
+#include "calib/fit/fit.h"
+#include "sim/cost/kernel.h"
 #include "tests/unit/kernel_samples.h"
 
 #include <math.h>

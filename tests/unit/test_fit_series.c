@@ -1,5 +1,5 @@
-#include "calib/fit_series.h"
-#include "calib/solve.h"
+#include "calib/fit/fit_series.h"
+#include "calib/fit/solve.h"
 #include "tests/unit/fit_truth.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Transfers that share NICs and ops that are slowed down: cases worked out by hand, in whole ns. */
-#include "sim/agenda.h"
-#include "sim/fluid.h"
+#include "sim/base/event_queue.h"
+#include "sim/engine/shared_rates.h"
 #include "tests/contract/step.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Distinct graphs of a compiling runtime: counted by hand on 1F1B, 2 ranks, 4 microbatches.
  * Rank 0 runs F0 F1 B0 F2 B1 F3 B2 B3, rank 1 F0 B0 F1 B1 F2 B2 F3 B3. */
-#include "sim/graphs.h"
+#include "sim/framework/lowering/graphs.h"
 #include "tests/contract/executors.h"
 
 /* shapes: 1, or 2 in turn. */

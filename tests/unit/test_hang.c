@@ -1,5 +1,5 @@
 /* Why ranks do not get on, in words, from what each of them is doing. */
-#include "runtime/progress.h"
+#include "runtime/core/progress.h"
 #include "tests/contract/step.h"
 
 enum { RANKS = 3, NOW_NS = 10000000 };

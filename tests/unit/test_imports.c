@@ -1,7 +1,7 @@
 /* Recordings, timer logs, tables and our own samples; nccl-tests have a file of their own. */
-#include "calib/imports.h"
-#include "sim/text.h"
-#include "traces/gzip.h"
+#include "calib/import/imports.h"
+#include "sim/base/text.h"
+#include "traces/read/gzip.h"
 
 #include <check.h>
 #include <math.h>

@@ -1,6 +1,6 @@
-#include "planner/bound.h"
-#include "planner/instance_costs.h"
-#include "planner/order_walk.h"
+#include "planner/bound/bound.h"
+#include "planner/order/problem_costs.h"
+#include "planner/order/moves.h"
 #include "tests/contract/step.h"
 
 static uint64_t draw(uint64_t *state, uint64_t below)

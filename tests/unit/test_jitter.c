@@ -1,7 +1,7 @@
-#include "planner/jitter.h"
-#include "planner/jitter_int.h"
-#include "sim/alloc.h"
-#include "sim/comm.h"
+#include "planner/robustness/jitter.h"
+#include "planner/robustness/jitter_int.h"
+#include "sim/base/alloc.h"
+#include "sim/program/comm.h"
 #include "tests/contract/step.h"
 
 #include <inttypes.h>

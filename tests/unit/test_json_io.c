@@ -1,4 +1,4 @@
-#include "sim/json_io.h"
+#include "sim/base/json.h"
 
 #include <check.h>
 #include <math.h>

@@ -1,6 +1,6 @@
-#include "sim/file.h"
-#include "sim/json_io.h"
-#include "sim/kernel.h"
+#include "sim/base/file.h"
+#include "sim/base/json.h"
+#include "sim/cost/kernel.h"
 #include "tests/unit/kernel_samples.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* pp_runtime.h: what is called, with which tensors, and what happens when something fails. */
-#include "sim/file.h"
+#include "sim/base/file.h"
 #include "tests/unit/library_rig.h"
 
 #include <time.h>

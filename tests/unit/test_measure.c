@@ -1,8 +1,8 @@
 /* What ranks wrote down of a step, put together; what they must agree on before one. */
-#include "runtime/agree.h"
-#include "runtime/measure.h"
-#include "runtime/run_int.h"
-#include "sim/lower.h"
+#include "runtime/core/agree.h"
+#include "runtime/measure/measure.h"
+#include "runtime/core/run_int.h"
+#include "sim/framework/lowering/lower.h"
 #include "tests/contract/step.h"
 
 typedef struct recorded {

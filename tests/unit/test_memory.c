@@ -1,5 +1,5 @@
 /* Memory of ranks that communicate, against cases worked out by hand. */
-#include "sim/memory.h"
+#include "sim/analysis/memory.h"
 #include "tests/contract/executors.h"
 
 /* F 10, B 20, a transfer 5. */

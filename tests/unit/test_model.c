@@ -1,6 +1,6 @@
-#include "sim/file.h"
-#include "sim/json_io.h"
-#include "sim/model.h"
+#include "sim/base/file.h"
+#include "sim/base/json.h"
+#include "sim/job/model.h"
 
 #include <check.h>
 #include <inttypes.h>

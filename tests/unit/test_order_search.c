@@ -1,8 +1,8 @@
 /* Bounds and search against the best of all orders, on instances small enough to try them all; then
  * what the search promises: the same bytes from any number of threads, and an answer at any time.
  */
-#include "planner/order_search.h"
-#include "sim/alloc.h"
+#include "planner/order/search.h"
+#include "sim/base/alloc.h"
 #include "tests/contract/step.h"
 
 #include <check.h>

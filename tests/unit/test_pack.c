@@ -1,5 +1,5 @@
 /* Packing against the best of all packings where these can be counted, and what it promises. */
-#include "planner/pack_int.h"
+#include "planner/pack/pack_int.h"
 #include "tests/contract/planning.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Padding of data and of costs; what protocols and hosts are called. */
-#include "sim/shapes.h"
+#include "sim/framework/sizes/shapes.h"
 #include "tests/contract/step.h"
 
 /* Sequences {5, 3}, {2}, {7}; two replicas would be padded alike. */

@@ -1,6 +1,6 @@
 /* Overlapped pairs with a duration of their own; all numbers by hand. */
-#include "planner/bound.h"
-#include "sim/pairs.h"
+#include "planner/bound/bound.h"
+#include "sim/program/pairs.h"
 #include "tests/contract/executors.h"
 
 static pp_order *read_rows(const char *rows)

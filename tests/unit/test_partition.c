@@ -1,5 +1,5 @@
-#include "planner/partition.h"
-#include "sim/plan.h"
+#include "planner/bound/partition.h"
+#include "sim/plan/plan.h"
 
 #include <check.h>
 #include <stdio.h>

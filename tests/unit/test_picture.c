@@ -1,6 +1,6 @@
 /* What pictures show is what was simulated, and what scripts name is in their data. */
 #include "tests/contract/step.h"
-#include "traces/plot.h"
+#include "traces/plot/plot.h"
 
 #define COMM_NS 100000
 

@@ -1,4 +1,4 @@
-#include "sim/plan.h"
+#include "sim/plan/plan.h"
 #include "tests/contract/step.h"
 
 static char *print_plan(const pp_plan *plan)

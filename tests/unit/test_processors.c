@@ -1,7 +1,7 @@
 /* The processors that may be used, not those that there are. */
 #define _GNU_SOURCE /* sched_setaffinity */
-#include "runtime/clock.h"
-#include "sim/processors.h"
+#include "runtime/core/clock.h"
+#include "sim/base/processors.h"
 #include "tests/contract/run.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* Ratios of products (calib/product_ratios.h): of the same product in the same pass. */
-#include "calib/product_ratios.h"
+/* Ratios of products (calib/profile/product_ratios.h): of the same product in the same pass. */
+#include "calib/profile/product_ratios.h"
 
 #include <check.h>
 #include <stdlib.h>

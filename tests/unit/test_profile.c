@@ -1,6 +1,6 @@
 /* A profile keeps what was fitted, to the last bit, and tells when it was changed. */
-#include "calib/profile.h"
-#include "sim/alloc.h"
+#include "calib/profile/profile.h"
+#include "sim/base/alloc.h"
 #include "tests/unit/fit_truth.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
-/* calib/protocol.h, on a clock that the tests turn: what is measured is known. */
-#include "calib/protocol.h"
-#include "sim/alloc.h"
+/* calib/measure/protocol.h, on a clock that the tests turn: what is measured is known. */
+#include "calib/measure/protocol.h"
+#include "sim/base/alloc.h"
 
 #include <check.h>
 #include <math.h>

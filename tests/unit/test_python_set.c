@@ -1,4 +1,4 @@
-#include "sim/python_set.h"
+#include "sim/framework/lowering/python_set.h"
 
 #include <check.h>
 #include <stdlib.h>

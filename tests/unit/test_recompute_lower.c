@@ -1,6 +1,6 @@
 /* Recomputation on one rank: against all choices there are, on small drawn orders. */
-#include "planner/recompute_lower.h"
-#include "sim/random.h"
+#include "planner/refine/recompute_lower.h"
+#include "sim/base/random.h"
 
 #include <check.h>
 #include <stdio.h>

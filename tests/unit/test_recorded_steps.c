@@ -1,9 +1,9 @@
 /* Steps of a long recording: the n-th time of an op by its begin, whatever the order of the file,
  * and memory for the steps asked for alone. */
-#include "sim/text.h"
+#include "sim/base/text.h"
 #include "tests/unit/scratch_file.h"
-#include "traces/recorded_steps.h"
-#include "traces/recording.h"
+#include "traces/read/recorded_steps.h"
+#include "traces/read/recording.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "planner/sensitivity.h"
+#include "planner/robustness/sensitivity.h"
 #include "tests/contract/step.h"
 
 #include <inttypes.h>

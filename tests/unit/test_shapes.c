@@ -1,9 +1,9 @@
 /* Shape protocols, hosts and tensors: hand-made steps, to the nanosecond. Unless said otherwise
  * F = 1 us, B = 2 us, a tensor travels 100 ns, a message about a shape 20 ns. */
-#include "sim/comm_engine.h"
-#include "sim/critical.h"
-#include "sim/shapes.h"
-#include "sim/transfer_costs.h"
+#include "sim/engine/comm_engine.h"
+#include "sim/analysis/critical_path.h"
+#include "sim/framework/sizes/shapes.h"
+#include "sim/program/transfer_costs.h"
 #include "tests/contract/step.h"
 
 #define SHAPE_NS 20

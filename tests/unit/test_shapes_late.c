@@ -1,9 +1,9 @@
 /* Executor ppsim where sizes travel: messages in front of activations, receives posted when their
  * size was read. Steps are compared word by word: +T posts a transfer, ?T waits for it, !T reads
  * the size that it brought; the others are ops. */
-#include "sim/memory.h"
-#include "sim/shapes.h"
-#include "sim/text.h"
+#include "sim/analysis/memory.h"
+#include "sim/framework/sizes/shapes.h"
+#include "sim/base/text.h"
 #include "tests/contract/step.h"
 
 static const pp_executor *ppsim(void)

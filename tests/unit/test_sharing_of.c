@@ -1,6 +1,6 @@
 /* A profile's interference says the same to the engine as --overlap-slowdown. */
-#include "calib/profile.h"
-#include "calib/sharing_of.h"
+#include "calib/profile/profile.h"
+#include "calib/profile/sharing_of.h"
 
 #include <check.h>
 #include <math.h>

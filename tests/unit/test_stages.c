@@ -1,7 +1,7 @@
 /* What a stage is made of: its own units, each with a cost of its own. */
-#include "sim/cost_model.h"
-#include "sim/kernel.h"
-#include "sim/recost.h"
+#include "sim/cost/cost_model.h"
+#include "sim/cost/kernel.h"
+#include "sim/plan/recost.h"
 #include "tests/contract/published.h"
 
 #define TOKENS 4096

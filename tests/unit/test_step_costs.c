@@ -1,6 +1,6 @@
 /* What follows the last op, and what groups of GPUs exchange: bytes over the rate that they have.
  * Latencies come on top, within 5 %. */
-#include "sim/cost_model.h"
+#include "sim/cost/cost_model.h"
 #include "tests/contract/published.h"
 
 /* gpt22b over pp 4, tp 8, dp 4 on nodes of 8: every group but tp has one GPU per node, with an

@@ -1,8 +1,8 @@
 /* Lists and ranges of values, and the points they make. */
-#include "sim/alloc.h"
+#include "sim/base/alloc.h"
 #include "tests/contract/step.h"
-#include "tools/args.h"
-#include "tools/sweep/sweep.h"
+#include "tools/ppsim/args.h"
+#include "tools/ppsim/sweep/sweep.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Several tensors per boundary (--tensors-per-boundary) under every way to communicate. */
-#include "sim/shapes.h"
+#include "sim/framework/sizes/shapes.h"
 #include "tests/contract/step.h"
 
 /* One microbatch on two ranks, 1001 B in four tensors of 251, 250, 250, 250 each way: F 1 us, 10 us

@@ -1,4 +1,4 @@
-#include "sim/units.h"
+#include "sim/base/units.h"
 
 #include <check.h>
 #include <float.h>

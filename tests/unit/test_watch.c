@@ -1,7 +1,7 @@
 /* What a run that failed says, from what its ranks ended with. */
-#include "runtime/clock.h"
-#include "runtime/run_int.h"
-#include "sim/alloc.h"
+#include "runtime/core/clock.h"
+#include "runtime/core/run_int.h"
+#include "sim/base/alloc.h"
 #include "tests/contract/step.h"
 
 enum { RANKS = 3 };

@@ -1,5 +1,5 @@
-#include "sim/alloc.h"
-#include "sim/job.h"
+#include "sim/base/alloc.h"
+#include "sim/job/job.h"
 
 #include <check.h>
 #include <stdio.h>

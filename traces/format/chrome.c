@@ -1,11 +1,11 @@
 /* Chrome trace JSON, for ui.perfetto.dev and chrome://tracing ("Trace Event Format"). A process per
  * rank; threads compute, idle, send and recv; arrows from producer to consumer; memory as a
  * counter. Times are microseconds, written from whole nanoseconds. */
-#include "traces/memory_rows.h"
+#include "traces/read/memory_rows.h"
 
-#include "sim/alloc.h"
-#include "sim/engine.h"
-#include "sim/transfer_costs.h"
+#include "sim/base/alloc.h"
+#include "sim/engine/engine.h"
+#include "sim/program/transfer_costs.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Memory over time as CSV: rank, time_ns, a column per component in bytes, their total. */
-#include "traces/memory_rows.h"
+#include "traces/read/memory_rows.h"
 
 #include <inttypes.h>
 

@@ -1,5 +1,5 @@
 /* Memory over time as JSON: the rows of memory-csv, a list per row. */
-#include "traces/memory_rows.h"
+#include "traces/read/memory_rows.h"
 
 #include <inttypes.h>
 

@@ -1,8 +1,8 @@
 /* PyTorch's compute_comms rows: compute, sends, receives and FSDP marks in the order in which each
  * rank's runtime issues them, as executor torch lowers the schedule (torch-defer-recv where that is
  * the plan's). */
-#include "sim/comm.h"
-#include "traces/format.h"
+#include "sim/program/comm.h"
+#include "traces/format/format.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* For terminals: an order as token rows, a timeline as a grid of ranks by time. Kinds are told
  * apart by letters, so that nothing depends on colour. */
-#include "traces/format.h"
+#include "traces/format/format.h"
 
-#include "sim/alloc.h"
+#include "sim/base/alloc.h"
 
 #include <inttypes.h>
 #include <stdio.h>

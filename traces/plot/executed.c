@@ -1,6 +1,6 @@
 /* Predicted over executed: every rank twice on one axis of time, and below how much later than
  * predicted each op ended. */
-#include "traces/plot_int.h"
+#include "traces/plot/draw/plot_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Cost functions against the measurements that they were fitted to: a cell per class, times above,
  * errors below. */
-#include "traces/plot_int.h"
+#include "traces/plot/draw/plot_int.h"
 
 #include <math.h>
 #include <stdio.h>

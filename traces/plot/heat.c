@@ -1,6 +1,6 @@
 /* A sweep over two of its axes: the best value of every cell, why others have none, and the best of
  * all. */
-#include "traces/plot_int.h"
+#include "traces/plot/draw/plot_int.h"
 
 #include <stdio.h>
 #include <string.h>

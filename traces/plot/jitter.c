@@ -1,6 +1,6 @@
 /* How the step spreads under jitter: its quantiles, the mean, and the step without jitter. Several
  * are shown relative to their own step without jitter. */
-#include "traces/plot_int.h"
+#include "traces/plot/draw/plot_int.h"
 
 #include <inttypes.h>
 #include <stdio.h>

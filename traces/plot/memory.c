@@ -1,6 +1,6 @@
 /* Memory of every rank over time, a panel each: components one upon the other, the limit, and the
  * peak with the op that makes it. */
-#include "traces/plot_int.h"
+#include "traces/plot/draw/plot_int.h"
 
 #include <inttypes.h>
 #include <stdio.h>

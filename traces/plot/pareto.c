@@ -1,5 +1,5 @@
 /* What memory buys: the fastest step at every memory limit, and the bound below it. */
-#include "traces/plot_int.h"
+#include "traces/plot/draw/plot_int.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Set-ups side by side: step, bubble and peak memory, a bar each. */
-#include "traces/plot_int.h"
+#include "traces/plot/draw/plot_int.h"
 
 #include <stdio.h>
 #include <string.h>

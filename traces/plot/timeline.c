@@ -1,5 +1,5 @@
 /* Ranks by time: every op, what ranks wait for, transfers, and the critical path. */
-#include "traces/plot_int.h"
+#include "traces/plot/draw/plot_int.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* NeMo AutoModel: sections of a recipe's YAML and the rows of the schedule (pp_schedule_csv).
  * Option names: 0.7.0 (components/distributed/pipelining/config.py, recipes/_dist_utils.py). */
-#include "traces/target.h"
-#include "traces/torch_run.h"
+#include "traces/target/target.h"
+#include "traces/target/torch_run.h"
 
 #include <inttypes.h>
 #include <string.h>

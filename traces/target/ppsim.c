@@ -1,5 +1,5 @@
 /* Our own runtime, which reads plans. */
-#include "traces/target.h"
+#include "traces/target/target.h"
 
 static const char *const executors[] = { "ppsim", NULL };
 

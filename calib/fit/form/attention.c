@@ -1,0 +1,19 @@
+#include "calib/fit/form/form.h"
+
+static void row(const pp_fit_point *point, const double *fixed, size_t fixed_count,
+                const double *theta, double *row_out)
+{
+    (void)fixed, (void)fixed_count, (void)theta;
+    row_out[0] = point->at[PP_VARIABLE_SQUARES];
+    row_out[1] = point->at[PP_VARIABLE_TOKENS];
+    row_out[2] = 1;
+}
+
+const pp_form pp_form_attention = {
+    .name = "attention",
+    .summary = "a Q + b T + c",
+    .needs = PP_FORM_NEEDS(SQUARES) | PP_FORM_NEEDS(TOKENS),
+    .terms = 3,
+    .parameter = { { "a_s", "s per token^2", 1 }, { "b_s", "s per token", 1 }, { "c_s", "s", 1 } },
+    .row = row,
+};

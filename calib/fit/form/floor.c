@@ -1,0 +1,33 @@
+#include "calib/fit/form/form.h"
+
+static double size_of(const pp_fit_point *point)
+{
+    return point->size;
+}
+
+/* Where the floor ends: two sizes at least on it and two beyond. */
+static size_t structure(const pp_fit_points *points, size_t index, double *fixed, bool *more_out)
+{
+    fixed[0] = pp_form_split(points, size_of, 2, 8, index, more_out);
+    return 1;
+}
+
+static void row(const pp_fit_point *point, const double *fixed, size_t fixed_count,
+                const double *theta, double *row_out)
+{
+    (void)fixed_count;
+    const double size = point->size;
+    const bool flat = theta ? theta[0] > theta[1] + theta[2] * size : size < fixed[0];
+    row_out[0] = flat;
+    row_out[1] = !flat;
+    row_out[2] = flat ? 0 : size;
+}
+
+const pp_form pp_form_floor = {
+    .name = "floor",
+    .summary = "max(floor, a + b size)",
+    .terms = 3,
+    .parameter = { { "floor_s", "s", 1 }, { "a_s", "s", 1 }, { "b_s", "s per size", 1 } },
+    .structure = structure,
+    .row = row,
+};

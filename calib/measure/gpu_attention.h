@@ -1,0 +1,32 @@
+/* What probes of attention on a GPU share: mixes of sequence lengths, each forward and backward. */
+#ifndef PPSIM_CALIB_MEASURE_GPU_ATTENTION_H
+#define PPSIM_CALIB_MEASURE_GPU_ATTENTION_H
+
+#include "calib/measure/gpu_probe.h"
+#include "calib/measure/ops.h"
+
+enum { PP_GPU_ATTENTION_SERIES = 2 };
+
+/* Two series, forward and backward; tokens: of how many token counts at most; squares: larger sums
+ * of squared lengths are left out, and so are sequences of one token, which cuDNN refuses. */
+typedef struct pp_gpu_attention_how {
+    const char *name;
+    const pp_subject_series *series;
+    pp_gpu_work_kind forward, backward;
+    size_t tokens;
+    double squares;
+} pp_gpu_attention_how;
+
+typedef struct pp_gpu_attention {
+    pp_gpu_probe *probe;
+    pp_mix mix[3 * PP_GPU_PROBE_TOKENS]; /* the points' work refers to them */
+    size_t mixes;
+} pp_gpu_attention;
+
+/* Owner closes it. Fails: UNAVAILABLE, USAGE, NOMEM, IO. */
+PP_MUST_CHECK pp_status pp_gpu_attention_open(const pp_probe_options *options,
+                                              const pp_gpu_attention_how *how,
+                                              pp_gpu_attention **attention_out, pp_err *err);
+void pp_gpu_attention_close(void *attention); /* NULL is fine */
+
+#endif

@@ -1,0 +1,257 @@
+#include "calib/measure/gpu_state.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Of NVIDIA's nvml.h: values that do not change between its versions. */
+enum { SM_CLOCK = 1, MEMORY_CLOCK = 2, GPU_TEMPERATURE = 0, IDLE = 1 };
+
+typedef struct nvml_gpu *gpu;
+
+/* The few calls of libnvidia-ml that are needed. 0: success. */
+typedef struct library {
+    void *handle;
+    int (*start)(void);
+    int (*end)(void);
+    int (*driver)(char *version, unsigned size);
+    int (*count)(unsigned *count);
+    int (*at)(unsigned index, gpu *gpu);
+    int (*name)(gpu gpu, char *name, unsigned size);
+    int (*clock)(gpu gpu, int which, unsigned *mhz);
+    int (*power)(gpu gpu, unsigned *mw);
+    int (*power_limit)(gpu gpu, unsigned *mw);
+    int (*temperature)(gpu gpu, int which, unsigned *celsius);
+    int (*reasons)(gpu gpu, unsigned long long *bits);
+} library;
+
+/* A function pointer is no object pointer in C; POSIX says that this is how. */
+static bool find(const library *l, const char *name, void *function_out)
+{
+    void *found = dlsym(l->handle, name);
+    memcpy(function_out, &found, sizeof found);
+    return found != NULL;
+}
+
+static bool open_library(library *l, char *lacks, size_t size)
+{
+    l->handle = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!l->handle) {
+        snprintf(lacks, size, "there is no libnvidia-ml.so.1, which comes with the driver");
+        return false;
+    }
+    if (!find(l, "nvmlInit_v2", &l->start) || !find(l, "nvmlShutdown", &l->end) ||
+        !find(l, "nvmlSystemGetDriverVersion", &l->driver) ||
+        !find(l, "nvmlDeviceGetCount_v2", &l->count) ||
+        !find(l, "nvmlDeviceGetHandleByIndex_v2", &l->at) ||
+        !find(l, "nvmlDeviceGetName", &l->name) || !find(l, "nvmlDeviceGetClockInfo", &l->clock) ||
+        !find(l, "nvmlDeviceGetPowerUsage", &l->power) ||
+        !find(l, "nvmlDeviceGetEnforcedPowerLimit", &l->power_limit) ||
+        !find(l, "nvmlDeviceGetTemperature", &l->temperature) ||
+        !find(l, "nvmlDeviceGetCurrentClocksThrottleReasons", &l->reasons)) {
+        snprintf(lacks, size, "libnvidia-ml.so.1 lacks a function that is used");
+        return false;
+    }
+    int code = l->start();
+    if (code)
+        snprintf(lacks, size, "libnvidia-ml.so.1 does not start: its code %d", code);
+    return code == 0;
+}
+
+/* -1: not known. */
+static double read_number(int code, const unsigned *value, double unit)
+{
+    return code ? -1 : *value * unit;
+}
+
+static void look_at(const library *l, unsigned index, pp_gpu_state *s)
+{
+    gpu of;
+    unsigned n = 0;
+    unsigned long long bits = 0;
+    if (l->at(index, &of))
+        return;
+    if (l->name(of, s->name, sizeof s->name))
+        s->name[0] = '\0';
+    s->sm_mhz = read_number(l->clock(of, SM_CLOCK, &n), &n, 1);
+    s->memory_mhz = read_number(l->clock(of, MEMORY_CLOCK, &n), &n, 1);
+    s->power_w = read_number(l->power(of, &n), &n, 1e-3);
+    s->power_limit_w = read_number(l->power_limit(of, &n), &n, 1e-3);
+    s->celsius = read_number(l->temperature(of, GPU_TEMPERATURE, &n), &n, 1);
+    if (l->reasons(of, &bits) == 0)
+        s->reasons = (int64_t)(bits & UINT32_MAX);
+}
+
+/* NULL: no place is left, which `lacks` says. */
+static pp_gpu_state *next_place(pp_gpu_states *states)
+{
+    if (states->count < PP_GPU_STATES_MAX)
+        return &states->state[states->count++];
+    snprintf(states->lacks, sizeof states->lacks, "only the first %d states are kept",
+             PP_GPU_STATES_MAX);
+    return NULL;
+}
+
+void pp_gpu_states_look(pp_gpu_states *states, const char *probe, bool after)
+{
+    library l = { 0 };
+    unsigned gpus = 0;
+    if (!open_library(&l, states->lacks, sizeof states->lacks)) {
+        if (l.handle)
+            dlclose(l.handle);
+        return;
+    }
+    if (l.driver(states->driver, sizeof states->driver))
+        states->driver[0] = '\0';
+    const int code = l.count(&gpus);
+    if (code) {
+        gpus = 0;
+        snprintf(states->lacks, sizeof states->lacks,
+                 "libnvidia-ml.so.1 does not count the GPUs: its code %d", code);
+    }
+    for (unsigned i = 0; i < gpus; i++) {
+        pp_gpu_state *s = next_place(states);
+        if (!s)
+            break;
+        *s = (pp_gpu_state){ .after = after,
+                             .gpu = (int32_t)i,
+                             .sm_mhz = -1,
+                             .memory_mhz = -1,
+                             .power_w = -1,
+                             .power_limit_w = -1,
+                             .celsius = -1,
+                             .reasons = -1 };
+        snprintf(s->probe, sizeof s->probe, "%s", probe);
+        look_at(&l, i, s);
+    }
+    (void)l.end();
+    dlclose(l.handle);
+}
+
+void pp_gpu_states_carry(const pp_gpu_states *before, pp_gpu_states *states)
+{
+    pp_gpu_states all = *before;
+    for (uint32_t i = 0; i < states->count; i++) {
+        pp_gpu_state *s = next_place(&all);
+        if (!s)
+            break;
+        *s = states->state[i];
+    }
+    if (states->driver[0])
+        memcpy(all.driver, states->driver, sizeof all.driver);
+    if (states->lacks[0])
+        memcpy(all.lacks, states->lacks, sizeof all.lacks);
+    *states = all;
+}
+
+static const struct {
+    uint32_t bit;
+    const char *name;
+} reasons[] = {
+#define PP_GPU_REASON(bit, name) { bit, name },
+    PP_GPU_REASON_MAP(PP_GPU_REASON)
+#undef PP_GPU_REASON
+};
+
+enum { REASONS = sizeof reasons / sizeof reasons[0] };
+
+const char *pp_gpu_reasons(int64_t bits, char *buffer, size_t size)
+{
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (size_t i = 0; i < REASONS && used < size && bits >= 0; i++)
+        if (bits & reasons[i].bit & ~(int64_t)IDLE)
+            used += (size_t)snprintf(buffer + used, size - used, "%s%s", used ? ", " : "",
+                                     reasons[i].name);
+    return buffer;
+}
+
+/* enum, key */
+#define NUMBER_MAP(X) X(sm_mhz) X(memory_mhz) X(power_w) X(power_limit_w) X(celsius)
+
+pp_json *pp_gpu_states_write(const pp_gpu_states *states, pp_json_build *build)
+{
+    pp_json *object = pp_json_new_object(build);
+    pp_json *list = pp_json_new_array(build);
+    for (uint32_t i = 0; i < states->count; i++) {
+        const pp_gpu_state *s = &states->state[i];
+        pp_json *item = pp_json_new_object(build);
+        pp_json_put_text(build, item, "probe", s->probe);
+        pp_json_put_bool(build, item, "after", s->after);
+        pp_json_put_int(build, item, "gpu", s->gpu);
+        pp_json_put_text(build, item, "name", s->name[0] ? s->name : NULL);
+#define PUT(key)     \
+    if (s->key >= 0) \
+        pp_json_put_double(build, item, #key, s->key);
+        NUMBER_MAP(PUT)
+#undef PUT
+        if (s->reasons >= 0)
+            pp_json_put_int(build, item, "reasons", s->reasons);
+        pp_json_add(build, list, item);
+    }
+    pp_json_put_text(build, object, "driver", states->driver[0] ? states->driver : NULL);
+    pp_json_put_text(build, object, "lacks", states->lacks[0] ? states->lacks : NULL);
+    pp_json_put(build, object, "states", list);
+    return object;
+}
+
+static pp_status read_text(const pp_json_at *at, const char *key, char *text, size_t size,
+                           pp_err *err)
+{
+    return pp_json_has(at, key) ? pp_json_get_name(at, key, text, size, err) : PP_OK;
+}
+
+static pp_status read_state(const pp_json_at *at, pp_gpu_state *s, pp_err *err)
+{
+    static const char *const keys[] = { "probe",
+                                        "after",
+                                        "gpu",
+                                        "name",
+                                        "reasons",
+#define KEY(key) #key,
+                                        NUMBER_MAP(KEY)
+#undef KEY
+                                            NULL };
+    int64_t index = 0;
+    pp_status status;
+    if ((status = pp_json_only(at, keys, err)) ||
+        (status = pp_json_get_name(at, "probe", s->probe, sizeof s->probe, err)) ||
+        (status = pp_json_get_bool(at, "after", &s->after, err)) ||
+        (status = pp_json_get_int(at, "gpu", 0, INT32_MAX, &index, err)) ||
+        (status = read_text(at, "name", s->name, sizeof s->name, err)))
+        return status;
+    s->gpu = (int32_t)index;
+    s->reasons = -1;
+    if (pp_json_has(at, "reasons") &&
+        (status = pp_json_get_int(at, "reasons", 0, UINT32_MAX, &s->reasons, err)) != PP_OK)
+        return status;
+#define READ(key)                                                               \
+    s->key = -1;                                                                \
+    if (pp_json_has(at, #key) &&                                                \
+        (status = pp_json_get_double(at, #key, 0, 1e6, &s->key, err)) != PP_OK) \
+        return status;
+    NUMBER_MAP(READ)
+#undef READ
+    return PP_OK;
+}
+
+pp_status pp_gpu_states_read(const pp_json_at *at, pp_gpu_states *states_out, pp_err *err)
+{
+    static const char *const keys[] = { "driver", "lacks", "states", NULL };
+    pp_json_at list, item;
+    size_t count = 0;
+    pp_status status;
+    if ((status = pp_json_only(at, keys, err)) ||
+        (status = read_text(at, "driver", states_out->driver, sizeof states_out->driver, err)) ||
+        (status = read_text(at, "lacks", states_out->lacks, sizeof states_out->lacks, err)) ||
+        (status = pp_json_get(at, "states", &list, err)) ||
+        (status = pp_json_count(&list, &count, err)))
+        return status;
+    for (size_t i = 0; i < count && i < PP_GPU_STATES_MAX; i++) {
+        if ((status = pp_json_item(&list, i, &item, err)) ||
+            (status = read_state(&item, &states_out->state[i], err)))
+            return status;
+        states_out->count++;
+    }
+    return PP_OK;
+}

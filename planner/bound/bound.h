@@ -1,0 +1,61 @@
+/* Lower bounds on the makespan of a step: no order of these ops on this placement, with these
+ * costs, can end earlier. Integers, rounded down. Proofs: docs/planning.md. */
+#ifndef PPSIM_PLANNER_BOUND_BOUND_H
+#define PPSIM_PLANNER_BOUND_BOUND_H
+
+#include "sim/cost/costs.h"
+#include "sim/order/order.h"
+#include "sim/analysis/report.h"
+
+/* name, what it says of a rank (PATH: of a microbatch) */
+#define PP_BOUND_MAP(X)                                                                           \
+    X(LOAD, "load")        /* shortest way in, all work, shortest way out */                      \
+    X(PATH, "path")        /* the longest chain of one microbatch, F down and B up, with links */ \
+    X(START, "start")      /* the forwards that exist, or fit, before the first backward comes */ \
+    X(AREA, "memory area") /* bytes x time that every activation takes, over the bytes there are  \
+                            */
+
+typedef enum pp_bound_part {
+#define PP_BOUND_ENUM(name, text) PP_BOUND_##name,
+    PP_BOUND_MAP(PP_BOUND_ENUM)
+#undef PP_BOUND_ENUM
+        PP_BOUND_COUNT,
+} pp_bound_part;
+
+const char *pp_bound_text(pp_bound_part part);
+
+typedef struct pp_bound {
+    pp_ns part_ns[PP_BOUND_COUNT];      /* 0: says nothing */
+    uint32_t part_rank[PP_BOUND_COUNT]; /* whose it is; PATH: 0 */
+    pp_ns ns;                           /* the largest of them */
+    pp_bound_part part;                 /* which that is; the first on ties */
+    bool fits; /* false: some op alone exceeds the memory limit, so no order exists */
+} pp_bound;
+
+/* stage_rank: [costs->stages].
+ * split: the bound also holds when some or all backwards are split into I and W; otherwise every
+ * backward is fused.
+ * memory_limit_bytes: every order that stays within it on every rank; 0, or without has_memory:
+ * every order.
+ * Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_bound_makespan(const pp_costs *costs, const uint32_t *stage_rank,
+                                          bool split, int64_t memory_limit_bytes,
+                                          pp_bound *bound_out, pp_err *err);
+
+/* The same for all orders of the ops of `order` on its ranks: bidirectional ones, forwards only and
+ * overlapped pairs included. The memory limit is used where each stage lives on one rank and there
+ * are backwards. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_bound_order(const pp_costs *costs, const pp_order *order,
+                                       int64_t memory_limit_bytes, pp_bound *bound_out,
+                                       pp_err *err);
+
+/* What the end of the step takes at least beyond the makespan. */
+pp_ns pp_bound_boundary(const pp_costs *costs, bool step_sync);
+
+/* Sets lower_bound_ns and bound_name of `report`, which is that of `order` with `costs`, to the
+ * larger of the bound above and those of instance_bound.h. The report's memory limit is used where
+ * the report stays within it. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_bound_report(const pp_costs *costs, const pp_order *order,
+                                        pp_report *report, pp_err *err);
+
+#endif

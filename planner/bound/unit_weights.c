@@ -1,0 +1,75 @@
+/* What the units of a model weigh: for partitions, and for a bound before there is one. */
+#include "planner/search/search_int.h"
+
+#include "sim/base/alloc.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void pp_weighing_free(pp_weighing *w)
+{
+    free(w->layer_ns);
+}
+
+static pp_status unit_ns(const pp_cost_context *context, pp_unit_kind kind, int64_t layer,
+                         const pp_microbatch *average, pp_ns *ns_out, pp_err *err)
+{
+    pp_unit_cost cost;
+    pp_status status =
+        pp_cost_unit(context, kind, layer, average->tokens, average->square_sum, &cost, err);
+    return status ? status
+                  : pp_ns_from_seconds(fmax(0, cost.f_s + cost.i_s + cost.w_s),
+                                       context->model->name, ns_out, err);
+}
+
+static pp_microbatch average_of(const pp_workload *workload)
+{
+    size_t count = (size_t)workload->replicas * workload->microbatches;
+    double tokens = 0;
+    double squares = 0;
+    for (size_t j = 0; j < count; j++) {
+        tokens += (double)workload->microbatch[j].tokens;
+        squares += (double)workload->microbatch[j].square_sum;
+    }
+    return (pp_microbatch){ .tokens = (int64_t)(tokens / (double)count + 0.5),
+                            .square_sum = (int64_t)(squares / (double)count + 0.5) };
+}
+
+pp_status pp_weigh(const pp_cost_context *context, const pp_workload *workload, pp_weighing *out,
+                   pp_err *err)
+{
+    const pp_model *model = context->model;
+    pp_microbatch average = average_of(workload);
+    pp_ns kind_ns[2] = { -1, -1 }; /* dense, mixture of experts */
+    pp_weights *w = &out->weights;
+    out->layer_ns = pp_alloc_array((size_t)model->layers, sizeof *out->layer_ns);
+    if (!out->layer_ns)
+        return pp_err_nomem(err);
+    *w = (pp_weights){ .layers = model->layers,
+                       .mtp = model->mtp_layers,
+                       .layer_ns = out->layer_ns };
+    pp_status status = unit_ns(context, PP_UNIT_EMBEDDING, 0, &average, &w->embedding_ns, err);
+    if (!status)
+        status = unit_ns(context, PP_UNIT_LOSS, 0, &average, &w->loss_ns, err);
+    if (!status && model->mtp_layers)
+        status = unit_ns(context, PP_UNIT_MTP, 0, &average, &w->mtp_ns, err);
+    for (int64_t k = 0; k < model->layers && !status; k++) {
+        pp_ns *ns = &kind_ns[pp_model_layer_is_moe(model, k)];
+        if (*ns < 0)
+            status = unit_ns(context, PP_UNIT_LAYER, k, &average, ns, err);
+        out->layer_ns[k] = *ns;
+    }
+    return status;
+}
+
+double pp_least_score(const pp_cost_context *context, const pp_weights *w, uint32_t microbatches)
+{
+    double sum = (double)w->embedding_ns + (double)w->loss_ns + (double)w->mtp * (double)w->mtp_ns;
+    for (int64_t k = 0; k < w->layers; k++)
+        sum += (double)w->layer_ns[k];
+    double speeds = 0; /* a rank's share takes its work over its speed */
+    for (uint32_t r = 0; r < (uint32_t)context->parallel.pp; r++)
+        speeds += pp_traits_speed(context->traits, r);
+    double step = sum * (double)microbatches / speeds;
+    return 0.9999 * step * (double)pp_parallel_gpus(&context->parallel); /* units are rounded */
+}

@@ -1,0 +1,514 @@
+/* Dispatch: event by event, the rank that is free first decides what it runs, by what has arrived.
+ * A forward is admitted when everything the rank then holds can still be finished: the largest
+ * transient of the backwards and Ws to come is kept free and, with several stages per rank, the
+ * microbatches can be finished one after the other, oldest first (Dijkstra's banker). So a B or W
+ * never lacks memory. */
+#include "planner/order/search_int.h"
+#include "sim/base/alloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NEVER INT64_MAX
+
+/* An op that has arrived at a rank or will. */
+typedef struct arrival {
+    int64_t ticks;
+    uint32_t op;
+} arrival;
+
+/* An (stage, microbatch) between F and W: what it may take beyond what it holds. */
+typedef struct guest {
+    uint32_t cell;
+    int64_t extra;
+} guest;
+
+typedef struct rank_state {
+    int64_t now;              /* when its last op ends */
+    int64_t rest;             /* ticks of the ops it has not started */
+    int64_t held;             /* as if every activation stayed as large as it gets until its B */
+    int64_t extra;            /* the largest of its guests */
+    uint32_t entered, left;   /* microbatches: first F started, last B ended */
+    uint32_t lowest, highest; /* stages it runs */
+    uint32_t done;            /* ops */
+    arrival *back;            /* backwards */
+    uint32_t backs;
+    uint32_t *weight; /* Ws, oldest first */
+    uint32_t weights;
+    guest *guest;
+    uint32_t guests;
+    uint32_t finished; /* microbatches before this place of the order have no cells to come */
+    uint32_t started;  /* one behind the last microbatch of the order with a cell started */
+} rank_state;
+
+struct pp_dispatch {
+    const pp_instance *instance;
+    const pp_policy *policy;
+    rank_state *rank;
+    int64_t *next;        /* [ranks]: when it can decide next */
+    uint32_t *stage_next; /* [stages]: place in the order of the next F */
+    int64_t *arrive;      /* [stages * microbatches]: F, by cell */
+    uint32_t *spot;       /* [microbatches]: place in the order */
+    uint32_t *begin;      /* [ranks + 1] into ops */
+    uint32_t *ops;
+    int64_t *size;       /* by cell: most it holds from F to B */
+    int64_t *extra;      /* by cell */
+    int64_t *work;       /* [ranks] */
+    uint32_t *stages_of; /* stages, by rank */
+    uint32_t *first;     /* [ranks + 1] into stages_of */
+    arrival *arrivals;
+    guest *guests;
+    uint32_t *weights;
+    int64_t *holding; /* by cell: what it holds now */
+};
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint32_t cell_of(const pp_instance *x, uint32_t stage, uint32_t microbatch)
+{
+    return microbatch * x->stages + stage;
+}
+
+/* What never changes: sizes, begins, work. */
+static void prepare(pp_dispatch *d)
+{
+    const pp_instance *x = d->instance;
+    for (uint32_t s = 0; s < x->stages; s++)
+        d->first[x->stage_rank[s] + 1]++;
+    for (uint32_t r = 0; r < x->ranks; r++) {
+        d->begin[r + 1] = d->begin[r] + 3 * x->microbatches * d->first[r + 1];
+        d->first[r + 1] += d->first[r];
+        d->rank[r].back = d->arrivals + d->begin[r] / 3;
+        d->rank[r].guest = d->guests + d->begin[r] / 3;
+        d->rank[r].weight = d->weights + d->begin[r] / 3;
+    }
+    for (uint32_t s = x->stages; s-- > 0;)
+        d->stages_of[--d->first[x->stage_rank[s] + 1]] = s;
+    memmove(d->first, d->first + 1, x->ranks * sizeof *d->first);
+    d->first[x->ranks] = x->stages;
+    for (uint32_t i = 0; i < x->microbatches; i++) {
+        for (uint32_t s = 0; s < x->stages; s++) {
+            const pp_task_memory *f = &x->memory[pp_instance_op(x, PP_TASK_F, s, i)];
+            const pp_task_memory *b = &x->memory[pp_instance_op(x, PP_TASK_B, s, i)];
+            const pp_task_memory *w = &x->memory[pp_instance_op(x, PP_TASK_W, s, i)];
+            uint32_t cell = cell_of(x, s, i);
+            d->size[cell] = most(f->delta, -w->delta);
+            d->extra[cell] = most(f->need - f->delta, most(b->need, w->need));
+            for (int kind = 0; kind < 3; kind++)
+                d->work[x->stage_rank[s]] +=
+                    x->task[pp_instance_op(x, (pp_task_kind)kind, s, i)].ticks;
+        }
+    }
+}
+
+pp_status pp_dispatch_new(const pp_instance *x, pp_dispatch **dispatch_out, pp_err *err)
+{
+    size_t cells = x->ops / 3;
+    pp_dispatch *d = pp_alloc_array(1, sizeof *d);
+    if (!d)
+        return pp_err_nomem(err);
+    d->instance = x;
+    d->rank = pp_alloc_array(x->ranks, sizeof *d->rank);
+    d->stage_next = pp_alloc_array(2 * (size_t)x->stages + x->microbatches +
+                                       2 * (x->ranks + (size_t)1) + x->ops + cells,
+                                   sizeof *d->stage_next);
+    d->arrive = pp_alloc_array(4 * cells + 2 * (size_t)x->ranks, sizeof *d->arrive);
+    d->arrivals = pp_alloc_array(cells, sizeof *d->arrivals);
+    d->guests = pp_alloc_array(cells, sizeof *d->guests);
+    if (!d->rank || !d->stage_next || !d->arrive || !d->arrivals || !d->guests) {
+        pp_dispatch_free(&d);
+        return pp_err_nomem(err);
+    }
+    d->stages_of = d->stage_next + x->stages;
+    d->spot = d->stages_of + x->stages;
+    d->begin = d->spot + x->microbatches;
+    d->first = d->begin + x->ranks + 1;
+    d->ops = d->first + x->ranks + 1;
+    d->weights = d->ops + x->ops;
+    d->size = d->arrive + cells;
+    d->extra = d->size + cells;
+    d->holding = d->extra + cells;
+    d->work = d->holding + cells;
+    d->next = d->work + x->ranks;
+    prepare(d);
+    *dispatch_out = d;
+    return PP_OK;
+}
+
+void pp_dispatch_free(pp_dispatch **dispatch)
+{
+    pp_dispatch *d = *dispatch;
+    if (!d)
+        return;
+    free(d->rank);
+    free(d->stage_next);
+    free(d->arrive);
+    free(d->arrivals);
+    free(d->guests);
+    free(d);
+    *dispatch = NULL;
+}
+
+const uint32_t *pp_dispatch_ops(const pp_dispatch *d)
+{
+    return d->ops;
+}
+
+static void reset(pp_dispatch *d, const pp_policy *policy)
+{
+    const pp_instance *x = d->instance;
+    d->policy = policy;
+    for (uint32_t k = 0; k < x->ops / 3; k++)
+        d->arrive[k] = NEVER;
+    memset(d->holding, 0, x->ops / 3 * sizeof *d->holding);
+    for (uint32_t k = 0; k < x->microbatches; k++) {
+        d->spot[policy->order[k]] = k;
+        d->arrive[cell_of(x, 0, k)] = 0;
+    }
+    memset(d->stage_next, 0, x->stages * sizeof *d->stage_next);
+    for (uint32_t r = 0; r < x->ranks; r++) {
+        rank_state *rank = &d->rank[r];
+        uint32_t stages = d->first[r + 1] - d->first[r];
+        *rank = (rank_state){ .back = rank->back, .weight = rank->weight, .guest = rank->guest };
+        rank->rest = d->work[r];
+        d->next[r] = NEVER;
+        rank->lowest = stages ? d->stages_of[d->first[r]] : 0;
+        rank->highest = stages ? d->stages_of[d->first[r + 1] - 1] : 0;
+    }
+    d->next[x->stage_rank[0]] = 0;
+}
+
+/* With the F of stage `s` of microbatch order[k] admitted, can all be finished, oldest first? */
+static bool banker_agrees(const pp_dispatch *d, uint32_t r, uint32_t s, uint32_t k)
+{
+    const pp_instance *x = d->instance;
+    const rank_state *rank = &d->rank[r];
+    int64_t spare = x->room[r] - rank->held - d->size[cell_of(x, s, d->policy->order[k])];
+    int64_t transient = most(rank->extra, d->extra[cell_of(x, s, d->policy->order[k])]);
+    uint32_t end = k + 1 > rank->started ? k + 1 : rank->started;
+    for (uint32_t j = rank->finished; j < end; j++) {
+        int64_t needs = 0;
+        int64_t holds = 0;
+        int64_t extra = transient;
+        for (uint32_t n = d->first[r]; n < d->first[r + 1]; n++) {
+            uint32_t stage = d->stages_of[n];
+            uint32_t cell = cell_of(x, stage, d->policy->order[j]);
+            bool admitted = stage == s && j == k;
+            if (d->stage_next[stage] <= j && !admitted)
+                needs += d->size[cell];
+            holds += admitted ? d->size[cell] : d->holding[cell];
+            extra = most(extra, d->extra[cell]);
+        }
+        if (needs + extra > spare)
+            return false;
+        spare += holds;
+    }
+    return true;
+}
+
+static bool admits(const pp_dispatch *d, uint32_t r, uint32_t s, uint32_t k)
+{
+    const rank_state *rank = &d->rank[r];
+    uint32_t cell = cell_of(d->instance, s, d->policy->order[k]);
+    if (rank->lowest != rank->highest)
+        return banker_agrees(d, r, s, k);
+    return rank->held + d->size[cell] + most(rank->extra, d->extra[cell]) <= d->instance->room[r];
+}
+
+/* What a rank knows when it decides. */
+typedef struct outlook {
+    uint32_t f_stage, back; /* f_stage: an admissible F; back: place in the list of an arrived B */
+    bool f, b;
+    bool blocked;   /* an F has arrived that memory keeps out */
+    int64_t next_b; /* the next known arrival of a B, */
+    int64_t next_f; /* and of an F */
+} outlook;
+
+static bool f_goes_first(const pp_dispatch *d, uint32_t s, uint32_t than)
+{
+    bool shallow = (d->policy->flags & PP_POLICY_SHALLOW_F) != 0;
+    if (d->policy->flags & PP_POLICY_OLD_F && d->stage_next[s] != d->stage_next[than])
+        return d->stage_next[s] < d->stage_next[than];
+    return shallow ? s < than : s > than;
+}
+
+static void look_at_forwards(const pp_dispatch *d, uint32_t r, outlook *o)
+{
+    const pp_instance *x = d->instance;
+    const rank_state *rank = &d->rank[r];
+    int32_t limit = d->policy->knob[r * PP_KNOBS + PP_KNOB_IN_FLIGHT];
+    for (uint32_t n = d->first[r]; n < d->first[r + 1]; n++) {
+        uint32_t s = d->stages_of[n];
+        uint32_t k = d->stage_next[s];
+        if (k == x->microbatches ||
+            (s == rank->lowest && rank->entered - rank->left >= (uint32_t)limit))
+            continue;
+        int64_t at = d->arrive[cell_of(x, s, d->policy->order[k])];
+        if (at > d->next[r]) {
+            o->next_f = least(o->next_f, at);
+        } else if (!o->f || f_goes_first(d, s, o->f_stage)) {
+            bool fits = admits(d, r, s, k);
+            o->blocked = o->blocked || !fits;
+            o->f_stage = fits ? s : o->f_stage;
+            o->f = o->f || fits;
+        }
+    }
+}
+
+static void look_at_backwards(const pp_dispatch *d, uint32_t r, outlook *o)
+{
+    const pp_instance *x = d->instance;
+    const rank_state *rank = &d->rank[r];
+    bool by_order = (d->policy->flags & PP_POLICY_ORDER_B) != 0;
+    int64_t best = NEVER;
+    for (uint32_t k = 0; k < rank->backs; k++) {
+        const arrival *a = &rank->back[k];
+        if (a->ticks > d->next[r]) {
+            o->next_b = least(o->next_b, a->ticks);
+            continue;
+        }
+        int64_t key = by_order ? (int64_t)d->spot[x->task[a->op].microbatch] : a->ticks;
+        if (key < best) {
+            best = key;
+            o->back = k;
+            o->b = true;
+        }
+    }
+}
+
+static void look(const pp_dispatch *d, uint32_t r, outlook *o)
+{
+    *o = (outlook){ .next_b = NEVER, .next_f = NEVER };
+    look_at_backwards(d, r, o);
+    look_at_forwards(d, r, o);
+}
+
+/* Would the rank after stage `s` run dry before an F of `ticks` that starts `now` reaches it? */
+static bool is_hungry(const pp_dispatch *d, uint32_t s, int64_t now, int64_t ticks, int16_t level)
+{
+    const pp_instance *x = d->instance;
+    if (level == 0 || s + 1 == x->stages)
+        return false;
+    uint32_t r = x->stage_rank[s + 1];
+    const rank_state *rank = &d->rank[r];
+    if (d->next[r] == NEVER)
+        return true;
+    uint32_t k = d->stage_next[s + 1];
+    return level > 1 && rank->backs == 0 && rank->now < now + ticks && k < x->microbatches &&
+           d->arrive[cell_of(x, s + 1, d->policy->order[k])] == NEVER;
+}
+
+/* The W to run now, as a place in the list; x->ops: none. gap: until something better arrives. */
+static uint32_t pick_weight(const pp_dispatch *d, uint32_t r, int64_t gap, int64_t overrun)
+{
+    const pp_instance *x = d->instance;
+    const rank_state *rank = &d->rank[r];
+    if (rank->weights == 0)
+        return x->ops;
+    uint32_t pick = 0;
+    int64_t longest = -1;
+    for (uint32_t k = 0; d->policy->flags & PP_POLICY_FIT_W && k < rank->weights; k++) {
+        int64_t ticks = x->task[rank->weight[k]].ticks;
+        if (ticks <= gap && ticks > longest) {
+            longest = ticks;
+            pick = k;
+        }
+    }
+    int64_t ticks = x->task[rank->weight[pick]].ticks;
+    return ticks / 16 * (16 - overrun) <= gap ? pick : x->ops;
+}
+
+static void wake(pp_dispatch *d, uint32_t r, int64_t at)
+{
+    rank_state *rank = &d->rank[r];
+    d->next[r] = least(d->next[r], most(rank->now, at));
+}
+
+/* What its end gives to others. */
+static void pass_on(pp_dispatch *d, uint32_t op, int64_t end)
+{
+    const pp_instance *x = d->instance;
+    uint32_t after = x->task[op].after;
+    if (after == x->ops)
+        return;
+    uint32_t r = x->task[after].rank;
+    int64_t at = end + x->task[after].lag;
+    if (x->task[after].kind == PP_TASK_F) {
+        uint32_t s = x->task[after].stage;
+        uint32_t i = x->task[after].microbatch;
+        d->arrive[cell_of(x, s, i)] = at;
+        if (d->stage_next[s] != d->spot[i])
+            return;
+    } else {
+        d->rank[r].back[d->rank[r].backs++] = (arrival){ at, after };
+    }
+    if (r != x->task[op].rank)
+        wake(d, r, at);
+}
+
+static void admit(pp_dispatch *d, uint32_t r, uint32_t cell)
+{
+    rank_state *rank = &d->rank[r];
+    rank->held += d->size[cell];
+    d->holding[cell] = d->size[cell];
+    rank->guest[rank->guests++] = (guest){ cell, d->extra[cell] };
+    rank->extra = most(rank->extra, d->extra[cell]);
+}
+
+static void give_back(pp_dispatch *d, uint32_t r, uint32_t cell, int64_t keep)
+{
+    rank_state *rank = &d->rank[r];
+    rank->held -= d->holding[cell] - keep;
+    d->holding[cell] = keep;
+}
+
+static void dismiss(pp_dispatch *d, uint32_t r, uint32_t cell)
+{
+    rank_state *rank = &d->rank[r];
+    give_back(d, r, cell, 0);
+    rank->extra = 0;
+    uint32_t kept = 0;
+    for (uint32_t g = 0; g < rank->guests; g++) {
+        if (rank->guest[g].cell == cell)
+            continue;
+        rank->guest[kept++] = rank->guest[g];
+        rank->extra = most(rank->extra, rank->guest[g].extra);
+    }
+    rank->guests = kept;
+    if (rank->lowest == rank->highest)
+        return;
+    for (bool over = true; over && rank->finished < rank->started; rank->finished += over) {
+        for (uint32_t n = d->first[r]; n < d->first[r + 1]; n++) {
+            uint32_t s = d->stages_of[n];
+            over = over && d->stage_next[s] > rank->finished &&
+                   d->holding[cell_of(d->instance, s, d->policy->order[rank->finished])] == 0;
+        }
+    }
+}
+
+/* Runs `op` on the rank now. */
+static void execute(pp_dispatch *d, uint32_t r, uint32_t op)
+{
+    const pp_instance *x = d->instance;
+    rank_state *rank = &d->rank[r];
+    uint32_t s = x->task[op].stage;
+    uint32_t cell = cell_of(x, s, x->task[op].microbatch);
+    pp_task_kind kind = x->task[op].kind;
+    d->ops[d->begin[r] + rank->done++] = op;
+    rank->now = d->next[r] + x->task[op].ticks;
+    rank->rest -= x->task[op].ticks;
+    d->next[r] = rank->now;
+    if (kind == PP_TASK_F) {
+        d->stage_next[s]++;
+        rank->started = d->stage_next[s] > rank->started ? d->stage_next[s] : rank->started;
+        rank->entered += s == rank->lowest;
+        admit(d, r, cell);
+    } else if (kind == PP_TASK_B) {
+        give_back(d, r, cell, -x->memory[op + x->stages].delta);
+        rank->left += s == rank->lowest;
+        rank->weight[rank->weights++] = x->task[op].weight;
+    } else {
+        dismiss(d, r, cell);
+    }
+    pass_on(d, op, rank->now);
+}
+
+static void run_back(pp_dispatch *d, uint32_t r, uint32_t at)
+{
+    rank_state *rank = &d->rank[r];
+    uint32_t op = rank->back[at].op;
+    rank->back[at] = rank->back[--rank->backs];
+    execute(d, r, op);
+}
+
+static void run_weight(pp_dispatch *d, uint32_t r, uint32_t at)
+{
+    rank_state *rank = &d->rank[r];
+    uint32_t op = rank->weight[at];
+    memmove(rank->weight + at, rank->weight + at + 1, (--rank->weights - at) * sizeof op);
+    execute(d, r, op);
+}
+
+static void run_forward(pp_dispatch *d, uint32_t r, uint32_t s)
+{
+    const pp_instance *x = d->instance;
+    execute(d, r, pp_instance_op(x, PP_TASK_F, s, d->policy->order[d->stage_next[s]]));
+}
+
+static bool decide_forward(pp_dispatch *d, uint32_t r, const outlook *o)
+{
+    const pp_instance *x = d->instance;
+    const int16_t *knob = d->policy->knob + r * PP_KNOBS;
+    rank_state *rank = &d->rank[r];
+    uint32_t s = o->f_stage;
+    int64_t ticks =
+        x->task[pp_instance_op(x, PP_TASK_F, s, d->policy->order[d->stage_next[s]])].ticks;
+    if (o->b && !is_hungry(d, s, d->next[r], ticks, knob[PP_KNOB_FEED]))
+        return false;
+    if (rank->weights && rank->held >= x->room[r] / 16 * knob[PP_KNOB_FILL]) {
+        run_weight(d, r, 0);
+        return true;
+    }
+    if (!o->b && o->next_b != NEVER && o->next_b - d->next[r] < ticks / 16 * knob[PP_KNOB_HOLD])
+        return false;
+    run_forward(d, r, s);
+    return true;
+}
+
+/* The rank whose turn it is runs an op, or waits for the next arrival that it knows of. */
+static void decide(pp_dispatch *d, uint32_t r)
+{
+    const int16_t *knob = d->policy->knob + r * PP_KNOBS;
+    outlook o;
+    look(d, r, &o);
+    if (o.f && decide_forward(d, r, &o))
+        return;
+    if (o.b) {
+        run_back(d, r, o.back);
+        return;
+    }
+    bool press = o.blocked && !o.f;
+    int64_t next = press ? o.next_b : least(o.next_b, o.next_f);
+    int64_t gap = next == NEVER ? NEVER : next - d->next[r];
+    uint32_t w = pick_weight(d, r, gap, knob[press ? PP_KNOB_PRESS : PP_KNOB_OVERRUN]);
+    if (w < d->instance->ops)
+        run_weight(d, r, w);
+    else
+        d->next[r] = least(o.next_b, o.next_f);
+}
+
+int64_t pp_dispatch_run(pp_dispatch *d, const pp_policy *policy, int64_t limit)
+{
+    const pp_instance *x = d->instance;
+    reset(d, policy);
+    for (;;) {
+        int64_t now = NEVER;
+        for (uint32_t k = 0; k < x->ranks; k++)
+            now = least(now, d->next[k]);
+        uint32_t r = 0;
+        while (d->next[r] != now)
+            r++;
+        if (d->next[r] == NEVER)
+            break;
+        if (d->rank[r].rest > limit - d->next[r])
+            return NEVER;
+        decide(d, r);
+        if (d->rank[r].rest == 0 && d->rank[r].done == d->begin[r + 1] - d->begin[r])
+            d->next[r] = NEVER;
+    }
+    int64_t makespan = 0;
+    for (uint32_t r = 0; r < x->ranks; r++) {
+        if (d->rank[r].done < d->begin[r + 1] - d->begin[r])
+            return NEVER;
+        makespan = most(makespan, d->rank[r].now);
+    }
+    return makespan;
+}

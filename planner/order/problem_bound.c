@@ -1,0 +1,498 @@
+#include "planner/order/problem_bound.h"
+
+#include "sim/base/alloc.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+__extension__ typedef __int128 wide; /* products of ticks and memory */
+
+enum { DFF_MOST = 32 };
+
+/* An op as its rank sees it. */
+typedef struct job {
+    int64_t head; /* it cannot start before */
+    int64_t ticks;
+    int64_t tail; /* that follows its end at least */
+} job;
+
+/* Something of `size` that gives `ticks`; taken in part, too. */
+typedef struct item {
+    int64_t ticks, size;
+} item;
+
+typedef struct bounding {
+    const pp_instance *x;
+    int64_t *head, *tail; /* [ops + 1]: along its own microbatch */
+    uint32_t *own;        /* [ops], by rank */
+    uint32_t *begin;      /* [ranks + 1] into own */
+    job *jobs;            /* [ops], of the rank at hand */
+    int64_t *heap;        /* [2 * ops] */
+    item *items;          /* [ops] */
+    int64_t *counted;     /* [4 * stages * microbatches], of CHAINED */
+} bounding;
+
+static const struct {
+    const char *key, *text;
+} texts[] = {
+#define PP_LIMIT_TEXT(name, key, text) { key, text },
+    PP_LIMIT_MAP(PP_LIMIT_TEXT)
+#undef PP_LIMIT_TEXT
+};
+
+const char *pp_limit_key(pp_limit_part part)
+{
+    return texts[part].key;
+}
+
+const char *pp_limit_text(pp_limit_part part)
+{
+    return texts[part].text;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void raise(pp_limits *limits, pp_limit_part part, int64_t ticks)
+{
+    limits->part[part] = most(limits->part[part], ticks);
+}
+
+/* Ways in and out of every op. Its number grows along its chain. */
+static void find_ways(bounding *b, pp_limits *limits)
+{
+    const pp_instance *x = b->x;
+    for (uint32_t op = 0; op < x->ops; op++) {
+        const pp_task *task = &x->task[op];
+        uint32_t before = task->before;
+        b->head[op] = b->head[before] + x->task[before].ticks + task->lag;
+    }
+    for (uint32_t op = x->ops; op-- > 0;) {
+        const pp_task *after = &x->task[x->task[op].after];
+        const pp_task *weight = &x->task[x->task[op].weight];
+        b->tail[op] = most(after->lag + after->ticks + b->tail[x->task[op].after],
+                           weight->lag + weight->ticks + b->tail[x->task[op].weight]);
+        raise(limits, PP_LIMIT_PATH, b->head[op] + x->task[op].ticks + b->tail[op]);
+    }
+}
+
+static int by_head(const void *left, const void *right)
+{
+    const job *a = left;
+    const job *b = right;
+    return (a->head > b->head) - (a->head < b->head);
+}
+
+/* A heap of (tail, rest), longest tail on top. */
+static void sink(int64_t *heap, uint32_t count, uint32_t at)
+{
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+        if (child >= count)
+            return;
+        child += child + 1 < count && heap[2 * child + 2] > heap[2 * child];
+        if (heap[2 * child] <= heap[2 * at])
+            return;
+        for (int k = 0; k < 2; k++) {
+            int64_t swap = heap[2 * at + (uint32_t)k];
+            heap[2 * at + (uint32_t)k] = heap[2 * child + (uint32_t)k];
+            heap[2 * child + (uint32_t)k] = swap;
+        }
+        at = child;
+    }
+}
+
+static void push(int64_t *heap, uint32_t count, const job *j)
+{
+    uint32_t at = count;
+    for (; at > 0 && heap[2 * ((at - 1) / 2)] < j->tail; at = (at - 1) / 2)
+        memcpy(heap + 2 * at, heap + 2 * ((at - 1) / 2), 2 * sizeof *heap);
+    heap[2 * at] = j->tail;
+    heap[2 * at + 1] = j->ticks;
+}
+
+/* The pre-emptive schedule of Jackson: always the job with the longest tail. It is optimal for one
+ * machine that may interrupt, so no order of the rank ends earlier. */
+static int64_t jackson(bounding *b, uint32_t count)
+{
+    uint32_t waiting = 0;
+    uint32_t next = 0;
+    int64_t now = 0;
+    int64_t end = 0;
+    qsort(b->jobs, count, sizeof *b->jobs, by_head);
+    while (next < count || waiting) {
+        if (!waiting)
+            now = most(now, b->jobs[next].head);
+        for (; next < count && b->jobs[next].head <= now; next++)
+            push(b->heap, waiting++, &b->jobs[next]);
+        int64_t until = next < count ? b->jobs[next].head : INT64_MAX;
+        int64_t run = least(b->heap[1], until - now);
+        now += run;
+        b->heap[1] -= run;
+        if (b->heap[1] > 0)
+            continue;
+        end = most(end, now + b->heap[0]);
+        waiting--;
+        memcpy(b->heap, b->heap + 2 * waiting, 2 * sizeof *b->heap);
+        sink(b->heap, waiting, 0);
+    }
+    return end;
+}
+
+/* Most ticks per memory first. */
+static int by_density(const void *left, const void *right)
+{
+    const item *a = left;
+    const item *b = right;
+    wide x = (wide)a->ticks * b->size;
+    wide y = (wide)b->ticks * a->size;
+    return (x < y) - (x > y);
+}
+
+/* Most ticks of items that fit together, parts of items allowed, rounded up. */
+static int64_t knapsack(item *items, uint32_t count, int64_t room)
+{
+    int64_t ticks = 0;
+    uint32_t kept = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        if (items[k].ticks > 0) /* nothing for nothing would be as dense as everything */
+            items[kept++] = items[k];
+    }
+    count = kept;
+    qsort(items, count, sizeof *items, by_density);
+    for (uint32_t k = 0; k < count; k++) {
+        if (items[k].size > room) {
+            if (room > 0)
+                ticks +=
+                    (int64_t)(((wide)items[k].ticks * room + items[k].size - 1) / items[k].size);
+            return ticks;
+        }
+        ticks += items[k].ticks;
+        room -= items[k].size;
+    }
+    return ticks;
+}
+
+/* What START and START_END know of a rank. */
+typedef struct rank_view {
+    uint32_t forwards;
+    int64_t head, load, forward, size; /* size: of all activations */
+    int64_t first_back;                /* no B can start before */
+    int64_t down_up;                   /* the shortest way out of an F */
+    int64_t extra;                     /* the smallest transient of a B */
+    bool alike;                        /* all activations have one size, and one F time */
+    item one;
+} rank_view;
+
+static rank_view view(const bounding *b, uint32_t rank)
+{
+    const pp_instance *x = b->x;
+    rank_view v = { .head = INT64_MAX,
+                    .first_back = INT64_MAX,
+                    .down_up = INT64_MAX,
+                    .extra = INT64_MAX,
+                    .alike = true };
+    for (uint32_t k = b->begin[rank]; k < b->begin[rank + 1]; k++) {
+        uint32_t op = b->own[k];
+        const pp_task *task = &x->task[op];
+        v.head = least(v.head, b->head[op]);
+        v.load += task->ticks;
+        if (task->kind == PP_TASK_B) {
+            v.first_back = least(v.first_back, b->head[op]);
+            v.extra = least(v.extra, x->memory[op].need);
+        }
+        if (task->kind != PP_TASK_F)
+            continue;
+        item now = { task->ticks, x->memory[op].delta };
+        v.one = v.forwards++ ? v.one : now;
+        v.alike = v.alike && now.ticks == v.one.ticks && now.size == v.one.size;
+        v.forward += now.ticks;
+        v.size += now.size;
+        v.down_up = least(v.down_up, b->tail[op]);
+    }
+    return v;
+}
+
+/* Most forward work that is done before the first B of the rank, which needs `extra`. */
+static int64_t early_work(bounding *b, uint32_t rank, const rank_view *v)
+{
+    const pp_instance *x = b->x;
+    int64_t room = x->room[rank] - v->extra;
+    if (v->size <= room)
+        return v->forward;
+    if (v->alike)
+        return most(0, room / v->one.size * v->one.ticks);
+    uint32_t n = 0;
+    for (uint32_t k = b->begin[rank]; k < b->begin[rank + 1]; k++) {
+        uint32_t op = b->own[k];
+        if (x->task[op].kind == PP_TASK_F)
+            b->items[n++] = (item){ x->task[op].ticks, x->memory[op].delta };
+    }
+    return knapsack(b->items, n, room);
+}
+
+/* Most work that is left behind the last F: B and W of what is held then, or W alone. */
+static int64_t late_work(bounding *b, uint32_t rank)
+{
+    const pp_instance *x = b->x;
+    uint32_t n = 0;
+    for (uint32_t k = b->begin[rank]; k < b->begin[rank + 1]; k++) {
+        uint32_t op = b->own[k];
+        if (x->task[op].kind != PP_TASK_B)
+            continue;
+        uint32_t w = x->task[op].weight;
+        item weight = { x->task[w].ticks, -x->memory[w].delta };
+        item back = { x->task[op].ticks, -x->memory[op].delta };
+        if (back.size <= 0 || by_density(&weight, &back) > 0) {
+            weight.ticks += back.ticks; /* both as one, or the better half first */
+            weight.size += back.size;
+            back = (item){ 0, 1 };
+        }
+        b->items[n++] = weight;
+        b->items[n++] = back;
+    }
+    return knapsack(b->items, n, x->room[rank]);
+}
+
+static void bound_starts(bounding *b, uint32_t rank, pp_limits *limits)
+{
+    rank_view v = view(b, rank);
+    if (v.head == INT64_MAX)
+        return;
+    int64_t idle = most(0, v.first_back - v.head - early_work(b, rank, &v));
+    raise(limits, PP_LIMIT_LOAD, v.head + v.load);
+    raise(limits, PP_LIMIT_START, v.head + idle + v.load);
+    bool fills = v.size > b->x->room[rank]; /* so a B runs before the last F */
+    int64_t late = most(0, v.down_up - late_work(b, rank));
+    raise(limits, PP_LIMIT_START_END, v.head + (fills ? idle : 0) + v.load + late);
+}
+
+/* Dual feasible function of Fekete and Schepers: sizes that fit into `room` together do so after
+ * it, in units of room / k. k 0: as they are. Valid for every set held at one time. */
+static wide rounded(int64_t size, int64_t room, int64_t k)
+{
+    wide product = (wide)size * (k + 1);
+    if (k == 0 || product % room == 0)
+        return (wide)size * most(k, 1);
+    return product / room * room;
+}
+
+/* Memory x time that the rank's microbatches take, over its memory. */
+static int64_t area(const bounding *b, uint32_t rank, int64_t k)
+{
+    const pp_instance *x = b->x;
+    int64_t room = x->room[rank];
+    int64_t head = INT64_MAX;
+    wide sum = 0;
+    if (room <= 0)
+        return 0;
+    for (uint32_t n = b->begin[rank]; n < b->begin[rank + 1]; n++) {
+        uint32_t op = b->own[n];
+        const pp_task *task = &x->task[op];
+        head = least(head, b->head[op]);
+        if (k == 0) /* transients */
+            sum +=
+                (wide)(x->memory[op].need - (task->kind == PP_TASK_F ? x->memory[op].delta : 0)) *
+                task->ticks;
+        if (task->kind != PP_TASK_B)
+            continue;
+        uint32_t f = pp_instance_op(x, PP_TASK_F, task->stage, task->microbatch);
+        int64_t kept = -x->memory[task->weight].delta;
+        if (x->memory[f].delta > room || kept > room)
+            return 0; /* nothing fits, so nothing is said */
+        sum += rounded(x->memory[f].delta, room, k) * (b->head[op] + task->ticks - b->head[f]) +
+               rounded(kept, room, k) * x->task[task->weight].ticks;
+    }
+    wide whole = (wide)room * most(k, 1);
+    return head < INT64_MAX ? head + (int64_t)((sum + whole - 1) / whole) : 0;
+}
+
+static bool are_alike(const pp_instance *x)
+{
+    for (uint32_t op = 3 * x->stages; op < x->ops; op++) {
+        const pp_task *task = &x->task[op];
+        const pp_task *first = &x->task[op % (3 * x->stages)];
+        const pp_task_memory *memory = &x->memory[op];
+        const pp_task_memory *other = &x->memory[op % (3 * x->stages)];
+        if (task->ticks != first->ticks || task->lag != first->lag || memory->need != other->need ||
+            memory->delta != other->delta)
+            return false;
+    }
+    return true;
+}
+
+/* Of a stage with equal microbatches: how many fit between F and B, and what passes at least from
+ * the B that makes room to the F that uses it. */
+typedef struct turn {
+    int64_t fit, gap;
+} turn;
+
+static turn turn_of(const pp_instance *x, uint32_t s)
+{
+    uint32_t f = pp_instance_op(x, PP_TASK_F, s, 0);
+    uint32_t b = pp_instance_op(x, PP_TASK_B, s, 0);
+    uint32_t w = pp_instance_op(x, PP_TASK_W, s, 0);
+    int64_t size = x->memory[f].delta;
+    int64_t room = x->room[x->stage_rank[s]];
+    int64_t extra = x->memory[f].need - size;
+    if (size <= 0)
+        return (turn){ x->microbatches, 0 };
+    int64_t fit = (room - most(extra, x->memory[b].need)) / size;
+    /* with `fit` of them there, either the W of that B has run, or one more B */
+    bool tight = room - extra - fit * size < -x->memory[w].delta;
+    return (turn){ most(fit, 1), tight ? least(x->task[b].ticks, x->task[w].ticks) : 0 };
+}
+
+/* Earliest starts of the k-th F and the k-th B on every stage, whichever microbatches they are.
+ * ways: by place in the chain, [microbatches] each. */
+static void count_starts(const bounding *b, int64_t *ways)
+{
+    const pp_instance *x = b->x;
+    uint32_t m = x->microbatches;
+    for (uint32_t k = 0; k < m; k++) {
+        for (uint32_t at = 0; at < 2 * x->stages; at++) {
+            const pp_task *task = &x->task[at];
+            const pp_task *before = &x->task[task->before];
+            int64_t *way = ways + (size_t)at * m;
+            int64_t start = at ? (way - m)[k] + before->ticks + task->lag : 0;
+            if (k)
+                start = most(start, way[k - 1] + task->ticks);
+            turn t = turn_of(x, task->stage);
+            if (task->kind == PP_TASK_F && (int64_t)k >= t.fit) {
+                uint32_t back = 2 * x->stages - 1 - at;
+                start =
+                    most(start, (ways + (size_t)back * m)[k - t.fit] + x->task[back].ticks + t.gap);
+            }
+            way[k] = start;
+        }
+    }
+}
+
+/* The same from the other side: from the end of the k-th last to the end of all. */
+static void count_ends(const bounding *b, int64_t *ways)
+{
+    const pp_instance *x = b->x;
+    uint32_t m = x->microbatches;
+    for (uint32_t k = 0; k < m; k++) {
+        for (uint32_t at = 2 * x->stages; at-- > 0;) {
+            const pp_task *task = &x->task[at];
+            const pp_task *after = &x->task[task->after];
+            int64_t *way = ways + (size_t)at * m;
+            int64_t tail = task->after < x->ops ? (way + m)[k] + after->ticks + after->lag : 0;
+            if (task->kind == PP_TASK_B)
+                tail = most(tail, x->task[task->weight].ticks);
+            if (k)
+                tail = most(tail, way[k - 1] + task->ticks);
+            turn t = turn_of(x, task->stage);
+            if (task->kind == PP_TASK_B && (int64_t)k >= t.fit) {
+                uint32_t f = 2 * x->stages - 1 - at;
+                tail = most(tail, (ways + (size_t)f * m)[k - t.fit] + x->task[f].ticks + t.gap);
+            }
+            way[k] = tail;
+        }
+    }
+}
+
+static void bound_chained(bounding *b, pp_limits *limits)
+{
+    const pp_instance *x = b->x;
+    uint32_t m = x->microbatches;
+    int64_t *ways_in = b->counted;
+    int64_t *ways_out = b->counted + (size_t)2 * x->stages * m;
+    count_starts(b, ways_in);
+    count_ends(b, ways_out);
+    for (uint32_t r = 0; r < x->ranks; r++) {
+        uint32_t count = 0;
+        for (uint32_t n = b->begin[r]; n < b->begin[r + 1]; n++) {
+            const pp_task *task = &x->task[b->own[n]];
+            uint32_t k = task->microbatch;
+            uint32_t at = b->own[n] % (3 * x->stages);
+            if (task->kind == PP_TASK_W)
+                b->jobs[count++] = (job){ (ways_in + (size_t)(at - x->stages) * m)[k] +
+                                              x->task[task->before].ticks,
+                                          task->ticks, 0 };
+            else
+                b->jobs[count++] = (job){ (ways_in + (size_t)at * m)[k], task->ticks,
+                                          (ways_out + (size_t)at * m)[m - 1 - k] };
+        }
+        raise(limits, PP_LIMIT_CHAINED, jackson(b, count));
+    }
+}
+
+static void bound_rank(bounding *b, uint32_t rank, pp_limits *limits)
+{
+    const pp_instance *x = b->x;
+    uint32_t count = 0;
+    for (uint32_t n = b->begin[rank]; n < b->begin[rank + 1]; n++) {
+        uint32_t op = b->own[n];
+        b->jobs[count++] = (job){ b->head[op], x->task[op].ticks, b->tail[op] };
+    }
+    raise(limits, PP_LIMIT_JACKSON, jackson(b, count));
+    bound_starts(b, rank, limits);
+    raise(limits, PP_LIMIT_AREA, area(b, rank, 0));
+    for (int64_t k = 1; k <= DFF_MOST; k++)
+        raise(limits, PP_LIMIT_DFF, area(b, rank, k));
+}
+
+static void bounding_free(bounding *b)
+{
+    free(b->head);
+    free(b->own);
+    free(b->jobs);
+    free(b->items);
+}
+
+static pp_status bounding_new(bounding *b, pp_err *err)
+{
+    const pp_instance *x = b->x;
+    size_t n = (size_t)x->ops + 1;
+    b->head = pp_alloc_array(4 * n + 2 * n, sizeof *b->head);
+    b->own = pp_alloc_array(n + x->ranks + 1, sizeof *b->own);
+    b->jobs = pp_alloc_array(n, sizeof *b->jobs);
+    b->items = pp_alloc_array(n, sizeof *b->items);
+    if (!b->head || !b->own || !b->jobs || !b->items)
+        return pp_err_nomem(err);
+    b->tail = b->head + n;
+    b->heap = b->tail + n;
+    b->counted = b->heap + 2 * n; /* 4 stages x microbatches: more than one n, less than two */
+    b->begin = b->own + n;
+    for (uint32_t op = 0; op < x->ops; op++)
+        b->begin[x->task[op].rank + 1]++;
+    for (uint32_t r = 0; r < x->ranks; r++)
+        b->begin[r + 1] += b->begin[r];
+    for (uint32_t op = x->ops; op-- > 0;) /* begin is the end of the rank before, until used up */
+        b->own[--b->begin[x->task[op].rank + 1]] = op;
+    memmove(b->begin, b->begin + 1, x->ranks * sizeof *b->begin);
+    b->begin[x->ranks] = x->ops;
+    return PP_OK;
+}
+
+pp_status pp_instance_bound(const pp_instance *instance, pp_limits *limits_out, pp_err *err)
+{
+    bounding b PP_CLEANUP(bounding_free) = { .x = instance };
+    pp_limits limits = { .ticks = 0 };
+    pp_status status = bounding_new(&b, err);
+    if (status)
+        return status;
+    find_ways(&b, &limits);
+    for (uint32_t r = 0; r < instance->ranks; r++)
+        bound_rank(&b, r, &limits);
+    if (are_alike(instance))
+        bound_chained(&b, &limits);
+    for (int k = 0; k < PP_LIMIT_COUNT; k++) {
+        if (limits.part[k] <= limits.ticks)
+            continue;
+        limits.ticks = limits.part[k];
+        limits.largest = (pp_limit_part)k;
+    }
+    *limits_out = limits;
+    return PP_OK;
+}

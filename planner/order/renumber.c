@@ -1,0 +1,79 @@
+/* Microbatches are named in the order in which the last stage computes them: frameworks keep the
+ * losses of a step in that order and look them up by number (PyTorch's schedules.py). */
+#include "planner/search/search_int.h"
+
+#include "sim/base/alloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* now[j]: the new number of microbatch j. */
+static void number(const pp_order *order, uint32_t *now)
+{
+    const uint16_t last = (uint16_t)(order->stages - 1);
+    const uint32_t rank = order->stage_rank[last];
+    uint32_t next = 0;
+    for (size_t i = order->rank_begin[rank]; i < order->rank_begin[rank + 1]; i++) {
+        pp_op op = order->ops[i];
+        if (op.kind == PP_OP_F && op.stage == last)
+            now[op.microbatch] = next++;
+    }
+}
+
+static void reorder(pp_microbatch *microbatch, uint32_t count, const uint32_t *now,
+                    pp_microbatch *room)
+{
+    memcpy(room, microbatch, count * sizeof *room);
+    for (uint32_t j = 0; j < count; j++)
+        microbatch[now[j]] = room[j];
+}
+
+static void renumber_data(pp_workload *workload, uint32_t replica, bool all, const uint32_t *now,
+                          pp_microbatch *room)
+{
+    for (uint32_t i = 0; workload->microbatch && i < workload->replicas; i++) {
+        if (all || i == replica)
+            reorder(workload->microbatch + (size_t)i * workload->microbatches,
+                    workload->microbatches, now, room);
+    }
+}
+
+/* As renumber_data. room: [microbatches * stages]. */
+static void renumber_table(pp_recompute_table *table, uint32_t replica, bool all,
+                           const uint32_t *now, pp_recomputed *room)
+{
+    const size_t stages = table->stages;
+    for (uint32_t i = 0; i < table->replicas; i++) {
+        pp_recomputed *of = pp_recompute_table_at(table, i, 0);
+        if (!all && i != replica)
+            continue;
+        memcpy(room, of, table->microbatches * stages * sizeof *room);
+        for (uint32_t j = 0; j < table->microbatches; j++)
+            memcpy(of + now[j] * stages, room + j * stages, stages * sizeof *room);
+    }
+}
+
+pp_status pp_planned_renumber(pp_planned *planned, pp_data *data, pp_recompute_table *recomputed,
+                              pp_err *err)
+{
+    const uint32_t count = planned->order[0]->microbatches;
+    uint32_t *now = pp_alloc_array(count, sizeof *now);
+    pp_microbatch *room = pp_alloc_array(count, sizeof *room);
+    const size_t cells = recomputed ? (size_t)recomputed->microbatches * recomputed->stages : 0;
+    pp_recomputed *column_room = pp_alloc_array(cells + 1, sizeof *column_room);
+    const bool made = now && room && column_room;
+    for (uint32_t r = 0; made && r < planned->count; r++) {
+        pp_order *order = planned->order[r];
+        number(order, now);
+        for (size_t i = 0; i < order->rank_begin[order->ranks]; i++)
+            order->ops[i].microbatch = now[order->ops[i].microbatch];
+        renumber_data(&data->real, r, planned->count == 1, now, room);
+        renumber_data(&data->workload, r, planned->count == 1, now, room);
+        if (recomputed)
+            renumber_table(recomputed, r, planned->count == 1, now, column_room);
+    }
+    free(now);
+    free(room);
+    free(column_room);
+    return made ? PP_OK : pp_err_nomem(err);
+}

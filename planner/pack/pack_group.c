@@ -1,0 +1,485 @@
+/* Packings: who shares a microbatch, before anything is simulated. */
+#include "planner/pack/pack_int.h"
+
+#include "sim/base/alloc.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* So many take as long as the simulation of an op. */
+#define LOOKS_PER_OP 8
+
+void pp_grouping_free(pp_grouping *grouping)
+{
+    free(grouping->sequence);
+    free(grouping->end);
+    *grouping = (pp_grouping){ 0 };
+}
+
+pp_status pp_grouping_new(uint32_t replicas, uint32_t microbatches, size_t count,
+                          pp_grouping *grouping_out, pp_err *err)
+{
+    pp_grouping made = { .replicas = replicas, .microbatches = microbatches, .count = count };
+    made.sequence = pp_alloc_array(count, sizeof *made.sequence);
+    made.end = pp_alloc_array((size_t)replicas * microbatches, sizeof *made.end);
+    if (!made.sequence || !made.end) {
+        pp_grouping_free(&made);
+        return pp_err_nomem(err);
+    }
+    *grouping_out = made;
+    return PP_OK;
+}
+
+pp_status pp_grouping_copy(const pp_grouping *from, pp_grouping *to, pp_err *err)
+{
+    pp_status status = pp_grouping_new(from->replicas, from->microbatches, from->count, to, err);
+    if (status)
+        return status;
+    memcpy(to->sequence, from->sequence, from->count * sizeof *to->sequence);
+    memcpy(to->end, from->end, (size_t)from->replicas * from->microbatches * sizeof *to->end);
+    return PP_OK;
+}
+
+pp_status pp_grouping_from_bins(const uint32_t *bin_of, size_t count, uint32_t replicas,
+                                uint32_t microbatches, pp_grouping *grouping_out, pp_err *err)
+{
+    const size_t bins = (size_t)replicas * microbatches;
+    pp_status status = pp_grouping_new(replicas, microbatches, count, grouping_out, err);
+    if (status)
+        return status;
+    size_t *end = grouping_out->end;
+    for (size_t i = 0; i < count; i++)
+        end[bin_of[i]]++;
+    size_t sum = 0;
+    for (size_t b = 0; b < bins; b++) {
+        size_t in_bin = end[b];
+        end[b] = sum; /* where it begins, for now */
+        sum += in_bin;
+    }
+    for (size_t i = 0; i < count; i++)
+        grouping_out->sequence[end[bin_of[i]]++] = (uint32_t)i;
+    return PP_OK;
+}
+
+pp_microbatch pp_grouping_bin(const pp_grouping *grouping, const int64_t *lengths, size_t bin)
+{
+    const size_t begin = bin ? grouping->end[bin - 1] : 0;
+    pp_microbatch sums = { .first = begin, .count = grouping->end[bin] - begin };
+    for (size_t i = begin; i < grouping->end[bin]; i++) {
+        int64_t n = lengths[grouping->sequence[i]];
+        sums.tokens += n;
+        sums.square_sum += n * n;
+    }
+    return sums;
+}
+
+static void free_indices(uint32_t **indices)
+{
+    free(*indices);
+}
+
+static void free_ends(size_t **ends)
+{
+    free(*ends);
+}
+
+/* ---- given ---------------------------------------------------------------------------------- */
+
+/* Cuts the consecutive group with most tokens, of those with two sequences or more, where its parts
+ * differ least. end: [*count], room for one more. */
+static void cut_fullest(const int64_t *lengths, size_t *end, size_t *count)
+{
+    size_t fullest = 0;
+    int64_t most = -1;
+    for (size_t k = 0, begin = 0; k < *count; begin = end[k++]) {
+        int64_t tokens = 0;
+        for (size_t i = begin; i < end[k]; i++)
+            tokens += lengths[i];
+        if (end[k] - begin > 1 && tokens > most) {
+            most = tokens;
+            fullest = k;
+        }
+    }
+    size_t at = fullest ? end[fullest - 1] : 0;
+    int64_t left = lengths[at++];
+    while (at + 1 < end[fullest] && llabs(most - 2 * (left + lengths[at])) < llabs(most - 2 * left))
+        left += lengths[at++];
+    memmove(end + fullest + 1, end + fullest, (*count - fullest) * sizeof *end);
+    end[fullest] = at;
+    ++*count;
+}
+
+/* A new group where the next sequence no longer fits. */
+static size_t cut_at_capacity(const pp_pack_case *c, size_t *end)
+{
+    size_t groups = 0;
+    int64_t tokens = 0;
+    for (size_t i = 0; i < c->task->count; i++) {
+        if (tokens + c->task->lengths[i] > c->packer->capacity) {
+            end[groups++] = i;
+            tokens = 0;
+        }
+        tokens += c->task->lengths[i];
+    }
+    end[groups++] = c->task->count;
+    return groups;
+}
+
+static pp_status too_few(const pp_pack_case *c, size_t needed, pp_err *err)
+{
+    return pp_err_set(
+        err, PP_USAGE, "LENGTHS",
+        "%zu sequence%s cannot make %zu microbatches; give more sequences or use fewer "
+        "replicas",
+        c->task->count, c->task->count == 1 ? "" : "s", needed);
+}
+
+/* Group k goes to replica k mod replicas. */
+static pp_status deal_in_turn(const pp_pack_case *c, const size_t *end, size_t groups,
+                              pp_grouping *out, pp_err *err)
+{
+    const uint32_t dp = c->packer->replicas;
+    const uint32_t m = (uint32_t)(groups / dp);
+    uint32_t *bin_of PP_CLEANUP(free_indices) = pp_alloc_array(c->task->count, sizeof *bin_of);
+    if (!bin_of)
+        return pp_err_nomem(err);
+    for (size_t k = 0, i = 0; k < groups; k++) {
+        for (; i < end[k]; i++)
+            bin_of[i] = (uint32_t)(k % dp * m + k / dp);
+    }
+    return pp_grouping_from_bins(bin_of, c->task->count, dp, m, out, err);
+}
+
+pp_status pp_group_given(const pp_pack_case *c, uint32_t microbatches, pp_grouping *out,
+                         pp_err *err)
+{
+    const pp_pack_task *task = c->task;
+    const size_t dp = c->packer->replicas;
+    size_t step = dp * c->packer->multiple_of;
+    if (task->group_count && task->group_count % dp)
+        return pp_err_set(err, PP_USAGE, "LENGTHS",
+                          "the file's %zu microbatches do not divide into %zu replicas",
+                          task->group_count, dp);
+    if (task->group_count)
+        return deal_in_turn(c, task->group_end, task->group_count, out, err);
+    size_t *end PP_CLEANUP(free_ends) = pp_alloc_array(task->count, sizeof *end);
+    if (!end)
+        return pp_err_nomem(err);
+    size_t groups = cut_at_capacity(c, end);
+    if ((groups + step - 1) / step * step > task->count)
+        step = dp;
+    size_t wanted = (groups + step - 1) / step * step;
+    wanted = wanted < microbatches * dp ? microbatches * dp : wanted;
+    if (wanted > task->count)
+        return too_few(c, wanted, err);
+    while (groups < wanted)
+        cut_fullest(task->lengths, end, &groups);
+    return deal_in_turn(c, end, groups, out, err);
+}
+
+/* ---- first fit ------------------------------------------------------------------------------ */
+
+typedef struct sized {
+    int64_t length;
+    uint32_t index;
+} sized;
+
+static int compare_sized(const void *left, const void *right)
+{
+    const sized *a = left;
+    const sized *b = right;
+    if (a->length != b->length)
+        return a->length < b->length ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+static size_t lower_bound(const sized *list, size_t count, int64_t length)
+{
+    size_t low = 0;
+    while (low < count) {
+        size_t middle = low + (count - low) / 2;
+        if (list[middle].length < length)
+            low = middle + 1;
+        else
+            count = middle;
+    }
+    return low;
+}
+
+static void free_sized(sized **list)
+{
+    free(*list);
+}
+
+/* The workload tells lengths, not which sequence; equal lengths are interchangeable. */
+pp_status pp_group_first_fit(const pp_pack_case *c, pp_grouping *out, pp_err *err)
+{
+    const pp_pack_task *task = c->task;
+    pp_workload work PP_CLEANUP(pp_workload_free) = { 0 };
+    sized *list PP_CLEANUP(free_sized) = pp_alloc_array(task->count, sizeof *list);
+    size_t *used PP_CLEANUP(free_ends) = pp_alloc_array(task->count, sizeof *used);
+    if (!list || !used)
+        return pp_err_nomem(err);
+    const int64_t seq_length = c->packer->search.seq_length;
+    pp_status status =
+        pp_workload_pack(task->lengths, task->count, seq_length, c->packer->capacity / seq_length,
+                         c->packer->replicas, c->packer->multiple_of, &work, err);
+    if (status ||
+        (status = pp_grouping_new(work.replicas, work.microbatches, task->count, out, err)))
+        return status;
+    for (size_t i = 0; i < task->count; i++)
+        list[i] = (sized){ task->lengths[i], (uint32_t)i };
+    qsort(list, task->count, sizeof *list, compare_sized);
+    for (size_t b = 0, next = 0; b < (size_t)work.replicas * work.microbatches; b++) {
+        for (size_t i = 0; i < work.microbatch[b].count; i++, next++) {
+            size_t at = lower_bound(list, task->count, work.lengths[next]);
+            out->sequence[next] = list[at + used[at]].index;
+            used[at]++;
+        }
+        out->end[b] = next;
+    }
+    return PP_OK;
+}
+
+/* ---- equal and ramped ----------------------------------------------------------------------- */
+
+/* Bins in a heap, the one that is furthest below its target first. */
+typedef struct dealing {
+    double *missing; /* [bins]: of its target */
+    int64_t *tokens; /* [bins] */
+    uint32_t *heap;  /* [bins] */
+    uint32_t *aside; /* [bins]: too full for this sequence */
+    uint32_t bins;
+    int64_t looks; /* at bins */
+} dealing;
+
+static void dealing_free(dealing *d)
+{
+    free(d->missing);
+    free(d->tokens);
+    free(d->heap);
+    free(d->aside);
+}
+
+static bool before(const dealing *d, uint32_t a, uint32_t b)
+{
+    return d->missing[a] != d->missing[b] ? d->missing[a] > d->missing[b] : a < b;
+}
+
+static void sift_down(dealing *d, uint32_t count, uint32_t at)
+{
+    for (;;) {
+        uint32_t best = at;
+        for (uint32_t child = 2 * at + 1; child <= 2 * at + 2 && child < count; child++) {
+            if (before(d, d->heap[child], d->heap[best]))
+                best = child;
+        }
+        if (best == at)
+            return;
+        uint32_t kept = d->heap[at];
+        d->heap[at] = d->heap[best];
+        d->heap[best] = kept;
+        at = best;
+    }
+}
+
+static void push(dealing *d, uint32_t *count, uint32_t bin)
+{
+    uint32_t at = (*count)++;
+    while (at > 0 && before(d, bin, d->heap[(at - 1) / 2])) {
+        d->heap[at] = d->heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    d->heap[at] = bin;
+}
+
+static uint32_t pop(dealing *d, uint32_t *count)
+{
+    uint32_t top = d->heap[0];
+    d->heap[0] = d->heap[--*count];
+    sift_down(d, *count, 0);
+    return top;
+}
+
+/* Every sequence, heaviest first, to the bin that misses most and has room. */
+static pp_status deal(const pp_pack_case *c, dealing *d, uint32_t *bin_of, pp_err *err)
+{
+    uint32_t heaped = 0;
+    for (uint32_t b = 0; b < d->bins; b++)
+        push(d, &heaped, b);
+    for (size_t i = 0; i < c->task->count; i++) {
+        const uint32_t sequence = c->by_size[i];
+        const int64_t length = c->task->lengths[sequence];
+        uint32_t aside = 0;
+        while (heaped && d->tokens[d->heap[0]] + length > c->packer->capacity)
+            d->aside[aside++] = pop(d, &heaped);
+        d->looks += aside + 1;
+        if (!heaped)
+            return pp_err_set(err, PP_USAGE, NULL, "no microbatch has room for %" PRId64 " tokens",
+                              length);
+        const uint32_t bin = pop(d, &heaped);
+        bin_of[sequence] = bin;
+        d->tokens[bin] += length;
+        d->missing[bin] -= c->weight[sequence];
+        push(d, &heaped, bin);
+        while (aside)
+            push(d, &heaped, d->aside[--aside]);
+    }
+    return PP_OK;
+}
+
+/* An empty bin takes the lightest sequence that is not alone. */
+static void fill_empty(const pp_pack_case *c, uint32_t bins, uint32_t *members, uint32_t *bin_of)
+{
+    size_t next = c->task->count;
+    memset(members, 0, bins * sizeof *members);
+    for (size_t i = 0; i < c->task->count; i++)
+        members[bin_of[i]]++;
+    for (uint32_t b = 0; b < bins; b++) {
+        while (members[b] == 0) {
+            const uint32_t sequence = c->by_size[--next];
+            if (members[bin_of[sequence]] < 2)
+                continue;
+            members[bin_of[sequence]]--;
+            members[b]++;
+            bin_of[sequence] = b;
+        }
+    }
+}
+
+/* target: of microbatch j, in any unit; bin j * replicas + r while dealing, so that ties favour
+ * early microbatches. */
+static pp_status deal_to(const pp_pack_case *c, uint32_t m, const double *target, pp_grouping *out,
+                         pp_err *err)
+{
+    const uint32_t dp = c->packer->replicas;
+    const size_t bins = (size_t)m * dp;
+    double sum = 0;
+    double all = 0;
+    if (bins > c->task->count)
+        return too_few(c, bins, err);
+    dealing d PP_CLEANUP(dealing_free) = {
+        .missing = pp_alloc_array(bins, sizeof *d.missing),
+        .tokens = pp_alloc_array(bins, sizeof *d.tokens),
+        .heap = pp_alloc_array(bins, sizeof *d.heap),
+        .aside = pp_alloc_array(bins, sizeof *d.aside),
+        .bins = (uint32_t)bins,
+    };
+    uint32_t *bin_of PP_CLEANUP(free_indices) = pp_alloc_array(c->task->count, sizeof *bin_of);
+    if (!d.missing || !d.tokens || !d.heap || !d.aside || !bin_of)
+        return pp_err_nomem(err);
+    for (size_t i = 0; i < c->task->count; i++)
+        all += c->weight[i];
+    for (uint32_t j = 0; j < m; j++)
+        sum += target[j];
+    for (uint32_t b = 0; b < bins; b++)
+        d.missing[b] = all * target[b / dp] / (sum * dp);
+    pp_status status = deal(c, &d, bin_of, err);
+    c->packer->ops += d.looks / LOOKS_PER_OP;
+    if (status)
+        return status;
+    fill_empty(c, (uint32_t)bins, d.aside, bin_of);
+    for (size_t i = 0; i < c->task->count; i++)
+        bin_of[i] = bin_of[i] % dp * m + bin_of[i] / dp;
+    return pp_grouping_from_bins(bin_of, c->task->count, dp, m, out, err);
+}
+
+static void free_doubles(double **list)
+{
+    free(*list);
+}
+
+pp_status pp_group_equal(const pp_pack_case *c, uint32_t microbatches, pp_grouping *out,
+                         pp_err *err)
+{
+    double *target PP_CLEANUP(free_doubles) = pp_alloc_array(microbatches, sizeof *target);
+    if (!target)
+        return pp_err_nomem(err);
+    for (uint32_t j = 0; j < microbatches; j++)
+        target[j] = 1;
+    return deal_to(c, microbatches, target, out, err);
+}
+
+/* The last rank does not starve while F_{k+1} <= F_1 + 2 / (p - 1) * (F_1 + ... + F_k): geometric
+ * growth by 1 + 2 / (p - 1). */
+pp_status pp_group_ramped(const pp_pack_case *c, uint32_t microbatches, double first,
+                          pp_grouping *out, pp_err *err)
+{
+    const int64_t p = c->packer->candidate.parallel.pp;
+    const double growth = 1 + 2.0 / (double)(p > 1 ? p - 1 : 1);
+    double *target PP_CLEANUP(free_doubles) = pp_alloc_array(microbatches, sizeof *target);
+    if (!target)
+        return pp_err_nomem(err);
+    double share = first;
+    for (uint32_t j = 0; j < (microbatches + 1) / 2; j++) {
+        target[j] = target[microbatches - 1 - j] = share < 1 ? share : 1;
+        share *= share < 1 ? growth : 1;
+    }
+    return deal_to(c, microbatches, target, out, err);
+}
+
+/* ---- orders --------------------------------------------------------------------------------- */
+
+typedef struct weighed {
+    double weight;
+    uint32_t bin;
+} weighed;
+
+static int compare_weighed(const void *left, const void *right)
+{
+    const weighed *a = left;
+    const weighed *b = right;
+    if (a->weight != b->weight)
+        return a->weight < b->weight ? -1 : 1;
+    return (a->bin > b->bin) - (a->bin < b->bin);
+}
+
+/* The place of the k-th lightest of m. */
+static uint32_t place_of(pp_sorting sorting, uint32_t k, uint32_t m)
+{
+    if (sorting == PP_SORTING_DESCENDING)
+        return m - 1 - k;
+    if (sorting == PP_SORTING_TENT)
+        return k % 2 ? m - 1 - k / 2 : k / 2;
+    return k;
+}
+
+static void free_weighed(weighed **list)
+{
+    free(*list);
+}
+
+pp_status pp_grouping_sort(const pp_pack_case *c, pp_sorting sorting, pp_grouping *grouping,
+                           pp_err *err)
+{
+    const uint32_t m = grouping->microbatches;
+    if (sorting == PP_SORTING_GIVEN)
+        return PP_OK;
+    weighed *list PP_CLEANUP(free_weighed) = pp_alloc_array(m, sizeof *list);
+    uint32_t *bin_of PP_CLEANUP(free_indices) = pp_alloc_array(grouping->count, sizeof *bin_of);
+    pp_grouping sorted = { 0 };
+    if (!list || !bin_of)
+        return pp_err_nomem(err);
+    for (uint32_t r = 0; r < grouping->replicas; r++) {
+        for (uint32_t j = 0; j < m; j++) {
+            pp_microbatch sums = pp_grouping_bin(grouping, c->task->lengths, (size_t)r * m + j);
+            list[j] = (weighed){
+                pp_pack_weight(c->packer->weights, (double)sums.tokens, (double)sums.square_sum), j
+            };
+        }
+        qsort(list, m, sizeof *list, compare_weighed);
+        for (uint32_t k = 0; k < m; k++) {
+            const size_t bin = (size_t)r * m + list[k].bin;
+            for (size_t i = bin ? grouping->end[bin - 1] : 0; i < grouping->end[bin]; i++)
+                bin_of[grouping->sequence[i]] = r * m + place_of(sorting, k, m);
+        }
+    }
+    pp_status status =
+        pp_grouping_from_bins(bin_of, grouping->count, grouping->replicas, m, &sorted, err);
+    if (status)
+        return status;
+    pp_grouping_free(grouping);
+    *grouping = sorted;
+    return PP_OK;
+}

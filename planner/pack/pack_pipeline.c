@@ -1,0 +1,129 @@
+/* Which pipeline many batches are packed for. */
+#include "planner/pack/pack_int.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Pipelines that are looked at, and how far behind the best one may be for the first batch. */
+enum { PIPELINES_MOST = 4 };
+#define BEHIND_MOST 1.05
+
+/* Ops simulated for a batch while pipelines are compared. */
+#define OPS_MOST 200000
+
+pp_wish pp_wish_pipeline(const pp_wish *wish, const pp_candidate *c)
+{
+    pp_wish one = *wish;
+    one.packings = NULL;
+    one.group_end = NULL;
+    one.group_count = 0;
+    one.orders = PP_ORDERS_NAMED;
+    one.jitter = NULL;
+    one.stop = NULL;
+    one.spent = NULL;
+    one.found = NULL;
+    one.missed = NULL;
+    one.max_simulations = 0;
+    one.no_advice = true;
+    if (!c) {
+        one.micro_batch_size = one.micro_batch_size ? one.micro_batch_size : 1;
+        return one;
+    }
+    one.parallel = c->parallel;
+    one.micro_batch_size = c->micro_batch_size;
+    one.schedule = c->schedule;
+    one.group_size = 0;
+    one.switches.given.recompute = true;
+    one.switches.value.recompute =
+        c->recompute == PP_RECOMPUTE_MICROBATCHES ? PP_RECOMPUTE_STAGES : c->recompute;
+    if (c->partition != PP_PARTITION_SHIFTED) /* that is found again */
+        one.partition = c->partition;
+    return one;
+}
+
+bool pp_candidate_is_named(const pp_candidate *c)
+{
+    return pp_schedule_find(c->schedule->name) == c->schedule;
+}
+
+/* Score of all batches together, packed in a hurry; HUGE_VAL where one does not fit. */
+static pp_status total_of(pp_packer *packer, const pp_pack_batches *batches, double *total_out,
+                          pp_err *err)
+{
+    pp_pack_task task = { .count = batches->size, .coarse = true, .ops_most = OPS_MOST };
+    memcpy(task.packings, batches->packings, sizeof task.packings);
+    *total_out = 0;
+    for (size_t k = 0; k < batches->count; k++) {
+        pp_packed *packed PP_CLEANUP(pp_packed_free) = NULL;
+        pp_err why = { 0 };
+        task.lengths = batches->lengths + k * batches->size;
+        pp_status status = pp_pack(packer, &task, &packed, &why);
+        if (status == PP_INFEASIBLE) {
+            *total_out = HUGE_VAL;
+            return PP_OK;
+        }
+        if (status) {
+            *err = why;
+            return status;
+        }
+        *total_out += pp_candidate_score(&packer->candidate, packed->row[packed->best].step_ns);
+    }
+    return PP_OK;
+}
+
+static bool comes_before(const pp_candidate *a, const pp_candidate *b)
+{
+    const double x = pp_candidate_score(a, a->step_ns);
+    const double y = pp_candidate_score(b, b->step_ns);
+    return x != y ? x < y : a < b;
+}
+
+/* The next best named one after `last`; NULL: none that is close enough to the first. */
+static const pp_candidate *next_best(const pp_search *search, const pp_candidate *last,
+                                     double first)
+{
+    const pp_candidate *next = NULL;
+    for (size_t i = 0; i < search->count; i++) {
+        const pp_candidate *c = &search->candidate[i];
+        if (c->status == PP_CANDIDATE_OK && pp_candidate_is_named(c) &&
+            (!last || comes_before(last, c)) && (!next || comes_before(c, next)))
+            next = c;
+    }
+    return next && pp_candidate_score(next, next->step_ns) <= BEHIND_MOST * first ? next : NULL;
+}
+
+static void swap_packers(pp_packer **a, pp_packer **b)
+{
+    pp_packer *kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+pp_status pp_packer_open_for(const pp_wish *wish, const pp_pack_batches *batches,
+                             pp_packer **packer_out, pp_err *err)
+{
+    pp_packer *all PP_CLEANUP(pp_packer_close) = NULL;
+    pp_packer *best PP_CLEANUP(pp_packer_close) = NULL;
+    double least = HUGE_VAL;
+    pp_status status = pp_packer_open(wish, &all, err);
+    if (status)
+        return status;
+    const double first = pp_candidate_score(&all->candidate, all->candidate.step_ns);
+    const pp_candidate *c = NULL;
+    for (int k = 0; k < PIPELINES_MOST && batches->count > 1 && !all->tight; k++) {
+        pp_packer *one PP_CLEANUP(pp_packer_close) = NULL;
+        double total;
+        if (!(c = next_best(&all->search, c, first)))
+            break;
+        const pp_wish pipeline = pp_wish_pipeline(wish, c);
+        if ((status = pp_packer_open(&pipeline, &one, err)) ||
+            (status = total_of(one, batches, &total, err)))
+            return status;
+        if (total < least) {
+            least = total;
+            swap_packers(&best, &one);
+        }
+    }
+    swap_packers(best ? &best : &all, packer_out);
+    return PP_OK;
+}

@@ -1,0 +1,565 @@
+/* Recomputation stage by stage: where a schedule does not fit, each rank recomputes as few layers
+ * as it must; then microbatch by microbatch (recompute_refine.c). Method: docs/planning.md,
+ * section 2. */
+#include "planner/order/problem_costs.h"
+#include "planner/refine/recompute_int.h"
+
+#include "sim/base/alloc.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Ops of one step, summed over the candidates; each is looked at up to some 25 times. */
+#define OPS_MOST 400000
+/* Candidates that could be made to fit, and partitions of each: made again for the stages as
+ * they are then, which can bring a step of up to PROMISING times the best below it. */
+enum { CANDIDATES_MOST = 40, PARTITIONS = 2, MENDINGS = 3 };
+#define PROMISING 1.15
+
+/* Looks for the least that each rank must recompute, as a number of layers; where it pays to begin
+ * with the attention core alone, of halves of layers. */
+typedef struct tailor {
+    pp_search *search;
+    pp_candidate like; /* does not fit without recomputation */
+    pp_setup setup;    /* owns its stages */
+    uint32_t ranks, count;
+    bool halves, alike;
+    bool *fits;       /* [ranks] */
+    int64_t *level;   /* [ranks]: what is recomputed now, */
+    int64_t *low;     /* what is too little, */
+    int64_t *high;    /* what is enough, */
+    int64_t *most;    /* and all there is */
+    int64_t *reserve; /* bytes that instances do not know: buffers, outputs */
+    int64_t *spare;   /* bytes left at the peak, as instances have it */
+    int64_t *kept;    /* reserve and spare where microbatches differ */
+    int64_t *left;
+    uint32_t *rank;    /* [count]: of the stage */
+    uint32_t *in_turn; /* [count]: stages, those with most microbatches in flight first */
+    int64_t *flying;   /* [2 * count]: at most, now */
+} tailor;
+
+static void tailor_free(tailor *t)
+{
+    free(t->fits);
+    free(t->level);
+    free(t->rank);
+    free(t->flying);
+    free(t->setup.stages);
+}
+
+static pp_status tailor_new(tailor *t, pp_search *search, const pp_candidate *like, pp_err *err)
+{
+    const pp_setup *setup = &search->setup[like->setup];
+    t->search = search;
+    t->like = *like;
+    t->setup = *setup;
+    t->setup.context.switches.recompute = PP_RECOMPUTE_STAGES;
+    t->setup.reason[0] = '\0';
+    t->setup.short_bytes = 0;
+    t->setup.least_step_ns = 0;
+    t->setup.bound = (pp_bound){ 0 };
+    t->ranks = (uint32_t)setup->context.parallel.pp;
+    t->count = t->ranks * (uint32_t)setup->context.parallel.vpp;
+    t->alike = search->wish->recompute_alike;
+    t->setup.stages = pp_alloc_array(t->count, sizeof *t->setup.stages);
+    t->fits = pp_alloc_array(t->ranks, sizeof *t->fits);
+    t->level = pp_alloc_array(8 * (size_t)t->ranks, sizeof *t->level);
+    t->rank = pp_alloc_array(2 * (size_t)t->count, sizeof *t->rank);
+    t->flying = pp_alloc_array(2 * (size_t)t->count, sizeof *t->flying);
+    if (!t->setup.stages || !t->fits || !t->level || !t->rank || !t->flying)
+        return pp_err_nomem(err);
+    memcpy(t->setup.stages, setup->stages, t->count * sizeof *t->setup.stages);
+    t->low = t->level + t->ranks;
+    t->high = t->low + t->ranks;
+    t->most = t->high + t->ranks;
+    t->reserve = t->most + t->ranks;
+    t->spare = t->reserve + t->ranks;
+    t->kept = t->spare + t->ranks;
+    t->left = t->kept + t->ranks;
+    t->in_turn = t->rank + t->count;
+    for (uint32_t s = 0; s < t->count; s++)
+        t->rank[s] = pp_placement_rank(setup->context.placement, s, t->ranks);
+    return PP_OK;
+}
+
+static int64_t capacity(const tailor *t, uint32_t stage)
+{
+    return pp_recompute_levels(t->halves, &t->setup.stages[stage]);
+}
+
+/* The stages that keep most microbatches recompute first: it saves most there. */
+static void set_levels(tailor *t)
+{
+    for (uint32_t k = 0; k < t->count; k++) {
+        const uint32_t s = t->in_turn[k];
+        pp_stage *stage = &t->setup.stages[s];
+        int64_t *left = &t->level[t->rank[s]];
+        const int64_t taken = *left < capacity(t, s) ? *left : capacity(t, s);
+        const pp_recomputed of = pp_recompute_at(t->halves, stage, taken);
+        stage->full = of.full;
+        stage->selective = of.selective;
+        *left -= t->alike ? 0 : taken;
+    }
+}
+
+/* Sorts by what the order keeps in flight. */
+static void find_turns(tailor *t, const pp_order *order)
+{
+    int64_t *now = t->flying + t->count;
+    memset(t->flying, 0, 2 * (size_t)t->count * sizeof *t->flying);
+    for (size_t i = 0; i < order->rank_begin[order->ranks]; i++) {
+        const pp_op op = order->ops[i];
+        now[op.stage] += op.kind == PP_OP_F ? 1 : op.kind == PP_OP_W ? 0 : -1;
+        if (now[op.stage] > t->flying[op.stage])
+            t->flying[op.stage] = now[op.stage];
+    }
+    for (uint32_t s = 0; s < t->count; s++) {
+        uint32_t at = s;
+        for (; at > 0 && t->flying[t->in_turn[at - 1]] < t->flying[s]; at--)
+            t->in_turn[at] = t->in_turn[at - 1];
+        t->in_turn[at] = s;
+    }
+}
+
+/* When memory is taken and given back depends on a rank's order alone (instance.h). */
+static void check_ranks(tailor *t, const pp_instance *x, const pp_order *order, uint32_t *ops)
+{
+    size_t k = 0;
+    pp_instance_from_order(x, order, ops);
+    for (uint32_t r = 0; r < x->ranks; r++) {
+        int64_t held = 0;
+        for (; k < x->ops && x->task[ops[k]].rank == r; k++) {
+            const int64_t spare = x->room[r] - held - x->memory[ops[k]].need;
+            t->spare[r] = spare < t->spare[r] ? spare : t->spare[r];
+            held += x->memory[ops[k]].delta;
+        }
+        t->fits[r] = t->spare[r] >= t->reserve[r];
+    }
+}
+
+static void free_ops(uint32_t **ops)
+{
+    free(*ops);
+}
+
+/* Sets fits for the levels, with the order that the schedule makes for such costs. */
+static pp_status try_levels(tailor *t, pp_err *err)
+{
+    pp_cost_set set PP_CLEANUP(pp_cost_set_free) = { 0 };
+    pp_order *order PP_CLEANUP(pp_order_free) = NULL;
+    bool all = true;
+    for (uint32_t r = 0; r < t->ranks; r++)
+        t->spare[r] = INT64_MAX;
+    set_levels(t);
+    pp_status status = pp_setup_costs(t->search, &t->setup, &set, err);
+    if (!status)
+        status = pp_candidate_order(t->search, &t->like, set.costs[0], &order, err);
+    for (uint32_t i = 0; i < set.count && !status; i++) {
+        pp_instance *x PP_CLEANUP(pp_instance_free) = NULL;
+        uint32_t *ops PP_CLEANUP(free_ops) = NULL;
+        status = pp_instance_from_costs(set.costs[i], t->rank, t->setup.split,
+                                        t->search->memory_limit_bytes, &x, err);
+        if (status)
+            return status;
+        ops = pp_alloc_array((size_t)x->ops + 1, sizeof *ops);
+        if (!ops)
+            return pp_err_nomem(err);
+        check_ranks(t, x, order, ops);
+    }
+    if (status)
+        return status;
+    find_turns(t, order);
+    for (uint32_t r = 0; r < t->ranks; r++)
+        all = all && t->fits[r];
+    for (uint32_t r = 0; r < t->ranks && t->alike; r++)
+        t->fits[r] = all; /* all need what the neediest does */
+    return PP_OK;
+}
+
+static bool all_fit(const tailor *t)
+{
+    bool all = true;
+    for (uint32_t r = 0; r < t->ranks; r++)
+        all = all && t->fits[r];
+    return all;
+}
+
+/* Halves what is open, on every rank at once. */
+static pp_status narrow(tailor *t, pp_err *err)
+{
+    for (bool open = true; open;) {
+        open = false;
+        for (uint32_t r = 0; r < t->ranks; r++) {
+            open = open || t->high[r] - t->low[r] > 1;
+            t->level[r] = t->high[r] - (t->high[r] - t->low[r]) / 2;
+        }
+        pp_status status = open ? try_levels(t, err) : PP_OK;
+        if (status)
+            return status;
+        for (uint32_t r = 0; r < t->ranks && open; r++) {
+            const int64_t middle = t->high[r] - (t->high[r] - t->low[r]) / 2;
+            if (middle < t->high[r])
+                *(t->fits[r] ? &t->high[r] : &t->low[r]) = middle;
+        }
+    }
+    return PP_OK;
+}
+
+/* A schedule that follows costs has made other orders on the way: what does not fit gets more. */
+static pp_status settle(tailor *t, bool *fits_out, pp_err *err)
+{
+    *fits_out = false;
+    for (int k = 0; k <= MENDINGS && !*fits_out; k++) {
+        memcpy(t->level, t->high, t->ranks * sizeof *t->level);
+        pp_status status = try_levels(t, err);
+        if (status)
+            return status;
+        *fits_out = all_fit(t);
+        for (uint32_t r = 0; r < t->ranks; r++)
+            t->high[r] += t->fits[r] ? 0 : (t->most[r] - t->high[r] + 1) / 2;
+    }
+    return PP_OK;
+}
+
+/* fits_out: some recomputation makes it fit, and the stages have the least of that. */
+static pp_status fit(tailor *t, bool *fits_out, pp_err *err)
+{
+    for (uint32_t r = 0; r < t->ranks; r++) {
+        t->most[r] = t->alike ? t->search->wish->model->layers : 0;
+        t->low[r] = -1;
+    }
+    for (uint32_t s = 0; s < t->count; s++) {
+        t->most[t->rank[s]] += t->alike ? 0 : capacity(t, s);
+        t->in_turn[s] = s;
+    }
+    memcpy(t->high, t->most, t->ranks * sizeof *t->high);
+    memcpy(t->level, t->most, t->ranks * sizeof *t->level);
+    pp_status status = try_levels(t, err);
+    *fits_out = !status && all_fit(t);
+    if (!status && *fits_out && !(status = narrow(t, err)))
+        status = settle(t, fits_out, err);
+    return status;
+}
+
+static pp_status add_setup(tailor *t, pp_err *err)
+{
+    pp_setup setup = t->setup;
+    setup.stages = pp_alloc_array(t->count, sizeof *setup.stages);
+    if (!setup.stages)
+        return pp_err_nomem(err);
+    memcpy(setup.stages, t->setup.stages, t->count * sizeof *setup.stages);
+    return pp_search_add_setup(t->search, setup, err);
+}
+
+/* Adds what was found, of the stages or as a table, and simulates it where its bound lets it win.
+ */
+static pp_status add(tailor *t, pp_recompute_table **table, double *best_score, size_t *found,
+                     pp_err *err)
+{
+    pp_search *search = t->search;
+    pp_status status =
+        table ? pp_recompute_add_setup(search, &t->setup, table, err) : add_setup(t, err);
+    if (!status)
+        status = pp_search_add_candidate(search, t->like.schedule, search->setup_count - 1, err);
+    if (status)
+        return status;
+    pp_candidate *c = &search->candidate[search->count - 1];
+    double limit = *best_score;
+    if (table && *found != SIZE_MAX && search->candidate[*found].recompute == PP_RECOMPUTE_STAGES)
+        limit *= 1 - 1.0 / PP_MEASURABLE_GAIN;
+    c->group_size = t->like.group_size;
+    if (c->status != PP_CANDIDATE_PRUNED || pp_candidate_score(c, c->least_step_ns) >= limit)
+        return PP_OK;
+    status = pp_candidate_simulate(search, c, err);
+    const double score = pp_candidate_score(c, c->step_ns);
+    if (!status && c->status == PP_CANDIDATE_OK && score < limit) {
+        *best_score = score;
+        *found = search->count - 1;
+        if (search->wish->found)
+            search->wish->found(search->wish->context, c);
+    }
+    return status;
+}
+
+/* [ranks]: what is left of a rank's speed. */
+static pp_status slowed(const tailor *t, double *speed, pp_err *err)
+{
+    pp_cost_set now PP_CLEANUP(pp_cost_set_free) = { 0 };
+    pp_cost_set bare PP_CLEANUP(pp_cost_set_free) = { 0 };
+    pp_setup without = t->setup;
+    without.context.switches.recompute = PP_RECOMPUTE_NONE;
+    pp_status status = pp_setup_costs(t->search, &t->setup, &now, err);
+    if (status || (status = pp_setup_costs(t->search, &without, &bare, err)))
+        return status;
+    for (uint32_t r = 0; r < t->ranks; r++) {
+        double with_ns = 1;
+        double without_ns = 1;
+        for (uint32_t s = 0; s < t->count; s++) {
+            if (t->rank[s] != r)
+                continue;
+            with_ns += (double)(now.costs[0]->f_ns[s] + now.costs[0]->b_ns[s]);
+            without_ns += (double)(bare.costs[0]->f_ns[s] + bare.costs[0]->b_ns[s]);
+        }
+        speed[r] = (t->search->rank_speed ? t->search->rank_speed[r] : 1) * without_ns / with_ns;
+    }
+    return PP_OK;
+}
+
+static void free_speeds(double **speed)
+{
+    free(*speed);
+}
+
+/* Ranks that recompute are slower: the partition that gives them less. */
+static pp_status balance(tailor *t, pp_err *err)
+{
+    pp_weighing w PP_CLEANUP(pp_weighing_free) = { 0 };
+    pp_stage *stages = NULL;
+    double *speed PP_CLEANUP(free_speeds) = pp_alloc_array(t->ranks, sizeof *speed);
+    pp_cost_context bare = t->setup.context;
+    bare.switches.recompute = PP_RECOMPUTE_NONE;
+    pp_status status = speed ? slowed(t, speed, err) : pp_err_nomem(err);
+    if (status || (status = pp_weigh(&bare, &t->search->data[t->setup.data].workload, &w, err)))
+        return status;
+    const pp_split split = { .ranks = t->ranks,
+                             .chunks = t->count / t->ranks,
+                             .placement = bare.placement,
+                             .bare_ends = t->search->wish->bare_ends,
+                             .rank_speed = speed };
+    status = pp_partition_balance(&w.weights, &split, &stages, err);
+    if (status)
+        return status;
+    free(t->setup.stages);
+    t->setup.stages = stages;
+    t->setup.partition = PP_PARTITION_BALANCED;
+    return PP_OK;
+}
+
+/* As often as what the executor holds beside turns out not to fit, with room for that: on the
+ * fullest rank first, which may be the only one (it keeps the outputs), then on all.
+ * added_out: the least that fits was found, and is not the one added before. */
+static pp_status fit_and_add(tailor *t, bool again, double *best_score, size_t *found,
+                             bool *added_out, pp_err *err)
+{
+    const pp_search *search = t->search;
+    *added_out = false;
+    for (int k = 0; k <= MENDINGS; k++) {
+        bool fits = false;
+        pp_status status = fit(t, &fits, err);
+        const pp_stage *before = search->setup[search->setup_count - 1].stages;
+        if (status || !fits || (again && pp_same_stages(before, t->setup.stages, t->count)))
+            return status;
+        if ((status = add(t, NULL, best_score, found, err)))
+            return status;
+        const pp_candidate *c = &search->candidate[search->count - 1];
+        *added_out = again = true;
+        if (c->status != PP_CANDIDATE_INFEASIBLE || !c->legal || c->short_bytes <= 0)
+            return PP_OK;
+        for (uint32_t r = 0; r < t->ranks && k; r++)
+            t->reserve[r] += r == c->peak_rank ? 0 : c->short_bytes;
+        t->reserve[c->peak_rank] = t->spare[c->peak_rank] + c->short_bytes;
+    }
+    return PP_OK;
+}
+
+/* All there is, where the least was not found and nobody tries one switch for all stages: what an
+ * executor holds beside may leave room for nothing less. Not where free orders are asked for: they
+ * would be searched in what does not fit so, instead of better set-ups. */
+static pp_status add_all(tailor *t, double *best_score, size_t *found, bool *added_out, pp_err *err)
+{
+    const pp_wish *wish = t->search->wish;
+    if (*found != SIZE_MAX || !wish->switches.given.recompute || wish->orders == PP_ORDERS_PLANNED)
+        return PP_OK;
+    memcpy(t->level, t->most, t->ranks * sizeof *t->level);
+    set_levels(t);
+    *added_out = true;
+    return add(t, NULL, best_score, found, err);
+}
+
+/* Of what the stages recompute, each microbatch does what it needs. As often as the executor turns
+ * out to hold more beside, on one rank after the other. */
+static pp_status refine(tailor *t, double *best_score, size_t *found, pp_err *err)
+{
+    const pp_search *search = t->search;
+    memcpy(t->kept, t->reserve, t->ranks * sizeof *t->kept);
+    for (uint32_t k = 0; k <= MENDINGS + t->ranks; k++) {
+        pp_recompute_table *table PP_CLEANUP(pp_free_recomputed) = NULL;
+        const pp_refining how = { .search = search,
+                                  .setup = &t->setup,
+                                  .like = t->like,
+                                  .halves = t->halves,
+                                  .reserve_bytes = t->kept };
+        pp_status status = pp_recompute_refine(&how, &table, t->left, err);
+        if (status || !table || (status = add(t, &table, best_score, found, err)))
+            return status;
+        const pp_candidate *c = &search->candidate[search->count - 1];
+        if (c->status != PP_CANDIDATE_INFEASIBLE || !c->legal || c->short_bytes <= 0)
+            return PP_OK;
+        t->kept[c->peak_rank] += t->left[c->peak_rank] + c->short_bytes;
+    }
+    return PP_OK;
+}
+
+static bool is_far(const pp_candidate *c, double best_score)
+{
+    return pp_candidate_score(c, c->step_ns ? c->step_ns : c->least_step_ns) >
+           PROMISING * best_score;
+}
+
+/* With the partition that the tailor has. added_out: something new was. */
+static pp_status tailor_partition(tailor *t, bool again, double *best_score, size_t *found,
+                                  bool *added_out, pp_err *err)
+{
+    pp_status status = fit_and_add(t, again, best_score, found, added_out, err);
+    if (!status)
+        status = add_all(t, best_score, found, added_out, err);
+    const pp_candidate *c = &t->search->candidate[t->search->count - 1];
+    if (status || !*added_out || is_far(c, *best_score) || !c->legal ||
+        !pp_recompute_may_differ(t->search, &t->setup))
+        return status;
+    return refine(t, best_score, found, err);
+}
+
+static pp_status tailor_one(pp_search *search, const pp_candidate *like, double *best_score,
+                            size_t *found, pp_err *err)
+{
+    tailor t PP_CLEANUP(tailor_free) = { 0 };
+    const pp_partition_kind kind = search->wish->partition;
+    const bool movable = kind == PP_PARTITION_AUTO || kind == PP_PARTITION_BALANCED;
+    pp_err why = { 0 };
+    pp_status status = tailor_new(&t, search, like, &why);
+    if (!status && !t.alike)
+        status = pp_recompute_halves(search, &t.setup, &t.halves, &why);
+    for (int k = 0; k < (movable ? PARTITIONS : 1) && !status; k++) {
+        bool added = false;
+        if (k)
+            status = balance(&t, &why);
+        if (!status)
+            status = tailor_partition(&t, k > 0, best_score, found, &added, &why);
+        if (status || !added)
+            break;
+        const pp_candidate *c = &search->candidate[search->count - 1];
+        if (!c->legal || is_far(c, *best_score))
+            break;
+    }
+    if (status != PP_NOMEM)
+        return PP_OK; /* what is not legal so, or no instance holds, is left alone */
+    *err = why;
+    return status;
+}
+
+/* With everything recomputed, can it fit? Not known where that was not asked for. */
+static bool is_hopeless(const pp_search *search, const pp_setup *setup)
+{
+    const pp_cost_context *x = &setup->context;
+    for (size_t i = 0; i < search->setup_count; i++) {
+        const pp_setup *other = &search->setup[i];
+        const pp_cost_context *y = &other->context;
+        if (y->switches.recompute == PP_RECOMPUTE_FULL && !other->unseen &&
+            other->data == setup->data && other->partition == setup->partition &&
+            other->split == setup->split && x->placement == y->placement &&
+            x->parallel.tp == y->parallel.tp && x->parallel.vpp == y->parallel.vpp)
+            return !other->legal || !other->bound.fits;
+    }
+    return false;
+}
+
+/* Did the executor, or the schedule itself, refuse such an order in a set-up like that? */
+static bool was_refused(const pp_search *search, const pp_candidate *like)
+{
+    for (size_t i = 0; i < search->count; i++) {
+        const pp_candidate *c = &search->candidate[i];
+        if (c->schedule == like->schedule && c->microbatches == like->microbatches &&
+            c->group_size == like->group_size && !c->legal && search->setup[c->setup].legal)
+            return true;
+    }
+    return false;
+}
+
+typedef struct needy {
+    double score; /* of its bound */
+    size_t index;
+} needy;
+
+static int compare_needy(const void *left, const void *right)
+{
+    const needy *a = left;
+    const needy *b = right;
+    if (a->score != b->score)
+        return a->score < b->score ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+/* Would recomputation help it? It does not fit, or only its memory makes it too slow. */
+static bool lacks_memory(const pp_candidate *c, const pp_bound *bound)
+{
+    if (c->status == PP_CANDIDATE_INFEASIBLE)
+        return c->short_bytes > 0;
+    return c->status == PP_CANDIDATE_PRUNED &&
+           (bound->part == PP_BOUND_START || bound->part == PP_BOUND_AREA);
+}
+
+/* Candidates that only lack memory, the best bound first: that of the parts which hold with any
+ * recomputation. */
+static size_t list_needy(const pp_search *search, double best_score, needy *list)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < search->count; i++) {
+        const pp_candidate *c = &search->candidate[i];
+        const pp_setup *setup = &search->setup[c->setup];
+        const pp_bound *b = &setup->bound;
+        const pp_ns alone = b->part_ns[PP_BOUND_LOAD] > b->part_ns[PP_BOUND_PATH]
+                                ? b->part_ns[PP_BOUND_LOAD]
+                                : b->part_ns[PP_BOUND_PATH];
+        const double least = pp_candidate_score(c, setup->least_step_ns - b->ns + alone);
+        if (c->legal && lacks_memory(c, b) && c->recompute == PP_RECOMPUTE_NONE && setup->legal &&
+            !setup->unseen && least * (1 + 1.0 / PP_MEASURABLE_GAIN) < best_score &&
+            !is_hopeless(search, setup))
+            list[count++] = (needy){ least, i };
+    }
+    qsort(list, count, sizeof *list, compare_needy);
+    return count;
+}
+
+pp_status pp_search_recompute(pp_search *search, size_t *best, pp_err *err)
+{
+    const pp_wish *wish = search->wish;
+    const pp_candidate *named = *best == SIZE_MAX ? NULL : &search->candidate[*best];
+    double limit = wish->score_limit > 0 ? wish->score_limit : HUGE_VAL;
+    double ops = 0;
+    int tailored = 0;
+    size_t found = SIZE_MAX;
+    if (wish->recompute_uniform ||
+        (wish->switches.given.recompute && wish->switches.value.recompute < PP_RECOMPUTE_AUTO))
+        return PP_OK;
+    if (named)
+        limit = pp_candidate_score(named, named->step_ns) * (1 - 1.0 / PP_MEASURABLE_GAIN);
+    needy *list = pp_alloc_array(search->count + 1, sizeof *list);
+    if (!list)
+        return pp_err_nomem(err);
+    const size_t count = list_needy(search, limit, list);
+    pp_status status = PP_OK;
+    for (size_t i = 0; i < count && tailored < CANDIDATES_MOST && !status; i++) {
+        const pp_candidate like = search->candidate[list[i].index];
+        const double more = 3 * (double)(like.parallel.pp * like.parallel.vpp) * like.microbatches;
+        if (list[i].score >= limit || ops + more > OPS_MOST)
+            break;
+        if (was_refused(search, &like))
+            continue;
+        if (pp_search_is_over(search, *best != SIZE_MAX || found != SIZE_MAX)) {
+            search->stopped = true;
+            break;
+        }
+        const size_t before = search->count;
+        status = tailor_one(search, &like, &limit, &found, err);
+        if (was_refused(search, &like))
+            continue;
+        ops += more;
+        tailored += search->count > before &&
+                    search->candidate[search->count - 1].status != PP_CANDIDATE_INFEASIBLE;
+    }
+    free(list);
+    *best = found == SIZE_MAX ? *best : found;
+    return status;
+}

@@ -1,0 +1,47 @@
+/* Recomputation that each stage chooses for each microbatch; for planner/ only. Method:
+ * docs/planning.md, section 2. */
+#ifndef PPSIM_PLANNER_REFINE_RECOMPUTE_INT_H
+#define PPSIM_PLANNER_REFINE_RECOMPUTE_INT_H
+
+#include "planner/search/search_int.h"
+
+/* How much of a stage is recomputed, as one number: its level. halves: a level is the attention
+ * core of one layer more, then the rest of one layer more; otherwise a whole layer. */
+int64_t pp_recompute_levels(bool halves, const pp_stage *stage);
+pp_recomputed pp_recompute_at(bool halves, const pp_stage *stage, int64_t level);
+
+/* Halves pay where the attention core gives back more memory per second than the rest of a layer.
+ * Fails: as pp_cost_unit. */
+PP_MUST_CHECK pp_status pp_recompute_halves(const pp_search *search, const pp_setup *setup,
+                                            bool *halves_out, pp_err *err);
+
+/* A set-up in which microbatches are to differ. */
+typedef struct pp_refining {
+    const pp_search *search;
+    const pp_setup *setup;  /* its stages say what is known to fit */
+    pp_candidate like;      /* its schedule makes the order, */
+    pp_order *const *order; /* but where this is not NULL: [orders], one or one per replica */
+    uint32_t orders;
+    bool halves;
+    const int64_t *reserve_bytes; /* [ranks]: what is to be left free; NULL: nothing */
+} pp_refining;
+
+/* May they, in this set-up? */
+bool pp_recompute_may_differ(const pp_search *search, const pp_setup *setup);
+/* A table with which the order fits, as far as instances know it; no microbatch recomputes more
+ * than it is known to. table_out: NULL: there is none; the caller's to free. left_bytes: [ranks]:
+ * what the fullest op then leaves beside the reserve; NULL: not asked for.
+ * Fails: as pp_cost_model_tables, pp_candidate_order, pp_instance_from_costs. */
+PP_MUST_CHECK pp_status pp_recompute_refine(const pp_refining *refining,
+                                            pp_recompute_table **table_out, int64_t *left_bytes,
+                                            pp_err *err);
+/* Adds a set-up like that one, but with this table, which it takes over; also on failure.
+ * Fails: as pp_search_add_setup. */
+PP_MUST_CHECK pp_status pp_recompute_add_setup(pp_search *search, const pp_setup *like,
+                                               pp_recompute_table **table, pp_err *err);
+/* A planned candidate that recomputes by stage: a table that suits its orders is taken where this
+ * is measurably faster. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_recompute_refine_planned(pp_search *search, size_t index, pp_err *err);
+void pp_free_recomputed(pp_recompute_table **table); /* for PP_CLEANUP; *table NULL is fine */
+
+#endif

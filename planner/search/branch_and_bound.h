@@ -1,0 +1,195 @@
+/* The search of `ppsim plan`: over schedule, chunks per rank, partition, recompute, tensor-parallel
+ * degree and micro-batch size, as far as they are not given. Each candidate is bounded, then
+ * simulated when it can still win; the fastest that fits becomes a plan. No clock, no randomness:
+ * equal wishes give equal plans unless `stop` says otherwise. */
+#ifndef PPSIM_PLANNER_SEARCH_BRANCH_AND_BOUND_H
+#define PPSIM_PLANNER_SEARCH_BRANCH_AND_BOUND_H
+
+#include "planner/bound/bound.h"
+#include "sim/cost/cost_model.h"
+#include "sim/job/hardware.h"
+#include "sim/job/model.h"
+#include "sim/plan/plan.h"
+#include "sim/cost/rank_overrides.h"
+
+typedef enum pp_partition_kind {
+    PP_PARTITION_AUTO,     /* balanced, and uniform where it divides */
+    PP_PARTITION_UNIFORM,  /* the same number of layers on every stage */
+    PP_PARTITION_BALANCED, /* planner/bound/partition.h */
+    PP_PARTITION_LAYOUT,   /* given */
+    PP_PARTITION_FITTED,   /* balanced, with less on ranks that have less memory than the others */
+    PP_PARTITION_SHIFTED,  /* layers moved from one of these while the simulated step got shorter */
+} pp_partition_kind;
+
+const char *pp_partition_name(pp_partition_kind kind);
+const char *pp_recompute_name(pp_recompute recompute);
+
+/* Switches of the software: the stack's, changed where `given` says so. recompute AUTO is free. */
+typedef struct pp_switch_wish {
+    const char *stack; /* pp_stack_find */
+    pp_switches value;
+    struct {
+        bool recompute, sequence_parallel, flash_attention, grad_sync_overlap, grad_dtype,
+            tp_overlap, zero, scatter_gather, p2p, dtype;
+    } given;
+} pp_switch_wish;
+
+/* Orders beyond the named schedules: planner/order/search.h looks for them. */
+typedef enum pp_orders {
+    PP_ORDERS_NAMED,   /* none */
+    PP_ORDERS_BETTER,  /* one is taken where it beats the best named schedule measurably */
+    PP_ORDERS_PLANNED, /* the best one found is the answer */
+} pp_orders;
+
+/* A found order is taken when its step is shorter by more than 1 / this. */
+#define PP_MEASURABLE_GAIN 1000
+
+/* Which sequences share a microbatch: planner/pack/pack.h. */
+typedef enum pp_packing {
+    PP_PACKING_GIVEN,     /* consecutive sequences, or the file's own microbatches */
+    PP_PACKING_FIRST_FIT, /* pp_workload_pack */
+    PP_PACKING_EQUAL,     /* modelled times as equal as they get */
+    PP_PACKING_RAMPED,    /* the same, but light microbatches first and last */
+    PP_PACKING_COUNT,
+} pp_packing;
+
+/* Habits of the runtime that the search chooses, whatever the wish says of them. */
+typedef struct pp_free_habits {
+    bool executor, shapes, communicators;
+    const char *const *executors; /* with executor: of these, NULL at the end; NULL: of all but
+                                     ideal */
+} pp_free_habits;
+
+/* What is asked. Pointers are borrowed. */
+typedef struct pp_candidate pp_candidate;
+
+typedef struct pp_wish {
+    const pp_model *model;
+    const pp_hardware *hardware;
+    pp_parallel parallel;      /* pp must be given; 0: tp and vpp are free, cp dp ep are 1 */
+    int64_t gpus;              /* pp x tp x cp x dp; those and ep are free where 0. 0: not given */
+    int64_t seq_length;        /* 0: the model's own maximum */
+    int64_t micro_batch_size;  /* sequences; 0: free */
+    int64_t global_batch_size; /* sequences; 0: 8 x pp x dp, with gpus that
+                                  number, in whole micro-batches */
+    const int64_t *lengths;    /* [length_count], packed to seq_length; NULL: full sequences */
+    size_t length_count;
+    const size_t *group_end; /* [group_count]: the lengths are microbatches as they are
+                                (pp_workload_group); NULL: they are packed */
+    size_t group_count;
+    const bool *packings; /* [PP_PACKING_COUNT]: searched for the lengths, and the best one taken:
+                             with first fit among them where it is measurably faster than the
+                             lengths as they are packed above. NULL: none */
+    const char *grouped;  /* how the groups were made, in words; NULL: by the file */
+    const pp_schedule *schedule; /* NULL: every entry of the table, or those of `only` */
+    const char *const *only;     /* names, NULL at the end: what the target runs; NULL: all */
+    bool no_split;               /* nothing with I and W */
+    const char *target;          /* the rules of the runtime that is to run it; NULL: none */
+    pp_orders orders;            /* with `schedule` or `only`: PP_ORDERS_NAMED, whatever it says */
+    bool one_order;              /* replicas may not have orders of their own */
+    bool recompute_alike;        /* stages may not differ in how many layers they recompute, */
+    bool recompute_uniform;      /* nor layers in what they keep, */
+    bool recompute_constant;     /* nor microbatches in either */
+    uint32_t threads;            /* of the search for orders; the result does not depend on it */
+    uint32_t group_size;         /* 0: the schedule's own rule */
+    const char *executor;        /* NULL: ideal */
+    pp_exchange exchange;        /* shapes, hosts, tensors */
+    pp_free_habits free;
+    bool shape_message_given; /* otherwise the fixed part of the link's time */
+    /* As simulate's options, checked; NULL: the executor's own. Not with ideal. */
+    const char *recv_buffers, *send_buffers, *return_outputs;
+    pp_switch_wish switches;
+    pp_partition_kind partition;
+    const char *layout; /* of PP_PARTITION_LAYOUT */
+    bool bare_ends;     /* a balanced partition may give embedding or head a stage of its own */
+    bool no_step_sync;
+    const pp_traits *traits;      /* of single pipeline ranks; NULL: all are alike */
+    int64_t memory_limit_bytes;   /* 0: the hardware's, less pp_memory_reserve_bytes */
+    const pp_jitter_spec *jitter; /* the best candidates are ranked under it; NULL: by step_ns */
+    bool rank_by_p95;             /* with jitter; otherwise by p50 */
+    bool why;                     /* the prediction says where the step goes */
+    bool no_advice;               /* when nothing fits: without the cheapest change that would */
+    uint64_t seed;
+    uint64_t max_simulations;    /* 0: no limit; what is left of it goes to the search for orders:
+                                    an iteration of that counts as one */
+    bool (*stop)(void *context); /* NULL: never; asked before every bound, obeyed once there is
+                                    something to simulate, and before every simulation, obeyed once
+                                    a candidate has been found that fits */
+    double (*spent)(void *context); /* with stop: the part of the time that is gone; the search for
+                                       orders uses the rest. NULL: as without stop */
+    void (*found)(void *context, const pp_candidate *better); /* than those before it, for people
+                                       to watch: step_ns, least_step_ns and schedule are set; one
+                                       at a time. NULL: not told */
+    void (*missed)(void *context, const pp_report *nearest);  /* nothing fits: the simulation of the
+                                        candidate that misses by least, for people. NULL: not told */
+    void *context;                                            /* of stop, spent, found and missed */
+    double score_limit;          /* only step_ns x GPUs up to this is of use; 0: any */
+    const pp_notes *assumptions; /* what the caller has assumed already; may be NULL */
+} pp_wish;
+
+typedef enum pp_candidate_status {
+    PP_CANDIDATE_OK,         /* simulated, fits */
+    PP_CANDIDATE_PRUNED,     /* not simulated: its bound is worse than the best, or no budget */
+    PP_CANDIDATE_INFEASIBLE, /* does not fit, or is not legal */
+} pp_candidate_status;
+
+const char *pp_candidate_status_name(pp_candidate_status status);
+
+struct pp_candidate {
+    pp_parallel parallel;
+    int64_t micro_batch_size;
+    uint32_t microbatches, group_size; /* microbatches: 0 where the budget ended before packing */
+    pp_recompute recompute;
+    pp_partition_kind partition;
+    const pp_schedule *schedule; /* of the table, or "planned": a free order */
+    pp_candidate_status status;
+    bool legal;          /* false: the rules of schedule, split or partition forbid it */
+    char reason[400];    /* why not; when OK: of planned, its gap; otherwise empty */
+    pp_ns least_step_ns; /* bound on the step, 0: not known */
+    char bound_name[64];
+    pp_ns step_ns;      /* the rest: 0 unless simulated */
+    pp_ns mean_step_ns; /* over the replicas; step_ns is the slowest one's */
+    double bubble_fraction;
+    double tokens_per_s, model_flops_utilization;
+    pp_ns p50_ns, p95_ns;            /* of the step under jitter; 0: not studied */
+    pp_ns ranked_ns;                 /* the one that is compared */
+    bool tie;                        /* the best one's percentile is not measurably below its own */
+    int64_t peak_bytes, short_bytes; /* short: beyond the memory limit */
+    uint32_t peak_rank;
+    uint32_t setup; /* internal */
+};
+
+/* Owner frees with pp_choice_free. */
+typedef struct pp_choice {
+    pp_plan *plan;           /* version and command are the caller's to fill */
+    pp_cost_context context; /* of its costs; model and hardware are the wish's */
+    pp_bound bound;
+    pp_candidate *candidate; /* [count]: the chosen one, other OK ones by speed, pruned, others */
+    size_t count, ok, pruned, simulated;
+    pp_candidate *split; /* [splits]: with wish.gpus, the best of each legal split, as far as it is
+                            known; the chosen one first */
+    size_t splits;
+    bool per_gpu;      /* GPU counts differ between candidates: compared by tokens/s per GPU */
+    bool stopped;      /* the budget ended before the search did */
+    char target[2400]; /* what the limits of the target cost (planner/study/target.h); empty: no target */
+    char verdict[200]; /* of the ranking under jitter; empty: there was none */
+    char orders[200];  /* what the search for orders came to; empty: there was none */
+    char packing[400]; /* what the search for packings came to; empty: there was none */
+    char habit[3][1000]; /* executor, shapes, communicators: the choice and what others cost;
+                            empty: not free */
+} pp_choice;
+
+/* What is kept free of the hardware's memory when no limit is given: 5 % for the CUDA context,
+ * the allocator's fragmentation and what no model of ours counts. */
+int64_t pp_memory_reserve_bytes(const pp_hardware *hardware);
+
+/* Fails: USAGE when what is asked is not legal (the rule and the nearest legal values), INPUT,
+ * INFEASIBLE when nothing fits (rank, component, shortfall, and the cheapest change that fits,
+ * itself simulated) or the budget ended first, NOMEM. */
+PP_MUST_CHECK pp_status pp_choose(const pp_wish *wish, pp_choice **choice_out, pp_err *err);
+void pp_choice_free(pp_choice **choice); /* for PP_CLEANUP; *choice NULL is fine */
+
+/* One line per candidate, all of them, with a header; for spreadsheets. */
+void pp_choice_csv(const pp_choice *choice, pp_text *text);
+
+#endif

@@ -1,0 +1,298 @@
+/* Free orders for the set-ups in which the named schedules did best: the last part of the search.
+ * Method: docs/planning.md, section 9. */
+#include "planner/search/free_orders_int.h"
+#include "planner/refine/recompute_int.h"
+
+#include "sim/base/alloc.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pp_status build_nothing(const pp_shape *shape, pp_order **order_out, pp_err *err)
+{
+    (void)shape;
+    (void)order_out;
+    return pp_err_set(err, PP_USAGE, "--schedule", "planned orders are found, not generated");
+}
+
+const pp_schedule pp_planned_schedule = {
+    .name = "planned",
+    .summary = "an order found for these costs and this memory",
+    .build = build_nothing,
+};
+
+void pp_planned_free(pp_planned *planned)
+{
+    for (uint32_t i = 0; i < planned->count; i++)
+        pp_order_free(&planned->order[i]);
+    free(planned->order);
+    *planned = (pp_planned){ 0 };
+}
+
+pp_planned *pp_search_planned(const pp_search *search, size_t index)
+{
+    for (size_t i = 0; i < search->planned_count; i++) {
+        if (search->planned[i].candidate == index)
+            return &search->planned[i];
+    }
+    return NULL;
+}
+
+static pp_status keep(pp_ordering *o, pp_candidate *c, pp_err *err)
+{
+    pp_search *search = o->search;
+    void *grown = search->planned;
+    pp_status status = pp_grow(&grown, &search->planned_capacity, search->planned_count + 1,
+                               sizeof *search->planned, err);
+    if (status)
+        return status;
+    search->planned = grown;
+    grown = search->candidate;
+    status = pp_grow(&grown, &search->capacity, search->count + 1, sizeof *search->candidate, err);
+    if (status)
+        return status;
+    search->candidate = grown;
+    pp_planned planned = { .candidate = search->count, .count = o->set.count };
+    planned.order = pp_alloc_array(o->set.count, sizeof *planned.order);
+    if (!planned.order)
+        return pp_err_nomem(err);
+    for (uint32_t i = 0; i < o->set.count; i++) {
+        planned.order[i] = o->share[i].order;
+        o->share[i].order = NULL;
+    }
+    search->planned[search->planned_count++] = planned;
+    search->candidate[search->count++] = *c;
+    return PP_OK;
+}
+
+/* Simulates what was found; keeps it where it fits and cannot hang. */
+static pp_status try_orders(pp_ordering *o, pp_err *err)
+{
+    pp_search *search = o->search;
+    pp_candidate c = search->candidate[o->at.like];
+    pp_order **order = pp_alloc_array(o->set.count, sizeof *order);
+    if (!order)
+        return pp_err_nomem(err);
+    for (uint32_t i = 0; i < o->set.count; i++)
+        order[i] = o->share[i].order;
+    c.schedule = &pp_planned_schedule;
+    c.group_size = 0;
+    c.setup = (uint32_t)o->at.setup;
+    c.legal = true;
+    c.least_step_ns = pp_ordering_setup(o)->least_step_ns;
+    pp_err refusal = search->refusal;
+    pp_status status = pp_candidate_simulate_orders(search, &c, &o->set, order, o->set.count, err);
+    free(order);
+    search->refusal = refusal; /* that this order hangs is no rule */
+    if (!status && c.status != PP_CANDIDATE_OK)
+        snprintf(search->orders, sizeof search->orders,
+                 "none that executor %s runs within the memory: %.110s", search->executor->name,
+                 c.reason);
+    if (status || c.status != PP_CANDIDATE_OK)
+        return status;
+    double gap = o->limits.ticks ? (double)o->makespan / (double)o->limits.ticks - 1 : 0;
+    if (o->exhausted)
+        snprintf(c.reason, sizeof c.reason, "no order is faster: all were looked at");
+    else
+        snprintf(c.reason, sizeof c.reason, "%.2f %% above the bound of any order (%s)", 100 * gap,
+                 pp_limit_key(o->limits.largest));
+    status = keep(o, &c, err);
+    return status ? status : pp_recompute_refine_planned(search, search->count - 1, err);
+}
+
+/* An equal part of what the budget leaves, of `parts`; false when nothing is left. */
+static bool fill_purse(const pp_search *search, size_t parts, int64_t iterations_used,
+                       pp_purse *purse_out)
+{
+    const pp_wish *wish = search->wish;
+    *purse_out = (pp_purse){ .wish = wish };
+    if (wish->stop && wish->spent) {
+        purse_out->from = wish->spent(wish->context);
+        purse_out->to = purse_out->from + (1 - purse_out->from) / (double)parts;
+        return !search->stopped && purse_out->from < 1;
+    }
+    if (!wish->max_simulations)
+        return true;
+    purse_out->iterations =
+        ((int64_t)wish->max_simulations - (int64_t)search->simulated - iterations_used) /
+        (int64_t)parts;
+    return purse_out->iterations > 0;
+}
+
+bool pp_is_worth(double least, double floor, double score, double best_score)
+{
+    return least * (1 + 1.0 / PP_MEASURABLE_GAIN) < best_score &&
+           score - best_score <= 2.5 * (best_score - floor);
+}
+
+/* The set-up to search next. */
+static pp_ordering *next_ordering(pp_ordering *list, size_t count, double best_score,
+                                  size_t *worth_out)
+{
+    pp_ordering *next = NULL;
+    *worth_out = 0;
+    for (size_t i = 0; i < count; i++) {
+        pp_ordering *o = &list[i];
+        if (o->done || !pp_is_worth(o->least, o->floor, o->score, best_score))
+            continue;
+        ++*worth_out;
+        if (!next || o->score < next->score)
+            next = o;
+    }
+    return next;
+}
+
+/* The estimate is of executor ideal: no step of an executor that communicates. */
+static double with_estimate(const pp_ordering *o, double best_score)
+{
+    return o->search->communicates ? best_score : fmin(best_score, o->score);
+}
+
+/* With all of its part of the budget, and all that is left when no other set-up is worth any.
+ * searched_out: there was something left. */
+static pp_status search_one(pp_ordering *o, pp_ordering *list, size_t count, double best_score,
+                            size_t parts, int64_t *used, bool *searched_out, pp_err *err)
+{
+    pp_purse funds;
+    pp_status status = PP_OK;
+    *searched_out = false;
+    while (!status && parts && fill_purse(o->search, parts, *used, &funds)) {
+        *searched_out = true;
+        *used += funds.iterations;
+        status = pp_ordering_search(o, &funds, err);
+        size_t others;
+        next_ordering(list, count, with_estimate(o, best_score), &others);
+        bool limited = funds.iterations || funds.to > 0;
+        parts = limited && parts > 1 && !others && o->score > o->least ? 1 : 0;
+    }
+    return status;
+}
+
+/* The search over the opened set-ups. found: SIZE_MAX, or the best candidate that came of it. */
+static pp_status search_all(pp_search *search, pp_ordering *list, size_t count, double best_score,
+                            bool *ended_out, size_t *found, pp_err *err)
+{
+    int64_t used = 0;
+    size_t worth;
+    pp_ordering *o;
+    while ((o = next_ordering(list, count, best_score, &worth))) {
+        bool searched;
+        size_t before = search->count;
+        o->done = true;
+        pp_status status = search_one(o, list, count, best_score, worth, &used, &searched, err);
+        *ended_out = *ended_out || !searched;
+        if (!status && searched)
+            status = try_orders(o, err);
+        if (status)
+            return status;
+        if (search->count == before)
+            continue;
+        const pp_candidate *c = &search->candidate[before];
+        double score = pp_candidate_score(c, c->step_ns);
+        if (*found == SIZE_MAX || score < best_score)
+            *found = before;
+        if (score < best_score && search->wish->found)
+            search->wish->found(search->wish->context, c);
+        best_score = fmin(best_score, score);
+    }
+    return PP_OK;
+}
+
+/* The set-ups that may win, with orders to begin with. Once there is a good one, those that are far
+ * behind are left alone. */
+static pp_status open_all(pp_search *search, const pp_prospects *prospects, double best_score,
+                          pp_ordering *list, size_t *count, pp_err *err)
+{
+    for (size_t i = 0; i < prospects->count; i++) {
+        const pp_prospect *at = &prospects->row[i];
+        const pp_setup *setup = &search->setup[at->setup];
+        const pp_candidate on = { .parallel = setup->context.parallel };
+        double least = pp_candidate_score(&on, setup->least_step_ns);
+        if (!pp_is_worth(least, least, at->score, best_score))
+            continue;
+        pp_status status = pp_ordering_open(&list[(*count)++], search, at, err);
+        if (status)
+            return status;
+        best_score = with_estimate(&list[*count - 1], best_score);
+    }
+    return PP_OK;
+}
+
+static pp_status open_and_search(pp_search *search, double best_score, bool *ended_out,
+                                 size_t *found, pp_err *err)
+{
+    const pp_prospects prospects = pp_search_prospects(search, best_score);
+    pp_ordering list[PP_PROSPECTS_ALL] = { 0 };
+    size_t count = 0;
+    pp_status status = PP_OK;
+    pp_purse funds;
+    if (search->wish->orders == PP_ORDERS_PLANNED)
+        best_score = HUGE_VAL;
+    *ended_out = prospects.count && !fill_purse(search, 1, 0, &funds);
+    if (!*ended_out)
+        status = open_all(search, &prospects, best_score, list, &count, err);
+    if (!status && !*ended_out)
+        status = search_all(search, list, count, best_score, ended_out, found, err);
+    for (size_t i = 0; i < count; i++)
+        pp_ordering_free(&list[i]);
+    return status;
+}
+
+static void say_result(pp_search *search, const pp_candidate *named, const pp_candidate *found,
+                       bool taken, bool ended)
+{
+    char *text = search->orders;
+    size_t size = sizeof search->orders;
+    if (!found && (!named || search->orders[0]))
+        return;
+    if (!found && ended) {
+        snprintf(text, size, "not searched: the budget was used up");
+        return;
+    }
+    if (!found) {
+        snprintf(text, size, "no free order can be measurably faster than %s",
+                 named->schedule->name);
+    } else if (!named) {
+        snprintf(text, size, "found where no named schedule fits; %.90s", found->reason);
+    } else {
+        double score = pp_candidate_score(named, named->step_ns);
+        double gain = 1 - pp_candidate_score(found, found->step_ns) / score;
+        bool small = gain * PP_MEASURABLE_GAIN < 1;
+        snprintf(text, size, "%s%.2f %% %s than %s, the best named schedule; %.90s",
+                 taken && !small ? "" : "no measurable gain: the best one found is ",
+                 100 * (gain < 0 ? -gain : gain), gain < 0 ? "slower" : "faster",
+                 named->schedule->name, found->reason);
+    }
+}
+
+pp_status pp_search_plan_orders(pp_search *search, size_t *best, pp_err *err)
+{
+    const pp_wish *wish = search->wish;
+    bool must = wish->orders == PP_ORDERS_PLANNED;
+    size_t named = *best;
+    if (wish->orders == PP_ORDERS_NAMED || wish->schedule || wish->only)
+        return PP_OK;
+    const pp_candidate *c = named == SIZE_MAX ? NULL : &search->candidate[named];
+    double score = c ? pp_candidate_score(c, c->step_ns) : HUGE_VAL;
+    size_t found = SIZE_MAX;
+    bool ended;
+    pp_status status = open_and_search(search, score, &ended, &found, err);
+    if (status)
+        return status;
+    if (found == SIZE_MAX && must && named != SIZE_MAX)
+        return pp_err_set(err, PP_INFEASIBLE, "--schedule",
+                          "no order was found that executor %s can run within the memory and the "
+                          "budget; leave the option out or give more --budget",
+                          search->executor->name);
+    c = named == SIZE_MAX ? NULL : &search->candidate[named];
+    const pp_candidate *f = found == SIZE_MAX ? NULL : &search->candidate[found];
+    bool taken = f && (must || !c ||
+                       pp_candidate_score(f, f->step_ns) * PP_MEASURABLE_GAIN <
+                           score * (PP_MEASURABLE_GAIN - 1));
+    say_result(search, c, f, taken, ended);
+    *best = taken ? found : named;
+    return PP_OK;
+}

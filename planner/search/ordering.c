@@ -1,0 +1,263 @@
+/* Free orders in one set-up: a glance at it, and the search. */
+#include "planner/order/problem_costs.h"
+#include "planner/order/search.h"
+#include "planner/order/moves.h"
+#include "planner/search/free_orders_int.h"
+
+#include "sim/base/alloc.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Without a budget: so many iterations times ops, which take a quarter of a second, in proportion
+ * fewer where the bound leaves less than 1 / AMPLE_ROOM to gain; at least and at most so many. */
+#define DEFAULT_WORK 3000000
+enum { AMPLE_ROOM = 200, ITERATIONS_LEAST = 30, ITERATIONS_MOST = 6000 };
+
+/* A glance at a set-up: so many policies times ops, at least and at most so many. */
+#define GLANCE_WORK 300000
+enum { GLANCE_LEAST = 4, GLANCE_MOST = 64 };
+
+static int64_t clamp(int64_t value, int64_t least, int64_t most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+static double spent(void *context)
+{
+    const pp_purse *p = context;
+    if (p->iterations)
+        return 0;
+    double gone = p->wish->spent(p->wish->context);
+    return p->to > p->from ? (gone - p->from) / (p->to - p->from) : 1;
+}
+
+static void tell(void *context, int64_t makespan)
+{
+    const pp_purse *p = context;
+    pp_candidate now = *p->like;
+    now.step_ns = makespan + p->end_ns;
+    p->wish->found(p->wish->context, &now);
+}
+
+void pp_ordering_free(pp_ordering *o)
+{
+    for (uint32_t i = 0; o->share && i < o->set.count; i++)
+        pp_order_free(&o->share[i].order);
+    free(o->share);
+    pp_order_free(&o->seed);
+    pp_cost_set_free(&o->set);
+}
+
+static void free_ops(uint32_t **ops)
+{
+    free(*ops);
+}
+
+static pp_status make_instance(const pp_ordering *o, uint32_t replica, pp_instance **x_out,
+                               pp_err *err)
+{
+    const pp_cost_context *context = &pp_ordering_setup(o)->context;
+    uint32_t stages = o->set.costs[replica]->stages;
+    uint32_t *stage_rank PP_CLEANUP(free_ops) = pp_alloc_array(stages, sizeof *stage_rank);
+    if (!stage_rank)
+        return pp_err_nomem(err);
+    for (uint32_t s = 0; s < stages; s++)
+        stage_rank[s] = pp_placement_rank(context->placement, s, (uint32_t)context->parallel.pp);
+    return pp_instance_from_costs(o->set.costs[replica], stage_rank, o->split,
+                                  o->search->memory_limit_bytes, x_out, err);
+}
+
+/* The named order and its makespan. */
+static pp_status begin_replica(pp_ordering *o, uint32_t replica, pp_err *err)
+{
+    pp_instance *x PP_CLEANUP(pp_instance_free) = NULL;
+    pp_walk *walk PP_CLEANUP(pp_walk_free) = NULL;
+    uint32_t *ops PP_CLEANUP(free_ops) = NULL;
+    pp_status status = make_instance(o, replica, &x, err);
+    if (status || (status = pp_walk_new(x, &walk, err)))
+        return status;
+    ops = pp_alloc_array((size_t)x->ops + 1, sizeof *ops);
+    if (!ops)
+        return pp_err_nomem(err);
+    pp_instance_from_order(x, o->seed, ops);
+    if (!pp_walk_set(walk, ops))
+        return PP_OK; /* fits nowhere but in the fused twin */
+    o->share[replica].makespan = walk->makespan;
+    return pp_instance_to_order(x, ops, o->split, &o->share[replica].order, err);
+}
+
+static uint32_t slowest_replica(const pp_ordering *o)
+{
+    uint32_t slowest = 0;
+    for (uint32_t i = 1; i < o->set.count; i++)
+        slowest = o->share[i].makespan > o->share[slowest].makespan ? i : slowest;
+    return slowest;
+}
+
+/* What its orders come to, and what they may. The end of the step is taken for as long as that of
+ * the named order, not for as short as it can be. */
+static void rate(pp_ordering *o)
+{
+    const pp_setup *setup = pp_ordering_setup(o);
+    const pp_candidate *like = &o->search->candidate[o->at.like];
+    const pp_candidate on = { .parallel = setup->context.parallel };
+    const pp_ns boundary_ns = setup->least_step_ns - setup->bound.ns;
+    const int64_t makespan = o->share[slowest_replica(o)].makespan;
+    const int64_t bound = o->limits.ticks > setup->bound.ns ? o->limits.ticks : setup->bound.ns;
+    pp_ns end_ns = boundary_ns;
+    if (o->named && like->setup == o->at.setup && like->step_ns - o->named > end_ns)
+        end_ns = like->step_ns - o->named;
+    o->end_ns = end_ns;
+    o->least = pp_candidate_score(&on, bound + boundary_ns);
+    o->floor = pp_candidate_score(&on, bound + end_ns);
+    o->score = makespan == INT64_MAX ? HUGE_VAL : pp_candidate_score(&on, makespan + end_ns);
+}
+
+/* The replica's order from here on, unless it has a shorter one. */
+static pp_status adopt(pp_ordering *o, const pp_instance *x, const pp_found_order *found,
+                       pp_share *part, pp_err *err)
+{
+    o->makespan = found->makespan < part->makespan ? found->makespan : part->makespan;
+    o->exhausted = found->exhausted;
+    if (found->makespan >= part->makespan)
+        return PP_OK;
+    pp_order_free(&part->order);
+    part->makespan = found->makespan;
+    return pp_instance_to_order(x, found->ops, o->split, &part->order, err);
+}
+
+static pp_status search_replica(pp_ordering *o, const pp_search_budget *given, int64_t work,
+                                uint32_t replica, pp_err *err)
+{
+    pp_share *part = &o->share[replica];
+    pp_search_budget budget = *given;
+    pp_instance *x PP_CLEANUP(pp_instance_free) = NULL;
+    pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
+    uint32_t *ops PP_CLEANUP(free_ops) = NULL;
+    pp_status status = make_instance(o, replica, &x, err);
+    if (status || (status = pp_instance_bound(x, &o->limits, err)))
+        return status;
+    ops = pp_alloc_array((size_t)x->ops + 1, sizeof *ops);
+    if (!ops)
+        return pp_err_nomem(err);
+    if (part->order) {
+        pp_instance_from_order(x, part->order, ops);
+        budget.start = ops;
+    }
+    if (work) {
+        double room = AMPLE_ROOM * (1 - (double)o->limits.ticks / (double)part->makespan);
+        double fair = (double)work / (x->ops + 1.0) * (room < 1 ? room : 1);
+        budget.iterations = clamp((int64_t)fair, ITERATIONS_LEAST, ITERATIONS_MOST);
+    }
+    status = pp_search_order(x, o->limits.ticks, &budget, &found, err);
+    return status ? status : adopt(o, x, found, part, err);
+}
+
+typedef struct glance {
+    int64_t left; /* policies */
+    const pp_wish *wish;
+} glance;
+
+static double glanced(void *context)
+{
+    glance *g = context;
+    const pp_wish *wish = g->wish;
+    return g->left-- > 0 ? wish->spent ? wish->spent(wish->context) : 0 : 1;
+}
+
+/* The best of a few policies: the beginning of a search, by one thread so that it repeats. */
+static pp_status glance_at(pp_ordering *o, uint32_t replica, pp_err *err)
+{
+    pp_share *part = &o->share[replica];
+    pp_instance *x PP_CLEANUP(pp_instance_free) = NULL;
+    pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
+    pp_status status = make_instance(o, replica, &x, err);
+    if (status || (status = pp_instance_bound(x, &o->limits, err)))
+        return status;
+    o->makespan = part->makespan;
+    if (part->makespan <= o->limits.ticks)
+        return PP_OK;
+    glance few = { clamp(GLANCE_WORK / ((int64_t)x->ops + 1), GLANCE_LEAST, GLANCE_MOST),
+                   o->search->wish };
+    const pp_search_budget budget = {
+        .iterations = INT32_MAX, .spent = glanced, .context = &few, .seed = o->search->wish->seed
+    };
+    status = pp_search_order(x, o->limits.ticks, &budget, &found, err);
+    bool worse = !status && part->makespan < INT64_MAX &&
+                 found->makespan >= part->makespan - part->makespan / PP_MEASURABLE_GAIN;
+    return status || worse ? status : adopt(o, x, found, part, err);
+}
+
+pp_status pp_ordering_open(pp_ordering *o, pp_search *search, const pp_prospect *at, pp_err *err)
+{
+    pp_err why = { 0 };
+    *o = (pp_ordering){ .search = search, .at = *at };
+    pp_status status = pp_setup_costs(search, pp_ordering_setup(o), &o->set, err);
+    if (status)
+        return status;
+    o->split = pp_ordering_setup(o)->split;
+    o->share = pp_alloc_array(o->set.count, sizeof *o->share);
+    if (!o->share)
+        return pp_err_nomem(err);
+    for (uint32_t i = 0; i < o->set.count; i++)
+        o->share[i].makespan = INT64_MAX;
+    if (at->seeded)
+        status = pp_candidate_order(search, &search->candidate[at->like], o->set.costs[0], &o->seed,
+                                    err);
+    if (status)
+        return status;
+    for (uint32_t i = 0; i < o->set.count && o->seed && !status; i++)
+        status = begin_replica(o, i, &why);
+    o->named = o->share[slowest_replica(o)].makespan;
+    o->named = o->named == INT64_MAX ? 0 : o->named;
+    for (uint32_t i = 0; i < o->set.count && !status; i++) {
+        uint32_t slowest = slowest_replica(o);
+        if (i && o->share[slowest].makespan < INT64_MAX)
+            break;
+        status = glance_at(o, slowest, &why);
+    }
+    rate(o);
+    o->done = status != PP_OK;
+    if (!status || status == PP_INPUT || status == PP_INFEASIBLE)
+        return PP_OK;
+    *err = why;
+    return status;
+}
+
+pp_status pp_ordering_search(pp_ordering *o, const pp_purse *purse, pp_err *err)
+{
+    const pp_wish *wish = o->search->wish;
+    const uint32_t count = o->set.count;
+    const bool timed = purse->to > purse->from;
+    /* a replica's makespan is not the step, nor is one without the executor's communication */
+    const bool tells = wish->found && count == 1 && !o->search->communicates;
+    const pp_candidate like = { .parallel = pp_ordering_setup(o)->context.parallel,
+                                .schedule = &pp_planned_schedule,
+                                .least_step_ns = pp_ordering_setup(o)->least_step_ns };
+    pp_status status = PP_OK;
+    for (uint32_t i = 0; i < count; i++)
+        o->share[i].searched = false;
+    for (uint32_t n = 0; n < count && !status; n++) {
+        uint32_t slowest = slowest_replica(o);
+        if (o->share[slowest].searched)
+            break;
+        pp_purse one = *purse;
+        one.like = &like;
+        one.end_ns = o->end_ns;
+        one.iterations = one.iterations / count + (one.iterations > 0);
+        one.from += (one.to - one.from) * n / count;
+        one.to = one.from + (purse->to - purse->from) / count;
+        const pp_search_budget budget = { .iterations = one.iterations,
+                                          .spent = timed ? spent : NULL,
+                                          .found = tells ? tell : NULL,
+                                          .context = &one,
+                                          .seed = wish->seed,
+                                          .threads = wish->threads };
+        int64_t work = timed || one.iterations ? 0 : DEFAULT_WORK;
+        status = search_replica(o, &budget, work, slowest, err);
+        o->share[slowest].searched = true;
+    }
+    rate(o);
+    return status;
+}

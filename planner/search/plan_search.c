@@ -1,0 +1,312 @@
+/* From a finished search to a plan and a list of candidates. */
+#include "planner/search/search_int.h"
+#include "planner/robustness/jitter.h"
+
+#include "sim/base/alloc.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void pp_choice_free(pp_choice **choice)
+{
+    if (!*choice)
+        return;
+    pp_plan_free(&(*choice)->plan);
+    free((*choice)->candidate);
+    free((*choice)->split);
+    free(*choice);
+    *choice = NULL;
+}
+
+/* Groups of candidates, in the order they are listed. */
+static int group(const pp_candidate *c)
+{
+    return (int)c->status * 2 + !c->legal;
+}
+
+/* Those of which nothing is known come last. */
+static double listed_score(const pp_candidate *c)
+{
+    pp_ns ns = c->step_ns ? c->step_ns : c->least_step_ns;
+    return ns ? pp_candidate_score(c, ns) : HUGE_VAL;
+}
+
+static int compare_listed(const void *left, const void *right)
+{
+    const pp_candidate *a = left;
+    const pp_candidate *b = right;
+    if (group(a) != group(b))
+        return group(a) - group(b);
+    if (a->status == PP_CANDIDATE_INFEASIBLE && a->short_bytes != b->short_bytes)
+        return a->short_bytes < b->short_bytes ? -1 : 1;
+    double x = listed_score(a);
+    double y = listed_score(b);
+    if (x != y)
+        return x < y ? -1 : 1;
+    if (a->parallel.vpp != b->parallel.vpp)
+        return a->parallel.vpp < b->parallel.vpp ? -1 : 1;
+    if (a->recompute != b->recompute)
+        return a->recompute < b->recompute ? -1 : 1;
+    int by_name = strcmp(a->schedule->name, b->schedule->name);
+    return by_name ? by_name : (a->setup > b->setup) - (a->setup < b->setup);
+}
+
+/* Names and numbers of the plan. */
+static void describe(const pp_search *search, const pp_candidate *c, pp_plan *plan)
+{
+    const pp_wish *wish = search->wish;
+    const pp_switches *switches = &search->setup[c->setup].context.switches;
+    snprintf(plan->model, sizeof plan->model, "%s", wish->model->name);
+    snprintf(plan->hardware, sizeof plan->hardware, "%s", wish->hardware->name);
+    plan->parallel = c->parallel;
+    plan->zero = switches->zero;
+    plan->sequence_parallel = switches->sequence_parallel;
+    plan->micro_batch_size = c->micro_batch_size;
+    plan->global_batch_size = search->global_batch_size;
+    plan->seq_length = search->seq_length;
+    snprintf(plan->schedule, sizeof plan->schedule, "%s", c->schedule->name);
+    snprintf(plan->executor, sizeof plan->executor, "%s", search->executor->name);
+    const pp_exchange exchange = pp_candidate_exchange(search, c);
+    pp_shapes_print(&exchange.shapes, plan->shapes, sizeof plan->shapes);
+    plan->host = exchange.host;
+    plan->shape_message_ns = exchange.shape_message_ns;
+    plan->tensors = exchange.tensors;
+    snprintf(plan->recompute, sizeof plan->recompute, "%s", pp_recompute_name(c->recompute));
+    if (search->communicates && switches->communicators)
+        snprintf(plan->lanes, sizeof plan->lanes, "%s",
+                 pp_communicators_lanes((int)switches->communicators - 1));
+    plan->p2p = switches->p2p;
+    if (wish->recv_buffers)
+        snprintf(plan->recv_buffers, sizeof plan->recv_buffers, "%s", wish->recv_buffers);
+    if (wish->send_buffers)
+        snprintf(plan->send_buffers, sizeof plan->send_buffers, "%s", wish->send_buffers);
+    if (wish->return_outputs)
+        snprintf(plan->return_outputs, sizeof plan->return_outputs, "%s", wish->return_outputs);
+    plan->step_sync = !wish->no_step_sync;
+    plan->memory_limit_bytes =
+        search->memory_limit_bytes < PP_BYTES_MAX ? search->memory_limit_bytes : 0;
+    plan->seed = wish->seed;
+}
+
+/* Again, under its costs; its reason stays. */
+static pp_status simulate_planned(pp_search *search, pp_candidate *c, const pp_planned *planned,
+                                  const pp_cost_set *set, pp_err *err)
+{
+    char gap[sizeof c->reason];
+    memcpy(gap, c->reason, sizeof gap);
+    pp_status status =
+        pp_candidate_simulate_orders(search, c, set, planned->order, planned->count, err);
+    if (!status && c->status != PP_CANDIDATE_OK)
+        return pp_err_set(err, PP_INFEASIBLE, "--schedule",
+                          "the planned order does not run within the memory: %s; name a schedule",
+                          c->legal ? pp_candidate_status_name(c->status) : c->reason);
+    memcpy(c->reason, gap, sizeof gap);
+    return status;
+}
+
+/* Orders, costs, stages and data of the chosen candidate; data and stages move to the plan. */
+static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_err *err)
+{
+    pp_candidate *c = &search->candidate[best];
+    pp_planned *planned = pp_search_planned(search, best);
+    pp_setup *setup = &search->setup[c->setup];
+    pp_cost_set set = { 0 };
+    pp_data *data = &search->data[setup->data];
+    pp_status status = planned ? pp_planned_renumber(planned, data, setup->recomputed, err) : PP_OK;
+    if (status || (status = pp_setup_costs(search, setup, &set, err)))
+        return status;
+    /* the gradients' reduction hides under the backward of another microbatch now */
+    if (planned)
+        status = simulate_planned(search, c, planned, &set, err);
+    plan->costs = set.costs;
+    plan->costs_count = set.count;
+    if (status)
+        return status;
+    if (planned) {
+        plan->order = planned->order;
+        plan->order_count = planned->count;
+        *planned = (pp_planned){ .candidate = best };
+    } else {
+        plan->order = pp_alloc_array(1, sizeof *plan->order);
+        if (!plan->order)
+            return pp_err_nomem(err);
+        plan->order_count = 1;
+        status = pp_candidate_order(search, c, plan->costs[0], &plan->order[0], err);
+    }
+    plan->partition = setup->stages;
+    setup->stages = NULL;
+    if (setup->recomputed) {
+        plan->recomputed = *setup->recomputed;
+        setup->context.recomputed = &plan->recomputed;
+        *setup->recomputed = (pp_recompute_table){ 0 };
+    }
+    pp_workload *real = data->real.microbatch ? &data->real : &data->workload;
+    plan->workload = *real;
+    *real = (pp_workload){ 0 };
+    return status;
+}
+
+/* Where the step goes, with the collectives inside ops apart: those of the same costs without
+ * them. */
+static pp_status explain(const pp_search *search, const pp_setup *setup, pp_plan *plan,
+                         const pp_program *program, const pp_timeline *timeline,
+                         const pp_costs *costs, pp_err *err)
+{
+    pp_costs *bare PP_CLEANUP(pp_costs_free) = NULL;
+    const pp_workload *computed = &search->data[setup->data].workload;
+    pp_cost_context context = setup->context;
+    uint32_t replica = 0;
+    while (plan->costs[replica] != costs)
+        replica++;
+    context.no_collectives = true;
+    pp_status status = pp_cost_model_tables(&context, plan->partition, costs->stages,
+                                            computed->microbatch ? computed : &plan->workload,
+                                            replica, &bare, err);
+    return status ? status
+                  : pp_report_add_why(plan->prediction, program, timeline, costs, bare, err);
+}
+
+static pp_status predict(const pp_search *search, const pp_setup *setup, pp_plan *plan, pp_err *err)
+{
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    const pp_costs *costs;
+    pp_status status = pp_plan_simulate(plan, &program, &timeline, &costs, &plan->prediction, err);
+    if (!status)
+        status = pp_bound_report(costs, plan->order[0], plan->prediction, err);
+    if (!status && search->wish->jitter)
+        status = pp_jitter_report(&search->jitter, plan->parallel.dp, plan->prediction, err);
+    if (status || !search->wish->why)
+        return status;
+    return explain(search, setup, plan, program, timeline, costs, err);
+}
+
+static pp_status make_plan(pp_search *search, size_t best, pp_plan **plan_out, pp_err *err)
+{
+    pp_candidate *c = &search->candidate[best];
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
+    pp_status status = pp_plan_new(&plan, err);
+    if (status)
+        return status;
+    describe(search, c, plan);
+    if ((status = fill(search, best, plan, err)) ||
+        (status = pp_search_assume(search, c, &plan->workload, &plan->assumptions, err)) ||
+        (status = predict(search, &search->setup[c->setup], plan, err)))
+        return status;
+    assert(plan->prediction->step_ns == c->step_ns);
+    *plan_out = plan;
+    plan = NULL;
+    return PP_OK;
+}
+
+static void list_candidates(pp_search *search, size_t best, pp_choice *choice)
+{
+    pp_candidate first = search->candidate[best];
+    search->candidate[best] = search->candidate[0];
+    search->candidate[0] = first;
+    qsort(search->candidate + 1, search->count - 1, sizeof *search->candidate, compare_listed);
+    for (size_t i = 0; i < search->count; i++) {
+        choice->ok += search->candidate[i].status == PP_CANDIDATE_OK;
+        choice->pruned += search->candidate[i].status == PP_CANDIDATE_PRUNED;
+        choice->per_gpu = choice->per_gpu || pp_parallel_gpus(&search->candidate[i].parallel) !=
+                                                 pp_parallel_gpus(&first.parallel);
+    }
+    choice->simulated = search->simulated;
+    choice->stopped = search->stopped;
+    choice->candidate = search->candidate;
+    choice->count = search->count;
+    search->candidate = NULL;
+}
+
+static void close_search(pp_search *search)
+{
+    pp_search_close(search);
+}
+
+pp_status pp_choose(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
+{
+    if (wish->free.executor || wish->free.shapes || wish->free.communicators)
+        return pp_choose_habits(wish, choice_out, err);
+    return wish->gpus ? pp_choose_split(wish, choice_out, err)
+                      : pp_choose_one(wish, choice_out, err);
+}
+
+pp_status pp_choose_as_packed(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
+{
+    pp_search search PP_CLEANUP(close_search) = { 0 };
+    size_t best = SIZE_MAX;
+    pp_status status = pp_search_solve(&search, wish, &best, err);
+    if (status || (status = pp_search_plan_orders(&search, &best, err)) ||
+        (status = pp_search_rank(&search, &best, err)))
+        return status;
+    if (best == SIZE_MAX)
+        return pp_search_repair(&search, err);
+    pp_choice *choice PP_CLEANUP(pp_choice_free) = pp_alloc_array(1, sizeof *choice);
+    if (!choice)
+        return pp_err_nomem(err);
+    choice->bound = search.setup[search.candidate[best].setup].bound;
+    status = make_plan(&search, best, &choice->plan, err);
+    if (status)
+        return status;
+    choice->context = search.setup[search.candidate[best].setup].context;
+    list_candidates(&search, best, choice);
+    snprintf(choice->orders, sizeof choice->orders, "%s", search.orders);
+    snprintf(choice->verdict, sizeof choice->verdict, "%s", search.verdict);
+    *choice_out = choice;
+    choice = NULL;
+    return PP_OK;
+}
+
+static void csv_row(const pp_candidate *c, pp_text *text)
+{
+    pp_text_add(text,
+                "%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
+                ",%" PRId64 ",%" PRId64 ",%" PRIu32 ",%s,%s,%" PRId64 ",",
+                pp_candidate_status_name(c->status), c->schedule ? c->schedule->name : "",
+                c->parallel.pp, c->parallel.vpp, c->parallel.tp, c->parallel.cp, c->parallel.dp,
+                c->parallel.ep, pp_parallel_gpus(&c->parallel), c->micro_batch_size,
+                c->microbatches, pp_recompute_name(c->recompute), pp_partition_name(c->partition),
+                c->least_step_ns);
+    if (c->step_ns)
+        pp_text_add(text, "%" PRId64 ",%.6f,%.3f,%.6f,", c->step_ns, c->bubble_fraction,
+                    c->tokens_per_s, c->model_flops_utilization);
+    else
+        pp_text_add(text, ",,,,");
+    if (c->peak_bytes)
+        pp_text_add(text, "%" PRId64 ",%" PRIu32 ",", c->peak_bytes, c->peak_rank);
+    else
+        pp_text_add(text, ",,");
+    if (c->p50_ns)
+        pp_text_add(text, "%" PRId64 ",%" PRId64, c->p50_ns, c->p95_ns);
+    else
+        pp_text_add(text, ",");
+    pp_text_add(text, ",\"");
+    for (const char *letter = c->reason; *letter; letter++)
+        pp_text_add(text, "%s%c", *letter == '"' ? "\"" : "", *letter);
+    pp_text_add(text, "\"\n");
+}
+
+void pp_candidate_csv(const pp_candidate *candidate, pp_text *text)
+{
+    if (candidate)
+        csv_row(candidate, text);
+    else
+        pp_text_add(text,
+                    "status,schedule,pp,vpp,tp,cp,dp,ep,gpus,micro_batch_size,microbatches,"
+                    "recompute,partition,least_step_ns,step_ns,bubble_fraction,tokens_per_s,"
+                    "model_flops_utilization,peak_memory_bytes,peak_memory_rank,p50_ns,p95_ns,"
+                    "reason\n");
+}
+
+void pp_choice_csv(const pp_choice *choice, pp_text *text)
+{
+    pp_candidate_csv(NULL, text);
+    for (size_t i = 0; i < choice->count; i++)
+        csv_row(&choice->candidate[i], text);
+    for (size_t i = 1; i < choice->splits; i++)
+        csv_row(&choice->split[i], text);
+}

@@ -1,0 +1,121 @@
+/* Set-ups in which a search for free orders is worth its time. */
+#include "planner/search/free_orders_int.h"
+
+#include <math.h>
+
+/* Where no named order fits there is none to begin with, and making one takes long beyond these. */
+#define DISPATCHED_FORWARDS_MAX 3000
+
+/* Both are one set-up but for whether backwards are split. */
+static bool are_twins(const pp_setup *a, const pp_setup *b)
+{
+    const pp_cost_context *x = &a->context;
+    const pp_cost_context *y = &b->context;
+    return a->data == b->data && a->partition == b->partition && x->placement == y->placement &&
+           x->parallel.tp == y->parallel.tp && x->parallel.vpp == y->parallel.vpp &&
+           x->switches.recompute == y->switches.recompute &&
+           ((x->switches.recompute != PP_RECOMPUTE_STAGES &&
+             a->partition != PP_PARTITION_SHIFTED) ||
+            pp_same_stages(a->stages, b->stages, (size_t)(x->parallel.pp * x->parallel.vpp)));
+}
+
+static bool is_usable(const pp_setup *setup)
+{
+    return setup->legal && setup->bound.fits && !setup->unseen;
+}
+
+/* Split backwards can do all that fused ones can, so the split twin is looked at. */
+static size_t split_twin(const pp_search *search, size_t index)
+{
+    const pp_setup *setup = &search->setup[index];
+    for (size_t i = 0; i < search->setup_count && !setup->split; i++) {
+        const pp_setup *other = &search->setup[i];
+        if (other->split && is_usable(other) && are_twins(setup, other))
+            return i;
+    }
+    return index;
+}
+
+static void add_prospect(pp_prospects *list, pp_prospect now)
+{
+    size_t at = list->count;
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->row[i].setup != now.setup)
+            continue;
+        if (list->row[i].score <= now.score)
+            return;
+        at = i;
+    }
+    if (at == PP_PROSPECTS_MOST && list->row[--at].score <= now.score)
+        return;
+    list->count = at == list->count ? at + 1 : list->count;
+    for (; at > 0 && list->row[at - 1].score > now.score; at--)
+        list->row[at] = list->row[at - 1];
+    list->row[at] = now;
+}
+
+static bool is_listed(const pp_prospects *list, size_t setup)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->row[i].setup == setup)
+            return true;
+    }
+    return false;
+}
+
+static double setup_forwards(const pp_search *search, const pp_setup *setup)
+{
+    const pp_parallel *parallel = &setup->context.parallel;
+    return (double)(parallel->pp * parallel->vpp) *
+           (double)search->data[setup->data].workload.microbatches;
+}
+
+/* Adds up to `most` set-ups to those already listed: whose layers were shifted, or the others; in
+ * which a named order fits (seeded), or one does not. */
+static void list_prospects(const pp_search *search, double best_score, bool shifted, bool seeded,
+                           size_t most, pp_prospects *listed)
+{
+    pp_prospects list = { .count = 0 };
+    for (size_t i = 0; i < search->count; i++) {
+        const pp_candidate *c = &search->candidate[i];
+        bool fits = c->status == PP_CANDIDATE_OK;
+        size_t k = split_twin(search, c->setup);
+        const pp_setup *setup = &search->setup[k];
+        double least = pp_candidate_score(c, setup->least_step_ns);
+        if (c->recompute == PP_RECOMPUTE_MICROBATCHES || /* leaves no memory for other orders */
+            c->schedule == &pp_planned_schedule ||       /* found before, with more memory */
+            (c->partition == PP_PARTITION_SHIFTED) != shifted)
+            continue;
+        if (fits != seeded || is_listed(listed, k))
+            continue;
+        if (!is_usable(setup) || search->data[setup->data].workload.microbatches == 0 ||
+            (!fits && c->status == PP_CANDIDATE_PRUNED))
+            continue;
+        if (search->wish->orders != PP_ORDERS_PLANNED &&
+            least * (1 + 1.0 / PP_MEASURABLE_GAIN) >= best_score)
+            continue;
+        if (!fits && best_score < HUGE_VAL &&
+            setup_forwards(search, setup) > DISPATCHED_FORWARDS_MAX)
+            continue;
+        if (!fits && search->communicates) /* buffers count too: instances do not know them */
+            continue;
+        if (search->wish->one_order && search->data[setup->data].workload.replicas > 1)
+            continue;
+        add_prospect(&list, (pp_prospect){ .setup = k,
+                                           .like = i,
+                                           .seeded = fits,
+                                           .score = fits ? pp_candidate_score(c, c->step_ns)
+                                                         : least * 1.05 });
+    }
+    for (size_t i = 0; i < list.count && i < most; i++)
+        listed->row[listed->count++] = list.row[i];
+}
+
+pp_prospects pp_search_prospects(const pp_search *search, double best_score)
+{
+    pp_prospects list = { .count = 0 };
+    list_prospects(search, best_score, false, true, PP_PROSPECTS_MOST, &list);
+    list_prospects(search, best_score, false, false, PP_PROSPECTS_MOST, &list);
+    list_prospects(search, best_score, true, true, 1, &list);
+    return list;
+}

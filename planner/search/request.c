@@ -1,0 +1,191 @@
+/* From what is asked to what is searched: values filled in, what is impossible refused. */
+#include "planner/search/search_int.h"
+
+#include "sim/base/alloc.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int64_t pp_memory_reserve_bytes(const pp_hardware *hardware)
+{
+    return hardware->memory_bytes / 20;
+}
+
+static pp_status check_positive(int64_t value, const char *option, pp_err *err)
+{
+    if (value >= 0 && value <= PP_MICROBATCHES_MAX)
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, option, "must be from 1 to %" PRId64 ", is %" PRId64,
+                      (int64_t)PP_MICROBATCHES_MAX, value);
+}
+
+static int64_t or_one(int64_t value)
+{
+    return value ? value : 1;
+}
+
+static pp_status check_wish(const pp_wish *wish, pp_err *err)
+{
+    const struct {
+        int64_t value;
+        const char *option;
+    } rows[] = {
+        { wish->parallel.pp, "--pp" },
+        { wish->parallel.tp, "--tp" },
+        { wish->parallel.cp, "--cp" },
+        { wish->parallel.dp, "--dp" },
+        { wish->parallel.ep, "--ep" },
+        { wish->parallel.vpp, "--vpp" },
+        { wish->seq_length, "--seq-length" },
+        { wish->micro_batch_size, "--micro-batch-size" },
+        { wish->global_batch_size, "--global-batch-size" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        pp_status status = check_positive(rows[i].value, rows[i].option, err);
+        if (status)
+            return status;
+    }
+    if (wish->memory_limit_bytes < 0)
+        return pp_err_set(err, PP_USAGE, "--memory-limit", "must be positive, is %" PRId64 " bytes",
+                          wish->memory_limit_bytes);
+    int64_t parts = wish->model->layers + wish->model->mtp_layers + (wish->bare_ends ? 2 : 0);
+    int64_t pp = wish->parallel.pp;
+    if (pp < 1)
+        return pp_err_set(err, PP_USAGE, "--pp",
+                          "the number of pipeline ranks must be given, "
+                          "from 1 to %" PRId64,
+                          parts);
+    if (pp * or_one(wish->parallel.vpp) > parts && wish->partition != PP_PARTITION_LAYOUT)
+        return pp_err_set(
+            err, PP_USAGE, pp <= parts ? "--vpp" : "--pp",
+            "%s has %" PRId64 " layers, so %" PRId64 " ranks "
+            "x %" PRId64 " stages would leave some empty; choose pp x vpp up to %" PRId64
+            ", or place them with --partition LAYOUT",
+            wish->model->name, wish->model->layers, pp, or_one(wish->parallel.vpp), parts);
+    if (wish->lengths && wish->global_batch_size)
+        return pp_err_set(err, PP_USAGE, "--global-batch-size",
+                          "--lengths already says what one "
+                          "step trains (%zu sequences); give one of the two",
+                          wish->length_count);
+    return PP_OK;
+}
+
+static pp_status check_batch(const pp_search *search, pp_err *err)
+{
+    int64_t each = search->parallel.dp * or_one(search->wish->micro_batch_size);
+    int64_t batch = search->global_batch_size;
+    if (search->wish->lengths || batch % each == 0)
+        return PP_OK;
+    char below[32] = "";
+    if (batch > each)
+        snprintf(below, sizeof below, "%" PRId64 " and ", batch / each * each);
+    return pp_err_set(err, PP_USAGE, "--global-batch-size",
+                      "%" PRId64 " sequences do not divide "
+                      "into dp %" PRId64 " x micro-batches of %" PRId64
+                      "; the nearest that do: %s%" PRId64,
+                      batch, search->parallel.dp, or_one(search->wish->micro_batch_size), below,
+                      (batch / each + 1) * each);
+}
+
+/* A layout says how many chunks there are. */
+static pp_status check_layout(pp_search *search, pp_err *err)
+{
+    const pp_model *model = search->wish->model;
+    pp_stage *stages = NULL;
+    uint32_t count;
+    pp_err why = { 0 };
+    pp_status status = pp_layout_parse(search->wish->layout, model->layers, model->mtp_layers,
+                                       &stages, &count, &why);
+    free(stages);
+    if (status) {
+        char where[sizeof why.where];
+        snprintf(where, sizeof where, "--partition, %.200s", why.where);
+        return pp_err_set(err, status, where, "%s", why.text);
+    }
+    int64_t pp = search->parallel.pp;
+    if (count % pp != 0 || (search->parallel.vpp && count != pp * search->parallel.vpp))
+        return pp_err_set(err, PP_USAGE, "--partition",
+                          "the layout has %" PRIu32 " stages, which "
+                          "is not pp %" PRId64 " x vpp%s; give as many stages as pp x vpp",
+                          count, pp, search->parallel.vpp ? "" : " for any vpp");
+    search->parallel.vpp = count / pp;
+    return PP_OK;
+}
+
+int64_t pp_default_batch_size(const pp_wish *wish)
+{
+    int64_t size = or_one(wish->micro_batch_size);
+    if (wish->gpus)
+        return wish->gpus * size;
+    int64_t each = (8 * wish->parallel.pp + size - 1) / size * size;
+    return each * or_one(wish->parallel.dp);
+}
+
+static pp_status read_traits(pp_search *search, pp_err *err)
+{
+    const pp_traits *traits = search->wish->traits;
+    const uint32_t ranks = (uint32_t)search->parallel.pp;
+    if (!traits)
+        return PP_OK;
+    pp_status status = pp_traits_check(traits, ranks, err);
+    if (status)
+        return status;
+    search->rank_speed = pp_alloc_array((size_t)2 * ranks, sizeof *search->rank_speed);
+    if (!search->rank_speed)
+        return pp_err_nomem(err);
+    for (uint32_t r = 0; r < ranks; r++) {
+        const double limit = (double)search->memory_limit_bytes;
+        const double own = (double)pp_traits_memory_bytes(traits, r);
+        const double share = own > 0 && own < limit ? own / limit : 1;
+        search->rank_speed[r] = pp_traits_speed(traits, r);
+        search->rank_speed[ranks + r] = share * search->rank_speed[r];
+        search->fitted |= share < 1;
+    }
+    return PP_OK;
+}
+
+pp_status pp_search_open(pp_search *search, const pp_wish *wish, pp_err *err)
+{
+    *search = (pp_search){ .wish = wish, .parallel = wish->parallel };
+    pp_status status = check_wish(wish, err);
+    if (status)
+        return status;
+    search->parallel.cp = or_one(wish->parallel.cp);
+    search->parallel.dp = or_one(wish->parallel.dp);
+    search->parallel.ep = or_one(wish->parallel.ep);
+    search->seq_length = wish->seq_length ? wish->seq_length : wish->model->max_seq_length;
+    search->global_batch_size =
+        wish->global_batch_size ? wish->global_batch_size : pp_default_batch_size(wish);
+    if (wish->lengths)
+        search->global_batch_size = (int64_t)wish->length_count;
+    search->memory_limit_bytes =
+        wish->memory_limit_bytes ? wish->memory_limit_bytes
+        : wish->hardware->memory_bytes
+            ? wish->hardware->memory_bytes - pp_memory_reserve_bytes(wish->hardware)
+            : PP_BYTES_MAX;
+    if ((status = read_traits(search, err)))
+        return status;
+    status = pp_executor_get(wish->executor ? wish->executor : "ideal", &search->executor, err);
+    if (!status)
+        status = check_batch(search, err);
+    return status || wish->partition != PP_PARTITION_LAYOUT ? status : check_layout(search, err);
+}
+
+void pp_search_close(pp_search *search)
+{
+    for (size_t i = 0; i < search->data_count; i++) {
+        pp_workload_free(&search->data[i].workload);
+        pp_workload_free(&search->data[i].real);
+    }
+    for (size_t i = 0; i < search->setup_count; i++)
+        pp_setup_free(&search->setup[i]);
+    for (size_t i = 0; i < search->planned_count; i++)
+        pp_planned_free(&search->planned[i]);
+    free(search->planned);
+    free(search->rank_speed);
+    free(search->data);
+    free(search->setup);
+    free(search->candidate);
+    *search = (pp_search){ 0 };
+}

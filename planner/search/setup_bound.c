@@ -1,0 +1,158 @@
+/* Costs of one setup, and what they say about the step before anything is simulated. */
+#include "planner/refine/recompute_int.h"
+
+#include "sim/base/alloc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void pp_setup_free(pp_setup *setup)
+{
+    free(setup->stages);
+    pp_free_recomputed(&setup->recomputed);
+}
+
+pp_status pp_setup_costs(const pp_search *search, const pp_setup *setup, pp_cost_set *set_out,
+                         pp_err *err)
+{
+    const pp_workload *workload = &search->data[setup->data].workload;
+    pp_cost_set set PP_CLEANUP(pp_cost_set_free) = {
+        .costs = pp_alloc_array(workload->replicas, sizeof *set.costs),
+        .count = workload->replicas,
+    };
+    if (!set.costs)
+        return pp_err_nomem(err);
+    uint32_t stages = (uint32_t)(setup->context.parallel.pp * setup->context.parallel.vpp);
+    /* padding trains nothing: throughput counts the real tokens */
+    const pp_workload *real = &search->data[setup->data].real;
+    pp_status status =
+        pp_cost_model_build_padded(&setup->context, setup->stages, stages, workload,
+                                   real->microbatch ? real : workload, set.costs, err);
+    if (status)
+        return status;
+    *set_out = set;
+    set = (pp_cost_set){ 0 };
+    return PP_OK;
+}
+
+void pp_cost_set_free(pp_cost_set *set)
+{
+    for (uint32_t i = 0; set->costs && i < set->count; i++)
+        pp_costs_free(&set->costs[i]);
+    free(set->costs);
+    *set = (pp_cost_set){ 0 };
+}
+
+/* No order fits: says by how much at least, on the rank where one microbatch alone needs most. */
+static void explain_floor(const pp_search *search, const pp_costs *costs,
+                          const uint32_t *stage_rank, pp_setup *setup)
+{
+    for (uint32_t s = 0; s < costs->stages; s++) {
+        uint32_t r = stage_rank[s];
+        for (uint32_t class = 0; class < costs->classes; class ++) {
+            size_t row = (size_t) class * costs->stages + s;
+            int64_t bytes[PP_MEMORY_COUNT] = {
+                [PP_MEMORY_PARAMETERS] = costs->parameter_bytes[r],
+                [PP_MEMORY_GRADIENTS] = costs->gradient_bytes[r],
+                [PP_MEMORY_OPTIMIZER] = costs->optimizer_bytes[r],
+                [PP_MEMORY_COMM_LIBRARY] = costs->comm_library_bytes[r],
+                [PP_MEMORY_ACTIVATIONS] = costs->activation_bytes[row],
+                [PP_MEMORY_RECOMPUTE] = costs->recompute_bytes[row],
+                [PP_MEMORY_LOGITS] = costs->logits_bytes[row],
+                [PP_MEMORY_TEMPORARIES] = costs->temporary_bytes[row],
+            };
+            int64_t sum = -pp_costs_limit(costs, r, search->memory_limit_bytes);
+            for (int c = 0; c < PP_MEMORY_COUNT; c++)
+                sum += bytes[c];
+            if (sum <= setup->short_bytes)
+                continue;
+            char words[160];
+            setup->short_bytes = sum;
+            setup->short_rank = r;
+            pp_candidate_short(words, sizeof words, r, sum, bytes);
+            snprintf(setup->reason, sizeof setup->reason, "%s, with one microbatch alone", words);
+        }
+    }
+}
+
+/* A bound of any one replica bounds the step, so only the one with the most work is looked at, and
+ * the one with the largest microbatch where that is another; the search simulates all. */
+typedef struct bounded {
+    uint32_t replica[2];
+    uint32_t count;
+} bounded;
+
+static bounded replicas_to_bound(const pp_workload *workload, const pp_model *model)
+{
+    const double tokens_per_square = 1 / (6 * (double)model->hidden); /* dense layers: 24 h^2 T and
+                                                                         4 h Q FLOPs forward */
+    double most_work = 0;
+    int64_t most_tokens = 0;
+    int64_t tokens_of_first = 0; /* the largest microbatch of the replica with the most work */
+    bounded list = { .count = 1 };
+    for (uint32_t r = 0; r < workload->replicas; r++) {
+        const pp_microbatch *list_of_r = workload->microbatch + (size_t)r * workload->microbatches;
+        double work = 0;
+        int64_t tokens = 0;
+        for (uint32_t j = 0; j < workload->microbatches; j++) {
+            work += (double)list_of_r[j].tokens;
+            work += (double)list_of_r[j].square_sum * tokens_per_square;
+            tokens = list_of_r[j].tokens > tokens ? list_of_r[j].tokens : tokens;
+        }
+        if (work > most_work) {
+            most_work = work;
+            tokens_of_first = tokens;
+            list.replica[0] = r;
+        }
+        if (tokens > most_tokens) {
+            most_tokens = tokens;
+            list.replica[1] = r;
+        }
+    }
+    if (tokens_of_first < most_tokens)
+        list.count = 2;
+    return list;
+}
+
+static pp_status bound_replica(const pp_search *search, pp_setup *setup,
+                               const pp_workload *workload, uint32_t replica,
+                               const uint32_t *stage_rank, pp_err *err)
+{
+    pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
+    uint32_t stages = (uint32_t)(setup->context.parallel.pp * setup->context.parallel.vpp);
+    pp_bound bound;
+    pp_status status = pp_cost_model_tables(&setup->context, setup->stages, stages, workload,
+                                            replica, &costs, err);
+    if (status || (status = pp_bound_makespan(costs, stage_rank, setup->split,
+                                              search->memory_limit_bytes, &bound, err)))
+        return status;
+    pp_ns step_ns = bound.ns + pp_bound_boundary(costs, !search->wish->no_step_sync);
+    bool fits = setup->bound.fits && bound.fits;
+    if (step_ns > setup->least_step_ns) {
+        setup->least_step_ns = step_ns;
+        setup->bound = bound;
+    }
+    setup->bound.fits = fits;
+    if (!bound.fits)
+        explain_floor(search, costs, stage_rank, setup);
+    return PP_OK;
+}
+
+pp_status pp_setup_find_bound(const pp_search *search, pp_setup *setup, pp_err *err)
+{
+    const pp_parallel *parallel = &setup->context.parallel;
+    uint32_t stages = (uint32_t)(parallel->pp * parallel->vpp);
+    const pp_workload *workload = &search->data[setup->data].workload;
+    uint32_t *stage_rank = pp_alloc_array(stages, sizeof *stage_rank);
+    if (!stage_rank)
+        return pp_err_nomem(err);
+    for (uint32_t s = 0; s < stages; s++)
+        stage_rank[s] = pp_placement_rank(setup->context.placement, s, (uint32_t)parallel->pp);
+    bounded list = replicas_to_bound(workload, search->wish->model);
+    pp_status status = PP_OK;
+    setup->bound.fits = true;
+    for (uint32_t i = 0; i < list.count && !status; i++)
+        status = bound_replica(search, setup, workload, list.replica[i], stage_rank, err);
+    free(stage_rank);
+    return status;
+}

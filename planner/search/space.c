@@ -1,0 +1,551 @@
+/* Which candidates there are. */
+#include "planner/search/search_int.h"
+#include "planner/bound/partition.h"
+
+#include "sim/base/alloc.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VALUES_MAX 8
+
+/* The values one quantity may take; free ones are tried in this order. */
+typedef struct values {
+    int64_t value[VALUES_MAX];
+    size_t count;
+} values;
+
+static void add_value(values *list, int64_t value)
+{
+    if (list->count < VALUES_MAX)
+        list->value[list->count++] = value;
+}
+
+static int64_t or_one(int64_t value)
+{
+    return value ? value : 1;
+}
+
+/* Remembers why something is not legal; other failures are passed on. */
+static pp_status refuse(pp_search *search, const pp_err *why, pp_err *err)
+{
+    if (why->status != PP_USAGE && why->status != PP_INPUT) {
+        *err = *why;
+        return why->status;
+    }
+    if (!search->refusal.status)
+        search->refusal = *why;
+    return PP_OK;
+}
+
+static values tensor_degrees(const pp_search *search)
+{
+    values list = { .count = 0 };
+    if (search->parallel.tp)
+        add_value(&list, search->parallel.tp);
+    else
+        for (int64_t tp = 1; tp <= search->wish->hardware->gpus_per_node; tp *= 2)
+            add_value(&list, tp);
+    return list;
+}
+
+static values micro_batch_sizes(const pp_search *search)
+{
+    values list = { .count = 0 };
+    int64_t each = search->global_batch_size / search->parallel.dp;
+    if (search->wish->micro_batch_size || search->wish->group_count)
+        add_value(&list, or_one(search->wish->micro_batch_size));
+    else
+        for (int64_t size = 1;
+             size <= 16 && (size == 1 || search->wish->lengths || each % size == 0); size *= 2)
+            add_value(&list, size);
+    return list;
+}
+
+static values recomputes(const pp_search *search)
+{
+    values list = { .count = 0 };
+    const pp_switch_wish *wish = &search->wish->switches;
+    if (wish->given.recompute && wish->value.recompute < PP_RECOMPUTE_AUTO) {
+        add_value(&list, wish->value.recompute);
+        return list;
+    }
+    add_value(&list, PP_RECOMPUTE_NONE); /* per stage begins with it too: recompute.c */
+    if (wish->value.recompute > PP_RECOMPUTE_AUTO)
+        return list;
+    add_value(&list, PP_RECOMPUTE_SELECTIVE);
+    add_value(&list, PP_RECOMPUTE_FULL);
+    return list;
+}
+
+/* 1, then what divides the layers of a rank, then other small numbers; as many as fill stages. */
+static values chunk_counts(const pp_search *search)
+{
+    values list = { .count = 0 };
+    int64_t pp = search->parallel.pp;
+    int64_t layers = search->wish->model->layers;
+    if (search->parallel.vpp) {
+        add_value(&list, search->parallel.vpp);
+        return list;
+    }
+    add_value(&list, 1);
+    if (pp == 1)
+        return list;
+    for (int64_t v = 2; v <= 12 && v * pp <= layers; v++) {
+        if (layers % (v * pp) == 0 || v <= 4)
+            add_value(&list, v);
+    }
+    for (int64_t v = 5; v <= 8 && v * pp <= layers; v++) {
+        if (layers % (v * pp) != 0)
+            add_value(&list, v);
+    }
+    return list;
+}
+
+pp_switches pp_switches_wished(const pp_switch_wish *wish, pp_switches stack)
+{
+    const pp_switches *value = &wish->value;
+    if (wish->given.sequence_parallel)
+        stack.sequence_parallel = value->sequence_parallel;
+    if (wish->given.flash_attention)
+        stack.flash_attention = value->flash_attention;
+    if (wish->given.grad_sync_overlap)
+        stack.grad_sync_overlap = value->grad_sync_overlap;
+    if (wish->given.dtype)
+        stack.dtype = value->dtype;
+    if (wish->given.grad_dtype)
+        stack.grad_dtype = value->grad_dtype;
+    if (wish->given.tp_overlap)
+        stack.tp_overlap = value->tp_overlap;
+    if (wish->given.zero)
+        stack.zero = value->zero;
+    if (wish->given.scatter_gather)
+        stack.scatter_gather = value->scatter_gather;
+    if (wish->given.p2p)
+        stack.p2p = value->p2p;
+    stack.communicators = value->communicators;
+    return stack;
+}
+
+/* The workload of a micro-batch size; made once. */
+static pp_status find_data(pp_search *search, int64_t size, uint32_t multiple_of, size_t *index_out,
+                           pp_err *err)
+{
+    const pp_wish *wish = search->wish;
+    if (!wish->lengths || wish->group_count)
+        multiple_of = 1;
+    for (size_t i = 0; i < search->data_count; i++) {
+        if (search->data[i].micro_batch_size == size &&
+            search->data[i].multiple_of == multiple_of) {
+            *index_out = i;
+            return PP_OK;
+        }
+    }
+    void *grown = search->data;
+    pp_status status =
+        pp_grow(&grown, &search->data_capacity, search->data_count + 1, sizeof *search->data, err);
+    if (status)
+        return status;
+    search->data = grown;
+    pp_data *data = &search->data[search->data_count];
+    *data = (pp_data){ .micro_batch_size = size, .multiple_of = multiple_of };
+    if (wish->group_count)
+        status =
+            pp_workload_group(wish->lengths, wish->group_end, wish->group_count, search->seq_length,
+                              (uint32_t)search->parallel.dp, &data->workload, err);
+    else if (wish->lengths)
+        status = pp_workload_pack(wish->lengths, wish->length_count, search->seq_length, size,
+                                  (uint32_t)search->parallel.dp, multiple_of, &data->workload, err);
+    else
+        status =
+            pp_workload_fixed((uint32_t)(search->global_batch_size / search->parallel.dp / size),
+                              size, search->seq_length, &data->workload, err);
+    if (!status && wish->exchange.shapes.kind >= PP_SHAPES_PADDED) {
+        data->real = data->workload;
+        data->workload = (pp_workload){ 0 };
+        status = pp_workload_pad(&wish->exchange.shapes, &data->real, &data->workload,
+                                 &data->shapes, err);
+        if (status)
+            pp_workload_free(&data->real);
+    }
+    if (status)
+        return status;
+    *index_out = search->data_count++;
+    return PP_OK;
+}
+
+pp_status pp_search_add_setup(pp_search *search, pp_setup setup, pp_err *err)
+{
+    void *grown = search->setup;
+    pp_status status = pp_grow(&grown, &search->setup_capacity, search->setup_count + 1,
+                               sizeof *search->setup, err);
+    if (status) {
+        pp_setup_free(&setup);
+        return status;
+    }
+    search->setup = grown;
+    search->setup[search->setup_count++] = setup;
+    pp_setup *added = &search->setup[search->setup_count - 1];
+    pp_err why = { 0 };
+    added->legal = pp_setup_find_bound(search, added, &why) == PP_OK;
+    search->usable += added->legal && added->bound.fits;
+    if (added->legal)
+        return PP_OK;
+    snprintf(added->reason, sizeof added->reason, "%.390s", why.text);
+    return refuse(search, &why, err);
+}
+
+/* One point of the outer loops. */
+typedef struct point {
+    pp_cost_context context; /* vpp and placement are set inside */
+    int64_t micro_batch_size;
+    const pp_weights *weights;
+} point;
+
+static pp_status stages_of(const pp_search *search, const point *at, pp_partition_kind kind,
+                           pp_stage **stages_out, pp_err *err)
+{
+    const pp_parallel *parallel = &at->context.parallel;
+    const pp_model *model = search->wish->model;
+    uint32_t ranks = (uint32_t)parallel->pp;
+    uint32_t chunks = (uint32_t)parallel->vpp;
+    if (kind == PP_PARTITION_UNIFORM)
+        return pp_partition_uniform(model->layers, model->mtp_layers, ranks, chunks, stages_out,
+                                    err);
+    if (kind != PP_PARTITION_LAYOUT) {
+        const double *speed = search->rank_speed;
+        pp_split split = { .ranks = ranks,
+                           .chunks = chunks,
+                           .placement = at->context.placement,
+                           .bare_ends = search->wish->bare_ends,
+                           .rank_speed =
+                               speed && kind == PP_PARTITION_FITTED ? speed + ranks : speed };
+        return pp_partition_balance(at->weights, &split, stages_out, err);
+    }
+    uint32_t count;
+    return pp_layout_parse(search->wish->layout, model->layers, model->mtp_layers, stages_out,
+                           &count, err);
+}
+
+bool pp_same_stages(const pp_stage *a, const pp_stage *b, size_t count)
+{
+    for (size_t s = 0; s < count; s++) {
+        if (a[s].first_layer != b[s].first_layer || a[s].layers != b[s].layers ||
+            a[s].mtp != b[s].mtp || a[s].embedding != b[s].embedding || a[s].loss != b[s].loss ||
+            a[s].full != b[s].full || a[s].selective != b[s].selective)
+            return false;
+    }
+    return true;
+}
+
+/* Setups of one point, one per partition. */
+static pp_status add_setups(pp_search *search, const point *at, size_t data, bool split,
+                            pp_err *err)
+{
+    pp_partition_kind wished = search->wish->partition;
+    static const pp_partition_kind kinds[] = { PP_PARTITION_UNIFORM, PP_PARTITION_BALANCED,
+                                               PP_PARTITION_FITTED };
+    bool automatic = wished == PP_PARTITION_AUTO;
+    size_t first = search->setup_count;
+    size_t count = (size_t)(at->context.parallel.pp * at->context.parallel.vpp);
+    for (size_t i = 0; i < (automatic ? 2u + search->fitted : 1u); i++) {
+        pp_err why = { 0 };
+        pp_setup setup = { .context = at->context,
+                           .micro_batch_size = at->micro_batch_size,
+                           .partition = automatic ? kinds[i] : wished,
+                           .data = data,
+                           .split = split };
+        if (automatic && kinds[i] == PP_PARTITION_UNIFORM &&
+            search->wish->model->layers % (int64_t)count != 0)
+            continue;
+        pp_status status = PP_OK;
+        if (stages_of(search, at, setup.partition, &setup.stages, &why)) {
+            if ((status = refuse(search, &why, err)))
+                return status;
+            continue;
+        }
+        size_t like = first;
+        while (like < search->setup_count &&
+               !pp_same_stages(search->setup[like].stages, setup.stages, count))
+            like++;
+        if (like < search->setup_count) {
+            free(setup.stages);
+            continue;
+        }
+        if ((status = pp_search_add_setup(search, setup, err)))
+            return status;
+    }
+    return PP_OK;
+}
+
+pp_status pp_search_add_candidate(pp_search *search, const pp_schedule *schedule,
+                                  size_t setup_index, pp_err *err)
+{
+    void *grown = search->candidate;
+    pp_status status =
+        pp_grow(&grown, &search->capacity, search->count + 1, sizeof *search->candidate, err);
+    if (status)
+        return status;
+    search->candidate = grown;
+    const pp_setup *setup = &search->setup[setup_index];
+    pp_candidate *c = &search->candidate[search->count++];
+    bool possible = setup->legal && setup->bound.fits;
+    const pp_workload *workload = setup->unseen ? NULL : &search->data[setup->data].workload;
+    *c = (pp_candidate){
+        .parallel = setup->context.parallel,
+        .micro_batch_size = setup->micro_batch_size,
+        .microbatches = workload ? workload->microbatches : 0,
+        .group_size = search->wish->group_size,
+        .recompute = setup->context.switches.recompute,
+        .partition = setup->partition,
+        .schedule = schedule,
+        .status = possible ? PP_CANDIDATE_PRUNED : PP_CANDIDATE_INFEASIBLE,
+        .legal = setup->legal,
+        .least_step_ns = setup->least_step_ns,
+        .short_bytes = setup->short_bytes,
+        .peak_rank = setup->short_rank,
+        .setup = (uint32_t)setup_index,
+    };
+    if (c->short_bytes)
+        c->peak_bytes = search->memory_limit_bytes + c->short_bytes;
+    snprintf(c->reason, sizeof c->reason, "%s", setup->reason);
+    if (setup->unseen)
+        return PP_OK;
+    if (setup->bound.part == PP_BOUND_PATH)
+        snprintf(c->bound_name, sizeof c->bound_name, "%s", pp_bound_text(setup->bound.part));
+    else
+        snprintf(c->bound_name, sizeof c->bound_name, "%s of rank %" PRIu32,
+                 pp_bound_text(setup->bound.part), setup->bound.part_rank[setup->bound.part]);
+    return PP_OK;
+}
+
+/* Does the schedule take v chunks per rank, and groups when they are asked for? */
+static bool takes_chunks(const pp_search *search, const pp_schedule *schedule, int64_t v)
+{
+    bool takes = schedule->chunks ? v == (int64_t)schedule->chunks : v >= 2;
+    return takes && (!search->wish->group_size || schedule->grouped);
+}
+
+static bool serves(const pp_setup *setup, const pp_schedule *schedule, size_t data)
+{
+    return !setup->unseen && setup->data == data && setup->split == schedule->splits_backward &&
+           setup->context.placement == schedule->placement;
+}
+
+/* Is the schedule one of those asked for? Megatron's layout places stage i on rank i mod p. */
+static bool wanted(const pp_wish *wish, const pp_schedule *schedule)
+{
+    if (schedule->simulate_only)
+        return false;
+    if (wish->schedule)
+        return schedule == wish->schedule;
+    if (wish->partition == PP_PARTITION_LAYOUT && schedule->placement != PP_PLACE_LOOP)
+        return false;
+    if (wish->no_split && schedule->splits_backward)
+        return false;
+    for (size_t i = 0; wish->only && wish->only[i]; i++) {
+        if (strcmp(wish->only[i], schedule->name) == 0)
+            return true;
+    }
+    return !wish->only;
+}
+
+/* Time ends the bounding once there is something to simulate. */
+static bool out_of_time(pp_search *search)
+{
+    const pp_wish *wish = search->wish;
+    if (!search->stopped && search->usable >= search->patience && wish->stop)
+        search->stopped = search->unseen = wish->stop(wish->context);
+    return search->stopped;
+}
+
+/* So that what was not looked at is listed. */
+static pp_status add_unseen(pp_search *search, const point *at, const pp_schedule *schedule,
+                            pp_err *err)
+{
+    void *grown = search->setup;
+    pp_status status = pp_grow(&grown, &search->setup_capacity, search->setup_count + 1,
+                               sizeof *search->setup, err);
+    if (status)
+        return status;
+    search->setup = grown;
+    search->setup[search->setup_count] = (pp_setup){ .context = at->context,
+                                                     .micro_batch_size = at->micro_batch_size,
+                                                     .partition = search->wish->partition,
+                                                     .split = schedule->splits_backward,
+                                                     .bound = { .fits = true },
+                                                     .legal = true,
+                                                     .unseen = true };
+    return pp_search_add_candidate(search, schedule, search->setup_count++, err);
+}
+
+/* All schedules at one point with v chunks; schedules that can share setups do. */
+static pp_status add_chunks(pp_search *search, point at, int64_t v, pp_err *err)
+{
+    size_t first = search->setup_count;
+    at.context.parallel.vpp = v;
+    for (size_t k = 0; k < pp_schedule_count(); k++) {
+        const pp_schedule *schedule = pp_schedule_at(k);
+        if (!wanted(search->wish, schedule) || !takes_chunks(search, schedule, v))
+            continue;
+        pp_err why = { 0 };
+        size_t data;
+        at.context.placement = schedule->placement;
+        pp_status status = PP_OK;
+        if (out_of_time(search)) {
+            if ((status = add_unseen(search, &at, schedule, err)))
+                return status;
+            continue;
+        }
+        if (find_data(search, at.micro_batch_size,
+                      schedule->grouped ? (uint32_t)at.context.parallel.pp : 1, &data, &why)) {
+            if ((status = refuse(search, &why, err)))
+                return status;
+            continue;
+        }
+        size_t i = first;
+        while (i < search->setup_count && !serves(&search->setup[i], schedule, data))
+            i++;
+        if (i == search->setup_count &&
+            (status = add_setups(search, &at, data, schedule->splits_backward, err)))
+            return status;
+        for (; i < search->setup_count; i++) {
+            if (serves(&search->setup[i], schedule, data) &&
+                (status = pp_search_add_candidate(search, schedule, i, err)))
+                return status;
+        }
+    }
+    return PP_OK;
+}
+
+/* Megatron cuts a sequence into 2 cp parts, and with sequence parallelism each cp rank's share into
+ * tp; it asserts both. */
+static pp_status check_seq_length(const pp_search *search, const pp_cost_context *context,
+                                  pp_err *err)
+{
+    const int64_t cp = context->parallel.cp;
+    const int64_t tp = context->switches.sequence_parallel ? context->parallel.tp : 1;
+    const struct {
+        int64_t multiple;
+        const char *option, *what, *instead;
+    } rules[] = {
+        { cp > 1 ? 2 * cp : 1, "--cp", "2 x cp", "" },
+        { cp * tp, "--tp", cp > 1 ? "cp x tp" : "tp",
+          ", with sequence parallelism; or use --sequence-parallel off" },
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        char below[32] = "";
+        const int64_t multiple = rules[i].multiple;
+        const int64_t length = search->seq_length;
+        if (length % multiple == 0)
+            continue;
+        if (length > multiple)
+            snprintf(below, sizeof below, "%" PRId64 " and ", length / multiple * multiple);
+        return pp_err_set(err, PP_USAGE,
+                          search->wish->seq_length ? "--seq-length" : rules[i].option,
+                          "sequences of %" PRId64 " tokens must be a multiple of %s = %" PRId64
+                          "; the nearest --seq-length: %s%" PRId64 "%s",
+                          length, rules[i].what, multiple, below,
+                          (length / multiple + 1) * multiple, rules[i].instead);
+    }
+    return PP_OK;
+}
+
+static pp_status add_point(pp_search *search, point at, pp_err *err)
+{
+    pp_weighing w PP_CLEANUP(pp_weighing_free) = { 0 };
+    pp_err why = { 0 };
+    size_t data = 0;
+    pp_status status = pp_cost_context_check(&at.context, &why);
+    if (!status)
+        status = check_seq_length(search, &at.context, &why);
+    if (!status && !out_of_time(search))
+        status = find_data(search, at.micro_batch_size, 1, &data, &why);
+    if (!status && !search->stopped)
+        status = pp_weigh(&at.context, &search->data[data].workload, &w, &why);
+    if (status)
+        return refuse(search, &why, err);
+    at.weights = &w.weights;
+    if (!search->stopped) {
+        double least =
+            search->wish->lengths
+                ? 0
+                : pp_least_score(&at.context, at.weights, search->data[data].workload.microbatches);
+        if (!search->points++ || least < search->least_score)
+            search->least_score = least;
+        if (search->wish->score_limit > 0 && least > search->wish->score_limit) {
+            search->cut++;
+            return PP_OK;
+        }
+    }
+    values chunks = chunk_counts(search);
+    for (size_t i = 0; i < chunks.count && !status; i++)
+        status = add_chunks(search, at, chunks.value[i], err);
+    return status;
+}
+
+/* Nothing is legal: the first refusal says why, or the schedule's own rule does. */
+static pp_status none_legal(const pp_search *search, pp_err *err)
+{
+    const pp_wish *wish = search->wish;
+    if (search->refusal.status) {
+        *err = search->refusal;
+        return err->status;
+    }
+    if (wish->schedule) {
+        pp_shape shape = { .ranks = (uint32_t)search->parallel.pp,
+                           .chunks = (uint32_t)or_one(search->parallel.vpp),
+                           .microbatches = 1,
+                           .group_size = wish->group_size };
+        pp_order *order = NULL;
+        pp_status status = pp_schedule_build(wish->schedule, &shape, &order, err);
+        pp_order_free(&order);
+        if (status)
+            return status;
+    }
+    return pp_err_set(err, PP_USAGE, wish->group_size ? "--microbatch-group-size" : "--vpp",
+                      "no schedule of this build has %" PRId64 " stages per rank%s; 'ppsim list "
+                      "schedules' shows what they take",
+                      or_one(search->parallel.vpp),
+                      wish->group_size ? " and microbatch groups" : "");
+}
+
+pp_status pp_search_enumerate(pp_search *search, pp_err *err)
+{
+    const pp_wish *wish = search->wish;
+    values tp = tensor_degrees(search);
+    values size = micro_batch_sizes(search);
+    values recompute = recomputes(search);
+    for (size_t i = 0; i < tp.count; i++) {
+        pp_switches stack;
+        pp_status status = pp_stack_find(wish->switches.stack, tp.value[i], &stack, err);
+        stack.p2p = search->executor->p2p;
+        for (size_t j = 0; j < size.count && !status; j++) {
+            for (size_t k = 0; k < recompute.count && !status; k++) {
+                point at = { .micro_batch_size = size.value[j] };
+                at.context =
+                    (pp_cost_context){ .model = wish->model,
+                                       .hardware = wish->hardware,
+                                       .parallel = search->parallel,
+                                       .traits = wish->traits,
+                                       .switches = pp_switches_wished(&wish->switches, stack) };
+                at.context.parallel.tp = tp.value[i];
+                at.context.parallel.vpp = 1;
+                at.context.switches.recompute = (pp_recompute)recompute.value[k];
+                status = add_point(search, at, err);
+            }
+        }
+        if (status)
+            return status;
+    }
+    for (size_t i = 0; i < search->count; i++) {
+        if (search->candidate[i].legal)
+            return PP_OK;
+    }
+    if (search->wish->score_limit > 0 && search->points)
+        return PP_OK; /* what is left is of no use */
+    return none_legal(search, err);
+}

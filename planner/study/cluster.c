@@ -1,0 +1,193 @@
+#include "planner/study/cluster.h"
+
+#include "planner/search/search_int.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static pp_status read_class(const pp_json_at *at, pp_cluster *cluster, pp_err *err)
+{
+    static const char *const keys[] = { "hardware", "ranks", NULL };
+    int64_t ranks = 0;
+    char *name = cluster->class[cluster->classes].hardware;
+    pp_status status = pp_json_only(at, keys, err);
+    if (!status)
+        status = pp_json_get_name(at, "hardware", name, sizeof cluster->class[0].hardware, err);
+    if (!status)
+        status = pp_json_get_int(at, "ranks", 1, PP_RANKS_MAX, &ranks, err);
+    cluster->class[cluster->classes].ranks = (uint32_t)ranks;
+    cluster->classes += !status;
+    return status;
+}
+
+static uint32_t count_ranks(const pp_cluster *cluster)
+{
+    uint32_t ranks = 0;
+    for (uint32_t k = 0; k < cluster->classes; k++)
+        ranks += cluster->class[k].ranks;
+    return ranks;
+}
+
+static pp_status read_link(const pp_json_at *at, pp_cluster *cluster, pp_err *err)
+{
+    static const char *const keys[] = { "between", "bytes_per_s", NULL };
+    pp_trait *link = &cluster->link[cluster->links];
+    pp_json_at ends, end;
+    size_t count = 0;
+    int64_t rank[2] = { 0, 0 };
+    const int64_t last = (int64_t)count_ranks(cluster) - 1;
+    *link = (pp_trait){ .kind = PP_TRAIT_LINK };
+    pp_status status = pp_json_only(at, keys, err);
+    if (!status)
+        status = pp_json_get(at, "between", &ends, err);
+    if (!status)
+        status = pp_json_count(&ends, &count, err);
+    if (!status && count != 2)
+        return pp_json_fail(&ends, err, "must name two ranks, names %zu", count);
+    for (size_t k = 0; k < 2 && !status; k++) {
+        status = pp_json_item(&ends, k, &end, err);
+        if (!status)
+            status = pp_json_read_int(&end, 0, last, &rank[k], err);
+    }
+    if (!status && rank[0] == rank[1])
+        return pp_json_fail(&ends, err, "a rank has no link to itself; name two ranks");
+    if (!status)
+        status = pp_json_get_double(at, "bytes_per_s", 1e3, 1e15, &link->value, err);
+    link->rank = (uint32_t)(rank[0] < rank[1] ? rank[0] : rank[1]);
+    link->other = (uint32_t)(rank[0] < rank[1] ? rank[1] : rank[0]);
+    for (uint32_t k = 0; k < cluster->links && !status; k++) {
+        if (cluster->link[k].rank == link->rank && cluster->link[k].other == link->other)
+            return pp_json_fail(&ends, err, "this link was given before");
+    }
+    cluster->links += !status;
+    return status;
+}
+
+static pp_status read_list(const pp_json_at *root, const char *key, size_t most,
+                           pp_status (*read)(const pp_json_at *, pp_cluster *, pp_err *),
+                           pp_cluster *cluster, pp_err *err)
+{
+    pp_json_at list;
+    size_t count = 0;
+    pp_status status = pp_json_get(root, key, &list, err);
+    if (!status)
+        status = pp_json_count(&list, &count, err);
+    if (!status && (count < 1 || count > most))
+        return pp_json_fail(&list, err, "must have 1 to %zu items, has %zu", most, count);
+    for (size_t i = 0; i < count && !status; i++) {
+        pp_json_at at;
+        status = pp_json_item(&list, i, &at, err);
+        if (!status)
+            status = read(&at, cluster, err);
+    }
+    return status;
+}
+
+static bool is_cluster(const pp_json_at *root)
+{
+    const char *format = "";
+    pp_err ignored = { 0 };
+    return pp_json_kind_at(root) == PP_JSON_OBJECT &&
+           !pp_json_get_text(root, "format", &format, &ignored) &&
+           strcmp(format, "ppsim.cluster") == 0;
+}
+
+pp_status pp_cluster_parse(const char *text, size_t bytes, const char *file,
+                           pp_cluster *cluster_out, pp_err *err)
+{
+    static const char *const keys[] = { "format", "version", "name", "classes", "links", NULL };
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    pp_cluster cluster = { .classes = 0 };
+    pp_status status = pp_json_parse(text, bytes, file, &json, err);
+    if (status)
+        return status;
+    const pp_json_at root = pp_json_root(json, file);
+    if (!is_cluster(&root)) {
+        *cluster_out = cluster;
+        return PP_OK;
+    }
+    status = pp_json_check_format(&root, "ppsim.cluster", 1, err);
+    if (!status)
+        status = pp_json_only(&root, keys, err);
+    if (!status)
+        status = pp_json_get_name(&root, "name", cluster.name, sizeof cluster.name, err);
+    if (!status && !cluster.name[0])
+        return pp_json_fail(&root, err, "\"name\" is empty");
+    if (!status)
+        status = read_list(&root, "classes", PP_CLUSTER_CLASSES_MAX, read_class, &cluster, err);
+    if (!status && pp_json_has(&root, "links"))
+        status = read_list(&root, "links", PP_CLUSTER_LINKS_MAX, read_link, &cluster, err);
+    if (!status)
+        *cluster_out = cluster;
+    return status;
+}
+
+/* F + I + W of all layers for one full micro-batch. */
+static pp_status layers_s(const pp_hardware *hardware, const pp_wish *wish, double *s_out,
+                          pp_err *err)
+{
+    const int64_t size = wish->micro_batch_size ? wish->micro_batch_size : 1;
+    const int64_t length = wish->seq_length ? wish->seq_length : wish->model->max_seq_length;
+    pp_cost_context context = { .model = wish->model,
+                                .hardware = hardware,
+                                .parallel = wish->parallel };
+    int64_t *const degrees[] = {
+        &context.parallel.pp, &context.parallel.vpp, &context.parallel.tp,
+        &context.parallel.cp, &context.parallel.dp,  &context.parallel.ep
+    };
+    for (size_t k = 0; k < sizeof degrees / sizeof *degrees; k++)
+        *degrees[k] = *degrees[k] ? *degrees[k] : 1;
+    double sum = 0;
+    pp_status status =
+        pp_stack_find(wish->switches.stack, context.parallel.tp, &context.switches, err);
+    context.switches = pp_switches_wished(&wish->switches, context.switches);
+    context.switches.recompute = PP_RECOMPUTE_NONE;
+    for (int64_t k = 0; k < wish->model->layers && !status; k++) {
+        pp_unit_cost cost = { .f_s = 0 };
+        status = pp_cost_unit(&context, PP_UNIT_LAYER, k, size * length, size * length * length,
+                              &cost, err);
+        sum += cost.f_s + cost.i_s + cost.w_s;
+    }
+    *s_out = sum;
+    return status;
+}
+
+static pp_status add_rank(uint32_t rank, double speed, int64_t bytes, pp_traits *traits,
+                          pp_err *err)
+{
+    const pp_trait fast = { .kind = PP_TRAIT_SPEED, .rank = rank, .value = speed };
+    const pp_trait room = { .kind = PP_TRAIT_MEMORY, .rank = rank, .bytes = bytes };
+    pp_status status = pp_traits_add(&fast, traits, err);
+    return status || !bytes ? status : pp_traits_add(&room, traits, err);
+}
+
+pp_status pp_cluster_traits(const pp_cluster *cluster, const pp_hardware *hardware,
+                            const pp_wish *wish, pp_traits *traits, pp_notes *notes, pp_err *err)
+{
+    double first_s = 0;
+    uint32_t rank = cluster->class[0].ranks;
+    if (wish->parallel.pp != count_ranks(cluster))
+        return pp_err_set(err, PP_USAGE, "--pp",
+                          "cluster %s has %" PRIu32 " pipeline ranks; give --pp %" PRIu32,
+                          cluster->name, count_ranks(cluster), count_ranks(cluster));
+    pp_status status = layers_s(&hardware[0], wish, &first_s, err);
+    for (uint32_t k = 1; k < cluster->classes && !status; k++) {
+        const uint32_t end = rank + cluster->class[k].ranks;
+        const int64_t own = hardware[k].memory_bytes - pp_memory_reserve_bytes(&hardware[k]);
+        const int64_t limit = wish->memory_limit_bytes;
+        double own_s = 0;
+        if ((status = layers_s(&hardware[k], wish, &own_s, err)))
+            return status;
+        status = pp_notes_add(notes, err, "device class",
+                              "ranks %" PRIu32 " to %" PRIu32 ": %s, %.3g times the speed of %s "
+                              "(a layer, forward and backward); links and network of the latter",
+                              rank, end - 1, hardware[k].name, first_s / own_s, hardware[0].name);
+        for (; rank < end && !status; rank++)
+            status =
+                add_rank(rank, first_s / own_s, limit && limit < own ? limit : own, traits, err);
+    }
+    for (uint32_t k = 0; k < cluster->links && !status; k++)
+        status = pp_traits_add(&cluster->link[k], traits, err);
+    return status;
+}

@@ -1,0 +1,247 @@
+#include "planner/study/explain.h"
+
+#include "planner/study/repair_int.h"
+#include "sim/base/alloc.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALL = PP_CHANGES + PP_GROWTHS, SET_MOST = 3, SETS_MAX = 64 };
+
+/* A set of changes: a bit each, growths behind the changes. */
+typedef uint32_t set;
+
+typedef struct explaining {
+    const pp_wish *wish;
+    set applicable;
+    set fits[SETS_MAX]; /* minimal ones */
+    size_t fit_count;
+    pp_explanation *out;
+} explaining;
+
+void pp_explanation_free(pp_explanation **explanation)
+{
+    if (!*explanation)
+        return;
+    free((*explanation)->remedy);
+    free((*explanation)->effect);
+    free(*explanation);
+    *explanation = NULL;
+}
+
+static void close_search(pp_search *search)
+{
+    pp_search_close(search);
+}
+
+/* false: one of them changes nothing, or cannot be. */
+static bool apply(pp_wish *wish, set changes, int64_t factor)
+{
+    bool all = true;
+    for (int i = 0; i < ALL; i++) {
+        if (!(changes & 1u << i))
+            continue;
+        all &= i < PP_CHANGES ? pp_changes[i].apply(wish)
+                              : pp_growths[i - PP_CHANGES].apply(wish, factor);
+    }
+    return all;
+}
+
+static pp_status add_remedy(explaining *e, const pp_repair *found, pp_err *err)
+{
+    pp_explanation *out = e->out;
+    pp_remedy now = { .candidate = found->candidate };
+    pp_repair_options(e->wish, found, now.options, sizeof now.options);
+    for (size_t i = 0; i < out->remedies; i++) {
+        if (strcmp(out->remedy[i].options, now.options) == 0)
+            return PP_OK;
+    }
+    void *grown = realloc(out->remedy, (out->remedies + 1) * sizeof *out->remedy);
+    if (!grown)
+        return pp_err_nomem(err);
+    out->remedy = grown;
+    out->remedy[out->remedies++] = now;
+    return PP_OK;
+}
+
+/* Tries a set, unless a part of it fits already. */
+static pp_status try_set(explaining *e, set changes, int64_t factor, bool *fits_out, pp_err *err)
+{
+    pp_wish changed = *e->wish;
+    pp_repair found = { .found = false };
+    *fits_out = false;
+    for (size_t i = 0; i < e->fit_count; i++) {
+        if ((e->fits[i] & changes) == e->fits[i])
+            return PP_OK;
+    }
+    if (!apply(&changed, changes, factor) || e->fit_count == SETS_MAX)
+        return PP_OK;
+    pp_status status = pp_repair_attempt(&changed, &found, err);
+    if (status || !found.found)
+        return status;
+    *fits_out = true;
+    e->fits[e->fit_count++] = changes;
+    return add_remedy(e, &found, err);
+}
+
+/* Sets of `count` changes with one growth at most, in order. */
+static pp_status try_sets(explaining *e, int count, pp_err *err)
+{
+    pp_status status = PP_OK;
+    bool fits;
+    for (set changes = 1; changes < 1u << ALL && !status; changes++) {
+        set grown = changes >> PP_CHANGES;
+        if (__builtin_popcount(changes) == count && (changes & e->applicable) == changes &&
+            !(grown & (grown - 1)))
+            status = try_set(e, changes, 2, &fits, err);
+    }
+    return status;
+}
+
+/* What a growth alone needs, where twice is too little. */
+static pp_status grow_further(explaining *e, pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (int i = PP_CHANGES; i < ALL && !status; i++) {
+        bool fits = false;
+        for (int64_t factor = 4; factor <= PP_GROWTH_MAX && !fits && !status; factor *= 2)
+            status = try_set(e, 1u << i, factor, &fits, err);
+    }
+    return status;
+}
+
+/* What is missing when only this is changed. */
+static pp_status measure(explaining *e, int change, pp_err *err)
+{
+    pp_search search PP_CLEANUP(close_search) = { 0 };
+    pp_wish changed = *e->wish;
+    pp_err why = { 0 };
+    size_t found = SIZE_MAX;
+    const pp_candidate *miss = NULL;
+    pp_effect *effect = &e->out->effect[e->out->effects];
+    if (!apply(&changed, 1u << change, 2))
+        return PP_OK;
+    e->applicable |= 1u << change;
+    e->out->effects++;
+    if (change < PP_CHANGES)
+        snprintf(effect->change, sizeof effect->change, "%s", pp_changes[change].name);
+    else
+        snprintf(effect->change, sizeof effect->change, "%s x 2",
+                 pp_growths[change - PP_CHANGES].name);
+    pp_status status = pp_search_solve(&search, &changed, &found, &why);
+    effect->fits = !status && found != SIZE_MAX;
+    if (!status && !effect->fits)
+        status = pp_repair_nearest(&search, &miss, &why);
+    if (miss)
+        effect->short_bytes = miss->short_bytes;
+    if (status == PP_NOMEM)
+        *err = why;
+    return status == PP_NOMEM ? status : PP_OK;
+}
+
+/* false: there is nothing to explain. */
+static pp_status describe(explaining *e, bool *misses_out, pp_err *err)
+{
+    pp_search search PP_CLEANUP(close_search) = { 0 };
+    pp_err why = { 0 };
+    size_t found = SIZE_MAX;
+    const pp_candidate *miss = NULL;
+    pp_status status = pp_search_solve(&search, e->wish, &found, &why);
+    if (!status && found == SIZE_MAX)
+        status = pp_repair_nearest(&search, &miss, &why);
+    if (status == PP_NOMEM) {
+        *err = why;
+        return status;
+    }
+    *misses_out = miss != NULL;
+    if (miss) {
+        e->out->short_bytes = miss->short_bytes;
+        e->out->asked = *miss;
+        pp_repair_describe(&search, miss, e->out->miss, sizeof e->out->miss);
+    }
+    return PP_OK;
+}
+
+static int compare_remedies(const void *left, const void *right)
+{
+    const pp_remedy *a = left;
+    const pp_remedy *b = right;
+    int64_t x = pp_parallel_gpus(&a->candidate.parallel);
+    int64_t y = pp_parallel_gpus(&b->candidate.parallel);
+    if (x != y)
+        return x < y ? -1 : 1;
+    if (a->candidate.step_ns != b->candidate.step_ns)
+        return a->candidate.step_ns < b->candidate.step_ns ? -1 : 1;
+    return strcmp(a->options, b->options);
+}
+
+pp_status pp_explain(const pp_wish *wish, pp_explanation **explanation_out, pp_err *err)
+{
+    pp_explanation *out PP_CLEANUP(pp_explanation_free) = pp_alloc_array(1, sizeof *out);
+    pp_wish whole = *wish;
+    whole.stop = NULL; /* a budget would make "does not fit" mean "was not looked at" */
+    whole.max_simulations = 0;
+    explaining e = { .wish = &whole, .out = out };
+    bool misses = false;
+    if (out)
+        out->effect = pp_alloc_array(ALL, sizeof *out->effect);
+    if (!out || !out->effect)
+        return pp_err_nomem(err);
+    pp_status status = describe(&e, &misses, err);
+    if (status || !misses)
+        return status;
+    for (int i = 0; i < ALL && !status; i++)
+        status = measure(&e, i, err);
+    for (int count = 1; count <= SET_MOST && !status; count++)
+        status = try_sets(&e, count, err);
+    if (status || (status = grow_further(&e, err)))
+        return status;
+    if (out->remedies)
+        qsort(out->remedy, out->remedies, sizeof *out->remedy, compare_remedies);
+    *explanation_out = out;
+    out = NULL; /* the caller's now */
+    return PP_OK;
+}
+
+static pp_json *write_candidate(const pp_candidate *c, pp_json_build *build)
+{
+    pp_json *object = pp_json_new_object(build);
+    pp_json_put_int(build, object, "gpus", pp_parallel_gpus(&c->parallel));
+    pp_json_put_int(build, object, "step_ns", c->step_ns);
+    pp_json_put_double(build, object, "tokens_per_s", c->tokens_per_s);
+    pp_json_put_int(build, object, "peak_memory_bytes", c->peak_bytes);
+    pp_json_put_text(build, object, "schedule", c->schedule->name);
+    return object;
+}
+
+pp_json *pp_explanation_write(const pp_explanation *explanation, pp_json_build *build)
+{
+    pp_json *root = pp_json_new_object(build);
+    pp_json *remedies = pp_json_new_array(build);
+    pp_json *effects = pp_json_new_array(build);
+    pp_json_put_text(build, root, "format", "ppsim.explanation");
+    pp_json_put_int(build, root, "version", 1);
+    pp_json_put_text(build, root, "miss", explanation->miss);
+    pp_json_put_int(build, root, "short_bytes", explanation->short_bytes);
+    pp_json_put(build, root, "asked", write_candidate(&explanation->asked, build));
+    for (size_t i = 0; i < explanation->remedies; i++) {
+        pp_json *object = write_candidate(&explanation->remedy[i].candidate, build);
+        pp_json_put_text(build, object, "options", explanation->remedy[i].options);
+        pp_json_add(build, remedies, object);
+    }
+    for (size_t i = 0; i < explanation->effects; i++) {
+        const pp_effect *effect = &explanation->effect[i];
+        pp_json *object = pp_json_new_object(build);
+        pp_json_put_text(build, object, "change", effect->change);
+        if (effect->fits || effect->short_bytes)
+            pp_json_put_int(build, object, "short_bytes", effect->short_bytes);
+        else
+            pp_json_put_null(build, object, "short_bytes");
+        pp_json_add(build, effects, object);
+    }
+    pp_json_put(build, root, "remedies", remedies);
+    pp_json_put(build, root, "effects", effects);
+    return root;
+}

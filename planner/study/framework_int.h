@@ -1,0 +1,47 @@
+/* What the files of free habits share; for planner/ only. */
+#ifndef PPSIM_PLANNER_STUDY_FRAMEWORK_INT_H
+#define PPSIM_PLANNER_STUDY_FRAMEWORK_INT_H
+
+#include "planner/search/search_int.h"
+
+/* Alternatives that are searched. */
+enum { PP_HABITS_SEARCHED = 3 };
+
+/* One executor, one protocol, one layout of communicators. */
+typedef struct pp_alternative {
+    const char *executor; /* NULL: ideal, as wished */
+    pp_shapes shapes;
+    pp_communicators communicators;
+    double rated; /* score of the best pipeline it was rated by; HUGE_VAL: none runs and fits */
+    double least; /* bound of the set-ups it was rated by; HUGE_VAL: there are none */
+    double score; /* of what the search found; HUGE_VAL: nothing, or it was not searched */
+    pp_candidate best; /* what has the score, or else the rating */
+    bool seen;         /* all that could rate it was looked at */
+    bool searched;
+} pp_alternative;
+
+typedef struct pp_habits {
+    const pp_wish *wish;
+    pp_choice *base;     /* without habits: what all take at least */
+    pp_alternative *row; /* [count], the plainest first */
+    size_t count;
+    pp_choice *choice[PP_HABITS_SEARCHED]; /* [choices] */
+    pp_alternative *of[PP_HABITS_SEARCHED];
+    size_t choices, searches;
+    size_t simulated; /* before the whole searches; */
+    size_t searched_simulations;
+    uint64_t granted; /* of the budget, to these */
+    bool stopped;
+    bool alike; /* all microbatches have one size */
+} pp_habits;
+
+/* Fills row. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_habits_list(pp_habits *habits, pp_err *err);
+/* What was chosen and what the others cost, in the choice and in the assumptions of its plan.
+ * Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_habits_say(const pp_habits *habits, const pp_alternative *taken,
+                                      pp_choice *choice, pp_err *err);
+/* Is the score no more than 0.1 % above the least? */
+bool pp_is_tie(double score, double least);
+
+#endif

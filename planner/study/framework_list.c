@@ -1,0 +1,252 @@
+/* Which executors, shape protocols and layouts of communicators there are to choose from, and what
+ * came of the choice, in words. */
+#include "planner/study/framework_int.h"
+
+#include "sim/base/alloc.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Of one executor. */
+enum { PROTOCOLS_MOST = 3, LAYOUTS_MOST = 3 };
+
+/* Sizes that a graph is compiled for: docs/shape-overhead.md. */
+#define BUCKET_TOKENS 512
+
+bool pp_is_tie(double score, double least)
+{
+    return score * (PP_MEASURABLE_GAIN - 1) <= least * PP_MEASURABLE_GAIN;
+}
+
+/* What the framework itself does where sizes differ. Only who reads plans has the sizes from one.
+ */
+static size_t protocols_of(const pp_executor *executor, pp_shapes list[PROTOCOLS_MOST])
+{
+    const pp_shape_habit *habit = executor->shape_habit;
+    const pp_shapes padded = { .kind = PP_SHAPES_PADDED };
+    const pp_shapes bucket = { .kind = PP_SHAPES_BUCKET, .tokens = BUCKET_TOKENS };
+    size_t count = 0;
+    if (!habit || habit->resends)
+        list[count++] = (pp_shapes){ .kind = PP_SHAPES_PLAN };
+    list[count++] = padded;
+    if (!habit || habit->resends || executor->graphs)
+        list[count++] = bucket;
+    else if (!habit->no_message)
+        list[count++] = (pp_shapes){ .kind = PP_SHAPES_MESSAGE };
+    return count;
+}
+
+static pp_status add_executor(pp_habits *h, const char *name, pp_err *err)
+{
+    static const pp_communicators layouts[] = { PP_COMMUNICATORS_PP, PP_COMMUNICATORS_PER_EDGE,
+                                                PP_COMMUNICATORS_WORLD };
+    const pp_wish *wish = h->wish;
+    const pp_executor *executor;
+    pp_shapes protocol[PROTOCOLS_MOST] = { wish->exchange.shapes };
+    pp_status status = pp_executor_get(name ? name : "ideal", &executor, err);
+    if (status)
+        return status;
+    const bool sizes = wish->free.shapes && !h->alike;
+    const size_t protocols = sizes ? protocols_of(executor, protocol) : 1;
+    const size_t count = wish->free.communicators ? LAYOUTS_MOST : 1;
+    for (size_t i = 0; i < protocols; i++) {
+        for (size_t k = 0; k < count; k++)
+            h->row[h->count++] = (pp_alternative){
+                .executor = name,
+                .shapes = protocol[i],
+                .communicators =
+                    wish->free.communicators ? layouts[k] : wish->switches.value.communicators,
+                .rated = HUGE_VAL,
+                .least = HUGE_VAL,
+                .score = HUGE_VAL,
+            };
+    }
+    return PP_OK;
+}
+
+static bool are_alike(const pp_plan *plan)
+{
+    const pp_workload *w = &plan->workload;
+    for (size_t j = 1; j < (size_t)w->replicas * w->microbatches; j++) {
+        if (w->microbatch[j].tokens != w->microbatch[0].tokens)
+            return false;
+    }
+    return true;
+}
+
+pp_status pp_habits_list(pp_habits *h, pp_err *err)
+{
+    const pp_wish *wish = h->wish;
+    const char *const *names = wish->free.executors;
+    h->row = pp_alloc_array(pp_executor_count() * PROTOCOLS_MOST * LAYOUTS_MOST, sizeof *h->row);
+    if (!h->row)
+        return pp_err_nomem(err);
+    h->alike = !wish->lengths || are_alike(h->base->plan);
+    if (!wish->free.executor)
+        return add_executor(h, wish->executor, err);
+    pp_status status = PP_OK;
+    for (size_t i = 0; names && names[i] && !status; i++)
+        status = add_executor(h, names[i], err);
+    for (size_t i = 0; !names && i < pp_executor_count() && !status; i++) {
+        const pp_executor *executor = pp_executor_at(i);
+        if (executor->shape_habit) /* ideal has no habits */
+            status = add_executor(h, executor->name, err);
+    }
+    return status;
+}
+
+typedef enum habit {
+    EXECUTOR,
+    SHAPES,
+    COMMUNICATORS,
+} habit;
+
+static const char *name_of(habit kind, const pp_alternative *a, char *buffer, size_t size)
+{
+    if (kind == SHAPES)
+        return pp_shapes_print(&a->shapes, buffer, size);
+    snprintf(buffer, size, "%s",
+             kind == COMMUNICATORS ? pp_communicators_names()[a->communicators - 1]
+             : a->executor         ? a->executor
+                                   : "ideal");
+    return buffer;
+}
+
+static bool same_value(habit kind, const pp_alternative *a, const pp_alternative *b)
+{
+    char x[64];
+    char y[64];
+    return strcmp(name_of(kind, a, x, sizeof x), name_of(kind, b, y, sizeof y)) == 0;
+}
+
+static double known(const pp_alternative *a)
+{
+    return a->score < HUGE_VAL ? a->score : a->rated;
+}
+
+/* Of all with its value of the habit, the best known; protocols and layouts are those of one
+ * executor. */
+static const pp_alternative *best_like(const pp_habits *h, habit kind, const pp_alternative *like)
+{
+    const pp_alternative *best = like;
+    for (size_t i = 0; i < h->count; i++) {
+        const pp_alternative *a = &h->row[i];
+        if (same_value(kind, a, like) && (kind == EXECUTOR || same_value(EXECUTOR, a, like)) &&
+            known(a) < known(best))
+            best = a;
+    }
+    return best;
+}
+
+/* How much is known of an alternative: the lines are in this order. */
+typedef enum standing {
+    SEARCHED,
+    RATED,
+    NOTHING_FITS,
+    NOT_KNOWN,
+    STANDINGS,
+} standing;
+
+static standing standing_of(const pp_alternative *a)
+{
+    if (a->score < HUGE_VAL)
+        return SEARCHED;
+    if (a->rated < HUGE_VAL && !a->searched)
+        return RATED;
+    return a->seen || a->searched ? NOTHING_FITS : NOT_KNOWN;
+}
+
+/* "torch 1.927 s (+3.66 %)" */
+static void add_cost(habit kind, const pp_alternative *a, const pp_alternative *taken,
+                     pp_text *text)
+{
+    char name[64];
+    char step[32] = "";
+    const pp_candidate *c = &taken->best;
+    const double score = a->score < HUGE_VAL ? taken->score : pp_candidate_score(c, c->step_ns);
+    const bool same_gpus = pp_parallel_gpus(&a->best.parallel) == pp_parallel_gpus(&c->parallel);
+    pp_text_add(text, "%s", name_of(kind, a, name, sizeof name));
+    if (standing_of(a) >= NOTHING_FITS)
+        return;
+    if (same_gpus && a->score < HUGE_VAL)
+        pp_text_add(text, " %s", pp_format_duration(step, sizeof step, a->best.step_ns));
+    const double share = 100 * (known(a) / score - 1);
+    const double more = fabs(share) < 0.005 ? 0 : share; /* no -0.00 */
+    if (a->score == HUGE_VAL)
+        pp_text_add(text, " %+.2f %%", more);
+    else
+        pp_text_add(text, " (%+.2f %%%s)", more,
+                    pp_is_tie(a->score, score) && pp_is_tie(score, a->score) ? ", a tie" : "");
+}
+
+/* Is it the first of its value, and not the taken one's? */
+static bool is_other(const pp_habits *h, habit kind, const pp_alternative *a,
+                     const pp_alternative *taken)
+{
+    if (same_value(kind, a, taken) || (kind != EXECUTOR && !same_value(EXECUTOR, a, taken)))
+        return false;
+    for (const pp_alternative *before = h->row; before < a; before++) {
+        if (same_value(kind, before, a) && (kind == EXECUTOR || same_value(EXECUTOR, before, a)))
+            return false;
+    }
+    return true;
+}
+
+static void add_words(const pp_habits *h, habit kind, const pp_alternative *taken, pp_text *text)
+{
+    static const char *const heads[STANDINGS] = { "", "not searched, by a named schedule: ",
+                                                  "nothing found that runs and fits: ",
+                                                  "not known (budget): " };
+    char name[64];
+    char step[32];
+    bool others = false;
+    pp_text_add(text, "%s, %s", name_of(kind, taken, name, sizeof name),
+                pp_format_duration(step, sizeof step, taken->best.step_ns));
+    for (standing s = SEARCHED; s < STANDINGS; s++) {
+        bool begun = false;
+        for (size_t i = 0; i < h->count; i++) {
+            if (!is_other(h, kind, &h->row[i], taken))
+                continue;
+            const pp_alternative *a = best_like(h, kind, &h->row[i]);
+            others = true;
+            if (standing_of(a) != s)
+                continue;
+            pp_text_add(text, "%s%s", begun ? ", " : "; ", begun ? "" : heads[s]);
+            add_cost(kind, a, taken, text);
+            begun = true;
+        }
+    }
+    if (kind == SHAPES && h->alike)
+        pp_text_add(text, "; all microbatches have one size");
+    else if (!others)
+        pp_text_add(text, "; there is no other");
+}
+
+pp_status pp_habits_say(const pp_habits *h, const pp_alternative *taken, pp_choice *choice,
+                        pp_err *err)
+{
+    const struct {
+        habit kind;
+        bool free;
+        const char *key;
+    } rows[] = {
+        { EXECUTOR, h->wish->free.executor, "executor choice" },
+        { SHAPES, h->wish->free.shapes, "shapes choice" },
+        { COMMUNICATORS, h->wish->free.communicators, "communicators choice" },
+    };
+    pp_notes *notes[] = { &choice->plan->assumptions, &choice->plan->prediction->assumptions };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+        if (!rows[i].free)
+            continue;
+        add_words(h, rows[i].kind, taken, &text);
+        pp_status status = pp_text_check(&text, err);
+        for (size_t k = 0; k < 2 && !status; k++)
+            status = pp_notes_add(notes[k], err, rows[i].key, "%s", text.data);
+        if (status)
+            return status;
+        snprintf(choice->habit[i], sizeof choice->habit[i], "%s", text.data);
+    }
+    return PP_OK;
+}

@@ -1,0 +1,401 @@
+/* A given number of GPUs, split over pp, tp, cp, dp and ep: a search over the searches of single
+ * splits, best bound first. Method: docs/planning.md, section 2. */
+#include "planner/search/search_int.h"
+
+#include "sim/base/alloc.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct split {
+    pp_parallel parallel;
+    double least; /* score that it has at least */
+    double
+        floor; /* the same, of its set-ups that were bounded; of no use before it was looked at */
+    bool searched; /* for free orders */
+    pp_candidate best;
+} split;
+
+/* Splits that are searched for free orders. */
+enum { SEARCHED_MOST = 3 };
+
+typedef struct splits {
+    const pp_wish *wish;
+    split *row;
+    size_t count, capacity;
+    pp_err refusal; /* of the first that is not legal */
+} splits;
+
+static void splits_free(splits *list)
+{
+    free(list->row);
+}
+
+static void close_search(pp_search *search)
+{
+    pp_search_close(search);
+}
+
+/* What is asked of one split. */
+static pp_wish wish_for(const pp_wish *wish, const pp_parallel *parallel)
+{
+    pp_wish one = *wish;
+    one.parallel = *parallel;
+    return one;
+}
+
+/* Remembers why a split is not legal; other failures are passed on. */
+static pp_status refuse(splits *list, const pp_err *why, pp_err *err)
+{
+    if (why->status != PP_USAGE && why->status != PP_INPUT) {
+        *err = *why;
+        return why->status;
+    }
+    if (!list->refusal.status)
+        list->refusal = *why;
+    return PP_OK;
+}
+
+/* With its bound: that of its best point (setups.c). */
+static pp_status add(splits *list, pp_parallel parallel, pp_err *err)
+{
+    pp_search search PP_CLEANUP(close_search) = { 0 };
+    pp_wish one = wish_for(list->wish, &parallel);
+    pp_err why = { 0 };
+    one.score_limit = DBL_MIN;
+    one.stop = NULL;
+    pp_status status = pp_search_open(&search, &one, &why);
+    if (status || (status = pp_search_enumerate(&search, &why)))
+        return refuse(list, &why, err);
+    void *grown = list->row;
+    status = pp_grow(&grown, &list->capacity, list->count + 1, sizeof *list->row, err);
+    if (status)
+        return status;
+    list->row = grown;
+    list->row[list->count++] = (split){ .parallel = parallel, .least = search.least_score };
+    return PP_OK;
+}
+
+/* 0 is free: any divisor up to `most`. */
+static bool takes(int64_t wished, int64_t value, int64_t whole, int64_t most)
+{
+    return wished ? value == wished : whole % value == 0 && value <= most;
+}
+
+/* Of a split of GPUs the experts' degrees. */
+static pp_status add_experts(splits *list, pp_parallel p, pp_err *err)
+{
+    const int64_t experts = list->wish->model->experts;
+    const int64_t wished = list->wish->parallel.ep;
+    pp_status status = PP_OK;
+    if (wished || !experts) {
+        p.ep = wished ? wished : 1;
+        return add(list, p, err);
+    }
+    for (p.ep = 1; p.ep <= p.dp * p.cp && !status; p.ep++) {
+        if (experts % p.ep == 0 && p.dp * p.cp % p.ep == 0)
+            status = add(list, p, err);
+    }
+    return status;
+}
+
+static pp_status list_splits(splits *list, pp_err *err)
+{
+    const pp_wish *wish = list->wish;
+    const pp_parallel *w = &wish->parallel;
+    const int64_t parts = wish->model->layers + wish->model->mtp_layers + 2;
+    const int64_t gpus = wish->gpus;
+    pp_status status = PP_OK;
+    pp_parallel p = *w;
+    for (p.pp = 1; p.pp <= gpus && !status; p.pp++) {
+        if (gpus % p.pp || !takes(w->pp, p.pp, gpus, parts))
+            continue;
+        const int64_t stage = gpus / p.pp;
+        for (p.tp = 1; p.tp <= stage && !status; p.tp++) {
+            if (stage % p.tp || !takes(w->tp, p.tp, stage, wish->hardware->gpus_per_node))
+                continue;
+            for (p.cp = 1; p.cp <= stage / p.tp && !status; p.cp++) {
+                p.dp = stage / p.tp / p.cp;
+                if (stage / p.tp % p.cp == 0 && takes(w->cp, p.cp, stage, stage) &&
+                    takes(w->dp, p.dp, stage, stage))
+                    status = add_experts(list, p, err);
+            }
+        }
+    }
+    if (status || list->count)
+        return status;
+    if (list->refusal.status) {
+        *err = list->refusal;
+        return err->status;
+    }
+    return pp_err_set(err, PP_USAGE, "--gpus",
+                      "%" PRId64 " GPUs cannot be split as asked; pp x tp x cp x dp must be that "
+                      "number, with pp up to %" PRId64 " and tp, unless given, up to %" PRId64,
+                      gpus, parts, (int64_t)wish->hardware->gpus_per_node);
+}
+
+static int compare_bounds(const void *left, const void *right)
+{
+    const split *a = left;
+    const split *b = right;
+    const int64_t x[] = { a->parallel.pp, a->parallel.tp, a->parallel.cp, a->parallel.ep };
+    const int64_t y[] = { b->parallel.pp, b->parallel.tp, b->parallel.cp, b->parallel.ep };
+    if (a->least != b->least)
+        return a->least < b->least ? -1 : 1;
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++) {
+        if (x[i] != y[i])
+            return x[i] < y[i] ? -1 : 1;
+    }
+    return 0;
+}
+
+/* The candidate that misses the memory by least; NULL: one may fit that is of no use. */
+static const pp_candidate *nearest(const pp_search *search)
+{
+    const pp_candidate *best = NULL;
+    for (size_t i = 0; i < search->count && !search->cut; i++) {
+        const pp_candidate *c = &search->candidate[i];
+        if (c->status != PP_CANDIDATE_INFEASIBLE)
+            return NULL;
+        if (!best || (c->legal && (!best->legal || c->short_bytes < best->short_bytes)))
+            best = c;
+    }
+    return best;
+}
+
+double pp_search_least(const pp_search *search)
+{
+    double least = HUGE_VAL;
+    for (size_t i = 0; i < search->setup_count; i++) {
+        const pp_setup *setup = &search->setup[i];
+        const pp_candidate on = { .parallel = setup->context.parallel };
+        if (setup->legal && setup->bound.fits && !setup->unseen)
+            least = fmin(least, pp_candidate_score(&on, setup->least_step_ns));
+    }
+    return least;
+}
+
+/* Solves one split as far as it can beat `limit`. */
+static pp_status look_at(const splits *list, split *row, double limit, size_t *simulated,
+                         pp_err *err)
+{
+    pp_search search PP_CLEANUP(close_search) = { 0 };
+    pp_wish one = wish_for(list->wish, &row->parallel);
+    pp_err why = { 0 };
+    size_t found = SIZE_MAX;
+    one.score_limit = limit;
+    if (one.max_simulations) /* 0 would be no limit */
+        one.max_simulations =
+            one.max_simulations > *simulated ? one.max_simulations - *simulated : 1;
+    pp_status status = pp_search_solve(&search, &one, &found, &why);
+    if (status == PP_NOMEM) {
+        *err = why;
+        return status;
+    }
+    *simulated += search.simulated;
+    row->floor = pp_search_least(&search);
+    if (status) {
+        row->best.status = PP_CANDIDATE_INFEASIBLE;
+        snprintf(row->best.reason, sizeof row->best.reason, "%.390s", why.text);
+        return PP_OK;
+    }
+    const pp_candidate *c = found == SIZE_MAX ? nearest(&search) : &search.candidate[found];
+    if (c)
+        row->best = *c;
+    else if (limit < HUGE_VAL) /* all that may fit takes longer */
+        row->best.least_step_ns = (pp_ns)(limit / (double)pp_parallel_gpus(&row->best.parallel));
+    return PP_OK;
+}
+
+static double score_of(const split *row)
+{
+    return row->best.status == PP_CANDIDATE_OK && row->best.step_ns
+               ? pp_candidate_score(&row->best, row->best.step_ns)
+               : HUGE_VAL;
+}
+
+static bool is_over(const pp_wish *wish, size_t simulated)
+{
+    return (wish->max_simulations && simulated >= wish->max_simulations) ||
+           (wish->stop && wish->stop(wish->context));
+}
+
+/* best_out: the split with the least score, or, where none fits, the one that misses by least. */
+static pp_status look_at_all(splits *list, size_t *best_out, size_t *simulated, pp_err *err)
+{
+    size_t best = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        split *row = &list->row[i];
+        double limit = i ? score_of(&list->row[best]) : HUGE_VAL;
+        bool over = limit < HUGE_VAL && is_over(list->wish, *simulated);
+        row->best = (pp_candidate){ .parallel = row->parallel, .status = PP_CANDIDATE_PRUNED };
+        snprintf(row->best.reason, sizeof row->best.reason, "%s",
+                 over ? "the budget ended first" : "cannot be faster (bound)");
+        row->best.parallel.vpp = 1;
+        row->best.least_step_ns =
+            (pp_ns)(row->least / (double)pp_parallel_gpus(&row->best.parallel));
+        if (row->least > limit || over)
+            continue;
+        pp_status status = look_at(list, row, limit, simulated, err);
+        if (status)
+            return status;
+        const split *now = &list->row[best];
+        bool closer = score_of(now) == HUGE_VAL && row->best.legal &&
+                      (!now->best.legal || row->best.short_bytes < now->best.short_bytes);
+        if (score_of(row) < score_of(now) || (score_of(row) == HUGE_VAL && closer))
+            best = i;
+    }
+    *best_out = best;
+    return PP_OK;
+}
+
+static int compare_listed(const void *left, const void *right)
+{
+    const pp_candidate *a = left;
+    const pp_candidate *b = right;
+    if (a->status != b->status)
+        return a->status < b->status ? -1 : 1;
+    pp_ns x = a->step_ns ? a->step_ns : a->least_step_ns;
+    pp_ns y = b->step_ns ? b->step_ns : b->least_step_ns;
+    if (x != y)
+        return x < y ? -1 : 1;
+    return a->parallel.pp != b->parallel.pp ? (a->parallel.pp < b->parallel.pp ? -1 : 1)
+                                            : (a->parallel.tp > b->parallel.tp ? -1 : 1);
+}
+
+static bool same_degrees(const pp_parallel *a, const pp_parallel *b)
+{
+    return a->pp == b->pp && a->tp == b->tp && a->cp == b->cp && a->dp == b->dp && a->ep == b->ep;
+}
+
+/* The chosen split first; the others by what is known of their step. */
+static pp_status hand_over(const splits *list, pp_choice *choice, pp_err *err)
+{
+    choice->split = pp_alloc_array(list->count, sizeof *choice->split);
+    if (!choice->split)
+        return pp_err_nomem(err);
+    choice->split[choice->splits++] = choice->candidate[0];
+    for (size_t i = 0; i < list->count; i++) {
+        if (!same_degrees(&list->row[i].parallel, &choice->plan->parallel))
+            choice->split[choice->splits++] = list->row[i].best;
+    }
+    qsort(choice->split + 1, choice->splits - 1, sizeof *choice->split, compare_listed);
+    return PP_OK;
+}
+
+/* What a plan is compared by. */
+static double ranked(const pp_candidate *c)
+{
+    return pp_candidate_score(c, c->ranked_ns ? c->ranked_ns : c->step_ns);
+}
+
+/* The best split that was not searched for free orders yet, as far as its bound lets these bring it
+ * to the front; NULL: none. */
+static split *next_split(const splits *list, double best_score, size_t *worth_out)
+{
+    split *next = NULL;
+    *worth_out = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        split *row = &list->row[i];
+        const double score = score_of(row);
+        if (row->searched || score == HUGE_VAL ||
+            (best_score < HUGE_VAL && !pp_is_worth(row->floor, row->floor, score, best_score)))
+            continue;
+        ++*worth_out;
+        next = !next || score < score_of(next) ? row : next;
+    }
+    return next;
+}
+
+/* All of one split, free orders included, with a part of what the budget leaves. Becomes the choice
+ * where it is better. */
+static pp_status search_split(const splits *list, split *row, size_t parts, size_t *simulated,
+                              pp_choice **choice, pp_err *err)
+{
+    pp_choice *now PP_CLEANUP(pp_choice_free) = NULL;
+    const pp_wish *wish = list->wish;
+    pp_wish one = wish_for(wish, &row->parallel);
+    pp_err why = { 0 };
+    pp_slice slice;
+    (void)pp_slice_take(&slice, wish, parts, &one);
+    if (one.max_simulations)
+        one.max_simulations = (one.max_simulations - *simulated + parts - 1) / parts;
+    row->searched = true;
+    pp_status status = pp_choose_one(&one, &now, &why);
+    if (status && *choice && status != PP_NOMEM)
+        return PP_OK; /* its part of the budget was too small */
+    if (status) {
+        *err = why;
+        return status;
+    }
+    *simulated += now->simulated;
+    row->best = now->candidate[0];
+    if (*choice && ranked(&now->candidate[0]) >= ranked(&(*choice)->candidate[0]))
+        return PP_OK;
+    pp_choice_free(choice);
+    *choice = now;
+    now = NULL; /* the caller's */
+    return PP_OK;
+}
+
+/* The split with the best named schedule, then others, as long as there is a budget and hope. */
+static pp_status search_splits(splits *list, size_t best, size_t *simulated, pp_choice **choice_out,
+                               pp_err *err)
+{
+    size_t worth;
+    pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
+    next_split(list, score_of(&list->row[best]), &worth);
+    size_t parts = worth < SEARCHED_MOST ? worth : SEARCHED_MOST;
+    pp_status status =
+        search_split(list, &list->row[best], parts ? parts : 1, simulated, &choice, err);
+    for (size_t n = 1; n < parts && !status && !is_over(list->wish, *simulated); n++) {
+        split *row = next_split(list, ranked(&choice->candidate[0]), &worth);
+        if (!row)
+            break;
+        worth = worth < parts - n ? worth : parts - n;
+        status = search_split(list, row, worth, simulated, &choice, err);
+    }
+    if (status)
+        return status;
+    *choice_out = choice;
+    choice = NULL;
+    return PP_OK;
+}
+
+pp_status pp_choose_split(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
+{
+    splits list PP_CLEANUP(splits_free) = { .wish = wish };
+    pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
+    size_t best = 0;
+    size_t simulated = 0;
+    pp_status status = list_splits(&list, err);
+    if (status)
+        return status;
+    qsort(list.row, list.count, sizeof *list.row, compare_bounds);
+    if ((status = look_at_all(&list, &best, &simulated, err)))
+        return status;
+    const bool over = is_over(wish, simulated);
+    if (over) { /* the chosen split is searched once more, whatever the time; orders are not, nor
+                   packings that may be left out */
+        pp_wish chosen = wish_for(wish, &list.row[best].parallel);
+        chosen.stop = NULL;
+        chosen.max_simulations = 0;
+        chosen.orders = PP_ORDERS_NAMED;
+        const bool packs = wish->lengths && wish->packings && wish->packings[PP_PACKING_FIRST_FIT];
+        status = packs ? pp_choose_first_fit(&chosen, &choice, err)
+                       : pp_choose_one(&chosen, &choice, err);
+        simulated += choice ? choice->simulated : 0;
+    } else {
+        status = search_splits(&list, best, &simulated, &choice, err);
+    }
+    if (status || (status = hand_over(&list, choice, err)))
+        return status;
+    choice->stopped |= over;
+    choice->simulated = simulated;
+    *choice_out = choice;
+    choice = NULL; /* the caller's now */
+    return PP_OK;
+}

@@ -1,0 +1,202 @@
+/* Which candidate is best when durations vary: the last part of the search, where it is asked for.
+ * Method: docs/planning.md, section 2. */
+#include "planner/search/search_int.h"
+#include "planner/robustness/jitter.h"
+
+#include "sim/base/alloc.h"
+#include "sim/analysis/step_tail.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* So many of the fastest are studied; and the fastest of every schedule. */
+#define FINALISTS 8
+
+static const char plain[] = "1f1b"; /* what a gain is measured against */
+
+typedef struct finalist {
+    double score; /* without jitter; then of the percentile asked for */
+    double error; /* of that, in the same unit */
+    size_t index;
+    pp_jitter_result result;
+} finalist;
+
+typedef struct final {
+    finalist *row; /* [count], fastest first */
+    size_t count;
+} final;
+
+static void final_free(final *f)
+{
+    free(f->row);
+}
+
+static int compare_scores(const void *left, const void *right)
+{
+    const finalist *a = left;
+    const finalist *b = right;
+    if (a->score != b->score)
+        return a->score < b->score ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+/* All that ran, the fastest first. */
+static pp_status list_all(const pp_search *search, final *out, pp_err *err)
+{
+    out->row = pp_alloc_array(search->count, sizeof *out->row);
+    if (!out->row)
+        return pp_err_nomem(err);
+    for (size_t i = 0; i < search->count; i++) {
+        const pp_candidate *c = &search->candidate[i];
+        bool wanted = search->wish->orders != PP_ORDERS_PLANNED || pp_search_planned(search, i);
+        if (c->status == PP_CANDIDATE_OK && wanted)
+            out->row[out->count++] =
+                (finalist){ .score = pp_candidate_score(c, c->step_ns), .index = i };
+    }
+    qsort(out->row, out->count, sizeof *out->row, compare_scores);
+    return PP_OK;
+}
+
+static void keep_finalists(const pp_search *search, final *f)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < f->count; i++) {
+        const pp_schedule *schedule = search->candidate[f->row[i].index].schedule;
+        bool first = true;
+        for (size_t k = 0; k < kept; k++)
+            first = first && search->candidate[f->row[k].index].schedule != schedule;
+        if (i < FINALISTS || first)
+            f->row[kept++] = f->row[i];
+    }
+    f->count = kept;
+}
+
+/* One replica of a candidate, run; the slowest is the one studied. */
+typedef struct replica {
+    pp_program *program;
+    pp_timeline *timeline;
+    pp_ns step_ns;
+    const pp_costs *costs;
+} replica;
+
+static void replica_free(replica *r)
+{
+    pp_program_free(&r->program);
+    pp_timeline_free(&r->timeline);
+}
+
+static pp_status slowest_replica(pp_search *search, const pp_candidate *c, const pp_cost_set *set,
+                                 pp_order *const *order, uint32_t orders, replica *slowest,
+                                 pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (uint32_t i = 0; i < set->count && !status; i++) {
+        replica one PP_CLEANUP(replica_free) = { .costs = set->costs[i] };
+        pp_report *report PP_CLEANUP(pp_report_free) = NULL;
+        status = pp_candidate_run(search, c, order[orders > 1 ? i : 0], one.costs, &one.program,
+                                  &one.timeline, &report, err);
+        one.step_ns = status ? 0 : report->step_ns;
+        if (status || (slowest->program && one.step_ns <= slowest->step_ns))
+            continue;
+        replica swap = *slowest;
+        *slowest = one;
+        one = swap;
+    }
+    return status;
+}
+
+static pp_status study(pp_search *search, size_t index, pp_jitter_result *out, pp_err *err)
+{
+    const pp_wish *wish = search->wish;
+    pp_candidate *c = &search->candidate[index];
+    pp_planned *planned = pp_search_planned(search, index);
+    pp_cost_set set PP_CLEANUP(pp_cost_set_free) = { 0 };
+    pp_order *named PP_CLEANUP(pp_order_free) = NULL;
+    replica slowest PP_CLEANUP(replica_free) = { 0 };
+    pp_status status = pp_setup_costs(search, &search->setup[c->setup], &set, err);
+    if (!status && !planned)
+        status = pp_candidate_order(search, c, set.costs[0], &named, err);
+    if (!status)
+        status = slowest_replica(search, c, &set, planned ? planned->order : &named,
+                                 planned ? planned->count : 1, &slowest, err);
+    if (status)
+        return status;
+    const pp_jitter_subject subject = {
+        .program = slowest.program,
+        .timeline = slowest.timeline,
+        .costs = slowest.costs,
+        .step_sync = !wish->no_step_sync,
+        .chained = wish->no_step_sync && pp_boundary_chained(search->executor->name),
+    };
+    return pp_jitter_study(&subject, wish->jitter, wish->seed, wish->threads, out, err);
+}
+
+static bool is_tie(const finalist *a, const finalist *best)
+{
+    double least = best->score / PP_MEASURABLE_GAIN;
+    return a->score - best->score <= fmax(least, hypot(a->error, best->error));
+}
+
+static void say_verdict(pp_search *search, const finalist *best, const finalist *simple, bool taken,
+                        size_t ties)
+{
+    const char *name = search->candidate[best->index].schedule->name;
+    char others[64] = "";
+    double more = simple ? 100 * (simple->score / best->score - 1) : 0;
+    if (ties)
+        snprintf(others, sizeof others, "; %zu other%s a tie with it", ties,
+                 ties == 1 ? " is" : "s are");
+    if (taken && best != simple)
+        snprintf(search->verdict, sizeof search->verdict,
+                 "no measurable gain over %s: %s is %.2f %% faster, within the error of %" PRId64
+                 " scenarios",
+                 plain, name, more, search->wish->jitter->scenarios);
+    else if (simple && best != simple)
+        snprintf(search->verdict, sizeof search->verdict, "%s is best%s; %s takes %.2f %% longer",
+                 name, others, plain, more);
+    else
+        snprintf(search->verdict, sizeof search->verdict, "%s is best%s", name, others);
+}
+
+pp_status pp_search_rank(pp_search *search, size_t *best, pp_err *err)
+{
+    final f PP_CLEANUP(final_free) = { 0 };
+    if (!search->wish->jitter || *best == SIZE_MAX)
+        return PP_OK;
+    pp_status status = list_all(search, &f, err);
+    if (status)
+        return status;
+    keep_finalists(search, &f);
+    const bool late = search->wish->rank_by_p95;
+    for (size_t i = 0; i < f.count; i++) {
+        finalist *row = &f.row[i];
+        pp_candidate *c = &search->candidate[row->index];
+        if ((status = study(search, row->index, &row->result, err)))
+            return status;
+        c->p50_ns = row->result.p50_ns;
+        c->p95_ns = row->result.p95_ns;
+        c->ranked_ns = late ? c->p95_ns : c->p50_ns;
+        row->score = pp_candidate_score(c, c->ranked_ns);
+        row->error =
+            pp_candidate_score(c, late ? row->result.p95_error_ns : row->result.p50_error_ns);
+    }
+    qsort(f.row, f.count, sizeof *f.row, compare_scores);
+    const finalist *simple = NULL;
+    size_t ties = 0;
+    for (size_t i = 0; i < f.count; i++) {
+        pp_candidate *c = &search->candidate[f.row[i].index];
+        c->tie = is_tie(&f.row[i], &f.row[0]);
+        ties += i && c->tie;
+        if (!simple && strcmp(c->schedule->name, plain) == 0)
+            simple = &f.row[i];
+    }
+    bool taken = simple && is_tie(simple, &f.row[0]);
+    say_verdict(search, &f.row[0], simple, taken, ties);
+    const finalist *chosen = taken ? simple : &f.row[0];
+    *best = chosen->index;
+    search->jitter = chosen->result;
+    return PP_OK;
+}

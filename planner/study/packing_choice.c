@@ -1,0 +1,342 @@
+/* A search with lengths: as they are packed, then with packings that suit the pipelines which did
+ * best. Method: docs/planning.md, section 10. */
+#include "planner/pack/pack_int.h"
+
+#include "sim/base/alloc.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Pipelines that are packed for, and how far behind the best one may be. */
+enum { PIPELINES_MOST = 2 };
+#define BEHIND_MOST 1.05
+
+/* Without a budget: ops simulated for packings of all pipelines, half a second. */
+#define OPS_MOST 1000000
+
+/* Of the budget: up to here for the lengths as they are packed, then for packings. */
+#define GIVEN_END 0.4
+#define PACKING_END 0.6
+
+/* The wish with this part of its budget, and without packings. slice: must outlive it. */
+static pp_wish part_of(const pp_wish *wish, double from, double to, pp_slice *slice)
+{
+    pp_wish part = *wish;
+    part.packings = NULL;
+    pp_slice_cut(slice, wish, from, to, &part);
+    part.missed = NULL; /* of another part something may fit */
+    if (wish->max_simulations)
+        part.max_simulations = 1 + (uint64_t)((to - from) * (double)wish->max_simulations);
+    return part;
+}
+
+/* The best packing so far, as lengths of a wish. */
+typedef struct packed_lengths {
+    int64_t *length; /* [count of the wish] */
+    size_t *end;     /* [groups] */
+    size_t groups;
+    int64_t micro_batch_size;
+    double score;
+    int64_t simulated;
+    bool as_given; /* it is the wish's own */
+    char how[120];
+} packed_lengths;
+
+static void packed_free(packed_lengths *p)
+{
+    free(p->length);
+    free(p->end);
+}
+
+/* Microbatch k of the groups goes to replica k mod replicas. */
+static pp_status take(packed_lengths *p, const pp_pack_task *task, const pp_packed *packed,
+                      pp_err *err)
+{
+    const pp_grouping *g = &packed->grouping;
+    const size_t bins = (size_t)g->replicas * g->microbatches;
+    packed_free(p);
+    p->length = pp_alloc_array(task->count, sizeof *p->length);
+    p->end = pp_alloc_array(bins, sizeof *p->end);
+    if (!p->length || !p->end)
+        return pp_err_nomem(err);
+    p->groups = bins;
+    size_t next = 0;
+    for (size_t k = 0; k < bins; k++) {
+        const size_t b = k % g->replicas * g->microbatches + k / g->replicas;
+        for (size_t i = b ? g->end[b - 1] : 0; i < g->end[b]; i++)
+            p->length[next++] = task->lengths[g->sequence[i]];
+        p->end[k] = next;
+    }
+    const pp_pack_row *row = &packed->row[packed->best];
+    p->as_given = row->packing == (task->group_count ? PP_PACKING_GIVEN : PP_PACKING_FIRST_FIT) &&
+                  row->sorting == PP_SORTING_GIVEN && !row->searched;
+    const char *order = row->packing == PP_PACKING_RAMPED  ? ""
+                        : row->sorting == PP_SORTING_GIVEN ? " in the order given"
+                                                           : pp_sorting_name(row->sorting);
+    snprintf(p->how, sizeof p->how, "%s%s%s%s", pp_packing_name(row->packing),
+             row->sorting == PP_SORTING_GIVEN ? "" : ", ", order,
+             row->searched ? ", then moves and swaps" : "");
+    return PP_OK;
+}
+
+/* Packs for what the wish says; kept where it is the best so far. Nothing that fits is no failure.
+ */
+static pp_status pack_for(const pp_wish *wish, const pp_wish *pipeline, const pp_wish *part,
+                          size_t parts, packed_lengths *best, pp_err *err)
+{
+    pp_packer *packer PP_CLEANUP(pp_packer_close) = NULL;
+    pp_packed *packed PP_CLEANUP(pp_packed_free) = NULL;
+    pp_pack_task task = { .lengths = wish->lengths,
+                          .count = wish->length_count,
+                          .group_end = wish->group_end,
+                          .group_count = wish->group_count,
+                          .seed = wish->seed };
+    pp_pack_bound bound;
+    pp_err why = { 0 };
+    memcpy(task.packings, wish->packings, sizeof task.packings);
+    task.iterations =
+        (int64_t)((PACKING_END - GIVEN_END) * (double)wish->max_simulations / (double)parts);
+    task.stop = part->stop;
+    task.context = part->context;
+    task.coarse = !wish->stop && !wish->max_simulations;
+    task.ops_most = task.coarse ? OPS_MOST / (int64_t)parts : 0;
+    pp_status status = pp_packer_open(pipeline, &packer, &why);
+    if (!status)
+        status = pp_packer_bound(packer, task.lengths, task.count, &bound, &why);
+    const pp_candidate *c = status ? NULL : pp_packer_pipeline(packer);
+    if (c && pp_candidate_score(c, bound.step_ns) >= best->score)
+        return PP_OK;
+    if (!status)
+        status = pp_pack(packer, &task, &packed, &why);
+    if (status) {
+        *err = why;
+        return status == PP_INFEASIBLE || status == PP_USAGE ? PP_OK : status;
+    }
+    best->simulated += packed->simulated;
+    const double score = pp_candidate_score(c, packed->row[packed->best].step_ns);
+    if (score >= best->score)
+        return PP_OK;
+    best->score = score;
+    best->micro_batch_size = c->micro_batch_size;
+    return take(best, &task, packed, err);
+}
+
+static double step_score(const pp_candidate *c)
+{
+    return pp_candidate_score(c, c->ranked_ns ? c->ranked_ns : c->step_ns);
+}
+
+/* Packs for the pipelines of named schedules that did best; for the one that misses the memory by
+ * least where none fits (given: NULL). */
+static pp_status pack_for_best(const pp_wish *wish, const pp_choice *given, packed_lengths *best,
+                               pp_err *err)
+{
+    pp_slice slice;
+    const pp_wish part = part_of(wish, GIVEN_END, PACKING_END, &slice);
+    pp_wish pipeline = pp_wish_pipeline(&part, NULL);
+    if (!given)
+        return pack_for(wish, &pipeline, &part, 1, best, err);
+    const pp_candidate *chosen[PIPELINES_MOST];
+    size_t count = 0;
+    for (size_t i = 0; i < given->count && count < PIPELINES_MOST; i++) {
+        const pp_candidate *c = &given->candidate[i];
+        if (c->status == PP_CANDIDATE_OK && pp_candidate_is_named(c) &&
+            (!count || step_score(c) <= BEHIND_MOST * step_score(chosen[0])))
+            chosen[count++] = c;
+    }
+    for (size_t i = 0; i < count && !(i && part.stop && part.stop(part.context)); i++) {
+        pipeline = pp_wish_pipeline(&part, chosen[i]);
+        pp_status status = pack_for(wish, &pipeline, &part, count, best, err);
+        if (status)
+            return status;
+    }
+    return PP_OK;
+}
+
+static bool splits_backward(const pp_order *order)
+{
+    for (size_t i = 0; i < order->rank_begin[order->ranks]; i++) {
+        if (order->ops[i].kind == PP_OP_W)
+            return true;
+    }
+    return false;
+}
+
+/* Of all packings and orders on the chosen split and partition. */
+static pp_status bound_of(const pp_wish *wish, const pp_choice *choice, pp_pack_bound *bound_out,
+                          pp_err *err)
+{
+    const pp_plan *plan = choice->plan;
+    const pp_workload *w = &plan->workload;
+    pp_cost_context context = choice->context;
+    if (context.switches.recompute ==
+        PP_RECOMPUTE_MICROBATCHES) /* of these: others may need none */
+        context.switches.recompute = PP_RECOMPUTE_NONE;
+    pp_pack_pipeline pipeline = { .context = &context,
+                                  .stages = plan->partition,
+                                  .split = splits_backward(plan->order[0]),
+                                  .step_sync = plan->step_sync,
+                                  .replicas = (uint32_t)plan->parallel.dp,
+                                  .capacity = plan->seq_length * plan->micro_batch_size };
+    for (size_t j = 0; j < (size_t)w->replicas * w->microbatches; j++) {
+        if (w->microbatch[j].tokens > pipeline.capacity)
+            pipeline.capacity = w->microbatch[j].tokens;
+    }
+    return pp_pack_find_bound(&pipeline, wish->lengths, wish->length_count, bound_out, err);
+}
+
+/* What packing gained, and what it could gain at most. */
+static pp_status say_gain(const pp_wish *wish, const pp_choice *given, const pp_choice *other,
+                          const char *how, pp_choice *answer, pp_err *err)
+{
+    const char *today = wish->group_count ? "the file's microbatches" : "first fit";
+    const pp_candidate *c = &answer->candidate[0];
+    char *text = answer->packing;
+    const size_t size = sizeof answer->packing;
+    pp_pack_bound bound;
+    char step[32];
+    pp_status status = bound_of(wish, answer, &bound, err);
+    if (status)
+        return status;
+    const double least = pp_candidate_score(c, bound.step_ns);
+    if (!given) {
+        snprintf(text, size, "%s; %s fits in no schedule; %.2f %% above the bound of any packing",
+                 how, today, 100 * (pp_candidate_score(c, c->step_ns) / least - 1));
+    } else {
+        const pp_candidate *g = &given->candidate[0];
+        const double before = pp_candidate_score(g, g->step_ns);
+        const pp_candidate *o = other ? &other->candidate[0] : g;
+        const double gain = 1 - pp_candidate_score(o, o->step_ns) / before;
+        if (!other)
+            snprintf(text, size, "none found is better than %s", today);
+        else
+            snprintf(text, size, "%s%s: %.2f %% %s than %s (%s)",
+                     answer == other ? "" : "no measurable gain: ", how, 100 * fabs(gain),
+                     gain < 0 ? "slower" : "faster", today,
+                     pp_format_duration(step, sizeof step, g->step_ns));
+        const size_t used = strlen(text);
+        snprintf(text + used, size - used,
+                 "; on this split and partition no packing is more than %.2f %% faster",
+                 100 * fmax(0, 1 - least / before));
+    }
+    status = pp_notes_add(&answer->plan->assumptions, err, "packing gain", "%s", text);
+    return status ? status
+                  : pp_notes_add(&answer->plan->prediction->assumptions, err, "packing gain", "%s",
+                                 text);
+}
+
+/* The whole search with the packing. *other_out stays NULL where nothing fits. */
+static pp_status choose_packed(const pp_wish *wish, const packed_lengths *packed,
+                               pp_choice **other_out, pp_err *err)
+{
+    pp_slice slice;
+    pp_wish part = part_of(wish, PACKING_END, 1, &slice);
+    part.lengths = packed->length;
+    part.group_end = packed->end;
+    part.group_count = packed->groups;
+    part.grouped = packed->how;
+    part.micro_batch_size = packed->micro_batch_size;
+    part.no_advice = true;
+    pp_err why = { 0 };
+    pp_status status = pp_choose_as_packed(&part, other_out, &why);
+    if (status == PP_NOMEM)
+        *err = why;
+    return status == PP_NOMEM ? status : PP_OK;
+}
+
+/* Must the answer have one of the wish's packings? */
+static bool is_forced(const pp_wish *wish)
+{
+    return !wish->packings[PP_PACKING_FIRST_FIT];
+}
+
+static bool is_better(const pp_choice *given, const pp_choice *other)
+{
+    return step_score(&other->candidate[0]) * PP_MEASURABLE_GAIN <
+           step_score(&given->candidate[0]) * (PP_MEASURABLE_GAIN - 1);
+}
+
+static void swap_choices(pp_choice **a, pp_choice **b)
+{
+    pp_choice *kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+static void say_unsearched(pp_choice *choice)
+{
+    snprintf(choice->packing, sizeof choice->packing, "not searched: the budget was used up");
+}
+
+/* given: NULL where nothing fits as the lengths are packed; replaced by what is better. */
+static pp_status repack(const pp_wish *wish, pp_choice **given, pp_err *err)
+{
+    packed_lengths packed PP_CLEANUP(packed_free) = { .score = HUGE_VAL };
+    pp_choice *other PP_CLEANUP(pp_choice_free) = NULL;
+    pp_err why = { 0 };
+    const size_t simulated = *given ? (*given)->simulated : 0;
+    if (*given && !is_forced(wish) && wish->stop && wish->stop(wish->context)) {
+        say_unsearched(*given);
+        return PP_OK;
+    }
+    pp_status status = pack_for_best(wish, *given, &packed, &why);
+    const bool own = packed.as_given && *given && !is_forced(wish);
+    if (!status && packed.groups && !own)
+        status = choose_packed(wish, &packed, &other, &why);
+    if (status) {
+        *err = why;
+        return status;
+    }
+    if (!other && (is_forced(wish) || !*given))
+        return why.status ? pp_err_set(err, why.status, why.where, "%s", why.text)
+                          : pp_err_set(err, PP_INFEASIBLE, "--packing",
+                                       "no such packing fits; leave the option out");
+    const bool taken = other && (!*given || is_forced(wish) || is_better(*given, other));
+    pp_choice *answer = taken ? other : *given;
+    if ((status = say_gain(wish, *given, other, packed.how, answer, err)))
+        return status;
+    answer->simulated = simulated + (size_t)packed.simulated + (other ? other->simulated : 0);
+    answer->stopped |= (*given && (*given)->stopped) || (other && other->stopped);
+    if (taken)
+        swap_choices(given, &other);
+    return PP_OK;
+}
+
+pp_status pp_choose_first_fit(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
+{
+    pp_wish one = *wish;
+    one.packings = NULL;
+    pp_status status = pp_choose_as_packed(&one, choice_out, err);
+    if (!status)
+        say_unsearched(*choice_out);
+    return status;
+}
+
+pp_status pp_choose_one(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
+{
+    if (!wish->lengths || !wish->packings)
+        return pp_choose_as_packed(wish, choice_out, err);
+    pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
+    pp_slice slice;
+    pp_wish given = part_of(wish, 0, GIVEN_END, &slice);
+    pp_err why = { 0 };
+    given.no_advice = true;
+    pp_status status = pp_choose_as_packed(&given, &choice, &why);
+    if (status && status != PP_INFEASIBLE) {
+        *err = why;
+        return status;
+    }
+    status = repack(wish, &choice, &why);
+    if (status == PP_INFEASIBLE && !is_forced(wish)) /* with all of the budget and the advice */
+        return pp_choose_first_fit(wish, choice_out, err);
+    if (status) {
+        *err = why;
+        return status;
+    }
+    *choice_out = choice;
+    choice = NULL; /* the caller's now */
+    return PP_OK;
+}

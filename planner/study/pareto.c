@@ -1,0 +1,328 @@
+#include "planner/study/pareto.h"
+
+#include "planner/search/free_orders_int.h"
+#include "sim/base/alloc.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void pp_pareto_free(pp_pareto **pareto)
+{
+    if (!*pareto)
+        return;
+    free((*pareto)->point);
+    free(*pareto);
+    *pareto = NULL;
+}
+
+static void close_search(pp_search *search)
+{
+    pp_search_close(search);
+}
+
+static int compare_points(const void *left, const void *right)
+{
+    const pp_candidate *a = &((const pp_pareto_point *)left)->candidate;
+    const pp_candidate *b = &((const pp_pareto_point *)right)->candidate;
+    double x = pp_candidate_score(a, a->step_ns);
+    double y = pp_candidate_score(b, b->step_ns);
+    if (x != y)
+        return x < y ? -1 : 1;
+    if (a->peak_bytes != b->peak_bytes)
+        return a->peak_bytes < b->peak_bytes ? -1 : 1;
+    return (a->setup > b->setup) - (a->setup < b->setup);
+}
+
+static pp_status add_point(pp_pareto *out, const pp_candidate *candidate, pp_err *err)
+{
+    void *grown = out->point;
+    pp_status status = pp_grow(&grown, &out->capacity, out->count + 1, sizeof *out->point, err);
+    if (status)
+        return status;
+    out->point = grown;
+    out->point[out->count++] = (pp_pareto_point){ .candidate = *candidate };
+    return PP_OK;
+}
+
+/* Everything that may fit is simulated: a slow candidate may be the one that needs least. A budget
+ * ends it once something fits. */
+static pp_status simulate_all(pp_search *search, pp_pareto *out, pp_err *err)
+{
+    for (size_t i = 0; i < search->count; i++) {
+        pp_candidate *c = &search->candidate[i];
+        if (c->status != PP_CANDIDATE_PRUNED)
+            continue;
+        out->stopped |= pp_search_is_over(search, out->count > 0);
+        if (out->stopped)
+            break;
+        pp_status status = pp_candidate_simulate(search, c, err);
+        if (!status && c->status == PP_CANDIDATE_OK)
+            status = add_point(out, c, err);
+        if (status)
+            return status;
+    }
+    out->simulated = search->simulated;
+    return PP_OK;
+}
+
+/* Is there one of less memory that is as fast? Points are sorted. */
+static bool gains_nothing(const pp_pareto *out, size_t at)
+{
+    const pp_candidate *c = &out->point[at].candidate;
+    const double most = pp_candidate_score(c, c->step_ns) * (1 + 1.0 / PP_MEASURABLE_GAIN);
+    for (size_t i = at + 1; i < out->count; i++) {
+        const pp_candidate *other = &out->point[i].candidate;
+        if (pp_candidate_score(other, other->step_ns) > most)
+            return false;
+        if (other->peak_bytes < c->peak_bytes)
+            return true;
+    }
+    return false;
+}
+
+/* Each keeps its place only where it needs less than all that are faster; an order that was found,
+ * where it is measurably faster than all that need less. */
+static void keep_front(const pp_search *search, pp_pareto *out)
+{
+    size_t kept = 0;
+    int64_t limit_bytes = search->memory_limit_bytes;
+    qsort(out->point, out->count, sizeof *out->point, compare_points);
+    for (size_t i = 0; i < out->count; i++) {
+        pp_pareto_point now = out->point[i];
+        if (now.candidate.peak_bytes > limit_bytes ||
+            (now.candidate.schedule == &pp_planned_schedule && gains_nothing(out, i)))
+            continue;
+        now.limit_bytes = limit_bytes;
+        limit_bytes = now.candidate.peak_bytes - 1;
+        out->point[kept++] = now;
+        out->per_gpu |= pp_parallel_gpus(&now.candidate.parallel) !=
+                        pp_parallel_gpus(&out->point[0].candidate.parallel);
+    }
+    out->count = kept;
+}
+
+static pp_status bound_again(pp_search *search, pp_setup *setup, pp_err *err)
+{
+    setup->bound = (pp_bound){ 0 };
+    setup->least_step_ns = 0;
+    return pp_setup_find_bound(search, setup, err);
+}
+
+/* The least bound of all setups, made for the point's limit. */
+static pp_status bound_point(pp_search *search, pp_pareto_point *point, pp_err *err)
+{
+    const double gpus = (double)pp_parallel_gpus(&point->candidate.parallel);
+    double least = pp_candidate_score(&point->candidate, point->candidate.step_ns);
+    search->memory_limit_bytes = point->limit_bytes;
+    for (size_t i = 0; i < search->setup_count; i++) {
+        pp_setup setup = search->setup[i];
+        const pp_candidate on = { .parallel = setup.context.parallel };
+        if (!setup.legal || pp_candidate_score(&on, setup.least_step_ns) >= least)
+            continue; /* a smaller limit only raises it */
+        pp_status status = bound_again(search, &setup, err);
+        if (status)
+            return status;
+        if (setup.bound.fits)
+            least = fmin(least, pp_candidate_score(&on, setup.least_step_ns));
+    }
+    point->least_step_ns = (pp_ns)(least / gpus);
+    return PP_OK;
+}
+
+/* Free orders are looked for at limits that go down by this part of the last. */
+enum { LIMIT_PARTS = 20 };
+
+static int64_t limit_below(int64_t limit_bytes)
+{
+    return limit_bytes - limit_bytes / LIMIT_PARTS;
+}
+
+/* An equal part of what the budget leaves for each limit down to `lowest`; false: nothing is left.
+ */
+static bool fund(pp_slice *part, size_t simulated, int64_t limit_bytes, int64_t lowest,
+                 pp_wish *wish)
+{
+    const pp_wish *asked = part->wish;
+    int64_t limits = 1;
+    while ((limit_bytes = limit_below(limit_bytes)) >= lowest && limit_bytes > LIMIT_PARTS)
+        limits++;
+    if (!pp_slice_take(part, asked, (size_t)limits, wish))
+        return false;
+    if (!asked->max_simulations)
+        return true;
+    if (simulated >= asked->max_simulations)
+        return false;
+    uint64_t left = asked->max_simulations - simulated;
+    wish->max_simulations = simulated + (left + (uint64_t)limits - 1) / (uint64_t)limits;
+    return true;
+}
+
+/* From a larger limit to this one: what fits, and its bounds where they matter. best_out: the best
+ * candidate that fits, or SIZE_MAX. */
+static pp_status lower_limit(pp_search *search, int64_t limit_bytes, size_t *best_out, pp_err *err)
+{
+    double least = HUGE_VAL;
+    *best_out = SIZE_MAX;
+    search->memory_limit_bytes = limit_bytes;
+    search->orders[0] = '\0';
+    search->stopped = false;
+    for (size_t i = 0; i < search->count; i++) {
+        pp_candidate *c = &search->candidate[i];
+        double score = pp_candidate_score(c, c->step_ns);
+        if (c->status != PP_CANDIDATE_OK)
+            continue;
+        if (c->peak_bytes > limit_bytes) {
+            c->status = PP_CANDIDATE_INFEASIBLE;
+            c->short_bytes = c->peak_bytes - limit_bytes;
+        } else if (score < least) {
+            *best_out = i;
+        }
+        least = c->status == PP_CANDIDATE_OK ? fmin(least, score) : least;
+    }
+    for (size_t i = 0; i < search->setup_count; i++) {
+        pp_setup *setup = &search->setup[i];
+        const pp_candidate on = { .parallel = setup->context.parallel };
+        if (!setup->legal || pp_candidate_score(&on, setup->least_step_ns) >= least)
+            continue; /* a smaller limit only raises it */
+        pp_status status = bound_again(search, setup, err);
+        if (status)
+            return status;
+    }
+    return PP_OK;
+}
+
+/* Recomputation per stage and free orders at limits from the wish's down, as long as a named
+ * schedule fits: with less, microbatches go one by one. Where none does, until nothing is found. */
+static pp_status sweep(pp_search *search, const pp_wish *asked, pp_slice *part, pp_wish *wish,
+                       pp_pareto *out, pp_err *err)
+{
+    int64_t limit_bytes = search->memory_limit_bytes;
+    int64_t lowest = INT64_MAX;
+    for (size_t i = 0; i < out->count; i++)
+        lowest = out->point[i].candidate.peak_bytes < lowest ? out->point[i].candidate.peak_bytes
+                                                             : lowest;
+    for (size_t best = 0; best != SIZE_MAX && (limit_bytes >= lowest || lowest == INT64_MAX);) {
+        size_t before = search->count;
+        if (!fund(part, search->simulated, limit_bytes, lowest, wish)) {
+            out->stopped = true;
+            return PP_OK;
+        }
+        pp_status status = lower_limit(search, limit_bytes, &best, err);
+        if (status || (status = pp_search_recompute(search, &best, err)) ||
+            (status = pp_search_plan_orders(search, &best, err)))
+            return status;
+        for (size_t i = before; i < search->count && !status; i++) {
+            if (search->candidate[i].status == PP_CANDIDATE_OK)
+                status = add_point(out, &search->candidate[i], err);
+        }
+        if (status)
+            return status;
+        if (best == SIZE_MAX)
+            continue;
+        const pp_candidate *c = &search->candidate[best];
+        if (asked->found)
+            asked->found(asked->context, c);
+        limit_bytes = limit_below(limit_bytes);
+        limit_bytes = c->peak_bytes <= limit_bytes ? c->peak_bytes - 1 : limit_bytes;
+    }
+    return PP_OK;
+}
+
+/* When it is done the limit and the bounds are as before; those of set-ups that came with it are
+ * not known. */
+static pp_status search_limits(pp_search *search, const pp_wish *asked, pp_slice *part,
+                               pp_wish *wish, pp_pareto *out, pp_err *err)
+{
+    const int64_t limit_bytes = search->memory_limit_bytes;
+    const size_t count = search->setup_count;
+    pp_setup *before = pp_alloc_array(count, sizeof *before);
+    if (!before)
+        return pp_err_nomem(err);
+    memcpy(before, search->setup, count * sizeof *before);
+    pp_status status = sweep(search, asked, part, wish, out, err);
+    memcpy(search->setup, before, count * sizeof *before);
+    free(before);
+    for (size_t i = count; i < search->setup_count; i++)
+        search->setup[i].least_step_ns = 0;
+    search->memory_limit_bytes = limit_bytes;
+    out->simulated = search->simulated;
+    return status;
+}
+
+pp_status pp_pareto_find(const pp_wish *wish, pp_pareto **pareto_out, pp_err *err)
+{
+    pp_search search PP_CLEANUP(close_search) = { 0 };
+    pp_pareto *pareto PP_CLEANUP(pp_pareto_free) = pp_alloc_array(1, sizeof *pareto);
+    pp_wish quiet = *wish;
+    pp_slice part;
+    pp_wish all = *wish;
+    if (!pareto)
+        return pp_err_nomem(err);
+    all.stop = NULL;
+    all.found = quiet.found = NULL;
+    pp_status status = pp_search_open(&search, &all, err);
+    if (status || (status = pp_search_enumerate(&search, err)))
+        return status;
+    all.stop = wish->stop;
+    (void)pp_slice_take(&part, &quiet, 2, &all); /* named schedules get half of it at most */
+    if ((status = simulate_all(&search, pareto, err)))
+        return status;
+    if ((wish->orders != PP_ORDERS_NAMED || wish->schedule) &&
+        (status = search_limits(&search, wish, &part, &all, pareto, err)))
+        return status;
+    search.stopped = pareto->stopped;
+    if (!pareto->count)
+        return pp_search_repair(&search, err);
+    keep_front(&search, pareto);
+    for (size_t i = 0; i < pareto->count && !status; i++)
+        status = bound_point(&search, &pareto->point[i], err);
+    if (status)
+        return status;
+    *pareto_out = pareto;
+    pareto = NULL; /* the caller's now */
+    return PP_OK;
+}
+
+static pp_json *write_point(const pp_pareto_point *point, pp_json_build *build)
+{
+    const pp_candidate *c = &point->candidate;
+    pp_json *object = pp_json_new_object(build);
+    pp_json_put_int(build, object, "limit_bytes", point->limit_bytes);
+    pp_json_put_int(build, object, "peak_memory_bytes", c->peak_bytes);
+    pp_json_put_int(build, object, "peak_memory_rank", c->peak_rank);
+    pp_json_put_int(build, object, "step_ns", c->step_ns);
+    pp_json_put_int(build, object, "least_step_ns", point->least_step_ns);
+    pp_json_put_text(build, object, "schedule", c->schedule->name);
+    pp_json_put_int(build, object, "vpp", c->parallel.vpp);
+    pp_json_put_int(build, object, "tp", c->parallel.tp);
+    pp_json_put_int(build, object, "gpus", pp_parallel_gpus(&c->parallel));
+    pp_json_put_int(build, object, "micro_batch_size", c->micro_batch_size);
+    pp_json_put_text(build, object, "recompute", pp_recompute_name(c->recompute));
+    pp_json_put_text(build, object, "partition", pp_partition_name(c->partition));
+    pp_json_put_double(build, object, "tokens_per_s", c->tokens_per_s);
+    return object;
+}
+
+pp_json *pp_pareto_write(const pp_pareto *pareto, const pp_wish *wish, pp_json_build *build)
+{
+    pp_json *root = pp_json_new_object(build);
+    pp_json *points = pp_json_new_array(build);
+    pp_json_put_text(build, root, "format", "ppsim.pareto");
+    pp_json_put_int(build, root, "version", 1);
+    pp_json_put_text(build, root, "model", wish->model->name);
+    pp_json_put_text(build, root, "hardware", wish->hardware->name);
+    pp_json_put_int(build, root, "pp", wish->parallel.pp);
+    pp_json_put_int(build, root, "simulated", (int64_t)pareto->simulated);
+    for (size_t i = 0; i < pareto->count; i++)
+        pp_json_add(build, points, write_point(&pareto->point[i], build));
+    pp_json_put(build, root, "points", points);
+    return root;
+}
+
+void pp_pareto_csv(const pp_pareto *pareto, pp_text *text)
+{
+    pp_candidate_csv(NULL, text);
+    for (size_t i = 0; i < pareto->count; i++)
+        pp_candidate_csv(&pareto->point[i].candidate, text);
+}

@@ -1,0 +1,36 @@
+/* What memory buys: the fastest candidate of a search at every memory limit. Method:
+ * docs/planning.md, section 2. */
+#ifndef PPSIM_PLANNER_STUDY_PARETO_H
+#define PPSIM_PLANNER_STUDY_PARETO_H
+
+#include "planner/search/branch_and_bound.h"
+
+/* The fastest for limits from candidate.peak_bytes up to limit_bytes. */
+typedef struct pp_pareto_point {
+    pp_candidate candidate;
+    int64_t limit_bytes; /* the wish's; then one byte below the peak of the point before */
+    pp_ns least_step_ns; /* no candidate, nor any order on its split, is faster within the limit; on
+                            as many GPUs as this one has */
+} pp_pareto_point;
+
+/* Owner frees with pp_pareto_free. */
+typedef struct pp_pareto {
+    pp_pareto_point *point; /* [count], the fastest first; memory falls, step time x GPUs grows */
+    size_t count, capacity;
+    size_t simulated;
+    bool stopped; /* the budget ended before everything was simulated or searched */
+    bool per_gpu; /* GPU counts differ between candidates */
+} pp_pareto;
+
+/* Named schedules, and, unless the wish says PP_ORDERS_NAMED, free orders at limits 5 % apart. Its
+ * jitter, why and gpus are not looked at; `found` is told the fastest at each of these limits.
+ * Fails: USAGE, INPUT, INFEASIBLE when nothing fits the limit (as pp_choose), NOMEM. */
+PP_MUST_CHECK pp_status pp_pareto_find(const pp_wish *wish, pp_pareto **pareto_out, pp_err *err);
+void pp_pareto_free(pp_pareto **pareto); /* for PP_CLEANUP; *pareto NULL is fine */
+
+/* "format":"ppsim.pareto". */
+pp_json *pp_pareto_write(const pp_pareto *pareto, const pp_wish *wish, pp_json_build *build);
+/* As pp_choice_csv, the points alone. */
+void pp_pareto_csv(const pp_pareto *pareto, pp_text *text);
+
+#endif

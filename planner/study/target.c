@@ -1,0 +1,288 @@
+#include "planner/study/target.h"
+
+#include "planner/search/search_int.h"
+
+#include "sim/base/alloc.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_in(const char *const *names, const char *name)
+{
+    for (size_t i = 0; names && names[i]; i++) {
+        if (strcmp(names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What its training does whatever the schedule, unless said. */
+static void train_as(const pp_target_limits *target, pp_wish *wish)
+{
+    pp_switch_wish *switches = &wish->switches;
+    if (target->fsdp && !switches->given.zero) {
+        switches->given.zero = true;
+        switches->value.zero = 1;
+    }
+    if (target->fsdp && !switches->given.tp_overlap) {
+        switches->given.tp_overlap = true;
+        switches->value.tp_overlap = false;
+    }
+}
+
+void pp_target_limit(const pp_target_limits *target, bool shapes_given, pp_wish *wish)
+{
+    train_as(target, wish);
+    wish->one_order |= target->one_order;
+    wish->recompute_alike |= target->recompute_alike;
+    wish->recompute_uniform |= target->recompute_uniform;
+    if (!wish->schedule && target->only)
+        wish->only = target->only;
+    if (!target->orders)
+        wish->orders = PP_ORDERS_NAMED;
+    if (wish->lengths && !shapes_given && target->constant_shapes)
+        wish->exchange.shapes.kind = PP_SHAPES_PADDED;
+    wish->free.shapes &= !target->constant_shapes;
+}
+
+/* The wish under the target's limits and with its executor. */
+static pp_wish limited(const pp_target_limits *target, bool shapes_given, const pp_wish *wish)
+{
+    pp_wish own = *wish;
+    own.executor = wish->executor ? wish->executor : target->executors[0];
+    own.target = target->rules;
+    own.free.executors = target->executors;
+    if (!wish->return_outputs)
+        own.return_outputs = target->return_outputs;
+    if (wish->lengths && !shapes_given)
+        own.exchange.shapes.kind = target->unequal;
+    pp_target_limit(target, shapes_given, &own);
+    return own;
+}
+
+/* Why the target does not run the wish's schedule; NULL: it does. */
+static const char *refusal(const pp_target_limits *target, const pp_wish *wish,
+                           const char *schedule)
+{
+    if (target->only && !is_in(target->only, schedule))
+        return "does not run";
+    return wish->no_split && wish->schedule && wish->schedule->splits_backward
+               ? "compiles its stages (--torch-compile), which forbids the split backward of"
+               : NULL;
+}
+
+/* Searches the wish as it is; *choice_out stays NULL where nothing fits. Fails: NOMEM. */
+static pp_status try_wish(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
+{
+    pp_err reason = { 0 };
+    return pp_choose(wish, choice_out, &reason) == PP_NOMEM ? pp_err_nomem(err) : PP_OK;
+}
+
+/* "; the nearest that it runs is interleaved, with a step of 2.021 s (+4.90 %)": searched, against
+ * the wish with the same executor, or with its own where that one does not run the schedule. */
+static pp_status find_nearest(const pp_target_limits *target, bool shapes_given,
+                              const pp_wish *wish, char *text, size_t size, pp_err *err)
+{
+    pp_choice *asked PP_CLEANUP(pp_choice_free) = NULL;
+    pp_choice *nearest PP_CLEANUP(pp_choice_free) = NULL;
+    pp_wish other = *wish;
+    char step[32];
+    char more[80] = "";
+    text[0] = '\0';
+    other.schedule = NULL;
+    other.orders = PP_ORDERS_NAMED;
+    other.free = (pp_free_habits){ .executor = false };
+    other = limited(target, shapes_given, &other);
+    pp_status status = try_wish(&other, &nearest, err);
+    if (status || !nearest)
+        return status;
+    pp_wish wanted = *wish;
+    wanted.free = other.free;
+    train_as(target, &wanted);
+    wanted.no_split = false;
+    wanted.executor = other.executor;
+    wanted.return_outputs = other.return_outputs;
+    if ((status = try_wish(&wanted, &asked, err)))
+        return status;
+    if (!asked) {
+        wanted.executor = wish->executor;
+        wanted.return_outputs = wish->return_outputs;
+        if ((status = try_wish(&wanted, &asked, err)))
+            return status;
+    }
+    const pp_candidate *n = &nearest->candidate[0];
+    if (asked)
+        snprintf(more, sizeof more, " (%+.2f %%%s)",
+                 100 * (pp_candidate_score(n, n->step_ns) /
+                            pp_candidate_score(&asked->candidate[0], asked->candidate[0].step_ns) -
+                        1),
+                 wanted.executor == other.executor ? "" : " against executor ideal");
+    snprintf(text, size, "; the nearest that it runs is %.40s, with a step of %s%s",
+             n->schedule->name, pp_format_duration(step, sizeof step, n->step_ns), more);
+    return PP_OK;
+}
+
+pp_status pp_target_check_recompute(const pp_target_limits *target, const pp_wish *wish,
+                                    pp_err *err)
+{
+    const pp_switch_wish *s = &wish->switches;
+    if (!s->given.recompute || s->value.recompute <= PP_RECOMPUTE_AUTO)
+        return PP_OK;
+    if (target->recompute_uniform)
+        return pp_err_set(err, PP_USAGE, "--recompute",
+                          "target %s recomputes on all stages alike; give none, selective, full or "
+                          "auto",
+                          target->name);
+    if (target->recompute_alike && s->value.recompute == PP_RECOMPUTE_MICROBATCHES)
+        return pp_err_set(err, PP_USAGE, "--recompute",
+                          "target %s recomputes all microbatches alike; give none, selective, "
+                          "full, per-stage or auto",
+                          target->name);
+    return PP_OK;
+}
+
+pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given, pp_wish *wish,
+                          pp_err *err)
+{
+    const char *schedule = wish->schedule                      ? wish->schedule->name
+                           : wish->orders == PP_ORDERS_PLANNED ? "planned"
+                                                               : NULL;
+    const char *why = schedule ? refusal(target, wish, schedule) : NULL;
+    if (wish->executor && !is_in(target->executors, wish->executor))
+        return pp_err_set(err, PP_USAGE, "--executor",
+                          "target %s communicates as executor %s does; leave the option out",
+                          target->name, target->executors[0]);
+    if (shapes_given && target->constant_shapes && wish->exchange.shapes.kind != PP_SHAPES_PADDED)
+        return pp_err_set(err, PP_USAGE, "--shapes",
+                          "target %s takes one size for all microbatches; leave the option out, or "
+                          "give padded",
+                          target->name);
+    if (wish->free.communicators)
+        return pp_err_set(
+            err, PP_USAGE, "--communicators",
+            "target %s makes its communicators itself; name them, or leave the option "
+            "out",
+            target->name);
+    if (target->no_mtp && wish->model && wish->model->mtp_layers > 0)
+        return pp_err_set(err, PP_INFEASIBLE, "--target",
+                          "%s: how a model names its multi-token prediction modules is not known; "
+                          "plan a model without them, or for another target",
+                          target->name);
+    pp_status status = pp_target_check_recompute(target, wish, err);
+    if (status)
+        return status;
+    if (why) {
+        char nearest[200];
+        status = find_nearest(target, shapes_given, wish, nearest, sizeof nearest, err);
+        return status ? status
+                      : pp_err_set(err, PP_INFEASIBLE, "--schedule",
+                                   "target %s %s %s%s; leave out the option, or the target",
+                                   target->name, why, schedule, nearest);
+    }
+    *wish = limited(target, shapes_given, wish);
+    return PP_OK;
+}
+
+/* "1.20 % (v-half, tp 8, 9.479 s)" */
+static void say_more(const pp_candidate *c, const pp_candidate *f, char *text, size_t size)
+{
+    char step[32];
+    double more = 100 * (pp_candidate_score(c, c->step_ns) / pp_candidate_score(f, f->step_ns) - 1);
+    pp_format_duration(step, sizeof step, f->step_ns);
+    if (fabs(more) * PP_MEASURABLE_GAIN < 100)
+        snprintf(text, size, "nothing measurable");
+    else
+        snprintf(text, size, "%.2f %% (%s, tp %d: %s)", more, f->schedule->name,
+                 (int)f->parallel.tp, step);
+}
+
+/* The cost against one other search. */
+static pp_status compare(const pp_wish *wish, const pp_candidate *c, char *text, size_t size,
+                         pp_err *err)
+{
+    pp_choice *other PP_CLEANUP(pp_choice_free) = NULL;
+    pp_err why = { 0 };
+    pp_status status = pp_choose(wish, &other, &why);
+    if (status == PP_NOMEM) {
+        *err = why;
+        return status;
+    }
+    if (other && other->stopped)
+        snprintf(text, size, "what is not known, as the budget ended first");
+    else if (other)
+        say_more(c, &other->candidate[0], text, size);
+    else
+        snprintf(text, size, "what is not known: %s", why.text);
+    return PP_OK;
+}
+
+static void free_ends(size_t **ends)
+{
+    free(*ends);
+}
+
+/* The wish with the plan's microbatches, so that the comparison is not one of packings. They are
+ * dealt to replicas in turn. lengths, end: the caller's to free. */
+static pp_status packed_alike(const pp_plan *plan, const pp_wish *wish, int64_t **lengths,
+                              size_t **end, pp_wish *alike_out, pp_err *err)
+{
+    const pp_workload *w = &plan->workload;
+    const size_t count = (size_t)w->replicas * w->microbatches;
+    *alike_out = *wish;
+    if (!wish->packings || w->first_fit_bins)
+        return PP_OK;
+    *lengths = pp_alloc_array(w->length_count, sizeof **lengths);
+    *end = pp_alloc_array(count, sizeof **end);
+    if (!*lengths || !*end)
+        return pp_err_nomem(err);
+    size_t next = 0;
+    for (size_t k = 0; k < count; k++) {
+        const pp_microbatch *from =
+            &w->microbatch[k % w->replicas * w->microbatches + k / w->replicas];
+        memcpy(*lengths + next, w->lengths + from->first, from->count * sizeof **lengths);
+        next += from->count;
+        (*end)[k] = next;
+    }
+    alike_out->lengths = *lengths;
+    alike_out->group_end = *end;
+    alike_out->group_count = count;
+    return PP_OK;
+}
+
+static void free_lengths(int64_t **lengths)
+{
+    free(*lengths);
+}
+
+pp_status pp_target_compare(const pp_target_limits *target, const pp_wish *free_wish,
+                            pp_choice *choice, pp_err *err)
+{
+    const pp_candidate *c = &choice->candidate[0];
+    int64_t *lengths PP_CLEANUP(free_lengths) = NULL;
+    size_t *end PP_CLEANUP(free_ends) = NULL;
+    pp_wish free_alike;
+    pp_status status = packed_alike(choice->plan, free_wish, &lengths, &end, &free_alike, err);
+    if (status)
+        return status;
+    free_alike.packings = NULL;
+    pp_wish alike = free_alike;
+    char limits[sizeof choice->target / 2 - 100];
+    char all[sizeof limits];
+    train_as(target, &alike);
+    alike.executor = choice->plan->executor;
+    alike.switches.value.communicators = choice->context.switches.communicators;
+    if (!alike.return_outputs && choice->plan->return_outputs[0])
+        alike.return_outputs = choice->plan->return_outputs;
+    status = compare(&alike, c, limits, sizeof limits, err);
+    if (status || (status = compare(&free_alike, c, all, sizeof all, err)))
+        return status;
+    snprintf(choice->target, sizeof choice->target,
+             "limits of %s cost %s; against the free choice with executor %s it costs %s",
+             target->name, limits, free_wish->executor ? free_wish->executor : "ideal", all);
+    status = pp_notes_add(&choice->plan->assumptions, err, "target cost", "%s", choice->target);
+    return status ? status
+                  : pp_notes_add(&choice->plan->prediction->assumptions, err, "target cost", "%s",
+                                 choice->target);
+}

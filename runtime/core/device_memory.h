@@ -1,0 +1,28 @@
+/* Memory for tensors that this process cannot touch: a GPU's. */
+#ifndef PPSIM_RUNTIME_CORE_DEVICE_MEMORY_H
+#define PPSIM_RUNTIME_CORE_DEVICE_MEMORY_H
+
+#include "sim/base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pp_module_services;
+
+/* Copies may be made and used by any thread; `take` makes the thread one of the rank's GPU. */
+typedef struct pp_device_memory pp_device_memory;
+struct pp_device_memory {
+    const struct pp_module_services *services;
+    /* On the GPU of `rank`, at a multiple of 256. Fails: NOMEM, IO. */
+    pp_status (*take)(const pp_device_memory *memory, uint32_t rank, size_t bytes, void **at_out,
+                      pp_err *err);
+    void (*give)(const pp_device_memory *memory, void *at); /* NULL is fine */
+    /* Both are over when they return. fill: of the thread's GPU. copy: from or to any GPU, or this
+     * process's memory. Fail: IO. */
+    pp_status (*fill)(const pp_device_memory *memory, void *at, int byte, size_t bytes,
+                      pp_err *err);
+    pp_status (*copy)(const pp_device_memory *memory, void *to, const void *from, size_t bytes,
+                      pp_err *err);
+};
+
+#endif

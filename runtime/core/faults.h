@@ -1,0 +1,73 @@
+/* Faults on purpose, to see that each is told and none hangs the run. */
+#ifndef PPSIM_RUNTIME_CORE_FAULTS_H
+#define PPSIM_RUNTIME_CORE_FAULTS_H
+
+#include "sim/base/status.h"
+#include "sim/base/units.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* enum, name, does it hit a message?, an op? (neither: the start)
+ *   DROP       the message is lost
+ *   DELAY      it starts later by `time`
+ *   DUPLICATE  it comes twice
+ *   TRUNCATE   half of it comes
+ *   REORDER    it comes after the next one of its edge
+ *   TAG        it says that it is another microbatch's
+ *   DEATH      the rank ends before the op
+ *   STALL      the rank stands still for `time` before the op
+ *   PLAN       the rank has read another plan */
+#define PP_FAULT_MAP(X)           \
+    X(DROP, drop, 1, 0)           \
+    X(DELAY, delay, 1, 0)         \
+    X(DUPLICATE, duplicate, 1, 0) \
+    X(TRUNCATE, truncate, 1, 0)   \
+    X(REORDER, reorder, 1, 0)     \
+    X(TAG, tag, 1, 0)             \
+    X(DEATH, death, 0, 1)         \
+    X(STALL, stall, 0, 1)         \
+    X(PLAN, plan, 0, 0)
+
+typedef enum pp_fault_kind {
+#define PP_FAULT_ENUM(id, name, message, op) PP_FAULT_##id,
+    PP_FAULT_MAP(PP_FAULT_ENUM)
+#undef PP_FAULT_ENUM
+        PP_FAULT_KIND_COUNT,
+} pp_fault_kind;
+
+static inline bool pp_fault_is_of_message(pp_fault_kind kind)
+{
+    static const bool of_message[PP_FAULT_KIND_COUNT] = {
+#define PP_FAULT_OF_MESSAGE(id, name, message, op) message,
+        PP_FAULT_MAP(PP_FAULT_OF_MESSAGE)
+#undef PP_FAULT_OF_MESSAGE
+    };
+    return of_message[kind];
+}
+
+typedef struct pp_fault {
+    pp_fault_kind kind;
+    uint32_t rank; /* that sends, computes or starts */
+    uint32_t at;   /* its how-manieth message or op of a step, from 0 */
+    uint32_t step; /* of the run, from 0 */
+    pp_ns time_ns; /* of DELAY and STALL */
+} pp_fault;
+
+#define PP_FAULTS_MAX 16
+
+typedef struct pp_faults {
+    pp_fault fault[PP_FAULTS_MAX];
+    size_t count;
+} pp_faults;
+
+/* Adds "drop,rank=1,at=3,step=0", "stall,rank=2,at=5,time=2s", "plan,rank=1". What is left out is
+ * 0. Fails: USAGE. */
+PP_MUST_CHECK pp_status pp_faults_add(const char *text, pp_faults *faults, pp_err *err);
+
+/* The fault of `kind` that hits here, or NULL. faults: NULL is fine. */
+const pp_fault *pp_faults_at(const pp_faults *faults, pp_fault_kind kind, uint32_t rank,
+                             uint32_t step, uint32_t at);
+
+#endif

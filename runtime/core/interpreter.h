@@ -1,0 +1,74 @@
+/* Carries out one rank's part of a program, step by step: the only place that does. It knows
+ * neither how messages travel nor what ops compute. */
+#ifndef PPSIM_RUNTIME_CORE_INTERPRETER_H
+#define PPSIM_RUNTIME_CORE_INTERPRETER_H
+
+#include "runtime/core/arena.h"
+#include "runtime/core/compute.h"
+#include "runtime/core/progress.h"
+#include "runtime/core/transport.h"
+#include "sim/analysis/memory.h"
+
+#include <stdatomic.h>
+
+/* What is written down of a step; each rank writes the rows of its own ops and transfers. Times
+ * are those of the rank's clock. */
+typedef struct pp_record {
+    pp_ns *start_ns, *end_ns;             /* [ops] */
+    pp_ns *cpu_ns;                        /* [ops]: processor time */
+    pp_ns *post_ns, *done_ns;             /* [transfers] */
+    int64_t (*bytes)[2][PP_MEMORY_COUNT]; /* [ops]: counted at start and end; NULL: not asked for */
+    pp_ns *begin_ns, *over_ns;            /* [ranks]: all were there; the update was made */
+    pp_ns *drained_ns;                    /* [ranks]: the last send was done */
+    int64_t *preemptions;                 /* [ranks] */
+    uint32_t *live;                       /* [ranks]: most activations held at once */
+} pp_record;
+
+/* Outstanding sends, and what a rank holds. */
+typedef struct pp_interpreter {
+    const pp_program *program;
+    const pp_costs *costs;
+    const pp_cells *cells;
+    uint64_t program_hash;
+    uint32_t rank;
+    int64_t limit_bytes;            /* as of pp_arena_plan */
+    pp_arena_block *block;          /* as of pp_arena_take */
+    const pp_device_memory *memory; /* likewise */
+    pp_arena arena;
+    const pp_transport *transport;
+    pp_world *world;
+    const pp_compute *compute;
+    const pp_compute_work *work;
+    void *worker;
+    const pp_record *record;
+    pp_progress *progress;
+    const pp_faults *faults;
+    const atomic_bool *ended; /* somebody gave the run up */
+    pthread_mutex_t *turn;    /* held during an op; NULL: none */
+    bool poison;              /* what is not in use holds NaN; only where limit_bytes is negative */
+
+    uint32_t run_step;
+    pp_ns last_ns;         /* stamps of a rank never repeat */
+    uint32_t *sent, *came; /* [ranks]: messages to and from each in this step */
+    uint32_t *open_send;   /* [transfers of the rank]: sends that are not done, in order */
+    size_t open_count;
+    bool single_lane;    /* a group is posted when the one before it is done (PP_LANES_SINGLE) */
+    uint32_t last_group; /* posted in this step, or PP_NO_SOURCE */
+    uint64_t *stuck;     /* [ranks]: look-around in which the oldest send to it was not done */
+    uint64_t look_around;
+    int64_t (*shape)[4]; /* [transfers]: payload of messages about shapes; NULL: none */
+    int64_t bytes[PP_MEMORY_COUNT];
+    uint32_t live;
+    uint32_t ops_run;
+} pp_interpreter;
+
+/* limit_bytes: see pp_arena_plan. The fields up to `poison` are the caller's to set before.
+ * Fails: NOMEM, INPUT. */
+PP_MUST_CHECK pp_status pp_interpreter_prepare(pp_interpreter *in, pp_err *err);
+void pp_interpreter_free(pp_interpreter *in);
+
+/* One step: what the program says, then until the last send is done. All ranks have called
+ * transport->begin. Fails: as transport and compute; INFEASIBLE "stopped". */
+PP_MUST_CHECK pp_status pp_interpret(pp_interpreter *in, uint32_t run_step, pp_err *err);
+
+#endif

@@ -1,0 +1,86 @@
+/* Executes a program, step after step, on the ranks that this process hosts, and watches that it
+ * gets on. */
+#ifndef PPSIM_RUNTIME_CORE_RUN_H
+#define PPSIM_RUNTIME_CORE_RUN_H
+
+#include "runtime/core/compute.h"
+#include "runtime/measure/measure.h"
+#include "runtime/core/transport.h"
+
+/* What is executed. All of it is the caller's. */
+typedef struct pp_run_job {
+    const pp_transport *transport;
+    pp_world *world; /* of program->ranks ranks */
+    const pp_compute *compute;
+    const pp_compute_work *work;
+    void **worker;                  /* [ranks]: of the ranks hosted here, from compute->open */
+    const pp_device_memory *memory; /* of tensors: the compute's; NULL: this process's */
+    const pp_program *program; /* with communication, lowered (transport nccl: as zero-bubble) */
+    const pp_costs *costs;     /* what was predicted; with the compute's own bytes */
+} pp_run_job;
+
+typedef struct pp_run_options {
+    uint32_t first_step;   /* number of the first step of this run */
+    uint32_t warmup;       /* steps that are not measured, before */
+    uint32_t iterations;   /* measured ones */
+    int64_t limit_bytes;   /* of pp_arena_plan */
+    bool check_memory;     /* count every byte and compare it with the simulator's account */
+    bool poison;           /* of pp_interpreter */
+    bool check_messages;   /* the world's */
+    bool serialize;        /* an op has its GPU alone; compute->gpu is there */
+    pp_ns deadline_ns;     /* nothing may take longer */
+    pp_arena_block *block; /* [ranks]: memory of their tensors, kept from run to run; NULL: none */
+    size_t stack_bytes;    /* of a rank's thread; 0: PP_STACK_BYTES */
+    const pp_faults *faults;
+    const volatile sig_atomic_t *stop; /* as in pp_world_options */
+    /* Now and then, by the process of rank 0: `done` of `total` steps. NULL: nobody watches */
+    void (*progress)(void *context, uint32_t done, uint32_t total);
+    void *progress_context;
+} pp_run_options;
+
+#define PP_INTERRUPTED "interrupted; nothing was written"
+#define PP_STOPPED_ELSEWHERE "another process stopped the run; its message says why"
+#define PP_STACK_BYTES ((size_t)1 << 20)
+
+/* One measured step. */
+typedef struct pp_iteration {
+    pp_timeline *timeline;
+    pp_ns step_ns; /* until the last rank made its update */
+    pp_ns busy_ns; /* of all ops */
+    pp_ns cpu_ns;  /* processor time of all ops */
+    int64_t preemptions;
+    bool voided; /* too many of them, and too long: see pp_run */
+} pp_iteration;
+
+/* Owner frees with pp_run_result_free. */
+typedef struct pp_run_result {
+    pp_iteration *iteration;
+    uint32_t count;  /* of the process that hosts rank 0; elsewhere 0 */
+    uint32_t median; /* the iteration of the median step among those not voided */
+    uint32_t voided;
+    pp_ns agreement_ns;     /* making sure that all ranks do the same, once per run */
+    pp_ns clock_error_ns;   /* of the ranks' clocks against each other */
+    size_t arena_bytes;     /* the largest of the ranks hosted here */
+    size_t *rank_bytes;     /* [ranks]: the arena of each rank hosted here, else 0 */
+    uint64_t memory_checks; /* instants at which counted and predicted bytes were compared */
+    bool given_up;          /* a rank's thread does not end: nothing of the job may be freed */
+    char *flight;           /* after a failure: the last moments of all ranks here, JSON */
+    struct pp_crew *crew; /* after a failure: tensors that messages, or a thread that does not end,
+                             may still use */
+} pp_run_result;
+
+/* An iteration is void when ranks lost their processor more often than once in eight ops, and with
+ * it more than 2 % of the ops' time: its times tell of other processes. Where all are void, none is
+ * left out.
+ *
+ * Fails: as transport and compute; INPUT when ranks differ or a message is wrong; INFEASIBLE when
+ * the run hangs (the ranks and ops that wait for each other are named), when a rank dies, when
+ * memory is not what was predicted, or when the stop flag rises; NOMEM before the first step.
+ *
+ * On failure result_out->flight is set where known; free it too. */
+PP_MUST_CHECK pp_status pp_run(const pp_run_job *job, const pp_run_options *options,
+                               pp_run_result *result_out, pp_err *err);
+/* After a failure, not before the world is closed. */
+void pp_run_result_free(pp_run_result *result);
+
+#endif

@@ -1,0 +1,120 @@
+#include "runtime/core/transport.h"
+
+#include "sim/base/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PP_TRANSPORT(id) extern const pp_transport pp_transport_##id;
+#include "runtime/transports.def"
+#undef PP_TRANSPORT
+
+static const pp_transport *const transports[] = {
+#define PP_TRANSPORT(id) &pp_transport_##id,
+#include "runtime/transports.def"
+#undef PP_TRANSPORT
+};
+
+enum { TRANSPORT_COUNT = sizeof transports / sizeof transports[0] };
+
+size_t pp_transport_count(void)
+{
+    return TRANSPORT_COUNT;
+}
+
+const pp_transport *pp_transport_at(size_t index)
+{
+    return transports[index];
+}
+
+pp_status pp_transport_get(const char *name, const pp_transport **transport_out, pp_err *err)
+{
+    const char *names[TRANSPORT_COUNT + 1] = { NULL };
+    for (size_t i = 0; i < TRANSPORT_COUNT; i++) {
+        names[i] = transports[i]->name;
+        if (strcmp(names[i], name) == 0) {
+            *transport_out = transports[i];
+            return PP_OK;
+        }
+    }
+    const char *near = pp_text_nearest(name, names);
+    return pp_err_set(err, PP_USAGE, "--transport",
+                      "there is no transport '%.64s'%s%s%s; 'ppsim list transports' shows all",
+                      name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+pp_status pp_link_parse(const char *text, pp_link *link_out, pp_err *err)
+{
+    pp_link link = { .kind = PP_LINK_FREE };
+    const char *plus = strchr(text, '+');
+    char latency[32];
+    if (strcmp(text, "plan") == 0) {
+        link.kind = PP_LINK_PLAN;
+    } else if (strcmp(text, "free") != 0) {
+        if (!plus || (size_t)(plus - text) >= sizeof latency)
+            return pp_err_set(err, PP_USAGE, "--link",
+                              "'%.64s' is no link; write free, plan, or a latency and a rate such "
+                              "as 20us+1GB/s",
+                              text);
+        snprintf(latency, sizeof latency, "%.*s", (int)(plus - text), text);
+        link.kind = PP_LINK_THROTTLE;
+        pp_status status = pp_parse_duration(latency, "--link", &link.latency_ns, err);
+        if (!status)
+            status = pp_parse_rate(plus + 1, "--link", &link.bytes_per_s, err);
+        if (status)
+            return PP_USAGE;
+    }
+    *link_out = link;
+    return PP_OK;
+}
+
+/* "2SEND_F3 (step 4, message 7, 1024 B)". */
+static void describe(const pp_message *m, char *buffer, size_t size)
+{
+    char transfer[40] = "what is no message of ours"; /* a library may deliver anything */
+    if (m->kind < PP_TRANSFER_KIND_COUNT)
+        pp_transfer_print(
+            &(pp_transfer){ .microbatch = m->microbatch, .stage = m->stage, .kind = m->kind },
+            transfer, sizeof transfer);
+    snprintf(buffer, size, "%s (step %" PRIu32 ", message %" PRIu32 ", %" PRId64 " B)", transfer,
+             m->step, m->sequence, m->bytes);
+}
+
+/* What must have happened to the one that came. */
+static const char *mishap(const pp_message *expected, const pp_message *came)
+{
+    pp_message same = *came;
+    same.bytes = expected->bytes;
+    if (came->program != expected->program)
+        return "its sender runs another program; start all ranks with one plan";
+    if (came->step != expected->step)
+        return "it belongs to another step";
+    if (came->sequence > expected->sequence)
+        return "a message was lost on the way, or overtaken";
+    if (came->sequence < expected->sequence)
+        return "a message came twice, or late";
+    return memcmp(expected, &same, sizeof same) == 0 ? "it is not whole, or its sender has other "
+                                                       "sizes"
+                                                     : "it carries another tensor's tag";
+}
+
+pp_status pp_message_check(const pp_message *expected, const pp_message *came, pp_err *err)
+{
+    char wanted[96];
+    char got[96];
+    if (memcmp(expected, came, sizeof *came) == 0)
+        return PP_OK;
+    describe(expected, wanted, sizeof wanted);
+    describe(came, got, sizeof got);
+    return pp_err_set(err, PP_INPUT, NULL,
+                      "from rank %" PRIu32 " rank %" PRIu32
+                      " expected %s, but got %s: %s; nothing after it can be trusted, so the run "
+                      "ends",
+                      expected->from, expected->to, wanted, got, mishap(expected, came));
+}
+
+pp_status pp_world_stopped(pp_err *err)
+{
+    return pp_err_set(err, PP_INFEASIBLE, NULL, "stopped");
+}

@@ -1,0 +1,22 @@
+/* What was executed against what was predicted. */
+#ifndef PPSIM_RUNTIME_MEASURE_COMPARE_H
+#define PPSIM_RUNTIME_MEASURE_COMPARE_H
+
+#include "runtime/measure/execute.h"
+
+/* Predicted against executed, in parts of the predicted makespan: what comes from ops that took
+ * another time (the engine with measured durations, less the prediction) and what from elsewhere
+ * (executed, less that). */
+typedef struct pp_comparison {
+    double step_error;                 /* executed makespan / predicted - 1 */
+    double duration_error;             /* of which through durations of ops and transfers */
+    double structure_error;            /* the rest */
+    double replay_error;               /* executed / replayed - 1 */
+    double op_error[PP_OP_KIND_COUNT]; /* median of measured / expected - 1; NaN: no such op */
+} pp_comparison;
+
+/* execution: one that pp_execute made, in the process of rank 0. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_execution_compare(const pp_execution *execution,
+                                             pp_comparison *comparison_out, pp_err *err);
+
+#endif

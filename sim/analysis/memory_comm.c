@@ -1,0 +1,372 @@
+#include "sim/analysis/memory_comm.h"
+
+#include "sim/base/alloc.h"
+#include "sim/program/pairs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE PP_NO_SOURCE
+
+typedef enum event_kind { EVENT_OTHER, EVENT_START, EVENT_END } event_kind;
+
+/* One change. Those of equal time and position happen at once. */
+typedef struct event {
+    pp_ns at_ns;
+    size_t position; /* 0: a transfer is done; then the rank's steps, two positions each */
+    int64_t bytes;
+    uint32_t op; /* of START and END */
+    uint8_t component;
+    uint8_t kind; /* event_kind */
+} event;
+
+/* What a transfer holds, found by pp_rank_transfers_at. */
+typedef struct held {
+    pp_ns from_ns;
+    size_t position;
+    bool now;
+} held;
+
+typedef struct walk {
+    const pp_program *program;
+    const pp_comm *comm;
+    const pp_timeline *timeline;
+    const pp_costs *costs;
+    uint32_t rank;
+    pp_rank_transfers index;
+    held *held;            /* [PP_TRANSFER_KIND_COUNT * index.cells], of sends */
+    uint32_t last_send[2]; /* transfer of the last post: gradients, activations; or NONE */
+    event *event;
+    size_t count, capacity;
+    size_t position;
+    pp_ns clock_ns;
+    pp_err *err;
+    bool failed;
+} walk;
+
+static void walk_free(walk *w)
+{
+    pp_rank_transfers_free(&w->index);
+    free(w->held);
+    free(w->event);
+}
+
+static void add_event(walk *w, event e)
+{
+    void *grown = w->event;
+    if (w->failed || pp_grow(&grown, &w->capacity, w->count + 1, sizeof e, w->err)) {
+        w->failed = true;
+        return;
+    }
+    w->event = grown;
+    w->event[w->count++] = e;
+}
+
+/* A change at the rank's place in its program. */
+static void change(walk *w, pp_memory_component component, int64_t bytes)
+{
+    if (bytes)
+        add_event(w, (event){ .at_ns = w->clock_ns,
+                              .position = w->position,
+                              .bytes = bytes,
+                              .component = (uint8_t)component });
+}
+
+static void change_all(walk *w, const int64_t bytes[PP_MEMORY_COUNT])
+{
+    for (int c = 0; c < PP_MEMORY_COUNT; c++)
+        change(w, (pp_memory_component)c, bytes[c]);
+}
+
+static held *held_by(const walk *w, const pp_transfer *t)
+{
+    return &w->held[pp_rank_transfers_at(&w->index, (pp_transfer_kind)t->kind, t->stage,
+                                         t->microbatch)];
+}
+
+static void release_at(walk *w, const pp_transfer *t, pp_ns at_ns, size_t position)
+{
+    held *h = held_by(w, t);
+    if (!h->now)
+        return;
+    h->now = false;
+    add_event(w, (event){ .at_ns = at_ns > h->from_ns ? at_ns : h->from_ns,
+                          .position = at_ns > h->from_ns ? position : h->position,
+                          .bytes = -pp_transfer_bytes(w->costs, t),
+                          .component = PP_MEMORY_SEND_BUFFERS });
+}
+
+/* When the transfer is done, but not before the rank is where it is. */
+static void release_when_done(walk *w, uint32_t transfer)
+{
+    pp_ns end_ns = w->timeline->comm->end_ns[transfer];
+    const pp_transfer *t = &w->comm->transfer[transfer];
+    if (end_ns > w->clock_ns)
+        release_at(w, t, end_ns, 0);
+    else
+        release_at(w, t, w->clock_ns, w->position);
+}
+
+static void hold(walk *w, uint32_t transfer)
+{
+    const pp_transfer *t = &w->comm->transfer[transfer];
+    held *h = held_by(w, t);
+    *h = (held){ .from_ns = w->clock_ns, .position = w->position, .now = true };
+    change(w, PP_MEMORY_SEND_BUFFERS, pp_transfer_bytes(w->costs, t));
+}
+
+/* The op has made what this transfer sends. */
+static void made(walk *w, pp_op op)
+{
+    pp_send_buffers policy = (pp_send_buffers)w->comm->buffers.send;
+    pp_transfer_kind kind = op.kind == PP_OP_F ? PP_SEND_F : PP_SEND_B;
+    uint32_t transfer = pp_rank_transfers_get(&w->index, kind, op.stage, op.microbatch);
+    if (transfer == NONE)
+        return;
+    hold(w, transfer);
+    bool awaits_backward = kind == PP_SEND_F && !w->program->forward_only;
+    if (policy == PP_SEND_UNTIL_DONE || (policy == PP_SEND_UNTIL_BACKWARD && !awaits_backward))
+        release_at(w, &w->comm->transfer[transfer], w->timeline->comm->end_ns[transfer], 0);
+}
+
+/* The rank has waited for the group. */
+static void waited(walk *w, uint32_t g)
+{
+    const pp_group *group = &w->comm->group[g];
+    for (uint32_t t = group->first; t < group->first + group->count; t++) {
+        if (w->timeline->comm->end_ns[t] > w->clock_ns)
+            w->clock_ns = w->timeline->comm->end_ns[t];
+    }
+    for (uint32_t t = group->first; t < group->first + group->count; t++) {
+        if (w->comm->buffers.send == PP_SEND_UNTIL_WAITED &&
+            pp_transfer_has_buffer(&w->comm->transfer[t]) &&
+            pp_transfer_sends((pp_transfer_kind)w->comm->transfer[t].kind))
+            release_when_done(w, t);
+    }
+}
+
+static void posted(walk *w, uint32_t g)
+{
+    const pp_group *group = &w->comm->group[g];
+    const pp_buffers *buffers = &w->comm->buffers;
+    if (w->timeline->comm->post_ns[group->first] > w->clock_ns)
+        w->clock_ns = w->timeline->comm->post_ns[group->first];
+    for (uint32_t t = group->first; t < group->first + group->count; t++) {
+        const pp_transfer *transfer = &w->comm->transfer[t];
+        if (!pp_transfer_has_buffer(transfer))
+            continue;
+        if (!pp_transfer_sends((pp_transfer_kind)transfer->kind)) {
+            if (buffers->recv == PP_RECV_ON_POST)
+                change(w, PP_MEMORY_RECV_BUFFERS, pp_transfer_bytes(w->costs, transfer));
+            continue;
+        }
+        uint32_t *last = &w->last_send[transfer->kind == PP_SEND_F];
+        if (buffers->send == PP_SEND_UNTIL_WAITED && *last != NONE)
+            release_when_done(w, *last);
+        *last = t;
+    }
+}
+
+/* F takes its receive buffer over: it is an activation until its backward has run. */
+static void take_input(walk *w, pp_op op, bool takes)
+{
+    uint32_t transfer = pp_rank_transfers_get(&w->index, PP_RECV_F, op.stage, op.microbatch);
+    const pp_buffers *buffers = &w->comm->buffers;
+    if (transfer == NONE || (buffers->recv_copied && buffers->recv != PP_RECV_ON_POST))
+        return;
+    int64_t bytes = pp_transfer_bytes(w->costs, &w->comm->transfer[transfer]);
+    if (takes)
+        change(w, PP_MEMORY_RECV_BUFFERS, -bytes);
+    else if (buffers->recv != PP_RECV_ON_POST)
+        change(w, PP_MEMORY_RECV_BUFFERS, bytes);
+}
+
+/* Upper bound of a backward that is one graph: as many gradients as its forward keeps. */
+static int64_t graph_bytes(const walk *w, pp_op op)
+{
+    size_t row = pp_cost_index(w->costs, op.stage, op.microbatch);
+    int64_t more = w->costs->activation_bytes[row] - w->costs->temporary_bytes[row];
+    return w->comm->buffers.fused_backward && more > 0 ? more : 0;
+}
+
+static void starts(walk *w, pp_op op)
+{
+    int64_t bytes[PP_MEMORY_COUNT] = { 0 };
+    pp_memory_at_start(op, w->costs, bytes);
+    if (op.kind == PP_OP_F)
+        take_input(w, op, true);
+    else if (op.kind != PP_OP_W)
+        bytes[PP_MEMORY_TEMPORARIES] += graph_bytes(w, op);
+    change_all(w, bytes);
+}
+
+static void ends_backward(walk *w, pp_op op, int64_t bytes[PP_MEMORY_COUNT])
+{
+    const pp_buffers *buffers = &w->comm->buffers;
+    uint32_t gradient = pp_rank_transfers_get(&w->index, PP_RECV_B, op.stage, op.microbatch);
+    uint32_t output = pp_rank_transfers_get(&w->index, PP_SEND_F, op.stage, op.microbatch);
+    bytes[PP_MEMORY_TEMPORARIES] -= graph_bytes(w, op);
+    take_input(w, op, false);
+    if (gradient != NONE && buffers->recv == PP_RECV_ON_POST)
+        change(w, PP_MEMORY_RECV_BUFFERS,
+               -pp_transfer_bytes(w->costs, &w->comm->transfer[gradient]));
+    if (output != NONE && buffers->send == PP_SEND_UNTIL_BACKWARD)
+        release_when_done(w, output);
+}
+
+static void keep_output(const walk *w, pp_op op, int64_t bytes[PP_MEMORY_COUNT])
+{
+    if (w->comm->buffers.return_outputs)
+        bytes[PP_MEMORY_OUTPUTS] +=
+            w->costs->output_bytes[pp_cost_index(w->costs, op.stage, op.microbatch)];
+}
+
+static void ends(walk *w, pp_op op)
+{
+    int64_t bytes[PP_MEMORY_COUNT] = { 0 };
+    pp_memory_at_end(w->program, op, w->costs, bytes);
+    if (op.kind == PP_OP_B || op.kind == PP_OP_I) {
+        ends_backward(w, op, bytes);
+        keep_output(w, op, bytes);
+    } else if (op.kind == PP_OP_F && w->program->forward_only) {
+        take_input(w, op, false);
+        keep_output(w, op, bytes);
+    }
+    change_all(w, bytes);
+    if (op.kind != PP_OP_W)
+        made(w, op);
+}
+
+static void wait_for_input(walk *w, uint32_t i)
+{
+    uint32_t receive = w->comm->needs[i];
+    if (receive != NONE)
+        waited(w, w->comm->transfer[receive].group);
+}
+
+/* Both halves of an overlapped pair start with the first. */
+static void begins(walk *w, uint32_t i)
+{
+    bool pair = pp_pair_starts(w->program, w->costs, i);
+    w->clock_ns = w->timeline->start_ns[i];
+    wait_for_input(w, i);
+    if (pair)
+        wait_for_input(w, i + 1);
+    add_event(
+        w, (event){ .at_ns = w->clock_ns, .position = w->position, .op = i, .kind = EVENT_START });
+    starts(w, w->program->op[i]);
+    if (pair)
+        starts(w, w->program->op[i + 1]);
+}
+
+static void runs(walk *w, uint32_t i)
+{
+    pp_op op = w->program->op[i];
+    if (!pp_pair_ends(w->program, w->costs, i))
+        begins(w, i);
+    w->position++;
+    w->clock_ns = w->timeline->end_ns[i];
+    add_event(w,
+              (event){ .at_ns = w->clock_ns, .position = w->position, .op = i, .kind = EVENT_END });
+    ends(w, op);
+}
+
+static void collect(walk *w)
+{
+    for (size_t s = w->comm->step_begin[w->rank]; s < w->comm->step_begin[w->rank + 1]; s++) {
+        pp_step step = w->comm->step[s];
+        w->position = 2 * (s - w->comm->step_begin[w->rank]) + 1;
+        if (step.kind == PP_STEP_POST)
+            posted(w, step.index);
+        else if (step.kind == PP_STEP_WAIT)
+            waited(w, step.index);
+        else if (step.kind == PP_STEP_RUN)
+            runs(w, step.index);
+    }
+}
+
+static int compare_events(const void *left, const void *right)
+{
+    const event *a = left;
+    const event *b = right;
+    if (a->at_ns != b->at_ns)
+        return a->at_ns < b->at_ns ? -1 : 1;
+    return a->position < b->position ? -1 : a->position > b->position;
+}
+
+static void keep_most(int64_t *most, int64_t bytes)
+{
+    *most = bytes > *most ? bytes : *most;
+}
+
+/* Adds up the events, those at once together. */
+static pp_status replay(walk *w, int64_t limit_bytes, pp_memory_sample sample, void *context,
+                        int64_t bytes[PP_MEMORY_COUNT], pp_memory_peak *peak_out)
+{
+    size_t next = w->program->rank_begin[w->rank];
+    size_t end = w->program->rank_begin[w->rank + 1];
+    size_t last = end > next ? end - 1 : 0;
+    pp_memory_peak peak = { .total_bytes = -1,
+                            .recv_bytes = bytes[PP_MEMORY_RECV_BUFFERS],
+                            .send_bytes = bytes[PP_MEMORY_SEND_BUFFERS] };
+    if (sample)
+        sample(context, 0, bytes);
+    for (size_t i = 0; i < w->count && peak.total_bytes <= limit_bytes;) {
+        const event *first = &w->event[i];
+        size_t named = next < end ? next : last;
+        for (; i < w->count && compare_events(first, &w->event[i]) == 0; i++) {
+            const event *e = &w->event[i];
+            bytes[e->component] += e->bytes;
+            if (e->kind != EVENT_OTHER)
+                named = e->op;
+            if (e->kind == EVENT_END)
+                next = e->op + (size_t)1;
+        }
+        int64_t sum = pp_memory_total(bytes);
+        if (sum > PP_MEMORY_TOTAL_MAX)
+            return pp_memory_too_large(w->rank, w->err);
+        if (sample)
+            sample(context, first->at_ns, bytes);
+        keep_most(&peak.recv_bytes, bytes[PP_MEMORY_RECV_BUFFERS]);
+        keep_most(&peak.send_bytes, bytes[PP_MEMORY_SEND_BUFFERS]);
+        if (sum > peak.total_bytes) {
+            peak.total_bytes = sum;
+            memcpy(peak.bytes, bytes, sizeof peak.bytes);
+            peak.at_ns = first->at_ns;
+            peak.instruction = named;
+        }
+    }
+    *peak_out = peak;
+    return PP_OK;
+}
+
+pp_status pp_memory_walk_comm(const pp_program *program, const pp_timeline *timeline,
+                              const pp_costs *costs, uint32_t rank, int64_t limit_bytes,
+                              pp_memory_sample sample, void *context,
+                              int64_t bytes[PP_MEMORY_COUNT], pp_memory_peak *peak_out, pp_err *err)
+{
+    walk w PP_CLEANUP(walk_free) = { .program = program,
+                                     .comm = program->comm,
+                                     .timeline = timeline,
+                                     .costs = costs,
+                                     .rank = rank,
+                                     .last_send = { NONE, NONE },
+                                     .err = err };
+    pp_recv_pool pool = { 0 };
+    pp_status status = pp_rank_transfers_new(program, rank, &w.index, err);
+    if (!status && program->comm->buffers.recv != PP_RECV_ON_POST)
+        status = pp_recv_pool_of(program, costs, rank, &pool, err);
+    if (status)
+        return status;
+    w.held = pp_alloc_array(PP_TRANSFER_KIND_COUNT * w.index.cells, sizeof *w.held);
+    if (!w.held)
+        return pp_err_nomem(err);
+    bytes[PP_MEMORY_RECV_BUFFERS] = pool.bytes;
+    if (pool.bytes > PP_MEMORY_TOTAL_MAX || pp_memory_total(bytes) > PP_MEMORY_TOTAL_MAX)
+        return pp_memory_too_large(rank, err);
+    collect(&w);
+    if (w.failed)
+        return PP_NOMEM;
+    qsort(w.event, w.count, sizeof *w.event, compare_events);
+    return replay(&w, limit_bytes, sample, context, bytes, peak_out);
+}

@@ -1,0 +1,206 @@
+/* Which transfers a rank has, and how many receive buffers they need. */
+#include "sim/base/alloc.h"
+#include "sim/analysis/memory_comm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int64_t pp_transfer_bytes(const pp_costs *costs, const pp_transfer *t)
+{
+    bool downward = t->kind == PP_RECV_F || t->kind == PP_SEND_B; /* boundary below the stage */
+    uint32_t stage = downward && t->stage ? t->stage - 1u : t->stage;
+    return costs->message_bytes[pp_cost_index(costs, stage, t->microbatch)];
+}
+
+void pp_rank_transfers_free(pp_rank_transfers *index)
+{
+    free(index->local);
+    free(index->transfer);
+}
+
+size_t pp_rank_transfers_at(const pp_rank_transfers *index, pp_transfer_kind kind, uint32_t stage,
+                            uint32_t microbatch)
+{
+    return kind * index->cells + (size_t)index->local[stage] * index->program->microbatches +
+           microbatch;
+}
+
+uint32_t pp_rank_transfers_get(const pp_rank_transfers *index, pp_transfer_kind kind,
+                               uint32_t stage, uint32_t microbatch)
+{
+    return index->transfer[pp_rank_transfers_at(index, kind, stage, microbatch)];
+}
+
+/* Numbers the stages that the rank computes or whose tensors it moves; returns how many. */
+static uint32_t number_stages(pp_rank_transfers *index)
+{
+    const pp_program *program = index->program;
+    const pp_comm *comm = program->comm;
+    uint32_t stages = 0;
+    memset(index->local, 0xff, program->stages * sizeof *index->local);
+    for (size_t s = comm->step_begin[index->rank]; s < comm->step_begin[index->rank + 1]; s++) {
+        pp_step step = comm->step[s];
+        if (step.kind == PP_STEP_RUN && index->local[program->op[step.index].stage] == UINT32_MAX)
+            index->local[program->op[step.index].stage] = stages++;
+        const pp_group *group = step.kind == PP_STEP_POST ? &comm->group[step.index] : NULL;
+        for (uint32_t t = 0; group && t < group->count; t++) {
+            uint32_t *local = &index->local[comm->transfer[group->first + t].stage];
+            if (*local == UINT32_MAX)
+                *local = stages++;
+        }
+    }
+    return stages;
+}
+
+pp_status pp_rank_transfers_new(const pp_program *program, uint32_t rank,
+                                pp_rank_transfers *index_out, pp_err *err)
+{
+    const pp_comm *comm = program->comm;
+    pp_rank_transfers index = { .program = program, .rank = rank };
+    index.local = pp_alloc_array(program->stages, sizeof *index.local);
+    if (!index.local)
+        return pp_err_nomem(err);
+    index.cells = (size_t)number_stages(&index) * program->microbatches;
+    index.transfer = pp_alloc_array(PP_TRANSFER_KIND_COUNT * index.cells, sizeof *index.transfer);
+    if (!index.transfer) {
+        pp_rank_transfers_free(&index);
+        return pp_err_nomem(err);
+    }
+    memset(index.transfer, 0xff, PP_TRANSFER_KIND_COUNT * index.cells * sizeof *index.transfer);
+    for (size_t s = comm->step_begin[rank]; s < comm->step_begin[rank + 1]; s++) {
+        const pp_group *group =
+            comm->step[s].kind == PP_STEP_POST ? &comm->group[comm->step[s].index] : NULL;
+        for (uint32_t k = 0; group && k < group->count; k++) {
+            const pp_transfer *t = &comm->transfer[group->first + k];
+            index.transfer[pp_rank_transfers_at(&index, (pp_transfer_kind)t->kind, t->stage,
+                                                t->microbatch)] = group->first + k;
+        }
+    }
+    *index_out = index;
+    return PP_OK;
+}
+
+/* Slots taken now and at most, and the largest tensor that was in one. */
+typedef struct pool {
+    uint64_t taken, most;
+    int64_t bytes;
+} pool;
+
+typedef struct counting {
+    const pp_program *program;
+    const pp_costs *costs;
+    pp_rank_transfers index;
+    pool *pool; /* [stages of the rank * 2] */
+    size_t pools;
+} counting;
+
+static void counting_free(counting *c)
+{
+    pp_rank_transfers_free(&c->index);
+    free(c->pool);
+}
+
+static pool *pool_of(counting *c, const pp_transfer *t)
+{
+    size_t direction = t->kind == PP_RECV_B;
+    switch ((pp_recv_buffers)c->program->comm->buffers.recv) {
+    case PP_RECV_PER_STAGE:
+        return &c->pool[2 * (size_t)c->index.local[t->stage] + direction];
+    case PP_RECV_PER_DIRECTION:
+        return &c->pool[direction];
+    case PP_RECV_ON_POST:
+    case PP_RECV_PER_MICROBATCH:
+    case PP_RECV_POOL:
+    case PP_RECV_BUFFERS_COUNT:
+        break;
+    }
+    return &c->pool[0];
+}
+
+static void take(counting *c, const pp_group *group)
+{
+    for (uint32_t k = 0; k < group->count; k++) {
+        const pp_transfer *t = &c->program->comm->transfer[group->first + k];
+        if (pp_transfer_sends((pp_transfer_kind)t->kind) || !pp_transfer_has_buffer(t))
+            continue;
+        pool *p = pool_of(c, t);
+        int64_t bytes = c->costs ? pp_transfer_bytes(c->costs, t) : 0;
+        if (++p->taken > p->most)
+            p->most = p->taken;
+        if (bytes > p->bytes)
+            p->bytes = bytes;
+    }
+}
+
+static void give_back(counting *c, pp_transfer_kind kind, pp_op op)
+{
+    uint32_t t = pp_rank_transfers_get(&c->index, kind, op.stage, op.microbatch);
+    if (t == PP_NO_SOURCE)
+        return;
+    pool *p = pool_of(c, &c->program->comm->transfer[t]);
+    if (p->taken) /* an excerpt may post it after the op */
+        p->taken--;
+}
+
+static void count(counting *c, uint32_t rank)
+{
+    const pp_comm *comm = c->program->comm;
+    pp_op_kind frees_input = comm->buffers.recv_copied ? PP_OP_F : PP_OP_B;
+    for (size_t s = comm->step_begin[rank]; s < comm->step_begin[rank + 1]; s++) {
+        pp_step step = comm->step[s];
+        if (step.kind == PP_STEP_POST)
+            take(c, &comm->group[step.index]);
+        if (step.kind != PP_STEP_RUN || comm->buffers.recv == PP_RECV_PER_MICROBATCH)
+            continue;
+        pp_op op = c->program->op[step.index];
+        pp_op_kind kind = op.kind == PP_OP_I ? PP_OP_B : (pp_op_kind)op.kind;
+        if (kind == frees_input)
+            give_back(c, PP_RECV_F, op);
+        if (kind == PP_OP_B)
+            give_back(c, PP_RECV_B, op);
+    }
+}
+
+/* With a buffer for every receive each has the size of its tensor. */
+static int64_t all_receives(const counting *c)
+{
+    static const pp_transfer_kind kinds[] = { PP_RECV_F, PP_RECV_B };
+    int64_t sum = 0;
+    for (size_t k = 0; c->costs && k < 2; k++) {
+        const uint32_t *transfer = c->index.transfer + kinds[k] * c->index.cells;
+        for (size_t i = 0; i < c->index.cells; i++) {
+            if (transfer[i] != PP_NO_SOURCE &&
+                __builtin_add_overflow(
+                    sum, pp_transfer_bytes(c->costs, &c->program->comm->transfer[transfer[i]]),
+                    &sum))
+                return INT64_MAX;
+        }
+    }
+    return sum;
+}
+
+pp_status pp_recv_pool_of(const pp_program *program, const pp_costs *costs, uint32_t rank,
+                          pp_recv_pool *pool_out, pp_err *err)
+{
+    counting c PP_CLEANUP(counting_free) = { .program = program, .costs = costs };
+    pp_status status = pp_rank_transfers_new(program, rank, &c.index, err);
+    if (status)
+        return status;
+    c.pools = 2 * (c.index.cells / program->microbatches) + 2;
+    c.pool = pp_alloc_array(c.pools, sizeof *c.pool);
+    if (!c.pool)
+        return pp_err_nomem(err);
+    count(&c, rank);
+    pp_recv_pool sum = { 0 };
+    for (size_t k = 0; k < c.pools; k++) {
+        int64_t bytes;
+        sum.slots += c.pool[k].most;
+        if (__builtin_mul_overflow((int64_t)c.pool[k].most, c.pool[k].bytes, &bytes) ||
+            __builtin_add_overflow(sum.bytes, bytes, &sum.bytes))
+            sum.bytes = INT64_MAX;
+    }
+    if (program->comm->buffers.recv == PP_RECV_PER_MICROBATCH)
+        sum.bytes = all_receives(&c);
+    *pool_out = sum;
+    return PP_OK;
+}

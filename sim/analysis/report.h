@@ -1,0 +1,123 @@
+/* The numbers of one step: from a program, its timeline and its costs, predicted or measured.
+ * Keys and definitions: design contract, docs/formats.md. */
+#ifndef PPSIM_SIM_ANALYSIS_REPORT_H
+#define PPSIM_SIM_ANALYSIS_REPORT_H
+
+#include "sim/analysis/waits.h"
+#include "sim/analysis/step_tail.h"
+#include "sim/analysis/memory.h"
+#include "sim/analysis/robustness.h"
+#include "sim/analysis/uncertainty.h"
+#include "sim/analysis/time_breakdown.h"
+
+typedef struct pp_rank_report {
+    pp_ns busy_ns;
+    pp_ns idle_ns[PP_IDLE_COUNT]; /* busy and idle sum to the makespan */
+    pp_ns first_start_ns, last_end_ns;
+    uint32_t peak_live_activations; /* (stage, microbatch) pairs from F's start to B's or W's end */
+    int64_t memory_limit_bytes;     /* its own; 0: that of all */
+    pp_memory_peak memory;          /* only when has_memory */
+    pp_op peak_op;                  /* the op of memory.instruction */
+    int64_t peak_recv_bytes;        /* the most that receive buffers have at any time */
+    int64_t peak_send_bytes;        /* the same of send buffers */
+    int64_t over_bytes; /* held at the first instant beyond its limit; 0: it never is. By
+                           pp_report_set_limit, as are the next two */
+    pp_ns over_at_ns;
+    pp_op over_op; /* as peak_op, of that instant */
+} pp_rank_report;
+
+#define PP_WORST_DEFAULT 5u /* waits that a report shows */
+
+/* One thing that was assumed because nobody said it. */
+typedef struct pp_note {
+    char key[96];
+    char *value;
+} pp_note;
+
+typedef struct pp_notes {
+    pp_note *note;
+    size_t count, capacity;
+} pp_notes;
+
+PP_MUST_CHECK pp_status pp_notes_add(pp_notes *notes, pp_err *err, const char *key,
+                                     const char *format, ...) PP_PRINTF(4, 5);
+PP_MUST_CHECK pp_status pp_notes_copy(const pp_notes *from, pp_notes *to, pp_err *err);
+/* Takes away every note of this key. */
+void pp_notes_drop(pp_notes *notes, const char *key);
+void pp_notes_free(pp_notes *notes);
+
+/* Owner frees with pp_report_free. */
+typedef struct pp_report {
+    char schedule[64];
+    char executor[32];
+    uint32_t ranks, stages, microbatches;
+    pp_ns makespan_ns;      /* ends with the last compute op */
+    pp_ns span_ns;          /* longest per-rank first start to last end */
+    pp_ns step_boundary_ns; /* gradient sync, tied embedding, optimizer */
+    pp_boundary boundary;   /* its parts */
+    pp_ns step_ns;          /* makespan + boundary */
+    bool has_period;        /* no barrier ends the step; set by the caller */
+    pp_ns period_ns;        /* of the repeated step, rounded up (sim/analysis/period.h) */
+    double bubble_fraction; /* idle rank-time / (p x makespan) */
+    double bubble_rate;     /* (span - busy) / span of the rank with the longest span */
+    bool has_bound;
+    pp_ns lower_bound_ns; /* of the makespan; set by the caller (planner/bound/bound.h) */
+    char bound_name[64];  /* which bound it is */
+    bool has_memory;
+    int64_t peak_memory_bytes;
+    uint32_t peak_memory_rank;
+    int64_t memory_limit_bytes; /* 0: none was given */
+    uint32_t replica;           /* of a plan: the slowest, whose times these are, */
+    uint32_t memory_replica;    /* and the one that needs most memory, whose memory it is */
+    double tokens_per_s;        /* 0: not known */
+    double model_flops_utilization;
+    uint32_t graphs;  /* distinct ones of the rank with most, where a runtime compiles; 0: none */
+    pp_ns compile_ns; /* before the first step; 0: not asked for */
+    uint64_t seed;
+    pp_rank_report *per_rank; /* [ranks] */
+    bool has_worst;           /* by pp_report_add_worst */
+    pp_blocked_list worst;
+    bool has_why; /* by pp_report_add_why */
+    pp_why why;
+    pp_notes assumptions;
+    pp_robustness robustness;   /* set by the caller */
+    pp_uncertainty uncertainty; /* set by the caller, or the plan's */
+} pp_report;
+
+/* The rank that is beyond its limit by most, and by how much; 0 or less: all fit. limit_bytes: of
+ * ranks without their own; 0: none. */
+int64_t pp_report_short(const pp_report *report, int64_t limit_bytes, uint32_t *rank_out);
+
+/* Of two replicas: where `other` is beyond its limit by more, or nearer to it, its memory takes the
+ * place of that of `report`. Both have as many ranks and the same limits. */
+void pp_report_take_memory(pp_report *report, const pp_report *other);
+
+/* Sets memory_limit_bytes, and of each rank that is beyond its limit where it is first.
+ * limit_bytes: of ranks without their own; 0: none. The rest: as in pp_report_build.
+ * Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_report_set_limit(pp_report *report, const pp_program *program,
+                                            const pp_timeline *timeline, const pp_costs *costs,
+                                            int64_t limit_bytes, pp_err *err);
+/* The rank that is the first to be beyond its limit; NULL: all fit. rank_out: its number. */
+const pp_rank_report *pp_report_first_over(const pp_report *report, uint32_t *rank_out);
+
+/* step_sync: a global barrier ends the step. assumptions stay empty.
+ * Fails: INPUT (sums leave 64 bits), NOMEM. */
+PP_MUST_CHECK pp_status pp_report_build(const char *schedule, const char *executor,
+                                        const pp_program *program, const pp_timeline *timeline,
+                                        const pp_costs *costs, bool step_sync,
+                                        pp_report **report_out, pp_err *err);
+/* Puts the `most` longest waits into the report, in place of those that it has. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_report_add_worst(pp_report *report, const pp_program *program,
+                                            const pp_timeline *timeline, size_t most, pp_err *err);
+/* Says where the step goes. bare: the costs without the collectives inside ops; NULL: not known.
+ * timeline: of pp_simulate, with its waits. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_report_add_why(pp_report *report, const pp_program *program,
+                                          const pp_timeline *timeline, const pp_costs *costs,
+                                          const pp_costs *bare, pp_err *err);
+void pp_report_free(pp_report **report); /* for PP_CLEANUP; *report NULL is fine */
+
+/* "format":"ppsim.report". */
+pp_json *pp_report_write(const pp_report *report, pp_json_build *build);
+
+#endif

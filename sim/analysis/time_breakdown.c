@@ -1,0 +1,202 @@
+#include "sim/analysis/time_breakdown.h"
+
+#include "sim/base/alloc.h"
+#include "sim/program/comm.h"
+#include "sim/program/pairs.h"
+#include "sim/analysis/report.h"
+#include "sim/program/transfer_costs.h"
+
+#include <stdlib.h>
+
+typedef struct parts {
+    pp_ns ns[PP_WHY_COUNT];
+} parts;
+
+static const char *const keys[PP_WHY_COUNT] = {
+#define PP_WHY_KEY(name, key, text) #key "_ns",
+    PP_WHY_MAP(PP_WHY_KEY)
+#undef PP_WHY_KEY
+};
+
+const char *pp_why_text(pp_why_part part)
+{
+    static const char *const texts[PP_WHY_COUNT] = {
+#define PP_WHY_TEXT(name, key, text) text,
+        PP_WHY_MAP(PP_WHY_TEXT)
+#undef PP_WHY_TEXT
+    };
+    return texts[part];
+}
+
+static pp_ns least(pp_ns a, pp_ns b)
+{
+    return a < b ? a : b;
+}
+
+/* When the input of instruction `i` is there, and how long it travelled. */
+typedef struct arrival {
+    pp_ns at_ns, latency_ns;
+} arrival;
+
+static arrival arrival_of(const pp_program *program, const pp_timeline *timeline,
+                          const pp_costs *costs, size_t i)
+{
+    uint32_t source = program->source[i];
+    pp_ns latency_ns = pp_edge_latency(program, costs, i);
+    pp_ns made_ns = source == PP_NO_SOURCE ? 0 : timeline->end_ns[source];
+    return (arrival){ made_ns + latency_ns, latency_ns };
+}
+
+/* Without communication: the last part of a wait is the latency of the input, as far as that is
+ * exposed. */
+static void add_gaps(const pp_program *program, const pp_timeline *timeline, const pp_costs *costs,
+                     uint32_t rank, parts *out)
+{
+    pp_ns clock_ns = 0;
+    size_t begin = program->rank_begin[rank];
+    for (size_t i = begin; i < program->rank_begin[rank + 1]; i++) {
+        pp_ns wait_ns = timeline->start_ns[i] - clock_ns;
+        clock_ns = timeline->end_ns[i];
+        if (wait_ns <= 0)
+            continue;
+        arrival last = arrival_of(program, timeline, costs, i);
+        if (pp_pair_starts(program, costs, i)) {
+            arrival other = arrival_of(program, timeline, costs, i + 1);
+            last = other.at_ns > last.at_ns ? other : last;
+        }
+        pp_ns travels_ns = least(wait_ns, last.latency_ns);
+        out->ns[PP_WHY_P2P] += travels_ns;
+        out->ns[i == begin ? PP_WHY_WARM_UP : PP_WHY_DATA] += wait_ns - travels_ns;
+    }
+}
+
+/* Of the waits for data those before the first op and those between ops; the end is what is left.
+ */
+static void add_waits(const pp_comm_timeline *comm, const pp_report *report, parts *list)
+{
+    for (size_t i = 0; i < comm->wait_count; i++) {
+        const pp_wait *wait = &comm->wait[i];
+        const pp_rank_report *rank = &report->per_rank[wait->rank];
+        if (wait->cause != PP_IDLE_DATA || wait->at_ns >= rank->last_end_ns)
+            continue;
+        bool before = wait->at_ns < rank->first_start_ns;
+        list[wait->rank].ns[before ? PP_WHY_WARM_UP : PP_WHY_DATA] += wait->waits_ns;
+    }
+}
+
+static pp_ns op_ns(const pp_costs *costs, pp_op op)
+{
+    const pp_ns *const table[PP_OP_KIND_COUNT] = {
+        [PP_OP_F] = costs->f_ns,
+        [PP_OP_I] = costs->i_ns,
+        [PP_OP_W] = costs->w_ns,
+        [PP_OP_B] = costs->b_ns,
+    };
+    return table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
+}
+
+/* What the ops of a rank take beyond what they would take alone. */
+static pp_ns collectives_of(const pp_program *program, const pp_costs *costs, const pp_costs *bare,
+                            uint32_t rank)
+{
+    pp_ns sum_ns = 0;
+    for (size_t i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++)
+        sum_ns += op_ns(costs, program->op[i]) - op_ns(bare, program->op[i]);
+    return sum_ns < 0 ? 0 : sum_ns;
+}
+
+/* From the waits for data to all parts. most_ns: what the busiest rank computes. */
+static void complete(const pp_report *report, uint32_t r, pp_ns most_ns, parts *out)
+{
+    const pp_rank_report *rank = &report->per_rank[r];
+    const pp_boundary *b = &report->boundary;
+    const pp_ns *idle_ns = rank->idle_ns;
+    pp_ns seen_ns = out->ns[PP_WHY_WARM_UP] + out->ns[PP_WHY_DATA] + out->ns[PP_WHY_P2P];
+    out->ns[PP_WHY_COMPUTE] = rank->busy_ns - out->ns[PP_WHY_COLLECTIVES];
+    out->ns[PP_WHY_COOL_DOWN] = idle_ns[PP_IDLE_DATA] - seen_ns;
+    out->ns[PP_WHY_IMBALANCE] = least(out->ns[PP_WHY_DATA], most_ns - rank->busy_ns);
+    out->ns[PP_WHY_DATA] -= out->ns[PP_WHY_IMBALANCE];
+    out->ns[PP_WHY_BUFFER] = idle_ns[PP_IDLE_BUFFER];
+    out->ns[PP_WHY_P2P] += idle_ns[PP_IDLE_LINK];
+    out->ns[PP_WHY_HOST] = idle_ns[PP_IDLE_HOST];
+    out->ns[PP_WHY_SYNC] = idle_ns[PP_IDLE_SYNC];
+    out->ns[PP_WHY_GRAD_SYNC] = b->grad_sync_ns;
+    out->ns[PP_WHY_TIED] = b->tied_ns;
+    out->ns[PP_WHY_OPTIMIZER] = b->optimizer_ns;
+    out->ns[PP_WHY_FIXED] = b->fixed_ns;
+}
+
+/* Quotients rounded down, and the nanoseconds that are left to those with the largest remainders:
+ * the sum is that of every rank. */
+static void average(const parts *list, uint32_t ranks, pp_ns *mean_ns)
+{
+    pp_ns rest[PP_WHY_COUNT] = { 0 };
+    pp_ns left = 0;
+    for (int c = 0; c < PP_WHY_COUNT; c++) {
+        mean_ns[c] = 0;
+        for (uint32_t r = 0; r < ranks; r++) { /* no sum over ranks: it could leave 64 bits */
+            rest[c] += list[r].ns[c] % ranks;
+            mean_ns[c] += list[r].ns[c] / ranks + rest[c] / ranks;
+            rest[c] %= ranks;
+        }
+        left += rest[c];
+    }
+    for (left /= ranks; left > 0; left--) {
+        int most = 0;
+        for (int c = 1; c < PP_WHY_COUNT; c++)
+            most = rest[c] > rest[most] ? c : most;
+        mean_ns[most]++;
+        rest[most] = 0;
+    }
+}
+
+pp_status pp_report_add_why(pp_report *report, const pp_program *program,
+                            const pp_timeline *timeline, const pp_costs *costs,
+                            const pp_costs *bare, pp_err *err)
+{
+    parts *list = pp_alloc_array(report->ranks, sizeof *list);
+    if (!list)
+        return pp_err_nomem(err);
+    pp_why why = { .has_collectives = bare != NULL };
+    if (timeline->comm)
+        add_waits(timeline->comm, report, list);
+    for (uint32_t r = 0; r < report->ranks; r++) {
+        if (report->per_rank[r].busy_ns > report->per_rank[why.slowest].busy_ns)
+            why.slowest = r;
+        if (!timeline->comm)
+            add_gaps(program, timeline, costs, r, &list[r]);
+        if (bare)
+            list[r].ns[PP_WHY_COLLECTIVES] =
+                least(collectives_of(program, costs, bare, r), report->per_rank[r].busy_ns);
+    }
+    for (uint32_t r = 0; r < report->ranks; r++)
+        complete(report, r, report->per_rank[why.slowest].busy_ns, &list[r]);
+    average(list, report->ranks, why.mean_ns);
+    for (int c = 0; c < PP_WHY_COUNT; c++)
+        why.slowest_ns[c] = list[why.slowest].ns[c];
+    free(list);
+    report->why = why;
+    report->has_why = true;
+    return PP_OK;
+}
+
+static pp_json *write_parts(const pp_why *why, const pp_ns *ns, pp_json_build *build)
+{
+    pp_json *object = pp_json_new_object(build);
+    for (int c = 0; c < PP_WHY_COUNT; c++) {
+        if (c == PP_WHY_COLLECTIVES && !why->has_collectives)
+            pp_json_put_null(build, object, keys[c]);
+        else
+            pp_json_put_int(build, object, keys[c], ns[c]);
+    }
+    return object;
+}
+
+pp_json *pp_why_write(const pp_why *why, pp_json_build *build)
+{
+    pp_json *object = pp_json_new_object(build);
+    pp_json_put(build, object, "mean", write_parts(why, why->mean_ns, build));
+    pp_json_put(build, object, "slowest", write_parts(why, why->slowest_ns, build));
+    pp_json_put_int(build, object, "slowest_rank", why->slowest);
+    return object;
+}

@@ -1,0 +1,199 @@
+#include "sim/analysis/waits.h"
+
+#include "sim/base/alloc.h"
+#include "sim/program/comm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void pp_blocked_free(pp_blocked_list *list)
+{
+    free(list->item);
+    *list = (pp_blocked_list){ 0 };
+}
+
+/* Waits before they are sorted and named. */
+typedef struct gathering {
+    const pp_program *program;
+    const pp_timeline *timeline;
+    pp_wait *wait;
+    size_t count, capacity;
+} gathering;
+
+static void gathering_free(gathering *g)
+{
+    free(g->wait);
+}
+
+static pp_status push(gathering *g, pp_wait wait, pp_err *err)
+{
+    void *grown = g->wait;
+    pp_status status = pp_grow(&grown, &g->capacity, g->count + 1, sizeof wait, err);
+    if (status)
+        return status;
+    g->wait = grown;
+    g->wait[g->count++] = wait;
+    return PP_OK;
+}
+
+/* Of a pair that runs as one (sim/program/pairs.h) the input that was made later. */
+static uint32_t late_source(const gathering *g, size_t i)
+{
+    const pp_ns *end_ns = g->timeline->end_ns;
+    uint32_t first = g->program->source[i];
+    if (!g->program->op[i].paired || g->timeline->start_ns[i + 1] < end_ns[i + 1])
+        return first;
+    uint32_t second = g->program->source[i + 1];
+    if (second == PP_NO_SOURCE || (first != PP_NO_SOURCE && end_ns[first] > end_ns[second]))
+        return first;
+    return second;
+}
+
+/* Without communication an op waits for its source, or for the latency behind it. */
+static pp_status gather_gaps(gathering *g, pp_err *err)
+{
+    const pp_program *program = g->program;
+    for (uint32_t r = 0; r < program->ranks; r++) {
+        pp_ns clock_ns = 0;
+        for (size_t i = program->rank_begin[r]; i < program->rank_begin[r + 1]; i++) {
+            const pp_wait wait = { .at_ns = clock_ns,
+                                   .waits_ns = g->timeline->start_ns[i] - clock_ns,
+                                   .rank = r,
+                                   .step = i,
+                                   .blocker = late_source(g, i),
+                                   .blocker_is_op = true,
+                                   .cause = PP_IDLE_DATA };
+            pp_status status = wait.waits_ns > 0 ? push(g, wait, err) : PP_OK;
+            if (status)
+                return status;
+            clock_ns = g->timeline->end_ns[i];
+        }
+    }
+    return PP_OK;
+}
+
+static pp_status gather(gathering *g, pp_err *err)
+{
+    const pp_comm_timeline *comm = g->timeline->comm;
+    pp_status status = comm ? PP_OK : gather_gaps(g, err);
+    for (size_t i = 0; comm && i < comm->wait_count && !status; i++)
+        status = push(g, comm->wait[i], err);
+    return status;
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    const pp_wait *x = a;
+    const pp_wait *y = b;
+    if (x->waits_ns != y->waits_ns)
+        return x->waits_ns < y->waits_ns ? 1 : -1;
+    if (x->at_ns != y->at_ns)
+        return x->at_ns < y->at_ns ? -1 : 1;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* The op that comes next on the rank; PP_NO_SOURCE: none. */
+static uint32_t next_op(const pp_program *program, const pp_wait *wait)
+{
+    const pp_comm *comm = program->comm;
+    if (!comm)
+        return (uint32_t)wait->step;
+    for (size_t s = wait->step; s < comm->step_begin[wait->rank + 1]; s++) {
+        if (comm->step[s].kind == PP_STEP_RUN)
+            return comm->step[s].index;
+    }
+    return PP_NO_SOURCE;
+}
+
+static bool takes_input(pp_op op, const pp_transfer *t)
+{
+    bool forward = t->kind == PP_RECV_F;
+    return op.stage == t->stage && op.microbatch == t->microbatch &&
+           (op.kind == PP_OP_F) == forward && op.kind != PP_OP_W;
+}
+
+/* The op that made the input too late; PP_NO_SOURCE: it was there, its sender was not. Who needs
+ * the input stands behind the wait. */
+static uint32_t late_op(const pp_program *program, const pp_timeline *timeline, const pp_wait *wait)
+{
+    const pp_comm *comm = program->comm;
+    if (wait->blocker_is_op)
+        return wait->blocker;
+    const pp_transfer *awaited = &comm->transfer[wait->transfer];
+    if (wait->cause != PP_IDLE_DATA || awaited->kind >= PP_TENSOR_KINDS)
+        return PP_NO_SOURCE;
+    for (size_t s = wait->step; s < comm->step_begin[wait->rank + 1]; s++) {
+        uint32_t i = comm->step[s].index;
+        if (comm->step[s].kind != PP_STEP_RUN || !takes_input(program->op[i], awaited))
+            continue;
+        uint32_t source = program->source[i];
+        return source != PP_NO_SOURCE && timeline->end_ns[source] > wait->at_ns ? source
+                                                                                : PP_NO_SOURCE;
+    }
+    return PP_NO_SOURCE;
+}
+
+static void name(const pp_program *program, const pp_timeline *timeline, const pp_wait *wait,
+                 pp_blocked *out)
+{
+    *out = (pp_blocked){
+        .rank = wait->rank, .at_ns = wait->at_ns, .waits_ns = wait->waits_ns, .cause = wait->cause
+    };
+    uint32_t op = next_op(program, wait);
+    if (op != PP_NO_SOURCE)
+        pp_op_print(program->op[op], out->op, sizeof out->op);
+    else
+        pp_transfer_print(&program->comm->transfer[wait->transfer], out->op, sizeof out->op);
+    if (wait->blocker == PP_NO_SOURCE)
+        return;
+    uint32_t late = late_op(program, timeline, wait);
+    if (late != PP_NO_SOURCE) {
+        pp_op by = program->op[late];
+        pp_op_print(by, out->by, sizeof out->by);
+        out->by_rank = pp_program_rank(program, by);
+    } else {
+        const pp_transfer *by = &program->comm->transfer[wait->blocker];
+        pp_transfer_print(by, out->by, sizeof out->by);
+        out->by_rank = by->rank;
+    }
+}
+
+pp_status pp_blocked_find(const pp_program *program, const pp_timeline *timeline, size_t most,
+                          pp_blocked_list *list_out, pp_err *err)
+{
+    gathering g PP_CLEANUP(gathering_free) = { .program = program, .timeline = timeline };
+    pp_status status = gather(&g, err);
+    if (status)
+        return status;
+    if (g.count)
+        qsort(g.wait, g.count, sizeof *g.wait, longest_first);
+    size_t count = g.count < most ? g.count : most;
+    pp_blocked *item = pp_alloc_array(count, sizeof *item);
+    if (!item)
+        return pp_err_nomem(err);
+    for (size_t i = 0; i < count; i++)
+        name(program, timeline, &g.wait[i], &item[i]);
+    *list_out = (pp_blocked_list){ .item = item, .count = count };
+    return PP_OK;
+}
+
+pp_json *pp_blocked_write(const pp_blocked_list *list, pp_json_build *build)
+{
+    pp_json *array = pp_json_new_array(build);
+    for (size_t i = 0; i < list->count; i++) {
+        const pp_blocked *one = &list->item[i];
+        pp_json *object = pp_json_new_object(build);
+        pp_json_put_int(build, object, "rank", one->rank);
+        pp_json_put_text(build, object, "op", one->op);
+        pp_json_put_int(build, object, "at_ns", one->at_ns);
+        pp_json_put_int(build, object, "waits_ns", one->waits_ns);
+        pp_json_put_text(build, object, "cause", pp_idle_key(one->cause));
+        pp_json_put_text(build, object, "blocked_by", one->by[0] ? one->by : NULL);
+        if (one->by[0])
+            pp_json_put_int(build, object, "blocked_by_rank", one->by_rank);
+        else
+            pp_json_put_null(build, object, "blocked_by_rank");
+        pp_json_add(build, array, object);
+    }
+    return array;
+}

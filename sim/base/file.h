@@ -1,0 +1,40 @@
+/* Whole files, in and out. */
+#ifndef PPSIM_SIM_BASE_FILE_H
+#define PPSIM_SIM_BASE_FILE_H
+
+#include "sim/base/alloc.h"
+#include "sim/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define PP_FILE_BYTES_MAX ((size_t)1 << 30)
+
+/* text_out: the caller's to free(), a NUL follows the last byte.
+ * Fails: IO, INPUT when the file is larger than PP_FILE_BYTES_MAX, NOMEM. */
+PP_MUST_CHECK pp_status pp_file_read(const char *path, char **text_out, size_t *bytes_out,
+                                     pp_err *err);
+
+/* Writes beside the target and renames, so that a failure leaves the old file as it was.
+ * A target that is no regular file (a pipe, /dev/full) is written directly. Fails: IO, NOMEM. */
+PP_MUST_CHECK pp_status pp_file_write(const char *path, const char *text, size_t bytes,
+                                      pp_err *err);
+
+/* The same in two moves, so that several files appear together or not at all. Free with
+ * pp_file_discard, which removes what was not committed. */
+typedef struct pp_staged_file {
+    char *target;
+    char *temporary; /* NULL: no regular file, written at commit */
+} pp_staged_file;
+
+PP_MUST_CHECK pp_status pp_file_stage(const char *path, const char *text, size_t bytes,
+                                      pp_staged_file *staged_out, pp_err *err);
+/* text: as given to pp_file_stage. */
+PP_MUST_CHECK pp_status pp_file_commit(pp_staged_file *staged, const char *text, size_t bytes,
+                                       pp_err *err);
+void pp_file_discard(pp_staged_file *staged);
+
+/* Is there something at `path` that is no regular file (a pipe, a terminal, /dev/full)? */
+bool pp_file_is_special(const char *path);
+
+#endif

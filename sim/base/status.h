@@ -1,0 +1,39 @@
+/* How every function of ppsim reports failure: a status, a place in the input, a sentence. */
+#ifndef PPSIM_SIM_BASE_STATUS_H
+#define PPSIM_SIM_BASE_STATUS_H
+
+#define PP_CLEANUP(fn) __attribute__((cleanup(fn)))
+#define PP_MUST_CHECK __attribute__((warn_unused_result))
+#define PP_PRINTF(at, first) __attribute__((format(printf, at, first)))
+
+/* name, exit status of the command, text */
+#define PP_STATUS_MAP(X)                             \
+    X(OK, 0, "done")                                 \
+    X(INFEASIBLE, 1, "no plan satisfies the limits") \
+    X(USAGE, 2, "wrong usage")                       \
+    X(INPUT, 3, "bad input")                         \
+    X(UNAVAILABLE, 4, "not available here")          \
+    X(IO, 5, "input or output failed")               \
+    X(NOMEM, 6, "out of memory")
+
+typedef enum pp_status {
+#define PP_STATUS_ENUM(name, exit_status, text) PP_##name,
+    PP_STATUS_MAP(PP_STATUS_ENUM)
+#undef PP_STATUS_ENUM
+} pp_status;
+
+/* The first report wins: a second pp_err_set on the same object keeps the first text. */
+typedef struct pp_err {
+    pp_status status;
+    char where[256]; /* file:line:column, file#/json/pointer, or an option; may be empty */
+    char text[1024]; /* one sentence, ends with the way out */
+} pp_err;
+
+/* Returns `status`, so that `return pp_err_set(...)` reads well. err, where: may be NULL. */
+pp_status pp_err_set(pp_err *err, pp_status status, const char *where, const char *format, ...)
+    PP_PRINTF(4, 5);
+pp_status pp_err_nomem(pp_err *err);
+const char *pp_status_text(pp_status status);
+int pp_status_exit(pp_status status);
+
+#endif

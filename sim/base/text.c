@@ -1,0 +1,120 @@
+#include "sim/base/text.h"
+
+#include "sim/base/alloc.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Levenshtein distance without regard to case, for names of up to 63 bytes. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[64];
+    size_t na = strlen(a);
+    size_t nb = strlen(b);
+    if (na > 63 || nb > 63)
+        return 64;
+    for (size_t j = 0; j <= nb; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= na; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= nb; j++) {
+            size_t same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 1]);
+            size_t best = diagonal + !same;
+            diagonal = row[j];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[nb];
+}
+
+const char *pp_text_nearest(const char *text, const char *const names[])
+{
+    const char *nearest = NULL;
+    size_t least = strlen(text + strspn(text, "-")) / 3 + 2;
+    for (size_t i = 0; names[i]; i++) {
+        bool begins = *text && strncmp(text, names[i], strlen(text)) == 0;
+        size_t d = begins ? 1 : distance(text, names[i]);
+        if (d < least) {
+            least = d;
+            nearest = names[i];
+        }
+    }
+    return nearest;
+}
+
+size_t pp_text_sequence(const char *c)
+{
+    unsigned char first = (unsigned char)c[0];
+    size_t length = first < 0x80                    ? 1
+                    : first >= 0xc2 && first < 0xe0 ? 2
+                    : first >= 0xe0 && first < 0xf0 ? 3
+                    : first >= 0xf0 && first < 0xf5 ? 4
+                                                    : 0;
+    for (size_t i = 1; i < length; i++) {
+        if (((unsigned char)c[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    unsigned char second = length > 2 ? (unsigned char)c[1] : 0;
+    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+        (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
+        return 0; /* too long a form, a surrogate, beyond Unicode */
+    return length;
+}
+
+void pp_text_add_bytes(pp_text *text, const char *bytes, size_t count)
+{
+    void *data = text->data;
+    if (text->failed || pp_grow(&data, &text->capacity, text->bytes + count + 1, 1, NULL)) {
+        text->failed = 1;
+        return;
+    }
+    text->data = data;
+    memcpy(text->data + text->bytes, bytes, count);
+    text->bytes += count;
+    text->data[text->bytes] = '\0';
+}
+
+void pp_text_add(pp_text *text, const char *format, ...)
+{
+    char small[512];
+    va_list args;
+    va_start(args, format);
+    int needed = vsnprintf(small, sizeof small, format, args);
+    va_end(args);
+    if (needed < 0)
+        return;
+    if ((size_t)needed < sizeof small) {
+        pp_text_add_bytes(text, small, (size_t)needed);
+        return;
+    }
+    char *large = malloc((size_t)needed + 1);
+    if (!large) {
+        text->failed = 1;
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(large, (size_t)needed + 1, format, args);
+    va_end(args);
+    pp_text_add_bytes(text, large, (size_t)needed);
+    free(large);
+}
+
+void pp_text_free(pp_text *text)
+{
+    free(text->data);
+    *text = (pp_text){ 0 };
+}
+
+pp_status pp_text_check(const pp_text *text, pp_err *err)
+{
+    return text->failed ? pp_err_nomem(err) : PP_OK;
+}

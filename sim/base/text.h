@@ -1,0 +1,28 @@
+/* Small helpers for names and for the "did you mean" of messages. */
+#ifndef PPSIM_SIM_BASE_TEXT_H
+#define PPSIM_SIM_BASE_TEXT_H
+
+#include "sim/base/status.h"
+
+#include <stddef.h>
+
+/* The entry of `names` (ends with NULL) that is closest to `text`, or NULL when none is close. */
+const char *pp_text_nearest(const char *text, const char *const names[]);
+
+/* Bytes of the UTF-8 sequence at `c`, 0 when it is none. */
+size_t pp_text_sequence(const char *c);
+
+/* A growing text. data: NUL-ended once anything was added. */
+typedef struct pp_text {
+    char *data;
+    size_t bytes, capacity;
+    int failed; /* an allocation failed: data is incomplete */
+} pp_text;
+
+void pp_text_add(pp_text *text, const char *format, ...) PP_PRINTF(2, 3);
+void pp_text_add_bytes(pp_text *text, const char *bytes, size_t count);
+void pp_text_free(pp_text *text);
+/* NOMEM when an addition failed. */
+PP_MUST_CHECK pp_status pp_text_check(const pp_text *text, pp_err *err);
+
+#endif

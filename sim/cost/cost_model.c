@@ -1,0 +1,567 @@
+#include "sim/cost/cost_model.h"
+
+#include "sim/base/alloc.h"
+#include "sim/cost/cost_int.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "1, 2, 4, 8": divisors of `value` up to 64. */
+static const char *print_divisors(int64_t value, char *buffer, size_t size)
+{
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (int64_t d = 1; d <= 64 && d <= value && used < size; d++) {
+        if (value % d != 0)
+            continue;
+        const int n = snprintf(buffer + used, size - used, "%s%" PRId64, used ? ", " : "", d);
+        used += n < 0 ? 0 : (size_t)n;
+    }
+    return buffer;
+}
+
+static pp_status check_divides(const char *option, int64_t degree, const char *what, int64_t count,
+                               pp_err *err)
+{
+    char legal[200];
+    if (count <= 0 || count % degree == 0)
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, option,
+                      "%" PRId64 " does not divide the %" PRId64 " %s; values that do: %s", degree,
+                      count, what, print_divisors(count, legal, sizeof legal));
+}
+
+static pp_status check_tensor_parallel(const pp_cost_context *context, pp_err *err)
+{
+    const pp_model *m = context->model;
+    const int64_t tp = context->parallel.tp;
+    const struct {
+        const char *what;
+        int64_t count;
+    } parts[] = {
+        { "attention heads", m->heads },
+        { "columns of the MLP", m->ffn },
+        { "columns of an expert", m->experts > 0 ? m->expert_ffn : 0 },
+        { "columns of the shared experts", m->experts > 0 ? m->shared_ffn : 0 },
+        { "of the hidden size", m->hidden },
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        pp_status status = check_divides("--tp", tp, parts[i].what, parts[i].count, err);
+        if (status)
+            return status;
+    }
+    if (m->attention == PP_ATTENTION_GQA && m->kv_heads % tp != 0 && tp % m->kv_heads != 0)
+        return pp_err_set(err, PP_USAGE, "--tp",
+                          "%" PRId64 " neither divides nor is divided by "
+                          "the %" PRId64 " key/value heads",
+                          tp, m->kv_heads);
+    return PP_OK;
+}
+
+static pp_status check_expert_parallel(const pp_cost_context *context, pp_err *err)
+{
+    const pp_parallel *par = &context->parallel;
+    if (par->ep == 1)
+        return PP_OK;
+    if (context->model->experts <= 0)
+        return pp_err_set(err, PP_USAGE, "--ep", "is %" PRId64 ", but %s has no experts; use 1",
+                          par->ep, context->model->name);
+    pp_status status = check_divides("--ep", par->ep, "experts", context->model->experts, err);
+    if (status)
+        return status;
+    return check_divides("--ep", par->ep, "GPUs of dp x cp", par->dp * par->cp, err);
+}
+
+pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err)
+{
+    const pp_parallel *par = &context->parallel;
+    const struct {
+        const char *option;
+        int64_t value;
+    } degrees[] = {
+        { "--pp", par->pp }, { "--tp", par->tp }, { "--cp", par->cp },
+        { "--dp", par->dp }, { "--ep", par->ep }, { "--vpp", par->vpp },
+    };
+    for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++) {
+        if (degrees[i].value < 1 || degrees[i].value > 1 << 20)
+            return pp_err_set(err, PP_USAGE, degrees[i].option, "must be 1 to 1048576, is %" PRId64,
+                              degrees[i].value);
+    }
+    if (context->switches.recompute == PP_RECOMPUTE_AUTO)
+        return pp_err_set(err, PP_USAGE, "--recompute", "must be none, selective or full here");
+    if (context->switches.zero < 0 || context->switches.zero > 1)
+        return pp_err_set(err, PP_USAGE, "--zero", "must be 0 or 1, is %d", context->switches.zero);
+    pp_status status = check_tensor_parallel(context, err);
+    return status ? status : check_expert_parallel(context, err);
+}
+
+static pp_local local_of(const pp_cost_context *context, const pp_batch *batch)
+{
+    pp_local local = pp_local_of(context, batch->tokens, batch->square_sum);
+    if (batch->longest > 0) {
+        local.longest = batch->longest;
+        local.tiles = batch->tiles;
+    }
+    return local;
+}
+
+static void unit_cost(const pp_cost_context *context, pp_unit_kind kind, int64_t layer,
+                      const pp_batch *batch, pp_unit_cost *cost)
+{
+    const pp_local local = local_of(context, batch);
+    const bool moe = kind == PP_UNIT_LAYER && pp_model_layer_is_moe(context->model, layer);
+    pp_work work = { 0 };
+    *cost = (pp_unit_cost){ 0 };
+    switch (kind) {
+    case PP_UNIT_EMBEDDING:
+        work = pp_embedding_work(&local);
+        pp_embedding_memory(&local, cost);
+        break;
+    case PP_UNIT_LAYER:
+        work = pp_layer_work(&local, moe);
+        pp_layer_memory(&local, moe, cost);
+        cost->model_flops = pp_layer_flops(&local, moe);
+        break;
+    case PP_UNIT_MTP:
+        work = pp_mtp_work(&local);
+        pp_mtp_memory(&local, cost);
+        cost->model_flops = pp_mtp_flops(&local);
+        break;
+    case PP_UNIT_LOSS:
+        work = pp_loss_work(&local);
+        pp_loss_memory(&local, cost);
+        cost->model_flops = pp_loss_flops(&local);
+        break;
+    }
+    const double slower = 1 / context->hardware->sustained;
+    cost->f_s = work.f * slower;
+    cost->i_s = work.i * slower;
+    cost->w_s = work.w * slower;
+    cost->saved_s = work.saved * slower;
+}
+
+pp_status pp_cost_unit(const pp_cost_context *context, pp_unit_kind kind, int64_t layer,
+                       int64_t tokens, int64_t square_sum, pp_unit_cost *cost_out, pp_err *err)
+{
+    pp_status status = pp_cost_context_check(context, err);
+    if (status)
+        return status;
+    if (tokens < 1 || square_sum < tokens)
+        return pp_err_set(err, PP_INPUT, NULL,
+                          "a microbatch of %" PRId64 " tokens and square sum "
+                          "%" PRId64 " cannot be",
+                          tokens, square_sum);
+    const pp_batch batch = { .tokens = tokens, .square_sum = square_sum };
+    unit_cost(context, kind, layer, &batch, cost_out);
+    return PP_OK;
+}
+
+/* Adds `times` units. Of recomputed activations only one layer's are there at a time, and of the
+ * gradients inside a backward. */
+static void add_unit(pp_unit_cost *sum, const pp_unit_cost *unit, double times)
+{
+    sum->f_s += times * unit->f_s;
+    sum->i_s += times * unit->i_s;
+    sum->w_s += times * unit->w_s;
+    sum->saved_s += times * unit->saved_s;
+    sum->activation_bytes += times * unit->activation_bytes;
+    sum->stash_bytes += times * unit->stash_bytes;
+    sum->logits_bytes += times * unit->logits_bytes;
+    sum->output_bytes += times * unit->output_bytes;
+    sum->model_flops += times * unit->model_flops;
+    if (times > 0) {
+        sum->recompute_bytes = fmax(sum->recompute_bytes, unit->recompute_bytes);
+        sum->temporary_bytes = fmax(sum->temporary_bytes, unit->temporary_bytes);
+    }
+}
+
+enum { RECOMPUTES = PP_RECOMPUTE_FULL + 1 };
+
+/* What every stage of one class of microbatches is made of. */
+typedef struct units {
+    pp_unit_cost embedding, mtp, loss;
+    pp_unit_cost dense[RECOMPUTES], moe[RECOMPUTES];
+} units;
+
+static void layer_units(const pp_cost_context *context, const pp_batch *batch, units *u)
+{
+    const pp_model *m = context->model;
+    const pp_recompute how = context->switches.recompute;
+    unit_cost(context, PP_UNIT_LAYER, 0, batch, &u->dense[how]);
+    u->moe[how] = u->dense[how];
+    if (m->layers > 0 && pp_model_layer_is_moe(m, m->layers - 1))
+        unit_cost(context, PP_UNIT_LAYER, m->layers - 1, batch, &u->moe[how]);
+}
+
+static units units_of(const pp_cost_context *context, const pp_batch *batch)
+{
+    pp_cost_context each = *context;
+    pp_recompute *how = &each.switches.recompute;
+    units u = { 0 };
+    unit_cost(context, PP_UNIT_EMBEDDING, 0, batch, &u.embedding);
+    unit_cost(context, PP_UNIT_LOSS, 0, batch, &u.loss);
+    if (context->model->mtp_layers > 0)
+        unit_cost(context, PP_UNIT_MTP, 0, batch, &u.mtp);
+    if (context->switches.recompute < (pp_recompute)RECOMPUTES) {
+        layer_units(context, batch, &u);
+        return u;
+    }
+    for (*how = PP_RECOMPUTE_NONE; *how < (pp_recompute)RECOMPUTES; ++*how)
+        layer_units(&each, batch, &u);
+    return u;
+}
+
+/* layer: counted from the first of the stage. */
+static pp_recompute recompute_of(const pp_cost_context *context, const pp_stage *stage,
+                                 int64_t layer)
+{
+    if (context->switches.recompute < (pp_recompute)RECOMPUTES)
+        return context->switches.recompute;
+    if (layer < stage->full)
+        return PP_RECOMPUTE_FULL;
+    return layer < stage->full + stage->selective ? PP_RECOMPUTE_SELECTIVE : PP_RECOMPUTE_NONE;
+}
+
+static pp_unit_cost stage_cost(const pp_cost_context *context, const units *u,
+                               const pp_stage *stage)
+{
+    pp_unit_cost sum = { 0 };
+    int64_t dense[RECOMPUTES] = { 0 };
+    int64_t moe[RECOMPUTES] = { 0 };
+    for (int64_t l = 0; l < stage->layers; l++) {
+        const pp_recompute how = recompute_of(context, stage, l);
+        ++*(pp_model_layer_is_moe(context->model, stage->first_layer + l) ? &moe[how]
+                                                                          : &dense[how]);
+    }
+    add_unit(&sum, &u->embedding, stage->embedding);
+    for (int how = 0; how < RECOMPUTES; how++)
+        add_unit(&sum, &u->dense[how], (double)dense[how]);
+    for (int how = 0; how < RECOMPUTES; how++)
+        add_unit(&sum, &u->moe[how], (double)moe[how]);
+    add_unit(&sum, &u->mtp, (double)stage->mtp);
+    add_unit(&sum, &u->loss, stage->loss);
+    return sum;
+}
+
+/* One tensor between two stages, on one GPU. */
+typedef struct message {
+    double bytes;
+    double gather_s; /* to make it whole again, where it travelled in slices */
+} message;
+
+/* With scatter-gather (Megatron of 2021 and 2022, DeepSpeed's pipe_partitioned, Colossal-AI) every
+ * rank sends a slice; today's Megatron-Core sends the whole tensor from every rank. */
+static message message_of(const pp_cost_context *context, int64_t tokens)
+{
+    const pp_local local = pp_local_of(context, tokens, tokens);
+    const bool slices =
+        !local.sequence_parallel && context->switches.scatter_gather && context->parallel.tp > 1;
+    message m = { .bytes = local.norm_bytes };
+    if (slices) {
+        m.bytes = local.row_bytes / local.t;
+        m.gather_s = pp_gather_seconds(&local, PP_ALL_GATHER, local.row_bytes);
+    }
+    return m;
+}
+
+static double send_seconds(const pp_cost_context *context, const message *m, uint32_t from,
+                           uint32_t to)
+{
+    const uint32_t ranks = (uint32_t)context->parallel.pp;
+    const uint32_t a = pp_placement_rank(context->placement, from, ranks);
+    const uint32_t b = pp_placement_rank(context->placement, to, ranks);
+    if (a == b)
+        return 0;
+    return m->gather_s + pp_transfer_seconds(context, a, b, m->bytes);
+}
+
+/* Transfers of one stage, in seconds: forward to the next, backward to the one before, and what
+ * its rank loses by waiting for the exchange that follows every F and B. */
+typedef struct transfers {
+    double forward, backward, exchange;
+} transfers;
+
+static transfers transfers_of(const pp_cost_context *context, const message *m, uint32_t stage,
+                              uint32_t stages)
+{
+    transfers t = { 0 };
+    if (stage + 1 < stages)
+        t.forward = send_seconds(context, m, stage, stage + 1);
+    if (stage > 0)
+        t.backward = send_seconds(context, m, stage, stage - 1);
+    /* Megatron's interleaved schedule without overlap waits for each batched exchange (up to four
+     * messages after an F and a B); 1F1B waits too, but there the dependencies already expose it */
+    if (context->parallel.vpp > 1 && !context->switches.p2p_overlap) {
+        t.exchange = fmax(t.forward, t.backward);
+        t.forward = t.backward = 0;
+    }
+    return t;
+}
+
+static pp_status to_bytes(double bytes, int64_t *bytes_out, pp_err *err)
+{
+    if (!(bytes >= 0 && bytes <= (double)PP_BYTES_MAX))
+        return pp_err_set(err, PP_INPUT, NULL, "a stage needs %g bytes: the workload is too large",
+                          bytes);
+    *bytes_out = (int64_t)(bytes + 0.5);
+    return PP_OK;
+}
+
+static pp_status fill_cell(const pp_cost_context *context, const pp_unit_cost *cost,
+                           const transfers *link, double message_bytes, pp_costs *costs, size_t i,
+                           pp_err *err)
+{
+    const bool overlapped = context->switches.p2p_overlap && context->parallel.vpp > 1;
+    const pp_measured *measured = context->hardware->measured;
+    const bool gaps = context->parallel.pp > 1 && !overlapped && !(measured && measured->holds_gap);
+    const double gap = link->exchange + (gaps ? context->hardware->host_gap_s : 0);
+    /* an end that was measured may take less than nothing, where its stage has no layers */
+    const struct {
+        double seconds;
+        pp_ns *ns;
+    } times[] = {
+        { fmax(0, cost->f_s) + gap, &costs->f_ns[i] },
+        { fmax(0, cost->i_s) + gap, &costs->i_ns[i] },
+        { fmax(0, cost->w_s), &costs->w_ns[i] },
+        { link->forward, &costs->send_f_ns[i] },
+        { link->backward, &costs->send_b_ns[i] },
+    };
+    const struct {
+        double bytes;
+        int64_t *out;
+    } sizes[] = {
+        { cost->activation_bytes, &costs->activation_bytes[i] },
+        { cost->stash_bytes, &costs->stash_bytes[i] },
+        { cost->recompute_bytes, &costs->recompute_bytes[i] },
+        { cost->logits_bytes, &costs->logits_bytes[i] },
+        { cost->temporary_bytes, &costs->temporary_bytes[i] },
+        { cost->output_bytes, &costs->output_bytes[i] },
+        { message_bytes, &costs->message_bytes[i] },
+    };
+    pp_status status = PP_OK;
+    for (size_t k = 0; k < sizeof times / sizeof times[0] && !status; k++)
+        status = pp_ns_from_seconds(times[k].seconds, "cost model", times[k].ns, err);
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0] && !status; k++)
+        status = to_bytes(sizes[k].bytes, sizes[k].out, err);
+    costs->b_ns[i] = costs->i_ns[i] + costs->w_ns[i];
+    if (cost->saved_s != 0 && !status)
+        status = pp_ns_from_seconds(fmax(0, cost->i_s + cost->w_s - cost->saved_s) + gap,
+                                    "cost model", &costs->b_ns[i], err);
+    return status;
+}
+
+static pp_status fill_class(const pp_cost_context *context, const pp_stage *stages,
+                            const pp_batch *batch, uint32_t class_index, pp_costs *costs,
+                            pp_err *err)
+{
+    const units u = units_of(context, batch);
+    const message m = message_of(context, batch->tokens);
+    for (uint32_t s = 0; s < costs->stages; s++) {
+        const uint32_t rank =
+            pp_placement_rank(context->placement, s, (uint32_t)context->parallel.pp);
+        const double speed = pp_traits_speed(context->traits, rank);
+        pp_stage stage = stages[s];
+        if (batch->recomputed) {
+            stage.full = batch->recomputed[s].full;
+            stage.selective = batch->recomputed[s].selective;
+        }
+        pp_unit_cost cost = stage_cost(context, &u, &stage);
+        cost.f_s /= speed;
+        cost.i_s /= speed;
+        cost.w_s /= speed;
+        const transfers link = transfers_of(context, &m, s, costs->stages);
+        pp_status status = fill_cell(context, &cost, &link, m.bytes, costs,
+                                     (size_t)class_index * costs->stages + s, err);
+        if (status)
+            return status;
+    }
+    return PP_OK;
+}
+
+/* FLOPs of one microbatch through all stages; far cheaper than units_of, which has times too. */
+static double flops_of(const pp_cost_context *context, const pp_microbatch *microbatch,
+                       const pp_stage *stages, const int64_t *moe, uint32_t stage_count)
+{
+    const pp_model *m = context->model;
+    const pp_local local = pp_local_of(context, microbatch->tokens, microbatch->square_sum);
+    const double dense_flops = pp_layer_flops(&local, pp_model_layer_is_moe(m, 0));
+    const double moe_flops = pp_layer_flops(&local, pp_model_layer_is_moe(m, m->layers - 1));
+    const double mtp_flops = m->mtp_layers > 0 ? pp_mtp_flops(&local) : 0;
+    const double loss_flops = pp_loss_flops(&local);
+    double sum = 0;
+    for (uint32_t s = 0; s < stage_count; s++) {
+        double flops = (double)(stages[s].layers - moe[s]) * dense_flops;
+        flops += (double)moe[s] * moe_flops;
+        flops += (double)stages[s].mtp * mtp_flops;
+        flops += stages[s].loss * loss_flops;
+        sum += flops;
+    }
+    return sum;
+}
+
+/* FLOPs and tokens of the step, all replicas together: the same for each replica's table. */
+typedef struct throughput {
+    double model_flops, tokens, peak_flops_per_s;
+} throughput;
+
+static pp_status throughput_of(const pp_cost_context *context, const pp_stage *stages,
+                               uint32_t stage_count, const pp_workload *workload,
+                               throughput *throughput_out, pp_err *err)
+{
+    const double copies = workload->replicas == 1 ? (double)context->parallel.dp : 1;
+    const size_t count = (size_t)workload->replicas * workload->microbatches;
+    int64_t *moe = pp_alloc_array(stage_count, sizeof *moe);
+    throughput t = { 0 };
+    double flops = 0;
+    if (!moe)
+        return pp_err_nomem(err);
+    for (uint32_t s = 0; s < stage_count; s++) {
+        for (int64_t l = stages[s].first_layer; l < stages[s].first_layer + stages[s].layers; l++)
+            moe[s] += pp_model_layer_is_moe(context->model, l);
+    }
+    for (size_t j = 0; j < count; j++) {
+        const pp_microbatch *microbatch = &workload->microbatch[j];
+        if (j == 0 || microbatch->tokens != microbatch[-1].tokens ||
+            microbatch->square_sum != microbatch[-1].square_sum)
+            flops = flops_of(context, microbatch, stages, moe, stage_count);
+        t.model_flops += copies * flops;
+        t.tokens += copies * (double)microbatch->tokens;
+    }
+    free(moe);
+    t.peak_flops_per_s =
+        (double)pp_parallel_gpus(&context->parallel) * context->hardware->peak_flops_per_s *
+        (context->switches.dtype == PP_DTYPE_FP32 ? context->hardware->fp32_ratio : 1);
+    if (isinf(t.peak_flops_per_s)) /* of a machine that is not known */
+        t.peak_flops_per_s = 0;
+    *throughput_out = t;
+    return PP_OK;
+}
+
+static void free_array(void *array)
+{
+    free(*(void **)array);
+}
+
+static pp_status check_input(const pp_cost_context *context, const pp_stage *stages,
+                             uint32_t stage_count, const pp_workload *workload, uint32_t replica,
+                             pp_err *err)
+{
+    pp_status status = pp_cost_context_check(context, err);
+    if (status)
+        return status;
+    if ((int64_t)stage_count != context->parallel.pp * context->parallel.vpp)
+        return pp_err_set(err, PP_USAGE, NULL, "%u stages, but pp x vpp = %" PRId64, stage_count,
+                          context->parallel.pp * context->parallel.vpp);
+    if (replica >= workload->replicas)
+        return pp_err_set(err, PP_USAGE, NULL, "replica %u of %u", replica, workload->replicas);
+    for (uint32_t s = 0; s < stage_count; s++) {
+        if (stages[s].layers < 0 || stages[s].first_layer < 0 || stages[s].mtp < 0 ||
+            stages[s].layers > context->model->layers - stages[s].first_layer ||
+            stages[s].full < 0 || stages[s].selective < 0 || stages[s].full > stages[s].layers ||
+            stages[s].selective > stages[s].layers - stages[s].full)
+            return pp_err_set(err, PP_INPUT, NULL,
+                              "stage %u holds layers beyond the model's %" PRId64, s,
+                              context->model->layers);
+    }
+    const pp_microbatch *list = workload->microbatch + (size_t)replica * workload->microbatches;
+    for (uint32_t j = 0; j < workload->microbatches; j++) {
+        if (list[j].tokens < 1 || list[j].square_sum < list[j].tokens)
+            return pp_err_set(err, PP_INPUT, NULL, "microbatch %u of replica %u has no tokens", j,
+                              replica);
+    }
+    return context->switches.recompute == PP_RECOMPUTE_MICROBATCHES
+               ? pp_recompute_table_check(context->recomputed, stages, stage_count, workload,
+                                          replica, err)
+               : PP_OK;
+}
+
+pp_status pp_cost_model_tables(const pp_cost_context *context, const pp_stage *stages,
+                               uint32_t stage_count, const pp_workload *workload, uint32_t replica,
+                               pp_costs **costs_out, pp_err *err)
+{
+    pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
+    uint32_t *class_of PP_CLEANUP(free_array) = NULL;
+    uint32_t classes = 0;
+    pp_status status = check_input(context, stages, stage_count, workload, replica, err);
+    if (status)
+        return status;
+    const uint32_t count = workload->microbatches;
+    const pp_microbatch *list = workload->microbatch + (size_t)replica * count;
+    class_of = pp_alloc_array(count, sizeof *class_of);
+    if (!class_of)
+        return pp_err_nomem(err);
+    status = pp_cost_classify(context, workload, list, count, class_of, &classes, err);
+    if (!status)
+        status =
+            pp_costs_new((uint32_t)context->parallel.pp, stage_count, count, classes, &costs, err);
+    if (status)
+        return status;
+    memcpy(costs->class_of, class_of, count * sizeof *class_of);
+    costs->has_memory = true;
+    uint32_t filled = 0;
+    for (uint32_t j = 0; j < count && !status; j++) {
+        if (class_of[j] < filled)
+            continue;
+        const pp_batch batch = pp_batch_of(context, workload, &list[j]);
+        status = fill_class(context, stages, &batch, filled, costs, err);
+        filled++;
+    }
+    if (!status)
+        status = pp_cost_step(context, stages, costs, err);
+    if (status)
+        return status;
+    *costs_out = costs;
+    costs = NULL;
+    return PP_OK;
+}
+
+/* Tables of replicas `first` to `first + count - 1`; none is left behind on failure. Flops and
+ * tokens are those of `real`. */
+static pp_status build(const pp_cost_context *context, const pp_stage *stages, uint32_t stage_count,
+                       const pp_workload *workload, const pp_workload *real, uint32_t first,
+                       uint32_t count, pp_costs **costs_out, pp_err *err)
+{
+    throughput whole = { 0 };
+    uint32_t built = 0;
+    pp_status status = PP_OK;
+    for (; built < count && !status; built += !status)
+        status = pp_cost_model_tables(context, stages, stage_count, workload, first + built,
+                                      &costs_out[built], err);
+    if (!status)
+        status = throughput_of(context, stages, stage_count, real, &whole, err);
+    for (uint32_t i = 0; i < built; i++) {
+        if (status) {
+            pp_costs_free(&costs_out[i]);
+            continue;
+        }
+        costs_out[i]->model_flops = whole.model_flops;
+        costs_out[i]->tokens = whole.tokens;
+        costs_out[i]->peak_flops_per_s = whole.peak_flops_per_s;
+    }
+    return status;
+}
+
+pp_status pp_cost_model_build(const pp_cost_context *context, const pp_stage *stages,
+                              uint32_t stage_count, const pp_workload *workload, uint32_t replica,
+                              pp_costs **costs_out, pp_err *err)
+{
+    return build(context, stages, stage_count, workload, workload, replica, 1, costs_out, err);
+}
+
+pp_status pp_cost_model_build_all(const pp_cost_context *context, const pp_stage *stages,
+                                  uint32_t stage_count, const pp_workload *workload,
+                                  pp_costs **costs_out, pp_err *err)
+{
+    return build(context, stages, stage_count, workload, workload, 0, workload->replicas, costs_out,
+                 err);
+}
+
+pp_status pp_cost_model_build_padded(const pp_cost_context *context, const pp_stage *stages,
+                                     uint32_t stage_count, const pp_workload *padded,
+                                     const pp_workload *real, pp_costs **costs_out, pp_err *err)
+{
+    return build(context, stages, stage_count, padded, real, 0, padded->replicas, costs_out, err);
+}

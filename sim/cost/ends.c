@@ -1,0 +1,140 @@
+/* Time of what is not a layer: embedding, final norm + head + loss, multi-token prediction; and
+ * the model FLOPs of all units. */
+#include "sim/cost/cost_int.h"
+
+#include <math.h>
+
+double pp_padded_vocab(const pp_cost_context *context)
+{
+    const int64_t multiple = 128 * context->parallel.tp;
+    return (double)((context->model->vocab + multiple - 1) / multiple * multiple);
+}
+
+static pp_work modelled_embedding(const pp_local *local)
+{
+    const pp_switches *sw = &local->context->switches;
+    const double weights =
+        pp_padded_vocab(local->context) / local->t * (double)local->model->hidden;
+    const double a = local->row_bytes;
+    pp_work work = { 0 };
+    work.f = pp_elementwise_seconds(local->hw, 2 * a); /* lookup */
+    if (local->model->learned_positions)
+        work.f += pp_elementwise_seconds(local->hw, 2 * a);
+    if (local->model->dropout)
+        work.f += pp_elementwise_seconds(local->hw, 2.5 * local->norm_bytes);
+    work.f +=
+        pp_gather_seconds(local, local->sequence_parallel ? PP_REDUCE_SCATTER : PP_ALL_REDUCE, a);
+    if (local->model->dropout)
+        work.w = pp_elementwise_seconds(local->hw, 1.5 * local->norm_bytes);
+    if (local->sequence_parallel)
+        work.w += pp_gather_seconds(local, PP_ALL_GATHER, a);
+    work.w += pp_elementwise_seconds(local->hw, 4 * a);
+    /* the table's gradient is dense */
+    work.w += pp_elementwise_seconds(local->hw, (sw->fused_wgrad ? 4 : 6) * weights);
+    return work;
+}
+
+pp_work pp_embedding_work(const pp_local *local)
+{
+    pp_work work;
+    return pp_measured_work(local, PP_MEASURED_FIRST, &work) ? work : modelled_embedding(local);
+}
+
+static pp_work modelled_loss(const pp_local *local)
+{
+    /* fp32 passes over the logits: cast, max, subtract, exp, sum, divide; then softmax gradient */
+    static const double forward[] = { 6, 4, 8, 8, 4, 8 };
+    static const double backward[] = { 8, 6 };
+    const double vocab = pp_padded_vocab(local->context) / local->t;
+    const double logits = local->tokens * vocab;
+    pp_work work = { 0 };
+    pp_add_elementwise(local, 2 * local->norm_bytes, 5 * local->norm_bytes, &work);
+    pp_add_linear(local, local->tokens, vocab, (double)local->model->hidden, 1, &work);
+    for (size_t k = 0; k < sizeof forward / sizeof forward[0]; k++)
+        pp_add_elementwise(local, forward[k] * logits, 0, &work);
+    for (size_t k = 0; k < sizeof backward / sizeof backward[0]; k++)
+        pp_add_elementwise(local, 0, backward[k] * logits, &work);
+    work.f += 3 * pp_gather_seconds(local, PP_ALL_REDUCE, 4 * local->tokens);
+    if (local->sequence_parallel) {
+        const double gather = pp_gather_seconds(local, PP_ALL_GATHER, local->row_bytes);
+        work.f += gather;
+        work.i += gather + pp_gather_seconds(local, PP_REDUCE_SCATTER, local->row_bytes);
+    } else {
+        work.i += pp_gather_seconds(local, PP_ALL_REDUCE, local->row_bytes);
+    }
+    return work;
+}
+
+pp_work pp_loss_work(const pp_local *local)
+{
+    pp_work work;
+    return pp_measured_work(local, PP_MEASURED_LAST, &work) ? work : modelled_loss(local);
+}
+
+static void add(pp_work *sum, pp_work part)
+{
+    sum->f += part.f;
+    sum->i += part.i;
+    sum->w += part.w;
+    sum->saved += part.saved;
+}
+
+static bool mtp_is_moe(const pp_model *model)
+{
+    return model->layers > 0 && pp_model_layer_is_moe(model, model->layers - 1);
+}
+
+/* Embedding of the shifted tokens, two norms, projection 2h -> h, one layer, shared head. */
+pp_work pp_mtp_work(const pp_local *local)
+{
+    const double h = (double)local->model->hidden;
+    pp_work work = modelled_embedding(local);
+    pp_add_elementwise(local, 4 * local->norm_bytes, 10 * local->norm_bytes, &work);
+    pp_add_linear(local, local->tokens, h / local->t, 2 * h, 1, &work);
+    pp_add_tensor_parallel(local, local->row_bytes, &work);
+    add(&work, pp_layer_work(local, mtp_is_moe(local->model)));
+    add(&work, modelled_loss(local));
+    return work;
+}
+
+/* Weights that one token multiplies with, over the model-parallel group. */
+static double layer_weights(const pp_model *m, bool moe)
+{
+    const double h = (double)m->hidden, heads = (double)m->heads;
+    const double mlp = (m->gated_mlp ? 3 : 2) * h;
+    double weights;
+    if (m->attention == PP_ATTENTION_MLA) {
+        const double qk = (double)(m->qk_nope_head_dim + m->qk_rope_head_dim);
+        const double q_rank = (double)m->q_lora_rank, kv_rank = (double)m->kv_lora_rank;
+        weights = q_rank > 0 ? h * q_rank + q_rank * heads * qk : h * heads * qk;
+        weights += h * (kv_rank + (double)m->qk_rope_head_dim) +
+                   kv_rank * heads * (double)(m->qk_nope_head_dim + m->v_head_dim) +
+                   heads * (double)m->v_head_dim * h;
+    } else {
+        weights = h * (double)m->head_dim * (2 * heads + 2 * (double)m->kv_heads);
+    }
+    if (!moe)
+        return weights + mlp * (double)m->ffn;
+    return weights + h * (double)m->experts +
+           mlp * ((double)(m->experts_per_token * m->expert_ffn) + (double)m->shared_ffn);
+}
+
+double pp_layer_flops(const pp_local *local, bool moe)
+{
+    const pp_model *m = local->model;
+    const pp_attention_widths a = pp_attention_widths_of(local);
+    const double pairs = 2 * local->all_square_sum * (double)m->heads * (a.qk_dim + a.v_dim);
+    return 3 * (2 * local->all_tokens * layer_weights(m, moe) + pairs);
+}
+
+double pp_loss_flops(const pp_local *local)
+{
+    return 6 * local->all_tokens * pp_padded_vocab(local->context) * (double)local->model->hidden;
+}
+
+double pp_mtp_flops(const pp_local *local)
+{
+    const double h = (double)local->model->hidden;
+    return 6 * local->all_tokens * 2 * h * h + pp_layer_flops(local, mtp_is_moe(local->model)) +
+           pp_loss_flops(local);
+}

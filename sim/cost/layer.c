@@ -1,0 +1,304 @@
+/* Time of one transformer layer. Kernel lists: docs/cost-model.md sections 3 and 4. */
+#include "sim/cost/cost_int.h"
+
+#include <math.h>
+
+#define FORWARD_KERNELS 20 /* per layer, for the host's launch rate */
+#define BACKWARD_KERNELS 42
+
+pp_local pp_local_of(const pp_cost_context *context, int64_t tokens, int64_t square_sum)
+{
+    const pp_model *model = context->model;
+    const double cp = (double)context->parallel.cp;
+    pp_local local = {
+        .context = context,
+        .model = model,
+        .hw = context->hardware,
+        .t = (double)context->parallel.tp,
+        .all_tokens = (double)tokens,
+        .raw_square_sum = (double)square_sum,
+        .all_square_sum = (double)square_sum,
+        .element_bytes = (double)pp_dtype_bytes(context->switches.dtype),
+        .sequence_parallel = context->switches.sequence_parallel && context->parallel.tp > 1,
+        .fp32 = context->switches.dtype == PP_DTYPE_FP32,
+        .rope = !model->learned_positions,
+    };
+    const double length = tokens > 0 ? (double)square_sum / (double)tokens : 0;
+    const double window = (double)model->sliding_window;
+    if (window > 0 && window < length) /* s w - w^2 / 2 pairs instead of s^2 / 2 */
+        local.all_square_sum = 2 * (double)tokens * (window - window * window / (2 * length));
+    local.tokens = local.all_tokens / cp;
+    local.square_sum = local.all_square_sum / cp;
+    local.row_bytes = local.tokens * (double)model->hidden * local.element_bytes;
+    local.norm_bytes = local.sequence_parallel ? local.row_bytes / local.t : local.row_bytes;
+    /* of sequences that are equally long */
+    const double edge = ceil(length / 128);
+    local.longest = length;
+    local.tiles = length > 0 ? local.all_tokens / length * edge * edge : 0;
+    local.tensor_group = pp_group_of(context->hardware, context->parallel.tp, 1);
+    return local;
+}
+
+pp_attention_widths pp_attention_widths_of(const pp_local *local)
+{
+    const pp_model *m = local->model;
+    pp_attention_widths a = { .heads = (double)m->heads / local->t };
+    if (m->attention == PP_ATTENTION_MLA) {
+        a.qk_dim = (double)(m->qk_nope_head_dim + m->qk_rope_head_dim);
+        a.v_dim = (double)m->v_head_dim;
+        a.q = a.k = a.heads * a.qk_dim;
+        a.v = a.o = a.heads * a.v_dim;
+        return a;
+    }
+    /* fewer key/value heads than ranks: each rank keeps a copy of one */
+    const double kv_heads = fmax(1, (double)m->kv_heads / local->t);
+    a.qk_dim = a.v_dim = (double)m->head_dim;
+    a.q = a.o = a.heads * a.qk_dim;
+    a.k = a.v = kv_heads * a.qk_dim;
+    return a;
+}
+
+static double gemm(const pp_local *local, double m, double n, double k, double batch,
+                   pp_gemm_pass pass)
+{
+    const pp_switches *sw = &local->context->switches;
+    pp_gemm g = { .m = m,
+                  .n = n,
+                  .k = k,
+                  .batch = batch,
+                  .output_bytes = local->element_bytes,
+                  .pass = pass,
+                  .fp32 = local->fp32 };
+    if (pass == PP_GEMM_WEIGHT && sw->fused_wgrad) /* adds to the main gradient in place */
+        g.output_bytes = 2 * (double)pp_dtype_bytes(sw->grad_dtype);
+    return pp_gemm_seconds(local->hw, &g);
+}
+
+void pp_add_linear(const pp_local *local, double m, double n, double k, double groups,
+                   pp_work *work)
+{
+    const pp_switches *sw = &local->context->switches;
+    work->f += gemm(local, m, n, k, groups, PP_GEMM_FORWARD);
+    work->i += gemm(local, m, k, n, groups, PP_GEMM_INPUT);
+    work->w += gemm(local, n, k, m, groups, PP_GEMM_WEIGHT);
+    if (!sw->fused_wgrad) /* reads the new gradient, reads and writes the main one */
+        work->w += pp_elementwise_seconds(
+            local->hw,
+            groups * n * k * (local->element_bytes + 2 * (double)pp_dtype_bytes(sw->grad_dtype)));
+}
+
+void pp_add_elementwise(const pp_local *local, double forward_bytes, double backward_bytes,
+                        pp_work *work)
+{
+    work->f += pp_elementwise_seconds(local->hw, forward_bytes);
+    work->i += pp_elementwise_seconds(local->hw, backward_bytes);
+}
+
+double pp_gather_seconds(const pp_local *local, pp_collective kind, double bytes)
+{
+    return local->context->no_collectives
+               ? 0
+               : pp_collective_seconds(local->hw, kind, local->tensor_group, bytes);
+}
+
+void pp_add_tensor_parallel(const pp_local *local, double bytes, pp_work *work)
+{
+    const double hidden_part = local->context->switches.tp_overlap ? local->hw->tp_overlap : 0;
+    if (local->context->parallel.tp <= 1)
+        return;
+    if (!local->sequence_parallel) {
+        const double reduce = pp_gather_seconds(local, PP_ALL_REDUCE, bytes);
+        work->f += reduce;
+        work->i += (1 - hidden_part) * reduce;
+        return;
+    }
+    const double gather = pp_gather_seconds(local, PP_ALL_GATHER, bytes);
+    const double scatter = pp_gather_seconds(local, PP_REDUCE_SCATTER, bytes);
+    work->f += gather + scatter;
+    /* the gradient's all-gather before the row-parallel layer is exposed; the second gather of the
+     * input and the scatter of its gradient run beside GEMMs */
+    work->i += gather + (1 - hidden_part) * (gather + scatter);
+}
+
+/* Unfused attention as Megatron ran it: two batched GEMMs, masked softmax, dropout. */
+static void add_unfused_core(const pp_local *local, const pp_attention_widths *a, pp_work *work)
+{
+    const double length = local->square_sum / local->tokens;
+    const double batch = a->heads * local->tokens / length;
+    const double scores = a->heads * local->square_sum * local->element_bytes / 2;
+    const double s = length, q = a->qk_dim, v = a->v_dim;
+    const pp_gemm_pass pass = PP_GEMM_OTHER;
+    work->f += gemm(local, s, s, q, batch, pass) + gemm(local, s, v, s, batch, pass);
+    work->i += 2 * gemm(local, s, q, s, batch, pass) + gemm(local, s, s, v, batch, pass) +
+               gemm(local, s, v, s, batch, pass);
+    pp_add_elementwise(local, 3 * scores, 4 * scores, work);
+    if (local->model->dropout)
+        pp_add_elementwise(local, 5 * scores, 5 * scores, work);
+}
+
+/* Ring exchange of keys and values over the context-parallel group, beside the attention. */
+static double exposed_ring(const pp_local *local, const pp_attention_widths *a, double core_s)
+{
+    const pp_parallel *par = &local->context->parallel;
+    if (par->cp <= 1 || local->context->no_collectives)
+        return 0;
+    const bool same_node = par->cp * par->tp <= local->hw->gpus_per_node;
+    const double bytes = local->tokens * (a->k + a->v) * local->element_bytes;
+    const double steps = (double)par->cp - 1;
+    const double ring_s = steps * pp_p2p_seconds(local->hw, same_node, par->cp, bytes);
+    return fmax(0, ring_s - core_s * steps / (double)par->cp);
+}
+
+static pp_work attention_core(const pp_local *local)
+{
+    const pp_attention_widths a = pp_attention_widths_of(local);
+    pp_work work = { 0 };
+    if (!local->context->switches.flash_attention) {
+        add_unfused_core(local, &a, &work);
+        pp_add_elementwise(local, 2 * local->tokens * a.o * local->element_bytes,
+                           2 * local->tokens * a.o * local->element_bytes, &work);
+    } else {
+        pp_attention core = { .heads = a.heads,
+                              .qk_dim = a.qk_dim,
+                              .v_dim = a.v_dim,
+                              .tokens = local->tokens,
+                              .square_sum = local->square_sum,
+                              .longest = local->longest,
+                              .tiles = local->tiles,
+                              .causal = true };
+        const double ratio = local->fp32 ? 1 / local->hw->fp32_ratio : 1;
+        work.f = ratio * pp_attention_seconds(local->hw, &core);
+        core.backward = true;
+        work.i = ratio * pp_attention_seconds(local->hw, &core);
+    }
+    work.f += exposed_ring(local, &a, work.f);
+    work.i += 2 * exposed_ring(local, &a, work.i / 2);
+    return work;
+}
+
+static void add_projections(const pp_local *local, const pp_attention_widths *a, pp_work *work)
+{
+    const pp_model *m = local->model;
+    const double h = (double)m->hidden, rows = local->tokens;
+    if (m->attention == PP_ATTENTION_MLA) {
+        /* the low-rank projections are not divided over tp; with sequence parallel their rows are
+         */
+        const double own = local->sequence_parallel ? rows / local->t : rows;
+        const double q_rank = (double)m->q_lora_rank, kv_rank = (double)m->kv_lora_rank;
+        if (q_rank > 0)
+            pp_add_linear(local, own, q_rank, h, 1, work);
+        pp_add_linear(local, rows, a->q, q_rank > 0 ? q_rank : h, 1, work);
+        pp_add_linear(local, own, kv_rank + (double)m->qk_rope_head_dim, h, 1, work);
+        pp_add_linear(local, rows, a->heads * (double)(m->qk_nope_head_dim + m->v_head_dim),
+                      kv_rank, 1, work);
+        const double norms = 2 * own * (q_rank + kv_rank) * local->element_bytes;
+        pp_add_elementwise(local, norms, 2.5 * norms, work);
+    } else {
+        pp_add_linear(local, rows, a->q + a->k + a->v, h, 1, work);
+    }
+    pp_add_linear(local, rows, h, a->o, 1, work);
+}
+
+/* Norm, residual and dropout around one half of the layer; biases of its row-parallel output. */
+static void add_frame(const pp_local *local, pp_work *work)
+{
+    const pp_model *m = local->model;
+    const double a = local->norm_bytes;
+    pp_add_elementwise(local, 2 * a, 5 * a, work);
+    pp_add_elementwise(local, (m->dropout ? 3.5 : 3) * a, (m->dropout ? 2.5 : 0) * a, work);
+    pp_add_elementwise(local, 0, (m->linear_bias ? 1 : 0) * a, work);
+    pp_add_elementwise(local, 0, 3 * a, work);
+    pp_add_tensor_parallel(local, local->row_bytes, work);
+}
+
+static void add_attention(const pp_local *local, pp_work *work)
+{
+    const pp_attention_widths a = pp_attention_widths_of(local);
+    const double token_bytes = local->tokens * local->element_bytes;
+    const double qkv = token_bytes * (a.q + a.k + a.v);
+    const double rotated = local->rope ? 2 * token_bytes * (a.q + a.k) : 0;
+    const pp_work core = attention_core(local);
+    add_projections(local, &a, work);
+    pp_add_elementwise(local, rotated, rotated, work);
+    pp_add_elementwise(local, 0, 2 * qkv, work);
+    pp_add_elementwise(local, 0, local->model->linear_bias ? qkv : 0, work);
+    work->f += core.f;
+    work->i += core.i;
+    add_frame(local, work);
+}
+
+/* Two (GELU) or three (SwiGLU) matrices; `groups` experts of `width`, `rows` tokens each. */
+static void add_mlp(const pp_local *local, double rows, double width, double groups, pp_work *work)
+{
+    const pp_model *m = local->model;
+    const double h = (double)m->hidden;
+    const double wide = rows * groups * width * local->element_bytes;
+    if (!(width > 0))
+        return;
+    pp_add_linear(local, rows, (m->gated_mlp ? 2 : 1) * width, h, groups, work);
+    pp_add_linear(local, rows, h, width, groups, work);
+    pp_add_elementwise(local, (m->gated_mlp ? 3 : 2) * wide, (m->gated_mlp ? 5 : 3) * wide, work);
+    pp_add_elementwise(local, 0, m->linear_bias ? wide : 0, work);
+}
+
+/* Router, permutation, all-to-all over ep, experts split over ep and tp, capacity 1. */
+static void add_experts(const pp_local *local, pp_work *work)
+{
+    const pp_model *m = local->model;
+    const pp_parallel *par = &local->context->parallel;
+    const double top = (double)m->experts_per_token;
+    const double own = local->sequence_parallel ? local->tokens / local->t : local->tokens;
+    const double routed = top * local->norm_bytes;
+    const double groups = (double)m->experts / (double)par->ep;
+    pp_add_linear(local, own, (double)m->experts, (double)m->hidden, 1, work);
+    pp_add_elementwise(local, 2 * routed, 2 * routed, work);
+    pp_add_elementwise(local, 2 * routed, 4 * routed, work);
+    const pp_collective_group group = pp_group_of(local->hw, par->ep, par->tp);
+    const double exchange =
+        local->context->no_collectives ? 0 : pp_all_to_all_seconds(local->hw, group, routed);
+    work->f += 2 * exchange;
+    work->i += 2 * exchange;
+    if (par->tp > 1) {
+        const double bytes = top * local->row_bytes;
+        const double both = pp_gather_seconds(local, PP_ALL_GATHER, bytes) +
+                            pp_gather_seconds(local, PP_REDUCE_SCATTER, bytes);
+        work->f += both;
+        work->i += both;
+    }
+    add_mlp(local, local->tokens * top / groups, (double)m->expert_ffn / local->t, groups, work);
+    add_mlp(local, local->tokens, (double)m->shared_ffn / local->t, 1, work);
+}
+
+static pp_work modelled_layer(const pp_local *local, bool moe)
+{
+    pp_work work = { 0 };
+    add_attention(local, &work);
+    if (moe)
+        add_experts(local, &work);
+    else
+        add_mlp(local, local->tokens, (double)local->model->ffn / local->t, 1, &work);
+    add_frame(local, &work);
+    /* the host must launch it all */
+    work.f = fmax(work.f, FORWARD_KERNELS * local->hw->launch_s);
+    const double backward = work.i + work.w;
+    const double floor_s = BACKWARD_KERNELS * local->hw->launch_s;
+    if (backward < floor_s) {
+        work.i *= floor_s / backward;
+        work.w *= floor_s / backward;
+    }
+    return work;
+}
+
+pp_work pp_layer_work(const pp_local *local, bool moe)
+{
+    pp_work work = { 0 };
+    if (!(local->tokens > 0))
+        return work;
+    if (!pp_measured_work(local, PP_MEASURED_LAYER, &work))
+        work = modelled_layer(local, moe);
+    if (local->context->switches.recompute == PP_RECOMPUTE_FULL)
+        work.i += work.f;
+    else if (local->context->switches.recompute == PP_RECOMPUTE_SELECTIVE)
+        work.i += attention_core(local).f;
+    return work;
+}

@@ -1,0 +1,227 @@
+/* Bytes and parameters of units. Dense GPT: the formulas of Korthikanti 2022, section 4, term by
+ * term; other models by the same counting (docs/cost-model.md section 5). */
+#include "sim/cost/cost_int.h"
+
+#include <math.h>
+
+/* Per token of this GPU, in bytes. */
+typedef struct token_bytes {
+    double whole;   /* sequence-parallel region: divided by t only with sequence parallel */
+    double divided; /* always divided over tp: counted per GPU here */
+    double core;    /* of the attention core, dropped by selective recomputation */
+    double stash;   /* inputs and output gradients of linear layers, already per GPU */
+} token_bytes;
+
+static double spread(const pp_local *local, double whole)
+{
+    return local->sequence_parallel ? whole / local->t : whole;
+}
+
+static void add_attention(const pp_local *local, token_bytes *sum)
+{
+    const pp_model *m = local->model;
+    const pp_attention_widths a = pp_attention_widths_of(local);
+    const double d = local->element_bytes, h = (double)m->hidden;
+    const double length = local->tokens > 0 ? local->square_sum / local->tokens : 0;
+    sum->whole += 2 * d * h + (m->dropout ? h : 0); /* norm input, linear input, dropout mask */
+    sum->divided += d * (a.q + a.k + a.v + a.o);
+    sum->stash += spread(local, 2 * d * h) + d * (a.q + a.k + a.v + a.o);
+    if (m->attention == PP_ATTENTION_MLA) {
+        const double ranks = (double)(m->q_lora_rank + m->kv_lora_rank);
+        sum->whole += 2 * d * ranks; /* before and after their norms */
+        sum->stash += spread(local, 2 * d * ranks);
+    }
+    if (local->context->switches.flash_attention)
+        sum->core += 4 * a.heads; /* fp32 log-sum-exp of a row */
+    else                          /* softmax; dropout mask and output */
+        sum->core += a.heads * length * (d + (m->dropout ? 1 + d : 0));
+}
+
+/* copies: tokens of `width` that one token becomes (experts_per_token), else 1. */
+static void add_mlp(const pp_local *local, double width, double copies, token_bytes *sum)
+{
+    const double d = local->element_bytes;
+    const double inner = width / local->t * copies;
+    sum->divided += d * inner * (local->model->gated_mlp ? 3 : 2);
+    sum->stash += d * inner * (local->model->gated_mlp ? 3 : 2);
+}
+
+static void add_mlp_frame(const pp_local *local, token_bytes *sum)
+{
+    const double d = local->element_bytes, h = (double)local->model->hidden;
+    sum->whole += 2 * d * h + (local->model->dropout ? h : 0);
+    sum->stash += spread(local, 2 * d * h);
+}
+
+static token_bytes layer_bytes(const pp_local *local, bool moe)
+{
+    const pp_model *m = local->model;
+    const double d = local->element_bytes, h = (double)m->hidden;
+    token_bytes sum = { 0 };
+    add_attention(local, &sum);
+    add_mlp_frame(local, &sum);
+    if (!moe) {
+        add_mlp(local, (double)m->ffn, 1, &sum);
+        return sum;
+    }
+    const double top = (double)m->experts_per_token;
+    /* routed tokens before the experts and after them, router scores in fp32 */
+    sum.whole += 2 * d * h * top + 4 * (double)m->experts;
+    sum.stash += spread(local, 2 * d * h * top);
+    add_mlp(local, (double)m->expert_ffn, top, &sum);
+    add_mlp(local, (double)m->shared_ffn, 1, &sum);
+    return sum;
+}
+
+/* Of the two linear layers around `inner` columns, and of the elementwise part between them: the
+ * gradients of its output and of its input (two inputs with a gate). */
+static double mlp_gradient_bytes(const pp_local *local, double inner)
+{
+    return local->element_bytes * inner / local->t * (local->model->gated_mlp ? 3 : 2);
+}
+
+/* Per token, alive at once while the backward of one layer runs: the gradient of the residual
+ * stream; the one that enters or leaves a linear layer, whole where it is gathered over tp; and of
+ * attention or MLP, whichever has more, those of all that it keeps between its linear layers. */
+static double gradient_bytes(const pp_local *local, bool moe)
+{
+    const pp_model *m = local->model;
+    const pp_attention_widths a = pp_attention_widths_of(local);
+    const double d = local->element_bytes, h = (double)m->hidden;
+    const double length = local->tokens > 0 ? local->square_sum / local->tokens : 0;
+    const double scores = local->context->switches.flash_attention ? 0 : 2 * d * a.heads * length;
+    const double attention = d * (a.q + a.k + a.v + a.o) + scores;
+    double mlp = mlp_gradient_bytes(local, (double)m->ffn);
+    if (moe) {
+        const double top = (double)m->experts_per_token;
+        mlp = spread(local, 2 * d * h * top) +
+              mlp_gradient_bytes(local, (double)m->expert_ffn * top + (double)m->shared_ffn);
+    }
+    return spread(local, d * h) + d * h + fmax(attention, mlp);
+}
+
+static double attention_parameters(const pp_local *local, double *replicated)
+{
+    const pp_model *m = local->model;
+    const pp_attention_widths a = pp_attention_widths_of(local);
+    const double h = (double)m->hidden;
+    double sharded = a.o * h;
+    if (m->attention == PP_ATTENTION_MLA) {
+        const double q_rank = (double)m->q_lora_rank, kv_rank = (double)m->kv_lora_rank;
+        *replicated += h * (q_rank + kv_rank + (double)m->qk_rope_head_dim) + q_rank + kv_rank;
+        sharded += (q_rank > 0 ? q_rank : h) * a.q +
+                   kv_rank * a.heads * (double)(m->qk_nope_head_dim + m->v_head_dim);
+    } else {
+        sharded += h * (a.q + a.k + a.v);
+    }
+    if (m->linear_bias) {
+        sharded += a.q + a.k + a.v;
+        *replicated += h;
+    }
+    return sharded;
+}
+
+static double mlp_parameters(const pp_local *local, double width, double *replicated)
+{
+    const pp_model *m = local->model;
+    const double h = (double)m->hidden, inner = width / local->t;
+    if (m->linear_bias && width > 0)
+        *replicated += h;
+    return (m->gated_mlp ? 3 : 2) * h * inner + (m->linear_bias ? inner : 0);
+}
+
+static void layer_parameters(const pp_local *local, bool moe, pp_unit_cost *cost)
+{
+    const pp_model *m = local->model;
+    const double h = (double)m->hidden;
+    double replicated = 2 * h * (m->rms_norm ? 1 : 2);
+    double sharded = attention_parameters(local, &replicated);
+    if (!moe) {
+        sharded += mlp_parameters(local, (double)m->ffn, &replicated);
+    } else {
+        double unused = 0;
+        const double own = (double)m->experts / (double)local->context->parallel.ep;
+        cost->expert_parameters = own * mlp_parameters(local, (double)m->expert_ffn, &unused);
+        sharded += cost->expert_parameters;
+        sharded += mlp_parameters(local, (double)m->shared_ffn, &replicated);
+        replicated += h * (double)m->experts;
+    }
+    cost->parameters = sharded + replicated;
+}
+
+void pp_layer_memory(const pp_local *local, bool moe, pp_unit_cost *cost)
+{
+    const token_bytes b = layer_bytes(local, moe);
+    const double kept = local->tokens * (spread(local, b.whole) + b.divided);
+    const double core = local->tokens * b.core;
+    cost->stash_bytes = local->tokens * b.stash;
+    cost->temporary_bytes = local->tokens * gradient_bytes(local, moe);
+    cost->recompute_bytes = 0;
+    cost->activation_bytes = kept + core;
+    switch (local->context->switches.recompute) {
+    case PP_RECOMPUTE_FULL:
+        cost->activation_bytes =
+            local->tokens * spread(local, local->element_bytes * (double)local->model->hidden);
+        cost->recompute_bytes = kept + core;
+        break;
+    case PP_RECOMPUTE_SELECTIVE:
+        cost->activation_bytes = kept;
+        cost->recompute_bytes = core;
+        break;
+    case PP_RECOMPUTE_NONE:
+    case PP_RECOMPUTE_AUTO:
+    case PP_RECOMPUTE_STAGES: /* of no layer: MTP modules */
+    case PP_RECOMPUTE_MICROBATCHES:
+        break;
+    }
+    layer_parameters(local, moe, cost);
+}
+
+static double table_parameters(const pp_local *local)
+{
+    return pp_padded_vocab(local->context) / local->t * (double)local->model->hidden;
+}
+
+void pp_embedding_memory(const pp_local *local, pp_unit_cost *cost)
+{
+    const pp_model *m = local->model;
+    cost->parameters = table_parameters(local);
+    if (m->learned_positions)
+        cost->parameters += (double)m->max_seq_length * (double)m->hidden;
+    if (m->dropout) /* its mask; not part of the layers' activations (Korthikanti 4.3) */
+        cost->logits_bytes = local->tokens * spread(local, (double)m->hidden);
+}
+
+/* Inputs of the final norm and of the head, and the logits in fp32: 4sbh/t (1 + V/h). */
+void pp_loss_memory(const pp_local *local, pp_unit_cost *cost)
+{
+    const pp_model *m = local->model;
+    const double d = local->element_bytes, h = (double)m->hidden;
+    const double vocab = pp_padded_vocab(local->context) / local->t;
+    cost->parameters = h * (m->rms_norm ? 1 : 2);
+    if (!(m->tied_embeddings && local->context->parallel.pp == 1)) /* else it is the embedding */
+        cost->parameters += table_parameters(local);
+    cost->logits_bytes = local->tokens * (spread(local, 2 * d * h) + 4 * vocab);
+    cost->stash_bytes = local->tokens * (spread(local, d * h) + d * vocab);
+    cost->output_bytes = local->tokens * 4 * vocab;
+    /* of the logits in the head's type (in fp32 it takes their place), of the head's input whole,
+     * of the residual stream */
+    cost->temporary_bytes = local->tokens * (d * vocab + d * h + spread(local, d * h));
+}
+
+/* One module; its embedding and head are those of the model. */
+void pp_mtp_memory(const pp_local *local, pp_unit_cost *cost)
+{
+    const pp_model *m = local->model;
+    const double d = local->element_bytes, h = (double)m->hidden;
+    const bool moe = m->layers > 0 && pp_model_layer_is_moe(m, m->layers - 1);
+    pp_unit_cost loss = { 0 };
+    pp_layer_memory(local, moe, cost);
+    pp_loss_memory(local, &loss);
+    const double frame = local->tokens * spread(local, 4 * d * h); /* two norms and their output */
+    cost->activation_bytes += frame;
+    cost->stash_bytes += frame / 2 + loss.stash_bytes;
+    cost->temporary_bytes = fmax(cost->temporary_bytes, loss.temporary_bytes);
+    cost->logits_bytes += loss.logits_bytes;
+    cost->parameters += 2 * h * h / local->t + 3 * h * (m->rms_norm ? 1 : 2);
+}

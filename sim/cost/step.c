@@ -1,0 +1,199 @@
+/* What belongs to a rank: parameters and their state, gradient sync, tied embedding, optimizer.
+ * docs/cost-model.md sections 6 and 7. */
+#include "sim/cost/cost_int.h"
+
+#include <math.h>
+
+/* Megatron's gradient bucket: max(40e6, 1e6 dp) parameters. */
+#define BUCKET_PARAMETERS 40e6
+
+/* NCCL's buffers of one channel: Simple 4 MiB, LL128 4.7 MiB, LL 0.25 MiB. */
+#define CHANNEL_BYTES 9e6
+
+typedef struct rank_parameters {
+    double dense, expert;
+    bool embedding, loss, mtp;
+    pp_ns first_f_ns; /* F of the first microbatch, first chunk: the parameters' all-gather */
+    pp_ns last_b_ns;  /* B of the last microbatch, first chunk: the gradients' reduction */
+} rank_parameters;
+
+static void add_unit(const pp_cost_context *context, pp_unit_kind kind, int64_t layer, double times,
+                     rank_parameters *sum)
+{
+    const pp_local local = pp_local_of(context, 1, 1);
+    pp_unit_cost cost = { 0 };
+    if (times <= 0)
+        return;
+    switch (kind) {
+    case PP_UNIT_EMBEDDING:
+        pp_embedding_memory(&local, &cost);
+        break;
+    case PP_UNIT_LAYER:
+        pp_layer_memory(&local, pp_model_layer_is_moe(context->model, layer), &cost);
+        break;
+    case PP_UNIT_MTP:
+        pp_mtp_memory(&local, &cost);
+        break;
+    case PP_UNIT_LOSS:
+        pp_loss_memory(&local, &cost);
+        break;
+    }
+    sum->dense += times * (cost.parameters - cost.expert_parameters);
+    sum->expert += times * cost.expert_parameters;
+}
+
+static double table_parameters(const pp_cost_context *context)
+{
+    return pp_padded_vocab(context) / (double)context->parallel.tp * (double)context->model->hidden;
+}
+
+static rank_parameters rank_parameters_of(const pp_cost_context *context, const pp_stage *stages,
+                                          const pp_costs *costs, uint32_t rank)
+{
+    rank_parameters sum = { .first_f_ns = -1 };
+    for (uint32_t s = 0; s < costs->stages; s++) {
+        const pp_stage *stage = &stages[s];
+        if (!pp_placement_holds(context->placement, s, costs->ranks, rank))
+            continue;
+        for (int64_t l = stage->first_layer; l < stage->first_layer + stage->layers; l++)
+            add_unit(context, PP_UNIT_LAYER, l, 1, &sum);
+        add_unit(context, PP_UNIT_EMBEDDING, 0, stage->embedding, &sum);
+        add_unit(context, PP_UNIT_LOSS, 0, stage->loss, &sum);
+        add_unit(context, PP_UNIT_MTP, 0, (double)stage->mtp, &sum);
+        sum.embedding |= stage->embedding;
+        sum.loss |= stage->loss;
+        sum.mtp |= stage->mtp > 0;
+        if (sum.first_f_ns < 0) {
+            sum.first_f_ns = costs->f_ns[pp_cost_index(costs, s, 0)];
+            sum.last_b_ns = costs->b_ns[pp_cost_index(costs, s, costs->microbatches - 1)];
+        }
+    }
+    if (sum.mtp && !sum.embedding) /* its lookup needs the table */
+        sum.dense += table_parameters(context);
+    /* one table serves as embedding and head; pp == 1 is counted once already */
+    if (context->model->tied_embeddings && sum.embedding && sum.loss && context->parallel.pp > 1)
+        sum.dense -= table_parameters(context);
+    return sum;
+}
+
+/* Seconds to reduce the gradients of `parameters` over `group`, and to gather updated ones. */
+typedef struct sync_time {
+    double reduce, gather;
+} sync_time;
+
+static sync_time sync_of(const pp_cost_context *context, pp_collective_group group,
+                         double parameters)
+{
+    const pp_switches *sw = &context->switches;
+    const double gradients = parameters * (double)pp_dtype_bytes(sw->grad_dtype);
+    sync_time t = { 0 };
+    if (sw->zero == 0) {
+        t.reduce = pp_collective_seconds(context->hardware, PP_ALL_REDUCE, group, gradients);
+        return t;
+    }
+    t.reduce = pp_collective_seconds(context->hardware, PP_REDUCE_SCATTER, group, gradients);
+    t.gather = pp_collective_seconds(context->hardware, PP_ALL_GATHER, group,
+                                     parameters * (double)pp_dtype_bytes(sw->dtype));
+    return t;
+}
+
+/* The reduction hides under the backward of the last microbatch, chunk by chunk; the last bucket
+ * has nothing left to hide under. The gather hides under the first forward. */
+static double exposed_sync(const pp_cost_context *context, pp_collective_group group,
+                           double parameters, const rank_parameters *rank)
+{
+    const sync_time whole = sync_of(context, group, parameters);
+    if (!context->switches.grad_sync_overlap)
+        return whole.reduce + whole.gather;
+    const double chunks = (double)context->parallel.vpp;
+    const double bucket =
+        fmin(parameters, fmax(BUCKET_PARAMETERS, 1e6 * (double)context->parallel.dp));
+    const sync_time last = sync_of(context, group, bucket);
+    const double reduce = fmax(whole.reduce / chunks - 1e-9 * (double)rank->last_b_ns, last.reduce);
+    const double gather = fmax(whole.gather / chunks - 1e-9 * (double)rank->first_f_ns,
+                               fmin(last.gather, whole.gather));
+    return reduce + gather;
+}
+
+static double tied_seconds(const pp_cost_context *context, const rank_parameters *rank)
+{
+    const pp_parallel *par = &context->parallel;
+    const bool shared = context->model->tied_embeddings || context->model->mtp_layers > 0;
+    if (!shared || par->pp == 1 || rank->embedding == (rank->loss || rank->mtp))
+        return 0;
+    const int64_t stride = par->tp * par->cp * par->dp * (par->pp - 1);
+    const pp_collective_group group = { .ranks = 2,
+                                        .members =
+                                            stride < context->hardware->gpus_per_node ? 2 : 1 };
+    return pp_collective_seconds(context->hardware, PP_ALL_REDUCE, group,
+                                 table_parameters(context) *
+                                     (double)pp_dtype_bytes(context->switches.grad_dtype));
+}
+
+static double comm_library_bytes(const pp_cost_context *context, uint32_t rank, uint32_t stages)
+{
+    const pp_parallel *par = &context->parallel;
+    const int communicators = (par->tp > 1) + (par->dp * par->cp > 1) + (par->cp > 1) +
+                              (par->ep > 1) + pp_pipeline_communicators(context, rank, stages);
+    return communicators * context->hardware->node_p2p.channels_max * CHANNEL_BYTES;
+}
+
+static pp_status fill_rank(const pp_cost_context *context, const rank_parameters *p,
+                           pp_costs *costs, uint32_t rank, pp_err *err)
+{
+    const pp_parallel *par = &context->parallel;
+    const pp_hardware *hw = context->hardware;
+    const int64_t dense_ranks = par->dp * par->cp;
+    const int64_t expert_ranks = dense_ranks / par->ep;
+    const pp_collective_group dense_group = pp_group_of(hw, dense_ranks, par->tp);
+    const pp_collective_group expert_group = pp_group_of(hw, expert_ranks, par->tp * par->ep);
+    const double all = p->dense + p->expert;
+    /* parameters whose optimizer state lives here */
+    const double owned = context->switches.zero
+                             ? p->dense / (double)dense_ranks + p->expert / (double)expert_ranks
+                             : all;
+    const struct {
+        double seconds;
+        pp_ns *ns;
+    } times[] = {
+        { exposed_sync(context, dense_group, p->dense, p) +
+              exposed_sync(context, expert_group, p->expert, p),
+          &costs->grad_sync_ns[rank] },
+        { tied_seconds(context, p), &costs->tied_ns[rank] },
+        { owned * hw->optimizer_bytes_per_parameter / (hw->elementwise * hw->memory_bytes_per_s),
+          &costs->optimizer_ns[rank] },
+    };
+    const struct {
+        double bytes;
+        int64_t *out;
+    } sizes[] = {
+        { all * (double)pp_dtype_bytes(context->switches.dtype), &costs->parameter_bytes[rank] },
+        { all * (double)pp_dtype_bytes(context->switches.grad_dtype),
+          &costs->gradient_bytes[rank] },
+        { owned * 12, &costs->optimizer_bytes[rank] }, /* fp32 master, two moments */
+        { comm_library_bytes(context, rank, costs->stages), &costs->comm_library_bytes[rank] },
+    };
+    pp_status status = PP_OK;
+    for (size_t k = 0; k < sizeof times / sizeof times[0] && !status; k++)
+        status = pp_ns_from_seconds(times[k].seconds, "step boundary", times[k].ns, err);
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0] && !status; k++) {
+        if (!(sizes[k].bytes <= (double)PP_BYTES_MAX))
+            return pp_err_set(err, PP_INPUT, NULL, "rank %u needs %g bytes: the model is too large",
+                              rank, sizes[k].bytes);
+        *sizes[k].out = (int64_t)(sizes[k].bytes + 0.5);
+    }
+    return status;
+}
+
+pp_status pp_cost_step(const pp_cost_context *context, const pp_stage *stages, pp_costs *costs,
+                       pp_err *err)
+{
+    pp_status status =
+        pp_ns_from_seconds(context->hardware->step_fixed_s, "step boundary", &costs->fixed_ns, err);
+    for (uint32_t r = 0; r < costs->ranks && !status; r++) {
+        const rank_parameters p = rank_parameters_of(context, stages, costs, r);
+        costs->limit_bytes[r] = pp_traits_memory_bytes(context->traits, r);
+        status = fill_rank(context, &p, costs, r, err);
+    }
+    return status;
+}

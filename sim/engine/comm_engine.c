@@ -1,0 +1,512 @@
+#include "sim/engine/comm_engine.h"
+
+#include "sim/base/alloc.h"
+#include "sim/engine/deadlock.h"
+#include "sim/program/lanes.h"
+#include "sim/engine/shared_rates.h"
+#include "sim/program/pairs.h"
+#include "sim/program/transfer_costs.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+/* What issues the steps of a rank. */
+typedef struct host {
+    pp_ns clock_ns;
+    pp_ns synced_ns; /* cost of syncs since the device last went on */
+    size_t drained;  /* groups that were posted by steps before this one are done */
+} host;
+
+typedef struct run {
+    const pp_program *program;
+    const pp_comm *comm;
+    const pp_costs *costs;
+    pp_timeline *timeline;
+    pp_comm_lanes lanes;
+    bool *done;        /* [transfers] */
+    size_t *next;      /* [ranks]: step */
+    pp_ns *clock_ns;   /* [ranks]: of the device */
+    host *host;        /* [ranks] */
+    uint32_t *waiting; /* [ranks]: group, or NONE */
+    uint32_t *wake;    /* stack of ranks to run */
+    uint32_t *try;     /* stack of entries that may start */
+    size_t wake_count, try_count;
+    pp_fluid *fluid; /* speeds that depend on each other; NULL: nothing is shared */
+    bool failed;     /* an allocation on the way */
+} run;
+
+static void run_free(run *r)
+{
+    pp_comm_lanes_free(&r->lanes);
+    free(r->done);
+    free(r->next);
+    free(r->clock_ns);
+    free(r->host);
+    free(r->waiting);
+    free(r->wake);
+    free(r->try);
+    pp_fluid_free(&r->fluid);
+}
+
+static pp_status run_new(const pp_program *program, const pp_costs *costs, pp_timeline *timeline,
+                         run *r, pp_err *err)
+{
+    const pp_comm *comm = program->comm;
+    size_t transfers = comm->transfer_count;
+    *r = (run){ .program = program, .comm = comm, .costs = costs, .timeline = timeline };
+    r->done = pp_alloc_array(transfers, sizeof *r->done);
+    r->next = pp_alloc_array(program->ranks, sizeof *r->next);
+    r->clock_ns = pp_alloc_array(program->ranks, sizeof *r->clock_ns);
+    r->host = pp_alloc_array(program->ranks, sizeof *r->host);
+    r->waiting = pp_alloc_array(program->ranks, sizeof *r->waiting);
+    r->wake = pp_alloc_array(program->ranks, sizeof *r->wake);
+    r->try = pp_alloc_array(2 * transfers, sizeof *r->try);
+    if (!r->done || !r->next || !r->clock_ns || !r->host || !r->waiting || !r->wake || !r->try)
+        return pp_err_nomem(err);
+    memcpy(r->next, comm->step_begin, program->ranks * sizeof *r->next);
+    for (uint32_t rank = 0; rank < program->ranks; rank++)
+        r->host[rank].drained = comm->step_begin[rank];
+    memset(r->waiting, 0xff, program->ranks * sizeof *r->waiting);
+    timeline->comm->wait_count = 0;
+    memset(timeline->comm->idle_ns, 0, program->ranks * PP_IDLE_COUNT * sizeof(pp_ns));
+    return pp_comm_lanes_new(comm, program->ranks, &r->lanes, err);
+}
+
+static pp_ns later(pp_ns a, pp_ns b)
+{
+    return a > b ? a : b;
+}
+
+/* Ends transfer t; whatever that allows goes on the stacks. */
+static void finish(run *r, uint32_t t, pp_ns start_ns, pp_ns end_ns)
+{
+    pp_comm_entry *e = &r->lanes.entry[r->lanes.entry_of[t]];
+    r->done[t] = true;
+    r->timeline->comm->start_ns[t] = start_ns;
+    r->timeline->comm->end_ns[t] = end_ns;
+    e->end_ns = later(e->end_ns, end_ns);
+    if (--e->left)
+        return;
+    pp_comm_group *group = &r->lanes.group[e->group];
+    group->end_ns = later(group->end_ns, e->end_ns);
+    if (--group->left)
+        return;
+    for (uint32_t k = group->first; k < group->first + group->count; k++) {
+        if (r->lanes.entry[k].next != NONE)
+            r->try[r->try_count++] = r->lanes.entry[k].next;
+    }
+    uint32_t rank = r->comm->group[e->group].rank;
+    if (r->waiting[rank] == e->group) {
+        r->waiting[rank] = NONE;
+        r->wake[r->wake_count++] = rank;
+    }
+}
+
+/* As meet, where the transfer's end depends on others: it is under way from now on. */
+static void meet_sharing(run *r, uint32_t t, const pp_transfer *own, pp_ns takes_ns, bool eager)
+{
+    bool sends = pp_transfer_sends((pp_transfer_kind)own->kind);
+    const pp_comm_entry *partner = &r->lanes.entry[r->lanes.entry_of[own->match]];
+    pp_ns ready_ns = r->lanes.entry[r->lanes.entry_of[t]].ready_ns;
+    if (eager && !sends) { /* has it come already? */
+        pp_ns came_ns = pp_fluid_ended_ns(r->fluid, own->match);
+        if (came_ns >= 0)
+            finish(r, t, r->timeline->comm->start_ns[own->match], later(ready_ns, came_ns));
+        return;
+    }
+    if (!eager && !partner->active)
+        return;
+    uint32_t from = sends ? own->rank : own->peer;
+    uint32_t to = sends ? own->peer : own->rank;
+    pp_fluid_move(r->fluid, sends ? t : own->match, from, to, r->comm->collective,
+                  eager ? ready_ns : later(ready_ns, partner->ready_ns), takes_ns);
+    if (eager)
+        finish(r, t, ready_ns, ready_ns);
+}
+
+/* t has become active; does it meet its partner? */
+static void meet(run *r, uint32_t t)
+{
+    const pp_transfer *own = &r->comm->transfer[t];
+    pp_ns ready_ns = r->lanes.entry[r->lanes.entry_of[t]].ready_ns;
+    uint32_t other = own->match;
+    if (other == PP_NO_SOURCE) { /* outside a partial program */
+        finish(r, t, ready_ns, ready_ns);
+        return;
+    }
+    bool sends = pp_transfer_sends((pp_transfer_kind)own->kind);
+    const pp_comm_entry *partner = &r->lanes.entry[r->lanes.entry_of[other]];
+    pp_ns takes_ns = pp_comm_ns(r->comm, r->costs, own);
+    bool eager = pp_comm_is_buffered(r->comm, r->costs, own);
+    if (r->fluid) {
+        meet_sharing(r, t, own, takes_ns, eager);
+        return;
+    }
+    if (eager) {
+        if (sends)
+            finish(r, t, ready_ns, ready_ns);
+        pp_ns sent_ns = sends ? ready_ns : partner->ready_ns;
+        pp_ns posted_ns = sends ? partner->ready_ns : ready_ns;
+        if (partner->active)
+            finish(r, sends ? other : t, sent_ns, later(posted_ns, sent_ns + takes_ns));
+        return;
+    }
+    if (!partner->active)
+        return;
+    pp_ns start_ns = later(ready_ns, partner->ready_ns);
+    finish(r, t, start_ns, start_ns + takes_ns);
+    finish(r, other, start_ns, start_ns + takes_ns);
+}
+
+static void try_entry(run *r, uint32_t index)
+{
+    pp_comm_entry *e = &r->lanes.entry[index];
+    const pp_comm_group *group = &r->lanes.group[e->group];
+    const pp_comm_group *ahead =
+        e->previous == NONE ? NULL : &r->lanes.group[r->lanes.entry[e->previous].group];
+    if (e->active || !group->issued || (ahead && ahead->left))
+        return;
+    e->active = true;
+    e->ready_ns = ahead ? later(group->issued_ns, ahead->end_ns) : group->issued_ns;
+    for (uint32_t k = e->first; k < e->first + e->count; k++) {
+        if (!r->done[r->lanes.by_entry[k]])
+            meet(r, r->lanes.by_entry[k]);
+    }
+}
+
+/* The rank stands still from `from_ns` to `to_ns`, for one cause. blocker: a transfer. */
+static void stand_still(run *r, uint32_t rank, pp_idle_cause cause, pp_ns from_ns, pp_ns to_ns,
+                        uint32_t transfer, uint32_t blocker)
+{
+    pp_comm_timeline *out = r->timeline->comm;
+    if (to_ns <= from_ns)
+        return;
+    out->idle_ns[rank * PP_IDLE_COUNT + (size_t)cause] += to_ns - from_ns;
+    void *grown = out->wait;
+    if (pp_grow(&grown, &out->wait_capacity, out->wait_count + 1, sizeof *out->wait, NULL)) {
+        r->failed = true;
+        return;
+    }
+    out->wait = grown;
+    out->wait[out->wait_count++] = (pp_wait){ .at_ns = from_ns,
+                                              .waits_ns = to_ns - from_ns,
+                                              .step = r->next[rank],
+                                              .rank = rank,
+                                              .transfer = transfer,
+                                              .blocker = blocker,
+                                              .cause = cause };
+}
+
+/* The device stands still until `until_ns`, when its host has issued what comes next: `transfer`,
+ * or, NONE, an op. */
+static void await_host(run *r, uint32_t rank, pp_ns until_ns, uint32_t transfer)
+{
+    host *h = &r->host[rank];
+    pp_ns gap_ns = until_ns - r->clock_ns[rank];
+    if (gap_ns <= 0)
+        return;
+    pp_ns sync_ns = h->synced_ns < gap_ns ? h->synced_ns : gap_ns;
+    pp_ns from_ns = r->clock_ns[rank];
+    stand_still(r, rank, PP_IDLE_SYNC, from_ns, from_ns + sync_ns, transfer, NONE);
+    stand_still(r, rank, PP_IDLE_HOST, from_ns + sync_ns, until_ns, transfer, NONE);
+    h->synced_ns -= sync_ns;
+    r->clock_ns[rank] = until_ns;
+}
+
+/* The transfer of group g that ends last. */
+static uint32_t last_of(const run *r, uint32_t g)
+{
+    const pp_group *group = &r->comm->group[g];
+    uint32_t last = group->first;
+    for (uint32_t t = group->first; t < group->first + group->count; t++) {
+        if (r->timeline->comm->end_ns[t] > r->timeline->comm->end_ns[last])
+            last = t;
+    }
+    return last;
+}
+
+/* After both ends were posted at `posted_ns`: what kept transfer t from starting, in the lane of
+ * either end; or itself, which takes its time. */
+static uint32_t held_by(const run *r, uint32_t t, pp_ns posted_ns)
+{
+    uint32_t other = r->comm->transfer[t].match;
+    const pp_comm_entry *late = &r->lanes.entry[r->lanes.entry_of[t]];
+    if (other != PP_NO_SOURCE && r->lanes.entry[r->lanes.entry_of[other]].ready_ns > late->ready_ns)
+        late = &r->lanes.entry[r->lanes.entry_of[other]];
+    if (late->ready_ns <= posted_ns || late->previous == NONE)
+        return t;
+    return last_of(r, r->lanes.entry[late->previous].group);
+}
+
+/* The rank stood still from its clock to the end of group g. Until the other end of the last
+ * transfer was posted it waited for data (its input was not made) or for a buffer (its output was
+ * not asked for); after that for the link. */
+static void account_wait(run *r, uint32_t rank, uint32_t g)
+{
+    pp_ns end_ns = r->lanes.group[g].end_ns;
+    pp_ns issued_ns = r->lanes.group[g].issued_ns;
+    if (end_ns <= r->clock_ns[rank])
+        return;
+    uint32_t last = last_of(r, g);
+    await_host(r, rank, issued_ns < end_ns ? issued_ns : end_ns, last);
+    pp_ns clock_ns = r->clock_ns[rank];
+    const pp_transfer *transfer = &r->comm->transfer[last];
+    pp_ns posted_ns = transfer->match == PP_NO_SOURCE
+                          ? clock_ns
+                          : r->lanes.group[r->comm->transfer[transfer->match].group].issued_ns;
+    pp_ns split_ns = posted_ns < clock_ns ? clock_ns : posted_ns > end_ns ? end_ns : posted_ns;
+    bool sends = pp_transfer_sends((pp_transfer_kind)transfer->kind);
+    stand_still(r, rank, sends ? PP_IDLE_BUFFER : PP_IDLE_DATA, clock_ns, split_ns, last,
+                transfer->match);
+    stand_still(r, rank, PP_IDLE_LINK, split_ns, end_ns, last, held_by(r, last, split_ns));
+    r->clock_ns[rank] = end_ns;
+}
+
+/* true when the rank must wait for group g. */
+static bool blocked_by(run *r, uint32_t rank, uint32_t g)
+{
+    if (r->lanes.group[g].left) {
+        r->waiting[rank] = g;
+        return true;
+    }
+    account_wait(r, rank, g);
+    return false;
+}
+
+/* A sync ends when all that was posted is done, waited for or not. false: not yet. */
+static bool host_waits(run *r, uint32_t rank, pp_step step)
+{
+    const pp_host_costs *costs = &r->comm->semantics.host;
+    host *h = &r->host[rank];
+    if (step.kind == PP_STEP_READ) {
+        if (step.index != PP_NO_SOURCE)
+            h->clock_ns = later(h->clock_ns, r->clock_ns[rank]);
+        h->clock_ns += costs->read_ns;
+        return true;
+    }
+    for (; h->drained < r->next[rank]; h->drained++) {
+        pp_step posted = r->comm->step[h->drained];
+        if (posted.kind == PP_STEP_POST && blocked_by(r, rank, posted.index))
+            return false;
+    }
+    h->clock_ns = later(h->clock_ns, r->clock_ns[rank]) + costs->sync_ns;
+    h->synced_ns += costs->sync_ns;
+    return true;
+}
+
+/* false when the rank cannot take this step yet. */
+static bool take_step(run *r, uint32_t rank, pp_step step)
+{
+    if (step.kind == PP_STEP_POST) {
+        pp_comm_group *group = &r->lanes.group[step.index];
+        group->issued = true;
+        r->host[rank].clock_ns += r->comm->semantics.host.launch_ns;
+        group->issued_ns = later(r->clock_ns[rank], r->host[rank].clock_ns);
+        for (uint32_t t = 0; t < r->comm->group[step.index].count; t++)
+            r->timeline->comm->post_ns[r->comm->group[step.index].first + t] = group->issued_ns;
+        for (uint32_t e = group->first; e < group->first + group->count; e++)
+            r->try[r->try_count++] = e;
+    } else if (step.kind == PP_STEP_WAIT) {
+        return !blocked_by(r, rank, step.index);
+    } else if (step.kind == PP_STEP_SYNC || step.kind == PP_STEP_READ) {
+        return host_waits(r, rank, step);
+    } else if (step.kind == PP_STEP_RUN) {
+        uint32_t i = step.index;
+        uint32_t receive = r->comm->needs[i];
+        bool pair = pp_pair_starts(r->program, r->costs, i);
+        if (receive != PP_NO_SOURCE && blocked_by(r, rank, r->comm->transfer[receive].group))
+            return false;
+        receive = pair ? r->comm->needs[i + 1] : PP_NO_SOURCE;
+        if (receive != PP_NO_SOURCE && blocked_by(r, rank, r->comm->transfer[receive].group))
+            return false;
+        pp_op op = r->program->op[i];
+        const pp_costs *costs = r->costs;
+        const pp_ns *table[] = { costs->f_ns, costs->i_ns, costs->w_ns, costs->b_ns };
+        bool ends = pp_pair_ends(r->program, costs, i); /* both were issued before the pair began */
+        pp_ns takes_ns = table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
+        if (pair || ends)
+            takes_ns = pair ? pp_pair_ns(r->program, costs, i) : 0;
+        r->host[rank].clock_ns += (1 + pair - ends) * r->comm->semantics.host.launch_ns;
+        await_host(r, rank, ends ? 0 : r->host[rank].clock_ns, NONE);
+        r->timeline->start_ns[i] = r->clock_ns[rank];
+        if (r->fluid) { /* the step is taken when the op has ended */
+            pp_fluid_compute(r->fluid, rank, r->clock_ns[rank], takes_ns);
+            return false;
+        }
+        r->clock_ns[rank] += takes_ns;
+        r->timeline->end_ns[i] = r->clock_ns[rank];
+    }
+    return true;
+}
+
+/* Whatever can go on now. */
+static void work(run *r)
+{
+    while (r->wake_count || r->try_count) {
+        if (r->try_count) {
+            try_entry(r, r->try[--r->try_count]);
+            continue;
+        }
+        uint32_t rank = r->wake[--r->wake_count];
+        while (r->next[rank] < r->comm->step_begin[rank + 1] &&
+               take_step(r, rank, r->comm->step[r->next[rank]])) {
+            if (r->timeline->comm->host_ns) {
+                r->timeline->comm->host_ns[r->next[rank]] = r->host[rank].clock_ns;
+                r->timeline->comm->device_ns[r->next[rank]] = r->clock_ns[rank];
+            }
+            r->next[rank]++;
+        }
+    }
+}
+
+/* An op or a transfer of the fluid has ended. */
+static void take_end(run *r, const pp_fluid_end *end)
+{
+    if (!end->transfer) {
+        uint32_t rank = end->index;
+        uint32_t i = r->comm->step[r->next[rank]++].index;
+        r->timeline->end_ns[i] = r->clock_ns[rank] = end->end_ns;
+        r->wake[r->wake_count++] = rank;
+        return;
+    }
+    uint32_t receive = r->comm->transfer[end->index].match;
+    const pp_comm_entry *e = &r->lanes.entry[r->lanes.entry_of[receive]];
+    if (!r->done[end->index])
+        finish(r, end->index, end->start_ns, end->end_ns);
+    if (e->active)
+        finish(r, receive, end->start_ns, later(end->end_ns, e->ready_ns));
+}
+
+static void work_all(run *r)
+{
+    pp_fluid_end end;
+    for (uint32_t rank = r->program->ranks; rank-- > 0;)
+        r->wake[r->wake_count++] = rank;
+    work(r);
+    while (r->fluid && pp_fluid_next(r->fluid, &end)) {
+        take_end(r, &end);
+        work(r);
+    }
+}
+
+/* The fluid counts in doubles, which hold whole ns up to PP_NS_MAX. */
+static pp_status make_fluid(run *r, pp_err *err)
+{
+    const pp_sharing *sharing = &r->comm->semantics.sharing;
+    const pp_costs *costs = r->costs;
+    const pp_ns *table[] = { costs->f_ns, costs->i_ns, costs->w_ns, costs->b_ns };
+    double sum_ns = 0;
+    const pp_host_costs *hosts = &r->comm->semantics.host;
+    if (!pp_sharing_is_on(sharing))
+        return PP_OK;
+    if (hosts->launch_ns || hosts->sync_ns || hosts->read_ns || r->comm->parts > 1)
+        return pp_err_set(err, PP_USAGE, r->comm->parts > 1 ? "--tensors-per-boundary" : "--host",
+                          "does not go together with --nic and --overlap-slowdown; leave one out");
+    r->timeline->comm->host_ns = NULL; /* ops end elsewhere: their steps have no clocks */
+    for (size_t i = 0; i < r->program->count; i++) {
+        pp_op op = r->program->op[i];
+        sum_ns += (double)table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
+        if (pp_pair_starts(r->program, costs, i))
+            sum_ns += (double)pp_pair_ns(r->program, costs, i);
+    }
+    for (size_t t = 0; t < r->comm->transfer_count; t++)
+        sum_ns += (double)pp_comm_ns(r->comm, r->costs, &r->comm->transfer[t]);
+    if (sum_ns * PP_SLOWDOWN_MAX > (double)PP_NS_MAX)
+        return pp_err_set(err, PP_INPUT, NULL,
+                          "ops and transfers of %g s together are too long for --nic and "
+                          "--overlap-slowdown; give shorter durations",
+                          1e-9 * sum_ns);
+    return pp_fluid_new(sharing, r->program->ranks, (uint32_t)r->comm->transfer_count, &r->fluid,
+                        err);
+}
+
+/* For each transfer the first group of its lane that is not done, where it is posted. */
+static void find_fronts(const run *r, uint32_t *front)
+{
+    const pp_comm *comm = r->comm;
+    for (size_t s = 0; s < comm->step_count; s++) { /* rank by rank, so lanes in their order */
+        if (comm->step[s].kind != PP_STEP_POST)
+            continue;
+        const pp_comm_group *group = &r->lanes.group[comm->step[s].index];
+        for (uint32_t e = group->first; e < group->first + group->count; e++) {
+            const pp_comm_entry *own = &r->lanes.entry[e];
+            uint32_t first = own->group;
+            if (own->previous != NONE && r->lanes.group[r->lanes.entry[own->previous].group].left)
+                first = front[r->lanes.by_entry[r->lanes.entry[own->previous].first]];
+            for (uint32_t k = own->first; k < own->first + own->count; k++)
+                front[r->lanes.by_entry[k]] = first;
+        }
+    }
+}
+
+static pp_status find_circle(const run *r, const uint32_t *front, bool *issued, pp_err *err)
+{
+    pp_circle *circle = &r->timeline->comm->circle;
+    const pp_stuck stuck = { .program = r->program,
+                             .done = r->done,
+                             .front = front,
+                             .issued = issued,
+                             .waiting = r->waiting };
+    for (size_t g = 0; g < r->comm->group_count; g++)
+        issued[g] = r->lanes.group[g].issued;
+    pp_circle_free(circle);
+    return pp_circle_find(&stuck, circle, err);
+}
+
+static pp_status report_hang(const run *r, pp_err *err)
+{
+    uint32_t *front = pp_alloc_array(r->comm->transfer_count, sizeof *front);
+    bool *issued = pp_alloc_array(r->comm->group_count, sizeof *issued);
+    pp_status status = PP_NOMEM;
+    if (front && issued) {
+        find_fronts(r, front);
+        status = find_circle(r, front, issued, err);
+    }
+    free(front);
+    free(issued);
+    return status ? pp_err_nomem(err)
+                  : pp_circle_report(r->program, &r->timeline->comm->circle, err);
+}
+
+/* No clock of a host, no sum of messages about shapes can leave 64 bits. */
+static pp_status check_sums(const pp_comm *comm, pp_err *err)
+{
+    const pp_comm_semantics *s = &comm->semantics;
+    const pp_ns each[] = { s->host.launch_ns, s->host.sync_ns, s->host.read_ns,
+                           s->shape_message_ns };
+    pp_ns longest = 0;
+    for (size_t i = 0; i < 4; i++)
+        longest = later(longest, each[i]);
+    pp_ns steps = (pp_ns)(comm->step_count + comm->transfer_count) + 1;
+    if (longest <= INT64_MAX / 16 / steps)
+        return PP_OK;
+    return pp_err_set(err, PP_INPUT, "--host",
+                      "%" PRId64 " steps of up to %" PRId64
+                      " ns each do not fit 64 bits; give shorter durations",
+                      steps, longest);
+}
+
+pp_status pp_simulate_comm(const pp_program *program, const pp_costs *costs, const pp_ns *begin_ns,
+                           pp_timeline *timeline, pp_err *err)
+{
+    run r PP_CLEANUP(run_free) = { 0 };
+    pp_status status = check_sums(program->comm, err);
+    if (status || (status = run_new(program, costs, timeline, &r, err)) ||
+        (status = make_fluid(&r, err)))
+        return status;
+    memcpy(r.clock_ns, begin_ns, program->ranks * sizeof *r.clock_ns);
+    for (uint32_t rank = 0; rank < program->ranks; rank++)
+        r.host[rank].clock_ns = begin_ns[rank];
+    work_all(&r);
+    if (r.failed)
+        return pp_err_nomem(err);
+    for (uint32_t rank = 0; rank < program->ranks; rank++) {
+        if (r.next[rank] < program->comm->step_begin[rank + 1])
+            return report_hang(&r, err);
+    }
+    return PP_OK;
+}

@@ -1,0 +1,165 @@
+#include "sim/engine/engine.h"
+
+#include "sim/base/alloc.h"
+#include "sim/engine/comm_engine.h"
+#include "sim/program/pairs.h"
+#include "sim/program/transfer_costs.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define UNKNOWN ((pp_ns)-1)
+
+/* What one op costs and how long its input travels: looked up together, so kept together. */
+typedef struct op_cost {
+    pp_ns duration_ns, latency_ns;
+} op_cost;
+
+typedef struct engine {
+    const pp_program *program;
+    const uint32_t *class_of;
+    op_cost *cost;    /* [PP_OP_KIND_COUNT][classes * stages] */
+    size_t kind_size; /* classes * stages */
+    pp_ns *clock_ns;  /* [ranks]: end of the last instruction */
+} engine;
+
+static void engine_free(engine *e)
+{
+    free(e->cost);
+    free(e->clock_ns);
+}
+
+/* Fills the cost table; refuses costs whose sum over the program could leave 64 bits. */
+static pp_status tabulate(engine *e, const pp_costs *costs, pp_err *err)
+{
+    const pp_ns *durations[PP_OP_KIND_COUNT] = {
+        [PP_OP_F] = costs->f_ns,
+        [PP_OP_I] = costs->i_ns,
+        [PP_OP_W] = costs->w_ns,
+        [PP_OP_B] = costs->b_ns,
+    };
+    pp_ns longest = 0;
+    for (size_t i = 0; costs->has_pairs && i < e->kind_size; i++)
+        longest = costs->pair_ns[i] > longest ? costs->pair_ns[i] : longest;
+    for (uint32_t j = 0; j < costs->microbatches; j++) {
+        size_t row = (size_t)costs->class_of[j] * costs->stages;
+        if (e->cost[row].duration_ns != UNKNOWN)
+            continue; /* this class is filled */
+        for (uint8_t kind = 0; kind < PP_OP_KIND_COUNT; kind++) {
+            for (uint32_t s = 0; s < costs->stages; s++) {
+                op_cost *cost = &e->cost[kind * e->kind_size + row + s];
+                pp_op op = { .microbatch = j, .stage = (uint16_t)s, .kind = kind };
+                cost->duration_ns = durations[kind][row + s];
+                cost->latency_ns = pp_arrival_latency(e->program, costs, op);
+                if (cost->duration_ns > longest)
+                    longest = cost->duration_ns;
+                if (cost->latency_ns > longest)
+                    longest = cost->latency_ns;
+            }
+        }
+    }
+    if (e->program->count && longest > INT64_MAX / 4 / (pp_ns)e->program->count)
+        return pp_err_set(err, PP_INPUT, NULL,
+                          "a step of %zu ops of up to %" PRId64
+                          " ns does not fit 64 bits; give shorter durations",
+                          e->program->count, longest);
+    return PP_OK;
+}
+
+static pp_status engine_new(const pp_program *program, const pp_costs *costs, engine *e,
+                            pp_err *err)
+{
+    *e = (engine){ .program = program, .class_of = costs->class_of };
+    e->kind_size = (size_t)costs->classes * costs->stages;
+    e->cost = pp_alloc_array(e->kind_size * PP_OP_KIND_COUNT, sizeof *e->cost);
+    e->clock_ns = pp_alloc_array(program->ranks, sizeof *e->clock_ns);
+    if (!e->cost || !e->clock_ns)
+        return pp_err_nomem(err);
+    for (size_t i = 0; i < e->kind_size; i++)
+        e->cost[i].duration_ns = UNKNOWN;
+    return tabulate(e, costs, err);
+}
+
+/* Every instruction once, in an order where all that it needs has run. turned: some microbatches
+ * run on mirrored ranks; a constant, so that the others do not pay for the question. */
+static inline __attribute__((always_inline)) void run(const engine *e, bool turned,
+                                                      pp_timeline *timeline)
+{
+    const pp_program *program = e->program;
+    const op_cost *table = e->cost;
+    pp_ns *start_ns = timeline->start_ns;
+    pp_ns *end_ns = timeline->end_ns;
+    size_t stages = program->stages;
+    size_t count = program->count;
+    for (size_t k = 0; k < count; k++) {
+        uint32_t i = program->walk[k];
+        pp_op op = program->op[i];
+        uint32_t source = program->source[i];
+        const op_cost *cost =
+            &table[op.kind * e->kind_size + e->class_of[op.microbatch] * stages + op.stage];
+        pp_ns *clock =
+            &e->clock_ns[turned ? pp_program_rank(program, op) : program->stage_rank[op.stage]];
+        size_t made = source < count ? source : count; /* end_ns[count] is 0 */
+        pp_ns ready_ns = end_ns[made] + cost->latency_ns;
+        pp_ns begin_ns = ready_ns > *clock ? ready_ns : *clock;
+        start_ns[i] = begin_ns;
+        end_ns[i] = *clock = begin_ns + cost->duration_ns;
+    }
+}
+
+static pp_status set_begin(engine *e, const pp_ns *begin_ns, pp_err *err)
+{
+    for (uint32_t r = 0; r < e->program->ranks; r++) {
+        if (begin_ns[r] < 0 || begin_ns[r] > INT64_MAX / 4)
+            return pp_err_set(err, PP_INPUT, NULL,
+                              "rank %" PRIu32 " begins at %" PRId64
+                              " ns, which does not fit; give shorter durations",
+                              r, begin_ns[r]);
+        e->clock_ns[r] = begin_ns[r];
+    }
+    return PP_OK;
+}
+
+pp_status pp_simulate_into(const pp_program *program, const pp_costs *costs, pp_timeline *timeline,
+                           pp_err *err)
+{
+    return pp_simulate_from(program, costs, NULL, timeline, err);
+}
+
+pp_status pp_simulate_from(const pp_program *program, const pp_costs *costs, const pp_ns *begin_ns,
+                           pp_timeline *timeline, pp_err *err)
+{
+    if (costs->stages != program->stages || costs->microbatches != program->microbatches)
+        return pp_err_set(err, PP_INPUT, NULL,
+                          "the costs are for %" PRIu32 " stages and %" PRIu32
+                          " microbatches, the schedule has %" PRIu32 " and %" PRIu32,
+                          costs->stages, costs->microbatches, program->stages,
+                          program->microbatches);
+    engine e PP_CLEANUP(engine_free) = { 0 };
+    pp_status status = engine_new(program, costs, &e, err);
+    if (status || (begin_ns && (status = set_begin(&e, begin_ns, err))))
+        return status;
+    if (costs->has_pairs && (status = pp_pairs_check(program, costs, err)))
+        return status;
+    if (program->comm)
+        return pp_simulate_comm(program, costs, e.clock_ns, timeline, err);
+    if (costs->has_pairs)
+        return pp_simulate_pairs(program, costs, e.clock_ns, timeline, err);
+    if (program->turned < program->microbatches)
+        run(&e, true, timeline);
+    else
+        run(&e, false, timeline);
+    return PP_OK;
+}
+
+pp_status pp_simulate(const pp_program *program, const pp_costs *costs, pp_timeline **timeline_out,
+                      pp_err *err)
+{
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    pp_status status = pp_timeline_new_comm(program, &timeline, err);
+    if (status || (status = pp_simulate_into(program, costs, timeline, err)))
+        return status;
+    *timeline_out = timeline;
+    timeline = NULL; /* the caller's now */
+    return PP_OK;
+}

@@ -1,0 +1,402 @@
+#include "sim/engine/shared_rates.h"
+
+#include "sim/base/event_queue.h"
+#include "sim/base/alloc.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+typedef enum state { UNUSED, PENDING, ACTIVE, ENDED } state;
+
+/* Work that is done at a speed; 1: as long as it takes alone. */
+typedef struct work {
+    double left_ns, speed;
+    pp_ns start_ns, since_ns, end_ns; /* since: when left_ns was right */
+    state state;
+} work;
+
+enum { FROM, TO, ENDS }; /* of a transfer */
+enum { OUT, IN, WAYS };  /* of a NIC */
+
+typedef struct flow_state {
+    work work;
+    uint32_t rank[ENDS];
+    uint32_t next[ENDS], previous[ENDS]; /* among the active ones of that rank and end */
+    double share;                        /* of its NICs */
+    bool both;
+    bool marked;
+} flow_state;
+
+typedef struct side_state {
+    work op;
+    uint32_t first[ENDS]; /* active transfers that this rank sends, receives */
+    uint32_t active;      /* both */
+    bool dirty;           /* something began or ended here since the last settle */
+    bool moved;           /* a transfer did */
+} side_state;
+
+/* One direction of a NIC; the rest while shares are found. */
+typedef struct link_state {
+    uint32_t active; /* transfers that use it */
+    uint32_t count;  /* those without a share */
+    double free;     /* of its capacity of 1 */
+    bool marked;
+} link_state;
+
+struct pp_fluid {
+    pp_sharing sharing;
+    uint32_t ranks;
+    uint32_t per_nic; /* ranks of one NIC; 0: no NIC is shared */
+    pp_ns now_ns;
+    side_state *side; /* [ranks] */
+    flow_state *flow; /* [transfers] */
+    link_state *link; /* [2 * ranks]: direction + 2 * nic */
+    uint32_t *links;  /* [2 * ranks]: the marked ones */
+    uint32_t *marked; /* [transfers]: the marked ones */
+    uint32_t *dirty;  /* [ranks] */
+    uint32_t link_count, marked_count, dirty_count;
+    pp_agenda agenda; /* ranks, then ranks + transfer */
+};
+
+pp_status pp_fluid_new(const pp_sharing *sharing, uint32_t ranks, uint32_t transfers,
+                       pp_fluid **fluid_out, pp_err *err)
+{
+    pp_fluid *f PP_CLEANUP(pp_fluid_free) = pp_alloc_array(1, sizeof *f);
+    if (!f)
+        return pp_err_nomem(err);
+    f->sharing = *sharing;
+    f->sharing.compute_slowdown = fmax(1, sharing->compute_slowdown);
+    f->sharing.comm_slowdown = fmax(1, sharing->comm_slowdown);
+    f->ranks = ranks;
+    if (sharing->ranks_per_nic < (int64_t)ranks)
+        f->per_nic = (uint32_t)sharing->ranks_per_nic;
+    f->side = pp_alloc_array(ranks, sizeof *f->side);
+    f->flow = pp_alloc_array(transfers, sizeof *f->flow);
+    f->link = pp_alloc_array(2 * (size_t)ranks, sizeof *f->link);
+    f->links = pp_alloc_array(2 * (size_t)ranks, sizeof *f->links);
+    f->marked = pp_alloc_array(transfers, sizeof *f->marked);
+    f->dirty = pp_alloc_array(ranks, sizeof *f->dirty);
+    if (!f->side || !f->flow || !f->link || !f->links || !f->marked || !f->dirty)
+        return pp_err_nomem(err);
+    for (uint32_t r = 0; r < ranks; r++)
+        f->side[r].first[FROM] = f->side[r].first[TO] = NONE;
+    pp_status status = pp_agenda_open(ranks + transfers, &f->agenda, err);
+    if (status)
+        return status;
+    *fluid_out = f;
+    f = NULL; /* the caller's now */
+    return PP_OK;
+}
+
+void pp_fluid_free(pp_fluid **fluid)
+{
+    pp_fluid *f = *fluid;
+    if (!f)
+        return;
+    free(f->side);
+    free(f->flow);
+    free(f->link);
+    free(f->links);
+    free(f->marked);
+    free(f->dirty);
+    pp_agenda_close(&f->agenda);
+    free(f);
+    *fluid = NULL;
+}
+
+static void soil(pp_fluid *f, uint32_t rank)
+{
+    if (f->side[rank].dirty)
+        return;
+    f->side[rank].dirty = true;
+    f->dirty[f->dirty_count++] = rank;
+}
+
+static void plan_start(pp_fluid *f, uint32_t id, work *w, pp_ns start_ns, pp_ns wait_ns,
+                       pp_ns duration_ns)
+{
+    if (start_ns < f->now_ns)
+        start_ns = f->now_ns;
+    *w = (work){ .left_ns = (double)(duration_ns - wait_ns),
+                 .start_ns = start_ns,
+                 .since_ns = start_ns + wait_ns,
+                 .state = PENDING };
+    pp_agenda_set(&f->agenda, id, w->since_ns);
+}
+
+void pp_fluid_compute(pp_fluid *fluid, uint32_t rank, pp_ns start_ns, pp_ns duration_ns)
+{
+    plan_start(fluid, rank, &fluid->side[rank].op, start_ns, 0, duration_ns);
+}
+
+void pp_fluid_move(pp_fluid *fluid, uint32_t transfer, uint32_t from, uint32_t to, bool both,
+                   pp_ns start_ns, pp_ns duration_ns)
+{
+    flow_state *flow = &fluid->flow[transfer];
+    pp_ns latency_ns = fluid->sharing.latency_ns;
+    if (latency_ns > duration_ns)
+        latency_ns = duration_ns;
+    flow->rank[FROM] = from;
+    flow->rank[TO] = to;
+    flow->both = both;
+    flow->share = 1;
+    plan_start(fluid, fluid->ranks + transfer, &flow->work, start_ns, latency_ns, duration_ns);
+}
+
+pp_ns pp_fluid_ended_ns(const pp_fluid *fluid, uint32_t transfer)
+{
+    const work *w = &fluid->flow[transfer].work;
+    return w->state == ENDED ? w->end_ns : -1;
+}
+
+/* Work is measured from now on at another speed. What is left is right to far below 1 ns, which
+ * must not become one more. */
+static void set_speed(pp_fluid *f, uint32_t id, work *w, double speed)
+{
+    if (w->state != ACTIVE || w->speed == speed)
+        return;
+    w->left_ns -= w->speed * (double)(f->now_ns - w->since_ns);
+    w->since_ns = f->now_ns;
+    w->speed = speed;
+    double needs_ns = fmax(0, w->left_ns) / speed;
+    pp_agenda_set(&f->agenda, id, f->now_ns + (pp_ns)ceil(needs_ns * (1 - 1e-15) - 1e-6));
+}
+
+static uint32_t nic_of(const pp_fluid *f, const flow_state *flow, int end)
+{
+    return flow->rank[end] / f->per_nic;
+}
+
+static bool crosses(const pp_fluid *f, const flow_state *flow)
+{
+    return f->per_nic && nic_of(f, flow, FROM) != nic_of(f, flow, TO);
+}
+
+/* The links of a transfer that crosses; returns how many. */
+static size_t links_of(const pp_fluid *f, const flow_state *flow, uint32_t links[ENDS * WAYS])
+{
+    size_t count = 0;
+    for (uint32_t end = 0; end < ENDS; end++) {
+        for (uint32_t way = 0; way < WAYS; way++) {
+            if (flow->both || end == way) /* FROM goes OUT, TO comes IN */
+                links[count++] = way + WAYS * nic_of(f, flow, (int)end);
+        }
+    }
+    return count;
+}
+
+/* It begins (1) or ends (-1) to use its links. */
+static void use_links(pp_fluid *f, const flow_state *flow, int change)
+{
+    uint32_t links[ENDS * WAYS];
+    size_t count = crosses(f, flow) ? links_of(f, flow, links) : 0;
+    for (size_t k = 0; k < count; k++)
+        f->link[links[k]].active += (uint32_t)change;
+    f->side[flow->rank[FROM]].moved = f->side[flow->rank[TO]].moved = true;
+}
+
+static void insert(pp_fluid *f, uint32_t index, int end)
+{
+    flow_state *flow = &f->flow[index];
+    side_state *side = &f->side[flow->rank[end]];
+    flow->previous[end] = NONE;
+    flow->next[end] = side->first[end];
+    if (side->first[end] != NONE)
+        f->flow[side->first[end]].previous[end] = index;
+    side->first[end] = index;
+    side->active++;
+    soil(f, flow->rank[end]);
+}
+
+static void unlink_flow(pp_fluid *f, uint32_t index, int end)
+{
+    flow_state *flow = &f->flow[index];
+    side_state *side = &f->side[flow->rank[end]];
+    if (flow->previous[end] == NONE)
+        side->first[end] = flow->next[end];
+    else
+        f->flow[flow->previous[end]].next[end] = flow->next[end];
+    if (flow->next[end] != NONE)
+        f->flow[flow->next[end]].previous[end] = flow->previous[end];
+    side->active--;
+    soil(f, flow->rank[end]);
+}
+
+static void mark(pp_fluid *f, uint32_t index)
+{
+    uint32_t links[ENDS * WAYS];
+    flow_state *flow = &f->flow[index];
+    if (flow->marked)
+        return;
+    flow->marked = true;
+    flow->share = 1;
+    f->marked[f->marked_count++] = index;
+    size_t count = crosses(f, flow) ? links_of(f, flow, links) : 0;
+    for (size_t k = 0; k < count; k++) {
+        link_state *link = &f->link[links[k]];
+        if (link->active < 2) /* it limits its only transfer to 1, as every link does */
+            continue;
+        flow->share = 0; /* found by fill */
+        if (!link->marked) {
+            link->marked = true;
+            link->free = 1;
+            link->count = link->active;
+            f->links[f->link_count++] = links[k];
+        }
+    }
+}
+
+/* All active transfers that start or end at a NIC; more of them than use one of its directions,
+ * which costs time and changes nothing. */
+static void mark_nic(pp_fluid *f, uint32_t nic)
+{
+    for (uint32_t r = nic * f->per_nic; r < (nic + 1) * f->per_nic && r < f->ranks; r++) {
+        for (int end = 0; end < ENDS; end++) {
+            for (uint32_t t = f->side[r].first[end]; t != NONE; t = f->flow[t].next[end])
+                mark(f, t);
+        }
+    }
+}
+
+/* The transfers of a link that have no share yet get this one. */
+static void give(pp_fluid *f, uint32_t link, double share)
+{
+    uint32_t links[ENDS * WAYS];
+    uint32_t first = link / WAYS * f->per_nic;
+    for (uint32_t r = first; r < first + f->per_nic && r < f->ranks; r++) {
+        for (int end = 0; end < ENDS; end++) {
+            for (uint32_t t = f->side[r].first[end]; t != NONE; t = f->flow[t].next[end]) {
+                flow_state *flow = &f->flow[t];
+                bool uses = false;
+                size_t count = flow->share > 0 ? 0 : links_of(f, flow, links);
+                for (size_t k = 0; k < count; k++)
+                    uses = uses || links[k] == link;
+                if (!uses)
+                    continue;
+                flow->share = share;
+                for (size_t k = 0; k < count; k++) {
+                    f->link[links[k]].free = fmax(0, f->link[links[k]].free - share);
+                    f->link[links[k]].count--;
+                }
+            }
+        }
+    }
+}
+
+/* Max-min: the link that leaves least to each of its transfers decides theirs, then the next. */
+static void fill(pp_fluid *f)
+{
+    for (;;) {
+        uint32_t tightest = NONE;
+        double least = INFINITY;
+        for (uint32_t k = 0; k < f->link_count; k++) {
+            const link_state *link = &f->link[f->links[k]];
+            double each = link->count ? link->free / link->count : INFINITY;
+            if (each < least) {
+                least = each;
+                tightest = f->links[k];
+            }
+        }
+        if (tightest == NONE)
+            return;
+        give(f, tightest, least);
+    }
+}
+
+/* Shares of all transfers that the dirty ranks can reach over links. */
+static void share_links(pp_fluid *f)
+{
+    f->marked_count = f->link_count = 0;
+    for (uint32_t k = 0; k < f->dirty_count; k++)
+        if (f->side[f->dirty[k]].moved)
+            mark_nic(f, f->dirty[k] / f->per_nic);
+    for (uint32_t k = 0; k < f->link_count; k++)
+        mark_nic(f, f->links[k] / WAYS);
+    fill(f);
+    for (uint32_t k = 0; k < f->link_count; k++)
+        f->link[f->links[k]].marked = false;
+}
+
+static bool computes(const pp_fluid *f, uint32_t rank)
+{
+    return f->side[rank].op.state == ACTIVE;
+}
+
+static void set_flow_speed(pp_fluid *f, uint32_t index)
+{
+    flow_state *flow = &f->flow[index];
+    bool slow = computes(f, flow->rank[FROM]) || computes(f, flow->rank[TO]);
+    double share = crosses(f, flow) ? flow->share : 1;
+    set_speed(f, f->ranks + index, &flow->work, slow ? share / f->sharing.comm_slowdown : share);
+}
+
+/* After all changes at one time: the speeds that follow. */
+static void settle(pp_fluid *f)
+{
+    if (f->per_nic && f->dirty_count) {
+        share_links(f);
+        for (uint32_t k = 0; k < f->marked_count; k++) {
+            f->flow[f->marked[k]].marked = false;
+            set_flow_speed(f, f->marked[k]);
+        }
+    }
+    for (uint32_t k = 0; k < f->dirty_count; k++) {
+        uint32_t rank = f->dirty[k];
+        side_state *side = &f->side[rank];
+        side->dirty = side->moved = false;
+        set_speed(f, rank, &side->op, side->active ? 1 / f->sharing.compute_slowdown : 1);
+        for (int end = 0; end < ENDS; end++) {
+            for (uint32_t t = side->first[end]; t != NONE; t = f->flow[t].next[end])
+                set_flow_speed(f, t);
+        }
+    }
+    f->dirty_count = 0;
+}
+
+/* Its pending time is over: it is work from now on. */
+static void activate(pp_fluid *f, uint32_t id, work *w)
+{
+    w->state = ACTIVE;
+    w->speed = 0;
+    w->since_ns = f->now_ns;
+    if (id < f->ranks) {
+        soil(f, id);
+        return;
+    }
+    insert(f, id - f->ranks, FROM);
+    insert(f, id - f->ranks, TO);
+    use_links(f, &f->flow[id - f->ranks], 1);
+}
+
+bool pp_fluid_next(pp_fluid *fluid, pp_fluid_end *end_out)
+{
+    uint32_t id;
+    pp_ns when_ns;
+    for (;;) {
+        settle(fluid);
+        if (!pp_agenda_take(&fluid->agenda, &id, &when_ns))
+            return false;
+        fluid->now_ns = when_ns;
+        bool transfer = id >= fluid->ranks;
+        uint32_t index = transfer ? id - fluid->ranks : id;
+        work *w = transfer ? &fluid->flow[index].work : &fluid->side[index].op;
+        if (w->state == PENDING) {
+            activate(fluid, id, w);
+            continue;
+        }
+        w->state = ENDED;
+        w->end_ns = when_ns;
+        *end_out = (pp_fluid_end){ transfer, index, w->start_ns, when_ns };
+        if (transfer) {
+            unlink_flow(fluid, index, FROM);
+            unlink_flow(fluid, index, TO);
+            use_links(fluid, &fluid->flow[index], -1);
+        } else {
+            soil(fluid, index);
+        }
+        return true;
+    }
+}

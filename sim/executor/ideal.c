@@ -1,9 +1,0 @@
-/* Dependencies and latency only: every op needs the op of the neighbour stage that feeds it, and
- * nothing else ever waits. The floor under all other executors. */
-#include "sim/program.h"
-
-const pp_executor pp_executor_ideal = {
-    .name = "ideal",
-    .summary = "dependencies and latency only; transfers cost no compute and never wait",
-    .lower = pp_program_from_order,
-};

@@ -1,0 +1,114 @@
+/* Colossal-AI: Megatron's orders; even ranks put sends first into a batch, odd ranks receives. 1F1B
+ * waits for every batch at once (pipeline/schedule/one_f_one_b.py); interleaved waits for the batch
+ * of a direction before the next op of that direction, so that two batches are under way at a time
+ * (interleaved_pp.py). */
+#include "sim/framework/lowering/megatron_sends.h"
+#include "sim/framework/sizes/shapes.h"
+
+static uint32_t open(const pp_lowering *l, const pp_op *sent, const pp_op *next)
+{
+    uint32_t group = pp_comm_open(l->builder, l->rank);
+    if (l->rank % 2 == 0)
+        pp_lower_send(l, group, sent);
+    pp_lower_receive(l, group, next);
+    if (l->rank % 2 == 1)
+        pp_lower_send(l, group, sent);
+    return group;
+}
+
+static void batch(const pp_lowering *l, pp_megatron_call call)
+{
+    bool up = call.send_next || call.recv_next;
+    pp_comm_exchange(l->builder, open(l, up ? call.send_next : call.send_prev,
+                                      up ? call.recv_next : call.recv_prev));
+}
+
+static uint32_t post(const pp_lowering *l, const pp_op *sent, const pp_op *next)
+{
+    uint32_t group = open(l, sent, next);
+    pp_comm_post(l->builder, group);
+    return group;
+}
+
+/* The batch under way in each direction. */
+typedef struct batches {
+    uint32_t f, b;
+} batches;
+
+static void forward(const pp_lowering *l, const pp_interleaved *loop, size_t k, batches *under_way)
+{
+    uint32_t i = pp_interleaved_forward(loop, k);
+    pp_op space;
+    pp_comm_wait(l->builder, under_way->f);
+    pp_comm_run(l->builder, l->rank, i);
+    under_way->f = post(l, &l->program->op[i], pp_interleaved_next_f(loop, k, &space));
+}
+
+static void backward(const pp_lowering *l, const pp_interleaved *loop, size_t k, batches *under_way)
+{
+    uint32_t i = pp_interleaved_backward(loop, k);
+    pp_op space;
+    pp_comm_wait(l->builder, under_way->b);
+    pp_comm_run(l->builder, l->rank, i);
+    under_way->b = post(l, &l->program->op[i], pp_interleaved_next_b(loop, k, &space));
+}
+
+static void lower_interleaved(const pp_lowering *l)
+{
+    const pp_interleaved loop = pp_interleaved_of(l);
+    const pp_op *op = l->program->op;
+    batches under_way = { .f = post(l, NULL, &op[pp_interleaved_forward(&loop, 0)]) };
+    for (size_t k = 0; k < loop.warm; k++)
+        forward(l, &loop, k, &under_way);
+    under_way.b = post(l, NULL, &op[pp_interleaved_backward(&loop, 0)]);
+    for (size_t k = 0; k < loop.total; k++) {
+        if (k + loop.warm < loop.total)
+            forward(l, &loop, k + loop.warm, &under_way);
+        backward(l, &loop, k, &under_way);
+    }
+}
+
+static pp_status lower_rank(const pp_lowering *l, pp_err *err)
+{
+    (void)err;
+    if (l->group)
+        lower_interleaved(l);
+    else
+        pp_megatron_single(l, batch);
+    return PP_OK;
+}
+
+static pp_status colossalai_lower(const pp_order *order, pp_program **program_out, pp_err *err)
+{
+    uint32_t group = 0;
+    pp_status status = pp_megatron_check(order, "colossalai", true, &group, err);
+    if (!status && group) /* one_f_one_b.py evaluates as it warms up */
+        status = pp_lower_trains(order, "colossalai interleaved", "megatron, torch or ideal", err);
+    if (status)
+        return status;
+    if (group && (group != order->ranks || order->microbatches % group))
+        return pp_err_set(err, PP_USAGE, "--executor",
+                          "colossalai runs interleaved with groups of p microbatches only, and p "
+                          "has to divide their number");
+    return pp_lower_ranks(order, group, lower_rank, program_out, err);
+}
+
+/* A pickled description, its length first, each waited for and read; before gradients too. 512
+ * bytes are assumed for one (pipeline/p2p.py, enable_metadata_cache off). */
+static const pp_shape_habit colossalai_shapes = {
+    .rounds = 2,
+    .bytes = { 8, 512 },
+    .gradients = true,
+    .one_chunk = true,
+};
+
+const pp_executor pp_executor_colossalai = {
+    .name = "colossalai",
+    .summary = "Megatron's orders, even ranks send first; interleaved with two batches at a time",
+    .lower = colossalai_lower,
+    .shape_habit = &colossalai_shapes,
+    /* pipeline/p2p.py allocates where it receives; output_objs keeps an output for its backward
+     * (one_f_one_b.py). Outputs of the last stage are kept only where asked for (return_outputs;
+     * return_output_label of the engine before it was on, ColossalAI#94) */
+    .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_BACKWARD },
+};

@@ -1,0 +1,366 @@
+#include "sim/framework/lowering/torch_pass.h"
+
+#include "sim/base/alloc.h"
+#include "sim/framework/lowering/lower.h"
+#include "sim/framework/lowering/python_set.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LOOK_AHEAD = 3
+}; /* stages whose parameters are kept gathered; a pair brings both of its own */
+_Static_assert(LOOK_AHEAD + 1 <= PP_PYTHON_SET_MAX, "a pair may be one stage over");
+
+/* One cell of a row: compute (1 or 2 ops from `op` on) or a mark. */
+typedef struct action {
+    uint32_t op;
+    uint16_t stage; /* marks */
+    uint8_t ops;    /* 0: a mark */
+    uint8_t mark;
+} action;
+
+typedef struct cells {
+    action *action;
+    size_t count, capacity, next;
+} cells;
+
+/* What is known of the inputs of a stage and microbatch. */
+enum input { ACTIVATION = 1, GRADIENT = 2, ACTIVATION_DUE = 4, GRADIENT_DUE = 8 };
+
+/* Receives of a rank that have not been issued, oldest first; those whose bit DUE is gone have. */
+typedef struct pending {
+    pp_op *op; /* that will need it */
+    size_t count, capacity;
+} pending;
+
+typedef struct passes {
+    const pp_program *program;
+    cells *row;             /* [ranks] */
+    uint32_t *weight_grads; /* [stages]: B and W seen so far */
+    uint8_t *ready;         /* [stages * microbatches]: bits of `input` */
+    pp_comm_builder *builder;
+    pp_torch_receives receives;
+    pending *deferred; /* [ranks]; NULL: receives are not deferred */
+} passes;
+
+static void passes_free(passes *p)
+{
+    for (uint32_t r = 0; p->row && r < p->program->ranks; r++)
+        free(p->row[r].action);
+    for (uint32_t r = 0; p->deferred && r < p->program->ranks; r++)
+        free(p->deferred[r].op);
+    free(p->deferred);
+    free(p->row);
+    free(p->weight_grads);
+    free(p->ready);
+    pp_comm_builder_free(&p->builder);
+}
+
+static pp_status add(cells *row, action a, pp_err *err)
+{
+    void *grown = row->action;
+    pp_status status = pp_reserve(&grown, &row->capacity, row->count + 1, sizeof a, err);
+    if (status)
+        return status;
+    row->action = grown;
+    row->action[row->count++] = a;
+    return PP_OK;
+}
+
+static bool contains(const uint16_t *list, size_t count, uint16_t stage)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (list[i] == stage)
+            return true;
+    }
+    return false;
+}
+
+/* The next distinct stages that compute from op i on, until there are `most` or, where the second
+ * half of a pair has one more, most + 1; out: [PP_PYTHON_SET_MAX]. */
+static size_t look_ahead(const pp_program *program, size_t i, size_t end, size_t most,
+                         uint16_t *out)
+{
+    size_t count = 0;
+    bool second = false; /* half of a pair */
+    for (; i < end && (count < most || second); i++) {
+        if (!contains(out, count, program->op[i].stage))
+            out[count++] = program->op[i].stage;
+        second = program->op[i].paired;
+    }
+    return count;
+}
+
+static pp_status add_mark(cells *row, pp_mark mark, uint16_t stage, pp_err *err)
+{
+    return add(row, (action){ .stage = stage, .mark = (uint8_t)mark }, err);
+}
+
+static bool is_same(const pp_python_set *active, const uint16_t *wanted, size_t count)
+{
+    for (size_t k = 0; k < count; k++) {
+        if (!pp_python_set_has(active, wanted[k]))
+            return false;
+    }
+    return active->used == count;
+}
+
+/* Frees what is not used soon, then gathers what is, in the order of use. */
+static pp_status slide(cells *row, pp_python_set *active, const uint16_t *wanted, size_t count,
+                       pp_err *err)
+{
+    if (is_same(active, wanted, count))
+        return PP_OK;
+    uint32_t stage[PP_PYTHON_SET_MAX];
+    size_t stages = pp_python_set_list(active, stage);
+    uint16_t kept[PP_PYTHON_SET_MAX];
+    size_t kept_count = 0;
+    pp_status status = PP_OK;
+    for (size_t k = 0; k < stages && !status; k++) {
+        if (contains(wanted, count, (uint16_t)stage[k])) {
+            kept[kept_count++] = (uint16_t)stage[k];
+        } else {
+            pp_python_set_remove(active, stage[k]);
+            status = add_mark(row, PP_MARK_RESHARD, (uint16_t)stage[k], err);
+        }
+    }
+    for (size_t k = 0; k < count && !status; k++) {
+        if (contains(kept, kept_count, wanted[k]))
+            continue;
+        pp_python_set_add(active, wanted[k]);
+        status = add_mark(row, PP_MARK_UNSHARD, wanted[k], err);
+    }
+    return status;
+}
+
+/* After the last weight gradient of a stage its reduction. */
+static pp_status add_reductions(passes *p, cells *row, size_t i, size_t ops, pp_err *err)
+{
+    for (size_t k = i; k < i + ops; k++) {
+        pp_op op = p->program->op[k];
+        if ((op.kind != PP_OP_B && op.kind != PP_OP_W) ||
+            ++p->weight_grads[op.stage] != p->program->microbatches)
+            continue;
+        pp_status status = add_mark(row, PP_MARK_REDUCE_GRAD, op.stage, err);
+        if (status)
+            return status;
+    }
+    return PP_OK;
+}
+
+/* Stages of a rank, at most LOOK_AHEAD. */
+static size_t count_stages(const pp_program *program, uint32_t rank)
+{
+    size_t count = 0;
+    for (uint32_t s = 0; s < program->stages && count < LOOK_AHEAD; s++)
+        count += program->stage_rank[s] == rank;
+    return count;
+}
+
+static pp_status make_row(passes *p, uint32_t rank, pp_err *err)
+{
+    const pp_program *program = p->program;
+    const pp_op *op = program->op;
+    size_t end = program->rank_begin[rank + 1];
+    size_t most = count_stages(program, rank);
+    size_t ops_before = 0; /* of the action before */
+    pp_python_set active = { .used = 0 };
+    for (size_t i = program->rank_begin[rank]; i < end;) {
+        size_t ops = op[i].paired ? 2 : 1;
+        pp_status status = PP_OK;
+        /* after one op of the same stage the same stages come next */
+        if (ops_before != 1 || op[i].stage != op[i - 1].stage) {
+            uint16_t wanted[PP_PYTHON_SET_MAX];
+            size_t count = look_ahead(program, i, end, most, wanted);
+            if (count < most)
+                most = count; /* one of them has computed for the last time */
+            status = slide(&p->row[rank], &active, wanted, count, err);
+        }
+        if (status ||
+            (status =
+                 add(&p->row[rank], (action){ .op = (uint32_t)i, .ops = (uint8_t)ops }, err)) ||
+            (status = add_reductions(p, &p->row[rank], i, ops, err)))
+            return status;
+        i += ops;
+        ops_before = ops;
+    }
+    return slide(&p->row[rank], &active, NULL, 0, err);
+}
+
+static uint8_t *ready_at(passes *p, uint32_t stage, uint32_t microbatch)
+{
+    return &p->ready[(size_t)stage * p->program->microbatches + microbatch];
+}
+
+static bool is_ready(passes *p, pp_op op)
+{
+    if (op.kind == PP_OP_W || (op.kind == PP_OP_F && op.stage == 0) ||
+        (op.kind != PP_OP_F && op.stage + 1u == p->program->stages))
+        return true;
+    return *ready_at(p, op.stage, op.microbatch) & (op.kind == PP_OP_F ? ACTIVATION : GRADIENT);
+}
+
+static void transfer(passes *p, uint32_t rank, pp_transfer_kind kind, uint32_t stage, uint32_t j)
+{
+    uint32_t group = pp_comm_open(p->builder, rank);
+    pp_comm_add(p->builder, group, kind, stage, j);
+    pp_comm_post(p->builder, group);
+    if (p->receives == PP_TORCH_BLOCKING)
+        pp_comm_wait(p->builder, group);
+}
+
+/* Issues the receive of op's input, if it is due. */
+static void receive_due(passes *p, uint32_t rank, pp_op op)
+{
+    bool forward = op.kind == PP_OP_F;
+    uint8_t *state = ready_at(p, op.stage, op.microbatch);
+    uint8_t due = forward ? ACTIVATION_DUE : GRADIENT_DUE;
+    if (op.kind == PP_OP_W || !(*state & due))
+        return;
+    *state &= (uint8_t)~due;
+    transfer(p, rank, forward ? PP_RECV_F : PP_RECV_B, op.stage, op.microbatch);
+}
+
+/* Before a send to `peer` the lower rank issues all receives from it: one of the two has to receive
+ * first (pytorch#172668). */
+static void receive_before_send(passes *p, uint32_t rank, uint32_t peer)
+{
+    pending *list = &p->deferred[rank];
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        pp_op op = list->op[i];
+        bool forward = op.kind == PP_OP_F;
+        uint32_t from = p->program->stage_rank[forward ? op.stage - 1u : op.stage + 1u];
+        if (from == peer)
+            receive_due(p, rank, op);
+        else if (*ready_at(p, op.stage, op.microbatch) & (forward ? ACTIVATION_DUE : GRADIENT_DUE))
+            list->op[kept++] = op;
+    }
+    list->count = kept;
+}
+
+static pp_status defer(passes *p, uint32_t rank, bool forward, uint32_t stage, uint32_t microbatch,
+                       pp_err *err)
+{
+    pending *list = &p->deferred[rank];
+    void *grown = list->op;
+    pp_status status = pp_reserve(&grown, &list->capacity, list->count + 1, sizeof(pp_op), err);
+    if (status)
+        return status;
+    list->op = grown;
+    list->op[list->count++] = (pp_op){ .microbatch = microbatch,
+                                       .stage = (uint16_t)stage,
+                                       .kind = forward ? PP_OP_F : PP_OP_B };
+    *ready_at(p, stage, microbatch) |= forward ? ACTIVATION_DUE : GRADIENT_DUE;
+    return PP_OK;
+}
+
+/* The result of `op` reaches the next stage: by reference on the same rank; otherwise the send goes
+ * into this row and the receive into the peer's, at this moment. */
+static pp_status hand_on(passes *p, uint32_t rank, pp_op op, pp_err *err)
+{
+    const pp_program *program = p->program;
+    bool forward = op.kind == PP_OP_F;
+    if (op.kind == PP_OP_W || (forward ? op.stage + 1u == program->stages : op.stage == 0))
+        return PP_OK;
+    uint32_t to = forward ? op.stage + 1u : op.stage - 1u;
+    uint32_t peer = program->stage_rank[to];
+    *ready_at(p, to, op.microbatch) |= forward ? ACTIVATION : GRADIENT;
+    if (peer == rank)
+        return PP_OK;
+    if (p->deferred && rank < peer)
+        receive_before_send(p, rank, peer);
+    transfer(p, rank, forward ? PP_SEND_F : PP_SEND_B, op.stage, op.microbatch);
+    if (p->deferred)
+        return defer(p, peer, forward, to, op.microbatch, err);
+    transfer(p, peer, forward ? PP_RECV_F : PP_RECV_B, to, op.microbatch);
+    return PP_OK;
+}
+
+static bool is_next_ready(passes *p, const cells *row)
+{
+    action a = row->action[row->next];
+    for (uint32_t k = 0; k < a.ops; k++) {
+        if (!is_ready(p, p->program->op[a.op + k]))
+            return false;
+    }
+    return true;
+}
+
+static pp_status schedule_next(passes *p, uint32_t rank, pp_err *err)
+{
+    cells *row = &p->row[rank];
+    const pp_op *op = p->program->op;
+    action a = row->action[row->next++];
+    pp_status status = PP_OK;
+    if (a.ops == 0)
+        pp_comm_mark(p->builder, rank, (pp_mark)a.mark, a.stage);
+    for (uint32_t k = 0; p->deferred && k < a.ops; k++)
+        receive_due(p, rank, op[a.op + k]);
+    for (uint32_t k = 0; k < a.ops; k++)
+        pp_comm_run(p->builder, rank, a.op + k);
+    for (uint32_t k = 0; k < a.ops && !status; k++)
+        status = hand_on(p, rank, op[a.op + k], err);
+    return status;
+}
+
+static pp_status add_send_recv(passes *p, pp_err *err)
+{
+    uint32_t left = p->program->ranks;
+    while (left) {
+        bool progress = false;
+        left = 0;
+        for (uint32_t r = 0; r < p->program->ranks; r++) {
+            if (p->row[r].next == p->row[r].count)
+                continue;
+            left++;
+            if (!is_next_ready(p, &p->row[r]))
+                continue;
+            progress = true;
+            pp_status status = schedule_next(p, r, err);
+            if (status)
+                return status;
+        }
+        if (left && !progress)
+            return pp_err_set(err, PP_INFEASIBLE, NULL,
+                              "PyTorch refuses this order as a malformed compute schedule: an "
+                              "overlapped pair needs both of its inputs at once");
+    }
+    return PP_OK;
+}
+
+static pp_status passes_new(const pp_program *program, pp_torch_receives receives, passes *p,
+                            pp_err *err)
+{
+    bool defers = receives == PP_TORCH_DEFERRED;
+    *p = (passes){ .program = program, .receives = receives };
+    p->row = pp_alloc_array(program->ranks, sizeof *p->row);
+    p->weight_grads = pp_alloc_array(program->stages, sizeof *p->weight_grads);
+    p->ready = pp_alloc_array(program->stages, program->microbatches);
+    if (defers)
+        p->deferred = pp_alloc_array(program->ranks, sizeof *p->deferred);
+    if (!p->row || !p->weight_grads || !p->ready || (defers && !p->deferred))
+        return pp_err_nomem(err);
+    return pp_comm_builder_new(program, &p->builder, err);
+}
+
+pp_status pp_torch_lower(const pp_order *order, const char *executor, pp_torch_receives receives,
+                         pp_program **program_out, pp_err *err)
+{
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    passes p PP_CLEANUP(passes_free) = { 0 };
+    pp_status status = pp_lower_one_rank(order, executor, err);
+    if (!status)
+        status = pp_program_from_order(order, &program, err);
+    if (status || (status = passes_new(program, receives, &p, err)))
+        return status;
+    for (uint32_t r = 0; r < program->ranks && !status; r++)
+        status = make_row(&p, r, err);
+    if (status || (status = add_send_recv(&p, err)) ||
+        (status = pp_comm_finish(p.builder, false, program, err)))
+        return status;
+    *program_out = program;
+    program = NULL; /* the caller's now */
+    return PP_OK;
+}

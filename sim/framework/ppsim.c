@@ -1,0 +1,151 @@
+/* Our runtime: every transfer on its own; sends leave right after their producers; receives are
+ * posted one input ahead, per directed edge in the order of its sends, whatever the order of use
+ * (schedules on a V need some early). One communicator per directed edge. Where sizes travel in
+ * messages sim/framework/sizes/late_receives.c posts the receives.
+ *
+ * It cannot hang: nothing but an op waits, and only for its own input. All receives in front of
+ * that input on its edge are posted by then, and a rank comes to every send whose op can run. */
+#include "sim/base/alloc.h"
+#include "sim/framework/lowering/lower.h"
+#include "sim/framework/sizes/shapes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+/* Of the ops whose input comes from another rank. */
+typedef struct inputs {
+    const pp_program *program;
+    uint32_t *before,
+        *after;         /* [ops]: neighbours on the edge, in the order of its sends, or NONE */
+    uint32_t *consumer; /* [ops]: who needs the result on another rank, or NONE */
+    uint32_t *last;     /* [ranks]: on the edge to that rank, while edges are strung */
+    bool *posted;       /* [ops] */
+    pp_comm_builder *builder;
+} inputs;
+
+static void inputs_free(inputs *in)
+{
+    free(in->before);
+    free(in->after);
+    free(in->consumer);
+    free(in->last);
+    free(in->posted);
+    pp_comm_builder_free(&in->builder);
+}
+
+static pp_status inputs_new(const pp_program *program, inputs *in, pp_err *err)
+{
+    size_t bytes = program->count * sizeof(uint32_t);
+    *in = (inputs){ .program = program };
+    in->before = pp_alloc_array(program->count, sizeof *in->before);
+    in->after = pp_alloc_array(program->count, sizeof *in->after);
+    in->consumer = pp_alloc_array(program->count, sizeof *in->consumer);
+    in->last = pp_alloc_array(program->ranks, sizeof *in->last);
+    in->posted = pp_alloc_array(program->count, sizeof *in->posted);
+    if (!in->before || !in->after || !in->consumer || !in->last || !in->posted)
+        return pp_err_nomem(err);
+    memset(in->before, 0xff, bytes); /* NONE */
+    memset(in->after, 0xff, bytes);
+    memset(in->consumer, 0xff, bytes);
+    return pp_comm_builder_new(program, &in->builder, err);
+}
+
+static void string_edges(inputs *in)
+{
+    const pp_program *program = in->program;
+    for (size_t i = 0; i < program->count; i++) {
+        if (pp_lower_arrives(program, program->op[i]))
+            in->consumer[program->source[i]] = (uint32_t)i;
+    }
+    for (uint32_t r = 0; r < program->ranks; r++) {
+        size_t end = program->rank_begin[r + 1];
+        for (size_t i = program->rank_begin[r]; i < end; i++) { /* forget the rank before */
+            if (in->consumer[i] != NONE)
+                in->last[program->stage_rank[program->op[in->consumer[i]].stage]] = NONE;
+        }
+        for (size_t i = program->rank_begin[r]; i < end; i++) {
+            uint32_t to = in->consumer[i];
+            if (to == NONE)
+                continue;
+            uint32_t *last = &in->last[program->stage_rank[program->op[to].stage]];
+            in->before[to] = *last;
+            if (*last != NONE)
+                in->after[*last] = to;
+            *last = to;
+        }
+    }
+}
+
+/* Posts the receive of op i, and those that come first on its edge. */
+static void receive(inputs *in, uint32_t rank, uint32_t i)
+{
+    const pp_op *op = in->program->op;
+    if (!pp_lower_arrives(in->program, op[i]) || in->posted[i])
+        return;
+    uint32_t k = i;
+    while (in->before[k] != NONE && !in->posted[in->before[k]])
+        k = in->before[k];
+    for (;; k = in->after[k]) {
+        uint32_t group = pp_comm_open(in->builder, rank);
+        pp_comm_add(in->builder, group, op[k].kind == PP_OP_F ? PP_RECV_F : PP_RECV_B, op[k].stage,
+                    op[k].microbatch);
+        pp_comm_post(in->builder, group);
+        in->posted[k] = true;
+        if (k == i)
+            break;
+    }
+}
+
+static void lower_rank(inputs *in, uint32_t rank)
+{
+    const pp_program *program = in->program;
+    size_t end = program->rank_begin[rank + 1];
+    size_t next = program->rank_begin[rank]; /* the first op whose input was not looked at */
+    size_t covered = next;                   /* behind the last op whose input was asked for */
+    for (size_t i = next; i < end; i++) {
+        for (; next < end && (next <= i || covered <= i + 1); next++) {
+            if (!pp_lower_arrives(program, program->op[next]))
+                continue;
+            receive(in, rank, (uint32_t)next);
+            covered = next + 1;
+        }
+        pp_comm_run(in->builder, rank, (uint32_t)i);
+        if (in->consumer[i] == NONE)
+            continue;
+        pp_op op = program->op[i];
+        uint32_t group = pp_comm_open(in->builder, rank);
+        pp_comm_add(in->builder, group, op.kind == PP_OP_F ? PP_SEND_F : PP_SEND_B, op.stage,
+                    op.microbatch);
+        pp_comm_post(in->builder, group);
+    }
+}
+
+static pp_status ppsim_lower(const pp_order *order, pp_program **program_out, pp_err *err)
+{
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    inputs in PP_CLEANUP(inputs_free) = { 0 };
+    pp_status status = pp_lower_one_rank(order, "ppsim", err);
+    if (!status)
+        status = pp_program_from_order(order, &program, err);
+    if (status || (status = inputs_new(program, &in, err)))
+        return status;
+    string_edges(&in);
+    for (uint32_t r = 0; r < program->ranks; r++)
+        lower_rank(&in, r);
+    if ((status = pp_comm_finish(in.builder, false, program, err)))
+        return status;
+    program->comm->semantics.lanes = PP_LANES_PER_PEER;
+    *program_out = program;
+    program = NULL; /* the caller's now */
+    return PP_OK;
+}
+
+const pp_executor pp_executor_ppsim = {
+    .name = "ppsim",
+    .summary = "our runtime: receives one input ahead in the order of the sends, any schedule",
+    .lower = ppsim_lower,
+    .shape_habit = &pp_shape_habit_ppsim,
+    .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_DONE },
+};

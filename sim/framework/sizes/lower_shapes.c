@@ -1,0 +1,340 @@
+/* A shape protocol as a pass over a lowered program: the same steps, with messages, syncs and reads
+ * in front of the exchanges that need them. */
+#include "sim/framework/sizes/lower_shapes.h"
+
+#include "sim/base/alloc.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+typedef struct pass {
+    const pp_program *program;
+    const pp_comm *from;
+    const pp_exchange *exchange;
+    const pp_shape_habit *habit;
+    pp_comm_builder *builder;
+    uint32_t parts;
+    uint32_t *group_of;       /* [groups]: old to new */
+    bool *known;              /* [stages * microbatches]: local, read already */
+    bool *met;                /* [PP_TENSOR_KINDS * stages]: cached, the first one is through */
+    const pp_transfer **call; /* [transfers]: of the call at hand that have a message */
+} pass;
+
+static void pass_free(pass *p)
+{
+    pp_comm_builder_free(&p->builder);
+    free(p->group_of);
+    free(p->known);
+    free(p->met);
+    free(p->call);
+}
+
+static pp_status pass_new(pass *p, pp_err *err)
+{
+    const pp_program *program = p->program;
+    size_t cells = (size_t)program->stages * program->microbatches;
+    p->group_of = pp_alloc_array(p->from->group_count, sizeof *p->group_of);
+    p->known = pp_alloc_array(cells, sizeof *p->known);
+    p->met = pp_alloc_array((size_t)PP_TENSOR_KINDS * program->stages, sizeof *p->met);
+    p->call = pp_alloc_array(p->from->transfer_count, sizeof *p->call);
+    if (!p->group_of || !p->known || !p->met || !p->call)
+        return pp_err_nomem(err);
+    return pp_comm_builder_new(program, &p->builder, err);
+}
+
+/* local: the lengths of (stage, microbatch) are read once, before they are first needed. */
+static void learn(pass *p, uint32_t rank, uint32_t stage, uint32_t microbatch)
+{
+    bool *known = &p->known[(size_t)stage * p->program->microbatches + microbatch];
+    if (!*known)
+        pp_comm_read(p->builder, rank, PP_NO_SOURCE);
+    *known = true;
+}
+
+static bool carries_activation(const pp_transfer *t)
+{
+    return t->kind == PP_SEND_F || t->kind == PP_RECV_F;
+}
+
+static bool has_message(pass *p, const pp_transfer *t)
+{
+    if (!p->habit->gradients && !carries_activation(t))
+        return false;
+    bool *met = &p->met[(size_t)t->kind * p->program->stages + t->stage];
+    bool first = !*met;
+    *met = true;
+    return first || p->exchange->shapes.kind == PP_SHAPES_MESSAGE;
+}
+
+static size_t place(const pp_transfer_kind order[PP_TENSOR_KINDS], const pp_transfer *t)
+{
+    size_t k = 0;
+    while (k < PP_TENSOR_KINDS && order[k] != (pp_transfer_kind)t->kind)
+        k++;
+    return k;
+}
+
+/* Stable; calls are short. */
+static void sort_call(const pass *p, uint32_t rank, size_t count)
+{
+    if (!p->habit->order)
+        return;
+    const pp_transfer_kind *order = p->habit->order[rank % 2];
+    for (size_t i = 1; i < count; i++) {
+        const pp_transfer *t = p->call[i];
+        size_t k = i;
+        for (; k > 0 && place(order, p->call[k - 1]) > place(order, t); k--)
+            p->call[k] = p->call[k - 1];
+        p->call[k] = t;
+    }
+}
+
+static void add_message(const pass *p, uint32_t group, const pp_transfer *t, uint8_t round)
+{
+    pp_comm_add_part(p->builder, group, (pp_transfer_kind)(t->kind + PP_TENSOR_KINDS), t->stage,
+                     t->microbatch, round);
+}
+
+/* One round of messages, waited for; then the host reads what came. */
+static void send_messages(const pass *p, uint32_t rank, size_t count, uint8_t round)
+{
+    bool single = p->exchange->ungrouped;
+    uint32_t first = NONE;
+    uint32_t group = NONE;
+    for (size_t i = 0; i < count; i++) {
+        if (single || group == NONE) {
+            if (group != NONE)
+                pp_comm_post(p->builder, group);
+            group = pp_comm_open(p->builder, rank);
+            first = first == NONE ? group : first;
+        }
+        add_message(p, group, p->call[i], round);
+    }
+    pp_comm_post(p->builder, group);
+    for (uint32_t g = first; g <= group; g++)
+        pp_comm_wait(p->builder, g);
+    if (p->habit->sync)
+        pp_comm_sync(p->builder, rank);
+    for (size_t i = 0; i < count; i++) {
+        if (!pp_transfer_sends((pp_transfer_kind)p->call[i]->kind))
+            pp_comm_read(p->builder, rank, single ? first + (uint32_t)i : group);
+    }
+}
+
+/* What precedes the posts [begin, end) of one communicate call. */
+static void shake_hands(pass *p, uint32_t rank, size_t begin, size_t end)
+{
+    pp_shapes_kind kind = p->exchange->shapes.kind;
+    size_t count = 0;
+    for (size_t s = begin; s < end; s++) {
+        const pp_group *group = &p->from->group[p->from->step[s].index];
+        for (uint32_t t = group->first; t < group->first + group->count; t++) {
+            const pp_transfer *own = &p->from->transfer[t];
+            if (kind == PP_SHAPES_LOCAL && own->kind == PP_RECV_F)
+                learn(p, rank, own->stage, own->microbatch);
+            else if ((kind == PP_SHAPES_MESSAGE || kind == PP_SHAPES_CACHED) && has_message(p, own))
+                p->call[count++] = own;
+        }
+    }
+    sort_call(p, rank, count);
+    for (uint8_t round = 0; count && round < p->habit->rounds; round++)
+        send_messages(p, rank, count, round);
+}
+
+static void add_tensors(pass *p, uint32_t group, uint32_t old, uint32_t first, uint32_t parts)
+{
+    const pp_group *from = &p->from->group[old];
+    for (uint32_t t = from->first; t < from->first + from->count; t++) {
+        const pp_transfer *own = &p->from->transfer[t];
+        for (uint32_t k = first; k < first + parts; k++)
+            pp_comm_add_part(p->builder, group, (pp_transfer_kind)own->kind, own->stage,
+                             own->microbatch, (uint8_t)k);
+    }
+}
+
+static void post(pass *p, uint32_t rank, uint32_t old)
+{
+    uint32_t at_once = p->habit->tensor_by_tensor ? 1 : p->parts;
+    uint32_t group = NONE;
+    for (uint32_t k = 0; k < p->parts; k += at_once) {
+        if (group != NONE)
+            pp_comm_wait(p->builder, group);
+        group = pp_comm_open(p->builder, rank);
+        add_tensors(p, group, old, k, at_once);
+        pp_comm_post(p->builder, group);
+    }
+    p->group_of[old] = group;
+}
+
+/* Megatron's batch_p2p_sync comes after each wait that directly follows its post. */
+static bool ends_call(const pass *p, size_t s, size_t begin)
+{
+    return p->habit->sync_calls && s > begin && p->from->step[s - 1].kind == PP_STEP_POST;
+}
+
+static void rewrite_rank(pass *p, uint32_t rank)
+{
+    const pp_comm *from = p->from;
+    size_t begin = from->step_begin[rank];
+    size_t end = from->step_begin[rank + 1];
+    for (size_t s = begin; s < end; s++) {
+        pp_step step = from->step[s];
+        if (step.kind == PP_STEP_RUN) {
+            pp_op op = p->program->op[step.index];
+            if (p->exchange->shapes.kind == PP_SHAPES_LOCAL)
+                learn(p, rank, op.stage, op.microbatch);
+            pp_comm_run(p->builder, rank, step.index);
+        } else if (step.kind == PP_STEP_MARK) {
+            pp_comm_mark(p->builder, rank, (pp_mark)step.mark, step.index);
+        } else if (step.kind == PP_STEP_WAIT) {
+            pp_comm_wait(p->builder, p->group_of[step.index]);
+            if (ends_call(p, s, begin))
+                pp_comm_sync(p->builder, rank);
+        } else if (step.kind == PP_STEP_POST) {
+            bool opens = s == begin || from->step[s - 1].kind != PP_STEP_POST;
+            size_t last = s + 1;
+            while (opens && last < end && from->step[last].kind == PP_STEP_POST)
+                last++;
+            if (opens)
+                shake_hands(p, rank, s, last);
+            post(p, rank, step.index);
+        }
+    }
+}
+
+int64_t pp_shape_size_above(const pp_costs *costs, uint32_t stage, uint32_t microbatch)
+{
+    size_t row = pp_cost_index(costs, stage, microbatch);
+    bool bytes = costs->has_memory && costs->message_bytes[row];
+    return bytes ? costs->message_bytes[row] : costs->send_f_ns[row];
+}
+
+static pp_status check_cached(const pp_program *program, const pp_costs *costs, pp_err *err)
+{
+    for (uint32_t j = 1; j < program->microbatches; j++) {
+        for (uint32_t s = 0; s + 1 < program->stages; s++) {
+            int64_t first = pp_shape_size_above(costs, s, 0);
+            int64_t now = pp_shape_size_above(costs, s, j);
+            if (now == first || program->stage_rank[s] == program->stage_rank[s + 1])
+                continue;
+            const char *unit =
+                costs->has_memory && costs->message_bytes[pp_cost_index(costs, s, j)] ? " B" : "";
+            return pp_err_set(
+                err, PP_INFEASIBLE, NULL,
+                "mismatched sizes: microbatch %" PRIu32 " comes to stage %" PRIu32 " with %" PRId64
+                "%s, where microbatch 0 left a buffer for %" PRId64
+                "%s; a cached shape that changes hangs or corrupts, use --shapes message, padded "
+                "or plan",
+                j, s + 1, now, unit, first, unit);
+        }
+    }
+    return PP_OK;
+}
+
+static pp_status check_protocol(const pp_executor *executor, pp_shapes_kind kind,
+                                const pp_program *program, pp_err *err)
+{
+    const pp_shape_habit *habit = executor->shape_habit;
+    bool messages = kind == PP_SHAPES_MESSAGE || kind == PP_SHAPES_CACHED;
+    if (messages && habit->one_chunk && program->stages != program->ranks)
+        return pp_err_set(err, PP_USAGE, "--shapes",
+                          "where %s puts its messages with several stages per rank is not known "
+                          "here; use plan, local, padded or bucket:N, or one stage per rank",
+                          executor->name);
+    const char *why = kind == PP_SHAPES_MESSAGE  ? habit->no_message
+                      : kind == PP_SHAPES_CACHED ? habit->no_cache
+                                                 : NULL;
+    if (!why)
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, "--shapes",
+                      "%s cannot do %s: %s; use plan, local, %spadded or bucket:N", executor->name,
+                      kind == PP_SHAPES_MESSAGE ? "message" : "cached", why,
+                      habit->no_cache ? "" : "cached, ");
+}
+
+static bool has_messages(const pp_exchange *exchange)
+{
+    return exchange->shapes.kind == PP_SHAPES_MESSAGE || exchange->shapes.kind == PP_SHAPES_CACHED;
+}
+
+static pp_status rewrite_ranks(pass *p, const pp_costs *costs, pp_err *err)
+{
+    if (p->habit->late_receive && has_messages(p->exchange))
+        return pp_lower_shapes_late(p->program, p->from,
+                                    p->exchange->shapes.kind == PP_SHAPES_CACHED, p->parts, costs,
+                                    p->builder, err);
+    for (uint32_t rank = 0; rank < p->program->ranks; rank++)
+        rewrite_rank(p, rank);
+    return PP_OK;
+}
+
+static pp_status rewrite(const pp_executor *executor, const pp_exchange *exchange,
+                         const pp_costs *costs, pp_program *program, pp_err *err)
+{
+    pp_comm *old PP_CLEANUP(pp_comm_free) = program->comm;
+    program->comm = NULL;
+    pass p PP_CLEANUP(pass_free) = { .program = program,
+                                     .from = old,
+                                     .exchange = exchange,
+                                     .habit = executor->shape_habit,
+                                     .parts = exchange->tensors ? (uint32_t)exchange->tensors : 1 };
+    pp_status status = pass_new(&p, err);
+    if (!status)
+        status = rewrite_ranks(&p, costs, err);
+    if (!status)
+        status = pp_comm_finish(p.builder, false, program, err);
+    if (status) {
+        program->comm = old;
+        old = NULL;
+        return status;
+    }
+    program->comm->semantics = old->semantics;
+    program->comm->collective = old->collective;
+    program->comm->buffers = old->buffers;
+    program->comm->parts = (uint8_t)p.parts;
+    program->comm->parts_grouped = !p.habit->tensor_by_tensor;
+    memcpy(program->comm->shape_bytes, p.habit->bytes, sizeof p.habit->bytes);
+    return PP_OK;
+}
+
+bool pp_exchange_is_plain(const pp_exchange *x)
+{
+    bool hosts = x->host.launch_ns || x->host.sync_ns || x->host.read_ns;
+    bool messages = x->shapes.kind > PP_SHAPES_PLAN && x->shapes.kind < PP_SHAPES_PADDED;
+    return !hosts && !messages && x->tensors < 2;
+}
+
+static pp_status refuse_ideal(const pp_executor *executor, const pp_exchange *x, pp_err *err)
+{
+    const char *option = x->tensors > 1 ? "--tensors-per-boundary" : "--host";
+    if (x->shapes.kind > PP_SHAPES_PLAN && x->shapes.kind < PP_SHAPES_PADDED)
+        return pp_err_set(err, PP_USAGE, "--shapes",
+                          "executor %s has dependencies only, no messages; use plan or padded, or "
+                          "another executor such as megatron",
+                          executor->name);
+    return pp_err_set(err, PP_USAGE, option,
+                      "executor %s has dependencies only, no hosts and no tensors; choose another "
+                      "with --executor, such as megatron",
+                      executor->name);
+}
+
+pp_status pp_exchange_lower(const pp_executor *executor, const pp_exchange *exchange,
+                            const pp_costs *costs, pp_program *program, pp_err *err)
+{
+    if (pp_exchange_is_plain(exchange))
+        return PP_OK;
+    if (!program->comm || !executor->shape_habit)
+        return refuse_ideal(executor, exchange, err);
+    pp_status status = check_protocol(executor, exchange->shapes.kind, program, err);
+    if (!status && exchange->shapes.kind == PP_SHAPES_CACHED && !executor->shape_habit->resends)
+        status = check_cached(program, costs, err);
+    if (status || (status = rewrite(executor, exchange, costs, program, err)))
+        return status;
+    program->comm->semantics.host = exchange->host;
+    program->comm->semantics.shape_message_ns = exchange->shape_message_ns;
+    program->comm->observed = true;
+    return PP_OK;
+}

@@ -1,0 +1,30 @@
+/* torch.distributed.pipelining with defer_pp_recv (pytorch#178815, torch 2.13): a receive that is
+ * issued late does not stand in front of sends that are ready. It needs a communicator per directed
+ * edge (as torchtitan#4540 makes them): with one queue the send of an activation and that of a
+ * gradient wait for each other. Receives no longer stand in the order of the sends where one edge
+ * carries activations and gradients (V placements; interleaving on two ranks). */
+#include "sim/framework/lowering/torch_pass.h"
+#include "sim/framework/sizes/shapes.h"
+
+static pp_status torch_defer_recv_lower(const pp_order *order, pp_program **program_out,
+                                        pp_err *err)
+{
+    pp_program *program = NULL;
+    pp_status status = pp_torch_lower(order, "torch-defer-recv", PP_TORCH_DEFERRED, &program, err);
+    if (status)
+        return status;
+    program->comm->semantics.lanes = PP_LANES_PER_PEER;
+    *program_out = program;
+    return PP_OK;
+}
+
+const pp_executor pp_executor_torch_defer_recv = {
+    .name = "torch-defer-recv",
+    .summary = "PyTorch with defer_pp_recv: receives right before the op that needs them",
+    .lower = torch_defer_recv_lower,
+    .shape_habit = &pp_shape_habit_torch,
+    /* as torch */
+    .buffers = { .recv = PP_RECV_PER_MICROBATCH,
+                 .send = PP_SEND_UNTIL_STEP_END,
+                 .return_outputs = true },
+};

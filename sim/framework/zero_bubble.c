@@ -1,0 +1,254 @@
+/* sail-sg's zero-bubble (megatron/core/pipeline_parallel/zerobubble/scheduler): a send stands right
+ * behind its producer; taken by the time of their sends, receives are put where they are due, or in
+ * front of the next send, so that one order of transfers serves all ranks. What stands between two
+ * computes of a rank is one batch, which ends early behind the input of the next compute: all of a
+ * batch is waited for together (zerobubble/runtime.py: add_communication, flush). */
+#include "sim/base/alloc.h"
+#include "sim/framework/lowering/lower.h"
+#include "sim/framework/sizes/shapes.h"
+#include "sim/program/transfer_costs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+/* Times that decide the places where no costs are known: all ops alike. sail-sg profiles them. */
+enum { OP_TIME = 1000, COMM_TIME = 1 };
+
+/* An op; a send when its result has a consumer on another rank. */
+typedef struct turn {
+    pp_ns time;                  /* when the producer ends */
+    uint32_t producer, consumer; /* no consumer: NONE */
+} turn;
+
+typedef struct placing {
+    const pp_program *program;
+    const pp_costs *costs; /* NULL: not known */
+    pp_comm_builder *builder;
+    turn *made;      /* [ops] */
+    size_t *next;    /* [ranks]: op not yet written */
+    uint32_t *batch; /* [ranks]: being collected, or NONE */
+    turn *turns;     /* [ranks]: a heap, the earliest first */
+    uint32_t count;
+} placing;
+
+static void placing_free(placing *p)
+{
+    pp_comm_builder_free(&p->builder);
+    free(p->made);
+    free(p->next);
+    free(p->batch);
+    free(p->turns);
+}
+
+/* Costs of another size, or too long for sums of them, are refused when the program runs. */
+static bool are_usable(const pp_program *program, const pp_costs *costs)
+{
+    if (!costs || costs->stages != program->stages || costs->microbatches != program->microbatches)
+        return false;
+    const pp_ns *tables[] = { costs->f_ns, costs->i_ns,      costs->w_ns,
+                              costs->b_ns, costs->send_f_ns, costs->send_b_ns };
+    pp_ns longest = 0;
+    for (size_t k = 0; k < sizeof tables / sizeof tables[0]; k++) {
+        for (size_t i = 0; i < (size_t)costs->classes * costs->stages; i++)
+            longest = tables[k][i] > longest ? tables[k][i] : longest;
+    }
+    return !program->count || longest <= INT64_MAX / 4 / (pp_ns)program->count;
+}
+
+static pp_status placing_new(const pp_program *program, const pp_costs *costs, placing *p,
+                             pp_err *err)
+{
+    *p = (placing){ .program = program, .costs = are_usable(program, costs) ? costs : NULL };
+    p->made = pp_alloc_array(program->count, sizeof *p->made);
+    p->next = pp_alloc_array(program->ranks, sizeof *p->next);
+    p->batch = pp_alloc_array(program->ranks, sizeof *p->batch);
+    p->turns = pp_alloc_array(program->ranks, sizeof *p->turns);
+    if (!p->made || !p->next || !p->batch || !p->turns)
+        return pp_err_nomem(err);
+    memset(p->batch, 0xff, program->ranks * sizeof *p->batch);
+    memcpy(p->next, program->rank_begin, program->ranks * sizeof *p->next);
+    return pp_comm_builder_new(program, &p->builder, err);
+}
+
+static uint32_t rank_of(const placing *p, size_t op)
+{
+    return pp_program_rank(p->program, p->program->op[op]);
+}
+
+static pp_ns op_ns(const placing *p, pp_op op)
+{
+    if (!p->costs)
+        return (op.kind == PP_OP_B ? 2 : 1) * OP_TIME;
+    const pp_ns *tables[] = { p->costs->f_ns, p->costs->i_ns, p->costs->w_ns, p->costs->b_ns };
+    return tables[op.kind][pp_cost_index(p->costs, op.stage, op.microbatch)];
+}
+
+/* From the end of its source to op i on another rank. */
+static pp_ns comm_ns(const placing *p, uint32_t i)
+{
+    return p->costs ? pp_edge_latency(p->program, p->costs, i) : COMM_TIME;
+}
+
+/* Every op as early as its rank and its input allow. */
+static void set_times(placing *p)
+{
+    const pp_program *program = p->program;
+    for (size_t k = 0; k < program->count; k++) {
+        uint32_t i = program->walk[k];
+        uint32_t rank = rank_of(p, i);
+        uint32_t source = program->source[i];
+        pp_ns start = i > program->rank_begin[rank] ? p->made[i - 1].time : 0;
+        if (source != PP_NO_SOURCE) {
+            bool crosses = rank_of(p, source) != rank;
+            pp_ns there = p->made[source].time + (crosses ? comm_ns(p, i) : 0);
+            start = there > start ? there : start;
+            if (crosses)
+                p->made[source].consumer = i;
+        }
+        p->made[i] = (turn){ start + op_ns(p, program->op[i]), i, NONE };
+    }
+}
+
+/* Of one time: in the order of the receivers' ranks, and there of their ops. */
+static bool is_before(turn a, turn b)
+{
+    return a.time != b.time ? a.time < b.time : a.consumer < b.consumer;
+}
+
+/* Puts `t` into the heap, from place i on downwards. */
+static void sink(placing *p, uint32_t i, turn t)
+{
+    for (uint32_t child; (child = 2 * i + 1) < p->count; i = child) {
+        if (child + 1 < p->count && is_before(p->turns[child + 1], p->turns[child]))
+            child++;
+        if (!is_before(p->turns[child], t))
+            break;
+        p->turns[i] = p->turns[child];
+    }
+    p->turns[i] = t;
+}
+
+/* The first send of `rank` from op i on; false when there is none. */
+static bool find_turn(const placing *p, uint32_t rank, size_t i, turn *out)
+{
+    size_t end = p->program->rank_begin[rank + 1];
+    while (i < end && p->made[i].consumer == NONE)
+        i++;
+    if (i < end)
+        *out = p->made[i];
+    return i < end;
+}
+
+static void flush(placing *p, uint32_t rank)
+{
+    if (p->batch[rank] != NONE)
+        pp_comm_post(p->builder, p->batch[rank]);
+    p->batch[rank] = NONE;
+}
+
+/* Writes the next op of `rank`, behind the batch in front of it. */
+static void run(placing *p, uint32_t rank)
+{
+    flush(p, rank);
+    pp_comm_run(p->builder, rank, (uint32_t)p->next[rank]++);
+}
+
+static void collect(placing *p, uint32_t rank, pp_transfer_kind kind, pp_op op)
+{
+    if (p->batch[rank] == NONE)
+        p->batch[rank] = pp_comm_open(p->builder, rank);
+    pp_comm_add(p->builder, p->batch[rank], kind, op.stage, op.microbatch);
+}
+
+/* A receive is due before an op that ends at its time or later; it never passes a send, that is an
+ * op with a result for another rank, which has its own turn. */
+static void place(placing *p, turn now)
+{
+    uint32_t from = rank_of(p, now.producer);
+    uint32_t to = rank_of(p, now.consumer);
+    pp_op sent = p->program->op[now.producer];
+    bool forward = sent.kind == PP_OP_F;
+    while (p->next[from] <= now.producer)
+        run(p, from);
+    collect(p, from, forward ? PP_SEND_F : PP_SEND_B, sent);
+    pp_ns due_ns = now.time + comm_ns(p, now.consumer);
+    while (p->next[to] < now.consumer && p->made[p->next[to]].time < due_ns)
+        run(p, to);
+    collect(p, to, forward ? PP_RECV_F : PP_RECV_B, p->program->op[now.consumer]);
+    if (p->next[to] == now.consumer)
+        flush(p, to);
+}
+
+static void place_all(placing *p)
+{
+    const pp_program *program = p->program;
+    for (uint32_t r = 0; r < program->ranks; r++)
+        p->count += find_turn(p, r, program->rank_begin[r], &p->turns[p->count]);
+    for (uint32_t i = p->count; i-- > 0;)
+        sink(p, i, p->turns[i]);
+    while (p->count) {
+        turn now = p->turns[0];
+        turn next;
+        place(p, now);
+        if (!find_turn(p, rank_of(p, now.producer), (size_t)now.producer + 1, &next))
+            next = p->turns[--p->count];
+        sink(p, 0, next);
+    }
+    for (uint32_t r = 0; r < program->ranks; r++) {
+        while (p->next[r] < program->rank_begin[r + 1])
+            run(p, r);
+        flush(p, r);
+    }
+}
+
+static pp_status check(const pp_order *order, pp_err *err)
+{
+    char token[32];
+    for (size_t i = 0; i < order->rank_begin[order->ranks]; i++) {
+        if (order->ops[i].paired)
+            return pp_err_set(err, PP_USAGE, "--executor",
+                              "zero-bubble has no overlapped pairs, but %s is half of one; choose "
+                              "dualpipe or torch",
+                              pp_op_print(order->ops[i], token, sizeof token));
+    }
+    return PP_OK;
+}
+
+static pp_status lower_timed(const pp_order *order, const pp_costs *costs, pp_program **program_out,
+                             pp_err *err)
+{
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    placing p PP_CLEANUP(placing_free) = { 0 };
+    pp_status status = pp_lower_one_rank(order, "zero-bubble", err);
+    if (!status)
+        status = check(order, err);
+    if (status || (status = pp_program_from_order(order, &program, err)) ||
+        (status = placing_new(program, costs, &p, err)))
+        return status;
+    set_times(&p);
+    place_all(&p);
+    if ((status = pp_comm_finish(p.builder, false, program, err)))
+        return status;
+    *program_out = program;
+    program = NULL; /* the caller's now */
+    return PP_OK;
+}
+
+static pp_status zero_bubble_lower(const pp_order *order, pp_program **program_out, pp_err *err)
+{
+    return lower_timed(order, NULL, program_out, err);
+}
+
+const pp_executor pp_executor_zero_bubble = {
+    .name = "zero-bubble",
+    .summary = "sends behind their producers, receives where they are due, in one order for all",
+    .lower = zero_bubble_lower,
+    .lower_timed = lower_timed,
+    .shape_habit = &pp_shape_habit_fixed,
+    /* zerobubble/runtime.py: allocated where it is received; an output is dropped once its send is
+     * issued, so that the send alone holds it */
+    .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_DONE },
+    .post_validates = true, /* sail-sg: zero-bubble's optimizer post-validation */
+};

@@ -1,0 +1,112 @@
+#include "sim/job/sharing.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OPTION "--overlap-slowdown"
+
+bool pp_sharing_is_on(const pp_sharing *sharing)
+{
+    return sharing->ranks_per_nic > 0 || sharing->compute_slowdown > 1 ||
+           sharing->comm_slowdown > 1;
+}
+
+/* One factor behind '='; moves *text to what follows it. */
+static pp_status read_factor(const char **text, double *factor_out, pp_err *err)
+{
+    size_t length = strspn(*text, "0123456789.");
+    char number[32] = "";
+    char *end = number;
+    if (length > 0 && length < sizeof number) {
+        memcpy(number, *text, length);
+        *factor_out = strtod(number, &end);
+    }
+    if (end == number || *end || !(*factor_out >= 1 && *factor_out <= PP_SLOWDOWN_MAX))
+        return pp_err_set(err, PP_USAGE, OPTION,
+                          "'%.40s' is no factor from 1 to %g; write for example "
+                          "compute=1.1,comm=1.3",
+                          *text, PP_SLOWDOWN_MAX);
+    *text += length;
+    return PP_OK;
+}
+
+pp_status pp_slowdown_parse(const char *text, pp_sharing *sharing, pp_err *err)
+{
+    double factor[2] = { 0, 0 };
+    static const char *const keys[2] = { "compute=", "comm=" };
+    const char *at = text;
+    do {
+        size_t k = 0;
+        while (k < 2 && strncmp(at, keys[k], strlen(keys[k])) != 0)
+            k++;
+        if (k == 2 || factor[k] > 0)
+            return pp_err_set(err, PP_USAGE, OPTION,
+                              "'%.64s' is not compute=X,comm=Y, each once; write for example "
+                              "compute=1.1,comm=1.3",
+                              text);
+        at += strlen(keys[k]);
+        pp_status status = read_factor(&at, &factor[k], err);
+        if (status)
+            return status;
+    } while (*at == ',' && at++);
+    if (*at)
+        return pp_err_set(err, PP_USAGE, OPTION,
+                          "'%.64s' goes on behind its factors; write for example "
+                          "compute=1.1,comm=1.3",
+                          text);
+    sharing->compute_slowdown = factor[0];
+    sharing->comm_slowdown = factor[1];
+    return PP_OK;
+}
+
+static double or_one(double factor)
+{
+    return factor > 1 ? factor : 1;
+}
+
+const char *pp_sharing_print(const pp_sharing *sharing, char *buffer, size_t size)
+{
+    char latency[32];
+    char nic[96] = "no NIC is shared";
+    if (sharing->ranks_per_nic)
+        snprintf(nic, sizeof nic, "%" PRId64 " pipeline rank%s on a NIC, max-min fair",
+                 sharing->ranks_per_nic, sharing->ranks_per_nic == 1 ? "" : "s");
+    snprintf(buffer, size,
+             "%s; while a rank computes and communicates, compute takes %g and transfers %g times "
+             "as long; %s of every transfer move no bytes",
+             nic, or_one(sharing->compute_slowdown), or_one(sharing->comm_slowdown),
+             pp_format_duration(latency, sizeof latency, sharing->latency_ns));
+    return buffer;
+}
+
+pp_status pp_sharing_read(const pp_json_at *at, pp_sharing *sharing_out, pp_err *err)
+{
+    static const char *const keys[] = { "ranks_per_nic", "compute_slowdown", "comm_slowdown",
+                                        "transfer_latency_ns", NULL };
+    pp_sharing s = { 0 };
+    pp_status status = pp_json_only(at, keys, err);
+    if (status || (pp_json_has(at, keys[0]) &&
+                   (status = pp_json_get_int(at, keys[0], 1, UINT16_MAX, &s.ranks_per_nic, err))))
+        return status;
+    if ((status = pp_json_get_double(at, keys[1], 1, PP_SLOWDOWN_MAX, &s.compute_slowdown, err)) ||
+        (status = pp_json_get_double(at, keys[2], 1, PP_SLOWDOWN_MAX, &s.comm_slowdown, err)) ||
+        (status = pp_json_get_int(at, keys[3], 0, PP_NS_MAX, &s.latency_ns, err)))
+        return status;
+    *sharing_out = s;
+    return PP_OK;
+}
+
+pp_json *pp_sharing_write(const pp_sharing *sharing, pp_json_build *build)
+{
+    pp_json *object = pp_json_new_object(build);
+    if (sharing->ranks_per_nic)
+        pp_json_put_int(build, object, "ranks_per_nic", sharing->ranks_per_nic);
+    else
+        pp_json_put_null(build, object, "ranks_per_nic");
+    pp_json_put_double(build, object, "compute_slowdown", or_one(sharing->compute_slowdown));
+    pp_json_put_double(build, object, "comm_slowdown", or_one(sharing->comm_slowdown));
+    pp_json_put_int(build, object, "transfer_latency_ns", sharing->latency_ns);
+    return object;
+}

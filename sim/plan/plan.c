@@ -1,0 +1,282 @@
+#include "sim/plan/plan.h"
+
+#include "sim/base/alloc.h"
+#include "sim/program/comm.h"
+#include "sim/engine/engine.h"
+#include "sim/framework/lowering/graphs.h"
+#include "sim/analysis/period.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+pp_status pp_plan_new(pp_plan **plan_out, pp_err *err)
+{
+    pp_plan *plan = pp_alloc_array(1, sizeof *plan);
+    if (!plan)
+        return pp_err_nomem(err);
+    plan->step_sync = true;
+    plan->sequence_parallel = -1;
+    plan->zero = -1;
+    *plan_out = plan;
+    return PP_OK;
+}
+
+void pp_plan_free(pp_plan **plan)
+{
+    pp_plan *p = *plan;
+    if (!p)
+        return;
+    free(p->partition);
+    pp_workload_free(&p->workload);
+    pp_recompute_table_free(&p->recomputed);
+    for (uint32_t i = 0; p->order && i < p->order_count; i++)
+        pp_order_free(&p->order[i]);
+    for (uint32_t i = 0; p->costs && i < p->costs_count; i++)
+        pp_costs_free(&p->costs[i]);
+    free(p->order);
+    free(p->costs);
+    pp_notes_free(&p->assumptions);
+    pp_notes_free(&p->profile_classes);
+    pp_uncertainty_free(&p->uncertainty);
+    pp_report_free(&p->prediction);
+    free(p->command);
+    free(p);
+    *plan = NULL;
+}
+
+typedef struct outcome {
+    pp_program *program;
+    pp_timeline *timeline;
+    pp_report *report;
+} outcome;
+
+static void outcome_free(outcome *o)
+{
+    pp_program_free(&o->program);
+    pp_timeline_free(&o->timeline);
+    pp_report_free(&o->report);
+}
+
+/* The first setting that needs sends and receives, or NULL. */
+static const char *needs_transfers(const pp_plan *plan)
+{
+    return plan->comm[0]                      ? "--comm"
+           : plan->lanes[0]                   ? "--lanes"
+           : plan->recv_buffers[0]            ? "--recv-buffers"
+           : plan->send_buffers[0]            ? "--send-buffers"
+           : plan->return_outputs[0]          ? "--return-outputs"
+           : plan->sharing.ranks_per_nic      ? "--nic"
+           : pp_sharing_is_on(&plan->sharing) ? "--overlap-slowdown"
+                                              : NULL;
+}
+
+pp_status pp_plan_set_semantics(const pp_plan *plan, pp_program *program, pp_err *err)
+{
+    const char *option = needs_transfers(plan);
+    if (program->comm) {
+        program->comm->semantics.host = plan->host;
+        program->comm->semantics.shape_message_ns = plan->shape_message_ns;
+        program->comm->semantics.sharing = plan->sharing;
+        program->comm->collective |= plan->p2p != PP_P2P_SEND_RECV;
+        pp_status status =
+            pp_comm_semantics_parse(plan->comm, plan->lanes, &program->comm->semantics, err);
+        return status ? status
+                      : pp_buffers_parse(plan->recv_buffers, plan->send_buffers,
+                                         plan->return_outputs, &program->comm->buffers, err);
+    }
+    if (!option)
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, option,
+                      "executor %s has dependencies only, no sends and receives; choose another "
+                      "with --executor, such as torch or megatron",
+                      plan->executor);
+}
+
+static pp_status note_sharing(const pp_plan *plan, pp_report *report, pp_err *err)
+{
+    char text[300];
+    if (!pp_sharing_is_on(&plan->sharing))
+        return PP_OK;
+    return pp_notes_add(&report->assumptions, err, "sharing", "%s",
+                        pp_sharing_print(&plan->sharing, text, sizeof text));
+}
+
+static pp_status add_period(const pp_program *program, const pp_timeline *timeline,
+                            const pp_costs *costs, pp_report *report, pp_err *err)
+{
+    pp_period period;
+    if (program->ranks > PP_PERIOD_RANKS_MAX)
+        return pp_notes_add(&report->assumptions, err, "period", "not searched for beyond %u ranks",
+                            PP_PERIOD_RANKS_MAX);
+    pp_status status =
+        pp_period_of(program, costs, timeline, pp_boundary_chained(report->executor), &period, err);
+    if (status)
+        return status;
+    report->has_period = true;
+    report->period_ns = pp_period_ns(period);
+    return PP_OK;
+}
+
+pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program, const pp_costs *costs,
+                                   const char *executor, pp_timeline **timeline_out,
+                                   pp_report **report_out, pp_err *err)
+{
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    pp_report *report PP_CLEANUP(pp_report_free) = NULL;
+    pp_status status = pp_plan_set_semantics(plan, program, err);
+    if (status || (status = pp_simulate(program, costs, &timeline, err)) ||
+        (status = pp_report_build(plan->schedule, executor, program, timeline, costs,
+                                  plan->step_sync, &report, err)) ||
+        (status = pp_report_set_limit(report, program, timeline, costs, plan->memory_limit_bytes,
+                                      err)) ||
+        (status = pp_notes_copy(&plan->assumptions, &report->assumptions, err)) ||
+        (status = note_sharing(plan, report, err)) ||
+        (status = pp_report_add_worst(report, program, timeline, PP_WORST_DEFAULT, err)))
+        return status;
+    /* shared links are not (max, +) linear: no period */
+    if (!plan->step_sync && pp_sharing_is_on(&plan->sharing) &&
+        (status = pp_notes_add(&report->assumptions, err, "period",
+                               "not known where transfers share a NIC or slow compute down")))
+        return status;
+    if (!plan->step_sync && !pp_sharing_is_on(&plan->sharing) &&
+        (status = add_period(program, timeline, costs, report, err)))
+        return status;
+    if (plan->uncertainty.step_ns && plan->uncertainty.step_ns == report->step_ns &&
+        (status = pp_uncertainty_copy(&plan->uncertainty, &report->uncertainty, err)))
+        return status;
+    report->seed = plan->seed;
+    *timeline_out = timeline;
+    *report_out = report;
+    timeline = NULL; /* the caller's now, as is the report */
+    report = NULL;
+    return PP_OK;
+}
+
+bool pp_plan_is_stale(const pp_plan *plan, const pp_report *report)
+{
+    return plan->told_step_ns &&
+           (plan->told_step_ns != report->step_ns ||
+            plan->told_makespan_ns != report->makespan_ns ||
+            (report->has_memory && plan->told_peak_bytes != report->peak_memory_bytes));
+}
+
+pp_status pp_plan_exchange(const pp_plan *plan, pp_exchange *exchange_out, pp_err *err)
+{
+    pp_exchange exchange = { .tensors = plan->tensors,
+                             .shape_message_ns = plan->shape_message_ns,
+                             .host = plan->host };
+    pp_status status = pp_shapes_parse(plan->shapes, &exchange.shapes, err);
+    if (status)
+        return status;
+    exchange.ungrouped = plan->comm[0] && strcmp(plan->comm, "batched") != 0;
+    *exchange_out = exchange;
+    return PP_OK;
+}
+
+pp_recomputed pp_plan_recomputed(const pp_plan *plan, uint32_t stage)
+{
+    if (plan->recomputed.of)
+        return plan->recomputed.of[stage];
+    return (pp_recomputed){ .full = (int32_t)plan->partition[stage].full,
+                            .selective = (int32_t)plan->partition[stage].selective };
+}
+
+const char *pp_plan_recompute(const pp_plan *plan, uint32_t stages)
+{
+    const bool table = plan->recomputed.of != NULL;
+    bool none = true, selective = plan->partition != NULL, full = selective;
+    if (!table && (!plan->partition || strcmp(plan->recompute, PP_PLAN_PER_STAGE) != 0))
+        return plan->recompute;
+    if (table && !pp_recompute_table_alike(&plan->recomputed))
+        return PP_PLAN_PER_MICROBATCH;
+    for (uint32_t s = 0; s < stages; s++) {
+        const pp_recomputed here = pp_plan_recomputed(plan, s);
+        const pp_stage *stage = plan->partition ? &plan->partition[s] : NULL;
+        none = none && !here.full && !here.selective;
+        selective = selective && here.selective == stage->layers && !stage->mtp;
+        full = full && here.full == stage->layers && !stage->mtp;
+    }
+    return none ? "none" : selective ? "selective" : full ? "full" : PP_PLAN_PER_STAGE;
+}
+
+pp_status pp_plan_pad(const pp_shapes *shapes, pp_plan *plan, pp_err *err)
+{
+    pp_status status = PP_OK;
+    const bool to_longest = shapes->kind == PP_SHAPES_PADDED && !shapes->tokens;
+    if (to_longest && plan->recomputed.of && !pp_recompute_table_alike(&plan->recomputed))
+        return pp_err_set(err, PP_USAGE, "--shapes",
+                          "gives all microbatches the costs of the longest, and in this plan each "
+                          "recomputes layers of its own; have the costs made anew (--profile FILE "
+                          "--recost), or plan with 'ppsim plan --shapes padded'");
+    for (uint32_t i = 0; i < plan->costs_count && !status; i++)
+        status = pp_costs_pad(shapes, plan->costs[i], err);
+    return status;
+}
+
+pp_status pp_plan_lower(const pp_plan *plan, const pp_order *order, const pp_costs *costs,
+                        pp_program **program_out, pp_err *err)
+{
+    const pp_executor *executor;
+    pp_exchange exchange;
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_status status = pp_executor_get(plan->executor, &executor, err);
+    if (status || (status = pp_plan_exchange(plan, &exchange, err)) ||
+        (status = pp_executor_lower(executor, order, costs, &program, err)) ||
+        (status = pp_exchange_lower(executor, &exchange, costs, program, err)))
+        return status;
+    *program_out = program;
+    program = NULL; /* the caller's now */
+    return PP_OK;
+}
+
+static pp_status simulate_replica(const pp_plan *plan, uint32_t replica, outcome *out, pp_err *err)
+{
+    const pp_costs *costs = plan->costs[plan->costs_count > 1 ? replica : 0];
+    const pp_order *order = plan->order[plan->order_count > 1 ? replica : 0];
+    const pp_executor *executor;
+    pp_status status = pp_executor_get(plan->executor, &executor, err);
+    if (status || (status = pp_plan_lower(plan, order, costs, &out->program, err)) ||
+        (status = pp_plan_simulate_program(plan, out->program, costs, plan->executor,
+                                           &out->timeline, &out->report, err)))
+        return status;
+    return pp_graphs_count(out->program, costs, executor->graphs, &out->report->graphs, err);
+}
+
+pp_status pp_plan_simulate(const pp_plan *plan, pp_program **program_out,
+                           pp_timeline **timeline_out, const pp_costs **costs_out,
+                           pp_report **report_out, pp_err *err)
+{
+    uint32_t replicas =
+        plan->costs_count > plan->order_count ? plan->costs_count : plan->order_count;
+    outcome slowest PP_CLEANUP(outcome_free) = { 0 };
+    uint32_t chosen = 0;
+    for (uint32_t i = 0; i < replicas; i++) {
+        outcome one PP_CLEANUP(outcome_free) = { 0 };
+        pp_status status = simulate_replica(plan, i, &one, err);
+        if (status)
+            return status;
+        one.report->memory_replica = i;
+        if (!slowest.report || one.report->step_ns > slowest.report->step_ns) {
+            outcome swap = slowest;
+            slowest = one;
+            one = swap;
+            chosen = i;
+        }
+        if (one.report)
+            pp_report_take_memory(slowest.report, one.report);
+    }
+    slowest.report->replica = chosen;
+    if (program_out) {
+        *program_out = slowest.program;
+        slowest.program = NULL;
+    }
+    if (timeline_out) {
+        *timeline_out = slowest.timeline;
+        slowest.timeline = NULL;
+    }
+    if (costs_out)
+        *costs_out = plan->costs[plan->costs_count > 1 ? chosen : 0];
+    *report_out = slowest.report;
+    slowest.report = NULL;
+    return PP_OK;
+}

@@ -1,0 +1,126 @@
+/* The plan file ("format":"ppsim.plan"): partition, microbatches, schedule, executor, prediction
+ * and provenance. The planner writes it, simulate and run read it. It holds its costs, so that
+ * reading it needs neither model nor hardware file. Keys: docs/formats.md. */
+#ifndef PPSIM_SIM_PLAN_PLAN_H
+#define PPSIM_SIM_PLAN_PLAN_H
+
+#include "sim/analysis/report.h"
+#include "sim/schedule/schedule.h"
+#include "sim/framework/sizes/shapes.h"
+#include "sim/job/sharing.h"
+#include "sim/base/text.h"
+
+/* pp_plan.recompute where each stage of the partition says it of its layers. */
+#define PP_PLAN_PER_STAGE "per-stage"
+/* And where each stage does so for every microbatch. */
+#define PP_PLAN_PER_MICROBATCH "per-microbatch"
+
+/* Owner frees with pp_plan_free. "" and NULL are written as null. */
+typedef struct pp_plan {
+    char model[64];
+    char hardware[64];
+    pp_parallel parallel;
+    int64_t micro_batch_size, global_batch_size, seq_length; /* 0: not known */
+    char schedule[64];
+    char executor[32];
+    char shapes[32];
+    char comm[32];
+    char lanes[32];
+    pp_host_costs host;                      /* of every rank */
+    pp_ns shape_message_ns;                  /* a message about a shape takes */
+    int64_t tensors;                         /* per stage boundary; 0: one */
+    char recv_buffers[32], send_buffers[32]; /* "": the executor's own */
+    char return_outputs[8];                  /* "on", "off", "" */
+    pp_sharing sharing;                      /* all zero: none */
+    pp_p2p p2p;
+    char compute_settings[128]; /* that compute cpu was measured with; "": it was not */
+    char recompute[16];
+    int sequence_parallel; /* 1 on, 0 off, negative: not known */
+    int zero;              /* 1: optimizer state divided over dp; 0: not; negative: not known */
+    bool step_sync;
+    int64_t memory_limit_bytes;    /* 0: none */
+    pp_stage *partition;           /* [parallel.pp * parallel.vpp], or NULL */
+    pp_workload workload;          /* 1 replica, or dp of them */
+    pp_recompute_table recomputed; /* of it, with PP_PLAN_PER_MICROBATCH; else all zero */
+    uint32_t order_count;          /* 1, or one per replica */
+    pp_order **order;              /* [order_count] */
+    uint32_t costs_count;          /* 1, or one per replica */
+    pp_costs **costs;              /* [costs_count] */
+    bool has_memory_costs;
+    pp_memory_costs memory_costs; /* --memory-costs of an abstract study */
+    pp_notes assumptions;
+    pp_report *prediction; /* of the slowest replica; NULL: none */
+    char version[32];
+    char *command; /* NULL: unknown */
+    uint64_t seed;
+    char profile_sha256[65];    /* "": made without a profile */
+    pp_notes profile_classes;   /* of it, that were used, and their forms with parameters */
+    pp_uncertainty uncertainty; /* of the predicted step */
+    pp_ns told_step_ns, told_makespan_ns; /* of the prediction in the file; 0: it has none */
+    int64_t told_peak_bytes;
+} pp_plan;
+
+PP_MUST_CHECK pp_status pp_plan_new(pp_plan **plan_out, pp_err *err);
+void pp_plan_free(pp_plan **plan); /* for PP_CLEANUP; *plan NULL is fine */
+
+/* "Et*3|t*4|...|t*2L" (Megatron's --pipeline-model-parallel-layout). Appends to `text`. */
+void pp_layout_print(const pp_stage *stages, uint32_t count, pp_text *text);
+/* The inverse. stages_out: the caller's to free().
+ * Fails: USAGE with the position; every layer, MTP module, E and L must be placed exactly once. */
+PP_MUST_CHECK pp_status pp_layout_parse(const char *layout, int64_t layers, int64_t mtp,
+                                        pp_stage **stages_out, uint32_t *count_out, pp_err *err);
+
+/* `file`: for messages. Of the prediction in the file only `uncertainty` and told_* are read:
+ * simulating makes it anew.
+ * Fails: INPUT with the JSON pointer, NOMEM. */
+PP_MUST_CHECK pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out,
+                                     pp_err *err);
+pp_json *pp_plan_write(const pp_plan *plan, pp_json_build *build);
+
+/* What the plan says about shapes, hosts and tensors. Fails: USAGE. */
+PP_MUST_CHECK pp_status pp_plan_exchange(const pp_plan *plan, pp_exchange *exchange_out,
+                                         pp_err *err);
+
+/* pp_plan.recompute in its plainest word: none, selective or full where layers are said one by one
+ * and all `stages` do so with all of them (and hold no MTP module, of which nothing is said);
+ * PP_PLAN_PER_STAGE where all microbatches are alike. */
+const char *pp_plan_recompute(const pp_plan *plan, uint32_t stages);
+/* What a stage recomputes of the first microbatch, where layers are said one by one. */
+pp_recomputed pp_plan_recomputed(const pp_plan *plan, uint32_t stage);
+
+/* Gives all microbatches the costs of the longest, where the shapes are padded.
+ * Fails: USAGE (they are padded to other lengths than there are, or differ in what they recompute).
+ */
+PP_MUST_CHECK pp_status pp_plan_pad(const pp_shapes *shapes, pp_plan *plan, pp_err *err);
+
+/* Lowers an order as the plan says, shape protocol included. costs: of that order.
+ * Fails: USAGE (unknown executor, or one without that protocol), INFEASIBLE (cannot finish, or
+ * mismatched sizes), NOMEM. */
+PP_MUST_CHECK pp_status pp_plan_lower(const pp_plan *plan, const pp_order *order,
+                                      const pp_costs *costs, pp_program **program_out, pp_err *err);
+
+/* How transfers of a lowered program meet, what they share and who holds their buffers. Simulating
+ * a program of the plan includes it. Fails: USAGE (settings that the executor has not). */
+PP_MUST_CHECK pp_status pp_plan_set_semantics(const pp_plan *plan, pp_program *program,
+                                              pp_err *err);
+
+/* Lowers and simulates every replica; report_out is that of the slowest one (lowest on ties), with
+ * the memory of the one that needs most (report->memory_replica).
+ * program_out, timeline_out, costs_out: of that replica, each may be NULL; costs stay the plan's.
+ * Fails: USAGE (unknown executor), INFEASIBLE (deadlock), INPUT, NOMEM. */
+PP_MUST_CHECK pp_status pp_plan_simulate(const pp_plan *plan, pp_program **program_out,
+                                         pp_timeline **timeline_out, const pp_costs **costs_out,
+                                         pp_report **report_out, pp_err *err);
+
+/* report: of the plan, simulated. true: the file's prediction is another, as the plan was edited
+ * or another version predicted it. */
+bool pp_plan_is_stale(const pp_plan *plan, const pp_report *report);
+
+/* One program that was lowered elsewhere, with the plan's --comm, --lanes and step_sync.
+ * executor: for the report. Fails as above. */
+PP_MUST_CHECK pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program,
+                                                 const pp_costs *costs, const char *executor,
+                                                 pp_timeline **timeline_out, pp_report **report_out,
+                                                 pp_err *err);
+
+#endif

@@ -1,0 +1,402 @@
+#include "sim/plan/plan_int.h"
+
+#include "sim/base/alloc.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pp_status read_parallel(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    static const char *const keys[] = { "pp",
+                                        "tp",
+                                        "cp",
+                                        "dp",
+                                        "ep",
+                                        "vpp",
+                                        "sequence_parallel",
+                                        "zero",
+                                        "micro_batch_size",
+                                        "global_batch_size",
+                                        "seq_length",
+                                        NULL };
+    pp_json_at at;
+    pp_parallel *p = &plan->parallel;
+    const struct {
+        const char *key;
+        int64_t *value;
+    } degrees[] = { { "pp", &p->pp }, { "tp", &p->tp }, { "cp", &p->cp },
+                    { "dp", &p->dp }, { "ep", &p->ep }, { "vpp", &p->vpp } };
+    pp_status status = pp_json_get(root, "parallel", &at, err);
+    if (status || (status = pp_json_only(&at, keys, err)))
+        return status;
+    for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++) {
+        status = pp_json_get_int(&at, degrees[i].key, 1, PP_RANKS_MAX, degrees[i].value, err);
+        if (status)
+            return status;
+    }
+    if (pp_json_has(&at, "sequence_parallel")) {
+        bool on;
+        if ((status = pp_json_get_bool(&at, "sequence_parallel", &on, err)))
+            return status;
+        plan->sequence_parallel = on;
+    }
+    if (pp_json_has(&at, "zero")) {
+        int64_t zero;
+        if ((status = pp_json_get_int(&at, "zero", 0, 1, &zero, err)))
+            return status;
+        plan->zero = (int)zero;
+    }
+    if (p->pp * p->vpp > PP_STAGES_MAX)
+        return pp_json_fail(&at, err, "pp x vpp = %" PRId64 " stages, the limit is %u",
+                            p->pp * p->vpp, PP_STAGES_MAX);
+    if ((status = pp_plan_read_known(&at, "micro_batch_size", INT32_MAX, &plan->micro_batch_size,
+                                     err)) ||
+        (status = pp_plan_read_known(&at, "global_batch_size", INT32_MAX, &plan->global_batch_size,
+                                     err)))
+        return status;
+    return pp_plan_read_known(&at, "seq_length", PP_LENGTH_MAX, &plan->seq_length, err);
+}
+
+static pp_status read_cell(const pp_json_at *row, size_t i, pp_op ops[2], size_t *count_out,
+                           pp_err *err)
+{
+    pp_json_at at;
+    const char *text;
+    pp_status status = pp_json_item(row, i, &at, err);
+    if (status || (status = pp_json_read_text(&at, &text, err)))
+        return status;
+    *count_out = pp_cell_parse(text, strlen(text), ops);
+    if (!*count_out)
+        return pp_json_fail(&at, err, "'%.64s' is no op; write for example 3F7, 3B7, 3I7, 3W7",
+                            text);
+    return PP_OK;
+}
+
+/* Counts ops and finds the microbatches of an order before it is allocated. */
+static pp_status measure_order(const pp_json_at *rows, size_t ranks, size_t *ops_out,
+                               uint32_t *microbatches_out, pp_err *err)
+{
+    size_t total = 0;
+    uint32_t most = 0;
+    for (size_t r = 0; r < ranks; r++) {
+        pp_json_at row;
+        size_t cells;
+        pp_status status = pp_json_item(rows, r, &row, err);
+        if (status || (status = pp_json_count(&row, &cells, err)))
+            return status;
+        for (size_t i = 0; i < cells; i++) {
+            pp_op ops[2];
+            size_t n;
+            if ((status = read_cell(&row, i, ops, &n, err)))
+                return status;
+            for (size_t k = 0; k < n; k++) {
+                if (ops[k].microbatch >= most)
+                    most = ops[k].microbatch + 1;
+            }
+            total += n;
+        }
+    }
+    *ops_out = total;
+    *microbatches_out = most;
+    return PP_OK;
+}
+
+static pp_status fill_order(const pp_json_at *rows, pp_order *order, pp_err *err)
+{
+    memset(order->stage_rank, 0xff, order->stages * sizeof *order->stage_rank);
+    for (uint32_t r = 0; r < order->ranks; r++) {
+        pp_json_at row;
+        size_t cells;
+        pp_status status = pp_json_item(rows, r, &row, err);
+        if (status || (status = pp_json_count(&row, &cells, err)))
+            return status;
+        for (size_t i = 0; i < cells; i++) {
+            pp_op ops[2];
+            size_t n;
+            if ((status = read_cell(&row, i, ops, &n, err)))
+                return status;
+            for (size_t k = 0; k < n; k++) {
+                uint16_t s = ops[k].stage;
+                if (s < order->stages && order->stage_rank[s] == UINT32_MAX)
+                    order->stage_rank[s] = r;
+                pp_order_add(order, r, ops[k].kind, s, ops[k].microbatch);
+                order->ops[order->rank_begin[order->ranks] - 1].paired = ops[k].paired;
+            }
+        }
+    }
+    for (uint32_t s = 0; s < order->stages; s++) {
+        if (order->stage_rank[s] == UINT32_MAX)
+            return pp_json_fail(rows, err, "no rank runs stage %" PRIu32 " of %" PRIu32, s,
+                                order->stages);
+    }
+    return PP_OK;
+}
+
+static pp_status read_order(const pp_json_at *at, pp_plan *plan, const char *file,
+                            pp_order **order_out, pp_err *err)
+{
+    static const char *const keys[] = { "name", "ranks", NULL };
+    pp_json_at rows;
+    size_t ranks;
+    size_t ops;
+    uint32_t m;
+    pp_status status = pp_json_only(at, keys, err);
+    if (status ||
+        (status = pp_plan_read_name(at, "name", plan->schedule, sizeof plan->schedule, err)) ||
+        (status = pp_json_get(at, "ranks", &rows, err)) ||
+        (status = pp_json_count(&rows, &ranks, err)))
+        return status;
+    if (ranks != (size_t)plan->parallel.pp)
+        return pp_json_fail(&rows, err, "has %zu rows, pp is %" PRId64, ranks, plan->parallel.pp);
+    if ((status = measure_order(&rows, ranks, &ops, &m, err)))
+        return status;
+    if (m == 0 || (plan->workload.microbatch && m != plan->workload.microbatches))
+        return pp_json_fail(&rows, err, "runs %" PRIu32 " microbatches, the plan has %" PRIu32, m,
+                            plan->workload.microbatches);
+    pp_err inner = { 0 };
+    pp_order *order PP_CLEANUP(pp_order_free) = NULL;
+    status = pp_order_new((uint32_t)ranks, (uint32_t)(plan->parallel.pp * plan->parallel.vpp), m,
+                          PP_PLACE_LOOP, ops, &order, &inner);
+    if (status == PP_INPUT)
+        return pp_json_fail(&rows, err, "%s", inner.text);
+    if (status)
+        return pp_err_nomem(err);
+    if ((status = fill_order(&rows, order, err)) || (status = pp_order_check(order, file, err)))
+        return status;
+    *order_out = order;
+    order = NULL; /* the caller's now */
+    return PP_OK;
+}
+
+/* How many objects stand at `key`: 1 for an object, or the length of an array. */
+static pp_status count_replicas(const pp_json_at *at, const pp_plan *plan, uint32_t *count_out,
+                                pp_err *err)
+{
+    size_t count;
+    *count_out = 1;
+    if (pp_json_kind_at(at) != PP_JSON_ARRAY)
+        return PP_OK;
+    pp_status status = pp_json_count(at, &count, err);
+    if (status)
+        return status;
+    if (count != plan->workload.replicas || count < 2)
+        return pp_json_fail(
+            at, err, "must be one object, or one for each of the %" PRIu32 " lists of microbatches",
+            plan->workload.replicas);
+    *count_out = (uint32_t)count;
+    return PP_OK;
+}
+
+static pp_status read_orders(const pp_json_at *root, pp_plan *plan, const char *file, pp_err *err)
+{
+    pp_json_at at;
+    uint32_t count;
+    pp_status status = pp_json_get(root, "schedule", &at, err);
+    if (status || (status = count_replicas(&at, plan, &count, err)))
+        return status;
+    plan->order = pp_alloc_array(count, sizeof *plan->order);
+    if (!plan->order)
+        return pp_err_nomem(err);
+    plan->order_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        pp_json_at one = at;
+        if (count > 1 && (status = pp_json_item(&at, i, &one, err)))
+            return status;
+        if ((status = read_order(&one, plan, file, &plan->order[i], err)))
+            return status;
+    }
+    return PP_OK;
+}
+
+static pp_status read_costs(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    pp_json_at at;
+    uint32_t count;
+    pp_status status = pp_json_get(root, "costs", &at, err);
+    if (status || (status = count_replicas(&at, plan, &count, err)))
+        return status;
+    plan->costs = pp_alloc_array(count, sizeof *plan->costs);
+    if (!plan->costs)
+        return pp_err_nomem(err);
+    plan->costs_count = count;
+    const pp_order *order = plan->order[0];
+    for (uint32_t i = 0; i < count; i++) {
+        pp_json_at one = at;
+        if (count > 1 && (status = pp_json_item(&at, i, &one, err)))
+            return status;
+        status = pp_costs_read(&one, order->ranks, order->stages, order->microbatches,
+                               &plan->costs[i], err);
+        if (status)
+            return status;
+    }
+    return PP_OK;
+}
+
+static pp_status read_memory_costs(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    static const char *const keys[] = { "unit", "forward", "input", "weight", NULL };
+    pp_json_at at;
+    const char *unit;
+    pp_memory_costs *memory = &plan->memory_costs;
+    if (!pp_json_has(root, "memory_costs"))
+        return PP_OK;
+    const double limit = (double)PP_BYTES_MAX;
+    pp_status status = pp_json_get(root, "memory_costs", &at, err);
+    if (status || (status = pp_json_only(&at, keys, err)) ||
+        (status = pp_json_get_text(&at, "unit", &unit, err)) ||
+        (status = pp_json_get_double(&at, "forward", 0, limit, &memory->f, err)) ||
+        (status = pp_json_get_double(&at, "input", -limit, limit, &memory->i, err)) ||
+        (status = pp_json_get_double(&at, "weight", -limit, limit, &memory->w, err)))
+        return status;
+    memory->in_bytes = strcmp(unit, "bytes") == 0;
+    if (!memory->in_bytes && strcmp(unit, "activations") != 0)
+        return pp_json_fail(&at, err, "\"unit\" must be \"bytes\" or \"activations\"");
+    if (memory->in_bytes) {
+        memory->f_bytes = (int64_t)memory->f;
+        memory->i_bytes = (int64_t)memory->i;
+        memory->w_bytes = (int64_t)memory->w;
+    }
+    plan->has_memory_costs = true;
+    return PP_OK;
+}
+
+static pp_status read_notes(const pp_json_at *object, const char *key, pp_notes *notes, pp_err *err)
+{
+    pp_json_at at;
+    if (!pp_json_has(object, key))
+        return PP_OK;
+    pp_status status = pp_json_get(object, key, &at, err);
+    for (size_t i = 0; !status; i++) {
+        pp_json_at item;
+        const char *text;
+        if (!pp_json_member(&at, i, &item))
+            break;
+        if (!(status = pp_json_read_text(&item, &text, err)))
+            status = pp_notes_add(notes, err, item.key, "%s", text);
+    }
+    return status;
+}
+
+static pp_status read_provenance(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    static const char *const keys[] = { "version",        "command",         "seed",
+                                        "profile_sha256", "profile_classes", NULL };
+    pp_json_at at;
+    const char *text;
+    int64_t seed;
+    if (!pp_json_has(root, "provenance"))
+        return PP_OK;
+    pp_status status = pp_json_get(root, "provenance", &at, err);
+    if (status || (status = pp_json_only(&at, keys, err)) ||
+        (status = pp_plan_read_name(&at, "version", plan->version, sizeof plan->version, err)) ||
+        (status = pp_json_get_int(&at, "seed", 0, INT64_MAX, &seed, err)) ||
+        (status = pp_plan_read_name(&at, "profile_sha256", plan->profile_sha256,
+                                    sizeof plan->profile_sha256, err)) ||
+        (status = read_notes(&at, "profile_classes", &plan->profile_classes, err)))
+        return status;
+    plan->seed = (uint64_t)seed;
+    if (!pp_json_has(&at, "command"))
+        return PP_OK;
+    if ((status = pp_json_get_text(&at, "command", &text, err)))
+        return status;
+    plan->command = pp_copy_text(text);
+    return plan->command ? PP_OK : pp_err_nomem(err);
+}
+
+/* What the plan alone cannot make anew. */
+static pp_status read_prediction(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    pp_json_at at;
+    if (!pp_json_has(root, "prediction"))
+        return PP_OK;
+    pp_status status = pp_json_get(root, "prediction", &at, err);
+    if (status || (status = pp_uncertainty_read(&at, &plan->uncertainty, err)) ||
+        !pp_json_has(&at, "step_ns"))
+        return status;
+    if ((status = pp_json_get_int(&at, "step_ns", 0, PP_NS_MAX, &plan->told_step_ns, err)) ||
+        (status =
+             pp_json_get_int(&at, "makespan_ns", 0, PP_NS_MAX, &plan->told_makespan_ns, err)) ||
+        !pp_json_has(&at, "peak_memory_bytes"))
+        return status;
+    return pp_json_get_int(&at, "peak_memory_bytes", 0, PP_BYTES_MAX, &plan->told_peak_bytes, err);
+}
+
+/* The placement is what the rows say; the key must agree with it. */
+static pp_status check_placement(const pp_json_at *root, const pp_plan *plan, pp_err *err)
+{
+    pp_json_at at;
+    const char *text;
+    if (!pp_json_has(root, "placement"))
+        return PP_OK;
+    pp_status status = pp_json_get(root, "placement", &at, err);
+    if (status || (status = pp_json_read_text(&at, &text, err)))
+        return status;
+    const pp_order *order = plan->order[0];
+    pp_placement placement = strcmp(text, "v") == 0 ? PP_PLACE_V : PP_PLACE_LOOP;
+    if (strcmp(text, pp_placement_name(placement)) != 0)
+        return pp_json_fail(&at, err, "must be \"loop\" or \"v\", is \"%.32s\"", text);
+    for (uint32_t s = 0; s < order->stages; s++) {
+        if (order->stage_rank[s] != pp_placement_rank(placement, s, order->ranks))
+            return pp_json_fail(
+                &at, err, "is \"%s\", but the schedule runs stage %" PRIu32 " on rank %" PRIu32,
+                text, s, order->stage_rank[s]);
+    }
+    return PP_OK;
+}
+
+pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out, pp_err *err)
+{
+    static const char *const keys[] = { "format",
+                                        "version",
+                                        "model",
+                                        "hardware",
+                                        "parallel",
+                                        "placement",
+                                        "partition",
+                                        "microbatches",
+                                        "schedule",
+                                        "costs",
+                                        "executor",
+                                        "shapes",
+                                        "comm",
+                                        "lanes",
+                                        "recv_buffers",
+                                        "send_buffers",
+                                        "return_outputs",
+                                        "sharing",
+                                        "p2p",
+                                        "host",
+                                        "shape_message_ns",
+                                        "tensors_per_boundary",
+                                        "compute_settings",
+                                        "recompute",
+                                        "recomputed",
+                                        "step_sync",
+                                        "memory_limit_bytes",
+                                        "memory_costs",
+                                        "assumptions",
+                                        "prediction",
+                                        "provenance",
+                                        NULL };
+    pp_json_at root = pp_json_root(json, file);
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
+    pp_status status = pp_plan_new(&plan, err);
+    if (status || (status = pp_json_check_format(&root, "ppsim.plan", 1, err)) ||
+        (status = pp_json_only(&root, keys, err)) ||
+        (status = pp_plan_read_settings(&root, plan, err)) ||
+        (status = read_parallel(&root, plan, err)) ||
+        (status = pp_plan_read_partition(&root, plan, err)) ||
+        (status = pp_plan_read_microbatches(&root, plan, err)) ||
+        (status = pp_plan_read_recomputed(&root, plan, err)) ||
+        (status = read_orders(&root, plan, file, err)) ||
+        (status = check_placement(&root, plan, err)) || (status = read_costs(&root, plan, err)) ||
+        (status = read_memory_costs(&root, plan, err)) ||
+        (status = read_notes(&root, "assumptions", &plan->assumptions, err)) ||
+        (status = read_prediction(&root, plan, err)) ||
+        (status = read_provenance(&root, plan, err)))
+        return status;
+    *plan_out = plan;
+    plan = NULL; /* the caller's now */
+    return PP_OK;
+}

@@ -1,0 +1,126 @@
+#include "sim/plan/plan_int.h"
+
+#include <string.h>
+
+pp_status pp_plan_read_name(const pp_json_at *object, const char *key, char *buffer, size_t size,
+                            pp_err *err)
+{
+    buffer[0] = '\0';
+    return pp_json_has(object, key) ? pp_json_get_name(object, key, buffer, size, err) : PP_OK;
+}
+
+pp_status pp_plan_read_known(const pp_json_at *object, const char *key, int64_t high,
+                             int64_t *value_out, pp_err *err)
+{
+    *value_out = 0;
+    return pp_json_has(object, key) ? pp_json_get_int(object, key, 1, high, value_out, err) : PP_OK;
+}
+
+static pp_status read_p2p(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    pp_json_at at;
+    const char *text;
+    int kind = 0;
+    if (!pp_json_has(root, "p2p"))
+        return PP_OK;
+    pp_status status = pp_json_get(root, "p2p", &at, err);
+    if (status || (status = pp_json_read_text(&at, &text, err)))
+        return status;
+    while (pp_p2p_names()[kind] && strcmp(pp_p2p_names()[kind], text) != 0)
+        kind++;
+    if (!pp_p2p_names()[kind])
+        return pp_json_fail(&at, err, "is none of send-recv, all-gather, all-reduce: \"%.32s\"",
+                            text);
+    plan->p2p = (pp_p2p)kind;
+    return PP_OK;
+}
+
+static pp_status read_sharing(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    pp_json_at at;
+    pp_status status = read_p2p(root, plan, err);
+    if (status || !pp_json_has(root, "sharing"))
+        return status;
+    status = pp_json_get(root, "sharing", &at, err);
+    return status ? status : pp_sharing_read(&at, &plan->sharing, err);
+}
+
+static pp_status read_hosts(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    static const char *const keys[] = { "launch_ns", "sync_ns", "read_ns", NULL };
+    pp_ns *const into[] = { &plan->host.launch_ns, &plan->host.sync_ns, &plan->host.read_ns };
+    pp_json_at at;
+    pp_shapes shapes;
+    pp_err inner = { 0 };
+    pp_status status = PP_OK;
+    if (pp_shapes_parse(plan->shapes, &shapes, &inner)) {
+        status = pp_json_get(root, "shapes", &at, err);
+        return status ? status : pp_json_fail(&at, err, "%s", inner.text);
+    }
+    if (pp_json_has(root, "host")) {
+        if ((status = pp_json_get(root, "host", &at, err)) ||
+            (status = pp_json_only(&at, keys, err)))
+            return status;
+        for (size_t i = 0; i < 3 && !status; i++)
+            status = pp_json_get_int(&at, keys[i], 0, PP_HOST_NS_MAX, into[i], err);
+    }
+    if (!status && pp_json_has(root, "shape_message_ns"))
+        status = pp_json_get_int(root, "shape_message_ns", 0, PP_HOST_NS_MAX,
+                                 &plan->shape_message_ns, err);
+    if (!status && pp_json_has(root, "tensors_per_boundary"))
+        status =
+            pp_json_get_int(root, "tensors_per_boundary", 1, PP_TENSORS_MAX, &plan->tensors, err);
+    return status;
+}
+
+/* Who holds which buffers: names, refused where they stand. */
+static pp_status read_buffers(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    const struct {
+        const char *key;
+        char *text;
+        size_t size;
+    } names[] = {
+        { "recv_buffers", plan->recv_buffers, sizeof plan->recv_buffers },
+        { "send_buffers", plan->send_buffers, sizeof plan->send_buffers },
+        { "return_outputs", plan->return_outputs, sizeof plan->return_outputs },
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        pp_buffers unused = { 0 };
+        pp_err why = { 0 };
+        pp_json_at place;
+        pp_status status = pp_plan_read_name(root, names[i].key, names[i].text, names[i].size, err);
+        if (status)
+            return status;
+        if (!pp_buffers_parse(i == 0 ? names[i].text : "", i == 1 ? names[i].text : "",
+                              i == 2 ? names[i].text : "", &unused, &why))
+            continue;
+        status = pp_json_get(root, names[i].key, &place, err);
+        return status ? status : pp_json_fail(&place, err, "%s", why.text);
+    }
+    return PP_OK;
+}
+
+pp_status pp_plan_read_settings(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    pp_status status;
+    if ((status = pp_plan_read_name(root, "model", plan->model, sizeof plan->model, err)) ||
+        (status =
+             pp_plan_read_name(root, "hardware", plan->hardware, sizeof plan->hardware, err)) ||
+        (status = pp_json_get_name(root, "executor", plan->executor, sizeof plan->executor, err)) ||
+        (status = pp_plan_read_name(root, "shapes", plan->shapes, sizeof plan->shapes, err)) ||
+        (status = pp_plan_read_name(root, "comm", plan->comm, sizeof plan->comm, err)) ||
+        (status = pp_plan_read_name(root, "lanes", plan->lanes, sizeof plan->lanes, err)) ||
+        (status = read_sharing(root, plan, err)) || (status = read_buffers(root, plan, err)) ||
+        (status = read_hosts(root, plan, err)) ||
+        (status = pp_plan_read_name(root, "compute_settings", plan->compute_settings,
+                                    sizeof plan->compute_settings, err)) ||
+        (status =
+             pp_plan_read_name(root, "recompute", plan->recompute, sizeof plan->recompute, err)) ||
+        (status = pp_plan_read_known(root, "memory_limit_bytes", PP_BYTES_MAX,
+                                     &plan->memory_limit_bytes, err)))
+        return status;
+    return pp_json_has(root, "step_sync")
+               ? pp_json_get_bool(root, "step_sync", &plan->step_sync, err)
+               : PP_OK;
+}

@@ -1,0 +1,66 @@
+#include "sim/plan/recost.h"
+
+#include "sim/base/alloc.h"
+
+#include <stdlib.h>
+
+static pp_status check(const pp_cost_context *context, const pp_plan *plan, pp_err *err)
+{
+    int64_t layers = 0;
+    if (!plan->partition || !plan->workload.microbatch || !plan->workload.lengths)
+        return pp_err_set(
+            err, PP_USAGE, NULL,
+            "the plan has no %s, so that its costs cannot be made anew; make one with "
+            "'ppsim plan'",
+            plan->partition ? "sequences" : "partition");
+    for (int64_t s = 0; s < plan->parallel.pp * plan->parallel.vpp; s++)
+        layers += plan->partition[s].layers;
+    if (layers == context->model->layers)
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, "--model",
+                      "%s has %lld layers, the plan %lld; give the model that it was made for",
+                      context->model->name, (long long)context->model->layers, (long long)layers);
+}
+
+/* Where shapes are padded, costs are those of the padded data. */
+static pp_status build(const pp_cost_context *context, const pp_plan *plan, pp_costs **costs_out,
+                       pp_err *err)
+{
+    const uint32_t stages = (uint32_t)(plan->parallel.pp * plan->parallel.vpp);
+    pp_workload padded PP_CLEANUP(pp_workload_free) = { 0 };
+    pp_exchange exchange;
+    uint32_t distinct = 0;
+    pp_status status = pp_plan_exchange(plan, &exchange, err);
+    if (status)
+        return status;
+    if (exchange.shapes.kind < PP_SHAPES_PADDED)
+        return pp_cost_model_build_all(context, plan->partition, stages, &plan->workload, costs_out,
+                                       err);
+    status = pp_workload_pad(&exchange.shapes, &plan->workload, &padded, &distinct, err);
+    return status ? status
+                  : pp_cost_model_build_padded(context, plan->partition, stages, &padded,
+                                               &plan->workload, costs_out, err);
+}
+
+pp_status pp_plan_recost(const pp_cost_context *context, pp_plan *plan, pp_err *err)
+{
+    pp_status status = check(context, plan, err);
+    if (status)
+        return status;
+    const uint32_t count = plan->workload.replicas;
+    pp_costs **costs = pp_alloc_array(count, sizeof(pp_costs *));
+    if (!costs)
+        return pp_err_nomem(err);
+    pp_cost_context own = *context;
+    own.recomputed = plan->recomputed.of ? &plan->recomputed : NULL;
+    if ((status = build(&own, plan, costs, err))) {
+        free(costs);
+        return status;
+    }
+    for (uint32_t i = 0; plan->costs && i < plan->costs_count; i++)
+        pp_costs_free(&plan->costs[i]);
+    free(plan->costs);
+    plan->costs = costs;
+    plan->costs_count = count;
+    return PP_OK;
+}

@@ -1,0 +1,65 @@
+#include "sim/program/buffers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const recv_names[] = {
+#define PP_RECV_BUFFERS_NAME(id, name) name,
+    PP_RECV_BUFFERS_MAP(PP_RECV_BUFFERS_NAME)
+#undef PP_RECV_BUFFERS_NAME
+};
+
+static const char *const send_names[] = {
+#define PP_SEND_BUFFERS_NAME(id, name) name,
+    PP_SEND_BUFFERS_MAP(PP_SEND_BUFFERS_NAME)
+#undef PP_SEND_BUFFERS_NAME
+};
+
+static const char *const switch_names[] = { "off", "on" };
+
+const char *pp_recv_buffers_name(pp_recv_buffers policy)
+{
+    return recv_names[policy];
+}
+
+const char *pp_send_buffers_name(pp_send_buffers policy)
+{
+    return send_names[policy];
+}
+
+static pp_status choose(const char *option, const char *text, const char *const *names,
+                        size_t count, size_t *chosen_out, pp_err *err)
+{
+    char list[128] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *chosen_out = i;
+            return PP_OK;
+        }
+        int n = snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    return pp_err_set(err, PP_USAGE, option, "'%.40s' is not one of %s", text, list);
+}
+
+pp_status pp_buffers_parse(const char *recv, const char *send, const char *outputs,
+                           pp_buffers *buffers, pp_err *err)
+{
+    size_t receives = buffers->recv;
+    size_t sends = buffers->send;
+    size_t returns = buffers->return_outputs;
+    pp_status status = PP_OK;
+    if (*recv)
+        status = choose("--recv-buffers", recv, recv_names, PP_RECV_BUFFERS_COUNT, &receives, err);
+    if (!status && *send)
+        status = choose("--send-buffers", send, send_names, PP_SEND_BUFFERS_COUNT, &sends, err);
+    if (!status && *outputs)
+        status = choose("--return-outputs", outputs, switch_names, 2, &returns, err);
+    if (status)
+        return status;
+    buffers->recv = (uint8_t)receives;
+    buffers->send = (uint8_t)sends;
+    buffers->return_outputs = returns != 0;
+    return PP_OK;
+}

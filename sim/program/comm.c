@@ -1,0 +1,544 @@
+#include "sim/program/comm.h"
+
+#include "sim/base/alloc.h"
+#include "sim/base/units.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *token;
+    bool sends, forward;
+} kinds[] = {
+#define PP_TRANSFER_ROW(name, token, sends, forward) { token, sends, forward },
+    PP_TRANSFER_MAP(PP_TRANSFER_ROW)
+#undef PP_TRANSFER_ROW
+};
+
+bool pp_transfer_sends(pp_transfer_kind kind)
+{
+    return kinds[kind].sends;
+}
+
+bool pp_transfer_is_shape(pp_transfer_kind kind)
+{
+    return kind >= PP_TENSOR_KINDS;
+}
+
+const char *pp_transfer_token(pp_transfer_kind kind)
+{
+    return kinds[kind].token;
+}
+
+const char *pp_transfer_print(const pp_transfer *transfer, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "%u%s%" PRIu32, transfer->stage, kinds[transfer->kind].token,
+             transfer->microbatch);
+    return buffer;
+}
+
+/* [pp_lanes] */
+static const char *const lane_names[] = { "single", "per-direction", "per-peer", "per-edge" };
+
+const char *pp_lanes_name(pp_lanes lanes)
+{
+    return lane_names[lanes];
+}
+
+pp_status pp_comm_semantics_parse(const char *comm, const char *lanes, pp_comm_semantics *semantics,
+                                  pp_err *err)
+{
+    const size_t lane_count = sizeof lane_names / sizeof lane_names[0];
+    static const char eager[] = "eager:";
+    pp_comm_semantics parsed = *semantics;
+    if (strncmp(comm, eager, sizeof eager - 1) == 0) {
+        pp_err inner = { 0 };
+        parsed.mode = PP_COMM_EAGER;
+        if (pp_parse_bytes(comm + sizeof eager - 1, "--comm", &parsed.eager_bytes, &inner))
+            return pp_err_set(err, PP_USAGE, "--comm", "%s", inner.text);
+    } else if (strcmp(comm, "rendezvous") == 0 || strcmp(comm, "batched") == 0) {
+        parsed.mode = PP_COMM_RENDEZVOUS;
+    } else if (*comm) {
+        return pp_err_set(err, PP_USAGE, "--comm",
+                          "'%.40s' is not one of rendezvous, batched, eager:BYTES", comm);
+    }
+    size_t lane = 0;
+    while (*lanes && lane < lane_count && strcmp(lanes, lane_names[lane]) != 0)
+        lane++;
+    if (lane == lane_count)
+        return pp_err_set(err, PP_USAGE, "--lanes",
+                          "'%.40s' is not one of single, per-direction, per-peer, per-edge", lanes);
+    if (*lanes)
+        parsed.lanes = (pp_lanes)lane;
+    *semantics = parsed;
+    return PP_OK;
+}
+
+void pp_comm_free(pp_comm **comm)
+{
+    if (!*comm)
+        return;
+    free((*comm)->step_begin);
+    free((*comm)->step);
+    free((*comm)->group);
+    free((*comm)->transfer);
+    free((*comm)->needs);
+    free(*comm);
+    *comm = NULL;
+}
+
+/* Steps of one rank while they are collected. */
+typedef struct step_list {
+    pp_step *step;
+    size_t count, capacity;
+    uint32_t posted; /* the group posted last */
+} step_list;
+
+struct pp_comm_builder {
+    const pp_program *program;
+    step_list *list; /* [ranks] */
+    pp_group *group;
+    size_t group_count, group_capacity;
+    pp_transfer *transfer; /* in the order of adding */
+    size_t transfer_count, transfer_capacity;
+    bool mixed;     /* transfers of several groups were added in turn */
+    bool overtakes; /* a rank posts a group that it opened before the last one posted */
+    bool failed;
+};
+
+/* Most executors send and receive about once per op. */
+static pp_status reserve(pp_comm_builder *b, pp_err *err)
+{
+    const pp_program *program = b->program;
+    void *groups = NULL;
+    void *transfers = NULL;
+    pp_status status =
+        pp_reserve(&groups, &b->group_capacity, 2 * program->count, sizeof *b->group, err);
+    b->group = groups;
+    if (!status)
+        status = pp_reserve(&transfers, &b->transfer_capacity, 2 * program->count,
+                            sizeof *b->transfer, err);
+    b->transfer = transfers;
+    for (uint32_t r = 0; r < program->ranks && !status; r++) {
+        void *steps = NULL;
+        size_t ops = program->rank_begin[r + 1] - program->rank_begin[r];
+        status = pp_reserve(&steps, &b->list[r].capacity, 3 * ops + 4, sizeof(pp_step), err);
+        b->list[r].step = steps;
+    }
+    return status;
+}
+
+pp_status pp_comm_builder_new(const pp_program *program, pp_comm_builder **builder_out, pp_err *err)
+{
+    pp_comm_builder *builder = pp_alloc_array(1, sizeof *builder);
+    if (builder)
+        builder->list = pp_alloc_array(program->ranks, sizeof *builder->list);
+    if (!builder || !builder->list) {
+        free(builder);
+        return pp_err_nomem(err);
+    }
+    builder->program = program;
+    pp_status status = reserve(builder, err);
+    if (status)
+        pp_comm_builder_free(&builder);
+    else
+        *builder_out = builder;
+    return status;
+}
+
+void pp_comm_builder_free(pp_comm_builder **builder)
+{
+    pp_comm_builder *b = *builder;
+    if (!b)
+        return;
+    for (uint32_t r = 0; r < b->program->ranks; r++)
+        free(b->list[r].step);
+    free(b->list);
+    free(b->group);
+    free(b->transfer);
+    free(b);
+    *builder = NULL;
+}
+
+/* Room for one more element; false, and failed, when there is none. */
+static bool grow_one(pp_comm_builder *b, void **array, size_t *capacity, size_t count, size_t size)
+{
+    b->failed = b->failed || pp_reserve(array, capacity, count + 1, size, NULL) != PP_OK;
+    return !b->failed;
+}
+
+static void add_step(pp_comm_builder *b, uint32_t rank, pp_step step)
+{
+    step_list *list = &b->list[rank];
+    if (list->count == list->capacity || b->failed) {
+        void *grown = list->step;
+        if (!grow_one(b, &grown, &list->capacity, list->count, sizeof step))
+            return;
+        list->step = grown;
+    }
+    list->step[list->count++] = step;
+}
+
+void pp_comm_run(pp_comm_builder *builder, uint32_t rank, uint32_t op)
+{
+    add_step(builder, rank, (pp_step){ .index = op, .kind = PP_STEP_RUN });
+}
+
+void pp_comm_mark(pp_comm_builder *builder, uint32_t rank, pp_mark mark, uint32_t stage)
+{
+    add_step(builder, rank,
+             (pp_step){ .index = stage, .kind = PP_STEP_MARK, .mark = (uint8_t)mark });
+}
+
+void pp_comm_sync(pp_comm_builder *builder, uint32_t rank)
+{
+    add_step(builder, rank, (pp_step){ .kind = PP_STEP_SYNC });
+}
+
+void pp_comm_read(pp_comm_builder *builder, uint32_t rank, uint32_t group)
+{
+    add_step(builder, rank, (pp_step){ .index = group, .kind = PP_STEP_READ });
+}
+
+uint32_t pp_comm_open(pp_comm_builder *b, uint32_t rank)
+{
+    if (b->group_count == b->group_capacity || b->failed) {
+        void *grown = b->group;
+        if (!grow_one(b, &grown, &b->group_capacity, b->group_count, sizeof *b->group))
+            return 0;
+        b->group = grown;
+    }
+    b->group[b->group_count] = (pp_group){ .rank = rank };
+    return (uint32_t)b->group_count++;
+}
+
+/* The rank at the other end; that of the stage itself where there is none. */
+static uint32_t peer_of(const pp_program *program, pp_transfer_kind kind, uint32_t stage,
+                        uint32_t microbatch)
+{
+    bool next = kinds[kind].sends == kinds[kind].forward; /* stage + 1, otherwise stage - 1 */
+    uint32_t other = next ? stage + 1 : stage - 1;
+    return pp_program_stage_rank(program, other < program->stages ? other : stage, microbatch);
+}
+
+void pp_comm_add(pp_comm_builder *builder, uint32_t group, pp_transfer_kind kind, uint32_t stage,
+                 uint32_t microbatch)
+{
+    pp_comm_add_part(builder, group, kind, stage, microbatch, 0);
+}
+
+void pp_comm_add_part(pp_comm_builder *b, uint32_t group, pp_transfer_kind kind, uint32_t stage,
+                      uint32_t microbatch, uint8_t part)
+{
+    if (b->transfer_count == b->transfer_capacity || b->failed) {
+        void *grown = b->transfer;
+        if (!grow_one(b, &grown, &b->transfer_capacity, b->transfer_count, sizeof *b->transfer))
+            return;
+        b->transfer = grown;
+    }
+    if (b->transfer_count && b->transfer[b->transfer_count - 1].group > group)
+        b->mixed = true;
+    b->transfer[b->transfer_count++] = (pp_transfer){
+        .microbatch = microbatch,
+        .stage = (uint16_t)stage,
+        .kind = (uint8_t)kind,
+        .part = part,
+        .rank = b->group[group].rank,
+        .peer = peer_of(b->program, kind, stage, microbatch),
+        .group = group,
+        .match = PP_NO_SOURCE,
+    };
+    b->group[group].count++;
+}
+
+void pp_comm_post(pp_comm_builder *b, uint32_t group)
+{
+    if (b->failed || !b->group[group].count)
+        return;
+    step_list *list = &b->list[b->group[group].rank];
+    b->overtakes |= group < list->posted;
+    list->posted = group;
+    add_step(b, b->group[group].rank, (pp_step){ .index = group, .kind = PP_STEP_POST });
+}
+
+void pp_comm_wait(pp_comm_builder *b, uint32_t group)
+{
+    if (!b->failed && b->group[group].count)
+        add_step(b, b->group[group].rank, (pp_step){ .index = group, .kind = PP_STEP_WAIT });
+}
+
+void pp_comm_exchange(pp_comm_builder *builder, uint32_t group)
+{
+    pp_comm_post(builder, group);
+    pp_comm_wait(builder, group);
+}
+
+static void number_groups(const pp_comm_builder *b, pp_group *group)
+{
+    uint32_t next = 0;
+    for (size_t g = 0; g < b->group_count; g++) {
+        group[g].first = next;
+        next += group[g].count;
+    }
+}
+
+/* Groups keep their numbers; their transfers come to stand together, in order of adding. */
+static pp_status sort_transfers(pp_comm_builder *b, pp_comm *comm, pp_err *err)
+{
+    number_groups(b, b->group);
+    if (b->mixed) {
+        comm->transfer = pp_alloc_array(b->transfer_count, sizeof *comm->transfer);
+        if (!comm->transfer)
+            return pp_err_nomem(err);
+        for (size_t g = 0; g < b->group_count; g++)
+            b->group[g].count = 0;
+        for (size_t t = 0; t < b->transfer_count; t++) {
+            pp_group *group = &b->group[b->transfer[t].group];
+            comm->transfer[group->first + group->count++] = b->transfer[t];
+        }
+    } else {
+        comm->transfer = b->transfer; /* the program's now, as are the groups */
+        b->transfer = NULL;
+    }
+    comm->group = b->group;
+    b->group = NULL;
+    comm->transfer_count = b->transfer_count;
+    comm->group_count = b->group_count;
+    return PP_OK;
+}
+
+static pp_status join_steps(const pp_comm_builder *b, pp_comm *comm, pp_err *err)
+{
+    uint32_t ranks = b->program->ranks;
+    for (uint32_t r = 0; r < ranks; r++)
+        comm->step_count += b->list[r].count;
+    comm->step = pp_alloc_array(comm->step_count, sizeof *comm->step);
+    comm->step_begin = pp_alloc_array((size_t)ranks + 1, sizeof *comm->step_begin);
+    if (!comm->step || !comm->step_begin)
+        return pp_err_nomem(err);
+    for (uint32_t r = 0; r < ranks; r++) {
+        size_t begin = comm->step_begin[r];
+        if (b->list[r].count)
+            memcpy(comm->step + begin, b->list[r].step, b->list[r].count * sizeof *comm->step);
+        comm->step_begin[r + 1] = begin + b->list[r].count;
+    }
+    return PP_OK;
+}
+
+/* Transfers of one ordered pair of ranks that wait for their partners, all sends or all receives,
+ * first posted first; each one's match is the next until it has been met. */
+typedef struct queue {
+    uint32_t head, tail; /* PP_NO_SOURCE: empty */
+} queue;
+
+static bool same_tensor(const pp_transfer *send, const pp_transfer *receive)
+{
+    bool forward = kinds[send->kind].forward;
+    return forward == kinds[receive->kind].forward && send->part == receive->part &&
+           pp_transfer_is_shape((pp_transfer_kind)send->kind) ==
+               pp_transfer_is_shape((pp_transfer_kind)receive->kind) &&
+           send->microbatch == receive->microbatch &&
+           (forward ? send->stage + 1 == receive->stage : send->stage == receive->stage + 1);
+}
+
+typedef struct matcher {
+    pp_comm *comm;
+    queue *waiting; /* [edges], edge found by edge */
+    uint32_t ranks;
+    uint32_t *edge; /* [ranks * ranks]: from sender to receiver; 0: not used */
+} matcher;
+
+/* Is there a transfer at the other end with the same tensor? */
+static bool has_partner(const pp_comm *comm, const pp_transfer *own)
+{
+    bool sends = kinds[own->kind].sends;
+    for (size_t t = 0; t < comm->transfer_count; t++) {
+        const pp_transfer *other = &comm->transfer[t];
+        if (other->rank == own->peer && other->peer == own->rank &&
+            kinds[other->kind].sends != sends &&
+            same_tensor(sends ? own : other, sends ? other : own))
+            return true;
+    }
+    return false;
+}
+
+static pp_status never_meets(const pp_transfer *own, pp_err *err)
+{
+    char token[40];
+    bool sends = kinds[own->kind].sends;
+    return pp_err_set(err, PP_INFEASIBLE, NULL,
+                      "%s of rank %" PRIu32 " never meets a %s on rank %" PRIu32
+                      "; every send needs one receive",
+                      pp_transfer_print(own, token, sizeof token), own->rank,
+                      sends ? "receive" : "send", own->peer);
+}
+
+static pp_status wrong_delivery(const pp_comm *comm, const pp_transfer *send,
+                                const pp_transfer *receive, pp_err *err)
+{
+    char a[40];
+    char b[40];
+    if (!has_partner(comm, send) || !has_partner(comm, receive))
+        return never_meets(has_partner(comm, send) ? receive : send, err);
+    return pp_err_set(err, PP_INFEASIBLE, NULL,
+                      "rank %" PRIu32
+                      " would receive the wrong tensor: its %s meets %s of rank %" PRIu32
+                      ", since the i-th receive meets the i-th send; post receives in the "
+                      "order of the sends",
+                      receive->rank, pp_transfer_print(receive, b, sizeof b),
+                      pp_transfer_print(send, a, sizeof a), send->rank);
+}
+
+static pp_status match_one(const matcher *m, uint32_t t, pp_err *err)
+{
+    pp_transfer *all = m->comm->transfer;
+    bool sends = kinds[all[t].kind].sends;
+    uint32_t from = sends ? all[t].rank : all[t].peer;
+    uint32_t to = sends ? all[t].peer : all[t].rank;
+    queue *waiting = &m->waiting[m->edge[(size_t)from * m->ranks + to]];
+    uint32_t partner = waiting->head;
+    if (partner == PP_NO_SOURCE || kinds[all[partner].kind].sends == sends) {
+        if (partner == PP_NO_SOURCE)
+            waiting->head = t;
+        else
+            all[waiting->tail].match = t;
+        waiting->tail = t;
+        return PP_OK;
+    }
+    waiting->head = all[partner].match;
+    if (!same_tensor(&all[sends ? t : partner], &all[sends ? partner : t]))
+        return wrong_delivery(m->comm, &all[sends ? t : partner], &all[sends ? partner : t], err);
+    all[t].match = partner;
+    all[partner].match = t;
+    return PP_OK;
+}
+
+static pp_status report_unmatched(const matcher *m, pp_err *err)
+{
+    for (size_t t = 0; t < m->comm->transfer_count; t++) {
+        if (m->comm->transfer[t].match == PP_NO_SOURCE)
+            return never_meets(&m->comm->transfer[t], err);
+    }
+    return PP_OK;
+}
+
+/* In the order in which every rank posts. */
+static pp_status match_by_steps(const matcher *m, pp_err *err)
+{
+    const pp_comm *comm = m->comm;
+    for (size_t s = 0; s < comm->step_count; s++) {
+        if (comm->step[s].kind != PP_STEP_POST)
+            continue;
+        const pp_group *group = &comm->group[comm->step[s].index];
+        for (uint32_t t = group->first; t < group->first + group->count; t++) {
+            pp_status status = match_one(m, t, err);
+            if (status)
+                return status;
+        }
+    }
+    return PP_OK;
+}
+
+/* The same where ranks post in the order of their groups: transfers as they stand in memory. */
+static pp_status match_by_groups(const matcher *m, pp_err *err)
+{
+    for (uint32_t t = 0; t < m->comm->transfer_count; t++) {
+        pp_status status = match_one(m, t, err);
+        if (status)
+            return status;
+    }
+    return PP_OK;
+}
+
+/* Those that still wait have no match. */
+static void part_unmatched(const matcher *m, uint32_t edges)
+{
+    for (uint32_t e = 0; e < edges; e++) {
+        for (uint32_t t = m->waiting[e].head; t != PP_NO_SOURCE;) {
+            uint32_t next = m->comm->transfer[t].match;
+            m->comm->transfer[t].match = PP_NO_SOURCE;
+            t = next;
+        }
+    }
+}
+
+static pp_status match_all(pp_comm *comm, uint32_t ranks, bool by_groups, bool partial, pp_err *err)
+{
+    matcher m = { .comm = comm, .ranks = ranks };
+    m.edge = pp_alloc_array((size_t)ranks * ranks, sizeof *m.edge);
+    if (!m.edge)
+        return pp_err_nomem(err);
+    uint32_t edges = 1;
+    for (size_t t = 0; t < comm->transfer_count; t++) {
+        const pp_transfer *transfer = &comm->transfer[t];
+        uint32_t *ways[] = { &m.edge[(size_t)transfer->rank * ranks + transfer->peer],
+                             &m.edge[(size_t)transfer->peer * ranks + transfer->rank] };
+        for (size_t k = 0; k < 2; k++)
+            *ways[k] = *ways[k] ? *ways[k] : edges++;
+    }
+    m.waiting = pp_alloc_array(edges, sizeof *m.waiting);
+    pp_status status = m.waiting ? PP_OK : pp_err_nomem(err);
+    if (!status) {
+        memset(m.waiting, 0xff, edges * sizeof *m.waiting); /* PP_NO_SOURCE */
+        status = by_groups ? match_by_groups(&m, err) : match_by_steps(&m, err);
+        part_unmatched(&m, edges);
+        if (!status && !partial)
+            status = report_unmatched(&m, err);
+    }
+    free(m.waiting);
+    free(m.edge);
+    return status;
+}
+
+pp_status pp_comm_match(pp_comm *comm, uint32_t ranks, bool partial, pp_err *err)
+{
+    for (size_t t = 0; t < comm->transfer_count; t++)
+        comm->transfer[t].match = PP_NO_SOURCE;
+    return match_all(comm, ranks, false, partial, err);
+}
+
+/* Which receive each compute op waits for: that of its own stage, microbatch and direction. */
+static pp_status find_needs(const pp_program *program, pp_comm *comm, pp_err *err)
+{
+    size_t m = program->microbatches;
+    size_t cells = program->stages * m;
+    uint32_t *receive = pp_alloc_array(2 * cells, sizeof *receive);
+    comm->needs = pp_alloc_array(program->count, sizeof *comm->needs);
+    if (!receive || !comm->needs) {
+        free(receive);
+        return pp_err_nomem(err);
+    }
+    memset(receive, 0xff, 2 * cells * sizeof *receive);
+    for (size_t t = 0; t < comm->transfer_count; t++) {
+        const pp_transfer *transfer = &comm->transfer[t];
+        if (!kinds[transfer->kind].sends && !pp_transfer_is_shape((pp_transfer_kind)transfer->kind))
+            receive[(kinds[transfer->kind].forward ? 0 : cells) + transfer->stage * m +
+                    transfer->microbatch] = (uint32_t)t;
+    }
+    for (size_t i = 0; i < program->count; i++) {
+        pp_op op = program->op[i];
+        size_t at = op.stage * m + op.microbatch;
+        comm->needs[i] = op.kind == PP_OP_F   ? receive[at]
+                         : op.kind == PP_OP_W ? PP_NO_SOURCE
+                                              : receive[cells + at];
+    }
+    free(receive);
+    return PP_OK;
+}
+
+pp_status pp_comm_finish(pp_comm_builder *builder, bool partial, pp_program *program, pp_err *err)
+{
+    pp_comm *comm PP_CLEANUP(pp_comm_free) = pp_alloc_array(1, sizeof *comm);
+    if (!comm || builder->failed)
+        return pp_err_nomem(err);
+    pp_status status = sort_transfers(builder, comm, err);
+    if (status || (status = join_steps(builder, comm, err)) ||
+        (status = match_all(comm, program->ranks, !builder->overtakes, partial, err)) ||
+        (status = find_needs(program, comm, err)))
+        return status;
+    program->comm = comm;
+    comm = NULL; /* the program's now */
+    return PP_OK;
+}

@@ -1,0 +1,112 @@
+#include "sim/program/lanes.h"
+
+#include "sim/base/alloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void pp_comm_lanes_free(pp_comm_lanes *lanes)
+{
+    free(lanes->entry);
+    free(lanes->by_entry);
+    free(lanes->entry_of);
+    free(lanes->group);
+}
+
+/* The lane of a transfer among those of its rank: less than 2 * ranks. */
+static uint32_t lane_of(const pp_comm *comm, uint32_t ranks, const pp_transfer *t)
+{
+    uint32_t sends = pp_transfer_sends((pp_transfer_kind)t->kind);
+    switch (comm->semantics.lanes) {
+    case PP_LANES_SINGLE:
+        return 0;
+    case PP_LANES_PER_DIRECTION:
+        return sends;
+    case PP_LANES_PER_EDGE:
+        return t->peer;
+    case PP_LANES_PER_PEER:
+        break;
+    }
+    return t->peer + sends * ranks;
+}
+
+/* Splits group g into entries; its transfers are few, so lanes are found by looking. */
+static void make_entries(const pp_comm *comm, uint32_t ranks, uint32_t g, pp_comm_lanes *l)
+{
+    const pp_group *group = &comm->group[g];
+    pp_comm_group *state = &l->group[g];
+    uint32_t sorted = group->first;
+    state->first = (uint32_t)l->entry_count;
+    for (uint32_t t = group->first; t < group->first + group->count; t++) {
+        uint32_t lane = lane_of(comm, ranks, &comm->transfer[t]);
+        bool seen = false;
+        for (uint32_t u = group->first; u < t && !seen; u++)
+            seen = lane_of(comm, ranks, &comm->transfer[u]) == lane;
+        if (seen)
+            continue;
+        pp_comm_entry *e = &l->entry[l->entry_count];
+        *e = (pp_comm_entry){ .group = g,
+                              .lane = lane,
+                              .first = sorted,
+                              .previous = PP_NO_SOURCE,
+                              .next = PP_NO_SOURCE };
+        for (uint32_t u = t; u < group->first + group->count; u++) {
+            if (lane_of(comm, ranks, &comm->transfer[u]) != lane)
+                continue;
+            l->entry_of[u] = (uint32_t)l->entry_count;
+            l->by_entry[sorted++] = u;
+        }
+        e->count = e->left = sorted - e->first;
+        l->entry_count++;
+    }
+    state->count = state->left = (uint32_t)l->entry_count - state->first;
+}
+
+/* The latest entry of a lane, and the rank whose lane it was. */
+typedef struct latest {
+    uint32_t entry, rank;
+} latest;
+
+/* Lanes keep the order in which their rank posts. last: [2 * ranks]. */
+static void chain_rank(const pp_comm *comm, uint32_t rank, pp_comm_lanes *l, latest *last)
+{
+    for (size_t s = comm->step_begin[rank]; s < comm->step_begin[rank + 1]; s++) {
+        if (comm->step[s].kind != PP_STEP_POST)
+            continue;
+        const pp_comm_group *group = &l->group[comm->step[s].index];
+        for (uint32_t e = group->first; e < group->first + group->count; e++) {
+            latest *before = &last[l->entry[e].lane];
+            if (before->rank == rank) {
+                l->entry[e].previous = before->entry;
+                l->entry[before->entry].next = e;
+            }
+            *before = (latest){ .entry = e, .rank = rank };
+        }
+    }
+}
+
+static pp_status chain_lanes(const pp_comm *comm, uint32_t ranks, pp_comm_lanes *l, pp_err *err)
+{
+    latest *last = pp_alloc_array(2 * (size_t)ranks, sizeof *last);
+    if (!last)
+        return pp_err_nomem(err);
+    memset(last, 0xff, 2 * (size_t)ranks * sizeof *last); /* nobody's */
+    for (uint32_t rank = 0; rank < ranks; rank++)
+        chain_rank(comm, rank, l, last);
+    free(last);
+    return PP_OK;
+}
+
+pp_status pp_comm_lanes_new(const pp_comm *comm, uint32_t ranks, pp_comm_lanes *l, pp_err *err)
+{
+    size_t transfers = comm->transfer_count;
+    l->entry = pp_alloc_array(transfers, sizeof *l->entry);
+    l->by_entry = pp_alloc_array(transfers, sizeof *l->by_entry);
+    l->entry_of = pp_alloc_array(transfers, sizeof *l->entry_of);
+    l->group = pp_alloc_array(comm->group_count, sizeof *l->group);
+    if (!l->entry || !l->by_entry || !l->entry_of || !l->group)
+        return pp_err_nomem(err);
+    for (uint32_t g = 0; g < comm->group_count; g++)
+        make_entries(comm, ranks, g, l);
+    return chain_lanes(comm, ranks, l, err);
+}

@@ -1,0 +1,141 @@
+#include "sim/program/program.h"
+
+#include "sim/base/alloc.h"
+#include "sim/program/comm.h"
+#include "sim/base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PP_EXECUTOR(id) extern const pp_executor pp_executor_##id;
+#include "sim/executors.def"
+#undef PP_EXECUTOR
+
+static const pp_executor *const executors[] = {
+#define PP_EXECUTOR(id) &pp_executor_##id,
+#include "sim/executors.def"
+#undef PP_EXECUTOR
+};
+
+enum { EXECUTOR_COUNT = sizeof executors / sizeof executors[0] };
+
+size_t pp_executor_count(void)
+{
+    return EXECUTOR_COUNT;
+}
+
+const pp_executor *pp_executor_at(size_t index)
+{
+    return executors[index];
+}
+
+pp_status pp_executor_get(const char *name, const pp_executor **executor_out, pp_err *err)
+{
+    const char *names[EXECUTOR_COUNT + 1] = { NULL };
+    for (size_t i = 0; i < EXECUTOR_COUNT; i++) {
+        names[i] = executors[i]->name;
+        if (strcmp(names[i], name) == 0) {
+            *executor_out = executors[i];
+            return PP_OK;
+        }
+    }
+    const char *near = pp_text_nearest(name, names);
+    return pp_err_set(err, PP_USAGE, "--executor",
+                      "there is no executor '%.64s'%s%s%s; "
+                      "'ppsim list executors' shows all",
+                      name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+/* One block: the program, then its columns, widest first. */
+static pp_program *allocate(const pp_order *order, size_t count)
+{
+    size_t begins = ((size_t)order->ranks + 1) * sizeof(size_t);
+    size_t bytes = sizeof(pp_program) + begins + count * (sizeof(pp_op) + 2 * sizeof(uint32_t)) +
+                   order->stages * sizeof(uint32_t);
+    pp_program *program = malloc(bytes);
+    if (!program)
+        return NULL;
+    char *block = (char *)(program + 1);
+    *program = (pp_program){ .ranks = order->ranks,
+                             .stages = order->stages,
+                             .microbatches = order->microbatches,
+                             .turned = order->turned,
+                             .forward_only = pp_order_forward_only(order),
+                             .count = count };
+    program->rank_begin = (size_t *)(void *)block;
+    program->op = (pp_op *)(void *)(block + begins);
+    program->source = (uint32_t *)(void *)(program->op + count);
+    program->walk = program->source + count;
+    program->stage_rank = program->walk + count;
+    memcpy(program->rank_begin, order->rank_begin, begins);
+    memcpy(program->op, order->ops, count * sizeof(pp_op));
+    memcpy(program->stage_rank, order->stage_rank, order->stages * sizeof(uint32_t));
+    return program;
+}
+
+/* Where F and where the backward that sends the gradient on (I or B) of each stage and microbatch
+ * stand: [stages][microbatches] each. */
+static void locate(const pp_program *program, uint32_t *forward, uint32_t *backward)
+{
+    size_t m = program->microbatches;
+    for (size_t i = 0; i < program->count; i++) {
+        pp_op op = program->op[i];
+        size_t at = op.stage * m + op.microbatch;
+        if (op.kind == PP_OP_F)
+            forward[at] = (uint32_t)i;
+        else if (op.kind != PP_OP_W)
+            backward[at] = (uint32_t)i;
+    }
+}
+
+pp_status pp_program_from_order(const pp_order *order, pp_program **program_out, pp_err *err)
+{
+    size_t count = order->rank_begin[order->ranks];
+    size_t m = order->microbatches;
+    uint32_t *places = pp_alloc_array(2 * m, order->stages * sizeof *places);
+    pp_program *program = allocate(order, count);
+    if (!places || !program) {
+        free(places);
+        free(program);
+        return pp_err_nomem(err);
+    }
+    memset(places, 0xff, 2 * m * order->stages * sizeof *places); /* PP_NO_SOURCE: an excerpt */
+    const uint32_t *forward = places;
+    const uint32_t *backward = places + m * order->stages;
+    locate(program, places, places + m * order->stages);
+    for (size_t i = 0; i < count; i++) {
+        pp_op op = program->op[i];
+        size_t at = op.stage * m + op.microbatch;
+        program->source[i] = PP_NO_SOURCE;
+        if (op.kind == PP_OP_F && op.stage > 0)
+            program->source[i] = forward[at - m];
+        else if ((op.kind == PP_OP_B || op.kind == PP_OP_I) && op.stage + 1u < order->stages)
+            program->source[i] = backward[at + m];
+    }
+    free(places);
+    pp_status status = pp_program_walk(program, err);
+    if (status)
+        pp_program_free(&program);
+    else
+        *program_out = program;
+    return status;
+}
+
+pp_status pp_executor_lower(const pp_executor *executor, const pp_order *order,
+                            const struct pp_costs *costs, pp_program **program_out, pp_err *err)
+{
+    pp_status status = costs && executor->lower_timed
+                           ? executor->lower_timed(order, costs, program_out, err)
+                           : executor->lower(order, program_out, err);
+    if (!status && (*program_out)->comm)
+        (*program_out)->comm->buffers = executor->buffers;
+    return status;
+}
+
+void pp_program_free(pp_program **program)
+{
+    if (*program)
+        pp_comm_free(&(*program)->comm);
+    free(*program);
+    *program = NULL;
+}

@@ -1,0 +1,82 @@
+/* Start and end of every instruction of a program. The engine predicts one, the runtime measures
+ * one; every metric, picture and comparison serves both. */
+#ifndef PPSIM_SIM_PROGRAM_TIMELINE_H
+#define PPSIM_SIM_PROGRAM_TIMELINE_H
+
+#include "sim/program/program.h"
+#include "sim/base/units.h"
+
+/* Why a rank does not compute. */
+#define PP_IDLE_MAP(X) X(DATA, data) X(BUFFER, buffer) X(LINK, link) X(HOST, host) X(SYNC, sync)
+
+typedef enum pp_idle_cause {
+#define PP_IDLE_ENUM(name, key) PP_IDLE_##name,
+    PP_IDLE_MAP(PP_IDLE_ENUM)
+#undef PP_IDLE_ENUM
+        PP_IDLE_COUNT,
+} pp_idle_cause;
+
+const char *pp_idle_key(pp_idle_cause cause);
+
+/* A rank stood still for one cause. */
+typedef struct pp_wait {
+    pp_ns at_ns, waits_ns;
+    size_t step; /* that could not be taken: into comm->step; without comm into program->op */
+    uint32_t rank;
+    uint32_t transfer; /* of this rank, that it awaited; PP_NO_SOURCE without communication */
+    uint32_t blocker;  /* transfer, or op, that came late; PP_NO_SOURCE: outside the program */
+    bool blocker_is_op;
+    pp_idle_cause cause;
+} pp_wait;
+
+typedef enum pp_circle_reason {
+    PP_CIRCLE_BEHIND,     /* its lane has to finish waits_for first */
+    PP_CIRCLE_NEEDS,      /* waits_for is its other end */
+    PP_CIRCLE_NOT_POSTED, /* its other end is not posted, as that rank waits for waits_for */
+    PP_CIRCLE_OWN_PLACE,  /* its own rank needs it before it posts it */
+} pp_circle_reason;
+
+typedef struct pp_circle_member {
+    uint32_t transfer;
+    uint32_t waits_for; /* the next member's transfer; the last one's is the first */
+    pp_circle_reason reason;
+} pp_circle_member;
+
+/* Transfers that wait for each other. */
+typedef struct pp_circle {
+    pp_circle_member *member;
+    size_t count;
+} pp_circle;
+
+/* When the transfers of a program with communication took place, and what its ranks waited for. */
+typedef struct pp_comm_timeline {
+    pp_ns *post_ns;   /* [transfers]: its rank issued it */
+    pp_ns *start_ns;  /* [transfers]: both ends there, lane free */
+    pp_ns *end_ns;    /* [transfers] */
+    pp_ns *idle_ns;   /* [ranks * PP_IDLE_COUNT]: sums of wait */
+    pp_ns *host_ns;   /* [steps]: clock of the host after the step; NULL unless comm->observed */
+    pp_ns *device_ns; /* [steps]: clock of the device, likewise */
+    pp_wait *wait;    /* in the order of the engine's work */
+    size_t wait_count, wait_capacity;
+    pp_circle circle; /* after a hang: a shortest one */
+} pp_comm_timeline;
+
+/* Owner frees with pp_timeline_free. Rows are the program's instructions. */
+typedef struct pp_timeline {
+    size_t count;
+    pp_ns *start_ns;        /* [count] */
+    pp_ns *end_ns;          /* [count + 1]; the last is 0, the end of what never had to be made */
+    pp_comm_timeline *comm; /* NULL: a program without communication */
+} pp_timeline;
+
+/* Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_timeline_new(size_t count, pp_timeline **timeline_out, pp_err *err);
+/* The same for a program, with room for its transfers. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_timeline_new_comm(const pp_program *program, pp_timeline **timeline_out,
+                                             pp_err *err);
+void pp_timeline_free(pp_timeline **timeline); /* for PP_CLEANUP; *timeline NULL is fine */
+
+/* The end of the last instruction; 0 when there is none. */
+pp_ns pp_timeline_makespan(const pp_timeline *timeline);
+
+#endif

@@ -1,0 +1,93 @@
+/* An order of a program's instructions in which everything comes after what it needs; or the
+ * reason why there is none. */
+#include "sim/base/alloc.h"
+#include "sim/program/program.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct walker {
+    const pp_program *program;
+    size_t *next; /* [ranks]: first instruction not walked */
+    size_t done;  /* instructions walked */
+} walker;
+
+/* The rank that runs instruction i. */
+static uint32_t rank_of(const pp_program *program, size_t i)
+{
+    return pp_program_rank(program, program->op[i]);
+}
+
+/* Walks `rank` until an instruction needs one that has not been walked. turned: some microbatches
+ * run on mirrored ranks; a constant, so that the others do not pay for the question. */
+static inline __attribute__((always_inline)) void walk_rank(walker *w, bool turned, uint32_t rank)
+{
+    const pp_program *program = w->program;
+    size_t i = w->next[rank];
+    for (; i < program->rank_begin[rank + 1]; i++) {
+        uint32_t source = program->source[i];
+        if (source != PP_NO_SOURCE) {
+            uint32_t from =
+                turned ? rank_of(program, source) : program->stage_rank[program->op[source].stage];
+            if (source >= w->next[from] && !(from == rank && source < i))
+                break;
+        }
+        program->walk[w->done++] = (uint32_t)i;
+    }
+    w->next[rank] = i;
+}
+
+/* Every unfinished rank waits for one instruction; following "waits for" must run into a circle.
+ * Names its members. */
+static pp_status report_deadlock(const walker *w, pp_err *err)
+{
+    const pp_program *program = w->program;
+    uint32_t rank = 0;
+    while (w->next[rank] == program->rank_begin[rank + 1])
+        rank++;
+    for (uint32_t steps = 0; steps < program->ranks; steps++) /* now inside the circle */
+        rank = rank_of(program, program->source[w->next[rank]]);
+    char text[700] = "";
+    size_t used = 0;
+    uint32_t first = rank;
+    do {
+        char waiting[32];
+        char needed[32];
+        size_t i = w->next[rank];
+        size_t source = program->source[i];
+        uint32_t other = rank_of(program, source);
+        int n = snprintf(text + used, sizeof text - used,
+                         "%srank %" PRIu32 " op %zu (%s) waits "
+                         "for %s on rank %" PRIu32,
+                         used ? "; " : "", rank, i - program->rank_begin[rank] + 1,
+                         pp_op_print(program->op[i], waiting, sizeof waiting),
+                         pp_op_print(program->op[source], needed, sizeof needed), other);
+        used += n > 0 ? (size_t)n : 0;
+        rank = other;
+    } while (rank != first && used + 120 < sizeof text);
+    return pp_err_set(err, PP_INFEASIBLE, NULL, "the schedule cannot finish: %s%s", text,
+                      rank == first ? "" : "; and so on in a circle");
+}
+
+pp_status pp_program_walk(pp_program *program, pp_err *err)
+{
+    walker w = { .program = program, .next = pp_alloc_array(program->ranks, sizeof *w.next) };
+    if (!w.next)
+        return pp_err_nomem(err);
+    memcpy(w.next, program->rank_begin, program->ranks * sizeof *w.next);
+    pp_status status = PP_OK;
+    while (!status && w.done < program->count) {
+        size_t before = w.done;
+        bool turned = program->turned < program->microbatches;
+        for (uint32_t rank = 0; rank < program->ranks && turned; rank++)
+            walk_rank(&w, true, rank);
+        for (uint32_t rank = 0; rank < program->ranks && !turned; rank++)
+            walk_rank(&w, false, rank);
+        if (w.done == before)
+            status = report_deadlock(&w, err);
+    }
+    free(w.next);
+    return status;
+}

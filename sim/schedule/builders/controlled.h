@@ -1,0 +1,14 @@
+/* V-Half and V-Min (Qi 2024, arXiv 2405.15362; sail-sg zero-bubble). */
+#ifndef PPSIM_SIM_SCHEDULE_BUILDERS_CONTROLLED_H
+#define PPSIM_SIM_SCHEDULE_BUILDERS_CONTROLLED_H
+
+#include "sim/schedule/builders/slots.h"
+
+/* offset: slot of microbatch 0 by type, FA to IA; microbatch j comes 6j slots later.
+ * Fails: USAGE beyond the size of pp_slots_new, NOMEM. */
+PP_MUST_CHECK pp_status pp_controlled_build(const pp_shape *shape,
+                                            uint32_t (*offset)(uint32_t type, uint32_t rank,
+                                                               uint32_t ranks),
+                                            pp_order **order_out, pp_err *err);
+
+#endif

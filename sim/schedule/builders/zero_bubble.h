@@ -1,0 +1,12 @@
+/* The automatic zero-bubble schedule under a memory limit (Qi 2024, arXiv 2401.10241, section 3.1;
+ * sail-sg zero-bubble, auto_schedule.py). */
+#ifndef PPSIM_SIM_SCHEDULE_BUILDERS_ZERO_BUBBLE_H
+#define PPSIM_SIM_SCHEDULE_BUILDERS_ZERO_BUBBLE_H
+
+#include "sim/schedule/schedule.h"
+
+/* limit: memory per rank, in forward activations. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_schedule_zb_build(const pp_shape *shape, uint32_t limit,
+                                             pp_order **order_out, pp_err *err);
+
+#endif

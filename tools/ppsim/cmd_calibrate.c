@@ -1,0 +1,289 @@
+/* ppsim calibrate: measurements, of this machine or of others, become a profile. */
+#include "calib/import/imports.h"
+#include "sim/base/alloc.h"
+#include "tools/ppsim/calibrate_tool.h"
+#include "tools/ppsim/tool.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROBES_MAX = 64 };
+
+static const pp_option options[] = {
+    { "--import", "[FORMAT=]FILE", "measurements of others; 'ppsim list imports'", NULL, true },
+    { "--probe", "NAME",
+      "measure this alone; 'ppsim list probes'; without --import all but those of GPUs", NULL,
+      true },
+    { "--quick", NULL, "fewer points and passes: 20 s in place of 2 min", NULL, false },
+    { "--budget", "TIME", "of all probes together; 75s, quick 14s", NULL, false },
+    { "--resume", NULL, "go on with the interrupted or failed run that -o FILE holds", NULL,
+      false },
+    { "--compute-settings", "LIST",
+      "of the model whose ops are measured; " PP_PROBE_SETTINGS
+      "; on GPUs as docs/calibration-probes.md says",
+      NULL, false },
+    { "--layers", "N", "of the measured stage; 1", NULL, false },
+    { "--sm-count", "N", "of the GPU of imported kernels, for forms with waves", NULL, false },
+    { "--device", "N", "measure this GPU, counted from 0: all probes of GPUs; 0 with --probe", NULL,
+      false },
+    { "--seed", "N", "of the order of the points; 0", NULL, false },
+    { NULL, NULL, NULL, NULL, false },
+};
+
+/* Set by a signal: what is measured by then is kept. */
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number)
+{
+    (void)number;
+    stop = 1;
+    signal(SIGINT, SIG_DFL); /* the second one ends the program */
+    signal(SIGTERM, SIG_DFL);
+}
+
+typedef struct calibrating {
+    const char *names[PROBES_MAX + 1];
+    pp_calibrate_options options;
+    bool measures;
+    pp_samples samples;
+    size_t known; /* samples that were there before anything was measured */
+    pp_calibration calibration;
+    pp_profile *before; /* NULL: nothing is resumed */
+    pp_profile *profile;
+} calibrating;
+
+static void calibrating_free(calibrating *c)
+{
+    pp_samples_free(&c->samples);
+    pp_calibration_free(&c->calibration);
+    pp_profile_free(&c->before);
+    pp_profile_free(&c->profile);
+}
+
+static pp_status read_probes(const pp_args *args, calibrating *c, pp_err *err)
+{
+    int64_t layers = 1, seed = 0;
+    int64_t device = 0;
+    const char *name;
+    size_t count = 0, gpu = 0;
+    c->options = pp_calibrate_default(pp_args_has(args, "--quick"));
+    for (; (name = pp_args_each(args, "--probe", count)); count++) {
+        const pp_probe *ignored;
+        pp_status status = pp_probe_get(name, &ignored, err);
+        if (status)
+            return status;
+        if (count == PROBES_MAX)
+            return pp_err_set(err, PP_USAGE, "--probe", "is given more than %d times", PROBES_MAX);
+        c->names[count] = name;
+    }
+    for (size_t i = 0; pp_args_has(args, "--device") && !count && i < pp_probe_count(); i++) {
+        if (pp_probe_at(i)->asked)
+            c->names[gpu++] = pp_probe_at(i)->name;
+    }
+    count += gpu;
+    c->options.names = count ? c->names : NULL;
+    c->options.probe.settings = pp_args_text(args, "--compute-settings");
+    c->options.protocol.stop = &stop;
+    c->measures = count || !pp_args_has(args, "--import");
+    pp_status status = pp_args_int(args, "--layers", 1, 1000, &layers, err);
+    if (status || (status = pp_args_int(args, "--seed", 0, INT32_MAX, &seed, err)) ||
+        (status = pp_args_duration(args, "--budget", &c->options.protocol.total_ns, err)))
+        return status;
+    if ((status = pp_args_int(args, "--device", 0, 1023, &device, err)))
+        return status;
+    c->options.probe.layers = layers;
+    c->options.probe.device = (uint32_t)device;
+    c->options.protocol.seed = (uint64_t)seed;
+    return PP_OK;
+}
+
+/* Options that say how to measure, where nothing is measured. */
+static pp_status check_options(const pp_args *args, const calibrating *c, pp_err *err)
+{
+    static const char *const measuring[] = {
+        "--quick", "--budget", "--resume", "--compute-settings", "--layers", "--seed", NULL
+    };
+    const char *word = pp_args_word(args, 0);
+    if (word)
+        return pp_err_set(err, PP_USAGE, NULL,
+                          "there is no '%.200s' to calibrate; a file is given "
+                          "as --import FILE",
+                          word);
+    for (size_t i = 0; measuring[i] && !c->measures; i++) {
+        if (pp_args_has(args, measuring[i]))
+            return pp_err_set(err, PP_USAGE, measuring[i],
+                              "is for probes, and with --import none runs; name them by --probe");
+    }
+    if (pp_args_has(args, "--resume") && !pp_args_text(args, "-o"))
+        return pp_err_set(err, PP_USAGE, "--resume", "needs -o FILE, the interrupted profile");
+    if (c->options.protocol.total_ns <= 0)
+        return pp_err_set(err, PP_USAGE, "--budget", "must be longer than 0, for example 60s");
+    return PP_OK;
+}
+
+static void show_measured(void *context, const pp_measure_progress *now)
+{
+    char what[96];
+    snprintf(what, sizeof what, "measuring %s", now->class_name);
+    pp_ticker_show(context, what, now->done, now->total);
+}
+
+static void show_fitted(void *context, const char *class_name, size_t done, size_t total)
+{
+    char what[96];
+    snprintf(what, sizeof what, "fitting %s", class_name);
+    pp_ticker_show(context, what, done, total);
+}
+
+static pp_status check_machine(const pp_profile *before, const char *path, pp_err *err)
+{
+    pp_environment here;
+    pp_environment_look(&here);
+    if (strcmp(before->environment.cpu, here.cpu) == 0)
+        return PP_OK;
+    return pp_err_set(err, PP_INPUT, path,
+                      "was measured on '%s', this machine is '%s'; go on there, or begin anew with "
+                      "another -o",
+                      before->environment.cpu, here.cpu);
+}
+
+/* Samples of the interrupted run; its file is not changed before there is a new one. */
+static pp_status resume(const pp_args *args, calibrating *c, pp_err *err)
+{
+    const char *path = pp_args_text(args, "-o");
+    pp_status status = pp_profile_load(path, &c->before, err);
+    if (status)
+        return status;
+    if (!c->before->measured)
+        return pp_err_set(err, PP_USAGE, "--resume", "%.200s holds imports, nothing measured here",
+                          path);
+    if ((status = check_machine(c->before, path, err)))
+        return status;
+    c->samples = c->before->samples;
+    c->before->samples = (pp_samples){ 0 };
+    return PP_OK;
+}
+
+static size_t count_samples(const pp_samples *samples)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < samples->count; i++)
+        count += samples->series[i].count;
+    return count;
+}
+
+static pp_status gather(const pp_args *args, calibrating *c, pp_err *err)
+{
+    pp_ticker ticker = pp_ticker_begin("points", 0);
+    const char *argument;
+    pp_status status = PP_OK;
+    if (pp_args_has(args, "--resume") && (status = resume(args, c, err)))
+        return status;
+    for (size_t i = 0; !status && (argument = pp_args_each(args, "--import", i)); i++)
+        status = pp_import_argument(argument, &c->samples, err);
+    if (status || !c->measures)
+        return status;
+    c->options.protocol.progress = show_measured;
+    c->options.protocol.progress_context = &ticker;
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
+    c->known = count_samples(&c->samples);
+    status = pp_calibrate_probes(&c->options, &c->samples, &c->calibration, err);
+    pp_ticker_end(&ticker);
+    if (!status && c->before)
+        status = pp_profile_carry(c->before, c->options.names, &c->calibration, err);
+    stop = 0; /* fits of what there is are a matter of seconds */
+    return status;
+}
+
+static pp_status fit(const pp_args *args, calibrating *c, pp_err *err)
+{
+    pp_ticker ticker = pp_ticker_begin("classes", 0);
+    int64_t sm_count = c->before ? c->before->sm_count : 0;
+    if (c->calibration.sm_count)
+        sm_count = c->calibration.sm_count;
+    pp_status status = pp_args_int(args, "--sm-count", 1, 100000, &sm_count, err);
+    if (status)
+        return status;
+    const pp_fit_options how = { .sm_count = (int)sm_count };
+    const pp_profile_watch watch = { .fitting = show_fitted, .context = &ticker, .stop = &stop };
+    status = pp_profile_make(&c->samples, c->measures ? &c->calibration : NULL, &how, &watch,
+                             &c->profile, err);
+    pp_ticker_end(&ticker);
+    return status;
+}
+
+/* The profile goes to -o; what people read, or with --json the profile, to stdout. */
+static pp_status print(const pp_args *args, calibrating *c, pp_err *err)
+{
+    const char *path = pp_args_text(args, "-o");
+    char *json PP_CLEANUP(pp_free_text) = NULL;
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    size_t bytes = 0;
+    bool to_stdout = path && strcmp(path, "-") == 0;
+    pp_status status = pp_profile_write(c->profile, &json, &bytes, err);
+    if (status || (path && !to_stdout && (status = pp_write_text(path, json, bytes, err))))
+        return status;
+    if (to_stdout || pp_args_has(args, "--json"))
+        return pp_print_stdout(json, bytes, err);
+    pp_profile_print(c->profile, &text);
+    status = pp_text_check(&text, err);
+    return status ? status : pp_print_stdout(text.data, text.bytes, err);
+}
+
+/* What was measured before a failure goes to -o. A process that only helps has measured nothing. */
+static void keep(const pp_args *args, calibrating *c)
+{
+    pp_err err = { 0 };
+    char *json PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    const char *path = pp_args_text(args, "-o");
+    if (!path || strcmp(path, "-") == 0 || count_samples(&c->samples) == c->known)
+        return;
+    pp_status status =
+        c->before ? pp_profile_carry(c->before, c->options.names, &c->calibration, &err) : PP_OK;
+    if (!status)
+        status = fit(args, c, &err);
+    if (!status)
+        status = pp_profile_write(c->profile, &json, &bytes, &err);
+    if (!status)
+        status = pp_write_text(path, json, bytes, &err);
+    if (status)
+        pp_remark("what was measured before the failure is lost: %.600s", err.text);
+    else
+        pp_remark("what was measured before the failure is in %.200s; --resume goes on", path);
+}
+
+static pp_status calibrate(const pp_args *args, pp_err *err)
+{
+    calibrating c PP_CLEANUP(calibrating_free) = { .measures = false };
+    pp_status status = read_probes(args, &c, err);
+    if (status || (status = check_options(args, &c, err)))
+        return status;
+    status = gather(args, &c, err);
+    if (status && c.calibration.interrupted)
+        keep(args, &c);
+    if (status || c.calibration.helped)
+        return status;
+    if (c.samples.count == 0)
+        return pp_err_set(err, PP_UNAVAILABLE, NULL, "nothing could be measured: %.600s",
+                          c.samples.skipped ? c.samples.skipped : "interrupted at once");
+    status = fit(args, &c, err);
+    return status ? status : print(args, &c, err);
+}
+
+const pp_command pp_command_calibrate = {
+    .name = "calibrate",
+    .arguments = "[--import [FORMAT=]FILE]... [--probe NAME]... [-o PROFILE]",
+    .summary = "measure kernels and links, or import measurements; fit them; say how well",
+    .options = options,
+    .details = "examples:\n"
+               "  ppsim calibrate -o machine.json\n"
+               "  ppsim calibrate --import nccl-tests=p2p.log --import r0.json.gz -o h100.json\n"
+               "  ppsim plan --model llama3-8b --pp 4 --profile h100.json\n",
+    .run = calibrate,
+};

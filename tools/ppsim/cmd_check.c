@@ -1,0 +1,376 @@
+/* ppsim check: is a schedule valid and complete, and can it hang? */
+#include "sim/base/alloc.h"
+#include "sim/engine/comm_engine.h"
+#include "sim/engine/engine.h"
+#include "sim/program/transfer_costs.h"
+#include "tools/ppsim/check_tool.h"
+#include "tools/ppsim/option_rows.h"
+#include "tools/ppsim/study_tool.h"
+#include "traces/read/comm_rows.h"
+#include "traces/read/gzip.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const pp_option options[] = {
+    { "--comm", "MODE", "rendezvous, eager:BYTES or batched; rendezvous", NULL, false },
+    { "--lanes", "WHICH", "queues of a rank: single, per-direction, per-peer, per-edge; single",
+      NULL, false },
+    { "--executor", "NAME", "who places communication where the file has none; torch", NULL,
+      false },
+    { "--shapes", "PROTOCOL", "how receivers learn sizes: plan, local, message, cached; plan", NULL,
+      false },
+    { PP_OPTION_TENSORS_PER_BOUNDARY },
+    { "--message-bytes", "SIZE", "size of every message where no plan says it; 1B", NULL, false },
+    { "--partial", NULL, "an excerpt: what is outside the file counts as done", NULL, false },
+    { NULL, NULL, NULL, NULL, false },
+};
+
+static void verdict_free(pp_check_verdict *v)
+{
+    pp_report_free(&v->report);
+}
+
+static void subject_free(pp_check_subject *s)
+{
+    free(s->text);
+    pp_timeline_free(&s->timeline);
+    pp_program_free(&s->program);
+    pp_costs_free(&s->own_costs);
+    pp_order_free(&s->order);
+    pp_plan_free(&s->plan);
+}
+
+static pp_status lower(const pp_order *order, const pp_costs *costs, const char *name,
+                       pp_program **program_out, pp_err *err)
+{
+    const pp_executor *executor;
+    pp_status status = pp_executor_get(name, &executor, err);
+    return status ? status : pp_executor_lower(executor, order, costs, program_out, err);
+}
+
+/* Can every cell be read? */
+static bool is_readable(const char *text, size_t bytes)
+{
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_err ignored = { 0 };
+    return pp_comm_rows_read(text, bytes, "", PP_ROWS_SINGLE, true, NULL, &program, &ignored) !=
+           PP_INPUT;
+}
+
+static pp_status load_rows(const char *text, size_t bytes, bool partial, pp_check_verdict *v,
+                           pp_check_subject *s, pp_err *err)
+{
+    if (partial || pp_comm_rows_recognise(text, bytes)) {
+        pp_rows_grouping grouping =
+            strcmp(v->comm, "batched") == 0 ? PP_ROWS_BATCHED : PP_ROWS_SINGLE;
+        v->executor = NULL;
+        return pp_comm_rows_read(text, bytes, v->file, grouping, partial, &s->order, &s->program,
+                                 err);
+    }
+    pp_status status = pp_format_read(text, bytes, v->file, &s->order, err);
+    if (status == PP_INPUT && is_readable(text, bytes)) { /* tokens are fine, the order is not */
+        err->status = PP_INFEASIBLE;
+        return PP_INFEASIBLE;
+    }
+    return status ? status : lower(s->order, NULL, v->executor, &s->program, err);
+}
+
+/* Replicas of a plan may have orders and microbatches of their own. */
+static pp_status take_replica(pp_check_verdict *v, pp_check_subject *s, uint32_t replica,
+                              pp_err *err)
+{
+    const pp_plan *plan = s->plan;
+    pp_program_free(&s->program);
+    pp_timeline_free(&s->timeline);
+    v->sized = true;
+    v->replica = replica;
+    s->costs = plan->costs[plan->costs_count > 1 ? replica : 0];
+    pp_status status = lower(plan->order[plan->order_count > 1 ? replica : 0], s->costs,
+                             v->executor, &s->program, err);
+    if (!status && s->program->comm)
+        s->program->comm->collective |= plan->p2p != PP_P2P_SEND_RECV;
+    return status;
+}
+
+static pp_status load_plan(const char *text, size_t bytes, const pp_args *args, pp_check_verdict *v,
+                           pp_check_subject *s, pp_err *err)
+{
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    pp_status status = pp_json_parse(text, bytes, v->file, &json, err);
+    if (status || (status = pp_plan_read(json, v->file, &s->plan, err)))
+        return status;
+    if (!pp_args_has(args, "--executor") && strcmp(s->plan->executor, "ideal") != 0)
+        v->executor = s->plan->executor;
+    if (!pp_args_has(args, "--comm") && s->plan->comm[0])
+        v->comm = s->plan->comm;
+    if (!pp_args_has(args, "--lanes") && s->plan->lanes[0])
+        v->lanes = s->plan->lanes;
+    return take_replica(v, s, 0, err);
+}
+
+/* A verdict needs no durations; any will do. */
+static pp_status make_costs(const pp_args *args, pp_check_subject *s, pp_err *err)
+{
+    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 1000, 0 };
+    int64_t bytes = 1;
+    pp_status status = pp_args_bytes(args, "--message-bytes", &bytes, err);
+    if (status || s->costs)
+        return status;
+    const pp_program *program = s->program;
+    status = pp_costs_uniform(&uniform, program->ranks, program->stages, program->microbatches,
+                              &s->own_costs, err);
+    if (status)
+        return status;
+    s->own_costs->has_memory = true;
+    for (size_t i = 0; i < (size_t)s->own_costs->classes * s->own_costs->stages; i++)
+        s->own_costs->message_bytes[i] = bytes;
+    s->costs = s->own_costs;
+    return PP_OK;
+}
+
+static pp_status run(const pp_check_subject *s, pp_err *err)
+{
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    return pp_simulate(s->program, s->costs, &timeline, err);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of unknown size is 1, as for the engine. */
+static int64_t size_of(const pp_check_subject *s, size_t transfer)
+{
+    const pp_comm *comm = s->program->comm;
+    int64_t bytes = pp_comm_bytes(comm, s->costs, &comm->transfer[transfer]);
+    return bytes ? bytes : 1;
+}
+
+/* The first microbatch with a transfer of at least `bytes`. */
+static uint32_t first_of(const pp_check_subject *s, int64_t bytes)
+{
+    const pp_comm *comm = s->program->comm;
+    uint32_t first = UINT32_MAX;
+    for (size_t t = 0; t < comm->transfer_count; t++) {
+        if (comm->transfer[t].microbatch < first && size_of(s, t) >= bytes)
+            first = comm->transfer[t].microbatch;
+    }
+    return first;
+}
+
+/* Sizes of the transfers, ascending, each once. Returns how many. */
+static size_t collect_sizes(const pp_check_subject *s, int64_t *sizes)
+{
+    size_t count = s->program->comm->transfer_count;
+    size_t kept = 0;
+    for (size_t t = 0; t < count; t++)
+        sizes[t] = size_of(s, t);
+    qsort(sizes, count, sizeof *sizes, by_size);
+    for (size_t t = 0; t < count; t++) {
+        if (kept == 0 || sizes[kept - 1] != sizes[t])
+            sizes[kept++] = sizes[t];
+    }
+    return kept;
+}
+
+/* The shape protocol asked for, or the plan's. Without groups (rendezvous, eager) its messages are
+ * posted one by one; tensors keep the groups of their executor. */
+static pp_status apply_shapes(const pp_args *args, pp_check_verdict *v, pp_check_subject *s,
+                              pp_err *err)
+{
+    pp_exchange exchange = { .tensors = 0 };
+    const pp_executor *executor;
+    pp_status status = s->plan ? pp_plan_exchange(s->plan, &exchange, err) : PP_OK;
+    if (status || (status = pp_args_exchange(args, &exchange, err)))
+        return status;
+    exchange.host = (pp_host_costs){ 0 }; /* no verdict depends on durations */
+    exchange.ungrouped = strcmp(v->comm, "batched") != 0;
+    if (pp_exchange_is_plain(&exchange))
+        return PP_OK;
+    if (!v->executor)
+        return pp_err_set(err, PP_USAGE,
+                          pp_args_has(args, "--shapes") ? "--shapes" : "--tensors-per-boundary",
+                          "%.64s communicates itself and is checked as it stands; leave the option "
+                          "out",
+                          v->file);
+    v->protocol = true;
+    if ((status = pp_executor_get(v->executor, &executor, err)))
+        return status;
+    status = pp_exchange_lower(executor, &exchange, s->costs, s->program, &v->reason);
+    v->mismatch = status == PP_INFEASIBLE;
+    return status == PP_USAGE ? pp_err_set(err, status, v->reason.where, "%s", v->reason.text)
+           : v->mismatch      ? PP_OK
+                              : status;
+}
+
+/* The smallest eager limit under which a hanging schedule finishes, among the sizes there are. */
+static pp_status find_flip(const pp_check_subject *s, pp_check_verdict *v, pp_err *err)
+{
+    pp_comm_semantics *semantics = &s->program->comm->semantics;
+    const pp_comm_semantics asked = *semantics;
+    int64_t *sizes = pp_alloc_array(s->program->comm->transfer_count, sizeof *sizes);
+    if (!sizes)
+        return pp_err_nomem(err);
+    const size_t count = collect_sizes(s, sizes);
+    size_t low = 0;
+    size_t high = count; /* the answer is sizes[low], if it is below count */
+    semantics->mode = PP_COMM_EAGER;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        pp_err ignored = { 0 };
+        semantics->eager_bytes = sizes[middle];
+        pp_status status = run(s, &ignored);
+        if (status == PP_NOMEM) {
+            free(sizes);
+            return pp_err_nomem(err);
+        }
+        if (status)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    v->flips = low < count;
+    if (v->flips) {
+        v->flip_bytes = sizes[low];
+        v->flip_microbatch = first_of(s, sizes[low]);
+    }
+    *semantics = asked;
+    free(sizes);
+    return PP_OK;
+}
+
+/* The program that was loaded. */
+static pp_status judge_program(const pp_args *args, bool partial, pp_check_verdict *v,
+                               pp_check_subject *s, pp_err *err)
+{
+    pp_status status;
+    if ((status = make_costs(args, s, err)) || (status = apply_shapes(args, v, s, err)))
+        return status;
+    v->ops += s->program->count;
+    v->transfers += s->program->comm->transfer_count;
+    if (v->mismatch ||
+        (status = pp_comm_semantics_parse(v->comm, v->lanes, &s->program->comm->semantics, err)))
+        return status;
+    if ((status = pp_timeline_new_comm(s->program, &s->timeline, err)))
+        return status;
+    status = pp_simulate_into(s->program, s->costs, s->timeline, &v->reason);
+    if (status == PP_INFEASIBLE) {
+        v->hangs = true;
+        status = find_flip(s, v, err);
+        return status ? status : pp_repair_find(s->program, s->costs, partial, &v->repair, err);
+    }
+    return status ? pp_err_set(err, status, v->reason.where, "%s", v->reason.text) : PP_OK;
+}
+
+/* An answer "no" is kept in the pp_check_verdict; everything else is an error. */
+static pp_status judge(const pp_args *args, pp_check_verdict *v, pp_check_subject *s, pp_err *err)
+{
+    const char *text = s->text;
+    size_t bytes = s->bytes;
+    bool partial = pp_args_has(args, "--partial");
+    v->sized = pp_args_has(args, "--message-bytes");
+    bool plan = bytes && text[strspn(text, " \t\r\n")] == '{';
+    pp_status status = plan ? load_plan(text, bytes, args, v, s, &v->reason)
+                            : load_rows(text, bytes, partial, v, s, &v->reason);
+    if (status == PP_INFEASIBLE) {
+        v->valid = v->hangs = pp_check_circle(v) != NULL;
+        return PP_OK;
+    }
+    if (status)
+        return pp_err_set(err, status, v->reason.where, "%s", v->reason.text);
+    if (!v->executor && pp_args_has(args, "--executor"))
+        return pp_err_set(err, PP_USAGE, "--executor",
+                          "%.64s communicates itself and is checked as it stands; leave the option "
+                          "out",
+                          v->file);
+    if (plan && partial)
+        return pp_err_set(err, PP_USAGE, "--partial",
+                          "%.64s is a plan, which is always whole; leave the option out", v->file);
+    v->valid = true;
+    if (!s->program->comm)
+        return pp_err_set(err, PP_USAGE, "--executor",
+                          "executor %s has no sends and receives to check; choose torch, megatron "
+                          "or deepspeed",
+                          v->executor);
+    if (!pp_args_has(args, "--lanes") && !(s->plan && s->plan->lanes[0]) &&
+        s->program->comm->semantics.lanes != PP_LANES_SINGLE)
+        v->own_lanes = pp_lanes_name(s->program->comm->semantics.lanes);
+    status = judge_program(args, partial, v, s, err);
+    for (uint32_t i = 1;
+         plan && !status && !v->hangs && !v->mismatch && i < pp_check_replicas(s->plan); i++) {
+        status = take_replica(v, s, i, &v->reason);
+        if (status == PP_INFEASIBLE) {
+            v->valid = v->hangs = pp_check_circle(v) != NULL;
+            return PP_OK;
+        }
+        if (!status)
+            status = judge_program(args, partial, v, s, err);
+    }
+    return status;
+}
+
+/* What the plan gives with its own executor; a plan that cannot run so has no memory to judge. */
+static pp_status simulate(pp_check_verdict *v, const pp_check_subject *s, pp_err *err)
+{
+    pp_err why = { 0 };
+    uint32_t rank = 0;
+    if (!s->plan || !v->valid || v->hangs || v->mismatch)
+        return PP_OK;
+    pp_status status = pp_plan_simulate(s->plan, NULL, NULL, NULL, &v->report, &why);
+    if (status == PP_INFEASIBLE)
+        return PP_OK;
+    if (status) {
+        *err = why;
+        return status;
+    }
+    pp_study_tell_if_stale(s->plan, v->report, v->file);
+    v->overflows = v->report->has_memory &&
+                   pp_report_short(v->report, v->report->memory_limit_bytes, &rank) > 0;
+    return PP_OK;
+}
+
+static pp_status check(const pp_args *args, pp_err *err)
+{
+    pp_check_subject s PP_CLEANUP(subject_free) = { 0 };
+    const char *comm = pp_args_text(args, "--comm");
+    const char *lanes = pp_args_text(args, "--lanes");
+    const char *executor = pp_args_text(args, "--executor");
+    pp_check_verdict v PP_CLEANUP(verdict_free) = { .file = pp_args_word(args, 0),
+                                                    .comm = comm ? comm : "rendezvous",
+                                                    .lanes = lanes ? lanes : "single",
+                                                    .executor = executor ? executor : "torch" };
+    pp_comm_semantics semantics = { 0 };
+    if (!v.file || pp_args_word(args, 1))
+        return pp_err_set(err, PP_USAGE, NULL,
+                          "give one schedule file or plan; see 'ppsim check "
+                          "--help'");
+    pp_status status = pp_comm_semantics_parse(v.comm, v.lanes, &semantics, err);
+    if (status || (status = pp_gzip_read(v.file, &s.text, &s.bytes, err)) ||
+        (status = judge(args, &v, &s, err)) || (status = simulate(&v, &s, err)))
+        return status;
+    status = pp_args_has(args, "--json") ? pp_check_print_json(args, &v, &s, err)
+                                         : pp_check_print_text(args, &v, &s, err);
+    if (status || (v.valid && !v.hangs && !v.mismatch && !v.overflows))
+        return status;
+    return pp_err_set(err, PP_INFEASIBLE, v.file, "%s",
+                      !v.valid     ? "is no complete, valid schedule"
+                      : v.mismatch ? "has mismatched sizes"
+                      : v.hangs    ? "can hang"
+                                   : "exceeds its memory limit");
+}
+
+const pp_command pp_command_check = {
+    .name = "check",
+    .arguments = "SCHEDULE.csv|PLAN.json",
+    .summary = "valid, complete, can it hang, does it fit? The circle of waits if it hangs",
+    .options = options,
+    .details = "Exit status 1: invalid, incomplete, it can hang, or a plan exceeds its memory\n"
+               "limit.\n",
+    .run = check,
+};

@@ -1,0 +1,285 @@
+/* ppsim list: what this build knows, from its tables. */
+#include "calib/fit/form/form.h"
+#include "calib/import/imports.h"
+#include "calib/probe/probes.h"
+#include "runtime/core/compute.h"
+#include "runtime/core/transport.h"
+#include "sim/base/alloc.h"
+#include "sim/schedule/schedule.h"
+#include "tools/ppsim/compare/compare.h"
+#include "tools/ppsim/tool.h"
+#include "traces/read/data.h"
+#include "traces/plot/plot.h"
+#include "traces/target/target.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const pp_option options[] = {
+    { NULL, NULL, NULL, NULL, false },
+};
+
+/* One row: a name and a sentence. */
+typedef struct row {
+    const char *name;
+    char summary[192];
+} row;
+
+typedef struct kind {
+    const char *name;
+    size_t (*count)(void);
+    pp_status (*read)(size_t index, row *row_out, pp_err *err);
+} kind;
+
+static size_t count_models(void)
+{
+    return pp_data_count(PP_DATA_MODEL);
+}
+
+static pp_status read_model(size_t index, row *row_out, pp_err *err)
+{
+    pp_model model;
+    const pp_data_file *file = pp_data_at(PP_DATA_MODEL, index);
+    pp_status status = pp_model_parse(file->text, file->bytes, file->name, &model, err);
+    if (status)
+        return status;
+    row_out->name = file->name;
+    snprintf(row_out->summary, sizeof row_out->summary,
+             "%.4g B parameters, %" PRId64 " layers, hidden %" PRId64 ", seq %" PRId64,
+             (double)pp_model_parameters(&model) * 1e-9, model.layers, model.hidden,
+             model.max_seq_length);
+    return PP_OK;
+}
+
+static size_t count_hardware(void)
+{
+    return pp_data_count(PP_DATA_HARDWARE);
+}
+
+static pp_status read_hardware(size_t index, row *row_out, pp_err *err)
+{
+    pp_hardware hardware;
+    const pp_data_file *file = pp_data_at(PP_DATA_HARDWARE, index);
+    pp_status status = pp_hardware_parse(file->text, file->bytes, file->name, &hardware, err);
+    if (status)
+        return status;
+    row_out->name = file->name;
+    snprintf(row_out->summary, sizeof row_out->summary, "%s", hardware.summary);
+    return PP_OK;
+}
+
+static size_t count_profiles(void)
+{
+    return pp_data_count(PP_DATA_PROFILE);
+}
+
+/* "NVIDIA A100: all_reduce 6.3 %", with the mean errors. */
+static pp_status read_profile(size_t index, row *row_out, pp_err *err)
+{
+    pp_profile *profile PP_CLEANUP(pp_profile_free) = NULL;
+    const pp_data_file *file = pp_data_at(PP_DATA_PROFILE, index);
+    pp_status status = pp_profile_parse(file->text, file->bytes, file->name, &profile, err);
+    if (status)
+        return status;
+    row_out->name = file->name;
+    size_t used = (size_t)snprintf(row_out->summary, sizeof row_out->summary,
+                                   "%.60s:", profile->samples.device);
+    for (size_t i = 0; i < profile->count && used < sizeof row_out->summary; i++) {
+        const pp_profile_entry *e = &profile->entry[i];
+        used += (size_t)snprintf(row_out->summary + used, sizeof row_out->summary - used,
+                                 "%s %s%s %.1f %%", i ? "," : "", e->class_name,
+                                 e->spans ? " between nodes" : "", 100 * e->choice.fit.mape);
+    }
+    return PP_OK;
+}
+
+/* What the tables have that hold a name and a summary. */
+#define READ_ENTRY(id)                                                                           \
+    static pp_status read_##id(size_t index, row *row_out, pp_err *err)                          \
+    {                                                                                            \
+        (void)err;                                                                               \
+        row_out->name = pp_##id##_at(index)->name;                                               \
+        snprintf(row_out->summary, sizeof row_out->summary, "%s", pp_##id##_at(index)->summary); \
+        return PP_OK;                                                                            \
+    }
+READ_ENTRY(schedule)
+READ_ENTRY(executor)
+READ_ENTRY(compute)
+READ_ENTRY(import)
+READ_ENTRY(probe)
+READ_ENTRY(form)
+#undef READ_ENTRY
+
+/* Ours, beside those of traces/formats.def. */
+static const row own_formats[] = {
+    { "plan", "--emit           read  the plan file: everything a step needs" },
+    { "report", "--emit                 the report as JSON" },
+};
+
+enum { OWN_FORMATS = sizeof own_formats / sizeof own_formats[0] };
+
+static size_t count_formats(void)
+{
+    return OWN_FORMATS + pp_format_count();
+}
+
+static pp_status read_format(size_t index, row *row_out, pp_err *err)
+{
+    (void)err;
+    if (index < OWN_FORMATS) {
+        *row_out = own_formats[index];
+        return PP_OK;
+    }
+    index -= OWN_FORMATS;
+    const pp_format *format = pp_format_at(index);
+    row_out->name = format->name;
+    snprintf(row_out->summary, sizeof row_out->summary, "%-8s%-9s%-6s%s",
+             format->emit ? "--emit" : "", format->trace ? "--trace" : "",
+             format->read ? "read" : "", format->summary);
+    return PP_OK;
+}
+
+static pp_status read_transport(size_t index, row *row_out, pp_err *err)
+{
+    const pp_transport *transport = pp_transport_at(index);
+    pp_err reason = { 0 };
+    (void)err;
+    row_out->name = transport->name;
+    if (transport->available(&reason))
+        snprintf(row_out->summary, sizeof row_out->summary, "not here: %.160s", reason.text);
+    else
+        snprintf(row_out->summary, sizeof row_out->summary, "%s", transport->summary);
+    return PP_OK;
+}
+
+/* For people, in the order of the table. */
+#define KINDS                                                                                  \
+    "models|hardware|profiles|schedules|executors|formats|transports|computes|imports|probes|" \
+    "forms|metrics|plots|targets"
+
+/* The index-th that is compared; NULL: there are fewer. */
+static const pp_metric *metric_at(size_t index)
+{
+    for (size_t i = 0; i < pp_metric_count(); i++) {
+        if (pp_metric_at(i)->unit != PP_METRIC_SKIP && index-- == 0)
+            return pp_metric_at(i);
+    }
+    return NULL;
+}
+
+static size_t count_metrics(void)
+{
+    size_t count = 0;
+    while (metric_at(count))
+        count++;
+    return count;
+}
+
+static pp_status read_metric(size_t index, row *row_out, pp_err *err)
+{
+    const pp_metric *metric = metric_at(index);
+    (void)err;
+    row_out->name = metric->name;
+    pp_metric_describe(metric, row_out->summary, sizeof row_out->summary);
+    return PP_OK;
+}
+
+static pp_status read_plot(size_t index, row *row_out, pp_err *err)
+{
+    (void)err;
+    row_out->name = pp_plot_at(index)->name;
+    snprintf(row_out->summary, sizeof row_out->summary, "%s", pp_plot_at(index)->summary);
+    return PP_OK;
+}
+
+static pp_status read_target(size_t index, row *row_out, pp_err *err)
+{
+    const pp_target_limits *limits = &pp_target_at(index)->limits;
+    (void)err;
+    row_out->name = limits->name;
+    snprintf(row_out->summary, sizeof row_out->summary, "%s", limits->rules);
+    return PP_OK;
+}
+
+static const kind kinds[] = {
+    { "models", count_models, read_model },
+    { "hardware", count_hardware, read_hardware },
+    { "profiles", count_profiles, read_profile },
+    { "schedules", pp_schedule_count, read_schedule },
+    { "executors", pp_executor_count, read_executor },
+    { "formats", count_formats, read_format },
+    { "transports", pp_transport_count, read_transport },
+    { "computes", pp_compute_count, read_compute },
+    { "imports", pp_import_count, read_import },
+    { "probes", pp_probe_count, read_probe },
+    { "forms", pp_form_count, read_form },
+    { "metrics", count_metrics, read_metric },
+    { "plots", pp_plot_count, read_plot },
+    { "targets", pp_target_count, read_target },
+};
+
+enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
+
+static pp_status list_json(const pp_args *args, const kind *k, pp_err *err)
+{
+    pp_json_build build = { 0 };
+    pp_json *array PP_CLEANUP(pp_json_free) = pp_json_new_array(&build);
+    for (size_t i = 0; i < k->count(); i++) {
+        row r = { 0 };
+        pp_status status = k->read(i, &r, err);
+        if (status)
+            return status;
+        pp_json *object = pp_json_new_object(&build);
+        pp_json_put_text(&build, object, "name", r.name);
+        pp_json_put_text(&build, object, "summary", r.summary);
+        pp_json_add(&build, array, object);
+    }
+    return pp_print_json(args, &build, array, err);
+}
+
+#define SUMMARY_COLUMN 23
+
+/* A line each, for programs; on a terminal in 80 columns. */
+static pp_status list_text(const pp_args *args, const kind *k, pp_err *err)
+{
+    bool wraps = !pp_args_has(args, "-o") && isatty(STDOUT_FILENO) == 1;
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    for (size_t i = 0; i < k->count(); i++) {
+        row r = { 0 };
+        pp_status status = k->read(i, &r, err);
+        if (status)
+            return status;
+        pp_text_add(&text, "%-22s ", r.name);
+        if (wraps)
+            pp_print_words(&text, r.summary, SUMMARY_COLUMN, SUMMARY_COLUMN);
+        else
+            pp_text_add(&text, "%s\n", r.summary);
+    }
+    pp_status status = pp_text_check(&text, err);
+    return status ? status : pp_print_product(args, text.data, text.bytes, err);
+}
+
+static pp_status list(const pp_args *args, pp_err *err)
+{
+    const char *word = pp_args_word(args, 0);
+    const char *names[KIND_COUNT + 1] = { NULL };
+    for (size_t i = 0; i < KIND_COUNT; i++) {
+        names[i] = kinds[i].name;
+        if (word && !pp_args_word(args, 1) && strcmp(word, kinds[i].name) == 0)
+            return pp_args_has(args, "--json") ? list_json(args, &kinds[i], err)
+                                               : list_text(args, &kinds[i], err);
+    }
+    const char *near = word ? pp_text_nearest(word, names) : NULL;
+    return pp_err_set(err, PP_USAGE, NULL, "give one of " KINDS "%s%s%s",
+                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+const pp_command pp_command_list = {
+    .name = "list",
+    .arguments = KINDS,
+    .summary = "what this build knows",
+    .options = options,
+    .run = list,
+};

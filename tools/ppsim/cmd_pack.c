@@ -1,0 +1,231 @@
+/* ppsim pack: which sequences share a microbatch, and in what order the microbatches run. */
+#include "runtime/core/clock.h"
+#include "sim/base/alloc.h"
+#include "sim/base/file.h"
+#include "tools/ppsim/option_rows.h"
+#include "tools/ppsim/pack_tool.h"
+#include "tools/ppsim/plan/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_SCHEDULE "1f1b"
+#define DEFAULT_MOVES 1000
+
+static const pp_option options[] = {
+    { PP_OPTION_MODEL },
+    { PP_OPTION_PP },
+    { "--packing", "given|first-fit|equal|ramped|auto", "what is tried; auto: all of them", NULL,
+      false },
+    { "--budget", "TIME|COUNTit", "then move and swap for 5s, or 1000it times; 1000it with auto",
+      NULL, false },
+    { "--seed", "N", "of the moves and swaps; 0", NULL, false },
+    { "--global-batch-size", "N", "the file is many steps of N sequences; all are one step", NULL,
+      false },
+    { "--seq-length", "N", "longest sequence; the model's maximum", NULL, false },
+    { "--micro-batch-size", "N", "a microbatch has at most N x seq-length tokens; 1", NULL, false },
+    { PP_OPTION_HW },
+    { PP_OPTION_TP },
+    { PP_OPTION_DP },
+    { PP_OPTION_CP },
+    { PP_OPTION_EP },
+    { PP_OPTION_VPP_CHOSEN },
+    { "--schedule", "NAME", "one of 'ppsim list schedules', or auto; " DEFAULT_SCHEDULE, NULL,
+      false },
+    { PP_OPTION_MICROBATCH_GROUP_SIZE },
+    { PP_OPTION_EXECUTOR },
+    { "--shapes", "PROTOCOL", "how receivers learn sizes, as for plan; plan", NULL, false },
+    { PP_OPTION_RECOMPUTE },
+    { PP_OPTION_MEMORY_LIMIT },
+    { PP_OPTION_PARTITION },
+    { PP_OPTION_STACK },
+    { PP_OPTION_STEP_SYNC },
+    { NULL, NULL, NULL, NULL, false },
+};
+
+/* One run of the command. */
+typedef struct packing_run {
+    pp_request request;
+    pp_packer *packer;
+    pp_pack_result result;
+    size_t batch_size; /* 0: all */
+    bool packings[PP_PACKING_COUNT];
+    int64_t moves;
+    pp_ns budget_ns; /* per batch; 0: none */
+    pp_ns end_ns;
+} packing_run;
+
+static void run_free(packing_run *run)
+{
+    for (size_t k = 0; k < run->result.count; k++)
+        pp_packed_free(&run->result.batch[k].packed);
+    free(run->result.batch);
+    pp_packer_close(&run->packer);
+    pp_request_free(&run->request);
+}
+
+static bool time_is_up(void *context)
+{
+    const packing_run *run = context;
+    return pp_clock_now_ns() >= run->end_ns;
+}
+
+static pp_status read_packings(const pp_args *args, packing_run *run, pp_err *err)
+{
+    int choice = PP_PACKING_COUNT;
+    pp_status status = pp_packing_read(args, &choice, run->packings, err);
+    run->moves = choice == PP_PACKING_COUNT && !pp_args_has(args, "--budget") ? DEFAULT_MOVES : 0;
+    return status;
+}
+
+static pp_status read_all(const pp_args *args, packing_run *run, pp_err *err)
+{
+    const char *path = pp_args_word(args, 0);
+    pp_wish *wish = &run->request.wish;
+    if (!path || pp_args_word(args, 1))
+        return pp_err_set(err, PP_USAGE, NULL,
+                          "give one file of sequence lengths; see 'ppsim pack --help'");
+    pp_status status = pp_request_read_with(args, path, &run->request, err);
+    if (status || (status = pp_request_refuse_auto(&run->request, "pack", err)) ||
+        (status = read_packings(args, run, err)) ||
+        (status = pp_budget_read(args, &run->moves, &run->budget_ns, err)))
+        return status;
+    if (!pp_args_has(args, "--schedule") &&
+        (status = pp_schedule_get(DEFAULT_SCHEDULE, &wish->schedule, err)))
+        return status;
+    wish->max_simulations = 0; /* the budget is for moves and swaps */
+    wish->stop = NULL;
+    if (!wish->micro_batch_size)
+        wish->micro_batch_size = 1;
+    if (wish->switches.value.recompute == PP_RECOMPUTE_MICROBATCHES)
+        return pp_err_set(err, PP_USAGE, "--recompute",
+                          "microbatches are made here, so all recompute alike; give per-stage, or "
+                          "pack with 'ppsim plan --lengths'");
+    if (wish->global_batch_size && wish->group_count)
+        return pp_err_set(err, PP_USAGE, "--global-batch-size",
+                          "%.64s holds the microbatches of one step; leave the option out", path);
+    run->batch_size = (size_t)wish->global_batch_size;
+    wish->global_batch_size = 0;
+    if (run->batch_size > wish->length_count)
+        return pp_err_set(err, PP_USAGE, "--global-batch-size",
+                          "%.64s has %zu sequences, fewer than one batch of %zu", path,
+                          wish->length_count, run->batch_size);
+    return PP_OK;
+}
+
+static pp_status cut_batches(packing_run *run, pp_err *err)
+{
+    const pp_lengths *all = &run->request.lengths;
+    const size_t size = run->batch_size ? run->batch_size : all->count;
+    pp_pack_result *result = &run->result;
+    result->batch = pp_alloc_array(all->count / size, sizeof *result->batch);
+    if (!result->batch)
+        return pp_err_nomem(err);
+    result->count = all->count / size;
+    result->left_over = all->count % size;
+    for (size_t k = 0; k < result->count; k++)
+        result->batch[k] =
+            (pp_pack_batch){ .lengths = all->length + k * size, .first = k * size, .count = size };
+    return PP_OK;
+}
+
+/* The pipeline is chosen for the first batch, packed first fit; of several as good as that, for all
+ * batches. */
+static pp_status open_packer(packing_run *run, pp_err *err)
+{
+    pp_wish wish = run->request.wish;
+    wish.lengths = run->result.batch[0].lengths;
+    wish.length_count = run->result.batch[0].count;
+    wish.group_end = NULL;
+    wish.group_count = 0;
+    pp_pack_batches batches = { .lengths = wish.lengths,
+                                .size = wish.length_count,
+                                .count = run->result.count };
+    memcpy(batches.packings, run->packings, sizeof batches.packings);
+    return pp_packer_open_for(&wish, &batches, &run->packer, err);
+}
+
+static pp_status pack_batch(packing_run *run, size_t k, pp_err *err)
+{
+    pp_pack_batch *batch = &run->result.batch[k];
+    pp_pack_task task = { .lengths = batch->lengths,
+                          .count = batch->count,
+                          .group_end = run->request.lengths.group_end,
+                          .group_count = run->request.lengths.group_count,
+                          .iterations = run->moves,
+                          .seed = run->request.wish.seed };
+    memcpy(task.packings, run->packings, sizeof task.packings);
+    if (run->budget_ns) {
+        run->end_ns = pp_clock_now_ns() + run->budget_ns;
+        task.stop = time_is_up;
+        task.context = run;
+    }
+    pp_err why = { 0 };
+    pp_status status = pp_pack(run->packer, &task, &batch->packed, &why);
+    if (status && run->result.count > 1)
+        return pp_err_set(err, status, why.where, "batch %zu: %.400s", k + 1, why.text);
+    if (status)
+        *err = why;
+    return status;
+}
+
+static pp_status print_lengths(const char *path, const pp_pack_result *result, pp_err *err)
+{
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_pack_print_lengths(result, &text);
+    pp_status status = pp_text_check(&text, err);
+    if (status)
+        return status;
+    return strcmp(path, "-") == 0 ? pp_print_stdout(text.data, text.bytes, err)
+                                  : pp_file_write(path, text.data, text.bytes, err);
+}
+
+/* The lengths go to -o, everything else to stdout. */
+static pp_status print(const pp_args *args, const pp_pack_result *result, pp_err *err)
+{
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_json_build build = { 0 };
+    const char *path = pp_args_text(args, "-o");
+    pp_status status = PP_OK;
+    if (path && ((status = print_lengths(path, result, err)) || strcmp(path, "-") == 0))
+        return status;
+    if (pp_args_has(args, "--json")) {
+        pp_json *json PP_CLEANUP(pp_json_free) = pp_pack_write(result, &build);
+        status = pp_json_print(&build, json, &text.data, &text.bytes, err);
+    } else {
+        pp_pack_print(result, &text);
+        status = pp_text_check(&text, err);
+    }
+    return status ? status : pp_print_stdout(text.data, text.bytes, err);
+}
+
+static pp_status pack(const pp_args *args, pp_err *err)
+{
+    packing_run run PP_CLEANUP(run_free) = { .moves = 0 };
+    pp_status status = read_all(args, &run, err);
+    if (status || (status = cut_batches(&run, err)) || (status = open_packer(&run, err)))
+        return status;
+    run.result.wish = &run.request.wish;
+    run.result.packer = run.packer;
+    for (size_t k = 0; k < run.result.count; k++) {
+        if ((status = pack_batch(&run, k, err)))
+            return status;
+    }
+    if (run.result.left_over)
+        pp_remark("the last %zu sequences fill no batch of %zu and are left out",
+                  run.result.left_over, run.batch_size);
+    return print(args, &run.result, err);
+}
+
+const pp_command pp_command_pack = {
+    .name = "pack",
+    .arguments = "LENGTHS --model M --pp P [...]",
+    .summary = "group sequences into microbatches by the simulated step",
+    .options = options,
+    .details = "LENGTHS: sequence lengths, as for plan --lengths. -o writes them in their new\n"
+               "order, grouped, for plan --lengths.\n"
+               "example:\n"
+               "  ppsim pack lengths.txt --model llama3-70b --pp 8 --seq-length 8192 -o p.json\n",
+    .run = pack,
+};

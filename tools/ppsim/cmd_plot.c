@@ -1,0 +1,207 @@
+/* ppsim plot: pictures through gnuplot. */
+#include "sim/base/alloc.h"
+#include "sim/base/file.h"
+#include "tools/ppsim/option_rows.h"
+#include "tools/ppsim/plot/plot.h"
+#include "tools/ppsim/study_tool.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const pp_option options[] = {
+    { "--kind", "NAME", "of picture, 'ppsim list plots'; the first that fits", NULL, false },
+    { "--from", "TIME", "show from this time on; 0", NULL, false },
+    { "--to", "TIME", "show until this time; the end", NULL, false },
+    { "--ranks", "A-B", "show these ranks; all", NULL, false },
+    { "--class", "NAME", "of a profile's fits, those of this class: stage_f; all", NULL, false },
+    { "--x", "OPTION", "of a sweep: axis from left to right; the one with most values", NULL,
+      false },
+    { "--y", "OPTION", "of a sweep: axis upwards; the next one", NULL, false },
+    { "--metric", "NUMBER", "of a sweep: what cells show, such as peak_memory_bytes", NULL, false },
+    { "--where", "OPTION=V", "of a sweep: only points with this value", NULL, true },
+    { "--size", "WxH", "of the picture in pixels; as high as its ranks need", NULL, false },
+#include "tools/ppsim/study_options.def"
+    { NULL, NULL, NULL, NULL, false },
+};
+
+/* Two numbers of at most `most` with `between` between them. */
+static pp_status read_pair(const pp_args *args, const char *option, char between, int64_t low,
+                           int64_t most, int64_t pair[2], pp_err *err)
+{
+    const char *text = pp_args_text(args, option);
+    char first[16];
+    if (!text)
+        return PP_OK;
+    size_t length = strspn(text, "0123456789");
+    if (!length || length >= sizeof first || text[length] != between)
+        return pp_err_set(err, PP_USAGE, option, "'%.32s' is not two numbers, as in 4%c64", text,
+                          between);
+    snprintf(first, sizeof first, "%.*s", (int)length, text);
+    pp_status status = pp_parse_int(first, option, low, most, &pair[0], err);
+    if (!status)
+        status = pp_parse_int(text + length + 1, option, low, most, &pair[1], err);
+    return status ? PP_USAGE : PP_OK;
+}
+
+static pp_status read_view(const pp_args *args, pp_picture *picture, pp_err *err)
+{
+    int64_t ranks[2] = { 0, UINT32_MAX };
+    int64_t size[2] = { 0, 0 };
+    pp_status status = pp_args_duration(args, "--from", &picture->from_ns, err);
+    if (status || (status = pp_args_duration(args, "--to", &picture->to_ns, err)) ||
+        (status = read_pair(args, "--ranks", '-', 0, PP_RANKS_MAX - 1, ranks, err)) ||
+        (status = read_pair(args, "--size", 'x', 300, 20000, size, err)))
+        return status;
+    if (pp_args_has(args, "--to") && picture->to_ns <= picture->from_ns)
+        return pp_err_set(err, PP_USAGE, "--to", "must be later than --from");
+    if (ranks[1] < ranks[0])
+        return pp_err_set(err, PP_USAGE, "--ranks", "the second rank is before the first");
+    picture->first_rank = (uint32_t)ranks[0];
+    picture->last_rank = (uint32_t)ranks[1];
+    picture->width = (int)size[0];
+    picture->height = (int)size[1];
+    return PP_OK;
+}
+
+static pp_status load(const pp_args *args, pp_picture *picture, pp_err *err)
+{
+    const char *schedule = pp_args_text(args, "--schedule");
+    pp_status status = PP_OK;
+    if (!pp_args_word(args, 0) == !schedule)
+        return pp_err_set(err, PP_USAGE, NULL,
+                          "give files to draw, or --schedule NAME; see 'ppsim plot --help'");
+    if (schedule)
+        status = pp_plot_load(args, schedule, picture, err);
+    for (size_t i = 0; pp_args_word(args, i) && !status; i++)
+        status = pp_plot_load(args, pp_args_word(args, i), picture, err);
+    return status ? status
+                  : pp_args_bytes(args, "--memory-limit", &picture->memory_limit_bytes, err);
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat first;
+    struct stat second;
+    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
+
+static pp_status check_source(const char *source, const pp_plot_files *files, pp_err *err)
+{
+    const char *const targets[] = { files->picture, files->script, files->data };
+    for (size_t k = 0; k < sizeof targets / sizeof targets[0]; k++) {
+        if (same_file(source, targets[k]))
+            return pp_err_set(err, PP_USAGE, "-o",
+                              "%.200s is what is to be drawn; name another picture", targets[k]);
+    }
+    return PP_OK;
+}
+
+/* What is drawn is not written over. */
+static pp_status check_targets(const pp_args *args, const pp_plot_files *files, pp_err *err)
+{
+    static const char *const sources[] = { "--schedule", "--costs-file" };
+    pp_status status = PP_OK;
+    for (size_t i = 0; pp_args_word(args, i) && !status; i++)
+        status = check_source(pp_args_word(args, i), files, err);
+    for (size_t i = 0; i < sizeof sources / sizeof sources[0] && !status; i++) {
+        if (pp_args_has(args, sources[i]))
+            status = check_source(pp_args_text(args, sources[i]), files, err);
+    }
+    return status;
+}
+
+static void discard(pp_staged_file *staged)
+{
+    pp_file_discard(staged);
+}
+
+/* Script and data stay, whatever becomes of the picture. */
+static pp_status write(const pp_plot_files *files, const pp_text *script, const pp_text *data,
+                       pp_err *err)
+{
+    pp_staged_file first PP_CLEANUP(discard) = { 0 };
+    pp_staged_file second PP_CLEANUP(discard) = { 0 };
+    char *picture PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    pp_status status = pp_file_stage(files->script, script->data, script->bytes, &first, err);
+    if (status || (status = pp_file_stage(files->data, data->data, data->bytes, &second, err)) ||
+        (status = pp_file_commit(&first, script->data, script->bytes, err)) ||
+        (status = pp_file_commit(&second, data->data, data->bytes, err)) ||
+        (status = pp_gnuplot_run(files, &picture, &bytes, err)))
+        return status;
+    return pp_file_write(files->picture, picture, bytes, err);
+}
+
+static pp_status print(const pp_args *args, const pp_plot *kind, const pp_plot_files *files,
+                       pp_err *err)
+{
+    pp_json_build build = { 0 };
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    if (!pp_args_has(args, "--json"))
+        return PP_OK;
+    pp_json *json PP_CLEANUP(pp_json_free) = pp_json_new_object(&build);
+    pp_json_put_text(&build, json, "kind", kind->name);
+    pp_json_put_text(&build, json, "picture", files->picture);
+    pp_json_put_text(&build, json, "script", files->script);
+    pp_json_put_text(&build, json, "data", files->data);
+    pp_status status = pp_json_print(&build, json, &text, &bytes, err);
+    return status ? status : pp_print_stdout(text, bytes, err);
+}
+
+static pp_status check_kind_options(const pp_args *args, const pp_picture *picture, pp_err *err)
+{
+    static const char *const heat[] = { "--x", "--y", "--metric", "--where", NULL };
+    for (size_t i = 0; heat[i] && !picture->cell_count; i++) {
+        if (pp_args_has(args, heat[i]))
+            return pp_err_set(err, PP_USAGE, heat[i], "is for files of sweeps; leave it out");
+    }
+    if (!pp_args_has(args, "--class") || picture->curve_count)
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, "--class", "is for profiles; leave it out");
+}
+
+static pp_status plot(const pp_args *args, pp_err *err)
+{
+    pp_plot_files files PP_CLEANUP(pp_plot_files_free) = { 0 };
+    pp_picture picture PP_CLEANUP(pp_picture_free) = { 0 };
+    pp_text script PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text data PP_CLEANUP(pp_text_free) = { 0 };
+    const pp_plot *kind;
+    if (!pp_args_has(args, "-o"))
+        return pp_err_set(err, PP_USAGE, "-o", "is missing; name the picture: -o FILE.svg or .png");
+    pp_status status = pp_plot_files_name(pp_args_text(args, "-o"), &files, err);
+    if (status || (status = read_view(args, &picture, err)) ||
+        (status = load(args, &picture, err)) ||
+        (status = check_kind_options(args, &picture, err)) ||
+        (status = check_targets(args, &files, err)) ||
+        (status = pp_plot_choose(pp_args_text(args, "--kind"), &picture, &kind, err)))
+        return status;
+    picture.data_name = pp_plot_base_name(files.data);
+    picture.png = files.png;
+    if ((status = pp_plot_draw(kind, &picture, &script, &data, err)) ||
+        (status = write(&files, &script, &data, err)))
+        return status;
+    return print(args, kind, &files, err);
+}
+
+const pp_command pp_command_plot = {
+    .name = "plot",
+    .arguments = "FILE... -o PICTURE.svg | --schedule NAME --pp P --microbatches M --costs ... -o "
+                 "PICTURE.svg",
+    .summary = "draw a timeline, memory, a comparison (through gnuplot)",
+    .options = options,
+    .details = "FILE: a plan, a schedule with --costs, a trace (chrome, memory-csv,\n"
+               "memory-json), a report, a profile, the file of a sweep, of plan --candidates or\n"
+               "of plan --pareto --json. PICTURE.gp and PICTURE.dat are written beside the\n"
+               "picture and stay. PICTURE ends in .svg or .png.\n"
+               "examples:\n"
+               "  ppsim plot plan.json -o step.svg\n"
+               "  ppsim plot plan.json --kind memory --ranks 0-7 -o memory.svg\n"
+               "  ppsim plot predicted.json executed.json -o both.svg\n"
+               "  ppsim plot sweep.jsonl --x pp --y tp --metric peak_memory_bytes -o heat.svg\n",
+    .run = plot,
+};

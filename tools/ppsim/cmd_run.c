@@ -1,0 +1,420 @@
+/* ppsim run: executes a plan, measures it, and compares what happened with what was predicted. */
+#include "sim/base/alloc.h"
+#include "sim/base/file.h"
+#include "sim/base/processors.h"
+#include "tools/ppsim/option_rows.h"
+#include "tools/ppsim/profile_tool.h"
+#include "tools/ppsim/run_tool.h"
+#include "tools/ppsim/study_tool.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FLIGHT_FILE "ppsim-flight.json"
+#define PAYLOAD_MIN 8
+#define SEQUENCE_MAX 1048576 /* tokens */
+
+static const pp_option options[] = {
+    { "--transport", "NAME", "how messages travel, 'ppsim list transports'; threads", NULL, false },
+    { "--compute", "NAME", "what ops compute, 'ppsim list computes'; spin", NULL, false },
+    { "--compute-settings", "K=V,...",
+      "of the compute: hidden=64,heads=4; the plan's, or docs/runtime.md", NULL, false },
+    { "--iterations", "N", "measured steps; 5", NULL, false },
+    { "--warmup", "N", "steps before them, not measured; 1", NULL, false },
+    { "--verify", NULL, "compare values with a sequential run, and every byte of memory", NULL,
+      false },
+    { "--compare", NULL, "predicted against executed, op by op, and the replay test", NULL, false },
+    { "--durations", "plan|measured",
+      "what to predict from: the plan, or ops timed on this machine before; measured for cpu", NULL,
+      false },
+    { "--link", "plan|free|T+RATE",
+      "of threads: what the plan says, memory speed, or 20us+1GB/s; plan for spin", NULL, false },
+    { "--communicators", "world|pp|per-edge",
+      "of nccl: one of all ranks, or one for every two neighbours; world", NULL, false },
+    { "--check-messages", NULL, "of nccl: headers in every step; without it in the first step only",
+      NULL, false },
+    { "--serialize-compute", NULL, "of cuda: an op has its GPU alone, where ranks share one", NULL,
+      false },
+    { "--payload", "SIZE", "spin carries tensors up to this size; 64KiB", NULL, false },
+    { "--schedule", "NAME|FILE", "as simulate, instead of a plan", NULL, false },
+    { PP_OPTION_PP },
+    { PP_OPTION_MICROBATCHES },
+    { PP_OPTION_VPP },
+    { PP_OPTION_MICROBATCH_GROUP_SIZE },
+    { PP_OPTION_COSTS },
+    { PP_OPTION_COSTS_FILE },
+    { PP_OPTION_MEMORY_COSTS },
+    { PP_OPTION_FORWARD_ONLY },
+    { "--replica", "N", "which data-parallel replica of the plan; 0", NULL, false },
+    { "--lengths", "FILE", "sequences, dealt out to the microbatches in order; the plan's", NULL,
+      false },
+    { "--comm", "MODE", "rendezvous, eager:BYTES or batched; the plan's", NULL, false },
+    { "--shapes", "PROTOCOL", "how receivers learn sizes, as simulate; the plan's", NULL, false },
+    { PP_OPTION_TENSORS_PER_BOUNDARY },
+    { "--deadline", "TIME", "give up when an op or a wait lasts longer; 10s or 20 steps", NULL,
+      false },
+    { "--force", NULL, "run also what the simulator says will hang", NULL, false },
+    { "--fault", "KIND,rank=R,at=N",
+      "on purpose: drop, delay, duplicate, truncate, reorder, tag, death, stall, plan", NULL,
+      true },
+    { "--flight", "FILE", "last moments of all ranks after a failure; " FLIGHT_FILE, NULL, false },
+    { "--seed", "N", "of weights and data; 0", NULL, false },
+    { PP_OPTION_COLUMNS },
+    { PP_OPTION_RECOST_PROFILE },
+    { PP_OPTION_RECOST },
+    { PP_OPTION_RECOST_MODEL },
+    { PP_OPTION_RECOST_HW },
+    { PP_OPTION_RECOST_ONLY },
+    { PP_OPTION_RECOST_LAYERS },
+    { "--trace", "FORMAT=FILE", "write the measured timeline; 'ppsim list formats'", NULL, true },
+    { PP_OPTION_TRACE_RANKS },
+    { NULL, NULL, NULL, NULL, false },
+};
+
+/* The only thing that outlives a call: set by a signal, looked at by the runtime. */
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number)
+{
+    (void)number;
+    stop = 1;
+    signal(SIGINT, SIG_DFL); /* the second one ends the program */
+    signal(SIGTERM, SIG_DFL);
+}
+
+static pp_status read_counts(const pp_args *args, pp_execute_options *o, pp_err *err)
+{
+    int64_t iterations = 5;
+    int64_t warmup = 1;
+    int64_t replica = 0;
+    int64_t seed = 0;
+    pp_status status = pp_args_int(args, "--iterations", 1, 100000, &iterations, err);
+    if (status || (status = pp_args_int(args, "--warmup", 0, 100000, &warmup, err)) ||
+        (status = pp_args_int(args, "--replica", 0, INT32_MAX, &replica, err)) ||
+        (status = pp_args_int(args, "--seed", 0, INT64_MAX, &seed, err)))
+        return status;
+    o->iterations = (uint32_t)iterations;
+    o->warmup = (uint32_t)warmup;
+    o->replica = (uint32_t)replica;
+    o->seed = (uint64_t)seed;
+    return PP_OK;
+}
+
+/* Of a transport with queues. */
+static pp_status read_queues(const pp_args *args, pp_execute_options *o, pp_err *err)
+{
+    static const char *const own[] = { "--communicators", "--check-messages" };
+    int layout = 0;
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (pp_args_has(args, own[i]) && !o->transport->has_queues)
+            return pp_err_set(err, PP_USAGE, own[i],
+                              "transport %s has no communicators; leave it "
+                              "out, or use --transport nccl",
+                              o->transport->name);
+    o->check_messages = pp_args_has(args, "--check-messages");
+    pp_status status =
+        pp_args_choice(args, "--communicators", pp_communicators_names(), &layout, err);
+    o->communicators = (pp_communicators)(layout + 1);
+    return status;
+}
+
+static pp_status read_options(const pp_args *args, pp_faults *faults, pp_execute_options *o,
+                              pp_err *err)
+{
+    static const char *const durations[] = { "plan", "measured", NULL };
+    const char *transport = pp_args_text(args, "--transport");
+    const char *compute = pp_args_text(args, "--compute");
+    const char *settings = pp_args_text(args, "--compute-settings");
+    const char *fault;
+    *o = (pp_execute_options){ .settings = settings ? settings : "", .stop = &stop };
+    pp_status status = pp_transport_get(transport ? transport : "threads", &o->transport, err);
+    if (status || (status = pp_compute_get(compute ? compute : "spin", &o->compute, err)))
+        return status;
+    bool real = o->compute->describe != NULL; /* its ops have tensors and durations of their own */
+    int measured = real;
+    o->payload_bytes = real ? -1 : 65536;
+    o->link.kind = real || strcmp(o->transport->name, "threads") != 0 ? PP_LINK_FREE : PP_LINK_PLAN;
+    if (pp_args_has(args, "--payload") && real)
+        return pp_err_set(err, PP_USAGE, "--payload", "%s carries whole tensors; leave it out",
+                          o->compute->name);
+    const char *link = pp_args_text(args, "--link");
+    if ((status = read_counts(args, o, err)) || (status = read_queues(args, o, err)) ||
+        (link && (status = pp_link_parse(link, &o->link, err))) ||
+        (status = pp_args_choice(args, "--durations", durations, &measured, err)) ||
+        (status = pp_args_bytes(args, "--payload", &o->payload_bytes, err)) ||
+        (status = pp_args_duration(args, "--deadline", &o->deadline_ns, err)))
+        return status;
+    if (o->payload_bytes > 0 && o->payload_bytes < PAYLOAD_MIN)
+        return pp_err_set(err, PP_USAGE, "--payload",
+                          "is 0, or at least %d B, which tell whose a tensor is", PAYLOAD_MIN);
+    if (pp_args_has(args, "--deadline") && !o->deadline_ns)
+        return pp_err_set(err, PP_USAGE, "--deadline", "must be longer than 0, for example 10s");
+    for (size_t i = 0; (fault = pp_args_each(args, "--fault", i)); i++) {
+        if ((status = pp_faults_add(fault, faults, err)))
+            return status;
+    }
+    o->serialize = pp_args_has(args, "--serialize-compute");
+    if (o->serialize && !o->compute->gpu)
+        return pp_err_set(err, PP_USAGE, "--serialize-compute",
+                          "ranks of %s share no GPU; leave it out, or use --compute cuda",
+                          o->compute->name);
+    if (measured && !real)
+        return pp_err_set(err, PP_USAGE, "--durations",
+                          "%s takes as long as the plan says; leave it out", o->compute->name);
+    o->faults = faults->count ? faults : NULL;
+    o->measure_ops = measured;
+    o->verify = pp_args_has(args, "--verify");
+    o->force = pp_args_has(args, "--force");
+    return PP_OK;
+}
+
+/* As the file groups them; otherwise in order, equally many to each microbatch, the rest to the
+ * first ones. */
+static pp_status deal_out(const pp_lengths *from, uint32_t microbatches, pp_workload *workload,
+                          pp_err *err)
+{
+    size_t *end = pp_alloc_array(microbatches, sizeof *end);
+    if (!end)
+        return pp_err_nomem(err);
+    for (uint32_t j = 0; j < microbatches; j++) {
+        size_t count = from->count / microbatches + (j < from->count % microbatches);
+        end[j] = from->group_count ? from->group_end[j] : (j ? end[j - 1] : 0) + count;
+    }
+    pp_status status =
+        pp_workload_group(from->length, end, microbatches, SEQUENCE_MAX, 1, workload, err);
+    free(end);
+    return status;
+}
+
+static pp_status read_lengths(const pp_args *args, pp_plan *plan, pp_err *err)
+{
+    const char *path = pp_args_text(args, "--lengths");
+    pp_lengths lengths PP_CLEANUP(pp_lengths_free) = { 0 };
+    if (!path)
+        return PP_OK;
+    if (plan->workload.microbatch)
+        return pp_err_set(err, PP_USAGE, "--lengths",
+                          "the plan has sequences of its own; leave the option out");
+    pp_status status = pp_load_lengths(path, &lengths, err);
+    if (!status && lengths.group_count && lengths.group_count != plan->order[0]->microbatches)
+        status = pp_err_set(err, PP_USAGE, "--lengths",
+                            "%.64s has %zu microbatches, the plan %" PRIu32
+                            "; give as many, or a list without microbatches",
+                            path, lengths.group_count, plan->order[0]->microbatches);
+    if (!status && lengths.count < plan->order[0]->microbatches)
+        status = pp_err_set(err, PP_USAGE, "--lengths",
+                            "%.64s has %zu sequences for %" PRIu32
+                            " microbatches; give at least one for each",
+                            path, lengths.count, plan->order[0]->microbatches);
+    for (size_t i = 0; i < lengths.count && !status; i++) {
+        if (lengths.length[i] > SEQUENCE_MAX)
+            status = pp_err_set(err, PP_USAGE, "--lengths",
+                                "a sequence of %" PRId64 " tokens is too long to be run here; the "
+                                "longest is %d",
+                                lengths.length[i], SEQUENCE_MAX);
+    }
+    return status ? status : deal_out(&lengths, plan->order[0]->microbatches, &plan->workload, err);
+}
+
+static pp_status check_replica(const pp_plan *plan, uint32_t replica, pp_err *err)
+{
+    uint32_t count = plan->costs_count > plan->order_count ? plan->costs_count : plan->order_count;
+    if (replica < count)
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, "--replica",
+                      "the plan has %" PRIu32 " of them; give 0 to %" PRIu32, count, count - 1);
+}
+
+/* A fault that hits nothing would look like one that was survived. */
+static pp_status check_faults(const pp_plan *plan, const pp_execute_options *o, pp_err *err)
+{
+    uint32_t ranks = plan->order[0]->ranks;
+    uint32_t steps = o->warmup + o->iterations;
+    for (size_t i = 0; o->faults && i < o->faults->count; i++) {
+        const pp_fault *f = &o->faults->fault[i];
+        if (f->rank >= ranks || f->step >= steps)
+            return pp_err_set(err, PP_USAGE, "--fault",
+                              "there is no rank %" PRIu32 " in step %" PRIu32
+                              "; ranks are 0 to %" PRIu32 ", steps 0 to %" PRIu32
+                              " with the warm-up",
+                              f->rank, f->step, ranks - 1, steps - 1);
+    }
+    return PP_OK;
+}
+
+/* After a failure: what the ranks did last. */
+static void write_flight(const pp_args *args, const pp_execution *x)
+{
+    const char *given = pp_args_text(args, "--flight");
+    char path[PATH_MAX];
+    pp_err err = { 0 };
+    uint32_t first = 0;
+    uint32_t hosted = 0;
+    if (!x->result.flight)
+        return;
+    x->job.transport->hosts(x->job.world, &first, &hosted);
+    bool all = hosted == x->work.ranks; /* else every process writes a file of its own */
+    char suffix[16] = "";
+    if (!all)
+        snprintf(suffix, sizeof suffix, ".%" PRIu32, first);
+    int length = snprintf(path, sizeof path, "%s%s", given ? given : FLIGHT_FILE, suffix);
+    if (length >= (int)sizeof path)
+        pp_remark("--flight: the name is too long");
+    else if (pp_file_write(path, x->result.flight, strlen(x->result.flight), &err))
+        pp_remark("%s: %s", err.where, err.text);
+    else
+        pp_remark("the last moments of %s are in %s", all ? "every rank" : "this rank", path);
+}
+
+/* Who is refused is told how to go on. */
+static void add_hint(pp_err *err)
+{
+    static const char hint[] = "; 'ppsim check' looks for a repair, --force runs it all the same";
+    size_t used = strlen(err->text);
+    if (strstr(err->text, "the schedule hangs") && used + sizeof hint <= sizeof err->text)
+        memcpy(err->text + used, hint, sizeof hint);
+}
+
+static pp_status print(const pp_args *args, const pp_run_print *run, pp_err *err)
+{
+    pp_comparison comparison;
+    pp_status status = pp_execution_compare(run->execution, &comparison, err);
+    if (status)
+        return status;
+    if (pp_args_has(args, "--json")) {
+        pp_json_build build = { 0 };
+        pp_json *json PP_CLEANUP(pp_json_free) = pp_run_json(run, &comparison, &build);
+        return pp_print_json(args, &build, json, err);
+    }
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_run_text(run, &comparison, &text);
+    status = pp_text_check(&text, err);
+    return status ? status : pp_print_product(args, text.data, text.bytes, err);
+}
+
+/* What is run. */
+typedef struct running {
+    pp_plan *plan;
+    pp_program *written;
+    pp_execution execution;
+    pp_faults faults;
+} running;
+
+static void running_free(running **r)
+{
+    if (!*r || (*r)->execution.result.given_up)
+        return; /* a thread that does not end still uses all of it */
+    pp_execution_free(&(*r)->execution);
+    pp_program_free(&(*r)->written);
+    pp_plan_free(&(*r)->plan);
+    free(*r);
+}
+
+static pp_status show(const pp_args *args, const running *r, const pp_execute_options *o,
+                      pp_err *err)
+{
+    int64_t columns = 80;
+    const pp_execution *x = &r->execution;
+    if (!x->report) /* the process of rank 0 shows it */
+        return PP_OK;
+    bool ours = !r->written && strcmp(r->plan->executor, x->report->executor) != 0;
+    pp_status status = pp_args_int(args, "--columns", 20, 100000, &columns, err);
+    if (status)
+        return status;
+    const pp_run_print run = { .execution = x,
+                               .options = o,
+                               .planned_executor = ours ? r->plan->executor : NULL,
+                               .compare = pp_args_has(args, "--compare") };
+    const pp_export data = { .plan = r->plan,
+                             .order = x->order,
+                             .program = x->program,
+                             .timeline = x->result.iteration[x->result.median].timeline,
+                             .costs = x->costs,
+                             .report = x->report,
+                             .columns = (int)columns,
+                             .measured = true };
+    status = pp_write_exports(args, &data, err);
+    return status ? status : print(args, &run, err);
+}
+
+static void show_progress(void *context, uint32_t done, uint32_t total)
+{
+    pp_ticker_show(context, "running", done, total);
+}
+
+static bool knows_sizes(const pp_costs *costs)
+{
+    bool any = costs->stages == 1;
+    for (size_t k = 0; costs->has_memory && k < (size_t)costs->classes * costs->stages; k++)
+        any = any || costs->message_bytes[k] > 0;
+    return any;
+}
+
+/* What the figures will not say of themselves. */
+static void remark(const pp_plan *plan, const pp_execute_options *o)
+{
+    bool real = o->compute->describe != NULL; /* its tensors have sizes */
+    uint32_t ranks = plan->order[0]->ranks;
+    if (real && !o->compute->memory && ranks > pp_processors())
+        pp_remark("%" PRIu32 " ranks compute on %" PRIu32
+                  " processors; the prediction gives each its own",
+                  ranks, pp_processors());
+    if (!real && o->link.kind == PP_LINK_THROTTLE &&
+        !knows_sizes(plan->costs[plan->costs_count > 1 ? o->replica : 0]))
+        pp_remark("--link: the bytes between stages are not known, so that every message takes the "
+                  "latency alone; a plan has them, or a costs file with message_bytes");
+}
+
+static pp_status run(const pp_args *args, pp_err *err)
+{
+    running *r PP_CLEANUP(running_free) = pp_alloc_array(1, sizeof *r);
+    pp_execute_options o;
+    const char *comm = pp_args_text(args, "--comm");
+    if (!r)
+        return pp_err_nomem(err);
+    pp_status status = read_options(args, &r->faults, &o, err);
+    if (!status && !(status = pp_study_load(args, "run", &r->plan, &r->written, err)))
+        pp_study_tell_stale(r->plan, pp_args_word(args, 0));
+    if (status || (status = pp_study_forward_only(args, r->written, r->plan, err)) ||
+        (status = pp_study_exchange(args, r->plan, r->written != NULL, err)) ||
+        (status = pp_profile_of_plan(args, r->plan, err)) ||
+        (status = check_replica(r->plan, o.replica, err)) ||
+        (status = check_faults(r->plan, &o, err)) || (status = read_lengths(args, r->plan, err)))
+        return status;
+    if (o.compute->describe && !pp_args_has(args, "--compute-settings"))
+        o.settings = r->plan->compute_settings;
+    if (comm)
+        snprintf(r->plan->comm, sizeof r->plan->comm, "%.31s", comm);
+    remark(r->plan, &o);
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
+    pp_ticker ticker = pp_ticker_begin("steps", 0);
+    o.progress = show_progress;
+    o.progress_context = &ticker;
+    status = pp_execute(r->plan, r->written, &o, &r->execution, err);
+    pp_ticker_end(&ticker);
+    if (status) {
+        write_flight(args, &r->execution);
+        add_hint(err);
+        return status;
+    }
+    return show(args, r, &o, err);
+}
+
+const pp_command pp_command_run = {
+    .name = "run",
+    .arguments = "PLAN.json | FILE.csv --costs ... | --schedule NAME --pp P --microbatches M "
+                 "--costs ...",
+    .summary = "execute a plan on this machine, measure it, compare it with the prediction",
+    .options = options,
+    .details = "examples:\n"
+               "  ppsim run --schedule zbv --pp 4 --microbatches 12 \\\n"
+               "      --costs F=3ms,I=3ms,W=2ms,comm=0.2ms --compare\n"
+               "  ppsim run plan.json --compute cpu --verify\n"
+               "  mpirun -n 4 ppsim run plan.json --transport mpi --compute cpu --verify\n",
+    .run = run,
+};

@@ -1,0 +1,119 @@
+/* ppsim simulate: a plan, a schedule file or a named schedule, against costs. */
+#include "tools/ppsim/option_rows.h"
+#include "tools/ppsim/profile_tool.h"
+#include "tools/ppsim/robust_tool.h"
+#include "tools/ppsim/study_tool.h"
+
+#include <string.h>
+
+static const pp_option options[] = {
+#include "tools/ppsim/study_options.def"
+    { "--compile-time", "TIME", "of one graph, where the executor compiles (xla, neuronx)", NULL,
+      false },
+    { "--worst", "N", "show the N longest waits and what caused them; 5", NULL, false },
+    { "--why", NULL, "say where the step goes, part by part, in ns that sum to it", NULL, false },
+    { "--jitter", "SPEC", "Monte Carlo: compute=0.02,comm=0.1,slow-rank=3:1.3; see manual", NULL,
+      false },
+    { "--sensitivity", NULL, "growth of the step per ns on each stage and link", NULL, false },
+    { "--threads", "N", "for --jitter, which does not depend on it; all processors", NULL, false },
+    { "--seed", "N", "of --jitter, echoed in the report; 0", NULL, false },
+    { PP_OPTION_COLUMNS },
+    { "--emit", "FORMAT=FILE", "write the schedule, the plan or the report; 'ppsim list formats'",
+      NULL, true },
+    { PP_OPTION_TORCH_COMPILE },
+    { PP_OPTION_RECOST_PROFILE },
+    { PP_OPTION_RECOST },
+    { PP_OPTION_RECOST_MODEL },
+    { PP_OPTION_RECOST_HW },
+    { PP_OPTION_RECOST_ONLY },
+    { PP_OPTION_RECOST_LAYERS },
+    { "--trace", "FORMAT=FILE", "write the timeline; 'ppsim list formats'", NULL, true },
+    { PP_OPTION_TRACE_RANKS },
+    { NULL, NULL, NULL, NULL, false },
+};
+
+static pp_status print(const pp_args *args, const pp_plan *plan, const pp_report *report,
+                       pp_err *err)
+{
+    if (pp_args_has(args, "--json")) {
+        pp_json_build build = { 0 };
+        pp_json *json PP_CLEANUP(pp_json_free) = pp_report_write(report, &build);
+        return pp_print_json(args, &build, json, err);
+    }
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_report_print(report, &text);
+    if (plan->recomputed.of || strcmp(plan->recompute, PP_PLAN_PER_STAGE) == 0) {
+        pp_text_add(&text, "\n");
+        pp_recompute_print(plan, &text);
+    }
+    pp_status status = pp_text_check(&text, err);
+    return status ? status : pp_print_product(args, text.data, text.bytes, err);
+}
+
+/* --executor all. */
+static pp_status table(const pp_args *args, pp_study *s, pp_err *err)
+{
+    static const char *const single[] = {
+        "--emit",        "--trace", "--ranks", "--compile-time", "--worst",   "--jitter",
+        "--sensitivity", "--why",   "--seed",  "--threads",      "--columns", "--memory-limit"
+    };
+    for (size_t i = 0; i < sizeof single / sizeof single[0]; i++) {
+        if (pp_args_has(args, single[i]))
+            return pp_err_set(err, PP_USAGE, single[i],
+                              "goes with one executor, not with all; name it with --executor");
+    }
+    return pp_print_executor_table(args, s->plan, err);
+}
+
+static pp_status simulate(const pp_args *args, pp_err *err)
+{
+    pp_study s PP_CLEANUP(pp_study_free) = { 0 };
+    int64_t columns = 80;
+    int64_t worst = PP_WORST_DEFAULT;
+    bool compiled = false;
+    pp_robust_wish robust;
+    pp_status status = pp_study_prepare(args, &s, err);
+    if (status || (status = pp_profile_of_plan(args, s.plan, err)))
+        return status;
+    if (strcmp(s.plan->executor, "all") == 0)
+        return table(args, &s, err);
+    if ((status = pp_args_int(args, "--columns", 20, 100000, &columns, err)) ||
+        (status = pp_args_switch(args, "--torch-compile", &compiled, err)) ||
+        (status = pp_args_int(args, "--worst", 0, 1000000, &worst, err)) ||
+        (status = pp_robust_read(args, &robust, err)) || (status = pp_study_report(args, &s, err)))
+        return status;
+    pp_report *report = s.plan->prediction;
+    const pp_jitter_subject subject = { s.program, s.timeline, s.costs, s.plan->step_sync,
+                                        !s.plan->step_sync &&
+                                            pp_boundary_chained(report->executor) };
+    if ((status = pp_report_add_worst(report, s.program, s.timeline, (size_t)worst, err)) ||
+        (pp_args_has(args, "--why") &&
+         (status = pp_report_add_why(report, s.program, s.timeline, s.costs, NULL, err))) ||
+        (status = pp_robust_study(&robust, s.plan, &subject, report, err)))
+        return status;
+    const pp_export data = { .plan = s.plan,
+                             .order = pp_study_order(&s),
+                             .program = s.program,
+                             .timeline = s.timeline,
+                             .costs = s.costs,
+                             .report = report,
+                             .columns = (int)columns,
+                             .compiled = compiled };
+    if ((status = pp_write_exports(args, &data, err)) ||
+        (status = print(args, s.plan, report, err)))
+        return status;
+    return pp_study_check_limit(report, err);
+}
+
+const pp_command pp_command_simulate = {
+    .name = "simulate",
+    .arguments = "PLAN.json | FILE.csv --costs ... | --schedule NAME --pp P --microbatches M "
+                 "--costs ...",
+    .summary = "predict one step: time, bubble and why, memory per rank",
+    .options = options,
+    .details = "examples:\n"
+               "  ppsim simulate plan.json\n"
+               "  ppsim simulate --schedule 1f1b --pp 8 --microbatches 32 \\\n"
+               "      --costs F=18.5ms,I=18.1ms,W=9.3ms,comm=0.6ms --trace chrome=step.json\n",
+    .run = simulate,
+};

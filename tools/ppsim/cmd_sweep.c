@@ -1,0 +1,257 @@
+/* ppsim sweep: many plans or simulations, one line each, that survive being killed. */
+#include "sim/base/file.h"
+#include "tools/ppsim/sweep/sweep.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define THREADS_MAX 1024
+
+static const pp_option options[] = {
+    { "--study", "plan|simulate", "what a point is; plan", NULL, false },
+    { "--grid", "FILE", "study and values from a file (ppsim.sweep in the manual of formats)", NULL,
+      false },
+    { "--threads", "N", "workers; results do not depend on it; all processors", NULL, false },
+    { "--shard", "I/N", "only every Nth point, from the Ith on (0 to N-1): for job arrays", NULL,
+      false },
+    { "--merge", NULL, "put the given files of one sweep together, sorted, all points or none",
+      NULL, false },
+    { "--csv", "FILE", "write all points as CSV", NULL, false },
+    { "--top", "N", "show the N best points (of each model); 10", NULL, false },
+    { NULL, NULL, NULL, NULL, false },
+};
+
+/* Everything that is made on the way. */
+typedef struct sweeping {
+    pp_sweep sweep;
+    pp_sweep_lines lines;
+    pp_sweep_file file;
+    pp_sweep_work *work;
+    int64_t threads, top;
+} sweeping;
+
+static void sweeping_free(sweeping *s)
+{
+    pp_sweep_work_free(&s->work);
+    pp_sweep_file_close(&s->file);
+    pp_sweep_lines_free(&s->lines);
+    pp_sweep_free(&s->sweep);
+}
+
+static pp_status read_shard(const pp_args *args, pp_sweep *sweep, pp_err *err)
+{
+    const char *text = pp_args_text(args, "--shard");
+    const char *slash = text ? strchr(text, '/') : NULL;
+    char shard[16];
+    int64_t i = 0;
+    int64_t n = 1;
+    pp_err ignored = { 0 };
+    if (slash)
+        snprintf(shard, sizeof shard, "%.*s", (int)(slash - text), text);
+    if (text &&
+        (!slash || pp_parse_int(slash + 1, "--shard", 1, PP_SWEEP_POINTS_MAX, &n, &ignored) ||
+         pp_parse_int(shard, "--shard", 0, n - 1, &i, &ignored)))
+        return pp_err_set(err, PP_USAGE, "--shard",
+                          "'%.64s' is not I/N with I from 0 to N - 1, such as 0/4", text);
+    sweep->shard = (uint32_t)i;
+    sweep->shards = (uint32_t)n;
+    return PP_OK;
+}
+
+static pp_status read_options(const pp_args *args, sweeping *s, pp_err *err)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const char *path = pp_args_text(args, "-o");
+    s->threads = processors > 0 ? processors : 1;
+    s->top = 10;
+    if (path && strcmp(path, "-") == 0)
+        return pp_err_set(err, PP_USAGE, "-o",
+                          "needs a file, which the next run goes on with; stdout shows the best "
+                          "points");
+    pp_status status = pp_args_int(args, "--threads", 1, THREADS_MAX, &s->threads, err);
+    if (!status)
+        status = pp_args_int(args, "--top", 0, PP_SWEEP_POINTS_MAX, &s->top, err);
+    return status ? status : read_shard(args, &s->sweep, err);
+}
+
+/* The table, and what else was asked for. */
+static pp_status print(const pp_args *args, const sweeping *s, pp_err *err)
+{
+    const char *path = pp_args_text(args, "--csv");
+    pp_text csv PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_status status = (pp_args_has(args, "--json") ? pp_sweep_print_json : pp_sweep_print)(
+        &s->sweep, &s->lines, (size_t)s->top, &text, err);
+    if (!status && path)
+        status = pp_sweep_print_csv(&s->sweep, &s->lines, &csv, err);
+    if (!status && path)
+        status = pp_file_write(path, csv.data, csv.bytes, err);
+    return status ? status : pp_print_stdout(text.data, text.bytes, err);
+}
+
+/* Nothing runs before all that is given is known to be good. */
+static pp_status begin(const pp_args *args, sweeping *s, pp_err *err)
+{
+    pp_status status = pp_sweep_check(&s->sweep, err);
+    if (status || (status = pp_sweep_lines_new(s->sweep.grid.points, &s->lines, err)) ||
+        (status =
+             pp_sweep_file_open(&s->sweep, pp_args_text(args, "-o"), &s->lines, &s->file, err)))
+        return status;
+    if (s->lines.done)
+        pp_remark("going on: %" PRIu32 " points are in %s", s->lines.done, s->file.path);
+    return pp_sweep_work_new(&s->sweep, &s->file, &s->lines, &s->work, err);
+}
+
+static pp_status run_alone(const pp_args *args, sweeping *s, pp_err *err)
+{
+    pp_status status = begin(args, s, err);
+    if (status)
+        return status;
+    pp_sweep_compute(s->work, (uint32_t)s->threads, false);
+    return pp_sweep_result(s->work, err);
+}
+
+/* Process 0 of many. */
+static pp_status run_first(const pp_args *args, sweeping *s, pp_sweep_farm *farm, pp_err *err)
+{
+    pp_err ending = { 0 };
+    pp_status status = begin(args, s, err);
+    pp_status served = pp_sweep_farm_serve(farm, s->work, &ending);
+    if (!status)
+        status = pp_sweep_result(s->work, err);
+    if (!status && served)
+        status = pp_err_set(err, served, ending.where, "%s", ending.text);
+    if (farm->missing)
+        pp_remark("some of the %" PRIu32 " processes died; the others took their points",
+                  farm->processes);
+    return status;
+}
+
+static pp_status sweep_grid(const pp_args *args, sweeping *s, pp_err *err)
+{
+    pp_sweep_farm farm PP_CLEANUP(pp_sweep_farm_close) = { 0 };
+    if (pp_args_word(args, 0))
+        return pp_err_set(err, PP_USAGE, NULL,
+                          "'%.64s' is no option; values follow an option, and files are put "
+                          "together with --merge",
+                          pp_args_word(args, 0));
+    pp_status status = pp_grid_read(args, &s->sweep.grid, err);
+    if (status || (status = pp_sweep_load(&s->sweep, err)) ||
+        (status = pp_sweep_farm_open(&farm, err)))
+        return status;
+    if (farm.processes > 1 && pp_args_has(args, "--threads")) {
+        farm.missing = true;
+        return pp_err_set(err, PP_USAGE, "--threads",
+                          "each process of an MPI job computes one point at a time; start more "
+                          "processes instead");
+    }
+    if (farm.process > 0)
+        return pp_sweep_farm_work(&farm, &s->sweep, err);
+    status = farm.processes > 1 ? run_first(args, s, &farm, err) : run_alone(args, s, err);
+    return status ? status : print(args, s, err);
+}
+
+static pp_status check_complete(const sweeping *s, pp_err *err)
+{
+    pp_text key PP_CLEANUP(pp_text_free) = { 0 };
+    uint32_t point = 0;
+    if (s->lines.done == s->lines.points)
+        return PP_OK;
+    while (s->lines.line[point])
+        point++;
+    pp_grid_key(&s->sweep.grid, point, &key);
+    return pp_err_set(err, PP_INFEASIBLE, NULL,
+                      "%" PRIu32 " of %" PRIu32 " points are missing, the first is '%.200s'; run "
+                      "the sweep again, which goes on where it ended, or give all of its files",
+                      s->lines.points - s->lines.done, s->lines.points, key.data ? key.data : "");
+}
+
+static pp_status write_merged(const char *path, const sweeping *s, pp_err *err)
+{
+    char *header PP_CLEANUP(pp_free_text) = NULL;
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    size_t bytes = 0;
+    pp_status status = pp_sweep_header(&s->sweep, &header, &bytes, err);
+    if (status)
+        return status;
+    pp_text_add_bytes(&text, header, bytes);
+    for (uint32_t i = 0; i < s->lines.points; i++)
+        pp_text_add(&text, "%s", s->lines.line[i]);
+    status = pp_text_check(&text, err);
+    return status ? status : pp_file_write(path, text.data, text.bytes, err);
+}
+
+/* The sweep of a file, without its shard. */
+static pp_status read_first(const char *path, sweeping *s, pp_err *err)
+{
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    size_t bytes = 0;
+    pp_status status = pp_file_read(path, &text, &bytes, err);
+    if (status || (status = pp_json_parse(text, strcspn(text, "\n"), path, &json, err)))
+        return status;
+    pp_json_at root = pp_json_root(json, path);
+    if ((status = pp_sweep_from_header(&root, &s->sweep, err)))
+        return status;
+    return pp_sweep_lines_new(s->sweep.grid.points, &s->lines, err);
+}
+
+static pp_status merge(const pp_args *args, sweeping *s, pp_err *err)
+{
+    static const char *const own[] = { "--merge", "--csv", "--top", "--json", "-o" };
+    const char *path = pp_args_text(args, "-o");
+    const char *value = NULL;
+    const char *file;
+    const pp_option *given;
+    for (size_t i = 0; (given = pp_args_given(args, i, &value)); i++) {
+        size_t k = 0;
+        while (k < sizeof own / sizeof own[0] && strcmp(given->name, own[k]) != 0)
+            k++;
+        if (k == sizeof own / sizeof own[0])
+            return pp_err_set(err, PP_USAGE, given->name,
+                              "is in the files that --merge reads; leave it out");
+    }
+    if (!pp_args_word(args, 0))
+        return pp_err_set(err, PP_USAGE, "--merge", "needs the files of a sweep");
+    pp_status status = read_first(pp_args_word(args, 0), s, err);
+    off_t ignored;
+    for (size_t i = 0; !status && (file = pp_args_word(args, i)); i++)
+        status = pp_sweep_lines_read(&s->sweep, file, true, &s->lines, &ignored, err);
+    if (status || (status = check_complete(s, err)) ||
+        (path && (status = write_merged(path, s, err))))
+        return status;
+    return print(args, s, err);
+}
+
+static pp_status sweep(const pp_args *args, pp_err *err)
+{
+    sweeping s PP_CLEANUP(sweeping_free) = { .sweep = { .shards = 1 } };
+    pp_status status = read_options(args, &s, err);
+    if (status)
+        return status;
+    return pp_args_has(args, "--merge") ? merge(args, &s, err) : sweep_grid(args, &s, err);
+}
+
+static const pp_command *const borrowed[] = { &pp_command_plan, &pp_command_simulate, NULL };
+
+const pp_command pp_command_sweep = {
+    .name = "sweep",
+    .arguments = "--model M,M --pp P,P [...] -o FILE | --merge FILE...",
+    .summary = "many plans or simulations: every combination of lists of values",
+    .options = options,
+    .borrowed = borrowed,
+    .details = "and every option of plan (or of simulate, with --study) that says what is asked,\n"
+               "with a list of values: --pp 4,8,16 or --pp 4..16*2, --seed 0..9, --pp 4..16+4.\n"
+               "Values with commas of their own, as of --costs, are given by the option again.\n"
+               "A FILE that is there goes on where it ended. Over MPI: mpirun -n P ppsim sweep.\n"
+               "examples:\n"
+               "  ppsim sweep --model gpt175b --pp 4..16*2 --tp 4,8 --schedule 1f1b,zbv \\\n"
+               "      -o s.jsonl\n"
+               "  ppsim sweep --study simulate --schedule 1f1b,zb-h1 --pp 4,8 \\\n"
+               "      --microbatches 8..64*2 --costs F=1ms,B=2ms -o s.jsonl --csv s.csv\n"
+               "  ppsim sweep --merge s0.jsonl s1.jsonl -o s.jsonl\n",
+    .run = sweep,
+};

@@ -1,0 +1,13 @@
+#include "tools/ppsim/tool.h"
+
+static const pp_command *const commands[] = {
+#define PP_COMMAND(id) &pp_command_##id,
+#include "tools/ppsim/commands.def"
+#undef PP_COMMAND
+    NULL,
+};
+
+const pp_command *const *pp_commands(void)
+{
+    return commands;
+}

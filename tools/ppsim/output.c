@@ -1,0 +1,319 @@
+#include "sim/base/alloc.h"
+#include "sim/base/file.h"
+#include "tools/ppsim/tool.h"
+#include "traces/read/gzip.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+pp_status pp_print_stdout(const char *text, size_t bytes, pp_err *err)
+{
+    if (fwrite(text, 1, bytes, stdout) == bytes && fflush(stdout) == 0)
+        return PP_OK;
+    return pp_err_set(err, PP_IO, "stdout", "%s", strerror(errno));
+}
+
+pp_status pp_write_text(const char *path, const char *text, size_t bytes, pp_err *err)
+{
+    char *packed PP_CLEANUP(pp_free_text) = NULL;
+    if (pp_gzip_named(path)) {
+        pp_status status = pp_gzip(text, bytes, &packed, &bytes, err);
+        return status ? status : pp_file_write(path, packed, bytes, err);
+    }
+    return strcmp(path, "-") == 0 ? pp_print_stdout(text, bytes, err)
+                                  : pp_file_write(path, text, bytes, err);
+}
+
+/* Does an --emit or --trace go to stdout? */
+static bool exports_to_stdout(const pp_args *args)
+{
+    static const char *const options[] = { "--emit", "--trace" };
+    for (size_t o = 0; o < 2; o++) {
+        const char *request;
+        for (size_t i = 0; (request = pp_args_each(args, options[o], i)); i++) {
+            const char *equals = strchr(request, '=');
+            if (equals && strcmp(equals, "=-") == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+pp_status pp_print_product(const pp_args *args, const char *text, size_t bytes, pp_err *err)
+{
+    const char *path = pp_args_text(args, "-o");
+    if (!path && exports_to_stdout(args))
+        return PP_OK; /* one product on stdout */
+    return pp_write_text(path ? path : "-", text, bytes, err);
+}
+
+pp_status pp_print_json(const pp_args *args, const pp_json_build *build, const pp_json *json,
+                        pp_err *err)
+{
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    pp_status status = pp_json_print(build, json, &text, &bytes, err);
+    return status ? status : pp_print_product(args, text, bytes, err);
+}
+
+void pp_remark(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs("ppsim: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+}
+
+/* One file to write. */
+typedef struct export_file {
+    char *path;
+    pp_text text;
+    pp_staged_file staged;
+} export_file;
+
+typedef struct export_files {
+    export_file *file;
+    size_t count, capacity;
+} export_files;
+
+static void free_exports(export_files *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        free(files->file[i].path);
+        pp_file_discard(&files->file[i].staged);
+        pp_text_free(&files->file[i].text);
+    }
+    free(files->file);
+}
+
+/* Takes over `text`. */
+static pp_status add_file(export_files *files, const char *path, const char *suffix, pp_text *text,
+                          pp_err *err)
+{
+    void *grown = files->file;
+    pp_status status = pp_text_check(text, err);
+    if (status ||
+        (status = pp_grow(&grown, &files->capacity, files->count + 1, sizeof *files->file, err)))
+        return status;
+    files->file = grown;
+    size_t room = strlen(path) + strlen(suffix) + 1;
+    char *whole = malloc(room);
+    if (!whole)
+        return pp_err_nomem(err);
+    snprintf(whole, room, "%s%s", path, suffix);
+    if (pp_gzip_named(whole)) {
+        pp_text packed = { 0 };
+        if ((status = pp_gzip(text->data ? text->data : "", text->bytes, &packed.data,
+                              &packed.bytes, err))) {
+            free(whole);
+            return status;
+        }
+        pp_text_free(text);
+        *text = packed;
+    }
+    files->file[files->count++] = (export_file){ .path = whole, .text = *text };
+    *text = (pp_text){ 0 };
+    return PP_OK;
+}
+
+static pp_status json_text(pp_json_build *build, pp_json *json, pp_text *text, pp_err *err)
+{
+    pp_status status = pp_json_print(build, json, &text->data, &text->bytes, err);
+    pp_json_free(&json);
+    return status;
+}
+
+/* An executor places the communication of a plan; rows that communicate themselves have none. */
+static pp_status plan_text(const pp_export *data, pp_text *text, pp_err *err)
+{
+    pp_json_build build = { 0 };
+    if (data->report && strcmp(data->report->executor, data->plan->executor) != 0)
+        return pp_err_set(err, PP_INFEASIBLE, "plan",
+                          "this file communicates itself, which a plan cannot hold; write "
+                          "pytorch-comms, or give its compute ops alone (pytorch-csv)");
+    return json_text(&build, pp_plan_write(data->plan, &build), text, err);
+}
+
+/* The formats that are the program's own files. Returns false when `name` is another one. */
+static bool own_format(const char *name, const pp_export *data, pp_text *text, pp_status *status,
+                       pp_err *err)
+{
+    pp_json_build build = { 0 };
+    if (strcmp(name, "plan") == 0)
+        *status = plan_text(data, text, err);
+    else if (strcmp(name, "report") == 0)
+        *status = json_text(&build, pp_report_write(data->report, &build), text, err);
+    else
+        return false;
+    return true;
+}
+
+static pp_status make_export(const char *request, const char *option, const pp_export *data,
+                             export_files *files, pp_err *err)
+{
+    bool emit = strcmp(option, "--emit") == 0;
+    char name[64];
+    const char *equals = strchr(request, '=');
+    if (!equals || equals == request || !equals[1] || (size_t)(equals - request) >= sizeof name)
+        return pp_err_set(err, PP_USAGE, option, "'%.64s' is not FORMAT=FILE", request);
+    memcpy(name, request, (size_t)(equals - request));
+    name[equals - request] = '\0';
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_status status = PP_OK;
+    if (emit && strcmp(name, "report") != 0 &&
+        (status = pp_order_one_rank(data->order, option, err)))
+        return status;
+    if (emit && own_format(name, data, &text, &status, err))
+        return status ? status : add_file(files, equals + 1, "", &text, err);
+    const pp_format *format;
+    if ((status = pp_format_get(name, &format, err)))
+        return status;
+    if (!(emit ? format->emit != NULL : format->trace != NULL))
+        return pp_err_set(err, PP_USAGE, option,
+                          "'%s' is no format for %s; 'ppsim list formats' "
+                          "shows which are",
+                          name, emit ? "schedules" : "timelines");
+    pp_companion companion = { 0 };
+    pp_export own = *data;
+    own.path = equals + 1;
+    status = emit ? format->emit(&own, &text, &companion, err) : format->trace(&own, &text, err);
+    if (status == PP_INFEASIBLE && emit)
+        pp_add_nearest(format, &own, err);
+    if (!status)
+        status = add_file(files, equals + 1, "", &text, err);
+    if (!status && companion.suffix && strcmp(equals + 1, "-") != 0 &&
+        !pp_file_is_special(equals + 1))
+        status = add_file(files, equals + 1, companion.suffix, &companion.text, err);
+    pp_text_free(&companion.text);
+    return status;
+}
+
+static const char *content(const export_file *file)
+{
+    return file->text.data ? file->text.data : "";
+}
+
+/* Two products cannot go to one place. */
+static pp_status check_targets(const pp_args *args, const export_files *files, pp_err *err)
+{
+    const char *product = pp_args_text(args, "-o");
+    for (size_t i = 0; i < files->count; i++) {
+        const char *path = files->file[i].path;
+        bool taken = product && strcmp(product, path) == 0;
+        for (size_t k = 0; k < i && !taken; k++)
+            taken = strcmp(files->file[k].path, path) == 0;
+        if (taken && !pp_file_is_special(path))
+            return pp_err_set(err, PP_USAGE, path, "is given for two products; name another file");
+    }
+    return PP_OK;
+}
+
+/* All of them or none. */
+static pp_status write_files(export_files *files, pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (size_t i = 0; i < files->count && !status; i++) {
+        export_file *file = &files->file[i];
+        if (strcmp(file->path, "-") != 0)
+            status = pp_file_stage(file->path, content(file), file->text.bytes, &file->staged, err);
+    }
+    for (size_t i = 0; i < files->count && !status; i++) {
+        export_file *file = &files->file[i];
+        status = strcmp(file->path, "-") == 0
+                     ? pp_print_stdout(content(file), file->text.bytes, err)
+                     : pp_file_commit(&file->staged, content(file), file->text.bytes, err);
+    }
+    return status;
+}
+
+pp_status pp_write_export(const char *option, const char *request, const pp_export *data,
+                          pp_err *err)
+{
+    export_files files PP_CLEANUP(free_exports) = { 0 };
+    pp_status status = make_export(request, option, data, &files, err);
+    return status ? status : write_files(&files, err);
+}
+
+/* --ranks, of a timeline. */
+static pp_status read_ranks(const pp_args *args, pp_export *data, pp_err *err)
+{
+    int64_t low = 0;
+    int64_t high = 0;
+    if (!pp_args_has(args, "--ranks"))
+        return PP_OK;
+    if (!pp_args_has(args, "--trace"))
+        return pp_err_set(err, PP_USAGE, "--ranks", "is a part of --trace, which is missing");
+    pp_status status = pp_args_range(args, "--ranks", &low, &high, err);
+    if (!status && high >= (int64_t)data->program->ranks)
+        status = pp_err_set(err, PP_USAGE, "--ranks", "there are ranks 0 to %" PRIu32,
+                            data->program->ranks - 1);
+    data->first_rank = (uint32_t)low;
+    data->ranks = (uint32_t)(high - low + 1);
+    return status;
+}
+
+pp_status pp_write_exports(const pp_args *args, const pp_export *all, pp_err *err)
+{
+    pp_export part = *all;
+    const pp_export *data = &part;
+    pp_status ranks = read_ranks(args, &part, err);
+    if (ranks)
+        return ranks;
+    static const char *const options[] = { "--emit", "--trace" };
+    export_files files PP_CLEANUP(free_exports) = { 0 };
+    for (size_t o = 0; o < sizeof options / sizeof options[0]; o++) {
+        const char *request;
+        for (size_t i = 0; (request = pp_args_each(args, options[o], i)); i++) {
+            pp_status status = make_export(request, options[o], data, &files, err);
+            if (status)
+                return status;
+        }
+    }
+    pp_status status = check_targets(args, &files, err);
+    return status ? status : write_files(&files, err);
+}
+
+int pp_first_clause(const char *reason)
+{
+    const char *advice = strstr(reason, "; ");
+    const char *because = strstr(reason, ", since");
+    const char *end = because && (!advice || because < advice) ? because : advice;
+    return end ? (int)(end - reason) : (int)strlen(reason);
+}
+
+/* Of a word that is longer than a line as much as fits, to the last bar: "models|hardware|". */
+static size_t cut_at_bar(const char *word, size_t bytes, size_t room)
+{
+    size_t cut = room < bytes ? room : 0;
+    while (cut && word[cut - 1] != '|')
+        cut--;
+    return cut ? cut : bytes;
+}
+
+void pp_print_words(pp_text *text, const char *words, size_t column, size_t indent)
+{
+    bool first = true;
+    for (const char *w = words; *w; first = false) {
+        size_t bytes = strcspn(w, " ");
+        const bool goes_on = !first && w[-1] == '|';
+        if (bytes > PP_COLUMNS - indent)
+            bytes = cut_at_bar(w, bytes, PP_COLUMNS - (first ? column : indent));
+        if (goes_on || (!first && column + 1 + bytes > PP_COLUMNS)) {
+            pp_text_add(text, "\n%*s", (int)indent, "");
+            column = indent;
+        } else if (!first) {
+            pp_text_add(text, " ");
+            column++;
+        }
+        pp_text_add(text, "%.*s", (int)bytes, w);
+        column += bytes;
+        w += bytes + (w[bytes] == ' ');
+    }
+    pp_text_add(text, "\n");
+}

@@ -1,0 +1,206 @@
+/* ppsim plan --instance: the order of a given problem's ops, with its distance from a bound. */
+#include "planner/order/search.h"
+#include "runtime/core/clock.h"
+#include "sim/base/processors.h"
+#include "tools/ppsim/plan/plan.h"
+#include "traces/read/gzip.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEFAULT_BUDGET_NS ((pp_ns)1000000000)
+
+/* One search. */
+typedef struct run {
+    const pp_args *args;
+    pp_instance *instance;
+    pp_limits limits;
+    int64_t iterations; /* 0: time_ns counts */
+    pp_ns time_ns, begin_ns, took_ns;
+    bool shows; /* progress */
+    pp_found_order *found;
+} run;
+
+static void run_free(run *r)
+{
+    pp_instance_free(&r->instance);
+    pp_found_order_free(&r->found);
+}
+
+static double spent(void *context)
+{
+    const run *r = context;
+    if (pp_interrupted())
+        return 1;
+    pp_ns gone_ns = r->iterations ? 0 : pp_clock_now_ns() - r->begin_ns;
+    return r->time_ns > 0 ? (double)gone_ns / (double)r->time_ns : 1;
+}
+
+/* Where all orders were looked at, the shortest is the bound. */
+static int64_t bound(const run *r)
+{
+    return r->found && r->found->exhausted ? r->found->makespan : r->limits.ticks;
+}
+
+static double gap(const run *r, int64_t makespan)
+{
+    return bound(r) ? (double)makespan / (double)bound(r) - 1 : 0;
+}
+
+static void show(void *context, int64_t makespan)
+{
+    const run *r = context;
+    char left[32] = "";
+    const pp_ns gone_ns = pp_clock_now_ns() - r->begin_ns;
+    if (!r->iterations && gone_ns < r->time_ns)
+        snprintf(left, sizeof left, ", %.0f s left", (double)(r->time_ns - gone_ns) * 1e-9);
+    if (r->shows)
+        pp_remark("%.2f s%s: %" PRId64 ", bound %" PRId64 ", gap %.3f %%", (double)gone_ns * 1e-9,
+                  left, makespan, r->limits.ticks, 100 * gap(r, makespan));
+}
+
+static pp_status refuse_others(const pp_args *args, const pp_option *options, pp_err *err)
+{
+    static const char *const known[] = { "--instance", "--budget", "--seed", "--threads" };
+    for (; options->name; options++) {
+        bool fits = !pp_args_has(args, options->name);
+        for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+            fits = fits || strcmp(options->name, known[k]) == 0;
+        if (!fits)
+            return pp_err_set(err, PP_USAGE, options->name,
+                              "does not go with --instance, which brings its own costs");
+    }
+    return PP_OK;
+}
+
+static pp_status load(run *r, pp_err *err)
+{
+    const char *path = pp_args_text(r->args, "--instance");
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    pp_status status = pp_gzip_json(path, &json, err);
+    if (status)
+        return status;
+    pp_json_at root = pp_json_root(json, path);
+    status = pp_instance_read(&root, &r->instance, err);
+    return status ? status : pp_instance_bound(r->instance, &r->limits, err);
+}
+
+static pp_status search(run *r, pp_err *err)
+{
+    int64_t threads = pp_processors();
+    int64_t seed = 0;
+    pp_status status = pp_args_int(r->args, "--seed", 0, INT64_MAX, &seed, err);
+    if (status ||
+        (status = pp_args_int(r->args, "--threads", 1, PP_SEARCH_THREADS_MAX, &threads, err)))
+        return status;
+    const pp_search_budget budget = { .iterations = r->iterations,
+                                      .spent = spent,
+                                      .found = show,
+                                      .context = r,
+                                      .seed = (uint64_t)seed,
+                                      .threads = (uint32_t)threads };
+    struct sigaction before;
+    pp_interrupt_begin(&before);
+    r->shows = isatty(STDERR_FILENO) == 1;
+    status = pp_search_order(r->instance, r->limits.ticks, &budget, &r->found, err);
+    pp_interrupt_end(&before);
+    r->took_ns = pp_clock_now_ns() - r->begin_ns;
+    return status;
+}
+
+static void add_orders(const run *r, pp_json_build *build, pp_json *root)
+{
+    const pp_instance *x = r->instance;
+    pp_json *orders = pp_json_new_array(build);
+    uint32_t k = 0;
+    for (uint32_t rank = 0; rank < x->ranks; rank++) {
+        pp_json *row = pp_json_new_array(build);
+        for (; k < x->ops && x->task[r->found->ops[k]].rank == rank; k++) {
+            char token[PP_INSTANCE_TOKEN_BYTES];
+            pp_json_add_text(build, row,
+                             pp_instance_token(x, r->found->ops[k], token, sizeof token));
+        }
+        pp_json_add(build, orders, row);
+    }
+    pp_json_put(build, root, "orders", orders);
+}
+
+static pp_status print_json(const run *r, pp_text *text, pp_err *err)
+{
+    pp_json_build build = { 0 };
+    pp_json *root PP_CLEANUP(pp_json_free) = pp_json_new_object(&build);
+    pp_json *parts = pp_json_new_object(&build);
+    for (int k = 0; k < PP_LIMIT_COUNT; k++)
+        pp_json_put_int(&build, parts, pp_limit_key((pp_limit_part)k), r->limits.part[k]);
+    if (r->found->exhausted)
+        pp_json_put_int(&build, parts, "exhaustive", r->found->makespan);
+    pp_json_put_text(&build, root, "format", "ppsim.instance-result");
+    pp_json_put_int(&build, root, "version", 1);
+    pp_json_put_text(&build, root, "name", r->instance->name);
+    pp_json_put_int(&build, root, "makespan", r->found->makespan);
+    pp_json_put_int(&build, root, "lower_bound", bound(r));
+    pp_json_put(&build, root, "bound_parts", parts);
+    pp_json_put_double(&build, root, "gap", gap(r, r->found->makespan));
+    add_orders(r, &build, root);
+    if (!r->iterations)
+        pp_json_put_double(&build, root, "seconds", (double)r->took_ns * 1e-9);
+    return pp_json_print(&build, root, &text->data, &text->bytes, err);
+}
+
+static void print_words(const run *r, pp_text *text)
+{
+    pp_text_add(text, "%s: makespan %" PRId64 "%s\n", r->instance->name, r->found->makespan,
+                r->found->exhausted ? ", optimal (no other order is shorter)"
+                : r->found->proved  ? ", optimal (meets the bound)"
+                                    : "");
+    pp_text_add(text, "lower bound %" PRId64 " (%s), gap %.3f %%\n\n", bound(r),
+                r->found->exhausted ? "exhaustive" : pp_limit_key(r->limits.largest),
+                100 * gap(r, r->found->makespan));
+    pp_text_add(text, "bounds, each for every order of these ops on this placement, partition and "
+                      "packing:\n");
+    for (int k = 0; k < PP_LIMIT_COUNT; k++)
+        pp_text_add(text, "  %-10s %16" PRId64 "  %s\n", pp_limit_key((pp_limit_part)k),
+                    r->limits.part[k], pp_limit_text((pp_limit_part)k));
+    if (r->found->exhausted)
+        pp_text_add(text, "  %-10s %16" PRId64 "  all orders were looked at\n", "exhaustive",
+                    r->found->makespan);
+}
+
+/* The orders go to -o, everything else to stdout. */
+static pp_status print(const run *r, pp_err *err)
+{
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text orders PP_CLEANUP(pp_text_free) = { 0 };
+    const char *path = pp_args_text(r->args, "-o");
+    pp_status status = PP_OK;
+    if (pp_args_has(r->args, "--json"))
+        status = print_json(r, &text, err);
+    else
+        print_words(r, &text);
+    pp_instance_print_orders(r->instance, r->found->ops, &orders);
+    if (status || (status = pp_text_check(&text, err)) || (status = pp_text_check(&orders, err)))
+        return status;
+    if (!path)
+        return pp_print_stdout(text.data, text.bytes, err);
+    if (strcmp(path, "-") == 0)
+        return pp_print_stdout(orders.data, orders.bytes, err);
+    status = pp_write_text(path, orders.data, orders.bytes, err);
+    return status ? status : pp_print_stdout(text.data, text.bytes, err);
+}
+
+pp_status pp_plan_instance(const pp_args *args, const pp_option *options, pp_err *err)
+{
+    run r PP_CLEANUP(run_free) = { .args = args, .time_ns = DEFAULT_BUDGET_NS };
+    r.begin_ns = pp_clock_now_ns();
+    pp_status status = refuse_others(args, options, err);
+    if (status || (status = pp_budget_read(args, &r.iterations, &r.time_ns, err)) ||
+        (status = load(&r, err)) || (status = search(&r, err)))
+        return status;
+    if (pp_interrupted())
+        pp_remark("interrupted after %.1f s: this is the best order by then",
+                  (double)r.took_ns * 1e-9);
+    return print(&r, err);
+}

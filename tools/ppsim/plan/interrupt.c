@@ -1,0 +1,27 @@
+/* ^C while a plan is searched. */
+#include "tools/ppsim/plan/plan.h"
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int signal_number)
+{
+    (void)signal_number;
+    interrupted = 1;
+}
+
+bool pp_interrupted(void)
+{
+    return interrupted;
+}
+
+void pp_interrupt_begin(struct sigaction *before)
+{
+    struct sigaction now = { .sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND };
+    sigemptyset(&now.sa_mask);
+    sigaction(SIGINT, &now, before);
+}
+
+void pp_interrupt_end(const struct sigaction *before)
+{
+    sigaction(SIGINT, before, NULL);
+}

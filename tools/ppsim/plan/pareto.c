@@ -1,0 +1,123 @@
+/* ppsim plan --pareto: the fastest candidate at every memory limit. */
+#include "planner/study/pareto.h"
+#include "runtime/core/clock.h"
+#include "sim/base/file.h"
+#include "tools/ppsim/plan/plan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static void print_point(const pp_pareto *pareto, const pp_pareto_point *point, pp_text *text)
+{
+    const pp_candidate *c = &point->candidate;
+    char cell[4][32];
+    double gpus = (double)pp_parallel_gpus(&c->parallel);
+    if (pareto->per_gpu)
+        snprintf(cell[0], sizeof cell[0], "%.1f", c->tokens_per_s / gpus);
+    else
+        pp_format_duration(cell[0], sizeof cell[0], c->step_ns);
+    pp_text_add(text, "%9s %9s  %-9s%6.2f %% %-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %s\n",
+                pp_format_bytes(cell[1], sizeof cell[1], c->peak_bytes),
+                pp_format_bytes(cell[2], sizeof cell[2], point->limit_bytes), cell[0],
+                100 * ((double)c->step_ns / (double)point->least_step_ns - 1), c->schedule->name,
+                c->parallel.vpp, c->parallel.tp, c->micro_batch_size,
+                pp_recompute_name(c->recompute));
+}
+
+static void print_table(const pp_pareto *pareto, const pp_wish *wish, pp_text *text)
+{
+    pp_text_add(text,
+                "%s, pp %" PRId64
+                ": the fastest of %zu simulated candidates at every memory limit\n\n"
+                "     from        to  %-9s   above schedule       vpp  tp mbs recompute\n"
+                " its peak                        bound\n",
+                wish->model->name, wish->parallel.pp, pareto->simulated,
+                pareto->per_gpu ? "tok/s/GPU" : "step");
+    for (size_t i = 0; i < pareto->count; i++)
+        print_point(pareto, &pareto->point[i], text);
+    pp_text_add(text, "\nbound: no candidate, nor any order of its ops, is faster within the limit "
+                      "in \"to\"\n");
+}
+
+static pp_status write_csv(const pp_args *args, const pp_pareto *pareto, pp_err *err)
+{
+    const char *path = pp_args_text(args, "--candidates");
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    if (!path)
+        return PP_OK;
+    pp_pareto_csv(pareto, &text);
+    pp_status status = pp_text_check(&text, err);
+    return status ? status : pp_file_write(path, text.data, text.bytes, err);
+}
+
+/* What is about one plan. */
+static pp_status refuse_others(const pp_args *args, pp_err *err)
+{
+    static const char *const one[] = { "--emit",    "--trace",  "--ranks",   "--why",
+                                       "--jitter",  "--gpus",   "--packing", "--rank-memory",
+                                       "--rank-by", "--target", "--explain" };
+    for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
+        if (pp_args_has(args, one[i]))
+            return pp_err_set(err, PP_USAGE, one[i],
+                              "does not go with --pareto, which writes no plan; leave one of "
+                              "the two out");
+    }
+    return PP_OK;
+}
+
+static void show(void *context, const pp_candidate *c)
+{
+    const pp_request *r = context;
+    char cell[3][32];
+    pp_remark("%.2f s: %s: step %s (%s, tp %d), bound %s",
+              (double)(pp_clock_now_ns() - r->begin_ns) * 1e-9,
+              pp_format_bytes(cell[0], sizeof cell[0], c->peak_bytes),
+              pp_format_duration(cell[1], sizeof cell[1], c->step_ns), c->schedule->name,
+              (int)c->parallel.tp, pp_format_duration(cell[2], sizeof cell[2], c->least_step_ns));
+}
+
+/* On a terminal every limit is told of when it is done; with a budget in seconds ^C ends it. */
+static pp_status find(pp_request *request, pp_pareto **pareto_out, pp_err *err)
+{
+    struct sigaction before;
+    pp_wish *wish = &request->wish;
+    if (isatty(STDERR_FILENO) == 1) {
+        request->begin_ns = wish->stop ? request->begin_ns : pp_clock_now_ns();
+        wish->found = show;
+        wish->context = request;
+    }
+    if (!wish->stop)
+        return pp_pareto_find(wish, pareto_out, err);
+    pp_interrupt_begin(&before);
+    pp_status status = pp_pareto_find(wish, pareto_out, err);
+    pp_interrupt_end(&before);
+    return status;
+}
+
+pp_status pp_plan_pareto(const pp_args *args, pp_err *err)
+{
+    pp_request request PP_CLEANUP(pp_request_free) = { .wish = { .seed = 0 } };
+    pp_pareto *pareto PP_CLEANUP(pp_pareto_free) = NULL;
+    pp_status status = refuse_others(args, err);
+    if (status || (status = pp_request_read(args, &request, err)) ||
+        (status = pp_request_refuse_auto(&request, "--pareto", err)))
+        return status;
+    if (request.wish.orders == PP_ORDERS_PLANNED)
+        return pp_err_set(err, PP_USAGE, "--schedule",
+                          "--pareto compares planned orders with named schedules; leave it out");
+    if ((status = find(&request, &pareto, err)) || (status = write_csv(args, pareto, err)))
+        return status;
+    if (pareto->stopped)
+        pp_remark("the budget ended after %zu simulations; faster rows may exist",
+                  pareto->simulated);
+    if (pp_args_has(args, "--json")) {
+        pp_json_build build = { 0 };
+        pp_json *json PP_CLEANUP(pp_json_free) = pp_pareto_write(pareto, &request.wish, &build);
+        return pp_print_json(args, &build, json, err);
+    }
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    print_table(pareto, &request.wish, &text);
+    status = pp_text_check(&text, err);
+    return status ? status : pp_print_product(args, text.data, text.bytes, err);
+}

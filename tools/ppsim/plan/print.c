@@ -1,0 +1,506 @@
+/* A plan as people read it: the answer, why, the runners-up, then stages, memory, assumptions. */
+#include "tools/ppsim/plan/plan.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LAYOUT_MAX 240
+#define SPLIT_COLUMN 49 /* of the last column of the table of splits */
+
+/* "label        words" */
+static void add_wrapped(pp_text *text, const char *label, const char *words)
+{
+    const size_t used = strlen(label) > 12 ? strlen(label) + 1 : 13;
+    pp_text_add(text, "%-12s ", label);
+    pp_print_words(text, words, used, 13);
+}
+
+static void add_line(pp_text *text, const char *label, const char *format, ...) PP_PRINTF(3, 4);
+
+static void add_line(pp_text *text, const char *label, const char *format, ...)
+{
+    char words[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(words, sizeof words, format, args);
+    va_end(args);
+    add_wrapped(text, label, words);
+}
+
+/* Fewest and most layers of a stage, MTP modules included. */
+static void layer_range(const pp_plan *plan, int64_t *least, int64_t *most)
+{
+    uint32_t stages = (uint32_t)(plan->parallel.pp * plan->parallel.vpp);
+    *least = INT64_MAX;
+    *most = 0;
+    for (uint32_t s = 0; s < stages; s++) {
+        int64_t layers = plan->partition[s].layers + plan->partition[s].mtp;
+        *least = layers < *least ? layers : *least;
+        *most = layers > *most ? layers : *most;
+    }
+}
+
+static void print_data(const pp_plan *plan, pp_text *text)
+{
+    const pp_workload *w = &plan->workload;
+    size_t count = (size_t)w->replicas * w->microbatches;
+    int64_t least[2] = { INT64_MAX, INT64_MAX }; /* tokens, sequences */
+    int64_t most[2] = { 0 };
+    for (size_t j = 0; j < count; j++) {
+        int64_t now[2] = { w->microbatch[j].tokens, (int64_t)w->microbatch[j].count };
+        for (int k = 0; k < 2; k++) {
+            least[k] = now[k] < least[k] ? now[k] : least[k];
+            most[k] = now[k] > most[k] ? now[k] : most[k];
+        }
+    }
+    char tokens[64];
+    char contents[96];
+    pp_range_print(tokens, sizeof tokens, least[0], most[0]);
+    if (w->bins) {
+        pp_range_print(contents, sizeof contents, least[1], most[1]);
+        size_t used = strlen(contents);
+        snprintf(contents + used, sizeof contents - used, " sequence%s each",
+                 most[1] == 1 ? "" : "s");
+    } else {
+        snprintf(contents, sizeof contents, "micro-batch size %" PRId64, plan->micro_batch_size);
+    }
+    add_line(text, "data", "%" PRIu32 " microbatch%s of %s token%s%s (%s)", w->microbatches,
+             w->microbatches == 1 ? "" : "es", tokens, most[0] == 1 ? "" : "s",
+             plan->parallel.dp > 1 ? " per replica" : "", contents);
+}
+
+static void print_choice(const pp_choice *choice, pp_text *text)
+{
+    const pp_plan *plan = choice->plan;
+    const pp_parallel *p = &plan->parallel;
+    int64_t least;
+    int64_t most;
+    char layers[64];
+    layer_range(plan, &least, &most);
+    pp_range_print(layers, sizeof layers, least, most);
+    pp_text_add(
+        text, "%s on %" PRId64 " x %s: pp %" PRId64 ", tp %" PRId64 ", cp %" PRId64 ", dp %" PRId64,
+        plan->model, pp_parallel_gpus(p), plan->hardware, p->pp, p->tp, p->cp, p->dp);
+    if (p->ep > 1)
+        pp_text_add(text, ", ep %" PRId64, p->ep);
+    pp_text_add(text, "\n\n");
+    add_line(text, "schedule", "%s, %" PRId64 " stage%s per rank (vpp %" PRId64 ")", plan->schedule,
+             p->vpp, p->vpp == 1 ? "" : "s", p->vpp);
+    print_data(plan, text);
+    pp_recompute_print(plan, text);
+    add_line(text, "partition", "%s: %s layer%s per stage",
+             pp_partition_name(choice->candidate[0].partition), layers, most == 1 ? "" : "s");
+}
+
+static void print_interval(const pp_uncertainty *u, pp_text *text)
+{
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
+    if (!u->step_ns)
+        return;
+    pp_uncertainty_print(u, &words);
+    if (words.data)
+        add_line(text, "", "%s (95 %% of the measurements)", words.data);
+}
+
+/* Replicas have microbatches of their own; the step is that of the slowest. */
+static void print_balance(const pp_choice *choice, pp_text *text)
+{
+    const pp_candidate *c = &choice->candidate[0];
+    char mean[32];
+    if (choice->plan->workload.replicas > 1 && c->mean_step_ns)
+        add_line(text, "", "of the slowest of %" PRIu32 " replicas; %.2f %% above their mean, %s",
+                 choice->plan->workload.replicas,
+                 100 * ((double)c->step_ns / (double)c->mean_step_ns - 1),
+                 pp_format_duration(mean, sizeof mean, c->mean_step_ns));
+}
+
+static void print_speed(const pp_choice *choice, pp_text *text)
+{
+    const pp_report *r = choice->plan->prediction;
+    char step[32];
+    char makespan[32];
+    char boundary[32];
+    double gpus = (double)pp_parallel_gpus(&choice->plan->parallel);
+    add_line(text, "step", "%s (makespan %s + step boundary %s)",
+             pp_format_duration(step, sizeof step, r->step_ns),
+             pp_format_duration(makespan, sizeof makespan, r->makespan_ns),
+             pp_format_duration(boundary, sizeof boundary, r->step_boundary_ns));
+    print_interval(&r->uncertainty, text);
+    print_balance(choice, text);
+    if (r->model_flops_utilization > 0)
+        add_line(text, "throughput", "%.0f tokens/s, %.1f per GPU; MFU %.1f %% of dense peak",
+                 r->tokens_per_s, r->tokens_per_s / gpus, 100 * r->model_flops_utilization);
+    else
+        add_line(text, "throughput", "%.0f tokens/s, %.1f per GPU", r->tokens_per_s,
+                 r->tokens_per_s / gpus);
+    add_line(text, "bubble", "%.2f %% of all rank time is idle: idle / (p x makespan)",
+             100 * r->bubble_fraction);
+    add_line(text, "", "%.2f %% of the longest rank's span: (span - busy) / span",
+             100 * r->bubble_rate);
+}
+
+static void print_limits(const pp_choice *choice, pp_text *text)
+{
+    const pp_report *r = choice->plan->prediction;
+    char peak[32];
+    char limit[32];
+    char token[32];
+    char bound[32];
+    const pp_rank_report *rank = &r->per_rank[r->peak_memory_rank];
+    const int64_t limit_bytes =
+        rank->memory_limit_bytes ? rank->memory_limit_bytes : r->memory_limit_bytes;
+    if (r->has_memory)
+        add_line(text, "peak memory", "%s%s%s on rank %" PRIu32 ", while %s runs",
+                 pp_format_bytes(peak, sizeof peak, r->peak_memory_bytes),
+                 limit_bytes ? " of " : "",
+                 limit_bytes ? pp_format_bytes(limit, sizeof limit, limit_bytes) : "",
+                 r->peak_memory_rank, pp_op_print(rank->peak_op, token, sizeof token));
+    if (r->has_memory && r->peak_memory_bytes < choice->candidate[0].peak_bytes)
+        add_line(text, "", "(a faster replica needs %s, on rank %" PRIu32 ")",
+                 pp_format_bytes(peak, sizeof peak, choice->candidate[0].peak_bytes),
+                 choice->candidate[0].peak_rank);
+    if (r->has_bound && r->lower_bound_ns > 0)
+        add_line(text, "lower bound", "%s of makespan: %s; this plan is %.2f %% above it",
+                 pp_format_duration(bound, sizeof bound, r->lower_bound_ns), r->bound_name,
+                 100 * ((double)r->makespan_ns / (double)r->lower_bound_ns - 1));
+}
+
+static void print_shares(const pp_choice *choice, pp_text *text)
+{
+    const pp_report *r = choice->plan->prediction;
+    double step = (double)r->step_ns;
+    double bubble = 100 * r->bubble_fraction * (double)r->makespan_ns / step;
+    double boundary = 100 * (double)r->step_boundary_ns / step;
+    if (step > 0)
+        add_line(text, "where",
+                 "%.1f %% compute, %.1f %% bubble, %.1f %% step boundary "
+                 "(share of the step, mean over the ranks)",
+                 100 - bubble - boundary, bubble, boundary);
+    if (r->has_why)
+        pp_why_print(&r->why, r->step_ns, text);
+}
+
+static void print_habits(const pp_choice *choice, pp_text *text)
+{
+    static const char *const labels[] = { "executor", "shapes", "communicators" };
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
+        if (choice->habit[i][0])
+            add_line(text, labels[i], "%s", choice->habit[i]);
+    }
+}
+
+static void print_why(const pp_choice *choice, pp_text *text)
+{
+    size_t rest = choice->count - choice->ok - choice->pruned;
+    int64_t least = INT64_MAX;
+    int64_t most = 0;
+    for (size_t i = 0; i < choice->count; i++) {
+        int64_t gpus = pp_parallel_gpus(&choice->candidate[i].parallel);
+        least = gpus < least ? gpus : least;
+        most = gpus > most ? gpus : most;
+    }
+    add_line(text, "why",
+             "the fastest of %zu candidates%s: %zu simulated and fit, %zu %s, %zu do "
+             "not fit or are not legal",
+             choice->count, choice->per_gpu ? " per GPU" : "", choice->ok, choice->pruned,
+             choice->stopped ? "not looked at (budget)" : "cannot be faster (lower bound)", rest);
+    if (choice->per_gpu)
+        add_line(text, "",
+                 "tp is free, so candidates use %" PRId64 " to %" PRId64 " GPUs; they "
+                 "are compared by tokens/s per GPU. Give --tp to compare step times.",
+                 least, most);
+    if (choice->orders[0])
+        add_line(text, "free orders", "%s", choice->orders);
+    print_habits(choice, text);
+    if (choice->packing[0])
+        add_line(text, "packing", "%s", choice->packing);
+    if (choice->target[0])
+        add_line(text, "target", "%s", choice->target);
+    if (choice->verdict[0])
+        add_line(text, "jitter", "%s", choice->verdict);
+    print_shares(choice, text);
+}
+
+/* Rows that differ in what the table shows. */
+static bool same_row(const pp_candidate *a, const pp_candidate *b)
+{
+    return a->schedule == b->schedule && a->recompute == b->recompute &&
+           a->parallel.vpp == b->parallel.vpp && a->parallel.tp == b->parallel.tp &&
+           a->micro_batch_size == b->micro_batch_size;
+}
+
+#define ROWS_MAX 10
+
+typedef struct rows {
+    const pp_candidate *row[ROWS_MAX];
+    size_t count;
+} rows;
+
+static void add_row(rows *r, const pp_choice *choice, const pp_candidate *c, size_t room)
+{
+    if (r->count >= room || same_row(c, &choice->candidate[0]))
+        return;
+    for (size_t i = 0; i < r->count; i++) {
+        if (same_row(c, r->row[i]))
+            return;
+    }
+    r->row[r->count++] = c;
+}
+
+static double score(const pp_candidate *c)
+{
+    pp_ns ns = c->step_ns ? c->step_ns : c->least_step_ns;
+    return (double)ns * (double)pp_parallel_gpus(&c->parallel);
+}
+
+/* One of a kind is enough among those that do not fit. */
+static bool same_misfit(const pp_candidate *a, const pp_candidate *b)
+{
+    return a->status == b->status && a->recompute == b->recompute &&
+           a->parallel.tp == b->parallel.tp && a->micro_batch_size == b->micro_batch_size;
+}
+
+/* The one that misses the memory by least among those that might be faster, beyond the rows there
+ * are. */
+static const pp_candidate *nearest_misfit(const pp_choice *choice, const rows *r)
+{
+    const pp_candidate *best = NULL;
+    for (size_t i = 0; i < choice->count; i++) {
+        const pp_candidate *c = &choice->candidate[i];
+        bool known = c->status != PP_CANDIDATE_INFEASIBLE || !c->legal ||
+                     score(c) >= score(&choice->candidate[0]) || same_row(c, &choice->candidate[0]);
+        for (size_t k = 0; k < r->count; k++)
+            known = known || same_row(c, r->row[k]) || same_misfit(c, r->row[k]);
+        if (!known && (!best || c->short_bytes < best->short_bytes))
+            best = c;
+    }
+    return best;
+}
+
+/* Five next best that ran, three that might be faster but do not fit, and the best of every
+ * schedule that is not named by then. */
+static rows pick_rows(const pp_choice *choice)
+{
+    rows r = { .count = 0 };
+    for (size_t i = 1; i < choice->count && choice->candidate[i].status == PP_CANDIDATE_OK; i++)
+        add_row(&r, choice, &choice->candidate[i], 5);
+    const pp_candidate *misfit;
+    for (size_t n = 0; n < 3 && (misfit = nearest_misfit(choice, &r)); n++)
+        add_row(&r, choice, misfit, 8);
+    for (size_t i = 1; i < choice->count; i++) {
+        const pp_candidate *c = &choice->candidate[i];
+        bool named = c->schedule == choice->candidate[0].schedule;
+        for (size_t k = 0; k < r.count; k++)
+            named = named || r.row[k]->schedule == c->schedule;
+        if (!named)
+            add_row(&r, choice, c, ROWS_MAX);
+    }
+    return r;
+}
+
+/* Step time, or tokens/s per GPU where GPU counts differ; a bound where it did not run. */
+static void name_speed(const pp_choice *choice, const pp_candidate *c, char *buffer, size_t size)
+{
+    const pp_candidate *best = &choice->candidate[0];
+    pp_ns ns = c->step_ns ? c->step_ns : c->least_step_ns;
+    char step[32];
+    double tokens = best->tokens_per_s * (double)best->step_ns;
+    if (ns <= 0)
+        snprintf(buffer, size, "-");
+    else if (choice->per_gpu)
+        snprintf(buffer, size, "%s%.1f", c->step_ns ? "  " : "<=", tokens / score(c));
+    else
+        snprintf(buffer, size, "%s%s",
+                 c->step_ns ? "  " : ">=", pp_format_duration(step, sizeof step, ns));
+}
+
+static void print_row(const pp_choice *choice, const pp_candidate *c, pp_text *text)
+{
+    char speed[48];
+    char why[460];
+    char cells[112];
+    double slower = 100 * (score(c) / score(&choice->candidate[0]) - 1);
+    if (c->status == PP_CANDIDATE_OK)
+        snprintf(why, sizeof why, "%.2f %% slower%s%s", slower, c->reason[0] ? "; " : "",
+                 c->reason);
+    else if (c->status == PP_CANDIDATE_PRUNED && c->least_step_ns && slower >= 0)
+        snprintf(why, sizeof why, "not simulated: at least %.2f %% slower", slower);
+    else
+        snprintf(why, sizeof why, "%s", c->reason);
+    name_speed(choice, c, speed, sizeof speed);
+    snprintf(cells, sizeof cells, "%-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %-14s %s",
+             c->schedule->name, c->parallel.vpp, c->parallel.tp, c->micro_batch_size,
+             pp_recompute_name(c->recompute), speed);
+    if (52 + strlen(why) > PP_COLUMNS) {
+        pp_text_add(text, "%s\n", cells);
+        add_wrapped(text, "", why);
+    } else {
+        pp_text_add(text, "%-51s %s\n", cells, why);
+    }
+}
+
+static double ranked_score(const pp_candidate *c)
+{
+    return (double)c->ranked_ns * (double)pp_parallel_gpus(&c->parallel);
+}
+
+/* The next one of those that were studied under jitter; NULL: there are no more. */
+static const pp_candidate *next_ranked(const pp_choice *choice, const pp_candidate *last)
+{
+    const pp_candidate *next = NULL;
+    for (size_t i = 0; i < choice->count; i++) {
+        const pp_candidate *c = &choice->candidate[i];
+        bool later = !last || ranked_score(c) > ranked_score(last) ||
+                     (ranked_score(c) == ranked_score(last) && c > last);
+        if (c->ranked_ns && later && (!next || ranked_score(c) < ranked_score(next)))
+            next = c;
+    }
+    return next;
+}
+
+static void print_jitter(const pp_choice *choice, pp_text *text)
+{
+    enum { SHOWN = 8 };
+    const pp_candidate *best = next_ranked(choice, NULL);
+    const pp_candidate *c = best;
+    pp_text_add(text,
+                "\nunder jitter   vpp  tp mbs recompute       p50       p95       no jitter\n");
+    for (int shown = 0; c && shown < SHOWN; shown++, c = next_ranked(choice, c)) {
+        char cell[3][32];
+        char tie[48] = "";
+        if (c->tie && c != best)
+            snprintf(tie, sizeof tie, " within %.2f %%: a tie",
+                     100 * (ranked_score(c) / ranked_score(best) - 1));
+        pp_text_add(text, "%-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %-14s  %-9s %-9s %s%s\n",
+                    c->schedule->name, c->parallel.vpp, c->parallel.tp, c->micro_batch_size,
+                    pp_recompute_name(c->recompute),
+                    pp_format_duration(cell[0], sizeof cell[0], c->p50_ns),
+                    pp_format_duration(cell[1], sizeof cell[1], c->p95_ns),
+                    pp_format_duration(cell[2], sizeof cell[2], c->step_ns), tie);
+    }
+}
+
+/* The best of the next splits. */
+static void print_splits(const pp_choice *choice, pp_text *text)
+{
+    enum { SHOWN = 9 };
+    bool bounds = false;
+    pp_text_add(text, "\n  pp  tp  cp   dp  ep schedule         step      of %zu splits\n",
+                choice->splits);
+    for (size_t i = 0; i < choice->splits && i < SHOWN; i++) {
+        const pp_candidate *c = &choice->split[i];
+        const pp_parallel *p = &c->parallel;
+        pp_ns ns = c->step_ns ? c->step_ns : c->least_step_ns;
+        double slower = 100 * (score(c) / score(&choice->split[0]) - 1);
+        char step[32];
+        char why[sizeof c->reason] = "the plan above";
+        bounds = bounds || !c->step_ns;
+        pp_text_add(
+            text, "%4" PRId64 " %3" PRId64 " %3" PRId64 " %4" PRId64 " %3" PRId64 " %-14s %s%-9s ",
+            p->pp, p->tp, p->cp, p->dp, p->ep, c->schedule ? c->schedule->name : "-",
+            c->step_ns ? "  " : ">=", pp_format_duration(step, sizeof step, ns));
+        if (c->status == PP_CANDIDATE_INFEASIBLE)
+            snprintf(why, sizeof why, "%s", c->reason);
+        else if (i)
+            snprintf(why, sizeof why, "%s%.2f %% slower", c->step_ns ? "" : "at least ", slower);
+        pp_print_words(text, why, SPLIT_COLUMN, SPLIT_COLUMN);
+    }
+    if (bounds)
+        pp_text_add(text, ">=: a lower bound of the step; the split was not simulated\n");
+}
+
+static void print_runners_up(const pp_choice *choice, pp_text *text)
+{
+    rows r = pick_rows(choice);
+    if (!r.count)
+        return;
+    pp_text_add(text, "\nrunners-up     vpp  tp mbs recompute        %-10swhy not\n",
+                choice->per_gpu ? "tok/s/GPU" : "step");
+    for (size_t i = 0; i < r.count; i++)
+        print_row(choice, r.row[i], text);
+}
+
+static void name_stage(const pp_stage *stage, char *buffer, size_t size)
+{
+    char mtp[32] = "";
+    if (stage->mtp)
+        snprintf(mtp, sizeof mtp, " + %" PRId64 " MTP", stage->mtp);
+    snprintf(buffer, size, "%s%" PRId64 " layer%s%s%s", stage->embedding ? "embedding + " : "",
+             stage->layers, stage->layers == 1 ? "" : "s", mtp,
+             stage->loss ? " + head and loss" : "");
+}
+
+static void print_partition(const pp_plan *plan, pp_text *text)
+{
+    uint32_t stages = (uint32_t)(plan->parallel.pp * plan->parallel.vpp);
+    pp_text layout PP_CLEANUP(pp_text_free) = { 0 };
+    pp_placement placement = PP_PLACE_LOOP;
+    pp_order_placement(plan->order[0], &placement);
+    if (placement == PP_PLACE_V)
+        pp_text_add(text, "\nstages (V: stage s and stage %" PRId64 " - s share a rank)\n",
+                    2 * plan->parallel.pp - 1);
+    else
+        pp_text_add(text, "\nstages (stage s on rank s mod %" PRId64 ")\n", plan->parallel.pp);
+    for (uint32_t s = 0; s < stages;) {
+        char what[96];
+        char range[32];
+        char same[96];
+        uint32_t end = s + 1;
+        name_stage(&plan->partition[s], what, sizeof what);
+        for (; end < stages; end++) {
+            name_stage(&plan->partition[end], same, sizeof same);
+            if (strcmp(what, same) != 0)
+                break;
+        }
+        snprintf(range, sizeof range, end == s + 1 ? "%" PRIu32 : "%" PRIu32 " to %" PRIu32, s,
+                 end - 1);
+        pp_text_add(text, "  %-10s %s%s\n", range, what, end == s + 1 ? "" : " each");
+        s = end;
+    }
+    pp_layout_print(plan->partition, stages, &layout);
+    if (layout.data && layout.bytes <= LAYOUT_MAX && layout.bytes + 9 <= PP_COLUMNS)
+        pp_text_add(text, "  layout %s\n", layout.data);
+    else
+        pp_text_add(text, "  (the plan file has the layout string)\n");
+}
+
+static void print_assumptions(const pp_plan *plan, pp_text *text)
+{
+    if (plan->assumptions.count)
+        pp_text_add(text, "\nassumed, because it was not given\n");
+    for (size_t i = 0; i < plan->assumptions.count; i++) {
+        const pp_note *note = &plan->assumptions.note[i];
+        char words[2200];
+        snprintf(words, sizeof words, "%s: %s", note->key, note->value);
+        pp_text_add(text, "  - ");
+        pp_print_words(text, words, 4, 4);
+    }
+}
+
+void pp_choice_print(const pp_choice *choice, pp_text *text)
+{
+    print_choice(choice, text);
+    print_speed(choice, text);
+    print_limits(choice, text);
+    pp_text_add(text, "\n");
+    print_why(choice, text);
+    if (choice->splits)
+        print_splits(choice, text);
+    if (choice->verdict[0])
+        print_jitter(choice, text);
+    print_runners_up(choice, text);
+    print_partition(choice->plan, text);
+    if (choice->plan->prediction->has_memory)
+        pp_text_add(text, "\n");
+    pp_plan_memory_print(choice->plan->prediction, text);
+    print_assumptions(choice->plan, text);
+    pp_text_add(
+        text,
+        "\nnext: add --emit plan=plan.json to keep this plan, then\n"
+        "  ppsim simulate plan.json --trace chrome=step.json   (ui.perfetto.dev)\n"
+        "or --emit torchtitan=FILE.py, automodel=FILE or megatron=FILE for a training run,\n"
+        "--candidates FILE for all %zu candidates.\n",
+        choice->count);
+}

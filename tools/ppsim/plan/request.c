@@ -1,0 +1,545 @@
+/* From the command line of `ppsim plan` to what the planner is asked. */
+#include "planner/robustness/jitter.h"
+#include "planner/order/search.h"
+#include "planner/pack/pack.h"
+#include "runtime/core/clock.h"
+#include "sim/base/processors.h"
+#include "tools/ppsim/plan/plan.h"
+#include "traces/target/target.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_HARDWARE "h100-80g"
+#define DEFAULT_STACK "current"
+#define COUNT_MAX (1 << 20)
+
+static pp_status load_model(pp_request *r, const char *name, pp_err *err)
+{
+    const pp_input *known = pp_inputs_find(r->inputs, PP_INPUT_MODEL, name);
+    if (!known)
+        return pp_load_model(name, &r->model, err);
+    r->model = known->model;
+    return PP_OK;
+}
+
+static pp_status load_hardware(pp_request *r, const char *name, pp_err *err)
+{
+    const pp_input *known = pp_inputs_find(r->inputs, PP_INPUT_HARDWARE, name);
+    if (!known)
+        return pp_load_cluster(name, &r->cluster, r->class_hardware, err);
+    r->class_hardware[0] = known->hardware;
+    return PP_OK;
+}
+
+/* What the ranks of a cluster are, once the sizes are known. */
+static pp_status read_cluster(pp_request *r, pp_err *err)
+{
+    return r->cluster.classes ? pp_cluster_traits(&r->cluster, r->class_hardware, &r->wish,
+                                                  &r->traits, &r->assumptions, err)
+                              : PP_OK;
+}
+
+static pp_status load_lengths(pp_request *r, const char *name, pp_err *err)
+{
+    const pp_input *known = name ? pp_inputs_find(r->inputs, PP_INPUT_LENGTHS, name) : NULL;
+    const pp_lengths *lengths = known ? &known->lengths : &r->lengths;
+    pp_status status = name && !known ? pp_load_lengths(name, &r->lengths, err) : PP_OK;
+    r->wish.lengths = lengths->length;
+    r->wish.length_count = lengths->count;
+    r->wish.group_end = lengths->group_end;
+    r->wish.group_count = lengths->group_count;
+    return status;
+}
+
+static pp_status read_machines(const pp_args *args, pp_request *r, pp_err *err)
+{
+    const char *model = pp_args_text(args, "--model");
+    const char *hardware = pp_args_text(args, "--hw");
+    if (!model)
+        return pp_err_set(err, PP_USAGE, "--model",
+                          "is missing; give a name of 'ppsim list "
+                          "models', a file of ours or a Hugging Face config.json");
+    if (!pp_args_has(args, "--pp") && !pp_args_has(args, "--gpus"))
+        return pp_err_set(err, PP_USAGE, "--pp",
+                          "is missing; give the number of pipeline ranks, "
+                          "for example --pp 16");
+    pp_status status = load_model(r, model, err);
+    if (!status && r->model.sourceless)
+        status = pp_notes_add(&r->assumptions, err, "model", "source not given in %s", model);
+    r->profile.inputs = r->inputs;
+    if (!status)
+        status = pp_profile_given(args, &r->profile, err);
+    if (!status)
+        status = pp_profile_options(args, &r->profile, err);
+    if (!status && r->profile.path)
+        status = pp_profile_hardware(args, &r->profile, &r->model, &r->hardware, err);
+    else if (!status)
+        status = load_hardware(r, hardware ? hardware : DEFAULT_HARDWARE, err);
+    if (!status && !r->profile.path)
+        r->hardware = r->class_hardware[0];
+    if (!status && r->cluster.classes)
+        snprintf(r->hardware.name, sizeof r->hardware.name, "%s", r->cluster.name);
+    if (!status && !hardware && !r->profile.path)
+        status = pp_notes_add(&r->assumptions, err, "hardware", "%s (--hw)", r->hardware.name);
+    if (!status)
+        status = pp_args_rate(args, "--node-network", &r->hardware.network_bytes_per_s, err);
+    r->wish.model = &r->model;
+    r->wish.hardware = &r->hardware;
+    return status;
+}
+
+/* A degree changes no time that was measured. */
+static pp_status tell_split(pp_request *r, bool probed, pp_err *err)
+{
+    const int64_t tp = r->wish.parallel.tp;
+    if (tp == 1)
+        return PP_OK;
+    if (!r->profile.quiet)
+        pp_remark(
+            "--tp %" PRId64 " changes no measured stage: %s", tp,
+            probed ? "the probe measured them with tp 1"
+                   : "the profile does not say with which tp they were measured; it must be this");
+    return pp_notes_add(&r->assumptions, err, "tensor parallel",
+                        "tp %" PRId64 ", as given: measured stages are taken as they are, %s", tp,
+                        probed ? "which is tp 1" : "as if measured with it");
+}
+
+/* Measured stages are what they are: split over as many GPUs, and recomputing as much. */
+static pp_status keep_stages(const pp_args *args, pp_request *r, pp_err *err)
+{
+    char text[128];
+    pp_switch_wish *switches = &r->wish.switches;
+    if (!r->profile.path || !pp_measured_has_stages(r->profile.measured, text, sizeof text))
+        return PP_OK;
+    if (!r->wish.parallel.tp)
+        r->wish.parallel.tp = 1;
+    switches->given.dtype =
+        pp_profile_settings(&r->profile, text, sizeof text, &switches->value.dtype);
+    pp_status status = tell_split(r, switches->given.dtype, err);
+    if (status)
+        return status;
+    if (pp_args_has(args, "--recompute"))
+        return PP_OK;
+    switches->value.recompute = PP_RECOMPUTE_NONE;
+    switches->given.recompute = true;
+    return pp_notes_add(&r->assumptions, err, "recompute",
+                        "none beyond what the measured stages did");
+}
+
+static pp_status read_sizes(const pp_args *args, pp_request *r, pp_err *err)
+{
+    pp_wish *wish = &r->wish;
+    int64_t group = 0;
+    int64_t seed = 0;
+    const struct {
+        const char *option;
+        int64_t *value;
+        int64_t low, high;
+    } rows[] = {
+        { "--gpus", &wish->gpus, 1, COUNT_MAX },
+        { "--pp", &wish->parallel.pp, 1, PP_RANKS_MAX },
+        { "--tp", &wish->parallel.tp, 1, COUNT_MAX },
+        { "--cp", &wish->parallel.cp, 1, COUNT_MAX },
+        { "--dp", &wish->parallel.dp, 1, COUNT_MAX },
+        { "--ep", &wish->parallel.ep, 1, COUNT_MAX },
+        { "--vpp", &wish->parallel.vpp, 1, PP_STAGES_MAX },
+        { "--seq-length", &wish->seq_length, 1, PP_LENGTH_MAX },
+        { "--micro-batch-size", &wish->micro_batch_size, 1, COUNT_MAX },
+        { "--global-batch-size", &wish->global_batch_size, 1, PP_MICROBATCHES_MAX },
+        { "--microbatch-group-size", &group, 1, PP_MICROBATCHES_MAX },
+        { "--seed", &seed, 0, INT64_MAX },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        pp_status status =
+            pp_args_int(args, rows[i].option, rows[i].low, rows[i].high, rows[i].value, err);
+        if (status)
+            return status;
+    }
+    wish->group_size = (uint32_t)group;
+    wish->seed = (uint64_t)seed;
+    pp_status status = pp_args_bytes(args, "--memory-limit", &wish->memory_limit_bytes, err);
+    if (!status && pp_args_has(args, "--memory-limit") && wish->memory_limit_bytes == 0)
+        return pp_err_set(err, PP_USAGE, "--memory-limit", "must be positive, is 0");
+    return status;
+}
+
+static pp_status read_recompute(const pp_args *args, pp_switch_wish *s, pp_err *err)
+{
+    static const char *const names[] = { "none", "selective",       "full",
+                                         "auto", PP_PLAN_PER_STAGE, PP_PLAN_PER_MICROBATCH,
+                                         NULL };
+    static const char *const methods[] = { "uniform", NULL };
+    static const char *const layers[] = { "1", NULL };
+    int choice = PP_RECOMPUTE_AUTO;
+    int only = 0;
+    pp_status status = pp_args_choice(args, "--recompute", names, &choice, err);
+    if (!status)
+        status = pp_args_choice(args, "--recompute-method", methods, &only, err);
+    if (!status)
+        status = pp_args_choice(args, "--recompute-num-layers", layers, &only, err);
+    s->value.recompute = (pp_recompute)choice;
+    s->given.recompute = pp_args_has(args, "--recompute");
+    return status;
+}
+
+/* Of --communicators: a layout, or auto. */
+static pp_status read_layout(const pp_args *args, pp_request *r, pp_err *err)
+{
+    const char *names[PP_COMMUNICATORS_PER_EDGE + 2] = { NULL };
+    int layout = 0;
+    if (!pp_args_has(args, "--communicators"))
+        return PP_OK;
+    for (int k = 0; k < PP_COMMUNICATORS_PER_EDGE; k++)
+        names[k] = pp_communicators_names()[k];
+    names[PP_COMMUNICATORS_PER_EDGE] = "auto";
+    pp_status status = pp_args_choice(args, "--communicators", names, &layout, err);
+    if (status)
+        return status;
+    r->wish.free.communicators = layout == PP_COMMUNICATORS_PER_EDGE;
+    if (!r->wish.free.communicators)
+        r->wish.switches.value.communicators = (pp_communicators)(layout + 1);
+    return PP_OK;
+}
+
+static pp_status read_transfers(const pp_args *args, pp_switch_wish *s, pp_err *err)
+{
+    int p2p = PP_P2P_SEND_RECV;
+    pp_status status;
+    if ((status = pp_args_choice(args, "--p2p", pp_p2p_names(), &p2p, err)) ||
+        (status = pp_args_switch(args, "--scatter-gather", &s->value.scatter_gather, err)))
+        return status;
+    s->value.p2p = (pp_p2p)p2p;
+    s->given.p2p = pp_args_has(args, "--p2p");
+    s->given.scatter_gather = pp_args_has(args, "--scatter-gather");
+    return PP_OK;
+}
+
+static pp_status read_switches(const pp_args *args, pp_request *r, pp_err *err)
+{
+    static const char *const attentions[] = { "unfused", "flash", NULL };
+    static const char *const syncs[] = { "exposed", "overlap", NULL };
+    static const char *const dtypes[] = { "bf16", "fp16", "fp32", NULL };
+    static const char *const zeros[] = { "0", "1", NULL };
+    pp_switch_wish *s = &r->wish.switches;
+    pp_switches checked;
+    int attention = 0;
+    int sync = 0;
+    int dtype = PP_DTYPE_BF16;
+    int zero = 0;
+    const char *stack = pp_args_text(args, "--stack");
+    s->stack = stack ? stack : DEFAULT_STACK;
+    pp_status status = pp_stack_find(s->stack, 1, &checked, err);
+    if (status || (status = read_recompute(args, s, err)) ||
+        (status = pp_args_switch(args, "--sequence-parallel", &s->value.sequence_parallel, err)) ||
+        (status = pp_args_switch(args, "--tp-overlap", &s->value.tp_overlap, err)) ||
+        (status = pp_args_choice(args, "--attention", attentions, &attention, err)) ||
+        (status = pp_args_choice(args, "--grad-sync", syncs, &sync, err)) ||
+        (status = pp_args_choice(args, "--grad-dtype", dtypes, &dtype, err)) ||
+        (status = pp_args_choice(args, "--zero", zeros, &zero, err)) ||
+        (status = read_layout(args, r, err)) || (status = read_transfers(args, s, err)))
+        return status;
+    s->value.flash_attention = attention == 1;
+    s->value.grad_sync_overlap = sync == 1;
+    s->value.grad_dtype = (pp_dtype)dtype;
+    s->value.zero = zero;
+    s->given.sequence_parallel = pp_args_has(args, "--sequence-parallel");
+    s->given.tp_overlap = pp_args_has(args, "--tp-overlap");
+    s->given.flash_attention = pp_args_has(args, "--attention");
+    s->given.grad_sync_overlap = pp_args_has(args, "--grad-sync");
+    s->given.grad_dtype = pp_args_has(args, "--grad-dtype");
+    s->given.zero = pp_args_has(args, "--zero");
+    return PP_OK;
+}
+
+/* start: "FORMAT=". */
+static bool writes(const pp_args *args, const char *start)
+{
+    const char *emit;
+    for (size_t i = 0; (emit = pp_args_each(args, "--emit", i)); i++) {
+        if (strncmp(emit, start, strlen(start)) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* After the executor. */
+static pp_status read_buffers(const pp_args *args, pp_wish *wish, pp_err *err)
+{
+    pp_buffers parsed = { 0 };
+    wish->recv_buffers = pp_args_text(args, "--recv-buffers");
+    wish->send_buffers = pp_args_text(args, "--send-buffers");
+    wish->return_outputs = pp_args_text(args, "--return-outputs");
+    if ((wish->recv_buffers || wish->send_buffers || wish->return_outputs) &&
+        !wish->free.executor && (!wish->executor || strcmp(wish->executor, "ideal") == 0))
+        return pp_err_set(err, PP_USAGE,
+                          wish->recv_buffers   ? "--recv-buffers"
+                          : wish->send_buffers ? "--send-buffers"
+                                               : "--return-outputs",
+                          "executor ideal has no buffers; choose another with --executor");
+    return pp_buffers_parse(wish->recv_buffers ? wish->recv_buffers : "",
+                            wish->send_buffers ? wish->send_buffers : "",
+                            wish->return_outputs ? wish->return_outputs : "", &parsed, err);
+}
+
+static pp_status read_program(const pp_args *args, pp_request *r, pp_err *err)
+{
+    pp_wish *wish = &r->wish;
+    const char *schedule = pp_args_text(args, "--schedule");
+    const char *partition = pp_args_text(args, "--partition");
+    const char *executor = pp_args_text(args, "--executor");
+    const pp_executor *found;
+    bool step_sync = true;
+    pp_status status = PP_OK;
+    bool planned = schedule && strcmp(schedule, "planned") == 0;
+    if (schedule && strcmp(schedule, "auto") != 0 && !planned)
+        status = pp_schedule_get(schedule, &wish->schedule, err);
+    if (!status && wish->schedule && wish->schedule->simulate_only)
+        status = pp_err_set(err, PP_INFEASIBLE, "--schedule",
+                            "%s is for simulate only, no runtime takes its orders; choose "
+                            "dualpipev, which runs the same pairs with every stage on one rank",
+                            wish->schedule->name);
+    if (!wish->schedule)
+        wish->orders = planned ? PP_ORDERS_PLANNED : PP_ORDERS_BETTER;
+    wish->one_order = writes(args, "pytorch-csv=");
+    if (!status)
+        status = pp_args_switch(args, "--torch-compile", &wish->no_split, err);
+    wish->free.executor = pp_args_is_auto(args, "--executor");
+    if (!status && executor && !wish->free.executor &&
+        !(status = pp_executor_get(executor, &found, err)))
+        wish->executor = found->name;
+    if (!status)
+        status = read_buffers(args, wish, err);
+    if (!status)
+        status = pp_args_switch(args, "--step-sync", &step_sync, err);
+    if (!status)
+        status = pp_args_exchange_or_auto(args, &wish->exchange, &wish->free.shapes, err);
+    wish->shape_message_given = pp_args_has(args, "--shape-message");
+    wish->no_step_sync = !step_sync;
+    wish->bare_ends = pp_args_has(args, "--bare-ends");
+    wish->why = pp_args_has(args, "--why");
+    if (partition && strcmp(partition, "uniform") == 0) {
+        wish->partition = PP_PARTITION_UNIFORM;
+    } else if (partition && strcmp(partition, "auto") != 0) {
+        if (!strchr(partition, 'E') || !strchr(partition, 'L'))
+            return pp_err_set(err, PP_USAGE, "--partition",
+                              "'%.64s' is neither auto nor uniform "
+                              "nor a layout such as 'Et*3|t*4|t*3L'",
+                              partition);
+        wish->partition = PP_PARTITION_LAYOUT;
+        wish->layout = partition;
+    }
+    return status;
+}
+
+static bool time_is_up(void *context)
+{
+    const pp_request *r = context;
+    return pp_interrupted() || pp_clock_now_ns() >= r->end_ns;
+}
+
+static double part_of_time(void *context)
+{
+    const pp_request *r = context;
+    if (pp_interrupted())
+        return 1;
+    double gone_ns = (double)(pp_clock_now_ns() - r->begin_ns);
+    return r->end_ns > r->begin_ns ? gone_ns / (double)(r->end_ns - r->begin_ns) : 1;
+}
+
+pp_status pp_budget_read(const pp_args *args, int64_t *count, pp_ns *time_ns, pp_err *err)
+{
+    const char *text = pp_args_text(args, "--budget");
+    size_t bytes = text ? strlen(text) : 0;
+    char number[32];
+    if (bytes <= 2 || strcmp(text + bytes - 2, "it") != 0)
+        return pp_args_duration(args, "--budget", time_ns, err);
+    if (bytes - 2 >= sizeof number)
+        return pp_err_set(err, PP_USAGE, "--budget", "'%.64s' is too large", text);
+    memcpy(number, text, bytes - 2);
+    number[bytes - 2] = '\0';
+    if (pp_parse_int(number, "--budget", 1, INT64_MAX / 2, count, NULL))
+        return pp_err_set(err, PP_USAGE, "--budget",
+                          "'%.64s' is no number of simulations; "
+                          "write for example 20000it",
+                          text);
+    return PP_OK;
+}
+
+static pp_status read_budget(const pp_args *args, pp_request *r, pp_err *err)
+{
+    int64_t count = 0;
+    pp_ns budget_ns = 0;
+    pp_status status = pp_budget_read(args, &count, &budget_ns, err);
+    if (status || !pp_args_has(args, "--budget"))
+        return status;
+    r->wish.max_simulations = (uint64_t)count;
+    if (count)
+        return PP_OK;
+    r->begin_ns = pp_clock_now_ns();
+    r->end_ns = r->begin_ns + budget_ns;
+    r->wish.stop = time_is_up;
+    r->wish.spent = part_of_time;
+    r->wish.context = r;
+    return PP_OK;
+}
+
+static pp_status read_jitter(const pp_args *args, pp_request *r, pp_err *err)
+{
+    static const char *const names[] = { "p50", "p95", NULL };
+    const char *text = pp_args_text(args, "--jitter");
+    int percentile = 0;
+    if (!text && pp_args_has(args, "--rank-by"))
+        return pp_err_set(err, PP_USAGE, "--rank-by",
+                          "is for --jitter; give that too, or leave it out");
+    pp_status status = pp_args_choice(args, "--rank-by", names, &percentile, err);
+    if (status || !text)
+        return status;
+    r->wish.rank_by_p95 = percentile == 1;
+    r->wish.jitter = &r->jitter;
+    return pp_jitter_parse(text, &r->jitter, err);
+}
+
+static pp_status read_threads(const pp_args *args, pp_wish *wish, pp_err *err)
+{
+    int64_t threads = pp_processors();
+    pp_status status = pp_args_int(args, "--threads", 1, PP_SEARCH_THREADS_MAX, &threads, err);
+    wish->threads = (uint32_t)threads;
+    return status;
+}
+
+static bool shapes_given(const pp_args *args, const pp_wish *wish)
+{
+    return pp_args_has(args, "--shapes") && !wish->free.shapes;
+}
+
+/* What is to be written limits the wish, too, though communication may be another's. */
+static pp_status limit_to_emitted(const pp_args *args, pp_wish *wish, pp_err *err)
+{
+    char start[72];
+    bool planned = wish->orders == PP_ORDERS_PLANNED;
+    for (size_t i = 0; i < pp_target_count(); i++) {
+        const pp_target *target = pp_target_at(i);
+        snprintf(start, sizeof start, "%.64s=", target->limits.name);
+        if (!target->format.name || !writes(args, start))
+            continue;
+        if (planned && !target->limits.orders)
+            return pp_err_set(err, PP_INFEASIBLE, "--schedule",
+                              "target %s takes no planned order; leave out the option, or --emit "
+                              "%s",
+                              target->limits.name, target->limits.name);
+        pp_status status = pp_target_check_recompute(&target->limits, wish, err);
+        if (status)
+            return status;
+        pp_target_limit(&target->limits, shapes_given(args, wish), wish);
+        wish->target = wish->target ? wish->target : target->limits.rules;
+    }
+    return PP_OK;
+}
+
+static pp_status read_target(const pp_args *args, pp_request *r, pp_err *err)
+{
+    const char *name = pp_args_text(args, "--target");
+    const pp_target *target;
+    r->free_wish = r->wish;
+    if (!name)
+        return limit_to_emitted(args, &r->wish, err);
+    pp_status status = pp_target_get(name, &target, err);
+    if (status)
+        return status;
+    r->target = &target->limits;
+    r->free_wish.one_order = false;
+    r->free_wish.free = (pp_free_habits){ .executor = false };
+    status = pp_target_apply(r->target, shapes_given(args, &r->wish), &r->wish, err);
+    return status ? status : limit_to_emitted(args, &r->wish, err);
+}
+
+pp_status pp_request_read(const pp_args *args, pp_request *request, pp_err *err)
+{
+    if (pp_args_word(args, 0))
+        return pp_err_set(err, PP_USAGE, NULL,
+                          "'%.64s' is no option; the model is given as "
+                          "--model %.64s",
+                          pp_args_word(args, 0), pp_args_word(args, 0));
+    return pp_request_read_with(args, pp_args_text(args, "--lengths"), request, err);
+}
+
+pp_status pp_request_read_with(const pp_args *args, const char *lengths, pp_request *request,
+                               pp_err *err)
+{
+    pp_status status = read_machines(args, request, err);
+    if (status || (status = read_sizes(args, request, err)) ||
+        (status = read_switches(args, request, err)) ||
+        (status = keep_stages(args, request, err)) || (status = read_program(args, request, err)) ||
+        (status = read_jitter(args, request, err)) ||
+        (status = pp_args_traits(args, &request->traits, err)) ||
+        (status = read_cluster(request, err)) ||
+        (status = read_threads(args, &request->wish, err)) ||
+        (status = read_budget(args, request, err)))
+        return status;
+    request->wish.traits = request->traits.count ? &request->traits : NULL;
+    request->wish.assumptions = &request->assumptions;
+    status = load_lengths(request, lengths, err);
+    return status ? status : read_target(args, request, err);
+}
+
+pp_status pp_packing_read(const pp_args *args, int *choice, bool packings[PP_PACKING_COUNT],
+                          pp_err *err)
+{
+    enum { AUTO = PP_PACKING_COUNT };
+    const char *names[AUTO + 2] = { [AUTO] = "auto" };
+    for (int k = 0; k < PP_PACKING_COUNT; k++)
+        names[k] = pp_packing_name((pp_packing)k);
+    pp_status status = pp_args_choice(args, "--packing", names, choice, err);
+    for (int k = 0; k < PP_PACKING_COUNT; k++)
+        packings[k] = *choice == AUTO || *choice == k;
+    return status;
+}
+
+/* A file that groups its sequences says how they are packed. */
+pp_status pp_request_read_packing(const pp_args *args, pp_request *r, pp_err *err)
+{
+    const bool given = pp_args_has(args, "--packing");
+    int choice = r->wish.group_count ? PP_PACKING_GIVEN : PP_PACKING_COUNT;
+    pp_wish *wishes[] = { &r->wish, &r->free_wish };
+    pp_status status = pp_packing_read(args, &choice, r->packings, err);
+    if (status)
+        return status;
+    if (!r->wish.lengths && given)
+        return pp_err_set(err, PP_USAGE, "--packing",
+                          "is for sequences of --lengths; give these too, or leave it out");
+    const bool as_is =
+        choice == PP_PACKING_FIRST_FIT || (choice == PP_PACKING_GIVEN && r->wish.group_count);
+    for (size_t i = 0; i < 2 && r->wish.lengths; i++) {
+        wishes[i]->packings = as_is ? NULL : r->packings;
+        if (choice == PP_PACKING_FIRST_FIT) {
+            wishes[i]->group_end = NULL;
+            wishes[i]->group_count = 0;
+        }
+    }
+    return PP_OK;
+}
+
+pp_status pp_request_refuse_auto(const pp_request *request, const char *instead, pp_err *err)
+{
+    const pp_free_habits *f = &request->wish.free;
+    const char *option = f->executor        ? "--executor"
+                         : f->shapes        ? "--shapes"
+                         : f->communicators ? "--communicators"
+                                            : NULL;
+    if (!option)
+        return PP_OK;
+    return pp_err_set(
+        err, PP_USAGE, option,
+        "auto does not go with %s; plan without that first, then give what was chosen", instead);
+}
+
+void pp_request_free(pp_request *request)
+{
+    pp_lengths_free(&request->lengths);
+    pp_notes_free(&request->assumptions);
+    pp_profile_release(&request->profile);
+    pp_traits_free(&request->traits);
+}

@@ -1,0 +1,202 @@
+/* What the inputs of ppsim plot show. */
+#include "sim/base/alloc.h"
+#include "tools/ppsim/plot/plot.h"
+#include "tools/ppsim/study_tool.h"
+#include "traces/read/gzip.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pp_status add_bar(const char *schedule, const char *source, const pp_report *report,
+                         pp_picture *picture, pp_err *err)
+{
+    pp_bar *bar = pp_picture_add_bar(picture, err);
+    if (!bar)
+        return PP_NOMEM;
+    const char *file = pp_plot_base_name(source);
+    bool same = strcmp(file, schedule) == 0;
+    snprintf(bar->name, sizeof bar->name, "%.60s%s%.60s%s", schedule, same ? "" : " (",
+             same ? "" : file, same ? "" : ")");
+    bar->step_ns = report->step_ns;
+    bar->bubble_fraction = report->bubble_fraction;
+    bar->peak_bytes = report->has_memory ? report->peak_memory_bytes : -1;
+    return PP_OK;
+}
+
+/* A prediction is drawn from the trace that it would write, so that both give the same picture. */
+static pp_status add_prediction(const pp_study *s, pp_picture *picture, pp_err *err)
+{
+    const pp_format *chrome;
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    pp_track track PP_CLEANUP(pp_track_free) = { 0 };
+    const pp_export data = { .plan = s->plan,
+                             .order = pp_study_order(s),
+                             .program = s->program,
+                             .timeline = s->timeline,
+                             .costs = s->costs,
+                             .report = s->plan->prediction };
+    pp_status status = pp_format_get("chrome", &chrome, err);
+    if (status || (status = chrome->trace(&data, &text, err)) ||
+        (status = pp_json_parse(text.data, text.bytes, "prediction", &json, err)))
+        return status;
+    pp_json_at root = pp_json_root(json, "prediction");
+    status = pp_chrome_read(&root, &track, err);
+    if (!status)
+        pp_picture_add_track(picture, &track);
+    return status;
+}
+
+static pp_status add_study(const pp_args *args, const char *source, pp_picture *picture,
+                           pp_err *err)
+{
+    pp_study s PP_CLEANUP(pp_study_free) = { 0 };
+    const char *executor = pp_args_text(args, "--executor");
+    if (executor && strcmp(executor, "all") == 0)
+        return pp_err_set(err, PP_USAGE, "--executor", "a picture shows one; name it");
+    pp_status status = pp_study_read(args, source, &s, err);
+    if (status || (status = pp_study_predict(&s, err)) ||
+        (status = add_prediction(&s, picture, err)))
+        return status;
+    if (s.plan->memory_limit_bytes)
+        picture->memory_limit_bytes = s.plan->memory_limit_bytes;
+    return add_bar(s.plan->schedule, source, s.plan->prediction, picture, err);
+}
+
+/* Reports of before 0.2 have none. */
+static pp_status read_twentieths(const pp_json_at *jitter, pp_jitter_result *j, pp_err *err)
+{
+    pp_json_at list;
+    size_t count = 0;
+    pp_ns least_ns = j->min_ns;
+    if (!pp_json_has(jitter, "twentieths_ns"))
+        return PP_OK;
+    pp_status status = pp_json_get(jitter, "twentieths_ns", &list, err);
+    if (status || (status = pp_json_count(&list, &count, err)))
+        return status;
+    if (count != PP_JITTER_TWENTIETHS)
+        return pp_json_fail(&list, err, "must hold %d percentiles", PP_JITTER_TWENTIETHS);
+    for (size_t i = 0; i < count; i++) {
+        pp_json_at at;
+        if ((status = pp_json_item(&list, i, &at, err)) ||
+            (status = pp_json_read_int(&at, least_ns, j->max_ns, &j->twentieth_ns[i], err)))
+            return status;
+        least_ns = j->twentieth_ns[i];
+    }
+    return PP_OK;
+}
+
+static pp_status read_jitter(const pp_json_at *root, const pp_bar *bar, pp_picture *picture,
+                             pp_err *err)
+{
+    pp_json_at jitter;
+    pp_spread *spread = pp_picture_add_spread(picture, err);
+    if (!spread)
+        return PP_NOMEM;
+    snprintf(spread->name, sizeof spread->name, "%s", bar->name);
+    spread->step_ns = bar->step_ns;
+    pp_jitter_result *j = &spread->jitter;
+    pp_status status = pp_json_get(root, "jitter", &jitter, err);
+    if (status || (status = pp_json_get_int(&jitter, "min_ns", 0, PP_NS_MAX, &j->min_ns, err)) ||
+        (status = pp_json_get_int(&jitter, "p50_ns", j->min_ns, PP_NS_MAX, &j->p50_ns, err)) ||
+        (status = pp_json_get_int(&jitter, "p95_ns", j->p50_ns, PP_NS_MAX, &j->p95_ns, err)) ||
+        (status = pp_json_get_int(&jitter, "p99_ns", j->p95_ns, PP_NS_MAX, &j->p99_ns, err)) ||
+        (status = pp_json_get_int(&jitter, "max_ns", j->p99_ns, PP_NS_MAX, &j->max_ns, err)) ||
+        (status = pp_json_get_double(&jitter, "mean_ns", 0, (double)PP_NS_MAX, &j->mean_ns, err)) ||
+        (status = read_twentieths(&jitter, j, err)))
+        return status;
+    return pp_json_get_int(&jitter, "scenarios", 1, INT64_MAX, &j->spec.scenarios, err);
+}
+
+/* The keys that are drawn; others are left to their readers. */
+static pp_status add_report(const pp_json_at *root, const char *source, pp_picture *picture,
+                            pp_err *err)
+{
+    const char *schedule = "";
+    pp_report report = { 0 };
+    pp_status status = pp_json_check_format(root, "ppsim.report", 1, err);
+    if (status || (status = pp_json_get_text(root, "schedule", &schedule, err)) ||
+        (status = pp_json_get_int(root, "step_ns", 0, PP_NS_MAX, &report.step_ns, err)) ||
+        (status = pp_json_get_double(root, "bubble_fraction", 0, 1, &report.bubble_fraction, err)))
+        return status;
+    report.has_memory = pp_json_has(root, "peak_memory_bytes");
+    if (report.has_memory && (status = pp_json_get_int(root, "peak_memory_bytes", 0, PP_BYTES_MAX,
+                                                       &report.peak_memory_bytes, err)))
+        return status;
+    if (pp_json_has(root, "memory_limit_bytes") &&
+        (status = pp_json_get_int(root, "memory_limit_bytes", 0, PP_BYTES_MAX,
+                                  &picture->memory_limit_bytes, err)))
+        return status;
+    status = add_bar(schedule, source, &report, picture, err);
+    if (status || !pp_json_has(root, "jitter"))
+        return status;
+    return read_jitter(root, &picture->bar[picture->bar_count - 1], picture, err);
+}
+
+static bool has_format(const pp_json_at *root, const char *format)
+{
+    pp_json_at at;
+    const char *found;
+    return pp_json_kind_at(root) == PP_JSON_OBJECT && pp_json_has(root, "format") &&
+           !pp_json_get(root, "format", &at, NULL) && pp_json_kind_at(&at) == PP_JSON_TEXT &&
+           !pp_json_read_text(&at, &found, NULL) && strcmp(found, format) == 0;
+}
+
+/* *mine_out: it is one of the files that are no study. */
+static pp_status add_json(const pp_args *args, const char *text, size_t bytes, const char *source,
+                          pp_picture *picture, bool *mine_out, pp_err *err)
+{
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    pp_track track PP_CLEANUP(pp_track_free) = { 0 };
+    pp_status status = pp_json_parse(text, bytes, source, &json, err);
+    if (status)
+        return status;
+    pp_json_at root = pp_json_root(json, source);
+    if (has_format(&root, "ppsim.report"))
+        return add_report(&root, source, picture, err);
+    if (has_format(&root, "ppsim.pareto"))
+        return pp_plot_add_pareto(&root, source, picture, err);
+    if (has_format(&root, "ppsim.profile"))
+        return pp_plot_add_profile(text, bytes, source, pp_args_text(args, "--class"), picture,
+                                   err);
+    if (pp_chrome_recognise(&root))
+        status = pp_chrome_read(&root, &track, err);
+    else if (has_format(&root, "ppsim.memory"))
+        status = pp_memory_json_read(&root, &track, err);
+    else
+        *mine_out = false;
+    if (!status && *mine_out)
+        pp_picture_add_track(picture, &track);
+    return status;
+}
+
+pp_status pp_plot_load(const pp_args *args, const char *source, pp_picture *picture, pp_err *err)
+{
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    bool mine = true;
+    picture->inputs++;
+    if (pp_schedule_find(source))
+        return add_study(args, source, picture, err);
+    pp_status status = pp_gzip_read(source, &text, &bytes, err);
+    if (status)
+        return status;
+    if (pp_candidates_recognise(text, bytes))
+        return pp_candidates_read(text, source, picture, err);
+    if (pp_memory_csv_recognise(text, bytes)) {
+        pp_track track PP_CLEANUP(pp_track_free) = { 0 };
+        status = pp_memory_csv_read(text, source, &track, err);
+        if (!status)
+            pp_picture_add_track(picture, &track);
+        return status;
+    }
+    if (pp_heat_recognise(text))
+        return pp_heat_read(args, text, bytes, source, picture, err);
+    if (text[strspn(text, " \t\r\n")] == '{')
+        status = add_json(args, text, bytes, source, picture, &mine, err);
+    else
+        mine = false;
+    return status || mine ? status : add_study(args, source, picture, err);
+}

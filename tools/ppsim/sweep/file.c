@@ -1,0 +1,209 @@
+/* The file of a sweep: a header, then a line per point that is done, in the order they came.
+ *
+ * A line is appended, as a rule by one write(), and counts once its newline is there, so a process
+ * that is killed at any byte leaves whole lines and at most one torn one, which the next run cuts
+ * off. */
+#include "sim/base/file.h"
+#include "runtime/core/clock.h"
+#include "sim/base/alloc.h"
+#include "tools/ppsim/sweep/sweep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SYNC_EVERY_NS 1000000000
+
+pp_status pp_sweep_lines_new(uint32_t points, pp_sweep_lines *lines_out, pp_err *err)
+{
+    char **line = pp_alloc_array(points, sizeof *line);
+    if (!line)
+        return pp_err_nomem(err);
+    *lines_out = (pp_sweep_lines){ .line = line, .points = points };
+    return PP_OK;
+}
+
+void pp_sweep_lines_free(pp_sweep_lines *lines)
+{
+    for (uint32_t i = 0; lines->line && i < lines->points; i++)
+        free(lines->line[i]);
+    free(lines->line);
+    *lines = (pp_sweep_lines){ 0 };
+}
+
+static pp_status add_line(const pp_sweep *sweep, const char *text, size_t bytes, const char *where,
+                          pp_sweep_lines *lines, pp_err *err)
+{
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    uint32_t point = 0;
+    pp_status status = pp_json_parse(text, bytes, where, &json, err);
+    if (status)
+        return status;
+    pp_json_at root = pp_json_root(json, where);
+    if ((status = pp_grid_find(&sweep->grid, &root, &point, err)))
+        return status;
+    const char *before = lines->line[point];
+    if (before && (strlen(before) != bytes || memcmp(before, text, bytes) != 0))
+        return pp_json_fail(&root, err, "is another answer for a point that was there before");
+    if (before)
+        return PP_OK;
+    if (!(lines->line[point] = malloc(bytes + 1)))
+        return pp_err_nomem(err);
+    memcpy(lines->line[point], text, bytes);
+    lines->line[point][bytes] = '\0';
+    lines->done++;
+    return PP_OK;
+}
+
+/* A file that was killed in its header has only the beginning of it. */
+static pp_status check_torn_header(const pp_sweep *sweep, const char *path, const char *text,
+                                   size_t bytes, pp_err *err)
+{
+    char *header PP_CLEANUP(pp_free_text) = NULL;
+    size_t header_bytes = 0;
+    pp_status status = pp_sweep_header(sweep, &header, &header_bytes, err);
+    if (!status && (bytes >= header_bytes || memcmp(header, text, bytes) != 0))
+        status = pp_err_set(err, PP_INPUT, path,
+                            "is no file of a sweep, and is left as it is; name another with -o");
+    return status;
+}
+
+pp_status pp_sweep_lines_parse(const pp_sweep *sweep, const char *text, size_t bytes,
+                               const char *path, bool any_shard, pp_sweep_lines *lines,
+                               off_t *good_bytes_out, pp_err *err)
+{
+    size_t good = 0;
+    pp_status status;
+    const char *newline = memchr(text, '\n', bytes);
+    if (!newline && (status = check_torn_header(sweep, path, text, bytes, err)))
+        return status;
+    for (size_t number = 1; newline; number++) {
+        char where[256];
+        size_t end = (size_t)(newline - text) + 1;
+        snprintf(where, sizeof where, "%.200s, line %zu", path, number);
+        if (number == 1) {
+            pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+            if ((status = pp_json_parse(text, end, path, &json, err)))
+                return status;
+            pp_json_at root = pp_json_root(json, path);
+            status = pp_sweep_same(sweep, &root, any_shard, err);
+        } else {
+            status = add_line(sweep, text + good, end - good, where, lines, err);
+        }
+        if (status)
+            return status;
+        good = end;
+        newline = memchr(text + good, '\n', bytes - good);
+    }
+    *good_bytes_out = (off_t)good;
+    return PP_OK;
+}
+
+pp_status pp_sweep_lines_read(const pp_sweep *sweep, const char *path, bool any_shard,
+                              pp_sweep_lines *lines, off_t *good_bytes_out, pp_err *err)
+{
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    pp_status status = pp_file_read(path, &text, &bytes, err);
+    return status ? status
+                  : pp_sweep_lines_parse(sweep, text, bytes, path, any_shard, lines, good_bytes_out,
+                                         err);
+}
+
+static pp_status io_error(const pp_sweep_file *file, pp_err *err)
+{
+    return pp_err_set(err, PP_IO, file->path, "%s", strerror(errno));
+}
+
+/* Goes on behind the last whole line. */
+static pp_status begin(const pp_sweep *sweep, pp_sweep_lines *lines, pp_sweep_file *file,
+                       pp_err *err)
+{
+    struct stat info;
+    char *header PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    if (fstat(file->descriptor, &info))
+        return io_error(file, err);
+    file->regular = S_ISREG(info.st_mode);
+    if (file->regular && flock(file->descriptor, LOCK_EX | LOCK_NB))
+        return errno == EWOULDBLOCK
+                   ? pp_err_set(err, PP_IO, file->path,
+                                "another sweep is writing it; wait for it, or name another with -o")
+                   : io_error(file, err);
+    if (file->regular && info.st_size > 0) {
+        pp_status status =
+            pp_sweep_lines_read(sweep, file->path, false, lines, &file->good_bytes, err);
+        if (status)
+            return status;
+        if (ftruncate(file->descriptor, file->good_bytes))
+            return io_error(file, err);
+    }
+    if (file->good_bytes > 0)
+        return PP_OK;
+    pp_status status = pp_sweep_header(sweep, &header, &bytes, err);
+    return status ? status : pp_sweep_file_append(file, header, bytes, err);
+}
+
+pp_status pp_sweep_file_open(const pp_sweep *sweep, const char *path, pp_sweep_lines *lines,
+                             pp_sweep_file *file_out, pp_err *err)
+{
+    pp_sweep_file file PP_CLEANUP(pp_sweep_file_close) = { .path = path, .descriptor = -1 };
+    if (path) {
+        file.descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        if (file.descriptor < 0)
+            return io_error(&file, err);
+        pp_status status = begin(sweep, lines, &file, err);
+        if (status)
+            return status;
+    }
+    *file_out = file;
+    file.path = NULL; /* the caller's now */
+    return PP_OK;
+}
+
+pp_status pp_sweep_file_append(pp_sweep_file *file, const char *line, size_t bytes, pp_err *err)
+{
+    if (!file->path)
+        return PP_OK;
+    size_t written = 0;
+    while (written < bytes) { /* what a full disk or a reader that left cuts short says why next */
+        ssize_t now = write(file->descriptor, line + written, bytes - written);
+        if (now < 0 && errno == EINTR)
+            continue;
+        if (now < 0) {
+            pp_status status = io_error(file, err);
+            if (written > 0 && file->regular && ftruncate(file->descriptor, file->good_bytes))
+                return status; /* a torn line, as after a kill */
+            return status;
+        }
+        written += (size_t)now;
+    }
+    file->good_bytes += (off_t)bytes;
+    file->dirty = true;
+    return pp_clock_now_ns() - file->synced_ns < SYNC_EVERY_NS ? PP_OK
+                                                               : pp_sweep_file_sync(file, err);
+}
+
+pp_status pp_sweep_file_sync(pp_sweep_file *file, pp_err *err)
+{
+    if (!file->path || !file->regular || !file->dirty)
+        return PP_OK;
+    if (fsync(file->descriptor))
+        return io_error(file, err);
+    file->dirty = false;
+    file->synced_ns = pp_clock_now_ns();
+    return PP_OK;
+}
+
+void pp_sweep_file_close(pp_sweep_file *file)
+{
+    if (file->path)
+        close(file->descriptor);
+    file->path = NULL;
+}

@@ -1,0 +1,301 @@
+/* One point: the command line of plan or simulate that it stands for, and what that answers. */
+#include "sim/base/alloc.h"
+#include "tools/ppsim/args.h"
+#include "tools/ppsim/plan/plan.h"
+#include "tools/ppsim/study_tool.h"
+#include "tools/ppsim/sweep/sweep.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const pp_sweep_numbers[] = { "schedule",
+                                         "vpp",
+                                         "tp",
+                                         "recompute",
+                                         "micro_batch_size",
+                                         "microbatches",
+                                         "gpus",
+                                         "step_ns",
+                                         "makespan_ns",
+                                         "bubble_fraction",
+                                         "bubble_rate",
+                                         "lower_bound_ns",
+                                         "tokens_per_s",
+                                         "tokens_per_s_per_gpu",
+                                         "model_flops_utilization",
+                                         "peak_memory_bytes",
+                                         "step_low_ns",
+                                         "step_high_ns",
+                                         "warnings",
+                                         NULL };
+
+/* ppsim STUDY --axis=value ... --threads=1: as if it had been typed. */
+typedef struct point_args {
+    char **word; /* [words] */
+    size_t words;
+    pp_args *args;
+} point_args;
+
+static void free_args(point_args *p)
+{
+    for (size_t i = 0; p->word && i < p->words; i++)
+        free(p->word[i]);
+    free(p->word);
+    pp_args_free(&p->args);
+}
+
+static pp_status add_word(point_args *p, const char *option, const char *value, pp_err *err)
+{
+    size_t bytes = strlen(option) + (value ? strlen(value) : 0) + 2;
+    char *word = malloc(bytes);
+    if (!word)
+        return pp_err_nomem(err);
+    snprintf(word, bytes, "%s%s%s", option, value ? "=" : "", value ? value : "");
+    p->word[p->words++] = word;
+    return PP_OK;
+}
+
+static pp_status make_args(const pp_grid *grid, uint32_t point, point_args *p, pp_err *err)
+{
+    p->word = pp_alloc_array(grid->axes + 4, sizeof *p->word);
+    if (!p->word)
+        return pp_err_nomem(err);
+    pp_status status = add_word(p, "ppsim", NULL, err);
+    if (!status)
+        status = add_word(p, grid->study->name, NULL, err);
+    for (size_t i = 0; i < grid->axes && !status; i++) {
+        const pp_option *option = grid->axis[i].option;
+        status =
+            add_word(p, option->name, option->argument ? pp_grid_value(grid, point, i) : NULL, err);
+    }
+    if (!status)
+        status = add_word(p, "--threads", "1", err); /* the workers are many already */
+    return status ? status : pp_args_parse(grid->study, (int)p->words, p->word, &p->args, err);
+}
+
+static void put_report(const pp_report *report, pp_json_build *build, pp_json *line)
+{
+    pp_json_put_text(build, line, "schedule", report->schedule);
+    pp_json_put_int(build, line, "microbatches", report->microbatches);
+    pp_json_put_int(build, line, "makespan_ns", report->makespan_ns);
+    pp_json_put_int(build, line, "step_ns",
+                    report->has_period ? report->period_ns : report->step_ns);
+    if (report->uncertainty.step_ns && !report->has_period) {
+        pp_json_put_int(build, line, "step_low_ns", report->uncertainty.step_low_ns);
+        pp_json_put_int(build, line, "step_high_ns", report->uncertainty.step_high_ns);
+    }
+    pp_json_put_double(build, line, "bubble_fraction", report->bubble_fraction);
+    pp_json_put_double(build, line, "bubble_rate", report->bubble_rate);
+    if (report->has_bound)
+        pp_json_put_int(build, line, "lower_bound_ns", report->lower_bound_ns);
+    if (report->has_memory)
+        pp_json_put_int(build, line, "peak_memory_bytes", report->peak_memory_bytes);
+    if (report->tokens_per_s > 0) {
+        pp_json_put_double(build, line, "tokens_per_s", report->tokens_per_s);
+        if (report->model_flops_utilization > 0) /* a profile alone does not know the peak */
+            pp_json_put_double(build, line, "model_flops_utilization",
+                               report->model_flops_utilization);
+    }
+}
+
+static void put_plan(const pp_plan *plan, pp_json_build *build, pp_json *line)
+{
+    const pp_parallel *p = &plan->parallel;
+    pp_text warnings PP_CLEANUP(pp_text_free) = { 0 };
+    int64_t gpus = p->pp * p->tp * p->cp * p->dp;
+    put_report(plan->prediction, build, line);
+    pp_json_put_int(build, line, "vpp", p->vpp);
+    pp_profile_warnings(&plan->assumptions, &warnings);
+    build->failed = build->failed || warnings.failed;
+    if (warnings.bytes)
+        pp_json_put_text(build, line, "warnings", warnings.data);
+    if (!plan->model[0])
+        return;
+    pp_json_put_int(build, line, "tp", p->tp);
+    pp_json_put_int(build, line, "gpus", gpus);
+    pp_json_put_double(build, line, "tokens_per_s_per_gpu",
+                       plan->prediction->tokens_per_s / (double)gpus);
+    pp_json_put_text(build, line, "recompute", plan->recompute);
+    if (plan->micro_batch_size)
+        pp_json_put_int(build, line, "micro_batch_size", plan->micro_batch_size);
+}
+
+static pp_request new_request(const pp_sweep *sweep)
+{
+    return (pp_request){ .inputs = &sweep->inputs, .profile = { .quiet = true } };
+}
+
+static pp_status run_plan(const pp_sweep *sweep, const pp_args *args, pp_json_build *build,
+                          pp_json *line, pp_err *err)
+{
+    pp_request request PP_CLEANUP(pp_request_free) = new_request(sweep);
+    pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
+    pp_status status = pp_request_read(args, &request, err);
+    if (!status)
+        status = pp_request_read_packing(args, &request, err);
+    request.wish.no_advice =
+        true; /* it takes ten times as long as a plan; other points answer it */
+    if (!status && !(status = pp_choose(&request.wish, &choice, err)) &&
+        !(status = pp_profile_finish(&request.profile, &choice->context, choice->plan, err)))
+        put_plan(choice->plan, build, line);
+    return status;
+}
+
+static pp_status run_simulate(const pp_args *args, pp_json_build *build, pp_json *line, pp_err *err)
+{
+    pp_study study PP_CLEANUP(pp_study_free) = { 0 };
+    pp_status status = pp_study_prepare(args, &study, err);
+    if (!status && !(status = pp_study_report(args, &study, err)) &&
+        !(status = pp_study_check_limit(study.plan->prediction, err)))
+        put_plan(study.plan, build, line);
+    return status;
+}
+
+static bool is_plan(const pp_sweep *sweep)
+{
+    return sweep->grid.study == &pp_command_plan;
+}
+
+/* How a point ended, or NULL when it has to be asked again some other time. */
+static const char *outcome(pp_status status)
+{
+    switch (status) {
+    case PP_OK:
+        return "ok";
+    case PP_INFEASIBLE:
+        return "infeasible";
+    case PP_USAGE:
+    case PP_INPUT:
+        return "illegal";
+    default:
+        return NULL;
+    }
+}
+
+pp_status pp_point_run(const pp_sweep *sweep, uint32_t point, char **line_out, size_t *bytes_out,
+                       pp_err *err)
+{
+    point_args p PP_CLEANUP(free_args) = { 0 };
+    pp_json_build build = { 0 };
+    pp_json *line PP_CLEANUP(pp_json_free) = pp_json_new_object(&build);
+    pp_err why = { 0 };
+    pp_status status = make_args(&sweep->grid, point, &p, &why);
+    if (!status)
+        status = is_plan(sweep) ? run_plan(sweep, p.args, &build, line, &why)
+                                : run_simulate(p.args, &build, line, &why);
+    if (!outcome(status))
+        return pp_err_set(err, status, why.where, "%s", why.text);
+    pp_json_put_text(&build, line, "status", outcome(status));
+    if (status) {
+        char reason[sizeof why.where + sizeof why.text + 4];
+        snprintf(reason, sizeof reason, "%s%s%s", why.where, why.where[0] ? ": " : "", why.text);
+        pp_json_put_text(&build, line, "reason", reason);
+    }
+    pp_grid_write_point(&sweep->grid, point, &build, line);
+    return pp_json_print_line(&build, line, line_out, bytes_out, err);
+}
+
+/* What can be said of a point without planning it. */
+static pp_status read_point(const pp_sweep *sweep, uint32_t point, pp_err *err)
+{
+    point_args p PP_CLEANUP(free_args) = { 0 };
+    pp_status status = make_args(&sweep->grid, point, &p, err);
+    if (!status && is_plan(sweep)) {
+        pp_request request PP_CLEANUP(pp_request_free) = new_request(sweep);
+        status = pp_request_read(p.args, &request, err);
+        if (!status)
+            status = pp_request_read_packing(p.args, &request, err);
+    } else if (!status) {
+        status = pp_study_check_words(p.args, err);
+    }
+    return status;
+}
+
+/* A stride that visits every point once, values of all axes early. */
+static uint32_t find_stride(uint32_t points)
+{
+    uint32_t stride = (uint32_t)(0.618 * points) | 1;
+    for (;; stride++) {
+        uint32_t a = stride;
+        uint32_t b = points;
+        while (b) {
+            uint32_t rest = a % b;
+            a = b;
+            b = rest;
+        }
+        if (a == 1)
+            return stride;
+    }
+}
+
+/* Which values are legal in some point; value k of axis i is entry first[i] + k. */
+typedef struct legality {
+    size_t *first; /* [axes + 1] */
+    bool *legal;   /* [first[axes]] */
+} legality;
+
+static void free_legality(legality *l)
+{
+    free(l->first);
+    free(l->legal);
+}
+
+static size_t first_legal(const legality *l, size_t axis)
+{
+    for (size_t i = l->first[axis]; i < l->first[axis + 1]; i++) {
+        if (l->legal[i])
+            return i - l->first[axis];
+    }
+    return 0;
+}
+
+/* The point that has this value, and otherwise legal ones. */
+static uint32_t point_with(const pp_grid *grid, const legality *l, size_t axis, size_t value)
+{
+    size_t point = 0;
+    for (size_t i = 0; i < grid->axes; i++)
+        point = point * grid->axis[i].count + (i == axis ? value : first_legal(l, i));
+    return (uint32_t)point;
+}
+
+static void visit_points(const pp_sweep *sweep, legality *l)
+{
+    const pp_grid *grid = &sweep->grid;
+    size_t left = l->first[grid->axes];
+    uint64_t stride = find_stride(grid->points);
+    for (uint64_t i = 0; i < grid->points && left; i++) {
+        uint32_t point = (uint32_t)(i * stride % grid->points);
+        pp_err ignored = { 0 };
+        if (read_point(sweep, point, &ignored))
+            continue;
+        for (size_t k = grid->axes; k-- > 0; point /= (uint32_t)grid->axis[k].count) {
+            bool *known = &l->legal[l->first[k] + point % grid->axis[k].count];
+            left -= !*known;
+            *known = true;
+        }
+    }
+}
+
+pp_status pp_sweep_check(const pp_sweep *sweep, pp_err *err)
+{
+    const pp_grid *grid = &sweep->grid;
+    legality l PP_CLEANUP(free_legality) = { 0 };
+    l.first = pp_alloc_array(grid->axes + 1, sizeof *l.first);
+    for (size_t i = 0; l.first && i < grid->axes; i++)
+        l.first[i + 1] = l.first[i] + grid->axis[i].count;
+    l.legal = l.first ? pp_alloc_array(l.first[grid->axes], sizeof *l.legal) : NULL;
+    if (!l.legal)
+        return pp_err_nomem(err);
+    visit_points(sweep, &l);
+    for (size_t i = 0; i < grid->axes; i++) {
+        for (size_t k = 0; k < grid->axis[i].count; k++) {
+            pp_status status = l.legal[l.first[i] + k]
+                                   ? PP_OK
+                                   : read_point(sweep, point_with(grid, &l, i, k), err);
+            if (status)
+                return status;
+        }
+    }
+    return PP_OK;
+}

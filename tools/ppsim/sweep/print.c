@@ -1,0 +1,318 @@
+/* What came of a sweep: tables, JSON, CSV. */
+#include "sim/base/alloc.h"
+#include "tools/ppsim/sweep/sweep.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A line, parsed. */
+typedef struct answer {
+    uint32_t point;
+    double score; /* the larger, the better */
+    double value[4];
+    char schedule[64];
+} answer;
+
+typedef struct rows {
+    answer *row; /* ok ones, best first */
+    size_t count;
+    uint32_t infeasible, illegal, warned;
+    char example[3][600]; /* of each of these: key and reason */
+} rows;
+
+static void free_rows(rows *r)
+{
+    free(r->row);
+}
+
+/* What the table shows. NULL value: absent in lines that do not know it. */
+typedef struct figure {
+    const char *key, *head;
+    double scale;
+    int decimals;
+} figure;
+
+static const figure plan_columns[4] = { { "tokens_per_s_per_gpu", "tok/s/GPU", 1, 1 },
+                                        { "model_flops_utilization", "MFU %", 1e2, 2 },
+                                        { "step_ns", "step ms", 1e-6, 1 },
+                                        { "peak_memory_bytes", "peak GiB", 0x1p-30, 2 } };
+static const figure simulate_columns[4] = { { "bubble_fraction", "bubble %", 1e2, 2 },
+                                            { "bubble_rate", "rate %", 1e2, 2 },
+                                            { "step_ns", "step ms", 1e-6, 3 },
+                                            { "peak_memory_bytes", "peak GiB", 0x1p-30, 2 } };
+
+static bool is_plan(const pp_sweep *sweep)
+{
+    return sweep->grid.study == &pp_command_plan;
+}
+
+static const figure *columns_of(const pp_sweep *sweep)
+{
+    return is_plan(sweep) ? plan_columns : simulate_columns;
+}
+
+static pp_status parse_line(const pp_sweep_lines *lines, uint32_t point, pp_json **json_out,
+                            pp_err *err)
+{
+    return pp_json_parse(lines->line[point], strlen(lines->line[point]), "a line of the sweep",
+                         json_out, err);
+}
+
+static double read_number(const pp_json_at *root, const char *key)
+{
+    double value = NAN;
+    pp_err ignored = { 0 };
+    return pp_json_has(root, key) &&
+                   !pp_json_get_double(root, key, -HUGE_VAL, HUGE_VAL, &value, &ignored)
+               ? value
+               : NAN;
+}
+
+/* member: "reason" or "warnings". */
+static pp_status count_reason(const pp_json_at *root, const char *member, uint32_t *count,
+                              char example[600], pp_err *err)
+{
+    const char *reason = "";
+    const char *key = "";
+    pp_status status = pp_json_get_text(root, member, &reason, err);
+    if (status || (status = pp_json_get_text(root, "key", &key, err)))
+        return status;
+    if (++*count == 1)
+        snprintf(example, 600, "%.200s: %.380s", key, reason);
+    return PP_OK;
+}
+
+static pp_status read_row(const pp_sweep *sweep, const pp_sweep_lines *lines, uint32_t point,
+                          rows *r, pp_err *err)
+{
+    const char *outcome = NULL;
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    pp_status status = parse_line(lines, point, &json, err);
+    if (status)
+        return status;
+    pp_json_at root = pp_json_root(json, "a line of the sweep");
+    if ((status = pp_json_get_text(&root, "status", &outcome, err)))
+        return status;
+    if (strcmp(outcome, "ok") != 0)
+        return strcmp(outcome, "infeasible") == 0
+                   ? count_reason(&root, "reason", &r->infeasible, r->example[0], err)
+                   : count_reason(&root, "reason", &r->illegal, r->example[1], err);
+    if (pp_json_has(&root, "warnings") &&
+        (status = count_reason(&root, "warnings", &r->warned, r->example[2], err)))
+        return status;
+    answer *row = &r->row[r->count++];
+    row->point = point;
+    for (size_t i = 0; i < 4; i++)
+        row->value[i] = read_number(&root, columns_of(sweep)[i].key);
+    row->score = is_plan(sweep) ? row->value[0] : -row->value[0];
+    return pp_json_get_name(&root, "schedule", row->schedule, sizeof row->schedule, err);
+}
+
+static int compare(const void *left, const void *right)
+{
+    const answer *a = left;
+    const answer *b = right;
+    if (a->score < b->score || a->score > b->score)
+        return a->score > b->score ? -1 : 1;
+    return (a->point > b->point) - (a->point < b->point);
+}
+
+static pp_status read_rows(const pp_sweep *sweep, const pp_sweep_lines *lines, rows *r, pp_err *err)
+{
+    pp_status status = PP_OK;
+    r->row = pp_alloc_array(lines->done, sizeof *r->row);
+    if (!r->row)
+        return pp_err_nomem(err);
+    for (uint32_t i = 0; i < lines->points && !status; i++)
+        status = lines->line[i] ? read_row(sweep, lines, i, r, err) : PP_OK;
+    if (!status)
+        qsort(r->row, r->count, sizeof *r->row, compare);
+    return status;
+}
+
+static const pp_axis *find_axis(const pp_grid *grid, const char *option, size_t *at_out)
+{
+    for (size_t i = 0; i < grid->axes; i++) {
+        *at_out = i;
+        if (strcmp(grid->axis[i].option->name, option) == 0)
+            return &grid->axis[i];
+    }
+    return NULL;
+}
+
+/* What differs between points, and the schedule. */
+static void print_point(const pp_grid *grid, const answer *row, size_t column, pp_text *text)
+{
+    pp_text words PP_CLEANUP(pp_text_free) = { 0 };
+    size_t ignored;
+    for (size_t i = 0; i < grid->axes; i++) {
+        if (grid->axis[i].count > 1 && strcmp(grid->axis[i].option->name, "--model") != 0)
+            pp_text_add(&words, "%s%s=%s", words.bytes ? " " : "", pp_axis_name(&grid->axis[i]),
+                        pp_grid_value(grid, row->point, i));
+    }
+    if (!find_axis(grid, "--schedule", &ignored))
+        pp_text_add(&words, "%s(%s)", words.bytes ? " " : "", row->schedule);
+    pp_print_words(text, words.data ? words.data : "", column, column);
+}
+
+/* model NULL: all points. */
+static void print_best(const pp_sweep *sweep, const rows *r, size_t axis, const char *model,
+                       size_t top, pp_text *text)
+{
+    const figure *columns = columns_of(sweep);
+    size_t shown = 0;
+    for (size_t i = 0; i < r->count && shown < top; i++) {
+        const answer *row = &r->row[i];
+        if (model && strcmp(pp_grid_value(&sweep->grid, row->point, axis), model) != 0)
+            continue;
+        if (shown++ == 0) {
+            pp_text_add(text, "\nbest%s%s, by %s\n", model ? " of " : "", model ? model : "",
+                        is_plan(sweep) ? "tokens per second and GPU" : "bubble");
+            for (size_t k = 0; k < 4; k++)
+                pp_text_add(text, "%9s ", columns[k].head);
+            pp_text_add(text, " point\n");
+        }
+        for (size_t k = 0; k < 4; k++) {
+            if (isnan(row->value[k]))
+                pp_text_add(text, "%9s ", "");
+            else
+                pp_text_add(text, "%9.*f ", columns[k].decimals, row->value[k] * columns[k].scale);
+        }
+        pp_text_add(text, " ");
+        print_point(&sweep->grid, row, 41, text);
+    }
+}
+
+pp_status pp_sweep_print(const pp_sweep *sweep, const pp_sweep_lines *lines, size_t top,
+                         pp_text *text, pp_err *err)
+{
+    rows r PP_CLEANUP(free_rows) = { 0 };
+    size_t at = 0;
+    pp_status status = read_rows(sweep, lines, &r, err);
+    if (status)
+        return status;
+    pp_text_add(text, "%" PRIu32 " points: %zu ok, %" PRIu32 " infeasible, %" PRIu32 " illegal",
+                lines->done, r.count, r.infeasible, r.illegal);
+    if (r.warned)
+        pp_text_add(text, "; %" PRIu32 " with a warning", r.warned);
+    pp_text_add(text, "\n");
+    for (int i = 0; i < 3; i++) {
+        if (r.example[i][0]) {
+            pp_text_add(text, "  %-11s", i == 0 ? "infeasible" : i == 1 ? "illegal" : "warning");
+            pp_print_words(text, r.example[i], 13, 13);
+        }
+    }
+    const pp_axis *models = find_axis(&sweep->grid, "--model", &at);
+    if (!models)
+        print_best(sweep, &r, 0, NULL, top, text);
+    for (size_t i = 0; models && i < models->count; i++)
+        print_best(sweep, &r, at, models->value[i], top, text);
+    return pp_text_check(text, err);
+}
+
+pp_status pp_sweep_print_json(const pp_sweep *sweep, const pp_sweep_lines *lines, size_t top,
+                              pp_text *text, pp_err *err)
+{
+    rows r PP_CLEANUP(free_rows) = { 0 };
+    pp_json_build build = { 0 };
+    pp_json *root PP_CLEANUP(pp_json_free) = pp_json_new_object(&build);
+    pp_json *best = pp_json_new_array(&build);
+    pp_status status = read_rows(sweep, lines, &r, err);
+    for (size_t i = 0; i < r.count && i < top && !status; i++) {
+        pp_json *line = NULL;
+        status = parse_line(lines, r.row[i].point, &line, err);
+        if (!status)
+            pp_json_add(&build, best, line);
+    }
+    pp_json_put(&build, root, "best", best);
+    pp_json_put_text(&build, root, "format", "ppsim.sweep-summary");
+    pp_json_put_int(&build, root, "version", 1);
+    pp_json_put_int(&build, root, "points", lines->done);
+    pp_json_put_int(&build, root, "ok", (int64_t)r.count);
+    pp_json_put_int(&build, root, "infeasible", r.infeasible);
+    pp_json_put_int(&build, root, "illegal", r.illegal);
+    return status ? status : pp_json_print(&build, root, &text->data, &text->bytes, err);
+}
+
+static void print_cell(const char *value, pp_text *text)
+{
+    if (!strpbrk(value, ",\"\n\r")) {
+        pp_text_add(text, "%s", value);
+        return;
+    }
+    pp_text_add(text, "\"");
+    for (; *value; value++) {
+        if (*value == '"')
+            pp_text_add(text, "\"");
+        pp_text_add_bytes(text, value, 1);
+    }
+    pp_text_add(text, "\"");
+}
+
+static void print_value(const pp_json_at *root, const char *key, pp_text *text)
+{
+    pp_json_at at;
+    pp_err ignored = { 0 };
+    const char *words = NULL;
+    double real = 0;
+    int64_t whole = 0;
+    if (!pp_json_has(root, key) || pp_json_get(root, key, &at, &ignored))
+        return;
+    if (!pp_json_read_int(&at, INT64_MIN, INT64_MAX, &whole, &ignored))
+        pp_text_add(text, "%" PRId64, whole);
+    else if (!pp_json_read_double(&at, -HUGE_VAL, HUGE_VAL, &real, &ignored))
+        pp_text_add(text, "%.17g", real);
+    else if (!pp_json_read_text(&at, &words, &ignored))
+        print_cell(words, text);
+}
+
+/* A number that has the name of an axis was asked for. */
+static bool is_column(const pp_grid *grid, const char *key)
+{
+    for (size_t i = 0; i < grid->axes; i++) {
+        if (strcmp(pp_axis_name(&grid->axis[i]), key) == 0)
+            return false;
+    }
+    return true;
+}
+
+pp_status pp_sweep_print_csv(const pp_sweep *sweep, const pp_sweep_lines *lines, pp_text *text,
+                             pp_err *err)
+{
+    const pp_grid *grid = &sweep->grid;
+    pp_text_add(text, "status");
+    for (size_t i = 0; i < grid->axes; i++)
+        pp_text_add(text, ",%s", pp_axis_name(&grid->axis[i]));
+    for (size_t i = 0; pp_sweep_numbers[i]; i++) {
+        if (is_column(grid, pp_sweep_numbers[i]))
+            pp_text_add(text, ",%s", pp_sweep_numbers[i]);
+    }
+    pp_text_add(text, ",reason\n");
+    for (uint32_t point = 0; point < lines->points; point++) {
+        pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+        if (!lines->line[point])
+            continue;
+        pp_status status = parse_line(lines, point, &json, err);
+        if (status)
+            return status;
+        pp_json_at root = pp_json_root(json, "a line of the sweep");
+        print_value(&root, "status", text);
+        for (size_t i = 0; i < grid->axes; i++) {
+            pp_text_add(text, ",");
+            print_cell(pp_grid_value(grid, point, i), text);
+        }
+        for (size_t i = 0; pp_sweep_numbers[i]; i++) {
+            if (!is_column(grid, pp_sweep_numbers[i]))
+                continue;
+            pp_text_add(text, ",");
+            print_value(&root, pp_sweep_numbers[i], text);
+        }
+        pp_text_add(text, ",");
+        print_value(&root, "reason", text);
+        pp_text_add(text, "\n");
+    }
+    return pp_text_check(text, err);
+}

@@ -1,0 +1,173 @@
+/* Who computes which point, and what becomes of its line. */
+#include "runtime/core/clock.h"
+#include "sim/base/alloc.h"
+#include "tools/ppsim/sweep/sweep.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct pp_sweep_work {
+    const pp_sweep *sweep;
+    pthread_mutex_t lock; /* all that follows */
+    pp_sweep_file *file;
+    pp_sweep_lines *lines;
+    uint32_t next;         /* no point before it is still to be handed out for the first time */
+    uint32_t again;        /* where the search for points to hand out once more goes on */
+    uint32_t left, wanted; /* without a line; of this shard */
+    pp_err failure;
+    pp_ticker ticker;
+};
+
+pp_status pp_sweep_work_new(const pp_sweep *sweep, pp_sweep_file *file, pp_sweep_lines *lines,
+                            pp_sweep_work **work_out, pp_err *err)
+{
+    pp_sweep_work *work = pp_alloc_array(1, sizeof *work);
+    if (!work)
+        return pp_err_nomem(err);
+    work->sweep = sweep;
+    work->file = file;
+    work->lines = lines;
+    for (uint32_t i = 0; i < lines->points; i++) {
+        work->wanted += pp_sweep_has(sweep, i);
+        work->left += pp_sweep_has(sweep, i) && !lines->line[i];
+    }
+    work->ticker = pp_ticker_begin("points", work->wanted - work->left);
+    pthread_mutex_init(&work->lock, NULL);
+    *work_out = work;
+    return PP_OK;
+}
+
+void pp_sweep_work_free(pp_sweep_work **work)
+{
+    if (!*work)
+        return;
+    pthread_mutex_destroy(&(*work)->lock);
+    free(*work);
+    *work = NULL;
+}
+
+/* The lock is held, here and below. */
+static bool find_open(const pp_sweep_work *work, uint32_t *at)
+{
+    while (*at < work->lines->points && (!pp_sweep_has(work->sweep, *at) || work->lines->line[*at]))
+        ++*at;
+    return *at < work->lines->points;
+}
+
+static bool is_over(const pp_sweep_work *work)
+{
+    return work->left == 0 || work->failure.status;
+}
+
+bool pp_sweep_take(pp_sweep_work *work, bool again, uint32_t *point_out)
+{
+    pthread_mutex_lock(&work->lock);
+    bool over = is_over(work);
+    bool found = !over && find_open(work, &work->next);
+    if (found) {
+        *point_out = work->next++;
+    } else if (again && !over) { /* then some are open: round and round */
+        if (!find_open(work, &work->again)) {
+            work->again = 0;
+            (void)find_open(work, &work->again);
+        }
+        *point_out = work->again++;
+        found = true;
+    }
+    pthread_mutex_unlock(&work->lock);
+    return found;
+}
+
+static void show(pp_sweep_work *work)
+{
+    if (work->left)
+        pp_ticker_show(&work->ticker, "", work->wanted - work->left, work->wanted);
+    else
+        pp_ticker_end(&work->ticker);
+}
+
+static void fail(pp_sweep_work *work, const pp_err *why)
+{
+    if (!work->failure.status)
+        work->failure = *why;
+}
+
+void pp_sweep_give(pp_sweep_work *work, uint32_t point, char *line, size_t bytes)
+{
+    pp_err err = { 0 };
+    pthread_mutex_lock(&work->lock);
+    if (work->lines->line[point] || work->failure.status) {
+        free(line);
+    } else if (pp_sweep_file_append(work->file, line, bytes, &err)) {
+        fail(work, &err);
+        free(line);
+    } else {
+        work->lines->line[point] = line;
+        work->lines->done++;
+        work->left--;
+        show(work);
+    }
+    pthread_mutex_unlock(&work->lock);
+}
+
+void pp_sweep_fail(pp_sweep_work *work, const pp_err *why)
+{
+    pthread_mutex_lock(&work->lock);
+    fail(work, why);
+    pthread_mutex_unlock(&work->lock);
+}
+
+bool pp_sweep_over(pp_sweep_work *work)
+{
+    pthread_mutex_lock(&work->lock);
+    bool over = is_over(work);
+    pthread_mutex_unlock(&work->lock);
+    return over;
+}
+
+pp_status pp_sweep_result(pp_sweep_work *work, pp_err *err)
+{
+    if (work->failure.status)
+        return pp_err_set(err, work->failure.status, work->failure.where, "%s", work->failure.text);
+    return pp_sweep_file_sync(work->file, err);
+}
+
+static void compute(pp_sweep_work *work, bool again)
+{
+    uint32_t point;
+    while (pp_sweep_take(work, again, &point)) {
+        char *line = NULL;
+        size_t bytes = 0;
+        pp_err err = { 0 };
+        pp_status status = pp_point_run(work->sweep, point, &line, &bytes, &err);
+        err.status = status; /* also where nobody found words */
+        if (status)
+            pp_sweep_fail(work, &err);
+        else
+            pp_sweep_give(work, point, line, bytes);
+    }
+}
+
+static void *run_thread(void *argument)
+{
+    compute(argument, false);
+    return NULL;
+}
+
+/* Threads that cannot be had are not missed: the others take their points. */
+void pp_sweep_compute(pp_sweep_work *work, uint32_t threads, bool again)
+{
+    pthread_t *thread = pp_alloc_array(threads, sizeof *thread);
+    uint32_t started = 0;
+    while (thread && started + 1 < threads &&
+           pthread_create(&thread[started], NULL, run_thread, work) == 0)
+        started++;
+    compute(work, again);
+    for (uint32_t i = 0; i < started; i++)
+        pthread_join(thread[i], NULL);
+    free(thread);
+}

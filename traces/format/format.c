@@ -1,0 +1,82 @@
+#include "traces/format/format.h"
+#include "traces/target/target.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PP_FORMAT(id) extern const pp_format pp_format_##id;
+#include "traces/formats.def"
+#undef PP_FORMAT
+
+#define PP_TARGET(id) extern const pp_target pp_target_##id;
+#include "traces/targets.def"
+#undef PP_TARGET
+
+/* Those of targets come last; one without a name is none. */
+static const pp_format *const formats[] = {
+#define PP_FORMAT(id) &pp_format_##id,
+#include "traces/formats.def"
+#undef PP_FORMAT
+#define PP_TARGET(id) &pp_target_##id.format,
+#include "traces/targets.def"
+#undef PP_TARGET
+};
+
+enum { FORMAT_COUNT = sizeof formats / sizeof formats[0] };
+
+size_t pp_format_count(void)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < FORMAT_COUNT; i++)
+        count += formats[i]->name != NULL;
+    return count;
+}
+
+const pp_format *pp_format_at(size_t index)
+{
+    size_t i = 0;
+    while (!formats[i]->name || index-- > 0)
+        i++;
+    return formats[i];
+}
+
+pp_status pp_format_get(const char *name, const pp_format **format_out, pp_err *err)
+{
+    const char *names[FORMAT_COUNT + 1] = { NULL };
+    for (size_t i = 0; i < pp_format_count(); i++) {
+        names[i] = pp_format_at(i)->name;
+        if (strcmp(names[i], name) == 0) {
+            *format_out = pp_format_at(i);
+            return PP_OK;
+        }
+    }
+    const char *near = pp_text_nearest(name, names);
+    return pp_err_set(err, PP_USAGE, NULL,
+                      "there is no format '%.64s'%s%s%s; 'ppsim list formats' "
+                      "shows all",
+                      name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+pp_status pp_format_read(const char *text, size_t bytes, const char *file, pp_order **order_out,
+                         pp_err *err)
+{
+    char where[256];
+    char known[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        if (!formats[i]->recognise)
+            continue;
+        if (formats[i]->recognise(text, bytes))
+            return formats[i]->read(text, bytes, file, order_out, err);
+        int n =
+            snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", formats[i]->name);
+        if (n > 0 && (size_t)n < sizeof known - used)
+            used += (size_t)n;
+    }
+    snprintf(where, sizeof where, "%.200s:1:1", file);
+    return pp_err_set(err, PP_INPUT, where,
+                      "%s; give a plan (made with --emit plan=FILE) or a schedule in one of the "
+                      "formats that are read: %s, pytorch-comms",
+                      bytes ? "is neither a plan nor a schedule" : "is empty", known);
+}

@@ -1,0 +1,146 @@
+/* Where ops are too narrow to be seen one by one: each rank's time in columns of a few pixels, and
+ * in every column how much of it each letter and each cause of idle time has. */
+#include "traces/plot/draw/plot_int.h"
+
+#include "sim/base/alloc.h"
+
+#include <stdlib.h>
+
+enum { COLUMN_PX = 2, LEAST_PX = 2, LAYERS = PP_OP_KIND_COUNT + PP_IDLE_COUNT };
+
+/* From the bottom of a row upwards; no hatching of ops, which needs wider boxes. */
+static const struct {
+    const char *fill, *words;
+} looks[LAYERS] = {
+    [PP_OP_F] = { "fc rgb '#cfe0f3' fs solid 1.0", "F forward" },
+    [PP_OP_I] = { "fc rgb '#93b7de' fs solid 1.0", "I backward, input" },
+    [PP_OP_W] = { "fc rgb '#303030' fs solid 1.0", "W backward, weight" },
+    [PP_OP_B] = { "fc rgb '#4a78ad' fs solid 1.0", "B backward" },
+    [PP_OP_KIND_COUNT + PP_IDLE_DATA] = { "fc rgb '#ffffff' fs solid 1.0", "idle: data" },
+    [PP_OP_KIND_COUNT + PP_IDLE_BUFFER] = { "fc rgb '#707070' fs pattern 1", "idle: buffer" },
+    [PP_OP_KIND_COUNT + PP_IDLE_LINK] = { "fc rgb '#000000' fs pattern 4", "idle: link" },
+    [PP_OP_KIND_COUNT + PP_IDLE_HOST] = { "fc rgb '#707070' fs pattern 2", "idle: host" },
+    [PP_OP_KIND_COUNT + PP_IDLE_SYNC] = { "fc rgb '#a8781f' fs solid 1.0", "idle: sync" },
+};
+
+typedef struct shares {
+    const pp_plot_view *view;
+    size_t columns;      /* of a rank */
+    float (*of)[LAYERS]; /* [ranks * columns], 0 to 1 each */
+    bool present[LAYERS];
+} shares;
+
+bool pp_plot_is_dense(const pp_track *track, const pp_plot_view *view)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < track->box_count; i++)
+        shown +=
+            pp_plot_shows(view, track->box[i].rank, track->box[i].start_ns, track->box[i].end_ns);
+    double room_px = view->plot_px * (view->last_rank - view->first_rank + 1);
+    return (double)shown * LEAST_PX > room_px;
+}
+
+/* Spreads what lies between two times over the columns that it touches. */
+static void spread(shares *s, int layer, uint32_t rank, pp_ns start_ns, pp_ns end_ns)
+{
+    const pp_plot_view *view = s->view;
+    if (!pp_plot_shows(view, rank, start_ns, end_ns) || end_ns <= start_ns)
+        return;
+    double scale = (double)s->columns / (double)(view->to_ns - view->from_ns);
+    double from = (double)(start_ns - view->from_ns) * scale;
+    double to = (double)(end_ns - view->from_ns) * scale;
+    from = from > 0 ? from : 0;
+    to = to < (double)s->columns ? to : (double)s->columns;
+    float(*row)[LAYERS] = &s->of[(rank - view->first_rank) * s->columns];
+    for (size_t c = (size_t)from; c < s->columns && (double)c < to; c++) {
+        double low = from > (double)c ? from : (double)c;
+        double high = to < (double)c + 1 ? to : (double)c + 1;
+        row[c][layer] += (float)(high - low);
+        s->present[layer] = true;
+    }
+}
+
+/* Where a layer lies in a column, in the height of a row from its bottom. */
+static void place(const float share[LAYERS], int layer, double *low, double *high)
+{
+    *low = 0;
+    for (int l = 0; l < layer; l++)
+        *low += (double)share[l];
+    *high = *low + (double)share[layer];
+}
+
+static bool same(const float a[LAYERS], const float b[LAYERS], int layer)
+{
+    double low[2];
+    double high[2];
+    place(a, layer, &low[0], &high[0]);
+    place(b, layer, &low[1], &high[1]);
+    return low[0] - low[1] < 5e-3 && low[1] - low[0] < 5e-3 && high[0] - high[1] < 5e-3 &&
+           high[1] - high[0] < 5e-3;
+}
+
+/* Neighbours that look alike are one box. */
+static void add_layer(const shares *s, int layer, pp_plot_row place_of, pp_text *data)
+{
+    const pp_plot_view *view = s->view;
+    double width_ns = (double)(view->to_ns - view->from_ns) / (double)s->columns;
+    for (uint32_t rank = view->first_rank; rank <= view->last_rank; rank++) {
+        float(*row)[LAYERS] = &s->of[(rank - view->first_rank) * s->columns];
+        for (size_t c = 0, first; c < s->columns;) {
+            double low;
+            double high;
+            for (first = c++; c < s->columns && same(row[first], row[c], layer);)
+                c++;
+            place(row[first], layer, &low, &high);
+            if (high - low < 5e-3)
+                continue;
+            double height = place_of.high - place_of.low;
+            pp_plot_number(data, view->from_ns + (pp_ns)((double)first * width_ns), view->unit);
+            pp_text_add(data, " ");
+            pp_plot_number(data, view->from_ns + (pp_ns)((double)c * width_ns), view->unit);
+            pp_text_add(data, " %.3f %.3f\n", rank + place_of.high - high * height,
+                        rank + place_of.high - low * height);
+        }
+    }
+}
+
+static void free_shares(shares *s)
+{
+    free(s->of);
+}
+
+pp_status pp_plot_shares(const pp_track *track, const pp_plot_view *view, pp_plot_row row,
+                         bool titled, pp_text *script, pp_text *data, pp_err *err)
+{
+    shares s PP_CLEANUP(free_shares) = { .view = view,
+                                         .columns = (size_t)(view->plot_px / COLUMN_PX) + 1 };
+    s.of = pp_alloc_array((view->last_rank - view->first_rank + 1) * s.columns, sizeof *s.of);
+    if (!s.of)
+        return pp_err_nomem(err);
+    for (size_t i = 0; i < track->box_count; i++) {
+        const pp_box *box = &track->box[i];
+        bool pair = pp_track_ends_pair(track, i + 1); /* whose first op spans both */
+        pp_ns middle_ns = pair ? box->start_ns + (box->end_ns - box->start_ns) / 2 : box->end_ns;
+        spread(&s, (int)box->op.kind, box->rank, box->start_ns, middle_ns);
+        if (pair)
+            spread(&s, (int)box[1].op.kind, box->rank, middle_ns, box->end_ns);
+    }
+    for (size_t i = 0; i < track->gap_count; i++) {
+        const pp_gap *gap = &track->gap[i];
+        spread(&s, PP_OP_KIND_COUNT + (int)gap->cause, gap->rank, gap->start_ns, gap->end_ns);
+    }
+    for (int layer = 0; layer < LAYERS; layer++) {
+        if (!s.present[layer])
+            continue;
+        pp_plot_begin(data, row.prefix, looks[layer].words);
+        add_layer(&s, layer, row, data);
+        pp_plot_next(script, row.prefix, looks[layer].words);
+        pp_text_add(script, "using 1:3:1:2:3:4 with boxxyerror %s noborder notitle",
+                    looks[layer].fill);
+        if (titled)
+            pp_text_add(script,
+                        ", \\\n    keyentry with boxes %s border lc rgb '#303030' title '%s'",
+                        looks[layer].fill, looks[layer].words);
+    }
+    return PP_OK;
+}

@@ -1,0 +1,30 @@
+/* Reads PyTorch schedule rows with communication (compute_comms), or excerpts of them, into a
+ * program that runs as the rows say. */
+#ifndef PPSIM_TRACES_READ_COMM_ROWS_H
+#define PPSIM_TRACES_READ_COMM_ROWS_H
+
+#include "sim/order/order.h"
+#include "sim/program/program.h"
+
+typedef enum pp_rows_grouping {
+    PP_ROWS_SINGLE,  /* every send and receive is a group of its own */
+    PP_ROWS_BATCHED, /* those between two computes of a rank are one group */
+} pp_rows_grouping;
+
+/* Does any cell of the text communicate? */
+bool pp_comm_rows_recognise(const char *text, size_t bytes);
+
+/* Where the first cell `token` of `rank` stands: line and cell, from 1 on. false: nowhere. */
+bool pp_comm_rows_locate(const char *text, size_t bytes, uint32_t rank, const char *token,
+                         uint32_t *line_out, uint32_t *cell_out);
+
+/* partial: an excerpt; ops, producers and partners outside the file count as done.
+ * order_out: the compute ops; may be NULL.
+ * Fails: INPUT (a cell is no token, with file:line:column); INFEASIBLE when the rows are readable
+ * but incomplete, impossible in order, do not pair up, or cannot finish; NOMEM. */
+PP_MUST_CHECK pp_status pp_comm_rows_read(const char *text, size_t bytes, const char *file,
+                                          pp_rows_grouping grouping, bool partial,
+                                          pp_order **order_out, pp_program **program_out,
+                                          pp_err *err);
+
+#endif

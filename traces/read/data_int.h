@@ -1,0 +1,14 @@
+#ifndef PPSIM_TRACES_READ_DATA_INT_H
+#define PPSIM_TRACES_READ_DATA_INT_H
+
+#include "traces/read/data.h"
+
+typedef struct pp_data_table {
+    const pp_data_file *files;
+    size_t count;
+} pp_data_table;
+
+/* In the order of pp_data_kind; the build makes it, see cmake/Embed.cmake. */
+extern const pp_data_table pp_data_tables[PP_DATA_KIND_COUNT];
+
+#endif

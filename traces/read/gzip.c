@@ -1,0 +1,159 @@
+#include "traces/read/gzip.h"
+
+#include "sim/base/alloc.h"
+#include "sim/base/file.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+bool pp_gzip_recognise(const char *data, size_t bytes)
+{
+    return bytes >= 2 && memcmp(data, "\x1f\x8b", 2) == 0;
+}
+
+static void end_inflate(z_stream *stream)
+{
+    inflateEnd(stream);
+}
+
+enum { STEP = 1 << 20 };
+
+/* Inflates one member or as much as there is room for; `stream` has what is left of the input. */
+static pp_status inflate_all(z_stream *stream, size_t limit, const char *file, char **text,
+                             size_t *bytes, pp_err *err)
+{
+    void *grown = NULL;
+    size_t capacity = 0;
+    size_t used = 0;
+    pp_status status = PP_OK;
+    for (;;) {
+        size_t wanted = used + STEP < limit ? used + STEP : limit;
+        if ((status = pp_reserve(&grown, &capacity, wanted + 1, 1, err)))
+            break;
+        size_t room = wanted - used;
+        stream->next_out = (Bytef *)grown + used;
+        stream->avail_out = (uInt)room;
+        int code = inflate(stream, Z_NO_FLUSH);
+        used += room - stream->avail_out;
+        if (code == Z_STREAM_END) {
+            bool more = stream->avail_in > 2 && stream->next_in[0] == 0x1f;
+            if (!more || inflateReset(stream) != Z_OK)
+                break;
+        } else if (code == Z_MEM_ERROR) {
+            status = pp_err_nomem(err);
+            break;
+        } else if (used == limit) {
+            status = pp_err_set(err, PP_INPUT, file,
+                                "unpacks to more than %zu bytes; give a shorter recording", limit);
+            break;
+        } else if (code != Z_OK) {
+            status = pp_err_set(err, PP_INPUT, file, "the gzip data is %s; copy the file again",
+                                code == Z_BUF_ERROR && !stream->avail_in ? "cut off" : "damaged");
+            break;
+        }
+    }
+    *text = grown;
+    *bytes = used;
+    return status;
+}
+
+pp_status pp_gunzip(const char *data, size_t bytes, size_t limit, const char *file, char **text_out,
+                    size_t *bytes_out, pp_err *err)
+{
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t used = 0;
+    if (bytes > (size_t)1 << 30)
+        return pp_err_set(err, PP_INPUT, file, "is larger than 1 GiB; give a shorter recording");
+    z_stream stream PP_CLEANUP(end_inflate) = { 0 };
+    /* 16: gzip's header, not zlib's. Before this, inflateEnd finds no state and does nothing. */
+    if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK)
+        return pp_err_nomem(err);
+    stream.next_in = (Bytef *)(uintptr_t)data; /* zlib does not write there */
+    stream.avail_in = (uInt)bytes;
+    pp_status status = inflate_all(&stream, limit, file, &text, &used, err);
+    if (status)
+        return status;
+    text[used] = '\0';
+    *text_out = text;
+    *bytes_out = used;
+    text = NULL;
+    return PP_OK;
+}
+
+pp_status pp_gzip_read(const char *path, char **text_out, size_t *bytes_out, pp_err *err)
+{
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    pp_status status = pp_file_read(path, &text, &bytes, err);
+    if (!status && pp_gzip_recognise(text, bytes))
+        return pp_gunzip(text, bytes, PP_FILE_BYTES_MAX, path, text_out, bytes_out, err);
+    if (status)
+        return status;
+    *text_out = text;
+    *bytes_out = bytes;
+    text = NULL;
+    return PP_OK;
+}
+
+pp_status pp_gzip_json(const char *path, pp_json **json_out, pp_err *err)
+{
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    pp_status status = pp_gzip_read(path, &text, &bytes, err);
+    return status ? status : pp_json_parse(text, bytes, path, json_out, err);
+}
+
+pp_status pp_gzip_read_head(const char *path, size_t most, char **text_out, size_t *bytes_out,
+                            pp_err *err)
+{
+    char *text PP_CLEANUP(pp_free_text) = pp_alloc_array(most + 1, 1);
+    if (!text)
+        return pp_err_nomem(err);
+    errno = 0;
+    gzFile file = gzopen(path, "rb"); /* reads what is not compressed too */
+    if (!file)
+        return errno ? pp_err_set(err, PP_IO, path, "%s", strerror(errno)) : pp_err_nomem(err);
+    int count = gzread(file, text, (unsigned)most);
+    gzclose(file);
+    *bytes_out = count > 0 ? (size_t)count : 0;
+    text[*bytes_out] = '\0';
+    *text_out = text;
+    text = NULL;
+    return PP_OK;
+}
+
+bool pp_gzip_named(const char *path)
+{
+    size_t length = strlen(path);
+    return length > 3 && strcmp(path + length - 3, ".gz") == 0;
+}
+
+pp_status pp_gzip(const char *text, size_t bytes, char **data_out, size_t *bytes_out, pp_err *err)
+{
+    z_stream stream = { 0 };
+    if (bytes > UINT32_MAX - (UINT32_MAX >> 8))
+        return pp_err_set(err, PP_INPUT, "gzip",
+                          "the text is longer than 4 GiB; write it without .gz");
+    /* 16: gzip's header, not zlib's. */
+    if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 16 + MAX_WBITS, 8,
+                     Z_DEFAULT_STRATEGY) != Z_OK)
+        return pp_err_nomem(err);
+    size_t room = deflateBound(&stream, (uLong)bytes);
+    char *data = pp_alloc_array(room, 1);
+    stream.next_in = (Bytef *)(uintptr_t)text; /* zlib does not write there */
+    stream.avail_in = (uInt)bytes;
+    stream.next_out = (Bytef *)data;
+    stream.avail_out = (uInt)room;
+    int code = data ? deflate(&stream, Z_FINISH) : Z_MEM_ERROR;
+    *bytes_out = room - stream.avail_out;
+    deflateEnd(&stream);
+    if (code != Z_STREAM_END) {
+        free(data);
+        return pp_err_nomem(err);
+    }
+    *data_out = data;
+    return PP_OK;
+}

@@ -1,0 +1,464 @@
+#include "traces/read/recording.h"
+
+#include "sim/base/alloc.h"
+#include "sim/base/json.h"
+#include "sim/base/text.h"
+#include "traces/read/events.h"
+#include "traces/read/pytorch_rows.h"
+#include "traces/read/recorded_steps.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct reader {
+    const char *path;
+    pp_recording *out;
+    pp_op_slices ops;
+    bool ops_only; /* transfers, waits and memory are not wanted */
+    bool profiler; /* slices were named by one */
+    size_t hop_capacity, wait_capacity, level_capacity;
+    size_t first;    /* slice of this file */
+    int64_t base_ns; /* of the file's clock */
+    int64_t rank;    /* that a profiler's file says; -1: not said */
+} reader;
+
+static void free_reader(reader *r)
+{
+    free(r->ops.item);
+}
+
+static bool holds(const char *text, size_t bytes, const char *words)
+{
+    size_t length = strlen(words);
+    const char *end = text + bytes;
+    for (const char *at = text; (size_t)(end - at) >= length &&
+                                (at = memchr(at, words[0], (size_t)(end - at) - length + 1));
+         at++) {
+        if (memcmp(at, words, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "3F7", "PP:3F7", "ppsim:3F7 tokens=4096". */
+static bool read_name(const char *name, bool *by_profiler, pp_op *op_out)
+{
+    pp_op ops[2];
+    size_t skip = strncmp(name, "PP:", 3) == 0 ? 3 : strncmp(name, "ppsim:", 6) == 0 ? 6 : 0;
+    *by_profiler = skip > 0;
+    name += skip;
+    if (pp_cell_parse(name, strcspn(name, " "), ops) != 1)
+        return false;
+    *op_out = ops[0];
+    return true;
+}
+
+static pp_status time_at(const pp_json_at *at, const char *key, pp_ns *out_ns, pp_err *err)
+{
+    return pp_event_time(at, key, 0, out_ns, err);
+}
+
+static pp_status add_slice(reader *r, const pp_json_at *at, const char *name, bool compute,
+                           pp_err *err)
+{
+    bool by_profiler;
+    pp_op_slice found = { 0 };
+    int64_t rank = 0;
+    pp_ns dur_ns;
+    pp_status status;
+    if (!read_name(name, &by_profiler, &found.op) || !(by_profiler || compute))
+        return PP_OK;
+    if ((status = time_at(at, "ts", &found.begin_ns, err)) ||
+        (status = time_at(at, "dur", &dur_ns, err)) ||
+        (!by_profiler && (status = pp_json_get_int(at, "pid", 0, PP_RANKS_MAX - 1, &rank, err))))
+        return status;
+    if (dur_ns > PP_NS_MAX)
+        return pp_json_fail(at, err, "has a \"dur\" of more than 104 days");
+    found.rank = (uint32_t)rank;
+    found.end_ns = found.begin_ns + dur_ns;
+    r->profiler |= by_profiler;
+    return pp_op_slices_add(&r->ops, &found, err);
+}
+
+/* Where and when an event of ours that is no op is. */
+static pp_status place_event(const pp_json_at *at, uint32_t *rank_out, pp_ns *at_out,
+                             pp_json_at *args_out, pp_err *err)
+{
+    int64_t rank = 0;
+    pp_status status = time_at(at, "ts", at_out, err);
+    if (status || (status = pp_json_get_int(at, "pid", 0, PP_RANKS_MAX - 1, &rank, err)) ||
+        (status = pp_json_get(at, "args", args_out, err)))
+        return status;
+    *rank_out = (uint32_t)rank;
+    return PP_OK;
+}
+
+/* "4RECV_F7" at the receiver. */
+static pp_status add_hop(reader *r, const pp_json_at *at, const char *name, pp_err *err)
+{
+    pp_recorded *recorded = &r->out->recorded;
+    unsigned stage = 0;
+    unsigned microbatch = 0;
+    char way = 0;
+    pp_hop found = { 0 };
+    pp_json_at args;
+    int64_t from = 0;
+    pp_ns takes_ns;
+    if (sscanf(name, "%5uRECV_%c%9u", &stage, &way, &microbatch) != 3 || stage > PP_STAGES_MAX ||
+        (way == 'F' && stage == 0))
+        return PP_OK;
+    pp_status status = place_event(at, &found.to, &found.start_ns, &args, err);
+    if (status || (status = time_at(at, "dur", &takes_ns, err)) ||
+        (status = pp_json_get_int(&args, "peer", 0, PP_RANKS_MAX - 1, &from, err)))
+        return status;
+    found.end_ns = found.start_ns + takes_ns;
+    found.from = (uint32_t)from;
+    found.microbatch = microbatch;
+    found.forward = way == 'F';
+    found.stage = (uint16_t)(found.forward ? stage - 1 : stage + 1);
+    void *all = recorded->hop;
+    if ((status = pp_reserve(&all, &r->hop_capacity, recorded->hop_count + 1, sizeof found, err)))
+        return status;
+    recorded->hop = all;
+    recorded->hop[recorded->hop_count++] = found;
+    r->out->transfers++;
+    return PP_OK;
+}
+
+/* Its name is the cause; other slices of that category are not ours. */
+static pp_status add_wait(reader *r, const pp_json_at *at, const char *name, pp_err *err)
+{
+    pp_blocked_list *waits = &r->out->recorded.waits;
+    pp_blocked found = { 0 };
+    pp_json_at args;
+    const char *op = "";
+    const char *by = "";
+    int cause = 0;
+    while (cause < PP_IDLE_COUNT && strcmp(name, pp_idle_key((pp_idle_cause)cause)) != 0)
+        cause++;
+    if (cause == PP_IDLE_COUNT)
+        return PP_OK;
+    found.cause = (pp_idle_cause)cause;
+    pp_status status = place_event(at, &found.rank, &found.at_ns, &args, err);
+    if (status || (status = time_at(at, "dur", &found.waits_ns, err)) ||
+        (status = pp_json_get_text(&args, "op", &op, err)) ||
+        (status = pp_json_get_text(&args, "waits_for", &by, err)))
+        return status;
+    snprintf(found.op, sizeof found.op, "%s", op);
+    snprintf(found.by, sizeof found.by, "%s", by);
+    void *all = waits->item;
+    if ((status = pp_reserve(&all, &r->wait_capacity, waits->count + 1, sizeof found, err)))
+        return status;
+    waits->item = all;
+    waits->item[waits->count++] = found;
+    r->out->waits++;
+    return PP_OK;
+}
+
+static pp_status add_level(reader *r, const pp_json_at *at, pp_err *err)
+{
+    pp_recorded *recorded = &r->out->recorded;
+    pp_level found = { 0 };
+    pp_json_at args;
+    pp_status status = place_event(at, &found.rank, &found.at_ns, &args, err);
+    if (status)
+        return status;
+    for (int k = 0; k < PP_MEMORY_COUNT; k++) {
+        const char *key = pp_memory_key((pp_memory_component)k);
+        if (pp_json_has(&args, key) &&
+            (status = pp_json_get_int(&args, key, 0, INT64_MAX, &found.bytes[k], err)))
+            return status;
+    }
+    void *all = recorded->level;
+    if ((status =
+             pp_reserve(&all, &r->level_capacity, recorded->level_count + 1, sizeof found, err)))
+        return status;
+    recorded->level = all;
+    recorded->level[recorded->level_count++] = found;
+    r->out->memory++;
+    return PP_OK;
+}
+
+/* Most events of a profiler are not looked at further. */
+static bool may_matter(const char *text, size_t bytes)
+{
+    return holds(text, bytes, "\"X\"") &&
+           (holds(text, bytes, "PP:") || holds(text, bytes, "ppsim:") ||
+            holds(text, bytes, "\"compute\"") || holds(text, bytes, "\"recv\"") ||
+            holds(text, bytes, "\"idle\""));
+}
+
+static pp_status take_event(void *context, const char *text, size_t bytes, size_t line, pp_err *err)
+{
+    reader *r = context;
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    char place[256];
+    char phase[8] = "";
+    char name[128] = "";
+    char category[32] = "";
+    bool memory = !r->ops_only && holds(text, bytes, "\"memory (bytes)\"");
+    if (!memory && !may_matter(text, bytes))
+        return PP_OK;
+    snprintf(place, sizeof place, "%.200s:%zu", r->path, line);
+    pp_status status = pp_json_parse(text, bytes, place, &json, err);
+    if (status)
+        return status;
+    pp_json_at at = pp_json_root(json, place);
+    pp_err unused = { 0 }; /* names that are too long are none of ours */
+    if ((status = pp_json_get_name(&at, "ph", phase, sizeof phase, &unused)) ||
+        (status = pp_json_get_name(&at, "name", name, sizeof name, &unused)) ||
+        strcmp(phase, memory ? "C" : "X") != 0)
+        return status == PP_NOMEM ? pp_err_nomem(err) : PP_OK;
+    if (memory)
+        return add_level(r, &at, err);
+    if (pp_json_has(&at, "cat") &&
+        pp_json_get_name(&at, "cat", category, sizeof category, &unused) == PP_NOMEM)
+        return pp_err_nomem(err);
+    if (strcmp(category, "recv") == 0 || strcmp(category, "idle") == 0)
+        return r->ops_only        ? PP_OK
+               : *category == 'r' ? add_hop(r, &at, name, err)
+                                  : add_wait(r, &at, name, err);
+    return add_slice(r, &at, name, strcmp(category, "compute") == 0, err);
+}
+
+static pp_status read_names(pp_recording *out, const pp_json_at *root, pp_err *err)
+{
+    pp_json_at at;
+    const char *times = "";
+    pp_status status = pp_json_get(root, "otherData", &at, err);
+    if (!status && pp_json_has(&at, "model"))
+        status = pp_json_get_name(&at, "model", out->model, sizeof out->model, err);
+    if (!status && pp_json_has(&at, "schedule"))
+        status = pp_json_get_name(&at, "schedule", out->schedule, sizeof out->schedule, err);
+    if (!status && pp_json_has(&at, "executor"))
+        status = pp_json_get_name(&at, "executor", out->executor, sizeof out->executor, err);
+    if (!status && pp_json_has(&at, "times"))
+        status = pp_json_get_text(&at, "times", &times, err);
+    out->measured |= strcmp(times, "measured") == 0;
+    return status;
+}
+
+/* "baseTimeNanoseconds": 1727740800000000000, "distributedInfo": {"rank": 1, ...} */
+static pp_status take_member(void *context, const char *text, size_t bytes, size_t line,
+                             pp_err *err)
+{
+    reader *r = context;
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    pp_json_at info;
+    char place[256];
+    bool base = holds(text, bytes, "\"baseTimeNanoseconds\"");
+    bool names = holds(text, bytes, "\"otherData\"");
+    if (!base && !names && !holds(text, bytes, "\"distributedInfo\""))
+        return PP_OK;
+    snprintf(place, sizeof place, "%.200s:%zu", r->path, line);
+    pp_text whole PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text_add(&whole, "{");
+    pp_text_add_bytes(&whole, text, bytes);
+    pp_text_add(&whole, "}");
+    pp_status status = pp_text_check(&whole, err);
+    if (status || (status = pp_json_parse(whole.data, whole.bytes, place, &json, err)))
+        return status;
+    pp_json_at root = pp_json_root(json, place);
+    if (names)
+        return read_names(r->out, &root, err);
+    if (base)
+        return pp_json_get_int(&root, "baseTimeNanoseconds", 0, INT64_MAX / 2, &r->base_ns, err);
+    if ((status = pp_json_get(&root, "distributedInfo", &info, err)) || !pp_json_has(&info, "rank"))
+        return status;
+    return pp_json_get_int(&info, "rank", 0, PP_RANKS_MAX - 1, &r->rank, err);
+}
+
+/* The order is that of a schedule file with these rows, and held to the same rules. */
+static pp_status make_order(reader *r, pp_err *err)
+{
+    pp_text rows PP_CLEANUP(pp_text_free) = { 0 };
+    char token[32];
+    char file[256];
+    uint32_t rank = 0;
+    for (size_t i = 0; i < r->ops.count; i++) {
+        bool first = i == 0;
+        for (; rank < r->ops.item[i].rank; rank++, first = true)
+            pp_text_add(&rows, "\n");
+        pp_text_add(&rows, "%s%s", first ? "" : ",",
+                    pp_op_print(r->ops.item[i].op, token, sizeof token));
+    }
+    pp_text_add(&rows, "\n");
+    snprintf(file, sizeof file, "%.200s, rows of its ops", r->path);
+    pp_status status = pp_text_check(&rows, err);
+    return status ? status : pp_pytorch_rows_read(rows.data, rows.bytes, file, &r->out->order, err);
+}
+
+/* What was recorded beside the ops goes into the timeline's clock; of several steps, it is not said
+ * of which it is. */
+static void keep_recorded(pp_recording *out, pp_ns start_ns)
+{
+    pp_recorded *recorded = &out->recorded;
+    if (out->steps > 1)
+        recorded->hop_count = recorded->level_count = recorded->waits.count = 0;
+    for (size_t i = 0; i < recorded->level_count; i++)
+        recorded->level[i].at_ns -= start_ns;
+    for (size_t i = 0; i < recorded->waits.count; i++)
+        recorded->waits.item[i].at_ns -= start_ns;
+    for (size_t i = 0; i < recorded->hop_count; i++) {
+        recorded->hop[i].start_ns -= start_ns;
+        recorded->hop[i].end_ns -= start_ns;
+    }
+}
+
+/* The first op, or the wait before it. */
+static pp_ns find_start(const reader *r)
+{
+    const pp_blocked_list *waits = &r->out->recorded.waits;
+    pp_ns start_ns = r->ops.item[0].begin_ns;
+    for (size_t i = 1; i < r->ops.count; i++)
+        start_ns = r->ops.item[i].begin_ns < start_ns ? r->ops.item[i].begin_ns : start_ns;
+    for (size_t i = 0; i < waits->count && r->out->steps == 1; i++)
+        start_ns = waits->item[i].at_ns < start_ns ? waits->item[i].at_ns : start_ns;
+    return start_ns;
+}
+
+static pp_status make_timeline(reader *r, pp_err *err)
+{
+    pp_recording *out = r->out;
+    pp_status status = pp_program_from_order(out->order, &out->program, err);
+    if (status || (status = pp_timeline_new(out->program->count, &out->timeline, err)))
+        return status;
+    pp_ns start_ns = find_start(r);
+    for (size_t i = 0; i < r->ops.count; i++) {
+        out->timeline->start_ns[i] = r->ops.item[i].begin_ns - start_ns;
+        out->timeline->end_ns[i] = r->ops.item[i].end_ns - start_ns;
+        if (out->timeline->end_ns[i] > PP_NS_MAX)
+            return pp_err_set(err, PP_INPUT, r->path,
+                              "the recordings span more than 104 days: their clocks count from "
+                              "different times");
+    }
+    for (size_t i = 0; i < r->ops.count; i++) {
+        uint32_t source = out->program->source[i];
+        if (source == PP_NO_SOURCE)
+            continue;
+        pp_ns early_ns = out->timeline->end_ns[source] - out->timeline->start_ns[i];
+        out->early_ns = early_ns > out->early_ns ? early_ns : out->early_ns;
+    }
+    keep_recorded(out, start_ns);
+    return PP_OK;
+}
+
+/* A profiler's file is one rank, by what it says or by its place among the files. */
+static pp_status place_file(reader *r, size_t index, pp_err *err)
+{
+    if (!r->profiler)
+        return PP_OK;
+    r->out->measured = true;
+    uint32_t rank = r->rank >= 0 ? (uint32_t)r->rank : (uint32_t)index;
+    for (size_t i = 0; i < r->first; i++) {
+        if (r->ops.item[i].rank == rank)
+            return pp_err_set(err, PP_INPUT, r->path,
+                              "is of rank %" PRIu32 ", as another file is; give one per rank",
+                              rank);
+    }
+    for (size_t i = r->first; i < r->ops.count; i++) {
+        r->ops.item[i].rank = rank;
+        r->ops.item[i].begin_ns += r->base_ns;
+        r->ops.item[i].end_ns += r->base_ns;
+    }
+    return PP_OK;
+}
+
+/* Adds its slices. */
+static pp_status read_file(reader *r, const char *path, pp_err *err)
+{
+    r->path = path;
+    r->first = r->ops.count;
+    r->base_ns = 0;
+    r->rank = -1;
+    pp_status status = pp_events_read(path, take_event, take_member, r, err);
+    if (!status && r->ops.count == r->first)
+        return pp_err_set(err, PP_INPUT, path,
+                          "holds no op: neither a slice of 'compute' that ppsim wrote, nor a range "
+                          "'PP:3F7' or 'ppsim:3F7' of a profiler");
+    return status;
+}
+
+/* Where an op stands behind a later one, the early ones are needed: once more, with them. */
+static pp_status read_steps(reader *r, const char *path, size_t low, size_t high, pp_err *err)
+{
+    r->ops.some = true;
+    r->ops.first_step = low;
+    r->ops.last_step = high;
+    pp_status status = read_file(r, path, err);
+    if (!status)
+        pp_op_slices_forget(&r->ops);
+    if (status || !r->ops.disordered)
+        return status;
+    r->ops.count = r->ops.first_step = 0;
+    r->ops.more = false;
+    return read_file(r, path, err);
+}
+
+pp_status pp_recording_read(const char *const *paths, size_t count, size_t step,
+                            pp_recording *recording_out, pp_err *err)
+{
+    pp_recording found PP_CLEANUP(pp_recording_free) = { 0 };
+    reader r PP_CLEANUP(free_reader) = { .out = &found };
+    pp_status status = PP_OK;
+    for (size_t i = 0; i < count && !status; i++) {
+        if ((status = read_file(&r, paths[i], err)))
+            return status;
+        if (count > 1 && !r.profiler)
+            return pp_err_set(err, PP_INPUT, paths[i],
+                              "holds all ranks; give several files only where each is a rank's");
+        status = place_file(&r, i, err);
+    }
+    if (status)
+        return status;
+    if (step == SIZE_MAX) {
+        pp_op_slices_number(&r.ops);
+        step = r.ops.steps - 1;
+    }
+    if ((status = pp_op_slices_keep(&r.ops, step, step, err)))
+        return status;
+    found.steps = r.ops.steps;
+    if ((status = make_order(&r, err)) || (status = make_timeline(&r, err)))
+        return status;
+    *recording_out = found;
+    found = (pp_recording){ 0 };
+    return PP_OK;
+}
+
+pp_status pp_recording_windows(const char *path, size_t low, size_t high, pp_window **windows_out,
+                               size_t *count_out, bool *everywhere_out, pp_err *err)
+{
+    pp_recording found PP_CLEANUP(pp_recording_free) = { 0 };
+    reader r PP_CLEANUP(free_reader) = { .out = &found, .ops_only = true };
+    size_t count = 0;
+    pp_status status = read_steps(&r, path, low, high, err);
+    if (status || (status = pp_op_slices_keep(&r.ops, low, high, err)))
+        return status;
+    pp_window *windows = pp_alloc_array(r.ops.count, sizeof *windows);
+    if (!windows)
+        return pp_err_nomem(err);
+    for (size_t i = 0; i < r.ops.count; i++) { /* by rank, then time */
+        const pp_op_slice *s = &r.ops.item[i];
+        if (count == 0 || windows[count - 1].rank != s->rank)
+            windows[count++] = (pp_window){ s->rank, s->begin_ns, s->end_ns };
+        pp_window *last = &windows[count - 1];
+        last->end_ns = s->end_ns > last->end_ns ? s->end_ns : last->end_ns;
+    }
+    *windows_out = windows;
+    *count_out = count;
+    *everywhere_out = r.profiler;
+    return PP_OK;
+}
+
+void pp_recording_free(pp_recording *recording)
+{
+    pp_order_free(&recording->order);
+    pp_program_free(&recording->program);
+    pp_timeline_free(&recording->timeline);
+    free(recording->recorded.hop);
+    free(recording->recorded.level);
+    pp_blocked_free(&recording->recorded.waits);
+    recording->recorded = (pp_recorded){ 0 };
+}

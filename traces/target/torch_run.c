@@ -1,0 +1,203 @@
+#include "traces/target/torch_run.h"
+
+#include "traces/read/gzip.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static pp_status refuse(const char *name, const char *reason, pp_err *err)
+{
+    return pp_err_set(err, PP_INFEASIBLE, name, "%s", reason);
+}
+
+static pp_status check_path(const char *name, const pp_export *data, pp_err *err)
+{
+    if (!data->path || strcmp(data->path, "-") == 0)
+        return pp_err_set(err, PP_USAGE, name,
+                          "the schedule lies beside the configuration, which names it: give a "
+                          "file, --emit %s=FILE",
+                          name);
+    if (pp_gzip_named(data->path))
+        return pp_err_set(err, PP_USAGE, name,
+                          "compressed configurations and schedules are not read there; give a name "
+                          "without .gz");
+    return PP_OK;
+}
+
+/* All that PyTorch's runtime asks of rows (reading, placing, lowering), and what it does not ask
+ * but needs. */
+static pp_status check_order(const char *name, const pp_export *data, pp_torch_run *run,
+                             pp_err *err)
+{
+    const pp_pytorch_facts *facts = &run->facts;
+    if (data->order->ranks < 2)
+        return refuse(name, "with 1 pipeline rank no schedule is read; use --pp 2 or more", err);
+    if (facts->forward_only)
+        return refuse(name,
+                      "its configuration says how to train, and these are forwards only; write "
+                      "the whole schedule",
+                      err);
+    if (!facts->per_rank || !run->schedule)
+        return refuse(name,
+                      "stages are built on a loop, with equally many on every rank, or on a V of "
+                      "two per rank; choose a schedule that has them so",
+                      err);
+    if (facts->losses_shuffled)
+        return refuse(name,
+                      "PyTorch 2.13 takes wrong losses where the last stage computes forwards in "
+                      "another order than that of the microbatches; number them in that order",
+                      err);
+    if (facts->split && data->compiled)
+        return refuse(name,
+                      "torch.compile does not allow I and W, the split backward; leave out "
+                      "--torch-compile, or choose a schedule with B",
+                      err);
+    return PP_OK;
+}
+
+static pp_status check_data(const char *name, const pp_export *data, const pp_torch_run *run,
+                            const pp_shapes *shapes, pp_err *err)
+{
+    const pp_plan *plan = data->plan;
+    if (run->facts.lengths_differ && shapes->kind != PP_SHAPES_PADDED)
+        return refuse(name,
+                      "all microbatches of a step need one shape, and those of this plan differ; "
+                      "plan with --shapes padded",
+                      err);
+    if (plan->order_count > 1)
+        return refuse(name,
+                      "one file is read by all replicas, and those of this plan have orders of "
+                      "their own; plan with --target",
+                      err);
+    for (uint32_t s = 0; plan->partition && s < data->order->stages; s++) {
+        if (plan->partition[s].mtp)
+            return refuse(name,
+                          "how a model names its multi-token prediction modules is not known; "
+                          "plan a model without them",
+                          err);
+    }
+    if (!plan->partition && run->facts.per_rank > 2)
+        return refuse(name,
+                      "without a partition 2 stages per rank are built; write it from a plan of a "
+                      "model, which has one",
+                      err);
+    return PP_OK;
+}
+
+static int64_t longest_tokens(const pp_workload *workload)
+{
+    int64_t longest = 0;
+    for (size_t i = 0;
+         workload->microbatch && i < (size_t)workload->replicas * workload->microbatches; i++) {
+        if (workload->microbatch[i].tokens > longest)
+            longest = workload->microbatch[i].tokens;
+    }
+    return longest;
+}
+
+static void fill_sizes(const pp_export *data, const pp_shapes *shapes, pp_torch_run *run)
+{
+    const pp_plan *plan = data->plan;
+    int64_t tokens = longest_tokens(&plan->workload);
+    if (shapes->kind == PP_SHAPES_PADDED && shapes->tokens)
+        tokens = shapes->tokens;
+    run->known = plan->micro_batch_size > 0;
+    run->micro_batch_size = run->known ? plan->micro_batch_size : 1;
+    run->local_batch_size = run->micro_batch_size * data->order->microbatches;
+    run->global_batch_size = run->known ? run->local_batch_size * plan->parallel.dp : 0;
+    run->seq_length = tokens ? tokens / run->micro_batch_size : plan->seq_length;
+}
+
+pp_status pp_torch_run_of(const char *name, const pp_export *data, pp_torch_run *run_out,
+                          pp_err *err)
+{
+    pp_torch_run run = { .recompute = pp_plan_recompute(data->plan, data->order->stages) };
+    pp_program *lowered PP_CLEANUP(pp_program_free) = NULL;
+    pp_exchange exchange = { .tensors = 0 };
+    const pp_executor *torch;
+    pp_status status = check_path(name, data, err);
+    if (!status && strcmp(run.recompute, PP_PLAN_PER_STAGE) == 0)
+        return pp_err_set(err, PP_INFEASIBLE, name,
+                          "it recomputes on all stages alike, and here stage by stage; plan with "
+                          "--target %s, or --recompute none, selective or full",
+                          name);
+    if (!status && strcmp(run.recompute, PP_PLAN_PER_MICROBATCH) == 0)
+        return pp_err_set(err, PP_INFEASIBLE, name,
+                          "it recomputes all microbatches alike, and here each has layers of its "
+                          "own; plan with --target %s, or --recompute none, selective or full",
+                          name);
+    if (status || (status = pp_pytorch_facts_gather(data, &run.facts, err)))
+        return status;
+    run.schedule = pp_pytorch_schedule_name(data, &run.facts);
+    if ((status = check_order(name, data, &run, err)) ||
+        (status = pp_executor_get("torch", &torch, err)) ||
+        (status = pp_executor_lower(torch, data->order, NULL, &lowered, err)) ||
+        (status = pp_plan_exchange(data->plan, &exchange, err)) ||
+        (status = check_data(name, data, &run, &exchange.shapes, err)))
+        return status;
+    fill_sizes(data, &exchange.shapes, &run);
+    *run_out = run;
+    return PP_OK;
+}
+
+pp_status pp_torch_rows(const pp_export *data, pp_companion *companion, pp_err *err)
+{
+    pp_pytorch_rows_print(data->order, &companion->text);
+    companion->suffix = ".csv";
+    return pp_text_check(&companion->text, err);
+}
+
+/* On one line, whatever it holds. */
+static void print_comment(const char *words, pp_text *text)
+{
+    for (; *words; words++)
+        pp_text_add(text, "%c", (unsigned char)*words < ' ' ? ' ' : *words);
+    pp_text_add(text, "\n");
+}
+
+void pp_torch_print_head(const pp_export *data, const char *where_to, pp_text *text)
+{
+    if (data->plan->command) {
+        pp_text_add(text, "# Made by: ");
+        print_comment(data->plan->command, text);
+    }
+    pp_text_add(text, "# %s\n# The path of the schedule is from where training starts.\n",
+                where_to);
+}
+
+void pp_torch_print_quoted(const char *words, const char *suffix, pp_text *text)
+{
+    const char *parts[] = { words, suffix };
+    pp_text_add(text, "\"");
+    for (size_t i = 0; i < 2; i++) {
+        for (const char *c = parts[i]; *c; c++) {
+            if ((unsigned char)*c < ' ' || *c == 127)
+                pp_text_add(text, "\\u%04x", (unsigned)*c);
+            else
+                pp_text_add(text, "%s%c", *c == '"' || *c == '\\' ? "\\" : "", *c);
+        }
+    }
+    pp_text_add(text, "\"");
+}
+
+void pp_torch_print_modules(const pp_stage *stage, const pp_module_names *names, pp_text *text)
+{
+    const char *comma = "";
+    pp_text_add(text, "[");
+    if (stage->embedding) {
+        pp_text_add(text, "\"%s\"", names->embedding);
+        comma = ", ";
+    }
+    for (int64_t i = 0; i < stage->layers; i++) {
+        pp_text_add(text, "%s\"%s%" PRId64 "\"", comma, names->layers, stage->first_layer + i);
+        comma = ", ";
+    }
+    if (stage->loss)
+        pp_text_add(text, "%s\"%s\", \"%s\"", comma, names->norm, names->head);
+    if (stage->loss)
+        comma = ", ";
+    if (names->every)
+        pp_text_add(text, "%s\"%s\"", comma, names->every);
+    pp_text_add(text, "]");
+}
