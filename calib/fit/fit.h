@@ -3,8 +3,8 @@
 #ifndef PPSIM_CALIB_FIT_FIT_H
 #define PPSIM_CALIB_FIT_FIT_H
 
-#include "sim/job/hardware.h"
 #include "sim/base/status.h"
+#include "sim/job/hardware.h"
 
 #include <stddef.h>
 

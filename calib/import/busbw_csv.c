@@ -176,7 +176,7 @@ static pp_status read_lines(table *t, const char *text, size_t bytes, pp_samples
             read_comment(t, lines.line);
             continue;
         }
-        size_t count = pp_cells_split(&lines, cells, COLUMNS_MAX);
+        size_t count = pp_program_index_split(&lines, cells, COLUMNS_MAX);
         if (count == 1 && !cells[0].text.bytes)
             continue;
         status = t->columns ? read_row(t, cells, count, samples, notes, err)

@@ -1,7 +1,7 @@
 /* The products of a layer of compute cpu: forward, gradient of the input, gradient of the weight,
  * each for the four weights. */
-#include "calib/probe/probes.h"
 #include "calib/measure/products.h"
+#include "calib/probe/probes.h"
 #include "runtime/cpu/matmul.h"
 #include "runtime/cpu/settings.h"
 #include "sim/base/alloc.h"

@@ -46,7 +46,7 @@ static void *keep_busy(void *argument)
 }
 
 /* Where memory or threads are out it is quieter than it will be. */
-static void move_in(const pp_probe_options *options, stage *s)
+static void start_load(const pp_probe_options *options, stage *s)
 {
     pp_environment machine;
     pp_err ignored = { 0 };
@@ -60,7 +60,7 @@ static void move_in(const pp_probe_options *options, stage *s)
     }
 }
 
-static void move_out(stage *s)
+static void stop_load(stage *s)
 {
     atomic_store(&s->over, true);
     for (size_t k = 0; k < NEIGHBOURS_MAX; k++) {
@@ -75,7 +75,7 @@ static void ops_close(void *state)
     stage *s = state;
     if (!s)
         return;
-    move_out(s);
+    stop_load(s);
     for (size_t k = 0; k < PP_OPS_STAGES; k++)
         pp_ops_free(&s->ops[k]);
     free(s);
@@ -187,7 +187,7 @@ static pp_status ops_open(const pp_probe_options *options, void **state_out,
         ops_close(s);
         return status;
     }
-    move_in(options, s);
+    start_load(options, s);
     *state_out = s;
     *subject_out = &s->subject;
     return PP_OK;

@@ -153,7 +153,7 @@ static void add_links(linking *l, pp_probe_scale scale)
     add(l, scale, "send_recv", &curve, to);
     t.kind = PP_TRAFFIC_EXCHANGE;
     add(l, scale, "send_recv both", &curve, t);
-    t.kind = PP_TRAFFIC_SHAPE;
+    t.kind = PP_TRAFFIC_SIZE;
     add(l, scale, "shape_message", &tiny, t);
     t.kind = PP_TRAFFIC_POST;
     add(l, scale, "nccl_post", &tiny, t);
@@ -174,7 +174,7 @@ static void add_links(linking *l, pp_probe_scale scale)
 static void add_self(linking *l, pp_probe_scale scale)
 {
     add(l, scale, "send_recv self", &curve, (pp_traffic){ 0 });
-    add(l, scale, "shape_message self", &tiny, (pp_traffic){ .kind = PP_TRAFFIC_SHAPE });
+    add(l, scale, "shape_message self", &tiny, (pp_traffic){ .kind = PP_TRAFFIC_SIZE });
     add(l, scale, "nccl_post", &tiny, (pp_traffic){ .kind = PP_TRAFFIC_POST });
 }
 

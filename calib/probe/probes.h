@@ -3,9 +3,9 @@
 #ifndef PPSIM_CALIB_PROBE_PROBES_H
 #define PPSIM_CALIB_PROBE_PROBES_H
 
-#include "calib/samples/environment.h"
 #include "calib/measure/gpu_state.h"
 #include "calib/measure/protocol.h"
+#include "calib/samples/environment.h"
 
 #define PP_PROBE_SETTINGS "hidden=128,heads=4,mlp=512"
 

@@ -3,8 +3,8 @@
 #define PPSIM_CALIB_PROFILE_MEASURED_H
 
 #include "calib/profile/profile.h"
-#include "sim/cost/measured.h"
 #include "sim/analysis/report.h"
+#include "sim/cost/measured.h"
 
 #define PP_ENTRY_NONE SIZE_MAX
 

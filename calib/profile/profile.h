@@ -3,9 +3,9 @@
 #ifndef PPSIM_CALIB_PROFILE_PROFILE_H
 #define PPSIM_CALIB_PROFILE_PROFILE_H
 
-#include "calib/samples/environment.h"
 #include "calib/fit/fit_series.h"
 #include "calib/probe/probes.h"
+#include "calib/samples/environment.h"
 #include "sim/base/text.h"
 
 /* One curve: the series of one class that are of one kind. Links inside a node and between nodes

@@ -36,7 +36,7 @@ typedef struct bounding {
     bool forward_only;
     bool pairs;             /* forwards may hide beside a backward */
     pp_ns longest_b_ns;     /* only with pairs */
-    uint32_t turned;        /* from this microbatch on ranks are mirrored */
+    uint32_t mirrored_from; /* from this microbatch on ranks are mirrored */
     int64_t limit_bytes;    /* 0: memory is not looked at */
     uint32_t *count;        /* [classes]: microbatches */
     uint32_t *turned_count; /* [classes]: of them, on mirrored ranks */
@@ -339,7 +339,7 @@ static pp_status bounding_new(bounding *b, pp_err *err)
                                   .least_recompute_bytes = INT64_MAX };
     for (uint32_t j = 0; j < costs->microbatches; j++)
         b->count[costs->class_of[j]]++;
-    for (uint32_t j = b->turned; j < costs->microbatches; j++)
+    for (uint32_t j = b->mirrored_from; j < costs->microbatches; j++)
         b->turned_count[costs->class_of[j]]++;
     for (size_t i = 0; b->pairs && i < costs->classes * stages; i++)
         b->longest_b_ns = most(b->longest_b_ns, costs->b_ns[i]);
@@ -392,7 +392,7 @@ pp_status pp_bound_makespan(const pp_costs *costs, const uint32_t *stage_rank, b
         .costs = costs,
         .stage_rank = stage_rank,
         .split = split,
-        .turned = costs->microbatches,
+        .mirrored_from = costs->microbatches,
         .fits = true,
         .limit_bytes = costs->has_memory && memory_limit_bytes > 0 ? memory_limit_bytes : 0,
     };
@@ -419,14 +419,14 @@ pp_status pp_bound_order(const pp_costs *costs, const pp_order *order, int64_t m
         .costs = costs,
         .stage_rank = order->stage_rank,
         .forward_only = pp_order_forward_only(order),
-        .turned = order->turned,
+        .mirrored_from = order->mirrored_from,
         .fits = true,
     };
     for (size_t i = 0; i < order->rank_begin[order->ranks]; i++) {
         b.split |= order->ops[i].kind == PP_OP_I;
         b.pairs |= costs->has_pairs && order->ops[i].paired;
     }
-    if (costs->has_memory && memory_limit_bytes > 0 && b.turned == order->microbatches &&
+    if (costs->has_memory && memory_limit_bytes > 0 && b.mirrored_from == order->microbatches &&
         !b.forward_only)
         b.limit_bytes = memory_limit_bytes;
     return find(&b, bound_out, err);

@@ -3,9 +3,9 @@
 #ifndef PPSIM_PLANNER_BOUND_BOUND_H
 #define PPSIM_PLANNER_BOUND_BOUND_H
 
+#include "sim/analysis/report.h"
 #include "sim/cost/costs.h"
 #include "sim/order/order.h"
-#include "sim/analysis/report.h"
 
 /* name, what it says of a rank (PATH: of a microbatch) */
 #define PP_BOUND_MAP(X)                                                                           \

@@ -60,9 +60,10 @@ static pp_ns unit_ns(const pp_weights *w, bool bare, size_t k)
     return ns;
 }
 
-static pp_status units_new(const pp_weights *w, const pp_split *split, units *u, pp_err *err)
+static pp_status units_new(const pp_weights *w, const pp_partition_params *split, units *u,
+                           pp_err *err)
 {
-    u->n = (size_t)(w->layers + w->mtp) + (split->bare_ends ? 2 : 0);
+    u->n = (size_t)(w->layers + w->mtp) + (split->allow_empty_end_stages ? 2 : 0);
     u->stages = split->ranks * split->chunks;
     u->ranks = split->ranks;
     u->placement = split->placement;
@@ -80,7 +81,7 @@ static pp_status units_new(const pp_weights *w, const pp_split *split, units *u,
     if (!u->prefix || (split->rank_speed && !u->ends))
         return pp_err_nomem(err);
     for (size_t k = 0; k < u->n; k++) {
-        pp_ns ns = unit_ns(w, split->bare_ends, k);
+        pp_ns ns = unit_ns(w, split->allow_empty_end_stages, k);
         if (__builtin_add_overflow(u->prefix[k], ns, &u->prefix[k + 1]) ||
             u->prefix[k + 1] > INT64_MAX / 4)
             return pp_err_set(err, PP_INPUT, NULL, "the model's time does not fit 64 bits");
@@ -350,7 +351,7 @@ static void units_free(units *u)
     free(u->ends);
 }
 
-pp_status pp_partition_balance(const pp_weights *weights, const pp_split *split,
+pp_status pp_partition_balance(const pp_weights *weights, const pp_partition_params *split,
                                pp_stage **stages_out, pp_err *err)
 {
     units u PP_CLEANUP(units_free) = { 0 };
@@ -370,7 +371,7 @@ pp_status pp_partition_balance(const pp_weights *weights, const pp_split *split,
     if (!stages)
         return pp_err_nomem(err);
     for (uint32_t s = 0; s < u.stages; s++)
-        stages[s] = make_stage(weights, split->bare_ends, &u, begin[s], begin[s + 1]);
+        stages[s] = make_stage(weights, split->allow_empty_end_stages, &u, begin[s], begin[s + 1]);
     *stages_out = stages;
     return PP_OK;
 }
@@ -422,7 +423,7 @@ pp_ns pp_partition_stage_ns(const pp_weights *weights, const pp_stage *stage)
            (stage->loss ? weights->loss_ns : 0);
 }
 
-pp_status pp_partition_heaviest(const pp_weights *weights, const pp_split *split,
+pp_status pp_partition_heaviest(const pp_weights *weights, const pp_partition_params *split,
                                 const pp_stage *stages, pp_ns *stage_ns_out, pp_ns *rank_ns_out,
                                 pp_err *err)
 {

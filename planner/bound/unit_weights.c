@@ -69,7 +69,7 @@ double pp_least_score(const pp_cost_context *context, const pp_weights *w, uint3
         sum += (double)w->layer_ns[k];
     double speeds = 0; /* a rank's share takes its work over its speed */
     for (uint32_t r = 0; r < (uint32_t)context->parallel.pp; r++)
-        speeds += pp_traits_speed(context->traits, r);
+        speeds += pp_rank_overrides_speed(context->overrides, r);
     double step = sum * (double)microbatches / speeds;
     return 0.9999 * step * (double)pp_parallel_gpus(&context->parallel); /* units are rounded */
 }

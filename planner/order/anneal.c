@@ -99,12 +99,12 @@ static void set_knobs(const pp_instance *x, const int16_t knob[PP_KNOBS], pp_pol
             policy->knob[r * PP_KNOBS + k] = knob[k];
 }
 
-static int16_t draw_level(uint32_t knob, pp_dice *dice)
+static int16_t draw_level(uint32_t knob, pp_rng *rng)
 {
-    int16_t level = (int16_t)(2 * pp_dice_below(dice, 9));
+    int16_t level = (int16_t)(2 * pp_rng_below(rng, 9));
     if (knob == PP_KNOB_FILL)
         return (int16_t)(level < 6 ? FULL_NEVER : 10 + level / 3);
-    return knob == PP_KNOB_FEED ? (int16_t)pp_dice_below(dice, 3) : level;
+    return knob == PP_KNOB_FEED ? (int16_t)pp_rng_below(rng, 3) : level;
 }
 
 /* With several stages per rank half of p comes early: of a short budget few are tried. */
@@ -125,45 +125,46 @@ static void set_plain(const pp_instance *x, uint32_t n, pp_policy *policy)
     policy->flags = n & 1 ? PP_POLICY_ORDER_B : 0;
 }
 
-static void set_random(const pp_instance *x, pp_dice *dice, pp_policy *policy)
+static void set_random(const pp_instance *x, pp_rng *rng, pp_policy *policy)
 {
     int16_t knob[PP_KNOBS];
     for (uint32_t k = 0; k < PP_KNOBS; k++)
-        knob[k] = draw_level(k, dice);
-    if (pp_dice_below(dice, 2))
+        knob[k] = draw_level(k, rng);
+    if (pp_rng_below(rng, 2))
         knob[PP_KNOB_HOLD] = 0;
-    if (pp_dice_below(dice, 2))
+    if (pp_rng_below(rng, 2))
         knob[PP_KNOB_PRESS] = 16;
-    set_in_flight(x, alphas[x->stages > x->ranks][pp_dice_below(dice, ALPHAS)],
-                  pp_dice_below(dice, BETAS + 1), policy);
+    set_in_flight(x, alphas[x->stages > x->ranks][pp_rng_below(rng, ALPHAS)],
+                  pp_rng_below(rng, BETAS + 1), policy);
     set_knobs(x, knob, policy);
-    policy->flags = pp_dice_below(dice, PP_POLICY_FLAGS);
+    policy->flags = pp_rng_below(rng, PP_POLICY_FLAGS);
 }
 
 /* Keeps what the dispatch made, if it is better than what the chain has. */
-static void keep(const pp_instance *x, const pp_bench *bench, int64_t makespan, pp_chain *chain)
+static void keep(const pp_instance *x, const pp_search_scratch *scratch, int64_t makespan,
+                 pp_chain *chain)
 {
     if (makespan >= chain->makespan)
         return;
     chain->makespan = makespan;
-    memcpy(chain->ops, pp_dispatch_ops(bench->dispatch), x->ops * sizeof *chain->ops);
+    memcpy(chain->ops, pp_dispatch_ops(scratch->dispatch), x->ops * sizeof *chain->ops);
 }
 
 /* Runs a policy; the chain keeps the best. */
-static void try_policy(const pp_instance *x, pp_bench *bench, const pp_policy *policy,
+static void try_policy(const pp_instance *x, pp_search_scratch *scratch, const pp_policy *policy,
                        pp_chain *chain)
 {
-    int64_t makespan = pp_dispatch_run(bench->dispatch, policy, chain->dispatched);
+    int64_t makespan = pp_dispatch_run(scratch->dispatch, policy, chain->dispatched);
     if (makespan >= chain->dispatched)
         return;
     chain->dispatched = makespan;
     pp_policy_copy(x, &chain->policy, policy);
-    keep(x, bench, makespan, chain);
+    keep(x, scratch, makespan, chain);
 }
 
 /* However short the time and tight the memory: one microbatch after the other, each W right behind
  * its B, which is what pp_instance_check_room has looked at. */
-static void run_serially(const pp_instance *x, pp_bench *bench, const uint32_t *order,
+static void run_serially(const pp_instance *x, pp_search_scratch *scratch, const uint32_t *order,
                          pp_chain *chain)
 {
     uint32_t k = 0;
@@ -179,15 +180,16 @@ static void run_serially(const pp_instance *x, pp_bench *bench, const uint32_t *
             }
         }
     }
-    if (pp_walk_set(bench->walk, chain->ops))
-        chain->makespan = bench->walk->makespan;
+    if (pp_movable_order_set(scratch->walk, chain->ops))
+        chain->makespan = scratch->walk->makespan;
 }
 
-void pp_sample_policies(const pp_instance *x, pp_bench *bench, uint32_t first, uint32_t stride,
-                        int64_t bound, pp_meter *meter, pp_chain *chain)
+void pp_sample_policies(const pp_instance *x, pp_search_scratch *scratch, uint32_t first,
+                        uint32_t stride, int64_t bound, pp_iteration_budget *budget,
+                        pp_chain *chain)
 {
-    pp_policy *trial = &bench->trial;
-    uint32_t *ascending = bench->path;
+    pp_policy *trial = &scratch->trial;
+    uint32_t *ascending = scratch->path;
     uint32_t kind = ORDER_COUNT;
     for (uint32_t i = 0; i < x->microbatches; i++)
         ascending[i] = i;
@@ -195,24 +197,24 @@ void pp_sample_policies(const pp_instance *x, pp_bench *bench, uint32_t first, u
     uint32_t end = first + TRIES_MOST * stride; /* time is better spent on the best of them */
     for (uint32_t n = first; n < end && chain->makespan > bound; n += stride) {
         bool something = chain->makespan < INT64_MAX || n >= first + TRIES_LEAST * stride;
-        if (!pp_meter_run(meter, 1) && something)
+        if (!pp_iteration_budget_run(budget, 1) && something)
             break;
         uint32_t wanted = n / PLAIN;
         if (wanted >= 2) /* a tent half of the time */
-            wanted = pp_dice_below(&chain->dice, 2) ? ORDER_TENT
-                                                    : pp_dice_below(&chain->dice, ORDER_COUNT);
+            wanted =
+                pp_rng_below(&chain->rng, 2) ? ORDER_TENT : pp_rng_below(&chain->rng, ORDER_COUNT);
         if (wanted != kind)
             set_order(x, wanted, ascending, trial->order);
         kind = wanted;
         if (n / PLAIN < 2)
             set_plain(x, n % PLAIN, trial);
         else
-            set_random(x, &chain->dice, trial);
-        try_policy(x, bench, trial, chain);
+            set_random(x, &chain->rng, trial);
+        try_policy(x, scratch, trial, chain);
     }
     if (chain->makespan < INT64_MAX)
         return;
-    run_serially(x, bench, ascending, chain);
+    run_serially(x, scratch, ascending, chain);
 }
 
 static void move_one(uint32_t *order, uint32_t from, uint32_t to)
@@ -225,13 +227,13 @@ static void move_one(uint32_t *order, uint32_t from, uint32_t to)
     order[to] = moved;
 }
 
-static void change_order(pp_dice *dice, uint32_t m, uint32_t *order)
+static void change_order(pp_rng *rng, uint32_t m, uint32_t *order)
 {
-    uint32_t i = pp_dice_below(dice, m);
-    uint32_t j = pp_dice_below(dice, m);
-    uint32_t near = i + pp_dice_below(dice, 17);
+    uint32_t i = pp_rng_below(rng, m);
+    uint32_t j = pp_rng_below(rng, m);
+    uint32_t near = i + pp_rng_below(rng, 17);
     near = near < 8 ? 0 : near - 8 < m ? near - 8 : m - 1;
-    uint32_t what = pp_dice_below(dice, 16);
+    uint32_t what = pp_rng_below(rng, 16);
     uint32_t swap = order[i];
     if (what < 8) {
         move_one(order, i, what < 5 ? near : j);
@@ -240,7 +242,7 @@ static void change_order(pp_dice *dice, uint32_t m, uint32_t *order)
         order[i] = order[j];
         order[j] = swap;
     } else { /* a stretch, turned round */
-        uint32_t end = i + 1 + pp_dice_below(dice, 9);
+        uint32_t end = i + 1 + pp_rng_below(rng, 9);
         end = end < m ? end : m - 1;
         for (; i < end; i++, end--) {
             swap = order[i];
@@ -250,13 +252,13 @@ static void change_order(pp_dice *dice, uint32_t m, uint32_t *order)
     }
 }
 
-static void change_knobs(const pp_instance *x, pp_dice *dice, pp_policy *policy)
+static void change_knobs(const pp_instance *x, pp_rng *rng, pp_policy *policy)
 {
-    uint32_t knob = pp_dice_below(dice, PP_KNOBS);
-    uint32_t first = pp_dice_below(dice, x->ranks);
-    uint32_t end = first + 1 + pp_dice_below(dice, pp_dice_below(dice, 2) ? 2 : x->ranks);
-    bool up = pp_dice_below(dice, 2);
-    int16_t level = draw_level(knob, dice);
+    uint32_t knob = pp_rng_below(rng, PP_KNOBS);
+    uint32_t first = pp_rng_below(rng, x->ranks);
+    uint32_t end = first + 1 + pp_rng_below(rng, pp_rng_below(rng, 2) ? 2 : x->ranks);
+    bool up = pp_rng_below(rng, 2);
+    int16_t level = draw_level(knob, rng);
     for (uint32_t r = first; r < end && r < x->ranks; r++) {
         int16_t *at = &policy->knob[r * PP_KNOBS + knob];
         if (knob != PP_KNOB_IN_FLIGHT) {
@@ -269,47 +271,47 @@ static void change_knobs(const pp_instance *x, pp_dice *dice, pp_policy *policy)
     }
 }
 
-static void change(const pp_instance *x, pp_dice *dice, pp_policy *policy)
+static void change(const pp_instance *x, pp_rng *rng, pp_policy *policy)
 {
     uint32_t flags = x->stages > x->ranks ? 4 : 2; /* the others choose among stages */
-    uint32_t what = pp_dice_below(dice, 32);
+    uint32_t what = pp_rng_below(rng, 32);
     if (what < 16)
-        change_order(dice, x->microbatches, policy->order);
+        change_order(rng, x->microbatches, policy->order);
     else if (what < 31)
-        change_knobs(x, dice, policy);
+        change_knobs(x, rng, policy);
     else
-        policy->flags ^= 1u << pp_dice_below(dice, flags);
+        policy->flags ^= 1u << pp_rng_below(rng, flags);
 }
 
-void pp_anneal_policy(const pp_instance *x, pp_bench *bench, double hot, int64_t bound,
-                      pp_meter *meter, pp_chain *chain)
+void pp_anneal_policy(const pp_instance *x, pp_search_scratch *scratch, double hot, int64_t bound,
+                      pp_iteration_budget *budget, pp_chain *chain)
 {
-    pp_policy now = bench->now;
+    pp_policy now = scratch->now;
     if (chain->dispatched == INT64_MAX)
         return;
-    int64_t current = pp_dispatch_run(bench->dispatch, &chain->policy, INT64_MAX);
+    int64_t current = pp_dispatch_run(scratch->dispatch, &chain->policy, INT64_MAX);
     chain->makespan = INT64_MAX; /* moves are forgotten: policies compete with each other */
-    keep(x, bench, current, chain);
+    keep(x, scratch, current, chain);
     pp_policy_copy(x, &now, &chain->policy);
-    while (chain->makespan > bound && pp_meter_run(meter, 1)) {
-        pp_policy_copy(x, &bench->trial, &now);
-        change(x, &chain->dice, &bench->trial);
-        if (pp_dice_below(&chain->dice, 3) == 0)
-            change(x, &chain->dice, &bench->trial);
-        double heat = pp_cooling(hot, HALVINGS, meter->part);
-        int64_t limit = current + (int64_t)(heat * pp_dice_exponential(&chain->dice));
-        int64_t makespan = pp_dispatch_run(bench->dispatch, &bench->trial, limit);
+    while (chain->makespan > bound && pp_iteration_budget_run(budget, 1)) {
+        pp_policy_copy(x, &scratch->trial, &now);
+        change(x, &chain->rng, &scratch->trial);
+        if (pp_rng_below(&chain->rng, 3) == 0)
+            change(x, &chain->rng, &scratch->trial);
+        double heat = pp_cooling(hot, HALVINGS, budget->part);
+        int64_t limit = current + (int64_t)(heat * pp_rng_exponential(&chain->rng));
+        int64_t makespan = pp_dispatch_run(scratch->dispatch, &scratch->trial, limit);
         if (makespan > limit)
             continue;
         current = makespan;
         pp_policy swap = now;
-        now = bench->trial;
-        bench->trial = swap;
+        now = scratch->trial;
+        scratch->trial = swap;
         if (makespan < chain->dispatched) {
             chain->dispatched = makespan;
             pp_policy_copy(x, &chain->policy, &now);
         }
-        keep(x, bench, makespan, chain);
+        keep(x, scratch, makespan, chain);
     }
-    bench->now = now;
+    scratch->now = now;
 }

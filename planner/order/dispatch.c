@@ -18,16 +18,16 @@ typedef struct arrival {
 } arrival;
 
 /* An (stage, microbatch) between F and W: what it may take beyond what it holds. */
-typedef struct guest {
+typedef struct live_cell {
     uint32_t cell;
     int64_t extra;
-} guest;
+} live_cell;
 
 typedef struct rank_state {
     int64_t now;              /* when its last op ends */
     int64_t rest;             /* ticks of the ops it has not started */
     int64_t held;             /* as if every activation stayed as large as it gets until its B */
-    int64_t extra;            /* the largest of its guests */
+    int64_t extra;            /* the largest of its live_cells */
     uint32_t entered, left;   /* microbatches: first F started, last B ended */
     uint32_t lowest, highest; /* stages it runs */
     uint32_t done;            /* ops */
@@ -35,8 +35,8 @@ typedef struct rank_state {
     uint32_t backs;
     uint32_t *weight; /* Ws, oldest first */
     uint32_t weights;
-    guest *guest;
-    uint32_t guests;
+    live_cell *live_cell;
+    uint32_t live_cells;
     uint32_t finished; /* microbatches before this place of the order have no cells to come */
     uint32_t started;  /* one behind the last microbatch of the order with a cell started */
 } rank_state;
@@ -57,7 +57,7 @@ struct pp_dispatch {
     uint32_t *stages_of; /* stages, by rank */
     uint32_t *first;     /* [ranks + 1] into stages_of */
     arrival *arrivals;
-    guest *guests;
+    live_cell *live_cells;
     uint32_t *weights;
     int64_t *holding; /* by cell: what it holds now */
 };
@@ -87,7 +87,7 @@ static void prepare(pp_dispatch *d)
         d->begin[r + 1] = d->begin[r] + 3 * x->microbatches * d->first[r + 1];
         d->first[r + 1] += d->first[r];
         d->rank[r].back = d->arrivals + d->begin[r] / 3;
-        d->rank[r].guest = d->guests + d->begin[r] / 3;
+        d->rank[r].live_cell = d->live_cells + d->begin[r] / 3;
         d->rank[r].weight = d->weights + d->begin[r] / 3;
     }
     for (uint32_t s = x->stages; s-- > 0;)
@@ -122,8 +122,8 @@ pp_status pp_dispatch_new(const pp_instance *x, pp_dispatch **dispatch_out, pp_e
                                    sizeof *d->stage_next);
     d->arrive = pp_alloc_array(4 * cells + 2 * (size_t)x->ranks, sizeof *d->arrive);
     d->arrivals = pp_alloc_array(cells, sizeof *d->arrivals);
-    d->guests = pp_alloc_array(cells, sizeof *d->guests);
-    if (!d->rank || !d->stage_next || !d->arrive || !d->arrivals || !d->guests) {
+    d->live_cells = pp_alloc_array(cells, sizeof *d->live_cells);
+    if (!d->rank || !d->stage_next || !d->arrive || !d->arrivals || !d->live_cells) {
         pp_dispatch_free(&d);
         return pp_err_nomem(err);
     }
@@ -152,7 +152,7 @@ void pp_dispatch_free(pp_dispatch **dispatch)
     free(d->stage_next);
     free(d->arrive);
     free(d->arrivals);
-    free(d->guests);
+    free(d->live_cells);
     free(d);
     *dispatch = NULL;
 }
@@ -177,7 +177,9 @@ static void reset(pp_dispatch *d, const pp_policy *policy)
     for (uint32_t r = 0; r < x->ranks; r++) {
         rank_state *rank = &d->rank[r];
         uint32_t stages = d->first[r + 1] - d->first[r];
-        *rank = (rank_state){ .back = rank->back, .weight = rank->weight, .guest = rank->guest };
+        *rank = (rank_state){ .back = rank->back,
+                              .weight = rank->weight,
+                              .live_cell = rank->live_cell };
         rank->rest = d->work[r];
         d->next[r] = NEVER;
         rank->lowest = stages ? d->stages_of[d->first[r]] : 0;
@@ -359,7 +361,7 @@ static void admit(pp_dispatch *d, uint32_t r, uint32_t cell)
     rank_state *rank = &d->rank[r];
     rank->held += d->size[cell];
     d->holding[cell] = d->size[cell];
-    rank->guest[rank->guests++] = (guest){ cell, d->extra[cell] };
+    rank->live_cell[rank->live_cells++] = (live_cell){ cell, d->extra[cell] };
     rank->extra = most(rank->extra, d->extra[cell]);
 }
 
@@ -376,13 +378,13 @@ static void dismiss(pp_dispatch *d, uint32_t r, uint32_t cell)
     give_back(d, r, cell, 0);
     rank->extra = 0;
     uint32_t kept = 0;
-    for (uint32_t g = 0; g < rank->guests; g++) {
-        if (rank->guest[g].cell == cell)
+    for (uint32_t g = 0; g < rank->live_cells; g++) {
+        if (rank->live_cell[g].cell == cell)
             continue;
-        rank->guest[kept++] = rank->guest[g];
-        rank->extra = most(rank->extra, rank->guest[g].extra);
+        rank->live_cell[kept++] = rank->live_cell[g];
+        rank->extra = most(rank->extra, rank->live_cell[g].extra);
     }
-    rank->guests = kept;
+    rank->live_cells = kept;
     if (rank->lowest == rank->highest)
         return;
     for (bool over = true; over && rank->finished < rank->started; rank->finished += over) {

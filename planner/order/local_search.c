@@ -5,12 +5,12 @@
 enum { FARTHEST = 64, HALVINGS = 8, EXCHANGES_PER_1024 = 12 };
 
 /* A longest path to the end, drawn where there are several. */
-static void trace(pp_bench *bench, pp_dice *dice)
+static void trace(pp_search_scratch *scratch, pp_rng *rng)
 {
-    const pp_walk *w = bench->walk;
+    const pp_movable_order *w = scratch->walk;
     const pp_instance *x = w->instance;
     uint32_t op = x->ops;
-    uint32_t from = pp_dice_below(dice, x->ranks);
+    uint32_t from = pp_rng_below(rng, x->ranks);
     for (uint32_t k = 0; k < x->ranks && op == x->ops; k++) {
         uint32_t last = w->sequence[w->begin[(from + k) % x->ranks + 1] - 2];
         if (w->end[last] == w->makespan)
@@ -24,12 +24,12 @@ static void trace(pp_bench *bench, pp_dice *dice)
         bool rank = first != x->ops && w->end[first] == start;
         bool chain = task->before != x->ops && w->end[task->before] + task->lag == start;
         if (rank && chain)
-            rank = pp_dice_below(dice, 2);
-        bench->path[n] = op;
-        bench->by_rank[n++] = rank;
+            rank = pp_rng_below(rng, 2);
+        scratch->path[n] = op;
+        scratch->by_rank[n++] = rank;
         op = rank ? first : chain ? task->before : x->ops;
     }
-    bench->length = n;
+    scratch->length = n;
 }
 
 static uint32_t lower(uint32_t at, uint32_t by, uint32_t least)
@@ -44,24 +44,24 @@ static uint32_t higher(uint32_t at, uint32_t by, uint32_t most)
 
 /* A move that can break the path at its k-th op: something leaves the run of ops that keep each
  * other waiting on that rank, or enters before it, or an op moves a few places. */
-static void draw_move(const pp_bench *bench, pp_dice *dice, uint32_t k, uint32_t *from,
+static void draw_move(const pp_search_scratch *scratch, pp_rng *rng, uint32_t k, uint32_t *from,
                       uint32_t *to)
 {
-    const pp_walk *w = bench->walk;
+    const pp_movable_order *w = scratch->walk;
     uint32_t first = k;
     uint32_t last = k;
-    while (bench->by_rank[first])
+    while (scratch->by_rank[first])
         first++;
-    while (last > 0 && bench->by_rank[last - 1])
+    while (last > 0 && scratch->by_rank[last - 1])
         last--;
-    uint32_t at = w->place[bench->path[k]];
-    uint32_t front = w->place[bench->path[first]];
-    uint32_t back = w->place[bench->path[last]];
-    uint32_t rank = w->instance->task[bench->path[k]].rank;
+    uint32_t at = w->place[scratch->path[k]];
+    uint32_t front = w->place[scratch->path[first]];
+    uint32_t back = w->place[scratch->path[last]];
+    uint32_t rank = w->instance->task[scratch->path[k]].rank;
     uint32_t lowest = w->begin[rank];
     uint32_t highest = w->begin[rank + 1] - 2;
-    uint32_t far = 1 + pp_dice_below(dice, 1u << pp_dice_below(dice, 5));
-    uint32_t what = pp_dice_below(dice, 16);
+    uint32_t far = 1 + pp_rng_below(rng, 1u << pp_rng_below(rng, 5));
+    uint32_t what = pp_rng_below(rng, 16);
     *from = at;
     if (what < 3) {
         *to = front;
@@ -79,16 +79,16 @@ static void draw_move(const pp_bench *bench, pp_dice *dice, uint32_t k, uint32_t
 }
 
 /* A microbatch that starts up to 16 places before or after that of `op`; its own: none there. */
-static uint32_t draw_partner(const pp_bench *bench, pp_dice *dice, uint32_t op)
+static uint32_t draw_partner(const pp_search_scratch *scratch, pp_rng *rng, uint32_t op)
 {
-    const pp_walk *w = bench->walk;
+    const pp_movable_order *w = scratch->walk;
     const pp_instance *x = w->instance;
     uint32_t i = x->task[op].microbatch;
     uint32_t j = i;
     uint32_t rank = x->stage_rank[0];
     uint32_t at = w->place[pp_instance_op(x, PP_TASK_F, 0, i)];
-    uint32_t step = pp_dice_below(dice, 2) ? 1 : UINT32_MAX;
-    uint32_t far = 1 + pp_dice_below(dice, 1u << pp_dice_below(dice, 5));
+    uint32_t step = pp_rng_below(rng, 2) ? 1 : UINT32_MAX;
+    uint32_t far = 1 + pp_rng_below(rng, 1u << pp_rng_below(rng, 5));
     while (far && at + step >= w->begin[rank] && at + step < w->begin[rank + 1] - 1) {
         at += step;
         const pp_task *other = &x->task[w->sequence[at]];
@@ -101,40 +101,40 @@ static uint32_t draw_partner(const pp_bench *bench, pp_dice *dice, uint32_t op)
 }
 
 /* One random change; true when it was made. */
-static bool change(pp_bench *bench, pp_dice *dice, double heat)
+static bool change(pp_search_scratch *scratch, pp_rng *rng, double heat)
 {
-    pp_walk *w = bench->walk;
-    uint32_t k = pp_dice_below(dice, bench->length);
-    int64_t limit = w->makespan + (int64_t)(heat * pp_dice_exponential(dice));
-    if (pp_dice_below(dice, 1024) < EXCHANGES_PER_1024) {
-        uint32_t i = w->instance->task[bench->path[k]].microbatch;
-        uint32_t j = draw_partner(bench, dice, bench->path[k]);
-        return i != j && pp_walk_exchange(w, i, j, limit);
+    pp_movable_order *w = scratch->walk;
+    uint32_t k = pp_rng_below(rng, scratch->length);
+    int64_t limit = w->makespan + (int64_t)(heat * pp_rng_exponential(rng));
+    if (pp_rng_below(rng, 1024) < EXCHANGES_PER_1024) {
+        uint32_t i = w->instance->task[scratch->path[k]].microbatch;
+        uint32_t j = draw_partner(scratch, rng, scratch->path[k]);
+        return i != j && pp_movable_order_exchange(w, i, j, limit);
     }
     uint32_t from, to;
-    draw_move(bench, dice, k, &from, &to);
+    draw_move(scratch, rng, k, &from, &to);
     uint32_t far = from > to ? from - to : to - from;
-    return far > 0 && far <= FARTHEST && pp_walk_move(w, from, to, limit);
+    return far > 0 && far <= FARTHEST && pp_movable_order_move(w, from, to, limit);
 }
 
-void pp_polish_order(const pp_instance *x, pp_bench *bench, double hot, int64_t bound,
-                     pp_meter *meter, pp_chain *chain)
+void pp_polish_order(const pp_instance *x, pp_search_scratch *scratch, double hot, int64_t bound,
+                     pp_iteration_budget *budget, pp_chain *chain)
 {
-    pp_walk *w = bench->walk;
-    if (chain->makespan == INT64_MAX || !pp_walk_set(w, chain->ops) || x->ops == 0)
+    pp_movable_order *w = scratch->walk;
+    if (chain->makespan == INT64_MAX || !pp_movable_order_set(w, chain->ops) || x->ops == 0)
         return;
     chain->makespan = w->makespan; /* a dispatch may wait where nothing forces it to */
-    trace(bench, &chain->dice);
-    while (chain->makespan > bound && pp_meter_run(meter, 1)) {
-        double heat = pp_cooling(hot, HALVINGS, meter->part);
+    trace(scratch, &chain->rng);
+    while (chain->makespan > bound && pp_iteration_budget_run(budget, 1)) {
+        double heat = pp_cooling(hot, HALVINGS, budget->part);
         for (int k = 0; k < PP_SEARCH_MOVES && chain->makespan > bound; k++) {
-            if (!change(bench, &chain->dice, heat))
+            if (!change(scratch, &chain->rng, heat))
                 continue;
-            trace(bench, &chain->dice);
+            trace(scratch, &chain->rng);
             if (w->makespan >= chain->makespan)
                 continue;
             chain->makespan = w->makespan;
-            pp_walk_get(w, chain->ops);
+            pp_movable_order_get(w, chain->ops);
         }
     }
 }

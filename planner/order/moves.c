@@ -10,11 +10,12 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-pp_status pp_walk_new(const pp_instance *instance, pp_walk **walk_out, pp_err *err)
+pp_status pp_movable_order_new(const pp_instance *instance, pp_movable_order **walk_out,
+                               pp_err *err)
 {
     size_t n = (size_t)instance->ops + 1;
     size_t places = n + instance->ranks;
-    pp_walk *w = pp_alloc_array(1, sizeof *w);
+    pp_movable_order *w = pp_alloc_array(1, sizeof *w);
     if (!w)
         return pp_err_nomem(err);
     w->instance = instance;
@@ -22,7 +23,7 @@ pp_status pp_walk_new(const pp_instance *instance, pp_walk **walk_out, pp_err *e
     w->sequence = pp_alloc_array(places + 5 * n, sizeof *w->sequence);
     w->end = pp_alloc_array(places + 3 * n, sizeof *w->end);
     if (!w->begin || !w->sequence || !w->end) {
-        pp_walk_free(&w);
+        pp_movable_order_free(&w);
         return pp_err_nomem(err);
     }
     w->place = w->sequence + places;
@@ -38,9 +39,9 @@ pp_status pp_walk_new(const pp_instance *instance, pp_walk **walk_out, pp_err *e
     return PP_OK;
 }
 
-void pp_walk_free(pp_walk **walk)
+void pp_movable_order_free(pp_movable_order **walk)
 {
-    pp_walk *w = *walk;
+    pp_movable_order *w = *walk;
     if (!w)
         return;
     free(w->begin);
@@ -50,7 +51,7 @@ void pp_walk_free(pp_walk **walk)
     *walk = NULL;
 }
 
-static bool place_all(pp_walk *w, const uint32_t *ops)
+static bool place_all(pp_movable_order *w, const uint32_t *ops)
 {
     const pp_instance *x = w->instance;
     uint32_t at = 0;
@@ -74,19 +75,19 @@ static bool place_all(pp_walk *w, const uint32_t *ops)
     return k == x->ops;
 }
 
-static void time_end(pp_walk *w, uint32_t op)
+static void time_end(pp_movable_order *w, uint32_t op)
 {
     const pp_task *task = &w->instance->task[op];
     int64_t before = w->end[w->sequence[w->place[op] - 1]];
     w->end[op] = most(before, w->end[task->before] + task->lag) + task->ticks;
 }
 
-static int64_t tail_over(const pp_walk *w, uint32_t next)
+static int64_t tail_over(const pp_movable_order *w, uint32_t next)
 {
     return w->instance->task[next].ticks + w->tail[next];
 }
 
-static int64_t tail_of(const pp_walk *w, uint32_t op)
+static int64_t tail_of(const pp_movable_order *w, uint32_t op)
 {
     const pp_task *task = &w->instance->task[op];
     int64_t behind = tail_over(w, w->sequence[w->place[op] + 1]);
@@ -96,7 +97,7 @@ static int64_t tail_of(const pp_walk *w, uint32_t op)
 }
 
 /* Old marks mean nothing from here on. */
-static void next_round(pp_walk *w)
+static void next_round(pp_movable_order *w)
 {
     if (++w->round == 0) { /* after 2^32 moves */
         memset(w->mark, 0, ((size_t)w->instance->ops + 1) * sizeof *w->mark);
@@ -105,7 +106,7 @@ static void next_round(pp_walk *w)
 }
 
 /* Walks every rank as far as it gets, again and again; topo is the order of that. */
-static bool sort_all(pp_walk *w)
+static bool sort_all(pp_movable_order *w)
 {
     const pp_instance *x = w->instance;
     uint32_t *next = w->later; /* [ranks], of which there are fewer than ops */
@@ -131,7 +132,7 @@ static bool sort_all(pp_walk *w)
     return done == x->ops;
 }
 
-static int compare_ends(const pp_walk *w, uint32_t a, uint32_t b)
+static int compare_ends(const pp_movable_order *w, uint32_t a, uint32_t b)
 {
     int64_t x = w->end[a] - w->instance->task[a].ticks;
     int64_t y = w->end[b] - w->instance->task[b].ticks;
@@ -139,7 +140,7 @@ static int compare_ends(const pp_walk *w, uint32_t a, uint32_t b)
 }
 
 /* By start, ties as they are: windows of a move become short. Merge sort. */
-static void sort_by_start(pp_walk *w)
+static void sort_by_start(pp_movable_order *w)
 {
     uint32_t n = w->instance->ops;
     uint32_t *from = w->topo;
@@ -165,14 +166,14 @@ static void sort_by_start(pp_walk *w)
         w->rank_in_topo[w->topo[k]] = k;
 }
 
-static void set_makespan(pp_walk *w)
+static void set_makespan(pp_movable_order *w)
 {
     w->makespan = 0;
     for (uint32_t r = 0; r < w->instance->ranks; r++)
         w->makespan = most(w->makespan, w->end[w->sequence[w->begin[r + 1] - 2]]);
 }
 
-bool pp_walk_set(pp_walk *w, const uint32_t *ops)
+bool pp_movable_order_set(pp_movable_order *w, const uint32_t *ops)
 {
     if (!place_all(w, ops) || !sort_all(w))
         return false;
@@ -183,7 +184,7 @@ bool pp_walk_set(pp_walk *w, const uint32_t *ops)
     return true;
 }
 
-void pp_walk_get(const pp_walk *w, uint32_t *ops)
+void pp_movable_order_get(const pp_movable_order *w, uint32_t *ops)
 {
     uint32_t k = 0;
     for (uint32_t r = 0; r < w->instance->ranks; r++)
@@ -199,7 +200,7 @@ typedef struct window {
     uint32_t low, high;
 } window;
 
-static bool fits_at(const pp_walk *w, uint32_t op, int64_t room, int64_t *held)
+static bool fits_at(const pp_movable_order *w, uint32_t op, int64_t room, int64_t *held)
 {
     const pp_task_memory *memory = &w->instance->memory[op];
     bool fits = *held + memory->need <= room;
@@ -207,7 +208,7 @@ static bool fits_at(const pp_walk *w, uint32_t op, int64_t room, int64_t *held)
     return fits;
 }
 
-static bool move_fits(const pp_walk *w, uint32_t from, uint32_t to)
+static bool move_fits(const pp_movable_order *w, uint32_t from, uint32_t to)
 {
     uint32_t moved = w->sequence[from];
     int64_t room = w->instance->room[w->instance->task[moved].rank];
@@ -220,7 +221,7 @@ static bool move_fits(const pp_walk *w, uint32_t from, uint32_t to)
 }
 
 /* Rotates the places; its own inverse with the arguments exchanged. */
-static void shift(pp_walk *w, uint32_t from, uint32_t to)
+static void shift(pp_movable_order *w, uint32_t from, uint32_t to)
 {
     uint32_t moved = w->sequence[from];
     uint32_t step = from < to ? 1 : UINT32_MAX;
@@ -233,7 +234,7 @@ static void shift(pp_walk *w, uint32_t from, uint32_t to)
     w->place[moved] = to;
 }
 
-static void set_held(pp_walk *w, uint32_t from, uint32_t to)
+static void set_held(pp_movable_order *w, uint32_t from, uint32_t to)
 {
     uint32_t low = from < to ? from : to;
     uint32_t high = from < to ? to : from;
@@ -246,7 +247,7 @@ static void set_held(pp_walk *w, uint32_t from, uint32_t to)
 
 /* The window's ops in their new order, into `later`: what hangs on the moved op goes behind it.
  * false: something it must run behind hangs on it. */
-static bool order_behind(pp_walk *w, const window *x)
+static bool order_behind(pp_movable_order *w, const window *x)
 {
     const pp_task *task = w->instance->task;
     uint32_t count = 0;
@@ -276,7 +277,7 @@ static bool order_behind(pp_walk *w, const window *x)
 }
 
 /* The same for a move to the front: what the moved op hangs on goes before it. */
-static bool order_before(pp_walk *w, const window *x)
+static bool order_before(pp_movable_order *w, const window *x)
 {
     const pp_task *task = w->instance->task;
     uint32_t last = x->high - x->low;
@@ -306,7 +307,7 @@ static bool order_before(pp_walk *w, const window *x)
 }
 
 /* Ends of the window's ops, into `fresh`; false when a path through one of them is too long. */
-static bool time_window(pp_walk *w, const window *x, int64_t limit)
+static bool time_window(pp_movable_order *w, const window *x, int64_t limit)
 {
     const pp_task *tasks = w->instance->task;
     uint32_t count = x->high - x->low + 1;
@@ -344,7 +345,7 @@ static uint32_t earliest(uint32_t a, uint32_t b)
 }
 
 /* Ends behind the window, as far as they change. */
-static void push_ends(pp_walk *w, const window *x)
+static void push_ends(pp_movable_order *w, const window *x)
 {
     const pp_instance *instance = w->instance;
     uint32_t reach = x->high;
@@ -363,7 +364,7 @@ static void push_ends(pp_walk *w, const window *x)
 }
 
 /* Tails before the window, likewise. */
-static void pull_tails(pp_walk *w, const window *x)
+static void pull_tails(pp_movable_order *w, const window *x)
 {
     const pp_instance *instance = w->instance;
     uint32_t reach = x->low;
@@ -378,7 +379,7 @@ static void pull_tails(pp_walk *w, const window *x)
     }
 }
 
-bool pp_walk_move(pp_walk *w, uint32_t from, uint32_t to, int64_t limit)
+bool pp_movable_order_move(pp_movable_order *w, uint32_t from, uint32_t to, int64_t limit)
 {
     uint32_t a = w->rank_in_topo[w->sequence[from]];
     uint32_t b = w->rank_in_topo[w->sequence[to]];
@@ -403,7 +404,7 @@ bool pp_walk_move(pp_walk *w, uint32_t from, uint32_t to, int64_t limit)
     return true;
 }
 
-static void exchange_ops(pp_walk *w, uint32_t a, uint32_t b)
+static void exchange_ops(pp_movable_order *w, uint32_t a, uint32_t b)
 {
     uint32_t place = w->place[a];
     uint32_t topo = w->rank_in_topo[a];
@@ -415,7 +416,7 @@ static void exchange_ops(pp_walk *w, uint32_t a, uint32_t b)
     w->sequence[w->place[b]] = w->topo[w->rank_in_topo[b]] = b;
 }
 
-static void exchange_all(pp_walk *w, uint32_t i, uint32_t j)
+static void exchange_all(pp_movable_order *w, uint32_t i, uint32_t j)
 {
     uint32_t chain = 3 * w->instance->stages;
     for (uint32_t k = 0; k < chain; k++)
@@ -423,7 +424,7 @@ static void exchange_all(pp_walk *w, uint32_t i, uint32_t j)
 }
 
 /* Between the first and the last place of the two on every rank. */
-static bool exchange_fits(pp_walk *w, uint32_t i, uint32_t j)
+static bool exchange_fits(pp_movable_order *w, uint32_t i, uint32_t j)
 {
     const pp_instance *x = w->instance;
     for (uint32_t s = 0; s < x->stages; s++) {
@@ -441,7 +442,7 @@ static bool exchange_fits(pp_walk *w, uint32_t i, uint32_t j)
     return true;
 }
 
-bool pp_walk_exchange(pp_walk *w, uint32_t i, uint32_t j, int64_t limit)
+bool pp_movable_order_exchange(pp_movable_order *w, uint32_t i, uint32_t j, int64_t limit)
 {
     const pp_instance *x = w->instance;
     uint32_t low = earliest(w->rank_in_topo[pp_instance_op(x, PP_TASK_F, 0, i)],

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 /* Arrays by op have a last entry for "no op", which ends at 0 and is followed by nothing. */
-typedef struct pp_walk {
+typedef struct pp_movable_order {
     const pp_instance *instance;
     uint32_t *begin;    /* [ranks + 1] into sequence: rank r from begin[r] to begin[r + 1] - 2 */
     uint32_t *sequence; /* rank after rank, "no op" before and behind each */
@@ -23,21 +23,22 @@ typedef struct pp_walk {
     int64_t *fresh;  /* [ops + 1]: ends after the move */
     uint32_t *later; /* [ops] */
     uint32_t round;
-} pp_walk;
+} pp_movable_order;
 
-PP_MUST_CHECK pp_status pp_walk_new(const pp_instance *instance, pp_walk **walk_out, pp_err *err);
-void pp_walk_free(pp_walk **walk); /* for PP_CLEANUP; *walk NULL is fine */
+PP_MUST_CHECK pp_status pp_movable_order_new(const pp_instance *instance,
+                                             pp_movable_order **walk_out, pp_err *err);
+void pp_movable_order_free(pp_movable_order **walk); /* for PP_CLEANUP; *walk NULL is fine */
 
 /* ops: as pp_instance_print_orders takes them; each on its rank, once. false, with the walk
- * unusable until the next pp_walk_set, when they wait in a circle or do not fit. */
-bool pp_walk_set(pp_walk *walk, const uint32_t *ops);
+ * unusable until the next pp_movable_order_set, when they wait in a circle or do not fit. */
+bool pp_movable_order_set(pp_movable_order *walk, const uint32_t *ops);
 /* The inverse. ops: [instance->ops]. */
-void pp_walk_get(const pp_walk *walk, uint32_t *ops);
+void pp_movable_order_get(const pp_movable_order *walk, uint32_t *ops);
 
 /* Puts the op at place `from` at place `to` of the same rank, if that makes no circle, fits, and
  * ends by `limit`; returns whether it did. Otherwise nothing has changed. */
-bool pp_walk_move(pp_walk *walk, uint32_t from, uint32_t to, int64_t limit);
+bool pp_movable_order_move(pp_movable_order *walk, uint32_t from, uint32_t to, int64_t limit);
 /* Exchanges two microbatches on every rank, under the same conditions. */
-bool pp_walk_exchange(pp_walk *walk, uint32_t i, uint32_t j, int64_t limit);
+bool pp_movable_order_exchange(pp_movable_order *walk, uint32_t i, uint32_t j, int64_t limit);
 
 #endif

@@ -141,7 +141,7 @@ pp_status pp_instance_bound_order(const pp_costs *costs, const pp_order *order,
     bool fused = used[PP_OP_B] > 0;
     bool split = used[PP_OP_I] > 0;
     *limits_out = (pp_limits){ 0 };
-    if ((!fused && !split) || paired || order->turned < order->microbatches ||
+    if ((!fused && !split) || paired || order->mirrored_from < order->microbatches ||
         used[PP_OP_F] > BOUNDED_FORWARDS_MAX || (fused && split && !halves_are_not_dearer(costs)))
         return PP_OK;
     pp_status status =

@@ -8,7 +8,7 @@
 #include "sim/order/order.h"
 
 /* The problem of ordering the ops of one step: every order of it takes as long as pp_simulate says
- * under executor ideal, and needs as much memory. stage_rank: [costs->stages].
+ * under framework ideal, and needs as much memory. stage_rank: [costs->stages].
  * split: B is the backward for the input and W that for the weights; otherwise B is all of the
  * backward and W nothing.
  * memory_limit_bytes: 0, beyond PP_INSTANCE_BYTES_MAX, or without has_memory: none.

@@ -14,22 +14,22 @@
 /* The search goes in legs. In each, every chain is worked on for its share; between legs the worse
  * half of the chains takes over what the better half has. Chains share nothing within a leg, so the
  * result depends on their number, not on that of the threads. */
-typedef enum leg_kind { LEG_SAMPLE, LEG_ANNEAL, LEG_POLISH } leg_kind;
+typedef enum phase_kind { LEG_SAMPLE, LEG_ANNEAL, LEG_POLISH } phase_kind;
 
-typedef struct leg {
-    leg_kind kind;
+typedef struct phase {
+    phase_kind kind;
     double share; /* of the budget, up to the end of this leg */
     double hot;   /* temperature at its begin, in mean times of an op */
-} leg;
+} phase;
 
-static const leg legs[] = {
+static const phase phases[] = {
     { LEG_SAMPLE, 0.04, 0 },    { LEG_POLISH, 0.08, 1.00 }, { LEG_ANNEAL, 0.19, 0.20 },
     { LEG_ANNEAL, 0.30, 0.20 }, { LEG_ANNEAL, 0.40, 0.14 }, { LEG_ANNEAL, 0.50, 0.10 },
     { LEG_POLISH, 0.60, 0.10 }, { LEG_POLISH, 0.70, 0.10 }, { LEG_POLISH, 0.80, 0.07 },
     { LEG_POLISH, 0.90, 0.05 }, { LEG_POLISH, 1.00, 0.03 },
 };
 
-enum { LEGS = sizeof legs / sizeof *legs, CHAINS_MOST = 8 };
+enum { LEGS = sizeof phases / sizeof *phases, CHAINS_MOST = 8 };
 
 /* In a given time the first leg has so many policies per chain, as far as that takes no larger
  * share; the others have the rest. */
@@ -47,8 +47,8 @@ typedef struct search {
     int64_t bound;
     uint32_t chains, threads;
     pp_chain chain[CHAINS_MOST];
-    pp_bench *bench; /* [threads] */
-    const leg *leg;
+    pp_search_scratch *scratch; /* [threads] */
+    const phase *phase;
     double sampled;  /* share at which the first leg ends */
     double from, to; /* shares at which the leg begins and ends */
     double mean;     /* ticks of an op */
@@ -59,19 +59,19 @@ typedef struct search {
     int64_t told; /* the makespan last reported; under lock */
 } search;
 
-bool pp_meter_run(pp_meter *meter, int64_t iterations)
+bool pp_iteration_budget_run(pp_iteration_budget *budget, int64_t iterations)
 {
-    const pp_search_budget *budget = meter->budget;
-    double spent = budget->spent ? budget->spent(budget->context) : 0;
-    if (budget->iterations)
-        meter->part = meter->quota ? (double)meter->used / (double)meter->quota : 1;
+    const pp_search_budget *all = budget->whole;
+    double spent = all->spent ? all->spent(all->context) : 0;
+    if (all->iterations)
+        budget->part = budget->quota ? (double)budget->used / (double)budget->quota : 1;
     else
-        meter->part =
-            meter->to > meter->from ? (spent - meter->from) / (meter->to - meter->from) : 1;
-    if (meter->part < 0)
-        meter->part = 0;
-    meter->used += iterations;
-    return meter->part < 1 && spent < 1;
+        budget->part =
+            budget->to > budget->from ? (spent - budget->from) / (budget->to - budget->from) : 1;
+    if (budget->part < 0)
+        budget->part = 0;
+    budget->used += iterations;
+    return budget->part < 1 && spent < 1;
 }
 
 static void policy_free(pp_policy *policy)
@@ -80,14 +80,14 @@ static void policy_free(pp_policy *policy)
     free(policy->knob);
 }
 
-static void bench_free(pp_bench *bench)
+static void bench_free(pp_search_scratch *scratch)
 {
-    pp_dispatch_free(&bench->dispatch);
-    pp_walk_free(&bench->walk);
-    policy_free(&bench->trial);
-    policy_free(&bench->now);
-    free(bench->path);
-    free(bench->by_rank);
+    pp_dispatch_free(&scratch->dispatch);
+    pp_movable_order_free(&scratch->walk);
+    policy_free(&scratch->trial);
+    policy_free(&scratch->now);
+    free(scratch->path);
+    free(scratch->by_rank);
 }
 
 static void search_free(search *s)
@@ -96,29 +96,29 @@ static void search_free(search *s)
         policy_free(&s->chain[k].policy);
         free(s->chain[k].ops);
     }
-    for (uint32_t k = 0; s->bench && k < s->threads; k++)
-        bench_free(&s->bench[k]);
-    free(s->bench);
+    for (uint32_t k = 0; s->scratch && k < s->threads; k++)
+        bench_free(&s->scratch[k]);
+    free(s->scratch);
     pthread_mutex_destroy(&s->lock);
 }
 
-static pp_status bench_new(const pp_instance *x, pp_bench *bench, pp_err *err)
+static pp_status bench_new(const pp_instance *x, pp_search_scratch *scratch, pp_err *err)
 {
-    pp_status status = pp_dispatch_new(x, &bench->dispatch, err);
-    if (status || (status = pp_walk_new(x, &bench->walk, err)) ||
-        (status = pp_policy_new(x, &bench->trial, err)) ||
-        (status = pp_policy_new(x, &bench->now, err)))
+    pp_status status = pp_dispatch_new(x, &scratch->dispatch, err);
+    if (status || (status = pp_movable_order_new(x, &scratch->walk, err)) ||
+        (status = pp_policy_new(x, &scratch->trial, err)) ||
+        (status = pp_policy_new(x, &scratch->now, err)))
         return status;
-    bench->path = pp_alloc_array((size_t)x->ops + 1, sizeof *bench->path);
-    bench->by_rank = pp_alloc_array((size_t)x->ops + 1, sizeof *bench->by_rank);
-    return bench->path && bench->by_rank ? PP_OK : pp_err_nomem(err);
+    scratch->path = pp_alloc_array((size_t)x->ops + 1, sizeof *scratch->path);
+    scratch->by_rank = pp_alloc_array((size_t)x->ops + 1, sizeof *scratch->by_rank);
+    return scratch->path && scratch->by_rank ? PP_OK : pp_err_nomem(err);
 }
 
 static pp_status chain_new(const search *s, uint32_t index, pp_chain *chain, pp_err *err)
 {
-    pp_dice dice = { s->budget->seed };
+    pp_rng rng = { s->budget->seed };
     for (uint32_t k = 0; k <= index; k++)
-        chain->dice.state = pp_dice_bits(&dice);
+        chain->rng.state = pp_rng_bits(&rng);
     chain->dispatched = chain->makespan = chain->best = INT64_MAX;
     chain->ops = pp_alloc_array(2 * ((size_t)s->instance->ops + 1), sizeof *chain->ops);
     if (!chain->ops)
@@ -150,26 +150,26 @@ static pp_status search_new(search *s, pp_err *err)
     s->chains = chains_for(s->instance);
     s->threads = s->budget->threads ? s->budget->threads : 1;
     s->threads = s->threads < s->chains ? s->threads : s->chains;
-    s->bench = pp_alloc_array(s->threads, sizeof *s->bench);
-    pp_status status = s->bench ? PP_OK : pp_err_nomem(err);
+    s->scratch = pp_alloc_array(s->threads, sizeof *s->scratch);
+    pp_status status = s->scratch ? PP_OK : pp_err_nomem(err);
     for (uint32_t k = 0; k < s->threads && !status; k++)
-        status = bench_new(s->instance, &s->bench[k], err);
+        status = bench_new(s->instance, &s->scratch[k], err);
     for (uint32_t k = 0; k < s->chains && !status; k++)
         status = chain_new(s, k, &s->chain[k], err);
     return status;
 }
 
 /* Takes the order a leg ended with, replayed. */
-static void record(search *s, pp_bench *bench, uint32_t index)
+static void record(search *s, pp_search_scratch *scratch, uint32_t index)
 {
     pp_chain *chain = &s->chain[index];
     if (chain->makespan >= chain->best)
         return;
-    bool stands = pp_walk_set(bench->walk, chain->ops);
+    bool stands = pp_movable_order_set(scratch->walk, chain->ops);
     assert(stands);
     if (!stands)
         return;
-    chain->makespan = chain->best = bench->walk->makespan;
+    chain->makespan = chain->best = scratch->walk->makespan;
     memcpy(chain->best_ops, chain->ops, s->instance->ops * sizeof *chain->ops);
     pthread_mutex_lock(&s->lock);
     if (chain->best <= s->bound && index < s->proved)
@@ -182,32 +182,33 @@ static void record(search *s, pp_bench *bench, uint32_t index)
     pthread_mutex_unlock(&s->lock);
 }
 
-static void work_on(search *s, pp_bench *bench, uint32_t index, pp_meter *meter)
+static void work_on(search *s, pp_search_scratch *scratch, uint32_t index,
+                    pp_iteration_budget *budget)
 {
     pp_chain *chain = &s->chain[index];
-    double hot = s->leg->hot * s->mean;
+    double hot = s->phase->hot * s->mean;
     /* no policy makes the order it began with */
     bool moves_only = s->started && (index == 0 || chain->dispatched == INT64_MAX);
-    if (s->leg->kind == LEG_SAMPLE)
-        pp_sample_policies(s->instance, bench, index, s->chains, s->bound, meter, chain);
-    else if (s->leg->kind == LEG_ANNEAL && !moves_only)
-        pp_anneal_policy(s->instance, bench, hot, s->bound, meter, chain);
+    if (s->phase->kind == LEG_SAMPLE)
+        pp_sample_policies(s->instance, scratch, index, s->chains, s->bound, budget, chain);
+    else if (s->phase->kind == LEG_ANNEAL && !moves_only)
+        pp_anneal_policy(s->instance, scratch, hot, s->bound, budget, chain);
     else
-        pp_polish_order(s->instance, bench, hot, s->bound, meter, chain);
-    record(s, bench, index);
+        pp_polish_order(s->instance, scratch, hot, s->bound, budget, chain);
+    record(s, scratch, index);
 }
 
 /* All chains begin with it; the others also try policies. */
 static void begin_with(search *s, const uint32_t *ops)
 {
-    if (!pp_walk_set(s->bench[0].walk, ops))
+    if (!pp_movable_order_set(s->scratch[0].walk, ops))
         return;
     s->started = true;
     for (uint32_t k = 0; k < s->chains; k++) {
         memcpy(s->chain[k].ops, ops, s->instance->ops * sizeof *ops);
-        s->chain[k].makespan = s->bench[0].walk->makespan;
+        s->chain[k].makespan = s->scratch[0].walk->makespan;
     }
-    record(s, &s->bench[0], 0);
+    record(s, &s->scratch[0], 0);
 }
 
 typedef struct worker {
@@ -228,18 +229,18 @@ static void *run_worker(void *data)
             break;
         uint32_t left = (s->chains - k + s->threads - 1) / s->threads;
         double spent = budget->spent && !budget->iterations ? budget->spent(budget->context) : 0;
-        pp_meter meter = {
-            .budget = budget,
+        pp_iteration_budget share = {
+            .whole = budget,
             .quota = (int64_t)((s->to - s->from) * (double)budget->iterations / s->chains),
             .from = spent,
             .to = spent + (s->to - spent) / left,
         };
-        work_on(s, &s->bench[w->index], k, &meter);
+        work_on(s, &s->scratch[w->index], k, &share);
     }
     return NULL;
 }
 
-static pp_status run_leg(search *s, pp_err *err)
+static pp_status run_phase(search *s, pp_err *err)
 {
     worker *workers = pp_alloc_array(s->threads, sizeof *workers);
     if (!workers)
@@ -263,7 +264,7 @@ static bool is_better(const pp_chain *a, const pp_chain *b)
     return a->makespan != b->makespan ? a->makespan < b->makespan : a->dispatched < b->dispatched;
 }
 
-/* The worse chains take over the better ones; each goes on with its own dice. */
+/* The worse chains take over the better ones; each goes on with its own random numbers. */
 static void share(search *s)
 {
     uint32_t rank[CHAINS_MOST];
@@ -318,7 +319,7 @@ static pp_status solve(search *s, pp_err *err)
     if (!status && makespan < chain->best) {
         chain->makespan = makespan;
         chain->dispatched = INT64_MAX; /* no policy made it */
-        record(s, &s->bench[0], (uint32_t)(chain - s->chain));
+        record(s, &s->scratch[0], (uint32_t)(chain - s->chain));
     }
     return status;
 }
@@ -328,16 +329,16 @@ static pp_status solve(search *s, pp_err *err)
 static void time_policies(search *s)
 {
     const pp_search_budget *budget = s->budget;
-    pp_meter none = { .budget = budget };
+    pp_iteration_budget none = { .whole = budget };
     pp_chain *chain = &s->chain[0];
     double wanted = SAMPLE_SHARE_MOST;
-    s->sampled = legs[0].share;
+    s->sampled = phases[0].share;
     if (budget->iterations)
         return;
-    pp_sample_policies(s->instance, &s->bench[0], 0, s->chains, s->bound, &none, chain);
+    pp_sample_policies(s->instance, &s->scratch[0], 0, s->chains, s->bound, &none, chain);
     for (int k = 0; k < TIMED && chain->dispatched < INT64_MAX && wanted > s->sampled; k++) {
         double before = budget->spent(budget->context);
-        (void)pp_dispatch_run(s->bench[0].dispatch, &chain->policy, INT64_MAX);
+        (void)pp_dispatch_run(s->scratch[0].dispatch, &chain->policy, INT64_MAX);
         double each = budget->spent(budget->context) - before;
         wanted = fmin(wanted, POLICIES_WANTED * each * s->chains / s->threads);
     }
@@ -347,9 +348,10 @@ static void time_policies(search *s)
 
 static double end_of(const search *s, uint32_t k)
 {
-    if (s->sampled == legs[0].share) /* nothing is rounded */
-        return legs[k].share;
-    return s->sampled + (legs[k].share - legs[0].share) / (1 - legs[0].share) * (1 - s->sampled);
+    if (s->sampled == phases[0].share) /* nothing is rounded */
+        return phases[k].share;
+    return s->sampled +
+           (phases[k].share - phases[0].share) / (1 - phases[0].share) * (1 - s->sampled);
 }
 
 static pp_status run(search *s, pp_err *err)
@@ -363,9 +365,9 @@ static pp_status run(search *s, pp_err *err)
             return PP_OK;
         if (k == EXACT_AFTER && s->instance->ops <= PP_EXACT_OPS_MAX)
             status = solve(s, err);
-        s->leg = &legs[k];
+        s->phase = &phases[k];
         s->to = end_of(s, k);
-        if (status || s->exhausted || (status = run_leg(s, err)))
+        if (status || s->exhausted || (status = run_phase(s, err)))
             return status;
         s->from = s->to;
         if (k + 1 < LEGS && s->proved == CHAINS_MOST)

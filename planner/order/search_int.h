@@ -2,33 +2,33 @@
 #ifndef PPSIM_PLANNER_ORDER_SEARCH_INT_H
 #define PPSIM_PLANNER_ORDER_SEARCH_INT_H
 
-#include "planner/order/search.h"
 #include "planner/order/moves.h"
+#include "planner/order/search.h"
 #include "sim/base/random.h"
 
 #include <stdbool.h>
 
 /* Random numbers, seeded by what they are for. */
-typedef struct pp_dice {
+typedef struct pp_rng {
     uint64_t state;
-} pp_dice;
+} pp_rng;
 
-static inline uint64_t pp_dice_bits(pp_dice *dice)
+static inline uint64_t pp_rng_bits(pp_rng *rng)
 {
-    return pp_random_next(&dice->state);
+    return pp_random_next(&rng->state);
 }
 
 /* 0 to count - 1. */
-static inline uint32_t pp_dice_below(pp_dice *dice, uint32_t count)
+static inline uint32_t pp_rng_below(pp_rng *rng, uint32_t count)
 {
-    return (uint32_t)(((pp_dice_bits(dice) >> 32) * count) >> 32);
+    return (uint32_t)(((pp_rng_bits(rng) >> 32) * count) >> 32);
 }
 
 /* Close to -log2 of a uniform number in (0, 1), made without a logarithm, so that it is the same
  * everywhere: exact at powers of two, linear between. */
-static inline double pp_dice_exponential(pp_dice *dice)
+static inline double pp_rng_exponential(pp_rng *rng)
 {
-    uint64_t bits = pp_dice_bits(dice) | 1;
+    uint64_t bits = pp_rng_bits(rng) | 1;
     int zeros = __builtin_clzll(bits);
     uint64_t rest = zeros == 63 ? 0 : bits << (zeros + 1);
     return zeros + 1 - (double)rest * 0x1p-64;
@@ -75,15 +75,15 @@ int64_t pp_dispatch_run(pp_dispatch *dispatch, const pp_policy *policy, int64_t 
 const uint32_t *pp_dispatch_ops(const pp_dispatch *dispatch);
 
 /* How much a task may still do: a number of iterations, or a part of the whole budget. */
-typedef struct pp_meter {
-    const pp_search_budget *budget;
+typedef struct pp_iteration_budget {
+    const pp_search_budget *whole;
     int64_t quota, used;
-    double from, to; /* of budget->spent, where there are no iterations */
+    double from, to; /* of whole->spent, where there are no iterations */
     double part;     /* as of the last look */
-} pp_meter;
+} pp_iteration_budget;
 
 /* Counts; returns whether the task goes on. */
-bool pp_meter_run(pp_meter *meter, int64_t iterations);
+bool pp_iteration_budget_run(pp_iteration_budget *budget, int64_t iterations);
 
 /* hot, halved `halvings` times in equal steps while part goes from 0 to 1, straight between. */
 static inline double pp_cooling(double hot, int halvings, double part)
@@ -101,31 +101,32 @@ typedef struct pp_chain {
     uint32_t *ops;
     int64_t best; /* of best_ops, the best of all legs */
     uint32_t *best_ops;
-    pp_dice dice;
+    pp_rng rng;
 } pp_chain;
 
 /* What a thread needs for itself. */
-typedef struct pp_bench {
+typedef struct pp_search_scratch {
     pp_dispatch *dispatch;
-    pp_walk *walk;
+    pp_movable_order *walk;
     pp_policy trial, now;
     uint32_t *path; /* [ops + 1]: a critical path, last op first */
     bool *by_rank;  /* [ops + 1]: the op waited for the one before it on its rank: path[k + 1] */
     uint32_t length;
-} pp_bench;
+} pp_search_scratch;
 
 PP_MUST_CHECK pp_status pp_policy_new(const pp_instance *instance, pp_policy *policy, pp_err *err);
 void pp_policy_copy(const pp_instance *instance, pp_policy *to, const pp_policy *from);
 
 /* Tries policies, by rule the first ones (of which this chain takes every stride-th), then drawn at
  * random, and keeps the best in the chain. */
-void pp_sample_policies(const pp_instance *instance, pp_bench *bench, uint32_t first,
-                        uint32_t stride, int64_t bound, pp_meter *meter, pp_chain *chain);
+void pp_sample_policies(const pp_instance *instance, pp_search_scratch *scratch, uint32_t first,
+                        uint32_t stride, int64_t bound, pp_iteration_budget *budget,
+                        pp_chain *chain);
 /* Anneals the chain's policy, from `hot` ticks. */
-void pp_anneal_policy(const pp_instance *instance, pp_bench *bench, double hot, int64_t bound,
-                      pp_meter *meter, pp_chain *chain);
+void pp_anneal_policy(const pp_instance *instance, pp_search_scratch *scratch, double hot,
+                      int64_t bound, pp_iteration_budget *budget, pp_chain *chain);
 /* Anneals the chain's order by moves. */
-void pp_polish_order(const pp_instance *instance, pp_bench *bench, double hot, int64_t bound,
-                     pp_meter *meter, pp_chain *chain);
+void pp_polish_order(const pp_instance *instance, pp_search_scratch *scratch, double hot,
+                     int64_t bound, pp_iteration_budget *budget, pp_chain *chain);
 
 #endif

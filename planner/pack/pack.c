@@ -287,8 +287,8 @@ static pp_status none_fits(const pp_pack_case *c, const pp_packed *packed, pp_er
     if (!nearest->microbatches)
         return pp_err_set(err, PP_USAGE, "LENGTHS", "%s", nearest->reason);
     if (c->packer->tight) { /* plan knows what would help */
-        pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
-        pp_status status = pp_choose(&c->packer->wish, &choice, err);
+        pp_search_result *choice PP_CLEANUP(pp_search_result_free) = NULL;
+        pp_status status = pp_plan_search(&c->packer->request, &choice, err);
         if (status)
             return status;
     }

@@ -61,15 +61,16 @@ typedef struct pp_packed {
     bool stopped;      /* time ended the moves and swaps */
 } pp_packed;
 
-/* The pipeline that judges: split, partition, schedule and executor are those that the search of
+/* The pipeline that judges: split, partition, schedule and framework are those that the search of
  * `ppsim plan` chooses for the first-fit packing, or those with the least shortfall where that
  * does not fit. */
 typedef struct pp_packer pp_packer;
 
-/* wish: micro_batch_size must be given: a microbatch has at most that many times seq_length
+/* request: micro_batch_size must be given: a microbatch has at most that many times seq_length
  * tokens. lengths: of the batch that the pipeline is chosen for. Borrowed until the end.
- * Fails: as pp_choose. */
-PP_MUST_CHECK pp_status pp_packer_open(const pp_wish *wish, pp_packer **packer_out, pp_err *err);
+ * Fails: as pp_plan_search. */
+PP_MUST_CHECK pp_status pp_packer_open(const pp_plan_request *request, pp_packer **packer_out,
+                                       pp_err *err);
 
 /* Batches of one size, one after the other. */
 typedef struct pp_pack_batches {
@@ -78,10 +79,11 @@ typedef struct pp_pack_batches {
     bool packings[PP_PACKING_COUNT]; /* which ones are tried */
 } pp_pack_batches;
 
-/* Of the pipelines that do best for the wish (of the first batch), the one that takes least for all
- * batches together, each packed. One batch: as pp_packer_open. */
-PP_MUST_CHECK pp_status pp_packer_open_for(const pp_wish *wish, const pp_pack_batches *batches,
-                                           pp_packer **packer_out, pp_err *err);
+/* Of the pipelines that do best for the request (of the first batch), the one that takes least for
+ * all batches together, each packed. One batch: as pp_packer_open. */
+PP_MUST_CHECK pp_status pp_packer_open_for(const pp_plan_request *request,
+                                           const pp_pack_batches *batches, pp_packer **packer_out,
+                                           pp_err *err);
 void pp_packer_close(pp_packer **packer); /* for PP_CLEANUP; *packer NULL is fine */
 
 /* What was chosen. */

@@ -33,7 +33,7 @@ typedef struct improving {
     bin *bin;                 /* [bins] */
     pp_pack_verdict *verdict; /* [replicas] */
     worth now, history[MEMORY];
-    pp_dice dice;
+    pp_rng rng;
 } improving;
 
 static void improving_free(improving *x)
@@ -77,13 +77,13 @@ static uint32_t draw_bin(improving *x)
 {
     const uint32_t m = x->microbatches;
     uint32_t slowest = 0;
-    if (x->replicas == 1 || pp_dice_below(&x->dice, 2))
-        return pp_dice_below(&x->dice, x->bins);
+    if (x->replicas == 1 || pp_rng_below(&x->rng, 2))
+        return pp_rng_below(&x->rng, x->bins);
     for (uint32_t r = 1; r < x->replicas; r++) {
         if (x->verdict[r].step_ns > x->verdict[slowest].step_ns)
             slowest = r;
     }
-    return slowest * m + pp_dice_below(&x->dice, m);
+    return slowest * m + pp_rng_below(&x->rng, m);
 }
 
 static bool has_room(const improving *x, uint32_t into, int64_t more)
@@ -93,7 +93,7 @@ static bool has_room(const improving *x, uint32_t into, int64_t more)
 
 static bool move_sequence(improving *x)
 {
-    const uint32_t i = pp_dice_below(&x->dice, (uint32_t)x->count);
+    const uint32_t i = pp_rng_below(&x->rng, (uint32_t)x->count);
     const uint32_t into = draw_bin(x);
     if (x->bin_of[i] == into || x->bin[x->bin_of[i]].count < 2 ||
         !has_room(x, into, x->c->task->lengths[i]))
@@ -104,8 +104,8 @@ static bool move_sequence(improving *x)
 
 static bool swap_sequences(improving *x)
 {
-    const uint32_t i = pp_dice_below(&x->dice, (uint32_t)x->count);
-    const uint32_t j = pp_dice_below(&x->dice, (uint32_t)x->count);
+    const uint32_t i = pp_rng_below(&x->rng, (uint32_t)x->count);
+    const uint32_t j = pp_rng_below(&x->rng, (uint32_t)x->count);
     const int64_t more = x->c->task->lengths[i] - x->c->task->lengths[j];
     const uint32_t a = x->bin_of[i];
     const uint32_t b = x->bin_of[j];
@@ -120,7 +120,7 @@ static bool swap_sequences(improving *x)
 static bool swap_bins(improving *x)
 {
     const uint32_t a = draw_bin(x);
-    const uint32_t b = pp_dice_below(&x->dice, x->bins);
+    const uint32_t b = pp_rng_below(&x->rng, x->bins);
     if (a == b)
         return false;
     for (size_t i = 0; i < x->count; i++) {
@@ -137,7 +137,7 @@ static bool shift_bin(improving *x)
 {
     const uint32_t m = x->microbatches;
     const uint32_t from = draw_bin(x);
-    const uint32_t to = from / m * m + pp_dice_below(&x->dice, m);
+    const uint32_t to = from / m * m + pp_rng_below(&x->rng, m);
     if (from == to)
         return false;
     for (size_t i = 0; i < x->count; i++) {
@@ -158,7 +158,7 @@ static bool change(improving *x)
                                                   swap_bins, shift_bin };
     memcpy(x->undo_bin_of, x->bin_of, x->count * sizeof *x->bin_of);
     for (int k = 0; k < TRIES; k++) {
-        if (moves[pp_dice_below(&x->dice, sizeof moves / sizeof *moves)](x))
+        if (moves[pp_rng_below(&x->rng, sizeof moves / sizeof *moves)](x))
             return true;
     }
     return false;
@@ -169,7 +169,7 @@ static pp_status judge_change(improving *x, pp_grouping *grouping, pp_pack_verdi
                               pp_err *err)
 {
     const uint32_t m = x->microbatches;
-    const bool padded = x->c->packer->wish.exchange.shapes.kind >= PP_SHAPES_PADDED;
+    const bool padded = x->c->packer->request.exchange.shapes.kind >= PP_SIZES_PADDED;
     bool *touched = pp_alloc_array(x->replicas, sizeof *touched);
     if (!touched)
         return pp_err_nomem(err);
@@ -265,7 +265,7 @@ pp_status pp_pack_improve(const pp_pack_case *c, pp_grouping *grouping, pp_pack_
         .undo_bin_of = pp_alloc_array(grouping->count, sizeof *x.undo_bin_of),
         .bin = pp_alloc_array(bins, sizeof *x.bin),
         .verdict = pp_alloc_array(grouping->replicas, sizeof *x.verdict),
-        .dice = { .state = c->task->seed },
+        .rng = { .state = c->task->seed },
     };
     pp_pack_verdict *changed = pp_alloc_array(grouping->replicas, sizeof *changed);
     if (!x.bin_of || !x.undo_bin_of || !x.bin || !x.verdict || !changed) {

@@ -2,8 +2,8 @@
 #ifndef PPSIM_PLANNER_PACK_PACK_INT_H
 #define PPSIM_PLANNER_PACK_PACK_INT_H
 
-#include "planner/search/search_int.h"
 #include "planner/pack/pack.h"
+#include "planner/search/search_int.h"
 
 /* A sequence of n tokens adds about linear n + square n^2 to its microbatch. */
 typedef struct pp_pack_weights {
@@ -11,7 +11,7 @@ typedef struct pp_pack_weights {
 } pp_pack_weights;
 
 struct pp_packer {
-    pp_wish wish;
+    pp_plan_request request;
     pp_search search;
     pp_candidate candidate; /* the chosen one; its results are those of the last simulation */
     size_t data;            /* into search.data: what it is simulated with */
@@ -53,9 +53,9 @@ static inline double pp_pack_weight(pp_pack_weights w, double tokens, double squ
     return w.linear * tokens + w.square * square_sum;
 }
 
-/* The wish for this candidate's pipeline and nothing else; NULL: for the best one, of microbatches
- * as they are given or of one bin. */
-pp_wish pp_wish_pipeline(const pp_wish *wish, const pp_candidate *candidate);
+/* The request for this candidate's pipeline and nothing else; NULL: for the best one, of
+ * microbatches as they are given or of one bin. */
+pp_plan_request pp_request_pipeline(const pp_plan_request *request, const pp_candidate *candidate);
 /* Has it a schedule of the table? */
 bool pp_candidate_is_named(const pp_candidate *candidate);
 

@@ -42,7 +42,7 @@ pp_pack_pipeline pp_packer_stages(const pp_packer *packer)
     return (pp_pack_pipeline){ .context = &setup->context,
                                .stages = setup->stages,
                                .split = packer->candidate.schedule->splits_backward,
-                               .step_sync = !packer->wish.no_step_sync,
+                               .step_sync = !packer->request.no_step_sync,
                                .replicas = packer->replicas,
                                .capacity = packer->capacity };
 }
@@ -125,15 +125,15 @@ static size_t nearest_miss(const pp_search *search)
     return nearest;
 }
 
-pp_status pp_packer_open(const pp_wish *wish, pp_packer **packer_out, pp_err *err)
+pp_status pp_packer_open(const pp_plan_request *request, pp_packer **packer_out, pp_err *err)
 {
     pp_packer *packer PP_CLEANUP(pp_packer_close) = pp_alloc_array(1, sizeof *packer);
     size_t best = SIZE_MAX;
     if (!packer)
         return pp_err_nomem(err);
-    packer->wish = *wish;
-    packer->wish.recompute_constant = true; /* other microbatches will be made */
-    pp_status status = pp_search_solve(&packer->search, &packer->wish, &best, err);
+    packer->request = *request;
+    packer->request.recompute_constant = true; /* other microbatches will be made */
+    pp_status status = pp_search_solve(&packer->search, &packer->request, &best, err);
     if (status)
         return status;
     packer->tight = best == SIZE_MAX;
@@ -191,13 +191,13 @@ static pp_status set_data(pp_packer *packer, const int64_t *lengths, const pp_gr
     }
     pp_workload_free(&data->workload);
     pp_workload_free(&data->real);
-    if (packer->wish.exchange.shapes.kind < PP_SHAPES_PADDED) {
+    if (packer->request.exchange.shapes.kind < PP_SIZES_PADDED) {
         data->workload = made;
         made = (pp_workload){ 0 };
         return PP_OK;
     }
-    pp_shapes shapes = packer->wish.exchange.shapes;
-    if (shapes.kind == PP_SHAPES_PADDED && !shapes.tokens)
+    pp_size_protocol shapes = packer->request.exchange.shapes;
+    if (shapes.kind == PP_SIZES_PADDED && !shapes.tokens)
         shapes.tokens = longest_of(grouping, lengths);
     pp_status status = pp_workload_pad(&shapes, &made, &data->workload, &data->shapes, err);
     if (status)
@@ -216,7 +216,7 @@ pp_status pp_pack_judge_replica(pp_packer *packer, const int64_t *lengths,
     if (status)
         return status;
     c->microbatches = grouping->microbatches;
-    c->group_size = packer->wish.group_size;
+    c->group_size = packer->request.group_size;
     c->step_ns = 0;
     c->legal = true;
     if ((status = pp_candidate_simulate(&packer->search, c, err)))

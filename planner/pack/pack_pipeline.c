@@ -11,9 +11,9 @@ enum { PIPELINES_MOST = 4 };
 /* Ops simulated for a batch while pipelines are compared. */
 #define OPS_MOST 200000
 
-pp_wish pp_wish_pipeline(const pp_wish *wish, const pp_candidate *c)
+pp_plan_request pp_request_pipeline(const pp_plan_request *request, const pp_candidate *c)
 {
-    pp_wish one = *wish;
+    pp_plan_request one = *request;
     one.packings = NULL;
     one.group_end = NULL;
     one.group_count = 0;
@@ -99,13 +99,13 @@ static void swap_packers(pp_packer **a, pp_packer **b)
     *b = kept;
 }
 
-pp_status pp_packer_open_for(const pp_wish *wish, const pp_pack_batches *batches,
+pp_status pp_packer_open_for(const pp_plan_request *request, const pp_pack_batches *batches,
                              pp_packer **packer_out, pp_err *err)
 {
     pp_packer *all PP_CLEANUP(pp_packer_close) = NULL;
     pp_packer *best PP_CLEANUP(pp_packer_close) = NULL;
     double least = HUGE_VAL;
-    pp_status status = pp_packer_open(wish, &all, err);
+    pp_status status = pp_packer_open(request, &all, err);
     if (status)
         return status;
     const double first = pp_candidate_score(&all->candidate, all->candidate.step_ns);
@@ -115,7 +115,7 @@ pp_status pp_packer_open_for(const pp_wish *wish, const pp_pack_batches *batches
         double total;
         if (!(c = next_best(&all->search, c, first)))
             break;
-        const pp_wish pipeline = pp_wish_pipeline(wish, c);
+        const pp_plan_request pipeline = pp_request_pipeline(request, c);
         if ((status = pp_packer_open(&pipeline, &one, err)) ||
             (status = total_of(one, batches, &total, err)))
             return status;

@@ -141,10 +141,10 @@ static size_t next_beginning(const pp_search *search, double limit, const size_t
     return next;
 }
 
-static bool has_links(const pp_traits *traits)
+static bool has_links(const pp_rank_overrides *overrides)
 {
-    for (size_t i = 0; traits && i < traits->count; i++) {
-        if (traits->item[i].kind == PP_TRAIT_LINK)
+    for (size_t i = 0; overrides && i < overrides->count; i++) {
+        if (overrides->item[i].kind == PP_RANK_OVERRIDE_LINK)
             return true;
     }
     return false;
@@ -152,8 +152,8 @@ static bool has_links(const pp_traits *traits)
 
 pp_status pp_search_shift(pp_search *search, size_t *best, pp_err *err)
 {
-    const pp_partition_kind kind = search->wish->partition;
-    if (*best == SIZE_MAX || !has_links(search->wish->traits) ||
+    const pp_partition_kind kind = search->request->partition;
+    if (*best == SIZE_MAX || !has_links(search->request->overrides) ||
         (kind != PP_PARTITION_AUTO && kind != PP_PARTITION_BALANCED))
         return PP_OK;
     const pp_candidate *named = &search->candidate[*best];
@@ -176,8 +176,8 @@ pp_status pp_search_shift(pp_search *search, size_t *best, pp_err *err)
             continue;
         least = t.score;
         *best = t.best;
-        if (search->wish->found)
-            search->wish->found(search->wish->context, &search->candidate[t.best]);
+        if (search->request->found)
+            search->request->found(search->request->context, &search->candidate[t.best]);
     }
     return PP_OK;
 }

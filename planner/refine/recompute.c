@@ -19,7 +19,7 @@ enum { CANDIDATES_MOST = 40, PARTITIONS = 2, MENDINGS = 3 };
 
 /* Looks for the least that each rank must recompute, as a number of layers; where it pays to begin
  * with the attention core alone, of halves of layers. */
-typedef struct tailor {
+typedef struct recompute_fit {
     pp_search *search;
     pp_candidate like; /* does not fit without recomputation */
     pp_setup setup;    /* owns its stages */
@@ -37,9 +37,9 @@ typedef struct tailor {
     uint32_t *rank;    /* [count]: of the stage */
     uint32_t *in_turn; /* [count]: stages, those with most microbatches in flight first */
     int64_t *flying;   /* [2 * count]: at most, now */
-} tailor;
+} recompute_fit;
 
-static void tailor_free(tailor *t)
+static void recompute_fit_free(recompute_fit *t)
 {
     free(t->fits);
     free(t->level);
@@ -48,7 +48,8 @@ static void tailor_free(tailor *t)
     free(t->setup.stages);
 }
 
-static pp_status tailor_new(tailor *t, pp_search *search, const pp_candidate *like, pp_err *err)
+static pp_status recompute_fit_new(recompute_fit *t, pp_search *search, const pp_candidate *like,
+                                   pp_err *err)
 {
     const pp_setup *setup = &search->setup[like->setup];
     t->search = search;
@@ -61,7 +62,7 @@ static pp_status tailor_new(tailor *t, pp_search *search, const pp_candidate *li
     t->setup.bound = (pp_bound){ 0 };
     t->ranks = (uint32_t)setup->context.parallel.pp;
     t->count = t->ranks * (uint32_t)setup->context.parallel.vpp;
-    t->alike = search->wish->recompute_alike;
+    t->alike = search->request->recompute_alike;
     t->setup.stages = pp_alloc_array(t->count, sizeof *t->setup.stages);
     t->fits = pp_alloc_array(t->ranks, sizeof *t->fits);
     t->level = pp_alloc_array(8 * (size_t)t->ranks, sizeof *t->level);
@@ -83,13 +84,13 @@ static pp_status tailor_new(tailor *t, pp_search *search, const pp_candidate *li
     return PP_OK;
 }
 
-static int64_t capacity(const tailor *t, uint32_t stage)
+static int64_t capacity(const recompute_fit *t, uint32_t stage)
 {
     return pp_recompute_levels(t->halves, &t->setup.stages[stage]);
 }
 
 /* The stages that keep most microbatches recompute first: it saves most there. */
-static void set_levels(tailor *t)
+static void set_levels(recompute_fit *t)
 {
     for (uint32_t k = 0; k < t->count; k++) {
         const uint32_t s = t->in_turn[k];
@@ -104,7 +105,7 @@ static void set_levels(tailor *t)
 }
 
 /* Sorts by what the order keeps in flight. */
-static void find_turns(tailor *t, const pp_order *order)
+static void find_turns(recompute_fit *t, const pp_order *order)
 {
     int64_t *now = t->flying + t->count;
     memset(t->flying, 0, 2 * (size_t)t->count * sizeof *t->flying);
@@ -123,7 +124,8 @@ static void find_turns(tailor *t, const pp_order *order)
 }
 
 /* When memory is taken and given back depends on a rank's order alone (instance.h). */
-static void check_ranks(tailor *t, const pp_instance *x, const pp_order *order, uint32_t *ops)
+static void check_ranks(recompute_fit *t, const pp_instance *x, const pp_order *order,
+                        uint32_t *ops)
 {
     size_t k = 0;
     pp_instance_from_order(x, order, ops);
@@ -144,7 +146,7 @@ static void free_ops(uint32_t **ops)
 }
 
 /* Sets fits for the levels, with the order that the schedule makes for such costs. */
-static pp_status try_levels(tailor *t, pp_err *err)
+static pp_status try_levels(recompute_fit *t, pp_err *err)
 {
     pp_cost_set set PP_CLEANUP(pp_cost_set_free) = { 0 };
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
@@ -177,7 +179,7 @@ static pp_status try_levels(tailor *t, pp_err *err)
     return PP_OK;
 }
 
-static bool all_fit(const tailor *t)
+static bool all_fit(const recompute_fit *t)
 {
     bool all = true;
     for (uint32_t r = 0; r < t->ranks; r++)
@@ -186,7 +188,7 @@ static bool all_fit(const tailor *t)
 }
 
 /* Halves what is open, on every rank at once. */
-static pp_status narrow(tailor *t, pp_err *err)
+static pp_status narrow(recompute_fit *t, pp_err *err)
 {
     for (bool open = true; open;) {
         open = false;
@@ -207,7 +209,7 @@ static pp_status narrow(tailor *t, pp_err *err)
 }
 
 /* A schedule that follows costs has made other orders on the way: what does not fit gets more. */
-static pp_status settle(tailor *t, bool *fits_out, pp_err *err)
+static pp_status settle(recompute_fit *t, bool *fits_out, pp_err *err)
 {
     *fits_out = false;
     for (int k = 0; k <= MENDINGS && !*fits_out; k++) {
@@ -223,10 +225,10 @@ static pp_status settle(tailor *t, bool *fits_out, pp_err *err)
 }
 
 /* fits_out: some recomputation makes it fit, and the stages have the least of that. */
-static pp_status fit(tailor *t, bool *fits_out, pp_err *err)
+static pp_status fit(recompute_fit *t, bool *fits_out, pp_err *err)
 {
     for (uint32_t r = 0; r < t->ranks; r++) {
-        t->most[r] = t->alike ? t->search->wish->model->layers : 0;
+        t->most[r] = t->alike ? t->search->request->model->layers : 0;
         t->low[r] = -1;
     }
     for (uint32_t s = 0; s < t->count; s++) {
@@ -242,7 +244,7 @@ static pp_status fit(tailor *t, bool *fits_out, pp_err *err)
     return status;
 }
 
-static pp_status add_setup(tailor *t, pp_err *err)
+static pp_status add_setup(recompute_fit *t, pp_err *err)
 {
     pp_setup setup = t->setup;
     setup.stages = pp_alloc_array(t->count, sizeof *setup.stages);
@@ -254,8 +256,8 @@ static pp_status add_setup(tailor *t, pp_err *err)
 
 /* Adds what was found, of the stages or as a table, and simulates it where its bound lets it win.
  */
-static pp_status add(tailor *t, pp_recompute_table **table, double *best_score, size_t *found,
-                     pp_err *err)
+static pp_status add(recompute_fit *t, pp_recompute_table **table, double *best_score,
+                     size_t *found, pp_err *err)
 {
     pp_search *search = t->search;
     pp_status status =
@@ -276,14 +278,14 @@ static pp_status add(tailor *t, pp_recompute_table **table, double *best_score, 
     if (!status && c->status == PP_CANDIDATE_OK && score < limit) {
         *best_score = score;
         *found = search->count - 1;
-        if (search->wish->found)
-            search->wish->found(search->wish->context, c);
+        if (search->request->found)
+            search->request->found(search->request->context, c);
     }
     return status;
 }
 
 /* [ranks]: what is left of a rank's speed. */
-static pp_status slowed(const tailor *t, double *speed, pp_err *err)
+static pp_status slowed(const recompute_fit *t, double *speed, pp_err *err)
 {
     pp_cost_set now PP_CLEANUP(pp_cost_set_free) = { 0 };
     pp_cost_set bare PP_CLEANUP(pp_cost_set_free) = { 0 };
@@ -312,7 +314,7 @@ static void free_speeds(double **speed)
 }
 
 /* Ranks that recompute are slower: the partition that gives them less. */
-static pp_status balance(tailor *t, pp_err *err)
+static pp_status balance(recompute_fit *t, pp_err *err)
 {
     pp_weighing w PP_CLEANUP(pp_weighing_free) = { 0 };
     pp_stage *stages = NULL;
@@ -322,11 +324,12 @@ static pp_status balance(tailor *t, pp_err *err)
     pp_status status = speed ? slowed(t, speed, err) : pp_err_nomem(err);
     if (status || (status = pp_weigh(&bare, &t->search->data[t->setup.data].workload, &w, err)))
         return status;
-    const pp_split split = { .ranks = t->ranks,
-                             .chunks = t->count / t->ranks,
-                             .placement = bare.placement,
-                             .bare_ends = t->search->wish->bare_ends,
-                             .rank_speed = speed };
+    const pp_partition_params split = { .ranks = t->ranks,
+                                        .chunks = t->count / t->ranks,
+                                        .placement = bare.placement,
+                                        .allow_empty_end_stages =
+                                            t->search->request->allow_empty_end_stages,
+                                        .rank_speed = speed };
     status = pp_partition_balance(&w.weights, &split, &stages, err);
     if (status)
         return status;
@@ -336,10 +339,10 @@ static pp_status balance(tailor *t, pp_err *err)
     return PP_OK;
 }
 
-/* As often as what the executor holds beside turns out not to fit, with room for that: on the
+/* As often as what the framework holds beside turns out not to fit, with room for that: on the
  * fullest rank first, which may be the only one (it keeps the outputs), then on all.
  * added_out: the least that fits was found, and is not the one added before. */
-static pp_status fit_and_add(tailor *t, bool again, double *best_score, size_t *found,
+static pp_status fit_and_add(recompute_fit *t, bool again, double *best_score, size_t *found,
                              bool *added_out, pp_err *err)
 {
     const pp_search *search = t->search;
@@ -364,12 +367,14 @@ static pp_status fit_and_add(tailor *t, bool again, double *best_score, size_t *
 }
 
 /* All there is, where the least was not found and nobody tries one switch for all stages: what an
- * executor holds beside may leave room for nothing less. Not where free orders are asked for: they
+ * framework holds beside may leave room for nothing less. Not where free orders are asked for: they
  * would be searched in what does not fit so, instead of better set-ups. */
-static pp_status add_all(tailor *t, double *best_score, size_t *found, bool *added_out, pp_err *err)
+static pp_status add_all(recompute_fit *t, double *best_score, size_t *found, bool *added_out,
+                         pp_err *err)
 {
-    const pp_wish *wish = t->search->wish;
-    if (*found != SIZE_MAX || !wish->switches.given.recompute || wish->orders == PP_ORDERS_PLANNED)
+    const pp_plan_request *request = t->search->request;
+    if (*found != SIZE_MAX || !request->switches.given.recompute ||
+        request->orders == PP_ORDERS_PLANNED)
         return PP_OK;
     memcpy(t->level, t->most, t->ranks * sizeof *t->level);
     set_levels(t);
@@ -377,9 +382,9 @@ static pp_status add_all(tailor *t, double *best_score, size_t *found, bool *add
     return add(t, NULL, best_score, found, err);
 }
 
-/* Of what the stages recompute, each microbatch does what it needs. As often as the executor turns
+/* Of what the stages recompute, each microbatch does what it needs. As often as the framework turns
  * out to hold more beside, on one rank after the other. */
-static pp_status refine(tailor *t, double *best_score, size_t *found, pp_err *err)
+static pp_status refine(recompute_fit *t, double *best_score, size_t *found, pp_err *err)
 {
     const pp_search *search = t->search;
     memcpy(t->kept, t->reserve, t->ranks * sizeof *t->kept);
@@ -407,9 +412,9 @@ static bool is_far(const pp_candidate *c, double best_score)
            PROMISING * best_score;
 }
 
-/* With the partition that the tailor has. added_out: something new was. */
-static pp_status tailor_partition(tailor *t, bool again, double *best_score, size_t *found,
-                                  bool *added_out, pp_err *err)
+/* With the partition that the recompute_fit has. added_out: something new was. */
+static pp_status recompute_fit_partition(recompute_fit *t, bool again, double *best_score,
+                                         size_t *found, bool *added_out, pp_err *err)
 {
     pp_status status = fit_and_add(t, again, best_score, found, added_out, err);
     if (!status)
@@ -421,14 +426,14 @@ static pp_status tailor_partition(tailor *t, bool again, double *best_score, siz
     return refine(t, best_score, found, err);
 }
 
-static pp_status tailor_one(pp_search *search, const pp_candidate *like, double *best_score,
-                            size_t *found, pp_err *err)
+static pp_status recompute_fit_one(pp_search *search, const pp_candidate *like, double *best_score,
+                                   size_t *found, pp_err *err)
 {
-    tailor t PP_CLEANUP(tailor_free) = { 0 };
-    const pp_partition_kind kind = search->wish->partition;
+    recompute_fit t PP_CLEANUP(recompute_fit_free) = { 0 };
+    const pp_partition_kind kind = search->request->partition;
     const bool movable = kind == PP_PARTITION_AUTO || kind == PP_PARTITION_BALANCED;
     pp_err why = { 0 };
-    pp_status status = tailor_new(&t, search, like, &why);
+    pp_status status = recompute_fit_new(&t, search, like, &why);
     if (!status && !t.alike)
         status = pp_recompute_halves(search, &t.setup, &t.halves, &why);
     for (int k = 0; k < (movable ? PARTITIONS : 1) && !status; k++) {
@@ -436,7 +441,7 @@ static pp_status tailor_one(pp_search *search, const pp_candidate *like, double 
         if (k)
             status = balance(&t, &why);
         if (!status)
-            status = tailor_partition(&t, k > 0, best_score, found, &added, &why);
+            status = recompute_fit_partition(&t, k > 0, best_score, found, &added, &why);
         if (status || !added)
             break;
         const pp_candidate *c = &search->candidate[search->count - 1];
@@ -465,7 +470,7 @@ static bool is_hopeless(const pp_search *search, const pp_setup *setup)
     return false;
 }
 
-/* Did the executor, or the schedule itself, refuse such an order in a set-up like that? */
+/* Did the framework, or the schedule itself, refuse such an order in a set-up like that? */
 static bool was_refused(const pp_search *search, const pp_candidate *like)
 {
     for (size_t i = 0; i < search->count; i++) {
@@ -524,14 +529,14 @@ static size_t list_needy(const pp_search *search, double best_score, needy *list
 
 pp_status pp_search_recompute(pp_search *search, size_t *best, pp_err *err)
 {
-    const pp_wish *wish = search->wish;
+    const pp_plan_request *request = search->request;
     const pp_candidate *named = *best == SIZE_MAX ? NULL : &search->candidate[*best];
-    double limit = wish->score_limit > 0 ? wish->score_limit : HUGE_VAL;
+    double limit = request->score_limit > 0 ? request->score_limit : HUGE_VAL;
     double ops = 0;
-    int tailored = 0;
+    int fitted = 0;
     size_t found = SIZE_MAX;
-    if (wish->recompute_uniform ||
-        (wish->switches.given.recompute && wish->switches.value.recompute < PP_RECOMPUTE_AUTO))
+    if (request->recompute_uniform || (request->switches.given.recompute &&
+                                       request->switches.value.recompute < PP_RECOMPUTE_AUTO))
         return PP_OK;
     if (named)
         limit = pp_candidate_score(named, named->step_ns) * (1 - 1.0 / PP_MEASURABLE_GAIN);
@@ -540,7 +545,7 @@ pp_status pp_search_recompute(pp_search *search, size_t *best, pp_err *err)
         return pp_err_nomem(err);
     const size_t count = list_needy(search, limit, list);
     pp_status status = PP_OK;
-    for (size_t i = 0; i < count && tailored < CANDIDATES_MOST && !status; i++) {
+    for (size_t i = 0; i < count && fitted < CANDIDATES_MOST && !status; i++) {
         const pp_candidate like = search->candidate[list[i].index];
         const double more = 3 * (double)(like.parallel.pp * like.parallel.vpp) * like.microbatches;
         if (list[i].score >= limit || ops + more > OPS_MOST)
@@ -552,12 +557,12 @@ pp_status pp_search_recompute(pp_search *search, size_t *best, pp_err *err)
             break;
         }
         const size_t before = search->count;
-        status = tailor_one(search, &like, &limit, &found, err);
+        status = recompute_fit_one(search, &like, &limit, &found, err);
         if (was_refused(search, &like))
             continue;
         ops += more;
-        tailored += search->count > before &&
-                    search->candidate[search->count - 1].status != PP_CANDIDATE_INFEASIBLE;
+        fitted += search->count > before &&
+                  search->candidate[search->count - 1].status != PP_CANDIDATE_INFEASIBLE;
     }
     free(list);
     *best = found == SIZE_MAX ? *best : found;

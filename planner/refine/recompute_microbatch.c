@@ -46,11 +46,11 @@ pp_status pp_recompute_halves(const pp_search *search, const pp_setup *setup, bo
 
 bool pp_recompute_may_differ(const pp_search *search, const pp_setup *setup)
 {
-    const pp_wish *wish = search->wish;
-    return !wish->recompute_alike && !wish->recompute_uniform && !wish->recompute_constant &&
-           setup->context.placement != PP_PLACE_BIDIRECTIONAL &&
-           !(wish->switches.given.recompute &&
-             wish->switches.value.recompute == PP_RECOMPUTE_STAGES);
+    const pp_plan_request *request = search->request;
+    return !request->recompute_alike && !request->recompute_uniform &&
+           !request->recompute_constant && setup->context.placement != PP_PLACE_BIDIRECTIONAL &&
+           !(request->switches.given.recompute &&
+             request->switches.value.recompute == PP_RECOMPUTE_STAGES);
 }
 
 void pp_free_recomputed(pp_recompute_table **table)

@@ -209,8 +209,8 @@ static void set_factors(worker *w, uint64_t block)
 static pp_ns step_end(const worker *w)
 {
     const pp_jitter_subject *subject = w->study->subject;
-    return pp_boundary_step_end(subject->costs, w->last_end_ns, subject->step_sync,
-                                subject->chained);
+    return pp_step_tail_step_end(subject->costs, w->last_end_ns, subject->step_sync,
+                                 subject->chained);
 }
 
 static void run_block(worker *w, uint64_t block)

@@ -3,8 +3,8 @@
 #define PPSIM_PLANNER_ROBUSTNESS_JITTER_INT_H
 
 #include "planner/robustness/jitter.h"
-#include "sim/program/program.h"
 #include "sim/base/random.h"
+#include "sim/program/program.h"
 
 #define PP_JITTER_LANES 64u             /* scenarios that advance together: a block */
 #define PP_JITTER_DRAWS 65536u          /* quantiles of a pool */

@@ -122,7 +122,7 @@ static void record(const pp_jitter_subject *subject, const pp_jitter_links *link
     const pp_program *program = subject->program;
     const pp_timeline *timeline = subject->timeline;
     for (size_t k = 0; k < program->count; k++) {
-        uint32_t i = program->walk[k];
+        uint32_t i = program->topological_order[k];
         uint32_t rank = links->rank_of[i];
         uint32_t source = program->source[i];
         bool first = i == program->rank_begin[rank];

@@ -59,8 +59,8 @@ static pp_ns step_end(study *s, const pp_timeline *timeline)
         size_t end = program->rank_begin[r + 1];
         s->last_end_ns[r] = end > program->rank_begin[r] ? timeline->end_ns[end - 1] : 0;
     }
-    return pp_boundary_step_end(s->subject->costs, s->last_end_ns, s->subject->step_sync,
-                                s->subject->chained);
+    return pp_step_tail_step_end(s->subject->costs, s->last_end_ns, s->subject->step_sync,
+                                 s->subject->chained);
 }
 
 /* The step is the latest of sums, one per rank, of its end and what follows: it grows with an end
@@ -70,8 +70,9 @@ static void find_critical(study *s)
     pp_ns step_ns = step_end(s, s->subject->timeline);
     for (uint32_t r = 0; r < s->subject->program->ranks; r++) {
         s->last_end_ns[r]++;
-        s->critical[r] = pp_boundary_step_end(s->subject->costs, s->last_end_ns,
-                                              s->subject->step_sync, s->subject->chained) > step_ns;
+        s->critical[r] =
+            pp_step_tail_step_end(s->subject->costs, s->last_end_ns, s->subject->step_sync,
+                                  s->subject->chained) > step_ns;
         s->last_end_ns[r]--;
     }
 }
@@ -107,7 +108,7 @@ static bool count_paths(study *s)
 {
     const pp_program *program = s->subject->program;
     for (size_t k = 0; k < program->count; k++) {
-        uint32_t i = program->walk[k];
+        uint32_t i = program->topological_order[k];
         const pp_jitter_step *step = &s->tape.step[k];
         uint32_t *own = s->count + step->row * s->width;
         const causes why = causes_of(s, i);

@@ -7,23 +7,23 @@
 static pp_status note_split(const pp_search *search, const pp_candidate *chosen, pp_notes *notes,
                             pp_err *err)
 {
-    const pp_parallel *wished = &search->wish->parallel;
+    const pp_parallel *requested = &search->request->parallel;
     pp_status status = PP_OK;
-    if (search->wish->gpus)
+    if (search->request->gpus)
         return pp_notes_add(notes, err, "split",
                             "of %" PRId64 " GPUs, where degrees are not given: chosen by the "
                             "search among all legal ones",
-                            search->wish->gpus);
-    if (!wished->tp)
+                            search->request->gpus);
+    if (!requested->tp)
         status = pp_notes_add(notes, err, "tensor parallel", "tp %" PRId64 ", chosen by the search",
                               chosen->parallel.tp);
-    if (!status && !wished->cp)
+    if (!status && !requested->cp)
         status = pp_notes_add(notes, err, "context parallel", "cp 1");
-    if (!status && !wished->dp)
+    if (!status && !requested->dp)
         status = pp_notes_add(notes, err, "data parallel",
                               "dp 1: one replica, no gradient "
                               "reduction between replicas");
-    if (!status && !wished->ep && search->wish->model->experts)
+    if (!status && !requested->ep && search->request->model->experts)
         status = pp_notes_add(notes, err, "expert parallel", "ep 1");
     return status;
 }
@@ -36,13 +36,13 @@ static pp_status note_packing(const pp_search *search, const pp_candidate *chose
     const int64_t pp = chosen->parallel.pp;
     char split[200] = "";
     char multiple[64] = "";
-    const char *grouped = search->wish->grouped;
-    if (search->wish->group_count)
-        return pp_notes_add(notes, err, "packing", "%zu sequence%s in %zu microbatch%s, %s%s",
-                            search->wish->length_count, search->wish->length_count == 1 ? "" : "s",
-                            search->wish->group_count, search->wish->group_count == 1 ? "" : "es",
-                            grouped ? "found by the search: " : "as the file groups them",
-                            grouped ? grouped : "");
+    const char *grouped = search->request->grouped;
+    if (search->request->group_count)
+        return pp_notes_add(
+            notes, err, "packing", "%zu sequence%s in %zu microbatch%s, %s%s",
+            search->request->length_count, search->request->length_count == 1 ? "" : "s",
+            search->request->group_count, search->request->group_count == 1 ? "" : "es",
+            grouped ? "found by the search: " : "as the file groups them", grouped ? grouped : "");
     if (chosen->schedule->grouped && pp > 1 && w->microbatches % pp == 0)
         snprintf(multiple, sizeof multiple, ", a multiple of pp %" PRId64, pp);
     if (w->bins > w->first_fit_bins)
@@ -54,34 +54,34 @@ static pp_status note_packing(const pp_search *search, const pp_candidate *chose
     return pp_notes_add(
         notes, err, "packing",
         "%zu sequence%s, first fit in the order given into bins of %" PRId64 " tokens: %zu bin%s%s",
-        search->wish->length_count, search->wish->length_count == 1 ? "" : "s", search->seq_length,
-        w->first_fit_bins, w->first_fit_bins == 1 ? "" : "s", split);
+        search->request->length_count, search->request->length_count == 1 ? "" : "s",
+        search->seq_length, w->first_fit_bins, w->first_fit_bins == 1 ? "" : "s", split);
 }
 
 static pp_status note_data(const pp_search *search, const pp_candidate *chosen,
                            const pp_workload *workload, pp_notes *notes, pp_err *err)
 {
-    const pp_wish *wish = search->wish;
+    const pp_plan_request *request = search->request;
     pp_status status = PP_OK;
-    if (!wish->seq_length)
+    if (!request->seq_length)
         status = pp_notes_add(notes, err, "sequence length",
                               "%" PRId64 " tokens, the model's "
                               "maximum",
                               search->seq_length);
-    if (!status && wish->lengths)
+    if (!status && request->lengths)
         status = note_packing(search, chosen, workload, notes, err);
-    else if (!status && !wish->global_batch_size)
+    else if (!status && !request->global_batch_size)
         status = pp_notes_add(notes, err, "global batch size",
-                              search->wish->gpus
+                              search->request->gpus
                                   ? "%" PRId64 " sequences: one, or one --micro-batch-size, per GPU"
                                   : "%" PRId64 " sequences = 8 x pp x dp, rounded up to whole "
                                     "micro-batches",
                               search->global_batch_size);
-    if (!status && !wish->micro_batch_size && !wish->group_count)
+    if (!status && !request->micro_batch_size && !request->group_count)
         status = pp_notes_add(notes, err, "micro-batch size",
                               "%" PRId64 " %s%s, chosen by the "
                               "search",
-                              chosen->micro_batch_size, wish->lengths ? "bin" : "sequence",
+                              chosen->micro_batch_size, request->lengths ? "bin" : "sequence",
                               chosen->micro_batch_size == 1 ? "" : "s");
     return status;
 }
@@ -94,26 +94,26 @@ static const char *on_off(bool value)
 static pp_status note_software(const pp_search *search, const pp_candidate *chosen, pp_notes *notes,
                                pp_err *err)
 {
-    const pp_wish *wish = search->wish;
+    const pp_plan_request *request = search->request;
     const pp_switches *s = &search->setup[chosen->setup].context.switches;
     static const char *const dtypes[] = { "bf16", "fp16", "fp32" };
     pp_status status = pp_notes_add(notes, err, "software",
                                     "stack %s: sequence parallel %s, %s attention, gradients %s, "
                                     "gradient sync %s, tp overlap %s, zero %d",
-                                    wish->switches.stack, on_off(s->sequence_parallel),
+                                    request->switches.stack, on_off(s->sequence_parallel),
                                     s->flash_attention ? "flash" : "unfused", dtypes[s->grad_dtype],
                                     s->grad_sync_overlap ? "overlapped" : "exposed",
                                     on_off(s->tp_overlap), s->zero);
-    if (!status && wish->target)
-        status = pp_notes_add(notes, err, "target", "%s", wish->target);
-    if (!status && wish->no_split)
+    if (!status && request->target)
+        status = pp_notes_add(notes, err, "target", "%s", request->target);
+    if (!status && request->no_split)
         status = pp_notes_add(notes, err, "schedule",
                               "no split backward (I and W), which torch.compile does not allow");
-    if (!status && !wish->executor)
+    if (!status && !request->framework)
         status = pp_notes_add(notes, err, "executor",
                               "ideal: transfers take time but never wait "
                               "for a link or slow compute down");
-    if (!status && !wish->no_step_sync)
+    if (!status && !request->no_step_sync)
         status = pp_notes_add(notes, err, "step sync",
                               "on: no rank updates before all gradients "
                               "are there");
@@ -124,19 +124,19 @@ static pp_status note_software(const pp_search *search, const pp_candidate *chos
 static pp_status note_transfers(const pp_search *search, const pp_candidate *chosen,
                                 pp_notes *notes, pp_err *err)
 {
-    const pp_switch_wish *wish = &search->wish->switches;
+    const pp_switch_request *request = &search->request->switches;
     const pp_switches *s = &search->setup[chosen->setup].context.switches;
     pp_status status = PP_OK;
     if (s->p2p != PP_P2P_SEND_RECV)
-        status =
-            pp_notes_add(notes, err, "pipeline transfers",
-                         "a two-rank %s each%s: bytes move both ways, both ranks must be there",
-                         pp_p2p_names()[s->p2p], wish->given.p2p ? "" : ", as the executor does");
+        status = pp_notes_add(
+            notes, err, "pipeline transfers",
+            "a two-rank %s each%s: bytes move both ways, both ranks must be there",
+            pp_p2p_names()[s->p2p], request->given.p2p ? "" : ", as the executor does");
     if (!status && s->communicators)
         status = pp_notes_add(notes, err, "communicators",
                               "%s; channels of a message by NCCL's rule for its size and peers",
                               pp_communicators_names()[s->communicators - 1]);
-    if (!status && wish->given.scatter_gather)
+    if (!status && request->given.scatter_gather)
         status = pp_notes_add(notes, err, "scatter-gather", "%s%s", on_off(s->scatter_gather),
                               s->sequence_parallel ? ": no effect beside sequence parallel" : "");
     return status;
@@ -155,33 +155,33 @@ static bool link_measured(const pp_hardware *hardware, bool inside)
 }
 
 /* Tensors go between ranks of neighbouring stages alone. */
-static bool link_is_used(const pp_trait *link, const pp_cost_context *context)
+static bool link_is_used(const pp_rank_override *link, const pp_cost_context *context)
 {
     const uint32_t ranks = (uint32_t)context->parallel.pp;
     const uint32_t stages = ranks * (uint32_t)context->parallel.vpp;
     for (uint32_t s = 0; s + 1 < stages; s++) {
-        if (pp_trait_joins(link, pp_placement_rank(context->placement, s, ranks),
-                           pp_placement_rank(context->placement, s + 1, ranks)))
+        if (pp_rank_override_joins(link, pp_placement_rank(context->placement, s, ranks),
+                                   pp_placement_rank(context->placement, s + 1, ranks)))
             return true;
     }
     return false;
 }
 
 /* What was said of single ranks: the plan's costs have it, so the plan says why. */
-static pp_status note_ranks(const pp_traits *traits, const pp_cost_context *context,
+static pp_status note_ranks(const pp_rank_overrides *overrides, const pp_cost_context *context,
                             pp_notes *notes, pp_err *err)
 {
     static const char *const keys[] = { "rank speed", "rank memory", "rank link" };
     pp_status status = PP_OK;
-    for (size_t i = 0; traits && i < traits->count && !status; i++) {
-        const pp_trait *t = &traits->item[i];
+    for (size_t i = 0; overrides && i < overrides->count && !status; i++) {
+        const pp_rank_override *t = &overrides->item[i];
         char size[32];
-        if (t->kind == PP_TRAIT_SPEED)
+        if (t->kind == PP_RANK_OVERRIDE_SPEED)
             status = pp_notes_add(notes, err, keys[t->kind],
                                   "rank %" PRIu32 " computes at %g of "
                                   "the hardware's speed, as given",
                                   t->rank, t->value);
-        else if (t->kind == PP_TRAIT_MEMORY)
+        else if (t->kind == PP_RANK_OVERRIDE_MEMORY)
             status = pp_notes_add(notes, err, keys[t->kind], "rank %" PRIu32 " has %s, as given",
                                   t->rank, pp_format_bytes(size, sizeof size, t->bytes));
         else
@@ -199,15 +199,15 @@ static pp_status note_ranks(const pp_traits *traits, const pp_cost_context *cont
 static pp_status note_hardware(const pp_search *search, const pp_candidate *chosen, pp_notes *notes,
                                pp_err *err)
 {
-    const pp_wish *wish = search->wish;
-    const pp_hardware *hardware = wish->hardware;
+    const pp_plan_request *request = search->request;
+    const pp_hardware *hardware = request->hardware;
     char limit[32];
     char reserve[32];
     pp_status status = PP_OK;
-    if (!wish->memory_limit_bytes && !hardware->memory_bytes)
+    if (!request->memory_limit_bytes && !hardware->memory_bytes)
         status = pp_notes_add(notes, err, "memory limit", "none: the memory of %s is not known",
                               hardware->name);
-    else if (!wish->memory_limit_bytes)
+    else if (!request->memory_limit_bytes)
         status = pp_notes_add(
             notes, err, "memory limit",
             "%s per GPU: %s are kept free (5 %%: CUDA context, "
@@ -233,23 +233,24 @@ static pp_status note_hardware(const pp_search *search, const pp_candidate *chos
 static pp_status note_shapes(const pp_search *search, const pp_candidate *chosen, pp_notes *notes,
                              pp_err *err)
 {
-    const pp_exchange x = pp_candidate_exchange(search, chosen);
+    const pp_exchange_options x = pp_candidate_exchange(search, chosen);
     const pp_data *data = &search->data[search->setup[chosen->setup].data];
     char takes[32];
     char text[40];
     char host[3][32];
     pp_status status = PP_OK;
     pp_format_duration(takes, sizeof takes, x.shape_message_ns);
-    if (x.shapes.kind >= PP_SHAPES_PADDED)
+    if (x.shapes.kind >= PP_SIZES_PADDED)
         status = pp_notes_add(notes, err, "shapes",
                               "%s: %" PRIu32 " distinct token count%s; the last sequence of a "
                               "microbatch is lengthened; tokens/s counts real ones",
-                              pp_shapes_print(&x.shapes, text, sizeof text), data->shapes,
+                              pp_size_protocol_print(&x.shapes, text, sizeof text), data->shapes,
                               data->shapes == 1 ? "" : "s");
     else if (!pp_exchange_is_plain(&x))
-        status = pp_notes_add(notes, err, "shapes", "%s; a message about a shape takes %s%s",
-                              pp_shapes_print(&x.shapes, text, sizeof text), takes,
-                              search->wish->shape_message_given ? "" : ", the latency of the link");
+        status =
+            pp_notes_add(notes, err, "shapes", "%s; a message about a shape takes %s%s",
+                         pp_size_protocol_print(&x.shapes, text, sizeof text), takes,
+                         search->request->shape_message_given ? "" : ", the latency of the link");
     if (!status && !pp_exchange_is_plain(&x))
         status = pp_notes_add(notes, err, "hosts", "launch %s, sync %s, read %s",
                               pp_format_duration(host[0], sizeof host[0], x.host.launch_ns),
@@ -262,8 +263,8 @@ pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen,
                            const pp_workload *workload, pp_notes *notes, pp_err *err)
 {
     pp_status status = PP_OK;
-    if (search->wish->assumptions)
-        status = pp_notes_copy(search->wish->assumptions, notes, err);
+    if (search->request->assumptions)
+        status = pp_notes_copy(search->request->assumptions, notes, err);
     if (!status)
         status = note_split(search, chosen, notes, err);
     if (!status)
@@ -275,11 +276,11 @@ pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen,
     if (!status)
         status = note_hardware(search, chosen, notes, err);
     if (!status)
-        status =
-            note_ranks(search->wish->traits, &search->setup[chosen->setup].context, notes, err);
+        status = note_ranks(search->request->overrides, &search->setup[chosen->setup].context,
+                            notes, err);
     if (!status)
         status = note_shapes(search, chosen, notes, err);
-    if (!status && chosen->group_size && !search->wish->group_size)
+    if (!status && chosen->group_size && !search->request->group_size)
         status = pp_notes_add(notes, err, "microbatch group size",
                               "%" PRIu32 ", the smallest "
                               "that is legal here",

@@ -1,8 +1,8 @@
 #include "planner/search/search_int.h"
 
 #include "sim/base/alloc.h"
-#include "sim/program/comm.h"
 #include "sim/engine/engine.h"
+#include "sim/program/comm.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -70,7 +70,8 @@ void pp_candidate_short(char *buffer, size_t size, uint32_t rank, int64_t short_
 
 /* PyTorch's rule fixes the group of an interleaved schedule and refuses some m; Megatron's takes
  * any legal one, so the smallest is tried then. */
-static pp_status smallest_group(const pp_schedule *schedule, pp_shape *shape, pp_order **order_out)
+static pp_status smallest_group(const pp_schedule *schedule, pp_schedule_params *shape,
+                                pp_order **order_out)
 {
     pp_status status = PP_USAGE;
     uint32_t last = shape->microbatches < 2 * shape->ranks ? shape->microbatches : 2 * shape->ranks;
@@ -84,7 +85,7 @@ static pp_status smallest_group(const pp_schedule *schedule, pp_shape *shape, pp
 pp_status pp_candidate_order(const pp_search *search, pp_candidate *candidate,
                              const pp_costs *costs, pp_order **order_out, pp_err *err)
 {
-    pp_shape shape = {
+    pp_schedule_params shape = {
         .ranks = (uint32_t)candidate->parallel.pp,
         .chunks = (uint32_t)candidate->parallel.vpp,
         .microbatches = candidate->microbatches,
@@ -93,7 +94,7 @@ pp_status pp_candidate_order(const pp_search *search, pp_candidate *candidate,
     };
     pp_err why = { 0 };
     pp_status status = pp_schedule_build(candidate->schedule, &shape, order_out, &why);
-    if (status == PP_USAGE && candidate->schedule->grouped && !search->wish->group_size &&
+    if (status == PP_USAGE && candidate->schedule->grouped && !search->request->group_size &&
         smallest_group(candidate->schedule, &shape, order_out) == PP_OK) {
         candidate->group_size = shape.group_size;
         return PP_OK;
@@ -103,13 +104,13 @@ pp_status pp_candidate_order(const pp_search *search, pp_candidate *candidate,
     return status;
 }
 
-pp_exchange pp_candidate_exchange(const pp_search *search, const pp_candidate *candidate)
+pp_exchange_options pp_candidate_exchange(const pp_search *search, const pp_candidate *candidate)
 {
-    pp_exchange exchange = search->wish->exchange;
-    const pp_hardware *hardware = search->wish->hardware;
+    pp_exchange_options exchange = search->request->exchange;
+    const pp_hardware *hardware = search->request->hardware;
     bool inside = pp_parallel_gpus(&candidate->parallel) <= hardware->gpus_per_node;
     const pp_p2p_curve *link = inside ? &hardware->node_p2p : &hardware->network_p2p;
-    if (!search->wish->shape_message_given && !pp_exchange_is_plain(&exchange))
+    if (!search->request->shape_message_given && !pp_exchange_is_plain(&exchange))
         exchange.shape_message_ns = (pp_ns)(link->alpha_s * 1e9 + 0.5);
     return exchange;
 }
@@ -118,7 +119,7 @@ pp_exchange pp_candidate_exchange(const pp_search *search, const pp_candidate *c
 static pp_status connect(pp_search *search, const pp_candidate *candidate, pp_program *program,
                          pp_err *err)
 {
-    const pp_wish *wish = search->wish;
+    const pp_plan_request *request = search->request;
     const pp_switches *s = &search->setup[candidate->setup].context.switches;
     search->communicates = program->comm != NULL;
     if (!program->comm)
@@ -128,27 +129,28 @@ static pp_status connect(pp_search *search, const pp_candidate *candidate, pp_pr
         program->comm->semantics.lanes = PP_LANES_PER_EDGE;
     else if (s->communicators)
         program->comm->semantics.lanes = PP_LANES_SINGLE;
-    return pp_buffers_parse(
-        wish->recv_buffers ? wish->recv_buffers : "", wish->send_buffers ? wish->send_buffers : "",
-        wish->return_outputs ? wish->return_outputs : "", &program->comm->buffers, err);
+    return pp_buffers_parse(request->recv_buffers ? request->recv_buffers : "",
+                            request->send_buffers ? request->send_buffers : "",
+                            request->return_outputs ? request->return_outputs : "",
+                            &program->comm->buffers, err);
 }
 
 pp_status pp_candidate_run(pp_search *search, const pp_candidate *candidate, const pp_order *order,
                            const pp_costs *costs, pp_program **program_out,
                            pp_timeline **timeline_out, pp_report **report_out, pp_err *err)
 {
-    const pp_exchange exchange = pp_candidate_exchange(search, candidate);
-    pp_status status = pp_executor_lower(search->executor, order, costs, program_out, err);
+    const pp_exchange_options exchange = pp_candidate_exchange(search, candidate);
+    pp_status status = pp_framework_lower(search->framework, order, costs, program_out, err);
     if (!status)
-        status = pp_exchange_lower(search->executor, &exchange, costs, *program_out, err);
+        status = pp_exchange_lower(search->framework, &exchange, costs, *program_out, err);
     if (!status)
         status = connect(search, candidate, *program_out, err);
     if (!status)
         status = pp_simulate(*program_out, costs, timeline_out, err);
     if (status)
         return status;
-    return pp_report_build(candidate->schedule->name, search->executor->name, *program_out,
-                           *timeline_out, costs, !search->wish->no_step_sync, report_out, err);
+    return pp_report_build(candidate->schedule->name, search->framework->name, *program_out,
+                           *timeline_out, costs, !search->request->no_step_sync, report_out, err);
 }
 
 /* Simulates one replica; the slowest one's numbers stay in the candidate. */
@@ -245,7 +247,7 @@ static size_t table_index(const pp_schedule *schedule)
 }
 
 /* Which of two equally fast candidates: fewer chunks, less recompute. */
-static int compare_taste(const pp_candidate *a, const pp_candidate *b)
+static int prefer_simpler(const pp_candidate *a, const pp_candidate *b)
 {
     if (a->parallel.vpp != b->parallel.vpp)
         return a->parallel.vpp < b->parallel.vpp ? -1 : 1;
@@ -274,7 +276,7 @@ static int compare_entries(const entry *a, const entry *b)
 {
     if (a->score != b->score)
         return a->score < b->score ? -1 : 1;
-    return compare_taste(a->candidate, b->candidate);
+    return prefer_simpler(a->candidate, b->candidate);
 }
 
 static int compare_queued(const void *left, const void *right)
@@ -295,9 +297,9 @@ static bool better(const entry *now, const entry *incumbent)
 
 bool pp_search_is_over(const pp_search *search, bool found)
 {
-    const pp_wish *wish = search->wish;
-    bool time_is_up = wish->stop && wish->stop(wish->context);
-    return (wish->max_simulations && search->simulated >= wish->max_simulations) ||
+    const pp_plan_request *request = search->request;
+    bool time_is_up = request->stop && request->stop(request->context);
+    return (request->max_simulations && search->simulated >= request->max_simulations) ||
            (time_is_up && found);
 }
 
@@ -326,7 +328,7 @@ static pp_status branch_and_bound(pp_search *search, const entry *queue, size_t 
 {
     entry incumbent = { 0 };
     for (size_t k = 0; k < count; k++) {
-        const double limit = search->wish->score_limit;
+        const double limit = search->request->score_limit;
         if ((incumbent.candidate && compare_entries(&queue[k], &incumbent) > 0) ||
             (limit > 0 && queue[k].score > limit))
             break; /* the queue is sorted */
@@ -342,8 +344,8 @@ static pp_status branch_and_bound(pp_search *search, const entry *queue, size_t 
         if (c->status == PP_CANDIDATE_OK && better(&now, &incumbent)) {
             incumbent = now;
             *best = now.index;
-            if (search->wish->found)
-                search->wish->found(search->wish->context, c);
+            if (search->request->found)
+                search->request->found(search->request->context, c);
         }
     }
     return PP_OK;
@@ -388,12 +390,12 @@ pp_status pp_search_run(pp_search *search, size_t *best_out, pp_err *err)
     qsort(queue, count, sizeof *queue, compare_queued);
     size_t best = SIZE_MAX;
     pp_status status = branch_and_bound(search, queue, count, &best, err);
-    if (!status && best != SIZE_MAX && !(search->wish->score_limit > 0))
+    if (!status && best != SIZE_MAX && !(search->request->score_limit > 0))
         status = try_others(search, queue, count, err);
     free(queue);
     if (!status)
         status = pp_search_recompute(search, &best, err);
-    if (!status && !(search->wish->score_limit > 0))
+    if (!status && !(search->request->score_limit > 0))
         status = pp_search_shift(search, &best, err);
     for (size_t i = 0; i < search->count && !status; i++) {
         pp_candidate *c = &search->candidate[i];
@@ -404,11 +406,12 @@ pp_status pp_search_run(pp_search *search, size_t *best_out, pp_err *err)
     return status;
 }
 
-pp_status pp_search_solve(pp_search *search, const pp_wish *wish, size_t *best_out, pp_err *err)
+pp_status pp_search_solve(pp_search *search, const pp_plan_request *request, size_t *best_out,
+                          pp_err *err)
 {
-    for (size_t patience = 1;; patience *= 4) {
-        pp_status status = pp_search_open(search, wish, err);
-        search->patience = patience;
+    for (size_t min_bounded = 1;; min_bounded *= 4) {
+        pp_status status = pp_search_open(search, request, err);
+        search->min_bounded = min_bounded;
         if (status || (status = pp_search_enumerate(search, err)) ||
             (status = pp_search_run(search, best_out, err)))
             return status;

@@ -1,16 +1,16 @@
 /* The search of `ppsim plan`: over schedule, chunks per rank, partition, recompute, tensor-parallel
  * degree and micro-batch size, as far as they are not given. Each candidate is bounded, then
  * simulated when it can still win; the fastest that fits becomes a plan. No clock, no randomness:
- * equal wishes give equal plans unless `stop` says otherwise. */
+ * equal requests give equal plans unless `stop` says otherwise. */
 #ifndef PPSIM_PLANNER_SEARCH_BRANCH_AND_BOUND_H
 #define PPSIM_PLANNER_SEARCH_BRANCH_AND_BOUND_H
 
 #include "planner/bound/bound.h"
 #include "sim/cost/cost_model.h"
+#include "sim/cost/rank_overrides.h"
 #include "sim/job/hardware.h"
 #include "sim/job/model.h"
 #include "sim/plan/plan.h"
-#include "sim/cost/rank_overrides.h"
 
 typedef enum pp_partition_kind {
     PP_PARTITION_AUTO,     /* balanced, and uniform where it divides */
@@ -25,14 +25,14 @@ const char *pp_partition_name(pp_partition_kind kind);
 const char *pp_recompute_name(pp_recompute recompute);
 
 /* Switches of the software: the stack's, changed where `given` says so. recompute AUTO is free. */
-typedef struct pp_switch_wish {
+typedef struct pp_switch_request {
     const char *stack; /* pp_stack_find */
     pp_switches value;
     struct {
         bool recompute, sequence_parallel, flash_attention, grad_sync_overlap, grad_dtype,
             tp_overlap, zero, scatter_gather, p2p, dtype;
     } given;
-} pp_switch_wish;
+} pp_switch_request;
 
 /* Orders beyond the named schedules: planner/order/search.h looks for them. */
 typedef enum pp_orders {
@@ -53,17 +53,17 @@ typedef enum pp_packing {
     PP_PACKING_COUNT,
 } pp_packing;
 
-/* Habits of the runtime that the search chooses, whatever the wish says of them. */
-typedef struct pp_free_habits {
-    bool executor, shapes, communicators;
-    const char *const *executors; /* with executor: of these, NULL at the end; NULL: of all but
+/* Habits of the runtime that the search chooses, whatever the request says of them. */
+typedef struct pp_free_settings {
+    bool framework, shapes, communicators;
+    const char *const *frameworks; /* with framework: of these, NULL at the end; NULL: of all but
                                      ideal */
-} pp_free_habits;
+} pp_free_settings;
 
 /* What is asked. Pointers are borrowed. */
 typedef struct pp_candidate pp_candidate;
 
-typedef struct pp_wish {
+typedef struct pp_plan_request {
     const pp_model *model;
     const pp_hardware *hardware;
     pp_parallel parallel;      /* pp must be given; 0: tp and vpp are free, cp dp ep are 1 */
@@ -81,30 +81,31 @@ typedef struct pp_wish {
                              with first fit among them where it is measurably faster than the
                              lengths as they are packed above. NULL: none */
     const char *grouped;  /* how the groups were made, in words; NULL: by the file */
-    const pp_schedule *schedule; /* NULL: every entry of the table, or those of `only` */
-    const char *const *only;     /* names, NULL at the end: what the target runs; NULL: all */
-    bool no_split;               /* nothing with I and W */
-    const char *target;          /* the rules of the runtime that is to run it; NULL: none */
-    pp_orders orders;            /* with `schedule` or `only`: PP_ORDERS_NAMED, whatever it says */
-    bool one_order;              /* replicas may not have orders of their own */
-    bool recompute_alike;        /* stages may not differ in how many layers they recompute, */
-    bool recompute_uniform;      /* nor layers in what they keep, */
-    bool recompute_constant;     /* nor microbatches in either */
-    uint32_t threads;            /* of the search for orders; the result does not depend on it */
-    uint32_t group_size;         /* 0: the schedule's own rule */
-    const char *executor;        /* NULL: ideal */
-    pp_exchange exchange;        /* shapes, hosts, tensors */
-    pp_free_habits free;
+    const pp_schedule *schedule;  /* NULL: every entry of the table, or those of `only` */
+    const char *const *only;      /* names, NULL at the end: what the target runs; NULL: all */
+    bool no_split;                /* nothing with I and W */
+    const char *target;           /* the rules of the runtime that is to run it; NULL: none */
+    pp_orders orders;             /* with `schedule` or `only`: PP_ORDERS_NAMED, whatever it says */
+    bool one_order;               /* replicas may not have orders of their own */
+    bool recompute_alike;         /* stages may not differ in how many layers they recompute, */
+    bool recompute_uniform;       /* nor layers in what they keep, */
+    bool recompute_constant;      /* nor microbatches in either */
+    uint32_t threads;             /* of the search for orders; the result does not depend on it */
+    uint32_t group_size;          /* 0: the schedule's own rule */
+    const char *framework;        /* NULL: ideal */
+    pp_exchange_options exchange; /* shapes, hosts, tensors */
+    pp_free_settings free;
     bool shape_message_given; /* otherwise the fixed part of the link's time */
-    /* As simulate's options, checked; NULL: the executor's own. Not with ideal. */
+    /* As simulate's options, checked; NULL: the framework's own. Not with ideal. */
     const char *recv_buffers, *send_buffers, *return_outputs;
-    pp_switch_wish switches;
+    pp_switch_request switches;
     pp_partition_kind partition;
-    const char *layout; /* of PP_PARTITION_LAYOUT */
-    bool bare_ends;     /* a balanced partition may give embedding or head a stage of its own */
+    const char *layout;          /* of PP_PARTITION_LAYOUT */
+    bool allow_empty_end_stages; /* a balanced partition may give embedding or head a stage of its
+                                    own */
     bool no_step_sync;
-    const pp_traits *traits;      /* of single pipeline ranks; NULL: all are alike */
-    int64_t memory_limit_bytes;   /* 0: the hardware's, less pp_memory_reserve_bytes */
+    const pp_rank_overrides *overrides; /* of single pipeline ranks; NULL: all are alike */
+    int64_t memory_limit_bytes;         /* 0: the hardware's, less pp_memory_reserve_bytes */
     const pp_jitter_spec *jitter; /* the best candidates are ranked under it; NULL: by step_ns */
     bool rank_by_p95;             /* with jitter; otherwise by p50 */
     bool why;                     /* the prediction says where the step goes */
@@ -125,7 +126,7 @@ typedef struct pp_wish {
     void *context;                                            /* of stop, spent, found and missed */
     double score_limit;          /* only step_ns x GPUs up to this is of use; 0: any */
     const pp_notes *assumptions; /* what the caller has assumed already; may be NULL */
-} pp_wish;
+} pp_plan_request;
 
 typedef enum pp_candidate_status {
     PP_CANDIDATE_OK,         /* simulated, fits */
@@ -159,25 +160,26 @@ struct pp_candidate {
     uint32_t setup; /* internal */
 };
 
-/* Owner frees with pp_choice_free. */
-typedef struct pp_choice {
+/* Owner frees with pp_search_result_free. */
+typedef struct pp_search_result {
     pp_plan *plan;           /* version and command are the caller's to fill */
-    pp_cost_context context; /* of its costs; model and hardware are the wish's */
+    pp_cost_context context; /* of its costs; model and hardware are the request's */
     pp_bound bound;
     pp_candidate *candidate; /* [count]: the chosen one, other OK ones by speed, pruned, others */
     size_t count, ok, pruned, simulated;
-    pp_candidate *split; /* [splits]: with wish.gpus, the best of each legal split, as far as it is
-                            known; the chosen one first */
+    pp_candidate *split; /* [splits]: with request.gpus, the best of each legal split, as far as it
+                            is known; the chosen one first */
     size_t splits;
-    bool per_gpu;      /* GPU counts differ between candidates: compared by tokens/s per GPU */
-    bool stopped;      /* the budget ended before the search did */
-    char target[2400]; /* what the limits of the target cost (planner/study/target.h); empty: no target */
-    char verdict[200]; /* of the ranking under jitter; empty: there was none */
-    char orders[200];  /* what the search for orders came to; empty: there was none */
-    char packing[400]; /* what the search for packings came to; empty: there was none */
-    char habit[3][1000]; /* executor, shapes, communicators: the choice and what others cost;
+    bool per_gpu;          /* GPU counts differ between candidates: compared by tokens/s per GPU */
+    bool stopped;          /* the budget ended before the search did */
+    char target[2400];     /* what the limits of the target cost (planner/study/target.h); empty: no
+                              target */
+    char verdict[200];     /* of the ranking under jitter; empty: there was none */
+    char orders[200];      /* what the search for orders came to; empty: there was none */
+    char packing[400];     /* what the search for packings came to; empty: there was none */
+    char setting[3][1000]; /* framework, shapes, communicators: the choice and what others cost;
                             empty: not free */
-} pp_choice;
+} pp_search_result;
 
 /* What is kept free of the hardware's memory when no limit is given: 5 % for the CUDA context,
  * the allocator's fragmentation and what no model of ours counts. */
@@ -186,10 +188,11 @@ int64_t pp_memory_reserve_bytes(const pp_hardware *hardware);
 /* Fails: USAGE when what is asked is not legal (the rule and the nearest legal values), INPUT,
  * INFEASIBLE when nothing fits (rank, component, shortfall, and the cheapest change that fits,
  * itself simulated) or the budget ended first, NOMEM. */
-PP_MUST_CHECK pp_status pp_choose(const pp_wish *wish, pp_choice **choice_out, pp_err *err);
-void pp_choice_free(pp_choice **choice); /* for PP_CLEANUP; *choice NULL is fine */
+PP_MUST_CHECK pp_status pp_plan_search(const pp_plan_request *request,
+                                       pp_search_result **choice_out, pp_err *err);
+void pp_search_result_free(pp_search_result **choice); /* for PP_CLEANUP; *choice NULL is fine */
 
 /* One line per candidate, all of them, with a header; for spreadsheets. */
-void pp_choice_csv(const pp_choice *choice, pp_text *text);
+void pp_search_result_csv(const pp_search_result *choice, pp_text *text);
 
 #endif

@@ -1,7 +1,7 @@
 /* Free orders for the set-ups in which the named schedules did best: the last part of the search.
  * Method: docs/planning.md, section 9. */
-#include "planner/search/free_orders_int.h"
 #include "planner/refine/recompute_int.h"
+#include "planner/search/free_orders_int.h"
 
 #include "sim/base/alloc.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static pp_status build_nothing(const pp_shape *shape, pp_order **order_out, pp_err *err)
+static pp_status build_nothing(const pp_schedule_params *shape, pp_order **order_out, pp_err *err)
 {
     (void)shape;
     (void)order_out;
@@ -89,7 +89,7 @@ static pp_status try_orders(pp_ordering *o, pp_err *err)
     search->refusal = refusal; /* that this order hangs is no rule */
     if (!status && c.status != PP_CANDIDATE_OK)
         snprintf(search->orders, sizeof search->orders,
-                 "none that executor %s runs within the memory: %.110s", search->executor->name,
+                 "none that executor %s runs within the memory: %.110s", search->framework->name,
                  c.reason);
     if (status || c.status != PP_CANDIDATE_OK)
         return status;
@@ -104,22 +104,22 @@ static pp_status try_orders(pp_ordering *o, pp_err *err)
 }
 
 /* An equal part of what the budget leaves, of `parts`; false when nothing is left. */
-static bool fill_purse(const pp_search *search, size_t parts, int64_t iterations_used,
-                       pp_purse *purse_out)
+static bool fill_share(const pp_search *search, size_t parts, int64_t iterations_used,
+                       pp_budget_share *share_out)
 {
-    const pp_wish *wish = search->wish;
-    *purse_out = (pp_purse){ .wish = wish };
-    if (wish->stop && wish->spent) {
-        purse_out->from = wish->spent(wish->context);
-        purse_out->to = purse_out->from + (1 - purse_out->from) / (double)parts;
-        return !search->stopped && purse_out->from < 1;
+    const pp_plan_request *request = search->request;
+    *share_out = (pp_budget_share){ .request = request };
+    if (request->stop && request->spent) {
+        share_out->from = request->spent(request->context);
+        share_out->to = share_out->from + (1 - share_out->from) / (double)parts;
+        return !search->stopped && share_out->from < 1;
     }
-    if (!wish->max_simulations)
+    if (!request->max_simulations)
         return true;
-    purse_out->iterations =
-        ((int64_t)wish->max_simulations - (int64_t)search->simulated - iterations_used) /
+    share_out->iterations =
+        ((int64_t)request->max_simulations - (int64_t)search->simulated - iterations_used) /
         (int64_t)parts;
-    return purse_out->iterations > 0;
+    return share_out->iterations > 0;
 }
 
 bool pp_is_worth(double least, double floor, double score, double best_score)
@@ -145,7 +145,7 @@ static pp_ordering *next_ordering(pp_ordering *list, size_t count, double best_s
     return next;
 }
 
-/* The estimate is of executor ideal: no step of an executor that communicates. */
+/* The estimate is of framework ideal: no step of an framework that communicates. */
 static double with_estimate(const pp_ordering *o, double best_score)
 {
     return o->search->communicates ? best_score : fmin(best_score, o->score);
@@ -156,16 +156,16 @@ static double with_estimate(const pp_ordering *o, double best_score)
 static pp_status search_one(pp_ordering *o, pp_ordering *list, size_t count, double best_score,
                             size_t parts, int64_t *used, bool *searched_out, pp_err *err)
 {
-    pp_purse funds;
+    pp_budget_share has_budget;
     pp_status status = PP_OK;
     *searched_out = false;
-    while (!status && parts && fill_purse(o->search, parts, *used, &funds)) {
+    while (!status && parts && fill_share(o->search, parts, *used, &has_budget)) {
         *searched_out = true;
-        *used += funds.iterations;
-        status = pp_ordering_search(o, &funds, err);
+        *used += has_budget.iterations;
+        status = pp_ordering_search(o, &has_budget, err);
         size_t others;
         next_ordering(list, count, with_estimate(o, best_score), &others);
-        bool limited = funds.iterations || funds.to > 0;
+        bool limited = has_budget.iterations || has_budget.to > 0;
         parts = limited && parts > 1 && !others && o->score > o->least ? 1 : 0;
     }
     return status;
@@ -194,8 +194,8 @@ static pp_status search_all(pp_search *search, pp_ordering *list, size_t count, 
         double score = pp_candidate_score(c, c->step_ns);
         if (*found == SIZE_MAX || score < best_score)
             *found = before;
-        if (score < best_score && search->wish->found)
-            search->wish->found(search->wish->context, c);
+        if (score < best_score && search->request->found)
+            search->request->found(search->request->context, c);
         best_score = fmin(best_score, score);
     }
     return PP_OK;
@@ -203,11 +203,11 @@ static pp_status search_all(pp_search *search, pp_ordering *list, size_t count, 
 
 /* The set-ups that may win, with orders to begin with. Once there is a good one, those that are far
  * behind are left alone. */
-static pp_status open_all(pp_search *search, const pp_prospects *prospects, double best_score,
-                          pp_ordering *list, size_t *count, pp_err *err)
+static pp_status open_all(pp_search *search, const pp_setup_candidates *setup_candidates,
+                          double best_score, pp_ordering *list, size_t *count, pp_err *err)
 {
-    for (size_t i = 0; i < prospects->count; i++) {
-        const pp_prospect *at = &prospects->row[i];
+    for (size_t i = 0; i < setup_candidates->count; i++) {
+        const pp_setup_candidate *at = &setup_candidates->row[i];
         const pp_setup *setup = &search->setup[at->setup];
         const pp_candidate on = { .parallel = setup->context.parallel };
         double least = pp_candidate_score(&on, setup->least_step_ns);
@@ -224,16 +224,16 @@ static pp_status open_all(pp_search *search, const pp_prospects *prospects, doub
 static pp_status open_and_search(pp_search *search, double best_score, bool *ended_out,
                                  size_t *found, pp_err *err)
 {
-    const pp_prospects prospects = pp_search_prospects(search, best_score);
-    pp_ordering list[PP_PROSPECTS_ALL] = { 0 };
+    const pp_setup_candidates setup_candidates = pp_search_setup_candidates(search, best_score);
+    pp_ordering list[PP_SETUP_CANDIDATES_ALL] = { 0 };
     size_t count = 0;
     pp_status status = PP_OK;
-    pp_purse funds;
-    if (search->wish->orders == PP_ORDERS_PLANNED)
+    pp_budget_share has_budget;
+    if (search->request->orders == PP_ORDERS_PLANNED)
         best_score = HUGE_VAL;
-    *ended_out = prospects.count && !fill_purse(search, 1, 0, &funds);
+    *ended_out = setup_candidates.count && !fill_share(search, 1, 0, &has_budget);
     if (!*ended_out)
-        status = open_all(search, &prospects, best_score, list, &count, err);
+        status = open_all(search, &setup_candidates, best_score, list, &count, err);
     if (!status && !*ended_out)
         status = search_all(search, list, count, best_score, ended_out, found, err);
     for (size_t i = 0; i < count; i++)
@@ -270,10 +270,10 @@ static void say_result(pp_search *search, const pp_candidate *named, const pp_ca
 
 pp_status pp_search_plan_orders(pp_search *search, size_t *best, pp_err *err)
 {
-    const pp_wish *wish = search->wish;
-    bool must = wish->orders == PP_ORDERS_PLANNED;
+    const pp_plan_request *request = search->request;
+    bool must = request->orders == PP_ORDERS_PLANNED;
     size_t named = *best;
-    if (wish->orders == PP_ORDERS_NAMED || wish->schedule || wish->only)
+    if (request->orders == PP_ORDERS_NAMED || request->schedule || request->only)
         return PP_OK;
     const pp_candidate *c = named == SIZE_MAX ? NULL : &search->candidate[named];
     double score = c ? pp_candidate_score(c, c->step_ns) : HUGE_VAL;
@@ -286,7 +286,7 @@ pp_status pp_search_plan_orders(pp_search *search, size_t *best, pp_err *err)
         return pp_err_set(err, PP_INFEASIBLE, "--schedule",
                           "no order was found that executor %s can run within the memory and the "
                           "budget; leave the option out or give more --budget",
-                          search->executor->name);
+                          search->framework->name);
     c = named == SIZE_MAX ? NULL : &search->candidate[named];
     const pp_candidate *f = found == SIZE_MAX ? NULL : &search->candidate[found];
     bool taken = f && (must || !c ||

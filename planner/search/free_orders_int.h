@@ -2,65 +2,65 @@
 #ifndef PPSIM_PLANNER_SEARCH_FREE_ORDERS_INT_H
 #define PPSIM_PLANNER_SEARCH_FREE_ORDERS_INT_H
 
-#include "planner/search/search_int.h"
 #include "planner/order/problem_bound.h"
+#include "planner/search/search_int.h"
 
 /* Set-ups that are looked at: so many in which a named order fits, so many in which one does not,
  * and one where layers were shifted (shift.c). */
-enum { PP_PROSPECTS_MOST = 3, PP_PROSPECTS_ALL = 2 * PP_PROSPECTS_MOST + 1 };
+enum { PP_SETUP_CANDIDATES_MOST = 3, PP_SETUP_CANDIDATES_ALL = 2 * PP_SETUP_CANDIDATES_MOST + 1 };
 
 /* A set-up worth a search. */
-typedef struct pp_prospect {
+typedef struct pp_setup_candidate {
     size_t setup;
     size_t like;  /* a candidate of it, or of its fused twin: the best one that fits */
     bool seeded;  /* `like` fits: its order is begun with */
     double score; /* of `like`, or of the bound */
-} pp_prospect;
+} pp_setup_candidate;
 
-typedef struct pp_prospects {
-    pp_prospect row[PP_PROSPECTS_ALL];
+typedef struct pp_setup_candidates {
+    pp_setup_candidate row[PP_SETUP_CANDIDATES_ALL];
     size_t count;
-} pp_prospects;
+} pp_setup_candidates;
 
 /* Set-ups whose bound leaves room below the best step: those with a named order, best first; those
  * without, by their bounds; the shifted one. */
-pp_prospects pp_search_prospects(const pp_search *search, double best_score);
+pp_setup_candidates pp_search_setup_candidates(const pp_search *search, double best_score);
 
 extern const pp_schedule pp_planned_schedule; /* "planned" */
 
 /* What may be spent on one set-up: iterations, or from one part of the time to another. */
-typedef struct pp_purse {
-    const pp_wish *wish;
+typedef struct pp_budget_share {
+    const pp_plan_request *request;
     int64_t iterations; /* 0: time */
     double from, to;
     const pp_candidate *like; /* what is told of a better order; NULL: nothing is */
     pp_ns end_ns;             /* of its step, behind the makespan */
-} pp_purse;
+} pp_budget_share;
 
 /* One replica's part of a planned step. */
-typedef struct pp_share {
+typedef struct pp_replica_order {
     pp_order *order;
     int64_t makespan; /* INT64_MAX: no order yet */
     bool searched;
-} pp_share;
+} pp_replica_order;
 
 /* The search in one set-up. */
 typedef struct pp_ordering {
     pp_search *search;
-    pp_prospect at;
+    pp_setup_candidate at;
     bool split;
     pp_cost_set set;
-    pp_order *seed;   /* NULL: none */
-    pp_share *share;  /* [set.count] */
-    int64_t named;    /* makespan of the seed in the slowest replica; 0: none */
-    pp_limits limits; /* of the replica looked at last */
-    int64_t makespan; /* of that */
-    pp_ns end_ns;     /* of the step, behind the makespan, about */
-    bool exhausted;   /* all its orders were looked at */
-    bool done;        /* searched, or of no use */
-    double least;     /* score of any order */
-    double score;     /* of its orders, under executor ideal, about */
-    double floor;     /* of an order that meets the bound, about */
+    pp_order *seed;          /* NULL: none */
+    pp_replica_order *share; /* [set.count] */
+    int64_t named;           /* makespan of the seed in the slowest replica; 0: none */
+    pp_limits limits;        /* of the replica looked at last */
+    int64_t makespan;        /* of that */
+    pp_ns end_ns;            /* of the step, behind the makespan, about */
+    bool exhausted;          /* all its orders were looked at */
+    bool done;               /* searched, or of no use */
+    double least;            /* score of any order */
+    double score;            /* of its orders, under framework ideal, about */
+    double floor;            /* of an order that meets the bound, about */
 } pp_ordering;
 
 /* Set-ups move in memory when more come. */
@@ -71,11 +71,12 @@ static inline const pp_setup *pp_ordering_setup(const pp_ordering *o)
 
 /* Its costs, and orders to begin with. Nothing is left to do where instances do not go so far, or
  * nothing fits. */
-PP_MUST_CHECK pp_status pp_ordering_open(pp_ordering *o, pp_search *search, const pp_prospect *at,
-                                         pp_err *err);
+PP_MUST_CHECK pp_status pp_ordering_open(pp_ordering *o, pp_search *search,
+                                         const pp_setup_candidate *at, pp_err *err);
 /* The step is that of the slowest replica, so that one is searched until it is done, and the rest
  * keep the orders they have. */
-PP_MUST_CHECK pp_status pp_ordering_search(pp_ordering *o, const pp_purse *purse, pp_err *err);
+PP_MUST_CHECK pp_status pp_ordering_search(pp_ordering *o, const pp_budget_share *budget_share,
+                                           pp_err *err);
 void pp_ordering_free(pp_ordering *o);
 
 #endif

@@ -1,7 +1,7 @@
 /* Free orders in one set-up: a glance at it, and the search. */
+#include "planner/order/moves.h"
 #include "planner/order/problem_costs.h"
 #include "planner/order/search.h"
-#include "planner/order/moves.h"
 #include "planner/search/free_orders_int.h"
 
 #include "sim/base/alloc.h"
@@ -25,19 +25,19 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most)
 
 static double spent(void *context)
 {
-    const pp_purse *p = context;
+    const pp_budget_share *p = context;
     if (p->iterations)
         return 0;
-    double gone = p->wish->spent(p->wish->context);
+    double gone = p->request->spent(p->request->context);
     return p->to > p->from ? (gone - p->from) / (p->to - p->from) : 1;
 }
 
 static void tell(void *context, int64_t makespan)
 {
-    const pp_purse *p = context;
+    const pp_budget_share *p = context;
     pp_candidate now = *p->like;
     now.step_ns = makespan + p->end_ns;
-    p->wish->found(p->wish->context, &now);
+    p->request->found(p->request->context, &now);
 }
 
 void pp_ordering_free(pp_ordering *o)
@@ -72,16 +72,16 @@ static pp_status make_instance(const pp_ordering *o, uint32_t replica, pp_instan
 static pp_status begin_replica(pp_ordering *o, uint32_t replica, pp_err *err)
 {
     pp_instance *x PP_CLEANUP(pp_instance_free) = NULL;
-    pp_walk *walk PP_CLEANUP(pp_walk_free) = NULL;
+    pp_movable_order *walk PP_CLEANUP(pp_movable_order_free) = NULL;
     uint32_t *ops PP_CLEANUP(free_ops) = NULL;
     pp_status status = make_instance(o, replica, &x, err);
-    if (status || (status = pp_walk_new(x, &walk, err)))
+    if (status || (status = pp_movable_order_new(x, &walk, err)))
         return status;
     ops = pp_alloc_array((size_t)x->ops + 1, sizeof *ops);
     if (!ops)
         return pp_err_nomem(err);
     pp_instance_from_order(x, o->seed, ops);
-    if (!pp_walk_set(walk, ops))
+    if (!pp_movable_order_set(walk, ops))
         return PP_OK; /* fits nowhere but in the fused twin */
     o->share[replica].makespan = walk->makespan;
     return pp_instance_to_order(x, ops, o->split, &o->share[replica].order, err);
@@ -116,7 +116,7 @@ static void rate(pp_ordering *o)
 
 /* The replica's order from here on, unless it has a shorter one. */
 static pp_status adopt(pp_ordering *o, const pp_instance *x, const pp_found_order *found,
-                       pp_share *part, pp_err *err)
+                       pp_replica_order *part, pp_err *err)
 {
     o->makespan = found->makespan < part->makespan ? found->makespan : part->makespan;
     o->exhausted = found->exhausted;
@@ -130,7 +130,7 @@ static pp_status adopt(pp_ordering *o, const pp_instance *x, const pp_found_orde
 static pp_status search_replica(pp_ordering *o, const pp_search_budget *given, int64_t work,
                                 uint32_t replica, pp_err *err)
 {
-    pp_share *part = &o->share[replica];
+    pp_replica_order *part = &o->share[replica];
     pp_search_budget budget = *given;
     pp_instance *x PP_CLEANUP(pp_instance_free) = NULL;
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
@@ -156,20 +156,20 @@ static pp_status search_replica(pp_ordering *o, const pp_search_budget *given, i
 
 typedef struct glance {
     int64_t left; /* policies */
-    const pp_wish *wish;
+    const pp_plan_request *request;
 } glance;
 
 static double glanced(void *context)
 {
     glance *g = context;
-    const pp_wish *wish = g->wish;
-    return g->left-- > 0 ? wish->spent ? wish->spent(wish->context) : 0 : 1;
+    const pp_plan_request *request = g->request;
+    return g->left-- > 0 ? request->spent ? request->spent(request->context) : 0 : 1;
 }
 
 /* The best of a few policies: the beginning of a search, by one thread so that it repeats. */
 static pp_status glance_at(pp_ordering *o, uint32_t replica, pp_err *err)
 {
-    pp_share *part = &o->share[replica];
+    pp_replica_order *part = &o->share[replica];
     pp_instance *x PP_CLEANUP(pp_instance_free) = NULL;
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
     pp_status status = make_instance(o, replica, &x, err);
@@ -179,9 +179,9 @@ static pp_status glance_at(pp_ordering *o, uint32_t replica, pp_err *err)
     if (part->makespan <= o->limits.ticks)
         return PP_OK;
     glance few = { clamp(GLANCE_WORK / ((int64_t)x->ops + 1), GLANCE_LEAST, GLANCE_MOST),
-                   o->search->wish };
+                   o->search->request };
     const pp_search_budget budget = {
-        .iterations = INT32_MAX, .spent = glanced, .context = &few, .seed = o->search->wish->seed
+        .iterations = INT32_MAX, .spent = glanced, .context = &few, .seed = o->search->request->seed
     };
     status = pp_search_order(x, o->limits.ticks, &budget, &found, err);
     bool worse = !status && part->makespan < INT64_MAX &&
@@ -189,7 +189,8 @@ static pp_status glance_at(pp_ordering *o, uint32_t replica, pp_err *err)
     return status || worse ? status : adopt(o, x, found, part, err);
 }
 
-pp_status pp_ordering_open(pp_ordering *o, pp_search *search, const pp_prospect *at, pp_err *err)
+pp_status pp_ordering_open(pp_ordering *o, pp_search *search, const pp_setup_candidate *at,
+                           pp_err *err)
 {
     pp_err why = { 0 };
     *o = (pp_ordering){ .search = search, .at = *at };
@@ -225,13 +226,13 @@ pp_status pp_ordering_open(pp_ordering *o, pp_search *search, const pp_prospect 
     return status;
 }
 
-pp_status pp_ordering_search(pp_ordering *o, const pp_purse *purse, pp_err *err)
+pp_status pp_ordering_search(pp_ordering *o, const pp_budget_share *budget_share, pp_err *err)
 {
-    const pp_wish *wish = o->search->wish;
+    const pp_plan_request *request = o->search->request;
     const uint32_t count = o->set.count;
-    const bool timed = purse->to > purse->from;
-    /* a replica's makespan is not the step, nor is one without the executor's communication */
-    const bool tells = wish->found && count == 1 && !o->search->communicates;
+    const bool timed = budget_share->to > budget_share->from;
+    /* a replica's makespan is not the step, nor is one without the framework's communication */
+    const bool tells = request->found && count == 1 && !o->search->communicates;
     const pp_candidate like = { .parallel = pp_ordering_setup(o)->context.parallel,
                                 .schedule = &pp_planned_schedule,
                                 .least_step_ns = pp_ordering_setup(o)->least_step_ns };
@@ -242,18 +243,18 @@ pp_status pp_ordering_search(pp_ordering *o, const pp_purse *purse, pp_err *err)
         uint32_t slowest = slowest_replica(o);
         if (o->share[slowest].searched)
             break;
-        pp_purse one = *purse;
+        pp_budget_share one = *budget_share;
         one.like = &like;
         one.end_ns = o->end_ns;
         one.iterations = one.iterations / count + (one.iterations > 0);
         one.from += (one.to - one.from) * n / count;
-        one.to = one.from + (purse->to - purse->from) / count;
+        one.to = one.from + (budget_share->to - budget_share->from) / count;
         const pp_search_budget budget = { .iterations = one.iterations,
                                           .spent = timed ? spent : NULL,
                                           .found = tells ? tell : NULL,
                                           .context = &one,
-                                          .seed = wish->seed,
-                                          .threads = wish->threads };
+                                          .seed = request->seed,
+                                          .threads = request->threads };
         int64_t work = timed || one.iterations ? 0 : DEFAULT_WORK;
         status = search_replica(o, &budget, work, slowest, err);
         o->share[slowest].searched = true;

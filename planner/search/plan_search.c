@@ -1,6 +1,6 @@
 /* From a finished search to a plan and a list of candidates. */
-#include "planner/search/search_int.h"
 #include "planner/robustness/jitter.h"
+#include "planner/search/search_int.h"
 
 #include "sim/base/alloc.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void pp_choice_free(pp_choice **choice)
+void pp_search_result_free(pp_search_result **choice)
 {
     if (!*choice)
         return;
@@ -58,10 +58,10 @@ static int compare_listed(const void *left, const void *right)
 /* Names and numbers of the plan. */
 static void describe(const pp_search *search, const pp_candidate *c, pp_plan *plan)
 {
-    const pp_wish *wish = search->wish;
+    const pp_plan_request *request = search->request;
     const pp_switches *switches = &search->setup[c->setup].context.switches;
-    snprintf(plan->model, sizeof plan->model, "%s", wish->model->name);
-    snprintf(plan->hardware, sizeof plan->hardware, "%s", wish->hardware->name);
+    snprintf(plan->model, sizeof plan->model, "%s", request->model->name);
+    snprintf(plan->hardware, sizeof plan->hardware, "%s", request->hardware->name);
     plan->parallel = c->parallel;
     plan->zero = switches->zero;
     plan->sequence_parallel = switches->sequence_parallel;
@@ -69,9 +69,9 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     plan->global_batch_size = search->global_batch_size;
     plan->seq_length = search->seq_length;
     snprintf(plan->schedule, sizeof plan->schedule, "%s", c->schedule->name);
-    snprintf(plan->executor, sizeof plan->executor, "%s", search->executor->name);
-    const pp_exchange exchange = pp_candidate_exchange(search, c);
-    pp_shapes_print(&exchange.shapes, plan->shapes, sizeof plan->shapes);
+    snprintf(plan->framework, sizeof plan->framework, "%s", search->framework->name);
+    const pp_exchange_options exchange = pp_candidate_exchange(search, c);
+    pp_size_protocol_print(&exchange.shapes, plan->shapes, sizeof plan->shapes);
     plan->host = exchange.host;
     plan->shape_message_ns = exchange.shape_message_ns;
     plan->tensors = exchange.tensors;
@@ -80,16 +80,16 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
         snprintf(plan->lanes, sizeof plan->lanes, "%s",
                  pp_communicators_lanes((int)switches->communicators - 1));
     plan->p2p = switches->p2p;
-    if (wish->recv_buffers)
-        snprintf(plan->recv_buffers, sizeof plan->recv_buffers, "%s", wish->recv_buffers);
-    if (wish->send_buffers)
-        snprintf(plan->send_buffers, sizeof plan->send_buffers, "%s", wish->send_buffers);
-    if (wish->return_outputs)
-        snprintf(plan->return_outputs, sizeof plan->return_outputs, "%s", wish->return_outputs);
-    plan->step_sync = !wish->no_step_sync;
+    if (request->recv_buffers)
+        snprintf(plan->recv_buffers, sizeof plan->recv_buffers, "%s", request->recv_buffers);
+    if (request->send_buffers)
+        snprintf(plan->send_buffers, sizeof plan->send_buffers, "%s", request->send_buffers);
+    if (request->return_outputs)
+        snprintf(plan->return_outputs, sizeof plan->return_outputs, "%s", request->return_outputs);
+    plan->step_sync = !request->no_step_sync;
     plan->memory_limit_bytes =
         search->memory_limit_bytes < PP_BYTES_MAX ? search->memory_limit_bytes : 0;
-    plan->seed = wish->seed;
+    plan->seed = request->seed;
 }
 
 /* Again, under its costs; its reason stays. */
@@ -178,9 +178,9 @@ static pp_status predict(const pp_search *search, const pp_setup *setup, pp_plan
     pp_status status = pp_plan_simulate(plan, &program, &timeline, &costs, &plan->prediction, err);
     if (!status)
         status = pp_bound_report(costs, plan->order[0], plan->prediction, err);
-    if (!status && search->wish->jitter)
+    if (!status && search->request->jitter)
         status = pp_jitter_report(&search->jitter, plan->parallel.dp, plan->prediction, err);
-    if (status || !search->wish->why)
+    if (status || !search->request->why)
         return status;
     return explain(search, setup, plan, program, timeline, costs, err);
 }
@@ -203,7 +203,7 @@ static pp_status make_plan(pp_search *search, size_t best, pp_plan **plan_out, p
     return PP_OK;
 }
 
-static void list_candidates(pp_search *search, size_t best, pp_choice *choice)
+static void list_candidates(pp_search *search, size_t best, pp_search_result *choice)
 {
     pp_candidate first = search->candidate[best];
     search->candidate[best] = search->candidate[0];
@@ -227,25 +227,26 @@ static void close_search(pp_search *search)
     pp_search_close(search);
 }
 
-pp_status pp_choose(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
+pp_status pp_plan_search(const pp_plan_request *request, pp_search_result **choice_out, pp_err *err)
 {
-    if (wish->free.executor || wish->free.shapes || wish->free.communicators)
-        return pp_choose_habits(wish, choice_out, err);
-    return wish->gpus ? pp_choose_split(wish, choice_out, err)
-                      : pp_choose_one(wish, choice_out, err);
+    if (request->free.framework || request->free.shapes || request->free.communicators)
+        return pp_plan_search_frameworks(request, choice_out, err);
+    return request->gpus ? pp_plan_search_gpu_splits(request, choice_out, err)
+                         : pp_plan_search_packings(request, choice_out, err);
 }
 
-pp_status pp_choose_as_packed(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
+pp_status pp_plan_search_as_packed(const pp_plan_request *request, pp_search_result **choice_out,
+                                   pp_err *err)
 {
     pp_search search PP_CLEANUP(close_search) = { 0 };
     size_t best = SIZE_MAX;
-    pp_status status = pp_search_solve(&search, wish, &best, err);
+    pp_status status = pp_search_solve(&search, request, &best, err);
     if (status || (status = pp_search_plan_orders(&search, &best, err)) ||
         (status = pp_search_rank(&search, &best, err)))
         return status;
     if (best == SIZE_MAX)
         return pp_search_repair(&search, err);
-    pp_choice *choice PP_CLEANUP(pp_choice_free) = pp_alloc_array(1, sizeof *choice);
+    pp_search_result *choice PP_CLEANUP(pp_search_result_free) = pp_alloc_array(1, sizeof *choice);
     if (!choice)
         return pp_err_nomem(err);
     choice->bound = search.setup[search.candidate[best].setup].bound;
@@ -302,7 +303,7 @@ void pp_candidate_csv(const pp_candidate *candidate, pp_text *text)
                     "reason\n");
 }
 
-void pp_choice_csv(const pp_choice *choice, pp_text *text)
+void pp_search_result_csv(const pp_search_result *choice, pp_text *text)
 {
     pp_candidate_csv(NULL, text);
     for (size_t i = 0; i < choice->count; i++)

@@ -36,7 +36,7 @@ static size_t split_twin(const pp_search *search, size_t index)
     return index;
 }
 
-static void add_prospect(pp_prospects *list, pp_prospect now)
+static void add_setup_candidate(pp_setup_candidates *list, pp_setup_candidate now)
 {
     size_t at = list->count;
     for (size_t i = 0; i < list->count; i++) {
@@ -46,7 +46,7 @@ static void add_prospect(pp_prospects *list, pp_prospect now)
             return;
         at = i;
     }
-    if (at == PP_PROSPECTS_MOST && list->row[--at].score <= now.score)
+    if (at == PP_SETUP_CANDIDATES_MOST && list->row[--at].score <= now.score)
         return;
     list->count = at == list->count ? at + 1 : list->count;
     for (; at > 0 && list->row[at - 1].score > now.score; at--)
@@ -54,7 +54,7 @@ static void add_prospect(pp_prospects *list, pp_prospect now)
     list->row[at] = now;
 }
 
-static bool is_listed(const pp_prospects *list, size_t setup)
+static bool is_listed(const pp_setup_candidates *list, size_t setup)
 {
     for (size_t i = 0; i < list->count; i++) {
         if (list->row[i].setup == setup)
@@ -72,10 +72,10 @@ static double setup_forwards(const pp_search *search, const pp_setup *setup)
 
 /* Adds up to `most` set-ups to those already listed: whose layers were shifted, or the others; in
  * which a named order fits (seeded), or one does not. */
-static void list_prospects(const pp_search *search, double best_score, bool shifted, bool seeded,
-                           size_t most, pp_prospects *listed)
+static void list_setup_candidates(const pp_search *search, double best_score, bool shifted,
+                                  bool seeded, size_t most, pp_setup_candidates *listed)
 {
-    pp_prospects list = { .count = 0 };
+    pp_setup_candidates list = { .count = 0 };
     for (size_t i = 0; i < search->count; i++) {
         const pp_candidate *c = &search->candidate[i];
         bool fits = c->status == PP_CANDIDATE_OK;
@@ -91,7 +91,7 @@ static void list_prospects(const pp_search *search, double best_score, bool shif
         if (!is_usable(setup) || search->data[setup->data].workload.microbatches == 0 ||
             (!fits && c->status == PP_CANDIDATE_PRUNED))
             continue;
-        if (search->wish->orders != PP_ORDERS_PLANNED &&
+        if (search->request->orders != PP_ORDERS_PLANNED &&
             least * (1 + 1.0 / PP_MEASURABLE_GAIN) >= best_score)
             continue;
         if (!fits && best_score < HUGE_VAL &&
@@ -99,23 +99,24 @@ static void list_prospects(const pp_search *search, double best_score, bool shif
             continue;
         if (!fits && search->communicates) /* buffers count too: instances do not know them */
             continue;
-        if (search->wish->one_order && search->data[setup->data].workload.replicas > 1)
+        if (search->request->one_order && search->data[setup->data].workload.replicas > 1)
             continue;
-        add_prospect(&list, (pp_prospect){ .setup = k,
-                                           .like = i,
-                                           .seeded = fits,
-                                           .score = fits ? pp_candidate_score(c, c->step_ns)
-                                                         : least * 1.05 });
+        add_setup_candidate(&list,
+                            (pp_setup_candidate){ .setup = k,
+                                                  .like = i,
+                                                  .seeded = fits,
+                                                  .score = fits ? pp_candidate_score(c, c->step_ns)
+                                                                : least * 1.05 });
     }
     for (size_t i = 0; i < list.count && i < most; i++)
         listed->row[listed->count++] = list.row[i];
 }
 
-pp_prospects pp_search_prospects(const pp_search *search, double best_score)
+pp_setup_candidates pp_search_setup_candidates(const pp_search *search, double best_score)
 {
-    pp_prospects list = { .count = 0 };
-    list_prospects(search, best_score, false, true, PP_PROSPECTS_MOST, &list);
-    list_prospects(search, best_score, false, false, PP_PROSPECTS_MOST, &list);
-    list_prospects(search, best_score, true, true, 1, &list);
+    pp_setup_candidates list = { .count = 0 };
+    list_setup_candidates(search, best_score, false, true, PP_SETUP_CANDIDATES_MOST, &list);
+    list_setup_candidates(search, best_score, false, false, PP_SETUP_CANDIDATES_MOST, &list);
+    list_setup_candidates(search, best_score, true, true, 1, &list);
     return list;
 }

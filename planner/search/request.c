@@ -25,57 +25,58 @@ static int64_t or_one(int64_t value)
     return value ? value : 1;
 }
 
-static pp_status check_wish(const pp_wish *wish, pp_err *err)
+static pp_status check_request(const pp_plan_request *request, pp_err *err)
 {
     const struct {
         int64_t value;
         const char *option;
     } rows[] = {
-        { wish->parallel.pp, "--pp" },
-        { wish->parallel.tp, "--tp" },
-        { wish->parallel.cp, "--cp" },
-        { wish->parallel.dp, "--dp" },
-        { wish->parallel.ep, "--ep" },
-        { wish->parallel.vpp, "--vpp" },
-        { wish->seq_length, "--seq-length" },
-        { wish->micro_batch_size, "--micro-batch-size" },
-        { wish->global_batch_size, "--global-batch-size" },
+        { request->parallel.pp, "--pp" },
+        { request->parallel.tp, "--tp" },
+        { request->parallel.cp, "--cp" },
+        { request->parallel.dp, "--dp" },
+        { request->parallel.ep, "--ep" },
+        { request->parallel.vpp, "--vpp" },
+        { request->seq_length, "--seq-length" },
+        { request->micro_batch_size, "--micro-batch-size" },
+        { request->global_batch_size, "--global-batch-size" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         pp_status status = check_positive(rows[i].value, rows[i].option, err);
         if (status)
             return status;
     }
-    if (wish->memory_limit_bytes < 0)
+    if (request->memory_limit_bytes < 0)
         return pp_err_set(err, PP_USAGE, "--memory-limit", "must be positive, is %" PRId64 " bytes",
-                          wish->memory_limit_bytes);
-    int64_t parts = wish->model->layers + wish->model->mtp_layers + (wish->bare_ends ? 2 : 0);
-    int64_t pp = wish->parallel.pp;
+                          request->memory_limit_bytes);
+    int64_t parts = request->model->layers + request->model->mtp_layers +
+                    (request->allow_empty_end_stages ? 2 : 0);
+    int64_t pp = request->parallel.pp;
     if (pp < 1)
         return pp_err_set(err, PP_USAGE, "--pp",
                           "the number of pipeline ranks must be given, "
                           "from 1 to %" PRId64,
                           parts);
-    if (pp * or_one(wish->parallel.vpp) > parts && wish->partition != PP_PARTITION_LAYOUT)
+    if (pp * or_one(request->parallel.vpp) > parts && request->partition != PP_PARTITION_LAYOUT)
         return pp_err_set(
             err, PP_USAGE, pp <= parts ? "--vpp" : "--pp",
             "%s has %" PRId64 " layers, so %" PRId64 " ranks "
             "x %" PRId64 " stages would leave some empty; choose pp x vpp up to %" PRId64
             ", or place them with --partition LAYOUT",
-            wish->model->name, wish->model->layers, pp, or_one(wish->parallel.vpp), parts);
-    if (wish->lengths && wish->global_batch_size)
+            request->model->name, request->model->layers, pp, or_one(request->parallel.vpp), parts);
+    if (request->lengths && request->global_batch_size)
         return pp_err_set(err, PP_USAGE, "--global-batch-size",
                           "--lengths already says what one "
                           "step trains (%zu sequences); give one of the two",
-                          wish->length_count);
+                          request->length_count);
     return PP_OK;
 }
 
 static pp_status check_batch(const pp_search *search, pp_err *err)
 {
-    int64_t each = search->parallel.dp * or_one(search->wish->micro_batch_size);
+    int64_t each = search->parallel.dp * or_one(search->request->micro_batch_size);
     int64_t batch = search->global_batch_size;
-    if (search->wish->lengths || batch % each == 0)
+    if (search->request->lengths || batch % each == 0)
         return PP_OK;
     char below[32] = "";
     if (batch > each)
@@ -84,18 +85,18 @@ static pp_status check_batch(const pp_search *search, pp_err *err)
                       "%" PRId64 " sequences do not divide "
                       "into dp %" PRId64 " x micro-batches of %" PRId64
                       "; the nearest that do: %s%" PRId64,
-                      batch, search->parallel.dp, or_one(search->wish->micro_batch_size), below,
+                      batch, search->parallel.dp, or_one(search->request->micro_batch_size), below,
                       (batch / each + 1) * each);
 }
 
 /* A layout says how many chunks there are. */
 static pp_status check_layout(pp_search *search, pp_err *err)
 {
-    const pp_model *model = search->wish->model;
+    const pp_model *model = search->request->model;
     pp_stage *stages = NULL;
     uint32_t count;
     pp_err why = { 0 };
-    pp_status status = pp_layout_parse(search->wish->layout, model->layers, model->mtp_layers,
+    pp_status status = pp_layout_parse(search->request->layout, model->layers, model->mtp_layers,
                                        &stages, &count, &why);
     free(stages);
     if (status) {
@@ -113,22 +114,22 @@ static pp_status check_layout(pp_search *search, pp_err *err)
     return PP_OK;
 }
 
-int64_t pp_default_batch_size(const pp_wish *wish)
+int64_t pp_default_batch_size(const pp_plan_request *request)
 {
-    int64_t size = or_one(wish->micro_batch_size);
-    if (wish->gpus)
-        return wish->gpus * size;
-    int64_t each = (8 * wish->parallel.pp + size - 1) / size * size;
-    return each * or_one(wish->parallel.dp);
+    int64_t size = or_one(request->micro_batch_size);
+    if (request->gpus)
+        return request->gpus * size;
+    int64_t each = (8 * request->parallel.pp + size - 1) / size * size;
+    return each * or_one(request->parallel.dp);
 }
 
-static pp_status read_traits(pp_search *search, pp_err *err)
+static pp_status read_overrides(pp_search *search, pp_err *err)
 {
-    const pp_traits *traits = search->wish->traits;
+    const pp_rank_overrides *overrides = search->request->overrides;
     const uint32_t ranks = (uint32_t)search->parallel.pp;
-    if (!traits)
+    if (!overrides)
         return PP_OK;
-    pp_status status = pp_traits_check(traits, ranks, err);
+    pp_status status = pp_rank_overrides_check(overrides, ranks, err);
     if (status)
         return status;
     search->rank_speed = pp_alloc_array((size_t)2 * ranks, sizeof *search->rank_speed);
@@ -136,40 +137,41 @@ static pp_status read_traits(pp_search *search, pp_err *err)
         return pp_err_nomem(err);
     for (uint32_t r = 0; r < ranks; r++) {
         const double limit = (double)search->memory_limit_bytes;
-        const double own = (double)pp_traits_memory_bytes(traits, r);
+        const double own = (double)pp_rank_overrides_memory_bytes(overrides, r);
         const double share = own > 0 && own < limit ? own / limit : 1;
-        search->rank_speed[r] = pp_traits_speed(traits, r);
+        search->rank_speed[r] = pp_rank_overrides_speed(overrides, r);
         search->rank_speed[ranks + r] = share * search->rank_speed[r];
         search->fitted |= share < 1;
     }
     return PP_OK;
 }
 
-pp_status pp_search_open(pp_search *search, const pp_wish *wish, pp_err *err)
+pp_status pp_search_open(pp_search *search, const pp_plan_request *request, pp_err *err)
 {
-    *search = (pp_search){ .wish = wish, .parallel = wish->parallel };
-    pp_status status = check_wish(wish, err);
+    *search = (pp_search){ .request = request, .parallel = request->parallel };
+    pp_status status = check_request(request, err);
     if (status)
         return status;
-    search->parallel.cp = or_one(wish->parallel.cp);
-    search->parallel.dp = or_one(wish->parallel.dp);
-    search->parallel.ep = or_one(wish->parallel.ep);
-    search->seq_length = wish->seq_length ? wish->seq_length : wish->model->max_seq_length;
+    search->parallel.cp = or_one(request->parallel.cp);
+    search->parallel.dp = or_one(request->parallel.dp);
+    search->parallel.ep = or_one(request->parallel.ep);
+    search->seq_length = request->seq_length ? request->seq_length : request->model->max_seq_length;
     search->global_batch_size =
-        wish->global_batch_size ? wish->global_batch_size : pp_default_batch_size(wish);
-    if (wish->lengths)
-        search->global_batch_size = (int64_t)wish->length_count;
+        request->global_batch_size ? request->global_batch_size : pp_default_batch_size(request);
+    if (request->lengths)
+        search->global_batch_size = (int64_t)request->length_count;
     search->memory_limit_bytes =
-        wish->memory_limit_bytes ? wish->memory_limit_bytes
-        : wish->hardware->memory_bytes
-            ? wish->hardware->memory_bytes - pp_memory_reserve_bytes(wish->hardware)
+        request->memory_limit_bytes ? request->memory_limit_bytes
+        : request->hardware->memory_bytes
+            ? request->hardware->memory_bytes - pp_memory_reserve_bytes(request->hardware)
             : PP_BYTES_MAX;
-    if ((status = read_traits(search, err)))
+    if ((status = read_overrides(search, err)))
         return status;
-    status = pp_executor_get(wish->executor ? wish->executor : "ideal", &search->executor, err);
+    status = pp_framework_get(request->framework ? request->framework : "ideal", &search->framework,
+                              err);
     if (!status)
         status = check_batch(search, err);
-    return status || wish->partition != PP_PARTITION_LAYOUT ? status : check_layout(search, err);
+    return status || request->partition != PP_PARTITION_LAYOUT ? status : check_layout(search, err);
 }
 
 void pp_search_close(pp_search *search)

@@ -2,8 +2,8 @@
 #ifndef PPSIM_PLANNER_SEARCH_SEARCH_INT_H
 #define PPSIM_PLANNER_SEARCH_SEARCH_INT_H
 
-#include "planner/search/branch_and_bound.h"
 #include "planner/bound/partition.h"
+#include "planner/search/branch_and_bound.h"
 #include "sim/cost/cost_model.h"
 
 /* The microbatches of one micro-batch size. */
@@ -41,13 +41,13 @@ typedef struct pp_planned {
 } pp_planned;
 
 typedef struct pp_search {
-    const pp_wish *wish;
-    pp_parallel parallel; /* as wished; 0: free */
+    const pp_plan_request *request;
+    pp_parallel parallel; /* as requested; 0: free */
     int64_t seq_length, global_batch_size, memory_limit_bytes;
     double *rank_speed; /* [pp], then [pp] times the share of the limit that the rank has; NULL:
                            all are 1 */
     bool fitted;        /* some rank has less memory than the others */
-    const pp_executor *executor;
+    const pp_framework *framework;
     bool communicates; /* its programs have sends and receives; known after a simulation */
     pp_data *data;
     size_t data_count, data_capacity;
@@ -57,24 +57,25 @@ typedef struct pp_search {
     size_t count, capacity;
     size_t simulated;
     bool stopped;
-    size_t points, cut; /* legal ones; those of them beyond the wish's limit */
+    size_t points, cut; /* legal ones; those of them beyond the request's limit */
     double least_score; /* of all points: a bound for any schedule and partition; 0: none */
     bool unseen;        /* some setups were not bounded */
     size_t usable;      /* setups that are legal and may fit */
-    size_t patience;    /* so many are bounded, whatever the time */
+    size_t min_bounded; /* so many are bounded, whatever the time */
     pp_err refusal;     /* the first reason why something was not legal */
     pp_planned *planned;
     size_t planned_count, planned_capacity;
-    char orders[200], verdict[200]; /* as in pp_choice */
+    char orders[200], verdict[200]; /* as in pp_search_result */
     pp_jitter_result jitter;        /* of the best candidate, where it was asked for */
 } pp_search;
 
 /* Sequences per step when not given: 8 x pp x dp, rounded up to whole micro-batches. */
-int64_t pp_default_batch_size(const pp_wish *wish);
-/* Values the wish leaves open are filled in. Fails: USAGE. */
-PP_MUST_CHECK pp_status pp_search_open(pp_search *search, const pp_wish *wish, pp_err *err);
+int64_t pp_default_batch_size(const pp_plan_request *request);
+/* Values the request leaves open are filled in. Fails: USAGE. */
+PP_MUST_CHECK pp_status pp_search_open(pp_search *search, const pp_plan_request *request,
+                                       pp_err *err);
 /* The stack's, changed where they are given; recompute is left alone. */
-pp_switches pp_switches_wished(const pp_switch_wish *wish, pp_switches stack);
+pp_switches pp_switches_requested(const pp_switch_request *request, pp_switches stack);
 /* Every setup with its bound, every candidate. Fails: USAGE when none is legal; INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_search_enumerate(pp_search *search, pp_err *err);
 /* Simulates what can still win. best_out: index into candidate, or SIZE_MAX when nothing fits.
@@ -102,14 +103,14 @@ PP_MUST_CHECK pp_status pp_search_recompute(pp_search *search, size_t *best, pp_
 PP_MUST_CHECK pp_status pp_search_shift(pp_search *search, size_t *best, pp_err *err);
 /* All of these. Where the time ended before every setup was bounded and none of those that
  * were fits, more are bounded until one does. search: pp_search_close it, also on failure. */
-PP_MUST_CHECK pp_status pp_search_solve(pp_search *search, const pp_wish *wish, size_t *best_out,
-                                        pp_err *err);
+PP_MUST_CHECK pp_status pp_search_solve(pp_search *search, const pp_plan_request *request,
+                                        size_t *best_out, pp_err *err);
 
 /* After pp_search_run: free orders for the most promising set-ups, each a candidate "planned" where
- * one fits. best: SIZE_MAX or the best candidate, and changed where the wish lets one of these win.
- * Fails: INFEASIBLE where one must and none does, NOMEM. */
+ * one fits. best: SIZE_MAX or the best candidate, and changed where the request lets one of these
+ * win. Fails: INFEASIBLE where one must and none does, NOMEM. */
 PP_MUST_CHECK pp_status pp_search_plan_orders(pp_search *search, size_t *best, pp_err *err);
-/* After these, where the wish has jitter: studies the fastest candidates and changes best to the
+/* After these, where the request has jitter: studies the fastest candidates and changes best to the
  * one with the least percentile; 1f1b where that is as good. Fails: USAGE (no such rank or link),
  * INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_search_rank(pp_search *search, size_t *best, pp_err *err);
@@ -151,9 +152,9 @@ PP_MUST_CHECK pp_status pp_setup_find_bound(const pp_search *search, pp_setup *s
 PP_MUST_CHECK pp_status pp_candidate_order(const pp_search *search, pp_candidate *candidate,
                                            const pp_costs *costs, pp_order **order_out,
                                            pp_err *err);
-/* The wish's, with the duration of a message about a shape where it is not given. */
-pp_exchange pp_candidate_exchange(const pp_search *search, const pp_candidate *candidate);
-/* One replica: its order as the executor runs it, its timeline and its numbers; the caller's to
+/* The request's, with the duration of a message about a shape where it is not given. */
+pp_exchange_options pp_candidate_exchange(const pp_search *search, const pp_candidate *candidate);
+/* One replica: its order as the framework runs it, its timeline and its numbers; the caller's to
  * free, also on failure. Fails: as pp_simulate, USAGE. */
 PP_MUST_CHECK pp_status pp_candidate_run(pp_search *search, const pp_candidate *candidate,
                                          const pp_order *order, const pp_costs *costs,
@@ -174,40 +175,45 @@ void pp_candidate_short(char *buffer, size_t size, uint32_t rank, int64_t short_
 /* Step time x GPUs: what is compared, since all candidates train the same tokens. */
 double pp_candidate_score(const pp_candidate *candidate, pp_ns step_ns);
 
-/* A line of pp_choice_csv; NULL: its header. */
+/* A line of pp_search_result_csv; NULL: its header. */
 void pp_candidate_csv(const pp_candidate *candidate, pp_text *text);
 
 /* What was assumed, in words. workload: of `chosen`. */
 PP_MUST_CHECK pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen,
                                          const pp_workload *workload, pp_notes *notes, pp_err *err);
 
-/* From one part of the time of `wish` to another. */
-typedef struct pp_slice {
-    const pp_wish *wish;
+/* From one part of the time of `request` to another. */
+typedef struct pp_budget_slice {
+    const pp_plan_request *request;
     double from, to;
-} pp_slice;
+} pp_budget_slice;
 
-/* Gives `part`, a copy of the wish that must not outlive the slice, the time between these parts of
- * it, where that is limited. */
-void pp_slice_cut(pp_slice *slice, const pp_wish *wish, double from, double to, pp_wish *part);
+/* Gives `part`, a copy of the request that must not outlive the slice, the time between these parts
+ * of it, where that is limited. */
+void pp_budget_slice_cut(pp_budget_slice *slice, const pp_plan_request *request, double from,
+                         double to, pp_plan_request *part);
 /* The same, with an equal one of `parts` parts of what is left of it. False: nothing is left. */
-bool pp_slice_take(pp_slice *slice, const pp_wish *wish, size_t parts, pp_wish *part);
+bool pp_budget_slice_take(pp_budget_slice *slice, const pp_plan_request *request, size_t parts,
+                          pp_plan_request *part);
 
 /* Can what takes at least `least` gain, and is its score behind the best one by no more than 2.5
  * times of what `floor` lets it gain? */
 bool pp_is_worth(double least, double floor, double score, double best_score);
 
-/* pp_choose with the lengths as they are, packed first fit or grouped. Fails: as that. */
-PP_MUST_CHECK pp_status pp_choose_as_packed(const pp_wish *wish, pp_choice **choice_out,
-                                            pp_err *err);
+/* pp_plan_search with the lengths as they are, packed first fit or grouped. Fails: as that. */
+PP_MUST_CHECK pp_status pp_plan_search_as_packed(const pp_plan_request *request,
+                                                 pp_search_result **choice_out, pp_err *err);
 /* The same, and the choice says that the budget was too small for packings. */
-PP_MUST_CHECK pp_status pp_choose_first_fit(const pp_wish *wish, pp_choice **choice_out,
-                                            pp_err *err);
-/* pp_choose where degrees are given, and where the GPUs are. Fails: as that. */
-PP_MUST_CHECK pp_status pp_choose_one(const pp_wish *wish, pp_choice **choice_out, pp_err *err);
-PP_MUST_CHECK pp_status pp_choose_split(const pp_wish *wish, pp_choice **choice_out, pp_err *err);
-/* pp_choose where habits are free. Fails: as that. */
-PP_MUST_CHECK pp_status pp_choose_habits(const pp_wish *wish, pp_choice **choice_out, pp_err *err);
+PP_MUST_CHECK pp_status pp_plan_search_first_fit(const pp_plan_request *request,
+                                                 pp_search_result **choice_out, pp_err *err);
+/* pp_plan_search where degrees are given, and where the GPUs are. Fails: as that. */
+PP_MUST_CHECK pp_status pp_plan_search_packings(const pp_plan_request *request,
+                                                pp_search_result **choice_out, pp_err *err);
+PP_MUST_CHECK pp_status pp_plan_search_gpu_splits(const pp_plan_request *request,
+                                                  pp_search_result **choice_out, pp_err *err);
+/* pp_plan_search where habits are free. Fails: as that. */
+PP_MUST_CHECK pp_status pp_plan_search_frameworks(const pp_plan_request *request,
+                                                  pp_search_result **choice_out, pp_err *err);
 
 /* Nothing fits: finds the nearest miss and the cheapest change, and fails with both. */
 PP_MUST_CHECK pp_status pp_search_repair(pp_search *search, pp_err *err);

@@ -126,7 +126,7 @@ static pp_status bound_replica(const pp_search *search, pp_setup *setup,
     if (status || (status = pp_bound_makespan(costs, stage_rank, setup->split,
                                               search->memory_limit_bytes, &bound, err)))
         return status;
-    pp_ns step_ns = bound.ns + pp_bound_boundary(costs, !search->wish->no_step_sync);
+    pp_ns step_ns = bound.ns + pp_bound_boundary(costs, !search->request->no_step_sync);
     bool fits = setup->bound.fits && bound.fits;
     if (step_ns > setup->least_step_ns) {
         setup->least_step_ns = step_ns;
@@ -148,7 +148,7 @@ pp_status pp_setup_find_bound(const pp_search *search, pp_setup *setup, pp_err *
         return pp_err_nomem(err);
     for (uint32_t s = 0; s < stages; s++)
         stage_rank[s] = pp_placement_rank(setup->context.placement, s, (uint32_t)parallel->pp);
-    bounded list = replicas_to_bound(workload, search->wish->model);
+    bounded list = replicas_to_bound(workload, search->request->model);
     pp_status status = PP_OK;
     setup->bound.fits = true;
     for (uint32_t i = 0; i < list.count && !status; i++)

@@ -1,6 +1,6 @@
 /* Which candidates there are. */
-#include "planner/search/search_int.h"
 #include "planner/bound/partition.h"
+#include "planner/search/search_int.h"
 
 #include "sim/base/alloc.h"
 
@@ -47,7 +47,7 @@ static values tensor_degrees(const pp_search *search)
     if (search->parallel.tp)
         add_value(&list, search->parallel.tp);
     else
-        for (int64_t tp = 1; tp <= search->wish->hardware->gpus_per_node; tp *= 2)
+        for (int64_t tp = 1; tp <= search->request->hardware->gpus_per_node; tp *= 2)
             add_value(&list, tp);
     return list;
 }
@@ -56,11 +56,11 @@ static values micro_batch_sizes(const pp_search *search)
 {
     values list = { .count = 0 };
     int64_t each = search->global_batch_size / search->parallel.dp;
-    if (search->wish->micro_batch_size || search->wish->group_count)
-        add_value(&list, or_one(search->wish->micro_batch_size));
+    if (search->request->micro_batch_size || search->request->group_count)
+        add_value(&list, or_one(search->request->micro_batch_size));
     else
         for (int64_t size = 1;
-             size <= 16 && (size == 1 || search->wish->lengths || each % size == 0); size *= 2)
+             size <= 16 && (size == 1 || search->request->lengths || each % size == 0); size *= 2)
             add_value(&list, size);
     return list;
 }
@@ -68,13 +68,13 @@ static values micro_batch_sizes(const pp_search *search)
 static values recomputes(const pp_search *search)
 {
     values list = { .count = 0 };
-    const pp_switch_wish *wish = &search->wish->switches;
-    if (wish->given.recompute && wish->value.recompute < PP_RECOMPUTE_AUTO) {
-        add_value(&list, wish->value.recompute);
+    const pp_switch_request *request = &search->request->switches;
+    if (request->given.recompute && request->value.recompute < PP_RECOMPUTE_AUTO) {
+        add_value(&list, request->value.recompute);
         return list;
     }
     add_value(&list, PP_RECOMPUTE_NONE); /* per stage begins with it too: recompute.c */
-    if (wish->value.recompute > PP_RECOMPUTE_AUTO)
+    if (request->value.recompute > PP_RECOMPUTE_AUTO)
         return list;
     add_value(&list, PP_RECOMPUTE_SELECTIVE);
     add_value(&list, PP_RECOMPUTE_FULL);
@@ -86,7 +86,7 @@ static values chunk_counts(const pp_search *search)
 {
     values list = { .count = 0 };
     int64_t pp = search->parallel.pp;
-    int64_t layers = search->wish->model->layers;
+    int64_t layers = search->request->model->layers;
     if (search->parallel.vpp) {
         add_value(&list, search->parallel.vpp);
         return list;
@@ -105,26 +105,26 @@ static values chunk_counts(const pp_search *search)
     return list;
 }
 
-pp_switches pp_switches_wished(const pp_switch_wish *wish, pp_switches stack)
+pp_switches pp_switches_requested(const pp_switch_request *request, pp_switches stack)
 {
-    const pp_switches *value = &wish->value;
-    if (wish->given.sequence_parallel)
+    const pp_switches *value = &request->value;
+    if (request->given.sequence_parallel)
         stack.sequence_parallel = value->sequence_parallel;
-    if (wish->given.flash_attention)
+    if (request->given.flash_attention)
         stack.flash_attention = value->flash_attention;
-    if (wish->given.grad_sync_overlap)
+    if (request->given.grad_sync_overlap)
         stack.grad_sync_overlap = value->grad_sync_overlap;
-    if (wish->given.dtype)
+    if (request->given.dtype)
         stack.dtype = value->dtype;
-    if (wish->given.grad_dtype)
+    if (request->given.grad_dtype)
         stack.grad_dtype = value->grad_dtype;
-    if (wish->given.tp_overlap)
+    if (request->given.tp_overlap)
         stack.tp_overlap = value->tp_overlap;
-    if (wish->given.zero)
+    if (request->given.zero)
         stack.zero = value->zero;
-    if (wish->given.scatter_gather)
+    if (request->given.scatter_gather)
         stack.scatter_gather = value->scatter_gather;
-    if (wish->given.p2p)
+    if (request->given.p2p)
         stack.p2p = value->p2p;
     stack.communicators = value->communicators;
     return stack;
@@ -134,8 +134,8 @@ pp_switches pp_switches_wished(const pp_switch_wish *wish, pp_switches stack)
 static pp_status find_data(pp_search *search, int64_t size, uint32_t multiple_of, size_t *index_out,
                            pp_err *err)
 {
-    const pp_wish *wish = search->wish;
-    if (!wish->lengths || wish->group_count)
+    const pp_plan_request *request = search->request;
+    if (!request->lengths || request->group_count)
         multiple_of = 1;
     for (size_t i = 0; i < search->data_count; i++) {
         if (search->data[i].micro_batch_size == size &&
@@ -152,21 +152,21 @@ static pp_status find_data(pp_search *search, int64_t size, uint32_t multiple_of
     search->data = grown;
     pp_data *data = &search->data[search->data_count];
     *data = (pp_data){ .micro_batch_size = size, .multiple_of = multiple_of };
-    if (wish->group_count)
-        status =
-            pp_workload_group(wish->lengths, wish->group_end, wish->group_count, search->seq_length,
-                              (uint32_t)search->parallel.dp, &data->workload, err);
-    else if (wish->lengths)
-        status = pp_workload_pack(wish->lengths, wish->length_count, search->seq_length, size,
+    if (request->group_count)
+        status = pp_workload_group(request->lengths, request->group_end, request->group_count,
+                                   search->seq_length, (uint32_t)search->parallel.dp,
+                                   &data->workload, err);
+    else if (request->lengths)
+        status = pp_workload_pack(request->lengths, request->length_count, search->seq_length, size,
                                   (uint32_t)search->parallel.dp, multiple_of, &data->workload, err);
     else
         status =
             pp_workload_fixed((uint32_t)(search->global_batch_size / search->parallel.dp / size),
                               size, search->seq_length, &data->workload, err);
-    if (!status && wish->exchange.shapes.kind >= PP_SHAPES_PADDED) {
+    if (!status && request->exchange.shapes.kind >= PP_SIZES_PADDED) {
         data->real = data->workload;
         data->workload = (pp_workload){ 0 };
-        status = pp_workload_pad(&wish->exchange.shapes, &data->real, &data->workload,
+        status = pp_workload_pad(&request->exchange.shapes, &data->real, &data->workload,
                                  &data->shapes, err);
         if (status)
             pp_workload_free(&data->real);
@@ -209,7 +209,7 @@ static pp_status stages_of(const pp_search *search, const point *at, pp_partitio
                            pp_stage **stages_out, pp_err *err)
 {
     const pp_parallel *parallel = &at->context.parallel;
-    const pp_model *model = search->wish->model;
+    const pp_model *model = search->request->model;
     uint32_t ranks = (uint32_t)parallel->pp;
     uint32_t chunks = (uint32_t)parallel->vpp;
     if (kind == PP_PARTITION_UNIFORM)
@@ -217,16 +217,17 @@ static pp_status stages_of(const pp_search *search, const point *at, pp_partitio
                                     err);
     if (kind != PP_PARTITION_LAYOUT) {
         const double *speed = search->rank_speed;
-        pp_split split = { .ranks = ranks,
-                           .chunks = chunks,
-                           .placement = at->context.placement,
-                           .bare_ends = search->wish->bare_ends,
-                           .rank_speed =
-                               speed && kind == PP_PARTITION_FITTED ? speed + ranks : speed };
+        pp_partition_params split = {
+            .ranks = ranks,
+            .chunks = chunks,
+            .placement = at->context.placement,
+            .allow_empty_end_stages = search->request->allow_empty_end_stages,
+            .rank_speed = speed && kind == PP_PARTITION_FITTED ? speed + ranks : speed
+        };
         return pp_partition_balance(at->weights, &split, stages_out, err);
     }
     uint32_t count;
-    return pp_layout_parse(search->wish->layout, model->layers, model->mtp_layers, stages_out,
+    return pp_layout_parse(search->request->layout, model->layers, model->mtp_layers, stages_out,
                            &count, err);
 }
 
@@ -245,21 +246,21 @@ bool pp_same_stages(const pp_stage *a, const pp_stage *b, size_t count)
 static pp_status add_setups(pp_search *search, const point *at, size_t data, bool split,
                             pp_err *err)
 {
-    pp_partition_kind wished = search->wish->partition;
+    pp_partition_kind requested = search->request->partition;
     static const pp_partition_kind kinds[] = { PP_PARTITION_UNIFORM, PP_PARTITION_BALANCED,
                                                PP_PARTITION_FITTED };
-    bool automatic = wished == PP_PARTITION_AUTO;
+    bool automatic = requested == PP_PARTITION_AUTO;
     size_t first = search->setup_count;
     size_t count = (size_t)(at->context.parallel.pp * at->context.parallel.vpp);
     for (size_t i = 0; i < (automatic ? 2u + search->fitted : 1u); i++) {
         pp_err why = { 0 };
         pp_setup setup = { .context = at->context,
                            .micro_batch_size = at->micro_batch_size,
-                           .partition = automatic ? kinds[i] : wished,
+                           .partition = automatic ? kinds[i] : requested,
                            .data = data,
                            .split = split };
         if (automatic && kinds[i] == PP_PARTITION_UNIFORM &&
-            search->wish->model->layers % (int64_t)count != 0)
+            search->request->model->layers % (int64_t)count != 0)
             continue;
         pp_status status = PP_OK;
         if (stages_of(search, at, setup.partition, &setup.stages, &why)) {
@@ -298,7 +299,7 @@ pp_status pp_search_add_candidate(pp_search *search, const pp_schedule *schedule
         .parallel = setup->context.parallel,
         .micro_batch_size = setup->micro_batch_size,
         .microbatches = workload ? workload->microbatches : 0,
-        .group_size = search->wish->group_size,
+        .group_size = search->request->group_size,
         .recompute = setup->context.switches.recompute,
         .partition = setup->partition,
         .schedule = schedule,
@@ -326,7 +327,7 @@ pp_status pp_search_add_candidate(pp_search *search, const pp_schedule *schedule
 static bool takes_chunks(const pp_search *search, const pp_schedule *schedule, int64_t v)
 {
     bool takes = schedule->chunks ? v == (int64_t)schedule->chunks : v >= 2;
-    return takes && (!search->wish->group_size || schedule->grouped);
+    return takes && (!search->request->group_size || schedule->grouped);
 }
 
 static bool serves(const pp_setup *setup, const pp_schedule *schedule, size_t data)
@@ -336,29 +337,29 @@ static bool serves(const pp_setup *setup, const pp_schedule *schedule, size_t da
 }
 
 /* Is the schedule one of those asked for? Megatron's layout places stage i on rank i mod p. */
-static bool wanted(const pp_wish *wish, const pp_schedule *schedule)
+static bool wanted(const pp_plan_request *request, const pp_schedule *schedule)
 {
     if (schedule->simulate_only)
         return false;
-    if (wish->schedule)
-        return schedule == wish->schedule;
-    if (wish->partition == PP_PARTITION_LAYOUT && schedule->placement != PP_PLACE_LOOP)
+    if (request->schedule)
+        return schedule == request->schedule;
+    if (request->partition == PP_PARTITION_LAYOUT && schedule->placement != PP_PLACE_LOOP)
         return false;
-    if (wish->no_split && schedule->splits_backward)
+    if (request->no_split && schedule->splits_backward)
         return false;
-    for (size_t i = 0; wish->only && wish->only[i]; i++) {
-        if (strcmp(wish->only[i], schedule->name) == 0)
+    for (size_t i = 0; request->only && request->only[i]; i++) {
+        if (strcmp(request->only[i], schedule->name) == 0)
             return true;
     }
-    return !wish->only;
+    return !request->only;
 }
 
 /* Time ends the bounding once there is something to simulate. */
 static bool out_of_time(pp_search *search)
 {
-    const pp_wish *wish = search->wish;
-    if (!search->stopped && search->usable >= search->patience && wish->stop)
-        search->stopped = search->unseen = wish->stop(wish->context);
+    const pp_plan_request *request = search->request;
+    if (!search->stopped && search->usable >= search->min_bounded && request->stop)
+        search->stopped = search->unseen = request->stop(request->context);
     return search->stopped;
 }
 
@@ -374,7 +375,7 @@ static pp_status add_unseen(pp_search *search, const point *at, const pp_schedul
     search->setup = grown;
     search->setup[search->setup_count] = (pp_setup){ .context = at->context,
                                                      .micro_batch_size = at->micro_batch_size,
-                                                     .partition = search->wish->partition,
+                                                     .partition = search->request->partition,
                                                      .split = schedule->splits_backward,
                                                      .bound = { .fits = true },
                                                      .legal = true,
@@ -389,7 +390,7 @@ static pp_status add_chunks(pp_search *search, point at, int64_t v, pp_err *err)
     at.context.parallel.vpp = v;
     for (size_t k = 0; k < pp_schedule_count(); k++) {
         const pp_schedule *schedule = pp_schedule_at(k);
-        if (!wanted(search->wish, schedule) || !takes_chunks(search, schedule, v))
+        if (!wanted(search->request, schedule) || !takes_chunks(search, schedule, v))
             continue;
         pp_err why = { 0 };
         size_t data;
@@ -445,7 +446,7 @@ static pp_status check_seq_length(const pp_search *search, const pp_cost_context
         if (length > multiple)
             snprintf(below, sizeof below, "%" PRId64 " and ", length / multiple * multiple);
         return pp_err_set(err, PP_USAGE,
-                          search->wish->seq_length ? "--seq-length" : rules[i].option,
+                          search->request->seq_length ? "--seq-length" : rules[i].option,
                           "sequences of %" PRId64 " tokens must be a multiple of %s = %" PRId64
                           "; the nearest --seq-length: %s%" PRId64 "%s",
                           length, rules[i].what, multiple, below,
@@ -471,12 +472,12 @@ static pp_status add_point(pp_search *search, point at, pp_err *err)
     at.weights = &w.weights;
     if (!search->stopped) {
         double least =
-            search->wish->lengths
+            search->request->lengths
                 ? 0
                 : pp_least_score(&at.context, at.weights, search->data[data].workload.microbatches);
         if (!search->points++ || least < search->least_score)
             search->least_score = least;
-        if (search->wish->score_limit > 0 && least > search->wish->score_limit) {
+        if (search->request->score_limit > 0 && least > search->request->score_limit) {
             search->cut++;
             return PP_OK;
         }
@@ -490,48 +491,48 @@ static pp_status add_point(pp_search *search, point at, pp_err *err)
 /* Nothing is legal: the first refusal says why, or the schedule's own rule does. */
 static pp_status none_legal(const pp_search *search, pp_err *err)
 {
-    const pp_wish *wish = search->wish;
+    const pp_plan_request *request = search->request;
     if (search->refusal.status) {
         *err = search->refusal;
         return err->status;
     }
-    if (wish->schedule) {
-        pp_shape shape = { .ranks = (uint32_t)search->parallel.pp,
-                           .chunks = (uint32_t)or_one(search->parallel.vpp),
-                           .microbatches = 1,
-                           .group_size = wish->group_size };
+    if (request->schedule) {
+        pp_schedule_params shape = { .ranks = (uint32_t)search->parallel.pp,
+                                     .chunks = (uint32_t)or_one(search->parallel.vpp),
+                                     .microbatches = 1,
+                                     .group_size = request->group_size };
         pp_order *order = NULL;
-        pp_status status = pp_schedule_build(wish->schedule, &shape, &order, err);
+        pp_status status = pp_schedule_build(request->schedule, &shape, &order, err);
         pp_order_free(&order);
         if (status)
             return status;
     }
-    return pp_err_set(err, PP_USAGE, wish->group_size ? "--microbatch-group-size" : "--vpp",
+    return pp_err_set(err, PP_USAGE, request->group_size ? "--microbatch-group-size" : "--vpp",
                       "no schedule of this build has %" PRId64 " stages per rank%s; 'ppsim list "
                       "schedules' shows what they take",
                       or_one(search->parallel.vpp),
-                      wish->group_size ? " and microbatch groups" : "");
+                      request->group_size ? " and microbatch groups" : "");
 }
 
 pp_status pp_search_enumerate(pp_search *search, pp_err *err)
 {
-    const pp_wish *wish = search->wish;
+    const pp_plan_request *request = search->request;
     values tp = tensor_degrees(search);
     values size = micro_batch_sizes(search);
     values recompute = recomputes(search);
     for (size_t i = 0; i < tp.count; i++) {
         pp_switches stack;
-        pp_status status = pp_stack_find(wish->switches.stack, tp.value[i], &stack, err);
-        stack.p2p = search->executor->p2p;
+        pp_status status = pp_stack_find(request->switches.stack, tp.value[i], &stack, err);
+        stack.p2p = search->framework->p2p;
         for (size_t j = 0; j < size.count && !status; j++) {
             for (size_t k = 0; k < recompute.count && !status; k++) {
                 point at = { .micro_batch_size = size.value[j] };
-                at.context =
-                    (pp_cost_context){ .model = wish->model,
-                                       .hardware = wish->hardware,
-                                       .parallel = search->parallel,
-                                       .traits = wish->traits,
-                                       .switches = pp_switches_wished(&wish->switches, stack) };
+                at.context = (pp_cost_context){ .model = request->model,
+                                                .hardware = request->hardware,
+                                                .parallel = search->parallel,
+                                                .overrides = request->overrides,
+                                                .switches = pp_switches_requested(
+                                                    &request->switches, stack) };
                 at.context.parallel.tp = tp.value[i];
                 at.context.parallel.vpp = 1;
                 at.context.switches.recompute = (pp_recompute)recompute.value[k];
@@ -545,7 +546,7 @@ pp_status pp_search_enumerate(pp_search *search, pp_err *err)
         if (search->candidate[i].legal)
             return PP_OK;
     }
-    if (search->wish->score_limit > 0 && search->points)
+    if (search->request->score_limit > 0 && search->points)
         return PP_OK; /* what is left is of no use */
     return none_legal(search, err);
 }

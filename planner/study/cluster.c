@@ -32,12 +32,12 @@ static uint32_t count_ranks(const pp_cluster *cluster)
 static pp_status read_link(const pp_json_at *at, pp_cluster *cluster, pp_err *err)
 {
     static const char *const keys[] = { "between", "bytes_per_s", NULL };
-    pp_trait *link = &cluster->link[cluster->links];
+    pp_rank_override *link = &cluster->link[cluster->links];
     pp_json_at ends, end;
     size_t count = 0;
     int64_t rank[2] = { 0, 0 };
     const int64_t last = (int64_t)count_ranks(cluster) - 1;
-    *link = (pp_trait){ .kind = PP_TRAIT_LINK };
+    *link = (pp_rank_override){ .kind = PP_RANK_OVERRIDE_LINK };
     pp_status status = pp_json_only(at, keys, err);
     if (!status)
         status = pp_json_get(at, "between", &ends, err);
@@ -124,14 +124,15 @@ pp_status pp_cluster_parse(const char *text, size_t bytes, const char *file,
 }
 
 /* F + I + W of all layers for one full micro-batch. */
-static pp_status layers_s(const pp_hardware *hardware, const pp_wish *wish, double *s_out,
-                          pp_err *err)
+static pp_status layers_s(const pp_hardware *hardware, const pp_plan_request *request,
+                          double *s_out, pp_err *err)
 {
-    const int64_t size = wish->micro_batch_size ? wish->micro_batch_size : 1;
-    const int64_t length = wish->seq_length ? wish->seq_length : wish->model->max_seq_length;
-    pp_cost_context context = { .model = wish->model,
+    const int64_t size = request->micro_batch_size ? request->micro_batch_size : 1;
+    const int64_t length =
+        request->seq_length ? request->seq_length : request->model->max_seq_length;
+    pp_cost_context context = { .model = request->model,
                                 .hardware = hardware,
-                                .parallel = wish->parallel };
+                                .parallel = request->parallel };
     int64_t *const degrees[] = {
         &context.parallel.pp, &context.parallel.vpp, &context.parallel.tp,
         &context.parallel.cp, &context.parallel.dp,  &context.parallel.ep
@@ -140,10 +141,10 @@ static pp_status layers_s(const pp_hardware *hardware, const pp_wish *wish, doub
         *degrees[k] = *degrees[k] ? *degrees[k] : 1;
     double sum = 0;
     pp_status status =
-        pp_stack_find(wish->switches.stack, context.parallel.tp, &context.switches, err);
-    context.switches = pp_switches_wished(&wish->switches, context.switches);
+        pp_stack_find(request->switches.stack, context.parallel.tp, &context.switches, err);
+    context.switches = pp_switches_requested(&request->switches, context.switches);
     context.switches.recompute = PP_RECOMPUTE_NONE;
-    for (int64_t k = 0; k < wish->model->layers && !status; k++) {
+    for (int64_t k = 0; k < request->model->layers && !status; k++) {
         pp_unit_cost cost = { .f_s = 0 };
         status = pp_cost_unit(&context, PP_UNIT_LAYER, k, size * length, size * length * length,
                               &cost, err);
@@ -153,31 +154,32 @@ static pp_status layers_s(const pp_hardware *hardware, const pp_wish *wish, doub
     return status;
 }
 
-static pp_status add_rank(uint32_t rank, double speed, int64_t bytes, pp_traits *traits,
+static pp_status add_rank(uint32_t rank, double speed, int64_t bytes, pp_rank_overrides *overrides,
                           pp_err *err)
 {
-    const pp_trait fast = { .kind = PP_TRAIT_SPEED, .rank = rank, .value = speed };
-    const pp_trait room = { .kind = PP_TRAIT_MEMORY, .rank = rank, .bytes = bytes };
-    pp_status status = pp_traits_add(&fast, traits, err);
-    return status || !bytes ? status : pp_traits_add(&room, traits, err);
+    const pp_rank_override fast = { .kind = PP_RANK_OVERRIDE_SPEED, .rank = rank, .value = speed };
+    const pp_rank_override room = { .kind = PP_RANK_OVERRIDE_MEMORY, .rank = rank, .bytes = bytes };
+    pp_status status = pp_rank_overrides_add(&fast, overrides, err);
+    return status || !bytes ? status : pp_rank_overrides_add(&room, overrides, err);
 }
 
-pp_status pp_cluster_traits(const pp_cluster *cluster, const pp_hardware *hardware,
-                            const pp_wish *wish, pp_traits *traits, pp_notes *notes, pp_err *err)
+pp_status pp_cluster_rank_overrides(const pp_cluster *cluster, const pp_hardware *hardware,
+                                    const pp_plan_request *request, pp_rank_overrides *overrides,
+                                    pp_notes *notes, pp_err *err)
 {
     double first_s = 0;
     uint32_t rank = cluster->class[0].ranks;
-    if (wish->parallel.pp != count_ranks(cluster))
+    if (request->parallel.pp != count_ranks(cluster))
         return pp_err_set(err, PP_USAGE, "--pp",
                           "cluster %s has %" PRIu32 " pipeline ranks; give --pp %" PRIu32,
                           cluster->name, count_ranks(cluster), count_ranks(cluster));
-    pp_status status = layers_s(&hardware[0], wish, &first_s, err);
+    pp_status status = layers_s(&hardware[0], request, &first_s, err);
     for (uint32_t k = 1; k < cluster->classes && !status; k++) {
         const uint32_t end = rank + cluster->class[k].ranks;
         const int64_t own = hardware[k].memory_bytes - pp_memory_reserve_bytes(&hardware[k]);
-        const int64_t limit = wish->memory_limit_bytes;
+        const int64_t limit = request->memory_limit_bytes;
         double own_s = 0;
-        if ((status = layers_s(&hardware[k], wish, &own_s, err)))
+        if ((status = layers_s(&hardware[k], request, &own_s, err)))
             return status;
         status = pp_notes_add(notes, err, "device class",
                               "ranks %" PRIu32 " to %" PRIu32 ": %s, %.3g times the speed of %s "
@@ -185,9 +187,9 @@ pp_status pp_cluster_traits(const pp_cluster *cluster, const pp_hardware *hardwa
                               rank, end - 1, hardware[k].name, first_s / own_s, hardware[0].name);
         for (; rank < end && !status; rank++)
             status =
-                add_rank(rank, first_s / own_s, limit && limit < own ? limit : own, traits, err);
+                add_rank(rank, first_s / own_s, limit && limit < own ? limit : own, overrides, err);
     }
     for (uint32_t k = 0; k < cluster->links && !status; k++)
-        status = pp_traits_add(&cluster->link[k], traits, err);
+        status = pp_rank_overrides_add(&cluster->link[k], overrides, err);
     return status;
 }

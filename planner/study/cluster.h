@@ -1,5 +1,5 @@
 /* Pipeline ranks on machines of several kinds: docs/formats.md, "ppsim.cluster". What differs
- * becomes traits of ranks, so that everything that knows those knows clusters. */
+ * becomes overrides of ranks, so that everything that knows those knows clusters. */
 #ifndef PPSIM_PLANNER_STUDY_CLUSTER_H
 #define PPSIM_PLANNER_STUDY_CLUSTER_H
 
@@ -16,7 +16,7 @@ typedef struct pp_cluster {
         uint32_t ranks;     /* pipeline ranks, one class after the other */
     } class[PP_CLUSTER_CLASSES_MAX];
     uint32_t links;
-    pp_trait link[PP_CLUSTER_LINKS_MAX];
+    pp_rank_override link[PP_CLUSTER_LINKS_MAX];
 } pp_cluster;
 
 /* A file of another format is left to its reader: PP_OK, and no name.
@@ -24,12 +24,14 @@ typedef struct pp_cluster {
 PP_MUST_CHECK pp_status pp_cluster_parse(const char *text, size_t bytes, const char *file,
                                          pp_cluster *cluster_out, pp_err *err);
 
-/* Speeds relative to the first class: F + I + W of all layers for one micro-batch of wish, with its
- * tp (1 where it is free); memory limits of the others; links. What `traits` has already stays.
- * hardware: [classes]. wish->hardware is the first. Fails: USAGE (pp is not the number of ranks),
- * NOMEM, as pp_cost_unit. */
-PP_MUST_CHECK pp_status pp_cluster_traits(const pp_cluster *cluster, const pp_hardware *hardware,
-                                          const pp_wish *wish, pp_traits *traits, pp_notes *notes,
-                                          pp_err *err);
+/* Speeds relative to the first class: F + I + W of all layers for one micro-batch of request, with
+ * its tp (1 where it is free); memory limits of the others; links. What `overrides` has already
+ * stays. hardware: [classes]. request->hardware is the first. Fails: USAGE (pp is not the number of
+ * ranks), NOMEM, as pp_cost_unit. */
+PP_MUST_CHECK pp_status pp_cluster_rank_overrides(const pp_cluster *cluster,
+                                                  const pp_hardware *hardware,
+                                                  const pp_plan_request *request,
+                                                  pp_rank_overrides *overrides, pp_notes *notes,
+                                                  pp_err *err);
 
 #endif

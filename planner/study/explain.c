@@ -14,7 +14,7 @@ enum { ALL = PP_CHANGES + PP_GROWTHS, SET_MOST = 3, SETS_MAX = 64 };
 typedef uint32_t set;
 
 typedef struct explaining {
-    const pp_wish *wish;
+    const pp_plan_request *request;
     set applicable;
     set fits[SETS_MAX]; /* minimal ones */
     size_t fit_count;
@@ -37,14 +37,14 @@ static void close_search(pp_search *search)
 }
 
 /* false: one of them changes nothing, or cannot be. */
-static bool apply(pp_wish *wish, set changes, int64_t factor)
+static bool apply(pp_plan_request *request, set changes, int64_t factor)
 {
     bool all = true;
     for (int i = 0; i < ALL; i++) {
         if (!(changes & 1u << i))
             continue;
-        all &= i < PP_CHANGES ? pp_changes[i].apply(wish)
-                              : pp_growths[i - PP_CHANGES].apply(wish, factor);
+        all &= i < PP_CHANGES ? pp_changes[i].apply(request)
+                              : pp_growths[i - PP_CHANGES].apply(request, factor);
     }
     return all;
 }
@@ -53,7 +53,7 @@ static pp_status add_remedy(explaining *e, const pp_repair *found, pp_err *err)
 {
     pp_explanation *out = e->out;
     pp_remedy now = { .candidate = found->candidate };
-    pp_repair_options(e->wish, found, now.options, sizeof now.options);
+    pp_repair_options(e->request, found, now.options, sizeof now.options);
     for (size_t i = 0; i < out->remedies; i++) {
         if (strcmp(out->remedy[i].options, now.options) == 0)
             return PP_OK;
@@ -69,7 +69,7 @@ static pp_status add_remedy(explaining *e, const pp_repair *found, pp_err *err)
 /* Tries a set, unless a part of it fits already. */
 static pp_status try_set(explaining *e, set changes, int64_t factor, bool *fits_out, pp_err *err)
 {
-    pp_wish changed = *e->wish;
+    pp_plan_request changed = *e->request;
     pp_repair found = { .found = false };
     *fits_out = false;
     for (size_t i = 0; i < e->fit_count; i++) {
@@ -116,7 +116,7 @@ static pp_status grow_further(explaining *e, pp_err *err)
 static pp_status measure(explaining *e, int change, pp_err *err)
 {
     pp_search search PP_CLEANUP(close_search) = { 0 };
-    pp_wish changed = *e->wish;
+    pp_plan_request changed = *e->request;
     pp_err why = { 0 };
     size_t found = SIZE_MAX;
     const pp_candidate *miss = NULL;
@@ -148,7 +148,7 @@ static pp_status describe(explaining *e, bool *misses_out, pp_err *err)
     pp_err why = { 0 };
     size_t found = SIZE_MAX;
     const pp_candidate *miss = NULL;
-    pp_status status = pp_search_solve(&search, e->wish, &found, &why);
+    pp_status status = pp_search_solve(&search, e->request, &found, &why);
     if (!status && found == SIZE_MAX)
         status = pp_repair_nearest(&search, &miss, &why);
     if (status == PP_NOMEM) {
@@ -177,13 +177,13 @@ static int compare_remedies(const void *left, const void *right)
     return strcmp(a->options, b->options);
 }
 
-pp_status pp_explain(const pp_wish *wish, pp_explanation **explanation_out, pp_err *err)
+pp_status pp_explain(const pp_plan_request *request, pp_explanation **explanation_out, pp_err *err)
 {
     pp_explanation *out PP_CLEANUP(pp_explanation_free) = pp_alloc_array(1, sizeof *out);
-    pp_wish whole = *wish;
+    pp_plan_request whole = *request;
     whole.stop = NULL; /* a budget would make "does not fit" mean "was not looked at" */
     whole.max_simulations = 0;
-    explaining e = { .wish = &whole, .out = out };
+    explaining e = { .request = &whole, .out = out };
     bool misses = false;
     if (out)
         out->effect = pp_alloc_array(ALL, sizeof *out->effect);

@@ -29,9 +29,9 @@ typedef struct pp_explanation {
     size_t effects;
 } pp_explanation;
 
-/* For a wish that pp_choose finds INFEASIBLE, with its pp given. explanation_out: NULL where
- * something fits after all, or the rules forbid all. Fails: NOMEM. */
-PP_MUST_CHECK pp_status pp_explain(const pp_wish *wish, pp_explanation **explanation_out,
+/* For a request that pp_plan_search finds INFEASIBLE, with its pp given. explanation_out: NULL
+ * where something fits after all, or the rules forbid all. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_explain(const pp_plan_request *request, pp_explanation **explanation_out,
                                    pp_err *err);
 void pp_explanation_free(pp_explanation **explanation); /* for PP_CLEANUP; NULL inside is fine */
 

@@ -1,8 +1,8 @@
-/* A search in which executor, shape protocol or communicators are free: each alternative is rated
+/* A search in which framework, shape protocol or communicators are free: each alternative is rated
  * by the pipelines that do best without any such habit, the best few are searched. Method:
  * docs/planning.md, section 2. */
-#include "planner/study/framework_int.h"
 #include "planner/pack/pack_int.h"
+#include "planner/study/framework_int.h"
 
 #include "sim/base/alloc.h"
 
@@ -25,18 +25,18 @@ static void close_search(pp_search *search)
     pp_search_close(search);
 }
 
-static void free_habits(pp_habits *h)
+static void free_settings(pp_framework_choice *h)
 {
     for (size_t i = 0; i < h->choices; i++)
-        pp_choice_free(&h->choice[i]);
-    pp_choice_free(&h->base);
+        pp_search_result_free(&h->choice[i]);
+    pp_search_result_free(&h->base);
     free(h->row);
 }
 
 /* Is this part of the budget used up? */
-static bool is_over(const pp_habits *h, double part)
+static bool is_over(const pp_framework_choice *h, double part)
 {
-    const pp_wish *w = h->wish;
+    const pp_plan_request *w = h->request;
     const double most = part * (double)w->max_simulations;
     return (w->max_simulations && (double)(h->simulated + h->granted) >= most) ||
            (w->stop && (w->stop(w->context) || (w->spent && w->spent(w->context) >= part)));
@@ -44,57 +44,58 @@ static bool is_over(const pp_habits *h, double part)
 
 /* One of `parts` equal parts of what is left up to this one of the budget. slice: must outlive
  * `one`. */
-static void fund(const pp_habits *h, double end, size_t parts, pp_slice *slice, pp_wish *one)
+static void give_budget(const pp_framework_choice *h, double end, size_t parts,
+                        pp_budget_slice *slice, pp_plan_request *one)
 {
-    const pp_wish *w = h->wish;
+    const pp_plan_request *w = h->request;
     const double from = w->stop && w->spent ? w->spent(w->context) : 0;
     const double left = end * (double)w->max_simulations - (double)(h->simulated + h->granted);
-    pp_slice_cut(slice, w, from, from + (end - from) / (double)parts, one);
+    pp_budget_slice_cut(slice, w, from, from + (end - from) / (double)parts, one);
     if (w->max_simulations)
         one->max_simulations = left > 0 ? 1 + (uint64_t)(left / (double)parts) : 1;
 }
 
-/* The wish without any habit that is free: what every alternative takes at least. */
-static pp_wish bare(const pp_wish *wish)
+/* The request without any habit that is free: what every alternative takes at least. */
+static pp_plan_request bare(const pp_plan_request *request)
 {
-    pp_wish one = *wish;
-    const pp_shapes shapes = wish->exchange.shapes;
-    one.free = (pp_free_habits){ .executor = false };
+    pp_plan_request one = *request;
+    const pp_size_protocol shapes = request->exchange.shapes;
+    one.free = (pp_free_settings){ .framework = false };
     one.packings = NULL;
     one.jitter = NULL;
     one.why = false;
-    if (wish->free.executor) {
-        one.executor = NULL;
-        one.exchange = (pp_exchange){ .tensors = 0 };
+    if (request->free.framework) {
+        one.framework = NULL;
+        one.exchange = (pp_exchange_options){ .tensors = 0 };
         one.recv_buffers = one.send_buffers = one.return_outputs = NULL;
-        if (shapes.kind == PP_SHAPES_PADDED || shapes.kind == PP_SHAPES_BUCKET)
+        if (shapes.kind == PP_SIZES_PADDED || shapes.kind == PP_SIZES_BUCKET)
             one.exchange.shapes = shapes; /* that is in the data */
     }
-    if (wish->free.shapes)
-        one.exchange.shapes = (pp_shapes){ .kind = PP_SHAPES_PLAN };
-    if (wish->free.communicators)
-        one.switches.value.communicators = PP_COMMUNICATORS_UNSAID;
+    if (request->free.shapes)
+        one.exchange.shapes = (pp_size_protocol){ .kind = PP_SIZES_PLAN };
+    if (request->free.communicators)
+        one.switches.value.communicators = PP_COMMUNICATORS_DEFAULT;
     return one;
 }
 
 /* The best pipelines without habits, of named schedules; of a free order where none of these fits.
- * Fails: as pp_choose. */
-static pp_status find_base(pp_habits *h, pp_err *err)
+ * Fails: as pp_plan_search. */
+static pp_status find_base(pp_framework_choice *h, pp_err *err)
 {
-    const pp_wish *wish = h->wish;
-    pp_slice slice;
+    const pp_plan_request *request = h->request;
+    pp_budget_slice slice;
     pp_err why = { 0 };
-    pp_wish one = bare(wish);
+    pp_plan_request one = bare(request);
     one.orders = PP_ORDERS_NAMED;
     one.no_advice = true;
-    fund(h, PIPELINES_END, 1, &slice, &one);
+    give_budget(h, PIPELINES_END, 1, &slice, &one);
     one.found = NULL;
     one.missed = NULL;
-    pp_status status = pp_choose(&one, &h->base, &why);
+    pp_status status = pp_plan_search(&one, &h->base, &why);
     if (status == PP_INFEASIBLE) {
-        one = bare(wish);
+        one = bare(request);
         why = (pp_err){ 0 };
-        status = pp_choose(&one, &h->base, &why);
+        status = pp_plan_search(&one, &h->base, &why);
     }
     if (status)
         *err = why;
@@ -104,26 +105,27 @@ static pp_status find_base(pp_habits *h, pp_err *err)
 }
 
 /* The alternative alone. */
-static pp_wish wish_for(const pp_wish *wish, const pp_alternative *a)
+static pp_plan_request request_for(const pp_plan_request *request, const pp_framework_setting *a)
 {
-    pp_wish one = *wish;
-    one.free = (pp_free_habits){ .executor = false };
-    one.executor = a->executor;
+    pp_plan_request one = *request;
+    one.free = (pp_free_settings){ .framework = false };
+    one.framework = a->framework;
     one.exchange.shapes = a->shapes;
     one.switches.value.communicators = a->communicators;
     return one;
 }
 
-/* All that the wish allows under the alternative; where GPUs are to be split, with the pipeline's
- * degrees. */
-static pp_wish schedules_of(const pp_habits *h, const pp_alternative *a, const pp_candidate *c)
+/* All that the request allows under the alternative; where GPUs are to be split, with the
+ * pipeline's degrees. */
+static pp_plan_request schedules_of(const pp_framework_choice *h, const pp_framework_setting *a,
+                                    const pp_candidate *c)
 {
-    pp_wish one = wish_for(h->wish, a);
+    pp_plan_request one = request_for(h->request, a);
     one.packings = NULL;
     one.jitter = NULL;
     if (one.gpus) {
         one.parallel = c->parallel;
-        one.parallel.vpp = h->wish->parallel.vpp;
+        one.parallel.vpp = h->request->parallel.vpp;
         one.gpus = 0;
     }
     if (!one.lengths)
@@ -132,28 +134,30 @@ static pp_wish schedules_of(const pp_habits *h, const pp_alternative *a, const p
 }
 
 /* The pipeline alone. */
-static pp_wish pipeline_of(const pp_habits *h, const pp_alternative *a, const pp_candidate *c)
+static pp_plan_request pipeline_of(const pp_framework_choice *h, const pp_framework_setting *a,
+                                   const pp_candidate *c)
 {
-    const pp_wish all = schedules_of(h, a, c);
-    pp_wish one = pp_wish_pipeline(&all, c);
+    const pp_plan_request all = schedules_of(h, a, c);
+    pp_plan_request one = pp_request_pipeline(&all, c);
     one.group_end = all.group_end;
     one.group_count = all.group_count;
     one.group_size = all.group_size;
     return one;
 }
 
-/* Named schedules of the wish, as far as they beat the alternative's rating. That something is
+/* Named schedules of the request, as far as they beat the alternative's rating. That something is
  * refused is no failure. */
-static pp_status rate_by(pp_habits *h, pp_alternative *a, const pp_wish *wish, pp_err *err)
+static pp_status rate_by(pp_framework_choice *h, pp_framework_setting *a,
+                         const pp_plan_request *request, pp_err *err)
 {
     pp_search search PP_CLEANUP(close_search) = { 0 };
-    pp_slice slice;
-    pp_wish one = *wish;
+    pp_budget_slice slice;
+    pp_plan_request one = *request;
     pp_err why = { 0 };
     size_t best = SIZE_MAX;
     one.orders = PP_ORDERS_NAMED;
     one.score_limit = a->rated < HUGE_VAL ? a->rated : DBL_MAX;
-    fund(h, RATING_END, h->count - (size_t)(a - h->row), &slice, &one);
+    give_budget(h, RATING_END, h->count - (size_t)(a - h->row), &slice, &one);
     one.found = NULL;
     one.missed = NULL;
     pp_status status = pp_search_solve(&search, &one, &best, &why);
@@ -176,20 +180,20 @@ static pp_status rate_by(pp_habits *h, pp_alternative *a, const pp_wish *wish, p
 
 /* By the `at`-th pipeline, where that is faster without habits than the rating; behind the last
  * one by all schedules, where the rating is far behind the first. */
-static pp_status rate(pp_habits *h, pp_alternative *a, const pp_candidate *const *pipeline,
-                      size_t count, size_t at, pp_err *err)
+static pp_status rate(pp_framework_choice *h, pp_framework_setting *a,
+                      const pp_candidate *const *pipeline, size_t count, size_t at, pp_err *err)
 {
     const pp_candidate *c = pipeline[at < count ? at : 0];
     const double least = pp_candidate_score(c, c->step_ns);
     if (a->rated <= (at < count ? least : BEHIND_MOST * least) || is_over(h, RATING_END))
         return PP_OK;
-    const pp_wish one = at < count ? pipeline_of(h, a, c) : schedules_of(h, a, c);
+    const pp_plan_request one = at < count ? pipeline_of(h, a, c) : schedules_of(h, a, c);
     a->seen = at == count;
     return rate_by(h, a, &one, err);
 }
 
 /* The best one first, those that ran by speed; the fastest of every schedule among them. */
-static size_t list_pipelines(const pp_choice *base, const pp_candidate **pipeline)
+static size_t list_pipelines(const pp_search_result *base, const pp_candidate **pipeline)
 {
     size_t count = 0;
     for (size_t i = 0; i < base->count; i++) {
@@ -204,7 +208,7 @@ static size_t list_pipelines(const pp_choice *base, const pp_candidate **pipelin
     return count;
 }
 
-static pp_status rate_all(pp_habits *h, pp_err *err)
+static pp_status rate_all(pp_framework_choice *h, pp_err *err)
 {
     const pp_candidate **pipeline = pp_alloc_array(h->base->count, sizeof *pipeline);
     if (!pipeline)
@@ -221,8 +225,8 @@ static pp_status rate_all(pp_habits *h, pp_err *err)
 
 /* The best rated first, then those that are no more than a tie behind it, the plainer ones first,
  * then the others by their rating. */
-static bool comes_before(const pp_habits *h, const pp_alternative *a, const pp_alternative *b,
-                         double least)
+static bool comes_before(const pp_framework_choice *h, const pp_framework_setting *a,
+                         const pp_framework_setting *b, double least)
 {
     if (h->searches && pp_is_tie(b->rated, least))
         return false; /* b is plainer */
@@ -230,14 +234,14 @@ static bool comes_before(const pp_habits *h, const pp_alternative *a, const pp_a
 }
 
 /* The one to search next. NULL: none. */
-static pp_alternative *next_alternative(const pp_habits *h)
+static pp_framework_setting *next_alternative(const pp_framework_choice *h)
 {
-    pp_alternative *next = NULL;
+    pp_framework_setting *next = NULL;
     double least = HUGE_VAL;
     for (size_t i = 0; i < h->count; i++)
         least = fmin(least, h->row[i].rated);
     for (size_t i = 0; i < h->count; i++) {
-        pp_alternative *a = &h->row[i];
+        pp_framework_setting *a = &h->row[i];
         const bool worth = least == HUGE_VAL || pp_is_tie(a->rated, least) ||
                            pp_is_worth(a->least, a->least, a->rated, least);
         if (!a->searched && worth && (!next || comes_before(h, a, next, least)))
@@ -246,47 +250,49 @@ static pp_alternative *next_alternative(const pp_habits *h)
     return next;
 }
 
-static double score_of(const pp_choice *choice)
+static double score_of(const pp_search_result *choice)
 {
     const pp_candidate *c = &choice->candidate[0];
     return pp_candidate_score(c, c->ranked_ns ? c->ranked_ns : c->step_ns);
 }
 
 /* The pipeline that has the rating, in place of what a budget too small for more has left. */
-static pp_status choose_rated(const pp_habits *h, const pp_alternative *a, pp_choice **choice)
+static pp_status choose_rated(const pp_framework_choice *h, const pp_framework_setting *a,
+                              pp_search_result **choice)
 {
-    pp_choice *rated PP_CLEANUP(pp_choice_free) = NULL;
-    pp_wish one = pipeline_of(h, a, &a->best);
+    pp_search_result *rated PP_CLEANUP(pp_search_result_free) = NULL;
+    pp_plan_request one = pipeline_of(h, a, &a->best);
     pp_err why = { 0 };
-    one.packings = h->wish->packings;
-    one.jitter = h->wish->jitter;
-    pp_status status = pp_choose(&one, &rated, &why);
+    one.packings = h->request->packings;
+    one.jitter = h->request->jitter;
+    pp_status status = pp_plan_search(&one, &rated, &why);
     if (status || (*choice && score_of(*choice) <= score_of(rated)))
         return status == PP_NOMEM || !*choice ? status : PP_OK;
     rated->simulated += *choice ? (*choice)->simulated : 0;
     rated->stopped = true;
-    pp_choice_free(choice);
+    pp_search_result_free(choice);
     *choice = rated;
     rated = NULL; /* the caller's now */
     return PP_OK;
 }
 
 /* All of one alternative, with a part of what the budget leaves. No plan is no failure. */
-static pp_status search_one(pp_habits *h, pp_alternative *a, pp_err *err)
+static pp_status search_one(pp_framework_choice *h, pp_framework_setting *a, pp_err *err)
 {
-    const size_t all = h->count < PP_HABITS_SEARCHED ? h->count : PP_HABITS_SEARCHED;
-    const bool limited = h->wish->max_simulations || h->wish->stop;
-    pp_wish one = wish_for(h->wish, a);
-    pp_choice *choice = NULL;
-    pp_slice slice;
+    const size_t all =
+        h->count < PP_FRAMEWORK_SETTINGS_SEARCHED ? h->count : PP_FRAMEWORK_SETTINGS_SEARCHED;
+    const bool limited = h->request->max_simulations || h->request->stop;
+    pp_plan_request one = request_for(h->request, a);
+    pp_search_result *choice = NULL;
+    pp_budget_slice slice;
     pp_err why = { 0 };
-    fund(h, 1, h->searches < all ? all - h->searches : 1, &slice, &one);
+    give_budget(h, 1, h->searches < all ? all - h->searches : 1, &slice, &one);
     h->granted += one.max_simulations;
     one.no_advice = true;
     one.missed = NULL;
     a->searched = true;
     h->searches++;
-    pp_status status = pp_choose(&one, &choice, &why);
+    pp_status status = pp_plan_search(&one, &choice, &why);
     if (status != PP_NOMEM && limited && a->rated < HUGE_VAL && one.orders != PP_ORDERS_PLANNED &&
         (status || score_of(choice) > a->rated))
         status = choose_rated(h, a, &choice);
@@ -302,11 +308,11 @@ static pp_status search_one(pp_habits *h, pp_alternative *a, pp_err *err)
 }
 
 /* After the first, none is begun without a budget to go on with. */
-static pp_status search_best(pp_habits *h, pp_err *err)
+static pp_status search_best(pp_framework_choice *h, pp_err *err)
 {
     pp_status status = PP_OK;
-    while (h->choices < PP_HABITS_SEARCHED && !status) {
-        pp_alternative *a = h->choices && is_over(h, 1) ? NULL : next_alternative(h);
+    while (h->choices < PP_FRAMEWORK_SETTINGS_SEARCHED && !status) {
+        pp_framework_setting *a = h->choices && is_over(h, 1) ? NULL : next_alternative(h);
         if (!a)
             break;
         status = search_one(h, a, err);
@@ -315,7 +321,7 @@ static pp_status search_best(pp_habits *h, pp_err *err)
 }
 
 /* The first that is no more than a tie behind the fastest. */
-static size_t take(const pp_habits *h)
+static size_t take(const pp_framework_choice *h)
 {
     double least = HUGE_VAL;
     size_t taken = SIZE_MAX;
@@ -329,27 +335,28 @@ static size_t take(const pp_habits *h)
 }
 
 /* Nothing of what was searched fits: the best rated says why, and what would. */
-static pp_status refuse(const pp_habits *h, pp_choice **choice_out, pp_err *err)
+static pp_status refuse(const pp_framework_choice *h, pp_search_result **choice_out, pp_err *err)
 {
-    const pp_alternative *a = &h->row[0];
+    const pp_framework_setting *a = &h->row[0];
     for (size_t i = 1; i < h->count; i++)
         a = h->row[i].rated < a->rated ? &h->row[i] : a;
-    const pp_wish one = wish_for(h->wish, a);
-    return pp_choose(&one, choice_out, err);
+    const pp_plan_request one = request_for(h->request, a);
+    return pp_plan_search(&one, choice_out, err);
 }
 
-pp_status pp_choose_habits(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
+pp_status pp_plan_search_frameworks(const pp_plan_request *request, pp_search_result **choice_out,
+                                    pp_err *err)
 {
-    pp_habits h PP_CLEANUP(free_habits) = { .wish = wish };
+    pp_framework_choice h PP_CLEANUP(free_settings) = { .request = request };
     pp_status status = find_base(&h, err);
-    if (status || (status = pp_habits_list(&h, err)) || (status = rate_all(&h, err)) ||
+    if (status || (status = pp_framework_choice_list(&h, err)) || (status = rate_all(&h, err)) ||
         (status = search_best(&h, err)))
         return status;
     const size_t taken = take(&h);
     if (taken == SIZE_MAX)
         return refuse(&h, choice_out, err);
-    pp_choice *choice = h.choice[taken];
-    if ((status = pp_habits_say(&h, h.of[taken], choice, err)))
+    pp_search_result *choice = h.choice[taken];
+    if ((status = pp_framework_choice_describe(&h, h.of[taken], choice, err)))
         return status;
     choice->simulated = h.simulated + h.searched_simulations;
     choice->stopped |= h.stopped;

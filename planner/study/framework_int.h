@@ -5,12 +5,12 @@
 #include "planner/search/search_int.h"
 
 /* Alternatives that are searched. */
-enum { PP_HABITS_SEARCHED = 3 };
+enum { PP_FRAMEWORK_SETTINGS_SEARCHED = 3 };
 
-/* One executor, one protocol, one layout of communicators. */
-typedef struct pp_alternative {
-    const char *executor; /* NULL: ideal, as wished */
-    pp_shapes shapes;
+/* One framework, one protocol, one layout of communicators. */
+typedef struct pp_framework_setting {
+    const char *framework; /* NULL: ideal, as requested */
+    pp_size_protocol shapes;
     pp_communicators communicators;
     double rated; /* score of the best pipeline it was rated by; HUGE_VAL: none runs and fits */
     double least; /* bound of the set-ups it was rated by; HUGE_VAL: there are none */
@@ -18,29 +18,30 @@ typedef struct pp_alternative {
     pp_candidate best; /* what has the score, or else the rating */
     bool seen;         /* all that could rate it was looked at */
     bool searched;
-} pp_alternative;
+} pp_framework_setting;
 
-typedef struct pp_habits {
-    const pp_wish *wish;
-    pp_choice *base;     /* without habits: what all take at least */
-    pp_alternative *row; /* [count], the plainest first */
+typedef struct pp_framework_choice {
+    const pp_plan_request *request;
+    pp_search_result *base;    /* without habits: what all take at least */
+    pp_framework_setting *row; /* [count], the plainest first */
     size_t count;
-    pp_choice *choice[PP_HABITS_SEARCHED]; /* [choices] */
-    pp_alternative *of[PP_HABITS_SEARCHED];
+    pp_search_result *choice[PP_FRAMEWORK_SETTINGS_SEARCHED]; /* [choices] */
+    pp_framework_setting *of[PP_FRAMEWORK_SETTINGS_SEARCHED];
     size_t choices, searches;
     size_t simulated; /* before the whole searches; */
     size_t searched_simulations;
     uint64_t granted; /* of the budget, to these */
     bool stopped;
     bool alike; /* all microbatches have one size */
-} pp_habits;
+} pp_framework_choice;
 
 /* Fills row. Fails: NOMEM. */
-PP_MUST_CHECK pp_status pp_habits_list(pp_habits *habits, pp_err *err);
+PP_MUST_CHECK pp_status pp_framework_choice_list(pp_framework_choice *settings, pp_err *err);
 /* What was chosen and what the others cost, in the choice and in the assumptions of its plan.
  * Fails: NOMEM. */
-PP_MUST_CHECK pp_status pp_habits_say(const pp_habits *habits, const pp_alternative *taken,
-                                      pp_choice *choice, pp_err *err);
+PP_MUST_CHECK pp_status pp_framework_choice_describe(const pp_framework_choice *settings,
+                                                     const pp_framework_setting *taken,
+                                                     pp_search_result *choice, pp_err *err);
 /* Is the score no more than 0.1 % above the least? */
 bool pp_is_tie(double score, double least);
 

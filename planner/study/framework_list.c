@@ -1,4 +1,4 @@
-/* Which executors, shape protocols and layouts of communicators there are to choose from, and what
+/* Which frameworks, shape protocols and layouts of communicators there are to choose from, and what
  * came of the choice, in words. */
 #include "planner/study/framework_int.h"
 
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of one executor. */
+/* Of one framework. */
 enum { PROTOCOLS_MOST = 3, LAYOUTS_MOST = 3 };
 
 /* Sizes that a graph is compiled for: docs/shape-overhead.md. */
@@ -21,42 +21,43 @@ bool pp_is_tie(double score, double least)
 
 /* What the framework itself does where sizes differ. Only who reads plans has the sizes from one.
  */
-static size_t protocols_of(const pp_executor *executor, pp_shapes list[PROTOCOLS_MOST])
+static size_t protocols_of(const pp_framework *framework, pp_size_protocol list[PROTOCOLS_MOST])
 {
-    const pp_shape_habit *habit = executor->shape_habit;
-    const pp_shapes padded = { .kind = PP_SHAPES_PADDED };
-    const pp_shapes bucket = { .kind = PP_SHAPES_BUCKET, .tokens = BUCKET_TOKENS };
+    const pp_size_protocol_support *setting = framework->size_protocols;
+    const pp_size_protocol padded = { .kind = PP_SIZES_PADDED };
+    const pp_size_protocol bucket = { .kind = PP_SIZES_BUCKET, .tokens = BUCKET_TOKENS };
     size_t count = 0;
-    if (!habit || habit->resends)
-        list[count++] = (pp_shapes){ .kind = PP_SHAPES_PLAN };
+    if (!setting || setting->resends)
+        list[count++] = (pp_size_protocol){ .kind = PP_SIZES_PLAN };
     list[count++] = padded;
-    if (!habit || habit->resends || executor->graphs)
+    if (!setting || setting->resends || framework->graphs)
         list[count++] = bucket;
-    else if (!habit->no_message)
-        list[count++] = (pp_shapes){ .kind = PP_SHAPES_MESSAGE };
+    else if (!setting->no_message)
+        list[count++] = (pp_size_protocol){ .kind = PP_SIZES_MESSAGE };
     return count;
 }
 
-static pp_status add_executor(pp_habits *h, const char *name, pp_err *err)
+static pp_status add_executor(pp_framework_choice *h, const char *name, pp_err *err)
 {
     static const pp_communicators layouts[] = { PP_COMMUNICATORS_PP, PP_COMMUNICATORS_PER_EDGE,
                                                 PP_COMMUNICATORS_WORLD };
-    const pp_wish *wish = h->wish;
-    const pp_executor *executor;
-    pp_shapes protocol[PROTOCOLS_MOST] = { wish->exchange.shapes };
-    pp_status status = pp_executor_get(name ? name : "ideal", &executor, err);
+    const pp_plan_request *request = h->request;
+    const pp_framework *framework;
+    pp_size_protocol protocol[PROTOCOLS_MOST] = { request->exchange.shapes };
+    pp_status status = pp_framework_get(name ? name : "ideal", &framework, err);
     if (status)
         return status;
-    const bool sizes = wish->free.shapes && !h->alike;
-    const size_t protocols = sizes ? protocols_of(executor, protocol) : 1;
-    const size_t count = wish->free.communicators ? LAYOUTS_MOST : 1;
+    const bool sizes = request->free.shapes && !h->alike;
+    const size_t protocols = sizes ? protocols_of(framework, protocol) : 1;
+    const size_t count = request->free.communicators ? LAYOUTS_MOST : 1;
     for (size_t i = 0; i < protocols; i++) {
         for (size_t k = 0; k < count; k++)
-            h->row[h->count++] = (pp_alternative){
-                .executor = name,
+            h->row[h->count++] = (pp_framework_setting){
+                .framework = name,
                 .shapes = protocol[i],
-                .communicators =
-                    wish->free.communicators ? layouts[k] : wish->switches.value.communicators,
+                .communicators = request->free.communicators
+                                     ? layouts[k]
+                                     : request->switches.value.communicators,
                 .rated = HUGE_VAL,
                 .least = HUGE_VAL,
                 .score = HUGE_VAL,
@@ -75,63 +76,64 @@ static bool are_alike(const pp_plan *plan)
     return true;
 }
 
-pp_status pp_habits_list(pp_habits *h, pp_err *err)
+pp_status pp_framework_choice_list(pp_framework_choice *h, pp_err *err)
 {
-    const pp_wish *wish = h->wish;
-    const char *const *names = wish->free.executors;
-    h->row = pp_alloc_array(pp_executor_count() * PROTOCOLS_MOST * LAYOUTS_MOST, sizeof *h->row);
+    const pp_plan_request *request = h->request;
+    const char *const *names = request->free.frameworks;
+    h->row = pp_alloc_array(pp_framework_count() * PROTOCOLS_MOST * LAYOUTS_MOST, sizeof *h->row);
     if (!h->row)
         return pp_err_nomem(err);
-    h->alike = !wish->lengths || are_alike(h->base->plan);
-    if (!wish->free.executor)
-        return add_executor(h, wish->executor, err);
+    h->alike = !request->lengths || are_alike(h->base->plan);
+    if (!request->free.framework)
+        return add_executor(h, request->framework, err);
     pp_status status = PP_OK;
     for (size_t i = 0; names && names[i] && !status; i++)
         status = add_executor(h, names[i], err);
-    for (size_t i = 0; !names && i < pp_executor_count() && !status; i++) {
-        const pp_executor *executor = pp_executor_at(i);
-        if (executor->shape_habit) /* ideal has no habits */
-            status = add_executor(h, executor->name, err);
+    for (size_t i = 0; !names && i < pp_framework_count() && !status; i++) {
+        const pp_framework *framework = pp_framework_at(i);
+        if (framework->size_protocols) /* ideal has no habits */
+            status = add_executor(h, framework->name, err);
     }
     return status;
 }
 
-typedef enum habit {
+typedef enum setting {
     EXECUTOR,
     SHAPES,
     COMMUNICATORS,
-} habit;
+} setting;
 
-static const char *name_of(habit kind, const pp_alternative *a, char *buffer, size_t size)
+static const char *name_of(setting kind, const pp_framework_setting *a, char *buffer, size_t size)
 {
     if (kind == SHAPES)
-        return pp_shapes_print(&a->shapes, buffer, size);
+        return pp_size_protocol_print(&a->shapes, buffer, size);
     snprintf(buffer, size, "%s",
              kind == COMMUNICATORS ? pp_communicators_names()[a->communicators - 1]
-             : a->executor         ? a->executor
+             : a->framework        ? a->framework
                                    : "ideal");
     return buffer;
 }
 
-static bool same_value(habit kind, const pp_alternative *a, const pp_alternative *b)
+static bool same_value(setting kind, const pp_framework_setting *a, const pp_framework_setting *b)
 {
     char x[64];
     char y[64];
     return strcmp(name_of(kind, a, x, sizeof x), name_of(kind, b, y, sizeof y)) == 0;
 }
 
-static double known(const pp_alternative *a)
+static double known(const pp_framework_setting *a)
 {
     return a->score < HUGE_VAL ? a->score : a->rated;
 }
 
 /* Of all with its value of the habit, the best known; protocols and layouts are those of one
- * executor. */
-static const pp_alternative *best_like(const pp_habits *h, habit kind, const pp_alternative *like)
+ * framework. */
+static const pp_framework_setting *best_like(const pp_framework_choice *h, setting kind,
+                                             const pp_framework_setting *like)
 {
-    const pp_alternative *best = like;
+    const pp_framework_setting *best = like;
     for (size_t i = 0; i < h->count; i++) {
-        const pp_alternative *a = &h->row[i];
+        const pp_framework_setting *a = &h->row[i];
         if (same_value(kind, a, like) && (kind == EXECUTOR || same_value(EXECUTOR, a, like)) &&
             known(a) < known(best))
             best = a;
@@ -148,7 +150,7 @@ typedef enum standing {
     STANDINGS,
 } standing;
 
-static standing standing_of(const pp_alternative *a)
+static standing standing_of(const pp_framework_setting *a)
 {
     if (a->score < HUGE_VAL)
         return SEARCHED;
@@ -158,7 +160,7 @@ static standing standing_of(const pp_alternative *a)
 }
 
 /* "torch 1.927 s (+3.66 %)" */
-static void add_cost(habit kind, const pp_alternative *a, const pp_alternative *taken,
+static void add_cost(setting kind, const pp_framework_setting *a, const pp_framework_setting *taken,
                      pp_text *text)
 {
     char name[64];
@@ -181,19 +183,20 @@ static void add_cost(habit kind, const pp_alternative *a, const pp_alternative *
 }
 
 /* Is it the first of its value, and not the taken one's? */
-static bool is_other(const pp_habits *h, habit kind, const pp_alternative *a,
-                     const pp_alternative *taken)
+static bool is_other(const pp_framework_choice *h, setting kind, const pp_framework_setting *a,
+                     const pp_framework_setting *taken)
 {
     if (same_value(kind, a, taken) || (kind != EXECUTOR && !same_value(EXECUTOR, a, taken)))
         return false;
-    for (const pp_alternative *before = h->row; before < a; before++) {
+    for (const pp_framework_setting *before = h->row; before < a; before++) {
         if (same_value(kind, before, a) && (kind == EXECUTOR || same_value(EXECUTOR, before, a)))
             return false;
     }
     return true;
 }
 
-static void add_words(const pp_habits *h, habit kind, const pp_alternative *taken, pp_text *text)
+static void add_words(const pp_framework_choice *h, setting kind, const pp_framework_setting *taken,
+                      pp_text *text)
 {
     static const char *const heads[STANDINGS] = { "", "not searched, by a named schedule: ",
                                                   "nothing found that runs and fits: ",
@@ -208,7 +211,7 @@ static void add_words(const pp_habits *h, habit kind, const pp_alternative *take
         for (size_t i = 0; i < h->count; i++) {
             if (!is_other(h, kind, &h->row[i], taken))
                 continue;
-            const pp_alternative *a = best_like(h, kind, &h->row[i]);
+            const pp_framework_setting *a = best_like(h, kind, &h->row[i]);
             others = true;
             if (standing_of(a) != s)
                 continue;
@@ -223,17 +226,18 @@ static void add_words(const pp_habits *h, habit kind, const pp_alternative *take
         pp_text_add(text, "; there is no other");
 }
 
-pp_status pp_habits_say(const pp_habits *h, const pp_alternative *taken, pp_choice *choice,
-                        pp_err *err)
+pp_status pp_framework_choice_describe(const pp_framework_choice *h,
+                                       const pp_framework_setting *taken, pp_search_result *choice,
+                                       pp_err *err)
 {
     const struct {
-        habit kind;
+        setting kind;
         bool free;
         const char *key;
     } rows[] = {
-        { EXECUTOR, h->wish->free.executor, "executor choice" },
-        { SHAPES, h->wish->free.shapes, "shapes choice" },
-        { COMMUNICATORS, h->wish->free.communicators, "communicators choice" },
+        { EXECUTOR, h->request->free.framework, "executor choice" },
+        { SHAPES, h->request->free.shapes, "shapes choice" },
+        { COMMUNICATORS, h->request->free.communicators, "communicators choice" },
     };
     pp_notes *notes[] = { &choice->plan->assumptions, &choice->plan->prediction->assumptions };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -246,7 +250,7 @@ pp_status pp_habits_say(const pp_habits *h, const pp_alternative *taken, pp_choi
             status = pp_notes_add(notes[k], err, rows[i].key, "%s", text.data);
         if (status)
             return status;
-        snprintf(choice->habit[i], sizeof choice->habit[i], "%s", text.data);
+        snprintf(choice->setting[i], sizeof choice->setting[i], "%s", text.data);
     }
     return PP_OK;
 }

@@ -23,7 +23,7 @@ typedef struct split {
 enum { SEARCHED_MOST = 3 };
 
 typedef struct splits {
-    const pp_wish *wish;
+    const pp_plan_request *request;
     split *row;
     size_t count, capacity;
     pp_err refusal; /* of the first that is not legal */
@@ -40,9 +40,9 @@ static void close_search(pp_search *search)
 }
 
 /* What is asked of one split. */
-static pp_wish wish_for(const pp_wish *wish, const pp_parallel *parallel)
+static pp_plan_request request_for(const pp_plan_request *request, const pp_parallel *parallel)
 {
-    pp_wish one = *wish;
+    pp_plan_request one = *request;
     one.parallel = *parallel;
     return one;
 }
@@ -63,7 +63,7 @@ static pp_status refuse(splits *list, const pp_err *why, pp_err *err)
 static pp_status add(splits *list, pp_parallel parallel, pp_err *err)
 {
     pp_search search PP_CLEANUP(close_search) = { 0 };
-    pp_wish one = wish_for(list->wish, &parallel);
+    pp_plan_request one = request_for(list->request, &parallel);
     pp_err why = { 0 };
     one.score_limit = DBL_MIN;
     one.stop = NULL;
@@ -80,19 +80,19 @@ static pp_status add(splits *list, pp_parallel parallel, pp_err *err)
 }
 
 /* 0 is free: any divisor up to `most`. */
-static bool takes(int64_t wished, int64_t value, int64_t whole, int64_t most)
+static bool takes(int64_t requested, int64_t value, int64_t whole, int64_t most)
 {
-    return wished ? value == wished : whole % value == 0 && value <= most;
+    return requested ? value == requested : whole % value == 0 && value <= most;
 }
 
 /* Of a split of GPUs the experts' degrees. */
 static pp_status add_experts(splits *list, pp_parallel p, pp_err *err)
 {
-    const int64_t experts = list->wish->model->experts;
-    const int64_t wished = list->wish->parallel.ep;
+    const int64_t experts = list->request->model->experts;
+    const int64_t requested = list->request->parallel.ep;
     pp_status status = PP_OK;
-    if (wished || !experts) {
-        p.ep = wished ? wished : 1;
+    if (requested || !experts) {
+        p.ep = requested ? requested : 1;
         return add(list, p, err);
     }
     for (p.ep = 1; p.ep <= p.dp * p.cp && !status; p.ep++) {
@@ -104,10 +104,10 @@ static pp_status add_experts(splits *list, pp_parallel p, pp_err *err)
 
 static pp_status list_splits(splits *list, pp_err *err)
 {
-    const pp_wish *wish = list->wish;
-    const pp_parallel *w = &wish->parallel;
-    const int64_t parts = wish->model->layers + wish->model->mtp_layers + 2;
-    const int64_t gpus = wish->gpus;
+    const pp_plan_request *request = list->request;
+    const pp_parallel *w = &request->parallel;
+    const int64_t parts = request->model->layers + request->model->mtp_layers + 2;
+    const int64_t gpus = request->gpus;
     pp_status status = PP_OK;
     pp_parallel p = *w;
     for (p.pp = 1; p.pp <= gpus && !status; p.pp++) {
@@ -115,7 +115,7 @@ static pp_status list_splits(splits *list, pp_err *err)
             continue;
         const int64_t stage = gpus / p.pp;
         for (p.tp = 1; p.tp <= stage && !status; p.tp++) {
-            if (stage % p.tp || !takes(w->tp, p.tp, stage, wish->hardware->gpus_per_node))
+            if (stage % p.tp || !takes(w->tp, p.tp, stage, request->hardware->gpus_per_node))
                 continue;
             for (p.cp = 1; p.cp <= stage / p.tp && !status; p.cp++) {
                 p.dp = stage / p.tp / p.cp;
@@ -134,7 +134,7 @@ static pp_status list_splits(splits *list, pp_err *err)
     return pp_err_set(err, PP_USAGE, "--gpus",
                       "%" PRId64 " GPUs cannot be split as asked; pp x tp x cp x dp must be that "
                       "number, with pp up to %" PRId64 " and tp, unless given, up to %" PRId64,
-                      gpus, parts, (int64_t)wish->hardware->gpus_per_node);
+                      gpus, parts, (int64_t)request->hardware->gpus_per_node);
 }
 
 static int compare_bounds(const void *left, const void *right)
@@ -183,7 +183,7 @@ static pp_status look_at(const splits *list, split *row, double limit, size_t *s
                          pp_err *err)
 {
     pp_search search PP_CLEANUP(close_search) = { 0 };
-    pp_wish one = wish_for(list->wish, &row->parallel);
+    pp_plan_request one = request_for(list->request, &row->parallel);
     pp_err why = { 0 };
     size_t found = SIZE_MAX;
     one.score_limit = limit;
@@ -217,10 +217,10 @@ static double score_of(const split *row)
                : HUGE_VAL;
 }
 
-static bool is_over(const pp_wish *wish, size_t simulated)
+static bool is_over(const pp_plan_request *request, size_t simulated)
 {
-    return (wish->max_simulations && simulated >= wish->max_simulations) ||
-           (wish->stop && wish->stop(wish->context));
+    return (request->max_simulations && simulated >= request->max_simulations) ||
+           (request->stop && request->stop(request->context));
 }
 
 /* best_out: the split with the least score, or, where none fits, the one that misses by least. */
@@ -230,7 +230,7 @@ static pp_status look_at_all(splits *list, size_t *best_out, size_t *simulated, 
     for (size_t i = 0; i < list->count; i++) {
         split *row = &list->row[i];
         double limit = i ? score_of(&list->row[best]) : HUGE_VAL;
-        bool over = limit < HUGE_VAL && is_over(list->wish, *simulated);
+        bool over = limit < HUGE_VAL && is_over(list->request, *simulated);
         row->best = (pp_candidate){ .parallel = row->parallel, .status = PP_CANDIDATE_PRUNED };
         snprintf(row->best.reason, sizeof row->best.reason, "%s",
                  over ? "the budget ended first" : "cannot be faster (bound)");
@@ -272,7 +272,7 @@ static bool same_degrees(const pp_parallel *a, const pp_parallel *b)
 }
 
 /* The chosen split first; the others by what is known of their step. */
-static pp_status hand_over(const splits *list, pp_choice *choice, pp_err *err)
+static pp_status hand_over(const splits *list, pp_search_result *choice, pp_err *err)
 {
     choice->split = pp_alloc_array(list->count, sizeof *choice->split);
     if (!choice->split)
@@ -313,18 +313,18 @@ static split *next_split(const splits *list, double best_score, size_t *worth_ou
 /* All of one split, free orders included, with a part of what the budget leaves. Becomes the choice
  * where it is better. */
 static pp_status search_split(const splits *list, split *row, size_t parts, size_t *simulated,
-                              pp_choice **choice, pp_err *err)
+                              pp_search_result **choice, pp_err *err)
 {
-    pp_choice *now PP_CLEANUP(pp_choice_free) = NULL;
-    const pp_wish *wish = list->wish;
-    pp_wish one = wish_for(wish, &row->parallel);
+    pp_search_result *now PP_CLEANUP(pp_search_result_free) = NULL;
+    const pp_plan_request *request = list->request;
+    pp_plan_request one = request_for(request, &row->parallel);
     pp_err why = { 0 };
-    pp_slice slice;
-    (void)pp_slice_take(&slice, wish, parts, &one);
+    pp_budget_slice slice;
+    (void)pp_budget_slice_take(&slice, request, parts, &one);
     if (one.max_simulations)
         one.max_simulations = (one.max_simulations - *simulated + parts - 1) / parts;
     row->searched = true;
-    pp_status status = pp_choose_one(&one, &now, &why);
+    pp_status status = pp_plan_search_packings(&one, &now, &why);
     if (status && *choice && status != PP_NOMEM)
         return PP_OK; /* its part of the budget was too small */
     if (status) {
@@ -335,23 +335,23 @@ static pp_status search_split(const splits *list, split *row, size_t parts, size
     row->best = now->candidate[0];
     if (*choice && ranked(&now->candidate[0]) >= ranked(&(*choice)->candidate[0]))
         return PP_OK;
-    pp_choice_free(choice);
+    pp_search_result_free(choice);
     *choice = now;
     now = NULL; /* the caller's */
     return PP_OK;
 }
 
 /* The split with the best named schedule, then others, as long as there is a budget and hope. */
-static pp_status search_splits(splits *list, size_t best, size_t *simulated, pp_choice **choice_out,
-                               pp_err *err)
+static pp_status search_splits(splits *list, size_t best, size_t *simulated,
+                               pp_search_result **choice_out, pp_err *err)
 {
     size_t worth;
-    pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
+    pp_search_result *choice PP_CLEANUP(pp_search_result_free) = NULL;
     next_split(list, score_of(&list->row[best]), &worth);
     size_t parts = worth < SEARCHED_MOST ? worth : SEARCHED_MOST;
     pp_status status =
         search_split(list, &list->row[best], parts ? parts : 1, simulated, &choice, err);
-    for (size_t n = 1; n < parts && !status && !is_over(list->wish, *simulated); n++) {
+    for (size_t n = 1; n < parts && !status && !is_over(list->request, *simulated); n++) {
         split *row = next_split(list, ranked(&choice->candidate[0]), &worth);
         if (!row)
             break;
@@ -365,10 +365,11 @@ static pp_status search_splits(splits *list, size_t best, size_t *simulated, pp_
     return PP_OK;
 }
 
-pp_status pp_choose_split(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
+pp_status pp_plan_search_gpu_splits(const pp_plan_request *request, pp_search_result **choice_out,
+                                    pp_err *err)
 {
-    splits list PP_CLEANUP(splits_free) = { .wish = wish };
-    pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
+    splits list PP_CLEANUP(splits_free) = { .request = request };
+    pp_search_result *choice PP_CLEANUP(pp_search_result_free) = NULL;
     size_t best = 0;
     size_t simulated = 0;
     pp_status status = list_splits(&list, err);
@@ -377,16 +378,17 @@ pp_status pp_choose_split(const pp_wish *wish, pp_choice **choice_out, pp_err *e
     qsort(list.row, list.count, sizeof *list.row, compare_bounds);
     if ((status = look_at_all(&list, &best, &simulated, err)))
         return status;
-    const bool over = is_over(wish, simulated);
+    const bool over = is_over(request, simulated);
     if (over) { /* the chosen split is searched once more, whatever the time; orders are not, nor
                    packings that may be left out */
-        pp_wish chosen = wish_for(wish, &list.row[best].parallel);
+        pp_plan_request chosen = request_for(request, &list.row[best].parallel);
         chosen.stop = NULL;
         chosen.max_simulations = 0;
         chosen.orders = PP_ORDERS_NAMED;
-        const bool packs = wish->lengths && wish->packings && wish->packings[PP_PACKING_FIRST_FIT];
-        status = packs ? pp_choose_first_fit(&chosen, &choice, err)
-                       : pp_choose_one(&chosen, &choice, err);
+        const bool packs =
+            request->lengths && request->packings && request->packings[PP_PACKING_FIRST_FIT];
+        status = packs ? pp_plan_search_first_fit(&chosen, &choice, err)
+                       : pp_plan_search_packings(&chosen, &choice, err);
         simulated += choice ? choice->simulated : 0;
     } else {
         status = search_splits(&list, best, &simulated, &choice, err);

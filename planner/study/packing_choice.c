@@ -21,27 +21,28 @@ enum { PIPELINES_MOST = 2 };
 #define GIVEN_END 0.4
 #define PACKING_END 0.6
 
-/* The wish with this part of its budget, and without packings. slice: must outlive it. */
-static pp_wish part_of(const pp_wish *wish, double from, double to, pp_slice *slice)
+/* The request with this part of its budget, and without packings. slice: must outlive it. */
+static pp_plan_request part_of(const pp_plan_request *request, double from, double to,
+                               pp_budget_slice *slice)
 {
-    pp_wish part = *wish;
+    pp_plan_request part = *request;
     part.packings = NULL;
-    pp_slice_cut(slice, wish, from, to, &part);
+    pp_budget_slice_cut(slice, request, from, to, &part);
     part.missed = NULL; /* of another part something may fit */
-    if (wish->max_simulations)
-        part.max_simulations = 1 + (uint64_t)((to - from) * (double)wish->max_simulations);
+    if (request->max_simulations)
+        part.max_simulations = 1 + (uint64_t)((to - from) * (double)request->max_simulations);
     return part;
 }
 
-/* The best packing so far, as lengths of a wish. */
+/* The best packing so far, as lengths of a request. */
 typedef struct packed_lengths {
-    int64_t *length; /* [count of the wish] */
+    int64_t *length; /* [count of the request] */
     size_t *end;     /* [groups] */
     size_t groups;
     int64_t micro_batch_size;
     double score;
     int64_t simulated;
-    bool as_given; /* it is the wish's own */
+    bool as_given; /* it is the request's own */
     char how[120];
 } packed_lengths;
 
@@ -82,26 +83,28 @@ static pp_status take(packed_lengths *p, const pp_pack_task *task, const pp_pack
     return PP_OK;
 }
 
-/* Packs for what the wish says; kept where it is the best so far. Nothing that fits is no failure.
+/* Packs for what the request says; kept where it is the best so far. Nothing that fits is no
+ * failure.
  */
-static pp_status pack_for(const pp_wish *wish, const pp_wish *pipeline, const pp_wish *part,
-                          size_t parts, packed_lengths *best, pp_err *err)
+static pp_status pack_for(const pp_plan_request *request, const pp_plan_request *pipeline,
+                          const pp_plan_request *part, size_t parts, packed_lengths *best,
+                          pp_err *err)
 {
     pp_packer *packer PP_CLEANUP(pp_packer_close) = NULL;
     pp_packed *packed PP_CLEANUP(pp_packed_free) = NULL;
-    pp_pack_task task = { .lengths = wish->lengths,
-                          .count = wish->length_count,
-                          .group_end = wish->group_end,
-                          .group_count = wish->group_count,
-                          .seed = wish->seed };
+    pp_pack_task task = { .lengths = request->lengths,
+                          .count = request->length_count,
+                          .group_end = request->group_end,
+                          .group_count = request->group_count,
+                          .seed = request->seed };
     pp_pack_bound bound;
     pp_err why = { 0 };
-    memcpy(task.packings, wish->packings, sizeof task.packings);
+    memcpy(task.packings, request->packings, sizeof task.packings);
     task.iterations =
-        (int64_t)((PACKING_END - GIVEN_END) * (double)wish->max_simulations / (double)parts);
+        (int64_t)((PACKING_END - GIVEN_END) * (double)request->max_simulations / (double)parts);
     task.stop = part->stop;
     task.context = part->context;
-    task.coarse = !wish->stop && !wish->max_simulations;
+    task.coarse = !request->stop && !request->max_simulations;
     task.ops_most = task.coarse ? OPS_MOST / (int64_t)parts : 0;
     pp_status status = pp_packer_open(pipeline, &packer, &why);
     if (!status)
@@ -131,14 +134,14 @@ static double step_score(const pp_candidate *c)
 
 /* Packs for the pipelines of named schedules that did best; for the one that misses the memory by
  * least where none fits (given: NULL). */
-static pp_status pack_for_best(const pp_wish *wish, const pp_choice *given, packed_lengths *best,
-                               pp_err *err)
+static pp_status pack_for_best(const pp_plan_request *request, const pp_search_result *given,
+                               packed_lengths *best, pp_err *err)
 {
-    pp_slice slice;
-    const pp_wish part = part_of(wish, GIVEN_END, PACKING_END, &slice);
-    pp_wish pipeline = pp_wish_pipeline(&part, NULL);
+    pp_budget_slice slice;
+    const pp_plan_request part = part_of(request, GIVEN_END, PACKING_END, &slice);
+    pp_plan_request pipeline = pp_request_pipeline(&part, NULL);
     if (!given)
-        return pack_for(wish, &pipeline, &part, 1, best, err);
+        return pack_for(request, &pipeline, &part, 1, best, err);
     const pp_candidate *chosen[PIPELINES_MOST];
     size_t count = 0;
     for (size_t i = 0; i < given->count && count < PIPELINES_MOST; i++) {
@@ -148,8 +151,8 @@ static pp_status pack_for_best(const pp_wish *wish, const pp_choice *given, pack
             chosen[count++] = c;
     }
     for (size_t i = 0; i < count && !(i && part.stop && part.stop(part.context)); i++) {
-        pipeline = pp_wish_pipeline(&part, chosen[i]);
-        pp_status status = pack_for(wish, &pipeline, &part, count, best, err);
+        pipeline = pp_request_pipeline(&part, chosen[i]);
+        pp_status status = pack_for(request, &pipeline, &part, count, best, err);
         if (status)
             return status;
     }
@@ -166,8 +169,8 @@ static bool splits_backward(const pp_order *order)
 }
 
 /* Of all packings and orders on the chosen split and partition. */
-static pp_status bound_of(const pp_wish *wish, const pp_choice *choice, pp_pack_bound *bound_out,
-                          pp_err *err)
+static pp_status bound_of(const pp_plan_request *request, const pp_search_result *choice,
+                          pp_pack_bound *bound_out, pp_err *err)
 {
     const pp_plan *plan = choice->plan;
     const pp_workload *w = &plan->workload;
@@ -185,20 +188,21 @@ static pp_status bound_of(const pp_wish *wish, const pp_choice *choice, pp_pack_
         if (w->microbatch[j].tokens > pipeline.capacity)
             pipeline.capacity = w->microbatch[j].tokens;
     }
-    return pp_pack_find_bound(&pipeline, wish->lengths, wish->length_count, bound_out, err);
+    return pp_pack_find_bound(&pipeline, request->lengths, request->length_count, bound_out, err);
 }
 
 /* What packing gained, and what it could gain at most. */
-static pp_status say_gain(const pp_wish *wish, const pp_choice *given, const pp_choice *other,
-                          const char *how, pp_choice *answer, pp_err *err)
+static pp_status say_gain(const pp_plan_request *request, const pp_search_result *given,
+                          const pp_search_result *other, const char *how, pp_search_result *answer,
+                          pp_err *err)
 {
-    const char *today = wish->group_count ? "the file's microbatches" : "first fit";
+    const char *today = request->group_count ? "the file's microbatches" : "first fit";
     const pp_candidate *c = &answer->candidate[0];
     char *text = answer->packing;
     const size_t size = sizeof answer->packing;
     pp_pack_bound bound;
     char step[32];
-    pp_status status = bound_of(wish, answer, &bound, err);
+    pp_status status = bound_of(request, answer, &bound, err);
     if (status)
         return status;
     const double least = pp_candidate_score(c, bound.step_ns);
@@ -229,11 +233,11 @@ static pp_status say_gain(const pp_wish *wish, const pp_choice *given, const pp_
 }
 
 /* The whole search with the packing. *other_out stays NULL where nothing fits. */
-static pp_status choose_packed(const pp_wish *wish, const packed_lengths *packed,
-                               pp_choice **other_out, pp_err *err)
+static pp_status choose_packed(const pp_plan_request *request, const packed_lengths *packed,
+                               pp_search_result **other_out, pp_err *err)
 {
-    pp_slice slice;
-    pp_wish part = part_of(wish, PACKING_END, 1, &slice);
+    pp_budget_slice slice;
+    pp_plan_request part = part_of(request, PACKING_END, 1, &slice);
     part.lengths = packed->length;
     part.group_end = packed->end;
     part.group_count = packed->groups;
@@ -241,62 +245,62 @@ static pp_status choose_packed(const pp_wish *wish, const packed_lengths *packed
     part.micro_batch_size = packed->micro_batch_size;
     part.no_advice = true;
     pp_err why = { 0 };
-    pp_status status = pp_choose_as_packed(&part, other_out, &why);
+    pp_status status = pp_plan_search_as_packed(&part, other_out, &why);
     if (status == PP_NOMEM)
         *err = why;
     return status == PP_NOMEM ? status : PP_OK;
 }
 
-/* Must the answer have one of the wish's packings? */
-static bool is_forced(const pp_wish *wish)
+/* Must the answer have one of the request's packings? */
+static bool is_forced(const pp_plan_request *request)
 {
-    return !wish->packings[PP_PACKING_FIRST_FIT];
+    return !request->packings[PP_PACKING_FIRST_FIT];
 }
 
-static bool is_better(const pp_choice *given, const pp_choice *other)
+static bool is_better(const pp_search_result *given, const pp_search_result *other)
 {
     return step_score(&other->candidate[0]) * PP_MEASURABLE_GAIN <
            step_score(&given->candidate[0]) * (PP_MEASURABLE_GAIN - 1);
 }
 
-static void swap_choices(pp_choice **a, pp_choice **b)
+static void swap_choices(pp_search_result **a, pp_search_result **b)
 {
-    pp_choice *kept = *a;
+    pp_search_result *kept = *a;
     *a = *b;
     *b = kept;
 }
 
-static void say_unsearched(pp_choice *choice)
+static void say_unsearched(pp_search_result *choice)
 {
     snprintf(choice->packing, sizeof choice->packing, "not searched: the budget was used up");
 }
 
 /* given: NULL where nothing fits as the lengths are packed; replaced by what is better. */
-static pp_status repack(const pp_wish *wish, pp_choice **given, pp_err *err)
+static pp_status repack(const pp_plan_request *request, pp_search_result **given, pp_err *err)
 {
     packed_lengths packed PP_CLEANUP(packed_free) = { .score = HUGE_VAL };
-    pp_choice *other PP_CLEANUP(pp_choice_free) = NULL;
+    pp_search_result *other PP_CLEANUP(pp_search_result_free) = NULL;
     pp_err why = { 0 };
     const size_t simulated = *given ? (*given)->simulated : 0;
-    if (*given && !is_forced(wish) && wish->stop && wish->stop(wish->context)) {
+    if (*given && !is_forced(request) && request->stop && request->stop(request->context)) {
         say_unsearched(*given);
         return PP_OK;
     }
-    pp_status status = pack_for_best(wish, *given, &packed, &why);
-    const bool own = packed.as_given && *given && !is_forced(wish);
+    pp_status status = pack_for_best(request, *given, &packed, &why);
+    const bool own = packed.as_given && *given && !is_forced(request);
     if (!status && packed.groups && !own)
-        status = choose_packed(wish, &packed, &other, &why);
+        status = choose_packed(request, &packed, &other, &why);
     if (status) {
         *err = why;
         return status;
     }
-    if (!other && (is_forced(wish) || !*given))
+    if (!other && (is_forced(request) || !*given))
         return why.status ? pp_err_set(err, why.status, why.where, "%s", why.text)
                           : pp_err_set(err, PP_INFEASIBLE, "--packing",
                                        "no such packing fits; leave the option out");
-    const bool taken = other && (!*given || is_forced(wish) || is_better(*given, other));
-    pp_choice *answer = taken ? other : *given;
-    if ((status = say_gain(wish, *given, other, packed.how, answer, err)))
+    const bool taken = other && (!*given || is_forced(request) || is_better(*given, other));
+    pp_search_result *answer = taken ? other : *given;
+    if ((status = say_gain(request, *given, other, packed.how, answer, err)))
         return status;
     answer->simulated = simulated + (size_t)packed.simulated + (other ? other->simulated : 0);
     answer->stopped |= (*given && (*given)->stopped) || (other && other->stopped);
@@ -305,33 +309,35 @@ static pp_status repack(const pp_wish *wish, pp_choice **given, pp_err *err)
     return PP_OK;
 }
 
-pp_status pp_choose_first_fit(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
+pp_status pp_plan_search_first_fit(const pp_plan_request *request, pp_search_result **choice_out,
+                                   pp_err *err)
 {
-    pp_wish one = *wish;
+    pp_plan_request one = *request;
     one.packings = NULL;
-    pp_status status = pp_choose_as_packed(&one, choice_out, err);
+    pp_status status = pp_plan_search_as_packed(&one, choice_out, err);
     if (!status)
         say_unsearched(*choice_out);
     return status;
 }
 
-pp_status pp_choose_one(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
+pp_status pp_plan_search_packings(const pp_plan_request *request, pp_search_result **choice_out,
+                                  pp_err *err)
 {
-    if (!wish->lengths || !wish->packings)
-        return pp_choose_as_packed(wish, choice_out, err);
-    pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
-    pp_slice slice;
-    pp_wish given = part_of(wish, 0, GIVEN_END, &slice);
+    if (!request->lengths || !request->packings)
+        return pp_plan_search_as_packed(request, choice_out, err);
+    pp_search_result *choice PP_CLEANUP(pp_search_result_free) = NULL;
+    pp_budget_slice slice;
+    pp_plan_request given = part_of(request, 0, GIVEN_END, &slice);
     pp_err why = { 0 };
     given.no_advice = true;
-    pp_status status = pp_choose_as_packed(&given, &choice, &why);
+    pp_status status = pp_plan_search_as_packed(&given, &choice, &why);
     if (status && status != PP_INFEASIBLE) {
         *err = why;
         return status;
     }
-    status = repack(wish, &choice, &why);
-    if (status == PP_INFEASIBLE && !is_forced(wish)) /* with all of the budget and the advice */
-        return pp_choose_first_fit(wish, choice_out, err);
+    status = repack(request, &choice, &why);
+    if (status == PP_INFEASIBLE && !is_forced(request)) /* with all of the budget and the advice */
+        return pp_plan_search_first_fit(request, choice_out, err);
     if (status) {
         *err = why;
         return status;

@@ -140,21 +140,21 @@ static int64_t limit_below(int64_t limit_bytes)
 
 /* An equal part of what the budget leaves for each limit down to `lowest`; false: nothing is left.
  */
-static bool fund(pp_slice *part, size_t simulated, int64_t limit_bytes, int64_t lowest,
-                 pp_wish *wish)
+static bool give_budget(pp_budget_slice *part, size_t simulated, int64_t limit_bytes,
+                        int64_t lowest, pp_plan_request *request)
 {
-    const pp_wish *asked = part->wish;
+    const pp_plan_request *asked = part->request;
     int64_t limits = 1;
     while ((limit_bytes = limit_below(limit_bytes)) >= lowest && limit_bytes > LIMIT_PARTS)
         limits++;
-    if (!pp_slice_take(part, asked, (size_t)limits, wish))
+    if (!pp_budget_slice_take(part, asked, (size_t)limits, request))
         return false;
     if (!asked->max_simulations)
         return true;
     if (simulated >= asked->max_simulations)
         return false;
     uint64_t left = asked->max_simulations - simulated;
-    wish->max_simulations = simulated + (left + (uint64_t)limits - 1) / (uint64_t)limits;
+    request->max_simulations = simulated + (left + (uint64_t)limits - 1) / (uint64_t)limits;
     return true;
 }
 
@@ -192,10 +192,10 @@ static pp_status lower_limit(pp_search *search, int64_t limit_bytes, size_t *bes
     return PP_OK;
 }
 
-/* Recomputation per stage and free orders at limits from the wish's down, as long as a named
+/* Recomputation per stage and free orders at limits from the request's down, as long as a named
  * schedule fits: with less, microbatches go one by one. Where none does, until nothing is found. */
-static pp_status sweep(pp_search *search, const pp_wish *asked, pp_slice *part, pp_wish *wish,
-                       pp_pareto *out, pp_err *err)
+static pp_status sweep(pp_search *search, const pp_plan_request *asked, pp_budget_slice *part,
+                       pp_plan_request *request, pp_pareto *out, pp_err *err)
 {
     int64_t limit_bytes = search->memory_limit_bytes;
     int64_t lowest = INT64_MAX;
@@ -204,7 +204,7 @@ static pp_status sweep(pp_search *search, const pp_wish *asked, pp_slice *part, 
                                                              : lowest;
     for (size_t best = 0; best != SIZE_MAX && (limit_bytes >= lowest || lowest == INT64_MAX);) {
         size_t before = search->count;
-        if (!fund(part, search->simulated, limit_bytes, lowest, wish)) {
+        if (!give_budget(part, search->simulated, limit_bytes, lowest, request)) {
             out->stopped = true;
             return PP_OK;
         }
@@ -231,8 +231,9 @@ static pp_status sweep(pp_search *search, const pp_wish *asked, pp_slice *part, 
 
 /* When it is done the limit and the bounds are as before; those of set-ups that came with it are
  * not known. */
-static pp_status search_limits(pp_search *search, const pp_wish *asked, pp_slice *part,
-                               pp_wish *wish, pp_pareto *out, pp_err *err)
+static pp_status search_limits(pp_search *search, const pp_plan_request *asked,
+                               pp_budget_slice *part, pp_plan_request *request, pp_pareto *out,
+                               pp_err *err)
 {
     const int64_t limit_bytes = search->memory_limit_bytes;
     const size_t count = search->setup_count;
@@ -240,7 +241,7 @@ static pp_status search_limits(pp_search *search, const pp_wish *asked, pp_slice
     if (!before)
         return pp_err_nomem(err);
     memcpy(before, search->setup, count * sizeof *before);
-    pp_status status = sweep(search, asked, part, wish, out, err);
+    pp_status status = sweep(search, asked, part, request, out, err);
     memcpy(search->setup, before, count * sizeof *before);
     free(before);
     for (size_t i = count; i < search->setup_count; i++)
@@ -250,13 +251,13 @@ static pp_status search_limits(pp_search *search, const pp_wish *asked, pp_slice
     return status;
 }
 
-pp_status pp_pareto_find(const pp_wish *wish, pp_pareto **pareto_out, pp_err *err)
+pp_status pp_pareto_find(const pp_plan_request *request, pp_pareto **pareto_out, pp_err *err)
 {
     pp_search search PP_CLEANUP(close_search) = { 0 };
     pp_pareto *pareto PP_CLEANUP(pp_pareto_free) = pp_alloc_array(1, sizeof *pareto);
-    pp_wish quiet = *wish;
-    pp_slice part;
-    pp_wish all = *wish;
+    pp_plan_request quiet = *request;
+    pp_budget_slice part;
+    pp_plan_request all = *request;
     if (!pareto)
         return pp_err_nomem(err);
     all.stop = NULL;
@@ -264,12 +265,12 @@ pp_status pp_pareto_find(const pp_wish *wish, pp_pareto **pareto_out, pp_err *er
     pp_status status = pp_search_open(&search, &all, err);
     if (status || (status = pp_search_enumerate(&search, err)))
         return status;
-    all.stop = wish->stop;
-    (void)pp_slice_take(&part, &quiet, 2, &all); /* named schedules get half of it at most */
+    all.stop = request->stop;
+    (void)pp_budget_slice_take(&part, &quiet, 2, &all); /* named schedules get half of it at most */
     if ((status = simulate_all(&search, pareto, err)))
         return status;
-    if ((wish->orders != PP_ORDERS_NAMED || wish->schedule) &&
-        (status = search_limits(&search, wish, &part, &all, pareto, err)))
+    if ((request->orders != PP_ORDERS_NAMED || request->schedule) &&
+        (status = search_limits(&search, request, &part, &all, pareto, err)))
         return status;
     search.stopped = pareto->stopped;
     if (!pareto->count)
@@ -304,15 +305,16 @@ static pp_json *write_point(const pp_pareto_point *point, pp_json_build *build)
     return object;
 }
 
-pp_json *pp_pareto_write(const pp_pareto *pareto, const pp_wish *wish, pp_json_build *build)
+pp_json *pp_pareto_write(const pp_pareto *pareto, const pp_plan_request *request,
+                         pp_json_build *build)
 {
     pp_json *root = pp_json_new_object(build);
     pp_json *points = pp_json_new_array(build);
     pp_json_put_text(build, root, "format", "ppsim.pareto");
     pp_json_put_int(build, root, "version", 1);
-    pp_json_put_text(build, root, "model", wish->model->name);
-    pp_json_put_text(build, root, "hardware", wish->hardware->name);
-    pp_json_put_int(build, root, "pp", wish->parallel.pp);
+    pp_json_put_text(build, root, "model", request->model->name);
+    pp_json_put_text(build, root, "hardware", request->hardware->name);
+    pp_json_put_int(build, root, "pp", request->parallel.pp);
     pp_json_put_int(build, root, "simulated", (int64_t)pareto->simulated);
     for (size_t i = 0; i < pareto->count; i++)
         pp_json_add(build, points, write_point(&pareto->point[i], build));

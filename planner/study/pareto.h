@@ -8,7 +8,7 @@
 /* The fastest for limits from candidate.peak_bytes up to limit_bytes. */
 typedef struct pp_pareto_point {
     pp_candidate candidate;
-    int64_t limit_bytes; /* the wish's; then one byte below the peak of the point before */
+    int64_t limit_bytes; /* the request's; then one byte below the peak of the point before */
     pp_ns least_step_ns; /* no candidate, nor any order on its split, is faster within the limit; on
                             as many GPUs as this one has */
 } pp_pareto_point;
@@ -22,15 +22,17 @@ typedef struct pp_pareto {
     bool per_gpu; /* GPU counts differ between candidates */
 } pp_pareto;
 
-/* Named schedules, and, unless the wish says PP_ORDERS_NAMED, free orders at limits 5 % apart. Its
- * jitter, why and gpus are not looked at; `found` is told the fastest at each of these limits.
- * Fails: USAGE, INPUT, INFEASIBLE when nothing fits the limit (as pp_choose), NOMEM. */
-PP_MUST_CHECK pp_status pp_pareto_find(const pp_wish *wish, pp_pareto **pareto_out, pp_err *err);
+/* Named schedules, and, unless the request says PP_ORDERS_NAMED, free orders at limits 5 % apart.
+ * Its jitter, why and gpus are not looked at; `found` is told the fastest at each of these limits.
+ * Fails: USAGE, INPUT, INFEASIBLE when nothing fits the limit (as pp_plan_search), NOMEM. */
+PP_MUST_CHECK pp_status pp_pareto_find(const pp_plan_request *request, pp_pareto **pareto_out,
+                                       pp_err *err);
 void pp_pareto_free(pp_pareto **pareto); /* for PP_CLEANUP; *pareto NULL is fine */
 
 /* "format":"ppsim.pareto". */
-pp_json *pp_pareto_write(const pp_pareto *pareto, const pp_wish *wish, pp_json_build *build);
-/* As pp_choice_csv, the points alone. */
+pp_json *pp_pareto_write(const pp_pareto *pareto, const pp_plan_request *request,
+                         pp_json_build *build);
+/* As pp_search_result_csv, the points alone. */
 void pp_pareto_csv(const pp_pareto *pareto, pp_text *text);
 
 #endif

@@ -5,78 +5,80 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool free_recompute(pp_wish *wish)
+static bool free_recompute(pp_plan_request *request)
 {
-    bool fixed = wish->switches.given.recompute &&
-                 wish->switches.value.recompute != PP_RECOMPUTE_AUTO &&
-                 wish->switches.value.recompute != PP_RECOMPUTE_FULL;
-    wish->switches.given.recompute = wish->switches.given.recompute && !fixed;
+    bool fixed = request->switches.given.recompute &&
+                 request->switches.value.recompute != PP_RECOMPUTE_AUTO &&
+                 request->switches.value.recompute != PP_RECOMPUTE_FULL;
+    request->switches.given.recompute = request->switches.given.recompute && !fixed;
     return fixed;
 }
 
 /* The same tokens per step in smaller microbatches. */
-static bool free_micro_batch(pp_wish *wish)
+static bool free_micro_batch(pp_plan_request *request)
 {
-    if (wish->micro_batch_size <= 1)
+    if (request->micro_batch_size <= 1)
         return false;
-    if (!wish->global_batch_size && !wish->lengths)
-        wish->global_batch_size = pp_default_batch_size(wish);
-    wish->micro_batch_size = 0;
+    if (!request->global_batch_size && !request->lengths)
+        request->global_batch_size = pp_default_batch_size(request);
+    request->micro_batch_size = 0;
     return true;
 }
 
-static bool free_schedule(pp_wish *wish)
+static bool free_schedule(pp_plan_request *request)
 {
-    bool fixed = wish->schedule || wish->parallel.vpp || wish->group_size;
-    if (wish->partition == PP_PARTITION_LAYOUT)
+    bool fixed = request->schedule || request->parallel.vpp || request->group_size;
+    if (request->partition == PP_PARTITION_LAYOUT)
         return false;
-    wish->schedule = NULL;
-    wish->parallel.vpp = 0;
-    wish->group_size = 0;
+    request->schedule = NULL;
+    request->parallel.vpp = 0;
+    request->group_size = 0;
     return fixed;
 }
 
-static bool divide_optimizer(pp_wish *wish)
+static bool divide_optimizer(pp_plan_request *request)
 {
-    if (wish->parallel.dp < 2 || (wish->switches.given.zero && wish->switches.value.zero))
+    if (request->parallel.dp < 2 || (request->switches.given.zero && request->switches.value.zero))
         return false;
-    wish->switches.given.zero = true;
-    wish->switches.value.zero = 1;
+    request->switches.given.zero = true;
+    request->switches.value.zero = 1;
     return true;
 }
 
-static bool sequence_parallel(pp_wish *wish)
+static bool sequence_parallel(pp_plan_request *request)
 {
-    bool off = wish->switches.given.sequence_parallel && !wish->switches.value.sequence_parallel;
-    if (wish->parallel.tp == 1 || !off)
+    bool off =
+        request->switches.given.sequence_parallel && !request->switches.value.sequence_parallel;
+    if (request->parallel.tp == 1 || !off)
         return false;
-    wish->switches.given.sequence_parallel = false;
+    request->switches.given.sequence_parallel = false;
     return true;
 }
 
-static bool flash_attention(pp_wish *wish)
+static bool flash_attention(pp_plan_request *request)
 {
-    bool off = wish->switches.given.flash_attention && !wish->switches.value.flash_attention;
-    wish->switches.given.flash_attention = wish->switches.given.flash_attention && !off;
+    bool off = request->switches.given.flash_attention && !request->switches.value.flash_attention;
+    request->switches.given.flash_attention = request->switches.given.flash_attention && !off;
     return off;
 }
 
-static bool free_partition(pp_wish *wish)
+static bool free_partition(pp_plan_request *request)
 {
-    bool fixed = wish->partition != PP_PARTITION_AUTO;
-    wish->partition = PP_PARTITION_AUTO;
+    bool fixed = request->partition != PP_PARTITION_AUTO;
+    request->partition = PP_PARTITION_AUTO;
     return fixed;
 }
 
 /* What a runtime keeps although nobody asked for it. */
-static bool drop_outputs(pp_wish *wish)
+static bool drop_outputs(pp_plan_request *request)
 {
     pp_err unknown = { 0 };
-    const pp_executor *executor = NULL;
-    if (wish->return_outputs || !wish->executor ||
-        pp_executor_get(wish->executor, &executor, &unknown) || !executor->buffers.return_outputs)
+    const pp_framework *framework = NULL;
+    if (request->return_outputs || !request->framework ||
+        pp_framework_get(request->framework, &framework, &unknown) ||
+        !framework->buffers.return_outputs)
         return false;
-    wish->return_outputs = "off";
+    request->return_outputs = "off";
     return true;
 }
 
@@ -92,12 +94,12 @@ static void close_search(pp_search *search)
     pp_search_close(search);
 }
 
-pp_status pp_repair_attempt(const pp_wish *wish, pp_repair *best, pp_err *err)
+pp_status pp_repair_attempt(const pp_plan_request *request, pp_repair *best, pp_err *err)
 {
     pp_search search PP_CLEANUP(close_search) = { 0 };
     pp_err why = { 0 };
     size_t found = SIZE_MAX;
-    pp_status status = pp_search_solve(&search, wish, &found, &why);
+    pp_status status = pp_search_solve(&search, request, &found, &why);
     if (status == PP_NOMEM) {
         *err = why;
         return status;
@@ -108,17 +110,18 @@ pp_status pp_repair_attempt(const pp_wish *wish, pp_repair *best, pp_err *err)
     double gpus = (double)pp_parallel_gpus(&c->parallel);
     double before = (double)pp_parallel_gpus(&best->candidate.parallel);
     if (!best->found || gpus < before || (gpus == before && c->step_ns < best->candidate.step_ns))
-        *best = (pp_repair){ .found = true, .candidate = *c, .wish = *wish };
+        *best = (pp_repair){ .found = true, .candidate = *c, .request = *request };
     return PP_OK;
 }
 
-static pp_status try_same_gpus(const pp_wish *wish, pp_wish *all, pp_repair *best, pp_err *err)
+static pp_status try_same_gpus(const pp_plan_request *request, pp_plan_request *all,
+                               pp_repair *best, pp_err *err)
 {
     pp_status status = PP_OK;
     size_t changed = 0;
-    *all = *wish;
+    *all = *request;
     for (size_t i = 0; i < PP_CHANGES && !status; i++) {
-        pp_wish one = *wish;
+        pp_plan_request one = *request;
         changed += pp_changes[i].apply(all);
         if (pp_changes[i].apply(&one))
             status = pp_repair_attempt(&one, best, err);
@@ -126,31 +129,32 @@ static pp_status try_same_gpus(const pp_wish *wish, pp_wish *all, pp_repair *bes
     return status || best->found || changed < 2 ? status : pp_repair_attempt(all, best, err);
 }
 
-static bool grow_tensor(pp_wish *wish, int64_t factor)
+static bool grow_tensor(pp_plan_request *request, int64_t factor)
 {
-    bool given = wish->parallel.tp > 0;
-    wish->parallel.tp *= factor;
-    return given && wish->parallel.tp <= wish->hardware->gpus_per_node;
+    bool given = request->parallel.tp > 0;
+    request->parallel.tp *= factor;
+    return given && request->parallel.tp <= request->hardware->gpus_per_node;
 }
 
-static bool grow_pipeline(pp_wish *wish, int64_t factor)
+static bool grow_pipeline(pp_plan_request *request, int64_t factor)
 {
-    wish->parallel.pp *= factor;
-    return wish->parallel.pp <= wish->model->layers && wish->partition != PP_PARTITION_LAYOUT;
+    request->parallel.pp *= factor;
+    return request->parallel.pp <= request->model->layers &&
+           request->partition != PP_PARTITION_LAYOUT;
 }
 
-static bool grow_experts(pp_wish *wish, int64_t factor)
+static bool grow_experts(pp_plan_request *request, int64_t factor)
 {
-    wish->parallel.dp = (wish->parallel.dp ? wish->parallel.dp : 1) * factor;
-    wish->parallel.ep = (wish->parallel.ep ? wish->parallel.ep : 1) * factor;
-    return wish->model->experts > 0;
+    request->parallel.dp = (request->parallel.dp ? request->parallel.dp : 1) * factor;
+    request->parallel.ep = (request->parallel.ep ? request->parallel.ep : 1) * factor;
+    return request->model->experts > 0;
 }
 
-static bool grow_replicas(pp_wish *wish, int64_t factor)
+static bool grow_replicas(pp_plan_request *request, int64_t factor)
 {
-    wish->parallel.dp = (wish->parallel.dp ? wish->parallel.dp : 1) * factor;
-    wish->switches.given.zero = true;
-    wish->switches.value.zero = 1;
+    request->parallel.dp = (request->parallel.dp ? request->parallel.dp : 1) * factor;
+    request->switches.given.zero = true;
+    request->switches.value.zero = 1;
     return true;
 }
 
@@ -162,12 +166,12 @@ const pp_growth pp_growths[PP_GROWTHS] = {
 };
 
 /* More GPUs, with every other change allowed. */
-static pp_status try_more_gpus(const pp_wish *wish, pp_repair *best, pp_err *err)
+static pp_status try_more_gpus(const pp_plan_request *request, pp_repair *best, pp_err *err)
 {
     pp_status status = PP_OK;
     for (int64_t factor = 2; factor <= PP_GROWTH_MAX && !status && !best->found; factor *= 2) {
         for (size_t i = 0; i < PP_GROWTHS && !status; i++) {
-            pp_wish more = *wish;
+            pp_plan_request more = *request;
             if (pp_growths[i].apply(&more, factor))
                 status = pp_repair_attempt(&more, best, err);
         }
@@ -182,23 +186,25 @@ static void say_number(char *text, size_t size, const char *option, int64_t was,
         snprintf(text + used, size - used, "%s %" PRId64 " ", option, is);
 }
 
-void pp_repair_options(const pp_wish *wish, const pp_repair *best, char *text, size_t size)
+void pp_repair_options(const pp_plan_request *request, const pp_repair *best, char *text,
+                       size_t size)
 {
     const pp_candidate *c = &best->candidate;
-    const pp_switch_wish *was = &wish->switches;
-    const pp_switch_wish *is = &best->wish.switches;
+    const pp_switch_request *was = &request->switches;
+    const pp_switch_request *is = &best->request.switches;
     text[0] = '\0';
-    say_number(text, size, "--pp", wish->parallel.pp, c->parallel.pp);
-    if (wish->parallel.tp)
-        say_number(text, size, "--tp", wish->parallel.tp, c->parallel.tp);
-    say_number(text, size, "--dp", wish->parallel.dp ? wish->parallel.dp : 1, c->parallel.dp);
-    say_number(text, size, "--ep", wish->parallel.ep ? wish->parallel.ep : 1, c->parallel.ep);
-    if (wish->micro_batch_size)
-        say_number(text, size, "--micro-batch-size", wish->micro_batch_size, c->micro_batch_size);
-    if (wish->parallel.vpp)
-        say_number(text, size, "--vpp", wish->parallel.vpp, c->parallel.vpp);
+    say_number(text, size, "--pp", request->parallel.pp, c->parallel.pp);
+    if (request->parallel.tp)
+        say_number(text, size, "--tp", request->parallel.tp, c->parallel.tp);
+    say_number(text, size, "--dp", request->parallel.dp ? request->parallel.dp : 1, c->parallel.dp);
+    say_number(text, size, "--ep", request->parallel.ep ? request->parallel.ep : 1, c->parallel.ep);
+    if (request->micro_batch_size)
+        say_number(text, size, "--micro-batch-size", request->micro_batch_size,
+                   c->micro_batch_size);
+    if (request->parallel.vpp)
+        say_number(text, size, "--vpp", request->parallel.vpp, c->parallel.vpp);
     size_t used = strlen(text);
-    if (wish->schedule && wish->schedule != c->schedule)
+    if (request->schedule && request->schedule != c->schedule)
         used += (size_t)snprintf(text + used, size - used, "--schedule %s ", c->schedule->name);
     if (was->given.recompute && was->value.recompute != PP_RECOMPUTE_AUTO &&
         was->value.recompute != c->recompute)
@@ -210,10 +216,10 @@ void pp_repair_options(const pp_wish *wish, const pp_repair *best, char *text, s
         used += (size_t)snprintf(text + used, size - used, "--sequence-parallel on ");
     if (was->given.flash_attention && !is->given.flash_attention)
         used += (size_t)snprintf(text + used, size - used, "--attention flash ");
-    if (!wish->return_outputs && best->wish.return_outputs)
+    if (!request->return_outputs && best->request.return_outputs)
         used += (size_t)snprintf(text + used, size - used, "--return-outputs %s ",
-                                 best->wish.return_outputs);
-    if (wish->partition != best->wish.partition)
+                                 best->request.return_outputs);
+    if (request->partition != best->request.partition)
         used += (size_t)snprintf(text + used, size - used, "--partition auto ");
     if (used)
         text[used - 1] = '\0';
@@ -276,7 +282,7 @@ static pp_status tell_miss(pp_search *search, const pp_candidate *miss, pp_err *
         status = pp_report_set_limit(report, program, timeline, set.costs[i],
                                      search->memory_limit_bytes, err);
         if (!status)
-            search->wish->missed(search->wish->context, report);
+            search->request->missed(search->request->context, report);
         break;
     }
     return status;
@@ -284,7 +290,7 @@ static pp_status tell_miss(pp_search *search, const pp_candidate *miss, pp_err *
 
 pp_status pp_search_repair(pp_search *search, pp_err *err)
 {
-    const pp_wish *wish = search->wish;
+    const pp_plan_request *request = search->request;
     const pp_candidate *miss;
     char what[640];
     if (search->stopped)
@@ -300,13 +306,13 @@ pp_status pp_search_repair(pp_search *search, pp_err *err)
         return err->status;
     }
     pp_repair_describe(search, miss, what, sizeof what);
-    if (wish->missed && (status = tell_miss(search, miss, err)))
+    if (request->missed && (status = tell_miss(search, miss, err)))
         return status;
-    if (wish->no_advice)
+    if (request->no_advice)
         return pp_err_set(err, PP_INFEASIBLE, NULL, "%s", what);
     pp_repair best = { .found = false };
-    pp_wish all;
-    if ((status = try_same_gpus(wish, &all, &best, err)) ||
+    pp_plan_request all;
+    if ((status = try_same_gpus(request, &all, &best, err)) ||
         (!best.found && (status = try_more_gpus(&all, &best, err))))
         return status;
     if (!best.found)
@@ -317,7 +323,7 @@ pp_status pp_search_repair(pp_search *search, pp_err *err)
     char options[256];
     char step[32];
     char peak[32];
-    pp_repair_options(wish, &best, options, sizeof options);
+    pp_repair_options(request, &best, options, sizeof options);
     return pp_err_set(err, PP_INFEASIBLE, NULL,
                       "%s. Cheapest change that fits: %s (%" PRId64
                       " GPUs, step %s, peak %s on rank %" PRIu32 ")",

@@ -1,4 +1,5 @@
-/* What planner/study/repair.c and planner/study/explain.c share: changes of a wish for which nothing fits. */
+/* What planner/study/repair.c and planner/study/explain.c share: changes of a request for which
+ * nothing fits. */
 #ifndef PPSIM_PLANNER_STUDY_REPAIR_INT_H
 #define PPSIM_PLANNER_STUDY_REPAIR_INT_H
 
@@ -11,16 +12,16 @@
 /* On the same GPUs. apply returns false when it changes nothing. */
 typedef struct pp_change {
     const char *name;
-    bool (*apply)(pp_wish *wish);
+    bool (*apply)(pp_plan_request *request);
 } pp_change;
 
 extern const pp_change pp_changes[PP_CHANGES];
 
-/* With `factor` times as many GPUs. apply returns false when that is not possible; the wish has
+/* With `factor` times as many GPUs. apply returns false when that is not possible; the request has
  * changed even so. */
 typedef struct pp_growth {
     const char *name;
-    bool (*apply)(pp_wish *wish, int64_t factor);
+    bool (*apply)(pp_plan_request *request, int64_t factor);
 } pp_growth;
 
 extern const pp_growth pp_growths[PP_GROWTHS];
@@ -29,13 +30,15 @@ extern const pp_growth pp_growths[PP_GROWTHS];
 typedef struct pp_repair {
     bool found;
     pp_candidate candidate;
-    pp_wish wish;
+    pp_plan_request request;
 } pp_repair;
 
-/* Searches `wish`; keeps the answer when it is better: fewer GPUs, then faster. Fails: NOMEM. */
-PP_MUST_CHECK pp_status pp_repair_attempt(const pp_wish *wish, pp_repair *best, pp_err *err);
-/* The options that turn `wish` into the repair. */
-void pp_repair_options(const pp_wish *wish, const pp_repair *best, char *text, size_t size);
+/* Searches `request`; keeps the answer when it is better: fewer GPUs, then faster. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_repair_attempt(const pp_plan_request *request, pp_repair *best,
+                                          pp_err *err);
+/* The options that turn `request` into the repair. */
+void pp_repair_options(const pp_plan_request *request, const pp_repair *best, char *text,
+                       size_t size);
 
 /* The legal candidate that misses by least; NULL: there is none. A shortfall that is only a floor
  * is simulated, until the least one is exact. */

@@ -19,9 +19,9 @@ static bool is_in(const char *const *names, const char *name)
 }
 
 /* What its training does whatever the schedule, unless said. */
-static void train_as(const pp_target_limits *target, pp_wish *wish)
+static void train_as(const pp_target_limits *target, pp_plan_request *request)
 {
-    pp_switch_wish *switches = &wish->switches;
+    pp_switch_request *switches = &request->switches;
     if (target->fsdp && !switches->given.zero) {
         switches->given.zero = true;
         switches->value.zero = 1;
@@ -32,84 +32,86 @@ static void train_as(const pp_target_limits *target, pp_wish *wish)
     }
 }
 
-void pp_target_limit(const pp_target_limits *target, bool shapes_given, pp_wish *wish)
+void pp_target_limit(const pp_target_limits *target, bool shapes_given, pp_plan_request *request)
 {
-    train_as(target, wish);
-    wish->one_order |= target->one_order;
-    wish->recompute_alike |= target->recompute_alike;
-    wish->recompute_uniform |= target->recompute_uniform;
-    if (!wish->schedule && target->only)
-        wish->only = target->only;
+    train_as(target, request);
+    request->one_order |= target->one_order;
+    request->recompute_alike |= target->recompute_alike;
+    request->recompute_uniform |= target->recompute_uniform;
+    if (!request->schedule && target->only)
+        request->only = target->only;
     if (!target->orders)
-        wish->orders = PP_ORDERS_NAMED;
-    if (wish->lengths && !shapes_given && target->constant_shapes)
-        wish->exchange.shapes.kind = PP_SHAPES_PADDED;
-    wish->free.shapes &= !target->constant_shapes;
+        request->orders = PP_ORDERS_NAMED;
+    if (request->lengths && !shapes_given && target->constant_shapes)
+        request->exchange.shapes.kind = PP_SIZES_PADDED;
+    request->free.shapes &= !target->constant_shapes;
 }
 
-/* The wish under the target's limits and with its executor. */
-static pp_wish limited(const pp_target_limits *target, bool shapes_given, const pp_wish *wish)
+/* The request under the target's limits and with its framework. */
+static pp_plan_request limited(const pp_target_limits *target, bool shapes_given,
+                               const pp_plan_request *request)
 {
-    pp_wish own = *wish;
-    own.executor = wish->executor ? wish->executor : target->executors[0];
+    pp_plan_request own = *request;
+    own.framework = request->framework ? request->framework : target->frameworks[0];
     own.target = target->rules;
-    own.free.executors = target->executors;
-    if (!wish->return_outputs)
+    own.free.frameworks = target->frameworks;
+    if (!request->return_outputs)
         own.return_outputs = target->return_outputs;
-    if (wish->lengths && !shapes_given)
+    if (request->lengths && !shapes_given)
         own.exchange.shapes.kind = target->unequal;
     pp_target_limit(target, shapes_given, &own);
     return own;
 }
 
-/* Why the target does not run the wish's schedule; NULL: it does. */
-static const char *refusal(const pp_target_limits *target, const pp_wish *wish,
+/* Why the target does not run the request's schedule; NULL: it does. */
+static const char *refusal(const pp_target_limits *target, const pp_plan_request *request,
                            const char *schedule)
 {
     if (target->only && !is_in(target->only, schedule))
         return "does not run";
-    return wish->no_split && wish->schedule && wish->schedule->splits_backward
+    return request->no_split && request->schedule && request->schedule->splits_backward
                ? "compiles its stages (--torch-compile), which forbids the split backward of"
                : NULL;
 }
 
-/* Searches the wish as it is; *choice_out stays NULL where nothing fits. Fails: NOMEM. */
-static pp_status try_wish(const pp_wish *wish, pp_choice **choice_out, pp_err *err)
+/* Searches the request as it is; *choice_out stays NULL where nothing fits. Fails: NOMEM. */
+static pp_status try_request(const pp_plan_request *request, pp_search_result **choice_out,
+                             pp_err *err)
 {
     pp_err reason = { 0 };
-    return pp_choose(wish, choice_out, &reason) == PP_NOMEM ? pp_err_nomem(err) : PP_OK;
+    return pp_plan_search(request, choice_out, &reason) == PP_NOMEM ? pp_err_nomem(err) : PP_OK;
 }
 
 /* "; the nearest that it runs is interleaved, with a step of 2.021 s (+4.90 %)": searched, against
- * the wish with the same executor, or with its own where that one does not run the schedule. */
+ * the request with the same framework, or with its own where that one does not run the schedule. */
 static pp_status find_nearest(const pp_target_limits *target, bool shapes_given,
-                              const pp_wish *wish, char *text, size_t size, pp_err *err)
+                              const pp_plan_request *request, char *text, size_t size, pp_err *err)
 {
-    pp_choice *asked PP_CLEANUP(pp_choice_free) = NULL;
-    pp_choice *nearest PP_CLEANUP(pp_choice_free) = NULL;
-    pp_wish other = *wish;
+    pp_search_result *asked PP_CLEANUP(pp_search_result_free) = NULL;
+    pp_search_result *nearest PP_CLEANUP(pp_search_result_free) = NULL;
+    pp_plan_request other = *request;
     char step[32];
     char more[80] = "";
     text[0] = '\0';
     other.schedule = NULL;
     other.orders = PP_ORDERS_NAMED;
-    other.free = (pp_free_habits){ .executor = false };
+    other.free = (pp_free_settings){ .framework = false };
     other = limited(target, shapes_given, &other);
-    pp_status status = try_wish(&other, &nearest, err);
+    pp_status status = try_request(&other, &nearest, err);
     if (status || !nearest)
         return status;
-    pp_wish wanted = *wish;
+    pp_plan_request wanted = *request;
     wanted.free = other.free;
     train_as(target, &wanted);
     wanted.no_split = false;
-    wanted.executor = other.executor;
+    wanted.framework = other.framework;
     wanted.return_outputs = other.return_outputs;
-    if ((status = try_wish(&wanted, &asked, err)))
+    if ((status = try_request(&wanted, &asked, err)))
         return status;
     if (!asked) {
-        wanted.executor = wish->executor;
-        wanted.return_outputs = wish->return_outputs;
-        if ((status = try_wish(&wanted, &asked, err)))
+        wanted.framework = request->framework;
+        wanted.return_outputs = request->return_outputs;
+        if ((status = try_request(&wanted, &asked, err)))
             return status;
     }
     const pp_candidate *n = &nearest->candidate[0];
@@ -118,16 +120,16 @@ static pp_status find_nearest(const pp_target_limits *target, bool shapes_given,
                  100 * (pp_candidate_score(n, n->step_ns) /
                             pp_candidate_score(&asked->candidate[0], asked->candidate[0].step_ns) -
                         1),
-                 wanted.executor == other.executor ? "" : " against executor ideal");
+                 wanted.framework == other.framework ? "" : " against executor ideal");
     snprintf(text, size, "; the nearest that it runs is %.40s, with a step of %s%s",
              n->schedule->name, pp_format_duration(step, sizeof step, n->step_ns), more);
     return PP_OK;
 }
 
-pp_status pp_target_check_recompute(const pp_target_limits *target, const pp_wish *wish,
+pp_status pp_target_check_recompute(const pp_target_limits *target, const pp_plan_request *request,
                                     pp_err *err)
 {
-    const pp_switch_wish *s = &wish->switches;
+    const pp_switch_request *s = &request->switches;
     if (!s->given.recompute || s->value.recompute <= PP_RECOMPUTE_AUTO)
         return PP_OK;
     if (target->recompute_uniform)
@@ -143,45 +145,45 @@ pp_status pp_target_check_recompute(const pp_target_limits *target, const pp_wis
     return PP_OK;
 }
 
-pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given, pp_wish *wish,
-                          pp_err *err)
+pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
+                          pp_plan_request *request, pp_err *err)
 {
-    const char *schedule = wish->schedule                      ? wish->schedule->name
-                           : wish->orders == PP_ORDERS_PLANNED ? "planned"
-                                                               : NULL;
-    const char *why = schedule ? refusal(target, wish, schedule) : NULL;
-    if (wish->executor && !is_in(target->executors, wish->executor))
+    const char *schedule = request->schedule                      ? request->schedule->name
+                           : request->orders == PP_ORDERS_PLANNED ? "planned"
+                                                                  : NULL;
+    const char *why = schedule ? refusal(target, request, schedule) : NULL;
+    if (request->framework && !is_in(target->frameworks, request->framework))
         return pp_err_set(err, PP_USAGE, "--executor",
                           "target %s communicates as executor %s does; leave the option out",
-                          target->name, target->executors[0]);
-    if (shapes_given && target->constant_shapes && wish->exchange.shapes.kind != PP_SHAPES_PADDED)
+                          target->name, target->frameworks[0]);
+    if (shapes_given && target->constant_shapes && request->exchange.shapes.kind != PP_SIZES_PADDED)
         return pp_err_set(err, PP_USAGE, "--shapes",
                           "target %s takes one size for all microbatches; leave the option out, or "
                           "give padded",
                           target->name);
-    if (wish->free.communicators)
+    if (request->free.communicators)
         return pp_err_set(
             err, PP_USAGE, "--communicators",
             "target %s makes its communicators itself; name them, or leave the option "
             "out",
             target->name);
-    if (target->no_mtp && wish->model && wish->model->mtp_layers > 0)
+    if (target->no_mtp && request->model && request->model->mtp_layers > 0)
         return pp_err_set(err, PP_INFEASIBLE, "--target",
                           "%s: how a model names its multi-token prediction modules is not known; "
                           "plan a model without them, or for another target",
                           target->name);
-    pp_status status = pp_target_check_recompute(target, wish, err);
+    pp_status status = pp_target_check_recompute(target, request, err);
     if (status)
         return status;
     if (why) {
         char nearest[200];
-        status = find_nearest(target, shapes_given, wish, nearest, sizeof nearest, err);
+        status = find_nearest(target, shapes_given, request, nearest, sizeof nearest, err);
         return status ? status
                       : pp_err_set(err, PP_INFEASIBLE, "--schedule",
                                    "target %s %s %s%s; leave out the option, or the target",
                                    target->name, why, schedule, nearest);
     }
-    *wish = limited(target, shapes_given, wish);
+    *request = limited(target, shapes_given, request);
     return PP_OK;
 }
 
@@ -199,12 +201,12 @@ static void say_more(const pp_candidate *c, const pp_candidate *f, char *text, s
 }
 
 /* The cost against one other search. */
-static pp_status compare(const pp_wish *wish, const pp_candidate *c, char *text, size_t size,
-                         pp_err *err)
+static pp_status compare(const pp_plan_request *request, const pp_candidate *c, char *text,
+                         size_t size, pp_err *err)
 {
-    pp_choice *other PP_CLEANUP(pp_choice_free) = NULL;
+    pp_search_result *other PP_CLEANUP(pp_search_result_free) = NULL;
     pp_err why = { 0 };
-    pp_status status = pp_choose(wish, &other, &why);
+    pp_status status = pp_plan_search(request, &other, &why);
     if (status == PP_NOMEM) {
         *err = why;
         return status;
@@ -223,15 +225,16 @@ static void free_ends(size_t **ends)
     free(*ends);
 }
 
-/* The wish with the plan's microbatches, so that the comparison is not one of packings. They are
+/* The request with the plan's microbatches, so that the comparison is not one of packings. They are
  * dealt to replicas in turn. lengths, end: the caller's to free. */
-static pp_status packed_alike(const pp_plan *plan, const pp_wish *wish, int64_t **lengths,
-                              size_t **end, pp_wish *alike_out, pp_err *err)
+static pp_status packed_alike(const pp_plan *plan, const pp_plan_request *request,
+                              int64_t **lengths, size_t **end, pp_plan_request *alike_out,
+                              pp_err *err)
 {
     const pp_workload *w = &plan->workload;
     const size_t count = (size_t)w->replicas * w->microbatches;
-    *alike_out = *wish;
-    if (!wish->packings || w->first_fit_bins)
+    *alike_out = *request;
+    if (!request->packings || w->first_fit_bins)
         return PP_OK;
     *lengths = pp_alloc_array(w->length_count, sizeof **lengths);
     *end = pp_alloc_array(count, sizeof **end);
@@ -256,22 +259,22 @@ static void free_lengths(int64_t **lengths)
     free(*lengths);
 }
 
-pp_status pp_target_compare(const pp_target_limits *target, const pp_wish *free_wish,
-                            pp_choice *choice, pp_err *err)
+pp_status pp_target_compare(const pp_target_limits *target, const pp_plan_request *free_request,
+                            pp_search_result *choice, pp_err *err)
 {
     const pp_candidate *c = &choice->candidate[0];
     int64_t *lengths PP_CLEANUP(free_lengths) = NULL;
     size_t *end PP_CLEANUP(free_ends) = NULL;
-    pp_wish free_alike;
-    pp_status status = packed_alike(choice->plan, free_wish, &lengths, &end, &free_alike, err);
+    pp_plan_request free_alike;
+    pp_status status = packed_alike(choice->plan, free_request, &lengths, &end, &free_alike, err);
     if (status)
         return status;
     free_alike.packings = NULL;
-    pp_wish alike = free_alike;
+    pp_plan_request alike = free_alike;
     char limits[sizeof choice->target / 2 - 100];
     char all[sizeof limits];
     train_as(target, &alike);
-    alike.executor = choice->plan->executor;
+    alike.framework = choice->plan->framework;
     alike.switches.value.communicators = choice->context.switches.communicators;
     if (!alike.return_outputs && choice->plan->return_outputs[0])
         alike.return_outputs = choice->plan->return_outputs;
@@ -280,7 +283,8 @@ pp_status pp_target_compare(const pp_target_limits *target, const pp_wish *free_
         return status;
     snprintf(choice->target, sizeof choice->target,
              "limits of %s cost %s; against the free choice with executor %s it costs %s",
-             target->name, limits, free_wish->executor ? free_wish->executor : "ideal", all);
+             target->name, limits, free_request->framework ? free_request->framework : "ideal",
+             all);
     status = pp_notes_add(&choice->plan->assumptions, err, "target cost", "%s", choice->target);
     return status ? status
                   : pp_notes_add(&choice->plan->prediction->assumptions, err, "target cost", "%s",

@@ -1,12 +1,12 @@
 /* Real forward and backward math of a residual transformer stack: docs/runtime-cpu.md. */
 #include "runtime/cpu/matmul.h"
-#include "runtime/cpu/worker.h"
+#include "runtime/cpu/stage_math.h"
 
 static pp_status cpu_describe(const pp_compute_work *work, pp_costs *costs, pp_err *err)
 {
     pp_cpu_blas blas;
     pp_status status = pp_cpu_blas_open(&blas, err);
-    return status ? status : pp_worker_describe(work, false, costs, err);
+    return status ? status : pp_stage_math_describe(work, false, costs, err);
 }
 
 static pp_status cpu_open(const pp_compute_work *work, const bool *holds, void **worker_out,
@@ -17,7 +17,7 @@ static pp_status cpu_open(const pp_compute_work *work, const bool *holds, void *
     if (status)
         return status;
     const pp_math *math = model->settings.single ? &pp_cpu_math_f32 : &pp_cpu_math_f64;
-    return pp_worker_open(work, model, math, NULL, holds, worker_out, err);
+    return pp_stage_math_open(work, model, math, NULL, holds, worker_out, err);
 }
 
 const pp_compute pp_compute_cpu = {
@@ -26,5 +26,5 @@ const pp_compute pp_compute_cpu = {
     .describe = cpu_describe,
     .open = cpu_open,
     PP_WORKER_CALLS,
-    .value_nudge = pp_worker_value_nudge,
+    .value_nudge = pp_stage_math_value_nudge,
 };

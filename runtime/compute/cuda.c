@@ -1,6 +1,6 @@
 /* The math of compute cpu on GPUs: all that knows CUDA is in the module ppsim_cuda.so. */
-#include "runtime/cpu/worker.h"
 #include "runtime/core/module.h"
+#include "runtime/cpu/stage_math.h"
 
 #include <stdio.h>
 
@@ -10,7 +10,7 @@ static pp_status cuda_describe(const pp_compute_work *work, pp_costs *costs, pp_
 {
     const pp_module *module;
     pp_status status = pp_module_load(&pp_module_cuda, &module, err);
-    return status ? status : pp_worker_describe(work, true, costs, err);
+    return status ? status : pp_stage_math_describe(work, true, costs, err);
 }
 
 static pp_status cuda_open(const pp_compute_work *work, const bool *holds, void **worker_out,
@@ -21,8 +21,8 @@ static pp_status cuda_open(const pp_compute_work *work, const bool *holds, void 
     pp_status status = pp_module_load(&pp_module_cuda, &module, err);
     if (status || (status = pp_cpu_model_new(work, true, &model, err)))
         return status;
-    return pp_worker_open(work, model, module->math, &pp_module_services_table, holds, worker_out,
-                          err);
+    return pp_stage_math_open(work, model, module->math, &pp_module_services_table, holds,
+                              worker_out, err);
 }
 
 static pp_status cuda_memory(pp_device_memory *memory_out, pp_err *err)
@@ -59,9 +59,9 @@ const pp_compute pp_compute_cuda = {
     .describe = cuda_describe,
     .open = cuda_open,
     PP_WORKER_CALLS,
-    .times = pp_worker_times,
-    .gpu = pp_worker_gpu,
+    .times = pp_stage_math_times,
+    .gpu = pp_stage_math_gpu,
     .memory = cuda_memory,
-    .check = pp_worker_check,
+    .check = pp_stage_math_check,
     .reference = cuda_reference,
 };

@@ -13,26 +13,26 @@ static bool is_backward(pp_op op)
     return op.kind == PP_OP_I || op.kind == PP_OP_B;
 }
 
-void pp_cells_free(pp_cells *cells)
+void pp_program_index_free(pp_program_index *cells)
 {
     free(cells->op);
     free(cells->consumer);
     free(cells->position);
     free(cells->posted);
-    *cells = (pp_cells){ 0 };
+    *cells = (pp_program_index){ 0 };
 }
 
-pp_status pp_cells_new(const pp_program *program, pp_cells *cells_out, pp_err *err)
+pp_status pp_program_index_new(const pp_program *program, pp_program_index *cells_out, pp_err *err)
 {
     const pp_comm *comm = program->comm;
     size_t cell_count = (size_t)program->stages * program->microbatches;
-    pp_cells cells = { .program = program };
+    pp_program_index cells = { .program = program };
     cells.op = pp_alloc_array(PP_PASSES * cell_count, sizeof *cells.op);
     cells.consumer = pp_alloc_array(program->count, sizeof *cells.consumer);
     cells.position = pp_alloc_array(program->count, sizeof *cells.position);
     cells.posted = pp_alloc_array(comm->transfer_count, sizeof *cells.posted);
     if (!cells.op || !cells.consumer || !cells.position || !cells.posted) {
-        pp_cells_free(&cells);
+        pp_program_index_free(&cells);
         return pp_err_nomem(err);
     }
     memset(cells.op, 0xff, PP_PASSES * cell_count * sizeof *cells.op);
@@ -97,7 +97,7 @@ typedef struct tensor {
 } tensor;
 
 typedef struct planning {
-    const pp_cells *cells;
+    const pp_program_index *cells;
     const pp_program *program;
     const pp_costs *costs;
     pp_arena *arena;
@@ -206,16 +206,16 @@ static pp_status add_op(planning *p, size_t i, pp_err *err)
     pp_op_places *own = pp_arena_at(p->arena, i);
     pp_tensor_bytes bytes = pp_tensor_bytes_of(p->program, p->costs, op);
     uint32_t at = p->cells->position[i];
-    uint32_t backward = pp_cells_get(p->cells, PP_PASS_BACKWARD, op.stage, op.microbatch);
-    uint32_t weight = pp_cells_get(p->cells, PP_PASS_WEIGHT, op.stage, op.microbatch);
+    uint32_t backward = pp_program_index_get(p->cells, PP_PASS_BACKWARD, op.stage, op.microbatch);
+    uint32_t weight = pp_program_index_get(p->cells, PP_PASS_WEIGHT, op.stage, op.microbatch);
     *own = (pp_op_places){ .in = PP_NOWHERE,
                            .out = PP_NOWHERE,
                            .saved = PP_NOWHERE,
                            .stash = PP_NOWHERE,
                            .logits = PP_NOWHERE,
                            .scratch = PP_NOWHERE,
-                           .forward =
-                               pp_cells_get(p->cells, PP_PASS_FORWARD, op.stage, op.microbatch) };
+                           .forward = pp_program_index_get(p->cells, PP_PASS_FORWARD, op.stage,
+                                                           op.microbatch) };
     if (op.kind == PP_OP_F) {
         uint32_t last = backward == NONE ? at : p->cells->position[backward];
         if (p->limit_bytes < 0 && bytes.saved < 0)
@@ -283,7 +283,7 @@ static pp_status settle(planning *p, pp_err *err)
     return PP_OK;
 }
 
-pp_status pp_arena_plan(const pp_cells *cells, const pp_costs *costs, uint32_t rank,
+pp_status pp_arena_plan(const pp_program_index *cells, const pp_costs *costs, uint32_t rank,
                         int64_t limit_bytes, pp_arena *arena_out, pp_err *err)
 {
     const pp_program *program = cells->program;

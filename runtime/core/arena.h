@@ -7,8 +7,8 @@
 #define PPSIM_RUNTIME_CORE_ARENA_H
 
 #include "runtime/core/device_memory.h"
-#include "sim/program/comm.h"
 #include "sim/cost/costs.h"
+#include "sim/program/comm.h"
 
 #include <stdbool.h>
 
@@ -59,19 +59,20 @@ typedef enum pp_pass {
 } pp_pass;
 
 /* A program looked at from its tensors. */
-typedef struct pp_cells {
+typedef struct pp_program_index {
     const pp_program *program;
     uint32_t *op;       /* [PP_PASSES][stages * microbatches] */
     uint32_t *consumer; /* [count]: instruction that takes its result, or PP_NO_SOURCE */
     uint32_t *position; /* [count]: its step, counted from the first of its rank */
     uint32_t *posted;   /* [transfers]: step that posts it, likewise */
-} pp_cells;
+} pp_program_index;
 
-PP_MUST_CHECK pp_status pp_cells_new(const pp_program *program, pp_cells *cells_out, pp_err *err);
-void pp_cells_free(pp_cells *cells);
+PP_MUST_CHECK pp_status pp_program_index_new(const pp_program *program, pp_program_index *cells_out,
+                                             pp_err *err);
+void pp_program_index_free(pp_program_index *cells);
 /* PP_NO_SOURCE: there is none. */
-static inline uint32_t pp_cells_get(const pp_cells *cells, pp_pass pass, uint32_t stage,
-                                    uint32_t microbatch)
+static inline uint32_t pp_program_index_get(const pp_program_index *cells, pp_pass pass,
+                                            uint32_t stage, uint32_t microbatch)
 {
     size_t cells_of_pass = (size_t)cells->program->stages * cells->program->microbatches;
     return cells
@@ -83,8 +84,9 @@ pp_tensor_bytes pp_tensor_bytes_of(const pp_program *program, const pp_costs *co
 /* limit_bytes: tensors that travel are carried up to here, the others not at all; negative: all of
  * all tensors.
  * Fails: INPUT when costs contradict themselves (a stage keeps less than its input), NOMEM. */
-PP_MUST_CHECK pp_status pp_arena_plan(const pp_cells *cells, const pp_costs *costs, uint32_t rank,
-                                      int64_t limit_bytes, pp_arena *arena_out, pp_err *err);
+PP_MUST_CHECK pp_status pp_arena_plan(const pp_program_index *cells, const pp_costs *costs,
+                                      uint32_t rank, int64_t limit_bytes, pp_arena *arena_out,
+                                      pp_err *err);
 /* Takes the memory, touched: from `block`, which grows if need be and outlives the arena, or, where
  * that is NULL, for itself: from `memory`, or from this process's where that is NULL too. fresh:
  * every double and float in it is a NaN, even if the block was used before. Fails: NOMEM, with the

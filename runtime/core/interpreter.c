@@ -1,8 +1,8 @@
 #include "runtime/core/interpreter.h"
 
 #include "runtime/core/clock.h"
-#include "sim/base/alloc.h"
 #include "sim/analysis/memory_comm.h"
+#include "sim/base/alloc.h"
 #include "sim/program/transfer_costs.h"
 
 #include <inttypes.h>
@@ -83,8 +83,8 @@ static void poison(const pp_interpreter *in, size_t place, int64_t bytes)
 static uint32_t op_of(const pp_interpreter *in, const pp_transfer *t)
 {
     bool forward = t->kind == PP_SEND_F || t->kind == PP_RECV_F;
-    return pp_cells_get(in->cells, forward ? PP_PASS_FORWARD : PP_PASS_BACKWARD, t->stage,
-                        t->microbatch);
+    return pp_program_index_get(in->cells, forward ? PP_PASS_FORWARD : PP_PASS_BACKWARD, t->stage,
+                                t->microbatch);
 }
 
 /* Sends that are done hold nothing any more. Where a step is at `position`, those are awaited whose

@@ -28,7 +28,7 @@ typedef struct pp_record {
 typedef struct pp_interpreter {
     const pp_program *program;
     const pp_costs *costs;
-    const pp_cells *cells;
+    const pp_program_index *cells;
     uint64_t program_hash;
     uint32_t rank;
     int64_t limit_bytes;            /* as of pp_arena_plan */

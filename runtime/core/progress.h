@@ -3,8 +3,8 @@
 #ifndef PPSIM_RUNTIME_CORE_PROGRESS_H
 #define PPSIM_RUNTIME_CORE_PROGRESS_H
 
-#include "sim/program/comm.h"
 #include "sim/base/json.h"
+#include "sim/program/comm.h"
 
 #include <pthread.h>
 

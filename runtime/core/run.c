@@ -12,24 +12,24 @@
 #define OPS_PER_PREEMPTION 8
 #define PART_LOST 50 /* one in so many */
 
-static void crew_free(pp_crew *crew)
+static void worker_group_free(pp_worker_group *group)
 {
-    for (uint32_t h = 0; crew->hand && h < crew->count; h++) {
-        pp_interpreter_free(&crew->hand[h].in);
-        pp_progress_destroy(&crew->hand[h].progress);
-        free(crew->hand[h].tied);
-        free(crew->hand[h].packed);
-        free(crew->hand[h].ahead_ns);
+    for (uint32_t h = 0; group->worker && h < group->count; h++) {
+        pp_interpreter_free(&group->worker[h].in);
+        pp_progress_destroy(&group->worker[h].progress);
+        free(group->worker[h].tied);
+        free(group->worker[h].packed);
+        free(group->worker[h].ahead_ns);
     }
-    free(crew->hand);
-    for (uint32_t h = 0; crew->turn && h < crew->turns; h++)
-        pthread_mutex_destroy(&crew->turn[h]);
-    free(crew->turn);
-    pp_cells_free(&crew->cells);
-    pp_record_free(&crew->record);
-    pthread_cond_destroy(&crew->changed);
-    pthread_mutex_destroy(&crew->lock);
-    free(crew);
+    free(group->worker);
+    for (uint32_t h = 0; group->turn && h < group->turns; h++)
+        pthread_mutex_destroy(&group->turn[h]);
+    free(group->turn);
+    pp_program_index_free(&group->cells);
+    pp_record_free(&group->record);
+    pthread_cond_destroy(&group->changed);
+    pthread_mutex_destroy(&group->lock);
+    free(group);
 }
 
 void pp_run_result_free(pp_run_result *result)
@@ -39,102 +39,104 @@ void pp_run_result_free(pp_run_result *result)
     free(result->iteration);
     free(result->rank_bytes);
     free(result->flight);
-    if (result->crew && !result->given_up)
-        crew_free(result->crew);
+    if (result->group && !result->given_up)
+        worker_group_free(result->group);
     *result = (pp_run_result){ 0 };
 }
 
 /* Ranks of one GPU share it. */
-static pthread_mutex_t *turn_of(const pp_crew *crew, uint32_t rank)
+static pthread_mutex_t *turn_of(const pp_worker_group *group, uint32_t rank)
 {
-    const pp_run_job *job = crew->job;
-    return crew->turn ? &crew->turn[job->compute->gpu(job->worker[rank]) % crew->turns] : NULL;
+    const pp_run_job *job = group->job;
+    return group->turn ? &group->turn[job->compute->gpu(job->worker[rank]) % group->turns] : NULL;
 }
 
-static pp_status make_turns(pp_crew *crew, uint32_t count, pp_err *err)
+static pp_status make_turns(pp_worker_group *group, uint32_t count, pp_err *err)
 {
-    if (!crew->options->serialize)
+    if (!group->options->serialize)
         return PP_OK;
-    crew->turn = pp_alloc_array(count, sizeof *crew->turn);
-    if (!crew->turn)
+    group->turn = pp_alloc_array(count, sizeof *group->turn);
+    if (!group->turn)
         return pp_err_nomem(err);
-    for (; crew->turns < count; crew->turns++)
-        pthread_mutex_init(&crew->turn[crew->turns], NULL);
+    for (; group->turns < count; group->turns++)
+        pthread_mutex_init(&group->turn[group->turns], NULL);
     return PP_OK;
 }
 
-static pp_status prepare_hand(pp_crew *crew, pp_hand *hand, uint64_t hash, pp_err *err)
+static pp_status prepare_worker(pp_worker_group *group, pp_worker *worker, uint64_t hash,
+                                pp_err *err)
 {
-    const pp_run_job *job = crew->job;
+    const pp_run_job *job = group->job;
     uint32_t ranks = job->program->ranks;
-    hand->in =
+    worker->in =
         (pp_interpreter){ .program = job->program,
                           .costs = job->costs,
-                          .cells = &crew->cells,
+                          .cells = &group->cells,
                           .program_hash = hash,
-                          .rank = hand->rank,
-                          .limit_bytes = crew->options->limit_bytes,
-                          .block = crew->options->block ? &crew->options->block[hand->rank] : NULL,
+                          .rank = worker->rank,
+                          .limit_bytes = group->options->limit_bytes,
+                          .block =
+                              group->options->block ? &group->options->block[worker->rank] : NULL,
                           .memory = job->memory,
                           .transport = job->transport,
                           .world = job->world,
                           .compute = job->compute,
                           .work = job->work,
-                          .worker = job->worker[hand->rank],
-                          .record = &crew->record,
-                          .progress = &hand->progress,
-                          .faults = crew->options->faults,
-                          .ended = &crew->ended,
-                          .poison = crew->options->poison,
-                          .turn = turn_of(crew, hand->rank) };
-    hand->ahead_ns = pp_alloc_array(ranks, sizeof *hand->ahead_ns);
-    if (!hand->ahead_ns)
+                          .worker = job->worker[worker->rank],
+                          .record = &group->record,
+                          .progress = &worker->progress,
+                          .faults = group->options->faults,
+                          .ended = &group->ended,
+                          .poison = group->options->poison,
+                          .turn = turn_of(group, worker->rank) };
+    worker->ahead_ns = pp_alloc_array(ranks, sizeof *worker->ahead_ns);
+    if (!worker->ahead_ns)
         return pp_err_nomem(err);
-    if (crew->count < ranks) {
-        hand->packed =
-            pp_alloc_array(ranks + (size_t)1, pp_record_bytes(job->program, &crew->record));
-        if (!hand->packed)
+    if (group->count < ranks) {
+        worker->packed =
+            pp_alloc_array(ranks + (size_t)1, pp_record_bytes(job->program, &group->record));
+        if (!worker->packed)
             return pp_err_nomem(err);
     }
-    if (crew->tied_bytes) {
-        hand->tied = pp_alloc_array(2 * (ranks + (size_t)1), crew->tied_bytes);
-        if (!hand->tied)
+    if (group->tied_bytes) {
+        worker->tied = pp_alloc_array(2 * (ranks + (size_t)1), group->tied_bytes);
+        if (!worker->tied)
             return pp_err_nomem(err);
     }
-    pp_status status = pp_interpreter_prepare(&hand->in, err);
-    if (hand->in.arena.bytes > crew->result->arena_bytes)
-        crew->result->arena_bytes = hand->in.arena.bytes;
-    crew->result->rank_bytes[hand->rank] = hand->in.arena.bytes;
+    pp_status status = pp_interpreter_prepare(&worker->in, err);
+    if (worker->in.arena.bytes > group->result->arena_bytes)
+        group->result->arena_bytes = worker->in.arena.bytes;
+    group->result->rank_bytes[worker->rank] = worker->in.arena.bytes;
     return status;
 }
 
 /* What transfer t carries at most. */
-static size_t payload_of(const pp_crew *crew, const pp_transfer *t)
+static size_t payload_of(const pp_worker_group *group, const pp_transfer *t)
 {
-    int64_t whole = pp_comm_bytes(crew->job->program->comm, crew->job->costs, t);
-    int64_t limit = crew->options->limit_bytes;
+    int64_t whole = pp_comm_bytes(group->job->program->comm, group->job->costs, t);
+    int64_t limit = group->options->limit_bytes;
     if (pp_transfer_is_shape((pp_transfer_kind)t->kind))
         return sizeof(int64_t[4]);
     return (size_t)(limit >= 0 && whole > limit ? limit : whole);
 }
 
-static pp_status load(const pp_crew *crew, pp_err *err)
+static pp_status load(const pp_worker_group *group, pp_err *err)
 {
-    const pp_run_job *job = crew->job;
+    const pp_run_job *job = group->job;
     const pp_comm *comm = job->program->comm;
     pp_status status = PP_OK;
     size_t *bytes = pp_alloc_array(comm->transfer_count, sizeof *bytes);
     if (!bytes)
         return pp_err_nomem(err);
     for (size_t t = 0; t < comm->transfer_count && job->transport->reserve; t++)
-        bytes[t] = payload_of(crew, &comm->transfer[t]);
+        bytes[t] = payload_of(group, &comm->transfer[t]);
     if (job->transport->reserve)
         status = job->transport->reserve(job->world, job->program, bytes, err);
     for (size_t t = 0; t < comm->transfer_count; t++) {
         const pp_transfer *own = &comm->transfer[t];
         bool buffered = pp_transfer_sends((pp_transfer_kind)own->kind) &&
                         pp_comm_is_buffered(comm, job->costs, own);
-        bytes[t] = buffered ? payload_of(crew, own) : 0;
+        bytes[t] = buffered ? payload_of(group, own) : 0;
     }
     if (!status)
         status = job->transport->load(job->world, job->program, bytes, err);
@@ -142,45 +144,45 @@ static pp_status load(const pp_crew *crew, pp_err *err)
     return status;
 }
 
-static pp_status crew_new(const pp_run_job *job, const pp_run_options *options,
-                          pp_run_result *result, pp_crew **crew_out, pp_err *err)
+static pp_status worker_group_new(const pp_run_job *job, const pp_run_options *options,
+                                  pp_run_result *result, pp_worker_group **group_out, pp_err *err)
 {
-    pp_crew *crew = pp_alloc_array(1, sizeof *crew);
+    pp_worker_group *group = pp_alloc_array(1, sizeof *group);
     pthread_condattr_t monotonic;
-    if (!crew)
+    if (!group)
         return pp_err_nomem(err);
-    *crew = (pp_crew){ .job = job, .options = options, .result = result };
+    *group = (pp_worker_group){ .job = job, .options = options, .result = result };
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&crew->changed, &monotonic);
+    pthread_cond_init(&group->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    pthread_mutex_init(&crew->lock, NULL);
-    atomic_init(&crew->ended, false);
+    pthread_mutex_init(&group->lock, NULL);
+    atomic_init(&group->ended, false);
     uint32_t count = 0;
-    job->transport->hosts(job->world, &crew->first, &count);
+    job->transport->hosts(job->world, &group->first, &count);
     uint64_t hash = pp_program_hash(job->program, job->costs);
-    crew->tied_bytes =
-        job->compute->tied_bytes ? job->compute->tied_bytes(job->worker[crew->first]) : 0;
-    pp_status status = pp_cells_new(job->program, &crew->cells, err);
+    group->tied_bytes =
+        job->compute->tied_bytes ? job->compute->tied_bytes(job->worker[group->first]) : 0;
+    pp_status status = pp_program_index_new(job->program, &group->cells, err);
     if (!status)
-        status = pp_record_new(job->program, options->check_memory, &crew->record, err);
-    if (!status && !(crew->hand = pp_alloc_array(count, sizeof *crew->hand)))
+        status = pp_record_new(job->program, options->check_memory, &group->record, err);
+    if (!status && !(group->worker = pp_alloc_array(count, sizeof *group->worker)))
         status = pp_err_nomem(err);
     if (!status)
-        status = make_turns(crew, count, err);
-    for (uint32_t h = 0; h < count && !status; h++, crew->count = h) {
-        crew->hand[h].crew = crew;
-        crew->hand[h].rank = crew->first + h;
-        pp_progress_init(&crew->hand[h].progress);
+        status = make_turns(group, count, err);
+    for (uint32_t h = 0; h < count && !status; h++, group->count = h) {
+        group->worker[h].group = group;
+        group->worker[h].rank = group->first + h;
+        pp_progress_init(&group->worker[h].progress);
     }
     for (uint32_t h = 0; h < count && !status; h++)
-        status = prepare_hand(crew, &crew->hand[h], hash, err);
+        status = prepare_worker(group, &group->worker[h], hash, err);
     if (!status)
-        status = load(crew, err);
+        status = load(group, err);
     if (status)
-        crew_free(crew);
+        worker_group_free(group);
     else
-        *crew_out = crew;
+        *group_out = group;
     return status;
 }
 
@@ -227,9 +229,9 @@ static void compare_sample(void *context, pp_ns at_ns, const int64_t bytes[PP_ME
 }
 
 /* Stages' microbatches between their F and their B or W: as many as the order of the rank says. */
-static pp_status check_live(const pp_crew *crew, uint32_t rank, pp_err *err)
+static pp_status check_live(const pp_worker_group *group, uint32_t rank, pp_err *err)
 {
-    const pp_program *program = crew->job->program;
+    const pp_program *program = group->job->program;
     uint32_t live = 0;
     uint32_t most = 0;
     for (size_t i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
@@ -238,32 +240,32 @@ static pp_status check_live(const pp_crew *crew, uint32_t rank, pp_err *err)
         most = live > most ? live : most;
         live -= kind == PP_OP_B || kind == PP_OP_W || program->forward_only;
     }
-    if (crew->record.live[rank] == most)
+    if (group->record.live[rank] == most)
         return PP_OK;
     return pp_err_set(err, PP_INFEASIBLE, NULL,
                       "memory is not what was predicted: rank %" PRIu32 " held %" PRIu32
                       " activations at once, its order says %" PRIu32,
-                      rank, crew->record.live[rank], most);
+                      rank, group->record.live[rank], most);
 }
 
-static pp_status check_memory(pp_crew *crew, const pp_timeline *timeline, pp_err *err)
+static pp_status check_memory(pp_worker_group *group, const pp_timeline *timeline, pp_err *err)
 {
-    const pp_program *program = crew->job->program;
+    const pp_program *program = group->job->program;
     char token[40];
     for (uint32_t r = 0; r < program->ranks; r++) {
         pp_memory_peak peak;
-        comparing c = { .record = &crew->record,
+        comparing c = { .record = &group->record,
                         .program = program,
                         .timeline = timeline,
                         .next = program->rank_begin[r],
                         .end = program->rank_begin[r + 1],
                         .wrong = SIZE_MAX };
         pp_status status =
-            pp_memory_walk(program, timeline, crew->job->costs, r, compare_sample, &c, &peak, err);
-        if (status || (status = check_live(crew, r, err)))
+            pp_memory_walk(program, timeline, group->job->costs, r, compare_sample, &c, &peak, err);
+        if (status || (status = check_live(group, r, err)))
             return status;
         settle(&c, INT64_MAX);
-        crew->result->memory_checks += c.checks;
+        group->result->memory_checks += c.checks;
         if (c.wrong == SIZE_MAX)
             continue;
         return pp_err_set(err, PP_INFEASIBLE, NULL,
@@ -272,21 +274,21 @@ static pp_status check_memory(pp_crew *crew, const pp_timeline *timeline, pp_err
                           " B",
                           r, c.wrong_side ? "end" : "start",
                           pp_op_print(program->op[c.wrong], token, sizeof token),
-                          crew->record.bytes[c.wrong][c.wrong_side][c.component],
+                          group->record.bytes[c.wrong][c.wrong_side][c.component],
                           pp_memory_key((pp_memory_component)c.component), c.predicted);
     }
     return PP_OK;
 }
 
-pp_status pp_crew_keep(pp_crew *crew, uint32_t number, pp_err *err)
+pp_status pp_worker_group_keep(pp_worker_group *group, uint32_t number, pp_err *err)
 {
-    const pp_program *program = crew->job->program;
-    const pp_record *record = &crew->record;
-    pp_iteration *it = &crew->result->iteration[number];
-    pp_status status = pp_record_timeline(program, crew->job->costs, record, &it->timeline, err);
+    const pp_program *program = group->job->program;
+    const pp_record *record = &group->record;
+    pp_iteration *it = &group->result->iteration[number];
+    pp_status status = pp_record_timeline(program, group->job->costs, record, &it->timeline, err);
     if (status)
         return status;
-    crew->result->count = number + 1;
+    group->result->count = number + 1;
     pp_ns begin_ns = record->begin_ns[0];
     pp_ns over_ns = record->over_ns[0];
     for (uint32_t r = 0; r < program->ranks; r++) {
@@ -299,10 +301,10 @@ pp_status pp_crew_keep(pp_crew *crew, uint32_t number, pp_err *err)
         it->busy_ns += it->timeline->end_ns[i] - it->timeline->start_ns[i];
     }
     it->step_ns = over_ns - begin_ns;
-    it->voided = !crew->job->compute->sleeps &&
+    it->voided = !group->job->compute->sleeps &&
                  it->preemptions > (int64_t)(program->count / OPS_PER_PREEMPTION) &&
                  it->busy_ns - it->cpu_ns > it->busy_ns / PART_LOST;
-    return record->bytes ? check_memory(crew, it->timeline, err) : PP_OK;
+    return record->bytes ? check_memory(group, it->timeline, err) : PP_OK;
 }
 
 void pp_run_choose_median(pp_run_result *result)
@@ -326,63 +328,63 @@ void pp_run_choose_median(pp_run_result *result)
     }
 }
 
-static pp_status start_threads(pp_crew *crew, pp_err *err)
+static pp_status start_threads(pp_worker_group *group, pp_err *err)
 {
     pthread_attr_t small;
     pthread_attr_init(&small);
-    size_t stack_bytes = crew->options->stack_bytes;
+    size_t stack_bytes = group->options->stack_bytes;
     pthread_attr_setstacksize(&small, stack_bytes ? stack_bytes : PP_STACK_BYTES);
     int failed = 0;
-    while (crew->running < crew->count && !failed) {
-        pp_hand *hand = &crew->hand[crew->running];
-        failed = pthread_create(&hand->thread, &small, pp_hand_run, hand);
-        crew->running += !failed;
+    while (group->running < group->count && !failed) {
+        pp_worker *worker = &group->worker[group->running];
+        failed = pthread_create(&worker->thread, &small, pp_worker_run, worker);
+        group->running += !failed;
     }
     pthread_attr_destroy(&small);
     return failed ? pp_err_set(err, PP_NOMEM, NULL,
                                "this machine does not give %" PRIu32
                                " threads; try fewer ranks, or raise its limit (ulimit -u)",
-                               crew->count)
+                               group->count)
                   : PP_OK;
 }
 
 /* Ends those that wait for ranks that never came. */
-static void call_back(pp_crew *crew, bool *given_up_out)
+static void cancel_started(pp_worker_group *group, bool *given_up_out)
 {
     pp_err ignored = { 0 };
-    crew->job->transport->abort(crew->job->world);
-    (void)!pp_crew_watch(crew, given_up_out, &ignored);
+    group->job->transport->abort(group->job->world);
+    (void)!pp_worker_group_watch(group, given_up_out, &ignored);
 }
 
 pp_status pp_run(const pp_run_job *job, const pp_run_options *options, pp_run_result *result_out,
                  pp_err *err)
 {
-    pp_crew *crew = NULL;
+    pp_worker_group *group = NULL;
     *result_out = (pp_run_result){ 0 };
     result_out->iteration = pp_alloc_array(options->iterations, sizeof *result_out->iteration);
     result_out->rank_bytes = pp_alloc_array(job->program->ranks, sizeof *result_out->rank_bytes);
     if (!result_out->iteration || !result_out->rank_bytes)
         return pp_err_nomem(err);
-    pp_status status = crew_new(job, options, result_out, &crew, err);
+    pp_status status = worker_group_new(job, options, result_out, &group, err);
     if (status)
         return status;
-    status = start_threads(crew, err);
+    status = start_threads(group, err);
     if (status)
-        call_back(crew, &result_out->given_up);
+        cancel_started(group, &result_out->given_up);
     else
-        status = pp_crew_watch(crew, &result_out->given_up, err);
-    for (uint32_t h = 0; h < crew->running; h++) {
+        status = pp_worker_group_watch(group, &result_out->given_up, err);
+    for (uint32_t h = 0; h < group->running; h++) {
         if (result_out->given_up)
-            pthread_detach(crew->hand[h].thread);
+            pthread_detach(group->worker[h].thread);
         else
-            pthread_join(crew->hand[h].thread, NULL);
+            pthread_join(group->worker[h].thread, NULL);
     }
-    result_out->agreement_ns = crew->hand[0].agreement_ns;
-    result_out->clock_error_ns = crew->hand[0].clock_error_ns;
+    result_out->agreement_ns = group->worker[0].agreement_ns;
+    result_out->clock_error_ns = group->worker[0].clock_error_ns;
     if (!status)
-        crew_free(crew);
+        worker_group_free(group);
     else /* given up: a thread that does not end still uses it */
-        result_out->crew = crew;
+        result_out->group = group;
     if (!status && result_out->count)
         pp_run_choose_median(result_out);
     return status;

@@ -4,8 +4,8 @@
 #define PPSIM_RUNTIME_CORE_RUN_H
 
 #include "runtime/core/compute.h"
-#include "runtime/measure/measure.h"
 #include "runtime/core/transport.h"
+#include "runtime/measure/measure.h"
 
 /* What is executed. All of it is the caller's. */
 typedef struct pp_run_job {
@@ -65,8 +65,8 @@ typedef struct pp_run_result {
     uint64_t memory_checks; /* instants at which counted and predicted bytes were compared */
     bool given_up;          /* a rank's thread does not end: nothing of the job may be freed */
     char *flight;           /* after a failure: the last moments of all ranks here, JSON */
-    struct pp_crew *crew; /* after a failure: tensors that messages, or a thread that does not end,
-                             may still use */
+    struct pp_worker_group *group; /* after a failure: tensors that messages, or a thread that does
+                             not end, may still use */
 } pp_run_result;
 
 /* An iteration is void when ranks lost their processor more often than once in eight ops, and with

@@ -9,9 +9,9 @@
 
 #include "runtime/core/device_memory.h"
 #include "runtime/core/faults.h"
-#include "sim/program/comm.h"
 #include "sim/cost/costs.h"
 #include "sim/job/job.h"
+#include "sim/program/comm.h"
 
 #include <signal.h>
 

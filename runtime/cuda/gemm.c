@@ -32,7 +32,7 @@ struct pp_gpu_blas {
     const pp_module_services *services;
     uint32_t rank;
     cublasLtHandle_t library;
-    cublasLtMatmulPreference_t wish;
+    cublasLtMatmulPreference_t request;
     void *workspace;
     entry *bucket[BUCKETS];
 };
@@ -70,18 +70,18 @@ void pp_gpu_gemm_close(pp_gpu_blas *blas)
             free_entry(e);
         }
     }
-    if (blas->wish)
-        (void)cublasLtMatmulPreferenceDestroy(blas->wish);
+    if (blas->request)
+        (void)cublasLtMatmulPreferenceDestroy(blas->request);
     if (blas->library)
         (void)cublasLtDestroy(blas->library);
     (void)cudaFree(blas->workspace);
     free(blas);
 }
 
-static cublasStatus_t wish(const pp_gpu_blas *blas, cublasLtMatmulPreferenceAttributes_t what,
-                           const void *value, size_t bytes)
+static cublasStatus_t request(const pp_gpu_blas *blas, cublasLtMatmulPreferenceAttributes_t what,
+                              const void *value, size_t bytes)
 {
-    return cublasLtMatmulPreferenceSetAttribute(blas->wish, what, value, bytes);
+    return cublasLtMatmulPreferenceSetAttribute(blas->request, what, value, bytes);
 }
 
 static pp_status open_library(pp_gpu_blas *blas, pp_err *err)
@@ -89,11 +89,11 @@ static pp_status open_library(pp_gpu_blas *blas, pp_err *err)
     const uint64_t bytes = WORKSPACE_BYTES;
     pp_status status = check(blas, cublasLtCreate(&blas->library), "opening it", err);
     if (!status)
-        status = check(blas, cublasLtMatmulPreferenceCreate(&blas->wish), "a preference", err);
+        status = check(blas, cublasLtMatmulPreferenceCreate(&blas->request), "a preference", err);
     if (!status)
-        status =
-            check(blas, wish(blas, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes),
-                  "a preference", err);
+        status = check(
+            blas, request(blas, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes),
+            "a preference", err);
     if (!status)
         status =
             pp_gpu_check(blas->services, blas->rank, cudaMalloc(&blas->workspace, WORKSPACE_BYTES),
@@ -159,18 +159,18 @@ static cudaDataType_t data_type(uint32_t type)
 static cublasStatus_t describe(entry *e)
 {
     const shape *of = &e->of;
-    const cublasOperation_t turned = CUBLAS_OP_T;
+    const cublasOperation_t mirrored_from = CUBLAS_OP_T;
     const bool turn_a = of->product == PP_GPU_ATB;
     const bool turn_b = of->product == PP_GPU_ABT;
     const uint64_t m = (uint64_t)of->m, n = (uint64_t)of->n, k = (uint64_t)of->k;
     const cudaDataType_t in = data_type(of->in);
     cublasStatus_t code = cublasLtMatmulDescCreate(&e->product, CUBLAS_COMPUTE_32F, CUDA_R_32F);
     if (!code && turn_b)
-        code = cublasLtMatmulDescSetAttribute(e->product, CUBLASLT_MATMUL_DESC_TRANSA, &turned,
-                                              sizeof turned);
+        code = cublasLtMatmulDescSetAttribute(e->product, CUBLASLT_MATMUL_DESC_TRANSA,
+                                              &mirrored_from, sizeof mirrored_from);
     if (!code && turn_a)
-        code = cublasLtMatmulDescSetAttribute(e->product, CUBLASLT_MATMUL_DESC_TRANSB, &turned,
-                                              sizeof turned);
+        code = cublasLtMatmulDescSetAttribute(e->product, CUBLASLT_MATMUL_DESC_TRANSB,
+                                              &mirrored_from, sizeof mirrored_from);
     if (!code && of->multiprocessors)
         code = cublasLtMatmulDescSetAttribute(e->product, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET,
                                               &of->multiprocessors, sizeof of->multiprocessors);
@@ -194,7 +194,7 @@ static cublasStatus_t align(const pp_gpu_blas *blas, const shape *of)
                      { CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, of->c_aligned } };
     cublasStatus_t code = CUBLAS_STATUS_SUCCESS;
     for (size_t i = 0; i < sizeof operands / sizeof operands[0] && !code; i++)
-        code = wish(blas, operands[i].what, &operands[i].bytes, sizeof operands[i].bytes);
+        code = request(blas, operands[i].what, &operands[i].bytes, sizeof operands[i].bytes);
     return code;
 }
 
@@ -219,7 +219,7 @@ static pp_status ask(const pp_gpu_blas *blas, entry *e, pp_err *err)
     if (status)
         return status;
     cublasStatus_t code = cublasLtMatmulAlgoGetHeuristic(
-        blas->library, e->product, e->a, e->b, e->c, e->c, blas->wish, 1, &e->best, &found);
+        blas->library, e->product, e->a, e->b, e->c, e->c, blas->request, 1, &e->best, &found);
     if (code == CUBLAS_STATUS_NOT_SUPPORTED || (!code && (!found || e->best.state)))
         return no_algorithm(blas, &e->of, err);
     return check(blas, code, "choosing how to multiply", err);

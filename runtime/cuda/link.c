@@ -295,7 +295,7 @@ static pp_status run_once(pp_gpu_link *link, const pp_traffic *t, pp_err *err)
 {
     pp_status status = post(link, t, err);
     for (uint32_t h = 0; h < link->world->hosted && !status; h++)
-        if (t->kind == PP_TRAFFIC_SHAPE && takes_part(t, link->world->rank[h].rank))
+        if (t->kind == PP_TRAFFIC_SIZE && takes_part(t, link->world->rank[h].rank))
             status = read_shape(link, h, t, err);
     return status;
 }
@@ -362,7 +362,7 @@ static pp_status time_here(pp_gpu_link *link, const order *wanted, pp_ns *took_n
         status = mark(link, t, false, err);
     if (!status)
         status = read_events(link, t, took_ns, err);
-    if (!status && here && (t->kind == PP_TRAFFIC_SHAPE || t->kind == PP_TRAFFIC_POST))
+    if (!status && here && (t->kind == PP_TRAFFIC_SIZE || t->kind == PP_TRAFFIC_POST))
         *took_ns = posted_ns;
     return status;
 }

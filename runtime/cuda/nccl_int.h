@@ -23,7 +23,7 @@ typedef struct pp_nccl_queue {
 } pp_nccl_queue;
 
 /* A transfer of a rank. */
-typedef struct pp_nccl_flight {
+typedef struct pp_nccl_transfer_state {
     pp_message message; /* goes out, or is expected */
     void *payload;      /* the caller's */
     size_t bytes;       /* of it */
@@ -31,7 +31,7 @@ typedef struct pp_nccl_flight {
     uint32_t queue, end;
     bool sends, staged, header, posted, done;
     pp_ns posted_ns, done_ns;
-} pp_nccl_flight;
+} pp_nccl_transfer_state;
 
 /* Where a group ends in one of its queues. */
 typedef struct pp_nccl_end {
@@ -47,18 +47,18 @@ typedef struct pp_nccl_rank {
     size_t queues;
 
     /* The loaded program. */
-    pp_nccl_flight *flight;
+    pp_nccl_transfer_state *flight;
     size_t flights;
     pp_nccl_end *end; /* group by group */
     size_t ends;
-    char *staging;       /* on the GPU */
-    char *pinned;        /* the same on the host */
-    pp_message *header;  /* [flights], on the GPU */
-    pp_message *carbon;  /* [flights], pinned: what goes out, or came */
-    cudaEvent_t start;   /* of the step: joins the clocks of GPU and host */
-    pp_ns start_ns;      /* when it was */
-    uint32_t steps;      /* begun since the load */
-    uint32_t open_group; /* whose posts are under way, or PP_NO_SOURCE */
+    char *staging;           /* on the GPU */
+    char *pinned;            /* the same on the host */
+    pp_message *header;      /* [flights], on the GPU */
+    pp_message *header_host; /* [flights], pinned: what goes out, or came */
+    cudaEvent_t start;       /* of the step: joins the clocks of GPU and host */
+    pp_ns start_ns;          /* when it was */
+    uint32_t steps;          /* begun since the load */
+    uint32_t open_group;     /* whose posts are under way, or PP_NO_SOURCE */
 } pp_nccl_rank;
 
 struct pp_world {

@@ -23,13 +23,13 @@ static void unload_rank(pp_nccl_rank *r)
     (void)cudaFree(r->staging);
     (void)cudaFree(r->header);
     (void)cudaFreeHost(r->pinned);
-    (void)cudaFreeHost(r->carbon);
+    (void)cudaFreeHost(r->header_host);
     free(r->flight);
     free(r->end);
     r->flight = NULL;
     r->end = NULL;
     r->staging = r->pinned = NULL;
-    r->header = r->carbon = NULL;
+    r->header = r->header_host = NULL;
     r->start = NULL;
     r->flights = r->ends = 0;
     r->steps = 0;
@@ -90,7 +90,7 @@ static pp_status plan_flights(pp_world *world, pp_nccl_rank *r, size_t *staging_
         const pp_transfer *own = &comm->transfer[t];
         if (own->rank != r->rank)
             continue;
-        pp_nccl_flight *flight = &r->flight[slot];
+        pp_nccl_transfer_state *flight = &r->flight[slot];
         world->slot[t] = (uint32_t)slot++;
         flight->queue = pp_nccl_queue_to(r, own->peer);
         flight->sends = sends(own);
@@ -112,7 +112,7 @@ static void plan_ends(pp_world *world, pp_nccl_rank *r)
             continue;
         world->first_end[g] = (uint32_t)r->ends;
         for (uint32_t t = group->first; t < group->first + group->count; t++) {
-            pp_nccl_flight *flight = &r->flight[world->slot[t]];
+            pp_nccl_transfer_state *flight = &r->flight[world->slot[t]];
             size_t e = world->first_end[g];
             while (e < r->ends && r->end[e].queue != flight->queue)
                 e++;
@@ -139,7 +139,7 @@ static pp_status load_rank(pp_world *world, pp_nccl_rank *r, pp_err *err)
     if (!code)
         code = cudaMalloc((void **)&r->header, headers);
     if (!code)
-        code = cudaMallocHost((void **)&r->carbon, headers);
+        code = cudaMallocHost((void **)&r->header_host, headers);
     if (code)
         return pp_gpu_check(world->services, r->rank, code, "memory for messages", err);
     code = cudaEventCreate(&r->start);

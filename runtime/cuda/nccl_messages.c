@@ -9,12 +9,13 @@
 
 #define NONE PP_NO_SOURCE
 
-static pp_nccl_flight *flight_of(const pp_world *world, const pp_nccl_rank *r, uint32_t transfer)
+static pp_nccl_transfer_state *flight_of(const pp_world *world, const pp_nccl_rank *r,
+                                         uint32_t transfer)
 {
     return &r->flight[world->slot[transfer]];
 }
 
-static size_t index_of(const pp_nccl_rank *r, const pp_nccl_flight *flight)
+static size_t index_of(const pp_nccl_rank *r, const pp_nccl_transfer_state *flight)
 {
     return (size_t)(flight - r->flight);
 }
@@ -54,7 +55,8 @@ pp_status pp_nccl_begin(pp_world *world, uint32_t rank, pp_err *err)
 }
 
 /* The header in front of it comes in order: same peer, same group (NCCL, p2p.rst). */
-static ncclResult_t exchange(const pp_nccl_rank *r, const pp_nccl_flight *flight, uint32_t peer)
+static ncclResult_t exchange(const pp_nccl_rank *r, const pp_nccl_transfer_state *flight,
+                             uint32_t peer)
 {
     const pp_nccl_queue *queue = &r->queue[flight->queue];
     int number = pp_nccl_peer_in(r, flight->queue, peer);
@@ -74,14 +76,14 @@ static ncclResult_t exchange(const pp_nccl_rank *r, const pp_nccl_flight *flight
                : ncclRecv(payload, flight->bytes, ncclChar, number, queue->comm, queue->stream);
 }
 
-static cudaError_t copy_out(const pp_nccl_rank *r, const pp_nccl_flight *flight)
+static cudaError_t copy_out(const pp_nccl_rank *r, const pp_nccl_transfer_state *flight)
 {
     cudaStream_t stream = r->queue[flight->queue].stream;
     size_t i = index_of(r, flight);
     cudaError_t code = cudaSuccess;
     if (flight->header) {
-        r->carbon[i] = flight->message;
-        code = cudaMemcpyAsync(r->header + i, r->carbon + i, sizeof *r->header,
+        r->header_host[i] = flight->message;
+        code = cudaMemcpyAsync(r->header + i, r->header_host + i, sizeof *r->header,
                                cudaMemcpyHostToDevice, stream);
     }
     if (code || !flight->staged || !flight->bytes)
@@ -91,13 +93,13 @@ static cudaError_t copy_out(const pp_nccl_rank *r, const pp_nccl_flight *flight)
                            flight->bytes, cudaMemcpyHostToDevice, stream);
 }
 
-static cudaError_t copy_in(const pp_nccl_rank *r, const pp_nccl_flight *flight)
+static cudaError_t copy_in(const pp_nccl_rank *r, const pp_nccl_transfer_state *flight)
 {
     cudaStream_t stream = r->queue[flight->queue].stream;
     size_t i = index_of(r, flight);
     cudaError_t code = cudaSuccess;
     if (flight->header)
-        code = cudaMemcpyAsync(r->carbon + i, r->header + i, sizeof *r->header,
+        code = cudaMemcpyAsync(r->header_host + i, r->header + i, sizeof *r->header,
                                cudaMemcpyDeviceToHost, stream);
     if (code || !flight->staged || !flight->bytes)
         return code;
@@ -130,7 +132,7 @@ static pp_status issue(pp_world *world, pp_nccl_rank *r, uint32_t g, pp_err *err
         status =
             pp_nccl_settle(world, r, r->queue[r->end[e].queue].comm, "sending and receiving", err);
     for (uint32_t t = group->first; t < group->first + group->count && !status && !code; t++) {
-        const pp_nccl_flight *flight = flight_of(world, r, t);
+        const pp_nccl_transfer_state *flight = flight_of(world, r, t);
         if (!flight->sends)
             code = copy_in(r, flight);
     }
@@ -143,7 +145,7 @@ static pp_status issue(pp_world *world, pp_nccl_rank *r, uint32_t g, pp_err *err
 pp_status pp_nccl_post(pp_world *world, uint32_t rank, const pp_post *post, pp_err *err)
 {
     pp_nccl_rank *r = pp_nccl_rank_of(world, rank);
-    pp_nccl_flight *flight = flight_of(world, r, post->transfer);
+    pp_nccl_transfer_state *flight = flight_of(world, r, post->transfer);
     uint32_t g = world->program->comm->transfer[post->transfer].group;
     const pp_group *group = &world->program->comm->group[g];
     uint32_t peer = world->program->comm->transfer[post->transfer].peer;
@@ -179,7 +181,8 @@ pp_status pp_nccl_post(pp_world *world, uint32_t rank, const pp_post *post, pp_e
 }
 
 /* It is over on the GPU: what came is the host's now. */
-static pp_status finish(pp_world *world, pp_nccl_rank *r, pp_nccl_flight *flight, pp_err *err)
+static pp_status finish(pp_world *world, pp_nccl_rank *r, pp_nccl_transfer_state *flight,
+                        pp_err *err)
 {
     float since_ms = 0;
     const pp_ns now_ns = world->services->clock_now_ns();
@@ -191,8 +194,8 @@ static pp_status finish(pp_world *world, pp_nccl_rank *r, pp_nccl_flight *flight
     done_ns = done_ns > flight->posted_ns ? done_ns : flight->posted_ns;
     flight->done_ns = done_ns < now_ns ? done_ns : now_ns;
     if (!flight->sends && flight->header)
-        status =
-            world->services->message_check(&flight->message, r->carbon + index_of(r, flight), err);
+        status = world->services->message_check(&flight->message,
+                                                r->header_host + index_of(r, flight), err);
     if (status)
         return status;
     if (!flight->sends && flight->staged && flight->bytes)
@@ -205,7 +208,7 @@ pp_status pp_nccl_wait(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns 
                        pp_err *err)
 {
     pp_nccl_rank *r = pp_nccl_rank_of(world, rank);
-    pp_nccl_flight *flight = flight_of(world, r, transfer);
+    pp_nccl_transfer_state *flight = flight_of(world, r, transfer);
     pp_status status = PP_OK;
     assert(flight->posted);
     if (!flight->done)
@@ -222,7 +225,7 @@ pp_status pp_nccl_poll(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns 
                        bool *done_out, pp_ns *done_ns, pp_err *err)
 {
     pp_nccl_rank *r = pp_nccl_rank_of(world, rank);
-    pp_nccl_flight *flight = flight_of(world, r, transfer);
+    pp_nccl_transfer_state *flight = flight_of(world, r, transfer);
     pp_status status = PP_OK;
     if (pp_nccl_stopped(world))
         return pp_nccl_leave(world, r, err);

@@ -146,8 +146,8 @@ static void be_prompt(int fd)
 /* How long one read takes at most; 0: for ever. */
 static void be_patient(int fd, long seconds)
 {
-    struct timeval patience = { .tv_sec = seconds };
-    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    struct timeval min_bounded = { .tv_sec = seconds };
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &min_bounded, sizeof min_bounded);
 }
 
 static pp_ns patience_ends(const pp_store *store)

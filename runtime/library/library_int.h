@@ -2,8 +2,8 @@
 #ifndef PPSIM_RUNTIME_LIBRARY_LIBRARY_INT_H
 #define PPSIM_RUNTIME_LIBRARY_LIBRARY_INT_H
 
-#include "runtime/measure/execute.h"
 #include "runtime/library/pp_runtime.h"
+#include "runtime/measure/execute.h"
 
 #include <stdatomic.h>
 

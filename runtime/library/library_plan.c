@@ -116,7 +116,7 @@ static pp_status settle(pp_runtime_plan *made, uint32_t replica, pp_err *err)
                                      .settings = "",
                                      .link = { .kind = PP_LINK_FREE },
                                      .replica = replica };
-    const pp_plan ours = pp_plan_as_executed(made->plan, NULL, PP_COMMUNICATORS_UNSAID);
+    const pp_plan ours = pp_plan_as_executed(made->plan, NULL, PP_COMMUNICATORS_DEFAULT);
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     pp_status status = pp_execution_prepare(&ours, &how, &made->x, err);
     if (status || (status = pp_plan_set_semantics(&ours, made->x.program, err)))
@@ -129,11 +129,11 @@ static pp_status settle(pp_runtime_plan *made, uint32_t replica, pp_err *err)
 static pp_status make_order(const pp_runtime_plan_spec *spec, const asking *a,
                             const pp_schedule *schedule, pp_plan *plan, pp_err *err)
 {
-    const pp_shape shape = { .ranks = spec->ranks,
-                             .chunks = (uint32_t)plan->parallel.vpp,
-                             .microbatches = spec->microbatches,
-                             .group_size = spec->group_size,
-                             .costs = a->timed ? plan->costs[0] : NULL };
+    const pp_schedule_params shape = { .ranks = spec->ranks,
+                                       .chunks = (uint32_t)plan->parallel.vpp,
+                                       .microbatches = spec->microbatches,
+                                       .group_size = spec->group_size,
+                                       .costs = a->timed ? plan->costs[0] : NULL };
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
     pp_status status = pp_schedule_build(schedule, &shape, &order, err);
     if (status)
@@ -160,10 +160,10 @@ static pp_status make_plan(const pp_runtime_plan_spec *spec, pp_plan *plan, pp_e
         return pp_err_set(err, PP_USAGE, "chunks",
                           "is missing; %s needs the number of stages per rank, for example 2",
                           schedule->name);
-    const pp_shape shape = { .ranks = spec->ranks,
-                             .chunks = chunks,
-                             .microbatches = spec->microbatches,
-                             .group_size = spec->group_size };
+    const pp_schedule_params shape = { .ranks = spec->ranks,
+                                       .chunks = chunks,
+                                       .microbatches = spec->microbatches,
+                                       .group_size = spec->group_size };
     plan->order = pp_alloc_array(1, sizeof *plan->order);
     plan->costs = pp_alloc_array(1, sizeof *plan->costs);
     if (!plan->order || !plan->costs)

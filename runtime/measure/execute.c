@@ -4,8 +4,8 @@
 #include "runtime/measure/replay.h"
 #include "runtime/measure/sequential.h"
 #include "sim/base/alloc.h"
-#include "sim/engine/engine.h"
 #include "sim/base/processors.h"
+#include "sim/engine/engine.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -41,8 +41,8 @@ void pp_execution_free(pp_execution *x)
 /* The replica's part of the plan's data; it stays the plan's. */
 static pp_status view_data(const pp_plan *plan, uint32_t replica, pp_execution *x, pp_err *err)
 {
-    pp_shapes shapes;
-    pp_status status = pp_shapes_parse(plan->shapes, &shapes, err);
+    pp_size_protocol shapes;
+    pp_status status = pp_size_protocol_parse(plan->shapes, &shapes, err);
     if (status || !plan->workload.microbatch)
         return status;
     x->workload = plan->workload;
@@ -51,7 +51,7 @@ static pp_status view_data(const pp_plan *plan, uint32_t replica, pp_execution *
         x->workload.microbatch += (size_t)replica * plan->workload.microbatches;
     x->work.data = &x->workload;
     x->work.workload = &x->workload;
-    if (shapes.kind < PP_SHAPES_PADDED)
+    if (shapes.kind < PP_SIZES_PADDED)
         return PP_OK;
     x->work.workload = &x->padded;
     return pp_workload_pad(&shapes, &x->workload, &x->padded, NULL, err);
@@ -112,7 +112,7 @@ static pp_status apply_link(const pp_link *link, pp_costs *costs, pp_err *err)
 
 static const char *lanes_of(pp_communicators communicators)
 {
-    int layout = communicators == PP_COMMUNICATORS_UNSAID ? 0 : (int)communicators - 1;
+    int layout = communicators == PP_COMMUNICATORS_DEFAULT ? 0 : (int)communicators - 1;
     return pp_communicators_lanes(layout);
 }
 
@@ -121,7 +121,7 @@ pp_plan pp_plan_as_executed(const pp_plan *plan, const pp_transport *transport,
 {
     pp_plan ours = *plan;
     bool queues = transport && transport->has_queues;
-    snprintf(ours.executor, sizeof ours.executor, queues ? "zero-bubble" : "ppsim");
+    snprintf(ours.framework, sizeof ours.framework, queues ? "zero-bubble" : "ppsim");
     ours.lanes[0] = ours.recv_buffers[0] = ours.send_buffers[0] = ours.return_outputs[0] = '\0';
     ours.host = (pp_host_costs){ 0 };
     ours.sharing = (pp_sharing){ 0 };
@@ -150,16 +150,16 @@ pp_status pp_execution_prepare(const pp_plan *plan, const pp_execute_options *op
 
 /* Does the same work beside the one that is measured: in a run, too, all ranks compute at once and
  * share caches, memory and clocks. */
-typedef struct neighbour {
+typedef struct load_thread {
     pp_sequential *sequential;
     pthread_t thread;
     atomic_bool *over;
     bool started;
-} neighbour;
+} load_thread;
 
 static void *keep_busy(void *argument)
 {
-    const neighbour *n = argument;
+    const load_thread *n = argument;
     pp_err ignored = { 0 };
     while (!atomic_load(n->over) && !pp_sequential_step(n->sequential, 0, NULL, &ignored))
         ;
@@ -167,8 +167,8 @@ static void *keep_busy(void *argument)
 }
 
 /* Where memory or threads are out it is quieter than it will be. */
-static void move_in(const pp_execute_options *options, const pp_execution *x, neighbour *n,
-                    atomic_bool *over)
+static void start_load(const pp_execute_options *options, const pp_execution *x, load_thread *n,
+                       atomic_bool *over)
 {
     pp_err ignored = { 0 };
     n->over = over;
@@ -179,7 +179,7 @@ static void move_in(const pp_execute_options *options, const pp_execution *x, ne
         n->started = pthread_create(&n->thread, NULL, keep_busy, n) == 0;
 }
 
-static void move_out(neighbour *n)
+static void stop_load(load_thread *n)
 {
     if (n->started)
         pthread_join(n->thread, NULL);
@@ -217,7 +217,7 @@ static pp_status time_ops(pp_sequential *sequential, pp_costs *costs, pp_err *er
 static pp_status measure_ops(const pp_execute_options *options, pp_execution *x, pp_err *err)
 {
     pp_sequential *sequential PP_CLEANUP(pp_sequential_free) = NULL;
-    neighbour neighbours[NEIGHBOURS_MAX] = { 0 };
+    load_thread load_threads[NEIGHBOURS_MAX] = { 0 };
     atomic_bool over = false;
     uint32_t processors = pp_processors();
     pp_status status =
@@ -227,22 +227,22 @@ static pp_status measure_ops(const pp_execute_options *options, pp_execution *x,
     sequential->stop = options->stop;
     for (uint32_t k = 0; k < NEIGHBOURS_MAX && !options->compute->memory; k++) {
         if (k + 1 < x->work.ranks && k + 1 < processors)
-            move_in(options, x, &neighbours[k], &over);
+            start_load(options, x, &load_threads[k], &over);
     }
     status = time_ops(sequential, x->costs, err);
     atomic_store(&over, true);
     for (uint32_t k = 0; k < NEIGHBOURS_MAX; k++)
-        move_out(&neighbours[k]);
+        stop_load(&load_threads[k]);
     return status;
 }
 
 static pp_status predict(const pp_plan *ours, const pp_execute_options *options, bool written,
                          pp_execution *x, pp_err *err)
 {
-    const char *executor = written ? "as written" : ours->executor;
+    const char *framework = written ? "as written" : ours->framework;
     pp_err unimportant = { 0 };
     pp_status status =
-        pp_plan_simulate_program(ours, x->program, x->costs, executor, &x->predicted,
+        pp_plan_simulate_program(ours, x->program, x->costs, framework, &x->predicted,
                                  &x->prediction, options->force ? &unimportant : err);
     return status == PP_INFEASIBLE && options->force ? PP_OK : status;
 }
@@ -380,7 +380,7 @@ static pp_status report(const pp_plan *plan, bool written, pp_execution *x, pp_e
     for (uint32_t r = 0; r < plain->ranks; r++)
         plain->grad_sync_ns[r] = plain->tied_ns[r] = plain->optimizer_ns[r] = 0;
     plain->fixed_ns = 0;
-    status = pp_report_build(plan->schedule, written ? "as written" : plan->executor, x->program,
+    status = pp_report_build(plan->schedule, written ? "as written" : plan->framework, x->program,
                              median->timeline, plain, true, &x->report, err);
     if (status)
         return status;
@@ -442,7 +442,7 @@ static pp_status carry_out(const pp_plan *plan, const pp_plan *ours,
                            : PP_OK;
 }
 
-/* Queues take what executor zero-bubble makes. */
+/* Queues take what framework zero-bubble makes. */
 static pp_status check_pairs(const pp_plan *plan, const pp_execute_options *options, pp_err *err)
 {
     const pp_order *order = plan->order[plan->order_count > 1 ? options->replica : 0];
@@ -488,7 +488,7 @@ pp_status pp_execute(const pp_plan *plan, pp_program *written, const pp_execute_
     if (!status)
         status = carry_out(written ? &as_written : &ours, &ours, options, written != NULL, x, err);
     /* else the other processes know */
-    if (status && x->job.world && !x->result.crew && !x->disagrees)
+    if (status && x->job.world && !x->result.group && !x->disagrees)
         options->transport->abort(x->job.world);
     if (status == PP_INFEASIBLE && options->stop && *options->stop) {
         if (err) /* it may say that somebody else stopped the run */

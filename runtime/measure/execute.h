@@ -61,14 +61,14 @@ typedef struct pp_execution {
  * (a stage on two ranks; sizes that differ), NOMEM. */
 PP_MUST_CHECK pp_status pp_execution_prepare(const pp_plan *plan, const pp_execute_options *options,
                                              pp_execution *x, pp_err *err);
-/* The plan with settings that executor ppsim has: hosts and links are real ones. Where transfers of
- * a rank queue up (NCCL) ours could hang, and zero-bubble lowers it, whose groups cannot. It shares
- * all that `plan` owns, and is never freed. transport: NULL: none that has queues. */
+/* The plan with settings that framework ppsim has: hosts and links are real ones. Where transfers
+ * of a rank queue up (NCCL) ours could hang, and zero-bubble lowers it, whose groups cannot. It
+ * shares all that `plan` owns, and is never freed. transport: NULL: none that has queues. */
 pp_plan pp_plan_as_executed(const pp_plan *plan, const pp_transport *transport,
                             pp_communicators communicators);
 
 /* written: a program that communicates itself, executed as it stands; NULL: the plan's order is
- * lowered by executor ppsim (where transfers queue up by zero-bubble), with the plan's shape
+ * lowered by framework ppsim (where transfers queue up by zero-bubble), with the plan's shape
  * protocol, comm and tensors.
  * Fails: USAGE (a compute or transport that cannot do this), UNAVAILABLE, INPUT, INFEASIBLE (it
  * cannot finish; it hung; verification failed), NOMEM. execution_out is set even then, as far as it

@@ -3,8 +3,8 @@
 #ifndef PPSIM_RUNTIME_MEASURE_GPU_H
 #define PPSIM_RUNTIME_MEASURE_GPU_H
 
-#include "runtime/cuda/type.h"
 #include "runtime/core/module.h"
+#include "runtime/cuda/type.h"
 #include "sim/base/units.h"
 
 /* Of row-major matrices; c is m x n, summed over k. */

@@ -12,7 +12,7 @@ typedef struct pp_gpu_link pp_gpu_link;
 typedef enum pp_traffic_kind {
     PP_TRAFFIC_SEND,       /* first to second; first == second: to itself */
     PP_TRAFFIC_EXCHANGE,   /* both ways, in one group */
-    PP_TRAFFIC_SHAPE,      /* as send, then copied to the host, which reads it before the next */
+    PP_TRAFFIC_SIZE,       /* as send, then copied to the host, which reads it before the next */
     PP_TRAFFIC_POST,       /* as send; what posting its group takes of the host */
     PP_TRAFFIC_ALL_REDUCE, /* floats */
     PP_TRAFFIC_ALL_GATHER, /* `bytes` is what every rank has in the end */

@@ -1,7 +1,7 @@
 #include "runtime/measure/replay.h"
 
-#include "sim/program/comm.h"
 #include "sim/engine/engine.h"
+#include "sim/program/comm.h"
 
 static void take_ops(const pp_program *program, const pp_timeline *measured, pp_costs *costs)
 {

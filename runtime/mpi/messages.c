@@ -24,21 +24,21 @@ static size_t aligned(size_t bytes)
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-static bool is_done(const pp_flight *flight)
+static bool is_done(const pp_transfer_state *flight)
 {
     return atomic_load_explicit(&flight->done, memory_order_acquire);
 }
 
-static pp_flight *flight_of(const pp_world *world, uint32_t transfer)
+static pp_transfer_state *flight_of(const pp_world *world, uint32_t transfer)
 {
     return &world->flight[world->slot[transfer]];
 }
 
 /* MPI is through with a flight, or has a copy. Flights of an edge are done in the order of their
  * posts, whatever their sizes: whoever looks at them may stop at the first that is not. */
-static void settle(pp_world *world, pp_flight *flight)
+static void settle(pp_world *world, pp_transfer_state *flight)
 {
-    const pp_flight *before =
+    const pp_transfer_state *before =
         flight->before == PP_NO_SOURCE ? NULL : &world->flight[flight->before];
     if (!flight->through || is_done(flight) || (before && !is_done(before)))
         return;
@@ -49,7 +49,7 @@ static void settle(pp_world *world, pp_flight *flight)
 
 /* Asks MPI about one flight. now_ns: when it is through, it was so at this time; 0: no earlier than
  * now. The lock is held. */
-static void test_flight(pp_world *world, pp_flight *flight, pp_ns now_ns)
+static void test_flight(pp_world *world, pp_transfer_state *flight, pp_ns now_ns)
 {
     for (int i = 0; i < 2; i++) {
         MPI_Status status;
@@ -82,7 +82,7 @@ static void test_open(pp_world *world)
 {
     size_t kept = 0;
     for (size_t i = 0; i < world->open_count; i++) {
-        pp_flight *flight = &world->flight[world->open[i]];
+        pp_transfer_state *flight = &world->flight[world->open[i]];
         if (flight->held)
             test_flight(world, flight, 0);
         settle(world, flight);
@@ -95,7 +95,7 @@ static void test_open(pp_world *world)
 /* Until MPI holds nothing any more: buffered sends leave when their receiver takes them. */
 static pp_status drain(pp_world *world, pp_err *err)
 {
-    pp_patience patience = { 0 };
+    pp_patience min_bounded = { 0 };
     for (;;) {
         pthread_mutex_lock(&world->lock);
         test_open(world);
@@ -105,7 +105,7 @@ static pp_status drain(pp_world *world, pp_err *err)
             return world->services->world_stopped(err);
         if (left == 0)
             return PP_OK;
-        pp_mpi_pause(world, &patience);
+        pp_mpi_pause(world, &min_bounded);
     }
 }
 
@@ -195,7 +195,7 @@ static void wake_progress(pp_world *world)
 }
 
 /* Returns MPI's code. */
-static int start_flight(pp_world *world, pp_flight *flight, bool buffered)
+static int start_flight(pp_world *world, pp_transfer_state *flight, bool buffered)
 {
     void *header = flight->sends ? (void *)&flight->message : (void *)&flight->came;
     int bytes = (int)flight->bytes;
@@ -226,7 +226,7 @@ pp_status pp_mpi_post(pp_world *world, uint32_t rank, const pp_post *post, pp_er
         return world->services->err_set(err, PP_INPUT, NULL,
                                         "a message of %zu B; transport mpi carries up to %d B",
                                         post->payload_bytes, INT_MAX);
-    pp_flight *flight = flight_of(world, post->transfer);
+    pp_transfer_state *flight = flight_of(world, post->transfer);
     flight->message = post->message;
     flight->sends = post->message.from == (uint32_t)world->rank;
     flight->payload = post->payload;
@@ -259,7 +259,7 @@ pp_status pp_mpi_post(pp_world *world, uint32_t rank, const pp_post *post, pp_er
 }
 
 /* What came, once it is there. */
-static pp_status check_flight(const pp_world *world, const pp_flight *flight, pp_err *err)
+static pp_status check_flight(const pp_world *world, const pp_transfer_state *flight, pp_err *err)
 {
     int class = MPI_SUCCESS;
     const pp_message *m = &flight->message;
@@ -287,23 +287,23 @@ pp_status pp_mpi_wait(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns *
 {
     (void)rank;
     enum { ALL_EVERY = 16 };
-    pp_flight *flight = flight_of(world, transfer);
-    pp_patience patience = { 0 };
+    pp_transfer_state *flight = flight_of(world, transfer);
+    pp_patience min_bounded = { 0 };
     bool stopped = false;
     while (!is_done(flight) && !stopped) {
         pthread_mutex_lock(&world->lock);
-        world->waiting = patience.naps > 0;
+        world->waiting = min_bounded.naps > 0;
         assert(flight->held || flight->through); /* it was posted */
         if (flight->held)
             test_flight(world, flight, 0);
-        bool all = world->waiting || patience.rounds % ALL_EVERY == 0;
+        bool all = world->waiting || min_bounded.rounds % ALL_EVERY == 0;
         if (all || flight->through) /* then those in front of it are awaited */
             test_open(world);
         pthread_mutex_unlock(&world->lock);
         if (is_done(flight))
             break;
         stopped = all && pp_mpi_stopped(world);
-        pp_mpi_pause(world, &patience);
+        pp_mpi_pause(world, &min_bounded);
     }
     if (world->waiting) {
         pthread_mutex_lock(&world->lock);
@@ -323,7 +323,7 @@ pp_status pp_mpi_poll(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns n
                       bool *done_out, pp_ns *done_ns, pp_err *err)
 {
     (void)rank;
-    pp_flight *flight = flight_of(world, transfer);
+    pp_transfer_state *flight = flight_of(world, transfer);
     if (pp_mpi_flagged(world))
         return world->services->world_stopped(err);
     if (!is_done(flight)) {
@@ -350,7 +350,7 @@ void pp_mpi_cancel_flights(pp_world *world)
     pthread_mutex_lock(&world->lock);
     test_open(world);
     for (size_t i = 0; i < world->open_count; i++) {
-        pp_flight *flight = &world->flight[world->open[i]];
+        pp_transfer_state *flight = &world->flight[world->open[i]];
         for (int k = 0; k < 2 && !flight->sends; k++)
             if (flight->request[k] != MPI_REQUEST_NULL)
                 MPI_Cancel(&flight->request[k]);

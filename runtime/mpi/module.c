@@ -9,10 +9,10 @@
 
 /* Cheapest first. With a core for each rank the first milliseconds are spent asking; else the cores
  * belong to those who compute. */
-void pp_mpi_pause(const pp_world *world, pp_patience *patience)
+void pp_mpi_pause(const pp_world *world, pp_patience *min_bounded)
 {
     enum { ASK = 200, YIELD = 20000, YIELD_CROWDED = 20, STEP_NS = 5000, LONGEST_NS = 100000 };
-    uint32_t round = patience->rounds++;
+    uint32_t round = min_bounded->rounds++;
     if (world->roomy && round < ASK)
         return;
     uint32_t yields = world->roomy ? YIELD : YIELD_CROWDED;
@@ -20,7 +20,7 @@ void pp_mpi_pause(const pp_world *world, pp_patience *patience)
         sched_yield();
         return;
     }
-    long nap_ns = (long)++patience->naps * STEP_NS;
+    long nap_ns = (long)++min_bounded->naps * STEP_NS;
     if (nap_ns > LONGEST_NS || nap_ns <= 0)
         nap_ns = LONGEST_NS;
     nanosleep(&(struct timespec){ .tv_nsec = nap_ns }, NULL);
@@ -58,7 +58,7 @@ pp_status pp_mpi_failed(const pp_world *world, int code, const char *what, pp_er
 pp_status pp_mpi_finish(pp_world *world, MPI_Request *request, int count, const char *what,
                         pp_err *err)
 {
-    pp_patience patience = { 0 };
+    pp_patience min_bounded = { 0 };
     for (;;) {
         int done = 0;
         pthread_mutex_lock(&world->lock);
@@ -70,7 +70,7 @@ pp_status pp_mpi_finish(pp_world *world, MPI_Request *request, int count, const 
             return PP_OK;
         if (pp_mpi_stopped(world))
             return world->services->world_stopped(err);
-        pp_mpi_pause(world, &patience);
+        pp_mpi_pause(world, &min_bounded);
     }
 }
 
@@ -203,7 +203,7 @@ static bool all_here(pp_world *world)
     const pp_ns longest_ns = 2000000000;
     MPI_Request request = MPI_REQUEST_NULL;
     pp_ns until = INT64_MAX;
-    pp_patience patience = { 0 };
+    pp_patience min_bounded = { 0 };
     int here = 0;
     pthread_mutex_lock(&world->lock);
     int code = MPI_Ibarrier(world->alarm, &request);
@@ -214,7 +214,7 @@ static bool all_here(pp_world *world)
         pthread_mutex_unlock(&world->lock);
         if (until == INT64_MAX && pp_mpi_stopped(world))
             until = world->services->clock_now_ns() + longest_ns;
-        pp_mpi_pause(world, &patience);
+        pp_mpi_pause(world, &min_bounded);
     }
     return !code && here;
 }

@@ -206,9 +206,9 @@ pp_status pp_mpi_collect(pp_world *world, const void *mine, size_t bytes, pp_ns 
     }
     pthread_mutex_unlock(&world->lock);
 
-    pp_patience patience = { 0 };
+    pp_patience min_bounded = { 0 };
     while (!test_collect(world, request, came_out) && world->services->clock_now_ns() < until)
-        pp_mpi_pause(world, &patience);
+        pp_mpi_pause(world, &min_bounded);
     pthread_mutex_lock(&world->lock);
     for (int i = 0; i < world->ranks; i++)
         if (request[i] != MPI_REQUEST_NULL)

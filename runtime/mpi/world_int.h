@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 
 /* A transfer of this rank: two messages each, header and payload. */
-typedef struct pp_flight {
+typedef struct pp_transfer_state {
     pp_message message; /* goes out, or is expected */
     pp_message came;
     MPI_Request request[2];
@@ -26,7 +26,7 @@ typedef struct pp_flight {
     bool held;    /* MPI has requests of it */
     bool through; /* it may be done, where the one before is */
     atomic_bool done;
-} pp_flight;
+} pp_transfer_state;
 
 /* What is still under way when a call ends early must keep its memory until the end. */
 typedef struct pp_kept pp_kept;
@@ -51,7 +51,7 @@ struct pp_world {
     /* The loaded program. */
     size_t transfers;
     uint32_t *slot; /* [transfers]: into flight, PP_NO_SOURCE for those of other ranks */
-    pp_flight *flight;
+    pp_transfer_state *flight;
     char *copies;
     uint32_t *open; /* flights that are held or not done, in the order of their posts */
     uint32_t *last; /* [2 * ranks]: the last flight posted from and to each rank in this step */
@@ -73,7 +73,7 @@ typedef struct pp_patience {
     uint32_t rounds, naps;
 } pp_patience;
 
-void pp_mpi_pause(const pp_world *world, pp_patience *patience);
+void pp_mpi_pause(const pp_world *world, pp_patience *min_bounded);
 /* Does somebody want the end? flagged: as far as is known; stopped: asks MPI too, unless somebody
  * else does so now. The lock is not held. */
 bool pp_mpi_flagged(const pp_world *world);

@@ -71,9 +71,10 @@ void pp_memory_at_end(const pp_program *program, pp_op op, const pp_costs *costs
 }
 
 /* Ends at the first instant beyond `limit_bytes`. */
-static pp_status walk(const pp_program *program, const pp_timeline *timeline, const pp_costs *costs,
-                      uint32_t rank, int64_t limit_bytes, pp_memory_sample sample, void *context,
-                      pp_memory_peak *peak_out, pp_err *err)
+static pp_status topological_order(const pp_program *program, const pp_timeline *timeline,
+                                   const pp_costs *costs, uint32_t rank, int64_t limit_bytes,
+                                   pp_memory_sample sample, void *context, pp_memory_peak *peak_out,
+                                   pp_err *err)
 {
     int64_t bytes[PP_MEMORY_COUNT] = {
         [PP_MEMORY_PARAMETERS] = costs->parameter_bytes[rank],
@@ -115,12 +116,14 @@ pp_status pp_memory_walk(const pp_program *program, const pp_timeline *timeline,
                          const pp_costs *costs, uint32_t rank, pp_memory_sample sample,
                          void *context, pp_memory_peak *peak_out, pp_err *err)
 {
-    return walk(program, timeline, costs, rank, INT64_MAX, sample, context, peak_out, err);
+    return topological_order(program, timeline, costs, rank, INT64_MAX, sample, context, peak_out,
+                             err);
 }
 
 pp_status pp_memory_first_over(const pp_program *program, const pp_timeline *timeline,
                                const pp_costs *costs, uint32_t rank, int64_t limit_bytes,
                                pp_memory_peak *over_out, pp_err *err)
 {
-    return walk(program, timeline, costs, rank, limit_bytes, NULL, NULL, over_out, err);
+    return topological_order(program, timeline, costs, rank, limit_bytes, NULL, NULL, over_out,
+                             err);
 }

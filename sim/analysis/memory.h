@@ -1,5 +1,6 @@
 /* Memory of one rank over time, by component. Changes happen at the start and the end of ops, and
- * in programs that communicate where transfers are posted, waited for and done (sim/program/buffers.h).
+ * in programs that communicate where transfers are posted, waited for and done
+ * (sim/program/buffers.h).
  *
  * At one instant transfers end first, then the rank's steps follow in its order; what one of them
  * releases and allocates it does at once. */

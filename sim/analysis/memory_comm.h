@@ -1,9 +1,10 @@
-/* Memory of a rank that communicates (sim/program/buffers.h says who holds what). For sim/analysis/memory.c. */
+/* Memory of a rank that communicates (sim/program/buffers.h says who holds what). For
+ * sim/analysis/memory.c. */
 #ifndef PPSIM_SIM_ANALYSIS_MEMORY_COMM_H
 #define PPSIM_SIM_ANALYSIS_MEMORY_COMM_H
 
-#include "sim/program/comm.h"
 #include "sim/analysis/memory.h"
+#include "sim/program/comm.h"
 
 /* A sum beyond this is refused; one more addition of PP_BYTES_MAX still fits 64 bits. */
 #define PP_MEMORY_TOTAL_MAX ((int64_t)1 << 61)

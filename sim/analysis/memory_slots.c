@@ -1,6 +1,6 @@
 /* Which transfers a rank has, and how many receive buffers they need. */
-#include "sim/base/alloc.h"
 #include "sim/analysis/memory_comm.h"
+#include "sim/base/alloc.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 #include "sim/analysis/period.h"
 
-#include "sim/base/alloc.h"
 #include "sim/analysis/step_tail.h"
-#include "sim/program/comm.h"
+#include "sim/base/alloc.h"
 #include "sim/engine/engine.h"
+#include "sim/program/comm.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -172,7 +172,7 @@ static pp_status make_matrix(const pp_program *program, const pp_costs *costs,
         for (uint32_t r = 0; r < ranks; r++)
             m->end_ns[r] = m->end_ns[r] >= late_ns ? m->end_ns[r] - late_ns : PP_NEVER;
         if (!program->forward_only)
-            pp_boundary_pass(costs, chained, m->end_ns);
+            pp_step_tail_pass(costs, chained, m->end_ns);
         await_transfers(program, m->timeline, late_ns, m->end_ns);
         for (uint32_t r = 0; r < ranks; r++)
             m->matrix[(size_t)r * ranks + q] = m->end_ns[r];

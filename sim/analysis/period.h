@@ -31,8 +31,8 @@ PP_MUST_CHECK pp_status pp_period_of(const pp_program *program, const pp_costs *
 /* Beyond, nobody should ask: one simulation and one row of ranks numbers per rank. */
 #define PP_PERIOD_RANKS_MAX 4096u
 
-/* The greatest mean of a circle. matrix[to * n + from], PP_NEVER (sim/analysis/step_tail.h): no way. 0 / 1
- * when there is no circle of more. Fails: INPUT, NOMEM as above. */
+/* The greatest mean of a circle. matrix[to * n + from], PP_NEVER (sim/analysis/step_tail.h): no
+ * way. 0 / 1 when there is no circle of more. Fails: INPUT, NOMEM as above. */
 PP_MUST_CHECK pp_status pp_period_of_matrix(const pp_ns *matrix, uint32_t n, pp_period *period_out,
                                             pp_err *err);
 

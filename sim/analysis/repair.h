@@ -2,8 +2,8 @@
 #ifndef PPSIM_SIM_ANALYSIS_REPAIR_H
 #define PPSIM_SIM_ANALYSIS_REPAIR_H
 
-#include "sim/program/comm.h"
 #include "sim/cost/costs.h"
+#include "sim/program/comm.h"
 
 /* kind, key: smallest first */
 #define PP_REPAIR_MAP(X) \

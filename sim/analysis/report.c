@@ -208,8 +208,8 @@ static pp_status add_boundary(const pp_costs *costs, bool step_sync, pp_report *
         return pp_err_nomem(err);
     for (uint32_t r = 0; r < report->ranks; r++)
         last_end_ns[r] = report->per_rank[r].last_end_ns;
-    const pp_boundary b = pp_boundary_of(costs, last_end_ns, report->makespan_ns, step_sync,
-                                         !step_sync && pp_boundary_chained(report->executor));
+    const pp_step_tail b = pp_step_tail_of(costs, last_end_ns, report->makespan_ns, step_sync,
+                                           !step_sync && pp_step_tail_chained(report->framework));
     free(last_end_ns);
     report->boundary = b;
     report->step_boundary_ns = b.grad_sync_ns + b.tied_ns + b.optimizer_ns + b.fixed_ns;
@@ -242,7 +242,7 @@ static void summarise(const pp_timeline *timeline, pp_report *report)
         report->bubble_rate = (double)(report->span_ns - busy_of_longest) / (double)report->span_ns;
 }
 
-pp_status pp_report_build(const char *schedule, const char *executor, const pp_program *program,
+pp_status pp_report_build(const char *schedule, const char *framework, const pp_program *program,
                           const pp_timeline *timeline, const pp_costs *costs, bool step_sync,
                           pp_report **report_out, pp_err *err)
 {
@@ -252,7 +252,7 @@ pp_status pp_report_build(const char *schedule, const char *executor, const pp_p
     if (!report || !report->per_rank)
         return pp_err_nomem(err);
     snprintf(report->schedule, sizeof report->schedule, "%s", schedule);
-    snprintf(report->executor, sizeof report->executor, "%s", executor);
+    snprintf(report->framework, sizeof report->framework, "%s", framework);
     report->ranks = program->ranks;
     report->stages = program->stages;
     report->microbatches = program->microbatches;

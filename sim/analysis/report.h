@@ -3,12 +3,12 @@
 #ifndef PPSIM_SIM_ANALYSIS_REPORT_H
 #define PPSIM_SIM_ANALYSIS_REPORT_H
 
-#include "sim/analysis/waits.h"
-#include "sim/analysis/step_tail.h"
 #include "sim/analysis/memory.h"
 #include "sim/analysis/robustness.h"
-#include "sim/analysis/uncertainty.h"
+#include "sim/analysis/step_tail.h"
 #include "sim/analysis/time_breakdown.h"
+#include "sim/analysis/uncertainty.h"
+#include "sim/analysis/waits.h"
 
 typedef struct pp_rank_report {
     pp_ns busy_ns;
@@ -49,12 +49,12 @@ void pp_notes_free(pp_notes *notes);
 /* Owner frees with pp_report_free. */
 typedef struct pp_report {
     char schedule[64];
-    char executor[32];
+    char framework[32];
     uint32_t ranks, stages, microbatches;
     pp_ns makespan_ns;      /* ends with the last compute op */
     pp_ns span_ns;          /* longest per-rank first start to last end */
     pp_ns step_boundary_ns; /* gradient sync, tied embedding, optimizer */
-    pp_boundary boundary;   /* its parts */
+    pp_step_tail boundary;  /* its parts */
     pp_ns step_ns;          /* makespan + boundary */
     bool has_period;        /* no barrier ends the step; set by the caller */
     pp_ns period_ns;        /* of the repeated step, rounded up (sim/analysis/period.h) */
@@ -103,7 +103,7 @@ const pp_rank_report *pp_report_first_over(const pp_report *report, uint32_t *ra
 
 /* step_sync: a global barrier ends the step. assumptions stay empty.
  * Fails: INPUT (sums leave 64 bits), NOMEM. */
-PP_MUST_CHECK pp_status pp_report_build(const char *schedule, const char *executor,
+PP_MUST_CHECK pp_status pp_report_build(const char *schedule, const char *framework,
                                         const pp_program *program, const pp_timeline *timeline,
                                         const pp_costs *costs, bool step_sync,
                                         pp_report **report_out, pp_err *err);

@@ -52,7 +52,7 @@ static pp_json *write_rank(const pp_report *report, uint32_t r, pp_json_build *b
     return object;
 }
 
-static void put_boundary(const pp_boundary *boundary, pp_json *object, pp_json_build *build)
+static void put_boundary(const pp_step_tail *boundary, pp_json *object, pp_json_build *build)
 {
     pp_json *parts = pp_json_new_object(build);
     pp_json_put_int(build, parts, "grad_sync_ns", boundary->grad_sync_ns);
@@ -114,7 +114,7 @@ pp_json *pp_report_write(const pp_report *report, pp_json_build *build)
     pp_json_put_text(build, object, "format", "ppsim.report");
     pp_json_put_int(build, object, "version", 1);
     pp_json_put_text(build, object, "schedule", report->schedule);
-    pp_json_put_text(build, object, "executor", report->executor);
+    pp_json_put_text(build, object, "executor", report->framework);
     put_totals(report, object, build);
     pp_json_put_int(build, object, "seed", (int64_t)report->seed);
     pp_json *ranks = pp_json_new_array(build);

@@ -5,8 +5,8 @@
 #define PPSIM_SIM_ANALYSIS_ROBUSTNESS_H
 
 #include "sim/base/json.h"
-#include "sim/order/order.h"
 #include "sim/base/units.h"
+#include "sim/order/order.h"
 
 #include <stdbool.h>
 

@@ -12,11 +12,11 @@ typedef struct chain {
 
 static const chain never = { PP_NEVER, PP_NEVER, PP_NEVER };
 
-bool pp_boundary_chained(const char *executor)
+bool pp_step_tail_chained(const char *framework)
 {
-    for (size_t i = 0; i < pp_executor_count(); i++) {
-        const pp_executor *known = pp_executor_at(i);
-        if (strcmp(known->name, executor) == 0)
+    for (size_t i = 0; i < pp_framework_count(); i++) {
+        const pp_framework *known = pp_framework_at(i);
+        if (strcmp(known->name, framework) == 0)
             return known->post_validates;
     }
     return false;
@@ -51,7 +51,7 @@ static chain reduced(const pp_costs *costs, const pp_ns *last_end_ns, chain hold
     return holder;
 }
 
-void pp_boundary_pass(const pp_costs *costs, bool chained, pp_ns *end_ns)
+void pp_step_tail_pass(const pp_costs *costs, bool chained, pp_ns *end_ns)
 {
     const chain holder = last_holder(costs, end_ns);
     chain before = never;
@@ -105,18 +105,18 @@ static ending find_end(const pp_costs *costs, const pp_ns *last_end_ns, bool ste
     return (ending){ critical, critical.reduced_ns + optimizer_ns };
 }
 
-pp_ns pp_boundary_step_end(const pp_costs *costs, const pp_ns *last_end_ns, bool step_sync,
-                           bool chained)
+pp_ns pp_step_tail_step_end(const pp_costs *costs, const pp_ns *last_end_ns, bool step_sync,
+                            bool chained)
 {
     return find_end(costs, last_end_ns, step_sync, chained).updated_ns + costs->fixed_ns;
 }
 
-pp_boundary pp_boundary_of(const pp_costs *costs, const pp_ns *last_end_ns, pp_ns makespan_ns,
-                           bool step_sync, bool chained)
+pp_step_tail pp_step_tail_of(const pp_costs *costs, const pp_ns *last_end_ns, pp_ns makespan_ns,
+                             bool step_sync, bool chained)
 {
     const ending end = find_end(costs, last_end_ns, step_sync, chained);
     const chain critical = end.critical;
-    return (pp_boundary){
+    return (pp_step_tail){
         .grad_sync_ns = exposed(critical.last_end_ns, critical.synced_ns, makespan_ns),
         .tied_ns = exposed(critical.synced_ns, critical.reduced_ns, makespan_ns),
         .optimizer_ns = exposed(critical.reduced_ns, end.updated_ns, makespan_ns),

@@ -1,9 +1,9 @@
 #include "sim/analysis/time_breakdown.h"
 
+#include "sim/analysis/report.h"
 #include "sim/base/alloc.h"
 #include "sim/program/comm.h"
 #include "sim/program/pairs.h"
-#include "sim/analysis/report.h"
 #include "sim/program/transfer_costs.h"
 
 #include <stdlib.h>
@@ -109,7 +109,7 @@ static pp_ns collectives_of(const pp_program *program, const pp_costs *costs, co
 static void complete(const pp_report *report, uint32_t r, pp_ns most_ns, parts *out)
 {
     const pp_rank_report *rank = &report->per_rank[r];
-    const pp_boundary *b = &report->boundary;
+    const pp_step_tail *b = &report->boundary;
     const pp_ns *idle_ns = rank->idle_ns;
     pp_ns seen_ns = out->ns[PP_WHY_WARM_UP] + out->ns[PP_WHY_DATA] + out->ns[PP_WHY_P2P];
     out->ns[PP_WHY_COMPUTE] = rank->busy_ns - out->ns[PP_WHY_COLLECTIVES];

@@ -2,8 +2,8 @@
 #ifndef PPSIM_SIM_ANALYSIS_WAITS_H
 #define PPSIM_SIM_ANALYSIS_WAITS_H
 
-#include "sim/cost/costs.h"
 #include "sim/base/json.h"
+#include "sim/cost/costs.h"
 #include "sim/program/timeline.h"
 
 /* A wait has one cause; where an op waits first for its input and then for the link, it has two. */

@@ -12,7 +12,7 @@ typedef struct pp_work {
 } pp_work;
 
 /* One microbatch on one GPU. */
-typedef struct pp_local {
+typedef struct pp_gpu_batch {
     const pp_cost_context *context;
     const pp_model *model;
     const pp_hardware *hw;
@@ -30,9 +30,9 @@ typedef struct pp_local {
     bool fp32;
     bool rope;
     pp_collective_group tensor_group;
-} pp_local;
+} pp_gpu_batch;
 
-pp_local pp_local_of(const pp_cost_context *context, int64_t tokens, int64_t square_sum);
+pp_gpu_batch pp_gpu_batch_of(const pp_cost_context *context, int64_t tokens, int64_t square_sum);
 
 /* A microbatch as costs see it. */
 typedef struct pp_batch {
@@ -59,39 +59,39 @@ typedef struct pp_attention_widths {
     double q, k, v, o; /* as the attention kernel reads and writes them */
 } pp_attention_widths;
 
-pp_attention_widths pp_attention_widths_of(const pp_local *local);
+pp_attention_widths pp_attention_widths_of(const pp_gpu_batch *local);
 double pp_padded_vocab(const pp_cost_context *context);
 
 /* Adds a linear layer with `groups` independent weights n x k, m rows each. */
-void pp_add_linear(const pp_local *local, double m, double n, double k, double groups,
+void pp_add_linear(const pp_gpu_batch *local, double m, double n, double k, double groups,
                    pp_work *work);
 /* Bytes moved by elementwise kernels: forward, backward for input. */
-void pp_add_elementwise(const pp_local *local, double forward_bytes, double backward_bytes,
+void pp_add_elementwise(const pp_gpu_batch *local, double forward_bytes, double backward_bytes,
                         pp_work *work);
 /* Around a column- and row-parallel pair: all-reduce, or all-gather and reduce-scatter. */
-void pp_add_tensor_parallel(const pp_local *local, double bytes, pp_work *work);
-double pp_gather_seconds(const pp_local *local, pp_collective kind, double bytes);
+void pp_add_tensor_parallel(const pp_gpu_batch *local, double bytes, pp_work *work);
+double pp_gather_seconds(const pp_gpu_batch *local, pp_collective kind, double bytes);
 
 /* As measured: F, I, W and B of the kinds from `first_kind` on. B alone is taken as I and W of
  * equal length. False: not measured. */
-bool pp_measured_work(const pp_local *local, pp_measured_kind first_kind, pp_work *work_out);
+bool pp_measured_work(const pp_gpu_batch *local, pp_measured_kind first_kind, pp_work *work_out);
 
 /* Times, recomputation included. */
-pp_work pp_layer_work(const pp_local *local, bool moe);
-pp_work pp_embedding_work(const pp_local *local);
-pp_work pp_loss_work(const pp_local *local);
-pp_work pp_mtp_work(const pp_local *local);
+pp_work pp_layer_work(const pp_gpu_batch *local, bool moe);
+pp_work pp_embedding_work(const pp_gpu_batch *local);
+pp_work pp_loss_work(const pp_gpu_batch *local);
+pp_work pp_mtp_work(const pp_gpu_batch *local);
 
 /* Fills the byte counts and the parameters of `cost`. */
-void pp_layer_memory(const pp_local *local, bool moe, pp_unit_cost *cost);
-void pp_embedding_memory(const pp_local *local, pp_unit_cost *cost);
-void pp_loss_memory(const pp_local *local, pp_unit_cost *cost);
-void pp_mtp_memory(const pp_local *local, pp_unit_cost *cost);
+void pp_layer_memory(const pp_gpu_batch *local, bool moe, pp_unit_cost *cost);
+void pp_embedding_memory(const pp_gpu_batch *local, pp_unit_cost *cost);
+void pp_loss_memory(const pp_gpu_batch *local, pp_unit_cost *cost);
+void pp_mtp_memory(const pp_gpu_batch *local, pp_unit_cost *cost);
 
 /* Forward + backward over the model-parallel group, attention counted in full. */
-double pp_layer_flops(const pp_local *local, bool moe);
-double pp_loss_flops(const pp_local *local);
-double pp_mtp_flops(const pp_local *local);
+double pp_layer_flops(const pp_gpu_batch *local, bool moe);
+double pp_loss_flops(const pp_gpu_batch *local);
+double pp_mtp_flops(const pp_gpu_batch *local);
 
 /* One tensor of `bytes` from pipeline rank to pipeline rank, as the switches say. */
 double pp_transfer_seconds(const pp_cost_context *context, uint32_t from, uint32_t to,

@@ -98,9 +98,9 @@ pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err)
     return status ? status : check_expert_parallel(context, err);
 }
 
-static pp_local local_of(const pp_cost_context *context, const pp_batch *batch)
+static pp_gpu_batch local_of(const pp_cost_context *context, const pp_batch *batch)
 {
-    pp_local local = pp_local_of(context, batch->tokens, batch->square_sum);
+    pp_gpu_batch local = pp_gpu_batch_of(context, batch->tokens, batch->square_sum);
     if (batch->longest > 0) {
         local.longest = batch->longest;
         local.tiles = batch->tiles;
@@ -111,7 +111,7 @@ static pp_local local_of(const pp_cost_context *context, const pp_batch *batch)
 static void unit_cost(const pp_cost_context *context, pp_unit_kind kind, int64_t layer,
                       const pp_batch *batch, pp_unit_cost *cost)
 {
-    const pp_local local = local_of(context, batch);
+    const pp_gpu_batch local = local_of(context, batch);
     const bool moe = kind == PP_UNIT_LAYER && pp_model_layer_is_moe(context->model, layer);
     pp_work work = { 0 };
     *cost = (pp_unit_cost){ 0 };
@@ -256,7 +256,7 @@ typedef struct message {
  * rank sends a slice; today's Megatron-Core sends the whole tensor from every rank. */
 static message message_of(const pp_cost_context *context, int64_t tokens)
 {
-    const pp_local local = pp_local_of(context, tokens, tokens);
+    const pp_gpu_batch local = pp_gpu_batch_of(context, tokens, tokens);
     const bool slices =
         !local.sequence_parallel && context->switches.scatter_gather && context->parallel.tp > 1;
     message m = { .bytes = local.norm_bytes };
@@ -362,7 +362,7 @@ static pp_status fill_class(const pp_cost_context *context, const pp_stage *stag
     for (uint32_t s = 0; s < costs->stages; s++) {
         const uint32_t rank =
             pp_placement_rank(context->placement, s, (uint32_t)context->parallel.pp);
-        const double speed = pp_traits_speed(context->traits, rank);
+        const double speed = pp_rank_overrides_speed(context->overrides, rank);
         pp_stage stage = stages[s];
         if (batch->recomputed) {
             stage.full = batch->recomputed[s].full;
@@ -386,7 +386,7 @@ static double flops_of(const pp_cost_context *context, const pp_microbatch *micr
                        const pp_stage *stages, const int64_t *moe, uint32_t stage_count)
 {
     const pp_model *m = context->model;
-    const pp_local local = pp_local_of(context, microbatch->tokens, microbatch->square_sum);
+    const pp_gpu_batch local = pp_gpu_batch_of(context, microbatch->tokens, microbatch->square_sum);
     const double dense_flops = pp_layer_flops(&local, pp_model_layer_is_moe(m, 0));
     const double moe_flops = pp_layer_flops(&local, pp_model_layer_is_moe(m, m->layers - 1));
     const double mtp_flops = m->mtp_layers > 0 ? pp_mtp_flops(&local) : 0;

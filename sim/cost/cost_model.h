@@ -3,10 +3,10 @@
 #define PPSIM_SIM_COST_COST_MODEL_H
 
 #include "sim/cost/costs.h"
+#include "sim/cost/rank_overrides.h"
 #include "sim/job/hardware.h"
 #include "sim/job/job.h"
 #include "sim/job/model.h"
-#include "sim/cost/rank_overrides.h"
 
 /* Everything a cost depends on beside the partition and the data. Pointers are borrowed. */
 typedef struct pp_cost_context {
@@ -15,8 +15,8 @@ typedef struct pp_cost_context {
     pp_parallel parallel;
     pp_switches switches;
     pp_placement placement;
-    const pp_traits *traits; /* of single pipeline ranks; NULL: all are alike */
-    bool no_collectives;     /* inside ops (tp, cp, ep): to tell how much of an op they are */
+    const pp_rank_overrides *overrides; /* of single pipeline ranks; NULL: all are alike */
+    bool no_collectives; /* inside ops (tp, cp, ep): to tell how much of an op they are */
     const pp_recompute_table *recomputed; /* with PP_RECOMPUTE_MICROBATCHES, of the same workload */
 } pp_cost_context;
 

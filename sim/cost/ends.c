@@ -10,7 +10,7 @@ double pp_padded_vocab(const pp_cost_context *context)
     return (double)((context->model->vocab + multiple - 1) / multiple * multiple);
 }
 
-static pp_work modelled_embedding(const pp_local *local)
+static pp_work modelled_embedding(const pp_gpu_batch *local)
 {
     const pp_switches *sw = &local->context->switches;
     const double weights =
@@ -34,13 +34,13 @@ static pp_work modelled_embedding(const pp_local *local)
     return work;
 }
 
-pp_work pp_embedding_work(const pp_local *local)
+pp_work pp_embedding_work(const pp_gpu_batch *local)
 {
     pp_work work;
     return pp_measured_work(local, PP_MEASURED_FIRST, &work) ? work : modelled_embedding(local);
 }
 
-static pp_work modelled_loss(const pp_local *local)
+static pp_work modelled_loss(const pp_gpu_batch *local)
 {
     /* fp32 passes over the logits: cast, max, subtract, exp, sum, divide; then softmax gradient */
     static const double forward[] = { 6, 4, 8, 8, 4, 8 };
@@ -65,7 +65,7 @@ static pp_work modelled_loss(const pp_local *local)
     return work;
 }
 
-pp_work pp_loss_work(const pp_local *local)
+pp_work pp_loss_work(const pp_gpu_batch *local)
 {
     pp_work work;
     return pp_measured_work(local, PP_MEASURED_LAST, &work) ? work : modelled_loss(local);
@@ -85,7 +85,7 @@ static bool mtp_is_moe(const pp_model *model)
 }
 
 /* Embedding of the shifted tokens, two norms, projection 2h -> h, one layer, shared head. */
-pp_work pp_mtp_work(const pp_local *local)
+pp_work pp_mtp_work(const pp_gpu_batch *local)
 {
     const double h = (double)local->model->hidden;
     pp_work work = modelled_embedding(local);
@@ -119,7 +119,7 @@ static double layer_weights(const pp_model *m, bool moe)
            mlp * ((double)(m->experts_per_token * m->expert_ffn) + (double)m->shared_ffn);
 }
 
-double pp_layer_flops(const pp_local *local, bool moe)
+double pp_layer_flops(const pp_gpu_batch *local, bool moe)
 {
     const pp_model *m = local->model;
     const pp_attention_widths a = pp_attention_widths_of(local);
@@ -127,12 +127,12 @@ double pp_layer_flops(const pp_local *local, bool moe)
     return 3 * (2 * local->all_tokens * layer_weights(m, moe) + pairs);
 }
 
-double pp_loss_flops(const pp_local *local)
+double pp_loss_flops(const pp_gpu_batch *local)
 {
     return 6 * local->all_tokens * pp_padded_vocab(local->context) * (double)local->model->hidden;
 }
 
-double pp_mtp_flops(const pp_local *local)
+double pp_mtp_flops(const pp_gpu_batch *local)
 {
     const double h = (double)local->model->hidden;
     return 6 * local->all_tokens * 2 * h * h + pp_layer_flops(local, mtp_is_moe(local->model)) +

@@ -6,11 +6,11 @@
 #define FORWARD_KERNELS 20 /* per layer, for the host's launch rate */
 #define BACKWARD_KERNELS 42
 
-pp_local pp_local_of(const pp_cost_context *context, int64_t tokens, int64_t square_sum)
+pp_gpu_batch pp_gpu_batch_of(const pp_cost_context *context, int64_t tokens, int64_t square_sum)
 {
     const pp_model *model = context->model;
     const double cp = (double)context->parallel.cp;
-    pp_local local = {
+    pp_gpu_batch local = {
         .context = context,
         .model = model,
         .hw = context->hardware,
@@ -39,7 +39,7 @@ pp_local pp_local_of(const pp_cost_context *context, int64_t tokens, int64_t squ
     return local;
 }
 
-pp_attention_widths pp_attention_widths_of(const pp_local *local)
+pp_attention_widths pp_attention_widths_of(const pp_gpu_batch *local)
 {
     const pp_model *m = local->model;
     pp_attention_widths a = { .heads = (double)m->heads / local->t };
@@ -58,7 +58,7 @@ pp_attention_widths pp_attention_widths_of(const pp_local *local)
     return a;
 }
 
-static double gemm(const pp_local *local, double m, double n, double k, double batch,
+static double gemm(const pp_gpu_batch *local, double m, double n, double k, double batch,
                    pp_gemm_pass pass)
 {
     const pp_switches *sw = &local->context->switches;
@@ -74,7 +74,7 @@ static double gemm(const pp_local *local, double m, double n, double k, double b
     return pp_gemm_seconds(local->hw, &g);
 }
 
-void pp_add_linear(const pp_local *local, double m, double n, double k, double groups,
+void pp_add_linear(const pp_gpu_batch *local, double m, double n, double k, double groups,
                    pp_work *work)
 {
     const pp_switches *sw = &local->context->switches;
@@ -87,21 +87,21 @@ void pp_add_linear(const pp_local *local, double m, double n, double k, double g
             groups * n * k * (local->element_bytes + 2 * (double)pp_dtype_bytes(sw->grad_dtype)));
 }
 
-void pp_add_elementwise(const pp_local *local, double forward_bytes, double backward_bytes,
+void pp_add_elementwise(const pp_gpu_batch *local, double forward_bytes, double backward_bytes,
                         pp_work *work)
 {
     work->f += pp_elementwise_seconds(local->hw, forward_bytes);
     work->i += pp_elementwise_seconds(local->hw, backward_bytes);
 }
 
-double pp_gather_seconds(const pp_local *local, pp_collective kind, double bytes)
+double pp_gather_seconds(const pp_gpu_batch *local, pp_collective kind, double bytes)
 {
     return local->context->no_collectives
                ? 0
                : pp_collective_seconds(local->hw, kind, local->tensor_group, bytes);
 }
 
-void pp_add_tensor_parallel(const pp_local *local, double bytes, pp_work *work)
+void pp_add_tensor_parallel(const pp_gpu_batch *local, double bytes, pp_work *work)
 {
     const double hidden_part = local->context->switches.tp_overlap ? local->hw->tp_overlap : 0;
     if (local->context->parallel.tp <= 1)
@@ -121,7 +121,7 @@ void pp_add_tensor_parallel(const pp_local *local, double bytes, pp_work *work)
 }
 
 /* Unfused attention as Megatron ran it: two batched GEMMs, masked softmax, dropout. */
-static void add_unfused_core(const pp_local *local, const pp_attention_widths *a, pp_work *work)
+static void add_unfused_core(const pp_gpu_batch *local, const pp_attention_widths *a, pp_work *work)
 {
     const double length = local->square_sum / local->tokens;
     const double batch = a->heads * local->tokens / length;
@@ -137,7 +137,7 @@ static void add_unfused_core(const pp_local *local, const pp_attention_widths *a
 }
 
 /* Ring exchange of keys and values over the context-parallel group, beside the attention. */
-static double exposed_ring(const pp_local *local, const pp_attention_widths *a, double core_s)
+static double exposed_ring(const pp_gpu_batch *local, const pp_attention_widths *a, double core_s)
 {
     const pp_parallel *par = &local->context->parallel;
     if (par->cp <= 1 || local->context->no_collectives)
@@ -149,7 +149,7 @@ static double exposed_ring(const pp_local *local, const pp_attention_widths *a, 
     return fmax(0, ring_s - core_s * steps / (double)par->cp);
 }
 
-static pp_work attention_core(const pp_local *local)
+static pp_work attention_core(const pp_gpu_batch *local)
 {
     const pp_attention_widths a = pp_attention_widths_of(local);
     pp_work work = { 0 };
@@ -176,7 +176,7 @@ static pp_work attention_core(const pp_local *local)
     return work;
 }
 
-static void add_projections(const pp_local *local, const pp_attention_widths *a, pp_work *work)
+static void add_projections(const pp_gpu_batch *local, const pp_attention_widths *a, pp_work *work)
 {
     const pp_model *m = local->model;
     const double h = (double)m->hidden, rows = local->tokens;
@@ -200,7 +200,7 @@ static void add_projections(const pp_local *local, const pp_attention_widths *a,
 }
 
 /* Norm, residual and dropout around one half of the layer; biases of its row-parallel output. */
-static void add_frame(const pp_local *local, pp_work *work)
+static void add_frame(const pp_gpu_batch *local, pp_work *work)
 {
     const pp_model *m = local->model;
     const double a = local->norm_bytes;
@@ -211,7 +211,7 @@ static void add_frame(const pp_local *local, pp_work *work)
     pp_add_tensor_parallel(local, local->row_bytes, work);
 }
 
-static void add_attention(const pp_local *local, pp_work *work)
+static void add_attention(const pp_gpu_batch *local, pp_work *work)
 {
     const pp_attention_widths a = pp_attention_widths_of(local);
     const double token_bytes = local->tokens * local->element_bytes;
@@ -228,7 +228,8 @@ static void add_attention(const pp_local *local, pp_work *work)
 }
 
 /* Two (GELU) or three (SwiGLU) matrices; `groups` experts of `width`, `rows` tokens each. */
-static void add_mlp(const pp_local *local, double rows, double width, double groups, pp_work *work)
+static void add_mlp(const pp_gpu_batch *local, double rows, double width, double groups,
+                    pp_work *work)
 {
     const pp_model *m = local->model;
     const double h = (double)m->hidden;
@@ -242,7 +243,7 @@ static void add_mlp(const pp_local *local, double rows, double width, double gro
 }
 
 /* Router, permutation, all-to-all over ep, experts split over ep and tp, capacity 1. */
-static void add_experts(const pp_local *local, pp_work *work)
+static void add_experts(const pp_gpu_batch *local, pp_work *work)
 {
     const pp_model *m = local->model;
     const pp_parallel *par = &local->context->parallel;
@@ -269,7 +270,7 @@ static void add_experts(const pp_local *local, pp_work *work)
     add_mlp(local, local->tokens, (double)m->shared_ffn / local->t, 1, work);
 }
 
-static pp_work modelled_layer(const pp_local *local, bool moe)
+static pp_work modelled_layer(const pp_gpu_batch *local, bool moe)
 {
     pp_work work = { 0 };
     add_attention(local, &work);
@@ -289,7 +290,7 @@ static pp_work modelled_layer(const pp_local *local, bool moe)
     return work;
 }
 
-pp_work pp_layer_work(const pp_local *local, bool moe)
+pp_work pp_layer_work(const pp_gpu_batch *local, bool moe)
 {
     pp_work work = { 0 };
     if (!(local->tokens > 0))

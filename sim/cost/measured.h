@@ -28,7 +28,8 @@ typedef enum pp_measured_kind {
 /* What is asked for; what does not belong to its kind is 0. */
 typedef struct pp_measured_at {
     pp_measured_kind kind;
-    double tokens, square_sum, longest, tiles; /* stages and attention; as in calib/samples/samples.h */
+    double tokens, square_sum, longest,
+        tiles; /* stages and attention; as in calib/samples/samples.h */
     double m, n, k;
     double bytes;    /* of the message, or of the whole tensor of a collective */
     int64_t ranks;   /* of the communicator */

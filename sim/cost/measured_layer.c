@@ -2,7 +2,7 @@
 #include "sim/cost/cost_int.h"
 #include "sim/order/order.h"
 
-static bool ask(const pp_local *local, int kind, double *seconds_out)
+static bool ask(const pp_gpu_batch *local, int kind, double *seconds_out)
 {
     const pp_measured *measured = local->hw->measured;
     const pp_measured_at at = { .kind = (pp_measured_kind)kind,
@@ -13,7 +13,7 @@ static bool ask(const pp_local *local, int kind, double *seconds_out)
     return measured->ask(measured->context, &at, seconds_out);
 }
 
-bool pp_measured_work(const pp_local *local, pp_measured_kind first_kind, pp_work *work_out)
+bool pp_measured_work(const pp_gpu_batch *local, pp_measured_kind first_kind, pp_work *work_out)
 {
     const int kind = (int)first_kind;
     pp_work work = { 0 };

@@ -11,42 +11,42 @@
 static const char *const options[] = { "--rank-speed", "--rank-memory", "--rank-link" };
 static const char *const examples[] = { "3=0.8,5=1.1", "3=40GiB", "2:3=25GB/s" };
 
-void pp_traits_free(pp_traits *traits)
+void pp_rank_overrides_free(pp_rank_overrides *overrides)
 {
-    free(traits->item);
-    *traits = (pp_traits){ 0 };
+    free(overrides->item);
+    *overrides = (pp_rank_overrides){ 0 };
 }
 
-static pp_status wrong(pp_trait_kind kind, const char *option, const char *item, const char *why,
-                       pp_err *err)
+static pp_status wrong(pp_rank_override_kind kind, const char *option, const char *item,
+                       const char *why, pp_err *err)
 {
     return pp_err_set(err, PP_USAGE, option, "'%.60s' %s; write for example %s", item, why,
                       examples[kind]);
 }
 
-static pp_status read_value(const char *text, pp_trait *t, pp_err *err)
+static pp_status read_value(const char *text, pp_rank_override *t, pp_err *err)
 {
     char *end = NULL;
     switch (t->kind) {
-    case PP_TRAIT_MEMORY:
+    case PP_RANK_OVERRIDE_MEMORY:
         if (pp_parse_bytes(text, "", &t->bytes, err) || t->bytes < 1)
             return PP_USAGE;
         break;
-    case PP_TRAIT_LINK:
+    case PP_RANK_OVERRIDE_LINK:
         if (pp_parse_rate(text, "", &t->value, err) || !(t->value > 0))
             return PP_USAGE;
         break;
-    case PP_TRAIT_SPEED:
+    case PP_RANK_OVERRIDE_SPEED:
         t->value = strtod(text, &end);
         if (!*text || text[strspn(text, "0123456789.")] || *end ||
-            !(t->value >= PP_TRAIT_SPEED_MIN && t->value <= PP_TRAIT_SPEED_MAX))
+            !(t->value >= PP_RANK_OVERRIDE_SPEED_MIN && t->value <= PP_RANK_OVERRIDE_SPEED_MAX))
             return PP_USAGE;
     }
     return PP_OK;
 }
 
 /* One "RANK=VALUE" or "A:B=VALUE". item is cut apart. */
-static pp_status read_item(char *item, const char *option, pp_trait *t, pp_err *err)
+static pp_status read_item(char *item, const char *option, pp_rank_override *t, pp_err *err)
 {
     char whole[80];
     int64_t rank = 0;
@@ -54,66 +54,69 @@ static pp_status read_item(char *item, const char *option, pp_trait *t, pp_err *
     snprintf(whole, sizeof whole, "%s", item);
     char *value = strchr(item, '=');
     char *second = strchr(item, ':');
-    if (!value || (t->kind == PP_TRAIT_LINK) != (second && second < value))
+    if (!value || (t->kind == PP_RANK_OVERRIDE_LINK) != (second && second < value))
         return wrong(t->kind, option, whole,
-                     t->kind == PP_TRAIT_LINK ? "is no A:B=RATE" : "is no RANK=VALUE", err);
+                     t->kind == PP_RANK_OVERRIDE_LINK ? "is no A:B=RATE" : "is no RANK=VALUE", err);
     *value++ = '\0';
-    if (t->kind == PP_TRAIT_LINK)
+    if (t->kind == PP_RANK_OVERRIDE_LINK)
         *second++ = '\0';
     if (pp_parse_int(item, option, 0, PP_RANKS_MAX - 1, &rank, NULL) ||
-        (t->kind == PP_TRAIT_LINK &&
+        (t->kind == PP_RANK_OVERRIDE_LINK &&
          (pp_parse_int(second, option, 0, PP_RANKS_MAX - 1, &other, NULL) || other == rank)))
         return wrong(t->kind, option, whole, "does not name ranks", err);
     pp_err unread = { 0 };
     if (read_value(value, t, &unread))
         return wrong(t->kind, option, whole,
-                     t->kind == PP_TRAIT_SPEED ? "is no speed from 0.001 to 1000, 1 being the "
-                                                 "hardware's"
-                                               : "has no value with a unit",
+                     t->kind == PP_RANK_OVERRIDE_SPEED
+                         ? "is no speed from 0.001 to 1000, 1 being the "
+                           "hardware's"
+                         : "has no value with a unit",
                      err);
-    t->rank = (uint32_t)(t->kind == PP_TRAIT_LINK && other < rank ? other : rank);
-    t->other = (uint32_t)(t->kind != PP_TRAIT_LINK ? 0 : other < rank ? rank : other);
+    t->rank = (uint32_t)(t->kind == PP_RANK_OVERRIDE_LINK && other < rank ? other : rank);
+    t->other = (uint32_t)(t->kind != PP_RANK_OVERRIDE_LINK ? 0 : other < rank ? rank : other);
     return PP_OK;
 }
 
-static const pp_trait *find(const pp_traits *traits, pp_trait_kind kind, uint32_t rank,
-                            uint32_t other)
+static const pp_rank_override *find(const pp_rank_overrides *overrides, pp_rank_override_kind kind,
+                                    uint32_t rank, uint32_t other)
 {
-    for (size_t i = 0; traits && i < traits->count; i++) {
-        const pp_trait *t = &traits->item[i];
+    for (size_t i = 0; overrides && i < overrides->count; i++) {
+        const pp_rank_override *t = &overrides->item[i];
         if (t->kind == kind && t->rank == rank && t->other == other)
             return t;
     }
     return NULL;
 }
 
-pp_status pp_traits_add(const pp_trait *trait, pp_traits *traits, pp_err *err)
+pp_status pp_rank_overrides_add(const pp_rank_override *override, pp_rank_overrides *overrides,
+                                pp_err *err)
 {
-    void *grown = traits->item;
-    if (find(traits, trait->kind, trait->rank, trait->other))
+    void *grown = overrides->item;
+    if (find(overrides, override->kind, override->rank, override->other))
         return PP_OK;
-    pp_status status = pp_grow(&grown, &traits->capacity, traits->count + 1, sizeof *trait, err);
+    pp_status status =
+        pp_grow(&grown, &overrides->capacity, overrides->count + 1, sizeof *override, err);
     if (status)
         return status;
-    traits->item = grown;
-    traits->item[traits->count++] = *trait;
+    overrides->item = grown;
+    overrides->item[overrides->count++] = *override;
     return PP_OK;
 }
 
-pp_status pp_traits_parse(pp_trait_kind kind, const char *option, const char *text,
-                          pp_traits *traits, pp_err *err)
+pp_status pp_rank_overrides_parse(pp_rank_override_kind kind, const char *option, const char *text,
+                                  pp_rank_overrides *overrides, pp_err *err)
 {
     do {
         char item[80];
-        pp_trait t = { .kind = kind };
+        pp_rank_override t = { .kind = kind };
         size_t bytes = strcspn(text, ",");
         snprintf(item, sizeof item, "%.*s", (int)(bytes < 79 ? bytes : 79), text);
         pp_status status = read_item(item, option, &t, err);
         if (status)
             return status;
-        if (find(traits, kind, t.rank, t.other))
+        if (find(overrides, kind, t.rank, t.other))
             return pp_err_set(err, PP_USAGE, option, "rank %" PRIu32 " is given twice", t.rank);
-        if ((status = pp_traits_add(&t, traits, err)))
+        if ((status = pp_rank_overrides_add(&t, overrides, err)))
             return status;
         text += bytes + (text[bytes] == ',' && text[bytes + 1]);
         if (*text == ',')
@@ -123,11 +126,11 @@ pp_status pp_traits_parse(pp_trait_kind kind, const char *option, const char *te
     return PP_OK;
 }
 
-pp_status pp_traits_check(const pp_traits *traits, uint32_t ranks, pp_err *err)
+pp_status pp_rank_overrides_check(const pp_rank_overrides *overrides, uint32_t ranks, pp_err *err)
 {
-    for (size_t i = 0; traits && i < traits->count; i++) {
-        const pp_trait *t = &traits->item[i];
-        uint32_t last = t->kind == PP_TRAIT_LINK ? t->other : t->rank;
+    for (size_t i = 0; overrides && i < overrides->count; i++) {
+        const pp_rank_override *t = &overrides->item[i];
+        uint32_t last = t->kind == PP_RANK_OVERRIDE_LINK ? t->other : t->rank;
         if (last >= ranks)
             return pp_err_set(err, PP_USAGE, options[t->kind],
                               "there is no rank %" PRIu32 ", the last of the %" PRIu32
@@ -137,29 +140,30 @@ pp_status pp_traits_check(const pp_traits *traits, uint32_t ranks, pp_err *err)
     return PP_OK;
 }
 
-double pp_traits_speed(const pp_traits *traits, uint32_t rank)
+double pp_rank_overrides_speed(const pp_rank_overrides *overrides, uint32_t rank)
 {
-    const pp_trait *t = find(traits, PP_TRAIT_SPEED, rank, 0);
+    const pp_rank_override *t = find(overrides, PP_RANK_OVERRIDE_SPEED, rank, 0);
     return t ? t->value : 1;
 }
 
-int64_t pp_traits_memory_bytes(const pp_traits *traits, uint32_t rank)
+int64_t pp_rank_overrides_memory_bytes(const pp_rank_overrides *overrides, uint32_t rank)
 {
-    const pp_trait *t = find(traits, PP_TRAIT_MEMORY, rank, 0);
+    const pp_rank_override *t = find(overrides, PP_RANK_OVERRIDE_MEMORY, rank, 0);
     return t ? t->bytes : 0;
 }
 
-double pp_traits_link_bytes_per_s(const pp_traits *traits, uint32_t rank, uint32_t other)
+double pp_rank_overrides_link_bytes_per_s(const pp_rank_overrides *overrides, uint32_t rank,
+                                          uint32_t other)
 {
-    const pp_trait *t =
-        find(traits, PP_TRAIT_LINK, rank < other ? rank : other, rank < other ? other : rank);
+    const pp_rank_override *t = find(overrides, PP_RANK_OVERRIDE_LINK, rank < other ? rank : other,
+                                     rank < other ? other : rank);
     return t ? t->value : 0;
 }
 
-bool pp_trait_joins(const pp_trait *link, uint32_t rank, uint32_t other)
+bool pp_rank_override_joins(const pp_rank_override *link, uint32_t rank, uint32_t other)
 {
-    return link->kind == PP_TRAIT_LINK && ((link->rank == rank && link->other == other) ||
-                                           (link->rank == other && link->other == rank));
+    return link->kind == PP_RANK_OVERRIDE_LINK && ((link->rank == rank && link->other == other) ||
+                                                   (link->rank == other && link->other == rank));
 }
 
 static pp_status slow_down(pp_costs *costs, size_t cell, double speed, pp_err *err)
@@ -177,10 +181,11 @@ static pp_status slow_down(pp_costs *costs, size_t cell, double speed, pp_err *e
 }
 
 /* The tensor that leaves stage s for its neighbour, of `bytes`. */
-static pp_status set_link(const pp_traits *traits, const uint32_t *stage_rank, uint32_t s,
-                          uint32_t to, pp_ns latency_ns, int64_t bytes, pp_ns *ns, pp_err *err)
+static pp_status set_link(const pp_rank_overrides *overrides, const uint32_t *stage_rank,
+                          uint32_t s, uint32_t to, pp_ns latency_ns, int64_t bytes, pp_ns *ns,
+                          pp_err *err)
 {
-    double rate = pp_traits_link_bytes_per_s(traits, stage_rank[s], stage_rank[to]);
+    double rate = pp_rank_overrides_link_bytes_per_s(overrides, stage_rank[s], stage_rank[to]);
     if (stage_rank[s] == stage_rank[to] || !(rate > 0))
         return PP_OK;
     if (bytes < 1)
@@ -192,24 +197,24 @@ static pp_status set_link(const pp_traits *traits, const uint32_t *stage_rank, u
     return status;
 }
 
-pp_status pp_traits_apply(const pp_traits *traits, const uint32_t *stage_rank, pp_ns latency_ns,
-                          pp_costs *costs, pp_err *err)
+pp_status pp_rank_overrides_apply(const pp_rank_overrides *overrides, const uint32_t *stage_rank,
+                                  pp_ns latency_ns, pp_costs *costs, pp_err *err)
 {
-    pp_status status = pp_traits_check(traits, costs->ranks, err);
+    pp_status status = pp_rank_overrides_check(overrides, costs->ranks, err);
     for (uint32_t r = 0; r < costs->ranks && !status; r++) {
-        if (pp_traits_memory_bytes(traits, r))
-            costs->limit_bytes[r] = pp_traits_memory_bytes(traits, r);
+        if (pp_rank_overrides_memory_bytes(overrides, r))
+            costs->limit_bytes[r] = pp_rank_overrides_memory_bytes(overrides, r);
     }
     const size_t cells = (size_t)costs->classes * costs->stages;
     for (size_t cell = 0; cell < cells && !status; cell++) {
         uint32_t s = (uint32_t)(cell % costs->stages);
-        double speed = pp_traits_speed(traits, stage_rank[s]);
+        double speed = pp_rank_overrides_speed(overrides, stage_rank[s]);
         status = speed == 1 ? PP_OK : slow_down(costs, cell, speed, err);
         if (!status && s + 1 < costs->stages)
-            status = set_link(traits, stage_rank, s, s + 1, latency_ns, costs->message_bytes[cell],
-                              &costs->send_f_ns[cell], err);
+            status = set_link(overrides, stage_rank, s, s + 1, latency_ns,
+                              costs->message_bytes[cell], &costs->send_f_ns[cell], err);
         if (!status && s > 0)
-            status = set_link(traits, stage_rank, s, s - 1, latency_ns,
+            status = set_link(overrides, stage_rank, s, s - 1, latency_ns,
                               costs->message_bytes[cell - 1], &costs->send_b_ns[cell], err);
     }
     return status;

@@ -12,12 +12,12 @@ typedef struct token_bytes {
     double stash;   /* inputs and output gradients of linear layers, already per GPU */
 } token_bytes;
 
-static double spread(const pp_local *local, double whole)
+static double spread(const pp_gpu_batch *local, double whole)
 {
     return local->sequence_parallel ? whole / local->t : whole;
 }
 
-static void add_attention(const pp_local *local, token_bytes *sum)
+static void add_attention(const pp_gpu_batch *local, token_bytes *sum)
 {
     const pp_model *m = local->model;
     const pp_attention_widths a = pp_attention_widths_of(local);
@@ -38,7 +38,7 @@ static void add_attention(const pp_local *local, token_bytes *sum)
 }
 
 /* copies: tokens of `width` that one token becomes (experts_per_token), else 1. */
-static void add_mlp(const pp_local *local, double width, double copies, token_bytes *sum)
+static void add_mlp(const pp_gpu_batch *local, double width, double copies, token_bytes *sum)
 {
     const double d = local->element_bytes;
     const double inner = width / local->t * copies;
@@ -46,14 +46,14 @@ static void add_mlp(const pp_local *local, double width, double copies, token_by
     sum->stash += d * inner * (local->model->gated_mlp ? 3 : 2);
 }
 
-static void add_mlp_frame(const pp_local *local, token_bytes *sum)
+static void add_mlp_frame(const pp_gpu_batch *local, token_bytes *sum)
 {
     const double d = local->element_bytes, h = (double)local->model->hidden;
     sum->whole += 2 * d * h + (local->model->dropout ? h : 0);
     sum->stash += spread(local, 2 * d * h);
 }
 
-static token_bytes layer_bytes(const pp_local *local, bool moe)
+static token_bytes layer_bytes(const pp_gpu_batch *local, bool moe)
 {
     const pp_model *m = local->model;
     const double d = local->element_bytes, h = (double)m->hidden;
@@ -75,7 +75,7 @@ static token_bytes layer_bytes(const pp_local *local, bool moe)
 
 /* Of the two linear layers around `inner` columns, and of the elementwise part between them: the
  * gradients of its output and of its input (two inputs with a gate). */
-static double mlp_gradient_bytes(const pp_local *local, double inner)
+static double mlp_gradient_bytes(const pp_gpu_batch *local, double inner)
 {
     return local->element_bytes * inner / local->t * (local->model->gated_mlp ? 3 : 2);
 }
@@ -83,7 +83,7 @@ static double mlp_gradient_bytes(const pp_local *local, double inner)
 /* Per token, alive at once while the backward of one layer runs: the gradient of the residual
  * stream; the one that enters or leaves a linear layer, whole where it is gathered over tp; and of
  * attention or MLP, whichever has more, those of all that it keeps between its linear layers. */
-static double gradient_bytes(const pp_local *local, bool moe)
+static double gradient_bytes(const pp_gpu_batch *local, bool moe)
 {
     const pp_model *m = local->model;
     const pp_attention_widths a = pp_attention_widths_of(local);
@@ -100,7 +100,7 @@ static double gradient_bytes(const pp_local *local, bool moe)
     return spread(local, d * h) + d * h + fmax(attention, mlp);
 }
 
-static double attention_parameters(const pp_local *local, double *replicated)
+static double attention_parameters(const pp_gpu_batch *local, double *replicated)
 {
     const pp_model *m = local->model;
     const pp_attention_widths a = pp_attention_widths_of(local);
@@ -121,7 +121,7 @@ static double attention_parameters(const pp_local *local, double *replicated)
     return sharded;
 }
 
-static double mlp_parameters(const pp_local *local, double width, double *replicated)
+static double mlp_parameters(const pp_gpu_batch *local, double width, double *replicated)
 {
     const pp_model *m = local->model;
     const double h = (double)m->hidden, inner = width / local->t;
@@ -130,7 +130,7 @@ static double mlp_parameters(const pp_local *local, double width, double *replic
     return (m->gated_mlp ? 3 : 2) * h * inner + (m->linear_bias ? inner : 0);
 }
 
-static void layer_parameters(const pp_local *local, bool moe, pp_unit_cost *cost)
+static void layer_parameters(const pp_gpu_batch *local, bool moe, pp_unit_cost *cost)
 {
     const pp_model *m = local->model;
     const double h = (double)m->hidden;
@@ -149,7 +149,7 @@ static void layer_parameters(const pp_local *local, bool moe, pp_unit_cost *cost
     cost->parameters = sharded + replicated;
 }
 
-void pp_layer_memory(const pp_local *local, bool moe, pp_unit_cost *cost)
+void pp_layer_memory(const pp_gpu_batch *local, bool moe, pp_unit_cost *cost)
 {
     const token_bytes b = layer_bytes(local, moe);
     const double kept = local->tokens * (spread(local, b.whole) + b.divided);
@@ -177,12 +177,12 @@ void pp_layer_memory(const pp_local *local, bool moe, pp_unit_cost *cost)
     layer_parameters(local, moe, cost);
 }
 
-static double table_parameters(const pp_local *local)
+static double table_parameters(const pp_gpu_batch *local)
 {
     return pp_padded_vocab(local->context) / local->t * (double)local->model->hidden;
 }
 
-void pp_embedding_memory(const pp_local *local, pp_unit_cost *cost)
+void pp_embedding_memory(const pp_gpu_batch *local, pp_unit_cost *cost)
 {
     const pp_model *m = local->model;
     cost->parameters = table_parameters(local);
@@ -193,7 +193,7 @@ void pp_embedding_memory(const pp_local *local, pp_unit_cost *cost)
 }
 
 /* Inputs of the final norm and of the head, and the logits in fp32: 4sbh/t (1 + V/h). */
-void pp_loss_memory(const pp_local *local, pp_unit_cost *cost)
+void pp_loss_memory(const pp_gpu_batch *local, pp_unit_cost *cost)
 {
     const pp_model *m = local->model;
     const double d = local->element_bytes, h = (double)m->hidden;
@@ -210,7 +210,7 @@ void pp_loss_memory(const pp_local *local, pp_unit_cost *cost)
 }
 
 /* One module; its embedding and head are those of the model. */
-void pp_mtp_memory(const pp_local *local, pp_unit_cost *cost)
+void pp_mtp_memory(const pp_gpu_batch *local, pp_unit_cost *cost)
 {
     const pp_model *m = local->model;
     const double d = local->element_bytes, h = (double)m->hidden;

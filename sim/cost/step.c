@@ -20,7 +20,7 @@ typedef struct rank_parameters {
 static void add_unit(const pp_cost_context *context, pp_unit_kind kind, int64_t layer, double times,
                      rank_parameters *sum)
 {
-    const pp_local local = pp_local_of(context, 1, 1);
+    const pp_gpu_batch local = pp_gpu_batch_of(context, 1, 1);
     pp_unit_cost cost = { 0 };
     if (times <= 0)
         return;
@@ -192,7 +192,7 @@ pp_status pp_cost_step(const pp_cost_context *context, const pp_stage *stages, p
         pp_ns_from_seconds(context->hardware->step_fixed_s, "step boundary", &costs->fixed_ns, err);
     for (uint32_t r = 0; r < costs->ranks && !status; r++) {
         const rank_parameters p = rank_parameters_of(context, stages, costs, r);
-        costs->limit_bytes[r] = pp_traits_memory_bytes(context->traits, r);
+        costs->limit_bytes[r] = pp_rank_overrides_memory_bytes(context->overrides, r);
         status = fill_rank(context, &p, costs, r, err);
     }
     return status;

@@ -18,7 +18,7 @@ static pp_communicator communicator_of(const pp_cost_context *context, bool same
         return (pp_communicator){ gpus, gpus > context->hardware->gpus_per_node };
     case PP_COMMUNICATORS_PER_EDGE:
         return (pp_communicator){ 2, !same_node };
-    case PP_COMMUNICATORS_UNSAID:
+    case PP_COMMUNICATORS_DEFAULT:
     case PP_COMMUNICATORS_PP:
         break;
     }
@@ -29,7 +29,7 @@ double pp_transfer_seconds(const pp_cost_context *context, uint32_t from, uint32
 {
     const pp_hardware *hw = context->hardware;
     const bool same_node = pp_ranks_share_node(context, from, to);
-    const double rate = pp_traits_link_bytes_per_s(context->traits, from, to);
+    const double rate = pp_rank_overrides_link_bytes_per_s(context->overrides, from, to);
     const pp_collective_group pair = { .ranks = 2, .members = same_node ? 2 : 1 };
     if (rate > 0)
         return (same_node ? hw->node_p2p : hw->network_p2p).alpha_s + bytes / rate;
@@ -41,7 +41,7 @@ double pp_transfer_seconds(const pp_cost_context *context, uint32_t from, uint32
     case PP_P2P_SEND_RECV:
         break;
     }
-    if (context->switches.communicators == PP_COMMUNICATORS_UNSAID)
+    if (context->switches.communicators == PP_COMMUNICATORS_DEFAULT)
         return pp_p2p_seconds(hw, same_node, context->parallel.pp, bytes);
     return pp_message_seconds(hw, same_node, communicator_of(context, same_node), bytes);
 }

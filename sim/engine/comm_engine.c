@@ -2,8 +2,8 @@
 
 #include "sim/base/alloc.h"
 #include "sim/engine/deadlock.h"
-#include "sim/program/lanes.h"
 #include "sim/engine/shared_rates.h"
+#include "sim/program/lanes.h"
 #include "sim/program/pairs.h"
 #include "sim/program/transfer_costs.h"
 
@@ -35,8 +35,8 @@ typedef struct run {
     uint32_t *wake;    /* stack of ranks to run */
     uint32_t *try;     /* stack of entries that may start */
     size_t wake_count, try_count;
-    pp_fluid *fluid; /* speeds that depend on each other; NULL: nothing is shared */
-    bool failed;     /* an allocation on the way */
+    pp_shared_rates *rates; /* speeds that depend on each other; NULL: nothing is shared */
+    bool failed;            /* an allocation on the way */
 } run;
 
 static void run_free(run *r)
@@ -49,7 +49,7 @@ static void run_free(run *r)
     free(r->waiting);
     free(r->wake);
     free(r->try);
-    pp_fluid_free(&r->fluid);
+    pp_shared_rates_free(&r->rates);
 }
 
 static pp_status run_new(const pp_program *program, const pp_costs *costs, pp_timeline *timeline,
@@ -113,7 +113,7 @@ static void meet_sharing(run *r, uint32_t t, const pp_transfer *own, pp_ns takes
     const pp_comm_entry *partner = &r->lanes.entry[r->lanes.entry_of[own->match]];
     pp_ns ready_ns = r->lanes.entry[r->lanes.entry_of[t]].ready_ns;
     if (eager && !sends) { /* has it come already? */
-        pp_ns came_ns = pp_fluid_ended_ns(r->fluid, own->match);
+        pp_ns came_ns = pp_shared_rates_ended_ns(r->rates, own->match);
         if (came_ns >= 0)
             finish(r, t, r->timeline->comm->start_ns[own->match], later(ready_ns, came_ns));
         return;
@@ -122,8 +122,8 @@ static void meet_sharing(run *r, uint32_t t, const pp_transfer *own, pp_ns takes
         return;
     uint32_t from = sends ? own->rank : own->peer;
     uint32_t to = sends ? own->peer : own->rank;
-    pp_fluid_move(r->fluid, sends ? t : own->match, from, to, r->comm->collective,
-                  eager ? ready_ns : later(ready_ns, partner->ready_ns), takes_ns);
+    pp_shared_rates_move(r->rates, sends ? t : own->match, from, to, r->comm->collective,
+                         eager ? ready_ns : later(ready_ns, partner->ready_ns), takes_ns);
     if (eager)
         finish(r, t, ready_ns, ready_ns);
 }
@@ -142,7 +142,7 @@ static void meet(run *r, uint32_t t)
     const pp_comm_entry *partner = &r->lanes.entry[r->lanes.entry_of[other]];
     pp_ns takes_ns = pp_comm_ns(r->comm, r->costs, own);
     bool eager = pp_comm_is_buffered(r->comm, r->costs, own);
-    if (r->fluid) {
+    if (r->rates) {
         meet_sharing(r, t, own, takes_ns, eager);
         return;
     }
@@ -333,8 +333,8 @@ static bool take_step(run *r, uint32_t rank, pp_step step)
         r->host[rank].clock_ns += (1 + pair - ends) * r->comm->semantics.host.launch_ns;
         await_host(r, rank, ends ? 0 : r->host[rank].clock_ns, NONE);
         r->timeline->start_ns[i] = r->clock_ns[rank];
-        if (r->fluid) { /* the step is taken when the op has ended */
-            pp_fluid_compute(r->fluid, rank, r->clock_ns[rank], takes_ns);
+        if (r->rates) { /* the step is taken when the op has ended */
+            pp_shared_rates_compute(r->rates, rank, r->clock_ns[rank], takes_ns);
             return false;
         }
         r->clock_ns[rank] += takes_ns;
@@ -363,8 +363,8 @@ static void work(run *r)
     }
 }
 
-/* An op or a transfer of the fluid has ended. */
-static void take_end(run *r, const pp_fluid_end *end)
+/* An op or a transfer of the shared rates has ended. */
+static void take_end(run *r, const pp_shared_rates_end *end)
 {
     if (!end->transfer) {
         uint32_t rank = end->index;
@@ -383,18 +383,18 @@ static void take_end(run *r, const pp_fluid_end *end)
 
 static void work_all(run *r)
 {
-    pp_fluid_end end;
+    pp_shared_rates_end end;
     for (uint32_t rank = r->program->ranks; rank-- > 0;)
         r->wake[r->wake_count++] = rank;
     work(r);
-    while (r->fluid && pp_fluid_next(r->fluid, &end)) {
+    while (r->rates && pp_shared_rates_next(r->rates, &end)) {
         take_end(r, &end);
         work(r);
     }
 }
 
-/* The fluid counts in doubles, which hold whole ns up to PP_NS_MAX. */
-static pp_status make_fluid(run *r, pp_err *err)
+/* The shared rates counts in doubles, which hold whole ns up to PP_NS_MAX. */
+static pp_status make_rates(run *r, pp_err *err)
 {
     const pp_sharing *sharing = &r->comm->semantics.sharing;
     const pp_costs *costs = r->costs;
@@ -420,8 +420,8 @@ static pp_status make_fluid(run *r, pp_err *err)
                           "ops and transfers of %g s together are too long for --nic and "
                           "--overlap-slowdown; give shorter durations",
                           1e-9 * sum_ns);
-    return pp_fluid_new(sharing, r->program->ranks, (uint32_t)r->comm->transfer_count, &r->fluid,
-                        err);
+    return pp_shared_rates_new(sharing, r->program->ranks, (uint32_t)r->comm->transfer_count,
+                               &r->rates, err);
 }
 
 /* For each transfer the first group of its lane that is not done, where it is posted. */
@@ -496,7 +496,7 @@ pp_status pp_simulate_comm(const pp_program *program, const pp_costs *costs, con
     run r PP_CLEANUP(run_free) = { 0 };
     pp_status status = check_sums(program->comm, err);
     if (status || (status = run_new(program, costs, timeline, &r, err)) ||
-        (status = make_fluid(&r, err)))
+        (status = make_rates(&r, err)))
         return status;
     memcpy(r.clock_ns, begin_ns, program->ranks * sizeof *r.clock_ns);
     for (uint32_t rank = 0; rank < program->ranks; rank++)

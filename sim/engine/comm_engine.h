@@ -3,8 +3,8 @@
 #ifndef PPSIM_SIM_ENGINE_COMM_ENGINE_H
 #define PPSIM_SIM_ENGINE_COMM_ENGINE_H
 
-#include "sim/program/comm.h"
 #include "sim/cost/costs.h"
+#include "sim/program/comm.h"
 #include "sim/program/timeline.h"
 
 /* program->comm must be set, timeline be made by pp_timeline_new_comm, and durations be small

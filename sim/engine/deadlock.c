@@ -94,7 +94,7 @@ static void visit_reasons(search *s, uint32_t t)
 }
 
 /* The members of the circle through `start` of at most `limit`; 0: there is none. */
-static size_t walk(search *s, uint32_t start, size_t limit)
+static size_t topological_order(search *s, uint32_t start, size_t limit)
 {
     size_t members = 1;
     s->start = start;
@@ -150,7 +150,7 @@ static void find_shortest(search *s, pp_circle *out)
         if (s->stuck->done[t] || reason_of(s->stuck, t) == PP_CIRCLE_OWN_PLACE ||
             s->stuck->front[t] != s->comm->transfer[t].group)
             continue;
-        size_t members = walk(s, t, limit);
+        size_t members = topological_order(s, t, limit);
         if (members) {
             fill(s, members, out);
             limit = members - 1;

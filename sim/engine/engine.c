@@ -82,7 +82,7 @@ static pp_status engine_new(const pp_program *program, const pp_costs *costs, en
 
 /* Every instruction once, in an order where all that it needs has run. turned: some microbatches
  * run on mirrored ranks; a constant, so that the others do not pay for the question. */
-static inline __attribute__((always_inline)) void run(const engine *e, bool turned,
+static inline __attribute__((always_inline)) void run(const engine *e, bool mirrored_from,
                                                       pp_timeline *timeline)
 {
     const pp_program *program = e->program;
@@ -92,13 +92,13 @@ static inline __attribute__((always_inline)) void run(const engine *e, bool turn
     size_t stages = program->stages;
     size_t count = program->count;
     for (size_t k = 0; k < count; k++) {
-        uint32_t i = program->walk[k];
+        uint32_t i = program->topological_order[k];
         pp_op op = program->op[i];
         uint32_t source = program->source[i];
         const op_cost *cost =
             &table[op.kind * e->kind_size + e->class_of[op.microbatch] * stages + op.stage];
-        pp_ns *clock =
-            &e->clock_ns[turned ? pp_program_rank(program, op) : program->stage_rank[op.stage]];
+        pp_ns *clock = &e->clock_ns[mirrored_from ? pp_program_rank(program, op)
+                                                  : program->stage_rank[op.stage]];
         size_t made = source < count ? source : count; /* end_ns[count] is 0 */
         pp_ns ready_ns = end_ns[made] + cost->latency_ns;
         pp_ns begin_ns = ready_ns > *clock ? ready_ns : *clock;
@@ -145,7 +145,7 @@ pp_status pp_simulate_from(const pp_program *program, const pp_costs *costs, con
         return pp_simulate_comm(program, costs, e.clock_ns, timeline, err);
     if (costs->has_pairs)
         return pp_simulate_pairs(program, costs, e.clock_ns, timeline, err);
-    if (program->turned < program->microbatches)
+    if (program->mirrored_from < program->microbatches)
         run(&e, true, timeline);
     else
         run(&e, false, timeline);

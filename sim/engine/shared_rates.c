@@ -1,7 +1,7 @@
 #include "sim/engine/shared_rates.h"
 
-#include "sim/base/event_queue.h"
 #include "sim/base/alloc.h"
+#include "sim/base/event_queue.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ typedef struct link_state {
     bool marked;
 } link_state;
 
-struct pp_fluid {
+struct pp_shared_rates {
     pp_sharing sharing;
     uint32_t ranks;
     uint32_t per_nic; /* ranks of one NIC; 0: no NIC is shared */
@@ -58,13 +58,13 @@ struct pp_fluid {
     uint32_t *marked; /* [transfers]: the marked ones */
     uint32_t *dirty;  /* [ranks] */
     uint32_t link_count, marked_count, dirty_count;
-    pp_agenda agenda; /* ranks, then ranks + transfer */
+    pp_event_queue events; /* ranks, then ranks + transfer */
 };
 
-pp_status pp_fluid_new(const pp_sharing *sharing, uint32_t ranks, uint32_t transfers,
-                       pp_fluid **fluid_out, pp_err *err)
+pp_status pp_shared_rates_new(const pp_sharing *sharing, uint32_t ranks, uint32_t transfers,
+                              pp_shared_rates **rates_out, pp_err *err)
 {
-    pp_fluid *f PP_CLEANUP(pp_fluid_free) = pp_alloc_array(1, sizeof *f);
+    pp_shared_rates *f PP_CLEANUP(pp_shared_rates_free) = pp_alloc_array(1, sizeof *f);
     if (!f)
         return pp_err_nomem(err);
     f->sharing = *sharing;
@@ -83,17 +83,17 @@ pp_status pp_fluid_new(const pp_sharing *sharing, uint32_t ranks, uint32_t trans
         return pp_err_nomem(err);
     for (uint32_t r = 0; r < ranks; r++)
         f->side[r].first[FROM] = f->side[r].first[TO] = NONE;
-    pp_status status = pp_agenda_open(ranks + transfers, &f->agenda, err);
+    pp_status status = pp_event_queue_open(ranks + transfers, &f->events, err);
     if (status)
         return status;
-    *fluid_out = f;
+    *rates_out = f;
     f = NULL; /* the caller's now */
     return PP_OK;
 }
 
-void pp_fluid_free(pp_fluid **fluid)
+void pp_shared_rates_free(pp_shared_rates **rates)
 {
-    pp_fluid *f = *fluid;
+    pp_shared_rates *f = *rates;
     if (!f)
         return;
     free(f->side);
@@ -102,12 +102,12 @@ void pp_fluid_free(pp_fluid **fluid)
     free(f->links);
     free(f->marked);
     free(f->dirty);
-    pp_agenda_close(&f->agenda);
+    pp_event_queue_close(&f->events);
     free(f);
-    *fluid = NULL;
+    *rates = NULL;
 }
 
-static void soil(pp_fluid *f, uint32_t rank)
+static void soil(pp_shared_rates *f, uint32_t rank)
 {
     if (f->side[rank].dirty)
         return;
@@ -115,7 +115,7 @@ static void soil(pp_fluid *f, uint32_t rank)
     f->dirty[f->dirty_count++] = rank;
 }
 
-static void plan_start(pp_fluid *f, uint32_t id, work *w, pp_ns start_ns, pp_ns wait_ns,
+static void plan_start(pp_shared_rates *f, uint32_t id, work *w, pp_ns start_ns, pp_ns wait_ns,
                        pp_ns duration_ns)
 {
     if (start_ns < f->now_ns)
@@ -124,37 +124,38 @@ static void plan_start(pp_fluid *f, uint32_t id, work *w, pp_ns start_ns, pp_ns 
                  .start_ns = start_ns,
                  .since_ns = start_ns + wait_ns,
                  .state = PENDING };
-    pp_agenda_set(&f->agenda, id, w->since_ns);
+    pp_event_queue_set(&f->events, id, w->since_ns);
 }
 
-void pp_fluid_compute(pp_fluid *fluid, uint32_t rank, pp_ns start_ns, pp_ns duration_ns)
+void pp_shared_rates_compute(pp_shared_rates *rates, uint32_t rank, pp_ns start_ns,
+                             pp_ns duration_ns)
 {
-    plan_start(fluid, rank, &fluid->side[rank].op, start_ns, 0, duration_ns);
+    plan_start(rates, rank, &rates->side[rank].op, start_ns, 0, duration_ns);
 }
 
-void pp_fluid_move(pp_fluid *fluid, uint32_t transfer, uint32_t from, uint32_t to, bool both,
-                   pp_ns start_ns, pp_ns duration_ns)
+void pp_shared_rates_move(pp_shared_rates *rates, uint32_t transfer, uint32_t from, uint32_t to,
+                          bool both, pp_ns start_ns, pp_ns duration_ns)
 {
-    flow_state *flow = &fluid->flow[transfer];
-    pp_ns latency_ns = fluid->sharing.latency_ns;
+    flow_state *flow = &rates->flow[transfer];
+    pp_ns latency_ns = rates->sharing.latency_ns;
     if (latency_ns > duration_ns)
         latency_ns = duration_ns;
     flow->rank[FROM] = from;
     flow->rank[TO] = to;
     flow->both = both;
     flow->share = 1;
-    plan_start(fluid, fluid->ranks + transfer, &flow->work, start_ns, latency_ns, duration_ns);
+    plan_start(rates, rates->ranks + transfer, &flow->work, start_ns, latency_ns, duration_ns);
 }
 
-pp_ns pp_fluid_ended_ns(const pp_fluid *fluid, uint32_t transfer)
+pp_ns pp_shared_rates_ended_ns(const pp_shared_rates *rates, uint32_t transfer)
 {
-    const work *w = &fluid->flow[transfer].work;
+    const work *w = &rates->flow[transfer].work;
     return w->state == ENDED ? w->end_ns : -1;
 }
 
 /* Work is measured from now on at another speed. What is left is right to far below 1 ns, which
  * must not become one more. */
-static void set_speed(pp_fluid *f, uint32_t id, work *w, double speed)
+static void set_speed(pp_shared_rates *f, uint32_t id, work *w, double speed)
 {
     if (w->state != ACTIVE || w->speed == speed)
         return;
@@ -162,21 +163,22 @@ static void set_speed(pp_fluid *f, uint32_t id, work *w, double speed)
     w->since_ns = f->now_ns;
     w->speed = speed;
     double needs_ns = fmax(0, w->left_ns) / speed;
-    pp_agenda_set(&f->agenda, id, f->now_ns + (pp_ns)ceil(needs_ns * (1 - 1e-15) - 1e-6));
+    pp_event_queue_set(&f->events, id, f->now_ns + (pp_ns)ceil(needs_ns * (1 - 1e-15) - 1e-6));
 }
 
-static uint32_t nic_of(const pp_fluid *f, const flow_state *flow, int end)
+static uint32_t nic_of(const pp_shared_rates *f, const flow_state *flow, int end)
 {
     return flow->rank[end] / f->per_nic;
 }
 
-static bool crosses(const pp_fluid *f, const flow_state *flow)
+static bool crosses(const pp_shared_rates *f, const flow_state *flow)
 {
     return f->per_nic && nic_of(f, flow, FROM) != nic_of(f, flow, TO);
 }
 
 /* The links of a transfer that crosses; returns how many. */
-static size_t links_of(const pp_fluid *f, const flow_state *flow, uint32_t links[ENDS * WAYS])
+static size_t links_of(const pp_shared_rates *f, const flow_state *flow,
+                       uint32_t links[ENDS * WAYS])
 {
     size_t count = 0;
     for (uint32_t end = 0; end < ENDS; end++) {
@@ -189,7 +191,7 @@ static size_t links_of(const pp_fluid *f, const flow_state *flow, uint32_t links
 }
 
 /* It begins (1) or ends (-1) to use its links. */
-static void use_links(pp_fluid *f, const flow_state *flow, int change)
+static void use_links(pp_shared_rates *f, const flow_state *flow, int change)
 {
     uint32_t links[ENDS * WAYS];
     size_t count = crosses(f, flow) ? links_of(f, flow, links) : 0;
@@ -198,7 +200,7 @@ static void use_links(pp_fluid *f, const flow_state *flow, int change)
     f->side[flow->rank[FROM]].moved = f->side[flow->rank[TO]].moved = true;
 }
 
-static void insert(pp_fluid *f, uint32_t index, int end)
+static void insert(pp_shared_rates *f, uint32_t index, int end)
 {
     flow_state *flow = &f->flow[index];
     side_state *side = &f->side[flow->rank[end]];
@@ -211,7 +213,7 @@ static void insert(pp_fluid *f, uint32_t index, int end)
     soil(f, flow->rank[end]);
 }
 
-static void unlink_flow(pp_fluid *f, uint32_t index, int end)
+static void unlink_flow(pp_shared_rates *f, uint32_t index, int end)
 {
     flow_state *flow = &f->flow[index];
     side_state *side = &f->side[flow->rank[end]];
@@ -225,7 +227,7 @@ static void unlink_flow(pp_fluid *f, uint32_t index, int end)
     soil(f, flow->rank[end]);
 }
 
-static void mark(pp_fluid *f, uint32_t index)
+static void mark(pp_shared_rates *f, uint32_t index)
 {
     uint32_t links[ENDS * WAYS];
     flow_state *flow = &f->flow[index];
@@ -251,7 +253,7 @@ static void mark(pp_fluid *f, uint32_t index)
 
 /* All active transfers that start or end at a NIC; more of them than use one of its directions,
  * which costs time and changes nothing. */
-static void mark_nic(pp_fluid *f, uint32_t nic)
+static void mark_nic(pp_shared_rates *f, uint32_t nic)
 {
     for (uint32_t r = nic * f->per_nic; r < (nic + 1) * f->per_nic && r < f->ranks; r++) {
         for (int end = 0; end < ENDS; end++) {
@@ -262,7 +264,7 @@ static void mark_nic(pp_fluid *f, uint32_t nic)
 }
 
 /* The transfers of a link that have no share yet get this one. */
-static void give(pp_fluid *f, uint32_t link, double share)
+static void give(pp_shared_rates *f, uint32_t link, double share)
 {
     uint32_t links[ENDS * WAYS];
     uint32_t first = link / WAYS * f->per_nic;
@@ -287,7 +289,7 @@ static void give(pp_fluid *f, uint32_t link, double share)
 }
 
 /* Max-min: the link that leaves least to each of its transfers decides theirs, then the next. */
-static void fill(pp_fluid *f)
+static void fill(pp_shared_rates *f)
 {
     for (;;) {
         uint32_t tightest = NONE;
@@ -307,7 +309,7 @@ static void fill(pp_fluid *f)
 }
 
 /* Shares of all transfers that the dirty ranks can reach over links. */
-static void share_links(pp_fluid *f)
+static void share_links(pp_shared_rates *f)
 {
     f->marked_count = f->link_count = 0;
     for (uint32_t k = 0; k < f->dirty_count; k++)
@@ -320,12 +322,12 @@ static void share_links(pp_fluid *f)
         f->link[f->links[k]].marked = false;
 }
 
-static bool computes(const pp_fluid *f, uint32_t rank)
+static bool computes(const pp_shared_rates *f, uint32_t rank)
 {
     return f->side[rank].op.state == ACTIVE;
 }
 
-static void set_flow_speed(pp_fluid *f, uint32_t index)
+static void set_flow_speed(pp_shared_rates *f, uint32_t index)
 {
     flow_state *flow = &f->flow[index];
     bool slow = computes(f, flow->rank[FROM]) || computes(f, flow->rank[TO]);
@@ -334,7 +336,7 @@ static void set_flow_speed(pp_fluid *f, uint32_t index)
 }
 
 /* After all changes at one time: the speeds that follow. */
-static void settle(pp_fluid *f)
+static void settle(pp_shared_rates *f)
 {
     if (f->per_nic && f->dirty_count) {
         share_links(f);
@@ -357,7 +359,7 @@ static void settle(pp_fluid *f)
 }
 
 /* Its pending time is over: it is work from now on. */
-static void activate(pp_fluid *f, uint32_t id, work *w)
+static void activate(pp_shared_rates *f, uint32_t id, work *w)
 {
     w->state = ACTIVE;
     w->speed = 0;
@@ -371,31 +373,31 @@ static void activate(pp_fluid *f, uint32_t id, work *w)
     use_links(f, &f->flow[id - f->ranks], 1);
 }
 
-bool pp_fluid_next(pp_fluid *fluid, pp_fluid_end *end_out)
+bool pp_shared_rates_next(pp_shared_rates *rates, pp_shared_rates_end *end_out)
 {
     uint32_t id;
     pp_ns when_ns;
     for (;;) {
-        settle(fluid);
-        if (!pp_agenda_take(&fluid->agenda, &id, &when_ns))
+        settle(rates);
+        if (!pp_event_queue_take(&rates->events, &id, &when_ns))
             return false;
-        fluid->now_ns = when_ns;
-        bool transfer = id >= fluid->ranks;
-        uint32_t index = transfer ? id - fluid->ranks : id;
-        work *w = transfer ? &fluid->flow[index].work : &fluid->side[index].op;
+        rates->now_ns = when_ns;
+        bool transfer = id >= rates->ranks;
+        uint32_t index = transfer ? id - rates->ranks : id;
+        work *w = transfer ? &rates->flow[index].work : &rates->side[index].op;
         if (w->state == PENDING) {
-            activate(fluid, id, w);
+            activate(rates, id, w);
             continue;
         }
         w->state = ENDED;
         w->end_ns = when_ns;
-        *end_out = (pp_fluid_end){ transfer, index, w->start_ns, when_ns };
+        *end_out = (pp_shared_rates_end){ transfer, index, w->start_ns, when_ns };
         if (transfer) {
-            unlink_flow(fluid, index, FROM);
-            unlink_flow(fluid, index, TO);
-            use_links(fluid, &fluid->flow[index], -1);
+            unlink_flow(rates, index, FROM);
+            unlink_flow(rates, index, TO);
+            use_links(rates, &rates->flow[index], -1);
         } else {
-            soil(fluid, index);
+            soil(rates, index);
         }
         return true;
     }

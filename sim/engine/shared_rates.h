@@ -14,27 +14,29 @@
 
 #include "sim/job/sharing.h"
 
-typedef struct pp_fluid pp_fluid;
+typedef struct pp_shared_rates pp_shared_rates;
 
-typedef struct pp_fluid_end {
+typedef struct pp_shared_rates_end {
     bool transfer;  /* otherwise an op */
     uint32_t index; /* of the transfer, or of the rank */
     pp_ns start_ns, end_ns;
-} pp_fluid_end;
+} pp_shared_rates_end;
 
 /* sharing: copied. Fails: NOMEM. */
-PP_MUST_CHECK pp_status pp_fluid_new(const pp_sharing *sharing, uint32_t ranks, uint32_t transfers,
-                                     pp_fluid **fluid_out, pp_err *err);
-void pp_fluid_free(pp_fluid **fluid); /* for PP_CLEANUP; *fluid NULL is fine */
+PP_MUST_CHECK pp_status pp_shared_rates_new(const pp_sharing *sharing, uint32_t ranks,
+                                            uint32_t transfers, pp_shared_rates **rates_out,
+                                            pp_err *err);
+void pp_shared_rates_free(pp_shared_rates **rates); /* for PP_CLEANUP; *shared rates NULL is fine */
 
 /* Starts an op of duration_ns (alone) on a rank that has none; not before the last end. */
-void pp_fluid_compute(pp_fluid *fluid, uint32_t rank, pp_ns start_ns, pp_ns duration_ns);
+void pp_shared_rates_compute(pp_shared_rates *rates, uint32_t rank, pp_ns start_ns,
+                             pp_ns duration_ns);
 /* Starts a transfer; once for each number. both: it moves as many bytes back. */
-void pp_fluid_move(pp_fluid *fluid, uint32_t transfer, uint32_t from, uint32_t to, bool both,
-                   pp_ns start_ns, pp_ns duration_ns);
+void pp_shared_rates_move(pp_shared_rates *rates, uint32_t transfer, uint32_t from, uint32_t to,
+                          bool both, pp_ns start_ns, pp_ns duration_ns);
 /* The next end, of an op or a transfer. false: nothing is under way. */
-bool pp_fluid_next(pp_fluid *fluid, pp_fluid_end *end_out);
+bool pp_shared_rates_next(pp_shared_rates *rates, pp_shared_rates_end *end_out);
 /* When the transfer ended, or -1. */
-pp_ns pp_fluid_ended_ns(const pp_fluid *fluid, uint32_t transfer);
+pp_ns pp_shared_rates_ended_ns(const pp_shared_rates *rates, uint32_t transfer);
 
 #endif

@@ -3,7 +3,7 @@
  * of a direction before the next op of that direction, so that two batches are under way at a time
  * (interleaved_pp.py). */
 #include "sim/framework/lowering/megatron_sends.h"
-#include "sim/framework/sizes/shapes.h"
+#include "sim/framework/sizes/size_protocol.h"
 
 static uint32_t open(const pp_lowering *l, const pp_op *sent, const pp_op *next)
 {
@@ -95,18 +95,18 @@ static pp_status colossalai_lower(const pp_order *order, pp_program **program_ou
 
 /* A pickled description, its length first, each waited for and read; before gradients too. 512
  * bytes are assumed for one (pipeline/p2p.py, enable_metadata_cache off). */
-static const pp_shape_habit colossalai_shapes = {
+static const pp_size_protocol_support colossalai_shapes = {
     .rounds = 2,
     .bytes = { 8, 512 },
     .gradients = true,
     .one_chunk = true,
 };
 
-const pp_executor pp_executor_colossalai = {
+const pp_framework pp_framework_colossalai = {
     .name = "colossalai",
     .summary = "Megatron's orders, even ranks send first; interleaved with two batches at a time",
     .lower = colossalai_lower,
-    .shape_habit = &colossalai_shapes,
+    .size_protocols = &colossalai_shapes,
     /* pipeline/p2p.py allocates where it receives; output_objs keeps an output for its backward
      * (one_f_one_b.py). Outputs of the last stage are kept only where asked for (return_outputs;
      * return_output_label of the engine before it was on, ColossalAI#94) */

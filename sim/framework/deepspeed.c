@@ -2,7 +2,7 @@
  * parity, so that one neighbour sends while the other receives
  * (deepspeed/runtime/pipe/schedule.py). */
 #include "sim/framework/lowering/lower.h"
-#include "sim/framework/sizes/shapes.h"
+#include "sim/framework/sizes/size_protocol.h"
 
 /* A backward in the half-step right after a forward fetches its gradient before that forward's
  * output leaves. On rank r that is the backward of the (p - 1 - r)-th microbatch before. */
@@ -59,17 +59,17 @@ static pp_status deepspeed_lower(const pp_order *order, pp_program **program_out
 
 /* _send_tensor_meta: int32[256] before an activation, read with .item(); one blocking send per
  * tensor. Shapes of gradients follow from the outputs (pipe/engine.py; dynamic_shape). */
-static const pp_shape_habit deepspeed_shapes = {
+static const pp_size_protocol_support deepspeed_shapes = {
     .rounds = 1,
     .bytes = { 1024 },
     .tensor_by_tensor = true,
 };
 
-const pp_executor pp_executor_deepspeed = {
+const pp_framework pp_framework_deepspeed = {
     .name = "deepspeed",
     .summary = "blocking sends and receives one at a time, in parity order (1f1b)",
     .lower = deepspeed_lower,
-    .shape_habit = &deepspeed_shapes,
+    .size_protocols = &deepspeed_shapes,
     /* runtime/pipe/engine.py: one pipe_recv_buf and one grad_layer for all microbatches, the input
      * is a clone; pipe_buffers['outputs'] keeps an output for its backward */
     .buffers = { .recv = PP_RECV_PER_DIRECTION,

@@ -1,8 +1,8 @@
 /* DeepSeek's DualPipe and DualPipeV (dualpipe/dualpipe.py, dualpipev.py): sends and receives are
  * collected and committed as one batch right before the next compute, and waited for. */
 #include "sim/framework/lowering/lower.h"
+#include "sim/framework/sizes/size_protocol.h"
 #include "sim/schedule/builders/dual.h"
-#include "sim/framework/sizes/shapes.h"
 
 typedef struct state {
     const pp_lowering *l;
@@ -146,10 +146,10 @@ static void overlap(state *s, uint32_t pairs, bool last)
 static pp_status lower_rank(const pp_lowering *l, pp_err *err)
 {
     const pp_program *program = l->program;
-    bool turned = program->turned < program->microbatches;
+    bool mirrored_from = program->mirrored_from < program->microbatches;
     state s = { .l = l,
-                .at = (turned ? pp_dual_directions : pp_dual_v)(l->rank, program->ranks,
-                                                                program->microbatches),
+                .at = (mirrored_from ? pp_dual_directions : pp_dual_v)(l->rank, program->ranks,
+                                                                       program->microbatches),
                 .next = l->begin,
                 .batch = pp_comm_open(l->builder, l->rank) };
     uint32_t below = s.at.places - 1 - s.at.place;
@@ -179,16 +179,17 @@ static pp_status dualpipe_lower(const pp_order *order, pp_program **program_out,
 {
     pp_status status = pp_lower_trains(order, "dualpipe", "torch or ideal", err);
     if (!status)
-        status = pp_lower_only(order, "dualpipe",
-                               order->turned < order->microbatches ? "dualpipe" : "dualpipev", err);
+        status = pp_lower_only(
+            order, "dualpipe",
+            order->mirrored_from < order->microbatches ? "dualpipe" : "dualpipev", err);
     return status ? status : pp_lower_ranks(order, 0, lower_rank, program_out, err);
 }
 
-const pp_executor pp_executor_dualpipe = {
+const pp_framework pp_framework_dualpipe = {
     .name = "dualpipe",
     .summary = "one batch before each compute, waited for at once (dualpipe, dualpipev)",
     .lower = dualpipe_lower,
-    .shape_habit = &pp_shape_habit_fixed,
+    .size_protocols = &pp_size_protocols_fixed,
     /* dualpipe.py: append_irecv allocates, what was sent is in to_free until the batch is done
      * (_commit_and_wait_comm); return_outputs is off */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },

@@ -2,7 +2,7 @@
  * (megatron/core/pipeline_parallel/schedules.py, overlap_p2p_comm off). Inside a batch:
  * send_prev, recv_prev, send_next, recv_next. */
 #include "sim/framework/lowering/megatron_sends.h"
-#include "sim/framework/sizes/shapes.h"
+#include "sim/framework/sizes/size_protocol.h"
 
 static void batch(const pp_lowering *l, pp_megatron_call call)
 {
@@ -37,11 +37,11 @@ static pp_status megatron_lower(const pp_order *order, pp_program **program_out,
     return pp_lower_ranks(order, group, group ? lower_interleaved : lower_single, program_out, err);
 }
 
-const pp_executor pp_executor_megatron = {
+const pp_framework pp_framework_megatron = {
     .name = "megatron",
     .summary = "batched sends and receives, each batch waited for at once (1f1b, interleaved)",
     .lower = megatron_lower,
-    .shape_habit = &pp_shape_habit_megatron,
+    .size_protocols = &pp_size_protocols_megatron,
     /* p2p_communication.py allocates where it receives; schedules.py frees an output once its send
      * was waited for (deallocate_pipeline_outputs, which the trainer sets) */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },

@@ -2,7 +2,7 @@
  * of a receive are waited for right before the op that needs it, and those of a send after the
  * next send of that direction is posted; warm-up and cool-down wait at once. */
 #include "sim/framework/lowering/megatron_sends.h"
-#include "sim/framework/sizes/shapes.h"
+#include "sim/framework/sizes/size_protocol.h"
 
 static pp_status megatron_overlap_lower(const pp_order *order, pp_program **program_out,
                                         pp_err *err)
@@ -10,11 +10,11 @@ static pp_status megatron_overlap_lower(const pp_order *order, pp_program **prog
     return pp_megatron_overlap(order, "megatron-overlap", false, program_out, err);
 }
 
-const pp_executor pp_executor_megatron_overlap = {
+const pp_framework pp_framework_megatron_overlap = {
     .name = "megatron-overlap",
     .summary = "overlap_p2p_comm: isend and irecv in odd/even order, waited for late (interleaved)",
     .lower = megatron_overlap_lower,
-    .shape_habit = &pp_shape_habit_megatron_overlap,
+    .size_protocols = &pp_size_protocols_megatron_overlap,
     /* as megatron; the send before is waited for when the next one is posted */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },
 };

@@ -1,7 +1,7 @@
 /* Megatron-LM with overlap_p2p_comm and overlap_p2p_comm_warmup_flush: warm-up and cool-down post
  * the next receive before the op too. */
 #include "sim/framework/lowering/megatron_sends.h"
-#include "sim/framework/sizes/shapes.h"
+#include "sim/framework/sizes/size_protocol.h"
 
 static pp_status megatron_overlap_flush_lower(const pp_order *order, pp_program **program_out,
                                               pp_err *err)
@@ -9,11 +9,11 @@ static pp_status megatron_overlap_flush_lower(const pp_order *order, pp_program 
     return pp_megatron_overlap(order, "megatron-overlap-flush", true, program_out, err);
 }
 
-const pp_executor pp_executor_megatron_overlap_flush = {
+const pp_framework pp_framework_megatron_overlap_flush = {
     .name = "megatron-overlap-flush",
     .summary = "overlap_p2p_comm_warmup_flush: megatron-overlap in warm-up and cool-down too",
     .lower = megatron_overlap_flush_lower,
-    .shape_habit = &pp_shape_habit_megatron_overlap,
+    .size_protocols = &pp_size_protocols_megatron_overlap,
     /* as megatron; the send before is waited for when the next one is posted */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },
 };

@@ -2,7 +2,7 @@
  * send_prev, recv_next, odd ranks each receive before its send, then all are waited for
  * (megatron/core/pipeline_parallel/p2p_communication.py, _p2p_ops). */
 #include "sim/framework/lowering/megatron_sends.h"
-#include "sim/framework/sizes/shapes.h"
+#include "sim/framework/sizes/size_protocol.h"
 
 /* Posts one isend or irecv; returns its group. */
 static uint32_t post(const pp_lowering *l, const pp_op *op, bool sends)
@@ -57,11 +57,11 @@ static pp_status megatron_unbatched_lower(const pp_order *order, pp_program **pr
     return PP_OK;
 }
 
-const pp_executor pp_executor_megatron_unbatched = {
+const pp_framework pp_framework_megatron_unbatched = {
     .name = "megatron-unbatched",
     .summary = "isend and irecv one by one in odd/even order, waited for at once",
     .lower = megatron_unbatched_lower,
-    .shape_habit = &pp_shape_habit_megatron_parity,
+    .size_protocols = &pp_size_protocols_megatron_parity,
     /* as megatron */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_WAITED },
 };

@@ -1,19 +1,19 @@
 /* neuronx-distributed (pipeline/model.py): a transfer is an all-gather of two ranks; one graph per
  * task, that is per compute and per transfer, so that both members can load a transfer's graph. */
 #include "sim/framework/lowering/collective.h"
-#include "sim/framework/sizes/shapes.h"
+#include "sim/framework/sizes/size_protocol.h"
 
 static pp_status neuronx_lower(const pp_order *order, pp_program **program_out, pp_err *err)
 {
     return pp_lower_pairs(order, "neuronx", program_out, err);
 }
 
-const pp_executor pp_executor_neuronx = {
+const pp_framework pp_framework_neuronx = {
     .name = "neuronx",
     .summary = "one transfer at a time, each a collective of two ranks (1f1b, interleaved)",
     .p2p = PP_P2P_ALL_GATHER,
     .lower = neuronx_lower,
-    .shape_habit = &pp_shape_habit_graphs,
+    .size_protocols = &pp_size_protocols_graphs,
     .graphs = PP_GRAPHS_PER_TASK,
     /* allocated where it is received, outputs kept for their backward; the inputs of a graph stay
      * while it runs (as pytorch/xla#6347) */

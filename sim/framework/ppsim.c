@@ -7,7 +7,7 @@
  * that input on its edge are posted by then, and a rank comes to every send whose op can run. */
 #include "sim/base/alloc.h"
 #include "sim/framework/lowering/lower.h"
-#include "sim/framework/sizes/shapes.h"
+#include "sim/framework/sizes/size_protocol.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -142,10 +142,10 @@ static pp_status ppsim_lower(const pp_order *order, pp_program **program_out, pp
     return PP_OK;
 }
 
-const pp_executor pp_executor_ppsim = {
+const pp_framework pp_framework_ppsim = {
     .name = "ppsim",
     .summary = "our runtime: receives one input ahead in the order of the sends, any schedule",
     .lower = ppsim_lower,
-    .shape_habit = &pp_shape_habit_ppsim,
+    .size_protocols = &pp_size_protocols_ppsim,
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_DONE },
 };

@@ -4,7 +4,7 @@
  * gradient wait for each other. Receives no longer stand in the order of the sends where one edge
  * carries activations and gradients (V placements; interleaving on two ranks). */
 #include "sim/framework/lowering/torch_pass.h"
-#include "sim/framework/sizes/shapes.h"
+#include "sim/framework/sizes/size_protocol.h"
 
 static pp_status torch_defer_recv_lower(const pp_order *order, pp_program **program_out,
                                         pp_err *err)
@@ -18,11 +18,11 @@ static pp_status torch_defer_recv_lower(const pp_order *order, pp_program **prog
     return PP_OK;
 }
 
-const pp_executor pp_executor_torch_defer_recv = {
+const pp_framework pp_framework_torch_defer_recv = {
     .name = "torch-defer-recv",
     .summary = "PyTorch with defer_pp_recv: receives right before the op that needs them",
     .lower = torch_defer_recv_lower,
-    .shape_habit = &pp_shape_habit_torch,
+    .size_protocols = &pp_size_protocols_torch,
     /* as torch */
     .buffers = { .recv = PP_RECV_PER_MICROBATCH,
                  .send = PP_SEND_UNTIL_STEP_END,

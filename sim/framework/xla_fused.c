@@ -2,18 +2,18 @@
  * both and their transfers. Its backward is of an earlier microbatch, whose saved activations are
  * inputs of the graph and cannot be freed while it runs. */
 #include "sim/framework/lowering/collective.h"
-#include "sim/framework/sizes/shapes.h"
+#include "sim/framework/sizes/size_protocol.h"
 
 static pp_status xla_fused_lower(const pp_order *order, pp_program **program_out, pp_err *err)
 {
     return pp_lower_pairs_any(order, "xla-fused", program_out, err);
 }
 
-const pp_executor pp_executor_xla_fused = {
+const pp_framework pp_framework_xla_fused = {
     .name = "xla-fused",
     .summary = "xla with one graph for a forward, the backward after it and their transfers",
     .lower = xla_fused_lower,
-    .shape_habit = &pp_shape_habit_graphs,
+    .size_protocols = &pp_size_protocols_graphs,
     .p2p = PP_P2P_ALL_REDUCE,
     .graphs = PP_GRAPHS_PER_CYCLE,
     /* as neuronx: the saved activations of a backward are inputs of its graph */

@@ -5,7 +5,7 @@
  * batch is waited for together (zerobubble/runtime.py: add_communication, flush). */
 #include "sim/base/alloc.h"
 #include "sim/framework/lowering/lower.h"
-#include "sim/framework/sizes/shapes.h"
+#include "sim/framework/sizes/size_protocol.h"
 #include "sim/program/transfer_costs.h"
 
 #include <stdlib.h>
@@ -96,7 +96,7 @@ static void set_times(placing *p)
 {
     const pp_program *program = p->program;
     for (size_t k = 0; k < program->count; k++) {
-        uint32_t i = program->walk[k];
+        uint32_t i = program->topological_order[k];
         uint32_t rank = rank_of(p, i);
         uint32_t source = program->source[i];
         pp_ns start = i > program->rank_begin[rank] ? p->made[i - 1].time : 0;
@@ -241,12 +241,12 @@ static pp_status zero_bubble_lower(const pp_order *order, pp_program **program_o
     return lower_timed(order, NULL, program_out, err);
 }
 
-const pp_executor pp_executor_zero_bubble = {
+const pp_framework pp_framework_zero_bubble = {
     .name = "zero-bubble",
     .summary = "sends behind their producers, receives where they are due, in one order for all",
     .lower = zero_bubble_lower,
     .lower_timed = lower_timed,
-    .shape_habit = &pp_shape_habit_fixed,
+    .size_protocols = &pp_size_protocols_fixed,
     /* zerobubble/runtime.py: allocated where it is received; an output is dropped once its send is
      * issued, so that the send alone holds it */
     .buffers = { .recv = PP_RECV_ON_POST, .send = PP_SEND_UNTIL_DONE },

@@ -4,8 +4,8 @@
 #ifndef PPSIM_SIM_JOB_HARDWARE_H
 #define PPSIM_SIM_JOB_HARDWARE_H
 
-#include "sim/cost/measured.h"
 #include "sim/base/status.h"
+#include "sim/cost/measured.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -59,7 +59,7 @@ int64_t pp_dtype_bytes(pp_dtype dtype);
 /* Who shares a communicator with a pipeline transfer: its size decides how many channels a message
  * gets (docs/cost-model.md), and all its transfers are one queue. */
 typedef enum pp_communicators {
-    PP_COMMUNICATORS_UNSAID,   /* pp ranks; inside a node a message gets all channels */
+    PP_COMMUNICATORS_DEFAULT,  /* pp ranks; inside a node a message gets all channels */
     PP_COMMUNICATORS_WORLD,    /* all GPUs of the job */
     PP_COMMUNICATORS_PP,       /* the ranks of one pipeline */
     PP_COMMUNICATORS_PER_EDGE, /* two ranks: one communicator per neighbour */

@@ -1,7 +1,7 @@
 /* Files of sequence lengths. */
 #include "sim/base/alloc.h"
-#include "sim/job/job.h"
 #include "sim/base/json.h"
+#include "sim/job/job.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -279,7 +279,7 @@ static pp_status read_own(const pp_json_at *root, pp_model *model_out, pp_err *e
         .kv_lora_rank = "kv_lora_rank",
         .mtp_layers = "mtp_layers",
     };
-    pp_model m = { .sourceless = !pp_json_has(root, "source") };
+    pp_model m = { .no_source_given = !pp_json_has(root, "source") };
     pp_status status = pp_json_check_format(root, FORMAT, VERSION, err);
     if (status || (status = check_keys(root, err)) || (status = check_source(root, err)) ||
         (status = read_texts(root, &m, err)))

@@ -23,9 +23,9 @@ typedef enum pp_attention_kind {
 
 typedef struct pp_model {
     char name[64];
-    char summary[160]; /* one line with the source */
-    bool sourceless;   /* a file of ours that does not say where its numbers are from */
-    int64_t layers;    /* decoder layers, MTP modules not counted */
+    char summary[160];    /* one line with the source */
+    bool no_source_given; /* a file of ours that does not say where its numbers are from */
+    int64_t layers;       /* decoder layers, MTP modules not counted */
     int64_t hidden;
     int64_t heads;
     int64_t kv_heads;

@@ -1,5 +1,5 @@
-#include "sim/job/model_int.h"
 #include "sim/base/text.h"
+#include "sim/job/model_int.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,24 +3,24 @@
 #ifndef PPSIM_SIM_JOB_TARGET_LIMITS_H
 #define PPSIM_SIM_JOB_TARGET_LIMITS_H
 
-#include "sim/framework/sizes/shapes.h"
+#include "sim/framework/sizes/size_protocol.h"
 
 #include <stdbool.h>
 
 typedef struct pp_target_limits {
     const char *name;
-    const char *rules;            /* in words, for the plan's assumptions */
-    const char *const *executors; /* whose communication it may have; the first is its own */
-    const char *const *only;      /* schedules, NULL at the end; NULL: all that can be planned */
-    bool orders;                  /* takes an order from a file */
-    bool one_order;               /* the same for all replicas */
-    bool recompute_alike;         /* every stage recomputes as many layers as the others, */
-    bool recompute_uniform;       /* and all or none */
+    const char *rules;             /* in words, for the plan's assumptions */
+    const char *const *frameworks; /* whose communication it may have; the first is its own */
+    const char *const *only;       /* schedules, NULL at the end; NULL: all that can be planned */
+    bool orders;                   /* takes an order from a file */
+    bool one_order;                /* the same for all replicas */
+    bool recompute_alike;          /* every stage recomputes as many layers as the others, */
+    bool recompute_uniform;        /* and all or none */
     bool fsdp;   /* data parallelism shards the optimizer; tensor parallelism does not overlap */
     bool no_mtp; /* no multi-token prediction modules */
-    bool constant_shapes;       /* one size for all microbatches of a step: others are padded */
-    const char *return_outputs; /* "on", "off", NULL: as its executor, unless said */
-    pp_shapes_kind unequal;     /* how sizes travel otherwise, unless said */
+    bool constant_shapes;          /* one size for all microbatches of a step: others are padded */
+    const char *return_outputs;    /* "on", "off", NULL: as its framework, unless said */
+    pp_size_protocol_kind unequal; /* how sizes travel otherwise, unless said */
 } pp_target_limits;
 
 #endif

@@ -36,7 +36,7 @@ pp_status pp_order_new(uint32_t ranks, uint32_t stages, uint32_t microbatches,
         return pp_err_nomem(err);
     *order = (pp_order){ .ranks = ranks, .stages = stages, .microbatches = microbatches };
     order->capacity = capacity;
-    order->turned = placement == PP_PLACE_BIDIRECTIONAL ? microbatches / 2 : microbatches;
+    order->mirrored_from = placement == PP_PLACE_BIDIRECTIONAL ? microbatches / 2 : microbatches;
     order->stage_rank = pp_alloc_array(stages, sizeof *order->stage_rank);
     order->rank_begin = pp_alloc_array((size_t)ranks + 1, sizeof *order->rank_begin);
     order->ops = pp_alloc_array(capacity, sizeof *order->ops);
@@ -156,7 +156,7 @@ size_t pp_cell_parse(const char *text, size_t bytes, pp_op ops_out[2])
 bool pp_order_placement(const pp_order *order, pp_placement *placement_out)
 {
     static const pp_placement tried[] = { PP_PLACE_LOOP, PP_PLACE_V };
-    if (order->turned < order->microbatches) {
+    if (order->mirrored_from < order->microbatches) {
         *placement_out = PP_PLACE_BIDIRECTIONAL;
         return true;
     }
@@ -189,7 +189,7 @@ pp_status pp_order_drop_backward(const pp_order *order, pp_order **order_out, pp
     if (status)
         return status;
     memcpy(kept->stage_rank, order->stage_rank, order->stages * sizeof *kept->stage_rank);
-    kept->turned = order->turned;
+    kept->mirrored_from = order->mirrored_from;
     for (uint32_t r = 0; r < order->ranks; r++) {
         for (size_t i = order->rank_begin[r]; i < order->rank_begin[r + 1]; i++) {
             pp_op op = order->ops[i];
@@ -204,7 +204,7 @@ pp_status pp_order_drop_backward(const pp_order *order, pp_order **order_out, pp
 
 pp_status pp_order_one_rank(const pp_order *order, const char *where, pp_err *err)
 {
-    if (order->turned == order->microbatches)
+    if (order->mirrored_from == order->microbatches)
         return PP_OK;
     return pp_err_set(err, PP_INFEASIBLE, where,
                       "this schedule is bidirectional: stage 0 runs on ranks %" PRIu32
@@ -215,7 +215,7 @@ pp_status pp_order_one_rank(const pp_order *order, const char *where, pp_err *er
 
 bool pp_order_equal(const pp_order *a, const pp_order *b)
 {
-    if (a->turned != b->turned || a->ranks != b->ranks || a->stages != b->stages ||
+    if (a->mirrored_from != b->mirrored_from || a->ranks != b->ranks || a->stages != b->stages ||
         a->microbatches != b->microbatches ||
         memcmp(a->stage_rank, b->stage_rank, a->stages * sizeof *a->stage_rank) != 0 ||
         memcmp(a->rank_begin, b->rank_begin, ((size_t)a->ranks + 1) * sizeof *a->rank_begin) != 0)

@@ -2,8 +2,8 @@
 #ifndef PPSIM_SIM_ORDER_ORDER_H
 #define PPSIM_SIM_ORDER_ORDER_H
 
-#include "sim/job/job.h"
 #include "sim/base/status.h"
+#include "sim/job/job.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,10 +39,10 @@ typedef struct pp_op {
 /* Owner frees with pp_order_free. */
 typedef struct pp_order {
     uint32_t ranks, stages, microbatches;
-    uint32_t *stage_rank; /* [stages]; of microbatches below `turned` */
-    uint32_t turned;      /* from this microbatch on ranks are mirrored; microbatches: none is */
-    size_t *rank_begin;   /* [ranks + 1], into ops */
-    pp_op *ops;           /* [capacity]; rank r: ops[rank_begin[r]] up to ops[rank_begin[r + 1]] */
+    uint32_t *stage_rank;   /* [stages]; of microbatches below `turned` */
+    uint32_t mirrored_from; /* from this microbatch on ranks are mirrored; microbatches: none is */
+    size_t *rank_begin;     /* [ranks + 1], into ops */
+    pp_op *ops; /* [capacity]; rank r: ops[rank_begin[r]] up to ops[rank_begin[r + 1]] */
     size_t capacity;
 } pp_order;
 
@@ -50,7 +50,7 @@ typedef struct pp_order {
 static inline uint32_t pp_order_rank(const pp_order *order, uint32_t stage, uint32_t microbatch)
 {
     uint32_t rank = order->stage_rank[stage];
-    return microbatch < order->turned ? rank : order->ranks - 1 - rank;
+    return microbatch < order->mirrored_from ? rank : order->ranks - 1 - rank;
 }
 
 /* All ranks empty. capacity: ops that will be added at most. Stages are placed by `placement`;

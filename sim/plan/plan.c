@@ -1,10 +1,10 @@
 #include "sim/plan/plan.h"
 
+#include "sim/analysis/period.h"
 #include "sim/base/alloc.h"
-#include "sim/program/comm.h"
 #include "sim/engine/engine.h"
 #include "sim/framework/lowering/graphs.h"
-#include "sim/analysis/period.h"
+#include "sim/program/comm.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +89,7 @@ pp_status pp_plan_set_semantics(const pp_plan *plan, pp_program *program, pp_err
     return pp_err_set(err, PP_USAGE, option,
                       "executor %s has dependencies only, no sends and receives; choose another "
                       "with --executor, such as torch or megatron",
-                      plan->executor);
+                      plan->framework);
 }
 
 static pp_status note_sharing(const pp_plan *plan, pp_report *report, pp_err *err)
@@ -108,8 +108,8 @@ static pp_status add_period(const pp_program *program, const pp_timeline *timeli
     if (program->ranks > PP_PERIOD_RANKS_MAX)
         return pp_notes_add(&report->assumptions, err, "period", "not searched for beyond %u ranks",
                             PP_PERIOD_RANKS_MAX);
-    pp_status status =
-        pp_period_of(program, costs, timeline, pp_boundary_chained(report->executor), &period, err);
+    pp_status status = pp_period_of(program, costs, timeline,
+                                    pp_step_tail_chained(report->framework), &period, err);
     if (status)
         return status;
     report->has_period = true;
@@ -118,14 +118,14 @@ static pp_status add_period(const pp_program *program, const pp_timeline *timeli
 }
 
 pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program, const pp_costs *costs,
-                                   const char *executor, pp_timeline **timeline_out,
+                                   const char *framework, pp_timeline **timeline_out,
                                    pp_report **report_out, pp_err *err)
 {
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     pp_report *report PP_CLEANUP(pp_report_free) = NULL;
     pp_status status = pp_plan_set_semantics(plan, program, err);
     if (status || (status = pp_simulate(program, costs, &timeline, err)) ||
-        (status = pp_report_build(plan->schedule, executor, program, timeline, costs,
+        (status = pp_report_build(plan->schedule, framework, program, timeline, costs,
                                   plan->step_sync, &report, err)) ||
         (status = pp_report_set_limit(report, program, timeline, costs, plan->memory_limit_bytes,
                                       err)) ||
@@ -154,18 +154,18 @@ pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program, con
 
 bool pp_plan_is_stale(const pp_plan *plan, const pp_report *report)
 {
-    return plan->told_step_ns &&
-           (plan->told_step_ns != report->step_ns ||
-            plan->told_makespan_ns != report->makespan_ns ||
-            (report->has_memory && plan->told_peak_bytes != report->peak_memory_bytes));
+    return plan->predicted_in_file_ns &&
+           (plan->predicted_in_file_ns != report->step_ns ||
+            plan->makespan_in_file_ns != report->makespan_ns ||
+            (report->has_memory && plan->peak_in_file_bytes != report->peak_memory_bytes));
 }
 
-pp_status pp_plan_exchange(const pp_plan *plan, pp_exchange *exchange_out, pp_err *err)
+pp_status pp_plan_exchange(const pp_plan *plan, pp_exchange_options *exchange_out, pp_err *err)
 {
-    pp_exchange exchange = { .tensors = plan->tensors,
-                             .shape_message_ns = plan->shape_message_ns,
-                             .host = plan->host };
-    pp_status status = pp_shapes_parse(plan->shapes, &exchange.shapes, err);
+    pp_exchange_options exchange = { .tensors = plan->tensors,
+                                     .shape_message_ns = plan->shape_message_ns,
+                                     .host = plan->host };
+    pp_status status = pp_size_protocol_parse(plan->shapes, &exchange.shapes, err);
     if (status)
         return status;
     exchange.ungrouped = plan->comm[0] && strcmp(plan->comm, "batched") != 0;
@@ -199,10 +199,10 @@ const char *pp_plan_recompute(const pp_plan *plan, uint32_t stages)
     return none ? "none" : selective ? "selective" : full ? "full" : PP_PLAN_PER_STAGE;
 }
 
-pp_status pp_plan_pad(const pp_shapes *shapes, pp_plan *plan, pp_err *err)
+pp_status pp_plan_pad(const pp_size_protocol *shapes, pp_plan *plan, pp_err *err)
 {
     pp_status status = PP_OK;
-    const bool to_longest = shapes->kind == PP_SHAPES_PADDED && !shapes->tokens;
+    const bool to_longest = shapes->kind == PP_SIZES_PADDED && !shapes->tokens;
     if (to_longest && plan->recomputed.of && !pp_recompute_table_alike(&plan->recomputed))
         return pp_err_set(err, PP_USAGE, "--shapes",
                           "gives all microbatches the costs of the longest, and in this plan each "
@@ -216,13 +216,13 @@ pp_status pp_plan_pad(const pp_shapes *shapes, pp_plan *plan, pp_err *err)
 pp_status pp_plan_lower(const pp_plan *plan, const pp_order *order, const pp_costs *costs,
                         pp_program **program_out, pp_err *err)
 {
-    const pp_executor *executor;
-    pp_exchange exchange;
+    const pp_framework *framework;
+    pp_exchange_options exchange;
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
-    pp_status status = pp_executor_get(plan->executor, &executor, err);
+    pp_status status = pp_framework_get(plan->framework, &framework, err);
     if (status || (status = pp_plan_exchange(plan, &exchange, err)) ||
-        (status = pp_executor_lower(executor, order, costs, &program, err)) ||
-        (status = pp_exchange_lower(executor, &exchange, costs, program, err)))
+        (status = pp_framework_lower(framework, order, costs, &program, err)) ||
+        (status = pp_exchange_lower(framework, &exchange, costs, program, err)))
         return status;
     *program_out = program;
     program = NULL; /* the caller's now */
@@ -233,13 +233,13 @@ static pp_status simulate_replica(const pp_plan *plan, uint32_t replica, outcome
 {
     const pp_costs *costs = plan->costs[plan->costs_count > 1 ? replica : 0];
     const pp_order *order = plan->order[plan->order_count > 1 ? replica : 0];
-    const pp_executor *executor;
-    pp_status status = pp_executor_get(plan->executor, &executor, err);
+    const pp_framework *framework;
+    pp_status status = pp_framework_get(plan->framework, &framework, err);
     if (status || (status = pp_plan_lower(plan, order, costs, &out->program, err)) ||
-        (status = pp_plan_simulate_program(plan, out->program, costs, plan->executor,
+        (status = pp_plan_simulate_program(plan, out->program, costs, plan->framework,
                                            &out->timeline, &out->report, err)))
         return status;
-    return pp_graphs_count(out->program, costs, executor->graphs, &out->report->graphs, err);
+    return pp_graphs_count(out->program, costs, framework->graphs, &out->report->graphs, err);
 }
 
 pp_status pp_plan_simulate(const pp_plan *plan, pp_program **program_out,

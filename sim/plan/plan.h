@@ -1,14 +1,14 @@
-/* The plan file ("format":"ppsim.plan"): partition, microbatches, schedule, executor, prediction
+/* The plan file ("format":"ppsim.plan"): partition, microbatches, schedule, framework, prediction
  * and provenance. The planner writes it, simulate and run read it. It holds its costs, so that
  * reading it needs neither model nor hardware file. Keys: docs/formats.md. */
 #ifndef PPSIM_SIM_PLAN_PLAN_H
 #define PPSIM_SIM_PLAN_PLAN_H
 
 #include "sim/analysis/report.h"
-#include "sim/schedule/schedule.h"
-#include "sim/framework/sizes/shapes.h"
-#include "sim/job/sharing.h"
 #include "sim/base/text.h"
+#include "sim/framework/sizes/size_protocol.h"
+#include "sim/job/sharing.h"
+#include "sim/schedule/schedule.h"
 
 /* pp_plan.recompute where each stage of the partition says it of its layers. */
 #define PP_PLAN_PER_STAGE "per-stage"
@@ -22,14 +22,14 @@ typedef struct pp_plan {
     pp_parallel parallel;
     int64_t micro_batch_size, global_batch_size, seq_length; /* 0: not known */
     char schedule[64];
-    char executor[32];
+    char framework[32];
     char shapes[32];
     char comm[32];
     char lanes[32];
     pp_host_costs host;                      /* of every rank */
     pp_ns shape_message_ns;                  /* a message about a shape takes */
     int64_t tensors;                         /* per stage boundary; 0: one */
-    char recv_buffers[32], send_buffers[32]; /* "": the executor's own */
+    char recv_buffers[32], send_buffers[32]; /* "": the framework's own */
     char return_outputs[8];                  /* "on", "off", "" */
     pp_sharing sharing;                      /* all zero: none */
     pp_p2p p2p;
@@ -56,8 +56,9 @@ typedef struct pp_plan {
     char profile_sha256[65];    /* "": made without a profile */
     pp_notes profile_classes;   /* of it, that were used, and their forms with parameters */
     pp_uncertainty uncertainty; /* of the predicted step */
-    pp_ns told_step_ns, told_makespan_ns; /* of the prediction in the file; 0: it has none */
-    int64_t told_peak_bytes;
+    pp_ns predicted_in_file_ns,
+        makespan_in_file_ns; /* of the prediction in the file; 0: it has none */
+    int64_t peak_in_file_bytes;
 } pp_plan;
 
 PP_MUST_CHECK pp_status pp_plan_new(pp_plan **plan_out, pp_err *err);
@@ -78,7 +79,7 @@ PP_MUST_CHECK pp_status pp_plan_read(const pp_json *json, const char *file, pp_p
 pp_json *pp_plan_write(const pp_plan *plan, pp_json_build *build);
 
 /* What the plan says about shapes, hosts and tensors. Fails: USAGE. */
-PP_MUST_CHECK pp_status pp_plan_exchange(const pp_plan *plan, pp_exchange *exchange_out,
+PP_MUST_CHECK pp_status pp_plan_exchange(const pp_plan *plan, pp_exchange_options *exchange_out,
                                          pp_err *err);
 
 /* pp_plan.recompute in its plainest word: none, selective or full where layers are said one by one
@@ -91,23 +92,23 @@ pp_recomputed pp_plan_recomputed(const pp_plan *plan, uint32_t stage);
 /* Gives all microbatches the costs of the longest, where the shapes are padded.
  * Fails: USAGE (they are padded to other lengths than there are, or differ in what they recompute).
  */
-PP_MUST_CHECK pp_status pp_plan_pad(const pp_shapes *shapes, pp_plan *plan, pp_err *err);
+PP_MUST_CHECK pp_status pp_plan_pad(const pp_size_protocol *shapes, pp_plan *plan, pp_err *err);
 
 /* Lowers an order as the plan says, shape protocol included. costs: of that order.
- * Fails: USAGE (unknown executor, or one without that protocol), INFEASIBLE (cannot finish, or
+ * Fails: USAGE (unknown framework, or one without that protocol), INFEASIBLE (cannot finish, or
  * mismatched sizes), NOMEM. */
 PP_MUST_CHECK pp_status pp_plan_lower(const pp_plan *plan, const pp_order *order,
                                       const pp_costs *costs, pp_program **program_out, pp_err *err);
 
 /* How transfers of a lowered program meet, what they share and who holds their buffers. Simulating
- * a program of the plan includes it. Fails: USAGE (settings that the executor has not). */
+ * a program of the plan includes it. Fails: USAGE (settings that the framework has not). */
 PP_MUST_CHECK pp_status pp_plan_set_semantics(const pp_plan *plan, pp_program *program,
                                               pp_err *err);
 
 /* Lowers and simulates every replica; report_out is that of the slowest one (lowest on ties), with
  * the memory of the one that needs most (report->memory_replica).
  * program_out, timeline_out, costs_out: of that replica, each may be NULL; costs stay the plan's.
- * Fails: USAGE (unknown executor), INFEASIBLE (deadlock), INPUT, NOMEM. */
+ * Fails: USAGE (unknown framework), INFEASIBLE (deadlock), INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_plan_simulate(const pp_plan *plan, pp_program **program_out,
                                          pp_timeline **timeline_out, const pp_costs **costs_out,
                                          pp_report **report_out, pp_err *err);
@@ -117,9 +118,9 @@ PP_MUST_CHECK pp_status pp_plan_simulate(const pp_plan *plan, pp_program **progr
 bool pp_plan_is_stale(const pp_plan *plan, const pp_report *report);
 
 /* One program that was lowered elsewhere, with the plan's --comm, --lanes and step_sync.
- * executor: for the report. Fails as above. */
+ * framework: for the report. Fails as above. */
 PP_MUST_CHECK pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program,
-                                                 const pp_costs *costs, const char *executor,
+                                                 const pp_costs *costs, const char *framework,
                                                  pp_timeline **timeline_out, pp_report **report_out,
                                                  pp_err *err);
 

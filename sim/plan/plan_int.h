@@ -12,7 +12,7 @@ PP_MUST_CHECK pp_status pp_plan_read_name(const pp_json_at *object, const char *
 PP_MUST_CHECK pp_status pp_plan_read_known(const pp_json_at *object, const char *key, int64_t high,
                                            int64_t *value_out, pp_err *err);
 
-/* Names, executor, communication, limits. */
+/* Names, framework, communication, limits. */
 PP_MUST_CHECK pp_status pp_plan_read_settings(const pp_json_at *root, pp_plan *plan, pp_err *err);
 
 /* What is computed: partition; microbatches; what of them is recomputed, which needs both. */

@@ -314,12 +314,14 @@ static pp_status read_prediction(const pp_json_at *root, pp_plan *plan, pp_err *
     if (status || (status = pp_uncertainty_read(&at, &plan->uncertainty, err)) ||
         !pp_json_has(&at, "step_ns"))
         return status;
-    if ((status = pp_json_get_int(&at, "step_ns", 0, PP_NS_MAX, &plan->told_step_ns, err)) ||
+    if ((status =
+             pp_json_get_int(&at, "step_ns", 0, PP_NS_MAX, &plan->predicted_in_file_ns, err)) ||
         (status =
-             pp_json_get_int(&at, "makespan_ns", 0, PP_NS_MAX, &plan->told_makespan_ns, err)) ||
+             pp_json_get_int(&at, "makespan_ns", 0, PP_NS_MAX, &plan->makespan_in_file_ns, err)) ||
         !pp_json_has(&at, "peak_memory_bytes"))
         return status;
-    return pp_json_get_int(&at, "peak_memory_bytes", 0, PP_BYTES_MAX, &plan->told_peak_bytes, err);
+    return pp_json_get_int(&at, "peak_memory_bytes", 0, PP_BYTES_MAX, &plan->peak_in_file_bytes,
+                           err);
 }
 
 /* The placement is what the rows say; the key must agree with it. */

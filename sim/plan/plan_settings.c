@@ -50,10 +50,10 @@ static pp_status read_hosts(const pp_json_at *root, pp_plan *plan, pp_err *err)
     static const char *const keys[] = { "launch_ns", "sync_ns", "read_ns", NULL };
     pp_ns *const into[] = { &plan->host.launch_ns, &plan->host.sync_ns, &plan->host.read_ns };
     pp_json_at at;
-    pp_shapes shapes;
+    pp_size_protocol shapes;
     pp_err inner = { 0 };
     pp_status status = PP_OK;
-    if (pp_shapes_parse(plan->shapes, &shapes, &inner)) {
+    if (pp_size_protocol_parse(plan->shapes, &shapes, &inner)) {
         status = pp_json_get(root, "shapes", &at, err);
         return status ? status : pp_json_fail(&at, err, "%s", inner.text);
     }
@@ -107,7 +107,8 @@ pp_status pp_plan_read_settings(const pp_json_at *root, pp_plan *plan, pp_err *e
     if ((status = pp_plan_read_name(root, "model", plan->model, sizeof plan->model, err)) ||
         (status =
              pp_plan_read_name(root, "hardware", plan->hardware, sizeof plan->hardware, err)) ||
-        (status = pp_json_get_name(root, "executor", plan->executor, sizeof plan->executor, err)) ||
+        (status =
+             pp_json_get_name(root, "executor", plan->framework, sizeof plan->framework, err)) ||
         (status = pp_plan_read_name(root, "shapes", plan->shapes, sizeof plan->shapes, err)) ||
         (status = pp_plan_read_name(root, "comm", plan->comm, sizeof plan->comm, err)) ||
         (status = pp_plan_read_name(root, "lanes", plan->lanes, sizeof plan->lanes, err)) ||

@@ -108,7 +108,7 @@ struct pp_comm_builder {
     bool failed;
 };
 
-/* Most executors send and receive about once per op. */
+/* Most frameworks send and receive about once per op. */
 static pp_status reserve(pp_comm_builder *b, pp_err *err)
 {
     const pp_program *program = b->program;

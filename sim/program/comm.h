@@ -1,5 +1,5 @@
 /* The communication of a program: for each rank the steps that it takes, compute ops and groups of
- * sends and receives in one order. A program without it (executor ideal) has dependencies only.
+ * sends and receives in one order. A program without it (framework ideal) has dependencies only.
  *
  * A group is what one batch_isend_irecv or one ncclGroup holds: its members progress together and
  * it is done when all of them are. There are no tags: the i-th send from a to b meets the i-th
@@ -7,9 +7,9 @@
 #ifndef PPSIM_SIM_PROGRAM_COMM_H
 #define PPSIM_SIM_PROGRAM_COMM_H
 
-#include "sim/program/program.h"
-#include "sim/job/sharing.h"
 #include "sim/base/units.h"
+#include "sim/job/sharing.h"
+#include "sim/program/program.h"
 
 /* token, does it send?, does it go with an activation? Those with S carry no tensor but its shape;
  * they stand in the order of the tensors' kinds. */
@@ -36,7 +36,7 @@ bool pp_transfer_sends(pp_transfer_kind kind);
 bool pp_transfer_is_shape(pp_transfer_kind kind);
 const char *pp_transfer_token(pp_transfer_kind kind);
 
-#define PP_SHAPE_ROUNDS_MAX 2
+#define PP_SIZE_ROUNDS_MAX 2
 
 /* One send or receive. The stage is the one whose output leaves (SEND) or whose input comes. */
 typedef struct pp_transfer {
@@ -119,13 +119,14 @@ PP_MUST_CHECK pp_status pp_comm_semantics_parse(const char *comm, const char *la
 /* Owned by its program. */
 typedef struct pp_comm {
     pp_comm_semantics semantics;
-    pp_buffers buffers; /* all zero unless pp_executor_lower made the program */
+    pp_buffers buffers; /* all zero unless pp_framework_lower made the program */
     bool collective;    /* a transfer is a collective of two ranks: never buffered, never eager */
-    bool observed;      /* timelines keep the clocks of hosts and devices (sim/analysis/critical_path.h) */
-    uint8_t parts;      /* tensors per boundary; 0 is 1 */
-    bool parts_grouped; /* all of them in one group */
-    int64_t shape_bytes[PP_SHAPE_ROUNDS_MAX]; /* of the messages about one shape */
-    size_t *step_begin;                       /* [ranks + 1] */
+    bool observed; /* timelines keep the clocks of hosts and devices (sim/analysis/critical_path.h)
+                    */
+    uint8_t parts; /* tensors per boundary; 0 is 1 */
+    bool parts_grouped;                      /* all of them in one group */
+    int64_t shape_bytes[PP_SIZE_ROUNDS_MAX]; /* of the messages about one shape */
+    size_t *step_begin;                      /* [ranks + 1] */
     pp_step *step;
     pp_group *group;
     pp_transfer *transfer;

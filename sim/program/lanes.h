@@ -2,8 +2,8 @@
 #ifndef PPSIM_SIM_PROGRAM_LANES_H
 #define PPSIM_SIM_PROGRAM_LANES_H
 
-#include "sim/program/comm.h"
 #include "sim/base/units.h"
+#include "sim/program/comm.h"
 
 /* The part of a group that goes through one lane. It starts when the group before it in the lane is
  * done, in all its lanes: a group ends as a unit (NCCL, p2p.rst). */

@@ -1,41 +1,41 @@
 #include "sim/program/program.h"
 
 #include "sim/base/alloc.h"
-#include "sim/program/comm.h"
 #include "sim/base/text.h"
+#include "sim/program/comm.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define PP_EXECUTOR(id) extern const pp_executor pp_executor_##id;
+#define PP_EXECUTOR(id) extern const pp_framework pp_framework_##id;
 #include "sim/executors.def"
 #undef PP_EXECUTOR
 
-static const pp_executor *const executors[] = {
-#define PP_EXECUTOR(id) &pp_executor_##id,
+static const pp_framework *const frameworks[] = {
+#define PP_EXECUTOR(id) &pp_framework_##id,
 #include "sim/executors.def"
 #undef PP_EXECUTOR
 };
 
-enum { EXECUTOR_COUNT = sizeof executors / sizeof executors[0] };
+enum { FRAMEWORK_COUNT = sizeof frameworks / sizeof frameworks[0] };
 
-size_t pp_executor_count(void)
+size_t pp_framework_count(void)
 {
-    return EXECUTOR_COUNT;
+    return FRAMEWORK_COUNT;
 }
 
-const pp_executor *pp_executor_at(size_t index)
+const pp_framework *pp_framework_at(size_t index)
 {
-    return executors[index];
+    return frameworks[index];
 }
 
-pp_status pp_executor_get(const char *name, const pp_executor **executor_out, pp_err *err)
+pp_status pp_framework_get(const char *name, const pp_framework **framework_out, pp_err *err)
 {
-    const char *names[EXECUTOR_COUNT + 1] = { NULL };
-    for (size_t i = 0; i < EXECUTOR_COUNT; i++) {
-        names[i] = executors[i]->name;
+    const char *names[FRAMEWORK_COUNT + 1] = { NULL };
+    for (size_t i = 0; i < FRAMEWORK_COUNT; i++) {
+        names[i] = frameworks[i]->name;
         if (strcmp(names[i], name) == 0) {
-            *executor_out = executors[i];
+            *framework_out = frameworks[i];
             return PP_OK;
         }
     }
@@ -59,14 +59,14 @@ static pp_program *allocate(const pp_order *order, size_t count)
     *program = (pp_program){ .ranks = order->ranks,
                              .stages = order->stages,
                              .microbatches = order->microbatches,
-                             .turned = order->turned,
+                             .mirrored_from = order->mirrored_from,
                              .forward_only = pp_order_forward_only(order),
                              .count = count };
     program->rank_begin = (size_t *)(void *)block;
     program->op = (pp_op *)(void *)(block + begins);
     program->source = (uint32_t *)(void *)(program->op + count);
-    program->walk = program->source + count;
-    program->stage_rank = program->walk + count;
+    program->topological_order = program->source + count;
+    program->stage_rank = program->topological_order + count;
     memcpy(program->rank_begin, order->rank_begin, begins);
     memcpy(program->op, order->ops, count * sizeof(pp_op));
     memcpy(program->stage_rank, order->stage_rank, order->stages * sizeof(uint32_t));
@@ -113,7 +113,7 @@ pp_status pp_program_from_order(const pp_order *order, pp_program **program_out,
             program->source[i] = backward[at + m];
     }
     free(places);
-    pp_status status = pp_program_walk(program, err);
+    pp_status status = pp_program_sort_topologically(program, err);
     if (status)
         pp_program_free(&program);
     else
@@ -121,14 +121,14 @@ pp_status pp_program_from_order(const pp_order *order, pp_program **program_out,
     return status;
 }
 
-pp_status pp_executor_lower(const pp_executor *executor, const pp_order *order,
-                            const struct pp_costs *costs, pp_program **program_out, pp_err *err)
+pp_status pp_framework_lower(const pp_framework *framework, const pp_order *order,
+                             const struct pp_costs *costs, pp_program **program_out, pp_err *err)
 {
-    pp_status status = costs && executor->lower_timed
-                           ? executor->lower_timed(order, costs, program_out, err)
-                           : executor->lower(order, program_out, err);
+    pp_status status = costs && framework->lower_timed
+                           ? framework->lower_timed(order, costs, program_out, err)
+                           : framework->lower(order, program_out, err);
     if (!status && (*program_out)->comm)
-        (*program_out)->comm->buffers = executor->buffers;
+        (*program_out)->comm->buffers = framework->buffers;
     return status;
 }
 

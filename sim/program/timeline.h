@@ -3,8 +3,8 @@
 #ifndef PPSIM_SIM_PROGRAM_TIMELINE_H
 #define PPSIM_SIM_PROGRAM_TIMELINE_H
 
-#include "sim/program/program.h"
 #include "sim/base/units.h"
+#include "sim/program/program.h"
 
 /* Why a rank does not compute. */
 #define PP_IDLE_MAP(X) X(DATA, data) X(BUFFER, buffer) X(LINK, link) X(HOST, host) X(SYNC, sync)

@@ -22,19 +22,20 @@ static uint32_t rank_of(const pp_program *program, size_t i)
 
 /* Walks `rank` until an instruction needs one that has not been walked. turned: some microbatches
  * run on mirrored ranks; a constant, so that the others do not pay for the question. */
-static inline __attribute__((always_inline)) void walk_rank(walker *w, bool turned, uint32_t rank)
+static inline __attribute__((always_inline)) void walk_rank(walker *w, bool mirrored_from,
+                                                            uint32_t rank)
 {
     const pp_program *program = w->program;
     size_t i = w->next[rank];
     for (; i < program->rank_begin[rank + 1]; i++) {
         uint32_t source = program->source[i];
         if (source != PP_NO_SOURCE) {
-            uint32_t from =
-                turned ? rank_of(program, source) : program->stage_rank[program->op[source].stage];
+            uint32_t from = mirrored_from ? rank_of(program, source)
+                                          : program->stage_rank[program->op[source].stage];
             if (source >= w->next[from] && !(from == rank && source < i))
                 break;
         }
-        program->walk[w->done++] = (uint32_t)i;
+        program->topological_order[w->done++] = (uint32_t)i;
     }
     w->next[rank] = i;
 }
@@ -71,7 +72,7 @@ static pp_status report_deadlock(const walker *w, pp_err *err)
                       rank == first ? "" : "; and so on in a circle");
 }
 
-pp_status pp_program_walk(pp_program *program, pp_err *err)
+pp_status pp_program_sort_topologically(pp_program *program, pp_err *err)
 {
     walker w = { .program = program, .next = pp_alloc_array(program->ranks, sizeof *w.next) };
     if (!w.next)
@@ -80,10 +81,10 @@ pp_status pp_program_walk(pp_program *program, pp_err *err)
     pp_status status = PP_OK;
     while (!status && w.done < program->count) {
         size_t before = w.done;
-        bool turned = program->turned < program->microbatches;
-        for (uint32_t rank = 0; rank < program->ranks && turned; rank++)
+        bool mirrored_from = program->mirrored_from < program->microbatches;
+        for (uint32_t rank = 0; rank < program->ranks && mirrored_from; rank++)
             walk_rank(&w, true, rank);
-        for (uint32_t rank = 0; rank < program->ranks && !turned; rank++)
+        for (uint32_t rank = 0; rank < program->ranks && !mirrored_from; rank++)
             walk_rank(&w, false, rank);
         if (w.done == before)
             status = report_deadlock(&w, err);

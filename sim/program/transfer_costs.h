@@ -3,8 +3,8 @@
 #ifndef PPSIM_SIM_PROGRAM_TRANSFER_COSTS_H
 #define PPSIM_SIM_PROGRAM_TRANSFER_COSTS_H
 
-#include "sim/program/comm.h"
 #include "sim/cost/costs.h"
+#include "sim/program/comm.h"
 
 /* Until the input of `op` has come from another rank; 0 where there is none. */
 pp_ns pp_arrival_latency(const pp_program *program, const pp_costs *costs, pp_op op);

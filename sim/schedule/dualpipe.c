@@ -1,7 +1,7 @@
 /* DualPipe (DeepSeek-AI DualPipe, dualpipe.py): the first half of the microbatches enters at rank
  * 0, the second half at the last rank, so that every stage lives on two ranks. */
-#include "sim/schedule/schedule.h"
 #include "sim/schedule/builders/dual.h"
+#include "sim/schedule/schedule.h"
 
 #include <inttypes.h>
 
@@ -35,7 +35,7 @@ static pp_status check(uint32_t p, uint32_t m, pp_err *err)
     return PP_OK;
 }
 
-static pp_status dualpipe_build(const pp_shape *shape, pp_order **order_out, pp_err *err)
+static pp_status dualpipe_build(const pp_schedule_params *shape, pp_order **order_out, pp_err *err)
 {
     uint32_t p = shape->ranks;
     uint32_t m = shape->microbatches;

@@ -1,10 +1,10 @@
 /* DualPipeV (DeepSeek-AI DualPipe, dualpipev.py; the same as PyTorch ScheduleDualPipeV). */
-#include "sim/schedule/schedule.h"
 #include "sim/schedule/builders/dual.h"
+#include "sim/schedule/schedule.h"
 
 #include <inttypes.h>
 
-static pp_status dualpipev_build(const pp_shape *shape, pp_order **order_out, pp_err *err)
+static pp_status dualpipev_build(const pp_schedule_params *shape, pp_order **order_out, pp_err *err)
 {
     uint32_t p = shape->ranks;
     uint32_t m = shape->microbatches;

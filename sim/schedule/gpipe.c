@@ -1,11 +1,11 @@
 #include "sim/schedule/schedule.h"
 
-static void fill_rank(pp_order *order, uint32_t r, const pp_shape *shape)
+static void fill_rank(pp_order *order, uint32_t r, const pp_schedule_params *shape)
 {
     pp_schedule_fill_1f1b(order, r, shape, shape->microbatches);
 }
 
-static pp_status gpipe_build(const pp_shape *shape, pp_order **order_out, pp_err *err)
+static pp_status gpipe_build(const pp_schedule_params *shape, pp_order **order_out, pp_err *err)
 {
     return pp_schedule_fill(shape, PP_PLACE_LOOP, 2, fill_rank, order_out, err);
 }

@@ -4,8 +4,8 @@
  * each chunk, for each microbatch of the group. Backward k takes the same row with the chunks in
  * reverse. Warm-up: 2 (p - 1 - r) + (v - 1) N forwards (Megatron-LM schedules.py; the same as
  * PyTorch's ScheduleInterleaved1F1B). */
-#include "sim/schedule/schedule.h"
 #include "sim/schedule/builders/rounds.h"
+#include "sim/schedule/schedule.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ typedef struct slot {
 } slot;
 
 /* Row k of the table. The last group may be smaller than N. */
-static slot table_row(uint64_t k, const pp_shape *shape, uint32_t group)
+static slot table_row(uint64_t k, const pp_schedule_params *shape, uint32_t group)
 {
     uint32_t v = shape->chunks;
     uint64_t first = k / ((uint64_t)group * v) * group; /* microbatch that opens the group */
@@ -57,15 +57,16 @@ static pp_status check_group(uint32_t p, uint32_t m, uint32_t group, pp_err *err
                       group, p, m, nearest);
 }
 
-static void add(pp_order *order, uint32_t r, pp_op_kind kind, uint64_t k, const pp_shape *shape,
-                uint32_t group)
+static void add(pp_order *order, uint32_t r, pp_op_kind kind, uint64_t k,
+                const pp_schedule_params *shape, uint32_t group)
 {
     slot at = table_row(k, shape, group);
     uint32_t chunk = kind == PP_OP_F ? at.chunk : shape->chunks - 1 - at.chunk;
     pp_order_add(order, r, kind, chunk * shape->ranks + r, at.microbatch);
 }
 
-static pp_status interleaved_build(const pp_shape *shape, pp_order **order_out, pp_err *err)
+static pp_status interleaved_build(const pp_schedule_params *shape, pp_order **order_out,
+                                   pp_err *err)
 {
     uint32_t p = shape->ranks;
     uint32_t m = shape->microbatches;

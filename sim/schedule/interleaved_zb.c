@@ -1,8 +1,8 @@
 /* PyTorch ScheduleInterleavedZeroBubble: interleaved 1F1B with the backward split. Warm-up:
  * p - 1 - r + (v - 1) g forwards, g microbatches per group; the W of the n-th I comes when r more
  * I's have been run. */
-#include "sim/schedule/schedule.h"
 #include "sim/schedule/builders/rounds.h"
+#include "sim/schedule/schedule.h"
 
 typedef struct table {
     uint32_t p, v, group;
@@ -38,7 +38,8 @@ static void fill_rank(pp_order *order, uint32_t r, uint64_t total, table t)
         add(order, r, PP_OP_W, done++, t);
 }
 
-static pp_status interleaved_zb_build(const pp_shape *shape, pp_order **order_out, pp_err *err)
+static pp_status interleaved_zb_build(const pp_schedule_params *shape, pp_order **order_out,
+                                      pp_err *err)
 {
     table t = { .p = shape->ranks, .v = shape->chunks };
     uint32_t m = shape->microbatches;

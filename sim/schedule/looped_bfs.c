@@ -2,7 +2,8 @@
 
 /* Rank r: all microbatches through its first stage, then through its next, and back in the exact
  * reverse order (PyTorch ScheduleLoopedBFS). */
-static pp_status looped_bfs_build(const pp_shape *shape, pp_order **order_out, pp_err *err)
+static pp_status looped_bfs_build(const pp_schedule_params *shape, pp_order **order_out,
+                                  pp_err *err)
 {
     uint32_t p = shape->ranks;
     uint32_t v = shape->chunks;

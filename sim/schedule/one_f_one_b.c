@@ -2,12 +2,13 @@
 
 /* Rank r: min(p - 1 - r, m) forwards, then one forward and one backward in turn, then the rest of
  * the backwards (Megatron-LM forward_backward_pipelining_without_interleaving). */
-static void fill_rank(pp_order *order, uint32_t r, const pp_shape *shape)
+static void fill_rank(pp_order *order, uint32_t r, const pp_schedule_params *shape)
 {
     pp_schedule_fill_1f1b(order, r, shape, shape->ranks - 1 - r);
 }
 
-static pp_status one_f_one_b_build(const pp_shape *shape, pp_order **order_out, pp_err *err)
+static pp_status one_f_one_b_build(const pp_schedule_params *shape, pp_order **order_out,
+                                   pp_err *err)
 {
     return pp_schedule_fill(shape, PP_PLACE_LOOP, 2, fill_rank, order_out, err);
 }

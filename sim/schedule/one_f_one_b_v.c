@@ -169,7 +169,8 @@ static void pull(const pattern *p, uint32_t r, uint32_t own)
         shift_held(p, r, own, at, -1);
 }
 
-static pp_status one_f_one_b_v_build(const pp_shape *shape, pp_order **order_out, pp_err *err)
+static pp_status one_f_one_b_v_build(const pp_schedule_params *shape, pp_order **order_out,
+                                     pp_err *err)
 {
     pattern p PP_CLEANUP(free_pattern) = { 0 };
     size_t ranks = shape->ranks;

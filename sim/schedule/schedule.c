@@ -17,7 +17,7 @@ static const pp_schedule *const schedules[] = {
 
 enum { SCHEDULE_COUNT = sizeof schedules / sizeof schedules[0] };
 
-pp_status pp_schedule_fill(const pp_shape *shape, pp_placement placement, size_t ops,
+pp_status pp_schedule_fill(const pp_schedule_params *shape, pp_placement placement, size_t ops,
                            pp_fill_rank fill, pp_order **order_out, pp_err *err)
 {
     uint32_t stages = shape->ranks * shape->chunks;
@@ -33,7 +33,8 @@ pp_status pp_schedule_fill(const pp_shape *shape, pp_placement placement, size_t
     return PP_OK;
 }
 
-void pp_schedule_fill_1f1b(pp_order *order, uint32_t r, const pp_shape *shape, uint32_t warmup)
+void pp_schedule_fill_1f1b(pp_order *order, uint32_t r, const pp_schedule_params *shape,
+                           uint32_t warmup)
 {
     const uint32_t m = shape->microbatches;
     const uint32_t ahead = warmup < m ? warmup : m;
@@ -82,7 +83,8 @@ pp_status pp_schedule_get(const char *name, const pp_schedule **schedule_out, pp
                       name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-pp_status pp_schedule_check(const pp_schedule *schedule, const pp_shape *shape, pp_err *err)
+pp_status pp_schedule_check(const pp_schedule *schedule, const pp_schedule_params *shape,
+                            pp_err *err)
 {
     if (shape->ranks < 1 || shape->microbatches < 1 || shape->chunks < 1)
         return pp_err_set(err, PP_USAGE, NULL, "ranks, chunks and microbatches must be positive");
@@ -114,7 +116,7 @@ pp_status pp_schedule_check(const pp_schedule *schedule, const pp_shape *shape, 
     return PP_OK;
 }
 
-pp_status pp_schedule_build(const pp_schedule *schedule, const pp_shape *shape,
+pp_status pp_schedule_build(const pp_schedule *schedule, const pp_schedule_params *shape,
                             pp_order **order_out, pp_err *err)
 {
     pp_status status = pp_schedule_check(schedule, shape, err);
@@ -124,10 +126,10 @@ pp_status pp_schedule_build(const pp_schedule *schedule, const pp_shape *shape,
 pp_status pp_schedule_makes(const char *name, const pp_order *order, uint32_t group_size,
                             bool *same_out, pp_err *err)
 {
-    const pp_shape shape = { .ranks = order->ranks,
-                             .chunks = order->stages / order->ranks,
-                             .microbatches = order->microbatches,
-                             .group_size = group_size };
+    const pp_schedule_params shape = { .ranks = order->ranks,
+                                       .chunks = order->stages / order->ranks,
+                                       .microbatches = order->microbatches,
+                                       .group_size = group_size };
     pp_order *own PP_CLEANUP(pp_order_free) = NULL;
     pp_order *kept PP_CLEANUP(pp_order_free) = NULL;
     pp_err refused = { 0 };

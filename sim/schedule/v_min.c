@@ -16,7 +16,7 @@ static uint32_t v_min_offset(uint32_t type, uint32_t r, uint32_t p)
     }
 }
 
-static pp_status v_min_build(const pp_shape *shape, pp_order **order_out, pp_err *err)
+static pp_status v_min_build(const pp_schedule_params *shape, pp_order **order_out, pp_err *err)
 {
     return pp_controlled_build(shape, v_min_offset, order_out, err);
 }

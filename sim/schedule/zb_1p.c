@@ -1,6 +1,6 @@
 #include "sim/schedule/builders/zero_bubble.h"
 
-static pp_status zb_1p_build(const pp_shape *shape, pp_order **order_out, pp_err *err)
+static pp_status zb_1p_build(const pp_schedule_params *shape, pp_order **order_out, pp_err *err)
 {
     return pp_schedule_zb_build(shape, shape->ranks, order_out, err);
 }

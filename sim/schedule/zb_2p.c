@@ -1,6 +1,6 @@
 #include "sim/schedule/builders/zero_bubble.h"
 
-static pp_status zb_2p_build(const pp_shape *shape, pp_order **order_out, pp_err *err)
+static pp_status zb_2p_build(const pp_schedule_params *shape, pp_order **order_out, pp_err *err)
 {
     return pp_schedule_zb_build(shape, 2 * shape->ranks, order_out, err);
 }

@@ -3,7 +3,7 @@
  * that of 1F1B. */
 #include "sim/schedule/schedule.h"
 
-static void fill_rank(pp_order *order, uint32_t r, const pp_shape *shape)
+static void fill_rank(pp_order *order, uint32_t r, const pp_schedule_params *shape)
 {
     uint32_t p = shape->ranks;
     uint32_t m = shape->microbatches;
@@ -23,7 +23,7 @@ static void fill_rank(pp_order *order, uint32_t r, const pp_shape *shape)
         pp_order_add(order, r, PP_OP_W, r, done++);
 }
 
-static pp_status zb_h1_build(const pp_shape *shape, pp_order **order_out, pp_err *err)
+static pp_status zb_h1_build(const pp_schedule_params *shape, pp_order **order_out, pp_err *err)
 {
     return pp_schedule_fill(shape, PP_PLACE_LOOP, 3, fill_rank, order_out, err);
 }

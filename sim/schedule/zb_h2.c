@@ -2,7 +2,7 @@
  * of rank r, then 2r W's stay open until all I's are run. Holds up to 2p - 1 activations. */
 #include "sim/schedule/schedule.h"
 
-static void fill_rank(pp_order *order, uint32_t r, const pp_shape *shape)
+static void fill_rank(pp_order *order, uint32_t r, const pp_schedule_params *shape)
 {
     uint32_t p = shape->ranks;
     uint32_t m = shape->microbatches;
@@ -21,7 +21,7 @@ static void fill_rank(pp_order *order, uint32_t r, const pp_shape *shape)
         pp_order_add(order, r, PP_OP_W, r, done++);
 }
 
-static pp_status zb_h2_build(const pp_shape *shape, pp_order **order_out, pp_err *err)
+static pp_status zb_h2_build(const pp_schedule_params *shape, pp_order **order_out, pp_err *err)
 {
     return pp_schedule_fill(shape, PP_PLACE_LOOP, 3, fill_rank, order_out, err);
 }

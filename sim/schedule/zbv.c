@@ -57,7 +57,7 @@ static void fill_rank(filling *f, uint32_t p, uint32_t n)
         add(f, PP_OP_W, A);
 }
 
-static pp_status zbv_build(const pp_shape *shape, pp_order **order_out, pp_err *err)
+static pp_status zbv_build(const pp_schedule_params *shape, pp_order **order_out, pp_err *err)
 {
     uint32_t p = shape->ranks;
     uint32_t m = shape->microbatches;

@@ -41,7 +41,7 @@ static void place(zbv *z, pp_op_kind kind, uint32_t r, int chunk)
 }
 
 /* How long rank r may wait without being the worst. */
-static pp_ns patience(const zbv *z, uint32_t r)
+static pp_ns min_bounded(const zbv *z, uint32_t r)
 {
     pp_ns worst_ns = z->worst_target_ns - z->target_ns[r];
     if (worst_ns < z->g->worst_idle_ns)
@@ -57,7 +57,7 @@ static void fill(zbv *z, pp_op_kind kind, uint32_t r, int chunk, bool over)
         return;
     pp_greedy_fill(z->g, r, ready_ns);
     if (over && pp_greedy_open(z->g, r) > 0 && ready_ns > z->g->clock_ns[r] &&
-        ready_ns - z->g->clock_ns[r] > patience(z, r))
+        ready_ns - z->g->clock_ns[r] > min_bounded(z, r))
         pp_greedy_place_w(z->g, r);
 }
 
@@ -203,7 +203,7 @@ static void refine(zbv *z, pp_ns *best_ns)
     }
 }
 
-static pp_status zbv_auto_build(const pp_shape *shape, pp_order **order_out, pp_err *err)
+static pp_status zbv_auto_build(const pp_schedule_params *shape, pp_order **order_out, pp_err *err)
 {
     zbv z PP_CLEANUP(free_zbv) = { .p = shape->ranks, .m = shape->microbatches };
     pp_ns best_ns = INT64_MAX;

@@ -5,12 +5,12 @@
  * additions per op; no lookup of costs, no memory account, no discovery of the order. */
 #include "planner/robustness/jitter.h"
 #include "runtime/core/clock.h"
-#include "sim/base/alloc.h"
-#include "sim/program/comm.h"
-#include "sim/engine/engine.h"
 #include "sim/analysis/report.h"
-#include "sim/schedule/schedule.h"
+#include "sim/base/alloc.h"
+#include "sim/engine/engine.h"
+#include "sim/program/comm.h"
 #include "sim/program/transfer_costs.h"
+#include "sim/schedule/schedule.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -138,18 +138,18 @@ static void keep_best(double *best, int64_t begin_ns, int64_t end_ns, size_t ops
         *best = per_op;
 }
 
-/* The same order with sends and receives, as executor torch lowers it; ns per instruction. */
+/* The same order with sends and receives, as framework torch lowers it; ns per instruction. */
 static void run_torch(const pp_order *order, const pp_costs *costs, result *out)
 {
     pp_err err = { 0 };
-    const pp_executor *executor;
+    const pp_framework *framework;
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     int64_t t[3];
-    if (pp_executor_get("torch", &executor, &err))
+    if (pp_framework_get("torch", &framework, &err))
         die(&err);
     t[0] = pp_clock_now_ns();
-    if (executor->lower(order, &program, &err))
+    if (framework->lower(order, &program, &err))
         die(&err);
     t[1] = pp_clock_now_ns();
     if (pp_simulate(program, costs, &timeline, &err))
@@ -163,20 +163,22 @@ static void run_torch(const pp_order *order, const pp_costs *costs, result *out)
 static void run_once(const pp_schedule *schedule, size s, const pp_costs *costs, result *out)
 {
     pp_err err = { 0 };
-    const pp_executor *executor;
+    const pp_framework *framework;
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     pp_report *report PP_CLEANUP(pp_report_free) = NULL;
     bare graph PP_CLEANUP(bare_free) = { 0 };
-    const pp_shape shape = { .ranks = s.ranks, .chunks = 1, .microbatches = s.microbatches };
+    const pp_schedule_params shape = { .ranks = s.ranks,
+                                       .chunks = 1,
+                                       .microbatches = s.microbatches };
     int64_t t[STEP_COUNT + 2];
     int64_t lowered_ns;
     t[0] = pp_clock_now_ns();
     if (pp_schedule_build(schedule, &shape, &order, &err))
         die(&err);
     t[1] = pp_clock_now_ns();
-    if (pp_executor_get("ideal", &executor, &err) || executor->lower(order, &program, &err))
+    if (pp_framework_get("ideal", &framework, &err) || framework->lower(order, &program, &err))
         die(&err);
     lowered_ns = pp_clock_now_ns();
     if (pp_simulate(program, costs, &timeline, &err)) /* touches the pages of the timeline */
@@ -220,8 +222,10 @@ static monte_carlo run_jitter(const pp_schedule *schedule, size s, const pp_cost
     static const char spec_text[] = "compute=0.02,comm=0.1,scenarios=1000";
     pp_err err = { 0 };
     pp_jitter_spec spec;
-    const pp_executor *ideal;
-    const pp_shape shape = { .ranks = s.ranks, .chunks = 1, .microbatches = s.microbatches };
+    const pp_framework *ideal;
+    const pp_schedule_params shape = { .ranks = s.ranks,
+                                       .chunks = 1,
+                                       .microbatches = s.microbatches };
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
@@ -229,7 +233,7 @@ static monte_carlo run_jitter(const pp_schedule *schedule, size s, const pp_cost
     pp_ns step_ns[SCENARIOS];
     if (pp_jitter_parse(spec_text, &spec, &err) ||
         pp_schedule_build(schedule, &shape, &order, &err) ||
-        pp_executor_get("ideal", &ideal, &err) || ideal->lower(order, &program, &err) ||
+        pp_framework_get("ideal", &ideal, &err) || ideal->lower(order, &program, &err) ||
         pp_simulate(program, costs, &timeline, &err))
         die(&err);
     const pp_jitter_subject subject = { program, timeline, costs, true, false };
@@ -249,30 +253,31 @@ static monte_carlo run_jitter(const pp_schedule *schedule, size s, const pp_cost
     return best;
 }
 
-/* One executor on the first of these schedules that it runs, 16 x 256; ns per instruction. */
-typedef struct habit {
+/* One framework on the first of these schedules that it runs, 16 x 256; ns per instruction. */
+typedef struct setting {
     const char *schedule;
     double lower_ns, run_ns;
-} habit;
+} setting;
 
-static bool try_habit(const pp_executor *executor, const char *name, uint32_t chunks, habit *out)
+static bool try_setting(const pp_framework *framework, const char *name, uint32_t chunks,
+                        setting *out)
 {
     static const pp_uniform_costs uniform = {
         .f_ns = 1000, .i_ns = 1000, .w_ns = 1000, .b_ns = -1, .comm_ns = 100
     };
-    const pp_shape shape = { .ranks = 16, .chunks = chunks, .microbatches = 256 };
+    const pp_schedule_params shape = { .ranks = 16, .chunks = chunks, .microbatches = 256 };
     pp_err err = { 0 };
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
     pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
     if (pp_schedule_build(pp_schedule_find(name), &shape, &order, &err) ||
         pp_costs_uniform(&uniform, 16, 16 * chunks, 256, &costs, &err))
         die(&err);
-    *out = (habit){ .schedule = name };
+    *out = (setting){ .schedule = name };
     for (int k = 0; k < 30; k++) {
         pp_program *program PP_CLEANUP(pp_program_free) = NULL;
         pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
         int64_t t[3] = { pp_clock_now_ns(), 0, 0 };
-        if (pp_executor_lower(executor, order, costs, &program, &err))
+        if (pp_framework_lower(framework, order, costs, &program, &err))
             return false;
         t[1] = pp_clock_now_ns();
         if (pp_simulate(program, costs, &timeline, &err))
@@ -285,27 +290,28 @@ static bool try_habit(const pp_executor *executor, const char *name, uint32_t ch
     return true;
 }
 
-static habit run_habit(const pp_executor *executor)
+static setting run_setting(const pp_framework *framework)
 {
-    habit found = { NULL, 0, 0 };
-    if (!try_habit(executor, "1f1b", 1, &found) && !try_habit(executor, "interleaved", 2, &found) &&
-        !try_habit(executor, "dualpipev", 2, &found))
+    setting found = { NULL, 0, 0 };
+    if (!try_setting(framework, "1f1b", 1, &found) &&
+        !try_setting(framework, "interleaved", 2, &found) &&
+        !try_setting(framework, "dualpipev", 2, &found))
         found.schedule = "none of 1f1b, interleaved, dualpipev";
     return found;
 }
 
-static void print_habits(bool json)
+static void print_settings(bool json)
 {
     printf(json ? " \"executors\": [\n" : "\n%-24s %-12s %11s %11s\n", "executor, 16x256",
            "schedule", "lower", "run");
-    for (size_t e = 0; e < pp_executor_count(); e++) {
-        const pp_executor *executor = pp_executor_at(e);
-        const habit h = run_habit(executor);
+    for (size_t e = 0; e < pp_framework_count(); e++) {
+        const pp_framework *framework = pp_framework_at(e);
+        const setting h = run_setting(framework);
         printf(json ? "  {\"executor\": \"%s\", \"schedule\": \"%s\", "
                       "\"lower_ns_per_instruction\": %.4f, \"run_ns_per_instruction\": %.4f}%s\n"
                     : "%-24s %-12s %11.2f %11.2f%s\n",
-               executor->name, h.schedule, h.lower_ns, h.run_ns,
-               json && e + 1 < pp_executor_count() ? "," : "");
+               framework->name, h.schedule, h.lower_ns, h.run_ns,
+               json && e + 1 < pp_framework_count() ? "," : "");
     }
     if (json)
         printf(" ],\n");
@@ -328,7 +334,7 @@ static void print_json(const result *results, size_t count, monte_carlo jitter)
             i + 1 < count ? "," : "");
     }
     printf(" ],\n");
-    print_habits(true);
+    print_settings(true);
     printf(" \"jitter\": {\"jitter_ms\": %.4f, \"single_ms\": %.4f, "
            "\"jitter_over_single\": %.4f},\n \"version\": 1\n}\n",
            jitter.jitter_ms, jitter.single_ms, jitter.jitter_ms / jitter.single_ms);
@@ -356,7 +362,7 @@ static void print_table(const result *results, size_t count, monte_carlo jitter)
            "ratio %.3f\n",
            SCENARIOS, jitter.jitter_ms, SCENARIOS, jitter.single_ms,
            jitter.jitter_ms / jitter.single_ms);
-    print_habits(false);
+    print_settings(false);
 }
 
 int main(int argc, char **argv)

@@ -13,7 +13,7 @@
 
 enum { FILES_MOST = 256 };
 
-typedef struct bench {
+typedef struct scratch {
     const char *folder, *prefix;
     double budget_s;
     uint32_t threads;
@@ -22,7 +22,7 @@ typedef struct bench {
     int64_t begin_ns;
     double sum_of_logs;
     int counted, better, proved;
-} bench;
+} scratch;
 
 static void die(const char *where, const char *why)
 {
@@ -32,7 +32,7 @@ static void die(const char *where, const char *why)
 
 static double spent(void *context)
 {
-    const bench *b = context;
+    const scratch *b = context;
     return (double)(pp_clock_now_ns() - b->begin_ns) * 1e-9 / b->budget_s;
 }
 
@@ -61,7 +61,7 @@ static void print_rules(replay *x)
         printf("  %8.4f", (double)rule_classes(x) / (double)x->best_known);
 }
 
-static void run(bench *b, const char *file)
+static void run(scratch *b, const char *file)
 {
     char path[512];
     replay x PP_CLEANUP(replay_free) = { 0 };
@@ -109,7 +109,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-static void run_folder(bench *b)
+static void run_folder(scratch *b)
 {
     static char files[FILES_MOST][128];
     size_t count = 0;
@@ -138,7 +138,7 @@ static void run_folder(bench *b)
 
 int main(int argc, char **argv)
 {
-    bench b = { .folder = "tests/data/instances", .prefix = "", .budget_s = 5 };
+    scratch b = { .folder = "tests/data/instances", .prefix = "", .budget_s = 5 };
     int words = 0;
     b.threads = pp_processors();
     for (int k = 1; k < argc; k++) {

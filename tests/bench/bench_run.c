@@ -47,7 +47,9 @@ static pp_plan *plan_of(const scene *s)
     if (pp_costs_uniform(&uniform, s->p, s->p * s->v, s->m, &plan->costs[0], &err))
         fail(&err);
     pp_costs *costs = plan->costs[0];
-    const pp_shape shape = { .ranks = s->p, .chunks = s->v, .microbatches = s->m, .costs = costs };
+    const pp_schedule_params shape = {
+        .ranks = s->p, .chunks = s->v, .microbatches = s->m, .costs = costs
+    };
     if (pp_schedule_build(pp_schedule_find(s->schedule), &shape, &plan->order[0], &err))
         fail(&err);
     for (uint32_t k = 0; k < costs->stages; k++) {

@@ -1,16 +1,16 @@
-/* Lowering by name, for tests of executors. */
+/* Lowering by name, for tests of frameworks. */
 #ifndef PPSIM_TESTS_CONTRACT_EXECUTORS_H
 #define PPSIM_TESTS_CONTRACT_EXECUTORS_H
 
 #include "sim/program/comm.h"
 #include "tests/contract/step.h"
 
-static inline pp_status lower_with(const char *executor, const pp_order *order,
+static inline pp_status lower_with(const char *framework, const pp_order *order,
                                    pp_program **program_out, pp_err *err)
 {
-    const pp_executor *found = NULL;
+    const pp_framework *found = NULL;
     pp_err own = { 0 };
-    STEP_OK(pp_executor_get(executor, &found, &own), own);
+    STEP_OK(pp_framework_get(framework, &found, &own), own);
     return found->lower(order, program_out, err);
 }
 

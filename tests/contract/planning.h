@@ -1,4 +1,4 @@
-/* Models and hardware of traces/data, wishes and choices, for tests of the planner. */
+/* Models and hardware of traces/data, requests and choices, for tests of the planner. */
 #ifndef PPSIM_TESTS_CONTRACT_PLANNING_H
 #define PPSIM_TESTS_CONTRACT_PLANNING_H
 
@@ -24,29 +24,29 @@ static inline planning planning_of(const char *model, const char *hardware)
     return p;
 }
 
-/* `p` must outlive the wish. */
-static inline pp_wish wish_of(const planning *p, int64_t pp)
+/* `p` must outlive the request. */
+static inline pp_plan_request request_of(const planning *p, int64_t pp)
 {
-    return (pp_wish){ .model = &p->model,
-                      .hardware = &p->hardware,
-                      .parallel = { .pp = pp },
-                      .switches = { .stack = "current" } };
+    return (pp_plan_request){ .model = &p->model,
+                              .hardware = &p->hardware,
+                              .parallel = { .pp = pp },
+                              .switches = { .stack = "current" } };
 }
 
-static inline pp_choice *choose(const pp_wish *wish)
+static inline pp_search_result *choose(const pp_plan_request *request)
 {
-    pp_choice *choice = NULL;
+    pp_search_result *choice = NULL;
     pp_err err = { 0 };
-    STEP_OK(pp_choose(wish, &choice, &err), err);
+    STEP_OK(pp_plan_search(request, &choice, &err), err);
     return choice;
 }
 
 /* Must fail so, with `part` in its text. */
-static inline void refuse(const pp_wish *wish, pp_status status, const char *part)
+static inline void refuse(const pp_plan_request *request, pp_status status, const char *part)
 {
-    pp_choice *choice = NULL;
+    pp_search_result *choice = NULL;
     pp_err err = { 0 };
-    pp_status got = pp_choose(wish, &choice, &err);
+    pp_status got = pp_plan_search(request, &choice, &err);
     ck_assert_ptr_null(choice);
     ck_assert_msg(got == status, "%s instead of %s: %s", pp_status_text(got),
                   pp_status_text(status), err.text);
@@ -114,11 +114,11 @@ static inline char *report_text(const pp_report *report)
 }
 
 /* As torchtitan and AutoModel train, whatever the schedule. */
-static inline void train_with_fsdp(pp_wish *wish)
+static inline void train_with_fsdp(pp_plan_request *request)
 {
-    wish->switches.given.zero = wish->switches.given.tp_overlap = true;
-    wish->switches.value.zero = 1;
-    wish->switches.value.tp_overlap = false;
+    request->switches.given.zero = request->switches.given.tp_overlap = true;
+    request->switches.value.zero = 1;
+    request->switches.value.tp_overlap = false;
 }
 
 #endif

@@ -2,8 +2,8 @@
 #ifndef PPSIM_TESTS_CONTRACT_PUBLISHED_H
 #define PPSIM_TESTS_CONTRACT_PUBLISHED_H
 
-#include "sim/cost/cost_model.h"
 #include "sim/base/json.h"
+#include "sim/cost/cost_model.h"
 #include "tests/contract/step.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* A schedule that really runs, for tests: lowered by executor ppsim, on threads. */
+/* A schedule that really runs, for tests: lowered by framework ppsim, on threads. */
 #ifndef PPSIM_TESTS_CONTRACT_RUN_H
 #define PPSIM_TESTS_CONTRACT_RUN_H
 
@@ -23,10 +23,10 @@ typedef struct running {
 static inline void running_new(running *r, pp_order *order, pp_costs *costs, const char *comm)
 {
     *r = (running){ .order = order, .costs = costs };
-    const pp_executor *executor;
+    const pp_framework *framework;
     pp_err err = { 0 };
-    STEP_OK(pp_executor_get("ppsim", &executor, &err), err);
-    STEP_OK(pp_executor_lower(executor, order, costs, &r->program, &err), err);
+    STEP_OK(pp_framework_get("ppsim", &framework, &err), err);
+    STEP_OK(pp_framework_lower(framework, order, costs, &r->program, &err), err);
     STEP_OK(pp_comm_semantics_parse(comm, "", &r->program->comm->semantics, &err), err);
     r->work = (pp_compute_work){ .ranks = order->ranks,
                                  .stages = order->stages,

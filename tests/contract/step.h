@@ -2,9 +2,9 @@
 #ifndef PPSIM_TESTS_CONTRACT_STEP_H
 #define PPSIM_TESTS_CONTRACT_STEP_H
 
-#include "sim/engine/engine.h"
-#include "sim/base/file.h"
 #include "sim/analysis/report.h"
+#include "sim/base/file.h"
+#include "sim/engine/engine.h"
 #include "sim/schedule/schedule.h"
 #include "traces/format/format.h"
 
@@ -39,7 +39,7 @@ static inline uint32_t step_stride(uint32_t n)
     return getenv("PPSIM_SANITIZE") ? n : 1;
 }
 
-static inline pp_order *step_order_for(const char *name, const pp_shape *shape)
+static inline pp_order *step_order_for(const char *name, const pp_schedule_params *shape)
 {
     pp_order *order = NULL;
     pp_err err = { 0 };
@@ -51,7 +51,9 @@ static inline pp_order *step_order_for(const char *name, const pp_shape *shape)
 static inline pp_order *step_order(const char *name, uint32_t p, uint32_t v, uint32_t m,
                                    uint32_t group)
 {
-    const pp_shape shape = { .ranks = p, .chunks = v, .microbatches = m, .group_size = group };
+    const pp_schedule_params shape = {
+        .ranks = p, .chunks = v, .microbatches = m, .group_size = group
+    };
     return step_order_for(name, &shape);
 }
 
@@ -69,9 +71,9 @@ static inline pp_costs *step_costs(const char *text, uint32_t p, uint32_t v, uin
 /* Lowers with `ideal`, simulates, reports. s->order and s->costs must be set. */
 static inline void step_simulate(step *s)
 {
-    const pp_executor *ideal = NULL;
+    const pp_framework *ideal = NULL;
     pp_err err = { 0 };
-    STEP_OK(pp_executor_get("ideal", &ideal, &err), err);
+    STEP_OK(pp_framework_get("ideal", &ideal, &err), err);
     STEP_OK(ideal->lower(s->order, &s->program, &err), err);
     STEP_OK(pp_simulate(s->program, s->costs, &s->timeline, &err), err);
     STEP_OK(

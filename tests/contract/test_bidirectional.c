@@ -25,10 +25,10 @@ START_TEST(every_stage_lives_on_two_ranks)
         uint32_t seen[2] = { 0, 0 };
         for (size_t i = order->rank_begin[r]; i < order->rank_begin[r + 1]; i++) {
             pp_op op = order->ops[i];
-            bool turned = op.microbatch >= m / 2;
-            ck_assert_uint_eq(op.stage, turned ? p - 1 - r : r);
+            bool mirrored_from = op.microbatch >= m / 2;
+            ck_assert_uint_eq(op.stage, mirrored_from ? p - 1 - r : r);
             ck_assert_uint_eq(pp_order_rank(order, op.stage, op.microbatch), r);
-            seen[turned] += op.kind == PP_OP_F;
+            seen[mirrored_from] += op.kind == PP_OP_F;
         }
         ck_assert_uint_eq(seen[0], m / 2);
         ck_assert_uint_eq(seen[1], m / 2);
@@ -126,7 +126,9 @@ START_TEST(other_shapes_are_refused_with_the_nearest)
         { 4, 7, "8 on 4 ranks, not 7" },
     };
     for (size_t k = 0; k < sizeof refused / sizeof refused[0]; k++) {
-        const pp_shape shape = { .ranks = refused[k].p, .chunks = 1, .microbatches = refused[k].m };
+        const pp_schedule_params shape = { .ranks = refused[k].p,
+                                           .chunks = 1,
+                                           .microbatches = refused[k].m };
         pp_order *order = NULL;
         pp_err err = { 0 };
         ck_assert_int_eq(pp_schedule_build(pp_schedule_find("dualpipe"), &shape, &order, &err),
@@ -139,14 +141,14 @@ END_TEST
 START_TEST(only_ideal_and_dualpipe_lower_it)
 {
     pp_order *order PP_CLEANUP(pp_order_free) = step_order("dualpipe", 4, 1, 8, 0);
-    for (size_t e = 0; e < pp_executor_count(); e++) {
-        const pp_executor *executor = pp_executor_at(e);
+    for (size_t e = 0; e < pp_framework_count(); e++) {
+        const pp_framework *framework = pp_framework_at(e);
         pp_program *program PP_CLEANUP(pp_program_free) = NULL;
         pp_err err = { 0 };
         bool right =
-            strcmp(executor->name, "ideal") == 0 || strcmp(executor->name, "dualpipe") == 0;
-        pp_status status = executor->lower(order, &program, &err);
-        ck_assert_msg(status == (right ? PP_OK : PP_USAGE), "%s: %s", executor->name, err.text);
+            strcmp(framework->name, "ideal") == 0 || strcmp(framework->name, "dualpipe") == 0;
+        pp_status status = framework->lower(order, &program, &err);
+        ck_assert_msg(status == (right ? PP_OK : PP_USAGE), "%s: %s", framework->name, err.text);
         ck_assert(right || strstr(err.text, "choose"));
     }
 }
@@ -157,7 +159,7 @@ START_TEST(orders_that_turn_elsewhere_are_not_equal)
     pp_order *a PP_CLEANUP(pp_order_free) = step_order("dualpipe", 4, 1, 8, 0);
     pp_order *b PP_CLEANUP(pp_order_free) = step_order("dualpipe", 4, 1, 8, 0);
     ck_assert(pp_order_equal(a, b));
-    b->turned = 5;
+    b->mirrored_from = 5;
     ck_assert(!pp_order_equal(a, b));
 }
 END_TEST

@@ -1,6 +1,6 @@
-/* Idle time, wait by wait: every schedule under every executor, and cases worked out by hand. */
+/* Idle time, wait by wait: every schedule under every framework, and cases worked out by hand. */
 #include "sim/analysis/waits.h"
-#include "sim/framework/sizes/shapes.h"
+#include "sim/framework/sizes/size_protocol.h"
 #include "tests/contract/executors.h"
 #include "traces/read/comm_rows.h"
 
@@ -51,18 +51,18 @@ static const char *const semantics[][2] = { { "rendezvous", "single" },
                                             { "rendezvous", "per-peer" },
                                             { "eager:1MB", "per-direction" } };
 
-static void run_schedule(const pp_executor *executor, const pp_schedule *schedule, size_t k,
+static void run_schedule(const pp_framework *framework, const pp_schedule *schedule, size_t k,
                          int *done)
 {
-    const pp_shape shape = { .ranks = 4,
-                             .chunks = schedule->chunks ? schedule->chunks : 2,
-                             .microbatches = 8 };
+    const pp_schedule_params shape = { .ranks = 4,
+                                       .chunks = schedule->chunks ? schedule->chunks : 2,
+                                       .microbatches = 8 };
     pp_order *order = NULL;
     pp_err err = { 0 };
     if (pp_schedule_build(schedule, &shape, &order, &err))
         return;
     step s PP_CLEANUP(step_free) = { .order = order };
-    if (executor->lower(order, &s.program, &err))
+    if (framework->lower(order, &s.program, &err))
         return;
     s.costs = step_costs("F=1ms,I=1.1ms,W=0.8ms,comm=0.3ms", 4, shape.chunks, 8);
     if (s.program->comm)
@@ -72,7 +72,7 @@ static void run_schedule(const pp_executor *executor, const pp_schedule *schedul
     if (pp_simulate(s.program, s.costs, &s.timeline, &err))
         return; /* it hangs under these */
     STEP_OK(
-        pp_report_build("", executor->name, s.program, s.timeline, s.costs, true, &s.report, &err),
+        pp_report_build("", framework->name, s.program, s.timeline, s.costs, true, &s.report, &err),
         err);
     check_sums(s.program, s.timeline, s.report, schedule->name);
     (*done)++;
@@ -80,11 +80,11 @@ static void run_schedule(const pp_executor *executor, const pp_schedule *schedul
 
 START_TEST(waits_sum_to_the_idle_time)
 {
-    const pp_executor *executor = pp_executor_at((size_t)_i);
+    const pp_framework *framework = pp_framework_at((size_t)_i);
     int done = 0;
     for (size_t s = 0; s < pp_schedule_count(); s++) {
         for (size_t k = 0; k < sizeof semantics / sizeof semantics[0]; k++)
-            run_schedule(executor, pp_schedule_at(s), k, &done);
+            run_schedule(framework, pp_schedule_at(s), k, &done);
     }
     ck_assert_int_ge(done, 2);
 }
@@ -225,14 +225,14 @@ START_TEST(the_first_of_two_tensors_is_late_by_its_op)
         { 0, "0B0", 11000, 3000, PP_IDLE_DATA, "1B0", 1 },
         { 1, "1F0", 0, 1000, PP_IDLE_DATA, "0F0", 0 },
     };
-    const pp_executor *executor = NULL;
-    const pp_exchange exchange = { .tensors = 2 };
+    const pp_framework *framework = NULL;
+    const pp_exchange_options exchange = { .tensors = 2 };
     step s PP_CLEANUP(step_free) = { .order = step_order("1f1b", 2, 1, 1, 0) };
     pp_err err = { 0 };
     s.costs = step_costs("F=1us,B=2us,comm=10us", 2, 1, 1);
-    STEP_OK(pp_executor_get("xla", &executor, &err), err);
+    STEP_OK(pp_framework_get("xla", &framework, &err), err);
     STEP_OK(lower_with("xla", s.order, &s.program, &err), err);
-    STEP_OK(pp_exchange_lower(executor, &exchange, s.costs, s.program, &err), err);
+    STEP_OK(pp_exchange_lower(framework, &exchange, s.costs, s.program, &err), err);
     run_and_compare(&s, list, sizeof list / sizeof list[0]);
 }
 END_TEST
@@ -269,7 +269,7 @@ int main(void)
     Suite *suite = suite_create("blocked");
     TCase *tc = tcase_create("blocked");
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, waits_sum_to_the_idle_time, 0, (int)pp_executor_count());
+    tcase_add_loop_test(tc, waits_sum_to_the_idle_time, 0, (int)pp_framework_count());
     tcase_add_test(tc, data_then_link);
     tcase_add_test(tc, a_lane_blocks_what_is_behind);
     tcase_add_test(tc, a_send_waits_for_its_receive);

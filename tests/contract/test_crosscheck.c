@@ -140,9 +140,9 @@ static void check_order(char *fields[])
     char piece[32];
     pp_err err = { 0 };
     pp_order *order = NULL;
-    pp_shape shape = { .ranks = step_number(fields[O_RANKS]),
-                       .chunks = step_number(fields[O_CHUNKS]),
-                       .microbatches = step_number(fields[O_MICROBATCHES]) };
+    pp_schedule_params shape = { .ranks = step_number(fields[O_RANKS]),
+                                 .chunks = step_number(fields[O_CHUNKS]),
+                                 .microbatches = step_number(fields[O_MICROBATCHES]) };
     snprintf(text, sizeof text, "F=1ms,I=1ms,W=1ms,comm=%s", fields[O_COMM]);
     pp_costs *costs PP_CLEANUP(pp_costs_free) =
         step_costs(text, shape.ranks, shape.chunks, shape.microbatches);

@@ -33,9 +33,9 @@ END_TEST
 START_TEST(every_schedule_can_be_evaluated)
 {
     const pp_schedule *schedule = pp_schedule_at((size_t)_i);
-    const pp_shape shape = { .ranks = 4,
-                             .chunks = schedule->chunks ? schedule->chunks : 3,
-                             .microbatches = 8 };
+    const pp_schedule_params shape = { .ranks = 4,
+                                       .chunks = schedule->chunks ? schedule->chunks : 3,
+                                       .microbatches = 8 };
     pp_err err = { 0 };
     pp_order *whole PP_CLEANUP(pp_order_free) = step_order_for(schedule->name, &shape);
     step s PP_CLEANUP(step_free) = { 0 };
@@ -118,7 +118,7 @@ static const char *tokens_of(const pp_program *program, uint32_t rank, char *tex
 START_TEST(frameworks_evaluate_in_their_own_way)
 {
     static const struct {
-        const char *executor, *rank1, *rank2;
+        const char *framework, *rank1, *rank2;
     } rows[] = {
         { "deepspeed", "1RECV_F0 1F0 1RECV_F1 1SEND_F0 1F1 1SEND_F1",
           "2RECV_F0 2F0 2SEND_F0 2RECV_F1 2F1 2SEND_F1" },
@@ -134,7 +134,7 @@ START_TEST(frameworks_evaluate_in_their_own_way)
         pp_program *program PP_CLEANUP(pp_program_free) = NULL;
         char text[400];
         pp_err err = { 0 };
-        STEP_OK(lower_with(rows[k].executor, order, &program, &err), err);
+        STEP_OK(lower_with(rows[k].framework, order, &program, &err), err);
         ck_assert_str_eq(tokens_of(program, 1, text, sizeof text), rows[k].rank1);
         ck_assert_str_eq(tokens_of(program, 2, text, sizeof text), rows[k].rank2);
     }
@@ -177,7 +177,7 @@ END_TEST
 START_TEST(what_is_not_modelled_is_refused_with_a_way_out)
 {
     static const struct {
-        const char *executor, *schedule;
+        const char *framework, *schedule;
         uint32_t v;
     } refused[] = {
         { "megatron-overlap", "interleaved", 2 }, { "megatron-overlap-flush", "interleaved", 2 },
@@ -189,7 +189,7 @@ START_TEST(what_is_not_modelled_is_refused_with_a_way_out)
             forwards_of(refused[k].schedule, 4, refused[k].v, 8);
         pp_program *program = NULL;
         pp_err err = { 0 };
-        ck_assert_int_eq(lower_with(refused[k].executor, order, &program, &err), PP_USAGE);
+        ck_assert_int_eq(lower_with(refused[k].framework, order, &program, &err), PP_USAGE);
         ck_assert_msg(strstr(err.text, "forwards only is not modelled; choose"), "%s", err.text);
     }
 }

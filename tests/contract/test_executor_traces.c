@@ -84,22 +84,23 @@ static void half_steps(const pp_program *program, const pp_step *now, pp_text *t
                 letter_of(t), t->microbatch, t->peer);
 }
 
-static bool is_turned(const pp_program *program)
+static bool is_mirrored(const pp_program *program)
 {
-    return program->turned < program->microbatches;
+    return program->mirrored_from < program->microbatches;
 }
 
 /* DualPipeV: the chunk. DualPipe: the direction. */
 static char phase_of(const pp_program *program, uint32_t stage, uint32_t microbatch)
 {
-    bool second = is_turned(program) ? microbatch >= program->turned : stage >= program->ranks;
+    bool second =
+        is_mirrored(program) ? microbatch >= program->mirrored_from : stage >= program->ranks;
     return second ? 'b' : 'a';
 }
 
 /* DualPipe counts the microbatches of each direction from 0. */
 static uint32_t number_of(const pp_program *program, uint32_t microbatch)
 {
-    return is_turned(program) ? microbatch % program->turned : microbatch;
+    return is_mirrored(program) ? microbatch % program->mirrored_from : microbatch;
 }
 
 /* Fa0, (Fa7&Bb3), [sendFa0@1 recvFb0@1] */
@@ -239,7 +240,7 @@ static void equal_texts(const char *name, const pp_text *golden, const pp_text *
 }
 
 static const struct {
-    const char *prefix, *executor, *schedule;
+    const char *prefix, *framework, *schedule;
     uint32_t v;
     print_word *word;
     bool apart;
@@ -263,7 +264,7 @@ enum { TRACES = sizeof traces / sizeof traces[0] };
 
 START_TEST(programs_equal_the_traces_of_their_frameworks)
 {
-    int count = strcmp(traces[_i].executor, "dualpipe") == 0 ? 4 : 2;
+    int count = strcmp(traces[_i].framework, "dualpipe") == 0 ? 4 : 2;
     for (int k = 0; k < count; k++) {
         char name[80];
         uint32_t p = shapes[k][0];
@@ -275,7 +276,7 @@ START_TEST(programs_equal_the_traces_of_their_frameworks)
         pp_order *order PP_CLEANUP(pp_order_free) =
             step_order(traces[_i].schedule, p, traces[_i].v, m, 0);
         snprintf(name, sizeof name, "%s_p%u_m%u", traces[_i].prefix, p, m);
-        STEP_OK(lower_with(traces[_i].executor, order, &program, &err), err);
+        STEP_OK(lower_with(traces[_i].framework, order, &program, &err), err);
         print_program(program, traces[_i].word, traces[_i].apart, " ; ", &ours);
         read_trace(name, traces[_i].apart, &golden);
         equal_texts(name, &golden, &ours);
@@ -317,15 +318,15 @@ START_TEST(zero_bubble_places_transfers_as_sail_does)
 }
 END_TEST
 
-/* The rows of format pytorch-comms under `executor`. */
-static void emit_rows(const pp_order *order, const char *executor, pp_text *text)
+/* The rows of format pytorch-comms under `framework`. */
+static void emit_rows(const pp_order *order, const char *framework, pp_text *text)
 {
     const pp_format *format = NULL;
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
     pp_err err = { 0 };
     pp_companion companion = { 0 };
     STEP_OK(pp_plan_new(&plan, &err), err);
-    snprintf(plan->executor, sizeof plan->executor, "%s", executor);
+    snprintf(plan->framework, sizeof plan->framework, "%s", framework);
     const pp_export data = { .plan = plan, .order = order };
     STEP_OK(pp_format_get("pytorch-comms", &format, &err), err);
     STEP_OK(format->emit(&data, text, &companion, &err), err);

@@ -1,4 +1,4 @@
-/* What every entry of sim/executors.def keeps, whichever schedule it is given. */
+/* What every entry of sim/frameworks.def keeps, whichever schedule it is given. */
 #include "sim/base/text.h"
 #include "tests/contract/executors.h"
 
@@ -7,38 +7,38 @@ static const uint32_t microbatches_tried[] = { 1, 2, 4, 9, 16 };
 static const uint32_t chunks_tried[] = { 1, 2, 3 };
 static const uint32_t groups_tried[] = { 0, 4, 8, 12 };
 
-typedef void lowered_check(const pp_executor *executor, const char *name, const pp_order *order,
+typedef void lowered_check(const pp_framework *framework, const char *name, const pp_order *order,
                            pp_program *program);
 
 /* Activations and gradients on one directed edge, received in another order than sent: Megatron
  * refuses interleaving without overlap at p = 2, PyTorch's defer_pp_recv does not see it. */
-static bool is_swapped(const pp_executor *executor, const pp_order *order, const char *reason)
+static bool is_swapped(const pp_framework *framework, const pp_order *order, const char *reason)
 {
     bool both = order->stages > order->ranks;
     return both && strstr(reason, "wrong tensor") &&
-           ((order->ranks == 2 && strcmp(executor->name, "megatron") == 0) ||
-            strcmp(executor->name, "torch-defer-recv") == 0);
+           ((order->ranks == 2 && strcmp(framework->name, "megatron") == 0) ||
+            strcmp(framework->name, "torch-defer-recv") == 0);
 }
 
 /* false: refused, in words. */
-static bool try_order(const pp_executor *executor, const char *name, const pp_order *order,
+static bool try_order(const pp_framework *framework, const char *name, const pp_order *order,
                       lowered_check *check)
 {
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_err err = { 0 };
-    pp_status status = executor->lower(order, &program, &err);
-    if (status == PP_USAGE || (status == PP_INFEASIBLE && is_swapped(executor, order, err.text))) {
-        ck_assert_msg(strlen(err.text) > 20, "%s: no reason", executor->name);
+    pp_status status = framework->lower(order, &program, &err);
+    if (status == PP_USAGE || (status == PP_INFEASIBLE && is_swapped(framework, order, err.text))) {
+        ck_assert_msg(strlen(err.text) > 20, "%s: no reason", framework->name);
         return false;
     }
-    ck_assert_msg(status == PP_OK, "%s on %s p=%u S=%u m=%u: %s", executor->name, name,
+    ck_assert_msg(status == PP_OK, "%s on %s p=%u S=%u m=%u: %s", framework->name, name,
                   order->ranks, order->stages, order->microbatches, err.text);
-    check(executor, name, order, program);
+    check(framework, name, order, program);
     return true;
 }
 
-static size_t over_groups(const pp_executor *executor, const pp_schedule *schedule, pp_shape shape,
-                          lowered_check *check)
+static size_t over_groups(const pp_framework *framework, const pp_schedule *schedule,
+                          pp_schedule_params shape, lowered_check *check)
 {
     size_t lowered = 0;
     size_t groups = schedule->grouped ? sizeof groups_tried / sizeof groups_tried[0] : 1;
@@ -48,15 +48,15 @@ static size_t over_groups(const pp_executor *executor, const pp_schedule *schedu
         shape.group_size = groups_tried[g];
         if (pp_schedule_build(schedule, &shape, &order, &err))
             continue;
-        lowered += try_order(executor, schedule->name, order, check);
+        lowered += try_order(framework, schedule->name, order, check);
         pp_order *forwards PP_CLEANUP(pp_order_free) = NULL; /* an evaluation */
         STEP_OK(pp_order_drop_backward(order, &forwards, &err), err);
-        try_order(executor, schedule->name, forwards, check);
+        try_order(framework, schedule->name, forwards, check);
     }
     return lowered;
 }
 
-static void over_all(const pp_executor *executor, lowered_check *check)
+static void over_all(const pp_framework *framework, lowered_check *check)
 {
     size_t lowered = 0;
     size_t tried = 0;
@@ -64,17 +64,17 @@ static void over_all(const pp_executor *executor, lowered_check *check)
         for (size_t i = 0; i < sizeof ranks_tried / sizeof ranks_tried[0]; i++) {
             for (size_t j = 0; j < sizeof microbatches_tried / sizeof microbatches_tried[0]; j++) {
                 for (size_t k = 0; k < sizeof chunks_tried / sizeof chunks_tried[0]; k++) {
-                    const pp_shape shape = { .ranks = ranks_tried[i],
-                                             .chunks = chunks_tried[k],
-                                             .microbatches = microbatches_tried[j] };
+                    const pp_schedule_params shape = { .ranks = ranks_tried[i],
+                                                       .chunks = chunks_tried[k],
+                                                       .microbatches = microbatches_tried[j] };
                     if (tried++ % step_stride(4) == 0)
-                        lowered += over_groups(executor, pp_schedule_at(s), shape, check);
+                        lowered += over_groups(framework, pp_schedule_at(s), shape, check);
                 }
             }
         }
     }
     ck_assert_msg(lowered > 10 / step_stride(11), "%s accepts almost none of the shapes",
-                  executor->name);
+                  framework->name);
 }
 
 /* Each compute op once, in the order of its rank; each group posted once, waited for after that. */
@@ -127,10 +127,10 @@ static void transfers_are_complete(const pp_program *program)
     ck_assert_uint_eq(comm->transfer_count, 2 * inputs);
 }
 
-static void is_complete(const pp_executor *executor, const char *name, const pp_order *order,
+static void is_complete(const pp_framework *framework, const char *name, const pp_order *order,
                         pp_program *program)
 {
-    (void)executor;
+    (void)framework;
     (void)name;
     ck_assert_uint_eq(program->count, order->rank_begin[order->ranks]);
     ck_assert_mem_eq(program->op, order->ops, program->count * sizeof *program->op);
@@ -142,22 +142,22 @@ static void is_complete(const pp_executor *executor, const char *name, const pp_
 
 START_TEST(lowering_is_complete)
 {
-    over_all(pp_executor_at((size_t)_i), is_complete);
+    over_all(pp_framework_at((size_t)_i), is_complete);
 }
 END_TEST
 
-static void is_repeatable(const pp_executor *executor, const char *name, const pp_order *order,
+static void is_repeatable(const pp_framework *framework, const char *name, const pp_order *order,
                           pp_program *program)
 {
     pp_program *again PP_CLEANUP(pp_program_free) = NULL;
     pp_err err = { 0 };
-    STEP_OK(executor->lower(order, &again, &err), err);
+    STEP_OK(framework->lower(order, &again, &err), err);
     const pp_comm *a = program->comm;
     const pp_comm *b = again->comm;
     if (!a)
         return;
     ck_assert_msg(a->step_count == b->step_count && a->transfer_count == b->transfer_count,
-                  "%s on %s", executor->name, name);
+                  "%s on %s", framework->name, name);
     for (size_t s = 0; s < a->step_count; s++) {
         ck_assert_uint_eq(a->step[s].kind, b->step[s].kind);
         ck_assert_uint_eq(a->step[s].index, b->step[s].index);
@@ -170,11 +170,11 @@ static void is_repeatable(const pp_executor *executor, const char *name, const p
 
 START_TEST(equal_orders_give_equal_programs)
 {
-    over_all(pp_executor_at((size_t)_i), is_repeatable);
+    over_all(pp_framework_at((size_t)_i), is_repeatable);
 }
 END_TEST
 
-static void is_conserved(const pp_executor *executor, const char *name, const pp_order *order,
+static void is_conserved(const pp_framework *framework, const char *name, const pp_order *order,
                          pp_program *program)
 {
     pp_err err = { 0 };
@@ -187,12 +187,12 @@ static void is_conserved(const pp_executor *executor, const char *name, const pp
     STEP_OK(lower_with("ideal", order, &s.program, &err), err);
     STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
     ck_assert_msg(pp_simulate(program, s.costs, &timeline, &err) == PP_OK,
-                  "%s on %s p=%u S=%u m=%u: %s", executor->name, name, order->ranks, order->stages,
+                  "%s on %s p=%u S=%u m=%u: %s", framework->name, name, order->ranks, order->stages,
                   order->microbatches, err.text);
-    STEP_OK(pp_report_build(name, executor->name, program, timeline, s.costs, true, &report, &err),
+    STEP_OK(pp_report_build(name, framework->name, program, timeline, s.costs, true, &report, &err),
             err);
     ck_assert_msg(report->makespan_ns >= pp_timeline_makespan(s.timeline),
-                  "%s on %s p=%u S=%u m=%u: faster than its dependencies", executor->name, name,
+                  "%s on %s p=%u S=%u m=%u: faster than its dependencies", framework->name, name,
                   order->ranks, order->stages, order->microbatches);
     for (uint32_t r = 0; r < order->ranks; r++) {
         pp_ns sum = report->per_rank[r].busy_ns;
@@ -206,7 +206,7 @@ static void is_conserved(const pp_executor *executor, const char *name, const pp
 
 START_TEST(programs_run_no_faster_than_their_dependencies_and_time_is_conserved)
 {
-    over_all(pp_executor_at((size_t)_i), is_conserved);
+    over_all(pp_framework_at((size_t)_i), is_conserved);
 }
 END_TEST
 
@@ -231,7 +231,7 @@ END_TEST
 
 int main(void)
 {
-    int count = (int)pp_executor_count();
+    int count = (int)pp_framework_count();
     Suite *suite = suite_create("executors");
     TCase *tc = tcase_create("table");
     tcase_set_timeout(tc, 120);

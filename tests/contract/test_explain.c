@@ -2,11 +2,11 @@
 #include "planner/study/explain.h"
 #include "tests/contract/planning.h"
 
-static pp_explanation *explain(const pp_wish *wish)
+static pp_explanation *explain(const pp_plan_request *request)
 {
     pp_explanation *x = NULL;
     pp_err err = { 0 };
-    STEP_OK(pp_explain(wish, &x, &err), err);
+    STEP_OK(pp_explain(request, &x, &err), err);
     return x;
 }
 
@@ -20,7 +20,7 @@ static int index_of(const char *name, const char *const *names)
 }
 
 /* As the command line would. */
-static void set_option(pp_wish *wish, const char *option, const char *value)
+static void set_option(pp_plan_request *request, const char *option, const char *value)
 {
     static const char *const recompute[] = { "none",      "selective",      "full", "auto",
                                              "per-stage", "per-microbatch", NULL };
@@ -28,27 +28,28 @@ static void set_option(pp_wish *wish, const char *option, const char *value)
         "--pp",        "--tp",   "--dp",        "--ep", "--micro-batch-size", "--vpp", "--schedule",
         "--recompute", "--zero", "--partition", NULL
     };
-    int64_t *const numbers[] = { &wish->parallel.pp, &wish->parallel.tp,      &wish->parallel.dp,
-                                 &wish->parallel.ep, &wish->micro_batch_size, &wish->parallel.vpp };
+    int64_t *const numbers[] = { &request->parallel.pp,      &request->parallel.tp,
+                                 &request->parallel.dp,      &request->parallel.ep,
+                                 &request->micro_batch_size, &request->parallel.vpp };
     int i = index_of(option, known);
     if (i < 6) {
         *numbers[i] = step_number(value);
     } else if (i == 6) {
-        wish->schedule = pp_schedule_find(value);
+        request->schedule = pp_schedule_find(value);
     } else if (i == 7) {
-        wish->switches.given.recompute = true;
-        wish->switches.value.recompute = (pp_recompute)index_of(value, recompute);
+        request->switches.given.recompute = true;
+        request->switches.value.recompute = (pp_recompute)index_of(value, recompute);
     } else if (i == 8) {
-        wish->switches.given.zero = true;
-        wish->switches.value.zero = 1;
+        request->switches.given.zero = true;
+        request->switches.value.zero = 1;
     } else {
         ck_assert_str_eq(value, "auto");
-        wish->partition = PP_PARTITION_AUTO;
+        request->partition = PP_PARTITION_AUTO;
     }
 }
 
 /* All options but the one at `without`; returns how many there are. */
-static int with_options(pp_wish *wish, const char *options, int without)
+static int with_options(pp_plan_request *request, const char *options, int without)
 {
     char text[256];
     char *rest = text;
@@ -58,7 +59,7 @@ static int with_options(pp_wish *wish, const char *options, int without)
     for (; (option = step_cut(&rest, ' ')); count++) {
         const char *value = step_cut(&rest, ' ');
         if (count != without)
-            set_option(wish, option, value);
+            set_option(request, option, value);
     }
     return count;
 }
@@ -78,17 +79,17 @@ static const struct {
 START_TEST(every_set_fits_and_none_smaller)
 {
     planning p = planning_of(cases[_i].model, "h100-80g");
-    pp_wish wish = wish_of(&p, cases[_i].pp);
-    wish.parallel.tp = cases[_i].tp;
-    wish.parallel.dp = cases[_i].dp;
-    wish.global_batch_size = 128;
-    wish.micro_batch_size = cases[_i].size;
-    wish.schedule = pp_schedule_find(cases[_i].schedule);
-    wish.switches.given.recompute = true;
-    wish.switches.value.recompute = cases[_i].recompute;
-    wish.partition = cases[_i].uniform ? PP_PARTITION_UNIFORM : PP_PARTITION_AUTO;
-    refuse(&wish, PP_INFEASIBLE, "nothing fits");
-    pp_explanation *x = explain(&wish);
+    pp_plan_request request = request_of(&p, cases[_i].pp);
+    request.parallel.tp = cases[_i].tp;
+    request.parallel.dp = cases[_i].dp;
+    request.global_batch_size = 128;
+    request.micro_batch_size = cases[_i].size;
+    request.schedule = pp_schedule_find(cases[_i].schedule);
+    request.switches.given.recompute = true;
+    request.switches.value.recompute = cases[_i].recompute;
+    request.partition = cases[_i].uniform ? PP_PARTITION_UNIFORM : PP_PARTITION_AUTO;
+    refuse(&request, PP_INFEASIBLE, "nothing fits");
+    pp_explanation *x = explain(&request);
     ck_assert_ptr_nonnull(x);
     ck_assert_uint_ge(x->remedies, 1);
     ck_assert_int_gt(x->short_bytes, 0);
@@ -97,18 +98,18 @@ START_TEST(every_set_fits_and_none_smaller)
     ck_assert_int_gt(x->asked.peak_bytes, x->asked.short_bytes);
     for (size_t i = 0; i < x->remedies; i++) {
         const char *options = x->remedy[i].options;
-        pp_wish changed = wish;
+        pp_plan_request changed = request;
         int count = with_options(&changed, options, -1);
-        pp_choice *choice = choose(&changed);
+        pp_search_result *choice = choose(&changed);
         ck_assert_msg(choice->candidate[0].step_ns == x->remedy[i].candidate.step_ns, "%s",
                       options);
-        pp_choice_free(&choice);
+        pp_search_result_free(&choice);
         /* a growth of replicas is two options, and so are a schedule and its vpp */
         for (int k = 0; k < count && !strstr(options, "--dp") && !strstr(options, "--vpp"); k++) {
             pp_err err = { 0 };
-            changed = wish;
+            changed = request;
             with_options(&changed, options, k);
-            pp_status status = pp_choose(&changed, &choice, &err);
+            pp_status status = pp_plan_search(&changed, &choice, &err);
             ck_assert_msg(status == PP_INFEASIBLE || status == PP_USAGE, "%s without option %d",
                           options, k);
         }
@@ -126,8 +127,8 @@ END_TEST
 START_TEST(what_fits_needs_no_words)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
-    pp_wish wish = wish_of(&p, 4);
-    ck_assert_ptr_null(explain(&wish));
+    pp_plan_request request = request_of(&p, 4);
+    ck_assert_ptr_null(explain(&request));
 }
 END_TEST
 
@@ -135,10 +136,10 @@ END_TEST
 START_TEST(hopeless_is_said)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
-    pp_wish wish = wish_of(&p, 4);
-    wish.parallel.tp = 8;
-    wish.memory_limit_bytes = 1 << 20;
-    pp_explanation *x = explain(&wish);
+    pp_plan_request request = request_of(&p, 4);
+    request.parallel.tp = 8;
+    request.memory_limit_bytes = 1 << 20;
+    pp_explanation *x = explain(&request);
     ck_assert_uint_eq(x->remedies, 0);
     ck_assert_uint_ge(x->effects, 2);
     for (size_t i = 0; i < x->effects; i++)

@@ -47,7 +47,9 @@ static const origin *origin_of(const char *name)
 static pp_order *build(const char *name, const origin *from, uint32_t p, uint32_t m)
 {
     const pp_memory_costs until_w = { .f = 1, .i = 0, .w = -1 };
-    pp_shape shape = { .ranks = p, .microbatches = m, .group_size = number_after(name, "_N") };
+    pp_schedule_params shape = { .ranks = p,
+                                 .microbatches = m,
+                                 .group_size = number_after(name, "_N") };
     shape.chunks = from->v ? from->v : number_after(name, "_v");
     if (shape.group_size == 0 && strncmp(name, "megatron_i", 10) == 0)
         shape.group_size = p; /* Megatron's default */

@@ -117,12 +117,12 @@ static pp_program *split(const pp_order *order, const pp_program *from, rule by,
     return program;
 }
 
-static pp_program *lowered(const pp_order *order, const char *executor, rule by, bool blocking,
+static pp_program *lowered(const pp_order *order, const char *framework, rule by, bool blocking,
                            pp_err *err)
 {
     pp_program *program = NULL;
     pp_err own = { 0 };
-    STEP_OK(lower_with(executor, order, &program, &own), own);
+    STEP_OK(lower_with(framework, order, &program, &own), own);
     if (by != AS_LOWERED) {
         pp_program *apart = split(order, program, by, blocking, err);
         pp_program_free(&program);
@@ -223,7 +223,7 @@ static verdict judge(pp_program *program, pp_lanes lanes, const pp_err *built, p
 }
 
 static const struct {
-    const char *executor, *schedule;
+    const char *framework, *schedule;
     uint32_t p, v, m, group;
     rule by;
     bool blocking;
@@ -289,11 +289,11 @@ enum { CELLS = sizeof cells / sizeof cells[0] };
 
 static pp_program *program_of(const pp_order *order, int i, pp_err *built)
 {
-    const char *executor = cells[i].executor;
-    bool fused = strcmp(executor, "fused") == 0;
-    return fused || strcmp(executor, "naive") == 0
+    const char *framework = cells[i].framework;
+    bool fused = strcmp(framework, "fused") == 0;
+    return fused || strcmp(framework, "naive") == 0
                ? naive(order, fused, built)
-               : lowered(order, executor, cells[i].by, cells[i].blocking, built);
+               : lowered(order, framework, cells[i].by, cells[i].blocking, built);
 }
 
 static pp_order *order_of(int i)
@@ -304,7 +304,7 @@ static pp_order *order_of(int i)
 START_TEST(verdicts_are_those_of_the_table)
 {
     static const pp_lanes lanes[] = { PP_LANES_SINGLE, PP_LANES_PER_PEER };
-    const char *executor = cells[_i].executor;
+    const char *framework = cells[_i].framework;
     pp_order *order PP_CLEANUP(pp_order_free) = order_of(_i);
     for (int k = 0; k < 2; k++) {
         verdict wanted = k ? cells[_i].per_peer : cells[_i].single;
@@ -312,7 +312,7 @@ START_TEST(verdicts_are_those_of_the_table)
         pp_err err = { 0 };
         pp_program *program = program_of(order, _i, &built);
         verdict got = judge(program, lanes[k], &built, &err);
-        ck_assert_msg(got == wanted, "cell %d, %s on %s, lanes %d: %d, not %d: %s", _i, executor,
+        ck_assert_msg(got == wanted, "cell %d, %s on %s, lanes %d: %d, not %d: %s", _i, framework,
                       cells[_i].schedule, k, got, wanted, err.text);
     }
 }
@@ -349,7 +349,7 @@ START_TEST(repairs_of_the_table_work)
             step_costs("F=3ms,I=3ms,W=2ms,comm=0.7ms", cells[_i].p, cells[_i].v, cells[_i].m);
         program->comm->semantics = (pp_comm_semantics){ .lanes = lanes[k] };
         STEP_OK(pp_repair_find(program, costs, false, &repair, &err), err);
-        ck_assert(repair.kind != PP_REPAIR_NONE || strcmp(cells[_i].executor, "fused") == 0);
+        ck_assert(repair.kind != PP_REPAIR_NONE || strcmp(cells[_i].framework, "fused") == 0);
         ck_assert_msg((repair.kind == PP_REPAIR_PARITY) == cells[_i].blocking,
                       "even and odd ranks must differ where each op is waited for");
         ck_assert_uint_le(repair.tried, 202);

@@ -17,7 +17,7 @@ static double ranked(const pp_candidate *c)
     return (double)c->ranked_ns * (double)pp_parallel_gpus(&c->parallel);
 }
 
-static const pp_candidate *best_of(const pp_choice *choice, const char *schedule)
+static const pp_candidate *best_of(const pp_search_result *choice, const char *schedule)
 {
     const pp_candidate *best = NULL;
     for (size_t i = 0; i < choice->count; i++) {
@@ -40,13 +40,13 @@ static pp_jitter_result simulate_again(const pp_plan *plan, const pp_jitter_spec
     pp_err err = { 0 };
     STEP_OK(pp_plan_simulate(plan, &program, &timeline, &costs, &report, &err), err);
     const pp_jitter_subject subject = { program, timeline, costs, plan->step_sync,
-                                        !plan->step_sync && pp_boundary_chained(plan->executor) };
+                                        !plan->step_sync && pp_step_tail_chained(plan->framework) };
     STEP_OK(pp_jitter_study(&subject, spec, plan->seed, 1, &result, &err), err);
     return result;
 }
 
 static const struct {
-    const char *model, *executor, *spec;
+    const char *model, *framework, *spec;
     bool late, replicas;
 } cases[] = {
     { "llama3-8b", NULL, "compute=0.05,comm=0.3,scenarios=400", false, false },
@@ -61,21 +61,21 @@ START_TEST(the_percentile_decides)
     int64_t lengths[96];
     for (size_t k = 0; k < 96; k++)
         lengths[k] = 64 + (int64_t)(k * 7919 % 1900);
-    pp_wish wish = wish_of(&p, 4);
-    wish.executor = cases[_i].executor;
-    wish.return_outputs =
-        wish.executor ? "off" : NULL; /* torch keeps more than there is room for */
-    wish.parallel.tp = 2;
-    wish.jitter = &spec;
-    wish.rank_by_p95 = cases[_i].late;
-    wish.seed = 3;
+    pp_plan_request request = request_of(&p, 4);
+    request.framework = cases[_i].framework;
+    request.return_outputs =
+        request.framework ? "off" : NULL; /* torch keeps more than there is room for */
+    request.parallel.tp = 2;
+    request.jitter = &spec;
+    request.rank_by_p95 = cases[_i].late;
+    request.seed = 3;
     if (cases[_i].replicas) {
-        wish.parallel.dp = 2;
-        wish.seq_length = 2048;
-        wish.lengths = lengths;
-        wish.length_count = 96;
+        request.parallel.dp = 2;
+        request.seq_length = 2048;
+        request.lengths = lengths;
+        request.length_count = 96;
     }
-    pp_choice *choice = choose(&wish);
+    pp_search_result *choice = choose(&request);
     const pp_candidate *chosen = &choice->candidate[0];
     const pp_candidate *best = best_of(choice, NULL);
     const pp_candidate *simple = best_of(choice, "1f1b");
@@ -99,7 +99,7 @@ START_TEST(the_percentile_decides)
         ck_assert(!c->tie || ranked(c) <= ranked(best) * 1.2);
     }
     ck_assert_uint_ge(studied, 8);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
@@ -108,11 +108,11 @@ START_TEST(without_spread_it_is_the_step)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
     const pp_jitter_spec spec = spec_of("scenarios=3");
-    pp_wish wish = wish_of(&p, 4);
-    wish.parallel.tp = 2;
-    pp_choice *before = choose(&wish);
-    wish.jitter = &spec;
-    pp_choice *choice = choose(&wish);
+    pp_plan_request request = request_of(&p, 4);
+    request.parallel.tp = 2;
+    pp_search_result *before = choose(&request);
+    request.jitter = &spec;
+    pp_search_result *choice = choose(&request);
     ck_assert_int_eq(choice->candidate[0].step_ns, before->candidate[0].step_ns);
     for (size_t i = 0; i < choice->count; i++) {
         const pp_candidate *c = &choice->candidate[i];
@@ -122,8 +122,8 @@ START_TEST(without_spread_it_is_the_step)
         ck_assert(c->tie == (ranked(c) * PP_MEASURABLE_GAIN <=
                              ranked(&choice->candidate[0]) * (PP_MEASURABLE_GAIN + 1)));
     }
-    pp_choice_free(&choice);
-    pp_choice_free(&before);
+    pp_search_result_free(&choice);
+    pp_search_result_free(&before);
 }
 END_TEST
 
@@ -132,15 +132,15 @@ START_TEST(no_measurable_gain_is_an_answer)
 {
     planning p = planning_of("llama3-8b", "h200-141g");
     const pp_jitter_spec spec = spec_of("compute=2,scenarios=5");
-    pp_wish wish = wish_of(&p, 2);
-    wish.parallel.tp = 2;
-    wish.global_batch_size = 256;
-    wish.micro_batch_size = 1;
-    wish.jitter = &spec;
-    pp_choice *choice = choose(&wish);
+    pp_plan_request request = request_of(&p, 2);
+    request.parallel.tp = 2;
+    request.global_batch_size = 256;
+    request.micro_batch_size = 1;
+    request.jitter = &spec;
+    pp_search_result *choice = choose(&request);
     ck_assert_str_eq(choice->plan->schedule, "1f1b");
     ck_assert_msg(strstr(choice->verdict, "no measurable gain over 1f1b"), "%s", choice->verdict);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
@@ -148,10 +148,10 @@ START_TEST(a_rank_that_is_not_there_is_refused)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
     const pp_jitter_spec spec = spec_of("slow-rank=4:2");
-    pp_wish wish = wish_of(&p, 4);
-    wish.parallel.tp = 2;
-    wish.jitter = &spec;
-    refuse(&wish, PP_USAGE, "there is no rank 4");
+    pp_plan_request request = request_of(&p, 4);
+    request.parallel.tp = 2;
+    request.jitter = &spec;
+    refuse(&request, PP_USAGE, "there is no rank 4");
 }
 END_TEST
 

@@ -105,12 +105,12 @@ static pp_order *build(const char *schedule, uint32_t v, uint32_t group)
 {
     static const pp_memory_costs until_w = { .f = 1, .i = 0, .w = -1 };
     pp_costs *costs PP_CLEANUP(pp_costs_free) = step_costs("F=1us,I=1us,W=1us,comm=1ns", P, v, M);
-    const pp_shape shape = { .ranks = P,
-                             .chunks = v,
-                             .microbatches = M,
-                             .group_size = group,
-                             .costs = costs,
-                             .memory = &until_w };
+    const pp_schedule_params shape = { .ranks = P,
+                                       .chunks = v,
+                                       .microbatches = M,
+                                       .group_size = group,
+                                       .costs = costs,
+                                       .memory = &until_w };
     return step_order_for(schedule, &shape);
 }
 
@@ -188,13 +188,13 @@ START_TEST(executors_finish_it)
         step_costs("F=1us,I=1us,W=1us,comm=100ns", P, rows[_i].v, M);
     pp_ns floor_ns = 0;
     int lowered = 0;
-    for (size_t e = 0; e < pp_executor_count(); e++) {
+    for (size_t e = 0; e < pp_framework_count(); e++) {
         pp_program *program PP_CLEANUP(pp_program_free) = NULL;
         pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
         err = (pp_err){ 0 };
-        pp_status status = pp_executor_at(e)->lower(order, &program, &err);
+        pp_status status = pp_framework_at(e)->lower(order, &program, &err);
         ck_assert_msg(status == PP_OK || status == PP_USAGE || strstr(err.text, "wrong tensor"),
-                      "%s: %s", pp_executor_at(e)->name, err.text);
+                      "%s: %s", pp_framework_at(e)->name, err.text);
         if (status)
             continue;
         STEP_OK(pp_simulate(program, costs, &timeline, &err), err);

@@ -1,8 +1,9 @@
-/* Executor ppsim with late receives (sim/framework/sizes/late_receives.c), over all schedules: nothing hangs,
- * and a step takes what its comment says. Durations and sizes differ from microbatch to microbatch.
+/* Executor ppsim with late receives (sim/framework/sizes/late_receives.c), over all schedules:
+ * nothing hangs, and a step takes what its comment says. Durations and sizes differ from microbatch
+ * to microbatch.
  */
+#include "sim/framework/sizes/size_protocol.h"
 #include "sim/program/pairs.h"
-#include "sim/framework/sizes/shapes.h"
 #include "tests/contract/executors.h"
 
 #define RANKS_MAX 8
@@ -129,7 +130,7 @@ static bounds bounds_of(const pp_program *program, const pp_costs *costs, pp_ns 
     ck_assert(charge && most && least);
     b.alone = charge_ops(program, costs, handshake_ns, charge);
     for (size_t k = 0; k < program->count; k++) {
-        uint32_t i = program->walk[k];
+        uint32_t i = program->topological_order[k];
         pp_op op = program->op[i];
         uint32_t source = program->source[i];
         pp_ns takes_ns = table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
@@ -198,15 +199,16 @@ static pp_ns run(const pp_order *order, const pp_costs *costs, const way *w)
 {
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
-    const pp_executor *executor = NULL;
-    pp_exchange exchange = { .shape_message_ns = w->message_ns, .host.read_ns = w->read_ns };
+    const pp_framework *framework = NULL;
+    pp_exchange_options exchange = { .shape_message_ns = w->message_ns,
+                                     .host.read_ns = w->read_ns };
     pp_err err = { 0 };
-    STEP_OK(pp_executor_get("ppsim", &executor, &err), err);
-    STEP_OK(pp_shapes_parse(w->shapes, &exchange.shapes, &err), err);
-    STEP_OK(pp_executor_lower(executor, order, costs, &program, &err), err);
-    STEP_OK(pp_exchange_lower(executor, &exchange, costs, program, &err), err);
+    STEP_OK(pp_framework_get("ppsim", &framework, &err), err);
+    STEP_OK(pp_size_protocol_parse(w->shapes, &exchange.shapes, &err), err);
+    STEP_OK(pp_framework_lower(framework, order, costs, &program, &err), err);
+    STEP_OK(pp_exchange_lower(framework, &exchange, costs, program, &err), err);
     ck_assert_int_eq(program->comm->semantics.lanes, PP_LANES_PER_PEER);
-    if (exchange.shapes.kind == PP_SHAPES_MESSAGE)
+    if (exchange.shapes.kind == PP_SIZES_MESSAGE)
         buffers_follow_their_sizes(program);
     STEP_OK(pp_comm_semantics_parse(w->comm, "", &program->comm->semantics, &err), err);
     pp_status status = pp_simulate(program, costs, &timeline, &err);
@@ -264,7 +266,7 @@ static void pairs_finish_as_planned(const pp_order *order, pp_costs *costs)
 
 static void check_order(const char *name, const pp_order *order, pp_ns send_ns)
 {
-    if (order->turned != order->microbatches) /* bidirectional: executor ppsim refuses it */
+    if (order->mirrored_from != order->microbatches) /* bidirectional: framework ppsim refuses it */
         return;
     pp_costs *costs PP_CLEANUP(pp_costs_free) = some_costs(order, send_ns);
     keeps_its_bounds(name, order, costs);
@@ -278,9 +280,9 @@ START_TEST(no_schedule_hangs_and_all_keep_their_bounds)
     size_t fits = 0;
     for (uint32_t p = 2; p <= RANKS_MAX; p++) {
         for (size_t k = 0; k < 6 * 3; k++) {
-            const pp_shape shape = { .ranks = p,
-                                     .chunks = (uint32_t)(k % 3 + 1),
-                                     .microbatches = microbatches_tried[k / 3] };
+            const pp_schedule_params shape = { .ranks = p,
+                                               .chunks = (uint32_t)(k % 3 + 1),
+                                               .microbatches = microbatches_tried[k / 3] };
             pp_order *order PP_CLEANUP(pp_order_free) = NULL;
             pp_order *forwards PP_CLEANUP(pp_order_free) = NULL;
             pp_err err = { 0 };

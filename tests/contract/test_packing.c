@@ -14,15 +14,16 @@ static void draw_lengths(int64_t *lengths)
         lengths[k] = 64 + (int64_t)(k * 7919 % 61 * (k * 31 % 53));
 }
 
-static pp_wish wish_with(const planning *p, int64_t pp, int64_t dp, const int64_t *lengths)
+static pp_plan_request request_with(const planning *p, int64_t pp, int64_t dp,
+                                    const int64_t *lengths)
 {
-    pp_wish wish = wish_of(p, pp);
-    wish.parallel.tp = 2;
-    wish.parallel.dp = dp;
-    wish.seq_length = 4096;
-    wish.lengths = lengths;
-    wish.length_count = SEQUENCES;
-    return wish;
+    pp_plan_request request = request_of(p, pp);
+    request.parallel.tp = 2;
+    request.parallel.dp = dp;
+    request.seq_length = 4096;
+    request.lengths = lengths;
+    request.length_count = SEQUENCES;
+    return request;
 }
 
 static double score(const pp_candidate *c)
@@ -60,29 +61,29 @@ START_TEST(a_packing_is_never_worse)
 {
     static const struct {
         int64_t pp, dp;
-        const char *schedule, *executor;
-        pp_shapes_kind shapes;
+        const char *schedule, *framework;
+        pp_size_protocol_kind shapes;
         pp_orders orders;
-    } rows[] = { { 2, 1, "1f1b", NULL, PP_SHAPES_PLAN, PP_ORDERS_NAMED },
-                 { 4, 2, "1f1b", NULL, PP_SHAPES_PLAN, PP_ORDERS_NAMED },
-                 { 4, 1, NULL, NULL, PP_SHAPES_PLAN, PP_ORDERS_BETTER },
-                 { 4, 2, NULL, NULL, PP_SHAPES_PLAN, PP_ORDERS_BETTER },
-                 { 4, 3, "interleaved", "ppsim", PP_SHAPES_PLAN, PP_ORDERS_NAMED },
-                 { 4, 2, "1f1b", "torch", PP_SHAPES_PADDED, PP_ORDERS_NAMED },
-                 { 8, 1, NULL, "torch", PP_SHAPES_PADDED, PP_ORDERS_BETTER },
-                 { 4, 2, "1f1b", "megatron", PP_SHAPES_MESSAGE, PP_ORDERS_NAMED },
-                 { 2, 3, "1f1b", NULL, PP_SHAPES_PLAN, PP_ORDERS_NAMED } };
+    } rows[] = { { 2, 1, "1f1b", NULL, PP_SIZES_PLAN, PP_ORDERS_NAMED },
+                 { 4, 2, "1f1b", NULL, PP_SIZES_PLAN, PP_ORDERS_NAMED },
+                 { 4, 1, NULL, NULL, PP_SIZES_PLAN, PP_ORDERS_BETTER },
+                 { 4, 2, NULL, NULL, PP_SIZES_PLAN, PP_ORDERS_BETTER },
+                 { 4, 3, "interleaved", "ppsim", PP_SIZES_PLAN, PP_ORDERS_NAMED },
+                 { 4, 2, "1f1b", "torch", PP_SIZES_PADDED, PP_ORDERS_NAMED },
+                 { 8, 1, NULL, "torch", PP_SIZES_PADDED, PP_ORDERS_BETTER },
+                 { 4, 2, "1f1b", "megatron", PP_SIZES_MESSAGE, PP_ORDERS_NAMED },
+                 { 2, 3, "1f1b", NULL, PP_SIZES_PLAN, PP_ORDERS_NAMED } };
     planning p = planning_of("llama3-8b", "h100-80g");
     int64_t lengths[SEQUENCES];
     draw_lengths(lengths);
-    pp_wish wish = wish_with(&p, rows[_i].pp, rows[_i].dp, lengths);
-    wish.schedule = rows[_i].schedule ? pp_schedule_find(rows[_i].schedule) : NULL;
-    wish.executor = rows[_i].executor;
-    wish.exchange.shapes.kind = rows[_i].shapes;
-    wish.orders = rows[_i].orders;
-    pp_choice *given = choose(&wish);
-    wish.packings = all_packings;
-    pp_choice *packed = choose(&wish);
+    pp_plan_request request = request_with(&p, rows[_i].pp, rows[_i].dp, lengths);
+    request.schedule = rows[_i].schedule ? pp_schedule_find(rows[_i].schedule) : NULL;
+    request.framework = rows[_i].framework;
+    request.exchange.shapes.kind = rows[_i].shapes;
+    request.orders = rows[_i].orders;
+    pp_search_result *given = choose(&request);
+    request.packings = all_packings;
+    pp_search_result *packed = choose(&request);
     const double gain = 1 - score(&packed->candidate[0]) / score(&given->candidate[0]);
     ck_assert(gain >= 0);
     ck_assert(packed->packing[0]);
@@ -90,8 +91,8 @@ START_TEST(a_packing_is_never_worse)
                   packed->packing);
     check_plan(packed->plan);
     check_workload(&packed->plan->workload, lengths, (uint32_t)rows[_i].dp);
-    pp_choice_free(&given);
-    pp_choice_free(&packed);
+    pp_search_result_free(&given);
+    pp_search_result_free(&packed);
 }
 END_TEST
 
@@ -103,18 +104,18 @@ START_TEST(what_is_asked_for_is_taken)
     int64_t lengths[SEQUENCES];
     for (size_t k = 0; k < SEQUENCES; k++)
         lengths[k] = 4096; /* nothing to gain */
-    pp_wish wish = wish_with(&p, 4, 2, lengths);
-    wish.packings = equal;
-    pp_choice *choice = choose(&wish);
+    pp_plan_request request = request_with(&p, 4, 2, lengths);
+    request.packings = equal;
+    pp_search_result *choice = choose(&request);
     ck_assert_msg(strncmp(choice->packing, "equal", 5) == 0 ||
                       strncmp(choice->packing, "no measurable gain: equal", 25) == 0,
                   "%s", choice->packing);
     check_workload(&choice->plan->workload, lengths, 2);
-    pp_choice_free(&choice);
-    wish.packings = all_packings;
-    choice = choose(&wish);
+    pp_search_result_free(&choice);
+    request.packings = all_packings;
+    choice = choose(&request);
     ck_assert_uint_eq(choice->plan->workload.first_fit_bins, SEQUENCES); /* first fit stays */
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
@@ -150,33 +151,33 @@ START_TEST(a_packing_fits_where_first_fit_does_not)
     int64_t lengths[SEQUENCES];
     pp_err err = { 0 };
     draw_lengths(lengths);
-    pp_wish wish = wish_with(&p, 4, 1, lengths);
-    wish.schedule = pp_schedule_find("1f1b");
-    wish.switches.given.recompute = true;
-    pp_choice *choice = choose(&wish);
-    wish.memory_limit_bytes = choice->candidate[0].peak_bytes - (64 << 20);
-    pp_choice_free(&choice);
-    wish.no_advice = true;
-    ck_assert_int_eq(pp_choose(&wish, &choice, &err), PP_INFEASIBLE);
+    pp_plan_request request = request_with(&p, 4, 1, lengths);
+    request.schedule = pp_schedule_find("1f1b");
+    request.switches.given.recompute = true;
+    pp_search_result *choice = choose(&request);
+    request.memory_limit_bytes = choice->candidate[0].peak_bytes - (64 << 20);
+    pp_search_result_free(&choice);
+    request.no_advice = true;
+    ck_assert_int_eq(pp_plan_search(&request, &choice, &err), PP_INFEASIBLE);
     course told = { .gone = 0 };
-    wish.packings = all_packings;
-    wish.stop = is_late;
-    wish.spent = looks;
-    wish.missed = count_miss;
-    wish.context = &told;
-    choice = choose(&wish);
+    request.packings = all_packings;
+    request.stop = is_late;
+    request.spent = looks;
+    request.missed = count_miss;
+    request.context = &told;
+    choice = choose(&request);
     ck_assert_uint_eq(told.misses, 0);
     ck_assert_ptr_nonnull(strstr(choice->packing, "first fit fits in no schedule"));
     check_plan(choice->plan);
     check_workload(&choice->plan->workload, lengths, 1);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
     told.gone = 0;
-    wish.memory_limit_bytes /= 64; /* and nothing does here */
-    refuse(&wish, PP_INFEASIBLE, "short by");
+    request.memory_limit_bytes /= 64; /* and nothing does here */
+    refuse(&request, PP_INFEASIBLE, "short by");
     ck_assert_uint_eq(told.misses, 1);
     told.gone = 0;
-    wish.gpus = 8;
-    refuse(&wish, PP_INFEASIBLE, "short by");
+    request.gpus = 8;
+    refuse(&request, PP_INFEASIBLE, "short by");
     ck_assert_uint_eq(told.misses, 2);
 }
 END_TEST
@@ -186,21 +187,21 @@ START_TEST(threads_do_not_matter)
     planning p = planning_of("llama3-8b", "h100-80g");
     int64_t lengths[SEQUENCES];
     draw_lengths(lengths);
-    pp_wish wish = wish_with(&p, 4, 2, lengths);
-    wish.orders = PP_ORDERS_BETTER;
-    wish.packings = all_packings;
-    wish.max_simulations = _i ? 400 : 0;
+    pp_plan_request request = request_with(&p, 4, 2, lengths);
+    request.orders = PP_ORDERS_BETTER;
+    request.packings = all_packings;
+    request.max_simulations = _i ? 400 : 0;
     char *first = NULL;
     for (uint32_t threads = 1; threads <= 4; threads *= 2) {
-        wish.threads = threads;
-        pp_choice *choice = choose(&wish);
+        request.threads = threads;
+        pp_search_result *choice = choose(&request);
         char *text = plan_text(choice->plan);
         if (first)
             ck_assert_str_eq(text, first);
         else
             first = strdup(text);
         free(text);
-        pp_choice_free(&choice);
+        pp_search_result_free(&choice);
     }
     free(first);
 }
@@ -212,16 +213,16 @@ START_TEST(the_budget_ends_it)
     planning p = planning_of("llama3-8b", "h100-80g");
     int64_t lengths[SEQUENCES];
     draw_lengths(lengths);
-    pp_wish wish = wish_with(&p, 4, 2, lengths);
-    wish.packings = all_packings;
+    pp_plan_request request = request_with(&p, 4, 2, lengths);
+    request.packings = all_packings;
     course now = { .gone = _i ? 1 : 0 };
-    wish.stop = is_late;
-    wish.spent = looks;
-    wish.context = &now;
-    pp_choice *choice = choose(&wish);
+    request.stop = is_late;
+    request.spent = looks;
+    request.context = &now;
+    pp_search_result *choice = choose(&request);
     ck_assert(!_i || strstr(choice->packing, "budget"));
     check_workload(&choice->plan->workload, lengths, 2);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
@@ -232,21 +233,21 @@ START_TEST(a_small_budget_gives_first_fit)
     int64_t lengths[SEQUENCES];
     pp_err err = { 0 };
     draw_lengths(lengths);
-    pp_wish wish = wish_with(&p, 4, 2, lengths);
-    wish.parallel.tp = 1;
-    wish.memory_limit_bytes = (int64_t)20 << 30;
+    pp_plan_request request = request_with(&p, 4, 2, lengths);
+    request.parallel.tp = 1;
+    request.memory_limit_bytes = (int64_t)20 << 30;
     size_t unsearched = 0;
-    for (wish.max_simulations = 1; wish.max_simulations <= 8; wish.max_simulations++) {
-        pp_choice *choice = NULL;
-        wish.packings = NULL;
-        if (pp_choose(&wish, &choice, &err))
+    for (request.max_simulations = 1; request.max_simulations <= 8; request.max_simulations++) {
+        pp_search_result *choice = NULL;
+        request.packings = NULL;
+        if (pp_plan_search(&request, &choice, &err))
             continue;
-        pp_choice_free(&choice);
-        wish.packings = all_packings;
-        choice = choose(&wish);
+        pp_search_result_free(&choice);
+        request.packings = all_packings;
+        choice = choose(&request);
         check_workload(&choice->plan->workload, lengths, 2);
         unsearched += strstr(choice->packing, "budget") != NULL;
-        pp_choice_free(&choice);
+        pp_search_result_free(&choice);
     }
     ck_assert_uint_ge(unsearched, 1);
 }
@@ -258,18 +259,18 @@ START_TEST(splits_leave_no_budget)
     planning p = planning_of("llama3-8b", "h100-80g");
     int64_t lengths[SEQUENCES];
     draw_lengths(lengths);
-    pp_wish wish = wish_with(&p, 0, 0, lengths);
-    wish.parallel.tp = 0;
-    wish.gpus = 8;
-    wish.max_simulations = 3;
-    pp_choice *without = choose(&wish);
-    wish.packings = all_packings;
-    pp_choice *with = choose(&wish);
+    pp_plan_request request = request_with(&p, 0, 0, lengths);
+    request.parallel.tp = 0;
+    request.gpus = 8;
+    request.max_simulations = 3;
+    pp_search_result *without = choose(&request);
+    request.packings = all_packings;
+    pp_search_result *with = choose(&request);
     ck_assert_uint_eq(with->simulated, without->simulated);
     ck_assert_ptr_nonnull(strstr(with->packing, "budget"));
     check_workload(&with->plan->workload, lengths, (uint32_t)with->plan->parallel.dp);
-    pp_choice_free(&without);
-    pp_choice_free(&with);
+    pp_search_result_free(&without);
+    pp_search_result_free(&with);
 }
 END_TEST
 

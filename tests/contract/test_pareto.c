@@ -3,11 +3,11 @@
 #include "planner/study/pareto.h"
 #include "tests/contract/planning.h"
 
-static pp_pareto *curve_of(const pp_wish *wish)
+static pp_pareto *curve_of(const pp_plan_request *request)
 {
     pp_pareto *pareto = NULL;
     pp_err err = { 0 };
-    STEP_OK(pp_pareto_find(wish, &pareto, &err), err);
+    STEP_OK(pp_pareto_find(request, &pareto, &err), err);
     return pareto;
 }
 
@@ -27,7 +27,7 @@ static double score(const pp_candidate *c)
 }
 
 static const struct {
-    const char *model, *hardware, *executor;
+    const char *model, *hardware, *framework;
     int64_t pp, tp, batch;
     bool replicas;
 } cases[] = {
@@ -42,26 +42,26 @@ START_TEST(points_are_what_a_search_finds)
     int64_t lengths[48];
     for (size_t k = 0; k < 48; k++)
         lengths[k] = 64 + (int64_t)(k * 7919 % 1900);
-    pp_wish wish = wish_of(&p, cases[_i].pp);
-    wish.parallel.tp = cases[_i].tp;
-    wish.global_batch_size = cases[_i].batch;
-    wish.executor = cases[_i].executor;
+    pp_plan_request request = request_of(&p, cases[_i].pp);
+    request.parallel.tp = cases[_i].tp;
+    request.global_batch_size = cases[_i].batch;
+    request.framework = cases[_i].framework;
     if (cases[_i].replicas) {
-        wish.parallel.dp = 2;
-        wish.seq_length = 2048;
-        wish.lengths = lengths;
-        wish.length_count = 48;
+        request.parallel.dp = 2;
+        request.seq_length = 2048;
+        request.lengths = lengths;
+        request.length_count = 48;
     }
-    pp_pareto *curve = curve_of(&wish);
+    pp_pareto *curve = curve_of(&request);
     ck_assert_uint_ge(curve->count, 3);
     for (size_t i = 0; i < curve->count; i++) {
         const pp_pareto_point *point = &curve->point[i];
         for (int least = 0; least < 2; least++) { /* both ends of its range */
-            wish.memory_limit_bytes = least ? point->candidate.peak_bytes : point->limit_bytes;
-            wish.recompute_uniform = true; /* as the curve is */
-            pp_choice *choice = choose(&wish);
+            request.memory_limit_bytes = least ? point->candidate.peak_bytes : point->limit_bytes;
+            request.recompute_uniform = true; /* as the curve is */
+            pp_search_result *choice = choose(&request);
             ck_assert(score(&choice->candidate[0]) == score(&point->candidate));
-            pp_choice_free(&choice);
+            pp_search_result_free(&choice);
         }
         ck_assert_int_le(point->candidate.peak_bytes, point->limit_bytes);
         ck_assert_int_le(point->least_step_ns, point->candidate.step_ns);
@@ -71,8 +71,8 @@ START_TEST(points_are_what_a_search_finds)
         ck_assert_int_eq(point->limit_bytes, point[-1].candidate.peak_bytes - 1);
         ck_assert(score(&point->candidate) > score(&point[-1].candidate));
     }
-    wish.memory_limit_bytes = curve->point[curve->count - 1].candidate.peak_bytes - 1;
-    refuse(&wish, PP_INFEASIBLE, "nothing fits");
+    request.memory_limit_bytes = curve->point[curve->count - 1].candidate.peak_bytes - 1;
+    refuse(&request, PP_INFEASIBLE, "nothing fits");
     pp_pareto_free(&curve);
 }
 END_TEST
@@ -81,12 +81,12 @@ END_TEST
 START_TEST(orders_found_only_better_the_curve)
 {
     planning p = planning_of("gpt22b", "h100-80g");
-    pp_wish wish = wish_of(&p, 4);
-    wish.parallel.tp = 4;
-    wish.global_batch_size = 16;
-    pp_pareto *named = curve_of(&wish);
-    wish.orders = PP_ORDERS_BETTER;
-    pp_pareto *found = curve_of(&wish);
+    pp_plan_request request = request_of(&p, 4);
+    request.parallel.tp = 4;
+    request.global_batch_size = 16;
+    pp_pareto *named = curve_of(&request);
+    request.orders = PP_ORDERS_BETTER;
+    pp_pareto *found = curve_of(&request);
     size_t faster = 0;
     for (size_t i = 0; i < named->count; i++) {
         const pp_pareto_point *point = &named->point[i];
@@ -115,19 +115,19 @@ END_TEST
 START_TEST(a_counted_budget_repeats)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
-    pp_wish wish = wish_of(&p, 4);
-    wish.parallel.tp = 2;
-    wish.micro_batch_size = 1;
-    wish.orders = PP_ORDERS_BETTER;
-    wish.max_simulations = 1200;
+    pp_plan_request request = request_of(&p, 4);
+    request.parallel.tp = 2;
+    request.micro_batch_size = 1;
+    request.orders = PP_ORDERS_BETTER;
+    request.max_simulations = 1200;
     char *text[2];
     for (uint32_t k = 0; k < 2; k++) {
         pp_json_build build = { 0 };
         pp_err err = { 0 };
         size_t bytes;
-        wish.threads = 1 + 2 * k;
-        pp_pareto *curve = curve_of(&wish);
-        pp_json *json = pp_pareto_write(curve, &wish, &build);
+        request.threads = 1 + 2 * k;
+        pp_pareto *curve = curve_of(&request);
+        pp_json *json = pp_pareto_write(curve, &request, &build);
         STEP_OK(pp_json_print(&build, json, &text[k], &bytes, &err), err);
         ck_assert(!curve->stopped);
         pp_json_free(&json);
@@ -136,8 +136,8 @@ START_TEST(a_counted_budget_repeats)
     ck_assert_str_eq(text[0], text[1]);
     free(text[0]);
     free(text[1]);
-    wish.max_simulations = 20; /* of some 150 */
-    pp_pareto *curve = curve_of(&wish);
+    request.max_simulations = 20; /* of some 150 */
+    pp_pareto *curve = curve_of(&request);
     ck_assert(curve->stopped);
     ck_assert_uint_eq(curve->simulated, 20);
     pp_pareto_free(&curve);
@@ -160,10 +160,10 @@ static double nothing(void *context)
 START_TEST(it_can_be_interrupted)
 {
     planning p = planning_of("gpt22b", "h100-80g");
-    pp_wish wish = wish_of(&p, 4);
-    wish.stop = always;
-    wish.spent = nothing;
-    pp_pareto *curve = curve_of(&wish);
+    pp_plan_request request = request_of(&p, 4);
+    request.stop = always;
+    request.spent = nothing;
+    pp_pareto *curve = curve_of(&request);
     ck_assert(curve->stopped);
     ck_assert_uint_eq(curve->count, 1);
     pp_pareto_free(&curve);
@@ -173,11 +173,11 @@ END_TEST
 START_TEST(nothing_fits_is_said)
 {
     planning p = planning_of("gpt22b", "h100-80g");
-    pp_wish wish = wish_of(&p, 4);
-    wish.memory_limit_bytes = 1 << 20;
+    pp_plan_request request = request_of(&p, 4);
+    request.memory_limit_bytes = 1 << 20;
     pp_pareto *pareto = NULL;
     pp_err err = { 0 };
-    ck_assert_int_eq(pp_pareto_find(&wish, &pareto, &err), PP_INFEASIBLE);
+    ck_assert_int_eq(pp_pareto_find(&request, &pareto, &err), PP_INFEASIBLE);
     ck_assert_ptr_null(pareto);
     ck_assert_ptr_nonnull(strstr(err.text, "nothing fits"));
 }

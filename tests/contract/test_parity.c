@@ -1,11 +1,11 @@
 /* Frameworks in which even and odd ranks act in another order. */
 #include "tests/contract/executors.h"
 
-static pp_program *lowered(const char *executor, const pp_order *order)
+static pp_program *lowered(const char *framework, const pp_order *order)
 {
     pp_program *program = NULL;
     pp_err err = { 0 };
-    STEP_OK(lower_with(executor, order, &program, &err), err);
+    STEP_OK(lower_with(framework, order, &program, &err), err);
     return program;
 }
 
@@ -30,7 +30,7 @@ START_TEST(megatron_posts_by_parity)
     pp_order *order PP_CLEANUP(pp_order_free) = step_order("interleaved", 4, 2, 8, 4);
     pp_program *program PP_CLEANUP(pp_program_free) = lowered("megatron-unbatched", order);
     const pp_comm *comm = program->comm;
-    size_t turned = 0; /* places where only the parity explains the order */
+    size_t mirrored_from = 0; /* places where only the parity explains the order */
     for (uint32_t r = 0; r < 4; r++) {
         for (size_t s = comm->step_begin[r] + 1; s < comm->step_begin[r + 1]; s++) {
             if (comm->step[s - 1].kind != PP_STEP_POST || comm->step[s].kind != PP_STEP_POST)
@@ -41,10 +41,10 @@ START_TEST(megatron_posts_by_parity)
             pp_transfer_kind second = (pp_transfer_kind)comm->transfer[b->first].kind;
             ck_assert_uint_eq(a->count, 1);
             ck_assert_int_lt(place_of(r, first), place_of(r, second));
-            turned += place_of(r + 1, first) > place_of(r + 1, second);
+            mirrored_from += place_of(r + 1, first) > place_of(r + 1, second);
         }
     }
-    ck_assert_uint_gt(turned, 50);
+    ck_assert_uint_gt(mirrored_from, 50);
 }
 END_TEST
 

@@ -1,7 +1,7 @@
 /* The step repeated without a barrier: published and closed forms, and the growth of K steps put
  * end to end. */
-#include "sim/analysis/step_tail.h"
 #include "sim/analysis/period.h"
+#include "sim/analysis/step_tail.h"
 #include "tests/contract/executors.h"
 #include "traces/read/comm_rows.h"
 
@@ -214,7 +214,7 @@ static pp_ns makespan_of(const pp_order *order, const pp_program *one, uint32_t 
 }
 
 static const struct {
-    const char *executor, *schedule, *comm;
+    const char *framework, *schedule, *comm;
     uint32_t p, v, m;
 } repeated[] = {
     { "ideal", "gpipe", "", 3, 1, 2 },        { "ideal", "1f1b", "", 4, 1, 5 },
@@ -236,7 +236,7 @@ START_TEST(steps_end_to_end_grow_by_the_period)
         pp_program *one PP_CLEANUP(pp_program_free) = NULL;
         pp_costs *costs PP_CLEANUP(pp_costs_free) = random_costs(order, 1, seed);
         pp_err err = { 0 };
-        STEP_OK(lower_with(repeated[_i].executor, order, &one, &err), err);
+        STEP_OK(lower_with(repeated[_i].framework, order, &one, &err), err);
         if (one->comm)
             STEP_OK(pp_comm_semantics_parse(repeated[_i].comm, "", &one->comm->semantics, &err),
                     err);
@@ -244,7 +244,7 @@ START_TEST(steps_end_to_end_grow_by_the_period)
         pp_ns grown_ns = makespan_of(order, one, 132, seed) - makespan_of(order, one, 120, seed);
         ck_assert_msg(grown_ns * period.steps == 12 * period.sum_ns,
                       "%s on %s, seed %u: 12 steps take %lld, the period is %lld / %u",
-                      repeated[_i].executor, repeated[_i].schedule, seed, (long long)grown_ns,
+                      repeated[_i].framework, repeated[_i].schedule, seed, (long long)grown_ns,
                       (long long)period.sum_ns, period.steps);
     }
 }
@@ -325,7 +325,7 @@ START_TEST(boundary_parts_are_what_is_exposed)
     static const struct {
         pp_ns sync_ns[2], tied_ns;
         bool step_sync, chained;
-        pp_boundary expected;
+        pp_step_tail expected;
     } rows[] = {
         { { 100, 5000 }, 0, true, false, { 3000, 0, 500, 7 } },
         { { 100, 5000 }, 50, true, false, { 3000, 50, 500, 7 } },
@@ -345,9 +345,9 @@ START_TEST(boundary_parts_are_what_is_exposed)
             costs->grad_sync_ns[r] = rows[i].sync_ns[r];
             costs->tied_ns[r] = rows[i].tied_ns;
         }
-        const pp_boundary b =
-            pp_boundary_of(costs, last_end_ns, 6000, rows[i].step_sync, rows[i].chained);
-        const pp_boundary *e = &rows[i].expected;
+        const pp_step_tail b =
+            pp_step_tail_of(costs, last_end_ns, 6000, rows[i].step_sync, rows[i].chained);
+        const pp_step_tail *e = &rows[i].expected;
         ck_assert_int_eq(b.grad_sync_ns, e->grad_sync_ns);
         ck_assert_int_eq(b.tied_ns, e->tied_ns);
         ck_assert_int_eq(b.optimizer_ns, e->optimizer_ns);
@@ -361,12 +361,12 @@ START_TEST(zero_bubble_validates_afterwards)
 {
     pp_costs *costs PP_CLEANUP(pp_costs_free) = step_costs("F=1us,B=2us,comm=0", 2, 1, 1);
     const pp_ns last_end_ns[] = { 6000, 4000 };
-    ck_assert(pp_boundary_chained("zero-bubble"));
-    ck_assert(!pp_boundary_chained("ideal"));
-    ck_assert(!pp_boundary_chained("as written"));
+    ck_assert(pp_step_tail_chained("zero-bubble"));
+    ck_assert(!pp_step_tail_chained("ideal"));
+    ck_assert(!pp_step_tail_chained("as written"));
     costs->optimizer_ns[1] = 300;
-    ck_assert_int_eq(pp_boundary_of(costs, last_end_ns, 6000, false, true).optimizer_ns, 300);
-    ck_assert_int_eq(pp_boundary_of(costs, last_end_ns, 6000, false, false).optimizer_ns, 0);
+    ck_assert_int_eq(pp_step_tail_of(costs, last_end_ns, 6000, false, true).optimizer_ns, 300);
+    ck_assert_int_eq(pp_step_tail_of(costs, last_end_ns, 6000, false, false).optimizer_ns, 0);
 }
 END_TEST
 

@@ -77,10 +77,10 @@ START_TEST(plans_are_whole)
         for (size_t i = 0; i < sizeof ranks_tried / sizeof *ranks_tried; i++) {
             if ((h > 0 && ranks_tried[i] != 16) || ((size_t)_i + i) % step_stride(4) > 0)
                 continue;
-            pp_wish wish = wish_of(&p, ranks_tried[i]);
-            pp_choice *choice = NULL;
+            pp_plan_request request = request_of(&p, ranks_tried[i]);
+            pp_search_result *choice = NULL;
             pp_err err = { 0 };
-            pp_status status = pp_choose(&wish, &choice, &err);
+            pp_status status = pp_plan_search(&request, &choice, &err);
             if (status) { /* too few ranks for the model, or too few layers for the ranks */
                 ck_assert_msg(status ==
                                   (ranks_tried[i] > p.model.layers ? PP_USAGE : PP_INFEASIBLE),
@@ -93,7 +93,7 @@ START_TEST(plans_are_whole)
             check_report(choice->plan->prediction);
             if (ranks_tried[i] <= 8)
                 check_file(choice->plan);
-            pp_choice_free(&choice);
+            pp_search_result_free(&choice);
         }
     }
 }
@@ -103,25 +103,25 @@ END_TEST
 START_TEST(memory_is_obeyed)
 {
     planning p = planning_of("gpt175b", "h100-80g");
-    pp_wish wish = wish_of(&p, 16);
-    wish.parallel.tp = 8;
+    pp_plan_request request = request_of(&p, 16);
+    request.parallel.tp = 8;
     double before = 0;
     for (int64_t gib = 90; gib >= 35; gib -= 5) {
-        pp_choice *choice = NULL;
+        pp_search_result *choice = NULL;
         pp_err err = { 0 };
-        wish.memory_limit_bytes = gib << 30;
-        if (pp_choose(&wish, &choice, &err))
+        request.memory_limit_bytes = gib << 30;
+        if (pp_plan_search(&request, &choice, &err))
             break;
         ck_assert_int_le(choice->candidate[0].peak_bytes, gib << 30);
         ck_assert((double)choice->candidate[0].step_ns >= before);
         before = (double)choice->candidate[0].step_ns;
         int64_t peak = choice->candidate[0].peak_bytes;
-        pp_choice_free(&choice);
-        wish.memory_limit_bytes = peak - 1;
-        if (pp_choose(&wish, &choice, &err))
+        pp_search_result_free(&choice);
+        request.memory_limit_bytes = peak - 1;
+        if (pp_plan_search(&request, &choice, &err))
             break;
         ck_assert_int_lt(choice->candidate[0].peak_bytes, peak);
-        pp_choice_free(&choice);
+        pp_search_result_free(&choice);
     }
     ck_assert(before > 0);
 }
@@ -133,14 +133,14 @@ START_TEST(balanced_is_not_slower_than_uniform)
     static const char *const models[] = { "gpt175b", "gpt22b", "llama3-70b", "gpt39b" };
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         planning p = planning_of(models[i], "h200-141g");
-        pp_wish wish = wish_of(&p, 8);
-        wish.parallel.tp = 8;
-        pp_choice *automatic = choose(&wish);
-        wish.partition = PP_PARTITION_UNIFORM;
-        pp_choice *uniform = choose(&wish);
+        pp_plan_request request = request_of(&p, 8);
+        request.parallel.tp = 8;
+        pp_search_result *automatic = choose(&request);
+        request.partition = PP_PARTITION_UNIFORM;
+        pp_search_result *uniform = choose(&request);
         ck_assert_int_le(automatic->candidate[0].step_ns, uniform->candidate[0].step_ns);
-        pp_choice_free(&automatic);
-        pp_choice_free(&uniform);
+        pp_search_result_free(&automatic);
+        pp_search_result_free(&uniform);
     }
 }
 END_TEST
@@ -149,10 +149,10 @@ END_TEST
 START_TEST(schedules_that_cannot_be_run_are_no_candidates)
 {
     const planning p = planning_of("gpt22b", "a100-80g");
-    pp_wish wish = wish_of(&p, 4);
-    wish.parallel.tp = 8;
-    wish.global_batch_size = 16;
-    pp_choice *c PP_CLEANUP(pp_choice_free) = choose(&wish);
+    pp_plan_request request = request_of(&p, 4);
+    request.parallel.tp = 8;
+    request.global_batch_size = 16;
+    pp_search_result *c PP_CLEANUP(pp_search_result_free) = choose(&request);
     bool v = false;
     for (size_t i = 0; i < c->count; i++) {
         ck_assert(!c->candidate[i].schedule->simulate_only);

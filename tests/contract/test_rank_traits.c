@@ -1,40 +1,43 @@
 /* Pipeline ranks that differ: speed, memory, links. The plan adapts, its bounds hold, and what is
  * said of all ranks alike changes nothing. */
-#include "planner/study/cluster.h"
 #include "planner/bound/partition.h"
+#include "planner/study/cluster.h"
 #include "sim/base/random.h"
 #include "tests/contract/planning.h"
 
-static pp_traits traits_of(const char *speed, const char *memory, const char *link)
+static pp_rank_overrides overrides_of(const char *speed, const char *memory, const char *link)
 {
     const char *const texts[] = { speed, memory, link };
-    pp_traits traits = { 0 };
+    pp_rank_overrides overrides = { 0 };
     pp_err err = { 0 };
     for (int k = 0; k < 3; k++) {
         if (texts[k])
-            STEP_OK(pp_traits_parse((pp_trait_kind)k, "--rank-x", texts[k], &traits, &err), err);
+            STEP_OK(pp_rank_overrides_parse((pp_rank_override_kind)k, "--rank-x", texts[k],
+                                            &overrides, &err),
+                    err);
     }
-    return traits;
+    return overrides;
 }
 
-static pp_wish wish_with(const planning *p, const pp_traits *traits)
+static pp_plan_request request_with(const planning *p, const pp_rank_overrides *overrides)
 {
-    pp_wish wish = wish_of(p, 4);
-    wish.parallel.tp = 2;
-    wish.seq_length = 4096;
-    wish.global_batch_size = 32;
-    wish.traits = traits;
-    return wish;
+    pp_plan_request request = request_of(p, 4);
+    request.parallel.tp = 2;
+    request.seq_length = 4096;
+    request.global_batch_size = 32;
+    request.overrides = overrides;
+    return request;
 }
 
 START_TEST(equal_speeds_change_nothing)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
-    pp_traits alike PP_CLEANUP(pp_traits_free) = traits_of("0=1,1=1.0,3=1", NULL, NULL);
-    pp_wish wish = wish_with(&p, NULL);
-    pp_choice *plain = choose(&wish);
-    wish.traits = &alike;
-    pp_choice *same = choose(&wish);
+    pp_rank_overrides alike PP_CLEANUP(pp_rank_overrides_free) =
+        overrides_of("0=1,1=1.0,3=1", NULL, NULL);
+    pp_plan_request request = request_with(&p, NULL);
+    pp_search_result *plain = choose(&request);
+    request.overrides = &alike;
+    pp_search_result *same = choose(&request);
     char *a = report_text(plain->plan->prediction);
     char *b = report_text(same->plan->prediction);
     ck_assert_uint_eq(plain->count, same->count);
@@ -46,8 +49,8 @@ START_TEST(equal_speeds_change_nothing)
                      same->plan->prediction->lower_bound_ns);
     free(a);
     free(b);
-    pp_choice_free(&plain);
-    pp_choice_free(&same);
+    pp_search_result_free(&plain);
+    pp_search_result_free(&same);
 }
 END_TEST
 
@@ -65,15 +68,15 @@ static int64_t layers_of(const pp_plan *plan, uint32_t rank)
 START_TEST(a_slow_rank_gets_less)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
-    pp_traits slow PP_CLEANUP(pp_traits_free) = traits_of("2=0.6", NULL, NULL);
-    pp_wish wish = wish_with(&p, &slow);
-    pp_choice *found = choose(&wish);
+    pp_rank_overrides slow PP_CLEANUP(pp_rank_overrides_free) = overrides_of("2=0.6", NULL, NULL);
+    pp_plan_request request = request_with(&p, &slow);
+    pp_search_result *found = choose(&request);
     ck_assert_int_lt(layers_of(found->plan, 2), 8);
-    wish.partition = PP_PARTITION_UNIFORM;
-    pp_choice *uniform = choose(&wish);
+    request.partition = PP_PARTITION_UNIFORM;
+    pp_search_result *uniform = choose(&request);
     ck_assert_int_lt(found->plan->prediction->step_ns, uniform->plan->prediction->step_ns);
-    pp_choice_free(&found);
-    pp_choice_free(&uniform);
+    pp_search_result_free(&found);
+    pp_search_result_free(&uniform);
 }
 END_TEST
 
@@ -81,15 +84,15 @@ END_TEST
 START_TEST(a_fast_rank_gets_more)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
-    pp_traits fast PP_CLEANUP(pp_traits_free) = traits_of("1=2", NULL, NULL);
-    pp_wish wish = wish_with(&p, NULL);
-    pp_choice *plain = choose(&wish);
-    wish.traits = &fast;
-    pp_choice *found = choose(&wish);
+    pp_rank_overrides fast PP_CLEANUP(pp_rank_overrides_free) = overrides_of("1=2", NULL, NULL);
+    pp_plan_request request = request_with(&p, NULL);
+    pp_search_result *plain = choose(&request);
+    request.overrides = &fast;
+    pp_search_result *found = choose(&request);
     ck_assert_int_gt(layers_of(found->plan, 1), 8);
     ck_assert_int_lt(found->plan->prediction->step_ns, plain->plan->prediction->step_ns);
-    pp_choice_free(&found);
-    pp_choice_free(&plain);
+    pp_search_result_free(&found);
+    pp_search_result_free(&plain);
 }
 END_TEST
 
@@ -97,19 +100,20 @@ END_TEST
 START_TEST(memory_of_a_rank_is_obeyed)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
-    pp_traits small PP_CLEANUP(pp_traits_free) = traits_of(NULL, "1=22GiB", NULL);
-    pp_wish wish = wish_with(&p, &small);
-    wish.memory_limit_bytes = (int64_t)40 << 30;
-    pp_choice *found = choose(&wish);
+    pp_rank_overrides small PP_CLEANUP(pp_rank_overrides_free) =
+        overrides_of(NULL, "1=22GiB", NULL);
+    pp_plan_request request = request_with(&p, &small);
+    request.memory_limit_bytes = (int64_t)40 << 30;
+    pp_search_result *found = choose(&request);
     const pp_report *report = found->plan->prediction;
     uint32_t rank = 0;
     ck_assert_int_le(report->per_rank[1].memory.total_bytes, (int64_t)22 << 30);
-    ck_assert_int_le(pp_report_short(report, wish.memory_limit_bytes, &rank), 0);
+    ck_assert_int_le(pp_report_short(report, request.memory_limit_bytes, &rank), 0);
     ck_assert_int_gt(report->peak_memory_bytes, (int64_t)22 << 30);
-    pp_choice_free(&found);
-    pp_traits none PP_CLEANUP(pp_traits_free) = traits_of(NULL, "1=1GiB", NULL);
-    wish.traits = &none;
-    refuse(&wish, PP_INFEASIBLE, "rank 1 short");
+    pp_search_result_free(&found);
+    pp_rank_overrides none PP_CLEANUP(pp_rank_overrides_free) = overrides_of(NULL, "1=1GiB", NULL);
+    request.overrides = &none;
+    refuse(&request, PP_INFEASIBLE, "rank 1 short");
 }
 END_TEST
 
@@ -117,14 +121,15 @@ END_TEST
 START_TEST(a_link_has_its_rate)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
-    pp_traits link PP_CLEANUP(pp_traits_free) = traits_of(NULL, NULL, "2:1=1GB/s");
-    pp_wish wish = wish_with(&p, NULL);
-    wish.schedule = pp_schedule_find("1f1b");
-    wish.micro_batch_size = 1;
-    wish.partition = PP_PARTITION_UNIFORM;
-    pp_choice *plain = choose(&wish);
-    wish.traits = &link;
-    pp_choice *found = choose(&wish);
+    pp_rank_overrides link PP_CLEANUP(pp_rank_overrides_free) =
+        overrides_of(NULL, NULL, "2:1=1GB/s");
+    pp_plan_request request = request_with(&p, NULL);
+    request.schedule = pp_schedule_find("1f1b");
+    request.micro_batch_size = 1;
+    request.partition = PP_PARTITION_UNIFORM;
+    pp_search_result *plain = choose(&request);
+    request.overrides = &link;
+    pp_search_result *found = choose(&request);
     const pp_costs *a = plain->plan->costs[0];
     const pp_costs *b = found->plan->costs[0];
     double alpha = p.hardware.node_p2p.alpha_s * 1e9;
@@ -134,8 +139,8 @@ START_TEST(a_link_has_its_rate)
     ck_assert_int_eq(b->send_f_ns[0], a->send_f_ns[0]);
     ck_assert_int_eq(b->send_f_ns[2], a->send_f_ns[2]);
     ck_assert_int_gt(found->plan->prediction->step_ns, plain->plan->prediction->step_ns);
-    pp_choice_free(&found);
-    pp_choice_free(&plain);
+    pp_search_result_free(&found);
+    pp_search_result_free(&plain);
 }
 END_TEST
 
@@ -149,35 +154,35 @@ START_TEST(bounds_hold)
         { "1=0.3,2=3", "0=60GiB,3=70GiB", "2:3=5GB/s,0:3=1GB/s" },
     };
     planning p = planning_of("gpt22b", "h100-80g");
-    pp_traits traits PP_CLEANUP(pp_traits_free) =
-        traits_of(drawn[_i][0], drawn[_i][1], drawn[_i][2]);
-    pp_wish wish = wish_of(&p, 4);
-    wish.parallel.tp = 2;
-    wish.global_batch_size = 16;
-    wish.traits = &traits;
-    pp_choice *choice = choose(&wish);
+    pp_rank_overrides overrides PP_CLEANUP(pp_rank_overrides_free) =
+        overrides_of(drawn[_i][0], drawn[_i][1], drawn[_i][2]);
+    pp_plan_request request = request_of(&p, 4);
+    request.parallel.tp = 2;
+    request.global_batch_size = 16;
+    request.overrides = &overrides;
+    pp_search_result *choice = choose(&request);
     ck_assert_int_le(choice->plan->prediction->lower_bound_ns,
                      choice->plan->prediction->makespan_ns);
     size_t stride = choice->count / 40 + 1;
     for (size_t i = 0; i < choice->count; i++) {
         const pp_candidate *c = &choice->candidate[i];
-        pp_choice *alone = NULL;
+        pp_search_result *alone = NULL;
         pp_err err = { 0 };
         ck_assert(c->status != PP_CANDIDATE_OK || c->least_step_ns <= c->step_ns);
         if (i % stride || c->status != PP_CANDIDATE_PRUNED)
             continue;
-        pp_wish one = wish;
+        pp_plan_request one = request;
         one.parallel = c->parallel;
         one.micro_batch_size = c->micro_batch_size;
         one.schedule = c->schedule;
         one.partition = c->partition;
         one.switches.given.recompute = true;
         one.switches.value.recompute = c->recompute;
-        if (pp_choose(&one, &alone, &err) == PP_OK)
+        if (pp_plan_search(&one, &alone, &err) == PP_OK)
             ck_assert_int_ge(alone->candidate[0].step_ns, choice->candidate[0].step_ns);
-        pp_choice_free(&alone);
+        pp_search_result_free(&alone);
     }
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
@@ -193,7 +198,7 @@ START_TEST(partitions_with_speeds_are_exact)
         for (int r = 0; r < 3; r++)
             speed[r] = 0.25 * (double)(1 + pp_random_next(&seed) % 8);
         const pp_weights w = { .layers = 7, .layer_ns = layer };
-        const pp_split split = { 3, 1, PP_PLACE_LOOP, false, speed };
+        const pp_partition_params split = { 3, 1, PP_PLACE_LOOP, false, speed };
         pp_stage *stages = NULL;
         pp_ns heaviest = 0;
         pp_ns rank_ns = 0;
@@ -220,14 +225,15 @@ END_TEST
 /* What simulate does to costs: durations, bytes over rate, limits; and nothing to other ranks. */
 START_TEST(costs_change_where_it_is_said)
 {
-    pp_traits traits PP_CLEANUP(pp_traits_free) = traits_of("1=0.5", "2=10MiB", "0:1=1GB/s");
+    pp_rank_overrides overrides PP_CLEANUP(pp_rank_overrides_free) =
+        overrides_of("1=0.5", "2=10MiB", "0:1=1GB/s");
     pp_costs *costs PP_CLEANUP(pp_costs_free) =
         step_costs("F=100ns,I=60ns,W=30ns,comm=7ns", 3, 1, 2);
     const uint32_t stage_rank[] = { 0, 1, 2 };
     pp_err err = { 0 };
     for (int s = 0; s < 3; s++)
         costs->message_bytes[s] = 50;
-    STEP_OK(pp_traits_apply(&traits, stage_rank, 5, costs, &err), err);
+    STEP_OK(pp_rank_overrides_apply(&overrides, stage_rank, 5, costs, &err), err);
     ck_assert_int_eq(costs->f_ns[0], 100);
     ck_assert_int_eq(costs->f_ns[1], 200);
     ck_assert_int_eq(costs->b_ns[1], 180);
@@ -237,7 +243,7 @@ START_TEST(costs_change_where_it_is_said)
     ck_assert_int_eq(costs->limit_bytes[2], 10 << 20);
     ck_assert_int_eq(costs->limit_bytes[0], 0);
     costs->message_bytes[0] = 0;
-    ck_assert_int_eq(pp_traits_apply(&traits, stage_rank, 5, costs, &err), PP_USAGE);
+    ck_assert_int_eq(pp_rank_overrides_apply(&overrides, stage_rank, 5, costs, &err), PP_USAGE);
 }
 END_TEST
 
@@ -266,14 +272,15 @@ START_TEST(classes_are_timed_with_the_switches_given)
     snprintf(text, sizeof text, two_classes, "a100-80g");
     const pp_cluster cluster = cluster_of(text);
     for (int flash = 0; flash < 2; flash++) {
-        pp_traits traits PP_CLEANUP(pp_traits_free) = { 0 };
+        pp_rank_overrides overrides PP_CLEANUP(pp_rank_overrides_free) = { 0 };
         pp_notes notes PP_CLEANUP(pp_notes_free) = { 0 };
         pp_err err = { 0 };
-        pp_wish wish = wish_with(&p, NULL);
-        wish.switches.given.flash_attention = true;
-        wish.switches.value.flash_attention = flash;
-        STEP_OK(pp_cluster_traits(&cluster, hardware, &wish, &traits, &notes, &err), err);
-        speed[flash] = pp_traits_speed(&traits, 3);
+        pp_plan_request request = request_with(&p, NULL);
+        request.switches.given.flash_attention = true;
+        request.switches.value.flash_attention = flash;
+        STEP_OK(pp_cluster_rank_overrides(&cluster, hardware, &request, &overrides, &notes, &err),
+                err);
+        speed[flash] = pp_rank_overrides_speed(&overrides, 3);
     }
     ck_assert_double_gt(speed[0], speed[1] * 1.01);
 }
@@ -287,28 +294,28 @@ START_TEST(two_device_classes_beat_the_uniform_split)
     planning p = planning_of("llama3-8b", "h100-80g");
     planning other = planning_of("llama3-8b", others[_i]);
     const pp_hardware hardware[] = { p.hardware, other.hardware };
-    pp_traits traits PP_CLEANUP(pp_traits_free) = { 0 };
+    pp_rank_overrides overrides PP_CLEANUP(pp_rank_overrides_free) = { 0 };
     pp_notes notes PP_CLEANUP(pp_notes_free) = { 0 };
     char text[400];
     pp_err err = { 0 };
     snprintf(text, sizeof text, two_classes, others[_i]);
     const pp_cluster cluster = cluster_of(text);
-    pp_wish wish = wish_with(&p, NULL);
-    STEP_OK(pp_cluster_traits(&cluster, hardware, &wish, &traits, &notes, &err), err);
-    ck_assert_double_lt(pp_traits_speed(&traits, 3), 0.7);
-    ck_assert_double_eq(pp_traits_speed(&traits, 1), 1);
-    ck_assert_double_eq(pp_traits_link_bytes_per_s(&traits, 1, 2), 2.5e10);
-    wish.traits = &traits;
-    pp_choice *found = choose(&wish);
+    pp_plan_request request = request_with(&p, NULL);
+    STEP_OK(pp_cluster_rank_overrides(&cluster, hardware, &request, &overrides, &notes, &err), err);
+    ck_assert_double_lt(pp_rank_overrides_speed(&overrides, 3), 0.7);
+    ck_assert_double_eq(pp_rank_overrides_speed(&overrides, 1), 1);
+    ck_assert_double_eq(pp_rank_overrides_link_bytes_per_s(&overrides, 1, 2), 2.5e10);
+    request.overrides = &overrides;
+    pp_search_result *found = choose(&request);
     ck_assert_int_gt(layers_of(found->plan, 0), layers_of(found->plan, 3));
     for (uint32_t r = 0; r < 4; r++)
         ck_assert_int_le(found->plan->prediction->per_rank[r].memory.total_bytes,
                          hardware[r / 2].memory_bytes - pp_memory_reserve_bytes(&hardware[r / 2]));
-    wish.partition = PP_PARTITION_UNIFORM;
-    pp_choice *uniform = choose(&wish);
+    request.partition = PP_PARTITION_UNIFORM;
+    pp_search_result *uniform = choose(&request);
     ck_assert_int_lt(found->plan->prediction->step_ns * 10, uniform->plan->prediction->step_ns * 9);
-    pp_choice_free(&found);
-    pp_choice_free(&uniform);
+    pp_search_result_free(&found);
+    pp_search_result_free(&uniform);
 }
 END_TEST
 
@@ -316,19 +323,22 @@ START_TEST(what_was_said_of_a_rank_stays)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
     const pp_hardware hardware[] = { p.hardware, p.hardware };
-    pp_traits traits PP_CLEANUP(pp_traits_free) = traits_of("2=0.25", "3=10GiB", NULL);
+    pp_rank_overrides overrides PP_CLEANUP(pp_rank_overrides_free) =
+        overrides_of("2=0.25", "3=10GiB", NULL);
     pp_notes notes PP_CLEANUP(pp_notes_free) = { 0 };
     char text[400];
     pp_err err = { 0 };
     snprintf(text, sizeof text, two_classes, "h100-80g");
     const pp_cluster cluster = cluster_of(text);
-    pp_wish wish = wish_with(&p, NULL);
-    STEP_OK(pp_cluster_traits(&cluster, hardware, &wish, &traits, &notes, &err), err);
-    ck_assert_double_eq(pp_traits_speed(&traits, 2), 0.25);
-    ck_assert_double_eq(pp_traits_speed(&traits, 3), 1);
-    ck_assert_int_eq(pp_traits_memory_bytes(&traits, 3), (int64_t)10 << 30);
-    wish.parallel.pp = 8;
-    ck_assert_int_eq(pp_cluster_traits(&cluster, hardware, &wish, &traits, &notes, &err), PP_USAGE);
+    pp_plan_request request = request_with(&p, NULL);
+    STEP_OK(pp_cluster_rank_overrides(&cluster, hardware, &request, &overrides, &notes, &err), err);
+    ck_assert_double_eq(pp_rank_overrides_speed(&overrides, 2), 0.25);
+    ck_assert_double_eq(pp_rank_overrides_speed(&overrides, 3), 1);
+    ck_assert_int_eq(pp_rank_overrides_memory_bytes(&overrides, 3), (int64_t)10 << 30);
+    request.parallel.pp = 8;
+    ck_assert_int_eq(
+        pp_cluster_rank_overrides(&cluster, hardware, &request, &overrides, &notes, &err),
+        PP_USAGE);
     ck_assert_ptr_nonnull(strstr(err.text, "--pp 4"));
 }
 END_TEST
@@ -378,41 +388,42 @@ static uint32_t forwards_first(const pp_order *order)
 START_TEST(a_slow_link_moves_the_order)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
-    pp_traits link PP_CLEANUP(pp_traits_free) = traits_of(NULL, NULL, "0:1=0.3GB/s");
-    pp_wish wish = wish_with(&p, NULL);
-    wish.orders = PP_ORDERS_PLANNED;
-    wish.micro_batch_size = 1;
-    wish.parallel.vpp = 1;
-    pp_choice *plain = choose(&wish);
-    wish.traits = &link;
-    pp_choice *found = choose(&wish);
+    pp_rank_overrides link PP_CLEANUP(pp_rank_overrides_free) =
+        overrides_of(NULL, NULL, "0:1=0.3GB/s");
+    pp_plan_request request = request_with(&p, NULL);
+    request.orders = PP_ORDERS_PLANNED;
+    request.micro_batch_size = 1;
+    request.parallel.vpp = 1;
+    pp_search_result *plain = choose(&request);
+    request.overrides = &link;
+    pp_search_result *found = choose(&request);
     ck_assert_uint_gt(forwards_first(found->plan->order[0]), forwards_first(plain->plan->order[0]));
-    pp_choice_free(&plain);
-    pp_choice_free(&found);
+    pp_search_result_free(&plain);
+    pp_search_result_free(&found);
 }
 END_TEST
 
-static pp_wish wish_1f1b(const planning *p, const pp_traits *traits)
+static pp_plan_request wish_1f1b(const planning *p, const pp_rank_overrides *overrides)
 {
-    pp_wish wish = wish_with(p, traits);
-    wish.micro_batch_size = 1;
-    wish.parallel.vpp = 1;
-    wish.schedule = pp_schedule_find("1f1b");
-    wish.switches.given.recompute = true;
-    return wish;
+    pp_plan_request request = request_with(p, overrides);
+    request.micro_batch_size = 1;
+    request.parallel.vpp = 1;
+    request.schedule = pp_schedule_find("1f1b");
+    request.switches.given.recompute = true;
+    return request;
 }
 
 /* The step with these layers on the stages. */
-static pp_ns step_with(pp_wish wish, const int64_t layers[4])
+static pp_ns step_with(pp_plan_request request, const int64_t layers[4])
 {
     char layout[64];
     snprintf(layout, sizeof layout, "Et*%d|t*%d|t*%d|t*%dL", (int)layers[0], (int)layers[1],
              (int)layers[2], (int)layers[3]);
-    wish.partition = PP_PARTITION_LAYOUT;
-    wish.layout = layout;
-    pp_choice *choice = choose(&wish);
+    request.partition = PP_PARTITION_LAYOUT;
+    request.layout = layout;
+    pp_search_result *choice = choose(&request);
     pp_ns step_ns = choice->plan->prediction->step_ns;
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
     return step_ns;
 }
 
@@ -421,11 +432,12 @@ static pp_ns step_with(pp_wish wish, const int64_t layers[4])
 START_TEST(a_slow_link_moves_the_partition)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
-    pp_traits link PP_CLEANUP(pp_traits_free) = traits_of(NULL, NULL, "2:3=1GB/s");
-    pp_wish wish = wish_1f1b(&p, NULL);
-    pp_choice *plain = choose(&wish);
-    wish.traits = &link;
-    pp_choice *moved = choose(&wish);
+    pp_rank_overrides link PP_CLEANUP(pp_rank_overrides_free) =
+        overrides_of(NULL, NULL, "2:3=1GB/s");
+    pp_plan_request request = wish_1f1b(&p, NULL);
+    pp_search_result *plain = choose(&request);
+    request.overrides = &link;
+    pp_search_result *moved = choose(&request);
     const pp_ns step_ns = moved->plan->prediction->step_ns;
     int64_t before[4], after[4];
     for (uint32_t s = 0; s < 4; s++) {
@@ -434,17 +446,17 @@ START_TEST(a_slow_link_moves_the_partition)
     }
     ck_assert_int_eq(moved->candidate[0].partition, PP_PARTITION_SHIFTED);
     ck_assert_int_lt(after[2] + after[3], before[2] + before[3]);
-    ck_assert_int_lt(100 * step_ns, 92 * step_with(wish, before));
-    ck_assert_int_eq(step_ns, step_with(wish, after));
+    ck_assert_int_lt(100 * step_ns, 92 * step_with(request, before));
+    ck_assert_int_eq(step_ns, step_with(request, after));
     for (int k = 0; k < 16; k++) { /* no other place for one layer is better */
         int64_t other[4];
         memcpy(other, after, sizeof other);
         other[k / 4]--;
         other[k % 4]++;
-        ck_assert_int_ge(step_with(wish, other), step_ns);
+        ck_assert_int_ge(step_with(request, other), step_ns);
     }
-    pp_choice_free(&plain);
-    pp_choice_free(&moved);
+    pp_search_result_free(&plain);
+    pp_search_result_free(&moved);
 }
 END_TEST
 
@@ -452,21 +464,23 @@ END_TEST
 START_TEST(a_link_that_costs_nothing_moves_nothing)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
-    pp_traits fast PP_CLEANUP(pp_traits_free) = traits_of(NULL, NULL, "2:3=1000GB/s");
-    pp_traits slow PP_CLEANUP(pp_traits_free) = traits_of(NULL, NULL, "2:3=1GB/s");
+    pp_rank_overrides fast PP_CLEANUP(pp_rank_overrides_free) =
+        overrides_of(NULL, NULL, "2:3=1000GB/s");
+    pp_rank_overrides slow PP_CLEANUP(pp_rank_overrides_free) =
+        overrides_of(NULL, NULL, "2:3=1GB/s");
     for (int k = 0; k < 3; k++) {
-        pp_wish wish = wish_1f1b(&p, NULL);
-        wish.schedule = k == 1 ? NULL : wish.schedule;
-        wish.orders = k == 1 ? PP_ORDERS_BETTER : PP_ORDERS_NAMED;
-        wish.partition = k == 2 ? PP_PARTITION_UNIFORM : PP_PARTITION_AUTO;
-        pp_choice *plain = choose(&wish);
-        wish.traits = k ? &slow : &fast;
-        pp_choice *same = choose(&wish);
+        pp_plan_request request = wish_1f1b(&p, NULL);
+        request.schedule = k == 1 ? NULL : request.schedule;
+        request.orders = k == 1 ? PP_ORDERS_BETTER : PP_ORDERS_NAMED;
+        request.partition = k == 2 ? PP_PARTITION_UNIFORM : PP_PARTITION_AUTO;
+        pp_search_result *plain = choose(&request);
+        request.overrides = k ? &slow : &fast;
+        pp_search_result *same = choose(&request);
         ck_assert_int_eq(same->candidate[0].partition, plain->candidate[0].partition);
         for (uint32_t s = 0; s < 4; s++)
             ck_assert_int_eq(same->plan->partition[s].layers, plain->plan->partition[s].layers);
-        pp_choice_free(&plain);
-        pp_choice_free(&same);
+        pp_search_result_free(&plain);
+        pp_search_result_free(&same);
     }
 }
 END_TEST
@@ -474,36 +488,37 @@ END_TEST
 START_TEST(nonsense_is_refused)
 {
     static const struct {
-        pp_trait_kind kind;
+        pp_rank_override_kind kind;
         const char *text;
     } bad[] = {
-        { PP_TRAIT_SPEED, "" },
-        { PP_TRAIT_SPEED, "3" },
-        { PP_TRAIT_SPEED, "3=0" },
-        { PP_TRAIT_SPEED, "3=-1" },
-        { PP_TRAIT_SPEED, "3=nan" },
-        { PP_TRAIT_SPEED, "a=1" },
-        { PP_TRAIT_SPEED, "3=1,3=2" },
-        { PP_TRAIT_SPEED, "3=1," },
-        { PP_TRAIT_SPEED, "1:2=1" },
-        { PP_TRAIT_MEMORY, "1=5" },
-        { PP_TRAIT_MEMORY, "1=0" },
-        { PP_TRAIT_LINK, "1=5GB/s" },
-        { PP_TRAIT_LINK, "1:1=5GB/s" },
-        { PP_TRAIT_LINK, "1:2=5" },
-        { PP_TRAIT_LINK, "1:2=1GB/s,2:1=2GB/s" },
+        { PP_RANK_OVERRIDE_SPEED, "" },
+        { PP_RANK_OVERRIDE_SPEED, "3" },
+        { PP_RANK_OVERRIDE_SPEED, "3=0" },
+        { PP_RANK_OVERRIDE_SPEED, "3=-1" },
+        { PP_RANK_OVERRIDE_SPEED, "3=nan" },
+        { PP_RANK_OVERRIDE_SPEED, "a=1" },
+        { PP_RANK_OVERRIDE_SPEED, "3=1,3=2" },
+        { PP_RANK_OVERRIDE_SPEED, "3=1," },
+        { PP_RANK_OVERRIDE_SPEED, "1:2=1" },
+        { PP_RANK_OVERRIDE_MEMORY, "1=5" },
+        { PP_RANK_OVERRIDE_MEMORY, "1=0" },
+        { PP_RANK_OVERRIDE_LINK, "1=5GB/s" },
+        { PP_RANK_OVERRIDE_LINK, "1:1=5GB/s" },
+        { PP_RANK_OVERRIDE_LINK, "1:2=5" },
+        { PP_RANK_OVERRIDE_LINK, "1:2=1GB/s,2:1=2GB/s" },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        pp_traits traits PP_CLEANUP(pp_traits_free) = { 0 };
+        pp_rank_overrides overrides PP_CLEANUP(pp_rank_overrides_free) = { 0 };
         pp_err err = { 0 };
-        ck_assert_msg(pp_traits_parse(bad[i].kind, "--x", bad[i].text, &traits, &err) == PP_USAGE,
+        ck_assert_msg(pp_rank_overrides_parse(bad[i].kind, "--x", bad[i].text, &overrides, &err) ==
+                          PP_USAGE,
                       "%s", bad[i].text);
         ck_assert(err.text[0]);
     }
     planning p = planning_of("llama3-8b", "h100-80g");
-    pp_traits beyond PP_CLEANUP(pp_traits_free) = traits_of("4=0.5", NULL, NULL);
-    pp_wish wish = wish_with(&p, &beyond);
-    refuse(&wish, PP_USAGE, "there is no rank 4");
+    pp_rank_overrides beyond PP_CLEANUP(pp_rank_overrides_free) = overrides_of("4=0.5", NULL, NULL);
+    pp_plan_request request = request_with(&p, &beyond);
+    refuse(&request, PP_USAGE, "there is no rank 4");
 }
 END_TEST
 

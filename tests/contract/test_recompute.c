@@ -56,39 +56,39 @@ START_TEST(stages_that_are_alike_cost_what_the_switch_does)
 END_TEST
 
 /* llama3-70b on 64 GPUs in 1F1B: rank r keeps 8 - r microbatches, so the first ranks recompute. */
-static pp_wish tight(const planning *p)
+static pp_plan_request tight(const planning *p)
 {
-    pp_wish wish = wish_of(p, 8);
-    wish.parallel.tp = 8;
-    wish.parallel.vpp = 1;
-    wish.micro_batch_size = 2;
-    wish.seq_length = 8192;
-    wish.global_batch_size = 64;
-    wish.memory_limit_bytes = (int64_t)50 << 30;
-    wish.schedule = pp_schedule_find("1f1b");
-    return wish;
+    pp_plan_request request = request_of(p, 8);
+    request.parallel.tp = 8;
+    request.parallel.vpp = 1;
+    request.micro_batch_size = 2;
+    request.seq_length = 8192;
+    request.global_batch_size = 64;
+    request.memory_limit_bytes = (int64_t)50 << 30;
+    request.schedule = pp_schedule_find("1f1b");
+    return request;
 }
 
-static pp_wish with(pp_wish wish, pp_recompute how)
+static pp_plan_request with(pp_plan_request request, pp_recompute how)
 {
-    wish.switches.given.recompute = true;
-    wish.switches.value.recompute = how;
-    return wish;
+    request.switches.given.recompute = true;
+    request.switches.value.recompute = how;
+    return request;
 }
 
 /* The best with one switch for all stages. */
-static double best_uniform(const pp_wish *wish)
+static double best_uniform(const pp_plan_request *request)
 {
     double best = 0;
     for (int how = PP_RECOMPUTE_NONE; how <= PP_RECOMPUTE_FULL; how++) {
-        pp_choice *choice = NULL;
+        pp_search_result *choice = NULL;
         pp_err err = { 0 };
-        const pp_wish one = with(*wish, (pp_recompute)how);
-        if (pp_choose(&one, &choice, &err))
+        const pp_plan_request one = with(*request, (pp_recompute)how);
+        if (pp_plan_search(&one, &choice, &err))
             continue;
         if (best == 0 || score(&choice->candidate[0]) < best)
             best = score(&choice->candidate[0]);
-        pp_choice_free(&choice);
+        pp_search_result_free(&choice);
     }
     return best;
 }
@@ -96,46 +96,46 @@ static double best_uniform(const pp_wish *wish)
 START_TEST(stages_that_differ_beat_the_switch)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
-    const pp_wish wish = with(tight(&p), PP_RECOMPUTE_STAGES);
-    const double uniform = best_uniform(&wish);
-    pp_choice *choice = choose(&wish);
+    const pp_plan_request request = with(tight(&p), PP_RECOMPUTE_STAGES);
+    const double uniform = best_uniform(&request);
+    pp_search_result *choice = choose(&request);
     ck_assert(uniform > 0);
     ck_assert_str_eq(choice->plan->recompute, PP_PLAN_PER_STAGE);
     ck_assert_msg(score(&choice->candidate[0]) < 0.97 * uniform, "%.4f of the switch",
                   score(&choice->candidate[0]) / uniform);
-    ck_assert_int_le(choice->plan->prediction->peak_memory_bytes, wish.memory_limit_bytes);
-    pp_choice_free(&choice);
+    ck_assert_int_le(choice->plan->prediction->peak_memory_bytes, request.memory_limit_bytes);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
 /* The score with this recomputation; 0: nothing fits. */
-static double score_with(pp_wish wish, pp_recompute how)
+static double score_with(pp_plan_request request, pp_recompute how)
 {
-    pp_choice *choice = NULL;
+    pp_search_result *choice = NULL;
     pp_err err = { 0 };
-    wish = with(wish, how);
-    if (pp_choose(&wish, &choice, &err))
+    request = with(request, how);
+    if (pp_plan_search(&request, &choice, &err))
         return 0;
     const double found = score(&choice->candidate[0]);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
     return found;
 }
 
-/* What one switch makes fit, some layers do, beside an executor's buffers too; and the free choice
+/* What one switch makes fit, some layers do, beside an framework's buffers too; and the free choice
  * is as fast as the better one, however little memory there is. */
 START_TEST(less_memory_changes_nothing)
 {
-    static const char *const executors[] = { "ideal", "megatron", "torch" };
+    static const char *const frameworks[] = { "ideal", "megatron", "torch" };
     planning p = planning_of("llama3-70b", "h100-80g");
-    pp_wish wish = tight(&p);
+    pp_plan_request request = tight(&p);
     int looked = 0;
-    wish.executor = executors[_i];
+    request.framework = frameworks[_i];
     for (int64_t gib = 24; gib <= 60; gib += 4) {
-        wish.memory_limit_bytes = gib << 30;
-        const double full = score_with(wish, PP_RECOMPUTE_FULL);
-        const double stages = score_with(wish, PP_RECOMPUTE_STAGES);
-        const double microbatches = score_with(wish, PP_RECOMPUTE_MICROBATCHES);
-        const double chosen = score_with(wish, PP_RECOMPUTE_AUTO);
+        request.memory_limit_bytes = gib << 30;
+        const double full = score_with(request, PP_RECOMPUTE_FULL);
+        const double stages = score_with(request, PP_RECOMPUTE_STAGES);
+        const double microbatches = score_with(request, PP_RECOMPUTE_MICROBATCHES);
+        const double chosen = score_with(request, PP_RECOMPUTE_AUTO);
         if (full == 0)
             continue;
         ck_assert_msg(stages > 0 && microbatches > 0, "nothing fits %d GiB", (int)gib);
@@ -152,8 +152,8 @@ END_TEST
 START_TEST(no_stage_recomputes_more_than_it_must)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
-    const pp_wish wish = with(tight(&p), PP_RECOMPUTE_STAGES);
-    pp_choice *choice = choose(&wish);
+    const pp_plan_request request = with(tight(&p), PP_RECOMPUTE_STAGES);
+    pp_search_result *choice = choose(&request);
     pp_plan *plan = choice->plan;
     pp_err err = { 0 };
     int looked = 0;
@@ -169,12 +169,12 @@ START_TEST(no_stage_recomputes_more_than_it_must)
                 err);
         pp_report *report PP_CLEANUP(pp_report_free) = NULL;
         STEP_OK(pp_plan_simulate(plan, NULL, NULL, NULL, &report, &err), err);
-        ck_assert_int_gt(report->per_rank[s].memory.total_bytes, wish.memory_limit_bytes);
+        ck_assert_int_gt(report->per_rank[s].memory.total_bytes, request.memory_limit_bytes);
         ++*layers;
         looked++;
     }
     ck_assert_int_gt(looked, 0);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
@@ -182,8 +182,8 @@ END_TEST
 START_TEST(plans_carry_it)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
-    const pp_wish wish = with(tight(&p), PP_RECOMPUTE_STAGES);
-    pp_choice *choice = choose(&wish);
+    const pp_plan_request request = with(tight(&p), PP_RECOMPUTE_STAGES);
+    pp_search_result *choice = choose(&request);
     char *text = plan_text(choice->plan);
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
     pp_plan *read PP_CLEANUP(pp_plan_free) = NULL;
@@ -196,17 +196,17 @@ START_TEST(plans_carry_it)
     }
     check_plan(choice->plan);
     free(text);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
 /* Documents of 200 to 8096 tokens, one per microbatch. */
 enum { DOCUMENTS = 64 };
 /* Per microbatch a step takes less than `most` of what it takes per stage. */
-static void demand_gain(const pp_wish *wish, double most)
+static void demand_gain(const pp_plan_request *request, double most)
 {
-    const double stages = score_with(*wish, PP_RECOMPUTE_STAGES);
-    const double microbatches = score_with(*wish, PP_RECOMPUTE_MICROBATCHES);
+    const double stages = score_with(*request, PP_RECOMPUTE_STAGES);
+    const double microbatches = score_with(*request, PP_RECOMPUTE_MICROBATCHES);
     ck_assert(stages > 0 && microbatches > 0);
     ck_assert_msg(microbatches < most * stages, "%.4f of stages", microbatches / stages);
 }
@@ -216,20 +216,20 @@ typedef struct documents {
     size_t end[DOCUMENTS];
 } documents;
 
-static pp_wish unequal(const planning *p, documents *d)
+static pp_plan_request unequal(const planning *p, documents *d)
 {
-    pp_wish wish = tight(p);
+    pp_plan_request request = tight(p);
     for (size_t k = 0; k < DOCUMENTS; k++) {
         d->length[k] = 200 + (int64_t)(k * 3571 % 7897);
         d->end[k] = k + 1;
     }
-    wish.lengths = d->length;
-    wish.length_count = wish.group_count = DOCUMENTS;
-    wish.group_end = d->end;
-    wish.global_batch_size = 0;
-    wish.micro_batch_size = 1;
-    wish.memory_limit_bytes = (int64_t)28 << 30;
-    return wish;
+    request.lengths = d->length;
+    request.length_count = request.group_count = DOCUMENTS;
+    request.group_end = d->end;
+    request.global_batch_size = 0;
+    request.micro_batch_size = 1;
+    request.memory_limit_bytes = (int64_t)28 << 30;
+    return request;
 }
 
 /* Long microbatches recompute, in the replica that has them; what is chosen freely is no slower
@@ -238,37 +238,37 @@ START_TEST(microbatches_that_differ_beat_stages)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
     documents d;
-    pp_wish wish = unequal(&p, &d);
-    wish.parallel.dp = _i;
-    const double stages = score_with(wish, PP_RECOMPUTE_STAGES);
-    pp_choice *choice = choose(&wish);
+    pp_plan_request request = unequal(&p, &d);
+    request.parallel.dp = _i;
+    const double stages = score_with(request, PP_RECOMPUTE_STAGES);
+    pp_search_result *choice = choose(&request);
     const pp_plan *plan = choice->plan;
     ck_assert_str_eq(plan->recompute, PP_PLAN_PER_MICROBATCH);
     ck_assert_uint_eq(plan->recomputed.replicas, (uint32_t)_i);
     ck_assert_msg(score(&choice->candidate[0]) < 0.98 * stages, "%.4f of stages",
                   score(&choice->candidate[0]) / stages);
     check_plan(plan);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
 /* 30 GiB, 32 sequences: 1f1b lacks memory. */
-static pp_wish short_of_memory(const planning *p)
+static pp_plan_request short_of_memory(const planning *p)
 {
-    pp_wish wish = tight(p);
-    wish.micro_batch_size = 1;
-    wish.global_batch_size = 32;
-    wish.memory_limit_bytes = (int64_t)30 << 30;
-    return wish;
+    pp_plan_request request = tight(p);
+    request.micro_batch_size = 1;
+    request.global_batch_size = 32;
+    request.memory_limit_bytes = (int64_t)30 << 30;
+    return request;
 }
 
-/* What the executor holds beside is reserved, so a gain is left. */
+/* What the framework holds beside is reserved, so a gain is left. */
 START_TEST(buffers_are_left_room)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
-    pp_wish wish = short_of_memory(&p);
-    wish.executor = "deepspeed";
-    demand_gain(&wish, 0.985);
+    pp_plan_request request = short_of_memory(&p);
+    request.framework = "deepspeed";
+    demand_gain(&request, 0.985);
 }
 END_TEST
 
@@ -278,10 +278,10 @@ START_TEST(tables_fit_as_they_are)
     static const char *const schedules[] = { "1f1b", "zbv" };
     planning p = planning_of("llama3-70b", "h100-80g");
     documents d;
-    pp_wish wish = with(unequal(&p, &d), PP_RECOMPUTE_MICROBATCHES);
-    wish.schedule = pp_schedule_find(schedules[_i]);
-    wish.parallel.vpp = 1 + _i;
-    pp_choice *choice = choose(&wish);
+    pp_plan_request request = with(unequal(&p, &d), PP_RECOMPUTE_MICROBATCHES);
+    request.schedule = pp_schedule_find(schedules[_i]);
+    request.parallel.vpp = 1 + _i;
+    pp_search_result *choice = choose(&request);
     int looked = 0;
     for (size_t i = 0; i < choice->count; i++) {
         const pp_candidate *c = &choice->candidate[i];
@@ -292,12 +292,12 @@ START_TEST(tables_fit_as_they_are)
     }
     ck_assert_int_gt(looked, 0);
     ck_assert_str_eq(choice->plan->recompute, PP_PLAN_PER_MICROBATCH);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
 /* Peak of the stage's only rank, with the costs made anew. */
-static int64_t peak_of(const pp_choice *choice, uint32_t stage)
+static int64_t peak_of(const pp_search_result *choice, uint32_t stage)
 {
     pp_plan *plan = choice->plan;
     pp_report *report PP_CLEANUP(pp_report_free) = NULL;
@@ -315,29 +315,29 @@ START_TEST(no_microbatch_recomputes_more_than_it_must)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
     documents d;
-    const pp_wish wish = with(unequal(&p, &d), PP_RECOMPUTE_MICROBATCHES);
-    pp_choice *choice = choose(&wish);
+    const pp_plan_request request = with(unequal(&p, &d), PP_RECOMPUTE_MICROBATCHES);
+    pp_search_result *choice = choose(&request);
     pp_recompute_table *table = &choice->plan->recomputed;
     int looked = 0;
     ck_assert_ptr_eq(choice->context.recomputed, table);
-    ck_assert_int_le(peak_of(choice, 0), wish.memory_limit_bytes);
+    ck_assert_int_le(peak_of(choice, 0), request.memory_limit_bytes);
     for (uint32_t i = 0; i < DOCUMENTS * 8; i++) {
         pp_recomputed *of = &table->of[i];
         int32_t *layers = of->selective ? &of->selective : &of->full;
         if (!*layers || i % 3)
             continue;
         --*layers;
-        ck_assert_int_gt(peak_of(choice, i % 8), wish.memory_limit_bytes);
+        ck_assert_int_gt(peak_of(choice, i % 8), request.memory_limit_bytes);
         ++*layers;
         looked++;
     }
     ck_assert_int_gt(looked, 20);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
 /* The table says what the costs were made with, however microbatches are named. */
-static void check_costs(const pp_choice *choice)
+static void check_costs(const pp_search_result *choice)
 {
     const pp_plan *plan = choice->plan;
     const uint32_t stages = plan->recomputed.stages;
@@ -363,23 +363,23 @@ START_TEST(free_orders_have_it)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
     documents d;
-    pp_wish wish = unequal(&p, &d);
-    wish.parallel.dp = _i;
-    wish.schedule = NULL;
-    wish.orders = PP_ORDERS_PLANNED;
-    wish.max_simulations = 400;
-    const double stages = score_with(wish, PP_RECOMPUTE_STAGES);
+    pp_plan_request request = unequal(&p, &d);
+    request.parallel.dp = _i;
+    request.schedule = NULL;
+    request.orders = PP_ORDERS_PLANNED;
+    request.max_simulations = 400;
+    const double stages = score_with(request, PP_RECOMPUTE_STAGES);
     char *text[2];
     for (uint32_t k = 0; k < 2; k++) {
-        wish.threads = 1 + 2 * k;
-        pp_choice *choice = choose(&wish);
+        request.threads = 1 + 2 * k;
+        pp_search_result *choice = choose(&request);
         ck_assert_str_eq(choice->plan->recompute, PP_PLAN_PER_MICROBATCH);
         ck_assert_str_eq(choice->plan->schedule, "planned");
         ck_assert_double_lt(score(&choice->candidate[0]), stages);
         check_plan(choice->plan);
         check_costs(choice);
         text[k] = plan_text(choice->plan);
-        pp_choice_free(&choice);
+        pp_search_result_free(&choice);
     }
     ck_assert_str_eq(text[0], text[1]);
     free(text[0]);
@@ -389,28 +389,28 @@ END_TEST
 
 /* gpt7.5b that keeps its attention scores: the core gives back more memory per second than the rest
  * of a layer. 16 sequences, of 300 to 2048 tokens where they are given. */
-static pp_wish unfused(const planning *p, documents *d)
+static pp_plan_request unfused(const planning *p, documents *d)
 {
     enum { SEQUENCES = 16 };
-    pp_wish wish = wish_of(p, 4);
-    wish.parallel.tp = 2;
-    wish.micro_batch_size = 1;
-    wish.seq_length = 2048;
-    wish.switches.given.flash_attention = true;
-    wish.switches.value.flash_attention = false;
+    pp_plan_request request = request_of(p, 4);
+    request.parallel.tp = 2;
+    request.micro_batch_size = 1;
+    request.seq_length = 2048;
+    request.switches.given.flash_attention = true;
+    request.switches.value.flash_attention = false;
     if (!d) {
-        wish.global_batch_size = SEQUENCES;
-        return wish;
+        request.global_batch_size = SEQUENCES;
+        return request;
     }
-    wish.parallel.vpp = 1;
+    request.parallel.vpp = 1;
     for (size_t k = 0; k < SEQUENCES; k++) {
         d->length[k] = 300 + (int64_t)(k * 577 % 1749);
         d->end[k] = k + 1;
     }
-    wish.lengths = d->length;
-    wish.length_count = wish.group_count = SEQUENCES;
-    wish.group_end = d->end;
-    return wish;
+    request.lengths = d->length;
+    request.length_count = request.group_count = SEQUENCES;
+    request.group_end = d->end;
+    return request;
 }
 
 /* The core of every layer first, then the rest of them. */
@@ -418,10 +418,10 @@ START_TEST(attention_cores_are_recomputed_first)
 {
     planning p = planning_of("gpt7.5b", "h100-80g");
     documents d;
-    pp_wish wish = with(unfused(&p, &d), PP_RECOMPUTE_MICROBATCHES);
-    wish.schedule = pp_schedule_find("1f1b");
-    wish.memory_limit_bytes = (int64_t)20 << 30;
-    pp_choice *choice = choose(&wish);
+    pp_plan_request request = with(unfused(&p, &d), PP_RECOMPUTE_MICROBATCHES);
+    request.schedule = pp_schedule_find("1f1b");
+    request.memory_limit_bytes = (int64_t)20 << 30;
+    pp_search_result *choice = choose(&request);
     const pp_recompute_table *table = &choice->plan->recomputed;
     int both = 0;
     for (uint32_t i = 0; i < table->microbatches * table->stages; i++) {
@@ -431,7 +431,7 @@ START_TEST(attention_cores_are_recomputed_first)
         both += of.full > 0 && of.selective > 0;
     }
     ck_assert_int_gt(both, 0);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
@@ -441,10 +441,10 @@ START_TEST(tables_fit_the_order_that_is_made_of_them)
 {
     planning p = planning_of("gpt7.5b", "h100-80g");
     documents d;
-    pp_wish wish = unfused(&p, &d);
-    wish.schedule = pp_schedule_find("zb-1p");
-    wish.memory_limit_bytes = (int64_t)21 << 30;
-    demand_gain(&wish, 0.99);
+    pp_plan_request request = unfused(&p, &d);
+    request.schedule = pp_schedule_find("zb-1p");
+    request.memory_limit_bytes = (int64_t)21 << 30;
+    demand_gain(&request, 0.99);
 }
 END_TEST
 
@@ -453,34 +453,34 @@ END_TEST
 START_TEST(free_orders_are_found_before_tables)
 {
     planning p = planning_of("gpt7.5b", "h100-80g");
-    pp_wish wish = unfused(&p, NULL);
-    wish.memory_limit_bytes = (int64_t)(20 + _i) << 30;
-    wish.orders = PP_ORDERS_PLANNED;
-    wish.max_simulations = 400;
-    demand_gain(&wish, 0.997);
+    pp_plan_request request = unfused(&p, NULL);
+    request.memory_limit_bytes = (int64_t)(20 + _i) << 30;
+    request.orders = PP_ORDERS_PLANNED;
+    request.max_simulations = 400;
+    demand_gain(&request, 0.997);
 }
 END_TEST
 
-/* Where just the switch fits beside an executor's buffers, what may differ fits too. */
+/* Where just the switch fits beside an framework's buffers, what may differ fits too. */
 START_TEST(the_least_memory_of_the_switch_is_enough)
 {
     static const char *const of[][3] = { { "gpt3.6b", "1f1b", "ppsim" },
                                          { "gpt3.6b", "1f1b", "deepspeed" },
                                          { "gpt7.5b", "zbv", "xla" } };
     planning p = planning_of(of[_i][0], "h100-80g");
-    pp_wish wish = wish_of(&p, _i == 2 ? 2 : 4);
-    wish.parallel.tp = 4;
-    wish.micro_batch_size = 1;
-    wish.global_batch_size = 16;
-    wish.schedule = pp_schedule_find(of[_i][1]);
-    wish.executor = of[_i][2];
-    const pp_wish switched = with(wish, PP_RECOMPUTE_FULL);
-    pp_choice *choice = choose(&switched);
+    pp_plan_request request = request_of(&p, _i == 2 ? 2 : 4);
+    request.parallel.tp = 4;
+    request.micro_batch_size = 1;
+    request.global_batch_size = 16;
+    request.schedule = pp_schedule_find(of[_i][1]);
+    request.framework = of[_i][2];
+    const pp_plan_request switched = with(request, PP_RECOMPUTE_FULL);
+    pp_search_result *choice = choose(&switched);
     const double full = score(&choice->candidate[0]);
-    wish.memory_limit_bytes = choice->plan->prediction->peak_memory_bytes;
-    pp_choice_free(&choice);
+    request.memory_limit_bytes = choice->plan->prediction->peak_memory_bytes;
+    pp_search_result_free(&choice);
     for (int how = PP_RECOMPUTE_STAGES; how <= PP_RECOMPUTE_MICROBATCHES; how++) {
-        const double found = score_with(wish, (pp_recompute)how);
+        const double found = score_with(request, (pp_recompute)how);
         ck_assert(found > 0);
         ck_assert_double_le(found, full);
     }
@@ -491,14 +491,14 @@ END_TEST
 START_TEST(schedules_that_are_refused_take_no_turns)
 {
     planning p = planning_of("gpt7.5b", "h100-80g");
-    pp_wish wish = wish_of(&p, 4);
-    wish.parallel.tp = 4;
-    wish.global_batch_size = 96;
-    wish.memory_limit_bytes = (int64_t)10542 << 20;
-    wish.executor = "deepspeed";
-    const double all = score_with(wish, PP_RECOMPUTE_STAGES);
-    wish.schedule = pp_schedule_find("1f1b");
-    const double alone = score_with(wish, PP_RECOMPUTE_STAGES);
+    pp_plan_request request = request_of(&p, 4);
+    request.parallel.tp = 4;
+    request.global_batch_size = 96;
+    request.memory_limit_bytes = (int64_t)10542 << 20;
+    request.framework = "deepspeed";
+    const double all = score_with(request, PP_RECOMPUTE_STAGES);
+    request.schedule = pp_schedule_find("1f1b");
+    const double alone = score_with(request, PP_RECOMPUTE_STAGES);
     ck_assert(alone > 0 && all > 0);
     ck_assert_double_le(all, 1.001 * alone);
 }
@@ -509,16 +509,16 @@ START_TEST(who_cannot_is_spared)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
     documents d;
-    pp_wish wish = unequal(&p, &d);
-    const double stages = score_with(wish, PP_RECOMPUTE_STAGES);
+    pp_plan_request request = unequal(&p, &d);
+    const double stages = score_with(request, PP_RECOMPUTE_STAGES);
     for (int k = 0; k < 3; k++) {
-        wish.recompute_constant = k == 0;
-        wish.recompute_alike = k == 1;
-        wish.recompute_uniform = k == 2;
-        pp_choice *choice = choose(&wish);
+        request.recompute_constant = k == 0;
+        request.recompute_alike = k == 1;
+        request.recompute_uniform = k == 2;
+        pp_search_result *choice = choose(&request);
         ck_assert_str_ne(choice->plan->recompute, PP_PLAN_PER_MICROBATCH);
         ck_assert(k > 0 || score(&choice->candidate[0]) <= stages);
-        pp_choice_free(&choice);
+        pp_search_result_free(&choice);
     }
 }
 END_TEST
@@ -527,15 +527,15 @@ END_TEST
 START_TEST(megatron_gets_blocks)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
-    pp_wish wish = with(tight(&p), PP_RECOMPUTE_STAGES);
+    pp_plan_request request = with(tight(&p), PP_RECOMPUTE_STAGES);
     const pp_format *megatron = NULL;
     pp_err unknown = { 0 };
     STEP_OK(pp_format_get("megatron", &megatron, &unknown), unknown);
     for (int alike = 0; alike < 2; alike++) {
         pp_text text PP_CLEANUP(pp_text_free) = { 0 };
         pp_err err = { 0 };
-        wish.recompute_alike = alike;
-        pp_choice *choice = choose(&wish);
+        request.recompute_alike = alike;
+        pp_search_result *choice = choose(&request);
         const pp_export data = { .plan = choice->plan,
                                  .order = choice->plan->order[0],
                                  .costs = choice->plan->costs[0] };
@@ -551,7 +551,7 @@ START_TEST(megatron_gets_blocks)
                      (int)choice->plan->partition[0].full);
             ck_assert_ptr_nonnull(strstr(text.data, wanted));
         }
-        pp_choice_free(&choice);
+        pp_search_result_free(&choice);
     }
 }
 END_TEST

@@ -29,7 +29,7 @@ static uint32_t chunks_of(const pp_schedule *schedule)
 static void runs(const pp_schedule *schedule, uint32_t p, uint32_t m, const char *comm)
 {
     uint32_t v = chunks_of(schedule);
-    const pp_shape shape = { .ranks = p, .chunks = v, .microbatches = m };
+    const pp_schedule_params shape = { .ranks = p, .chunks = v, .microbatches = m };
     pp_err err = { 0 };
     pp_order *order = NULL;
     running r PP_CLEANUP(running_free) = { 0 };

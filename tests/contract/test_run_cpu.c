@@ -34,7 +34,7 @@ static void trains(const pp_schedule *schedule, const pp_compute *compute, int m
                    uint32_t m)
 {
     uint32_t v = schedule->chunks ? schedule->chunks : 2;
-    const pp_shape shape = { .ranks = p, .chunks = v, .microbatches = m };
+    const pp_schedule_params shape = { .ranks = p, .chunks = v, .microbatches = m };
     pp_err err = { 0 };
     pp_order *order = NULL;
     running r PP_CLEANUP(running_free) = { 0 };

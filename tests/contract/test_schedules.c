@@ -6,7 +6,8 @@ static const uint32_t ranks_tried[] = { 1, 2, 3, 4, 5, 8 };
 static const uint32_t microbatches_tried[] = { 1, 2, 3, 4, 6, 8, 9, 16, 21 };
 static const uint32_t chunks_tried[] = { 1, 2, 3, 4 };
 
-typedef void (*shape_check)(const pp_schedule *schedule, const pp_shape *shape, pp_order *order);
+typedef void (*shape_check)(const pp_schedule *schedule, const pp_schedule_params *shape,
+                            pp_order *order);
 
 /* Runs `check` on every shape that the schedule accepts; a refusal must be a usage error in words.
  * The order is the check's to free. */
@@ -16,9 +17,9 @@ static void over_shapes(const pp_schedule *schedule, shape_check check)
     for (size_t i = 0; i < sizeof ranks_tried / sizeof ranks_tried[0]; i++) {
         for (size_t j = 0; j < sizeof microbatches_tried / sizeof microbatches_tried[0]; j++) {
             for (size_t k = 0; k < sizeof chunks_tried / sizeof chunks_tried[0]; k++) {
-                const pp_shape shape = { .ranks = ranks_tried[i],
-                                         .chunks = chunks_tried[k],
-                                         .microbatches = microbatches_tried[j] };
+                const pp_schedule_params shape = { .ranks = ranks_tried[i],
+                                                   .chunks = chunks_tried[k],
+                                                   .microbatches = microbatches_tried[j] };
                 pp_order *order = NULL;
                 pp_err err = { 0 };
                 pp_status status = pp_schedule_build(schedule, &shape, &order, &err);
@@ -35,7 +36,8 @@ static void over_shapes(const pp_schedule *schedule, shape_check check)
     ck_assert_msg(built > 0, "%s accepts none of the shapes", schedule->name);
 }
 
-static void is_complete(const pp_schedule *schedule, const pp_shape *shape, pp_order *order)
+static void is_complete(const pp_schedule *schedule, const pp_schedule_params *shape,
+                        pp_order *order)
 {
     pp_err err = { 0 };
     ck_assert_msg(pp_order_check(order, schedule->name, &err) == PP_OK, "p=%u v=%u m=%u %s: %s",
@@ -53,7 +55,8 @@ START_TEST(orders_are_complete_and_valid)
 }
 END_TEST
 
-static void is_repeatable(const pp_schedule *schedule, const pp_shape *shape, pp_order *order)
+static void is_repeatable(const pp_schedule *schedule, const pp_schedule_params *shape,
+                          pp_order *order)
 {
     pp_order *again = NULL;
     pp_err err = { 0 };
@@ -108,10 +111,11 @@ static pp_costs *random_costs(const pp_order *order, uint32_t seed)
     return costs;
 }
 
-static void is_for_any_costs(const pp_schedule *schedule, const pp_shape *shape, pp_order *order)
+static void is_for_any_costs(const pp_schedule *schedule, const pp_schedule_params *shape,
+                             pp_order *order)
 {
     pp_err err = { 0 };
-    pp_shape with_costs = *shape;
+    pp_schedule_params with_costs = *shape;
     step s PP_CLEANUP(step_free) = { .costs = random_costs(order, shape->microbatches + 3) };
     pp_order_free(&order);
     with_costs.costs = s.costs;
@@ -127,7 +131,8 @@ START_TEST(orders_for_any_costs_are_complete_and_run)
 }
 END_TEST
 
-static void is_conserved(const pp_schedule *schedule, const pp_shape *shape, pp_order *order)
+static void is_conserved(const pp_schedule *schedule, const pp_schedule_params *shape,
+                         pp_order *order)
 {
     (void)schedule;
     pp_err err = { 0 };
@@ -175,7 +180,8 @@ static void keep_last(void *context, pp_ns at_ns, const int64_t bytes[PP_MEMORY_
     memcpy(last->bytes, bytes, sizeof last->bytes);
 }
 
-static void gives_back(const pp_schedule *schedule, const pp_shape *shape, pp_order *order)
+static void gives_back(const pp_schedule *schedule, const pp_schedule_params *shape,
+                       pp_order *order)
 {
     (void)schedule;
     pp_err err = { 0 };

@@ -1,4 +1,4 @@
-/* What NICs and slow-downs do to whole steps, for every schedule under every executor. */
+/* What NICs and slow-downs do to whole steps, for every schedule under every framework. */
 #include "tests/contract/executors.h"
 
 #include "traces/read/comm_rows.h"
@@ -86,7 +86,7 @@ static void compare(pp_program *program, const pp_costs *costs, const char *name
         pp_report_free(&reports[i]);
 }
 
-static size_t over_semantics(const pp_executor *executor, const pp_order *order, const char *name)
+static size_t over_semantics(const pp_framework *framework, const pp_order *order, const char *name)
 {
     static const char *const comms[] = { "", "eager:1GiB" };
     static const char *const lanes[] = { "single", "per-direction", "per-peer", "per-edge" };
@@ -96,7 +96,7 @@ static size_t over_semantics(const pp_executor *executor, const pp_order *order,
         pp_program *program PP_CLEANUP(pp_program_free) = NULL;
         pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
         pp_err err = { 0 };
-        if (executor->lower(order, &program, &err) || !program->comm)
+        if (framework->lower(order, &program, &err) || !program->comm)
             break;
         STEP_OK(pp_comm_semantics_parse(comms[i / 4 % 2], lanes[i % 4], &program->comm->semantics,
                                         &err),
@@ -117,33 +117,33 @@ static size_t over_semantics(const pp_executor *executor, const pp_order *order,
 
 START_TEST(without_sharing_both_engines_agree)
 {
-    const pp_executor *executor = pp_executor_at((size_t)_i);
+    const pp_framework *framework = pp_framework_at((size_t)_i);
     size_t compared = 0;
     for (size_t s = 0; s < pp_schedule_count(); s++) {
         const pp_schedule *schedule = pp_schedule_at(s);
         for (uint32_t p = 2; p <= 4; p++) {
-            const pp_shape shape = { .ranks = p,
-                                     .chunks = schedule->chunks ? schedule->chunks : 2,
-                                     .microbatches = 3 * p,
-                                     .group_size = schedule->grouped ? p : 0 };
+            const pp_schedule_params shape = { .ranks = p,
+                                               .chunks = schedule->chunks ? schedule->chunks : 2,
+                                               .microbatches = 3 * p,
+                                               .group_size = schedule->grouped ? p : 0 };
             pp_order *order PP_CLEANUP(pp_order_free) = NULL;
             pp_err err = { 0 };
             if (!pp_schedule_build(schedule, &shape, &order, &err))
-                compared += over_semantics(executor, order, schedule->name);
+                compared += over_semantics(framework, order, schedule->name);
         }
     }
-    if (strcmp(executor->name, "ideal") != 0)
-        ck_assert_msg(compared >= 4, "%s: %zu", executor->name, compared);
+    if (strcmp(framework->name, "ideal") != 0)
+        ck_assert_msg(compared >= 4, "%s: %zu", framework->name, compared);
 }
 END_TEST
 
-static pp_ns makespan_with(const char *schedule, const char *executor, const char *costs,
+static pp_ns makespan_with(const char *schedule, const char *framework, const char *costs,
                            pp_sharing sharing)
 {
     step s = { .order = step_order(schedule, 4, 1, 8, 0) };
     pp_err err = { 0 };
     s.costs = step_costs(costs, 4, 1, 8);
-    STEP_OK(lower_with(executor, s.order, &s.program, &err), err);
+    STEP_OK(lower_with(framework, s.order, &s.program, &err), err);
     s.program->comm->semantics.sharing = sharing;
     run(s.program, s.costs, &s.timeline, &s.report);
     pp_ns makespan_ns = s.report->makespan_ns;
@@ -155,12 +155,12 @@ static pp_ns makespan_with(const char *schedule, const char *executor, const cha
  */
 START_TEST(one_rank_per_nic_does_not_hinder_1f1b)
 {
-    static const char *const executors[] = { "megatron", "deepspeed" };
+    static const char *const frameworks[] = { "megatron", "deepspeed" };
     static const char costs[] = "F=1ms,I=1ms,W=1ms,comm=300us";
     for (size_t i = 0; i < 2; i++) {
-        pp_ns plain_ns = makespan_with("1f1b", executors[i], costs, (pp_sharing){ 0 });
+        pp_ns plain_ns = makespan_with("1f1b", frameworks[i], costs, (pp_sharing){ 0 });
         ck_assert_int_eq(
-            makespan_with("1f1b", executors[i], costs, (pp_sharing){ .ranks_per_nic = 1 }),
+            makespan_with("1f1b", frameworks[i], costs, (pp_sharing){ .ranks_per_nic = 1 }),
             plain_ns);
     }
 }
@@ -311,7 +311,7 @@ int main(void)
     Suite *suite = suite_create("sharing");
     TCase *tc = tcase_create("sharing");
     tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, without_sharing_both_engines_agree, 0, (int)pp_executor_count());
+    tcase_add_loop_test(tc, without_sharing_both_engines_agree, 0, (int)pp_framework_count());
     tcase_add_test(tc, one_rank_per_nic_does_not_hinder_1f1b);
     tcase_add_test(tc, ranks_of_a_node_share_its_nic);
     tcase_add_test(tc, compute_beside_a_transfer_is_slower);

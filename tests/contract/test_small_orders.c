@@ -53,7 +53,7 @@ END_TEST
 START_TEST(zb_1p_is_zb_h1_at_equal_durations)
 {
     const pp_memory_costs until_w = { .f = 1, .i = 0, .w = -1 };
-    const pp_shape shape = {
+    const pp_schedule_params shape = {
         .ranks = (uint32_t)_i, .chunks = 1, .microbatches = 4 * (uint32_t)_i, .memory = &until_w
     };
     pp_order *a PP_CLEANUP(pp_order_free) = step_order_for("zb-h1", &shape);
@@ -64,7 +64,7 @@ END_TEST
 
 /* Spans found by another program, written from the description of the algorithm alone; in each row
  * another of its habits wins. */
-START_TEST(zbv_auto_chooses_its_habits_by_the_durations)
+START_TEST(zbv_auto_chooses_its_variant_by_the_durations)
 {
     static const struct {
         uint32_t p, m;
@@ -78,7 +78,7 @@ START_TEST(zbv_auto_chooses_its_habits_by_the_durations)
         { 8, 10, "F=9ns,I=16ns,W=12ns,comm=3ns", 907 },
     };
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
-        pp_shape shape = { .ranks = rows[k].p, .chunks = 2, .microbatches = rows[k].m };
+        pp_schedule_params shape = { .ranks = rows[k].p, .chunks = 2, .microbatches = rows[k].m };
         pp_costs *costs PP_CLEANUP(pp_costs_free) =
             step_costs(rows[k].costs, shape.ranks, 2, shape.microbatches);
         shape.costs = costs;
@@ -94,7 +94,7 @@ int main(void)
     TCase *tc = tcase_create("orders");
     tcase_add_loop_test(tc, small_orders_are_those_of_the_definition, 0, SMALL);
     tcase_add_loop_test(tc, zb_1p_is_zb_h1_at_equal_durations, 1, 10);
-    tcase_add_test(tc, zbv_auto_chooses_its_habits_by_the_durations);
+    tcase_add_test(tc, zbv_auto_chooses_its_variant_by_the_durations);
     suite_add_tcase(suite, tc);
     return step_run(suite);
 }

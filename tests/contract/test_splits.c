@@ -8,7 +8,7 @@ typedef struct enumeration {
     size_t legal, fit;
 } enumeration;
 
-static const pp_candidate *row_of(const pp_choice *choice, const pp_parallel *p)
+static const pp_candidate *row_of(const pp_search_result *choice, const pp_parallel *p)
 {
     for (size_t i = 0; i < choice->splits; i++) {
         const pp_parallel *x = &choice->split[i].parallel;
@@ -19,15 +19,15 @@ static const pp_candidate *row_of(const pp_choice *choice, const pp_parallel *p)
 }
 
 /* The split alone; what the choice says of it must be true. */
-static void look_at(const pp_wish *wish, const pp_choice *choice, const pp_parallel *p,
-                    enumeration *all)
+static void look_at(const pp_plan_request *request, const pp_search_result *choice,
+                    const pp_parallel *p, enumeration *all)
 {
-    pp_wish one = *wish;
-    pp_choice *alone = NULL;
+    pp_plan_request one = *request;
+    pp_search_result *alone = NULL;
     pp_err err = { 0 };
     one.parallel = *p;
     one.gpus = 0;
-    pp_status status = pp_choose(&one, &alone, &err);
+    pp_status status = pp_plan_search(&one, &alone, &err);
     const pp_candidate *row = row_of(choice, p);
     if (status == PP_USAGE) { /* not legal */
         ck_assert_msg(!row, "pp %d tp %d cp %d ep %d: %s", (int)p->pp, (int)p->tp, (int)p->cp,
@@ -50,7 +50,7 @@ static void look_at(const pp_wish *wish, const pp_choice *choice, const pp_paral
         all->best = fmin(all->best, (double)step_ns);
         all->fit++;
     }
-    pp_choice_free(&alone);
+    pp_search_result_free(&alone);
 }
 
 static const struct {
@@ -66,24 +66,24 @@ static const struct {
 START_TEST(the_best_of_all_splits_is_found)
 {
     planning p = planning_of(cases[_i].model, cases[_i].hardware);
-    pp_wish wish = wish_of(&p, cases[_i].pp);
-    wish.gpus = cases[_i].gpus;
-    wish.seq_length = cases[_i].seq_length;
-    wish.global_batch_size = cases[_i].batch;
-    pp_choice *choice = choose(&wish);
-    wish.global_batch_size = choice->plan->global_batch_size;
+    pp_plan_request request = request_of(&p, cases[_i].pp);
+    request.gpus = cases[_i].gpus;
+    request.seq_length = cases[_i].seq_length;
+    request.global_batch_size = cases[_i].batch;
+    pp_search_result *choice = choose(&request);
+    request.global_batch_size = choice->plan->global_batch_size;
     enumeration all = { .best = HUGE_VAL };
-    const int64_t g = wish.gpus;
+    const int64_t g = request.gpus;
     pp_parallel x = { 0 };
     for (x.pp = 1; x.pp <= g; x.pp++) {
         for (x.tp = 1; x.tp <= 8 && x.tp * x.pp <= g; x.tp++) {
             for (x.cp = 1; x.cp * x.tp * x.pp <= g; x.cp++) {
                 x.dp = g / (x.pp * x.tp * x.cp);
                 if (x.pp * x.tp * x.cp * x.dp != g ||
-                    (wish.parallel.pp && x.pp != wish.parallel.pp))
+                    (request.parallel.pp && x.pp != request.parallel.pp))
                     continue;
                 for (x.ep = 1; x.ep <= (p.model.experts ? x.dp * x.cp : 1); x.ep++)
-                    look_at(&wish, choice, &x, &all);
+                    look_at(&request, choice, &x, &all);
             }
         }
     }
@@ -91,7 +91,7 @@ START_TEST(the_best_of_all_splits_is_found)
     ck_assert_uint_ge(all.fit, 2);
     ck_assert_int_eq(choice->plan->prediction->step_ns, (pp_ns)all.best);
     ck_assert_int_eq(pp_parallel_gpus(&choice->plan->parallel), g);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
@@ -99,9 +99,9 @@ END_TEST
 START_TEST(most_splits_are_pruned)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
-    pp_wish wish = wish_of(&p, 0);
-    wish.gpus = 256;
-    pp_choice *choice = choose(&wish);
+    pp_plan_request request = request_of(&p, 0);
+    request.gpus = 256;
+    pp_search_result *choice = choose(&request);
     size_t pruned = 0;
     for (size_t i = 1; i < choice->splits; i++) {
         const pp_candidate *c = &choice->split[i];
@@ -114,7 +114,7 @@ START_TEST(most_splits_are_pruned)
     }
     ck_assert_uint_gt(2 * pruned, choice->splits);
     ck_assert(!choice->per_gpu);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
@@ -122,17 +122,17 @@ END_TEST
 START_TEST(free_orders_can_change_the_split)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
-    pp_wish wish = wish_of(&p, 0);
-    wish.gpus = 64;
-    pp_choice *named = choose(&wish);
-    wish.orders = PP_ORDERS_BETTER;
-    pp_choice *found = choose(&wish);
-    pp_wish one = wish;
+    pp_plan_request request = request_of(&p, 0);
+    request.gpus = 64;
+    pp_search_result *named = choose(&request);
+    request.orders = PP_ORDERS_BETTER;
+    pp_search_result *found = choose(&request);
+    pp_plan_request one = request;
     one.parallel = named->plan->parallel;
     one.parallel.vpp = 0;
     one.gpus = 0;
     one.global_batch_size = named->plan->global_batch_size;
-    pp_choice *alone = choose(&one);
+    pp_search_result *alone = choose(&one);
     ck_assert_int_lt(found->candidate[0].step_ns, alone->candidate[0].step_ns);
     ck_assert_uint_eq(found->splits, named->splits);
     ck_assert_int_eq(found->split[0].step_ns, found->plan->prediction->step_ns);
@@ -142,26 +142,26 @@ START_TEST(free_orders_can_change_the_split)
         if (row->status == PP_CANDIDATE_OK)
             ck_assert_int_ge(row->step_ns, found->split[0].step_ns);
     }
-    pp_choice_free(&alone);
-    pp_choice_free(&found);
-    pp_choice_free(&named);
+    pp_search_result_free(&alone);
+    pp_search_result_free(&found);
+    pp_search_result_free(&named);
 }
 END_TEST
 
 START_TEST(a_counted_budget_repeats)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
-    pp_wish wish = wish_of(&p, 0);
+    pp_plan_request request = request_of(&p, 0);
     char *text[2];
-    wish.gpus = 64;
-    wish.orders = PP_ORDERS_BETTER;
-    wish.max_simulations = 600;
+    request.gpus = 64;
+    request.orders = PP_ORDERS_BETTER;
+    request.max_simulations = 600;
     for (uint32_t k = 0; k < 2; k++) {
-        wish.threads = 1 + 2 * k;
-        pp_choice *choice = choose(&wish);
+        request.threads = 1 + 2 * k;
+        pp_search_result *choice = choose(&request);
         ck_assert_uint_le(choice->simulated, 600);
         text[k] = plan_text(choice->plan);
-        pp_choice_free(&choice);
+        pp_search_result_free(&choice);
     }
     ck_assert_str_eq(text[0], text[1]);
     free(text[0]);
@@ -172,15 +172,15 @@ END_TEST
 START_TEST(impossible_splits_are_refused)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
-    pp_wish wish = wish_of(&p, 3);
-    wish.gpus = 16;
-    refuse(&wish, PP_USAGE, "16 GPUs cannot be split as asked");
-    wish = wish_of(&p, 0);
-    wish.gpus = 2;
-    refuse(&wish, PP_INFEASIBLE, "nothing fits");
-    wish.gpus = 8;
-    wish.parallel.tp = 3;
-    refuse(&wish, PP_USAGE, "8 GPUs cannot be split");
+    pp_plan_request request = request_of(&p, 3);
+    request.gpus = 16;
+    refuse(&request, PP_USAGE, "16 GPUs cannot be split as asked");
+    request = request_of(&p, 0);
+    request.gpus = 2;
+    refuse(&request, PP_INFEASIBLE, "nothing fits");
+    request.gpus = 8;
+    request.parallel.tp = 3;
+    refuse(&request, PP_USAGE, "8 GPUs cannot be split");
 }
 END_TEST
 
@@ -188,12 +188,12 @@ END_TEST
 START_TEST(a_budget_is_kept)
 {
     planning p = planning_of("llama3-8b", "h100-80g");
-    pp_wish wish = wish_of(&p, 0);
-    wish.gpus = 32;
-    wish.max_simulations = 5;
-    pp_choice *choice = choose(&wish);
+    pp_plan_request request = request_of(&p, 0);
+    request.gpus = 32;
+    request.max_simulations = 5;
+    pp_search_result *choice = choose(&request);
     ck_assert(choice->stopped);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 

@@ -1,7 +1,7 @@
 /* Plans for a runtime: it can run them, and the cost of its limits is what a free search says. */
 #include "planner/search/search_int.h"
 #include "planner/study/target.h"
-#include "sim/framework/sizes/shapes.h"
+#include "sim/framework/sizes/size_protocol.h"
 #include "tests/contract/planning.h"
 #include "traces/target/target.h"
 
@@ -48,20 +48,20 @@ static void emit(const pp_plan *plan, const char *name)
     pp_text_free(&companion.text);
 }
 
-static pp_wish wish_for(const planning *p, int64_t *lengths, size_t count)
+static pp_plan_request request_for(const planning *p, int64_t *lengths, size_t count)
 {
-    pp_wish wish = wish_of(p, 4);
-    wish.parallel.tp = 2;
-    wish.parallel.dp = count ? 2 : 1;
-    wish.seq_length = 2048;
-    wish.orders = PP_ORDERS_BETTER;
+    pp_plan_request request = request_of(p, 4);
+    request.parallel.tp = 2;
+    request.parallel.dp = count ? 2 : 1;
+    request.seq_length = 2048;
+    request.orders = PP_ORDERS_BETTER;
     for (size_t k = 0; k < count; k++)
         lengths[k] = 64 + (int64_t)(k * 7919 % 1900);
-    wish.lengths = count ? lengths : NULL;
-    wish.length_count = count;
+    request.lengths = count ? lengths : NULL;
+    request.length_count = count;
     if (!count)
-        wish.global_batch_size = 32;
-    return wish;
+        request.global_batch_size = 32;
+    return request;
 }
 
 START_TEST(the_runtime_takes_the_plan)
@@ -71,14 +71,14 @@ START_TEST(the_runtime_takes_the_plan)
     planning p = planning_of("llama3-8b", "h100-80g");
     const pp_target_limits *target = target_of(cases[_i].target);
     int64_t lengths[96];
-    pp_wish before = wish_for(&p, lengths, cases[_i].lengths ? 96 : 0);
+    pp_plan_request before = request_for(&p, lengths, cases[_i].lengths ? 96 : 0);
     before.memory_limit_bytes = (int64_t)1 << 40; /* torch keeps outputs, and is to be compared */
-    pp_wish wish = before;
+    pp_plan_request request = before;
     pp_err err = { 0 };
-    STEP_OK(pp_target_apply(target, false, &wish, &err), err);
-    pp_choice *choice = choose(&wish);
+    STEP_OK(pp_target_apply(target, false, &request, &err), err);
+    pp_search_result *choice = choose(&request);
     const pp_plan *plan = choice->plan;
-    ck_assert_str_eq(plan->executor, target->executors[0]);
+    ck_assert_str_eq(plan->framework, target->frameworks[0]);
     ck_assert_int_eq(plan->zero, target->fsdp); /* data_parallel_shard_degree, strategy: fsdp2 */
     if (strcmp(cases[_i].target, "torchtitan") == 0)
         ck_assert_str_eq(plan->return_outputs, "off"); /* its trainer: return_outputs=False */
@@ -99,11 +99,11 @@ START_TEST(the_runtime_takes_the_plan)
     STEP_OK(pp_target_compare(target, &before, choice, &err), err);
     ck_assert(choice->target[0]);
     for (int k = 0; k < 2; k++) { /* its limits alone, and everything */
-        pp_wish other = before;
-        other.executor = k ? NULL : target->executors[0];
+        pp_plan_request other = before;
+        other.framework = k ? NULL : target->frameworks[0];
         if (!k && target->fsdp)
             train_with_fsdp(&other);
-        pp_choice *best = choose(&other);
+        pp_search_result *best = choose(&other);
         double more =
             (double)plan->prediction->step_ns / (double)best->plan->prediction->step_ns - 1;
         char words[400];
@@ -113,30 +113,31 @@ START_TEST(the_runtime_takes_the_plan)
                       words, choice->target);
         ck_assert(k || strcmp(cases[_i].target, "ppsim") != 0 || !measurable);
         ck_assert(!k || strcmp(cases[_i].target, "megatron") != 0 || more > 0.001);
-        pp_choice_free(&best);
+        pp_search_result_free(&best);
     }
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
-/* The text names the fastest that the target runs, and how much slower it is than the wish. */
-static void expect_nearest(const pp_wish *wish, const char *target, const char *text)
+/* The text names the fastest that the target runs, and how much slower it is than the request. */
+static void expect_nearest(const pp_plan_request *request, const char *target, const char *text)
 {
-    pp_wish asked = *wish;
-    pp_wish other = *wish;
+    pp_plan_request asked = *request;
+    pp_plan_request other = *request;
     char words[200];
     asked.no_split = false;
-    asked.executor = wish->no_split ? target_of(target)->executors[0] : NULL; /* megatron: no zbv */
+    asked.framework =
+        request->no_split ? target_of(target)->frameworks[0] : NULL; /* megatron: no zbv */
     other.schedule = NULL;
     other.only = target_of(target)->only;
     other.orders = PP_ORDERS_NAMED;
-    other.executor = target_of(target)->executors[0];
+    other.framework = target_of(target)->frameworks[0];
     if (target_of(target)->fsdp) {
         train_with_fsdp(&asked);
         train_with_fsdp(&other);
     }
-    pp_choice *a = choose(&asked);
-    pp_choice *b = choose(&other);
+    pp_search_result *a = choose(&asked);
+    pp_search_result *b = choose(&other);
     const pp_candidate *best = &b->candidate[0];
     snprintf(words, sizeof words, "(%+.2f %%",
              100 * (pp_candidate_score(best, best->step_ns) /
@@ -144,8 +145,8 @@ static void expect_nearest(const pp_wish *wish, const char *target, const char *
                     1));
     ck_assert_msg(strstr(text, words) && strstr(text, best->schedule->name), "%s: %s", words, text);
     ck_assert(!best->schedule->splits_backward);
-    pp_choice_free(&a);
-    pp_choice_free(&b);
+    pp_search_result_free(&a);
+    pp_search_result_free(&b);
 }
 
 START_TEST(what_it_does_not_run_is_refused)
@@ -154,34 +155,35 @@ START_TEST(what_it_does_not_run_is_refused)
     pp_err err = { 0 };
     const pp_target *none = NULL;
     ck_assert_int_eq(pp_target_get("jax", &none, &err), PP_USAGE);
-    pp_wish wish = wish_for(&p, NULL, 0);
-    wish.schedule = pp_schedule_find("zbv");
-    wish.memory_limit_bytes = (int64_t)1 << 40;
+    pp_plan_request request = request_for(&p, NULL, 0);
+    request.schedule = pp_schedule_find("zbv");
+    request.memory_limit_bytes = (int64_t)1 << 40;
     err = (pp_err){ 0 };
-    ck_assert_int_eq(pp_target_apply(target_of("megatron"), false, &wish, &err), PP_INFEASIBLE);
-    expect_nearest(&wish, "megatron", err.text);
-    wish.no_split = true;
+    ck_assert_int_eq(pp_target_apply(target_of("megatron"), false, &request, &err), PP_INFEASIBLE);
+    expect_nearest(&request, "megatron", err.text);
+    request.no_split = true;
     err = (pp_err){ 0 };
-    ck_assert_int_eq(pp_target_apply(target_of("torchtitan"), false, &wish, &err), PP_INFEASIBLE);
+    ck_assert_int_eq(pp_target_apply(target_of("torchtitan"), false, &request, &err),
+                     PP_INFEASIBLE);
     ck_assert_msg(strstr(err.text, "--torch-compile") != NULL, "%s", err.text);
-    expect_nearest(&wish, "torchtitan", err.text);
-    wish = wish_for(&p, NULL, 0);
-    wish.orders = PP_ORDERS_PLANNED;
-    ck_assert_int_eq(pp_target_apply(target_of("megatron"), false, &wish, &err), PP_INFEASIBLE);
-    wish = wish_for(&p, NULL, 0);
-    wish.executor = "deepspeed";
-    ck_assert_int_eq(pp_target_apply(target_of("ppsim"), false, &wish, &err), PP_USAGE);
-    wish = wish_for(&p, NULL, 0);
-    wish.exchange.shapes.kind = PP_SHAPES_MESSAGE;
-    ck_assert_int_eq(pp_target_apply(target_of("torchtitan"), true, &wish, &err), PP_USAGE);
-    wish = wish_for(&p, NULL, 0);
-    wish.switches.given.recompute = true;
-    wish.switches.value.recompute = PP_RECOMPUTE_STAGES;
+    expect_nearest(&request, "torchtitan", err.text);
+    request = request_for(&p, NULL, 0);
+    request.orders = PP_ORDERS_PLANNED;
+    ck_assert_int_eq(pp_target_apply(target_of("megatron"), false, &request, &err), PP_INFEASIBLE);
+    request = request_for(&p, NULL, 0);
+    request.framework = "deepspeed";
+    ck_assert_int_eq(pp_target_apply(target_of("ppsim"), false, &request, &err), PP_USAGE);
+    request = request_for(&p, NULL, 0);
+    request.exchange.shapes.kind = PP_SIZES_MESSAGE;
+    ck_assert_int_eq(pp_target_apply(target_of("torchtitan"), true, &request, &err), PP_USAGE);
+    request = request_for(&p, NULL, 0);
+    request.switches.given.recompute = true;
+    request.switches.value.recompute = PP_RECOMPUTE_STAGES;
     err = (pp_err){ 0 };
-    ck_assert_int_eq(pp_target_apply(target_of("automodel"), false, &wish, &err), PP_USAGE);
+    ck_assert_int_eq(pp_target_apply(target_of("automodel"), false, &request, &err), PP_USAGE);
     ck_assert_str_eq(err.where, "--recompute");
     err = (pp_err){ 0 };
-    STEP_OK(pp_target_apply(target_of("megatron"), false, &wish, &err), err);
+    STEP_OK(pp_target_apply(target_of("megatron"), false, &request, &err), err);
 }
 END_TEST
 
@@ -190,21 +192,21 @@ START_TEST(a_free_choice_without_a_plan_says_why)
 {
     const pp_target_limits *target = target_of("megatron");
     planning p = planning_of("llama3-8b", "h100-80g");
-    pp_wish wish = wish_of(&p, 4);
-    wish.seq_length = 4096;
-    wish.global_batch_size = 32;
-    pp_wish none = wish;
+    pp_plan_request request = request_of(&p, 4);
+    request.seq_length = 4096;
+    request.global_batch_size = 32;
+    pp_plan_request none = request;
     none.memory_limit_bytes = 1 << 20;
     pp_err err = { 0 };
     pp_err why = { 0 };
-    pp_choice *nothing = NULL;
-    ck_assert_int_ne(pp_choose(&none, &nothing, &why), PP_OK);
+    pp_search_result *nothing = NULL;
+    ck_assert_int_ne(pp_plan_search(&none, &nothing, &why), PP_OK);
     ck_assert_uint_gt(strlen(why.text), 80);
-    STEP_OK(pp_target_apply(target, false, &wish, &err), err);
-    pp_choice *choice = choose(&wish);
+    STEP_OK(pp_target_apply(target, false, &request, &err), err);
+    pp_search_result *choice = choose(&request);
     STEP_OK(pp_target_compare(target, &none, choice, &err), err);
     ck_assert_msg(strstr(choice->target, why.text), "%s: %s", why.text, choice->target);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 

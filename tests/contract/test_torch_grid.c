@@ -1,5 +1,5 @@
 /* A plan for torchtitan beside the schedules that PyTorch ships (torch.distributed.pipelining, 2.8:
- * the classes of schedules.py), under the torch executor: with the memory that one of them needs,
+ * the classes of schedules.py), under the torch framework: with the memory that one of them needs,
  * the plan of the same job is at least as fast, and mostly faster. Theirs are among the candidates,
  * so this is about the search. Theirs have equal stages; the plan may choose partition, schedule
  * and stages per rank, not micro-batches, recomputation or degrees. Neither returns outputs. */
@@ -38,24 +38,24 @@ static const struct {
     { "gpt175b", 8, 16, 32, 2048, PP_RECOMPUTE_SELECTIVE, 6 },
 };
 
-static pp_wish wish_at(const planning *p, int at)
+static pp_plan_request request_at(const planning *p, int at)
 {
-    pp_wish wish = wish_of(p, grid[at].pp);
-    wish.parallel.tp = grid[at].tp;
-    wish.seq_length = grid[at].seq_length;
-    wish.micro_batch_size = 1;
-    wish.global_batch_size = grid[at].microbatches;
-    wish.switches.value.recompute = grid[at].recompute;
-    wish.switches.given.recompute = true;
-    return wish;
+    pp_plan_request request = request_of(p, grid[at].pp);
+    request.parallel.tp = grid[at].tp;
+    request.seq_length = grid[at].seq_length;
+    request.micro_batch_size = 1;
+    request.global_batch_size = grid[at].microbatches;
+    request.switches.value.recompute = grid[at].recompute;
+    request.switches.given.recompute = true;
+    return request;
 }
 
-static void apply(pp_wish *wish)
+static void apply(pp_plan_request *request)
 {
     const pp_target *target = NULL;
     pp_err err = { 0 };
     STEP_OK(pp_target_get("torchtitan", &target, &err), err);
-    STEP_OK(pp_target_apply(&target->limits, false, wish, &err), err);
+    STEP_OK(pp_target_apply(&target->limits, false, request, &err), err);
 }
 
 START_TEST(a_plan_is_no_slower_than_what_pytorch_ships)
@@ -63,27 +63,27 @@ START_TEST(a_plan_is_no_slower_than_what_pytorch_ships)
     planning p = planning_of(grid[_i].model, "h100-80g");
     int shorter = 0;
     for (size_t k = 0; k < sizeof shipped / sizeof *shipped; k++) {
-        pp_wish theirs = wish_at(&p, _i);
+        pp_plan_request theirs = request_at(&p, _i);
         theirs.schedule = pp_schedule_find(shipped[k].name);
         theirs.parallel.vpp = shipped[k].vpp;
         theirs.partition = PP_PARTITION_UNIFORM;
         theirs.memory_limit_bytes = (int64_t)1 << 45;
-        theirs.executor = "torch";
+        theirs.framework = "torch";
         theirs.return_outputs = "off"; /* as torchtitan's */
         train_with_fsdp(&theirs);
-        pp_choice *fixed = choose(&theirs);
-        pp_wish ours = wish_at(&p, _i);
+        pp_search_result *fixed = choose(&theirs);
+        pp_plan_request ours = request_at(&p, _i);
         ours.memory_limit_bytes = fixed->plan->prediction->peak_memory_bytes;
         apply(&ours);
-        pp_choice *plan = choose(&ours);
+        pp_search_result *plan = choose(&ours);
         ck_assert_int_le(plan->plan->prediction->peak_memory_bytes, ours.memory_limit_bytes);
         ck_assert_msg(plan->plan->prediction->step_ns <= fixed->plan->prediction->step_ns,
                       "%s pp %d, %s: plan %s takes %" PRId64 ", that %" PRId64, grid[_i].model,
                       (int)grid[_i].pp, shipped[k].name, plan->plan->schedule,
                       plan->plan->prediction->step_ns, fixed->plan->prediction->step_ns);
         shorter += plan->plan->prediction->step_ns < fixed->plan->prediction->step_ns / 100 * 99;
-        pp_choice_free(&plan);
-        pp_choice_free(&fixed);
+        pp_search_result_free(&plan);
+        pp_search_result_free(&fixed);
     }
     ck_assert_int_ge(shorter, grid[_i].shorter);
 }

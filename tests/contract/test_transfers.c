@@ -128,7 +128,7 @@ START_TEST(layouts_decide_the_time_of_a_transfer)
         ck_assert_double_eq(pp_transfer_seconds(&c, 1, 2, bytes),
                             pp_message_seconds(hw, false, rows[i].far, bytes));
     }
-    c.switches.communicators = PP_COMMUNICATORS_UNSAID;
+    c.switches.communicators = PP_COMMUNICATORS_DEFAULT;
     ck_assert_double_eq(pp_transfer_seconds(&c, 0, 1, bytes), pp_p2p_seconds(hw, true, 16, bytes));
     ck_assert_double_eq(pp_transfer_seconds(&c, 1, 2, bytes), pp_p2p_seconds(hw, false, 16, bytes));
     /* a pipeline inside a node spans nothing */
@@ -175,8 +175,8 @@ START_TEST(emulation_against_send_receive)
     } ways[] = { { PP_COMMUNICATORS_WORLD, PP_P2P_SEND_RECV },
                  { PP_COMMUNICATORS_PP, PP_P2P_SEND_RECV },
                  { PP_COMMUNICATORS_PER_EDGE, PP_P2P_SEND_RECV },
-                 { PP_COMMUNICATORS_UNSAID, PP_P2P_ALL_GATHER },
-                 { PP_COMMUNICATORS_UNSAID, PP_P2P_ALL_REDUCE } };
+                 { PP_COMMUNICATORS_DEFAULT, PP_P2P_ALL_GATHER },
+                 { PP_COMMUNICATORS_DEFAULT, PP_P2P_ALL_REDUCE } };
     double us[2][7][5];
     for (int far = 0; far < 2; far++) {
         /* 8 ranks in a node, replicas beside it; or 8 ranks of tp 8 on nodes of their own, 512 GPUs
@@ -222,7 +222,7 @@ START_TEST(edges_have_a_communicator_each)
 {
     const pp_parallel line = { 4, 1, 1, 1, 1, 1 }, loop = { 4, 1, 1, 1, 1, 2 },
                       two = { 2, 1, 1, 1, 1, 2 }, one = { 1, 1, 1, 1, 1, 1 };
-    static const pp_communicators whole[] = { PP_COMMUNICATORS_UNSAID, PP_COMMUNICATORS_WORLD,
+    static const pp_communicators whole[] = { PP_COMMUNICATORS_DEFAULT, PP_COMMUNICATORS_WORLD,
                                               PP_COMMUNICATORS_PP };
     for (size_t i = 0; i < 3; i++) {
         ck_assert_int_eq(communicators(line, PP_PLACE_LOOP, whole[i], 1), 1);
@@ -241,28 +241,28 @@ START_TEST(edges_have_a_communicator_each)
 }
 END_TEST
 
-/* A plan for 4 ranks of gpt22b: 1f1b; interleaved where that is all the executor runs, or where
+/* A plan for 4 ranks of gpt22b: 1f1b; interleaved where that is all the framework runs, or where
  * lanes matter. */
-static pp_choice *choice_for(const planning *p, const char *executor, pp_communicators layout,
-                             const pp_p2p *p2p)
+static pp_search_result *choice_for(const planning *p, const char *framework,
+                                    pp_communicators layout, const pp_p2p *p2p)
 {
-    pp_wish wish = wish_of(p, 4);
+    pp_plan_request request = request_of(p, 4);
     const bool interleaved =
-        strcmp(executor, "megatron-overlap") == 0 || strcmp(executor, "torch") == 0;
-    wish.parallel.tp = 8;
-    wish.parallel.vpp = interleaved ? 2 : 1;
-    wish.micro_batch_size = 1;
-    wish.schedule = pp_schedule_find(interleaved ? "interleaved" : "1f1b");
-    wish.executor = executor;
-    wish.switches.value.communicators = layout;
+        strcmp(framework, "megatron-overlap") == 0 || strcmp(framework, "torch") == 0;
+    request.parallel.tp = 8;
+    request.parallel.vpp = interleaved ? 2 : 1;
+    request.micro_batch_size = 1;
+    request.schedule = pp_schedule_find(interleaved ? "interleaved" : "1f1b");
+    request.framework = framework;
+    request.switches.value.communicators = layout;
     if (p2p) {
-        wish.switches.value.p2p = *p2p;
-        wish.switches.given.p2p = true;
+        request.switches.value.p2p = *p2p;
+        request.switches.given.p2p = true;
     }
-    return choose(&wish);
+    return choose(&request);
 }
 
-static int64_t library_bytes(const pp_choice *choice, uint32_t rank)
+static int64_t library_bytes(const pp_search_result *choice, uint32_t rank)
 {
     return choice->plan->costs[0]->comm_library_bytes[rank];
 }
@@ -272,24 +272,24 @@ START_TEST(plans_carry_the_layout)
 {
     const planning p = planning_of("gpt22b", "h100-80g");
     static const struct {
-        const char *executor;
+        const char *framework;
         pp_communicators layout;
         const char *lanes;
         int more; /* communicators of rank 1 than with one for the pipeline */
     } rows[] = {
-        { "megatron", PP_COMMUNICATORS_UNSAID, "", 0 },
+        { "megatron", PP_COMMUNICATORS_DEFAULT, "", 0 },
         { "megatron", PP_COMMUNICATORS_WORLD, "single", 0 },
         { "megatron", PP_COMMUNICATORS_PP, "single", 0 },
         { "megatron", PP_COMMUNICATORS_PER_EDGE, "per-edge", 1 },
         { "ideal", PP_COMMUNICATORS_PER_EDGE, "", 1 },
         /* a lane per peer by itself, one queue in one communicator; edges 0-3, 3-0 too */
-        { "megatron-overlap", PP_COMMUNICATORS_UNSAID, "", 0 },
+        { "megatron-overlap", PP_COMMUNICATORS_DEFAULT, "", 0 },
         { "megatron-overlap", PP_COMMUNICATORS_PP, "single", 0 },
         { "torch", PP_COMMUNICATORS_PER_EDGE, "per-edge", 1 },
     };
     int64_t one_bytes = 0;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        pp_choice *choice = choice_for(&p, rows[i].executor, rows[i].layout, NULL);
+        pp_search_result *choice = choice_for(&p, rows[i].framework, rows[i].layout, NULL);
         pp_report *again = NULL;
         pp_err err = { 0 };
         ck_assert_str_eq(choice->plan->lanes, rows[i].lanes);
@@ -302,7 +302,7 @@ START_TEST(plans_carry_the_layout)
         STEP_OK(pp_plan_simulate(choice->plan, NULL, NULL, NULL, &again, &err), err);
         ck_assert_int_eq(again->step_ns, choice->plan->prediction->step_ns);
         pp_report_free(&again);
-        pp_choice_free(&choice);
+        pp_search_result_free(&choice);
     }
 }
 END_TEST
@@ -314,7 +314,7 @@ START_TEST(executors_have_their_own_transfers)
     const planning p = planning_of("gpt22b", "h100-80g");
     static const pp_p2p send = PP_P2P_SEND_RECV, gather = PP_P2P_ALL_GATHER;
     const struct {
-        const char *executor;
+        const char *framework;
         const pp_p2p *p2p;
         pp_p2p expected;
     } rows[] = {
@@ -324,10 +324,11 @@ START_TEST(executors_have_their_own_transfers)
     };
     pp_ns edge_ns[6];
     for (size_t i = 0; i < 6; i++) {
-        pp_choice *choice = choice_for(&p, rows[i].executor, PP_COMMUNICATORS_UNSAID, rows[i].p2p);
+        pp_search_result *choice =
+            choice_for(&p, rows[i].framework, PP_COMMUNICATORS_DEFAULT, rows[i].p2p);
         ck_assert_int_eq(choice->plan->p2p, rows[i].expected);
         edge_ns[i] = choice->plan->costs[0]->send_f_ns[0];
-        pp_choice_free(&choice);
+        pp_search_result_free(&choice);
     }
     ck_assert_int_eq(edge_ns[0], edge_ns[3]);
     ck_assert_int_eq(edge_ns[1], edge_ns[2]);
@@ -343,7 +344,7 @@ START_TEST(a_collective_is_never_eager)
     const planning p = planning_of("gpt22b", "h100-80g");
     static const pp_p2p kinds[] = { PP_P2P_SEND_RECV, PP_P2P_ALL_GATHER };
     for (int i = 0; i < 2; i++) {
-        pp_choice *choice = choice_for(&p, "deepspeed", PP_COMMUNICATORS_UNSAID, &kinds[i]);
+        pp_search_result *choice = choice_for(&p, "deepspeed", PP_COMMUNICATORS_DEFAULT, &kinds[i]);
         pp_report *report = NULL;
         pp_err err = { 0 };
         snprintf(choice->plan->comm, sizeof choice->plan->comm, "eager:1GiB");
@@ -356,7 +357,7 @@ START_TEST(a_collective_is_never_eager)
         ck_assert_int_eq(link_ns[0] < link_ns[1], !i);
         ck_assert_int_eq(link_ns[0] == link_ns[1], i);
         pp_report_free(&report);
-        pp_choice_free(&choice);
+        pp_search_result_free(&choice);
     }
 }
 END_TEST
@@ -370,18 +371,18 @@ START_TEST(scatter_gather_is_a_switch)
         int64_t bytes[2];
         pp_ns edge_ns[2];
         for (int on = 0; on < 2; on++) {
-            pp_wish wish = wish_of(&p, 4);
-            wish.parallel.tp = 8;
-            wish.parallel.vpp = 1;
-            wish.micro_batch_size = 1;
-            wish.schedule = pp_schedule_find("1f1b");
-            wish.switches.value.sequence_parallel = sequence_parallel;
-            wish.switches.value.scatter_gather = on;
-            wish.switches.given.sequence_parallel = wish.switches.given.scatter_gather = true;
-            pp_choice *choice = choose(&wish);
+            pp_plan_request request = request_of(&p, 4);
+            request.parallel.tp = 8;
+            request.parallel.vpp = 1;
+            request.micro_batch_size = 1;
+            request.schedule = pp_schedule_find("1f1b");
+            request.switches.value.sequence_parallel = sequence_parallel;
+            request.switches.value.scatter_gather = on;
+            request.switches.given.sequence_parallel = request.switches.given.scatter_gather = true;
+            pp_search_result *choice = choose(&request);
             bytes[on] = choice->plan->costs[0]->message_bytes[0];
             edge_ns[on] = choice->plan->costs[0]->send_f_ns[0];
-            pp_choice_free(&choice);
+            pp_search_result_free(&choice);
         }
         if (sequence_parallel) {
             ck_assert_int_eq(bytes[0], bytes[1]);
@@ -412,7 +413,7 @@ START_TEST(stacks_know_scatter_gather)
         STEP_OK(pp_stack_find(rows[i].stack, 8, &s, &err), err);
         ck_assert_int_eq(s.scatter_gather, rows[i].scatter_gather);
         ck_assert_int_eq(s.p2p, PP_P2P_SEND_RECV);
-        ck_assert_int_eq(s.communicators, PP_COMMUNICATORS_UNSAID);
+        ck_assert_int_eq(s.communicators, PP_COMMUNICATORS_DEFAULT);
     }
 }
 END_TEST

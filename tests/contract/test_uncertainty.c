@@ -12,12 +12,12 @@ typedef struct planned {
     pp_measured_profile *measured;
     pp_model model;
     pp_hardware hardware;
-    pp_choice *choice;
+    pp_search_result *choice;
 } planned;
 
 static void planned_free(planned *p)
 {
-    pp_choice_free(&p->choice);
+    pp_search_result_free(&p->choice);
     pp_measured_close(&p->measured);
     rig_free(&p->profile);
 }
@@ -30,18 +30,18 @@ static void plan_with(const rig_class *classes, pp_hardware hardware, int64_t pp
                     .hardware = hardware };
     STEP_OK(pp_measured_open(p->profile, PP_PROFILE_ALL, 16, &p->measured, &err), err);
     p->hardware.measured = &p->measured->measured;
-    const pp_wish wish = { .model = &p->model,
-                           .hardware = &p->hardware,
-                           .parallel = { .pp = pp, .tp = 1, .vpp = 1 },
-                           .seq_length = T,
-                           .micro_batch_size = 1,
-                           .global_batch_size = 4,
-                           .threads = 1,
-                           .schedule = pp_schedule_find("1f1b"),
-                           .switches = { .stack = "current",
-                                         .value = { .recompute = PP_RECOMPUTE_NONE },
-                                         .given = { .recompute = true } } };
-    STEP_OK(pp_choose(&wish, &p->choice, &err), err);
+    const pp_plan_request request = { .model = &p->model,
+                                      .hardware = &p->hardware,
+                                      .parallel = { .pp = pp, .tp = 1, .vpp = 1 },
+                                      .seq_length = T,
+                                      .micro_batch_size = 1,
+                                      .global_batch_size = 4,
+                                      .threads = 1,
+                                      .schedule = pp_schedule_find("1f1b"),
+                                      .switches = { .stack = "current",
+                                                    .value = { .recompute = PP_RECOMPUTE_NONE },
+                                                    .given = { .recompute = true } } };
+    STEP_OK(pp_plan_search(&request, &p->choice, &err), err);
     const pp_ns step_ns = p->choice->plan->prediction->step_ns;
     pp_plan *plan = p->choice->plan;
     STEP_OK(pp_measured_describe(p->measured, &p->choice->context, NULL, plan, &err), err);

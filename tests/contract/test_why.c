@@ -1,7 +1,7 @@
-/* Where the step goes: parts sum to it, whatever the schedule, executor and costs; and cases worked
- * out by hand. */
+/* Where the step goes: parts sum to it, whatever the schedule, framework and costs; and cases
+ * worked out by hand. */
 #include "sim/base/random.h"
-#include "sim/framework/sizes/shapes.h"
+#include "sim/framework/sizes/size_protocol.h"
 #include "tests/contract/executors.h"
 #include "tests/contract/planning.h"
 
@@ -87,40 +87,41 @@ static pp_costs *bare_of(const pp_costs *costs, uint64_t *random)
     return bare;
 }
 
-static bool simulate_drawn(const pp_executor *executor, pp_order *order, uint64_t seed, bool hosts)
+static bool simulate_drawn(const pp_framework *framework, pp_order *order, uint64_t seed,
+                           bool hosts)
 {
     uint64_t random = seed;
     pp_err err = { 0 };
     step s PP_CLEANUP(step_free) = { .order = order };
     s.costs = drawn_costs(order->ranks, order->stages, order->microbatches, &random);
     pp_costs *bare PP_CLEANUP(pp_costs_free) = bare_of(s.costs, &random);
-    if (pp_executor_lower(executor, order, s.costs, &s.program, &err))
+    if (pp_framework_lower(framework, order, s.costs, &s.program, &err))
         return false;
     if (s.program->comm && hosts)
         s.program->comm->semantics.host = (pp_host_costs){ 30, 50, 20 };
     if (pp_simulate(s.program, s.costs, &s.timeline, &err))
         return false; /* it hangs on one queue */
-    STEP_OK(pp_report_build("", executor->name, s.program, s.timeline, s.costs, seed % 2, &s.report,
-                            &err),
+    STEP_OK(pp_report_build("", framework->name, s.program, s.timeline, s.costs, seed % 2,
+                            &s.report, &err),
             err);
-    check(&s, seed % 3 ? bare : NULL, executor->name);
+    check(&s, seed % 3 ? bare : NULL, framework->name);
     return true;
 }
 
 START_TEST(parts_sum_to_the_step)
 {
-    const pp_executor *executor = pp_executor_at((size_t)_i);
+    const pp_framework *framework = pp_framework_at((size_t)_i);
     int done = 0;
     for (size_t k = 0; k < pp_schedule_count(); k++) {
         const pp_schedule *schedule = pp_schedule_at(k);
         for (uint64_t seed = 1; seed <= 12; seed++) {
-            const pp_shape shape = { .ranks = 3 + (uint32_t)(seed % 3),
-                                     .chunks = schedule->chunks ? schedule->chunks : 2,
-                                     .microbatches = 2 * (3 + (uint32_t)(seed % 3)) };
+            const pp_schedule_params shape = { .ranks = 3 + (uint32_t)(seed % 3),
+                                               .chunks = schedule->chunks ? schedule->chunks : 2,
+                                               .microbatches = 2 * (3 + (uint32_t)(seed % 3)) };
             pp_order *order = NULL;
             pp_err err = { 0 };
             if (pp_schedule_build(schedule, &shape, &order, &err) == PP_OK)
-                done += simulate_drawn(executor, order, seed, seed % 4 == 0);
+                done += simulate_drawn(framework, order, seed, seed % 4 == 0);
         }
     }
     ck_assert_int_ge(done, 12);
@@ -153,16 +154,16 @@ END_TEST
  * as well. */
 START_TEST(a_transfer_is_the_end_of_a_wait)
 {
-    static const char *const executors[] = { "ideal", "torch", "megatron" };
+    static const char *const frameworks[] = { "ideal", "torch", "megatron" };
     static const pp_ns transfers_ns[] = { 7, 7, 14 };
     step s PP_CLEANUP(step_free) = { .order = step_order("1f1b", 2, 1, 1, 0) };
     pp_err err = { 0 };
     s.costs = step_costs("F=100ns,B=200ns,comm=7ns", 2, 1, 1);
     s.costs->f_ns[1]++; /* so that the second rank is the one shown */
-    STEP_OK(lower_with(executors[_i], s.order, &s.program, &err), err);
+    STEP_OK(lower_with(frameworks[_i], s.order, &s.program, &err), err);
     STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
     STEP_OK(
-        pp_report_build("", executors[_i], s.program, s.timeline, s.costs, true, &s.report, &err),
+        pp_report_build("", frameworks[_i], s.program, s.timeline, s.costs, true, &s.report, &err),
         err);
     pp_why why = explain(&s, NULL);
     ck_assert_uint_eq(why.slowest, 1);
@@ -209,25 +210,25 @@ START_TEST(plans_tell_collectives_apart)
     for (size_t k = 0; k < 64; k++)
         lengths[k] = 100 + (int64_t)(k * 7919 % 4000);
     for (int k = 0; k < 4; k++) {
-        pp_wish wish = wish_of(&p, 4);
-        wish.parallel.tp = k ? 2 : 1;
-        wish.why = true;
+        pp_plan_request request = request_of(&p, 4);
+        request.parallel.tp = k ? 2 : 1;
+        request.why = true;
         if (k > 1) {
-            wish.parallel.dp = 2;
-            wish.lengths = lengths;
-            wish.length_count = 64;
-            wish.seq_length = 4096;
-            wish.executor = "torch";
+            request.parallel.dp = 2;
+            request.lengths = lengths;
+            request.length_count = 64;
+            request.seq_length = 4096;
+            request.framework = "torch";
             if (k == 3)
-                wish.exchange.shapes.kind = PP_SHAPES_PADDED;
+                request.exchange.shapes.kind = PP_SIZES_PADDED;
         }
-        pp_choice *choice = choose(&wish);
+        pp_search_result *choice = choose(&request);
         const pp_report *report = choice->plan->prediction;
         ck_assert(report->has_why && report->why.has_collectives);
         ck_assert_int_eq(sum_of(report->why.mean_ns, "plan"), report->step_ns);
         ck_assert_int_eq(sum_of(report->why.slowest_ns, "plan"), report->step_ns);
         ck_assert_msg((report->why.mean_ns[PP_WHY_COLLECTIVES] > 0) == (k > 0), "case %d", k);
-        pp_choice_free(&choice);
+        pp_search_result_free(&choice);
     }
 }
 END_TEST
@@ -236,7 +237,7 @@ int main(void)
 {
     Suite *suite = suite_create("why");
     TCase *tc = tcase_create("why");
-    tcase_add_loop_test(tc, parts_sum_to_the_step, 0, (int)pp_executor_count());
+    tcase_add_loop_test(tc, parts_sum_to_the_step, 0, (int)pp_framework_count());
     tcase_add_test(tc, gpipe_by_hand);
     tcase_add_loop_test(tc, a_transfer_is_the_end_of_a_wait, 0, 3);
     tcase_add_test(tc, unequal_stages_are_told_apart);

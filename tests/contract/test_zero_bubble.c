@@ -13,12 +13,12 @@ static const char *const schedules[] = { "1f1b", "zb-h1", "zb-h2", "zb-1p", "zb-
  * dependencies allow, to 0.2 %. */
 static void check_runtime(const step *s, const char *name)
 {
-    const pp_executor *executor = NULL;
+    const pp_framework *framework = NULL;
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     pp_err err = { 0 };
-    STEP_OK(pp_executor_get("zero-bubble", &executor, &err), err);
-    STEP_OK(pp_executor_lower(executor, s->order, s->costs, &program, &err), err);
+    STEP_OK(pp_framework_get("zero-bubble", &framework, &err), err);
+    STEP_OK(pp_framework_lower(framework, s->order, s->costs, &program, &err), err);
     STEP_OK(pp_simulate(program, s->costs, &timeline, &err), err);
     double over =
         (double)pp_timeline_makespan(timeline) / (double)pp_timeline_makespan(s->timeline) - 1;
@@ -30,9 +30,9 @@ static void check_rate(char *fields[], size_t column)
     char text[128];
     char rate[16];
     const char *name = schedules[column];
-    pp_shape shape = { .ranks = step_number(fields[RANKS]),
-                       .chunks = 1,
-                       .microbatches = step_number(fields[MICROBATCHES]) };
+    pp_schedule_params shape = { .ranks = step_number(fields[RANKS]),
+                                 .chunks = 1,
+                                 .microbatches = step_number(fields[MICROBATCHES]) };
     snprintf(text, sizeof text, "F=%s,I=%s,W=%s,comm=%s", fields[F], fields[I], fields[W],
              fields[COMM]);
     pp_costs *costs PP_CLEANUP(pp_costs_free) =
@@ -117,7 +117,7 @@ START_TEST(automatic_schedules_stay_within_their_memory)
     };
     const pp_memory_costs until_w = { .f = 1, .i = 0, .w = -1 };
     for (size_t k = 0; k < sizeof costs / sizeof costs[0]; k++) {
-        pp_shape shape = { .ranks = 6, .chunks = rows[_i].v, .microbatches = 25 };
+        pp_schedule_params shape = { .ranks = 6, .chunks = rows[_i].v, .microbatches = 25 };
         pp_costs *table PP_CLEANUP(pp_costs_free) =
             step_costs(costs[k], shape.ranks, shape.chunks, shape.microbatches);
         shape.costs = table;

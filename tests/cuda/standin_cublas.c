@@ -212,12 +212,12 @@ static void check_product(const product *p, const layout *a, const layout *b, co
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t library, cublasLtMatmulDesc_t of,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-                                              cublasLtMatmulPreference_t wish, int wanted,
+                                              cublasLtMatmulPreference_t request, int wanted,
                                               cublasLtMatmulHeuristicResult_t *results, int *count)
 {
     const product *p = (void *)of;
     const layout *to = (void *)c;
-    const preference *w = (void *)wish;
+    const preference *w = (void *)request;
     FAILS(CUBLAS_STATUS_INTERNAL_ERROR, "%llu x %llu", (unsigned long long)to->rows,
           (unsigned long long)to->columns);
     check_product(p, (void *)a, (void *)b, to);

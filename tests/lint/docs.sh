@@ -21,12 +21,11 @@ commands=$(sed -n "s/^PP_COMMAND(\\(.*\\))/\\1/p" tools/ppsim/commands.def | tr 
 for command in $commands; do
     mentioned "$command" || wrong "command $command is neither in a man page nor in README.md"
 done
-for table in */*s.def; do
-    [ -d "${table%s.def}" ] || continue
-    for name in $(sed -n 's/^ *\.name = "\([^"]*\)".*/\1/p' "${table%s.def}"/*.c); do
+while read -r table folder; do
+    for name in $(sed -n 's/^ *\.name = "\([^"]*\)".*/\1/p' "$folder"/*.c); do
         mentioned "$name" || wrong "$name of $table is neither in a man page nor in README.md"
     done
-done
+done <tests/lint/plugins.txt
 
 for command in tools/quickstart tools/test; do
     mentioned "$command" || wrong "README.md does not name $command"
@@ -40,7 +39,4 @@ for page in *.md docs/*.md; do
         esac
     done
 done
-if [ -f ARCHITECTURE.md ] && [ "$(wc -l <ARCHITECTURE.md)" -gt 120 ]; then
-    wrong "ARCHITECTURE.md is longer than 120 lines"
-fi
 exit $bad

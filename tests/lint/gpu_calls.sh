@@ -14,7 +14,7 @@ sed -nE 's/^(cudaError_t|cublasStatus_t|ncclResult_t) ([A-Za-z]+)\(.*/\2/p' test
 {
     sed -n 's/($//p' "$scratch/names"
     grep -xFf "$scratch/standin" "$scratch/names" || :
-    grep -ohE '"nvml[A-Za-z0-9_]*"' calib/*.c | tr -d '"'
+    grep -ohE '"nvml[A-Za-z0-9_]*"' calib/*/*.c | tr -d '"'
 } | sort -u | grep -vxFf "$scratch/without" >"$scratch/used"
 [ "$(grep -c '^cuda\|^cublasLt\|^nccl' "$scratch/used")" -ge 40 ] && [ "$(grep -c '^nvml' "$scratch/used")" -ge 11 ] ||
     { echo "the calls are not found: $(cat "$scratch/used")"; exit 1; }

@@ -1,16 +1,19 @@
 #!/bin/sh
 # A plug-in is one file and one line: sim/schedule/x.c and PP_SCHEDULE(x) in sim/schedules.def.
-# Holds for every <folder>/<kind>s.def with a folder <folder>/<kind>/.
+# tests/lint/plugins.txt names every table and the folder of its plug-ins. Every .c file of such a folder is a plug-in,
+# except those that have a header of their own name.
 set -eu
 cd "$1"
 bad=0
 tables=0
 wrong() { echo "$*"; bad=1; }
 
-for table in */*s.def; do
-    [ -e "$table" ] || continue
-    folder=${table%s.def}
-    [ -d "$folder" ] || continue
+for table in $(ls */*s.def tools/ppsim/*s.def); do
+    grep -q "^$table " tests/lint/plugins.txt && continue
+    case $table in tools/ppsim/*) continue ;; esac
+    wrong "$table: tests/lint/plugins.txt does not name the folder of its plug-ins"
+done
+while read -r table folder; do
     tables=$((tables + 1))
     lines=$(sed -n 's/^PP_[A-Z0-9_]*(\([A-Za-z0-9_]*\).*/\1/p' "$table")
     unknown=$(grep -vE '^(PP_[A-Z0-9_]*\([A-Za-z0-9_]+.*\)|/?[ ]?\*.*|//.*|[[:space:]]*|[^P].*\*/)$' "$table") || unknown=
@@ -22,7 +25,7 @@ for table in */*s.def; do
         wrong "$table has $id twice"
     done
     for file in "$folder"/*.c; do
-        [ -e "$file" ] || continue
+        [ -e "$file" ] && [ ! -e "${file%.c}.h" ] || continue
         id=$(basename "$file" .c)
         echo "$lines" | grep -qx "$id" || wrong "$file has no line in $table"
         grep -qE "^const pp_[a-z_]+ pp_[a-z_]+_$id = " "$file" ||
@@ -31,13 +34,7 @@ for table in */*s.def; do
     for name in $(sed -n 's/^ *\.name = "\([^"]*\)".*/\1/p' "$folder"/*.c | sort | uniq -d); do
         wrong "$folder: two entries are named $name"
     done
-done
-# A plug-in folder without its table.
-for kind in sim/schedule sim/executor runtime/transport runtime/compute traces/format calib/probe; do
-    if [ -n "$(find "$kind" -name '*.c' 2>/dev/null)" ] && [ ! -f "${kind}s.def" ]; then
-        wrong "$kind/ has files, but there is no ${kind}s.def"
-    fi
-done
+done <tests/lint/plugins.txt
 # An option row that two commands have is written once, in tools/ppsim/option_rows.h.
 twice=$(for file in tools/ppsim/cmd_*.c; do tr -s '\n ' '  ' <"$file" | grep -oE '\{ "--[^{}]*\}'; done | sort | uniq -d)
 [ -z "$twice" ] || wrong "in two option tables, should be in tools/ppsim/option_rows.h: $twice"

@@ -1,7 +1,7 @@
 /* A tensor from rank 0 to rank 1: sent, exchanged, or by a collective of the two, as frameworks do
- * that have no send. `mpirun -n 2 p2p_mpi ROUNDS` prints what each takes, for tools/dev/measure-p2p;
- * `mpirun -n 2 p2p_mpi check`, of tests/mpi/run.sh, whether the tensor comes. MPI itself: nothing
- * of ppsim is in between. */
+ * that have no send. `mpirun -n 2 p2p_mpi ROUNDS` prints what each takes, for
+ * tools/dev/measure-p2p; `mpirun -n 2 p2p_mpi check`, of tests/mpi/run.sh, whether the tensor
+ * comes. MPI itself: nothing of ppsim is in between. */
 #include "runtime/core/clock.h"
 #include "sim/cost/kernel.h"
 #include "traces/read/data.h"

@@ -41,14 +41,16 @@ static pp_costs *make_costs(uint32_t ranks, uint32_t chunks)
 static bool prepare(running *r, const pp_schedule *schedule, const char *comm, job *j)
 {
     uint32_t chunks = schedule->chunks ? schedule->chunks : 2;
-    const pp_shape shape = { .ranks = j->ranks, .chunks = chunks, .microbatches = MICROBATCHES };
-    const pp_executor *executor;
+    const pp_schedule_params shape = { .ranks = j->ranks,
+                                       .chunks = chunks,
+                                       .microbatches = MICROBATCHES };
+    const pp_framework *framework;
     *r = (running){ 0 };
     if (schedule->simulate_only || pp_schedule_build(schedule, &shape, &r->order, &(pp_err){ 0 }))
         return false;
     r->costs = make_costs(j->ranks, chunks);
-    OK(pp_executor_get("ppsim", &executor, &r->err), r->err);
-    OK(pp_executor_lower(executor, r->order, r->costs, &r->program, &r->err), r->err);
+    OK(pp_framework_get("ppsim", &framework, &r->err), r->err);
+    OK(pp_framework_lower(framework, r->order, r->costs, &r->program, &r->err), r->err);
     OK(pp_comm_semantics_parse(comm, "", &r->program->comm->semantics, &r->err), r->err);
     r->work = (pp_compute_work){ .ranks = r->order->ranks,
                                  .stages = r->order->stages,

@@ -262,7 +262,7 @@ static void *wait_for_ever(void *argument)
 }
 
 /* All ranks hang; one notices, the others are alarmed; the last is silent, and nobody waits for it
- * longer than the patience. */
+ * longer than the min_bounded. */
 static void collect(uint32_t ranks)
 {
     enum { BYTES = 100000 };

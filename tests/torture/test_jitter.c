@@ -9,12 +9,12 @@
 #include <check.h>
 #include <stdlib.h>
 
-static int study(void *executor_name)
+static int study(void *framework_name)
 {
     static const pp_uniform_costs uniform = {
         .f_ns = 1000, .i_ns = 1000, .w_ns = 1000, .b_ns = -1, .comm_ns = 10
     };
-    const pp_shape shape = { .ranks = 3, .chunks = 1, .microbatches = 4 };
+    const pp_schedule_params shape = { .ranks = 3, .chunks = 1, .microbatches = 4 };
     pp_err err = { 0 };
     pp_json_build build = { 0 };
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
@@ -22,12 +22,12 @@ static int study(void *executor_name)
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     pp_robustness out PP_CLEANUP(pp_robustness_free) = { 0 };
-    const pp_executor *executor = NULL;
+    const pp_framework *framework = NULL;
     pp_jitter_spec spec;
-    pp_status status = pp_executor_get(executor_name, &executor, &err);
+    pp_status status = pp_framework_get(framework_name, &framework, &err);
     if (status || (status = pp_schedule_build(pp_schedule_find("1f1b"), &shape, &order, &err)) ||
         (status = pp_costs_uniform(&uniform, 3, 3, 4, &costs, &err)) ||
-        (status = executor->lower(order, &program, &err)) ||
+        (status = framework->lower(order, &program, &err)) ||
         (status = pp_simulate(program, costs, &timeline, &err)))
         return (int)status;
     const pp_jitter_subject subject = { program, timeline, costs, true, false };

@@ -11,7 +11,7 @@
 typedef struct question {
     pp_model model;
     pp_hardware hardware;
-    pp_wish wish;
+    pp_plan_request request;
     const char *recompute, *schedule; /* of the answer */
 } question;
 
@@ -22,13 +22,13 @@ static pp_status load(question *q, pp_err *err)
     pp_status status = pp_model_parse(model->text, model->bytes, "model", &q->model, err);
     if (!status)
         status = pp_hardware_parse(hardware->text, hardware->bytes, "hw", &q->hardware, err);
-    q->wish = (pp_wish){ .model = &q->model,
-                         .hardware = &q->hardware,
-                         .parallel = { .pp = 2, .tp = 4, .vpp = 1 },
-                         .seq_length = 8192,
-                         .micro_batch_size = 1,
-                         .global_batch_size = 3,
-                         .switches = { .stack = "current" } };
+    q->request = (pp_plan_request){ .model = &q->model,
+                                    .hardware = &q->hardware,
+                                    .parallel = { .pp = 2, .tp = 4, .vpp = 1 },
+                                    .seq_length = 8192,
+                                    .micro_batch_size = 1,
+                                    .global_batch_size = 3,
+                                    .switches = { .stack = "current" } };
     return status;
 }
 
@@ -36,8 +36,8 @@ static int answer(void *context)
 {
     const question *q = context;
     pp_err err = { 0 };
-    pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
-    pp_status status = pp_choose(&q->wish, &choice, &err);
+    pp_search_result *choice PP_CLEANUP(pp_search_result_free) = NULL;
+    pp_status status = pp_plan_search(&q->request, &choice, &err);
     if (!status && (strcmp(choice->plan->recompute, q->recompute) != 0 ||
                     strcmp(choice->plan->schedule, q->schedule) != 0))
         return -2; /* not what is to be tried */
@@ -57,10 +57,10 @@ START_TEST(recomputation_per_stage_takes_no_allocation_for_granted)
     question q = { .recompute = PP_PLAN_PER_STAGE, .schedule = "1f1b" };
     pp_err err = { 0 };
     ck_assert_msg(load(&q, &err) == PP_OK, "%s", err.text);
-    q.wish.schedule = pp_schedule_find("1f1b");
-    q.wish.switches.given.recompute = true;
-    q.wish.switches.value.recompute = PP_RECOMPUTE_STAGES;
-    q.wish.memory_limit_bytes = (int64_t)22 << 30;
+    q.request.schedule = pp_schedule_find("1f1b");
+    q.request.switches.given.recompute = true;
+    q.request.switches.value.recompute = PP_RECOMPUTE_STAGES;
+    q.request.memory_limit_bytes = (int64_t)22 << 30;
     try(&q);
 }
 END_TEST
@@ -72,17 +72,17 @@ START_TEST(recomputation_per_microbatch_takes_no_allocation_for_granted)
     question q = { .recompute = PP_PLAN_PER_MICROBATCH, .schedule = _i ? "planned" : "1f1b" };
     pp_err err = { 0 };
     ck_assert_msg(load(&q, &err) == PP_OK, "%s", err.text);
-    q.wish.schedule = _i ? NULL : pp_schedule_find("1f1b");
-    q.wish.orders = _i ? PP_ORDERS_PLANNED : PP_ORDERS_NAMED;
-    q.wish.max_simulations = _i ? 60 : 0;
-    q.wish.global_batch_size = 0;
-    q.wish.lengths = lengths;
-    q.wish.group_end = end;
-    q.wish.length_count = q.wish.group_count = 4;
-    q.wish.threads = 1;
-    q.wish.switches.given.recompute = true;
-    q.wish.switches.value.recompute = PP_RECOMPUTE_MICROBATCHES;
-    q.wish.memory_limit_bytes = (int64_t)22 << 30;
+    q.request.schedule = _i ? NULL : pp_schedule_find("1f1b");
+    q.request.orders = _i ? PP_ORDERS_PLANNED : PP_ORDERS_NAMED;
+    q.request.max_simulations = _i ? 60 : 0;
+    q.request.global_batch_size = 0;
+    q.request.lengths = lengths;
+    q.request.group_end = end;
+    q.request.length_count = q.request.group_count = 4;
+    q.request.threads = 1;
+    q.request.switches.given.recompute = true;
+    q.request.switches.value.recompute = PP_RECOMPUTE_MICROBATCHES;
+    q.request.memory_limit_bytes = (int64_t)22 << 30;
     try(&q);
 }
 END_TEST
@@ -92,10 +92,10 @@ START_TEST(free_orders_take_no_allocation_for_granted)
     question q = { .recompute = "none", .schedule = "planned" };
     pp_err err = { 0 };
     ck_assert_msg(load(&q, &err) == PP_OK, "%s", err.text);
-    q.wish.orders = PP_ORDERS_PLANNED;
-    q.wish.max_simulations = 40;
-    q.wish.threads = 1;
-    q.wish.switches.given.recompute = true;
+    q.request.orders = PP_ORDERS_PLANNED;
+    q.request.max_simulations = 40;
+    q.request.threads = 1;
+    q.request.switches.given.recompute = true;
     try(&q);
 }
 END_TEST
@@ -107,26 +107,26 @@ START_TEST(packing_takes_no_allocation_for_granted)
     question q = { .recompute = "none", .schedule = "1f1b" };
     pp_err err = { 0 };
     ck_assert_msg(load(&q, &err) == PP_OK, "%s", err.text);
-    q.wish.schedule = pp_schedule_find("1f1b");
-    q.wish.switches.given.recompute = true;
-    q.wish.global_batch_size = 0;
-    q.wish.lengths = lengths;
-    q.wish.length_count = 3;
-    q.wish.packings = equal;
-    q.wish.max_simulations = 12;
+    q.request.schedule = pp_schedule_find("1f1b");
+    q.request.switches.given.recompute = true;
+    q.request.global_batch_size = 0;
+    q.request.lengths = lengths;
+    q.request.length_count = 3;
+    q.request.packings = equal;
+    q.request.max_simulations = 12;
     try(&q);
 }
 END_TEST
 
-START_TEST(free_habits_take_no_allocation_for_granted)
+START_TEST(free_settings_take_no_allocation_for_granted)
 {
     static const char *const two[] = { "megatron", "deepspeed", NULL };
     question q = { .recompute = "none", .schedule = "1f1b" };
     pp_err err = { 0 };
     ck_assert_msg(load(&q, &err) == PP_OK, "%s", err.text);
-    q.wish.schedule = pp_schedule_find("1f1b");
-    q.wish.switches.given.recompute = true;
-    q.wish.free = (pp_free_habits){ .executor = true, .executors = two };
+    q.request.schedule = pp_schedule_find("1f1b");
+    q.request.switches.given.recompute = true;
+    q.request.free = (pp_free_settings){ .framework = true, .frameworks = two };
     try(&q);
 }
 END_TEST
@@ -139,7 +139,7 @@ int main(void)
     tcase_add_test(tc, recomputation_per_stage_takes_no_allocation_for_granted);
     tcase_add_loop_test(tc, recomputation_per_microbatch_takes_no_allocation_for_granted, 0, 2);
     tcase_add_test(tc, free_orders_take_no_allocation_for_granted);
-    tcase_add_test(tc, free_habits_take_no_allocation_for_granted);
+    tcase_add_test(tc, free_settings_take_no_allocation_for_granted);
     tcase_add_test(tc, packing_takes_no_allocation_for_granted);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);

@@ -1,13 +1,13 @@
 /* Whichever allocation fails, every reader, every writer and the search say so and leak nothing. */
-#include "planner/study/cluster.h"
 #include "planner/order/search.h"
 #include "planner/pack/pack.h"
+#include "planner/study/cluster.h"
 #include "sim/base/alloc.h"
 #include "sim/engine/engine.h"
 #include "tests/torture/torture.h"
+#include "traces/format/format.h"
 #include "traces/read/comm_rows.h"
 #include "traces/read/data.h"
-#include "traces/format/format.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -117,10 +117,10 @@ static int order_instance(void *text)
 }
 
 /* Builds, lowers, runs and writes 1F1B in every format. */
-static int write_formats(void *executor_name)
+static int write_formats(void *framework_name)
 {
-    const pp_shape shape = { .ranks = 2, .chunks = 1, .microbatches = 3 };
-    const pp_executor *executor = NULL;
+    const pp_schedule_params shape = { .ranks = 2, .chunks = 1, .microbatches = 3 };
+    const pp_framework *framework = NULL;
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
@@ -128,10 +128,10 @@ static int write_formats(void *executor_name)
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
     pp_memory_costs memory;
     pp_err err = { 0 };
-    pp_status status = pp_executor_get(executor_name, &executor, &err);
+    pp_status status = pp_framework_get(framework_name, &framework, &err);
     if (status || (status = pp_plan_new(&plan, &err)) ||
         (status = pp_schedule_build(pp_schedule_find("1f1b"), &shape, &order, &err)) ||
-        (status = executor->lower(order, &program, &err)) ||
+        (status = framework->lower(order, &program, &err)) ||
         (status = pp_costs_uniform(&uniform, 2, 2, 3, &costs, &err)) ||
         (status = pp_memory_costs_parse("F=3B,I=-1B,W=-2B", &memory, &err)))
         return (int)status;
@@ -169,27 +169,27 @@ static int search(void *context)
 {
     static const int64_t lengths[] = { 2048, 1024, 500, 2000 };
     const job *j = context;
-    pp_wish wish = { .model = &j->model,
-                     .hardware = &j->hardware,
-                     .parallel = { .pp = 2, .tp = 1 },
-                     .micro_batch_size = 1,
-                     .global_batch_size = 4,
-                     .schedule = pp_schedule_find("1f1b"),
-                     .switches = { .stack = "current" } };
+    pp_plan_request request = { .model = &j->model,
+                                .hardware = &j->hardware,
+                                .parallel = { .pp = 2, .tp = 1 },
+                                .micro_batch_size = 1,
+                                .global_batch_size = 4,
+                                .schedule = pp_schedule_find("1f1b"),
+                                .switches = { .stack = "current" } };
     if (j->planned) {
-        wish.parallel = (pp_parallel){ .pp = 2, .tp = 1, .dp = 2, .vpp = 1 };
-        wish.global_batch_size = 0;
-        wish.lengths = lengths;
-        wish.length_count = sizeof lengths / sizeof *lengths;
-        wish.schedule = NULL;
-        wish.orders = PP_ORDERS_PLANNED;
-        wish.max_simulations = 60;
-        wish.switches.given.recompute = true;
+        request.parallel = (pp_parallel){ .pp = 2, .tp = 1, .dp = 2, .vpp = 1 };
+        request.global_batch_size = 0;
+        request.lengths = lengths;
+        request.length_count = sizeof lengths / sizeof *lengths;
+        request.schedule = NULL;
+        request.orders = PP_ORDERS_PLANNED;
+        request.max_simulations = 60;
+        request.switches.given.recompute = true;
     }
-    pp_choice *choice = NULL;
+    pp_search_result *choice = NULL;
     pp_err err = { 0 };
-    pp_status status = pp_choose(&wish, &choice, &err);
-    pp_choice_free(&choice);
+    pp_status status = pp_plan_search(&request, &choice, &err);
+    pp_search_result_free(&choice);
     return (int)status;
 }
 
@@ -198,23 +198,24 @@ static int pack_all(void *context)
 {
     static const int64_t lengths[] = { 100, 400, 60, 300, 500 };
     const job *j = context;
-    const pp_wish wish = { .model = &j->model,
-                           .hardware = &j->hardware,
-                           .parallel = { .pp = 2, .tp = 1, .dp = 2 },
-                           .seq_length = 512,
-                           .micro_batch_size = 1,
-                           .lengths = lengths,
-                           .length_count = 5,
-                           .schedule = pp_schedule_find("1f1b"),
-                           .partition = PP_PARTITION_UNIFORM,
-                           .switches = { .stack = "current", .given = { .recompute = true } } };
+    const pp_plan_request request = { .model = &j->model,
+                                      .hardware = &j->hardware,
+                                      .parallel = { .pp = 2, .tp = 1, .dp = 2 },
+                                      .seq_length = 512,
+                                      .micro_batch_size = 1,
+                                      .lengths = lengths,
+                                      .length_count = 5,
+                                      .schedule = pp_schedule_find("1f1b"),
+                                      .partition = PP_PARTITION_UNIFORM,
+                                      .switches = { .stack = "current",
+                                                    .given = { .recompute = true } } };
     const pp_pack_task task = {
         .lengths = lengths, .count = 5, .packings = { true, true, true, true }, .iterations = 2
     };
     pp_packer *packer PP_CLEANUP(pp_packer_close) = NULL;
     pp_packed *packed PP_CLEANUP(pp_packed_free) = NULL;
     pp_err err = { 0 };
-    pp_status status = pp_packer_open(&wish, &packer, &err);
+    pp_status status = pp_packer_open(&request, &packer, &err);
     return (int)(status ? status : pp_pack(packer, &task, &packed, &err));
 }
 

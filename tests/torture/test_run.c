@@ -14,7 +14,7 @@ static pp_status make_plan(uint32_t ranks, pp_plan **plan_out, pp_err *err)
     static const pp_uniform_costs uniform = {
         .f_ns = 1000, .i_ns = 1000, .w_ns = 1000, .b_ns = -1
     };
-    const pp_shape shape = { .ranks = ranks, .chunks = 2, .microbatches = 2 * ranks };
+    const pp_schedule_params shape = { .ranks = ranks, .chunks = 2, .microbatches = 2 * ranks };
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
     pp_status status = pp_plan_new(&plan, err);
     if (status)

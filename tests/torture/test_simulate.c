@@ -1,7 +1,7 @@
 /* Whichever allocation fails on the way from a schedule's name to a plan file and back, the status
  * says so and nothing leaks. */
-#include "sim/base/alloc.h"
 #include "sim/analysis/repair.h"
+#include "sim/base/alloc.h"
 #include "sim/plan/plan.h"
 #include "tests/torture/torture.h"
 #include "traces/read/comm_rows.h"
@@ -24,19 +24,19 @@ static pp_status add_recomputation(pp_plan *plan, pp_err *err)
     return status ? status : pp_recompute_table_new(1, 4, 4, &plan->recomputed, err);
 }
 
-/* executor: all but ideal share NICs. */
-static pp_status new_study(const char *executor, pp_plan **plan_out, pp_err *err)
+/* framework: all but ideal share NICs. */
+static pp_status new_study(const char *framework, pp_plan **plan_out, pp_err *err)
 {
     static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10, 0 };
-    const pp_shape shape = { .ranks = 2, .chunks = 2, .microbatches = 4 };
+    const pp_schedule_params shape = { .ranks = 2, .chunks = 2, .microbatches = 4 };
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
     pp_status status = pp_plan_new(&plan, err);
     if (status)
         return status;
     plan->parallel = (pp_parallel){ .pp = 2, .tp = 1, .cp = 1, .dp = 1, .ep = 1, .vpp = 2 };
     strcpy(plan->schedule, "interleaved");
-    strcpy(plan->executor, executor);
-    if (strcmp(executor, "ideal") != 0) {
+    strcpy(plan->framework, framework);
+    if (strcmp(framework, "ideal") != 0) {
         plan->sharing = (pp_sharing){ 1, 1.5, 1.5, 1 };
         plan->p2p = PP_P2P_ALL_GATHER;
     }
@@ -60,7 +60,7 @@ static pp_status new_study(const char *executor, pp_plan **plan_out, pp_err *err
     return PP_OK;
 }
 
-static int there_and_back(void *executor)
+static int there_and_back(void *framework)
 {
     pp_err err = { 0 };
     pp_json_build build = { 0 };
@@ -69,7 +69,7 @@ static int there_and_back(void *executor)
     pp_json *read PP_CLEANUP(pp_json_free) = NULL;
     char *text PP_CLEANUP(pp_free_text) = NULL;
     size_t bytes = 0;
-    pp_status status = new_study(executor, &plan, &err);
+    pp_status status = new_study(framework, &plan, &err);
     if (status)
         return (int)status;
     pp_json *json PP_CLEANUP(pp_json_free) = pp_plan_write(plan, &build);
@@ -80,11 +80,11 @@ static int there_and_back(void *executor)
 }
 
 /* Messages, syncs and reads added to a lowered program. */
-static int lower_shapes(void *executor)
+static int lower_shapes(void *framework)
 {
-    const pp_executor *e = executor;
-    const pp_shape shape = { .ranks = 2, .chunks = 1, .microbatches = 3 };
-    const pp_exchange exchange = { .shapes = { .kind = PP_SHAPES_MESSAGE }, .tensors = 2 };
+    const pp_framework *e = framework;
+    const pp_schedule_params shape = { .ranks = 2, .chunks = 1, .microbatches = 3 };
+    const pp_exchange_options exchange = { .shapes = { .kind = PP_SIZES_MESSAGE }, .tensors = 2 };
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_err err = { 0 };
@@ -96,15 +96,15 @@ static int lower_shapes(void *executor)
 
 START_TEST(a_shape_protocol_survives_any_failed_allocation)
 {
-    static const char *const executors[] = { "colossalai", "ppsim" };
+    static const char *const frameworks[] = { "colossalai", "ppsim" };
     for (size_t i = 0; i < 2; i++) {
-        const pp_executor *executor = NULL;
+        const pp_framework *framework = NULL;
         pp_err err = { 0 };
-        ck_assert_int_eq(pp_executor_get(executors[i], &executor, &err), PP_OK);
-        pp_executor copy = *executor;
+        ck_assert_int_eq(pp_framework_get(frameworks[i], &framework, &err), PP_OK);
+        pp_framework copy = *framework;
         long allocations = 0;
         int status = pp_torture_run(lower_shapes, &copy, PP_NOMEM, 1000, &allocations);
-        ck_assert_msg(status == 0, "%s: status %d after allocation %ld failed", executors[i],
+        ck_assert_msg(status == 0, "%s: status %d after allocation %ld failed", frameworks[i],
                       status, allocations);
         ck_assert_int_gt(allocations, 20);
     }
@@ -114,7 +114,9 @@ END_TEST
 static int build_order(void *schedule)
 {
     const pp_schedule *s = schedule;
-    const pp_shape shape = { .ranks = 2, .chunks = s->chunks ? s->chunks : 2, .microbatches = 4 };
+    const pp_schedule_params shape = { .ranks = 2,
+                                       .chunks = s->chunks ? s->chunks : 2,
+                                       .microbatches = 4 };
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
     pp_err err = { 0 };
     return (int)pp_schedule_build(s, &shape, &order, &err);
@@ -133,9 +135,9 @@ END_TEST
 
 START_TEST(a_study_survives_any_failed_allocation)
 {
-    static char executors[2][16] = { "ideal", "torch" };
+    static char frameworks[2][16] = { "ideal", "torch" };
     long allocations = 0;
-    int status = pp_torture_run(there_and_back, executors[_i], PP_NOMEM, 100000, &allocations);
+    int status = pp_torture_run(there_and_back, frameworks[_i], PP_NOMEM, 100000, &allocations);
     ck_assert_msg(status == 0, "status %d after allocation %ld failed", status, allocations);
     ck_assert_int_gt(allocations, 100);
 }

@@ -22,7 +22,7 @@ static void give_bytes(pp_costs *costs)
 /* seen[i][r]: how many steps of rank r are certainly over when op i begins. */
 typedef struct order_of_events {
     const pp_program *program;
-    const pp_cells *cells;
+    const pp_program_index *cells;
     uint32_t *seen;
 } order_of_events;
 
@@ -102,13 +102,13 @@ static void collect(const order_of_events *o, const pp_costs *costs, const pp_ar
                     lives *l)
 {
     const pp_program *p = o->program;
-    const pp_cells *c = o->cells;
+    const pp_program_index *c = o->cells;
     pp_op op = p->op[i];
     pp_tensor_bytes bytes = pp_tensor_bytes_of(p, costs, op);
     const pp_op_places *own = pp_arena_at(a, i);
     uint32_t at = c->position[i];
-    uint32_t backward = pp_cells_get(c, PP_PASS_BACKWARD, op.stage, op.microbatch);
-    uint32_t weight = pp_cells_get(c, PP_PASS_WEIGHT, op.stage, op.microbatch);
+    uint32_t backward = pp_program_index_get(c, PP_PASS_BACKWARD, op.stage, op.microbatch);
+    uint32_t weight = pp_program_index_get(c, PP_PASS_WEIGHT, op.stage, op.microbatch);
     uint32_t until = op.kind == PP_OP_F && backward != PP_NO_SOURCE ? c->position[backward] : at;
     uint32_t stash = weight != PP_NO_SOURCE ? c->position[weight] : until;
     if (op.kind == PP_OP_W)
@@ -182,13 +182,13 @@ static const variant variants[] = {
 static void check(const pp_schedule *schedule, uint32_t p, uint32_t m, const variant *v)
 {
     uint32_t chunks = schedule->chunks ? schedule->chunks : 2;
-    const pp_shape shape = { .ranks = p, .chunks = chunks, .microbatches = m };
+    const pp_schedule_params shape = { .ranks = p, .chunks = chunks, .microbatches = m };
     pp_err err = { 0 };
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
     pp_order *kept PP_CLEANUP(pp_order_free) = NULL;
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
-    pp_cells cells PP_CLEANUP(pp_cells_free) = { 0 };
+    pp_program_index cells PP_CLEANUP(pp_program_index_free) = { 0 };
     if (schedule->simulate_only || pp_schedule_build(schedule, &shape, &order, &err))
         return;
     if (v->forward_only) {
@@ -202,11 +202,11 @@ static void check(const pp_schedule *schedule, uint32_t p, uint32_t m, const var
         step_costs("F=20us,I=20us,W=10us,comm=5us", p, chunks, m);
     give_bytes(costs);
     STEP_OK(pp_plan_new(&plan, &err), err);
-    snprintf(plan->executor, sizeof plan->executor, "ppsim");
+    snprintf(plan->framework, sizeof plan->framework, "ppsim");
     snprintf(plan->shapes, sizeof plan->shapes, "%s", v->shapes);
     plan->tensors = v->tensors;
     STEP_OK(pp_plan_lower(plan, order, costs, &program, &err), err);
-    STEP_OK(pp_cells_new(program, &cells, &err), err);
+    STEP_OK(pp_program_index_new(program, &cells, &err), err);
     order_of_events o = { .program = program, .cells = &cells };
     o.seen = pp_alloc_array(program->count, program->ranks * sizeof *o.seen);
     ck_assert_ptr_nonnull(o.seen);

@@ -1,9 +1,9 @@
 #include "tests/contract/planning.h"
 
-/* The wish that leaves nothing but this candidate. */
-static pp_wish only(const pp_wish *wish, const pp_candidate *c)
+/* The request that leaves nothing but this candidate. */
+static pp_plan_request only(const pp_plan_request *request, const pp_candidate *c)
 {
-    pp_wish one = *wish;
+    pp_plan_request one = *request;
     one.parallel = c->parallel;
     one.micro_batch_size = c->micro_batch_size;
     one.global_batch_size = c->micro_batch_size * c->microbatches * c->parallel.dp;
@@ -30,19 +30,19 @@ START_TEST(pruning_loses_nothing)
                  { "llama3-8b", "h100-80g", 3 },
                  { "mixtral-8x7b", "h200-141g", 5 } };
     planning p = planning_of(rows[_i].model, rows[_i].hardware);
-    pp_wish wish = wish_of(&p, rows[_i].pp);
-    wish.global_batch_size = 16;
-    pp_choice *choice = choose(&wish);
+    pp_plan_request request = request_of(&p, rows[_i].pp);
+    request.global_batch_size = 16;
+    pp_search_result *choice = choose(&request);
     ck_assert_uint_gt(choice->pruned, 0);
     /* a search of its own for each: all of the last model, a sample of the others */
     size_t stride = _i == 2 ? 1 : choice->count / 80 + 1;
     stride *= step_stride(4);
     for (size_t i = 0; i < choice->count; i += stride) {
         const pp_candidate *c = &choice->candidate[i];
-        pp_wish one = only(&wish, c);
-        pp_choice *alone = NULL;
+        pp_plan_request one = only(&request, c);
+        pp_search_result *alone = NULL;
         pp_err err = { 0 };
-        pp_status status = pp_choose(&one, &alone, &err);
+        pp_status status = pp_plan_search(&one, &alone, &err);
         if (c->status == PP_CANDIDATE_OK) {
             ck_assert_int_eq(status, PP_OK);
             ck_assert_int_eq(alone->candidate[0].step_ns, c->step_ns);
@@ -58,17 +58,17 @@ START_TEST(pruning_loses_nothing)
                           "%s vpp %d: %s: %s", c->schedule->name, (int)c->parallel.vpp, c->reason,
                           err.text);
         ck_assert(c->status == PP_CANDIDATE_OK || c->reason[0]);
-        pp_choice_free(&alone);
+        pp_search_result_free(&alone);
     }
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
 START_TEST(candidates_are_listed_best_first)
 {
     planning p = planning_of("gpt175b", "h100-80g");
-    pp_wish wish = wish_of(&p, 16);
-    pp_choice *choice = choose(&wish);
+    pp_plan_request request = request_of(&p, 16);
+    pp_search_result *choice = choose(&request);
     ck_assert(choice->per_gpu);
     ck_assert_int_eq(choice->plan->prediction->step_ns, choice->candidate[0].step_ns);
     for (size_t i = 1; i < choice->count; i++) {
@@ -82,28 +82,28 @@ START_TEST(candidates_are_listed_best_first)
     }
     pp_text csv = { 0 };
     size_t lines = 0;
-    pp_choice_csv(choice, &csv);
+    pp_search_result_csv(choice, &csv);
     for (size_t k = 0; k < csv.bytes; k++)
         lines += csv.data[k] == '\n';
     ck_assert_uint_eq(lines, choice->count + 1);
     pp_text_free(&csv);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
-START_TEST(equal_wishes_give_equal_bytes)
+START_TEST(equal_requests_give_equal_bytes)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
-    pp_wish wish = wish_of(&p, 8);
-    pp_choice *a = choose(&wish);
-    pp_choice *b = choose(&wish);
+    pp_plan_request request = request_of(&p, 8);
+    pp_search_result *a = choose(&request);
+    pp_search_result *b = choose(&request);
     char *x = plan_text(a->plan);
     char *y = plan_text(b->plan);
     ck_assert_str_eq(x, y);
     free(x);
     free(y);
-    pp_choice_free(&a);
-    pp_choice_free(&b);
+    pp_search_result_free(&a);
+    pp_search_result_free(&b);
 }
 END_TEST
 
@@ -111,11 +111,11 @@ END_TEST
 START_TEST(equal_times_go_to_less_memory)
 {
     planning p = planning_of("gpt1.7b", "h100-80g");
-    pp_wish wish = wish_of(&p, 1);
-    wish.micro_batch_size = 1;
-    pp_choice *choice = choose(&wish);
+    pp_plan_request request = request_of(&p, 1);
+    request.micro_batch_size = 1;
+    pp_search_result *choice = choose(&request);
     ck_assert_str_eq(choice->plan->schedule, "1f1b");
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
@@ -124,9 +124,9 @@ END_TEST
 START_TEST(a_part_of_the_memory_is_left_alone)
 {
     planning p = planning_of("gpt1.7b", "h100-80g");
-    pp_wish wish = wish_of(&p, 1);
-    wish.micro_batch_size = 1;
-    pp_choice *choice = choose(&wish);
+    pp_plan_request request = request_of(&p, 1);
+    request.micro_batch_size = 1;
+    pp_search_result *choice = choose(&request);
     const pp_notes *said = &choice->plan->assumptions;
     bool found = false;
     for (size_t k = 0; k < said->count; k++)
@@ -134,7 +134,7 @@ START_TEST(a_part_of_the_memory_is_left_alone)
     ck_assert(found);
     ck_assert_int_eq(choice->plan->memory_limit_bytes,
                      p.hardware.memory_bytes - p.hardware.memory_bytes / 20);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
@@ -142,78 +142,78 @@ END_TEST
 START_TEST(the_cheapest_change_fits)
 {
     planning p = planning_of("gpt175b", "a100-80g");
-    pp_wish wish = wish_of(&p, 8);
-    wish.parallel.tp = 8;
-    wish.micro_batch_size = 1;
-    wish.memory_limit_bytes = (int64_t)52 << 30;
-    wish.switches.given.recompute = true;
-    wish.switches.value.recompute = PP_RECOMPUTE_NONE;
-    refuse(&wish, PP_INFEASIBLE,
+    pp_plan_request request = request_of(&p, 8);
+    request.parallel.tp = 8;
+    request.micro_batch_size = 1;
+    request.memory_limit_bytes = (int64_t)52 << 30;
+    request.switches.given.recompute = true;
+    request.switches.value.recompute = PP_RECOMPUTE_NONE;
+    refuse(&request, PP_INFEASIBLE,
            "MiB, activations. Cheapest change that fits: --recompute per-microbatch");
-    wish.recompute_constant = true;
-    refuse(&wish, PP_INFEASIBLE, "--recompute per-stage");
-    wish.recompute_uniform = true;
-    refuse(&wish, PP_INFEASIBLE, "--recompute full");
-    wish.switches.value.recompute = PP_RECOMPUTE_FULL;
-    pp_choice *choice = choose(&wish);
+    request.recompute_constant = true;
+    refuse(&request, PP_INFEASIBLE, "--recompute per-stage");
+    request.recompute_uniform = true;
+    refuse(&request, PP_INFEASIBLE, "--recompute full");
+    request.switches.value.recompute = PP_RECOMPUTE_FULL;
+    pp_search_result *choice = choose(&request);
     ck_assert_int_le(choice->plan->prediction->peak_memory_bytes, choice->plan->memory_limit_bytes);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
 START_TEST(too_few_gpus_ask_for_more)
 {
     planning p = planning_of("gpt175b", "h100-80g");
-    pp_wish wish = wish_of(&p, 2);
-    wish.parallel.tp = 8;
-    refuse(&wish, PP_INFEASIBLE, "optimizer");
-    refuse(&wish, PP_INFEASIBLE, "--pp 8");
-    wish.parallel.pp = 8;
-    pp_choice *choice = choose(&wish);
-    pp_choice_free(&choice);
+    pp_plan_request request = request_of(&p, 2);
+    request.parallel.tp = 8;
+    refuse(&request, PP_INFEASIBLE, "optimizer");
+    refuse(&request, PP_INFEASIBLE, "--pp 8");
+    request.parallel.pp = 8;
+    pp_search_result *choice = choose(&request);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
-START_TEST(illegal_wishes_name_the_rule)
+START_TEST(illegal_requests_name_the_rule)
 {
     planning p = planning_of("gpt22b", "h100-80g"); /* 48 layers, 64 heads */
-    pp_wish wish = wish_of(&p, 0);
-    refuse(&wish, PP_USAGE, "must be given");
-    wish = wish_of(&p, 60);
-    refuse(&wish, PP_USAGE, "up to 48");
-    wish = wish_of(&p, 49);
-    refuse(&wish, PP_USAGE, "up to 48");
-    wish = wish_of(&p, 4);
-    wish.parallel.tp = 5;
-    refuse(&wish, PP_USAGE, "does not divide");
-    wish = wish_of(&p, 4);
-    wish.micro_batch_size = 3;
-    wish.global_batch_size = 10;
-    refuse(&wish, PP_USAGE, "9 and 12");
-    wish = wish_of(&p, 7);
-    wish.partition = PP_PARTITION_UNIFORM;
-    refuse(&wish, PP_USAGE, "6 and 8");
-    wish = wish_of(&p, 4);
-    wish.schedule = pp_schedule_find("gpipe");
-    wish.parallel.vpp = 2;
-    refuse(&wish, PP_USAGE, "1 stage per rank");
-    wish = wish_of(&p, 4);
-    wish.partition = PP_PARTITION_LAYOUT;
-    wish.layout = "Et*16|t*16|t*16L";
-    refuse(&wish, PP_USAGE, "3 stages");
-    wish = wish_of(&p, 4);
-    wish.group_size = 3;
-    wish.schedule = pp_schedule_find("interleaved");
-    refuse(&wish, PP_USAGE, "not legal");
+    pp_plan_request request = request_of(&p, 0);
+    refuse(&request, PP_USAGE, "must be given");
+    request = request_of(&p, 60);
+    refuse(&request, PP_USAGE, "up to 48");
+    request = request_of(&p, 49);
+    refuse(&request, PP_USAGE, "up to 48");
+    request = request_of(&p, 4);
+    request.parallel.tp = 5;
+    refuse(&request, PP_USAGE, "does not divide");
+    request = request_of(&p, 4);
+    request.micro_batch_size = 3;
+    request.global_batch_size = 10;
+    refuse(&request, PP_USAGE, "9 and 12");
+    request = request_of(&p, 7);
+    request.partition = PP_PARTITION_UNIFORM;
+    refuse(&request, PP_USAGE, "6 and 8");
+    request = request_of(&p, 4);
+    request.schedule = pp_schedule_find("gpipe");
+    request.parallel.vpp = 2;
+    refuse(&request, PP_USAGE, "1 stage per rank");
+    request = request_of(&p, 4);
+    request.partition = PP_PARTITION_LAYOUT;
+    request.layout = "Et*16|t*16|t*16L";
+    refuse(&request, PP_USAGE, "3 stages");
+    request = request_of(&p, 4);
+    request.group_size = 3;
+    request.schedule = pp_schedule_find("interleaved");
+    refuse(&request, PP_USAGE, "not legal");
 }
 END_TEST
 
 /* `where` of the refusal. */
-static void refuse_at(const pp_wish *wish, const char *where, const char *part)
+static void refuse_at(const pp_plan_request *request, const char *where, const char *part)
 {
-    pp_choice *choice = NULL;
+    pp_search_result *choice = NULL;
     pp_err err = { 0 };
-    ck_assert_int_eq(pp_choose(wish, &choice, &err), PP_USAGE);
+    ck_assert_int_eq(pp_plan_search(request, &choice, &err), PP_USAGE);
     ck_assert_str_eq(err.where, where);
     ck_assert_msg(strstr(err.text, part) != NULL, "no '%s' in: %s", part, err.text);
 }
@@ -221,18 +221,18 @@ static void refuse_at(const pp_wish *wish, const char *where, const char *part)
 START_TEST(refusals_blame_the_option_given)
 {
     planning p = planning_of("gpt175b", "h100-80g"); /* 96 layers */
-    pp_wish wish = wish_of(&p, 16);
-    wish.parallel.vpp = 7;
-    refuse_at(&wish, "--vpp", "up to 96");
-    wish = wish_of(&p, 97);
-    refuse_at(&wish, "--pp", "up to 96");
-    wish = wish_of(&p, 4);
-    wish.partition = PP_PARTITION_LAYOUT;
-    wish.layout = "Et*9x|L";
-    refuse_at(&wish, "--partition, layout:5", "are known");
-    wish = wish_of(&p, 4);
-    wish.memory_limit_bytes = -1;
-    refuse_at(&wish, "--memory-limit", "must be positive");
+    pp_plan_request request = request_of(&p, 16);
+    request.parallel.vpp = 7;
+    refuse_at(&request, "--vpp", "up to 96");
+    request = request_of(&p, 97);
+    refuse_at(&request, "--pp", "up to 96");
+    request = request_of(&p, 4);
+    request.partition = PP_PARTITION_LAYOUT;
+    request.layout = "Et*9x|L";
+    refuse_at(&request, "--partition, layout:5", "are known");
+    request = request_of(&p, 4);
+    request.memory_limit_bytes = -1;
+    refuse_at(&request, "--memory-limit", "must be positive");
 }
 END_TEST
 
@@ -241,26 +241,26 @@ END_TEST
 START_TEST(sequences_divide_over_cp_and_tp)
 {
     planning p = planning_of("gpt22b", "h100-80g");
-    pp_wish wish = wish_of(&p, 4);
-    wish.parallel.cp = 2;
-    wish.seq_length = 2046;
-    refuse_at(&wish, "--seq-length", "2044 and 2048");
-    wish.seq_length = 0;
-    wish.parallel.cp = 3;
-    refuse_at(&wish, "--cp", "2046 and 2052");
-    wish = wish_of(&p, 4);
-    wish.seq_length = 2044;
-    wish.parallel.tp = 8;
-    refuse_at(&wish, "--seq-length", "2040 and 2048");
-    wish.switches.given.sequence_parallel = true;
-    pp_choice *choice = choose(&wish);
-    pp_choice_free(&choice);
-    wish.switches.given.sequence_parallel = false;
-    wish.parallel.tp = 0; /* left out where free */
-    choice = choose(&wish);
+    pp_plan_request request = request_of(&p, 4);
+    request.parallel.cp = 2;
+    request.seq_length = 2046;
+    refuse_at(&request, "--seq-length", "2044 and 2048");
+    request.seq_length = 0;
+    request.parallel.cp = 3;
+    refuse_at(&request, "--cp", "2046 and 2052");
+    request = request_of(&p, 4);
+    request.seq_length = 2044;
+    request.parallel.tp = 8;
+    refuse_at(&request, "--seq-length", "2040 and 2048");
+    request.switches.given.sequence_parallel = true;
+    pp_search_result *choice = choose(&request);
+    pp_search_result_free(&choice);
+    request.switches.given.sequence_parallel = false;
+    request.parallel.tp = 0; /* left out where free */
+    choice = choose(&request);
     for (size_t i = 0; i < choice->count; i++)
         ck_assert_int_lt(choice->candidate[i].parallel.tp, 8);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
@@ -268,35 +268,35 @@ END_TEST
 START_TEST(the_default_batch_does_not_depend_on_the_micro_batch)
 {
     planning p = planning_of("gpt22b", "h100-80g");
-    pp_wish wish = wish_of(&p, 4);
-    wish.parallel.dp = 2;
-    pp_choice *free_size = choose(&wish);
-    wish.micro_batch_size = free_size->plan->micro_batch_size;
-    pp_choice *given = choose(&wish);
+    pp_plan_request request = request_of(&p, 4);
+    request.parallel.dp = 2;
+    pp_search_result *free_size = choose(&request);
+    request.micro_batch_size = free_size->plan->micro_batch_size;
+    pp_search_result *given = choose(&request);
     ck_assert_int_eq(given->plan->global_batch_size, 64);
     ck_assert_int_eq(given->plan->prediction->step_ns, free_size->plan->prediction->step_ns);
     ck_assert_str_eq(given->plan->schedule, free_size->plan->schedule);
-    pp_choice_free(&free_size);
-    pp_choice_free(&given);
-    wish.micro_batch_size = 3;
-    given = choose(&wish);
+    pp_search_result_free(&free_size);
+    pp_search_result_free(&given);
+    request.micro_batch_size = 3;
+    given = choose(&request);
     ck_assert_int_eq(given->plan->global_batch_size, 66); /* 11 micro-batches on each replica */
-    pp_choice_free(&given);
+    pp_search_result_free(&given);
 }
 END_TEST
 
 START_TEST(a_layout_is_taken_as_it_is)
 {
     planning p = planning_of("gpt22b", "h100-80g");
-    pp_wish wish = wish_of(&p, 4);
-    wish.partition = PP_PARTITION_LAYOUT;
-    wish.layout = "E|t*16|t*16|t*8|t*8|||L";
-    pp_choice *choice = choose(&wish);
+    pp_plan_request request = request_of(&p, 4);
+    request.partition = PP_PARTITION_LAYOUT;
+    request.layout = "E|t*16|t*16|t*8|t*8|||L";
+    pp_search_result *choice = choose(&request);
     ck_assert_int_eq(choice->plan->parallel.vpp, 2);
     ck_assert_int_eq(choice->plan->order[0]->stage_rank[4], 0); /* Megatron's placement: loop */
     ck_assert_int_eq(choice->plan->partition[0].layers, 0);
     ck_assert_int_eq(choice->plan->partition[4].layers, 8);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
@@ -324,23 +324,23 @@ static bool never_again(void *context)
 START_TEST(a_budget_ends_the_search)
 {
     planning p = planning_of("gpt22b", "h100-80g");
-    pp_wish wish = wish_of(&p, 8);
+    pp_plan_request request = request_of(&p, 8);
     int asked = 0;
-    wish.stop = never_again;
-    wish.context = &asked;
-    pp_choice *choice = choose(&wish);
+    request.stop = never_again;
+    request.context = &asked;
+    pp_search_result *choice = choose(&request);
     ck_assert(choice->stopped);
     ck_assert_uint_le(choice->simulated, 2);
-    pp_choice_free(&choice);
-    wish.stop = NULL;
-    wish.max_simulations = 1;
-    choice = choose(&wish);
+    pp_search_result_free(&choice);
+    request.stop = NULL;
+    request.max_simulations = 1;
+    choice = choose(&request);
     ck_assert_uint_eq(choice->simulated, 1);
-    pp_choice_free(&choice);
-    wish = wish_of(&p, 8);
-    choice = choose(&wish);
+    pp_search_result_free(&choice);
+    request = request_of(&p, 8);
+    choice = choose(&request);
     ck_assert(!choice->stopped);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
@@ -354,9 +354,9 @@ static bool always(void *context)
 START_TEST(a_budget_ends_the_bounding)
 {
     planning p = planning_of("gpt22b", "h100-80g");
-    pp_wish wish = wish_of(&p, 8);
-    wish.stop = always;
-    pp_choice *choice = choose(&wish);
+    pp_plan_request request = request_of(&p, 8);
+    request.stop = always;
+    pp_search_result *choice = choose(&request);
     size_t unseen = 0;
     ck_assert(choice->stopped);
     ck_assert_uint_eq(choice->ok, 1);
@@ -368,16 +368,16 @@ START_TEST(a_budget_ends_the_bounding)
         unseen += c->status == PP_CANDIDATE_PRUNED && !c->least_step_ns;
     }
     ck_assert_uint_gt(unseen, choice->count / 2);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
     /* what is bounded first does not fit, so time ends nothing */
     p = planning_of("gpt175b", "a100-80g");
-    wish = wish_of(&p, 8);
-    wish.parallel.tp = 8;
-    wish.memory_limit_bytes = (int64_t)52 << 30;
-    wish.stop = always;
-    choice = choose(&wish);
+    request = request_of(&p, 8);
+    request.parallel.tp = 8;
+    request.memory_limit_bytes = (int64_t)52 << 30;
+    request.stop = always;
+    choice = choose(&request);
     ck_assert_uint_ge(choice->ok, 1);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
@@ -388,12 +388,12 @@ START_TEST(lengths_are_packed_per_replica)
     int64_t lengths[240];
     for (size_t k = 0; k < 240; k++)
         lengths[k] = 100 + (int64_t)(k * 7919 % 4000);
-    pp_wish wish = wish_of(&p, 4);
-    wish.parallel.dp = 2;
-    wish.lengths = lengths;
-    wish.length_count = 240;
-    wish.seq_length = 4096;
-    pp_choice *choice = choose(&wish);
+    pp_plan_request request = request_of(&p, 4);
+    request.parallel.dp = 2;
+    request.lengths = lengths;
+    request.length_count = 240;
+    request.seq_length = 4096;
+    pp_search_result *choice = choose(&request);
     const pp_plan *plan = choice->plan;
     ck_assert_uint_eq(plan->workload.replicas, 2);
     ck_assert_uint_eq(plan->workload.length_count, 240);
@@ -411,25 +411,25 @@ START_TEST(lengths_are_packed_per_replica)
     char bins[64];
     snprintf(bins, sizeof bins, "tokens: %zu bins", plan->workload.first_fit_bins);
     ck_assert_msg(strstr(packing, bins) != NULL, "%s", packing);
-    pp_choice_free(&choice);
-    wish.schedule = pp_schedule_find("interleaved");
-    wish.parallel.vpp = 2;
-    wish.micro_batch_size = 1;
-    wish.length_count = 205;
-    choice = choose(&wish);
+    pp_search_result_free(&choice);
+    request.schedule = pp_schedule_find("interleaved");
+    request.parallel.vpp = 2;
+    request.micro_batch_size = 1;
+    request.length_count = 205;
+    choice = choose(&request);
     plan = choice->plan;
     ck_assert_uint_eq(plan->workload.microbatches % 4, 0);
     packing = assumption(plan, "packing");
     snprintf(bins, sizeof bins, "until there are %zu", plan->workload.bins);
     ck_assert_msg(strstr(packing, bins) && strstr(packing, "a multiple of pp 4"), "%s", packing);
     ck_assert_int_eq(plan->micro_batch_size, 1);
-    pp_choice_free(&choice);
-    wish.schedule = NULL;
-    wish.parallel.vpp = 0;
-    wish.micro_batch_size = 0;
-    wish.length_count = 240;
-    wish.global_batch_size = 240;
-    refuse(&wish, PP_USAGE, "one of the two");
+    pp_search_result_free(&choice);
+    request.schedule = NULL;
+    request.parallel.vpp = 0;
+    request.micro_batch_size = 0;
+    request.length_count = 240;
+    request.global_batch_size = 240;
+    refuse(&request, PP_USAGE, "one of the two");
 }
 END_TEST
 
@@ -439,22 +439,22 @@ START_TEST(only_what_was_not_said_is_assumed)
                                         "micro-batch size", "memory limit",    "step sync",
                                         "context parallel", "data parallel" };
     planning p = planning_of("gpt22b", "h100-80g");
-    pp_wish wish = wish_of(&p, 8);
-    pp_choice *choice = choose(&wish);
+    pp_plan_request request = request_of(&p, 8);
+    pp_search_result *choice = choose(&request);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         ck_assert_msg(assumes(choice->plan, keys[i]), "%s", keys[i]);
-    pp_choice_free(&choice);
-    wish.parallel = (pp_parallel){ .pp = 8, .tp = 2, .cp = 1, .dp = 1, .ep = 1 };
-    wish.seq_length = 1024;
-    wish.global_batch_size = 32;
-    wish.micro_batch_size = 1;
-    wish.memory_limit_bytes = (int64_t)70 << 30;
-    wish.no_step_sync = true;
-    choice = choose(&wish);
+    pp_search_result_free(&choice);
+    request.parallel = (pp_parallel){ .pp = 8, .tp = 2, .cp = 1, .dp = 1, .ep = 1 };
+    request.seq_length = 1024;
+    request.global_batch_size = 32;
+    request.micro_batch_size = 1;
+    request.memory_limit_bytes = (int64_t)70 << 30;
+    request.no_step_sync = true;
+    choice = choose(&request);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         ck_assert_msg(!assumes(choice->plan, keys[i]), "%s", keys[i]);
     ck_assert(!choice->per_gpu);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
@@ -464,19 +464,19 @@ START_TEST(odd_batches_plan_as_well)
     planning p = planning_of("gpt22b", "h100-80g");
     static const int64_t batches[] = { 1, 2, 7, 11, 17 };
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
-        pp_wish wish = wish_of(&p, 8);
-        wish.global_batch_size = batches[i];
-        pp_choice *choice = choose(&wish);
-        pp_choice_free(&choice);
+        pp_plan_request request = request_of(&p, 8);
+        request.global_batch_size = batches[i];
+        pp_search_result *choice = choose(&request);
+        pp_search_result_free(&choice);
     }
-    pp_wish wish = wish_of(&p, 8);
-    wish.schedule = pp_schedule_find("interleaved");
-    wish.global_batch_size = 17;
-    wish.micro_batch_size = 1;
-    pp_choice *choice = choose(&wish);
+    pp_plan_request request = request_of(&p, 8);
+    request.schedule = pp_schedule_find("interleaved");
+    request.global_batch_size = 17;
+    request.micro_batch_size = 1;
+    pp_search_result *choice = choose(&request);
     ck_assert_uint_eq(choice->candidate[0].group_size, 9); /* 17 mod 8 is neither 0 nor >= 8 */
     ck_assert(assumes(choice->plan, "microbatch group size"));
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
@@ -487,12 +487,12 @@ int main(void)
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, pruning_loses_nothing, 0, 3);
     tcase_add_test(tc, candidates_are_listed_best_first);
-    tcase_add_test(tc, equal_wishes_give_equal_bytes);
+    tcase_add_test(tc, equal_requests_give_equal_bytes);
     tcase_add_test(tc, equal_times_go_to_less_memory);
     tcase_add_test(tc, a_part_of_the_memory_is_left_alone);
     tcase_add_test(tc, the_cheapest_change_fits);
     tcase_add_test(tc, too_few_gpus_ask_for_more);
-    tcase_add_test(tc, illegal_wishes_name_the_rule);
+    tcase_add_test(tc, illegal_requests_name_the_rule);
     tcase_add_test(tc, refusals_blame_the_option_given);
     tcase_add_test(tc, sequences_divide_over_cp_and_tp);
     tcase_add_test(tc, the_default_batch_does_not_depend_on_the_micro_batch);

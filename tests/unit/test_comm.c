@@ -140,12 +140,12 @@ START_TEST(blocking_exchanges_cost_what_peers_print)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         static const char *const names[] = { "deepspeed", "megatron" };
         for (int k = 0; k < 2; k++) {
-            const pp_executor *executor = NULL;
+            const pp_framework *framework = NULL;
             step s = { .order = step_order("1f1b", rows[i].p, 1, rows[i].m, 0) };
             const pp_uniform_costs uniform = { 1000000, 1000000, 1000000, -1, 100000, 0 };
             pp_err err = { 0 };
-            STEP_OK(pp_executor_get(names[k], &executor, &err), err);
-            STEP_OK(executor->lower(s.order, &s.program, &err), err);
+            STEP_OK(pp_framework_get(names[k], &framework, &err), err);
+            STEP_OK(framework->lower(s.order, &s.program, &err), err);
             STEP_OK(pp_costs_uniform(&uniform, rows[i].p, rows[i].p, rows[i].m, &s.costs, &err),
                     err);
             STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);

@@ -1,6 +1,6 @@
 /* Hangs: the shortest circle, and repairs that were run. Hand-made cases. */
-#include "sim/engine/deadlock.h"
 #include "sim/analysis/repair.h"
+#include "sim/engine/deadlock.h"
 #include "tests/contract/step.h"
 #include "traces/read/comm_rows.h"
 

@@ -30,10 +30,10 @@ END_TEST
 
 static pp_status lower(pp_order *order, pp_err *err)
 {
-    const pp_executor *ideal = NULL;
+    const pp_framework *ideal = NULL;
     pp_program *program = NULL;
     pp_err ignored = { 0 };
-    STEP_OK(pp_executor_get("ideal", &ideal, &ignored), ignored);
+    STEP_OK(pp_framework_get("ideal", &ideal, &ignored), ignored);
     pp_status status = ideal->lower(order, &program, err);
     pp_program_free(&program);
     pp_order_free(&order);
@@ -63,7 +63,7 @@ END_TEST
 START_TEST(a_step_beyond_64_bits_is_refused)
 {
     pp_order *order = step_order("1f1b", 16, 1, 1024, 0);
-    const pp_executor *ideal = NULL;
+    const pp_framework *ideal = NULL;
     pp_program *program = NULL;
     pp_timeline *timeline = NULL;
     pp_costs *costs = NULL;
@@ -71,7 +71,7 @@ START_TEST(a_step_beyond_64_bits_is_refused)
         .f_ns = PP_NS_MAX, .i_ns = PP_NS_MAX, .w_ns = 0, .b_ns = -1
     };
     pp_err err = { 0 };
-    STEP_OK(pp_executor_get("ideal", &ideal, &err), err);
+    STEP_OK(pp_framework_get("ideal", &ideal, &err), err);
     STEP_OK(ideal->lower(order, &program, &err), err);
     STEP_OK(pp_costs_uniform(&uniform, 16, 16, 1024, &costs, &err), err);
     ck_assert_int_eq(pp_simulate(program, costs, &timeline, &err), PP_INPUT);

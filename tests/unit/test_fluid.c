@@ -19,28 +19,28 @@ typedef struct compute {
 
 #define RANKS 8
 
-static pp_fluid *fluid_of(const pp_sharing *sharing, uint32_t transfers)
+static pp_shared_rates *rates_of(const pp_sharing *sharing, uint32_t transfers)
 {
-    pp_fluid *fluid = NULL;
+    pp_shared_rates *rates = NULL;
     pp_err err = { 0 };
-    STEP_OK(pp_fluid_new(sharing, RANKS, transfers, &fluid, &err), err);
-    return fluid;
+    STEP_OK(pp_shared_rates_new(sharing, RANKS, transfers, &rates, &err), err);
+    return rates;
 }
 
 /* All are told at time 0; one op per rank. */
 static void expect(const char *name, pp_sharing sharing, const move *moves, size_t count,
                    const compute *ops, size_t op_count)
 {
-    pp_fluid *fluid PP_CLEANUP(pp_fluid_free) = fluid_of(&sharing, (uint32_t)count);
-    pp_fluid_end end;
+    pp_shared_rates *rates PP_CLEANUP(pp_shared_rates_free) = rates_of(&sharing, (uint32_t)count);
+    pp_shared_rates_end end;
     pp_ns last_ns = 0;
     size_t ended = 0;
     for (size_t i = 0; i < op_count; i++)
-        pp_fluid_compute(fluid, ops[i].rank, ops[i].start_ns, ops[i].takes_ns);
+        pp_shared_rates_compute(rates, ops[i].rank, ops[i].start_ns, ops[i].takes_ns);
     for (size_t i = 0; i < count; i++)
-        pp_fluid_move(fluid, (uint32_t)i, moves[i].from, moves[i].to, moves[i].both,
-                      moves[i].start_ns, moves[i].takes_ns);
-    while (pp_fluid_next(fluid, &end)) {
+        pp_shared_rates_move(rates, (uint32_t)i, moves[i].from, moves[i].to, moves[i].both,
+                             moves[i].start_ns, moves[i].takes_ns);
+    while (pp_shared_rates_next(rates, &end)) {
         ck_assert_int_ge(end.end_ns, last_ns);
         last_ns = end.end_ns;
         ended++;
@@ -53,7 +53,7 @@ static void expect(const char *name, pp_sharing sharing, const move *moves, size
             ck_assert_msg(end.end_ns == moves[end.index].end_ns, "%s: transfer %u ends at %lld",
                           name, end.index, (long long)end.end_ns);
             ck_assert_int_eq(end.start_ns, moves[end.index].start_ns);
-            ck_assert_int_eq(pp_fluid_ended_ns(fluid, end.index), end.end_ns);
+            ck_assert_int_eq(pp_shared_rates_ended_ns(rates, end.index), end.end_ns);
         }
     }
     ck_assert_uint_eq(ended, count + op_count);
@@ -197,17 +197,18 @@ END_TEST
 START_TEST(work_may_follow_work)
 {
     const pp_sharing slow = { .compute_slowdown = 2 };
-    pp_fluid *fluid PP_CLEANUP(pp_fluid_free) = fluid_of(&slow, 2);
-    pp_fluid_end end;
-    pp_fluid_compute(fluid, 0, 0, 100);
-    ck_assert(pp_fluid_next(fluid, &end) && !end.transfer && end.end_ns == 100);
-    pp_fluid_compute(fluid, 0, 130, 100);
-    pp_fluid_move(fluid, 1, 0, 1, false, 100, 30);
-    ck_assert_int_eq(pp_fluid_ended_ns(fluid, 1), -1);
-    ck_assert(pp_fluid_next(fluid, &end) && end.transfer && end.index == 1 && end.end_ns == 130);
-    ck_assert(pp_fluid_next(fluid, &end) && !end.transfer && end.end_ns == 230);
+    pp_shared_rates *rates PP_CLEANUP(pp_shared_rates_free) = rates_of(&slow, 2);
+    pp_shared_rates_end end;
+    pp_shared_rates_compute(rates, 0, 0, 100);
+    ck_assert(pp_shared_rates_next(rates, &end) && !end.transfer && end.end_ns == 100);
+    pp_shared_rates_compute(rates, 0, 130, 100);
+    pp_shared_rates_move(rates, 1, 0, 1, false, 100, 30);
+    ck_assert_int_eq(pp_shared_rates_ended_ns(rates, 1), -1);
+    ck_assert(pp_shared_rates_next(rates, &end) && end.transfer && end.index == 1 &&
+              end.end_ns == 130);
+    ck_assert(pp_shared_rates_next(rates, &end) && !end.transfer && end.end_ns == 230);
     ck_assert_int_eq(end.start_ns, 130);
-    ck_assert(!pp_fluid_next(fluid, &end));
+    ck_assert(!pp_shared_rates_next(rates, &end));
 }
 END_TEST
 
@@ -367,33 +368,33 @@ START_TEST(random_traffic_follows_the_rules)
 END_TEST
 
 /* Against a sorted list, with moves to earlier and later. */
-START_TEST(an_agenda_gives_the_earliest)
+START_TEST(an_event_queue_gives_the_earliest)
 {
     enum { IDS = 97 };
-    pp_agenda agenda PP_CLEANUP(pp_agenda_close) = { 0 };
+    pp_event_queue events PP_CLEANUP(pp_event_queue_close) = { 0 };
     pp_err err = { 0 };
     pp_ns when_ns[IDS];
     uint64_t random = 88172645463325252ULL;
-    STEP_OK(pp_agenda_open(IDS, &agenda, &err), err);
+    STEP_OK(pp_event_queue_open(IDS, &events, &err), err);
     for (int round = 0; round < 20; round++) {
         for (uint32_t k = 0; k < 4 * IDS; k++) {
             random ^= random << 13, random ^= random >> 7, random ^= random << 17;
             uint32_t id = k < IDS ? k : (uint32_t)(random >> 32) % IDS;
             when_ns[id] = (pp_ns)(random % 50);
-            pp_agenda_set(&agenda, id, when_ns[id]);
+            pp_event_queue_set(&events, id, when_ns[id]);
         }
         uint32_t last = 0;
         pp_ns last_ns = -1;
         for (uint32_t k = 0; k < IDS; k++) {
             uint32_t id = 0;
             pp_ns at_ns = 0;
-            ck_assert(pp_agenda_take(&agenda, &id, &at_ns));
+            ck_assert(pp_event_queue_take(&events, &id, &at_ns));
             ck_assert_int_eq(at_ns, when_ns[id]);
             ck_assert(at_ns > last_ns || (at_ns == last_ns && id > last));
             last = id;
             last_ns = at_ns;
         }
-        ck_assert(!pp_agenda_take(&agenda, &last, &last_ns));
+        ck_assert(!pp_event_queue_take(&events, &last, &last_ns));
     }
 }
 END_TEST
@@ -444,7 +445,7 @@ int main(void)
     tcase_add_test(tc, ends_are_whole_numbers);
     tcase_add_test(tc, work_may_follow_work);
     tcase_add_loop_test(tc, random_traffic_follows_the_rules, 0, 20);
-    tcase_add_test(tc, an_agenda_gives_the_earliest);
+    tcase_add_test(tc, an_event_queue_gives_the_earliest);
     tcase_add_test(tc, slowdowns_are_read_strictly);
     suite_add_tcase(suite, tc);
     return step_run(suite);

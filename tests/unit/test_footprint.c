@@ -10,16 +10,16 @@ static pp_costs *costs_of(uint32_t p, uint32_t m)
     return costs;
 }
 
-static step run(const char *executor, pp_order *order, pp_costs *costs)
+static step run(const char *framework, pp_order *order, pp_costs *costs)
 {
     step s = { .order = order, .costs = costs };
-    const pp_executor *found = NULL;
+    const pp_framework *found = NULL;
     pp_err err = { 0 };
-    STEP_OK(pp_executor_get(executor, &found, &err), err);
-    STEP_OK(pp_executor_lower(found, s.order, costs, &s.program, &err), err);
+    STEP_OK(pp_framework_get(framework, &found, &err), err);
+    STEP_OK(pp_framework_lower(found, s.order, costs, &s.program, &err), err);
     STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
     STEP_OK(
-        pp_report_build("test", executor, s.program, s.timeline, s.costs, true, &s.report, &err),
+        pp_report_build("test", framework, s.program, s.timeline, s.costs, true, &s.report, &err),
         err);
     return s;
 }
@@ -27,7 +27,7 @@ static step run(const char *executor, pp_order *order, pp_costs *costs)
 /* Beside the activations of 1F1B, p - r of them, each with a size of its own per rank. */
 START_TEST(what_stays_is_part_of_every_peak)
 {
-    static const char *const executors[] = { "ideal", "megatron", "torch" };
+    static const char *const frameworks[] = { "ideal", "megatron", "torch" };
     static const int64_t live[] = { 2000, 1000 };
     for (size_t e = 0; e < 3; e++) {
         pp_costs *costs = costs_of(2, 4);
@@ -37,7 +37,7 @@ START_TEST(what_stays_is_part_of_every_peak)
             costs->optimizer_bytes[r] = 30000000 + 100 * r;
             costs->comm_library_bytes[r] = 4000000000 + 1000 * r;
         }
-        step s PP_CLEANUP(step_free) = run(executors[e], step_order("1f1b", 2, 1, 4, 0), costs);
+        step s PP_CLEANUP(step_free) = run(frameworks[e], step_order("1f1b", 2, 1, 4, 0), costs);
         for (int64_t r = 0; r < 2; r++) {
             const pp_memory_peak *peak = &s.report->per_rank[r].memory;
             ck_assert_int_eq(peak->bytes[PP_MEMORY_PARAMETERS], 1000000 + r);
@@ -85,11 +85,11 @@ END_TEST
 /* Recomputed activations are there while B runs, one microbatch of them; B names the peak. */
 START_TEST(recomputation_has_a_transient_of_its_own)
 {
-    static const char *const executors[] = { "ideal", "deepspeed" };
+    static const char *const frameworks[] = { "ideal", "deepspeed" };
     for (size_t e = 0; e < 2; e++) {
         pp_costs *costs = costs_of(2, 4);
         costs->recompute_bytes[0] = 5000;
-        step s PP_CLEANUP(step_free) = run(executors[e], step_order("1f1b", 2, 1, 4, 0), costs);
+        step s PP_CLEANUP(step_free) = run(frameworks[e], step_order("1f1b", 2, 1, 4, 0), costs);
         const pp_rank_report *first = &s.report->per_rank[0];
         ck_assert_int_eq(first->memory.bytes[PP_MEMORY_RECOMPUTE], 5000);
         ck_assert_int_eq(first->memory.total_bytes, 2 * 1000 + 5000);

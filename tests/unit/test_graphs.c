@@ -4,7 +4,7 @@
 #include "tests/contract/executors.h"
 
 /* shapes: 1, or 2 in turn. */
-static uint32_t count(const char *executor, uint32_t shapes, pp_graphs graphs)
+static uint32_t count(const char *framework, uint32_t shapes, pp_graphs graphs)
 {
     uint32_t most = 0;
     pp_err err = { 0 };
@@ -12,7 +12,7 @@ static uint32_t count(const char *executor, uint32_t shapes, pp_graphs graphs)
     STEP_OK(pp_costs_new(2, 2, 4, shapes, &s.costs, &err), err);
     for (uint32_t j = 0; j < 4; j++)
         s.costs->class_of[j] = j % shapes;
-    STEP_OK(lower_with(executor, s.order, &s.program, &err), err);
+    STEP_OK(lower_with(framework, s.order, &s.program, &err), err);
     STEP_OK(pp_graphs_count(s.program, s.costs, graphs, &most, &err), err);
     return most;
 }
@@ -38,14 +38,14 @@ END_TEST
 START_TEST(executors_compile_in_their_own_way)
 {
     static const struct {
-        const char *executor;
+        const char *framework;
         uint32_t graphs;
     } truths[] = { { "neuronx", 4 }, { "xla", 4 }, { "xla-fused", 3 }, { "torch", 0 } };
     for (size_t k = 0; k < sizeof truths / sizeof truths[0]; k++) {
-        const pp_executor *executor = NULL;
+        const pp_framework *framework = NULL;
         pp_err err = { 0 };
-        STEP_OK(pp_executor_get(truths[k].executor, &executor, &err), err);
-        ck_assert_uint_eq(count(executor->name, 1, executor->graphs), truths[k].graphs);
+        STEP_OK(pp_framework_get(truths[k].framework, &framework, &err), err);
+        ck_assert_uint_eq(count(framework->name, 1, framework->graphs), truths[k].graphs);
     }
 }
 END_TEST

@@ -25,11 +25,11 @@ static void standing_free(standing *s)
 /* Everybody computes its first op. */
 static void prepare(standing *s)
 {
-    const pp_executor *executor;
+    const pp_framework *framework;
     *s = (standing){ .order = step_order("1f1b", RANKS, 1, 2, 0) };
     s->costs = step_costs("F=1us,B=1us,comm=0", RANKS, 1, 2);
-    STEP_OK(pp_executor_get("ppsim", &executor, &s->err), s->err);
-    STEP_OK(pp_executor_lower(executor, s->order, s->costs, &s->program, &s->err), s->err);
+    STEP_OK(pp_framework_get("ppsim", &framework, &s->err), s->err);
+    STEP_OK(pp_framework_lower(framework, s->order, s->costs, &s->program, &s->err), s->err);
     s->matched = calloc(s->program->comm->transfer_count, sizeof *s->matched);
     ck_assert_ptr_nonnull(s->matched);
     for (uint32_t r = 0; r < RANKS; r++) {

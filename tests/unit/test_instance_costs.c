@@ -1,6 +1,6 @@
 #include "planner/bound/bound.h"
-#include "planner/order/problem_costs.h"
 #include "planner/order/moves.h"
+#include "planner/order/problem_costs.h"
 #include "tests/contract/step.h"
 
 static uint64_t draw(uint64_t *state, uint64_t below)
@@ -56,23 +56,23 @@ static const struct {
 static bool fits(const step *s, bool split, int64_t limit_bytes, int64_t *makespan_out)
 {
     pp_instance *x = NULL;
-    pp_walk *walk = NULL;
+    pp_movable_order *topological_order = NULL;
     pp_order *again = NULL;
     pp_err err = { 0 };
     STEP_OK(pp_instance_from_costs(s->costs, s->order->stage_rank, split, limit_bytes, &x, &err),
             err);
-    STEP_OK(pp_walk_new(x, &walk, &err), err);
+    STEP_OK(pp_movable_order_new(x, &topological_order, &err), err);
     uint32_t *ops = calloc(x->ops, sizeof *ops);
     ck_assert_ptr_nonnull(ops);
     pp_instance_from_order(x, s->order, ops);
-    bool fit = pp_walk_set(walk, ops);
-    *makespan_out = walk->makespan;
+    bool fit = pp_movable_order_set(topological_order, ops);
+    *makespan_out = topological_order->makespan;
     STEP_OK(pp_instance_to_order(x, ops, split, &again, &err), err);
     STEP_OK(pp_order_check(again, "again", &err), err);
     ck_assert(pp_order_equal(again, s->order));
     pp_order_free(&again);
     free(ops);
-    pp_walk_free(&walk);
+    pp_movable_order_free(&topological_order);
     pp_instance_free(&x);
     return fit;
 }

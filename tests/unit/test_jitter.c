@@ -41,15 +41,15 @@ static pp_ns *run(const step *s, const char *text, uint64_t seed, uint32_t threa
     return step_ns;
 }
 
-/* The same order under another executor; only program and timeline differ. */
+/* The same order under another framework; only program and timeline differ. */
 static step lowered(const step *from, const char *name)
 {
     step s = *from;
-    const pp_executor *executor = NULL;
+    const pp_framework *framework = NULL;
     pp_err err = { 0 };
     s.timeline = NULL;
-    STEP_OK(pp_executor_get(name, &executor, &err), err);
-    STEP_OK(executor->lower(s.order, &s.program, &err), err);
+    STEP_OK(pp_framework_get(name, &framework, &err), err);
+    STEP_OK(framework->lower(s.order, &s.program, &err), err);
     STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
     return s;
 }
@@ -65,13 +65,13 @@ static step one_f_one_b(uint32_t p, uint32_t m, const char *costs)
     return step_of(step_order("1f1b", p, 1, m, 0), costs);
 }
 
-static const char *const executors[] = { "ideal", "torch", "megatron" };
+static const char *const frameworks[] = { "ideal", "torch", "megatron" };
 
 /* No spread: every scenario is the plain step. */
 START_TEST(without_jitter_nothing_changes)
 {
     step s = one_f_one_b(4, 8, "F=1001ns,B=2003ns,comm=77ns");
-    step other = lowered(&s, executors[_i]);
+    step other = lowered(&s, frameworks[_i]);
     pp_ns makespan = pp_timeline_makespan(other.timeline);
     pp_jitter_result r = study(&other, "scenarios=100", 7, 2);
     ck_assert_int_eq(r.min_ns, makespan);
@@ -319,7 +319,7 @@ END_TEST
 START_TEST(the_seed_alone_decides)
 {
     step s = one_f_one_b(4, 8, "F=1ms,B=2ms,comm=100us");
-    step other = lowered(&s, executors[_i]);
+    step other = lowered(&s, frameworks[_i]);
     static const char text[] = "compute=0.1,comm=0.3,slow-rank=any:1.2,slow-link=any:2,scenarios=";
     char many[128];
     char few[128];
@@ -352,7 +352,7 @@ START_TEST(every_batch_equals_the_engine)
 {
     const pp_schedule *schedule = pp_schedule_at((size_t)_i);
     const uint32_t chunks = schedule->chunks ? schedule->chunks : 2;
-    pp_shape shape = { .ranks = 4, .chunks = chunks, .microbatches = 8 };
+    pp_schedule_params shape = { .ranks = 4, .chunks = chunks, .microbatches = 8 };
     static const char *const texts[] = {
         "compute=0.2,comm=0.4,slow-rank=any:1.4,slow-link=any:3,scenarios=130",
         "F=0.1,I=0.3,W=0.5,B=0.2,comm=0.4,scenarios=70",

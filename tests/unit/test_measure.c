@@ -1,7 +1,7 @@
 /* What ranks wrote down of a step, put together; what they must agree on before one. */
 #include "runtime/core/agree.h"
-#include "runtime/measure/measure.h"
 #include "runtime/core/run_int.h"
+#include "runtime/measure/measure.h"
 #include "sim/framework/lowering/lower.h"
 #include "tests/contract/step.h"
 
@@ -22,13 +22,13 @@ static void recorded_free(recorded *r)
 
 static void prepare_by(recorded *r, const char *name, const char *schedule, uint32_t m)
 {
-    const pp_executor *executor;
+    const pp_framework *framework;
     pp_err err = { 0 };
     *r = (recorded){ 0 };
     r->order = step_order(schedule, 2, 1, m, 0);
     r->costs = step_costs("F=100ns,B=100ns,comm=30ns", 2, 1, m);
-    STEP_OK(pp_executor_get(name, &executor, &err), err);
-    STEP_OK(pp_executor_lower(executor, r->order, r->costs, &r->program, &err), err);
+    STEP_OK(pp_framework_get(name, &framework, &err), err);
+    STEP_OK(pp_framework_lower(framework, r->order, r->costs, &r->program, &err), err);
     STEP_OK(pp_record_new(r->program, true, &r->record, &err), err);
 }
 

@@ -17,27 +17,27 @@ static pp_costs *costs_of(uint32_t p, uint32_t v, uint32_t m)
     return costs;
 }
 
-/* Takes the order over. buffers: NULL: the executor's own. */
-static step run_order(const char *executor, pp_order *order, uint32_t v, const pp_buffers *buffers)
+/* Takes the order over. buffers: NULL: the framework's own. */
+static step run_order(const char *framework, pp_order *order, uint32_t v, const pp_buffers *buffers)
 {
     step s = { .order = order, .costs = costs_of(order->ranks, v, order->microbatches) };
-    const pp_executor *found = NULL;
+    const pp_framework *found = NULL;
     pp_err err = { 0 };
-    STEP_OK(pp_executor_get(executor, &found, &err), err);
-    STEP_OK(pp_executor_lower(found, s.order, NULL, &s.program, &err), err);
+    STEP_OK(pp_framework_get(framework, &found, &err), err);
+    STEP_OK(pp_framework_lower(found, s.order, NULL, &s.program, &err), err);
     if (buffers)
         s.program->comm->buffers = *buffers;
     STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
     STEP_OK(
-        pp_report_build("test", executor, s.program, s.timeline, s.costs, true, &s.report, &err),
+        pp_report_build("test", framework, s.program, s.timeline, s.costs, true, &s.report, &err),
         err);
     return s;
 }
 
-static step run(const char *executor, const char *schedule, uint32_t p, uint32_t v, uint32_t m,
+static step run(const char *framework, const char *schedule, uint32_t p, uint32_t v, uint32_t m,
                 const pp_buffers *buffers)
 {
-    return run_order(executor, step_order(schedule, p, v, m, 0), v, buffers);
+    return run_order(framework, step_order(schedule, p, v, m, 0), v, buffers);
 }
 
 typedef struct expected {
@@ -297,12 +297,12 @@ START_TEST(slots_have_the_size_of_the_largest)
 }
 END_TEST
 
-START_TEST(every_executor_has_its_habits)
+START_TEST(every_framework_has_its_settings)
 {
     static const struct {
         const char *name;
         pp_buffers buffers;
-    } habits[] = {
+    } settings[] = {
         { "ideal", { 0 } },
         { "torch", { PP_RECV_PER_MICROBATCH, PP_SEND_UNTIL_STEP_END, 0, 1, 0 } },
         { "megatron", { PP_RECV_ON_POST, PP_SEND_UNTIL_WAITED, 0, 0, 0 } },
@@ -319,22 +319,22 @@ START_TEST(every_executor_has_its_habits)
         { "megatron-unbatched", { PP_RECV_ON_POST, PP_SEND_UNTIL_WAITED, 0, 0, 0 } },
         { "ppsim", { PP_RECV_ON_POST, PP_SEND_UNTIL_DONE, 0, 0, 0 } },
     };
-    ck_assert_uint_eq(sizeof habits / sizeof habits[0], pp_executor_count());
-    for (size_t i = 0; i < sizeof habits / sizeof habits[0]; i++) {
-        const pp_executor *executor = NULL;
-        const pp_buffers *b = &habits[i].buffers;
+    ck_assert_uint_eq(sizeof settings / sizeof settings[0], pp_framework_count());
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        const pp_framework *framework = NULL;
+        const pp_buffers *b = &settings[i].buffers;
         pp_err err = { 0 };
-        STEP_OK(pp_executor_get(habits[i].name, &executor, &err), err);
-        ck_assert_uint_eq(executor->buffers.recv, b->recv);
-        ck_assert_uint_eq(executor->buffers.send, b->send);
-        ck_assert_int_eq(executor->buffers.recv_copied, b->recv_copied);
-        ck_assert_int_eq(executor->buffers.return_outputs, b->return_outputs);
-        ck_assert_int_eq(executor->buffers.fused_backward, b->fused_backward);
+        STEP_OK(pp_framework_get(settings[i].name, &framework, &err), err);
+        ck_assert_uint_eq(framework->buffers.recv, b->recv);
+        ck_assert_uint_eq(framework->buffers.send, b->send);
+        ck_assert_int_eq(framework->buffers.recv_copied, b->recv_copied);
+        ck_assert_int_eq(framework->buffers.return_outputs, b->return_outputs);
+        ck_assert_int_eq(framework->buffers.fused_backward, b->fused_backward);
     }
 }
 END_TEST
 
-/* One schedule under each executor's own habits, p = 2, m = 3. Rank 0 when a B starts: two
+/* One schedule under each framework's own habits, p = 2, m = 3. Rank 0 when a B starts: two
  * activations, temporaries, the gradient; torch: three gradient buffers and three sends (B1), the
  * others that keep outputs two; neuronx a graph of 1000. Rank 1 when its last B starts (B0 where
  * nothing was kept before): torch two receive buffers, two outputs, two gradients sent; deepspeed
@@ -436,7 +436,7 @@ static void check_rank(const step *s, const pp_buffers *buffers, uint32_t r, uin
 START_TEST(every_policy_balances)
 {
     static const struct {
-        const char *executor, *schedule;
+        const char *framework, *schedule;
         uint32_t chunks;
     } tried[] = {
         { "torch", "1f1b", 1 },           { "torch", "gpipe", 1 },
@@ -454,7 +454,7 @@ START_TEST(every_policy_balances)
                                          .return_outputs = (k + i) & 2,
                                          .fused_backward = (k + i) & 4 };
             step s PP_CLEANUP(step_free) =
-                run(tried[i].executor, tried[i].schedule, 4, tried[i].chunks, 8, &buffers);
+                run(tried[i].framework, tried[i].schedule, 4, tried[i].chunks, 8, &buffers);
             for (uint32_t r = 0; r < 4; r++)
                 check_rank(&s, &buffers, r, 8);
         }
@@ -465,8 +465,8 @@ END_TEST
 /* An evaluation holds nothing for a backward. */
 START_TEST(evaluations_balance)
 {
-    static const char *const executors[] = { "torch", "megatron", "deepspeed", "zero-bubble" };
-    for (size_t i = 0; i < sizeof executors / sizeof executors[0]; i++) {
+    static const char *const frameworks[] = { "torch", "megatron", "deepspeed", "zero-bubble" };
+    for (size_t i = 0; i < sizeof frameworks / sizeof frameworks[0]; i++) {
         for (unsigned k = 0; k < PP_RECV_BUFFERS_COUNT * PP_SEND_BUFFERS_COUNT; k++) {
             const pp_buffers buffers = { .recv = (uint8_t)(k % PP_RECV_BUFFERS_COUNT),
                                          .send = (uint8_t)(k / PP_RECV_BUFFERS_COUNT),
@@ -476,7 +476,7 @@ START_TEST(evaluations_balance)
             pp_order *forwards = NULL;
             pp_order *order PP_CLEANUP(pp_order_free) = step_order("1f1b", 4, 1, 8, 0);
             STEP_OK(pp_order_drop_backward(order, &forwards, &err), err);
-            step s PP_CLEANUP(step_free) = run_order(executors[i], forwards, 1, &buffers);
+            step s PP_CLEANUP(step_free) = run_order(frameworks[i], forwards, 1, &buffers);
             for (uint32_t r = 0; r < 4; r++) {
                 check_rank(&s, &buffers, r, 8);
                 ck_assert_int_le(s.report->per_rank[r].memory.bytes[PP_MEMORY_ACTIVATIONS], 1000);
@@ -526,7 +526,7 @@ int main(void)
     tcase_add_test(tc, receive_slots_are_those_published);
     tcase_add_test(tc, sends_kept_to_the_end_are_all_of_them);
     tcase_add_test(tc, slots_have_the_size_of_the_largest);
-    tcase_add_test(tc, every_executor_has_its_habits);
+    tcase_add_test(tc, every_framework_has_its_settings);
     tcase_add_test(tc, executors_differ_in_peak);
     tcase_add_test(tc, every_policy_balances);
     tcase_add_test(tc, evaluations_balance);

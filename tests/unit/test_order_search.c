@@ -25,10 +25,10 @@ static pp_instance *draw_instance(uint64_t seed)
                                           { 3, 1, 2 }, { 2, 2, 1 }, { 1, 1, 1 } };
     static const uint32_t loop[] = { 0, 1, 2 };
     static const uint32_t fold[] = { 0, 1, 1, 0 };
-    uint64_t dice = seed * 977 + 5;
+    uint64_t rng = seed * 977 + 5;
     const uint32_t *shape = shapes[seed % 6];
-    bool equal = draw(&dice, 2);
-    bool zeros = draw(&dice, 4) == 0;
+    bool equal = draw(&rng, 2);
+    bool zeros = draw(&rng, 4) == 0;
     pp_instance *x = NULL;
     pp_err err = { 0 };
     ck_assert_int_eq(pp_instance_new("tiny", shape[0], shape[0] * shape[1], shape[2],
@@ -41,8 +41,8 @@ static pp_instance *draw_instance(uint64_t seed)
         bool remote = task->kind != PP_TASK_W && task->before < x->ops &&
                       x->task[task->before].rank != task->rank;
         task->ticks =
-            equal && task->microbatch ? like->ticks : (int64_t)draw(&dice, 9) + (zeros ? 0 : 1);
-        task->lag = remote ? (equal && task->microbatch ? like->lag : (int64_t)draw(&dice, 4)) : 0;
+            equal && task->microbatch ? like->ticks : (int64_t)draw(&rng, 9) + (zeros ? 0 : 1);
+        task->lag = remote ? (equal && task->microbatch ? like->lag : (int64_t)draw(&rng, 4)) : 0;
     }
     for (uint32_t k = 0; k < x->ops / 3; k++) {
         uint32_t s = k % x->stages;
@@ -58,7 +58,7 @@ static pp_instance *draw_instance(uint64_t seed)
         largest = taken + extra + 2 > largest ? taken + extra + 2 : largest;
     }
     for (uint32_t r = 0; r < x->ranks; r++)
-        x->room[r] = largest * shape[1] + (int64_t)draw(&dice, 12);
+        x->room[r] = largest * shape[1] + (int64_t)draw(&rng, 12);
     return x;
 }
 
@@ -165,12 +165,12 @@ END_TEST
 static pp_instance *uneven(void)
 {
     uint32_t ranks[] = { 0, 1, 2, 3, 3, 2, 1, 0 };
-    uint64_t dice = 7;
+    uint64_t rng = 7;
     pp_instance *x = NULL;
     pp_err err = { 0 };
     ck_assert_int_eq(pp_instance_new("uneven", 4, 8, 12, ranks, &x, &err), PP_OK);
     for (uint32_t i = 0; i < 12; i++) {
-        int64_t size = (int64_t)draw(&dice, 100) + 10;
+        int64_t size = (int64_t)draw(&rng, 100) + 10;
         for (uint32_t at = 0; at < 24; at++) {
             const int64_t delta[] = { size, -size / 2, size / 2 - size };
             uint32_t op = i * 24 + at;

@@ -8,7 +8,7 @@ enum { LENGTHS_MOST = 400 };
 
 typedef struct setting {
     planning p;
-    pp_wish wish;
+    pp_plan_request request;
     int64_t lengths[LENGTHS_MOST];
     pp_packer *packer;
 } setting;
@@ -35,24 +35,24 @@ static void open_setting(setting *s, int64_t pp, int64_t dp, const char *schedul
 {
     pp_err err = { 0 };
     s->p = planning_of("gpt3.6b", "h100-80g");
-    s->wish = wish_of(&s->p, pp);
+    s->request = request_of(&s->p, pp);
     draw_lengths(seed, count, 2048, s->lengths);
-    s->wish.parallel.tp = 1;
-    s->wish.parallel.dp = dp;
-    s->wish.parallel.vpp = 0;
-    s->wish.seq_length = 2048;
-    s->wish.micro_batch_size = 1;
-    s->wish.global_batch_size = 0;
-    s->wish.lengths = s->lengths;
-    s->wish.length_count = count;
-    s->wish.schedule = pp_schedule_find(schedule);
-    ck_assert_msg(pp_packer_open(&s->wish, &s->packer, &err) == PP_OK, "%s", err.text);
+    s->request.parallel.tp = 1;
+    s->request.parallel.dp = dp;
+    s->request.parallel.vpp = 0;
+    s->request.seq_length = 2048;
+    s->request.micro_batch_size = 1;
+    s->request.global_batch_size = 0;
+    s->request.lengths = s->lengths;
+    s->request.length_count = count;
+    s->request.schedule = pp_schedule_find(schedule);
+    ck_assert_msg(pp_packer_open(&s->request, &s->packer, &err) == PP_OK, "%s", err.text);
 }
 
 static pp_pack_task task_of(const setting *s, int64_t iterations)
 {
     return (pp_pack_task){ .lengths = s->lengths,
-                           .count = s->wish.length_count,
+                           .count = s->request.length_count,
                            .packings = { true, true, true, true },
                            .iterations = iterations };
 }
@@ -78,7 +78,7 @@ static void judge_one(counting *c)
 {
     bool used[8] = { false };
     int64_t tokens[8] = { 0 };
-    for (size_t i = 0; i < c->s->wish.length_count; i++) {
+    for (size_t i = 0; i < c->s->request.length_count; i++) {
         used[c->bin_of[i]] = true;
         tokens[c->bin_of[i]] += c->s->lengths[i];
     }
@@ -89,7 +89,7 @@ static void judge_one(counting *c)
     pp_grouping grouping PP_CLEANUP(pp_grouping_free) = { 0 };
     pp_pack_verdict verdict;
     pp_err err = { 0 };
-    ck_assert_int_eq(pp_grouping_from_bins(c->bin_of, c->s->wish.length_count, c->replicas,
+    ck_assert_int_eq(pp_grouping_from_bins(c->bin_of, c->s->request.length_count, c->replicas,
                                            c->microbatches, &grouping, &err),
                      PP_OK);
     ck_assert_int_eq(pp_pack_judge(c->s->packer, c->s->lengths, &grouping, &verdict, &err), PP_OK);
@@ -99,7 +99,7 @@ static void judge_one(counting *c)
 
 static void count_all(counting *c, size_t i)
 {
-    if (i == c->s->wish.length_count) {
+    if (i == c->s->request.length_count) {
         judge_one(c);
         return;
     }
@@ -139,7 +139,7 @@ static void check_grouping(const setting *s, const pp_packed *packed)
 {
     const pp_grouping *g = &packed->grouping;
     bool seen[LENGTHS_MOST] = { false };
-    ck_assert_uint_eq(g->count, s->wish.length_count);
+    ck_assert_uint_eq(g->count, s->request.length_count);
     ck_assert_uint_eq(g->microbatches, packed->row[packed->best].microbatches);
     for (size_t b = 0; b < (size_t)g->replicas * g->microbatches; b++) {
         pp_microbatch sums = pp_grouping_bin(g, s->lengths, b);
@@ -291,9 +291,9 @@ START_TEST(plan_takes_the_same_time)
     pp_err err = { 0 };
     open_setting(&s, 3, 2, "1f1b", 60, 5);
     pp_packer_close(&s.packer);
-    s.wish.partition = PP_PARTITION_UNIFORM; /* a balanced one depends on the microbatches */
-    s.wish.exchange.shapes.kind = _i ? PP_SHAPES_PADDED : PP_SHAPES_PLAN;
-    ck_assert_int_eq(pp_packer_open(&s.wish, &s.packer, &err), PP_OK);
+    s.request.partition = PP_PARTITION_UNIFORM; /* a balanced one depends on the microbatches */
+    s.request.exchange.shapes.kind = _i ? PP_SIZES_PADDED : PP_SIZES_PLAN;
+    ck_assert_int_eq(pp_packer_open(&s.request, &s.packer, &err), PP_OK);
     pp_pack_task task = task_of(&s, 100);
     pp_packed *packed = pack(&s, &task);
     const pp_grouping *g = &packed->grouping;
@@ -306,17 +306,17 @@ START_TEST(plan_takes_the_same_time)
             lengths[next++] = s.lengths[g->sequence[i]];
         end[k] = next;
     }
-    pp_wish wish = s.wish;
-    wish.lengths = lengths;
-    wish.group_end = end;
-    wish.group_count = (size_t)g->microbatches * 2;
-    wish.switches.given.recompute = true;
-    wish.switches.value.recompute = pp_packer_pipeline(s.packer)->recompute;
-    pp_choice *choice = choose(&wish);
+    pp_plan_request request = s.request;
+    request.lengths = lengths;
+    request.group_end = end;
+    request.group_count = (size_t)g->microbatches * 2;
+    request.switches.given.recompute = true;
+    request.switches.value.recompute = pp_packer_pipeline(s.packer)->recompute;
+    pp_search_result *choice = choose(&request);
     ck_assert_uint_eq(choice->plan->workload.microbatches, g->microbatches);
     ck_assert_int_eq(choice->candidate[0].peak_bytes, packed->row[packed->best].peak_bytes);
     ck_assert_int_eq(choice->plan->prediction->step_ns, packed->row[packed->best].step_ns);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
     pp_packed_free(&packed);
     pp_packer_close(&s.packer);
 }
@@ -356,13 +356,14 @@ START_TEST(a_pipeline_is_chosen_for_all_batches)
     pp_packer_close(&s.packer);
     for (size_t i = 0; i < 6 * 32; i++)
         s.lengths[i] = i < 32 ? 2048 : 64 + (int64_t)(i * 97 % 400);
-    s.wish.schedule = NULL;
+    s.request.schedule = NULL;
     pp_pack_batches batches = {
         .lengths = s.lengths, .size = 32, .count = 6, .packings = { true, true, true, true }
     };
     pp_packer *both[2] = { NULL };
-    ck_assert_msg(pp_packer_open(&s.wish, &both[0], &err) == PP_OK, "%s", err.text);
-    ck_assert_msg(pp_packer_open_for(&s.wish, &batches, &both[1], &err) == PP_OK, "%s", err.text);
+    ck_assert_msg(pp_packer_open(&s.request, &both[0], &err) == PP_OK, "%s", err.text);
+    ck_assert_msg(pp_packer_open_for(&s.request, &batches, &both[1], &err) == PP_OK, "%s",
+                  err.text);
     double total[2] = { 0 };
     for (int k = 0; k < 2; k++) {
         for (size_t b = 0; b < batches.count; b++) {
@@ -387,13 +388,13 @@ START_TEST(equal_batches_take_the_step_of_one)
 {
     setting s = { .packer = NULL };
     pp_err err = { 0 };
-    pp_trait slow = { .kind = PP_TRAIT_LINK, .rank = 2, .other = 3, .value = 1e9 };
-    const pp_traits traits = { .item = &slow, .count = 1 };
+    pp_rank_override slow = { .kind = PP_RANK_OVERRIDE_LINK, .rank = 2, .other = 3, .value = 1e9 };
+    const pp_rank_overrides overrides = { .item = &slow, .count = 1 };
     open_setting(&s, 4, 1, "1f1b", 16, 2);
     pp_packer_close(&s.packer);
     for (size_t i = 0; i < 32; i++)
         s.lengths[i] = i < 16 ? 1024 + 64 * (int64_t)i : s.lengths[i - 16];
-    s.wish.traits = &traits;
+    s.request.overrides = &overrides;
     pp_ns step_ns[2];
     for (size_t count = 1; count <= 2; count++) {
         pp_pack_batches batches = {
@@ -401,7 +402,7 @@ START_TEST(equal_batches_take_the_step_of_one)
         };
         pp_pack_task task = task_of(&s, 100);
         task.count = 16;
-        ck_assert_msg(pp_packer_open_for(&s.wish, &batches, &s.packer, &err) == PP_OK, "%s",
+        ck_assert_msg(pp_packer_open_for(&s.request, &batches, &s.packer, &err) == PP_OK, "%s",
                       err.text);
         ck_assert_int_eq(pp_packer_pipeline(s.packer)->partition, PP_PARTITION_SHIFTED);
         pp_packed *packed = pack(&s, &task);

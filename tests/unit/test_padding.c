@@ -1,5 +1,5 @@
 /* Padding of data and of costs; what protocols and hosts are called. */
-#include "sim/framework/sizes/shapes.h"
+#include "sim/framework/sizes/size_protocol.h"
 #include "tests/contract/step.h"
 
 /* Sequences {5, 3}, {2}, {7}; two replicas would be padded alike. */
@@ -18,10 +18,10 @@ static void pads_to(const char *text, const int64_t tokens[3], const int64_t squ
 {
     pp_workload w = small_data();
     pp_workload padded = { 0 };
-    pp_shapes shapes;
+    pp_size_protocol shapes;
     pp_err err = { 0 };
     uint32_t distinct = 0;
-    STEP_OK(pp_shapes_parse(text, &shapes, &err), err);
+    STEP_OK(pp_size_protocol_parse(text, &shapes, &err), err);
     STEP_OK(pp_workload_pad(&shapes, &w, &padded, &distinct, &err), err);
     ck_assert_uint_eq(distinct, expected);
     for (size_t j = 0; j < 3; j++) {
@@ -51,9 +51,9 @@ START_TEST(what_is_longer_than_the_padding_is_named)
 {
     pp_workload w = small_data();
     pp_workload padded = { 0 };
-    pp_shapes shapes;
+    pp_size_protocol shapes;
     pp_err err = { 0 };
-    STEP_OK(pp_shapes_parse("padded:7", &shapes, &err), err);
+    STEP_OK(pp_size_protocol_parse("padded:7", &shapes, &err), err);
     ck_assert_int_eq(pp_workload_pad(&shapes, &w, &padded, NULL, &err), PP_INPUT);
     ck_assert_msg(strstr(err.text, "microbatch 0 has 8 tokens") && strstr(err.text, "padded:8"),
                   "%s", err.text);
@@ -64,7 +64,7 @@ END_TEST
 START_TEST(without_a_model_padding_takes_the_longest_class)
 {
     pp_costs *costs = NULL;
-    pp_shapes shapes;
+    pp_size_protocol shapes;
     pp_err err = { 0 };
     STEP_OK(pp_costs_new(2, 2, 3, 3, &costs, &err), err);
     for (uint32_t c = 0; c < 3; c++) {
@@ -72,13 +72,13 @@ START_TEST(without_a_model_padding_takes_the_longest_class)
         costs->f_ns[2 * c] = (pp_ns[]){ 5, 9, 7 }[c];
         costs->b_ns[2 * c + 1] = (pp_ns[]){ 5, 3, 7 }[c];
     }
-    STEP_OK(pp_shapes_parse("padded", &shapes, &err), err);
+    STEP_OK(pp_size_protocol_parse("padded", &shapes, &err), err);
     STEP_OK(pp_costs_pad(&shapes, costs, &err), err);
     for (uint32_t j = 0; j < 3; j++)
         ck_assert_uint_eq(costs->class_of[j], 2);
-    STEP_OK(pp_shapes_parse("bucket:8", &shapes, &err), err);
+    STEP_OK(pp_size_protocol_parse("bucket:8", &shapes, &err), err);
     ck_assert_int_eq(pp_costs_pad(&shapes, costs, &err), PP_USAGE);
-    STEP_OK(pp_shapes_parse("padded:8", &shapes, &err), err);
+    STEP_OK(pp_size_protocol_parse("padded:8", &shapes, &err), err);
     ck_assert_int_eq(pp_costs_pad(&shapes, costs, &err), PP_USAGE);
     pp_costs_free(&costs);
 }
@@ -92,18 +92,18 @@ START_TEST(only_what_is_meant_is_read)
     static const char *const hosts[] = { "launch",     "launch=5", "launch=1us,launch=1us",
                                          "sync=1us,,", "wait=1us", "read=-1us",
                                          "read=2000s" };
-    pp_shapes shapes;
+    pp_size_protocol shapes;
     pp_host_costs host;
     pp_err err = { 0 };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        ck_assert_msg(pp_shapes_parse(wrong[i], &shapes, &err) == PP_USAGE, "%s", wrong[i]);
+        ck_assert_msg(pp_size_protocol_parse(wrong[i], &shapes, &err) == PP_USAGE, "%s", wrong[i]);
     for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++)
         ck_assert_msg(pp_host_costs_parse(hosts[i], &host, &err) == PP_USAGE, "%s", hosts[i]);
     STEP_OK(pp_host_costs_parse("read=8us,launch=5us", &host, &err), err);
     ck_assert_int_eq(host.launch_ns, 5000);
     ck_assert_int_eq(host.sync_ns, 0);
     ck_assert_int_eq(host.read_ns, 8000);
-    STEP_OK(pp_shapes_parse("bucket:512", &shapes, &err), err);
+    STEP_OK(pp_size_protocol_parse("bucket:512", &shapes, &err), err);
     ck_assert_int_eq(shapes.tokens, 512);
 }
 END_TEST

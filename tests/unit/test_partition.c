@@ -15,7 +15,7 @@ static uint64_t draw(uint64_t *state, uint64_t below)
     return (*state >> 33) % below;
 }
 
-static pp_stage *balance(const pp_weights *w, const pp_split *split)
+static pp_stage *balance(const pp_weights *w, const pp_partition_params *split)
 {
     pp_stage *stages = NULL;
     pp_err err = { 0 };
@@ -24,7 +24,8 @@ static pp_stage *balance(const pp_weights *w, const pp_split *split)
 }
 
 /* Every unit once, in order, nothing empty. */
-static void check_whole(const pp_weights *w, const pp_split *split, const pp_stage *stages)
+static void check_whole(const pp_weights *w, const pp_partition_params *split,
+                        const pp_stage *stages)
 {
     uint32_t count = split->ranks * split->chunks;
     int64_t layers = 0;
@@ -35,7 +36,7 @@ static void check_whole(const pp_weights *w, const pp_split *split, const pp_sta
         mtp += stages[s].mtp;
         ck_assert_int_eq(stages[s].embedding, s == 0);
         ck_assert_int_eq(stages[s].loss, s == count - 1);
-        bool bare = split->bare_ends && (s == 0 || s == count - 1);
+        bool bare = split->allow_empty_end_stages && (s == 0 || s == count - 1);
         ck_assert_msg(bare || stages[s].layers + stages[s].mtp > 0, "stage %u is empty", s);
         ck_assert(layers == w->layers || stages[s].mtp == 0);
     }
@@ -46,7 +47,7 @@ static void check_whole(const pp_weights *w, const pp_split *split, const pp_sta
 /* All ways to cut a row of units into stages, the plainest way there is. */
 typedef struct brute {
     const pp_weights *w;
-    const pp_split *split;
+    const pp_partition_params *split;
     pp_stage stages[LAYERS_MAX];
     pp_ns stage_ns, rank_ns; /* best: least heaviest stage, then least heaviest rank */
 } brute;
@@ -69,7 +70,7 @@ static void brute_force(brute *b, uint32_t s, int64_t first)
         }
         return;
     }
-    bool bare = b->split->bare_ends && (s == 0 || s == count - 1);
+    bool bare = b->split->allow_empty_end_stages && (s == 0 || s == count - 1);
     for (int64_t end = first + !bare; end <= units; end++) {
         int64_t low = first < b->w->layers ? first : b->w->layers;
         int64_t high = end < b->w->layers ? end : b->w->layers;
@@ -82,7 +83,7 @@ static void brute_force(brute *b, uint32_t s, int64_t first)
     }
 }
 
-static brute best_of(const pp_weights *w, const pp_split *split)
+static brute best_of(const pp_weights *w, const pp_partition_params *split)
 {
     brute b = { .w = w, .split = split, .stage_ns = INT64_MAX, .rank_ns = INT64_MAX };
     brute_force(&b, 0, 0);
@@ -104,7 +105,7 @@ START_TEST(one_stage_per_rank_is_optimal)
                                  .embedding_ns = (pp_ns)draw(&seed, 5),
                                  .loss_ns = (pp_ns)draw(&seed, 20),
                                  .stage_ns = (pp_ns)draw(&seed, 3) };
-                pp_split split = { p, 1, PP_PLACE_LOOP, draw(&seed, 2) == 1, NULL };
+                pp_partition_params split = { p, 1, PP_PLACE_LOOP, draw(&seed, 2) == 1, NULL };
                 if (p > layers + w.mtp)
                     continue;
                 for (int64_t k = 0; k < layers; k++)
@@ -138,8 +139,8 @@ START_TEST(several_stages_per_rank_are_optimal_for_equal_layers)
                                      .layer_ns = layer_ns,
                                      .embedding_ns = (pp_ns)draw(&seed, 10),
                                      .loss_ns = (pp_ns)draw(&seed, 30) };
-                    pp_split split = { p, v, draw(&seed, 2) ? PP_PLACE_V : PP_PLACE_LOOP, false,
-                                       NULL };
+                    pp_partition_params split = { p, v, draw(&seed, 2) ? PP_PLACE_V : PP_PLACE_LOOP,
+                                                  false, NULL };
                     for (int64_t k = 0; k < layers; k++)
                         layer_ns[k] = equal ? 7 : 1 + (pp_ns)draw(&seed, 10);
                     pp_stage *stages = balance(&w, &split);
@@ -164,7 +165,7 @@ END_TEST
 
 static const char *layout_of(const pp_weights *w, uint32_t p, pp_text *text)
 {
-    pp_split split = { p, 1, PP_PLACE_LOOP, false, NULL };
+    pp_partition_params split = { p, 1, PP_PLACE_LOOP, false, NULL };
     pp_stage *stages = balance(w, &split);
     pp_layout_print(stages, p, text);
     free(stages);
@@ -217,12 +218,12 @@ START_TEST(more_stages_than_units_are_refused)
 {
     pp_ns layer_ns[] = { 1, 1, 1 };
     pp_weights w = { .layers = 3, .layer_ns = layer_ns };
-    pp_split split = { 4, 1, PP_PLACE_LOOP, false, NULL };
+    pp_partition_params split = { 4, 1, PP_PLACE_LOOP, false, NULL };
     pp_stage *stages = NULL;
     pp_err err = { 0 };
     ck_assert_int_eq(pp_partition_balance(&w, &split, &stages, &err), PP_USAGE);
     ck_assert_ptr_null(stages);
-    split.bare_ends = true;
+    split.allow_empty_end_stages = true;
     stages = balance(&w, &split);
     check_whole(&w, &split, stages);
     free(stages);
@@ -233,7 +234,7 @@ START_TEST(too_long_times_are_refused)
 {
     pp_ns layer_ns[] = { INT64_MAX / 2, INT64_MAX / 2, INT64_MAX / 2 };
     pp_weights w = { .layers = 3, .layer_ns = layer_ns };
-    pp_split split = { 2, 1, PP_PLACE_LOOP, false, NULL };
+    pp_partition_params split = { 2, 1, PP_PLACE_LOOP, false, NULL };
     pp_stage *stages = NULL;
     pp_err err = { 0 };
     ck_assert_int_eq(pp_partition_balance(&w, &split, &stages, &err), PP_INPUT);
@@ -254,7 +255,7 @@ START_TEST(large_models_take_little_time)
     } rows[] = { { 1000, 512, 1 }, { 1000, 64, 8 }, { 128, 64, 1 }, { 128, 32, 2 } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         pp_weights w = { .layers = rows[i].layers, .layer_ns = layer_ns, .loss_ns = 3000000 };
-        pp_split split = { rows[i].p, rows[i].v, PP_PLACE_LOOP, false, NULL };
+        pp_partition_params split = { rows[i].p, rows[i].v, PP_PLACE_LOOP, false, NULL };
         clock_t begin = clock();
         pp_stage *stages = balance(&w, &split);
         double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;

@@ -92,17 +92,17 @@ END_TEST
 START_TEST(transfers_lie_where_the_engine_put_them)
 {
     step s PP_CLEANUP(step_free) = { .order = step_order("1f1b", 4, 1, 8, 0) };
-    const pp_executor *torch = NULL;
+    const pp_framework *torch = NULL;
     pp_err err = { 0 };
     s.costs = step_costs("F=1ms,B=2ms,comm=0.3ms", 4, 1, 8);
-    STEP_OK(pp_executor_get("torch", &torch, &err), err);
-    STEP_OK(pp_executor_lower(torch, s.order, s.costs, &s.program, &err), err);
+    STEP_OK(pp_framework_get("torch", &torch, &err), err);
+    STEP_OK(pp_framework_lower(torch, s.order, s.costs, &s.program, &err), err);
     STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
     pp_track track PP_CLEANUP(pp_track_free) = track_of(&s);
     const pp_comm *comm = s.program->comm;
     ck_assert_uint_eq(track.hop_count, 2 * 3 * 8);
     for (size_t i = 0; i < track.hop_count; i++) {
-        const pp_hop *hop = &track.hop[i];
+        const pp_recorded_transfer *hop = &track.hop[i];
         size_t t = 0;
         while (t < comm->transfer_count &&
                !(comm->transfer[t].rank == hop->from && comm->transfer[t].peer == hop->to &&
@@ -176,7 +176,7 @@ START_TEST(memory_is_the_same_in_all_traces)
     ck_assert_uint_eq(csv.level_count, chrome.level_count);
     ck_assert_uint_eq(csv.level_count, json.level_count);
     for (size_t i = 0; i < csv.level_count; i++) {
-        const pp_level *levels[] = { &csv.level[i], &chrome.level[i], &json.level[i] };
+        const pp_memory_sample_row *levels[] = { &csv.level[i], &chrome.level[i], &json.level[i] };
         for (size_t k = 1; k < 3; k++) {
             ck_assert_int_eq(levels[k]->at_ns, levels[0]->at_ns);
             ck_assert_uint_eq(levels[k]->rank, levels[0]->rank);

@@ -34,7 +34,7 @@ static pp_plan *sample_plan(void)
     plan->parallel = (pp_parallel){ .pp = 2, .tp = 2, .cp = 1, .dp = 2, .ep = 1, .vpp = 2 };
     strcpy(plan->model, "toy");
     strcpy(plan->schedule, "interleaved");
-    strcpy(plan->executor, "ideal");
+    strcpy(plan->framework, "ideal");
     strcpy(plan->recompute, "full");
     plan->seed = 7;
     plan->seq_length = 100;

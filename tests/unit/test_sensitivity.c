@@ -73,7 +73,7 @@ static void compare(const step *s, bool step_sync)
     for (size_t i = 0; i < sensitivity->count; i++) {
         const pp_sensitivity_row *row = &sensitivity->row[i];
         /* one cost table cannot change a link that both directions of dualpipe use */
-        if (!row->is_link || s->program->turned == s->program->microbatches) {
+        if (!row->is_link || s->program->mirrored_from == s->program->microbatches) {
             add(s, row->is_link, row->first, row->second, 1);
             ck_assert_int_eq(step_time(s, step_sync) - plain, row->growth);
             add(s, row->is_link, row->first, row->second, -1);
@@ -94,7 +94,7 @@ static step unequal(const pp_schedule *schedule, bool equal)
 {
     pp_err err = { 0 };
     const uint32_t chunks = schedule->chunks ? schedule->chunks : 2;
-    pp_shape shape = { .ranks = 4, .chunks = chunks, .microbatches = 8 };
+    pp_schedule_params shape = { .ranks = 4, .chunks = chunks, .microbatches = 8 };
     step s = { .costs = step_costs("F=10us,I=10us,W=10us,comm=1us", 4, chunks, 8) };
     shape.costs = s.costs;
     STEP_OK(pp_schedule_build(schedule, &shape, &s.order, &err), err);
@@ -174,11 +174,11 @@ START_TEST(executors_are_measured)
     static const char *const names[] = { "torch", "megatron", "deepspeed" };
     step s = unequal(pp_schedule_find("1f1b"), false);
     step other = s;
-    const pp_executor *executor = NULL;
+    const pp_framework *framework = NULL;
     pp_err err = { 0 };
     other.timeline = NULL;
-    STEP_OK(pp_executor_get(names[_i], &executor, &err), err);
-    STEP_OK(executor->lower(s.order, &other.program, &err), err);
+    STEP_OK(pp_framework_get(names[_i], &framework, &err), err);
+    STEP_OK(framework->lower(s.order, &other.program, &err), err);
     STEP_OK(pp_simulate(other.program, s.costs, &other.timeline, &err), err);
     compare(&other, true);
     pp_sensitivity *sensitivity = study(&other, true);

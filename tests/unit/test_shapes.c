@@ -1,8 +1,8 @@
 /* Shape protocols, hosts and tensors: hand-made steps, to the nanosecond. Unless said otherwise
  * F = 1 us, B = 2 us, a tensor travels 100 ns, a message about a shape 20 ns. */
-#include "sim/engine/comm_engine.h"
 #include "sim/analysis/critical_path.h"
-#include "sim/framework/sizes/shapes.h"
+#include "sim/engine/comm_engine.h"
+#include "sim/framework/sizes/size_protocol.h"
 #include "sim/program/transfer_costs.h"
 #include "tests/contract/step.h"
 
@@ -13,46 +13,46 @@
 static const pp_host_costs no_host = { 0 };
 static const pp_host_costs slow_host = { 0, SYNC_NS, READ_NS };
 
-static const pp_executor *executor_of(const char *name)
+static const pp_framework *framework_of(const char *name)
 {
-    const pp_executor *executor = NULL;
+    const pp_framework *framework = NULL;
     pp_err err = { 0 };
-    STEP_OK(pp_executor_get(name, &executor, &err), err);
-    return executor;
+    STEP_OK(pp_framework_get(name, &framework, &err), err);
+    return framework;
 }
 
-static pp_exchange exchange_of(const char *shapes, pp_host_costs host)
+static pp_exchange_options exchange_of(const char *shapes, pp_host_costs host)
 {
-    pp_exchange exchange = { .shape_message_ns = SHAPE_NS, .host = host };
+    pp_exchange_options exchange = { .shape_message_ns = SHAPE_NS, .host = host };
     pp_err err = { 0 };
-    STEP_OK(pp_shapes_parse(shapes, &exchange.shapes, &err), err);
+    STEP_OK(pp_size_protocol_parse(shapes, &exchange.shapes, &err), err);
     return exchange;
 }
 
-/* 1f1b under `executor`; simulated. */
-static pp_status try_step(const pp_executor *executor, const pp_exchange *exchange,
+/* 1f1b under `framework`; simulated. */
+static pp_status try_step(const pp_framework *framework, const pp_exchange_options *exchange,
                           const char *comm, uint32_t p, uint32_t m, step *s, pp_err *err)
 {
     pp_err own = { 0 };
     *s = (step){ .order = step_order("1f1b", p, 1, m, 0),
                  .costs = step_costs("F=1us,B=2us,comm=100ns", p, 1, m) };
-    STEP_OK(executor->lower(s->order, &s->program, &own), own);
-    pp_status status = pp_exchange_lower(executor, exchange, s->costs, s->program, err);
+    STEP_OK(framework->lower(s->order, &s->program, &own), own);
+    pp_status status = pp_exchange_lower(framework, exchange, s->costs, s->program, err);
     if (!status)
         STEP_OK(pp_comm_semantics_parse(comm, "", &s->program->comm->semantics, &own), own);
     return status ? status : pp_simulate(s->program, s->costs, &s->timeline, err);
 }
 
-static step run_step(const char *executor, const char *shapes, pp_host_costs host, int64_t tensors,
+static step run_step(const char *framework, const char *shapes, pp_host_costs host, int64_t tensors,
                      uint32_t p, uint32_t m)
 {
-    pp_exchange exchange = exchange_of(shapes, host);
+    pp_exchange_options exchange = exchange_of(shapes, host);
     exchange.tensors = tensors;
     step s;
     pp_err err = { 0 };
-    STEP_OK(try_step(executor_of(executor), &exchange, "", p, m, &s, &err), err);
+    STEP_OK(try_step(framework_of(framework), &exchange, "", p, m, &s, &err), err);
     STEP_OK(
-        pp_report_build("1f1b", executor, s.program, s.timeline, s.costs, true, &s.report, &err),
+        pp_report_build("1f1b", framework, s.program, s.timeline, s.costs, true, &s.report, &err),
         err);
     for (uint32_t r = 0; r < p; r++) {
         pp_ns sum = s.report->per_rank[r].busy_ns;
@@ -65,10 +65,10 @@ static step run_step(const char *executor, const char *shapes, pp_host_costs hos
     return s;
 }
 
-static pp_ns makespan_of(const char *executor, const char *shapes, pp_host_costs host,
+static pp_ns makespan_of(const char *framework, const char *shapes, pp_host_costs host,
                          int64_t tensors, uint32_t p, uint32_t m)
 {
-    step s = run_step(executor, shapes, host, tensors, p, m);
+    step s = run_step(framework, shapes, host, tensors, p, m);
     pp_ns makespan_ns = s.report->makespan_ns;
     step_free(&s);
     return makespan_ns;
@@ -165,7 +165,7 @@ END_TEST
 START_TEST(the_critical_path_counts_what_lies_on_it)
 {
     static const struct {
-        const char *executor, *shapes;
+        const char *framework, *shapes;
         pp_critical of_each; /* p - 1 times */
         pp_critical once;
     } rows[] = {
@@ -179,7 +179,7 @@ START_TEST(the_critical_path_counts_what_lies_on_it)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (uint32_t p = 2; p <= 4; p++) {
-            step s = run_step(rows[i].executor, rows[i].shapes, slow_host, 1, p, 1);
+            step s = run_step(rows[i].framework, rows[i].shapes, slow_host, 1, p, 1);
             pp_critical c;
             pp_critical_path(s.program, s.timeline, &c);
             ck_assert_uint_eq(c.syncs, rows[i].of_each.syncs * (p - 1));
@@ -248,7 +248,7 @@ START_TEST(syncs_without_cost_change_nothing)
 {
     step s = { .order = step_order("1f1b", 4, 1, 8, 0),
                .costs = step_costs("F=1us,B=2us,comm=100ns", 4, 1, 8) };
-    const pp_executor *megatron = executor_of("megatron");
+    const pp_framework *megatron = framework_of("megatron");
     pp_err err = { 0 };
     STEP_OK(megatron->lower(s.order, &s.program, &err), err);
     STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
@@ -258,9 +258,9 @@ START_TEST(syncs_without_cost_change_nothing)
 }
 END_TEST
 
-static size_t messages_in(const char *executor, const char *shapes, uint32_t m)
+static size_t messages_in(const char *framework, const char *shapes, uint32_t m)
 {
-    step s = run_step(executor, shapes, no_host, 1, 3, m);
+    step s = run_step(framework, shapes, no_host, 1, 3, m);
     size_t messages = 0;
     for (size_t t = 0; t < s.program->comm->transfer_count; t++)
         messages += pp_transfer_is_shape((pp_transfer_kind)s.program->comm->transfer[t].kind);
@@ -284,15 +284,15 @@ START_TEST(protocols_send_the_messages_of_their_framework)
 }
 END_TEST
 
-static pp_status with_habit(const pp_shape_habit *habit, bool ungrouped, const char *comm,
-                            uint32_t p, pp_err *err)
+static pp_status with_setting(const pp_size_protocol_support *setting, bool ungrouped,
+                              const char *comm, uint32_t p, pp_err *err)
 {
-    pp_executor executor = *executor_of("megatron");
-    pp_exchange exchange = exchange_of("message", no_host);
-    executor.shape_habit = habit;
+    pp_framework framework = *framework_of("megatron");
+    pp_exchange_options exchange = exchange_of("message", no_host);
+    framework.size_protocols = setting;
     exchange.ungrouped = ungrouped;
     step s;
-    pp_status status = try_step(&executor, &exchange, comm, p, 2 * p, &s, err);
+    pp_status status = try_step(&framework, &exchange, comm, p, 2 * p, &s, err);
     step_free(&s);
     return status;
 }
@@ -305,46 +305,47 @@ START_TEST(the_order_of_shape_messages_decides_whether_they_hang)
     for (size_t i = 0; i < 4; i++) {
         pp_err err = { 0 };
         uint32_t p = ranks[i];
-        ck_assert_int_eq(with_habit(&pp_shape_habit_megatron, true, "rendezvous", p, &err),
+        ck_assert_int_eq(with_setting(&pp_size_protocols_megatron, true, "rendezvous", p, &err),
                          PP_INFEASIBLE);
         ck_assert_msg(strstr(err.text, "hangs: ") && strstr(err.text, "RECV_FS"), "%s", err.text);
         err = (pp_err){ 0 };
-        STEP_OK(with_habit(&pp_shape_habit_megatron_parity, true, "rendezvous", p, &err), err);
-        STEP_OK(with_habit(&pp_shape_habit_megatron, false, "batched", p, &err), err);
-        STEP_OK(with_habit(&pp_shape_habit_megatron_parity, false, "batched", p, &err), err);
-        pp_exchange own = exchange_of("message", no_host);
+        STEP_OK(with_setting(&pp_size_protocols_megatron_parity, true, "rendezvous", p, &err), err);
+        STEP_OK(with_setting(&pp_size_protocols_megatron, false, "batched", p, &err), err);
+        STEP_OK(with_setting(&pp_size_protocols_megatron_parity, false, "batched", p, &err), err);
+        pp_exchange_options own = exchange_of("message", no_host);
         own.ungrouped = true;
         step s;
-        STEP_OK(try_step(executor_of("megatron-unbatched"), &own, "rendezvous", p, 2 * p, &s, &err),
-                err);
+        STEP_OK(
+            try_step(framework_of("megatron-unbatched"), &own, "rendezvous", p, 2 * p, &s, &err),
+            err);
         step_free(&s);
         /* 24 bytes fit a buffer of 24. */
-        STEP_OK(with_habit(&pp_shape_habit_megatron, true, "eager:24B", p, &err), err);
-        ck_assert_int_eq(with_habit(&pp_shape_habit_megatron, true, "eager:23B", p, &err),
+        STEP_OK(with_setting(&pp_size_protocols_megatron, true, "eager:24B", p, &err), err);
+        ck_assert_int_eq(with_setting(&pp_size_protocols_megatron, true, "eager:23B", p, &err),
                          PP_INFEASIBLE);
     }
 }
 END_TEST
 
-static void refused_for(const char *executor, const char *schedule, uint32_t chunks,
+static void refused_for(const char *framework, const char *schedule, uint32_t chunks,
                         const char *shapes, const char *words)
 {
-    pp_exchange exchange = exchange_of(shapes, no_host);
+    pp_exchange_options exchange = exchange_of(shapes, no_host);
     step s = { 0 };
     pp_err err = { 0 };
     s.order = step_order(schedule, 2, chunks, 4, 0);
-    STEP_OK(executor_of(executor)->lower(s.order, &s.program, &err), err);
+    STEP_OK(framework_of(framework)->lower(s.order, &s.program, &err), err);
     size_t transfers = s.program->comm ? s.program->comm->transfer_count : 0;
-    ck_assert_int_eq(pp_exchange_lower(executor_of(executor), &exchange, NULL, s.program, &err),
+    ck_assert_int_eq(pp_exchange_lower(framework_of(framework), &exchange, NULL, s.program, &err),
                      PP_USAGE);
     ck_assert_msg(strstr(err.text, words) != NULL, "%s", err.text);
     ck_assert_uint_eq(s.program->comm ? s.program->comm->transfer_count : 0, transfers);
     step_free(&s);
 }
 
-static void refused(const char *executor, const char *shapes, const char *words)
+static void refused(const char *framework, const char *shapes, const char *words)
 {
-    refused_for(executor, "1f1b", 1, shapes, words);
+    refused_for(framework, "1f1b", 1, shapes, words);
 }
 
 START_TEST(what_a_framework_cannot_do_is_refused)
@@ -369,7 +370,7 @@ END_TEST
 START_TEST(a_cached_shape_that_changes_is_an_error_with_its_place)
 {
     for (int bytes = 0; bytes < 2; bytes++) {
-        pp_exchange exchange = exchange_of("cached", no_host);
+        pp_exchange_options exchange = exchange_of("cached", no_host);
         step s = { .order = step_order("1f1b", 3, 1, 4, 0) };
         pp_err err = { 0 };
         STEP_OK(pp_costs_new(3, 3, 4, 2, &s.costs, &err), err);
@@ -380,20 +381,20 @@ START_TEST(a_cached_shape_that_changes_is_an_error_with_its_place)
         }
         s.costs->has_memory = bytes;
         s.costs->class_of[2] = 1;
-        STEP_OK(executor_of("megatron")->lower(s.order, &s.program, &err), err);
-        STEP_OK(pp_exchange_lower(executor_of("megatron"), &exchange, s.costs, s.program, &err),
+        STEP_OK(framework_of("megatron")->lower(s.order, &s.program, &err), err);
+        STEP_OK(pp_exchange_lower(framework_of("megatron"), &exchange, s.costs, s.program, &err),
                 err);
         pp_program_free(&s.program);
-        STEP_OK(executor_of("megatron")->lower(s.order, &s.program, &err), err);
+        STEP_OK(framework_of("megatron")->lower(s.order, &s.program, &err), err);
         *(bytes ? &s.costs->message_bytes[3] : &s.costs->send_f_ns[3]) = 2048;
         ck_assert_int_eq(
-            pp_exchange_lower(executor_of("megatron"), &exchange, s.costs, s.program, &err),
+            pp_exchange_lower(framework_of("megatron"), &exchange, s.costs, s.program, &err),
             PP_INFEASIBLE);
         ck_assert_msg(strstr(err.text, "mismatched sizes: microbatch 2 comes to stage 1 with 2048"),
                       "%s", err.text);
         pp_program_free(&s.program);
-        STEP_OK(executor_of("ppsim")->lower(s.order, &s.program, &err), err); /* sends it again */
-        STEP_OK(pp_exchange_lower(executor_of("ppsim"), &exchange, s.costs, s.program, &err), err);
+        STEP_OK(framework_of("ppsim")->lower(s.order, &s.program, &err), err); /* sends it again */
+        STEP_OK(pp_exchange_lower(framework_of("ppsim"), &exchange, s.costs, s.program, &err), err);
         step_free(&s);
     }
 }
@@ -448,11 +449,11 @@ START_TEST(tensors_meet_in_their_order)
 }
 END_TEST
 
-/* Reading and splitting at no cost change no step, whatever the executor and placement. */
+/* Reading and splitting at no cost change no step, whatever the framework and placement. */
 START_TEST(a_pass_without_cost_changes_nothing)
 {
     static const struct {
-        const char *executor, *schedule;
+        const char *framework, *schedule;
         uint32_t chunks;
     } rows[] = {
         { "dualpipe", "dualpipe", 1 },
@@ -469,10 +470,10 @@ START_TEST(a_pass_without_cost_changes_nothing)
         { "deepspeed", "1f1b", 1 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const pp_executor *executor = executor_of(rows[i].executor);
+        const pp_framework *framework = framework_of(rows[i].framework);
         pp_ns before_ns = 0;
         for (int64_t pass = 0; pass < 3; pass++) {
-            pp_exchange exchange = exchange_of(pass ? "local" : "plan", no_host);
+            pp_exchange_options exchange = exchange_of(pass ? "local" : "plan", no_host);
             exchange.tensors = pass == 2 ? 3 : 1;
             exchange.shape_message_ns = 0;
             step s = { .order = step_order(rows[i].schedule, 4, rows[i].chunks, 8, 0) };
@@ -480,13 +481,13 @@ START_TEST(a_pass_without_cost_changes_nothing)
             STEP_OK(pp_costs_uniform(&(pp_uniform_costs){ 1000, 1000, 1000, -1, 99, 2500 }, 4,
                                      s.order->stages, 8, &s.costs, &err),
                     err);
-            STEP_OK(executor->lower(s.order, &s.program, &err), err);
-            STEP_OK(pp_exchange_lower(executor, &exchange, s.costs, s.program, &err), err);
+            STEP_OK(framework->lower(s.order, &s.program, &err), err);
+            STEP_OK(pp_exchange_lower(framework, &exchange, s.costs, s.program, &err), err);
             STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
             if (!pass)
                 before_ns = pp_timeline_makespan(s.timeline);
             ck_assert_msg(pp_timeline_makespan(s.timeline) == before_ns, "%s %s, pass %d",
-                          rows[i].executor, rows[i].schedule, (int)pass);
+                          rows[i].framework, rows[i].schedule, (int)pass);
             step_free(&s);
         }
     }
@@ -504,16 +505,16 @@ START_TEST(buffers_hold_tensors_not_messages)
     for (size_t i = 0; i < 4; i++) {
         int64_t expected[2] = { 0 };
         for (int64_t tensors = 0; tensors < 4; tensors++) {
-            const pp_executor *executor = executor_of(rows[i][0]);
-            pp_exchange exchange = exchange_of(tensors ? rows[i][1] : "plan", no_host);
+            const pp_framework *framework = framework_of(rows[i][0]);
+            pp_exchange_options exchange = exchange_of(tensors ? rows[i][1] : "plan", no_host);
             exchange.tensors = tensors;
             step s = { .order = step_order("1f1b", 3, 1, 6, 0),
                        .costs = step_costs("F=1us,B=2us,comm=100ns", 3, 1, 6) };
             pp_err err = { 0 };
             s.costs->has_memory = true;
             s.costs->message_bytes[0] = s.costs->message_bytes[1] = 900;
-            STEP_OK(pp_executor_lower(executor, s.order, NULL, &s.program, &err), err);
-            STEP_OK(pp_exchange_lower(executor, &exchange, s.costs, s.program, &err), err);
+            STEP_OK(pp_framework_lower(framework, s.order, NULL, &s.program, &err), err);
+            STEP_OK(pp_exchange_lower(framework, &exchange, s.costs, s.program, &err), err);
             STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
             STEP_OK(pp_report_build("1f1b", rows[i][0], s.program, s.timeline, s.costs, true,
                                     &s.report, &err),

@@ -2,25 +2,25 @@
  * size was read. Steps are compared word by word: +T posts a transfer, ?T waits for it, !T reads
  * the size that it brought; the others are ops. */
 #include "sim/analysis/memory.h"
-#include "sim/framework/sizes/shapes.h"
 #include "sim/base/text.h"
+#include "sim/framework/sizes/size_protocol.h"
 #include "tests/contract/step.h"
 
-static const pp_executor *ppsim(void)
+static const pp_framework *ppsim(void)
 {
-    const pp_executor *executor = NULL;
+    const pp_framework *framework = NULL;
     pp_err err = { 0 };
-    STEP_OK(pp_executor_get("ppsim", &executor, &err), err);
-    return executor;
+    STEP_OK(pp_framework_get("ppsim", &framework, &err), err);
+    return framework;
 }
 
 /* Lowers s->order and simulates it. */
 static void lower(step *s, const char *shapes, int64_t tensors)
 {
-    pp_exchange exchange = { .tensors = tensors };
+    pp_exchange_options exchange = { .tensors = tensors };
     pp_err err = { 0 };
-    STEP_OK(pp_shapes_parse(shapes, &exchange.shapes, &err), err);
-    STEP_OK(pp_executor_lower(ppsim(), s->order, s->costs, &s->program, &err), err);
+    STEP_OK(pp_size_protocol_parse(shapes, &exchange.shapes, &err), err);
+    STEP_OK(pp_framework_lower(ppsim(), s->order, s->costs, &s->program, &err), err);
     STEP_OK(pp_exchange_lower(ppsim(), &exchange, s->costs, s->program, &err), err);
     STEP_OK(pp_simulate(s->program, s->costs, &s->timeline, &err), err);
 }

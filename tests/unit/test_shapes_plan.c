@@ -6,29 +6,29 @@
 /* Two bins of 2048 and a ragged last one. */
 static const int64_t lengths[] = { 2048, 1500, 548, 700 };
 
-static pp_wish data_wish(const planning *p, const char *shapes)
+static pp_plan_request data_request(const planning *p, const char *shapes)
 {
     static const pp_host_costs host = { 5000, 10000, 8000 };
-    pp_wish wish = wish_of(p, 2);
+    pp_plan_request request = request_of(p, 2);
     pp_err err = { 0 };
-    STEP_OK(pp_shapes_parse(shapes, &wish.exchange.shapes, &err), err);
-    STEP_OK(pp_schedule_get("1f1b", &wish.schedule, &err), err);
-    wish.exchange.host = host;
-    wish.parallel.tp = 1;
-    wish.seq_length = 2048;
-    wish.micro_batch_size = 1;
-    wish.lengths = lengths;
-    wish.length_count = 4;
-    wish.executor = "megatron";
-    wish.switches.given.recompute = true;
-    wish.switches.value.recompute = PP_RECOMPUTE_NONE;
-    return wish;
+    STEP_OK(pp_size_protocol_parse(shapes, &request.exchange.shapes, &err), err);
+    STEP_OK(pp_schedule_get("1f1b", &request.schedule, &err), err);
+    request.exchange.host = host;
+    request.parallel.tp = 1;
+    request.seq_length = 2048;
+    request.micro_batch_size = 1;
+    request.lengths = lengths;
+    request.length_count = 4;
+    request.framework = "megatron";
+    request.switches.given.recompute = true;
+    request.switches.value.recompute = PP_RECOMPUTE_NONE;
+    return request;
 }
 
-static pp_choice *choose_shapes(const planning *p, const char *shapes)
+static pp_search_result *choose_shapes(const planning *p, const char *shapes)
 {
-    const pp_wish wish = data_wish(p, shapes);
-    return choose(&wish);
+    const pp_plan_request request = data_request(p, shapes);
+    return choose(&request);
 }
 
 static size_t last_row(const pp_costs *costs)
@@ -40,8 +40,8 @@ static size_t last_row(const pp_costs *costs)
 START_TEST(padding_is_charged_in_time_bytes_and_memory)
 {
     const planning p = planning_of("gpt3.6b", "h100-80g");
-    pp_choice *real = choose_shapes(&p, "plan");
-    pp_choice *padded = choose_shapes(&p, "padded");
+    pp_search_result *real = choose_shapes(&p, "plan");
+    pp_search_result *padded = choose_shapes(&p, "padded");
     const pp_costs *a = real->plan->costs[0];
     const pp_costs *b = padded->plan->costs[0];
     size_t i = last_row(a);
@@ -59,24 +59,24 @@ START_TEST(padding_is_charged_in_time_bytes_and_memory)
     ck_assert(b->model_flops == a->model_flops);
     ck_assert_int_gt(padded->plan->prediction->step_ns, real->plan->prediction->step_ns);
     ck_assert_int_eq(padded->plan->workload.microbatch[2].tokens, 700); /* the data stay */
-    pp_choice_free(&real);
-    pp_choice_free(&padded);
+    pp_search_result_free(&real);
+    pp_search_result_free(&padded);
 }
 END_TEST
 
 START_TEST(buckets_lie_between_real_and_padded)
 {
     const planning p = planning_of("gpt3.6b", "h100-80g");
-    pp_choice *real = choose_shapes(&p, "plan");
-    pp_choice *bucket = choose_shapes(&p, "bucket:1024");
-    pp_choice *same = choose_shapes(&p, "bucket:4");
+    pp_search_result *real = choose_shapes(&p, "plan");
+    pp_search_result *bucket = choose_shapes(&p, "bucket:1024");
+    pp_search_result *same = choose_shapes(&p, "bucket:4");
     const pp_costs *b = bucket->plan->costs[0];
     ck_assert_int_eq(b->message_bytes[last_row(b)] * 2, b->message_bytes[0]);
     ck_assert_int_gt(bucket->plan->prediction->step_ns, real->plan->prediction->step_ns);
     ck_assert_int_eq(same->plan->prediction->step_ns, real->plan->prediction->step_ns);
-    pp_choice_free(&real);
-    pp_choice_free(&bucket);
-    pp_choice_free(&same);
+    pp_search_result_free(&real);
+    pp_search_result_free(&bucket);
+    pp_search_result_free(&same);
 }
 END_TEST
 
@@ -85,18 +85,18 @@ END_TEST
 START_TEST(a_message_takes_the_latency_of_the_link)
 {
     const planning p = planning_of("gpt3.6b", "h100-80g");
-    pp_wish wish = data_wish(&p, "message");
-    pp_choice *choice = choose(&wish);
+    pp_plan_request request = data_request(&p, "message");
+    pp_search_result *choice = choose(&request);
     ck_assert_int_gt(choice->plan->shape_message_ns, 0);
     ck_assert_int_eq(choice->plan->shape_message_ns,
                      (pp_ns)(p.hardware.node_p2p.alpha_s * 1e9 + 0.5));
-    wish.shape_message_given = true;
-    wish.exchange.shape_message_ns = 1000000;
-    pp_choice *slow = choose(&wish);
+    request.shape_message_given = true;
+    request.exchange.shape_message_ns = 1000000;
+    pp_search_result *slow = choose(&request);
     ck_assert_int_eq(slow->plan->shape_message_ns, 1000000);
     ck_assert_int_gt(slow->plan->prediction->step_ns, choice->plan->prediction->step_ns);
-    pp_choice_free(&choice);
-    pp_choice_free(&slow);
+    pp_search_result_free(&choice);
+    pp_search_result_free(&slow);
 }
 END_TEST
 
@@ -105,14 +105,14 @@ START_TEST(a_plan_file_keeps_its_protocol)
 {
     static const char *const shapes[] = { "plan", "local", "message", "padded:3000", "bucket:512" };
     const planning p = planning_of("gpt3.6b", "h100-80g");
-    pp_wish wish = data_wish(&p, shapes[_i / 2]);
+    pp_plan_request request = data_request(&p, shapes[_i / 2]);
     pp_plan *again = NULL;
     pp_report *report = NULL;
     pp_json *json = NULL;
     pp_err err = { 0 };
-    wish.exchange.tensors = 3;
-    wish.executor = _i % 2 ? "megatron" : "deepspeed";
-    pp_choice *choice = choose(&wish);
+    request.exchange.tensors = 3;
+    request.framework = _i % 2 ? "megatron" : "deepspeed";
+    pp_search_result *choice = choose(&request);
     char *text = plan_text(choice->plan);
     STEP_OK(pp_json_parse(text, strlen(text), "plan", &json, &err), err);
     STEP_OK(pp_plan_read(json, "plan", &again, &err), err);
@@ -131,20 +131,20 @@ START_TEST(a_plan_file_keeps_its_protocol)
     pp_json_free(&json);
     pp_report_free(&report);
     pp_plan_free(&again);
-    pp_choice_free(&choice);
+    pp_search_result_free(&choice);
 }
 END_TEST
 
 START_TEST(what_cannot_be_is_refused)
 {
     const planning p = planning_of("gpt3.6b", "h100-80g");
-    pp_wish wish = data_wish(&p, "cached"); /* the last microbatch is shorter */
-    refuse(&wish, PP_INFEASIBLE, "mismatched sizes: microbatch 2 comes to stage 1");
-    wish = data_wish(&p, "padded:2047");
-    refuse(&wish, PP_INPUT, "microbatch 0 has 2048 tokens");
-    wish = data_wish(&p, "message");
-    wish.executor = "torch";
-    refuse(&wish, PP_USAGE, "torch cannot do message");
+    pp_plan_request request = data_request(&p, "cached"); /* the last microbatch is shorter */
+    refuse(&request, PP_INFEASIBLE, "mismatched sizes: microbatch 2 comes to stage 1");
+    request = data_request(&p, "padded:2047");
+    refuse(&request, PP_INPUT, "microbatch 0 has 2048 tokens");
+    request = data_request(&p, "message");
+    request.framework = "torch";
+    refuse(&request, PP_USAGE, "torch cannot do message");
 }
 END_TEST
 

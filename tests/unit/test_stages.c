@@ -451,7 +451,7 @@ START_TEST(a_plan_is_costed_anew_with_its_table)
     recomputed r;
     pp_plan *plan = NULL;
     pp_workload padded = { 0 };
-    pp_shapes shapes;
+    pp_size_protocol shapes;
     pp_err err = { 0 };
     recomputed_setup(&r);
     for (uint32_t j = 0; j < 2 * M; j++)
@@ -467,7 +467,7 @@ START_TEST(a_plan_is_costed_anew_with_its_table)
         STEP_OK(pp_plan_recost(&r.context, plan, &err), err);
         recomputed expected = r;
         expected.context.recomputed = &r.table;
-        STEP_OK(pp_shapes_parse("padded", &shapes, &err), err);
+        STEP_OK(pp_size_protocol_parse("padded", &shapes, &err), err);
         if (pad) {
             STEP_OK(pp_workload_pad(&shapes, &r.workload, &padded, NULL, &err), err);
             expected.workload = padded;

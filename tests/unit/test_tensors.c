@@ -1,21 +1,21 @@
 /* Several tensors per boundary (--tensors-per-boundary) under every way to communicate. */
-#include "sim/framework/sizes/shapes.h"
+#include "sim/framework/sizes/size_protocol.h"
 #include "tests/contract/step.h"
 
 /* One microbatch on two ranks, 1001 B in four tensors of 251, 250, 250, 250 each way: F 1 us, 10 us
  * under way there, F 1, B 2, 10, B 2. */
-static pp_ns makespan_of(const char *executor_name, const char *comm, pp_ns fixed_ns)
+static pp_ns makespan_of(const char *framework_name, const char *comm, pp_ns fixed_ns)
 {
-    const pp_exchange exchange = { .tensors = 4, .shape_message_ns = fixed_ns };
-    const pp_executor *executor = NULL;
+    const pp_exchange_options exchange = { .tensors = 4, .shape_message_ns = fixed_ns };
+    const pp_framework *framework = NULL;
     step s PP_CLEANUP(step_free) = { .order = step_order("1f1b", 2, 1, 1, 0) };
     pp_err err = { 0 };
     s.costs = step_costs("F=1us,B=2us,comm=10us", 2, 1, 1);
     s.costs->has_memory = true;
     s.costs->message_bytes[0] = 1001;
-    STEP_OK(pp_executor_get(executor_name, &executor, &err), err);
-    STEP_OK(executor->lower(s.order, &s.program, &err), err);
-    STEP_OK(pp_exchange_lower(executor, &exchange, s.costs, s.program, &err), err);
+    STEP_OK(pp_framework_get(framework_name, &framework, &err), err);
+    STEP_OK(framework->lower(s.order, &s.program, &err), err);
+    STEP_OK(pp_exchange_lower(framework, &exchange, s.costs, s.program, &err), err);
     STEP_OK(pp_comm_semantics_parse(comm, "", &s.program->comm->semantics, &err), err);
     STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
     return pp_timeline_makespan(s.timeline);

@@ -11,14 +11,14 @@ static void abort_nothing(pp_world *world)
     (void)world;
 }
 
-static void fails(pp_hand *hand, pp_crew *crew, const char *text, pp_ns failed_ns)
+static void fails(pp_worker *worker, pp_worker_group *group, const char *text, pp_ns failed_ns)
 {
-    hand->crew = crew;
-    hand->status = PP_INPUT;
-    hand->failed_ns = failed_ns;
-    snprintf(hand->err.text, sizeof hand->err.text, "%s", text);
-    pp_progress_init(&hand->progress);
-    pp_progress_set(&hand->progress, PP_DOING_FAILED, 0, failed_ns);
+    worker->group = group;
+    worker->status = PP_INPUT;
+    worker->failed_ns = failed_ns;
+    snprintf(worker->err.text, sizeof worker->err.text, "%s", text);
+    pp_progress_init(&worker->progress);
+    pp_progress_set(&worker->progress, PP_DOING_FAILED, 0, failed_ns);
 }
 
 /* The earliest that has words of its own: later ones, and those that were stopped, follow from it.
@@ -29,32 +29,32 @@ START_TEST(the_first_failure_with_words_is_told)
     const pp_run_job job = { .transport = &transport };
     const pp_run_options options = { .deadline_ns = 1000000000 };
     pp_ns begin_ns[RANKS] = { 0 };
-    pp_hand hand[RANKS] = { 0 };
+    pp_worker worker[RANKS] = { 0 };
     pp_run_result result = { 0 };
     bool given_up = true;
     pp_err err = { 0 };
-    pp_crew crew = { .job = &job,
-                     .options = &options,
-                     .hand = hand,
-                     .count = RANKS,
-                     .running = RANKS,
-                     .finished = RANKS,
-                     .record = { .begin_ns = begin_ns },
-                     .result = &result };
-    pthread_mutex_init(&crew.lock, NULL);
-    pthread_cond_init(&crew.changed, NULL);
-    fails(&hand[0], &crew, "stopped", 1000);
-    fails(&hand[1], &crew, "a consequence", 3000);
-    fails(&hand[2], &crew, "the cause", 2000);
-    ck_assert_int_eq(pp_crew_watch(&crew, &given_up, &err), PP_INPUT);
+    pp_worker_group group = { .job = &job,
+                              .options = &options,
+                              .worker = worker,
+                              .count = RANKS,
+                              .running = RANKS,
+                              .finished = RANKS,
+                              .record = { .begin_ns = begin_ns },
+                              .result = &result };
+    pthread_mutex_init(&group.lock, NULL);
+    pthread_cond_init(&group.changed, NULL);
+    fails(&worker[0], &group, "stopped", 1000);
+    fails(&worker[1], &group, "a consequence", 3000);
+    fails(&worker[2], &group, "the cause", 2000);
+    ck_assert_int_eq(pp_worker_group_watch(&group, &given_up, &err), PP_INPUT);
     ck_assert_str_eq(err.text, "the cause");
     ck_assert(!given_up);
     ck_assert_ptr_nonnull(result.flight);
     free(result.flight);
-    pthread_cond_destroy(&crew.changed);
-    pthread_mutex_destroy(&crew.lock);
+    pthread_cond_destroy(&group.changed);
+    pthread_mutex_destroy(&group.lock);
     for (int r = 0; r < RANKS; r++)
-        pp_progress_destroy(&hand[r].progress);
+        pp_progress_destroy(&worker[r].progress);
 }
 END_TEST
 
@@ -88,44 +88,44 @@ START_TEST(ranks_at_one_thing_for_too_long_end_the_run)
     pp_run_options options = { .deadline_ns = LIMIT_NS };
     pp_ns begin_ns[2] = { 0 };
     pp_ns ahead_ns[2] = { 0 };
-    pp_hand hand[2] = { 0 };
+    pp_worker worker[2] = { 0 };
     pp_run_result result = { 0 };
     bool given_up = true;
     pp_err err = { 0 };
     step s PP_CLEANUP(step_free) = { .order = step_order("1f1b", 2, 1, 2, 0),
                                      .costs = step_costs("F=1us,B=1us", 2, 1, 2) };
-    const pp_executor *executor;
-    STEP_OK(pp_executor_get("ppsim", &executor, &err), err);
-    STEP_OK(pp_executor_lower(executor, s.order, s.costs, &s.program, &err), err);
+    const pp_framework *framework;
+    STEP_OK(pp_framework_get("ppsim", &framework, &err), err);
+    STEP_OK(pp_framework_lower(framework, s.order, s.costs, &s.program, &err), err);
     const pp_run_job job = { .transport = &transport, .program = s.program };
-    pp_crew crew = { .job = &job,
-                     .options = &options,
-                     .hand = hand,
-                     .count = 2,
-                     .running = 2,
-                     .finished = 2, /* it looks once, and all threads have ended */
-                     .record = { .begin_ns = begin_ns },
-                     .result = &result };
-    pthread_mutex_init(&crew.lock, NULL);
-    pthread_cond_init(&crew.changed, NULL);
+    pp_worker_group group = { .job = &job,
+                              .options = &options,
+                              .worker = worker,
+                              .count = 2,
+                              .running = 2,
+                              .finished = 2, /* it looks once, and all threads have ended */
+                              .record = { .begin_ns = begin_ns },
+                              .result = &result };
+    pthread_mutex_init(&group.lock, NULL);
+    pthread_cond_init(&group.changed, NULL);
     for (uint32_t r = 0; r < 2; r++) {
-        hand[r] = (pp_hand){ .crew = &crew, .rank = r, .ahead_ns = ahead_ns };
-        pp_progress_init(&hand[r].progress);
-        pp_progress_set(&hand[r].progress, PP_DOING_FINISHED, 0, pp_clock_now_ns());
+        worker[r] = (pp_worker){ .group = &group, .rank = r, .ahead_ns = ahead_ns };
+        pp_progress_init(&worker[r].progress);
+        pp_progress_set(&worker[r].progress, PP_DOING_FINISHED, 0, pp_clock_now_ns());
     }
-    pp_progress_set(&hand[1].progress, moments[_i].doing, 0,
+    pp_progress_set(&worker[1].progress, moments[_i].doing, 0,
                     pp_clock_now_ns() - moments[_i].tenths * (LIMIT_NS / 10));
     aborted = false;
-    pp_status status = pp_crew_watch(&crew, &given_up, &err);
+    pp_status status = pp_worker_group_watch(&group, &given_up, &err);
     ck_assert_msg(status == (moments[_i].ends ? PP_INFEASIBLE : PP_OK), "%s", err.text);
     ck_assert_int_eq(aborted, moments[_i].ends);
     ck_assert(!given_up);
     ck_assert_int_eq(result.flight != NULL, moments[_i].ends);
     free(result.flight);
-    pthread_cond_destroy(&crew.changed);
-    pthread_mutex_destroy(&crew.lock);
+    pthread_cond_destroy(&group.changed);
+    pthread_mutex_destroy(&group.lock);
     for (int r = 0; r < 2; r++)
-        pp_progress_destroy(&hand[r].progress);
+        pp_progress_destroy(&worker[r].progress);
 }
 END_TEST
 

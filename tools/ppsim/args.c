@@ -46,15 +46,15 @@ static const pp_option *find(const pp_command *command, const char *name, size_t
     return found ? found : pp_option_find(common, name, length);
 }
 
-static const pp_stand_in *find_stand_in(const pp_command *command, const pp_option *option)
+static const pp_option_alias *find_option_alias(const pp_command *command, const pp_option *option)
 {
-    for (const pp_stand_in *s = command->stand_ins; s && s->flag; s++) {
+    for (const pp_option_alias *s = command->aliases; s && s->flag; s++) {
         if (strcmp(s->flag, option->name) == 0)
             return s;
     }
-    const pp_stand_in *found = NULL;
+    const pp_option_alias *found = NULL;
     for (size_t i = 0; !found && command->borrowed && command->borrowed[i]; i++)
-        found = find_stand_in(command->borrowed[i], option);
+        found = find_option_alias(command->borrowed[i], option);
     return found;
 }
 
@@ -137,10 +137,10 @@ static pp_status add_option(pp_args *args, int *at, pp_err *err)
     const char *value = equals ? equals + 1 : NULL;
     if (!option->argument && value)
         return pp_err_set(err, PP_USAGE, option->name, "takes no value");
-    const pp_stand_in *stand_in = find_stand_in(args->command, option);
-    if (stand_in) {
-        option = find(args->command, stand_in->option, strlen(stand_in->option));
-        value = stand_in->value;
+    const pp_option_alias *alias = find_option_alias(args->command, option);
+    if (alias) {
+        option = find(args->command, alias->option, strlen(alias->option));
+        value = alias->value;
     }
     if (!may_repeat(args->command, option) && lookup(args, option->name, 0, true))
         return pp_err_set(err, PP_USAGE, option->name, "is given twice; leave one out");
@@ -283,14 +283,15 @@ pp_status pp_args_rate(const pp_args *args, const char *option, double *out, pp_
     return text ? as_usage(pp_parse_rate(text, option, out, &inner), &inner, err) : PP_OK;
 }
 
-pp_status pp_args_traits(const pp_args *args, pp_traits *traits, pp_err *err)
+pp_status pp_args_rank_overrides(const pp_args *args, pp_rank_overrides *overrides, pp_err *err)
 {
     static const char *const options[] = { "--rank-speed", "--rank-memory", "--rank-link" };
     pp_status status = PP_OK;
-    for (int kind = PP_TRAIT_SPEED; kind <= PP_TRAIT_LINK && !status; kind++) {
+    for (int kind = PP_RANK_OVERRIDE_SPEED; kind <= PP_RANK_OVERRIDE_LINK && !status; kind++) {
         const char *text = pp_args_text(args, options[kind]);
         if (text)
-            status = pp_traits_parse((pp_trait_kind)kind, options[kind], text, traits, err);
+            status = pp_rank_overrides_parse((pp_rank_override_kind)kind, options[kind], text,
+                                             overrides, err);
     }
     return status;
 }

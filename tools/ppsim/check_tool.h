@@ -7,9 +7,9 @@
 
 /* What is asked, and what is found. */
 typedef struct pp_check_verdict {
-    const char *file, *comm, *lanes, *executor; /* executor NULL: the file communicates itself */
-    bool valid;                                 /* and complete, and every send has its receive */
-    bool protocol;                              /* a shape protocol is part of the question */
+    const char *file, *comm, *lanes, *framework; /* framework NULL: the file communicates itself */
+    bool valid;                                  /* and complete, and every send has its receive */
+    bool protocol;                               /* a shape protocol is part of the question */
     bool mismatch; /* a size differs from the one that its receiver expects */
     bool hangs;
     bool sized; /* the sizes of messages are known */
@@ -17,7 +17,7 @@ typedef struct pp_check_verdict {
     int64_t flip_bytes;
     uint32_t flip_microbatch; /* first whose messages need the limit */
     pp_repair repair;         /* of a hang */
-    const char *own_lanes;    /* of the executor, where single ones are assumed instead */
+    const char *own_lanes;    /* of the framework, where single ones are assumed instead */
     size_t ops, transfers;
     uint32_t replica;  /* of the plan: the one that the reason is about */
     pp_report *report; /* of the plan as it stands, simulated; NULL: there is none */

@@ -46,9 +46,9 @@ static void subject_free(pp_check_subject *s)
 static pp_status lower(const pp_order *order, const pp_costs *costs, const char *name,
                        pp_program **program_out, pp_err *err)
 {
-    const pp_executor *executor;
-    pp_status status = pp_executor_get(name, &executor, err);
-    return status ? status : pp_executor_lower(executor, order, costs, program_out, err);
+    const pp_framework *framework;
+    pp_status status = pp_framework_get(name, &framework, err);
+    return status ? status : pp_framework_lower(framework, order, costs, program_out, err);
 }
 
 /* Can every cell be read? */
@@ -66,7 +66,7 @@ static pp_status load_rows(const char *text, size_t bytes, bool partial, pp_chec
     if (partial || pp_comm_rows_recognise(text, bytes)) {
         pp_rows_grouping grouping =
             strcmp(v->comm, "batched") == 0 ? PP_ROWS_BATCHED : PP_ROWS_SINGLE;
-        v->executor = NULL;
+        v->framework = NULL;
         return pp_comm_rows_read(text, bytes, v->file, grouping, partial, &s->order, &s->program,
                                  err);
     }
@@ -75,7 +75,7 @@ static pp_status load_rows(const char *text, size_t bytes, bool partial, pp_chec
         err->status = PP_INFEASIBLE;
         return PP_INFEASIBLE;
     }
-    return status ? status : lower(s->order, NULL, v->executor, &s->program, err);
+    return status ? status : lower(s->order, NULL, v->framework, &s->program, err);
 }
 
 /* Replicas of a plan may have orders and microbatches of their own. */
@@ -89,7 +89,7 @@ static pp_status take_replica(pp_check_verdict *v, pp_check_subject *s, uint32_t
     v->replica = replica;
     s->costs = plan->costs[plan->costs_count > 1 ? replica : 0];
     pp_status status = lower(plan->order[plan->order_count > 1 ? replica : 0], s->costs,
-                             v->executor, &s->program, err);
+                             v->framework, &s->program, err);
     if (!status && s->program->comm)
         s->program->comm->collective |= plan->p2p != PP_P2P_SEND_RECV;
     return status;
@@ -102,8 +102,8 @@ static pp_status load_plan(const char *text, size_t bytes, const pp_args *args, 
     pp_status status = pp_json_parse(text, bytes, v->file, &json, err);
     if (status || (status = pp_plan_read(json, v->file, &s->plan, err)))
         return status;
-    if (!pp_args_has(args, "--executor") && strcmp(s->plan->executor, "ideal") != 0)
-        v->executor = s->plan->executor;
+    if (!pp_args_has(args, "--executor") && strcmp(s->plan->framework, "ideal") != 0)
+        v->framework = s->plan->framework;
     if (!pp_args_has(args, "--comm") && s->plan->comm[0])
         v->comm = s->plan->comm;
     if (!pp_args_has(args, "--lanes") && s->plan->lanes[0])
@@ -180,12 +180,12 @@ static size_t collect_sizes(const pp_check_subject *s, int64_t *sizes)
 }
 
 /* The shape protocol asked for, or the plan's. Without groups (rendezvous, eager) its messages are
- * posted one by one; tensors keep the groups of their executor. */
+ * posted one by one; tensors keep the groups of their framework. */
 static pp_status apply_shapes(const pp_args *args, pp_check_verdict *v, pp_check_subject *s,
                               pp_err *err)
 {
-    pp_exchange exchange = { .tensors = 0 };
-    const pp_executor *executor;
+    pp_exchange_options exchange = { .tensors = 0 };
+    const pp_framework *framework;
     pp_status status = s->plan ? pp_plan_exchange(s->plan, &exchange, err) : PP_OK;
     if (status || (status = pp_args_exchange(args, &exchange, err)))
         return status;
@@ -193,16 +193,16 @@ static pp_status apply_shapes(const pp_args *args, pp_check_verdict *v, pp_check
     exchange.ungrouped = strcmp(v->comm, "batched") != 0;
     if (pp_exchange_is_plain(&exchange))
         return PP_OK;
-    if (!v->executor)
+    if (!v->framework)
         return pp_err_set(err, PP_USAGE,
                           pp_args_has(args, "--shapes") ? "--shapes" : "--tensors-per-boundary",
                           "%.64s communicates itself and is checked as it stands; leave the option "
                           "out",
                           v->file);
     v->protocol = true;
-    if ((status = pp_executor_get(v->executor, &executor, err)))
+    if ((status = pp_framework_get(v->framework, &framework, err)))
         return status;
-    status = pp_exchange_lower(executor, &exchange, s->costs, s->program, &v->reason);
+    status = pp_exchange_lower(framework, &exchange, s->costs, s->program, &v->reason);
     v->mismatch = status == PP_INFEASIBLE;
     return status == PP_USAGE ? pp_err_set(err, status, v->reason.where, "%s", v->reason.text)
            : v->mismatch      ? PP_OK
@@ -284,7 +284,7 @@ static pp_status judge(const pp_args *args, pp_check_verdict *v, pp_check_subjec
     }
     if (status)
         return pp_err_set(err, status, v->reason.where, "%s", v->reason.text);
-    if (!v->executor && pp_args_has(args, "--executor"))
+    if (!v->framework && pp_args_has(args, "--executor"))
         return pp_err_set(err, PP_USAGE, "--executor",
                           "%.64s communicates itself and is checked as it stands; leave the option "
                           "out",
@@ -297,7 +297,7 @@ static pp_status judge(const pp_args *args, pp_check_verdict *v, pp_check_subjec
         return pp_err_set(err, PP_USAGE, "--executor",
                           "executor %s has no sends and receives to check; choose torch, megatron "
                           "or deepspeed",
-                          v->executor);
+                          v->framework);
     if (!pp_args_has(args, "--lanes") && !(s->plan && s->plan->lanes[0]) &&
         s->program->comm->semantics.lanes != PP_LANES_SINGLE)
         v->own_lanes = pp_lanes_name(s->program->comm->semantics.lanes);
@@ -315,7 +315,7 @@ static pp_status judge(const pp_args *args, pp_check_verdict *v, pp_check_subjec
     return status;
 }
 
-/* What the plan gives with its own executor; a plan that cannot run so has no memory to judge. */
+/* What the plan gives with its own framework; a plan that cannot run so has no memory to judge. */
 static pp_status simulate(pp_check_verdict *v, const pp_check_subject *s, pp_err *err)
 {
     pp_err why = { 0 };
@@ -340,11 +340,11 @@ static pp_status check(const pp_args *args, pp_err *err)
     pp_check_subject s PP_CLEANUP(subject_free) = { 0 };
     const char *comm = pp_args_text(args, "--comm");
     const char *lanes = pp_args_text(args, "--lanes");
-    const char *executor = pp_args_text(args, "--executor");
+    const char *framework = pp_args_text(args, "--executor");
     pp_check_verdict v PP_CLEANUP(verdict_free) = { .file = pp_args_word(args, 0),
                                                     .comm = comm ? comm : "rendezvous",
                                                     .lanes = lanes ? lanes : "single",
-                                                    .executor = executor ? executor : "torch" };
+                                                    .framework = framework ? framework : "torch" };
     pp_comm_semantics semantics = { 0 };
     if (!v.file || pp_args_word(args, 1))
         return pp_err_set(err, PP_USAGE, NULL,

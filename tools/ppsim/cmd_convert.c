@@ -193,7 +193,7 @@ static pp_status convert_recording(const pp_args *args, const char *target, cons
     plan->parallel.pp = found.order->ranks;
     snprintf(plan->model, sizeof plan->model, "%s", found.model);
     snprintf(plan->schedule, sizeof plan->schedule, "%s", found.schedule);
-    snprintf(plan->executor, sizeof plan->executor, "%s", found.executor);
+    snprintf(plan->framework, sizeof plan->framework, "%s", found.framework);
     const pp_export data = { .plan = plan,
                              .order = found.order,
                              .program = found.program,

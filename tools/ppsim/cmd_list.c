@@ -8,8 +8,8 @@
 #include "sim/schedule/schedule.h"
 #include "tools/ppsim/compare/compare.h"
 #include "tools/ppsim/tool.h"
-#include "traces/read/data.h"
 #include "traces/plot/plot.h"
+#include "traces/read/data.h"
 #include "traces/target/target.h"
 
 #include <inttypes.h>
@@ -105,7 +105,7 @@ static pp_status read_profile(size_t index, row *row_out, pp_err *err)
         return PP_OK;                                                                            \
     }
 READ_ENTRY(schedule)
-READ_ENTRY(executor)
+READ_ENTRY(framework)
 READ_ENTRY(compute)
 READ_ENTRY(import)
 READ_ENTRY(probe)
@@ -208,7 +208,7 @@ static const kind kinds[] = {
     { "hardware", count_hardware, read_hardware },
     { "profiles", count_profiles, read_profile },
     { "schedules", pp_schedule_count, read_schedule },
-    { "executors", pp_executor_count, read_executor },
+    { "executors", pp_framework_count, read_framework },
     { "formats", count_formats, read_format },
     { "transports", pp_transport_count, read_transport },
     { "computes", pp_compute_count, read_compute },

@@ -46,7 +46,7 @@ static const pp_option options[] = {
 
 /* One run of the command. */
 typedef struct packing_run {
-    pp_request request;
+    pp_plan_input input;
     pp_packer *packer;
     pp_pack_result result;
     size_t batch_size; /* 0: all */
@@ -62,7 +62,7 @@ static void run_free(packing_run *run)
         pp_packed_free(&run->result.batch[k].packed);
     free(run->result.batch);
     pp_packer_close(&run->packer);
-    pp_request_free(&run->request);
+    pp_plan_input_free(&run->input);
 }
 
 static bool time_is_up(void *context)
@@ -82,41 +82,41 @@ static pp_status read_packings(const pp_args *args, packing_run *run, pp_err *er
 static pp_status read_all(const pp_args *args, packing_run *run, pp_err *err)
 {
     const char *path = pp_args_word(args, 0);
-    pp_wish *wish = &run->request.wish;
+    pp_plan_request *request = &run->input.request;
     if (!path || pp_args_word(args, 1))
         return pp_err_set(err, PP_USAGE, NULL,
                           "give one file of sequence lengths; see 'ppsim pack --help'");
-    pp_status status = pp_request_read_with(args, path, &run->request, err);
-    if (status || (status = pp_request_refuse_auto(&run->request, "pack", err)) ||
+    pp_status status = pp_plan_input_read_with(args, path, &run->input, err);
+    if (status || (status = pp_plan_input_refuse_auto(&run->input, "pack", err)) ||
         (status = read_packings(args, run, err)) ||
         (status = pp_budget_read(args, &run->moves, &run->budget_ns, err)))
         return status;
     if (!pp_args_has(args, "--schedule") &&
-        (status = pp_schedule_get(DEFAULT_SCHEDULE, &wish->schedule, err)))
+        (status = pp_schedule_get(DEFAULT_SCHEDULE, &request->schedule, err)))
         return status;
-    wish->max_simulations = 0; /* the budget is for moves and swaps */
-    wish->stop = NULL;
-    if (!wish->micro_batch_size)
-        wish->micro_batch_size = 1;
-    if (wish->switches.value.recompute == PP_RECOMPUTE_MICROBATCHES)
+    request->max_simulations = 0; /* the budget is for moves and swaps */
+    request->stop = NULL;
+    if (!request->micro_batch_size)
+        request->micro_batch_size = 1;
+    if (request->switches.value.recompute == PP_RECOMPUTE_MICROBATCHES)
         return pp_err_set(err, PP_USAGE, "--recompute",
                           "microbatches are made here, so all recompute alike; give per-stage, or "
                           "pack with 'ppsim plan --lengths'");
-    if (wish->global_batch_size && wish->group_count)
+    if (request->global_batch_size && request->group_count)
         return pp_err_set(err, PP_USAGE, "--global-batch-size",
                           "%.64s holds the microbatches of one step; leave the option out", path);
-    run->batch_size = (size_t)wish->global_batch_size;
-    wish->global_batch_size = 0;
-    if (run->batch_size > wish->length_count)
+    run->batch_size = (size_t)request->global_batch_size;
+    request->global_batch_size = 0;
+    if (run->batch_size > request->length_count)
         return pp_err_set(err, PP_USAGE, "--global-batch-size",
                           "%.64s has %zu sequences, fewer than one batch of %zu", path,
-                          wish->length_count, run->batch_size);
+                          request->length_count, run->batch_size);
     return PP_OK;
 }
 
 static pp_status cut_batches(packing_run *run, pp_err *err)
 {
-    const pp_lengths *all = &run->request.lengths;
+    const pp_lengths *all = &run->input.lengths;
     const size_t size = run->batch_size ? run->batch_size : all->count;
     pp_pack_result *result = &run->result;
     result->batch = pp_alloc_array(all->count / size, sizeof *result->batch);
@@ -134,16 +134,16 @@ static pp_status cut_batches(packing_run *run, pp_err *err)
  * batches. */
 static pp_status open_packer(packing_run *run, pp_err *err)
 {
-    pp_wish wish = run->request.wish;
-    wish.lengths = run->result.batch[0].lengths;
-    wish.length_count = run->result.batch[0].count;
-    wish.group_end = NULL;
-    wish.group_count = 0;
-    pp_pack_batches batches = { .lengths = wish.lengths,
-                                .size = wish.length_count,
+    pp_plan_request request = run->input.request;
+    request.lengths = run->result.batch[0].lengths;
+    request.length_count = run->result.batch[0].count;
+    request.group_end = NULL;
+    request.group_count = 0;
+    pp_pack_batches batches = { .lengths = request.lengths,
+                                .size = request.length_count,
                                 .count = run->result.count };
     memcpy(batches.packings, run->packings, sizeof batches.packings);
-    return pp_packer_open_for(&wish, &batches, &run->packer, err);
+    return pp_packer_open_for(&request, &batches, &run->packer, err);
 }
 
 static pp_status pack_batch(packing_run *run, size_t k, pp_err *err)
@@ -151,10 +151,10 @@ static pp_status pack_batch(packing_run *run, size_t k, pp_err *err)
     pp_pack_batch *batch = &run->result.batch[k];
     pp_pack_task task = { .lengths = batch->lengths,
                           .count = batch->count,
-                          .group_end = run->request.lengths.group_end,
-                          .group_count = run->request.lengths.group_count,
+                          .group_end = run->input.lengths.group_end,
+                          .group_count = run->input.lengths.group_count,
                           .iterations = run->moves,
-                          .seed = run->request.wish.seed };
+                          .seed = run->input.request.seed };
     memcpy(task.packings, run->packings, sizeof task.packings);
     if (run->budget_ns) {
         run->end_ns = pp_clock_now_ns() + run->budget_ns;
@@ -206,7 +206,7 @@ static pp_status pack(const pp_args *args, pp_err *err)
     pp_status status = read_all(args, &run, err);
     if (status || (status = cut_batches(&run, err)) || (status = open_packer(&run, err)))
         return status;
-    run.result.wish = &run.request.wish;
+    run.result.request = &run.input.request;
     run.result.packer = run.packer;
     for (size_t k = 0; k < run.result.count; k++) {
         if ((status = pack_batch(&run, k, err)))

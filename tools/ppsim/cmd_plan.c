@@ -109,7 +109,7 @@ static const pp_option options[] = {
     { NULL, NULL, NULL, NULL, false },
 };
 
-static const pp_stand_in stand_ins[] = {
+static const pp_option_alias aliases[] = {
     { "--use-distributed-optimizer", "--zero", "1" },
     { "--overlap-grad-reduce", "--grad-sync", "overlap" },
     { "--use-flash-attn", "--attention", "flash" },
@@ -119,13 +119,13 @@ static const pp_stand_in stand_ins[] = {
     { NULL, NULL, NULL },
 };
 
-static pp_status write_candidates(const pp_args *args, const pp_choice *choice, pp_err *err)
+static pp_status write_candidates(const pp_args *args, const pp_search_result *choice, pp_err *err)
 {
     const char *path = pp_args_text(args, "--candidates");
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     if (!path)
         return PP_OK;
-    pp_choice_csv(choice, &text);
+    pp_search_result_csv(choice, &text);
     pp_status status = pp_text_check(&text, err);
     return status ? status : pp_file_write(path, text.data, text.bytes, err);
 }
@@ -156,7 +156,7 @@ static pp_status write_exports(const pp_args *args, const pp_plan *plan, pp_err 
     return pp_write_exports(args, &data, err);
 }
 
-static pp_status print(const pp_args *args, const pp_choice *choice, pp_err *err)
+static pp_status print(const pp_args *args, const pp_search_result *choice, pp_err *err)
 {
     if (pp_args_has(args, "--json")) {
         pp_json_build build = { 0 };
@@ -164,14 +164,14 @@ static pp_status print(const pp_args *args, const pp_choice *choice, pp_err *err
         return pp_print_json(args, &build, json, err);
     }
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
-    pp_choice_print(choice, &text);
+    pp_search_result_print(choice, &text);
     pp_status status = pp_text_check(&text, err);
     return status ? status : pp_print_product(args, text.data, text.bytes, err);
 }
 
 static void show(void *context, const pp_candidate *c)
 {
-    pp_request *r = context;
+    pp_plan_input *r = context;
     const double score = (double)c->step_ns * (double)pp_parallel_gpus(&c->parallel);
     char step[32];
     char least[32];
@@ -189,19 +189,19 @@ static void show(void *context, const pp_candidate *c)
 }
 
 /* With --budget SECONDS: shown as it goes on, on a terminal, and ended by ^C. */
-static pp_status choose(pp_request *request, pp_choice **choice_out, pp_err *err)
+static pp_status choose(pp_plan_input *input, pp_search_result **choice_out, pp_err *err)
 {
     struct sigaction before;
-    if (!request->wish.stop)
-        return pp_choose(&request->wish, choice_out, err);
+    if (!input->request.stop)
+        return pp_plan_search(&input->request, choice_out, err);
     if (isatty(STDERR_FILENO) == 1)
-        request->wish.found = show;
+        input->request.found = show;
     pp_interrupt_begin(&before);
-    pp_status status = pp_choose(&request->wish, choice_out, err);
+    pp_status status = pp_plan_search(&input->request, choice_out, err);
     pp_interrupt_end(&before);
     if (!status && pp_interrupted())
         pp_remark("interrupted after %.1f s: this is the best plan by then",
-                  (double)(pp_clock_now_ns() - request->begin_ns) * 1e-9);
+                  (double)(pp_clock_now_ns() - input->begin_ns) * 1e-9);
     return status;
 }
 
@@ -211,32 +211,32 @@ static pp_status plan(const pp_args *args, pp_err *err)
         return pp_plan_instance(args, options, err);
     if (pp_args_has(args, "--pareto"))
         return pp_plan_pareto(args, err);
-    pp_request request PP_CLEANUP(pp_request_free) = { .wish = { .seed = 0 } };
-    pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
-    pp_status status = pp_request_read(args, &request, err);
-    if (status || (status = pp_request_read_packing(args, &request, err)))
+    pp_plan_input input PP_CLEANUP(pp_plan_input_free) = { .request = { .seed = 0 } };
+    pp_search_result *choice PP_CLEANUP(pp_search_result_free) = NULL;
+    pp_status status = pp_plan_input_read(args, &input, err);
+    if (status || (status = pp_plan_input_read_packing(args, &input, err)))
         return status;
-    if (pp_args_has(args, "--explain") && request.wish.gpus)
+    if (pp_args_has(args, "--explain") && input.request.gpus)
         return pp_err_set(err, PP_USAGE, "--explain",
                           "changes given degrees; give --pp and the others instead of --gpus");
     if (pp_args_has(args, "--explain") &&
-        (status = pp_request_refuse_auto(&request, "--explain", err)))
+        (status = pp_plan_input_refuse_auto(&input, "--explain", err)))
         return status;
-    request.wish.missed = pp_plan_miss_print;
-    status = choose(&request, &choice, err);
+    input.request.missed = pp_plan_miss_print;
+    status = choose(&input, &choice, err);
     if (status == PP_INFEASIBLE && pp_args_has(args, "--explain")) {
         pp_err own = { 0 };
-        request.wish.packings = NULL;
-        if (pp_plan_explain(args, &request.wish, &own)) {
+        input.request.packings = NULL;
+        if (pp_plan_explain(args, &input.request, &own)) {
             *err = own;
             return own.status;
         }
     }
     if (status)
         return status;
-    if ((status = pp_profile_finish(&request.profile, &choice->context, choice->plan, err)) ||
-        (request.target &&
-         (status = pp_target_compare(request.target, &request.free_wish, choice, err))))
+    if ((status = pp_profile_finish(&input.profile, &choice->context, choice->plan, err)) ||
+        (input.target &&
+         (status = pp_target_compare(input.target, &input.free_request, choice, err))))
         return status;
     snprintf(choice->plan->version, sizeof choice->plan->version, "%s", PPSIM_VERSION);
     choice->plan->command = pp_args_command(args);
@@ -245,10 +245,10 @@ static pp_status plan(const pp_args *args, pp_err *err)
     if (choice->stopped)
         pp_remark("the budget ended after %zu simulation%s; a faster plan may exist",
                   choice->simulated, choice->simulated == 1 ? "" : "s");
-    if (request.wish.seq_length > request.model.max_seq_length)
+    if (input.request.seq_length > input.model.max_seq_length)
         pp_remark("--seq-length %lld is beyond the %lld tokens that %s was made for",
-                  (long long)request.wish.seq_length, (long long)request.model.max_seq_length,
-                  request.model.name);
+                  (long long)input.request.seq_length, (long long)input.model.max_seq_length,
+                  input.model.name);
     if ((status = write_candidates(args, choice, err)) ||
         (status = write_exports(args, choice->plan, err)))
         return status;
@@ -260,7 +260,7 @@ const pp_command pp_command_plan = {
     .arguments = "--model M --pp P [...]",
     .summary = "choose schedule, partition, recomputation and split; predict the step",
     .options = options,
-    .stand_ins = stand_ins,
+    .aliases = aliases,
     .details = "What is not given is chosen or assumed, and printed.\n"
                "examples:\n"
                "  ppsim plan --model gpt175b --pp 16\n"

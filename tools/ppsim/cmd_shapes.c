@@ -1,8 +1,8 @@
 /* ppsim shapes: what each way of telling the receiver its sizes costs. */
-#include "sim/base/alloc.h"
-#include "sim/engine/comm_engine.h"
 #include "sim/analysis/critical_path.h"
+#include "sim/base/alloc.h"
 #include "sim/base/file.h"
+#include "sim/engine/comm_engine.h"
 #include "sim/program/transfer_costs.h"
 #include "tools/ppsim/option_rows.h"
 #include "tools/ppsim/plan/plan.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_EXECUTORS "megatron,deepspeed,colossalai"
+#define DEFAULT_FRAMEWORKS "megatron,deepspeed,colossalai"
 #define DEFAULT_PROTOCOLS "plan,local,message,cached,padded,bucket:512"
 #define DEFAULT_OF_PLANS "plan,local,message,cached,padded" /* buckets need a model */
 #define DEFAULT_HOST "launch=5us,sync=10us,read=8us"
@@ -21,7 +21,7 @@
 #define NAMES_MAX 16
 
 static const pp_option options[] = {
-    { "--executors", "A,B,...", "who communicates; " DEFAULT_EXECUTORS, NULL, false },
+    { "--executors", "A,B,...", "who communicates; " DEFAULT_FRAMEWORKS, NULL, false },
     { "--protocols", "A,B,...", "shape protocols; " DEFAULT_PROTOCOLS, NULL, false },
     { "--host", "launch=T,sync=T,read=T",
       "of each rank's host, per op or group, sync, size read; " DEFAULT_HOST, NULL, false },
@@ -46,9 +46,9 @@ static const pp_option options[] = {
     { NULL, NULL, NULL, NULL, false },
 };
 
-/* One protocol under one executor. reason: why there are no numbers. */
+/* One protocol under one framework. reason: why there are no numbers. */
 typedef struct row {
-    const char *executor, *shapes; /* of the table */
+    const char *framework, *shapes; /* of the table */
     bool known;
     pp_ns step_ns;
     double bubble_fraction;
@@ -65,7 +65,7 @@ typedef struct names {
 } names;
 
 typedef struct table {
-    names executors, protocols;
+    names frameworks, protocols;
     row row[NAMES_MAX * NAMES_MAX];
     size_t count;
     pp_host_costs host;
@@ -89,16 +89,16 @@ static pp_status read_names(const pp_args *args, const char *option, const char 
     return PP_OK;
 }
 
-/* Names that nobody knows are wrong usage; what an executor cannot do is an answer. */
+/* Names that nobody knows are wrong usage; what an framework cannot do is an answer. */
 static pp_status check_names(const table *t, pp_err *err)
 {
-    const pp_executor *executor;
-    pp_shapes shapes;
+    const pp_framework *framework;
+    pp_size_protocol shapes;
     pp_status status = PP_OK;
-    for (size_t i = 0; i < t->executors.count && !status; i++)
-        status = pp_executor_get(t->executors.text[i], &executor, err);
+    for (size_t i = 0; i < t->frameworks.count && !status; i++)
+        status = pp_framework_get(t->frameworks.text[i], &framework, err);
     for (size_t i = 0; i < t->protocols.count && !status; i++)
-        status = pp_shapes_parse(t->protocols.text[i], &shapes, err);
+        status = pp_size_protocol_parse(t->protocols.text[i], &shapes, err);
     return status;
 }
 
@@ -117,11 +117,11 @@ static int64_t moved_bytes(const pp_program *program, const pp_costs *costs)
 static pp_status count_distinct(const pp_plan *plan, uint32_t *distinct_out, pp_err *err)
 {
     pp_workload padded PP_CLEANUP(pp_workload_free) = { 0 };
-    pp_shapes shapes;
+    pp_size_protocol shapes;
     *distinct_out = 0;
     if (!plan->workload.length_count)
         return PP_OK;
-    pp_status status = pp_shapes_parse(plan->shapes, &shapes, err);
+    pp_status status = pp_size_protocol_parse(plan->shapes, &shapes, err);
     return status ? status : pp_workload_pad(&shapes, &plan->workload, &padded, distinct_out, err);
 }
 
@@ -147,7 +147,7 @@ static pp_status fill_row(const pp_plan *plan, row *out, pp_err *err)
     return PP_OK;
 }
 
-/* A protocol or executor that says no is a row with its reason. */
+/* A protocol or framework that says no is a row with its reason. */
 static pp_status end_row(table *t, row *r, pp_status status, const pp_err *why, pp_err *err)
 {
     if (status == PP_NOMEM)
@@ -159,25 +159,25 @@ static pp_status end_row(table *t, row *r, pp_status status, const pp_err *why, 
     return PP_OK;
 }
 
-static row *open_row(table *t, size_t executor, size_t protocol)
+static row *open_row(table *t, size_t framework, size_t protocol)
 {
     row *r = &t->row[t->count];
-    *r = (row){ .executor = t->executors.text[executor], .shapes = t->protocols.text[protocol] };
+    *r = (row){ .framework = t->frameworks.text[framework], .shapes = t->protocols.text[protocol] };
     return r;
 }
 
 /* All that the first plan chose stays for the others. layout: points into the caller's text. */
-static void pin(const pp_choice *choice, const char *layout, pp_wish *wish)
+static void pin(const pp_search_result *choice, const char *layout, pp_plan_request *request)
 {
     const pp_candidate *chosen = &choice->candidate[0];
-    wish->parallel = chosen->parallel;
-    wish->micro_batch_size = chosen->micro_batch_size;
-    wish->schedule = chosen->schedule;
-    wish->group_size = chosen->group_size;
-    wish->switches.given.recompute = true;
-    wish->switches.value.recompute = chosen->recompute;
-    wish->partition = PP_PARTITION_LAYOUT;
-    wish->layout = layout;
+    request->parallel = chosen->parallel;
+    request->micro_batch_size = chosen->micro_batch_size;
+    request->schedule = chosen->schedule;
+    request->group_size = chosen->group_size;
+    request->switches.given.recompute = true;
+    request->switches.value.recompute = chosen->recompute;
+    request->partition = PP_PARTITION_LAYOUT;
+    request->layout = layout;
 }
 
 /* The rows say themselves who communicates. */
@@ -192,14 +192,14 @@ static pp_status copy_notes(const pp_notes *from, pp_notes *to, pp_err *err)
 }
 
 /* To what these runtimes do. */
-static pp_status limit_recompute(pp_wish *wish, pp_err *err)
+static pp_status limit_recompute(pp_plan_request *request, pp_err *err)
 {
-    if (wish->switches.given.recompute &&
-        wish->switches.value.recompute == PP_RECOMPUTE_MICROBATCHES)
+    if (request->switches.given.recompute &&
+        request->switches.value.recompute == PP_RECOMPUTE_MICROBATCHES)
         return pp_err_set(err, PP_USAGE, "--recompute",
                           "the runtimes compared recompute all microbatches alike; give none, "
                           "selective, full, per-stage or auto, or a plan that has it");
-    wish->recompute_alike = true;
+    request->recompute_alike = true;
     return PP_OK;
 }
 
@@ -214,21 +214,21 @@ static pp_status note_recompute(const pp_plan *plan, pp_notes *notes, pp_err *er
 
 static pp_status from_model(const pp_args *args, table *t, pp_notes *notes, pp_err *err)
 {
-    pp_request request PP_CLEANUP(pp_request_free) = { .wish = { .seed = 0 } };
-    pp_choice *base PP_CLEANUP(pp_choice_free) = NULL;
+    pp_plan_input input PP_CLEANUP(pp_plan_input_free) = { .request = { .seed = 0 } };
+    pp_search_result *base PP_CLEANUP(pp_search_result_free) = NULL;
     pp_text layout PP_CLEANUP(pp_text_free) = { 0 };
-    pp_status status = pp_request_read(args, &request, err);
-    if (status || (status = pp_host_costs_parse(DEFAULT_HOST, &request.wish.exchange.host, err)) ||
-        (status = pp_args_exchange(args, &request.wish.exchange, err)))
+    pp_status status = pp_plan_input_read(args, &input, err);
+    if (status || (status = pp_host_costs_parse(DEFAULT_HOST, &input.request.exchange.host, err)) ||
+        (status = pp_args_exchange(args, &input.request.exchange, err)))
         return status;
-    pp_wish wish = request.wish;
-    if ((status = limit_recompute(&wish, err)))
+    pp_plan_request request = input.request;
+    if ((status = limit_recompute(&request, err)))
         return status;
-    if (!wish.schedule && (status = pp_schedule_get(DEFAULT_SCHEDULE, &wish.schedule, err)))
+    if (!request.schedule && (status = pp_schedule_get(DEFAULT_SCHEDULE, &request.schedule, err)))
         return status;
-    pp_wish first = wish;
-    first.exchange = (pp_exchange){ .tensors = 0 };
-    if ((status = pp_choose(&first, &base, err)) ||
+    pp_plan_request first = request;
+    first.exchange = (pp_exchange_options){ .tensors = 0 };
+    if ((status = pp_plan_search(&first, &base, err)) ||
         (status = copy_notes(&base->plan->assumptions, notes, err)) ||
         (status = note_recompute(base->plan, notes, err)))
         return status;
@@ -236,17 +236,17 @@ static pp_status from_model(const pp_args *args, table *t, pp_notes *notes, pp_e
                     (uint32_t)(base->plan->parallel.pp * base->plan->parallel.vpp), &layout);
     if ((status = pp_text_check(&layout, err)))
         return status;
-    pin(base, layout.data, &wish);
-    t->host = wish.exchange.host;
-    for (size_t e = 0; e < t->executors.count; e++) {
+    pin(base, layout.data, &request);
+    t->host = request.exchange.host;
+    for (size_t e = 0; e < t->frameworks.count; e++) {
         for (size_t k = 0; k < t->protocols.count; k++) {
-            pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
+            pp_search_result *choice PP_CLEANUP(pp_search_result_free) = NULL;
             pp_err why = { 0 };
             row *r = open_row(t, e, k);
-            wish.executor = r->executor;
-            status = pp_shapes_parse(r->shapes, &wish.exchange.shapes, &why);
+            request.framework = r->framework;
+            status = pp_size_protocol_parse(r->shapes, &request.exchange.shapes, &why);
             if (!status)
-                status = pp_choose(&wish, &choice, &why);
+                status = pp_plan_search(&request, &choice, &why);
             if (!status && choice->plan->shape_message_ns)
                 t->shape_message_ns = choice->plan->shape_message_ns;
             if (!status)
@@ -263,11 +263,11 @@ static pp_status plan_row(const pp_args *args, const pp_json *json, const char *
                           table *t, pp_err *err)
 {
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
-    pp_exchange x;
+    pp_exchange_options x;
     pp_status status = pp_plan_read(json, path, &plan, err);
     if (status || (status = pp_plan_exchange(plan, &x, err)))
         return status;
-    if (x.shapes.kind >= PP_SHAPES_PADDED)
+    if (x.shapes.kind >= PP_SIZES_PADDED)
         return pp_err_set(err, PP_INPUT, path,
                           "was made with %s, its costs include the padding; make a plan with "
                           "--shapes plan",
@@ -276,9 +276,9 @@ static pp_status plan_row(const pp_args *args, const pp_json *json, const char *
         (status = pp_host_costs_parse(DEFAULT_HOST, &x.host, err)))
         return status;
     if ((status = pp_args_exchange(args, &x, err)) ||
-        (status = pp_shapes_parse(r->shapes, &x.shapes, err)))
+        (status = pp_size_protocol_parse(r->shapes, &x.shapes, err)))
         return status;
-    snprintf(plan->executor, sizeof plan->executor, "%s", r->executor);
+    snprintf(plan->framework, sizeof plan->framework, "%s", r->framework);
     snprintf(plan->shapes, sizeof plan->shapes, "%s", r->shapes);
     plan->host = t->host = x.host;
     plan->shape_message_ns = t->shape_message_ns = x.shape_message_ns;
@@ -302,7 +302,7 @@ static pp_status from_plan(const pp_args *args, const char *path, table *t, pp_e
             return pp_err_set(err, PP_USAGE, o->name,
                               "%.64s is a plan and brings its own; leave the option out", path);
     }
-    for (size_t e = 0; e < t->executors.count; e++) {
+    for (size_t e = 0; e < t->frameworks.count; e++) {
         for (size_t k = 0; k < t->protocols.count; k++) {
             pp_err why = { 0 };
             row *r = open_row(t, e, k);
@@ -314,11 +314,11 @@ static pp_status from_plan(const pp_args *args, const char *path, table *t, pp_e
     return PP_OK;
 }
 
-/* The step of the first row of this executor, 0: that row has none. */
+/* The step of the first row of this framework, 0: that row has none. */
 static pp_ns reference(const table *t, const row *r)
 {
     size_t i = 0;
-    while (strcmp(t->row[i].executor, r->executor) != 0)
+    while (strcmp(t->row[i].framework, r->framework) != 0)
         i++;
     return t->row[i].known ? t->row[i].step_ns : 0;
 }
@@ -329,7 +329,7 @@ static void print_row(const table *t, const row *r, pp_text *text)
     char bytes[2][32] = { "-", "-" };
     char more[32] = "-";
     char shapes[16] = "-";
-    pp_text_add(text, "%-11s %-12s", r->executor, r->shapes);
+    pp_text_add(text, "%-11s %-12s", r->framework, r->shapes);
     if (!r->known) {
         pp_text_add(text, " no: %.*s\n", pp_first_clause(r->reason), r->reason);
         return;
@@ -395,7 +395,7 @@ static void put_known(pp_json_build *build, pp_json *object, const char *key, in
 static pp_json *write_row(const row *r, pp_json_build *build)
 {
     pp_json *object = pp_json_new_object(build);
-    pp_json_put_text(build, object, "executor", r->executor);
+    pp_json_put_text(build, object, "executor", r->framework);
     pp_json_put_text(build, object, "shapes", r->shapes);
     pp_json_put_text(build, object, "reason", r->known ? NULL : r->reason);
     if (!r->known)
@@ -442,7 +442,7 @@ static pp_status make(const pp_args *args, table *t, pp_notes *notes, pp_err *er
     const char *path = pp_args_word(args, 0);
     if (path && pp_args_word(args, 1))
         return pp_err_set(err, PP_USAGE, NULL, "give one plan; see 'ppsim shapes --help'");
-    pp_status status = read_names(args, "--executors", DEFAULT_EXECUTORS, &t->executors, err);
+    pp_status status = read_names(args, "--executors", DEFAULT_FRAMEWORKS, &t->frameworks, err);
     if (status ||
         (status = read_names(args, "--protocols", path ? DEFAULT_OF_PLANS : DEFAULT_PROTOCOLS,
                              &t->protocols, err)) ||

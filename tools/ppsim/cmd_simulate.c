@@ -50,7 +50,7 @@ static pp_status print(const pp_args *args, const pp_plan *plan, const pp_report
     return status ? status : pp_print_product(args, text.data, text.bytes, err);
 }
 
-/* --executor all. */
+/* --framework all. */
 static pp_status table(const pp_args *args, pp_study *s, pp_err *err)
 {
     static const char *const single[] = {
@@ -71,11 +71,11 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     int64_t columns = 80;
     int64_t worst = PP_WORST_DEFAULT;
     bool compiled = false;
-    pp_robust_wish robust;
+    pp_robustness_request robust;
     pp_status status = pp_study_prepare(args, &s, err);
     if (status || (status = pp_profile_of_plan(args, s.plan, err)))
         return status;
-    if (strcmp(s.plan->executor, "all") == 0)
+    if (strcmp(s.plan->framework, "all") == 0)
         return table(args, &s, err);
     if ((status = pp_args_int(args, "--columns", 20, 100000, &columns, err)) ||
         (status = pp_args_switch(args, "--torch-compile", &compiled, err)) ||
@@ -85,7 +85,7 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     pp_report *report = s.plan->prediction;
     const pp_jitter_subject subject = { s.program, s.timeline, s.costs, s.plan->step_sync,
                                         !s.plan->step_sync &&
-                                            pp_boundary_chained(report->executor) };
+                                            pp_step_tail_chained(report->framework) };
     if ((status = pp_report_add_worst(report, s.program, s.timeline, (size_t)worst, err)) ||
         (pp_args_has(args, "--why") &&
          (status = pp_report_add_why(report, s.program, s.timeline, s.costs, NULL, err))) ||

@@ -9,21 +9,21 @@ bool pp_args_is_auto(const pp_args *args, const char *option)
     return text && strcmp(text, "auto") == 0;
 }
 
-pp_status pp_args_exchange(const pp_args *args, pp_exchange *exchange, pp_err *err)
+pp_status pp_args_exchange(const pp_args *args, pp_exchange_options *exchange, pp_err *err)
 {
     return pp_args_exchange_or_auto(args, exchange, NULL, err);
 }
 
-pp_status pp_args_exchange_or_auto(const pp_args *args, pp_exchange *exchange, bool *auto_out,
-                                   pp_err *err)
+pp_status pp_args_exchange_or_auto(const pp_args *args, pp_exchange_options *exchange,
+                                   bool *auto_out, pp_err *err)
 {
     const bool chosen = auto_out && pp_args_is_auto(args, "--shapes");
     const char *shapes = chosen ? NULL : pp_args_text(args, "--shapes");
     const char *host = pp_args_text(args, "--host");
-    pp_exchange parsed = *exchange;
+    pp_exchange_options parsed = *exchange;
     pp_status status = PP_OK;
     if (shapes)
-        status = pp_shapes_parse(shapes, &parsed.shapes, err);
+        status = pp_size_protocol_parse(shapes, &parsed.shapes, err);
     if (!status && host)
         status = pp_host_costs_parse(host, &parsed.host, err);
     if (status ||

@@ -1,15 +1,15 @@
-/* simulate --executor all: one schedule under the communication habits of every framework. */
-#include "sim/program/comm.h"
+/* simulate --framework all: one schedule under the communication habits of every framework. */
 #include "sim/engine/engine.h"
+#include "sim/program/comm.h"
 #include "tools/ppsim/tool.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* One executor. */
+/* One framework. */
 typedef struct row {
-    const pp_executor *executor;
+    const pp_framework *framework;
     pp_status status;     /* USAGE: it does not run this schedule; INFEASIBLE: it cannot finish */
     pp_report *report;    /* when it finishes */
     bool hangs_one_queue; /* rendezvous, one queue per rank, whatever its own lanes are */
@@ -56,8 +56,8 @@ static pp_status fill(pp_plan *plan, row *r, pp_err *err)
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     const pp_costs *costs = NULL;
     pp_plan own = *plan;
-    snprintf(own.executor, sizeof own.executor, "%s", r->executor->name);
-    if (strcmp(r->executor->name, "ideal") == 0)
+    snprintf(own.framework, sizeof own.framework, "%s", r->framework->name);
+    if (strcmp(r->framework->name, "ideal") == 0)
         forget_transfers(&own);
     r->status = pp_plan_simulate(&own, &program, &timeline, &costs, &r->report, &r->reason);
     if (r->status == PP_OK)
@@ -74,7 +74,7 @@ static void print_row(const row *r, pp_ns ideal_ns, pp_text *text)
     char step[32];
     char memory[32];
     char over[32] = "-";
-    pp_text_add(text, "%-23s", r->executor->name);
+    pp_text_add(text, "%-23s", r->framework->name);
     if (r->status) {
         char reason[sizeof r->reason.text];
         snprintf(reason, sizeof reason, "no: %.*s", pp_first_clause(r->reason.text),
@@ -101,7 +101,7 @@ static void print_row(const row *r, pp_ns ideal_ns, pp_text *text)
 static pp_json *write_row(const row *r, pp_json_build *build)
 {
     pp_json *object = pp_json_new_object(build);
-    pp_json_put_text(build, object, "executor", r->executor->name);
+    pp_json_put_text(build, object, "executor", r->framework->name);
     pp_json_put_bool(build, object, "runs", r->status == PP_OK);
     pp_json_put_text(build, object, "reason", r->status ? r->reason.text : NULL);
     if (r->status)
@@ -123,9 +123,9 @@ static pp_json *write_row(const row *r, pp_json_build *build)
 static pp_status add_rows(pp_plan *plan, pp_text *text, pp_json *list, pp_json_build *build,
                           pp_err *err)
 {
-    pp_ns ideal_ns = 0; /* executor ideal is the first of the table */
-    for (size_t i = 0; i < pp_executor_count(); i++) {
-        row r PP_CLEANUP(row_free) = { .executor = pp_executor_at(i) };
+    pp_ns ideal_ns = 0; /* framework ideal is the first of the table */
+    for (size_t i = 0; i < pp_framework_count(); i++) {
+        row r PP_CLEANUP(row_free) = { .framework = pp_framework_at(i) };
         pp_status status = fill(plan, &r, err);
         if (status)
             return status;

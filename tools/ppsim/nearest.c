@@ -55,10 +55,10 @@ static pp_order *build(const pp_schedule *schedule, const pp_export *data)
     const pp_order *from = data->order;
     pp_order *order = NULL;
     pp_err reason = { 0 };
-    const pp_shape shape = { .ranks = from->ranks,
-                             .chunks = from->stages / from->ranks,
-                             .microbatches = from->microbatches,
-                             .costs = data->costs };
+    const pp_schedule_params shape = { .ranks = from->ranks,
+                                       .chunks = from->stages / from->ranks,
+                                       .microbatches = from->microbatches,
+                                       .costs = data->costs };
     return pp_schedule_build(schedule, &shape, &order, &reason) ? NULL : order;
 }
 

@@ -109,9 +109,9 @@ static void print_subject(const pp_pack_result *result, pp_text *text)
     char limit[32];
     pp_text_add(text,
                 "\n%s on %s: pp %" PRId64 " tp %" PRId64 " dp %" PRId64 ", %s, recompute %s, %s\n",
-                result->wish->model->name, result->wish->hardware->name, c->parallel.pp,
+                result->request->model->name, result->request->hardware->name, c->parallel.pp,
                 c->parallel.tp, c->parallel.dp, c->schedule->name, pp_recompute_name(c->recompute),
-                result->wish->executor ? result->wish->executor : "ideal");
+                result->request->framework ? result->request->framework : "ideal");
     pp_text_add(text, "a microbatch has at most %" PRId64 " tokens, a GPU %s\n",
                 pp_packer_capacity(result->packer),
                 pp_format_bytes(limit, sizeof limit, pp_packer_memory_limit(result->packer)));
@@ -265,12 +265,12 @@ static pp_json *write_pipeline(const pp_pack_result *result, pp_json_build *buil
 {
     const pp_candidate *c = pp_packer_pipeline(result->packer);
     pp_json *object = pp_json_new_object(build);
-    pp_json_put_text(build, object, "model", result->wish->model->name);
-    pp_json_put_text(build, object, "hardware", result->wish->hardware->name);
+    pp_json_put_text(build, object, "model", result->request->model->name);
+    pp_json_put_text(build, object, "hardware", result->request->hardware->name);
     pp_json_put_text(build, object, "schedule", c->schedule->name);
     pp_json_put_text(build, object, "recompute", pp_recompute_name(c->recompute));
     pp_json_put_text(build, object, "executor",
-                     result->wish->executor ? result->wish->executor : "ideal");
+                     result->request->framework ? result->request->framework : "ideal");
     pp_json_put_int(build, object, "pp", c->parallel.pp);
     pp_json_put_int(build, object, "vpp", c->parallel.vpp);
     pp_json_put_int(build, object, "tp", c->parallel.tp);

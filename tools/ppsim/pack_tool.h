@@ -14,7 +14,7 @@ typedef struct pp_pack_batch {
 
 /* All of them. Borrowed but for `batch`. */
 typedef struct pp_pack_result {
-    const pp_wish *wish;
+    const pp_plan_request *request;
     const pp_packer *packer;
     pp_pack_batch *batch; /* [count] */
     size_t count;

@@ -170,7 +170,7 @@ static void print_ranks(const pp_report *report, pp_text *text)
 
 static void print_boundary(const pp_report *report, pp_text *text)
 {
-    const pp_boundary *b = &report->boundary;
+    const pp_step_tail *b = &report->boundary;
     char cell[4][32];
     if (report->has_period)
         pp_text_add(text,
@@ -250,7 +250,7 @@ void pp_report_print(const pp_report *report, pp_text *text)
                 "schedule     %s on %" PRIu32 " ranks, %" PRIu32 " stages, %" PRIu32
                 " microbatches, executor %s\n",
                 report->schedule, report->ranks, report->stages, report->microbatches,
-                report->executor);
+                report->framework);
     if (report->tokens_per_s > 0)
         pp_text_add(text, "throughput   %.0f tokens/s\n", report->tokens_per_s);
     if (report->model_flops_utilization > 0)

@@ -7,35 +7,36 @@
 
 #define ROWS_SHOWN 16u
 
-pp_status pp_robust_read(const pp_args *args, pp_robust_wish *wish, pp_err *err)
+pp_status pp_robust_read(const pp_args *args, pp_robustness_request *request, pp_err *err)
 {
     const char *text = pp_args_text(args, "--jitter");
-    *wish = (pp_robust_wish){ .jitter = text != NULL,
-                              .sensitivity = pp_args_has(args, "--sensitivity"),
-                              .threads = pp_processors() };
-    if (wish->threads > PP_JITTER_THREADS_MAX)
-        wish->threads = PP_JITTER_THREADS_MAX;
+    *request = (pp_robustness_request){ .jitter = text != NULL,
+                                        .sensitivity = pp_args_has(args, "--sensitivity"),
+                                        .threads = pp_processors() };
+    if (request->threads > PP_JITTER_THREADS_MAX)
+        request->threads = PP_JITTER_THREADS_MAX;
     if (!text && pp_args_has(args, "--threads"))
         return pp_err_set(err, PP_USAGE, "--threads",
                           "is for --jitter; give that too, or leave it out");
-    pp_status status = text ? pp_jitter_parse(text, &wish->spec, err) : PP_OK;
-    return status ? status
-                  : pp_args_int(args, "--threads", 1, PP_JITTER_THREADS_MAX, &wish->threads, err);
+    pp_status status = text ? pp_jitter_parse(text, &request->spec, err) : PP_OK;
+    return status
+               ? status
+               : pp_args_int(args, "--threads", 1, PP_JITTER_THREADS_MAX, &request->threads, err);
 }
 
-pp_status pp_robust_study(const pp_robust_wish *wish, const pp_plan *plan,
+pp_status pp_robust_study(const pp_robustness_request *request, const pp_plan *plan,
                           const pp_jitter_subject *subject, pp_report *report, pp_err *err)
 {
     pp_robustness *out = &report->robustness;
     pp_status status = PP_OK;
-    if (wish->jitter) {
+    if (request->jitter) {
         pp_jitter_result result;
-        status = pp_jitter_study(subject, &wish->spec, plan->seed, (uint32_t)wish->threads, &result,
-                                 err);
+        status = pp_jitter_study(subject, &request->spec, plan->seed, (uint32_t)request->threads,
+                                 &result, err);
         if (!status)
             status = pp_jitter_report(&result, plan->parallel.dp, report, err);
     }
-    if (!status && wish->sensitivity)
+    if (!status && request->sensitivity)
         status = pp_sensitivity_study(subject, &out->sensitivity, err);
     return status;
 }

@@ -65,9 +65,9 @@ static void print_prediction(const pp_run_print *run, const pp_comparison *c, pp
                     x->gpus, x->gpus == 1 ? "" : "s",
                     pp_format_duration(cell[0], sizeof cell[0], x->serial_ns),
                     100 * ((double)x->report->makespan_ns / (double)x->serial_ns - 1));
-    if (run->planned_executor)
+    if (run->planned_framework)
         pp_text_add(text, "executor     %s; the plan names %s, so it is predicted anew\n",
-                    x->report->executor, run->planned_executor);
+                    x->report->framework, run->planned_framework);
 }
 
 static void print_verdict(const pp_run_print *run, pp_text *text)
@@ -280,7 +280,7 @@ pp_json *pp_run_json(const pp_run_print *run, const pp_comparison *comparison, p
     pp_json_put_text(build, object, "compute", run->options->compute->name);
     pp_json_put_text(build, object, "compute_settings", run->options->settings);
     pp_json_put_text(build, object, "link", link_names[run->options->link.kind]);
-    pp_json_put_text(build, object, "planned_executor", run->planned_executor);
+    pp_json_put_text(build, object, "planned_executor", run->planned_framework);
     pp_json_put_int(build, object, "warmup", run->options->warmup);
     pp_json_put(build, object, "iterations", json_iterations(&x->result, build));
     pp_json_put_int(build, object, "median_iteration", x->result.median);

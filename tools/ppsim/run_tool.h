@@ -9,7 +9,7 @@
 typedef struct pp_run_print {
     const pp_execution *execution;
     const pp_execute_options *options;
-    const char *planned_executor; /* the plan's own, where it is another; NULL: ppsim */
+    const char *planned_framework; /* the plan's own, where it is another; NULL: ppsim */
     bool compare;
 } pp_run_print;
 

@@ -123,7 +123,7 @@ static pp_status schedule_from_file(const pp_args *args, const char *path, const
 }
 
 static pp_status read_shape(const pp_args *args, const char *name, const pp_schedule **schedule_out,
-                            pp_shape *shape_out, pp_err *err)
+                            pp_schedule_params *shape_out, pp_err *err)
 {
     const pp_schedule *schedule;
     int64_t pp = 0;
@@ -149,30 +149,30 @@ static pp_status read_shape(const pp_args *args, const char *name, const pp_sche
                           "rank, for example --vpp 2",
                           schedule->name);
     *schedule_out = schedule;
-    *shape_out = (pp_shape){ .ranks = (uint32_t)pp,
-                             .chunks = (uint32_t)v,
-                             .microbatches = (uint32_t)m,
-                             .group_size = (uint32_t)group };
+    *shape_out = (pp_schedule_params){ .ranks = (uint32_t)pp,
+                                       .chunks = (uint32_t)v,
+                                       .microbatches = (uint32_t)m,
+                                       .group_size = (uint32_t)group };
     return PP_OK;
 }
 
 pp_status pp_study_check_words(const pp_args *args, pp_err *err)
 {
     const char *name = pp_args_text(args, "--schedule");
-    const char *executor = pp_args_text(args, "--executor");
+    const char *framework = pp_args_text(args, "--executor");
     const char *costs = pp_args_text(args, "--costs");
     const pp_schedule *schedule;
-    const pp_executor *ignored;
+    const pp_framework *ignored;
     pp_uniform_costs uniform;
-    pp_shape shape;
+    pp_schedule_params shape;
     pp_status status = PP_OK;
     if (!name)
         return pp_err_set(err, PP_USAGE, "--schedule",
                           "is missing; give a name of 'ppsim list schedules', or a schedule file");
     if (pp_schedule_find(name) || !strpbrk(name, "./"))
         status = read_shape(args, name, &schedule, &shape, err);
-    if (!status && executor)
-        status = pp_executor_get(executor, &ignored, err);
+    if (!status && framework)
+        status = pp_framework_get(framework, &ignored, err);
     if (!status && costs)
         status = pp_uniform_costs_parse(costs, &uniform, err);
     return status;
@@ -183,7 +183,7 @@ static pp_status schedule_from_name(const pp_args *args, const char *name, pp_pl
                                     pp_err *err)
 {
     const pp_schedule *schedule = NULL;
-    pp_shape shape = { 0 };
+    pp_schedule_params shape = { 0 };
     pp_status status = read_shape(args, name, &schedule, &shape, err);
     if (status)
         return status;
@@ -215,7 +215,7 @@ static pp_status new_plan(const pp_args *args, bool with_costs, pp_plan **plan_o
     plan->command = pp_args_command(args);
     if (!plan->order || (with_costs && !plan->costs) || !plan->command)
         return pp_err_nomem(err);
-    snprintf(plan->executor, sizeof plan->executor, "ideal");
+    snprintf(plan->framework, sizeof plan->framework, "ideal");
     snprintf(plan->version, sizeof plan->version, "%s", PPSIM_VERSION);
     const char *memory = pp_args_text(args, "--memory-costs");
     if (memory) {
@@ -313,11 +313,12 @@ pp_status pp_study_forward_only(const pp_args *args, const pp_program *written, 
 }
 
 /* Padding changes the costs; those of a plan that was made with padding have it already. */
-static pp_status pad(const pp_shapes *wanted, const pp_shapes *had, pp_plan *plan, pp_err *err)
+static pp_status pad(const pp_size_protocol *wanted, const pp_size_protocol *had, pp_plan *plan,
+                     pp_err *err)
 {
     if (wanted->kind == had->kind && wanted->tokens == had->tokens)
         return PP_OK;
-    if (had->kind >= PP_SHAPES_PADDED)
+    if (had->kind >= PP_SIZES_PADDED)
         return pp_err_set(err, PP_USAGE, "--shapes",
                           "the plan was made with %s, its costs include the padding; make another "
                           "with 'ppsim plan'",
@@ -327,17 +328,16 @@ static pp_status pad(const pp_shapes *wanted, const pp_shapes *had, pp_plan *pla
 
 pp_status pp_study_exchange(const pp_args *args, pp_plan *plan, bool written, pp_err *err)
 {
-    pp_exchange exchange;
+    pp_exchange_options exchange;
     pp_status status = pp_plan_exchange(plan, &exchange, err);
-    const pp_shapes had = exchange.shapes;
+    const pp_size_protocol had = exchange.shapes;
     if (status || (status = pp_args_exchange(args, &exchange, err)))
         return status;
     /* other lengths and new costs are padded where they are made */
     const bool made = pp_args_has(args, "--lengths") || pp_args_has(args, "--recost");
     if (!made && (status = pad(&exchange.shapes, &had, plan, err)))
         return status;
-    bool messages =
-        exchange.shapes.kind > PP_SHAPES_PLAN && exchange.shapes.kind < PP_SHAPES_PADDED;
+    bool messages = exchange.shapes.kind > PP_SIZES_PLAN && exchange.shapes.kind < PP_SIZES_PADDED;
     if (written && (messages || exchange.tensors > 1))
         return pp_err_set(err, PP_USAGE, messages ? "--shapes" : "--tensors-per-boundary",
                           "the file communicates itself and is run as it stands; leave the option "
@@ -346,7 +346,7 @@ pp_status pp_study_exchange(const pp_args *args, pp_plan *plan, bool written, pp
     plan->shape_message_ns = exchange.shape_message_ns;
     plan->tensors = exchange.tensors;
     if (pp_args_has(args, "--shapes"))
-        pp_shapes_print(&exchange.shapes, plan->shapes, sizeof plan->shapes);
+        pp_size_protocol_print(&exchange.shapes, plan->shapes, sizeof plan->shapes);
     return PP_OK;
 }
 

@@ -37,9 +37,9 @@ static pp_status apply_buffers(const pp_args *args, pp_plan *plan, pp_err *err)
 static pp_status apply_settings(const pp_args *args, pp_plan *plan, pp_err *err)
 {
     int64_t seed = (int64_t)plan->seed;
-    const char *executor = pp_args_text(args, "--executor");
-    if (executor)
-        snprintf(plan->executor, sizeof plan->executor, "%.31s", executor);
+    const char *framework = pp_args_text(args, "--executor");
+    if (framework)
+        snprintf(plan->framework, sizeof plan->framework, "%.31s", framework);
     const char *comm = pp_args_text(args, "--comm");
     const char *lanes = pp_args_text(args, "--lanes");
     if (comm)
@@ -57,13 +57,13 @@ static pp_status apply_settings(const pp_args *args, pp_plan *plan, pp_err *err)
 }
 
 /* Tensors go between ranks of neighbouring stages alone. */
-static void tell_unused_links(const pp_traits *traits, const pp_order *order)
+static void tell_unused_links(const pp_rank_overrides *overrides, const pp_order *order)
 {
-    for (size_t i = 0; i < traits->count; i++) {
-        const pp_trait *t = &traits->item[i];
-        bool used = t->kind != PP_TRAIT_LINK;
+    for (size_t i = 0; i < overrides->count; i++) {
+        const pp_rank_override *t = &overrides->item[i];
+        bool used = t->kind != PP_RANK_OVERRIDE_LINK;
         for (uint32_t s = 0; s + 1 < order->stages && !used; s++)
-            used = pp_trait_joins(t, order->stage_rank[s], order->stage_rank[s + 1]);
+            used = pp_rank_override_joins(t, order->stage_rank[s], order->stage_rank[s + 1]);
         if (!used)
             pp_remark("--rank-link %" PRIu32 ":%" PRIu32
                       " changes nothing: no stage of one is beside a stage of the other",
@@ -72,22 +72,22 @@ static void tell_unused_links(const pp_traits *traits, const pp_order *order)
 }
 
 /* What is said of single ranks goes over the costs. */
-static pp_status apply_traits(const pp_args *args, pp_plan *plan, pp_err *err)
+static pp_status apply_overrides(const pp_args *args, pp_plan *plan, pp_err *err)
 {
-    pp_traits traits PP_CLEANUP(pp_traits_free) = { 0 };
+    pp_rank_overrides overrides PP_CLEANUP(pp_rank_overrides_free) = { 0 };
     const pp_order *order = plan->order[0];
-    pp_status status = pp_args_traits(args, &traits, err);
-    if (status || !traits.count)
+    pp_status status = pp_args_rank_overrides(args, &overrides, err);
+    if (status || !overrides.count)
         return status;
-    if (order->turned < order->microbatches)
+    if (order->mirrored_from < order->microbatches)
         return pp_err_set(err, PP_USAGE, "--schedule",
                           "every stage runs on two ranks here, so none can have a speed, memory or "
                           "link of its own; choose dualpipev");
     for (uint32_t i = 0; i < plan->costs_count && !status; i++)
-        status = pp_traits_apply(&traits, order->stage_rank, plan->sharing.latency_ns,
-                                 plan->costs[i], err);
+        status = pp_rank_overrides_apply(&overrides, order->stage_rank, plan->sharing.latency_ns,
+                                         plan->costs[i], err);
     if (!status)
-        tell_unused_links(&traits, order);
+        tell_unused_links(&overrides, order);
     return status;
 }
 
@@ -101,7 +101,7 @@ void pp_study_tell_if_stale(const pp_plan *plan, const pp_report *report, const 
         "%s: the prediction in the file, step %s, is not what its order and costs give, %s: it "
         "was edited, or predicted by another version; what follows is simulated anew, 'ppsim "
         "simulate %s --emit plan=NEW.json' keeps that",
-        path, pp_format_duration(told, sizeof told, plan->told_step_ns),
+        path, pp_format_duration(told, sizeof told, plan->predicted_in_file_ns),
         pp_format_duration(is, sizeof is, report->step_ns), path);
 }
 
@@ -109,7 +109,7 @@ void pp_study_tell_stale(const pp_plan *plan, const char *path)
 {
     pp_report *report PP_CLEANUP(pp_report_free) = NULL;
     pp_err ignored = { 0 }; /* who goes on with the plan meets it again */
-    if (plan->told_step_ns && !pp_plan_simulate(plan, NULL, NULL, NULL, &report, &ignored))
+    if (plan->predicted_in_file_ns && !pp_plan_simulate(plan, NULL, NULL, NULL, &report, &ignored))
         pp_study_tell_if_stale(plan, report, path);
 }
 
@@ -122,7 +122,7 @@ pp_status pp_study_read(const pp_args *args, const char *source, pp_study *s, pp
         (status = apply_settings(args, s->plan, err)) ||
         (status = pp_study_exchange(args, s->plan, s->program != NULL, err)))
         return status;
-    return apply_traits(args, s->plan, err);
+    return apply_overrides(args, s->plan, err);
 }
 
 static pp_status run_study(pp_study *s, pp_err *err)
@@ -173,7 +173,7 @@ static pp_status add_compile_time(const pp_args *args, pp_report *report, pp_err
     if (!report->graphs)
         return pp_err_set(err, PP_USAGE, "--compile-time",
                           "executor %s compiles no graphs; choose xla, xla-fused or neuronx",
-                          report->executor);
+                          report->framework);
     if (each_ns > INT64_MAX / report->graphs)
         return pp_err_set(err, PP_USAGE, "--compile-time", "is too long for %" PRIu32 " graphs",
                           report->graphs);
@@ -187,7 +187,7 @@ static pp_status check_asked(const pp_args *args, const pp_study *s, pp_err *err
         return pp_err_set(err, PP_USAGE, "--p2p",
                           "executor %s has no transfers, only dependencies; choose another with "
                           "--executor, such as torch or megatron",
-                          s->plan->executor);
+                          s->plan->framework);
     if (pp_args_has(args, "--memory-limit") && !s->plan->prediction->has_memory)
         return pp_err_set(err, PP_USAGE, "--memory-limit",
                           "memory is not known; give --memory-costs with units, a costs file with "

@@ -1,5 +1,5 @@
-/* What simulate, run and plot share: what is to be looked at. tools/ppsim/study_options.def holds the
- * options of simulate and plot. */
+/* What simulate, run and plot share: what is to be looked at. tools/ppsim/study_options.def holds
+ * the options of simulate and plot. */
 #ifndef PPSIM_TOOLS_PPSIM_STUDY_TOOL_H
 #define PPSIM_TOOLS_PPSIM_STUDY_TOOL_H
 
@@ -28,7 +28,7 @@ PP_MUST_CHECK pp_status pp_study_load_schedule(const pp_args *args, const char *
                                                pp_plan **plan_out, pp_program **written_out,
                                                pp_err *err);
 
-/* What can be said of --schedule, --executor, --costs and sizes before anything is built.
+/* What can be said of --schedule, --framework, --costs and sizes before anything is built.
  * Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_study_check_words(const pp_args *args, pp_err *err);
 

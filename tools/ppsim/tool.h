@@ -4,14 +4,14 @@
 
 #include "calib/profile/profile.h"
 #include "planner/study/cluster.h"
+#include "sim/base/text.h"
+#include "sim/base/units.h"
+#include "sim/cost/rank_overrides.h"
 #include "sim/job/hardware.h"
 #include "sim/job/model.h"
 #include "sim/plan/plan.h"
-#include "sim/base/text.h"
-#include "sim/cost/rank_overrides.h"
-#include "sim/base/units.h"
-#include "traces/read/data.h"
 #include "traces/format/format.h"
+#include "traces/read/data.h"
 
 #include <stdbool.h>
 
@@ -30,9 +30,9 @@ typedef struct pp_option {
 /* A flag that stands for an option with a value: Megatron's --use-distributed-optimizer for
  * --zero 1.
  */
-typedef struct pp_stand_in {
+typedef struct pp_option_alias {
     const char *flag, *option, *value;
-} pp_stand_in;
+} pp_option_alias;
 
 typedef struct pp_command pp_command;
 struct pp_command {
@@ -42,8 +42,9 @@ struct pp_command {
     const pp_option *options; /* ends with a NULL name; --json -o --help come by themselves */
     const pp_command *const *borrowed; /* ends with NULL: commands whose options it takes too, each
                                           any number of times; NULL: none */
-    const pp_stand_in *stand_ins; /* ends with a NULL flag; the flags are rows of `options`, too */
-    const char *details;          /* printed below the options; may be NULL */
+    const pp_option_alias
+        *aliases;        /* ends with a NULL flag; the flags are rows of `options`, too */
+    const char *details; /* printed below the options; may be NULL */
     pp_status (*run)(const pp_args *args, pp_err *err);
 };
 
@@ -69,7 +70,8 @@ PP_MUST_CHECK pp_status pp_args_duration(const pp_args *args, const char *option
 PP_MUST_CHECK pp_status pp_args_rate(const pp_args *args, const char *option, double *out,
                                      pp_err *err);
 /* --rank-speed, --rank-memory, --rank-link, as far as given. Fails: USAGE, NOMEM. */
-PP_MUST_CHECK pp_status pp_args_traits(const pp_args *args, pp_traits *traits, pp_err *err);
+PP_MUST_CHECK pp_status pp_args_rank_overrides(const pp_args *args, pp_rank_overrides *overrides,
+                                               pp_err *err);
 /* "3" or "0-3". */
 PP_MUST_CHECK pp_status pp_args_range(const pp_args *args, const char *option, int64_t *low,
                                       int64_t *high, pp_err *err);
@@ -84,9 +86,10 @@ char *pp_args_command(const pp_args *args);
 
 /* --shapes, --host, --shape-message, --tensors-per-boundary over what *exchange has.
  * Fails: USAGE. */
-PP_MUST_CHECK pp_status pp_args_exchange(const pp_args *args, pp_exchange *exchange, pp_err *err);
+PP_MUST_CHECK pp_status pp_args_exchange(const pp_args *args, pp_exchange_options *exchange,
+                                         pp_err *err);
 /* The same, and --shapes may be auto: *auto_out says so, and *exchange keeps its protocol. */
-PP_MUST_CHECK pp_status pp_args_exchange_or_auto(const pp_args *args, pp_exchange *exchange,
+PP_MUST_CHECK pp_status pp_args_exchange_or_auto(const pp_args *args, pp_exchange_options *exchange,
                                                  bool *auto_out, pp_err *err);
 /* Is "auto" given for it? */
 bool pp_args_is_auto(const pp_args *args, const char *option);
@@ -153,7 +156,7 @@ void pp_why_print(const pp_why *why, pp_ns step_ns, pp_text *text);
 /* Its end: jitter and sensitivity, where asked for. */
 void pp_robustness_print(const pp_robustness *robustness, pp_text *text);
 
-/* --executor all: the plan under every executor. */
+/* --framework all: the plan under every framework. */
 PP_MUST_CHECK pp_status pp_print_executor_table(const pp_args *args, pp_plan *plan, pp_err *err);
 
 #define PP_COMMAND(id) extern const pp_command pp_command_##id;

@@ -24,7 +24,7 @@ static int thread_of(size_t lane, bool is_send)
 }
 
 typedef struct transfers {
-    pp_hop *item; /* between ranks, that take time */
+    pp_recorded_transfer *item; /* between ranks, that take time */
     size_t count;
 } transfers;
 
@@ -84,7 +84,7 @@ static void add_head(const pp_export *data, pp_text *text)
     if (plan) {
         add_name(text, "model", plan->model);
         add_name(text, "schedule", plan->schedule);
-        add_name(text, "executor", data->report ? data->report->executor : plan->executor);
+        add_name(text, "executor", data->report ? data->report->framework : plan->framework);
     }
     pp_text_add(text,
                 "},\"traceEvents\":[\n{\"ph\":\"i\",\"s\":\"g\",\"pid\":0,\"tid\":0,\"ts\":0.000,"
@@ -181,7 +181,7 @@ static void add_ops(const pp_export *data, pp_text *text)
 }
 
 /* By what they are, so that a file that is read is written as it was. */
-static int compare_hops(const pp_hop *a, const pp_hop *b)
+static int compare_hops(const pp_recorded_transfer *a, const pp_recorded_transfer *b)
 {
     const pp_ns left[] = { a->start_ns, a->end_ns, a->forward, a->microbatch,
                            a->stage,    a->from,   a->to };
@@ -196,15 +196,15 @@ static int compare_hops(const pp_hop *a, const pp_hop *b)
 
 static int by_sender(const void *left, const void *right)
 {
-    const pp_hop *a = left;
-    const pp_hop *b = right;
+    const pp_recorded_transfer *a = left;
+    const pp_recorded_transfer *b = right;
     return a->from != b->from ? (a->from < b->from ? -1 : 1) : compare_hops(a, b);
 }
 
 static int by_receiver(const void *left, const void *right)
 {
-    const pp_hop *a = left;
-    const pp_hop *b = right;
+    const pp_recorded_transfer *a = left;
+    const pp_recorded_transfer *b = right;
     return a->to != b->to ? (a->to < b->to ? -1 : 1) : compare_hops(a, b);
 }
 
@@ -220,13 +220,14 @@ static void collect_edges(const pp_export *data, transfers *list)
         pp_ns start_ns = data->timeline->end_ns[source];
         pp_ns latency_ns = pp_edge_latency(program, data->costs, i);
         if (latency_ns > 0)
-            list->item[list->count++] = (pp_hop){ .start_ns = start_ns,
-                                                  .end_ns = start_ns + latency_ns,
-                                                  .from = rank_of(program, source),
-                                                  .to = rank_of(program, i),
-                                                  .microbatch = producer.microbatch,
-                                                  .stage = producer.stage,
-                                                  .forward = producer.kind == PP_OP_F };
+            list->item[list->count++] =
+                (pp_recorded_transfer){ .start_ns = start_ns,
+                                        .end_ns = start_ns + latency_ns,
+                                        .from = rank_of(program, source),
+                                        .to = rank_of(program, i),
+                                        .microbatch = producer.microbatch,
+                                        .stage = producer.stage,
+                                        .forward = producer.kind == PP_OP_F };
     }
 }
 
@@ -239,13 +240,14 @@ static void collect_tensors(const pp_comm *comm, const pp_comm_timeline *timelin
         if (!tensor || receive->match == PP_NO_SOURCE ||
             timeline->end_ns[t] <= timeline->start_ns[t])
             continue;
-        list->item[list->count++] = (pp_hop){ .start_ns = timeline->start_ns[t],
-                                              .end_ns = timeline->end_ns[t],
-                                              .from = receive->peer,
-                                              .to = receive->rank,
-                                              .microbatch = receive->microbatch,
-                                              .stage = comm->transfer[receive->match].stage,
-                                              .forward = receive->kind == PP_RECV_F };
+        list->item[list->count++] =
+            (pp_recorded_transfer){ .start_ns = timeline->start_ns[t],
+                                    .end_ns = timeline->end_ns[t],
+                                    .from = receive->peer,
+                                    .to = receive->rank,
+                                    .microbatch = receive->microbatch,
+                                    .stage = comm->transfer[receive->match].stage,
+                                    .forward = receive->kind == PP_RECV_F };
     }
 }
 
@@ -271,7 +273,7 @@ static pp_status collect_transfers(const pp_export *data, transfers *list, pp_er
 }
 
 /* "3SEND_F7" at the producer, "4RECV_F7" at the consumer, as PyTorch writes them. */
-static void add_transfer(const pp_hop *t, bool is_send, int thread, pp_text *text)
+static void add_transfer(const pp_recorded_transfer *t, bool is_send, int thread, pp_text *text)
 {
     int stage = is_send ? t->stage : t->forward ? t->stage + 1 : t->stage - 1;
     begin_event(text, 'X', is_send ? t->from : t->to, thread);
@@ -295,7 +297,7 @@ static pp_status add_lanes(const pp_export *data, transfers *list, bool is_send,
         return pp_err_nomem(err);
     qsort(list->item, list->count, sizeof *list->item, is_send ? by_sender : by_receiver);
     for (size_t i = 0; i < list->count; i++) {
-        const pp_hop *t = &list->item[i];
+        const pp_recorded_transfer *t = &list->item[i];
         uint32_t rank = is_send ? t->from : t->to;
         size_t lane = 0;
         if (!pp_export_shows(data, rank))

@@ -4,8 +4,8 @@
 #define PPSIM_TRACES_FORMAT_FORMAT_H
 
 #include "sim/analysis/waits.h"
-#include "sim/plan/plan.h"
 #include "sim/base/text.h"
+#include "sim/plan/plan.h"
 
 /* What a file can hold; words for people. */
 #define PP_HOLDS_MAP(X)                                                    \
@@ -32,26 +32,26 @@ typedef enum pp_holds {
 } pp_holds;
 
 /* A tensor went from one rank to another. */
-typedef struct pp_hop {
+typedef struct pp_recorded_transfer {
     pp_ns start_ns, end_ns;
     uint32_t from, to;
     uint32_t microbatch;
     uint16_t stage; /* that made it */
     bool forward;
-} pp_hop;
+} pp_recorded_transfer;
 
 /* `bytes` hold on `rank` from `at_ns` on; several of one instant: the last holds on. */
-typedef struct pp_level {
+typedef struct pp_memory_sample_row {
     pp_ns at_ns;
     uint32_t rank;
     int64_t bytes[PP_MEMORY_COUNT];
-} pp_level;
+} pp_memory_sample_row;
 
 /* What a file said of its timeline, where no costs say it. All in the order of the file. */
 typedef struct pp_recorded {
-    pp_hop *hop;
+    pp_recorded_transfer *hop;
     size_t hop_count;
-    pp_level *level;
+    pp_memory_sample_row *level;
     size_t level_count;
     pp_blocked_list waits;
 } pp_recorded;
@@ -68,7 +68,8 @@ typedef struct pp_export {
     const char *path;            /* that it is written to; NULL or "-": stdout */
     uint32_t first_rank, ranks;  /* of --trace: these are written; ranks 0: all */
     int columns;                 /* width for text formats; 0: 80 */
-    bool written; /* the program communicates as a file said, not as an executor lowers the order */
+    bool
+        written; /* the program communicates as a file said, not as an framework lowers the order */
     bool measured; /* the timeline was executed, not predicted */
     bool compiled; /* the runtime compiles its stages (torch.compile) */
 } pp_export;

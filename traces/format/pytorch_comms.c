@@ -1,6 +1,6 @@
 /* PyTorch's compute_comms rows: compute, sends, receives and FSDP marks in the order in which each
- * rank's runtime issues them, as executor torch lowers the schedule (torch-defer-recv where that is
- * the plan's). */
+ * rank's runtime issues them, as framework torch lowers the schedule (torch-defer-recv where that
+ * is the plan's). */
 #include "sim/program/comm.h"
 #include "traces/format/format.h"
 
@@ -43,14 +43,14 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
 {
     (void)companion;
     static const char deferred[] = "torch-defer-recv";
-    const pp_executor *torch;
-    bool defers = data->plan && strcmp(data->plan->executor, deferred) == 0;
+    const pp_framework *torch;
+    bool defers = data->plan && strcmp(data->plan->framework, deferred) == 0;
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     if (data->written) {
         print_rows(data->program, data->order, text);
         return pp_text_check(text, err);
     }
-    pp_status status = pp_executor_get(defers ? deferred : "torch", &torch, err);
+    pp_status status = pp_framework_get(defers ? deferred : "torch", &torch, err);
     if (status || (status = torch->lower(data->order, &program, err)))
         return status;
     print_rows(program, data->order, text);

@@ -91,9 +91,9 @@ static void lay_out(sheet *s)
         letters = p->tick[i].y && length > letters ? length : letters;
     }
     s->left = 45 + LETTER_PX * (int)letters;
-    int wish = s->left + RIGHT + CELL_WIDTH * (int)s->columns;
-    wish = wish < LEAST_WIDTH ? LEAST_WIDTH : wish > MOST_WIDTH ? MOST_WIDTH : wish;
-    s->width = p->width ? p->width : wish;
+    int request = s->left + RIGHT + CELL_WIDTH * (int)s->columns;
+    request = request < LEAST_WIDTH ? LEAST_WIDTH : request > MOST_WIDTH ? MOST_WIDTH : request;
+    s->width = p->width ? p->width : request;
     s->left = s->left > s->width / 3 ? s->width / 3 : s->left;
     find_key(s);
     s->height = p->height ? p->height : s->top + BOTTOM + CELL_HEIGHT * (int)s->rows;
@@ -113,8 +113,8 @@ static void add_ticks(const sheet *s, bool y, pp_text *script)
         letters = p->tick[i].y == y && length > letters ? length : letters;
     }
     double room_px = y ? s->row_px : s->cell_px;
-    double wish_px = y ? LINE_PX : (double)letters * LETTER_PX + 6;
-    while (room_px * step < wish_px && step < (y ? s->rows : s->columns))
+    double requested_px = y ? LINE_PX : (double)letters * LETTER_PX + 6;
+    while (room_px * step < requested_px && step < (y ? s->rows : s->columns))
         step *= 2;
     pp_text_add(script, "set %ctics scale 0 (", y ? 'y' : 'x');
     for (size_t i = 0; i < p->tick_count; i++) {

@@ -56,7 +56,7 @@ static bool fits(const pp_picture *picture)
     return picture->tracks == 1 && picture->track[0].level_count > 0;
 }
 
-static int64_t total_of(const pp_level *level)
+static int64_t total_of(const pp_memory_sample_row *level)
 {
     int64_t total = 0;
     for (int c = 0; c < PP_MEMORY_COUNT; c++)
@@ -71,7 +71,7 @@ static pp_status look(const pp_picture *picture, sheet *s, pp_err *err)
     s->most_bytes = s->limit_bytes > 1 ? s->limit_bytes : 1; /* an axis needs a length */
     pp_status status = pp_plot_view_of(picture, &s->view, err);
     for (size_t i = 0; i < s->track->level_count && !status; i++) {
-        const pp_level *level = &s->track->level[i];
+        const pp_memory_sample_row *level = &s->track->level[i];
         if (level->rank < s->view.first_rank || level->rank > s->view.last_rank)
             continue;
         int64_t total = total_of(level);
@@ -115,7 +115,7 @@ static void lay_out(const pp_picture *picture, sheet *s)
     s->compact = s->view.plot_px < 3 * TIC_WIDTH || s->panel_px < PANEL_TOP + 2 * TIC_PX;
 }
 
-static void add_row(const sheet *s, const pp_level *level, pp_ns at_ns, pp_text *data)
+static void add_row(const sheet *s, const pp_memory_sample_row *level, pp_ns at_ns, pp_text *data)
 {
     int64_t sum = 0;
     pp_plot_number(data, at_ns, s->view.unit);
@@ -130,26 +130,26 @@ static void add_row(const sheet *s, const pp_level *level, pp_ns at_ns, pp_text 
 }
 
 /* What a rank holds before its first op. */
-static void add_start(const sheet *s, const pp_level *first, pp_text *data)
+static void add_start(const sheet *s, const pp_memory_sample_row *first, pp_text *data)
 {
     static const pp_memory_component kept[] = { PP_MEMORY_PARAMETERS, PP_MEMORY_GRADIENTS,
                                                 PP_MEMORY_OPTIMIZER, PP_MEMORY_COMM_LIBRARY };
-    pp_level start = { .rank = first->rank };
+    pp_memory_sample_row start = { .rank = first->rank };
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
         start.bytes[kept[i]] = first->bytes[kept[i]];
     add_row(s, &start, s->view.from_ns, data);
 }
 
 /* The levels of a rank from the start of the picture to its end; returns the peak. */
-static const pp_level *add_levels(const sheet *s, uint32_t rank, pp_text *data)
+static const pp_memory_sample_row *add_levels(const sheet *s, uint32_t rank, pp_text *data)
 {
     char name[32];
-    const pp_level *peak = NULL;
-    const pp_level *last = NULL;
+    const pp_memory_sample_row *peak = NULL;
+    const pp_memory_sample_row *last = NULL;
     snprintf(name, sizeof name, "%" PRIu32 ":", rank);
     pp_plot_begin(data, "rank ", name);
     for (size_t i = 0; i < s->track->level_count; i++) {
-        const pp_level *level = &s->track->level[i];
+        const pp_memory_sample_row *level = &s->track->level[i];
         if (level->rank != rank)
             continue;
         if (!peak || total_of(level) > total_of(peak))
@@ -173,7 +173,8 @@ static const pp_level *add_levels(const sheet *s, uint32_t rank, pp_text *data)
 }
 
 /* The op that runs at the peak, or is the next one, or was the last; "" where ops are not known. */
-static void name_op(const pp_track *track, const pp_level *peak, char *name, size_t size)
+static void name_op(const pp_track *track, const pp_memory_sample_row *peak, char *name,
+                    size_t size)
 {
     const pp_box *found = NULL;
     *name = '\0';
@@ -201,7 +202,7 @@ static void place_panel(const sheet *s, int place, pp_text *script)
                 1 - (double)(top + s->panel_px) / s->view.height);
 }
 
-static void name_panel(const sheet *s, uint32_t rank, const pp_level *peak, int place,
+static void name_panel(const sheet *s, uint32_t rank, const pp_memory_sample_row *peak, int place,
                        pp_text *script)
 {
     char bytes[32];
@@ -227,7 +228,7 @@ static void add_panel(const sheet *s, uint32_t rank, int place, pp_text *script,
 {
     char name[32];
     int column = 1;
-    const pp_level *peak = add_levels(s, rank, data);
+    const pp_memory_sample_row *peak = add_levels(s, rank, data);
     snprintf(name, sizeof name, "%" PRIu32 ":", rank);
     place_panel(s, place, script);
     name_panel(s, rank, peak, place, script);

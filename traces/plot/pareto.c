@@ -137,13 +137,13 @@ typedef struct spot {
     double width;
 } spot;
 
-static bool is_free(const spot *taken, size_t count, const spot *wish, double end_px)
+static bool is_free(const spot *taken, size_t count, const spot *request, double end_px)
 {
-    if (wish->x + wish->width > end_px)
+    if (request->x + request->width > end_px)
         return false;
     for (size_t i = 0; i < count; i++) {
-        if (wish->x < taken[i].x + taken[i].width && taken[i].x < wish->x + wish->width &&
-            wish->y < taken[i].y + LINE_PX && taken[i].y < wish->y + LINE_PX)
+        if (request->x < taken[i].x + taken[i].width && taken[i].x < request->x + request->width &&
+            request->y < taken[i].y + LINE_PX && taken[i].y < request->y + LINE_PX)
             return false;
     }
     return true;
@@ -159,14 +159,14 @@ static void add_labels(const sheet *s, pp_text *script, pp_text *data)
     for (size_t i = 0; i < p->trade_count && count < LABELS_MAX; i++) {
         const pp_trade *trade = &p->trade[i];
         double at[2] = { memory_of(s, trade->peak_bytes), cost_of(s, trade, trade->cost_s) };
-        const spot wish = { (at[0] - s->low[0]) / (s->high[0] - s->low[0]) * plot_px[0] + 8,
-                            (at[1] - s->low[1]) / (s->high[1] - s->low[1]) * plot_px[1],
-                            (double)(LETTER_PX * strlen(trade->settings)) };
-        if (!is_free(taken, count, &wish, plot_px[0]))
+        const spot request = { (at[0] - s->low[0]) / (s->high[0] - s->low[0]) * plot_px[0] + 8,
+                               (at[1] - s->low[1]) / (s->high[1] - s->low[1]) * plot_px[1],
+                               (double)(LETTER_PX * strlen(trade->settings)) };
+        if (!is_free(taken, count, &request, plot_px[0]))
             continue;
         if (count == 0)
             pp_plot_begin(data, "", "labels");
-        taken[count++] = wish;
+        taken[count++] = request;
         pp_text_add(data, "%.6g %.6g \"", at[0], at[1]);
         pp_plot_add_words(data, trade->settings);
         pp_text_add(data, "\"\n");

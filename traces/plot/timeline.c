@@ -68,7 +68,7 @@ static void add_line(const pp_plot_view *view, uint32_t from, pp_ns from_ns, uin
     pp_text_add(data, " %.2f\n", to - side);
 }
 
-static bool shows_hop(const pp_plot_view *view, const pp_hop *hop)
+static bool shows_hop(const pp_plot_view *view, const pp_recorded_transfer *hop)
 {
     return pp_plot_shows(view, hop->from, hop->start_ns, hop->end_ns) &&
            pp_plot_shows(view, hop->to, hop->start_ns, hop->end_ns);
@@ -89,7 +89,7 @@ static void add_transfers(const pp_track *track, const pp_plot_view *view, pp_te
 {
     bool any = false;
     for (size_t i = 0; i < track->hop_count; i++) {
-        const pp_hop *hop = &track->hop[i];
+        const pp_recorded_transfer *hop = &track->hop[i];
         if (!shows_hop(view, hop))
             continue;
         if (!any)
@@ -150,7 +150,7 @@ static void add_path(const pp_track *track, const pp_plot_view *view, pp_text *s
                         "notitle");
 }
 
-/* Schedule and executor where they are known, and what the boxes come to. */
+/* Schedule and framework where they are known, and what the boxes come to. */
 static void add_title(const pp_track *track, const pp_plot_view *view, pp_text *script)
 {
     char end[32];

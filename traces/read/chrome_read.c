@@ -87,7 +87,7 @@ static pp_status read_hop(const pp_json_at *event, pp_track *track, pp_err *err)
     int64_t stage = 0;
     int64_t microbatch = 0;
     int64_t peer = 0;
-    pp_hop *hop = pp_track_add_hop(track, err);
+    pp_recorded_transfer *hop = pp_track_add_hop(track, err);
     if (!hop)
         return PP_NOMEM;
     pp_status status = read_slice(event, &hop->from, &hop->start_ns, &hop->end_ns, err);
@@ -109,7 +109,7 @@ static pp_status read_level(const pp_json_at *event, pp_track *track, pp_err *er
 {
     int64_t rank = 0;
     pp_json_at details;
-    pp_level *level = pp_track_add_level(track, err);
+    pp_memory_sample_row *level = pp_track_add_level(track, err);
     if (!level)
         return PP_NOMEM;
     pp_status status = pp_json_get_int(event, "pid", 0, PP_RANKS_MAX - 1, &rank, err);
@@ -138,22 +138,22 @@ static pp_status read_event(const pp_json_at *event, pp_track *track, pp_err *er
     return has_text(event, "cat", "send") ? read_hop(event, track, err) : PP_OK;
 }
 
-/* "zbv, executor ideal", as far as the trace says. */
+/* "zbv, framework ideal", as far as the trace says. */
 static pp_status read_name(const pp_json_at *root, pp_track *track, pp_err *err)
 {
     pp_json_at data;
     const char *schedule = "";
-    const char *executor = "";
+    const char *framework = "";
     if (!pp_json_has(root, "otherData"))
         return PP_OK;
     pp_status status = pp_json_get(root, "otherData", &data, err);
     if (!status && pp_json_has(&data, "schedule"))
         status = pp_json_get_text(&data, "schedule", &schedule, err);
     if (!status && pp_json_has(&data, "executor"))
-        status = pp_json_get_text(&data, "executor", &executor, err);
+        status = pp_json_get_text(&data, "executor", &framework, err);
     if (!status)
         snprintf(track->name, sizeof track->name, "%.64s%s%.64s", schedule,
-                 *executor ? ", executor " : "", executor);
+                 *framework ? ", executor " : "", framework);
     return status;
 }
 

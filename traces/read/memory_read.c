@@ -28,10 +28,11 @@ static pp_status add_level(const int64_t row[COLUMNS], const char *place, pp_tra
         return pp_err_set(err, PP_INPUT, place, "the row is none that ppsim writes: %s",
                           total != row[COLUMNS - 1] ? "its components do not sum to its total"
                                                     : "there is no such rank");
-    const pp_level *last = track->level_count ? &track->level[track->level_count - 1] : NULL;
+    const pp_memory_sample_row *last =
+        track->level_count ? &track->level[track->level_count - 1] : NULL;
     if (last && (row[0] < last->rank || (row[0] == last->rank && row[1] < last->at_ns)))
         return pp_err_set(err, PP_INPUT, place, "ranks and times must ascend");
-    pp_level *level = pp_track_add_level(track, err);
+    pp_memory_sample_row *level = pp_track_add_level(track, err);
     if (!level)
         return PP_NOMEM;
     level->rank = (uint32_t)row[0];

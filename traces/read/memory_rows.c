@@ -14,7 +14,7 @@ pp_status pp_export_memory(const pp_export *data, uint32_t rank, pp_memory_sampl
         return pp_memory_walk(data->program, data->timeline, data->costs, rank, visit, context,
                               &peak, err);
     for (size_t i = 0; i < data->recorded->level_count; i++) {
-        const pp_level *sample = &data->recorded->level[i];
+        const pp_memory_sample_row *sample = &data->recorded->level[i];
         if (sample->rank == rank)
             visit(context, sample->at_ns, sample->bytes);
     }

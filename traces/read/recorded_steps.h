@@ -1,10 +1,10 @@
-/* Which step every op of a recording is of, for traces/read/recording.c: the n-th time that an op is
- * seen is that of step n. */
+/* Which step every op of a recording is of, for traces/read/recording.c: the n-th time that an op
+ * is seen is that of step n. */
 #ifndef PPSIM_TRACES_READ_RECORDED_STEPS_H
 #define PPSIM_TRACES_READ_RECORDED_STEPS_H
 
-#include "sim/order/order.h"
 #include "sim/base/units.h"
+#include "sim/order/order.h"
 
 typedef struct pp_op_slice {
     pp_op op;

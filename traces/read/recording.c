@@ -102,7 +102,7 @@ static pp_status add_hop(reader *r, const pp_json_at *at, const char *name, pp_e
     unsigned stage = 0;
     unsigned microbatch = 0;
     char way = 0;
-    pp_hop found = { 0 };
+    pp_recorded_transfer found = { 0 };
     pp_json_at args;
     int64_t from = 0;
     pp_ns takes_ns;
@@ -160,7 +160,7 @@ static pp_status add_wait(reader *r, const pp_json_at *at, const char *name, pp_
 static pp_status add_level(reader *r, const pp_json_at *at, pp_err *err)
 {
     pp_recorded *recorded = &r->out->recorded;
-    pp_level found = { 0 };
+    pp_memory_sample_row found = { 0 };
     pp_json_at args;
     pp_status status = place_event(at, &found.rank, &found.at_ns, &args, err);
     if (status)
@@ -233,7 +233,7 @@ static pp_status read_names(pp_recording *out, const pp_json_at *root, pp_err *e
     if (!status && pp_json_has(&at, "schedule"))
         status = pp_json_get_name(&at, "schedule", out->schedule, sizeof out->schedule, err);
     if (!status && pp_json_has(&at, "executor"))
-        status = pp_json_get_name(&at, "executor", out->executor, sizeof out->executor, err);
+        status = pp_json_get_name(&at, "executor", out->framework, sizeof out->framework, err);
     if (!status && pp_json_has(&at, "times"))
         status = pp_json_get_text(&at, "times", &times, err);
     out->measured |= strcmp(times, "measured") == 0;

@@ -10,13 +10,13 @@
 
 typedef struct pp_recording {
     pp_order *order;
-    pp_program *program;                        /* dependencies alone */
-    pp_timeline *timeline;                      /* the first op of all starts at 0 */
-    bool measured;                              /* by a profiler, or by ppsim run */
-    char model[64], schedule[64], executor[32]; /* "": not said */
-    pp_recorded recorded;                       /* empty where there are several steps */
-    size_t transfers, waits, memory;            /* events of these */
-    size_t steps;                               /* that the files hold */
+    pp_program *program;                         /* dependencies alone */
+    pp_timeline *timeline;                       /* the first op of all starts at 0 */
+    bool measured;                               /* by a profiler, or by ppsim run */
+    char model[64], schedule[64], framework[32]; /* "": not said */
+    pp_recorded recorded;                        /* empty where there are several steps */
+    size_t transfers, waits, memory;             /* events of these */
+    size_t steps;                                /* that the files hold */
     pp_ns early_ns; /* most that an op starts before what it needs has ended: clocks that differ */
 } pp_recording;
 

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *const executors[] = { "torch", NULL };
+static const char *const frameworks[] = { "torch", NULL };
 
 /* As Hugging Face's causal language models name them. */
 static const pp_module_names modules = { .embedding = "model.embed_tokens",
@@ -87,7 +87,7 @@ const pp_target pp_target_automodel = {
                 .rules = "AutoModel runs rows from a file (pp_schedule_csv): any order with every "
                          "stage on one rank, on a loop or a V of two; one size for all "
                          "microbatches; one order for all replicas",
-                .executors = executors,
+                .frameworks = frameworks,
                 .orders = true,
                 .one_order = true,
                 .recompute_uniform = true,

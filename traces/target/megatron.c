@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *const executors[] = { "megatron", "megatron-overlap", "megatron-overlap-flush",
-                                         NULL };
+static const char *const frameworks[] = { "megatron", "megatron-overlap", "megatron-overlap-flush",
+                                          NULL };
 static const char *const schedules[] = { "1f1b", "interleaved", NULL };
 
 /* Megatron's microbatch group: how many forwards of its first chunk rank 0 runs in a row. */
@@ -29,7 +29,7 @@ static pp_status check_schedule(const pp_export *data, uint32_t chunks, uint32_t
 {
     const pp_order *order = data->order;
     const char *wanted = chunks > 1 ? "interleaved" : "1f1b";
-    const pp_shape shape = {
+    const pp_schedule_params shape = {
         .ranks = order->ranks,
         .chunks = chunks,
         .microbatches = order->microbatches,
@@ -121,15 +121,15 @@ static void add_mtp(const pp_export *data, pp_text *text)
 /* Interleaved transfers overlap unless Megatron is told, and on 2 ranks they must. */
 static pp_status add_transfers(const pp_export *data, uint32_t chunks, pp_text *text, pp_err *err)
 {
-    const char *executor = data->plan->executor;
-    const bool apart = chunks > 1 && strcmp(executor, "megatron") == 0;
+    const char *framework = data->plan->framework;
+    const bool apart = chunks > 1 && strcmp(framework, "megatron") == 0;
     if (apart && data->order->ranks == 2)
         return pp_err_set(err, PP_INFEASIBLE, "megatron",
                           "on 2 ranks Megatron-LM interleaves with overlapped transfers only; plan "
                           "with --executor megatron-overlap");
     if (apart)
         pp_text_add(text, "--no-overlap-p2p-communication\n");
-    if (chunks > 1 && strcmp(executor, "megatron-overlap-flush") == 0)
+    if (chunks > 1 && strcmp(framework, "megatron-overlap-flush") == 0)
         pp_text_add(text, "--overlap-p2p-communication-warmup-flush\n");
     return PP_OK;
 }
@@ -235,10 +235,10 @@ const pp_target pp_target_megatron = {
                 .rules = "Megatron-LM makes its schedule itself: 1f1b or interleaved, backwards "
                          "not split, stages on a loop; unequal microbatches send their sizes "
                          "(variable_seq_lengths)",
-                .executors = executors,
+                .frameworks = frameworks,
                 .only = schedules,
                 .recompute_alike = true,
-                .unequal = PP_SHAPES_MESSAGE },
+                .unequal = PP_SIZES_MESSAGE },
     .format = { .name = "megatron",
                 .summary = "Megatron-LM argument lines, layout included (1f1b, interleaved)",
                 .holds = PP_HOLDS_ORDER,

@@ -57,10 +57,10 @@ static pp_status check_order(const char *name, const pp_export *data, pp_torch_r
 }
 
 static pp_status check_data(const char *name, const pp_export *data, const pp_torch_run *run,
-                            const pp_shapes *shapes, pp_err *err)
+                            const pp_size_protocol *shapes, pp_err *err)
 {
     const pp_plan *plan = data->plan;
-    if (run->facts.lengths_differ && shapes->kind != PP_SHAPES_PADDED)
+    if (run->facts.lengths_differ && shapes->kind != PP_SIZES_PADDED)
         return refuse(name,
                       "all microbatches of a step need one shape, and those of this plan differ; "
                       "plan with --shapes padded",
@@ -96,11 +96,11 @@ static int64_t longest_tokens(const pp_workload *workload)
     return longest;
 }
 
-static void fill_sizes(const pp_export *data, const pp_shapes *shapes, pp_torch_run *run)
+static void fill_sizes(const pp_export *data, const pp_size_protocol *shapes, pp_torch_run *run)
 {
     const pp_plan *plan = data->plan;
     int64_t tokens = longest_tokens(&plan->workload);
-    if (shapes->kind == PP_SHAPES_PADDED && shapes->tokens)
+    if (shapes->kind == PP_SIZES_PADDED && shapes->tokens)
         tokens = shapes->tokens;
     run->known = plan->micro_batch_size > 0;
     run->micro_batch_size = run->known ? plan->micro_batch_size : 1;
@@ -114,8 +114,8 @@ pp_status pp_torch_run_of(const char *name, const pp_export *data, pp_torch_run 
 {
     pp_torch_run run = { .recompute = pp_plan_recompute(data->plan, data->order->stages) };
     pp_program *lowered PP_CLEANUP(pp_program_free) = NULL;
-    pp_exchange exchange = { .tensors = 0 };
-    const pp_executor *torch;
+    pp_exchange_options exchange = { .tensors = 0 };
+    const pp_framework *torch;
     pp_status status = check_path(name, data, err);
     if (!status && strcmp(run.recompute, PP_PLAN_PER_STAGE) == 0)
         return pp_err_set(err, PP_INFEASIBLE, name,
@@ -131,8 +131,8 @@ pp_status pp_torch_run_of(const char *name, const pp_export *data, pp_torch_run 
         return status;
     run.schedule = pp_pytorch_schedule_name(data, &run.facts);
     if ((status = check_order(name, data, &run, err)) ||
-        (status = pp_executor_get("torch", &torch, err)) ||
-        (status = pp_executor_lower(torch, data->order, NULL, &lowered, err)) ||
+        (status = pp_framework_get("torch", &torch, err)) ||
+        (status = pp_framework_lower(torch, data->order, NULL, &lowered, err)) ||
         (status = pp_plan_exchange(data->plan, &exchange, err)) ||
         (status = check_data(name, data, &run, &exchange.shapes, err)))
         return status;

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *const executors[] = { "torch", NULL };
+static const char *const frameworks[] = { "torch", NULL };
 
 static const pp_module_names modules_py = {
     .embedding = "tok_embeddings", .layers = "layers.", .norm = "norm", .head = "lm_head"
@@ -218,7 +218,7 @@ const pp_target pp_target_torchtitan = {
                 .rules = "torchtitan runs rows from a file (pipeline_parallel_schedule_csv): any "
                          "order with every stage on one rank, on a loop or a V of two; one size "
                          "for all microbatches; one order for all replicas",
-                .executors = executors,
+                .frameworks = frameworks,
                 .orders = true,
                 .one_order = true,
                 .recompute_uniform = true,

@@ -1,8 +1,8 @@
 /* Forms of cost functions: one file in calib/fit/form/ and one line in calib/forms.def each.
  *
  * Given a structure (where a curve bends, how large a tile is), every form is a sum of known terms
- * of a point times coefficients: seconds = sum of row[k] * theta[k]. calib/fit/fit_series.h tries the
- * structures and fits the coefficients. */
+ * of a point times coefficients: seconds = sum of row[k] * theta[k]. calib/fit/fit_series.h tries
+ * the structures and fits the coefficients. */
 #ifndef PPSIM_CALIB_FIT_FORM_FORM_H
 #define PPSIM_CALIB_FIT_FORM_FORM_H
 

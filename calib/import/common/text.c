@@ -1,6 +1,6 @@
+#include "sim/base/text.h"
 #include "calib/import/common/import_int.h"
 #include "sim/base/alloc.h"
-#include "sim/base/text.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -37,12 +37,12 @@ static pp_status lower_rank(const pp_lowering *l, pp_err *err)
     return PP_OK;
 }
 
-pp_status pp_lower_pairs(const pp_order *order, const char *executor, pp_program **program_out,
+pp_status pp_lower_pairs(const pp_order *order, const char *framework, pp_program **program_out,
                          pp_err *err)
 {
     uint32_t group = 0;
     pp_program *program = NULL;
-    pp_status status = pp_megatron_check(order, executor, true, &group, err);
+    pp_status status = pp_megatron_check(order, framework, true, &group, err);
     if (!status && group) /* InferenceSchedule has one chunk */
         status = pp_lower_trains(order, "neuronx interleaved", "megatron, torch or ideal", err);
     if (status)
@@ -52,7 +52,7 @@ pp_status pp_lower_pairs(const pp_order *order, const char *executor, pp_program
         return pp_err_set(err, PP_USAGE, "--executor",
                           "%s runs interleaved with groups of p microbatches only, and p has to "
                           "divide their number more than once",
-                          executor);
+                          framework);
     if ((status = pp_lower_ranks(order, group, lower_rank, &program, err)))
         return status;
     program->comm->collective = true;
@@ -60,15 +60,15 @@ pp_status pp_lower_pairs(const pp_order *order, const char *executor, pp_program
     return PP_OK;
 }
 
-pp_status pp_lower_pairs_any(const pp_order *order, const char *executor, pp_program **program_out,
+pp_status pp_lower_pairs_any(const pp_order *order, const char *framework, pp_program **program_out,
                              pp_err *err)
 {
     pp_program *program = NULL;
     pp_err other = { 0 };
-    pp_status status = pp_lower_pairs(order, executor, program_out, &other);
+    pp_status status = pp_lower_pairs(order, framework, program_out, &other);
     if (status != PP_USAGE)
         return status ? pp_err_set(err, status, other.where, "%s", other.text) : PP_OK;
-    if ((status = pp_torch_lower(order, executor, PP_TORCH_BLOCKING, &program, err)))
+    if ((status = pp_torch_lower(order, framework, PP_TORCH_BLOCKING, &program, err)))
         return status;
     program->comm->collective = true;
     *program_out = program;

@@ -73,28 +73,28 @@ pp_status pp_lower_ranks(const pp_order *order, uint32_t group, pp_lower_rank *r
     return PP_OK;
 }
 
-pp_status pp_lower_one_rank(const pp_order *order, const char *executor, pp_err *err)
+pp_status pp_lower_one_rank(const pp_order *order, const char *framework, pp_err *err)
 {
-    if (order->turned == order->microbatches)
+    if (order->mirrored_from == order->microbatches)
         return PP_OK;
     return pp_err_set(
         err, PP_USAGE, "--executor",
         "%s keeps every stage on one rank, and this schedule is bidirectional; choose "
         "executor dualpipe or ideal, or --schedule dualpipev",
-        executor);
+        framework);
 }
 
-pp_status pp_lower_trains(const pp_order *order, const char *executor, const char *instead,
+pp_status pp_lower_trains(const pp_order *order, const char *framework, const char *instead,
                           pp_err *err)
 {
     if (!pp_order_forward_only(order))
         return PP_OK;
     return pp_err_set(err, PP_USAGE, "--executor",
-                      "what %s does with forwards only is not modelled; choose %s", executor,
+                      "what %s does with forwards only is not modelled; choose %s", framework,
                       instead);
 }
 
-pp_status pp_lower_only(const pp_order *order, const char *executor, const char *schedule,
+pp_status pp_lower_only(const pp_order *order, const char *framework, const char *schedule,
                         pp_err *err)
 {
     bool same = false;
@@ -103,5 +103,5 @@ pp_status pp_lower_only(const pp_order *order, const char *executor, const char 
         return status;
     return pp_err_set(err, PP_USAGE, "--executor",
                       "%s runs the %s schedule only; choose --schedule %s or another executor",
-                      executor, schedule, schedule);
+                      framework, schedule, schedule);
 }

@@ -1,4 +1,4 @@
-/* What executors share that lower an order rank by rank. */
+/* What frameworks share that lower an order rank by rank. */
 #ifndef PPSIM_SIM_FRAMEWORK_LOWERING_LOWER_H
 #define PPSIM_SIM_FRAMEWORK_LOWERING_LOWER_H
 
@@ -34,14 +34,15 @@ PP_MUST_CHECK pp_status pp_lower_ranks(const pp_order *order, uint32_t group, pp
                                        pp_program **program_out, pp_err *err);
 
 /* Fails: USAGE when a stage lives on two ranks. */
-PP_MUST_CHECK pp_status pp_lower_one_rank(const pp_order *order, const char *executor, pp_err *err);
+PP_MUST_CHECK pp_status pp_lower_one_rank(const pp_order *order, const char *framework,
+                                          pp_err *err);
 
-/* Fails: USAGE when the order has forwards only. instead: executors that take it. */
-PP_MUST_CHECK pp_status pp_lower_trains(const pp_order *order, const char *executor,
+/* Fails: USAGE when the order has forwards only. instead: frameworks that take it. */
+PP_MUST_CHECK pp_status pp_lower_trains(const pp_order *order, const char *framework,
                                         const char *instead, pp_err *err);
 
 /* Fails: USAGE when the named schedule does not make this order; NOMEM. */
-PP_MUST_CHECK pp_status pp_lower_only(const pp_order *order, const char *executor,
+PP_MUST_CHECK pp_status pp_lower_only(const pp_order *order, const char *framework,
                                       const char *schedule, pp_err *err);
 
 #endif

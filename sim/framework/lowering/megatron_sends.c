@@ -131,7 +131,7 @@ static uint32_t group_of(const pp_order *order)
     return group;
 }
 
-pp_status pp_megatron_check(const pp_order *order, const char *executor, bool single,
+pp_status pp_megatron_check(const pp_order *order, const char *framework, bool single,
                             uint32_t *group_out, pp_err *err)
 {
     bool plain = order->stages == order->ranks;
@@ -146,7 +146,7 @@ pp_status pp_megatron_check(const pp_order *order, const char *executor, bool si
         return pp_err_set(err, PP_USAGE, "--executor",
                           "%s runs %sinterleaved with microbatch groups of at least p only; "
                           "choose one of them or another executor",
-                          executor, single ? "1f1b, and " : "");
+                          framework, single ? "1f1b, and " : "");
     *group_out = group;
     return PP_OK;
 }

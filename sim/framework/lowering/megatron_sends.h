@@ -1,4 +1,4 @@
-/* Megatron-LM's pipeline loops (megatron/core/pipeline_parallel/schedules.py), for the executors
+/* Megatron-LM's pipeline loops (megatron/core/pipeline_parallel/schedules.py), for the frameworks
  * that keep to them. */
 #ifndef PPSIM_SIM_FRAMEWORK_LOWERING_MEGATRON_SENDS_H
 #define PPSIM_SIM_FRAMEWORK_LOWERING_MEGATRON_SENDS_H
@@ -38,13 +38,13 @@ const pp_op *pp_interleaved_next_b(const pp_interleaved *loop, size_t k, pp_op *
 /* group_out: microbatches that a chunk runs before the next one, 0 without interleaving.
  * Fails: USAGE when the order is neither interleaved nor (single) 1f1b, or the groups are smaller
  * than p; NOMEM. */
-PP_MUST_CHECK pp_status pp_megatron_check(const pp_order *order, const char *executor, bool single,
+PP_MUST_CHECK pp_status pp_megatron_check(const pp_order *order, const char *framework, bool single,
                                           uint32_t *group_out, pp_err *err);
 
 /* Lowers an interleaved order with overlap_p2p_comm: sends and receives apart, in odd/even order,
  * waited for when they are needed. flush: overlap_p2p_comm_warmup_flush too, so that warm-up and
  * cool-down do the same. Fails: as pp_megatron_check and pp_lower_ranks. */
-PP_MUST_CHECK pp_status pp_megatron_overlap(const pp_order *order, const char *executor, bool flush,
-                                            pp_program **program_out, pp_err *err);
+PP_MUST_CHECK pp_status pp_megatron_overlap(const pp_order *order, const char *framework,
+                                            bool flush, pp_program **program_out, pp_err *err);
 
 #endif

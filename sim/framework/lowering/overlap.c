@@ -198,14 +198,14 @@ static pp_status lower_flush(const pp_lowering *l, pp_err *err)
     return lower_rank(l, true, err);
 }
 
-pp_status pp_megatron_overlap(const pp_order *order, const char *executor, bool flush,
+pp_status pp_megatron_overlap(const pp_order *order, const char *framework, bool flush,
                               pp_program **program_out, pp_err *err)
 {
     uint32_t group = 0;
     pp_program *program = NULL;
-    pp_status status = pp_lower_trains(order, executor, "megatron, torch or ideal", err);
+    pp_status status = pp_lower_trains(order, framework, "megatron, torch or ideal", err);
     if (!status)
-        status = pp_megatron_check(order, executor, false, &group, err);
+        status = pp_megatron_check(order, framework, false, &group, err);
     if (status ||
         (status = pp_lower_ranks(order, group, flush ? lower_flush : lower_plain, &program, err)))
         return status;

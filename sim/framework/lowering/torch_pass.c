@@ -345,12 +345,12 @@ static pp_status passes_new(const pp_program *program, pp_torch_receives receive
     return pp_comm_builder_new(program, &p->builder, err);
 }
 
-pp_status pp_torch_lower(const pp_order *order, const char *executor, pp_torch_receives receives,
+pp_status pp_torch_lower(const pp_order *order, const char *framework, pp_torch_receives receives,
                          pp_program **program_out, pp_err *err)
 {
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     passes p PP_CLEANUP(passes_free) = { 0 };
-    pp_status status = pp_lower_one_rank(order, executor, err);
+    pp_status status = pp_lower_one_rank(order, framework, err);
     if (!status)
         status = pp_program_from_order(order, &program, err);
     if (status || (status = passes_new(program, receives, &p, err)))

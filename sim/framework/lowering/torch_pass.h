@@ -1,5 +1,5 @@
 /* PyTorch's lowering of compute_only rows (torch/distributed/pipelining/schedules.py), for the
- * executors that keep to it. */
+ * frameworks that keep to it. */
 #ifndef PPSIM_SIM_FRAMEWORK_LOWERING_TORCH_PASS_H
 #define PPSIM_SIM_FRAMEWORK_LOWERING_TORCH_PASS_H
 
@@ -14,9 +14,9 @@ typedef enum pp_torch_receives {
 
 /* The passes _add_unshard_reshard, _add_reduce_grad, _add_send_recv. Every send and receive is a
  * group of its own; a send is waited for by nobody (unless BLOCKING).
- * executor: for the text. Fails: USAGE when a stage lives on two ranks, INFEASIBLE when PyTorch
+ * framework: for the text. Fails: USAGE when a stage lives on two ranks, INFEASIBLE when PyTorch
  * refuses the order or it cannot finish, NOMEM. */
-PP_MUST_CHECK pp_status pp_torch_lower(const pp_order *order, const char *executor,
+PP_MUST_CHECK pp_status pp_torch_lower(const pp_order *order, const char *framework,
                                        pp_torch_receives receives, pp_program **program_out,
                                        pp_err *err);
 

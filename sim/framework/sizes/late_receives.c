@@ -22,7 +22,7 @@
  * front of each op; and never less than with all sizes known, whose order of posts it only delays.
  */
 #include "sim/base/alloc.h"
-#include "sim/framework/sizes/lower_shapes.h"
+#include "sim/framework/sizes/lower_sizes.h"
 #include "sim/program/pairs.h"
 
 #include <assert.h>
@@ -118,8 +118,7 @@ static void announce(late *l, bool cached)
         if (t == NONE || from->transfer[t].kind != PP_SEND_F)
             continue;
         uint32_t stage = from->transfer[t].stage;
-        int64_t size =
-            cached ? pp_shape_size_above(l->costs, stage, from->transfer[t].microbatch) : 0;
+        int64_t size = cached ? pp_size_above(l->costs, stage, from->transfer[t].microbatch) : 0;
         bool sends = !cached || size != l->sizes[stage];
         l->sizes[stage] = size;
         l->announced[t] = l->announced[from->transfer[t].match] = sends;

@@ -277,7 +277,7 @@ static void reorder(pulling *p, bool with_w)
     squeeze(p);
 }
 
-pp_status pp_controlled_build(const pp_shape *shape,
+pp_status pp_controlled_build(const pp_schedule_params *shape,
                               uint32_t (*offset)(uint32_t type, uint32_t rank, uint32_t ranks),
                               pp_order **order_out, pp_err *err)
 {

@@ -49,7 +49,7 @@ static bool allocate(pp_greedy *g)
            g->opened && g->closed && g->end_ns && g->queue && g->ops && g->kept;
 }
 
-pp_status pp_greedy_new(const pp_shape *shape, pp_placement placement, uint32_t limit,
+pp_status pp_greedy_new(const pp_schedule_params *shape, pp_placement placement, uint32_t limit,
                         pp_greedy **greedy_out, pp_err *err)
 {
     pp_greedy *g PP_CLEANUP(pp_greedy_free) = pp_alloc_array(1, sizeof *g);

@@ -41,8 +41,8 @@ typedef struct pp_greedy {
 
 /* limit: per rank, in forward activations of one stage.
  * Fails: NOMEM. */
-PP_MUST_CHECK pp_status pp_greedy_new(const pp_shape *shape, pp_placement placement, uint32_t limit,
-                                      pp_greedy **greedy_out, pp_err *err);
+PP_MUST_CHECK pp_status pp_greedy_new(const pp_schedule_params *shape, pp_placement placement,
+                                      uint32_t limit, pp_greedy **greedy_out, pp_err *err);
 void pp_greedy_free(pp_greedy **greedy); /* for PP_CLEANUP; *greedy NULL is fine */
 
 /* Ranks and microbatches become alike: every duration is the mean of its kind. */

@@ -7,7 +7,8 @@
 
 #define SLOTS_MAX ((uint64_t)1 << 30)
 
-pp_status pp_slots_new(const pp_shape *shape, uint64_t length, pp_slots **slots_out, pp_err *err)
+pp_status pp_slots_new(const pp_schedule_params *shape, uint64_t length, pp_slots **slots_out,
+                       pp_err *err)
 {
     pp_slots *slots PP_CLEANUP(pp_slots_free) = NULL;
     if (length > SLOTS_MAX / shape->ranks)

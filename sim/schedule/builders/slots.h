@@ -16,8 +16,8 @@ typedef struct pp_slots {
 } pp_slots;
 
 /* All slots free. Fails: USAGE when the grid has more than 2^30 slots, NOMEM. */
-PP_MUST_CHECK pp_status pp_slots_new(const pp_shape *shape, uint64_t length, pp_slots **slots_out,
-                                     pp_err *err);
+PP_MUST_CHECK pp_status pp_slots_new(const pp_schedule_params *shape, uint64_t length,
+                                     pp_slots **slots_out, pp_err *err);
 void pp_slots_free(pp_slots **slots); /* for PP_CLEANUP; *slots NULL is fine */
 
 static inline uint32_t *pp_slots_cell(const pp_slots *slots, uint32_t rank, uint32_t at)

@@ -171,8 +171,8 @@ static pp_ns attempt(zb *z)
     return longest_ns;
 }
 
-pp_status pp_schedule_zb_build(const pp_shape *shape, uint32_t limit, pp_order **order_out,
-                               pp_err *err)
+pp_status pp_schedule_zb_build(const pp_schedule_params *shape, uint32_t limit,
+                               pp_order **order_out, pp_err *err)
 {
     zb z PP_CLEANUP(free_zb) = { 0 };
     pp_ns best_ns = INT64_MAX;

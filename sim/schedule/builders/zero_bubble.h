@@ -6,7 +6,7 @@
 #include "sim/schedule/schedule.h"
 
 /* limit: memory per rank, in forward activations. Fails: NOMEM. */
-PP_MUST_CHECK pp_status pp_schedule_zb_build(const pp_shape *shape, uint32_t limit,
+PP_MUST_CHECK pp_status pp_schedule_zb_build(const pp_schedule_params *shape, uint32_t limit,
                                              pp_order **order_out, pp_err *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* How two files differ, and which differences are regressions. */
-#include "sim/base/alloc.h"
 #include "sim/analysis/memory.h"
+#include "sim/base/alloc.h"
 #include "tools/ppsim/compare/compare.h"
 
 #include <math.h>

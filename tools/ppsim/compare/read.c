@@ -337,7 +337,7 @@ static pp_status read_plan(const pp_json_at *root, pp_compare_file *file, pp_err
     if (status || (status = visit_children(&w, root, err)) ||
         (status = pp_plan_simulate(plan, NULL, NULL, &costs, &report, err)))
         return status;
-    file->stale_step_ns = pp_plan_is_stale(plan, report) ? plan->told_step_ns : 0;
+    file->stale_step_ns = pp_plan_is_stale(plan, report) ? plan->predicted_in_file_ns : 0;
     if ((status = add_origin(file, err)))
         return status;
     if (file->stale_step_ns || !pp_json_has(root, "prediction")) {

@@ -67,10 +67,10 @@ static void print_text(const pp_explanation *x, pp_text *text)
     print_effects(x, text);
 }
 
-pp_status pp_plan_explain(const pp_args *args, const pp_wish *wish, pp_err *err)
+pp_status pp_plan_explain(const pp_args *args, const pp_plan_request *request, pp_err *err)
 {
     pp_explanation *x PP_CLEANUP(pp_explanation_free) = NULL;
-    pp_status status = pp_explain(wish, &x, err);
+    pp_status status = pp_explain(request, &x, err);
     if (status || !x)
         return status;
     if (pp_args_has(args, "--json")) {

@@ -25,14 +25,14 @@ static void print_point(const pp_pareto *pareto, const pp_pareto_point *point, p
                 pp_recompute_name(c->recompute));
 }
 
-static void print_table(const pp_pareto *pareto, const pp_wish *wish, pp_text *text)
+static void print_table(const pp_pareto *pareto, const pp_plan_request *request, pp_text *text)
 {
     pp_text_add(text,
                 "%s, pp %" PRId64
                 ": the fastest of %zu simulated candidates at every memory limit\n\n"
                 "     from        to  %-9s   above schedule       vpp  tp mbs recompute\n"
                 " its peak                        bound\n",
-                wish->model->name, wish->parallel.pp, pareto->simulated,
+                request->model->name, request->parallel.pp, pareto->simulated,
                 pareto->per_gpu ? "tok/s/GPU" : "step");
     for (size_t i = 0; i < pareto->count; i++)
         print_point(pareto, &pareto->point[i], text);
@@ -68,7 +68,7 @@ static pp_status refuse_others(const pp_args *args, pp_err *err)
 
 static void show(void *context, const pp_candidate *c)
 {
-    const pp_request *r = context;
+    const pp_plan_input *r = context;
     char cell[3][32];
     pp_remark("%.2f s: %s: step %s (%s, tp %d), bound %s",
               (double)(pp_clock_now_ns() - r->begin_ns) * 1e-9,
@@ -78,46 +78,46 @@ static void show(void *context, const pp_candidate *c)
 }
 
 /* On a terminal every limit is told of when it is done; with a budget in seconds ^C ends it. */
-static pp_status find(pp_request *request, pp_pareto **pareto_out, pp_err *err)
+static pp_status find(pp_plan_input *input, pp_pareto **pareto_out, pp_err *err)
 {
     struct sigaction before;
-    pp_wish *wish = &request->wish;
+    pp_plan_request *request = &input->request;
     if (isatty(STDERR_FILENO) == 1) {
-        request->begin_ns = wish->stop ? request->begin_ns : pp_clock_now_ns();
-        wish->found = show;
-        wish->context = request;
+        input->begin_ns = request->stop ? input->begin_ns : pp_clock_now_ns();
+        request->found = show;
+        request->context = input;
     }
-    if (!wish->stop)
-        return pp_pareto_find(wish, pareto_out, err);
+    if (!request->stop)
+        return pp_pareto_find(request, pareto_out, err);
     pp_interrupt_begin(&before);
-    pp_status status = pp_pareto_find(wish, pareto_out, err);
+    pp_status status = pp_pareto_find(request, pareto_out, err);
     pp_interrupt_end(&before);
     return status;
 }
 
 pp_status pp_plan_pareto(const pp_args *args, pp_err *err)
 {
-    pp_request request PP_CLEANUP(pp_request_free) = { .wish = { .seed = 0 } };
+    pp_plan_input input PP_CLEANUP(pp_plan_input_free) = { .request = { .seed = 0 } };
     pp_pareto *pareto PP_CLEANUP(pp_pareto_free) = NULL;
     pp_status status = refuse_others(args, err);
-    if (status || (status = pp_request_read(args, &request, err)) ||
-        (status = pp_request_refuse_auto(&request, "--pareto", err)))
+    if (status || (status = pp_plan_input_read(args, &input, err)) ||
+        (status = pp_plan_input_refuse_auto(&input, "--pareto", err)))
         return status;
-    if (request.wish.orders == PP_ORDERS_PLANNED)
+    if (input.request.orders == PP_ORDERS_PLANNED)
         return pp_err_set(err, PP_USAGE, "--schedule",
                           "--pareto compares planned orders with named schedules; leave it out");
-    if ((status = find(&request, &pareto, err)) || (status = write_csv(args, pareto, err)))
+    if ((status = find(&input, &pareto, err)) || (status = write_csv(args, pareto, err)))
         return status;
     if (pareto->stopped)
         pp_remark("the budget ended after %zu simulations; faster rows may exist",
                   pareto->simulated);
     if (pp_args_has(args, "--json")) {
         pp_json_build build = { 0 };
-        pp_json *json PP_CLEANUP(pp_json_free) = pp_pareto_write(pareto, &request.wish, &build);
+        pp_json *json PP_CLEANUP(pp_json_free) = pp_pareto_write(pareto, &input.request, &build);
         return pp_print_json(args, &build, json, err);
     }
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
-    print_table(pareto, &request.wish, &text);
+    print_table(pareto, &input.request, &text);
     status = pp_text_check(&text, err);
     return status ? status : pp_print_product(args, text.data, text.bytes, err);
 }

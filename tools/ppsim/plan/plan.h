@@ -10,7 +10,7 @@
 #include <signal.h>
 
 /* What was asked, with what it points to. */
-typedef struct pp_request {
+typedef struct pp_plan_input {
     const pp_inputs *inputs; /* what was read before; may be NULL. Set before reading */
     pp_model model;
     pp_hardware hardware;
@@ -20,32 +20,32 @@ typedef struct pp_request {
     pp_lengths lengths;
     bool packings[PP_PACKING_COUNT];
     pp_jitter_spec jitter;
-    pp_traits traits;
+    pp_rank_overrides overrides;
     pp_notes assumptions;
-    int64_t begin_ns, end_ns;       /* of the wall-clock budget, on the clock of runtime/core/clock.h */
-    double shown;                   /* the last score shown while it was searched; 0: none */
-    pp_wish wish;                   /* points into this object: do not copy */
+    int64_t begin_ns, end_ns; /* of the wall-clock budget, on the clock of runtime/core/clock.h */
+    double shown;             /* the last score shown while it was searched; 0: none */
+    pp_plan_request request;  /* points into this object: do not copy */
     const pp_target_limits *target; /* NULL: none */
-    pp_wish free_wish;              /* with target: as if there were none */
-} pp_request;
+    pp_plan_request free_request;   /* with target: as if there were none */
+} pp_plan_input;
 
 /* Fails: USAGE, INPUT, IO, UNAVAILABLE, NOMEM. */
-PP_MUST_CHECK pp_status pp_request_read(const pp_args *args, pp_request *request, pp_err *err);
+PP_MUST_CHECK pp_status pp_plan_input_read(const pp_args *args, pp_plan_input *input, pp_err *err);
 /* The same of a command whose word is a file of lengths, instead of --lengths. */
-PP_MUST_CHECK pp_status pp_request_read_with(const pp_args *args, const char *lengths,
-                                             pp_request *request, pp_err *err);
+PP_MUST_CHECK pp_status pp_plan_input_read_with(const pp_args *args, const char *lengths,
+                                                pp_plan_input *input, pp_err *err);
 /* --packing: *choice, of which `packings` are tried: one, or all with PP_PACKING_COUNT (auto).
  * Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_packing_read(const pp_args *args, int *choice,
                                         bool packings[PP_PACKING_COUNT], pp_err *err);
-/* The same of a request with lengths. Fails: USAGE. */
-PP_MUST_CHECK pp_status pp_request_read_packing(const pp_args *args, pp_request *request,
-                                                pp_err *err);
-/* Where one executor, one protocol and one layout are needed. instead: what needs them. Fails:
+/* The same of a input with lengths. Fails: USAGE. */
+PP_MUST_CHECK pp_status pp_plan_input_read_packing(const pp_args *args, pp_plan_input *input,
+                                                   pp_err *err);
+/* Where one framework, one protocol and one layout are needed. instead: what needs them. Fails:
  * USAGE when one of them is auto. */
-PP_MUST_CHECK pp_status pp_request_refuse_auto(const pp_request *request, const char *instead,
-                                               pp_err *err);
-void pp_request_free(pp_request *request); /* for PP_CLEANUP */
+PP_MUST_CHECK pp_status pp_plan_input_refuse_auto(const pp_plan_input *input, const char *instead,
+                                                  pp_err *err);
+void pp_plan_input_free(pp_plan_input *input); /* for PP_CLEANUP */
 
 /* --budget: "20000it" sets *count, "5s" sets *time_ns; neither when it is not given. Fails: USAGE.
  */
@@ -62,19 +62,21 @@ bool pp_interrupted(void);
 PP_MUST_CHECK pp_status pp_plan_instance(const pp_args *args, const pp_option *options,
                                          pp_err *err);
 
-/* plan --explain, of a wish for which nothing fits. Fails: NOMEM, IO. */
-PP_MUST_CHECK pp_status pp_plan_explain(const pp_args *args, const pp_wish *wish, pp_err *err);
+/* plan --explain, of a request for which nothing fits. Fails: NOMEM, IO. */
+PP_MUST_CHECK pp_status pp_plan_explain(const pp_args *args, const pp_plan_request *request,
+                                        pp_err *err);
 
 /* plan --pareto. Fails: as pp_pareto_find, IO. */
 PP_MUST_CHECK pp_status pp_plan_pareto(const pp_args *args, pp_err *err);
 
 /* Memory of each rank at its peak, by component. */
 void pp_plan_memory_print(const pp_report *report, pp_text *text);
-/* pp_wish.missed: that of the candidate that misses by least, and where it does first; to stderr.
+/* pp_plan_request.missed: that of the candidate that misses by least, and where it does first; to
+ * stderr.
  */
 void pp_plan_miss_print(void *context, const pp_report *nearest);
 
 /* The plan as people read it, in 80 columns. */
-void pp_choice_print(const pp_choice *choice, pp_text *text);
+void pp_search_result_print(const pp_search_result *choice, pp_text *text);
 
 #endif

@@ -71,7 +71,7 @@ static void print_data(const pp_plan *plan, pp_text *text)
              plan->parallel.dp > 1 ? " per replica" : "", contents);
 }
 
-static void print_choice(const pp_choice *choice, pp_text *text)
+static void print_choice(const pp_search_result *choice, pp_text *text)
 {
     const pp_plan *plan = choice->plan;
     const pp_parallel *p = &plan->parallel;
@@ -105,7 +105,7 @@ static void print_interval(const pp_uncertainty *u, pp_text *text)
 }
 
 /* Replicas have microbatches of their own; the step is that of the slowest. */
-static void print_balance(const pp_choice *choice, pp_text *text)
+static void print_balance(const pp_search_result *choice, pp_text *text)
 {
     const pp_candidate *c = &choice->candidate[0];
     char mean[32];
@@ -116,7 +116,7 @@ static void print_balance(const pp_choice *choice, pp_text *text)
                  pp_format_duration(mean, sizeof mean, c->mean_step_ns));
 }
 
-static void print_speed(const pp_choice *choice, pp_text *text)
+static void print_speed(const pp_search_result *choice, pp_text *text)
 {
     const pp_report *r = choice->plan->prediction;
     char step[32];
@@ -141,7 +141,7 @@ static void print_speed(const pp_choice *choice, pp_text *text)
              100 * r->bubble_rate);
 }
 
-static void print_limits(const pp_choice *choice, pp_text *text)
+static void print_limits(const pp_search_result *choice, pp_text *text)
 {
     const pp_report *r = choice->plan->prediction;
     char peak[32];
@@ -167,7 +167,7 @@ static void print_limits(const pp_choice *choice, pp_text *text)
                  100 * ((double)r->makespan_ns / (double)r->lower_bound_ns - 1));
 }
 
-static void print_shares(const pp_choice *choice, pp_text *text)
+static void print_shares(const pp_search_result *choice, pp_text *text)
 {
     const pp_report *r = choice->plan->prediction;
     double step = (double)r->step_ns;
@@ -182,16 +182,16 @@ static void print_shares(const pp_choice *choice, pp_text *text)
         pp_why_print(&r->why, r->step_ns, text);
 }
 
-static void print_habits(const pp_choice *choice, pp_text *text)
+static void print_settings(const pp_search_result *choice, pp_text *text)
 {
     static const char *const labels[] = { "executor", "shapes", "communicators" };
     for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
-        if (choice->habit[i][0])
-            add_line(text, labels[i], "%s", choice->habit[i]);
+        if (choice->setting[i][0])
+            add_line(text, labels[i], "%s", choice->setting[i]);
     }
 }
 
-static void print_why(const pp_choice *choice, pp_text *text)
+static void print_why(const pp_search_result *choice, pp_text *text)
 {
     size_t rest = choice->count - choice->ok - choice->pruned;
     int64_t least = INT64_MAX;
@@ -213,7 +213,7 @@ static void print_why(const pp_choice *choice, pp_text *text)
                  least, most);
     if (choice->orders[0])
         add_line(text, "free orders", "%s", choice->orders);
-    print_habits(choice, text);
+    print_settings(choice, text);
     if (choice->packing[0])
         add_line(text, "packing", "%s", choice->packing);
     if (choice->target[0])
@@ -238,7 +238,7 @@ typedef struct rows {
     size_t count;
 } rows;
 
-static void add_row(rows *r, const pp_choice *choice, const pp_candidate *c, size_t room)
+static void add_row(rows *r, const pp_search_result *choice, const pp_candidate *c, size_t room)
 {
     if (r->count >= room || same_row(c, &choice->candidate[0]))
         return;
@@ -264,7 +264,7 @@ static bool same_misfit(const pp_candidate *a, const pp_candidate *b)
 
 /* The one that misses the memory by least among those that might be faster, beyond the rows there
  * are. */
-static const pp_candidate *nearest_misfit(const pp_choice *choice, const rows *r)
+static const pp_candidate *nearest_misfit(const pp_search_result *choice, const rows *r)
 {
     const pp_candidate *best = NULL;
     for (size_t i = 0; i < choice->count; i++) {
@@ -281,7 +281,7 @@ static const pp_candidate *nearest_misfit(const pp_choice *choice, const rows *r
 
 /* Five next best that ran, three that might be faster but do not fit, and the best of every
  * schedule that is not named by then. */
-static rows pick_rows(const pp_choice *choice)
+static rows pick_rows(const pp_search_result *choice)
 {
     rows r = { .count = 0 };
     for (size_t i = 1; i < choice->count && choice->candidate[i].status == PP_CANDIDATE_OK; i++)
@@ -301,7 +301,8 @@ static rows pick_rows(const pp_choice *choice)
 }
 
 /* Step time, or tokens/s per GPU where GPU counts differ; a bound where it did not run. */
-static void name_speed(const pp_choice *choice, const pp_candidate *c, char *buffer, size_t size)
+static void name_speed(const pp_search_result *choice, const pp_candidate *c, char *buffer,
+                       size_t size)
 {
     const pp_candidate *best = &choice->candidate[0];
     pp_ns ns = c->step_ns ? c->step_ns : c->least_step_ns;
@@ -316,7 +317,7 @@ static void name_speed(const pp_choice *choice, const pp_candidate *c, char *buf
                  c->step_ns ? "  " : ">=", pp_format_duration(step, sizeof step, ns));
 }
 
-static void print_row(const pp_choice *choice, const pp_candidate *c, pp_text *text)
+static void print_row(const pp_search_result *choice, const pp_candidate *c, pp_text *text)
 {
     char speed[48];
     char why[460];
@@ -347,7 +348,7 @@ static double ranked_score(const pp_candidate *c)
 }
 
 /* The next one of those that were studied under jitter; NULL: there are no more. */
-static const pp_candidate *next_ranked(const pp_choice *choice, const pp_candidate *last)
+static const pp_candidate *next_ranked(const pp_search_result *choice, const pp_candidate *last)
 {
     const pp_candidate *next = NULL;
     for (size_t i = 0; i < choice->count; i++) {
@@ -360,7 +361,7 @@ static const pp_candidate *next_ranked(const pp_choice *choice, const pp_candida
     return next;
 }
 
-static void print_jitter(const pp_choice *choice, pp_text *text)
+static void print_jitter(const pp_search_result *choice, pp_text *text)
 {
     enum { SHOWN = 8 };
     const pp_candidate *best = next_ranked(choice, NULL);
@@ -383,7 +384,7 @@ static void print_jitter(const pp_choice *choice, pp_text *text)
 }
 
 /* The best of the next splits. */
-static void print_splits(const pp_choice *choice, pp_text *text)
+static void print_splits(const pp_search_result *choice, pp_text *text)
 {
     enum { SHOWN = 9 };
     bool bounds = false;
@@ -411,7 +412,7 @@ static void print_splits(const pp_choice *choice, pp_text *text)
         pp_text_add(text, ">=: a lower bound of the step; the split was not simulated\n");
 }
 
-static void print_runners_up(const pp_choice *choice, pp_text *text)
+static void print_runners_up(const pp_search_result *choice, pp_text *text)
 {
     rows r = pick_rows(choice);
     if (!r.count)
@@ -479,7 +480,7 @@ static void print_assumptions(const pp_plan *plan, pp_text *text)
     }
 }
 
-void pp_choice_print(const pp_choice *choice, pp_text *text)
+void pp_search_result_print(const pp_search_result *choice, pp_text *text)
 {
     print_choice(choice, text);
     print_speed(choice, text);

@@ -53,8 +53,8 @@ static pp_status add_study(const pp_args *args, const char *source, pp_picture *
                            pp_err *err)
 {
     pp_study s PP_CLEANUP(pp_study_free) = { 0 };
-    const char *executor = pp_args_text(args, "--executor");
-    if (executor && strcmp(executor, "all") == 0)
+    const char *framework = pp_args_text(args, "--executor");
+    if (framework && strcmp(framework, "all") == 0)
         return pp_err_set(err, PP_USAGE, "--executor", "a picture shows one; name it");
     pp_status status = pp_study_read(args, source, &s, err);
     if (status || (status = pp_study_predict(&s, err)) ||

@@ -121,23 +121,23 @@ static void put_plan(const pp_plan *plan, pp_json_build *build, pp_json *line)
         pp_json_put_int(build, line, "micro_batch_size", plan->micro_batch_size);
 }
 
-static pp_request new_request(const pp_sweep *sweep)
+static pp_plan_input new_request(const pp_sweep *sweep)
 {
-    return (pp_request){ .inputs = &sweep->inputs, .profile = { .quiet = true } };
+    return (pp_plan_input){ .inputs = &sweep->inputs, .profile = { .quiet = true } };
 }
 
 static pp_status run_plan(const pp_sweep *sweep, const pp_args *args, pp_json_build *build,
                           pp_json *line, pp_err *err)
 {
-    pp_request request PP_CLEANUP(pp_request_free) = new_request(sweep);
-    pp_choice *choice PP_CLEANUP(pp_choice_free) = NULL;
-    pp_status status = pp_request_read(args, &request, err);
+    pp_plan_input input PP_CLEANUP(pp_plan_input_free) = new_request(sweep);
+    pp_search_result *choice PP_CLEANUP(pp_search_result_free) = NULL;
+    pp_status status = pp_plan_input_read(args, &input, err);
     if (!status)
-        status = pp_request_read_packing(args, &request, err);
-    request.wish.no_advice =
+        status = pp_plan_input_read_packing(args, &input, err);
+    input.request.no_advice =
         true; /* it takes ten times as long as a plan; other points answer it */
-    if (!status && !(status = pp_choose(&request.wish, &choice, err)) &&
-        !(status = pp_profile_finish(&request.profile, &choice->context, choice->plan, err)))
+    if (!status && !(status = pp_plan_search(&input.request, &choice, err)) &&
+        !(status = pp_profile_finish(&input.profile, &choice->context, choice->plan, err)))
         put_plan(choice->plan, build, line);
     return status;
 }
@@ -202,10 +202,10 @@ static pp_status read_point(const pp_sweep *sweep, uint32_t point, pp_err *err)
     point_args p PP_CLEANUP(free_args) = { 0 };
     pp_status status = make_args(&sweep->grid, point, &p, err);
     if (!status && is_plan(sweep)) {
-        pp_request request PP_CLEANUP(pp_request_free) = new_request(sweep);
-        status = pp_request_read(p.args, &request, err);
+        pp_plan_input input PP_CLEANUP(pp_plan_input_free) = new_request(sweep);
+        status = pp_plan_input_read(p.args, &input, err);
         if (!status)
-            status = pp_request_read_packing(p.args, &request, err);
+            status = pp_plan_input_read_packing(p.args, &input, err);
     } else if (!status) {
         status = pp_study_check_words(p.args, err);
     }

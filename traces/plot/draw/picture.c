@@ -30,8 +30,8 @@ void pp_picture_free(pp_picture *picture)
 }
 
 /* pp_<owner>_add_<list>: one for each list of plain values. */
-#define PP_ADD(owner, list)                                                                     \
-    pp_##list *pp_##owner##_add_##list(pp_##owner *in, pp_err *err)                             \
+#define PP_ADD(owner, list, type)                                                               \
+    type *pp_##owner##_add_##list(pp_##owner *in, pp_err *err)                                  \
     {                                                                                           \
         void *grown = in->list;                                                                 \
         if (pp_grow(&grown, &in->list##_capacity, in->list##_count + 1, sizeof *in->list, err)) \
@@ -39,18 +39,18 @@ void pp_picture_free(pp_picture *picture)
         in->list = grown;                                                                       \
         return &in->list[in->list##_count++];                                                   \
     }
-PP_ADD(track, box)
-PP_ADD(track, gap)
-PP_ADD(track, hop)
-PP_ADD(track, level)
-PP_ADD(picture, bar)
-PP_ADD(picture, spread)
-PP_ADD(picture, curve)
-PP_ADD(picture, fitted)
-PP_ADD(picture, front)
-PP_ADD(picture, trade)
-PP_ADD(picture, tick)
-PP_ADD(picture, cell)
+PP_ADD(track, box, pp_box)
+PP_ADD(track, gap, pp_gap)
+PP_ADD(track, hop, pp_recorded_transfer)
+PP_ADD(track, level, pp_memory_sample_row)
+PP_ADD(picture, bar, pp_bar)
+PP_ADD(picture, spread, pp_spread)
+PP_ADD(picture, curve, pp_curve)
+PP_ADD(picture, fitted, pp_fitted)
+PP_ADD(picture, front, pp_front)
+PP_ADD(picture, trade, pp_trade)
+PP_ADD(picture, tick, pp_tick)
+PP_ADD(picture, cell, pp_cell)
 #undef PP_ADD
 
 void pp_picture_add_track(pp_picture *picture, pp_track *track)
@@ -95,8 +95,8 @@ static int compare_gaps(const void *left, const void *right)
 
 static int compare_hops(const void *left, const void *right)
 {
-    const pp_hop *a = left;
-    const pp_hop *b = right;
+    const pp_recorded_transfer *a = left;
+    const pp_recorded_transfer *b = right;
     int place = by_place(a->from, b->from, a->start_ns, b->start_ns);
     if (!place)
         place = by_place(a->stage, b->stage, a->end_ns, b->end_ns);
@@ -156,7 +156,7 @@ static pp_status index_hops(const pp_track *track, lookup *l, pp_err *err)
     if (!l->entry)
         return pp_err_nomem(err);
     for (size_t i = 0; i < track->hop_count; i++) {
-        const pp_hop *h = &track->hop[i];
+        const pp_recorded_transfer *h = &track->hop[i];
         l->entry[l->count++] = (entry){ tensor_key(h->forward, h->stage, h->microbatch), i };
     }
     if (l->count)

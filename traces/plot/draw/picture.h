@@ -4,8 +4,8 @@
 #define PPSIM_TRACES_PLOT_DRAW_PICTURE_H
 
 #include "sim/analysis/memory.h"
-#include "sim/order/order.h"
 #include "sim/analysis/robustness.h"
+#include "sim/order/order.h"
 #include "traces/format/format.h"
 
 /* One compute op. */
@@ -24,15 +24,15 @@ typedef struct pp_gap {
 
 /* One timeline, predicted or measured. */
 typedef struct pp_track {
-    char name[160]; /* "1f1b, executor ideal" */
+    char name[160]; /* "1f1b, framework ideal" */
     uint32_t ranks;
     pp_box *box; /* by rank, then start */
     size_t box_count, box_capacity;
     pp_gap *gap; /* likewise */
     size_t gap_count, gap_capacity;
-    pp_hop *hop; /* likewise, of the sender */
+    pp_recorded_transfer *hop; /* likewise, of the sender */
     size_t hop_count, hop_capacity;
-    pp_level *level; /* by rank, each in the order of the source */
+    pp_memory_sample_row *level; /* by rank, each in the order of the source */
     size_t level_count, level_capacity;
     size_t *path; /* critical path: boxes, the last one first */
     size_t path_count;
@@ -155,8 +155,8 @@ void pp_picture_free(pp_picture *picture); /* for PP_CLEANUP */
 /* The next element of a list, zeroed; NULL: no memory. */
 pp_box *pp_track_add_box(pp_track *track, pp_err *err);
 pp_gap *pp_track_add_gap(pp_track *track, pp_err *err);
-pp_hop *pp_track_add_hop(pp_track *track, pp_err *err);
-pp_level *pp_track_add_level(pp_track *track, pp_err *err);
+pp_recorded_transfer *pp_track_add_hop(pp_track *track, pp_err *err);
+pp_memory_sample_row *pp_track_add_level(pp_track *track, pp_err *err);
 pp_bar *pp_picture_add_bar(pp_picture *picture, pp_err *err);
 pp_spread *pp_picture_add_spread(pp_picture *picture, pp_err *err);
 pp_curve *pp_picture_add_curve(pp_picture *picture, pp_err *err);

@@ -1,7 +1,7 @@
 /* From the command line of `ppsim plan` to what the planner is asked. */
-#include "planner/robustness/jitter.h"
 #include "planner/order/search.h"
 #include "planner/pack/pack.h"
+#include "planner/robustness/jitter.h"
 #include "runtime/core/clock.h"
 #include "sim/base/processors.h"
 #include "tools/ppsim/plan/plan.h"
@@ -16,7 +16,7 @@
 #define DEFAULT_STACK "current"
 #define COUNT_MAX (1 << 20)
 
-static pp_status load_model(pp_request *r, const char *name, pp_err *err)
+static pp_status load_model(pp_plan_input *r, const char *name, pp_err *err)
 {
     const pp_input *known = pp_inputs_find(r->inputs, PP_INPUT_MODEL, name);
     if (!known)
@@ -25,7 +25,7 @@ static pp_status load_model(pp_request *r, const char *name, pp_err *err)
     return PP_OK;
 }
 
-static pp_status load_hardware(pp_request *r, const char *name, pp_err *err)
+static pp_status load_hardware(pp_plan_input *r, const char *name, pp_err *err)
 {
     const pp_input *known = pp_inputs_find(r->inputs, PP_INPUT_HARDWARE, name);
     if (!known)
@@ -35,26 +35,27 @@ static pp_status load_hardware(pp_request *r, const char *name, pp_err *err)
 }
 
 /* What the ranks of a cluster are, once the sizes are known. */
-static pp_status read_cluster(pp_request *r, pp_err *err)
+static pp_status read_cluster(pp_plan_input *r, pp_err *err)
 {
-    return r->cluster.classes ? pp_cluster_traits(&r->cluster, r->class_hardware, &r->wish,
-                                                  &r->traits, &r->assumptions, err)
-                              : PP_OK;
+    return r->cluster.classes
+               ? pp_cluster_rank_overrides(&r->cluster, r->class_hardware, &r->request,
+                                           &r->overrides, &r->assumptions, err)
+               : PP_OK;
 }
 
-static pp_status load_lengths(pp_request *r, const char *name, pp_err *err)
+static pp_status load_lengths(pp_plan_input *r, const char *name, pp_err *err)
 {
     const pp_input *known = name ? pp_inputs_find(r->inputs, PP_INPUT_LENGTHS, name) : NULL;
     const pp_lengths *lengths = known ? &known->lengths : &r->lengths;
     pp_status status = name && !known ? pp_load_lengths(name, &r->lengths, err) : PP_OK;
-    r->wish.lengths = lengths->length;
-    r->wish.length_count = lengths->count;
-    r->wish.group_end = lengths->group_end;
-    r->wish.group_count = lengths->group_count;
+    r->request.lengths = lengths->length;
+    r->request.length_count = lengths->count;
+    r->request.group_end = lengths->group_end;
+    r->request.group_count = lengths->group_count;
     return status;
 }
 
-static pp_status read_machines(const pp_args *args, pp_request *r, pp_err *err)
+static pp_status read_machines(const pp_args *args, pp_plan_input *r, pp_err *err)
 {
     const char *model = pp_args_text(args, "--model");
     const char *hardware = pp_args_text(args, "--hw");
@@ -67,7 +68,7 @@ static pp_status read_machines(const pp_args *args, pp_request *r, pp_err *err)
                           "is missing; give the number of pipeline ranks, "
                           "for example --pp 16");
     pp_status status = load_model(r, model, err);
-    if (!status && r->model.sourceless)
+    if (!status && r->model.no_source_given)
         status = pp_notes_add(&r->assumptions, err, "model", "source not given in %s", model);
     r->profile.inputs = r->inputs;
     if (!status)
@@ -86,15 +87,15 @@ static pp_status read_machines(const pp_args *args, pp_request *r, pp_err *err)
         status = pp_notes_add(&r->assumptions, err, "hardware", "%s (--hw)", r->hardware.name);
     if (!status)
         status = pp_args_rate(args, "--node-network", &r->hardware.network_bytes_per_s, err);
-    r->wish.model = &r->model;
-    r->wish.hardware = &r->hardware;
+    r->request.model = &r->model;
+    r->request.hardware = &r->hardware;
     return status;
 }
 
 /* A degree changes no time that was measured. */
-static pp_status tell_split(pp_request *r, bool probed, pp_err *err)
+static pp_status tell_split(pp_plan_input *r, bool probed, pp_err *err)
 {
-    const int64_t tp = r->wish.parallel.tp;
+    const int64_t tp = r->request.parallel.tp;
     if (tp == 1)
         return PP_OK;
     if (!r->profile.quiet)
@@ -108,14 +109,14 @@ static pp_status tell_split(pp_request *r, bool probed, pp_err *err)
 }
 
 /* Measured stages are what they are: split over as many GPUs, and recomputing as much. */
-static pp_status keep_stages(const pp_args *args, pp_request *r, pp_err *err)
+static pp_status keep_stages(const pp_args *args, pp_plan_input *r, pp_err *err)
 {
     char text[128];
-    pp_switch_wish *switches = &r->wish.switches;
+    pp_switch_request *switches = &r->request.switches;
     if (!r->profile.path || !pp_measured_has_stages(r->profile.measured, text, sizeof text))
         return PP_OK;
-    if (!r->wish.parallel.tp)
-        r->wish.parallel.tp = 1;
+    if (!r->request.parallel.tp)
+        r->request.parallel.tp = 1;
     switches->given.dtype =
         pp_profile_settings(&r->profile, text, sizeof text, &switches->value.dtype);
     pp_status status = tell_split(r, switches->given.dtype, err);
@@ -129,9 +130,9 @@ static pp_status keep_stages(const pp_args *args, pp_request *r, pp_err *err)
                         "none beyond what the measured stages did");
 }
 
-static pp_status read_sizes(const pp_args *args, pp_request *r, pp_err *err)
+static pp_status read_sizes(const pp_args *args, pp_plan_input *r, pp_err *err)
 {
-    pp_wish *wish = &r->wish;
+    pp_plan_request *request = &r->request;
     int64_t group = 0;
     int64_t seed = 0;
     const struct {
@@ -139,16 +140,16 @@ static pp_status read_sizes(const pp_args *args, pp_request *r, pp_err *err)
         int64_t *value;
         int64_t low, high;
     } rows[] = {
-        { "--gpus", &wish->gpus, 1, COUNT_MAX },
-        { "--pp", &wish->parallel.pp, 1, PP_RANKS_MAX },
-        { "--tp", &wish->parallel.tp, 1, COUNT_MAX },
-        { "--cp", &wish->parallel.cp, 1, COUNT_MAX },
-        { "--dp", &wish->parallel.dp, 1, COUNT_MAX },
-        { "--ep", &wish->parallel.ep, 1, COUNT_MAX },
-        { "--vpp", &wish->parallel.vpp, 1, PP_STAGES_MAX },
-        { "--seq-length", &wish->seq_length, 1, PP_LENGTH_MAX },
-        { "--micro-batch-size", &wish->micro_batch_size, 1, COUNT_MAX },
-        { "--global-batch-size", &wish->global_batch_size, 1, PP_MICROBATCHES_MAX },
+        { "--gpus", &request->gpus, 1, COUNT_MAX },
+        { "--pp", &request->parallel.pp, 1, PP_RANKS_MAX },
+        { "--tp", &request->parallel.tp, 1, COUNT_MAX },
+        { "--cp", &request->parallel.cp, 1, COUNT_MAX },
+        { "--dp", &request->parallel.dp, 1, COUNT_MAX },
+        { "--ep", &request->parallel.ep, 1, COUNT_MAX },
+        { "--vpp", &request->parallel.vpp, 1, PP_STAGES_MAX },
+        { "--seq-length", &request->seq_length, 1, PP_LENGTH_MAX },
+        { "--micro-batch-size", &request->micro_batch_size, 1, COUNT_MAX },
+        { "--global-batch-size", &request->global_batch_size, 1, PP_MICROBATCHES_MAX },
         { "--microbatch-group-size", &group, 1, PP_MICROBATCHES_MAX },
         { "--seed", &seed, 0, INT64_MAX },
     };
@@ -158,15 +159,15 @@ static pp_status read_sizes(const pp_args *args, pp_request *r, pp_err *err)
         if (status)
             return status;
     }
-    wish->group_size = (uint32_t)group;
-    wish->seed = (uint64_t)seed;
-    pp_status status = pp_args_bytes(args, "--memory-limit", &wish->memory_limit_bytes, err);
-    if (!status && pp_args_has(args, "--memory-limit") && wish->memory_limit_bytes == 0)
+    request->group_size = (uint32_t)group;
+    request->seed = (uint64_t)seed;
+    pp_status status = pp_args_bytes(args, "--memory-limit", &request->memory_limit_bytes, err);
+    if (!status && pp_args_has(args, "--memory-limit") && request->memory_limit_bytes == 0)
         return pp_err_set(err, PP_USAGE, "--memory-limit", "must be positive, is 0");
     return status;
 }
 
-static pp_status read_recompute(const pp_args *args, pp_switch_wish *s, pp_err *err)
+static pp_status read_recompute(const pp_args *args, pp_switch_request *s, pp_err *err)
 {
     static const char *const names[] = { "none", "selective",       "full",
                                          "auto", PP_PLAN_PER_STAGE, PP_PLAN_PER_MICROBATCH,
@@ -186,7 +187,7 @@ static pp_status read_recompute(const pp_args *args, pp_switch_wish *s, pp_err *
 }
 
 /* Of --communicators: a layout, or auto. */
-static pp_status read_layout(const pp_args *args, pp_request *r, pp_err *err)
+static pp_status read_layout(const pp_args *args, pp_plan_input *r, pp_err *err)
 {
     const char *names[PP_COMMUNICATORS_PER_EDGE + 2] = { NULL };
     int layout = 0;
@@ -198,13 +199,13 @@ static pp_status read_layout(const pp_args *args, pp_request *r, pp_err *err)
     pp_status status = pp_args_choice(args, "--communicators", names, &layout, err);
     if (status)
         return status;
-    r->wish.free.communicators = layout == PP_COMMUNICATORS_PER_EDGE;
-    if (!r->wish.free.communicators)
-        r->wish.switches.value.communicators = (pp_communicators)(layout + 1);
+    r->request.free.communicators = layout == PP_COMMUNICATORS_PER_EDGE;
+    if (!r->request.free.communicators)
+        r->request.switches.value.communicators = (pp_communicators)(layout + 1);
     return PP_OK;
 }
 
-static pp_status read_transfers(const pp_args *args, pp_switch_wish *s, pp_err *err)
+static pp_status read_transfers(const pp_args *args, pp_switch_request *s, pp_err *err)
 {
     int p2p = PP_P2P_SEND_RECV;
     pp_status status;
@@ -217,13 +218,13 @@ static pp_status read_transfers(const pp_args *args, pp_switch_wish *s, pp_err *
     return PP_OK;
 }
 
-static pp_status read_switches(const pp_args *args, pp_request *r, pp_err *err)
+static pp_status read_switches(const pp_args *args, pp_plan_input *r, pp_err *err)
 {
     static const char *const attentions[] = { "unfused", "flash", NULL };
     static const char *const syncs[] = { "exposed", "overlap", NULL };
     static const char *const dtypes[] = { "bf16", "fp16", "fp32", NULL };
     static const char *const zeros[] = { "0", "1", NULL };
-    pp_switch_wish *s = &r->wish.switches;
+    pp_switch_request *s = &r->request.switches;
     pp_switches checked;
     int attention = 0;
     int sync = 0;
@@ -265,84 +266,85 @@ static bool writes(const pp_args *args, const char *start)
     return false;
 }
 
-/* After the executor. */
-static pp_status read_buffers(const pp_args *args, pp_wish *wish, pp_err *err)
+/* After the framework. */
+static pp_status read_buffers(const pp_args *args, pp_plan_request *request, pp_err *err)
 {
     pp_buffers parsed = { 0 };
-    wish->recv_buffers = pp_args_text(args, "--recv-buffers");
-    wish->send_buffers = pp_args_text(args, "--send-buffers");
-    wish->return_outputs = pp_args_text(args, "--return-outputs");
-    if ((wish->recv_buffers || wish->send_buffers || wish->return_outputs) &&
-        !wish->free.executor && (!wish->executor || strcmp(wish->executor, "ideal") == 0))
+    request->recv_buffers = pp_args_text(args, "--recv-buffers");
+    request->send_buffers = pp_args_text(args, "--send-buffers");
+    request->return_outputs = pp_args_text(args, "--return-outputs");
+    if ((request->recv_buffers || request->send_buffers || request->return_outputs) &&
+        !request->free.framework &&
+        (!request->framework || strcmp(request->framework, "ideal") == 0))
         return pp_err_set(err, PP_USAGE,
-                          wish->recv_buffers   ? "--recv-buffers"
-                          : wish->send_buffers ? "--send-buffers"
-                                               : "--return-outputs",
+                          request->recv_buffers   ? "--recv-buffers"
+                          : request->send_buffers ? "--send-buffers"
+                                                  : "--return-outputs",
                           "executor ideal has no buffers; choose another with --executor");
-    return pp_buffers_parse(wish->recv_buffers ? wish->recv_buffers : "",
-                            wish->send_buffers ? wish->send_buffers : "",
-                            wish->return_outputs ? wish->return_outputs : "", &parsed, err);
+    return pp_buffers_parse(request->recv_buffers ? request->recv_buffers : "",
+                            request->send_buffers ? request->send_buffers : "",
+                            request->return_outputs ? request->return_outputs : "", &parsed, err);
 }
 
-static pp_status read_program(const pp_args *args, pp_request *r, pp_err *err)
+static pp_status read_program(const pp_args *args, pp_plan_input *r, pp_err *err)
 {
-    pp_wish *wish = &r->wish;
+    pp_plan_request *request = &r->request;
     const char *schedule = pp_args_text(args, "--schedule");
     const char *partition = pp_args_text(args, "--partition");
-    const char *executor = pp_args_text(args, "--executor");
-    const pp_executor *found;
+    const char *framework = pp_args_text(args, "--executor");
+    const pp_framework *found;
     bool step_sync = true;
     pp_status status = PP_OK;
     bool planned = schedule && strcmp(schedule, "planned") == 0;
     if (schedule && strcmp(schedule, "auto") != 0 && !planned)
-        status = pp_schedule_get(schedule, &wish->schedule, err);
-    if (!status && wish->schedule && wish->schedule->simulate_only)
+        status = pp_schedule_get(schedule, &request->schedule, err);
+    if (!status && request->schedule && request->schedule->simulate_only)
         status = pp_err_set(err, PP_INFEASIBLE, "--schedule",
                             "%s is for simulate only, no runtime takes its orders; choose "
                             "dualpipev, which runs the same pairs with every stage on one rank",
-                            wish->schedule->name);
-    if (!wish->schedule)
-        wish->orders = planned ? PP_ORDERS_PLANNED : PP_ORDERS_BETTER;
-    wish->one_order = writes(args, "pytorch-csv=");
+                            request->schedule->name);
+    if (!request->schedule)
+        request->orders = planned ? PP_ORDERS_PLANNED : PP_ORDERS_BETTER;
+    request->one_order = writes(args, "pytorch-csv=");
     if (!status)
-        status = pp_args_switch(args, "--torch-compile", &wish->no_split, err);
-    wish->free.executor = pp_args_is_auto(args, "--executor");
-    if (!status && executor && !wish->free.executor &&
-        !(status = pp_executor_get(executor, &found, err)))
-        wish->executor = found->name;
+        status = pp_args_switch(args, "--torch-compile", &request->no_split, err);
+    request->free.framework = pp_args_is_auto(args, "--executor");
+    if (!status && framework && !request->free.framework &&
+        !(status = pp_framework_get(framework, &found, err)))
+        request->framework = found->name;
     if (!status)
-        status = read_buffers(args, wish, err);
+        status = read_buffers(args, request, err);
     if (!status)
         status = pp_args_switch(args, "--step-sync", &step_sync, err);
     if (!status)
-        status = pp_args_exchange_or_auto(args, &wish->exchange, &wish->free.shapes, err);
-    wish->shape_message_given = pp_args_has(args, "--shape-message");
-    wish->no_step_sync = !step_sync;
-    wish->bare_ends = pp_args_has(args, "--bare-ends");
-    wish->why = pp_args_has(args, "--why");
+        status = pp_args_exchange_or_auto(args, &request->exchange, &request->free.shapes, err);
+    request->shape_message_given = pp_args_has(args, "--shape-message");
+    request->no_step_sync = !step_sync;
+    request->allow_empty_end_stages = pp_args_has(args, "--bare-ends");
+    request->why = pp_args_has(args, "--why");
     if (partition && strcmp(partition, "uniform") == 0) {
-        wish->partition = PP_PARTITION_UNIFORM;
+        request->partition = PP_PARTITION_UNIFORM;
     } else if (partition && strcmp(partition, "auto") != 0) {
         if (!strchr(partition, 'E') || !strchr(partition, 'L'))
             return pp_err_set(err, PP_USAGE, "--partition",
                               "'%.64s' is neither auto nor uniform "
                               "nor a layout such as 'Et*3|t*4|t*3L'",
                               partition);
-        wish->partition = PP_PARTITION_LAYOUT;
-        wish->layout = partition;
+        request->partition = PP_PARTITION_LAYOUT;
+        request->layout = partition;
     }
     return status;
 }
 
 static bool time_is_up(void *context)
 {
-    const pp_request *r = context;
+    const pp_plan_input *r = context;
     return pp_interrupted() || pp_clock_now_ns() >= r->end_ns;
 }
 
 static double part_of_time(void *context)
 {
-    const pp_request *r = context;
+    const pp_plan_input *r = context;
     if (pp_interrupted())
         return 1;
     double gone_ns = (double)(pp_clock_now_ns() - r->begin_ns);
@@ -368,25 +370,25 @@ pp_status pp_budget_read(const pp_args *args, int64_t *count, pp_ns *time_ns, pp
     return PP_OK;
 }
 
-static pp_status read_budget(const pp_args *args, pp_request *r, pp_err *err)
+static pp_status read_budget(const pp_args *args, pp_plan_input *r, pp_err *err)
 {
     int64_t count = 0;
     pp_ns budget_ns = 0;
     pp_status status = pp_budget_read(args, &count, &budget_ns, err);
     if (status || !pp_args_has(args, "--budget"))
         return status;
-    r->wish.max_simulations = (uint64_t)count;
+    r->request.max_simulations = (uint64_t)count;
     if (count)
         return PP_OK;
     r->begin_ns = pp_clock_now_ns();
     r->end_ns = r->begin_ns + budget_ns;
-    r->wish.stop = time_is_up;
-    r->wish.spent = part_of_time;
-    r->wish.context = r;
+    r->request.stop = time_is_up;
+    r->request.spent = part_of_time;
+    r->request.context = r;
     return PP_OK;
 }
 
-static pp_status read_jitter(const pp_args *args, pp_request *r, pp_err *err)
+static pp_status read_jitter(const pp_args *args, pp_plan_input *r, pp_err *err)
 {
     static const char *const names[] = { "p50", "p95", NULL };
     const char *text = pp_args_text(args, "--jitter");
@@ -397,29 +399,29 @@ static pp_status read_jitter(const pp_args *args, pp_request *r, pp_err *err)
     pp_status status = pp_args_choice(args, "--rank-by", names, &percentile, err);
     if (status || !text)
         return status;
-    r->wish.rank_by_p95 = percentile == 1;
-    r->wish.jitter = &r->jitter;
+    r->request.rank_by_p95 = percentile == 1;
+    r->request.jitter = &r->jitter;
     return pp_jitter_parse(text, &r->jitter, err);
 }
 
-static pp_status read_threads(const pp_args *args, pp_wish *wish, pp_err *err)
+static pp_status read_threads(const pp_args *args, pp_plan_request *request, pp_err *err)
 {
     int64_t threads = pp_processors();
     pp_status status = pp_args_int(args, "--threads", 1, PP_SEARCH_THREADS_MAX, &threads, err);
-    wish->threads = (uint32_t)threads;
+    request->threads = (uint32_t)threads;
     return status;
 }
 
-static bool shapes_given(const pp_args *args, const pp_wish *wish)
+static bool shapes_given(const pp_args *args, const pp_plan_request *request)
 {
-    return pp_args_has(args, "--shapes") && !wish->free.shapes;
+    return pp_args_has(args, "--shapes") && !request->free.shapes;
 }
 
-/* What is to be written limits the wish, too, though communication may be another's. */
-static pp_status limit_to_emitted(const pp_args *args, pp_wish *wish, pp_err *err)
+/* What is to be written limits the request, too, though communication may be another's. */
+static pp_status limit_to_emitted(const pp_args *args, pp_plan_request *request, pp_err *err)
 {
     char start[72];
-    bool planned = wish->orders == PP_ORDERS_PLANNED;
+    bool planned = request->orders == PP_ORDERS_PLANNED;
     for (size_t i = 0; i < pp_target_count(); i++) {
         const pp_target *target = pp_target_at(i);
         snprintf(start, sizeof start, "%.64s=", target->limits.name);
@@ -430,59 +432,58 @@ static pp_status limit_to_emitted(const pp_args *args, pp_wish *wish, pp_err *er
                               "target %s takes no planned order; leave out the option, or --emit "
                               "%s",
                               target->limits.name, target->limits.name);
-        pp_status status = pp_target_check_recompute(&target->limits, wish, err);
+        pp_status status = pp_target_check_recompute(&target->limits, request, err);
         if (status)
             return status;
-        pp_target_limit(&target->limits, shapes_given(args, wish), wish);
-        wish->target = wish->target ? wish->target : target->limits.rules;
+        pp_target_limit(&target->limits, shapes_given(args, request), request);
+        request->target = request->target ? request->target : target->limits.rules;
     }
     return PP_OK;
 }
 
-static pp_status read_target(const pp_args *args, pp_request *r, pp_err *err)
+static pp_status read_target(const pp_args *args, pp_plan_input *r, pp_err *err)
 {
     const char *name = pp_args_text(args, "--target");
     const pp_target *target;
-    r->free_wish = r->wish;
+    r->free_request = r->request;
     if (!name)
-        return limit_to_emitted(args, &r->wish, err);
+        return limit_to_emitted(args, &r->request, err);
     pp_status status = pp_target_get(name, &target, err);
     if (status)
         return status;
     r->target = &target->limits;
-    r->free_wish.one_order = false;
-    r->free_wish.free = (pp_free_habits){ .executor = false };
-    status = pp_target_apply(r->target, shapes_given(args, &r->wish), &r->wish, err);
-    return status ? status : limit_to_emitted(args, &r->wish, err);
+    r->free_request.one_order = false;
+    r->free_request.free = (pp_free_settings){ .framework = false };
+    status = pp_target_apply(r->target, shapes_given(args, &r->request), &r->request, err);
+    return status ? status : limit_to_emitted(args, &r->request, err);
 }
 
-pp_status pp_request_read(const pp_args *args, pp_request *request, pp_err *err)
+pp_status pp_plan_input_read(const pp_args *args, pp_plan_input *input, pp_err *err)
 {
     if (pp_args_word(args, 0))
         return pp_err_set(err, PP_USAGE, NULL,
                           "'%.64s' is no option; the model is given as "
                           "--model %.64s",
                           pp_args_word(args, 0), pp_args_word(args, 0));
-    return pp_request_read_with(args, pp_args_text(args, "--lengths"), request, err);
+    return pp_plan_input_read_with(args, pp_args_text(args, "--lengths"), input, err);
 }
 
-pp_status pp_request_read_with(const pp_args *args, const char *lengths, pp_request *request,
-                               pp_err *err)
+pp_status pp_plan_input_read_with(const pp_args *args, const char *lengths, pp_plan_input *input,
+                                  pp_err *err)
 {
-    pp_status status = read_machines(args, request, err);
-    if (status || (status = read_sizes(args, request, err)) ||
-        (status = read_switches(args, request, err)) ||
-        (status = keep_stages(args, request, err)) || (status = read_program(args, request, err)) ||
-        (status = read_jitter(args, request, err)) ||
-        (status = pp_args_traits(args, &request->traits, err)) ||
-        (status = read_cluster(request, err)) ||
-        (status = read_threads(args, &request->wish, err)) ||
-        (status = read_budget(args, request, err)))
+    pp_status status = read_machines(args, input, err);
+    if (status || (status = read_sizes(args, input, err)) ||
+        (status = read_switches(args, input, err)) || (status = keep_stages(args, input, err)) ||
+        (status = read_program(args, input, err)) || (status = read_jitter(args, input, err)) ||
+        (status = pp_args_rank_overrides(args, &input->overrides, err)) ||
+        (status = read_cluster(input, err)) ||
+        (status = read_threads(args, &input->request, err)) ||
+        (status = read_budget(args, input, err)))
         return status;
-    request->wish.traits = request->traits.count ? &request->traits : NULL;
-    request->wish.assumptions = &request->assumptions;
-    status = load_lengths(request, lengths, err);
-    return status ? status : read_target(args, request, err);
+    input->request.overrides = input->overrides.count ? &input->overrides : NULL;
+    input->request.assumptions = &input->assumptions;
+    status = load_lengths(input, lengths, err);
+    return status ? status : read_target(args, input, err);
 }
 
 pp_status pp_packing_read(const pp_args *args, int *choice, bool packings[PP_PACKING_COUNT],
@@ -499,33 +500,33 @@ pp_status pp_packing_read(const pp_args *args, int *choice, bool packings[PP_PAC
 }
 
 /* A file that groups its sequences says how they are packed. */
-pp_status pp_request_read_packing(const pp_args *args, pp_request *r, pp_err *err)
+pp_status pp_plan_input_read_packing(const pp_args *args, pp_plan_input *r, pp_err *err)
 {
     const bool given = pp_args_has(args, "--packing");
-    int choice = r->wish.group_count ? PP_PACKING_GIVEN : PP_PACKING_COUNT;
-    pp_wish *wishes[] = { &r->wish, &r->free_wish };
+    int choice = r->request.group_count ? PP_PACKING_GIVEN : PP_PACKING_COUNT;
+    pp_plan_request *requests[] = { &r->request, &r->free_request };
     pp_status status = pp_packing_read(args, &choice, r->packings, err);
     if (status)
         return status;
-    if (!r->wish.lengths && given)
+    if (!r->request.lengths && given)
         return pp_err_set(err, PP_USAGE, "--packing",
                           "is for sequences of --lengths; give these too, or leave it out");
     const bool as_is =
-        choice == PP_PACKING_FIRST_FIT || (choice == PP_PACKING_GIVEN && r->wish.group_count);
-    for (size_t i = 0; i < 2 && r->wish.lengths; i++) {
-        wishes[i]->packings = as_is ? NULL : r->packings;
+        choice == PP_PACKING_FIRST_FIT || (choice == PP_PACKING_GIVEN && r->request.group_count);
+    for (size_t i = 0; i < 2 && r->request.lengths; i++) {
+        requests[i]->packings = as_is ? NULL : r->packings;
         if (choice == PP_PACKING_FIRST_FIT) {
-            wishes[i]->group_end = NULL;
-            wishes[i]->group_count = 0;
+            requests[i]->group_end = NULL;
+            requests[i]->group_count = 0;
         }
     }
     return PP_OK;
 }
 
-pp_status pp_request_refuse_auto(const pp_request *request, const char *instead, pp_err *err)
+pp_status pp_plan_input_refuse_auto(const pp_plan_input *input, const char *instead, pp_err *err)
 {
-    const pp_free_habits *f = &request->wish.free;
-    const char *option = f->executor        ? "--executor"
+    const pp_free_settings *f = &input->request.free;
+    const char *option = f->framework       ? "--executor"
                          : f->shapes        ? "--shapes"
                          : f->communicators ? "--communicators"
                                             : NULL;
@@ -536,10 +537,10 @@ pp_status pp_request_refuse_auto(const pp_request *request, const char *instead,
         "auto does not go with %s; plan without that first, then give what was chosen", instead);
 }
 
-void pp_request_free(pp_request *request)
+void pp_plan_input_free(pp_plan_input *input)
 {
-    pp_lengths_free(&request->lengths);
-    pp_notes_free(&request->assumptions);
-    pp_profile_release(&request->profile);
-    pp_traits_free(&request->traits);
+    pp_lengths_free(&input->lengths);
+    pp_notes_free(&input->assumptions);
+    pp_profile_release(&input->profile);
+    pp_rank_overrides_free(&input->overrides);
 }

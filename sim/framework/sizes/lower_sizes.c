@@ -1,6 +1,6 @@
 /* A shape protocol as a pass over a lowered program: the same steps, with messages, syncs and reads
  * in front of the exchanges that need them. */
-#include "sim/framework/sizes/lower_shapes.h"
+#include "sim/framework/sizes/lower_sizes.h"
 
 #include "sim/base/alloc.h"
 
@@ -13,8 +13,8 @@
 typedef struct pass {
     const pp_program *program;
     const pp_comm *from;
-    const pp_exchange *exchange;
-    const pp_shape_habit *habit;
+    const pp_exchange_options *exchange;
+    const pp_size_protocol_support *setting;
     pp_comm_builder *builder;
     uint32_t parts;
     uint32_t *group_of;       /* [groups]: old to new */
@@ -61,12 +61,12 @@ static bool carries_activation(const pp_transfer *t)
 
 static bool has_message(pass *p, const pp_transfer *t)
 {
-    if (!p->habit->gradients && !carries_activation(t))
+    if (!p->setting->gradients && !carries_activation(t))
         return false;
     bool *met = &p->met[(size_t)t->kind * p->program->stages + t->stage];
     bool first = !*met;
     *met = true;
-    return first || p->exchange->shapes.kind == PP_SHAPES_MESSAGE;
+    return first || p->exchange->shapes.kind == PP_SIZES_MESSAGE;
 }
 
 static size_t place(const pp_transfer_kind order[PP_TENSOR_KINDS], const pp_transfer *t)
@@ -80,9 +80,9 @@ static size_t place(const pp_transfer_kind order[PP_TENSOR_KINDS], const pp_tran
 /* Stable; calls are short. */
 static void sort_call(const pass *p, uint32_t rank, size_t count)
 {
-    if (!p->habit->order)
+    if (!p->setting->order)
         return;
-    const pp_transfer_kind *order = p->habit->order[rank % 2];
+    const pp_transfer_kind *order = p->setting->order[rank % 2];
     for (size_t i = 1; i < count; i++) {
         const pp_transfer *t = p->call[i];
         size_t k = i;
@@ -116,7 +116,7 @@ static void send_messages(const pass *p, uint32_t rank, size_t count, uint8_t ro
     pp_comm_post(p->builder, group);
     for (uint32_t g = first; g <= group; g++)
         pp_comm_wait(p->builder, g);
-    if (p->habit->sync)
+    if (p->setting->sync)
         pp_comm_sync(p->builder, rank);
     for (size_t i = 0; i < count; i++) {
         if (!pp_transfer_sends((pp_transfer_kind)p->call[i]->kind))
@@ -127,20 +127,20 @@ static void send_messages(const pass *p, uint32_t rank, size_t count, uint8_t ro
 /* What precedes the posts [begin, end) of one communicate call. */
 static void shake_hands(pass *p, uint32_t rank, size_t begin, size_t end)
 {
-    pp_shapes_kind kind = p->exchange->shapes.kind;
+    pp_size_protocol_kind kind = p->exchange->shapes.kind;
     size_t count = 0;
     for (size_t s = begin; s < end; s++) {
         const pp_group *group = &p->from->group[p->from->step[s].index];
         for (uint32_t t = group->first; t < group->first + group->count; t++) {
             const pp_transfer *own = &p->from->transfer[t];
-            if (kind == PP_SHAPES_LOCAL && own->kind == PP_RECV_F)
+            if (kind == PP_SIZES_LOCAL && own->kind == PP_RECV_F)
                 learn(p, rank, own->stage, own->microbatch);
-            else if ((kind == PP_SHAPES_MESSAGE || kind == PP_SHAPES_CACHED) && has_message(p, own))
+            else if ((kind == PP_SIZES_MESSAGE || kind == PP_SIZES_CACHED) && has_message(p, own))
                 p->call[count++] = own;
         }
     }
     sort_call(p, rank, count);
-    for (uint8_t round = 0; count && round < p->habit->rounds; round++)
+    for (uint8_t round = 0; count && round < p->setting->rounds; round++)
         send_messages(p, rank, count, round);
 }
 
@@ -157,7 +157,7 @@ static void add_tensors(pass *p, uint32_t group, uint32_t old, uint32_t first, u
 
 static void post(pass *p, uint32_t rank, uint32_t old)
 {
-    uint32_t at_once = p->habit->tensor_by_tensor ? 1 : p->parts;
+    uint32_t at_once = p->setting->tensor_by_tensor ? 1 : p->parts;
     uint32_t group = NONE;
     for (uint32_t k = 0; k < p->parts; k += at_once) {
         if (group != NONE)
@@ -172,7 +172,7 @@ static void post(pass *p, uint32_t rank, uint32_t old)
 /* Megatron's batch_p2p_sync comes after each wait that directly follows its post. */
 static bool ends_call(const pass *p, size_t s, size_t begin)
 {
-    return p->habit->sync_calls && s > begin && p->from->step[s - 1].kind == PP_STEP_POST;
+    return p->setting->sync_calls && s > begin && p->from->step[s - 1].kind == PP_STEP_POST;
 }
 
 static void rewrite_rank(pass *p, uint32_t rank)
@@ -184,7 +184,7 @@ static void rewrite_rank(pass *p, uint32_t rank)
         pp_step step = from->step[s];
         if (step.kind == PP_STEP_RUN) {
             pp_op op = p->program->op[step.index];
-            if (p->exchange->shapes.kind == PP_SHAPES_LOCAL)
+            if (p->exchange->shapes.kind == PP_SIZES_LOCAL)
                 learn(p, rank, op.stage, op.microbatch);
             pp_comm_run(p->builder, rank, step.index);
         } else if (step.kind == PP_STEP_MARK) {
@@ -205,7 +205,7 @@ static void rewrite_rank(pass *p, uint32_t rank)
     }
 }
 
-int64_t pp_shape_size_above(const pp_costs *costs, uint32_t stage, uint32_t microbatch)
+int64_t pp_size_above(const pp_costs *costs, uint32_t stage, uint32_t microbatch)
 {
     size_t row = pp_cost_index(costs, stage, microbatch);
     bool bytes = costs->has_memory && costs->message_bytes[row];
@@ -216,8 +216,8 @@ static pp_status check_cached(const pp_program *program, const pp_costs *costs, 
 {
     for (uint32_t j = 1; j < program->microbatches; j++) {
         for (uint32_t s = 0; s + 1 < program->stages; s++) {
-            int64_t first = pp_shape_size_above(costs, s, 0);
-            int64_t now = pp_shape_size_above(costs, s, j);
+            int64_t first = pp_size_above(costs, s, 0);
+            int64_t now = pp_size_above(costs, s, j);
             if (now == first || program->stage_rank[s] == program->stage_rank[s + 1])
                 continue;
             const char *unit =
@@ -234,44 +234,44 @@ static pp_status check_cached(const pp_program *program, const pp_costs *costs, 
     return PP_OK;
 }
 
-static pp_status check_protocol(const pp_executor *executor, pp_shapes_kind kind,
+static pp_status check_protocol(const pp_framework *framework, pp_size_protocol_kind kind,
                                 const pp_program *program, pp_err *err)
 {
-    const pp_shape_habit *habit = executor->shape_habit;
-    bool messages = kind == PP_SHAPES_MESSAGE || kind == PP_SHAPES_CACHED;
-    if (messages && habit->one_chunk && program->stages != program->ranks)
+    const pp_size_protocol_support *setting = framework->size_protocols;
+    bool messages = kind == PP_SIZES_MESSAGE || kind == PP_SIZES_CACHED;
+    if (messages && setting->one_chunk && program->stages != program->ranks)
         return pp_err_set(err, PP_USAGE, "--shapes",
                           "where %s puts its messages with several stages per rank is not known "
                           "here; use plan, local, padded or bucket:N, or one stage per rank",
-                          executor->name);
-    const char *why = kind == PP_SHAPES_MESSAGE  ? habit->no_message
-                      : kind == PP_SHAPES_CACHED ? habit->no_cache
-                                                 : NULL;
+                          framework->name);
+    const char *why = kind == PP_SIZES_MESSAGE  ? setting->no_message
+                      : kind == PP_SIZES_CACHED ? setting->no_cache
+                                                : NULL;
     if (!why)
         return PP_OK;
     return pp_err_set(err, PP_USAGE, "--shapes",
-                      "%s cannot do %s: %s; use plan, local, %spadded or bucket:N", executor->name,
-                      kind == PP_SHAPES_MESSAGE ? "message" : "cached", why,
-                      habit->no_cache ? "" : "cached, ");
+                      "%s cannot do %s: %s; use plan, local, %spadded or bucket:N", framework->name,
+                      kind == PP_SIZES_MESSAGE ? "message" : "cached", why,
+                      setting->no_cache ? "" : "cached, ");
 }
 
-static bool has_messages(const pp_exchange *exchange)
+static bool has_messages(const pp_exchange_options *exchange)
 {
-    return exchange->shapes.kind == PP_SHAPES_MESSAGE || exchange->shapes.kind == PP_SHAPES_CACHED;
+    return exchange->shapes.kind == PP_SIZES_MESSAGE || exchange->shapes.kind == PP_SIZES_CACHED;
 }
 
 static pp_status rewrite_ranks(pass *p, const pp_costs *costs, pp_err *err)
 {
-    if (p->habit->late_receive && has_messages(p->exchange))
+    if (p->setting->late_receive && has_messages(p->exchange))
         return pp_lower_shapes_late(p->program, p->from,
-                                    p->exchange->shapes.kind == PP_SHAPES_CACHED, p->parts, costs,
+                                    p->exchange->shapes.kind == PP_SIZES_CACHED, p->parts, costs,
                                     p->builder, err);
     for (uint32_t rank = 0; rank < p->program->ranks; rank++)
         rewrite_rank(p, rank);
     return PP_OK;
 }
 
-static pp_status rewrite(const pp_executor *executor, const pp_exchange *exchange,
+static pp_status rewrite(const pp_framework *framework, const pp_exchange_options *exchange,
                          const pp_costs *costs, pp_program *program, pp_err *err)
 {
     pp_comm *old PP_CLEANUP(pp_comm_free) = program->comm;
@@ -279,7 +279,7 @@ static pp_status rewrite(const pp_executor *executor, const pp_exchange *exchang
     pass p PP_CLEANUP(pass_free) = { .program = program,
                                      .from = old,
                                      .exchange = exchange,
-                                     .habit = executor->shape_habit,
+                                     .setting = framework->size_protocols,
                                      .parts = exchange->tensors ? (uint32_t)exchange->tensors : 1 };
     pp_status status = pass_new(&p, err);
     if (!status)
@@ -295,43 +295,44 @@ static pp_status rewrite(const pp_executor *executor, const pp_exchange *exchang
     program->comm->collective = old->collective;
     program->comm->buffers = old->buffers;
     program->comm->parts = (uint8_t)p.parts;
-    program->comm->parts_grouped = !p.habit->tensor_by_tensor;
-    memcpy(program->comm->shape_bytes, p.habit->bytes, sizeof p.habit->bytes);
+    program->comm->parts_grouped = !p.setting->tensor_by_tensor;
+    memcpy(program->comm->shape_bytes, p.setting->bytes, sizeof p.setting->bytes);
     return PP_OK;
 }
 
-bool pp_exchange_is_plain(const pp_exchange *x)
+bool pp_exchange_is_plain(const pp_exchange_options *x)
 {
     bool hosts = x->host.launch_ns || x->host.sync_ns || x->host.read_ns;
-    bool messages = x->shapes.kind > PP_SHAPES_PLAN && x->shapes.kind < PP_SHAPES_PADDED;
+    bool messages = x->shapes.kind > PP_SIZES_PLAN && x->shapes.kind < PP_SIZES_PADDED;
     return !hosts && !messages && x->tensors < 2;
 }
 
-static pp_status refuse_ideal(const pp_executor *executor, const pp_exchange *x, pp_err *err)
+static pp_status refuse_ideal(const pp_framework *framework, const pp_exchange_options *x,
+                              pp_err *err)
 {
     const char *option = x->tensors > 1 ? "--tensors-per-boundary" : "--host";
-    if (x->shapes.kind > PP_SHAPES_PLAN && x->shapes.kind < PP_SHAPES_PADDED)
+    if (x->shapes.kind > PP_SIZES_PLAN && x->shapes.kind < PP_SIZES_PADDED)
         return pp_err_set(err, PP_USAGE, "--shapes",
                           "executor %s has dependencies only, no messages; use plan or padded, or "
                           "another executor such as megatron",
-                          executor->name);
+                          framework->name);
     return pp_err_set(err, PP_USAGE, option,
                       "executor %s has dependencies only, no hosts and no tensors; choose another "
                       "with --executor, such as megatron",
-                      executor->name);
+                      framework->name);
 }
 
-pp_status pp_exchange_lower(const pp_executor *executor, const pp_exchange *exchange,
+pp_status pp_exchange_lower(const pp_framework *framework, const pp_exchange_options *exchange,
                             const pp_costs *costs, pp_program *program, pp_err *err)
 {
     if (pp_exchange_is_plain(exchange))
         return PP_OK;
-    if (!program->comm || !executor->shape_habit)
-        return refuse_ideal(executor, exchange, err);
-    pp_status status = check_protocol(executor, exchange->shapes.kind, program, err);
-    if (!status && exchange->shapes.kind == PP_SHAPES_CACHED && !executor->shape_habit->resends)
+    if (!program->comm || !framework->size_protocols)
+        return refuse_ideal(framework, exchange, err);
+    pp_status status = check_protocol(framework, exchange->shapes.kind, program, err);
+    if (!status && exchange->shapes.kind == PP_SIZES_CACHED && !framework->size_protocols->resends)
         status = check_cached(program, costs, err);
-    if (status || (status = rewrite(executor, exchange, costs, program, err)))
+    if (status || (status = rewrite(framework, exchange, costs, program, err)))
         return status;
     program->comm->semantics.host = exchange->host;
     program->comm->semantics.shape_message_ns = exchange->shape_message_ns;

@@ -1,5 +1,5 @@
 /* The computes' worker: what is the same wherever the math is done. */
-#include "runtime/cpu/worker.h"
+#include "runtime/cpu/stage_math.h"
 
 #include "runtime/cpu/stack.h"
 #include "sim/base/alloc.h"
@@ -61,7 +61,8 @@ static void describe_ops(const pp_cpu_model *model, pp_costs *costs)
     }
 }
 
-pp_status pp_worker_describe(const pp_compute_work *work, bool gpu, pp_costs *costs, pp_err *err)
+pp_status pp_stage_math_describe(const pp_compute_work *work, bool gpu, pp_costs *costs,
+                                 pp_err *err)
 {
     pp_cpu_model *model PP_CLEANUP(pp_cpu_model_free) = NULL;
     pp_status status = pp_cpu_model_new(work, gpu, &model, err);
@@ -87,7 +88,7 @@ pp_status pp_worker_describe(const pp_compute_work *work, bool gpu, pp_costs *co
     return PP_OK;
 }
 
-void pp_worker_close(void *opened)
+void pp_stage_math_close(void *opened)
 {
     worker *w = opened;
     if (!w)
@@ -173,9 +174,9 @@ static uint32_t rank_of(const pp_compute_work *work, const bool *holds)
     return stage < work->stages ? work->stage_rank[stage] : 0;
 }
 
-pp_status pp_worker_open(const pp_compute_work *work, pp_cpu_model *model, const pp_math *math,
-                         const struct pp_module_services *services, const bool *holds,
-                         void **worker_out, pp_err *err)
+pp_status pp_stage_math_open(const pp_compute_work *work, pp_cpu_model *model, const pp_math *math,
+                             const struct pp_module_services *services, const bool *holds,
+                             void **worker_out, pp_err *err)
 {
     worker *w = pp_alloc_array(1, sizeof *w);
     if (!w) {
@@ -185,14 +186,14 @@ pp_status pp_worker_open(const pp_compute_work *work, pp_cpu_model *model, const
     *w = (worker){ .model = model, .math = math };
     pp_status status = math->open(services, model, rank_of(work, holds), &w->machine, err);
     if (status || (status = allocate(w, holds, err)) || (status = fill(w, err))) {
-        pp_worker_close(w);
+        pp_stage_math_close(w);
         return status;
     }
     *worker_out = w;
     return PP_OK;
 }
 
-pp_status pp_worker_begin(void *opened, uint32_t step, pp_err *err)
+pp_status pp_stage_math_begin(void *opened, uint32_t step, pp_err *err)
 {
     worker *w = opened;
     (void)step; /* every step sees the same data */
@@ -203,7 +204,7 @@ pp_status pp_worker_begin(void *opened, uint32_t step, pp_err *err)
     return w->math->finish(w->machine, err);
 }
 
-pp_status pp_worker_run(void *opened, pp_op op, const pp_op_tensors *tensors, pp_err *err)
+pp_status pp_stage_math_run(void *opened, pp_op op, const pp_op_tensors *tensors, pp_err *err)
 {
     const worker *w = opened;
     const pp_cpu_model *model = w->model;
@@ -232,26 +233,26 @@ pp_status pp_worker_run(void *opened, pp_op op, const pp_op_tensors *tensors, pp
     return w->math->finish(w->machine, err);
 }
 
-void pp_worker_times(const void *opened, pp_ns *start_ns, pp_ns *end_ns)
+void pp_stage_math_times(const void *opened, pp_ns *start_ns, pp_ns *end_ns)
 {
     const worker *w = opened;
     w->math->times(w->machine, start_ns, end_ns);
 }
 
-uint32_t pp_worker_gpu(const void *opened)
+uint32_t pp_stage_math_gpu(const void *opened)
 {
     const worker *w = opened;
     return w->math->gpu(w->machine);
 }
 
-pp_status pp_worker_check(void *opened, pp_err *err)
+pp_status pp_stage_math_check(void *opened, pp_err *err)
 {
     worker *w = opened;
     return w->math->finish(w->machine, err);
 }
 
 /* Gaps between matrices are zero in both, and stay so. */
-pp_status pp_worker_end(void *opened, pp_err *err)
+pp_status pp_stage_math_end(void *opened, pp_err *err)
 {
     worker *w = opened;
     w->math->start(w->machine);
@@ -261,7 +262,7 @@ pp_status pp_worker_end(void *opened, pp_err *err)
     return w->math->finish(w->machine, err);
 }
 
-size_t pp_worker_tied_bytes(const void *opened)
+size_t pp_stage_math_tied_bytes(const void *opened)
 {
     const pp_cpu_model *model = ((const worker *)opened)->model;
     const pp_cpu_settings *s = &model->settings;
@@ -278,25 +279,25 @@ static char *tied_gradient(const worker *w, uint32_t stage)
     return w->gradients[stage] + element * w->model->sum_bytes;
 }
 
-void pp_worker_tied_get(const void *opened, uint32_t stage, void *out)
+void pp_stage_math_tied_get(const void *opened, uint32_t stage, void *out)
 {
     const worker *w = opened;
-    w->math->read(w->machine, out, tied_gradient(w, stage), pp_worker_tied_bytes(opened));
+    w->math->read(w->machine, out, tied_gradient(w, stage), pp_stage_math_tied_bytes(opened));
 }
 
-void pp_worker_tied_put(void *opened, uint32_t stage, const void *other)
+void pp_stage_math_tied_put(void *opened, uint32_t stage, const void *other)
 {
     const worker *w = opened;
-    w->math->add(w->machine, pp_worker_tied_bytes(w) / w->model->sum_bytes, other,
+    w->math->add(w->machine, pp_stage_math_tied_bytes(w) / w->model->sum_bytes, other,
                  tied_gradient(w, stage));
 }
 
-size_t pp_worker_value_bytes(const void *opened)
+size_t pp_stage_math_value_bytes(const void *opened)
 {
     return ((const worker *)opened)->model->sum_bytes;
 }
 
-size_t pp_worker_value_count(const void *opened, uint32_t stage, pp_values which)
+size_t pp_stage_math_value_count(const void *opened, uint32_t stage, pp_values which)
 {
     const worker *w = opened;
     const pp_cpu_stage *of = &w->model->stage[stage];
@@ -323,7 +324,7 @@ static void widen(char *values, size_t count)
     }
 }
 
-void pp_worker_value_read(const void *opened, uint32_t stage, pp_values which, void *out)
+void pp_stage_math_value_read(const void *opened, uint32_t stage, pp_values which, void *out)
 {
     const worker *w = opened;
     const pp_cpu_stage *of = &w->model->stage[stage];
@@ -332,7 +333,7 @@ void pp_worker_value_read(const void *opened, uint32_t stage, pp_values which, v
     const size_t unit = rounded ? w->model->real_bytes : sum;
     char *to = out;
     if (which == PP_VALUES_LOSSES) {
-        w->math->read(w->machine, out, w->losses, pp_worker_value_count(w, stage, which) * sum);
+        w->math->read(w->machine, out, w->losses, pp_stage_math_value_count(w, stage, which) * sum);
         return;
     }
     const char *from = which == PP_VALUES_GRADIENTS ? w->gradients[stage]
@@ -349,7 +350,7 @@ void pp_worker_value_read(const void *opened, uint32_t stage, pp_values which, v
     }
 }
 
-void pp_worker_value_nudge(void *opened, uint32_t stage, size_t index, double by)
+void pp_stage_math_value_nudge(void *opened, uint32_t stage, size_t index, double by)
 {
     worker *w = opened;
     const pp_cpu_stage *of = &w->model->stage[stage];

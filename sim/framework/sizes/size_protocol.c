@@ -1,4 +1,4 @@
-#include "sim/framework/sizes/shapes.h"
+#include "sim/framework/sizes/size_protocol.h"
 
 #include "sim/base/alloc.h"
 #include "sim/base/units.h"
@@ -18,7 +18,7 @@ static const pp_transfer_kind by_parity[2][PP_TENSOR_KINDS] = {
     { PP_RECV_F, PP_SEND_F, PP_RECV_B, PP_SEND_B },
 };
 
-const pp_shape_habit pp_shape_habit_megatron = {
+const pp_size_protocol_support pp_size_protocols_megatron = {
     .rounds = 1,
     .bytes = { 24 },
     .gradients = true,
@@ -27,7 +27,7 @@ const pp_shape_habit pp_shape_habit_megatron = {
     .order = in_one_order,
 };
 
-const pp_shape_habit pp_shape_habit_megatron_overlap = {
+const pp_size_protocol_support pp_size_protocols_megatron_overlap = {
     .rounds = 1,
     .bytes = { 24 },
     .gradients = true,
@@ -35,7 +35,7 @@ const pp_shape_habit pp_shape_habit_megatron_overlap = {
     .order = in_one_order,
 };
 
-const pp_shape_habit pp_shape_habit_megatron_parity = {
+const pp_size_protocol_support pp_size_protocols_megatron_parity = {
     .rounds = 1,
     .bytes = { 24 },
     .gradients = true,
@@ -43,33 +43,33 @@ const pp_shape_habit pp_shape_habit_megatron_parity = {
     .order = by_parity,
 };
 
-const pp_shape_habit pp_shape_habit_torch = {
+const pp_size_protocol_support pp_size_protocols_torch = {
     .no_message = "a schedule object knows one shape for all its microbatches",
     .rounds = 2,
     .bytes = { 8, 512 },
 };
 
-const pp_shape_habit pp_shape_habit_graphs = {
+const pp_size_protocol_support pp_size_protocols_graphs = {
     .no_message = "shapes are traced before the first step and compiled into its graphs",
     .no_cache = "shapes are traced before the first step and compiled into its graphs",
     .tensor_by_tensor = true,
 };
 
-const pp_shape_habit pp_shape_habit_ppsim = {
+const pp_size_protocol_support pp_size_protocols_ppsim = {
     .rounds = 1,
     .bytes = { 16 },
     .late_receive = true,
     .resends = true,
 };
 
-const pp_shape_habit pp_shape_habit_fixed = {
+const pp_size_protocol_support pp_size_protocols_fixed = {
     .no_message = "its tensor shapes are set once, in its configuration",
     .no_cache = "its tensor shapes are set once, in its configuration",
 };
 
 static const char *const names[] = { "plan", "local", "message", "cached", "padded", "bucket" };
 
-const char *pp_shapes_print(const pp_shapes *shapes, char *buffer, size_t size)
+const char *pp_size_protocol_print(const pp_size_protocol *shapes, char *buffer, size_t size)
 {
     if (shapes->tokens)
         snprintf(buffer, size, "%s:%" PRId64, names[shapes->kind], shapes->tokens);
@@ -78,16 +78,16 @@ const char *pp_shapes_print(const pp_shapes *shapes, char *buffer, size_t size)
     return buffer;
 }
 
-pp_status pp_shapes_parse(const char *text, pp_shapes *shapes_out, pp_err *err)
+pp_status pp_size_protocol_parse(const char *text, pp_size_protocol *shapes_out, pp_err *err)
 {
     size_t name = strcspn(text, ":");
-    pp_shapes parsed = { .kind = PP_SHAPES_PLAN };
+    pp_size_protocol parsed = { .kind = PP_SIZES_PLAN };
     size_t k = 0;
     while (*text && k < 6 && (strlen(names[k]) != name || strncmp(names[k], text, name) != 0))
         k++;
-    parsed.kind = (pp_shapes_kind)k;
+    parsed.kind = (pp_size_protocol_kind)k;
     bool number = text[name] == ':';
-    if (k == 6 || (number && k < PP_SHAPES_PADDED) || (!number && k == PP_SHAPES_BUCKET))
+    if (k == 6 || (number && k < PP_SIZES_PADDED) || (!number && k == PP_SIZES_BUCKET))
         return pp_err_set(err, PP_USAGE, "--shapes",
                           "'%.64s' is none of plan, local, message, cached, "
                           "padded[:MAX], bucket:N",
@@ -132,16 +132,16 @@ pp_status pp_host_costs_parse(const char *text, pp_host_costs *host_out, pp_err 
 }
 
 /* Tokens of the microbatch after padding. */
-static int64_t padded_tokens(const pp_shapes *shapes, int64_t longest, int64_t tokens)
+static int64_t padded_tokens(const pp_size_protocol *shapes, int64_t longest, int64_t tokens)
 {
-    if (shapes->kind == PP_SHAPES_BUCKET)
+    if (shapes->kind == PP_SIZES_BUCKET)
         return (tokens + shapes->tokens - 1) / shapes->tokens * shapes->tokens;
-    if (shapes->kind == PP_SHAPES_PADDED)
+    if (shapes->kind == PP_SIZES_PADDED)
         return shapes->tokens ? shapes->tokens : longest;
     return tokens;
 }
 
-static pp_status check_padding(const pp_shapes *shapes, const pp_workload *from, uint32_t j,
+static pp_status check_padding(const pp_size_protocol *shapes, const pp_workload *from, uint32_t j,
                                int64_t longest, pp_err *err)
 {
     int64_t tokens = from->microbatch[j].tokens;
@@ -187,7 +187,7 @@ static pp_status count_shapes(const pp_workload *w, size_t count, uint32_t *shap
 /* Frameworks that pad packed rows let the last sequence run on to the end of the row, since their
  * attention kernels know no gaps (NeMo's packed data set: the last cu_seqlens is the row's length).
  * Microbatches may share their lengths, so each gets its own. */
-static void lengthen(const pp_shapes *shapes, const pp_workload *from, size_t count,
+static void lengthen(const pp_size_protocol *shapes, const pp_workload *from, size_t count,
                      int64_t longest, pp_workload *to)
 {
     size_t next = 0;
@@ -207,7 +207,7 @@ static void lengthen(const pp_shapes *shapes, const pp_workload *from, size_t co
     }
 }
 
-pp_status pp_workload_pad(const pp_shapes *shapes, const pp_workload *from,
+pp_status pp_workload_pad(const pp_size_protocol *shapes, const pp_workload *from,
                           pp_workload *workload_out, uint32_t *shapes_out, pp_err *err)
 {
     size_t count = (size_t)from->replicas * from->microbatches;
@@ -240,16 +240,16 @@ pp_status pp_workload_pad(const pp_shapes *shapes, const pp_workload *from,
     return PP_OK;
 }
 
-pp_status pp_costs_pad(const pp_shapes *shapes, pp_costs *costs, pp_err *err)
+pp_status pp_costs_pad(const pp_size_protocol *shapes, pp_costs *costs, pp_err *err)
 {
-    if (shapes->kind < PP_SHAPES_PADDED)
+    if (shapes->kind < PP_SIZES_PADDED)
         return PP_OK;
     if (shapes->tokens)
         return pp_err_set(err, PP_USAGE, "--shapes",
                           "%s needs the cost of lengths that do not occur, which only a model "
                           "tells; use 'ppsim plan --model' or 'ppsim shapes --model', or padded "
                           "(the longest microbatch)",
-                          shapes->kind == PP_SHAPES_BUCKET ? "bucket:N" : "padded:MAX");
+                          shapes->kind == PP_SIZES_BUCKET ? "bucket:N" : "padded:MAX");
     pp_ns longest_ns = -1;
     uint32_t longest = 0;
     for (uint32_t j = 0; j < costs->microbatches; j++) {
