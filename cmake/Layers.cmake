@@ -88,7 +88,7 @@ function(pp_embed)
         COMMENT "Embedding traces/data" VERBATIM)
 endfunction()
 
-# pp_add_test(NAME unit.model FILE unit/test_model.c LABELS unit [LIBS ...] [SECONDS 300])
+# pp_add_test(NAME unit.model FILE unit/sim/job/test_model.c LABELS unit [LIBS ...] [SECONDS 300])
 # One program, one ctest. It finds fixtures below PPSIM_SOURCE_DIR and skips by exit status 77.
 function(pp_add_test)
     cmake_parse_arguments(PARSE_ARGV 0 test "" "NAME;FILE;SECONDS" "LABELS;LIBS")

@@ -1,10 +1,10 @@
 /* Memory against time: the shortest step found at parts of an instance's memory, with the bound of
  * any order at that memory. Orders of less memory are begun with, so that the curve cannot rise.
- * Every order is replayed by tests/contract/instance_replay.h.
+ * Every order is replayed by tests/support/instance_replay.h.
  *   bench_curve [--budget SECONDS per point] [--threads N] FILE [PART]... */
 #include "planner/order/search.h"
 #include "runtime/core/clock.h"
-#include "tests/contract/instance_replay.h"
+#include "tests/support/instance_replay.h"
 
 #include <math.h>
 #include <unistd.h>

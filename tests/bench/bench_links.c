@@ -1,6 +1,6 @@
 /* What the fits make of the published measurements of links in traces/data/links: prints the table
  * of docs/calibration.md. */
-#include "tests/contract/links.h"
+#include "tests/support/links.h"
 
 int main(void)
 {

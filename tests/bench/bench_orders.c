@@ -1,6 +1,6 @@
 /* What the order search reaches on the instances of a folder: best known, ours, bound, gap. Beside
  * it what published rules make of the same instances, orders given and tent-shaped. All orders are
- * replayed by tests/contract/instance_replay.h.
+ * replayed by tests/support/instance_replay.h.
  *   bench_orders [--budget SECONDS] [--threads N] [--seed N] [--rules] [FOLDER [PREFIX]] */
 #include "planner/order/search.h"
 #include "runtime/core/clock.h"

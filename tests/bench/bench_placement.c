@@ -4,7 +4,7 @@
  * what 1F1B, given order, holds on rank 0. bench_placement [--iterations N] [--layers N]
  * [--microbatches N] FILE [SHARE]... */
 #include "planner/order/search.h"
-#include "tests/contract/instance_replay.h"
+#include "tests/support/instance_replay.h"
 
 enum { SHARES_MOST = 16, STAGES_MOST = 256 };
 

@@ -3,7 +3,7 @@
 #define PPSIM_TESTS_BENCH_RULE_LIST_H
 
 #include "sim/base/text.h"
-#include "tests/contract/instance_replay.h"
+#include "tests/support/instance_replay.h"
 
 enum { CHECKED_MOST = 2048 }; /* forwards of a schedule that is replayed */
 

@@ -1,9 +1,9 @@
-/* Published rules on an instance: 1F1B and ZB-H1, replayed by tests/contract/instance_replay.h. */
+/* Published rules on an instance: 1F1B and ZB-H1, replayed by tests/support/instance_replay.h. */
 #ifndef PPSIM_TESTS_BENCH_RULES_H
 #define PPSIM_TESTS_BENCH_RULES_H
 
 #include "sim/base/text.h"
-#include "tests/contract/instance_replay.h"
+#include "tests/support/instance_replay.h"
 
 /* 1F1B of rank r with `ahead` forwards before the first B, each W `late` backwards behind its B:
  * late 0 is 1F1B (Narayanan 2021), ahead p - r and late r ZB-H1 (Qi 2024). */

@@ -1,9 +1,9 @@
 /* How close predictions, orders and fits come to what others published, against what was kept in
  * tests/baseline/accuracy: `ppsim compare` judges. PPSIM_REFRESH=1 keeps the figures of today. */
 #include "planner/order/search.h"
-#include "tests/contract/instance_replay.h"
-#include "tests/contract/links.h"
-#include "tests/contract/published.h"
+#include "tests/support/instance_replay.h"
+#include "tests/support/links.h"
+#include "tests/support/published.h"
 #include "tools/ppsim/args.h"
 #include "tools/ppsim/tool.h"
 

@@ -33,7 +33,7 @@ function only(pattern, where, what) {
         only("^nettle/", "^calib/profile/profile_write\\.c$", "Nettle only in calib/profile/profile_write.c")
         only("^zlib", "^(traces|tests)/", "zlib only in traces/")
         only("^check\\.h$", "^tests/", "Check only in tests/")
-        only("^(cuda|cublas|cudnn|nccl)", "^(runtime|tests)/cuda/", "CUDA only in runtime/cuda/")
+        only("^(cuda|cublas|cudnn|nccl)", "^(runtime/cuda|tests/cuda|tests/unit/runtime/cuda)/", "CUDA only in runtime/cuda/")
         only("^cblas", "^runtime/cpu/matmul\\.c$", "BLAS only in runtime/cpu/matmul.c")
         only("^mpi\\.h$", "^(runtime/mpi/|tests/mpi/p2p_mpi\\.c$)", "MPI only in runtime/mpi/")
         next

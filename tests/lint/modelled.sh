@@ -10,9 +10,9 @@ names=$(grep -oE '`(unit|contract)\.[a-z_0-9]+: [a-z_0-9]+`' "$page" | tr -d '`'
 for name in $names; do
     test=${name#*:}
     place=${name%%:*}
-    file=tests/${place%%.*}/test_${place#*.}.c
-    if ! grep -q "^START_TEST($test)" "$file" 2>/dev/null; then
-        echo "$page names $test of $file, which is not there"
+    file=$(find "tests/${place%%.*}" -name "test_${place#*.}.c")
+    if [ -z "$file" ] || ! grep -q "^START_TEST($test)" "$file"; then
+        echo "$page names $place: $test, which is not there"
         bad=1
     fi
 done

@@ -62,7 +62,7 @@ verify() {
         --compute-settings hidden=16,heads=2,mlp=24,vocab=13,tied=on --verify --iterations 2 \
         --durations plan --json
     runs=$((runs + 1))
-    # Under sanitizers every fourth: contract.run_cpu has them all, on threads.
+    # Under sanitizers every fourth: contract.verify has them all, on threads.
     [ -z "${PPSIM_SANITIZE:-}" ] || [ $((runs % 4)) -eq 1 ] || return
     if timeout -k 5 300 "$ppsim" "$@" >"$scratch/threads" 2>"$scratch/said" && on_mpi "$@" &&
         (cd "$scratch" && python3 judge.py $reports >said 2>&1); then

@@ -1,0 +1,291 @@
+/* Packings that plan finds: never worse than the lengths as they are packed without, nothing lost,
+ * the same whoever works on it. */
+#include "tests/support/planning.h"
+
+#include <stdlib.h>
+
+enum { SEQUENCES = 48 };
+
+static const bool all_packings[PP_PACKING_COUNT] = { true, true, true, true };
+
+static void draw_lengths(int64_t *lengths)
+{
+    for (size_t k = 0; k < SEQUENCES; k++)
+        lengths[k] = 64 + (int64_t)(k * 7919 % 61 * (k * 31 % 53));
+}
+
+static pp_plan_request request_with(const planning *p, int64_t pp, int64_t dp,
+                                    const int64_t *lengths)
+{
+    pp_plan_request request = request_of(p, pp);
+    request.parallel.tp = 2;
+    request.parallel.dp = dp;
+    request.seq_length = 4096;
+    request.lengths = lengths;
+    request.length_count = SEQUENCES;
+    return request;
+}
+
+static double score(const pp_candidate *c)
+{
+    return (double)c->step_ns * (double)pp_parallel_gpus(&c->parallel);
+}
+
+static int compare_lengths(const void *left, const void *right)
+{
+    const int64_t a = *(const int64_t *)left;
+    const int64_t b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* Every sequence once, and every replica has as many microbatches, none empty. */
+static void check_workload(const pp_workload *w, const int64_t *lengths, uint32_t dp)
+{
+    int64_t was[SEQUENCES];
+    int64_t is[SEQUENCES];
+    size_t count = 0;
+    ck_assert_uint_eq(w->replicas, dp);
+    for (size_t j = 0; j < (size_t)w->replicas * w->microbatches; j++) {
+        ck_assert_uint_ge(w->microbatch[j].count, 1);
+        for (size_t i = 0; i < w->microbatch[j].count; i++)
+            is[count++] = w->lengths[w->microbatch[j].first + i];
+    }
+    ck_assert_uint_eq(count, SEQUENCES);
+    memcpy(was, lengths, sizeof was);
+    qsort(was, SEQUENCES, sizeof *was, compare_lengths);
+    qsort(is, SEQUENCES, sizeof *is, compare_lengths);
+    ck_assert_mem_eq(was, is, sizeof was);
+}
+
+START_TEST(a_packing_is_never_worse)
+{
+    static const struct {
+        int64_t pp, dp;
+        const char *schedule, *framework;
+        pp_size_protocol_kind shapes;
+        pp_orders orders;
+    } rows[] = { { 2, 1, "1f1b", NULL, PP_SIZES_PLAN, PP_ORDERS_NAMED },
+                 { 4, 2, "1f1b", NULL, PP_SIZES_PLAN, PP_ORDERS_NAMED },
+                 { 4, 1, NULL, NULL, PP_SIZES_PLAN, PP_ORDERS_BETTER },
+                 { 4, 2, NULL, NULL, PP_SIZES_PLAN, PP_ORDERS_BETTER },
+                 { 4, 3, "interleaved", "ppsim", PP_SIZES_PLAN, PP_ORDERS_NAMED },
+                 { 4, 2, "1f1b", "torch", PP_SIZES_PADDED, PP_ORDERS_NAMED },
+                 { 8, 1, NULL, "torch", PP_SIZES_PADDED, PP_ORDERS_BETTER },
+                 { 4, 2, "1f1b", "megatron", PP_SIZES_MESSAGE, PP_ORDERS_NAMED },
+                 { 2, 3, "1f1b", NULL, PP_SIZES_PLAN, PP_ORDERS_NAMED } };
+    planning p = planning_of("llama3-8b", "h100-80g");
+    int64_t lengths[SEQUENCES];
+    draw_lengths(lengths);
+    pp_plan_request request = request_with(&p, rows[_i].pp, rows[_i].dp, lengths);
+    request.schedule = rows[_i].schedule ? pp_schedule_find(rows[_i].schedule) : NULL;
+    request.framework = rows[_i].framework;
+    request.exchange.shapes.kind = rows[_i].shapes;
+    request.orders = rows[_i].orders;
+    pp_search_result *given = choose(&request);
+    request.packings = all_packings;
+    pp_search_result *packed = choose(&request);
+    const double gain = 1 - score(&packed->candidate[0]) / score(&given->candidate[0]);
+    ck_assert(gain >= 0);
+    ck_assert(packed->packing[0]);
+    ck_assert_msg(rows[_i].pp < 4 || rows[_i].orders || gain > 0.01, "%.4f: %s", gain,
+                  packed->packing);
+    check_plan(packed->plan);
+    check_workload(&packed->plan->workload, lengths, (uint32_t)rows[_i].dp);
+    pp_search_result_free(&given);
+    pp_search_result_free(&packed);
+}
+END_TEST
+
+/* One packing alone is taken whatever it gains. */
+START_TEST(what_is_asked_for_is_taken)
+{
+    const bool equal[PP_PACKING_COUNT] = { [PP_PACKING_EQUAL] = true };
+    planning p = planning_of("llama3-8b", "h100-80g");
+    int64_t lengths[SEQUENCES];
+    for (size_t k = 0; k < SEQUENCES; k++)
+        lengths[k] = 4096; /* nothing to gain */
+    pp_plan_request request = request_with(&p, 4, 2, lengths);
+    request.packings = equal;
+    pp_search_result *choice = choose(&request);
+    ck_assert_msg(strncmp(choice->packing, "equal", 5) == 0 ||
+                      strncmp(choice->packing, "no measurable gain: equal", 25) == 0,
+                  "%s", choice->packing);
+    check_workload(&choice->plan->workload, lengths, 2);
+    pp_search_result_free(&choice);
+    request.packings = all_packings;
+    choice = choose(&request);
+    ck_assert_uint_eq(choice->plan->workload.first_fit_bins, SEQUENCES); /* first fit stays */
+    pp_search_result_free(&choice);
+}
+END_TEST
+
+typedef struct course {
+    double gone; /* of the time */
+    size_t misses;
+} course;
+
+/* A clock that goes on with every look at it. */
+static double looks(void *context)
+{
+    course *c = context;
+    return c->gone += 0.002;
+}
+
+static bool is_late(void *context)
+{
+    const course *c = context;
+    return c->gone >= 1;
+}
+
+static void count_miss(void *context, const pp_report *nearest)
+{
+    course *c = context;
+    ck_assert_int_gt(nearest->peak_memory_bytes, 0);
+    c->misses++;
+}
+
+/* Where first fit's full microbatches do not fit, lighter ones may. */
+START_TEST(a_packing_fits_where_first_fit_does_not)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    int64_t lengths[SEQUENCES];
+    pp_err err = { 0 };
+    draw_lengths(lengths);
+    pp_plan_request request = request_with(&p, 4, 1, lengths);
+    request.schedule = pp_schedule_find("1f1b");
+    request.switches.given.recompute = true;
+    pp_search_result *choice = choose(&request);
+    request.memory_limit_bytes = choice->candidate[0].peak_bytes - (64 << 20);
+    pp_search_result_free(&choice);
+    request.no_advice = true;
+    ck_assert_int_eq(pp_plan_search(&request, &choice, &err), PP_INFEASIBLE);
+    course told = { .gone = 0 };
+    request.packings = all_packings;
+    request.stop = is_late;
+    request.spent = looks;
+    request.missed = count_miss;
+    request.context = &told;
+    choice = choose(&request);
+    ck_assert_uint_eq(told.misses, 0);
+    ck_assert_ptr_nonnull(strstr(choice->packing, "first fit fits in no schedule"));
+    check_plan(choice->plan);
+    check_workload(&choice->plan->workload, lengths, 1);
+    pp_search_result_free(&choice);
+    told.gone = 0;
+    request.memory_limit_bytes /= 64; /* and nothing does here */
+    refuse(&request, PP_INFEASIBLE, "short by");
+    ck_assert_uint_eq(told.misses, 1);
+    told.gone = 0;
+    request.gpus = 8;
+    refuse(&request, PP_INFEASIBLE, "short by");
+    ck_assert_uint_eq(told.misses, 2);
+}
+END_TEST
+
+START_TEST(threads_do_not_matter)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    int64_t lengths[SEQUENCES];
+    draw_lengths(lengths);
+    pp_plan_request request = request_with(&p, 4, 2, lengths);
+    request.orders = PP_ORDERS_BETTER;
+    request.packings = all_packings;
+    request.max_simulations = _i ? 400 : 0;
+    char *first = NULL;
+    for (uint32_t threads = 1; threads <= 4; threads *= 2) {
+        request.threads = threads;
+        pp_search_result *choice = choose(&request);
+        char *text = plan_text(choice->plan);
+        if (first)
+            ck_assert_str_eq(text, first);
+        else
+            first = strdup(text);
+        free(text);
+        pp_search_result_free(&choice);
+    }
+    free(first);
+}
+END_TEST
+
+/* A budget that ends leaves the best plan so far. */
+START_TEST(the_budget_ends_it)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    int64_t lengths[SEQUENCES];
+    draw_lengths(lengths);
+    pp_plan_request request = request_with(&p, 4, 2, lengths);
+    request.packings = all_packings;
+    course now = { .gone = _i ? 1 : 0 };
+    request.stop = is_late;
+    request.spent = looks;
+    request.context = &now;
+    pp_search_result *choice = choose(&request);
+    ck_assert(!_i || strstr(choice->packing, "budget"));
+    check_workload(&choice->plan->workload, lengths, 2);
+    pp_search_result_free(&choice);
+}
+END_TEST
+
+/* A budget that is enough without packings is enough with them. */
+START_TEST(a_small_budget_gives_first_fit)
+{
+    planning p = planning_of("gpt3.6b", "h100-80g");
+    int64_t lengths[SEQUENCES];
+    pp_err err = { 0 };
+    draw_lengths(lengths);
+    pp_plan_request request = request_with(&p, 4, 2, lengths);
+    request.parallel.tp = 1;
+    request.memory_limit_bytes = (int64_t)20 << 30;
+    size_t unsearched = 0;
+    for (request.max_simulations = 1; request.max_simulations <= 8; request.max_simulations++) {
+        pp_search_result *choice = NULL;
+        request.packings = NULL;
+        if (pp_plan_search(&request, &choice, &err))
+            continue;
+        pp_search_result_free(&choice);
+        request.packings = all_packings;
+        choice = choose(&request);
+        check_workload(&choice->plan->workload, lengths, 2);
+        unsearched += strstr(choice->packing, "budget") != NULL;
+        pp_search_result_free(&choice);
+    }
+    ck_assert_uint_ge(unsearched, 1);
+}
+END_TEST
+
+/* GPUs whose split takes all of the budget are given no packings, and it is said. */
+START_TEST(splits_leave_no_budget)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    int64_t lengths[SEQUENCES];
+    draw_lengths(lengths);
+    pp_plan_request request = request_with(&p, 0, 0, lengths);
+    request.parallel.tp = 0;
+    request.gpus = 8;
+    request.max_simulations = 3;
+    pp_search_result *without = choose(&request);
+    request.packings = all_packings;
+    pp_search_result *with = choose(&request);
+    ck_assert_uint_eq(with->simulated, without->simulated);
+    ck_assert_ptr_nonnull(strstr(with->packing, "budget"));
+    check_workload(&with->plan->workload, lengths, (uint32_t)with->plan->parallel.dp);
+    pp_search_result_free(&without);
+    pp_search_result_free(&with);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("packing");
+    TCase *tc = tcase_create("packing");
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, a_packing_is_never_worse, 0, 9);
+    tcase_add_test(tc, what_is_asked_for_is_taken);
+    tcase_add_test(tc, a_packing_fits_where_first_fit_does_not);
+    tcase_add_loop_test(tc, threads_do_not_matter, 0, 2);
+    tcase_add_loop_test(tc, the_budget_ends_it, 0, 2);
+    tcase_add_test(tc, a_small_budget_gives_first_fit);
+    tcase_add_test(tc, splits_leave_no_budget);
+    suite_add_tcase(suite, tc);
+    return step_run(suite);
+}

@@ -1,0 +1,223 @@
+/* Plans for a runtime: it can run them, and the cost of its limits is what a free search says. */
+#include "planner/search/search_int.h"
+#include "planner/study/target.h"
+#include "sim/framework/sizes/size_protocol.h"
+#include "tests/support/planning.h"
+#include "traces/target/target.h"
+
+static const pp_target_limits *target_of(const char *name)
+{
+    const pp_target *target = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_target_get(name, &target, &err), err);
+    return &target->limits;
+}
+
+static const struct {
+    const char *target, *format;
+    bool lengths;
+} cases[] = {
+    { "torchtitan", "torchtitan", false }, { "torchtitan", "torchtitan", true },
+    { "automodel", "automodel", false },   { "automodel", "automodel", true },
+    { "megatron", "megatron", false },     { "megatron", "megatron", true },
+    { "ppsim", "pytorch-csv", false },     { "ppsim", "pytorch-csv", true },
+};
+
+/* The format of the runtime takes the plan, without a word against its stages. */
+static void emit(const pp_plan *plan, const char *name)
+{
+    const pp_format *format = NULL;
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_companion companion = { 0 };
+    pp_err err = { 0 };
+    for (size_t i = 0; i < pp_format_count(); i++)
+        format = strcmp(pp_format_at(i)->name, name) == 0 ? pp_format_at(i) : format;
+    ck_assert_ptr_nonnull(format);
+    const pp_export data = { .plan = plan,
+                             .order = plan->order[0],
+                             .costs = plan->costs[0],
+                             .report = plan->prediction,
+                             .path = "plan.py",
+                             .columns = 80 };
+    STEP_OK(format->emit(&data, &text, &companion, &err), err);
+    if (companion.text.data)
+        ck_assert_msg(!strstr(companion.text.data, "no schedule name makes") &&
+                          !strstr(companion.text.data, "wrong gradients") &&
+                          !strstr(companion.text.data, "different numbers of stages"),
+                      "%s", companion.text.data);
+    pp_text_free(&companion.text);
+}
+
+static pp_plan_request request_for(const planning *p, int64_t *lengths, size_t count)
+{
+    pp_plan_request request = request_of(p, 4);
+    request.parallel.tp = 2;
+    request.parallel.dp = count ? 2 : 1;
+    request.seq_length = 2048;
+    request.orders = PP_ORDERS_BETTER;
+    for (size_t k = 0; k < count; k++)
+        lengths[k] = 64 + (int64_t)(k * 7919 % 1900);
+    request.lengths = count ? lengths : NULL;
+    request.length_count = count;
+    if (!count)
+        request.global_batch_size = 32;
+    return request;
+}
+
+START_TEST(the_runtime_takes_the_plan)
+{
+    if ((_i + _i / 2) % (int)step_stride(2) > 0) /* each target, with lengths or without */
+        return;
+    planning p = planning_of("llama3-8b", "h100-80g");
+    const pp_target_limits *target = target_of(cases[_i].target);
+    int64_t lengths[96];
+    pp_plan_request before = request_for(&p, lengths, cases[_i].lengths ? 96 : 0);
+    before.memory_limit_bytes = (int64_t)1 << 40; /* torch keeps outputs, and is to be compared */
+    pp_plan_request request = before;
+    pp_err err = { 0 };
+    STEP_OK(pp_target_apply(target, false, &request, &err), err);
+    pp_search_result *choice = choose(&request);
+    const pp_plan *plan = choice->plan;
+    ck_assert_str_eq(plan->framework, target->frameworks[0]);
+    ck_assert_int_eq(plan->zero, target->fsdp); /* data_parallel_shard_degree, strategy: fsdp2 */
+    if (strcmp(cases[_i].target, "torchtitan") == 0)
+        ck_assert_str_eq(plan->return_outputs, "off"); /* its trainer: return_outputs=False */
+    for (size_t i = 0; i < choice->count; i++) {
+        const char *name = choice->candidate[i].schedule->name;
+        ck_assert(strcmp(cases[_i].target, "megatron") != 0 || strcmp(name, "1f1b") == 0 ||
+                  strcmp(name, "interleaved") == 0);
+    }
+    if (target->constant_shapes) {
+        ck_assert_uint_eq(plan->order_count, 1);
+        for (uint32_t r = 0; r < plan->costs_count; r++)
+            for (uint32_t k = 0; k < plan->costs[r]->classes; k++)
+                ck_assert_int_eq(plan->costs[r]->message_bytes[k * plan->costs[r]->stages],
+                                 plan->costs[0]->message_bytes[0]);
+    }
+    if (plan->order_count == 1)
+        emit(plan, cases[_i].format);
+    STEP_OK(pp_target_compare(target, &before, choice, &err), err);
+    ck_assert(choice->target[0]);
+    for (int k = 0; k < 2; k++) { /* its limits alone, and everything */
+        pp_plan_request other = before;
+        other.framework = k ? NULL : target->frameworks[0];
+        if (!k && target->fsdp)
+            train_with_fsdp(&other);
+        pp_search_result *best = choose(&other);
+        double more =
+            (double)plan->prediction->step_ns / (double)best->plan->prediction->step_ns - 1;
+        char words[400];
+        snprintf(words, sizeof words, "%.2f %% (%s", 100 * more, best->plan->schedule);
+        bool measurable = more * PP_MEASURABLE_GAIN >= 1 || more * PP_MEASURABLE_GAIN <= -1;
+        ck_assert_msg(strstr(choice->target, measurable ? words : "nothing measurable"), "%s: %s",
+                      words, choice->target);
+        ck_assert(k || strcmp(cases[_i].target, "ppsim") != 0 || !measurable);
+        ck_assert(!k || strcmp(cases[_i].target, "megatron") != 0 || more > 0.001);
+        pp_search_result_free(&best);
+    }
+    pp_search_result_free(&choice);
+}
+END_TEST
+
+/* The text names the fastest that the target runs, and how much slower it is than the request. */
+static void expect_nearest(const pp_plan_request *request, const char *target, const char *text)
+{
+    pp_plan_request asked = *request;
+    pp_plan_request other = *request;
+    char words[200];
+    asked.no_split = false;
+    asked.framework =
+        request->no_split ? target_of(target)->frameworks[0] : NULL; /* megatron: no zbv */
+    other.schedule = NULL;
+    other.only = target_of(target)->only;
+    other.orders = PP_ORDERS_NAMED;
+    other.framework = target_of(target)->frameworks[0];
+    if (target_of(target)->fsdp) {
+        train_with_fsdp(&asked);
+        train_with_fsdp(&other);
+    }
+    pp_search_result *a = choose(&asked);
+    pp_search_result *b = choose(&other);
+    const pp_candidate *best = &b->candidate[0];
+    snprintf(words, sizeof words, "(%+.2f %%",
+             100 * (pp_candidate_score(best, best->step_ns) /
+                        pp_candidate_score(&a->candidate[0], a->candidate[0].step_ns) -
+                    1));
+    ck_assert_msg(strstr(text, words) && strstr(text, best->schedule->name), "%s: %s", words, text);
+    ck_assert(!best->schedule->splits_backward);
+    pp_search_result_free(&a);
+    pp_search_result_free(&b);
+}
+
+START_TEST(what_it_does_not_run_is_refused)
+{
+    planning p = planning_of("llama3-8b", "h100-80g");
+    pp_err err = { 0 };
+    const pp_target *none = NULL;
+    ck_assert_int_eq(pp_target_get("jax", &none, &err), PP_USAGE);
+    pp_plan_request request = request_for(&p, NULL, 0);
+    request.schedule = pp_schedule_find("zbv");
+    request.memory_limit_bytes = (int64_t)1 << 40;
+    err = (pp_err){ 0 };
+    ck_assert_int_eq(pp_target_apply(target_of("megatron"), false, &request, &err), PP_INFEASIBLE);
+    expect_nearest(&request, "megatron", err.text);
+    request.no_split = true;
+    err = (pp_err){ 0 };
+    ck_assert_int_eq(pp_target_apply(target_of("torchtitan"), false, &request, &err),
+                     PP_INFEASIBLE);
+    ck_assert_msg(strstr(err.text, "--torch-compile") != NULL, "%s", err.text);
+    expect_nearest(&request, "torchtitan", err.text);
+    request = request_for(&p, NULL, 0);
+    request.orders = PP_ORDERS_PLANNED;
+    ck_assert_int_eq(pp_target_apply(target_of("megatron"), false, &request, &err), PP_INFEASIBLE);
+    request = request_for(&p, NULL, 0);
+    request.framework = "deepspeed";
+    ck_assert_int_eq(pp_target_apply(target_of("ppsim"), false, &request, &err), PP_USAGE);
+    request = request_for(&p, NULL, 0);
+    request.exchange.shapes.kind = PP_SIZES_MESSAGE;
+    ck_assert_int_eq(pp_target_apply(target_of("torchtitan"), true, &request, &err), PP_USAGE);
+    request = request_for(&p, NULL, 0);
+    request.switches.given.recompute = true;
+    request.switches.value.recompute = PP_RECOMPUTE_STAGES;
+    err = (pp_err){ 0 };
+    ck_assert_int_eq(pp_target_apply(target_of("automodel"), false, &request, &err), PP_USAGE);
+    ck_assert_str_eq(err.where, "--recompute");
+    err = (pp_err){ 0 };
+    STEP_OK(pp_target_apply(target_of("megatron"), false, &request, &err), err);
+}
+END_TEST
+
+/* Where the free choice has no plan either, the whole reason is told. */
+START_TEST(a_free_choice_without_a_plan_says_why)
+{
+    const pp_target_limits *target = target_of("megatron");
+    planning p = planning_of("llama3-8b", "h100-80g");
+    pp_plan_request request = request_of(&p, 4);
+    request.seq_length = 4096;
+    request.global_batch_size = 32;
+    pp_plan_request none = request;
+    none.memory_limit_bytes = 1 << 20;
+    pp_err err = { 0 };
+    pp_err why = { 0 };
+    pp_search_result *nothing = NULL;
+    ck_assert_int_ne(pp_plan_search(&none, &nothing, &why), PP_OK);
+    ck_assert_uint_gt(strlen(why.text), 80);
+    STEP_OK(pp_target_apply(target, false, &request, &err), err);
+    pp_search_result *choice = choose(&request);
+    STEP_OK(pp_target_compare(target, &none, choice, &err), err);
+    ck_assert_msg(strstr(choice->target, why.text), "%s: %s", why.text, choice->target);
+    pp_search_result_free(&choice);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("target");
+    TCase *tc = tcase_create("target");
+    tcase_set_timeout(tc, 300);
+    tcase_add_loop_test(tc, the_runtime_takes_the_plan, 0, (int)(sizeof cases / sizeof *cases));
+    tcase_add_test(tc, what_it_does_not_run_is_refused);
+    tcase_add_test(tc, a_free_choice_without_a_plan_says_why);
+    suite_add_tcase(suite, tc);
+    return step_run(suite);
+}

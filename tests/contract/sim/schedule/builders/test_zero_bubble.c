@@ -1,0 +1,143 @@
+/* Qi 2024 (Zero Bubble Pipeline Parallelism), table 5 from the profiled times of table 9: bubble
+ * rates of 1F1B, whose backward is one op of I + W, and of its zero-bubble schedules. */
+#include "tests/support/step.h"
+
+#include <inttypes.h>
+
+enum { MODEL, RANKS, MICROBATCHES, F, I, W, COMM, RATE, CHUNKS = RATE + 5, RATE_I, FIELDS };
+
+/* By column, from RATE on. */
+static const char *const schedules[] = { "1f1b", "zb-h1", "zb-h2", "zb-1p", "zb-2p" };
+
+/* The runtime of these schedules, with transfers placed by the same durations, reaches what its
+ * dependencies allow, to 0.2 %. */
+static void check_runtime(const step *s, const char *name)
+{
+    const pp_framework *framework = NULL;
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_framework_get("zero-bubble", &framework, &err), err);
+    STEP_OK(pp_framework_lower(framework, s->order, s->costs, &program, &err), err);
+    STEP_OK(pp_simulate(program, s->costs, &timeline, &err), err);
+    double over =
+        (double)pp_timeline_makespan(timeline) / (double)pp_timeline_makespan(s->timeline) - 1;
+    ck_assert_msg(over >= 0 && over < 0.002, "%s: %.4f above its dependencies", name, over);
+}
+
+static void check_rate(char *fields[], size_t column)
+{
+    char text[128];
+    char rate[16];
+    const char *name = schedules[column];
+    pp_schedule_params shape = { .ranks = step_number(fields[RANKS]),
+                                 .chunks = 1,
+                                 .microbatches = step_number(fields[MICROBATCHES]) };
+    snprintf(text, sizeof text, "F=%s,I=%s,W=%s,comm=%s", fields[F], fields[I], fields[W],
+             fields[COMM]);
+    pp_costs *costs PP_CLEANUP(pp_costs_free) =
+        step_costs(text, shape.ranks, 1, shape.microbatches);
+    shape.costs = costs;
+    step s PP_CLEANUP(step_free) = step_of(step_order_for(name, &shape), text);
+    snprintf(rate, sizeof rate, "%.4f", s.report->bubble_rate);
+    ck_assert_msg(strcmp(rate, fields[RATE + column]) == 0, "%s %s m=%s: %s, published %s", name,
+                  fields[MODEL], fields[MICROBATCHES], rate, fields[RATE + column]);
+    check_runtime(&s, name);
+}
+
+START_TEST(bubble_rates_equal_the_published_ones)
+{
+    size_t bytes = 0;
+    char *text PP_CLEANUP(pp_free_text) = step_data("zero_bubble.csv", &bytes);
+    char *rest = text;
+    char *fields[FIELDS];
+    int rows = 0;
+    ck_assert_ptr_nonnull(step_cut(&rest, '\n'));
+    for (char *line; (line = step_cut(&rest, '\n')); rows++) {
+        ck_assert_uint_eq(step_fields(line, fields, FIELDS), FIELDS);
+        check_rate(fields, (size_t)_i);
+    }
+    ck_assert_int_eq(rows, 12);
+}
+END_TEST
+
+/* v chunks per rank of F/v each, so all times v-fold here. The replay of Megatron's order ends
+ * (2pv - 2) transfers above (m + (p - 1)/v)(F + B); the published numbers count p fewer
+ * (docs/orders.md). */
+static void check_interleaved(char *fields[])
+{
+    char text[128];
+    char rate[16];
+    const int64_t p = step_number(fields[RANKS]);
+    const int64_t m = step_number(fields[MICROBATCHES]);
+    const int64_t v = step_number(fields[CHUNKS]);
+    pp_uniform_costs one;
+    pp_err err = { 0 };
+    snprintf(text, sizeof text, "F=%s,I=%s,W=%s,comm=%s", fields[F], fields[I], fields[W],
+             fields[COMM]);
+    STEP_OK(pp_uniform_costs_parse(text, &one, &err), err);
+    const pp_ns work_ns = one.f_ns + one.i_ns + one.w_ns;
+    snprintf(text, sizeof text,
+             "F=%" PRId64 "ns,I=%" PRId64 "ns,W=%" PRId64 "ns,comm=%" PRId64 "ns", one.f_ns,
+             one.i_ns, one.w_ns, v * one.comm_ns);
+    step s PP_CLEANUP(step_free) = step_of(
+        step_order("interleaved", (uint32_t)p, (uint32_t)v, (uint32_t)m, (uint32_t)p), text);
+    ck_assert_int_eq(s.report->span_ns,
+                     (m * v + p - 1) * work_ns + (2 * p * v - 2) * v * one.comm_ns);
+    double published_ns = (double)(s.report->span_ns - p * v * one.comm_ns);
+    snprintf(rate, sizeof rate, "%.4f", (published_ns - (double)(m * v * work_ns)) / published_ns);
+    ck_assert_msg(strcmp(rate, fields[RATE_I]) == 0, "1F1B-I %s m=%s: %s, published %s",
+                  fields[MODEL], fields[MICROBATCHES], rate, fields[RATE_I]);
+}
+
+START_TEST(interleaved_is_published_with_p_transfers_less)
+{
+    size_t bytes = 0;
+    char *text PP_CLEANUP(pp_free_text) = step_data("zero_bubble.csv", &bytes);
+    char *rest = text;
+    char *fields[FIELDS];
+    ck_assert_ptr_nonnull(step_cut(&rest, '\n'));
+    for (char *line; (line = step_cut(&rest, '\n'));) {
+        ck_assert_uint_eq(step_fields(line, fields, FIELDS), FIELDS);
+        check_interleaved(fields);
+    }
+}
+END_TEST
+
+/* Memory held until W: the limit then counts the activations that are alive. */
+START_TEST(automatic_schedules_stay_within_their_memory)
+{
+    static const struct {
+        const char *name;
+        uint32_t v, limit; /* in multiples of p */
+    } rows[] = { { "zb-1p", 1, 1 }, { "zb-2p", 1, 2 }, { "zbv-auto", 2, 2 } };
+    static const char *const costs[] = {
+        "F=1ms,I=1ms,W=1ms,comm=0",    "F=3ms,I=1ms,W=5ms,comm=2ms", "F=1ms,I=7ms,W=1us,comm=0",
+        "F=2ms,I=2ms,W=1ms,comm=30ms", "F=0,I=0,W=1ms,comm=0",
+    };
+    const pp_memory_costs until_w = { .f = 1, .i = 0, .w = -1 };
+    for (size_t k = 0; k < sizeof costs / sizeof costs[0]; k++) {
+        pp_schedule_params shape = { .ranks = 6, .chunks = rows[_i].v, .microbatches = 25 };
+        pp_costs *table PP_CLEANUP(pp_costs_free) =
+            step_costs(costs[k], shape.ranks, shape.chunks, shape.microbatches);
+        shape.costs = table;
+        shape.memory = &until_w;
+        step s PP_CLEANUP(step_free) = step_of(step_order_for(rows[_i].name, &shape), costs[k]);
+        for (uint32_t r = 0; r < shape.ranks; r++)
+            ck_assert_uint_le(s.report->per_rank[r].peak_live_activations,
+                              rows[_i].limit * shape.ranks);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("zero_bubble");
+    TCase *tc = tcase_create("table 5");
+    tcase_add_loop_test(tc, bubble_rates_equal_the_published_ones, 0,
+                        sizeof schedules / sizeof schedules[0]);
+    tcase_add_test(tc, interleaved_is_published_with_p_transfers_less);
+    tcase_add_loop_test(tc, automatic_schedules_stay_within_their_memory, 0, 3);
+    suite_add_tcase(suite, tc);
+    return step_run(suite);
+}

@@ -1,0 +1,152 @@
+#include "planner/bound/bound.h"
+#include "planner/order/moves.h"
+#include "planner/order/problem_costs.h"
+#include "tests/support/step.h"
+
+static uint64_t draw(uint64_t *state, uint64_t below)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (*state >> 33) % below;
+}
+
+/* Every entry of every table drawn; some zero. A fused backward is dearer than its halves. */
+static pp_costs *draw_costs(const pp_order *order, uint64_t *seed)
+{
+    pp_costs *costs = NULL;
+    pp_err err = { 0 };
+    uint32_t m = order->microbatches;
+    uint32_t classes = 1 + (uint32_t)draw(seed, m);
+    STEP_OK(pp_costs_new(order->ranks, order->stages, m, classes, &costs, &err), err);
+    for (uint32_t j = 0; j < m; j++)
+        costs->class_of[j] = (uint32_t)draw(seed, classes);
+    for (size_t k = 0; k < (size_t)classes * order->stages; k++) {
+        costs->f_ns[k] = (pp_ns)draw(seed, 1000);
+        costs->i_ns[k] = (pp_ns)draw(seed, 1000);
+        costs->w_ns[k] = (pp_ns)draw(seed, 800);
+        costs->b_ns[k] = costs->i_ns[k] + costs->w_ns[k] + (pp_ns)draw(seed, 50);
+        costs->send_f_ns[k] = (pp_ns)draw(seed, 300);
+        costs->send_b_ns[k] = (pp_ns)draw(seed, 300);
+        costs->activation_bytes[k] = (int64_t)draw(seed, 1000);
+        costs->stash_bytes[k] = costs->activation_bytes[k] / 2;
+        costs->recompute_bytes[k] = (int64_t)draw(seed, 200);
+        costs->temporary_bytes[k] = (int64_t)draw(seed, 100);
+        costs->logits_bytes[k] = k % order->stages + 1 == order->stages ? 150 : 0;
+    }
+    for (uint32_t r = 0; r < order->ranks; r++) {
+        costs->parameter_bytes[r] = (int64_t)draw(seed, 2000);
+        costs->gradient_bytes[r] = (int64_t)draw(seed, 2000);
+        costs->optimizer_bytes[r] = (int64_t)draw(seed, 2000);
+        costs->comm_library_bytes[r] = (int64_t)draw(seed, 200);
+    }
+    costs->has_memory = true;
+    return costs;
+}
+
+static const struct {
+    const char *name;
+    uint32_t chunks;
+    bool split;
+} rows[] = {
+    { "gpipe", 1, false },  { "1f1b", 1, false }, { "interleaved", 2, false },
+    { "1f1b-v", 2, false }, { "zb-h1", 1, true }, { "interleaved-zb", 3, true },
+    { "zbv", 2, true },     { "v-min", 2, true },
+};
+
+/* The order as the search sees it: how long it takes, and whether it fits. */
+static bool fits(const step *s, bool split, int64_t limit_bytes, int64_t *makespan_out)
+{
+    pp_instance *x = NULL;
+    pp_movable_order *topological_order = NULL;
+    pp_order *again = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_instance_from_costs(s->costs, s->order->stage_rank, split, limit_bytes, &x, &err),
+            err);
+    STEP_OK(pp_movable_order_new(x, &topological_order, &err), err);
+    uint32_t *ops = calloc(x->ops, sizeof *ops);
+    ck_assert_ptr_nonnull(ops);
+    pp_instance_from_order(x, s->order, ops);
+    bool fit = pp_movable_order_set(topological_order, ops);
+    *makespan_out = topological_order->makespan;
+    STEP_OK(pp_instance_to_order(x, ops, split, &again, &err), err);
+    STEP_OK(pp_order_check(again, "again", &err), err);
+    ck_assert(pp_order_equal(again, s->order));
+    pp_order_free(&again);
+    free(ops);
+    pp_movable_order_free(&topological_order);
+    pp_instance_free(&x);
+    return fit;
+}
+
+/* Time to the nanosecond, memory to the byte: the order fits its own peak and nothing less. */
+START_TEST(an_instance_is_what_the_simulator_runs)
+{
+    uint64_t seed = 431;
+    for (int n = 0; n < 300; n++) {
+        uint32_t p = 1 + (uint32_t)draw(&seed, 5) + (rows[_i].chunks > 1);
+        uint32_t m = p * (1 + (uint32_t)draw(&seed, 3));
+        step s = { .order = step_order(rows[_i].name, p, rows[_i].chunks, m, 0) };
+        for (size_t i = 0; i < s.order->rank_begin[p]; i++)
+            s.order->ops[i].paired = 0;
+        s.costs = draw_costs(s.order, &seed);
+        step_simulate(&s);
+        int64_t makespan;
+        ck_assert(fits(&s, rows[_i].split, s.report->peak_memory_bytes, &makespan));
+        ck_assert_int_eq(makespan, s.report->makespan_ns);
+        ck_assert(!fits(&s, rows[_i].split, s.report->peak_memory_bytes - 1, &makespan));
+        ck_assert(fits(&s, rows[_i].split, 0, &makespan));
+        step_free(&s);
+    }
+}
+END_TEST
+
+/* Held to its own peak, no schedule beats the bound that its report names. */
+START_TEST(no_schedule_beats_the_bound_of_its_report)
+{
+    uint64_t seed = 679;
+    for (int n = 0; n < 300; n++) {
+        uint32_t p = 1 + (uint32_t)draw(&seed, 5) + (rows[_i].chunks > 1);
+        uint32_t m = p * (1 + (uint32_t)draw(&seed, 3));
+        step s = { .order = step_order(rows[_i].name, p, rows[_i].chunks, m, 0) };
+        pp_err err = { 0 };
+        s.costs = draw_costs(s.order, &seed);
+        step_simulate(&s);
+        s.report->memory_limit_bytes = s.report->peak_memory_bytes;
+        STEP_OK(pp_bound_report(s.costs, s.order, s.report, &err), err);
+        ck_assert_int_gt(s.report->lower_bound_ns, 0);
+        ck_assert_msg(s.report->lower_bound_ns <= s.report->makespan_ns, "%s draw %d: %s",
+                      rows[_i].name, n, s.report->bound_name);
+        step_free(&s);
+    }
+}
+END_TEST
+
+/* Durations and bytes beyond what instances count are refused, and bounds say nothing then. */
+START_TEST(what_is_too_large_is_refused)
+{
+    step s = step_of(step_order("1f1b", 2, 1, 4, 0), "F=1us,I=1us,W=1us,comm=0");
+    pp_instance *x = NULL;
+    pp_limits limits;
+    pp_err err = { 0 };
+    s.costs->f_ns[0] = PP_INSTANCE_TICKS_MAX + 1;
+    ck_assert_int_eq(pp_instance_from_costs(s.costs, s.order->stage_rank, true, 0, &x, &err),
+                     PP_INPUT);
+    ck_assert_ptr_null(x);
+    STEP_OK(pp_instance_bound_order(s.costs, s.order, 0, &limits, &err), err);
+    ck_assert_int_eq(limits.ticks, 0);
+    step_free(&s);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("instance_costs");
+    TCase *tc = tcase_create("instance_costs");
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, an_instance_is_what_the_simulator_runs, 0,
+                        (int)(sizeof rows / sizeof *rows));
+    tcase_add_loop_test(tc, no_schedule_beats_the_bound_of_its_report, 0,
+                        (int)(sizeof rows / sizeof *rows));
+    tcase_add_test(tc, what_is_too_large_is_refused);
+    suite_add_tcase(suite, tc);
+    return step_run(suite);
+}

@@ -1,0 +1,247 @@
+/* Bounds and search against the best of all orders, on instances small enough to try them all; then
+ * what the search promises: the same bytes from any number of threads, and an answer at any time.
+ */
+#include "planner/order/search.h"
+#include "sim/base/alloc.h"
+#include "tests/support/step.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPS_MOST = 18, ORDERS_MOST = 2000 };
+
+static uint64_t draw(uint64_t *state, uint64_t below)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (*state >> 33) % below;
+}
+
+/* Small ones of every kind: equal or unequal microbatches, tight or wide memory, lags or none, one
+ * or two stages per rank, zero times and zero memory, more left after B than before. */
+static pp_instance *draw_instance(uint64_t seed)
+{
+    static const uint32_t shapes[][3] = { { 1, 1, 3 }, { 2, 1, 2 }, { 2, 1, 3 },
+                                          { 3, 1, 2 }, { 2, 2, 1 }, { 1, 1, 1 } };
+    static const uint32_t loop[] = { 0, 1, 2 };
+    static const uint32_t fold[] = { 0, 1, 1, 0 };
+    uint64_t rng = seed * 977 + 5;
+    const uint32_t *shape = shapes[seed % 6];
+    bool equal = draw(&rng, 2);
+    bool zeros = draw(&rng, 4) == 0;
+    pp_instance *x = NULL;
+    pp_err err = { 0 };
+    ck_assert_int_eq(pp_instance_new("tiny", shape[0], shape[0] * shape[1], shape[2],
+                                     shape[1] > 1 ? fold : loop, &x, &err),
+                     PP_OK);
+    int64_t largest = 0;
+    for (uint32_t op = 0; op < x->ops; op++) {
+        pp_task *task = &x->task[op];
+        const pp_task *like = &x->task[op % (3 * x->stages)];
+        bool remote = task->kind != PP_TASK_W && task->before < x->ops &&
+                      x->task[task->before].rank != task->rank;
+        task->ticks =
+            equal && task->microbatch ? like->ticks : (int64_t)draw(&rng, 9) + (zeros ? 0 : 1);
+        task->lag = remote ? (equal && task->microbatch ? like->lag : (int64_t)draw(&rng, 4)) : 0;
+    }
+    for (uint32_t k = 0; k < x->ops / 3; k++) {
+        uint32_t s = k % x->stages;
+        uint32_t i = k / x->stages;
+        uint64_t own = equal ? s + 1 : k + 1;
+        uint64_t memory = seed * 31 + own;
+        int64_t taken = (int64_t)draw(&memory, 8) + 1;
+        int64_t kept = (int64_t)draw(&memory, (uint64_t)taken + 2); /* may be more than taken */
+        int64_t extra = (int64_t)draw(&memory, 3);
+        x->memory[pp_instance_op(x, PP_TASK_F, s, i)] = (pp_task_memory){ taken, taken };
+        x->memory[pp_instance_op(x, PP_TASK_B, s, i)] = (pp_task_memory){ extra, kept - taken };
+        x->memory[pp_instance_op(x, PP_TASK_W, s, i)] = (pp_task_memory){ 0, -kept };
+        largest = taken + extra + 2 > largest ? taken + extra + 2 : largest;
+    }
+    for (uint32_t r = 0; r < x->ranks; r++)
+        x->room[r] = largest * shape[1] + (int64_t)draw(&rng, 12);
+    return x;
+}
+
+/* All orders of one rank that fit. */
+typedef struct orders {
+    uint32_t order[ORDERS_MOST][OPS_MOST];
+    uint32_t count, ops;
+} orders;
+
+static void extend(const pp_instance *x, uint32_t rank, uint32_t *order, uint32_t done,
+                   uint64_t used, int64_t held, orders *out)
+{
+    if (done == out->ops) {
+        ck_assert_uint_lt(out->count, ORDERS_MOST);
+        memcpy(out->order[out->count++], order, done * sizeof *order);
+        return;
+    }
+    for (uint32_t op = 0; op < x->ops; op++) {
+        const pp_task *task = &x->task[op];
+        uint32_t f = pp_instance_op(x, PP_TASK_F, task->stage, task->microbatch);
+        uint32_t b = pp_instance_op(x, PP_TASK_B, task->stage, task->microbatch);
+        bool ready = task->kind == PP_TASK_F || used >> (task->kind == PP_TASK_B ? f : b) & 1;
+        if (task->rank != rank || used >> op & 1 || !ready ||
+            held + x->memory[op].need > x->room[rank])
+            continue;
+        order[done] = op;
+        extend(x, rank, order, done + 1, used | 1ull << op, held + x->memory[op].delta, out);
+    }
+}
+
+/* The makespan of one order per rank, INT64_MAX when they wait in a circle. */
+static int64_t run_orders(const pp_instance *x, const orders *rank, const uint32_t *choice)
+{
+    int64_t end[OPS_MOST + 1];
+    int64_t now[3] = { 0 };
+    uint32_t next[3] = { 0 };
+    uint32_t done = 0;
+    int64_t makespan = 0;
+    for (uint32_t op = 0; op < x->ops; op++)
+        end[op] = -1;
+    end[x->ops] = 0;
+    for (bool any = true; any;) {
+        any = false;
+        for (uint32_t r = 0; r < x->ranks; r++) {
+            if (next[r] == rank[r].ops)
+                continue;
+            uint32_t op = rank[r].order[choice[r]][next[r]];
+            const pp_task *task = &x->task[op];
+            if (end[task->before] < 0)
+                continue;
+            int64_t start = end[task->before] + task->lag;
+            now[r] = end[op] = (start > now[r] ? start : now[r]) + task->ticks;
+            makespan = now[r] > makespan ? now[r] : makespan;
+            next[r]++;
+            done++;
+            any = true;
+        }
+    }
+    return done == x->ops ? makespan : INT64_MAX;
+}
+
+static int64_t best_of_all(const pp_instance *x)
+{
+    orders *rank = pp_alloc_array(3, sizeof *rank);
+    int64_t best = INT64_MAX;
+    for (uint32_t r = 0; r < x->ranks; r++) {
+        uint32_t order[OPS_MOST];
+        rank[r].ops = x->ops / x->ranks;
+        extend(x, r, order, 0, 0, 0, &rank[r]);
+    }
+    for (uint32_t r = x->ranks; r < 3; r++)
+        rank[r].count = 1;
+    for (uint32_t a = 0; a < rank[0].count; a++)
+        for (uint32_t b = 0; b < rank[1].count; b++)
+            for (uint32_t c = 0; c < rank[2].count; c++) {
+                const uint32_t choice[] = { a, b, c };
+                int64_t now = run_orders(x, rank, choice);
+                best = now < best ? now : best;
+            }
+    free(rank);
+    return best;
+}
+
+START_TEST(no_bound_is_above_the_best_of_all_orders)
+{
+    pp_instance *x PP_CLEANUP(pp_instance_free) = draw_instance((uint64_t)_i);
+    pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
+    pp_limits limits;
+    pp_err err = { 0 };
+    int64_t best = best_of_all(x);
+    const pp_search_budget budget = { .iterations = 3000, .seed = 1 };
+    ck_assert_int_eq(pp_instance_bound(x, &limits, &err), PP_OK);
+    for (int k = 0; k < PP_LIMIT_COUNT; k++)
+        ck_assert_msg(limits.part[k] <= best, "%s says %lld, an order takes %lld",
+                      pp_limit_key((pp_limit_part)k), (long long)limits.part[k], (long long)best);
+    pp_status status = pp_search_order(x, limits.ticks, &budget, &found, &err);
+    ck_assert_int_eq(status, best == INT64_MAX ? PP_INFEASIBLE : PP_OK);
+    if (found)
+        ck_assert_int_eq(found->makespan, best);
+}
+END_TEST
+
+/* Unequal microbatches on eight ranks: nothing is proved, all legs run. */
+static pp_instance *uneven(void)
+{
+    uint32_t ranks[] = { 0, 1, 2, 3, 3, 2, 1, 0 };
+    uint64_t rng = 7;
+    pp_instance *x = NULL;
+    pp_err err = { 0 };
+    ck_assert_int_eq(pp_instance_new("uneven", 4, 8, 12, ranks, &x, &err), PP_OK);
+    for (uint32_t i = 0; i < 12; i++) {
+        int64_t size = (int64_t)draw(&rng, 100) + 10;
+        for (uint32_t at = 0; at < 24; at++) {
+            const int64_t delta[] = { size, -size / 2, size / 2 - size };
+            uint32_t op = i * 24 + at;
+            uint32_t kind = x->task[op].kind;
+            x->task[op].ticks = size * (kind == PP_TASK_B ? 3 : 2);
+            x->memory[op] = (pp_task_memory){ kind == PP_TASK_F ? size : size / 10, delta[kind] };
+        }
+    }
+    for (uint32_t r = 0; r < 4; r++)
+        x->room[r] = 500;
+    return x;
+}
+
+START_TEST(threads_do_not_change_the_result)
+{
+    pp_instance *x PP_CLEANUP(pp_instance_free) = uneven();
+    pp_found_order *one PP_CLEANUP(pp_found_order_free) = NULL;
+    pp_found_order *many PP_CLEANUP(pp_found_order_free) = NULL;
+    pp_limits limits;
+    pp_err err = { 0 };
+    pp_search_budget budget = { .iterations = 2000, .seed = 3 };
+    ck_assert_int_eq(pp_instance_bound(x, &limits, &err), PP_OK);
+    ck_assert_int_eq(pp_search_order(x, limits.ticks, &budget, &one, &err), PP_OK);
+    budget.threads = (uint32_t)_i;
+    ck_assert_int_eq(pp_search_order(x, limits.ticks, &budget, &many, &err), PP_OK);
+    ck_assert_int_eq(one->makespan, many->makespan);
+    ck_assert_mem_eq(one->ops, many->ops, x->ops * sizeof *one->ops);
+    ck_assert_int_ge(one->makespan, limits.ticks);
+}
+END_TEST
+
+static double over(void *context)
+{
+    (void)context;
+    return 1;
+}
+
+/* Stopped before it began, it still has an order that fits; and says that it ended early. */
+START_TEST(an_interrupt_leaves_an_order)
+{
+    pp_instance *x PP_CLEANUP(pp_instance_free) = uneven();
+    pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
+    pp_err err = { 0 };
+    const pp_search_budget budget = { .iterations = _i ? 1000000 : 0, .spent = over };
+    ck_assert_msg(pp_search_order(x, 0, &budget, &found, &err) == PP_OK, "%s", err.text);
+    ck_assert(!found->proved);
+    ck_assert_int_eq(found->ended_early, _i);
+}
+END_TEST
+
+START_TEST(too_large_a_microbatch_is_named)
+{
+    pp_instance *x PP_CLEANUP(pp_instance_free) = uneven();
+    pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
+    pp_err err = { 0 };
+    const pp_search_budget budget = { .iterations = 10 };
+    x->memory[pp_instance_op(x, PP_TASK_F, 1, 5)].need = 501;
+    ck_assert_int_eq(pp_search_order(x, 0, &budget, &found, &err), PP_INFEASIBLE);
+    ck_assert_msg(strstr(err.text, "microbatch 5 ") && strstr(err.text, "rank 1"), "%s", err.text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("order_search");
+    TCase *tc = tcase_create("order_search");
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, no_bound_is_above_the_best_of_all_orders, 0, 240);
+    tcase_add_loop_test(tc, threads_do_not_change_the_result, 2, 6);
+    tcase_add_loop_test(tc, an_interrupt_leaves_an_order, 0, 2);
+    tcase_add_test(tc, too_large_a_microbatch_is_named);
+    suite_add_tcase(suite, tc);
+    return step_run(suite);
+}

@@ -1,0 +1,589 @@
+#include "sim/cost/cost_model.h"
+#include "tests/support/published.h"
+
+#include <time.h>
+
+static pp_cost_context context_of(const pp_model *model, const pp_hardware *hw, const char *stack,
+                                  int64_t tp, pp_recompute recompute)
+{
+    pp_cost_context c = { .model = model,
+                          .hardware = hw,
+                          .parallel = { .pp = 1, .tp = tp, .cp = 1, .dp = 1, .ep = 1, .vpp = 1 } };
+    pp_err err = { 0 };
+    STEP_OK(pp_stack_find(stack, tp, &c.switches, &err), err);
+    c.switches.recompute = recompute;
+    return c;
+}
+
+static pp_unit_cost layer(const pp_cost_context *c, int64_t tokens, int64_t square_sum)
+{
+    pp_unit_cost cost;
+    pp_err err = { 0 };
+    STEP_OK(pp_cost_unit(c, PP_UNIT_LAYER, c->model->layers - 1, tokens, square_sum, &cost, &err),
+            err);
+    return cost;
+}
+
+/* Korthikanti 2022, sections 4.1 to 4.2 and 5: bytes per layer, to the byte. */
+START_TEST(activation_bytes_follow_the_formulas)
+{
+    static const struct {
+        const char *key;
+        int64_t tp;
+        bool sequence_parallel;
+        pp_recompute recompute;
+    } variants[] = {
+        { "none", 1, false, PP_RECOMPUTE_NONE },
+        { "tp", 8, false, PP_RECOMPUTE_NONE },
+        { "tp_sp", 8, true, PP_RECOMPUTE_NONE },
+        { "tp_sel", 8, false, PP_RECOMPUTE_SELECTIVE },
+        { "tp_sp_sel", 8, true, PP_RECOMPUTE_SELECTIVE },
+        { "full", 8, false, PP_RECOMPUTE_FULL },
+    };
+    const pp_hardware hw = run_hardware("a100-80g");
+    pp_json *json = run_data();
+    const pp_json_at root = pp_json_root(json, "published_steps.json");
+    pp_json_at list, row, bytes;
+    size_t count = 0;
+    pp_err err = { 0 };
+    STEP_OK(pp_json_get(&root, "activations", &list, &err), err);
+    STEP_OK(pp_json_count(&list, &count, &err), err);
+    for (size_t i = 0; i < count; i++) {
+        STEP_OK(pp_json_item(&list, i, &row, &err), err);
+        STEP_OK(pp_json_get(&row, "formula_bytes_per_layer", &bytes, &err), err);
+        const pp_model model = run_model(run_text(&row, "model"));
+        const int64_t tokens = 2048 * run_int(&row, "micro_batch_size");
+        for (size_t k = 0; k < sizeof variants / sizeof variants[0]; k++) {
+            pp_cost_context c =
+                context_of(&model, &hw, "megatron-2022", variants[k].tp, variants[k].recompute);
+            c.switches.sequence_parallel = variants[k].sequence_parallel;
+            const double expected = run_double(&bytes, variants[k].key);
+            const double found = layer(&c, tokens, tokens * 2048).activation_bytes;
+            ck_assert_msg(fabs(found - expected) < 1, "%s %s: %.0f for %.0f", model.name,
+                          variants[k].key, found, expected);
+        }
+    }
+    pp_json_free(&json);
+}
+END_TEST
+
+static const char *const model_names[] = {
+    "gpt1.7b",   "gpt22b",     "gpt175b",     "gpt1t",        "llama2-7b",   "llama2-70b",
+    "llama3-8b", "llama3-70b", "llama3-405b", "mixtral-8x7b", "deepseek-v3", "zb14.6b",
+};
+static const char *const hardware_names[] = { "a100-80g",  "h100-80g", "h200-141g",
+                                              "b200-180g", "l40s-48g", "v100-32g" };
+#define MODELS ((int)(sizeof model_names / sizeof model_names[0]))
+#define HARDWARES ((int)(sizeof hardware_names / sizeof hardware_names[0]))
+
+/* Gradients alive in the backward of one layer, per token: 2h of the residual stream (over tp with
+ * sequence parallel), 2h of a linear layer, and the larger of MLP and attention. gpt175b: h =
+ * 12288; MLP 2 x 4h x 2 bytes over tp; without flash twice the scores, 2 x 96 x 2048 x 2 bytes, and
+ * 8h. llama3-8b: h 4096, MLP three times 14336; mixtral: two experts of it and their rows twice. */
+START_TEST(temporaries_are_the_gradients_of_one_layer)
+{
+    static const struct {
+        const char *model, *stack;
+        int64_t tp, per_token;
+    } cases[] = {
+        { "gpt175b", "current", 8, 2 * 12288 / 8 + 2 * 12288 + 2 * 12288 },
+        { "gpt175b", "current", 1, 4 * 12288 + 16 * 12288 },
+        { "gpt175b", "megatron-2022", 1, 4 * 12288 + 8 * 12288 + 2 * 96 * 2048 * 2 },
+        { "llama3-8b", "current", 1, 4 * 4096 + 2 * 3 * 14336 },
+        { "mixtral-8x7b", "current", 1, 4 * 4096 + 2 * 2 * 2 * 4096 + 2 * 3 * 2 * 14336 },
+    };
+    const pp_hardware hw = run_hardware("a100-80g");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const pp_model model = run_model(cases[i].model);
+        pp_cost_context c = context_of(&model, &hw, cases[i].stack, cases[i].tp, PP_RECOMPUTE_NONE);
+        c.switches.sequence_parallel = cases[i].tp > 1;
+        const pp_unit_cost u = layer(&c, 2048, 2048 * 2048);
+        ck_assert_msg(u.temporary_bytes == 2048.0 * (double)cases[i].per_token, "%s: %g per token",
+                      cases[i].model, u.temporary_bytes / 2048);
+        ck_assert_double_eq(u.output_bytes, 0);
+    }
+}
+END_TEST
+
+/* The head of gpt175b over 8: V/t = 6400 logits. */
+START_TEST(the_head_returns_its_logits)
+{
+    const pp_model model = run_model("gpt175b");
+    const pp_hardware hw = run_hardware("a100-80g");
+    pp_cost_context c = context_of(&model, &hw, "current", 8, PP_RECOMPUTE_NONE);
+    pp_unit_cost u;
+    pp_err err = { 0 };
+    c.switches.sequence_parallel = true;
+    STEP_OK(pp_cost_unit(&c, PP_UNIT_LOSS, 0, 2048, 2048 * 2048, &u, &err), err);
+    ck_assert_double_eq(u.output_bytes, 2048.0 * 4 * 6400);
+    ck_assert_double_le(u.output_bytes, u.logits_bytes);
+    ck_assert_double_eq(u.temporary_bytes, 2048.0 * (2 * 6400 + 2 * 12288 + 2 * 12288 / 8));
+}
+END_TEST
+
+/* The parts of a model on one GPU are the model (but for the padding of the vocabulary). */
+START_TEST(parameters_of_the_units_are_the_model)
+{
+    pp_model model = run_model(model_names[_i]);
+    model.vocab = (model.vocab + 127) / 128 * 128;
+    const pp_hardware hw = run_hardware("h100-80g");
+    const pp_cost_context c = context_of(&model, &hw, "current", 1, PP_RECOMPUTE_NONE);
+    double sum = 0;
+    pp_unit_cost unit;
+    pp_err err = { 0 };
+    for (int64_t l = 0; l < model.layers; l++) {
+        STEP_OK(pp_cost_unit(&c, PP_UNIT_LAYER, l, 1024, 1 << 20, &unit, &err), err);
+        sum += unit.parameters;
+    }
+    STEP_OK(pp_cost_unit(&c, PP_UNIT_EMBEDDING, 0, 1024, 1 << 20, &unit, &err), err);
+    sum += unit.parameters;
+    STEP_OK(pp_cost_unit(&c, PP_UNIT_LOSS, 0, 1024, 1 << 20, &unit, &err), err);
+    sum += unit.parameters;
+    const double expected = (double)pp_model_parameters(&model);
+    ck_assert_msg(fabs(sum / expected - 1) < 1e-3, "%s: %.0f for %.0f", model.name, sum, expected);
+}
+END_TEST
+
+/* SC21: 72 B s l h^2 (1 + s/(6h) + V/(12 l h)), without recomputation. */
+START_TEST(model_flops_are_megatrons)
+{
+    const pp_model model = run_model("gpt175b");
+    const pp_hardware hw = run_hardware("a100-80g");
+    run r = { .model = model,
+              .parallel = { .pp = 8, .tp = 8, .cp = 1, .dp = 2, .ep = 1, .vpp = 1 },
+              .micro_batch_size = 1,
+              .seq_length = 2048,
+              .microbatches = 16 };
+    pp_err err = { 0 };
+    STEP_OK(pp_stack_find("megatron-2022", 8, &r.switches, &err), err);
+    r.switches.recompute = PP_RECOMPUTE_FULL;
+    pp_costs *costs = run_costs(&r, &hw);
+    const double batch = 32, s = 2048, h = (double)model.hidden, l = (double)model.layers;
+    const double expected = 72 * batch * s * l * h * h * (1 + s / (6 * h) + 51200 / (12 * l * h));
+    ck_assert_double_eq_tol(costs->model_flops / expected, 1, 1e-9);
+    ck_assert_double_eq(costs->tokens, batch * s);
+    ck_assert_double_eq(costs->peak_flops_per_s, 128 * 312e12);
+    pp_costs_free(&costs);
+}
+END_TEST
+
+/* Cost is a function of tokens and squared lengths: attention only in F and I. */
+START_TEST(packed_sequences_are_cheaper_than_one_long)
+{
+    const pp_model model = run_model("llama3-8b");
+    const pp_hardware hw = run_hardware("h100-80g");
+    for (int unfused = 0; unfused < 2; unfused++) {
+        pp_cost_context c = context_of(&model, &hw, "current", 1, PP_RECOMPUTE_NONE);
+        c.switches.flash_attention = !unfused;
+        const pp_unit_cost whole = layer(&c, 1024, 1024 * 1024);
+        const pp_unit_cost pack = layer(&c, 1024, 2 * 512 * 512);
+        ck_assert_double_lt(pack.f_s, whole.f_s);
+        ck_assert_double_lt(pack.i_s, whole.i_s);
+        ck_assert_double_eq_tol(pack.w_s, whole.w_s, 1e-12);
+        ck_assert_double_lt(pack.model_flops, whole.model_flops);
+    }
+}
+END_TEST
+
+START_TEST(recomputation_trades_time_for_memory)
+{
+    const pp_model model = run_model("gpt175b");
+    const pp_hardware hw = run_hardware("a100-80g");
+    pp_unit_cost cost[3];
+    for (int k = 0; k < 3; k++) {
+        const pp_cost_context c =
+            context_of(&model, &hw, "megatron-2022", 8, (pp_recompute)(PP_RECOMPUTE_NONE + k));
+        cost[k] = layer(&c, 2048, 2048 * 2048);
+    }
+    for (int k = 1; k < 3; k++) {
+        ck_assert_double_eq(cost[k].f_s, cost[0].f_s);
+        ck_assert_double_gt(cost[k].i_s, cost[k - 1].i_s);
+        ck_assert_double_eq(cost[k].w_s, cost[0].w_s);
+        ck_assert_double_lt(cost[k].activation_bytes, cost[k - 1].activation_bytes);
+        ck_assert_double_gt(cost[k].recompute_bytes, cost[k - 1].recompute_bytes);
+    }
+    ck_assert_double_eq_tol(cost[2].i_s - cost[2].f_s, cost[0].i_s, 1e-12);
+    ck_assert_double_eq(cost[1].recompute_bytes + cost[1].activation_bytes,
+                        cost[0].activation_bytes);
+}
+END_TEST
+
+static run small_run(const char *model, int64_t pp, int64_t tp, int64_t dp, int64_t vpp)
+{
+    run r = { .model = run_model(model),
+              .micro_batch_size = 1,
+              .seq_length = 2048,
+              .microbatches = 8,
+              .parallel = { .pp = pp, .tp = tp, .cp = 1, .dp = dp, .ep = 1, .vpp = vpp } };
+    pp_err err = { 0 };
+    STEP_OK(pp_stack_find("current", tp, &r.switches, &err), err);
+    r.switches.recompute = PP_RECOMPUTE_NONE;
+    return r;
+}
+
+/* An MTP module has a layer and a head, one after the other. */
+START_TEST(an_mtp_module_has_the_larger_temporaries)
+{
+    const pp_hardware hw = run_hardware("h100-80g");
+    pp_model model = run_model("deepseek-v3");
+    for (int k = 0; k < 2; k++) {
+        const pp_cost_context c = context_of(&model, &hw, "current", 1, PP_RECOMPUTE_NONE);
+        pp_unit_cost mtp, loss;
+        pp_err err = { 0 };
+        STEP_OK(pp_cost_unit(&c, PP_UNIT_MTP, 0, 4096, 4096 * 4096, &mtp, &err), err);
+        STEP_OK(pp_cost_unit(&c, PP_UNIT_LOSS, 0, 4096, 4096 * 4096, &loss, &err), err);
+        const double one = layer(&c, 4096, 4096 * 4096).temporary_bytes;
+        ck_assert_int_eq(one < loss.temporary_bytes, k);
+        ck_assert_double_eq(mtp.temporary_bytes, k ? loss.temporary_bytes : one);
+        model.vocab *= 4;
+    }
+}
+END_TEST
+
+/* Of the units of a stage one at a time has temporaries, each leaves its outputs. llama3-8b over 2:
+ * a layer h + 2h + 6 x 14336 / 2 bytes per token, the head V + 2h + h, its logits 4 V / 2. */
+START_TEST(a_stage_has_the_temporaries_of_its_largest_unit)
+{
+    const pp_hardware hw = run_hardware("h100-80g");
+    run r = small_run("llama3-8b", 4, 2, 1, 1);
+    pp_costs *c = run_costs(&r, &hw);
+    const int64_t tokens = r.micro_batch_size * r.seq_length;
+    ck_assert_int_eq(c->temporary_bytes[0], tokens * (3 * 4096 + 3 * 14336));
+    ck_assert_int_eq(c->temporary_bytes[3], tokens * (128256 + 3 * 4096));
+    ck_assert_int_eq(c->output_bytes[0], 0);
+    ck_assert_int_eq(c->output_bytes[3], tokens * 2 * 128256);
+    pp_costs_free(&c);
+}
+END_TEST
+
+/* 18 bytes per parameter, or 6 + 12 / dp (Megatron's theoretical_memory_usage). */
+START_TEST(state_per_parameter_is_megatrons)
+{
+    const pp_hardware hw = run_hardware("h100-80g");
+    for (int zero = 0; zero < 2; zero++) {
+        run r = small_run("llama3-8b", 4, 2, 8, 1);
+        r.switches.zero = zero;
+        pp_costs *c = run_costs(&r, &hw);
+        for (uint32_t rank = 0; rank < 4; rank++) {
+            const double p = (double)c->parameter_bytes[rank] / 2;
+            ck_assert_double_eq_tol((double)c->gradient_bytes[rank] / p, 4, 1e-6);
+            ck_assert_double_eq_tol((double)c->optimizer_bytes[rank] / p, zero ? 1.5 : 12, 1e-6);
+        }
+        pp_costs_free(&c);
+    }
+}
+END_TEST
+
+/* DualPipe: rank r holds stages r and p - 1 - r. */
+START_TEST(bidirectional_ranks_hold_two_stages)
+{
+    const pp_hardware hw = run_hardware("h100-80g");
+    run r = small_run("llama3-8b", 4, 2, 1, 1);
+    pp_costs *one = run_costs(&r, &hw);
+    pp_cost_context context = { .model = &r.model,
+                                .hardware = &hw,
+                                .parallel = r.parallel,
+                                .switches = r.switches,
+                                .placement = PP_PLACE_BIDIRECTIONAL };
+    pp_stage *stages = run_stages(&r.model, 4);
+    pp_workload workload;
+    pp_costs *two = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_workload_fixed(r.microbatches, r.micro_batch_size, r.seq_length, &workload, &err),
+            err);
+    STEP_OK(pp_cost_model_build(&context, stages, 4, &workload, 0, &two, &err), err);
+    for (uint32_t k = 0; k < 4; k++) {
+        ck_assert_int_eq(two->parameter_bytes[k],
+                         one->parameter_bytes[k] + one->parameter_bytes[3 - k]);
+        ck_assert_int_eq(two->gradient_bytes[k],
+                         one->gradient_bytes[k] + one->gradient_bytes[3 - k]);
+        ck_assert_int_eq(two->optimizer_bytes[k],
+                         one->optimizer_bytes[k] + one->optimizer_bytes[3 - k]);
+    }
+    pp_workload_free(&workload);
+    free(stages);
+    pp_costs_free(&one);
+    pp_costs_free(&two);
+}
+END_TEST
+
+START_TEST(step_boundary_has_what_the_job_needs)
+{
+    const pp_hardware hw = run_hardware("a100-80g");
+    run r = small_run("gpt22b", 4, 8, 1, 1);
+    pp_costs *c = run_costs(&r, &hw);
+    ck_assert_int_eq(c->grad_sync_ns[0], 0);
+    ck_assert_int_gt(c->tied_ns[0], 0);
+    ck_assert_int_eq(c->tied_ns[1], 0);
+    ck_assert_int_eq(c->tied_ns[0], c->tied_ns[3]);
+    ck_assert_int_gt(c->optimizer_ns[0], 0);
+    ck_assert_int_gt(c->comm_library_bytes[0], 0);
+    pp_costs_free(&c);
+    r.parallel.dp = 4;
+    r.switches.grad_sync_overlap = false;
+    c = run_costs(&r, &hw);
+    const pp_ns exposed = c->grad_sync_ns[1];
+    ck_assert_int_gt(exposed, 0);
+    pp_costs_free(&c);
+    r.switches.grad_sync_overlap = true;
+    c = run_costs(&r, &hw);
+    ck_assert_int_lt(c->grad_sync_ns[1], exposed);
+    pp_costs_free(&c);
+    r.parallel = (pp_parallel){ .pp = 1, .tp = 8, .cp = 1, .dp = 1, .ep = 1, .vpp = 1 };
+    c = run_costs(&r, &hw);
+    ck_assert_int_eq(c->tied_ns[0], 0);
+    ck_assert_int_eq(c->send_f_ns[0], 0);
+    pp_costs_free(&c);
+}
+END_TEST
+
+/* On a V the first and the last stage share rank 0: nothing is left to reduce. */
+START_TEST(a_tied_embedding_on_one_rank_needs_no_reduction)
+{
+    const pp_hardware hw = run_hardware("a100-80g");
+    run r = small_run("gpt22b", 4, 8, 1, 2);
+    for (int v = 0; v < 2; v++) {
+        r.placement = v ? PP_PLACE_V : PP_PLACE_LOOP;
+        pp_costs *c = run_costs(&r, &hw);
+        for (int rank = 0; rank < 4; rank++)
+            ck_assert_int_eq(c->tied_ns[rank] > 0, !v && (rank == 0 || rank == 3));
+        pp_costs_free(&c);
+    }
+}
+END_TEST
+
+/* Megatron's interleaved schedule without overlap waits for its exchanges: part of the ops. */
+START_TEST(exchanges_without_overlap_are_in_the_ops)
+{
+    const pp_hardware hw = run_hardware("a100-80g");
+    run r = small_run("gpt22b", 4, 8, 1, 2);
+    pp_costs *overlapped = run_costs(&r, &hw);
+    r.switches.p2p_overlap = false;
+    pp_costs *waiting = run_costs(&r, &hw);
+    ck_assert_int_gt(overlapped->send_f_ns[0], 0);
+    ck_assert_int_eq(waiting->send_f_ns[0], 0);
+    ck_assert_int_gt(waiting->f_ns[1], overlapped->f_ns[1]);
+    ck_assert_int_gt(waiting->i_ns[1], overlapped->i_ns[1]);
+    ck_assert_int_eq(waiting->w_ns[1], overlapped->w_ns[1]);
+    pp_costs_free(&overlapped);
+    pp_costs_free(&waiting);
+}
+END_TEST
+
+START_TEST(classes_are_the_distinct_microbatches)
+{
+    const pp_hardware hw = run_hardware("h100-80g");
+    const run r = small_run("llama3-8b", 2, 1, 2, 1);
+    const pp_cost_context context = {
+        .model = &r.model, .hardware = &hw, .parallel = r.parallel, .switches = r.switches
+    };
+    int64_t lengths[] = { 512, 512, 1024, 512, 512, 256 };
+    pp_microbatch list[] = {
+        { 1024, 2 * 512 * 512, 0, 2 }, { 1024, 1024 * 1024, 2, 1 }, { 1024, 2 * 512 * 512, 3, 2 },
+        { 256, 256 * 256, 5, 1 },      { 256, 256 * 256, 5, 1 },    { 256, 256 * 256, 5, 1 },
+    };
+    const pp_workload workload = {
+        .replicas = 2, .microbatches = 3, .microbatch = list, .lengths = lengths, .length_count = 6
+    };
+    pp_stage *stages = run_stages(&r.model, 2);
+    pp_costs *c = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_cost_model_build(&context, stages, 2, &workload, 0, &c, &err), err);
+    ck_assert_uint_eq(c->classes, 2);
+    ck_assert_uint_eq(c->class_of[2], 0);
+    ck_assert_double_eq(c->tokens, 3 * 1024 + 3 * 256);
+    const double flops = c->model_flops;
+    pp_costs_free(&c);
+    STEP_OK(pp_cost_model_build(&context, stages, 2, &workload, 1, &c, &err), err);
+    ck_assert_uint_eq(c->classes, 1);
+    ck_assert_double_eq_tol(c->model_flops / flops, 1, 1e-12);
+    pp_costs_free(&c);
+    pp_costs *both[2] = { NULL };
+    STEP_OK(pp_cost_model_build_all(&context, stages, 2, &workload, both, &err), err);
+    for (uint32_t i = 0; i < 2; i++) {
+        ck_assert_double_eq(both[i]->model_flops, flops);
+        ck_assert_double_eq(both[i]->tokens, 3 * 1024 + 3 * 256);
+        ck_assert_uint_eq(both[i]->classes, 2 - i);
+        pp_costs_free(&both[i]);
+    }
+    STEP_OK(pp_cost_model_tables(&context, stages, 2, &workload, 1, &c, &err), err);
+    ck_assert_uint_eq(c->classes, 1);
+    ck_assert_double_eq(c->model_flops, 0);
+    pp_costs_free(&c);
+    free(stages);
+}
+END_TEST
+
+/* Was quadratic in the replicas: minutes. */
+START_TEST(many_replicas_cost_what_their_microbatches_cost)
+{
+    enum { REPLICAS = 256, EACH = 64 };
+    const pp_hardware hw = run_hardware("h100-80g");
+    run r = small_run("llama3-8b", 2, 1, 2, 1);
+    r.parallel.dp = REPLICAS;
+    const pp_cost_context context = {
+        .model = &r.model, .hardware = &hw, .parallel = r.parallel, .switches = r.switches
+    };
+    pp_microbatch *list = calloc((size_t)REPLICAS * EACH, sizeof *list);
+    pp_costs **costs = calloc(REPLICAS, sizeof *costs);
+    ck_assert_ptr_nonnull(list);
+    ck_assert_ptr_nonnull(costs);
+    for (size_t j = 0; j < (size_t)REPLICAS * EACH; j++)
+        list[j] = (pp_microbatch){ .tokens = 1000 + (int64_t)j, .square_sum = 1000000, .count = 1 };
+    const pp_workload workload = { .replicas = REPLICAS, .microbatches = EACH, .microbatch = list };
+    pp_stage *stages = run_stages(&r.model, 2);
+    pp_err err = { 0 };
+    const clock_t start = clock();
+    STEP_OK(pp_cost_model_build_all(&context, stages, 2, &workload, costs, &err), err);
+    const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    ck_assert_msg(seconds < 5, "%g s", seconds);
+    for (size_t i = 0; i < REPLICAS; i++)
+        pp_costs_free(&costs[i]);
+    free(costs);
+    free(list);
+    free(stages);
+}
+END_TEST
+
+START_TEST(impossible_splits_are_wrong_usage)
+{
+    static const struct {
+        const char *model;
+        pp_parallel parallel;
+        const char *where, *text;
+    } cases[] = {
+        { "gpt22b", { 1, 3, 1, 1, 1, 1 }, "--tp", "1, 2, 4, 8, 16, 32, 64" },
+        { "llama3-8b", { 1, 64, 1, 1, 1, 1 }, "--tp", "does not divide the 32" },
+        { "llama3-8b", { 1, 1, 1, 8, 8, 1 }, "--ep", "no experts" },
+        { "mixtral-8x7b", { 1, 1, 1, 8, 3, 1 }, "--ep", "1, 2, 4, 8" },
+        { "mixtral-8x7b", { 1, 1, 1, 4, 8, 1 }, "--ep", "dp x cp" },
+        { "gpt22b", { 0, 1, 1, 1, 1, 1 }, "--pp", "must be 1" },
+    };
+    const pp_hardware hw = run_hardware("h100-80g");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const pp_model model = run_model(cases[i].model);
+        pp_cost_context c = context_of(&model, &hw, "current", 1, PP_RECOMPUTE_NONE);
+        c.parallel = cases[i].parallel;
+        pp_err err = { 0 };
+        ck_assert_int_eq(pp_cost_context_check(&c, &err), PP_USAGE);
+        ck_assert_str_eq(err.where, cases[i].where);
+        ck_assert_msg(strstr(err.text, cases[i].text) != NULL, "%s", err.text);
+    }
+}
+END_TEST
+
+static void check_cost(const pp_unit_cost *u, const char *where)
+{
+    const double values[] = { u->f_s,
+                              u->i_s,
+                              u->w_s,
+                              u->activation_bytes,
+                              u->stash_bytes,
+                              u->recompute_bytes,
+                              u->logits_bytes,
+                              u->temporary_bytes,
+                              u->output_bytes,
+                              u->parameters,
+                              u->expert_parameters,
+                              u->model_flops };
+    for (size_t k = 0; k < sizeof values / sizeof values[0]; k++)
+        ck_assert_msg(isfinite(values[k]) && values[k] >= 0, "%s: value %zu is %g", where, k,
+                      values[k]);
+    ck_assert_msg(u->f_s > 0 && u->i_s + u->w_s > 0, "%s: no time", where);
+    ck_assert_msg(u->expert_parameters <= u->parameters, "%s: experts", where);
+}
+
+static bool grows(double from, double to)
+{
+    return to >= from * (1 - 1e-12); /* sums round */
+}
+
+/* Every model on every GPU, whatever the split: finite, not negative, growing with the work. */
+START_TEST(costs_are_finite_and_grow)
+{
+    static const pp_parallel splits[] = {
+        { 1, 1, 1, 8, 1, 1 }, { 4, 2, 1, 4, 1, 2 }, { 2, 8, 1, 2, 1, 1 },
+        { 2, 4, 2, 2, 1, 1 }, { 8, 8, 4, 8, 1, 1 }, { 1, 1, 2, 8, 8, 1 },
+    };
+    const pp_model model = run_model(model_names[_i]);
+    int checked = 0;
+    for (int h = 0; h < HARDWARES; h++) {
+        const pp_hardware hw = run_hardware(hardware_names[h]);
+        for (size_t k = 0; k < sizeof splits / sizeof splits[0]; k++) {
+            pp_cost_context c = context_of(&model, &hw, k % 2 ? "megatron-2022" : "current",
+                                           splits[k].tp, (pp_recompute)(k % 3));
+            c.parallel = splits[k];
+            pp_err err = { 0 };
+            if (pp_cost_context_check(&c, &err) != PP_OK)
+                continue;
+            for (int kind = PP_UNIT_EMBEDDING; kind <= PP_UNIT_LOSS; kind++) {
+                pp_unit_cost last = { 0 };
+                for (int64_t t = 1; t <= 1 << 18; t *= 8) {
+                    pp_unit_cost u;
+                    char where[200];
+                    snprintf(where, sizeof where, "%s %s split %zu unit %d tokens %d", model.name,
+                             hw.name, k, kind, (int)t);
+                    STEP_OK(pp_cost_unit(&c, (pp_unit_kind)kind, 0, t, t * (t < 8192 ? t : 8192),
+                                         &u, &err),
+                            err);
+                    check_cost(&u, where);
+                    ck_assert_msg(grows(last.f_s, u.f_s) &&
+                                      grows(last.i_s + last.w_s, u.i_s + u.w_s) &&
+                                      grows(last.activation_bytes, u.activation_bytes),
+                                  "%s: shrinks", where);
+                    last = u;
+                    checked++;
+                }
+            }
+        }
+    }
+    ck_assert_int_gt(checked, 100);
+}
+END_TEST
+
+/* More tensor parallelism: less time per op inside a node, more GPU-seconds; far more across. */
+START_TEST(tensor_parallelism_saves_time_but_not_work)
+{
+    const pp_model model = run_model("gpt175b");
+    const pp_hardware hw = run_hardware("a100-80g");
+    double last_s = INFINITY, last_work = 0;
+    for (int64_t tp = 1; tp <= 32; tp *= 2) {
+        const pp_cost_context c = context_of(&model, &hw, "megatron-2022", tp, PP_RECOMPUTE_NONE);
+        const pp_unit_cost u = layer(&c, 2048, 2048 * 2048);
+        const double seconds = u.f_s + u.i_s + u.w_s;
+        if (tp <= 8)
+            ck_assert_double_lt(seconds, last_s);
+        ck_assert_double_gt(seconds * (double)tp, last_work);
+        last_s = seconds;
+        last_work = seconds * (double)tp;
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cost_model");
+    TCase *tc = tcase_create("cost_model");
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, activation_bytes_follow_the_formulas);
+    tcase_add_loop_test(tc, parameters_of_the_units_are_the_model, 0, MODELS);
+    tcase_add_test(tc, model_flops_are_megatrons);
+    tcase_add_test(tc, packed_sequences_are_cheaper_than_one_long);
+    tcase_add_test(tc, recomputation_trades_time_for_memory);
+    tcase_add_test(tc, state_per_parameter_is_megatrons);
+    tcase_add_test(tc, bidirectional_ranks_hold_two_stages);
+    tcase_add_test(tc, temporaries_are_the_gradients_of_one_layer);
+    tcase_add_test(tc, the_head_returns_its_logits);
+    tcase_add_test(tc, an_mtp_module_has_the_larger_temporaries);
+    tcase_add_test(tc, a_stage_has_the_temporaries_of_its_largest_unit);
+    tcase_add_test(tc, step_boundary_has_what_the_job_needs);
+    tcase_add_test(tc, a_tied_embedding_on_one_rank_needs_no_reduction);
+    tcase_add_test(tc, exchanges_without_overlap_are_in_the_ops);
+    tcase_add_test(tc, classes_are_the_distinct_microbatches);
+    tcase_add_test(tc, many_replicas_cost_what_their_microbatches_cost);
+    tcase_add_test(tc, impossible_splits_are_wrong_usage);
+    tcase_add_loop_test(tc, costs_are_finite_and_grow, 0, MODELS);
+    tcase_add_test(tc, tensor_parallelism_saves_time_but_not_work);
+    suite_add_tcase(suite, tc);
+    return step_run(suite);
+}

@@ -1,0 +1,554 @@
+/* What a stage is made of: its own units, each with a cost of its own. */
+#include "sim/cost/cost_model.h"
+#include "sim/cost/kernel.h"
+#include "sim/plan/recost.h"
+#include "tests/support/published.h"
+
+#define TOKENS 4096
+
+static run stages_run(const char *model, int64_t pp, int64_t tp)
+{
+    run r = { .model = run_model(model),
+              .micro_batch_size = 1,
+              .seq_length = TOKENS,
+              .microbatches = 8,
+              .parallel = { .pp = pp, .tp = tp, .cp = 1, .dp = 1, .ep = 1, .vpp = 1 } };
+    pp_err err = { 0 };
+    STEP_OK(pp_stack_find("current", tp, &r.switches, &err), err);
+    r.switches.recompute = PP_RECOMPUTE_FULL;
+    return r;
+}
+
+static pp_unit_cost unit(const run *r, const pp_hardware *hw, pp_unit_kind kind, int64_t layer)
+{
+    const pp_cost_context c = {
+        .model = &r->model, .hardware = hw, .parallel = r->parallel, .switches = r->switches
+    };
+    pp_unit_cost cost;
+    pp_err err = { 0 };
+    STEP_OK(pp_cost_unit(&c, kind, layer, TOKENS, (int64_t)TOKENS * TOKENS, &cost, &err), err);
+    return cost;
+}
+
+static void add(pp_unit_cost *sum, pp_unit_cost one)
+{
+    sum->f_s += one.f_s;
+    sum->i_s += one.i_s;
+    sum->w_s += one.w_s;
+    sum->activation_bytes += one.activation_bytes;
+    sum->logits_bytes += one.logits_bytes;
+    sum->recompute_bytes = fmax(sum->recompute_bytes, one.recompute_bytes);
+}
+
+/* Layers 0 to 2 are dense, 61 of them do not divide by 4; the last stage has MTP and head. Layers
+ * are recomputed one after the other, so their transients do not add up. */
+START_TEST(a_stage_costs_the_sum_of_its_units)
+{
+    pp_hardware hw = run_hardware("h100-80g");
+    hw.host_gap_s = 0;
+    const run r = stages_run("deepseek-v3", 4, 1);
+    pp_stage *stages = run_stages(&r.model, 4);
+    pp_costs *c = run_costs(&r, &hw);
+    for (uint32_t s = 0; s < 4; s++) {
+        pp_unit_cost sum = { 0 };
+        for (int64_t l = 0; l < stages[s].layers; l++)
+            add(&sum, unit(&r, &hw, PP_UNIT_LAYER, stages[s].first_layer + l));
+        if (s == 0)
+            add(&sum, unit(&r, &hw, PP_UNIT_EMBEDDING, 0));
+        if (s == 3) {
+            add(&sum, unit(&r, &hw, PP_UNIT_MTP, 0));
+            add(&sum, unit(&r, &hw, PP_UNIT_LOSS, 0));
+        }
+        ck_assert_double_eq_tol((double)c->f_ns[s], 1e9 * sum.f_s, 1);
+        ck_assert_double_eq_tol((double)c->i_ns[s], 1e9 * sum.i_s, 1);
+        ck_assert_double_eq_tol((double)c->w_ns[s], 1e9 * sum.w_s, 1);
+        ck_assert_double_eq_tol((double)c->activation_bytes[s], sum.activation_bytes, 1);
+        ck_assert_double_eq_tol((double)c->logits_bytes[s], sum.logits_bytes, 1);
+        ck_assert_double_eq_tol((double)c->recompute_bytes[s], sum.recompute_bytes, 1);
+    }
+    ck_assert_int_eq(stages[0].layers, 16);
+    ck_assert_int_eq(stages[1].layers, 15);
+    ck_assert_double_gt(unit(&r, &hw, PP_UNIT_EMBEDDING, 0).f_s, 0);
+    ck_assert_double_gt(unit(&r, &hw, PP_UNIT_LAYER, 3).f_s,
+                        1.1 * unit(&r, &hw, PP_UNIT_LAYER, 2).f_s);
+    free(stages);
+    pp_costs_free(&c);
+}
+END_TEST
+
+/* bf16. MTP looks tokens up too, in a table of its own where the embedding is on another rank. */
+START_TEST(a_rank_holds_the_parameters_of_its_units)
+{
+    const pp_hardware hw = run_hardware("h100-80g");
+    const run r = stages_run("deepseek-v3", 4, 1);
+    const double table = 129280.0 * 7168;
+    pp_stage *stages = run_stages(&r.model, 4);
+    pp_costs *c = run_costs(&r, &hw);
+    for (uint32_t s = 0; s < 4; s++) {
+        double sum = s == 3 ? table : 0;
+        for (int64_t l = 0; l < stages[s].layers; l++)
+            sum += unit(&r, &hw, PP_UNIT_LAYER, stages[s].first_layer + l).parameters;
+        if (s == 0)
+            sum += unit(&r, &hw, PP_UNIT_EMBEDDING, 0).parameters;
+        if (s == 3)
+            sum += unit(&r, &hw, PP_UNIT_MTP, 0).parameters +
+                   unit(&r, &hw, PP_UNIT_LOSS, 0).parameters;
+        ck_assert_double_eq_tol((double)c->parameter_bytes[s], 2 * sum, 1);
+    }
+    ck_assert_double_eq(unit(&r, &hw, PP_UNIT_EMBEDDING, 0).parameters, table);
+    free(stages);
+    pp_costs_free(&c);
+}
+END_TEST
+
+START_TEST(sequence_parallel_tensors_travel_in_slices)
+{
+    const pp_hardware hw = run_hardware("h100-80g");
+    run r = stages_run("llama3-8b", 4, 4);
+    pp_ns send_ns[2] = { 0 };
+    for (int on = 0; on < 2; on++) {
+        r.switches.sequence_parallel = on;
+        pp_costs *c = run_costs(&r, &hw);
+        ck_assert_int_eq(c->message_bytes[0], TOKENS * 4096 * 2 / (on ? 4 : 1));
+        send_ns[on] = c->send_f_ns[0];
+        pp_costs_free(&c);
+    }
+    ck_assert_int_lt(send_ns[1], send_ns[0]);
+}
+END_TEST
+
+/* Interleaved without overlap: each F and I waits for the longer of two exchanges. A gap where the
+ * framework synchronises: in F and I of every stage where there is more than one rank. */
+START_TEST(exchanges_and_gaps_are_in_the_ops)
+{
+    pp_hardware hw = run_hardware("a100-80g");
+    run r = stages_run("gpt22b", 4, 8);
+    r.parallel.vpp = 2;
+    for (int gap_us = 0; gap_us < 101; gap_us += 100) {
+        hw.host_gap_s = 1e-6 * gap_us;
+        r.switches.p2p_overlap = true;
+        pp_costs *overlapped = run_costs(&r, &hw);
+        r.switches.p2p_overlap = false;
+        pp_costs *waiting = run_costs(&r, &hw);
+        const pp_ns forward = overlapped->send_f_ns[1], backward = overlapped->send_b_ns[1];
+        const pp_ns waits = (forward > backward ? forward : backward) + 1000 * gap_us;
+        ck_assert_int_gt(forward, 0);
+        ck_assert_int_le(llabs(waiting->f_ns[1] - overlapped->f_ns[1] - waits), 1);
+        ck_assert_int_le(llabs(waiting->i_ns[1] - overlapped->i_ns[1] - waits), 1);
+        ck_assert_int_eq(waiting->w_ns[1], overlapped->w_ns[1]);
+        pp_costs_free(&overlapped);
+        pp_costs_free(&waiting);
+    }
+}
+END_TEST
+
+/* No less than its products at peak speed and, at the peak of the memory, 38 bytes per logit: cast
+ * to fp32 (2 + 4), max (4), subtract and exponentiate (4 + 4 each), sum (4), divide (4 + 4). */
+START_TEST(the_loss_passes_over_its_logits)
+{
+    const pp_hardware hw = run_hardware("h100-80g");
+    const run r = stages_run("llama3-8b", 4, 1);
+    const double logits = TOKENS * 128256.0;
+    const double products_s = 2 * logits * 4096 / hw.peak_flops_per_s;
+    const double passes_s = 38 * logits / hw.memory_bytes_per_s;
+    const pp_unit_cost head = unit(&r, &hw, PP_UNIT_LOSS, 0);
+    ck_assert_double_gt(head.f_s, products_s + passes_s);
+    ck_assert_double_lt(head.f_s, 2 * (products_s + passes_s));
+}
+END_TEST
+
+/* Of a small microbatch the host's launches take the time, 20 of them for a forward. */
+START_TEST(small_microbatches_take_their_launches)
+{
+    const pp_hardware hw = run_hardware("h100-80g");
+    const run r = stages_run("llama3-8b", 4, 8);
+    const pp_cost_context c = {
+        .model = &r.model, .hardware = &hw, .parallel = r.parallel, .switches = r.switches
+    };
+    pp_unit_cost one, large;
+    pp_err err = { 0 };
+    STEP_OK(pp_cost_unit(&c, PP_UNIT_LAYER, 0, 16, 16 * 16, &one, &err), err);
+    STEP_OK(pp_cost_unit(&c, PP_UNIT_LAYER, 0, 8192, 512 * 16 * 16, &large, &err), err);
+    ck_assert_double_eq_tol(one.f_s, 20 * hw.launch_s / hw.sustained, 1e-12);
+    ck_assert_double_lt(large.f_s, 512 * one.f_s / 4);
+}
+END_TEST
+
+/* Each token sees itself and what is in front of it, up to the window. */
+START_TEST(a_window_limits_the_attention)
+{
+    const pp_hardware hw = run_hardware("h100-80g");
+    run r = stages_run("llama3-8b", 4, 1);
+    const double all = unit(&r, &hw, PP_UNIT_LAYER, 0).model_flops;
+    const double seconds = unit(&r, &hw, PP_UNIT_LAYER, 0).f_s;
+    r.model.sliding_window = TOKENS;
+    ck_assert_double_eq(unit(&r, &hw, PP_UNIT_LAYER, 0).model_flops, all);
+    r.model.sliding_window = 1024;
+    double pairs = 0; /* not seen */
+    for (int64_t k = 1024; k < TOKENS; k++)
+        pairs += (double)(k + 1 - 1024);
+    /* two products of 2 x head_dim 128 on 32 heads, three times with the backward; counted full,
+     * that is twice what causal attention computes */
+    const double saved = 3 * 2 * 2 * (2 * pairs) * 128 * 32;
+    const double less = unit(&r, &hw, PP_UNIT_LAYER, 0).model_flops;
+    ck_assert_double_eq_tol((all - less) / saved, 1, 1e-3);
+    ck_assert_double_lt(unit(&r, &hw, PP_UNIT_LAYER, 0).f_s, seconds);
+}
+END_TEST
+
+/* Vocabulary x hidden over tp: both ends of a loop hold the table, on a V they are one rank. */
+START_TEST(a_tied_embedding_is_held_by_both_ends)
+{
+    const pp_hardware hw = run_hardware("a100-80g");
+    run r = stages_run("gpt22b", 4, 8);
+    r.parallel.vpp = 2;
+    int64_t bytes[2] = { 0 };
+    for (int v = 0; v < 2; v++) {
+        r.placement = v ? PP_PLACE_V : PP_PLACE_LOOP;
+        pp_costs *c = run_costs(&r, &hw);
+        for (int rank = 0; rank < 4; rank++)
+            bytes[v] += c->parameter_bytes[rank];
+        pp_costs_free(&c);
+    }
+    const int64_t table = 51200 / 8 * 6144;
+    ck_assert_int_eq(bytes[0] - bytes[1], 2 * table);
+}
+END_TEST
+
+/* Tokens go to their experts and back: 7 of 8 leave the GPU, at its part of the node's network
+ * where every expert lives on a node of its own. Twice in F, twice in I. */
+START_TEST(experts_elsewhere_cost_two_exchanges)
+{
+    pp_hardware hw = run_hardware("h100-80g");
+    run r = stages_run("mixtral-8x7b", 4, 1);
+    hw.gpus_per_node = 1;
+    hw.network_bytes_per_s = 50e9;
+    r.switches.recompute = PP_RECOMPUTE_NONE;
+    r.parallel.dp = 8;
+    const pp_unit_cost here = unit(&r, &hw, PP_UNIT_LAYER, 0);
+    r.parallel.ep = 8;
+    const pp_unit_cost there = unit(&r, &hw, PP_UNIT_LAYER, 0);
+    const double routed = 2 * TOKENS * 4096 * 2; /* two experts per token, bf16 */
+    const double exchange_s = routed * 7 / 8 / (hw.network_efficiency * 50e9);
+    ck_assert_double_gt(there.f_s - here.f_s, 1.9 * exchange_s);
+    ck_assert_double_lt(there.f_s - here.f_s, 2.3 * exchange_s / hw.sustained);
+    ck_assert_double_gt(there.i_s - here.i_s, 1.9 * exchange_s);
+    /* what ep divides it gets back from the others: only the experts' weights are fewer */
+    ck_assert_double_eq(there.activation_bytes, here.activation_bytes);
+    ck_assert_double_eq_tol(8 * there.expert_parameters, here.expert_parameters, 1e-6);
+}
+END_TEST
+
+/* mixtral-8x7b on four stages of 8 layers: documents of several lengths on two replicas. */
+#define M 5
+
+typedef struct recomputed {
+    run run;
+    pp_hardware hardware;
+    pp_cost_context context;
+    pp_stage *stages;
+    pp_workload workload;
+    pp_recompute_table table;
+} recomputed;
+
+static void recomputed_setup(recomputed *r)
+{
+    static const int64_t lengths[2 * M] = { 512, 512, 512, 2048, 512, 512, 512, 512, 2048, 512 };
+    size_t end[2 * M];
+    pp_err err = { 0 };
+    for (size_t i = 0; i < 2 * M; i++)
+        end[i] = i + 1;
+    *r = (recomputed){ .run = stages_run("mixtral-8x7b", 4, 2),
+                       .hardware = run_hardware("h100-80g") };
+    r->run.parallel.dp = 2;
+    r->context = (pp_cost_context){ .model = &r->run.model,
+                                    .hardware = &r->hardware,
+                                    .parallel = r->run.parallel,
+                                    .switches = r->run.switches,
+                                    .recomputed = &r->table };
+    r->context.switches.recompute = PP_RECOMPUTE_MICROBATCHES;
+    r->stages = run_stages(&r->run.model, 4);
+    STEP_OK(pp_workload_group(lengths, end, 2 * M, 4096, 2, &r->workload, &err), err);
+    STEP_OK(pp_recompute_table_new(2, M, 4, &r->table, &err), err);
+}
+
+static void recomputed_free(recomputed *r)
+{
+    free(r->stages);
+    pp_workload_free(&r->workload);
+    pp_recompute_table_free(&r->table);
+}
+
+static pp_costs *costs_of(const recomputed *r, uint32_t replica)
+{
+    pp_costs *costs = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_cost_model_build(&r->context, r->stages, 4, &r->workload, replica, &costs, &err),
+            err);
+    return costs;
+}
+
+/* The same where every microbatch has what the given one has. */
+static pp_costs *costs_alike(const recomputed *r, uint32_t replica, uint32_t microbatch)
+{
+    recomputed alike = *r;
+    pp_stage stages[4];
+    memcpy(stages, r->stages, sizeof stages);
+    for (uint32_t s = 0; s < 4; s++) {
+        stages[s].full = pp_recompute_table_at(&r->table, replica, microbatch)[s].full;
+        stages[s].selective = pp_recompute_table_at(&r->table, replica, microbatch)[s].selective;
+    }
+    alike.stages = stages;
+    alike.context.switches.recompute = PP_RECOMPUTE_STAGES;
+    return costs_of(&alike, replica);
+}
+
+/* Of two tables for the same data, those of one microbatch. */
+static void check_microbatch(const pp_costs *a, const pp_costs *b, uint32_t microbatch)
+{
+    const struct {
+        const int64_t *a, *b;
+    } tables[] = {
+        { a->f_ns, b->f_ns },
+        { a->i_ns, b->i_ns },
+        { a->w_ns, b->w_ns },
+        { a->b_ns, b->b_ns },
+        { a->send_f_ns, b->send_f_ns },
+        { a->send_b_ns, b->send_b_ns },
+        { a->activation_bytes, b->activation_bytes },
+        { a->stash_bytes, b->stash_bytes },
+        { a->recompute_bytes, b->recompute_bytes },
+        { a->logits_bytes, b->logits_bytes },
+        { a->temporary_bytes, b->temporary_bytes },
+        { a->output_bytes, b->output_bytes },
+        { a->message_bytes, b->message_bytes },
+    };
+    for (size_t k = 0; k < sizeof tables / sizeof tables[0]; k++) {
+        for (uint32_t s = 0; s < 4; s++)
+            ck_assert_int_eq(tables[k].a[pp_cost_index(a, s, microbatch)],
+                             tables[k].b[pp_cost_index(b, s, microbatch)]);
+    }
+}
+
+/* Of a replica: microbatches are the even or the odd documents, its fourth or fifth is long. */
+START_TEST(microbatches_that_are_alike_cost_what_their_stages_say)
+{
+    recomputed r;
+    recomputed_setup(&r);
+    for (uint32_t j = 0; j < 2 * M; j++) {
+        for (uint32_t s = 0; s < 4; s++)
+            r.table.of[j * 4 + s] = (pp_recomputed){ .full = (int32_t)s, .selective = 3 };
+    }
+    for (uint32_t replica = 0; replica < 2; replica++) {
+        pp_costs *each = costs_of(&r, replica);
+        pp_costs *alike = costs_alike(&r, replica, 0);
+        ck_assert_uint_eq(each->classes, 2);
+        ck_assert_mem_eq(each->class_of, alike->class_of, M * sizeof *each->class_of);
+        for (uint32_t j = 0; j < M; j++)
+            check_microbatch(each, alike, j);
+        ck_assert_mem_eq(each->grad_sync_ns, alike->grad_sync_ns, 4 * sizeof(pp_ns));
+        ck_assert_mem_eq(each->parameter_bytes, alike->parameter_bytes, 4 * sizeof(int64_t));
+        ck_assert_double_eq(each->model_flops, alike->model_flops);
+        pp_costs_free(&each);
+        pp_costs_free(&alike);
+    }
+    recomputed_free(&r);
+}
+END_TEST
+
+START_TEST(every_microbatch_costs_what_it_recomputes)
+{
+    recomputed r;
+    recomputed_setup(&r);
+    for (uint32_t j = 0; j < 2 * M; j++) {
+        for (uint32_t s = 0; s < 4; s++)
+            r.table.of[j * 4 + s] = (pp_recomputed){ .full = (int32_t)((3 * j + s) % 5),
+                                                     .selective = (int32_t)((j + 2 * s) % 4) };
+    }
+    for (uint32_t replica = 0; replica < 2; replica++) {
+        pp_costs *each = costs_of(&r, replica);
+        ck_assert_uint_eq(each->classes, M);
+        for (uint32_t j = 0; j < M; j++) {
+            pp_costs *alike = costs_alike(&r, replica, j);
+            check_microbatch(each, alike, j);
+            pp_costs_free(&alike);
+        }
+        pp_costs_free(&each);
+    }
+    recomputed_free(&r);
+}
+END_TEST
+
+/* Replica 0 has lengths 512, 512, 512, 512, 2048. */
+START_TEST(classes_are_of_equal_length_and_recomputation)
+{
+    static const struct {
+        int32_t full[M];
+        uint32_t classes, class_of[M];
+    } cases[] = {
+        { { 0, 0, 0, 0, 0 }, 2, { 0, 0, 0, 0, 1 } }, { { 1, 1, 1, 1, 1 }, 2, { 0, 0, 0, 0, 1 } },
+        { { 1, 0, 0, 1, 0 }, 3, { 0, 1, 1, 0, 2 } }, { { 0, 0, 0, 0, 1 }, 2, { 0, 0, 0, 0, 1 } },
+        { { 4, 3, 2, 1, 0 }, 5, { 0, 1, 2, 3, 4 } }, { { 2, 1, 2, 1, 2 }, 3, { 0, 1, 0, 1, 2 } },
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        recomputed r;
+        recomputed_setup(&r);
+        for (uint32_t j = 0; j < M; j++)
+            r.table.of[j * 4 + 3].full = cases[k].full[j];
+        pp_costs *costs = costs_of(&r, 0);
+        ck_assert_uint_eq(costs->classes, cases[k].classes);
+        ck_assert_mem_eq(costs->class_of, cases[k].class_of, sizeof cases[k].class_of);
+        pp_costs_free(&costs);
+        recomputed_free(&r);
+    }
+}
+END_TEST
+
+/* Of attention alone; a unit of both sums, so that each decides. */
+static bool measured_attention(void *context, const pp_measured_at *at, double *seconds_out)
+{
+    (void)context;
+    *seconds_out = 1e-6 * at->longest + 1e-5 * at->tiles;
+    return at->kind == PP_MEASURED_ATTENTION_FWD || at->kind == PP_MEASURED_ATTENTION_BWD;
+}
+
+/* Equal tokens and sums of squares (1 + 25 + 36 = 4 + 9 + 49): 0 and 1 differ in tiles of 128
+ * alone, 2 and 3 in the longest alone. 4 recomputes more than 0. */
+START_TEST(measured_attention_tells_microbatches_apart)
+{
+    static const int64_t lengths[] = { 100, 500, 600, 1000, 200, 300, 700, 1000, 128,
+                                       640, 768, 256, 384,  896, 100, 500, 600,  1000 };
+    static const size_t end[M] = { 4, 8, 11, 14, 18 };
+    static const uint32_t class_of[] = { 0, 1, 2, 3, 4 };
+    const pp_measured measured = { .ask = measured_attention };
+    recomputed r;
+    pp_err err = { 0 };
+    recomputed_setup(&r);
+    pp_workload_free(&r.workload);
+    pp_recompute_table_free(&r.table);
+    STEP_OK(pp_workload_group(lengths, end, M, 4096, 1, &r.workload, &err), err);
+    STEP_OK(pp_recompute_table_new(1, M, 4, &r.table, &err), err);
+    r.hardware.measured = &measured;
+    r.context.parallel.dp = 1;
+    for (uint32_t i = 0; i < M * 4; i++)
+        r.table.of[i] = (pp_recomputed){ .full = 1, .selective = i / 4 == 4 ? 3 : 2 };
+    pp_costs *each = costs_of(&r, 0);
+    ck_assert_uint_eq(each->classes, 5);
+    ck_assert_mem_eq(each->class_of, class_of, sizeof class_of);
+    for (uint32_t j = 0; j < M; j++) {
+        pp_costs *alike = costs_alike(&r, 0, j);
+        check_microbatch(each, alike, j);
+        pp_costs_free(&alike);
+    }
+    pp_costs_free(&each);
+    recomputed_free(&r);
+}
+END_TEST
+
+/* Padding changes the costs, not the table. */
+START_TEST(a_plan_is_costed_anew_with_its_table)
+{
+    recomputed r;
+    pp_plan *plan = NULL;
+    pp_workload padded = { 0 };
+    pp_size_protocol shapes;
+    pp_err err = { 0 };
+    recomputed_setup(&r);
+    for (uint32_t j = 0; j < 2 * M; j++)
+        r.table.of[j * 4 + j % 4].full = (int32_t)(j % 3);
+    STEP_OK(pp_plan_new(&plan, &err), err);
+    plan->parallel = r.run.parallel;
+    plan->partition = r.stages;
+    plan->recomputed = r.table;
+    plan->workload = r.workload;
+    r.context.recomputed = NULL;
+    for (int pad = 0; pad < 2; pad++) {
+        strcpy(plan->shapes, pad ? "padded" : "");
+        STEP_OK(pp_plan_recost(&r.context, plan, &err), err);
+        recomputed expected = r;
+        expected.context.recomputed = &r.table;
+        STEP_OK(pp_size_protocol_parse("padded", &shapes, &err), err);
+        if (pad) {
+            STEP_OK(pp_workload_pad(&shapes, &r.workload, &padded, NULL, &err), err);
+            expected.workload = padded;
+        }
+        for (uint32_t replica = 0; replica < 2; replica++) {
+            pp_costs *costs = costs_of(&expected, replica);
+            ck_assert_uint_eq(plan->costs[replica]->classes, costs->classes);
+            for (uint32_t j = 0; j < M; j++)
+                check_microbatch(plan->costs[replica], costs, j);
+            pp_costs_free(&costs);
+        }
+    }
+    pp_workload_free(&padded);
+    plan->partition = NULL; /* these are of the set-up */
+    plan->recomputed.of = NULL;
+    plan->workload = (pp_workload){ 0 };
+    pp_plan_free(&plan);
+    recomputed_free(&r);
+}
+END_TEST
+
+static void refuse(const recomputed *r, uint32_t replica, pp_status expected, const char *text)
+{
+    pp_costs *costs = NULL;
+    pp_err err = { 0 };
+    ck_assert_int_eq(
+        pp_cost_model_build(&r->context, r->stages, 4, &r->workload, replica, &costs, &err),
+        expected);
+    ck_assert_ptr_nonnull(strstr(err.text, text));
+    ck_assert_ptr_null(costs);
+}
+
+START_TEST(a_table_has_the_shape_of_its_workload)
+{
+    recomputed r;
+    recomputed_setup(&r);
+    const pp_recomputed bad[] = { { 9, 0 }, { 0, 9 }, { 5, 4 }, { -1, 0 }, { 0, -1 } };
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+        r.table.of[(M + 2) * 4 + 1] = bad[k];
+        pp_costs *other = costs_of(&r, 0);
+        pp_costs_free(&other);
+        refuse(&r, 1, PP_INPUT, "of its 8 layers for microbatch 2 of replica 1");
+    }
+    r.table.of[(M + 2) * 4 + 1] = (pp_recomputed){ 5, 3 }; /* all 8 */
+    pp_costs *other = costs_of(&r, 1);
+    pp_costs_free(&other);
+    pp_recompute_table wrong = r.table;
+    r.context.recomputed = &wrong;
+    wrong.replicas = 1;
+    refuse(&r, 0, PP_USAGE, "1 replicas of 5 microbatches on 4 stages; there are 2, 5 and 4");
+    wrong = r.table;
+    wrong.microbatches = M + 1;
+    refuse(&r, 0, PP_USAGE, "6 microbatches");
+    wrong = r.table;
+    wrong.stages = 3;
+    refuse(&r, 0, PP_USAGE, "3 stages");
+    r.context.recomputed = NULL;
+    refuse(&r, 0, PP_USAGE, "0 replicas");
+    recomputed_free(&r);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("stages");
+    TCase *tc = tcase_create("stages");
+    tcase_add_test(tc, a_stage_costs_the_sum_of_its_units);
+    tcase_add_test(tc, a_rank_holds_the_parameters_of_its_units);
+    tcase_add_test(tc, sequence_parallel_tensors_travel_in_slices);
+    tcase_add_test(tc, exchanges_and_gaps_are_in_the_ops);
+    tcase_add_test(tc, the_loss_passes_over_its_logits);
+    tcase_add_test(tc, small_microbatches_take_their_launches);
+    tcase_add_test(tc, a_window_limits_the_attention);
+    tcase_add_test(tc, a_tied_embedding_is_held_by_both_ends);
+    tcase_add_test(tc, experts_elsewhere_cost_two_exchanges);
+    tcase_add_test(tc, microbatches_that_are_alike_cost_what_their_stages_say);
+    tcase_add_test(tc, every_microbatch_costs_what_it_recomputes);
+    tcase_add_test(tc, classes_are_of_equal_length_and_recomputation);
+    tcase_add_test(tc, measured_attention_tells_microbatches_apart);
+    tcase_add_test(tc, a_plan_is_costed_anew_with_its_table);
+    tcase_add_test(tc, a_table_has_the_shape_of_its_workload);
+    suite_add_tcase(suite, tc);
+    return step_run(suite);
+}

@@ -1,0 +1,382 @@
+#include "sim/base/file.h"
+#include "sim/base/json.h"
+#include "sim/cost/kernel.h"
+#include "tests/support/kernel_samples.h"
+
+#include <math.h>
+
+static const char *const names[] = { "a100-80g",  "h100-80g", "h200-141g",
+                                     "b200-180g", "l40s-48g", "v100-32g" };
+#define NAMES ((int)(sizeof names / sizeof names[0]))
+
+static char *hardware_text(const char *name, size_t *bytes_out)
+{
+    char path[512];
+    char *text = NULL;
+    pp_err err = { 0 };
+    snprintf(path, sizeof path, PPSIM_SOURCE_DIR "/traces/data/hardware/%s.json", name);
+    ck_assert_msg(pp_file_read(path, &text, bytes_out, &err) == PP_OK, "%s", err.text);
+    return text;
+}
+
+static pp_hardware hardware(const char *name)
+{
+    pp_hardware hw;
+    pp_err err = { 0 };
+    size_t bytes = 0;
+    char *text = hardware_text(name, &bytes);
+    ck_assert_msg(pp_hardware_parse(text, bytes, name, &hw, &err) == PP_OK, "%s %s", err.where,
+                  err.text);
+    free(text);
+    return hw;
+}
+
+static void print_quality(const char *what, const char *gpu, size_t count, pp_fit_quality q)
+{
+    printf("| %s | %s | %zu | %+.1f | %.1f | %.1f | %.0f |\n", what, gpu, count, 100 * q.bias,
+           100 * q.median, 100 * q.mean, 100 * q.max);
+}
+
+/* GEMM times of the hardware files lie within 8 % (median) of published ones. */
+START_TEST(gemms_match_published_kernels)
+{
+    static const char *const gpus[] = { "A100", "H100", "H200", "B200" };
+    const char *const words[] = { "gemm", gpus[_i] };
+    const pp_hardware hw = hardware(names[_i]);
+    samples s = samples_read();
+    double *errors = calloc(s.count, sizeof *errors);
+    size_t count = 0;
+    for (size_t i = 0; i < s.count; i++) {
+        if (!sample_is(s.rows[i], 2, words))
+            continue;
+        const pp_gemm_sample g = sample_gemm(s.rows[i]);
+        const pp_gemm gemm = { .m = g.m, .n = g.n, .k = g.k, .output_bytes = 2 };
+        errors[count++] = pp_gemm_seconds(&hw, &gemm) / g.seconds - 1;
+    }
+    const pp_fit_quality q = pp_fit_quality_of(errors, count);
+    print_quality("GEMM", gpus[_i], count, q);
+    ck_assert_uint_ge(count, 200);
+    ck_assert_double_lt(q.median, 0.08);
+    free(errors);
+    samples_free(&s);
+}
+END_TEST
+
+static double predict_attention(const pp_hardware *hw, const attention_row *row)
+{
+    pp_attention a = { .heads = row->heads,
+                       .qk_dim = row->qk_dim,
+                       .v_dim = row->v_dim,
+                       .tokens = row->batch * row->length,
+                       .square_sum = row->batch * row->length * row->length,
+                       .causal = row->causal };
+    double seconds = row->forward ? pp_attention_seconds(hw, &a) : 0;
+    a.backward = true;
+    return seconds + (row->backward ? pp_attention_seconds(hw, &a) : 0);
+}
+
+static const struct {
+    const char *gpu, *implementation;
+    int file; /* of names */
+} attention_sets[] = {
+    { "A100", "FA2", 0 }, { "H100", "cuDNN", 1 }, { "H200", "cuDNN", 2 }, { "B200", "te", 3 }
+};
+
+/* Attention times of the hardware files lie within 8 % (median) of published ones. */
+START_TEST(attention_matches_published_kernels)
+{
+    const char *const words[] = { "attention", attention_sets[_i].gpu,
+                                  attention_sets[_i].implementation };
+    const pp_hardware hw = hardware(names[attention_sets[_i].file]);
+    samples s = samples_read();
+    double *errors = calloc(s.count, sizeof *errors);
+    size_t count = 0;
+    for (size_t i = 0; i < s.count; i++) {
+        if (!sample_is(s.rows[i], 3, words))
+            continue;
+        const attention_row row = sample_attention(s.rows[i]);
+        errors[count++] = predict_attention(&hw, &row) / row.seconds - 1;
+    }
+    const pp_fit_quality q = pp_fit_quality_of(errors, count);
+    print_quality("attention", attention_sets[_i].gpu, count, q);
+    ck_assert_uint_ge(count, 20);
+    ck_assert_double_lt(q.median, 0.08);
+    free(errors);
+    samples_free(&s);
+}
+END_TEST
+
+static const struct {
+    const char *gpu;
+    int file;
+} collective_sets[] = {
+    { "A100-vtrain", 0 }, { "H100", 1 }, { "H200", 2 }, { "B200", 3 }, { "V100-vtrain", 5 }
+};
+
+START_TEST(collectives_match_published_tables)
+{
+    static const char *const kinds[] = { "all_reduce", "all_gather", "reduce_scatter" };
+    const pp_hardware hw = hardware(names[collective_sets[_i].file]);
+    samples s = samples_read();
+    double *errors = calloc(s.count, sizeof *errors);
+    size_t count = 0;
+    for (size_t i = 0; i < s.count; i++) {
+        for (int k = 0; k < 3; k++) {
+            const char *const words[] = { "collective", collective_sets[_i].gpu, kinds[k] };
+            if (!sample_is(s.rows[i], 3, words))
+                continue;
+            const int64_t n = (int64_t)sample_number(s.rows[i], 3);
+            const double bytes = sample_number(s.rows[i], 4);
+            errors[count++] =
+                pp_collective_seconds(&hw, (pp_collective)k, pp_group_of(&hw, n, 1), bytes) /
+                    (1e-6 * sample_number(s.rows[i], 5)) -
+                1;
+        }
+    }
+    const pp_fit_quality q = pp_fit_quality_of(errors, count);
+    print_quality("collectives", collective_sets[_i].gpu, count, q);
+    ck_assert_uint_ge(count, 18);
+    ck_assert_double_lt(q.median, 0.08);
+    free(errors);
+    samples_free(&s);
+}
+END_TEST
+
+/* NCCL's channel form against sendrecv_perf rows: (H100, IB) 16, 10 and 80 ranks; B200 by size of
+ * the communicator. Sources: network.p2p of the hardware files. */
+START_TEST(send_receive_follows_the_channel_form)
+{
+    static const struct {
+        int file;
+        int64_t ranks;
+        double megabytes, gigabytes_per_s, tolerance;
+    } rows[] = {
+        { 1, 16, 8589.9, 45.87, 0.02 }, { 3, 16, 67.1, 42.82, 0.10 },
+        { 3, 32, 67.1, 44.39, 0.10 },   { 3, 64, 67.1, 26.21, 0.15 },
+        { 3, 128, 67.1, 14.62, 0.05 },  { 3, 512, 67.1, 14.69, 0.05 },
+        { 3, 512, 8.4, 14.19, 0.08 },   { 3, 128, 1.05, 10.45, 0.10 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const pp_hardware hw = hardware(names[rows[i].file]);
+        const double bytes = 1e6 * rows[i].megabytes;
+        const double rate = 1e-9 * bytes / pp_p2p_seconds(&hw, false, rows[i].ranks, bytes);
+        ck_assert_msg(fabs(rate / rows[i].gigabytes_per_s - 1) < rows[i].tolerance,
+                      "row %zu: %g for %g GB/s", i, rate, rows[i].gigabytes_per_s);
+    }
+}
+END_TEST
+
+/* Of 132 SMs each has one of 12 x 11 tiles of 256 x 128; a row more, 1/12 more work, is another
+ * wave. */
+START_TEST(a_gemm_that_begins_a_wave_is_slower)
+{
+    const pp_hardware hw = hardware("h100-80g");
+    const pp_gemm full = { .m = 256 * 12, .n = 128 * 11, .k = 8192, .output_bytes = 2 };
+    pp_gemm more = full;
+    more.m += 256;
+    ck_assert_int_eq(hw.sm_count, 132);
+    ck_assert_double_gt(pp_gemm_seconds(&hw, &more), 1.15 * pp_gemm_seconds(&hw, &full));
+}
+END_TEST
+
+/* 8 GPUs of a node with 80 GB/s: 1 s for 10 GB each. */
+START_TEST(a_message_has_its_part_of_the_network)
+{
+    pp_hardware hw = hardware("a100-80g");
+    const pp_communicator two = { 2, true };
+    hw.network_bytes_per_s = 80e9;
+    const double seconds = pp_message_seconds(&hw, false, two, 10e9);
+    ck_assert_double_ge(seconds, 1);
+    ck_assert_double_lt(seconds, 1.5);
+    hw.network_bytes_per_s = 40e9;
+    ck_assert_double_eq_tol(pp_message_seconds(&hw, false, two, 10e9), 2 * seconds, 1e-3);
+}
+END_TEST
+
+/* More work never takes less time, and none of it takes forever. */
+START_TEST(times_grow_with_work)
+{
+    const pp_hardware hw = hardware(names[_i]);
+    double gemm = 0, attention = 0, collective = 0, far = 0, p2p = 0, exchange = 0;
+    for (double size = 1; size < 1e6; size *= 1.37) {
+        const pp_gemm g = { .m = size, .n = 4096, .k = 4096, .output_bytes = 2 };
+        const pp_attention a = { .heads = 8,
+                                 .qk_dim = 128,
+                                 .v_dim = 128,
+                                 .tokens = size,
+                                 .square_sum = size * size,
+                                 .causal = true };
+        const double now[] = {
+            pp_gemm_seconds(&hw, &g),
+            pp_attention_seconds(&hw, &a),
+            pp_collective_seconds(&hw, PP_ALL_REDUCE, pp_group_of(&hw, 8, 1), 1e4 * size),
+            pp_collective_seconds(&hw, PP_ALL_GATHER, pp_group_of(&hw, 64, 4), 1e4 * size),
+            pp_p2p_seconds(&hw, false, 16, 1e4 * size),
+            pp_all_to_all_seconds(&hw, pp_group_of(&hw, 16, 1), 1e4 * size),
+        };
+        double *const last[] = { &gemm, &attention, &collective, &far, &p2p, &exchange };
+        for (size_t k = 0; k < sizeof now / sizeof now[0]; k++) {
+            ck_assert_msg(isfinite(now[k]) && now[k] > 0 && now[k] >= *last[k], "%zu at %g", k,
+                          size);
+            *last[k] = now[k];
+        }
+    }
+}
+END_TEST
+
+/* sum s^2 + s0 sum s: a pack costs what its sequences cost. */
+START_TEST(packs_cost_the_sum_of_their_sequences)
+{
+    const pp_hardware hw = hardware("h100-80g");
+    pp_attention whole = { .heads = 16,
+                           .qk_dim = 128,
+                           .v_dim = 128,
+                           .tokens = 1024,
+                           .square_sum = 1024.0 * 1024,
+                           .causal = true };
+    pp_attention pack = whole;
+    pack.square_sum = 2 * 512.0 * 512;
+    ck_assert_double_lt(pp_attention_seconds(&hw, &pack), pp_attention_seconds(&hw, &whole));
+}
+END_TEST
+
+/* Every number of a file of ours stands beside a source. */
+static void check_sources(const pp_json_at *at, bool covered)
+{
+    static const char *const groups[] = { "gpu",         "kernels", "gemm",    "attention",
+                                          "collectives", "node",    "network", "p2p" };
+    static const char *const numbers[] = {
+        "peak_flops_per_s",
+        "fp32_ratio",
+        "memory_bytes",
+        "memory_bytes_per_s",
+        "sm_count",
+        "elementwise",
+        "kernel_s",
+        "launch_s",
+        "host_gap_s",
+        "step_fixed_s",
+        "optimizer_bytes_per_parameter",
+        "tp_overlap",
+        "sustained",
+        "t0_s",
+        "e1",
+        "k0",
+        "e2",
+        "fd_flops",
+        "a",
+        "weight_gradient",
+        "scale",
+        "e",
+        "s0",
+        "b0",
+        "a_s",
+        "bytes_per_s",
+        "b0_bytes",
+        "gpus",
+        "efficiency",
+        "hop_s",
+        "alpha_s",
+        "channel_bytes_per_s",
+        "link_bytes_per_s",
+        "channels",
+    };
+    pp_err err = { 0 };
+    pp_json_at child;
+    if (pp_json_kind_at(at) == PP_JSON_ARRAY) {
+        size_t count = 0;
+        ck_assert_int_eq(pp_json_count(at, &count, &err), PP_OK);
+        for (size_t i = 0; i < count; i++) {
+            ck_assert_int_eq(pp_json_item(at, i, &child, &err), PP_OK);
+            check_sources(&child, covered);
+        }
+        return;
+    }
+    const bool here = covered || pp_json_has(at, "source");
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        if (!pp_json_has(at, numbers[i]))
+            continue;
+        ck_assert_int_eq(pp_json_get(at, numbers[i], &child, &err), PP_OK);
+        ck_assert_msg(
+            here || (pp_json_kind_at(&child) == PP_JSON_OBJECT && pp_json_has(&child, "source")),
+            "%s has no source", numbers[i]);
+    }
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        if (!pp_json_has(at, groups[i]))
+            continue;
+        ck_assert_int_eq(pp_json_get(at, groups[i], &child, &err), PP_OK);
+        check_sources(&child, false);
+    }
+}
+
+START_TEST(every_number_has_a_source)
+{
+    size_t bytes = 0;
+    pp_json *json = NULL;
+    pp_err err = { 0 };
+    char *text = hardware_text(names[_i], &bytes);
+    ck_assert_int_eq(pp_json_parse(text, bytes, names[_i], &json, &err), PP_OK);
+    const pp_json_at root = pp_json_root(json, names[_i]);
+    check_sources(&root, false);
+    pp_json_free(&json);
+    free(text);
+}
+END_TEST
+
+/* Replaces the first `from` of a good file by `to`: message and place. */
+START_TEST(bad_hardware_is_refused_with_its_place)
+{
+    static const struct {
+        const char *from, *to, *where, *text;
+    } cases[] = {
+        { "\"version\": 1", "\"version\": 2", "x.json#/version", "newer" },
+        { "\"elementwise\"", "\"elementwize\"", "x.json#/kernels", "did you mean \"elementwise\"" },
+        { "\"e1\": 0.", "\"e1\": 7.", "x.json#/gemm/e1", "must be from" },
+        { "\"causal\": true", "\"causal\": 1", "x.json#/attention/0/causal", "true or false" },
+        { "\"pass\": \"forward\"", "\"pass\": \"sideways\"", "x.json#/attention/0", "neither" },
+        { "\"kind\": \"all_reduce\"", "\"kind\": \"all_lose\"", "x.json#/collectives/0",
+          "none of" },
+        { "\"status\": \"published\"", "\"status\": \"guessed\"", "x.json#/gpu/peak_flops_per_s",
+          "none of published" },
+        { "\"channels\": 32", "\"channels\": 0", "x.json#/node/p2p/channels", "must be from" },
+        { "\"hop_s\"", "\"hops\"", "x.json#/network", "unknown key" },
+    };
+    size_t bytes = 0;
+    char *text = hardware_text("a100-80g", &bytes);
+    const char *at = strstr(text, cases[_i].from);
+    char *bad = calloc(bytes + 64, 1);
+    pp_hardware hw;
+    pp_err err = { 0 };
+    ck_assert_ptr_nonnull(at);
+    const size_t before = (size_t)(at - text);
+    memcpy(bad, text, before);
+    snprintf(bad + before, bytes + 64 - before, "%s%s", cases[_i].to, at + strlen(cases[_i].from));
+    ck_assert_int_eq(pp_hardware_parse(bad, strlen(bad), "x.json", &hw, &err), PP_INPUT);
+    ck_assert_str_eq(err.where, cases[_i].where);
+    ck_assert_msg(strstr(err.text, cases[_i].text) != NULL, "%s", err.text);
+    free(bad);
+    free(text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("kernel");
+    TCase *tc = tcase_create("kernel");
+    tcase_add_loop_test(tc, gemms_match_published_kernels, 0, 4);
+    tcase_add_loop_test(tc, attention_matches_published_kernels, 0, 4);
+    tcase_add_loop_test(tc, collectives_match_published_tables, 0, 5);
+    tcase_add_test(tc, send_receive_follows_the_channel_form);
+    tcase_add_test(tc, a_gemm_that_begins_a_wave_is_slower);
+    tcase_add_test(tc, a_message_has_its_part_of_the_network);
+    tcase_add_loop_test(tc, times_grow_with_work, 0, NAMES);
+    tcase_add_test(tc, packs_cost_the_sum_of_their_sequences);
+    tcase_add_loop_test(tc, every_number_has_a_source, 0, NAMES);
+    tcase_add_loop_test(tc, bad_hardware_is_refused_with_its_place, 0, 9);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

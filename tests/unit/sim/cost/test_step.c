@@ -1,0 +1,120 @@
+/* What follows the last op, and what groups of GPUs exchange: bytes over the rate that they have.
+ * Latencies come on top, within 5 %. */
+#include "sim/cost/cost_model.h"
+#include "tests/support/published.h"
+
+/* gpt22b over pp 4, tp 8, dp 4 on nodes of 8: every group but tp has one GPU per node, with an
+ * eighth of the node's network. */
+static run job(void)
+{
+    run r = { .model = run_model("gpt22b"),
+              .micro_batch_size = 1,
+              .seq_length = 2048,
+              .microbatches = 8,
+              .parallel = { .pp = 4, .tp = 8, .cp = 1, .dp = 4, .ep = 1, .vpp = 1 } };
+    pp_err err = { 0 };
+    STEP_OK(pp_stack_find("current", 8, &r.switches, &err), err);
+    r.switches.recompute = PP_RECOMPUTE_NONE;
+    r.switches.grad_sync_overlap = false;
+    r.switches.grad_dtype = PP_DTYPE_FP32;
+    return r;
+}
+
+static double rate_of(const pp_hardware *hw)
+{
+    return hw->network_efficiency * hw->network_bytes_per_s / 8;
+}
+
+static void within(pp_ns found_ns, double least_s)
+{
+    ck_assert_double_ge((double)found_ns, 1e9 * least_s - 1);
+    ck_assert_double_le((double)found_ns, 1.05e9 * least_s);
+}
+
+/* Rings of 4 move 3/4: with ZeRO-1 once for 4 bytes of gradient and once for 2 of parameter,
+ * without it twice for the gradient. */
+START_TEST(gradients_are_reduced_over_the_network)
+{
+    const pp_hardware hw = run_hardware("a100-80g");
+    run r = job();
+    for (int zero = 0; zero < 2; zero++) {
+        r.switches.zero = zero;
+        pp_costs *c = run_costs(&r, &hw);
+        for (int rank = 0; rank < 4; rank++) {
+            const double parameters = (double)c->parameter_bytes[rank] / 2;
+            within(c->grad_sync_ns[rank],
+                   0.75 * (zero ? 4 + 2 : 2 * 4) * parameters / rate_of(&hw));
+        }
+        pp_costs_free(&c);
+    }
+}
+END_TEST
+
+/* At least 24 bytes per parameter: 12 of state are read and written. ZeRO-1 leaves a quarter. */
+START_TEST(the_optimizer_updates_what_it_owns)
+{
+    const pp_hardware hw = run_hardware("a100-80g");
+    run r = job();
+    pp_ns all_ns = 0;
+    for (int zero = 0; zero < 2; zero++) {
+        r.switches.zero = zero;
+        pp_costs *c = run_costs(&r, &hw);
+        const double owned = (double)c->parameter_bytes[1] / 2 / (zero ? 4 : 1);
+        ck_assert_double_ge((double)c->optimizer_ns[1], 1e9 * 24 * owned / hw.memory_bytes_per_s);
+        if (!zero)
+            all_ns = c->optimizer_ns[1];
+        else
+            ck_assert_int_le(llabs(4 * c->optimizer_ns[1] - all_ns), 4);
+        pp_costs_free(&c);
+    }
+}
+END_TEST
+
+/* 51200 / 8 x 6144 gradients of 4 bytes; two ranks on two nodes send each other the whole table. */
+START_TEST(the_tied_table_crosses_the_network)
+{
+    const pp_hardware hw = run_hardware("a100-80g");
+    const run r = job();
+    pp_costs *c = run_costs(&r, &hw);
+    within(c->tied_ns[0], 51200.0 / 8 * 6144 * 4 / rate_of(&hw));
+    ck_assert_int_eq(c->tied_ns[0], c->tied_ns[3]);
+    pp_costs_free(&c);
+}
+END_TEST
+
+/* Keys and values of 2048 tokens, one head each of 128, to the other node. Attention over sequences
+ * of 64 is too short to hide them on a slow network. */
+START_TEST(context_parallel_ranks_exchange_keys)
+{
+    pp_hardware hw = run_hardware("h100-80g");
+    run r = job();
+    r.model = run_model("llama3-8b");
+    r.parallel = (pp_parallel){ .pp = 1, .tp = 8, .cp = 2, .dp = 1, .ep = 1, .vpp = 1 };
+    const pp_cost_context context = {
+        .model = &r.model, .hardware = &hw, .parallel = r.parallel, .switches = r.switches
+    };
+    double f_s[2];
+    for (int slow = 0; slow < 2; slow++) {
+        pp_unit_cost cost;
+        pp_err err = { 0 };
+        hw.network_bytes_per_s = slow ? 1e9 : 1e12;
+        STEP_OK(pp_cost_unit(&context, PP_UNIT_LAYER, 0, 4096, 64 * 64 * 64, &cost, &err), err);
+        f_s[slow] = cost.f_s;
+    }
+    const double exchange_s = 2048.0 * 2 * 128 * 2 / (1e9 / 8);
+    ck_assert_double_ge(f_s[1] - f_s[0], 0.95 * exchange_s);
+    ck_assert_double_le(f_s[1] - f_s[0], 1.05 * exchange_s / hw.network_efficiency / hw.sustained);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("step_costs");
+    TCase *tc = tcase_create("step_costs");
+    tcase_add_test(tc, gradients_are_reduced_over_the_network);
+    tcase_add_test(tc, the_optimizer_updates_what_it_owns);
+    tcase_add_test(tc, the_tied_table_crosses_the_network);
+    tcase_add_test(tc, context_parallel_ranks_exchange_keys);
+    suite_add_tcase(suite, tc);
+    return step_run(suite);
+}

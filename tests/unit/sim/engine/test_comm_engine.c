@@ -1,0 +1,172 @@
+/* Programs that communicate: who waits for whom, and for how long. Hand-made cases. */
+#include "sim/program/comm.h"
+#include "tests/support/step.h"
+#include "traces/read/comm_rows.h"
+
+static pp_program *program_of(const char *rows, pp_rows_grouping grouping, bool partial)
+{
+    pp_program *program = NULL;
+    pp_err err = { 0 };
+    STEP_OK(pp_comm_rows_read(rows, strlen(rows), "rows", grouping, partial, NULL, &program, &err),
+            err);
+    return program;
+}
+
+/* Status of running `rows` with F = 1 us, B = 2 us and 10 us per transfer. */
+static pp_status run_rows(const char *rows, pp_rows_grouping grouping, bool partial,
+                          const char *comm, const char *lanes, pp_report **report_out, pp_err *err)
+{
+    static const pp_uniform_costs uniform = { 1000, 1000, 1000, -1, 10000, 0 };
+    pp_program *program PP_CLEANUP(pp_program_free) = program_of(rows, grouping, partial);
+    pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    pp_err own = { 0 };
+    STEP_OK(pp_costs_uniform(&uniform, program->ranks, program->stages, program->microbatches,
+                             &costs, &own),
+            own);
+    STEP_OK(pp_comm_semantics_parse(comm, lanes, &program->comm->semantics, &own), own);
+    pp_status status = pp_simulate(program, costs, &timeline, err);
+    if (!status && report_out)
+        STEP_OK(
+            pp_report_build("rows", "as written", program, timeline, costs, true, report_out, &own),
+            own);
+    return status;
+}
+
+static const char simple[] = "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n";
+
+/* F 1, transfer 10, F 1, B 2, transfer 10, B 2. Rank 1 waits 1 for data and 10 for the link, rank 0
+ * from 1 on: its gradient's sender is there at 14, so 13 for data, then 10 for the link. */
+START_TEST(waiting_is_split_into_data_and_link)
+{
+    pp_report *report = NULL;
+    pp_err err = { 0 };
+    STEP_OK(run_rows(simple, PP_ROWS_SINGLE, false, "", "", &report, &err), err);
+    ck_assert_int_eq(report->makespan_ns, 26000);
+    ck_assert_int_eq(report->per_rank[0].idle_ns[PP_IDLE_DATA], 13000);
+    ck_assert_int_eq(report->per_rank[0].idle_ns[PP_IDLE_LINK], 10000);
+    ck_assert_int_eq(report->per_rank[1].idle_ns[PP_IDLE_LINK], 10000);
+    ck_assert_int_eq(report->per_rank[1].idle_ns[PP_IDLE_DATA], 1000 + 12000); /* + the tail */
+    pp_report_free(&report);
+}
+END_TEST
+
+/* A receive in front of a send of the same lane holds it back (head-of-line blocking). */
+static const char blocked[] = "0RECV_B0,0F0,0SEND_F0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n";
+
+START_TEST(a_lane_keeps_its_order)
+{
+    pp_report *report = NULL;
+    pp_err err = { 0 };
+    ck_assert_int_eq(run_rows(blocked, PP_ROWS_SINGLE, false, "", "single", NULL, &err),
+                     PP_INFEASIBLE);
+    ck_assert_msg(strstr(err.text, "0SEND_F0 is behind 0RECV_B0") != NULL, "%s", err.text);
+    err = (pp_err){ 0 };
+    STEP_OK(run_rows(blocked, PP_ROWS_SINGLE, false, "", "per-direction", &report, &err), err);
+    ck_assert_int_eq(report->makespan_ns, 26000);
+    pp_report_free(&report);
+    STEP_OK(run_rows(blocked, PP_ROWS_SINGLE, false, "", "per-peer", &report, &err), err);
+    ck_assert_int_eq(report->makespan_ns, 26000);
+    pp_report_free(&report);
+}
+END_TEST
+
+/* pytorch#172668, both excerpts: they hang when a send needs its receive, and finish when one
+ * message is buffered or when a rank's neighbouring ops are one group. */
+START_TEST(published_hangs_depend_on_the_semantics)
+{
+    static const char *const excerpts[] = {
+        "0SEND_F1,2RECV_F0,2F0\n1SEND_F0,1RECV_F1,1F1\n",
+        "2SEND_F1,0F2,0SEND_F2,2RECV_B0,2B0\n3RECV_F1,3SEND_B0,3F1,3B1,1RECV_F2,3SEND_B1,1F2\n",
+    };
+    for (size_t i = 0; i < 2; i++) {
+        pp_err err = { 0 };
+        ck_assert_int_eq(run_rows(excerpts[i], PP_ROWS_SINGLE, true, "rendezvous", "", NULL, &err),
+                         PP_INFEASIBLE);
+        err = (pp_err){ 0 };
+        STEP_OK(run_rows(excerpts[i], PP_ROWS_SINGLE, true, "eager:1B", "", NULL, &err), err);
+        STEP_OK(run_rows(excerpts[i], PP_ROWS_BATCHED, true, "batched", "", NULL, &err), err);
+    }
+}
+END_TEST
+
+/* A message above the limit needs both ends, one at the limit does not. */
+START_TEST(eager_ends_at_its_limit)
+{
+    static const char rows[] = "0SEND_F1,2RECV_F0,2F0\n1SEND_F0,1RECV_F1,1F1\n";
+    pp_err err = { 0 };
+    ck_assert_int_eq(run_rows(rows, PP_ROWS_SINGLE, true, "eager:0", "", NULL, &err),
+                     PP_INFEASIBLE);
+    err = (pp_err){ 0 };
+    STEP_OK(run_rows(rows, PP_ROWS_SINGLE, true, "eager:1B", "", NULL, &err), err);
+}
+END_TEST
+
+static void refused(const char *rows, pp_status expected, const char *words)
+{
+    pp_program *program = NULL;
+    pp_err err = { 0 };
+    ck_assert_msg(pp_comm_rows_read(rows, strlen(rows), "rows", PP_ROWS_SINGLE, false, NULL,
+                                    &program, &err) == expected,
+                  "%s was not refused so: %s", rows, err.text);
+    ck_assert_msg(strstr(err.text, words) != NULL, "'%s' lacks '%s'", err.text, words);
+}
+
+START_TEST(rows_that_do_not_pair_up_are_refused)
+{
+    refused("0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0\n", PP_INFEASIBLE, "never meets a send");
+    refused("0F0,0F1,0SEND_F1,0SEND_F0,0RECV_B0,0B0,0RECV_B1,0B1\n"
+            "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n",
+            PP_INFEASIBLE, "wrong tensor");
+    refused("0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1RECV_F0,1B0,1SEND_B0,1XY\n", PP_INPUT, "no token");
+    refused("0F0,0SEND_F0,0RECV_B0\n1RECV_F0,1F0,1B0,1SEND_B0\n", PP_INFEASIBLE, "has no B");
+    refused("0F0,0SEND_F0,0B0\n1RECV_F0,1F0,1B0\n", PP_INFEASIBLE, "never receives");
+    refused("", PP_INPUT, "no compute op");
+}
+END_TEST
+
+/* Blocking rendezvous one by one (deepspeed): SimuMax's phases; Megatron's batched groups, both
+ * with F = 1 ms, B = 2 ms, 0.1 ms per transfer. */
+START_TEST(blocking_exchanges_cost_what_peers_print)
+{
+    static const struct {
+        uint32_t p, m;
+        pp_ns deepspeed_ns, megatron_ns;
+    } rows[] = {
+        { 4, 16, 63400000, 60500000 },
+        { 8, 64, 239400000, 226900000 },
+        { 16, 256, 917800000, 866900000 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        static const char *const names[] = { "deepspeed", "megatron" };
+        for (int k = 0; k < 2; k++) {
+            const pp_framework *framework = NULL;
+            step s = { .order = step_order("1f1b", rows[i].p, 1, rows[i].m, 0) };
+            const pp_uniform_costs uniform = { 1000000, 1000000, 1000000, -1, 100000, 0 };
+            pp_err err = { 0 };
+            STEP_OK(pp_framework_get(names[k], &framework, &err), err);
+            STEP_OK(framework->lower(s.order, &s.program, &err), err);
+            STEP_OK(pp_costs_uniform(&uniform, rows[i].p, rows[i].p, rows[i].m, &s.costs, &err),
+                    err);
+            STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
+            ck_assert_int_eq(pp_timeline_makespan(s.timeline),
+                             k ? rows[i].megatron_ns : rows[i].deepspeed_ns);
+            step_free(&s);
+        }
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("comm");
+    TCase *tc = tcase_create("comm");
+    tcase_add_test(tc, waiting_is_split_into_data_and_link);
+    tcase_add_test(tc, a_lane_keeps_its_order);
+    tcase_add_test(tc, published_hangs_depend_on_the_semantics);
+    tcase_add_test(tc, eager_ends_at_its_limit);
+    tcase_add_test(tc, rows_that_do_not_pair_up_are_refused);
+    tcase_add_test(tc, blocking_exchanges_cost_what_peers_print);
+    suite_add_tcase(suite, tc);
+    return step_run(suite);
+}

@@ -1,0 +1,168 @@
+/* Trace Event files piece by piece: every event and member whole, wherever a chunk ends. */
+#include "sim/base/alloc.h"
+#include "sim/base/text.h"
+#include "tests/support/scratch_file.h"
+#include "traces/read/events.h"
+#include "traces/read/gzip.h"
+
+#include <check.h>
+#include <string.h>
+
+typedef struct seen {
+    pp_text events, members;
+    size_t last_line;
+} seen;
+
+static void free_seen(seen *s)
+{
+    pp_text_free(&s->events);
+    pp_text_free(&s->members);
+}
+
+static pp_status take_event(void *context, const char *text, size_t bytes, size_t line, pp_err *err)
+{
+    seen *s = context;
+    (void)err;
+    pp_text_add_bytes(&s->events, text, bytes);
+    pp_text_add_bytes(&s->events, "|", 1);
+    s->last_line = line;
+    return PP_OK;
+}
+
+static pp_status take_member(void *context, const char *text, size_t bytes, size_t line,
+                             pp_err *err)
+{
+    seen *s = context;
+    (void)line;
+    (void)err;
+    pp_text_add_bytes(&s->members, text, bytes);
+    pp_text_add_bytes(&s->members, "|", 1);
+    return PP_OK;
+}
+
+static pp_status read_text(const char *text, size_t bytes, seen *out)
+{
+    scratch_file file PP_CLEANUP(scratch_remove) = scratch_write(text, bytes);
+    pp_err err = { 0 };
+    return pp_events_read(file.path, take_event, take_member, out, &err);
+}
+
+static const struct {
+    const char *text, *events, *members;
+} good[] = {
+    { "{\"traceEvents\":[{\"a\":1},{\"b\":{\"c\":[1,{}]}}]}", "{\"a\":1}|{\"b\":{\"c\":[1,{}]}}|",
+      NULL },
+    { " [ {\"a\":1}\n, {\"b\":2} ]\n", "{\"a\":1}|{\"b\":2}|", NULL },
+    { "{\"x\": 1, \"traceEvents\" : [ ] , \"y\":[{\"n\":\",\"}]}", NULL,
+      "\"x\": 1|\"y\":[{\"n\":\",\"}]|" },
+    { "{\"traceEvents\":[{\"n\":\"]}\\\"{[\"},{\"n\":\"\\\\\"}]}",
+      "{\"n\":\"]}\\\"{[\"}|{\"n\":\"\\\\\"}|", NULL },
+    { "{\"a\":{\"traceEvents\":[{\"no\":1}]},\"traceEvents\":[{\"yes\":1}]}", "{\"yes\":1}|",
+      "\"a\":{\"traceEvents\":[{\"no\":1}]}|" },
+};
+
+START_TEST(events_and_members_are_whole)
+{
+    seen found PP_CLEANUP(free_seen) = { 0 };
+    ck_assert_int_eq(read_text(good[_i].text, strlen(good[_i].text), &found), PP_OK);
+    ck_assert_pstr_eq(found.events.data, good[_i].events);
+    ck_assert_pstr_eq(found.members.data, good[_i].members);
+}
+END_TEST
+
+static const char *const bad[] = {
+    "",      "  \n",       "x", "{\"traceEvents\":[{\"a\":1}", "{\"traceEvents\":[{\"a\":1}]",
+    "{} {}", "[{\"a\":\"",
+};
+
+START_TEST(what_is_cut_off_or_no_such_file_is_refused)
+{
+    seen found PP_CLEANUP(free_seen) = { 0 };
+    ck_assert_int_eq(read_text(bad[_i], strlen(bad[_i]), &found), PP_INPUT);
+}
+END_TEST
+
+/* Longer than a chunk, at every offset of its end; compressed or not. */
+START_TEST(chunks_do_not_show)
+{
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text wanted PP_CLEANUP(pp_text_free) = { 0 };
+    char *packed PP_CLEANUP(pp_free_text) = NULL;
+    size_t packed_bytes = 0;
+    pp_err err = { 0 };
+    pp_text_add(&text, "{%*s\"traceEvents\":[", _i, "");
+    for (int i = 0; i < 9000; i++) {
+        pp_text_add(&text, "%s{\"n\":\"%d\\\"]\"}", i ? ",\n" : "", i);
+        pp_text_add(&wanted, "{\"n\":\"%d\\\"]\"}|", i);
+    }
+    pp_text_add(&text, "]}\n");
+    ck_assert_uint_gt(text.bytes, 2 << 16);
+    seen plain PP_CLEANUP(free_seen) = { 0 };
+    ck_assert_int_eq(read_text(text.data, text.bytes, &plain), PP_OK);
+    ck_assert_str_eq(plain.events.data, wanted.data);
+    ck_assert_uint_eq(plain.last_line, 9000);
+    ck_assert_int_eq(pp_gzip(text.data, text.bytes, &packed, &packed_bytes, &err), PP_OK);
+    ck_assert_uint_lt(packed_bytes, text.bytes);
+    seen unpacked PP_CLEANUP(free_seen) = { 0 };
+    ck_assert_int_eq(read_text(packed, packed_bytes, &unpacked), PP_OK);
+    ck_assert_str_eq(unpacked.events.data, wanted.data);
+}
+END_TEST
+
+/* An event above the limit is refused, a member above it is left out. */
+START_TEST(nothing_grows_with_the_file)
+{
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    seen found PP_CLEANUP(free_seen) = { 0 };
+    char *blank PP_CLEANUP(pp_free_text) = pp_alloc_array(PP_EVENT_BYTES_MAX + 1, 1);
+    ck_assert_ptr_nonnull(blank);
+    memset(blank, 'x', PP_EVENT_BYTES_MAX);
+    pp_text_add(&text, "{\"a\":\"%s\",\"traceEvents\":[{\"b\":1}],\"c\":2}", blank);
+    ck_assert_int_eq(read_text(text.data, text.bytes, &found), PP_OK);
+    ck_assert_str_eq(found.events.data, "{\"b\":1}|");
+    ck_assert_str_eq(found.members.data, "\"c\":2|");
+    text.bytes = 0;
+    pp_text_add(&text, "[{\"a\":\"%s\"}]", blank);
+    ck_assert_int_eq(read_text(text.data, text.bytes, &found), PP_INPUT);
+}
+END_TEST
+
+START_TEST(gzip_is_undone_by_gunzip)
+{
+    const char words[] = "equal text, equal text, equal bytes";
+    char *packed PP_CLEANUP(pp_free_text) = NULL;
+    char *again PP_CLEANUP(pp_free_text) = NULL;
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    size_t bytes_again = 0;
+    size_t unpacked = 0;
+    pp_err err = { 0 };
+    ck_assert_int_eq(pp_gzip(words, sizeof words, &packed, &bytes, &err), PP_OK);
+    ck_assert_int_eq(pp_gzip(words, sizeof words, &again, &bytes_again, &err), PP_OK);
+    ck_assert_uint_eq(bytes, bytes_again);
+    ck_assert_mem_eq(packed, again, bytes);
+    ck_assert(pp_gzip_recognise(packed, bytes));
+    ck_assert_int_eq(pp_gunzip(packed, bytes, 4096, "x", &text, &unpacked, &err), PP_OK);
+    ck_assert_uint_eq(unpacked, sizeof words);
+    ck_assert_str_eq(text, words);
+    ck_assert(pp_gzip_named("a.json.gz") && !pp_gzip_named(".gz") && !pp_gzip_named("a.json"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("events");
+    TCase *tc = tcase_create("files");
+    tcase_add_loop_test(tc, events_and_members_are_whole, 0, (int)(sizeof good / sizeof good[0]));
+    tcase_add_loop_test(tc, what_is_cut_off_or_no_such_file_is_refused, 0,
+                        (int)(sizeof bad / sizeof bad[0]));
+    tcase_add_loop_test(tc, chunks_do_not_show, 0, 24);
+    tcase_add_test(tc, nothing_grows_with_the_file);
+    tcase_add_test(tc, gzip_is_undone_by_gunzip);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
