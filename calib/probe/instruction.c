@@ -112,15 +112,13 @@ static pp_status instruction_run(void *context, size_t point, uint32_t runs, pp_
 static pp_status make_program(instructing *s, pp_err *err)
 {
     const pp_schedule *schedule;
-    const pp_framework *framework;
     const pp_schedule_params shape = { .ranks = 1, .chunks = 1, .microbatches = MICROBATCHES };
     pp_status status;
     if ((status = pp_costs_new(1, 1, MICROBATCHES, 1, &s->costs, err)) ||
         (status = pp_schedule_get("1f1b", &schedule, err)) ||
-        (status = pp_schedule_build(schedule, &shape, &s->order, err)) ||
-        (status = pp_framework_get("ppsim", &framework, err)))
+        (status = pp_schedule_build(schedule, &shape, &s->order, err)))
         return status;
-    return pp_framework_lower(framework, s->order, s->costs, &s->program, err);
+    return pp_framework_lower(&pp_framework_ppsim, s->order, s->costs, &s->program, err);
 }
 
 static pp_status make_job(instructing *s, pp_err *err)

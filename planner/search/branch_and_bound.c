@@ -149,7 +149,7 @@ pp_status pp_candidate_run(pp_search *search, const pp_candidate *candidate, con
         status = pp_simulate(*program_out, costs, timeline_out, err);
     if (status)
         return status;
-    return pp_report_build(candidate->schedule->name, search->framework->name, *program_out,
+    return pp_report_build(candidate->schedule->name, search->framework, *program_out,
                            *timeline_out, costs, !search->request->no_step_sync, report_out, err);
 }
 

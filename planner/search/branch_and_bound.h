@@ -56,8 +56,8 @@ typedef enum pp_packing {
 /* Habits of the runtime that the search chooses, whatever the request says of them. */
 typedef struct pp_free_settings {
     bool framework, shapes, communicators;
-    const char *const *frameworks; /* with framework: of these, NULL at the end; NULL: of all but
-                                     ideal */
+    const pp_framework *const *frameworks; /* with framework: of these, NULL at the end; NULL: of
+                                     all but ideal */
 } pp_free_settings;
 
 /* What is asked. Pointers are borrowed. */
@@ -81,19 +81,19 @@ typedef struct pp_plan_request {
                              with first fit among them where it is measurably faster than the
                              lengths as they are packed above. NULL: none */
     const char *grouped;  /* how the groups were made, in words; NULL: by the file */
-    const pp_schedule *schedule;  /* NULL: every entry of the table, or those of `only` */
-    const char *const *only;      /* names, NULL at the end: what the target runs; NULL: all */
-    bool no_split;                /* nothing with I and W */
-    const char *target;           /* the rules of the runtime that is to run it; NULL: none */
-    pp_orders orders;             /* with `schedule` or `only`: PP_ORDERS_NAMED, whatever it says */
-    bool one_order;               /* replicas may not have orders of their own */
-    bool recompute_alike;         /* stages may not differ in how many layers they recompute, */
-    bool recompute_uniform;       /* nor layers in what they keep, */
-    bool recompute_constant;      /* nor microbatches in either */
-    uint32_t threads;             /* of the search for orders; the result does not depend on it */
-    uint32_t group_size;          /* 0: the schedule's own rule */
-    const char *framework;        /* NULL: ideal */
-    pp_exchange_options exchange; /* shapes, hosts, tensors */
+    const pp_schedule *schedule; /* NULL: every entry of the table, or those of `only` */
+    const char *const *only;     /* names, NULL at the end: what the target runs; NULL: all */
+    bool no_split;               /* nothing with I and W */
+    const char *target;          /* the rules of the runtime that is to run it; NULL: none */
+    pp_orders orders;            /* with `schedule` or `only`: PP_ORDERS_NAMED, whatever it says */
+    bool one_order;              /* replicas may not have orders of their own */
+    bool recompute_alike;        /* stages may not differ in how many layers they recompute, */
+    bool recompute_uniform;      /* nor layers in what they keep, */
+    bool recompute_constant;     /* nor microbatches in either */
+    uint32_t threads;            /* of the search for orders; the result does not depend on it */
+    uint32_t group_size;         /* 0: the schedule's own rule */
+    const pp_framework *framework; /* NULL: ideal */
+    pp_exchange_options exchange;  /* shapes, hosts, tensors */
     pp_free_settings free;
     bool shape_message_given; /* otherwise the fixed part of the link's time */
     /* As simulate's options, checked; NULL: the framework's own. Not with ideal. */

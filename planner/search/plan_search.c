@@ -69,7 +69,7 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     plan->global_batch_size = search->global_batch_size;
     plan->seq_length = search->seq_length;
     snprintf(plan->schedule, sizeof plan->schedule, "%s", c->schedule->name);
-    snprintf(plan->framework, sizeof plan->framework, "%s", search->framework->name);
+    plan->framework = search->framework;
     const pp_exchange_options exchange = pp_candidate_exchange(search, c);
     pp_size_protocol_print(&exchange.shapes, plan->shapes, sizeof plan->shapes);
     plan->host = exchange.host;

@@ -167,10 +167,8 @@ pp_status pp_search_open(pp_search *search, const pp_plan_request *request, pp_e
             : PP_BYTES_MAX;
     if ((status = read_overrides(search, err)))
         return status;
-    status = pp_framework_get(request->framework ? request->framework : "ideal", &search->framework,
-                              err);
-    if (!status)
-        status = check_batch(search, err);
+    search->framework = request->framework ? request->framework : &pp_framework_ideal;
+    status = check_batch(search, err);
     return status || request->partition != PP_PARTITION_LAYOUT ? status : check_layout(search, err);
 }
 

@@ -9,7 +9,7 @@ enum { PP_FRAMEWORK_SETTINGS_SEARCHED = 3 };
 
 /* One framework, one protocol, one layout of communicators. */
 typedef struct pp_framework_setting {
-    const char *framework; /* NULL: ideal, as requested */
+    const pp_framework *framework; /* NULL: ideal, as requested */
     pp_size_protocol shapes;
     pp_communicators communicators;
     double rated; /* score of the best pipeline it was rated by; HUGE_VAL: none runs and fits */

@@ -37,23 +37,20 @@ static size_t protocols_of(const pp_framework *framework, pp_size_protocol list[
     return count;
 }
 
-static pp_status add_executor(pp_framework_choice *h, const char *name, pp_err *err)
+static void add_executor(pp_framework_choice *h, const pp_framework *named)
 {
     static const pp_communicators layouts[] = { PP_COMMUNICATORS_PP, PP_COMMUNICATORS_PER_EDGE,
                                                 PP_COMMUNICATORS_WORLD };
     const pp_plan_request *request = h->request;
-    const pp_framework *framework;
+    const pp_framework *framework = named ? named : &pp_framework_ideal;
     pp_size_protocol protocol[PROTOCOLS_MOST] = { request->exchange.shapes };
-    pp_status status = pp_framework_get(name ? name : "ideal", &framework, err);
-    if (status)
-        return status;
     const bool sizes = request->free.shapes && !h->alike;
     const size_t protocols = sizes ? protocols_of(framework, protocol) : 1;
     const size_t count = request->free.communicators ? LAYOUTS_MOST : 1;
     for (size_t i = 0; i < protocols; i++) {
         for (size_t k = 0; k < count; k++)
             h->row[h->count++] = (pp_framework_setting){
-                .framework = name,
+                .framework = named,
                 .shapes = protocol[i],
                 .communicators = request->free.communicators
                                      ? layouts[k]
@@ -63,7 +60,6 @@ static pp_status add_executor(pp_framework_choice *h, const char *name, pp_err *
                 .score = HUGE_VAL,
             };
     }
-    return PP_OK;
 }
 
 static bool are_alike(const pp_plan *plan)
@@ -79,22 +75,20 @@ static bool are_alike(const pp_plan *plan)
 pp_status pp_framework_choice_list(pp_framework_choice *h, pp_err *err)
 {
     const pp_plan_request *request = h->request;
-    const char *const *names = request->free.frameworks;
+    const pp_framework *const *named = request->free.frameworks;
     h->row = pp_alloc_array(pp_framework_count() * PROTOCOLS_MOST * LAYOUTS_MOST, sizeof *h->row);
     if (!h->row)
         return pp_err_nomem(err);
     h->alike = !request->lengths || are_alike(h->base->plan);
     if (!request->free.framework)
-        return add_executor(h, request->framework, err);
-    pp_status status = PP_OK;
-    for (size_t i = 0; names && names[i] && !status; i++)
-        status = add_executor(h, names[i], err);
-    for (size_t i = 0; !names && i < pp_framework_count() && !status; i++) {
-        const pp_framework *framework = pp_framework_at(i);
-        if (framework->size_protocols) /* ideal has no habits */
-            status = add_executor(h, framework->name, err);
+        add_executor(h, request->framework);
+    for (size_t i = 0; request->free.framework && named && named[i]; i++)
+        add_executor(h, named[i]);
+    for (size_t i = 0; request->free.framework && !named && i < pp_framework_count(); i++) {
+        if (pp_framework_at(i)->size_protocols) /* ideal has no habits */
+            add_executor(h, pp_framework_at(i));
     }
-    return status;
+    return PP_OK;
 }
 
 typedef enum setting {
@@ -109,7 +103,7 @@ static const char *name_of(setting kind, const pp_framework_setting *a, char *bu
         return pp_size_protocol_print(&a->shapes, buffer, size);
     snprintf(buffer, size, "%s",
              kind == COMMUNICATORS ? pp_communicators_names()[a->communicators - 1]
-             : a->framework        ? a->framework
+             : a->framework        ? a->framework->name
                                    : "ideal");
     return buffer;
 }

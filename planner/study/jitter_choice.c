@@ -129,7 +129,7 @@ static pp_status study(pp_search *search, size_t index, pp_jitter_result *out, p
         .timeline = slowest.timeline,
         .costs = slowest.costs,
         .step_sync = !request->no_step_sync,
-        .chained = request->no_step_sync && pp_step_tail_chained(search->framework->name),
+        .chained = request->no_step_sync && pp_step_tail_chained(search->framework),
     };
     return pp_jitter_study(&subject, request->jitter, request->seed, request->threads, out, err);
 }

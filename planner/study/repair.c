@@ -72,11 +72,8 @@ static bool free_partition(pp_plan_request *request)
 /* What a runtime keeps although nobody asked for it. */
 static bool drop_outputs(pp_plan_request *request)
 {
-    pp_err unknown = { 0 };
-    const pp_framework *framework = NULL;
     if (request->return_outputs || !request->framework ||
-        pp_framework_get(request->framework, &framework, &unknown) ||
-        !framework->buffers.return_outputs)
+        !request->framework->buffers.return_outputs)
         return false;
     request->return_outputs = "off";
     return true;

@@ -18,6 +18,14 @@ static bool is_in(const char *const *names, const char *name)
     return false;
 }
 
+static bool communicates_as(const pp_target_limits *target, const pp_framework *framework)
+{
+    size_t i = 0;
+    while (target->frameworks[i] && target->frameworks[i] != framework)
+        i++;
+    return target->frameworks[i] != NULL;
+}
+
 /* What its training does whatever the schedule, unless said. */
 static void train_as(const pp_target_limits *target, pp_plan_request *request)
 {
@@ -152,10 +160,10 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
                            : request->orders == PP_ORDERS_PLANNED ? "planned"
                                                                   : NULL;
     const char *why = schedule ? refusal(target, request, schedule) : NULL;
-    if (request->framework && !is_in(target->frameworks, request->framework))
+    if (request->framework && !communicates_as(target, request->framework))
         return pp_err_set(err, PP_USAGE, "--executor",
                           "target %s communicates as executor %s does; leave the option out",
-                          target->name, target->frameworks[0]);
+                          target->name, target->frameworks[0]->name);
     if (shapes_given && target->constant_shapes && request->exchange.shapes.kind != PP_SIZES_PADDED)
         return pp_err_set(err, PP_USAGE, "--shapes",
                           "target %s takes one size for all microbatches; leave the option out, or "
@@ -283,8 +291,8 @@ pp_status pp_target_compare(const pp_target_limits *target, const pp_plan_reques
         return status;
     snprintf(choice->target, sizeof choice->target,
              "limits of %s cost %s; against the free choice with executor %s it costs %s",
-             target->name, limits, free_request->framework ? free_request->framework : "ideal",
-             all);
+             target->name, limits,
+             free_request->framework ? free_request->framework->name : "ideal", all);
     status = pp_notes_add(&choice->plan->assumptions, err, "target cost", "%s", choice->target);
     return status ? status
                   : pp_notes_add(&choice->plan->prediction->assumptions, err, "target cost", "%s",

@@ -121,7 +121,7 @@ pp_plan pp_plan_as_executed(const pp_plan *plan, const pp_transport *transport,
 {
     pp_plan ours = *plan;
     bool queues = transport && transport->has_queues;
-    snprintf(ours.framework, sizeof ours.framework, queues ? "zero-bubble" : "ppsim");
+    ours.framework = queues ? &pp_framework_zero_bubble : &pp_framework_ppsim;
     ours.lanes[0] = ours.recv_buffers[0] = ours.send_buffers[0] = ours.return_outputs[0] = '\0';
     ours.host = (pp_host_costs){ 0 };
     ours.sharing = (pp_sharing){ 0 };
@@ -239,7 +239,7 @@ static pp_status measure_ops(const pp_execute_options *options, pp_execution *x,
 static pp_status predict(const pp_plan *ours, const pp_execute_options *options, bool written,
                          pp_execution *x, pp_err *err)
 {
-    const char *framework = written ? "as written" : ours->framework;
+    const pp_framework *framework = written ? NULL : ours->framework;
     pp_err unimportant = { 0 };
     pp_status status =
         pp_plan_simulate_program(ours, x->program, x->costs, framework, &x->predicted,
@@ -380,7 +380,7 @@ static pp_status report(const pp_plan *plan, bool written, pp_execution *x, pp_e
     for (uint32_t r = 0; r < plain->ranks; r++)
         plain->grad_sync_ns[r] = plain->tied_ns[r] = plain->optimizer_ns[r] = 0;
     plain->fixed_ns = 0;
-    status = pp_report_build(plan->schedule, written ? "as written" : plan->framework, x->program,
+    status = pp_report_build(plan->schedule, written ? NULL : plan->framework, x->program,
                              median->timeline, plain, true, &x->report, err);
     if (status)
         return status;

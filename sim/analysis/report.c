@@ -242,9 +242,15 @@ static void summarise(const pp_timeline *timeline, pp_report *report)
         report->bubble_rate = (double)(report->span_ns - busy_of_longest) / (double)report->span_ns;
 }
 
-pp_status pp_report_build(const char *schedule, const char *framework, const pp_program *program,
-                          const pp_timeline *timeline, const pp_costs *costs, bool step_sync,
-                          pp_report **report_out, pp_err *err)
+const char *pp_report_framework_name(const pp_report *report)
+{
+    return report->framework ? report->framework->name : "as written";
+}
+
+pp_status pp_report_build(const char *schedule, const pp_framework *framework,
+                          const pp_program *program, const pp_timeline *timeline,
+                          const pp_costs *costs, bool step_sync, pp_report **report_out,
+                          pp_err *err)
 {
     pp_report *report PP_CLEANUP(pp_report_free) = pp_alloc_array(1, sizeof *report);
     if (report)
@@ -252,7 +258,7 @@ pp_status pp_report_build(const char *schedule, const char *framework, const pp_
     if (!report || !report->per_rank)
         return pp_err_nomem(err);
     snprintf(report->schedule, sizeof report->schedule, "%s", schedule);
-    snprintf(report->framework, sizeof report->framework, "%s", framework);
+    report->framework = framework;
     report->ranks = program->ranks;
     report->stages = program->stages;
     report->microbatches = program->microbatches;

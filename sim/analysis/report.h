@@ -49,7 +49,7 @@ void pp_notes_free(pp_notes *notes);
 /* Owner frees with pp_report_free. */
 typedef struct pp_report {
     char schedule[64];
-    char framework[32];
+    const pp_framework *framework; /* NULL: the program communicates as its file says */
     uint32_t ranks, stages, microbatches;
     pp_ns makespan_ns;      /* ends with the last compute op */
     pp_ns span_ns;          /* longest per-rank first start to last end */
@@ -101,12 +101,15 @@ PP_MUST_CHECK pp_status pp_report_set_limit(pp_report *report, const pp_program 
 /* The rank that is the first to be beyond its limit; NULL: all fit. rank_out: its number. */
 const pp_rank_report *pp_report_first_over(const pp_report *report, uint32_t *rank_out);
 
-/* step_sync: a global barrier ends the step. assumptions stay empty.
+/* framework: that lowered the program; NULL: the program communicates as its file says. step_sync:
+ * a global barrier ends the step. assumptions stay empty.
  * Fails: INPUT (sums leave 64 bits), NOMEM. */
-PP_MUST_CHECK pp_status pp_report_build(const char *schedule, const char *framework,
+PP_MUST_CHECK pp_status pp_report_build(const char *schedule, const pp_framework *framework,
                                         const pp_program *program, const pp_timeline *timeline,
                                         const pp_costs *costs, bool step_sync,
                                         pp_report **report_out, pp_err *err);
+/* The framework's name, or "as written" where there is none. */
+const char *pp_report_framework_name(const pp_report *report);
 /* Puts the `most` longest waits into the report, in place of those that it has. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_report_add_worst(pp_report *report, const pp_program *program,
                                             const pp_timeline *timeline, size_t most, pp_err *err);

@@ -114,7 +114,7 @@ pp_json *pp_report_write(const pp_report *report, pp_json_build *build)
     pp_json_put_text(build, object, "format", "ppsim.report");
     pp_json_put_int(build, object, "version", 1);
     pp_json_put_text(build, object, "schedule", report->schedule);
-    pp_json_put_text(build, object, "executor", report->framework);
+    pp_json_put_text(build, object, "executor", pp_report_framework_name(report));
     put_totals(report, object, build);
     pp_json_put_int(build, object, "seed", (int64_t)report->seed);
     pp_json *ranks = pp_json_new_array(build);

@@ -1,9 +1,5 @@
 #include "sim/analysis/step_tail.h"
 
-#include "sim/program/program.h"
-
-#include <string.h>
-
 /* What a rank's update waits for: the last op of some rank, its gradient sync, the tied embedding.
  */
 typedef struct chain {
@@ -12,14 +8,9 @@ typedef struct chain {
 
 static const chain never = { PP_NEVER, PP_NEVER, PP_NEVER };
 
-bool pp_step_tail_chained(const char *framework)
+bool pp_step_tail_chained(const pp_framework *framework)
 {
-    for (size_t i = 0; i < pp_framework_count(); i++) {
-        const pp_framework *known = pp_framework_at(i);
-        if (strcmp(known->name, framework) == 0)
-            return known->post_validates;
-    }
-    return false;
+    return framework && framework->post_validates;
 }
 
 static chain synced(const pp_costs *costs, const pp_ns *last_end_ns, uint32_t rank)

@@ -4,6 +4,7 @@
 #define PPSIM_SIM_ANALYSIS_STEP_TAIL_H
 
 #include "sim/cost/costs.h"
+#include "sim/program/program.h"
 
 /* How long the step lasts beyond the makespan, and through what. Parts that run under the last ops
  * of other ranks are hidden and count 0; the four sum to step end - makespan. */
@@ -17,8 +18,8 @@ typedef struct pp_step_tail {
 
 /* Without a barrier: does a rank of this framework update only after the ranks before it have
  * passed on their part of the gradient norm (sail-sg's post-validation)? The message is a few bytes
- * and takes no time here. */
-bool pp_step_tail_chained(const char *framework);
+ * and takes no time here. NULL: a program that a file wrote down, whose ranks do not wait. */
+bool pp_step_tail_chained(const pp_framework *framework);
 
 /* end_ns[ranks]: in, the end of each rank's last op; out, when it may go on to the next step where
  * no barrier ends it. PP_NEVER stays what it is unless another rank is waited for. */

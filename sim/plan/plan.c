@@ -89,7 +89,7 @@ pp_status pp_plan_set_semantics(const pp_plan *plan, pp_program *program, pp_err
     return pp_err_set(err, PP_USAGE, option,
                       "executor %s has dependencies only, no sends and receives; choose another "
                       "with --executor, such as torch or megatron",
-                      plan->framework);
+                      plan->framework->name);
 }
 
 static pp_status note_sharing(const pp_plan *plan, pp_report *report, pp_err *err)
@@ -118,7 +118,7 @@ static pp_status add_period(const pp_program *program, const pp_timeline *timeli
 }
 
 pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program, const pp_costs *costs,
-                                   const char *framework, pp_timeline **timeline_out,
+                                   const pp_framework *framework, pp_timeline **timeline_out,
                                    pp_report **report_out, pp_err *err)
 {
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
@@ -216,13 +216,11 @@ pp_status pp_plan_pad(const pp_size_protocol *shapes, pp_plan *plan, pp_err *err
 pp_status pp_plan_lower(const pp_plan *plan, const pp_order *order, const pp_costs *costs,
                         pp_program **program_out, pp_err *err)
 {
-    const pp_framework *framework;
     pp_exchange_options exchange;
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
-    pp_status status = pp_framework_get(plan->framework, &framework, err);
-    if (status || (status = pp_plan_exchange(plan, &exchange, err)) ||
-        (status = pp_framework_lower(framework, order, costs, &program, err)) ||
-        (status = pp_exchange_lower(framework, &exchange, costs, program, err)))
+    pp_status status = pp_plan_exchange(plan, &exchange, err);
+    if (status || (status = pp_framework_lower(plan->framework, order, costs, &program, err)) ||
+        (status = pp_exchange_lower(plan->framework, &exchange, costs, program, err)))
         return status;
     *program_out = program;
     program = NULL; /* the caller's now */
@@ -233,13 +231,11 @@ static pp_status simulate_replica(const pp_plan *plan, uint32_t replica, outcome
 {
     const pp_costs *costs = plan->costs[plan->costs_count > 1 ? replica : 0];
     const pp_order *order = plan->order[plan->order_count > 1 ? replica : 0];
-    const pp_framework *framework;
-    pp_status status = pp_framework_get(plan->framework, &framework, err);
-    if (status || (status = pp_plan_lower(plan, order, costs, &out->program, err)) ||
-        (status = pp_plan_simulate_program(plan, out->program, costs, plan->framework,
-                                           &out->timeline, &out->report, err)))
+    pp_status status = pp_plan_lower(plan, order, costs, &out->program, err);
+    if (status || (status = pp_plan_simulate_program(plan, out->program, costs, plan->framework,
+                                                     &out->timeline, &out->report, err)))
         return status;
-    return pp_graphs_count(out->program, costs, framework->graphs, &out->report->graphs, err);
+    return pp_graphs_count(out->program, costs, plan->framework->graphs, &out->report->graphs, err);
 }
 
 pp_status pp_plan_simulate(const pp_plan *plan, pp_program **program_out,

@@ -22,7 +22,7 @@ typedef struct pp_plan {
     pp_parallel parallel;
     int64_t micro_batch_size, global_batch_size, seq_length; /* 0: not known */
     char schedule[64];
-    char framework[32];
+    const pp_framework *framework; /* NULL: not known (recordings) */
     char shapes[32];
     char comm[32];
     char lanes[32];
@@ -95,7 +95,7 @@ pp_recomputed pp_plan_recomputed(const pp_plan *plan, uint32_t stage);
 PP_MUST_CHECK pp_status pp_plan_pad(const pp_size_protocol *shapes, pp_plan *plan, pp_err *err);
 
 /* Lowers an order as the plan says, shape protocol included. costs: of that order.
- * Fails: USAGE (unknown framework, or one without that protocol), INFEASIBLE (cannot finish, or
+ * Fails: USAGE (the framework has not that protocol), INFEASIBLE (cannot finish, or
  * mismatched sizes), NOMEM. */
 PP_MUST_CHECK pp_status pp_plan_lower(const pp_plan *plan, const pp_order *order,
                                       const pp_costs *costs, pp_program **program_out, pp_err *err);
@@ -108,7 +108,7 @@ PP_MUST_CHECK pp_status pp_plan_set_semantics(const pp_plan *plan, pp_program *p
 /* Lowers and simulates every replica; report_out is that of the slowest one (lowest on ties), with
  * the memory of the one that needs most (report->memory_replica).
  * program_out, timeline_out, costs_out: of that replica, each may be NULL; costs stay the plan's.
- * Fails: USAGE (unknown framework), INFEASIBLE (deadlock), INPUT, NOMEM. */
+ * Fails: USAGE (settings that the framework has not), INFEASIBLE (deadlock), INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_plan_simulate(const pp_plan *plan, pp_program **program_out,
                                          pp_timeline **timeline_out, const pp_costs **costs_out,
                                          pp_report **report_out, pp_err *err);
@@ -118,9 +118,10 @@ PP_MUST_CHECK pp_status pp_plan_simulate(const pp_plan *plan, pp_program **progr
 bool pp_plan_is_stale(const pp_plan *plan, const pp_report *report);
 
 /* One program that was lowered elsewhere, with the plan's --comm, --lanes and step_sync.
- * framework: for the report. Fails as above. */
+ * framework: that lowered it; NULL: it communicates as its file says. Fails as above. */
 PP_MUST_CHECK pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program,
-                                                 const pp_costs *costs, const char *framework,
+                                                 const pp_costs *costs,
+                                                 const pp_framework *framework,
                                                  pp_timeline **timeline_out, pp_report **report_out,
                                                  pp_err *err);
 

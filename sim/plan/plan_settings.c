@@ -101,14 +101,25 @@ static pp_status read_buffers(const pp_json_at *root, pp_plan *plan, pp_err *err
     return PP_OK;
 }
 
+static pp_status read_framework(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    pp_json_at at;
+    const char *name;
+    pp_err why = { 0 };
+    pp_status status = pp_json_get(root, "executor", &at, err);
+    if (status || (status = pp_json_read_text(&at, &name, err)))
+        return status;
+    return pp_framework_get(name, &plan->framework, &why) ? pp_json_fail(&at, err, "%s", why.text)
+                                                          : PP_OK;
+}
+
 pp_status pp_plan_read_settings(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
     pp_status status;
     if ((status = pp_plan_read_name(root, "model", plan->model, sizeof plan->model, err)) ||
         (status =
              pp_plan_read_name(root, "hardware", plan->hardware, sizeof plan->hardware, err)) ||
-        (status =
-             pp_json_get_name(root, "executor", plan->framework, sizeof plan->framework, err)) ||
+        (status = read_framework(root, plan, err)) ||
         (status = pp_plan_read_name(root, "shapes", plan->shapes, sizeof plan->shapes, err)) ||
         (status = pp_plan_read_name(root, "comm", plan->comm, sizeof plan->comm, err)) ||
         (status = pp_plan_read_name(root, "lanes", plan->lanes, sizeof plan->lanes, err)) ||

@@ -215,7 +215,7 @@ static pp_json *write_host(const pp_host_costs *host, pp_json_build *build)
 
 static void put_settings(const pp_plan *plan, pp_json *object, pp_json_build *build)
 {
-    put_name(build, object, "executor", plan->framework);
+    pp_json_put_text(build, object, "executor", plan->framework ? plan->framework->name : NULL);
     put_name(build, object, "shapes", plan->shapes);
     put_name(build, object, "comm", plan->comm);
     put_name(build, object, "lanes", plan->lanes);

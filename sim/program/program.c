@@ -7,10 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PP_EXECUTOR(id) extern const pp_framework pp_framework_##id;
-#include "sim/executors.def"
-#undef PP_EXECUTOR
-
 static const pp_framework *const frameworks[] = {
 #define PP_EXECUTOR(id) &pp_framework_##id,
 #include "sim/executors.def"
@@ -29,16 +25,25 @@ const pp_framework *pp_framework_at(size_t index)
     return frameworks[index];
 }
 
+const pp_framework *pp_framework_find(const char *name)
+{
+    for (size_t i = 0; i < FRAMEWORK_COUNT; i++) {
+        if (strcmp(frameworks[i]->name, name) == 0)
+            return frameworks[i];
+    }
+    return NULL;
+}
+
 pp_status pp_framework_get(const char *name, const pp_framework **framework_out, pp_err *err)
 {
     const char *names[FRAMEWORK_COUNT + 1] = { NULL };
-    for (size_t i = 0; i < FRAMEWORK_COUNT; i++) {
-        names[i] = frameworks[i]->name;
-        if (strcmp(names[i], name) == 0) {
-            *framework_out = frameworks[i];
-            return PP_OK;
-        }
+    const pp_framework *found = pp_framework_find(name);
+    if (found) {
+        *framework_out = found;
+        return PP_OK;
     }
+    for (size_t i = 0; i < FRAMEWORK_COUNT; i++)
+        names[i] = frameworks[i]->name;
     const char *near = pp_text_nearest(name, names);
     return pp_err_set(err, PP_USAGE, "--executor",
                       "there is no executor '%.64s'%s%s%s; "

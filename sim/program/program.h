@@ -66,8 +66,15 @@ typedef struct pp_framework {
     bool post_validates; /* without a barrier: sim/analysis/step_tail.h */
 } pp_framework;
 
+/* &pp_framework_torch and the others of sim/executors.def. */
+#define PP_EXECUTOR(id) extern const pp_framework pp_framework_##id;
+#include "sim/executors.def"
+#undef PP_EXECUTOR
+
 size_t pp_framework_count(void);
 const pp_framework *pp_framework_at(size_t index);
+/* NULL when unknown. */
+const pp_framework *pp_framework_find(const char *name);
 /* Fails: USAGE when unknown, with the nearest name. */
 PP_MUST_CHECK pp_status pp_framework_get(const char *name, const pp_framework **framework_out,
                                          pp_err *err);

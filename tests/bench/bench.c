@@ -187,7 +187,7 @@ static void run_once(const pp_schedule *schedule, size s, const pp_costs *costs,
     if (pp_simulate_into(program, costs, timeline, &err))
         die(&err);
     t[3] = pp_clock_now_ns();
-    if (pp_report_build("1f1b", "ideal", program, timeline, costs, true, &report, &err))
+    if (pp_report_build("1f1b", &pp_framework_ideal, program, timeline, costs, true, &report, &err))
         die(&err);
     t[4] = pp_clock_now_ns();
     out->ops = program->count;

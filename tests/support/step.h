@@ -76,9 +76,9 @@ static inline void step_simulate(step *s)
     STEP_OK(pp_framework_get("ideal", &ideal, &err), err);
     STEP_OK(ideal->lower(s->order, &s->program, &err), err);
     STEP_OK(pp_simulate(s->program, s->costs, &s->timeline, &err), err);
-    STEP_OK(
-        pp_report_build("test", "ideal", s->program, s->timeline, s->costs, true, &s->report, &err),
-        err);
+    STEP_OK(pp_report_build("test", &pp_framework_ideal, s->program, s->timeline, s->costs, true,
+                            &s->report, &err),
+            err);
 }
 
 /* `costs`: as --costs. The order becomes the step's. */

@@ -35,7 +35,7 @@ static pp_status new_study(const char *framework, pp_plan **plan_out, pp_err *er
         return status;
     plan->parallel = (pp_parallel){ .pp = 2, .tp = 1, .cp = 1, .dp = 1, .ep = 1, .vpp = 2 };
     strcpy(plan->schedule, "interleaved");
-    strcpy(plan->framework, framework);
+    plan->framework = pp_framework_find(framework);
     if (strcmp(framework, "ideal") != 0) {
         plan->sharing = (pp_sharing){ 1, 1.5, 1.5, 1 };
         plan->p2p = PP_P2P_ALL_GATHER;

@@ -111,7 +111,7 @@ pp_status pp_check_print_json(const pp_args *args, const pp_check_verdict *v,
     pp_json_put_text(&build, json, "file", v->file);
     pp_json_put_text(&build, json, "comm", v->comm);
     pp_json_put_text(&build, json, "lanes", v->lanes);
-    pp_json_put_text(&build, json, "executor", v->framework);
+    pp_json_put_text(&build, json, "executor", v->framework ? v->framework->name : NULL);
     if (s->plan && pp_check_replicas(s->plan) > 1)
         pp_json_put_int(&build, json, "replicas_checked", (int64_t)v->replica + 1);
     pp_json_put_bool(&build, json, "valid", v->valid);
@@ -252,10 +252,11 @@ pp_status pp_check_print_text(const pp_args *args, const pp_check_verdict *v,
         pp_text_add(&text, "replicas     %" PRIu32 " of %" PRIu32 " looked at\n", v->replica + 1,
                     pp_check_replicas(s->plan));
     if (v->framework)
-        pp_text_add(&text, "sends        placed by executor %s; the file has none\n", v->framework);
+        pp_text_add(&text, "sends        placed by executor %s; the file has none\n",
+                    v->framework->name);
     if (v->own_lanes)
         pp_text_add(&text, "lanes        single was assumed; %s runs with %s, --lanes %s\n",
-                    v->framework, v->own_lanes, v->own_lanes);
+                    v->framework->name, v->own_lanes, v->own_lanes);
     pp_status status = pp_text_check(&text, err);
     return status ? status : pp_print_product(args, text.data, text.bytes, err);
 }

@@ -7,10 +7,11 @@
 
 /* What is asked, and what is found. */
 typedef struct pp_check_verdict {
-    const char *file, *comm, *lanes, *framework; /* framework NULL: the file communicates itself */
-    bool valid;                                  /* and complete, and every send has its receive */
-    bool protocol;                               /* a shape protocol is part of the question */
-    bool mismatch; /* a size differs from the one that its receiver expects */
+    const char *file, *comm, *lanes;
+    const pp_framework *framework; /* NULL: the file communicates itself */
+    bool valid;                    /* and complete, and every send has its receive */
+    bool protocol;                 /* a shape protocol is part of the question */
+    bool mismatch;                 /* a size differs from the one that its receiver expects */
     bool hangs;
     bool sized; /* the sizes of messages are known */
     bool flips; /* hangs under rendezvous, not when messages of flip_bytes are buffered */

@@ -43,14 +43,6 @@ static void subject_free(pp_check_subject *s)
     pp_plan_free(&s->plan);
 }
 
-static pp_status lower(const pp_order *order, const pp_costs *costs, const char *name,
-                       pp_program **program_out, pp_err *err)
-{
-    const pp_framework *framework;
-    pp_status status = pp_framework_get(name, &framework, err);
-    return status ? status : pp_framework_lower(framework, order, costs, program_out, err);
-}
-
 /* Can every cell be read? */
 static bool is_readable(const char *text, size_t bytes)
 {
@@ -75,7 +67,7 @@ static pp_status load_rows(const char *text, size_t bytes, bool partial, pp_chec
         err->status = PP_INFEASIBLE;
         return PP_INFEASIBLE;
     }
-    return status ? status : lower(s->order, NULL, v->framework, &s->program, err);
+    return status ? status : pp_framework_lower(v->framework, s->order, NULL, &s->program, err);
 }
 
 /* Replicas of a plan may have orders and microbatches of their own. */
@@ -88,8 +80,8 @@ static pp_status take_replica(pp_check_verdict *v, pp_check_subject *s, uint32_t
     v->sized = true;
     v->replica = replica;
     s->costs = plan->costs[plan->costs_count > 1 ? replica : 0];
-    pp_status status = lower(plan->order[plan->order_count > 1 ? replica : 0], s->costs,
-                             v->framework, &s->program, err);
+    pp_status status = pp_framework_lower(
+        v->framework, plan->order[plan->order_count > 1 ? replica : 0], s->costs, &s->program, err);
     if (!status && s->program->comm)
         s->program->comm->collective |= plan->p2p != PP_P2P_SEND_RECV;
     return status;
@@ -102,7 +94,7 @@ static pp_status load_plan(const char *text, size_t bytes, const pp_args *args, 
     pp_status status = pp_json_parse(text, bytes, v->file, &json, err);
     if (status || (status = pp_plan_read(json, v->file, &s->plan, err)))
         return status;
-    if (!pp_args_has(args, "--executor") && strcmp(s->plan->framework, "ideal") != 0)
+    if (!pp_args_has(args, "--executor") && s->plan->framework != &pp_framework_ideal)
         v->framework = s->plan->framework;
     if (!pp_args_has(args, "--comm") && s->plan->comm[0])
         v->comm = s->plan->comm;
@@ -185,7 +177,6 @@ static pp_status apply_shapes(const pp_args *args, pp_check_verdict *v, pp_check
                               pp_err *err)
 {
     pp_exchange_options exchange = { .tensors = 0 };
-    const pp_framework *framework;
     pp_status status = s->plan ? pp_plan_exchange(s->plan, &exchange, err) : PP_OK;
     if (status || (status = pp_args_exchange(args, &exchange, err)))
         return status;
@@ -200,9 +191,7 @@ static pp_status apply_shapes(const pp_args *args, pp_check_verdict *v, pp_check
                           "out",
                           v->file);
     v->protocol = true;
-    if ((status = pp_framework_get(v->framework, &framework, err)))
-        return status;
-    status = pp_exchange_lower(framework, &exchange, s->costs, s->program, &v->reason);
+    status = pp_exchange_lower(v->framework, &exchange, s->costs, s->program, &v->reason);
     v->mismatch = status == PP_INFEASIBLE;
     return status == PP_USAGE ? pp_err_set(err, status, v->reason.where, "%s", v->reason.text)
            : v->mismatch      ? PP_OK
@@ -297,7 +286,7 @@ static pp_status judge(const pp_args *args, pp_check_verdict *v, pp_check_subjec
         return pp_err_set(err, PP_USAGE, "--executor",
                           "executor %s has no sends and receives to check; choose torch, megatron "
                           "or deepspeed",
-                          v->framework);
+                          v->framework->name);
     if (!pp_args_has(args, "--lanes") && !(s->plan && s->plan->lanes[0]) &&
         s->program->comm->semantics.lanes != PP_LANES_SINGLE)
         v->own_lanes = pp_lanes_name(s->program->comm->semantics.lanes);
@@ -344,13 +333,15 @@ static pp_status check(const pp_args *args, pp_err *err)
     pp_check_verdict v PP_CLEANUP(verdict_free) = { .file = pp_args_word(args, 0),
                                                     .comm = comm ? comm : "rendezvous",
                                                     .lanes = lanes ? lanes : "single",
-                                                    .framework = framework ? framework : "torch" };
+                                                    .framework = &pp_framework_torch };
     pp_comm_semantics semantics = { 0 };
     if (!v.file || pp_args_word(args, 1))
         return pp_err_set(err, PP_USAGE, NULL,
                           "give one schedule file or plan; see 'ppsim check "
                           "--help'");
     pp_status status = pp_comm_semantics_parse(v.comm, v.lanes, &semantics, err);
+    if (!status && framework)
+        status = pp_framework_get(framework, &v.framework, err);
     if (status || (status = pp_gzip_read(v.file, &s.text, &s.bytes, err)) ||
         (status = judge(args, &v, &s, err)) || (status = simulate(&v, &s, err)))
         return status;

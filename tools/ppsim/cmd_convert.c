@@ -193,12 +193,13 @@ static pp_status convert_recording(const pp_args *args, const char *target, cons
     plan->parallel.pp = found.order->ranks;
     snprintf(plan->model, sizeof plan->model, "%s", found.model);
     snprintf(plan->schedule, sizeof plan->schedule, "%s", found.schedule);
-    snprintf(plan->framework, sizeof plan->framework, "%s", found.framework);
+    plan->framework = pp_framework_find(found.framework);
     const pp_export data = { .plan = plan,
                              .order = found.order,
                              .program = found.program,
                              .timeline = found.timeline,
                              .recorded = &found.recorded,
+                             .recorded_framework = found.framework,
                              .columns = (int)columns,
                              .measured = found.measured };
     bool traces = format->trace != NULL;

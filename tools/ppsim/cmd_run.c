@@ -321,13 +321,13 @@ static pp_status show(const pp_args *args, const running *r, const pp_execute_op
     const pp_execution *x = &r->execution;
     if (!x->report) /* the process of rank 0 shows it */
         return PP_OK;
-    bool ours = !r->written && strcmp(r->plan->framework, x->report->framework) != 0;
+    bool ours = !r->written && r->plan->framework != x->report->framework;
     pp_status status = pp_args_int(args, "--columns", 20, 100000, &columns, err);
     if (status)
         return status;
     const pp_run_print run = { .execution = x,
                                .options = o,
-                               .planned_framework = ours ? r->plan->framework : NULL,
+                               .planned_framework = ours ? r->plan->framework->name : NULL,
                                .compare = pp_args_has(args, "--compare") };
     const pp_export data = { .plan = r->plan,
                              .order = x->order,

@@ -48,7 +48,8 @@ static const pp_option options[] = {
 
 /* One protocol under one framework. reason: why there are no numbers. */
 typedef struct row {
-    const char *framework, *shapes; /* of the table */
+    const pp_framework *framework;
+    pp_size_protocol sizes;
     bool known;
     pp_ns step_ns;
     double bubble_fraction;
@@ -66,6 +67,8 @@ typedef struct names {
 
 typedef struct table {
     names frameworks, protocols;
+    const pp_framework *framework[NAMES_MAX]; /* [frameworks.count] */
+    pp_size_protocol sizes[NAMES_MAX];        /* [protocols.count] */
     row row[NAMES_MAX * NAMES_MAX];
     size_t count;
     pp_host_costs host;
@@ -90,15 +93,13 @@ static pp_status read_names(const pp_args *args, const char *option, const char 
 }
 
 /* Names that nobody knows are wrong usage; what an framework cannot do is an answer. */
-static pp_status check_names(const table *t, pp_err *err)
+static pp_status parse_names(table *t, pp_err *err)
 {
-    const pp_framework *framework;
-    pp_size_protocol shapes;
     pp_status status = PP_OK;
     for (size_t i = 0; i < t->frameworks.count && !status; i++)
-        status = pp_framework_get(t->frameworks.text[i], &framework, err);
+        status = pp_framework_get(t->frameworks.text[i], &t->framework[i], err);
     for (size_t i = 0; i < t->protocols.count && !status; i++)
-        status = pp_size_protocol_parse(t->protocols.text[i], &shapes, err);
+        status = pp_size_protocol_parse(t->protocols.text[i], &t->sizes[i], err);
     return status;
 }
 
@@ -162,7 +163,7 @@ static pp_status end_row(table *t, row *r, pp_status status, const pp_err *why, 
 static row *open_row(table *t, size_t framework, size_t protocol)
 {
     row *r = &t->row[t->count];
-    *r = (row){ .framework = t->frameworks.text[framework], .shapes = t->protocols.text[protocol] };
+    *r = (row){ .framework = t->framework[framework], .sizes = t->sizes[protocol] };
     return r;
 }
 
@@ -244,9 +245,8 @@ static pp_status from_model(const pp_args *args, table *t, pp_notes *notes, pp_e
             pp_err why = { 0 };
             row *r = open_row(t, e, k);
             request.framework = r->framework;
-            status = pp_size_protocol_parse(r->shapes, &request.exchange.shapes, &why);
-            if (!status)
-                status = pp_plan_search(&request, &choice, &why);
+            request.exchange.shapes = r->sizes;
+            status = pp_plan_search(&request, &choice, &why);
             if (!status && choice->plan->shape_message_ns)
                 t->shape_message_ns = choice->plan->shape_message_ns;
             if (!status)
@@ -275,11 +275,11 @@ static pp_status plan_row(const pp_args *args, const pp_json *json, const char *
     if (!x.host.launch_ns && !x.host.sync_ns && !x.host.read_ns &&
         (status = pp_host_costs_parse(DEFAULT_HOST, &x.host, err)))
         return status;
-    if ((status = pp_args_exchange(args, &x, err)) ||
-        (status = pp_size_protocol_parse(r->shapes, &x.shapes, err)))
+    if ((status = pp_args_exchange(args, &x, err)))
         return status;
-    snprintf(plan->framework, sizeof plan->framework, "%s", r->framework);
-    snprintf(plan->shapes, sizeof plan->shapes, "%s", r->shapes);
+    x.shapes = r->sizes;
+    plan->framework = r->framework;
+    pp_size_protocol_print(&r->sizes, plan->shapes, sizeof plan->shapes);
     plan->host = t->host = x.host;
     plan->shape_message_ns = t->shape_message_ns = x.shape_message_ns;
     plan->tensors = x.tensors;
@@ -318,7 +318,7 @@ static pp_status from_plan(const pp_args *args, const char *path, table *t, pp_e
 static pp_ns reference(const table *t, const row *r)
 {
     size_t i = 0;
-    while (strcmp(t->row[i].framework, r->framework) != 0)
+    while (t->row[i].framework != r->framework)
         i++;
     return t->row[i].known ? t->row[i].step_ns : 0;
 }
@@ -329,7 +329,9 @@ static void print_row(const table *t, const row *r, pp_text *text)
     char bytes[2][32] = { "-", "-" };
     char more[32] = "-";
     char shapes[16] = "-";
-    pp_text_add(text, "%-11s %-12s", r->framework, r->shapes);
+    char sizes[32];
+    pp_text_add(text, "%-11s %-12s", r->framework->name,
+                pp_size_protocol_print(&r->sizes, sizes, sizeof sizes));
     if (!r->known) {
         pp_text_add(text, " no: %.*s\n", pp_first_clause(r->reason), r->reason);
         return;
@@ -394,9 +396,11 @@ static void put_known(pp_json_build *build, pp_json *object, const char *key, in
 
 static pp_json *write_row(const row *r, pp_json_build *build)
 {
+    char sizes[32];
     pp_json *object = pp_json_new_object(build);
-    pp_json_put_text(build, object, "executor", r->framework);
-    pp_json_put_text(build, object, "shapes", r->shapes);
+    pp_json_put_text(build, object, "executor", r->framework->name);
+    pp_json_put_text(build, object, "shapes",
+                     pp_size_protocol_print(&r->sizes, sizes, sizeof sizes));
     pp_json_put_text(build, object, "reason", r->known ? NULL : r->reason);
     if (!r->known)
         return object;
@@ -446,7 +450,7 @@ static pp_status make(const pp_args *args, table *t, pp_notes *notes, pp_err *er
     if (status ||
         (status = read_names(args, "--protocols", path ? DEFAULT_OF_PLANS : DEFAULT_PROTOCOLS,
                              &t->protocols, err)) ||
-        (status = check_names(t, err)) ||
+        (status = parse_names(t, err)) ||
         (status = path ? from_plan(args, path, t, err) : from_model(args, t, notes, err)))
         return status;
     for (size_t i = 0; i < t->count; i++) {

@@ -75,7 +75,7 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     pp_status status = pp_study_prepare(args, &s, err);
     if (status || (status = pp_profile_of_plan(args, s.plan, err)))
         return status;
-    if (strcmp(s.plan->framework, "all") == 0)
+    if (s.every_framework)
         return table(args, &s, err);
     if ((status = pp_args_int(args, "--columns", 20, 100000, &columns, err)) ||
         (status = pp_args_switch(args, "--torch-compile", &compiled, err)) ||

@@ -56,8 +56,8 @@ static pp_status fill(pp_plan *plan, row *r, pp_err *err)
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
     const pp_costs *costs = NULL;
     pp_plan own = *plan;
-    snprintf(own.framework, sizeof own.framework, "%s", r->framework->name);
-    if (strcmp(r->framework->name, "ideal") == 0)
+    own.framework = r->framework;
+    if (r->framework == &pp_framework_ideal)
         forget_transfers(&own);
     r->status = pp_plan_simulate(&own, &program, &timeline, &costs, &r->report, &r->reason);
     if (r->status == PP_OK)

@@ -133,7 +133,7 @@ static pp_status json_text(pp_json_build *build, pp_json *json, pp_text *text, p
 static pp_status plan_text(const pp_export *data, pp_text *text, pp_err *err)
 {
     pp_json_build build = { 0 };
-    if (data->report && strcmp(data->report->framework, data->plan->framework) != 0)
+    if (data->report && data->report->framework != data->plan->framework)
         return pp_err_set(err, PP_INFEASIBLE, "plan",
                           "this file communicates itself, which a plan cannot hold; write "
                           "pytorch-comms, or give its compute ops alone (pytorch-csv)");

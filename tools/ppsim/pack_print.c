@@ -111,7 +111,7 @@ static void print_subject(const pp_pack_result *result, pp_text *text)
                 "\n%s on %s: pp %" PRId64 " tp %" PRId64 " dp %" PRId64 ", %s, recompute %s, %s\n",
                 result->request->model->name, result->request->hardware->name, c->parallel.pp,
                 c->parallel.tp, c->parallel.dp, c->schedule->name, pp_recompute_name(c->recompute),
-                result->request->framework ? result->request->framework : "ideal");
+                result->request->framework ? result->request->framework->name : "ideal");
     pp_text_add(text, "a microbatch has at most %" PRId64 " tokens, a GPU %s\n",
                 pp_packer_capacity(result->packer),
                 pp_format_bytes(limit, sizeof limit, pp_packer_memory_limit(result->packer)));
@@ -270,7 +270,7 @@ static pp_json *write_pipeline(const pp_pack_result *result, pp_json_build *buil
     pp_json_put_text(build, object, "schedule", c->schedule->name);
     pp_json_put_text(build, object, "recompute", pp_recompute_name(c->recompute));
     pp_json_put_text(build, object, "executor",
-                     result->request->framework ? result->request->framework : "ideal");
+                     result->request->framework ? result->request->framework->name : "ideal");
     pp_json_put_int(build, object, "pp", c->parallel.pp);
     pp_json_put_int(build, object, "vpp", c->parallel.vpp);
     pp_json_put_int(build, object, "tp", c->parallel.tp);

@@ -250,7 +250,7 @@ void pp_report_print(const pp_report *report, pp_text *text)
                 "schedule     %s on %" PRIu32 " ranks, %" PRIu32 " stages, %" PRIu32
                 " microbatches, executor %s\n",
                 report->schedule, report->ranks, report->stages, report->microbatches,
-                report->framework);
+                pp_report_framework_name(report));
     if (report->tokens_per_s > 0)
         pp_text_add(text, "throughput   %.0f tokens/s\n", report->tokens_per_s);
     if (report->model_flops_utilization > 0)

@@ -67,7 +67,7 @@ static void print_prediction(const pp_run_print *run, const pp_comparison *c, pp
                     100 * ((double)x->report->makespan_ns / (double)x->serial_ns - 1));
     if (run->planned_framework)
         pp_text_add(text, "executor     %s; the plan names %s, so it is predicted anew\n",
-                    x->report->framework, run->planned_framework);
+                    pp_report_framework_name(x->report), run->planned_framework);
 }
 
 static void print_verdict(const pp_run_print *run, pp_text *text)

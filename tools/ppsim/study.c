@@ -215,7 +215,7 @@ static pp_status new_plan(const pp_args *args, bool with_costs, pp_plan **plan_o
     plan->command = pp_args_command(args);
     if (!plan->order || (with_costs && !plan->costs) || !plan->command)
         return pp_err_nomem(err);
-    snprintf(plan->framework, sizeof plan->framework, "ideal");
+    plan->framework = &pp_framework_ideal;
     snprintf(plan->version, sizeof plan->version, "%s", PPSIM_VERSION);
     const char *memory = pp_args_text(args, "--memory-costs");
     if (memory) {

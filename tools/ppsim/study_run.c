@@ -34,20 +34,23 @@ static pp_status apply_buffers(const pp_args *args, pp_plan *plan, pp_err *err)
 }
 
 /* What was said on the command line goes over what the plan says. */
-static pp_status apply_settings(const pp_args *args, pp_plan *plan, pp_err *err)
+static pp_status apply_settings(const pp_args *args, pp_study *s, pp_err *err)
 {
+    pp_plan *plan = s->plan;
     int64_t seed = (int64_t)plan->seed;
     const char *framework = pp_args_text(args, "--executor");
-    if (framework)
-        snprintf(plan->framework, sizeof plan->framework, "%.31s", framework);
+    pp_status status = PP_OK;
+    s->every_framework = framework && strcmp(framework, "all") == 0;
+    if (framework && !s->every_framework)
+        status = pp_framework_get(framework, &plan->framework, err);
     const char *comm = pp_args_text(args, "--comm");
     const char *lanes = pp_args_text(args, "--lanes");
     if (comm)
         snprintf(plan->comm, sizeof plan->comm, "%.31s", comm);
     if (lanes)
         snprintf(plan->lanes, sizeof plan->lanes, "%.31s", lanes);
-    pp_status status = apply_buffers(args, plan, err);
-    if (status || (status = pp_args_switch(args, "--step-sync", &plan->step_sync, err)) ||
+    if (status || (status = apply_buffers(args, plan, err)) ||
+        (status = pp_args_switch(args, "--step-sync", &plan->step_sync, err)) ||
         (status = pp_apply_transfer_options(args, plan, err)) ||
         (status = pp_args_bytes(args, "--memory-limit", &plan->memory_limit_bytes, err)) ||
         (status = pp_args_int(args, "--seed", 0, INT64_MAX, &seed, err)))
@@ -119,7 +122,7 @@ pp_status pp_study_read(const pp_args *args, const char *source, pp_study *s, pp
     if (!status && s->tells_stale)
         pp_study_tell_stale(s->plan, source);
     if (status || (status = pp_study_forward_only(args, s->program, s->plan, err)) ||
-        (status = apply_settings(args, s->plan, err)) ||
+        (status = apply_settings(args, s, err)) ||
         (status = pp_study_exchange(args, s->plan, s->program != NULL, err)))
         return status;
     return apply_overrides(args, s->plan, err);
@@ -131,7 +134,7 @@ static pp_status run_study(pp_study *s, pp_err *err)
         return pp_plan_simulate(s->plan, &s->program, &s->timeline, &s->costs, &s->plan->prediction,
                                 err);
     s->costs = s->plan->costs[0];
-    return pp_plan_simulate_program(s->plan, s->program, s->costs, "as written", &s->timeline,
+    return pp_plan_simulate_program(s->plan, s->program, s->costs, NULL, &s->timeline,
                                     &s->plan->prediction, err);
 }
 
@@ -173,7 +176,7 @@ static pp_status add_compile_time(const pp_args *args, pp_report *report, pp_err
     if (!report->graphs)
         return pp_err_set(err, PP_USAGE, "--compile-time",
                           "executor %s compiles no graphs; choose xla, xla-fused or neuronx",
-                          report->framework);
+                          pp_report_framework_name(report));
     if (each_ns > INT64_MAX / report->graphs)
         return pp_err_set(err, PP_USAGE, "--compile-time", "is too long for %" PRIu32 " graphs",
                           report->graphs);
@@ -187,7 +190,7 @@ static pp_status check_asked(const pp_args *args, const pp_study *s, pp_err *err
         return pp_err_set(err, PP_USAGE, "--p2p",
                           "executor %s has no transfers, only dependencies; choose another with "
                           "--executor, such as torch or megatron",
-                          s->plan->framework);
+                          s->plan->framework->name);
     if (pp_args_has(args, "--memory-limit") && !s->plan->prediction->has_memory)
         return pp_err_set(err, PP_USAGE, "--memory-limit",
                           "memory is not known; give --memory-costs with units, a costs file with "

@@ -48,6 +48,7 @@ typedef struct pp_study {
     pp_timeline *timeline;
     const pp_costs *costs; /* of the slowest replica; the plan's */
     bool tells_stale;      /* reading a plan does pp_study_tell_stale */
+    bool every_framework;  /* --executor all */
 } pp_study;
 
 /* plan: as its file has it. Tells where that file's prediction is not what the plan gives: its

@@ -84,7 +84,11 @@ static void add_head(const pp_export *data, pp_text *text)
     if (plan) {
         add_name(text, "model", plan->model);
         add_name(text, "schedule", plan->schedule);
-        add_name(text, "executor", data->report ? data->report->framework : plan->framework);
+        add_name(text, "executor",
+                 data->report      ? pp_report_framework_name(data->report)
+                 : data->recorded  ? data->recorded_framework
+                 : plan->framework ? plan->framework->name
+                                   : "");
     }
     pp_text_add(text,
                 "},\"traceEvents\":[\n{\"ph\":\"i\",\"s\":\"g\",\"pid\":0,\"tid\":0,\"ts\":0.000,"

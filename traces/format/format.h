@@ -64,10 +64,11 @@ typedef struct pp_export {
     const pp_timeline *timeline;
     const pp_costs *costs;
     const pp_report *report;
-    const pp_recorded *recorded; /* in place of costs */
-    const char *path;            /* that it is written to; NULL or "-": stdout */
-    uint32_t first_rank, ranks;  /* of --trace: these are written; ranks 0: all */
-    int columns;                 /* width for text formats; 0: 80 */
+    const pp_recorded *recorded;    /* in place of costs */
+    const char *recorded_framework; /* as the recording names it; "": it does not */
+    const char *path;               /* that it is written to; NULL or "-": stdout */
+    uint32_t first_rank, ranks;     /* of --trace: these are written; ranks 0: all */
+    int columns;                    /* width for text formats; 0: 80 */
     bool
         written; /* the program communicates as a file said, not as an framework lowers the order */
     bool measured; /* the timeline was executed, not predicted */

@@ -42,16 +42,16 @@ static void print_rows(const pp_program *program, const pp_order *order, pp_text
 static pp_status emit(const pp_export *data, pp_text *text, pp_companion *companion, pp_err *err)
 {
     (void)companion;
-    static const char deferred[] = "torch-defer-recv";
-    const pp_framework *torch;
-    bool defers = data->plan && strcmp(data->plan->framework, deferred) == 0;
+    const pp_framework *deferred = &pp_framework_torch_defer_recv;
+    const pp_framework *torch =
+        data->plan && data->plan->framework == deferred ? deferred : &pp_framework_torch;
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     if (data->written) {
         print_rows(data->program, data->order, text);
         return pp_text_check(text, err);
     }
-    pp_status status = pp_framework_get(defers ? deferred : "torch", &torch, err);
-    if (status || (status = torch->lower(data->order, &program, err)))
+    pp_status status = torch->lower(data->order, &program, err);
+    if (status)
         return status;
     print_rows(program, data->order, text);
     return pp_text_check(text, err);

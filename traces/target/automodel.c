@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *const frameworks[] = { "torch", NULL };
+static const pp_framework *const frameworks[] = { &pp_framework_torch, NULL };
 
 /* As Hugging Face's causal language models name them. */
 static const pp_module_names modules = { .embedding = "model.embed_tokens",

@@ -6,8 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *const frameworks[] = { "megatron", "megatron-overlap", "megatron-overlap-flush",
-                                          NULL };
+static const pp_framework *const frameworks[] = { &pp_framework_megatron,
+                                                  &pp_framework_megatron_overlap,
+                                                  &pp_framework_megatron_overlap_flush, NULL };
 static const char *const schedules[] = { "1f1b", "interleaved", NULL };
 
 /* Megatron's microbatch group: how many forwards of its first chunk rank 0 runs in a row. */
@@ -121,15 +122,15 @@ static void add_mtp(const pp_export *data, pp_text *text)
 /* Interleaved transfers overlap unless Megatron is told, and on 2 ranks they must. */
 static pp_status add_transfers(const pp_export *data, uint32_t chunks, pp_text *text, pp_err *err)
 {
-    const char *framework = data->plan->framework;
-    const bool apart = chunks > 1 && strcmp(framework, "megatron") == 0;
+    const pp_framework *framework = data->plan->framework;
+    const bool apart = chunks > 1 && framework == &pp_framework_megatron;
     if (apart && data->order->ranks == 2)
         return pp_err_set(err, PP_INFEASIBLE, "megatron",
                           "on 2 ranks Megatron-LM interleaves with overlapped transfers only; plan "
                           "with --executor megatron-overlap");
     if (apart)
         pp_text_add(text, "--no-overlap-p2p-communication\n");
-    if (chunks > 1 && strcmp(framework, "megatron-overlap-flush") == 0)
+    if (chunks > 1 && framework == &pp_framework_megatron_overlap_flush)
         pp_text_add(text, "--overlap-p2p-communication-warmup-flush\n");
     return PP_OK;
 }

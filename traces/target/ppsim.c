@@ -1,7 +1,7 @@
 /* Our own runtime, which reads plans. */
 #include "traces/target/target.h"
 
-static const char *const frameworks[] = { "ppsim", NULL };
+static const pp_framework *const frameworks[] = { &pp_framework_ppsim, NULL };
 
 const pp_target pp_target_ppsim = {
     .limits = { .name = "ppsim",

@@ -115,7 +115,6 @@ pp_status pp_torch_run_of(const char *name, const pp_export *data, pp_torch_run 
     pp_torch_run run = { .recompute = pp_plan_recompute(data->plan, data->order->stages) };
     pp_program *lowered PP_CLEANUP(pp_program_free) = NULL;
     pp_exchange_options exchange = { .tensors = 0 };
-    const pp_framework *torch;
     pp_status status = check_path(name, data, err);
     if (!status && strcmp(run.recompute, PP_PLAN_PER_STAGE) == 0)
         return pp_err_set(err, PP_INFEASIBLE, name,
@@ -131,8 +130,7 @@ pp_status pp_torch_run_of(const char *name, const pp_export *data, pp_torch_run 
         return status;
     run.schedule = pp_pytorch_schedule_name(data, &run.facts);
     if ((status = check_order(name, data, &run, err)) ||
-        (status = pp_framework_get("torch", &torch, err)) ||
-        (status = pp_framework_lower(torch, data->order, NULL, &lowered, err)) ||
+        (status = pp_framework_lower(&pp_framework_torch, data->order, NULL, &lowered, err)) ||
         (status = pp_plan_exchange(data->plan, &exchange, err)) ||
         (status = check_data(name, data, &run, &exchange.shapes, err)))
         return status;

@@ -275,7 +275,7 @@ static pp_status read_buffers(const pp_args *args, pp_plan_request *request, pp_
     request->return_outputs = pp_args_text(args, "--return-outputs");
     if ((request->recv_buffers || request->send_buffers || request->return_outputs) &&
         !request->free.framework &&
-        (!request->framework || strcmp(request->framework, "ideal") == 0))
+        (!request->framework || request->framework == &pp_framework_ideal))
         return pp_err_set(err, PP_USAGE,
                           request->recv_buffers   ? "--recv-buffers"
                           : request->send_buffers ? "--send-buffers"
@@ -292,7 +292,6 @@ static pp_status read_program(const pp_args *args, pp_plan_input *r, pp_err *err
     const char *schedule = pp_args_text(args, "--schedule");
     const char *partition = pp_args_text(args, "--partition");
     const char *framework = pp_args_text(args, "--executor");
-    const pp_framework *found;
     bool step_sync = true;
     pp_status status = PP_OK;
     bool planned = schedule && strcmp(schedule, "planned") == 0;
@@ -309,9 +308,8 @@ static pp_status read_program(const pp_args *args, pp_plan_input *r, pp_err *err
     if (!status)
         status = pp_args_switch(args, "--torch-compile", &request->no_split, err);
     request->free.framework = pp_args_is_auto(args, "--executor");
-    if (!status && framework && !request->free.framework &&
-        !(status = pp_framework_get(framework, &found, err)))
-        request->framework = found->name;
+    if (!status && framework && !request->free.framework)
+        status = pp_framework_get(framework, &request->framework, err);
     if (!status)
         status = read_buffers(args, request, err);
     if (!status)

@@ -125,7 +125,8 @@ static double score_with(pp_plan_request request, pp_recompute how)
  * is as fast as the better one, however little memory there is. */
 START_TEST(less_memory_changes_nothing)
 {
-    static const char *const frameworks[] = { "ideal", "megatron", "torch" };
+    static const pp_framework *const frameworks[] = { &pp_framework_ideal, &pp_framework_megatron,
+                                                      &pp_framework_torch };
     planning p = planning_of("llama3-70b", "h100-80g");
     pp_plan_request request = tight(&p);
     int looked = 0;
@@ -267,7 +268,7 @@ START_TEST(buffers_are_left_room)
 {
     planning p = planning_of("llama3-70b", "h100-80g");
     pp_plan_request request = short_of_memory(&p);
-    request.framework = "deepspeed";
+    request.framework = &pp_framework_deepspeed;
     demand_gain(&request, 0.985);
 }
 END_TEST
@@ -473,7 +474,7 @@ START_TEST(the_least_memory_of_the_switch_is_enough)
     request.micro_batch_size = 1;
     request.global_batch_size = 16;
     request.schedule = pp_schedule_find(of[_i][1]);
-    request.framework = of[_i][2];
+    request.framework = pp_framework_find(of[_i][2]);
     const pp_plan_request switched = with(request, PP_RECOMPUTE_FULL);
     pp_search_result *choice = choose(&switched);
     const double full = score(&choice->candidate[0]);
@@ -495,7 +496,7 @@ START_TEST(schedules_that_are_refused_take_no_turns)
     request.parallel.tp = 4;
     request.global_batch_size = 96;
     request.memory_limit_bytes = (int64_t)10542 << 20;
-    request.framework = "deepspeed";
+    request.framework = &pp_framework_deepspeed;
     const double all = score_with(request, PP_RECOMPUTE_STAGES);
     request.schedule = pp_schedule_find("1f1b");
     const double alone = score_with(request, PP_RECOMPUTE_STAGES);

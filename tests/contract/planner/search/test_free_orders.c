@@ -28,11 +28,14 @@ START_TEST(a_planned_step_is_never_worse)
     static const struct {
         const char *model, *hardware;
         int64_t tp;
-        const char *framework;
-    } rows[] = { { "gpt22b", "a100-80g", 0, NULL },        { "llama3-8b", "h100-80g", 0, NULL },
-                 { "mixtral-8x7b", "h200-141g", 8, NULL }, { "llama3-70b", "h100-80g", 4, NULL },
-                 { "gpt175b", "h100-80g", 8, NULL },       { "llama2-7b", "h100-80g", 1, "torch" },
-                 { "llama3-8b", "h100-80g", 1, "ppsim" } };
+        const pp_framework *framework;
+    } rows[] = { { "gpt22b", "a100-80g", 0, NULL },
+                 { "llama3-8b", "h100-80g", 0, NULL },
+                 { "mixtral-8x7b", "h200-141g", 8, NULL },
+                 { "llama3-70b", "h100-80g", 4, NULL },
+                 { "gpt175b", "h100-80g", 8, NULL },
+                 { "llama2-7b", "h100-80g", 1, &pp_framework_torch },
+                 { "llama3-8b", "h100-80g", 1, &pp_framework_ppsim } };
     static const int64_t ranks[] = { 1, 3, 4, 8 };
     for (size_t k = 0; k < sizeof ranks / sizeof *ranks; k++) {
         planning p = planning_of(rows[_i].model, rows[_i].hardware);

@@ -6,7 +6,7 @@ typedef struct job {
     int64_t gpus, pp, tp, seq_length, batch;
     int lengths;      /* 0: equal; otherwise sequences of unequal length */
     const char *link; /* --rank-link; NULL: all are alike */
-    const char *framework;
+    const pp_framework *framework;
     bool free_framework, free_shapes, free_communicators;
     bool orders;
 } job;
@@ -16,9 +16,12 @@ static const job jobs[] = {
     { "gpt1.7b", "h100-80g", 0, 8, 1, 2048, 32, 0, NULL, NULL, true, false, false, false },
     { "llama3-8b", "h100-80g", 0, 4, 2, 4096, 16, 0, "1:2=5GB/s", NULL, true, false, false, true },
     { "gpt1.7b", "h100-80g", 0, 4, 1, 2048, 0, 24, NULL, NULL, true, true, false, false },
-    { "gpt1.7b", "h100-80g", 0, 4, 1, 2048, 0, 24, NULL, "megatron", false, true, false, false },
-    { "gpt1.7b", "h100-80g", 0, 4, 1, 2048, 0, 24, NULL, "xla", false, true, false, false },
-    { "llama3-8b", "h100-80g", 0, 4, 2, 4096, 32, 0, NULL, "torch", false, false, true, true },
+    { "gpt1.7b", "h100-80g", 0, 4, 1, 2048, 0, 24, NULL, &pp_framework_megatron, false, true, false,
+      false },
+    { "gpt1.7b", "h100-80g", 0, 4, 1, 2048, 0, 24, NULL, &pp_framework_xla, false, true, false,
+      false },
+    { "llama3-8b", "h100-80g", 0, 4, 2, 4096, 32, 0, NULL, &pp_framework_torch, false, false, true,
+      true },
     { "llama3-8b", "h100-80g", 0, 8, 1, 4096, 32, 0, NULL, NULL, true, false, true, false },
     { "gpt1.7b", "h100-80g", 8, 0, 0, 2048, 16, 0, NULL, NULL, true, false, false, false },
 };
@@ -66,10 +69,11 @@ static bool beats_alone(const pp_plan_request *request, const pp_search_result *
         return false;
     char shapes[64];
     ck_assert_msg(score_of(best) * 999 <= score_of(alone) * 1000,
-                  "%s, shapes %s, communicators %d: %.0f, chosen %s: %.0f", request->framework,
+                  "%s, shapes %s, communicators %d: %.0f, chosen %s: %.0f",
+                  request->framework->name,
                   pp_size_protocol_print(&request->exchange.shapes, shapes, sizeof shapes),
                   (int)request->switches.value.communicators, score_of(alone),
-                  best->plan->framework, score_of(best));
+                  best->plan->framework->name, score_of(best));
     pp_search_result_free(&alone);
     return true;
 }
@@ -113,7 +117,7 @@ static size_t look_at_framework(const pp_plan_request *request, const job *j,
     one.free = (pp_free_settings){ .framework = false };
     if (!j->free_shapes)
         return look_at_layouts(&one, j, best);
-    for (const char *const *name = protocols_of(request->framework); *name; name++) {
+    for (const char *const *name = protocols_of(request->framework->name); *name; name++) {
         pp_err err = { 0 };
         STEP_OK(pp_size_protocol_parse(*name, &one.exchange.shapes, &err), err);
         planned += look_at_layouts(&one, j, best);
@@ -133,10 +137,10 @@ START_TEST(no_fixed_setting_is_faster)
     ck_assert(!!best->setting[0][0] == j->free_framework);
     ck_assert(!!best->setting[1][0] == j->free_shapes);
     ck_assert(!!best->setting[2][0] == j->free_communicators);
-    ck_assert(!j->free_framework || strcmp(best->plan->framework, "ideal") != 0);
+    ck_assert(!j->free_framework || best->plan->framework != &pp_framework_ideal);
     for (size_t i = 0; i < pp_framework_count(); i++) {
-        request.framework = pp_framework_at(i)->name;
-        if (j->free_framework ? i > 0 : strcmp(request.framework, j->framework) == 0)
+        request.framework = pp_framework_at(i);
+        if (j->free_framework ? i > 0 : request.framework == j->framework)
             planned += look_at_framework(&request, j, best);
     }
     ck_assert_uint_ge(planned, 2);
@@ -147,16 +151,16 @@ END_TEST
 /* With everything left to the choice of one, the plan is that one's own. */
 START_TEST(one_executor_is_as_if_given)
 {
-    static const char *const only[] = { "megatron", NULL };
+    static const pp_framework *const only[] = { &pp_framework_megatron, NULL };
     planning p = planning_of("llama3-8b", "h100-80g");
     pp_rank_overrides overrides PP_CLEANUP(pp_rank_overrides_free) = { 0 };
     pp_plan_request request = request_for(&p, &jobs[0], &overrides);
     request.free.frameworks = only;
     pp_search_result *chosen = choose(&request);
     request.free = (pp_free_settings){ .framework = false };
-    request.framework = "megatron";
+    request.framework = &pp_framework_megatron;
     pp_search_result *given = choose(&request);
-    ck_assert_str_eq(chosen->plan->framework, "megatron");
+    ck_assert_ptr_eq(chosen->plan->framework, &pp_framework_megatron);
     ck_assert_int_eq(chosen->plan->prediction->step_ns, given->plan->prediction->step_ns);
     ck_assert_ptr_nonnull(strstr(chosen->setting[0], "there is no other"));
     pp_search_result_free(&chosen);

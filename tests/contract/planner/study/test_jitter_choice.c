@@ -46,11 +46,14 @@ static pp_jitter_result simulate_again(const pp_plan *plan, const pp_jitter_spec
 }
 
 static const struct {
-    const char *model, *framework, *spec;
+    const char *model;
+    const pp_framework *framework;
+    const char *spec;
     bool late, replicas;
 } cases[] = {
     { "llama3-8b", NULL, "compute=0.05,comm=0.3,scenarios=400", false, false },
-    { "llama3-8b", "torch", "compute=0.05,slow-rank=any:1.3,scenarios=60", true, false },
+    { "llama3-8b", &pp_framework_torch, "compute=0.05,slow-rank=any:1.3,scenarios=60", true,
+      false },
     { "gpt22b", NULL, "F=0.2,scenarios=300", false, true },
 };
 

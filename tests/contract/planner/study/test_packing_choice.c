@@ -61,17 +61,18 @@ START_TEST(a_packing_is_never_worse)
 {
     static const struct {
         int64_t pp, dp;
-        const char *schedule, *framework;
+        const char *schedule;
+        const pp_framework *framework;
         pp_size_protocol_kind shapes;
         pp_orders orders;
     } rows[] = { { 2, 1, "1f1b", NULL, PP_SIZES_PLAN, PP_ORDERS_NAMED },
                  { 4, 2, "1f1b", NULL, PP_SIZES_PLAN, PP_ORDERS_NAMED },
                  { 4, 1, NULL, NULL, PP_SIZES_PLAN, PP_ORDERS_BETTER },
                  { 4, 2, NULL, NULL, PP_SIZES_PLAN, PP_ORDERS_BETTER },
-                 { 4, 3, "interleaved", "ppsim", PP_SIZES_PLAN, PP_ORDERS_NAMED },
-                 { 4, 2, "1f1b", "torch", PP_SIZES_PADDED, PP_ORDERS_NAMED },
-                 { 8, 1, NULL, "torch", PP_SIZES_PADDED, PP_ORDERS_BETTER },
-                 { 4, 2, "1f1b", "megatron", PP_SIZES_MESSAGE, PP_ORDERS_NAMED },
+                 { 4, 3, "interleaved", &pp_framework_ppsim, PP_SIZES_PLAN, PP_ORDERS_NAMED },
+                 { 4, 2, "1f1b", &pp_framework_torch, PP_SIZES_PADDED, PP_ORDERS_NAMED },
+                 { 8, 1, NULL, &pp_framework_torch, PP_SIZES_PADDED, PP_ORDERS_BETTER },
+                 { 4, 2, "1f1b", &pp_framework_megatron, PP_SIZES_MESSAGE, PP_ORDERS_NAMED },
                  { 2, 3, "1f1b", NULL, PP_SIZES_PLAN, PP_ORDERS_NAMED } };
     planning p = planning_of("llama3-8b", "h100-80g");
     int64_t lengths[SEQUENCES];

@@ -27,12 +27,13 @@ static double score(const pp_candidate *c)
 }
 
 static const struct {
-    const char *model, *hardware, *framework;
+    const char *model, *hardware;
+    const pp_framework *framework;
     int64_t pp, tp, batch;
     bool replicas;
 } cases[] = {
     { "gpt22b", "h100-80g", NULL, 4, 4, 16, false },
-    { "llama3-8b", "h200-141g", "megatron", 4, 0, 16, false },
+    { "llama3-8b", "h200-141g", &pp_framework_megatron, 4, 0, 16, false },
     { "llama3-8b", "h100-80g", NULL, 2, 4, 0, true },
 };
 

@@ -78,7 +78,7 @@ START_TEST(the_runtime_takes_the_plan)
     STEP_OK(pp_target_apply(target, false, &request, &err), err);
     pp_search_result *choice = choose(&request);
     const pp_plan *plan = choice->plan;
-    ck_assert_str_eq(plan->framework, target->frameworks[0]);
+    ck_assert_ptr_eq(plan->framework, target->frameworks[0]);
     ck_assert_int_eq(plan->zero, target->fsdp); /* data_parallel_shard_degree, strategy: fsdp2 */
     if (strcmp(cases[_i].target, "torchtitan") == 0)
         ck_assert_str_eq(plan->return_outputs, "off"); /* its trainer: return_outputs=False */
@@ -171,7 +171,7 @@ START_TEST(what_it_does_not_run_is_refused)
     request.orders = PP_ORDERS_PLANNED;
     ck_assert_int_eq(pp_target_apply(target_of("megatron"), false, &request, &err), PP_INFEASIBLE);
     request = request_for(&p, NULL, 0);
-    request.framework = "deepspeed";
+    request.framework = &pp_framework_deepspeed;
     ck_assert_int_eq(pp_target_apply(target_of("ppsim"), false, &request, &err), PP_USAGE);
     request = request_for(&p, NULL, 0);
     request.exchange.shapes.kind = PP_SIZES_MESSAGE;

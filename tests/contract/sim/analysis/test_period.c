@@ -361,9 +361,9 @@ START_TEST(zero_bubble_validates_afterwards)
 {
     pp_costs *costs PP_CLEANUP(pp_costs_free) = step_costs("F=1us,B=2us,comm=0", 2, 1, 1);
     const pp_ns last_end_ns[] = { 6000, 4000 };
-    ck_assert(pp_step_tail_chained("zero-bubble"));
-    ck_assert(!pp_step_tail_chained("ideal"));
-    ck_assert(!pp_step_tail_chained("as written"));
+    ck_assert(pp_step_tail_chained(&pp_framework_zero_bubble));
+    ck_assert(!pp_step_tail_chained(&pp_framework_ideal));
+    ck_assert(!pp_step_tail_chained(NULL));
     costs->optimizer_ns[1] = 300;
     ck_assert_int_eq(pp_step_tail_of(costs, last_end_ns, 6000, false, true).optimizer_ns, 300);
     ck_assert_int_eq(pp_step_tail_of(costs, last_end_ns, 6000, false, false).optimizer_ns, 0);

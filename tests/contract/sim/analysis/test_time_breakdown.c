@@ -101,9 +101,9 @@ static bool simulate_drawn(const pp_framework *framework, pp_order *order, uint6
         s.program->comm->semantics.host = (pp_host_costs){ 30, 50, 20 };
     if (pp_simulate(s.program, s.costs, &s.timeline, &err))
         return false; /* it hangs on one queue */
-    STEP_OK(pp_report_build("", framework->name, s.program, s.timeline, s.costs, seed % 2,
-                            &s.report, &err),
-            err);
+    STEP_OK(
+        pp_report_build("", framework, s.program, s.timeline, s.costs, seed % 2, &s.report, &err),
+        err);
     check(&s, seed % 3 ? bare : NULL, framework->name);
     return true;
 }
@@ -154,13 +154,14 @@ END_TEST
  * as well. */
 START_TEST(a_transfer_is_the_end_of_a_wait)
 {
-    static const char *const frameworks[] = { "ideal", "torch", "megatron" };
+    static const pp_framework *const frameworks[] = { &pp_framework_ideal, &pp_framework_torch,
+                                                      &pp_framework_megatron };
     static const pp_ns transfers_ns[] = { 7, 7, 14 };
     step s PP_CLEANUP(step_free) = { .order = step_order("1f1b", 2, 1, 1, 0) };
     pp_err err = { 0 };
     s.costs = step_costs("F=100ns,B=200ns,comm=7ns", 2, 1, 1);
     s.costs->f_ns[1]++; /* so that the second rank is the one shown */
-    STEP_OK(lower_with(frameworks[_i], s.order, &s.program, &err), err);
+    STEP_OK(pp_framework_lower(frameworks[_i], s.order, NULL, &s.program, &err), err);
     STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
     STEP_OK(
         pp_report_build("", frameworks[_i], s.program, s.timeline, s.costs, true, &s.report, &err),
@@ -218,7 +219,7 @@ START_TEST(plans_tell_collectives_apart)
             request.lengths = lengths;
             request.length_count = 64;
             request.seq_length = 4096;
-            request.framework = "torch";
+            request.framework = &pp_framework_torch;
             if (k == 3)
                 request.exchange.shapes.kind = PP_SIZES_PADDED;
         }

@@ -71,9 +71,8 @@ static void run_schedule(const pp_framework *framework, const pp_schedule *sched
                 err);
     if (pp_simulate(s.program, s.costs, &s.timeline, &err))
         return; /* it hangs under these */
-    STEP_OK(
-        pp_report_build("", framework->name, s.program, s.timeline, s.costs, true, &s.report, &err),
-        err);
+    STEP_OK(pp_report_build("", framework, s.program, s.timeline, s.costs, true, &s.report, &err),
+            err);
     check_sums(s.program, s.timeline, s.report, schedule->name);
     (*done)++;
 }

@@ -253,7 +253,7 @@ static pp_search_result *choice_for(const planning *p, const char *framework,
     request.parallel.vpp = interleaved ? 2 : 1;
     request.micro_batch_size = 1;
     request.schedule = pp_schedule_find(interleaved ? "interleaved" : "1f1b");
-    request.framework = framework;
+    request.framework = pp_framework_find(framework);
     request.switches.value.communicators = layout;
     if (p2p) {
         request.switches.value.p2p = *p2p;

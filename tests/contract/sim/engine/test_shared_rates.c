@@ -30,7 +30,7 @@ static void run(const pp_program *program, const pp_costs *costs, pp_timeline **
 {
     pp_err err = { 0 };
     STEP_OK(pp_simulate(program, costs, timeline_out, &err), err);
-    STEP_OK(pp_report_build("test", "test", program, *timeline_out, costs, true, report_out, &err),
+    STEP_OK(pp_report_build("test", NULL, program, *timeline_out, costs, true, report_out, &err),
             err);
 }
 

@@ -326,7 +326,7 @@ static void emit_rows(const pp_order *order, const char *framework, pp_text *tex
     pp_err err = { 0 };
     pp_companion companion = { 0 };
     STEP_OK(pp_plan_new(&plan, &err), err);
-    snprintf(plan->framework, sizeof plan->framework, "%s", framework);
+    plan->framework = pp_framework_find(framework);
     const pp_export data = { .plan = plan, .order = order };
     STEP_OK(pp_format_get("pytorch-comms", &format, &err), err);
     STEP_OK(format->emit(&data, text, &companion, &err), err);

@@ -189,8 +189,7 @@ static void is_conserved(const pp_framework *framework, const char *name, const 
     ck_assert_msg(pp_simulate(program, s.costs, &timeline, &err) == PP_OK,
                   "%s on %s p=%u S=%u m=%u: %s", framework->name, name, order->ranks, order->stages,
                   order->microbatches, err.text);
-    STEP_OK(pp_report_build(name, framework->name, program, timeline, s.costs, true, &report, &err),
-            err);
+    STEP_OK(pp_report_build(name, framework, program, timeline, s.costs, true, &report, &err), err);
     ck_assert_msg(report->makespan_ns >= pp_timeline_makespan(s.timeline),
                   "%s on %s p=%u S=%u m=%u: faster than its dependencies", framework->name, name,
                   order->ranks, order->stages, order->microbatches);

@@ -120,7 +120,8 @@ END_TEST
 
 START_TEST(free_settings_take_no_allocation_for_granted)
 {
-    static const char *const two[] = { "megatron", "deepspeed", NULL };
+    static const pp_framework *const two[] = { &pp_framework_megatron, &pp_framework_deepspeed,
+                                               NULL };
     question q = { .recompute = "none", .schedule = "1f1b" };
     pp_err err = { 0 };
     ck_assert_msg(load(&q, &err) == PP_OK, "%s", err.text);

@@ -423,8 +423,9 @@ START_TEST(the_step_boundary_is_added)
         subject.step_sync = sync != 0;
         pp_jitter_spec spec = spec_of("compute=0,scenarios=1");
         pp_ns step_ns = 0;
-        STEP_OK(pp_report_build("x", "x", s.program, s.timeline, s.costs, sync != 0, &report, &err),
-                err);
+        STEP_OK(
+            pp_report_build("x", NULL, s.program, s.timeline, s.costs, sync != 0, &report, &err),
+            err);
         ck_assert_int_gt(report->step_ns, report->makespan_ns + 100);
         STEP_OK(pp_jitter_run(&subject, &spec, 0, 1, &step_ns, &err), err);
         ck_assert_int_eq(step_ns, report->step_ns);

@@ -30,7 +30,7 @@ static pp_ns step_time(const step *s, bool step_sync)
     pp_timeline *timeline = NULL;
     pp_err err = { 0 };
     STEP_OK(pp_simulate(s->program, s->costs, &timeline, &err), err);
-    STEP_OK(pp_report_build("x", "x", s->program, timeline, s->costs, step_sync, &report, &err),
+    STEP_OK(pp_report_build("x", NULL, s->program, timeline, s->costs, step_sync, &report, &err),
             err);
     pp_ns step_ns = report->step_ns;
     pp_report_free(&report);

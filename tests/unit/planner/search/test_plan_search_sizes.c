@@ -19,7 +19,7 @@ static pp_plan_request data_request(const planning *p, const char *shapes)
     request.micro_batch_size = 1;
     request.lengths = lengths;
     request.length_count = 4;
-    request.framework = "megatron";
+    request.framework = &pp_framework_megatron;
     request.switches.given.recompute = true;
     request.switches.value.recompute = PP_RECOMPUTE_NONE;
     return request;
@@ -111,7 +111,7 @@ START_TEST(a_plan_file_keeps_its_protocol)
     pp_json *json = NULL;
     pp_err err = { 0 };
     request.exchange.tensors = 3;
-    request.framework = _i % 2 ? "megatron" : "deepspeed";
+    request.framework = _i % 2 ? &pp_framework_megatron : &pp_framework_deepspeed;
     pp_search_result *choice = choose(&request);
     char *text = plan_text(choice->plan);
     STEP_OK(pp_json_parse(text, strlen(text), "plan", &json, &err), err);
@@ -143,7 +143,7 @@ START_TEST(what_cannot_be_is_refused)
     request = data_request(&p, "padded:2047");
     refuse(&request, PP_INPUT, "microbatch 0 has 2048 tokens");
     request = data_request(&p, "message");
-    request.framework = "torch";
+    request.framework = &pp_framework_torch;
     refuse(&request, PP_USAGE, "torch cannot do message");
 }
 END_TEST

@@ -202,7 +202,7 @@ static void check(const pp_schedule *schedule, uint32_t p, uint32_t m, const var
         step_costs("F=20us,I=20us,W=10us,comm=5us", p, chunks, m);
     give_bytes(costs);
     STEP_OK(pp_plan_new(&plan, &err), err);
-    snprintf(plan->framework, sizeof plan->framework, "ppsim");
+    plan->framework = &pp_framework_ppsim;
     snprintf(plan->shapes, sizeof plan->shapes, "%s", v->shapes);
     plan->tensors = v->tensors;
     STEP_OK(pp_plan_lower(plan, order, costs, &program, &err), err);

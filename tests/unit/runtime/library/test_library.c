@@ -386,7 +386,7 @@ static char *write_plan(bool told)
     ck_assert_int_ge(file, 0);
     close(file);
     made->plan->costs[0]->has_memory = told;
-    snprintf(made->plan->framework, sizeof made->plan->framework, "ppsim");
+    made->plan->framework = &pp_framework_ppsim;
     pp_json *json = pp_plan_write(made->plan, &build);
     ck_assert_int_eq(pp_json_print(&build, json, &text, &bytes, &err), PP_OK);
     ck_assert_msg(pp_file_write(path, text, bytes, &err) == PP_OK, "%s", err.text);

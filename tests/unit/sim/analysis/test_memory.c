@@ -28,9 +28,8 @@ static step run_order(const char *framework, pp_order *order, uint32_t v, const 
     if (buffers)
         s.program->comm->buffers = *buffers;
     STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
-    STEP_OK(
-        pp_report_build("test", framework, s.program, s.timeline, s.costs, true, &s.report, &err),
-        err);
+    STEP_OK(pp_report_build("test", found, s.program, s.timeline, s.costs, true, &s.report, &err),
+            err);
     return s;
 }
 
@@ -497,9 +496,9 @@ START_TEST(overlapped_pairs_hold_both_halves)
         s.costs->pair_ns[stage] = 25;
     STEP_OK(pp_simulate_into(s.program, s.costs, s.timeline, &err), err);
     pp_report_free(&s.report);
-    STEP_OK(
-        pp_report_build("test", "dualpipe", s.program, s.timeline, s.costs, true, &s.report, &err),
-        err);
+    STEP_OK(pp_report_build("test", &pp_framework_dualpipe, s.program, s.timeline, s.costs, true,
+                            &s.report, &err),
+            err);
     for (uint32_t r = 0; r < 2; r++)
         check_rank(&s, &none, r, 8);
     /* DualPipeV: 2p + 1 activations (schedules of DeepSeek-AI), here with a backward under way */

@@ -27,9 +27,8 @@ static pp_status run_rows(const char *rows, pp_rows_grouping grouping, bool part
     STEP_OK(pp_comm_semantics_parse(comm, lanes, &program->comm->semantics, &own), own);
     pp_status status = pp_simulate(program, costs, &timeline, err);
     if (!status && report_out)
-        STEP_OK(
-            pp_report_build("rows", "as written", program, timeline, costs, true, report_out, &own),
-            own);
+        STEP_OK(pp_report_build("rows", NULL, program, timeline, costs, true, report_out, &own),
+                own);
     return status;
 }
 

@@ -196,8 +196,8 @@ START_TEST(the_step_ends_with_or_without_a_barrier)
         for (int sync = 0; sync < 2; sync++) {
             pp_report *report = NULL;
             pp_err err = { 0 };
-            STEP_OK(pp_report_build("gpipe", "ideal", s.program, s.timeline, s.costs, sync, &report,
-                                    &err),
+            STEP_OK(pp_report_build("gpipe", &pp_framework_ideal, s.program, s.timeline, s.costs,
+                                    sync, &report, &err),
                     err);
             ck_assert_int_eq(report->step_ns, expected[sync][tied]);
             ck_assert_int_eq(report->step_boundary_ns, report->step_ns - report->makespan_ns);

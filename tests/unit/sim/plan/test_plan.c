@@ -34,7 +34,7 @@ static pp_plan *sample_plan(void)
     plan->parallel = (pp_parallel){ .pp = 2, .tp = 2, .cp = 1, .dp = 2, .ep = 1, .vpp = 2 };
     strcpy(plan->model, "toy");
     strcpy(plan->schedule, "interleaved");
-    strcpy(plan->framework, "ideal");
+    plan->framework = &pp_framework_ideal;
     strcpy(plan->recompute, "full");
     plan->seed = 7;
     plan->seq_length = 100;
@@ -221,6 +221,28 @@ START_TEST(broken_plans_are_refused_with_the_place)
 }
 END_TEST
 
+START_TEST(every_framework_is_read_back)
+{
+    pp_plan *plan = sample_plan();
+    for (size_t i = 0; i < pp_framework_count(); i++) {
+        plan->framework = pp_framework_at(i);
+        pp_plan *again = read_back(plan);
+        ck_assert_ptr_eq(again->framework, plan->framework);
+        ck_assert_ptr_eq(pp_framework_find(plan->framework->name), plan->framework);
+        pp_plan_free(&again);
+    }
+    pp_plan_free(&plan);
+}
+END_TEST
+
+START_TEST(unknown_settings_are_refused_with_the_place)
+{
+    spoil("\"executor\": \"ideal\"", "\"executor\": \"idael\"", "p.json#/executor",
+          "there is no executor 'idael', did you mean 'ideal'?");
+    spoil("\"executor\": \"ideal\"", "\"executor\": null", "p.json#/executor", "text");
+}
+END_TEST
+
 /* The first column of the table: full 0, 0, 0, 0, selective 1, 0, 0, 0; the second: full 1, 1. */
 #define COLUMN(a, b) "\"full\": [\n     " a ",\n     " b ","
 
@@ -350,6 +372,8 @@ int main(void)
     tcase_add_test(tc, the_slowest_replica_is_reported);
     tcase_add_test(tc, memory_is_that_of_the_replica_that_needs_most);
     tcase_add_test(tc, broken_plans_are_refused_with_the_place);
+    tcase_add_test(tc, every_framework_is_read_back);
+    tcase_add_test(tc, unknown_settings_are_refused_with_the_place);
     tcase_add_test(tc, layouts_are_printed_and_read_back);
     tcase_add_test(tc, layouts_that_misplace_a_part_are_refused);
     suite_add_tcase(suite, tc);

@@ -211,7 +211,7 @@ START_TEST(transfers_are_as_the_executor_has_them)
         pp_order *order PP_CLEANUP(pp_order_free) =
             step_order("interleaved", cases[i].ranks, 2, 8, 0);
         char expected[200];
-        snprintf(plan->framework, sizeof plan->framework, "%s", cases[i].framework);
+        plan->framework = pp_framework_find(cases[i].framework);
         plan->parallel = (pp_parallel){ 0 };
         snprintf(expected, sizeof expected,
                  "--pipeline-model-parallel-size %u\n--num-virtual-stages-per-pipeline-rank 2\n%s",
@@ -220,7 +220,7 @@ START_TEST(transfers_are_as_the_executor_has_them)
     }
     pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("interleaved");
     pp_order *order PP_CLEANUP(pp_order_free) = step_order("interleaved", 2, 2, 8, 0);
-    snprintf(plan->framework, sizeof plan->framework, "megatron");
+    plan->framework = &pp_framework_megatron;
     expect_plan_refused(plan, order, "on 2 ranks");
 }
 END_TEST

@@ -51,9 +51,9 @@ static step run_step(const char *framework, const char *shapes, pp_host_costs ho
     step s;
     pp_err err = { 0 };
     STEP_OK(try_step(framework_of(framework), &exchange, "", p, m, &s, &err), err);
-    STEP_OK(
-        pp_report_build("1f1b", framework, s.program, s.timeline, s.costs, true, &s.report, &err),
-        err);
+    STEP_OK(pp_report_build("1f1b", framework_of(framework), s.program, s.timeline, s.costs, true,
+                            &s.report, &err),
+            err);
     for (uint32_t r = 0; r < p; r++) {
         pp_ns sum = s.report->per_rank[r].busy_ns;
         for (int c = 0; c < PP_IDLE_COUNT; c++) {
@@ -516,8 +516,8 @@ START_TEST(buffers_hold_tensors_not_messages)
             STEP_OK(pp_framework_lower(framework, s.order, NULL, &s.program, &err), err);
             STEP_OK(pp_exchange_lower(framework, &exchange, s.costs, s.program, &err), err);
             STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
-            STEP_OK(pp_report_build("1f1b", rows[i][0], s.program, s.timeline, s.costs, true,
-                                    &s.report, &err),
+            STEP_OK(pp_report_build("1f1b", framework_of(rows[i][0]), s.program, s.timeline,
+                                    s.costs, true, &s.report, &err),
                     err);
             const pp_rank_report *rank = &s.report->per_rank[1];
             if (!tensors) {
