@@ -37,7 +37,7 @@ typedef struct bounding {
     bool pairs;             /* forwards may hide beside a backward */
     pp_ns longest_b_ns;     /* only with pairs */
     uint32_t mirrored_from; /* from this microbatch on ranks are mirrored */
-    int64_t limit_bytes;    /* 0: memory is not looked at */
+    int64_t limit_bytes;    /* 0: memory is not limited */
     uint32_t *count;        /* [classes]: microbatches */
     uint32_t *turned_count; /* [classes]: of them, on mirrored ranks */
     rank_sums *rank;        /* [ranks] */
@@ -452,13 +452,13 @@ pp_status pp_bound_report(const pp_costs *costs, const pp_order *order, pp_repor
         snprintf(report->bound_name, sizeof report->bound_name,
                  "%s of rank %" PRIu32 " (any order of these ops)", pp_bound_text(bound.part),
                  bound.part_rank[bound.part]);
-    pp_limits limits;
-    status = pp_instance_bound_order(costs, order, within ? report->memory_limit_bytes : 0, &limits,
-                                     err);
+    pp_order_bounds limits;
+    status = pp_order_bounds_of_order(costs, order, within ? report->memory_limit_bytes : 0,
+                                      &limits, err);
     if (status || limits.ticks <= bound.ns)
         return status;
     report->lower_bound_ns = limits.ticks;
     snprintf(report->bound_name, sizeof report->bound_name, "%s (any order of these ops)",
-             pp_limit_key(limits.largest));
+             pp_order_bound_key(limits.largest));
     return PP_OK;
 }

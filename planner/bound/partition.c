@@ -45,7 +45,7 @@ static pp_ns weight(const units *u, uint32_t s, size_t from, size_t to)
     return at_speed(u, s, u->prefix[to] - u->prefix[from] + u->stage_ns);
 }
 
-static pp_ns unit_ns(const pp_weights *w, bool bare, size_t k)
+static pp_ns unit_ns(const pp_unit_weights *w, bool bare, size_t k)
 {
     size_t layers = (size_t)w->layers;
     size_t n = layers + (size_t)w->mtp;
@@ -60,7 +60,7 @@ static pp_ns unit_ns(const pp_weights *w, bool bare, size_t k)
     return ns;
 }
 
-static pp_status units_new(const pp_weights *w, const pp_partition_params *split, units *u,
+static pp_status units_new(const pp_unit_weights *w, const pp_partition_params *split, units *u,
                            pp_err *err)
 {
     u->n = (size_t)(w->layers + w->mtp) + (split->allow_empty_end_stages ? 2 : 0);
@@ -326,7 +326,8 @@ static pp_status balance_ranks(const units *u, pp_ns cap, size_t *begin, pp_err 
 }
 
 /* Units [from, to) as a stage. */
-static pp_stage make_stage(const pp_weights *w, bool bare, const units *u, size_t from, size_t to)
+static pp_stage make_stage(const pp_unit_weights *w, bool bare, const units *u, size_t from,
+                           size_t to)
 {
     int64_t skip = bare ? 1 : 0;
     int64_t low = (int64_t)from - skip;
@@ -351,7 +352,7 @@ static void units_free(units *u)
     free(u->ends);
 }
 
-pp_status pp_partition_balance(const pp_weights *weights, const pp_partition_params *split,
+pp_status pp_partition_balance(const pp_unit_weights *weights, const pp_partition_params *split,
                                pp_stage **stages_out, pp_err *err)
 {
     units u PP_CLEANUP(units_free) = { 0 };
@@ -414,7 +415,7 @@ pp_status pp_partition_uniform(int64_t layers, int64_t mtp, uint32_t ranks, uint
     return PP_OK;
 }
 
-pp_ns pp_partition_stage_ns(const pp_weights *weights, const pp_stage *stage)
+pp_ns pp_partition_stage_ns(const pp_unit_weights *weights, const pp_stage *stage)
 {
     pp_ns sum = weights->stage_ns + weights->mtp_ns * stage->mtp;
     for (int64_t k = 0; k < stage->layers; k++)
@@ -423,7 +424,7 @@ pp_ns pp_partition_stage_ns(const pp_weights *weights, const pp_stage *stage)
            (stage->loss ? weights->loss_ns : 0);
 }
 
-pp_status pp_partition_heaviest(const pp_weights *weights, const pp_partition_params *split,
+pp_status pp_partition_heaviest(const pp_unit_weights *weights, const pp_partition_params *split,
                                 const pp_stage *stages, pp_ns *stage_ns_out, pp_ns *rank_ns_out,
                                 pp_err *err)
 {

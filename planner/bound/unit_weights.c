@@ -1,12 +1,13 @@
-/* What the units of a model weigh: for partitions, and for a bound before there is one. */
-#include "planner/search/search_int.h"
+/* Weights of units, taken from the cost model with the mean tokens and squared lengths of a
+ * microbatch. Layers of one kind weigh the same, so each kind is asked for once: O(layers). */
+#include "planner/bound/unit_weights.h"
 
 #include "sim/base/alloc.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-void pp_weighing_free(pp_weighing *w)
+void pp_unit_weights_free(pp_unit_weights *w)
 {
     free(w->layer_ns);
 }
@@ -35,19 +36,16 @@ static pp_microbatch average_of(const pp_workload *workload)
                             .square_sum = (int64_t)(squares / (double)count + 0.5) };
 }
 
-pp_status pp_weigh(const pp_cost_context *context, const pp_workload *workload, pp_weighing *out,
-                   pp_err *err)
+pp_status pp_unit_weights_of(const pp_cost_context *context, const pp_workload *workload,
+                             pp_unit_weights *w, pp_err *err)
 {
     const pp_model *model = context->model;
     pp_microbatch average = average_of(workload);
     pp_ns kind_ns[2] = { -1, -1 }; /* dense, mixture of experts */
-    pp_weights *w = &out->weights;
-    out->layer_ns = pp_alloc_array((size_t)model->layers, sizeof *out->layer_ns);
-    if (!out->layer_ns)
+    *w = (pp_unit_weights){ .layers = model->layers, .mtp = model->mtp_layers };
+    w->layer_ns = pp_alloc_array((size_t)model->layers, sizeof *w->layer_ns);
+    if (!w->layer_ns)
         return pp_err_nomem(err);
-    *w = (pp_weights){ .layers = model->layers,
-                       .mtp = model->mtp_layers,
-                       .layer_ns = out->layer_ns };
     pp_status status = unit_ns(context, PP_UNIT_EMBEDDING, 0, &average, &w->embedding_ns, err);
     if (!status)
         status = unit_ns(context, PP_UNIT_LOSS, 0, &average, &w->loss_ns, err);
@@ -57,12 +55,13 @@ pp_status pp_weigh(const pp_cost_context *context, const pp_workload *workload, 
         pp_ns *ns = &kind_ns[pp_model_layer_is_moe(model, k)];
         if (*ns < 0)
             status = unit_ns(context, PP_UNIT_LAYER, k, &average, ns, err);
-        out->layer_ns[k] = *ns;
+        w->layer_ns[k] = *ns;
     }
     return status;
 }
 
-double pp_least_score(const pp_cost_context *context, const pp_weights *w, uint32_t microbatches)
+double pp_unit_weights_least_score(const pp_cost_context *context, const pp_unit_weights *w,
+                                   uint32_t microbatches)
 {
     double sum = (double)w->embedding_ns + (double)w->loss_ns + (double)w->mtp * (double)w->mtp_ns;
     for (int64_t k = 0; k < w->layers; k++)

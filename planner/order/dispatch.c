@@ -1,9 +1,21 @@
-/* Dispatch: event by event, the rank that is free first decides what it runs, by what has arrived.
- * A forward is admitted when everything the rank then holds can still be finished: the largest
- * transient of the backwards and Ws to come is kept free and, with several stages per rank, the
- * microbatches can be finished one after the other, oldest first (Dijkstra's banker). So a B or W
- * never lacks memory. */
-#include "planner/order/search_int.h"
+/* Dispatch makes an order from a policy by simulating the step event by event (a non-delay schedule
+ * with exceptions, in the terms of job-shop scheduling).
+ *
+ * The rank that becomes free first decides what it runs, among the ops that have arrived. A B goes
+ * first; then the next F of the policy's order of microbatches; then a W that fits into the time
+ * until the next known arrival, or that returns the memory for which an F waits. The policy's knobs
+ * shift these rules.
+ *
+ * An F is admitted only when everything that its rank then holds can still be finished: the largest
+ * transient of the Bs and Ws to come stays free and, with several stages per rank, the microbatches
+ * can be finished one after the other, oldest first (the banker's algorithm, Dijkstra 1965). So
+ * a B or W never lacks memory.
+ *
+ * An op costs O(ranks) to find the next event and O(ops in flight on its rank) to decide; admission
+ * with several stages per rank costs O(stages of the rank * microbatches in flight). A run ends
+ * early when some rank can no longer finish by the caller's limit. */
+#include "planner/order/dispatch.h"
+
 #include "sim/base/alloc.h"
 
 #include <stdlib.h>
@@ -11,13 +23,14 @@
 
 #define NEVER INT64_MAX
 
-/* An op that has arrived at a rank or will. */
+/* An op that has arrived at its rank, or the time at which it will. */
 typedef struct arrival {
     int64_t ticks;
     uint32_t op;
 } arrival;
 
-/* An (stage, microbatch) between F and W: what it may take beyond what it holds. */
+/* A cell (stage and microbatch) between its F and its W, and what it may take beyond what it holds.
+ */
 typedef struct live_cell {
     uint32_t cell;
     int64_t extra;
@@ -42,7 +55,7 @@ typedef struct rank_state {
 } rank_state;
 
 struct pp_dispatch {
-    const pp_instance *instance;
+    const pp_order_problem *problem;
     const pp_policy *policy;
     rank_state *rank;
     int64_t *next;        /* [ranks]: when it can decide next */
@@ -72,15 +85,15 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static uint32_t cell_of(const pp_instance *x, uint32_t stage, uint32_t microbatch)
+static uint32_t cell_of(const pp_order_problem *x, uint32_t stage, uint32_t microbatch)
 {
     return microbatch * x->stages + stage;
 }
 
-/* What never changes: sizes, begins, work. */
+/* Fills in what is the same in all runs: sizes, beginnings, work. */
 static void prepare(pp_dispatch *d)
 {
-    const pp_instance *x = d->instance;
+    const pp_order_problem *x = d->problem;
     for (uint32_t s = 0; s < x->stages; s++)
         d->first[x->stage_rank[s] + 1]++;
     for (uint32_t r = 0; r < x->ranks; r++) {
@@ -96,26 +109,26 @@ static void prepare(pp_dispatch *d)
     d->first[x->ranks] = x->stages;
     for (uint32_t i = 0; i < x->microbatches; i++) {
         for (uint32_t s = 0; s < x->stages; s++) {
-            const pp_task_memory *f = &x->memory[pp_instance_op(x, PP_TASK_F, s, i)];
-            const pp_task_memory *b = &x->memory[pp_instance_op(x, PP_TASK_B, s, i)];
-            const pp_task_memory *w = &x->memory[pp_instance_op(x, PP_TASK_W, s, i)];
+            const pp_task_memory *f = &x->memory[pp_order_problem_op(x, PP_TASK_F, s, i)];
+            const pp_task_memory *b = &x->memory[pp_order_problem_op(x, PP_TASK_B, s, i)];
+            const pp_task_memory *w = &x->memory[pp_order_problem_op(x, PP_TASK_W, s, i)];
             uint32_t cell = cell_of(x, s, i);
             d->size[cell] = most(f->delta, -w->delta);
             d->extra[cell] = most(f->need - f->delta, most(b->need, w->need));
             for (int kind = 0; kind < 3; kind++)
                 d->work[x->stage_rank[s]] +=
-                    x->task[pp_instance_op(x, (pp_task_kind)kind, s, i)].ticks;
+                    x->task[pp_order_problem_op(x, (pp_task_kind)kind, s, i)].ticks;
         }
     }
 }
 
-pp_status pp_dispatch_new(const pp_instance *x, pp_dispatch **dispatch_out, pp_err *err)
+pp_status pp_dispatch_new(const pp_order_problem *x, pp_dispatch **dispatch_out, pp_err *err)
 {
     size_t cells = x->ops / 3;
     pp_dispatch *d = pp_alloc_array(1, sizeof *d);
     if (!d)
         return pp_err_nomem(err);
-    d->instance = x;
+    d->problem = x;
     d->rank = pp_alloc_array(x->ranks, sizeof *d->rank);
     d->stage_next = pp_alloc_array(2 * (size_t)x->stages + x->microbatches +
                                        2 * (x->ranks + (size_t)1) + x->ops + cells,
@@ -164,7 +177,7 @@ const uint32_t *pp_dispatch_ops(const pp_dispatch *d)
 
 static void reset(pp_dispatch *d, const pp_policy *policy)
 {
-    const pp_instance *x = d->instance;
+    const pp_order_problem *x = d->problem;
     d->policy = policy;
     for (uint32_t k = 0; k < x->ops / 3; k++)
         d->arrive[k] = NEVER;
@@ -188,10 +201,11 @@ static void reset(pp_dispatch *d, const pp_policy *policy)
     d->next[x->stage_rank[0]] = 0;
 }
 
-/* With the F of stage `s` of microbatch order[k] admitted, can all be finished, oldest first? */
+/* Returns whether all microbatches can be finished, oldest first, after the F of stage `s` of
+ * microbatch order[k] was admitted. */
 static bool banker_agrees(const pp_dispatch *d, uint32_t r, uint32_t s, uint32_t k)
 {
-    const pp_instance *x = d->instance;
+    const pp_order_problem *x = d->problem;
     const rank_state *rank = &d->rank[r];
     int64_t spare = x->room[r] - rank->held - d->size[cell_of(x, s, d->policy->order[k])];
     int64_t transient = most(rank->extra, d->extra[cell_of(x, s, d->policy->order[k])]);
@@ -219,10 +233,10 @@ static bool banker_agrees(const pp_dispatch *d, uint32_t r, uint32_t s, uint32_t
 static bool admits(const pp_dispatch *d, uint32_t r, uint32_t s, uint32_t k)
 {
     const rank_state *rank = &d->rank[r];
-    uint32_t cell = cell_of(d->instance, s, d->policy->order[k]);
+    uint32_t cell = cell_of(d->problem, s, d->policy->order[k]);
     if (rank->lowest != rank->highest)
         return banker_agrees(d, r, s, k);
-    return rank->held + d->size[cell] + most(rank->extra, d->extra[cell]) <= d->instance->room[r];
+    return rank->held + d->size[cell] + most(rank->extra, d->extra[cell]) <= d->problem->room[r];
 }
 
 /* What a rank knows when it decides. */
@@ -244,7 +258,7 @@ static bool f_goes_first(const pp_dispatch *d, uint32_t s, uint32_t than)
 
 static void look_at_forwards(const pp_dispatch *d, uint32_t r, outlook *o)
 {
-    const pp_instance *x = d->instance;
+    const pp_order_problem *x = d->problem;
     const rank_state *rank = &d->rank[r];
     int32_t limit = d->policy->knob[r * PP_KNOBS + PP_KNOB_IN_FLIGHT];
     for (uint32_t n = d->first[r]; n < d->first[r + 1]; n++) {
@@ -267,7 +281,7 @@ static void look_at_forwards(const pp_dispatch *d, uint32_t r, outlook *o)
 
 static void look_at_backwards(const pp_dispatch *d, uint32_t r, outlook *o)
 {
-    const pp_instance *x = d->instance;
+    const pp_order_problem *x = d->problem;
     const rank_state *rank = &d->rank[r];
     bool by_order = (d->policy->flags & PP_POLICY_ORDER_B) != 0;
     int64_t best = NEVER;
@@ -293,10 +307,11 @@ static void look(const pp_dispatch *d, uint32_t r, outlook *o)
     look_at_forwards(d, r, o);
 }
 
-/* Would the rank after stage `s` run dry before an F of `ticks` that starts `now` reaches it? */
+/* Returns whether the rank behind stage `s` will be idle before an F of `ticks` that starts `now`
+ * reaches it. */
 static bool is_hungry(const pp_dispatch *d, uint32_t s, int64_t now, int64_t ticks, int16_t level)
 {
-    const pp_instance *x = d->instance;
+    const pp_order_problem *x = d->problem;
     if (level == 0 || s + 1 == x->stages)
         return false;
     uint32_t r = x->stage_rank[s + 1];
@@ -308,10 +323,11 @@ static bool is_hungry(const pp_dispatch *d, uint32_t s, int64_t now, int64_t tic
            d->arrive[cell_of(x, s + 1, d->policy->order[k])] == NEVER;
 }
 
-/* The W to run now, as a place in the list; x->ops: none. gap: until something better arrives. */
+/* Returns the W to run now, as a place in the list; x->ops: none. gap: ticks until something better
+ * arrives. */
 static uint32_t pick_weight(const pp_dispatch *d, uint32_t r, int64_t gap, int64_t overrun)
 {
-    const pp_instance *x = d->instance;
+    const pp_order_problem *x = d->problem;
     const rank_state *rank = &d->rank[r];
     if (rank->weights == 0)
         return x->ops;
@@ -334,10 +350,10 @@ static void wake(pp_dispatch *d, uint32_t r, int64_t at)
     d->next[r] = least(d->next[r], most(rank->now, at));
 }
 
-/* What its end gives to others. */
+/* Announces the end of `op` to the rank of the op that needs its result. */
 static void pass_on(pp_dispatch *d, uint32_t op, int64_t end)
 {
-    const pp_instance *x = d->instance;
+    const pp_order_problem *x = d->problem;
     uint32_t after = x->task[op].after;
     if (after == x->ops)
         return;
@@ -391,15 +407,15 @@ static void dismiss(pp_dispatch *d, uint32_t r, uint32_t cell)
         for (uint32_t n = d->first[r]; n < d->first[r + 1]; n++) {
             uint32_t s = d->stages_of[n];
             over = over && d->stage_next[s] > rank->finished &&
-                   d->holding[cell_of(d->instance, s, d->policy->order[rank->finished])] == 0;
+                   d->holding[cell_of(d->problem, s, d->policy->order[rank->finished])] == 0;
         }
     }
 }
 
-/* Runs `op` on the rank now. */
+/* Runs `op` on rank `r` at the time at which the rank decides. */
 static void execute(pp_dispatch *d, uint32_t r, uint32_t op)
 {
-    const pp_instance *x = d->instance;
+    const pp_order_problem *x = d->problem;
     rank_state *rank = &d->rank[r];
     uint32_t s = x->task[op].stage;
     uint32_t cell = cell_of(x, s, x->task[op].microbatch);
@@ -441,18 +457,18 @@ static void run_weight(pp_dispatch *d, uint32_t r, uint32_t at)
 
 static void run_forward(pp_dispatch *d, uint32_t r, uint32_t s)
 {
-    const pp_instance *x = d->instance;
-    execute(d, r, pp_instance_op(x, PP_TASK_F, s, d->policy->order[d->stage_next[s]]));
+    const pp_order_problem *x = d->problem;
+    execute(d, r, pp_order_problem_op(x, PP_TASK_F, s, d->policy->order[d->stage_next[s]]));
 }
 
 static bool decide_forward(pp_dispatch *d, uint32_t r, const outlook *o)
 {
-    const pp_instance *x = d->instance;
+    const pp_order_problem *x = d->problem;
     const int16_t *knob = d->policy->knob + r * PP_KNOBS;
     rank_state *rank = &d->rank[r];
     uint32_t s = o->f_stage;
     int64_t ticks =
-        x->task[pp_instance_op(x, PP_TASK_F, s, d->policy->order[d->stage_next[s]])].ticks;
+        x->task[pp_order_problem_op(x, PP_TASK_F, s, d->policy->order[d->stage_next[s]])].ticks;
     if (o->b && !is_hungry(d, s, d->next[r], ticks, knob[PP_KNOB_FEED]))
         return false;
     if (rank->weights && rank->held >= x->room[r] / 16 * knob[PP_KNOB_FILL]) {
@@ -465,7 +481,7 @@ static bool decide_forward(pp_dispatch *d, uint32_t r, const outlook *o)
     return true;
 }
 
-/* The rank whose turn it is runs an op, or waits for the next arrival that it knows of. */
+/* Rank `r` runs an op, or waits for the next arrival that it knows of. */
 static void decide(pp_dispatch *d, uint32_t r)
 {
     const int16_t *knob = d->policy->knob + r * PP_KNOBS;
@@ -481,7 +497,7 @@ static void decide(pp_dispatch *d, uint32_t r)
     int64_t next = press ? o.next_b : least(o.next_b, o.next_f);
     int64_t gap = next == NEVER ? NEVER : next - d->next[r];
     uint32_t w = pick_weight(d, r, gap, knob[press ? PP_KNOB_PRESS : PP_KNOB_OVERRUN]);
-    if (w < d->instance->ops)
+    if (w < d->problem->ops)
         run_weight(d, r, w);
     else
         d->next[r] = least(o.next_b, o.next_f);
@@ -489,7 +505,7 @@ static void decide(pp_dispatch *d, uint32_t r)
 
 int64_t pp_dispatch_run(pp_dispatch *d, const pp_policy *policy, int64_t limit)
 {
-    const pp_instance *x = d->instance;
+    const pp_order_problem *x = d->problem;
     reset(d, policy);
     for (;;) {
         int64_t now = NEVER;

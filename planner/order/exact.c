@@ -1,10 +1,16 @@
-/* Branch and bound. Ops are fixed one after the other by start; an op starts when its rank is free
- * and its input is there, but never before the op fixed last. The ops of any schedule without
- * needless waits, sorted by start, are such a sequence, so none is missed. A state is given up when
- *  - a rank cannot finish in time: Jackson's preemptive schedule of what is left on it, with heads
- *    and tails along the chains of the ops;
- *  - the same ops were fixed before with no time later: whatever follows here could follow there,
- *    no later. */
+/* Branch and bound over sequences of starts.
+ *
+ * Ops are fixed one after the other by start: an op starts when its rank is free and its input has
+ * arrived, but never before the op that was fixed last. The ops of any schedule without needless
+ * waits (a semi-active schedule), sorted by start, are such a sequence, so none is missed. A state
+ * is given up when
+ *  - some rank cannot finish in time: the preemptive schedule of Jackson (1955) of what is left on
+ *    it, with heads and tails along the chains of the ops, as in Carlier's bound (1982);
+ *  - the same ops were fixed before with no time later (dominance): whatever follows here could
+ *    follow there, no later.
+ *
+ * The time is exponential in the number of ops, so the caller gives a budget of states. A state
+ * costs O(ops^2). Up to 2^20 states are remembered for the dominance test. */
 #include "planner/order/exact.h"
 
 #include "sim/base/alloc.h"
@@ -18,7 +24,7 @@ enum {
     OPS = PP_EXACT_OPS_MAX,
     FACTS = 1 + 2 * OPS,
     BUCKET_BITS = 16,
-    KEPT_MOST = 1 << 20, /* states that are remembered: 150 MiB with 8 ranks, 500 with 21 */
+    KEPT_MOST = 1 << 20, /* states that are remembered: 150 MiB with 8 ranks, 500 MiB with 21 */
     LOOKS = 256          /* states between two looks at the clock */
 };
 
@@ -29,7 +35,7 @@ typedef struct state {
     int64_t end[OPS];                /* per op that is done */
 } state;
 
-/* A state that was looked at. */
+/* A state that was examined. */
 typedef struct kept {
     uint64_t done;
     uint32_t next;  /* of the same bucket; 0: none */
@@ -37,7 +43,7 @@ typedef struct kept {
 } kept;
 
 typedef struct exact {
-    const pp_instance *x;
+    const pp_order_problem *x;
     const pp_exact_budget *budget;
     int64_t tail[OPS]; /* after an op's end */
     int64_t best;
@@ -45,7 +51,7 @@ typedef struct exact {
     uint32_t path[OPS]; /* ops in the order in which they were fixed */
     int64_t states;
     bool ended;   /* by the budget */
-    bool starved; /* no memory for more states: they are looked at without being remembered */
+    bool starved; /* there is no memory for more states; they are examined but not remembered */
     uint32_t bucket[1 << BUCKET_BITS];
     kept *kept; /* [kept_count + 1]; number 0 is none */
     size_t kept_count, kept_capacity;
@@ -68,15 +74,16 @@ static bool is_done(const state *s, uint32_t op)
     return s->done >> op & 1;
 }
 
-static bool is_needed(const pp_instance *x, const state *s, uint32_t op)
+static bool is_needed(const pp_order_problem *x, const state *s, uint32_t op)
 {
     const pp_task *t = &x->task[op];
     return (t->after < x->ops && !is_done(s, t->after)) ||
            (t->weight < x->ops && !is_done(s, t->weight));
 }
 
-/* The times that decide what may follow; which these are, `done` alone says. */
-static size_t list_facts(const pp_instance *x, const state *s, int64_t facts[FACTS])
+/* Lists the times that decide what may follow. Which ones these are depends on `done` alone, so
+ * lists of states with the same ops can be compared. */
+static size_t list_facts(const pp_order_problem *x, const state *s, int64_t facts[FACTS])
 {
     size_t count = 0;
     facts[count++] = s->last;
@@ -112,7 +119,8 @@ static void keep(exact *e, uint64_t done, uint32_t *bucket, const int64_t *facts
     e->fact_count += count;
 }
 
-/* Was a state with the same ops and no time later looked at? If not, this one is now. */
+/* Returns whether a state with the same ops and no time later was examined. If not, remembers this
+ * one. */
 static bool was_seen(exact *e, const state *s)
 {
     int64_t facts[FACTS];
@@ -130,8 +138,8 @@ static bool was_seen(exact *e, const state *s)
     return false;
 }
 
-/* The start of an op as things are; its input must be done. */
-static int64_t start_of(const pp_instance *x, const state *s, uint32_t op)
+/* The earliest start of an op in this state; its input must be done. */
+static int64_t start_of(const pp_order_problem *x, const state *s, uint32_t op)
 {
     const pp_task *t = &x->task[op];
     int64_t start = s->free_at[t->rank] > s->last ? s->free_at[t->rank] : s->last;
@@ -140,11 +148,11 @@ static int64_t start_of(const pp_instance *x, const state *s, uint32_t op)
     return start;
 }
 
-/* Of all that is left, as if every rank could do all of it at once. An op's input has a smaller
- * number. */
+/* Earliest starts of all ops that are left, as if every rank could run any number of them at once.
+ * One pass suffices, since the input of an op has a smaller number. */
 static void find_heads(const exact *e, const state *s, int64_t head[OPS])
 {
-    const pp_instance *x = e->x;
+    const pp_order_problem *x = e->x;
     state now = *s;
     for (uint32_t op = 0; op < x->ops; op++) {
         if (is_done(s, op))
@@ -154,10 +162,11 @@ static void find_heads(const exact *e, const state *s, int64_t head[OPS])
     }
 }
 
-/* Jackson's preemptive schedule of a rank: of what has come, the longest tail first. */
+/* The end of Jackson's preemptive schedule of a rank: of the ops that have arrived, the one with
+ * the longest tail runs. */
 static int64_t bound_rank(const exact *e, const state *s, uint32_t rank, const int64_t *head)
 {
-    const pp_instance *x = e->x;
+    const pp_order_problem *x = e->x;
     int64_t left[OPS], now = 0, bound = 0;
     uint32_t op[OPS], count = 0;
     for (uint32_t i = 0; i < x->ops; i++) {
@@ -202,10 +211,10 @@ static bool is_hopeless(const exact *e, const state *s)
     return false;
 }
 
-/* All ops are fixed: rank after rank, in the order of their starts. */
+/* All ops are fixed: keeps them, rank after rank, in the order of their starts. */
 static void take(exact *e, const state *s)
 {
-    const pp_instance *x = e->x;
+    const pp_order_problem *x = e->x;
     int64_t makespan = 0;
     size_t count = 0;
     for (uint32_t r = 0; r < x->ranks; r++)
@@ -226,8 +235,8 @@ typedef struct choice {
     uint32_t op;
 } choice;
 
-/* What fits and has its input, the earliest start first. */
-static uint32_t list_choices(const pp_instance *x, const state *s, choice list[OPS])
+/* Lists the ops that fit and have their input, the earliest start first. */
+static uint32_t list_choices(const pp_order_problem *x, const state *s, choice list[OPS])
 {
     uint32_t count = 0;
     for (uint32_t op = 0; op < x->ops; op++) {
@@ -256,7 +265,7 @@ static bool may_go_on(exact *e)
 
 static void branch(exact *e, const state *s, uint32_t depth)
 {
-    const pp_instance *x = e->x;
+    const pp_order_problem *x = e->x;
     choice list[OPS];
     if (depth == x->ops) {
         take(e, s);
@@ -279,7 +288,7 @@ static void branch(exact *e, const state *s, uint32_t depth)
 
 static void find_tails(exact *e)
 {
-    const pp_instance *x = e->x;
+    const pp_order_problem *x = e->x;
     for (uint32_t op = x->ops; op-- > 0;) {
         const uint32_t next[] = { x->task[op].after, x->task[op].weight };
         for (int k = 0; k < 2; k++) {
@@ -292,15 +301,15 @@ static void find_tails(exact *e)
     }
 }
 
-pp_status pp_order_exact(const pp_instance *instance, const pp_exact_budget *budget,
+pp_status pp_exact_solve(const pp_order_problem *problem, const pp_exact_budget *budget,
                          int64_t *makespan, uint32_t *ops, bool *decided_out, pp_err *err)
 {
     const state begin = { .done = 0 };
     exact *e PP_CLEANUP(exact_free) = pp_alloc_array(1, sizeof *e);
-    assert(instance->ops <= PP_EXACT_OPS_MAX);
+    assert(problem->ops <= PP_EXACT_OPS_MAX);
     if (!e)
         return pp_err_nomem(err);
-    e->x = instance;
+    e->x = problem;
     e->budget = budget;
     e->best = *makespan;
     e->best_ops = ops;

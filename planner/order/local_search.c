@@ -1,14 +1,22 @@
-/* Moves of single ops, and exchanges of microbatches, that shorten a critical path: simulated
- * annealing over orders. */
-#include "planner/order/search_int.h"
+/* Simulated annealing over orders.
+ *
+ * A move changes a critical path, since no other move can shorten the step (Van Laarhoven, Aarts
+ * and Lenstra, Job shop scheduling by simulated annealing, Operations Research 1992): an op leaves
+ * the run of ops that delay each other on its rank (a block), or enters it at its front, or shifts
+ * a few places; rarely two microbatches change places on all ranks. A move is accepted when the
+ * makespan grows by no more than the temperature times an exponentially distributed number.
+ *
+ * A try costs one move of planner/order/movable_order.h; an accepted one also the length of the
+ * critical path. */
+#include "planner/order/local_search.h"
 
 enum { FARTHEST = 64, HALVINGS = 8, EXCHANGES_PER_1024 = 12 };
 
-/* A longest path to the end, drawn where there are several. */
+/* Finds a critical path, by lot where there are several. */
 static void trace(pp_search_scratch *scratch, pp_rng *rng)
 {
-    const pp_movable_order *w = scratch->walk;
-    const pp_instance *x = w->instance;
+    const pp_movable_order *w = scratch->order;
+    const pp_order_problem *x = w->problem;
     uint32_t op = x->ops;
     uint32_t from = pp_rng_below(rng, x->ranks);
     for (uint32_t k = 0; k < x->ranks && op == x->ops; k++) {
@@ -42,12 +50,12 @@ static uint32_t higher(uint32_t at, uint32_t by, uint32_t most)
     return most - at > by ? at + by : most;
 }
 
-/* A move that can break the path at its k-th op: something leaves the run of ops that keep each
- * other waiting on that rank, or enters before it, or an op moves a few places. */
+/* Draws a move that can break the path at its k-th op: an op leaves the block of ops that delay
+ * each other on that rank, or enters before it, or moves a few places. */
 static void draw_move(const pp_search_scratch *scratch, pp_rng *rng, uint32_t k, uint32_t *from,
                       uint32_t *to)
 {
-    const pp_movable_order *w = scratch->walk;
+    const pp_movable_order *w = scratch->order;
     uint32_t first = k;
     uint32_t last = k;
     while (scratch->by_rank[first])
@@ -57,7 +65,7 @@ static void draw_move(const pp_search_scratch *scratch, pp_rng *rng, uint32_t k,
     uint32_t at = w->place[scratch->path[k]];
     uint32_t front = w->place[scratch->path[first]];
     uint32_t back = w->place[scratch->path[last]];
-    uint32_t rank = w->instance->task[scratch->path[k]].rank;
+    uint32_t rank = w->problem->task[scratch->path[k]].rank;
     uint32_t lowest = w->begin[rank];
     uint32_t highest = w->begin[rank + 1] - 2;
     uint32_t far = 1 + pp_rng_below(rng, 1u << pp_rng_below(rng, 5));
@@ -78,15 +86,16 @@ static void draw_move(const pp_search_scratch *scratch, pp_rng *rng, uint32_t k,
     }
 }
 
-/* A microbatch that starts up to 16 places before or after that of `op`; its own: none there. */
+/* Draws a microbatch that starts up to 16 places before or after that of `op`. Returns the one of
+ * `op` itself when there is none. */
 static uint32_t draw_partner(const pp_search_scratch *scratch, pp_rng *rng, uint32_t op)
 {
-    const pp_movable_order *w = scratch->walk;
-    const pp_instance *x = w->instance;
+    const pp_movable_order *w = scratch->order;
+    const pp_order_problem *x = w->problem;
     uint32_t i = x->task[op].microbatch;
     uint32_t j = i;
     uint32_t rank = x->stage_rank[0];
-    uint32_t at = w->place[pp_instance_op(x, PP_TASK_F, 0, i)];
+    uint32_t at = w->place[pp_order_problem_op(x, PP_TASK_F, 0, i)];
     uint32_t step = pp_rng_below(rng, 2) ? 1 : UINT32_MAX;
     uint32_t far = 1 + pp_rng_below(rng, 1u << pp_rng_below(rng, 5));
     while (far && at + step >= w->begin[rank] && at + step < w->begin[rank + 1] - 1) {
@@ -100,14 +109,14 @@ static uint32_t draw_partner(const pp_search_scratch *scratch, pp_rng *rng, uint
     return j;
 }
 
-/* One random change; true when it was made. */
+/* Tries one random change; returns whether it was made. */
 static bool change(pp_search_scratch *scratch, pp_rng *rng, double heat)
 {
-    pp_movable_order *w = scratch->walk;
+    pp_movable_order *w = scratch->order;
     uint32_t k = pp_rng_below(rng, scratch->length);
     int64_t limit = w->makespan + (int64_t)(heat * pp_rng_exponential(rng));
     if (pp_rng_below(rng, 1024) < EXCHANGES_PER_1024) {
-        uint32_t i = w->instance->task[scratch->path[k]].microbatch;
+        uint32_t i = w->problem->task[scratch->path[k]].microbatch;
         uint32_t j = draw_partner(scratch, rng, scratch->path[k]);
         return i != j && pp_movable_order_exchange(w, i, j, limit);
     }
@@ -117,17 +126,17 @@ static bool change(pp_search_scratch *scratch, pp_rng *rng, double heat)
     return far > 0 && far <= FARTHEST && pp_movable_order_move(w, from, to, limit);
 }
 
-void pp_polish_order(const pp_instance *x, pp_search_scratch *scratch, double hot, int64_t bound,
-                     pp_iteration_budget *budget, pp_chain *chain)
+void pp_local_search(const pp_order_problem *x, pp_search_scratch *scratch, double hot,
+                     int64_t bound, pp_iteration_budget *budget, pp_search_chain *chain)
 {
-    pp_movable_order *w = scratch->walk;
+    pp_movable_order *w = scratch->order;
     if (chain->makespan == INT64_MAX || !pp_movable_order_set(w, chain->ops) || x->ops == 0)
         return;
-    chain->makespan = w->makespan; /* a dispatch may wait where nothing forces it to */
+    chain->makespan = w->makespan; /* a dispatch may wait where it need not */
     trace(scratch, &chain->rng);
     while (chain->makespan > bound && pp_iteration_budget_run(budget, 1)) {
-        double heat = pp_cooling(hot, HALVINGS, budget->part);
-        for (int k = 0; k < PP_SEARCH_MOVES && chain->makespan > bound; k++) {
+        double heat = pp_iteration_budget_cool(budget, hot, HALVINGS);
+        for (int k = 0; k < PP_LOCAL_SEARCH_MOVES && chain->makespan > bound; k++) {
             if (!change(scratch, &chain->rng, heat))
                 continue;
             trace(scratch, &chain->rng);

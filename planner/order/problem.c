@@ -1,3 +1,5 @@
+/* The problem of ordering in memory: its allocation, the dependencies between its ops, a check that
+ * it can be solved, and its orders as text. All is linear in the number of ops. */
 #include "planner/order/problem.h"
 
 #include "sim/base/alloc.h"
@@ -7,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void wire(pp_instance *x)
+static void set_dependencies(pp_order_problem *x)
 {
     uint32_t s = x->stages;
     for (uint32_t op = 0; op < x->ops; op++) {
@@ -24,14 +26,15 @@ static void wire(pp_instance *x)
     x->task[x->ops] = (pp_task){ .before = x->ops, .after = x->ops, .weight = x->ops };
 }
 
-pp_status pp_instance_new(const char *name, uint32_t ranks, uint32_t stages, uint32_t microbatches,
-                          const uint32_t *stage_rank, pp_instance **instance_out, pp_err *err)
+pp_status pp_order_problem_new(const char *name, uint32_t ranks, uint32_t stages,
+                               uint32_t microbatches, const uint32_t *stage_rank,
+                               pp_order_problem **problem_out, pp_err *err)
 {
     uint64_t cells = (uint64_t)stages * microbatches;
-    if (cells > PP_INSTANCE_OPS_MAX / 3)
+    if (cells > PP_ORDER_PROBLEM_OPS_MAX / 3)
         return pp_err_set(err, PP_INPUT, name, "%" PRIu64 " ops are more than the %u there may be",
-                          3 * cells, PP_INSTANCE_OPS_MAX);
-    pp_instance *x = pp_alloc_array(1, sizeof *x);
+                          3 * cells, PP_ORDER_PROBLEM_OPS_MAX);
+    pp_order_problem *x = pp_alloc_array(1, sizeof *x);
     if (!x)
         return pp_err_nomem(err);
     x->ranks = ranks;
@@ -44,18 +47,18 @@ pp_status pp_instance_new(const char *name, uint32_t ranks, uint32_t stages, uin
     x->task = pp_alloc_array((size_t)x->ops + 1, sizeof *x->task);
     x->memory = pp_alloc_array((size_t)x->ops + 1, sizeof *x->memory);
     if (!x->name || !x->stage_rank || !x->room || !x->task || !x->memory) {
-        pp_instance_free(&x);
+        pp_order_problem_free(&x);
         return pp_err_nomem(err);
     }
     memcpy(x->stage_rank, stage_rank, stages * sizeof *stage_rank);
-    wire(x);
-    *instance_out = x;
+    set_dependencies(x);
+    *problem_out = x;
     return PP_OK;
 }
 
-void pp_instance_free(pp_instance **instance)
+void pp_order_problem_free(pp_order_problem **problem)
 {
-    pp_instance *x = *instance;
+    pp_order_problem *x = *problem;
     if (!x)
         return;
     free(x->name);
@@ -64,12 +67,12 @@ void pp_instance_free(pp_instance **instance)
     free(x->task);
     free(x->memory);
     free(x);
-    *instance = NULL;
+    *problem = NULL;
 }
 
-/* Runs microbatch `i` alone on `rank`, each W right after its B: the op that does not fit, or
- * x->ops. */
-static uint32_t misfit(const pp_instance *x, uint32_t i, uint32_t rank)
+/* Runs microbatch `i` alone on `rank`, each W right after its B. Returns the op that does not fit,
+ * or x->ops. */
+static uint32_t misfit(const pp_order_problem *x, uint32_t i, uint32_t rank)
 {
     int64_t held = 0;
     uint32_t chain = i * 3 * x->stages;
@@ -84,7 +87,7 @@ static uint32_t misfit(const pp_instance *x, uint32_t i, uint32_t rank)
     return x->ops;
 }
 
-pp_status pp_instance_check_room(const pp_instance *x, pp_err *err)
+pp_status pp_order_problem_check_room(const pp_order_problem *x, pp_err *err)
 {
     for (uint32_t i = 0; i < x->microbatches; i++) {
         for (uint32_t r = 0; r < x->ranks; r++) {
@@ -101,7 +104,8 @@ pp_status pp_instance_check_room(const pp_instance *x, pp_err *err)
     return PP_OK;
 }
 
-const char *pp_instance_token(const pp_instance *x, uint32_t op, char *buffer, size_t size)
+const char *pp_order_problem_token(const pp_order_problem *x, uint32_t op, char *buffer,
+                                   size_t size)
 {
     const pp_task *task = &x->task[op];
     snprintf(buffer, size, "%c%u.%" PRIu32, "FBW"[task->kind], (unsigned)task -> stage,
@@ -109,13 +113,13 @@ const char *pp_instance_token(const pp_instance *x, uint32_t op, char *buffer, s
     return buffer;
 }
 
-void pp_instance_print_orders(const pp_instance *x, const uint32_t *ops, pp_text *text)
+void pp_order_problem_print_orders(const pp_order_problem *x, const uint32_t *ops, pp_text *text)
 {
     uint32_t k = 0;
     for (uint32_t r = 0; r < x->ranks; r++) {
         for (; k < x->ops && x->task[ops[k]].rank == r; k++) {
-            char token[PP_INSTANCE_TOKEN_BYTES];
-            pp_text_add(text, "%s ", pp_instance_token(x, ops[k], token, sizeof token));
+            char token[PP_ORDER_PROBLEM_TOKEN_BYTES];
+            pp_text_add(text, "%s ", pp_order_problem_token(x, ops[k], token, sizeof token));
         }
         pp_text_add(text, "\n");
     }

@@ -1,3 +1,16 @@
+/* Lower bounds of three kinds, each for every rank; the largest of all is the bound.
+ *
+ * - Work: all ops of the rank after the shortest way in (load); Jackson's preemptive schedule
+ * (1955) of the rank's ops between their heads and tails (jackson); the work and the time that the
+ * rank must idle until the first backward can come, and after the last forward (start, start_end),
+ *   because only so many activations fit into its memory (a fractional knapsack).
+ * - Memory x time: what all activations take along their own chains over the memory that there is
+ *   (area), also with sizes rounded by the dual feasible functions of Fekete and Schepers (2001)
+ *   (dff).
+ * - Counting, where all microbatches are equal: the k-th forward of a stage needs k forwards of the
+ *   stage before it, and memory of an earlier backward (chained).
+ *
+ * Products of ticks and memory are 128 bits wide. O(ops log ops) each; dff is computed 32 times. */
 #include "planner/order/problem_bound.h"
 
 #include "sim/base/alloc.h"
@@ -10,20 +23,20 @@ __extension__ typedef __int128 wide; /* products of ticks and memory */
 
 enum { DFF_MOST = 32 };
 
-/* An op as its rank sees it. */
+/* An op as a job of its rank. */
 typedef struct job {
-    int64_t head; /* it cannot start before */
+    int64_t head; /* it cannot start earlier */
     int64_t ticks;
     int64_t tail; /* that follows its end at least */
 } job;
 
-/* Something of `size` that gives `ticks`; taken in part, too. */
+/* An item of a knapsack: `size` in memory, worth `ticks`. */
 typedef struct item {
     int64_t ticks, size;
 } item;
 
 typedef struct bounding {
-    const pp_instance *x;
+    const pp_order_problem *x;
     int64_t *head, *tail; /* [ops + 1]: along its own microbatch */
     uint32_t *own;        /* [ops], by rank */
     uint32_t *begin;      /* [ranks + 1] into own */
@@ -36,17 +49,17 @@ typedef struct bounding {
 static const struct {
     const char *key, *text;
 } texts[] = {
-#define PP_LIMIT_TEXT(name, key, text) { key, text },
-    PP_LIMIT_MAP(PP_LIMIT_TEXT)
-#undef PP_LIMIT_TEXT
+#define PP_ORDER_BOUND_TEXT(name, key, text) { key, text },
+    PP_ORDER_BOUND_MAP(PP_ORDER_BOUND_TEXT)
+#undef PP_ORDER_BOUND_TEXT
 };
 
-const char *pp_limit_key(pp_limit_part part)
+const char *pp_order_bound_key(pp_order_bound_part part)
 {
     return texts[part].key;
 }
 
-const char *pp_limit_text(pp_limit_part part)
+const char *pp_order_bound_text(pp_order_bound_part part)
 {
     return texts[part].text;
 }
@@ -61,15 +74,15 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static void raise(pp_limits *limits, pp_limit_part part, int64_t ticks)
+static void raise(pp_order_bounds *bounds, pp_order_bound_part part, int64_t ticks)
 {
-    limits->part[part] = most(limits->part[part], ticks);
+    bounds->part[part] = most(bounds->part[part], ticks);
 }
 
-/* Ways in and out of every op. Its number grows along its chain. */
-static void find_ways(bounding *b, pp_limits *limits)
+/* Finds head and tail of every op. One pass each suffices, since numbers grow along a chain. */
+static void find_ways(bounding *b, pp_order_bounds *bounds)
 {
-    const pp_instance *x = b->x;
+    const pp_order_problem *x = b->x;
     for (uint32_t op = 0; op < x->ops; op++) {
         const pp_task *task = &x->task[op];
         uint32_t before = task->before;
@@ -80,7 +93,7 @@ static void find_ways(bounding *b, pp_limits *limits)
         const pp_task *weight = &x->task[x->task[op].weight];
         b->tail[op] = most(after->lag + after->ticks + b->tail[x->task[op].after],
                            weight->lag + weight->ticks + b->tail[x->task[op].weight]);
-        raise(limits, PP_LIMIT_PATH, b->head[op] + x->task[op].ticks + b->tail[op]);
+        raise(bounds, PP_ORDER_BOUND_PATH, b->head[op] + x->task[op].ticks + b->tail[op]);
     }
 }
 
@@ -91,7 +104,7 @@ static int by_head(const void *left, const void *right)
     return (a->head > b->head) - (a->head < b->head);
 }
 
-/* A heap of (tail, rest), longest tail on top. */
+/* A heap of pairs (tail, rest), the longest tail on top. */
 static void sink(int64_t *heap, uint32_t count, uint32_t at)
 {
     for (;;) {
@@ -119,8 +132,8 @@ static void push(int64_t *heap, uint32_t count, const job *j)
     heap[2 * at + 1] = j->ticks;
 }
 
-/* The pre-emptive schedule of Jackson: always the job with the longest tail. It is optimal for one
- * machine that may interrupt, so no order of the rank ends earlier. */
+/* The end of the preemptive schedule of Jackson, which always runs the job with the longest tail.
+ * It is optimal for one machine that may interrupt jobs, so no order of the rank ends earlier. */
 static int64_t jackson(bounding *b, uint32_t count)
 {
     uint32_t waiting = 0;
@@ -147,7 +160,7 @@ static int64_t jackson(bounding *b, uint32_t count)
     return end;
 }
 
-/* Most ticks per memory first. */
+/* The most ticks per memory first. */
 static int by_density(const void *left, const void *right)
 {
     const item *a = left;
@@ -157,7 +170,8 @@ static int by_density(const void *left, const void *right)
     return (x < y) - (x > y);
 }
 
-/* Most ticks of items that fit together, parts of items allowed, rounded up. */
+/* The fractional knapsack: the most ticks of items that fit together, parts of items allowed,
+ * rounded up. */
 static int64_t knapsack(item *items, uint32_t count, int64_t room)
 {
     int64_t ticks = 0;
@@ -181,7 +195,7 @@ static int64_t knapsack(item *items, uint32_t count, int64_t room)
     return ticks;
 }
 
-/* What START and START_END know of a rank. */
+/* What START and START_END need of a rank. */
 typedef struct rank_view {
     uint32_t forwards;
     int64_t head, load, forward, size; /* size: of all activations */
@@ -194,7 +208,7 @@ typedef struct rank_view {
 
 static rank_view view(const bounding *b, uint32_t rank)
 {
-    const pp_instance *x = b->x;
+    const pp_order_problem *x = b->x;
     rank_view v = { .head = INT64_MAX,
                     .first_back = INT64_MAX,
                     .down_up = INT64_MAX,
@@ -221,10 +235,10 @@ static rank_view view(const bounding *b, uint32_t rank)
     return v;
 }
 
-/* Most forward work that is done before the first B of the rank, which needs `extra`. */
+/* The most forward work that can be done before the first B of the rank, which needs v->extra. */
 static int64_t early_work(bounding *b, uint32_t rank, const rank_view *v)
 {
-    const pp_instance *x = b->x;
+    const pp_order_problem *x = b->x;
     int64_t room = x->room[rank] - v->extra;
     if (v->size <= room)
         return v->forward;
@@ -239,10 +253,10 @@ static int64_t early_work(bounding *b, uint32_t rank, const rank_view *v)
     return knapsack(b->items, n, room);
 }
 
-/* Most work that is left behind the last F: B and W of what is held then, or W alone. */
+/* The most work that can be left behind the last F: B and W of what is held then, or W alone. */
 static int64_t late_work(bounding *b, uint32_t rank)
 {
-    const pp_instance *x = b->x;
+    const pp_order_problem *x = b->x;
     uint32_t n = 0;
     for (uint32_t k = b->begin[rank]; k < b->begin[rank + 1]; k++) {
         uint32_t op = b->own[k];
@@ -262,21 +276,22 @@ static int64_t late_work(bounding *b, uint32_t rank)
     return knapsack(b->items, n, x->room[rank]);
 }
 
-static void bound_starts(bounding *b, uint32_t rank, pp_limits *limits)
+static void bound_starts(bounding *b, uint32_t rank, pp_order_bounds *bounds)
 {
     rank_view v = view(b, rank);
     if (v.head == INT64_MAX)
         return;
     int64_t idle = most(0, v.first_back - v.head - early_work(b, rank, &v));
-    raise(limits, PP_LIMIT_LOAD, v.head + v.load);
-    raise(limits, PP_LIMIT_START, v.head + idle + v.load);
+    raise(bounds, PP_ORDER_BOUND_LOAD, v.head + v.load);
+    raise(bounds, PP_ORDER_BOUND_START, v.head + idle + v.load);
     bool fills = v.size > b->x->room[rank]; /* so a B runs before the last F */
     int64_t late = most(0, v.down_up - late_work(b, rank));
-    raise(limits, PP_LIMIT_START_END, v.head + (fills ? idle : 0) + v.load + late);
+    raise(bounds, PP_ORDER_BOUND_START_END, v.head + (fills ? idle : 0) + v.load + late);
 }
 
-/* Dual feasible function of Fekete and Schepers: sizes that fit into `room` together do so after
- * it, in units of room / k. k 0: as they are. Valid for every set held at one time. */
+/* The k-th dual feasible function of Fekete and Schepers: sizes that fit into `room` together still
+ * do so afterwards, in units of room / k. k 0: the identity. It is valid for every set of
+ * activations that is held at one time. */
 static wide rounded(int64_t size, int64_t room, int64_t k)
 {
     wide product = (wide)size * (k + 1);
@@ -285,10 +300,10 @@ static wide rounded(int64_t size, int64_t room, int64_t k)
     return product / room * room;
 }
 
-/* Memory x time that the rank's microbatches take, over its memory. */
+/* The memory x time that the rank's microbatches take, over its memory. */
 static int64_t area(const bounding *b, uint32_t rank, int64_t k)
 {
-    const pp_instance *x = b->x;
+    const pp_order_problem *x = b->x;
     int64_t room = x->room[rank];
     int64_t head = INT64_MAX;
     wide sum = 0;
@@ -304,10 +319,10 @@ static int64_t area(const bounding *b, uint32_t rank, int64_t k)
                 task->ticks;
         if (task->kind != PP_TASK_B)
             continue;
-        uint32_t f = pp_instance_op(x, PP_TASK_F, task->stage, task->microbatch);
+        uint32_t f = pp_order_problem_op(x, PP_TASK_F, task->stage, task->microbatch);
         int64_t kept = -x->memory[task->weight].delta;
         if (x->memory[f].delta > room || kept > room)
-            return 0; /* nothing fits, so nothing is said */
+            return 0; /* nothing fits, so there is no bound */
         sum += rounded(x->memory[f].delta, room, k) * (b->head[op] + task->ticks - b->head[f]) +
                rounded(kept, room, k) * x->task[task->weight].ticks;
     }
@@ -315,7 +330,7 @@ static int64_t area(const bounding *b, uint32_t rank, int64_t k)
     return head < INT64_MAX ? head + (int64_t)((sum + whole - 1) / whole) : 0;
 }
 
-static bool are_alike(const pp_instance *x)
+static bool are_alike(const pp_order_problem *x)
 {
     for (uint32_t op = 3 * x->stages; op < x->ops; op++) {
         const pp_task *task = &x->task[op];
@@ -329,33 +344,33 @@ static bool are_alike(const pp_instance *x)
     return true;
 }
 
-/* Of a stage with equal microbatches: how many fit between F and B, and what passes at least from
- * the B that makes room to the F that uses it. */
-typedef struct turn {
+/* Of a stage with equal microbatches: how many fit between F and B, and the ticks that pass at
+ * least from the B that returns memory to the F that uses it. */
+typedef struct reuse {
     int64_t fit, gap;
-} turn;
+} reuse;
 
-static turn turn_of(const pp_instance *x, uint32_t s)
+static reuse reuse_of(const pp_order_problem *x, uint32_t s)
 {
-    uint32_t f = pp_instance_op(x, PP_TASK_F, s, 0);
-    uint32_t b = pp_instance_op(x, PP_TASK_B, s, 0);
-    uint32_t w = pp_instance_op(x, PP_TASK_W, s, 0);
+    uint32_t f = pp_order_problem_op(x, PP_TASK_F, s, 0);
+    uint32_t b = pp_order_problem_op(x, PP_TASK_B, s, 0);
+    uint32_t w = pp_order_problem_op(x, PP_TASK_W, s, 0);
     int64_t size = x->memory[f].delta;
     int64_t room = x->room[x->stage_rank[s]];
     int64_t extra = x->memory[f].need - size;
     if (size <= 0)
-        return (turn){ x->microbatches, 0 };
+        return (reuse){ x->microbatches, 0 };
     int64_t fit = (room - most(extra, x->memory[b].need)) / size;
-    /* with `fit` of them there, either the W of that B has run, or one more B */
+    /* with `fit` of them held, either the W of that B has run, or one more B */
     bool tight = room - extra - fit * size < -x->memory[w].delta;
-    return (turn){ most(fit, 1), tight ? least(x->task[b].ticks, x->task[w].ticks) : 0 };
+    return (reuse){ most(fit, 1), tight ? least(x->task[b].ticks, x->task[w].ticks) : 0 };
 }
 
-/* Earliest starts of the k-th F and the k-th B on every stage, whichever microbatches they are.
- * ways: by place in the chain, [microbatches] each. */
+/* Earliest starts of the k-th F and the k-th B on every stage, whichever microbatches they belong
+ * to. ways: [2 * stages * microbatches], by place in the chain, then k. */
 static void count_starts(const bounding *b, int64_t *ways)
 {
-    const pp_instance *x = b->x;
+    const pp_order_problem *x = b->x;
     uint32_t m = x->microbatches;
     for (uint32_t k = 0; k < m; k++) {
         for (uint32_t at = 0; at < 2 * x->stages; at++) {
@@ -365,7 +380,7 @@ static void count_starts(const bounding *b, int64_t *ways)
             int64_t start = at ? (way - m)[k] + before->ticks + task->lag : 0;
             if (k)
                 start = most(start, way[k - 1] + task->ticks);
-            turn t = turn_of(x, task->stage);
+            reuse t = reuse_of(x, task->stage);
             if (task->kind == PP_TASK_F && (int64_t)k >= t.fit) {
                 uint32_t back = 2 * x->stages - 1 - at;
                 start =
@@ -376,10 +391,10 @@ static void count_starts(const bounding *b, int64_t *ways)
     }
 }
 
-/* The same from the other side: from the end of the k-th last to the end of all. */
+/* The same from the other side: ticks from the end of the k-th last op to the end of the step. */
 static void count_ends(const bounding *b, int64_t *ways)
 {
-    const pp_instance *x = b->x;
+    const pp_order_problem *x = b->x;
     uint32_t m = x->microbatches;
     for (uint32_t k = 0; k < m; k++) {
         for (uint32_t at = 2 * x->stages; at-- > 0;) {
@@ -391,7 +406,7 @@ static void count_ends(const bounding *b, int64_t *ways)
                 tail = most(tail, x->task[task->weight].ticks);
             if (k)
                 tail = most(tail, way[k - 1] + task->ticks);
-            turn t = turn_of(x, task->stage);
+            reuse t = reuse_of(x, task->stage);
             if (task->kind == PP_TASK_B && (int64_t)k >= t.fit) {
                 uint32_t f = 2 * x->stages - 1 - at;
                 tail = most(tail, (ways + (size_t)f * m)[k - t.fit] + x->task[f].ticks + t.gap);
@@ -401,9 +416,9 @@ static void count_ends(const bounding *b, int64_t *ways)
     }
 }
 
-static void bound_chained(bounding *b, pp_limits *limits)
+static void bound_chained(bounding *b, pp_order_bounds *bounds)
 {
-    const pp_instance *x = b->x;
+    const pp_order_problem *x = b->x;
     uint32_t m = x->microbatches;
     int64_t *ways_in = b->counted;
     int64_t *ways_out = b->counted + (size_t)2 * x->stages * m;
@@ -423,23 +438,23 @@ static void bound_chained(bounding *b, pp_limits *limits)
                 b->jobs[count++] = (job){ (ways_in + (size_t)at * m)[k], task->ticks,
                                           (ways_out + (size_t)at * m)[m - 1 - k] };
         }
-        raise(limits, PP_LIMIT_CHAINED, jackson(b, count));
+        raise(bounds, PP_ORDER_BOUND_CHAINED, jackson(b, count));
     }
 }
 
-static void bound_rank(bounding *b, uint32_t rank, pp_limits *limits)
+static void bound_rank(bounding *b, uint32_t rank, pp_order_bounds *bounds)
 {
-    const pp_instance *x = b->x;
+    const pp_order_problem *x = b->x;
     uint32_t count = 0;
     for (uint32_t n = b->begin[rank]; n < b->begin[rank + 1]; n++) {
         uint32_t op = b->own[n];
         b->jobs[count++] = (job){ b->head[op], x->task[op].ticks, b->tail[op] };
     }
-    raise(limits, PP_LIMIT_JACKSON, jackson(b, count));
-    bound_starts(b, rank, limits);
-    raise(limits, PP_LIMIT_AREA, area(b, rank, 0));
+    raise(bounds, PP_ORDER_BOUND_JACKSON, jackson(b, count));
+    bound_starts(b, rank, bounds);
+    raise(bounds, PP_ORDER_BOUND_AREA, area(b, rank, 0));
     for (int64_t k = 1; k <= DFF_MOST; k++)
-        raise(limits, PP_LIMIT_DFF, area(b, rank, k));
+        raise(bounds, PP_ORDER_BOUND_DFF, area(b, rank, k));
 }
 
 static void bounding_free(bounding *b)
@@ -452,7 +467,7 @@ static void bounding_free(bounding *b)
 
 static pp_status bounding_new(bounding *b, pp_err *err)
 {
-    const pp_instance *x = b->x;
+    const pp_order_problem *x = b->x;
     size_t n = (size_t)x->ops + 1;
     b->head = pp_alloc_array(4 * n + 2 * n, sizeof *b->head);
     b->own = pp_alloc_array(n + x->ranks + 1, sizeof *b->own);
@@ -468,31 +483,33 @@ static pp_status bounding_new(bounding *b, pp_err *err)
         b->begin[x->task[op].rank + 1]++;
     for (uint32_t r = 0; r < x->ranks; r++)
         b->begin[r + 1] += b->begin[r];
-    for (uint32_t op = x->ops; op-- > 0;) /* begin is the end of the rank before, until used up */
+    for (uint32_t op = x->ops;
+         op-- > 0;) /* begin[r + 1] is the end of rank r and becomes its beginning */
         b->own[--b->begin[x->task[op].rank + 1]] = op;
     memmove(b->begin, b->begin + 1, x->ranks * sizeof *b->begin);
     b->begin[x->ranks] = x->ops;
     return PP_OK;
 }
 
-pp_status pp_instance_bound(const pp_instance *instance, pp_limits *limits_out, pp_err *err)
+pp_status pp_order_bounds_find(const pp_order_problem *problem, pp_order_bounds *bounds_out,
+                               pp_err *err)
 {
-    bounding b PP_CLEANUP(bounding_free) = { .x = instance };
-    pp_limits limits = { .ticks = 0 };
+    bounding b PP_CLEANUP(bounding_free) = { .x = problem };
+    pp_order_bounds bounds = { .ticks = 0 };
     pp_status status = bounding_new(&b, err);
     if (status)
         return status;
-    find_ways(&b, &limits);
-    for (uint32_t r = 0; r < instance->ranks; r++)
-        bound_rank(&b, r, &limits);
-    if (are_alike(instance))
-        bound_chained(&b, &limits);
-    for (int k = 0; k < PP_LIMIT_COUNT; k++) {
-        if (limits.part[k] <= limits.ticks)
+    find_ways(&b, &bounds);
+    for (uint32_t r = 0; r < problem->ranks; r++)
+        bound_rank(&b, r, &bounds);
+    if (are_alike(problem))
+        bound_chained(&b, &bounds);
+    for (int k = 0; k < PP_ORDER_BOUND_COUNT; k++) {
+        if (bounds.part[k] <= bounds.ticks)
             continue;
-        limits.ticks = limits.part[k];
-        limits.largest = (pp_limit_part)k;
+        bounds.ticks = bounds.part[k];
+        bounds.largest = (pp_order_bound_part)k;
     }
-    *limits_out = limits;
+    *bounds_out = bounds;
     return PP_OK;
 }

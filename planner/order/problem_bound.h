@@ -1,13 +1,13 @@
-/* Lower bounds on the makespan of an instance: no order of its ops ends earlier. All hold for the
- * given placement, partition and packing, and only for those. Whole ticks, rounded down where they
- * round. Proofs: docs/planning.md. */
+/* Lower bounds on the makespan of a problem: no order of its ops ends earlier. They hold for the
+ * given placement, partition and packing, and only for those. They are whole ticks. Proofs:
+ * docs/planning.md. */
 #ifndef PPSIM_PLANNER_ORDER_PROBLEM_BOUND_H
 #define PPSIM_PLANNER_ORDER_PROBLEM_BOUND_H
 
 #include "planner/order/problem.h"
 
-/* name, key, what must pass */
-#define PP_LIMIT_MAP(X)                                                                        \
+/* name, key, what the bound consists of */
+#define PP_ORDER_BOUND_MAP(X)                                                                  \
     X(LOAD, "load", "the shortest way in and all work of a rank")                              \
     X(PATH, "path", "the longest chain of one microbatch")                                     \
     X(JACKSON, "jackson", "one rank's ops, pre-emptible, between their ways in and out")       \
@@ -17,24 +17,24 @@
     X(DFF, "dff", "the same with sizes rounded by what fits beside each other")                \
     X(CHAINED, "chained", "equal microbatches counted: no F before memory came back from a B")
 
-typedef enum pp_limit_part {
-#define PP_LIMIT_ENUM(name, key, text) PP_LIMIT_##name,
-    PP_LIMIT_MAP(PP_LIMIT_ENUM)
-#undef PP_LIMIT_ENUM
-        PP_LIMIT_COUNT,
-} pp_limit_part;
+typedef enum pp_order_bound_part {
+#define PP_ORDER_BOUND_ENUM(name, key, text) PP_ORDER_BOUND_##name,
+    PP_ORDER_BOUND_MAP(PP_ORDER_BOUND_ENUM)
+#undef PP_ORDER_BOUND_ENUM
+        PP_ORDER_BOUND_COUNT,
+} pp_order_bound_part;
 
-const char *pp_limit_key(pp_limit_part part);
-const char *pp_limit_text(pp_limit_part part);
+const char *pp_order_bound_key(pp_order_bound_part part);
+const char *pp_order_bound_text(pp_order_bound_part part);
 
-typedef struct pp_limits {
-    int64_t part[PP_LIMIT_COUNT]; /* 0: says nothing */
-    int64_t ticks;                /* the largest of them */
-    pp_limit_part largest;        /* which that is; the first on ties */
-} pp_limits;
+typedef struct pp_order_bounds {
+    int64_t part[PP_ORDER_BOUND_COUNT]; /* 0: this bound says nothing */
+    int64_t ticks;                      /* the largest of them */
+    pp_order_bound_part largest;        /* which that is; the first on ties */
+} pp_order_bounds;
 
-/* Fails: NOMEM. */
-PP_MUST_CHECK pp_status pp_instance_bound(const pp_instance *instance, pp_limits *limits_out,
-                                          pp_err *err);
+/* O(ops log ops). Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_order_bounds_find(const pp_order_problem *problem,
+                                             pp_order_bounds *bounds_out, pp_err *err);
 
 #endif

@@ -1,20 +1,23 @@
+/* A step as a problem of ordering, and orders in both directions. An op of the problem takes as
+ * long as the simulator's op with framework ideal, where a transfer is pure latency, so the
+ * makespans of both agree to the nanosecond (tests/unit/test_instance_costs.c). O(ops). */
 #include "planner/order/problem_costs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Beyond them an instance takes more memory than its bounds are worth. */
+/* With more forwards a problem takes more memory than its bounds are worth. */
 #define BOUNDED_FORWARDS_MAX (1u << 19)
 
-/* One stage of one microbatch; false where a number becomes too large. */
+/* Fills in one stage of one microbatch. Returns false where a number becomes too large. */
 static bool fill_cell(const pp_costs *costs, uint32_t s, uint32_t j, bool split, bool limited,
-                      pp_instance *x)
+                      pp_order_problem *x)
 {
     size_t row = pp_cost_index(costs, s, j);
     const pp_ns ticks[] = { costs->f_ns[row], split ? costs->i_ns[row] : costs->b_ns[row],
                             split ? costs->w_ns[row] : 0 };
     for (int kind = 0; kind < 3; kind++) {
-        pp_task *task = &x->task[pp_instance_op(x, (pp_task_kind)kind, s, j)];
+        pp_task *task = &x->task[pp_order_problem_op(x, (pp_task_kind)kind, s, j)];
         bool remote =
             kind != PP_TASK_W && task->before < x->ops && x->task[task->before].rank != task->rank;
         uint32_t from = remote ? x->task[task->before].stage : s;
@@ -22,7 +25,7 @@ static bool fill_cell(const pp_costs *costs, uint32_t s, uint32_t j, bool split,
         if (remote)
             task->lag =
                 (from < s ? costs->send_f_ns : costs->send_b_ns)[pp_cost_index(costs, from, j)];
-        if (task->ticks > PP_INSTANCE_TICKS_MAX || task->lag > PP_INSTANCE_TICKS_MAX)
+        if (task->ticks > PP_ORDER_PROBLEM_TICKS_MAX || task->lag > PP_ORDER_PROBLEM_TICKS_MAX)
             return false;
     }
     if (!limited)
@@ -31,22 +34,23 @@ static bool fill_cell(const pp_costs *costs, uint32_t s, uint32_t j, bool split,
     int64_t kept = split ? costs->stash_bytes[row] : 0;
     if (__builtin_add_overflow(costs->activation_bytes[row], costs->logits_bytes[row], &taken) ||
         __builtin_add_overflow(costs->recompute_bytes[row], costs->temporary_bytes[row], &extra) ||
-        taken > PP_INSTANCE_BYTES_MAX || extra > PP_INSTANCE_BYTES_MAX ||
-        kept > PP_INSTANCE_BYTES_MAX)
+        taken > PP_ORDER_PROBLEM_BYTES_MAX || extra > PP_ORDER_PROBLEM_BYTES_MAX ||
+        kept > PP_ORDER_PROBLEM_BYTES_MAX)
         return false;
     pp_task_memory *memory = x->memory;
-    memory[pp_instance_op(x, PP_TASK_F, s, j)] = (pp_task_memory){ taken, taken };
-    memory[pp_instance_op(x, PP_TASK_B, s, j)] = (pp_task_memory){ extra, kept - taken };
-    memory[pp_instance_op(x, PP_TASK_W, s, j)] = (pp_task_memory){ 0, -kept };
+    memory[pp_order_problem_op(x, PP_TASK_F, s, j)] = (pp_task_memory){ taken, taken };
+    memory[pp_order_problem_op(x, PP_TASK_B, s, j)] = (pp_task_memory){ extra, kept - taken };
+    memory[pp_order_problem_op(x, PP_TASK_W, s, j)] = (pp_task_memory){ 0, -kept };
     return true;
 }
 
-/* What the weights, their gradients and the rest that a step does not change leave. */
-static void fill_rooms(const pp_costs *costs, bool limited, int64_t limit_bytes, pp_instance *x)
+/* The memory that parameters, gradients and whatever else a step does not change leave. */
+static void fill_rooms(const pp_costs *costs, bool limited, int64_t limit_bytes,
+                       pp_order_problem *x)
 {
     for (uint32_t r = 0; r < x->ranks; r++) {
         const int64_t own = pp_costs_limit(costs, r, limit_bytes);
-        x->room[r] = limited && own < PP_INSTANCE_BYTES_MAX ? own : PP_INSTANCE_BYTES_MAX;
+        x->room[r] = limited && own < PP_ORDER_PROBLEM_BYTES_MAX ? own : PP_ORDER_PROBLEM_BYTES_MAX;
         const int64_t fixed[] = { costs->parameter_bytes[r], costs->gradient_bytes[r],
                                   costs->optimizer_bytes[r], costs->comm_library_bytes[r] };
         for (size_t k = 0; limited && k < sizeof fixed / sizeof *fixed; k++)
@@ -54,17 +58,17 @@ static void fill_rooms(const pp_costs *costs, bool limited, int64_t limit_bytes,
     }
 }
 
-pp_status pp_instance_from_costs(const pp_costs *costs, const uint32_t *stage_rank, bool split,
-                                 int64_t memory_limit_bytes, pp_instance **instance_out,
-                                 pp_err *err)
+pp_status pp_order_problem_from_costs(const pp_costs *costs, const uint32_t *stage_rank, bool split,
+                                      int64_t memory_limit_bytes, pp_order_problem **problem_out,
+                                      pp_err *err)
 {
-    pp_instance *x PP_CLEANUP(pp_instance_free) = NULL;
-    pp_status status = pp_instance_new("the step", costs->ranks, costs->stages, costs->microbatches,
-                                       stage_rank, &x, err);
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
+    pp_status status = pp_order_problem_new("the step", costs->ranks, costs->stages,
+                                            costs->microbatches, stage_rank, &x, err);
     if (status)
         return status;
-    bool limited =
-        costs->has_memory && memory_limit_bytes > 0 && memory_limit_bytes <= PP_INSTANCE_BYTES_MAX;
+    bool limited = costs->has_memory && memory_limit_bytes > 0 &&
+                   memory_limit_bytes <= PP_ORDER_PROBLEM_BYTES_MAX;
     fill_rooms(costs, limited, memory_limit_bytes, x);
     for (uint32_t j = 0; j < costs->microbatches; j++)
         for (uint32_t s = 0; s < costs->stages; s++)
@@ -73,13 +77,13 @@ pp_status pp_instance_from_costs(const pp_costs *costs, const uint32_t *stage_ra
                                   "stage %u takes too long or too much memory for microbatch %u to "
                                   "be ordered",
                                   s, j);
-    *instance_out = x;
+    *problem_out = x;
     x = NULL;
     return PP_OK;
 }
 
-pp_status pp_instance_to_order(const pp_instance *x, const uint32_t *ops, bool split,
-                               pp_order **order_out, pp_err *err)
+pp_status pp_order_problem_to_order(const pp_order_problem *x, const uint32_t *ops, bool split,
+                                    pp_order **order_out, pp_err *err)
 {
     static const pp_op_kind halves[] = { PP_OP_F, PP_OP_I, PP_OP_W };
     pp_order *order = NULL;
@@ -101,7 +105,7 @@ pp_status pp_instance_to_order(const pp_instance *x, const uint32_t *ops, bool s
     return PP_OK;
 }
 
-void pp_instance_from_order(const pp_instance *x, const pp_order *order, uint32_t *ops)
+void pp_order_problem_from_order(const pp_order_problem *x, const pp_order *order, uint32_t *ops)
 {
     size_t count = 0;
     for (size_t i = 0; i < order->rank_begin[order->ranks]; i++) {
@@ -109,14 +113,15 @@ void pp_instance_from_order(const pp_instance *x, const pp_order *order, uint32_
         pp_task_kind kind = op.kind == PP_OP_F   ? PP_TASK_F
                             : op.kind == PP_OP_W ? PP_TASK_W
                                                  : PP_TASK_B;
-        ops[count++] = pp_instance_op(x, kind, op.stage, op.microbatch);
+        ops[count++] = pp_order_problem_op(x, kind, op.stage, op.microbatch);
         if (op.kind == PP_OP_B)
-            ops[count++] = pp_instance_op(x, PP_TASK_W, op.stage, op.microbatch);
+            ops[count++] = pp_order_problem_op(x, PP_TASK_W, op.stage, op.microbatch);
     }
 }
 
-/* A fused backward is two halves back to back, so where some are split, all orders are also orders
- * of halves: their gradients leave no later and no more is held. */
+/* A fused backward is its two halves back to back. So where some backwards are split, every order
+ * is also an order of halves, whose gradients leave no later and which hold no more, as long as the
+ * halves are not more expensive. */
 static bool halves_are_not_dearer(const pp_costs *costs)
 {
     for (size_t i = 0; i < (size_t)costs->classes * costs->stages; i++) {
@@ -127,26 +132,27 @@ static bool halves_are_not_dearer(const pp_costs *costs)
     return true;
 }
 
-pp_status pp_instance_bound_order(const pp_costs *costs, const pp_order *order,
-                                  int64_t memory_limit_bytes, pp_limits *limits_out, pp_err *err)
+pp_status pp_order_bounds_of_order(const pp_costs *costs, const pp_order *order,
+                                   int64_t memory_limit_bytes, pp_order_bounds *bounds_out,
+                                   pp_err *err)
 {
     size_t used[PP_OP_KIND_COUNT] = { 0 };
     size_t paired = 0;
     pp_err why = { 0 };
-    pp_instance *x PP_CLEANUP(pp_instance_free) = NULL;
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
     for (size_t i = 0; i < order->rank_begin[order->ranks]; i++) {
         used[order->ops[i].kind]++;
         paired += costs->has_pairs && order->ops[i].paired;
     }
     bool fused = used[PP_OP_B] > 0;
     bool split = used[PP_OP_I] > 0;
-    *limits_out = (pp_limits){ 0 };
+    *bounds_out = (pp_order_bounds){ 0 };
     if ((!fused && !split) || paired || order->mirrored_from < order->microbatches ||
         used[PP_OP_F] > BOUNDED_FORWARDS_MAX || (fused && split && !halves_are_not_dearer(costs)))
         return PP_OK;
     pp_status status =
-        pp_instance_from_costs(costs, order->stage_rank, split, memory_limit_bytes, &x, &why);
+        pp_order_problem_from_costs(costs, order->stage_rank, split, memory_limit_bytes, &x, &why);
     if (status == PP_NOMEM)
         return pp_err_nomem(err);
-    return status ? PP_OK : pp_instance_bound(x, limits_out, err);
+    return status ? PP_OK : pp_order_bounds_find(x, bounds_out, err);
 }

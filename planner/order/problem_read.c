@@ -1,6 +1,8 @@
-/* "ppsim.instance" files: costs as coefficients of a microbatch's tokens and squared lengths, so
- * that a file stays small; docs/formats.md. */
-#include "planner/order/problem.h"
+/* Reads problems of ordering. A file gives costs as coefficients of a microbatch's tokens and
+ * squared lengths, so that it stays small; here they become the durations and bytes of every op, in
+ * whole numbers, so that they are the same on every machine. O(ops). */
+#include "planner/order/problem_read.h"
+
 #include "sim/base/alloc.h"
 
 #include <inttypes.h>
@@ -13,7 +15,7 @@
 #define STAGES_MAX 65535
 #define MICROBATCHES_MAX (1 << 20)
 
-/* Of one stage. */
+/* The coefficients of one stage. */
 typedef struct coefficients {
     int64_t ticks[3][3];  /* of F, B, W: constant, per 2^20 tokens, per 2^20 squares */
     int64_t act[2];       /* taken when F starts: constant, per token */
@@ -121,7 +123,7 @@ static pp_status read_link(const pp_json_at *root, reading *r, pp_err *err)
     pp_json_at at;
     pp_status status = pp_json_get(root, "link", &at, err);
     if (status || (status = pp_json_only(&at, keys, err)) ||
-        (status = pp_json_get_int(&at, "lat", 0, PP_INSTANCE_TICKS_MAX, &r->latency, err)))
+        (status = pp_json_get_int(&at, "lat", 0, PP_ORDER_PROBLEM_TICKS_MAX, &r->latency, err)))
         return status;
     return pp_json_get_int(&at, "per_token_q20", 0, COEFFICIENT_MAX, &r->per_token, err);
 }
@@ -137,9 +139,9 @@ static pp_status read_sizes(const pp_json_at *root, reading *r, pp_err *err)
     size_t p = (size_t)r->ranks;
     size_t s = (size_t)r->stages;
     size_t m = (size_t)r->microbatches;
-    if (s * m > PP_INSTANCE_OPS_MAX / 3)
+    if (s * m > PP_ORDER_PROBLEM_OPS_MAX / 3)
         return pp_json_fail(root, err, "has %zu ops, at most %u can be ordered", 3 * s * m,
-                            PP_INSTANCE_OPS_MAX);
+                            PP_ORDER_PROBLEM_OPS_MAX);
     r->stage_rank = pp_alloc_array(s, sizeof *r->stage_rank);
     r->stage = pp_alloc_array(s, sizeof *r->stage);
     r->room = pp_alloc_array(p, sizeof *r->room);
@@ -166,11 +168,11 @@ static bool bytes(int64_t constant, int64_t per_token, int64_t tokens, int64_t *
 {
     int64_t product;
     return !__builtin_mul_overflow(per_token, tokens, &product) &&
-           !__builtin_add_overflow(constant, product, out) && *out <= PP_INSTANCE_BYTES_MAX;
+           !__builtin_add_overflow(constant, product, out) && *out <= PP_ORDER_PROBLEM_BYTES_MAX;
 }
 
-/* One stage of one microbatch; false where a number becomes too large. */
-static bool fill_cell(const reading *r, uint32_t s, uint32_t i, pp_instance *x)
+/* Fills in one stage of one microbatch. Returns false where a number becomes too large. */
+static bool fill_cell(const reading *r, uint32_t s, uint32_t i, pp_order_problem *x)
 {
     const coefficients *c = &r->stage[s];
     int64_t taken, kept, extra[3];
@@ -178,15 +180,15 @@ static bool fill_cell(const reading *r, uint32_t s, uint32_t i, pp_instance *x)
         !bytes(c->hold[0], c->hold[1], r->tokens[i], &kept))
         return false;
     for (int kind = 0; kind < 3; kind++) {
-        uint32_t op = pp_instance_op(x, (pp_task_kind)kind, s, i);
+        uint32_t op = pp_order_problem_op(x, (pp_task_kind)kind, s, i);
         pp_task *task = &x->task[op];
         bool remote =
             kind != PP_TASK_W && task->before < x->ops && x->task[task->before].rank != task->rank;
         if (!evaluate(c->ticks[kind][0], c->ticks[kind][1], r->tokens[i], c->ticks[kind][2],
-                      r->squares[i], PP_INSTANCE_TICKS_MAX, &task->ticks) ||
+                      r->squares[i], PP_ORDER_PROBLEM_TICKS_MAX, &task->ticks) ||
             !bytes(0, c->transient[kind], r->tokens[i], &extra[kind]) ||
             (remote && !evaluate(r->latency, r->per_token, r->tokens[i], 0, 0,
-                                 PP_INSTANCE_TICKS_MAX, &task->lag)))
+                                 PP_ORDER_PROBLEM_TICKS_MAX, &task->lag)))
             return false;
         const int64_t delta[] = { taken, kept - taken, -kept };
         x->memory[op] =
@@ -195,27 +197,29 @@ static bool fill_cell(const reading *r, uint32_t s, uint32_t i, pp_instance *x)
     return true;
 }
 
-/* More room than all that a rank can hold at once is no limit, however large. */
-static pp_status fill_rooms(const reading *r, const pp_json_at *root, pp_instance *x, pp_err *err)
+/* A memory that is larger than all that a rank can hold at once is no limit, however large. */
+static pp_status fill_rooms(const reading *r, const pp_json_at *root, pp_order_problem *x,
+                            pp_err *err)
 {
     for (uint32_t k = 0; k < x->ranks; k++) {
         int64_t most = 0;
-        for (uint32_t op = 0; op < x->ops && most <= PP_INSTANCE_BYTES_MAX; op++)
+        for (uint32_t op = 0; op < x->ops && most <= PP_ORDER_PROBLEM_BYTES_MAX; op++)
             if (x->task[op].rank == k) /* A, transients, what G is more than A */
                 most +=
                     x->memory[op].need + (x->task[op].kind == PP_TASK_B && x->memory[op].delta > 0
                                               ? x->memory[op].delta
                                               : 0);
-        x->room[k] = r->room[k] < PP_INSTANCE_BYTES_MAX ? r->room[k] : PP_INSTANCE_BYTES_MAX;
-        if (r->room[k] > PP_INSTANCE_BYTES_MAX && most > PP_INSTANCE_BYTES_MAX)
+        x->room[k] =
+            r->room[k] < PP_ORDER_PROBLEM_BYTES_MAX ? r->room[k] : PP_ORDER_PROBLEM_BYTES_MAX;
+        if (r->room[k] > PP_ORDER_PROBLEM_BYTES_MAX && most > PP_ORDER_PROBLEM_BYTES_MAX)
             return pp_json_fail(root, err,
                                 "cap/%" PRIu32 " is more than %" PRId64 "; count in larger units",
-                                k, PP_INSTANCE_BYTES_MAX);
+                                k, PP_ORDER_PROBLEM_BYTES_MAX);
     }
     return PP_OK;
 }
 
-static pp_status fill(const reading *r, const pp_json_at *root, pp_instance *x, pp_err *err)
+static pp_status fill(const reading *r, const pp_json_at *root, pp_order_problem *x, pp_err *err)
 {
     for (uint32_t i = 0; i < x->microbatches; i++)
         for (uint32_t s = 0; s < x->stages; s++)
@@ -227,27 +231,27 @@ static pp_status fill(const reading *r, const pp_json_at *root, pp_instance *x, 
     return fill_rooms(r, root, x, err);
 }
 
-pp_status pp_instance_read(const pp_json_at *root, pp_instance **instance_out, pp_err *err)
+pp_status pp_order_problem_read(const pp_json_at *root, pp_order_problem **problem_out, pp_err *err)
 {
     static const char *const keys[] = { "name", "p", "v", "m", "placement", "rank_of", "stages",
                                         "microbatches", "link", "cap",
-                                        /* for people */
+                                        /* for readers of the file only */
                                         "time_unit", "mem_unit", "model", "seed", "reference",
                                         NULL };
     char name[128];
     reading r PP_CLEANUP(reading_free) = { 0 };
-    pp_instance *x PP_CLEANUP(pp_instance_free) = NULL;
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
     pp_status status = pp_json_only(root, keys, err);
     if (status || (status = pp_json_get_name(root, "name", name, sizeof name, err)) ||
         (status = read_sizes(root, &r, err)) || (status = read_ranks(root, &r, err)) ||
         (status = read_stages(root, &r, err)) || (status = read_microbatches(root, &r, err)) ||
         (status = read_link(root, &r, err)) ||
         (status = read_ints(root, "cap", (size_t)r.ranks, INT64_MAX, r.room, err)) ||
-        (status = pp_instance_new(name, (uint32_t)r.ranks, (uint32_t)r.stages,
-                                  (uint32_t)r.microbatches, r.stage_rank, &x, err)) ||
+        (status = pp_order_problem_new(name, (uint32_t)r.ranks, (uint32_t)r.stages,
+                                       (uint32_t)r.microbatches, r.stage_rank, &x, err)) ||
         (status = fill(&r, root, x, err)))
         return status;
-    *instance_out = x;
+    *problem_out = x;
     x = NULL;
     return PP_OK;
 }

@@ -1,13 +1,13 @@
-/* Microbatches are named in the order in which the last stage computes them: frameworks keep the
- * losses of a step in that order and look them up by number (PyTorch's schedules.py). */
-#include "planner/search/search_int.h"
+/* Renumbers microbatches. Frameworks keep the losses of a step in the order in which the last stage
+ * computes them and look them up by number (PyTorch's schedules.py), so both must agree. O(ops). */
+#include "planner/order/renumber.h"
 
 #include "sim/base/alloc.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* now[j]: the new number of microbatch j. */
+/* now[j] receives the new number of microbatch j. */
 static void number(const pp_order *order, uint32_t *now)
 {
     const uint16_t last = (uint16_t)(order->stages - 1);
@@ -38,7 +38,7 @@ static void renumber_data(pp_workload *workload, uint32_t replica, bool all, con
     }
 }
 
-/* As renumber_data. room: [microbatches * stages]. */
+/* As renumber_data. room: [microbatches * stages], scratch memory. */
 static void renumber_table(pp_recompute_table *table, uint32_t replica, bool all,
                            const uint32_t *now, pp_recomputed *room)
 {
@@ -53,24 +53,25 @@ static void renumber_table(pp_recompute_table *table, uint32_t replica, bool all
     }
 }
 
-pp_status pp_planned_renumber(pp_planned *planned, pp_data *data, pp_recompute_table *recomputed,
-                              pp_err *err)
+pp_status pp_renumber_microbatches(pp_order *const *orders, uint32_t count,
+                                   pp_workload *const *workloads, size_t workload_count,
+                                   pp_recompute_table *recomputed, pp_err *err)
 {
-    const uint32_t count = planned->order[0]->microbatches;
-    uint32_t *now = pp_alloc_array(count, sizeof *now);
-    pp_microbatch *room = pp_alloc_array(count, sizeof *room);
+    const uint32_t microbatches = orders[0]->microbatches;
+    uint32_t *now = pp_alloc_array(microbatches, sizeof *now);
+    pp_microbatch *room = pp_alloc_array(microbatches, sizeof *room);
     const size_t cells = recomputed ? (size_t)recomputed->microbatches * recomputed->stages : 0;
     pp_recomputed *column_room = pp_alloc_array(cells + 1, sizeof *column_room);
     const bool made = now && room && column_room;
-    for (uint32_t r = 0; made && r < planned->count; r++) {
-        pp_order *order = planned->order[r];
+    for (uint32_t r = 0; made && r < count; r++) {
+        pp_order *order = orders[r];
         number(order, now);
         for (size_t i = 0; i < order->rank_begin[order->ranks]; i++)
             order->ops[i].microbatch = now[order->ops[i].microbatch];
-        renumber_data(&data->real, r, planned->count == 1, now, room);
-        renumber_data(&data->workload, r, planned->count == 1, now, room);
+        for (size_t w = 0; w < workload_count; w++)
+            renumber_data(workloads[w], r, count == 1, now, room);
         if (recomputed)
-            renumber_table(recomputed, r, planned->count == 1, now, column_room);
+            renumber_table(recomputed, r, count == 1, now, column_room);
     }
     free(now);
     free(room);

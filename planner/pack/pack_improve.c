@@ -1,10 +1,10 @@
 /* Moves and swaps of sequences and microbatches, each judged by simulating the replicas it touches.
  * Late acceptance (Burke and Bykov 2017): a step may be worse than the last one as long as it is no
  * worse than the one some steps ago. */
-#include "planner/order/search_int.h"
 #include "planner/pack/pack_int.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/random.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -124,11 +124,11 @@ static void find_turns(recompute_fit *t, const pp_order *order)
 }
 
 /* When memory is taken and given back depends on a rank's order alone (instance.h). */
-static void check_ranks(recompute_fit *t, const pp_instance *x, const pp_order *order,
+static void check_ranks(recompute_fit *t, const pp_order_problem *x, const pp_order *order,
                         uint32_t *ops)
 {
     size_t k = 0;
-    pp_instance_from_order(x, order, ops);
+    pp_order_problem_from_order(x, order, ops);
     for (uint32_t r = 0; r < x->ranks; r++) {
         int64_t held = 0;
         for (; k < x->ops && x->task[ops[k]].rank == r; k++) {
@@ -158,10 +158,10 @@ static pp_status try_levels(recompute_fit *t, pp_err *err)
     if (!status)
         status = pp_candidate_order(t->search, &t->like, set.costs[0], &order, err);
     for (uint32_t i = 0; i < set.count && !status; i++) {
-        pp_instance *x PP_CLEANUP(pp_instance_free) = NULL;
+        pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
         uint32_t *ops PP_CLEANUP(free_ops) = NULL;
-        status = pp_instance_from_costs(set.costs[i], t->rank, t->setup.split,
-                                        t->search->memory_limit_bytes, &x, err);
+        status = pp_order_problem_from_costs(set.costs[i], t->rank, t->setup.split,
+                                             t->search->memory_limit_bytes, &x, err);
         if (status)
             return status;
         ops = pp_alloc_array((size_t)x->ops + 1, sizeof *ops);
@@ -316,13 +316,14 @@ static void free_speeds(double **speed)
 /* Ranks that recompute are slower: the partition that gives them less. */
 static pp_status balance(recompute_fit *t, pp_err *err)
 {
-    pp_weighing w PP_CLEANUP(pp_weighing_free) = { 0 };
+    pp_unit_weights w PP_CLEANUP(pp_unit_weights_free) = { 0 };
     pp_stage *stages = NULL;
     double *speed PP_CLEANUP(free_speeds) = pp_alloc_array(t->ranks, sizeof *speed);
     pp_cost_context bare = t->setup.context;
     bare.switches.recompute = PP_RECOMPUTE_NONE;
     pp_status status = speed ? slowed(t, speed, err) : pp_err_nomem(err);
-    if (status || (status = pp_weigh(&bare, &t->search->data[t->setup.data].workload, &w, err)))
+    if (status ||
+        (status = pp_unit_weights_of(&bare, &t->search->data[t->setup.data].workload, &w, err)))
         return status;
     const pp_partition_params split = { .ranks = t->ranks,
                                         .chunks = t->count / t->ranks,
@@ -330,7 +331,7 @@ static pp_status balance(recompute_fit *t, pp_err *err)
                                         .allow_empty_end_stages =
                                             t->search->request->allow_empty_end_stages,
                                         .rank_speed = speed };
-    status = pp_partition_balance(&w.weights, &split, &stages, err);
+    status = pp_partition_balance(&w, &split, &stages, err);
     if (status)
         return status;
     free(t->setup.stages);

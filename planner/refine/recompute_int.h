@@ -31,7 +31,7 @@ bool pp_recompute_may_differ(const pp_search *search, const pp_setup *setup);
 /* A table with which the order fits, as far as instances know it; no microbatch recomputes more
  * than it is known to. table_out: NULL: there is none; the caller's to free. left_bytes: [ranks]:
  * what the fullest op then leaves beside the reserve; NULL: not asked for.
- * Fails: as pp_cost_model_tables, pp_candidate_order, pp_instance_from_costs. */
+ * Fails: as pp_cost_model_tables, pp_candidate_order, pp_order_problem_from_costs. */
 PP_MUST_CHECK pp_status pp_recompute_refine(const pp_refining *refining,
                                             pp_recompute_table **table_out, int64_t *left_bytes,
                                             pp_err *err);

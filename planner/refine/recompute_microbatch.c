@@ -70,7 +70,7 @@ typedef struct replica {
     pp_stage *stage;            /* [stages]: room to change them */
     pp_costs *bare;             /* without recomputation */
     pp_recompute_level *ladder; /* [(class * stages + stage) * levels] */
-    pp_instance *x;             /* of the bare costs */
+    pp_order_problem *x;        /* of the bare costs */
     uint32_t *ops;              /* the order, in its terms */
     pp_recompute_item *item;    /* of one rank: [microbatches * stages] */
     uint32_t *item_of;          /* of a stage of a microbatch */
@@ -83,7 +83,7 @@ static void replica_free(replica *a)
     free(a->stage);
     pp_costs_free(&a->bare);
     free(a->ladder);
-    pp_instance_free(&a->x);
+    pp_order_problem_free(&a->x);
     free(a->ops);
     free(a->item);
     free(a->item_of);
@@ -149,8 +149,8 @@ static pp_status replica_new(replica *a, pp_err *err)
     }
     pp_status status = costs_at(a, 0, &a->bare, err);
     if (!status)
-        status = pp_instance_from_costs(a->bare, a->stage_rank, setup->split,
-                                        a->r->search->memory_limit_bytes, &a->x, err);
+        status = pp_order_problem_from_costs(a->bare, a->stage_rank, setup->split,
+                                             a->r->search->memory_limit_bytes, &a->x, err);
     if (status)
         return status;
     const size_t cells = (size_t)a->bare->microbatches * a->stages;
@@ -168,7 +168,7 @@ static pp_status replica_new(replica *a, pp_err *err)
  * op. */
 static uint32_t read_rank(replica *a, uint32_t rank, uint32_t *next, uint32_t *items_out)
 {
-    const pp_instance *x = a->x;
+    const pp_order_problem *x = a->x;
     const int64_t *reserve = a->r->reserve_bytes;
     int64_t room = x->room[rank] - (reserve ? reserve[rank] : 0);
     uint32_t ops = 0;
@@ -203,7 +203,7 @@ static void lower_replica(replica *a, const pp_order *order, pp_recompute_table 
                           int64_t *left, bool *fits_out)
 {
     uint32_t next = 0;
-    pp_instance_from_order(a->x, order, a->ops);
+    pp_order_problem_from_order(a->x, order, a->ops);
     for (uint32_t rank = 0; rank < a->x->ranks && *fits_out; rank++) {
         uint32_t items;
         const uint32_t ops = read_rank(a, rank, &next, &items);

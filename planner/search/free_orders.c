@@ -98,7 +98,7 @@ static pp_status try_orders(pp_ordering *o, pp_err *err)
         snprintf(c.reason, sizeof c.reason, "no order is faster: all were looked at");
     else
         snprintf(c.reason, sizeof c.reason, "%.2f %% above the bound of any order (%s)", 100 * gap,
-                 pp_limit_key(o->limits.largest));
+                 pp_order_bound_key(o->limits.largest));
     status = keep(o, &c, err);
     return status ? status : pp_recompute_refine_planned(search, search->count - 1, err);
 }

@@ -53,7 +53,7 @@ typedef struct pp_ordering {
     pp_order *seed;          /* NULL: none */
     pp_replica_order *share; /* [set.count] */
     int64_t named;           /* makespan of the seed in the slowest replica; 0: none */
-    pp_limits limits;        /* of the replica looked at last */
+    pp_order_bounds limits;  /* of the replica looked at last */
     int64_t makespan;        /* of that */
     pp_ns end_ns;            /* of the step, behind the makespan, about */
     bool exhausted;          /* all its orders were looked at */

@@ -1,5 +1,5 @@
 /* Free orders in one set-up: a glance at it, and the search. */
-#include "planner/order/moves.h"
+#include "planner/order/movable_order.h"
 #include "planner/order/problem_costs.h"
 #include "planner/order/search.h"
 #include "planner/search/free_orders_int.h"
@@ -54,7 +54,7 @@ static void free_ops(uint32_t **ops)
     free(*ops);
 }
 
-static pp_status make_instance(const pp_ordering *o, uint32_t replica, pp_instance **x_out,
+static pp_status make_instance(const pp_ordering *o, uint32_t replica, pp_order_problem **x_out,
                                pp_err *err)
 {
     const pp_cost_context *context = &pp_ordering_setup(o)->context;
@@ -64,14 +64,14 @@ static pp_status make_instance(const pp_ordering *o, uint32_t replica, pp_instan
         return pp_err_nomem(err);
     for (uint32_t s = 0; s < stages; s++)
         stage_rank[s] = pp_placement_rank(context->placement, s, (uint32_t)context->parallel.pp);
-    return pp_instance_from_costs(o->set.costs[replica], stage_rank, o->split,
-                                  o->search->memory_limit_bytes, x_out, err);
+    return pp_order_problem_from_costs(o->set.costs[replica], stage_rank, o->split,
+                                       o->search->memory_limit_bytes, x_out, err);
 }
 
 /* The named order and its makespan. */
 static pp_status begin_replica(pp_ordering *o, uint32_t replica, pp_err *err)
 {
-    pp_instance *x PP_CLEANUP(pp_instance_free) = NULL;
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
     pp_movable_order *walk PP_CLEANUP(pp_movable_order_free) = NULL;
     uint32_t *ops PP_CLEANUP(free_ops) = NULL;
     pp_status status = make_instance(o, replica, &x, err);
@@ -80,11 +80,11 @@ static pp_status begin_replica(pp_ordering *o, uint32_t replica, pp_err *err)
     ops = pp_alloc_array((size_t)x->ops + 1, sizeof *ops);
     if (!ops)
         return pp_err_nomem(err);
-    pp_instance_from_order(x, o->seed, ops);
+    pp_order_problem_from_order(x, o->seed, ops);
     if (!pp_movable_order_set(walk, ops))
         return PP_OK; /* fits nowhere but in the fused twin */
     o->share[replica].makespan = walk->makespan;
-    return pp_instance_to_order(x, ops, o->split, &o->share[replica].order, err);
+    return pp_order_problem_to_order(x, ops, o->split, &o->share[replica].order, err);
 }
 
 static uint32_t slowest_replica(const pp_ordering *o)
@@ -115,7 +115,7 @@ static void rate(pp_ordering *o)
 }
 
 /* The replica's order from here on, unless it has a shorter one. */
-static pp_status adopt(pp_ordering *o, const pp_instance *x, const pp_found_order *found,
+static pp_status adopt(pp_ordering *o, const pp_order_problem *x, const pp_found_order *found,
                        pp_replica_order *part, pp_err *err)
 {
     o->makespan = found->makespan < part->makespan ? found->makespan : part->makespan;
@@ -124,25 +124,25 @@ static pp_status adopt(pp_ordering *o, const pp_instance *x, const pp_found_orde
         return PP_OK;
     pp_order_free(&part->order);
     part->makespan = found->makespan;
-    return pp_instance_to_order(x, found->ops, o->split, &part->order, err);
+    return pp_order_problem_to_order(x, found->ops, o->split, &part->order, err);
 }
 
-static pp_status search_replica(pp_ordering *o, const pp_search_budget *given, int64_t work,
+static pp_status search_replica(pp_ordering *o, const pp_order_search_options *given, int64_t work,
                                 uint32_t replica, pp_err *err)
 {
     pp_replica_order *part = &o->share[replica];
-    pp_search_budget budget = *given;
-    pp_instance *x PP_CLEANUP(pp_instance_free) = NULL;
+    pp_order_search_options budget = *given;
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
     uint32_t *ops PP_CLEANUP(free_ops) = NULL;
     pp_status status = make_instance(o, replica, &x, err);
-    if (status || (status = pp_instance_bound(x, &o->limits, err)))
+    if (status || (status = pp_order_bounds_find(x, &o->limits, err)))
         return status;
     ops = pp_alloc_array((size_t)x->ops + 1, sizeof *ops);
     if (!ops)
         return pp_err_nomem(err);
     if (part->order) {
-        pp_instance_from_order(x, part->order, ops);
+        pp_order_problem_from_order(x, part->order, ops);
         budget.start = ops;
     }
     if (work) {
@@ -150,7 +150,7 @@ static pp_status search_replica(pp_ordering *o, const pp_search_budget *given, i
         double fair = (double)work / (x->ops + 1.0) * (room < 1 ? room : 1);
         budget.iterations = clamp((int64_t)fair, ITERATIONS_LEAST, ITERATIONS_MOST);
     }
-    status = pp_search_order(x, o->limits.ticks, &budget, &found, err);
+    status = pp_order_search(x, o->limits.ticks, &budget, &found, err);
     return status ? status : adopt(o, x, found, part, err);
 }
 
@@ -170,20 +170,20 @@ static double glanced(void *context)
 static pp_status glance_at(pp_ordering *o, uint32_t replica, pp_err *err)
 {
     pp_replica_order *part = &o->share[replica];
-    pp_instance *x PP_CLEANUP(pp_instance_free) = NULL;
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
     pp_status status = make_instance(o, replica, &x, err);
-    if (status || (status = pp_instance_bound(x, &o->limits, err)))
+    if (status || (status = pp_order_bounds_find(x, &o->limits, err)))
         return status;
     o->makespan = part->makespan;
     if (part->makespan <= o->limits.ticks)
         return PP_OK;
     glance few = { clamp(GLANCE_WORK / ((int64_t)x->ops + 1), GLANCE_LEAST, GLANCE_MOST),
                    o->search->request };
-    const pp_search_budget budget = {
+    const pp_order_search_options budget = {
         .iterations = INT32_MAX, .spent = glanced, .context = &few, .seed = o->search->request->seed
     };
-    status = pp_search_order(x, o->limits.ticks, &budget, &found, err);
+    status = pp_order_search(x, o->limits.ticks, &budget, &found, err);
     bool worse = !status && part->makespan < INT64_MAX &&
                  found->makespan >= part->makespan - part->makespan / PP_MEASURABLE_GAIN;
     return status || worse ? status : adopt(o, x, found, part, err);
@@ -249,12 +249,12 @@ pp_status pp_ordering_search(pp_ordering *o, const pp_budget_share *budget_share
         one.iterations = one.iterations / count + (one.iterations > 0);
         one.from += (one.to - one.from) * n / count;
         one.to = one.from + (budget_share->to - budget_share->from) / count;
-        const pp_search_budget budget = { .iterations = one.iterations,
-                                          .spent = timed ? spent : NULL,
-                                          .found = tells ? tell : NULL,
-                                          .context = &one,
-                                          .seed = request->seed,
-                                          .threads = request->threads };
+        const pp_order_search_options budget = { .iterations = one.iterations,
+                                                 .spent = timed ? spent : NULL,
+                                                 .found = tells ? tell : NULL,
+                                                 .context = &one,
+                                                 .seed = request->seed,
+                                                 .threads = request->threads };
         int64_t work = timed || one.iterations ? 0 : DEFAULT_WORK;
         status = search_replica(o, &budget, work, slowest, err);
         o->share[slowest].searched = true;

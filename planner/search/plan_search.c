@@ -1,4 +1,5 @@
 /* From a finished search to a plan and a list of candidates. */
+#include "planner/order/renumber.h"
 #include "planner/robustness/jitter.h"
 #include "planner/search/search_int.h"
 
@@ -116,7 +117,11 @@ static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_err *err
     pp_setup *setup = &search->setup[c->setup];
     pp_cost_set set = { 0 };
     pp_data *data = &search->data[setup->data];
-    pp_status status = planned ? pp_planned_renumber(planned, data, setup->recomputed, err) : PP_OK;
+    pp_workload *const workloads[] = { &data->real, &data->workload };
+    pp_status status = PP_OK;
+    if (planned)
+        status = pp_renumber_microbatches(planned->order, planned->count, workloads, 2,
+                                          setup->recomputed, err);
     if (status || (status = pp_setup_costs(search, setup, &set, err)))
         return status;
     /* the gradients' reduction hides under the backward of another microbatch now */

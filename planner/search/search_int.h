@@ -117,25 +117,6 @@ PP_MUST_CHECK pp_status pp_search_rank(pp_search *search, size_t *best, pp_err *
 /* What was found for the candidate at `index`; NULL: it has a named schedule. */
 pp_planned *pp_search_planned(const pp_search *search, size_t index);
 void pp_planned_free(pp_planned *planned);
-/* Names microbatches by when the last stage computes them, in the orders and in what they are made
- * of. recomputed: NULL, or the table of the set-up. Fails: NOMEM, before anything is changed. */
-PP_MUST_CHECK pp_status pp_planned_renumber(pp_planned *planned, pp_data *data,
-                                            pp_recompute_table *recomputed, pp_err *err);
-
-/* Weights of the model's units for an average microbatch. */
-typedef struct pp_weighing {
-    pp_weights weights; /* points into this object */
-    pp_ns *layer_ns;
-} pp_weighing;
-
-PP_MUST_CHECK pp_status pp_weigh(const pp_cost_context *context, const pp_workload *workload,
-                                 pp_weighing *out, pp_err *err);
-void pp_weighing_free(pp_weighing *w);
-/* Step time x GPUs is at least this for equal microbatches, whatever the schedule and the
- * partition: some rank has its share of the work. */
-double pp_least_score(const pp_cost_context *context, const pp_weights *weights,
-                      uint32_t microbatches);
-
 /* Tables of one setup, one per replica of its workload. */
 typedef struct pp_cost_set {
     pp_costs **costs; /* [count] */

@@ -202,7 +202,7 @@ pp_status pp_search_add_setup(pp_search *search, pp_setup setup, pp_err *err)
 typedef struct point {
     pp_cost_context context; /* vpp and placement are set inside */
     int64_t micro_batch_size;
-    const pp_weights *weights;
+    const pp_unit_weights *weights;
 } point;
 
 static pp_status stages_of(const pp_search *search, const point *at, pp_partition_kind kind,
@@ -457,7 +457,7 @@ static pp_status check_seq_length(const pp_search *search, const pp_cost_context
 
 static pp_status add_point(pp_search *search, point at, pp_err *err)
 {
-    pp_weighing w PP_CLEANUP(pp_weighing_free) = { 0 };
+    pp_unit_weights w PP_CLEANUP(pp_unit_weights_free) = { 0 };
     pp_err why = { 0 };
     size_t data = 0;
     pp_status status = pp_cost_context_check(&at.context, &why);
@@ -466,15 +466,15 @@ static pp_status add_point(pp_search *search, point at, pp_err *err)
     if (!status && !out_of_time(search))
         status = find_data(search, at.micro_batch_size, 1, &data, &why);
     if (!status && !search->stopped)
-        status = pp_weigh(&at.context, &search->data[data].workload, &w, &why);
+        status = pp_unit_weights_of(&at.context, &search->data[data].workload, &w, &why);
     if (status)
         return refuse(search, &why, err);
-    at.weights = &w.weights;
+    at.weights = &w;
     if (!search->stopped) {
-        double least =
-            search->request->lengths
-                ? 0
-                : pp_least_score(&at.context, at.weights, search->data[data].workload.microbatches);
+        double least = search->request->lengths
+                           ? 0
+                           : pp_unit_weights_least_score(&at.context, at.weights,
+                                                         search->data[data].workload.microbatches);
         if (!search->points++ || least < search->least_score)
             search->least_score = least;
         if (search->request->score_limit > 0 && least > search->request->score_limit) {

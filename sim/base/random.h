@@ -22,4 +22,36 @@ static inline uint64_t pp_random_next(uint64_t *state)
     return pp_random_mix(*state);
 }
 
+/* A number from 0 to count - 1 out of 64 random bits. */
+static inline uint32_t pp_random_below(uint64_t bits, uint32_t count)
+{
+    return (uint32_t)(((bits >> 32) * count) >> 32);
+}
+
+/* A generator of random numbers. Two generators of one seed draw the same numbers. */
+typedef struct pp_rng {
+    uint64_t state; /* the seed at first */
+} pp_rng;
+
+static inline uint64_t pp_rng_bits(pp_rng *rng)
+{
+    return pp_random_next(&rng->state);
+}
+
+/* 0 to count - 1. */
+static inline uint32_t pp_rng_below(pp_rng *rng, uint32_t count)
+{
+    return pp_random_below(pp_rng_bits(rng), count);
+}
+
+/* Close to -log2 of a uniform number in (0, 1): exact at powers of two, linear between them. It is
+ * computed without a logarithm, so that the result is the same on every machine. */
+static inline double pp_rng_exponential(pp_rng *rng)
+{
+    uint64_t bits = pp_rng_bits(rng) | 1;
+    int zeros = __builtin_clzll(bits);
+    uint64_t rest = zeros == 63 ? 0 : bits << (zeros + 1);
+    return zeros + 1 - (double)rest * 0x1p-64;
+}
+
 #endif

@@ -2,6 +2,7 @@
  * any order at that memory. Orders of less memory are begun with, so that the curve cannot rise.
  * Every order is replayed by tests/support/instance_replay.h.
  *   bench_curve [--budget SECONDS per point] [--threads N] FILE [PART]... */
+#include "planner/order/problem_read.h"
 #include "planner/order/search.h"
 #include "runtime/core/clock.h"
 #include "tests/support/instance_replay.h"
@@ -35,7 +36,7 @@ static double spent(void *context)
     return (double)(pp_clock_now_ns() - b->begin_ns) * 1e-9 / b->budget_s;
 }
 
-static void check(const pp_json_at *root, const pp_instance *instance, double part,
+static void check(const pp_json_at *root, const pp_order_problem *instance, double part,
                   const pp_found_order *found)
 {
     replay x PP_CLEANUP(replay_free) = { 0 };
@@ -43,12 +44,12 @@ static void check(const pp_json_at *root, const pp_instance *instance, double pa
     replay_read(root, &x);
     for (uint32_t r = 0; r < x.p; r++)
         x.cap[r] = (int64_t)floor((double)x.cap[r] * part);
-    pp_instance_print_orders(instance, found->ops, &text);
+    pp_order_problem_print_orders(instance, found->ops, &text);
     if (replay_run(&x, text.data, false) != found->makespan)
         die("replay", "disagrees");
 }
 
-static void carry(bench *b, const pp_instance *instance, const pp_found_order *found)
+static void carry(bench *b, const pp_order_problem *instance, const pp_found_order *found)
 {
     if (b->ops && found->makespan >= b->makespan)
         return;
@@ -62,22 +63,22 @@ static void carry(bench *b, const pp_instance *instance, const pp_found_order *f
 
 static void run(bench *b, double part)
 {
-    pp_instance *instance PP_CLEANUP(pp_instance_free) = NULL;
+    pp_order_problem *instance PP_CLEANUP(pp_order_problem_free) = NULL;
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
     const pp_json_at root = pp_json_root(b->json, b->file);
-    pp_limits limits;
+    pp_order_bounds limits;
     pp_err err = { 0 };
-    if (pp_instance_read(&root, &instance, &err))
+    if (pp_order_problem_read(&root, &instance, &err))
         die(b->file, err.text);
     for (uint32_t r = 0; r < instance->ranks; r++)
         instance->room[r] = (int64_t)floor((double)instance->room[r] * part);
     b->begin_ns = pp_clock_now_ns();
-    const pp_search_budget budget = {
+    const pp_order_search_options budget = {
         .spent = spent, .context = b, .start = b->ops, .threads = b->threads
     };
-    pp_status status = pp_instance_bound(instance, &limits, &err);
+    pp_status status = pp_order_bounds_find(instance, &limits, &err);
     if (!status)
-        status = pp_search_order(instance, limits.ticks, &budget, &found, &err);
+        status = pp_order_search(instance, limits.ticks, &budget, &found, &err);
     if (status == PP_INFEASIBLE) {
         printf("%6.2f  %.120s\n", part, err.text);
         return;
@@ -87,7 +88,8 @@ static void run(bench *b, double part)
     check(&root, instance, part, found);
     carry(b, instance, found);
     printf("%6.2f %14" PRId64 " %14" PRId64 " %-9s %8.3f %%%s\n", part, b->makespan, limits.ticks,
-           pp_limit_key(limits.largest), 100 * ((double)b->makespan / (double)limits.ticks - 1),
+           pp_order_bound_key(limits.largest),
+           100 * ((double)b->makespan / (double)limits.ticks - 1),
            b->makespan == limits.ticks ? " proved" : "");
     fflush(stdout);
 }

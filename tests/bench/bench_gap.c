@@ -7,6 +7,7 @@
  *     times as much.
  *   bench_gap [--iterations N] [--draws N, 0: no table 2] FILE [RANK that is kept]... */
 #include "planner/order/exact.h"
+#include "planner/order/problem_read.h"
 #include "planner/order/search.h"
 #include "sim/base/alloc.h"
 #include "sim/base/random.h"
@@ -24,30 +25,30 @@ static void die(const char *where, const char *why)
     exit(EXIT_FAILURE);
 }
 
-static pp_found_order *search(const pp_instance *x, int64_t iterations, int64_t *bound)
+static pp_found_order *search(const pp_order_problem *x, int64_t iterations, int64_t *bound)
 {
-    const pp_search_budget budget = { .iterations = iterations, .threads = 2 };
+    const pp_order_search_options budget = { .iterations = iterations, .threads = 2 };
     pp_found_order *found = NULL;
-    pp_limits limits;
+    pp_order_bounds limits;
     pp_err err = { 0 };
-    if (pp_instance_bound(x, &limits, &err) ||
-        pp_search_order(x, limits.ticks, &budget, &found, &err))
+    if (pp_order_bounds_find(x, &limits, &err) ||
+        pp_order_search(x, limits.ticks, &budget, &found, &err))
         die(x->name, err.text);
     *bound = limits.ticks;
     return found;
 }
 
-static pp_instance *instance_of(const pp_json_at *root)
+static pp_order_problem *instance_of(const pp_json_at *root)
 {
-    pp_instance *x = NULL;
+    pp_order_problem *x = NULL;
     pp_err err = { 0 };
-    if (pp_instance_read(root, &x, &err))
+    if (pp_order_problem_read(root, &x, &err))
         die(root->file, err.text);
     return x;
 }
 
 /* Ops of ranks that are not kept become waits of those behind them. */
-static void relax(pp_instance *x, const bool *kept)
+static void relax(pp_order_problem *x, const bool *kept)
 {
     for (uint32_t op = 0; op < x->ops; op++) {
         pp_task *t = &x->task[op];
@@ -67,7 +68,7 @@ static void relax(pp_instance *x, const bool *kept)
 static void relaxed(const pp_json_at *root, const uint32_t *rank, uint32_t count,
                     int64_t iterations)
 {
-    pp_instance *x PP_CLEANUP(pp_instance_free) = instance_of(root);
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = instance_of(root);
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
     bool kept[RANKS_MOST] = { false };
     int64_t bound = 0;
@@ -85,15 +86,16 @@ static void relaxed(const pp_json_at *root, const uint32_t *rank, uint32_t count
 
 /* Cells of `from`: stages 1 and 2, microbatches as drawn. The share of its memory that a rank has
  * in terms of the mean microbatch and the number of ranks stays. */
-static pp_instance *draw(const pp_instance *from, uint32_t count, double memory, uint64_t *seed)
+static pp_order_problem *draw(const pp_order_problem *from, uint32_t count, double memory,
+                              uint64_t *seed)
 {
     static const uint32_t stage_rank[SMALL_RANKS] = { 0, 1 };
-    pp_instance *x = NULL;
+    pp_order_problem *x = NULL;
     pp_err err = { 0 };
     uint32_t order[4096];
     for (uint32_t i = 0; i < from->microbatches; i++)
         order[i] = i;
-    if (pp_instance_new("drawn", SMALL_RANKS, SMALL_RANKS, count, stage_rank, &x, &err))
+    if (pp_order_problem_new("drawn", SMALL_RANKS, SMALL_RANKS, count, stage_rank, &x, &err))
         die(from->name, err.text);
     for (uint32_t r = 0; r < SMALL_RANKS; r++)
         x->room[r] = (int64_t)(memory * SMALL_RANKS / from->ranks * (double)from->room[1]);
@@ -104,7 +106,7 @@ static pp_instance *draw(const pp_instance *from, uint32_t count, double memory,
         for (uint32_t op = 0; op < 3 * SMALL_RANKS; op++) {
             const uint32_t to = i * 3 * SMALL_RANKS + op;
             const pp_task *t = &x->task[to];
-            const uint32_t its = pp_instance_op(from, t->kind, t->stage + 1, taken);
+            const uint32_t its = pp_order_problem_op(from, t->kind, t->stage + 1, taken);
             const uint32_t chained = op > 0 && t->kind != PP_TASK_W && op != SMALL_RANKS;
             x->task[to].ticks = from->task[its].ticks;
             x->task[to].lag = chained ? from->task[its].lag : 0;
@@ -121,7 +123,7 @@ typedef struct tally {
     int solved, met;
 } tally;
 
-static void solve(const pp_instance *x, tally *t)
+static void solve(const pp_order_problem *x, tally *t)
 {
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
     uint32_t ops[PP_EXACT_OPS_MAX];
@@ -131,7 +133,7 @@ static void solve(const pp_instance *x, tally *t)
     found = search(x, 200, &bound);
     int64_t best = found->makespan;
     const pp_exact_budget budget = { .states = STATES_MOST };
-    if (!found->proved && pp_order_exact(x, &budget, &best, ops, &decided, &err))
+    if (!found->proved && pp_exact_solve(x, &budget, &best, ops, &decided, &err))
         die(x->name, err.text);
     if (!found->proved && !decided)
         return;
@@ -143,12 +145,12 @@ static void solve(const pp_instance *x, tally *t)
     t->search += (double)found->makespan / (double)best - 1;
 }
 
-static void small(const pp_instance *from, uint32_t count, double memory, int draws)
+static void small(const pp_order_problem *from, uint32_t count, double memory, int draws)
 {
     tally t = { 0 };
     for (int n = 0; n < draws; n++) {
         uint64_t seed = (uint64_t)n + 1;
-        pp_instance *x PP_CLEANUP(pp_instance_free) = draw(from, count, memory, &seed);
+        pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = draw(from, count, memory, &seed);
         solve(x, &t);
     }
     const double n = t.solved ? t.solved : 1;
@@ -193,7 +195,7 @@ int main(int argc, char **argv)
     if (pp_json_load(a.file, &json, &err))
         die(a.file, err.text);
     const pp_json_at root = pp_json_root(json, a.file);
-    pp_instance *x PP_CLEANUP(pp_instance_free) = instance_of(&root);
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = instance_of(&root);
     for (uint32_t k = 0; k < a.ranks; k++) {
         if (a.rank[k] >= x->ranks || x->ranks > RANKS_MOST)
             die(a.file, "has no such rank");

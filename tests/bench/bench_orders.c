@@ -2,6 +2,7 @@
  * it what published rules make of the same instances, orders given and tent-shaped. All orders are
  * replayed by tests/support/instance_replay.h.
  *   bench_orders [--budget SECONDS] [--threads N] [--seed N] [--rules] [FOLDER [PREFIX]] */
+#include "planner/order/problem_read.h"
 #include "planner/order/search.h"
 #include "runtime/core/clock.h"
 #include "sim/base/processors.h"
@@ -66,24 +67,25 @@ static void run(scratch *b, const char *file)
     char path[512];
     replay x PP_CLEANUP(replay_free) = { 0 };
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
-    pp_instance *instance PP_CLEANUP(pp_instance_free) = NULL;
+    pp_order_problem *instance PP_CLEANUP(pp_order_problem_free) = NULL;
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
-    pp_limits limits;
+    pp_order_bounds limits;
     pp_err err = { 0 };
     snprintf(path, sizeof path, "%s/%s", b->folder, file);
     b->begin_ns = pp_clock_now_ns();
     if (pp_json_load(path, &json, &err))
         die(path, err.text);
     const pp_json_at root = pp_json_root(json, path);
-    const pp_search_budget budget = {
+    const pp_order_search_options budget = {
         .spent = spent, .context = b, .seed = b->seed, .threads = b->threads
     };
-    if (pp_instance_read(&root, &instance, &err) || pp_instance_bound(instance, &limits, &err) ||
-        pp_search_order(instance, limits.ticks, &budget, &found, &err))
+    if (pp_order_problem_read(&root, &instance, &err) ||
+        pp_order_bounds_find(instance, &limits, &err) ||
+        pp_order_search(instance, limits.ticks, &budget, &found, &err))
         die(path, err.text);
     double seconds = (double)(pp_clock_now_ns() - b->begin_ns) * 1e-9;
-    pp_instance_print_orders(instance, found->ops, &text);
+    pp_order_problem_print_orders(instance, found->ops, &text);
     replay_read(&root, &x);
     if (replay_run(&x, text.data, false) != found->makespan || found->makespan < limits.ticks)
         die(path, "the replay disagrees");
@@ -91,7 +93,7 @@ static void run(scratch *b, const char *file)
     int64_t bound = found->exhausted ? found->makespan : limits.ticks;
     printf("%-26s %11" PRId64 " %11" PRId64 " %8.5f %11" PRId64 " %-9s %7.3f %% %-6s %5.2f s",
            x.name, x.best_known, found->makespan, ratio, bound,
-           found->exhausted ? "all" : pp_limit_key(limits.largest),
+           found->exhausted ? "all" : pp_order_bound_key(limits.largest),
            100 * ((double)found->makespan / (double)bound - 1), found->proved ? "proved" : "",
            seconds);
     if (b->rules)

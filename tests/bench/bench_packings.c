@@ -145,14 +145,14 @@ static int64_t peak_of_1f1b(const replay *y)
     return peak;
 }
 
-static pp_instance *instance_of(const replay *y)
+static pp_order_problem *instance_of(const replay *y)
 {
-    pp_instance *x = NULL;
+    pp_order_problem *x = NULL;
     pp_err err = { 0 };
     uint32_t *stage_rank = pp_alloc_array(y->s, sizeof *stage_rank);
     for (uint32_t s = 0; s < y->s; s++)
         stage_rank[s] = (uint32_t)y->rank_of[s];
-    if (pp_instance_new(y->name, y->p, y->s, y->m, stage_rank, &x, &err))
+    if (pp_order_problem_new(y->name, y->p, y->s, y->m, stage_rank, &x, &err))
         die(y->name, err.text);
     free(stage_rank);
     for (uint32_t r = 0; r < y->p; r++)
@@ -191,7 +191,7 @@ static void run(bench *b, const pp_json_at *root, packing how, uint32_t m)
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     pp_json_at stages, stage;
-    pp_limits limits;
+    pp_order_bounds limits;
     pp_err err = { 0 };
     int64_t *tokens = pp_alloc_array(2 * (size_t)m, sizeof *tokens);
     replay_read(root, &y);
@@ -203,14 +203,14 @@ static void run(bench *b, const pp_json_at *root, packing how, uint32_t m)
     b->cap = b->cap ? b->cap : peak_of_1f1b(&y);
     for (uint32_t r = 0; r < y.p; r++)
         y.cap[r] = b->cap;
-    pp_instance *x PP_CLEANUP(pp_instance_free) = instance_of(&y);
-    const pp_search_budget budget = { .iterations = b->iterations, .threads = 2 };
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = instance_of(&y);
+    const pp_order_search_options budget = { .iterations = b->iterations, .threads = 2 };
     printf("%-7s %3" PRIu32, names[how], m);
     print_rules(&y);
-    if (pp_instance_bound(x, &limits, &err) ||
-        pp_search_order(x, limits.ticks, &budget, &found, &err))
+    if (pp_order_bounds_find(x, &limits, &err) ||
+        pp_order_search(x, limits.ticks, &budget, &found, &err))
         die(b->file, err.text);
-    pp_instance_print_orders(x, found->ops, &text);
+    pp_order_problem_print_orders(x, found->ops, &text);
     if (replay_run(&y, text.data, false) != found->makespan)
         die(b->file, "the replay disagrees");
     printf(" %9.3f  %9.3f\n", 1e-6 * (double)found->makespan, 1e-6 * (double)limits.ticks);

@@ -38,7 +38,7 @@ static int64_t scaled(const bench *b, const int64_t *cells, uint32_t stage, uint
     return sum;
 }
 
-static void fill_op(const bench *b, pp_instance *x, uint32_t op)
+static void fill_op(const bench *b, pp_order_problem *x, uint32_t op)
 {
     pp_task *t = &x->task[op];
     const int64_t layers = b->layers / x->stages;
@@ -68,7 +68,7 @@ static int64_t peak_of_1f1b(const bench *b)
 }
 
 /* The order, replayed by other code. */
-static void check(const bench *b, const pp_instance *x, const pp_found_order *found)
+static void check(const bench *b, const pp_order_problem *x, const pp_found_order *found)
 {
     replay y PP_CLEANUP(replay_free) = { .p = x->ranks, .s = x->stages, .m = x->microbatches };
     const size_t cells = (size_t)y.s * y.m;
@@ -95,31 +95,31 @@ static void check(const bench *b, const pp_instance *x, const pp_found_order *fo
         if (t->kind == PP_TASK_W)
             y.kept[cell] = -x->memory[op].delta;
     }
-    pp_instance_print_orders(x, found->ops, &text);
+    pp_order_problem_print_orders(x, found->ops, &text);
     if (replay_run(&y, text.data, false) != found->makespan || found->makespan < 1)
         die(b->file, "the replay disagrees");
 }
 
 static void run(const bench *b, uint32_t chunks, bool v, double share)
 {
-    pp_instance *x PP_CLEANUP(pp_instance_free) = NULL;
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
-    const pp_search_budget budget = { .iterations = b->iterations, .threads = 2 };
+    const pp_order_search_options budget = { .iterations = b->iterations, .threads = 2 };
     const uint32_t p = b->from.p;
     uint32_t stage_rank[STAGES_MOST];
-    pp_limits limits;
+    pp_order_bounds limits;
     pp_err err = { 0 };
     for (uint32_t s = 0; s < p * chunks; s++)
         stage_rank[s] = v && s >= p ? 2 * p - 1 - s : s % p;
-    if (pp_instance_new("placement", p, p * chunks, b->microbatches, stage_rank, &x, &err))
+    if (pp_order_problem_new("placement", p, p * chunks, b->microbatches, stage_rank, &x, &err))
         die(b->file, err.text);
     for (uint32_t op = 0; op < x->ops; op++)
         fill_op(b, x, op);
     for (uint32_t r = 0; r < p; r++)
         x->room[r] = (int64_t)(share * (double)peak_of_1f1b(b));
-    pp_status status = pp_instance_bound(x, &limits, &err);
+    pp_status status = pp_order_bounds_find(x, &limits, &err);
     if (!status)
-        status = pp_search_order(x, limits.ticks, &budget, &found, &err);
+        status = pp_order_search(x, limits.ticks, &budget, &found, &err);
     if (status == PP_INFEASIBLE)
         printf(" %19s", "does not fit");
     else if (status)

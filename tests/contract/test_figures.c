@@ -1,5 +1,6 @@
 /* How close predictions, orders and fits come to what others published, against what was kept in
  * tests/baseline/accuracy: `ppsim compare` judges. PPSIM_REFRESH=1 keeps the figures of today. */
+#include "planner/order/problem_read.h"
 #include "planner/order/search.h"
 #include "tests/support/instance_replay.h"
 #include "tests/support/links.h"
@@ -48,20 +49,20 @@ static void add_order(figures *f, const char *file)
     char path[512];
     replay x PP_CLEANUP(replay_free) = { 0 };
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
-    pp_instance *instance PP_CLEANUP(pp_instance_free) = NULL;
+    pp_order_problem *instance PP_CLEANUP(pp_order_problem_free) = NULL;
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
-    pp_limits limits;
+    pp_order_bounds limits;
     pp_err err = { 0 };
     snprintf(path, sizeof path, INSTANCES "%s", file);
     STEP_OK(pp_json_load(path, &json, &err), err);
     const pp_json_at root = pp_json_root(json, path);
-    STEP_OK(pp_instance_read(&root, &instance, &err), err);
-    STEP_OK(pp_instance_bound(instance, &limits, &err), err);
-    const pp_search_budget budget = { .iterations = 300, .threads = 2 };
-    STEP_OK(pp_search_order(instance, limits.ticks, &budget, &found, &err), err);
+    STEP_OK(pp_order_problem_read(&root, &instance, &err), err);
+    STEP_OK(pp_order_bounds_find(instance, &limits, &err), err);
+    const pp_order_search_options budget = { .iterations = 300, .threads = 2 };
+    STEP_OK(pp_order_search(instance, limits.ticks, &budget, &found, &err), err);
     replay_read(&root, &x);
-    pp_instance_print_orders(instance, found->ops, &text);
+    pp_order_problem_print_orders(instance, found->ops, &text);
     ck_assert_int_eq(replay_run(&x, text.data, false), found->makespan);
     add(f, "order", x.name, (double)found->makespan / (double)x.best_known - 1);
 }

@@ -1,5 +1,6 @@
 /* Any bytes as an instance: refused with a message, or read; then a bound and an order of what is
  * small, and the order is not below the bound. */
+#include "planner/order/problem_read.h"
 #include "planner/order/search.h"
 
 #include <stdlib.h>
@@ -12,18 +13,18 @@ static void require(int truth)
         abort();
 }
 
-static void search(const pp_instance *instance)
+static void search(const pp_order_problem *instance)
 {
-    pp_limits limits;
+    pp_order_bounds limits;
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
-    const pp_search_budget budget = { .iterations = 80 };
+    const pp_order_search_options budget = { .iterations = 80 };
     pp_err err = { 0 };
-    pp_status room = pp_instance_check_room(instance, &err);
+    pp_status room = pp_order_problem_check_room(instance, &err);
     require(room == PP_OK || (room == PP_INFEASIBLE && *err.text));
-    require(pp_instance_bound(instance, &limits, NULL) == PP_OK);
+    require(pp_order_bounds_find(instance, &limits, NULL) == PP_OK);
     require(limits.ticks >= 0);
     err = (pp_err){ 0 };
-    pp_status status = pp_search_order(instance, limits.ticks, &budget, &found, &err);
+    pp_status status = pp_order_search(instance, limits.ticks, &budget, &found, &err);
     require(status == PP_OK || (status == PP_INFEASIBLE && *err.text));
     require(status == room);
     require(!found || found->makespan >= limits.ticks);
@@ -32,12 +33,12 @@ static void search(const pp_instance *instance)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
-    pp_instance *instance PP_CLEANUP(pp_instance_free) = NULL;
+    pp_order_problem *instance PP_CLEANUP(pp_order_problem_free) = NULL;
     pp_err err = { 0 };
     pp_status status = pp_json_parse((const char *)data, bytes, "i.json", &json, &err);
     if (!status) {
         const pp_json_at root = pp_json_root(json, "i.json");
-        status = pp_instance_read(&root, &instance, &err);
+        status = pp_order_problem_read(&root, &instance, &err);
     }
     if (status) {
         require(status == PP_INPUT || status == PP_NOMEM);

@@ -84,7 +84,7 @@ static void replay_free(replay *x)
     }
 }
 
-/* A file that pp_instance_read takes. */
+/* A file that pp_order_problem_read takes. */
 static void replay_read(const pp_json_at *root, replay *x)
 {
     pp_json_at stages, stage, batches, link;

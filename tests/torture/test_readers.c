@@ -1,4 +1,5 @@
 /* Whichever allocation fails, every reader, every writer and the search say so and leak nothing. */
+#include "planner/order/problem_read.h"
 #include "planner/order/search.h"
 #include "planner/pack/pack.h"
 #include "planner/study/cluster.h"
@@ -98,21 +99,21 @@ static char instance_json[] =
 static int order_instance(void *text)
 {
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
-    pp_instance *instance PP_CLEANUP(pp_instance_free) = NULL;
+    pp_order_problem *instance PP_CLEANUP(pp_order_problem_free) = NULL;
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
     pp_text orders PP_CLEANUP(pp_text_free) = { 0 };
-    const pp_search_budget budget = { .iterations = 40 };
-    pp_limits limits;
+    const pp_order_search_options budget = { .iterations = 40 };
+    pp_order_bounds limits;
     pp_err err = { 0 };
     pp_status status = pp_json_parse(text, strlen(text), "i", &json, &err);
     if (status)
         return (int)status;
     const pp_json_at root = pp_json_root(json, "i");
-    status = pp_instance_read(&root, &instance, &err);
-    if (status || (status = pp_instance_bound(instance, &limits, &err)) ||
-        (status = pp_search_order(instance, limits.ticks, &budget, &found, &err)))
+    status = pp_order_problem_read(&root, &instance, &err);
+    if (status || (status = pp_order_bounds_find(instance, &limits, &err)) ||
+        (status = pp_order_search(instance, limits.ticks, &budget, &found, &err)))
         return (int)status;
-    pp_instance_print_orders(instance, found->ops, &orders);
+    pp_order_problem_print_orders(instance, found->ops, &orders);
     return (int)pp_text_check(&orders, &err);
 }
 

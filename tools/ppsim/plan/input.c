@@ -405,7 +405,8 @@ static pp_status read_jitter(const pp_args *args, pp_plan_input *r, pp_err *err)
 static pp_status read_threads(const pp_args *args, pp_plan_request *request, pp_err *err)
 {
     int64_t threads = pp_processors();
-    pp_status status = pp_args_int(args, "--threads", 1, PP_SEARCH_THREADS_MAX, &threads, err);
+    pp_status status =
+        pp_args_int(args, "--threads", 1, PP_ORDER_SEARCH_THREADS_MAX, &threads, err);
     request->threads = (uint32_t)threads;
     return status;
 }

@@ -1,4 +1,5 @@
 /* ppsim plan --instance: the order of a given problem's ops, with its distance from a bound. */
+#include "planner/order/problem_read.h"
 #include "planner/order/search.h"
 #include "runtime/core/clock.h"
 #include "sim/base/processors.h"
@@ -16,8 +17,8 @@
 /* One search. */
 typedef struct run {
     const pp_args *args;
-    pp_instance *instance;
-    pp_limits limits;
+    pp_order_problem *instance;
+    pp_order_bounds limits;
     int64_t iterations; /* 0: time_ns counts */
     pp_ns time_ns, begin_ns, took_ns;
     bool shows; /* progress */
@@ -26,7 +27,7 @@ typedef struct run {
 
 static void run_free(run *r)
 {
-    pp_instance_free(&r->instance);
+    pp_order_problem_free(&r->instance);
     pp_found_order_free(&r->found);
 }
 
@@ -84,8 +85,8 @@ static pp_status load(run *r, pp_err *err)
     if (status)
         return status;
     pp_json_at root = pp_json_root(json, path);
-    status = pp_instance_read(&root, &r->instance, err);
-    return status ? status : pp_instance_bound(r->instance, &r->limits, err);
+    status = pp_order_problem_read(&root, &r->instance, err);
+    return status ? status : pp_order_bounds_find(r->instance, &r->limits, err);
 }
 
 static pp_status search(run *r, pp_err *err)
@@ -94,18 +95,18 @@ static pp_status search(run *r, pp_err *err)
     int64_t seed = 0;
     pp_status status = pp_args_int(r->args, "--seed", 0, INT64_MAX, &seed, err);
     if (status ||
-        (status = pp_args_int(r->args, "--threads", 1, PP_SEARCH_THREADS_MAX, &threads, err)))
+        (status = pp_args_int(r->args, "--threads", 1, PP_ORDER_SEARCH_THREADS_MAX, &threads, err)))
         return status;
-    const pp_search_budget budget = { .iterations = r->iterations,
-                                      .spent = spent,
-                                      .found = show,
-                                      .context = r,
-                                      .seed = (uint64_t)seed,
-                                      .threads = (uint32_t)threads };
+    const pp_order_search_options budget = { .iterations = r->iterations,
+                                             .spent = spent,
+                                             .found = show,
+                                             .context = r,
+                                             .seed = (uint64_t)seed,
+                                             .threads = (uint32_t)threads };
     struct sigaction before;
     pp_interrupt_begin(&before);
     r->shows = isatty(STDERR_FILENO) == 1;
-    status = pp_search_order(r->instance, r->limits.ticks, &budget, &r->found, err);
+    status = pp_order_search(r->instance, r->limits.ticks, &budget, &r->found, err);
     pp_interrupt_end(&before);
     r->took_ns = pp_clock_now_ns() - r->begin_ns;
     return status;
@@ -113,15 +114,15 @@ static pp_status search(run *r, pp_err *err)
 
 static void add_orders(const run *r, pp_json_build *build, pp_json *root)
 {
-    const pp_instance *x = r->instance;
+    const pp_order_problem *x = r->instance;
     pp_json *orders = pp_json_new_array(build);
     uint32_t k = 0;
     for (uint32_t rank = 0; rank < x->ranks; rank++) {
         pp_json *row = pp_json_new_array(build);
         for (; k < x->ops && x->task[r->found->ops[k]].rank == rank; k++) {
-            char token[PP_INSTANCE_TOKEN_BYTES];
+            char token[PP_ORDER_PROBLEM_TOKEN_BYTES];
             pp_json_add_text(build, row,
-                             pp_instance_token(x, r->found->ops[k], token, sizeof token));
+                             pp_order_problem_token(x, r->found->ops[k], token, sizeof token));
         }
         pp_json_add(build, orders, row);
     }
@@ -133,8 +134,9 @@ static pp_status print_json(const run *r, pp_text *text, pp_err *err)
     pp_json_build build = { 0 };
     pp_json *root PP_CLEANUP(pp_json_free) = pp_json_new_object(&build);
     pp_json *parts = pp_json_new_object(&build);
-    for (int k = 0; k < PP_LIMIT_COUNT; k++)
-        pp_json_put_int(&build, parts, pp_limit_key((pp_limit_part)k), r->limits.part[k]);
+    for (int k = 0; k < PP_ORDER_BOUND_COUNT; k++)
+        pp_json_put_int(&build, parts, pp_order_bound_key((pp_order_bound_part)k),
+                        r->limits.part[k]);
     if (r->found->exhausted)
         pp_json_put_int(&build, parts, "exhaustive", r->found->makespan);
     pp_json_put_text(&build, root, "format", "ppsim.instance-result");
@@ -157,13 +159,13 @@ static void print_words(const run *r, pp_text *text)
                 : r->found->proved  ? ", optimal (meets the bound)"
                                     : "");
     pp_text_add(text, "lower bound %" PRId64 " (%s), gap %.3f %%\n\n", bound(r),
-                r->found->exhausted ? "exhaustive" : pp_limit_key(r->limits.largest),
+                r->found->exhausted ? "exhaustive" : pp_order_bound_key(r->limits.largest),
                 100 * gap(r, r->found->makespan));
     pp_text_add(text, "bounds, each for every order of these ops on this placement, partition and "
                       "packing:\n");
-    for (int k = 0; k < PP_LIMIT_COUNT; k++)
-        pp_text_add(text, "  %-10s %16" PRId64 "  %s\n", pp_limit_key((pp_limit_part)k),
-                    r->limits.part[k], pp_limit_text((pp_limit_part)k));
+    for (int k = 0; k < PP_ORDER_BOUND_COUNT; k++)
+        pp_text_add(text, "  %-10s %16" PRId64 "  %s\n", pp_order_bound_key((pp_order_bound_part)k),
+                    r->limits.part[k], pp_order_bound_text((pp_order_bound_part)k));
     if (r->found->exhausted)
         pp_text_add(text, "  %-10s %16" PRId64 "  all orders were looked at\n", "exhaustive",
                     r->found->makespan);
@@ -180,7 +182,7 @@ static pp_status print(const run *r, pp_err *err)
         status = print_json(r, &text, err);
     else
         print_words(r, &text);
-    pp_instance_print_orders(r->instance, r->found->ops, &orders);
+    pp_order_problem_print_orders(r->instance, r->found->ops, &orders);
     if (status || (status = pp_text_check(&text, err)) || (status = pp_text_check(&orders, err)))
         return status;
     if (!path)

@@ -1,6 +1,7 @@
 /* Small instances are solved: against optima that an integer program proved, and against an oracle
  * that tries every order. */
 #include "planner/order/exact.h"
+#include "planner/order/problem_read.h"
 #include "planner/order/search.h"
 #include "sim/base/random.h"
 #include "tests/support/step.h"
@@ -16,14 +17,14 @@ enum { ORACLE_OPS = 24, DRAWN = 120, BATCH = 15 };
  */
 
 typedef struct oracle {
-    const pp_instance *x;
+    const pp_order_problem *x;
     bool done[ORACLE_OPS];
     int64_t end[ORACLE_OPS], free_at[ORACLE_OPS], held[ORACLE_OPS], best;
 } oracle;
 
 static void try_all(oracle *o, uint32_t depth, int64_t last)
 {
-    const pp_instance *x = o->x;
+    const pp_order_problem *x = o->x;
     int64_t latest = 0;
     for (uint32_t r = 0; r < x->ranks; r++)
         latest = o->free_at[r] > latest ? o->free_at[r] : latest;
@@ -59,7 +60,7 @@ static void try_all(oracle *o, uint32_t depth, int64_t last)
 /* 2 ranks and up to 3 microbatches, or 3 and 2; any times; memory from what one microbatch needs
  * up.
  */
-static pp_instance *draw(uint64_t seed)
+static pp_order_problem *draw(uint64_t seed)
 {
     uint64_t state = seed;
     static const struct {
@@ -70,17 +71,17 @@ static pp_instance *draw(uint64_t seed)
     const uint32_t shape = (uint32_t)(pp_random_next(&state) % (sizeof shapes / sizeof shapes[0]));
     const uint32_t ranks = shapes[shape].ranks, stages = shapes[shape].stages;
     const uint32_t m = shapes[shape].m;
-    pp_instance *x = NULL;
+    pp_order_problem *x = NULL;
     pp_err err = { 0 };
     int64_t room = 0;
-    ck_assert_msg(pp_instance_new("drawn", ranks, stages, m, shapes[shape].stage_rank, &x, &err) ==
-                      PP_OK,
+    ck_assert_msg(pp_order_problem_new("drawn", ranks, stages, m, shapes[shape].stage_rank, &x,
+                                       &err) == PP_OK,
                   "%s", err.text);
     for (uint32_t j = 0; j < m; j++) {
         const int64_t size = 1 + (int64_t)(pp_random_next(&state) % 9);
         const int64_t need[3] = { 4 * size, size, 0 }, delta[3] = { 4 * size, -3 * size, -size };
         for (uint32_t k = 0; k < 3 * stages; k++) {
-            const uint32_t op = pp_instance_op(x, (pp_task_kind)(k / stages), k % stages, j);
+            const uint32_t op = pp_order_problem_op(x, (pp_task_kind)(k / stages), k % stages, j);
             pp_task *t = &x->task[op];
             t->ticks = (int64_t)(pp_random_next(&state) % 20);
             t->lag = t->kind != PP_TASK_W && t->before < x->ops
@@ -100,14 +101,14 @@ START_TEST(no_order_is_shorter)
 {
     for (uint64_t seed = (uint64_t)_i * BATCH; seed < ((uint64_t)_i + 1) * BATCH;
          seed += step_stride(4)) {
-        pp_instance *x PP_CLEANUP(pp_instance_free) = draw(seed);
+        pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = draw(seed);
         pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
         oracle o = { .x = x, .best = INT64_MAX };
-        const pp_search_budget budget = { .iterations = 2000, .threads = 2 };
-        pp_limits limits;
+        const pp_order_search_options budget = { .iterations = 2000, .threads = 2 };
+        pp_order_bounds limits;
         pp_err err = { 0 };
-        ck_assert_msg(pp_instance_bound(x, &limits, &err) == PP_OK, "%s", err.text);
-        ck_assert_msg(pp_search_order(x, limits.ticks, &budget, &found, &err) == PP_OK, "%s",
+        ck_assert_msg(pp_order_bounds_find(x, &limits, &err) == PP_OK, "%s", err.text);
+        ck_assert_msg(pp_order_search(x, limits.ticks, &budget, &found, &err) == PP_OK, "%s",
                       err.text);
         try_all(&o, 0, 0);
         ck_assert_msg(found->makespan == o.best, "seed %d: %" PRId64 ", not %" PRId64, (int)seed,
@@ -127,32 +128,32 @@ static const struct {
               { "s04_var_p2_m5", 1063003 },
               { "s05_var_p3_m4", 892507 } };
 
-static pp_instance *load(const char *name)
+static pp_order_problem *load(const char *name)
 {
     char path[256];
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
-    pp_instance *x = NULL;
+    pp_order_problem *x = NULL;
     pp_err err = { 0 };
     snprintf(path, sizeof path, PPSIM_SOURCE_DIR "/tests/data/instances/%s.json", name);
     ck_assert_msg(pp_json_load(path, &json, &err) == PP_OK, "%s", err.text);
     const pp_json_at root = pp_json_root(json, path);
-    ck_assert_msg(pp_instance_read(&root, &x, &err) == PP_OK, "%s", err.text);
+    ck_assert_msg(pp_order_problem_read(&root, &x, &err) == PP_OK, "%s", err.text);
     return x;
 }
 
 START_TEST(optima_of_an_integer_program)
 {
-    pp_instance *x PP_CLEANUP(pp_instance_free) = load(given[_i].name);
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = load(given[_i].name);
     const pp_exact_budget budget = { .states = 1000000 };
     uint32_t ops[PP_EXACT_OPS_MAX];
     int64_t makespan = given[_i].optimum;
     bool decided = false;
     pp_err err = { 0 };
-    ck_assert_int_eq(pp_order_exact(x, &budget, &makespan, ops, &decided, &err), PP_OK);
+    ck_assert_int_eq(pp_exact_solve(x, &budget, &makespan, ops, &decided, &err), PP_OK);
     ck_assert(decided); /* nothing shorter */
     ck_assert_int_eq(makespan, given[_i].optimum);
     makespan = INT64_MAX; /* and found without help */
-    ck_assert_int_eq(pp_order_exact(x, &budget, &makespan, ops, &decided, &err), PP_OK);
+    ck_assert_int_eq(pp_exact_solve(x, &budget, &makespan, ops, &decided, &err), PP_OK);
     ck_assert(decided);
     ck_assert_int_eq(makespan, given[_i].optimum);
 }
@@ -166,7 +167,7 @@ static bool at_once(void *context)
 
 START_TEST(a_budget_ends_it)
 {
-    pp_instance *x PP_CLEANUP(pp_instance_free) = load("s04_var_p2_m5");
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = load("s04_var_p2_m5");
     const pp_exact_budget budgets[] = { { .states = 100 },
                                         { .states = INT64_MAX, .stop = at_once } };
     for (int k = 0; k < 2; k++) {
@@ -174,7 +175,7 @@ START_TEST(a_budget_ends_it)
         int64_t makespan = 1063003;
         bool decided = true;
         pp_err err = { 0 };
-        ck_assert_int_eq(pp_order_exact(x, &budgets[k], &makespan, ops, &decided, &err), PP_OK);
+        ck_assert_int_eq(pp_exact_solve(x, &budgets[k], &makespan, ops, &decided, &err), PP_OK);
         ck_assert(!decided);
         ck_assert_int_eq(makespan, 1063003);
         ck_assert_uint_eq(ops[0], 77);

@@ -1,5 +1,6 @@
 /* Every instance of tests/data/instances, searched with few iterations: what comes out is replayed
  * by code of its own, is not below a bound, and is close to the best known. */
+#include "planner/order/problem_read.h"
 #include "planner/order/search.h"
 #include "tests/support/instance_replay.h"
 #include "tests/support/step.h"
@@ -41,26 +42,27 @@ START_TEST(few_iterations_come_close_and_are_valid)
     char path[512];
     replay x PP_CLEANUP(replay_free) = { 0 };
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
-    pp_instance *instance PP_CLEANUP(pp_instance_free) = NULL;
+    pp_order_problem *instance PP_CLEANUP(pp_order_problem_free) = NULL;
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
-    pp_limits limits;
+    pp_order_bounds limits;
     pp_err err = { 0 };
     snprintf(path, sizeof path, FOLDER "%s", files[_i]);
     ck_assert_msg(pp_json_load(path, &json, &err) == PP_OK, "%s", err.text);
     const pp_json_at root = pp_json_root(json, path);
-    ck_assert_msg(pp_instance_read(&root, &instance, &err) == PP_OK, "%s: %s", err.where, err.text);
-    ck_assert_int_eq(pp_instance_bound(instance, &limits, &err), PP_OK);
-    const pp_search_budget budget = { .iterations = instance->ops < 20000 ? 6000 : 300,
-                                      .threads = 2 };
-    ck_assert_msg(pp_search_order(instance, limits.ticks, &budget, &found, &err) == PP_OK, "%s",
+    ck_assert_msg(pp_order_problem_read(&root, &instance, &err) == PP_OK, "%s: %s", err.where,
                   err.text);
-    pp_instance_print_orders(instance, found->ops, &text);
+    ck_assert_int_eq(pp_order_bounds_find(instance, &limits, &err), PP_OK);
+    const pp_order_search_options budget = { .iterations = instance->ops < 20000 ? 6000 : 300,
+                                             .threads = 2 };
+    ck_assert_msg(pp_order_search(instance, limits.ticks, &budget, &found, &err) == PP_OK, "%s",
+                  err.text);
+    pp_order_problem_print_orders(instance, found->ops, &text);
     replay_read(&root, &x);
     ck_assert_int_eq(replay_run(&x, text.data, false), found->makespan);
-    for (int k = 0; k < PP_LIMIT_COUNT; k++) {
+    for (int k = 0; k < PP_ORDER_BOUND_COUNT; k++) {
         ck_assert_msg(limits.part[k] <= found->makespan, "%s is above an order",
-                      pp_limit_key((pp_limit_part)k));
+                      pp_order_bound_key((pp_order_bound_part)k));
         ck_assert_int_le(limits.part[k], x.best_known);
     }
     ck_assert_int_eq(found->proved, found->exhausted || found->makespan == limits.ticks);
@@ -131,20 +133,20 @@ START_TEST(edges_are_solved_and_valid)
     const edge *e = &edges[_i];
     replay x PP_CLEANUP(replay_free) = { 0 };
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
-    pp_instance *instance PP_CLEANUP(pp_instance_free) = NULL;
+    pp_order_problem *instance PP_CLEANUP(pp_order_problem_free) = NULL;
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
     pp_text file PP_CLEANUP(pp_text_free) = { 0 };
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
-    pp_limits limits;
+    pp_order_bounds limits;
     pp_err err = { 0 };
     print_edge(e, e->cap, &file);
     STEP_OK(pp_json_parse(file.data, file.bytes, e->name, &json, &err), err);
     const pp_json_at root = pp_json_root(json, e->name);
-    STEP_OK(pp_instance_read(&root, &instance, &err), err);
-    STEP_OK(pp_instance_bound(instance, &limits, &err), err);
-    const pp_search_budget budget = { .iterations = 400, .threads = 2 };
-    STEP_OK(pp_search_order(instance, limits.ticks, &budget, &found, &err), err);
-    pp_instance_print_orders(instance, found->ops, &text);
+    STEP_OK(pp_order_problem_read(&root, &instance, &err), err);
+    STEP_OK(pp_order_bounds_find(instance, &limits, &err), err);
+    const pp_order_search_options budget = { .iterations = 400, .threads = 2 };
+    STEP_OK(pp_order_search(instance, limits.ticks, &budget, &found, &err), err);
+    pp_order_problem_print_orders(instance, found->ops, &text);
     replay_read(&root, &x);
     ck_assert_int_eq(replay_run(&x, text.data, false), found->makespan);
     ck_assert_int_le(limits.ticks, found->makespan);
@@ -163,14 +165,14 @@ START_TEST(room_is_what_decides)
         tokens += tokens / 3;
     for (int k = 0; k < 2; k++) {
         pp_json *json PP_CLEANUP(pp_json_free) = NULL;
-        pp_instance *instance PP_CLEANUP(pp_instance_free) = NULL;
+        pp_order_problem *instance PP_CLEANUP(pp_order_problem_free) = NULL;
         pp_text file PP_CLEANUP(pp_text_free) = { 0 };
         pp_err err = { 0 };
         print_edge(&e, (2 * 10 + 2) * tokens - k, &file);
         STEP_OK(pp_json_parse(file.data, file.bytes, e.name, &json, &err), err);
         const pp_json_at root = pp_json_root(json, e.name);
-        STEP_OK(pp_instance_read(&root, &instance, &err), err);
-        ck_assert_int_eq(pp_instance_check_room(instance, &err), k ? PP_INFEASIBLE : PP_OK);
+        STEP_OK(pp_order_problem_read(&root, &instance, &err), err);
+        ck_assert_int_eq(pp_order_problem_check_room(instance, &err), k ? PP_INFEASIBLE : PP_OK);
     }
 }
 END_TEST

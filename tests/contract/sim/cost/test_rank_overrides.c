@@ -197,7 +197,7 @@ START_TEST(partitions_with_speeds_are_exact)
             layer[k] = 10 + (pp_ns)(pp_random_next(&seed) % 90);
         for (int r = 0; r < 3; r++)
             speed[r] = 0.25 * (double)(1 + pp_random_next(&seed) % 8);
-        const pp_weights w = { .layers = 7, .layer_ns = layer };
+        const pp_unit_weights w = { .layers = 7, .layer_ns = layer };
         const pp_partition_params split = { 3, 1, PP_PLACE_LOOP, false, speed };
         pp_stage *stages = NULL;
         pp_ns heaviest = 0;

@@ -15,7 +15,7 @@ static uint64_t draw(uint64_t *state, uint64_t below)
     return (*state >> 33) % below;
 }
 
-static pp_stage *balance(const pp_weights *w, const pp_partition_params *split)
+static pp_stage *balance(const pp_unit_weights *w, const pp_partition_params *split)
 {
     pp_stage *stages = NULL;
     pp_err err = { 0 };
@@ -24,7 +24,7 @@ static pp_stage *balance(const pp_weights *w, const pp_partition_params *split)
 }
 
 /* Every unit once, in order, nothing empty. */
-static void check_whole(const pp_weights *w, const pp_partition_params *split,
+static void check_whole(const pp_unit_weights *w, const pp_partition_params *split,
                         const pp_stage *stages)
 {
     uint32_t count = split->ranks * split->chunks;
@@ -46,7 +46,7 @@ static void check_whole(const pp_weights *w, const pp_partition_params *split,
 
 /* All ways to cut a row of units into stages, the plainest way there is. */
 typedef struct brute {
-    const pp_weights *w;
+    const pp_unit_weights *w;
     const pp_partition_params *split;
     pp_stage stages[LAYERS_MAX];
     pp_ns stage_ns, rank_ns; /* best: least heaviest stage, then least heaviest rank */
@@ -83,7 +83,7 @@ static void brute_force(brute *b, uint32_t s, int64_t first)
     }
 }
 
-static brute best_of(const pp_weights *w, const pp_partition_params *split)
+static brute best_of(const pp_unit_weights *w, const pp_partition_params *split)
 {
     brute b = { .w = w, .split = split, .stage_ns = INT64_MAX, .rank_ns = INT64_MAX };
     brute_force(&b, 0, 0);
@@ -98,13 +98,13 @@ START_TEST(one_stage_per_rank_is_optimal)
         for (int64_t layers = 1; layers <= LAYERS_MAX; layers++) {
             for (uint32_t p = 1; p <= 4; p++) {
                 pp_ns layer_ns[LAYERS_MAX];
-                pp_weights w = { .layers = layers,
-                                 .mtp = (int64_t)draw(&seed, 3),
-                                 .layer_ns = layer_ns,
-                                 .mtp_ns = (pp_ns)draw(&seed, 8),
-                                 .embedding_ns = (pp_ns)draw(&seed, 5),
-                                 .loss_ns = (pp_ns)draw(&seed, 20),
-                                 .stage_ns = (pp_ns)draw(&seed, 3) };
+                pp_unit_weights w = { .layers = layers,
+                                      .mtp = (int64_t)draw(&seed, 3),
+                                      .layer_ns = layer_ns,
+                                      .mtp_ns = (pp_ns)draw(&seed, 8),
+                                      .embedding_ns = (pp_ns)draw(&seed, 5),
+                                      .loss_ns = (pp_ns)draw(&seed, 20),
+                                      .stage_ns = (pp_ns)draw(&seed, 3) };
                 pp_partition_params split = { p, 1, PP_PLACE_LOOP, draw(&seed, 2) == 1, NULL };
                 if (p > layers + w.mtp)
                     continue;
@@ -135,10 +135,10 @@ START_TEST(several_stages_per_rank_are_optimal_for_equal_layers)
                 for (uint32_t v = 2; p * v <= (layers < 8 ? layers : 8); v++) {
                     pp_ns layer_ns[LAYERS_MAX];
                     bool equal = round % 2 == 0;
-                    pp_weights w = { .layers = layers,
-                                     .layer_ns = layer_ns,
-                                     .embedding_ns = (pp_ns)draw(&seed, 10),
-                                     .loss_ns = (pp_ns)draw(&seed, 30) };
+                    pp_unit_weights w = { .layers = layers,
+                                          .layer_ns = layer_ns,
+                                          .embedding_ns = (pp_ns)draw(&seed, 10),
+                                          .loss_ns = (pp_ns)draw(&seed, 30) };
                     pp_partition_params split = { p, v, draw(&seed, 2) ? PP_PLACE_V : PP_PLACE_LOOP,
                                                   false, NULL };
                     for (int64_t k = 0; k < layers; k++)
@@ -163,7 +163,7 @@ START_TEST(several_stages_per_rank_are_optimal_for_equal_layers)
 }
 END_TEST
 
-static const char *layout_of(const pp_weights *w, uint32_t p, pp_text *text)
+static const char *layout_of(const pp_unit_weights *w, uint32_t p, pp_text *text)
 {
     pp_partition_params split = { p, 1, PP_PLACE_LOOP, false, NULL };
     pp_stage *stages = balance(w, &split);
@@ -177,7 +177,7 @@ static const char *layout_of(const pp_weights *w, uint32_t p, pp_text *text)
 START_TEST(no_stage_is_empty)
 {
     pp_ns layer_ns[] = { 1, 1, 1, 1, 1 };
-    pp_weights w = { .layers = 5, .layer_ns = layer_ns };
+    pp_unit_weights w = { .layers = 5, .layer_ns = layer_ns };
     pp_text text = { 0 };
     ck_assert_str_eq(layout_of(&w, 4, &text), "Et|t|t|t*2L");
     pp_text_free(&text);
@@ -190,7 +190,7 @@ START_TEST(the_head_counts)
     pp_ns layer_ns[24];
     for (size_t k = 0; k < 24; k++)
         layer_ns[k] = 10;
-    pp_weights w = { .layers = 24, .layer_ns = layer_ns, .loss_ns = 40 };
+    pp_unit_weights w = { .layers = 24, .layer_ns = layer_ns, .loss_ns = 40 };
     pp_text text = { 0 };
     ck_assert_str_eq(layout_of(&w, 4, &text), "Et*7|t*7|t*7|t*3L");
     pp_text_free(&text);
@@ -217,7 +217,7 @@ END_TEST
 START_TEST(more_stages_than_units_are_refused)
 {
     pp_ns layer_ns[] = { 1, 1, 1 };
-    pp_weights w = { .layers = 3, .layer_ns = layer_ns };
+    pp_unit_weights w = { .layers = 3, .layer_ns = layer_ns };
     pp_partition_params split = { 4, 1, PP_PLACE_LOOP, false, NULL };
     pp_stage *stages = NULL;
     pp_err err = { 0 };
@@ -233,7 +233,7 @@ END_TEST
 START_TEST(too_long_times_are_refused)
 {
     pp_ns layer_ns[] = { INT64_MAX / 2, INT64_MAX / 2, INT64_MAX / 2 };
-    pp_weights w = { .layers = 3, .layer_ns = layer_ns };
+    pp_unit_weights w = { .layers = 3, .layer_ns = layer_ns };
     pp_partition_params split = { 2, 1, PP_PLACE_LOOP, false, NULL };
     pp_stage *stages = NULL;
     pp_err err = { 0 };
@@ -254,7 +254,7 @@ START_TEST(large_models_take_little_time)
         uint32_t p, v;
     } rows[] = { { 1000, 512, 1 }, { 1000, 64, 8 }, { 128, 64, 1 }, { 128, 32, 2 } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        pp_weights w = { .layers = rows[i].layers, .layer_ns = layer_ns, .loss_ns = 3000000 };
+        pp_unit_weights w = { .layers = rows[i].layers, .layer_ns = layer_ns, .loss_ns = 3000000 };
         pp_partition_params split = { rows[i].p, rows[i].v, PP_PLACE_LOOP, false, NULL };
         clock_t begin = clock();
         pp_stage *stages = balance(&w, &split);

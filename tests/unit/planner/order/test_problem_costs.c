@@ -1,5 +1,5 @@
 #include "planner/bound/bound.h"
-#include "planner/order/moves.h"
+#include "planner/order/movable_order.h"
 #include "planner/order/problem_costs.h"
 #include "tests/support/step.h"
 
@@ -55,25 +55,26 @@ static const struct {
 /* The order as the search sees it: how long it takes, and whether it fits. */
 static bool fits(const step *s, bool split, int64_t limit_bytes, int64_t *makespan_out)
 {
-    pp_instance *x = NULL;
+    pp_order_problem *x = NULL;
     pp_movable_order *topological_order = NULL;
     pp_order *again = NULL;
     pp_err err = { 0 };
-    STEP_OK(pp_instance_from_costs(s->costs, s->order->stage_rank, split, limit_bytes, &x, &err),
-            err);
+    STEP_OK(
+        pp_order_problem_from_costs(s->costs, s->order->stage_rank, split, limit_bytes, &x, &err),
+        err);
     STEP_OK(pp_movable_order_new(x, &topological_order, &err), err);
     uint32_t *ops = calloc(x->ops, sizeof *ops);
     ck_assert_ptr_nonnull(ops);
-    pp_instance_from_order(x, s->order, ops);
+    pp_order_problem_from_order(x, s->order, ops);
     bool fit = pp_movable_order_set(topological_order, ops);
     *makespan_out = topological_order->makespan;
-    STEP_OK(pp_instance_to_order(x, ops, split, &again, &err), err);
+    STEP_OK(pp_order_problem_to_order(x, ops, split, &again, &err), err);
     STEP_OK(pp_order_check(again, "again", &err), err);
     ck_assert(pp_order_equal(again, s->order));
     pp_order_free(&again);
     free(ops);
     pp_movable_order_free(&topological_order);
-    pp_instance_free(&x);
+    pp_order_problem_free(&x);
     return fit;
 }
 
@@ -124,14 +125,14 @@ END_TEST
 START_TEST(what_is_too_large_is_refused)
 {
     step s = step_of(step_order("1f1b", 2, 1, 4, 0), "F=1us,I=1us,W=1us,comm=0");
-    pp_instance *x = NULL;
-    pp_limits limits;
+    pp_order_problem *x = NULL;
+    pp_order_bounds limits;
     pp_err err = { 0 };
-    s.costs->f_ns[0] = PP_INSTANCE_TICKS_MAX + 1;
-    ck_assert_int_eq(pp_instance_from_costs(s.costs, s.order->stage_rank, true, 0, &x, &err),
+    s.costs->f_ns[0] = PP_ORDER_PROBLEM_TICKS_MAX + 1;
+    ck_assert_int_eq(pp_order_problem_from_costs(s.costs, s.order->stage_rank, true, 0, &x, &err),
                      PP_INPUT);
     ck_assert_ptr_null(x);
-    STEP_OK(pp_instance_bound_order(s.costs, s.order, 0, &limits, &err), err);
+    STEP_OK(pp_order_bounds_of_order(s.costs, s.order, 0, &limits, &err), err);
     ck_assert_int_eq(limits.ticks, 0);
     step_free(&s);
 }

@@ -19,7 +19,7 @@ static uint64_t draw(uint64_t *state, uint64_t below)
 
 /* Small ones of every kind: equal or unequal microbatches, tight or wide memory, lags or none, one
  * or two stages per rank, zero times and zero memory, more left after B than before. */
-static pp_instance *draw_instance(uint64_t seed)
+static pp_order_problem *draw_instance(uint64_t seed)
 {
     static const uint32_t shapes[][3] = { { 1, 1, 3 }, { 2, 1, 2 }, { 2, 1, 3 },
                                           { 3, 1, 2 }, { 2, 2, 1 }, { 1, 1, 1 } };
@@ -29,10 +29,10 @@ static pp_instance *draw_instance(uint64_t seed)
     const uint32_t *shape = shapes[seed % 6];
     bool equal = draw(&rng, 2);
     bool zeros = draw(&rng, 4) == 0;
-    pp_instance *x = NULL;
+    pp_order_problem *x = NULL;
     pp_err err = { 0 };
-    ck_assert_int_eq(pp_instance_new("tiny", shape[0], shape[0] * shape[1], shape[2],
-                                     shape[1] > 1 ? fold : loop, &x, &err),
+    ck_assert_int_eq(pp_order_problem_new("tiny", shape[0], shape[0] * shape[1], shape[2],
+                                          shape[1] > 1 ? fold : loop, &x, &err),
                      PP_OK);
     int64_t largest = 0;
     for (uint32_t op = 0; op < x->ops; op++) {
@@ -52,9 +52,10 @@ static pp_instance *draw_instance(uint64_t seed)
         int64_t taken = (int64_t)draw(&memory, 8) + 1;
         int64_t kept = (int64_t)draw(&memory, (uint64_t)taken + 2); /* may be more than taken */
         int64_t extra = (int64_t)draw(&memory, 3);
-        x->memory[pp_instance_op(x, PP_TASK_F, s, i)] = (pp_task_memory){ taken, taken };
-        x->memory[pp_instance_op(x, PP_TASK_B, s, i)] = (pp_task_memory){ extra, kept - taken };
-        x->memory[pp_instance_op(x, PP_TASK_W, s, i)] = (pp_task_memory){ 0, -kept };
+        x->memory[pp_order_problem_op(x, PP_TASK_F, s, i)] = (pp_task_memory){ taken, taken };
+        x->memory[pp_order_problem_op(x, PP_TASK_B, s, i)] =
+            (pp_task_memory){ extra, kept - taken };
+        x->memory[pp_order_problem_op(x, PP_TASK_W, s, i)] = (pp_task_memory){ 0, -kept };
         largest = taken + extra + 2 > largest ? taken + extra + 2 : largest;
     }
     for (uint32_t r = 0; r < x->ranks; r++)
@@ -68,7 +69,7 @@ typedef struct orders {
     uint32_t count, ops;
 } orders;
 
-static void extend(const pp_instance *x, uint32_t rank, uint32_t *order, uint32_t done,
+static void extend(const pp_order_problem *x, uint32_t rank, uint32_t *order, uint32_t done,
                    uint64_t used, int64_t held, orders *out)
 {
     if (done == out->ops) {
@@ -78,8 +79,8 @@ static void extend(const pp_instance *x, uint32_t rank, uint32_t *order, uint32_
     }
     for (uint32_t op = 0; op < x->ops; op++) {
         const pp_task *task = &x->task[op];
-        uint32_t f = pp_instance_op(x, PP_TASK_F, task->stage, task->microbatch);
-        uint32_t b = pp_instance_op(x, PP_TASK_B, task->stage, task->microbatch);
+        uint32_t f = pp_order_problem_op(x, PP_TASK_F, task->stage, task->microbatch);
+        uint32_t b = pp_order_problem_op(x, PP_TASK_B, task->stage, task->microbatch);
         bool ready = task->kind == PP_TASK_F || used >> (task->kind == PP_TASK_B ? f : b) & 1;
         if (task->rank != rank || used >> op & 1 || !ready ||
             held + x->memory[op].need > x->room[rank])
@@ -90,7 +91,7 @@ static void extend(const pp_instance *x, uint32_t rank, uint32_t *order, uint32_
 }
 
 /* The makespan of one order per rank, INT64_MAX when they wait in a circle. */
-static int64_t run_orders(const pp_instance *x, const orders *rank, const uint32_t *choice)
+static int64_t run_orders(const pp_order_problem *x, const orders *rank, const uint32_t *choice)
 {
     int64_t end[OPS_MOST + 1];
     int64_t now[3] = { 0 };
@@ -120,7 +121,7 @@ static int64_t run_orders(const pp_instance *x, const orders *rank, const uint32
     return done == x->ops ? makespan : INT64_MAX;
 }
 
-static int64_t best_of_all(const pp_instance *x)
+static int64_t best_of_all(const pp_order_problem *x)
 {
     orders *rank = pp_alloc_array(3, sizeof *rank);
     int64_t best = INT64_MAX;
@@ -144,17 +145,18 @@ static int64_t best_of_all(const pp_instance *x)
 
 START_TEST(no_bound_is_above_the_best_of_all_orders)
 {
-    pp_instance *x PP_CLEANUP(pp_instance_free) = draw_instance((uint64_t)_i);
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = draw_instance((uint64_t)_i);
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
-    pp_limits limits;
+    pp_order_bounds limits;
     pp_err err = { 0 };
     int64_t best = best_of_all(x);
-    const pp_search_budget budget = { .iterations = 3000, .seed = 1 };
-    ck_assert_int_eq(pp_instance_bound(x, &limits, &err), PP_OK);
-    for (int k = 0; k < PP_LIMIT_COUNT; k++)
+    const pp_order_search_options budget = { .iterations = 3000, .seed = 1 };
+    ck_assert_int_eq(pp_order_bounds_find(x, &limits, &err), PP_OK);
+    for (int k = 0; k < PP_ORDER_BOUND_COUNT; k++)
         ck_assert_msg(limits.part[k] <= best, "%s says %lld, an order takes %lld",
-                      pp_limit_key((pp_limit_part)k), (long long)limits.part[k], (long long)best);
-    pp_status status = pp_search_order(x, limits.ticks, &budget, &found, &err);
+                      pp_order_bound_key((pp_order_bound_part)k), (long long)limits.part[k],
+                      (long long)best);
+    pp_status status = pp_order_search(x, limits.ticks, &budget, &found, &err);
     ck_assert_int_eq(status, best == INT64_MAX ? PP_INFEASIBLE : PP_OK);
     if (found)
         ck_assert_int_eq(found->makespan, best);
@@ -162,13 +164,13 @@ START_TEST(no_bound_is_above_the_best_of_all_orders)
 END_TEST
 
 /* Unequal microbatches on eight ranks: nothing is proved, all legs run. */
-static pp_instance *uneven(void)
+static pp_order_problem *uneven(void)
 {
     uint32_t ranks[] = { 0, 1, 2, 3, 3, 2, 1, 0 };
     uint64_t rng = 7;
-    pp_instance *x = NULL;
+    pp_order_problem *x = NULL;
     pp_err err = { 0 };
-    ck_assert_int_eq(pp_instance_new("uneven", 4, 8, 12, ranks, &x, &err), PP_OK);
+    ck_assert_int_eq(pp_order_problem_new("uneven", 4, 8, 12, ranks, &x, &err), PP_OK);
     for (uint32_t i = 0; i < 12; i++) {
         int64_t size = (int64_t)draw(&rng, 100) + 10;
         for (uint32_t at = 0; at < 24; at++) {
@@ -186,16 +188,16 @@ static pp_instance *uneven(void)
 
 START_TEST(threads_do_not_change_the_result)
 {
-    pp_instance *x PP_CLEANUP(pp_instance_free) = uneven();
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = uneven();
     pp_found_order *one PP_CLEANUP(pp_found_order_free) = NULL;
     pp_found_order *many PP_CLEANUP(pp_found_order_free) = NULL;
-    pp_limits limits;
+    pp_order_bounds limits;
     pp_err err = { 0 };
-    pp_search_budget budget = { .iterations = 2000, .seed = 3 };
-    ck_assert_int_eq(pp_instance_bound(x, &limits, &err), PP_OK);
-    ck_assert_int_eq(pp_search_order(x, limits.ticks, &budget, &one, &err), PP_OK);
+    pp_order_search_options budget = { .iterations = 2000, .seed = 3 };
+    ck_assert_int_eq(pp_order_bounds_find(x, &limits, &err), PP_OK);
+    ck_assert_int_eq(pp_order_search(x, limits.ticks, &budget, &one, &err), PP_OK);
     budget.threads = (uint32_t)_i;
-    ck_assert_int_eq(pp_search_order(x, limits.ticks, &budget, &many, &err), PP_OK);
+    ck_assert_int_eq(pp_order_search(x, limits.ticks, &budget, &many, &err), PP_OK);
     ck_assert_int_eq(one->makespan, many->makespan);
     ck_assert_mem_eq(one->ops, many->ops, x->ops * sizeof *one->ops);
     ck_assert_int_ge(one->makespan, limits.ticks);
@@ -211,11 +213,11 @@ static double over(void *context)
 /* Stopped before it began, it still has an order that fits; and says that it ended early. */
 START_TEST(an_interrupt_leaves_an_order)
 {
-    pp_instance *x PP_CLEANUP(pp_instance_free) = uneven();
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = uneven();
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
     pp_err err = { 0 };
-    const pp_search_budget budget = { .iterations = _i ? 1000000 : 0, .spent = over };
-    ck_assert_msg(pp_search_order(x, 0, &budget, &found, &err) == PP_OK, "%s", err.text);
+    const pp_order_search_options budget = { .iterations = _i ? 1000000 : 0, .spent = over };
+    ck_assert_msg(pp_order_search(x, 0, &budget, &found, &err) == PP_OK, "%s", err.text);
     ck_assert(!found->proved);
     ck_assert_int_eq(found->ended_early, _i);
 }
@@ -223,12 +225,12 @@ END_TEST
 
 START_TEST(too_large_a_microbatch_is_named)
 {
-    pp_instance *x PP_CLEANUP(pp_instance_free) = uneven();
+    pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = uneven();
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
     pp_err err = { 0 };
-    const pp_search_budget budget = { .iterations = 10 };
-    x->memory[pp_instance_op(x, PP_TASK_F, 1, 5)].need = 501;
-    ck_assert_int_eq(pp_search_order(x, 0, &budget, &found, &err), PP_INFEASIBLE);
+    const pp_order_search_options budget = { .iterations = 10 };
+    x->memory[pp_order_problem_op(x, PP_TASK_F, 1, 5)].need = 501;
+    ck_assert_int_eq(pp_order_search(x, 0, &budget, &found, &err), PP_INFEASIBLE);
     ck_assert_msg(strstr(err.text, "microbatch 5 ") && strstr(err.text, "rank 1"), "%s", err.text);
 }
 END_TEST

@@ -1,4 +1,17 @@
-#include "planner/order/moves.h"
+/* Moves of single ops with the makespan that follows.
+ *
+ * The ops form a graph: an op follows the one before it on its rank and the one whose result it
+ * needs. Ends (heads) and tails of all ops are kept, and the ops in a topological order. A move
+ * from place a to place b can only change what lies between the two in that order, the window (the
+ * dynamic topological order of Pearce and Kelly 2006): what depends on the moved op is put behind
+ * it, everything else keeps its order, and a circle shows as an op that would have to be on both
+ * sides. The longest path through the window, with new ends inside and old tails behind it, is a
+ * lower bound of the new makespan, and exact where it is not below the old one; most moves are
+ * rejected there. Sorting the topological order by start times keeps windows short.
+ *
+ * A rejected move costs O(window), an accepted one O(window + ops whose ends or tails change), an
+ * exchange of microbatches and pp_movable_order_set O(ops) and O(ops log ops). */
+#include "planner/order/movable_order.h"
 
 #include "sim/base/alloc.h"
 
@@ -10,16 +23,16 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-pp_status pp_movable_order_new(const pp_instance *instance, pp_movable_order **walk_out,
+pp_status pp_movable_order_new(const pp_order_problem *problem, pp_movable_order **order_out,
                                pp_err *err)
 {
-    size_t n = (size_t)instance->ops + 1;
-    size_t places = n + instance->ranks;
+    size_t n = (size_t)problem->ops + 1;
+    size_t places = n + problem->ranks;
     pp_movable_order *w = pp_alloc_array(1, sizeof *w);
     if (!w)
         return pp_err_nomem(err);
-    w->instance = instance;
-    w->begin = pp_alloc_array(instance->ranks + (size_t)1, sizeof *w->begin);
+    w->problem = problem;
+    w->begin = pp_alloc_array(problem->ranks + (size_t)1, sizeof *w->begin);
     w->sequence = pp_alloc_array(places + 5 * n, sizeof *w->sequence);
     w->end = pp_alloc_array(places + 3 * n, sizeof *w->end);
     if (!w->begin || !w->sequence || !w->end) {
@@ -34,26 +47,26 @@ pp_status pp_movable_order_new(const pp_instance *instance, pp_movable_order **w
     w->tail = w->end + n;
     w->fresh = w->tail + n;
     w->held = w->fresh + n;
-    w->rank_in_topo[instance->ops] = UINT32_MAX;
-    *walk_out = w;
+    w->rank_in_topo[problem->ops] = UINT32_MAX;
+    *order_out = w;
     return PP_OK;
 }
 
-void pp_movable_order_free(pp_movable_order **walk)
+void pp_movable_order_free(pp_movable_order **order)
 {
-    pp_movable_order *w = *walk;
+    pp_movable_order *w = *order;
     if (!w)
         return;
     free(w->begin);
     free(w->sequence);
     free(w->end);
     free(w);
-    *walk = NULL;
+    *order = NULL;
 }
 
 static bool place_all(pp_movable_order *w, const uint32_t *ops)
 {
-    const pp_instance *x = w->instance;
+    const pp_order_problem *x = w->problem;
     uint32_t at = 0;
     uint32_t k = 0;
     w->sequence[at++] = x->ops;
@@ -77,38 +90,38 @@ static bool place_all(pp_movable_order *w, const uint32_t *ops)
 
 static void time_end(pp_movable_order *w, uint32_t op)
 {
-    const pp_task *task = &w->instance->task[op];
+    const pp_task *task = &w->problem->task[op];
     int64_t before = w->end[w->sequence[w->place[op] - 1]];
     w->end[op] = most(before, w->end[task->before] + task->lag) + task->ticks;
 }
 
 static int64_t tail_over(const pp_movable_order *w, uint32_t next)
 {
-    return w->instance->task[next].ticks + w->tail[next];
+    return w->problem->task[next].ticks + w->tail[next];
 }
 
 static int64_t tail_of(const pp_movable_order *w, uint32_t op)
 {
-    const pp_task *task = &w->instance->task[op];
+    const pp_task *task = &w->problem->task[op];
     int64_t behind = tail_over(w, w->sequence[w->place[op] + 1]);
-    int64_t chain = tail_over(w, task->after) + w->instance->task[task->after].lag;
-    int64_t weight = tail_over(w, task->weight) + w->instance->task[task->weight].lag;
+    int64_t chain = tail_over(w, task->after) + w->problem->task[task->after].lag;
+    int64_t weight = tail_over(w, task->weight) + w->problem->task[task->weight].lag;
     return most(behind, most(chain, weight));
 }
 
-/* Old marks mean nothing from here on. */
+/* Invalidates all marks. */
 static void next_round(pp_movable_order *w)
 {
     if (++w->round == 0) { /* after 2^32 moves */
-        memset(w->mark, 0, ((size_t)w->instance->ops + 1) * sizeof *w->mark);
+        memset(w->mark, 0, ((size_t)w->problem->ops + 1) * sizeof *w->mark);
         w->round = 1;
     }
 }
 
-/* Walks every rank as far as it gets, again and again; topo is the order of that. */
+/* Advances every rank as far as it gets, again and again; topo receives the ops in that order. */
 static bool sort_all(pp_movable_order *w)
 {
-    const pp_instance *x = w->instance;
+    const pp_order_problem *x = w->problem;
     uint32_t *next = w->later; /* [ranks], of which there are fewer than ops */
     uint32_t done = 0;
     uint32_t before;
@@ -134,15 +147,15 @@ static bool sort_all(pp_movable_order *w)
 
 static int compare_ends(const pp_movable_order *w, uint32_t a, uint32_t b)
 {
-    int64_t x = w->end[a] - w->instance->task[a].ticks;
-    int64_t y = w->end[b] - w->instance->task[b].ticks;
+    int64_t x = w->end[a] - w->problem->task[a].ticks;
+    int64_t y = w->end[b] - w->problem->task[b].ticks;
     return x != y ? (x < y ? -1 : 1) : (w->rank_in_topo[a] < w->rank_in_topo[b] ? -1 : 1);
 }
 
-/* By start, ties as they are: windows of a move become short. Merge sort. */
+/* A stable merge sort of topo by start. */
 static void sort_by_start(pp_movable_order *w)
 {
-    uint32_t n = w->instance->ops;
+    uint32_t n = w->problem->ops;
     uint32_t *from = w->topo;
     uint32_t *to = w->later;
     for (uint32_t width = 1; width < n; width *= 2) {
@@ -169,7 +182,7 @@ static void sort_by_start(pp_movable_order *w)
 static void set_makespan(pp_movable_order *w)
 {
     w->makespan = 0;
-    for (uint32_t r = 0; r < w->instance->ranks; r++)
+    for (uint32_t r = 0; r < w->problem->ranks; r++)
         w->makespan = most(w->makespan, w->end[w->sequence[w->begin[r + 1] - 2]]);
 }
 
@@ -178,7 +191,7 @@ bool pp_movable_order_set(pp_movable_order *w, const uint32_t *ops)
     if (!place_all(w, ops) || !sort_all(w))
         return false;
     sort_by_start(w);
-    for (uint32_t k = w->instance->ops; k-- > 0;)
+    for (uint32_t k = w->problem->ops; k-- > 0;)
         w->tail[w->topo[k]] = tail_of(w, w->topo[k]);
     set_makespan(w);
     return true;
@@ -187,13 +200,13 @@ bool pp_movable_order_set(pp_movable_order *w, const uint32_t *ops)
 void pp_movable_order_get(const pp_movable_order *w, uint32_t *ops)
 {
     uint32_t k = 0;
-    for (uint32_t r = 0; r < w->instance->ranks; r++)
+    for (uint32_t r = 0; r < w->problem->ranks; r++)
         for (uint32_t at = w->begin[r]; at + 1 < w->begin[r + 1]; at++)
             ops[k++] = w->sequence[at];
 }
 
-/* A move at hand: in the order of topo, only ops from `low` to `high` can start at another time
- * because of what moves past them; those behind follow, and their tails stay as they are. */
+/* The window of a move, as places in topo: only ops from `low` to `high` change their order. Ops
+ * behind it may end at another time, but their tails stay as they are. */
 typedef struct window {
     uint32_t moved; /* op */
     uint32_t rank;
@@ -202,7 +215,7 @@ typedef struct window {
 
 static bool fits_at(const pp_movable_order *w, uint32_t op, int64_t room, int64_t *held)
 {
-    const pp_task_memory *memory = &w->instance->memory[op];
+    const pp_task_memory *memory = &w->problem->memory[op];
     bool fits = *held + memory->need <= room;
     *held += memory->delta;
     return fits;
@@ -211,7 +224,7 @@ static bool fits_at(const pp_movable_order *w, uint32_t op, int64_t room, int64_
 static bool move_fits(const pp_movable_order *w, uint32_t from, uint32_t to)
 {
     uint32_t moved = w->sequence[from];
-    int64_t room = w->instance->room[w->instance->task[moved].rank];
+    int64_t room = w->problem->room[w->problem->task[moved].rank];
     int64_t held = w->held[from < to ? from : to];
     bool fits = from < to || fits_at(w, moved, room, &held);
     uint32_t end = from < to ? to + 1 : from;
@@ -220,7 +233,7 @@ static bool move_fits(const pp_movable_order *w, uint32_t from, uint32_t to)
     return fits && (from > to || fits_at(w, moved, room, &held));
 }
 
-/* Rotates the places; its own inverse with the arguments exchanged. */
+/* Rotates the places from `from` to `to`; with the arguments exchanged it undoes itself. */
 static void shift(pp_movable_order *w, uint32_t from, uint32_t to)
 {
     uint32_t moved = w->sequence[from];
@@ -241,28 +254,30 @@ static void set_held(pp_movable_order *w, uint32_t from, uint32_t to)
     int64_t held = w->held[low];
     for (uint32_t at = low; at <= high; at++) {
         w->held[at] = held;
-        held += w->instance->memory[w->sequence[at]].delta;
+        held += w->problem->memory[w->sequence[at]].delta;
     }
 }
 
-/* The window's ops in their new order, into `later`: what hangs on the moved op goes behind it.
- * false: something it must run behind hangs on it. */
+/* Writes the window's ops in their new order to `later`: what depends on the moved op goes behind
+ * it. Returns false when the move would make a circle: an op that shall run before it depends on
+ * it.
+ */
 static bool order_behind(pp_movable_order *w, const window *x)
 {
-    const pp_task *task = w->instance->task;
+    const pp_task *task = w->problem->task;
     uint32_t count = 0;
-    uint32_t hanging = x->high - x->low + 1;
+    uint32_t dependent = x->high - x->low + 1;
     w->mark[x->moved] = w->round;
     for (uint32_t t = x->low + 1; t <= x->high; t++) {
         uint32_t op = w->topo[t];
         bool own = task[op].rank == x->rank;
-        bool hangs = w->mark[task[op].before] == w->round ||
-                     (!own && w->mark[w->sequence[w->place[op] - 1]] == w->round);
-        if (hangs && own)
+        bool depends = w->mark[task[op].before] == w->round ||
+                       (!own && w->mark[w->sequence[w->place[op] - 1]] == w->round);
+        if (depends && own)
             return false;
-        if (hangs) {
+        if (depends) {
             w->mark[op] = w->round;
-            w->later[--hanging] = op;
+            w->later[--dependent] = op;
         } else {
             w->later[count++] = op;
         }
@@ -276,10 +291,10 @@ static bool order_behind(pp_movable_order *w, const window *x)
     return true;
 }
 
-/* The same for a move to the front: what the moved op hangs on goes before it. */
+/* The same for a move towards the front: what the moved op depends on goes before it. */
 static bool order_before(pp_movable_order *w, const window *x)
 {
-    const pp_task *task = w->instance->task;
+    const pp_task *task = w->problem->task;
     uint32_t last = x->high - x->low;
     uint32_t count = 0;
     w->mark[x->moved] = w->round;
@@ -306,10 +321,11 @@ static bool order_before(pp_movable_order *w, const window *x)
     return true;
 }
 
-/* Ends of the window's ops, into `fresh`; false when a path through one of them is too long. */
+/* Writes the ends of the window's ops to `fresh`. Returns false when a path through one of them is
+ * longer than `limit`. */
 static bool time_window(pp_movable_order *w, const window *x, int64_t limit)
 {
-    const pp_task *tasks = w->instance->task;
+    const pp_task *tasks = w->problem->task;
     uint32_t count = x->high - x->low + 1;
     for (uint32_t k = 0; k < count; k++) {
         uint32_t op = w->later[k];
@@ -344,29 +360,29 @@ static uint32_t earliest(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Ends behind the window, as far as they change. */
+/* Updates ends behind the window, as far as they change. */
 static void push_ends(pp_movable_order *w, const window *x)
 {
-    const pp_instance *instance = w->instance;
+    const pp_order_problem *problem = w->problem;
     uint32_t reach = x->high;
-    for (uint32_t t = x->low; t <= reach && t < instance->ops; t++) {
+    for (uint32_t t = x->low; t <= reach && t < problem->ops; t++) {
         uint32_t op = w->topo[t];
         int64_t old = w->end[op];
         time_end(w, op);
         if (t > x->high && w->end[op] == old)
             continue;
-        const uint32_t next[] = { w->sequence[w->place[op] + 1], instance->task[op].after,
-                                  instance->task[op].weight };
+        const uint32_t next[] = { w->sequence[w->place[op] + 1], problem->task[op].after,
+                                  problem->task[op].weight };
         for (int k = 0; k < 3; k++)
-            if (next[k] < instance->ops)
+            if (next[k] < problem->ops)
                 reach = latest(reach, w->rank_in_topo[next[k]]);
     }
 }
 
-/* Tails before the window, likewise. */
+/* Updates tails before the window, likewise. */
 static void pull_tails(pp_movable_order *w, const window *x)
 {
-    const pp_instance *instance = w->instance;
+    const pp_order_problem *problem = w->problem;
     uint32_t reach = x->low;
     for (uint32_t t = x->high + 1; t-- > reach;) {
         uint32_t op = w->topo[t];
@@ -375,7 +391,7 @@ static void pull_tails(pp_movable_order *w, const window *x)
         if (t < x->low && w->tail[op] == old)
             continue;
         reach = earliest(reach, w->rank_in_topo[w->sequence[w->place[op] - 1]]);
-        reach = earliest(reach, w->rank_in_topo[instance->task[op].before]);
+        reach = earliest(reach, w->rank_in_topo[problem->task[op].before]);
     }
 }
 
@@ -383,7 +399,7 @@ bool pp_movable_order_move(pp_movable_order *w, uint32_t from, uint32_t to, int6
 {
     uint32_t a = w->rank_in_topo[w->sequence[from]];
     uint32_t b = w->rank_in_topo[w->sequence[to]];
-    window x = { w->sequence[from], w->instance->task[w->sequence[from]].rank, earliest(a, b),
+    window x = { w->sequence[from], w->problem->task[w->sequence[from]].rank, earliest(a, b),
                  latest(a, b) };
     next_round(w);
     if (!move_fits(w, from, to) || !(from < to ? order_behind(w, &x) : order_before(w, &x)))
@@ -418,20 +434,20 @@ static void exchange_ops(pp_movable_order *w, uint32_t a, uint32_t b)
 
 static void exchange_all(pp_movable_order *w, uint32_t i, uint32_t j)
 {
-    uint32_t chain = 3 * w->instance->stages;
+    uint32_t chain = 3 * w->problem->stages;
     for (uint32_t k = 0; k < chain; k++)
         exchange_ops(w, i * chain + k, j * chain + k);
 }
 
-/* Between the first and the last place of the two on every rank. */
+/* Checks the memory from the first to the last place of the two on every rank. */
 static bool exchange_fits(pp_movable_order *w, uint32_t i, uint32_t j)
 {
-    const pp_instance *x = w->instance;
+    const pp_order_problem *x = w->problem;
     for (uint32_t s = 0; s < x->stages; s++) {
-        uint32_t fi = w->place[pp_instance_op(x, PP_TASK_F, s, i)];
-        uint32_t fj = w->place[pp_instance_op(x, PP_TASK_F, s, j)];
-        uint32_t wi = w->place[pp_instance_op(x, PP_TASK_W, s, i)];
-        uint32_t wj = w->place[pp_instance_op(x, PP_TASK_W, s, j)];
+        uint32_t fi = w->place[pp_order_problem_op(x, PP_TASK_F, s, i)];
+        uint32_t fj = w->place[pp_order_problem_op(x, PP_TASK_F, s, j)];
+        uint32_t wi = w->place[pp_order_problem_op(x, PP_TASK_W, s, i)];
+        uint32_t wj = w->place[pp_order_problem_op(x, PP_TASK_W, s, j)];
         uint32_t last = latest(wi, wj);
         uint32_t at = earliest(fi, fj);
         int64_t held = w->held[at];
@@ -444,9 +460,9 @@ static bool exchange_fits(pp_movable_order *w, uint32_t i, uint32_t j)
 
 bool pp_movable_order_exchange(pp_movable_order *w, uint32_t i, uint32_t j, int64_t limit)
 {
-    const pp_instance *x = w->instance;
-    uint32_t low = earliest(w->rank_in_topo[pp_instance_op(x, PP_TASK_F, 0, i)],
-                            w->rank_in_topo[pp_instance_op(x, PP_TASK_F, 0, j)]);
+    const pp_order_problem *x = w->problem;
+    uint32_t low = earliest(w->rank_in_topo[pp_order_problem_op(x, PP_TASK_F, 0, i)],
+                            w->rank_in_topo[pp_order_problem_op(x, PP_TASK_F, 0, j)]);
     exchange_all(w, i, j);
     bool good = exchange_fits(w, i, j);
     for (uint32_t t = low; good && t < x->ops; t++) {

@@ -1,0 +1,61 @@
+/* Chains of the search and the scratch memory of its threads: allocation and copies only. What is
+ * done with a chain stands in anneal.c and local_search.c. Memory per chain and per thread grows
+ * linearly with the number of ops. */
+#include "planner/order/chain.h"
+
+#include "sim/base/alloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+pp_status pp_search_chain_new(const pp_order_problem *problem, uint64_t seed, uint32_t index,
+                              pp_search_chain *chain, pp_err *err)
+{
+    pp_rng rng = { seed };
+    for (uint32_t k = 0; k <= index; k++)
+        chain->rng.state = pp_rng_bits(&rng);
+    chain->dispatched = chain->makespan = chain->best = INT64_MAX;
+    chain->ops = pp_alloc_array(2 * ((size_t)problem->ops + 1), sizeof *chain->ops);
+    if (!chain->ops)
+        return pp_err_nomem(err);
+    chain->best_ops = chain->ops + problem->ops;
+    return pp_policy_new(problem, &chain->policy, err);
+}
+
+void pp_search_chain_free(pp_search_chain *chain)
+{
+    pp_policy_free(&chain->policy);
+    free(chain->ops);
+}
+
+void pp_search_chain_adopt(const pp_order_problem *problem, pp_search_chain *to,
+                           const pp_search_chain *from)
+{
+    pp_policy_copy(problem, &to->policy, &from->policy);
+    memcpy(to->ops, from->ops, problem->ops * sizeof *to->ops);
+    to->dispatched = from->dispatched;
+    to->makespan = from->makespan;
+}
+
+pp_status pp_search_scratch_new(const pp_order_problem *problem, pp_search_scratch *scratch,
+                                pp_err *err)
+{
+    pp_status status = pp_dispatch_new(problem, &scratch->dispatch, err);
+    if (status || (status = pp_movable_order_new(problem, &scratch->order, err)) ||
+        (status = pp_policy_new(problem, &scratch->trial, err)) ||
+        (status = pp_policy_new(problem, &scratch->now, err)))
+        return status;
+    scratch->path = pp_alloc_array((size_t)problem->ops + 1, sizeof *scratch->path);
+    scratch->by_rank = pp_alloc_array((size_t)problem->ops + 1, sizeof *scratch->by_rank);
+    return scratch->path && scratch->by_rank ? PP_OK : pp_err_nomem(err);
+}
+
+void pp_search_scratch_free(pp_search_scratch *scratch)
+{
+    pp_dispatch_free(&scratch->dispatch);
+    pp_movable_order_free(&scratch->order);
+    pp_policy_free(&scratch->trial);
+    pp_policy_free(&scratch->now);
+    free(scratch->path);
+    free(scratch->by_rank);
+}

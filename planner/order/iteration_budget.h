@@ -1,0 +1,26 @@
+/* How long one task of the search may go on: a number of iterations, or a part of the time. */
+#ifndef PPSIM_PLANNER_ORDER_ITERATION_BUDGET_H
+#define PPSIM_PLANNER_ORDER_ITERATION_BUDGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct pp_iteration_budget {
+    /* The part of the whole search's budget that is used up; the task ends when it reaches 1.
+     * NULL: iterations alone decide. */
+    double (*spent)(void *context);
+    void *context;
+    bool counted;        /* `quota` decides; otherwise the time from `from` to `to` */
+    int64_t quota, used; /* iterations */
+    double from, to;     /* in parts of the whole budget */
+    double part;         /* of this budget that was used up at the last pp_iteration_budget_run */
+} pp_iteration_budget;
+
+/* Counts `iterations` more. Returns whether the task goes on. */
+bool pp_iteration_budget_run(pp_iteration_budget *budget, int64_t iterations);
+
+/* The temperature of simulated annealing when `part` of the budget is used up: it begins at `hot`
+ * and halves `halvings` times, at equal distances and linearly between them. */
+double pp_iteration_budget_cool(const pp_iteration_budget *budget, double hot, int halvings);
+
+#endif

@@ -1,0 +1,236 @@
+/* Policies: where they come from and how they are changed.
+ *
+ * By rule there are the products of three choices. A limit of microbatches in flight of
+ * alpha / 10 * (p - r) + beta on rank r of p, which with alpha 10 is that of 1F1B (Narayanan and
+ * others, PipeDream, SOSP 2019) and with alpha 20 about that of the zero-bubble schedules (Qi and
+ * others, ICLR 2024); whether a rank holds an F back for a B that is about to arrive; and whether a
+ * rank that feeds an idle one runs an F first. Behind these, knobs and flags are drawn at random.
+ *
+ * Where microbatches are unequal the order in which they start matters as much. "Tents" put short
+ * ones at both ends, where a step fills and drains, and long ones in the middle.
+ *
+ * A change costs at most O(ranks + microbatches). */
+#include "planner/order/policy.h"
+
+#include "sim/base/alloc.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { IN_FLIGHT_MAX = 30000, FULL_NEVER = 17 };
+
+pp_status pp_policy_new(const pp_order_problem *x, pp_policy *policy, pp_err *err)
+{
+    policy->order = pp_alloc_array(x->microbatches, sizeof *policy->order);
+    policy->knob = pp_alloc_array((size_t)x->ranks * PP_KNOBS, sizeof *policy->knob);
+    return policy->order && policy->knob ? PP_OK : pp_err_nomem(err);
+}
+
+void pp_policy_free(pp_policy *policy)
+{
+    free(policy->order);
+    free(policy->knob);
+}
+
+void pp_policy_copy(const pp_order_problem *x, pp_policy *to, const pp_policy *from)
+{
+    memcpy(to->order, from->order, x->microbatches * sizeof *to->order);
+    memcpy(to->knob, from->knob, (size_t)x->ranks * PP_KNOBS * sizeof *to->knob);
+    to->flags = from->flags;
+}
+
+static int64_t work_of(const pp_order_problem *x, uint32_t microbatch)
+{
+    int64_t ticks = 0;
+    for (uint32_t k = 0; k < 3 * x->stages; k++)
+        ticks += x->task[microbatch * 3 * x->stages + k].ticks;
+    return ticks;
+}
+
+static bool is_lighter(const pp_order_problem *x, uint32_t a, uint32_t b)
+{
+    int64_t one = work_of(x, a);
+    int64_t other = work_of(x, b);
+    return one != other ? one < other : a < b;
+}
+
+/* A shell sort, since qsort takes no context and this needs no memory. */
+static void sort_by_work(const pp_order_problem *x, uint32_t *order)
+{
+    static const uint32_t gaps[] = { 65921, 16001, 3905, 929, 209, 57, 23, 10, 4, 1 };
+    for (size_t g = 0; g < sizeof gaps / sizeof *gaps; g++) {
+        for (uint32_t k = gaps[g]; k < x->microbatches; k++) {
+            uint32_t held = order[k];
+            uint32_t at = k;
+            for (; at >= gaps[g] && is_lighter(x, held, order[at - gaps[g]]); at -= gaps[g])
+                order[at] = order[at - gaps[g]];
+            order[at] = held;
+        }
+    }
+}
+
+/* Puts every `tents`-th of the ascending microbatches into one tent: light, heavy, light again. The
+ * tents follow one another. */
+static void pitch(const uint32_t *ascending, uint32_t count, uint32_t tents, uint32_t *order)
+{
+    uint32_t begin = 0;
+    for (uint32_t t = 0; t < tents; t++) {
+        uint32_t size = (count - t + tents - 1) / tents;
+        uint32_t low = begin;
+        uint32_t high = begin + size;
+        for (uint32_t k = 0; k < size; k++)
+            order[k % 2 == 0 ? low++ : --high] = ascending[t + k * tents];
+        begin += size;
+    }
+}
+
+void pp_policy_sort(const pp_order_problem *x, uint32_t *ascending)
+{
+    for (uint32_t i = 0; i < x->microbatches; i++)
+        ascending[i] = i;
+    sort_by_work(x, ascending);
+}
+
+void pp_policy_set_order(const pp_order_problem *x, pp_policy_order order,
+                         const uint32_t *ascending, pp_policy *policy)
+{
+    uint32_t m = x->microbatches;
+    if (order == PP_POLICY_TENT || order == PP_POLICY_TWO_TENTS)
+        pitch(ascending, m, order == PP_POLICY_TENT || m < 2 ? 1 : 2, policy->order);
+    for (uint32_t i = 0; i < m && order == PP_POLICY_GIVEN; i++)
+        policy->order[i] = i;
+    for (uint32_t i = 0; i < m && (order == PP_POLICY_ASCENDING || order == PP_POLICY_DESCENDING);
+         i++)
+        policy->order[i] = ascending[order == PP_POLICY_DESCENDING ? m - 1 - i : i];
+}
+
+/* As 1F1B, scaled: alpha / 10 * (p - r) + beta. With several stages per rank all ranks get the same
+ * limit. */
+static void set_in_flight(const pp_order_problem *x, uint32_t alpha, uint32_t beta,
+                          pp_policy *policy)
+{
+    for (uint32_t r = 0; r < x->ranks; r++) {
+        uint32_t behind = x->stages > x->ranks ? x->ranks : x->ranks - r;
+        uint32_t limit = (alpha * behind + 9) / 10 + beta;
+        int16_t *knob = &policy->knob[r * PP_KNOBS + PP_KNOB_IN_FLIGHT];
+        *knob = (int16_t)(alpha == 0 || limit > IN_FLIGHT_MAX ? IN_FLIGHT_MAX : limit);
+    }
+}
+
+/* PP_KNOB_IN_FLIGHT is left as it is. */
+static void set_knobs(const pp_order_problem *x, const int16_t knob[PP_KNOBS], pp_policy *policy)
+{
+    for (uint32_t r = 0; r < x->ranks; r++)
+        for (uint32_t k = PP_KNOB_IN_FLIGHT + 1; k < PP_KNOBS; k++)
+            policy->knob[r * PP_KNOBS + k] = knob[k];
+}
+
+static int16_t draw_level(uint32_t knob, pp_rng *rng)
+{
+    int16_t level = (int16_t)(2 * pp_rng_below(rng, 9));
+    if (knob == PP_KNOB_FILL)
+        return (int16_t)(level < 6 ? FULL_NEVER : 10 + level / 3);
+    return knob == PP_KNOB_FEED ? (int16_t)pp_rng_below(rng, 3) : level;
+}
+
+/* The values most likely to be good come first, since a short budget tries few of them. With
+ * several stages per rank these are about half of p. */
+static const uint32_t alphas[][12] = { { 0, 10, 8, 12, 6, 15, 20, 25, 5, 9, 7, 11 },
+                                       { 0, 8, 5, 10, 20, 12, 6, 15, 25, 9, 7, 11 } };
+enum { ALPHAS = sizeof *alphas / sizeof **alphas, BETAS = 3 };
+static_assert(PP_POLICY_RULES == ALPHAS * BETAS * 4, "rules are products of these");
+
+void pp_policy_set_rule(const pp_order_problem *x, uint32_t n, pp_policy *policy)
+{
+    const int16_t knob[PP_KNOBS] = { [PP_KNOB_OVERRUN] = 4,
+                                     [PP_KNOB_HOLD] = n & 1 ? 4 : 0,
+                                     [PP_KNOB_FILL] = FULL_NEVER,
+                                     [PP_KNOB_PRESS] = 16,
+                                     [PP_KNOB_FEED] = n & 2 ? 1 : 0 };
+    set_in_flight(x, alphas[x->stages > x->ranks][n / 4 % ALPHAS], n / 4 / ALPHAS, policy);
+    set_knobs(x, knob, policy);
+    policy->flags = n & 1 ? PP_POLICY_ORDER_B : 0;
+}
+
+void pp_policy_draw(const pp_order_problem *x, pp_rng *rng, pp_policy *policy)
+{
+    int16_t knob[PP_KNOBS];
+    for (uint32_t k = 0; k < PP_KNOBS; k++)
+        knob[k] = draw_level(k, rng);
+    if (pp_rng_below(rng, 2))
+        knob[PP_KNOB_HOLD] = 0;
+    if (pp_rng_below(rng, 2))
+        knob[PP_KNOB_PRESS] = 16;
+    set_in_flight(x, alphas[x->stages > x->ranks][pp_rng_below(rng, ALPHAS)],
+                  pp_rng_below(rng, BETAS + 1), policy);
+    set_knobs(x, knob, policy);
+    policy->flags = pp_rng_below(rng, PP_POLICY_FLAGS);
+}
+
+static void move_one(uint32_t *order, uint32_t from, uint32_t to)
+{
+    uint32_t moved = order[from];
+    if (from < to)
+        memmove(order + from, order + from + 1, (to - from) * sizeof *order);
+    else
+        memmove(order + to + 1, order + to, (from - to) * sizeof *order);
+    order[to] = moved;
+}
+
+static void change_order(pp_rng *rng, uint32_t m, uint32_t *order)
+{
+    uint32_t i = pp_rng_below(rng, m);
+    uint32_t j = pp_rng_below(rng, m);
+    uint32_t near = i + pp_rng_below(rng, 17);
+    near = near < 8 ? 0 : near - 8 < m ? near - 8 : m - 1;
+    uint32_t what = pp_rng_below(rng, 16);
+    uint32_t swap = order[i];
+    if (what < 8) {
+        move_one(order, i, what < 5 ? near : j);
+    } else if (what < 14) {
+        j = what < 11 ? (i + 1) % m : j;
+        order[i] = order[j];
+        order[j] = swap;
+    } else { /* reverses a stretch of microbatches */
+        uint32_t end = i + 1 + pp_rng_below(rng, 9);
+        end = end < m ? end : m - 1;
+        for (; i < end; i++, end--) {
+            swap = order[i];
+            order[i] = order[end];
+            order[end] = swap;
+        }
+    }
+}
+
+static void change_knobs(const pp_order_problem *x, pp_rng *rng, pp_policy *policy)
+{
+    uint32_t knob = pp_rng_below(rng, PP_KNOBS);
+    uint32_t first = pp_rng_below(rng, x->ranks);
+    uint32_t end = first + 1 + pp_rng_below(rng, pp_rng_below(rng, 2) ? 2 : x->ranks);
+    bool up = pp_rng_below(rng, 2);
+    int16_t level = draw_level(knob, rng);
+    for (uint32_t r = first; r < end && r < x->ranks; r++) {
+        int16_t *at = &policy->knob[r * PP_KNOBS + knob];
+        if (knob != PP_KNOB_IN_FLIGHT) {
+            *at = level;
+            continue;
+        }
+        if ((uint32_t)*at > x->microbatches && x->microbatches < IN_FLIGHT_MAX)
+            *at = (int16_t)x->microbatches; /* so that one less makes a difference */
+        *at = (int16_t)(*at + (up ? *at < IN_FLIGHT_MAX : *at > 1 ? -1 : 0));
+    }
+}
+
+void pp_policy_change(const pp_order_problem *x, pp_rng *rng, pp_policy *policy)
+{
+    uint32_t flags =
+        x->stages > x->ranks ? 4 : 2; /* the other flags choose between stages of a rank */
+    uint32_t what = pp_rng_below(rng, 32);
+    if (what < 16)
+        change_order(rng, x->microbatches, policy->order);
+    else if (what < 31)
+        change_knobs(x, rng, policy);
+    else
+        policy->flags ^= 1u << pp_rng_below(rng, flags);
+}

@@ -1,0 +1,70 @@
+/* A policy: the rules by which a dispatch (planner/order/dispatch.h) decides what each rank runs
+ * next. A policy is small, and every policy gives a legal order, so the search first works on
+ * policies and only then on single ops. */
+#ifndef PPSIM_PLANNER_ORDER_POLICY_H
+#define PPSIM_PLANNER_ORDER_POLICY_H
+
+#include "planner/order/problem.h"
+#include "sim/base/random.h"
+
+#include <stdbool.h>
+
+typedef struct pp_policy {
+    uint32_t *order; /* [microbatches]: forwards start in this order on every stage */
+    int16_t *knob;   /* [ranks * PP_KNOBS] */
+    uint32_t flags;  /* PP_POLICY_ORDER_B and so on */
+} pp_policy;
+
+/* Numbers that each rank has. Those in sixteenths are relative to the duration of the op that is
+ * named first. */
+enum {
+    PP_KNOB_IN_FLIGHT, /* most microbatches between the first F and the last B there */
+    PP_KNOB_OVERRUN,   /* a W may delay the next op by so many sixteenths */
+    PP_KNOB_HOLD,      /* an F does not start when a B comes within so many sixteenths */
+    PP_KNOB_FILL,      /* a W goes before an F when so many sixteenths of the memory are full */
+    PP_KNOB_PRESS,     /* a W for whose memory an F waits may delay a B by so many sixteenths */
+    PP_KNOB_FEED,      /* an F goes before a B when the next rank, 1: is idle, 2: soon will be */
+    PP_KNOBS,
+};
+
+enum {
+    PP_POLICY_ORDER_B = 1,   /* of several Bs the first in the order; else the longest waiting */
+    PP_POLICY_FIT_W = 2,     /* the longest W that fits a gap; else the oldest */
+    PP_POLICY_SHALLOW_F = 4, /* of several Fs the one of the lowest stage; else of the highest */
+    PP_POLICY_OLD_F = 8,     /* before that: the F of the oldest microbatch */
+    PP_POLICY_FLAGS = 16,
+};
+
+/* Fails: NOMEM; pp_policy_free in any case. */
+PP_MUST_CHECK pp_status pp_policy_new(const pp_order_problem *problem, pp_policy *policy,
+                                      pp_err *err);
+void pp_policy_free(pp_policy *policy);
+void pp_policy_copy(const pp_order_problem *problem, pp_policy *to, const pp_policy *from);
+
+/* The orders of microbatches that policies begin with. */
+typedef enum pp_policy_order {
+    PP_POLICY_TENT,      /* from short to long and back: the long ones in the middle */
+    PP_POLICY_ASCENDING, /* by their work */
+    PP_POLICY_TWO_TENTS,
+    PP_POLICY_DESCENDING,
+    PP_POLICY_GIVEN, /* as they are numbered */
+    PP_POLICY_ORDERS,
+} pp_policy_order;
+
+/* ascending: [microbatches], receives the microbatches by their work. */
+void pp_policy_sort(const pp_order_problem *problem, uint32_t *ascending);
+/* Sets the order of the policy. ascending: of pp_policy_sort. */
+void pp_policy_set_order(const pp_order_problem *problem, pp_policy_order order,
+                         const uint32_t *ascending, pp_policy *policy);
+
+#define PP_POLICY_RULES 144 /* policies that are made by rule */
+
+/* Sets knobs and flags by rule number `n`: limits of microbatches in flight like those of 1F1B,
+ * times the two settings that matter most. */
+void pp_policy_set_rule(const pp_order_problem *problem, uint32_t n, pp_policy *policy);
+/* Draws knobs and flags at random. */
+void pp_policy_draw(const pp_order_problem *problem, pp_rng *rng, pp_policy *policy);
+/* Makes one random change: of the order, of a knob on some ranks, or of a flag. */
+void pp_policy_change(const pp_order_problem *problem, pp_rng *rng, pp_policy *policy);
+
+#endif
