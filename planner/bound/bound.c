@@ -1,7 +1,17 @@
+/* Lower bounds on the makespan, from costs alone, without making the ops of an order.
+ *
+ * Per rank: all its work between the shortest way in and the shortest way out (load); the same with
+ * the time that the rank must idle until its first backward can start, because only so many
+ * forwards exist or fit into its memory, which is a fractional knapsack (start); and memory x time
+ * of all activations over the memory that there is (area). Per microbatch: its longest chain
+ * (path). Proofs: docs/planning.md, section 4.
+ *
+ * Microbatches of equal cost are one class, so a bound costs O(classes * stages), plus a sort of
+ * the classes of a rank when they differ and memory is limited. planner/order/problem_bound.h has
+ * stronger bounds at a higher cost. */
 #include "planner/bound/bound.h"
 
 #include "planner/order/problem_costs.h"
-
 #include "sim/base/alloc.h"
 
 #include <float.h>
@@ -34,19 +44,19 @@ typedef struct bounding {
     const uint32_t *stage_rank;
     bool split;
     bool forward_only;
-    bool pairs;             /* forwards may hide beside a backward */
-    pp_ns longest_b_ns;     /* only with pairs */
-    uint32_t mirrored_from; /* from this microbatch on ranks are mirrored */
-    int64_t limit_bytes;    /* 0: memory is not limited */
-    uint32_t *count;        /* [classes]: microbatches */
-    uint32_t *turned_count; /* [classes]: of them, on mirrored ranks */
-    rank_sums *rank;        /* [ranks] */
-    pp_ns *in_ns;           /* [stages]: way to F of the class at hand */
-    pp_ns *back_in_ns;      /* [stages]: way to its backward */
-    pp_ns *out_ns;          /* [stages]: from the end of its backward to the end of the chain */
-    uint32_t *first;        /* [ranks + 1]: into stages */
-    uint32_t *stages;       /* [stages], by rank */
-    item *items;            /* of one rank */
+    bool pairs;               /* forwards may overlap a backward */
+    pp_ns longest_b_ns;       /* only with pairs */
+    uint32_t mirrored_from;   /* from this microbatch on ranks are mirrored */
+    int64_t limit_bytes;      /* 0: memory is not limited */
+    uint32_t *count;          /* [classes]: microbatches */
+    uint32_t *mirrored_count; /* [classes]: of them, on mirrored ranks */
+    rank_sums *rank;          /* [ranks] */
+    pp_ns *in_ns;             /* [stages]: way to F of the class at hand */
+    pp_ns *back_in_ns;        /* [stages]: way to its backward */
+    pp_ns *out_ns;            /* [stages]: from the end of its backward to the end of the chain */
+    uint32_t *first;          /* [ranks + 1]: into stages */
+    uint32_t *stages;         /* [stages], by rank */
+    item *items;              /* of one rank */
     bool fits;
 } bounding;
 
@@ -60,7 +70,7 @@ const char *pp_bound_text(pp_bound_part part)
     return texts[part];
 }
 
-/* Stops at the largest value: a lower bound stays one. */
+/* Saturates at the largest value, so that a lower bound stays one. */
 static pp_ns plus(pp_ns a, pp_ns b)
 {
     pp_ns sum;
@@ -95,8 +105,8 @@ static pp_ns back_work_ns(const bounding *b, size_t row)
     return b->split ? least(fused, plus(b->costs->i_ns[row], b->costs->w_ns[row])) : fused;
 }
 
-/* What a forward adds to the work of its rank at least. In a pair that is what the pair takes
- * beyond its backward. */
+/* The least that a forward adds to the work of its rank. In an overlapped pair that is what the
+ * pair takes beyond its backward. */
 static pp_ns forward_work_ns(const bounding *b, size_t row)
 {
     pp_ns alone = b->costs->f_ns[row];
@@ -109,7 +119,7 @@ static pp_ns latency_ns(const bounding *b, const pp_ns *send_ns, size_t row, uin
     return b->stage_rank[from] == b->stage_rank[to] ? 0 : send_ns[row + from];
 }
 
-/* Fills in_ns, back_in_ns and out_ns for one class; returns the length of its chain. */
+/* Fills in_ns, back_in_ns and out_ns for one class. Returns the length of its chain. */
 static pp_ns chain(const bounding *b, size_t row)
 {
     const pp_costs *costs = b->costs;
@@ -143,13 +153,13 @@ static pp_ns chain(const bounding *b, size_t row)
     return end;
 }
 
-/* Held from the start of F to the end of the backward; and more while the backward runs. */
+/* What is held from the start of F to the end of the backward. */
 static int64_t held_bytes(const pp_costs *costs, size_t row)
 {
     return plus(costs->activation_bytes[row], costs->logits_bytes[row]);
 }
 
-/* What activations have on this rank; may be negative. */
+/* The memory left for activations on this rank; may be negative. */
 static int64_t room_bytes(const bounding *b, uint32_t rank)
 {
     const pp_costs *costs = b->costs;
@@ -176,7 +186,7 @@ static void add_memory(bounding *b, size_t row, uint32_t s, uint32_t count, rank
     rank->least_recompute_bytes = least(rank->least_recompute_bytes, recompute);
 }
 
-/* One class of microbatches, `count` of them on these ranks or on the mirrored ones. */
+/* Adds `count` microbatches of one class to their ranks, or to the mirrored ones. */
 static void add_to_ranks(bounding *b, size_t row, uint32_t count, bool mirrored)
 {
     for (uint32_t s = 0; count && s < b->costs->stages; s++) {
@@ -200,11 +210,12 @@ static pp_ns add_class(bounding *b, uint32_t class)
     if (b->count[class] == 0)
         return 0;
     pp_ns path = chain(b, row);
-    add_to_ranks(b, row, b->count[class] - b->turned_count[class], false);
-    add_to_ranks(b, row, b->turned_count[class], true);
+    add_to_ranks(b, row, b->count[class] - b->mirrored_count[class], false);
+    add_to_ranks(b, row, b->mirrored_count[class], true);
     return path;
 }
-/* Most time per byte first. */
+
+/* The most time per byte first. */
 static int compare_items(const void *left, const void *right)
 {
     const item *a = left;
@@ -232,8 +243,8 @@ static size_t gather_items(const bounding *b, uint32_t rank, bool *alike_out)
     return n;
 }
 
-/* Fits at least `enough_ns` of forward work, even if the items with the least time per byte are
- * taken, less one that does not fit whole? Saves the sorting. */
+/* Returns whether at least `enough_ns` of forward work fit even if the items with the least time
+ * per byte are taken, without one that does not fit whole. This saves the sort. */
 static bool surely_fits(const bounding *b, size_t n, int64_t room, pp_ns enough_ns)
 {
     double least_density = DBL_MAX;
@@ -248,9 +259,9 @@ static bool surely_fits(const bounding *b, size_t n, int64_t room, pp_ns enough_
            (double)room * least_density * (1 - 1e-9) - (double)longest_ns > (double)enough_ns;
 }
 
-/* Most forward work that fits in memory before a backward runs: a knapsack, rounded up. Exact when
- * all items have one size, otherwise its linear relaxation. All work when `enough_ns` surely fit.
- */
+/* The most forward work that fits into the memory before a backward runs: a knapsack, rounded up;
+ * exact when all items have one size, otherwise its linear relaxation. Returns all work when
+ * `enough_ns` surely fit. */
 static pp_ns forward_that_fits(const bounding *b, uint32_t rank, pp_ns enough_ns)
 {
     bool alike;
@@ -297,7 +308,7 @@ static void finish_rank(const bounding *b, uint32_t r, pp_ns part_ns[PP_BOUND_CO
 static void bounding_free(bounding *b)
 {
     free(b->count);
-    free(b->turned_count);
+    free(b->mirrored_count);
     free(b->rank);
     free(b->in_ns);
     free(b->first);
@@ -311,7 +322,8 @@ static void sort_stages(bounding *b)
         b->first[b->stage_rank[s] + 1]++;
     for (uint32_t r = 0; r < b->costs->ranks; r++)
         b->first[r + 1] += b->first[r];
-    for (uint32_t s = stages; s-- > 0;) /* `first` is each rank's begin now, used as its end */
+    for (uint32_t s = stages;
+         s-- > 0;) /* `first` is the end of each rank and becomes its beginning */
         b->stages[--b->first[b->stage_rank[s] + 1]] = s;
     memmove(b->first, b->first + 1, b->costs->ranks * sizeof *b->first);
     b->first[b->costs->ranks] = stages;
@@ -322,12 +334,12 @@ static pp_status bounding_new(bounding *b, pp_err *err)
     const pp_costs *costs = b->costs;
     size_t stages = costs->stages;
     b->count = pp_alloc_array(costs->classes, sizeof *b->count);
-    b->turned_count = pp_alloc_array(costs->classes, sizeof *b->turned_count);
+    b->mirrored_count = pp_alloc_array(costs->classes, sizeof *b->mirrored_count);
     b->rank = pp_alloc_array(costs->ranks, sizeof *b->rank);
     b->in_ns = pp_alloc_array(3 * stages, sizeof *b->in_ns);
     b->first = pp_alloc_array(costs->ranks + 1 + stages, sizeof *b->first);
     b->items = pp_alloc_array(b->limit_bytes ? costs->classes * stages : 1, sizeof *b->items);
-    if (!b->count || !b->turned_count || !b->rank || !b->in_ns || !b->first || !b->items)
+    if (!b->count || !b->mirrored_count || !b->rank || !b->in_ns || !b->first || !b->items)
         return pp_err_nomem(err);
     b->back_in_ns = b->in_ns + stages;
     b->out_ns = b->back_in_ns + stages;
@@ -340,7 +352,7 @@ static pp_status bounding_new(bounding *b, pp_err *err)
     for (uint32_t j = 0; j < costs->microbatches; j++)
         b->count[costs->class_of[j]]++;
     for (uint32_t j = b->mirrored_from; j < costs->microbatches; j++)
-        b->turned_count[costs->class_of[j]]++;
+        b->mirrored_count[costs->class_of[j]]++;
     for (size_t i = 0; b->pairs && i < costs->classes * stages; i++)
         b->longest_b_ns = most(b->longest_b_ns, costs->b_ns[i]);
     sort_stages(b);
@@ -355,7 +367,7 @@ static void keep(pp_bound *bound, pp_bound_part part, pp_ns ns, uint32_t rank)
     }
 }
 
-/* b: what is known of the ops; its tables are not there yet. */
+/* Finds all bounds. b: what is known of the ops; its tables are allocated here. */
 static pp_status find(bounding *b, pp_bound *bound_out, pp_err *err)
 {
     const pp_costs *costs = b->costs;

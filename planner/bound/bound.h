@@ -1,5 +1,6 @@
 /* Lower bounds on the makespan of a step: no order of these ops on this placement, with these
- * costs, can end earlier. Integers, rounded down. Proofs: docs/planning.md. */
+ * costs, can end earlier. They are whole nanoseconds, rounded down. Proofs: docs/planning.md,
+ * section 4. */
 #ifndef PPSIM_PLANNER_BOUND_BOUND_H
 #define PPSIM_PLANNER_BOUND_BOUND_H
 
@@ -7,11 +8,11 @@
 #include "sim/cost/costs.h"
 #include "sim/order/order.h"
 
-/* name, what it says of a rank (PATH: of a microbatch) */
+/* name, text; each is of a rank, PATH of a microbatch */
 #define PP_BOUND_MAP(X)                                                                           \
     X(LOAD, "load")        /* shortest way in, all work, shortest way out */                      \
     X(PATH, "path")        /* the longest chain of one microbatch, F down and B up, with links */ \
-    X(START, "start")      /* the forwards that exist, or fit, before the first backward comes */ \
+    X(START, "start")      /* the forwards that exist, or fit, before the first backward */       \
     X(AREA, "memory area") /* bytes x time that every activation takes, over the bytes there are  \
                             */
 
@@ -25,8 +26,8 @@ typedef enum pp_bound_part {
 const char *pp_bound_text(pp_bound_part part);
 
 typedef struct pp_bound {
-    pp_ns part_ns[PP_BOUND_COUNT];      /* 0: says nothing */
-    uint32_t part_rank[PP_BOUND_COUNT]; /* whose it is; PATH: 0 */
+    pp_ns part_ns[PP_BOUND_COUNT];      /* 0: this bound says nothing */
+    uint32_t part_rank[PP_BOUND_COUNT]; /* its rank; PATH: 0 */
     pp_ns ns;                           /* the largest of them */
     pp_bound_part part;                 /* which that is; the first on ties */
     bool fits; /* false: some op alone exceeds the memory limit, so no order exists */
@@ -49,12 +50,12 @@ PP_MUST_CHECK pp_status pp_bound_order(const pp_costs *costs, const pp_order *or
                                        int64_t memory_limit_bytes, pp_bound *bound_out,
                                        pp_err *err);
 
-/* What the end of the step takes at least beyond the makespan. */
+/* The least time from the makespan to the end of the step, in ns: gradient sync, optimizer. */
 pp_ns pp_bound_boundary(const pp_costs *costs, bool step_sync);
 
 /* Sets lower_bound_ns and bound_name of `report`, which is that of `order` with `costs`, to the
- * larger of the bound above and those of instance_bound.h. The report's memory limit is used where
- * the report stays within it. Fails: NOMEM. */
+ * larger of the bound above and those of planner/order/problem_bound.h. The report's memory limit
+ * is used where the report stays within it. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_bound_report(const pp_costs *costs, const pp_order *order,
                                         pp_report *report, pp_err *err);
 

@@ -1,3 +1,16 @@
+/* Balanced partitions, in two steps. Proofs: docs/planning.md, section 3.
+ *
+ * The heaviest stage is as light as possible: a binary search over its weight (the parametric
+ * search for chains-on-chains partitioning, Pinar and Aykanat 2004), where a cap is met exactly
+ * when left-packing meets it: each stage takes what fits, but leaves a unit for every later one.
+ * With ranks of different speed all places where a stage can end are kept.
+ *
+ * Among those partitions, with one stage per rank, dynamic programming over (stage, first unit)
+ * takes the least sum of squared stage weights; with several, a local search moves single units off
+ * the heaviest rank.
+ *
+ * O(log weight * stages * log units) for the cap; the table of the second step has at most
+ * stages * units entries, restricted to those that are reachable under the cap. */
 #include "planner/bound/partition.h"
 
 #include "sim/base/alloc.h"
@@ -9,7 +22,8 @@
 #define TABLE_MAX ((size_t)1 << 22) /* entries of the table of the second objective */
 #define SCALE 20                    /* bits of a stage's weight in it: 2^16 squares fit 64 bits */
 
-/* A row of units; without bare ends the embedding is glued to the first, the loss to the last. */
+/* The units in order. Unless end stages may be empty, the embedding is part of the first unit, and
+ * the loss of the last. */
 typedef struct units {
     size_t n;
     uint32_t stages;
@@ -18,7 +32,7 @@ typedef struct units {
     uint32_t ranks;
     pp_placement placement;
     const double *rank_speed; /* NULL: all are 1 */
-    bool *ends;               /* scratch where ranks differ: [(stages + 1) * (n + 1)] */
+    bool *ends;               /* scratch memory where ranks differ: [(stages + 1) * (n + 1)] */
 } units;
 
 static void free_ns(pp_ns **ns)
@@ -31,7 +45,7 @@ static void free_index(size_t **index)
     free(*index);
 }
 
-/* What stage s takes of `ns` at the speed of its rank. */
+/* How long stage s takes for `ns` of work at the speed of its rank. */
 static pp_ns at_speed(const units *u, uint32_t s, pp_ns ns)
 {
     if (!u->rank_speed)
@@ -45,17 +59,17 @@ static pp_ns weight(const units *u, uint32_t s, size_t from, size_t to)
     return at_speed(u, s, u->prefix[to] - u->prefix[from] + u->stage_ns);
 }
 
-static pp_ns unit_ns(const pp_unit_weights *w, bool bare, size_t k)
+static pp_ns unit_ns(const pp_unit_weights *w, bool empty_ends, size_t k)
 {
     size_t layers = (size_t)w->layers;
     size_t n = layers + (size_t)w->mtp;
-    if (bare && (k == 0 || k == n + 1))
+    if (empty_ends && (k == 0 || k == n + 1))
         return k == 0 ? w->embedding_ns : w->loss_ns;
-    k -= bare;
+    k -= empty_ends;
     pp_ns ns = k < layers ? w->layer_ns[k] : w->mtp_ns;
-    if (!bare && k == 0)
+    if (!empty_ends && k == 0)
         ns += w->embedding_ns;
-    if (!bare && k == n - 1)
+    if (!empty_ends && k == n - 1)
         ns += w->loss_ns;
     return ns;
 }
@@ -89,7 +103,8 @@ static pp_status units_new(const pp_unit_weights *w, const pp_partition_params *
     return PP_OK;
 }
 
-/* The furthest unit that stage s reaches from `from` on with at most `cap`; `from` when none. */
+/* The furthest unit that stage s reaches from `from` with at most `cap`; `from` when it takes none.
+ */
 static size_t reach(const units *u, uint32_t s, size_t from, pp_ns cap)
 {
     size_t low = from;
@@ -104,9 +119,9 @@ static size_t reach(const units *u, uint32_t s, size_t from, pp_ns cap)
     return low;
 }
 
-/* Where ranks differ a stage may have to leave a unit that only the next one is fast enough for, so
- * all places are kept where the first stages can end. Then from the end: each stage begins as late
- * as it can. */
+/* Where ranks differ, a stage may have to leave a unit for which only the next one is fast enough,
+ * so all places where the first stages can end are kept. Then, from the end, each stage begins as
+ * late as it can. */
 static bool pack_unequal(const units *u, pp_ns cap, size_t *begin)
 {
     const size_t row = u->n + 1;
@@ -138,7 +153,7 @@ static bool pack_unequal(const units *u, pp_ns cap, size_t *begin)
     return true;
 }
 
-/* Left-packed: each stage takes what it can, but leaves a unit for every later one. */
+/* Left-packing: each stage takes what it can, but leaves a unit for every later one. */
 static bool pack(const units *u, pp_ns cap, size_t *begin)
 {
     size_t at = 0;
@@ -158,7 +173,7 @@ static bool pack(const units *u, pp_ns cap, size_t *begin)
     return at == u->n;
 }
 
-/* The least cap that pack can meet; pack meets a cap exactly when a partition does. */
+/* The least cap that pack can meet. pack meets a cap exactly when some partition does. */
 static pp_ns least_cap(const units *u)
 {
     pp_ns low = 0;
@@ -181,8 +196,8 @@ static int64_t square(pp_ns ns, pp_ns cap)
     return scaled * scaled;
 }
 
-/* Least sum of squares under `cap`. first[s] <= begin of stage s <= last[s]; rows of the table are
- * these ranges, row s begins at offset[s]. */
+/* Finds the least sum of squares under `cap`, where stage s begins at first[s] to last[s]. These
+ * ranges are the rows of the table; row s begins at offset[s]. */
 static pp_status spread(const units *u, pp_ns cap, const size_t *first, const size_t *last,
                         size_t *begin, pp_err *err)
 {
@@ -219,8 +234,8 @@ static pp_status spread(const units *u, pp_ns cap, const size_t *first, const si
     return PP_OK;
 }
 
-/* Where stage s can begin at all: `last` from the left-packed partition, `first` from its mirror
- * image. */
+/* The left-packed partition gives the last place where each stage can begin, its mirror image the
+ * first one. */
 static pp_status balance_stages(const units *u, pp_ns cap, size_t *begin, pp_err *err)
 {
     size_t *first PP_CLEANUP(free_index) = pp_alloc_array(u->stages + 1, sizeof *first);
@@ -269,12 +284,13 @@ static score score_ranks(const units *u, const pp_ns *rank_ns)
 
 static bool better(score a, score b)
 {
-    /* The margin keeps rounding from looking like progress. */
+    /* The margin keeps rounding errors from looking like progress. */
     return a.heaviest < b.heaviest ||
            (a.heaviest == b.heaviest && a.squares < b.squares * (1 - 1e-9));
 }
 
-/* Stage `from` loses a unit, stage `to` gains one, those between shift. False: not legal. */
+/* Stage `from` loses a unit, stage `to` gains one, those between shift. Returns false when that is
+ * not legal. */
 static bool move_unit(const units *u, pp_ns cap, uint32_t from, uint32_t to, size_t *begin)
 {
     if (from == to || begin[from + 1] - begin[from] < 2)
@@ -326,10 +342,10 @@ static pp_status balance_ranks(const units *u, pp_ns cap, size_t *begin, pp_err 
 }
 
 /* Units [from, to) as a stage. */
-static pp_stage make_stage(const pp_unit_weights *w, bool bare, const units *u, size_t from,
+static pp_stage make_stage(const pp_unit_weights *w, bool empty_ends, const units *u, size_t from,
                            size_t to)
 {
-    int64_t skip = bare ? 1 : 0;
+    int64_t skip = empty_ends ? 1 : 0;
     int64_t low = (int64_t)from - skip;
     int64_t high = (int64_t)to - skip;
     int64_t end = w->layers + w->mtp;

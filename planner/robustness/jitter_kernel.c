@@ -1,5 +1,8 @@
-/* The inner loop of the batched Monte Carlo: every op once, for LANES scenarios at a time. */
-#include "planner/robustness/jitter_int.h"
+/* Computes the end of every op once for PP_JITTER_LANES scenarios at a time. One scenario is one
+ * lane of a vector, so the compiler vectorises the loops over lanes; the same code is compiled for
+ * plain x86-64, AVX2 and AVX-512, without fused operations, so that all give the same bits. O(ops *
+ * lanes) per block. */
+#include "planner/robustness/jitter_kernel.h"
 
 #define ALWAYS static inline __attribute__((always_inline))
 
@@ -40,7 +43,7 @@ ALWAYS void advance(const pp_jitter_tape *tape, const pp_jitter_pool *pool,
     }
 }
 
-/* `slow` becomes a constant of each copy. */
+/* Each copy has `slow` as a constant. */
 #define KERNEL(name, target)                                                         \
     target static void name(const pp_jitter_tape *tape, const pp_jitter_pool *pool,  \
                             const pp_jitter_lanes *lanes, uint64_t block, bool slow) \

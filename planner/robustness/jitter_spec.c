@@ -1,5 +1,7 @@
-/* Reads --jitter. */
-#include "planner/robustness/jitter.h"
+/* Parses a list KEY=VALUE,...: standard deviations of the logarithm of durations, a slow rank, a
+ * slow link, and the number of scenarios. The key of one class of ops overrides `compute`,
+ * whichever comes first. */
+#include "planner/robustness/jitter_spec.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -94,7 +96,7 @@ static pp_status read_value(int key, const char *text, const bool *seen, pp_jitt
     double sigma = 0;
     pp_status status = read_number(text, where, 0, PP_JITTER_SIGMA_MAX, &sigma, err);
     for (int kind = 0; kind < PP_OP_KIND_COUNT && !status; kind++) {
-        if (key == kind || (key == KEY_COMPUTE && !seen[kind])) /* the kind's own goes first */
+        if (key == kind || (key == KEY_COMPUTE && !seen[kind])) /* the kind's own key wins */
             spec->sigma[kind] = sigma;
     }
     return status;

@@ -1,6 +1,14 @@
+/* How the step grows with each duration.
+ *
+ * Without communication the step is the longest path of a graph. Its right-hand derivative with
+ * respect to the durations of a stage is the largest number of the stage's ops on any critical
+ * path, which one pass in topological order counts for all stages and links at once: O(instructions
+ * * (stages + links)). With communication the path does not tell, so every stage and link is made 1
+ * ns longer and the engine runs the program again: O((stages + links) * run). */
 #include "planner/robustness/sensitivity.h"
 
-#include "planner/robustness/jitter_int.h"
+#include "planner/robustness/jitter_tape.h"
+#include "sim/analysis/step_tail.h"
 #include "sim/base/alloc.h"
 #include "sim/engine/engine.h"
 #include "sim/program/pairs.h"
@@ -63,8 +71,8 @@ static pp_ns step_end(study *s, const pp_timeline *timeline)
                                  s->subject->chained);
 }
 
-/* The step is the latest of sums, one per rank, of its end and what follows: it grows with an end
- * that is in the latest sum. */
+/* Finds the ranks whose end decides the end of the step: it is the latest of sums, one per rank, of
+ * the end of the rank and of what follows it. */
 static void find_critical(study *s)
 {
     pp_ns step_ns = step_end(s, s->subject->timeline);
@@ -77,7 +85,7 @@ static void find_critical(study *s)
     }
 }
 
-/* What let instruction i start when it did. */
+/* What decided the start of instruction i. */
 typedef struct causes {
     bool before, source; /* the op before it on its rank; the arrival of its input */
 } causes;
@@ -103,7 +111,8 @@ static void keep_larger(uint32_t *restrict to, const uint32_t *restrict from, si
         to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
-/* Counts along all critical paths at once. false: the timeline is not that of dependencies. */
+/* Counts along all critical paths at once. Returns false when the timeline has other causes than
+ * dependencies. */
 static bool count_paths(study *s)
 {
     const pp_program *program = s->subject->program;
@@ -132,8 +141,8 @@ static bool count_paths(study *s)
     return true;
 }
 
-/* One critical path, from its end: of the lowest critical rank, and through the rank's own ops
- * where both ways are critical. Returns where it ends. */
+/* Follows one critical path from its end: that of the lowest critical rank, and through the rank's
+ * own ops where both ways are critical. Returns the time at which the path ends. */
 static pp_ns trace_path(study *s)
 {
     const pp_program *program = s->subject->program;
@@ -186,7 +195,7 @@ static void shift(const study *s, size_t k, pp_ns change, pp_costs *costs)
     }
 }
 
-/* No pair is shorter than its backward, which may be the longer one now. */
+/* Keeps every overlapped pair at least as long as its backward, which may have become longer. */
 static void stretch_pairs(const pp_program *program, pp_costs *costs)
 {
     for (size_t i = 0; costs->has_pairs && i < program->count; i++) {

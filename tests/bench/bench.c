@@ -3,7 +3,8 @@
  *
  * The bare loop is the floor: the graph in a known order, two predecessors, one maximum and two
  * additions per op; no lookup of costs, no memory account, no discovery of the order. */
-#include "planner/robustness/jitter.h"
+#include "planner/robustness/jitter_run.h"
+#include "planner/robustness/jitter_spec.h"
 #include "runtime/core/clock.h"
 #include "sim/analysis/report.h"
 #include "sim/base/alloc.h"

@@ -1,3 +1,6 @@
+#include "planner/robustness/jitter.h"
+#include "planner/robustness/jitter_run.h"
+#include "planner/robustness/jitter_spec.h"
 #include "planner/robustness/sensitivity.h"
 #include "sim/base/processors.h"
 #include "tools/ppsim/robust_tool.h"

@@ -1,7 +1,7 @@
 /* From the command line of `ppsim plan` to what the planner is asked. */
 #include "planner/order/search.h"
 #include "planner/pack/pack.h"
-#include "planner/robustness/jitter.h"
+#include "planner/robustness/jitter_spec.h"
 #include "runtime/core/clock.h"
 #include "sim/base/processors.h"
 #include "tools/ppsim/plan/plan.h"

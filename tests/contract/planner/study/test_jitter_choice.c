@@ -1,6 +1,7 @@
 /* The choice under jitter: ranked by a percentile, with ties; what it says is what the plan does.
  */
 #include "planner/robustness/jitter.h"
+#include "planner/robustness/jitter_spec.h"
 #include "sim/analysis/step_tail.h"
 #include "tests/support/planning.h"
 

@@ -1,5 +1,7 @@
 /* Whichever allocation fails in a jitter or sensitivity study, the status says so and nothing
  * leaks. One thread: the n-th allocation is then always the same. */
+#include "planner/robustness/jitter.h"
+#include "planner/robustness/jitter_spec.h"
 #include "planner/robustness/sensitivity.h"
 #include "sim/base/alloc.h"
 #include "sim/engine/engine.h"

@@ -1,5 +1,6 @@
 #include "planner/robustness/jitter.h"
-#include "planner/robustness/jitter_int.h"
+#include "planner/robustness/jitter_run.h"
+#include "planner/robustness/jitter_spec.h"
 #include "sim/base/alloc.h"
 #include "sim/program/comm.h"
 #include "tests/support/step.h"
