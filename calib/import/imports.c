@@ -3,6 +3,7 @@
 #include "calib/import/common/import_int.h"
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
+#include "sim/base/registry.h"
 #include "sim/base/text.h"
 #include "traces/read/gzip.h"
 
@@ -32,19 +33,22 @@ const pp_import *pp_import_at(size_t index)
     return imports[index];
 }
 
+static const char *name_at(size_t index)
+{
+    return imports[index]->name;
+}
+
+static const pp_registry registry = {
+    .noun = "import", .option = NULL, .list = NULL, .count = IMPORT_COUNT, .name = name_at
+};
+
 pp_status pp_import_get(const char *name, const pp_import **import_out, pp_err *err)
 {
-    const char *names[IMPORT_COUNT + 1] = { NULL };
-    for (size_t i = 0; i < IMPORT_COUNT; i++) {
-        names[i] = imports[i]->name;
-        if (strcmp(names[i], name) == 0) {
-            *import_out = imports[i];
-            return PP_OK;
-        }
-    }
-    const char *near = pp_text_nearest(name, names);
-    return pp_err_set(err, PP_USAGE, NULL, "there is no import '%.64s'%s%s%s", name,
-                      near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    size_t index = 0;
+    pp_status status = pp_registry_get(&registry, name, &index, err);
+    if (!status)
+        *import_out = imports[index];
+    return status;
 }
 
 /* As PowerShell writes what it redirects. */

@@ -7,6 +7,7 @@
 #include "calib/import/common/json_scan.h"
 #include "calib/samples/trace_ops.h"
 #include "sim/base/alloc.h"
+#include "sim/base/hash.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -196,21 +197,13 @@ static void take_event(reader *r, const event *e)
     }
 }
 
-static uint64_t hash(pp_span text)
-{
-    uint64_t value = 14695981039346656037u; /* FNV-1a */
-    for (size_t i = 0; i < text.bytes; i++)
-        value = (value ^ (unsigned char)text.at[i]) * 1099511628211u;
-    return value;
-}
-
 /* A process is a number or a text; as it stands in the file. */
 static void scan_process(pp_scan *scan, uint64_t *process)
 {
     pp_scan_kind kind = pp_scan_peek(scan);
     const char *from = scan->at;
     if (kind != PP_SCAN_NONE && pp_scan_skip(scan))
-        *process = hash((pp_span){ from, (size_t)(scan->at - from) });
+        *process = pp_hash_bytes(PP_HASH_START, from, (size_t)(scan->at - from));
 }
 
 static void scan_args(pp_scan *scan, event *e)

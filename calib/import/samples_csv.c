@@ -75,9 +75,9 @@ static pp_status read_header(table *t, const pp_cell_text *cells, size_t count, 
         while (kind < COLUMN_COUNT && !pp_span_is(cells[i].text, names[kind]))
             kind++;
         if (kind == COLUMN_COUNT) {
-            const char *near = pp_text_nearest(name, names);
-            return pp_cell_fail(&cells[i], t->file, err, "there is no column '%s'%s%s%s", name,
-                                near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+            char hint[PP_TEXT_HINT_BYTES];
+            return pp_cell_fail(&cells[i], t->file, err, "there is no column '%s'%s", name,
+                                pp_text_nearest_hint(name, names, hint));
         }
         if (seen[kind])
             return pp_cell_fail(&cells[i], t->file, err, "the column '%s' stands twice", name);

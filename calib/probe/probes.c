@@ -2,7 +2,7 @@
 
 #include "runtime/core/clock.h"
 #include "sim/base/alloc.h"
-#include "sim/base/text.h"
+#include "sim/base/registry.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -33,20 +33,22 @@ const pp_probe *pp_probe_at(size_t index)
     return probes[index];
 }
 
+static const char *name_at(size_t index)
+{
+    return probes[index]->name;
+}
+
+static const pp_registry registry = {
+    .noun = "probe", .option = "--probe", .list = "probes", .count = PROBE_COUNT, .name = name_at
+};
+
 pp_status pp_probe_get(const char *name, const pp_probe **probe_out, pp_err *err)
 {
-    const char *names[PROBE_COUNT + 1] = { NULL };
-    for (size_t i = 0; i < PROBE_COUNT; i++) {
-        names[i] = probes[i]->name;
-        if (strcmp(names[i], name) == 0) {
-            *probe_out = probes[i];
-            return PP_OK;
-        }
-    }
-    const char *near = pp_text_nearest(name, names);
-    return pp_err_set(err, PP_USAGE, "--probe",
-                      "there is no probe '%.64s'%s%s%s; 'ppsim list probes' shows all", name,
-                      near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    size_t index = 0;
+    pp_status status = pp_registry_get(&registry, name, &index, err);
+    if (!status)
+        *probe_out = probes[index];
+    return status;
 }
 
 pp_status pp_probe_needs_two_cores(pp_err *err)

@@ -1,6 +1,7 @@
 #include "calib/profile/uncertainty.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/minmax.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -68,11 +69,6 @@ static pp_status simulate_moved(pp_measured_profile *m, const pp_cost_context *c
     return status;
 }
 
-static pp_ns larger(pp_ns a, pp_ns b)
-{
-    return a > b ? a : b;
-}
-
 static void add_memory(const pp_report *report, pp_uncertainty *u)
 {
     if (report->peak_memory_bytes < u->peak_low_bytes)
@@ -111,8 +107,8 @@ static pp_status add_family(pp_measured_profile *m, const pp_cost_context *conte
         pp_status status = simulate_moved(m, context, plan, entry, towards, &report, err);
         if (status)
             return status;
-        part->less_ns = larger(part->less_ns, u->step_ns - report->step_ns);
-        part->more_ns = larger(part->more_ns, report->step_ns - u->step_ns);
+        part->less_ns = pp_max(part->less_ns, u->step_ns - report->step_ns);
+        part->more_ns = pp_max(part->more_ns, report->step_ns - u->step_ns);
         add_memory(report, u);
     }
     u->count += part->less_ns || part->more_ns;
@@ -122,7 +118,7 @@ static pp_status add_family(pp_measured_profile *m, const pp_cost_context *conte
 static int compare_parts(const void *left, const void *right)
 {
     const pp_uncertain_part *a = left, *b = right;
-    const pp_ns x = larger(a->less_ns, a->more_ns), y = larger(b->less_ns, b->more_ns);
+    const pp_ns x = pp_max(a->less_ns, a->more_ns), y = pp_max(b->less_ns, b->more_ns);
     return x != y ? (x > y ? -1 : 1) : strcmp(a->name, b->name);
 }
 
@@ -134,7 +130,7 @@ static void sum_up(pp_uncertainty *u)
         less += (double)u->part[i].less_ns * (double)u->part[i].less_ns;
         more += (double)u->part[i].more_ns * (double)u->part[i].more_ns;
     }
-    u->step_low_ns = larger(0, u->step_ns - (pp_ns)(sqrt(less) + 0.5));
+    u->step_low_ns = pp_max(0, u->step_ns - (pp_ns)(sqrt(less) + 0.5));
     u->step_high_ns = u->step_ns + (pp_ns)(sqrt(more) + 0.5);
 }
 

@@ -13,6 +13,7 @@
 
 #include "planner/order/problem_costs.h"
 #include "sim/base/alloc.h"
+#include "sim/base/minmax.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -83,26 +84,16 @@ static pp_ns times(pp_ns a, uint32_t count)
     return __builtin_mul_overflow(a, (pp_ns)count, &product) ? INT64_MAX : product;
 }
 
-static pp_ns least(pp_ns a, pp_ns b)
-{
-    return a < b ? a : b;
-}
-
-static pp_ns most(pp_ns a, pp_ns b)
-{
-    return a > b ? a : b;
-}
-
 /* From the start of a backward until its gradient leaves. */
 static pp_ns back_ns(const bounding *b, size_t row)
 {
-    return b->split ? least(b->costs->b_ns[row], b->costs->i_ns[row]) : b->costs->b_ns[row];
+    return b->split ? pp_min(b->costs->b_ns[row], b->costs->i_ns[row]) : b->costs->b_ns[row];
 }
 
 static pp_ns back_work_ns(const bounding *b, size_t row)
 {
     pp_ns fused = b->costs->b_ns[row];
-    return b->split ? least(fused, plus(b->costs->i_ns[row], b->costs->w_ns[row])) : fused;
+    return b->split ? pp_min(fused, plus(b->costs->i_ns[row], b->costs->w_ns[row])) : fused;
 }
 
 /* The least that a forward adds to the work of its rank. In an overlapped pair that is what the
@@ -110,7 +101,7 @@ static pp_ns back_work_ns(const bounding *b, size_t row)
 static pp_ns forward_work_ns(const bounding *b, size_t row)
 {
     pp_ns alone = b->costs->f_ns[row];
-    return b->pairs ? least(alone, most(0, b->costs->pair_ns[row] - b->longest_b_ns)) : alone;
+    return b->pairs ? pp_min(alone, pp_max(0, b->costs->pair_ns[row] - b->longest_b_ns)) : alone;
 }
 
 static pp_ns latency_ns(const bounding *b, const pp_ns *send_ns, size_t row, uint32_t from,
@@ -138,7 +129,7 @@ static pp_ns chain(const bounding *b, size_t row)
     pp_ns end = 0;
     for (uint32_t s = last + 1; s-- > 0;) {
         b->back_in_ns[s] = at;
-        end = most(end, plus(at, back_work_ns(b, row + s)));
+        end = pp_max(end, plus(at, back_work_ns(b, row + s)));
         at = plus(at, back_ns(b, row + s));
         if (s > 0)
             at = plus(at, latency_ns(b, costs->send_b_ns, row, s, s - 1));
@@ -174,16 +165,16 @@ static void add_memory(bounding *b, size_t row, uint32_t s, uint32_t count, rank
     int64_t held = held_bytes(costs, row + s);
     int64_t recompute = plus(costs->recompute_bytes[row + s], costs->temporary_bytes[row + s]);
     pp_ns back = back_ns(b, row + s);
-    pp_ns rest = least(costs->w_ns[row + s], most(0, costs->b_ns[row + s] - back));
+    pp_ns rest = pp_min(costs->w_ns[row + s], pp_max(0, costs->b_ns[row + s] - back));
     if (plus(held, recompute) > room_bytes(b, b->stage_rank[s]))
         b->fits = false;
     double one = (double)held * (double)(plus(b->back_in_ns[s], back) - b->in_ns[s]) +
                  (double)recompute * (double)back;
     if (b->split)
-        one += (double)least(costs->stash_bytes[row + s], held) * (double)rest;
+        one += (double)pp_min(costs->stash_bytes[row + s], held) * (double)rest;
     rank->area += one * (double)count;
     rank->terms++;
-    rank->least_recompute_bytes = least(rank->least_recompute_bytes, recompute);
+    rank->least_recompute_bytes = pp_min(rank->least_recompute_bytes, recompute);
 }
 
 /* Adds `count` microbatches of one class to their ranks, or to the mirrored ones. */
@@ -193,9 +184,9 @@ static void add_to_ranks(bounding *b, size_t row, uint32_t count, bool mirrored)
         uint32_t home = b->stage_rank[s];
         rank_sums *rank = &b->rank[mirrored ? b->costs->ranks - 1 - home : home];
         pp_ns forward = times(forward_work_ns(b, row + s), count);
-        rank->head_ns = least(rank->head_ns, b->in_ns[s]);
-        rank->tail_ns = least(rank->tail_ns, b->out_ns[s]);
-        rank->first_back_ns = least(rank->first_back_ns, b->back_in_ns[s]);
+        rank->head_ns = pp_min(rank->head_ns, b->in_ns[s]);
+        rank->tail_ns = pp_min(rank->tail_ns, b->out_ns[s]);
+        rank->first_back_ns = pp_min(rank->first_back_ns, b->back_in_ns[s]);
         rank->forward_ns = plus(rank->forward_ns, forward);
         pp_ns back = b->forward_only ? 0 : times(back_work_ns(b, row + s), count);
         rank->load_ns = plus(rank->load_ns, plus(forward, back));
@@ -251,7 +242,7 @@ static bool surely_fits(const bounding *b, size_t n, int64_t room, pp_ns enough_
     pp_ns longest_ns = 0;
     for (size_t k = 0; k < n; k++) {
         const item *x = &b->items[k];
-        longest_ns = most(longest_ns, x->forward_ns);
+        longest_ns = pp_max(longest_ns, x->forward_ns);
         if (x->bytes > 0 && (double)x->forward_ns < least_density * (double)x->bytes)
             least_density = (double)x->forward_ns / (double)x->bytes;
     }
@@ -273,7 +264,7 @@ static pp_ns forward_that_fits(const bounding *b, uint32_t rank, pp_ns enough_ns
     pp_ns work = 0;
     for (size_t k = 0; k < n; k++) {
         const item *x = &b->items[k];
-        int64_t whole = x->bytes == 0 ? (int64_t)x->count : least(x->count, room / x->bytes);
+        int64_t whole = x->bytes == 0 ? (int64_t)x->count : pp_min(x->count, room / x->bytes);
         work = plus(work, times(x->forward_ns, (uint32_t)whole));
         room -= whole * x->bytes;
         if (whole == (int64_t)x->count)
@@ -297,12 +288,12 @@ static void finish_rank(const bounding *b, uint32_t r, pp_ns part_ns[PP_BOUND_CO
         double room = (double)room_bytes(b, r);
         double guard = 1 - (double)(rank->terms + 8) * DBL_EPSILON;
         double share = room > 0 ? rank->area / room * guard : 0;
-        early = least(early, forward_that_fits(b, r, rank->first_back_ns - rank->head_ns));
+        early = pp_min(early, forward_that_fits(b, r, rank->first_back_ns - rank->head_ns));
         if (share >= 1 && share < (double)PP_NS_MAX)
             part_ns[PP_BOUND_AREA] = plus(plus(rank->head_ns, rank->tail_ns), (pp_ns)share);
     }
     pp_ns idle_to = rank->first_back_ns - early;
-    part_ns[PP_BOUND_START] = plus(most(rank->head_ns, idle_to), rest);
+    part_ns[PP_BOUND_START] = plus(pp_max(rank->head_ns, idle_to), rest);
 }
 
 static void bounding_free(bounding *b)
@@ -354,7 +345,7 @@ static pp_status bounding_new(bounding *b, pp_err *err)
     for (uint32_t j = b->mirrored_from; j < costs->microbatches; j++)
         b->mirrored_count[costs->class_of[j]]++;
     for (size_t i = 0; b->pairs && i < costs->classes * stages; i++)
-        b->longest_b_ns = most(b->longest_b_ns, costs->b_ns[i]);
+        b->longest_b_ns = pp_max(b->longest_b_ns, costs->b_ns[i]);
     sort_stages(b);
     return PP_OK;
 }
@@ -417,9 +408,9 @@ pp_ns pp_bound_boundary(const pp_costs *costs, bool step_sync)
     pp_ns shortest = INT64_MAX;
     pp_ns longest = 0;
     for (uint32_t r = 0; r < costs->ranks; r++) {
-        sync = least(sync, costs->grad_sync_ns[r]);
-        shortest = least(shortest, costs->optimizer_ns[r]);
-        longest = most(longest, costs->optimizer_ns[r]);
+        sync = pp_min(sync, costs->grad_sync_ns[r]);
+        shortest = pp_min(shortest, costs->optimizer_ns[r]);
+        longest = pp_max(longest, costs->optimizer_ns[r]);
     }
     return plus(plus(sync, step_sync ? longest : shortest), costs->fixed_ns);
 }

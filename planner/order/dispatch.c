@@ -17,6 +17,7 @@
 #include "planner/order/dispatch.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/minmax.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,16 +76,6 @@ struct pp_dispatch {
     int64_t *holding; /* by cell: what it holds now */
 };
 
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static uint32_t cell_of(const pp_order_problem *x, uint32_t stage, uint32_t microbatch)
 {
     return microbatch * x->stages + stage;
@@ -113,8 +104,8 @@ static void prepare(pp_dispatch *d)
             const pp_task_memory *b = &x->memory[pp_order_problem_op(x, PP_TASK_B, s, i)];
             const pp_task_memory *w = &x->memory[pp_order_problem_op(x, PP_TASK_W, s, i)];
             uint32_t cell = cell_of(x, s, i);
-            d->size[cell] = most(f->delta, -w->delta);
-            d->extra[cell] = most(f->need - f->delta, most(b->need, w->need));
+            d->size[cell] = pp_max(f->delta, -w->delta);
+            d->extra[cell] = pp_max(f->need - f->delta, pp_max(b->need, w->need));
             for (int kind = 0; kind < 3; kind++)
                 d->work[x->stage_rank[s]] +=
                     x->task[pp_order_problem_op(x, (pp_task_kind)kind, s, i)].ticks;
@@ -208,7 +199,7 @@ static bool banker_agrees(const pp_dispatch *d, uint32_t r, uint32_t s, uint32_t
     const pp_order_problem *x = d->problem;
     const rank_state *rank = &d->rank[r];
     int64_t spare = x->room[r] - rank->held - d->size[cell_of(x, s, d->policy->order[k])];
-    int64_t transient = most(rank->extra, d->extra[cell_of(x, s, d->policy->order[k])]);
+    int64_t transient = pp_max(rank->extra, d->extra[cell_of(x, s, d->policy->order[k])]);
     uint32_t end = k + 1 > rank->started ? k + 1 : rank->started;
     for (uint32_t j = rank->finished; j < end; j++) {
         int64_t needs = 0;
@@ -221,7 +212,7 @@ static bool banker_agrees(const pp_dispatch *d, uint32_t r, uint32_t s, uint32_t
             if (d->stage_next[stage] <= j && !admitted)
                 needs += d->size[cell];
             holds += admitted ? d->size[cell] : d->holding[cell];
-            extra = most(extra, d->extra[cell]);
+            extra = pp_max(extra, d->extra[cell]);
         }
         if (needs + extra > spare)
             return false;
@@ -236,7 +227,7 @@ static bool admits(const pp_dispatch *d, uint32_t r, uint32_t s, uint32_t k)
     uint32_t cell = cell_of(d->problem, s, d->policy->order[k]);
     if (rank->lowest != rank->highest)
         return banker_agrees(d, r, s, k);
-    return rank->held + d->size[cell] + most(rank->extra, d->extra[cell]) <= d->problem->room[r];
+    return rank->held + d->size[cell] + pp_max(rank->extra, d->extra[cell]) <= d->problem->room[r];
 }
 
 /* What a rank knows when it decides. */
@@ -269,7 +260,7 @@ static void look_at_forwards(const pp_dispatch *d, uint32_t r, outlook *o)
             continue;
         int64_t at = d->arrive[cell_of(x, s, d->policy->order[k])];
         if (at > d->next[r]) {
-            o->next_f = least(o->next_f, at);
+            o->next_f = pp_min(o->next_f, at);
         } else if (!o->f || f_goes_first(d, s, o->f_stage)) {
             bool fits = admits(d, r, s, k);
             o->blocked = o->blocked || !fits;
@@ -288,7 +279,7 @@ static void look_at_backwards(const pp_dispatch *d, uint32_t r, outlook *o)
     for (uint32_t k = 0; k < rank->backs; k++) {
         const arrival *a = &rank->back[k];
         if (a->ticks > d->next[r]) {
-            o->next_b = least(o->next_b, a->ticks);
+            o->next_b = pp_min(o->next_b, a->ticks);
             continue;
         }
         int64_t key = by_order ? (int64_t)d->spot[x->task[a->op].microbatch] : a->ticks;
@@ -347,7 +338,7 @@ static uint32_t pick_weight(const pp_dispatch *d, uint32_t r, int64_t gap, int64
 static void wake(pp_dispatch *d, uint32_t r, int64_t at)
 {
     rank_state *rank = &d->rank[r];
-    d->next[r] = least(d->next[r], most(rank->now, at));
+    d->next[r] = pp_min(d->next[r], pp_max(rank->now, at));
 }
 
 /* Announces the end of `op` to the rank of the op that needs its result. */
@@ -378,7 +369,7 @@ static void admit(pp_dispatch *d, uint32_t r, uint32_t cell)
     rank->held += d->size[cell];
     d->holding[cell] = d->size[cell];
     rank->live_cell[rank->live_cells++] = (live_cell){ cell, d->extra[cell] };
-    rank->extra = most(rank->extra, d->extra[cell]);
+    rank->extra = pp_max(rank->extra, d->extra[cell]);
 }
 
 static void give_back(pp_dispatch *d, uint32_t r, uint32_t cell, int64_t keep)
@@ -398,7 +389,7 @@ static void dismiss(pp_dispatch *d, uint32_t r, uint32_t cell)
         if (rank->live_cell[g].cell == cell)
             continue;
         rank->live_cell[kept++] = rank->live_cell[g];
-        rank->extra = most(rank->extra, rank->live_cell[g].extra);
+        rank->extra = pp_max(rank->extra, rank->live_cell[g].extra);
     }
     rank->live_cells = kept;
     if (rank->lowest == rank->highest)
@@ -494,13 +485,13 @@ static void decide(pp_dispatch *d, uint32_t r)
         return;
     }
     bool press = o.blocked && !o.f;
-    int64_t next = press ? o.next_b : least(o.next_b, o.next_f);
+    int64_t next = press ? o.next_b : pp_min(o.next_b, o.next_f);
     int64_t gap = next == NEVER ? NEVER : next - d->next[r];
     uint32_t w = pick_weight(d, r, gap, knob[press ? PP_KNOB_PRESS : PP_KNOB_OVERRUN]);
     if (w < d->problem->ops)
         run_weight(d, r, w);
     else
-        d->next[r] = least(o.next_b, o.next_f);
+        d->next[r] = pp_min(o.next_b, o.next_f);
 }
 
 int64_t pp_dispatch_run(pp_dispatch *d, const pp_policy *policy, int64_t limit)
@@ -510,7 +501,7 @@ int64_t pp_dispatch_run(pp_dispatch *d, const pp_policy *policy, int64_t limit)
     for (;;) {
         int64_t now = NEVER;
         for (uint32_t k = 0; k < x->ranks; k++)
-            now = least(now, d->next[k]);
+            now = pp_min(now, d->next[k]);
         uint32_t r = 0;
         while (d->next[r] != now)
             r++;
@@ -526,7 +517,7 @@ int64_t pp_dispatch_run(pp_dispatch *d, const pp_policy *policy, int64_t limit)
     for (uint32_t r = 0; r < x->ranks; r++) {
         if (d->rank[r].done < d->begin[r + 1] - d->begin[r])
             return NEVER;
-        makespan = most(makespan, d->rank[r].now);
+        makespan = pp_max(makespan, d->rank[r].now);
     }
     return makespan;
 }

@@ -14,14 +14,10 @@
 #include "planner/order/movable_order.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/minmax.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 pp_status pp_movable_order_new(const pp_order_problem *problem, pp_movable_order **order_out,
                                pp_err *err)
@@ -92,7 +88,7 @@ static void time_end(pp_movable_order *w, uint32_t op)
 {
     const pp_task *task = &w->problem->task[op];
     int64_t before = w->end[w->sequence[w->place[op] - 1]];
-    w->end[op] = most(before, w->end[task->before] + task->lag) + task->ticks;
+    w->end[op] = pp_max(before, w->end[task->before] + task->lag) + task->ticks;
 }
 
 static int64_t tail_over(const pp_movable_order *w, uint32_t next)
@@ -106,7 +102,7 @@ static int64_t tail_of(const pp_movable_order *w, uint32_t op)
     int64_t behind = tail_over(w, w->sequence[w->place[op] + 1]);
     int64_t chain = tail_over(w, task->after) + w->problem->task[task->after].lag;
     int64_t weight = tail_over(w, task->weight) + w->problem->task[task->weight].lag;
-    return most(behind, most(chain, weight));
+    return pp_max(behind, pp_max(chain, weight));
 }
 
 /* Invalidates all marks. */
@@ -183,7 +179,7 @@ static void set_makespan(pp_movable_order *w)
 {
     w->makespan = 0;
     for (uint32_t r = 0; r < w->problem->ranks; r++)
-        w->makespan = most(w->makespan, w->end[w->sequence[w->begin[r + 1] - 2]]);
+        w->makespan = pp_max(w->makespan, w->end[w->sequence[w->begin[r + 1] - 2]]);
 }
 
 bool pp_movable_order_set(pp_movable_order *w, const uint32_t *ops)
@@ -335,15 +331,15 @@ static bool time_window(pp_movable_order *w, const window *x, int64_t limit)
         int64_t a = (w->rank_in_topo[first] - x->low < count ? w->fresh : w->end)[first];
         int64_t b =
             (w->rank_in_topo[task->before] - x->low < count ? w->fresh : w->end)[task->before];
-        int64_t end = most(a, b + task->lag) + task->ticks;
+        int64_t end = pp_max(a, b + task->lag) + task->ticks;
         w->fresh[op] = end;
         int64_t rest = 0;
         if (w->rank_in_topo[next] > x->high)
             rest = tail_over(w, next);
         if (w->rank_in_topo[task->after] > x->high)
-            rest = most(rest, tail_over(w, task->after) + tasks[task->after].lag);
+            rest = pp_max(rest, tail_over(w, task->after) + tasks[task->after].lag);
         if (w->rank_in_topo[task->weight] > x->high)
-            rest = most(rest, tail_over(w, task->weight) + tasks[task->weight].lag);
+            rest = pp_max(rest, tail_over(w, task->weight) + tasks[task->weight].lag);
         if (end + rest > limit)
             return false;
     }
@@ -472,7 +468,7 @@ bool pp_movable_order_exchange(pp_movable_order *w, uint32_t i, uint32_t j, int6
         int64_t a = (w->rank_in_topo[first] - low < x->ops ? w->fresh : w->end)[first];
         int64_t b =
             (w->rank_in_topo[task->before] - low < x->ops ? w->fresh : w->end)[task->before];
-        w->fresh[op] = most(a, b + task->lag) + task->ticks;
+        w->fresh[op] = pp_max(a, b + task->lag) + task->ticks;
         good = w->fresh[op] <= limit;
     }
     if (!good) {

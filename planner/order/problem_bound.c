@@ -14,6 +14,8 @@
 #include "planner/order/problem_bound.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/heap.h"
+#include "sim/base/minmax.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -25,9 +27,9 @@ enum { DFF_MOST = 32 };
 
 /* An op as a job of its rank. */
 typedef struct job {
-    int64_t head; /* it cannot start earlier */
-    int64_t ticks;
-    int64_t tail; /* that follows its end at least */
+    int64_t head;  /* it cannot start before */
+    int64_t ticks; /* left to do */
+    int64_t tail;  /* that follows its end at least */
 } job;
 
 /* An item of a knapsack: `size` in memory, worth `ticks`. */
@@ -41,7 +43,7 @@ typedef struct bounding {
     uint32_t *own;        /* [ops], by rank */
     uint32_t *begin;      /* [ranks + 1] into own */
     job *jobs;            /* [ops], of the rank at hand */
-    int64_t *heap;        /* [2 * ops] */
+    uint32_t *waiting;    /* [ops]: a heap of jobs */
     item *items;          /* [ops] */
     int64_t *counted;     /* [4 * stages * microbatches], of CHAINED */
 } bounding;
@@ -64,19 +66,9 @@ const char *pp_order_bound_text(pp_order_bound_part part)
     return texts[part].text;
 }
 
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void raise(pp_order_bounds *bounds, pp_order_bound_part part, int64_t ticks)
 {
-    bounds->part[part] = most(bounds->part[part], ticks);
+    bounds->part[part] = pp_max(bounds->part[part], ticks);
 }
 
 /* Finds head and tail of every op. One pass each suffices, since numbers grow along a chain. */
@@ -91,8 +83,8 @@ static void find_ways(bounding *b, pp_order_bounds *bounds)
     for (uint32_t op = x->ops; op-- > 0;) {
         const pp_task *after = &x->task[x->task[op].after];
         const pp_task *weight = &x->task[x->task[op].weight];
-        b->tail[op] = most(after->lag + after->ticks + b->tail[x->task[op].after],
-                           weight->lag + weight->ticks + b->tail[x->task[op].weight]);
+        b->tail[op] = pp_max(after->lag + after->ticks + b->tail[x->task[op].after],
+                             weight->lag + weight->ticks + b->tail[x->task[op].weight]);
         raise(bounds, PP_ORDER_BOUND_PATH, b->head[op] + x->task[op].ticks + b->tail[op]);
     }
 }
@@ -104,58 +96,36 @@ static int by_head(const void *left, const void *right)
     return (a->head > b->head) - (a->head < b->head);
 }
 
-/* A heap of pairs (tail, rest), the longest tail on top. */
-static void sink(int64_t *heap, uint32_t count, uint32_t at)
+/* The job with the longest tail first. */
+static bool longer_tail(const void *context, uint32_t a, uint32_t b)
 {
-    for (;;) {
-        uint32_t child = 2 * at + 1;
-        if (child >= count)
-            return;
-        child += child + 1 < count && heap[2 * child + 2] > heap[2 * child];
-        if (heap[2 * child] <= heap[2 * at])
-            return;
-        for (int k = 0; k < 2; k++) {
-            int64_t swap = heap[2 * at + (uint32_t)k];
-            heap[2 * at + (uint32_t)k] = heap[2 * child + (uint32_t)k];
-            heap[2 * child + (uint32_t)k] = swap;
-        }
-        at = child;
-    }
-}
-
-static void push(int64_t *heap, uint32_t count, const job *j)
-{
-    uint32_t at = count;
-    for (; at > 0 && heap[2 * ((at - 1) / 2)] < j->tail; at = (at - 1) / 2)
-        memcpy(heap + 2 * at, heap + 2 * ((at - 1) / 2), 2 * sizeof *heap);
-    heap[2 * at] = j->tail;
-    heap[2 * at + 1] = j->ticks;
+    const job *jobs = context;
+    return jobs[a].tail > jobs[b].tail;
 }
 
 /* The end of the preemptive schedule of Jackson, which always runs the job with the longest tail.
  * It is optimal for one machine that may interrupt jobs, so no order of the rank ends earlier. */
 static int64_t jackson(bounding *b, uint32_t count)
 {
-    uint32_t waiting = 0;
+    pp_heap waiting = { .id = b->waiting, .context = b->jobs };
     uint32_t next = 0;
     int64_t now = 0;
     int64_t end = 0;
     qsort(b->jobs, count, sizeof *b->jobs, by_head);
-    while (next < count || waiting) {
-        if (!waiting)
-            now = most(now, b->jobs[next].head);
+    while (next < count || waiting.count) {
+        if (!waiting.count)
+            now = pp_max(now, b->jobs[next].head);
         for (; next < count && b->jobs[next].head <= now; next++)
-            push(b->heap, waiting++, &b->jobs[next]);
+            pp_heap_push(&waiting, longer_tail, next);
+        job *first = &b->jobs[waiting.id[0]];
         int64_t until = next < count ? b->jobs[next].head : INT64_MAX;
-        int64_t run = least(b->heap[1], until - now);
+        int64_t run = pp_min(first->ticks, until - now);
         now += run;
-        b->heap[1] -= run;
-        if (b->heap[1] > 0)
+        first->ticks -= run;
+        if (first->ticks > 0)
             continue;
-        end = most(end, now + b->heap[0]);
-        waiting--;
-        memcpy(b->heap, b->heap + 2 * waiting, 2 * sizeof *b->heap);
-        sink(b->heap, waiting, 0);
+        end = pp_max(end, now + first->tail);
+        pp_heap_pop(&waiting, longer_tail);
     }
     return end;
 }
@@ -217,11 +187,11 @@ static rank_view view(const bounding *b, uint32_t rank)
     for (uint32_t k = b->begin[rank]; k < b->begin[rank + 1]; k++) {
         uint32_t op = b->own[k];
         const pp_task *task = &x->task[op];
-        v.head = least(v.head, b->head[op]);
+        v.head = pp_min(v.head, b->head[op]);
         v.load += task->ticks;
         if (task->kind == PP_TASK_B) {
-            v.first_back = least(v.first_back, b->head[op]);
-            v.extra = least(v.extra, x->memory[op].need);
+            v.first_back = pp_min(v.first_back, b->head[op]);
+            v.extra = pp_min(v.extra, x->memory[op].need);
         }
         if (task->kind != PP_TASK_F)
             continue;
@@ -230,7 +200,7 @@ static rank_view view(const bounding *b, uint32_t rank)
         v.alike = v.alike && now.ticks == v.one.ticks && now.size == v.one.size;
         v.forward += now.ticks;
         v.size += now.size;
-        v.down_up = least(v.down_up, b->tail[op]);
+        v.down_up = pp_min(v.down_up, b->tail[op]);
     }
     return v;
 }
@@ -243,7 +213,7 @@ static int64_t early_work(bounding *b, uint32_t rank, const rank_view *v)
     if (v->size <= room)
         return v->forward;
     if (v->alike)
-        return most(0, room / v->one.size * v->one.ticks);
+        return pp_max(0, room / v->one.size * v->one.ticks);
     uint32_t n = 0;
     for (uint32_t k = b->begin[rank]; k < b->begin[rank + 1]; k++) {
         uint32_t op = b->own[k];
@@ -281,11 +251,11 @@ static void bound_starts(bounding *b, uint32_t rank, pp_order_bounds *bounds)
     rank_view v = view(b, rank);
     if (v.head == INT64_MAX)
         return;
-    int64_t idle = most(0, v.first_back - v.head - early_work(b, rank, &v));
+    int64_t idle = pp_max(0, v.first_back - v.head - early_work(b, rank, &v));
     raise(bounds, PP_ORDER_BOUND_LOAD, v.head + v.load);
     raise(bounds, PP_ORDER_BOUND_START, v.head + idle + v.load);
     bool fills = v.size > b->x->room[rank]; /* so a B runs before the last F */
-    int64_t late = most(0, v.down_up - late_work(b, rank));
+    int64_t late = pp_max(0, v.down_up - late_work(b, rank));
     raise(bounds, PP_ORDER_BOUND_START_END, v.head + (fills ? idle : 0) + v.load + late);
 }
 
@@ -296,7 +266,7 @@ static wide rounded(int64_t size, int64_t room, int64_t k)
 {
     wide product = (wide)size * (k + 1);
     if (k == 0 || product % room == 0)
-        return (wide)size * most(k, 1);
+        return (wide)size * pp_max(k, 1);
     return product / room * room;
 }
 
@@ -312,7 +282,7 @@ static int64_t area(const bounding *b, uint32_t rank, int64_t k)
     for (uint32_t n = b->begin[rank]; n < b->begin[rank + 1]; n++) {
         uint32_t op = b->own[n];
         const pp_task *task = &x->task[op];
-        head = least(head, b->head[op]);
+        head = pp_min(head, b->head[op]);
         if (k == 0) /* transients */
             sum +=
                 (wide)(x->memory[op].need - (task->kind == PP_TASK_F ? x->memory[op].delta : 0)) *
@@ -326,7 +296,7 @@ static int64_t area(const bounding *b, uint32_t rank, int64_t k)
         sum += rounded(x->memory[f].delta, room, k) * (b->head[op] + task->ticks - b->head[f]) +
                rounded(kept, room, k) * x->task[task->weight].ticks;
     }
-    wide whole = (wide)room * most(k, 1);
+    wide whole = (wide)room * pp_max(k, 1);
     return head < INT64_MAX ? head + (int64_t)((sum + whole - 1) / whole) : 0;
 }
 
@@ -360,10 +330,10 @@ static reuse reuse_of(const pp_order_problem *x, uint32_t s)
     int64_t extra = x->memory[f].need - size;
     if (size <= 0)
         return (reuse){ x->microbatches, 0 };
-    int64_t fit = (room - most(extra, x->memory[b].need)) / size;
+    int64_t fit = (room - pp_max(extra, x->memory[b].need)) / size;
     /* with `fit` of them held, either the W of that B has run, or one more B */
     bool tight = room - extra - fit * size < -x->memory[w].delta;
-    return (reuse){ most(fit, 1), tight ? least(x->task[b].ticks, x->task[w].ticks) : 0 };
+    return (reuse){ pp_max(fit, 1), tight ? pp_min(x->task[b].ticks, x->task[w].ticks) : 0 };
 }
 
 /* Earliest starts of the k-th F and the k-th B on every stage, whichever microbatches they belong
@@ -379,12 +349,12 @@ static void count_starts(const bounding *b, int64_t *ways)
             int64_t *way = ways + (size_t)at * m;
             int64_t start = at ? (way - m)[k] + before->ticks + task->lag : 0;
             if (k)
-                start = most(start, way[k - 1] + task->ticks);
+                start = pp_max(start, way[k - 1] + task->ticks);
             reuse t = reuse_of(x, task->stage);
             if (task->kind == PP_TASK_F && (int64_t)k >= t.fit) {
                 uint32_t back = 2 * x->stages - 1 - at;
-                start =
-                    most(start, (ways + (size_t)back * m)[k - t.fit] + x->task[back].ticks + t.gap);
+                start = pp_max(start,
+                               (ways + (size_t)back * m)[k - t.fit] + x->task[back].ticks + t.gap);
             }
             way[k] = start;
         }
@@ -403,13 +373,13 @@ static void count_ends(const bounding *b, int64_t *ways)
             int64_t *way = ways + (size_t)at * m;
             int64_t tail = task->after < x->ops ? (way + m)[k] + after->ticks + after->lag : 0;
             if (task->kind == PP_TASK_B)
-                tail = most(tail, x->task[task->weight].ticks);
+                tail = pp_max(tail, x->task[task->weight].ticks);
             if (k)
-                tail = most(tail, way[k - 1] + task->ticks);
+                tail = pp_max(tail, way[k - 1] + task->ticks);
             reuse t = reuse_of(x, task->stage);
             if (task->kind == PP_TASK_B && (int64_t)k >= t.fit) {
                 uint32_t f = 2 * x->stages - 1 - at;
-                tail = most(tail, (ways + (size_t)f * m)[k - t.fit] + x->task[f].ticks + t.gap);
+                tail = pp_max(tail, (ways + (size_t)f * m)[k - t.fit] + x->task[f].ticks + t.gap);
             }
             way[k] = tail;
         }
@@ -469,16 +439,16 @@ static pp_status bounding_new(bounding *b, pp_err *err)
 {
     const pp_order_problem *x = b->x;
     size_t n = (size_t)x->ops + 1;
-    b->head = pp_alloc_array(4 * n + 2 * n, sizeof *b->head);
-    b->own = pp_alloc_array(n + x->ranks + 1, sizeof *b->own);
+    b->head = pp_alloc_array(4 * n, sizeof *b->head);
+    b->own = pp_alloc_array(2 * n + x->ranks + 1, sizeof *b->own);
     b->jobs = pp_alloc_array(n, sizeof *b->jobs);
     b->items = pp_alloc_array(n, sizeof *b->items);
     if (!b->head || !b->own || !b->jobs || !b->items)
         return pp_err_nomem(err);
     b->tail = b->head + n;
-    b->heap = b->tail + n;
-    b->counted = b->heap + 2 * n; /* 4 stages x microbatches: more than one n, less than two */
-    b->begin = b->own + n;
+    b->counted = b->tail + n; /* 4 stages x microbatches: more than one n, less than two */
+    b->waiting = b->own + n;
+    b->begin = b->waiting + n;
     for (uint32_t op = 0; op < x->ops; op++)
         b->begin[x->task[op].rank + 1]++;
     for (uint32_t r = 0; r < x->ranks; r++)

@@ -2,6 +2,7 @@
 #include "planner/pack/pack_int.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/heap.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -244,11 +245,11 @@ pp_status pp_group_first_fit(const pp_pack_case *c, pp_grouping *out, pp_err *er
 
 /* ---- equal and ramped ----------------------------------------------------------------------- */
 
-/* Bins in a heap, the one that is furthest below its target first. */
+/* Bins, the one that is furthest below its target first. */
 typedef struct dealing {
     double *missing; /* [bins]: of its target */
     int64_t *tokens; /* [bins] */
-    uint32_t *heap;  /* [bins] */
+    pp_heap heap;    /* of bins */
     uint32_t *aside; /* [bins]: too full for this sequence */
     uint32_t bins;
     int64_t looks; /* at bins */
@@ -258,73 +259,38 @@ static void dealing_free(dealing *d)
 {
     free(d->missing);
     free(d->tokens);
-    free(d->heap);
+    free(d->heap.id);
     free(d->aside);
 }
 
-static bool before(const dealing *d, uint32_t a, uint32_t b)
+static bool before(const void *context, uint32_t a, uint32_t b)
 {
-    return d->missing[a] != d->missing[b] ? d->missing[a] > d->missing[b] : a < b;
-}
-
-static void sift_down(dealing *d, uint32_t count, uint32_t at)
-{
-    for (;;) {
-        uint32_t best = at;
-        for (uint32_t child = 2 * at + 1; child <= 2 * at + 2 && child < count; child++) {
-            if (before(d, d->heap[child], d->heap[best]))
-                best = child;
-        }
-        if (best == at)
-            return;
-        uint32_t kept = d->heap[at];
-        d->heap[at] = d->heap[best];
-        d->heap[best] = kept;
-        at = best;
-    }
-}
-
-static void push(dealing *d, uint32_t *count, uint32_t bin)
-{
-    uint32_t at = (*count)++;
-    while (at > 0 && before(d, bin, d->heap[(at - 1) / 2])) {
-        d->heap[at] = d->heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    d->heap[at] = bin;
-}
-
-static uint32_t pop(dealing *d, uint32_t *count)
-{
-    uint32_t top = d->heap[0];
-    d->heap[0] = d->heap[--*count];
-    sift_down(d, *count, 0);
-    return top;
+    const double *missing = context;
+    return missing[a] != missing[b] ? missing[a] > missing[b] : a < b;
 }
 
 /* Every sequence, heaviest first, to the bin that misses most and has room. */
 static pp_status deal(const pp_pack_case *c, dealing *d, uint32_t *bin_of, pp_err *err)
 {
-    uint32_t heaped = 0;
     for (uint32_t b = 0; b < d->bins; b++)
-        push(d, &heaped, b);
+        pp_heap_push(&d->heap, before, b);
     for (size_t i = 0; i < c->task->count; i++) {
         const uint32_t sequence = c->by_size[i];
         const int64_t length = c->task->lengths[sequence];
         uint32_t aside = 0;
-        while (heaped && d->tokens[d->heap[0]] + length > c->packer->capacity)
-            d->aside[aside++] = pop(d, &heaped);
+        while (d->heap.count && d->tokens[d->heap.id[0]] + length > c->packer->capacity)
+            d->aside[aside++] = pp_heap_pop(&d->heap, before);
         d->looks += aside + 1;
-        if (!heaped)
+        if (!d->heap.count)
             return pp_err_set(err, PP_USAGE, NULL, "no microbatch has room for %" PRId64 " tokens",
                               length);
-        const uint32_t bin = pop(d, &heaped);
+        const uint32_t bin = pp_heap_pop(&d->heap, before);
         bin_of[sequence] = bin;
         d->tokens[bin] += length;
         d->missing[bin] -= c->weight[sequence];
-        push(d, &heaped, bin);
+        pp_heap_push(&d->heap, before, bin);
         while (aside)
-            push(d, &heaped, d->aside[--aside]);
+            pp_heap_push(&d->heap, before, d->aside[--aside]);
     }
     return PP_OK;
 }
@@ -362,13 +328,14 @@ static pp_status deal_to(const pp_pack_case *c, uint32_t m, const double *target
     dealing d PP_CLEANUP(dealing_free) = {
         .missing = pp_alloc_array(bins, sizeof *d.missing),
         .tokens = pp_alloc_array(bins, sizeof *d.tokens),
-        .heap = pp_alloc_array(bins, sizeof *d.heap),
+        .heap = { .id = pp_alloc_array(bins, sizeof *d.heap.id) },
         .aside = pp_alloc_array(bins, sizeof *d.aside),
         .bins = (uint32_t)bins,
     };
     uint32_t *bin_of PP_CLEANUP(free_indices) = pp_alloc_array(c->task->count, sizeof *bin_of);
-    if (!d.missing || !d.tokens || !d.heap || !d.aside || !bin_of)
+    if (!d.missing || !d.tokens || !d.heap.id || !d.aside || !bin_of)
         return pp_err_nomem(err);
+    d.heap.context = d.missing;
     for (size_t i = 0; i < c->task->count; i++)
         all += c->weight[i];
     for (uint32_t j = 0; j < m; j++)

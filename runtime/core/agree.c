@@ -1,58 +1,49 @@
 #include "runtime/core/agree.h"
 
+#include "sim/base/hash.h"
 #include "sim/program/transfer_costs.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv: enough against mistakes, not against malice.
- */
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    for (int k = 0; k < 8; k++) {
-        hash ^= (value >> (8 * k)) & 0xff;
-        hash *= UINT64_C(1099511628211);
-    }
-    return hash;
-}
-
 static uint64_t mix_text(uint64_t hash, const char *text)
 {
     for (; *text; text++)
-        hash = mix(hash, (unsigned char)*text);
-    return mix(hash, 0x100);
+        hash = pp_hash_number(hash, (unsigned char)*text);
+    return pp_hash_number(hash, 0x100);
 }
-
-#define FIRST_HASH UINT64_C(14695981039346656037)
 
 uint64_t pp_program_hash(const pp_program *program, const pp_costs *costs)
 {
     const pp_comm *comm = program->comm;
-    uint64_t hash = mix(FIRST_HASH, program->ranks);
+    uint64_t hash = pp_hash_number(PP_HASH_START, program->ranks);
     for (size_t i = 0; i < program->count; i++) {
         pp_op op = program->op[i];
-        hash = mix(hash, ((uint64_t)op.microbatch << 32) | ((uint64_t)op.stage << 16) | op.kind);
+        hash = pp_hash_number(hash, ((uint64_t)op.microbatch << 32) | ((uint64_t)op.stage << 16) |
+                                        op.kind);
     }
     for (size_t s = 0; s < comm->step_count; s++)
-        hash = mix(hash, ((uint64_t)comm->step[s].index << 8) | comm->step[s].kind);
+        hash = pp_hash_number(hash, ((uint64_t)comm->step[s].index << 8) | comm->step[s].kind);
     for (size_t t = 0; t < comm->transfer_count; t++) {
         const pp_transfer *own = &comm->transfer[t];
-        hash = mix(hash, ((uint64_t)own->microbatch << 32) | ((uint64_t)own->stage << 16) |
-                             ((uint64_t)own->kind << 8) | own->part);
-        hash = mix(hash, ((uint64_t)own->rank << 32) | own->peer);
-        hash = mix(hash, (uint64_t)pp_comm_bytes(comm, costs, own));
+        hash =
+            pp_hash_number(hash, ((uint64_t)own->microbatch << 32) | ((uint64_t)own->stage << 16) |
+                                     ((uint64_t)own->kind << 8) | own->part);
+        hash = pp_hash_number(hash, ((uint64_t)own->rank << 32) | own->peer);
+        hash = pp_hash_number(hash, (uint64_t)pp_comm_bytes(comm, costs, own));
     }
     return hash;
 }
 
 static uint64_t hash_options(const pp_run_options *options)
 {
-    uint64_t hash = mix(FIRST_HASH, options->first_step);
-    hash = mix(mix(hash, options->warmup), options->iterations);
-    hash = mix(hash, (uint64_t)options->limit_bytes);
-    return mix(hash, (uint64_t)options->serialize << 3 | (uint64_t)options->check_messages << 2 |
-                         (uint64_t)options->check_memory << 1 | options->poison);
+    uint64_t hash = pp_hash_number(PP_HASH_START, options->first_step);
+    hash = pp_hash_number(pp_hash_number(hash, options->warmup), options->iterations);
+    hash = pp_hash_number(hash, (uint64_t)options->limit_bytes);
+    return pp_hash_number(hash, (uint64_t)options->serialize << 3 |
+                                    (uint64_t)options->check_messages << 2 |
+                                    (uint64_t)options->check_memory << 1 | options->poison);
 }
 
 pp_agreement pp_agreement_on(const pp_program *program, const pp_costs *costs,
@@ -71,7 +62,7 @@ pp_agreement pp_agreement_on(const pp_program *program, const pp_costs *costs,
 pp_agreement pp_agreement_of(const pp_interpreter *in, const pp_run_options *options)
 {
     const pp_compute_work *work = in->work;
-    uint64_t hash = mix(mix_text(FIRST_HASH, in->compute->name), work->seed);
+    uint64_t hash = pp_hash_number(mix_text(PP_HASH_START, in->compute->name), work->seed);
     pp_agreement own = pp_agreement_on(in->program, in->costs, in->program_hash);
     own.work = mix_text(hash, work->settings);
     own.how = hash_options(options);

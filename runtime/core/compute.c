@@ -1,6 +1,6 @@
 #include "runtime/core/compute.h"
 
-#include "sim/base/text.h"
+#include "sim/base/registry.h"
 
 #include <string.h>
 
@@ -26,18 +26,22 @@ const pp_compute *pp_compute_at(size_t index)
     return computes[index];
 }
 
+static const char *name_at(size_t index)
+{
+    return computes[index]->name;
+}
+
+static const pp_registry registry = { .noun = "compute",
+                                      .option = "--compute",
+                                      .list = "computes",
+                                      .count = COMPUTE_COUNT,
+                                      .name = name_at };
+
 pp_status pp_compute_get(const char *name, const pp_compute **compute_out, pp_err *err)
 {
-    const char *names[COMPUTE_COUNT + 1] = { NULL };
-    for (size_t i = 0; i < COMPUTE_COUNT; i++) {
-        names[i] = computes[i]->name;
-        if (strcmp(names[i], name) == 0) {
-            *compute_out = computes[i];
-            return PP_OK;
-        }
-    }
-    const char *near = pp_text_nearest(name, names);
-    return pp_err_set(err, PP_USAGE, "--compute",
-                      "there is no compute '%.64s'%s%s%s; 'ppsim list computes' shows all", name,
-                      near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    size_t index = 0;
+    pp_status status = pp_registry_get(&registry, name, &index, err);
+    if (!status)
+        *compute_out = computes[index];
+    return status;
 }

@@ -26,11 +26,11 @@ static pp_status parse_kind(const char *word, pp_fault *fault, pp_err *err)
             return PP_OK;
         }
     }
-    const char *near = pp_text_nearest(word, names);
+    char hint[PP_TEXT_HINT_BYTES];
     return pp_err_set(err, PP_USAGE, "--fault",
-                      "there is no fault '%.32s'%s%s%s; choose drop, delay, duplicate, truncate, "
+                      "there is no fault '%.32s'%s; choose drop, delay, duplicate, truncate, "
                       "reorder, tag, death, stall or plan",
-                      word, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+                      word, pp_text_nearest_hint(word, names, hint));
 }
 
 static pp_status parse_part(char *part, pp_fault *fault, pp_err *err)

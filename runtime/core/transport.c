@@ -1,6 +1,6 @@
 #include "runtime/core/transport.h"
 
-#include "sim/base/text.h"
+#include "sim/base/registry.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,20 +28,24 @@ const pp_transport *pp_transport_at(size_t index)
     return transports[index];
 }
 
+static const char *name_at(size_t index)
+{
+    return transports[index]->name;
+}
+
+static const pp_registry registry = { .noun = "transport",
+                                      .option = "--transport",
+                                      .list = "transports",
+                                      .count = TRANSPORT_COUNT,
+                                      .name = name_at };
+
 pp_status pp_transport_get(const char *name, const pp_transport **transport_out, pp_err *err)
 {
-    const char *names[TRANSPORT_COUNT + 1] = { NULL };
-    for (size_t i = 0; i < TRANSPORT_COUNT; i++) {
-        names[i] = transports[i]->name;
-        if (strcmp(names[i], name) == 0) {
-            *transport_out = transports[i];
-            return PP_OK;
-        }
-    }
-    const char *near = pp_text_nearest(name, names);
-    return pp_err_set(err, PP_USAGE, "--transport",
-                      "there is no transport '%.64s'%s%s%s; 'ppsim list transports' shows all",
-                      name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    size_t index = 0;
+    pp_status status = pp_registry_get(&registry, name, &index, err);
+    if (!status)
+        *transport_out = transports[index];
+    return status;
 }
 
 pp_status pp_link_parse(const char *text, pp_link *link_out, pp_err *err)

@@ -1,6 +1,7 @@
 #include "runtime/cuda/gemm.h"
 
 #include "runtime/cuda/device.h"
+#include "sim/base/hash.h"
 
 #include <assert.h>
 #include <cublasLt.h>
@@ -143,11 +144,7 @@ static shape shape_of(const pp_gpu_gemm_call *call)
 
 static size_t bucket_of(const shape *of)
 {
-    const unsigned char *at = (const unsigned char *)of;
-    uint64_t hash = 14695981039346656037u; /* FNV-1a */
-    for (size_t i = 0; i < sizeof *of; i++)
-        hash = (hash ^ at[i]) * 1099511628211u;
-    return hash % BUCKETS;
+    return pp_hash_bytes(PP_HASH_START, of, sizeof *of) % BUCKETS;
 }
 
 static cudaDataType_t data_type(uint32_t type)

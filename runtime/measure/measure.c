@@ -1,6 +1,7 @@
 #include "runtime/measure/measure.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/minmax.h"
 #include "sim/program/transfer_costs.h"
 
 #include <stdlib.h>
@@ -135,11 +136,6 @@ void pp_record_unpack(const pp_program *program, pp_record *record, uint32_t ran
     visit_rank(program, record, rank, take, &p);
 }
 
-static pp_ns later(pp_ns a, pp_ns b)
-{
-    return a > b ? a : b;
-}
-
 /* When the sends of group g begin, and their receives: both ends are posted (a buffered one needs
  * its own only) and what went before on the edge is through. before_ns: [ranks] of sends, then of
  * receives. */
@@ -153,9 +149,9 @@ static void time_group(const pp_program *program, const pp_costs *costs, uint32_
         uint32_t other = own->match;
         if (!pp_transfer_sends((pp_transfer_kind)own->kind))
             continue;
-        pp_ns start_ns = later(out->post_ns[t], before_ns[own->peer][0]);
+        pp_ns start_ns = pp_max(out->post_ns[t], before_ns[own->peer][0]);
         if (!pp_comm_is_buffered(comm, costs, own))
-            start_ns = later(later(start_ns, out->post_ns[other]), before_ns[own->peer][1]);
+            start_ns = pp_max(pp_max(start_ns, out->post_ns[other]), before_ns[own->peer][1]);
         out->start_ns[t] = start_ns < out->end_ns[t] ? start_ns : out->end_ns[t];
         out->start_ns[other] = start_ns < out->end_ns[other] ? start_ns : out->end_ns[other];
     }

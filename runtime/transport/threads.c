@@ -6,6 +6,7 @@
 #include "runtime/core/clock.h"
 #include "runtime/core/transport.h"
 #include "sim/base/alloc.h"
+#include "sim/base/minmax.h"
 #include "sim/base/processors.h"
 
 #include <inttypes.h>
@@ -273,11 +274,6 @@ static pp_status threads_begin(pp_world *world, uint32_t rank, pp_err *err)
     return PP_OK;
 }
 
-static pp_ns later(pp_ns a, pp_ns b)
-{
-    return a > b ? a : b;
-}
-
 /* A tensor, wherever that lies; messages about shapes are this process's own. */
 static pp_status carry(const pp_world *world, const pp_post *post, void *to, const void *from,
                        pp_err *err)
@@ -306,10 +302,10 @@ static pp_status meet(pp_world *world, edge *e, pp_err *err)
         status = carry(world, &to->post, to->post.payload, payload, err);
     bool free_link = world->options.link.kind == PP_LINK_FREE;
     pp_ns takes = (free_link ? 0 : from->post.takes_ns) + way->extra_ns;
-    pp_ns ready_ns = later(to->posted_ns, e->free_ns);
-    to->done_ns = buffered ? later(ready_ns, from->done_ns + takes)
-                           : later(ready_ns, from->posted_ns) + takes;
-    to->done_ns = later(to->done_ns, pp_clock_now_ns());
+    pp_ns ready_ns = pp_max(to->posted_ns, e->free_ns);
+    to->done_ns = buffered ? pp_max(ready_ns, from->done_ns + takes)
+                           : pp_max(ready_ns, from->posted_ns) + takes;
+    to->done_ns = pp_max(to->done_ns, pp_clock_now_ns());
     e->free_ns = to->done_ns;
     if (!from->matched) { /* neither buffered nor sent twice */
         from->done_ns = to->done_ns;
@@ -328,9 +324,9 @@ static void let_go(pp_world *world, edge *e)
         if (!from->matched && !from->post.buffered)
             return;
         if (!from->matched)
-            from->done_ns = later(from->posted_ns, e->left_ns);
+            from->done_ns = pp_max(from->posted_ns, e->left_ns);
         from->matched = true;
-        e->left_ns = later(e->left_ns, from->done_ns);
+        e->left_ns = pp_max(e->left_ns, from->done_ns);
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "sim/analysis/report.h"
 #include "sim/base/alloc.h"
+#include "sim/base/minmax.h"
 #include "sim/program/comm.h"
 #include "sim/program/pairs.h"
 #include "sim/program/transfer_costs.h"
@@ -26,11 +27,6 @@ const char *pp_why_text(pp_why_part part)
 #undef PP_WHY_TEXT
     };
     return texts[part];
-}
-
-static pp_ns least(pp_ns a, pp_ns b)
-{
-    return a < b ? a : b;
 }
 
 /* When the input of instruction `i` is there, and how long it travelled. */
@@ -64,7 +60,7 @@ static void add_gaps(const pp_program *program, const pp_timeline *timeline, con
             arrival other = arrival_of(program, timeline, costs, i + 1);
             last = other.at_ns > last.at_ns ? other : last;
         }
-        pp_ns travels_ns = least(wait_ns, last.latency_ns);
+        pp_ns travels_ns = pp_min(wait_ns, last.latency_ns);
         out->ns[PP_WHY_P2P] += travels_ns;
         out->ns[i == begin ? PP_WHY_WARM_UP : PP_WHY_DATA] += wait_ns - travels_ns;
     }
@@ -114,7 +110,7 @@ static void complete(const pp_report *report, uint32_t r, pp_ns most_ns, parts *
     pp_ns seen_ns = out->ns[PP_WHY_WARM_UP] + out->ns[PP_WHY_DATA] + out->ns[PP_WHY_P2P];
     out->ns[PP_WHY_COMPUTE] = rank->busy_ns - out->ns[PP_WHY_COLLECTIVES];
     out->ns[PP_WHY_COOL_DOWN] = idle_ns[PP_IDLE_DATA] - seen_ns;
-    out->ns[PP_WHY_IMBALANCE] = least(out->ns[PP_WHY_DATA], most_ns - rank->busy_ns);
+    out->ns[PP_WHY_IMBALANCE] = pp_min(out->ns[PP_WHY_DATA], most_ns - rank->busy_ns);
     out->ns[PP_WHY_DATA] -= out->ns[PP_WHY_IMBALANCE];
     out->ns[PP_WHY_BUFFER] = idle_ns[PP_IDLE_BUFFER];
     out->ns[PP_WHY_P2P] += idle_ns[PP_IDLE_LINK];
@@ -167,7 +163,7 @@ pp_status pp_report_add_why(pp_report *report, const pp_program *program,
             add_gaps(program, timeline, costs, r, &list[r]);
         if (bare)
             list[r].ns[PP_WHY_COLLECTIVES] =
-                least(collectives_of(program, costs, bare, r), report->per_rank[r].busy_ns);
+                pp_min(collectives_of(program, costs, bare, r), report->per_rank[r].busy_ns);
     }
     for (uint32_t r = 0; r < report->ranks; r++)
         complete(report, r, report->per_rank[why.slowest].busy_ns, &list[r]);

@@ -1,3 +1,5 @@
+/* A binary heap of ids by time that knows the place of every id, so that the time of an id can be
+ * changed in O(log n). */
 #include "sim/base/event_queue.h"
 
 #include "sim/base/alloc.h"
@@ -9,80 +11,53 @@
 
 pp_status pp_event_queue_open(uint32_t ids, pp_event_queue *events_out, pp_err *err)
 {
-    pp_event_queue a = { .when_ns = pp_alloc_array(ids, sizeof *a.when_ns),
-                         .place = pp_alloc_array(ids, sizeof *a.place),
-                         .heap = pp_alloc_array(ids, sizeof *a.heap) };
-    if (!a.when_ns || !a.place || !a.heap) {
-        pp_event_queue_close(&a);
+    pp_event_queue made = { .when_ns = pp_alloc_array(ids, sizeof *made.when_ns),
+                            .heap = { .id = pp_alloc_array(ids, sizeof *made.heap.id),
+                                      .place = pp_alloc_array(ids, sizeof *made.heap.place) } };
+    if (!made.when_ns || !made.heap.id || !made.heap.place) {
+        pp_event_queue_close(&made);
         return pp_err_nomem(err);
     }
-    memset(a.place, 0xff, ids * sizeof *a.place);
-    *events_out = a;
+    memset(made.heap.place, 0xff, ids * sizeof *made.heap.place);
+    made.heap.context = made.when_ns;
+    *events_out = made;
     return PP_OK;
 }
 
 void pp_event_queue_close(pp_event_queue *events)
 {
     free(events->when_ns);
-    free(events->place);
-    free(events->heap);
+    free(events->heap.id);
+    free(events->heap.place);
     *events = (pp_event_queue){ 0 };
 }
 
-static bool before(const pp_event_queue *a, uint32_t x, uint32_t y)
+static bool before(const void *context, uint32_t a, uint32_t b)
 {
-    return a->when_ns[x] != a->when_ns[y] ? a->when_ns[x] < a->when_ns[y] : x < y;
-}
-
-static void put(pp_event_queue *a, uint32_t place, uint32_t id)
-{
-    a->heap[place] = id;
-    a->place[id] = place;
-}
-
-static void rise(pp_event_queue *a, uint32_t place, uint32_t id)
-{
-    while (place && before(a, id, a->heap[(place - 1) / 2])) {
-        put(a, place, a->heap[(place - 1) / 2]);
-        place = (place - 1) / 2;
-    }
-    put(a, place, id);
-}
-
-static void sink(pp_event_queue *a, uint32_t place, uint32_t id)
-{
-    for (;;) {
-        uint32_t child = 2 * place + 1;
-        if (child + 1 < a->count && before(a, a->heap[child + 1], a->heap[child]))
-            child++;
-        if (child >= a->count || !before(a, a->heap[child], id))
-            break;
-        put(a, place, a->heap[child]);
-        place = child;
-    }
-    put(a, place, id);
+    const pp_ns *when_ns = context;
+    return when_ns[a] != when_ns[b] ? when_ns[a] < when_ns[b] : a < b;
 }
 
 void pp_event_queue_set(pp_event_queue *events, uint32_t id, pp_ns when_ns)
 {
-    bool known = events->place[id] != NOWHERE;
+    pp_heap *heap = &events->heap;
+    bool known = heap->place[id] != NOWHERE;
     bool later = known && when_ns > events->when_ns[id];
     events->when_ns[id] = when_ns;
-    if (later)
-        sink(events, events->place[id], id);
+    if (!known)
+        pp_heap_push(heap, before, id);
+    else if (later)
+        pp_heap_sink(heap, before, heap->place[id], id);
     else
-        rise(events, known ? events->place[id] : events->count++, id);
+        pp_heap_rise(heap, before, heap->place[id], id);
 }
 
 bool pp_event_queue_take(pp_event_queue *events, uint32_t *id_out, pp_ns *when_ns_out)
 {
-    if (!events->count)
+    if (!events->heap.count)
         return false;
-    *id_out = events->heap[0];
+    *id_out = pp_heap_pop(&events->heap, before);
     *when_ns_out = events->when_ns[*id_out];
-    events->place[*id_out] = NOWHERE;
-    uint32_t last = events->heap[--events->count];
-    if (events->count)
-        sink(events, 0, last);
+    events->heap.place[*id_out] = NOWHERE;
     return true;
 }

@@ -1,3 +1,5 @@
+/* Names that are close to a mistyped one, by Levenshtein's distance (1965); UTF-8; texts that grow.
+ */
 #include "sim/base/text.h"
 
 #include "sim/base/alloc.h"
@@ -36,19 +38,48 @@ static size_t distance(const char *a, const char *b)
     return row[nb];
 }
 
+pp_text_search pp_text_search_begin(const char *text)
+{
+    return (pp_text_search){ .text = text, .distance = strlen(text + strspn(text, "-")) / 3 + 2 };
+}
+
+void pp_text_search_offer(pp_text_search *search, const char *name)
+{
+    const char *text = search->text;
+    bool begins = *text && strncmp(text, name, strlen(text)) == 0;
+    size_t d = begins ? 1 : distance(text, name);
+    if (d < search->distance) {
+        search->distance = d;
+        search->nearest = name;
+    }
+}
+
+const char *pp_text_search_hint(const pp_text_search *search, char hint[PP_TEXT_HINT_BYTES])
+{
+    hint[0] = '\0';
+    if (search->nearest)
+        snprintf(hint, PP_TEXT_HINT_BYTES, ", did you mean '%.64s'?", search->nearest);
+    return hint;
+}
+
+static pp_text_search search_all(const char *text, const char *const names[])
+{
+    pp_text_search search = pp_text_search_begin(text);
+    for (size_t i = 0; names[i]; i++)
+        pp_text_search_offer(&search, names[i]);
+    return search;
+}
+
 const char *pp_text_nearest(const char *text, const char *const names[])
 {
-    const char *nearest = NULL;
-    size_t least = strlen(text + strspn(text, "-")) / 3 + 2;
-    for (size_t i = 0; names[i]; i++) {
-        bool begins = *text && strncmp(text, names[i], strlen(text)) == 0;
-        size_t d = begins ? 1 : distance(text, names[i]);
-        if (d < least) {
-            least = d;
-            nearest = names[i];
-        }
-    }
-    return nearest;
+    return search_all(text, names).nearest;
+}
+
+const char *pp_text_nearest_hint(const char *text, const char *const names[],
+                                 char hint[PP_TEXT_HINT_BYTES])
+{
+    const pp_text_search search = search_all(text, names);
+    return pp_text_search_hint(&search, hint);
 }
 
 size_t pp_text_sequence(const char *c)

@@ -6,8 +6,27 @@
 
 #include <stddef.h>
 
+/* Finds the name that is closest to `text` among those offered one by one. */
+typedef struct pp_text_search {
+    const char *text;
+    const char *nearest; /* NULL: none offered so far is close */
+    size_t distance;     /* of `nearest`; before there is one, a bound on what counts as close */
+} pp_text_search;
+
+pp_text_search pp_text_search_begin(const char *text);
+/* name is not copied. */
+void pp_text_search_offer(pp_text_search *search, const char *name);
+
+#define PP_TEXT_HINT_BYTES 96
+
+/* ", did you mean 'NAME'?", or "" when no name is close. Returns `hint`. */
+const char *pp_text_search_hint(const pp_text_search *search, char hint[PP_TEXT_HINT_BYTES]);
+
 /* The entry of `names` (ends with NULL) that is closest to `text`, or NULL when none is close. */
 const char *pp_text_nearest(const char *text, const char *const names[]);
+/* The hint for the entry of `names` that is closest to `text`. Returns `hint`. */
+const char *pp_text_nearest_hint(const char *text, const char *const names[],
+                                 char hint[PP_TEXT_HINT_BYTES]);
 
 /* Bytes of the UTF-8 sequence at `c`, 0 when it is none. */
 size_t pp_text_sequence(const char *c);

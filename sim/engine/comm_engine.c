@@ -1,6 +1,7 @@
 #include "sim/engine/comm_engine.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/minmax.h"
 #include "sim/engine/deadlock.h"
 #include "sim/engine/shared_rates.h"
 #include "sim/program/lanes.h"
@@ -76,11 +77,6 @@ static pp_status run_new(const pp_program *program, const pp_costs *costs, pp_ti
     return pp_comm_lanes_new(comm, program->ranks, &r->lanes, err);
 }
 
-static pp_ns later(pp_ns a, pp_ns b)
-{
-    return a > b ? a : b;
-}
-
 /* Ends transfer t; whatever that allows goes on the stacks. */
 static void finish(run *r, uint32_t t, pp_ns start_ns, pp_ns end_ns)
 {
@@ -88,11 +84,11 @@ static void finish(run *r, uint32_t t, pp_ns start_ns, pp_ns end_ns)
     r->done[t] = true;
     r->timeline->comm->start_ns[t] = start_ns;
     r->timeline->comm->end_ns[t] = end_ns;
-    e->end_ns = later(e->end_ns, end_ns);
+    e->end_ns = pp_max(e->end_ns, end_ns);
     if (--e->left)
         return;
     pp_comm_group *group = &r->lanes.group[e->group];
-    group->end_ns = later(group->end_ns, e->end_ns);
+    group->end_ns = pp_max(group->end_ns, e->end_ns);
     if (--group->left)
         return;
     for (uint32_t k = group->first; k < group->first + group->count; k++) {
@@ -115,7 +111,7 @@ static void meet_sharing(run *r, uint32_t t, const pp_transfer *own, pp_ns takes
     if (eager && !sends) { /* has it come already? */
         pp_ns came_ns = pp_shared_rates_ended_ns(r->rates, own->match);
         if (came_ns >= 0)
-            finish(r, t, r->timeline->comm->start_ns[own->match], later(ready_ns, came_ns));
+            finish(r, t, r->timeline->comm->start_ns[own->match], pp_max(ready_ns, came_ns));
         return;
     }
     if (!eager && !partner->active)
@@ -123,7 +119,7 @@ static void meet_sharing(run *r, uint32_t t, const pp_transfer *own, pp_ns takes
     uint32_t from = sends ? own->rank : own->peer;
     uint32_t to = sends ? own->peer : own->rank;
     pp_shared_rates_move(r->rates, sends ? t : own->match, from, to, r->comm->collective,
-                         eager ? ready_ns : later(ready_ns, partner->ready_ns), takes_ns);
+                         eager ? ready_ns : pp_max(ready_ns, partner->ready_ns), takes_ns);
     if (eager)
         finish(r, t, ready_ns, ready_ns);
 }
@@ -152,12 +148,12 @@ static void meet(run *r, uint32_t t)
         pp_ns sent_ns = sends ? ready_ns : partner->ready_ns;
         pp_ns posted_ns = sends ? partner->ready_ns : ready_ns;
         if (partner->active)
-            finish(r, sends ? other : t, sent_ns, later(posted_ns, sent_ns + takes_ns));
+            finish(r, sends ? other : t, sent_ns, pp_max(posted_ns, sent_ns + takes_ns));
         return;
     }
     if (!partner->active)
         return;
-    pp_ns start_ns = later(ready_ns, partner->ready_ns);
+    pp_ns start_ns = pp_max(ready_ns, partner->ready_ns);
     finish(r, t, start_ns, start_ns + takes_ns);
     finish(r, other, start_ns, start_ns + takes_ns);
 }
@@ -171,7 +167,7 @@ static void try_entry(run *r, uint32_t index)
     if (e->active || !group->issued || (ahead && ahead->left))
         return;
     e->active = true;
-    e->ready_ns = ahead ? later(group->issued_ns, ahead->end_ns) : group->issued_ns;
+    e->ready_ns = ahead ? pp_max(group->issued_ns, ahead->end_ns) : group->issued_ns;
     for (uint32_t k = e->first; k < e->first + e->count; k++) {
         if (!r->done[r->lanes.by_entry[k]])
             meet(r, r->lanes.by_entry[k]);
@@ -284,7 +280,7 @@ static bool host_waits(run *r, uint32_t rank, pp_step step)
     host *h = &r->host[rank];
     if (step.kind == PP_STEP_READ) {
         if (step.index != PP_NO_SOURCE)
-            h->clock_ns = later(h->clock_ns, r->clock_ns[rank]);
+            h->clock_ns = pp_max(h->clock_ns, r->clock_ns[rank]);
         h->clock_ns += costs->read_ns;
         return true;
     }
@@ -293,7 +289,7 @@ static bool host_waits(run *r, uint32_t rank, pp_step step)
         if (posted.kind == PP_STEP_POST && blocked_by(r, rank, posted.index))
             return false;
     }
-    h->clock_ns = later(h->clock_ns, r->clock_ns[rank]) + costs->sync_ns;
+    h->clock_ns = pp_max(h->clock_ns, r->clock_ns[rank]) + costs->sync_ns;
     h->synced_ns += costs->sync_ns;
     return true;
 }
@@ -305,7 +301,7 @@ static bool take_step(run *r, uint32_t rank, pp_step step)
         pp_comm_group *group = &r->lanes.group[step.index];
         group->issued = true;
         r->host[rank].clock_ns += r->comm->semantics.host.launch_ns;
-        group->issued_ns = later(r->clock_ns[rank], r->host[rank].clock_ns);
+        group->issued_ns = pp_max(r->clock_ns[rank], r->host[rank].clock_ns);
         for (uint32_t t = 0; t < r->comm->group[step.index].count; t++)
             r->timeline->comm->post_ns[r->comm->group[step.index].first + t] = group->issued_ns;
         for (uint32_t e = group->first; e < group->first + group->count; e++)
@@ -378,7 +374,7 @@ static void take_end(run *r, const pp_shared_rates_end *end)
     if (!r->done[end->index])
         finish(r, end->index, end->start_ns, end->end_ns);
     if (e->active)
-        finish(r, receive, end->start_ns, later(end->end_ns, e->ready_ns));
+        finish(r, receive, end->start_ns, pp_max(end->end_ns, e->ready_ns));
 }
 
 static void work_all(run *r)
@@ -480,7 +476,7 @@ static pp_status check_sums(const pp_comm *comm, pp_err *err)
                            s->shape_message_ns };
     pp_ns longest = 0;
     for (size_t i = 0; i < 4; i++)
-        longest = later(longest, each[i]);
+        longest = pp_max(longest, each[i]);
     pp_ns steps = (pp_ns)(comm->step_count + comm->transfer_count) + 1;
     if (longest <= INT64_MAX / 16 / steps)
         return PP_OK;

@@ -4,6 +4,7 @@
  * computes of a rank is one batch, which ends early behind the input of the next compute: all of a
  * batch is waited for together (zerobubble/runtime.py: add_communication, flush). */
 #include "sim/base/alloc.h"
+#include "sim/base/heap.h"
 #include "sim/framework/lowering/lower.h"
 #include "sim/framework/sizes/size_protocol.h"
 #include "sim/program/transfer_costs.h"
@@ -16,21 +17,20 @@
 /* Times that decide the places where no costs are known: all ops alike. sail-sg profiles them. */
 enum { OP_TIME = 1000, COMM_TIME = 1 };
 
-/* An op; a send when its result has a consumer on another rank. */
-typedef struct turn {
-    pp_ns time;                  /* when the producer ends */
-    uint32_t producer, consumer; /* no consumer: NONE */
-} turn;
+/* What becomes of an op; it is a send when its result has a consumer on another rank. */
+typedef struct result {
+    pp_ns time;        /* when the op ends */
+    uint32_t consumer; /* on another rank; NONE where there is none */
+} result;
 
 typedef struct placing {
     const pp_program *program;
     const pp_costs *costs; /* NULL: not known */
     pp_comm_builder *builder;
-    turn *made;      /* [ops] */
+    result *made;    /* [ops] */
     size_t *next;    /* [ranks]: op not yet written */
     uint32_t *batch; /* [ranks]: being collected, or NONE */
-    turn *turns;     /* [ranks]: a heap, the earliest first */
-    uint32_t count;
+    pp_heap sends;   /* of ops, [ranks]: the next send of each rank, the earliest first */
 } placing;
 
 static void placing_free(placing *p)
@@ -39,7 +39,7 @@ static void placing_free(placing *p)
     free(p->made);
     free(p->next);
     free(p->batch);
-    free(p->turns);
+    free(p->sends.id);
 }
 
 /* Costs of another size, or too long for sums of them, are refused when the program runs. */
@@ -64,8 +64,9 @@ static pp_status placing_new(const pp_program *program, const pp_costs *costs, p
     p->made = pp_alloc_array(program->count, sizeof *p->made);
     p->next = pp_alloc_array(program->ranks, sizeof *p->next);
     p->batch = pp_alloc_array(program->ranks, sizeof *p->batch);
-    p->turns = pp_alloc_array(program->ranks, sizeof *p->turns);
-    if (!p->made || !p->next || !p->batch || !p->turns)
+    p->sends.id = pp_alloc_array(program->ranks, sizeof *p->sends.id);
+    p->sends.context = p->made;
+    if (!p->made || !p->next || !p->batch || !p->sends.id)
         return pp_err_nomem(err);
     memset(p->batch, 0xff, program->ranks * sizeof *p->batch);
     memcpy(p->next, program->rank_begin, program->ranks * sizeof *p->next);
@@ -107,38 +108,26 @@ static void set_times(placing *p)
             if (crosses)
                 p->made[source].consumer = i;
         }
-        p->made[i] = (turn){ start + op_ns(p, program->op[i]), i, NONE };
+        p->made[i] = (result){ start + op_ns(p, program->op[i]), NONE };
     }
 }
 
-/* Of one time: in the order of the receivers' ranks, and there of their ops. */
-static bool is_before(turn a, turn b)
+/* Sends of one time are taken in the order of the receivers' ranks, and there of their ops. */
+static bool is_before(const void *context, uint32_t a, uint32_t b)
 {
-    return a.time != b.time ? a.time < b.time : a.consumer < b.consumer;
+    const result *made = context;
+    return made[a].time != made[b].time ? made[a].time < made[b].time
+                                        : made[a].consumer < made[b].consumer;
 }
 
-/* Puts `t` into the heap, from place i on downwards. */
-static void sink(placing *p, uint32_t i, turn t)
-{
-    for (uint32_t child; (child = 2 * i + 1) < p->count; i = child) {
-        if (child + 1 < p->count && is_before(p->turns[child + 1], p->turns[child]))
-            child++;
-        if (!is_before(p->turns[child], t))
-            break;
-        p->turns[i] = p->turns[child];
-    }
-    p->turns[i] = t;
-}
-
-/* The first send of `rank` from op i on; false when there is none. */
-static bool find_turn(const placing *p, uint32_t rank, size_t i, turn *out)
+/* Queues the first send of `rank` from op i on, where there is one. */
+static void queue_send(placing *p, uint32_t rank, size_t i)
 {
     size_t end = p->program->rank_begin[rank + 1];
     while (i < end && p->made[i].consumer == NONE)
         i++;
     if (i < end)
-        *out = p->made[i];
-    return i < end;
+        pp_heap_push(&p->sends, is_before, (uint32_t)i);
 }
 
 static void flush(placing *p, uint32_t rank)
@@ -163,21 +152,22 @@ static void collect(placing *p, uint32_t rank, pp_transfer_kind kind, pp_op op)
 }
 
 /* A receive is due before an op that ends at its time or later; it never passes a send, that is an
- * op with a result for another rank, which has its own turn. */
-static void place(placing *p, turn now)
+ * op with a result for another rank, which is placed at its own time. */
+static void place(placing *p, uint32_t producer)
 {
-    uint32_t from = rank_of(p, now.producer);
-    uint32_t to = rank_of(p, now.consumer);
-    pp_op sent = p->program->op[now.producer];
+    const result made = p->made[producer];
+    uint32_t from = rank_of(p, producer);
+    uint32_t to = rank_of(p, made.consumer);
+    pp_op sent = p->program->op[producer];
     bool forward = sent.kind == PP_OP_F;
-    while (p->next[from] <= now.producer)
+    while (p->next[from] <= producer)
         run(p, from);
     collect(p, from, forward ? PP_SEND_F : PP_SEND_B, sent);
-    pp_ns due_ns = now.time + comm_ns(p, now.consumer);
-    while (p->next[to] < now.consumer && p->made[p->next[to]].time < due_ns)
+    pp_ns due_ns = made.time + comm_ns(p, made.consumer);
+    while (p->next[to] < made.consumer && p->made[p->next[to]].time < due_ns)
         run(p, to);
-    collect(p, to, forward ? PP_RECV_F : PP_RECV_B, p->program->op[now.consumer]);
-    if (p->next[to] == now.consumer)
+    collect(p, to, forward ? PP_RECV_F : PP_RECV_B, p->program->op[made.consumer]);
+    if (p->next[to] == made.consumer)
         flush(p, to);
 }
 
@@ -185,16 +175,11 @@ static void place_all(placing *p)
 {
     const pp_program *program = p->program;
     for (uint32_t r = 0; r < program->ranks; r++)
-        p->count += find_turn(p, r, program->rank_begin[r], &p->turns[p->count]);
-    for (uint32_t i = p->count; i-- > 0;)
-        sink(p, i, p->turns[i]);
-    while (p->count) {
-        turn now = p->turns[0];
-        turn next;
-        place(p, now);
-        if (!find_turn(p, rank_of(p, now.producer), (size_t)now.producer + 1, &next))
-            next = p->turns[--p->count];
-        sink(p, 0, next);
+        queue_send(p, r, program->rank_begin[r]);
+    while (p->sends.count) {
+        const uint32_t producer = pp_heap_pop(&p->sends, is_before);
+        place(p, producer);
+        queue_send(p, rank_of(p, producer), (size_t)producer + 1);
     }
     for (uint32_t r = 0; r < program->ranks; r++) {
         while (p->next[r] < program->rank_begin[r + 1])

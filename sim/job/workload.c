@@ -1,4 +1,5 @@
 #include "sim/base/alloc.h"
+#include "sim/base/heap.h"
 #include "sim/job/job.h"
 
 #include <inttypes.h>
@@ -105,6 +106,11 @@ static void free_packing(packing *p)
     free(p->bins);
 }
 
+static void free_ids(uint32_t **ids)
+{
+    free(*ids);
+}
+
 static void free_sizes(size_t **sizes)
 {
     free(*sizes);
@@ -165,44 +171,17 @@ static pp_status fill_bins(packing *p, int64_t seq_length, pp_err *err)
     return PP_OK;
 }
 
-/* Heap order: bins that can be split first, then the fullest, then the earliest sequence. */
-static bool split_before(const packing *p, const bin *a, const bin *b)
+/* Bins that can be split come first, then the fullest, then the one with the earliest sequence. */
+static bool split_before(const void *context, uint32_t a, uint32_t b)
 {
-    if ((a->count > 1) != (b->count > 1))
-        return a->count > 1;
-    if (a->tokens != b->tokens)
-        return a->tokens > b->tokens;
-    return p->order[a->first] < p->order[b->first];
-}
-
-static void swap_bins(bin *a, bin *b)
-{
-    bin kept = *a;
-    *a = *b;
-    *b = kept;
-}
-
-static void sift_down(packing *p, size_t at)
-{
-    for (;;) {
-        size_t best = at;
-        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < p->bin_count; child++) {
-            if (split_before(p, &p->bins[child], &p->bins[best]))
-                best = child;
-        }
-        if (best == at)
-            return;
-        swap_bins(&p->bins[at], &p->bins[best]);
-        at = best;
-    }
-}
-
-static void sift_up(packing *p, size_t at)
-{
-    while (at > 0 && split_before(p, &p->bins[at], &p->bins[(at - 1) / 2])) {
-        swap_bins(&p->bins[at], &p->bins[(at - 1) / 2]);
-        at = (at - 1) / 2;
-    }
+    const packing *p = context;
+    const bin *x = &p->bins[a];
+    const bin *y = &p->bins[b];
+    if ((x->count > 1) != (y->count > 1))
+        return x->count > 1;
+    if (x->tokens != y->tokens)
+        return x->tokens > y->tokens;
+    return p->order[x->first] < p->order[y->first];
 }
 
 /* Cuts the bin where its two parts differ least; both keep at least one sequence. */
@@ -224,17 +203,22 @@ static bin cut(const packing *p, bin *whole)
     return rest;
 }
 
-/* target: at most p->count. */
-static void split_fullest(packing *p, size_t target)
+/* Splits the fullest bin until there are `target` of them, at most p->count. Fails: NOMEM. */
+static pp_status split_fullest(packing *p, size_t target, pp_err *err)
 {
-    for (size_t i = p->bin_count / 2; i-- > 0;)
-        sift_down(p, i);
+    uint32_t *ids PP_CLEANUP(free_ids) = pp_alloc_array(target, sizeof *ids);
+    if (!ids)
+        return pp_err_nomem(err);
+    pp_heap heap = { .id = ids, .context = p };
+    for (uint32_t b = 0; b < p->bin_count; b++)
+        pp_heap_push(&heap, split_before, b);
     while (p->bin_count < target) {
-        bin rest = cut(p, &p->bins[0]);
-        sift_down(p, 0);
-        p->bins[p->bin_count++] = rest;
-        sift_up(p, p->bin_count - 1);
+        const uint32_t fullest = heap.id[0];
+        p->bins[p->bin_count] = cut(p, &p->bins[fullest]);
+        pp_heap_sink(&heap, split_before, 0, fullest);
+        pp_heap_push(&heap, split_before, (uint32_t)p->bin_count++);
     }
+    return PP_OK;
 }
 
 static int by_place(const void *a, const void *b)
@@ -329,7 +313,8 @@ pp_status pp_workload_pack(const int64_t *lengths, size_t count, int64_t seq_len
         (status = choose_counts(&p, micro_batch_size, replicas, multiple_of, &total, &bins, err)))
         return status;
     const size_t first_fit_bins = p.bin_count;
-    split_fullest(&p, bins);
+    if ((status = split_fullest(&p, bins, err)))
+        return status;
     qsort(p.bins, p.bin_count, sizeof *p.bins, by_place);
     status = new_workload(replicas, (uint32_t)(total / replicas), count, workload_out, err);
     if (status)

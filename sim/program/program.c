@@ -1,7 +1,7 @@
 #include "sim/program/program.h"
 
 #include "sim/base/alloc.h"
-#include "sim/base/text.h"
+#include "sim/base/registry.h"
 #include "sim/program/comm.h"
 
 #include <stdlib.h>
@@ -25,30 +25,30 @@ const pp_framework *pp_framework_at(size_t index)
     return frameworks[index];
 }
 
+static const char *name_at(size_t index)
+{
+    return frameworks[index]->name;
+}
+
+static const pp_registry registry = { .noun = "executor",
+                                      .option = "--executor",
+                                      .list = "executors",
+                                      .count = FRAMEWORK_COUNT,
+                                      .name = name_at };
+
 const pp_framework *pp_framework_find(const char *name)
 {
-    for (size_t i = 0; i < FRAMEWORK_COUNT; i++) {
-        if (strcmp(frameworks[i]->name, name) == 0)
-            return frameworks[i];
-    }
-    return NULL;
+    const size_t index = pp_registry_find(&registry, name);
+    return index < FRAMEWORK_COUNT ? frameworks[index] : NULL;
 }
 
 pp_status pp_framework_get(const char *name, const pp_framework **framework_out, pp_err *err)
 {
-    const char *names[FRAMEWORK_COUNT + 1] = { NULL };
-    const pp_framework *found = pp_framework_find(name);
-    if (found) {
-        *framework_out = found;
-        return PP_OK;
-    }
-    for (size_t i = 0; i < FRAMEWORK_COUNT; i++)
-        names[i] = frameworks[i]->name;
-    const char *near = pp_text_nearest(name, names);
-    return pp_err_set(err, PP_USAGE, "--executor",
-                      "there is no executor '%.64s'%s%s%s; "
-                      "'ppsim list executors' shows all",
-                      name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    size_t index = 0;
+    pp_status status = pp_registry_get(&registry, name, &index, err);
+    if (!status)
+        *framework_out = frameworks[index];
+    return status;
 }
 
 /* One block: the program, then its columns, widest first. */

@@ -1,9 +1,8 @@
 #include "sim/schedule/schedule.h"
 
-#include "sim/base/text.h"
+#include "sim/base/registry.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #define PP_SCHEDULE(id) extern const pp_schedule pp_schedule_##id;
 #include "sim/schedules.def"
@@ -57,30 +56,30 @@ const pp_schedule *pp_schedule_at(size_t index)
     return schedules[index];
 }
 
+static const char *name_at(size_t index)
+{
+    return schedules[index]->name;
+}
+
+static const pp_registry registry = { .noun = "schedule",
+                                      .option = "--schedule",
+                                      .list = "schedules",
+                                      .count = SCHEDULE_COUNT,
+                                      .name = name_at };
+
 const pp_schedule *pp_schedule_find(const char *name)
 {
-    for (size_t i = 0; i < SCHEDULE_COUNT; i++) {
-        if (strcmp(schedules[i]->name, name) == 0)
-            return schedules[i];
-    }
-    return NULL;
+    const size_t index = pp_registry_find(&registry, name);
+    return index < SCHEDULE_COUNT ? schedules[index] : NULL;
 }
 
 pp_status pp_schedule_get(const char *name, const pp_schedule **schedule_out, pp_err *err)
 {
-    const pp_schedule *found = pp_schedule_find(name);
-    if (found) {
-        *schedule_out = found;
-        return PP_OK;
-    }
-    const char *names[SCHEDULE_COUNT + 1] = { NULL };
-    for (size_t i = 0; i < SCHEDULE_COUNT; i++)
-        names[i] = schedules[i]->name;
-    const char *near = pp_text_nearest(name, names);
-    return pp_err_set(err, PP_USAGE, "--schedule",
-                      "there is no schedule '%.64s'%s%s%s; "
-                      "'ppsim list schedules' shows all",
-                      name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    size_t index = 0;
+    pp_status status = pp_registry_get(&registry, name, &index, err);
+    if (!status)
+        *schedule_out = schedules[index];
+    return status;
 }
 
 pp_status pp_schedule_check(const pp_schedule *schedule, const pp_schedule_params *shape,

@@ -1,18 +1,11 @@
 #include "tools/ppsim/inputs.h"
 #include "sim/base/alloc.h"
+#include "sim/base/hash.h"
 #include "tools/ppsim/tool.h"
 #include "traces/read/gzip.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static uint64_t fnv1a(const char *bytes, size_t count)
-{
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (size_t i = 0; i < count; i++)
-        hash = (hash ^ (unsigned char)bytes[i]) * UINT64_C(1099511628211);
-    return hash;
-}
 
 static pp_status load_text(pp_input_kind kind, const char *name, pp_loaded_text *text, pp_err *err)
 {
@@ -55,7 +48,9 @@ pp_status pp_inputs_add(pp_inputs *inputs, pp_input_kind kind, const char *name,
         return status;
     inputs->input = grown;
     pp_input *input = &inputs->input[inputs->count];
-    *input = (pp_input){ .kind = kind, .name = name, .content = fnv1a(text.data, text.bytes) };
+    *input = (pp_input){ .kind = kind,
+                         .name = name,
+                         .content = pp_hash_bytes(PP_HASH_START, text.data, text.bytes) };
     if ((status = parse(&text, input, err)))
         return status;
     inputs->count++;

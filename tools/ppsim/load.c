@@ -17,12 +17,11 @@ static pp_status unknown_name(const char *name, pp_data_kind kind, const char *o
         return pp_err_nomem(err);
     for (size_t i = 0; i < count; i++)
         names[i] = pp_data_at(kind, i)->name;
-    const char *near = pp_text_nearest(name, names);
-    pp_status status =
-        pp_err_set(err, PP_USAGE, option,
-                   "'%.64s' is neither a file nor a known "
-                   "name%s%s%s; 'ppsim list %s' shows the names",
-                   name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "", list);
+    char hint[PP_TEXT_HINT_BYTES];
+    pp_status status = pp_err_set(err, PP_USAGE, option,
+                                  "'%.64s' is neither a file nor a known "
+                                  "name%s; 'ppsim list %s' shows the names",
+                                  name, pp_text_nearest_hint(name, names, hint), list);
     free(names);
     return status;
 }

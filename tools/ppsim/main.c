@@ -55,9 +55,9 @@ static int unknown_command(const char *name)
     const char *names[COMMANDS_MAX + 1] = { NULL };
     for (size_t i = 0; i < COMMANDS_MAX && pp_commands()[i]; i++)
         names[i] = pp_commands()[i]->name;
-    const char *near = pp_text_nearest(name, names);
-    fprintf(stderr, "ppsim: there is no command '%s'%s%s%s; see 'ppsim --help'\n", name,
-            near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    char hint[PP_TEXT_HINT_BYTES];
+    fprintf(stderr, "ppsim: there is no command '%s'%s; see 'ppsim --help'\n", name,
+            pp_text_nearest_hint(name, names, hint));
     return pp_status_exit(PP_USAGE);
 }
 

@@ -1,4 +1,6 @@
 #include "traces/format/format.h"
+
+#include "sim/base/registry.h"
 #include "traces/target/target.h"
 
 #include <inttypes.h>
@@ -41,21 +43,21 @@ const pp_format *pp_format_at(size_t index)
     return formats[i];
 }
 
+static const char *name_at(size_t index)
+{
+    return pp_format_at(index)->name;
+}
+
 pp_status pp_format_get(const char *name, const pp_format **format_out, pp_err *err)
 {
-    const char *names[FORMAT_COUNT + 1] = { NULL };
-    for (size_t i = 0; i < pp_format_count(); i++) {
-        names[i] = pp_format_at(i)->name;
-        if (strcmp(names[i], name) == 0) {
-            *format_out = pp_format_at(i);
-            return PP_OK;
-        }
-    }
-    const char *near = pp_text_nearest(name, names);
-    return pp_err_set(err, PP_USAGE, NULL,
-                      "there is no format '%.64s'%s%s%s; 'ppsim list formats' "
-                      "shows all",
-                      name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    const pp_registry registry = {
+        .noun = "format", .list = "formats", .count = pp_format_count(), .name = name_at
+    };
+    size_t index = 0;
+    pp_status status = pp_registry_get(&registry, name, &index, err);
+    if (!status)
+        *format_out = pp_format_at(index);
+    return status;
 }
 
 pp_status pp_format_read(const char *text, size_t bytes, const char *file, pp_order **order_out,

@@ -1,5 +1,7 @@
 #include "traces/plot/draw/plot_int.h"
 
+#include "sim/base/registry.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,25 +45,33 @@ static pp_status none_fits(pp_err *err)
                       kinds);
 }
 
+static const char *name_at(size_t index)
+{
+    return plots[index]->name;
+}
+
+static const pp_registry registry = {
+    .noun = "kind", .option = "--kind", .list = "plots", .count = PLOT_COUNT, .name = name_at
+};
+
 pp_status pp_plot_choose(const char *name, const pp_picture *picture, const pp_plot **plot_out,
                          pp_err *err)
 {
-    const char *names[PLOT_COUNT + 1] = { NULL };
-    for (size_t i = 0; i < PLOT_COUNT; i++) {
-        names[i] = plots[i]->name;
-        if (name ? strcmp(names[i], name) != 0 : !plots[i]->fits(picture))
-            continue;
-        if (!plots[i]->fits(picture))
-            return pp_err_set(err, PP_USAGE, "--kind", "%s needs %s", name, plots[i]->needs);
-        *plot_out = plots[i];
-        return PP_OK;
+    size_t index = 0;
+    if (name) {
+        pp_status status = pp_registry_get(&registry, name, &index, err);
+        if (status)
+            return status;
+        if (!plots[index]->fits(picture))
+            return pp_err_set(err, PP_USAGE, "--kind", "%s needs %s", name, plots[index]->needs);
+    } else {
+        while (index < PLOT_COUNT && !plots[index]->fits(picture))
+            index++;
+        if (index == PLOT_COUNT)
+            return none_fits(err);
     }
-    if (!name)
-        return none_fits(err);
-    const char *near = pp_text_nearest(name, names);
-    return pp_err_set(err, PP_USAGE, "--kind",
-                      "there is no kind '%.64s'%s%s%s; 'ppsim list plots' shows all", name,
-                      near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    *plot_out = plots[index];
+    return PP_OK;
 }
 
 pp_status pp_plot_draw(const pp_plot *plot, const pp_picture *picture, pp_text *script,

@@ -1,7 +1,8 @@
 #include "calib/fit/form/form.h"
 
+#include "sim/base/registry.h"
+
 #include <math.h>
-#include <string.h>
 
 #define PP_FORM(id) extern const pp_form pp_form_##id;
 #include "calib/forms.def"
@@ -26,13 +27,17 @@ const pp_form *pp_form_at(size_t index)
     return forms[index];
 }
 
+static const char *name_at(size_t index)
+{
+    return forms[index]->name;
+}
+
+static const pp_registry registry = { .noun = "form", .count = FORM_COUNT, .name = name_at };
+
 const pp_form *pp_form_find(const char *name)
 {
-    for (size_t i = 0; i < FORM_COUNT; i++) {
-        if (strcmp(forms[i]->name, name) == 0)
-            return forms[i];
-    }
-    return NULL;
+    const size_t index = pp_registry_find(&registry, name);
+    return index < FORM_COUNT ? forms[index] : NULL;
 }
 
 /* The next larger value among the points; infinite: there is none. */

@@ -276,11 +276,10 @@ static pp_status unknown_metric(const char *argument, const char *name, pp_err *
         if (metrics[i].unit < PP_METRIC_TEXT)
             names[count++] = metrics[i].name;
     }
-    const char *near = pp_text_nearest(name, names);
+    char hint[PP_TEXT_HINT_BYTES];
     return pp_err_set(err, PP_USAGE, "--tolerance",
-                      "'%.64s': there is no metric '%.40s'%s%s%s; 'ppsim list metrics' shows them",
-                      argument, name, near ? ", did you mean '" : "", near ? near : "",
-                      near ? "'?" : "");
+                      "'%.64s': there is no metric '%.40s'%s; 'ppsim list metrics' shows them",
+                      argument, name, pp_text_nearest_hint(name, names, hint));
 }
 
 pp_status pp_tolerance_add(const char *argument, bool all, pp_tolerances *tolerances, pp_err *err)

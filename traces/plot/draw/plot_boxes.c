@@ -1,4 +1,5 @@
 /* Ops as boxes: shades and hatching that are told apart without colour, letters where they fit. */
+#include "sim/base/minmax.h"
 #include "traces/plot/draw/plot_int.h"
 
 #include <inttypes.h>
@@ -31,11 +32,6 @@ static bool shows(const pp_track *track, const pp_plot_view *view, size_t i)
            box->start_ns < view->to_ns && box->end_ns > view->from_ns;
 }
 
-static pp_ns later(pp_ns a, pp_ns b)
-{
-    return a > b ? a : b;
-}
-
 static pp_ns sooner(pp_ns a, pp_ns b)
 {
     return a < b ? a : b;
@@ -48,7 +44,7 @@ static void add_data(const pp_track *track, const pp_plot_view *view, pp_plot_ro
         const pp_box *box = &track->box[i];
         if (box->op.kind != kind || !shows(track, view, i))
             continue;
-        pp_plot_number(data, later(box->start_ns, view->from_ns), view->unit);
+        pp_plot_number(data, pp_max(box->start_ns, view->from_ns), view->unit);
         pp_text_add(data, " ");
         pp_plot_number(data, sooner(box->end_ns, view->to_ns), view->unit);
         pp_text_add(data, " %.2f %.2f\n", box->rank + row.low, box->rank + row.high);
@@ -122,7 +118,7 @@ static bool add_labels(const pp_track *track, const pp_plot_view *view, pp_plot_
         char label[40]; /* "65535F16777215&B16777215" */
         if (box->op.kind != kind || !shows(track, view, i))
             continue;
-        pp_ns from_ns = later(box->start_ns, view->from_ns);
+        pp_ns from_ns = pp_max(box->start_ns, view->from_ns);
         pp_ns to_ns = sooner(box->end_ns, view->to_ns);
         find_label(track, i, (double)(to_ns - from_ns) * px_per_ns, style, label, sizeof label);
         if (!*label)

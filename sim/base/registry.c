@@ -1,0 +1,33 @@
+/* Look-up by name in a table of plug-ins. The tables have at most a few dozen entries, so every
+ * look-up compares the names one after the other. */
+#include "sim/base/registry.h"
+
+#include "sim/base/text.h"
+
+#include <string.h>
+
+size_t pp_registry_find(const pp_registry *registry, const char *name)
+{
+    size_t index = 0;
+    while (index < registry->count && strcmp(registry->name(index), name) != 0)
+        index++;
+    return index;
+}
+
+pp_status pp_registry_get(const pp_registry *registry, const char *name, size_t *index_out,
+                          pp_err *err)
+{
+    const size_t found = pp_registry_find(registry, name);
+    if (found < registry->count) {
+        *index_out = found;
+        return PP_OK;
+    }
+    pp_text_search search = pp_text_search_begin(name);
+    for (size_t i = 0; i < registry->count; i++)
+        pp_text_search_offer(&search, registry->name(i));
+    char hint[PP_TEXT_HINT_BYTES];
+    return pp_err_set(err, PP_USAGE, registry->option, "there is no %s '%.64s'%s%s%s%s",
+                      registry->noun, name, pp_text_search_hint(&search, hint),
+                      registry->list ? "; 'ppsim list " : "", registry->list ? registry->list : "",
+                      registry->list ? "' shows all" : "");
+}
