@@ -20,13 +20,6 @@ const char *pp_partition_name(pp_partition_kind kind)
     return names[kind];
 }
 
-const char *pp_recompute_name(pp_recompute recompute)
-{
-    static const char *const names[] = { "none", "selective",       "full",
-                                         "auto", PP_PLAN_PER_STAGE, PP_PLAN_PER_MICROBATCH };
-    return names[recompute];
-}
-
 const char *pp_candidate_status_name(pp_candidate_status status)
 {
     static const char *const names[] = { "ok", "pruned", "infeasible" };
@@ -116,23 +109,17 @@ pp_exchange_options pp_candidate_exchange(const pp_search *search, const pp_cand
 }
 
 /* As the plan says it: pp_plan_simulate. */
-static pp_status connect(pp_search *search, const pp_candidate *candidate, pp_program *program,
-                         pp_err *err)
+static void connect(pp_search *search, const pp_candidate *candidate, pp_program *program)
 {
     const pp_plan_request *request = search->request;
     const pp_switches *s = &search->setup[candidate->setup].context.switches;
     search->communicates = program->comm != NULL;
     if (!program->comm)
-        return PP_OK;
+        return;
     program->comm->collective |= s->p2p != PP_P2P_SEND_RECV;
-    if (s->communicators == PP_COMMUNICATORS_PER_EDGE)
-        program->comm->semantics.lanes = PP_LANES_PER_EDGE;
-    else if (s->communicators)
-        program->comm->semantics.lanes = PP_LANES_SINGLE;
-    return pp_buffers_parse(request->recv_buffers ? request->recv_buffers : "",
-                            request->send_buffers ? request->send_buffers : "",
-                            request->return_outputs ? request->return_outputs : "",
-                            &program->comm->buffers, err);
+    if (s->communicators)
+        program->comm->semantics.lanes = pp_communicators_lanes(s->communicators);
+    pp_buffer_settings_apply(&request->buffers, &program->comm->buffers);
 }
 
 pp_status pp_candidate_run(pp_search *search, const pp_candidate *candidate, const pp_order *order,
@@ -144,7 +131,7 @@ pp_status pp_candidate_run(pp_search *search, const pp_candidate *candidate, con
     if (!status)
         status = pp_exchange_lower(search->framework, &exchange, costs, *program_out, err);
     if (!status)
-        status = connect(search, candidate, *program_out, err);
+        connect(search, candidate, *program_out);
     if (!status)
         status = pp_simulate(*program_out, costs, timeline_out, err);
     if (status)

@@ -22,7 +22,6 @@ typedef enum pp_partition_kind {
 } pp_partition_kind;
 
 const char *pp_partition_name(pp_partition_kind kind);
-const char *pp_recompute_name(pp_recompute recompute);
 
 /* Switches of the software: the stack's, changed where `given` says so. recompute AUTO is free. */
 typedef struct pp_switch_request {
@@ -95,9 +94,8 @@ typedef struct pp_plan_request {
     const pp_framework *framework; /* NULL: ideal */
     pp_exchange_options exchange;  /* shapes, hosts, tensors */
     pp_free_settings free;
-    bool shape_message_given; /* otherwise the fixed part of the link's time */
-    /* As simulate's options, checked; NULL: the framework's own. Not with ideal. */
-    const char *recv_buffers, *send_buffers, *return_outputs;
+    bool shape_message_given;   /* otherwise the fixed part of the link's time */
+    pp_buffer_settings buffers; /* not with ideal */
     pp_switch_request switches;
     pp_partition_kind partition;
     const char *layout;          /* of PP_PARTITION_LAYOUT */

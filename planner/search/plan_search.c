@@ -72,21 +72,17 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     snprintf(plan->schedule, sizeof plan->schedule, "%s", c->schedule->name);
     plan->framework = search->framework;
     const pp_exchange_options exchange = pp_candidate_exchange(search, c);
-    pp_size_protocol_print(&exchange.shapes, plan->shapes, sizeof plan->shapes);
+    plan->sizes = exchange.shapes;
+    plan->has_sizes = true;
     plan->host = exchange.host;
     plan->shape_message_ns = exchange.shape_message_ns;
     plan->tensors = exchange.tensors;
-    snprintf(plan->recompute, sizeof plan->recompute, "%s", pp_recompute_name(c->recompute));
-    if (search->communicates && switches->communicators)
-        snprintf(plan->lanes, sizeof plan->lanes, "%s",
-                 pp_communicators_lanes((int)switches->communicators - 1));
+    plan->recompute = c->recompute;
+    plan->comm.has_lanes = search->communicates && switches->communicators;
+    if (plan->comm.has_lanes)
+        plan->comm.lanes = pp_communicators_lanes(switches->communicators);
     plan->p2p = switches->p2p;
-    if (request->recv_buffers)
-        snprintf(plan->recv_buffers, sizeof plan->recv_buffers, "%s", request->recv_buffers);
-    if (request->send_buffers)
-        snprintf(plan->send_buffers, sizeof plan->send_buffers, "%s", request->send_buffers);
-    if (request->return_outputs)
-        snprintf(plan->return_outputs, sizeof plan->return_outputs, "%s", request->return_outputs);
+    plan->buffers = request->buffers;
     plan->step_sync = !request->no_step_sync;
     plan->memory_limit_bytes =
         search->memory_limit_bytes < PP_BYTES_MAX ? search->memory_limit_bytes : 0;

@@ -67,7 +67,7 @@ static pp_plan_request bare(const pp_plan_request *request)
     if (request->free.framework) {
         one.framework = NULL;
         one.exchange = (pp_exchange_options){ .tensors = 0 };
-        one.recv_buffers = one.send_buffers = one.return_outputs = NULL;
+        one.buffers = (pp_buffer_settings){ .has_recv = false };
         if (shapes.kind == PP_SIZES_PADDED || shapes.kind == PP_SIZES_BUCKET)
             one.exchange.shapes = shapes; /* that is in the data */
     }

@@ -72,10 +72,11 @@ static bool free_partition(pp_plan_request *request)
 /* What a runtime keeps although nobody asked for it. */
 static bool drop_outputs(pp_plan_request *request)
 {
-    if (request->return_outputs || !request->framework ||
+    if (request->buffers.has_return_outputs || !request->framework ||
         !request->framework->buffers.return_outputs)
         return false;
-    request->return_outputs = "off";
+    request->buffers.has_return_outputs = true;
+    request->buffers.return_outputs = false;
     return true;
 }
 
@@ -213,9 +214,9 @@ void pp_repair_options(const pp_plan_request *request, const pp_repair *best, ch
         used += (size_t)snprintf(text + used, size - used, "--sequence-parallel on ");
     if (was->given.flash_attention && !is->given.flash_attention)
         used += (size_t)snprintf(text + used, size - used, "--attention flash ");
-    if (!request->return_outputs && best->request.return_outputs)
+    if (!request->buffers.has_return_outputs && best->request.buffers.has_return_outputs)
         used += (size_t)snprintf(text + used, size - used, "--return-outputs %s ",
-                                 best->request.return_outputs);
+                                 pp_return_outputs_name(best->request.buffers.return_outputs));
     if (request->partition != best->request.partition)
         used += (size_t)snprintf(text + used, size - used, "--partition auto ");
     if (used)

@@ -63,8 +63,10 @@ static pp_plan_request limited(const pp_target_limits *target, bool shapes_given
     own.framework = request->framework ? request->framework : target->frameworks[0];
     own.target = target->rules;
     own.free.frameworks = target->frameworks;
-    if (!request->return_outputs)
-        own.return_outputs = target->return_outputs;
+    if (!request->buffers.has_return_outputs) {
+        own.buffers.has_return_outputs = target->drops_outputs;
+        own.buffers.return_outputs = false;
+    }
     if (request->lengths && !shapes_given)
         own.exchange.shapes.kind = target->unequal;
     pp_target_limit(target, shapes_given, &own);
@@ -113,12 +115,12 @@ static pp_status find_nearest(const pp_target_limits *target, bool shapes_given,
     train_as(target, &wanted);
     wanted.no_split = false;
     wanted.framework = other.framework;
-    wanted.return_outputs = other.return_outputs;
+    wanted.buffers = other.buffers;
     if ((status = try_request(&wanted, &asked, err)))
         return status;
     if (!asked) {
         wanted.framework = request->framework;
-        wanted.return_outputs = request->return_outputs;
+        wanted.buffers = request->buffers;
         if ((status = try_request(&wanted, &asked, err)))
             return status;
     }
@@ -284,8 +286,10 @@ pp_status pp_target_compare(const pp_target_limits *target, const pp_plan_reques
     train_as(target, &alike);
     alike.framework = choice->plan->framework;
     alike.switches.value.communicators = choice->context.switches.communicators;
-    if (!alike.return_outputs && choice->plan->return_outputs[0])
-        alike.return_outputs = choice->plan->return_outputs;
+    if (!alike.buffers.has_return_outputs) {
+        alike.buffers.has_return_outputs = choice->plan->buffers.has_return_outputs;
+        alike.buffers.return_outputs = choice->plan->buffers.return_outputs;
+    }
     status = compare(&alike, c, limits, sizeof limits, err);
     if (status || (status = compare(&free_alike, c, all, sizeof all, err)))
         return status;

@@ -41,20 +41,18 @@ void pp_execution_free(pp_execution *x)
 /* The replica's part of the plan's data; it stays the plan's. */
 static pp_status view_data(const pp_plan *plan, uint32_t replica, pp_execution *x, pp_err *err)
 {
-    pp_size_protocol shapes;
-    pp_status status = pp_size_protocol_parse(plan->shapes, &shapes, err);
-    if (status || !plan->workload.microbatch)
-        return status;
+    if (!plan->workload.microbatch)
+        return PP_OK;
     x->workload = plan->workload;
     x->workload.replicas = 1;
     if (plan->workload.replicas > 1)
         x->workload.microbatch += (size_t)replica * plan->workload.microbatches;
     x->work.data = &x->workload;
     x->work.workload = &x->workload;
-    if (shapes.kind < PP_SIZES_PADDED)
+    if (plan->sizes.kind < PP_SIZES_PADDED)
         return PP_OK;
     x->work.workload = &x->padded;
-    return pp_workload_pad(&shapes, &x->workload, &x->padded, NULL, err);
+    return pp_workload_pad(&plan->sizes, &x->workload, &x->padded, NULL, err);
 }
 
 static pp_status make_work(const pp_plan *plan, const pp_execute_options *options, pp_execution *x,
@@ -110,28 +108,25 @@ static pp_status apply_link(const pp_link *link, pp_costs *costs, pp_err *err)
     return status;
 }
 
-static const char *lanes_of(pp_communicators communicators)
-{
-    int layout = communicators == PP_COMMUNICATORS_DEFAULT ? 0 : (int)communicators - 1;
-    return pp_communicators_lanes(layout);
-}
-
 pp_plan pp_plan_as_executed(const pp_plan *plan, const pp_transport *transport,
                             pp_communicators communicators)
 {
     pp_plan ours = *plan;
     bool queues = transport && transport->has_queues;
     ours.framework = queues ? &pp_framework_zero_bubble : &pp_framework_ppsim;
-    ours.lanes[0] = ours.recv_buffers[0] = ours.send_buffers[0] = ours.return_outputs[0] = '\0';
+    ours.comm.has_lanes = false;
+    ours.buffers = (pp_buffer_settings){ .has_recv = false };
     ours.host = (pp_host_costs){ 0 };
     ours.sharing = (pp_sharing){ 0 };
     ours.shape_message_ns = 0;
     ours.p2p = PP_P2P_SEND_RECV;
     ours.step_sync = true;
     if (queues) {
-        snprintf(ours.lanes, sizeof ours.lanes, "%s", lanes_of(communicators));
-        snprintf(ours.recv_buffers, sizeof ours.recv_buffers, "on-post");
-        snprintf(ours.send_buffers, sizeof ours.send_buffers, "until-done");
+        ours.comm.has_lanes = true;
+        ours.comm.lanes = pp_communicators_lanes(communicators);
+        ours.buffers = (pp_buffer_settings){
+            .has_recv = true, .recv = PP_RECV_ON_POST, .has_send = true, .send = PP_SEND_UNTIL_DONE
+        };
     }
     return ours;
 }
@@ -473,8 +468,10 @@ pp_status pp_execute(const pp_plan *plan, pp_program *written, const pp_execute_
     pp_plan as_written = *plan; /* on the queues that there are */
     if (options->link.kind == PP_LINK_THROTTLE)
         ours.shape_message_ns = options->link.latency_ns;
-    if (options->transport->has_queues)
-        snprintf(as_written.lanes, sizeof as_written.lanes, "%s", ours.lanes);
+    if (options->transport->has_queues) {
+        as_written.comm.has_lanes = true;
+        as_written.comm.lanes = ours.comm.lanes;
+    }
     *x = (pp_execution){ .job = { .transport = options->transport, .compute = options->compute },
                          .program = written };
     pp_status status = check_memory(options, err);

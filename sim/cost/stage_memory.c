@@ -172,6 +172,7 @@ void pp_layer_memory(const pp_gpu_batch *local, bool moe, pp_unit_cost *cost)
     case PP_RECOMPUTE_AUTO:
     case PP_RECOMPUTE_STAGES: /* of no layer: MTP modules */
     case PP_RECOMPUTE_MICROBATCHES:
+    case PP_RECOMPUTE_UNKNOWN:
         break;
     }
     layer_parameters(local, moe, cost);

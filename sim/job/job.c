@@ -39,9 +39,16 @@ const char *const *pp_communicators_names(void)
     return names;
 }
 
-const char *pp_communicators_lanes(int index)
+const char *const *pp_recompute_names(void)
 {
-    return index + 1 == PP_COMMUNICATORS_PER_EDGE ? "per-edge" : "single";
+    static const char *const names[] = { "none",      "selective",      "full", "auto",
+                                         "per-stage", "per-microbatch", NULL };
+    return names;
+}
+
+const char *pp_recompute_name(pp_recompute recompute)
+{
+    return recompute == PP_RECOMPUTE_UNKNOWN ? "" : pp_recompute_names()[recompute];
 }
 
 const char *const *pp_p2p_names(void)

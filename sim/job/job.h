@@ -45,7 +45,14 @@ typedef enum pp_recompute {
     PP_RECOMPUTE_AUTO,         /* the planner chooses; never reaches the cost model */
     PP_RECOMPUTE_STAGES,       /* each pp_stage says it of its layers */
     PP_RECOMPUTE_MICROBATCHES, /* a pp_recompute_table says it of every microbatch */
+    PP_RECOMPUTE_UNKNOWN,      /* of a plan that does not say it; never reaches the cost model */
 } pp_recompute;
+
+/* Names of those before UNKNOWN, in their order, ends with NULL: none, selective, full, auto,
+ * per-stage, per-microbatch. */
+const char *const *pp_recompute_names(void);
+/* Of UNKNOWN it is "". */
+const char *pp_recompute_name(pp_recompute recompute);
 
 typedef enum pp_dtype {
     PP_DTYPE_BF16,
@@ -68,7 +75,6 @@ typedef enum pp_communicators {
 /* "world", "pp", "per-edge", NULL: value - 1 is the index. */
 const char *const *pp_communicators_names(void);
 /* The --lanes that follow. index: into the names. */
-const char *pp_communicators_lanes(int index);
 
 /* What a pipeline transfer is made of. Collectives are of its two ranks; both must be there. */
 typedef enum pp_p2p {

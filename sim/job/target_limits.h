@@ -20,7 +20,7 @@ typedef struct pp_target_limits {
     bool fsdp;   /* data parallelism shards the optimizer; tensor parallelism does not overlap */
     bool no_mtp; /* no multi-token prediction modules */
     bool constant_shapes;          /* one size for all microbatches of a step: others are padded */
-    const char *return_outputs;    /* "on", "off", NULL: as its framework, unless said */
+    bool drops_outputs;            /* its trainer keeps no outputs of the last stage, unless said */
     pp_size_protocol_kind unequal; /* how sizes travel otherwise, unless said */
 } pp_target_limits;
 

@@ -17,6 +17,7 @@ pp_status pp_plan_new(pp_plan **plan_out, pp_err *err)
     plan->step_sync = true;
     plan->sequence_parallel = -1;
     plan->zero = -1;
+    plan->recompute = PP_RECOMPUTE_UNKNOWN;
     *plan_out = plan;
     return PP_OK;
 }
@@ -60,11 +61,11 @@ static void outcome_free(outcome *o)
 /* The first setting that needs sends and receives, or NULL. */
 static const char *needs_transfers(const pp_plan *plan)
 {
-    return plan->comm[0]                      ? "--comm"
-           : plan->lanes[0]                   ? "--lanes"
-           : plan->recv_buffers[0]            ? "--recv-buffers"
-           : plan->send_buffers[0]            ? "--send-buffers"
-           : plan->return_outputs[0]          ? "--return-outputs"
+    return plan->comm.has_mode                ? "--comm"
+           : plan->comm.has_lanes             ? "--lanes"
+           : plan->buffers.has_recv           ? "--recv-buffers"
+           : plan->buffers.has_send           ? "--send-buffers"
+           : plan->buffers.has_return_outputs ? "--return-outputs"
            : plan->sharing.ranks_per_nic      ? "--nic"
            : pp_sharing_is_on(&plan->sharing) ? "--overlap-slowdown"
                                               : NULL;
@@ -78,11 +79,9 @@ pp_status pp_plan_set_semantics(const pp_plan *plan, pp_program *program, pp_err
         program->comm->semantics.shape_message_ns = plan->shape_message_ns;
         program->comm->semantics.sharing = plan->sharing;
         program->comm->collective |= plan->p2p != PP_P2P_SEND_RECV;
-        pp_status status =
-            pp_comm_semantics_parse(plan->comm, plan->lanes, &program->comm->semantics, err);
-        return status ? status
-                      : pp_buffers_parse(plan->recv_buffers, plan->send_buffers,
-                                         plan->return_outputs, &program->comm->buffers, err);
+        pp_comm_settings_apply(&plan->comm, &program->comm->semantics);
+        pp_buffer_settings_apply(&plan->buffers, &program->comm->buffers);
+        return PP_OK;
     }
     if (!option)
         return PP_OK;
@@ -160,17 +159,14 @@ bool pp_plan_is_stale(const pp_plan *plan, const pp_report *report)
             (report->has_memory && plan->peak_in_file_bytes != report->peak_memory_bytes));
 }
 
-pp_status pp_plan_exchange(const pp_plan *plan, pp_exchange_options *exchange_out, pp_err *err)
+pp_exchange_options pp_plan_exchange(const pp_plan *plan)
 {
-    pp_exchange_options exchange = { .tensors = plan->tensors,
-                                     .shape_message_ns = plan->shape_message_ns,
-                                     .host = plan->host };
-    pp_status status = pp_size_protocol_parse(plan->shapes, &exchange.shapes, err);
-    if (status)
-        return status;
-    exchange.ungrouped = plan->comm[0] && strcmp(plan->comm, "batched") != 0;
-    *exchange_out = exchange;
-    return PP_OK;
+    return (pp_exchange_options){ .shapes = plan->sizes,
+                                  .tensors = plan->tensors,
+                                  .shape_message_ns = plan->shape_message_ns,
+                                  .host = plan->host,
+                                  .ungrouped =
+                                      plan->comm.has_mode && plan->comm.mode != PP_COMM_BATCHED };
 }
 
 pp_recomputed pp_plan_recomputed(const pp_plan *plan, uint32_t stage)
@@ -181,14 +177,14 @@ pp_recomputed pp_plan_recomputed(const pp_plan *plan, uint32_t stage)
                             .selective = (int32_t)plan->partition[stage].selective };
 }
 
-const char *pp_plan_recompute(const pp_plan *plan, uint32_t stages)
+pp_recompute pp_plan_recompute(const pp_plan *plan, uint32_t stages)
 {
     const bool table = plan->recomputed.of != NULL;
     bool none = true, selective = plan->partition != NULL, full = selective;
-    if (!table && (!plan->partition || strcmp(plan->recompute, PP_PLAN_PER_STAGE) != 0))
+    if (!table && (!plan->partition || plan->recompute != PP_RECOMPUTE_STAGES))
         return plan->recompute;
     if (table && !pp_recompute_table_alike(&plan->recomputed))
-        return PP_PLAN_PER_MICROBATCH;
+        return PP_RECOMPUTE_MICROBATCHES;
     for (uint32_t s = 0; s < stages; s++) {
         const pp_recomputed here = pp_plan_recomputed(plan, s);
         const pp_stage *stage = plan->partition ? &plan->partition[s] : NULL;
@@ -196,7 +192,10 @@ const char *pp_plan_recompute(const pp_plan *plan, uint32_t stages)
         selective = selective && here.selective == stage->layers && !stage->mtp;
         full = full && here.full == stage->layers && !stage->mtp;
     }
-    return none ? "none" : selective ? "selective" : full ? "full" : PP_PLAN_PER_STAGE;
+    return none        ? PP_RECOMPUTE_NONE
+           : selective ? PP_RECOMPUTE_SELECTIVE
+           : full      ? PP_RECOMPUTE_FULL
+                       : PP_RECOMPUTE_STAGES;
 }
 
 pp_status pp_plan_pad(const pp_size_protocol *shapes, pp_plan *plan, pp_err *err)
@@ -216,11 +215,10 @@ pp_status pp_plan_pad(const pp_size_protocol *shapes, pp_plan *plan, pp_err *err
 pp_status pp_plan_lower(const pp_plan *plan, const pp_order *order, const pp_costs *costs,
                         pp_program **program_out, pp_err *err)
 {
-    pp_exchange_options exchange;
+    const pp_exchange_options exchange = pp_plan_exchange(plan);
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
-    pp_status status = pp_plan_exchange(plan, &exchange, err);
-    if (status || (status = pp_framework_lower(plan->framework, order, costs, &program, err)) ||
-        (status = pp_exchange_lower(plan->framework, &exchange, costs, program, err)))
+    pp_status status = pp_framework_lower(plan->framework, order, costs, &program, err);
+    if (status || (status = pp_exchange_lower(plan->framework, &exchange, costs, program, err)))
         return status;
     *program_out = program;
     program = NULL; /* the caller's now */

@@ -10,11 +10,6 @@
 #include "sim/job/sharing.h"
 #include "sim/schedule/schedule.h"
 
-/* pp_plan.recompute where each stage of the partition says it of its layers. */
-#define PP_PLAN_PER_STAGE "per-stage"
-/* And where each stage does so for every microbatch. */
-#define PP_PLAN_PER_MICROBATCH "per-microbatch"
-
 /* Owner frees with pp_plan_free. "" and NULL are written as null. */
 typedef struct pp_plan {
     char model[64];
@@ -23,25 +18,24 @@ typedef struct pp_plan {
     int64_t micro_batch_size, global_batch_size, seq_length; /* 0: not known */
     char schedule[64];
     const pp_framework *framework; /* NULL: not known (recordings) */
-    char shapes[32];
-    char comm[32];
-    char lanes[32];
-    pp_host_costs host;                      /* of every rank */
-    pp_ns shape_message_ns;                  /* a message about a shape takes */
-    int64_t tensors;                         /* per stage boundary; 0: one */
-    char recv_buffers[32], send_buffers[32]; /* "": the framework's own */
-    char return_outputs[8];                  /* "on", "off", "" */
-    pp_sharing sharing;                      /* all zero: none */
+    bool has_sizes;                /* false: not said, which is as PP_SIZES_PLAN */
+    pp_size_protocol sizes;        /* how receivers learn the sizes of what comes */
+    pp_comm_settings comm;
+    pp_buffer_settings buffers;
+    pp_host_costs host;     /* of every rank */
+    pp_ns shape_message_ns; /* a message about a shape takes */
+    int64_t tensors;        /* per stage boundary; 0: one */
+    pp_sharing sharing;     /* all zero: none */
     pp_p2p p2p;
     char compute_settings[128]; /* that compute cpu was measured with; "": it was not */
-    char recompute[16];
+    pp_recompute recompute;
     int sequence_parallel; /* 1 on, 0 off, negative: not known */
     int zero;              /* 1: optimizer state divided over dp; 0: not; negative: not known */
     bool step_sync;
     int64_t memory_limit_bytes;    /* 0: none */
     pp_stage *partition;           /* [parallel.pp * parallel.vpp], or NULL */
     pp_workload workload;          /* 1 replica, or dp of them */
-    pp_recompute_table recomputed; /* of it, with PP_PLAN_PER_MICROBATCH; else all zero */
+    pp_recompute_table recomputed; /* of it, with PP_RECOMPUTE_MICROBATCHES; else all zero */
     uint32_t order_count;          /* 1, or one per replica */
     pp_order **order;              /* [order_count] */
     uint32_t costs_count;          /* 1, or one per replica */
@@ -78,14 +72,13 @@ PP_MUST_CHECK pp_status pp_plan_read(const pp_json *json, const char *file, pp_p
                                      pp_err *err);
 pp_json *pp_plan_write(const pp_plan *plan, pp_json_build *build);
 
-/* What the plan says about shapes, hosts and tensors. Fails: USAGE. */
-PP_MUST_CHECK pp_status pp_plan_exchange(const pp_plan *plan, pp_exchange_options *exchange_out,
-                                         pp_err *err);
+/* What the plan says about shapes, hosts and tensors. */
+pp_exchange_options pp_plan_exchange(const pp_plan *plan);
 
-/* pp_plan.recompute in its plainest word: none, selective or full where layers are said one by one
+/* pp_plan.recompute in the plainest way: none, selective or full where layers are said one by one
  * and all `stages` do so with all of them (and hold no MTP module, of which nothing is said);
- * PP_PLAN_PER_STAGE where all microbatches are alike. */
-const char *pp_plan_recompute(const pp_plan *plan, uint32_t stages);
+ * per stage where all microbatches are alike. */
+pp_recompute pp_plan_recompute(const pp_plan *plan, uint32_t stages);
 /* What a stage recomputes of the first microbatch, where layers are said one by one. */
 pp_recomputed pp_plan_recomputed(const pp_plan *plan, uint32_t stage);
 

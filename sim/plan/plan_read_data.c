@@ -37,11 +37,11 @@ static pp_status read_layers(const pp_json_at *list, size_t s, int64_t most, int
 static pp_status read_recomputed(const pp_json_at *at, const pp_plan *plan, const char *key,
                                  size_t member, size_t count, pp_err *err)
 {
-    const bool per_stage = strcmp(plan->recompute, PP_PLAN_PER_STAGE) == 0;
+    const bool per_stage = plan->recompute == PP_RECOMPUTE_STAGES;
     pp_json_at list;
     if (per_stage != pp_json_has(at, key))
         return pp_json_fail(at, err, "\"%s\" must be there exactly where \"recompute\" is \"%s\"",
-                            key, PP_PLAN_PER_STAGE);
+                            key, pp_recompute_name(PP_RECOMPUTE_STAGES));
     if (!per_stage)
         return PP_OK;
     pp_status status = get_stages(at, key, count, &list, err);
@@ -251,13 +251,13 @@ static pp_status read_columns(const pp_json_at *list, pp_plan *plan, uint32_t re
 pp_status pp_plan_read_recomputed(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
     const pp_workload *workload = &plan->workload;
-    const bool per_microbatch = strcmp(plan->recompute, PP_PLAN_PER_MICROBATCH) == 0;
+    const bool per_microbatch = plan->recompute == PP_RECOMPUTE_MICROBATCHES;
     pp_json_at at, list;
     size_t count, capacity = 0;
     if (per_microbatch != pp_json_has(root, "recomputed"))
         return pp_json_fail(root, err,
                             "\"recomputed\" must be there exactly where \"recompute\" is \"%s\"",
-                            PP_PLAN_PER_MICROBATCH);
+                            pp_recompute_name(PP_RECOMPUTE_MICROBATCHES));
     if (!per_microbatch)
         return PP_OK;
     if (!plan->partition || !workload->microbatch)

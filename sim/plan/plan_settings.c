@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+enum { NAME_SIZE = 32 };
+
 pp_status pp_plan_read_name(const pp_json_at *object, const char *key, char *buffer, size_t size,
                             pp_err *err)
 {
@@ -50,13 +52,7 @@ static pp_status read_hosts(const pp_json_at *root, pp_plan *plan, pp_err *err)
     static const char *const keys[] = { "launch_ns", "sync_ns", "read_ns", NULL };
     pp_ns *const into[] = { &plan->host.launch_ns, &plan->host.sync_ns, &plan->host.read_ns };
     pp_json_at at;
-    pp_size_protocol shapes;
-    pp_err inner = { 0 };
     pp_status status = PP_OK;
-    if (pp_size_protocol_parse(plan->shapes, &shapes, &inner)) {
-        status = pp_json_get(root, "shapes", &at, err);
-        return status ? status : pp_json_fail(&at, err, "%s", inner.text);
-    }
     if (pp_json_has(root, "host")) {
         if ((status = pp_json_get(root, "host", &at, err)) ||
             (status = pp_json_only(&at, keys, err)))
@@ -73,31 +69,75 @@ static pp_status read_hosts(const pp_json_at *root, pp_plan *plan, pp_err *err)
     return status;
 }
 
-/* Who holds which buffers: names, refused where they stand. */
+/* The place of `key`, with what is wrong there. */
+static pp_status refuse(const pp_json_at *root, const char *key, const pp_err *why, pp_err *err)
+{
+    pp_json_at at;
+    pp_status status = pp_json_get(root, key, &at, err);
+    return status ? status : pp_json_fail(&at, err, "%s", why->text);
+}
+
+/* Names are refused where they stand. */
 static pp_status read_buffers(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
-    const struct {
-        const char *key;
-        char *text;
-        size_t size;
-    } names[] = {
-        { "recv_buffers", plan->recv_buffers, sizeof plan->recv_buffers },
-        { "send_buffers", plan->send_buffers, sizeof plan->send_buffers },
-        { "return_outputs", plan->return_outputs, sizeof plan->return_outputs },
-    };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        pp_buffers unused = { 0 };
+    static const char *const keys[] = { "recv_buffers", "send_buffers", "return_outputs" };
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        char name[NAME_SIZE];
         pp_err why = { 0 };
-        pp_json_at place;
-        pp_status status = pp_plan_read_name(root, names[i].key, names[i].text, names[i].size, err);
+        pp_status status = pp_plan_read_name(root, keys[i], name, sizeof name, err);
         if (status)
             return status;
-        if (!pp_buffers_parse(i == 0 ? names[i].text : "", i == 1 ? names[i].text : "",
-                              i == 2 ? names[i].text : "", &unused, &why))
-            continue;
-        status = pp_json_get(root, names[i].key, &place, err);
-        return status ? status : pp_json_fail(&place, err, "%s", why.text);
+        if (pp_buffer_settings_parse(i == 0 ? name : NULL, i == 1 ? name : NULL,
+                                     i == 2 ? name : NULL, &plan->buffers, &why))
+            return refuse(root, keys[i], &why, err);
     }
+    return PP_OK;
+}
+
+static pp_status read_comm(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    char comm[NAME_SIZE], lanes[NAME_SIZE];
+    pp_err why = { 0 };
+    pp_status status = pp_plan_read_name(root, "comm", comm, sizeof comm, err);
+    if (status || (status = pp_plan_read_name(root, "lanes", lanes, sizeof lanes, err)))
+        return status;
+    if (pp_comm_settings_parse(comm, NULL, &plan->comm, &why))
+        return refuse(root, "comm", &why, err);
+    if (pp_comm_settings_parse(NULL, lanes, &plan->comm, &why))
+        return refuse(root, "lanes", &why, err);
+    return PP_OK;
+}
+
+static pp_status read_sizes(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    char name[NAME_SIZE];
+    pp_err why = { 0 };
+    pp_status status = pp_plan_read_name(root, "shapes", name, sizeof name, err);
+    plan->has_sizes = name[0] != '\0';
+    if (status || !plan->has_sizes)
+        return status;
+    return pp_size_protocol_parse(name, &plan->sizes, &why) ? refuse(root, "shapes", &why, err)
+                                                            : PP_OK;
+}
+
+static pp_status read_recompute(const pp_json_at *root, pp_plan *plan, pp_err *err)
+{
+    const char *const *names = pp_recompute_names();
+    pp_json_at at;
+    const char *text;
+    int how = 0;
+    if (!pp_json_has(root, "recompute"))
+        return PP_OK;
+    pp_status status = pp_json_get(root, "recompute", &at, err);
+    if (status || (status = pp_json_read_text(&at, &text, err)))
+        return status;
+    while (names[how] && strcmp(names[how], text) != 0)
+        how++;
+    if (!names[how] || how == PP_RECOMPUTE_AUTO)
+        return pp_json_fail(
+            &at, err, "is none of none, selective, full, per-stage, per-microbatch: \"%.32s\"",
+            text);
+    plan->recompute = (pp_recompute)how;
     return PP_OK;
 }
 
@@ -119,16 +159,12 @@ pp_status pp_plan_read_settings(const pp_json_at *root, pp_plan *plan, pp_err *e
     if ((status = pp_plan_read_name(root, "model", plan->model, sizeof plan->model, err)) ||
         (status =
              pp_plan_read_name(root, "hardware", plan->hardware, sizeof plan->hardware, err)) ||
-        (status = read_framework(root, plan, err)) ||
-        (status = pp_plan_read_name(root, "shapes", plan->shapes, sizeof plan->shapes, err)) ||
-        (status = pp_plan_read_name(root, "comm", plan->comm, sizeof plan->comm, err)) ||
-        (status = pp_plan_read_name(root, "lanes", plan->lanes, sizeof plan->lanes, err)) ||
-        (status = read_sharing(root, plan, err)) || (status = read_buffers(root, plan, err)) ||
-        (status = read_hosts(root, plan, err)) ||
+        (status = read_framework(root, plan, err)) || (status = read_sizes(root, plan, err)) ||
+        (status = read_comm(root, plan, err)) || (status = read_sharing(root, plan, err)) ||
+        (status = read_buffers(root, plan, err)) || (status = read_hosts(root, plan, err)) ||
         (status = pp_plan_read_name(root, "compute_settings", plan->compute_settings,
                                     sizeof plan->compute_settings, err)) ||
-        (status =
-             pp_plan_read_name(root, "recompute", plan->recompute, sizeof plan->recompute, err)) ||
+        (status = read_recompute(root, plan, err)) ||
         (status = pp_plan_read_known(root, "memory_limit_bytes", PP_BYTES_MAX,
                                      &plan->memory_limit_bytes, err)))
         return status;

@@ -55,7 +55,7 @@ static pp_json *write_partition(const pp_plan *plan, pp_json_build *build)
     uint32_t stages = (uint32_t)(plan->parallel.pp * plan->parallel.vpp);
     pp_json *object = pp_json_new_object(build);
     pp_json_put(build, object, "layers", write_layers(plan, offsetof(pp_stage, layers), build));
-    if (strcmp(plan->recompute, PP_PLAN_PER_STAGE) == 0) {
+    if (plan->recompute == PP_RECOMPUTE_STAGES) {
         pp_json_put(build, object, "full", write_layers(plan, offsetof(pp_stage, full), build));
         pp_json_put(build, object, "selective",
                     write_layers(plan, offsetof(pp_stage, selective), build));
@@ -215,29 +215,37 @@ static pp_json *write_host(const pp_host_costs *host, pp_json_build *build)
 
 static void put_settings(const pp_plan *plan, pp_json *object, pp_json_build *build)
 {
+    const pp_buffer_settings *buffers = &plan->buffers;
+    char sizes[32], comm[32];
     pp_json_put_text(build, object, "executor", plan->framework ? plan->framework->name : NULL);
-    put_name(build, object, "shapes", plan->shapes);
-    put_name(build, object, "comm", plan->comm);
-    put_name(build, object, "lanes", plan->lanes);
+    pp_json_put_text(build, object, "shapes",
+                     plan->has_sizes ? pp_size_protocol_print(&plan->sizes, sizes, sizeof sizes)
+                                     : NULL);
+    pp_json_put_text(build, object, "comm",
+                     plan->comm.has_mode ? pp_comm_mode_print(&plan->comm, comm, sizeof comm)
+                                         : NULL);
+    pp_json_put_text(build, object, "lanes",
+                     plan->comm.has_lanes ? pp_lanes_name(plan->comm.lanes) : NULL);
     if (plan->host.launch_ns || plan->host.sync_ns || plan->host.read_ns)
         pp_json_put(build, object, "host", write_host(&plan->host, build));
     if (plan->shape_message_ns)
         pp_json_put_int(build, object, "shape_message_ns", plan->shape_message_ns);
     if (plan->tensors > 1)
         pp_json_put_int(build, object, "tensors_per_boundary", plan->tensors);
-    if (plan->recv_buffers[0])
-        put_name(build, object, "recv_buffers", plan->recv_buffers);
-    if (plan->send_buffers[0])
-        put_name(build, object, "send_buffers", plan->send_buffers);
-    if (plan->return_outputs[0])
-        put_name(build, object, "return_outputs", plan->return_outputs);
+    if (buffers->has_recv)
+        pp_json_put_text(build, object, "recv_buffers", pp_recv_buffers_name(buffers->recv));
+    if (buffers->has_send)
+        pp_json_put_text(build, object, "send_buffers", pp_send_buffers_name(buffers->send));
+    if (buffers->has_return_outputs)
+        pp_json_put_text(build, object, "return_outputs",
+                         pp_return_outputs_name(buffers->return_outputs));
     if (plan->p2p != PP_P2P_SEND_RECV)
         pp_json_put_text(build, object, "p2p", pp_p2p_names()[plan->p2p]);
     if (pp_sharing_is_on(&plan->sharing))
         pp_json_put(build, object, "sharing", pp_sharing_write(&plan->sharing, build));
     if (plan->compute_settings[0])
         put_name(build, object, "compute_settings", plan->compute_settings);
-    put_name(build, object, "recompute", plan->recompute);
+    put_name(build, object, "recompute", pp_recompute_name(plan->recompute));
     if (plan->recomputed.of)
         pp_json_put(build, object, "recomputed", write_recomputed(&plan->recomputed, build));
     pp_json_put_bool(build, object, "step_sync", plan->step_sync);

@@ -28,15 +28,11 @@ static pp_status build(const pp_cost_context *context, const pp_plan *plan, pp_c
 {
     const uint32_t stages = (uint32_t)(plan->parallel.pp * plan->parallel.vpp);
     pp_workload padded PP_CLEANUP(pp_workload_free) = { 0 };
-    pp_exchange_options exchange;
     uint32_t distinct = 0;
-    pp_status status = pp_plan_exchange(plan, &exchange, err);
-    if (status)
-        return status;
-    if (exchange.shapes.kind < PP_SIZES_PADDED)
+    if (plan->sizes.kind < PP_SIZES_PADDED)
         return pp_cost_model_build_all(context, plan->partition, stages, &plan->workload, costs_out,
                                        err);
-    status = pp_workload_pad(&exchange.shapes, &plan->workload, &padded, &distinct, err);
+    pp_status status = pp_workload_pad(&plan->sizes, &plan->workload, &padded, &distinct, err);
     return status ? status
                   : pp_cost_model_build_padded(context, plan->partition, stages, &padded,
                                                &plan->workload, costs_out, err);

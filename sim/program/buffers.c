@@ -43,23 +43,48 @@ static pp_status choose(const char *option, const char *text, const char *const 
     return pp_err_set(err, PP_USAGE, option, "'%.40s' is not one of %s", text, list);
 }
 
-pp_status pp_buffers_parse(const char *recv, const char *send, const char *outputs,
-                           pp_buffers *buffers, pp_err *err)
+static bool is_said(const char *text)
 {
-    size_t receives = buffers->recv;
-    size_t sends = buffers->send;
-    size_t returns = buffers->return_outputs;
+    return text && *text;
+}
+
+pp_status pp_buffer_settings_parse(const char *recv, const char *send, const char *outputs,
+                                   pp_buffer_settings *settings, pp_err *err)
+{
+    size_t receives = settings->recv;
+    size_t sends = settings->send;
+    size_t returns = settings->return_outputs;
     pp_status status = PP_OK;
-    if (*recv)
+    if (is_said(recv))
         status = choose("--recv-buffers", recv, recv_names, PP_RECV_BUFFERS_COUNT, &receives, err);
-    if (!status && *send)
+    if (!status && is_said(send))
         status = choose("--send-buffers", send, send_names, PP_SEND_BUFFERS_COUNT, &sends, err);
-    if (!status && *outputs)
+    if (!status && is_said(outputs))
         status = choose("--return-outputs", outputs, switch_names, 2, &returns, err);
     if (status)
         return status;
-    buffers->recv = (uint8_t)receives;
-    buffers->send = (uint8_t)sends;
-    buffers->return_outputs = returns != 0;
+    *settings = (pp_buffer_settings){
+        .has_recv = settings->has_recv || is_said(recv),
+        .has_send = settings->has_send || is_said(send),
+        .has_return_outputs = settings->has_return_outputs || is_said(outputs),
+        .recv = (pp_recv_buffers)receives,
+        .send = (pp_send_buffers)sends,
+        .return_outputs = returns != 0,
+    };
     return PP_OK;
+}
+
+const char *pp_return_outputs_name(bool return_outputs)
+{
+    return switch_names[return_outputs];
+}
+
+void pp_buffer_settings_apply(const pp_buffer_settings *settings, pp_buffers *buffers)
+{
+    if (settings->has_recv)
+        buffers->recv = (uint8_t)settings->recv;
+    if (settings->has_send)
+        buffers->send = (uint8_t)settings->send;
+    if (settings->has_return_outputs)
+        buffers->return_outputs = settings->return_outputs;
 }

@@ -65,8 +65,21 @@ typedef struct pp_buffers {
 const char *pp_recv_buffers_name(pp_recv_buffers policy);
 const char *pp_send_buffers_name(pp_send_buffers policy);
 
-/* Names as above, outputs "on" or "off"; "" leaves what *buffers has. Fails: USAGE. */
-PP_MUST_CHECK pp_status pp_buffers_parse(const char *recv, const char *send, const char *outputs,
-                                         pp_buffers *buffers, pp_err *err);
+/* What a plan or a command line says of this; what it does not say is the framework's. All zero:
+ * nothing is said. */
+typedef struct pp_buffer_settings {
+    bool has_recv, has_send, has_return_outputs;
+    pp_recv_buffers recv;
+    pp_send_buffers send;
+    bool return_outputs;
+} pp_buffer_settings;
+
+/* Names as above, outputs "on" or "off"; NULL and "" leave what *settings says. Fails: USAGE. */
+PP_MUST_CHECK pp_status pp_buffer_settings_parse(const char *recv, const char *send,
+                                                 const char *outputs, pp_buffer_settings *settings,
+                                                 pp_err *err);
+/* "on", "off". */
+const char *pp_return_outputs_name(bool return_outputs);
+void pp_buffer_settings_apply(const pp_buffer_settings *settings, pp_buffers *buffers);
 
 #endif

@@ -47,33 +47,97 @@ const char *pp_lanes_name(pp_lanes lanes)
     return lane_names[lanes];
 }
 
+pp_lanes pp_communicators_lanes(pp_communicators communicators)
+{
+    return communicators == PP_COMMUNICATORS_PER_EDGE ? PP_LANES_PER_EDGE : PP_LANES_SINGLE;
+}
+
+static pp_status parse_mode(const char *text, pp_comm_settings *settings, pp_err *err)
+{
+    static const char eager[] = "eager:";
+    if (strncmp(text, eager, sizeof eager - 1) == 0) {
+        pp_err inner = { 0 };
+        settings->mode = PP_COMM_EAGER;
+        if (pp_parse_bytes(text + sizeof eager - 1, "--comm", &settings->eager_bytes, &inner))
+            return pp_err_set(err, PP_USAGE, "--comm", "%s", inner.text);
+    } else if (strcmp(text, "rendezvous") == 0) {
+        settings->mode = PP_COMM_RENDEZVOUS;
+    } else if (strcmp(text, "batched") == 0) {
+        settings->mode = PP_COMM_BATCHED;
+    } else {
+        return pp_err_set(err, PP_USAGE, "--comm",
+                          "'%.40s' is not one of rendezvous, batched, eager:BYTES", text);
+    }
+    settings->has_mode = true;
+    return PP_OK;
+}
+
+static pp_status parse_lanes(const char *text, pp_comm_settings *settings, pp_err *err)
+{
+    const size_t count = sizeof lane_names / sizeof lane_names[0];
+    size_t lanes = 0;
+    while (lanes < count && strcmp(text, lane_names[lanes]) != 0)
+        lanes++;
+    if (lanes == count)
+        return pp_err_set(err, PP_USAGE, "--lanes",
+                          "'%.40s' is not one of single, per-direction, per-peer, per-edge", text);
+    settings->lanes = (pp_lanes)lanes;
+    settings->has_lanes = true;
+    return PP_OK;
+}
+
+pp_status pp_comm_settings_parse(const char *comm, const char *lanes, pp_comm_settings *settings,
+                                 pp_err *err)
+{
+    pp_comm_settings parsed = *settings;
+    pp_status status = comm && *comm ? parse_mode(comm, &parsed, err) : PP_OK;
+    if (!status && lanes && *lanes)
+        status = parse_lanes(lanes, &parsed, err);
+    if (!status)
+        *settings = parsed;
+    return status;
+}
+
+/* An eager limit is printed in the largest unit of which it is a multiple, without kB: few limits
+ * are so small, and those that are come from sizes of messages, which are counted in bytes. */
+const char *pp_comm_mode_print(const pp_comm_settings *settings, char *buffer, size_t size)
+{
+    static const struct {
+        const char *name;
+        int64_t bytes;
+    } units[] = { { "GiB", (int64_t)1 << 30 }, { "GB", 1000000000 }, { "MiB", 1 << 20 },
+                  { "MB", 1000000 },           { "KiB", 1 << 10 },   { "B", 1 } };
+    const int64_t bytes = settings->eager_bytes;
+    size_t unit = 0;
+    if (settings->mode != PP_COMM_EAGER) {
+        snprintf(buffer, size, "%s", settings->mode == PP_COMM_BATCHED ? "batched" : "rendezvous");
+        return buffer;
+    }
+    while (bytes % units[unit].bytes || (!bytes && units[unit].bytes > 1))
+        unit++;
+    snprintf(buffer, size, "eager:%" PRId64 "%s", bytes / units[unit].bytes,
+             bytes ? units[unit].name : "");
+    return buffer;
+}
+
+void pp_comm_settings_apply(const pp_comm_settings *settings, pp_comm_semantics *semantics)
+{
+    if (settings->has_mode) {
+        semantics->mode = settings->mode;
+        semantics->eager_bytes = settings->eager_bytes;
+    }
+    if (settings->has_lanes)
+        semantics->lanes = settings->lanes;
+}
+
 pp_status pp_comm_semantics_parse(const char *comm, const char *lanes, pp_comm_semantics *semantics,
                                   pp_err *err)
 {
-    const size_t lane_count = sizeof lane_names / sizeof lane_names[0];
-    static const char eager[] = "eager:";
-    pp_comm_semantics parsed = *semantics;
-    if (strncmp(comm, eager, sizeof eager - 1) == 0) {
-        pp_err inner = { 0 };
-        parsed.mode = PP_COMM_EAGER;
-        if (pp_parse_bytes(comm + sizeof eager - 1, "--comm", &parsed.eager_bytes, &inner))
-            return pp_err_set(err, PP_USAGE, "--comm", "%s", inner.text);
-    } else if (strcmp(comm, "rendezvous") == 0 || strcmp(comm, "batched") == 0) {
-        parsed.mode = PP_COMM_RENDEZVOUS;
-    } else if (*comm) {
-        return pp_err_set(err, PP_USAGE, "--comm",
-                          "'%.40s' is not one of rendezvous, batched, eager:BYTES", comm);
-    }
-    size_t lane = 0;
-    while (*lanes && lane < lane_count && strcmp(lanes, lane_names[lane]) != 0)
-        lane++;
-    if (lane == lane_count)
-        return pp_err_set(err, PP_USAGE, "--lanes",
-                          "'%.40s' is not one of single, per-direction, per-peer, per-edge", lanes);
-    if (*lanes)
-        parsed.lanes = (pp_lanes)lane;
-    *semantics = parsed;
-    return PP_OK;
+    pp_comm_settings settings = { .has_mode = false };
+    pp_status status = pp_comm_settings_parse(comm, lanes, &settings, err);
+    if (!status)
+        pp_comm_settings_apply(&settings, semantics);
+    return status;
 }
 
 void pp_comm_free(pp_comm **comm)

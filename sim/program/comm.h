@@ -83,6 +83,7 @@ typedef struct pp_group {
 typedef enum pp_comm_mode {
     PP_COMM_RENDEZVOUS, /* a transfer starts when both ends are posted */
     PP_COMM_EAGER,      /* up to eager_bytes a send is done at once, buffered at the other end */
+    PP_COMM_BATCHED, /* as rendezvous; the messages of one call about shapes are one group, too */
 } pp_comm_mode;
 
 typedef enum pp_lanes {
@@ -108,11 +109,27 @@ typedef struct pp_comm_semantics {
     pp_sharing sharing;
 } pp_comm_semantics;
 
-const char *pp_lanes_name(pp_lanes lanes);
+/* What a plan or a command line says of this; what it does not say is the framework's. All zero:
+ * nothing is said. */
+typedef struct pp_comm_settings {
+    bool has_mode, has_lanes;
+    pp_comm_mode mode;
+    int64_t eager_bytes; /* with PP_COMM_EAGER */
+    pp_lanes lanes;
+} pp_comm_settings;
 
-/* comm: "rendezvous", "batched" (the same: groups are the program's) or "eager:BYTES"; lanes:
- * "single", "per-direction", "per-peer", "per-edge"; "" leaves what *semantics has. Fails: USAGE.
- */
+/* comm: "rendezvous", "batched" or "eager:BYTES"; lanes: a pp_lanes_name. NULL and "" leave what
+ * *settings says. Fails: USAGE. */
+PP_MUST_CHECK pp_status pp_comm_settings_parse(const char *comm, const char *lanes,
+                                               pp_comm_settings *settings, pp_err *err);
+/* The inverse for comm, which must be said. Returns buffer. */
+const char *pp_comm_mode_print(const pp_comm_settings *settings, char *buffer, size_t size);
+/* "single", "per-direction", "per-peer", "per-edge". */
+const char *pp_lanes_name(pp_lanes lanes);
+/* The lanes that communicators make: each is one queue on every rank of it. */
+pp_lanes pp_communicators_lanes(pp_communicators communicators);
+void pp_comm_settings_apply(const pp_comm_settings *settings, pp_comm_semantics *semantics);
+/* Both at once. */
 PP_MUST_CHECK pp_status pp_comm_semantics_parse(const char *comm, const char *lanes,
                                                 pp_comm_semantics *semantics, pp_err *err);
 

@@ -42,8 +42,9 @@ static pp_plan *plan_of(const scene *s)
     plan->step_sync = true;
     plan->order_count = plan->costs_count = 1;
     snprintf(plan->schedule, sizeof plan->schedule, "%s", s->schedule);
-    snprintf(plan->comm, sizeof plan->comm, "%s", s->comm);
-    snprintf(plan->shapes, sizeof plan->shapes, "%s", s->shapes);
+    if (pp_comm_settings_parse(s->comm, NULL, &plan->comm, &err) ||
+        pp_size_protocol_parse(s->shapes, &plan->sizes, &err))
+        fail(&err);
     if (pp_costs_uniform(&uniform, s->p, s->p * s->v, s->m, &plan->costs[0], &err))
         fail(&err);
     pp_costs *costs = plan->costs[0];

@@ -19,7 +19,7 @@ static pp_status add_recomputation(pp_plan *plan, pp_err *err)
     for (int s = 0; s < 4; s++)
         plan->partition[s] =
             (pp_stage){ .first_layer = s, .layers = 1, .embedding = s == 0, .loss = s == 3 };
-    strcpy(plan->recompute, PP_PLAN_PER_MICROBATCH);
+    plan->recompute = PP_RECOMPUTE_MICROBATCHES;
     pp_status status = pp_workload_fixed(4, 1, 8, &plan->workload, err);
     return status ? status : pp_recompute_table_new(1, 4, 4, &plan->recomputed, err);
 }

@@ -105,12 +105,13 @@ pp_status pp_check_print_json(const pp_args *args, const pp_check_verdict *v,
 {
     pp_json_build build = { 0 };
     pp_json *json PP_CLEANUP(pp_json_free) = pp_json_new_object(&build);
+    char comm[32];
     bool good = v->valid && !v->hangs && !v->mismatch;
     pp_json_put_text(&build, json, "format", "ppsim.check");
     pp_json_put_int(&build, json, "version", 1);
     pp_json_put_text(&build, json, "file", v->file);
-    pp_json_put_text(&build, json, "comm", v->comm);
-    pp_json_put_text(&build, json, "lanes", v->lanes);
+    pp_json_put_text(&build, json, "comm", pp_comm_mode_print(&v->comm, comm, sizeof comm));
+    pp_json_put_text(&build, json, "lanes", pp_lanes_name(v->comm.lanes));
     pp_json_put_text(&build, json, "executor", v->framework ? v->framework->name : NULL);
     if (s->plan && pp_check_replicas(s->plan) > 1)
         pp_json_put_int(&build, json, "replicas_checked", (int64_t)v->replica + 1);
@@ -185,9 +186,11 @@ static void print_repair(const pp_check_verdict *v, const pp_check_subject *s, p
 static void print_hang(const pp_check_verdict *v, const pp_check_subject *s, pp_text *text)
 {
     char size[32];
+    char comm[32];
     const char *c = pp_check_circle(v);
     size_t i = 0;
-    pp_text_add(text, "hangs        yes, under %s with lanes %s:\n", v->comm, v->lanes);
+    pp_text_add(text, "hangs        yes, under %s with lanes %s:\n",
+                pp_comm_mode_print(&v->comm, comm, sizeof comm), pp_lanes_name(v->comm.lanes));
     while (c) {
         const char *stop = strstr(c, "; ");
         pp_text_add(text, "             %.*s", stop ? (int)(stop - c) : (int)strlen(c), c);
@@ -230,6 +233,7 @@ pp_status pp_check_print_text(const pp_args *args, const pp_check_verdict *v,
                               const pp_check_subject *s, pp_err *err)
 {
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    char comm[32];
     if (!v->valid) {
         pp_text_add(&text, "valid        no: %s%s%s\n", v->reason.where,
                     v->reason.where[0] ? ": " : "", v->reason.text);
@@ -245,7 +249,8 @@ pp_status pp_check_print_text(const pp_args *args, const pp_check_verdict *v,
             print_hang(v, s, &text);
         else
             pp_text_add(&text, "hangs        no, under %s with lanes %s, whatever the durations\n",
-                        v->comm, v->lanes);
+                        pp_comm_mode_print(&v->comm, comm, sizeof comm),
+                        pp_lanes_name(v->comm.lanes));
     }
     print_memory(v->report, &text);
     if (s->plan && pp_check_replicas(s->plan) > 1)

@@ -7,7 +7,8 @@
 
 /* What is asked, and what is found. */
 typedef struct pp_check_verdict {
-    const char *file, *comm, *lanes;
+    const char *file;
+    pp_comm_settings comm;         /* mode and lanes */
     const pp_framework *framework; /* NULL: the file communicates itself */
     bool valid;                    /* and complete, and every send has its receive */
     bool protocol;                 /* a shape protocol is part of the question */

@@ -57,7 +57,7 @@ static pp_status load_rows(const char *text, size_t bytes, bool partial, pp_chec
 {
     if (partial || pp_comm_rows_recognise(text, bytes)) {
         pp_rows_grouping grouping =
-            strcmp(v->comm, "batched") == 0 ? PP_ROWS_BATCHED : PP_ROWS_SINGLE;
+            v->comm.mode == PP_COMM_BATCHED ? PP_ROWS_BATCHED : PP_ROWS_SINGLE;
         v->framework = NULL;
         return pp_comm_rows_read(text, bytes, v->file, grouping, partial, &s->order, &s->program,
                                  err);
@@ -96,10 +96,12 @@ static pp_status load_plan(const char *text, size_t bytes, const pp_args *args, 
         return status;
     if (!pp_args_has(args, "--executor") && s->plan->framework != &pp_framework_ideal)
         v->framework = s->plan->framework;
-    if (!pp_args_has(args, "--comm") && s->plan->comm[0])
-        v->comm = s->plan->comm;
-    if (!pp_args_has(args, "--lanes") && s->plan->lanes[0])
-        v->lanes = s->plan->lanes;
+    if (!pp_args_has(args, "--comm") && s->plan->comm.has_mode) {
+        v->comm.mode = s->plan->comm.mode;
+        v->comm.eager_bytes = s->plan->comm.eager_bytes;
+    }
+    if (!pp_args_has(args, "--lanes") && s->plan->comm.has_lanes)
+        v->comm.lanes = s->plan->comm.lanes;
     return take_replica(v, s, 0, err);
 }
 
@@ -176,12 +178,13 @@ static size_t collect_sizes(const pp_check_subject *s, int64_t *sizes)
 static pp_status apply_shapes(const pp_args *args, pp_check_verdict *v, pp_check_subject *s,
                               pp_err *err)
 {
-    pp_exchange_options exchange = { .tensors = 0 };
-    pp_status status = s->plan ? pp_plan_exchange(s->plan, &exchange, err) : PP_OK;
-    if (status || (status = pp_args_exchange(args, &exchange, err)))
+    pp_exchange_options exchange =
+        s->plan ? pp_plan_exchange(s->plan) : (pp_exchange_options){ .tensors = 0 };
+    pp_status status = pp_args_exchange(args, &exchange, err);
+    if (status)
         return status;
     exchange.host = (pp_host_costs){ 0 }; /* no verdict depends on durations */
-    exchange.ungrouped = strcmp(v->comm, "batched") != 0;
+    exchange.ungrouped = v->comm.mode != PP_COMM_BATCHED;
     if (pp_exchange_is_plain(&exchange))
         return PP_OK;
     if (!v->framework)
@@ -243,9 +246,9 @@ static pp_status judge_program(const pp_args *args, bool partial, pp_check_verdi
         return status;
     v->ops += s->program->count;
     v->transfers += s->program->comm->transfer_count;
-    if (v->mismatch ||
-        (status = pp_comm_semantics_parse(v->comm, v->lanes, &s->program->comm->semantics, err)))
+    if (v->mismatch)
         return status;
+    pp_comm_settings_apply(&v->comm, &s->program->comm->semantics);
     if ((status = pp_timeline_new_comm(s->program, &s->timeline, err)))
         return status;
     status = pp_simulate_into(s->program, s->costs, s->timeline, &v->reason);
@@ -287,7 +290,7 @@ static pp_status judge(const pp_args *args, pp_check_verdict *v, pp_check_subjec
                           "executor %s has no sends and receives to check; choose torch, megatron "
                           "or deepspeed",
                           v->framework->name);
-    if (!pp_args_has(args, "--lanes") && !(s->plan && s->plan->lanes[0]) &&
+    if (!pp_args_has(args, "--lanes") && !(s->plan && s->plan->comm.has_lanes) &&
         s->program->comm->semantics.lanes != PP_LANES_SINGLE)
         v->own_lanes = pp_lanes_name(s->program->comm->semantics.lanes);
     status = judge_program(args, partial, v, s, err);
@@ -327,19 +330,16 @@ static pp_status simulate(pp_check_verdict *v, const pp_check_subject *s, pp_err
 static pp_status check(const pp_args *args, pp_err *err)
 {
     pp_check_subject s PP_CLEANUP(subject_free) = { 0 };
-    const char *comm = pp_args_text(args, "--comm");
-    const char *lanes = pp_args_text(args, "--lanes");
     const char *framework = pp_args_text(args, "--executor");
     pp_check_verdict v PP_CLEANUP(verdict_free) = { .file = pp_args_word(args, 0),
-                                                    .comm = comm ? comm : "rendezvous",
-                                                    .lanes = lanes ? lanes : "single",
+                                                    .comm = { .has_mode = true, .has_lanes = true },
                                                     .framework = &pp_framework_torch };
-    pp_comm_semantics semantics = { 0 };
     if (!v.file || pp_args_word(args, 1))
         return pp_err_set(err, PP_USAGE, NULL,
                           "give one schedule file or plan; see 'ppsim check "
                           "--help'");
-    pp_status status = pp_comm_semantics_parse(v.comm, v.lanes, &semantics, err);
+    pp_status status = pp_comm_settings_parse(pp_args_text(args, "--comm"),
+                                              pp_args_text(args, "--lanes"), &v.comm, err);
     if (!status && framework)
         status = pp_framework_get(framework, &v.framework, err);
     if (status || (status = pp_gzip_read(v.file, &s.text, &s.bytes, err)) ||

@@ -373,7 +373,6 @@ static pp_status run(const pp_args *args, pp_err *err)
 {
     running *r PP_CLEANUP(running_free) = pp_alloc_array(1, sizeof *r);
     pp_execute_options o;
-    const char *comm = pp_args_text(args, "--comm");
     if (!r)
         return pp_err_nomem(err);
     pp_status status = read_options(args, &r->faults, &o, err);
@@ -387,8 +386,8 @@ static pp_status run(const pp_args *args, pp_err *err)
         return status;
     if (o.compute->describe && !pp_args_has(args, "--compute-settings"))
         o.settings = r->plan->compute_settings;
-    if (comm)
-        snprintf(r->plan->comm, sizeof r->plan->comm, "%.31s", comm);
+    if ((status = pp_comm_settings_parse(pp_args_text(args, "--comm"), NULL, &r->plan->comm, err)))
+        return status;
     remark(r->plan, &o);
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);

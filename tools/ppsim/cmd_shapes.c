@@ -118,12 +118,10 @@ static int64_t moved_bytes(const pp_program *program, const pp_costs *costs)
 static pp_status count_distinct(const pp_plan *plan, uint32_t *distinct_out, pp_err *err)
 {
     pp_workload padded PP_CLEANUP(pp_workload_free) = { 0 };
-    pp_size_protocol shapes;
     *distinct_out = 0;
-    if (!plan->workload.length_count)
-        return PP_OK;
-    pp_status status = pp_size_protocol_parse(plan->shapes, &shapes, err);
-    return status ? status : pp_workload_pad(&shapes, &plan->workload, &padded, distinct_out, err);
+    return plan->workload.length_count
+               ? pp_workload_pad(&plan->sizes, &plan->workload, &padded, distinct_out, err)
+               : PP_OK;
 }
 
 /* Simulates the plan as it stands. */
@@ -206,11 +204,11 @@ static pp_status limit_recompute(pp_plan_request *request, pp_err *err)
 
 static pp_status note_recompute(const pp_plan *plan, pp_notes *notes, pp_err *err)
 {
-    if (strcmp(plan->recompute, PP_PLAN_PER_STAGE) == 0)
+    if (plan->recompute == PP_RECOMPUTE_STAGES)
         return pp_notes_add(notes, err, "recompute",
                             "per-stage, as many layers on every stage, for each row the least that "
                             "fits");
-    return pp_notes_add(notes, err, "recompute", "%s", plan->recompute);
+    return pp_notes_add(notes, err, "recompute", "%s", pp_recompute_name(plan->recompute));
 }
 
 static pp_status from_model(const pp_args *args, table *t, pp_notes *notes, pp_err *err)
@@ -263,15 +261,16 @@ static pp_status plan_row(const pp_args *args, const pp_json *json, const char *
                           table *t, pp_err *err)
 {
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
-    pp_exchange_options x;
+    char sizes[32];
     pp_status status = pp_plan_read(json, path, &plan, err);
-    if (status || (status = pp_plan_exchange(plan, &x, err)))
+    if (status)
         return status;
+    pp_exchange_options x = pp_plan_exchange(plan);
     if (x.shapes.kind >= PP_SIZES_PADDED)
         return pp_err_set(err, PP_INPUT, path,
                           "was made with %s, its costs include the padding; make a plan with "
                           "--shapes plan",
-                          plan->shapes);
+                          pp_size_protocol_print(&plan->sizes, sizes, sizeof sizes));
     if (!x.host.launch_ns && !x.host.sync_ns && !x.host.read_ns &&
         (status = pp_host_costs_parse(DEFAULT_HOST, &x.host, err)))
         return status;
@@ -279,7 +278,7 @@ static pp_status plan_row(const pp_args *args, const pp_json *json, const char *
         return status;
     x.shapes = r->sizes;
     plan->framework = r->framework;
-    pp_size_protocol_print(&r->sizes, plan->shapes, sizeof plan->shapes);
+    plan->sizes = r->sizes;
     plan->host = t->host = x.host;
     plan->shape_message_ns = t->shape_message_ns = x.shape_message_ns;
     plan->tensors = x.tensors;

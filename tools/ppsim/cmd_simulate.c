@@ -42,7 +42,7 @@ static pp_status print(const pp_args *args, const pp_plan *plan, const pp_report
     }
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     pp_report_print(report, &text);
-    if (plan->recomputed.of || strcmp(plan->recompute, PP_PLAN_PER_STAGE) == 0) {
+    if (plan->recomputed.of || plan->recompute == PP_RECOMPUTE_STAGES) {
         pp_text_add(&text, "\n");
         pp_recompute_print(plan, &text);
     }

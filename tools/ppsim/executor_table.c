@@ -42,8 +42,10 @@ static pp_status try_one_queue(const pp_costs *costs, pp_program *program, row *
 /* What is said about transfers and hosts; padding has gone into the costs. */
 static void forget_transfers(pp_plan *plan)
 {
-    plan->comm[0] = plan->lanes[0] = plan->shapes[0] = '\0';
-    plan->recv_buffers[0] = plan->send_buffers[0] = plan->return_outputs[0] = '\0';
+    plan->has_sizes = false;
+    plan->sizes = (pp_size_protocol){ .kind = PP_SIZES_PLAN };
+    plan->comm = (pp_comm_settings){ .has_mode = false };
+    plan->buffers = (pp_buffer_settings){ .has_recv = false };
     plan->sharing = (pp_sharing){ 0 };
     plan->host = (pp_host_costs){ 0 };
     plan->tensors = 0;

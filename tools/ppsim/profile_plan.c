@@ -80,20 +80,10 @@ static pp_status load_model(const pp_args *args, const pp_plan *plan, pp_model *
 static pp_status set_switches(const pp_plan *plan, const pp_profile_in_use *use,
                               pp_switches *switches, pp_err *err)
 {
-    static const char *const recomputes[] = {
-        [PP_RECOMPUTE_NONE] = "none",
-        [PP_RECOMPUTE_SELECTIVE] = "selective",
-        [PP_RECOMPUTE_FULL] = "full",
-        [PP_RECOMPUTE_STAGES] = PP_PLAN_PER_STAGE,
-        [PP_RECOMPUTE_MICROBATCHES] = PP_PLAN_PER_MICROBATCH,
-    };
     char ignored[128];
     pp_status status = pp_stack_find("current", plan->parallel.tp, switches, err);
-    switches->recompute = PP_RECOMPUTE_NONE;
-    for (size_t k = 0; k < sizeof recomputes / sizeof recomputes[0]; k++) {
-        if (recomputes[k] && strcmp(plan->recompute, recomputes[k]) == 0)
-            switches->recompute = (pp_recompute)k;
-    }
+    switches->recompute =
+        plan->recompute == PP_RECOMPUTE_UNKNOWN ? PP_RECOMPUTE_NONE : plan->recompute;
     if (plan->sequence_parallel >= 0)
         switches->sequence_parallel = plan->sequence_parallel;
     if (plan->zero >= 0)

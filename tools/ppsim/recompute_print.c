@@ -104,8 +104,8 @@ void pp_recompute_print(const pp_plan *plan, pp_text *text)
     pp_text_add(text, "%-12s ", "recompute");
     if (plan->partition && plan->recomputed.of)
         print_table(plan, count, text);
-    else if (plan->partition && strcmp(plan->recompute, PP_PLAN_PER_STAGE) == 0)
+    else if (plan->partition && plan->recompute == PP_RECOMPUTE_STAGES)
         print_stages(plan, count, text);
     else
-        pp_text_add(text, "%s\n", plan->recompute);
+        pp_text_add(text, "%s\n", pp_recompute_name(plan->recompute));
 }

@@ -313,29 +313,29 @@ pp_status pp_study_forward_only(const pp_args *args, const pp_program *written, 
 }
 
 /* Padding changes the costs; those of a plan that was made with padding have it already. */
-static pp_status pad(const pp_size_protocol *wanted, const pp_size_protocol *had, pp_plan *plan,
-                     pp_err *err)
+static pp_status pad(const pp_size_protocol *wanted, pp_plan *plan, pp_err *err)
 {
+    const pp_size_protocol *had = &plan->sizes;
+    char sizes[32];
     if (wanted->kind == had->kind && wanted->tokens == had->tokens)
         return PP_OK;
     if (had->kind >= PP_SIZES_PADDED)
         return pp_err_set(err, PP_USAGE, "--shapes",
                           "the plan was made with %s, its costs include the padding; make another "
                           "with 'ppsim plan'",
-                          plan->shapes);
+                          pp_size_protocol_print(had, sizes, sizeof sizes));
     return pp_plan_pad(wanted, plan, err);
 }
 
 pp_status pp_study_exchange(const pp_args *args, pp_plan *plan, bool written, pp_err *err)
 {
-    pp_exchange_options exchange;
-    pp_status status = pp_plan_exchange(plan, &exchange, err);
-    const pp_size_protocol had = exchange.shapes;
-    if (status || (status = pp_args_exchange(args, &exchange, err)))
+    pp_exchange_options exchange = pp_plan_exchange(plan);
+    pp_status status = pp_args_exchange(args, &exchange, err);
+    if (status)
         return status;
     /* other lengths and new costs are padded where they are made */
     const bool made = pp_args_has(args, "--lengths") || pp_args_has(args, "--recost");
-    if (!made && (status = pad(&exchange.shapes, &had, plan, err)))
+    if (!made && (status = pad(&exchange.shapes, plan, err)))
         return status;
     bool messages = exchange.shapes.kind > PP_SIZES_PLAN && exchange.shapes.kind < PP_SIZES_PADDED;
     if (written && (messages || exchange.tensors > 1))
@@ -345,8 +345,8 @@ pp_status pp_study_exchange(const pp_args *args, pp_plan *plan, bool written, pp
     plan->host = exchange.host;
     plan->shape_message_ns = exchange.shape_message_ns;
     plan->tensors = exchange.tensors;
-    if (pp_args_has(args, "--shapes"))
-        pp_size_protocol_print(&exchange.shapes, plan->shapes, sizeof plan->shapes);
+    plan->sizes = exchange.shapes;
+    plan->has_sizes |= pp_args_has(args, "--shapes");
     return PP_OK;
 }
 

@@ -13,26 +13,6 @@ void pp_study_free(pp_study *s)
     pp_plan_free(&s->plan);
 }
 
-/* Refused here when they are no policies, so that --emit writes none of them. */
-static pp_status apply_buffers(const pp_args *args, pp_plan *plan, pp_err *err)
-{
-    const char *recv = pp_args_text(args, "--recv-buffers");
-    const char *send = pp_args_text(args, "--send-buffers");
-    const char *outputs = pp_args_text(args, "--return-outputs");
-    pp_buffers parsed = { 0 };
-    pp_status status =
-        pp_buffers_parse(recv ? recv : "", send ? send : "", outputs ? outputs : "", &parsed, err);
-    if (status)
-        return status;
-    if (recv)
-        snprintf(plan->recv_buffers, sizeof plan->recv_buffers, "%s", recv);
-    if (send)
-        snprintf(plan->send_buffers, sizeof plan->send_buffers, "%s", send);
-    if (outputs)
-        snprintf(plan->return_outputs, sizeof plan->return_outputs, "%s", outputs);
-    return PP_OK;
-}
-
 /* What was said on the command line goes over what the plan says. */
 static pp_status apply_settings(const pp_args *args, pp_study *s, pp_err *err)
 {
@@ -43,13 +23,12 @@ static pp_status apply_settings(const pp_args *args, pp_study *s, pp_err *err)
     s->every_framework = framework && strcmp(framework, "all") == 0;
     if (framework && !s->every_framework)
         status = pp_framework_get(framework, &plan->framework, err);
-    const char *comm = pp_args_text(args, "--comm");
-    const char *lanes = pp_args_text(args, "--lanes");
-    if (comm)
-        snprintf(plan->comm, sizeof plan->comm, "%.31s", comm);
-    if (lanes)
-        snprintf(plan->lanes, sizeof plan->lanes, "%.31s", lanes);
-    if (status || (status = apply_buffers(args, plan, err)) ||
+    if (status ||
+        (status = pp_comm_settings_parse(pp_args_text(args, "--comm"),
+                                         pp_args_text(args, "--lanes"), &plan->comm, err)) ||
+        (status = pp_buffer_settings_parse(
+             pp_args_text(args, "--recv-buffers"), pp_args_text(args, "--send-buffers"),
+             pp_args_text(args, "--return-outputs"), &plan->buffers, err)) ||
         (status = pp_args_switch(args, "--step-sync", &plan->step_sync, err)) ||
         (status = pp_apply_transfer_options(args, plan, err)) ||
         (status = pp_args_bytes(args, "--memory-limit", &plan->memory_limit_bytes, err)) ||

@@ -49,9 +49,11 @@ static pp_status apply_communicators(const pp_args *args, pp_plan *plan, pp_err 
                           "decides the lanes; leave --lanes out, or this");
     pp_status status =
         pp_args_choice(args, "--communicators", pp_communicators_names(), &layout, err);
-    if (!status)
-        snprintf(plan->lanes, sizeof plan->lanes, "%s", pp_communicators_lanes(layout));
-    return status;
+    if (status)
+        return status;
+    plan->comm.has_lanes = true;
+    plan->comm.lanes = pp_communicators_lanes((pp_communicators)(layout + 1));
+    return PP_OK;
 }
 
 pp_status pp_apply_transfer_options(const pp_args *args, pp_plan *plan, pp_err *err)

@@ -55,9 +55,10 @@ static void print(const pp_export *data, const pp_torch_run *run, pp_text *text)
     }
     if (plan->sequence_parallel >= 0 && plan->parallel.tp > 1)
         pp_text_add(text, "  sequence_parallel: %s\n", plan->sequence_parallel ? "true" : "false");
-    if (run->recompute[0])
+    if (run->recompute != PP_RECOMPUTE_UNKNOWN)
         pp_text_add(text, "  activation_checkpointing: %s\n",
-                    strcmp(run->recompute, "none") == 0 ? "false" : run->recompute);
+                    run->recompute == PP_RECOMPUTE_NONE ? "false"
+                                                        : pp_recompute_name(run->recompute));
     add_pipeline(data, run, text);
     pp_text_add(text, "\nstep_scheduler:\n");
     add_known(text, "  ", "local_batch_size", run->local_batch_size);

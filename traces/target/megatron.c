@@ -180,15 +180,15 @@ static pp_status refuse_microbatches(const pp_recompute_table *table, pp_err *er
 
 static pp_status add_recompute(const pp_plan *plan, uint32_t stages, pp_text *text, pp_err *err)
 {
-    const char *recompute = pp_plan_recompute(plan, stages);
-    if (strcmp(recompute, PP_PLAN_PER_STAGE) == 0)
+    const pp_recompute recompute = pp_plan_recompute(plan, stages);
+    if (recompute == PP_RECOMPUTE_STAGES)
         return add_block(plan, stages, text, err);
-    if (strcmp(recompute, PP_PLAN_PER_MICROBATCH) == 0)
+    if (recompute == PP_RECOMPUTE_MICROBATCHES)
         return refuse_microbatches(&plan->recomputed, err);
-    if (strcmp(recompute, "full") == 0)
+    if (recompute == PP_RECOMPUTE_FULL)
         pp_text_add(text, "--recompute-granularity full\n--recompute-method uniform\n"
                           "--recompute-num-layers 1\n");
-    else if (strcmp(recompute, "selective") == 0)
+    else if (recompute == PP_RECOMPUTE_SELECTIVE)
         pp_text_add(text, "--recompute-granularity selective\n");
     return PP_OK;
 }

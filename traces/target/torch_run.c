@@ -114,14 +114,14 @@ pp_status pp_torch_run_of(const char *name, const pp_export *data, pp_torch_run 
 {
     pp_torch_run run = { .recompute = pp_plan_recompute(data->plan, data->order->stages) };
     pp_program *lowered PP_CLEANUP(pp_program_free) = NULL;
-    pp_exchange_options exchange = { .tensors = 0 };
+    const pp_size_protocol *sizes = &data->plan->sizes;
     pp_status status = check_path(name, data, err);
-    if (!status && strcmp(run.recompute, PP_PLAN_PER_STAGE) == 0)
+    if (!status && run.recompute == PP_RECOMPUTE_STAGES)
         return pp_err_set(err, PP_INFEASIBLE, name,
                           "it recomputes on all stages alike, and here stage by stage; plan with "
                           "--target %s, or --recompute none, selective or full",
                           name);
-    if (!status && strcmp(run.recompute, PP_PLAN_PER_MICROBATCH) == 0)
+    if (!status && run.recompute == PP_RECOMPUTE_MICROBATCHES)
         return pp_err_set(err, PP_INFEASIBLE, name,
                           "it recomputes all microbatches alike, and here each has layers of its "
                           "own; plan with --target %s, or --recompute none, selective or full",
@@ -131,10 +131,9 @@ pp_status pp_torch_run_of(const char *name, const pp_export *data, pp_torch_run 
     run.schedule = pp_pytorch_schedule_name(data, &run.facts);
     if ((status = check_order(name, data, &run, err)) ||
         (status = pp_framework_lower(&pp_framework_torch, data->order, NULL, &lowered, err)) ||
-        (status = pp_plan_exchange(data->plan, &exchange, err)) ||
-        (status = check_data(name, data, &run, &exchange.shapes, err)))
+        (status = check_data(name, data, &run, sizes, err)))
         return status;
-    fill_sizes(data, &exchange.shapes, &run);
+    fill_sizes(data, sizes, &run);
     *run_out = run;
     return PP_OK;
 }

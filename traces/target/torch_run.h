@@ -8,7 +8,7 @@
 typedef struct pp_torch_run {
     pp_pytorch_facts facts;
     const char *schedule;      /* that places the stages as the rows do */
-    const char *recompute;     /* none, selective, full, or "" where that is not known */
+    pp_recompute recompute;    /* none, selective, full, unknown */
     bool known;                /* degrees and batch sizes; otherwise they are left alone */
     int64_t micro_batch_size;  /* sequences; 1 where the plan does not know */
     int64_t local_batch_size;  /* of a replica and step */

@@ -101,18 +101,18 @@ static void add_parallelism(config *c)
 /* torchtitan's selective is its own choice of ops. */
 static void add_recompute(config *c)
 {
-    const char *recompute = c->run->recompute;
-    bool selective = strcmp(recompute, "selective") == 0;
-    if (!recompute[0])
+    const pp_recompute recompute = c->run->recompute;
+    const bool selective = recompute == PP_RECOMPUTE_SELECTIVE;
+    if (recompute == PP_RECOMPUTE_UNKNOWN)
         return;
     if (c->python) {
         pp_text_add(c->text, "    config.activation_checkpoint = %s\n",
                     selective                        ? "SelectiveAC.Config()"
-                    : strcmp(recompute, "full") == 0 ? "FullAC.Config()"
+                    : recompute == PP_RECOMPUTE_FULL ? "FullAC.Config()"
                                                      : "None");
         return;
     }
-    add_text(c, "activation_checkpoint", "mode", recompute);
+    add_text(c, "activation_checkpoint", "mode", pp_recompute_name(recompute));
     if (selective)
         add_text(c, "activation_checkpoint", "selective_ac_option", "op");
 }
@@ -225,7 +225,7 @@ const pp_target pp_target_torchtitan = {
                 .fsdp = true,
                 .no_mtp = true,
                 .constant_shapes = true,
-                .return_outputs = "off" }, /* trainer.py: step(return_outputs=False) */
+                .drops_outputs = true }, /* trainer.py: step(return_outputs=False) */
     .format = { .name = "torchtitan",
                 .summary = "torchtitan's pipeline settings, FILE.py (0.3) or FILE.toml (0.2), with "
                            "FILE.csv beside",

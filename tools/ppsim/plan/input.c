@@ -169,14 +169,11 @@ static pp_status read_sizes(const pp_args *args, pp_plan_input *r, pp_err *err)
 
 static pp_status read_recompute(const pp_args *args, pp_switch_request *s, pp_err *err)
 {
-    static const char *const names[] = { "none", "selective",       "full",
-                                         "auto", PP_PLAN_PER_STAGE, PP_PLAN_PER_MICROBATCH,
-                                         NULL };
     static const char *const methods[] = { "uniform", NULL };
     static const char *const layers[] = { "1", NULL };
     int choice = PP_RECOMPUTE_AUTO;
     int only = 0;
-    pp_status status = pp_args_choice(args, "--recompute", names, &choice, err);
+    pp_status status = pp_args_choice(args, "--recompute", pp_recompute_names(), &choice, err);
     if (!status)
         status = pp_args_choice(args, "--recompute-method", methods, &only, err);
     if (!status)
@@ -269,21 +266,17 @@ static bool writes(const pp_args *args, const char *start)
 /* After the framework. */
 static pp_status read_buffers(const pp_args *args, pp_plan_request *request, pp_err *err)
 {
-    pp_buffers parsed = { 0 };
-    request->recv_buffers = pp_args_text(args, "--recv-buffers");
-    request->send_buffers = pp_args_text(args, "--send-buffers");
-    request->return_outputs = pp_args_text(args, "--return-outputs");
-    if ((request->recv_buffers || request->send_buffers || request->return_outputs) &&
-        !request->free.framework &&
+    const char *recv = pp_args_text(args, "--recv-buffers");
+    const char *send = pp_args_text(args, "--send-buffers");
+    const char *outputs = pp_args_text(args, "--return-outputs");
+    if ((recv || send || outputs) && !request->free.framework &&
         (!request->framework || request->framework == &pp_framework_ideal))
         return pp_err_set(err, PP_USAGE,
-                          request->recv_buffers   ? "--recv-buffers"
-                          : request->send_buffers ? "--send-buffers"
-                                                  : "--return-outputs",
+                          recv   ? "--recv-buffers"
+                          : send ? "--send-buffers"
+                                 : "--return-outputs",
                           "executor ideal has no buffers; choose another with --executor");
-    return pp_buffers_parse(request->recv_buffers ? request->recv_buffers : "",
-                            request->send_buffers ? request->send_buffers : "",
-                            request->return_outputs ? request->return_outputs : "", &parsed, err);
+    return pp_buffer_settings_parse(recv, send, outputs, &request->buffers, err);
 }
 
 static pp_status read_program(const pp_args *args, pp_plan_input *r, pp_err *err)

@@ -116,7 +116,7 @@ static void put_plan(const pp_plan *plan, pp_json_build *build, pp_json *line)
     pp_json_put_int(build, line, "gpus", gpus);
     pp_json_put_double(build, line, "tokens_per_s_per_gpu",
                        plan->prediction->tokens_per_s / (double)gpus);
-    pp_json_put_text(build, line, "recompute", plan->recompute);
+    pp_json_put_text(build, line, "recompute", pp_recompute_name(plan->recompute));
     if (plan->micro_batch_size)
         pp_json_put_int(build, line, "micro_batch_size", plan->micro_batch_size);
 }

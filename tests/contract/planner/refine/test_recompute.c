@@ -100,7 +100,7 @@ START_TEST(stages_that_differ_beat_the_switch)
     const double uniform = best_uniform(&request);
     pp_search_result *choice = choose(&request);
     ck_assert(uniform > 0);
-    ck_assert_str_eq(choice->plan->recompute, PP_PLAN_PER_STAGE);
+    ck_assert_int_eq(choice->plan->recompute, PP_RECOMPUTE_STAGES);
     ck_assert_msg(score(&choice->candidate[0]) < 0.97 * uniform, "%.4f of the switch",
                   score(&choice->candidate[0]) / uniform);
     ck_assert_int_le(choice->plan->prediction->peak_memory_bytes, request.memory_limit_bytes);
@@ -244,7 +244,7 @@ START_TEST(microbatches_that_differ_beat_stages)
     const double stages = score_with(request, PP_RECOMPUTE_STAGES);
     pp_search_result *choice = choose(&request);
     const pp_plan *plan = choice->plan;
-    ck_assert_str_eq(plan->recompute, PP_PLAN_PER_MICROBATCH);
+    ck_assert_int_eq(plan->recompute, PP_RECOMPUTE_MICROBATCHES);
     ck_assert_uint_eq(plan->recomputed.replicas, (uint32_t)_i);
     ck_assert_msg(score(&choice->candidate[0]) < 0.98 * stages, "%.4f of stages",
                   score(&choice->candidate[0]) / stages);
@@ -292,7 +292,7 @@ START_TEST(tables_fit_as_they_are)
         looked++;
     }
     ck_assert_int_gt(looked, 0);
-    ck_assert_str_eq(choice->plan->recompute, PP_PLAN_PER_MICROBATCH);
+    ck_assert_int_eq(choice->plan->recompute, PP_RECOMPUTE_MICROBATCHES);
     pp_search_result_free(&choice);
 }
 END_TEST
@@ -374,7 +374,7 @@ START_TEST(free_orders_have_it)
     for (uint32_t k = 0; k < 2; k++) {
         request.threads = 1 + 2 * k;
         pp_search_result *choice = choose(&request);
-        ck_assert_str_eq(choice->plan->recompute, PP_PLAN_PER_MICROBATCH);
+        ck_assert_int_eq(choice->plan->recompute, PP_RECOMPUTE_MICROBATCHES);
         ck_assert_str_eq(choice->plan->schedule, "planned");
         ck_assert_double_lt(score(&choice->candidate[0]), stages);
         check_plan(choice->plan);
@@ -517,7 +517,7 @@ START_TEST(who_cannot_is_spared)
         request.recompute_alike = k == 1;
         request.recompute_uniform = k == 2;
         pp_search_result *choice = choose(&request);
-        ck_assert_str_ne(choice->plan->recompute, PP_PLAN_PER_MICROBATCH);
+        ck_assert_int_ne(choice->plan->recompute, PP_RECOMPUTE_MICROBATCHES);
         ck_assert(k > 0 || score(&choice->candidate[0]) <= stages);
         pp_search_result_free(&choice);
     }
@@ -540,7 +540,7 @@ START_TEST(megatron_gets_blocks)
         const pp_export data = { .plan = choice->plan,
                                  .order = choice->plan->order[0],
                                  .costs = choice->plan->costs[0] };
-        ck_assert_str_eq(choice->plan->recompute, PP_PLAN_PER_STAGE);
+        ck_assert_int_eq(choice->plan->recompute, PP_RECOMPUTE_STAGES);
         pp_status status = megatron->emit(&data, &text, NULL, &err);
         if (!alike) {
             ck_assert_int_eq(status, PP_INFEASIBLE);

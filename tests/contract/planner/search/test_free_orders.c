@@ -45,7 +45,7 @@ START_TEST(a_planned_step_is_never_worse)
         double gain;
         request.parallel.tp = rows[_i].tp;
         request.framework = rows[_i].framework;
-        request.return_outputs = rows[_i].framework ? "off" : NULL;
+        request.buffers.has_return_outputs = rows[_i].framework != NULL; /* off */
         request.global_batch_size = 3 * ranks[k];
         request.max_simulations = 2000;
         if (pp_plan_search(&request, &named, &err))

@@ -67,8 +67,8 @@ START_TEST(the_percentile_decides)
         lengths[k] = 64 + (int64_t)(k * 7919 % 1900);
     pp_plan_request request = request_of(&p, 4);
     request.framework = cases[_i].framework;
-    request.return_outputs =
-        request.framework ? "off" : NULL; /* torch keeps more than there is room for */
+    request.buffers.has_return_outputs =
+        request.framework != NULL; /* off: torch keeps more than there is room for */
     request.parallel.tp = 2;
     request.jitter = &spec;
     request.rank_by_p95 = cases[_i].late;

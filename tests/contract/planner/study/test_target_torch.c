@@ -69,7 +69,7 @@ START_TEST(a_plan_is_no_slower_than_what_pytorch_ships)
         theirs.partition = PP_PARTITION_UNIFORM;
         theirs.memory_limit_bytes = (int64_t)1 << 45;
         theirs.framework = &pp_framework_torch;
-        theirs.return_outputs = "off"; /* as torchtitan's */
+        theirs.buffers.has_return_outputs = true; /* as torchtitan's */
         train_with_fsdp(&theirs);
         pp_search_result *fixed = choose(&theirs);
         pp_plan_request ours = request_at(&p, _i);

@@ -70,7 +70,8 @@ static void send_in_parts(const char *comm, pp_link link, pp_ns least_ns)
     e.plan->tensors = 4;
     e.plan->costs[0]->message_bytes[0] = 1001; /* 251, 250, 250, 250 */
     e.options.link = link;
-    snprintf(e.plan->comm, sizeof e.plan->comm, "%s", comm);
+    pp_err err = { 0 };
+    STEP_OK(pp_comm_settings_parse(comm, NULL, &e.plan->comm, &err), err);
     execute(&e);
     const pp_comm *c = e.x.program->comm;
     const pp_comm_timeline *t = measured(&e)->comm;

@@ -12,7 +12,8 @@ typedef struct question {
     pp_model model;
     pp_hardware hardware;
     pp_plan_request request;
-    const char *recompute, *schedule; /* of the answer */
+    pp_recompute recompute;
+    const char *schedule; /* of the answer */
 } question;
 
 static pp_status load(question *q, pp_err *err)
@@ -38,7 +39,7 @@ static int answer(void *context)
     pp_err err = { 0 };
     pp_search_result *choice PP_CLEANUP(pp_search_result_free) = NULL;
     pp_status status = pp_plan_search(&q->request, &choice, &err);
-    if (!status && (strcmp(choice->plan->recompute, q->recompute) != 0 ||
+    if (!status && (choice->plan->recompute != q->recompute ||
                     strcmp(choice->plan->schedule, q->schedule) != 0))
         return -2; /* not what is to be tried */
     return (int)status;
@@ -54,7 +55,7 @@ static void try(question *q)
 
 START_TEST(recomputation_per_stage_takes_no_allocation_for_granted)
 {
-    question q = { .recompute = PP_PLAN_PER_STAGE, .schedule = "1f1b" };
+    question q = { .recompute = PP_RECOMPUTE_STAGES, .schedule = "1f1b" };
     pp_err err = { 0 };
     ck_assert_msg(load(&q, &err) == PP_OK, "%s", err.text);
     q.request.schedule = pp_schedule_find("1f1b");
@@ -69,7 +70,7 @@ START_TEST(recomputation_per_microbatch_takes_no_allocation_for_granted)
 {
     static const int64_t lengths[] = { 3000, 8000, 300, 8192 };
     static const size_t end[] = { 1, 2, 3, 4 };
-    question q = { .recompute = PP_PLAN_PER_MICROBATCH, .schedule = _i ? "planned" : "1f1b" };
+    question q = { .recompute = PP_RECOMPUTE_MICROBATCHES, .schedule = _i ? "planned" : "1f1b" };
     pp_err err = { 0 };
     ck_assert_msg(load(&q, &err) == PP_OK, "%s", err.text);
     q.request.schedule = _i ? NULL : pp_schedule_find("1f1b");
@@ -89,7 +90,7 @@ END_TEST
 
 START_TEST(free_orders_take_no_allocation_for_granted)
 {
-    question q = { .recompute = "none", .schedule = "planned" };
+    question q = { .recompute = PP_RECOMPUTE_NONE, .schedule = "planned" };
     pp_err err = { 0 };
     ck_assert_msg(load(&q, &err) == PP_OK, "%s", err.text);
     q.request.orders = PP_ORDERS_PLANNED;
@@ -104,7 +105,7 @@ START_TEST(packing_takes_no_allocation_for_granted)
 {
     static const bool equal[PP_PACKING_COUNT] = { [PP_PACKING_EQUAL] = true };
     static const int64_t lengths[] = { 500, 8000, 300 };
-    question q = { .recompute = "none", .schedule = "1f1b" };
+    question q = { .recompute = PP_RECOMPUTE_NONE, .schedule = "1f1b" };
     pp_err err = { 0 };
     ck_assert_msg(load(&q, &err) == PP_OK, "%s", err.text);
     q.request.schedule = pp_schedule_find("1f1b");
@@ -122,7 +123,7 @@ START_TEST(free_settings_take_no_allocation_for_granted)
 {
     static const pp_framework *const two[] = { &pp_framework_megatron, &pp_framework_deepspeed,
                                                NULL };
-    question q = { .recompute = "none", .schedule = "1f1b" };
+    question q = { .recompute = PP_RECOMPUTE_NONE, .schedule = "1f1b" };
     pp_err err = { 0 };
     ck_assert_msg(load(&q, &err) == PP_OK, "%s", err.text);
     q.request.schedule = pp_schedule_find("1f1b");

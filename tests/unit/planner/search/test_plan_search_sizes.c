@@ -116,7 +116,8 @@ START_TEST(a_plan_file_keeps_its_protocol)
     char *text = plan_text(choice->plan);
     STEP_OK(pp_json_parse(text, strlen(text), "plan", &json, &err), err);
     STEP_OK(pp_plan_read(json, "plan", &again, &err), err);
-    ck_assert_str_eq(again->shapes, shapes[_i / 2]);
+    ck_assert_int_eq(again->sizes.kind, request.exchange.shapes.kind);
+    ck_assert_int_eq(again->sizes.tokens, request.exchange.shapes.tokens);
     STEP_OK(pp_plan_simulate(again, NULL, NULL, NULL, &report, &err), err);
     char *first = report_text(choice->plan->prediction);
     /* The bound is the caller's to add. */

@@ -203,7 +203,7 @@ static void check(const pp_schedule *schedule, uint32_t p, uint32_t m, const var
     give_bytes(costs);
     STEP_OK(pp_plan_new(&plan, &err), err);
     plan->framework = &pp_framework_ppsim;
-    snprintf(plan->shapes, sizeof plan->shapes, "%s", v->shapes);
+    STEP_OK(pp_size_protocol_parse(v->shapes, &plan->sizes, &err), err);
     plan->tensors = v->tensors;
     STEP_OK(pp_plan_lower(plan, order, costs, &program, &err), err);
     STEP_OK(pp_program_index_new(program, &cells, &err), err);

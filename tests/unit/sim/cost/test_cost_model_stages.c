@@ -463,7 +463,7 @@ START_TEST(a_plan_is_costed_anew_with_its_table)
     plan->workload = r.workload;
     r.context.recomputed = NULL;
     for (int pad = 0; pad < 2; pad++) {
-        strcpy(plan->shapes, pad ? "padded" : "");
+        plan->sizes.kind = pad ? PP_SIZES_PADDED : PP_SIZES_PLAN;
         STEP_OK(pp_plan_recost(&r.context, plan, &err), err);
         recomputed expected = r;
         expected.context.recomputed = &r.table;

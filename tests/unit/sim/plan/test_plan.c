@@ -35,7 +35,7 @@ static pp_plan *sample_plan(void)
     strcpy(plan->model, "toy");
     strcpy(plan->schedule, "interleaved");
     plan->framework = &pp_framework_ideal;
-    strcpy(plan->recompute, "full");
+    plan->recompute = PP_RECOMPUTE_FULL;
     plan->seed = 7;
     plan->seq_length = 100;
     plan->memory_limit_bytes = 1 << 30;
@@ -119,7 +119,7 @@ static void recompute(pp_plan *plan)
 {
     pp_err err = { 0 };
     STEP_OK(pp_recompute_table_new(2, 4, 4, &plan->recomputed, &err), err);
-    strcpy(plan->recompute, PP_PLAN_PER_MICROBATCH);
+    plan->recompute = PP_RECOMPUTE_MICROBATCHES;
     for (uint32_t r = 0; r < 2; r++) {
         for (uint32_t j = 0; j < 4; j++) {
             pp_recomputed *of = pp_recompute_table_at(&plan->recomputed, r, j);
@@ -235,8 +235,83 @@ START_TEST(every_framework_is_read_back)
 }
 END_TEST
 
+static void demand_same_settings(const pp_plan *a, const pp_plan *b)
+{
+    ck_assert_int_eq(a->has_sizes, b->has_sizes);
+    ck_assert_int_eq(a->sizes.kind, b->sizes.kind);
+    ck_assert_int_eq(a->sizes.tokens, b->sizes.tokens);
+    ck_assert_int_eq(a->recompute, b->recompute);
+    ck_assert_int_eq(a->comm.has_mode, b->comm.has_mode);
+    ck_assert_int_eq(a->comm.mode, b->comm.mode);
+    ck_assert_int_eq(a->comm.eager_bytes, b->comm.eager_bytes);
+    ck_assert_int_eq(a->comm.has_lanes, b->comm.has_lanes);
+    ck_assert_int_eq(a->comm.lanes, b->comm.lanes);
+    ck_assert_int_eq(a->buffers.has_recv, b->buffers.has_recv);
+    ck_assert_int_eq(a->buffers.recv, b->buffers.recv);
+    ck_assert_int_eq(a->buffers.has_send, b->buffers.has_send);
+    ck_assert_int_eq(a->buffers.send, b->buffers.send);
+    ck_assert_int_eq(a->buffers.has_return_outputs, b->buffers.has_return_outputs);
+    ck_assert_int_eq(a->buffers.return_outputs, b->buffers.return_outputs);
+}
+
+START_TEST(every_name_of_a_setting_is_read_back)
+{
+    static const pp_recompute how[] = { PP_RECOMPUTE_NONE, PP_RECOMPUTE_SELECTIVE,
+                                        PP_RECOMPUTE_FULL, PP_RECOMPUTE_UNKNOWN };
+    static const int64_t eager[] = {
+        0, 1, 999, 1000, 1024, 1500000, 2000000, 3 * (1 << 20), 64000000000000, PP_BYTES_MAX
+    };
+    pp_plan *plan = sample_plan();
+    for (int k = 0; k < 12; k++) {
+        const int64_t tokens = k == PP_SIZES_BUCKET || k == 6 ? 512 : 0;
+        const pp_size_protocol_kind kind = k == 6 ? PP_SIZES_PADDED : (pp_size_protocol_kind)k;
+        plan->has_sizes = k < 7;
+        plan->sizes = (pp_size_protocol){ .kind = k < 7 ? kind : PP_SIZES_PLAN, .tokens = tokens };
+        plan->recompute = how[k % 4];
+        plan->comm = (pp_comm_settings){ .has_mode = true, .mode = PP_COMM_EAGER };
+        plan->comm.eager_bytes = eager[k % 10];
+        if (k >= 10)
+            plan->comm = (pp_comm_settings){ .has_mode = true, .mode = PP_COMM_BATCHED };
+        if (k == 11)
+            plan->comm.mode = PP_COMM_RENDEZVOUS;
+        plan->comm.has_lanes = k <= PP_LANES_PER_EDGE;
+        plan->comm.lanes = plan->comm.has_lanes ? (pp_lanes)k : PP_LANES_SINGLE;
+        plan->buffers = (pp_buffer_settings){
+            .has_recv = k < PP_RECV_BUFFERS_COUNT,
+            .recv = k < PP_RECV_BUFFERS_COUNT ? (pp_recv_buffers)k : PP_RECV_ON_POST,
+            .has_send = k < PP_SEND_BUFFERS_COUNT,
+            .send = k < PP_SEND_BUFFERS_COUNT ? (pp_send_buffers)k : PP_SEND_UNTIL_DONE,
+            .has_return_outputs = k < 2,
+            .return_outputs = k == 1,
+        };
+        pp_plan *again = read_back(plan);
+        demand_same_settings(again, plan);
+        pp_plan_free(&again);
+    }
+    plan->comm = (pp_comm_settings){ .has_mode = false };
+    pp_plan *again = read_back(plan);
+    demand_same_settings(again, plan);
+    pp_plan_free(&again);
+    pp_plan_free(&plan);
+}
+END_TEST
+
 START_TEST(unknown_settings_are_refused_with_the_place)
 {
+    spoil("\"shapes\": null", "\"shapes\": \"guess\"", "p.json#/shapes", "is none of plan, local,");
+    spoil("\"comm\": null", "\"comm\": \"eager\"", "p.json#/comm", "is not one of rendezvous,");
+    spoil("\"comm\": null", "\"comm\": \"eager:5\"", "p.json#/comm", "unit");
+    spoil("\"lanes\": null", "\"lanes\": \"two\"", "p.json#/lanes", "is not one of single,");
+    spoil("\"lanes\": null", "\"recv_buffers\": \"later\", \"lanes\": null", "p.json#/recv_buffers",
+          "is not one of on-post,");
+    spoil("\"lanes\": null", "\"send_buffers\": \"never\", \"lanes\": null", "p.json#/send_buffers",
+          "is not one of until-done,");
+    spoil("\"lanes\": null", "\"return_outputs\": \"maybe\", \"lanes\": null",
+          "p.json#/return_outputs", "is not one of off, on");
+    spoil("\"recompute\": \"full\"", "\"recompute\": \"some\"", "p.json#/recompute",
+          "is none of none, selective,");
+    spoil("\"recompute\": \"full\"", "\"recompute\": \"auto\"", "p.json#/recompute",
+          "is none of none, selective,");
     spoil("\"executor\": \"ideal\"", "\"executor\": \"idael\"", "p.json#/executor",
           "there is no executor 'idael', did you mean 'ideal'?");
     spoil("\"executor\": \"ideal\"", "\"executor\": null", "p.json#/executor", "text");
@@ -373,6 +448,7 @@ int main(void)
     tcase_add_test(tc, memory_is_that_of_the_replica_that_needs_most);
     tcase_add_test(tc, broken_plans_are_refused_with_the_place);
     tcase_add_test(tc, every_framework_is_read_back);
+    tcase_add_test(tc, every_name_of_a_setting_is_read_back);
     tcase_add_test(tc, unknown_settings_are_refused_with_the_place);
     tcase_add_test(tc, layouts_are_printed_and_read_back);
     tcase_add_test(tc, layouts_that_misplace_a_part_are_refused);

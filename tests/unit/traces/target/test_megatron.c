@@ -65,7 +65,7 @@ START_TEST(a_partition_is_written_as_a_layout_alone)
     plan->global_batch_size = 16;
     plan->seq_length = 2048;
     plan->sequence_parallel = 1;
-    snprintf(plan->recompute, sizeof plan->recompute, "selective");
+    plan->recompute = PP_RECOMPUTE_SELECTIVE;
     expect_lines(plan, order,
                  "--pipeline-model-parallel-size 2\n"
                  "--pipeline-model-parallel-layout \"Et*3|t*4|t*4|t*2L\"\n"
@@ -95,7 +95,7 @@ START_TEST(full_recompute_is_written_and_sequence_parallelism_only_where_on)
     pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("1f1b");
     pp_order *order PP_CLEANUP(pp_order_free) = step_order("1f1b", 4, 1, 8, 0);
     plan->parallel = (pp_parallel){ .pp = 4, .tp = 2, .cp = 2, .dp = 1, .ep = 4, .vpp = 1 };
-    snprintf(plan->recompute, sizeof plan->recompute, "full");
+    plan->recompute = PP_RECOMPUTE_FULL;
     plan->sequence_parallel = 0;
     expect_lines(plan, order,
                  "--pipeline-model-parallel-size 4\n"
@@ -114,7 +114,7 @@ START_TEST(recomputation_per_microbatch_is_refused_with_the_nearest)
     pp_order *order PP_CLEANUP(pp_order_free) = step_order("1f1b", 2, 1, 3, 0);
     pp_err err = { 0 };
     plan->parallel = (pp_parallel){ 0 };
-    snprintf(plan->recompute, sizeof plan->recompute, PP_PLAN_PER_MICROBATCH);
+    plan->recompute = PP_RECOMPUTE_MICROBATCHES;
     STEP_OK(pp_recompute_table_new(1, 3, 2, &plan->recomputed, &err), err);
     expect_lines(plan, order, "--pipeline-model-parallel-size 2\n");
     pp_recompute_table_at(&plan->recomputed, 0, 0)[0].full = 3;
@@ -155,8 +155,7 @@ START_TEST(recomputation_that_is_alike_is_written_as_block_or_word)
         ck_assert_ptr_nonnull(plan->partition);
         memcpy(plan->partition, stages, sizeof stages);
         plan->partition[1].mtp = cases[i / 2].mtp;
-        snprintf(plan->recompute, sizeof plan->recompute, "%s",
-                 i % 2 ? PP_PLAN_PER_MICROBATCH : PP_PLAN_PER_STAGE);
+        plan->recompute = i % 2 ? PP_RECOMPUTE_MICROBATCHES : PP_RECOMPUTE_STAGES;
         if (i % 2)
             STEP_OK(pp_recompute_table_new(2, 3, 2, &plan->recomputed, &err), err);
         for (size_t k = 0; k < 2 * 3 * 2 && i % 2; k++)

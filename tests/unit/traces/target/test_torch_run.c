@@ -23,7 +23,7 @@ static pp_plan *plan_of(const char *schedule)
     pp_err err = { 0 };
     STEP_OK(pp_plan_new(&plan, &err), err);
     snprintf(plan->schedule, sizeof plan->schedule, "%s", schedule);
-    snprintf(plan->recompute, sizeof plan->recompute, "selective");
+    plan->recompute = PP_RECOMPUTE_SELECTIVE;
     plan->parallel = (pp_parallel){ .pp = 2, .tp = 8, .cp = 1, .dp = 2, .ep = 1, .vpp = 2 };
     plan->micro_batch_size = 2;
     plan->seq_length = 4096;
@@ -91,7 +91,7 @@ START_TEST(torchtitan_0_3_is_given_python)
     pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("zbv");
     pp_order *order PP_CLEANUP(pp_order_free) = step_order("zbv", 2, 2, 4, 0);
     const pp_export data = { .plan = plan, .order = order, .path = "t.py" };
-    snprintf(plan->recompute, sizeof plan->recompute, "full");
+    plan->recompute = PP_RECOMPUTE_FULL;
     plan->sequence_parallel = 0;
     expect("torchtitan", &data,
            "# Made by: ppsim plan --model \"a b\"\n"
@@ -283,7 +283,7 @@ static void recompute_stages(pp_export *data, pp_plan *plan, pp_order **order)
 {
     (void)data;
     (void)order;
-    snprintf(plan->recompute, sizeof plan->recompute, PP_PLAN_PER_STAGE);
+    plan->recompute = PP_RECOMPUTE_STAGES;
     plan->partition[1].full = 1;
 }
 
@@ -292,7 +292,7 @@ static void recompute_microbatches(pp_export *data, pp_plan *plan, pp_order **or
     pp_err err = { 0 };
     (void)data;
     (void)order;
-    snprintf(plan->recompute, sizeof plan->recompute, PP_PLAN_PER_MICROBATCH);
+    plan->recompute = PP_RECOMPUTE_MICROBATCHES;
     STEP_OK(pp_recompute_table_new(1, 4, 4, &plan->recomputed, &err), err);
     pp_recompute_table_at(&plan->recomputed, 0, 3)[3].full = 1;
 }
@@ -350,9 +350,10 @@ END_TEST
 /* What stages, or stages and microbatches, say alike is the word that says it of all. */
 START_TEST(recomputation_that_is_alike_is_written_as_its_word)
 {
-    static const char *const words[] = { "none", "selective", "full" };
+    static const pp_recompute words[] = { PP_RECOMPUTE_NONE, PP_RECOMPUTE_SELECTIVE,
+                                          PP_RECOMPUTE_FULL };
     static const char *const names[] = { "torchtitan", "automodel" };
-    const char *ways[] = { words[_i % 3], PP_PLAN_PER_STAGE, PP_PLAN_PER_MICROBATCH };
+    const pp_recompute ways[] = { words[_i % 3], PP_RECOMPUTE_STAGES, PP_RECOMPUTE_MICROBATCHES };
     pp_order *order PP_CLEANUP(pp_order_free) = step_order("interleaved", 2, 2, 4, 0);
     pp_text text[3] = { { 0 } };
     pp_err err = { 0 };
@@ -360,7 +361,7 @@ START_TEST(recomputation_that_is_alike_is_written_as_its_word)
         pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("interleaved");
         pp_companion companion = { 0 };
         const pp_export data = { .plan = plan, .order = order, .path = "t.toml" };
-        snprintf(plan->recompute, sizeof plan->recompute, "%s", ways[k]);
+        plan->recompute = ways[k];
         for (uint32_t s = 0; s < 4 && k == 1; s++) {
             plan->partition[s].selective = _i % 3 == 1 ? plan->partition[s].layers : 0;
             plan->partition[s].full = _i % 3 == 2 ? plan->partition[s].layers : 0;
@@ -384,7 +385,7 @@ END_TEST
 /* Padded microbatches have one size: that of the longest, or the one that is asked for. */
 START_TEST(padded_microbatches_are_as_long_as_the_padding)
 {
-    static const char *const shapes[] = { "padded", "padded:128" };
+    static const int64_t tokens[] = { 0, 128 };
     static const char *const lines[] = { "\nseq_len = 103\n", "\nseq_len = 128\n" };
     for (int i = 0; i < 2; i++) {
         pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of("interleaved");
@@ -395,7 +396,7 @@ START_TEST(padded_microbatches_are_as_long_as_the_padding)
         pp_err err = { 0 };
         unequal(&data, plan, &order);
         plan->micro_batch_size = 1;
-        snprintf(plan->shapes, sizeof plan->shapes, "%s", shapes[i]);
+        plan->sizes = (pp_size_protocol){ .kind = PP_SIZES_PADDED, .tokens = tokens[i] };
         STEP_OK(format_of("torchtitan")->emit(&data, &text, &companion, &err), err);
         ck_assert_msg(strstr(text.data, lines[i]) != NULL, "%s", text.data);
         pp_text_free(&companion.text);
