@@ -1,3 +1,4 @@
+/* What the test programs of transport mpi share: a world of theirs, its messages, their bytes. */
 #include "tests/mpi/job.h"
 
 #include "sim/base/alloc.h"

@@ -1,3 +1,4 @@
+/* Fails one allocation of the code under test. The linker's --wrap sends ours through this file. */
 #include "tests/torture/torture.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Fits give back the parameters of made samples and come close to published kernels and tables. */
 #include "calib/fit/fit.h"
 #include "sim/cost/kernel.h"
 #include "tests/support/kernel_samples.h"

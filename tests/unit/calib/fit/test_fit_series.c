@@ -1,3 +1,4 @@
+/* Series of samples are fitted, judged on sizes that were held out, written, and read back. */
 #include "calib/fit/fit_series.h"
 #include "calib/fit/solve.h"
 #include "tests/support/fit_truth.h"

@@ -1,3 +1,4 @@
+/* Lower bounds hold for every order, and meet closed forms where there are any. */
 #include "planner/bound/bound.h"
 #include "tests/support/step.h"
 

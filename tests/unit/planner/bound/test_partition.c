@@ -1,3 +1,4 @@
+/* Partitions are as good as the best of all, which small models allow to try. */
 #include "planner/bound/partition.h"
 #include "sim/plan/plan.h"
 

@@ -1,3 +1,4 @@
+/* An ordering problem made from costs has the times and the memory that the simulator finds. */
 #include "planner/bound/bound.h"
 #include "planner/order/movable_order.h"
 #include "planner/order/problem_costs.h"

@@ -1,3 +1,4 @@
+/* Jitter follows its distributions and closed forms, and the batched kernel equals the engine. */
 #include "planner/robustness/jitter.h"
 #include "planner/robustness/jitter_run.h"
 #include "planner/robustness/jitter_spec.h"

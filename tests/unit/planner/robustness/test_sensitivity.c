@@ -1,3 +1,4 @@
+/* The sensitivity of a step to a duration is its finite difference. */
 #include "planner/robustness/sensitivity.h"
 #include "tests/support/step.h"
 

@@ -1,3 +1,4 @@
+/* The search loses nothing by pruning, repeats to the byte, and names the rule that is broken. */
 #include "tests/support/planning.h"
 
 /* The request that leaves nothing but this candidate. */

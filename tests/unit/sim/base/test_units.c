@@ -1,3 +1,4 @@
+/* Durations, sizes, rates and whole numbers are read exactly and printed with four digits. */
 #include "sim/base/units.h"
 
 #include <check.h>

@@ -1,3 +1,4 @@
+/* The cost model keeps published formulas of bytes and FLOPs, and what follows from the job. */
 #include "sim/cost/cost_model.h"
 #include "tests/support/published.h"
 

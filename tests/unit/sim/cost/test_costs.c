@@ -1,3 +1,4 @@
+/* Costs given by hand or in a file are exact, and what is wrong in them is named with its place. */
 #include "sim/cost/costs.h"
 
 #include <check.h>

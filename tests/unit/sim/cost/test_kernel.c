@@ -1,3 +1,4 @@
+/* Times of kernels and collectives are close to published measurements and grow with the work. */
 #include "sim/base/file.h"
 #include "sim/base/json.h"
 #include "sim/cost/kernel.h"

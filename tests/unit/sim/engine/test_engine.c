@@ -1,3 +1,4 @@
+/* The engine runs orders without communication: latencies, deadlocks, limits, the end of a step. */
 #include "tests/support/step.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Shipped models and Hugging Face configurations have their published numbers of parameters. */
 #include "sim/base/file.h"
 #include "sim/base/json.h"
 #include "sim/job/model.h"

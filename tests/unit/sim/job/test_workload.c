@@ -1,3 +1,4 @@
+/* Workloads: fixed and packed microbatches, lengths from files, replicas, placements, stacks. */
 #include "sim/base/alloc.h"
 #include "sim/job/job.h"
 

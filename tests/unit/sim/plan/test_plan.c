@@ -1,3 +1,4 @@
+/* A plan is read back to the byte, reports its slowest replica, and is refused with its place. */
 #include "sim/plan/plan.h"
 #include "tests/support/step.h"
 
