@@ -29,7 +29,7 @@ foreach(kind IN LISTS kinds)
     string(APPEND index "    {${kind}, ${count}},\n")
 endforeach()
 file(WRITE ${OUTPUT} "/* Made by cmake/Embed.cmake from traces/data; do not edit. */
-#include \"traces/read/data_int.h\"
+#include \"traces/read/data_table.h\"
 
 ${arrays}
 ${tables}

@@ -1,6 +1,8 @@
 /* Any bytes: traces and candidates are refused with words, or every kind that fits draws them. */
 #include "sim/base/alloc.h"
 #include "tools/ppsim/plot/plot.h"
+#include "traces/read/chrome_read.h"
+#include "traces/read/memory_read.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Rows that are accepted are checked orders, and writing them again changes nothing. */
-#include "traces/format/format.h"
+#include "traces/format/registry.h"
 
 #include <stdint.h>
 #include <stdlib.h>

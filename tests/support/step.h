@@ -6,7 +6,7 @@
 #include "sim/base/file.h"
 #include "sim/engine/engine.h"
 #include "sim/schedule/schedule.h"
-#include "traces/format/format.h"
+#include "traces/format/registry.h"
 
 #include <check.h>
 #include <stdio.h>

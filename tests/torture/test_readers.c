@@ -6,7 +6,7 @@
 #include "sim/base/alloc.h"
 #include "sim/engine/engine.h"
 #include "tests/torture/torture.h"
-#include "traces/format/format.h"
+#include "traces/format/registry.h"
 #include "traces/read/comm_rows.h"
 #include "traces/read/data.h"
 

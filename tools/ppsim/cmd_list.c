@@ -8,9 +8,9 @@
 #include "sim/schedule/schedule.h"
 #include "tools/ppsim/compare/compare.h"
 #include "tools/ppsim/tool.h"
-#include "traces/plot/plot.h"
+#include "traces/plot/registry.h"
 #include "traces/read/data.h"
-#include "traces/target/target.h"
+#include "traces/target/registry.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Where a target does not run an order: what it runs instead, and what that costs. */
 #include "tools/ppsim/tool.h"
-#include "traces/target/target.h"
+#include "traces/target/registry.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "sim/job/hardware.h"
 #include "sim/job/model.h"
 #include "sim/plan/plan.h"
-#include "traces/format/format.h"
+#include "traces/format/registry.h"
 #include "traces/read/data.h"
 
 #include <stdbool.h>

@@ -1,7 +1,8 @@
 /* Chrome trace JSON, for ui.perfetto.dev and chrome://tracing ("Trace Event Format"). A process per
  * rank; threads compute, idle, send and recv; arrows from producer to consumer; memory as a
  * counter. Times are microseconds, written from whole nanoseconds. */
-#include "traces/read/memory_rows.h"
+#include "traces/format/export/format.h"
+#include "traces/format/export/memory_rows.h"
 
 #include "sim/base/alloc.h"
 #include "sim/engine/engine.h"
@@ -185,7 +186,7 @@ static void add_ops(const pp_export *data, pp_text *text)
 }
 
 /* By what they are, so that a file that is read is written as it was. */
-static int compare_hops(const pp_recorded_transfer *a, const pp_recorded_transfer *b)
+static int compare_transfers(const pp_recorded_transfer *a, const pp_recorded_transfer *b)
 {
     const pp_ns left[] = { a->start_ns, a->end_ns, a->forward, a->microbatch,
                            a->stage,    a->from,   a->to };
@@ -202,14 +203,14 @@ static int by_sender(const void *left, const void *right)
 {
     const pp_recorded_transfer *a = left;
     const pp_recorded_transfer *b = right;
-    return a->from != b->from ? (a->from < b->from ? -1 : 1) : compare_hops(a, b);
+    return a->from != b->from ? (a->from < b->from ? -1 : 1) : compare_transfers(a, b);
 }
 
 static int by_receiver(const void *left, const void *right)
 {
     const pp_recorded_transfer *a = left;
     const pp_recorded_transfer *b = right;
-    return a->to != b->to ? (a->to < b->to ? -1 : 1) : compare_hops(a, b);
+    return a->to != b->to ? (a->to < b->to ? -1 : 1) : compare_transfers(a, b);
 }
 
 /* Without communication: from the end of the producer for the latency of the edge. */
@@ -259,14 +260,14 @@ static pp_status collect_transfers(const pp_export *data, transfers *list, pp_er
 {
     const pp_recorded *recorded = data->recorded;
     const pp_comm_timeline *comm = data->timeline->comm;
-    size_t most = recorded ? recorded->hop_count
+    size_t most = recorded ? recorded->transfer_count
                   : comm   ? data->program->comm->transfer_count
                            : data->program->count;
     list->item = pp_alloc_array(most, sizeof *list->item);
     if (!list->item)
         return pp_err_nomem(err);
     if (recorded && most)
-        memcpy(list->item, recorded->hop, most * sizeof *list->item);
+        memcpy(list->item, recorded->transfer, most * sizeof *list->item);
     if (recorded)
         list->count = most;
     else if (comm)

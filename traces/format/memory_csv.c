@@ -1,5 +1,6 @@
 /* Memory over time as CSV: rank, time_ns, a column per component in bytes, their total. */
-#include "traces/read/memory_rows.h"
+#include "traces/format/export/format.h"
+#include "traces/format/export/memory_rows.h"
 
 #include <inttypes.h>
 

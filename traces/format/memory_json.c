@@ -1,5 +1,6 @@
 /* Memory over time as JSON: the rows of memory-csv, a list per row. */
-#include "traces/read/memory_rows.h"
+#include "traces/format/export/format.h"
+#include "traces/format/export/memory_rows.h"
 
 #include <inttypes.h>
 

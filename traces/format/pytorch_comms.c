@@ -2,7 +2,7 @@
  * rank's runtime issues them, as framework torch lowers the schedule (torch-defer-recv where that
  * is the plan's). */
 #include "sim/program/comm.h"
-#include "traces/format/format.h"
+#include "traces/format/export/format.h"
 
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /* PyTorch's compute_only schedule rows, written: one line per rank, one cell per op
  * (torch.distributed.pipelining, _PipelineScheduleRuntime._load_csv). */
 #include "sim/base/alloc.h"
-#include "traces/read/pytorch_facts.h"
+#include "traces/format/export/format.h"
+#include "traces/format/export/pytorch_facts.h"
 #include "traces/read/pytorch_rows.h"
 
 static void add_warnings(const pp_pytorch_facts *facts, const char *name, pp_json_build *build,

@@ -1,6 +1,6 @@
 /* For terminals: an order as token rows, a timeline as a grid of ranks by time. Kinds are told
  * apart by letters, so that nothing depends on colour. */
-#include "traces/format/format.h"
+#include "traces/format/export/format.h"
 
 #include "sim/base/alloc.h"
 

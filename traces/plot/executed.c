@@ -1,6 +1,10 @@
 /* Predicted over executed: every rank twice on one axis of time, and below how much later than
  * predicted each op ended. */
-#include "traces/plot/draw/plot_int.h"
+#include "traces/plot/draw/boxes.h"
+#include "traces/plot/draw/gnuplot.h"
+#include "traces/plot/draw/units.h"
+#include "traces/plot/draw/view.h"
+#include "traces/plot/plot.h"
 
 #include <stdio.h>
 #include <stdlib.h>

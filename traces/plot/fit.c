@@ -1,6 +1,8 @@
 /* Cost functions against the measurements that they were fitted to: a cell per class, times above,
  * errors below. */
-#include "traces/plot/draw/plot_int.h"
+#include "traces/plot/draw/gnuplot.h"
+#include "traces/plot/draw/units.h"
+#include "traces/plot/plot.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -83,7 +85,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     int rows = (curves + columns - 1) / columns;
     const int size[2] = { picture->width ? picture->width : CELL_WIDTH * columns,
                           picture->height ? picture->height : TOP + CELL_HEIGHT * rows };
-    pp_plot_terminal(picture, size[0], size[1], script);
+    pp_plot_terminal(picture->png, size[0], size[1], script);
     pp_text_add(script,
                 "set multiplot\nset key at screen 0.5,%.5f center top horizontal maxrows 1\n"
                 "set grid y lt 1 lw 0.3 lc rgb '#cccccc'\n",

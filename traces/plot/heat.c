@@ -1,6 +1,7 @@
 /* A sweep over two of its axes: the best value of every cell, why others have none, and the best of
  * all. */
-#include "traces/plot/draw/plot_int.h"
+#include "traces/plot/draw/gnuplot.h"
+#include "traces/plot/plot.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -242,7 +243,7 @@ static void add_head(const sheet *s, pp_text *script)
 static void add_frame(const sheet *s, pp_text *script)
 {
     const pp_heat *heat = &s->picture->heat;
-    pp_plot_terminal(s->picture, s->width, s->height, script);
+    pp_plot_terminal(s->picture->png, s->width, s->height, script);
     add_head(s, script);
     pp_text_add(script, "set lmargin at screen %.5f\nset rmargin at screen %.5f\n",
                 (double)s->left / s->width, 1 - (double)RIGHT / s->width);

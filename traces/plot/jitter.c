@@ -1,6 +1,8 @@
 /* How the step spreads under jitter: its quantiles, the mean, and the step without jitter. Several
  * are shown relative to their own step without jitter. */
-#include "traces/plot/draw/plot_int.h"
+#include "traces/plot/draw/gnuplot.h"
+#include "traces/plot/draw/units.h"
+#include "traces/plot/plot.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -117,7 +119,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
         guesses |= spread->jitter.twentieth_ns[0] == 0;
     }
     a.unit = pp_plot_time_unit(most_ns);
-    pp_plot_terminal(picture, picture->width ? picture->width : WIDTH,
+    pp_plot_terminal(picture->png, picture->width ? picture->width : WIDTH,
                      picture->height ? picture->height : HEIGHT, script);
     pp_text_add(script,
                 "set title 'step under jitter: quantiles%s'\n"

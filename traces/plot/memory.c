@@ -1,6 +1,9 @@
 /* Memory of every rank over time, a panel each: components one upon the other, the limit, and the
  * peak with the op that makes it. */
-#include "traces/plot/draw/plot_int.h"
+#include "traces/plot/draw/gnuplot.h"
+#include "traces/plot/draw/units.h"
+#include "traces/plot/draw/view.h"
+#include "traces/plot/plot.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -53,14 +56,14 @@ typedef struct sheet {
 
 static bool fits(const pp_picture *picture)
 {
-    return picture->tracks == 1 && picture->track[0].level_count > 0;
+    return picture->tracks == 1 && picture->track[0].sample_count > 0;
 }
 
-static int64_t total_of(const pp_memory_sample_row *level)
+static int64_t total_of(const pp_memory_sample_row *sample)
 {
     int64_t total = 0;
     for (int c = 0; c < PP_MEMORY_COUNT; c++)
-        total += level->bytes[c];
+        total += sample->bytes[c];
     return total;
 }
 
@@ -70,14 +73,14 @@ static pp_status look(const pp_picture *picture, sheet *s, pp_err *err)
     s->limit_bytes = picture->memory_limit_bytes;
     s->most_bytes = s->limit_bytes > 1 ? s->limit_bytes : 1; /* an axis needs a length */
     pp_status status = pp_plot_view_of(picture, &s->view, err);
-    for (size_t i = 0; i < s->track->level_count && !status; i++) {
-        const pp_memory_sample_row *level = &s->track->level[i];
-        if (level->rank < s->view.first_rank || level->rank > s->view.last_rank)
+    for (size_t i = 0; i < s->track->sample_count && !status; i++) {
+        const pp_memory_sample_row *sample = &s->track->sample[i];
+        if (sample->rank < s->view.first_rank || sample->rank > s->view.last_rank)
             continue;
-        int64_t total = total_of(level);
+        int64_t total = total_of(sample);
         s->most_bytes = total > s->most_bytes ? total : s->most_bytes;
         for (int c = 0; c < PP_MEMORY_COUNT; c++)
-            s->present[c] |= level->bytes[c] > 0;
+            s->present[c] |= sample->bytes[c] > 0;
     }
     s->unit = pp_plot_bytes_unit(s->most_bytes);
     return status;
@@ -115,12 +118,12 @@ static void lay_out(const pp_picture *picture, sheet *s)
     s->compact = s->view.plot_px < 3 * TIC_WIDTH || s->panel_px < PANEL_TOP + 2 * TIC_PX;
 }
 
-static void add_row(const sheet *s, const pp_memory_sample_row *level, pp_ns at_ns, pp_text *data)
+static void add_row(const sheet *s, const pp_memory_sample_row *sample, pp_ns at_ns, pp_text *data)
 {
     int64_t sum = 0;
     pp_plot_number(data, at_ns, s->view.unit);
     for (int c = 0; c < PP_MEMORY_COUNT; c++) {
-        sum += level->bytes[c];
+        sum += sample->bytes[c];
         if (!s->present[c])
             continue;
         pp_text_add(data, " ");
@@ -140,30 +143,30 @@ static void add_start(const sheet *s, const pp_memory_sample_row *first, pp_text
     add_row(s, &start, s->view.from_ns, data);
 }
 
-/* The levels of a rank from the start of the picture to its end; returns the peak. */
-static const pp_memory_sample_row *add_levels(const sheet *s, uint32_t rank, pp_text *data)
+/* The samples of a rank from the start of the picture to its end; returns the peak. */
+static const pp_memory_sample_row *add_samples(const sheet *s, uint32_t rank, pp_text *data)
 {
     char name[32];
     const pp_memory_sample_row *peak = NULL;
     const pp_memory_sample_row *last = NULL;
     snprintf(name, sizeof name, "%" PRIu32 ":", rank);
     pp_plot_begin(data, "rank ", name);
-    for (size_t i = 0; i < s->track->level_count; i++) {
-        const pp_memory_sample_row *level = &s->track->level[i];
-        if (level->rank != rank)
+    for (size_t i = 0; i < s->track->sample_count; i++) {
+        const pp_memory_sample_row *sample = &s->track->sample[i];
+        if (sample->rank != rank)
             continue;
-        if (!peak || total_of(level) > total_of(peak))
-            peak = level;
-        if (level->at_ns > s->view.to_ns)
+        if (!peak || total_of(sample) > total_of(peak))
+            peak = sample;
+        if (sample->at_ns > s->view.to_ns)
             continue;
-        if (level->at_ns > s->view.from_ns) {
+        if (sample->at_ns > s->view.from_ns) {
             if (last && last->at_ns <= s->view.from_ns)
                 add_row(s, last, s->view.from_ns, data);
             else if (!last)
-                add_start(s, level, data);
-            add_row(s, level, level->at_ns, data);
+                add_start(s, sample, data);
+            add_row(s, sample, sample->at_ns, data);
         }
-        last = level;
+        last = sample;
     }
     if (last && last->at_ns <= s->view.from_ns)
         add_row(s, last, s->view.from_ns, data);
@@ -228,7 +231,7 @@ static void add_panel(const sheet *s, uint32_t rank, int place, pp_text *script,
 {
     char name[32];
     int column = 1;
-    const pp_memory_sample_row *peak = add_levels(s, rank, data);
+    const pp_memory_sample_row *peak = add_samples(s, rank, data);
     snprintf(name, sizeof name, "%" PRIu32 ":", rank);
     place_panel(s, place, script);
     name_panel(s, rank, peak, place, script);
@@ -325,7 +328,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
         return status;
     lay_out(picture, &s);
     s.view.png = picture->png;
-    pp_plot_terminal(picture, s.view.width, s.view.height, script);
+    pp_plot_terminal(picture->png, s.view.width, s.view.height, script);
     add_title(&s, script);
     add_key(&s, script);
     add_axes(&s, script);

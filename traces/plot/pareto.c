@@ -1,5 +1,7 @@
 /* What memory buys: the fastest step at every memory limit, and the bound below it. */
-#include "traces/plot/draw/plot_int.h"
+#include "traces/plot/draw/gnuplot.h"
+#include "traces/plot/draw/units.h"
+#include "traces/plot/plot.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -202,7 +204,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     (void)err;
     find_schedules(&s);
     find_ranges(&s);
-    pp_plot_terminal(picture, s.width, s.height, script);
+    pp_plot_terminal(picture->png, s.width, s.height, script);
     pp_text_add(script, "set lmargin at screen %.5f\nset rmargin at screen %.5f\n",
                 (double)LEFT / s.width, 1 - (double)s.right / s.width);
     pp_text_add(script, "set tmargin at screen %.5f\nset bmargin at screen %.5f\n",

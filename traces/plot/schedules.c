@@ -1,5 +1,7 @@
 /* Set-ups side by side: step, bubble and peak memory, a bar each. */
-#include "traces/plot/draw/plot_int.h"
+#include "traces/plot/draw/gnuplot.h"
+#include "traces/plot/draw/units.h"
+#include "traces/plot/plot.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -117,7 +119,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
         { peak, "fc rgb '#707070' fs pattern 5", (double)most.peak_bytes / (double)bytes.divisor,
           (double)limit / (double)bytes.divisor, 4, "%#.4g", picture->png },
     };
-    pp_plot_terminal(picture, width, height, script);
+    pp_plot_terminal(picture->png, width, height, script);
     pp_text_add(script,
                 "set multiplot\nset tmargin at screen %.5f\nset bmargin at screen %.5f\n"
                 "set yrange [%zu.5:-0.5]\nset border 3\nunset key\n"

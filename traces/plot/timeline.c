@@ -1,5 +1,10 @@
 /* Ranks by time: every op, what ranks wait for, transfers, and the critical path. */
-#include "traces/plot/draw/plot_int.h"
+#include "traces/plot/draw/boxes.h"
+#include "traces/plot/draw/gnuplot.h"
+#include "traces/plot/draw/shares.h"
+#include "traces/plot/draw/units.h"
+#include "traces/plot/draw/view.h"
+#include "traces/plot/plot.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -68,18 +73,18 @@ static void add_line(const pp_plot_view *view, uint32_t from, pp_ns from_ns, uin
     pp_text_add(data, " %.2f\n", to - side);
 }
 
-static bool shows_hop(const pp_plot_view *view, const pp_recorded_transfer *hop)
+static bool shows_transfer(const pp_plot_view *view, const pp_recorded_transfer *transfer)
 {
-    return pp_plot_shows(view, hop->from, hop->start_ns, hop->end_ns) &&
-           pp_plot_shows(view, hop->to, hop->start_ns, hop->end_ns);
+    return pp_plot_shows(view, transfer->from, transfer->start_ns, transfer->end_ns) &&
+           pp_plot_shows(view, transfer->to, transfer->start_ns, transfer->end_ns);
 }
 
 /* Can lines of transfers be told apart? */
 static bool has_room(const pp_track *track, const pp_plot_view *view)
 {
     size_t shown = 0;
-    for (size_t i = 0; i < track->hop_count; i++)
-        shown += shows_hop(view, &track->hop[i]);
+    for (size_t i = 0; i < track->transfer_count; i++)
+        shown += shows_transfer(view, &track->transfer[i]);
     return view->row_px >= TRANSFER_ROW_PX &&
            (double)shown * TRANSFER_PX <= view->plot_px * (view->last_rank - view->first_rank + 1);
 }
@@ -88,14 +93,14 @@ static void add_transfers(const pp_track *track, const pp_plot_view *view, pp_te
                           pp_text *data)
 {
     bool any = false;
-    for (size_t i = 0; i < track->hop_count; i++) {
-        const pp_recorded_transfer *hop = &track->hop[i];
-        if (!shows_hop(view, hop))
+    for (size_t i = 0; i < track->transfer_count; i++) {
+        const pp_recorded_transfer *transfer = &track->transfer[i];
+        if (!shows_transfer(view, transfer))
             continue;
         if (!any)
             pp_plot_begin(data, "", "transfers");
         any = true;
-        add_line(view, hop->from, hop->start_ns, hop->to, hop->end_ns, data);
+        add_line(view, transfer->from, transfer->start_ns, transfer->to, transfer->end_ns, data);
     }
     if (!any)
         return;

@@ -1,5 +1,5 @@
 /* Reads the traces that traces/format/chrome.c writes. Events of other names are left out. */
-#include "traces/plot/draw/picture.h"
+#include "traces/read/chrome_read.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -80,17 +80,18 @@ static pp_status read_gap(const pp_json_at *event, pp_track *track, pp_err *err)
 }
 
 /* "3SEND_F7": what it carries is said by its letter. */
-static pp_status read_hop(const pp_json_at *event, pp_track *track, pp_err *err)
+static pp_status read_transfer(const pp_json_at *event, pp_track *track, pp_err *err)
 {
     const char *name = "";
     pp_json_at details;
     int64_t stage = 0;
     int64_t microbatch = 0;
     int64_t peer = 0;
-    pp_recorded_transfer *hop = pp_track_add_hop(track, err);
-    if (!hop)
+    pp_recorded_transfer *transfer = pp_track_add_transfer(track, err);
+    if (!transfer)
         return PP_NOMEM;
-    pp_status status = read_slice(event, &hop->from, &hop->start_ns, &hop->end_ns, err);
+    pp_status status =
+        read_slice(event, &transfer->from, &transfer->start_ns, &transfer->end_ns, err);
     if (status || (status = pp_json_get_text(event, "name", &name, err)) ||
         (status = pp_json_get(event, "args", &details, err)) ||
         (status = pp_json_get_int(&details, "stage", 0, PP_STAGES_MAX - 1, &stage, err)) ||
@@ -98,29 +99,29 @@ static pp_status read_hop(const pp_json_at *event, pp_track *track, pp_err *err)
                                   err)) ||
         (status = pp_json_get_int(&details, "peer", 0, PP_RANKS_MAX - 1, &peer, err)))
         return status;
-    hop->stage = (uint16_t)stage;
-    hop->microbatch = (uint32_t)microbatch;
-    hop->to = (uint32_t)peer;
-    hop->forward = strstr(name, "SEND_F") != NULL;
+    transfer->stage = (uint16_t)stage;
+    transfer->microbatch = (uint32_t)microbatch;
+    transfer->to = (uint32_t)peer;
+    transfer->forward = strstr(name, "SEND_F") != NULL;
     return PP_OK;
 }
 
-static pp_status read_level(const pp_json_at *event, pp_track *track, pp_err *err)
+static pp_status read_sample(const pp_json_at *event, pp_track *track, pp_err *err)
 {
     int64_t rank = 0;
     pp_json_at details;
-    pp_memory_sample_row *level = pp_track_add_level(track, err);
-    if (!level)
+    pp_memory_sample_row *sample = pp_track_add_sample(track, err);
+    if (!sample)
         return PP_NOMEM;
     pp_status status = pp_json_get_int(event, "pid", 0, PP_RANKS_MAX - 1, &rank, err);
-    if (status || (status = read_time(event, "ts", &level->at_ns, err)) ||
+    if (status || (status = read_time(event, "ts", &sample->at_ns, err)) ||
         (status = pp_json_get(event, "args", &details, err)))
         return status;
-    level->rank = (uint32_t)rank;
+    sample->rank = (uint32_t)rank;
     for (int c = 0; c < PP_MEMORY_COUNT && !status; c++) {
         const char *key = pp_memory_key((pp_memory_component)c);
         if (pp_json_has(&details, key))
-            status = pp_json_get_int(&details, key, 0, PP_BYTES_MAX, &level->bytes[c], err);
+            status = pp_json_get_int(&details, key, 0, PP_BYTES_MAX, &sample->bytes[c], err);
     }
     return status;
 }
@@ -128,14 +129,14 @@ static pp_status read_level(const pp_json_at *event, pp_track *track, pp_err *er
 static pp_status read_event(const pp_json_at *event, pp_track *track, pp_err *err)
 {
     if (has_text(event, "ph", "C") && has_text(event, "name", "memory (bytes)"))
-        return read_level(event, track, err);
+        return read_sample(event, track, err);
     if (!has_text(event, "ph", "X"))
         return PP_OK;
     if (has_text(event, "cat", "compute"))
         return read_op(event, track, err);
     if (has_text(event, "cat", "idle"))
         return read_gap(event, track, err);
-    return has_text(event, "cat", "send") ? read_hop(event, track, err) : PP_OK;
+    return has_text(event, "cat", "send") ? read_transfer(event, track, err) : PP_OK;
 }
 
 /* "zbv, framework ideal", as far as the trace says. */

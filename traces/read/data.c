@@ -1,9 +1,11 @@
+/* Models, hardware and profiles that are built into the program. The build makes the tables
+ * (cmake/Embed.cmake). */
 #include "traces/read/data.h"
+
+#include "traces/read/data_table.h"
 
 #include <assert.h>
 #include <string.h>
-
-#include "traces/read/data_int.h"
 
 size_t pp_data_count(pp_data_kind kind)
 {

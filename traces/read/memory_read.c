@@ -1,5 +1,5 @@
 /* Reads what traces/format/memory_csv.c and memory_json.c write: the same columns, rank by rank. */
-#include "traces/plot/draw/picture.h"
+#include "traces/read/memory_read.h"
 
 #include "sim/base/text.h"
 
@@ -18,8 +18,8 @@ static const char *column_name(int column)
 }
 
 /* place: an error's; "" where it is in *err already. */
-static pp_status add_level(const int64_t row[COLUMNS], const char *place, pp_track *track,
-                           pp_err *err)
+static pp_status add_sample(const int64_t row[COLUMNS], const char *place, pp_track *track,
+                            pp_err *err)
 {
     int64_t total = 0;
     for (int c = 0; c < PP_MEMORY_COUNT; c++)
@@ -29,21 +29,21 @@ static pp_status add_level(const int64_t row[COLUMNS], const char *place, pp_tra
                           total != row[COLUMNS - 1] ? "its components do not sum to its total"
                                                     : "there is no such rank");
     const pp_memory_sample_row *last =
-        track->level_count ? &track->level[track->level_count - 1] : NULL;
+        track->sample_count ? &track->sample[track->sample_count - 1] : NULL;
     if (last && (row[0] < last->rank || (row[0] == last->rank && row[1] < last->at_ns)))
         return pp_err_set(err, PP_INPUT, place, "ranks and times must ascend");
-    pp_memory_sample_row *level = pp_track_add_level(track, err);
-    if (!level)
+    pp_memory_sample_row *sample = pp_track_add_sample(track, err);
+    if (!sample)
         return PP_NOMEM;
-    level->rank = (uint32_t)row[0];
-    level->at_ns = row[1];
-    memcpy(level->bytes, &row[2], sizeof level->bytes);
+    sample->rank = (uint32_t)row[0];
+    sample->at_ns = row[1];
+    memcpy(sample->bytes, &row[2], sizeof sample->bytes);
     return PP_OK;
 }
 
 static pp_status finish(pp_track *track, const char *file, pp_track *track_out, pp_err *err)
 {
-    if (!track->level_count)
+    if (!track->sample_count)
         return pp_err_set(err, PP_INPUT, file, "has no rows of memory");
     pp_status status = pp_track_finish(track, err);
     if (status)
@@ -94,7 +94,7 @@ static pp_status read_line(const char *line, const char *end, const char *file, 
         at = after + 1;
     }
     snprintf(where, sizeof where, "%.200s:%d:1", file, number);
-    return add_level(row, where, track, err);
+    return add_sample(row, where, track, err);
 }
 
 pp_status pp_memory_csv_read(const char *text, const char *file, pp_track *track_out, pp_err *err)
@@ -151,7 +151,7 @@ static pp_status read_row(const pp_json_at *row, const char *file, pp_track *tra
     }
     char where[256];
     snprintf(where, sizeof where, "%.200s#/rows/%zu", file, row->index);
-    return add_level(number, where, track, err);
+    return add_sample(number, where, track, err);
 }
 
 pp_status pp_memory_json_read(const pp_json_at *root, pp_track *track_out, pp_err *err)

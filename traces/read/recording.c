@@ -18,7 +18,7 @@ typedef struct reader {
     pp_op_slices ops;
     bool ops_only; /* transfers, waits and memory are not wanted */
     bool profiler; /* slices were named by one */
-    size_t hop_capacity, wait_capacity, level_capacity;
+    size_t transfer_capacity, wait_capacity, sample_capacity;
     size_t first;    /* slice of this file */
     int64_t base_ns; /* of the file's clock */
     int64_t rank;    /* that a profiler's file says; -1: not said */
@@ -96,7 +96,7 @@ static pp_status place_event(const pp_json_at *at, uint32_t *rank_out, pp_ns *at
 }
 
 /* "4RECV_F7" at the receiver. */
-static pp_status add_hop(reader *r, const pp_json_at *at, const char *name, pp_err *err)
+static pp_status add_transfer(reader *r, const pp_json_at *at, const char *name, pp_err *err)
 {
     pp_recorded *recorded = &r->out->recorded;
     unsigned stage = 0;
@@ -118,11 +118,12 @@ static pp_status add_hop(reader *r, const pp_json_at *at, const char *name, pp_e
     found.microbatch = microbatch;
     found.forward = way == 'F';
     found.stage = (uint16_t)(found.forward ? stage - 1 : stage + 1);
-    void *all = recorded->hop;
-    if ((status = pp_reserve(&all, &r->hop_capacity, recorded->hop_count + 1, sizeof found, err)))
+    void *all = recorded->transfer;
+    if ((status = pp_reserve(&all, &r->transfer_capacity, recorded->transfer_count + 1,
+                             sizeof found, err)))
         return status;
-    recorded->hop = all;
-    recorded->hop[recorded->hop_count++] = found;
+    recorded->transfer = all;
+    recorded->transfer[recorded->transfer_count++] = found;
     r->out->transfers++;
     return PP_OK;
 }
@@ -157,7 +158,7 @@ static pp_status add_wait(reader *r, const pp_json_at *at, const char *name, pp_
     return PP_OK;
 }
 
-static pp_status add_level(reader *r, const pp_json_at *at, pp_err *err)
+static pp_status add_sample(reader *r, const pp_json_at *at, pp_err *err)
 {
     pp_recorded *recorded = &r->out->recorded;
     pp_memory_sample_row found = { 0 };
@@ -171,12 +172,12 @@ static pp_status add_level(reader *r, const pp_json_at *at, pp_err *err)
             (status = pp_json_get_int(&args, key, 0, INT64_MAX, &found.bytes[k], err)))
             return status;
     }
-    void *all = recorded->level;
+    void *all = recorded->sample;
     if ((status =
-             pp_reserve(&all, &r->level_capacity, recorded->level_count + 1, sizeof found, err)))
+             pp_reserve(&all, &r->sample_capacity, recorded->sample_count + 1, sizeof found, err)))
         return status;
-    recorded->level = all;
-    recorded->level[recorded->level_count++] = found;
+    recorded->sample = all;
+    recorded->sample[recorded->sample_count++] = found;
     r->out->memory++;
     return PP_OK;
 }
@@ -212,13 +213,13 @@ static pp_status take_event(void *context, const char *text, size_t bytes, size_
         strcmp(phase, memory ? "C" : "X") != 0)
         return status == PP_NOMEM ? pp_err_nomem(err) : PP_OK;
     if (memory)
-        return add_level(r, &at, err);
+        return add_sample(r, &at, err);
     if (pp_json_has(&at, "cat") &&
         pp_json_get_name(&at, "cat", category, sizeof category, &unused) == PP_NOMEM)
         return pp_err_nomem(err);
     if (strcmp(category, "recv") == 0 || strcmp(category, "idle") == 0)
         return r->ops_only        ? PP_OK
-               : *category == 'r' ? add_hop(r, &at, name, err)
+               : *category == 'r' ? add_transfer(r, &at, name, err)
                                   : add_wait(r, &at, name, err);
     return add_slice(r, &at, name, strcmp(category, "compute") == 0, err);
 }
@@ -296,14 +297,14 @@ static void keep_recorded(pp_recording *out, pp_ns start_ns)
 {
     pp_recorded *recorded = &out->recorded;
     if (out->steps > 1)
-        recorded->hop_count = recorded->level_count = recorded->waits.count = 0;
-    for (size_t i = 0; i < recorded->level_count; i++)
-        recorded->level[i].at_ns -= start_ns;
+        recorded->transfer_count = recorded->sample_count = recorded->waits.count = 0;
+    for (size_t i = 0; i < recorded->sample_count; i++)
+        recorded->sample[i].at_ns -= start_ns;
     for (size_t i = 0; i < recorded->waits.count; i++)
         recorded->waits.item[i].at_ns -= start_ns;
-    for (size_t i = 0; i < recorded->hop_count; i++) {
-        recorded->hop[i].start_ns -= start_ns;
-        recorded->hop[i].end_ns -= start_ns;
+    for (size_t i = 0; i < recorded->transfer_count; i++) {
+        recorded->transfer[i].start_ns -= start_ns;
+        recorded->transfer[i].end_ns -= start_ns;
     }
 }
 
@@ -457,8 +458,8 @@ void pp_recording_free(pp_recording *recording)
     pp_order_free(&recording->order);
     pp_program_free(&recording->program);
     pp_timeline_free(&recording->timeline);
-    free(recording->recorded.hop);
-    free(recording->recorded.level);
+    free(recording->recorded.transfer);
+    free(recording->recorded.sample);
     pp_blocked_free(&recording->recorded.waits);
     recording->recorded = (pp_recorded){ 0 };
 }

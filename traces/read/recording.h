@@ -6,7 +6,7 @@
 #include "sim/order/order.h"
 #include "sim/program/program.h"
 #include "sim/program/timeline.h"
-#include "traces/format/format.h"
+#include "traces/read/recorded.h"
 
 typedef struct pp_recording {
     pp_order *order;

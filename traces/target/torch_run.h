@@ -3,7 +3,8 @@
 #ifndef PPSIM_TRACES_TARGET_TORCH_RUN_H
 #define PPSIM_TRACES_TARGET_TORCH_RUN_H
 
-#include "traces/read/pytorch_facts.h"
+#include "traces/format/export/format.h"
+#include "traces/format/export/pytorch_facts.h"
 
 typedef struct pp_torch_run {
     pp_pytorch_facts facts;

@@ -5,7 +5,7 @@
 #include "runtime/core/clock.h"
 #include "sim/base/processors.h"
 #include "tools/ppsim/plan/plan.h"
-#include "traces/target/target.h"
+#include "traces/target/registry.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,9 @@
 #include "sim/base/alloc.h"
 #include "tools/ppsim/plot/plot.h"
 #include "tools/ppsim/study_tool.h"
+#include "traces/read/chrome_read.h"
 #include "traces/read/gzip.h"
+#include "traces/read/memory_read.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #define PPSIM_TOOLS_PPSIM_PLOT_PLOT_H
 
 #include "tools/ppsim/tool.h"
-#include "traces/plot/plot.h"
+#include "traces/plot/registry.h"
 
 /* Adds what `source` shows: a file, recognised by its content, or a named schedule with the options
  * of a study. Fails: USAGE, IO, INPUT, INFEASIBLE, NOMEM. */

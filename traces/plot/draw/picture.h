@@ -1,46 +1,14 @@
-/* What pictures show, as plain values: whoever has a plan, a trace or a report fills in what it
- * knows, and a kind of picture (traces/plot/plot.h) draws what it needs of it. */
+/* What pictures show, as plain values. A reader of plans, traces or reports fills in what it knows,
+ * and a kind of picture (traces/plot/plot.h) draws what it needs. */
 #ifndef PPSIM_TRACES_PLOT_DRAW_PICTURE_H
 #define PPSIM_TRACES_PLOT_DRAW_PICTURE_H
 
-#include "sim/analysis/memory.h"
 #include "sim/analysis/robustness.h"
-#include "sim/order/order.h"
-#include "traces/format/format.h"
-
-/* One compute op. */
-typedef struct pp_box {
-    pp_ns start_ns, end_ns;
-    uint32_t rank;
-    pp_op op;
-} pp_box;
-
-/* A rank stood still. */
-typedef struct pp_gap {
-    pp_ns start_ns, end_ns;
-    uint32_t rank;
-    pp_idle_cause cause;
-} pp_gap;
-
-/* One timeline, predicted or measured. */
-typedef struct pp_track {
-    char name[160]; /* "1f1b, framework ideal" */
-    uint32_t ranks;
-    pp_box *box; /* by rank, then start */
-    size_t box_count, box_capacity;
-    pp_gap *gap; /* likewise */
-    size_t gap_count, gap_capacity;
-    pp_recorded_transfer *hop; /* likewise, of the sender */
-    size_t hop_count, hop_capacity;
-    pp_memory_sample_row *level; /* by rank, each in the order of the source */
-    size_t level_count, level_capacity;
-    size_t *path; /* critical path: boxes, the last one first */
-    size_t path_count;
-} pp_track;
+#include "traces/read/track.h"
 
 #define PP_PICTURE_TRACKS 2
 
-/* One of the set-ups that are compared. */
+/* One of the setups that are compared. */
 typedef struct pp_bar {
     char name[160];
     pp_ns step_ns;
@@ -69,7 +37,8 @@ typedef struct pp_fitted {
     double at, measured_s, fitted_s;
 } pp_fitted;
 
-/* What memory buys: the fastest for limits from peak_bytes up to limit_bytes. */
+/* A step of a Pareto front: the fastest setup for memory limits from peak_bytes up to limit_bytes.
+ */
 typedef struct pp_trade {
     size_t front; /* index */
     int64_t peak_bytes, limit_bytes;
@@ -83,7 +52,7 @@ typedef struct pp_front {
     int64_t gpus; /* 0: they differ between points */
 } pp_front;
 
-/* How the points of a heat map's cell were answered. */
+/* The result of a cell of a heat map. */
 #define PP_CELL_MAP(X)                    \
     X(OK, "ok")                           \
     X(MEMORY, "does not fit the memory")  \
@@ -153,10 +122,6 @@ typedef struct pp_picture {
 void pp_picture_free(pp_picture *picture); /* for PP_CLEANUP */
 
 /* The next element of a list, zeroed; NULL: no memory. */
-pp_box *pp_track_add_box(pp_track *track, pp_err *err);
-pp_gap *pp_track_add_gap(pp_track *track, pp_err *err);
-pp_recorded_transfer *pp_track_add_hop(pp_track *track, pp_err *err);
-pp_memory_sample_row *pp_track_add_level(pp_track *track, pp_err *err);
 pp_bar *pp_picture_add_bar(pp_picture *picture, pp_err *err);
 pp_spread *pp_picture_add_spread(pp_picture *picture, pp_err *err);
 pp_curve *pp_picture_add_curve(pp_picture *picture, pp_err *err);
@@ -165,31 +130,7 @@ pp_front *pp_picture_add_front(pp_picture *picture, pp_err *err);
 pp_trade *pp_picture_add_trade(pp_picture *picture, pp_err *err);
 pp_tick *pp_picture_add_tick(pp_picture *picture, pp_err *err);
 pp_cell *pp_picture_add_cell(pp_picture *picture, pp_err *err);
-/* Room for one more timeline; where there is none it is freed. Takes over *track. */
+/* Takes over *track. Beyond PP_PICTURE_TRACKS timelines it is counted and freed. */
 void pp_picture_add_track(pp_picture *picture, pp_track *track);
-void pp_track_free(pp_track *track); /* for PP_CLEANUP */
-
-/* Sorts, counts the ranks and finds the critical path: from the end of the last op back to what its
- * start waited for, the op before it on the rank or the tensor that came later. Once, after the
- * last addition. Fails: NOMEM. */
-PP_MUST_CHECK pp_status pp_track_finish(pp_track *track, pp_err *err);
-
-/* Is box i the second half of an overlapped pair that ran as one? It took no time of its own and
- * stands at the end of the first half. Of a finished timeline. */
-bool pp_track_ends_pair(const pp_track *track, size_t i);
-
-/* Readers. track_out: finished. Fails: INPUT with the place, NOMEM. */
-
-/* Does the text look like a trace in the Trace Event Format? */
-bool pp_chrome_recognise(const pp_json_at *root);
-/* A trace that --trace chrome=FILE wrote. */
-PP_MUST_CHECK pp_status pp_chrome_read(const pp_json_at *root, pp_track *track_out, pp_err *err);
-bool pp_memory_csv_recognise(const char *text, size_t bytes);
-/* What --trace memory-csv=FILE wrote. */
-PP_MUST_CHECK pp_status pp_memory_csv_read(const char *text, const char *file, pp_track *track_out,
-                                           pp_err *err);
-/* What --trace memory-json=FILE wrote. */
-PP_MUST_CHECK pp_status pp_memory_json_read(const pp_json_at *root, pp_track *track_out,
-                                            pp_err *err);
 
 #endif

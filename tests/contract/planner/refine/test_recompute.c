@@ -1,7 +1,7 @@
 /* Recomputation by stage and by microbatch: what it costs, and that there is no more of it than
  * memory asks for. */
 #include "tests/support/planning.h"
-#include "traces/format/format.h"
+#include "traces/format/registry.h"
 
 static double score(const pp_candidate *c)
 {

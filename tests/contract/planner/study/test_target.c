@@ -3,7 +3,7 @@
 #include "planner/study/target.h"
 #include "sim/framework/sizes/size_protocol.h"
 #include "tests/support/planning.h"
-#include "traces/target/target.h"
+#include "traces/target/registry.h"
 
 static const pp_target_limits *target_of(const char *name)
 {

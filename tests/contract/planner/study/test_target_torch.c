@@ -5,7 +5,7 @@
  * and stages per rank, not micro-batches, recomputation or degrees. Neither returns outputs. */
 #include "planner/study/target.h"
 #include "tests/support/planning.h"
-#include "traces/target/target.h"
+#include "traces/target/registry.h"
 
 #include <inttypes.h>
 

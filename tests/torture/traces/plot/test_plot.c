@@ -2,7 +2,9 @@
 #include "sim/base/alloc.h"
 #include "tests/support/step.h"
 #include "tests/torture/torture.h"
-#include "traces/plot/plot.h"
+#include "traces/plot/registry.h"
+#include "traces/read/chrome_read.h"
+#include "traces/read/memory_read.h"
 
 /* One trace in each format that is read. */
 typedef struct traces {

@@ -1,6 +1,8 @@
 /* What pictures show is what was simulated, and what scripts name is in their data. */
 #include "tests/support/step.h"
-#include "traces/plot/plot.h"
+#include "traces/plot/registry.h"
+#include "traces/read/chrome_read.h"
+#include "traces/read/memory_read.h"
 
 #define COMM_NS 100000
 
@@ -100,18 +102,19 @@ START_TEST(transfers_lie_where_the_engine_put_them)
     STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
     pp_track track PP_CLEANUP(pp_track_free) = track_of(&s);
     const pp_comm *comm = s.program->comm;
-    ck_assert_uint_eq(track.hop_count, 2 * 3 * 8);
-    for (size_t i = 0; i < track.hop_count; i++) {
-        const pp_recorded_transfer *hop = &track.hop[i];
+    ck_assert_uint_eq(track.transfer_count, 2 * 3 * 8);
+    for (size_t i = 0; i < track.transfer_count; i++) {
+        const pp_recorded_transfer *transfer = &track.transfer[i];
         size_t t = 0;
         while (t < comm->transfer_count &&
-               !(comm->transfer[t].rank == hop->from && comm->transfer[t].peer == hop->to &&
-                 comm->transfer[t].microbatch == hop->microbatch &&
-                 comm->transfer[t].kind == (hop->forward ? PP_SEND_F : PP_SEND_B)))
+               !(comm->transfer[t].rank == transfer->from &&
+                 comm->transfer[t].peer == transfer->to &&
+                 comm->transfer[t].microbatch == transfer->microbatch &&
+                 comm->transfer[t].kind == (transfer->forward ? PP_SEND_F : PP_SEND_B)))
             t++;
         ck_assert_uint_lt(t, comm->transfer_count);
-        ck_assert_int_eq(hop->end_ns, s.timeline->comm->end_ns[comm->transfer[t].match]);
-        ck_assert_int_eq(hop->end_ns - hop->start_ns, 300000);
+        ck_assert_int_eq(transfer->end_ns, s.timeline->comm->end_ns[comm->transfer[t].match]);
+        ck_assert_int_eq(transfer->end_ns - transfer->start_ns, 300000);
     }
 }
 END_TEST
@@ -172,15 +175,16 @@ START_TEST(memory_is_the_same_in_all_traces)
     STEP_OK(pp_json_parse(other.data, other.bytes, "m.json", &tree, &err), err);
     pp_json_at root = pp_json_root(tree, "m.json");
     STEP_OK(pp_memory_json_read(&root, &json, &err), err);
-    ck_assert_uint_gt(csv.level_count, 3 * 4);
-    ck_assert_uint_eq(csv.level_count, chrome.level_count);
-    ck_assert_uint_eq(csv.level_count, json.level_count);
-    for (size_t i = 0; i < csv.level_count; i++) {
-        const pp_memory_sample_row *levels[] = { &csv.level[i], &chrome.level[i], &json.level[i] };
+    ck_assert_uint_gt(csv.sample_count, 3 * 4);
+    ck_assert_uint_eq(csv.sample_count, chrome.sample_count);
+    ck_assert_uint_eq(csv.sample_count, json.sample_count);
+    for (size_t i = 0; i < csv.sample_count; i++) {
+        const pp_memory_sample_row *samples[] = { &csv.sample[i], &chrome.sample[i],
+                                                  &json.sample[i] };
         for (size_t k = 1; k < 3; k++) {
-            ck_assert_int_eq(levels[k]->at_ns, levels[0]->at_ns);
-            ck_assert_uint_eq(levels[k]->rank, levels[0]->rank);
-            ck_assert_mem_eq(levels[k]->bytes, levels[0]->bytes, sizeof levels[0]->bytes);
+            ck_assert_int_eq(samples[k]->at_ns, samples[0]->at_ns);
+            ck_assert_uint_eq(samples[k]->rank, samples[0]->rank);
+            ck_assert_mem_eq(samples[k]->bytes, samples[0]->bytes, sizeof samples[0]->bytes);
         }
     }
 }

@@ -1,9 +1,9 @@
-#include "traces/read/memory_rows.h"
+#include "traces/format/export/memory_rows.h"
 
 bool pp_export_has_memory(const pp_export *data)
 {
     return data->costs ? data->costs->has_memory
-                       : data->recorded && data->recorded->level_count > 0;
+                       : data->recorded && data->recorded->sample_count > 0;
 }
 
 pp_status pp_export_memory(const pp_export *data, uint32_t rank, pp_memory_sample visit,
@@ -13,8 +13,8 @@ pp_status pp_export_memory(const pp_export *data, uint32_t rank, pp_memory_sampl
     if (data->costs)
         return pp_memory_walk(data->program, data->timeline, data->costs, rank, visit, context,
                               &peak, err);
-    for (size_t i = 0; i < data->recorded->level_count; i++) {
-        const pp_memory_sample_row *sample = &data->recorded->level[i];
+    for (size_t i = 0; i < data->recorded->sample_count; i++) {
+        const pp_memory_sample_row *sample = &data->recorded->sample[i];
         if (sample->rank == rank)
             visit(context, sample->at_ns, sample->bytes);
     }

@@ -1,4 +1,5 @@
-#include "traces/target/target.h"
+/* The table of targets, made from traces/targets.def. */
+#include "traces/target/registry.h"
 
 #include <string.h>
 

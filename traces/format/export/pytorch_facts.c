@@ -1,4 +1,4 @@
-#include "traces/read/pytorch_facts.h"
+#include "traces/format/export/pytorch_facts.h"
 
 #include "sim/base/alloc.h"
 

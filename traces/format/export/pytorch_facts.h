@@ -1,8 +1,8 @@
 /* What PyTorch's schedule rows of an order have, and a configuration beside them must say. */
-#ifndef PPSIM_TRACES_READ_PYTORCH_FACTS_H
-#define PPSIM_TRACES_READ_PYTORCH_FACTS_H
+#ifndef PPSIM_TRACES_FORMAT_EXPORT_PYTORCH_FACTS_H
+#define PPSIM_TRACES_FORMAT_EXPORT_PYTORCH_FACTS_H
 
-#include "traces/format/format.h"
+#include "traces/format/export/export.h"
 
 typedef struct pp_pytorch_facts {
     uint32_t per_rank; /* v; 0 when ranks differ */

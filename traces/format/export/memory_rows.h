@@ -1,8 +1,8 @@
 /* Memory over time of every rank, row by row, for the formats that write it. */
-#ifndef PPSIM_TRACES_READ_MEMORY_ROWS_H
-#define PPSIM_TRACES_READ_MEMORY_ROWS_H
+#ifndef PPSIM_TRACES_FORMAT_EXPORT_MEMORY_ROWS_H
+#define PPSIM_TRACES_FORMAT_EXPORT_MEMORY_ROWS_H
 
-#include "traces/format/format.h"
+#include "traces/format/export/export.h"
 
 bool pp_export_has_memory(const pp_export *data);
 /* pp_memory_walk, or what was recorded. Fails: INPUT, NOMEM. */

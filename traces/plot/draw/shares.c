@@ -1,6 +1,7 @@
-/* Where ops are too narrow to be seen one by one: each rank's time in columns of a few pixels, and
- * in every column how much of it each letter and each cause of idle time has. */
-#include "traces/plot/draw/plot_int.h"
+/* Divides the time of each rank into columns of a few pixels and draws in every column the share
+ * that each kind of op and each cause of idle time has. Neighbouring columns that look alike become
+ * one box. O(ops + ranks * columns). */
+#include "traces/plot/draw/shares.h"
 
 #include "sim/base/alloc.h"
 

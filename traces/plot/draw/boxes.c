@@ -1,6 +1,9 @@
-/* Ops as boxes: shades and hatching that are told apart without colour, letters where they fit. */
+/* Draws ops as boxes: shades and hatching that can be distinguished without colour, and labels
+ * where they fit. A label is the longest of "3F7", "F7" and "7" for which its box has room. */
+#include "traces/plot/draw/boxes.h"
+
 #include "sim/base/minmax.h"
-#include "traces/plot/draw/plot_int.h"
+#include "traces/plot/draw/shares.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,11 +35,6 @@ static bool shows(const pp_track *track, const pp_plot_view *view, size_t i)
            box->start_ns < view->to_ns && box->end_ns > view->from_ns;
 }
 
-static pp_ns sooner(pp_ns a, pp_ns b)
-{
-    return a < b ? a : b;
-}
-
 static void add_data(const pp_track *track, const pp_plot_view *view, pp_plot_row row,
                      pp_op_kind kind, pp_text *data)
 {
@@ -46,7 +44,7 @@ static void add_data(const pp_track *track, const pp_plot_view *view, pp_plot_ro
             continue;
         pp_plot_number(data, pp_max(box->start_ns, view->from_ns), view->unit);
         pp_text_add(data, " ");
-        pp_plot_number(data, sooner(box->end_ns, view->to_ns), view->unit);
+        pp_plot_number(data, pp_min(box->end_ns, view->to_ns), view->unit);
         pp_text_add(data, " %.2f %.2f\n", box->rank + row.low, box->rank + row.high);
     }
 }
@@ -119,7 +117,7 @@ static bool add_labels(const pp_track *track, const pp_plot_view *view, pp_plot_
         if (box->op.kind != kind || !shows(track, view, i))
             continue;
         pp_ns from_ns = pp_max(box->start_ns, view->from_ns);
-        pp_ns to_ns = sooner(box->end_ns, view->to_ns);
+        pp_ns to_ns = pp_min(box->end_ns, view->to_ns);
         find_label(track, i, (double)(to_ns - from_ns) * px_per_ns, style, label, sizeof label);
         if (!*label)
             continue;

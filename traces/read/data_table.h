@@ -1,5 +1,5 @@
-#ifndef PPSIM_TRACES_READ_DATA_INT_H
-#define PPSIM_TRACES_READ_DATA_INT_H
+#ifndef PPSIM_TRACES_READ_DATA_TABLE_H
+#define PPSIM_TRACES_READ_DATA_TABLE_H
 
 #include "traces/read/data.h"
 

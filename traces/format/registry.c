@@ -1,4 +1,6 @@
-#include "traces/format/format.h"
+/* The table of formats, made from traces/formats.def and traces/targets.def. Reading tries the
+ * formats in the order of the table and takes the first one that recognises the text. */
+#include "traces/format/registry.h"
 
 #include "sim/base/registry.h"
 #include "traces/target/target.h"
@@ -15,7 +17,7 @@
 #include "traces/targets.def"
 #undef PP_TARGET
 
-/* Those of targets come last; one without a name is none. */
+/* A target whose format has no name reads plans and has no format of its own. */
 static const pp_format *const formats[] = {
 #define PP_FORMAT(id) &pp_format_##id,
 #include "traces/formats.def"

@@ -1,0 +1,56 @@
+/* The plug-in interface of formats: readers and writers of schedules and timelines. A format is one
+ * file in traces/format/ and one line in traces/formats.def, or belongs to a target
+ * (traces/target/). */
+#ifndef PPSIM_TRACES_FORMAT_EXPORT_FORMAT_H
+#define PPSIM_TRACES_FORMAT_EXPORT_FORMAT_H
+
+#include "sim/base/text.h"
+#include "traces/format/export/export.h"
+
+/* What a file can hold: name, words for people. */
+#define PP_HOLDS_MAP(X)                                                    \
+    X(ORDER, "the order of the ops")                                       \
+    X(COMM, "communication as written")                                    \
+    X(SETTINGS, "model, partition, microbatches and settings of the plan") \
+    X(COSTS, "costs")                                                      \
+    X(REPLICAS, "the orders of other replicas than the one shown")         \
+    X(TIMES, "start and end of every op")                                  \
+    X(TRANSFERS, "transfers")                                              \
+    X(IDLE, "waits and their causes")                                      \
+    X(MEMORY, "memory over time")
+
+typedef enum pp_holds_bit {
+#define PP_HOLDS_ENUM(name, words) PP_HOLDS_BIT_##name,
+    PP_HOLDS_MAP(PP_HOLDS_ENUM)
+#undef PP_HOLDS_ENUM
+} pp_holds_bit;
+
+typedef enum pp_holds {
+#define PP_HOLDS_ENUM(name, words) PP_HOLDS_##name = 1 << PP_HOLDS_BIT_##name,
+    PP_HOLDS_MAP(PP_HOLDS_ENUM)
+#undef PP_HOLDS_ENUM
+} pp_holds;
+
+/* A second file that belongs to the first; suffix NULL: none. */
+typedef struct pp_companion {
+    const char *suffix; /* appended to the path: ".json" */
+    pp_text text;
+} pp_companion;
+
+typedef struct pp_format {
+    const char *name;
+    const char *summary;
+    unsigned holds; /* pp_holds of what it writes */
+    /* --emit NAME=FILE: the schedule. NULL: it is no schedule format.
+     * Fails: INFEASIBLE when the format cannot say it (with the reason), NOMEM. */
+    pp_status (*emit)(const pp_export *data, pp_text *text, pp_companion *companion, pp_err *err);
+    /* --trace NAME=FILE: the timeline. NULL: it is no timeline format. */
+    pp_status (*trace)(const pp_export *data, pp_text *text, pp_err *err);
+    /* Does `text` look like this format? NULL: it cannot be read. */
+    bool (*recognise)(const char *text, size_t bytes);
+    /* order_out: checked. Fails: INPUT with file:line:column, NOMEM. */
+    pp_status (*read)(const char *text, size_t bytes, const char *file, pp_order **order_out,
+                      pp_err *err);
+} pp_format;
+
+#endif

@@ -1,0 +1,17 @@
+/* Ops as boxes. */
+#ifndef PPSIM_TRACES_PLOT_DRAW_BOXES_H
+#define PPSIM_TRACES_PLOT_DRAW_BOXES_H
+
+#include "traces/plot/draw/view.h"
+
+/* Returns whether most boxes are wide enough for a border. */
+bool pp_plot_is_wide(const pp_track *track, const pp_plot_view *view);
+
+/* Adds all ops and their labels: their data, and the elements of the plot command that draw them;
+ * as shares (traces/plot/draw/shares.h) where they are dense. titled: they have lines in the key.
+ * Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_plot_boxes(const pp_track *track, const pp_plot_view *view,
+                                      pp_plot_row row, bool titled, pp_text *script, pp_text *data,
+                                      pp_err *err);
+
+#endif

@@ -1,0 +1,60 @@
+/* Writes gnuplot's language. Data are sets in one file, named by comments, which the elements of
+ * the plot command refer to by index. */
+#include "traces/plot/draw/gnuplot.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void pp_plot_add_words(pp_text *data, const char *words)
+{
+    for (; *words; words++) {
+        bool plain = *words != '"' && *words != '\\' && (unsigned char)*words >= 0x20;
+        pp_text_add_bytes(data, plain ? words : "'", 1);
+    }
+}
+
+void pp_plot_quoted(pp_text *text, const char *words)
+{
+    pp_text_add(text, "'");
+    for (; *words; words++) {
+        bool control = (unsigned char)*words < 0x20 || *words == 0x7f;
+        if (*words == '\'')
+            pp_text_add(text, "''");
+        else
+            pp_text_add_bytes(text, control ? " " : words, 1);
+    }
+    pp_text_add(text, "'");
+}
+
+int pp_plot_font(bool png, int pixels)
+{
+    return png ? (pixels * 3 + 2) / 4 : pixels;
+}
+
+void pp_plot_fit_font(bool png, double room_px, size_t letters, pp_text *script)
+{
+    double fitting = room_px / (0.56 * (double)(letters ? letters : 1)); /* width of a letter */
+    if (fitting < PP_PLOT_FONT_PX)
+        pp_text_add(script, " font ',%d'", pp_plot_font(png, fitting > 7 ? (int)fitting : 7));
+}
+
+void pp_plot_terminal(bool png, int width, int height, pp_text *script)
+{
+    pp_text_add(script, "set encoding utf8\n");
+    pp_text_add(script,
+                png ? "set terminal pngcairo noenhanced size %d,%d font 'Sans,10'\n"
+                    : "set terminal svg noenhanced size %d,%d font 'Helvetica,13' background "
+                      "rgb 'white'\n",
+                width, height);
+}
+
+void pp_plot_begin(pp_text *data, const char *prefix, const char *name)
+{
+    pp_text_add(data, "%s# %s%s\n", data->bytes ? "\n\n" : "", prefix, name);
+}
+
+void pp_plot_next(pp_text *script, const char *prefix, const char *name)
+{
+    bool first = script->bytes >= 5 && memcmp(script->data + script->bytes - 5, "plot ", 5) == 0;
+    pp_text_add(script, "%sdata index '%s%s' ", first ? "" : ", \\\n    ", prefix, name);
+}

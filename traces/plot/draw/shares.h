@@ -1,0 +1,15 @@
+/* The shares of ops and of idle time in each column of a dense timeline. */
+#ifndef PPSIM_TRACES_PLOT_DRAW_SHARES_H
+#define PPSIM_TRACES_PLOT_DRAW_SHARES_H
+
+#include "traces/plot/draw/view.h"
+
+/* Returns whether most ops are too narrow to be seen one by one. */
+bool pp_plot_is_dense(const pp_track *track, const pp_plot_view *view);
+/* As pp_plot_boxes (traces/plot/draw/boxes.h), for dense ops: shares of columns of time, with idle
+ * time by cause. */
+PP_MUST_CHECK pp_status pp_plot_shares(const pp_track *track, const pp_plot_view *view,
+                                       pp_plot_row row, bool titled, pp_text *script, pp_text *data,
+                                       pp_err *err);
+
+#endif

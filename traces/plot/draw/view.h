@@ -1,0 +1,48 @@
+/* The view of pictures that show ranks by time. */
+#ifndef PPSIM_TRACES_PLOT_DRAW_VIEW_H
+#define PPSIM_TRACES_PLOT_DRAW_VIEW_H
+
+#include "traces/plot/draw/gnuplot.h"
+#include "traces/plot/draw/picture.h"
+#include "traces/plot/draw/units.h"
+
+/* The part of a timeline that a picture shows, and its size. */
+typedef struct pp_plot_view {
+    uint32_t first_rank, last_rank;
+    pp_ns from_ns, to_ns;
+    pp_plot_unit unit;
+    int width, height; /* of the picture */
+    bool png;
+    double plot_px, row_px; /* width of the time axis; height of a rank */
+} pp_plot_view;
+
+/* Finds the part of the picture's timelines that was requested; the sizes are set by pp_plot_frame.
+ * Fails: USAGE when nothing is left. */
+PP_MUST_CHECK pp_status pp_plot_view_of(const pp_picture *picture, pp_plot_view *view_out,
+                                        pp_err *err);
+/* Returns whether any of the time from start_ns to end_ns is visible on this rank. */
+bool pp_plot_shows(const pp_plot_view *view, uint32_t rank, pp_ns start_ns, pp_ns end_ns);
+
+/* Pixels around the plot. */
+typedef struct pp_plot_sides {
+    int left, right, top, bottom;
+} pp_plot_sides;
+
+/* Sets the terminal for a picture of ranks by time, `row_px` each unless a size was requested, with
+ * margins, the key above the plot, and labels of ranks where they have room. Sets the view's sizes.
+ */
+void pp_plot_frame(const pp_picture *picture, pp_plot_view *view, int row_px, pp_plot_sides sides,
+                   pp_text *script);
+
+/* Sets the ranges of time and ranks. */
+void pp_plot_axes(const pp_plot_view *view, pp_text *script);
+
+/* Where the boxes of a timeline lie: from low to high, relative to the rank's place; -0.5 to 0.5 is
+ * all of its row. */
+typedef struct pp_plot_row {
+    const char *prefix; /* of the names of its data */
+    double low, high;
+    bool bare; /* boxes have no border, even if there is room for one */
+} pp_plot_row;
+
+#endif

@@ -1,0 +1,89 @@
+/* The table of kinds of pictures, made from traces/plots.def; picks one and makes its script. */
+#include "traces/plot/registry.h"
+
+#include "sim/base/registry.h"
+#include "traces/plot/draw/gnuplot.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PP_PLOT(id) extern const pp_plot pp_plot_##id;
+#include "traces/plots.def"
+#undef PP_PLOT
+
+static const pp_plot *const plots[] = {
+#define PP_PLOT(id) &pp_plot_##id,
+#include "traces/plots.def"
+#undef PP_PLOT
+};
+
+enum { PLOT_COUNT = sizeof plots / sizeof plots[0] };
+
+size_t pp_plot_count(void)
+{
+    return PLOT_COUNT;
+}
+
+const pp_plot *pp_plot_at(size_t index)
+{
+    return plots[index];
+}
+
+static pp_status none_fits(pp_err *err)
+{
+    char kinds[512] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < PLOT_COUNT; i++) {
+        int n = snprintf(kinds + used, sizeof kinds - used, "%s%s: %s", used ? "; " : "",
+                         plots[i]->name, plots[i]->needs);
+        if (n > 0 && (size_t)n < sizeof kinds - used)
+            used += (size_t)n;
+    }
+    return pp_err_set(err, PP_USAGE, "--kind", "no kind of picture fits what was given (%s)",
+                      kinds);
+}
+
+static const char *name_at(size_t index)
+{
+    return plots[index]->name;
+}
+
+static const pp_registry registry = {
+    .noun = "kind", .option = "--kind", .list = "plots", .count = PLOT_COUNT, .name = name_at
+};
+
+pp_status pp_plot_choose(const char *name, const pp_picture *picture, const pp_plot **plot_out,
+                         pp_err *err)
+{
+    size_t index = 0;
+    if (name) {
+        pp_status status = pp_registry_get(&registry, name, &index, err);
+        if (status)
+            return status;
+        if (!plots[index]->fits(picture))
+            return pp_err_set(err, PP_USAGE, "--kind", "%s needs %s", name, plots[index]->needs);
+    } else {
+        while (index < PLOT_COUNT && !plots[index]->fits(picture))
+            index++;
+        if (index == PLOT_COUNT)
+            return none_fits(err);
+    }
+    *plot_out = plots[index];
+    return PP_OK;
+}
+
+pp_status pp_plot_draw(const pp_plot *plot, const pp_picture *picture, pp_text *script,
+                       pp_text *data, pp_err *err)
+{
+    char path[512]; /* a folder before it, so that no name is special to gnuplot */
+    snprintf(path, sizeof path, "./%s", picture->data_name);
+    pp_text_add(script, "# gnuplot prints the picture on stdout: gnuplot THIS > FILE.%s\n",
+                picture->png ? "png" : "svg");
+    pp_text_add(script, "data = ");
+    pp_plot_quoted(script, path);
+    pp_text_add(script, "\n");
+    pp_status status = plot->draw(picture, script, data, err);
+    if (status || (status = pp_text_check(script, err)))
+        return status;
+    return pp_text_check(data, err);
+}

@@ -1,0 +1,34 @@
+/* What the file of a timeline says besides the times of its ops. */
+#ifndef PPSIM_TRACES_READ_RECORDED_H
+#define PPSIM_TRACES_READ_RECORDED_H
+
+#include "sim/analysis/memory.h"
+#include "sim/analysis/waits.h"
+
+/* A tensor that went from one rank to another. */
+typedef struct pp_recorded_transfer {
+    pp_ns start_ns, end_ns;
+    uint32_t from, to;
+    uint32_t microbatch;
+    uint16_t stage; /* the stage that made the tensor */
+    bool forward;
+} pp_recorded_transfer;
+
+/* The memory of `rank` from `at_ns` on. Of several samples at one instant the last one stays. */
+typedef struct pp_memory_sample_row {
+    pp_ns at_ns;
+    uint32_t rank;
+    int64_t bytes[PP_MEMORY_COUNT];
+} pp_memory_sample_row;
+
+/* What a file says about its timeline, in place of costs. All lists are in the order of the file.
+ */
+typedef struct pp_recorded {
+    pp_recorded_transfer *transfer;
+    size_t transfer_count;
+    pp_memory_sample_row *sample;
+    size_t sample_count;
+    pp_blocked_list waits;
+} pp_recorded;
+
+#endif
