@@ -20,11 +20,15 @@ library=$(find prefix -name "$soname")
 [ -f "$pc" ] && [ -e "$library" ] || fail "no ppsim.pc, or no $soname"
 folder=$PWD/$(dirname "$library")
 
-# It shows what its header declares, and nothing else.
+# It shows what its header declares and its symbol file lists, and nothing else; so does libppsim.a.
 nm -D --defined-only "$library" | awk '{ print $3 }' | sort >shown
 grep -oE '\<pp_runtime_[a-z_]+\(' prefix/include/ppsim/pp_runtime.h | tr -d '(' | sort -u >declared
 [ -s declared ] || fail "the header declares nothing"
 diff declared shown || fail "it shows other functions than its header declares"
+sed -n 's/^ *\(pp_[a-z_]*\);$/\1/p' "$source/runtime/library/libppsim.map" | sort | diff declared - ||
+    fail "its symbol file has other functions than its header declares"
+nm -g --defined-only "$(find prefix -name libppsim.a)" | awk 'NF == 3 { print $3 }' | sort | diff declared - ||
+    fail "libppsim.a shows other functions than its header declares"
 readelf -d "$library" | grep -q "(SONAME).*\[$soname\]" || fail "its soname is not $soname"
 readelf -d "$library" | grep -qE '(RPATH|RUNPATH)' && fail "it looks for libraries in a fixed place"
 

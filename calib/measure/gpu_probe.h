@@ -4,7 +4,7 @@
 #define PPSIM_CALIB_MEASURE_GPU_PROBE_H
 
 #include "calib/probe/probes.h"
-#include "runtime/measure/gpu.h"
+#include "runtime/gpu/gpu.h"
 
 #define PP_GPU_PROBE_SETTINGS \
     "hidden=4096,heads=32,mlp=16384,gated=off,vocab=32000,tp=1,tokens=16384"

@@ -1,5 +1,6 @@
 #include "calib/measure/ops.h"
 
+#include "runtime/compute/registry.h"
 #include "sim/base/alloc.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "calib/measure/gpu_probe.h"
 
 #include "calib/import/nccl/nccl_int.h"
-#include "runtime/measure/gpu_link.h"
+#include "runtime/gpu/gpu_link.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,7 @@
 /* What the runtime itself takes for an instruction: a step of ops that do nothing. */
 #include "calib/probe/probes.h"
 #include "runtime/core/run.h"
+#include "runtime/transport/registry.h"
 #include "sim/base/alloc.h"
 #include "sim/schedule/schedule.h"
 

@@ -4,6 +4,7 @@
 #include "calib/measure/ping.h"
 #include "calib/probe/probes.h"
 #include "runtime/core/clock.h"
+#include "runtime/transport/registry.h"
 #include "sim/base/alloc.h"
 
 #include <pthread.h>

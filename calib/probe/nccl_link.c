@@ -2,7 +2,7 @@
  * torchrun, mpirun or srun started several, measure together. */
 #include "calib/import/nccl/nccl_int.h"
 #include "calib/probe/probes.h"
-#include "runtime/measure/gpu_link.h"
+#include "runtime/gpu/gpu_link.h"
 #include "sim/base/alloc.h"
 
 #include <stdio.h>

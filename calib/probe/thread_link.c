@@ -1,5 +1,6 @@
 /* Messages between two threads of this process. */
 #include "calib/measure/link_probe.h"
+#include "runtime/transport/registry.h"
 
 static pp_status join(size_t bytes_max, pp_ping **ping_out, pp_err *err)
 {

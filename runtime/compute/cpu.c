@@ -1,4 +1,6 @@
-/* Real forward and backward math of a residual transformer stack: docs/runtime-cpu.md. */
+/* Compute cpu: the forward and backward math of a residual transformer stack on this processor,
+ * in double or in float. The ops are those of runtime/cpu/stage_math.c; docs/runtime-cpu.md has
+ * the equations. */
 #include "runtime/cpu/matmul.h"
 #include "runtime/cpu/stage_math.h"
 

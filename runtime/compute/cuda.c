@@ -1,6 +1,7 @@
-/* The math of compute cpu on GPUs: all that knows CUDA is in the module ppsim_cuda.so. */
-#include "runtime/core/module.h"
+/* Compute cuda: the math of compute cpu on GPUs, in float or bf16. Everything that calls CUDA is
+ * in the module ppsim_cuda.so; compute cpu in double is the reference of its verification. */
 #include "runtime/cpu/stage_math.h"
+#include "runtime/module/module.h"
 
 #include <stdio.h>
 

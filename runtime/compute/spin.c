@@ -1,5 +1,7 @@
-/* Ops that take the time which the plan says, and compute nothing. They sleep, so that ranks may
- * outnumber processors. Where tensors are carried, their first bytes tell whose they are. */
+/* Compute spin: each op sleeps for as long as the plan says and computes nothing, so that ranks
+ * may outnumber processors. Where tensors are carried, their first eight bytes say which stage
+ * and microbatch they belong to, and the next op checks them: that finds a transport that mixes
+ * up messages. */
 #include "runtime/core/clock.h"
 #include "runtime/core/compute.h"
 #include "sim/base/alloc.h"

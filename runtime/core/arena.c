@@ -1,3 +1,10 @@
+/* Plans the memory of one rank's tensors before a step, as an interval packing.
+ *
+ * A tensor lives from the step that first writes it to the last that reads it; a sent one lives
+ * until a later receive proves that its receiver has it (a binary search over the sorted
+ * arrivals). First fit in the order of births: each tensor goes to the lowest address that is free
+ * throughout its life. That takes O(n log n) to sort and O(n k) to place n tensors of which k live
+ * at once, and a step itself only adds offsets to a base. */
 #include "runtime/core/arena.h"
 
 #include "sim/base/alloc.h"

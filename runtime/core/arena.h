@@ -1,8 +1,8 @@
-/* Where every tensor of a rank lies during a step, settled before the step begins.
+/* Where every tensor of a rank lies during a step, planned before the step begins.
  *
- * A tensor lives from one place of the rank's program to another, whatever the timing: a sent one
- * until the program shows that it was received. Tensors whose lives overlap lie apart; so one block
- * serves the step, and its only allocation happens before. */
+ * A tensor lives from one step of the rank's program to another, whatever the timing: a sent one
+ * until the program shows that it was received. Tensors whose lives overlap lie apart, so that one
+ * block serves the step and nothing is allocated during it. */
 #ifndef PPSIM_RUNTIME_CORE_ARENA_H
 #define PPSIM_RUNTIME_CORE_ARENA_H
 
@@ -15,7 +15,7 @@
 #define PP_ARENA_ALIGN 64u
 #define PP_NOWHERE SIZE_MAX /* no such tensor, or none that is carried */
 
-/* Of one op: what it makes or first uses. Of I, W and B the rest is with their F. */
+/* Places of the tensors that an op makes or first uses; I, W and B find the others with their F. */
 typedef struct pp_op_places {
     size_t in;    /* F: activation, I and B: gradient from the neighbour stage */
     size_t out;   /* F: activation, I and B: gradient for the neighbour stage */
@@ -27,13 +27,13 @@ typedef struct pp_op_places {
     uint32_t forward;   /* instruction of the F of its stage and microbatch; of F: its own */
 } pp_op_places;
 
-/* How large tensors are; those of the simulator's account. */
+/* Sizes of the tensors of one op, in bytes; those of the simulator's account. */
 typedef struct pp_tensor_bytes {
     int64_t in, out, saved, stash, logits, scratch;
 } pp_tensor_bytes;
 
-/* Memory that outlives an arena, so that the next one need not ask the system for it. All zero:
- * none yet. The owner free()s base. */
+/* Memory that outlives an arena, so that the next one need not ask the system for it. All zero: no
+ * memory yet. The owner free()s base. */
 typedef struct pp_arena_block {
     char *base;
     size_t bytes;
@@ -50,7 +50,7 @@ typedef struct pp_arena {
     const pp_device_memory *memory; /* that base is of; NULL: this process's */
 } pp_arena;
 
-/* What is done to one stage and microbatch. */
+/* The passes over one stage and microbatch. */
 typedef enum pp_pass {
     PP_PASS_FORWARD,
     PP_PASS_BACKWARD, /* I or B */
@@ -58,7 +58,7 @@ typedef enum pp_pass {
     PP_PASSES,
 } pp_pass;
 
-/* A program looked at from its tensors. */
+/* Look-ups in a program: from stage and microbatch to ops, from ops to consumers and positions. */
 typedef struct pp_program_index {
     const pp_program *program;
     uint32_t *op;       /* [PP_PASSES][stages * microbatches] */
@@ -81,16 +81,17 @@ static inline uint32_t pp_program_index_get(const pp_program_index *cells, pp_pa
 
 pp_tensor_bytes pp_tensor_bytes_of(const pp_program *program, const pp_costs *costs, pp_op op);
 
-/* limit_bytes: tensors that travel are carried up to here, the others not at all; negative: all of
- * all tensors.
- * Fails: INPUT when costs contradict themselves (a stage keeps less than its input), NOMEM. */
+/* limit_bytes: tensors that travel are carried up to this size, the others not at all; negative:
+ * all tensors are carried whole. The memory is not taken yet. Fails: INPUT when costs contradict
+ * themselves (a stage keeps less than its input), NOMEM. */
 PP_MUST_CHECK pp_status pp_arena_plan(const pp_program_index *cells, const pp_costs *costs,
                                       uint32_t rank, int64_t limit_bytes, pp_arena *arena_out,
                                       pp_err *err);
-/* Takes the memory, touched: from `block`, which grows if need be and outlives the arena, or, where
- * that is NULL, for itself: from `memory`, or from this process's where that is NULL too. fresh:
- * every double and float in it is a NaN, even if the block was used before. Fails: NOMEM, with the
- * size. */
+/* Takes the memory and touches it: from `block`, which grows if need be and outlives the arena; or,
+ * where that is NULL, from `memory`; or, where that is NULL too, from this process. fresh: every
+ * double and float in it is a NaN, even if the block was used before. Fails: NOMEM, naming the
+ * size.
+ */
 PP_MUST_CHECK pp_status pp_arena_take(pp_arena *arena, pp_arena_block *block,
                                       const pp_device_memory *memory, bool fresh, pp_err *err);
 void pp_arena_free(pp_arena *arena);

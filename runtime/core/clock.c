@@ -1,3 +1,6 @@
+/* Clocks and sleeping on Linux: the monotonic clock, the processor time and the involuntary
+ * context switches of a thread, and a sleep that ends within a few microseconds because it
+ * yields in a loop for the last 60 us. */
 #define _GNU_SOURCE /* RUSAGE_THREAD */
 #include "runtime/core/clock.h"
 

@@ -3,20 +3,22 @@
 
 #include <stdint.h>
 
-/* Time for measuring: never goes back, has no meaning beyond differences. */
+/* Monotonic time in ns. Only differences have a meaning. */
 int64_t pp_clock_now_ns(void);
 
-/* Processor time of the calling thread. */
+/* Processor time of the calling thread, in ns. */
 int64_t pp_clock_thread_ns(void);
 
-/* How often the calling thread lost its processor although it could have gone on. */
+/* Involuntary context switches of the calling thread so far. */
 int64_t pp_clock_preemptions(void);
 
-/* Sleeps, the last stretch by giving the processor away again and again: it ends within a few us,
- * and others run meanwhile. */
+/* Sleeps until deadline_ns, within a few us: for the last stretch it yields again and again, so
+ * that other threads run meanwhile. */
 void pp_clock_sleep_until(int64_t deadline_ns);
 
-/* Lets the calling thread's sleeps end when they should, not up to 50 us later (Linux). */
+/* Sets the timer slack of the calling thread to 1 ns; by default Linux ends sleeps up to 50 us
+ * late.
+ */
 void pp_clock_sharpen(void);
 
 #endif

@@ -2,7 +2,7 @@
  * runtime/computes.def each, or a caller's own (runtime/library/pp_runtime.h).
  *
  * The interpreter decides when an op runs and where its tensors lie; a compute fills them. It says
- * beforehand how many bytes they have, so that the simulator predicts them and the arena holds
+ * beforehand how many bytes they have, so that the simulator can predict and the arena can hold
  * them. */
 #ifndef PPSIM_RUNTIME_CORE_COMPUTE_H
 #define PPSIM_RUNTIME_CORE_COMPUTE_H
@@ -12,23 +12,23 @@
 #include "sim/job/job.h"
 #include "sim/order/order.h"
 
-/* One step's work. All of it is the caller's and outlives the workers. */
+/* The work of one step. All of it belongs to the caller and outlives the workers. */
 typedef struct pp_compute_work {
     uint32_t ranks, stages, microbatches;
     const uint32_t *stage_rank;  /* [stages] */
-    const pp_workload *workload; /* one replica, padded where the shape protocol pads; NULL: no
+    const pp_workload *workload; /* one replica, padded where the size protocol pads; NULL: no
                                     sequences are known */
     const pp_workload *data;     /* the same without padding: what the loss counts; NULL likewise */
-    const pp_stage *partition;   /* [stages], or NULL: a layer each */
+    const pp_stage *partition;   /* [stages], or NULL: one layer per stage */
     const pp_costs *costs;       /* durations that the plan expects */
     const char *settings;        /* "hidden=64,heads=4", "" for the defaults */
     uint64_t seed;               /* of weights and data */
     bool forward_only;
 } pp_compute_work;
 
-/* Where the tensors of one op lie. Sizes are those of pp_costs: input and output of F have
- * message_bytes of the boundary below and above, gradients likewise. Addresses are multiples of
- * 64. NULL where there is none. */
+/* Where the tensors of one op lie. Their sizes are those of pp_costs: the input and the output of F
+ * have message_bytes of the boundary below and above, gradients likewise. Addresses are multiples
+ * of 64, NULL where there is no such tensor. */
 typedef struct pp_op_tensors {
     const void *activation_in; /* F, I, B: what came from the stage below; first stage: NULL */
     void *activation_out;      /* F: for the stage above; last stage: NULL */
@@ -50,10 +50,9 @@ typedef enum pp_values {
 typedef struct pp_compute {
     const char *name;
     const char *summary;
-    bool
-        sleeps; /* its ops wait and compute nothing: that ranks lose their processor says nothing */
-    /* Writes the byte tables of *costs and has_memory (durations stay): activation_bytes includes
-     * the input where that comes from another stage. NULL: the plan's bytes hold.
+    bool sleeps; /* ops only sleep, so preemption does not invalidate a measurement */
+    /* Writes the byte tables of *costs and has_memory; durations stay. activation_bytes includes
+     * the input where that comes from another stage. NULL: the plan's bytes are used.
      * Fails: USAGE (settings), INPUT, NOMEM. */
     pp_status (*describe)(const pp_compute_work *work, pp_costs *costs, pp_err *err);
     /* A worker holds the parameters of the stages with holds[stage]. A worker belongs to one
@@ -61,33 +60,34 @@ typedef struct pp_compute {
     pp_status (*open)(const pp_compute_work *work, const bool *holds, void **worker_out,
                       pp_err *err);
     void (*close)(void *worker); /* NULL is fine */
-    /* Gradients and losses are set to zero. step: 0, 1, ... */
+    /* Sets gradients and losses to zero. step: 0, 1, ... */
     pp_status (*begin)(void *worker, uint32_t step, pp_err *err);
     pp_status (*run)(void *worker, pp_op op, const pp_op_tensors *tensors, pp_err *err);
     /* The update, after the last op and after tied gradients were exchanged. */
     pp_status (*end)(void *worker, pp_err *err);
-    /* When the last op ran, by this process's clock. NULL: from its call to its return. */
+    /* When the last op ran, on this process's clock. NULL: from its call to its return. */
     void (*times)(const void *worker, pp_ns *start_ns, pp_ns *end_ns);
-    /* Which GPU it computes on, as others of this process may, too. NULL: the thread's processor.
-     */
+    /* Which GPU the worker computes on; other workers of this process may use the same. NULL: the
+     * thread's processor. */
     uint32_t (*gpu)(const void *worker);
-    /* Where its tensors lie. NULL: in this process's memory. Fails: UNAVAILABLE. */
+    /* Where tensors lie. NULL: in this process's memory. Fails: UNAVAILABLE. */
     pp_status (*memory)(pp_device_memory *memory_out, pp_err *err);
 
-    /* Weights that first and last stage share: each gets the other's gradient. All NULL: none.
-     * tied_bytes: 0 where this work ties nothing. tied_get: of `stage` (first or last). tied_put:
-     * `other` is what the other stage got; both sides add in the same order, first stage first. */
+    /* Weights that the first and the last stage share: each gets the other's gradient. All NULL:
+     * there are none. tied_bytes: 0 where this work ties nothing. tied_get: writes the gradient of
+     * `stage`, which is the first or the last. tied_put: adds `other`, what the other stage wrote;
+     * both sides add in the same order, the first stage first. */
     size_t (*tied_bytes)(const void *worker);
     void (*tied_get)(const void *worker, uint32_t stage, void *out);
     void (*tied_put)(void *worker, uint32_t stage, const void *other);
 
-    /* All NULL: there is nothing to verify. count: values of `which`. */
+    /* All NULL: there is nothing to verify. value_count: how many values of `which` there are. */
     size_t (*value_bytes)(const void *worker); /* 8: double, 4: float */
     size_t (*value_count)(const void *worker, uint32_t stage, pp_values which);
     void (*value_read)(const void *worker, uint32_t stage, pp_values which, void *out);
-    /* Adds to one parameter: the index-th that value_read gives. */
+    /* Adds to one parameter: the index-th of those that value_read gives. */
     void (*value_nudge)(void *worker, uint32_t stage, size_t index, double by);
-    /* What went wrong in calls that return nothing. NULL: nothing can. */
+    /* The first failure of calls that return no status. NULL: they cannot fail. */
     pp_status (*check)(void *worker, pp_err *err);
     /* The compute that --verify compares it with, whose values are double, its settings, and
      * how far they may differ, relative to the largest value of a stage and kind.
@@ -97,11 +97,5 @@ typedef struct pp_compute {
 } pp_compute;
 
 #define PP_SETTINGS_MAX 256
-
-size_t pp_compute_count(void);
-const pp_compute *pp_compute_at(size_t index);
-/* Fails: USAGE when unknown, with the nearest name. */
-PP_MUST_CHECK pp_status pp_compute_get(const char *name, const pp_compute **compute_out,
-                                       pp_err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* Memory for tensors that this process cannot touch: a GPU's. */
+/* Memory for tensors that this process cannot address: a GPU's. */
 #ifndef PPSIM_RUNTIME_CORE_DEVICE_MEMORY_H
 #define PPSIM_RUNTIME_CORE_DEVICE_MEMORY_H
 
@@ -9,7 +9,8 @@
 
 struct pp_module_services;
 
-/* Copies may be made and used by any thread; `take` makes the thread one of the rank's GPU. */
+/* The struct may be copied, and used by any thread. `take` chooses the GPU of `rank` for the
+ * calling thread. */
 typedef struct pp_device_memory pp_device_memory;
 struct pp_device_memory {
     const struct pp_module_services *services;
@@ -17,8 +18,8 @@ struct pp_device_memory {
     pp_status (*take)(const pp_device_memory *memory, uint32_t rank, size_t bytes, void **at_out,
                       pp_err *err);
     void (*give)(const pp_device_memory *memory, void *at); /* NULL is fine */
-    /* Both are over when they return. fill: of the thread's GPU. copy: from or to any GPU, or this
-     * process's memory. Fail: IO. */
+    /* Both have ended when they return. fill: memory of the thread's GPU. copy: between the memory
+     * of any GPU and of this process. Fail: IO. */
     pp_status (*fill)(const pp_device_memory *memory, void *at, int byte, size_t bytes,
                       pp_err *err);
     pp_status (*copy)(const pp_device_memory *memory, void *to, const void *from, size_t bytes,

@@ -1,3 +1,5 @@
+/* Parses faults that are injected on purpose, and looks up whether one hits a message or an op.
+ * There are at most PP_FAULTS_MAX, so that a look-up is a loop over them. */
 #include "runtime/core/faults.h"
 
 #include "sim/base/text.h"

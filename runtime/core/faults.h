@@ -1,4 +1,4 @@
-/* Faults on purpose, to see that each is told and none hangs the run. */
+/* Fault injection: tests that each fault is reported and none hangs the run. */
 #ifndef PPSIM_RUNTIME_CORE_FAULTS_H
 #define PPSIM_RUNTIME_CORE_FAULTS_H
 
@@ -50,7 +50,7 @@ static inline bool pp_fault_is_of_message(pp_fault_kind kind)
 typedef struct pp_fault {
     pp_fault_kind kind;
     uint32_t rank; /* that sends, computes or starts */
-    uint32_t at;   /* its how-manieth message or op of a step, from 0 */
+    uint32_t at;   /* index of the message or op among those of the rank in a step, from 0 */
     uint32_t step; /* of the run, from 0 */
     pp_ns time_ns; /* of DELAY and STALL */
 } pp_fault;

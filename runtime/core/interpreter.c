@@ -1,3 +1,12 @@
+/* Carries out one rank's steps in the order of its program: run an op, post a group of
+ * transfers, wait for a group, read sizes that were told.
+ *
+ * Everything that a step needs was prepared before: places of tensors (arena), rows of the
+ * record, messages of the transport. While a step runs the interpreter allocates nothing and
+ * takes no lock but that of its progress. It keeps its own account of memory, component by
+ * component and in the order in which things happen, which the memory check compares with the
+ * simulator's. Sends stay open after their post; they are looked at before every post, and
+ * awaited when the memory of their tensor is needed again. */
 #include "runtime/core/interpreter.h"
 
 #include "runtime/core/clock.h"
@@ -12,7 +21,7 @@
 #define NONE PP_NO_SOURCE
 #define LOOK_UP_NS 20000000
 
-/* Later than every stamp before it, so that what happened first has the smaller one. */
+/* The time now, but later than every stamp before it, so that stamps order events. */
 static pp_ns stamp(pp_interpreter *in)
 {
     pp_ns now_ns = pp_clock_now_ns();
@@ -87,8 +96,8 @@ static uint32_t op_of(const pp_interpreter *in, const pp_transfer *t)
                                 t->microbatch);
 }
 
-/* Sends that are done hold nothing any more. Where a step is at `position`, those are awaited whose
- * place it may take: their receivers have them, so this is short. */
+/* Releases the tensors of sends that are done. Sends whose place a step at `position` may take are
+ * awaited; their receivers already have them, so the wait is short. */
 static pp_status reap(pp_interpreter *in, pp_ns now_ns, uint32_t position, pp_err *err)
 {
     size_t kept = 0;
@@ -121,7 +130,7 @@ static pp_status reap(pp_interpreter *in, pp_ns now_ns, uint32_t position, pp_er
     return status;
 }
 
-/* What both ends of transfer t must say. */
+/* The header that both ends of transfer t must have. */
 static pp_message message_of(const pp_interpreter *in, uint32_t t, uint32_t sequence)
 {
     const pp_transfer *own = &in->program->comm->transfer[t];
@@ -139,7 +148,7 @@ static pp_message message_of(const pp_interpreter *in, uint32_t t, uint32_t sequ
                          .part = send->part };
 }
 
-/* Where the part of the tensor lies that transfer t carries. */
+/* Finds the part of the tensor that transfer t carries. */
 static void find_payload(const pp_interpreter *in, const pp_transfer *t, pp_post *post)
 {
     const pp_op_places *place = pp_arena_at(&in->arena, op_of(in, t));
@@ -158,7 +167,7 @@ static void find_payload(const pp_interpreter *in, const pp_transfer *t, pp_post
     post->payload_bytes = (size_t)(end - offset);
 }
 
-/* What a message about a shape says: tokens, and the bytes of the tensor that follows. */
+/* The contents of a size message: tokens, sequences, and the bytes of the tensor that follows. */
 static void write_shape(const pp_interpreter *in, const pp_transfer *t, int64_t *shape)
 {
     const pp_workload *data = in->work->workload;
@@ -169,8 +178,8 @@ static void write_shape(const pp_interpreter *in, const pp_transfer *t, int64_t 
                    : 0;
 }
 
-/* Once the one before it on its edge is through. Times of a group are told from the group's start.
- */
+/* How long transfer `own` takes once the one before it on its edge has ended. Costs of the parts of
+ * a group count from the start of the group. */
 static pp_ns takes_ns(const pp_interpreter *in, const pp_transfer *own, bool buffered)
 {
     const pp_comm *comm = in->program->comm;
@@ -212,7 +221,8 @@ static pp_status post_transfer(pp_interpreter *in, uint32_t t, pp_err *err)
     return in->transport->post(in->world, in->rank, &post, err);
 }
 
-/* Sends stay open until they are looked for: their memory goes back there. */
+/* Sends stay in the list of open ones until `reap` sees that they are done and frees their memory.
+ */
 static pp_status wait_group(pp_interpreter *in, uint32_t g, pp_err *err)
 {
     const pp_group *group = &in->program->comm->group[g];
@@ -240,10 +250,10 @@ static pp_status post_group(pp_interpreter *in, uint32_t g, uint32_t position, p
     return status;
 }
 
-/* The size that a message told must be the one that the tensor's receive counts on. */
+/* The size in a message must be the one that the receive of the tensor was planned for. */
 static pp_status read_shapes(pp_interpreter *in, uint32_t g, pp_err *err)
 {
-    if (g == NONE) /* local: out of its own copy of the data, which is at hand */
+    if (g == NONE) /* protocol local: from the rank's own copy of the data */
         return PP_OK;
     const pp_group *group = &in->program->comm->group[g];
     for (uint32_t t = group->first; t < group->first + group->count; t++) {
@@ -264,7 +274,7 @@ static pp_status read_shapes(pp_interpreter *in, uint32_t g, pp_err *err)
     return PP_OK;
 }
 
-/* What op i finds allocated from its start on. */
+/* Counts what is allocated from the start of op i on. */
 static void count_start(pp_interpreter *in, size_t i)
 {
     pp_op op = in->program->op[i];
@@ -290,7 +300,7 @@ static void count_start(pp_interpreter *in, size_t i)
         in->record->live[in->rank] = in->live;
 }
 
-/* The activations of a stage and microbatch are given back; stash: all but that. */
+/* Counts the activations of a stage and microbatch as freed; keep_stash: all but the stash. */
 static void drop_activations(pp_interpreter *in, size_t forward, bool keep_stash)
 {
     pp_op op = in->program->op[forward];

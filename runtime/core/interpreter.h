@@ -1,30 +1,17 @@
-/* Carries out one rank's part of a program, step by step: the only place that does. It knows
- * neither how messages travel nor what ops compute. */
+/* Carries out one rank's part of a program, step by step. Nothing else does so. It knows neither
+ * how messages travel nor what ops compute. */
 #ifndef PPSIM_RUNTIME_CORE_INTERPRETER_H
 #define PPSIM_RUNTIME_CORE_INTERPRETER_H
 
 #include "runtime/core/arena.h"
 #include "runtime/core/compute.h"
 #include "runtime/core/progress.h"
+#include "runtime/core/record.h"
 #include "runtime/core/transport.h"
-#include "sim/analysis/memory.h"
 
 #include <stdatomic.h>
 
-/* What is written down of a step; each rank writes the rows of its own ops and transfers. Times
- * are those of the rank's clock. */
-typedef struct pp_record {
-    pp_ns *start_ns, *end_ns;             /* [ops] */
-    pp_ns *cpu_ns;                        /* [ops]: processor time */
-    pp_ns *post_ns, *done_ns;             /* [transfers] */
-    int64_t (*bytes)[2][PP_MEMORY_COUNT]; /* [ops]: counted at start and end; NULL: not asked for */
-    pp_ns *begin_ns, *over_ns;            /* [ranks]: all were there; the update was made */
-    pp_ns *drained_ns;                    /* [ranks]: the last send was done */
-    int64_t *preemptions;                 /* [ranks] */
-    uint32_t *live;                       /* [ranks]: most activations held at once */
-} pp_record;
-
-/* Outstanding sends, and what a rank holds. */
+/* The state of one rank: its inputs up to `poison`, then outstanding sends and what it holds. */
 typedef struct pp_interpreter {
     const pp_program *program;
     const pp_costs *costs;
@@ -43,9 +30,9 @@ typedef struct pp_interpreter {
     const pp_record *record;
     pp_progress *progress;
     const pp_faults *faults;
-    const atomic_bool *ended; /* somebody gave the run up */
+    const atomic_bool *ended; /* the run was ended from outside */
     pthread_mutex_t *turn;    /* held during an op; NULL: none */
-    bool poison;              /* what is not in use holds NaN; only where limit_bytes is negative */
+    bool poison;              /* memory not in use holds NaN; only where limit_bytes is negative */
 
     uint32_t run_step;
     pp_ns last_ns;         /* stamps of a rank never repeat */
@@ -67,7 +54,7 @@ typedef struct pp_interpreter {
 PP_MUST_CHECK pp_status pp_interpreter_prepare(pp_interpreter *in, pp_err *err);
 void pp_interpreter_free(pp_interpreter *in);
 
-/* One step: what the program says, then until the last send is done. All ranks have called
+/* Carries out one step, and returns when the last send is done. All ranks have called
  * transport->begin. Fails: as transport and compute; INFEASIBLE "stopped". */
 PP_MUST_CHECK pp_status pp_interpret(pp_interpreter *in, uint32_t run_step, pp_err *err);
 

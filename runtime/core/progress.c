@@ -1,3 +1,5 @@
+/* What a rank does now, and a ring of what it did before, under a lock of its own. The rank's
+ * thread writes; the watchdog and the flight record read. */
 #include "runtime/core/progress.h"
 
 #include <stdio.h>

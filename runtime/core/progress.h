@@ -1,5 +1,5 @@
-/* What each rank is doing now, and what it did last: written by the rank's thread, read by whoever
- * watches. */
+/* What each rank is doing now, and what it did last: written by the rank's thread, read by the
+ * watchdog. */
 #ifndef PPSIM_RUNTIME_CORE_PROGRESS_H
 #define PPSIM_RUNTIME_CORE_PROGRESS_H
 
@@ -48,21 +48,14 @@ typedef struct pp_progress {
 void pp_progress_init(pp_progress *progress);
 void pp_progress_destroy(pp_progress *progress);
 void pp_progress_set(pp_progress *progress, pp_doing doing, uint32_t what, pp_ns now_ns);
-/* The next step of the run; steps_taken starts anew. */
+/* The next step of the run begins; steps_taken is 0 again. */
 void pp_progress_begin(pp_progress *progress, uint32_t step, pp_ns now_ns);
-/* One more step of the program is behind it. */
+/* The rank has taken one more step of its program. */
 void pp_progress_step(pp_progress *progress);
 pp_moment pp_progress_now(pp_progress *progress);
 
 /* The last moments of a rank, oldest first: a list of objects. */
 pp_json *pp_progress_write(pp_progress *progress, const pp_program *program, pp_ns origin_ns,
                            pp_json_build *build);
-
-/* Why ranks [0, ranks) do not get on, in words: the circle of ranks that wait for each other, or
- * the rank that all others wait for in the end. matched: [transfers], came to a match; NULL: not
- * known.
- * known: [ranks] or NULL, whose moment is there. */
-pp_status pp_hang_report(const pp_program *program, const pp_moment *now, const bool *known,
-                         const bool *matched, pp_ns now_ns, pp_err *err);
 
 #endif

@@ -1,16 +1,17 @@
+/* Executes a program: prepares one worker for each rank that this process hosts, starts their
+ * threads, watches them, and gathers the result. After a failure what late messages or threads
+ * may still use is kept until the world is closed. */
 #include "runtime/core/run.h"
 
-#include "runtime/core/agree.h"
-#include "runtime/core/run_int.h"
+#include "runtime/core/agreement.h"
+#include "runtime/core/iteration.h"
+#include "runtime/core/watchdog.h"
 #include "sim/base/alloc.h"
 #include "sim/program/transfer_costs.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define OPS_PER_PREEMPTION 8
-#define PART_LOST 50 /* one in so many */
 
 static void worker_group_free(pp_worker_group *group)
 {
@@ -44,7 +45,7 @@ void pp_run_result_free(pp_run_result *result)
     *result = (pp_run_result){ 0 };
 }
 
-/* Ranks of one GPU share it. */
+/* The lock of the GPU that the rank computes on; NULL: its ops need not take turns. */
 static pthread_mutex_t *turn_of(const pp_worker_group *group, uint32_t rank)
 {
     const pp_run_job *job = group->job;
@@ -110,7 +111,7 @@ static pp_status prepare_worker(pp_worker_group *group, pp_worker *worker, uint6
     return status;
 }
 
-/* What transfer t carries at most. */
+/* Bytes that transfer t carries at most. */
 static size_t payload_of(const pp_worker_group *group, const pp_transfer *t)
 {
     int64_t whole = pp_comm_bytes(group->job->program->comm, group->job->costs, t);
@@ -186,148 +187,6 @@ static pp_status worker_group_new(const pp_run_job *job, const pp_run_options *o
     return status;
 }
 
-/* The bytes that the simulator's account has right after each op's start and end. */
-typedef struct comparing {
-    const pp_record *record;
-    const pp_program *program;
-    const pp_timeline *timeline;
-    size_t next, end; /* ops of the rank */
-    int side;         /* of `next`: 0 its start is to come, 1 its end */
-    int64_t bytes[PP_MEMORY_COUNT];
-    size_t wrong; /* op, or SIZE_MAX */
-    int wrong_side, component;
-    int64_t predicted;
-    uint64_t checks;
-} comparing;
-
-/* All instants that lie before `until_ns` have the bytes that were last reported. */
-static void settle(comparing *c, pp_ns until_ns)
-{
-    while (c->next < c->end && c->wrong == SIZE_MAX) {
-        pp_ns at_ns = c->side ? c->timeline->end_ns[c->next] : c->timeline->start_ns[c->next];
-        if (at_ns >= until_ns)
-            return;
-        for (int k = 0; k < PP_MEMORY_COUNT; k++) {
-            if (c->record->bytes[c->next][c->side][k] != c->bytes[k] && c->wrong == SIZE_MAX) {
-                c->wrong = c->next;
-                c->wrong_side = c->side;
-                c->component = k;
-                c->predicted = c->bytes[k];
-            }
-        }
-        c->checks++;
-        c->next += (size_t)c->side;
-        c->side = !c->side;
-    }
-}
-
-static void compare_sample(void *context, pp_ns at_ns, const int64_t bytes[PP_MEMORY_COUNT])
-{
-    comparing *c = context;
-    settle(c, at_ns);
-    memcpy(c->bytes, bytes, sizeof c->bytes);
-}
-
-/* Stages' microbatches between their F and their B or W: as many as the order of the rank says. */
-static pp_status check_live(const pp_worker_group *group, uint32_t rank, pp_err *err)
-{
-    const pp_program *program = group->job->program;
-    uint32_t live = 0;
-    uint32_t most = 0;
-    for (size_t i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
-        uint8_t kind = program->op[i].kind;
-        live += kind == PP_OP_F;
-        most = live > most ? live : most;
-        live -= kind == PP_OP_B || kind == PP_OP_W || program->forward_only;
-    }
-    if (group->record.live[rank] == most)
-        return PP_OK;
-    return pp_err_set(err, PP_INFEASIBLE, NULL,
-                      "memory is not what was predicted: rank %" PRIu32 " held %" PRIu32
-                      " activations at once, its order says %" PRIu32,
-                      rank, group->record.live[rank], most);
-}
-
-static pp_status check_memory(pp_worker_group *group, const pp_timeline *timeline, pp_err *err)
-{
-    const pp_program *program = group->job->program;
-    char token[40];
-    for (uint32_t r = 0; r < program->ranks; r++) {
-        pp_memory_peak peak;
-        comparing c = { .record = &group->record,
-                        .program = program,
-                        .timeline = timeline,
-                        .next = program->rank_begin[r],
-                        .end = program->rank_begin[r + 1],
-                        .wrong = SIZE_MAX };
-        pp_status status =
-            pp_memory_walk(program, timeline, group->job->costs, r, compare_sample, &c, &peak, err);
-        if (status || (status = check_live(group, r, err)))
-            return status;
-        settle(&c, INT64_MAX);
-        group->result->memory_checks += c.checks;
-        if (c.wrong == SIZE_MAX)
-            continue;
-        return pp_err_set(err, PP_INFEASIBLE, NULL,
-                          "memory is not what was predicted: rank %" PRIu32
-                          " at the %s of %s holds %" PRId64 " B of %s, the simulator says %" PRId64
-                          " B",
-                          r, c.wrong_side ? "end" : "start",
-                          pp_op_print(program->op[c.wrong], token, sizeof token),
-                          group->record.bytes[c.wrong][c.wrong_side][c.component],
-                          pp_memory_key((pp_memory_component)c.component), c.predicted);
-    }
-    return PP_OK;
-}
-
-pp_status pp_worker_group_keep(pp_worker_group *group, uint32_t number, pp_err *err)
-{
-    const pp_program *program = group->job->program;
-    const pp_record *record = &group->record;
-    pp_iteration *it = &group->result->iteration[number];
-    pp_status status = pp_record_timeline(program, group->job->costs, record, &it->timeline, err);
-    if (status)
-        return status;
-    group->result->count = number + 1;
-    pp_ns begin_ns = record->begin_ns[0];
-    pp_ns over_ns = record->over_ns[0];
-    for (uint32_t r = 0; r < program->ranks; r++) {
-        begin_ns = record->begin_ns[r] < begin_ns ? record->begin_ns[r] : begin_ns;
-        over_ns = record->over_ns[r] > over_ns ? record->over_ns[r] : over_ns;
-        it->preemptions += record->preemptions[r];
-    }
-    for (size_t i = 0; i < program->count; i++) {
-        it->cpu_ns += record->cpu_ns[i];
-        it->busy_ns += it->timeline->end_ns[i] - it->timeline->start_ns[i];
-    }
-    it->step_ns = over_ns - begin_ns;
-    it->voided = !group->job->compute->sleeps &&
-                 it->preemptions > (int64_t)(program->count / OPS_PER_PREEMPTION) &&
-                 it->busy_ns - it->cpu_ns > it->busy_ns / PART_LOST;
-    return record->bytes ? check_memory(group, it->timeline, err) : PP_OK;
-}
-
-void pp_run_choose_median(pp_run_result *result)
-{
-    uint32_t valid = 0;
-    for (uint32_t k = 0; k < result->count; k++)
-        result->voided += result->iteration[k].voided;
-    bool all_void = result->voided == result->count;
-    valid = all_void ? result->count : result->count - result->voided;
-    for (uint32_t k = 0; k < result->count; k++) {
-        const pp_iteration *it = &result->iteration[k];
-        uint32_t faster = 0;
-        for (uint32_t o = 0; o < result->count; o++) {
-            const pp_iteration *other = &result->iteration[o];
-            if (other->voided && !all_void)
-                continue;
-            faster += other->step_ns < it->step_ns || (other->step_ns == it->step_ns && o < k);
-        }
-        if ((!it->voided || all_void) && faster == (valid - 1) / 2)
-            result->median = k;
-    }
-}
-
 static pp_status start_threads(pp_worker_group *group, pp_err *err)
 {
     pthread_attr_t small;
@@ -348,7 +207,7 @@ static pp_status start_threads(pp_worker_group *group, pp_err *err)
                   : PP_OK;
 }
 
-/* Ends those that wait for ranks that never came. */
+/* Ends the ranks that have a thread: they wait for those that have none. */
 static void cancel_started(pp_worker_group *group, bool *given_up_out)
 {
     pp_err ignored = { 0 };

@@ -4,17 +4,17 @@
 #define PPSIM_RUNTIME_CORE_RUN_H
 
 #include "runtime/core/compute.h"
+#include "runtime/core/interpreter.h"
 #include "runtime/core/transport.h"
-#include "runtime/measure/measure.h"
 
-/* What is executed. All of it is the caller's. */
+/* What is executed. All of it belongs to the caller. */
 typedef struct pp_run_job {
     const pp_transport *transport;
     pp_world *world; /* of program->ranks ranks */
     const pp_compute *compute;
     const pp_compute_work *work;
     void **worker;                  /* [ranks]: of the ranks hosted here, from compute->open */
-    const pp_device_memory *memory; /* of tensors: the compute's; NULL: this process's */
+    const pp_device_memory *memory; /* where tensors lie; NULL: in this process's memory */
     const pp_program *program; /* with communication, lowered (transport nccl: as zero-bubble) */
     const pp_costs *costs;     /* what was predicted; with the compute's own bytes */
 } pp_run_job;
@@ -33,7 +33,8 @@ typedef struct pp_run_options {
     size_t stack_bytes;    /* of a rank's thread; 0: PP_STACK_BYTES */
     const pp_faults *faults;
     const volatile sig_atomic_t *stop; /* as in pp_world_options */
-    /* Now and then, by the process of rank 0: `done` of `total` steps. NULL: nobody watches */
+    /* Progress callback: `done` of `total` steps. Called several times per second in the process of
+     * rank 0. NULL: none. */
     void (*progress)(void *context, uint32_t done, uint32_t total);
     void *progress_context;
 } pp_run_options;
@@ -49,29 +50,29 @@ typedef struct pp_iteration {
     pp_ns busy_ns; /* of all ops */
     pp_ns cpu_ns;  /* processor time of all ops */
     int64_t preemptions;
-    bool voided; /* too many of them, and too long: see pp_run */
+    bool voided; /* disturbed by other processes: see pp_run */
 } pp_iteration;
 
 /* Owner frees with pp_run_result_free. */
 typedef struct pp_run_result {
     pp_iteration *iteration;
-    uint32_t count;  /* of the process that hosts rank 0; elsewhere 0 */
-    uint32_t median; /* the iteration of the median step among those not voided */
+    uint32_t count;  /* in the process that hosts rank 0; elsewhere 0 */
+    uint32_t median; /* the iteration of the median step time among those not voided */
     uint32_t voided;
-    pp_ns agreement_ns;     /* making sure that all ranks do the same, once per run */
+    pp_ns agreement_ns;     /* spent on making sure that all ranks do the same, once per run */
     pp_ns clock_error_ns;   /* of the ranks' clocks against each other */
     size_t arena_bytes;     /* the largest of the ranks hosted here */
     size_t *rank_bytes;     /* [ranks]: the arena of each rank hosted here, else 0 */
     uint64_t memory_checks; /* instants at which counted and predicted bytes were compared */
     bool given_up;          /* a rank's thread does not end: nothing of the job may be freed */
-    char *flight;           /* after a failure: the last moments of all ranks here, JSON */
+    char *flight;           /* after a failure: the last moments of all ranks here, as JSON */
     struct pp_worker_group *group; /* after a failure: tensors that messages, or a thread that does
                              not end, may still use */
 } pp_run_result;
 
-/* An iteration is void when ranks lost their processor more often than once in eight ops, and with
- * it more than 2 % of the ops' time: its times tell of other processes. Where all are void, none is
- * left out.
+/* Runs warm-up and measured steps. An iteration is void when ranks lost their processor more often
+ * than once in eight ops, and with it more than 2 % of the ops' time: it measured other processes.
+ * Where all are void, none is left out.
  *
  * Fails: as transport and compute; INPUT when ranks differ or a message is wrong; INFEASIBLE when
  * the run hangs (the ranks and ops that wait for each other are named), when a rank dies, when

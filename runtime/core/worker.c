@@ -1,7 +1,10 @@
-/* What the thread of one rank does during a run. */
-#include "runtime/core/agree.h"
+/* What the thread of one rank does during a run: agree with the other ranks on what to run,
+ * compare clocks, then step after step interpret the program, exchange the gradients of tied
+ * weights, update, and share the record. */
+#include "runtime/core/worker.h"
+
 #include "runtime/core/clock.h"
-#include "runtime/core/run_int.h"
+#include "runtime/core/iteration.h"
 #include "sim/base/alloc.h"
 
 #include <stdlib.h>
@@ -81,7 +84,7 @@ static pp_status exchange_tied(pp_worker *worker, pp_err *err)
     return status;
 }
 
-/* Everybody's rows come to everybody. */
+/* The rows of all ranks come to rank 0. */
 static pp_status share_record(pp_worker *worker, pp_err *err)
 {
     pp_worker_group *group = worker->group;

@@ -1,3 +1,6 @@
+/* Causal attention over one sequence, forward and backward, in tiles of queries whose scores are
+ * never kept: backward recomputes them from the log of the softmax's denominator (Dao et al.
+ * 2022, FlashAttention). Time is quadratic in the length of the sequence, memory is one tile. */
 #include "runtime/cpu/attention.h"
 
 #include "runtime/cpu/rows.h"

@@ -1,4 +1,5 @@
-/* pp_math on this processor, one thread per machine. */
+/* pp_math on this processor: one thread per machine, products by OpenBLAS, the rest in plain
+ * loops. Compiled twice, for double and for float. */
 #include "runtime/cpu/math.h"
 
 #include "runtime/cpu/attention.h"

@@ -1,6 +1,6 @@
-/* What the ops of a stage are made of. stack.c and ends.c say which of these an op is; a table says
- * how they are done: on this processor (math.c, for double and float), on a GPU (runtime/cuda/).
- * Tensors lie where the machine has its memory. */
+/* What the ops of a stage are made of. stack.c and end_stages.c say which of these an op is; a
+ * table says how they are done: on this processor (math.c, for double and float), on a GPU
+ * (runtime/cuda/). Tensors lie where the machine has its memory. */
 #ifndef PPSIM_RUNTIME_CPU_MATH_H
 #define PPSIM_RUNTIME_CPU_MATH_H
 

@@ -1,3 +1,5 @@
+/* Products of row-major matrices by OpenBLAS, which is loaded when a run asks for it, and told
+ * to use one thread: the ranks are the threads. Compiled twice, for double and for float. */
 #include "runtime/cpu/matmul.h"
 
 #ifdef PPSIM_HAVE_OPENBLAS

@@ -1,3 +1,6 @@
+/* Sizes of what the computes cpu and cuda work on: stages, batches, the matrices of a stage, and
+ * where each tensor of a block lies in the bytes that the arena gives to an op. Nothing here
+ * depends on the element type. */
 #include "runtime/cpu/model.h"
 
 #include "sim/base/alloc.h"

@@ -1,3 +1,5 @@
+/* What is done row by row: root mean square norm (Zhang and Sennrich 2019) and GELU in its tanh
+ * form (Hendrycks and Gimpel 2016), forward and backward. */
 #include "runtime/cpu/rows.h"
 
 #include <stddef.h>

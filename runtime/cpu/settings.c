@@ -1,3 +1,5 @@
+/* Parses the settings of the computes cpu and cuda: a list of key=value, with defaults of a
+ * small model. */
 #include "runtime/cpu/settings.h"
 
 #include "sim/base/text.h"

@@ -1,4 +1,10 @@
+/* The ops of one stage of a residual transformer stack, as calls of pp_math: which products,
+ * norms and attentions an F, an I, a W or a B consists of. docs/runtime-cpu.md has the
+ * equations. A backward of two parts (I, then W) keeps output gradients in the stash between
+ * them. */
 #include "runtime/cpu/stack.h"
+
+#include "runtime/cpu/end_stages.h"
 
 /* One block of the stage: sizes, weights, what is kept. */
 typedef struct block {
@@ -12,17 +18,6 @@ typedef struct block {
 static void *at(void *base, size_t bytes)
 {
     return (char *)base + bytes;
-}
-
-const void *pp_cpu_weights_at(const pp_cpu_call *c, size_t index)
-{
-    return (const char *)c->weights + pp_cpu_matrix_at(c->model, c->stage, index).offset;
-}
-
-void *pp_cpu_gradients_at(const pp_cpu_call *c, size_t index)
-{
-    size_t element = pp_cpu_matrix_at(c->model, c->stage, index).offset / c->model->real_bytes;
-    return at(c->gradients, element * c->model->sum_bytes);
 }
 
 static block block_of(const pp_cpu_call *c, int64_t layer)
@@ -210,5 +205,5 @@ void pp_cpu_backward_weight(const pp_cpu_call *c)
         block b = block_of(c, i);
         block_weights(&b);
     }
-    pp_cpu_ends_weight(c);
+    pp_cpu_end_stage_weight(c);
 }

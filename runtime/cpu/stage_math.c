@@ -1,4 +1,5 @@
-/* The computes' worker: what is the same wherever the math is done. */
+/* The worker of the computes cpu and cuda: it holds weights, gradients and losses of its stages,
+ * and maps the functions of pp_compute to ops of runtime/cpu/stack.c, wherever the math is done. */
 #include "runtime/cpu/stage_math.h"
 
 #include "runtime/cpu/stack.h"

@@ -1,3 +1,6 @@
+/* What is done token by token: pseudo-random inputs, squared error or cross-entropy with their
+ * gradients, and the gradient of the embedding. Tokens are hashes of seed, sequence and
+ * position, so that no data are stored or sent. */
 #include "runtime/cpu/tokens.h"
 
 #include <assert.h>

@@ -1,3 +1,5 @@
+/* Attention by cuDNN for a probe. The library is loaded when it is asked for; graphs are made
+ * once for each set of lengths, which takes seconds, and kept in a list. */
 #include "runtime/cuda/cudnn.h"
 
 #include <dlfcn.h>

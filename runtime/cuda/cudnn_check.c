@@ -1,5 +1,6 @@
-/* Attention by cuDNN against that by the kernels of ppsim, on the same numbers: what is timed must
- * be the same attention. */
+/* Compares attention by cuDNN with that by the kernels of ppsim on the same numbers, so that
+ * what is timed is known to be the same attention. Backward runs twice on memory that begins as
+ * NaN, so that rows left unwritten and sums that were not cleared are found. */
 #include "runtime/cuda/cudnn.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/machine.h"

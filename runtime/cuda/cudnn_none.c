@@ -1,4 +1,5 @@
-/* A build without the headers of cuDNN and its frontend. Nothing but the first is called. */
+/* Takes the place of cudnn_graph.cpp in a build without the headers of cuDNN and its frontend.
+ * Only the first function is ever called; it says so. */
 #include "runtime/cuda/cudnn_graph.h"
 
 #ifndef PPSIM_HAVE_CUDNN

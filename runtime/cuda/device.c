@@ -1,3 +1,5 @@
+/* What everything that uses CUDA shares: how many GPUs there are, errors of the runtime in
+ * words, and how a thread passes its time while it asks again and again. */
 #include "runtime/cuda/device.h"
 
 #include <sched.h>

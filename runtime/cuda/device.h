@@ -2,7 +2,7 @@
 #ifndef PPSIM_RUNTIME_CUDA_DEVICE_H
 #define PPSIM_RUNTIME_CUDA_DEVICE_H
 
-#include "runtime/core/module.h"
+#include "runtime/module/module.h"
 
 #include <cuda_runtime_api.h>
 #include <stdatomic.h>

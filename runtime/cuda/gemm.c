@@ -1,3 +1,6 @@
+/* Products of row-major matrices by cuBLASLt: each is the column-major product of its operands
+ * in the opposite order. The heuristic's first algorithm is taken, as PyTorch does, and kept in
+ * a hash table, so that each shape is asked for once. */
 #include "runtime/cuda/gemm.h"
 
 #include "runtime/cuda/device.h"

@@ -3,7 +3,7 @@
 #ifndef PPSIM_RUNTIME_CUDA_GEMM_H
 #define PPSIM_RUNTIME_CUDA_GEMM_H
 
-#include "runtime/measure/gpu.h"
+#include "runtime/gpu/gpu.h"
 
 #include <cuda_runtime_api.h>
 

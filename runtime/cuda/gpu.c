@@ -1,7 +1,11 @@
-/* Opens one GPU: its streams and events, cuBLASLt, and memory. */
-#include "runtime/cuda/gpu_int.h"
+/* Opens one GPU for measurements: its streams and events, cuBLASLt, and memory that flushes the
+ * cache. */
+#include "runtime/cuda/gpu.h"
 
+#include "runtime/cuda/gpu_task.h"
+#include "runtime/cuda/gpu_timing.h"
 #include "runtime/cuda/machine.h"
+#include "runtime/cuda/nccl_world.h"
 
 #include <cublasLt.h>
 #include <stdio.h>

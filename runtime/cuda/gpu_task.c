@@ -1,6 +1,9 @@
-/* What a GPU is timed at: operands, and launches of them. */
-#include "runtime/cuda/gpu_int.h"
+/* Work that is timed on a GPU: as many sets of operands as the cache does not hold, filled with
+ * pseudo-random numbers and used in turn, and the launch of each kind of work. */
+#include "runtime/cuda/gpu_task.h"
+
 #include "runtime/cuda/machine.h"
+#include "runtime/cuda/nccl_wait.h"
 
 #include <assert.h>
 #include <stdio.h>

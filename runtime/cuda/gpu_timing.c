@@ -1,6 +1,9 @@
-/* Times by events in the GPU's stream. The stream is held by the host until all runs of a timing
- * are in it, so that what the host takes to launch them does not count. */
-#include "runtime/cuda/gpu_int.h"
+/* Times work by events in the GPU's stream. The host holds the stream until all runs of a timing
+ * are in it, so that the time of launching them does not count; work beside it, on another
+ * stream, is launched before and ends after. */
+#include "runtime/cuda/gpu_timing.h"
+
+#include "runtime/cuda/gpu_task.h"
 
 #include <assert.h>
 #include <errno.h>

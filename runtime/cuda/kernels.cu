@@ -1,4 +1,5 @@
-/* The kernels on a GPU. */
+/* The kernels on a GPU: each body of kernel_bodies.h as a __global__ function, for float and for
+ * bf16, and its launch. */
 #include "runtime/cuda/kernel_bodies.h"
 
 #define GLOBAL(name, arguments)                                                    \

@@ -3,7 +3,7 @@
 #ifndef PPSIM_RUNTIME_CUDA_KERNELS_H
 #define PPSIM_RUNTIME_CUDA_KERNELS_H
 
-#include "runtime/cuda/type.h"
+#include "runtime/gpu/type.h"
 
 #include <cuda_runtime_api.h>
 #include <stddef.h>

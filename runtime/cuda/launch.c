@@ -1,4 +1,4 @@
-/* How many blocks a kernel has, and what they share. */
+/* How many blocks each kernel has, and how many bytes of shared memory a block takes. */
 #include "runtime/cuda/kernel.h"
 #include "runtime/cuda/kernels.h"
 

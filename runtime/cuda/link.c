@@ -2,7 +2,9 @@
 #define _GNU_SOURCE /* gethostname */
 #include "runtime/cuda/link.h"
 
-#include "runtime/cuda/nccl_int.h"
+#include "runtime/cuda/nccl_queues.h"
+#include "runtime/cuda/nccl_wait.h"
+#include "runtime/cuda/nccl_world.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +14,11 @@
 enum { NAME = 256, SHAPE_BYTES_MAX = 4096 };
 
 /* What one rank of this process has. */
-typedef struct end {
+typedef struct endpoint {
     char *from, *to; /* on the GPU */
     char *host;      /* pinned */
     cudaEvent_t begin, done;
-} end;
+} endpoint;
 
 /* A communicator; a, b: PP_NO_SOURCE: of all ranks. */
 typedef struct member_set {
@@ -26,9 +28,9 @@ typedef struct member_set {
 
 struct pp_gpu_link {
     pp_world *world;
-    end *end;         /* [hosted] */
-    uint32_t *node;   /* [ranks] */
-    member_set *made; /* [made_count], the same in all processes */
+    endpoint *endpoint; /* [hosted] */
+    uint32_t *node;     /* [ranks] */
+    member_set *made;   /* [made_count], the same in all processes */
     size_t made_count;
     uint64_t bytes_max;
     bool broken;
@@ -46,10 +48,10 @@ static pp_status nomem(const pp_module_services *services, pp_err *err)
     return services->err_set(err, PP_NOMEM, NULL, "out of memory");
 }
 
-static pp_status open_end(pp_gpu_link *link, uint32_t h, pp_err *err)
+static pp_status open_endpoint(pp_gpu_link *link, uint32_t h, pp_err *err)
 {
     const pp_nccl_rank *r = &link->world->rank[h];
-    end *e = &link->end[h];
+    endpoint *e = &link->endpoint[h];
     cudaError_t code = cudaSetDevice(r->device);
     if (!code)
         code = cudaMalloc((void **)&e->from, link->bytes_max);
@@ -64,7 +66,7 @@ static pp_status open_end(pp_gpu_link *link, uint32_t h, pp_err *err)
     return pp_gpu_check(link->world->services, r->rank, code, "memory for messages", err);
 }
 
-static void close_end(const pp_nccl_rank *r, end *e)
+static void close_endpoint(const pp_nccl_rank *r, endpoint *e)
 {
     (void)cudaSetDevice(r->device);
     (void)cudaFree(e->from);
@@ -134,12 +136,12 @@ static void close_link(pp_gpu_link *link)
         (void)perform(link, &(order){ .runs = 0 }, &took_ns, &ignored);
     if (world) /* first: freeing waits for what is under way, maybe for ever */
         pp_nccl_queues_close(world);
-    for (uint32_t h = 0; world && link->end && h < world->hosted; h++)
-        close_end(&world->rank[h], &link->end[h]);
+    for (uint32_t h = 0; world && link->endpoint && h < world->hosted; h++)
+        close_endpoint(&world->rank[h], &link->endpoint[h]);
     if (world)
         pp_nccl_transport.close(world);
     free(link->made);
-    free(link->end);
+    free(link->endpoint);
     free(link->node);
     free(link);
 }
@@ -172,9 +174,9 @@ static pp_status open_link(const pp_module_services *services, uint64_t bytes_ma
     link->bytes_max = bytes_max;
     pp_status status = open_world(services, &link->world, err);
     if (!status) {
-        link->end = calloc(link->world->hosted, sizeof *link->end);
+        link->endpoint = calloc(link->world->hosted, sizeof *link->endpoint);
         link->node = calloc(link->world->ranks, sizeof *link->node);
-        if (!link->end || !link->node)
+        if (!link->endpoint || !link->node)
             status = nomem(services, err);
     }
     if (!status)
@@ -182,7 +184,7 @@ static pp_status open_link(const pp_module_services *services, uint64_t bytes_ma
     if (!status)
         status = find_facts(link, err);
     for (uint32_t h = 0; !status && h < link->world->hosted; h++)
-        status = open_end(link, h, err);
+        status = open_endpoint(link, h, err);
     if (status && link->world)
         abandon(link);
     if (status)
@@ -229,7 +231,7 @@ static ncclResult_t issue(const pp_gpu_link *link, uint32_t h, const pp_traffic 
 {
     pp_nccl_rank *r = &link->world->rank[h];
     const pp_nccl_queue *q = queue_of(r, t);
-    const end *e = &link->end[h];
+    const endpoint *e = &link->endpoint[h];
     const uint32_t ranks = t->pair ? 2 : link->world->ranks;
     const bool both = t->kind == PP_TRAFFIC_EXCHANGE;
     const int second = t->pair ? 1 : (int)t->second;
@@ -278,7 +280,7 @@ static pp_status read_shape(pp_gpu_link *link, uint32_t h, const pp_traffic *t, 
 {
     pp_nccl_rank *r = &link->world->rank[h];
     const pp_nccl_queue *q = queue_of(r, t);
-    const end *e = &link->end[h];
+    const endpoint *e = &link->endpoint[h];
     const char *what = "reading a message";
     size_t bytes = t->bytes < SHAPE_BYTES_MAX ? t->bytes : SHAPE_BYTES_MAX;
     cudaError_t code = cudaSetDevice(r->device);
@@ -308,7 +310,7 @@ static pp_status mark(pp_gpu_link *link, const pp_traffic *t, bool begin, pp_err
             continue;
         cudaError_t code = cudaSetDevice(r->device);
         if (!code)
-            code = cudaEventRecord(begin ? link->end[h].begin : link->end[h].done,
+            code = cudaEventRecord(begin ? link->endpoint[h].begin : link->endpoint[h].done,
                                    queue_of(r, t)->stream);
         pp_status status =
             pp_gpu_check(link->world->services, r->rank, code, "recording an event", err);
@@ -327,11 +329,13 @@ static pp_status read_events(pp_gpu_link *link, const pp_traffic *t, pp_ns *took
         float ms = 0;
         if (!takes_part(t, r->rank))
             continue;
-        pp_status status = pp_nccl_await(link->world, r, link->end[h].done, queue_of(r, t)->comm,
-                                         PP_NCCL_START_NS, "sending and receiving", err);
+        pp_status status =
+            pp_nccl_await(link->world, r, link->endpoint[h].done, queue_of(r, t)->comm,
+                          PP_NCCL_START_NS, "sending and receiving", err);
         if (status)
             return status;
-        cudaError_t code = cudaEventElapsedTime(&ms, link->end[h].begin, link->end[h].done);
+        cudaError_t code =
+            cudaEventElapsedTime(&ms, link->endpoint[h].begin, link->endpoint[h].done);
         status = pp_gpu_check(link->world->services, r->rank, code, "reading an event", err);
         if (status)
             return status;

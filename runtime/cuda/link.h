@@ -1,7 +1,7 @@
 #ifndef PPSIM_RUNTIME_CUDA_LINK_H
 #define PPSIM_RUNTIME_CUDA_LINK_H
 
-#include "runtime/measure/gpu_link.h"
+#include "runtime/gpu/gpu_link.h"
 
 extern const pp_gpu_link_table pp_gpu_link_calls;
 

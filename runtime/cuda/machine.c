@@ -1,3 +1,6 @@
+/* The machine of compute cuda: one rank's GPU, its stream and its events. The clock of the GPU
+ * is joined to the host's by an event that the host saw happen, again every second, since the
+ * time between events is a float. */
 #include "runtime/cuda/machine.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* What kernels look up of the data of a step: which tokens, which sequences, which tiles. */
+/* Tables that kernels look up: the tokens and labels of every microbatch, the tiles of its
+ * sequences, and for the gradient of the embedding the rows of each token that occurs, sorted,
+ * so that every sum has a fixed order without atomics. */
 #include "runtime/cuda/machine.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* pp_math on a GPU: everything is enqueued in the machine's stream. */
+/* pp_math on a GPU: every call enqueues kernels or products in the stream of its machine, and
+ * the first failure is kept until the op ends. */
 #include "runtime/cuda/kernel.h"
 #include "runtime/cuda/machine.h"
 

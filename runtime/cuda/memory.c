@@ -1,7 +1,8 @@
-/* Tensors on a GPU, for whoever has no machine at hand: arenas and transports. */
+/* Memory of GPUs for arenas and transports, which have no machine: copies and fills on the
+ * calling thread's own stream. */
 #include "runtime/core/device_memory.h"
 #include "runtime/cuda/machine.h"
-#include "runtime/cuda/store.h"
+#include "runtime/cuda/store_place.h"
 
 /* A thread's own stream: it waits for no other, nor does another wait for it. */
 cudaError_t pp_gpu_copy(void *to, const void *from, size_t bytes)

@@ -1,8 +1,8 @@
-/* The module ppsim_cuda.so: what it exports, and whether this machine can use it. */
+/* The module ppsim_cuda.so: the table that it exports, and whether this machine can use it. */
 #include "runtime/cuda/gpu.h"
 #include "runtime/cuda/link.h"
 #include "runtime/cuda/machine.h"
-#include "runtime/cuda/nccl_int.h"
+#include "runtime/cuda/nccl_world.h"
 
 #include <stdlib.h>
 

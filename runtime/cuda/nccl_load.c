@@ -1,6 +1,9 @@
-/* What a program needs on each GPU before its first step: places for what is carried, and events.
- */
-#include "runtime/cuda/nccl_int.h"
+/* What a program needs on each GPU before its first step: staging memory for tensors that the
+ * host holds, headers, and an event for each place where a group ends. */
+#include "runtime/cuda/nccl_load.h"
+
+#include "runtime/cuda/nccl_queues.h"
+#include "runtime/cuda/nccl_warm_up.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,23 +18,23 @@ static pp_status nomem(const pp_world *world, pp_err *err)
 static void unload_rank(pp_nccl_rank *r)
 {
     (void)cudaSetDevice(r->device);
-    for (size_t e = 0; e < r->ends; e++)
-        if (r->end[e].event)
-            (void)cudaEventDestroy(r->end[e].event);
+    for (size_t e = 0; e < r->completions; e++)
+        if (r->completion[e].event)
+            (void)cudaEventDestroy(r->completion[e].event);
     if (r->start)
         (void)cudaEventDestroy(r->start);
     (void)cudaFree(r->staging);
     (void)cudaFree(r->header);
     (void)cudaFreeHost(r->pinned);
     (void)cudaFreeHost(r->header_host);
-    free(r->flight);
-    free(r->end);
-    r->flight = NULL;
-    r->end = NULL;
+    free(r->transfer);
+    free(r->completion);
+    r->transfer = NULL;
+    r->completion = NULL;
     r->staging = r->pinned = NULL;
     r->header = r->header_host = NULL;
     r->start = NULL;
-    r->flights = r->ends = 0;
+    r->transfers = r->completions = 0;
     r->steps = 0;
 }
 
@@ -40,9 +43,9 @@ void pp_nccl_unload(pp_world *world)
     for (uint32_t h = 0; world->rank && h < world->hosted; h++)
         unload_rank(&world->rank[h]);
     free(world->slot);
-    free(world->first_end);
+    free(world->first_completion);
     world->slot = NULL;
-    world->first_end = NULL;
+    world->first_completion = NULL;
     world->program = NULL;
 }
 
@@ -76,49 +79,49 @@ static bool sends(const pp_transfer *t)
 }
 
 /* The flights of one rank. staging_out: bytes. */
-static pp_status plan_flights(pp_world *world, pp_nccl_rank *r, size_t *staging_out, pp_err *err)
+static pp_status plan_transfers(pp_world *world, pp_nccl_rank *r, size_t *staging_out, pp_err *err)
 {
     const pp_comm *comm = world->program->comm;
     for (size_t t = 0; t < comm->transfer_count; t++)
-        r->flights += comm->transfer[t].rank == r->rank;
-    r->flight = calloc(r->flights + 1, sizeof *r->flight);
-    r->end = calloc(r->flights + 1, sizeof *r->end);
-    if (!r->flight || !r->end)
+        r->transfers += comm->transfer[t].rank == r->rank;
+    r->transfer = calloc(r->transfers + 1, sizeof *r->transfer);
+    r->completion = calloc(r->transfers + 1, sizeof *r->completion);
+    if (!r->transfer || !r->completion)
         return nomem(world, err);
     size_t slot = 0;
     for (size_t t = 0; t < comm->transfer_count; t++) {
         const pp_transfer *own = &comm->transfer[t];
         if (own->rank != r->rank)
             continue;
-        pp_nccl_transfer_state *flight = &r->flight[slot];
+        pp_nccl_transfer_state *state = &r->transfer[slot];
         world->slot[t] = (uint32_t)slot++;
-        flight->queue = pp_nccl_queue_to(r, own->peer);
-        flight->sends = sends(own);
-        flight->staged = is_staged(world, own);
-        flight->staged_at = *staging_out;
-        if (flight->staged)
+        state->queue = pp_nccl_queue_to(r, own->peer);
+        state->sends = sends(own);
+        state->staged = is_staged(world, own);
+        state->staged_at = *staging_out;
+        if (state->staged)
             *staging_out += (world->payload_bytes[t] + ALIGN - 1) / ALIGN * ALIGN;
     }
     return PP_OK;
 }
 
 /* A group ends once in each queue that it uses. */
-static void plan_ends(pp_world *world, pp_nccl_rank *r)
+static void plan_completions(pp_world *world, pp_nccl_rank *r)
 {
     const pp_comm *comm = world->program->comm;
     for (size_t g = 0; g < comm->group_count; g++) {
         const pp_group *group = &comm->group[g];
         if (group->rank != r->rank)
             continue;
-        world->first_end[g] = (uint32_t)r->ends;
+        world->first_completion[g] = (uint32_t)r->completions;
         for (uint32_t t = group->first; t < group->first + group->count; t++) {
-            pp_nccl_transfer_state *flight = &r->flight[world->slot[t]];
-            size_t e = world->first_end[g];
-            while (e < r->ends && r->end[e].queue != flight->queue)
+            pp_nccl_transfer_state *state = &r->transfer[world->slot[t]];
+            size_t e = world->first_completion[g];
+            while (e < r->completions && r->completion[e].queue != state->queue)
                 e++;
-            if (e == r->ends)
-                r->end[r->ends++].queue = flight->queue;
-            flight->end = (uint32_t)e;
+            if (e == r->completions)
+                r->completion[r->completions++].queue = state->queue;
+            state->completion = (uint32_t)e;
         }
     }
 }
@@ -126,11 +129,11 @@ static void plan_ends(pp_world *world, pp_nccl_rank *r)
 static pp_status load_rank(pp_world *world, pp_nccl_rank *r, pp_err *err)
 {
     size_t staging = 0;
-    pp_status status = plan_flights(world, r, &staging, err);
+    pp_status status = plan_transfers(world, r, &staging, err);
     if (status)
         return status;
-    plan_ends(world, r);
-    size_t headers = (r->flights + 1) * sizeof *r->header;
+    plan_completions(world, r);
+    size_t headers = (r->transfers + 1) * sizeof *r->header;
     cudaError_t code = cudaSetDevice(r->device);
     if (!code)
         code = cudaMalloc((void **)&r->staging, staging + ALIGN);
@@ -143,8 +146,8 @@ static pp_status load_rank(pp_world *world, pp_nccl_rank *r, pp_err *err)
     if (code)
         return pp_gpu_check(world->services, r->rank, code, "memory for messages", err);
     code = cudaEventCreate(&r->start);
-    for (size_t e = 0; e < r->ends && !code; e++)
-        code = cudaEventCreate(&r->end[e].event);
+    for (size_t e = 0; e < r->completions && !code; e++)
+        code = cudaEventCreate(&r->completion[e].event);
     return pp_gpu_check(world->services, r->rank, code, "making an event", err);
 }
 
@@ -163,8 +166,8 @@ pp_status pp_nccl_load(pp_world *world, const pp_program *program, const size_t 
         return status;
     world->program = program;
     world->slot = malloc((comm->transfer_count + 1) * sizeof *world->slot);
-    world->first_end = malloc((comm->group_count + 1) * sizeof *world->first_end);
-    if (!world->slot || !world->first_end)
+    world->first_completion = malloc((comm->group_count + 1) * sizeof *world->first_completion);
+    if (!world->slot || !world->first_completion)
         return nomem(world, err);
     for (uint32_t h = 0; h < world->hosted && !status; h++)
         status = load_rank(world, &world->rank[h], err);

@@ -1,7 +1,9 @@
-/* Communicators: one of all ranks, or one for every two neighbours; each with a stream of its own,
- * since a communicator runs its groups one after the other whatever their streams (NCCL 2.28,
- * enqueue.cc: every launch waits for the one before). */
-#include "runtime/cuda/nccl_int.h"
+/* Communicators of transport nccl: one of all ranks, or one for every two neighbours. Each has a
+ * stream of its own, since a communicator runs its groups one after the other whatever their
+ * streams (NCCL 2.28, enqueue.cc: every launch waits for the one before). */
+#include "runtime/cuda/nccl_queues.h"
+
+#include "runtime/cuda/nccl_wait.h"
 
 #include <stdlib.h>
 

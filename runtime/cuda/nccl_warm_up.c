@@ -1,6 +1,10 @@
-/* The first messages connect the ranks, which takes long and needs both ends at once (NCCL #783):
- * one element to and from every neighbour, before the first step. */
-#include "runtime/cuda/nccl_int.h"
+/* The first messages connect the ranks, which takes long and needs both ends at once (NCCL
+ * #783): one element goes to and comes from every neighbour before the first step, and its value
+ * is checked. */
+#include "runtime/cuda/nccl_warm_up.h"
+
+#include "runtime/cuda/nccl_queues.h"
+#include "runtime/cuda/nccl_wait.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,10 @@
+/* Messages of a GPU to itself over a communicator of one rank. Each number of channels has a
+ * communicator and a stream, made when it is first asked for. */
 #include "runtime/cuda/self.h"
+
+#include "runtime/cuda/nccl_queues.h"
+#include "runtime/cuda/nccl_wait.h"
+#include "runtime/cuda/nccl_world.h"
 
 pp_status pp_gpu_self_queue(const pp_module_services *services, uint32_t number,
                             uint32_t channels_most, pp_world **world, size_t *queue_out,

@@ -3,7 +3,7 @@
 #ifndef PPSIM_RUNTIME_CUDA_SELF_H
 #define PPSIM_RUNTIME_CUDA_SELF_H
 
-#include "runtime/cuda/nccl_int.h"
+#include "runtime/cuda/nccl_state.h"
 
 /* world: of pp_nccl_open_alone, made here where it is NULL. channels_most: 0: NCCL's own choice.
  * Fails: USAGE, IO, NOMEM. */

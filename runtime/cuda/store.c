@@ -1,95 +1,11 @@
-#include "runtime/cuda/store_int.h"
+/* What the ranks of a job do together outside of NCCL. Within one process they share memory and
+ * wait for each other at a barrier; between processes runtime/cuda/store_tcp.c carries it. */
+#include "runtime/cuda/store.h"
 
-#include <errno.h>
-#include <stdio.h>
+#include "runtime/cuda/store_tcp.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-enum { PORT = 29511, PATIENCE_S = 120 };
-
-/* NULL: the variable is not set. */
-static pp_status read_number(const pp_module_services *services, const char *name, long most,
-                             uint32_t *out, pp_err *err)
-{
-    const char *text = getenv(name);
-    char *end;
-    errno = 0;
-    long value = text ? strtol(text, &end, 10) : 0;
-    if (text && (errno || end == text || *end || value < 0 || value > most))
-        return services->err_set(err, PP_USAGE, name, "'%.40s' is no number from 0 to %ld", text,
-                                 most);
-    if (text)
-        *out = (uint32_t)value;
-    return PP_OK;
-}
-
-/* rank, number of ranks, rank on this machine, ranks on this machine, job, part of the job */
-static const char *const launchers[][6] = {
-    { "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID" },
-    { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-      "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE" },
-    { "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PMI_JOBID" },
-    { "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE",
-      "SLURM_JOB_ID", "SLURM_STEP_ID" },
-};
-
-static const char *const *launcher(void)
-{
-    for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++)
-        if (getenv(launchers[i][0]) && getenv(launchers[i][1]))
-            return launchers[i];
-    return NULL;
-}
-
-static void name_job(const char *const *name, pp_store_place *place)
-{
-    const char *job = name[4] ? getenv(name[4]) : NULL;
-    const char *part = name[5] ? getenv(name[5]) : NULL;
-    snprintf(place->job, sizeof place->job, "%.90s%s%.30s", job ? job : "", part ? "." : "",
-             part ? part : "");
-}
-
-pp_status pp_store_find_place(const pp_module_services *services, pp_store_place *place_out,
-                              pp_err *err)
-{
-    const char *const *name = launcher();
-    const char *host = getenv("MASTER_ADDR");
-    pp_store_place place = { .launched = name != NULL, .patience_s = PATIENCE_S };
-    pp_err no_number = { 0 };
-    uint32_t here = 0;
-    uint32_t port = 0;
-    if (!name) {
-        *place_out = place;
-        return PP_OK;
-    }
-    pp_status status = read_number(services, name[0], INT32_MAX, &place.rank, err);
-    place.local = place.rank;
-    if (status || (status = read_number(services, name[1], INT32_MAX, &place.ranks, err)) ||
-        (status = read_number(services, "SLURM_LOCALID", INT32_MAX, &place.local, err)) ||
-        (status = read_number(services, name[2], INT32_MAX, &place.local, err)) ||
-        (status = read_number(services, "MASTER_PORT", UINT16_MAX - 1, &port, err)) ||
-        (status = read_number(services, "PPSIM_START_S", INT32_MAX, &place.patience_s, err)))
-        return status;
-    if (place.rank >= place.ranks)
-        return services->err_set(err, PP_USAGE, name[0], "is %u, of %u ranks (%s)", place.rank,
-                                 place.ranks, name[1]);
-    if (place.ranks == 1) { /* such a process is alone */
-        *place_out = (pp_store_place){ 0 };
-        return PP_OK;
-    }
-    if (!host) /* several machines: srun writes "4(x2)" or "4,3" */
-        (void)read_number(services, name[3], INT32_MAX, &here, &no_number);
-    if (!host && here != place.ranks)
-        return services->err_set(err, PP_USAGE, "MASTER_ADDR",
-                                 "is not set; it names the machine of rank 0 when there are "
-                                 "several");
-    snprintf(place.host, sizeof place.host, "%s", host ? host : "127.0.0.1");
-    place.port = (uint16_t)(port ? port + 1 : PORT); /* torchrun itself listens at its own */
-    name_job(name, &place);
-    *place_out = place;
-    return PP_OK;
-}
 
 pp_status pp_store_open(const pp_module_services *services, const pp_store_place *place,
                         uint32_t ranks, const volatile sig_atomic_t *stop, pp_store **store_out,
@@ -149,23 +65,6 @@ void pp_store_close(pp_store *store)
     pthread_mutex_destroy(&store->writing);
     pthread_mutex_destroy(&store->lock);
     free(store);
-}
-
-bool pp_store_stopped(const pp_store *store)
-{
-    return (store->stop && *store->stop) ||
-           atomic_load_explicit(&store->stopped, memory_order_relaxed);
-}
-
-void pp_store_nap(pp_store *store)
-{
-    const long nap_ns = 20000000;
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += nap_ns;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    pthread_cond_timedwait(&store->moved, &store->lock, &until);
 }
 
 /* Until all ranks of this process are here. */
@@ -241,13 +140,10 @@ pp_status pp_store_clock_ahead(pp_store *store, pp_ns *ahead_ns, pp_ns *error_ns
 
 void pp_store_stop(pp_store *store)
 {
-    if (atomic_exchange(&store->stopped, true))
-        return;
     if (store->place.launched)
         pp_store_net_stop(store);
-    pthread_mutex_lock(&store->lock);
-    pthread_cond_broadcast(&store->moved);
-    pthread_mutex_unlock(&store->lock);
+    else if (!atomic_exchange(&store->stopped, true))
+        pp_store_wake(store);
 }
 
 bool pp_store_alarmed(pp_store *store)

@@ -4,24 +4,7 @@
 #ifndef PPSIM_RUNTIME_CUDA_STORE_H
 #define PPSIM_RUNTIME_CUDA_STORE_H
 
-#include "runtime/core/module.h"
-
-/* Which process this is, from the variables of torchrun, Open MPI, other MPIs, or srun. */
-typedef struct pp_store_place {
-    bool launched; /* with others; else it is alone, and hosts all ranks */
-    uint32_t rank, ranks;
-    uint32_t local; /* its number on this machine: of its GPU */
-    char host[256]; /* of rank 0 */
-    uint16_t port;
-    char job[128];       /* its name as the launcher has it, or "" */
-    uint32_t patience_s; /* until all must be there */
-} pp_store_place;
-
-/* Fails: USAGE (variables that say no numbers, or too little). */
-PP_MUST_CHECK pp_status pp_store_find_place(const pp_module_services *services,
-                                            pp_store_place *place_out, pp_err *err);
-
-typedef struct pp_store pp_store;
+#include "runtime/cuda/store_state.h"
 
 /* ranks: of the plan. On rank 0 all processes are there when it returns. Fails: IO, NOMEM,
  * INFEASIBLE. */
@@ -38,7 +21,6 @@ pp_status pp_store_all_gather(pp_store *store, uint32_t rank, const void *mine, 
                               void *all_out, pp_err *err);
 pp_status pp_store_clock_ahead(pp_store *store, pp_ns *ahead_ns, pp_ns *error_ns, pp_err *err);
 void pp_store_stop(pp_store *store);
-bool pp_store_stopped(const pp_store *store);
 bool pp_store_alarmed(pp_store *store);
 pp_status pp_store_collect(pp_store *store, const void *mine, size_t bytes, pp_ns patience_ns,
                            void *all_out, bool *came_out, pp_err *err);

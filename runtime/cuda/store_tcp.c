@@ -1,6 +1,7 @@
-/* The store between processes. Rank 0 listens; each other process holds one connection to it, and
- * what is meant for all goes through rank 0. A thread reads what comes. */
-#include "runtime/cuda/store_int.h"
+/* The store between processes, over TCP. Rank 0 listens; every other process holds one
+ * connection to it, and what is meant for all goes through rank 0. A thread of each process
+ * reads what comes, so that a stop or the end of a process is noticed while its ranks compute. */
+#include "runtime/cuda/store_tcp.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -245,7 +246,7 @@ static void lose(pp_store *store, uint32_t peer)
 {
     (void)shutdown(store->peer[peer], SHUT_RDWR); /* closed at the end: others may write to it */
     if (!store->left[peer] && !atomic_load(&store->closing))
-        pp_store_stop(store);
+        pp_store_net_stop(store);
 }
 
 /* Rank 0: all are there; who comes now is told so. One at a time; -1: nobody is there. */
@@ -268,7 +269,7 @@ static void *listen_all(void *argument)
     bool *over = calloc(ranks, sizeof *over); /* none left to listen to */
     int came = -1;
     if (!fd || !over)
-        pp_store_stop(store);
+        pp_store_net_stop(store);
     while (fd && over && !atomic_load(&store->closing)) {
         for (uint32_t r = 0; r < ranks; r++)
             fd[r] = (struct pollfd){ .fd = over[r] ? -1 : store->peer[r], .events = POLLIN };
@@ -520,7 +521,10 @@ pp_status pp_store_net_clock(pp_store *store, pp_ns *clock_ns, pp_err *err)
 
 void pp_store_net_stop(pp_store *store)
 {
+    if (atomic_exchange(&store->stopped, true))
+        return;
     hand_on(store, STOP, store->place.rank, store->place.rank, NULL, 0);
+    pp_store_wake(store);
 }
 
 void pp_store_net_collect(pp_store *store, const void *mine, size_t bytes)

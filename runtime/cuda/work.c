@@ -1,3 +1,5 @@
+/* Kernels as work that is timed: which operands each kind has, what those hold at first, whether
+ * a run spoils them, and the launch. */
 #include "runtime/cuda/work.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #define PPSIM_RUNTIME_CUDA_WORK_H
 
 #include "runtime/cuda/kernels.h"
-#include "runtime/measure/gpu.h"
+#include "runtime/gpu/gpu.h"
 
 enum { PP_GPU_OPERANDS = 8 };
 

@@ -1,3 +1,6 @@
+/* Compares what was executed with what was predicted. The difference of makespans is divided by
+ * a third run: the engine with the measured durations. What that already shows comes from
+ * durations, the rest from elsewhere (communication semantics, the host). */
 #include "runtime/measure/compare.h"
 
 #include "sim/base/alloc.h"

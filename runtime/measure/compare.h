@@ -2,7 +2,7 @@
 #ifndef PPSIM_RUNTIME_MEASURE_COMPARE_H
 #define PPSIM_RUNTIME_MEASURE_COMPARE_H
 
-#include "runtime/measure/execute.h"
+#include "runtime/measure/run_plan.h"
 
 /* Predicted against executed, in parts of the predicted makespan: what comes from ops that took
  * another time (the engine with measured durations, less the prediction) and what from elsewhere
@@ -15,7 +15,7 @@ typedef struct pp_comparison {
     double op_error[PP_OP_KIND_COUNT]; /* median of measured / expected - 1; NaN: no such op */
 } pp_comparison;
 
-/* execution: one that pp_execute made, in the process of rank 0. Fails: NOMEM. */
+/* execution: one that pp_run_plan made, in the process of rank 0. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_execution_compare(const pp_execution *execution,
                                              pp_comparison *comparison_out, pp_err *err);
 

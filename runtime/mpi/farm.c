@@ -1,7 +1,8 @@
-/* The farm over MPI: a receive per process is always posted, and an answer is a word, so that
- * nothing here waits for a process that died. */
-#include "runtime/mpi/world_int.h"
+/* The task farm over MPI. Process 0 has a receive posted for every other process, and an answer
+ * is one word, so that nothing here waits for a process that died. */
+#include "runtime/mpi/farm.h"
 
+#include <mpi.h>
 #include <stdlib.h>
 #include <time.h>
 

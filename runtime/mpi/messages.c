@@ -1,7 +1,12 @@
-/* Messages of a step over MPI. Header and payload travel as two messages, so that both lie in one
- * piece and large payloads are copied once (measured: one message of two pieces takes 25 % longer
- * at 2 MB). One tag for all: MPI keeps the order of an edge, the header says what came. */
-#include "runtime/mpi/world_int.h"
+/* Messages of a step over MPI.
+ *
+ * Header and payload travel as two messages, so that each lies in one piece and large payloads
+ * are copied once (measured: one message of two pieces takes 25 % longer at 2 MB). All have one
+ * tag: MPI keeps the order of an edge, and the header says what came. A thread calls MPI while
+ * the rank computes, since MPI moves large messages only inside of calls. */
+#include "runtime/mpi/messages.h"
+
+#include "runtime/mpi/wait.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -24,69 +29,70 @@ static size_t aligned(size_t bytes)
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-static bool is_done(const pp_transfer_state *flight)
+static bool is_done(const pp_transfer_state *state)
 {
-    return atomic_load_explicit(&flight->done, memory_order_acquire);
+    return atomic_load_explicit(&state->done, memory_order_acquire);
 }
 
-static pp_transfer_state *flight_of(const pp_world *world, uint32_t transfer)
+static pp_transfer_state *state_of(const pp_world *world, uint32_t transfer)
 {
-    return &world->flight[world->slot[transfer]];
+    return &world->transfer[world->slot[transfer]];
 }
 
-/* MPI is through with a flight, or has a copy. Flights of an edge are done in the order of their
- * posts, whatever their sizes: whoever looks at them may stop at the first that is not. */
-static void settle(pp_world *world, pp_transfer_state *flight)
+/* MPI has finished a transfer, or has a copy of its payload. Transfers of an edge are done in the
+ * order of their posts, whatever their sizes, so that a search may stop at the first that is not.
+ */
+static void settle(pp_world *world, pp_transfer_state *state)
 {
     const pp_transfer_state *before =
-        flight->before == PP_NO_SOURCE ? NULL : &world->flight[flight->before];
-    if (!flight->through || is_done(flight) || (before && !is_done(before)))
+        state->before == PP_NO_SOURCE ? NULL : &world->transfer[state->before];
+    if (!state->through || is_done(state) || (before && !is_done(before)))
         return;
-    if (before && before->done_ns > flight->done_ns)
-        flight->done_ns = before->done_ns;
-    atomic_store_explicit(&flight->done, true, memory_order_release);
+    if (before && before->done_ns > state->done_ns)
+        state->done_ns = before->done_ns;
+    atomic_store_explicit(&state->done, true, memory_order_release);
 }
 
-/* Asks MPI about one flight. now_ns: when it is through, it was so at this time; 0: no earlier than
- * now. The lock is held. */
-static void test_flight(pp_world *world, pp_transfer_state *flight, pp_ns now_ns)
+/* Asks MPI about one transfer. now_ns: the time at which it counts as finished, if it is; 0: now.
+ * The lock is held. */
+static void test_transfer(pp_world *world, pp_transfer_state *state, pp_ns now_ns)
 {
     for (int i = 0; i < 2; i++) {
         MPI_Status status;
         int there = 0;
-        if (flight->request[i] == MPI_REQUEST_NULL)
+        if (state->request[i] == MPI_REQUEST_NULL)
             continue;
-        int code = MPI_Test(&flight->request[i], &there, &status);
+        int code = MPI_Test(&state->request[i], &there, &status);
         if (code != MPI_SUCCESS) {
-            flight->error = code;
-            flight->request[i] = MPI_REQUEST_NULL;
+            state->error = code;
+            state->request[i] = MPI_REQUEST_NULL;
         } else if (!there) {
             return;
-        } else if (i == 1 && !flight->sends) {
+        } else if (i == 1 && !state->sends) {
             int count = 0;
             MPI_Get_count(&status, MPI_BYTE, &count);
-            flight->came_bytes = (size_t)count;
+            state->came_bytes = (size_t)count;
         }
     }
-    flight->held = false;
+    state->held = false;
     world->news = true;
-    if (!flight->through)
-        flight->done_ns = now_ns ? now_ns : world->services->clock_now_ns();
-    flight->through = true;
-    settle(world, flight);
+    if (!state->through)
+        state->done_ns = now_ns ? now_ns : world->services->clock_now_ns();
+    state->through = true;
+    settle(world, state);
 }
 
-/* All flights that are not over, in the order of their posts, so that the end of each is seen when
- * it comes. The lock is held. */
+/* Asks about all transfers that are not over, in the order of their posts, so that the end of each
+ * is seen when it comes. The lock is held. */
 static void test_open(pp_world *world)
 {
     size_t kept = 0;
     for (size_t i = 0; i < world->open_count; i++) {
-        pp_transfer_state *flight = &world->flight[world->open[i]];
-        if (flight->held)
-            test_flight(world, flight, 0);
-        settle(world, flight);
-        if (flight->held || !is_done(flight))
+        pp_transfer_state *state = &world->transfer[world->open[i]];
+        if (state->held)
+            test_transfer(world, state, 0);
+        settle(world, state);
+        if (state->held || !is_done(state))
             world->open[kept++] = world->open[i];
     }
     world->open_count = kept;
@@ -95,7 +101,7 @@ static void test_open(pp_world *world)
 /* Until MPI holds nothing any more: buffered sends leave when their receiver takes them. */
 static pp_status drain(pp_world *world, pp_err *err)
 {
-    pp_patience min_bounded = { 0 };
+    pp_patience patience = { 0 };
     for (;;) {
         pthread_mutex_lock(&world->lock);
         test_open(world);
@@ -105,7 +111,7 @@ static pp_status drain(pp_world *world, pp_err *err)
             return world->services->world_stopped(err);
         if (left == 0)
             return PP_OK;
-        pp_mpi_pause(world, &min_bounded);
+        pp_mpi_pause(world, &patience);
     }
 }
 
@@ -118,19 +124,19 @@ pp_status pp_mpi_load(pp_world *world, const pp_program *program, const size_t *
     pp_mpi_unload(world);
     const pp_comm *comm = program->comm;
     size_t transfers = comm ? comm->transfer_count : 0;
-    size_t flights = 0;
+    size_t own = 0;
     size_t copies = 0;
     for (size_t i = 0; i < transfers; i++) {
         if (comm->transfer[i].rank != (uint32_t)world->rank)
             continue;
-        flights++;
+        own++;
         copies += aligned(buffered_bytes[i]);
     }
     world->slot = malloc((transfers + 1) * sizeof *world->slot);
-    world->flight = calloc(flights + 1, sizeof *world->flight);
-    world->open = malloc((flights + 1) * sizeof *world->open);
+    world->transfer = calloc(own + 1, sizeof *world->transfer);
+    world->open = malloc((own + 1) * sizeof *world->open);
     world->copies = malloc(copies + 1);
-    if (!world->slot || !world->flight || !world->open || !world->copies) {
+    if (!world->slot || !world->transfer || !world->open || !world->copies) {
         pp_mpi_unload(world);
         return pp_mpi_nomem(world, err);
     }
@@ -139,8 +145,8 @@ pp_status pp_mpi_load(pp_world *world, const pp_program *program, const size_t *
         world->slot[i] = PP_NO_SOURCE;
         if (comm->transfer[i].rank != (uint32_t)world->rank)
             continue;
-        world->slot[i] = (uint32_t)world->flights;
-        world->flight[world->flights++].copy = world->copies + copies;
+        world->slot[i] = (uint32_t)world->own_transfers;
+        world->transfer[world->own_transfers++].copy = world->copies + copies;
         copies += aligned(buffered_bytes[i]);
     }
     world->transfers = transfers;
@@ -150,14 +156,14 @@ pp_status pp_mpi_load(pp_world *world, const pp_program *program, const size_t *
 void pp_mpi_unload(pp_world *world)
 {
     free(world->slot);
-    free(world->flight);
+    free(world->transfer);
     free(world->open);
     free(world->copies);
     world->slot = NULL;
-    world->flight = NULL;
+    world->transfer = NULL;
     world->open = NULL;
     world->copies = NULL;
-    world->transfers = world->flights = world->open_count = 0;
+    world->transfers = world->own_transfers = world->open_count = 0;
 }
 
 pp_status pp_mpi_begin(pp_world *world, uint32_t rank, pp_err *err)
@@ -168,8 +174,8 @@ pp_status pp_mpi_begin(pp_world *world, uint32_t rank, pp_err *err)
     pp_status status = drain(world, err);
     if (status)
         return status;
-    for (size_t i = 0; i < world->flights; i++)
-        atomic_store_explicit(&world->flight[i].done, false, memory_order_relaxed);
+    for (size_t i = 0; i < world->own_transfers; i++)
+        atomic_store_explicit(&world->transfer[i].done, false, memory_order_relaxed);
     memset(world->last, 0xff, 2 * (size_t)world->ranks * sizeof *world->last);
     pthread_mutex_lock(&world->lock);
     int code = MPI_Iprobe(MPI_ANY_SOURCE, TAG, world->data, &left, &who);
@@ -195,26 +201,26 @@ static void wake_progress(pp_world *world)
 }
 
 /* Returns MPI's code. */
-static int start_flight(pp_world *world, pp_transfer_state *flight, bool buffered)
+static int start_transfer(pp_world *world, pp_transfer_state *state, bool buffered)
 {
-    void *header = flight->sends ? (void *)&flight->message : (void *)&flight->came;
-    int bytes = (int)flight->bytes;
-    int header_bytes = (int)sizeof flight->message;
-    if (!flight->sends) {
-        int from = (int)flight->message.from;
+    void *header = state->sends ? (void *)&state->message : (void *)&state->came;
+    int bytes = (int)state->bytes;
+    int header_bytes = (int)sizeof state->message;
+    if (!state->sends) {
+        int from = (int)state->message.from;
         int code =
-            MPI_Irecv(header, header_bytes, MPI_BYTE, from, TAG, world->data, &flight->request[0]);
+            MPI_Irecv(header, header_bytes, MPI_BYTE, from, TAG, world->data, &state->request[0]);
         return code ? code
-                    : MPI_Irecv(flight->payload, bytes, MPI_BYTE, from, TAG, world->data,
-                                &flight->request[1]);
+                    : MPI_Irecv(state->payload, bytes, MPI_BYTE, from, TAG, world->data,
+                                &state->request[1]);
     }
-    int to = (int)flight->message.to;
-    int code = MPI_Isend(header, header_bytes, MPI_BYTE, to, TAG, world->data, &flight->request[0]);
+    int to = (int)state->message.to;
+    int code = MPI_Isend(header, header_bytes, MPI_BYTE, to, TAG, world->data, &state->request[0]);
     if (code)
         return code;
     /* Synchronous: done when the receiver takes it, as a rendezvous is. */
-    return (buffered ? MPI_Isend : MPI_Issend)(flight->payload, bytes, MPI_BYTE, to, TAG,
-                                               world->data, &flight->request[1]);
+    return (buffered ? MPI_Isend : MPI_Issend)(state->payload, bytes, MPI_BYTE, to, TAG,
+                                               world->data, &state->request[1]);
 }
 
 pp_status pp_mpi_post(pp_world *world, uint32_t rank, const pp_post *post, pp_err *err)
@@ -226,31 +232,31 @@ pp_status pp_mpi_post(pp_world *world, uint32_t rank, const pp_post *post, pp_er
         return world->services->err_set(err, PP_INPUT, NULL,
                                         "a message of %zu B; transport mpi carries up to %d B",
                                         post->payload_bytes, INT_MAX);
-    pp_transfer_state *flight = flight_of(world, post->transfer);
-    flight->message = post->message;
-    flight->sends = post->message.from == (uint32_t)world->rank;
-    flight->payload = post->payload;
-    flight->bytes = post->payload ? post->payload_bytes : 0;
-    flight->came_bytes = 0;
-    flight->error = MPI_SUCCESS;
-    flight->request[0] = flight->request[1] = MPI_REQUEST_NULL;
-    flight->held = true;
-    bool buffered = post->buffered && flight->sends;
-    if (buffered && flight->bytes > 0)
-        memcpy(flight->copy, post->payload, flight->bytes);
+    pp_transfer_state *state = state_of(world, post->transfer);
+    state->message = post->message;
+    state->sends = post->message.from == (uint32_t)world->rank;
+    state->payload = post->payload;
+    state->bytes = post->payload ? post->payload_bytes : 0;
+    state->came_bytes = 0;
+    state->error = MPI_SUCCESS;
+    state->request[0] = state->request[1] = MPI_REQUEST_NULL;
+    state->held = true;
+    bool buffered = post->buffered && state->sends;
+    if (buffered && state->bytes > 0)
+        memcpy(state->copy, post->payload, state->bytes);
     if (buffered) {
-        flight->payload = flight->copy;
-        flight->done_ns = world->services->clock_now_ns();
+        state->payload = state->copy;
+        state->done_ns = world->services->clock_now_ns();
     }
-    flight->through = buffered;
+    state->through = buffered;
     uint32_t slot = world->slot[post->transfer];
-    uint32_t peer = flight->sends ? post->message.to : post->message.from;
-    uint32_t *last = &world->last[2 * peer + flight->sends];
-    flight->before = *last;
+    uint32_t peer = state->sends ? post->message.to : post->message.from;
+    uint32_t *last = &world->last[2 * peer + state->sends];
+    state->before = *last;
     *last = slot;
     pthread_mutex_lock(&world->lock);
-    settle(world, flight);
-    int code = start_flight(world, flight, buffered);
+    settle(world, state);
+    int code = start_transfer(world, state, buffered);
     world->open[world->open_count++] = slot;
     world->news = true;
     wake_progress(world);
@@ -259,27 +265,27 @@ pp_status pp_mpi_post(pp_world *world, uint32_t rank, const pp_post *post, pp_er
 }
 
 /* What came, once it is there. */
-static pp_status check_flight(const pp_world *world, const pp_transfer_state *flight, pp_err *err)
+static pp_status check_transfer(const pp_world *world, const pp_transfer_state *state, pp_err *err)
 {
     int class = MPI_SUCCESS;
-    const pp_message *m = &flight->message;
-    if (flight->error)
-        MPI_Error_class(flight->error, &class);
-    if (class && (flight->sends || class != MPI_ERR_TRUNCATE))
-        return pp_mpi_failed(world, flight->error, flight->sends ? "sending" : "receiving", err);
-    if (flight->sends)
+    const pp_message *m = &state->message;
+    if (state->error)
+        MPI_Error_class(state->error, &class);
+    if (class && (state->sends || class != MPI_ERR_TRUNCATE))
+        return pp_mpi_failed(world, state->error, state->sends ? "sending" : "receiving", err);
+    if (state->sends)
         return PP_OK;
-    pp_status status = world->services->message_check(m, &flight->came, err);
-    if (status || (!class && flight->came_bytes == flight->bytes))
+    pp_status status = world->services->message_check(m, &state->came, err);
+    if (status || (!class && state->came_bytes == state->bytes))
         return status;
     char came[32] = "more";
     if (!class)
-        snprintf(came, sizeof came, "%zu B", flight->came_bytes);
+        snprintf(came, sizeof came, "%zu B", state->came_bytes);
     return world->services->err_set(
         err, PP_INPUT, NULL,
         "message %" PRIu32 " of step %" PRIu32 " from rank %" PRIu32 " to rank %" PRIu32
         " (stage %d, microbatch %" PRIu32 "): %zu B expected, %s came",
-        m->sequence, m->step, m->from, m->to, m->stage, m->microbatch, flight->bytes, came);
+        m->sequence, m->step, m->from, m->to, m->stage, m->microbatch, state->bytes, came);
 }
 
 pp_status pp_mpi_wait(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns *done_ns,
@@ -287,23 +293,23 @@ pp_status pp_mpi_wait(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns *
 {
     (void)rank;
     enum { ALL_EVERY = 16 };
-    pp_transfer_state *flight = flight_of(world, transfer);
-    pp_patience min_bounded = { 0 };
+    pp_transfer_state *state = state_of(world, transfer);
+    pp_patience patience = { 0 };
     bool stopped = false;
-    while (!is_done(flight) && !stopped) {
+    while (!is_done(state) && !stopped) {
         pthread_mutex_lock(&world->lock);
-        world->waiting = min_bounded.naps > 0;
-        assert(flight->held || flight->through); /* it was posted */
-        if (flight->held)
-            test_flight(world, flight, 0);
-        bool all = world->waiting || min_bounded.rounds % ALL_EVERY == 0;
-        if (all || flight->through) /* then those in front of it are awaited */
+        world->waiting = patience.naps > 0;
+        assert(state->held || state->through); /* it was posted */
+        if (state->held)
+            test_transfer(world, state, 0);
+        bool all = world->waiting || patience.rounds % ALL_EVERY == 0;
+        if (all || state->through) /* then those in front of it are awaited */
             test_open(world);
         pthread_mutex_unlock(&world->lock);
-        if (is_done(flight))
+        if (is_done(state))
             break;
         stopped = all && pp_mpi_stopped(world);
-        pp_mpi_pause(world, &min_bounded);
+        pp_mpi_pause(world, &patience);
     }
     if (world->waiting) {
         pthread_mutex_lock(&world->lock);
@@ -311,11 +317,11 @@ pp_status pp_mpi_wait(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns *
         wake_progress(world);
         pthread_mutex_unlock(&world->lock);
     }
-    if (!is_done(flight))
+    if (!is_done(state))
         return world->services->world_stopped(err);
-    pp_status status = check_flight(world, flight, err);
+    pp_status status = check_transfer(world, state, err);
     if (!status)
-        *done_ns = flight->done_ns;
+        *done_ns = state->done_ns;
     return status;
 }
 
@@ -323,37 +329,37 @@ pp_status pp_mpi_poll(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns n
                       bool *done_out, pp_ns *done_ns, pp_err *err)
 {
     (void)rank;
-    pp_transfer_state *flight = flight_of(world, transfer);
+    pp_transfer_state *state = state_of(world, transfer);
     if (pp_mpi_flagged(world))
         return world->services->world_stopped(err);
-    if (!is_done(flight)) {
+    if (!is_done(state)) {
         pthread_mutex_lock(&world->lock);
-        if (flight->held)
-            test_flight(world, flight, now_ns);
-        if (flight->through) /* maybe those in front of it are, too */
+        if (state->held)
+            test_transfer(world, state, now_ns);
+        if (state->through) /* maybe those in front of it are, too */
             test_open(world);
         pthread_mutex_unlock(&world->lock);
     }
-    bool done = is_done(flight) && flight->done_ns <= now_ns;
-    pp_status status = done ? check_flight(world, flight, err) : PP_OK;
+    bool done = is_done(state) && state->done_ns <= now_ns;
+    pp_status status = done ? check_transfer(world, state, err) : PP_OK;
     if (status)
         return status;
     *done_out = done;
     if (done)
-        *done_ns = flight->done_ns;
+        *done_ns = state->done_ns;
     return PP_OK;
 }
 
 /* Receives that nothing has come for yet; what has begun to come goes on. */
-void pp_mpi_cancel_flights(pp_world *world)
+void pp_mpi_cancel_transfers(pp_world *world)
 {
     pthread_mutex_lock(&world->lock);
     test_open(world);
     for (size_t i = 0; i < world->open_count; i++) {
-        pp_transfer_state *flight = &world->flight[world->open[i]];
-        for (int k = 0; k < 2 && !flight->sends; k++)
-            if (flight->request[k] != MPI_REQUEST_NULL)
-                MPI_Cancel(&flight->request[k]);
+        pp_transfer_state *state = &world->transfer[world->open[i]];
+        for (int k = 0; k < 2 && !state->sends; k++)
+            if (state->request[k] != MPI_REQUEST_NULL)
+                MPI_Cancel(&state->request[k]);
     }
     test_open(world);
     pthread_mutex_unlock(&world->lock);

@@ -1,78 +1,12 @@
-/* A world of MPI processes: how it begins and how it ends. */
-#include "runtime/mpi/world_int.h"
+/* The module ppsim_mpi.so: a world of MPI processes, how it begins and ends, and the table that
+ * the module exports. */
+#include "runtime/mpi/collective.h"
+#include "runtime/mpi/farm.h"
+#include "runtime/mpi/messages.h"
+#include "runtime/mpi/wait.h"
 
-#include <sched.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include <unistd.h>
-
-/* Cheapest first. With a core for each rank the first milliseconds are spent asking; else the cores
- * belong to those who compute. */
-void pp_mpi_pause(const pp_world *world, pp_patience *min_bounded)
-{
-    enum { ASK = 200, YIELD = 20000, YIELD_CROWDED = 20, STEP_NS = 5000, LONGEST_NS = 100000 };
-    uint32_t round = min_bounded->rounds++;
-    if (world->roomy && round < ASK)
-        return;
-    uint32_t yields = world->roomy ? YIELD : YIELD_CROWDED;
-    if (round < yields) {
-        sched_yield();
-        return;
-    }
-    long nap_ns = (long)++min_bounded->naps * STEP_NS;
-    if (nap_ns > LONGEST_NS || nap_ns <= 0)
-        nap_ns = LONGEST_NS;
-    nanosleep(&(struct timespec){ .tv_nsec = nap_ns }, NULL);
-}
-
-bool pp_mpi_flagged(const pp_world *world)
-{
-    return (world->stop && *world->stop) ||
-           atomic_load_explicit(&world->stopped, memory_order_relaxed);
-}
-
-bool pp_mpi_stopped(pp_world *world)
-{
-    if (!pp_mpi_flagged(world) && pthread_mutex_trylock(&world->lock) == 0) {
-        pp_mpi_look(world);
-        pthread_mutex_unlock(&world->lock);
-    }
-    return pp_mpi_flagged(world);
-}
-
-pp_status pp_mpi_nomem(const pp_world *world, pp_err *err)
-{
-    return world->services->err_set(err, PP_NOMEM, NULL, "out of memory");
-}
-
-pp_status pp_mpi_failed(const pp_world *world, int code, const char *what, pp_err *err)
-{
-    char text[MPI_MAX_ERROR_STRING];
-    int length = 0;
-    MPI_Error_string(code, text, &length);
-    return world->services->err_set(err, PP_IO, NULL, "%s failed; MPI says: %.*s", what, length,
-                                    text);
-}
-
-pp_status pp_mpi_finish(pp_world *world, MPI_Request *request, int count, const char *what,
-                        pp_err *err)
-{
-    pp_patience min_bounded = { 0 };
-    for (;;) {
-        int done = 0;
-        pthread_mutex_lock(&world->lock);
-        int code = MPI_Testall(count, request, &done, MPI_STATUSES_IGNORE);
-        pthread_mutex_unlock(&world->lock);
-        if (code)
-            return pp_mpi_failed(world, code, what, err);
-        if (done)
-            return PP_OK;
-        if (pp_mpi_stopped(world))
-            return world->services->world_stopped(err);
-        pp_mpi_pause(world, &min_bounded);
-    }
-}
 
 static bool has_message_faults(const pp_faults *faults)
 {
@@ -120,7 +54,7 @@ static int find_place(pp_world *world)
     world->roomy = ranks_here <= sysconf(_SC_NPROCESSORS_ONLN);
     code = MPI_Comm_dup(MPI_COMM_WORLD, &world->data);
     if (!code)
-        code = MPI_Comm_dup(MPI_COMM_WORLD, &world->together);
+        code = MPI_Comm_dup(MPI_COMM_WORLD, &world->collective);
     if (!code)
         code = MPI_Comm_dup(MPI_COMM_WORLD, &world->alarm);
     if (!code)
@@ -203,7 +137,7 @@ static bool all_here(pp_world *world)
     const pp_ns longest_ns = 2000000000;
     MPI_Request request = MPI_REQUEST_NULL;
     pp_ns until = INT64_MAX;
-    pp_patience min_bounded = { 0 };
+    pp_patience patience = { 0 };
     int here = 0;
     pthread_mutex_lock(&world->lock);
     int code = MPI_Ibarrier(world->alarm, &request);
@@ -214,7 +148,7 @@ static bool all_here(pp_world *world)
         pthread_mutex_unlock(&world->lock);
         if (until == INT64_MAX && pp_mpi_stopped(world))
             until = world->services->clock_now_ns() + longest_ns;
-        pp_mpi_pause(world, &min_bounded);
+        pp_mpi_pause(world, &patience);
     }
     return !code && here;
 }
@@ -228,7 +162,7 @@ static void close_world(pp_world *world)
     bool here = all_here(world);
     bool stopped = pp_mpi_stopped(world);
     pp_mpi_progress_end(world);
-    pp_mpi_cancel_flights(world);
+    pp_mpi_cancel_transfers(world);
     if (world->stop_request != MPI_REQUEST_NULL) {
         MPI_Cancel(&world->stop_request);
         MPI_Request_free(&world->stop_request);
@@ -237,7 +171,7 @@ static void close_world(pp_world *world)
         return; /* what MPI may still write to stays */
     if (!stopped) {
         MPI_Comm_free(&world->data);
-        MPI_Comm_free(&world->together);
+        MPI_Comm_free(&world->collective);
         MPI_Comm_free(&world->alarm);
     }
     MPI_Finalize();

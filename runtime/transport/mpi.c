@@ -1,6 +1,7 @@
-/* MPI, one rank per process: all of it is in the module ppsim_mpi.so (runtime/mpi/), which is
- * loaded when it is wanted, so that the command itself needs no libmpi. */
-#include "runtime/core/module.h"
+/* Transport mpi: MPI, one rank per process. All of it is in the module ppsim_mpi.so
+ * (runtime/mpi/), which is loaded when it is asked for, so that the command itself needs no
+ * libmpi. */
+#include "runtime/transport/module_world.h"
 
 static pp_status mpi_available(pp_err *err)
 {

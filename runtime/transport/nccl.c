@@ -1,6 +1,7 @@
-/* NCCL, one rank per GPU: all of it is in the module ppsim_cuda.so (runtime/cuda/), which is loaded
- * when it is wanted, so that the command itself needs no CUDA. */
-#include "runtime/core/module.h"
+/* Transport nccl: NCCL, one rank per GPU. All of it is in the module ppsim_cuda.so
+ * (runtime/cuda/), which is loaded when it is asked for, so that the command itself needs no
+ * CUDA. */
+#include "runtime/transport/module_world.h"
 
 static pp_status nccl_available(pp_err *err)
 {

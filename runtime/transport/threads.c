@@ -1,8 +1,8 @@
-/* All ranks are threads of this process.
+/* Transport threads: all ranks are threads of this process.
  *
- * A directed edge has two queues, of sends and of receives; whoever posts the later end of a pair
- * copies the tensor and settles when the transfer ends: at once, or when a link of the given speed
- * would be through. Nobody works while nobody posts: a link needs no thread of its own. */
+ * A directed edge has two queues, of sends and of receives. The thread that posts the second
+ * half of a transfer performs the copy and settles when the transfer ends: at once, or when a
+ * link of the given speed would have finished. There is no background thread. */
 #include "runtime/core/clock.h"
 #include "runtime/core/transport.h"
 #include "sim/base/alloc.h"

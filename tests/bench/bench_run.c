@@ -2,7 +2,9 @@
  * machine and on what else runs there.
  *
  * usage: bench_run [RUNS [PART]]    (each case is executed RUNS times, 5; one part alone) */
+#include "runtime/compute/registry.h"
 #include "runtime/measure/compare.h"
+#include "runtime/transport/registry.h"
 #include "sim/base/alloc.h"
 #include "sim/base/processors.h"
 #include "sim/schedule/schedule.h"
@@ -21,7 +23,7 @@ typedef struct scene {
     const char *shapes;
     int64_t bytes; /* of a tensor between stages; 0: no memory is described */
     bool uneven;   /* stage s takes 1 + s / S times as long */
-    pp_execute_options options;
+    pp_run_plan_options options;
 } scene;
 
 static void fail(const pp_err *err)
@@ -91,7 +93,7 @@ static middle repeat(const scene *s, int runs, probe read)
         pp_err err = { 0 };
         pp_execution x PP_CLEANUP(pp_execution_free) = { 0 };
         pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of(s);
-        if (pp_execute(plan, NULL, &s->options, &x, &err))
+        if (pp_run_plan(plan, NULL, &s->options, &x, &err))
             fail(&err);
         values[n] = read(&x);
     }
@@ -138,13 +140,13 @@ static double predicted_ms(const pp_execution *x)
     return (double)x->prediction->makespan_ns * 1e-6;
 }
 
-static pp_execute_options spin_options(uint32_t iterations)
+static pp_run_plan_options spin_options(uint32_t iterations)
 {
-    pp_execute_options o = { .settings = "",
-                             .payload_bytes = 4096,
-                             .link = { .kind = PP_LINK_PLAN },
-                             .warmup = 1,
-                             .iterations = iterations };
+    pp_run_plan_options o = { .settings = "",
+                              .payload_bytes = 4096,
+                              .link = { .kind = PP_LINK_PLAN },
+                              .warmup = 1,
+                              .iterations = iterations };
     pp_err err = { 0 };
     if (pp_transport_get("threads", &o.transport, &err) || pp_compute_get("spin", &o.compute, &err))
         fail(&err);
@@ -299,7 +301,7 @@ static void print_cpu(int runs)
     for (int n = 0; n < runs; n++) {
         pp_execution x PP_CLEANUP(pp_execution_free) = { 0 };
         pp_plan *plan PP_CLEANUP(pp_plan_free) = plan_of(&s);
-        if (pp_execute(plan, NULL, &s.options, &x, &err))
+        if (pp_run_plan(plan, NULL, &s.options, &x, &err))
             fail(&err);
         error[0][n] = step_error(&x);
         error[1][n] = replay_error(&x);

@@ -11,10 +11,11 @@ cudnn="$cuda $(found CUDNN "$2")"
 bad=0
 for header in $(find sim planner calib runtime traces tools tests -name '*.h' | sort); do
     compiler=${CC:-cc}
-    if grep -q '<mpi\.h>' "$header"; then
+    case $header in runtime/mpi/*)
         compiler=mpicc
         command -v mpicc >/dev/null || continue
-    fi
+        ;;
+    esac
     more=
     case $header in
     runtime/cuda/*)

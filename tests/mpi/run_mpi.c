@@ -1,4 +1,5 @@
 /* Whole runs over transport mpi: `mpirun -n 4 run_mpi CASE`, as of tests/mpi/run.sh. */
+#include "runtime/compute/registry.h"
 #include "runtime/core/run.h"
 #include "sim/base/alloc.h"
 #include "sim/schedule/schedule.h"

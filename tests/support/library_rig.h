@@ -3,7 +3,7 @@
 #ifndef PPSIM_TESTS_SUPPORT_LIBRARY_RIG_H
 #define PPSIM_TESTS_SUPPORT_LIBRARY_RIG_H
 
-#include "runtime/library/library_int.h"
+#include "runtime/library/runtime.h"
 #include "sim/schedule/schedule.h"
 
 #include <check.h>

@@ -2,7 +2,9 @@
 #ifndef PPSIM_TESTS_SUPPORT_RUN_H
 #define PPSIM_TESTS_SUPPORT_RUN_H
 
+#include "runtime/compute/registry.h"
 #include "runtime/core/run.h"
+#include "runtime/transport/registry.h"
 #include "sim/base/alloc.h"
 #include "tests/support/step.h"
 

@@ -1,4 +1,6 @@
 /* ppsim run: executes a plan, measures it, and compares what happened with what was predicted. */
+#include "runtime/compute/registry.h"
+#include "runtime/transport/registry.h"
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
 #include "sim/base/processors.h"
@@ -86,7 +88,7 @@ static void on_signal(int number)
     signal(SIGTERM, SIG_DFL);
 }
 
-static pp_status read_counts(const pp_args *args, pp_execute_options *o, pp_err *err)
+static pp_status read_counts(const pp_args *args, pp_run_plan_options *o, pp_err *err)
 {
     int64_t iterations = 5;
     int64_t warmup = 1;
@@ -105,7 +107,7 @@ static pp_status read_counts(const pp_args *args, pp_execute_options *o, pp_err 
 }
 
 /* Of a transport with queues. */
-static pp_status read_queues(const pp_args *args, pp_execute_options *o, pp_err *err)
+static pp_status read_queues(const pp_args *args, pp_run_plan_options *o, pp_err *err)
 {
     static const char *const own[] = { "--communicators", "--check-messages" };
     int layout = 0;
@@ -122,7 +124,7 @@ static pp_status read_queues(const pp_args *args, pp_execute_options *o, pp_err 
     return status;
 }
 
-static pp_status read_options(const pp_args *args, pp_faults *faults, pp_execute_options *o,
+static pp_status read_options(const pp_args *args, pp_faults *faults, pp_run_plan_options *o,
                               pp_err *err)
 {
     static const char *const durations[] = { "plan", "measured", NULL };
@@ -130,7 +132,7 @@ static pp_status read_options(const pp_args *args, pp_faults *faults, pp_execute
     const char *compute = pp_args_text(args, "--compute");
     const char *settings = pp_args_text(args, "--compute-settings");
     const char *fault;
-    *o = (pp_execute_options){ .settings = settings ? settings : "", .stop = &stop };
+    *o = (pp_run_plan_options){ .settings = settings ? settings : "", .stop = &stop };
     pp_status status = pp_transport_get(transport ? transport : "threads", &o->transport, err);
     if (status || (status = pp_compute_get(compute ? compute : "spin", &o->compute, err)))
         return status;
@@ -230,7 +232,7 @@ static pp_status check_replica(const pp_plan *plan, uint32_t replica, pp_err *er
 }
 
 /* A fault that hits nothing would look like one that was survived. */
-static pp_status check_faults(const pp_plan *plan, const pp_execute_options *o, pp_err *err)
+static pp_status check_faults(const pp_plan *plan, const pp_run_plan_options *o, pp_err *err)
 {
     uint32_t ranks = plan->order[0]->ranks;
     uint32_t steps = o->warmup + o->iterations;
@@ -314,7 +316,7 @@ static void running_free(running **r)
     free(*r);
 }
 
-static pp_status show(const pp_args *args, const running *r, const pp_execute_options *o,
+static pp_status show(const pp_args *args, const running *r, const pp_run_plan_options *o,
                       pp_err *err)
 {
     int64_t columns = 80;
@@ -355,7 +357,7 @@ static bool knows_sizes(const pp_costs *costs)
 }
 
 /* What the figures will not say of themselves. */
-static void remark(const pp_plan *plan, const pp_execute_options *o)
+static void remark(const pp_plan *plan, const pp_run_plan_options *o)
 {
     bool real = o->compute->describe != NULL; /* its tensors have sizes */
     uint32_t ranks = plan->order[0]->ranks;
@@ -372,7 +374,7 @@ static void remark(const pp_plan *plan, const pp_execute_options *o)
 static pp_status run(const pp_args *args, pp_err *err)
 {
     running *r PP_CLEANUP(running_free) = pp_alloc_array(1, sizeof *r);
-    pp_execute_options o;
+    pp_run_plan_options o;
     if (!r)
         return pp_err_nomem(err);
     pp_status status = read_options(args, &r->faults, &o, err);
@@ -394,7 +396,7 @@ static pp_status run(const pp_args *args, pp_err *err)
     pp_ticker ticker = pp_ticker_begin("steps", 0);
     o.progress = show_progress;
     o.progress_context = &ticker;
-    status = pp_execute(r->plan, r->written, &o, &r->execution, err);
+    status = pp_run_plan(r->plan, r->written, &o, &r->execution, err);
     pp_ticker_end(&ticker);
     if (status) {
         write_flight(args, &r->execution);

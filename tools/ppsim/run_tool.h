@@ -8,7 +8,7 @@
 /* How it was executed, for people and for the report's "execution". */
 typedef struct pp_run_print {
     const pp_execution *execution;
-    const pp_execute_options *options;
+    const pp_run_plan_options *options;
     const char *planned_framework; /* the plan's own, where it is another; NULL: ppsim */
     bool compare;
 } pp_run_print;

@@ -2,7 +2,7 @@
  * it computes too, in a thread of its own. Nobody is watched: when all points are handed out, those
  * without an answer are handed out again, so that the points of processes that died, or are slow,
  * are computed by others. */
-#include "runtime/core/farm.h"
+#include "runtime/module/farm.h"
 #include "runtime/core/clock.h"
 #include "sim/base/alloc.h"
 #include "tools/ppsim/sweep/sweep.h"

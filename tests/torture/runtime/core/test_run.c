@@ -1,7 +1,9 @@
 /* Whichever allocation of a run fails, the status says so, nothing leaks and nothing hangs. One
  * rank: the n-th allocation is then always the same. With more ranks it is another one each time,
  * but the run must still end. */
+#include "runtime/compute/registry.h"
 #include "runtime/measure/compare.h"
+#include "runtime/transport/registry.h"
 #include "sim/base/alloc.h"
 #include "sim/schedule/schedule.h"
 #include "tests/torture/torture.h"
@@ -45,18 +47,18 @@ static int execute(void *ranks)
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
     pp_execution x PP_CLEANUP(pp_execution_free) = { 0 };
     pp_comparison comparison;
-    pp_execute_options o = { .settings = "",
-                             .payload_bytes = 64,
-                             .link = { .kind = PP_LINK_PLAN },
-                             .iterations = 1,
-                             .verify = true };
+    pp_run_plan_options o = { .settings = "",
+                              .payload_bytes = 64,
+                              .link = { .kind = PP_LINK_PLAN },
+                              .iterations = 1,
+                              .verify = true };
     pp_status status = make_plan(*(uint32_t *)ranks, &plan, &err);
     if (!status)
         status = pp_transport_get("threads", &o.transport, &err);
     if (!status)
         status = pp_compute_get("spin", &o.compute, &err);
     if (!status)
-        status = pp_execute(plan, NULL, &o, &x, &err);
+        status = pp_run_plan(plan, NULL, &o, &x, &err);
     if (!status)
         status = pp_execution_compare(&x, &comparison, &err);
     return (int)status;

@@ -1,0 +1,111 @@
+/* One GPU and what it is timed at: what calib/ calls of the module ppsim_cuda.so, without any of
+ * CUDA's types. Implemented in runtime/cuda/gpu.c. */
+#ifndef PPSIM_RUNTIME_GPU_GPU_H
+#define PPSIM_RUNTIME_GPU_GPU_H
+
+#include "runtime/gpu/type.h"
+#include "runtime/module/module.h"
+#include "sim/base/units.h"
+
+/* Of row-major matrices; c is m x n, summed over k. */
+typedef enum pp_gpu_product {
+    PP_GPU_AB,
+    PP_GPU_ABT,
+    PP_GPU_ATB,
+} pp_gpu_product;
+
+typedef enum pp_gpu_work_kind {
+    PP_GPU_MULTIPLY,
+    PP_GPU_COPY,              /* of `bytes`, within the GPU's memory */
+    PP_GPU_COPY_IN,           /* from pinned memory of the host */
+    PP_GPU_COPY_OUT,          /* to pinned memory of the host */
+    PP_GPU_COPY_PEER,         /* to GPU `peer` */
+    PP_GPU_MESSAGE,           /* NCCL's, of `bytes`, from the GPU to itself; only beside others */
+    PP_GPU_ATTENTION_FORWARD, /* from here on by kernels of ppsim */
+    PP_GPU_ATTENTION_BACKWARD,
+    PP_GPU_NORM_FORWARD, /* root mean square */
+    PP_GPU_NORM_BACKWARD,
+    PP_GPU_GELU_FORWARD,
+    PP_GPU_GELU_BACKWARD,
+    PP_GPU_SWIGLU_FORWARD,
+    PP_GPU_SWIGLU_BACKWARD,
+    PP_GPU_CROSS_ENTROPY, /* loss and gradient of logits */
+    PP_GPU_EMBEDDING_FORWARD,
+    PP_GPU_EMBEDDING_BACKWARD,
+    PP_GPU_ADAM,
+    PP_GPU_CUDNN_FORWARD, /* attention by cuDNN, in bf16, once open_cudnn has found it */
+    PP_GPU_CUDNN_BACKWARD,
+} pp_gpu_work_kind;
+
+/* What is timed. Operands are pseudo-random numbers between -1 and 1. */
+typedef struct pp_gpu_work {
+    pp_gpu_work_kind kind;
+    pp_gpu_type in, out; /* of what goes in, and of the result */
+    pp_gpu_product product;
+    bool add; /* to the result that is there */
+    int64_t m, n, k;
+    int32_t multiprocessors; /* the product may take; 0: all */
+    int64_t bytes;
+    uint32_t peer;
+    uint32_t channels;      /* of the message, at most; 0: NCCL's own choice */
+    int64_t rows, width;    /* rows: tokens; Adam: parameters. width of SwiGLU: of its result */
+    int64_t vocab;          /* of the embedding; the width of logits is theirs */
+    int64_t heads;          /* of attention, causal within each sequence; width: of a head */
+    const int64_t *lengths; /* [sequences], the caller's: of attention */
+    size_t sequences;
+} pp_gpu_work;
+
+typedef struct pp_gpu_facts {
+    char name[128]; /* "NVIDIA H100 80GB HBM3" */
+    char software[96];
+    int32_t multiprocessors;
+    int64_t cache_bytes, memory_bytes;
+    uint32_t visible; /* GPUs */
+    int nccl;         /* its version, 22809 for 2.28.9 */
+} pp_gpu_facts;
+
+/* One GPU and its streams. Used by one thread. Owner closes it. */
+typedef struct pp_gpu pp_gpu;
+/* Work whose operands lie on the GPU: as many sets of them as the GPU's cache does not hold, used
+ * in turn. Owner frees it before the GPU is closed. */
+typedef struct pp_gpu_task pp_gpu_task;
+
+typedef struct pp_gpu_timing {
+    uint32_t runs;
+    bool posting;        /* the host's time to launch them counts, not the GPU's */
+    bool cold;           /* the GPU's cache is filled with something else before every run */
+    pp_gpu_task *beside; /* COPY or MESSAGE, done meanwhile on another stream; NULL: nothing */
+} pp_gpu_timing;
+
+typedef struct pp_gpu_table {
+    /* number: among those that are visible. Fails: UNAVAILABLE, NOMEM, IO. */
+    pp_status (*open)(const pp_module_services *services, uint32_t number, pp_gpu **gpu_out,
+                      pp_err *err);
+    void (*close)(pp_gpu *gpu); /* NULL is fine */
+    const pp_gpu_facts *(*facts)(const pp_gpu *gpu);
+    /* Takes and fills memory, and does it once. how_out: [how_size], what the library chose:
+     * "algorithm 66, tile 20, stages 36, split-K 1, 3.88 waves, 0 B workspace".
+     * Fails: UNAVAILABLE (no algorithm; the GPU's memory is too small; messages failed), NOMEM,
+     * IO. */
+    pp_status (*prepare)(pp_gpu *gpu, const pp_gpu_work *work, pp_gpu_task **task_out,
+                         char *how_out, size_t how_size, pp_err *err);
+    void (*release)(pp_gpu_task *task); /* NULL is fine */
+    /* Loads cuDNN, and compares its attention with that of ppsim by sequences of a few lengths.
+     * version_out: "9.28.1", the gpu's. Fails: UNAVAILABLE, one sentence: it is not there, is too
+     * old, cannot do it, or its values differ; NOMEM, IO. */
+    pp_status (*open_cudnn)(pp_gpu *gpu, int64_t heads, int64_t width, const char **version_out,
+                            pp_err *err);
+    /* took_ns: of all runs, by the GPU's events around them; the host's launches are not in it.
+     * What is beside runs from before they are launched until after they are over. Fails:
+     * UNAVAILABLE: that cannot be had, or messages failed; IO. */
+    pp_status (*time)(pp_gpu *gpu, pp_gpu_task *task, const pp_gpu_timing *how, pp_ns *took_ns,
+                      pp_err *err);
+    /* Does it without a pause for at least so long. Fails: IO. */
+    pp_status (*heat)(pp_gpu *gpu, pp_gpu_task *task, pp_ns least_ns, pp_err *err);
+} pp_gpu_table;
+
+/* table_out: of the module, which is loaded. Fails: UNAVAILABLE, one sentence; NOMEM, IO. */
+PP_MUST_CHECK pp_status pp_gpu_open(uint32_t number, const pp_gpu_table **table_out,
+                                    pp_gpu **gpu_out, pp_err *err);
+
+#endif

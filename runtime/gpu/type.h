@@ -1,0 +1,10 @@
+/* Elements of matrices on a GPU. */
+#ifndef PPSIM_RUNTIME_GPU_TYPE_H
+#define PPSIM_RUNTIME_GPU_TYPE_H
+
+typedef enum pp_gpu_type {
+    PP_GPU_F32,  /* computed in float: no TF32 */
+    PP_GPU_BF16, /* summed in float */
+} pp_gpu_type;
+
+#endif

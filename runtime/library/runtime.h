@@ -1,0 +1,29 @@
+/* Behind pp_runtime.h: what a plan and a runtime are made of. */
+#ifndef PPSIM_RUNTIME_LIBRARY_RUNTIME_H
+#define PPSIM_RUNTIME_LIBRARY_RUNTIME_H
+
+#include "runtime/library/pp_runtime.h"
+#include "runtime/measure/run_plan.h"
+
+#include <stdatomic.h>
+
+struct pp_runtime_plan {
+    pp_plan *plan;
+    pp_execution x; /* as far as pp_execution_prepare makes it */
+    bool has[PP_OP_KIND_COUNT];
+    atomic_bool *pinned; /* in this block: a thread that does not end uses the plan, so it stays */
+    atomic_bool pin;
+};
+
+/* For the ops of a caller: their bytes are the plan's. */
+extern const pp_compute pp_compute_of_caller;
+
+/* Tells `error` (may be NULL) what err says; returns its status. */
+pp_runtime_status pp_library_fail(const pp_err *err, pp_runtime_error *error);
+
+/* pp_runtime_open with faults on purpose, which outlive the runtime; NULL: none. */
+PP_MUST_CHECK pp_runtime_status pp_library_open(const pp_runtime_options *options,
+                                                const pp_faults *faults, pp_runtime **runtime_out,
+                                                pp_runtime_error *error);
+
+#endif

@@ -1,0 +1,131 @@
+/* From a plan to what would run: the costs of its replica with the bytes of the compute and the
+ * durations of the link, the data, and the lowered program. */
+#include "runtime/measure/execution.h"
+
+#include <stdlib.h>
+
+void pp_execution_free(pp_execution *x)
+{
+    if (x->result.given_up)
+        return; /* a thread still uses it */
+    for (uint32_t r = 0; x->job.worker && r < x->work.ranks; r++)
+        x->job.compute->close(x->job.worker[r]);
+    free(x->job.worker);
+    if (x->job.transport)
+        x->job.transport->close(x->job.world);
+    pp_run_result_free(&x->result);
+    pp_timeline_free(&x->predicted);
+    pp_timeline_free(&x->replayed);
+    pp_report_free(&x->prediction);
+    pp_report_free(&x->report);
+    if (x->owns_program)
+        pp_program_free(&x->program);
+    pp_costs_free(&x->costs);
+    pp_workload_free(&x->padded);
+    *x = (pp_execution){ 0 };
+}
+
+/* The replica's part of the plan's data; it stays the plan's. */
+static pp_status view_data(const pp_plan *plan, uint32_t replica, pp_execution *x, pp_err *err)
+{
+    if (!plan->workload.microbatch)
+        return PP_OK;
+    x->workload = plan->workload;
+    x->workload.replicas = 1;
+    if (plan->workload.replicas > 1)
+        x->workload.microbatch += (size_t)replica * plan->workload.microbatches;
+    x->work.data = &x->workload;
+    x->work.workload = &x->workload;
+    if (plan->sizes.kind < PP_SIZES_PADDED)
+        return PP_OK;
+    x->work.workload = &x->padded;
+    return pp_workload_pad(&plan->sizes, &x->workload, &x->padded, NULL, err);
+}
+
+static pp_status make_work(const pp_plan *plan, const pp_run_plan_options *options, pp_execution *x,
+                           pp_err *err)
+{
+    uint32_t replica = options->replica;
+    const pp_order *order = plan->order[plan->order_count > 1 ? replica : 0];
+    x->order = order;
+    pp_status status = pp_order_one_rank(order, "ppsim run", err);
+    if (!status)
+        status = pp_costs_spread(plan->costs[plan->costs_count > 1 ? replica : 0], &x->costs, err);
+    if (status)
+        return status;
+    x->costs->has_pairs = false; /* a rank does one op at a time */
+    x->work = (pp_compute_work){ .ranks = order->ranks,
+                                 .stages = order->stages,
+                                 .microbatches = order->microbatches,
+                                 .stage_rank = order->stage_rank,
+                                 .partition = plan->partition,
+                                 .costs = x->costs,
+                                 .settings = options->settings,
+                                 .seed = options->seed,
+                                 .forward_only = pp_order_forward_only(order) };
+    status = view_data(plan, replica, x, err);
+    if (!status && options->compute->describe)
+        status = options->compute->describe(&x->work, x->costs, err);
+    return status;
+}
+
+static pp_status on_link(const pp_link *link, int64_t bytes, pp_ns *takes_ns, pp_err *err)
+{
+    double latency_s = (double)link->latency_ns * 1e-9;
+    return pp_ns_from_seconds(latency_s + (double)bytes / link->bytes_per_s, "--link", takes_ns,
+                              err);
+}
+
+/* Transfers last as long as the link makes them. */
+static pp_status apply_link(const pp_link *link, pp_costs *costs, pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (size_t k = 0; k < (size_t)costs->classes * costs->stages && !status; k++) {
+        bool below = costs->has_memory && k % costs->stages;
+        int64_t bytes = costs->has_memory ? costs->message_bytes[k] : 0;
+        if (link->kind == PP_LINK_FREE) {
+            costs->send_f_ns[k] = costs->send_b_ns[k] = 0;
+        } else if (link->kind == PP_LINK_THROTTLE) {
+            status = on_link(link, bytes, &costs->send_f_ns[k], err);
+            if (!status)
+                status = on_link(link, below ? costs->message_bytes[k - 1] : 0,
+                                 &costs->send_b_ns[k], err);
+        }
+    }
+    return status;
+}
+
+pp_plan pp_plan_as_executed(const pp_plan *plan, const pp_transport *transport,
+                            pp_communicators communicators)
+{
+    pp_plan ours = *plan;
+    bool queues = transport && transport->has_queues;
+    ours.framework = queues ? &pp_framework_zero_bubble : &pp_framework_ppsim;
+    ours.comm.has_lanes = false;
+    ours.buffers = (pp_buffer_settings){ .has_recv = false };
+    ours.host = (pp_host_costs){ 0 };
+    ours.sharing = (pp_sharing){ 0 };
+    ours.shape_message_ns = 0;
+    ours.p2p = PP_P2P_SEND_RECV;
+    ours.step_sync = true;
+    if (queues) {
+        ours.comm.has_lanes = true;
+        ours.comm.lanes = pp_communicators_lanes(communicators);
+        ours.buffers = (pp_buffer_settings){
+            .has_recv = true, .recv = PP_RECV_ON_POST, .has_send = true, .send = PP_SEND_UNTIL_DONE
+        };
+    }
+    return ours;
+}
+
+pp_status pp_execution_prepare(const pp_plan *plan, const pp_run_plan_options *options,
+                               pp_execution *x, pp_err *err)
+{
+    pp_status status = make_work(plan, options, x, err);
+    if (status)
+        return status;
+    if ((status = apply_link(&options->link, x->costs, err)) || x->program)
+        return status;
+    x->owns_program = true;
+    return pp_plan_lower(plan, x->order, x->costs, &x->program, err);
+}

@@ -1,0 +1,276 @@
+/* Executes a plan from its costs to its report: prepare, open the world and the workers, measure
+ * ops where asked, predict, run, report the median iteration, verify. */
+#include "runtime/measure/run_plan.h"
+
+#include "runtime/core/agreement.h"
+#include "runtime/measure/op_times.h"
+#include "runtime/measure/replay.h"
+#include "sim/base/alloc.h"
+#include "sim/engine/engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static pp_status predict(const pp_plan *ours, const pp_run_plan_options *options, bool written,
+                         pp_execution *x, pp_err *err)
+{
+    const pp_framework *framework = written ? NULL : ours->framework;
+    pp_err unimportant = { 0 };
+    pp_status status =
+        pp_plan_simulate_program(ours, x->program, x->costs, framework, &x->predicted,
+                                 &x->prediction, options->force ? &unimportant : err);
+    return status == PP_INFEASIBLE && options->force ? PP_OK : status;
+}
+
+/* What the transport says before ranks run; whoever was ended from outside is told by whom. */
+static pp_status say(const pp_err *own, pp_status status, const pp_execution *x, pp_err *err)
+{
+    if (status != PP_INFEASIBLE)
+        return status ? pp_err_set(err, status, own->where, "%s", own->text) : PP_OK;
+    return pp_err_set(err, status, NULL, "%s",
+                      x->world.stop && *x->world.stop ? PP_INTERRUPTED : PP_STOPPED_ELSEWHERE);
+}
+
+static pp_status open_world(const pp_run_plan_options *options, pp_execution *x, pp_err *err)
+{
+    pp_err own = { 0 };
+    if (options->compute->memory) {
+        pp_status status = options->compute->memory(&x->memory, err);
+        if (status)
+            return status;
+        x->job.memory = &x->memory;
+    }
+    x->world = (pp_world_options){ .ranks = x->work.ranks,
+                                   .link = options->link,
+                                   .faults = options->faults,
+                                   .communicators = options->communicators,
+                                   .check_messages = options->check_messages,
+                                   .memory = x->job.memory,
+                                   .stop = options->stop };
+    return say(&own, options->transport->open(&x->world, &x->job.world, &own), x, err);
+}
+
+static pp_status open_workers(const pp_run_plan_options *options, uint32_t first, uint32_t count,
+                              pp_execution *x, pp_err *err)
+{
+    bool *holds = pp_alloc_array(x->work.stages, sizeof *holds);
+    x->job.worker = pp_alloc_array(x->work.ranks, sizeof *x->job.worker);
+    pp_status status = holds && x->job.worker ? PP_OK : pp_err_nomem(err);
+    for (uint32_t r = first; r < first + count && !status; r++) {
+        for (uint32_t s = 0; s < x->work.stages; s++)
+            holds[s] = x->work.stage_rank[s] == r;
+        status = options->compute->open(&x->work, holds, &x->job.worker[r], err);
+    }
+    free(holds);
+    return status;
+}
+
+static pp_status gather(pp_execution *x, uint32_t first, const void *mine, size_t bytes,
+                        void *all_out, pp_err *err)
+{
+    pp_err own = { 0 };
+    pp_status status =
+        x->job.transport->all_gather(x->job.world, first, mine, bytes, all_out, &own);
+    return say(&own, status, x, err);
+}
+
+/* Before a transport connects the processes for what they are to run. */
+static pp_status agree_on_program(pp_execution *x, uint32_t first, pp_err *err)
+{
+    uint64_t hash = pp_program_hash(x->program, x->costs);
+    pp_agreement own = pp_agreement_on(x->program, x->costs, hash);
+    pp_agreement *all = pp_alloc_array(x->work.ranks, sizeof *all);
+    if (!all)
+        return pp_err_nomem(err);
+    pp_status status = gather(x, first, &own, sizeof own, all, err);
+    if (!status) {
+        status = pp_agreement_check(all, x->work.ranks, err);
+        x->disagrees = status != PP_OK;
+    }
+    free(all);
+    return status;
+}
+
+/* The longest of what the processes have: rank 0's alone knows what ops take here. The others wait
+ * for it as long as its measuring lasts. */
+static pp_status share_deadline(pp_execution *x, pp_ns *deadline_ns, pp_err *err)
+{
+    const pp_transport *transport = x->job.transport;
+    uint32_t ranks = x->work.ranks;
+    uint32_t first = 0;
+    uint32_t hosted = 0;
+    transport->hosts(x->job.world, &first, &hosted);
+    if (hosted == ranks)
+        return PP_OK;
+    pp_status status = agree_on_program(x, first, err);
+    if (status)
+        return status;
+    pp_ns own_ns = *deadline_ns;
+    pp_ns *all_ns = pp_alloc_array(ranks, sizeof *all_ns);
+    if (!all_ns)
+        return pp_err_nomem(err);
+    status = gather(x, first, &own_ns, sizeof own_ns, all_ns, err);
+    for (uint32_t r = 0; r < ranks && !status; r++)
+        *deadline_ns = all_ns[r] > *deadline_ns ? all_ns[r] : *deadline_ns;
+    free(all_ns);
+    return status;
+}
+
+static pp_status run(const pp_run_plan_options *options, bool written, pp_execution *x, pp_err *err)
+{
+    pp_ns deadline_ns = options->deadline_ns ? options->deadline_ns : PP_DEADLINE_NS;
+    pp_ns step_ns = x->prediction ? x->prediction->makespan_ns : 0;
+    pp_ns long_ns = step_ns < INT64_MAX / 80 ? 20 * step_ns : INT64_MAX / 4;
+    if (!options->deadline_ns && long_ns > deadline_ns)
+        deadline_ns = long_ns;
+    pp_status status = share_deadline(x, &deadline_ns, err);
+    if (status)
+        return status;
+    x->how = (pp_run_options){ .warmup = options->warmup,
+                               .iterations = options->iterations,
+                               .limit_bytes = options->payload_bytes,
+                               .check_memory = options->verify && x->costs->has_memory && !written,
+                               .poison = options->verify && options->payload_bytes < 0,
+                               .check_messages = options->check_messages,
+                               .serialize = options->serialize,
+                               .deadline_ns = deadline_ns,
+                               .faults = options->faults,
+                               .stop = options->stop,
+                               .progress = options->progress,
+                               .progress_context = options->progress_context };
+    x->job.program = x->program;
+    x->job.costs = x->costs;
+    x->job.work = &x->work;
+    return pp_run(&x->job, &x->how, &x->result, err);
+}
+
+/* The measured report of the median iteration. */
+static pp_status report(const pp_plan *plan, bool written, pp_execution *x, pp_err *err)
+{
+    const pp_iteration *median = &x->result.iteration[x->result.median];
+    pp_costs *plain PP_CLEANUP(pp_costs_free) = NULL;
+    pp_status status = pp_costs_spread(x->costs, &plain, err);
+    if (status)
+        return status;
+    for (uint32_t r = 0; r < plain->ranks; r++)
+        plain->grad_sync_ns[r] = plain->tied_ns[r] = plain->optimizer_ns[r] = 0;
+    plain->fixed_ns = 0;
+    status = pp_report_build(plan->schedule, written ? NULL : plan->framework, x->program,
+                             median->timeline, plain, true, &x->report, err);
+    if (status)
+        return status;
+    pp_report *r = x->report;
+    r->step_boundary_ns =
+        median->step_ns - r->makespan_ns; /* the last sends, tied weights, update */
+    r->boundary.optimizer_ns = r->step_boundary_ns;
+    r->step_ns = median->step_ns;
+    r->seed = x->work.seed;
+    if (r->tokens_per_s > 0)
+        r->tokens_per_s = plain->tokens / ((double)r->step_ns * 1e-9);
+    r->model_flops_utilization = 0; /* of another machine */
+    status = pp_report_add_worst(r, x->program, median->timeline, PP_WORST_DEFAULT, err);
+    return status ? status : pp_replay(x->program, x->costs, median->timeline, &x->replayed, err);
+}
+
+/* The ops of one GPU cannot be over sooner, and on one GPU for all ranks are over then: some rank
+ * always has an op that waits for its turn only. */
+static void add_turns(const pp_run_plan_options *options, uint32_t first, uint32_t hosted,
+                      pp_execution *x)
+{
+    for (uint32_t k = first; k < first + hosted && x->predicted && options->serialize; k++) {
+        const uint32_t gpu = options->compute->gpu(x->job.worker[k]);
+        pp_ns sum_ns = 0;
+        bool seen = false; /* a rank before it has this GPU */
+        for (uint32_t r = first; r < first + hosted; r++) {
+            if (options->compute->gpu(x->job.worker[r]) != gpu)
+                continue;
+            seen = seen || r < k;
+            for (size_t i = x->program->rank_begin[r]; i < x->program->rank_begin[r + 1]; i++)
+                sum_ns += x->predicted->end_ns[i] - x->predicted->start_ns[i];
+        }
+        x->gpus += !seen;
+        x->serial_ns = sum_ns > x->serial_ns ? sum_ns : x->serial_ns;
+    }
+}
+
+/* What the process of rank 0 does beyond the others' part, or fails to do, they do not know. */
+static pp_status carry_out(const pp_plan *plan, const pp_plan *ours,
+                           const pp_run_plan_options *options, bool written, pp_execution *x,
+                           pp_err *err)
+{
+    uint32_t first = 0;
+    uint32_t hosted = 0;
+    options->transport->hosts(x->job.world, &first, &hosted);
+    pp_status status = open_workers(options, first, hosted, x, err);
+    if (!status && first == 0 && options->measure_ops)
+        status = pp_measure_ops(options, x, err);
+    if (!status)
+        status = predict(written ? plan : ours, options, written, x, err);
+    if (!status)
+        add_turns(options, first, hosted, x);
+    if (status || (status = run(options, written, x, err)))
+        return status;
+    if (first == 0 && (status = report(ours, written, x, err)))
+        return status;
+    return options->verify ? pp_verify(&x->job, options->warmup + options->iterations,
+                                       options->stop, &x->verdict, err)
+                           : PP_OK;
+}
+
+/* Queues take what framework zero-bubble makes. */
+static pp_status check_pairs(const pp_plan *plan, const pp_run_plan_options *options, pp_err *err)
+{
+    const pp_order *order = plan->order[plan->order_count > 1 ? options->replica : 0];
+    char token[32];
+    for (size_t i = 0; i < order->rank_begin[order->ranks]; i++)
+        if (order->ops[i].paired)
+            return pp_err_set(err, PP_USAGE, "--transport",
+                              "%s takes no overlapped pairs, and %s is half of one; use "
+                              "--transport threads",
+                              options->transport->name,
+                              pp_op_print(order->ops[i], token, sizeof token));
+    return PP_OK;
+}
+
+static pp_status check_memory(const pp_run_plan_options *options, pp_err *err)
+{
+    if (!options->compute->memory || options->transport->takes_device_memory)
+        return PP_OK;
+    return pp_err_set(err, PP_USAGE, "--transport",
+                      "%s does not carry tensors of GPUs; with compute %s use threads or nccl",
+                      options->transport->name, options->compute->name);
+}
+
+pp_status pp_run_plan(const pp_plan *plan, pp_program *written, const pp_run_plan_options *options,
+                      pp_execution *x, pp_err *err)
+{
+    pp_plan ours = pp_plan_as_executed(plan, options->transport, options->communicators);
+    pp_plan as_written = *plan; /* on the queues that there are */
+    if (options->link.kind == PP_LINK_THROTTLE)
+        ours.shape_message_ns = options->link.latency_ns;
+    if (options->transport->has_queues) {
+        as_written.comm.has_lanes = true;
+        as_written.comm.lanes = ours.comm.lanes;
+    }
+    *x = (pp_execution){ .job = { .transport = options->transport, .compute = options->compute },
+                         .program = written };
+    pp_status status = check_memory(options, err);
+    if (!status)
+        status = options->transport->available(err);
+    if (!status && options->transport->has_queues && !written)
+        status = check_pairs(plan, options, err);
+    if (status || (status = pp_execution_prepare(&ours, options, x, err)))
+        return status;
+    status = open_world(options, x, err);
+    if (!status)
+        status = carry_out(written ? &as_written : &ours, &ours, options, written != NULL, x, err);
+    /* else the other processes know */
+    if (status && x->job.world && !x->result.group && !x->disagrees)
+        options->transport->abort(x->job.world);
+    if (status == PP_INFEASIBLE && options->stop && *options->stop) {
+        if (err) /* it may say that somebody else stopped the run */
+            err->status = PP_OK;
+        return pp_err_set(err, status, NULL, PP_INTERRUPTED);
+    }
+    return status;
+}

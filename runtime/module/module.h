@@ -1,0 +1,66 @@
+/* Transports and computes that need a library which the ppsim command must not depend on: each is
+ * in a module, a shared object that is loaded when somebody asks for it and exports one table. */
+#ifndef PPSIM_RUNTIME_MODULE_MODULE_H
+#define PPSIM_RUNTIME_MODULE_MODULE_H
+
+#include "runtime/core/transport.h"
+
+/* Grows with every change of this header, of runtime/core/transport.h or runtime/core/compute.h. */
+#define PP_MODULE_ABI 8
+
+/* What a module calls of ppsim: it links none of it. Outlives the world. */
+typedef struct pp_module_services {
+    pp_status (*err_set)(pp_err *err, pp_status status, const char *where, const char *format, ...)
+        PP_PRINTF(4, 5);
+    pp_status (*message_check)(const pp_message *expected, const pp_message *came, pp_err *err);
+    pp_status (*world_stopped)(pp_err *err);
+    int64_t (*clock_now_ns)(void);
+    bool (*launched)(void); /* pp_module_launched */
+} pp_module_services;
+
+typedef struct pp_module {
+    uint32_t abi;        /* PP_MODULE_ABI; the first member in every version */
+    const char *version; /* of ppsim */
+    /* What else this machine must have. NULL: nothing. Fails: UNAVAILABLE. */
+    pp_status (*available)(const pp_module_services *services, pp_err *err);
+    /* As pp_transport.open. */
+    pp_status (*open)(const pp_module_services *services, const pp_world_options *options,
+                      pp_world **world_out, pp_err *err);
+    const pp_transport *transport;            /* all but available and open */
+    const struct pp_farm_table *farm;         /* runtime/module/farm.h; NULL: it has none */
+    const struct pp_math *math;               /* of compute cuda (runtime/cpu/math.h) */
+    const struct pp_device_memory *memory;    /* without services */
+    const struct pp_gpu_table *gpu;           /* runtime/gpu/gpu.h; NULL: it has none */
+    const struct pp_gpu_link_table *gpu_link; /* runtime/gpu/gpu_link.h; NULL: it has none */
+} pp_module;
+
+/* What a world of a module begins with. */
+typedef struct pp_module_world {
+    const pp_transport *transport;
+} pp_module_world;
+
+/* A shared object of ours. symbol: its pp_module, of a name of its own, since a module that is
+ * loaded with `global` would take the place of another's. cure: how to get it; mend: what to do
+ * when it does not load. */
+typedef struct pp_module_file {
+    const char *name, *symbol, *cure, *mend;
+    bool global; /* plug-ins of its library look for symbols in it */
+} pp_module_file;
+
+extern const pp_module_file pp_module_mpi, pp_module_cuda;
+
+/* Loads it from $PPSIM_MODULE_DIR, the folder of the executable, or ${libdir}/ppsim: the first of
+ * them that has it; and asks whether it can be used. It stays loaded. Fails: UNAVAILABLE. */
+PP_MUST_CHECK pp_status pp_module_load(const pp_module_file *file, const pp_module **module_out,
+                                       pp_err *err);
+
+/* Was this process started by an MPI launcher? Known without MPI_Init, which takes long and may end
+ * the process when nobody started it. */
+bool pp_module_launched(void);
+extern const pp_module_services pp_module_services_table;
+
+/* Opens a world of a module. Fails: UNAVAILABLE, and as pp_transport.open. */
+PP_MUST_CHECK pp_status pp_module_open(const pp_module_file *file, const pp_world_options *options,
+                                       pp_world **world_out, pp_err *err);
+
+#endif

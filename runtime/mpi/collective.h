@@ -1,0 +1,17 @@
+/* What all processes do together. The functions are those of pp_transport, but for the last. */
+#ifndef PPSIM_RUNTIME_MPI_COLLECTIVE_H
+#define PPSIM_RUNTIME_MPI_COLLECTIVE_H
+
+#include "runtime/mpi/world.h"
+
+pp_status pp_mpi_all_gather(pp_world *world, uint32_t rank, const void *mine, size_t bytes,
+                            void *all_out, pp_err *err);
+pp_status pp_mpi_clock_ahead(pp_world *world, uint32_t rank, pp_ns *ahead_ns, pp_ns *error_ns,
+                             pp_err *err);
+void pp_mpi_abort(pp_world *world);
+bool pp_mpi_alarmed(pp_world *world);
+pp_status pp_mpi_collect(pp_world *world, const void *mine, size_t bytes, pp_ns patience_ns,
+                         void *all_out, bool *came_out, pp_err *err);
+void pp_mpi_stop_listen(pp_world *world);
+
+#endif

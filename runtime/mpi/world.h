@@ -1,0 +1,71 @@
+/* The MPI module from within. One process, one rank: its thread posts and waits, the thread that
+ * opened the world watches, and a thread of ours makes progress while the rank computes. They take
+ * turns (lock), so that MPI_THREAD_SERIALIZED is enough. */
+#ifndef PPSIM_RUNTIME_MPI_WORLD_H
+#define PPSIM_RUNTIME_MPI_WORLD_H
+
+#include "runtime/module/farm.h"
+
+#include <mpi.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* A transfer of this rank: two messages each, header and payload. */
+typedef struct pp_transfer_state {
+    pp_message message; /* goes out, or is expected */
+    pp_message came;
+    MPI_Request request[2];
+    void *payload;
+    size_t bytes;      /* of the payload */
+    size_t came_bytes; /* that came */
+    int error;         /* MPI's, of either message */
+    char *copy;        /* where a buffered send lies until it has left */
+    uint32_t before;   /* the one posted before it on its edge, or PP_NO_SOURCE */
+    pp_ns done_ns;
+    bool sends;
+    bool held;    /* MPI has requests of it */
+    bool through; /* it may be done, where the one before is */
+    atomic_bool done;
+} pp_transfer_state;
+
+/* What is still under way when a call ends early must keep its memory until the end. */
+typedef struct pp_kept pp_kept;
+struct pp_kept {
+    pp_kept *next;
+};
+
+struct pp_world {
+    pp_module_world head; /* first */
+    const pp_module_services *services;
+    const volatile sig_atomic_t *stop; /* of the options */
+    int rank, ranks;
+    bool roomy; /* no more ranks on this machine than cores */
+
+    pthread_mutex_t lock; /* around every call of MPI, and all that follows */
+    MPI_Comm data, collective, alarm;
+    atomic_bool stopped;
+    MPI_Request stop_request; /* receives that another process stops */
+    char stop_byte;
+    pp_kept *kept;
+
+    /* The loaded program. */
+    size_t transfers;
+    uint32_t *slot; /* [transfers]: into transfer, PP_NO_SOURCE for those of other ranks */
+    pp_transfer_state *transfer; /* [own_transfers] */
+    char *copies;
+    uint32_t *open; /* transfers that are held or not done, in the order of their posts */
+    uint32_t *last; /* [2 * ranks]: the last one posted from and to each rank in this step */
+    size_t own_transfers, open_count;
+
+    void *gather; /* of the rank's thread */
+    size_t gather_bytes;
+    pp_ns clock[2]; /* sent, received */
+
+    pthread_t progress;
+    pthread_cond_t progress_wanted;
+    bool news; /* since the progress thread went to sleep */
+    bool progress_runs, progress_parked, progress_ends;
+    bool waiting; /* the rank's thread looks itself, from nap to nap */
+};
+
+#endif

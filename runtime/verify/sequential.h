@@ -1,0 +1,50 @@
+/* The same work on one worker, one op after the other: what a pipelined step must equal, and where
+ * the durations of ops can be measured without pipelining. */
+#ifndef PPSIM_RUNTIME_VERIFY_SEQUENTIAL_H
+#define PPSIM_RUNTIME_VERIFY_SEQUENTIAL_H
+
+#include "runtime/core/arena.h"
+#include "runtime/core/compute.h"
+
+#include <signal.h>
+
+/* A worker that holds all stages, and the tensors of one microbatch. Owner frees with
+ * pp_sequential_free. */
+typedef struct pp_sequential {
+    const pp_compute *compute;
+    const pp_compute_work *work;
+    const pp_program *program;
+    const pp_costs *costs;
+    void *worker;
+    pp_op_tensors *tensors; /* [stages] */
+    char *memory;
+    pp_device_memory device; /* that it is of; all zero: this process's */
+    bool *split;             /* [stages]: I and W, not B */
+    char *tied;              /* of both ends */
+    uint32_t *turn; /* [microbatches]: a step takes them in this order; ascending at first */
+    const volatile sig_atomic_t *stop; /* as in pp_world_options, looked at before every op; NULL
+                                          at first */
+} pp_sequential;
+
+/* program: which stages split their backward. Fails: as compute->open; NOMEM. */
+PP_MUST_CHECK pp_status pp_sequential_new(const pp_compute *compute, const pp_compute_work *work,
+                                          const pp_program *program, const pp_costs *costs,
+                                          pp_sequential **sequential_out, pp_err *err);
+void pp_sequential_free(pp_sequential **sequential); /* for PP_CLEANUP */
+
+/* These three fail: INFEASIBLE when the stop flag rises; as compute.
+ *
+ * One step of the training run, microbatch after microbatch by `turn`; update included.
+ * took: NULL, or costs with a class per microbatch; what the ops took is added to f_ns, i_ns, w_ns,
+ * b_ns. */
+PP_MUST_CHECK pp_status pp_sequential_step(pp_sequential *sequential, uint32_t step, pp_costs *took,
+                                           pp_err *err);
+
+/* Forward and backward of one microbatch, no update: its gradients and its loss alone. */
+PP_MUST_CHECK pp_status pp_sequential_gradient(pp_sequential *sequential, uint32_t microbatch,
+                                               pp_err *err);
+/* Its forward alone: its loss. */
+PP_MUST_CHECK pp_status pp_sequential_loss(pp_sequential *sequential, uint32_t microbatch,
+                                           pp_err *err);
+
+#endif
