@@ -50,7 +50,7 @@ if(NOT PPSIM_MPI STREQUAL "OFF")
 endif()
 
 # pp_add_part(gsl GSL_FOUND VERSION 2.7 LICENCE GPL-3.0-or-later FOR "fits"): a line of the build's summary
-# and one of `ppsim --version` (tools/ppsim/version.c).
+# and one of `ppsim --version` (tools/ppsim/base/version.c).
 function(pp_add_part name condition)
     cmake_parse_arguments(PARSE_ARGV 2 part "" "VERSION;LICENCE;FOR" "")
     set(here 0)

@@ -55,11 +55,11 @@ function(pp_add_layer)
 endfunction()
 
 # pp_add_module(mpi LIBS ...)
-# The shared object ppsim_<name>.so of this folder's <name>/*.c, loaded on demand: beside the command
-# in the build folder, installed to ${libdir}/ppsim. It links none of ppsim.
+# The shared object ppsim_<name>.so of all .c files in this folder's <name>/ and below, loaded on demand: beside
+# the command in the build folder, installed to ${libdir}/ppsim. It links none of ppsim.
 function(pp_add_module name)
     cmake_parse_arguments(PARSE_ARGV 1 module "" "" "LIBS")
-    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.c)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.c)
     set(target ppsim_${name}_module)
     add_library(${target} MODULE ${sources})
     target_link_libraries(${target} PRIVATE ppsim_flags ${module_LIBS})

@@ -1,4 +1,4 @@
-/* Explains in words why the ranks of a run do not get on. */
+/* Explains in words why the ranks of a run stand still. */
 #ifndef PPSIM_RUNTIME_CORE_DEADLOCK_REPORT_H
 #define PPSIM_RUNTIME_CORE_DEADLOCK_REPORT_H
 

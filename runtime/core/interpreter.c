@@ -1,5 +1,5 @@
 /* Carries out one rank's steps in the order of its program: run an op, post a group of
- * transfers, wait for a group, read sizes that were told.
+ * transfers, wait for a group, check sizes that messages brought.
  *
  * Everything that a step needs was prepared before: places of tensors (arena), rows of the
  * record, messages of the transport. While a step runs the interpreter allocates nothing and

@@ -1,5 +1,5 @@
-/* Executes a program, step after step, on the ranks that this process hosts, and watches that it
- * gets on. */
+/* Executes a program, step after step, on the ranks that this process hosts, and detects when it
+ * stands still. */
 #ifndef PPSIM_RUNTIME_CORE_RUN_H
 #define PPSIM_RUNTIME_CORE_RUN_H
 

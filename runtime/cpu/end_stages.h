@@ -6,9 +6,9 @@
 
 /* x: [tokens][hidden], the residual stream. */
 void pp_cpu_first_input(const pp_cpu_call *call, void *x);
-/* x becomes its own gradient (without a vocabulary); the logits become theirs. */
+/* Writes c->loss. x becomes its own gradient (without a vocabulary); the logits become theirs. */
 void pp_cpu_loss_forward(const pp_cpu_call *call, void *x);
-/* With a vocabulary: x becomes the gradient of what the head's norm got. */
+/* With a vocabulary: x becomes the gradient of the input of the head's norm. */
 void pp_cpu_loss_backward(const pp_cpu_call *call, void *x);
 void pp_cpu_end_stage_weight(const pp_cpu_call *call);
 

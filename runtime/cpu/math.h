@@ -1,6 +1,6 @@
-/* What the ops of a stage are made of. stack.c and end_stages.c say which of these an op is; a
- * table says how they are done: on this processor (math.c, for double and float), on a GPU
- * (runtime/cuda/). Tensors lie where the machine has its memory. */
+/* The operations that the ops of a stage are made of. stack.c and end_stages.c say which of them an
+ * op consists of; a table says how they are done: on this processor (math.c, for double and float)
+ * or on a GPU (runtime/cuda/). Tensors lie where the machine has its memory. */
 #ifndef PPSIM_RUNTIME_CPU_MATH_H
 #define PPSIM_RUNTIME_CPU_MATH_H
 
@@ -51,21 +51,23 @@ typedef struct pp_math {
     pp_status (*open)(const struct pp_module_services *services, const pp_cpu_model *model,
                       uint32_t rank, void **machine_out, pp_err *err);
     void (*close)(void *machine); /* NULL is fine */
-    /* Before the calls of an op, or of a step's begin or end, and after them: they are over. */
+    /* Called before and after the calls of an op, or of a step's begin or end. When finish returns
+     * all of them have ended. */
     void (*start)(void *machine);
     pp_status (*finish)(void *machine, pp_err *err);
-    /* When the last op began and was over on the processor itself, by the host's clock. NULL: the
-     * time between its calls. */
+    /* When the last op began and ended on the GPU, on the host's clock. NULL: from its call to its
+     * return. */
     void (*times)(const void *machine, pp_ns *start_ns, pp_ns *end_ns);
 
-    uint32_t (*gpu)(const void *machine); /* which; NULL: it is none */
+    uint32_t (*gpu)(const void *machine); /* number of its GPU; NULL: it is none */
 
-    /* Memory for weights, zero at first; and to and from the host's, over when they return. */
+    /* Memory for weights, zero at first. read and write copy to and from the host's memory, and
+     * have ended when they return. */
     pp_status (*take)(void *machine, size_t bytes, void **at_out, pp_err *err);
     void (*give)(void *machine, void *at);
     void (*read)(void *machine, void *host, const void *from, size_t bytes);
     void (*write)(void *machine, void *to, const void *host, size_t bytes);
-    /* What weights begin with; sums: as sums. */
+    /* Writes the initial weights of a matrix; sums: with elements of sum_bytes. */
     pp_status (*fill)(void *machine, const pp_cpu_matrix *matrix, bool sums, void *weights,
                       pp_err *err);
 

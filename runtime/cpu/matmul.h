@@ -1,4 +1,4 @@
-/* Products of row-major matrices, and the only door to BLAS. Equal operands give equal bits,
+/* Products of row-major matrices. Nothing else calls BLAS. Equal operands give equal bits,
  * whichever thread asks. */
 #ifndef PPSIM_RUNTIME_CPU_MATMUL_H
 #define PPSIM_RUNTIME_CPU_MATMUL_H
@@ -9,8 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The library's two products (CBLAS), loaded when first asked for: commands that compute nothing
- * do without it, and its symbols stay out of GSL's way, which has its own of the same names. */
+/* The two products of the library (CBLAS). It is loaded when they are first asked for: commands
+ * that compute nothing do without it, and its symbols do not meet those of GSL, some of which have
+ * the same names. */
 typedef struct pp_cpu_blas {
     void (*dgemm)(void), (*sgemm)(void);
 } pp_cpu_blas;

@@ -17,13 +17,13 @@ typedef struct pp_cpu_settings {
     double lr;
 } pp_cpu_settings;
 
-/* What is not said has its default. Fails: USAGE. */
+/* Settings that are not given have their defaults. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_cpu_settings_parse(const char *text, pp_cpu_settings *out, pp_err *err);
 /* Of compute cuda: dtype is float or bf16. */
 PP_MUST_CHECK pp_status pp_gpu_settings_parse(const char *text, pp_cpu_settings *out, pp_err *err);
 
 #define PP_GPU_TOLERANCE_F32 1e-5 /* of --verify, against double */
 #define PP_GPU_TOLERANCE_BF16 0.1
-#define PP_GPU_HEAD_MAX 256 /* elements of an attention head that fit beside others on an SM */
+#define PP_GPU_HEAD_MAX 256 /* elements of an attention head: several blocks fit on an SM */
 
 #endif

@@ -105,7 +105,7 @@ static void block_forward(const block *b, void *x)
     product(b, f, h, s[PP_CPU_G], b->weight[3], x, true);
 }
 
-/* From DY to dx, the gradient of the block's input; NULL: nobody wants it. */
+/* From DY to dx, the gradient of the block's input; NULL: it is not needed. */
 static void block_backward(const block *b, void *dx)
 {
     const int64_t h = b->hidden, f = b->mlp;

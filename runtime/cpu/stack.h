@@ -1,4 +1,4 @@
-/* The ops of one stage. Equations: docs/runtime-cpu.md. */
+/* The ops of one stage: F, then B as its two parts. Equations: docs/runtime-cpu.md. */
 #ifndef PPSIM_RUNTIME_CPU_STACK_H
 #define PPSIM_RUNTIME_CPU_STACK_H
 

@@ -1,8 +1,10 @@
 /* The module ppsim_cuda.so: the table that it exports, and whether this machine can use it. */
-#include "runtime/cuda/gpu.h"
-#include "runtime/cuda/link.h"
-#include "runtime/cuda/machine.h"
-#include "runtime/cuda/nccl_world.h"
+#include "runtime/cuda/compute/machine.h"
+#include "runtime/cuda/compute/math.h"
+#include "runtime/cuda/compute/memory.h"
+#include "runtime/cuda/nccl/nccl_world.h"
+#include "runtime/cuda/timing/gpu.h"
+#include "runtime/cuda/timing/link.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* One GPU and what it is timed at: what calib/ calls of the module ppsim_cuda.so, without any of
- * CUDA's types. Implemented in runtime/cuda/gpu.c. */
+/* One GPU and the work that is timed on it: what calib/ calls of the module ppsim_cuda.so, without
+ * any of CUDA's types. Implemented in runtime/cuda/timing/gpu.c. */
 #ifndef PPSIM_RUNTIME_GPU_GPU_H
 #define PPSIM_RUNTIME_GPU_GPU_H
 
@@ -20,7 +20,7 @@ typedef enum pp_gpu_work_kind {
     PP_GPU_COPY_IN,           /* from pinned memory of the host */
     PP_GPU_COPY_OUT,          /* to pinned memory of the host */
     PP_GPU_COPY_PEER,         /* to GPU `peer` */
-    PP_GPU_MESSAGE,           /* NCCL's, of `bytes`, from the GPU to itself; only beside others */
+    PP_GPU_MESSAGE,           /* NCCL's, of `bytes`, from the GPU to itself; only as `beside` */
     PP_GPU_ATTENTION_FORWARD, /* from here on by kernels of ppsim */
     PP_GPU_ATTENTION_BACKWARD,
     PP_GPU_NORM_FORWARD, /* root mean square */
@@ -37,7 +37,7 @@ typedef enum pp_gpu_work_kind {
     PP_GPU_CUDNN_BACKWARD,
 } pp_gpu_work_kind;
 
-/* What is timed. Operands are pseudo-random numbers between -1 and 1. */
+/* Work that is timed. Operands are pseudo-random numbers between -1 and 1. */
 typedef struct pp_gpu_work {
     pp_gpu_work_kind kind;
     pp_gpu_type in, out; /* of what goes in, and of the result */
@@ -96,11 +96,11 @@ typedef struct pp_gpu_table {
     pp_status (*open_cudnn)(pp_gpu *gpu, int64_t heads, int64_t width, const char **version_out,
                             pp_err *err);
     /* took_ns: of all runs, by the GPU's events around them; the host's launches are not in it.
-     * What is beside runs from before they are launched until after they are over. Fails:
-     * UNAVAILABLE: that cannot be had, or messages failed; IO. */
+     * The work `beside` runs from before they are launched until after they have ended. Fails:
+     * UNAVAILABLE (that is not possible, or messages failed), IO. */
     pp_status (*time)(pp_gpu *gpu, pp_gpu_task *task, const pp_gpu_timing *how, pp_ns *took_ns,
                       pp_err *err);
-    /* Does it without a pause for at least so long. Fails: IO. */
+    /* Repeats the work without a pause for at least least_ns, so that clocks settle. Fails: IO. */
     pp_status (*heat)(pp_gpu *gpu, pp_gpu_task *task, pp_ns least_ns, pp_err *err);
 } pp_gpu_table;
 

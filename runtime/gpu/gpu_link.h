@@ -1,7 +1,7 @@
 /* Traffic between GPUs, timed straight over NCCL: what calib/ calls of the module ppsim_cuda.so,
  * without any of CUDA's types. Payloads lie on the GPUs. A process hosts all visible GPUs, a rank
  * each, or one rank of a job that torchrun, mpirun or srun started. Implemented in
- * runtime/cuda/link.c. */
+ * runtime/cuda/timing/link.c. */
 #ifndef PPSIM_RUNTIME_GPU_GPU_LINK_H
 #define PPSIM_RUNTIME_GPU_GPU_LINK_H
 
@@ -18,7 +18,7 @@ typedef enum pp_traffic_kind {
     PP_TRAFFIC_ALL_GATHER, /* `bytes` is what every rank has in the end */
 } pp_traffic_kind;
 
-/* What a communicator is told of its channels, of which each takes a multiprocessor; 0: NCCL's own
+/* The numbers of channels of a communicator, each of which takes a multiprocessor; 0: NCCL's own
  * choice. */
 typedef struct pp_gpu_channels {
     uint32_t most, least;  /* in all */
@@ -28,8 +28,8 @@ typedef struct pp_gpu_channels {
 typedef struct pp_traffic {
     pp_traffic_kind kind;
     uint32_t first, second;   /* ranks */
-    bool pair;                /* in a communicator of these two; else in that of all ranks, of which
-                                 every one takes part in collectives */
+    bool pair;                /* in a communicator of these two; else in that of all ranks, all of
+                                 which take part in collectives */
     pp_gpu_channels channels; /* of its communicator */
     uint64_t bytes;
 } pp_traffic;
@@ -39,7 +39,7 @@ typedef struct pp_gpu_link_facts {
     uint32_t ranks;
     const uint32_t *node; /* [ranks]: machines by number */
     int nccl;             /* its version, 22809 for 2.28.9 */
-    bool net_channels;    /* channels.per_net_peer can be said: NCCL 2.28 */
+    bool net_channels;    /* channels.per_net_peer is known to NCCL (2.28) */
     char name[128];       /* of the first GPU here: "NVIDIA H100 80GB HBM3" */
     int32_t multiprocessors;
 } pp_gpu_link_facts;
@@ -51,20 +51,20 @@ typedef struct pp_gpu_link_table {
                       pp_gpu_link **link_out, pp_err *err);
     void (*close)(pp_gpu_link *link); /* NULL is fine; ends serve of the others */
     const pp_gpu_link_facts *(*facts)(const pp_gpu_link *link);
-    /* Where rank 0 is: `runs` times, behind one that does not count, which brings the ranks
-     * together. took_ns: by events of the streams, of the rank that took longest; SHAPE and POST:
-     * by the host's clock. Fails: IO, INFEASIBLE (stopped), NOMEM. */
+    /* In the process of rank 0: the traffic `runs` times, after one that does not count and brings
+     * the ranks together. took_ns: by events of the streams, of the rank that took longest; SIZE
+     * and POST: by the host's clock. Fails: IO, INFEASIBLE (stopped), NOMEM. */
     pp_status (*run)(pp_gpu_link *link, const pp_traffic *traffic, uint32_t runs, pp_ns *took_ns,
                      pp_err *err);
-    /* Where rank 0 is not: takes part until the link is closed there. */
+    /* In the other processes: takes part until rank 0 closes the link. */
     pp_status (*serve)(pp_gpu_link *link, pp_err *err);
 } pp_gpu_link_table;
 
 #define PP_NCCL_CHUNK_SIZE_WHY \
     "is set; with it NCCL may deliver wrong data without a word (NCCL #2408); unset it"
 
-/* Before messages are measured: no setting of NCCL's may stand above what is said to it, or make it
- * wrong. Fails: USAGE. */
+/* Called before messages are measured: no environment variable of NCCL may overrule the settings of
+ * a communicator, or make it deliver wrong data. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_gpu_link_check_settings(pp_err *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* The functions of pp_runtime.h that run steps: a compute whose ops are the caller's functions,
  * executed by pp_run one step at a time. Memory for tensors is kept from step to step. */
 #include "runtime/library/runtime.h"
+
 #include "runtime/core/clock.h"
 #include "runtime/transport/registry.h"
 #include "sim/base/alloc.h"

@@ -1,4 +1,4 @@
-/* Behind pp_runtime.h: what a plan and a runtime are made of. */
+/* Behind pp_runtime.h: what its files share, and what tests call. */
 #ifndef PPSIM_RUNTIME_LIBRARY_RUNTIME_H
 #define PPSIM_RUNTIME_LIBRARY_RUNTIME_H
 
@@ -9,19 +9,19 @@
 
 struct pp_runtime_plan {
     pp_plan *plan;
-    pp_execution x; /* as far as pp_execution_prepare makes it */
+    pp_execution x; /* as pp_execution_prepare leaves it */
     bool has[PP_OP_KIND_COUNT];
     atomic_bool *pinned; /* in this block: a thread that does not end uses the plan, so it stays */
     atomic_bool pin;
 };
 
-/* For the ops of a caller: their bytes are the plan's. */
+/* The compute whose ops are the caller's functions. Their bytes are the plan's. */
 extern const pp_compute pp_compute_of_caller;
 
-/* Tells `error` (may be NULL) what err says; returns its status. */
+/* Copies err to *error, which may be NULL; returns the status. */
 pp_runtime_status pp_library_fail(const pp_err *err, pp_runtime_error *error);
 
-/* pp_runtime_open with faults on purpose, which outlive the runtime; NULL: none. */
+/* pp_runtime_open with injected faults, which outlive the runtime; NULL: none. */
 PP_MUST_CHECK pp_runtime_status pp_library_open(const pp_runtime_options *options,
                                                 const pp_faults *faults, pp_runtime **runtime_out,
                                                 pp_runtime_error *error);

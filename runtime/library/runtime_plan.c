@@ -10,7 +10,7 @@
 
 #define TENSOR_BYTES_MAX ((size_t)1 << 44) /* so that sums of many stay within 64 bits */
 #define OP_NS_MAX ((pp_ns)1000000000 * 1000000)
-#define ANY_NS 1000 /* of ops whose durations nobody told */
+#define ANY_NS 1000 /* of ops whose durations are not given */
 
 _Static_assert((int)PP_RUNTIME_FORWARD == (int)PP_OP_F &&
                    (int)PP_RUNTIME_BACKWARD_INPUT == (int)PP_OP_I &&
@@ -79,7 +79,7 @@ static pp_status ask(asking *a, uint32_t stage, uint32_t microbatch, pp_runtime_
     return PP_OK;
 }
 
-/* costs: with a class per microbatch. Durations that it has stay where the caller tells none. */
+/* costs: with a class per microbatch. Its durations stay where the caller gives none. */
 static pp_status fill_costs(asking *a, pp_costs *costs, pp_err *err)
 {
     int64_t below = 0;

@@ -1,15 +1,15 @@
-/* What was executed against what was predicted. */
+/* Compares what was executed with what was predicted. */
 #ifndef PPSIM_RUNTIME_MEASURE_COMPARE_H
 #define PPSIM_RUNTIME_MEASURE_COMPARE_H
 
 #include "runtime/measure/run_plan.h"
 
-/* Predicted against executed, in parts of the predicted makespan: what comes from ops that took
- * another time (the engine with measured durations, less the prediction) and what from elsewhere
+/* The error of the prediction, as a part of the predicted makespan, divided by its source:
+ * durations (the engine with measured durations, less the prediction) and everything else
  * (executed, less that). */
 typedef struct pp_comparison {
     double step_error;                 /* executed makespan / predicted - 1 */
-    double duration_error;             /* of which through durations of ops and transfers */
+    double duration_error;             /* the part that comes from durations of ops and transfers */
     double structure_error;            /* the rest */
     double replay_error;               /* executed / replayed - 1 */
     double op_error[PP_OP_KIND_COUNT]; /* median of measured / expected - 1; NaN: no such op */

@@ -6,6 +6,7 @@
 #include "runtime/verify/verify.h"
 #include "sim/plan/plan.h"
 
+/* How a plan is executed. What it points to belongs to the caller. */
 typedef struct pp_run_plan_options {
     const pp_transport *transport;
     const pp_compute *compute;
@@ -16,9 +17,9 @@ typedef struct pp_run_plan_options {
     bool serialize;                 /* as in pp_run_options */
     uint32_t replica;               /* of the plan */
     int64_t payload_bytes;          /* tensors are carried up to here; negative: whole */
-    bool measure_ops;               /* durations: measured one op after the other, not the plan's */
-    bool verify;                    /* values, and every byte of memory */
-    bool force;                     /* also what cannot finish */
+    bool measure_ops;               /* predict with measured durations of ops, not the plan's */
+    bool verify;                    /* compare values and every byte of memory */
+    bool force;                     /* run even what is predicted to hang */
     uint32_t warmup, iterations;
     pp_ns deadline_ns; /* 0: PP_DEADLINE_NS, or 20 predicted steps where that is more */
     uint64_t seed;
@@ -30,8 +31,8 @@ typedef struct pp_run_plan_options {
 
 #define PP_DEADLINE_NS ((pp_ns)10 * 1000 * 1000 * 1000)
 
-/* What became of a plan. Timelines and reports are there in the process of rank 0. Owner frees with
- * pp_execution_free, unless given_up. */
+/* A plan's execution: inputs, then results. Timelines and reports exist in the process of rank 0.
+ * Owner frees with pp_execution_free, which keeps everything where result.given_up. */
 typedef struct pp_execution {
     const pp_order *order; /* the plan's */
     pp_costs *costs;       /* a class per microbatch; the compute's bytes, the link's durations */
@@ -44,7 +45,7 @@ typedef struct pp_execution {
     pp_device_memory memory; /* of the compute, if it has one */
     pp_run_job job;
     pp_run_result result;
-    bool disagrees;  /* with other processes, which all find it out */
+    bool disagrees;  /* with other processes, which all find that out by themselves */
     pp_ns serial_ns; /* serialized: what the ops of the busiest GPU take one after the other, as
                         predicted; else 0 */
     uint32_t gpus;   /* that the ranks here share; serialized */
@@ -62,9 +63,10 @@ typedef struct pp_execution {
 PP_MUST_CHECK pp_status pp_execution_prepare(const pp_plan *plan,
                                              const pp_run_plan_options *options, pp_execution *x,
                                              pp_err *err);
-/* The plan with settings that framework ppsim has: hosts and links are real ones. Where transfers
- * of a rank queue up (NCCL) ours could hang, and zero-bubble lowers it, whose groups cannot. It
- * shares all that `plan` owns, and is never freed. transport: NULL: none that has queues. */
+/* The plan with the settings of framework ppsim, since hosts and links are real ones. Where the
+ * transfers of a rank queue up (NCCL), a program of that framework could hang, so that framework
+ * zero-bubble lowers it, whose groups cannot. The result shares all that `plan` owns, and is never
+ * freed. transport: NULL: none that has queues. */
 pp_plan pp_plan_as_executed(const pp_plan *plan, const pp_transport *transport,
                             pp_communicators communicators);
 

@@ -13,8 +13,8 @@
 #define MEASURED_PASSES 5
 #define NEIGHBOURS_MAX 63
 
-/* Does the same work beside the one that is measured: in a run, too, all ranks compute at once and
- * share caches, memory and clocks. */
+/* A thread that does the same work while ops are measured: in a run, too, all ranks compute at once
+ * and share caches, memory and clocks. */
 typedef struct load_thread {
     pp_sequential *sequential;
     pthread_t thread;
@@ -31,7 +31,7 @@ static void *keep_busy(void *argument)
     return NULL;
 }
 
-/* Where memory or threads are out it is quieter than it will be. */
+/* Without memory or threads for it there is less load than there will be in the run. */
 static void start_load(const pp_run_plan_options *options, const pp_execution *x, load_thread *n,
                        atomic_bool *over)
 {
@@ -57,7 +57,7 @@ static void divide(pp_ns *table, size_t count, pp_ns by)
         table[i] = (table[i] + by / 2) / by;
 }
 
-/* Means of all passes, not medians: a step adds its ops up, slow moments included. */
+/* Means of all passes, not medians: a step is the sum of its ops, slow moments included. */
 static pp_status time_ops(pp_sequential *sequential, pp_costs *costs, pp_err *err)
 {
     const size_t count = (size_t)costs->classes * costs->stages;
@@ -78,7 +78,6 @@ static pp_status time_ops(pp_sequential *sequential, pp_costs *costs, pp_err *er
     return status;
 }
 
-/* What ops take on this machine while as many others compute as there will be. */
 pp_status pp_measure_ops(const pp_run_plan_options *options, pp_execution *x, pp_err *err)
 {
     pp_sequential *sequential PP_CLEANUP(pp_sequential_free) = NULL;

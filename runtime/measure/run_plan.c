@@ -22,7 +22,7 @@ static pp_status predict(const pp_plan *ours, const pp_run_plan_options *options
     return status == PP_INFEASIBLE && options->force ? PP_OK : status;
 }
 
-/* What the transport says before ranks run; whoever was ended from outside is told by whom. */
+/* A failure of the transport before ranks run; one that was ended from outside says by whom. */
 static pp_status say(const pp_err *own, pp_status status, const pp_execution *x, pp_err *err)
 {
     if (status != PP_INFEASIBLE)
@@ -268,7 +268,7 @@ pp_status pp_run_plan(const pp_plan *plan, pp_program *written, const pp_run_pla
     if (status && x->job.world && !x->result.group && !x->disagrees)
         options->transport->abort(x->job.world);
     if (status == PP_INFEASIBLE && options->stop && *options->stop) {
-        if (err) /* it may say that somebody else stopped the run */
+        if (err) /* it may say that another process stopped the run */
             err->status = PP_OK;
         return pp_err_set(err, status, NULL, PP_INTERRUPTED);
     }

@@ -5,7 +5,7 @@
 #include "runtime/measure/execution.h"
 
 /* written: a program that communicates itself, executed as it stands; NULL: the plan's order is
- * lowered by framework ppsim (where transfers queue up by zero-bubble), with the plan's shape
+ * lowered by framework ppsim (by zero-bubble where transfers queue up), with the plan's size
  * protocol, comm and tensors.
  * Fails: USAGE (a compute or transport that cannot do this), UNAVAILABLE, INPUT, INFEASIBLE (it
  * cannot finish; it hung; verification failed), NOMEM. execution_out is set even then, as far as it

@@ -1,6 +1,6 @@
-/* Processes that an MPI launcher started, of which the others ask process 0 what to do, again and
- * again, each time with what came out. Process 0 never waits for one of them in particular: those
- * that die are just not heard of any more. Implemented in runtime/mpi/farm.c. */
+/* A task farm: of the processes that an MPI launcher started, each asks process 0 for its next task
+ * and brings the result of the one before. Process 0 never waits for one of them in particular, so
+ * that a process that dies is merely not heard of any more. Implemented in runtime/mpi/farm.c. */
 #ifndef PPSIM_RUNTIME_MODULE_FARM_H
 #define PPSIM_RUNTIME_MODULE_FARM_H
 
@@ -11,11 +11,11 @@
 typedef struct pp_farm pp_farm;
 
 typedef struct pp_farm_table {
-    /* One thread of the process calls all of these. Fails: UNAVAILABLE, IO, NOMEM. */
+    /* All of these are called by one thread of the process. Fails: UNAVAILABLE, IO, NOMEM. */
     pp_status (*open)(const pp_module_services *services, pp_farm **farm_out, uint32_t *process_out,
                       uint32_t *processes_out, pp_err *err);
-    /* Process 0: what the next one to ask has sent; valid until the next call. came_out: false when
-     * there is none now. Fails: IO. */
+    /* Process 0: the message of the next process that asks; valid until the next call. came_out:
+     * false when none asks now. Fails: IO. */
     pp_status (*poll)(pp_farm *farm, uint32_t *from_out, const char **message_out,
                       size_t *bytes_out, bool *came_out, pp_err *err);
     /* Process 0: to one that has asked. Fails: IO. */
@@ -23,8 +23,8 @@ typedef struct pp_farm_table {
     /* Another process: asks, and waits for the answer. Fails: IO, also after patience_ns. */
     pp_status (*ask)(pp_farm *farm, const char *message, size_t bytes, pp_ns patience_ns,
                      uint64_t *answer_out, pp_err *err);
-    /* all_here: every process calls it, and with this; otherwise some died, and MPI is left as it
-     * is, since it would wait for them. */
+    /* all_here: every process closes the farm, with this flag. Otherwise some died, and MPI is left
+     * as it is, since ending it would wait for them. */
     void (*close)(pp_farm *farm, bool all_here);
 } pp_farm_table;
 

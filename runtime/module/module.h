@@ -1,5 +1,5 @@
-/* Transports and computes that need a library which the ppsim command must not depend on: each is
- * in a module, a shared object that is loaded when somebody asks for it and exports one table. */
+/* Transports and computes that need a library which the ppsim command must not depend on are in
+ * modules: shared objects that are loaded when they are asked for and export one table each. */
 #ifndef PPSIM_RUNTIME_MODULE_MODULE_H
 #define PPSIM_RUNTIME_MODULE_MODULE_H
 
@@ -8,7 +8,7 @@
 /* Grows with every change of this header, of runtime/core/transport.h or runtime/core/compute.h. */
 #define PP_MODULE_ABI 8
 
-/* What a module calls of ppsim: it links none of it. Outlives the world. */
+/* The functions of ppsim that a module calls, since it links none. Outlives the world. */
 typedef struct pp_module_services {
     pp_status (*err_set)(pp_err *err, pp_status status, const char *where, const char *format, ...)
         PP_PRINTF(4, 5);
@@ -34,17 +34,17 @@ typedef struct pp_module {
     const struct pp_gpu_link_table *gpu_link; /* runtime/gpu/gpu_link.h; NULL: it has none */
 } pp_module;
 
-/* What a world of a module begins with. */
+/* The first member of every world of a module. */
 typedef struct pp_module_world {
     const pp_transport *transport;
 } pp_module_world;
 
-/* A shared object of ours. symbol: its pp_module, of a name of its own, since a module that is
- * loaded with `global` would take the place of another's. cure: how to get it; mend: what to do
- * when it does not load. */
+/* A module as a file. symbol: the name of its pp_module; each module has its own, since the symbol
+ * of one that is loaded with `global` would take the place of another's. cure: how to get the file;
+ * mend: what to do when it does not load. */
 typedef struct pp_module_file {
     const char *name, *symbol, *cure, *mend;
-    bool global; /* plug-ins of its library look for symbols in it */
+    bool global; /* its library has plug-ins, which look for symbols in it */
 } pp_module_file;
 
 extern const pp_module_file pp_module_mpi, pp_module_cuda;
@@ -55,7 +55,7 @@ PP_MUST_CHECK pp_status pp_module_load(const pp_module_file *file, const pp_modu
                                        pp_err *err);
 
 /* Was this process started by an MPI launcher? Known without MPI_Init, which takes long and may end
- * the process when nobody started it. */
+ * the process when no launcher started it. */
 bool pp_module_launched(void);
 extern const pp_module_services pp_module_services_table;
 

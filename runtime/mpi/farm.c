@@ -16,7 +16,7 @@ struct pp_farm {
     char *message;        /* process 0: [processes][PP_FARM_BYTES_MAX] */
     uint64_t *reply;      /* process 0: [processes] */
     MPI_Request *sent;    /* process 0: [processes], of the replies */
-    int taken;            /* whose message the caller looks at; 0: nobody's */
+    int taken;            /* process whose message the caller looks at; 0: none */
 };
 
 static void release(pp_farm *farm)

@@ -5,21 +5,22 @@
 
 #include "runtime/mpi/world.h"
 
-/* How a loop that asks again and again passes its time: {0} at the start of a wait. */
+/* How long a loop that asks again and again has waited: all zero at the start of a wait. */
 typedef struct pp_patience {
     uint32_t rounds, naps;
 } pp_patience;
 
+/* Passes a little time between two questions. */
 void pp_mpi_pause(const pp_world *world, pp_patience *patience);
-/* Does somebody want the end? flagged: as far as is known; stopped: asks MPI too, unless somebody
- * else does so now. The lock is not held. */
+/* Must the run end? flagged: as far as is known; stopped: asks MPI too, unless another thread is
+ * inside MPI. The lock is not held. */
 bool pp_mpi_flagged(const pp_world *world);
 bool pp_mpi_stopped(pp_world *world);
 pp_status pp_mpi_failed(const pp_world *world, int code, const char *what, pp_err *err);
 pp_status pp_mpi_nomem(const pp_world *world, pp_err *err);
 /* Tests whether a stop has come. The lock is held. */
 void pp_mpi_look(pp_world *world);
-/* Until all of request[count] are done. Fails: INFEASIBLE (stopped), IO. */
+/* Waits until all of request[count] are done. Fails: INFEASIBLE (stopped), IO. */
 pp_status pp_mpi_finish(pp_world *world, MPI_Request *request, int count, const char *what,
                         pp_err *err);
 

@@ -1,6 +1,6 @@
-/* The MPI module from within. One process, one rank: its thread posts and waits, the thread that
- * opened the world watches, and a thread of ours makes progress while the rank computes. They take
- * turns (lock), so that MPI_THREAD_SERIALIZED is enough. */
+/* The state of transport mpi. One process has one rank: its thread posts and waits, the thread that
+ * opened the world is the watchdog, and a progress thread calls MPI while the rank computes. They
+ * take turns (lock), so that MPI_THREAD_SERIALIZED is enough. */
 #ifndef PPSIM_RUNTIME_MPI_WORLD_H
 #define PPSIM_RUNTIME_MPI_WORLD_H
 
@@ -28,7 +28,8 @@ typedef struct pp_transfer_state {
     atomic_bool done;
 } pp_transfer_state;
 
-/* What is still under way when a call ends early must keep its memory until the end. */
+/* Memory of what is still under way when a call ends early; it is kept until the world is closed.
+ */
 typedef struct pp_kept pp_kept;
 struct pp_kept {
     pp_kept *next;

@@ -20,7 +20,7 @@
 #define EAGER_NS 30000      /* a rank with a processor of its own waits so long before it sleeps */
 #define TURNS 4             /* one that shares it gives way so often before it sleeps */
 #define BRIEF_NS 100000     /* where its wait before was shorter than this */
-#define LOOK_UP_NS 20000000 /* how long a sleep lasts before somebody may have stopped the run */
+#define LOOK_UP_NS 20000000 /* how long a sleep lasts before the stop flag is looked at */
 
 /* One end of a transfer. */
 typedef struct end {
@@ -394,7 +394,7 @@ static pp_status threads_post(pp_world *world, uint32_t rank, const pp_post *pos
         let_go(world, e);
     }
     pthread_mutex_unlock(&e->lock);
-    if (met) /* whoever wakes finds the lock free */
+    if (met) /* the thread that wakes finds the lock free */
         pthread_cond_broadcast(&e->moved);
     return status;
 }

@@ -78,7 +78,7 @@ static size_t lay_out(pp_sequential *s)
     return used;
 }
 
-/* Beside the worker: on the GPU of the rank that has the first stage. */
+/* Takes memory where the worker's is: of a GPU, that of the rank with the first stage. */
 static pp_status take_memory(pp_sequential *s, size_t bytes, pp_err *err)
 {
     void *at = NULL;

@@ -1,5 +1,5 @@
-/* The same work on one worker, one op after the other: what a pipelined step must equal, and where
- * the durations of ops can be measured without pipelining. */
+/* The work of a step on one worker, one op after the other: a pipelined step must give the same
+ * values, and the durations of ops can be measured without waiting for other ranks. */
 #ifndef PPSIM_RUNTIME_VERIFY_SEQUENTIAL_H
 #define PPSIM_RUNTIME_VERIFY_SEQUENTIAL_H
 

@@ -329,7 +329,7 @@ static pp_status check_reference(const values *v, uint32_t steps, const uint32_t
     work.settings = settings;
     work.costs = costs;
     status = compute->describe(&work, costs, &missing);
-    if (status == PP_UNAVAILABLE) /* it is said that this was not compared */
+    if (status == PP_UNAVAILABLE) /* verdict->referred says that this was not compared */
         return PP_OK;
     if (status)
         return pp_err_set(err, status, missing.where, "%s", missing.text);

@@ -1,4 +1,4 @@
-/* The values that a pipelined run ended with against those of a sequential one. */
+/* Compares the values that a pipelined run ended with and those of a sequential one. */
 #ifndef PPSIM_RUNTIME_VERIFY_VERIFY_H
 #define PPSIM_RUNTIME_VERIFY_VERIFY_H
 
@@ -14,7 +14,7 @@ typedef struct pp_verdict {
     bool ordered;  /* all stages sum their weights' gradients in one order of the microbatches, and
                       so did the sequential run: all bits must be equal */
     uint64_t values, differing;
-    uint64_t endless; /* no numbers, or infinite, in the sequential run too: equal says nothing */
+    uint64_t endless; /* NaN or infinite: that they are equal says nothing */
     double tolerance; /* 0 where ordered */
     double worst;     /* relative to the largest value of its stage and kind */
     uint32_t worst_stage;
@@ -28,9 +28,9 @@ typedef struct pp_verdict {
 
 /* Moves random weights a little, one at a time: the loss must change as their gradients say. Then
  * repeats `steps` steps from the start, sequentially, and compares gradients, parameters and losses
- * after the last one. All processes call it, after pp_run.
+ * after the last one. All processes call it, after pp_run. stop: the stop flag, or NULL.
  * Fails: INFEASIBLE when values differ more than allowed (bits where ordered, else the tolerance),
- * naming stage and values, or when the stop flag rises (NULL: nobody can); as compute; NOMEM. */
+ * naming stage and values, or when the stop flag rises; as compute; NOMEM. */
 PP_MUST_CHECK pp_status pp_verify(const pp_run_job *job, uint32_t steps,
                                   const volatile sig_atomic_t *stop, pp_verdict *verdict_out,
                                   pp_err *err);

@@ -1,8 +1,10 @@
 /* How many plans of a model of the size of GPT-3 a sweep makes in a second, over 10,240 points,
  * with all processors or --threads N, without a file. */
 #include "runtime/core/clock.h"
-#include "tools/ppsim/args.h"
-#include "tools/ppsim/sweep/sweep.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/commands.h"
+#include "tools/ppsim/sweep/point.h"
+#include "tools/ppsim/sweep/work.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -44,8 +46,9 @@ int main(int argc, char **argv)
     }
     if (pp_args_parse(&pp_command_sweep, (int)(sizeof words / sizeof words[0]), (char **)words,
                       &args, &err) ||
-        pp_grid_read(args, &sweep.grid, &err) || pp_sweep_load(&sweep, &err) ||
-        pp_sweep_check(&sweep, &err) || pp_sweep_lines_new(sweep.grid.points, &lines, &err) ||
+        pp_grid_read(args, pp_command_sweep.options, &sweep.grid, &err) ||
+        pp_sweep_load(&sweep, &err) || pp_sweep_check(&sweep, &err) ||
+        pp_sweep_lines_new(sweep.grid.points, &lines, &err) ||
         pp_sweep_work_new(&sweep, &file, &lines, &work, &err))
         return fail(&err);
     int64_t begin_ns = pp_clock_now_ns();

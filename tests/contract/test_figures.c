@@ -5,8 +5,8 @@
 #include "tests/support/instance_replay.h"
 #include "tests/support/links.h"
 #include "tests/support/published.h"
-#include "tools/ppsim/args.h"
-#include "tools/ppsim/tool.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/commands.h"
 
 #include <dirent.h>
 #include <unistd.h>

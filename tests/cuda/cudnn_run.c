@@ -1,6 +1,6 @@
 /* Runs a graph as its descriptors say: where tensors lie, what is masked and multiplied, operation
  * by operation, in double and without a notion of attention. */
-#include "runtime/cuda/cudnn_graph.h"
+#include "runtime/cuda/timing/cudnn_graph.h"
 #include "tests/cuda/cudnn.h"
 #include "tests/cuda/standin.h"
 

@@ -47,9 +47,9 @@ nvrtc.nvrtcGetNumSupportedArchs(ctypes.byref(count))
 known = (ctypes.c_int * count.value)()
 nvrtc.nvrtcGetSupportedArchs(known)
 known = sorted({80, 90, 100}.intersection(known))
-device, host = open("runtime/cuda/kernels.cu").read().split("template", 1)
+device, host = open("runtime/cuda/kernel/kernels.cu").read().split("template", 1)
 device = device.replace("static __global__", 'extern "C" __global__')
-wanted = 2 * len(re.findall(r"^    X\(", open("runtime/cuda/kernels.h").read(), re.M))
+wanted = 2 * len(re.findall(r"^    X\(", open("runtime/cuda/kernel/kernels.h").read(), re.M))
 for architecture in [f"sm_{number}" for number in known] + [f"compute_{known[-1]}"]:
     names = compiled(device, architecture)
     if len(names) != wanted:

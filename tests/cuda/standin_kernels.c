@@ -1,5 +1,5 @@
 /* Kernels as C, in the order of their stream. */
-#include "runtime/cuda/kernel_bodies.h"
+#include "runtime/cuda/kernel/kernel_bodies.h"
 #include "tests/cuda/standin.h"
 
 #include <stdatomic.h>

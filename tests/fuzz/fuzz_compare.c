@@ -1,7 +1,9 @@
 /* Any bytes as a file to compare: refused with a place, or read; what is read equals itself in all
  * its values, and against nothing else makes tables that can be printed. */
 #include "sim/base/alloc.h"
-#include "tools/ppsim/compare/compare.h"
+#include "sim/base/text.h"
+#include "tools/ppsim/compare/export.h"
+#include "tools/ppsim/compare/read.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * once, and are printed in every way. */
 #include "sim/base/alloc.h"
 #include "tests/fuzz/scratch.h"
-#include "tools/ppsim/sweep/sweep.h"
+#include "tools/ppsim/sweep/print.h"
 
 #include <string.h>
 

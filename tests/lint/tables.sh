@@ -35,8 +35,8 @@ while read -r table folder; do
         wrong "$folder: two entries are named $name"
     done
 done <tests/lint/plugins.txt
-# An option row that two commands have is written once, in tools/ppsim/option_rows.h.
+# An option row that two commands have is written once, in tools/ppsim/base/option_rows.h.
 twice=$(for file in tools/ppsim/cmd_*.c; do tr -s '\n ' '  ' <"$file" | grep -oE '\{ "--[^{}]*\}'; done | sort | uniq -d)
-[ -z "$twice" ] || wrong "in two option tables, should be in tools/ppsim/option_rows.h: $twice"
+[ -z "$twice" ] || wrong "in two option tables, should be in tools/ppsim/base/option_rows.h: $twice"
 [ "$tables" -gt 0 ] || wrong "no table found"
 exit $bad

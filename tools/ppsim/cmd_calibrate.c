@@ -1,8 +1,11 @@
-/* ppsim calibrate: measurements, of this machine or of others, become a profile. */
+/* ppsim calibrate: makes a profile of measurements on this machine or of imported ones. */
 #include "calib/import/imports.h"
 #include "sim/base/alloc.h"
-#include "tools/ppsim/calibrate_tool.h"
-#include "tools/ppsim/tool.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/output.h"
+#include "tools/ppsim/base/ticker.h"
+#include "tools/ppsim/calibrate/print.h"
+#include "tools/ppsim/commands.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,11 +1,17 @@
-/* ppsim check: is a schedule valid and complete, and can it hang? */
+/* ppsim check: is a schedule or plan valid and complete, and can it hang? The program is run by
+ * the engine under the communication mode that was asked for. On a hang the command also
+ * searches for the message size at which the verdict changes, and for a repair. */
 #include "sim/base/alloc.h"
 #include "sim/engine/comm_engine.h"
 #include "sim/engine/engine.h"
 #include "sim/program/transfer_costs.h"
-#include "tools/ppsim/check_tool.h"
-#include "tools/ppsim/option_rows.h"
-#include "tools/ppsim/study_tool.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/option_rows.h"
+#include "tools/ppsim/check/print.h"
+#include "tools/ppsim/commands.h"
+#include "tools/ppsim/input/exchange_args.h"
+#include "tools/ppsim/scenario/scenario_run.h"
+#include "traces/format/format.h"
 #include "traces/read/comm_rows.h"
 #include "traces/read/gzip.h"
 
@@ -321,7 +327,7 @@ static pp_status simulate(pp_check_verdict *v, const pp_check_subject *s, pp_err
         *err = why;
         return status;
     }
-    pp_study_tell_if_stale(s->plan, v->report, v->file);
+    pp_scenario_tell_if_stale(s->plan, v->report, v->file);
     v->overflows = v->report->has_memory &&
                    pp_report_short(v->report, v->report->memory_limit_bytes, &rank) > 0;
     return PP_OK;

@@ -1,7 +1,12 @@
-/* ppsim compare: two results, and whether the second is worse. For CI. */
+/* ppsim compare: compares two results, or two folders of them, and decides whether the second is
+ * worse. For CI. */
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
-#include "tools/ppsim/compare/compare.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/output.h"
+#include "tools/ppsim/commands.h"
+#include "tools/ppsim/compare/export.h"
+#include "tools/ppsim/compare/profile.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +27,7 @@ static const pp_option options[] = {
     { NULL, NULL, NULL, NULL, false },
 };
 
-/* A table beside the product. */
+/* A table besides the product. */
 typedef struct side_product {
     const char *option;
     void (*print)(const pp_compare_print *print, pp_text *text);

@@ -1,5 +1,7 @@
-/* ppsim completion: what shells complete, written from the option tables. */
-#include "tools/ppsim/args.h"
+/* ppsim completion: writes completion scripts for bash, zsh and fish from the option tables. */
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/output.h"
+#include "tools/ppsim/commands.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,13 @@
-/* ppsim convert: a schedule or a timeline in another format. */
+/* ppsim convert: writes a schedule or timeline in another format, and warns about information
+ * that the format cannot hold. */
 #include "calib/import/imports.h"
 #include "planner/bound/bound.h"
 #include "sim/base/alloc.h"
-#include "tools/ppsim/study_tool.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/output.h"
+#include "tools/ppsim/commands.h"
+#include "tools/ppsim/export/export.h"
+#include "tools/ppsim/scenario/scenario.h"
 #include "traces/read/events.h"
 #include "traces/read/events_cut.h"
 #include "traces/read/gzip.h"
@@ -102,7 +107,7 @@ static pp_status convert_schedule(const pp_args *args, const char *target, const
         return pp_err_set(err, PP_USAGE, pp_args_has(args, "--steps") ? "--steps" : "--ranks",
                           "is for Chrome traces and recordings; leave it out");
     pp_status status =
-        pp_study_load_schedule(args, pp_args_word(args, 0), &s.plan, &s.program, err);
+        pp_scenario_load_schedule(args, pp_args_word(args, 0), &s.plan, &s.program, err);
     if (status)
         return status;
     bool written = s.program != NULL;
@@ -141,7 +146,7 @@ static pp_status cut(const pp_args *args, const char *target, const pp_events_pa
     return pp_events_cut(pp_args_word(args, 0), part, path ? path : "-", &kept, err);
 }
 
-/* What was recorded beside the ops. */
+/* What was recorded besides the ops. */
 static void tell_recorded(const pp_recording *r, size_t step)
 {
     char early[32];

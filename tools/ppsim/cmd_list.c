@@ -2,14 +2,20 @@
 #include "calib/fit/form/form.h"
 #include "calib/import/imports.h"
 #include "calib/probe/probes.h"
+#include "calib/profile/profile.h"
 #include "runtime/compute/registry.h"
 #include "runtime/core/compute.h"
 #include "runtime/core/transport.h"
 #include "runtime/transport/registry.h"
 #include "sim/base/alloc.h"
+#include "sim/job/hardware.h"
+#include "sim/job/model.h"
 #include "sim/schedule/schedule.h"
-#include "tools/ppsim/compare/compare.h"
-#include "tools/ppsim/tool.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/output.h"
+#include "tools/ppsim/base/words.h"
+#include "tools/ppsim/commands.h"
+#include "tools/ppsim/compare/metrics.h"
 #include "traces/plot/registry.h"
 #include "traces/read/data.h"
 #include "traces/target/registry.h"
@@ -114,7 +120,7 @@ READ_ENTRY(probe)
 READ_ENTRY(form)
 #undef READ_ENTRY
 
-/* Ours, beside those of traces/formats.def. */
+/* ppsim's own formats, besides those of traces/formats.def. */
 static const row own_formats[] = {
     { "plan", "--emit           read  the plan file: everything a step needs" },
     { "report", "--emit                 the report as JSON" },

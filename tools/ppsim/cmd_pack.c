@@ -1,9 +1,13 @@
-/* ppsim pack: which sequences share a microbatch, and in what order the microbatches run. */
+/* ppsim pack: chooses which sequences share a microbatch, and in which order the microbatches
+ * run. */
 #include "runtime/core/clock.h"
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
-#include "tools/ppsim/option_rows.h"
-#include "tools/ppsim/pack_tool.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/option_rows.h"
+#include "tools/ppsim/base/output.h"
+#include "tools/ppsim/commands.h"
+#include "tools/ppsim/pack/print.h"
 #include "tools/ppsim/plan/plan.h"
 
 #include <stdio.h>

@@ -1,7 +1,12 @@
 /* ppsim plan: which schedule, partition, recomputation and split is fastest, and does it fit. */
 #include "runtime/core/clock.h"
 #include "sim/base/file.h"
-#include "tools/ppsim/option_rows.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/option_rows.h"
+#include "tools/ppsim/base/output.h"
+#include "tools/ppsim/commands.h"
+#include "tools/ppsim/export/export.h"
+#include "tools/ppsim/input/profile_args.h"
 #include "tools/ppsim/plan/plan.h"
 
 #include <stdio.h>

@@ -1,9 +1,12 @@
-/* ppsim plot: pictures through gnuplot. */
+/* ppsim plot: draws pictures with gnuplot. */
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
-#include "tools/ppsim/option_rows.h"
-#include "tools/ppsim/plot/plot.h"
-#include "tools/ppsim/study_tool.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/option_rows.h"
+#include "tools/ppsim/base/output.h"
+#include "tools/ppsim/commands.h"
+#include "tools/ppsim/plot/gnuplot.h"
+#include "tools/ppsim/plot/load.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +25,7 @@ static const pp_option options[] = {
     { "--metric", "NUMBER", "of a sweep: what cells show, such as peak_memory_bytes", NULL, false },
     { "--where", "OPTION=V", "of a sweep: only points with this value", NULL, true },
     { "--size", "WxH", "of the picture in pixels; as high as its ranks need", NULL, false },
-#include "tools/ppsim/study_options.def"
+#include "tools/ppsim/scenario/options.def"
     { NULL, NULL, NULL, NULL, false },
 };
 

@@ -4,10 +4,17 @@
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
 #include "sim/base/processors.h"
-#include "tools/ppsim/option_rows.h"
-#include "tools/ppsim/profile_tool.h"
-#include "tools/ppsim/run_tool.h"
-#include "tools/ppsim/study_tool.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/option_rows.h"
+#include "tools/ppsim/base/output.h"
+#include "tools/ppsim/base/ticker.h"
+#include "tools/ppsim/commands.h"
+#include "tools/ppsim/export/export.h"
+#include "tools/ppsim/input/load.h"
+#include "tools/ppsim/input/profile_plan.h"
+#include "tools/ppsim/run/print.h"
+#include "tools/ppsim/scenario/scenario.h"
+#include "tools/ppsim/scenario/scenario_run.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -378,10 +385,10 @@ static pp_status run(const pp_args *args, pp_err *err)
     if (!r)
         return pp_err_nomem(err);
     pp_status status = read_options(args, &r->faults, &o, err);
-    if (!status && !(status = pp_study_load(args, "run", &r->plan, &r->written, err)))
-        pp_study_tell_stale(r->plan, pp_args_word(args, 0));
-    if (status || (status = pp_study_forward_only(args, r->written, r->plan, err)) ||
-        (status = pp_study_exchange(args, r->plan, r->written != NULL, err)) ||
+    if (!status && !(status = pp_scenario_load(args, "run", &r->plan, &r->written, err)))
+        pp_scenario_tell_stale(r->plan, pp_args_word(args, 0));
+    if (status || (status = pp_scenario_forward_only(args, r->written, r->plan, err)) ||
+        (status = pp_scenario_exchange(args, r->plan, r->written != NULL, err)) ||
         (status = pp_profile_of_plan(args, r->plan, err)) ||
         (status = check_replica(r->plan, o.replica, err)) ||
         (status = check_faults(r->plan, &o, err)) || (status = read_lengths(args, r->plan, err)))

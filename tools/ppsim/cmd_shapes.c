@@ -1,10 +1,16 @@
-/* ppsim shapes: what each way of telling the receiver its sizes costs. */
+/* ppsim shapes: compares the cost of size protocols, that is of the ways in which receivers
+ * learn the sizes of tensors. Each protocol is planned and simulated with the same set-up. */
 #include "sim/analysis/critical_path.h"
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
 #include "sim/engine/comm_engine.h"
 #include "sim/program/transfer_costs.h"
-#include "tools/ppsim/option_rows.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/option_rows.h"
+#include "tools/ppsim/base/output.h"
+#include "tools/ppsim/base/words.h"
+#include "tools/ppsim/commands.h"
+#include "tools/ppsim/input/exchange_args.h"
 #include "tools/ppsim/plan/plan.h"
 #include "traces/read/gzip.h"
 

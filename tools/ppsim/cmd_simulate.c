@@ -1,13 +1,20 @@
-/* ppsim simulate: a plan, a schedule file or a named schedule, against costs. */
-#include "tools/ppsim/option_rows.h"
-#include "tools/ppsim/profile_tool.h"
-#include "tools/ppsim/robust_tool.h"
-#include "tools/ppsim/study_tool.h"
+/* ppsim simulate: predicts one step of a plan, a schedule file or a named schedule. */
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/option_rows.h"
+#include "tools/ppsim/base/output.h"
+#include "tools/ppsim/commands.h"
+#include "tools/ppsim/export/export.h"
+#include "tools/ppsim/input/profile_plan.h"
+#include "tools/ppsim/report/recompute_print.h"
+#include "tools/ppsim/report/report_print.h"
+#include "tools/ppsim/report/robustness.h"
+#include "tools/ppsim/scenario/framework_table.h"
+#include "tools/ppsim/scenario/scenario_run.h"
 
 #include <string.h>
 
 static const pp_option options[] = {
-#include "tools/ppsim/study_options.def"
+#include "tools/ppsim/scenario/options.def"
     { "--compile-time", "TIME", "of one graph, where the executor compiles (xla, neuronx)", NULL,
       false },
     { "--worst", "N", "show the N longest waits and what caused them; 5", NULL, false },
@@ -51,7 +58,7 @@ static pp_status print(const pp_args *args, const pp_plan *plan, const pp_report
 }
 
 /* --framework all. */
-static pp_status table(const pp_args *args, pp_study *s, pp_err *err)
+static pp_status table(const pp_args *args, pp_scenario *s, pp_err *err)
 {
     static const char *const single[] = {
         "--emit",        "--trace", "--ranks", "--compile-time", "--worst",   "--jitter",
@@ -67,12 +74,12 @@ static pp_status table(const pp_args *args, pp_study *s, pp_err *err)
 
 static pp_status simulate(const pp_args *args, pp_err *err)
 {
-    pp_study s PP_CLEANUP(pp_study_free) = { 0 };
+    pp_scenario s PP_CLEANUP(pp_scenario_free) = { 0 };
     int64_t columns = 80;
     int64_t worst = PP_WORST_DEFAULT;
     bool compiled = false;
     pp_robustness_request robust;
-    pp_status status = pp_study_prepare(args, &s, err);
+    pp_status status = pp_scenario_prepare(args, &s, err);
     if (status || (status = pp_profile_of_plan(args, s.plan, err)))
         return status;
     if (s.every_framework)
@@ -80,7 +87,8 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     if ((status = pp_args_int(args, "--columns", 20, 100000, &columns, err)) ||
         (status = pp_args_switch(args, "--torch-compile", &compiled, err)) ||
         (status = pp_args_int(args, "--worst", 0, 1000000, &worst, err)) ||
-        (status = pp_robust_read(args, &robust, err)) || (status = pp_study_report(args, &s, err)))
+        (status = pp_robust_read(args, &robust, err)) ||
+        (status = pp_scenario_report(args, &s, err)))
         return status;
     pp_report *report = s.plan->prediction;
     const pp_jitter_subject subject = { s.program, s.timeline, s.costs, s.plan->step_sync,
@@ -92,7 +100,7 @@ static pp_status simulate(const pp_args *args, pp_err *err)
         (status = pp_robust_study(&robust, s.plan, &subject, report, err)))
         return status;
     const pp_export data = { .plan = s.plan,
-                             .order = pp_study_order(&s),
+                             .order = pp_scenario_order(&s),
                              .program = s.program,
                              .timeline = s.timeline,
                              .costs = s.costs,
@@ -102,7 +110,7 @@ static pp_status simulate(const pp_args *args, pp_err *err)
     if ((status = pp_write_exports(args, &data, err)) ||
         (status = print(args, s.plan, report, err)))
         return status;
-    return pp_study_check_limit(report, err);
+    return pp_scenario_check_limit(report, err);
 }
 
 const pp_command pp_command_simulate = {

@@ -1,6 +1,12 @@
-/* ppsim sweep: many plans or simulations, one line each, that survive being killed. */
+/* ppsim sweep: answers many plans or simulations, one line each, into a file that survives being
+ * killed. */
 #include "sim/base/file.h"
-#include "tools/ppsim/sweep/sweep.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/output.h"
+#include "tools/ppsim/commands.h"
+#include "tools/ppsim/sweep/farm.h"
+#include "tools/ppsim/sweep/point.h"
+#include "tools/ppsim/sweep/print.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -138,7 +144,7 @@ static pp_status sweep_grid(const pp_args *args, sweeping *s, pp_err *err)
                           "'%.64s' is no option; values follow an option, and files are put "
                           "together with --merge",
                           pp_args_word(args, 0));
-    pp_status status = pp_grid_read(args, &s->sweep.grid, err);
+    pp_status status = pp_grid_read(args, pp_command_sweep.options, &s->sweep.grid, err);
     if (status || (status = pp_sweep_load(&s->sweep, err)) ||
         (status = pp_sweep_farm_open(&farm, err)))
         return status;

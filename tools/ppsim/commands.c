@@ -1,4 +1,7 @@
-#include "tools/ppsim/tool.h"
+/* The table of commands, made from tools/ppsim/commands.def. */
+#include "tools/ppsim/commands.h"
+
+#include <stddef.h>
 
 static const pp_command *const commands[] = {
 #define PP_COMMAND(id) &pp_command_##id,

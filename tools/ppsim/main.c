@@ -1,5 +1,11 @@
+/* The ppsim command: finds the command that was asked for, parses its options, runs it, and
+ * turns its status into an exit status. */
 #include "sim/base/alloc.h"
-#include "tools/ppsim/args.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/output.h"
+#include "tools/ppsim/base/version.h"
+#include "tools/ppsim/base/words.h"
+#include "tools/ppsim/commands.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -46,7 +52,7 @@ static int run(const pp_command *command, int argc, char **argv)
     }
     if (!status)
         return EXIT_SUCCESS;
-    err.status = status; /* also where nobody found words */
+    err.status = status; /* also where no message was set */
     return complain(&err);
 }
 

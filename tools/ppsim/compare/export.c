@@ -1,5 +1,7 @@
-/* Differences for programs: JUnit XML and JSON. */
-#include "tools/ppsim/compare/compare.h"
+/* Writes differences for programs: JUnit XML and JSON. */
+#include "tools/ppsim/compare/export.h"
+
+#include "sim/base/text.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,11 @@
-/* Which files are compared with which: two files, two folders by relative path, a baseline. */
+/* Finds which files are compared with which: two files, the files of two folders by relative
+ * path, or a file or folder and its baseline for this machine. */
+#include "tools/ppsim/compare/files.h"
+
 #include "calib/samples/environment.h"
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
-#include "tools/ppsim/compare/compare.h"
+#include "tools/ppsim/compare/read.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -1,7 +1,10 @@
-/* How two files differ, and which differences are regressions. */
+/* Finds how two files differ, and which differences are regressions. Both tables of quantities
+ * are sorted, so that one merge pass pairs them. Measured values differ only where the intervals
+ * of their repeats do not overlap; docs/ci.md has the rules. */
+#include "tools/ppsim/compare/judge.h"
+
 #include "sim/analysis/memory.h"
 #include "sim/base/alloc.h"
-#include "tools/ppsim/compare/compare.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -302,7 +305,7 @@ static pp_status add(const char *name, const pp_metric *metric, const pp_quantit
     return PP_OK;
 }
 
-/* What only one of them has. A metric of the whole file that nobody tells any more is no pass. */
+/* A quantity that only one file has. A metric of the whole file that is missing now is no pass. */
 static void judge_one(const pp_tolerances *tolerances, pp_difference *d, bool gone)
 {
     bool measured = (d->before && d->before->measured) || (d->after && d->after->measured);

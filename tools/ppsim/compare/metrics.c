@@ -1,5 +1,10 @@
-/* All that can be compared, and how: the only such table. */
-#include "tools/ppsim/compare/compare.h"
+/* The table of everything that can be compared: its key in a file, its unit, which direction is
+ * better, and whether worse is a regression. The tolerances of the command line are kept by the
+ * same index. */
+#include "tools/ppsim/compare/metrics.h"
+
+#include "sim/base/text.h"
+#include "sim/base/units.h"
 
 #include <math.h>
 #include <stdio.h>

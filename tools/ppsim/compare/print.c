@@ -1,5 +1,7 @@
-/* Differences as people read them: terminal and Markdown. */
-#include "tools/ppsim/compare/compare.h"
+/* Prints differences as people read them: for a terminal and as Markdown. */
+#include "tools/ppsim/compare/print.h"
+
+#include "sim/base/text.h"
 
 #include <math.h>
 #include <stdio.h>

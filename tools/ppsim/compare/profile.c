@@ -1,7 +1,8 @@
-/* Profiles: parameter by parameter, errors of the fits, and what the new one predicts at the sizes
- * that the old one was measured at. */
+/* Reads profiles as quantities: parameters and errors of each fit; and adds what two profiles
+ * predict at the sizes that the first was measured at. */
+#include "tools/ppsim/compare/profile.h"
+
 #include "calib/profile/profile.h"
-#include "tools/ppsim/compare/compare.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -42,7 +43,7 @@ static pp_status add_text(pp_compare_file *file, const char *name, const char *p
     return item->text ? PP_OK : pp_err_nomem(err);
 }
 
-/* low, high: NaN where nobody knows. */
+/* low, high: NaN where they are not known. */
 static pp_status add_number(pp_compare_file *file, const char *name, const char *place,
                             double value, double low, double high, pp_err *err)
 {
@@ -113,19 +114,6 @@ pp_status pp_compare_read_profile(const char *text, size_t bytes, pp_compare_fil
                                     : add_text(file, "not-fitted", name, p->entry[i].reason, err);
     }
     return status;
-}
-
-void pp_compare_sample_name(const char *name, const pp_series *series, const pp_sample *sample,
-                            char *place, size_t size)
-{
-    int used = snprintf(place, size, "%s", name);
-    for (int v = 0; v < PP_VARIABLE_COUNT && used >= 0 && (size_t)used < size; v++) {
-        if (!isnan(sample->at[v]))
-            used += snprintf(place + used, size - (size_t)used, " %s=%.15g",
-                             pp_variable_key((pp_variable)v), sample->at[v]);
-    }
-    if (series->ranks && used >= 0 && (size_t)used < size)
-        snprintf(place + used, size - (size_t)used, " ranks=%d", (int)series->ranks);
 }
 
 static pp_status add_predicted(const pp_fit *fit, const pp_series *series, const pp_sample *sample,

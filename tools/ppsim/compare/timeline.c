@@ -1,7 +1,9 @@
-/* Timelines: our own Chrome traces to the nanosecond, recordings of profilers by their ops. */
+/* Reads timelines as quantities: Chrome traces of ppsim to the nanosecond, recordings of
+ * profilers by their ops. */
+#include "tools/ppsim/compare/timeline.h"
+
 #include "calib/import/imports.h"
 #include "sim/base/alloc.h"
-#include "tools/ppsim/compare/compare.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -9,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MICROSECONDS_MAX 9.0e12 /* of which a double still tells a ns */
+#define MICROSECONDS_MAX 9.0e12 /* up to here a double resolves a ns */
 #define RANKS_MAX 65536
 
 typedef struct slice {

@@ -1,5 +1,8 @@
 /* ppsim plan --explain: what would make a plan fit. */
 #include "planner/study/explain.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/output.h"
+#include "tools/ppsim/base/words.h"
 #include "tools/ppsim/plan/plan.h"
 
 #include <inttypes.h>

@@ -4,6 +4,11 @@
 #include "planner/robustness/jitter_spec.h"
 #include "runtime/core/clock.h"
 #include "sim/base/processors.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/output.h"
+#include "tools/ppsim/input/exchange_args.h"
+#include "tools/ppsim/input/load.h"
+#include "tools/ppsim/input/profile_args.h"
 #include "tools/ppsim/plan/plan.h"
 #include "traces/target/registry.h"
 

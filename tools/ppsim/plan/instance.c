@@ -3,6 +3,8 @@
 #include "planner/order/search.h"
 #include "runtime/core/clock.h"
 #include "sim/base/processors.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/output.h"
 #include "tools/ppsim/plan/plan.h"
 #include "traces/read/gzip.h"
 

@@ -1,5 +1,7 @@
 /* What fills the memory of each rank, as a table. */
+#include "tools/ppsim/base/output.h"
 #include "tools/ppsim/plan/plan.h"
+#include "tools/ppsim/report/report_print.h"
 
 #include <inttypes.h>
 

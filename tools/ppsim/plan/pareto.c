@@ -2,6 +2,8 @@
 #include "planner/study/pareto.h"
 #include "runtime/core/clock.h"
 #include "sim/base/file.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/output.h"
 #include "tools/ppsim/plan/plan.h"
 
 #include <inttypes.h>

@@ -4,8 +4,8 @@
 
 #include "planner/study/cluster.h"
 #include "planner/study/target.h"
-#include "tools/ppsim/inputs.h"
-#include "tools/ppsim/profile_tool.h"
+#include "tools/ppsim/input/inputs.h"
+#include "tools/ppsim/input/profile_args.h"
 
 #include <signal.h>
 

@@ -1,5 +1,8 @@
 /* A plan as people read it: the answer, why, the runners-up, then stages, memory, assumptions. */
+#include "tools/ppsim/base/words.h"
 #include "tools/ppsim/plan/plan.h"
+#include "tools/ppsim/report/recompute_print.h"
+#include "tools/ppsim/report/report_print.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

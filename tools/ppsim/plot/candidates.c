@@ -1,5 +1,5 @@
-/* The file of 'ppsim plan --candidates': of every schedule the fastest candidate that fits. */
-#include "tools/ppsim/plot/plot.h"
+/* Draws the file of 'ppsim plan --candidates': the fastest candidate of each schedule that fits. */
+#include "tools/ppsim/plot/candidates.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
-/* gnuplot as a program: no shell between, no file of the user's settings. */
+/* Runs gnuplot as a program: without a shell between, and without the user's settings. */
+#include "tools/ppsim/plot/gnuplot.h"
+
 #include "sim/base/alloc.h"
-#include "tools/ppsim/plot/plot.h"
 
 #include <errno.h>
 #include <fcntl.h>

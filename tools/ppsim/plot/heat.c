@@ -1,7 +1,10 @@
-/* Two axes of the result file of 'ppsim sweep': of every cell the best point. */
+/* Draws two axes of the result file of 'ppsim sweep': the best point of each cell. */
+#include "tools/ppsim/plot/heat.h"
+
 #include "sim/base/alloc.h"
-#include "tools/ppsim/plot/plot.h"
-#include "tools/ppsim/sweep/sweep.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/commands.h"
+#include "tools/ppsim/sweep/file.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -176,7 +179,7 @@ static pp_status choose_metric(const pp_args *args, request *r, pp_err *err)
                       near ? "did you mean '" : "such as '", near ? near : names[0], "'?");
 }
 
-/* Does the reason speak of it? The words are those of plan and simulate. */
+/* Is the reason about memory? The words are those of plan and simulate. */
 static bool speaks_of(const char *reason, const char *const words[])
 {
     for (; *words; words++) {
@@ -200,7 +203,7 @@ static pp_cell_state class_of(const char *status, const char *reason)
                                      : PP_CELL_INFEASIBLE;
 }
 
-/* What a point has beside the two axes of the picture, where that varies. */
+/* The values of a point on axes that the picture does not show, where they vary. */
 static void describe(const request *r, uint32_t point, const char *schedule, pp_cell *cell)
 {
     const pp_grid *grid = &r->sweep.grid;

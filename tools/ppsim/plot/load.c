@@ -1,7 +1,14 @@
-/* What the inputs of ppsim plot show. */
+/* Recognises the inputs of ppsim plot by their content, and adds what each shows to the picture. */
+#include "tools/ppsim/plot/load.h"
+
 #include "sim/base/alloc.h"
-#include "tools/ppsim/plot/plot.h"
-#include "tools/ppsim/study_tool.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/plot/candidates.h"
+#include "tools/ppsim/plot/gnuplot.h"
+#include "tools/ppsim/plot/heat.h"
+#include "tools/ppsim/plot/pareto.h"
+#include "tools/ppsim/plot/profile.h"
+#include "tools/ppsim/scenario/scenario_run.h"
 #include "traces/read/chrome_read.h"
 #include "traces/read/gzip.h"
 #include "traces/read/memory_read.h"
@@ -28,14 +35,14 @@ static pp_status add_bar(const char *schedule, const char *source, const pp_repo
 }
 
 /* A prediction is drawn from the trace that it would write, so that both give the same picture. */
-static pp_status add_prediction(const pp_study *s, pp_picture *picture, pp_err *err)
+static pp_status add_prediction(const pp_scenario *s, pp_picture *picture, pp_err *err)
 {
     const pp_format *chrome;
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
     pp_track track PP_CLEANUP(pp_track_free) = { 0 };
     const pp_export data = { .plan = s->plan,
-                             .order = pp_study_order(s),
+                             .order = pp_scenario_order(s),
                              .program = s->program,
                              .timeline = s->timeline,
                              .costs = s->costs,
@@ -54,12 +61,12 @@ static pp_status add_prediction(const pp_study *s, pp_picture *picture, pp_err *
 static pp_status add_study(const pp_args *args, const char *source, pp_picture *picture,
                            pp_err *err)
 {
-    pp_study s PP_CLEANUP(pp_study_free) = { 0 };
+    pp_scenario s PP_CLEANUP(pp_scenario_free) = { 0 };
     const char *framework = pp_args_text(args, "--executor");
     if (framework && strcmp(framework, "all") == 0)
         return pp_err_set(err, PP_USAGE, "--executor", "a picture shows one; name it");
-    pp_status status = pp_study_read(args, source, &s, err);
-    if (status || (status = pp_study_predict(&s, err)) ||
+    pp_status status = pp_scenario_read(args, source, &s, err);
+    if (status || (status = pp_scenario_predict(&s, err)) ||
         (status = add_prediction(&s, picture, err)))
         return status;
     if (s.plan->memory_limit_bytes)

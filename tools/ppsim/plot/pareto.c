@@ -1,5 +1,5 @@
-/* What 'ppsim plan --pareto --json' prints: the fastest set-up at every memory limit. */
-#include "tools/ppsim/plot/plot.h"
+/* Draws what 'ppsim plan --pareto --json' prints: the fastest set-up at every memory limit. */
+#include "tools/ppsim/plot/pareto.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
-/* A profile's cost functions against its samples, and the errors that are left. */
+/* Draws the cost functions of a profile against its samples, and the errors that are left. */
+#include "tools/ppsim/plot/profile.h"
+
 #include "calib/profile/profile.h"
-#include "tools/ppsim/plot/plot.h"
 
 #include <math.h>
 #include <stdio.h>

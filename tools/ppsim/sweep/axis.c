@@ -1,6 +1,10 @@
-/* Lists and ranges of values. */
+/* Parses the values of one option: lists (a,b,c) and ranges (4..64*2, 1..7, 0..8+2), sorted by
+ * number and then by name, so that the order on the command line does not matter. */
+#include "tools/ppsim/sweep/axis.h"
+
 #include "sim/base/alloc.h"
-#include "tools/ppsim/sweep/sweep.h"
+#include "sim/base/units.h"
+#include "tools/ppsim/sweep/grid.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -148,4 +152,9 @@ pp_status pp_axis_sort(pp_axis *axis, pp_err *err)
                               "'%.64s' is given twice; leave one out", axis->value[i]);
     }
     return PP_OK;
+}
+
+const char *pp_axis_name(const pp_axis *axis)
+{
+    return axis->option->name + strspn(axis->option->name, "-");
 }

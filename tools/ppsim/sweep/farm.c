@@ -1,11 +1,13 @@
-/* A sweep over the processes of an MPI job. Process 0 hands out points and writes what comes back;
- * it computes too, in a thread of its own. Nobody is watched: when all points are handed out, those
- * without an answer are handed out again, so that the points of processes that died, or are slow,
- * are computed by others. */
-#include "runtime/module/farm.h"
+/* Runs a sweep over the processes of an MPI job. Process 0 hands out points and writes what
+ * comes back; it computes too, in a thread of its own. No process is watched: when all points
+ * are handed out, those without an answer are handed out again, so that the points of processes
+ * that died or are slow are computed by others. */
+#include "tools/ppsim/sweep/farm.h"
+
 #include "runtime/core/clock.h"
+#include "runtime/module/farm.h"
 #include "sim/base/alloc.h"
-#include "tools/ppsim/sweep/sweep.h"
+#include "tools/ppsim/sweep/point.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -16,7 +18,7 @@
 
 /* Answers; smaller ones are points. */
 #define ASK_AGAIN UINT64_MAX
-#define END_TOGETHER (UINT64_MAX - 1) /* everybody is there: MPI can be ended as it should be */
+#define END_TOGETHER (UINT64_MAX - 1) /* all processes are there: MPI can be ended normally */
 #define END_ALONE (UINT64_MAX - 2)
 
 #define NAP_NS 200000         /* of process 0 between looks */
@@ -137,7 +139,7 @@ static void *compute(void *argument)
     return NULL;
 }
 
-/* Until everything is done and everybody who lives has asked once more. */
+/* Until everything is done and every process that lives has asked once more. */
 static pp_status serve(server *s, pp_err *err)
 {
     uint32_t others = s->farm->processes - 1;
@@ -158,7 +160,7 @@ static pp_status serve(server *s, pp_err *err)
     return PP_OK;
 }
 
-/* Those who wait are told, one as they ask. */
+/* Processes that wait are told to end, each as it asks. */
 static pp_status dismiss(server *s, pp_err *err)
 {
     uint64_t end = s->farm->missing ? END_ALONE : END_TOGETHER;

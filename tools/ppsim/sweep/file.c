@@ -1,12 +1,14 @@
-/* The file of a sweep: a header, then a line per point that is done, in the order they came.
+/* The file of a sweep: a header, then a line per point that is done, in the order in which they
+ * came.
  *
- * A line is appended, as a rule by one write(), and counts once its newline is there, so a process
- * that is killed at any byte leaves whole lines and at most one torn one, which the next run cuts
- * off. */
-#include "sim/base/file.h"
+ * A line is appended, as a rule by one write(), and counts once its newline is there. A process
+ * that is killed at any byte therefore leaves whole lines and at most one torn one, which the
+ * next run cuts off. */
+#include "tools/ppsim/sweep/file.h"
+
 #include "runtime/core/clock.h"
 #include "sim/base/alloc.h"
-#include "tools/ppsim/sweep/sweep.h"
+#include "sim/base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,11 @@
-/* The points of a sweep: every combination of the values of its axes. */
+/* The points of a sweep: every combination of the values of its axes. A point is a number in the
+ * mixed radix of its axes, so that no list of points is kept. */
+#include "tools/ppsim/sweep/grid.h"
+
 #include "sim/base/alloc.h"
-#include "tools/ppsim/sweep/sweep.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/commands.h"
+#include "tools/ppsim/sweep/header.h"
 #include "traces/read/gzip.h"
 
 #include <stdio.h>
@@ -18,12 +23,7 @@ const pp_command *pp_sweep_study(const char *name)
     return NULL;
 }
 
-const char *pp_axis_name(const pp_axis *axis)
-{
-    return axis->option->name + strspn(axis->option->name, "-");
-}
-
-/* What a study is asked for beside its answer, and answers that are no single numbers. */
+/* Options for products besides the answer, or for answers that are not single numbers. */
 static pp_status refuse_products(const pp_command *study, const pp_option *option, pp_err *err)
 {
     static const char *const products[] = { "--emit",     "--trace",   "--candidates",
@@ -219,14 +219,14 @@ static pp_status read_file(const char *path, pp_grid *grid, pp_err *err)
 }
 
 /* Of a grid file too: what is in the file and on the command line is refused. */
-static pp_status read_options(const pp_args *args, pp_grid *grid, pp_err *err)
+static pp_status read_options(const pp_args *args, const pp_option *own, pp_grid *grid, pp_err *err)
 {
     const char *value = NULL;
     const pp_option *given;
     size_t in_file = grid->axes;
     pp_status status = PP_OK;
     for (size_t i = 0; !status && (given = pp_args_given(args, i, &value)); i++) {
-        if (pp_option_find(pp_command_sweep.options, given->name, strlen(given->name)) ||
+        if (pp_option_find(own, given->name, strlen(given->name)) ||
             strcmp(given->name, "--json") == 0 || strcmp(given->name, "-o") == 0)
             continue;
         for (size_t k = 0; k < in_file; k++) {
@@ -239,7 +239,7 @@ static pp_status read_options(const pp_args *args, pp_grid *grid, pp_err *err)
     return status;
 }
 
-pp_status pp_grid_read(const pp_args *args, pp_grid *grid_out, pp_err *err)
+pp_status pp_grid_read(const pp_args *args, const pp_option *own, pp_grid *grid_out, pp_err *err)
 {
     pp_grid grid PP_CLEANUP(pp_grid_free) = { .study = &pp_command_plan };
     const char *file = pp_args_text(args, "--grid");
@@ -251,7 +251,7 @@ pp_status pp_grid_read(const pp_args *args, pp_grid *grid_out, pp_err *err)
         return pp_err_set(err, PP_USAGE, "--study", "'%.64s' is not one of plan, simulate", study);
     if (file)
         status = read_file(file, &grid, err);
-    if (status || (status = read_options(args, &grid, err)) || (status = finish(&grid, err)))
+    if (status || (status = read_options(args, own, &grid, err)) || (status = finish(&grid, err)))
         return status;
     *grid_out = grid;
     grid = (pp_grid){ 0 }; /* the caller's now */

@@ -1,7 +1,9 @@
-/* What a sweep is, and the line that says so in its file. */
+/* The header line of a sweep's file: its grid and the hashes of the files that values name, so
+ * that a sweep is only continued or merged with itself. */
+#include "tools/ppsim/sweep/header.h"
+
 #include "sim/base/alloc.h"
 #include "sim/schedule/schedule.h"
-#include "tools/ppsim/sweep/sweep.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,9 +1,14 @@
-/* One point: the command line of plan or simulate that it stands for, and what that answers. */
+/* Answers one point: makes the command line of plan or simulate that it stands for, runs that,
+ * and writes the answer as a line. */
+#include "tools/ppsim/sweep/point.h"
+
 #include "sim/base/alloc.h"
-#include "tools/ppsim/args.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/commands.h"
+#include "tools/ppsim/input/profile_args.h"
 #include "tools/ppsim/plan/plan.h"
-#include "tools/ppsim/study_tool.h"
-#include "tools/ppsim/sweep/sweep.h"
+#include "tools/ppsim/scenario/scenario.h"
+#include "tools/ppsim/scenario/scenario_run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,10 +149,10 @@ static pp_status run_plan(const pp_sweep *sweep, const pp_args *args, pp_json_bu
 
 static pp_status run_simulate(const pp_args *args, pp_json_build *build, pp_json *line, pp_err *err)
 {
-    pp_study study PP_CLEANUP(pp_study_free) = { 0 };
-    pp_status status = pp_study_prepare(args, &study, err);
-    if (!status && !(status = pp_study_report(args, &study, err)) &&
-        !(status = pp_study_check_limit(study.plan->prediction, err)))
+    pp_scenario study PP_CLEANUP(pp_scenario_free) = { 0 };
+    pp_status status = pp_scenario_prepare(args, &study, err);
+    if (!status && !(status = pp_scenario_report(args, &study, err)) &&
+        !(status = pp_scenario_check_limit(study.plan->prediction, err)))
         put_plan(study.plan, build, line);
     return status;
 }
@@ -196,7 +201,7 @@ pp_status pp_point_run(const pp_sweep *sweep, uint32_t point, char **line_out, s
     return pp_json_print_line(&build, line, line_out, bytes_out, err);
 }
 
-/* What can be said of a point without planning it. */
+/* Checks a point as far as that is possible without planning it. */
 static pp_status read_point(const pp_sweep *sweep, uint32_t point, pp_err *err)
 {
     point_args p PP_CLEANUP(free_args) = { 0 };
@@ -207,7 +212,7 @@ static pp_status read_point(const pp_sweep *sweep, uint32_t point, pp_err *err)
         if (!status)
             status = pp_plan_input_read_packing(p.args, &input, err);
     } else if (!status) {
-        status = pp_study_check_words(p.args, err);
+        status = pp_scenario_check_words(p.args, err);
     }
     return status;
 }

@@ -1,6 +1,10 @@
-/* What came of a sweep: tables, JSON, CSV. */
+/* Prints what came of a sweep: the best points as a table or JSON, all of them as CSV. */
+#include "tools/ppsim/sweep/print.h"
+
 #include "sim/base/alloc.h"
-#include "tools/ppsim/sweep/sweep.h"
+#include "tools/ppsim/base/words.h"
+#include "tools/ppsim/commands.h"
+#include "tools/ppsim/sweep/point.h"
 
 #include <inttypes.h>
 #include <math.h>

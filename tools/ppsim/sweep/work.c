@@ -1,7 +1,11 @@
-/* Who computes which point, and what becomes of its line. */
+/* Hands out the points of a sweep to threads and processes, and keeps the first line that comes
+ * for each. */
+#include "tools/ppsim/sweep/work.h"
+
 #include "runtime/core/clock.h"
 #include "sim/base/alloc.h"
-#include "tools/ppsim/sweep/sweep.h"
+#include "tools/ppsim/base/ticker.h"
+#include "tools/ppsim/sweep/point.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -144,7 +148,7 @@ static void compute(pp_sweep_work *work, bool again)
         size_t bytes = 0;
         pp_err err = { 0 };
         pp_status status = pp_point_run(work->sweep, point, &line, &bytes, &err);
-        err.status = status; /* also where nobody found words */
+        err.status = status; /* also where no message was set */
         if (status)
             pp_sweep_fail(work, &err);
         else

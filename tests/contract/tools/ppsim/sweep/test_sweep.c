@@ -2,9 +2,9 @@
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
 #include "tests/support/step.h"
-#include "tools/ppsim/args.h"
-#include "tools/ppsim/sweep/sweep.h"
-#include "tools/ppsim/tool.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/commands.h"
+#include "tools/ppsim/sweep/file.h"
 
 #include <check.h>
 #include <errno.h>

@@ -1,8 +1,10 @@
 /* Whichever allocation fails while two files are compared and the tables made, the status says so
  * and nothing leaks. */
 #include "sim/base/alloc.h"
+#include "sim/base/text.h"
 #include "tests/torture/torture.h"
-#include "tools/ppsim/compare/compare.h"
+#include "tools/ppsim/compare/export.h"
+#include "tools/ppsim/compare/read.h"
 
 #include <check.h>
 #include <stdlib.h>

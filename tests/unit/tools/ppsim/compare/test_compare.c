@@ -1,7 +1,8 @@
 /* What ppsim compare sees, and what it takes for a regression (docs/ci.md). */
 #include "sim/base/random.h"
 #include "tests/support/step.h"
-#include "tools/ppsim/compare/compare.h"
+#include "tools/ppsim/compare/print.h"
+#include "tools/ppsim/compare/read.h"
 
 #include <math.h>
 

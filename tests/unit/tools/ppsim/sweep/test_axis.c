@@ -1,8 +1,9 @@
 /* Lists and ranges of values, and the points they make. */
 #include "sim/base/alloc.h"
 #include "tests/support/step.h"
-#include "tools/ppsim/args.h"
-#include "tools/ppsim/sweep/sweep.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/commands.h"
+#include "tools/ppsim/sweep/grid.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -77,7 +78,8 @@ static void read_grid(const char *const words[], pp_grid *grid)
         count++;
     ck_assert_msg(!pp_args_parse(&pp_command_sweep, count, (char **)words, &args, &err), "%s",
                   err.text);
-    ck_assert_msg(!pp_grid_read(args, grid, &err), "%s: %s", err.where, err.text);
+    ck_assert_msg(!pp_grid_read(args, pp_command_sweep.options, grid, &err), "%s: %s", err.where,
+                  err.text);
 }
 
 /* Options in any order, under any of their names, are the same points with the same keys. */

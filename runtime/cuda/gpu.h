@@ -1,8 +1,0 @@
-#ifndef PPSIM_RUNTIME_CUDA_GPU_H
-#define PPSIM_RUNTIME_CUDA_GPU_H
-
-#include "runtime/gpu/gpu.h"
-
-extern const pp_gpu_table pp_gpu_calls;
-
-#endif

@@ -1,0 +1,91 @@
+/* Kernels that compile as CUDA and as C. A body is what one block does: phases, each done by every
+ * thread of it, with barriers between. What outlives a phase lies in `shared`. Sums have a fixed
+ * order, so that equal inputs give equal bits.
+ *
+ * On a GPU a phase is run by the thread itself; as C it is a loop over all threads. */
+#ifndef PPSIM_RUNTIME_CUDA_KERNEL_KERNEL_H
+#define PPSIM_RUNTIME_CUDA_KERNEL_KERNEL_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PP_GPU_THREADS = 128 }; /* of a block; a power of 2 */
+
+#ifdef __CUDACC__
+#define PP_DEVICE static __device__ __forceinline__
+#define PP_EACH_THREAD(t) for (int t = (int)threadIdx.x, t##_once = 1; t##_once; t##_once = 0)
+#define PP_BARRIER() __syncthreads()
+#else
+#define PP_DEVICE static inline
+#define PP_EACH_THREAD(t) for (int t = 0; t < PP_GPU_THREADS; t++)
+#define PP_BARRIER() (void)0
+#endif
+
+/* A float's upper half. */
+typedef struct pp_bf16 {
+    uint16_t bits;
+} pp_bf16;
+
+typedef union pp_float_bits {
+    float value;
+    uint32_t bits;
+} pp_float_bits;
+
+PP_DEVICE float pp_load_f32(const float *at)
+{
+    return *at;
+}
+
+PP_DEVICE void pp_store_f32(float *at, float value)
+{
+    *at = value;
+}
+
+PP_DEVICE float pp_load_bf16(const pp_bf16 *at)
+{
+    pp_float_bits wide;
+    wide.bits = (uint32_t)at->bits << 16;
+    return wide.value;
+}
+
+/* To the nearest, halves to even. */
+PP_DEVICE void pp_store_bf16(pp_bf16 *at, float value)
+{
+    pp_float_bits wide;
+    wide.value = value;
+    if (value != value)
+        at->bits = 0x7fc0;
+    else
+        at->bits = (uint16_t)((wide.bits + 0x7fff + (wide.bits >> 16 & 1)) >> 16);
+}
+
+/* All threads' values become one in shared[0]. */
+PP_DEVICE void pp_block_sum(float *shared)
+{
+    PP_BARRIER();
+    for (int half = PP_GPU_THREADS / 2; half > 0; half /= 2) {
+        PP_EACH_THREAD(t)
+        {
+            if (t < half)
+                shared[t] += shared[t + half];
+        }
+        PP_BARRIER();
+    }
+}
+
+PP_DEVICE void pp_block_max(float *shared)
+{
+    PP_BARRIER();
+    for (int half = PP_GPU_THREADS / 2; half > 0; half /= 2) {
+        PP_EACH_THREAD(t)
+        {
+            if (t < half && shared[t + half] > shared[t])
+                shared[t] = shared[t + half];
+        }
+        PP_BARRIER();
+    }
+}
+
+#endif

@@ -1,0 +1,265 @@
+/* Products of runtime/cuda/compute/gemm.c, by the stand-in of cuBLASLt, against a plain loop. */
+#include "runtime/cuda/compute/gemm.h"
+#include "tests/cuda/standin.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { M = 5, N = 7, K = 6, ROWS = 8, GAP = 3, COUNT = ROWS * (ROWS + GAP) };
+
+static pp_gpu_blas *blas;
+static cudaStream_t stream;
+static char *a, *b, *c; /* COUNT elements each */
+
+static void begin_test(void)
+{
+    unsetenv("STANDIN_ALGORITHMS");
+    unsetenv("STANDIN_FAIL");
+    unsetenv("STANDIN_LOG");
+    standin_forget();
+}
+
+static void open_gpu(void)
+{
+    pp_err err = { 0 };
+    ck_assert_int_eq(cudaStreamCreateWithPriority(&stream, 0, 0), cudaSuccess);
+    ck_assert_int_eq(cudaMalloc((void **)&a, COUNT * 4), cudaSuccess);
+    ck_assert_int_eq(cudaMalloc((void **)&b, COUNT * 4), cudaSuccess);
+    ck_assert_int_eq(cudaMalloc((void **)&c, COUNT * 4), cudaSuccess);
+    ck_assert_msg(!pp_gpu_gemm_open(&pp_module_services_table, 0, &blas, &err), "%s", err.text);
+}
+
+static void close_gpu(void)
+{
+    pp_gpu_gemm_close(blas);
+    cudaFree(a);
+    cudaFree(b);
+    cudaFree(c);
+    cudaStreamDestroy(stream);
+}
+
+static float get(pp_gpu_type type, const char *at, int64_t index)
+{
+    uint32_t bits = 0;
+    if (type == PP_GPU_F32)
+        memcpy(&bits, at + 4 * index, 4);
+    else
+        memcpy((char *)&bits + 2, at + 2 * index, 2);
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Values with few bits, so that bf16 holds them and every sum is exact. */
+static void fill(pp_gpu_type type, char *at, int seed)
+{
+    for (int i = 0; i < COUNT; i++) {
+        const float value = (float)((i * 5 + seed) % 9 - 4) / 4;
+        memcpy(at + (type == PP_GPU_F32 ? 4 : 2) * i,
+               (const char *)&value + (type == PP_GPU_F32 ? 0 : 2), type == PP_GPU_F32 ? 4 : 2);
+    }
+}
+
+static pp_gpu_gemm_call call_of(pp_gpu_product product, pp_gpu_type in, pp_gpu_type out, bool add)
+{
+    return (pp_gpu_gemm_call){ .product = product,
+                               .in = in,
+                               .out = out,
+                               .m = M,
+                               .n = N,
+                               .k = K,
+                               .a = a,
+                               .b = b,
+                               .c = c,
+                               .a_step = ROWS,
+                               .b_step = ROWS + 1,
+                               .c_step = ROWS + GAP,
+                               .add = add };
+}
+
+static double entry(const pp_gpu_gemm_call *of, int64_t i, int64_t j)
+{
+    double sum = 0;
+    for (int64_t l = 0; l < of->k; l++) {
+        const int64_t in_a = of->product == PP_GPU_ATB ? l * of->a_step + i : i * of->a_step + l;
+        const int64_t in_b = of->product == PP_GPU_ABT ? j * of->b_step + l : l * of->b_step + j;
+        sum += (double)get(of->in, of->a, in_a) * (double)get(of->in, of->b, in_b);
+    }
+    return sum;
+}
+
+/* Every product, type and addition; what lies between the rows stays as it is. */
+START_TEST(products_are_those_of_a_plain_loop)
+{
+    const pp_gpu_product product = (pp_gpu_product)(_i % 3);
+    const pp_gpu_type in = _i / 6 ? PP_GPU_BF16 : PP_GPU_F32;
+    const pp_gpu_type out = _i / 12 ? PP_GPU_BF16 : PP_GPU_F32;
+    const size_t bytes = out == PP_GPU_F32 ? 4 : 2;
+    char before[COUNT * 4];
+    pp_err err = { 0 };
+    open_gpu();
+    const pp_gpu_gemm_call call = call_of(product, in, out, _i / 3 % 2);
+    fill(in, a, 1);
+    fill(in, b, 2);
+    if (call.add)
+        fill(out, c, 3);
+    else
+        memset(c, 0xFF, COUNT * 4); /* not a number: it must not be read */
+    memcpy(before, c, sizeof before);
+    ck_assert_msg(!pp_gpu_gemm(blas, &call, stream, &err), "%s", err.text);
+    ck_assert_int_eq(cudaStreamSynchronize(stream), cudaSuccess);
+    for (int64_t i = 0; i < COUNT / call.c_step; i++) {
+        for (int64_t j = 0; j < call.c_step; j++) {
+            const int64_t at = i * call.c_step + j;
+            const double old = call.add ? (double)get(out, before, at) : 0;
+            if (i < M && j < N)
+                ck_assert_double_eq(get(out, c, at), old + entry(&call, i, j));
+            else
+                ck_assert_mem_eq(c + bytes * (size_t)at, before + bytes * (size_t)at, bytes);
+        }
+    }
+    close_gpu();
+}
+END_TEST
+
+static unsigned asked(const char *log, const char *name)
+{
+    char line[256];
+    unsigned count = 0;
+    FILE *file = fopen(log, "r");
+    ck_assert_ptr_nonnull(file);
+    while (fgets(line, sizeof line, file))
+        count += strstr(line, name) != NULL;
+    fclose(file);
+    return count;
+}
+
+static void multiply(const pp_gpu_gemm_call *call)
+{
+    pp_err err = { 0 };
+    ck_assert_msg(!pp_gpu_gemm(blas, call, stream, &err), "%s", err.text);
+}
+
+/* The heuristic takes longer than a small product. */
+START_TEST(the_heuristic_is_asked_once_per_shape)
+{
+    char log[] = "/tmp/ppsim-gemm-XXXXXX";
+    ck_assert_int_ge(mkstemp(log), 0);
+    setenv("STANDIN_LOG", log, 1);
+    open_gpu();
+    pp_gpu_gemm_call call = call_of(PP_GPU_AB, PP_GPU_F32, PP_GPU_F32, false);
+    multiply(&call);
+    call.add = true; /* the same algorithm */
+    multiply(&call);
+    call.a = a + 64; /* what a tensor is aligned to; beyond it is chance */
+    multiply(&call);
+    ck_assert_uint_eq(asked(log, "AlgoGetHeuristic"), 1);
+    call.a = a + 4; /* aligned to less */
+    multiply(&call);
+    call.multiprocessors = 4;
+    multiply(&call);
+    call.m--;
+    multiply(&call);
+    multiply(&call);
+    ck_assert_uint_eq(asked(log, "AlgoGetHeuristic"), 4);
+    ck_assert_uint_eq(asked(log, "cublasLtMatmul "), 7);
+    cudaStreamSynchronize(stream);
+    close_gpu();
+    unlink(log);
+}
+END_TEST
+
+START_TEST(what_was_chosen_can_be_read)
+{
+    pp_gpu_gemm_choice all;
+    pp_gpu_gemm_choice few;
+    pp_err err = { 0 };
+    open_gpu();
+    pp_gpu_gemm_call call = call_of(PP_GPU_ABT, PP_GPU_BF16, PP_GPU_BF16, false);
+    ck_assert_int_eq(pp_gpu_gemm_choose(blas, &call, &all, &err), PP_OK);
+    call.multiprocessors = 4;
+    ck_assert_int_eq(pp_gpu_gemm_choose(blas, &call, &few, &err), PP_OK);
+    ck_assert_int_eq(all.algorithm, 66);
+    ck_assert_int_eq(all.split_k, 1);
+    ck_assert_uint_eq(all.stages, 4);
+    ck_assert_uint_eq(all.workspace_bytes, 4096);
+    ck_assert_float_eq(all.waves, 1.0F / 16);
+    ck_assert_float_eq(few.waves, 1.0F / 4);
+    close_gpu();
+}
+END_TEST
+
+START_TEST(no_algorithm_is_told)
+{
+    pp_err err = { 0 };
+    setenv("STANDIN_ALGORITHMS", "0", 1);
+    open_gpu();
+    const pp_gpu_gemm_call call = call_of(PP_GPU_ATB, PP_GPU_BF16, PP_GPU_F32, true);
+    ck_assert_int_eq(pp_gpu_gemm(blas, &call, stream, &err), PP_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(err.text, "has no algorithm on this GPU for c = a^T b in bf16, c "
+                                           "of 5 x 7, summed over 6, rows 8, 9 and 11 elements"));
+    close_gpu();
+}
+END_TEST
+
+static const struct {
+    const char *call, *text;
+    pp_status status;
+} failures[] = {
+    { "cublasLtCreate:1", "opening it failed; cuBLASLt says: the library was not", PP_IO },
+    { "cublasLtMatmulPreferenceCreate:1", "a preference failed", PP_IO },
+    { "cublasLtMatmulPreferenceSetAttribute:1", "a preference failed", PP_IO },
+    { "cublasLtMatmulPreferenceSetAttribute:3", "a preference failed", PP_IO },
+    { "cudaMalloc:4", "GPU of rank 3 is out of memory: workspace of products", PP_NOMEM },
+    { "cublasLtMatmulDescCreate:1", "describing a product failed", PP_IO },
+    { "cublasLtMatmulDescSetAttribute:1", "describing a product failed", PP_IO },
+    { "cublasLtMatrixLayoutCreate:1", "describing a product failed", PP_IO },
+    { "cublasLtMatrixLayoutCreate:2", "describing a product failed", PP_IO },
+    { "cublasLtMatrixLayoutCreate:3", "describing a product failed", PP_IO },
+    { "cublasLtMatmulAlgoGetHeuristic:1", "choosing how to multiply failed", PP_IO },
+    { "cublasLtMatmul:1", "a product failed; cuBLASLt says: the GPU program", PP_IO },
+    { "cublasLtMatmulAlgoConfigGetAttribute:2", "reading the algorithm failed", PP_IO },
+};
+
+START_TEST(every_call_may_fail)
+{
+    pp_gpu_gemm_choice choice;
+    pp_err err = { 0 };
+    setenv("STANDIN_FAIL", failures[_i].call, 1);
+    cudaStreamCreateWithPriority(&stream, 0, 0);
+    cudaMalloc((void **)&a, COUNT * 4);
+    cudaMalloc((void **)&b, COUNT * 4);
+    cudaMalloc((void **)&c, COUNT * 4);
+    const pp_gpu_gemm_call call = call_of(PP_GPU_ABT, PP_GPU_F32, PP_GPU_F32, false);
+    blas = NULL;
+    pp_status status = pp_gpu_gemm_open(&pp_module_services_table, 3, &blas, &err);
+    if (!status)
+        status = pp_gpu_gemm(blas, &call, stream, &err);
+    if (!status)
+        status = pp_gpu_gemm_choose(blas, &call, &choice, &err);
+    ck_assert_int_eq(status, failures[_i].status);
+    ck_assert_msg(strstr(err.text, failures[_i].text), "%s", err.text);
+    close_gpu();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("gemm");
+    TCase *tc = tcase_create("gemm");
+    tcase_add_checked_fixture(tc, begin_test, NULL);
+    tcase_add_loop_test(tc, products_are_those_of_a_plain_loop, 0, 18);
+    tcase_add_test(tc, the_heuristic_is_asked_once_per_shape);
+    tcase_add_test(tc, what_was_chosen_can_be_read);
+    tcase_add_test(tc, no_algorithm_is_told);
+    tcase_add_loop_test(tc, every_call_may_fail, 0, (int)(sizeof failures / sizeof failures[0]));
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,421 @@
+/* Parses a command line against the option table of its command. An option's name, its alias and
+ * --name=value are accepted; unknown names are answered with the nearest one. The same table
+ * makes --help. Look-ups are linear: a command line has few options. */
+#include "tools/ppsim/base/args.h"
+
+#include "sim/base/alloc.h"
+#include "tools/ppsim/base/words.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Known to every command. */
+static const pp_option common[] = {
+    { "--json", NULL, "print the product as JSON", NULL, false },
+    { "-o", "FILE", "write the product to FILE instead of stdout", "--output", false },
+    { "--help", NULL, "print this help", "-h", false },
+    { NULL, NULL, NULL, NULL, false },
+};
+
+typedef struct given {
+    const pp_option *option;
+    const char *value; /* NULL: a flag */
+} given;
+
+struct pp_args {
+    const pp_command *command;
+    int argc;
+    char **argv;
+    given *options;
+    size_t option_count, option_capacity;
+    const char **words;
+    size_t word_count, word_capacity;
+};
+
+const pp_option *pp_option_find(const pp_option *options, const char *name, size_t length)
+{
+    for (const pp_option *o = options; o->name; o++) {
+        if ((strlen(o->name) == length && memcmp(o->name, name, length) == 0) ||
+            (o->alias && strlen(o->alias) == length && memcmp(o->alias, name, length) == 0))
+            return o;
+    }
+    return NULL;
+}
+
+static const pp_option *find(const pp_command *command, const char *name, size_t length)
+{
+    const pp_option *found = pp_option_find(command->options, name, length);
+    for (size_t i = 0; !found && command->borrowed && command->borrowed[i]; i++)
+        found = pp_option_find(command->borrowed[i]->options, name, length);
+    return found ? found : pp_option_find(common, name, length);
+}
+
+static const pp_option_alias *find_option_alias(const pp_command *command, const pp_option *option)
+{
+    for (const pp_option_alias *s = command->aliases; s && s->flag; s++) {
+        if (strcmp(s->flag, option->name) == 0)
+            return s;
+    }
+    const pp_option_alias *found = NULL;
+    for (size_t i = 0; !found && command->borrowed && command->borrowed[i]; i++)
+        found = find_option_alias(command->borrowed[i], option);
+    return found;
+}
+
+static bool may_repeat(const pp_command *command, const pp_option *option)
+{
+    size_t length = strlen(option->name);
+    return option->repeated || (!pp_option_find(command->options, option->name, length) &&
+                                !pp_option_find(common, option->name, length));
+}
+
+/* Names and aliases behind names[count]; returns the new count. */
+static size_t collect_names(const pp_option *options, const char **names, size_t count, size_t room)
+{
+    for (const pp_option *o = options; o->name && count + 2 < room; o++) {
+        names[count++] = o->name;
+        if (o->alias)
+            names[count++] = o->alias;
+    }
+    return count;
+}
+
+static pp_status unknown_option(const pp_command *command, const char *name, pp_err *err)
+{
+    const char *names[256] = { NULL };
+    const size_t room = sizeof names / sizeof names[0];
+    size_t count = collect_names(command->options, names, 0, room);
+    for (size_t i = 0; command->borrowed && command->borrowed[i]; i++)
+        count = collect_names(command->borrowed[i]->options, names, count, room);
+    const char *near = pp_text_nearest(name, names);
+    return pp_err_set(err, PP_USAGE, name,
+                      "'ppsim %s' has no such option%s%s%s; see 'ppsim %s "
+                      "--help'",
+                      command->name, near ? ", did you mean " : "", near ? near : "",
+                      near ? "?" : "", command->name);
+}
+
+/* The nth option of that name; counted from the end when last is set. */
+static const given *lookup(const pp_args *args, const char *name, size_t index, bool last)
+{
+    const given *found = NULL;
+    for (size_t i = 0; i < args->option_count; i++) {
+        if (strcmp(args->options[i].option->name, name) != 0)
+            continue;
+        found = &args->options[i];
+        if (!last && index-- == 0)
+            return found;
+    }
+    return last ? found : NULL;
+}
+
+static bool is_switch(const pp_option *option)
+{
+    return strcmp(option->argument, "on|off") == 0;
+}
+
+/* Or both, as a list. */
+static bool is_on_or_off(const char *text)
+{
+    static const char *const values[] = { "on", "off", "on,off", "off,on", NULL };
+    size_t i = 0;
+    while (values[i] && strcmp(text, values[i]) != 0)
+        i++;
+    return values[i] != NULL;
+}
+
+/* Behind a bare flag may stand another option, or a file. */
+static bool is_misspelt(const char *text)
+{
+    return text[0] != '-' && !is_on_or_off(text) && !strpbrk(text, "./");
+}
+
+static pp_status add_option(pp_args *args, int *at, pp_err *err)
+{
+    const char *text = args->argv[*at];
+    const char *equals = strncmp(text, "--", 2) == 0 ? strchr(text, '=') : NULL;
+    size_t length = equals ? (size_t)(equals - text) : strlen(text);
+    const pp_option *option = find(args->command, text, length);
+    if (!option)
+        return unknown_option(args->command, text, err);
+    const char *value = equals ? equals + 1 : NULL;
+    if (!option->argument && value)
+        return pp_err_set(err, PP_USAGE, option->name, "takes no value");
+    const pp_option_alias *alias = find_option_alias(args->command, option);
+    if (alias) {
+        option = find(args->command, alias->option, strlen(alias->option));
+        value = alias->value;
+    }
+    if (!may_repeat(args->command, option) && lookup(args, option->name, 0, true))
+        return pp_err_set(err, PP_USAGE, option->name, "is given twice; leave one out");
+    if (option->argument && !value) {
+        const char *next = *at + 1 < args->argc ? args->argv[*at + 1] : NULL;
+        if (is_switch(option) && next && is_misspelt(next))
+            return pp_err_set(err, PP_USAGE, option->name, "'%.40s' is not one of on, off", next);
+        if (is_switch(option) && (!next || !is_on_or_off(next)))
+            value = "on"; /* Megatron's spelling: a bare flag */
+        else if (!next || strncmp(next, "--", 2) == 0)
+            return pp_err_set(err, PP_USAGE, option->name, "needs a value: %s %s", option->name,
+                              option->argument);
+        else
+            value = args->argv[++*at];
+    }
+    void *grown = args->options;
+    pp_status status =
+        pp_grow(&grown, &args->option_capacity, args->option_count + 1, sizeof *args->options, err);
+    if (status)
+        return status;
+    args->options = grown;
+    args->options[args->option_count++] = (given){ option, value };
+    return PP_OK;
+}
+
+static pp_status add_word(pp_args *args, const char *word, pp_err *err)
+{
+    void *grown = args->words;
+    pp_status status =
+        pp_grow(&grown, &args->word_capacity, args->word_count + 1, sizeof *args->words, err);
+    if (status)
+        return status;
+    args->words = grown;
+    args->words[args->word_count++] = word;
+    return PP_OK;
+}
+
+pp_status pp_args_parse(const pp_command *command, int argc, char **argv, pp_args **args_out,
+                        pp_err *err)
+{
+    pp_args *args PP_CLEANUP(pp_args_free) = pp_alloc_array(1, sizeof *args);
+    if (!args)
+        return pp_err_nomem(err);
+    args->command = command;
+    args->argc = argc;
+    args->argv = argv;
+    bool only_words = false;
+    for (int i = 2; i < argc; i++) {
+        pp_status status;
+        if (!only_words && strcmp(argv[i], "--") == 0) {
+            only_words = true;
+            continue;
+        }
+        if (!only_words && argv[i][0] == '-' && argv[i][1])
+            status = add_option(args, &i, err);
+        else
+            status = add_word(args, argv[i], err);
+        if (status)
+            return status;
+    }
+    *args_out = args;
+    args = NULL; /* the caller's now */
+    return PP_OK;
+}
+
+void pp_args_free(pp_args **args)
+{
+    if (!*args)
+        return;
+    free((*args)->options);
+    free((*args)->words);
+    free(*args);
+    *args = NULL;
+}
+
+const char *pp_args_word(const pp_args *args, size_t index)
+{
+    return index < args->word_count ? args->words[index] : NULL;
+}
+
+bool pp_args_has(const pp_args *args, const char *option)
+{
+    return lookup(args, option, 0, true) != NULL;
+}
+
+const char *pp_args_text(const pp_args *args, const char *option)
+{
+    const given *found = lookup(args, option, 0, true);
+    return found ? found->value : NULL;
+}
+
+const char *pp_args_each(const pp_args *args, const char *option, size_t index)
+{
+    const given *found = lookup(args, option, index, false);
+    return found ? found->value : NULL;
+}
+
+const pp_option *pp_args_given(const pp_args *args, size_t index, const char **value_out)
+{
+    if (index >= args->option_count)
+        return NULL;
+    *value_out = args->options[index].value;
+    return args->options[index].option;
+}
+
+/* Values on the command line: a bad one is wrong usage. */
+static pp_status as_usage(pp_status status, const pp_err *inner, pp_err *err)
+{
+    if (status != PP_INPUT)
+        return status ? pp_err_set(err, status, inner->where, "%s", inner->text) : PP_OK;
+    return pp_err_set(err, PP_USAGE, inner->where, "%s", inner->text);
+}
+
+pp_status pp_args_int(const pp_args *args, const char *option, int64_t low, int64_t high,
+                      int64_t *out, pp_err *err)
+{
+    const char *text = pp_args_text(args, option);
+    pp_err inner = { 0 };
+    return text ? as_usage(pp_parse_int(text, option, low, high, out, &inner), &inner, err) : PP_OK;
+}
+
+pp_status pp_args_bytes(const pp_args *args, const char *option, int64_t *out, pp_err *err)
+{
+    const char *text = pp_args_text(args, option);
+    pp_err inner = { 0 };
+    return text ? as_usage(pp_parse_bytes(text, option, out, &inner), &inner, err) : PP_OK;
+}
+
+pp_status pp_args_duration(const pp_args *args, const char *option, pp_ns *out, pp_err *err)
+{
+    const char *text = pp_args_text(args, option);
+    pp_err inner = { 0 };
+    return text ? as_usage(pp_parse_duration(text, option, out, &inner), &inner, err) : PP_OK;
+}
+
+pp_status pp_args_rate(const pp_args *args, const char *option, double *out, pp_err *err)
+{
+    const char *text = pp_args_text(args, option);
+    pp_err inner = { 0 };
+    return text ? as_usage(pp_parse_rate(text, option, out, &inner), &inner, err) : PP_OK;
+}
+
+pp_status pp_args_rank_overrides(const pp_args *args, pp_rank_overrides *overrides, pp_err *err)
+{
+    static const char *const options[] = { "--rank-speed", "--rank-memory", "--rank-link" };
+    pp_status status = PP_OK;
+    for (int kind = PP_RANK_OVERRIDE_SPEED; kind <= PP_RANK_OVERRIDE_LINK && !status; kind++) {
+        const char *text = pp_args_text(args, options[kind]);
+        if (text)
+            status = pp_rank_overrides_parse((pp_rank_override_kind)kind, options[kind], text,
+                                             overrides, err);
+    }
+    return status;
+}
+
+pp_status pp_args_choice(const pp_args *args, const char *option, const char *const names[],
+                         int *out, pp_err *err)
+{
+    const char *text = pp_args_text(args, option);
+    if (!text)
+        return PP_OK;
+    pp_text all PP_CLEANUP(pp_text_free) = { 0 };
+    for (int i = 0; names[i]; i++) {
+        if (strcmp(names[i], text) == 0) {
+            *out = i;
+            return PP_OK;
+        }
+        pp_text_add(&all, "%s%s", i ? ", " : "", names[i]);
+    }
+    return pp_err_set(err, PP_USAGE, option, "'%.64s' is not one of %s", text,
+                      all.data ? all.data : "");
+}
+
+pp_status pp_args_range(const pp_args *args, const char *option, int64_t *low, int64_t *high,
+                        pp_err *err)
+{
+    const char *text = pp_args_text(args, option);
+    char first[32];
+    pp_err inner = { 0 };
+    if (!text)
+        return PP_OK;
+    const char *dash = strchr(text, '-');
+    snprintf(first, sizeof first, "%.*s", dash ? (int)(dash - text) : 30, text);
+    pp_status status = pp_parse_int(first, option, 0, INT32_MAX, low, &inner);
+    if (!status)
+        status = pp_parse_int(dash ? dash + 1 : first, option, *low, INT32_MAX, high, &inner);
+    return status ? pp_err_set(err, PP_USAGE, option, "'%.40s' is not N or A-B with A <= B", text)
+                  : PP_OK;
+}
+
+pp_status pp_args_switch(const pp_args *args, const char *option, bool *out, pp_err *err)
+{
+    static const char *const names[] = { "off", "on", NULL };
+    int chosen = *out;
+    pp_status status = pp_args_choice(args, option, names, &chosen, err);
+    *out = chosen != 0;
+    return status;
+}
+
+static void add_quoted(pp_text *text, const char *word)
+{
+    if (*word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                              "-_=./,:+@%") == strlen(word)) {
+        pp_text_add(text, "%s", word);
+        return;
+    }
+    pp_text_add(text, "'");
+    for (; *word; word++) {
+        if (*word == '\'')
+            pp_text_add(text, "'\\''");
+        else
+            pp_text_add_bytes(text, word, 1);
+    }
+    pp_text_add(text, "'");
+}
+
+char *pp_args_command(const pp_args *args)
+{
+    pp_text text = { 0 };
+    pp_text_add(&text, "ppsim");
+    for (int i = 1; i < args->argc; i++) {
+        pp_text_add(&text, " ");
+        add_quoted(&text, args->argv[i]);
+    }
+    if (text.failed)
+        pp_text_free(&text);
+    return text.data;
+}
+
+#define HELP_COLUMN 29
+
+static void print_option(const pp_option *o, pp_text *text)
+{
+    char left[96];
+    snprintf(left, sizeof left, "%s%s%s", o->name, o->argument ? " " : "",
+             o->argument ? o->argument : "");
+    if (strlen(left) > 26)
+        pp_text_add(text, "  %s\n  %-26s ", left, "");
+    else
+        pp_text_add(text, "  %-26s ", left);
+    pp_print_words(text, o->help, HELP_COLUMN, HELP_COLUMN);
+    if (o->alias) {
+        const size_t bytes = strlen("also ") + strlen(o->alias);
+        pp_text_add(text, "%*salso %s\n",
+                    (int)(HELP_COLUMN + bytes > PP_COLUMNS ? PP_COLUMNS - bytes : HELP_COLUMN), "",
+                    o->alias);
+    }
+}
+
+const pp_option *pp_command_option(const pp_command *command, size_t index)
+{
+    const pp_option *o = command->options;
+    for (; o->name; o++) {
+        if (index-- == 0)
+            return o;
+    }
+    return index < sizeof common / sizeof common[0] - 1 ? &common[index] : NULL;
+}
+
+void pp_command_help(const pp_command *command, pp_text *text)
+{
+    const pp_option *option;
+    pp_text_add(text, "usage: ppsim %s ", command->name);
+    pp_print_words(text, command->arguments, strlen("usage: ppsim ") + strlen(command->name) + 1,
+                   8);
+    pp_text_add(text, "\n");
+    pp_print_words(text, command->summary, 0, 0);
+    pp_text_add(text, "\noptions:\n");
+    for (size_t i = 0; (option = pp_command_option(command, i)); i++)
+        print_option(option, text);
+    if (command->details)
+        pp_text_add(text, "\n%s", command->details);
+}

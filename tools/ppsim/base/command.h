@@ -1,0 +1,42 @@
+/* A command: its name, its options and its function. */
+#ifndef PPSIM_TOOLS_PPSIM_BASE_COMMAND_H
+#define PPSIM_TOOLS_PPSIM_BASE_COMMAND_H
+
+#include "sim/base/status.h"
+
+#include <stdbool.h>
+
+/* The parsed command line of one command. */
+typedef struct pp_args pp_args;
+
+/* One row makes parsing, --help and the completion. */
+typedef struct pp_option {
+    const char *name;     /* "--pp" */
+    const char *argument; /* "P"; NULL: a flag */
+    const char *help;     /* one line; default and unit included */
+    const char *alias;    /* Megatron's spelling, or a short form; NULL: none */
+    bool repeated;
+} pp_option;
+
+/* A flag that stands for an option with a value: Megatron's --use-distributed-optimizer for
+ * --zero 1.
+ */
+typedef struct pp_option_alias {
+    const char *flag, *option, *value;
+} pp_option_alias;
+
+typedef struct pp_command pp_command;
+struct pp_command {
+    const char *name;
+    const char *arguments; /* for the usage line */
+    const char *summary;
+    const pp_option *options; /* ends with a NULL name; --json -o --help come by themselves */
+    const pp_command *const *borrowed; /* ends with NULL: commands whose options it takes too, each
+                                          any number of times; NULL: none */
+    const pp_option_alias
+        *aliases;        /* ends with a NULL flag; the flags are rows of `options`, too */
+    const char *details; /* printed below the options; may be NULL */
+    pp_status (*run)(const pp_args *args, pp_err *err);
+};
+
+#endif

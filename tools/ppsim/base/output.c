@@ -1,0 +1,72 @@
+/* Prints products to stdout or -o FILE, compressed where the name ends in .gz, and remarks to
+ * stderr. */
+#include "tools/ppsim/base/output.h"
+
+#include "sim/base/file.h"
+#include "tools/ppsim/base/args.h"
+#include "traces/read/gzip.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+pp_status pp_print_stdout(const char *text, size_t bytes, pp_err *err)
+{
+    if (fwrite(text, 1, bytes, stdout) == bytes && fflush(stdout) == 0)
+        return PP_OK;
+    return pp_err_set(err, PP_IO, "stdout", "%s", strerror(errno));
+}
+
+pp_status pp_write_text(const char *path, const char *text, size_t bytes, pp_err *err)
+{
+    char *packed PP_CLEANUP(pp_free_text) = NULL;
+    if (pp_gzip_named(path)) {
+        pp_status status = pp_gzip(text, bytes, &packed, &bytes, err);
+        return status ? status : pp_file_write(path, packed, bytes, err);
+    }
+    return strcmp(path, "-") == 0 ? pp_print_stdout(text, bytes, err)
+                                  : pp_file_write(path, text, bytes, err);
+}
+
+/* Does an --emit or --trace go to stdout? */
+static bool exports_to_stdout(const pp_args *args)
+{
+    static const char *const options[] = { "--emit", "--trace" };
+    for (size_t o = 0; o < 2; o++) {
+        const char *request;
+        for (size_t i = 0; (request = pp_args_each(args, options[o], i)); i++) {
+            const char *equals = strchr(request, '=');
+            if (equals && strcmp(equals, "=-") == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+pp_status pp_print_product(const pp_args *args, const char *text, size_t bytes, pp_err *err)
+{
+    const char *path = pp_args_text(args, "-o");
+    if (!path && exports_to_stdout(args))
+        return PP_OK; /* one product on stdout */
+    return pp_write_text(path ? path : "-", text, bytes, err);
+}
+
+pp_status pp_print_json(const pp_args *args, const pp_json_build *build, const pp_json *json,
+                        pp_err *err)
+{
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    pp_status status = pp_json_print(build, json, &text, &bytes, err);
+    return status ? status : pp_print_product(args, text, bytes, err);
+}
+
+void pp_remark(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs("ppsim: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+}

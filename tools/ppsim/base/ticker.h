@@ -1,0 +1,22 @@
+/* How far long work is: a line on a terminal, in place of the one before. */
+#ifndef PPSIM_TOOLS_PPSIM_BASE_TICKER_H
+#define PPSIM_TOOLS_PPSIM_BASE_TICKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Shows on a terminal how far long work is, at what rate, and the time left; on pipes nothing. */
+typedef struct pp_ticker {
+    const char *unit; /* "points" */
+    size_t before;    /* were done before it began */
+    bool shows;
+    int64_t begin_ns, shown_ns;
+} pp_ticker;
+
+pp_ticker pp_ticker_begin(const char *unit, size_t before);
+/* "what: 3 of 10 points, 1.2 points/s, 6 s left", a few times per second; what: may be "". */
+void pp_ticker_show(pp_ticker *ticker, const char *what, size_t done, size_t total);
+void pp_ticker_end(const pp_ticker *ticker); /* takes the line away */
+
+#endif

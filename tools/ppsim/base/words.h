@@ -1,0 +1,21 @@
+/* Text in lines of 80 columns. */
+#ifndef PPSIM_TOOLS_PPSIM_BASE_WORDS_H
+#define PPSIM_TOOLS_PPSIM_BASE_WORDS_H
+
+#include "sim/base/text.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PP_COLUMNS 80
+/* Words broken at blanks before PP_COLUMNS; the first line begins at `column`, later ones at
+ * `indent`. */
+void pp_print_words(pp_text *text, const char *words, size_t column, size_t indent);
+
+/* Bytes of what a reason says before it advises or explains; --json has all of it. */
+int pp_first_clause(const char *reason);
+
+/* "7", or "1 to 7" */
+void pp_range_print(char *buffer, size_t size, int64_t least, int64_t most);
+
+#endif

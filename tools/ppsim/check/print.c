@@ -1,0 +1,271 @@
+/* Prints the verdict of ppsim check as text and as JSON: is the schedule valid and complete,
+ * does it hang, and by which circle of waits. */
+#include "tools/ppsim/check/print.h"
+
+#include "sim/engine/deadlock.h"
+#include "tools/ppsim/base/output.h"
+#include "tools/ppsim/report/report_print.h"
+#include "traces/read/comm_rows.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+uint32_t pp_check_replicas(const pp_plan *plan)
+{
+    return plan->costs_count > plan->order_count ? plan->costs_count : plan->order_count;
+}
+
+const char *pp_check_circle(const pp_check_verdict *v)
+{
+    static const char *const words[] = { "hangs: ", "cannot finish: " };
+    for (size_t i = 0; i < 2; i++) {
+        const char *found = strstr(v->reason.text, words[i]);
+        if (found)
+            return found + strlen(words[i]);
+    }
+    return NULL;
+}
+
+/* The members of the circle stand in the reason, parted by "; ". */
+static pp_json *write_cycle(const pp_check_verdict *v, pp_json_build *build)
+{
+    pp_json *list = pp_json_new_array(build);
+    const char *c = pp_check_circle(v);
+    while (c) {
+        const char *stop = strstr(c, "; ");
+        char one[256];
+        snprintf(one, sizeof one, "%.*s", stop ? (int)(stop - c) : (int)strlen(c), c);
+        pp_json_add_text(build, list, one);
+        c = stop ? stop + 2 : NULL;
+    }
+    return list;
+}
+
+static const char *transfer_token(const pp_check_subject *s, uint32_t transfer, char *buffer,
+                                  size_t size)
+{
+    return pp_transfer_print(&s->program->comm->transfer[transfer], buffer, size);
+}
+
+/* Where a transfer stands in the file, if it does. */
+static bool locate(const pp_check_verdict *v, const pp_check_subject *s, uint32_t transfer,
+                   uint32_t *line, uint32_t *cell)
+{
+    char token[40];
+    return !v->framework &&
+           pp_comm_rows_locate(s->text, s->bytes, s->program->comm->transfer[transfer].rank,
+                               transfer_token(s, transfer, token, sizeof token), line, cell);
+}
+
+/* Each member of the circle: rank, op, and the place in the file. */
+static pp_json *write_members(const pp_check_verdict *v, const pp_check_subject *s,
+                              pp_json_build *build)
+{
+    pp_json *list = pp_json_new_array(build);
+    for (size_t i = 0; s->timeline && i < s->timeline->comm->circle.count; i++) {
+        uint32_t transfer = s->timeline->comm->circle.member[i].transfer;
+        uint32_t line;
+        uint32_t cell;
+        char token[40];
+        pp_json *one = pp_json_new_object(build);
+        pp_json_put_int(build, one, "rank", s->program->comm->transfer[transfer].rank);
+        pp_json_put_text(build, one, "op", transfer_token(s, transfer, token, sizeof token));
+        if (locate(v, s, transfer, &line, &cell)) {
+            pp_json_put_int(build, one, "line", line);
+            pp_json_put_int(build, one, "cell", cell);
+        }
+        pp_json_add(build, list, one);
+    }
+    return list;
+}
+
+static void put_repair(const pp_check_verdict *v, const pp_check_subject *s, pp_json *json,
+                       pp_json_build *build)
+{
+    const pp_repair *repair = &v->repair;
+    char token[40];
+    pp_json_put_bool(build, json, "repair_gave_up", repair->gave_up);
+    if (repair->kind == PP_REPAIR_NONE) {
+        pp_json_put_null(build, json, "repair");
+        return;
+    }
+    pp_json *object = pp_json_new_object(build);
+    pp_json_put_text(build, object, "kind", pp_repair_key(repair->kind));
+    if (repair->kind == PP_REPAIR_LANES) {
+        pp_json_put_text(build, object, "lanes", pp_lanes_name(repair->lanes));
+    } else if (repair->kind != PP_REPAIR_PARITY) {
+        pp_json_put_int(build, object, "rank", repair->rank);
+        pp_json_put_text(build, object, "first",
+                         transfer_token(s, repair->first, token, sizeof token));
+        pp_json_put_text(build, object, "second",
+                         transfer_token(s, repair->second, token, sizeof token));
+    }
+    pp_json_put(build, json, "repair", object);
+}
+
+pp_status pp_check_print_json(const pp_args *args, const pp_check_verdict *v,
+                              const pp_check_subject *s, pp_err *err)
+{
+    pp_json_build build = { 0 };
+    pp_json *json PP_CLEANUP(pp_json_free) = pp_json_new_object(&build);
+    char comm[32];
+    bool good = v->valid && !v->hangs && !v->mismatch;
+    pp_json_put_text(&build, json, "format", "ppsim.check");
+    pp_json_put_int(&build, json, "version", 1);
+    pp_json_put_text(&build, json, "file", v->file);
+    pp_json_put_text(&build, json, "comm", pp_comm_mode_print(&v->comm, comm, sizeof comm));
+    pp_json_put_text(&build, json, "lanes", pp_lanes_name(v->comm.lanes));
+    pp_json_put_text(&build, json, "executor", v->framework ? v->framework->name : NULL);
+    if (s->plan && pp_check_replicas(s->plan) > 1)
+        pp_json_put_int(&build, json, "replicas_checked", (int64_t)v->replica + 1);
+    pp_json_put_bool(&build, json, "valid", v->valid);
+    if (v->valid && !v->mismatch)
+        pp_json_put_bool(&build, json, "hang_free", !v->hangs);
+    else
+        pp_json_put_null(&build, json, "hang_free");
+    pp_json_put_text(&build, json, "reason", good ? NULL : v->reason.text);
+    pp_json_put(&build, json, "cycle", write_cycle(v, &build));
+    pp_json_put(&build, json, "cycle_ops", write_members(v, s, &build));
+    put_repair(v, s, json, &build);
+    if (v->flips)
+        pp_json_put_int(&build, json, "passes_with_eager_bytes", v->flip_bytes);
+    else
+        pp_json_put_null(&build, json, "passes_with_eager_bytes");
+    if (v->protocol)
+        pp_json_put_bool(&build, json, "sizes_match", !v->mismatch);
+    if (v->report && v->report->has_memory && v->report->memory_limit_bytes)
+        pp_json_put_bool(&build, json, "fits_memory", !v->overflows);
+    return pp_print_json(args, &build, json, err);
+}
+
+/* Ends the line of the i-th member of the circle. */
+static void print_place(const pp_check_verdict *v, const pp_check_subject *s, size_t i,
+                        pp_text *text)
+{
+    uint32_t line;
+    uint32_t cell;
+    if (s->timeline && i < s->timeline->comm->circle.count &&
+        locate(v, s, s->timeline->comm->circle.member[i].transfer, &line, &cell))
+        pp_text_add(text, " (line %" PRIu32 ", cell %" PRIu32 ")", line, cell);
+    pp_text_add(text, "\n");
+}
+
+static void print_repair(const pp_check_verdict *v, const pp_check_subject *s, pp_text *text)
+{
+    const pp_repair *repair = &v->repair;
+    char first[40];
+    char second[40];
+    switch (repair->kind) {
+    case PP_REPAIR_NONE:
+        pp_text_add(text,
+                    "repair       none found: %" PRIu32 " swaps, groups and kinds of lanes were "
+                    "tried%s\n",
+                    repair->tried, repair->gave_up ? "; there were more, the search gave up" : "");
+        return;
+    case PP_REPAIR_LANES:
+        pp_text_add(text, "repair       separate queues, --lanes %s\n",
+                    pp_lanes_name(repair->lanes));
+        break;
+    case PP_REPAIR_PARITY:
+        pp_text_add(text,
+                    "repair       on all odd ranks, neighbouring sends and receives the other "
+                    "way round\n");
+        break;
+    case PP_REPAIR_SWAP:
+    case PP_REPAIR_GROUP:
+        pp_text_add(text,
+                    repair->kind == PP_REPAIR_SWAP ? "repair       swap %s and %s on rank "
+                                                     "%" PRIu32
+                                                   : "repair       post %s together with %s "
+                                                     "on rank %" PRIu32 ", as one group",
+                    transfer_token(s, repair->first, first, sizeof first),
+                    transfer_token(s, repair->second, second, sizeof second), repair->rank);
+        pp_text_add(text, "\n");
+        break;
+    }
+    pp_text_add(text, "             checked: it finishes then, every tensor where it should be\n");
+}
+
+static void print_hang(const pp_check_verdict *v, const pp_check_subject *s, pp_text *text)
+{
+    char size[32];
+    char comm[32];
+    const char *c = pp_check_circle(v);
+    size_t i = 0;
+    pp_text_add(text, "hangs        yes, under %s with lanes %s:\n",
+                pp_comm_mode_print(&v->comm, comm, sizeof comm), pp_lanes_name(v->comm.lanes));
+    while (c) {
+        const char *stop = strstr(c, "; ");
+        pp_text_add(text, "             %.*s", stop ? (int)(stop - c) : (int)strlen(c), c);
+        print_place(v, s, i++, text);
+        c = stop ? stop + 2 : NULL;
+    }
+    if (v->flips && !v->sized && v->flip_bytes == 1)
+        pp_text_add(text,
+                    "threshold    finishes where sends are buffered; --message-bytes SIZE, or a "
+                    "plan, tells up to\n             which size\n");
+    else if (v->flips)
+        pp_text_add(text,
+                    "threshold    finishes where messages of up to %s are buffered (--comm "
+                    "eager:%" PRId64 "B);\n             microbatch %" PRIu32
+                    " is the first with one of that size\n",
+                    pp_format_bytes(size, sizeof size, v->flip_bytes), v->flip_bytes,
+                    v->flip_microbatch);
+    else
+        pp_text_add(text, "threshold    none: buffering of any size does not help\n");
+    if (s->program)
+        print_repair(v, s, text);
+}
+
+static void print_memory(const pp_report *report, pp_text *text)
+{
+    char cell[2][32];
+    uint32_t rank = 0;
+    if (!report || !report->has_memory || !report->memory_limit_bytes)
+        return;
+    const bool over = pp_report_short(report, report->memory_limit_bytes, &rank) > 0;
+    pp_text_add(text, "memory       %s, at most %s on rank %" PRIu32 " (limit %s)\n",
+                over ? "does not fit" : "fits",
+                pp_format_bytes(cell[0], sizeof cell[0], report->peak_memory_bytes),
+                report->peak_memory_rank,
+                pp_format_bytes(cell[1], sizeof cell[1], report->memory_limit_bytes));
+    pp_over_limit_print(report, text);
+}
+
+pp_status pp_check_print_text(const pp_args *args, const pp_check_verdict *v,
+                              const pp_check_subject *s, pp_err *err)
+{
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    char comm[32];
+    if (!v->valid) {
+        pp_text_add(&text, "valid        no: %s%s%s\n", v->reason.where,
+                    v->reason.where[0] ? ": " : "", v->reason.text);
+    } else {
+        pp_text_add(&text, "valid        yes, every rank's ops are complete and in order\n");
+        if (v->transfers)
+            pp_text_add(&text,
+                        "             %zu ops, %zu sends and receives, all paired in order\n",
+                        v->ops, v->transfers);
+        if (v->mismatch)
+            pp_text_add(&text, "sizes        no: %s\n", v->reason.text);
+        else if (v->hangs)
+            print_hang(v, s, &text);
+        else
+            pp_text_add(&text, "hangs        no, under %s with lanes %s, whatever the durations\n",
+                        pp_comm_mode_print(&v->comm, comm, sizeof comm),
+                        pp_lanes_name(v->comm.lanes));
+    }
+    print_memory(v->report, &text);
+    if (s->plan && pp_check_replicas(s->plan) > 1)
+        pp_text_add(&text, "replicas     %" PRIu32 " of %" PRIu32 " looked at\n", v->replica + 1,
+                    pp_check_replicas(s->plan));
+    if (v->framework)
+        pp_text_add(&text, "sends        placed by executor %s; the file has none\n",
+                    v->framework->name);
+    if (v->own_lanes)
+        pp_text_add(&text, "lanes        single was assumed; %s runs with %s, --lanes %s\n",
+                    v->framework->name, v->own_lanes, v->own_lanes);
+    pp_status status = pp_text_check(&text, err);
+    return status ? status : pp_print_product(args, text.data, text.bytes, err);
+}

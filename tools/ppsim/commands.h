@@ -1,0 +1,14 @@
+/* The table of commands: tools/ppsim/cmd_x.c and one line in tools/ppsim/commands.def each. */
+#ifndef PPSIM_TOOLS_PPSIM_COMMANDS_H
+#define PPSIM_TOOLS_PPSIM_COMMANDS_H
+
+#include "tools/ppsim/base/command.h"
+
+#define PP_COMMAND(id) extern const pp_command pp_command_##id;
+#include "tools/ppsim/commands.def"
+#undef PP_COMMAND
+
+/* In the order of tools/ppsim/commands.def; ends with NULL. */
+const pp_command *const *pp_commands(void);
+
+#endif

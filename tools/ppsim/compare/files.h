@@ -1,0 +1,35 @@
+/* Which files are compared with which. */
+#ifndef PPSIM_TOOLS_PPSIM_COMPARE_FILES_H
+#define PPSIM_TOOLS_PPSIM_COMPARE_FILES_H
+
+#include "tools/ppsim/compare/quantities.h"
+
+/* Two files; one of them may be missing. */
+typedef struct pp_compare_pair {
+    char *name; /* printable */
+    char *base_path, *new_path;
+    pp_compare_file base, now;
+    bool has_base, has_now;
+} pp_compare_pair;
+
+typedef struct pp_compare_pairs {
+    pp_compare_pair *pair;
+    size_t count, capacity;
+    bool folders;
+    char platform[128]; /* of --baseline: this machine's, or as given */
+    bool platform_given;
+} pp_compare_pairs;
+
+void pp_compare_pairs_free(pp_compare_pairs *pairs); /* for PP_CLEANUP */
+/* Two files or two folders. Fails: USAGE (one of each; nothing in them), IO, INPUT, NOMEM. */
+PP_MUST_CHECK pp_status pp_compare_pair_up(const char *base, const char *now,
+                                           pp_compare_pairs *pairs, pp_err *err);
+/* A file or folder and its baseline. platform NULL: this machine's.
+ * Fails: as above; UNAVAILABLE when there is no baseline for any of it, unless `refresh`. */
+PP_MUST_CHECK pp_status pp_compare_pair_baseline(const char *folder, const char *now,
+                                                 const char *platform, bool refresh,
+                                                 pp_compare_pairs *pairs, pp_err *err);
+/* The new files become the baseline; those that are gone leave it. Fails: IO, NOMEM. */
+PP_MUST_CHECK pp_status pp_compare_refresh(pp_compare_pairs *pairs, pp_err *err);
+
+#endif

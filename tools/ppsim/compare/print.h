@@ -1,0 +1,30 @@
+/* Differences as people read them. */
+#ifndef PPSIM_TOOLS_PPSIM_COMPARE_PRINT_H
+#define PPSIM_TOOLS_PPSIM_COMPARE_PRINT_H
+
+#include "sim/base/text.h"
+#include "tools/ppsim/compare/files.h"
+#include "tools/ppsim/compare/judge.h"
+
+typedef struct pp_compare_print {
+    const char *base, *now; /* as given */
+    const pp_compare_pairs *pairs;
+    const pp_differences *differences;
+    size_t rows; /* of the terminal */
+} pp_compare_print;
+
+enum { PP_CELL = 64, PP_MARKDOWN_LINES = 60 };
+
+typedef struct pp_compare_cells {
+    char before[PP_CELL], after[PP_CELL], delta[PP_CELL], percent[PP_CELL];
+    char name[256]; /* metric and place */
+} pp_compare_cells;
+
+void pp_compare_cells_of(const pp_difference *row, pp_compare_cells *cells_out);
+/* "worse: 2 of 140 values fail (1 better, 3 changed, 134 the same)" */
+void pp_compare_sentence(const pp_compare_print *print, pp_text *text);
+
+void pp_compare_text(const pp_compare_print *print, pp_text *text);
+void pp_compare_markdown(const pp_compare_print *print, pp_text *text);
+
+#endif

@@ -1,0 +1,10 @@
+/* Timelines as quantities. */
+#ifndef PPSIM_TOOLS_PPSIM_COMPARE_TIMELINE_H
+#define PPSIM_TOOLS_PPSIM_COMPARE_TIMELINE_H
+
+#include "tools/ppsim/compare/quantities.h"
+
+PP_MUST_CHECK pp_status pp_compare_read_timeline(const pp_json_at *root, const char *text,
+                                                 size_t bytes, pp_compare_file *file, pp_err *err);
+
+#endif

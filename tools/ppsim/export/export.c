@@ -1,0 +1,224 @@
+/* Carries out --emit and --trace: all texts are made first, then staged as temporary files, and
+ * renamed last, so that a failure leaves nothing half written. */
+#include "tools/ppsim/export/export.h"
+
+#include "sim/base/file.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/output.h"
+#include "tools/ppsim/export/nearest.h"
+#include "traces/read/gzip.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One file to write. */
+typedef struct export_file {
+    char *path;
+    pp_text text;
+    pp_staged_file staged;
+} export_file;
+
+typedef struct export_files {
+    export_file *file;
+    size_t count, capacity;
+} export_files;
+
+static void free_exports(export_files *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        free(files->file[i].path);
+        pp_file_discard(&files->file[i].staged);
+        pp_text_free(&files->file[i].text);
+    }
+    free(files->file);
+}
+
+/* Takes over `text`. */
+static pp_status add_file(export_files *files, const char *path, const char *suffix, pp_text *text,
+                          pp_err *err)
+{
+    void *grown = files->file;
+    pp_status status = pp_text_check(text, err);
+    if (status ||
+        (status = pp_grow(&grown, &files->capacity, files->count + 1, sizeof *files->file, err)))
+        return status;
+    files->file = grown;
+    size_t room = strlen(path) + strlen(suffix) + 1;
+    char *whole = malloc(room);
+    if (!whole)
+        return pp_err_nomem(err);
+    snprintf(whole, room, "%s%s", path, suffix);
+    if (pp_gzip_named(whole)) {
+        pp_text packed = { 0 };
+        if ((status = pp_gzip(text->data ? text->data : "", text->bytes, &packed.data,
+                              &packed.bytes, err))) {
+            free(whole);
+            return status;
+        }
+        pp_text_free(text);
+        *text = packed;
+    }
+    files->file[files->count++] = (export_file){ .path = whole, .text = *text };
+    *text = (pp_text){ 0 };
+    return PP_OK;
+}
+
+static pp_status json_text(pp_json_build *build, pp_json *json, pp_text *text, pp_err *err)
+{
+    pp_status status = pp_json_print(build, json, &text->data, &text->bytes, err);
+    pp_json_free(&json);
+    return status;
+}
+
+/* An framework places the communication of a plan; rows that communicate themselves have none. */
+static pp_status plan_text(const pp_export *data, pp_text *text, pp_err *err)
+{
+    pp_json_build build = { 0 };
+    if (data->report && data->report->framework != data->plan->framework)
+        return pp_err_set(err, PP_INFEASIBLE, "plan",
+                          "this file communicates itself, which a plan cannot hold; write "
+                          "pytorch-comms, or give its compute ops alone (pytorch-csv)");
+    return json_text(&build, pp_plan_write(data->plan, &build), text, err);
+}
+
+/* The formats that are the program's own files. Returns false when `name` is another one. */
+static bool own_format(const char *name, const pp_export *data, pp_text *text, pp_status *status,
+                       pp_err *err)
+{
+    pp_json_build build = { 0 };
+    if (strcmp(name, "plan") == 0)
+        *status = plan_text(data, text, err);
+    else if (strcmp(name, "report") == 0)
+        *status = json_text(&build, pp_report_write(data->report, &build), text, err);
+    else
+        return false;
+    return true;
+}
+
+static pp_status make_export(const char *request, const char *option, const pp_export *data,
+                             export_files *files, pp_err *err)
+{
+    bool emit = strcmp(option, "--emit") == 0;
+    char name[64];
+    const char *equals = strchr(request, '=');
+    if (!equals || equals == request || !equals[1] || (size_t)(equals - request) >= sizeof name)
+        return pp_err_set(err, PP_USAGE, option, "'%.64s' is not FORMAT=FILE", request);
+    memcpy(name, request, (size_t)(equals - request));
+    name[equals - request] = '\0';
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_status status = PP_OK;
+    if (emit && strcmp(name, "report") != 0 &&
+        (status = pp_order_one_rank(data->order, option, err)))
+        return status;
+    if (emit && own_format(name, data, &text, &status, err))
+        return status ? status : add_file(files, equals + 1, "", &text, err);
+    const pp_format *format;
+    if ((status = pp_format_get(name, &format, err)))
+        return status;
+    if (!(emit ? format->emit != NULL : format->trace != NULL))
+        return pp_err_set(err, PP_USAGE, option,
+                          "'%s' is no format for %s; 'ppsim list formats' "
+                          "shows which are",
+                          name, emit ? "schedules" : "timelines");
+    pp_companion companion = { 0 };
+    pp_export own = *data;
+    own.path = equals + 1;
+    status = emit ? format->emit(&own, &text, &companion, err) : format->trace(&own, &text, err);
+    if (status == PP_INFEASIBLE && emit)
+        pp_add_nearest(format, &own, err);
+    if (!status)
+        status = add_file(files, equals + 1, "", &text, err);
+    if (!status && companion.suffix && strcmp(equals + 1, "-") != 0 &&
+        !pp_file_is_special(equals + 1))
+        status = add_file(files, equals + 1, companion.suffix, &companion.text, err);
+    pp_text_free(&companion.text);
+    return status;
+}
+
+static const char *content(const export_file *file)
+{
+    return file->text.data ? file->text.data : "";
+}
+
+/* Two products cannot go to one place. */
+static pp_status check_targets(const pp_args *args, const export_files *files, pp_err *err)
+{
+    const char *product = pp_args_text(args, "-o");
+    for (size_t i = 0; i < files->count; i++) {
+        const char *path = files->file[i].path;
+        bool taken = product && strcmp(product, path) == 0;
+        for (size_t k = 0; k < i && !taken; k++)
+            taken = strcmp(files->file[k].path, path) == 0;
+        if (taken && !pp_file_is_special(path))
+            return pp_err_set(err, PP_USAGE, path, "is given for two products; name another file");
+    }
+    return PP_OK;
+}
+
+/* All of them or none. */
+static pp_status write_files(export_files *files, pp_err *err)
+{
+    pp_status status = PP_OK;
+    for (size_t i = 0; i < files->count && !status; i++) {
+        export_file *file = &files->file[i];
+        if (strcmp(file->path, "-") != 0)
+            status = pp_file_stage(file->path, content(file), file->text.bytes, &file->staged, err);
+    }
+    for (size_t i = 0; i < files->count && !status; i++) {
+        export_file *file = &files->file[i];
+        status = strcmp(file->path, "-") == 0
+                     ? pp_print_stdout(content(file), file->text.bytes, err)
+                     : pp_file_commit(&file->staged, content(file), file->text.bytes, err);
+    }
+    return status;
+}
+
+pp_status pp_write_export(const char *option, const char *request, const pp_export *data,
+                          pp_err *err)
+{
+    export_files files PP_CLEANUP(free_exports) = { 0 };
+    pp_status status = make_export(request, option, data, &files, err);
+    return status ? status : write_files(&files, err);
+}
+
+/* --ranks, of a timeline. */
+static pp_status read_ranks(const pp_args *args, pp_export *data, pp_err *err)
+{
+    int64_t low = 0;
+    int64_t high = 0;
+    if (!pp_args_has(args, "--ranks"))
+        return PP_OK;
+    if (!pp_args_has(args, "--trace"))
+        return pp_err_set(err, PP_USAGE, "--ranks", "is a part of --trace, which is missing");
+    pp_status status = pp_args_range(args, "--ranks", &low, &high, err);
+    if (!status && high >= (int64_t)data->program->ranks)
+        status = pp_err_set(err, PP_USAGE, "--ranks", "there are ranks 0 to %" PRIu32,
+                            data->program->ranks - 1);
+    data->first_rank = (uint32_t)low;
+    data->ranks = (uint32_t)(high - low + 1);
+    return status;
+}
+
+pp_status pp_write_exports(const pp_args *args, const pp_export *all, pp_err *err)
+{
+    pp_export part = *all;
+    const pp_export *data = &part;
+    pp_status ranks = read_ranks(args, &part, err);
+    if (ranks)
+        return ranks;
+    static const char *const options[] = { "--emit", "--trace" };
+    export_files files PP_CLEANUP(free_exports) = { 0 };
+    for (size_t o = 0; o < sizeof options / sizeof options[0]; o++) {
+        const char *request;
+        for (size_t i = 0; (request = pp_args_each(args, options[o], i)); i++) {
+            pp_status status = make_export(request, options[o], data, &files, err);
+            if (status)
+                return status;
+        }
+    }
+    pp_status status = check_targets(args, &files, err);
+    return status ? status : write_files(&files, err);
+}

@@ -1,0 +1,114 @@
+/* Loads models, hardware, profiles and lengths: by name from the data that the build embeds, or
+ * from a file. */
+#include "tools/ppsim/input/load.h"
+
+#include "sim/base/alloc.h"
+#include "traces/read/gzip.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static pp_status unknown_name(const char *name, pp_data_kind kind, const char *option,
+                              const char *list, pp_err *err)
+{
+    size_t count = pp_data_count(kind);
+    const char **names = pp_alloc_array(count + 1, sizeof *names);
+    if (!names)
+        return pp_err_nomem(err);
+    for (size_t i = 0; i < count; i++)
+        names[i] = pp_data_at(kind, i)->name;
+    char hint[PP_TEXT_HINT_BYTES];
+    pp_status status = pp_err_set(err, PP_USAGE, option,
+                                  "'%.64s' is neither a file nor a known "
+                                  "name%s; 'ppsim list %s' shows the names",
+                                  name, pp_text_nearest_hint(name, names, hint), list);
+    free(names);
+    return status;
+}
+
+/* A name with a dot that ends in .json, or with a slash, is meant as a file. */
+static bool is_file(const char *name)
+{
+    return strchr(name, '/') || strstr(name, ".json") || access(name, F_OK) == 0;
+}
+
+pp_status pp_load_text(pp_data_kind kind, const char *name_or_file, pp_loaded_text *text_out,
+                       pp_err *err)
+{
+    static const char *const options[PP_DATA_KIND_COUNT] = { "--model", "--hw", "--profile" };
+    static const char *const lists[PP_DATA_KIND_COUNT] = { "models", "hardware", "profiles" };
+    const pp_data_file *known = pp_data_find(kind, name_or_file);
+    if (known) {
+        *text_out = (pp_loaded_text){ known->text, known->bytes, known->name, NULL };
+        return PP_OK;
+    }
+    if (!is_file(name_or_file))
+        return unknown_name(name_or_file, kind, options[kind], lists[kind], err);
+    char *text = NULL;
+    size_t bytes = 0;
+    pp_status status = pp_gzip_read(name_or_file, &text, &bytes, err);
+    if (!status)
+        *text_out = (pp_loaded_text){ text, bytes, name_or_file, text };
+    return status;
+}
+
+void pp_loaded_text_free(pp_loaded_text *text)
+{
+    free(text->owned);
+    *text = (pp_loaded_text){ 0 };
+}
+
+pp_status pp_load_model(const char *name_or_file, pp_model *model_out, pp_err *err)
+{
+    pp_loaded_text text PP_CLEANUP(pp_loaded_text_free) = { 0 };
+    pp_status status = pp_load_text(PP_DATA_MODEL, name_or_file, &text, err);
+    return status ? status : pp_model_parse(text.data, text.bytes, text.name, model_out, err);
+}
+
+pp_status pp_load_hardware(const char *name_or_file, pp_hardware *hardware_out, pp_err *err)
+{
+    pp_loaded_text text PP_CLEANUP(pp_loaded_text_free) = { 0 };
+    pp_status status = pp_load_text(PP_DATA_HARDWARE, name_or_file, &text, err);
+    return status ? status : pp_hardware_parse(text.data, text.bytes, text.name, hardware_out, err);
+}
+
+pp_status pp_load_lengths(const char *path, pp_lengths *lengths_out, pp_err *err)
+{
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    pp_status status = pp_gzip_read(path, &text, &bytes, err);
+    return status ? status : pp_lengths_parse(text, bytes, path, lengths_out, err);
+}
+
+pp_status pp_load_cluster(const char *name_or_file, pp_cluster *cluster_out,
+                          pp_hardware *hardware_out, pp_err *err)
+{
+    pp_loaded_text text PP_CLEANUP(pp_loaded_text_free) = { 0 };
+    pp_status status = pp_load_text(PP_DATA_HARDWARE, name_or_file, &text, err);
+    if (!status)
+        status = pp_cluster_parse(text.data, text.bytes, text.name, cluster_out, err);
+    if (!status && !cluster_out->classes)
+        status = pp_hardware_parse(text.data, text.bytes, text.name, hardware_out, err);
+    for (uint32_t k = 0; !status && k < cluster_out->classes; k++) {
+        char where[sizeof err->where];
+        pp_err inner = { 0 };
+        status = pp_load_hardware(cluster_out->class[k].hardware, &hardware_out[k], &inner);
+        if (!status)
+            continue;
+        if (status != PP_USAGE)
+            return pp_err_set(err, status, inner.where, "%s", inner.text);
+        snprintf(where, sizeof where, "%.200s#/classes/%" PRIu32 "/hardware", text.name, k);
+        return pp_err_set(err, PP_INPUT, where, "%s", inner.text);
+    }
+    return status;
+}
+
+pp_status pp_load_profile(const char *name_or_file, pp_profile **profile_out, pp_err *err)
+{
+    pp_loaded_text text PP_CLEANUP(pp_loaded_text_free) = { 0 };
+    pp_status status = pp_load_text(PP_DATA_PROFILE, name_or_file, &text, err);
+    return status ? status : pp_profile_parse(text.data, text.bytes, text.name, profile_out, err);
+}

@@ -1,0 +1,36 @@
+/* Models, hardware, profiles and lengths by name or file. */
+#ifndef PPSIM_TOOLS_PPSIM_INPUT_LOAD_H
+#define PPSIM_TOOLS_PPSIM_INPUT_LOAD_H
+
+#include "calib/profile/profile.h"
+#include "planner/study/cluster.h"
+#include "sim/job/hardware.h"
+#include "sim/job/model.h"
+#include "traces/read/data.h"
+
+/* The text of a model, hardware or profile by name (traces/data) or file. Fails: USAGE (unknown
+ * name, nearest given), IO, NOMEM. */
+typedef struct pp_loaded_text {
+    const char *data;
+    size_t bytes;
+    const char *name; /* for messages */
+    char *owned;
+} pp_loaded_text;
+
+PP_MUST_CHECK pp_status pp_load_text(pp_data_kind kind, const char *name_or_file,
+                                     pp_loaded_text *text_out, pp_err *err);
+void pp_loaded_text_free(pp_loaded_text *text); /* for PP_CLEANUP */
+
+/* The same, parsed. Fails also: INPUT. */
+PP_MUST_CHECK pp_status pp_load_model(const char *name_or_file, pp_model *model_out, pp_err *err);
+PP_MUST_CHECK pp_status pp_load_hardware(const char *name_or_file, pp_hardware *hardware_out,
+                                         pp_err *err);
+PP_MUST_CHECK pp_status pp_load_lengths(const char *path, pp_lengths *lengths_out, pp_err *err);
+/* A cluster with the hardware of its classes, or one machine: no class, hardware_out[0].
+ * hardware_out: [PP_CLUSTER_CLASSES_MAX]. */
+PP_MUST_CHECK pp_status pp_load_cluster(const char *name_or_file, pp_cluster *cluster_out,
+                                        pp_hardware *hardware_out, pp_err *err);
+PP_MUST_CHECK pp_status pp_load_profile(const char *name_or_file, pp_profile **profile_out,
+                                        pp_err *err);
+
+#endif

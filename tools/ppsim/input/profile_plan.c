@@ -1,0 +1,140 @@
+/* Applies --profile to a plan that was made before: it must be the plan's own, unless --recost
+ * gives the plan new costs. */
+#include "tools/ppsim/input/profile_plan.h"
+
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/input/load.h"
+#include "tools/ppsim/input/profile_args.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static size_t find_entry(const pp_profile *profile, const char *name)
+{
+    char found[96];
+    for (size_t i = 0; i < profile->count; i++) {
+        if (profile->entry[i].fitted &&
+            strcmp(pp_entry_name(profile, i, found, sizeof found), name) == 0)
+            return i;
+    }
+    return PP_ENTRY_NONE;
+}
+
+/* "stage_f was affine: a 1e-4, b 2e-6, is affine: ..."; the first that differs, and how many more.
+ */
+static pp_status describe_difference(const pp_plan *plan, const pp_profile *profile, pp_text *text,
+                                     pp_err *err)
+{
+    size_t more = 0;
+    for (size_t i = 0; i < plan->profile_classes.count; i++) {
+        const pp_note *was = &plan->profile_classes.note[i];
+        const size_t entry = find_entry(profile, was->key);
+        pp_text now PP_CLEANUP(pp_text_free) = { 0 };
+        if (entry != PP_ENTRY_NONE) {
+            pp_status status = pp_entry_describe(&profile->entry[entry], &now, err);
+            if (status)
+                return status;
+        }
+        if (now.data && strcmp(now.data, was->value) == 0)
+            continue;
+        if (text->bytes)
+            more++;
+        else
+            pp_text_add(text, "%s was %s, is %s", was->key, was->value,
+                        now.data ? now.data : "not measured there");
+    }
+    if (more)
+        pp_text_add(text, "; %zu more differ", more);
+    return pp_text_check(text, err);
+}
+
+static pp_status refuse(const pp_profile_in_use *use, const pp_plan *plan, pp_err *err)
+{
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_status status = describe_difference(plan, use->profile, &text, err);
+    if (status)
+        return status;
+    return pp_err_set(err, PP_USAGE, "--profile",
+                      "%.100s is not what the plan was made from%s%s; --recost gives its order, "
+                      "partition and data the costs of this profile",
+                      use->path,
+                      !plan->profile_sha256[0] ? ", which is no profile"
+                      : text.bytes             ? ": "
+                                   : ": what the plan used is the same, the rest is not",
+                      text.bytes ? text.data : "");
+}
+
+static pp_status load_model(const pp_args *args, const pp_plan *plan, pp_model *model_out,
+                            pp_err *err)
+{
+    const char *name = pp_args_text(args, "--model");
+    pp_err why = { 0 };
+    if (name || !plan->model[0])
+        return name ? pp_load_model(name, model_out, err)
+                    : pp_err_set(err, PP_USAGE, "--model",
+                                 "is missing: the plan does not say what it was made for");
+    if (pp_load_model(plan->model, model_out, &why))
+        return pp_err_set(err, PP_USAGE, "--model",
+                          "is missing: the plan was made for %s, which is no name of 'ppsim list "
+                          "models'; give its file",
+                          plan->model);
+    return PP_OK;
+}
+
+/* What the plan says of the software; the rest as the current stack has it. */
+static pp_status set_switches(const pp_plan *plan, const pp_profile_in_use *use,
+                              pp_switches *switches, pp_err *err)
+{
+    char ignored[128];
+    pp_status status = pp_stack_find("current", plan->parallel.tp, switches, err);
+    switches->recompute =
+        plan->recompute == PP_RECOMPUTE_UNKNOWN ? PP_RECOMPUTE_NONE : plan->recompute;
+    if (plan->sequence_parallel >= 0)
+        switches->sequence_parallel = plan->sequence_parallel;
+    if (plan->zero >= 0)
+        switches->zero = plan->zero;
+    switches->p2p = plan->p2p;
+    pp_profile_settings(use, ignored, sizeof ignored, &switches->dtype);
+    return status;
+}
+
+static pp_status recost(const pp_args *args, pp_profile_in_use *use, pp_plan *plan, pp_err *err)
+{
+    pp_model model;
+    pp_hardware hardware;
+    pp_cost_context context = { .model = &model,
+                                .hardware = &hardware,
+                                .parallel = plan->parallel };
+    pp_status status = load_model(args, plan, &model, err);
+    if (status || (status = pp_profile_hardware(args, use, &model, &hardware, err)) ||
+        (status = set_switches(plan, use, &context.switches, err)))
+        return status;
+    if (!pp_order_placement(plan->order[0], &context.placement))
+        return pp_err_set(err, PP_USAGE, "--recost", "the plan's stages lie on no known placement");
+    pp_notes_drop(&plan->assumptions, "costs");
+    if ((status = pp_notes_add(&plan->assumptions, err, "costs",
+                               "made anew with another profile (--recost); order, partition and "
+                               "data are those of the plan, which was made for another")))
+        return status;
+    snprintf(plan->model, sizeof plan->model, "%s", model.name);
+    snprintf(plan->hardware, sizeof plan->hardware, "%s", hardware.name);
+    return pp_profile_finish(use, &context, plan, err);
+}
+
+static void release(pp_profile_in_use *use)
+{
+    pp_profile_release(use);
+}
+
+pp_status pp_profile_of_plan(const pp_args *args, pp_plan *plan, pp_err *err)
+{
+    pp_profile_in_use use PP_CLEANUP(release) = { 0 };
+    pp_status status = pp_profile_given(args, &use, err);
+    if (status || !use.path)
+        return status;
+    if (pp_args_has(args, "--recost")) {
+        status = pp_profile_options(args, &use, err);
+        return status ? status : recost(args, &use, plan, err);
+    }
+    return strcmp(plan->profile_sha256, use.profile->sha256) == 0 ? PP_OK : refuse(&use, plan, err);
+}

@@ -1,0 +1,333 @@
+/* Prints what ppsim pack found: as text, as JSON, and as lengths in their new order. */
+#include "tools/ppsim/pack/print.h"
+
+#include "tools/ppsim/base/words.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const pp_pack_row *best_of(const pp_pack_batch *batch)
+{
+    return &batch->packed->row[batch->packed->best];
+}
+
+/* First fit as it is, where it exists and fits. */
+static const pp_pack_row *today_of(const pp_pack_batch *batch)
+{
+    const pp_packed *packed = batch->packed;
+    return packed->today != SIZE_MAX && packed->row[packed->today].fits
+               ? &packed->row[packed->today]
+               : NULL;
+}
+
+static double percent(pp_ns part, pp_ns whole)
+{
+    return whole ? 100 * ((double)part / (double)whole - 1) : 0;
+}
+
+static const char *words(const pp_pack_row *row, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "%s, %s order%s", pp_packing_name(row->packing),
+             row->packing == PP_PACKING_RAMPED ? "ramp" : pp_sorting_name(row->sorting),
+             row->searched ? ", then moves and swaps" : "");
+    return buffer;
+}
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+static void print_answer(const pp_pack_batch *batch, pp_text *text)
+{
+    char step[3][32];
+    char how[80];
+    const pp_pack_row *best = best_of(batch);
+    const pp_pack_row *today = today_of(batch);
+    pp_text_add(text, "step %s: %" PRIu32 " microbatches%s\n",
+                pp_format_duration(step[0], sizeof step[0], best->step_ns), best->microbatches,
+                batch->packed->grouping.replicas > 1 ? " per replica" : "");
+    pp_text_add(text, "  %s\n", words(best, how, sizeof how));
+    if (batch->packed->grouping.replicas > 1)
+        pp_text_add(text, "  the slowest replica takes %.2f %% longer than their mean\n",
+                    percent(best->step_ns, best->mean_step_ns));
+    if (today)
+        pp_text_add(text, "first fit takes %s with %" PRIu32 " microbatches, %.2f %% longer\n",
+                    pp_format_duration(step[1], sizeof step[1], today->step_ns),
+                    today->microbatches, percent(today->step_ns, best->step_ns));
+    else
+        pp_text_add(text, "first fit does not fit\n");
+    pp_text_add(text, "no packing and no order takes less than %s (%s): gap %.2f %%\n",
+                pp_format_duration(step[2], sizeof step[2], batch->packed->bound.step_ns),
+                batch->packed->bound.name, percent(best->step_ns, batch->packed->bound.step_ns));
+}
+
+static void print_row(const pp_packed *packed, const pp_pack_row *row, pp_text *text)
+{
+    char step[32];
+    char peak[32];
+    const char *order = row->packing == PP_PACKING_RAMPED ? "ramp" : pp_sorting_name(row->sorting);
+    pp_text_add(text, "%-10s %-11s", row->searched ? "  moved" : pp_packing_name(row->packing),
+                row->searched ? "" : order);
+    if (!row->fits) {
+        pp_text_add(text, " no: %.*s\n", pp_first_clause(row->reason), row->reason);
+        return;
+    }
+    pp_text_add(text, " %6" PRIu32 " %11s %7.2f %% %7.2f %% %10s\n", row->microbatches,
+                pp_format_duration(step, sizeof step, row->step_ns),
+                percent(row->step_ns, packed->bound.step_ns), 100 * row->bubble_fraction,
+                row->peak_bytes ? pp_format_bytes(peak, sizeof peak, row->peak_bytes) : "-");
+}
+
+/* The best row of each packing; first fit also as it is. */
+static void print_rows(const pp_packed *packed, pp_text *text)
+{
+    pp_text_add(text, "\n%-10s %-11s %6s %11s %9s %9s %10s\n", "packing", "order", "m", "step",
+                "gap", "bubble", "peak");
+    for (int k = 0; k < PP_PACKING_COUNT; k++) {
+        const pp_pack_row *best = NULL;
+        const pp_pack_row *moved = NULL;
+        const pp_pack_row *today = packed->today == SIZE_MAX ? NULL : &packed->row[packed->today];
+        for (size_t i = 0; i < packed->count; i++) {
+            const pp_pack_row *row = &packed->row[i];
+            if ((int)row->packing != k)
+                continue;
+            if (row->searched)
+                moved = row;
+            else if (!best || row->fits > best->fits ||
+                     (row->fits == best->fits && row->step_ns < best->step_ns))
+                best = row;
+        }
+        if (k == PP_PACKING_FIRST_FIT && today && today != best)
+            print_row(packed, today, text);
+        if (best)
+            print_row(packed, best, text);
+        if (moved)
+            print_row(packed, moved, text);
+    }
+}
+
+static void print_subject(const pp_pack_result *result, pp_text *text)
+{
+    const pp_candidate *c = pp_packer_pipeline(result->packer);
+    char limit[32];
+    pp_text_add(text,
+                "\n%s on %s: pp %" PRId64 " tp %" PRId64 " dp %" PRId64 ", %s, recompute %s, %s\n",
+                result->request->model->name, result->request->hardware->name, c->parallel.pp,
+                c->parallel.tp, c->parallel.dp, c->schedule->name, pp_recompute_name(c->recompute),
+                result->request->framework ? result->request->framework->name : "ideal");
+    pp_text_add(text, "a microbatch has at most %" PRId64 " tokens, a GPU %s\n",
+                pp_packer_capacity(result->packer),
+                pp_format_bytes(limit, sizeof limit, pp_packer_memory_limit(result->packer)));
+}
+
+static int compare_ns(const void *left, const void *right)
+{
+    const pp_ns a = *(const pp_ns *)left;
+    const pp_ns b = *(const pp_ns *)right;
+    return (a > b) - (a < b);
+}
+
+/* Of the steps of all batches. */
+static void print_spread(const pp_pack_result *result, pp_text *text)
+{
+    const size_t count = result->count;
+    pp_ns *ns = malloc(count * sizeof *ns);
+    char step[3][32];
+    pp_ns slowest_ns = 0;
+    pp_ns mean_ns = 0;
+    if (!ns) {
+        text->failed = true;
+        return;
+    }
+    for (size_t k = 0; k < count; k++) {
+        ns[k] = best_of(&result->batch[k])->step_ns;
+        slowest_ns += ns[k];
+        mean_ns += best_of(&result->batch[k])->mean_step_ns;
+    }
+    qsort(ns, count, sizeof *ns, compare_ns);
+    pp_text_add(
+        text, "one takes %s at least, %s in the median, %s at most\n",
+        pp_format_duration(step[0], sizeof step[0], ns[0]),
+        pp_format_duration(step[1], sizeof step[1], (ns[(count - 1) / 2] + ns[count / 2]) / 2),
+        pp_format_duration(step[2], sizeof step[2], ns[count - 1]));
+    if (result->batch[0].packed->grouping.replicas > 1)
+        pp_text_add(text, "the slowest replicas take %.2f %% longer than the mean\n",
+                    percent(slowest_ns, mean_ns));
+    free(ns);
+}
+
+static void print_batches(const pp_pack_result *result, pp_text *text)
+{
+    char step[3][32];
+    pp_ns sum[3] = { 0 };
+    bool fits = true;
+    for (size_t k = 0; k < result->count; k++) {
+        const pp_pack_row *today = today_of(&result->batch[k]);
+        sum[0] += best_of(&result->batch[k])->step_ns;
+        sum[1] += today ? today->step_ns : 0;
+        sum[2] += result->batch[k].packed->bound.step_ns;
+        fits = fits && today;
+    }
+    pp_text_add(text, "%zu steps take %s\n", result->count,
+                pp_format_duration(step[0], sizeof step[0], sum[0]));
+    print_spread(result, text);
+    if (fits)
+        pp_text_add(text, "first fit takes %s, %.2f %% longer\n",
+                    pp_format_duration(step[1], sizeof step[1], sum[1]), percent(sum[1], sum[0]));
+    pp_text_add(text, "no packing of these batches and no order takes less than %s: gap %.2f %%\n",
+                pp_format_duration(step[2], sizeof step[2], sum[2]), percent(sum[0], sum[2]));
+    pp_text_add(text, "\n%5s  %-10s %6s %11s %11s %9s %9s\n", "batch", "packing", "m", "step",
+                "first fit", "longer", "gap");
+    for (size_t k = 0; k < result->count; k++) {
+        const pp_pack_row *best = best_of(&result->batch[k]);
+        const pp_pack_row *today = today_of(&result->batch[k]);
+        pp_text_add(text, "%5zu  %-10s %6" PRIu32 " %11s %11s %7.2f %% %7.2f %%\n", k + 1,
+                    pp_packing_name(best->packing), best->microbatches,
+                    pp_format_duration(step[0], sizeof step[0], best->step_ns),
+                    today ? pp_format_duration(step[1], sizeof step[1], today->step_ns) : "-",
+                    today ? percent(today->step_ns, best->step_ns) : 0.0,
+                    percent(best->step_ns, result->batch[k].packed->bound.step_ns));
+    }
+}
+
+void pp_pack_print(const pp_pack_result *result, pp_text *text)
+{
+    if (result->count == 1) {
+        print_answer(&result->batch[0], text);
+        print_rows(result->batch[0].packed, text);
+    } else {
+        print_batches(result, text);
+    }
+    print_subject(result, text);
+    pp_text_add(text, "steps are simulated; -o FILE writes the microbatches for plan --lengths\n");
+}
+
+/* ---- JSON ----------------------------------------------------------------------------------- */
+
+static pp_json *write_row(const pp_pack_row *row, pp_json_build *build)
+{
+    pp_json *object = pp_json_new_object(build);
+    pp_json_put_text(build, object, "packing", pp_packing_name(row->packing));
+    pp_json_put_text(build, object, "order", pp_sorting_name(row->sorting));
+    pp_json_put_bool(build, object, "searched", row->searched);
+    pp_json_put_text(build, object, "reason", row->fits ? NULL : row->reason);
+    if (!row->step_ns)
+        return object;
+    pp_json_put_int(build, object, "microbatches", row->microbatches);
+    pp_json_put_int(build, object, "step_ns", row->step_ns);
+    pp_json_put_int(build, object, "mean_step_ns", row->mean_step_ns);
+    pp_json_put_double(build, object, "bubble_fraction", row->bubble_fraction);
+    pp_json_put_int(build, object, "peak_memory_bytes", row->peak_bytes);
+    return object;
+}
+
+/* Microbatch k belongs to replica k mod replicas: the k-th of the file that -o writes. */
+static size_t bin_in_turn(const pp_grouping *grouping, size_t k)
+{
+    return k % grouping->replicas * grouping->microbatches + k / grouping->replicas;
+}
+
+static pp_json *write_grouping(const pp_pack_batch *batch, pp_json_build *build)
+{
+    const pp_grouping *g = &batch->packed->grouping;
+    pp_json *list = pp_json_new_array(build);
+    for (size_t k = 0; k < (size_t)g->replicas * g->microbatches; k++) {
+        const size_t bin = bin_in_turn(g, k);
+        pp_json *microbatch = pp_json_new_array(build);
+        for (size_t i = bin ? g->end[bin - 1] : 0; i < g->end[bin]; i++)
+            pp_json_add_int(build, microbatch, (int64_t)(batch->first + g->sequence[i]));
+        pp_json_add(build, list, microbatch);
+    }
+    return list;
+}
+
+static pp_json *write_batch(const pp_pack_batch *batch, pp_json_build *build)
+{
+    const pp_packed *packed = batch->packed;
+    const pp_pack_row *today = today_of(batch);
+    pp_json *object = write_row(best_of(batch), build);
+    pp_json_put_int(build, object, "sequences", (int64_t)batch->count);
+    pp_json_put_int(build, object, "lower_bound_ns", packed->bound.step_ns);
+    pp_json_put_text(build, object, "bound_name", packed->bound.name);
+    pp_json_put_double(build, object, "gap",
+                       percent(best_of(batch)->step_ns, packed->bound.step_ns) / 100);
+    if (today)
+        pp_json_put_int(build, object, "first_fit_step_ns", today->step_ns);
+    else
+        pp_json_put_null(build, object, "first_fit_step_ns");
+    pp_json_put_int(build, object, "simulations", packed->simulated);
+    pp_json_put(build, object, "grouping", write_grouping(batch, build));
+    pp_json *rows = pp_json_new_array(build);
+    for (size_t i = 0; i < packed->count; i++)
+        pp_json_add(build, rows, write_row(&packed->row[i], build));
+    pp_json_put(build, object, "rows", rows);
+    return object;
+}
+
+static pp_json *write_pipeline(const pp_pack_result *result, pp_json_build *build)
+{
+    const pp_candidate *c = pp_packer_pipeline(result->packer);
+    pp_json *object = pp_json_new_object(build);
+    pp_json_put_text(build, object, "model", result->request->model->name);
+    pp_json_put_text(build, object, "hardware", result->request->hardware->name);
+    pp_json_put_text(build, object, "schedule", c->schedule->name);
+    pp_json_put_text(build, object, "recompute", pp_recompute_name(c->recompute));
+    pp_json_put_text(build, object, "executor",
+                     result->request->framework ? result->request->framework->name : "ideal");
+    pp_json_put_int(build, object, "pp", c->parallel.pp);
+    pp_json_put_int(build, object, "vpp", c->parallel.vpp);
+    pp_json_put_int(build, object, "tp", c->parallel.tp);
+    pp_json_put_int(build, object, "cp", c->parallel.cp);
+    pp_json_put_int(build, object, "dp", c->parallel.dp);
+    pp_json_put_int(build, object, "ep", c->parallel.ep);
+    pp_json_put_int(build, object, "memory_limit_bytes", pp_packer_memory_limit(result->packer));
+    pp_json_put_int(build, object, "microbatch_tokens", pp_packer_capacity(result->packer));
+    return object;
+}
+
+pp_json *pp_pack_write(const pp_pack_result *result, pp_json_build *build)
+{
+    pp_json *root = pp_json_new_object(build);
+    pp_json *batches = pp_json_new_array(build);
+    pp_ns step_ns = 0;
+    pp_ns least_ns = 0;
+    for (size_t k = 0; k < result->count; k++) {
+        pp_json_add(build, batches, write_batch(&result->batch[k], build));
+        step_ns += best_of(&result->batch[k])->step_ns;
+        least_ns += result->batch[k].packed->bound.step_ns;
+    }
+    pp_json_put_text(build, root, "format", "ppsim.pack");
+    pp_json_put_int(build, root, "version", 1);
+    pp_json_put(build, root, "pipeline", write_pipeline(result, build));
+    pp_json_put(build, root, "batches", batches);
+    pp_json_put_int(build, root, "step_ns", step_ns);
+    pp_json_put_int(build, root, "lower_bound_ns", least_ns);
+    pp_json_put_int(build, root, "left_over", (int64_t)result->left_over);
+    return root;
+}
+
+/* ---- lengths -------------------------------------------------------------------------------- */
+
+static void print_batch_lengths(const pp_pack_batch *batch, pp_text *text)
+{
+    const pp_grouping *g = &batch->packed->grouping;
+    const size_t bins = (size_t)g->replicas * g->microbatches;
+    for (size_t k = 0; k < bins; k++) {
+        const size_t bin = bin_in_turn(g, k);
+        const size_t begin = bin ? g->end[bin - 1] : 0;
+        pp_text_add(text, "%s", k ? ",\n[" : "[[");
+        for (size_t i = begin; i < g->end[bin]; i++)
+            pp_text_add(text, "%s%" PRId64, i > begin ? ", " : "", batch->lengths[g->sequence[i]]);
+        pp_text_add(text, "]");
+    }
+    pp_text_add(text, "]");
+}
+
+void pp_pack_print_lengths(const pp_pack_result *result, pp_text *text)
+{
+    for (size_t k = 0; k < result->count; k++) {
+        if (result->count > 1)
+            pp_text_add(text, "%s", k ? ",\n" : "[");
+        print_batch_lengths(&result->batch[k], text);
+    }
+    pp_text_add(text, result->count > 1 ? "]\n" : "\n");
+}

@@ -1,0 +1,274 @@
+/* Prints a report as people read it: the answer first, then each rank. */
+#include "tools/ppsim/report/report_print.h"
+
+#include "tools/ppsim/base/words.h"
+#include "tools/ppsim/report/robustness.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define RANKS_SHOWN 64u
+
+static void print_bubble(const pp_report *report, pp_text *text)
+{
+    pp_text_add(text, "bubble       %.2f %% of all rank time is idle: idle / (p x makespan)\n",
+                100.0 * report->bubble_fraction);
+    pp_text_add(text, "             %.2f %% of the longest rank's span: (span - busy) / span\n",
+                100.0 * report->bubble_rate);
+}
+
+static void print_bound(const pp_report *report, pp_text *text)
+{
+    char bound[32];
+    if (!report->has_bound || report->lower_bound_ns <= 0)
+        return;
+    double gap = (double)report->makespan_ns / (double)report->lower_bound_ns - 1.0;
+    pp_text_add(text, "lower bound  %s (%s); the makespan is %.2f %% above it\n",
+                pp_format_duration(bound, sizeof bound, report->lower_bound_ns), report->bound_name,
+                100.0 * gap);
+}
+
+static void print_graphs(const pp_report *report, pp_text *text)
+{
+    char compile[32];
+    if (!report->graphs)
+        return;
+    pp_text_add(text, "graphs       %" PRIu32 " distinct on the rank with most of them",
+                report->graphs);
+    if (report->compile_ns)
+        pp_text_add(text, ", compiled in %s before the first step",
+                    pp_format_duration(compile, sizeof compile, report->compile_ns));
+    pp_text_add(text, "\n");
+}
+
+#define VALUE_COLUMN 13
+
+/* The largest first; what is below a hundredth is left out. */
+static void print_components(const pp_memory_peak *peak, pp_text *text)
+{
+    bool done[PP_MEMORY_COUNT] = { false };
+    char size[32];
+    pp_text line PP_CLEANUP(pp_text_free) = { 0 };
+    for (int shown = 0; shown < 6; shown++) {
+        int most = -1;
+        for (int c = 0; c < PP_MEMORY_COUNT; c++) {
+            if (!done[c] && (most < 0 || peak->bytes[c] > peak->bytes[most]))
+                most = c;
+        }
+        if (most < 0 || peak->bytes[most] <= peak->total_bytes / 100)
+            break;
+        done[most] = true;
+        pp_text_add(&line, "%s%s %s", shown ? ", " : "", pp_memory_key((pp_memory_component)most),
+                    pp_format_bytes(size, sizeof size, peak->bytes[most]));
+    }
+    pp_text_add(text, "%*s", VALUE_COLUMN, "");
+    pp_print_words(text, line.data ? line.data : "", VALUE_COLUMN, VALUE_COLUMN);
+    text->failed |= line.failed;
+}
+
+/* What a rank holds all the time. */
+static int64_t static_bytes(const pp_memory_peak *peak)
+{
+    return peak->bytes[PP_MEMORY_PARAMETERS] + peak->bytes[PP_MEMORY_GRADIENTS] +
+           peak->bytes[PP_MEMORY_OPTIMIZER] + peak->bytes[PP_MEMORY_COMM_LIBRARY];
+}
+
+void pp_over_limit_print(const pp_report *report, pp_text *text)
+{
+    char cell[3][32];
+    char token[32];
+    uint32_t r = 0;
+    const pp_rank_report *rank = pp_report_first_over(report, &r);
+    if (!rank)
+        return;
+    const int64_t limit_bytes =
+        rank->memory_limit_bytes ? rank->memory_limit_bytes : report->memory_limit_bytes;
+    pp_format_bytes(cell[2], sizeof cell[2], limit_bytes);
+    if (static_bytes(&rank->memory) > limit_bytes) {
+        pp_text_add(text,
+                    "over limit   rank %" PRIu32 " before any op: weights, gradients, optimizer and"
+                    "\n             communicators are %s of %s\n",
+                    r, pp_format_bytes(cell[1], sizeof cell[1], static_bytes(&rank->memory)),
+                    cell[2]);
+        return;
+    }
+    pp_text_add(text, "over limit   first by rank %" PRIu32 " while %s runs, at %s: %s of %s\n", r,
+                pp_op_print(rank->over_op, token, sizeof token),
+                pp_format_duration(cell[0], sizeof cell[0], rank->over_at_ns),
+                pp_format_bytes(cell[1], sizeof cell[1], rank->over_bytes), cell[2]);
+}
+
+static void print_memory(const pp_report *report, pp_text *text)
+{
+    char peak[32];
+    char limit[32];
+    char token[32];
+    if (!report->has_memory)
+        return;
+    const pp_rank_report *rank = &report->per_rank[report->peak_memory_rank];
+    pp_text_add(text, "peak memory  %s on rank %" PRIu32 " while %s runs",
+                pp_format_bytes(peak, sizeof peak, report->peak_memory_bytes),
+                report->peak_memory_rank, pp_op_print(rank->peak_op, token, sizeof token));
+    if (report->memory_replica != report->replica)
+        pp_text_add(text, " of replica %" PRIu32, report->memory_replica);
+    if (report->memory_limit_bytes)
+        pp_text_add(text, " (limit %s)",
+                    pp_format_bytes(limit, sizeof limit, report->memory_limit_bytes));
+    pp_text_add(text, "\n");
+    print_components(&rank->memory, text);
+    pp_over_limit_print(report, text);
+}
+
+/* What all ranks wait for, where it is not data alone. */
+static void print_idle(const pp_report *report, pp_text *text)
+{
+    pp_ns sum[PP_IDLE_COUNT] = { 0 };
+    double all = 0;
+    for (uint32_t r = 0; r < report->ranks; r++) {
+        for (int c = 0; c < PP_IDLE_COUNT; c++) {
+            sum[c] += report->per_rank[r].idle_ns[c];
+            all += (double)report->per_rank[r].idle_ns[c];
+        }
+    }
+    if ((double)sum[PP_IDLE_DATA] >= all)
+        return;
+    const char *mark = "idle         ";
+    for (int c = 0; c < PP_IDLE_COUNT; c++) {
+        if (!sum[c])
+            continue;
+        pp_text_add(text, "%s%s %.1f %%", mark, pp_idle_key((pp_idle_cause)c),
+                    100.0 * (double)sum[c] / all);
+        mark = ", ";
+    }
+    pp_text_add(text, " of all idle rank time\n");
+}
+
+static void print_ranks(const pp_report *report, pp_text *text)
+{
+    pp_text_add(text, "\nrank        busy        idle       start         end  live%s\n",
+                report->has_memory ? "  peak memory" : "");
+    for (uint32_t r = 0; r < report->ranks && r < RANKS_SHOWN; r++) {
+        const pp_rank_report *rank = &report->per_rank[r];
+        char cell[5][32];
+        pp_ns idle = 0;
+        for (int c = 0; c < PP_IDLE_COUNT; c++)
+            idle += rank->idle_ns[c];
+        pp_text_add(text, "%4" PRIu32 " %11s %11s %11s %11s %5" PRIu32, r,
+                    pp_format_duration(cell[0], sizeof cell[0], rank->busy_ns),
+                    pp_format_duration(cell[1], sizeof cell[1], idle),
+                    pp_format_duration(cell[2], sizeof cell[2], rank->first_start_ns),
+                    pp_format_duration(cell[3], sizeof cell[3], rank->last_end_ns),
+                    rank->peak_live_activations);
+        if (report->has_memory)
+            pp_text_add(text, " %12s",
+                        pp_format_bytes(cell[4], sizeof cell[4], rank->memory.total_bytes));
+        pp_text_add(text, "\n");
+    }
+    if (report->ranks > RANKS_SHOWN)
+        pp_text_add(text, "... %" PRIu32 " more ranks; --json has them all\n",
+                    report->ranks - RANKS_SHOWN);
+    pp_text_add(text, "live: most (stage, microbatch) pairs between the start of their forward and "
+                      "the\nend of their backward\n");
+}
+
+static void print_boundary(const pp_report *report, pp_text *text)
+{
+    const pp_step_tail *b = &report->boundary;
+    char cell[4][32];
+    if (report->has_period)
+        pp_text_add(text,
+                    "period       %s per repeated step: no barrier, each rank goes on alone\n",
+                    pp_format_duration(cell[0], sizeof cell[0], report->period_ns));
+    if (!report->step_boundary_ns)
+        return;
+    char words[256];
+    snprintf(words, sizeof words, "gradient sync %s, tied embedding %s, optimizer %s, fixed %s",
+             pp_format_duration(cell[0], sizeof cell[0], b->grad_sync_ns),
+             pp_format_duration(cell[1], sizeof cell[1], b->tied_ns),
+             pp_format_duration(cell[2], sizeof cell[2], b->optimizer_ns),
+             pp_format_duration(cell[3], sizeof cell[3], b->fixed_ns));
+    pp_text_add(text, "boundary     ");
+    pp_print_words(text, words, VALUE_COLUMN, VALUE_COLUMN);
+}
+
+static void print_worst(const pp_report *report, pp_text *text)
+{
+    if (!report->worst.count)
+        return;
+    pp_text_add(text, "\nrank        op       waits        from  cause   blocked by\n");
+    for (size_t i = 0; i < report->worst.count; i++) {
+        const pp_blocked *one = &report->worst.item[i];
+        char cell[2][32];
+        pp_text_add(text, "%4" PRIu32 " %9s %11s %11s  %-6s", one->rank, one->op,
+                    pp_format_duration(cell[0], sizeof cell[0], one->waits_ns),
+                    pp_format_duration(cell[1], sizeof cell[1], one->at_ns),
+                    pp_idle_key(one->cause));
+        if (one->by[0])
+            pp_text_add(text, "  %s of rank %" PRIu32, one->by, one->by_rank);
+        pp_text_add(text, "\n");
+    }
+}
+
+static double percent(pp_ns part_ns, pp_ns step_ns)
+{
+    return step_ns > 0 ? 100 * (double)part_ns / (double)step_ns : 0;
+}
+
+void pp_why_print(const pp_why *why, pp_ns step_ns, pp_text *text)
+{
+    char cell[2][32];
+    pp_text_add(text,
+                "\nwhere the step goes            mean over the ranks     rank %" PRIu32
+                ", which computes longest\n",
+                why->slowest);
+    for (int c = 0; c < PP_WHY_COUNT; c++) {
+        if (why->mean_ns[c] || why->slowest_ns[c])
+            pp_text_add(text, "  %-26s %12s %6.2f %%  %12s %6.2f %%\n", pp_why_text((pp_why_part)c),
+                        pp_format_duration(cell[0], sizeof cell[0], why->mean_ns[c]),
+                        percent(why->mean_ns[c], step_ns),
+                        pp_format_duration(cell[1], sizeof cell[1], why->slowest_ns[c]),
+                        percent(why->slowest_ns[c], step_ns));
+    }
+}
+
+void pp_report_print(const pp_report *report, pp_text *text)
+{
+    char step[32];
+    char makespan[32];
+    char boundary[32];
+    pp_text_add(text, "step         %s = makespan %s + step boundary %s\n",
+                pp_format_duration(step, sizeof step, report->step_ns),
+                pp_format_duration(makespan, sizeof makespan, report->makespan_ns),
+                pp_format_duration(boundary, sizeof boundary, report->step_boundary_ns));
+    if (report->uncertainty.step_ns) {
+        pp_text words PP_CLEANUP(pp_text_free) = { 0 };
+        pp_uncertainty_print(&report->uncertainty, &words);
+        pp_text_add(&words, " (95 %% of the measurements)");
+        pp_text_add(text, "%*s", VALUE_COLUMN, "");
+        pp_print_words(text, words.data ? words.data : "", VALUE_COLUMN, VALUE_COLUMN);
+        text->failed |= words.failed;
+    }
+    print_boundary(report, text);
+    pp_text_add(text,
+                "schedule     %s on %" PRIu32 " ranks, %" PRIu32 " stages, %" PRIu32
+                " microbatches, executor %s\n",
+                report->schedule, report->ranks, report->stages, report->microbatches,
+                pp_report_framework_name(report));
+    if (report->tokens_per_s > 0)
+        pp_text_add(text, "throughput   %.0f tokens/s\n", report->tokens_per_s);
+    if (report->model_flops_utilization > 0)
+        pp_text_add(text,
+                    "MFU          %.1f %% of dense peak (model FLOPs, attention counted "
+                    "in full)\n",
+                    100.0 * report->model_flops_utilization);
+    print_bubble(report, text);
+    print_bound(report, text);
+    print_idle(report, text);
+    print_memory(report, text);
+    print_graphs(report, text);
+    if (report->has_why)
+        pp_why_print(&report->why, report->step_ns, text);
+    print_ranks(report, text);
+    print_worst(report, text);
+    pp_robustness_print(&report->robustness, text);
+}

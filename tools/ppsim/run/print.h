@@ -1,0 +1,20 @@
+/* What `ppsim run` prints. */
+#ifndef PPSIM_TOOLS_PPSIM_RUN_PRINT_H
+#define PPSIM_TOOLS_PPSIM_RUN_PRINT_H
+
+#include "runtime/measure/compare.h"
+
+/* How it was executed, for people and for the report's "execution". */
+typedef struct pp_run_print {
+    const pp_execution *execution;
+    const pp_run_plan_options *options;
+    const char *planned_framework; /* the plan's own, where it is another; NULL: ppsim */
+    bool compare;
+} pp_run_print;
+
+void pp_run_text(const pp_run_print *run, const pp_comparison *comparison, pp_text *text);
+/* A report with the additional key "execution" (docs/formats.md). */
+pp_json *pp_run_json(const pp_run_print *run, const pp_comparison *comparison,
+                     pp_json_build *build);
+
+#endif

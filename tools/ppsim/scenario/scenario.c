@@ -1,0 +1,389 @@
+/* Loads a scenario: a plan, a schedule file, or a named schedule with its costs, and what the
+ * command line says about its sizes. */
+#include "tools/ppsim/scenario/scenario.h"
+
+#include "sim/base/alloc.h"
+#include "tools/ppsim/base/args.h"
+#include "tools/ppsim/input/exchange_args.h"
+#include "traces/format/format.h"
+#include "traces/read/comm_rows.h"
+#include "traces/read/gzip.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The first letter that is no blank. */
+static bool looks_like_json(const char *text, size_t bytes)
+{
+    size_t i = 0;
+    while (i < bytes && strchr(" \t\r\n", text[i]) && text[i])
+        i++;
+    return i < bytes && text[i] == '{';
+}
+
+static pp_status load_plan(const char *path, const char *text, size_t bytes, pp_plan **plan_out,
+                           pp_err *err)
+{
+    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+    pp_status status = pp_json_parse(text, bytes, path, &json, err);
+    return status ? status : pp_plan_read(json, path, plan_out, err);
+}
+
+/* A size given on the command line must be the file's. */
+static pp_status check_given(const pp_args *args, const char *option, int64_t found,
+                             const char *path, pp_err *err)
+{
+    int64_t wanted = found;
+    pp_status status = pp_args_int(args, option, 1, INT32_MAX, &wanted, err);
+    if (!status && wanted != found)
+        return pp_err_set(err, PP_USAGE, option,
+                          "%" PRId64 " does not fit %s, which has %" PRId64
+                          "; leave the option out",
+                          wanted, path, found);
+    return status;
+}
+
+/* "1f1b.csv" for "dir/1f1b.csv". */
+static void name_after_file(const char *path, char *name, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(name, size, "%.60s", slash ? slash + 1 : path);
+}
+
+static pp_status load_costs(const pp_args *args, uint32_t ranks, uint32_t stages,
+                            uint32_t microbatches, pp_plan *plan, pp_err *err)
+{
+    const char *text = pp_args_text(args, "--costs");
+    const char *file = pp_args_text(args, "--costs-file");
+    pp_status status;
+    if (!text && !file && !plan->costs)
+        return PP_OK; /* they are not needed */
+    if (!text == !file)
+        return pp_err_set(err, PP_USAGE, "--costs",
+                          "give either --costs F=1ms,I=1ms,W=1ms,comm=0 "
+                          "or --costs-file FILE");
+    if (file) {
+        pp_json *json PP_CLEANUP(pp_json_free) = NULL;
+        if ((status = pp_gzip_json(file, &json, err)))
+            return status;
+        pp_json_at root = pp_json_root(json, file);
+        status = pp_costs_read(&root, ranks, stages, microbatches, &plan->costs[0], err);
+    } else {
+        pp_uniform_costs uniform;
+        if ((status = pp_uniform_costs_parse(text, &uniform, err)))
+            return status;
+        status = pp_costs_uniform(&uniform, ranks, stages, microbatches, &plan->costs[0], err);
+    }
+    if (status)
+        return status;
+    plan->costs_count = 1;
+    if (!plan->has_memory_costs || !plan->memory_costs.in_bytes)
+        return PP_OK;
+    if (plan->costs[0]->has_memory)
+        return pp_err_set(err, PP_USAGE, "--memory-costs",
+                          "%.64s tells the memory of its ops itself; leave the option out, or give "
+                          "activations instead of bytes",
+                          file);
+    pp_costs_set_memory(plan->costs[0], &plan->memory_costs);
+    return PP_OK;
+}
+
+/* written_out: set when the file communicates itself; it is run as it stands then. */
+static pp_status schedule_from_file(const pp_args *args, const char *path, const char *text,
+                                    size_t bytes, pp_plan *plan, pp_program **written_out,
+                                    pp_err *err)
+{
+    const char *comm = pp_args_text(args, "--comm");
+    pp_rows_grouping grouping =
+        comm && strcmp(comm, "batched") == 0 ? PP_ROWS_BATCHED : PP_ROWS_SINGLE;
+    pp_order *order = NULL;
+    pp_status status =
+        pp_comm_rows_recognise(text, bytes)
+            ? pp_comm_rows_read(text, bytes, path, grouping, false, &order, written_out, err)
+            : pp_format_read(text, bytes, path, &order, err);
+    if (status)
+        return status;
+    if (*written_out && pp_args_has(args, "--executor"))
+        status = pp_err_set(err, PP_USAGE, "--executor",
+                            "%.64s communicates itself and is run as "
+                            "it stands; leave the option out",
+                            path);
+    if (!status && pp_args_has(args, "--microbatch-group-size"))
+        status = pp_err_set(err, PP_USAGE, "--microbatch-group-size",
+                            "%.64s is an order already; leave the option out", path);
+    plan->order[0] = order;
+    plan->order_count = 1;
+    name_after_file(path, plan->schedule, sizeof plan->schedule);
+    if (order->stages % order->ranks == 0)
+        plan->parallel.vpp = order->stages / order->ranks;
+    plan->parallel.pp = order->ranks;
+    if (status || (status = check_given(args, "--pp", order->ranks, path, err)) ||
+        (status = check_given(args, "--microbatches", order->microbatches, path, err)))
+        return status;
+    if ((status = check_given(args, "--vpp", plan->parallel.vpp, path, err)))
+        return status;
+    return load_costs(args, order->ranks, order->stages, order->microbatches, plan, err);
+}
+
+static pp_status read_shape(const pp_args *args, const char *name, const pp_schedule **schedule_out,
+                            pp_schedule_params *shape_out, pp_err *err)
+{
+    const pp_schedule *schedule;
+    int64_t pp = 0;
+    int64_t m = 0;
+    int64_t group = 0;
+    pp_status status = pp_schedule_get(name, &schedule, err);
+    if (status)
+        return status;
+    int64_t v = schedule->chunks;
+    if ((status = pp_args_int(args, "--pp", 1, PP_RANKS_MAX, &pp, err)) ||
+        (status = pp_args_int(args, "--microbatches", 1, PP_MICROBATCHES_MAX, &m, err)) ||
+        (status = pp_args_int(args, "--vpp", 1, PP_STAGES_MAX, &v, err)) ||
+        (status =
+             pp_args_int(args, "--microbatch-group-size", 1, PP_MICROBATCHES_MAX, &group, err)))
+        return status;
+    if (!pp || !m)
+        return pp_err_set(err, PP_USAGE, pp ? "--microbatches" : "--pp",
+                          "is missing; a named "
+                          "schedule needs --pp P and --microbatches M");
+    if (!v)
+        return pp_err_set(err, PP_USAGE, "--vpp",
+                          "is missing; %s needs the number of stages per "
+                          "rank, for example --vpp 2",
+                          schedule->name);
+    *schedule_out = schedule;
+    *shape_out = (pp_schedule_params){ .ranks = (uint32_t)pp,
+                                       .chunks = (uint32_t)v,
+                                       .microbatches = (uint32_t)m,
+                                       .group_size = (uint32_t)group };
+    return PP_OK;
+}
+
+pp_status pp_scenario_check_words(const pp_args *args, pp_err *err)
+{
+    const char *name = pp_args_text(args, "--schedule");
+    const char *framework = pp_args_text(args, "--executor");
+    const char *costs = pp_args_text(args, "--costs");
+    const pp_schedule *schedule;
+    const pp_framework *ignored;
+    pp_uniform_costs uniform;
+    pp_schedule_params shape;
+    pp_status status = PP_OK;
+    if (!name)
+        return pp_err_set(err, PP_USAGE, "--schedule",
+                          "is missing; give a name of 'ppsim list schedules', or a schedule file");
+    if (pp_schedule_find(name) || !strpbrk(name, "./"))
+        status = read_shape(args, name, &schedule, &shape, err);
+    if (!status && framework)
+        status = pp_framework_get(framework, &ignored, err);
+    if (!status && costs)
+        status = pp_uniform_costs_parse(costs, &uniform, err);
+    return status;
+}
+
+/* With its costs: some schedules depend on them. */
+static pp_status schedule_from_name(const pp_args *args, const char *name, pp_plan *plan,
+                                    pp_err *err)
+{
+    const pp_schedule *schedule = NULL;
+    pp_schedule_params shape = { 0 };
+    pp_status status = read_shape(args, name, &schedule, &shape, err);
+    if (status)
+        return status;
+    shape.memory = plan->has_memory_costs ? &plan->memory_costs : NULL;
+    if ((status = pp_schedule_check(schedule, &shape, err)) ||
+        (status = load_costs(args, shape.ranks, shape.ranks * shape.chunks, shape.microbatches,
+                             plan, err)))
+        return status;
+    shape.costs = plan->costs[0];
+    if ((status = pp_schedule_build(schedule, &shape, &plan->order[0], err)))
+        return status;
+    plan->order_count = 1;
+    plan->parallel.pp = shape.ranks;
+    plan->parallel.vpp = shape.chunks;
+    snprintf(plan->schedule, sizeof plan->schedule, "%s", schedule->name);
+    return PP_OK;
+}
+
+/* with_costs: room for them, so that they have to be given. */
+static pp_status new_plan(const pp_args *args, bool with_costs, pp_plan **plan_out, pp_err *err)
+{
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
+    pp_status status = pp_plan_new(&plan, err);
+    if (status)
+        return status;
+    plan->parallel = (pp_parallel){ 1, 1, 1, 1, 1, 1 };
+    plan->order = pp_alloc_array(1, sizeof *plan->order);
+    plan->costs = with_costs ? pp_alloc_array(1, sizeof *plan->costs) : NULL;
+    plan->command = pp_args_command(args);
+    if (!plan->order || (with_costs && !plan->costs) || !plan->command)
+        return pp_err_nomem(err);
+    plan->framework = &pp_framework_ideal;
+    snprintf(plan->version, sizeof plan->version, "%s", PPSIM_VERSION);
+    const char *memory = pp_args_text(args, "--memory-costs");
+    if (memory) {
+        if ((status = pp_memory_costs_parse(memory, &plan->memory_costs, err)))
+            return status;
+        plan->has_memory_costs = true;
+    }
+    *plan_out = plan;
+    plan = NULL; /* the caller's now */
+    return PP_OK;
+}
+
+/* What a plan holds cannot be given on the command line too. */
+static pp_status refuse_with_plan(const pp_args *args, const char *path, pp_err *err)
+{
+    static const char *const own[] = {
+        "--costs", "--costs-file",   "--memory-costs",          "--pp",
+        "--vpp",   "--microbatches", "--microbatch-group-size", NULL
+    };
+    for (size_t i = 0; own[i]; i++) {
+        if (pp_args_has(args, own[i]))
+            return pp_err_set(err, PP_USAGE, own[i],
+                              "%.64s is a plan and brings its own; leave "
+                              "the option out",
+                              path);
+    }
+    return PP_OK;
+}
+
+/* A study of a schedule without a model: order and costs from the command line. */
+static pp_status load_source(const pp_args *args, const char *source, bool with_costs,
+                             pp_plan **plan_out, pp_program **written_out, pp_err *err)
+{
+    pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
+    char *text PP_CLEANUP(pp_free_text) = NULL;
+    size_t bytes = 0;
+    pp_status status;
+    bool named = pp_schedule_find(source) != NULL;
+    bool file_like = strchr(source, '/') || strchr(source, '.');
+    if (!named && (file_like || pp_args_word(args, 0))) {
+        if ((status = pp_gzip_read(source, &text, &bytes, err)))
+            return status;
+        if (looks_like_json(text, bytes)) {
+            status = refuse_with_plan(args, source, err);
+            return status ? status : load_plan(source, text, bytes, plan_out, err);
+        }
+    }
+    if ((status = new_plan(args, with_costs, &plan, err)))
+        return status;
+    if (text)
+        status = schedule_from_file(args, source, text, bytes, plan, written_out, err);
+    else
+        status = schedule_from_name(args, source, plan, err);
+    if (status)
+        return status;
+    *plan_out = plan;
+    plan = NULL; /* the caller's now */
+    return PP_OK;
+}
+
+/* Every order of the plan without its backwards. */
+static pp_status drop_backwards(pp_plan *plan, pp_err *err)
+{
+    for (uint32_t i = 0; i < plan->order_count; i++) {
+        pp_order *kept = NULL;
+        pp_status status = pp_order_drop_backward(plan->order[i], &kept, err);
+        if (status)
+            return status;
+        pp_order_free(&plan->order[i]);
+        plan->order[i] = kept;
+    }
+    return PP_OK;
+}
+
+pp_status pp_scenario_forward_only(const pp_args *args, const pp_program *written, pp_plan *plan,
+                                   pp_err *err)
+{
+    static const char key[] = "forward_only";
+    pp_status status = PP_OK;
+    if (pp_args_has(args, "--forward-only") && written)
+        return pp_err_set(err, PP_USAGE, "--forward-only",
+                          "this file communicates itself and is run as it stands; give its compute "
+                          "ops alone (pytorch-csv)");
+    if (pp_args_has(args, "--forward-only"))
+        status = drop_backwards(plan, err);
+    if (status || !pp_order_forward_only(plan->order[0]))
+        return status;
+    for (size_t i = 0; i < plan->assumptions.count; i++) {
+        if (strcmp(plan->assumptions.note[i].key, key) == 0)
+            return PP_OK; /* the plan says it */
+    }
+    return pp_notes_add(&plan->assumptions, err, key,
+                        "an evaluation: activations are freed at the end of F, no gradients, "
+                        "optimizer or step boundary");
+}
+
+/* Padding changes the costs; those of a plan that was made with padding have it already. */
+static pp_status pad(const pp_size_protocol *wanted, pp_plan *plan, pp_err *err)
+{
+    const pp_size_protocol *had = &plan->sizes;
+    char sizes[32];
+    if (wanted->kind == had->kind && wanted->tokens == had->tokens)
+        return PP_OK;
+    if (had->kind >= PP_SIZES_PADDED)
+        return pp_err_set(err, PP_USAGE, "--shapes",
+                          "the plan was made with %s, its costs include the padding; make another "
+                          "with 'ppsim plan'",
+                          pp_size_protocol_print(had, sizes, sizeof sizes));
+    return pp_plan_pad(wanted, plan, err);
+}
+
+pp_status pp_scenario_exchange(const pp_args *args, pp_plan *plan, bool written, pp_err *err)
+{
+    pp_exchange_options exchange = pp_plan_exchange(plan);
+    pp_status status = pp_args_exchange(args, &exchange, err);
+    if (status)
+        return status;
+    /* other lengths and new costs are padded where they are made */
+    const bool made = pp_args_has(args, "--lengths") || pp_args_has(args, "--recost");
+    if (!made && (status = pad(&exchange.shapes, plan, err)))
+        return status;
+    bool messages = exchange.shapes.kind > PP_SIZES_PLAN && exchange.shapes.kind < PP_SIZES_PADDED;
+    if (written && (messages || exchange.tensors > 1))
+        return pp_err_set(err, PP_USAGE, messages ? "--shapes" : "--tensors-per-boundary",
+                          "the file communicates itself and is run as it stands; leave the option "
+                          "out");
+    plan->host = exchange.host;
+    plan->shape_message_ns = exchange.shape_message_ns;
+    plan->tensors = exchange.tensors;
+    plan->sizes = exchange.shapes;
+    plan->has_sizes |= pp_args_has(args, "--shapes");
+    return PP_OK;
+}
+
+pp_status pp_scenario_source(const pp_args *args, const char *command, const char **source_out,
+                             pp_err *err)
+{
+    const char *word = pp_args_word(args, 0);
+    const char *source = word ? word : pp_args_text(args, "--schedule");
+    if (!source || (word && (pp_args_has(args, "--schedule") || pp_args_word(args, 1))))
+        return pp_err_set(err, PP_USAGE, NULL,
+                          "give one plan, one schedule file, or --schedule NAME; see 'ppsim %s "
+                          "--help'",
+                          command);
+    *source_out = source;
+    return PP_OK;
+}
+
+pp_status pp_scenario_load_source(const pp_args *args, const char *source, pp_plan **plan_out,
+                                  pp_program **written_out, pp_err *err)
+{
+    return load_source(args, source, true, plan_out, written_out, err);
+}
+
+pp_status pp_scenario_load_schedule(const pp_args *args, const char *path, pp_plan **plan_out,
+                                    pp_program **written_out, pp_err *err)
+{
+    return load_source(args, path, false, plan_out, written_out, err);
+}
+
+pp_status pp_scenario_load(const pp_args *args, const char *command, pp_plan **plan_out,
+                           pp_program **written_out, pp_err *err)
+{
+    const char *source;
+    pp_status status = pp_scenario_source(args, command, &source, err);
+    return status ? status : pp_scenario_load_source(args, source, plan_out, written_out, err);
+}

@@ -1,0 +1,41 @@
+/* A scenario with the options of tools/ppsim/scenario/options.def, simulated. */
+#ifndef PPSIM_TOOLS_PPSIM_SCENARIO_SCENARIO_RUN_H
+#define PPSIM_TOOLS_PPSIM_SCENARIO_SCENARIO_RUN_H
+
+#include "sim/plan/plan.h"
+#include "sim/program/timeline.h"
+#include "tools/ppsim/base/command.h"
+
+/* Everything that is made on the way. Owner frees with pp_scenario_free. */
+typedef struct pp_scenario {
+    pp_plan *plan;
+    pp_program *program; /* set early where a file communicates itself */
+    pp_timeline *timeline;
+    const pp_costs *costs; /* of the slowest replica; the plan's */
+    bool tells_stale;      /* reading a plan does pp_scenario_tell_stale */
+    bool every_framework;  /* --executor all */
+} pp_scenario;
+
+/* Warns when the prediction in the file `path` is not what `plan` gives, because its order or costs
+ * were edited. plan: as the file has it. */
+void pp_scenario_tell_stale(const pp_plan *plan, const char *path);
+/* The same where the plan was simulated already. */
+void pp_scenario_tell_if_stale(const pp_plan *plan, const pp_report *report, const char *path);
+
+void pp_scenario_free(pp_scenario *s); /* for PP_CLEANUP */
+/* The source with all options of tools/ppsim/scenario/options.def. Fails: as pp_scenario_load. */
+PP_MUST_CHECK pp_status pp_scenario_read(const pp_args *args, const char *source, pp_scenario *s,
+                                         pp_err *err);
+/* Lowers and simulates it; the report is plan->prediction. Fails: as pp_plan_simulate. */
+PP_MUST_CHECK pp_status pp_scenario_predict(pp_scenario *s, pp_err *err);
+/* The source of simulate, read. Fails: as pp_scenario_load. */
+PP_MUST_CHECK pp_status pp_scenario_prepare(const pp_args *args, pp_scenario *s, pp_err *err);
+/* pp_scenario_predict, with the bound and all that the options ask of a report. Fails: USAGE too.
+ */
+PP_MUST_CHECK pp_status pp_scenario_report(const pp_args *args, pp_scenario *s, pp_err *err);
+/* Above the memory limit the answer is a "no". Fails: INFEASIBLE. */
+PP_MUST_CHECK pp_status pp_scenario_check_limit(const pp_report *report, pp_err *err);
+/* Of the replica that was predicted. */
+const pp_order *pp_scenario_order(const pp_scenario *s);
+
+#endif

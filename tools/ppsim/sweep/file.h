@@ -1,0 +1,49 @@
+/* The file of a sweep: a header, then a line per point that is done. */
+#ifndef PPSIM_TOOLS_PPSIM_SWEEP_FILE_H
+#define PPSIM_TOOLS_PPSIM_SWEEP_FILE_H
+
+#include "tools/ppsim/sweep/header.h"
+
+#include <sys/types.h>
+
+/* line[point], with newline and NUL; NULL: not there yet. */
+typedef struct pp_sweep_lines {
+    char **line; /* [points] */
+    uint32_t points, done;
+} pp_sweep_lines;
+
+PP_MUST_CHECK pp_status pp_sweep_lines_new(uint32_t points, pp_sweep_lines *lines_out, pp_err *err);
+void pp_sweep_lines_free(pp_sweep_lines *lines); /* for PP_CLEANUP */
+/* Adds what the file `path` holds; what follows the last newline was torn by a kill and is left
+ * out. good_bytes_out: up to there. any_shard: as pp_sweep_same. Fails: IO, INPUT, NOMEM. */
+PP_MUST_CHECK pp_status pp_sweep_lines_read(const pp_sweep *sweep, const char *path, bool any_shard,
+                                            pp_sweep_lines *lines, off_t *good_bytes_out,
+                                            pp_err *err);
+/* The same of a text; path: for messages. */
+PP_MUST_CHECK pp_status pp_sweep_lines_parse(const pp_sweep *sweep, const char *text, size_t bytes,
+                                             const char *path, bool any_shard,
+                                             pp_sweep_lines *lines, off_t *good_bytes_out,
+                                             pp_err *err);
+
+/* A file that grows by lines. path NULL: nowhere. */
+typedef struct pp_sweep_file {
+    const char *path; /* borrowed */
+    int descriptor;
+    off_t good_bytes;    /* whole lines */
+    int64_t synced_ns;   /* on the clock of runtime/core/clock.h */
+    bool regular, dirty; /* dirty: not synced */
+} pp_sweep_file;
+
+/* Opens or makes `path` for this sweep alone, and reads what is there.
+ * Fails: IO (also when another sweep writes it), INPUT, NOMEM. */
+PP_MUST_CHECK pp_status pp_sweep_file_open(const pp_sweep *sweep, const char *path,
+                                           pp_sweep_lines *lines, pp_sweep_file *file_out,
+                                           pp_err *err);
+/* Whole, or not at all; on disk a second later at most, if lines go on coming. Fails: IO. */
+PP_MUST_CHECK pp_status pp_sweep_file_append(pp_sweep_file *file, const char *line, size_t bytes,
+                                             pp_err *err);
+/* Fails: IO. */
+PP_MUST_CHECK pp_status pp_sweep_file_sync(pp_sweep_file *file, pp_err *err);
+void pp_sweep_file_close(pp_sweep_file *file); /* for PP_CLEANUP */
+
+#endif

@@ -1,0 +1,40 @@
+/* The points of a sweep: every combination of the values of its axes. */
+#ifndef PPSIM_TOOLS_PPSIM_SWEEP_GRID_H
+#define PPSIM_TOOLS_PPSIM_SWEEP_GRID_H
+
+#include "sim/base/json.h"
+#include "sim/base/text.h"
+#include "tools/ppsim/sweep/axis.h"
+
+#define PP_SWEEP_POINTS_MAX (1 << 20)
+
+/* Axes are sorted by name, the first changes slowest: point i of a grid is always the same, however
+ * the grid was written down. Owner frees with pp_grid_free. */
+typedef struct pp_grid {
+    const pp_command *study; /* plan or simulate */
+    pp_axis *axis;
+    size_t axes, capacity;
+    uint32_t points;
+} pp_grid;
+
+/* --study, --grid and all options of the study. own: the options of sweep itself, which make no
+ * axis. Fails: USAGE, INPUT, IO, NOMEM. */
+PP_MUST_CHECK pp_status pp_grid_read(const pp_args *args, const pp_option *own, pp_grid *grid_out,
+                                     pp_err *err);
+/* From keys "study" and "grid" of a grid file or a header. Fails: INPUT, NOMEM. */
+PP_MUST_CHECK pp_status pp_grid_read_json(const pp_json_at *root, pp_grid *grid_out, pp_err *err);
+/* The value of --study, or of "study"; NULL when there is no such study. */
+const pp_command *pp_sweep_study(const char *name);
+void pp_grid_free(pp_grid *grid); /* for PP_CLEANUP */
+void pp_grid_write(const pp_grid *grid, pp_json_build *build, pp_json *root);
+
+const char *pp_grid_value(const pp_grid *grid, uint32_t point, size_t axis);
+/* "hw=h100-80g model=gpt175b pp=8". */
+void pp_grid_key(const pp_grid *grid, uint32_t point, pp_text *key);
+void pp_grid_write_point(const pp_grid *grid, uint32_t point, pp_json_build *build,
+                         pp_json *object);
+/* The inverse. at: the object of a line. Fails: INPUT when it is no point of this grid. */
+PP_MUST_CHECK pp_status pp_grid_find(const pp_grid *grid, const pp_json_at *at, uint32_t *point_out,
+                                     pp_err *err);
+
+#endif

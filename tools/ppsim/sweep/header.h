@@ -1,0 +1,38 @@
+/* What a sweep is, and the line that says so in its file. */
+#ifndef PPSIM_TOOLS_PPSIM_SWEEP_HEADER_H
+#define PPSIM_TOOLS_PPSIM_SWEEP_HEADER_H
+
+#include "tools/ppsim/input/inputs.h"
+#include "tools/ppsim/sweep/grid.h"
+
+#define PP_SWEEP_FORMAT "ppsim.sweep"
+#define PP_SWEEP_VERSION 1
+
+typedef struct pp_sweep {
+    pp_grid grid;
+    pp_inputs inputs;
+    char *contents;         /* of the inputs, as JSON on a line */
+    char version[32];       /* of ppsim */
+    uint32_t shard, shards; /* this sweep has the points i with i mod shards == shard */
+} pp_sweep;
+
+/* The first line of a file, with its newline. text_out: the caller's. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_sweep_header(const pp_sweep *sweep, char **text_out, size_t *bytes_out,
+                                        pp_err *err);
+/* Reads the files that values name. Fails: USAGE, IO, INPUT, NOMEM. */
+PP_MUST_CHECK pp_status pp_sweep_load(pp_sweep *sweep, pp_err *err);
+/* The whole sweep whose file begins with `header`, without its inputs: for merging. Fails: INPUT,
+ * NOMEM. */
+PP_MUST_CHECK pp_status pp_sweep_from_header(const pp_json_at *header, pp_sweep *sweep,
+                                             pp_err *err);
+/* Is `header`, of the file `path`, that of this sweep? Fails: INPUT, naming the first difference.
+ */
+PP_MUST_CHECK pp_status pp_sweep_same(const pp_sweep *sweep, const pp_json_at *header,
+                                      bool any_shard, pp_err *err);
+static inline bool pp_sweep_has(const pp_sweep *sweep, uint32_t point)
+{
+    return point % sweep->shards == sweep->shard;
+}
+void pp_sweep_free(pp_sweep *sweep); /* for PP_CLEANUP */
+
+#endif
