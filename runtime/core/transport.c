@@ -2,7 +2,6 @@
  * came with the one that was expected. */
 #include "runtime/core/transport.h"
 
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

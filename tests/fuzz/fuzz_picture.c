@@ -1,6 +1,7 @@
 /* Any bytes: traces and candidates are refused with words, or every kind that fits draws them. */
 #include "sim/base/alloc.h"
 #include "tools/ppsim/plot/candidates.h"
+#include "traces/plot/registry.h"
 #include "traces/read/chrome_read.h"
 #include "traces/read/memory_read.h"
 

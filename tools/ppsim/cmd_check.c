@@ -11,7 +11,7 @@
 #include "tools/ppsim/commands.h"
 #include "tools/ppsim/input/exchange_args.h"
 #include "tools/ppsim/scenario/scenario_run.h"
-#include "traces/format/format.h"
+#include "traces/format/registry.h"
 #include "traces/read/comm_rows.h"
 #include "traces/read/gzip.h"
 

@@ -8,6 +8,7 @@
 #include "tools/ppsim/commands.h"
 #include "tools/ppsim/export/export.h"
 #include "tools/ppsim/scenario/scenario.h"
+#include "traces/format/registry.h"
 #include "traces/read/events.h"
 #include "traces/read/events_cut.h"
 #include "traces/read/gzip.h"

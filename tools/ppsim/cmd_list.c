@@ -16,6 +16,7 @@
 #include "tools/ppsim/base/words.h"
 #include "tools/ppsim/commands.h"
 #include "tools/ppsim/compare/metrics.h"
+#include "traces/format/registry.h"
 #include "traces/plot/registry.h"
 #include "traces/read/data.h"
 #include "traces/target/registry.h"

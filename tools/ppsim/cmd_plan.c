@@ -8,6 +8,7 @@
 #include "tools/ppsim/export/export.h"
 #include "tools/ppsim/input/profile_args.h"
 #include "tools/ppsim/plan/plan.h"
+#include "traces/format/export/export.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,6 +7,7 @@
 #include "tools/ppsim/commands.h"
 #include "tools/ppsim/plot/gnuplot.h"
 #include "tools/ppsim/plot/load.h"
+#include "traces/plot/registry.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -15,6 +15,7 @@
 #include "tools/ppsim/run/print.h"
 #include "tools/ppsim/scenario/scenario.h"
 #include "tools/ppsim/scenario/scenario_run.h"
+#include "traces/format/export/export.h"
 
 #include <inttypes.h>
 #include <limits.h>

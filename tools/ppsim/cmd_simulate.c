@@ -10,6 +10,7 @@
 #include "tools/ppsim/report/robustness.h"
 #include "tools/ppsim/scenario/framework_table.h"
 #include "tools/ppsim/scenario/scenario_run.h"
+#include "traces/format/export/export.h"
 
 #include <string.h>
 

@@ -6,6 +6,7 @@
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/export/nearest.h"
+#include "traces/format/registry.h"
 #include "traces/read/gzip.h"
 
 #include <errno.h>

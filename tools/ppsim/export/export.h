@@ -3,7 +3,7 @@
 #define PPSIM_TOOLS_PPSIM_EXPORT_EXPORT_H
 
 #include "tools/ppsim/base/command.h"
-#include "traces/format/format.h"
+#include "traces/format/export/export.h"
 
 /* Carries out every --emit FORMAT=FILE and --trace FORMAT=FILE. Formats "plan" and "report" are
  * known besides those of traces/formats.def. Writes nothing before all texts are made. */

@@ -2,7 +2,7 @@
 #ifndef PPSIM_TOOLS_PPSIM_EXPORT_NEAREST_H
 #define PPSIM_TOOLS_PPSIM_EXPORT_NEAREST_H
 
-#include "traces/format/format.h"
+#include "traces/format/export/format.h"
 
 /* A target refused the order: adds to *err the fastest schedule on the same stages that it runs,
  * and how much slower that is, as far as both are known. */

@@ -9,6 +9,7 @@
 #include "tools/ppsim/plot/pareto.h"
 #include "tools/ppsim/plot/profile.h"
 #include "tools/ppsim/scenario/scenario_run.h"
+#include "traces/format/registry.h"
 #include "traces/read/chrome_read.h"
 #include "traces/read/gzip.h"
 #include "traces/read/memory_read.h"

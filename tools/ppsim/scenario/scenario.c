@@ -5,7 +5,7 @@
 #include "sim/base/alloc.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/input/exchange_args.h"
-#include "traces/format/format.h"
+#include "traces/format/registry.h"
 #include "traces/read/comm_rows.h"
 #include "traces/read/gzip.h"
 
