@@ -19,7 +19,7 @@ sed -nE 's/^(cudaError_t|cublasStatus_t|ncclResult_t) ([A-Za-z]+)\(.*/\2/p' test
 [ "$(grep -c '^cuda\|^cublasLt\|^nccl' "$scratch/used")" -ge 40 ] && [ "$(grep -c '^nvml' "$scratch/used")" -ge 11 ] ||
     { echo "the calls are not found: $(cat "$scratch/used")"; exit 1; }
 sed '/^ *#/d' tests/cuda/*.sh >"$scratch/tests"
-grep -hv '^ *[/ ]\*' tests/unit/runtime/cuda/test_*.c >>"$scratch/tests"
+grep -hv '^ *[/ ]\*' tests/unit/runtime/cuda/*/test_*.c >>"$scratch/tests"
 while read -r name; do
     grep -qE "(^|[^A-Za-z0-9])$name:[0-9\$]" "$scratch/tests" && continue
     echo "$name fails in no test of tests/cuda and tests/unit/runtime/cuda: add STANDIN_FAIL=$name:N to one, and FAILS to its stand-in"
