@@ -3,6 +3,7 @@
 #include "runtime/library/runtime.h"
 
 #include "runtime/core/clock.h"
+#include "runtime/library/runtime_plan.h"
 #include "runtime/transport/registry.h"
 #include "sim/base/alloc.h"
 

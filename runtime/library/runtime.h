@@ -2,18 +2,9 @@
 #ifndef PPSIM_RUNTIME_LIBRARY_RUNTIME_H
 #define PPSIM_RUNTIME_LIBRARY_RUNTIME_H
 
+#include "runtime/core/compute.h"
+#include "runtime/core/faults.h"
 #include "runtime/library/pp_runtime.h"
-#include "runtime/measure/run_plan.h"
-
-#include <stdatomic.h>
-
-struct pp_runtime_plan {
-    pp_plan *plan;
-    pp_execution x; /* as pp_execution_prepare leaves it */
-    bool has[PP_OP_KIND_COUNT];
-    atomic_bool *pinned; /* in this block: a thread that does not end uses the plan, so it stays */
-    atomic_bool pin;
-};
 
 /* The compute whose ops are the caller's functions. Their bytes are the plan's. */
 extern const pp_compute pp_compute_of_caller;

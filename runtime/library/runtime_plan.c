@@ -1,5 +1,7 @@
 /* The plans of pp_runtime.h: made from a schedule's name and sizes, or read from a file, and
  * lowered to a program once. */
+#include "runtime/library/runtime_plan.h"
+
 #include "runtime/library/runtime.h"
 #include "sim/base/alloc.h"
 #include "sim/engine/engine.h"

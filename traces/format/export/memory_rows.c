@@ -1,3 +1,5 @@
+/* Rows of memory over time for exports that show it: those of a simulation, or those that were
+ * recorded. */
 #include "traces/format/export/memory_rows.h"
 
 bool pp_export_has_memory(const pp_export *data)

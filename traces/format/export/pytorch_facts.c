@@ -1,3 +1,4 @@
+/* Facts about a schedule that PyTorch's files state: the class to set, placement and numbers. */
 #include "traces/format/export/pytorch_facts.h"
 
 #include "sim/base/alloc.h"
