@@ -1,6 +1,7 @@
 /* Tries packings, numbers of microbatches and orders; then moves and swaps from the best. */
-#include "planner/pack/pack_int.h"
+#include "planner/pack/pack.h"
 
+#include "planner/pack/pack_improve.h"
 #include "sim/base/alloc.h"
 
 #include <inttypes.h>
@@ -33,65 +34,20 @@ void pp_packed_free(pp_packed **packed)
     *packed = NULL;
 }
 
-static void case_free(pp_pack_case *c)
-{
-    free(c->weight);
-    free(c->by_size);
-    pp_grouping_free(&c->first_fit);
-}
-
-typedef struct heavy {
-    double weight;
-    uint32_t index;
-} heavy;
-
-static int compare_heavy(const void *left, const void *right)
-{
-    const heavy *a = left;
-    const heavy *b = right;
-    if (a->weight != b->weight)
-        return a->weight > b->weight ? -1 : 1;
-    return (a->index > b->index) - (a->index < b->index);
-}
-
-static pp_status weigh(pp_pack_case *c, pp_err *err)
-{
-    const size_t count = c->task->count;
-    c->weight = pp_alloc_array(count, sizeof *c->weight);
-    c->by_size = pp_alloc_array(count, sizeof *c->by_size);
-    heavy *list = pp_alloc_array(count, sizeof *list);
-    if (!c->weight || !c->by_size || !list) {
-        free(list);
-        return pp_err_nomem(err);
-    }
-    for (size_t i = 0; i < count; i++) {
-        const double n = (double)c->task->lengths[i];
-        c->weight[i] = pp_pack_weight(c->packer->weights, n, n * n);
-        list[i] = (heavy){ c->weight[i], (uint32_t)i };
-    }
-    qsort(list, count, sizeof *list, compare_heavy);
-    for (size_t i = 0; i < count; i++)
-        c->by_size[i] = list[i].index;
-    free(list);
-    return PP_OK;
-}
-
 /* First fit says what is wrong with the lengths; it may also merely not exist. */
-static pp_status open_case(pp_pack_case *c, pp_err *why, pp_err *err)
+static pp_status open_case(pp_pack_case *c, pp_packer *packer, const pp_pack_task *task,
+                           pp_err *why, pp_err *err)
 {
-    const uint32_t dp = c->packer->replicas;
-    int64_t tokens = 0;
-    pp_status status = pp_group_first_fit(c, &c->first_fit, why);
+    pp_status status = pp_pack_case_open(c, packer, task, err);
+    if (status)
+        return status;
+    status = pp_group_first_fit(c, &c->first_fit, why);
     if (status && status != PP_USAGE) {
         *err = *why;
         return status;
     }
     c->ff = status ? 0 : c->first_fit.microbatches;
-    for (size_t i = 0; i < c->task->count; i++)
-        tokens += c->task->lengths[i];
-    const int64_t room = c->packer->capacity * dp;
-    c->fewest = (uint32_t)((tokens + room - 1) / room);
-    return weigh(c, err);
+    return PP_OK;
 }
 
 static pp_status add_row(pp_packed *packed, pp_pack_row row, pp_err *err)
@@ -133,13 +89,6 @@ static pp_status enter(const pp_pack_case *c, pp_packed *packed, pp_pack_row row
     packed->grouping = *grouping;
     *grouping = (pp_grouping){ 0 };
     return PP_OK;
-}
-
-bool pp_pack_is_over(const pp_pack_case *c, int part)
-{
-    const pp_pack_task *task = c->task;
-    return (task->stop && task->stop(task->context)) ||
-           (task->ops_most && (c->packer->ops - c->ops_before) * part >= task->ops_most);
 }
 
 /* Something fits, and packings have had their part. */
@@ -276,7 +225,7 @@ static pp_status try_all(const pp_pack_case *c, const pp_err *no_first_fit, pp_p
 }
 
 /* Why not: of the row that comes nearest; of the first where none could be simulated. */
-static pp_status none_fits(const pp_pack_case *c, const pp_packed *packed, pp_err *err)
+static pp_status none_fits(const pp_packed *packed, pp_err *err)
 {
     const pp_pack_row *nearest = &packed->row[0];
     for (size_t i = 1; i < packed->count; i++) {
@@ -286,12 +235,6 @@ static pp_status none_fits(const pp_pack_case *c, const pp_packed *packed, pp_er
     }
     if (!nearest->microbatches)
         return pp_err_set(err, PP_USAGE, "LENGTHS", "%s", nearest->reason);
-    if (c->packer->tight) { /* plan knows what would help */
-        pp_search_result *choice PP_CLEANUP(pp_search_result_free) = NULL;
-        pp_status status = pp_plan_search(&c->packer->request, &choice, err);
-        if (status)
-            return status;
-    }
     return pp_err_set(err, PP_INFEASIBLE, NULL,
                       "no packing of this batch fits; the nearest (%s, %" PRIu32
                       " microbatches): %s",
@@ -315,19 +258,18 @@ static pp_status improve(const pp_pack_case *c, pp_packed *packed, pp_err *err)
 
 pp_status pp_pack(pp_packer *packer, const pp_pack_task *task, pp_packed **packed_out, pp_err *err)
 {
-    pp_pack_case c PP_CLEANUP(
-        case_free) = { .packer = packer, .task = task, .ops_before = packer->ops };
+    pp_pack_case c PP_CLEANUP(pp_pack_case_free) = { .packer = packer };
     pp_packed *packed PP_CLEANUP(pp_packed_free) = pp_alloc_array(1, sizeof *packed);
     pp_err why = { 0 };
     const int64_t before = packer->simulated;
     if (!packed)
         return pp_err_nomem(err);
     packed->best = packed->today = SIZE_MAX;
-    pp_status status = open_case(&c, &why, err);
+    pp_status status = open_case(&c, packer, task, &why, err);
     if (status || (status = try_all(&c, &why, packed, err)))
         return status;
     if (packed->best == SIZE_MAX)
-        return none_fits(&c, packed, err);
+        return none_fits(packed, err);
     if ((status = improve(&c, packed, err)) ||
         (status = pp_packer_bound(packer, task->lengths, task->count, &packed->bound, err)))
         return status;

@@ -1,6 +1,6 @@
 /* What no packing of a batch and no order can beat, on this split, partition and placement. Proof:
  * docs/planning.md, section 10. */
-#include "planner/pack/pack_int.h"
+#include "planner/pack/pack_bound.h"
 
 #include "sim/base/alloc.h"
 

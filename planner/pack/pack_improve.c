@@ -1,7 +1,7 @@
 /* Moves and swaps of sequences and microbatches, each judged by simulating the replicas it touches.
  * Late acceptance (Burke and Bykov 2017): a step may be worse than the last one as long as it is no
  * worse than the one some steps ago. */
-#include "planner/pack/pack_int.h"
+#include "planner/pack/pack_improve.h"
 
 #include "sim/base/alloc.h"
 #include "sim/base/random.h"

@@ -1,6 +1,7 @@
 /* The pipeline that a packing is judged by. */
-#include "planner/pack/pack_int.h"
+#include "planner/pack/pack_judge.h"
 
+#include "planner/candidate/evaluate.h"
 #include "sim/base/alloc.h"
 
 #include <stdio.h>
@@ -28,7 +29,7 @@ int64_t pp_packer_capacity(const pp_packer *packer)
 
 int64_t pp_packer_memory_limit(const pp_packer *packer)
 {
-    return packer->search.memory_limit_bytes;
+    return packer->search.problem.memory_limit_bytes;
 }
 
 static const pp_setup *setup_of(const pp_packer *packer)
@@ -112,40 +113,27 @@ static pp_status find_weights(pp_packer *packer, pp_err *err)
     return PP_OK;
 }
 
-/* First fit does not fit, but smaller microbatches may. */
-static size_t nearest_miss(const pp_search *search)
-{
-    size_t nearest = SIZE_MAX;
-    for (size_t i = 0; i < search->count; i++) {
-        const pp_candidate *c = &search->candidate[i];
-        if (c->legal && !search->setup[c->setup].unseen &&
-            (nearest == SIZE_MAX || c->short_bytes < search->candidate[nearest].short_bytes))
-            nearest = i;
-    }
-    return nearest;
-}
-
-pp_status pp_packer_open(const pp_plan_request *request, pp_packer **packer_out, pp_err *err)
+pp_status pp_packer_new(pp_search *search, const pp_plan_request *request, size_t candidate,
+                        bool tight, pp_packer **packer_out, pp_err *err)
 {
     pp_packer *packer PP_CLEANUP(pp_packer_close) = pp_alloc_array(1, sizeof *packer);
-    size_t best = SIZE_MAX;
-    if (!packer)
+    if (!packer) {
+        pp_search_close(search);
         return pp_err_nomem(err);
+    }
+    packer->search = *search;
+    *search = (pp_search){ .simulated = 0 };
     packer->request = *request;
-    packer->request.recompute_constant = true; /* other microbatches will be made */
-    pp_status status = pp_search_solve(&packer->search, &packer->request, &best, err);
-    if (status)
-        return status;
-    packer->tight = best == SIZE_MAX;
-    if (packer->tight && (best = nearest_miss(&packer->search)) == SIZE_MAX)
-        return pp_search_repair(&packer->search, err);
-    packer->candidate = packer->search.candidate[best];
+    packer->search.problem.request = &packer->request;
+    packer->tight = tight;
+    packer->candidate = packer->search.candidate[candidate];
     packer->data = setup_of(packer)->data;
-    packer->replicas = (uint32_t)packer->search.parallel.dp;
+    packer->replicas = (uint32_t)packer->search.problem.parallel.dp;
     packer->multiple_of =
         packer->candidate.schedule->grouped ? (uint32_t)packer->candidate.parallel.pp : 1;
-    packer->capacity = packer->search.seq_length * packer->candidate.micro_batch_size;
-    if ((status = find_weights(packer, err)))
+    packer->capacity = packer->search.problem.seq_length * packer->candidate.micro_batch_size;
+    pp_status status = find_weights(packer, err);
+    if (status)
         return status;
     *packer_out = packer;
     packer = NULL;

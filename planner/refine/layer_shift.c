@@ -1,8 +1,9 @@
 /* Partitions by the simulated step: layers move from stage to stage while it gets shorter. What
  * weighs alone cannot say: how long a stage waits for a slow link. Method: docs/planning.md,
  * section 3. */
-#include "planner/search/search_int.h"
+#include "planner/refine/layer_shift.h"
 
+#include "planner/candidate/evaluate.h"
 #include "sim/base/alloc.h"
 
 #include <math.h>
@@ -152,8 +153,8 @@ static bool has_links(const pp_rank_overrides *overrides)
 
 pp_status pp_search_shift(pp_search *search, size_t *best, pp_err *err)
 {
-    const pp_partition_kind kind = search->request->partition;
-    if (*best == SIZE_MAX || !has_links(search->request->overrides) ||
+    const pp_partition_kind kind = search->problem.request->partition;
+    if (*best == SIZE_MAX || !has_links(search->problem.request->overrides) ||
         (kind != PP_PARTITION_AUTO && kind != PP_PARTITION_BALANCED))
         return PP_OK;
     const pp_candidate *named = &search->candidate[*best];
@@ -176,8 +177,9 @@ pp_status pp_search_shift(pp_search *search, size_t *best, pp_err *err)
             continue;
         least = t.score;
         *best = t.best;
-        if (search->request->found)
-            search->request->found(search->request->context, &search->candidate[t.best]);
+        if (search->problem.request->found)
+            search->problem.request->found(search->problem.request->context,
+                                           &search->candidate[t.best]);
     }
     return PP_OK;
 }

@@ -1,9 +1,13 @@
 /* Recomputation stage by stage: where a schedule does not fit, each rank recomputes as few layers
- * as it must; then microbatch by microbatch (recompute_refine.c). Method: docs/planning.md,
+ * as it must; then microbatch by microbatch (recompute_microbatch.c). Method: docs/planning.md,
  * section 2. */
-#include "planner/order/problem_costs.h"
-#include "planner/refine/recompute_int.h"
+#include "planner/refine/recompute.h"
 
+#include "planner/bound/partition.h"
+#include "planner/bound/unit_weights.h"
+#include "planner/candidate/evaluate.h"
+#include "planner/order/problem_costs.h"
+#include "planner/refine/recompute_microbatch.h"
 #include "sim/base/alloc.h"
 
 #include <math.h>
@@ -62,7 +66,7 @@ static pp_status recompute_fit_new(recompute_fit *t, pp_search *search, const pp
     t->setup.bound = (pp_bound){ 0 };
     t->ranks = (uint32_t)setup->context.parallel.pp;
     t->count = t->ranks * (uint32_t)setup->context.parallel.vpp;
-    t->alike = search->request->recompute_alike;
+    t->alike = search->problem.request->recompute_alike;
     t->setup.stages = pp_alloc_array(t->count, sizeof *t->setup.stages);
     t->fits = pp_alloc_array(t->ranks, sizeof *t->fits);
     t->level = pp_alloc_array(8 * (size_t)t->ranks, sizeof *t->level);
@@ -154,14 +158,14 @@ static pp_status try_levels(recompute_fit *t, pp_err *err)
     for (uint32_t r = 0; r < t->ranks; r++)
         t->spare[r] = INT64_MAX;
     set_levels(t);
-    pp_status status = pp_setup_costs(t->search, &t->setup, &set, err);
+    pp_status status = pp_search_costs(t->search, &t->setup, &set, err);
     if (!status)
         status = pp_candidate_order(t->search, &t->like, set.costs[0], &order, err);
     for (uint32_t i = 0; i < set.count && !status; i++) {
         pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
         uint32_t *ops PP_CLEANUP(free_ops) = NULL;
         status = pp_order_problem_from_costs(set.costs[i], t->rank, t->setup.split,
-                                             t->search->memory_limit_bytes, &x, err);
+                                             t->search->problem.memory_limit_bytes, &x, err);
         if (status)
             return status;
         ops = pp_alloc_array((size_t)x->ops + 1, sizeof *ops);
@@ -228,7 +232,7 @@ static pp_status settle(recompute_fit *t, bool *fits_out, pp_err *err)
 static pp_status fit(recompute_fit *t, bool *fits_out, pp_err *err)
 {
     for (uint32_t r = 0; r < t->ranks; r++) {
-        t->most[r] = t->alike ? t->search->request->model->layers : 0;
+        t->most[r] = t->alike ? t->search->problem.request->model->layers : 0;
         t->low[r] = -1;
     }
     for (uint32_t s = 0; s < t->count; s++) {
@@ -278,8 +282,8 @@ static pp_status add(recompute_fit *t, pp_recompute_table **table, double *best_
     if (!status && c->status == PP_CANDIDATE_OK && score < limit) {
         *best_score = score;
         *found = search->count - 1;
-        if (search->request->found)
-            search->request->found(search->request->context, c);
+        if (search->problem.request->found)
+            search->problem.request->found(search->problem.request->context, c);
     }
     return status;
 }
@@ -291,8 +295,8 @@ static pp_status slowed(const recompute_fit *t, double *speed, pp_err *err)
     pp_cost_set bare PP_CLEANUP(pp_cost_set_free) = { 0 };
     pp_setup without = t->setup;
     without.context.switches.recompute = PP_RECOMPUTE_NONE;
-    pp_status status = pp_setup_costs(t->search, &t->setup, &now, err);
-    if (status || (status = pp_setup_costs(t->search, &without, &bare, err)))
+    pp_status status = pp_search_costs(t->search, &t->setup, &now, err);
+    if (status || (status = pp_search_costs(t->search, &without, &bare, err)))
         return status;
     for (uint32_t r = 0; r < t->ranks; r++) {
         double with_ns = 1;
@@ -303,7 +307,8 @@ static pp_status slowed(const recompute_fit *t, double *speed, pp_err *err)
             with_ns += (double)(now.costs[0]->f_ns[s] + now.costs[0]->b_ns[s]);
             without_ns += (double)(bare.costs[0]->f_ns[s] + bare.costs[0]->b_ns[s]);
         }
-        speed[r] = (t->search->rank_speed ? t->search->rank_speed[r] : 1) * without_ns / with_ns;
+        speed[r] = (t->search->problem.rank_speed ? t->search->problem.rank_speed[r] : 1) *
+                   without_ns / with_ns;
     }
     return PP_OK;
 }
@@ -329,7 +334,7 @@ static pp_status balance(recompute_fit *t, pp_err *err)
                                         .chunks = t->count / t->ranks,
                                         .placement = bare.placement,
                                         .allow_empty_end_stages =
-                                            t->search->request->allow_empty_end_stages,
+                                            t->search->problem.request->allow_empty_end_stages,
                                         .rank_speed = speed };
     status = pp_partition_balance(&w, &split, &stages, err);
     if (status)
@@ -373,7 +378,7 @@ static pp_status fit_and_add(recompute_fit *t, bool again, double *best_score, s
 static pp_status add_all(recompute_fit *t, double *best_score, size_t *found, bool *added_out,
                          pp_err *err)
 {
-    const pp_plan_request *request = t->search->request;
+    const pp_plan_request *request = t->search->problem.request;
     if (*found != SIZE_MAX || !request->switches.given.recompute ||
         request->orders == PP_ORDERS_PLANNED)
         return PP_OK;
@@ -431,7 +436,7 @@ static pp_status recompute_fit_one(pp_search *search, const pp_candidate *like, 
                                    size_t *found, pp_err *err)
 {
     recompute_fit t PP_CLEANUP(recompute_fit_free) = { 0 };
-    const pp_partition_kind kind = search->request->partition;
+    const pp_partition_kind kind = search->problem.request->partition;
     const bool movable = kind == PP_PARTITION_AUTO || kind == PP_PARTITION_BALANCED;
     pp_err why = { 0 };
     pp_status status = recompute_fit_new(&t, search, like, &why);
@@ -530,7 +535,7 @@ static size_t list_needy(const pp_search *search, double best_score, needy *list
 
 pp_status pp_search_recompute(pp_search *search, size_t *best, pp_err *err)
 {
-    const pp_plan_request *request = search->request;
+    const pp_plan_request *request = search->problem.request;
     const pp_candidate *named = *best == SIZE_MAX ? NULL : &search->candidate[*best];
     double limit = request->score_limit > 0 ? request->score_limit : HUGE_VAL;
     double ops = 0;

@@ -1,3 +1,7 @@
+/* Lowers recomputation on one rank greedily: the items whose recomputation takes longest come
+ * first, and each takes the lowest level for which the memory of all ops between its forward and
+ * its backward suffices. This repeats until nothing changes. A round takes time in proportion to
+ * the items and the ops that lie between their forwards and backwards. */
 #include "planner/refine/recompute_lower.h"
 
 #include <stdlib.h>

@@ -1,5 +1,10 @@
-#include "planner/refine/recompute_int.h"
+/* Recomputation per stage and microbatch: the ladder of what each level takes, in time and bytes,
+ * is made once per replica, and each rank lowers its items against its own order
+ * (recompute_lower.c). Schedules that follow costs make another order for the new costs, so this
+ * repeats a few times. Method: docs/planning.md, section 2. */
+#include "planner/refine/recompute_microbatch.h"
 
+#include "planner/candidate/evaluate.h"
 #include "planner/order/problem_costs.h"
 #include "planner/refine/recompute_lower.h"
 #include "sim/base/alloc.h"
@@ -46,19 +51,11 @@ pp_status pp_recompute_halves(const pp_search *search, const pp_setup *setup, bo
 
 bool pp_recompute_may_differ(const pp_search *search, const pp_setup *setup)
 {
-    const pp_plan_request *request = search->request;
+    const pp_plan_request *request = search->problem.request;
     return !request->recompute_alike && !request->recompute_uniform &&
            !request->recompute_constant && setup->context.placement != PP_PLACE_BIDIRECTIONAL &&
            !(request->switches.given.recompute &&
              request->switches.value.recompute == PP_RECOMPUTE_STAGES);
-}
-
-void pp_free_recomputed(pp_recompute_table **table)
-{
-    if (*table)
-        pp_recompute_table_free(*table);
-    free(*table);
-    *table = NULL;
 }
 
 /* One replica, and what each level comes to there. */
@@ -150,7 +147,7 @@ static pp_status replica_new(replica *a, pp_err *err)
     pp_status status = costs_at(a, 0, &a->bare, err);
     if (!status)
         status = pp_order_problem_from_costs(a->bare, a->stage_rank, setup->split,
-                                             a->r->search->memory_limit_bytes, &a->x, err);
+                                             a->r->search->problem.memory_limit_bytes, &a->x, err);
     if (status)
         return status;
     const size_t cells = (size_t)a->bare->microbatches * a->stages;
@@ -317,7 +314,7 @@ static pp_status simulate_refined(pp_search *search, size_t index, pp_err *err)
     c.setup = (uint32_t)search->setup_count - 1;
     c.recompute = PP_RECOMPUTE_MICROBATCHES;
     c.least_step_ns = setup->least_step_ns;
-    pp_status status = pp_setup_costs(search, setup, &set, err);
+    pp_status status = pp_search_costs(search, setup, &set, err);
     if (!status)
         status =
             pp_candidate_simulate_orders(search, &c, &set, planned->order, planned->count, err);

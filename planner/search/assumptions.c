@@ -1,5 +1,7 @@
 /* What nobody said and the search filled in, in words. */
-#include "planner/search/search_int.h"
+#include "planner/search/assumptions.h"
+
+#include "planner/candidate/evaluate.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,13 +9,13 @@
 static pp_status note_split(const pp_search *search, const pp_candidate *chosen, pp_notes *notes,
                             pp_err *err)
 {
-    const pp_parallel *requested = &search->request->parallel;
+    const pp_parallel *requested = &search->problem.request->parallel;
     pp_status status = PP_OK;
-    if (search->request->gpus)
+    if (search->problem.request->gpus)
         return pp_notes_add(notes, err, "split",
                             "of %" PRId64 " GPUs, where degrees are not given: chosen by the "
                             "search among all legal ones",
-                            search->request->gpus);
+                            search->problem.request->gpus);
     if (!requested->tp)
         status = pp_notes_add(notes, err, "tensor parallel", "tp %" PRId64 ", chosen by the search",
                               chosen->parallel.tp);
@@ -23,7 +25,7 @@ static pp_status note_split(const pp_search *search, const pp_candidate *chosen,
         status = pp_notes_add(notes, err, "data parallel",
                               "dp 1: one replica, no gradient "
                               "reduction between replicas");
-    if (!status && !requested->ep && search->request->model->experts)
+    if (!status && !requested->ep && search->problem.request->model->experts)
         status = pp_notes_add(notes, err, "expert parallel", "ep 1");
     return status;
 }
@@ -36,13 +38,15 @@ static pp_status note_packing(const pp_search *search, const pp_candidate *chose
     const int64_t pp = chosen->parallel.pp;
     char split[200] = "";
     char multiple[64] = "";
-    const char *grouped = search->request->grouped;
-    if (search->request->group_count)
-        return pp_notes_add(
-            notes, err, "packing", "%zu sequence%s in %zu microbatch%s, %s%s",
-            search->request->length_count, search->request->length_count == 1 ? "" : "s",
-            search->request->group_count, search->request->group_count == 1 ? "" : "es",
-            grouped ? "found by the search: " : "as the file groups them", grouped ? grouped : "");
+    const char *grouped = search->problem.request->grouped;
+    if (search->problem.request->group_count)
+        return pp_notes_add(notes, err, "packing", "%zu sequence%s in %zu microbatch%s, %s%s",
+                            search->problem.request->length_count,
+                            search->problem.request->length_count == 1 ? "" : "s",
+                            search->problem.request->group_count,
+                            search->problem.request->group_count == 1 ? "" : "es",
+                            grouped ? "found by the search: " : "as the file groups them",
+                            grouped ? grouped : "");
     if (chosen->schedule->grouped && pp > 1 && w->microbatches % pp == 0)
         snprintf(multiple, sizeof multiple, ", a multiple of pp %" PRId64, pp);
     if (w->bins > w->first_fit_bins)
@@ -54,29 +58,30 @@ static pp_status note_packing(const pp_search *search, const pp_candidate *chose
     return pp_notes_add(
         notes, err, "packing",
         "%zu sequence%s, first fit in the order given into bins of %" PRId64 " tokens: %zu bin%s%s",
-        search->request->length_count, search->request->length_count == 1 ? "" : "s",
-        search->seq_length, w->first_fit_bins, w->first_fit_bins == 1 ? "" : "s", split);
+        search->problem.request->length_count,
+        search->problem.request->length_count == 1 ? "" : "s", search->problem.seq_length,
+        w->first_fit_bins, w->first_fit_bins == 1 ? "" : "s", split);
 }
 
 static pp_status note_data(const pp_search *search, const pp_candidate *chosen,
                            const pp_workload *workload, pp_notes *notes, pp_err *err)
 {
-    const pp_plan_request *request = search->request;
+    const pp_plan_request *request = search->problem.request;
     pp_status status = PP_OK;
     if (!request->seq_length)
         status = pp_notes_add(notes, err, "sequence length",
                               "%" PRId64 " tokens, the model's "
                               "maximum",
-                              search->seq_length);
+                              search->problem.seq_length);
     if (!status && request->lengths)
         status = note_packing(search, chosen, workload, notes, err);
     else if (!status && !request->global_batch_size)
         status = pp_notes_add(notes, err, "global batch size",
-                              search->request->gpus
+                              search->problem.request->gpus
                                   ? "%" PRId64 " sequences: one, or one --micro-batch-size, per GPU"
                                   : "%" PRId64 " sequences = 8 x pp x dp, rounded up to whole "
                                     "micro-batches",
-                              search->global_batch_size);
+                              search->problem.global_batch_size);
     if (!status && !request->micro_batch_size && !request->group_count)
         status = pp_notes_add(notes, err, "micro-batch size",
                               "%" PRId64 " %s%s, chosen by the "
@@ -94,7 +99,7 @@ static const char *on_off(bool value)
 static pp_status note_software(const pp_search *search, const pp_candidate *chosen, pp_notes *notes,
                                pp_err *err)
 {
-    const pp_plan_request *request = search->request;
+    const pp_plan_request *request = search->problem.request;
     const pp_switches *s = &search->setup[chosen->setup].context.switches;
     static const char *const dtypes[] = { "bf16", "fp16", "fp32" };
     pp_status status = pp_notes_add(notes, err, "software",
@@ -124,7 +129,7 @@ static pp_status note_software(const pp_search *search, const pp_candidate *chos
 static pp_status note_transfers(const pp_search *search, const pp_candidate *chosen,
                                 pp_notes *notes, pp_err *err)
 {
-    const pp_switch_request *request = &search->request->switches;
+    const pp_switch_request *request = &search->problem.request->switches;
     const pp_switches *s = &search->setup[chosen->setup].context.switches;
     pp_status status = PP_OK;
     if (s->p2p != PP_P2P_SEND_RECV)
@@ -199,7 +204,7 @@ static pp_status note_ranks(const pp_rank_overrides *overrides, const pp_cost_co
 static pp_status note_hardware(const pp_search *search, const pp_candidate *chosen, pp_notes *notes,
                                pp_err *err)
 {
-    const pp_plan_request *request = search->request;
+    const pp_plan_request *request = search->problem.request;
     const pp_hardware *hardware = request->hardware;
     char limit[32];
     char reserve[32];
@@ -212,7 +217,7 @@ static pp_status note_hardware(const pp_search *search, const pp_candidate *chos
             notes, err, "memory limit",
             "%s per GPU: %s are kept free (5 %%: CUDA context, "
             "fragmentation)",
-            pp_format_bytes(limit, sizeof limit, search->memory_limit_bytes),
+            pp_format_bytes(limit, sizeof limit, search->problem.memory_limit_bytes),
             pp_format_bytes(reserve, sizeof reserve, pp_memory_reserve_bytes(hardware)));
     bool inside = pp_parallel_gpus(&chosen->parallel) <= hardware->gpus_per_node;
     const pp_p2p_curve *link = inside ? &hardware->node_p2p : &hardware->network_p2p;
@@ -247,10 +252,10 @@ static pp_status note_shapes(const pp_search *search, const pp_candidate *chosen
                               pp_size_protocol_print(&x.shapes, text, sizeof text), data->shapes,
                               data->shapes == 1 ? "" : "s");
     else if (!pp_exchange_is_plain(&x))
-        status =
-            pp_notes_add(notes, err, "shapes", "%s; a message about a shape takes %s%s",
-                         pp_size_protocol_print(&x.shapes, text, sizeof text), takes,
-                         search->request->shape_message_given ? "" : ", the latency of the link");
+        status = pp_notes_add(
+            notes, err, "shapes", "%s; a message about a shape takes %s%s",
+            pp_size_protocol_print(&x.shapes, text, sizeof text), takes,
+            search->problem.request->shape_message_given ? "" : ", the latency of the link");
     if (!status && !pp_exchange_is_plain(&x))
         status = pp_notes_add(notes, err, "hosts", "launch %s, sync %s, read %s",
                               pp_format_duration(host[0], sizeof host[0], x.host.launch_ns),
@@ -263,8 +268,8 @@ pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen,
                            const pp_workload *workload, pp_notes *notes, pp_err *err)
 {
     pp_status status = PP_OK;
-    if (search->request->assumptions)
-        status = pp_notes_copy(search->request->assumptions, notes, err);
+    if (search->problem.request->assumptions)
+        status = pp_notes_copy(search->problem.request->assumptions, notes, err);
     if (!status)
         status = note_split(search, chosen, notes, err);
     if (!status)
@@ -276,11 +281,11 @@ pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen,
     if (!status)
         status = note_hardware(search, chosen, notes, err);
     if (!status)
-        status = note_ranks(search->request->overrides, &search->setup[chosen->setup].context,
-                            notes, err);
+        status = note_ranks(search->problem.request->overrides,
+                            &search->setup[chosen->setup].context, notes, err);
     if (!status)
         status = note_shapes(search, chosen, notes, err);
-    if (!status && chosen->group_size && !search->request->group_size)
+    if (!status && chosen->group_size && !search->problem.request->group_size)
         status = pp_notes_add(notes, err, "microbatch group size",
                               "%" PRIu32 ", the smallest "
                               "that is legal here",

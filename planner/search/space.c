@@ -1,6 +1,8 @@
 /* Which candidates there are. */
+#include "planner/search/space.h"
+
 #include "planner/bound/partition.h"
-#include "planner/search/search_int.h"
+#include "planner/bound/unit_weights.h"
 
 #include "sim/base/alloc.h"
 
@@ -29,25 +31,13 @@ static int64_t or_one(int64_t value)
     return value ? value : 1;
 }
 
-/* Remembers why something is not legal; other failures are passed on. */
-static pp_status refuse(pp_search *search, const pp_err *why, pp_err *err)
-{
-    if (why->status != PP_USAGE && why->status != PP_INPUT) {
-        *err = *why;
-        return why->status;
-    }
-    if (!search->refusal.status)
-        search->refusal = *why;
-    return PP_OK;
-}
-
 static values tensor_degrees(const pp_search *search)
 {
     values list = { .count = 0 };
-    if (search->parallel.tp)
-        add_value(&list, search->parallel.tp);
+    if (search->problem.parallel.tp)
+        add_value(&list, search->problem.parallel.tp);
     else
-        for (int64_t tp = 1; tp <= search->request->hardware->gpus_per_node; tp *= 2)
+        for (int64_t tp = 1; tp <= search->problem.request->hardware->gpus_per_node; tp *= 2)
             add_value(&list, tp);
     return list;
 }
@@ -55,12 +45,13 @@ static values tensor_degrees(const pp_search *search)
 static values micro_batch_sizes(const pp_search *search)
 {
     values list = { .count = 0 };
-    int64_t each = search->global_batch_size / search->parallel.dp;
-    if (search->request->micro_batch_size || search->request->group_count)
-        add_value(&list, or_one(search->request->micro_batch_size));
+    int64_t each = search->problem.global_batch_size / search->problem.parallel.dp;
+    if (search->problem.request->micro_batch_size || search->problem.request->group_count)
+        add_value(&list, or_one(search->problem.request->micro_batch_size));
     else
         for (int64_t size = 1;
-             size <= 16 && (size == 1 || search->request->lengths || each % size == 0); size *= 2)
+             size <= 16 && (size == 1 || search->problem.request->lengths || each % size == 0);
+             size *= 2)
             add_value(&list, size);
     return list;
 }
@@ -68,7 +59,7 @@ static values micro_batch_sizes(const pp_search *search)
 static values recomputes(const pp_search *search)
 {
     values list = { .count = 0 };
-    const pp_switch_request *request = &search->request->switches;
+    const pp_switch_request *request = &search->problem.request->switches;
     if (request->given.recompute && request->value.recompute < PP_RECOMPUTE_AUTO) {
         add_value(&list, request->value.recompute);
         return list;
@@ -85,10 +76,10 @@ static values recomputes(const pp_search *search)
 static values chunk_counts(const pp_search *search)
 {
     values list = { .count = 0 };
-    int64_t pp = search->parallel.pp;
-    int64_t layers = search->request->model->layers;
-    if (search->parallel.vpp) {
-        add_value(&list, search->parallel.vpp);
+    int64_t pp = search->problem.parallel.pp;
+    int64_t layers = search->problem.request->model->layers;
+    if (search->problem.parallel.vpp) {
+        add_value(&list, search->problem.parallel.vpp);
         return list;
     }
     add_value(&list, 1);
@@ -105,36 +96,11 @@ static values chunk_counts(const pp_search *search)
     return list;
 }
 
-pp_switches pp_switches_requested(const pp_switch_request *request, pp_switches stack)
-{
-    const pp_switches *value = &request->value;
-    if (request->given.sequence_parallel)
-        stack.sequence_parallel = value->sequence_parallel;
-    if (request->given.flash_attention)
-        stack.flash_attention = value->flash_attention;
-    if (request->given.grad_sync_overlap)
-        stack.grad_sync_overlap = value->grad_sync_overlap;
-    if (request->given.dtype)
-        stack.dtype = value->dtype;
-    if (request->given.grad_dtype)
-        stack.grad_dtype = value->grad_dtype;
-    if (request->given.tp_overlap)
-        stack.tp_overlap = value->tp_overlap;
-    if (request->given.zero)
-        stack.zero = value->zero;
-    if (request->given.scatter_gather)
-        stack.scatter_gather = value->scatter_gather;
-    if (request->given.p2p)
-        stack.p2p = value->p2p;
-    stack.communicators = value->communicators;
-    return stack;
-}
-
 /* The workload of a micro-batch size; made once. */
 static pp_status find_data(pp_search *search, int64_t size, uint32_t multiple_of, size_t *index_out,
                            pp_err *err)
 {
-    const pp_plan_request *request = search->request;
+    const pp_plan_request *request = search->problem.request;
     if (!request->lengths || request->group_count)
         multiple_of = 1;
     for (size_t i = 0; i < search->data_count; i++) {
@@ -154,15 +120,16 @@ static pp_status find_data(pp_search *search, int64_t size, uint32_t multiple_of
     *data = (pp_data){ .micro_batch_size = size, .multiple_of = multiple_of };
     if (request->group_count)
         status = pp_workload_group(request->lengths, request->group_end, request->group_count,
-                                   search->seq_length, (uint32_t)search->parallel.dp,
-                                   &data->workload, err);
+                                   search->problem.seq_length,
+                                   (uint32_t)search->problem.parallel.dp, &data->workload, err);
     else if (request->lengths)
-        status = pp_workload_pack(request->lengths, request->length_count, search->seq_length, size,
-                                  (uint32_t)search->parallel.dp, multiple_of, &data->workload, err);
+        status = pp_workload_pack(
+            request->lengths, request->length_count, search->problem.seq_length, size,
+            (uint32_t)search->problem.parallel.dp, multiple_of, &data->workload, err);
     else
-        status =
-            pp_workload_fixed((uint32_t)(search->global_batch_size / search->parallel.dp / size),
-                              size, search->seq_length, &data->workload, err);
+        status = pp_workload_fixed(
+            (uint32_t)(search->problem.global_batch_size / search->problem.parallel.dp / size),
+            size, search->problem.seq_length, &data->workload, err);
     if (!status && request->exchange.shapes.kind >= PP_SIZES_PADDED) {
         data->real = data->workload;
         data->workload = (pp_workload){ 0 };
@@ -177,27 +144,6 @@ static pp_status find_data(pp_search *search, int64_t size, uint32_t multiple_of
     return PP_OK;
 }
 
-pp_status pp_search_add_setup(pp_search *search, pp_setup setup, pp_err *err)
-{
-    void *grown = search->setup;
-    pp_status status = pp_grow(&grown, &search->setup_capacity, search->setup_count + 1,
-                               sizeof *search->setup, err);
-    if (status) {
-        pp_setup_free(&setup);
-        return status;
-    }
-    search->setup = grown;
-    search->setup[search->setup_count++] = setup;
-    pp_setup *added = &search->setup[search->setup_count - 1];
-    pp_err why = { 0 };
-    added->legal = pp_setup_find_bound(search, added, &why) == PP_OK;
-    search->usable += added->legal && added->bound.fits;
-    if (added->legal)
-        return PP_OK;
-    snprintf(added->reason, sizeof added->reason, "%.390s", why.text);
-    return refuse(search, &why, err);
-}
-
 /* One point of the outer loops. */
 typedef struct point {
     pp_cost_context context; /* vpp and placement are set inside */
@@ -209,50 +155,39 @@ static pp_status stages_of(const pp_search *search, const point *at, pp_partitio
                            pp_stage **stages_out, pp_err *err)
 {
     const pp_parallel *parallel = &at->context.parallel;
-    const pp_model *model = search->request->model;
+    const pp_model *model = search->problem.request->model;
     uint32_t ranks = (uint32_t)parallel->pp;
     uint32_t chunks = (uint32_t)parallel->vpp;
     if (kind == PP_PARTITION_UNIFORM)
         return pp_partition_uniform(model->layers, model->mtp_layers, ranks, chunks, stages_out,
                                     err);
     if (kind != PP_PARTITION_LAYOUT) {
-        const double *speed = search->rank_speed;
+        const double *speed = search->problem.rank_speed;
         pp_partition_params split = {
             .ranks = ranks,
             .chunks = chunks,
             .placement = at->context.placement,
-            .allow_empty_end_stages = search->request->allow_empty_end_stages,
+            .allow_empty_end_stages = search->problem.request->allow_empty_end_stages,
             .rank_speed = speed && kind == PP_PARTITION_FITTED ? speed + ranks : speed
         };
         return pp_partition_balance(at->weights, &split, stages_out, err);
     }
     uint32_t count;
-    return pp_layout_parse(search->request->layout, model->layers, model->mtp_layers, stages_out,
-                           &count, err);
-}
-
-bool pp_same_stages(const pp_stage *a, const pp_stage *b, size_t count)
-{
-    for (size_t s = 0; s < count; s++) {
-        if (a[s].first_layer != b[s].first_layer || a[s].layers != b[s].layers ||
-            a[s].mtp != b[s].mtp || a[s].embedding != b[s].embedding || a[s].loss != b[s].loss ||
-            a[s].full != b[s].full || a[s].selective != b[s].selective)
-            return false;
-    }
-    return true;
+    return pp_layout_parse(search->problem.request->layout, model->layers, model->mtp_layers,
+                           stages_out, &count, err);
 }
 
 /* Setups of one point, one per partition. */
 static pp_status add_setups(pp_search *search, const point *at, size_t data, bool split,
                             pp_err *err)
 {
-    pp_partition_kind requested = search->request->partition;
+    pp_partition_kind requested = search->problem.request->partition;
     static const pp_partition_kind kinds[] = { PP_PARTITION_UNIFORM, PP_PARTITION_BALANCED,
                                                PP_PARTITION_FITTED };
     bool automatic = requested == PP_PARTITION_AUTO;
     size_t first = search->setup_count;
     size_t count = (size_t)(at->context.parallel.pp * at->context.parallel.vpp);
-    for (size_t i = 0; i < (automatic ? 2u + search->fitted : 1u); i++) {
+    for (size_t i = 0; i < (automatic ? 2u + search->problem.fitted : 1u); i++) {
         pp_err why = { 0 };
         pp_setup setup = { .context = at->context,
                            .micro_batch_size = at->micro_batch_size,
@@ -260,11 +195,11 @@ static pp_status add_setups(pp_search *search, const point *at, size_t data, boo
                            .data = data,
                            .split = split };
         if (automatic && kinds[i] == PP_PARTITION_UNIFORM &&
-            search->request->model->layers % (int64_t)count != 0)
+            search->problem.request->model->layers % (int64_t)count != 0)
             continue;
         pp_status status = PP_OK;
         if (stages_of(search, at, setup.partition, &setup.stages, &why)) {
-            if ((status = refuse(search, &why, err)))
+            if ((status = pp_search_refuse(search, &why, err)))
                 return status;
             continue;
         }
@@ -282,52 +217,11 @@ static pp_status add_setups(pp_search *search, const point *at, size_t data, boo
     return PP_OK;
 }
 
-pp_status pp_search_add_candidate(pp_search *search, const pp_schedule *schedule,
-                                  size_t setup_index, pp_err *err)
-{
-    void *grown = search->candidate;
-    pp_status status =
-        pp_grow(&grown, &search->capacity, search->count + 1, sizeof *search->candidate, err);
-    if (status)
-        return status;
-    search->candidate = grown;
-    const pp_setup *setup = &search->setup[setup_index];
-    pp_candidate *c = &search->candidate[search->count++];
-    bool possible = setup->legal && setup->bound.fits;
-    const pp_workload *workload = setup->unseen ? NULL : &search->data[setup->data].workload;
-    *c = (pp_candidate){
-        .parallel = setup->context.parallel,
-        .micro_batch_size = setup->micro_batch_size,
-        .microbatches = workload ? workload->microbatches : 0,
-        .group_size = search->request->group_size,
-        .recompute = setup->context.switches.recompute,
-        .partition = setup->partition,
-        .schedule = schedule,
-        .status = possible ? PP_CANDIDATE_PRUNED : PP_CANDIDATE_INFEASIBLE,
-        .legal = setup->legal,
-        .least_step_ns = setup->least_step_ns,
-        .short_bytes = setup->short_bytes,
-        .peak_rank = setup->short_rank,
-        .setup = (uint32_t)setup_index,
-    };
-    if (c->short_bytes)
-        c->peak_bytes = search->memory_limit_bytes + c->short_bytes;
-    snprintf(c->reason, sizeof c->reason, "%s", setup->reason);
-    if (setup->unseen)
-        return PP_OK;
-    if (setup->bound.part == PP_BOUND_PATH)
-        snprintf(c->bound_name, sizeof c->bound_name, "%s", pp_bound_text(setup->bound.part));
-    else
-        snprintf(c->bound_name, sizeof c->bound_name, "%s of rank %" PRIu32,
-                 pp_bound_text(setup->bound.part), setup->bound.part_rank[setup->bound.part]);
-    return PP_OK;
-}
-
 /* Does the schedule take v chunks per rank, and groups when they are asked for? */
 static bool takes_chunks(const pp_search *search, const pp_schedule *schedule, int64_t v)
 {
     bool takes = schedule->chunks ? v == (int64_t)schedule->chunks : v >= 2;
-    return takes && (!search->request->group_size || schedule->grouped);
+    return takes && (!search->problem.request->group_size || schedule->grouped);
 }
 
 static bool serves(const pp_setup *setup, const pp_schedule *schedule, size_t data)
@@ -357,7 +251,7 @@ static bool wanted(const pp_plan_request *request, const pp_schedule *schedule)
 /* Time ends the bounding once there is something to simulate. */
 static bool out_of_time(pp_search *search)
 {
-    const pp_plan_request *request = search->request;
+    const pp_plan_request *request = search->problem.request;
     if (!search->stopped && search->usable >= search->min_bounded && request->stop)
         search->stopped = search->unseen = request->stop(request->context);
     return search->stopped;
@@ -367,20 +261,16 @@ static bool out_of_time(pp_search *search)
 static pp_status add_unseen(pp_search *search, const point *at, const pp_schedule *schedule,
                             pp_err *err)
 {
-    void *grown = search->setup;
-    pp_status status = pp_grow(&grown, &search->setup_capacity, search->setup_count + 1,
-                               sizeof *search->setup, err);
-    if (status)
-        return status;
-    search->setup = grown;
-    search->setup[search->setup_count] = (pp_setup){ .context = at->context,
-                                                     .micro_batch_size = at->micro_batch_size,
-                                                     .partition = search->request->partition,
-                                                     .split = schedule->splits_backward,
-                                                     .bound = { .fits = true },
-                                                     .legal = true,
-                                                     .unseen = true };
-    return pp_search_add_candidate(search, schedule, search->setup_count++, err);
+    const pp_setup setup = { .context = at->context,
+                             .micro_batch_size = at->micro_batch_size,
+                             .partition = search->problem.request->partition,
+                             .split = schedule->splits_backward,
+                             .bound = { .fits = true },
+                             .legal = true,
+                             .unseen = true };
+    pp_status status = pp_search_append_setup(search, setup, err);
+    return status ? status
+                  : pp_search_add_candidate(search, schedule, search->setup_count - 1, err);
 }
 
 /* All schedules at one point with v chunks; schedules that can share setups do. */
@@ -390,7 +280,7 @@ static pp_status add_chunks(pp_search *search, point at, int64_t v, pp_err *err)
     at.context.parallel.vpp = v;
     for (size_t k = 0; k < pp_schedule_count(); k++) {
         const pp_schedule *schedule = pp_schedule_at(k);
-        if (!wanted(search->request, schedule) || !takes_chunks(search, schedule, v))
+        if (!wanted(search->problem.request, schedule) || !takes_chunks(search, schedule, v))
             continue;
         pp_err why = { 0 };
         size_t data;
@@ -403,7 +293,7 @@ static pp_status add_chunks(pp_search *search, point at, int64_t v, pp_err *err)
         }
         if (find_data(search, at.micro_batch_size,
                       schedule->grouped ? (uint32_t)at.context.parallel.pp : 1, &data, &why)) {
-            if ((status = refuse(search, &why, err)))
+            if ((status = pp_search_refuse(search, &why, err)))
                 return status;
             continue;
         }
@@ -440,13 +330,13 @@ static pp_status check_seq_length(const pp_search *search, const pp_cost_context
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         char below[32] = "";
         const int64_t multiple = rules[i].multiple;
-        const int64_t length = search->seq_length;
+        const int64_t length = search->problem.seq_length;
         if (length % multiple == 0)
             continue;
         if (length > multiple)
             snprintf(below, sizeof below, "%" PRId64 " and ", length / multiple * multiple);
         return pp_err_set(err, PP_USAGE,
-                          search->request->seq_length ? "--seq-length" : rules[i].option,
+                          search->problem.request->seq_length ? "--seq-length" : rules[i].option,
                           "sequences of %" PRId64 " tokens must be a multiple of %s = %" PRId64
                           "; the nearest --seq-length: %s%" PRId64 "%s",
                           length, rules[i].what, multiple, below,
@@ -468,16 +358,17 @@ static pp_status add_point(pp_search *search, point at, pp_err *err)
     if (!status && !search->stopped)
         status = pp_unit_weights_of(&at.context, &search->data[data].workload, &w, &why);
     if (status)
-        return refuse(search, &why, err);
+        return pp_search_refuse(search, &why, err);
     at.weights = &w;
     if (!search->stopped) {
-        double least = search->request->lengths
+        double least = search->problem.request->lengths
                            ? 0
                            : pp_unit_weights_least_score(&at.context, at.weights,
                                                          search->data[data].workload.microbatches);
         if (!search->points++ || least < search->least_score)
             search->least_score = least;
-        if (search->request->score_limit > 0 && least > search->request->score_limit) {
+        if (search->problem.request->score_limit > 0 &&
+            least > search->problem.request->score_limit) {
             search->cut++;
             return PP_OK;
         }
@@ -491,14 +382,14 @@ static pp_status add_point(pp_search *search, point at, pp_err *err)
 /* Nothing is legal: the first refusal says why, or the schedule's own rule does. */
 static pp_status none_legal(const pp_search *search, pp_err *err)
 {
-    const pp_plan_request *request = search->request;
+    const pp_plan_request *request = search->problem.request;
     if (search->refusal.status) {
         *err = search->refusal;
         return err->status;
     }
     if (request->schedule) {
-        pp_schedule_params shape = { .ranks = (uint32_t)search->parallel.pp,
-                                     .chunks = (uint32_t)or_one(search->parallel.vpp),
+        pp_schedule_params shape = { .ranks = (uint32_t)search->problem.parallel.pp,
+                                     .chunks = (uint32_t)or_one(search->problem.parallel.vpp),
                                      .microbatches = 1,
                                      .group_size = request->group_size };
         pp_order *order = NULL;
@@ -510,26 +401,26 @@ static pp_status none_legal(const pp_search *search, pp_err *err)
     return pp_err_set(err, PP_USAGE, request->group_size ? "--microbatch-group-size" : "--vpp",
                       "no schedule of this build has %" PRId64 " stages per rank%s; 'ppsim list "
                       "schedules' shows what they take",
-                      or_one(search->parallel.vpp),
+                      or_one(search->problem.parallel.vpp),
                       request->group_size ? " and microbatch groups" : "");
 }
 
 pp_status pp_search_enumerate(pp_search *search, pp_err *err)
 {
-    const pp_plan_request *request = search->request;
+    const pp_plan_request *request = search->problem.request;
     values tp = tensor_degrees(search);
     values size = micro_batch_sizes(search);
     values recompute = recomputes(search);
     for (size_t i = 0; i < tp.count; i++) {
         pp_switches stack;
         pp_status status = pp_stack_find(request->switches.stack, tp.value[i], &stack, err);
-        stack.p2p = search->framework->p2p;
+        stack.p2p = search->problem.framework->p2p;
         for (size_t j = 0; j < size.count && !status; j++) {
             for (size_t k = 0; k < recompute.count && !status; k++) {
                 point at = { .micro_batch_size = size.value[j] };
                 at.context = (pp_cost_context){ .model = request->model,
                                                 .hardware = request->hardware,
-                                                .parallel = search->parallel,
+                                                .parallel = search->problem.parallel,
                                                 .overrides = request->overrides,
                                                 .switches = pp_switches_requested(
                                                     &request->switches, stack) };
@@ -546,7 +437,7 @@ pp_status pp_search_enumerate(pp_search *search, pp_err *err)
         if (search->candidate[i].legal)
             return PP_OK;
     }
-    if (search->request->score_limit > 0 && search->points)
+    if (search->problem.request->score_limit > 0 && search->points)
         return PP_OK; /* what is left is of no use */
     return none_legal(search, err);
 }

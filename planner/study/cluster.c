@@ -1,6 +1,6 @@
+/* Reads the machines of a cluster file, and turns them into speeds and memory limits of ranks. A
+ * class of machines is as fast as the time that it takes for all layers of the model says. */
 #include "planner/study/cluster.h"
-
-#include "planner/search/search_int.h"
 
 #include <inttypes.h>
 #include <stdio.h>

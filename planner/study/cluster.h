@@ -3,7 +3,7 @@
 #ifndef PPSIM_PLANNER_STUDY_CLUSTER_H
 #define PPSIM_PLANNER_STUDY_CLUSTER_H
 
-#include "planner/search/branch_and_bound.h"
+#include "planner/candidate/request.h"
 
 #define PP_CLUSTER_CLASSES_MAX 8
 #define PP_CLUSTER_LINKS_MAX 64

@@ -1,6 +1,10 @@
+/* Which sets of up to three changes make a request fit. Sets are tried by size, each by a search of
+ * its own, and a set is skipped when a part of it fits already, so that only minimal ones remain.
+ */
 #include "planner/study/explain.h"
 
-#include "planner/study/repair_int.h"
+#include "planner/search/search.h"
+#include "planner/study/repair.h"
 #include "sim/base/alloc.h"
 
 #include <inttypes.h>
@@ -29,11 +33,6 @@ void pp_explanation_free(pp_explanation **explanation)
     free((*explanation)->effect);
     free(*explanation);
     *explanation = NULL;
-}
-
-static void close_search(pp_search *search)
-{
-    pp_search_close(search);
 }
 
 /* false: one of them changes nothing, or cannot be. */
@@ -115,7 +114,7 @@ static pp_status grow_further(explaining *e, pp_err *err)
 /* What is missing when only this is changed. */
 static pp_status measure(explaining *e, int change, pp_err *err)
 {
-    pp_search search PP_CLEANUP(close_search) = { 0 };
+    pp_search search PP_CLEANUP(pp_search_close) = { 0 };
     pp_plan_request changed = *e->request;
     pp_err why = { 0 };
     size_t found = SIZE_MAX;
@@ -144,7 +143,7 @@ static pp_status measure(explaining *e, int change, pp_err *err)
 /* false: there is nothing to explain. */
 static pp_status describe(explaining *e, bool *misses_out, pp_err *err)
 {
-    pp_search search PP_CLEANUP(close_search) = { 0 };
+    pp_search search PP_CLEANUP(pp_search_close) = { 0 };
     pp_err why = { 0 };
     size_t found = SIZE_MAX;
     const pp_candidate *miss = NULL;

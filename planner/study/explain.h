@@ -3,7 +3,7 @@
 #ifndef PPSIM_PLANNER_STUDY_EXPLAIN_H
 #define PPSIM_PLANNER_STUDY_EXPLAIN_H
 
-#include "planner/search/branch_and_bound.h"
+#include "planner/candidate/candidate.h"
 
 /* Options that make it fit; no part of them alone does. */
 typedef struct pp_remedy {

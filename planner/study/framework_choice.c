@@ -1,9 +1,13 @@
 /* A search in which framework, shape protocol or communicators are free: each alternative is rated
  * by the pipelines that do best without any such habit, the best few are searched. Method:
  * docs/planning.md, section 2. */
-#include "planner/pack/pack_int.h"
-#include "planner/study/framework_int.h"
+#include "planner/study/framework_choice.h"
 
+#include "planner/search/search.h"
+#include "planner/study/budget_slice.h"
+#include "planner/study/framework_list.h"
+#include "planner/study/gpu_splits.h"
+#include "planner/study/pack_pipeline.h"
 #include "sim/base/alloc.h"
 
 #include <float.h>
@@ -19,11 +23,6 @@ enum { PIPELINES_MOST = 4 };
 /* Of the budget: up to here for the pipelines, then for rating; the rest for whole searches. */
 #define PIPELINES_END 0.2
 #define RATING_END 0.4
-
-static void close_search(pp_search *search)
-{
-    pp_search_close(search);
-}
 
 static void free_settings(pp_framework_choice *h)
 {
@@ -91,11 +90,11 @@ static pp_status find_base(pp_framework_choice *h, pp_err *err)
     give_budget(h, PIPELINES_END, 1, &slice, &one);
     one.found = NULL;
     one.missed = NULL;
-    pp_status status = pp_plan_search(&one, &h->base, &why);
+    pp_status status = pp_plan_splits(&one, &h->base, &why);
     if (status == PP_INFEASIBLE) {
         one = bare(request);
         why = (pp_err){ 0 };
-        status = pp_plan_search(&one, &h->base, &why);
+        status = pp_plan_splits(&one, &h->base, &why);
     }
     if (status)
         *err = why;
@@ -150,7 +149,7 @@ static pp_plan_request pipeline_of(const pp_framework_choice *h, const pp_framew
 static pp_status rate_by(pp_framework_choice *h, pp_framework_setting *a,
                          const pp_plan_request *request, pp_err *err)
 {
-    pp_search search PP_CLEANUP(close_search) = { 0 };
+    pp_search search PP_CLEANUP(pp_search_close) = { 0 };
     pp_budget_slice slice;
     pp_plan_request one = *request;
     pp_err why = { 0 };
@@ -265,7 +264,7 @@ static pp_status choose_rated(const pp_framework_choice *h, const pp_framework_s
     pp_err why = { 0 };
     one.packings = h->request->packings;
     one.jitter = h->request->jitter;
-    pp_status status = pp_plan_search(&one, &rated, &why);
+    pp_status status = pp_plan_splits(&one, &rated, &why);
     if (status || (*choice && score_of(*choice) <= score_of(rated)))
         return status == PP_NOMEM || !*choice ? status : PP_OK;
     rated->simulated += *choice ? (*choice)->simulated : 0;
@@ -292,7 +291,7 @@ static pp_status search_one(pp_framework_choice *h, pp_framework_setting *a, pp_
     one.missed = NULL;
     a->searched = true;
     h->searches++;
-    pp_status status = pp_plan_search(&one, &choice, &why);
+    pp_status status = pp_plan_splits(&one, &choice, &why);
     if (status != PP_NOMEM && limited && a->rated < HUGE_VAL && one.orders != PP_ORDERS_PLANNED &&
         (status || score_of(choice) > a->rated))
         status = choose_rated(h, a, &choice);
@@ -341,11 +340,11 @@ static pp_status refuse(const pp_framework_choice *h, pp_search_result **choice_
     for (size_t i = 1; i < h->count; i++)
         a = h->row[i].rated < a->rated ? &h->row[i] : a;
     const pp_plan_request one = request_for(h->request, a);
-    return pp_plan_search(&one, choice_out, err);
+    return pp_plan_splits(&one, choice_out, err);
 }
 
-pp_status pp_plan_search_frameworks(const pp_plan_request *request, pp_search_result **choice_out,
-                                    pp_err *err)
+pp_status pp_plan_frameworks(const pp_plan_request *request, pp_search_result **choice_out,
+                             pp_err *err)
 {
     pp_framework_choice h PP_CLEANUP(free_settings) = { .request = request };
     pp_status status = find_base(&h, err);

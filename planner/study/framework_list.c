@@ -1,6 +1,6 @@
 /* Which frameworks, shape protocols and layouts of communicators there are to choose from, and what
  * came of the choice, in words. */
-#include "planner/study/framework_int.h"
+#include "planner/study/framework_list.h"
 
 #include "sim/base/alloc.h"
 

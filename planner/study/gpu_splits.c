@@ -1,7 +1,11 @@
 /* A given number of GPUs, split over pp, tp, cp, dp and ep: a search over the searches of single
  * splits, best bound first. Method: docs/planning.md, section 2. */
-#include "planner/search/search_int.h"
+#include "planner/study/gpu_splits.h"
 
+#include "planner/search/search.h"
+#include "planner/search/space.h"
+#include "planner/study/budget_slice.h"
+#include "planner/study/packing_choice.h"
 #include "sim/base/alloc.h"
 
 #include <float.h>
@@ -34,11 +38,6 @@ static void splits_free(splits *list)
     free(list->row);
 }
 
-static void close_search(pp_search *search)
-{
-    pp_search_close(search);
-}
-
 /* What is asked of one split. */
 static pp_plan_request request_for(const pp_plan_request *request, const pp_parallel *parallel)
 {
@@ -62,7 +61,7 @@ static pp_status refuse(splits *list, const pp_err *why, pp_err *err)
 /* With its bound: that of its best point (setups.c). */
 static pp_status add(splits *list, pp_parallel parallel, pp_err *err)
 {
-    pp_search search PP_CLEANUP(close_search) = { 0 };
+    pp_search search PP_CLEANUP(pp_search_close) = { 0 };
     pp_plan_request one = request_for(list->request, &parallel);
     pp_err why = { 0 };
     one.score_limit = DBL_MIN;
@@ -166,23 +165,11 @@ static const pp_candidate *nearest(const pp_search *search)
     return best;
 }
 
-double pp_search_least(const pp_search *search)
-{
-    double least = HUGE_VAL;
-    for (size_t i = 0; i < search->setup_count; i++) {
-        const pp_setup *setup = &search->setup[i];
-        const pp_candidate on = { .parallel = setup->context.parallel };
-        if (setup->legal && setup->bound.fits && !setup->unseen)
-            least = fmin(least, pp_candidate_score(&on, setup->least_step_ns));
-    }
-    return least;
-}
-
 /* Solves one split as far as it can beat `limit`. */
 static pp_status look_at(const splits *list, split *row, double limit, size_t *simulated,
                          pp_err *err)
 {
-    pp_search search PP_CLEANUP(close_search) = { 0 };
+    pp_search search PP_CLEANUP(pp_search_close) = { 0 };
     pp_plan_request one = request_for(list->request, &row->parallel);
     pp_err why = { 0 };
     size_t found = SIZE_MAX;
@@ -324,7 +311,7 @@ static pp_status search_split(const splits *list, split *row, size_t parts, size
     if (one.max_simulations)
         one.max_simulations = (one.max_simulations - *simulated + parts - 1) / parts;
     row->searched = true;
-    pp_status status = pp_plan_search_packings(&one, &now, &why);
+    pp_status status = pp_plan_packings(&one, &now, &why);
     if (status && *choice && status != PP_NOMEM)
         return PP_OK; /* its part of the budget was too small */
     if (status) {
@@ -365,8 +352,8 @@ static pp_status search_splits(splits *list, size_t best, size_t *simulated,
     return PP_OK;
 }
 
-pp_status pp_plan_search_gpu_splits(const pp_plan_request *request, pp_search_result **choice_out,
-                                    pp_err *err)
+static pp_status split_gpus(const pp_plan_request *request, pp_search_result **choice_out,
+                            pp_err *err)
 {
     splits list PP_CLEANUP(splits_free) = { .request = request };
     pp_search_result *choice PP_CLEANUP(pp_search_result_free) = NULL;
@@ -387,8 +374,8 @@ pp_status pp_plan_search_gpu_splits(const pp_plan_request *request, pp_search_re
         chosen.orders = PP_ORDERS_NAMED;
         const bool packs =
             request->lengths && request->packings && request->packings[PP_PACKING_FIRST_FIT];
-        status = packs ? pp_plan_search_first_fit(&chosen, &choice, err)
-                       : pp_plan_search_packings(&chosen, &choice, err);
+        status = packs ? pp_plan_first_fit(&chosen, &choice, err)
+                       : pp_plan_packings(&chosen, &choice, err);
         simulated += choice ? choice->simulated : 0;
     } else {
         status = search_splits(&list, best, &simulated, &choice, err);
@@ -400,4 +387,10 @@ pp_status pp_plan_search_gpu_splits(const pp_plan_request *request, pp_search_re
     *choice_out = choice;
     choice = NULL; /* the caller's now */
     return PP_OK;
+}
+
+pp_status pp_plan_splits(const pp_plan_request *request, pp_search_result **choice_out, pp_err *err)
+{
+    return request->gpus ? split_gpus(request, choice_out, err)
+                         : pp_plan_packings(request, choice_out, err);
 }

@@ -1,7 +1,10 @@
 /* A search with lengths: as they are packed, then with packings that suit the pipelines which did
  * best. Method: docs/planning.md, section 10. */
-#include "planner/pack/pack_int.h"
+#include "planner/study/packing_choice.h"
 
+#include "planner/study/budget_slice.h"
+#include "planner/study/pack_pipeline.h"
+#include "planner/study/plan_one.h"
 #include "sim/base/alloc.h"
 
 #include <inttypes.h>
@@ -113,7 +116,7 @@ static pp_status pack_for(const pp_plan_request *request, const pp_plan_request 
     if (c && pp_candidate_score(c, bound.step_ns) >= best->score)
         return PP_OK;
     if (!status)
-        status = pp_pack(packer, &task, &packed, &why);
+        status = pp_pack_advised(packer, &task, &packed, &why);
     if (status) {
         *err = why;
         return status == PP_INFEASIBLE || status == PP_USAGE ? PP_OK : status;
@@ -245,7 +248,7 @@ static pp_status choose_packed(const pp_plan_request *request, const packed_leng
     part.micro_batch_size = packed->micro_batch_size;
     part.no_advice = true;
     pp_err why = { 0 };
-    pp_status status = pp_plan_search_as_packed(&part, other_out, &why);
+    pp_status status = pp_plan_one(&part, other_out, &why);
     if (status == PP_NOMEM)
         *err = why;
     return status == PP_NOMEM ? status : PP_OK;
@@ -309,35 +312,35 @@ static pp_status repack(const pp_plan_request *request, pp_search_result **given
     return PP_OK;
 }
 
-pp_status pp_plan_search_first_fit(const pp_plan_request *request, pp_search_result **choice_out,
-                                   pp_err *err)
+pp_status pp_plan_first_fit(const pp_plan_request *request, pp_search_result **choice_out,
+                            pp_err *err)
 {
     pp_plan_request one = *request;
     one.packings = NULL;
-    pp_status status = pp_plan_search_as_packed(&one, choice_out, err);
+    pp_status status = pp_plan_one(&one, choice_out, err);
     if (!status)
         say_unsearched(*choice_out);
     return status;
 }
 
-pp_status pp_plan_search_packings(const pp_plan_request *request, pp_search_result **choice_out,
-                                  pp_err *err)
+pp_status pp_plan_packings(const pp_plan_request *request, pp_search_result **choice_out,
+                           pp_err *err)
 {
     if (!request->lengths || !request->packings)
-        return pp_plan_search_as_packed(request, choice_out, err);
+        return pp_plan_one(request, choice_out, err);
     pp_search_result *choice PP_CLEANUP(pp_search_result_free) = NULL;
     pp_budget_slice slice;
     pp_plan_request given = part_of(request, 0, GIVEN_END, &slice);
     pp_err why = { 0 };
     given.no_advice = true;
-    pp_status status = pp_plan_search_as_packed(&given, &choice, &why);
+    pp_status status = pp_plan_one(&given, &choice, &why);
     if (status && status != PP_INFEASIBLE) {
         *err = why;
         return status;
     }
     status = repack(request, &choice, &why);
     if (status == PP_INFEASIBLE && !is_forced(request)) /* with all of the budget and the advice */
-        return pp_plan_search_first_fit(request, choice_out, err);
+        return pp_plan_first_fit(request, choice_out, err);
     if (status) {
         *err = why;
         return status;

@@ -1,6 +1,14 @@
+/* The front of step time against memory: all candidates that may fit are simulated once, then free
+ * orders are searched at limits 5 % apart, from the request's limit down, and the points that no
+ * other one beats in both are kept. */
 #include "planner/study/pareto.h"
 
-#include "planner/search/free_orders_int.h"
+#include "planner/candidate/evaluate.h"
+#include "planner/refine/free_orders.h"
+#include "planner/refine/recompute.h"
+#include "planner/search/space.h"
+#include "planner/study/budget_slice.h"
+#include "planner/study/repair.h"
 #include "sim/base/alloc.h"
 
 #include <math.h>
@@ -14,11 +22,6 @@ void pp_pareto_free(pp_pareto **pareto)
     free((*pareto)->point);
     free(*pareto);
     *pareto = NULL;
-}
-
-static void close_search(pp_search *search)
-{
-    pp_search_close(search);
 }
 
 static int compare_points(const void *left, const void *right)
@@ -86,7 +89,7 @@ static bool gains_nothing(const pp_pareto *out, size_t at)
 static void keep_front(const pp_search *search, pp_pareto *out)
 {
     size_t kept = 0;
-    int64_t limit_bytes = search->memory_limit_bytes;
+    int64_t limit_bytes = search->problem.memory_limit_bytes;
     qsort(out->point, out->count, sizeof *out->point, compare_points);
     for (size_t i = 0; i < out->count; i++) {
         pp_pareto_point now = out->point[i];
@@ -106,7 +109,7 @@ static pp_status bound_again(pp_search *search, pp_setup *setup, pp_err *err)
 {
     setup->bound = (pp_bound){ 0 };
     setup->least_step_ns = 0;
-    return pp_setup_find_bound(search, setup, err);
+    return pp_setup_find_bound(setup, &search->problem, &search->data[setup->data], err);
 }
 
 /* The least bound of all setups, made for the point's limit. */
@@ -114,7 +117,7 @@ static pp_status bound_point(pp_search *search, pp_pareto_point *point, pp_err *
 {
     const double gpus = (double)pp_parallel_gpus(&point->candidate.parallel);
     double least = pp_candidate_score(&point->candidate, point->candidate.step_ns);
-    search->memory_limit_bytes = point->limit_bytes;
+    search->problem.memory_limit_bytes = point->limit_bytes;
     for (size_t i = 0; i < search->setup_count; i++) {
         pp_setup setup = search->setup[i];
         const pp_candidate on = { .parallel = setup.context.parallel };
@@ -164,7 +167,7 @@ static pp_status lower_limit(pp_search *search, int64_t limit_bytes, size_t *bes
 {
     double least = HUGE_VAL;
     *best_out = SIZE_MAX;
-    search->memory_limit_bytes = limit_bytes;
+    search->problem.memory_limit_bytes = limit_bytes;
     search->orders[0] = '\0';
     search->stopped = false;
     for (size_t i = 0; i < search->count; i++) {
@@ -197,7 +200,7 @@ static pp_status lower_limit(pp_search *search, int64_t limit_bytes, size_t *bes
 static pp_status sweep(pp_search *search, const pp_plan_request *asked, pp_budget_slice *part,
                        pp_plan_request *request, pp_pareto *out, pp_err *err)
 {
-    int64_t limit_bytes = search->memory_limit_bytes;
+    int64_t limit_bytes = search->problem.memory_limit_bytes;
     int64_t lowest = INT64_MAX;
     for (size_t i = 0; i < out->count; i++)
         lowest = out->point[i].candidate.peak_bytes < lowest ? out->point[i].candidate.peak_bytes
@@ -235,7 +238,7 @@ static pp_status search_limits(pp_search *search, const pp_plan_request *asked,
                                pp_budget_slice *part, pp_plan_request *request, pp_pareto *out,
                                pp_err *err)
 {
-    const int64_t limit_bytes = search->memory_limit_bytes;
+    const int64_t limit_bytes = search->problem.memory_limit_bytes;
     const size_t count = search->setup_count;
     pp_setup *before = pp_alloc_array(count, sizeof *before);
     if (!before)
@@ -246,14 +249,14 @@ static pp_status search_limits(pp_search *search, const pp_plan_request *asked,
     free(before);
     for (size_t i = count; i < search->setup_count; i++)
         search->setup[i].least_step_ns = 0;
-    search->memory_limit_bytes = limit_bytes;
+    search->problem.memory_limit_bytes = limit_bytes;
     out->simulated = search->simulated;
     return status;
 }
 
 pp_status pp_pareto_find(const pp_plan_request *request, pp_pareto **pareto_out, pp_err *err)
 {
-    pp_search search PP_CLEANUP(close_search) = { 0 };
+    pp_search search PP_CLEANUP(pp_search_close) = { 0 };
     pp_pareto *pareto PP_CLEANUP(pp_pareto_free) = pp_alloc_array(1, sizeof *pareto);
     pp_plan_request quiet = *request;
     pp_budget_slice part;

@@ -3,7 +3,7 @@
 #ifndef PPSIM_PLANNER_STUDY_PARETO_H
 #define PPSIM_PLANNER_STUDY_PARETO_H
 
-#include "planner/search/branch_and_bound.h"
+#include "planner/candidate/candidate.h"
 
 /* The fastest for limits from candidate.peak_bytes up to limit_bytes. */
 typedef struct pp_pareto_point {

@@ -1,5 +1,8 @@
 /* When nothing fits: what is missing, and the cheapest change that makes it fit, simulated. */
-#include "planner/study/repair_int.h"
+#include "planner/study/repair.h"
+
+#include "planner/candidate/evaluate.h"
+#include "planner/search/search.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -87,14 +90,9 @@ const pp_change pp_changes[PP_CHANGES] = {
     { "automatic partition", free_partition },     { "outputs not kept", drop_outputs },
 };
 
-static void close_search(pp_search *search)
-{
-    pp_search_close(search);
-}
-
 pp_status pp_repair_attempt(const pp_plan_request *request, pp_repair *best, pp_err *err)
 {
-    pp_search search PP_CLEANUP(close_search) = { 0 };
+    pp_search search PP_CLEANUP(pp_search_close) = { 0 };
     pp_err why = { 0 };
     size_t found = SIZE_MAX;
     pp_status status = pp_search_solve(&search, request, &found, &why);
@@ -253,8 +251,8 @@ void pp_repair_describe(const pp_search *search, const pp_candidate *miss, char 
     snprintf(text, size,
              "nothing fits %s per GPU; nearest: %s with tp %" PRId64 ", vpp %" PRId64
              ", micro-batch %" PRId64 ", recompute %s: %s",
-             pp_format_bytes(limit, sizeof limit, search->memory_limit_bytes), miss->schedule->name,
-             miss->parallel.tp, miss->parallel.vpp, miss->micro_batch_size,
+             pp_format_bytes(limit, sizeof limit, search->problem.memory_limit_bytes),
+             miss->schedule->name, miss->parallel.tp, miss->parallel.vpp, miss->micro_batch_size,
              pp_recompute_name(miss->recompute), miss->reason);
 }
 
@@ -264,7 +262,7 @@ static pp_status tell_miss(pp_search *search, const pp_candidate *miss, pp_err *
     pp_candidate again = *miss;
     pp_cost_set set PP_CLEANUP(pp_cost_set_free) = { 0 };
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
-    pp_status status = pp_setup_costs(search, &search->setup[miss->setup], &set, err);
+    pp_status status = pp_search_costs(search, &search->setup[miss->setup], &set, err);
     if (!status)
         status = pp_candidate_order(search, &again, set.costs[0], &order, err);
     for (uint32_t i = 0; i < set.count && !status; i++) {
@@ -275,12 +273,12 @@ static pp_status tell_miss(pp_search *search, const pp_candidate *miss, pp_err *
         status =
             pp_candidate_run(search, miss, order, set.costs[i], &program, &timeline, &report, err);
         if (status ||
-            pp_report_short(report, search->memory_limit_bytes, &rank) < miss->short_bytes)
+            pp_report_short(report, search->problem.memory_limit_bytes, &rank) < miss->short_bytes)
             continue;
         status = pp_report_set_limit(report, program, timeline, set.costs[i],
-                                     search->memory_limit_bytes, err);
+                                     search->problem.memory_limit_bytes, err);
         if (!status)
-            search->request->missed(search->request->context, report);
+            search->problem.request->missed(search->problem.request->context, report);
         break;
     }
     return status;
@@ -288,7 +286,7 @@ static pp_status tell_miss(pp_search *search, const pp_candidate *miss, pp_err *
 
 pp_status pp_search_repair(pp_search *search, pp_err *err)
 {
-    const pp_plan_request *request = search->request;
+    const pp_plan_request *request = search->problem.request;
     const pp_candidate *miss;
     char what[640];
     if (search->stopped)

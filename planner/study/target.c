@@ -1,7 +1,8 @@
+/* What the rules of a runtime leave of a request, and what they cost: the same request is searched
+ * without them. */
 #include "planner/study/target.h"
 
-#include "planner/search/search_int.h"
-
+#include "planner/study/plan_search.h"
 #include "sim/base/alloc.h"
 
 #include <math.h>

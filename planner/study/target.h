@@ -2,7 +2,7 @@
 #ifndef PPSIM_PLANNER_STUDY_TARGET_H
 #define PPSIM_PLANNER_STUDY_TARGET_H
 
-#include "planner/search/branch_and_bound.h"
+#include "planner/search/result.h"
 #include "sim/job/target_limits.h"
 
 /* Leaves out what the runtime does not run, where the request is free. shapes_given:

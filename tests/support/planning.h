@@ -2,7 +2,7 @@
 #ifndef PPSIM_TESTS_SUPPORT_PLANNING_H
 #define PPSIM_TESTS_SUPPORT_PLANNING_H
 
-#include "planner/search/branch_and_bound.h"
+#include "planner/study/plan_search.h"
 #include "tests/support/step.h"
 #include "traces/read/data.h"
 

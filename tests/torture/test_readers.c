@@ -1,8 +1,9 @@
 /* Whichever allocation fails, every reader, every writer and the search say so and leak nothing. */
 #include "planner/order/problem_read.h"
 #include "planner/order/search.h"
-#include "planner/pack/pack.h"
 #include "planner/study/cluster.h"
+#include "planner/study/pack_pipeline.h"
+#include "planner/study/plan_search.h"
 #include "sim/base/alloc.h"
 #include "sim/engine/engine.h"
 #include "tests/torture/torture.h"

@@ -2,7 +2,7 @@
 #ifndef PPSIM_TOOLS_PPSIM_PACK_PRINT_H
 #define PPSIM_TOOLS_PPSIM_PACK_PRINT_H
 
-#include "planner/pack/pack.h"
+#include "planner/study/pack_pipeline.h"
 
 /* One global batch and what became of it. */
 typedef struct pp_pack_batch {

@@ -3,6 +3,7 @@
 #define PPSIM_TOOLS_PPSIM_PLAN_PLAN_H
 
 #include "planner/study/cluster.h"
+#include "planner/study/plan_search.h"
 #include "planner/study/target.h"
 #include "tools/ppsim/input/inputs.h"
 #include "tools/ppsim/input/profile_args.h"

@@ -1,6 +1,6 @@
 /* The interval of a step follows from the intervals of what was measured. */
 #include "calib/profile/uncertainty.h"
-#include "planner/search/branch_and_bound.h"
+#include "planner/study/plan_search.h"
 #include "tests/support/profile_rig.h"
 #include "tests/support/published.h"
 

@@ -1,5 +1,5 @@
 /* Plans for a runtime: it can run them, and the cost of its limits is what a free search says. */
-#include "planner/search/search_int.h"
+#include "planner/candidate/candidate.h"
 #include "planner/study/target.h"
 #include "sim/framework/sizes/size_protocol.h"
 #include "tests/support/planning.h"

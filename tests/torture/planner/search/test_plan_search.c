@@ -1,6 +1,6 @@
 /* Whichever allocation fails while a plan is searched, the status says so and nothing leaks. One
  * thread: the n-th allocation is then always the same. */
-#include "planner/search/branch_and_bound.h"
+#include "planner/study/plan_search.h"
 #include "tests/torture/torture.h"
 #include "traces/read/data.h"
 

@@ -1,5 +1,5 @@
 /* Packing against the best of all packings where these can be counted, and what it promises. */
-#include "planner/pack/pack_int.h"
+#include "planner/study/pack_pipeline.h"
 #include "tests/support/planning.h"
 
 #include <string.h>
@@ -333,7 +333,7 @@ START_TEST(the_memory_limit_holds)
     pp_packed_free(&packed);
     pp_err err = { 0 };
     for (int64_t less = 1; less < peak / 4; less *= 32) {
-        s.packer->search.memory_limit_bytes = peak - less;
+        s.packer->search.problem.memory_limit_bytes = peak - less;
         pp_status status = pp_pack(s.packer, &task, &packed, &err);
         ck_assert(status == PP_OK || status == PP_INFEASIBLE);
         if (status)

@@ -1,7 +1,10 @@
 /* From a finished search to a plan and a list of candidates. */
+#include "planner/search/result.h"
+
+#include "planner/candidate/evaluate.h"
 #include "planner/order/renumber.h"
 #include "planner/robustness/jitter.h"
-#include "planner/search/search_int.h"
+#include "planner/search/assumptions.h"
 
 #include "sim/base/alloc.h"
 
@@ -59,7 +62,7 @@ static int compare_listed(const void *left, const void *right)
 /* Names and numbers of the plan. */
 static void describe(const pp_search *search, const pp_candidate *c, pp_plan *plan)
 {
-    const pp_plan_request *request = search->request;
+    const pp_plan_request *request = search->problem.request;
     const pp_switches *switches = &search->setup[c->setup].context.switches;
     snprintf(plan->model, sizeof plan->model, "%s", request->model->name);
     snprintf(plan->hardware, sizeof plan->hardware, "%s", request->hardware->name);
@@ -67,10 +70,10 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     plan->zero = switches->zero;
     plan->sequence_parallel = switches->sequence_parallel;
     plan->micro_batch_size = c->micro_batch_size;
-    plan->global_batch_size = search->global_batch_size;
-    plan->seq_length = search->seq_length;
+    plan->global_batch_size = search->problem.global_batch_size;
+    plan->seq_length = search->problem.seq_length;
     snprintf(plan->schedule, sizeof plan->schedule, "%s", c->schedule->name);
-    plan->framework = search->framework;
+    plan->framework = search->problem.framework;
     const pp_exchange_options exchange = pp_candidate_exchange(search, c);
     plan->sizes = exchange.shapes;
     plan->has_sizes = true;
@@ -85,7 +88,7 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
     plan->buffers = request->buffers;
     plan->step_sync = !request->no_step_sync;
     plan->memory_limit_bytes =
-        search->memory_limit_bytes < PP_BYTES_MAX ? search->memory_limit_bytes : 0;
+        search->problem.memory_limit_bytes < PP_BYTES_MAX ? search->problem.memory_limit_bytes : 0;
     plan->seed = request->seed;
 }
 
@@ -118,7 +121,7 @@ static pp_status fill(pp_search *search, size_t best, pp_plan *plan, pp_err *err
     if (planned)
         status = pp_renumber_microbatches(planned->order, planned->count, workloads, 2,
                                           setup->recomputed, err);
-    if (status || (status = pp_setup_costs(search, setup, &set, err)))
+    if (status || (status = pp_search_costs(search, setup, &set, err)))
         return status;
     /* the gradients' reduction hides under the backward of another microbatch now */
     if (planned)
@@ -179,9 +182,9 @@ static pp_status predict(const pp_search *search, const pp_setup *setup, pp_plan
     pp_status status = pp_plan_simulate(plan, &program, &timeline, &costs, &plan->prediction, err);
     if (!status)
         status = pp_bound_report(costs, plan->order[0], plan->prediction, err);
-    if (!status && search->request->jitter)
+    if (!status && search->problem.request->jitter)
         status = pp_jitter_report(&search->jitter, plan->parallel.dp, plan->prediction, err);
-    if (status || !search->request->why)
+    if (status || !search->problem.request->why)
         return status;
     return explain(search, setup, plan, program, timeline, costs, err);
 }
@@ -223,92 +226,31 @@ static void list_candidates(pp_search *search, size_t best, pp_search_result *ch
     search->candidate = NULL;
 }
 
-static void close_search(pp_search *search)
+pp_status pp_search_result_new(pp_search *search, size_t best, pp_search_result **result_out,
+                               pp_err *err)
 {
-    pp_search_close(search);
-}
-
-pp_status pp_plan_search(const pp_plan_request *request, pp_search_result **choice_out, pp_err *err)
-{
-    if (request->free.framework || request->free.shapes || request->free.communicators)
-        return pp_plan_search_frameworks(request, choice_out, err);
-    return request->gpus ? pp_plan_search_gpu_splits(request, choice_out, err)
-                         : pp_plan_search_packings(request, choice_out, err);
-}
-
-pp_status pp_plan_search_as_packed(const pp_plan_request *request, pp_search_result **choice_out,
-                                   pp_err *err)
-{
-    pp_search search PP_CLEANUP(close_search) = { 0 };
-    size_t best = SIZE_MAX;
-    pp_status status = pp_search_solve(&search, request, &best, err);
-    if (status || (status = pp_search_plan_orders(&search, &best, err)) ||
-        (status = pp_search_rank(&search, &best, err)))
-        return status;
-    if (best == SIZE_MAX)
-        return pp_search_repair(&search, err);
-    pp_search_result *choice PP_CLEANUP(pp_search_result_free) = pp_alloc_array(1, sizeof *choice);
-    if (!choice)
+    pp_search_result *result PP_CLEANUP(pp_search_result_free) = pp_alloc_array(1, sizeof *result);
+    if (!result)
         return pp_err_nomem(err);
-    choice->bound = search.setup[search.candidate[best].setup].bound;
-    status = make_plan(&search, best, &choice->plan, err);
+    const pp_setup *setup = &search->setup[search->candidate[best].setup];
+    result->bound = setup->bound;
+    pp_status status = make_plan(search, best, &result->plan, err);
     if (status)
         return status;
-    choice->context = search.setup[search.candidate[best].setup].context;
-    list_candidates(&search, best, choice);
-    snprintf(choice->orders, sizeof choice->orders, "%s", search.orders);
-    snprintf(choice->verdict, sizeof choice->verdict, "%s", search.verdict);
-    *choice_out = choice;
-    choice = NULL;
+    result->context = setup->context;
+    list_candidates(search, best, result);
+    snprintf(result->orders, sizeof result->orders, "%s", search->orders);
+    snprintf(result->verdict, sizeof result->verdict, "%s", search->verdict);
+    *result_out = result;
+    result = NULL;
     return PP_OK;
-}
-
-static void csv_row(const pp_candidate *c, pp_text *text)
-{
-    pp_text_add(text,
-                "%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
-                ",%" PRId64 ",%" PRId64 ",%" PRIu32 ",%s,%s,%" PRId64 ",",
-                pp_candidate_status_name(c->status), c->schedule ? c->schedule->name : "",
-                c->parallel.pp, c->parallel.vpp, c->parallel.tp, c->parallel.cp, c->parallel.dp,
-                c->parallel.ep, pp_parallel_gpus(&c->parallel), c->micro_batch_size,
-                c->microbatches, pp_recompute_name(c->recompute), pp_partition_name(c->partition),
-                c->least_step_ns);
-    if (c->step_ns)
-        pp_text_add(text, "%" PRId64 ",%.6f,%.3f,%.6f,", c->step_ns, c->bubble_fraction,
-                    c->tokens_per_s, c->model_flops_utilization);
-    else
-        pp_text_add(text, ",,,,");
-    if (c->peak_bytes)
-        pp_text_add(text, "%" PRId64 ",%" PRIu32 ",", c->peak_bytes, c->peak_rank);
-    else
-        pp_text_add(text, ",,");
-    if (c->p50_ns)
-        pp_text_add(text, "%" PRId64 ",%" PRId64, c->p50_ns, c->p95_ns);
-    else
-        pp_text_add(text, ",");
-    pp_text_add(text, ",\"");
-    for (const char *letter = c->reason; *letter; letter++)
-        pp_text_add(text, "%s%c", *letter == '"' ? "\"" : "", *letter);
-    pp_text_add(text, "\"\n");
-}
-
-void pp_candidate_csv(const pp_candidate *candidate, pp_text *text)
-{
-    if (candidate)
-        csv_row(candidate, text);
-    else
-        pp_text_add(text,
-                    "status,schedule,pp,vpp,tp,cp,dp,ep,gpus,micro_batch_size,microbatches,"
-                    "recompute,partition,least_step_ns,step_ns,bubble_fraction,tokens_per_s,"
-                    "model_flops_utilization,peak_memory_bytes,peak_memory_rank,p50_ns,p95_ns,"
-                    "reason\n");
 }
 
 void pp_search_result_csv(const pp_search_result *choice, pp_text *text)
 {
     pp_candidate_csv(NULL, text);
     for (size_t i = 0; i < choice->count; i++)
-        csv_row(&choice->candidate[i], text);
+        pp_candidate_csv(&choice->candidate[i], text);
     for (size_t i = 1; i < choice->splits; i++)
-        csv_row(&choice->split[i], text);
+        pp_candidate_csv(&choice->split[i], text);
 }

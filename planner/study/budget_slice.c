@@ -1,5 +1,5 @@
 /* A part of the time of a search that is made of several. */
-#include "planner/search/search_int.h"
+#include "planner/study/budget_slice.h"
 
 static double spent(void *context)
 {

@@ -1,5 +1,5 @@
 /* Set-ups in which a search for free orders is worth its time. */
-#include "planner/search/free_orders_int.h"
+#include "planner/refine/free_order_setups.h"
 
 #include <math.h>
 
@@ -91,7 +91,7 @@ static void list_setup_candidates(const pp_search *search, double best_score, bo
         if (!is_usable(setup) || search->data[setup->data].workload.microbatches == 0 ||
             (!fits && c->status == PP_CANDIDATE_PRUNED))
             continue;
-        if (search->request->orders != PP_ORDERS_PLANNED &&
+        if (search->problem.request->orders != PP_ORDERS_PLANNED &&
             least * (1 + 1.0 / PP_MEASURABLE_GAIN) >= best_score)
             continue;
         if (!fits && best_score < HUGE_VAL &&
@@ -99,7 +99,7 @@ static void list_setup_candidates(const pp_search *search, double best_score, bo
             continue;
         if (!fits && search->communicates) /* buffers count too: instances do not know them */
             continue;
-        if (search->request->one_order && search->data[setup->data].workload.replicas > 1)
+        if (search->problem.request->one_order && search->data[setup->data].workload.replicas > 1)
             continue;
         add_setup_candidate(&list,
                             (pp_setup_candidate){ .setup = k,

@@ -1,9 +1,9 @@
-/* Recomputation that each stage chooses for each microbatch; for planner/ only. Method:
- * docs/planning.md, section 2. */
-#ifndef PPSIM_PLANNER_REFINE_RECOMPUTE_INT_H
-#define PPSIM_PLANNER_REFINE_RECOMPUTE_INT_H
+/* Recomputation that each stage chooses for each microbatch. Method: docs/planning.md,
+ * section 2. */
+#ifndef PPSIM_PLANNER_REFINE_RECOMPUTE_MICROBATCH_H
+#define PPSIM_PLANNER_REFINE_RECOMPUTE_MICROBATCH_H
 
-#include "planner/search/search_int.h"
+#include "planner/candidate/pool.h"
 
 /* How much of a stage is recomputed, as one number: its level. halves: a level is the attention
  * core of one layer more, then the rest of one layer more; otherwise a whole layer. */
@@ -42,6 +42,5 @@ PP_MUST_CHECK pp_status pp_recompute_add_setup(pp_search *search, const pp_setup
 /* A planned candidate that recomputes by stage: a table that suits its orders is taken where this
  * is measurably faster. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_recompute_refine_planned(pp_search *search, size_t index, pp_err *err);
-void pp_free_recomputed(pp_recompute_table **table); /* for PP_CLEANUP; *table NULL is fine */
 
 #endif

@@ -1,9 +1,10 @@
 /* Free orders in one set-up: a glance at it, and the search. */
+#include "planner/refine/setup_order.h"
+
+#include "planner/candidate/evaluate.h"
 #include "planner/order/movable_order.h"
 #include "planner/order/problem_costs.h"
 #include "planner/order/search.h"
-#include "planner/search/free_orders_int.h"
-
 #include "sim/base/alloc.h"
 
 #include <math.h>
@@ -65,7 +66,7 @@ static pp_status make_instance(const pp_ordering *o, uint32_t replica, pp_order_
     for (uint32_t s = 0; s < stages; s++)
         stage_rank[s] = pp_placement_rank(context->placement, s, (uint32_t)context->parallel.pp);
     return pp_order_problem_from_costs(o->set.costs[replica], stage_rank, o->split,
-                                       o->search->memory_limit_bytes, x_out, err);
+                                       o->search->problem.memory_limit_bytes, x_out, err);
 }
 
 /* The named order and its makespan. */
@@ -179,10 +180,11 @@ static pp_status glance_at(pp_ordering *o, uint32_t replica, pp_err *err)
     if (part->makespan <= o->limits.ticks)
         return PP_OK;
     glance few = { clamp(GLANCE_WORK / ((int64_t)x->ops + 1), GLANCE_LEAST, GLANCE_MOST),
-                   o->search->request };
-    const pp_order_search_options budget = {
-        .iterations = INT32_MAX, .spent = glanced, .context = &few, .seed = o->search->request->seed
-    };
+                   o->search->problem.request };
+    const pp_order_search_options budget = { .iterations = INT32_MAX,
+                                             .spent = glanced,
+                                             .context = &few,
+                                             .seed = o->search->problem.request->seed };
     status = pp_order_search(x, o->limits.ticks, &budget, &found, err);
     bool worse = !status && part->makespan < INT64_MAX &&
                  found->makespan >= part->makespan - part->makespan / PP_MEASURABLE_GAIN;
@@ -194,7 +196,7 @@ pp_status pp_ordering_open(pp_ordering *o, pp_search *search, const pp_setup_can
 {
     pp_err why = { 0 };
     *o = (pp_ordering){ .search = search, .at = *at };
-    pp_status status = pp_setup_costs(search, pp_ordering_setup(o), &o->set, err);
+    pp_status status = pp_search_costs(search, pp_ordering_setup(o), &o->set, err);
     if (status)
         return status;
     o->split = pp_ordering_setup(o)->split;
@@ -228,7 +230,7 @@ pp_status pp_ordering_open(pp_ordering *o, pp_search *search, const pp_setup_can
 
 pp_status pp_ordering_search(pp_ordering *o, const pp_budget_share *budget_share, pp_err *err)
 {
-    const pp_plan_request *request = o->search->request;
+    const pp_plan_request *request = o->search->problem.request;
     const uint32_t count = o->set.count;
     const bool timed = budget_share->to > budget_share->from;
     /* a replica's makespan is not the step, nor is one without the framework's communication */

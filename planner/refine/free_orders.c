@@ -1,8 +1,10 @@
 /* Free orders for the set-ups in which the named schedules did best: the last part of the search.
  * Method: docs/planning.md, section 9. */
-#include "planner/refine/recompute_int.h"
-#include "planner/search/free_orders_int.h"
+#include "planner/refine/free_orders.h"
 
+#include "planner/candidate/evaluate.h"
+#include "planner/refine/recompute_microbatch.h"
+#include "planner/refine/setup_order.h"
 #include "sim/base/alloc.h"
 
 #include <inttypes.h>
@@ -10,36 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static pp_status build_nothing(const pp_schedule_params *shape, pp_order **order_out, pp_err *err)
-{
-    (void)shape;
-    (void)order_out;
-    return pp_err_set(err, PP_USAGE, "--schedule", "planned orders are found, not generated");
-}
-
-const pp_schedule pp_planned_schedule = {
-    .name = "planned",
-    .summary = "an order found for these costs and this memory",
-    .build = build_nothing,
-};
-
-void pp_planned_free(pp_planned *planned)
-{
-    for (uint32_t i = 0; i < planned->count; i++)
-        pp_order_free(&planned->order[i]);
-    free(planned->order);
-    *planned = (pp_planned){ 0 };
-}
-
-pp_planned *pp_search_planned(const pp_search *search, size_t index)
-{
-    for (size_t i = 0; i < search->planned_count; i++) {
-        if (search->planned[i].candidate == index)
-            return &search->planned[i];
-    }
-    return NULL;
-}
 
 static pp_status keep(pp_ordering *o, pp_candidate *c, pp_err *err)
 {
@@ -89,8 +61,8 @@ static pp_status try_orders(pp_ordering *o, pp_err *err)
     search->refusal = refusal; /* that this order hangs is no rule */
     if (!status && c.status != PP_CANDIDATE_OK)
         snprintf(search->orders, sizeof search->orders,
-                 "none that executor %s runs within the memory: %.110s", search->framework->name,
-                 c.reason);
+                 "none that executor %s runs within the memory: %.110s",
+                 search->problem.framework->name, c.reason);
     if (status || c.status != PP_CANDIDATE_OK)
         return status;
     double gap = o->limits.ticks ? (double)o->makespan / (double)o->limits.ticks - 1 : 0;
@@ -107,7 +79,7 @@ static pp_status try_orders(pp_ordering *o, pp_err *err)
 static bool fill_share(const pp_search *search, size_t parts, int64_t iterations_used,
                        pp_budget_share *share_out)
 {
-    const pp_plan_request *request = search->request;
+    const pp_plan_request *request = search->problem.request;
     *share_out = (pp_budget_share){ .request = request };
     if (request->stop && request->spent) {
         share_out->from = request->spent(request->context);
@@ -120,12 +92,6 @@ static bool fill_share(const pp_search *search, size_t parts, int64_t iterations
         ((int64_t)request->max_simulations - (int64_t)search->simulated - iterations_used) /
         (int64_t)parts;
     return share_out->iterations > 0;
-}
-
-bool pp_is_worth(double least, double floor, double score, double best_score)
-{
-    return least * (1 + 1.0 / PP_MEASURABLE_GAIN) < best_score &&
-           score - best_score <= 2.5 * (best_score - floor);
 }
 
 /* The set-up to search next. */
@@ -194,8 +160,8 @@ static pp_status search_all(pp_search *search, pp_ordering *list, size_t count, 
         double score = pp_candidate_score(c, c->step_ns);
         if (*found == SIZE_MAX || score < best_score)
             *found = before;
-        if (score < best_score && search->request->found)
-            search->request->found(search->request->context, c);
+        if (score < best_score && search->problem.request->found)
+            search->problem.request->found(search->problem.request->context, c);
         best_score = fmin(best_score, score);
     }
     return PP_OK;
@@ -229,7 +195,7 @@ static pp_status open_and_search(pp_search *search, double best_score, bool *end
     size_t count = 0;
     pp_status status = PP_OK;
     pp_budget_share has_budget;
-    if (search->request->orders == PP_ORDERS_PLANNED)
+    if (search->problem.request->orders == PP_ORDERS_PLANNED)
         best_score = HUGE_VAL;
     *ended_out = setup_candidates.count && !fill_share(search, 1, 0, &has_budget);
     if (!*ended_out)
@@ -270,7 +236,7 @@ static void say_result(pp_search *search, const pp_candidate *named, const pp_ca
 
 pp_status pp_search_plan_orders(pp_search *search, size_t *best, pp_err *err)
 {
-    const pp_plan_request *request = search->request;
+    const pp_plan_request *request = search->problem.request;
     bool must = request->orders == PP_ORDERS_PLANNED;
     size_t named = *best;
     if (request->orders == PP_ORDERS_NAMED || request->schedule || request->only)
@@ -286,7 +252,7 @@ pp_status pp_search_plan_orders(pp_search *search, size_t *best, pp_err *err)
         return pp_err_set(err, PP_INFEASIBLE, "--schedule",
                           "no order was found that executor %s can run within the memory and the "
                           "budget; leave the option out or give more --budget",
-                          search->framework->name);
+                          search->problem.framework->name);
     c = named == SIZE_MAX ? NULL : &search->candidate[named];
     const pp_candidate *f = found == SIZE_MAX ? NULL : &search->candidate[found];
     bool taken = f && (must || !c ||

@@ -1,8 +1,9 @@
 /* Which candidate is best when durations vary: the last part of the search, where it is asked for.
  * Method: docs/planning.md, section 2. */
-#include "planner/robustness/jitter.h"
-#include "planner/search/search_int.h"
+#include "planner/search/jitter_choice.h"
 
+#include "planner/candidate/evaluate.h"
+#include "planner/robustness/jitter.h"
 #include "sim/analysis/step_tail.h"
 #include "sim/base/alloc.h"
 
@@ -51,7 +52,8 @@ static pp_status list_all(const pp_search *search, final *out, pp_err *err)
         return pp_err_nomem(err);
     for (size_t i = 0; i < search->count; i++) {
         const pp_candidate *c = &search->candidate[i];
-        bool wanted = search->request->orders != PP_ORDERS_PLANNED || pp_search_planned(search, i);
+        bool wanted =
+            search->problem.request->orders != PP_ORDERS_PLANNED || pp_search_planned(search, i);
         if (c->status == PP_CANDIDATE_OK && wanted)
             out->row[out->count++] =
                 (finalist){ .score = pp_candidate_score(c, c->step_ns), .index = i };
@@ -110,13 +112,13 @@ static pp_status slowest_replica(pp_search *search, const pp_candidate *c, const
 
 static pp_status study(pp_search *search, size_t index, pp_jitter_result *out, pp_err *err)
 {
-    const pp_plan_request *request = search->request;
+    const pp_plan_request *request = search->problem.request;
     pp_candidate *c = &search->candidate[index];
     pp_planned *planned = pp_search_planned(search, index);
     pp_cost_set set PP_CLEANUP(pp_cost_set_free) = { 0 };
     pp_order *named PP_CLEANUP(pp_order_free) = NULL;
     replica slowest PP_CLEANUP(replica_free) = { 0 };
-    pp_status status = pp_setup_costs(search, &search->setup[c->setup], &set, err);
+    pp_status status = pp_search_costs(search, &search->setup[c->setup], &set, err);
     if (!status && !planned)
         status = pp_candidate_order(search, c, set.costs[0], &named, err);
     if (!status)
@@ -129,7 +131,7 @@ static pp_status study(pp_search *search, size_t index, pp_jitter_result *out, p
         .timeline = slowest.timeline,
         .costs = slowest.costs,
         .step_sync = !request->no_step_sync,
-        .chained = request->no_step_sync && pp_step_tail_chained(search->framework),
+        .chained = request->no_step_sync && pp_step_tail_chained(search->problem.framework),
     };
     return pp_jitter_study(&subject, request->jitter, request->seed, request->threads, out, err);
 }
@@ -153,7 +155,7 @@ static void say_verdict(pp_search *search, const finalist *best, const finalist 
         snprintf(search->verdict, sizeof search->verdict,
                  "no measurable gain over %s: %s is %.2f %% faster, within the error of %" PRId64
                  " scenarios",
-                 plain, name, more, search->request->jitter->scenarios);
+                 plain, name, more, search->problem.request->jitter->scenarios);
     else if (simple && best != simple)
         snprintf(search->verdict, sizeof search->verdict, "%s is best%s; %s takes %.2f %% longer",
                  name, others, plain, more);
@@ -164,13 +166,13 @@ static void say_verdict(pp_search *search, const finalist *best, const finalist 
 pp_status pp_search_rank(pp_search *search, size_t *best, pp_err *err)
 {
     final f PP_CLEANUP(final_free) = { 0 };
-    if (!search->request->jitter || *best == SIZE_MAX)
+    if (!search->problem.request->jitter || *best == SIZE_MAX)
         return PP_OK;
     pp_status status = list_all(search, &f, err);
     if (status)
         return status;
     keep_finalists(search, &f);
-    const bool late = search->request->rank_by_p95;
+    const bool late = search->problem.request->rank_by_p95;
     for (size_t i = 0; i < f.count; i++) {
         finalist *row = &f.row[i];
         pp_candidate *c = &search->candidate[row->index];

@@ -1,5 +1,7 @@
 /* Costs of one setup, and what they say about the step before anything is simulated. */
-#include "planner/refine/recompute_int.h"
+#include "planner/candidate/setup.h"
+
+#include "planner/candidate/candidate.h"
 
 #include "sim/base/alloc.h"
 
@@ -12,10 +14,29 @@ void pp_setup_free(pp_setup *setup)
     pp_free_recomputed(&setup->recomputed);
 }
 
-pp_status pp_setup_costs(const pp_search *search, const pp_setup *setup, pp_cost_set *set_out,
+void pp_free_recomputed(pp_recompute_table **table)
+{
+    if (*table)
+        pp_recompute_table_free(*table);
+    free(*table);
+    *table = NULL;
+}
+
+bool pp_same_stages(const pp_stage *a, const pp_stage *b, size_t count)
+{
+    for (size_t s = 0; s < count; s++) {
+        if (a[s].first_layer != b[s].first_layer || a[s].layers != b[s].layers ||
+            a[s].mtp != b[s].mtp || a[s].embedding != b[s].embedding || a[s].loss != b[s].loss ||
+            a[s].full != b[s].full || a[s].selective != b[s].selective)
+            return false;
+    }
+    return true;
+}
+
+pp_status pp_setup_costs(const pp_setup *setup, const pp_data *data, pp_cost_set *set_out,
                          pp_err *err)
 {
-    const pp_workload *workload = &search->data[setup->data].workload;
+    const pp_workload *workload = &data->workload;
     pp_cost_set set PP_CLEANUP(pp_cost_set_free) = {
         .costs = pp_alloc_array(workload->replicas, sizeof *set.costs),
         .count = workload->replicas,
@@ -24,7 +45,7 @@ pp_status pp_setup_costs(const pp_search *search, const pp_setup *setup, pp_cost
         return pp_err_nomem(err);
     uint32_t stages = (uint32_t)(setup->context.parallel.pp * setup->context.parallel.vpp);
     /* padding trains nothing: throughput counts the real tokens */
-    const pp_workload *real = &search->data[setup->data].real;
+    const pp_workload *real = &data->real;
     pp_status status =
         pp_cost_model_build_padded(&setup->context, setup->stages, stages, workload,
                                    real->microbatch ? real : workload, set.costs, err);
@@ -44,7 +65,7 @@ void pp_cost_set_free(pp_cost_set *set)
 }
 
 /* No order fits: says by how much at least, on the rank where one microbatch alone needs most. */
-static void explain_floor(const pp_search *search, const pp_costs *costs,
+static void explain_floor(const pp_plan_problem *problem, const pp_costs *costs,
                           const uint32_t *stage_rank, pp_setup *setup)
 {
     for (uint32_t s = 0; s < costs->stages; s++) {
@@ -61,7 +82,7 @@ static void explain_floor(const pp_search *search, const pp_costs *costs,
                 [PP_MEMORY_LOGITS] = costs->logits_bytes[row],
                 [PP_MEMORY_TEMPORARIES] = costs->temporary_bytes[row],
             };
-            int64_t sum = -pp_costs_limit(costs, r, search->memory_limit_bytes);
+            int64_t sum = -pp_costs_limit(costs, r, problem->memory_limit_bytes);
             for (int c = 0; c < PP_MEMORY_COUNT; c++)
                 sum += bytes[c];
             if (sum <= setup->short_bytes)
@@ -114,7 +135,7 @@ static bounded replicas_to_bound(const pp_workload *workload, const pp_model *mo
     return list;
 }
 
-static pp_status bound_replica(const pp_search *search, pp_setup *setup,
+static pp_status bound_replica(const pp_plan_problem *problem, pp_setup *setup,
                                const pp_workload *workload, uint32_t replica,
                                const uint32_t *stage_rank, pp_err *err)
 {
@@ -124,9 +145,9 @@ static pp_status bound_replica(const pp_search *search, pp_setup *setup,
     pp_status status = pp_cost_model_tables(&setup->context, setup->stages, stages, workload,
                                             replica, &costs, err);
     if (status || (status = pp_bound_makespan(costs, stage_rank, setup->split,
-                                              search->memory_limit_bytes, &bound, err)))
+                                              problem->memory_limit_bytes, &bound, err)))
         return status;
-    pp_ns step_ns = bound.ns + pp_bound_boundary(costs, !search->request->no_step_sync);
+    pp_ns step_ns = bound.ns + pp_bound_boundary(costs, !problem->request->no_step_sync);
     bool fits = setup->bound.fits && bound.fits;
     if (step_ns > setup->least_step_ns) {
         setup->least_step_ns = step_ns;
@@ -134,25 +155,26 @@ static pp_status bound_replica(const pp_search *search, pp_setup *setup,
     }
     setup->bound.fits = fits;
     if (!bound.fits)
-        explain_floor(search, costs, stage_rank, setup);
+        explain_floor(problem, costs, stage_rank, setup);
     return PP_OK;
 }
 
-pp_status pp_setup_find_bound(const pp_search *search, pp_setup *setup, pp_err *err)
+pp_status pp_setup_find_bound(pp_setup *setup, const pp_plan_problem *problem, const pp_data *data,
+                              pp_err *err)
 {
     const pp_parallel *parallel = &setup->context.parallel;
     uint32_t stages = (uint32_t)(parallel->pp * parallel->vpp);
-    const pp_workload *workload = &search->data[setup->data].workload;
+    const pp_workload *workload = &data->workload;
     uint32_t *stage_rank = pp_alloc_array(stages, sizeof *stage_rank);
     if (!stage_rank)
         return pp_err_nomem(err);
     for (uint32_t s = 0; s < stages; s++)
         stage_rank[s] = pp_placement_rank(setup->context.placement, s, (uint32_t)parallel->pp);
-    bounded list = replicas_to_bound(workload, search->request->model);
+    bounded list = replicas_to_bound(workload, problem->request->model);
     pp_status status = PP_OK;
     setup->bound.fits = true;
     for (uint32_t i = 0; i < list.count && !status; i++)
-        status = bound_replica(search, setup, workload, list.replica[i], stage_rank, err);
+        status = bound_replica(problem, setup, workload, list.replica[i], stage_rank, err);
     free(stage_rank);
     return status;
 }

@@ -1,8 +1,8 @@
 /* What the files of free habits share; for planner/ only. */
-#ifndef PPSIM_PLANNER_STUDY_FRAMEWORK_INT_H
-#define PPSIM_PLANNER_STUDY_FRAMEWORK_INT_H
+#ifndef PPSIM_PLANNER_STUDY_FRAMEWORK_LIST_H
+#define PPSIM_PLANNER_STUDY_FRAMEWORK_LIST_H
 
-#include "planner/search/search_int.h"
+#include "planner/search/result.h"
 
 /* Alternatives that are searched. */
 enum { PP_FRAMEWORK_SETTINGS_SEARCHED = 3 };

@@ -1,6 +1,6 @@
 /* Shape protocols of whole plans: padding goes through the cost model, a plan keeps what it was
  * made with. */
-#include "planner/search/branch_and_bound.h"
+#include "planner/study/plan_search.h"
 #include "tests/support/planning.h"
 
 /* Two bins of 2048 and a ragged last one. */

@@ -1,5 +1,9 @@
 /* Which pipeline many batches are packed for. */
-#include "planner/pack/pack_int.h"
+#include "planner/study/pack_pipeline.h"
+
+#include "planner/search/search.h"
+#include "planner/study/plan_one.h"
+#include "planner/study/repair.h"
 
 #include <math.h>
 #include <string.h>
@@ -41,9 +45,48 @@ pp_plan_request pp_request_pipeline(const pp_plan_request *request, const pp_can
     return one;
 }
 
-bool pp_candidate_is_named(const pp_candidate *c)
+/* First fit does not fit, but smaller microbatches may. */
+static size_t nearest_miss(const pp_search *search)
 {
-    return pp_schedule_find(c->schedule->name) == c->schedule;
+    size_t nearest = SIZE_MAX;
+    for (size_t i = 0; i < search->count; i++) {
+        const pp_candidate *c = &search->candidate[i];
+        if (c->legal && !search->setup[c->setup].unseen &&
+            (nearest == SIZE_MAX || c->short_bytes < search->candidate[nearest].short_bytes))
+            nearest = i;
+    }
+    return nearest;
+}
+
+pp_status pp_packer_open(const pp_plan_request *request, pp_packer **packer_out, pp_err *err)
+{
+    pp_search search PP_CLEANUP(pp_search_close) = { .simulated = 0 };
+    pp_plan_request one = *request;
+    size_t best = SIZE_MAX;
+    one.recompute_constant = true; /* other microbatches will be made */
+    pp_status status = pp_search_solve(&search, &one, &best, err);
+    if (status)
+        return status;
+    const bool tight = best == SIZE_MAX;
+    if (tight && (best = nearest_miss(&search)) == SIZE_MAX)
+        return pp_search_repair(&search, err);
+    return pp_packer_new(&search, &one, best, tight, packer_out, err);
+}
+
+pp_status pp_pack_advised(pp_packer *packer, const pp_pack_task *task, pp_packed **packed_out,
+                          pp_err *err)
+{
+    pp_search_result *fits PP_CLEANUP(pp_search_result_free) = NULL;
+    pp_err why = { 0 };
+    pp_status status = pp_pack(packer, task, packed_out, &why);
+    if (status == PP_INFEASIBLE && packer->tight) {
+        const pp_status advice = pp_plan_one(&packer->request, &fits, err);
+        if (advice)
+            return advice;
+    }
+    if (status)
+        *err = why;
+    return status;
 }
 
 /* Score of all batches together, packed in a hurry; HUGE_VAL where one does not fit. */
@@ -57,7 +100,7 @@ static pp_status total_of(pp_packer *packer, const pp_pack_batches *batches, dou
         pp_packed *packed PP_CLEANUP(pp_packed_free) = NULL;
         pp_err why = { 0 };
         task.lengths = batches->lengths + k * batches->size;
-        pp_status status = pp_pack(packer, &task, &packed, &why);
+        pp_status status = pp_pack_advised(packer, &task, &packed, &why);
         if (status == PP_INFEASIBLE) {
             *total_out = HUGE_VAL;
             return PP_OK;

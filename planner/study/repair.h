@@ -1,9 +1,8 @@
-/* What planner/study/repair.c and planner/study/explain.c share: changes of a request for which
- * nothing fits. */
-#ifndef PPSIM_PLANNER_STUDY_REPAIR_INT_H
-#define PPSIM_PLANNER_STUDY_REPAIR_INT_H
+/* What to change in a request for which nothing fits. */
+#ifndef PPSIM_PLANNER_STUDY_REPAIR_H
+#define PPSIM_PLANNER_STUDY_REPAIR_H
 
-#include "planner/search/search_int.h"
+#include "planner/candidate/pool.h"
 
 #define PP_CHANGES 8
 #define PP_GROWTHS 4
@@ -45,5 +44,9 @@ void pp_repair_options(const pp_plan_request *request, const pp_repair *best, ch
 PP_MUST_CHECK pp_status pp_repair_nearest(pp_search *search, const pp_candidate **nearest_out,
                                           pp_err *err);
 void pp_repair_describe(const pp_search *search, const pp_candidate *miss, char *text, size_t size);
+
+/* For a search in which nothing fits: finds the nearest miss and the cheapest change of its request
+ * that would fit, and fails with both. */
+PP_MUST_CHECK pp_status pp_search_repair(pp_search *search, pp_err *err);
 
 #endif

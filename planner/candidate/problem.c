@@ -1,16 +1,12 @@
-/* From what is asked to what is searched: values filled in, what is impossible refused. */
-#include "planner/search/search_int.h"
+/* From a request to the problem that is searched: impossible requests are refused, and values that
+ * need no choice are filled in. */
+#include "planner/candidate/problem.h"
 
 #include "sim/base/alloc.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-int64_t pp_memory_reserve_bytes(const pp_hardware *hardware)
-{
-    return hardware->memory_bytes / 20;
-}
 
 static pp_status check_positive(int64_t value, const char *option, pp_err *err)
 {
@@ -72,11 +68,11 @@ static pp_status check_request(const pp_plan_request *request, pp_err *err)
     return PP_OK;
 }
 
-static pp_status check_batch(const pp_search *search, pp_err *err)
+static pp_status check_batch(const pp_plan_problem *problem, pp_err *err)
 {
-    int64_t each = search->parallel.dp * or_one(search->request->micro_batch_size);
-    int64_t batch = search->global_batch_size;
-    if (search->request->lengths || batch % each == 0)
+    int64_t each = problem->parallel.dp * or_one(problem->request->micro_batch_size);
+    int64_t batch = problem->global_batch_size;
+    if (problem->request->lengths || batch % each == 0)
         return PP_OK;
     char below[32] = "";
     if (batch > each)
@@ -85,18 +81,18 @@ static pp_status check_batch(const pp_search *search, pp_err *err)
                       "%" PRId64 " sequences do not divide "
                       "into dp %" PRId64 " x micro-batches of %" PRId64
                       "; the nearest that do: %s%" PRId64,
-                      batch, search->parallel.dp, or_one(search->request->micro_batch_size), below,
-                      (batch / each + 1) * each);
+                      batch, problem->parallel.dp, or_one(problem->request->micro_batch_size),
+                      below, (batch / each + 1) * each);
 }
 
 /* A layout says how many chunks there are. */
-static pp_status check_layout(pp_search *search, pp_err *err)
+static pp_status check_layout(pp_plan_problem *problem, pp_err *err)
 {
-    const pp_model *model = search->request->model;
+    const pp_model *model = problem->request->model;
     pp_stage *stages = NULL;
     uint32_t count;
     pp_err why = { 0 };
-    pp_status status = pp_layout_parse(search->request->layout, model->layers, model->mtp_layers,
+    pp_status status = pp_layout_parse(problem->request->layout, model->layers, model->mtp_layers,
                                        &stages, &count, &why);
     free(stages);
     if (status) {
@@ -104,88 +100,70 @@ static pp_status check_layout(pp_search *search, pp_err *err)
         snprintf(where, sizeof where, "--partition, %.200s", why.where);
         return pp_err_set(err, status, where, "%s", why.text);
     }
-    int64_t pp = search->parallel.pp;
-    if (count % pp != 0 || (search->parallel.vpp && count != pp * search->parallel.vpp))
+    int64_t pp = problem->parallel.pp;
+    if (count % pp != 0 || (problem->parallel.vpp && count != pp * problem->parallel.vpp))
         return pp_err_set(err, PP_USAGE, "--partition",
                           "the layout has %" PRIu32 " stages, which "
                           "is not pp %" PRId64 " x vpp%s; give as many stages as pp x vpp",
-                          count, pp, search->parallel.vpp ? "" : " for any vpp");
-    search->parallel.vpp = count / pp;
+                          count, pp, problem->parallel.vpp ? "" : " for any vpp");
+    problem->parallel.vpp = count / pp;
     return PP_OK;
 }
 
-int64_t pp_default_batch_size(const pp_plan_request *request)
+static pp_status read_overrides(pp_plan_problem *problem, pp_err *err)
 {
-    int64_t size = or_one(request->micro_batch_size);
-    if (request->gpus)
-        return request->gpus * size;
-    int64_t each = (8 * request->parallel.pp + size - 1) / size * size;
-    return each * or_one(request->parallel.dp);
-}
-
-static pp_status read_overrides(pp_search *search, pp_err *err)
-{
-    const pp_rank_overrides *overrides = search->request->overrides;
-    const uint32_t ranks = (uint32_t)search->parallel.pp;
+    const pp_rank_overrides *overrides = problem->request->overrides;
+    const uint32_t ranks = (uint32_t)problem->parallel.pp;
     if (!overrides)
         return PP_OK;
     pp_status status = pp_rank_overrides_check(overrides, ranks, err);
     if (status)
         return status;
-    search->rank_speed = pp_alloc_array((size_t)2 * ranks, sizeof *search->rank_speed);
-    if (!search->rank_speed)
+    problem->rank_speed = pp_alloc_array((size_t)2 * ranks, sizeof *problem->rank_speed);
+    if (!problem->rank_speed)
         return pp_err_nomem(err);
     for (uint32_t r = 0; r < ranks; r++) {
-        const double limit = (double)search->memory_limit_bytes;
+        const double limit = (double)problem->memory_limit_bytes;
         const double own = (double)pp_rank_overrides_memory_bytes(overrides, r);
         const double share = own > 0 && own < limit ? own / limit : 1;
-        search->rank_speed[r] = pp_rank_overrides_speed(overrides, r);
-        search->rank_speed[ranks + r] = share * search->rank_speed[r];
-        search->fitted |= share < 1;
+        problem->rank_speed[r] = pp_rank_overrides_speed(overrides, r);
+        problem->rank_speed[ranks + r] = share * problem->rank_speed[r];
+        problem->fitted |= share < 1;
     }
     return PP_OK;
 }
 
-pp_status pp_search_open(pp_search *search, const pp_plan_request *request, pp_err *err)
+pp_status pp_plan_problem_open(pp_plan_problem *problem, const pp_plan_request *request,
+                               pp_err *err)
 {
-    *search = (pp_search){ .request = request, .parallel = request->parallel };
+    *problem = (pp_plan_problem){ .request = request, .parallel = request->parallel };
     pp_status status = check_request(request, err);
     if (status)
         return status;
-    search->parallel.cp = or_one(request->parallel.cp);
-    search->parallel.dp = or_one(request->parallel.dp);
-    search->parallel.ep = or_one(request->parallel.ep);
-    search->seq_length = request->seq_length ? request->seq_length : request->model->max_seq_length;
-    search->global_batch_size =
+    problem->parallel.cp = or_one(request->parallel.cp);
+    problem->parallel.dp = or_one(request->parallel.dp);
+    problem->parallel.ep = or_one(request->parallel.ep);
+    problem->seq_length =
+        request->seq_length ? request->seq_length : request->model->max_seq_length;
+    problem->global_batch_size =
         request->global_batch_size ? request->global_batch_size : pp_default_batch_size(request);
     if (request->lengths)
-        search->global_batch_size = (int64_t)request->length_count;
-    search->memory_limit_bytes =
+        problem->global_batch_size = (int64_t)request->length_count;
+    problem->memory_limit_bytes =
         request->memory_limit_bytes ? request->memory_limit_bytes
         : request->hardware->memory_bytes
             ? request->hardware->memory_bytes - pp_memory_reserve_bytes(request->hardware)
             : PP_BYTES_MAX;
-    if ((status = read_overrides(search, err)))
+    if ((status = read_overrides(problem, err)))
         return status;
-    search->framework = request->framework ? request->framework : &pp_framework_ideal;
-    status = check_batch(search, err);
-    return status || request->partition != PP_PARTITION_LAYOUT ? status : check_layout(search, err);
+    problem->framework = request->framework ? request->framework : &pp_framework_ideal;
+    status = check_batch(problem, err);
+    return status || request->partition != PP_PARTITION_LAYOUT ? status
+                                                               : check_layout(problem, err);
 }
 
-void pp_search_close(pp_search *search)
+void pp_plan_problem_free(pp_plan_problem *problem)
 {
-    for (size_t i = 0; i < search->data_count; i++) {
-        pp_workload_free(&search->data[i].workload);
-        pp_workload_free(&search->data[i].real);
-    }
-    for (size_t i = 0; i < search->setup_count; i++)
-        pp_setup_free(&search->setup[i]);
-    for (size_t i = 0; i < search->planned_count; i++)
-        pp_planned_free(&search->planned[i]);
-    free(search->planned);
-    free(search->rank_speed);
-    free(search->data);
-    free(search->setup);
-    free(search->candidate);
-    *search = (pp_search){ 0 };
+    free(problem->rank_speed);
+    *problem = (pp_plan_problem){ 0 };
 }

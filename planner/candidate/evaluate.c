@@ -1,0 +1,178 @@
+/* Evaluates one candidate: its schedule makes an order, the framework lowers it to a program, and
+ * the engine times the program against the costs of the setup. With replicas of different
+ * microbatches each replica is simulated, and the step is that of the slowest. The cost of a
+ * simulation grows linearly with the instructions of the program. */
+#include "planner/candidate/evaluate.h"
+
+#include "sim/engine/engine.h"
+#include "sim/program/comm.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* PyTorch's rule fixes the group of an interleaved schedule and refuses some m; Megatron's takes
+ * any legal one, so the smallest is tried then. */
+static pp_status smallest_group(const pp_schedule *schedule, pp_schedule_params *shape,
+                                pp_order **order_out)
+{
+    pp_status status = PP_USAGE;
+    uint32_t last = shape->microbatches < 2 * shape->ranks ? shape->microbatches : 2 * shape->ranks;
+    for (uint32_t n = shape->ranks; n <= last && status == PP_USAGE; n++) {
+        shape->group_size = n;
+        status = pp_schedule_build(schedule, shape, order_out, NULL);
+    }
+    return status;
+}
+
+pp_status pp_candidate_order(const pp_search *search, pp_candidate *candidate,
+                             const pp_costs *costs, pp_order **order_out, pp_err *err)
+{
+    pp_schedule_params shape = {
+        .ranks = (uint32_t)candidate->parallel.pp,
+        .chunks = (uint32_t)candidate->parallel.vpp,
+        .microbatches = candidate->microbatches,
+        .group_size = candidate->group_size,
+        .costs = costs,
+    };
+    pp_err why = { 0 };
+    pp_status status = pp_schedule_build(candidate->schedule, &shape, order_out, &why);
+    if (status == PP_USAGE && candidate->schedule->grouped &&
+        !search->problem.request->group_size &&
+        smallest_group(candidate->schedule, &shape, order_out) == PP_OK) {
+        candidate->group_size = shape.group_size;
+        return PP_OK;
+    }
+    if (status)
+        *err = why;
+    return status;
+}
+
+pp_exchange_options pp_candidate_exchange(const pp_search *search, const pp_candidate *candidate)
+{
+    pp_exchange_options exchange = search->problem.request->exchange;
+    const pp_hardware *hardware = search->problem.request->hardware;
+    bool inside = pp_parallel_gpus(&candidate->parallel) <= hardware->gpus_per_node;
+    const pp_p2p_curve *link = inside ? &hardware->node_p2p : &hardware->network_p2p;
+    if (!search->problem.request->shape_message_given && !pp_exchange_is_plain(&exchange))
+        exchange.shape_message_ns = (pp_ns)(link->alpha_s * 1e9 + 0.5);
+    return exchange;
+}
+
+/* As the plan says it: pp_plan_simulate. */
+static void connect(pp_search *search, const pp_candidate *candidate, pp_program *program)
+{
+    const pp_plan_request *request = search->problem.request;
+    const pp_switches *s = &search->setup[candidate->setup].context.switches;
+    search->communicates = program->comm != NULL;
+    if (!program->comm)
+        return;
+    program->comm->collective |= s->p2p != PP_P2P_SEND_RECV;
+    if (s->communicators)
+        program->comm->semantics.lanes = pp_communicators_lanes(s->communicators);
+    pp_buffer_settings_apply(&request->buffers, &program->comm->buffers);
+}
+
+pp_status pp_candidate_run(pp_search *search, const pp_candidate *candidate, const pp_order *order,
+                           const pp_costs *costs, pp_program **program_out,
+                           pp_timeline **timeline_out, pp_report **report_out, pp_err *err)
+{
+    const pp_exchange_options exchange = pp_candidate_exchange(search, candidate);
+    pp_status status =
+        pp_framework_lower(search->problem.framework, order, costs, program_out, err);
+    if (!status)
+        status = pp_exchange_lower(search->problem.framework, &exchange, costs, *program_out, err);
+    if (!status)
+        connect(search, candidate, *program_out);
+    if (!status)
+        status = pp_simulate(*program_out, costs, timeline_out, err);
+    if (status)
+        return status;
+    return pp_report_build(candidate->schedule->name, search->problem.framework, *program_out,
+                           *timeline_out, costs, !search->problem.request->no_step_sync, report_out,
+                           err);
+}
+
+/* Simulates one replica; the slowest one's numbers stay in the candidate. */
+static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, const pp_order *order,
+                                  const pp_costs *costs, pp_err *err)
+{
+    pp_program *program PP_CLEANUP(pp_program_free) = NULL;
+    pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
+    pp_report *report PP_CLEANUP(pp_report_free) = NULL;
+    pp_status status =
+        pp_candidate_run(search, candidate, order, costs, &program, &timeline, &report, err);
+    if (status)
+        return status;
+    uint32_t r = 0;
+    int64_t beyond = pp_report_short(report, search->problem.memory_limit_bytes, &r);
+    if (report->peak_memory_bytes > candidate->peak_bytes) {
+        candidate->peak_bytes = report->peak_memory_bytes;
+        candidate->peak_rank = report->peak_memory_rank;
+    }
+    if (beyond > 0 && beyond > candidate->short_bytes) {
+        candidate->short_bytes = beyond;
+        pp_candidate_short(candidate->reason, sizeof candidate->reason, r, beyond,
+                           report->per_rank[r].memory.bytes);
+    }
+    candidate->mean_step_ns += report->step_ns; /* divided by the caller */
+    if (report->step_ns > candidate->step_ns) {
+        candidate->step_ns = report->step_ns;
+        candidate->bubble_fraction = report->bubble_fraction;
+        candidate->tokens_per_s = report->tokens_per_s;
+        candidate->model_flops_utilization = report->model_flops_utilization;
+    }
+    return PP_OK;
+}
+
+/* From how the simulation ended to what the candidate is. */
+static pp_status judge(pp_search *search, pp_candidate *candidate, pp_status status,
+                       const pp_err *why, pp_err *err)
+{
+    if (status == PP_NOMEM) {
+        *err = *why;
+        return status;
+    }
+    if (status) {
+        if (!search->refusal.status)
+            search->refusal = *why;
+        candidate->legal = false;
+        snprintf(candidate->reason, sizeof candidate->reason, "%.390s", why->text);
+    }
+    bool fits = !status && candidate->short_bytes <= 0;
+    candidate->short_bytes = fits ? 0 : candidate->short_bytes;
+    candidate->status = fits ? PP_CANDIDATE_OK : PP_CANDIDATE_INFEASIBLE;
+    return PP_OK;
+}
+
+pp_status pp_candidate_simulate_orders(pp_search *search, pp_candidate *candidate,
+                                       const pp_cost_set *set, pp_order *const *order,
+                                       uint32_t orders, pp_err *err)
+{
+    pp_err why = { 0 };
+    pp_status status = PP_OK;
+    search->simulated++;
+    candidate->reason[0] = '\0';
+    candidate->peak_bytes = candidate->short_bytes = 0;
+    candidate->step_ns = candidate->mean_step_ns = 0;
+    for (uint32_t i = 0; i < set->count && !status; i++)
+        status =
+            simulate_replica(search, candidate, order[orders > 1 ? i : 0], set->costs[i], &why);
+    candidate->mean_step_ns /= set->count;
+    return judge(search, candidate, status, &why, err);
+}
+
+pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate, pp_err *err)
+{
+    pp_cost_set set PP_CLEANUP(pp_cost_set_free) = { 0 };
+    pp_order *order PP_CLEANUP(pp_order_free) = NULL;
+    pp_err why = { 0 };
+    pp_status status = pp_search_costs(search, &search->setup[candidate->setup], &set, err);
+    if (status)
+        return status;
+    status = pp_candidate_order(search, candidate, set.costs[0], &order, &why);
+    if (!status)
+        return pp_candidate_simulate_orders(search, candidate, &set, &order, 1, err);
+    search->simulated++;
+    candidate->peak_bytes = candidate->short_bytes = 0;
+    return judge(search, candidate, status, &why, err);
+}

@@ -1,0 +1,26 @@
+/* One candidate simulated: its order, its program, its timeline and its numbers. */
+#ifndef PPSIM_PLANNER_CANDIDATE_EVALUATE_H
+#define PPSIM_PLANNER_CANDIDATE_EVALUATE_H
+
+#include "planner/candidate/pool.h"
+
+/* The order of a candidate. Fails: USAGE when the schedule's rules forbid it. */
+PP_MUST_CHECK pp_status pp_candidate_order(const pp_search *search, pp_candidate *candidate,
+                                           const pp_costs *costs, pp_order **order_out,
+                                           pp_err *err);
+/* The request's, with the duration of a message about a shape where it is not given. */
+pp_exchange_options pp_candidate_exchange(const pp_search *search, const pp_candidate *candidate);
+/* One replica: its order as the framework runs it, its timeline and its numbers; the caller's to
+ * free, also on failure. Fails: as pp_simulate, USAGE. */
+PP_MUST_CHECK pp_status pp_candidate_run(pp_search *search, const pp_candidate *candidate,
+                                         const pp_order *order, const pp_costs *costs,
+                                         pp_program **program_out, pp_timeline **timeline_out,
+                                         pp_report **report_out, pp_err *err);
+/* Simulates one candidate and fills in its results. */
+PP_MUST_CHECK pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate,
+                                              pp_err *err);
+/* The same with these orders: one, or one per replica. */
+PP_MUST_CHECK pp_status pp_candidate_simulate_orders(pp_search *search, pp_candidate *candidate,
+                                                     const pp_cost_set *set, pp_order *const *order,
+                                                     uint32_t orders, pp_err *err);
+#endif

@@ -1,0 +1,22 @@
+/* What is searched: a request with all values filled in that need no choice. */
+#ifndef PPSIM_PLANNER_CANDIDATE_PROBLEM_H
+#define PPSIM_PLANNER_CANDIDATE_PROBLEM_H
+
+#include "planner/candidate/request.h"
+
+typedef struct pp_plan_problem {
+    const pp_plan_request *request; /* borrowed */
+    pp_parallel parallel;           /* as requested; 0: free */
+    int64_t seq_length, global_batch_size, memory_limit_bytes;
+    double *rank_speed; /* [pp], then [pp] times the share of the limit that the rank has; NULL:
+                           all are 1 */
+    bool fitted;        /* some rank has less memory than the others */
+    const pp_framework *framework;
+} pp_plan_problem;
+
+/* Free it also on failure. Fails: USAGE when the request is not legal. */
+PP_MUST_CHECK pp_status pp_plan_problem_open(pp_plan_problem *problem,
+                                             const pp_plan_request *request, pp_err *err);
+void pp_plan_problem_free(pp_plan_problem *problem); /* all zero is fine */
+
+#endif

@@ -1,0 +1,53 @@
+/* Defaults and names of what `ppsim plan` is asked. */
+#include "planner/candidate/request.h"
+
+const char *pp_partition_name(pp_partition_kind kind)
+{
+    static const char *const names[] = { "auto",   "uniform", "balanced",
+                                         "layout", "fitted",  "shifted" };
+    return names[kind];
+}
+
+int64_t pp_memory_reserve_bytes(const pp_hardware *hardware)
+{
+    return hardware->memory_bytes / 20;
+}
+
+static int64_t or_one(int64_t value)
+{
+    return value ? value : 1;
+}
+
+int64_t pp_default_batch_size(const pp_plan_request *request)
+{
+    int64_t size = or_one(request->micro_batch_size);
+    if (request->gpus)
+        return request->gpus * size;
+    int64_t each = (8 * request->parallel.pp + size - 1) / size * size;
+    return each * or_one(request->parallel.dp);
+}
+
+pp_switches pp_switches_requested(const pp_switch_request *request, pp_switches stack)
+{
+    const pp_switches *value = &request->value;
+    if (request->given.sequence_parallel)
+        stack.sequence_parallel = value->sequence_parallel;
+    if (request->given.flash_attention)
+        stack.flash_attention = value->flash_attention;
+    if (request->given.grad_sync_overlap)
+        stack.grad_sync_overlap = value->grad_sync_overlap;
+    if (request->given.dtype)
+        stack.dtype = value->dtype;
+    if (request->given.grad_dtype)
+        stack.grad_dtype = value->grad_dtype;
+    if (request->given.tp_overlap)
+        stack.tp_overlap = value->tp_overlap;
+    if (request->given.zero)
+        stack.zero = value->zero;
+    if (request->given.scatter_gather)
+        stack.scatter_gather = value->scatter_gather;
+    if (request->given.p2p)
+        stack.p2p = value->p2p;
+    stack.communicators = value->communicators;
+    return stack;
+}

@@ -1,0 +1,55 @@
+/* One setup: all that the costs of a candidate depend on, but its schedule; its costs, and what
+ * they say about the step before anything is simulated. */
+#ifndef PPSIM_PLANNER_CANDIDATE_SETUP_H
+#define PPSIM_PLANNER_CANDIDATE_SETUP_H
+
+#include "planner/bound/bound.h"
+#include "planner/candidate/problem.h"
+
+/* The microbatches of one micro-batch size. */
+typedef struct pp_data {
+    int64_t micro_batch_size;
+    uint32_t multiple_of;
+    pp_workload real;     /* as packed */
+    pp_workload workload; /* as computed: padded where --shapes says so */
+    uint32_t shapes;      /* distinct token counts of it */
+} pp_data;
+
+/* All that costs depend on: a candidate but its schedule. */
+typedef struct pp_setup {
+    pp_cost_context context;
+    int64_t micro_batch_size;
+    pp_partition_kind partition;
+    bool split;                     /* the bound is for orders that split the backward */
+    size_t data;                    /* into pp_search.data */
+    pp_stage *stages;               /* [pp * vpp] */
+    pp_recompute_table *recomputed; /* NULL, or that of the context: owned */
+    pp_bound bound;
+    pp_ns least_step_ns;
+    bool legal;
+    bool unseen;      /* the budget ended before it was bounded; has no data and no stages */
+    char reason[400]; /* why it is not legal, or cannot fit */
+    int64_t short_bytes;
+    uint32_t short_rank;
+} pp_setup;
+
+/* Frees what it owns. */
+void pp_setup_free(pp_setup *setup);
+void pp_free_recomputed(pp_recompute_table **table); /* for PP_CLEANUP; *table NULL is fine */
+/* Are these `count` stages the same, recomputation included? */
+bool pp_same_stages(const pp_stage *a, const pp_stage *b, size_t count);
+
+/* Tables of one setup, one per replica of its workload. */
+typedef struct pp_cost_set {
+    pp_costs **costs; /* [count] */
+    uint32_t count;
+} pp_cost_set;
+
+PP_MUST_CHECK pp_status pp_setup_costs(const pp_setup *setup, const pp_data *data,
+                                       pp_cost_set *set_out, pp_err *err);
+void pp_cost_set_free(pp_cost_set *set);
+/* Sets bound and least_step_ns; reason and shortfall where one microbatch alone does not fit. */
+PP_MUST_CHECK pp_status pp_setup_find_bound(pp_setup *setup, const pp_plan_problem *problem,
+                                            const pp_data *data, pp_err *err);
+
+#endif

@@ -1,0 +1,43 @@
+/* One batch that is to be packed, with what is derived from its lengths. */
+#ifndef PPSIM_PLANNER_PACK_PACK_CASE_H
+#define PPSIM_PLANNER_PACK_PACK_CASE_H
+
+#include "planner/pack/pack_judge.h"
+
+typedef struct pp_pack_task {
+    const int64_t *lengths; /* [count] */
+    size_t count;
+    const size_t *group_end; /* [group_count]: the given microbatches; NULL: consecutive ones */
+    size_t group_count;
+    bool packings[PP_PACKING_COUNT]; /* which ones are tried */
+    bool coarse;                     /* fewer numbers of microbatches, orders and ramps */
+    int64_t ops_most;                /* ops simulated, about: half for packings, the rest for moves
+                                        and swaps; 0: no limit */
+    int64_t iterations;              /* moves and swaps judged; 0: none, unless ops_most or stop is
+                                        given */
+    bool (*stop)(void *context);     /* ends all once something fits; NULL: never */
+    void *context;
+    uint64_t seed;
+} pp_pack_task;
+
+/* A task with what is derived of it. */
+typedef struct pp_pack_case {
+    pp_packer *packer;
+    const pp_pack_task *task;
+    double *weight;      /* [task->count], of the sequences */
+    uint32_t *by_size;   /* [task->count]: heaviest first, then as given */
+    uint32_t fewest, ff; /* microbatches per replica: the fewest that hold all tokens; of first fit,
+                            0: there is none */
+    pp_grouping first_fit;
+    int64_t ops_before; /* of the packer */
+} pp_pack_case;
+
+/* Weighs the sequences; first_fit and ff are the caller's to fill. Free it also on failure. Fails:
+ * NOMEM. */
+PP_MUST_CHECK pp_status pp_pack_case_open(pp_pack_case *c, pp_packer *packer,
+                                          const pp_pack_task *task, pp_err *err);
+void pp_pack_case_free(pp_pack_case *c);
+/* Have moves and swaps, or packings where `part` is 2, used up what they may? */
+bool pp_pack_is_over(const pp_pack_case *c, int part);
+
+#endif

@@ -1,0 +1,11 @@
+/* What the search filled in because nobody gave it, in words: the notes of a plan file. */
+#ifndef PPSIM_PLANNER_SEARCH_ASSUMPTIONS_H
+#define PPSIM_PLANNER_SEARCH_ASSUMPTIONS_H
+
+#include "planner/candidate/pool.h"
+
+/* Adds the notes of the chosen candidate. workload: its microbatches. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_search_assume(const pp_search *search, const pp_candidate *chosen,
+                                         const pp_workload *workload, pp_notes *notes, pp_err *err);
+
+#endif

@@ -1,0 +1,85 @@
+/* One search, as a line: the request becomes a problem, the problem a space of candidates with
+ * their bounds, those that can still win are simulated, and the best are refined: recomputation per
+ * stage and per microbatch, partitions by the simulated step, free orders, and, where it is asked
+ * for, the ranking under jitter. No clock, no randomness: equal requests give equal answers unless
+ * `stop` says otherwise. Method: docs/planning.md, section 2. */
+#include "planner/search/search.h"
+
+#include "planner/refine/free_orders.h"
+#include "planner/refine/layer_shift.h"
+#include "planner/refine/recompute.h"
+#include "planner/search/branch_and_bound.h"
+#include "planner/search/jitter_choice.h"
+#include "planner/search/space.h"
+
+#include <stdio.h>
+
+static void note_pruned(pp_search *search, pp_candidate *c, const pp_candidate *best)
+{
+    char least[32];
+    char step[32];
+    if (search->setup[c->setup].unseen) {
+        snprintf(c->reason, sizeof c->reason, "the budget ended first");
+        return;
+    }
+    pp_format_duration(least, sizeof least, c->least_step_ns);
+    if (!best || search->stopped) {
+        snprintf(c->reason, sizeof c->reason, "the budget ended first; takes at least %s", least);
+        return;
+    }
+    pp_format_duration(step, sizeof step, best->step_ns);
+    bool alike = pp_parallel_gpus(&c->parallel) == pp_parallel_gpus(&best->parallel);
+    snprintf(c->reason, sizeof c->reason, "takes at least %s%s (%s), the best %s", least,
+             alike ? "" : " on another number of GPUs", c->bound_name, step);
+}
+
+static void note_all_pruned(pp_search *search, size_t best)
+{
+    for (size_t i = 0; i < search->count; i++) {
+        pp_candidate *c = &search->candidate[i];
+        if (c->status == PP_CANDIDATE_PRUNED)
+            note_pruned(search, c, best == SIZE_MAX ? NULL : &search->candidate[best]);
+    }
+}
+
+/* min_bounded: as many usable setups are bounded whatever the time. */
+static pp_status solve(pp_search *search, const pp_plan_request *request, size_t min_bounded,
+                       size_t *best_out, pp_err *err)
+{
+    size_t best = SIZE_MAX;
+    pp_status status = pp_search_open(search, request, err);
+    search->min_bounded = min_bounded;
+    if (status || (status = pp_search_enumerate(search, err)) ||
+        (status = pp_branch_and_bound(search, &best, err)) ||
+        (status = pp_search_recompute(search, &best, err)))
+        return status;
+    if (!(request->score_limit > 0))
+        status = pp_search_shift(search, &best, err);
+    if (status)
+        return status;
+    note_all_pruned(search, best);
+    *best_out = best;
+    return PP_OK;
+}
+
+pp_status pp_search_solve(pp_search *search, const pp_plan_request *request, size_t *best_out,
+                          pp_err *err)
+{
+    for (size_t min_bounded = 1;; min_bounded *= 4) {
+        pp_status status = solve(search, request, min_bounded, best_out, err);
+        if (status || *best_out != SIZE_MAX || !search->unseen)
+            return status;
+        pp_search_close(search);
+    }
+}
+
+pp_status pp_search_find(pp_search *search, const pp_plan_request *request, size_t *best_out,
+                         pp_err *err)
+{
+    pp_status status = pp_search_solve(search, request, best_out, err);
+    if (!status)
+        status = pp_search_plan_orders(search, best_out, err);
+    if (!status)
+        status = pp_search_rank(search, best_out, err);
+    return status;
+}

@@ -1,0 +1,21 @@
+/* One search over schedule, chunks per rank, partition, recomputation, tensor-parallel degree and
+ * micro-batch size, as far as the request does not give them. */
+#ifndef PPSIM_PLANNER_SEARCH_SEARCH_H
+#define PPSIM_PLANNER_SEARCH_SEARCH_H
+
+#include "planner/candidate/pool.h"
+
+/* The best candidate with a schedule of the table, recomputation and partition refined. Where the
+ * time ends before every setup was bounded and none of those that were fits, more are bounded until
+ * one does.
+ * search: pp_search_close it, also on failure. best_out: index into its candidates; SIZE_MAX when
+ * nothing fits.
+ * Fails: USAGE when no candidate is legal; INPUT, NOMEM. */
+PP_MUST_CHECK pp_status pp_search_solve(pp_search *search, const pp_plan_request *request,
+                                        size_t *best_out, pp_err *err);
+/* The same, then free orders where the request allows them, then the ranking under its jitter.
+ * Fails: as pp_search_solve, and INFEASIBLE where an order must be found and none is. */
+PP_MUST_CHECK pp_status pp_search_find(pp_search *search, const pp_plan_request *request,
+                                       size_t *best_out, pp_err *err);
+
+#endif

@@ -1,0 +1,16 @@
+/* One search for one request; where nothing fits, the search for a change that would. */
+#include "planner/study/plan_one.h"
+
+#include "planner/search/search.h"
+#include "planner/study/repair.h"
+
+pp_status pp_plan_one(const pp_plan_request *request, pp_search_result **result_out, pp_err *err)
+{
+    pp_search search PP_CLEANUP(pp_search_close) = { .simulated = 0 };
+    size_t best = SIZE_MAX;
+    pp_status status = pp_search_find(&search, request, &best, err);
+    if (status)
+        return status;
+    return best == SIZE_MAX ? pp_search_repair(&search, err)
+                            : pp_search_result_new(&search, best, result_out, err);
+}
