@@ -15,6 +15,23 @@ typedef struct pp_planned {
     uint32_t count;
 } pp_planned;
 
+/* What the ranking under jitter came to. The simplest schedule, 1f1b, is taken where the best one
+ * is not measurably faster. */
+typedef enum pp_jitter_verdict {
+    PP_JITTER_NOT_RANKED,
+    PP_JITTER_BEST,     /* the schedule with the least percentile, which may be 1f1b itself */
+    PP_JITTER_SIMPLEST, /* 1f1b, whose percentile is not measurably above the least */
+} pp_jitter_verdict;
+
+typedef struct pp_jitter_ranking {
+    pp_jitter_verdict verdict;
+    const pp_schedule *best;     /* of the candidate with the least percentile */
+    const pp_schedule *simplest; /* 1f1b; NULL: it was not studied */
+    double simplest_longer;      /* by this part of the best one's percentile x GPUs */
+    size_t ties;                 /* other candidates not measurably behind the best one */
+    int64_t scenarios;
+} pp_jitter_ranking;
+
 typedef struct pp_search {
     pp_plan_problem problem;
     bool communicates; /* its programs have sends and receives; known after a simulation */
@@ -34,8 +51,9 @@ typedef struct pp_search {
     pp_err refusal;     /* the first reason why something was not legal */
     pp_planned *planned;
     size_t planned_count, planned_capacity;
-    char orders[200], verdict[200]; /* as in pp_search_result */
-    pp_jitter_result jitter;        /* of the best candidate, where it was asked for */
+    char orders[200];          /* as in pp_search_result */
+    pp_jitter_ranking ranking; /* likewise */
+    pp_jitter_result jitter;   /* of the best candidate, where it was asked for */
 } pp_search;
 
 /* Values the request leaves open are filled in. Fails: USAGE. */

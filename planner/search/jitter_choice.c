@@ -142,25 +142,18 @@ static bool is_tie(const finalist *a, const finalist *best)
     return a->score - best->score <= fmax(least, hypot(a->error, best->error));
 }
 
-static void say_verdict(pp_search *search, const finalist *best, const finalist *simple, bool taken,
-                        size_t ties)
+static pp_jitter_ranking ranking_of(const pp_search *search, const finalist *best,
+                                    const finalist *simple, bool taken, size_t ties)
 {
-    const char *name = search->candidate[best->index].schedule->name;
-    char others[64] = "";
-    double more = simple ? 100 * (simple->score / best->score - 1) : 0;
-    if (ties)
-        snprintf(others, sizeof others, "; %zu other%s a tie with it", ties,
-                 ties == 1 ? " is" : "s are");
-    if (taken && best != simple)
-        snprintf(search->verdict, sizeof search->verdict,
-                 "no measurable gain over %s: %s is %.2f %% faster, within the error of %" PRId64
-                 " scenarios",
-                 plain, name, more, search->problem.request->jitter->scenarios);
-    else if (simple && best != simple)
-        snprintf(search->verdict, sizeof search->verdict, "%s is best%s; %s takes %.2f %% longer",
-                 name, others, plain, more);
-    else
-        snprintf(search->verdict, sizeof search->verdict, "%s is best%s", name, others);
+    const pp_candidate *c = search->candidate;
+    return (pp_jitter_ranking){
+        .verdict = taken && best != simple ? PP_JITTER_SIMPLEST : PP_JITTER_BEST,
+        .best = c[best->index].schedule,
+        .simplest = simple ? c[simple->index].schedule : NULL,
+        .simplest_longer = simple ? simple->score / best->score - 1 : 0,
+        .ties = ties,
+        .scenarios = search->problem.request->jitter->scenarios,
+    };
 }
 
 pp_status pp_search_rank(pp_search *search, size_t *best, pp_err *err)
@@ -196,7 +189,7 @@ pp_status pp_search_rank(pp_search *search, size_t *best, pp_err *err)
             simple = &f.row[i];
     }
     bool taken = simple && is_tie(simple, &f.row[0]);
-    say_verdict(search, &f.row[0], simple, taken, ties);
+    search->ranking = ranking_of(search, &f.row[0], simple, taken, ties);
     const finalist *chosen = taken ? simple : &f.row[0];
     *best = chosen->index;
     search->jitter = chosen->result;

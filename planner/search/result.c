@@ -240,7 +240,7 @@ pp_status pp_search_result_new(pp_search *search, size_t best, pp_search_result 
     result->context = setup->context;
     list_candidates(search, best, result);
     snprintf(result->orders, sizeof result->orders, "%s", search->orders);
-    snprintf(result->verdict, sizeof result->verdict, "%s", search->verdict);
+    result->ranking = search->ranking;
     *result_out = result;
     result = NULL;
     return PP_OK;

@@ -14,11 +14,11 @@ typedef struct pp_search_result {
     pp_candidate *split; /* [splits]: with request.gpus, the best of each legal split, as far as it
                             is known; the chosen one first */
     size_t splits;
-    bool per_gpu;          /* GPU counts differ between candidates: compared by tokens/s per GPU */
-    bool stopped;          /* the budget ended before the search did */
-    char target[2400];     /* what the limits of the target cost (planner/study/target.h); empty: no
-                              target */
-    char verdict[200];     /* of the ranking under jitter; empty: there was none */
+    bool per_gpu;      /* GPU counts differ between candidates: compared by tokens/s per GPU */
+    bool stopped;      /* the budget ended before the search did */
+    char target[2400]; /* what the limits of the target cost (planner/study/target.h); empty: no
+                          target */
+    pp_jitter_ranking ranking;
     char orders[200];      /* what the search for orders came to; empty: there was none */
     char packing[400];     /* what the search for packings came to; empty: there was none */
     char setting[3][1000]; /* framework, shapes, communicators: the choice and what others cost;

@@ -194,6 +194,26 @@ static void print_settings(const pp_search_result *choice, pp_text *text)
     }
 }
 
+static void print_ranking(const pp_jitter_ranking *r, pp_text *text)
+{
+    const double more = 100 * r->simplest_longer;
+    char best[128];
+    char others[64] = "";
+    if (r->ties)
+        snprintf(others, sizeof others, "; %zu other%s a tie with it", r->ties,
+                 r->ties == 1 ? " is" : "s are");
+    snprintf(best, sizeof best, "%s is best%s", r->best->name, others);
+    if (r->verdict == PP_JITTER_SIMPLEST)
+        add_line(text, "jitter",
+                 "no measurable gain over %s: %s is %.2f %% faster, within the error of %" PRId64
+                 " scenarios",
+                 r->simplest->name, r->best->name, more, r->scenarios);
+    else if (r->simplest && r->simplest != r->best)
+        add_line(text, "jitter", "%s; %s takes %.2f %% longer", best, r->simplest->name, more);
+    else
+        add_line(text, "jitter", "%s", best);
+}
+
 static void print_why(const pp_search_result *choice, pp_text *text)
 {
     size_t rest = choice->count - choice->ok - choice->pruned;
@@ -221,8 +241,8 @@ static void print_why(const pp_search_result *choice, pp_text *text)
         add_line(text, "packing", "%s", choice->packing);
     if (choice->target[0])
         add_line(text, "target", "%s", choice->target);
-    if (choice->verdict[0])
-        add_line(text, "jitter", "%s", choice->verdict);
+    if (choice->ranking.verdict)
+        print_ranking(&choice->ranking, text);
     print_shares(choice, text);
 }
 
@@ -492,7 +512,7 @@ void pp_search_result_print(const pp_search_result *choice, pp_text *text)
     print_why(choice, text);
     if (choice->splits)
         print_splits(choice, text);
-    if (choice->verdict[0])
+    if (choice->ranking.verdict)
         print_jitter(choice, text);
     print_runners_up(choice, text);
     print_partition(choice->plan, text);
