@@ -1,4 +1,4 @@
-#include "calib/fit/fit_points_int.h"
+#include "calib/fit/fit_points.h"
 
 #include "sim/base/alloc.h"
 #include "sim/cost/kernel.h"

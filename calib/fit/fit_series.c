@@ -1,7 +1,8 @@
 #include "calib/fit/fit_series.h"
 
 #include "calib/fit/fit.h"
-#include "calib/fit/fit_points_int.h"
+#include "calib/fit/fit_points.h"
+#include "calib/fit/form/registry.h"
 #include "calib/fit/solve.h"
 #include "sim/base/alloc.h"
 

@@ -4,7 +4,8 @@
  * others).
  */
 #include "calib/import/common/columns.h"
-#include "calib/import/nccl/nccl_int.h"
+#include "calib/import/import.h"
+#include "calib/import/nccl/nccl_section.h"
 #include "sim/cost/kernel.h"
 
 #include <stdio.h>
@@ -176,7 +177,7 @@ static pp_status read_lines(table *t, const char *text, size_t bytes, pp_samples
             read_comment(t, lines.line);
             continue;
         }
-        size_t count = pp_program_index_split(&lines, cells, COLUMNS_MAX);
+        size_t count = pp_columns_split(&lines, cells, COLUMNS_MAX);
         if (count == 1 && !cells[0].text.bytes)
             continue;
         status = t->columns ? read_row(t, cells, count, samples, notes, err)

@@ -5,7 +5,9 @@
  * Where kernels were recorded, an op takes the sum of the kernels that were launched within it,
  * those of NCCL left out; otherwise the range itself. */
 #include "calib/import/common/json_scan.h"
-#include "calib/samples/trace_ops.h"
+#include "calib/import/common/skips.h"
+#include "calib/import/common/trace_ops.h"
+#include "calib/import/import.h"
 #include "sim/base/alloc.h"
 #include "sim/base/hash.h"
 

@@ -7,7 +7,10 @@
  *   --timing-log-option all      "times across ranks (ms):", "  NAME:", "     rank  0: 1.00"
  *   older versions               "time (ms) | NAME: 1.00 | NAME: 2.00"
  * What a microbatch is stands among the arguments that Megatron prints at its start. */
-#include "calib/samples/trace_ops.h"
+#include "calib/import/common/lines.h"
+#include "calib/import/common/skips.h"
+#include "calib/import/common/trace_ops.h"
+#include "calib/import/import.h"
 #include "sim/base/alloc.h"
 
 #include <inttypes.h>

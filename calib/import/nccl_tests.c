@@ -1,4 +1,6 @@
-#include "calib/import/nccl/nccl_int.h"
+#include "calib/import/import.h"
+#include "calib/import/nccl/nccl_text.h"
+#include "sim/base/span.h"
 
 /* Marks that rccl-tests leave; its files are as those of nccl-tests otherwise. */
 static bool is_rccl(pp_span begin)

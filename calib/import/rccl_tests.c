@@ -2,7 +2,9 @@
  * without "#", "RCCL version : ..." for the version, a table of in-place times alone (-O 0), "#
  * Testing n cycle." between repeated tables, times from 10000 us on without decimals, devices
  * without a name, a line about asterisks at the end. */
-#include "calib/import/nccl/nccl_int.h"
+#include "calib/import/import.h"
+#include "calib/import/nccl/nccl_text.h"
+#include "sim/base/span.h"
 
 static bool recognise(const char *text, size_t bytes)
 {

@@ -1,5 +1,7 @@
 /* Our own format (docs/formats.md): whoever can print lines can write it. */
 #include "calib/import/common/columns.h"
+#include "calib/import/common/skips.h"
+#include "calib/import/import.h"
 #include "sim/base/text.h"
 
 #include <math.h>
@@ -248,7 +250,7 @@ static pp_status read(const char *text, size_t bytes, const char *file, pp_sampl
             pp_comment_read(lines.line, "# source: ", t.source, sizeof t.source);
             continue;
         }
-        size_t count = pp_program_index_split(&lines, cells, COLUMNS_MAX);
+        size_t count = pp_columns_split(&lines, cells, COLUMNS_MAX);
         if (count == 1 && !cells[0].text.bytes)
             continue;
         status = t.columns ? read_row(&t, cells, count, err) : read_header(&t, cells, count, err);

@@ -1,6 +1,8 @@
 /* Our own format (docs/formats.md): "series" as a profile keeps them. */
-#include "calib/import/common/import_int.h"
 
+#include "calib/import/common/skips.h"
+#include "calib/import/import.h"
+#include "sim/base/span.h"
 #include <stdlib.h>
 #include <string.h>
 

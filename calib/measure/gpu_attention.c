@@ -1,5 +1,7 @@
 #include "calib/measure/gpu_attention.h"
 
+#include "calib/measure/probe_options.h"
+
 #include "runtime/cpu/settings.h"
 #include "sim/base/alloc.h"
 

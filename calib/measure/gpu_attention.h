@@ -4,6 +4,7 @@
 
 #include "calib/measure/gpu_probe.h"
 #include "calib/measure/ops.h"
+#include "calib/measure/probe_options.h"
 
 enum { PP_GPU_ATTENTION_SERIES = 2 };
 

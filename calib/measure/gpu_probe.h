@@ -3,7 +3,7 @@
 #ifndef PPSIM_CALIB_MEASURE_GPU_PROBE_H
 #define PPSIM_CALIB_MEASURE_GPU_PROBE_H
 
-#include "calib/probe/probes.h"
+#include "calib/measure/probe_options.h"
 #include "runtime/gpu/gpu.h"
 
 #define PP_GPU_PROBE_SETTINGS \

@@ -1,5 +1,7 @@
 #include "calib/measure/link_probe.h"
 
+#include "calib/measure/probe_options.h"
+
 #include "sim/base/alloc.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define PPSIM_CALIB_MEASURE_LINK_PROBE_H
 
 #include "calib/measure/ping.h"
-#include "calib/probe/probes.h"
+#include "calib/measure/probe_options.h"
 
 /* Brings two ranks together; the process of rank 1 alone returns when rank 0 has measured.
  * ping_out: may be set on failure, too. Fails: as pp_probe.open. */

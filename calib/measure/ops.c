@@ -1,5 +1,6 @@
 #include "calib/measure/ops.h"
 
+#include "calib/measure/probe_options.h"
 #include "runtime/compute/registry.h"
 #include "sim/base/alloc.h"
 

@@ -3,7 +3,7 @@
 #ifndef PPSIM_CALIB_MEASURE_OPS_H
 #define PPSIM_CALIB_MEASURE_OPS_H
 
-#include "calib/probe/probes.h"
+#include "calib/measure/probe_options.h"
 #include "runtime/core/compute.h"
 
 enum { PP_OPS_FIRST, PP_OPS_MIDDLE, PP_OPS_LAST, PP_OPS_STAGES };

@@ -35,12 +35,6 @@ typedef struct measuring {
     uint32_t least; /* timings of the point under way */
 } measuring;
 
-const char *pp_stopwatch_name(pp_stopwatch stopwatch)
-{
-    static const char *const names[] = { "thread", "wall", "device" };
-    return names[stopwatch];
-}
-
 pp_protocol pp_protocol_default(bool quick)
 {
     return (pp_protocol){
@@ -58,15 +52,6 @@ pp_protocol pp_protocol_default(bool quick)
     };
 }
 
-pp_series *pp_samples_find(const pp_samples *samples, const char *class_name)
-{
-    for (size_t i = 0; i < samples->count; i++) {
-        if (strcmp(samples->series[i].class_name, class_name) == 0)
-            return &samples->series[i];
-    }
-    return NULL;
-}
-
 static pp_instant look(const pp_protocol *protocol)
 {
     pp_instant now;
@@ -78,6 +63,14 @@ static pp_instant look(const pp_protocol *protocol)
         now.thread_ns = pp_clock_thread_ns();
     }
     return now;
+}
+
+pp_point pp_point_of(uint32_t series, uint32_t laps)
+{
+    pp_point point = { .series = series, .laps = laps };
+    for (int v = 0; v < PP_VARIABLE_COUNT; v++)
+        point.at[v] = NAN;
+    return point;
 }
 
 void pp_timing_begin(pp_timing *timing)

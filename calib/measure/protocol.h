@@ -3,23 +3,14 @@
 #ifndef PPSIM_CALIB_MEASURE_PROTOCOL_H
 #define PPSIM_CALIB_MEASURE_PROTOCOL_H
 
-#include "calib/samples/samples.h"
+#include "calib/measure/series_note.h"
+#include "calib/samples/order_statistics.h"
 #include "sim/base/units.h"
 
 #include <signal.h>
 
-#define PP_TIMINGS_MAX 1000 /* of one point in one pass */
-#define PP_TIMINGS_LEAST 6  /* for a 95 % interval at all */
-#define PP_LAPS_MAX 4       /* quantities that one timing yields */
-
-/* Which clock a series was taken with. */
-typedef enum pp_stopwatch {
-    PP_STOPWATCH_THREAD, /* processor time of the calling thread: other processes do not count */
-    PP_STOPWATCH_WALL,   /* where several threads or processes take part */
-    PP_STOPWATCH_DEVICE, /* of a GPU: pp_timing_add */
-} pp_stopwatch;
-
-const char *pp_stopwatch_name(pp_stopwatch stopwatch);
+#define PP_TIMINGS_LEAST 6 /* for a 95 % interval at all */
+#define PP_LAPS_MAX 4      /* quantities that one timing yields */
 
 /* One look at the clocks of the calling thread. */
 typedef struct pp_instant {
@@ -56,6 +47,9 @@ typedef struct pp_point {
     bool cold;
     char kernel[PP_SAMPLE_KERNEL]; /* of pp_sample; known after prepare */
 } pp_point;
+
+/* A point of `laps` laps from `series` on, warm, with all variables NaN. */
+pp_point pp_point_of(uint32_t series, uint32_t laps);
 
 typedef struct pp_subject_series {
     const char *class_name;
@@ -117,22 +111,6 @@ struct pp_protocol {
 /* quick: fewer passes and timings, less precision. */
 pp_protocol pp_protocol_default(bool quick);
 
-/* What a series is worth; one per series of the subject. */
-typedef struct pp_series_note {
-    char class_name[64];
-    pp_stopwatch stopwatch;
-    uint32_t points;  /* taken now, of all passes; what follows counts these */
-    uint32_t precise; /* that met `precision` */
-    uint32_t crowded; /* whose timings had to include voided ones: the machine was busy */
-    uint64_t timings; /* all */
-    uint64_t voided;  /* in which the processor was lost */
-    double interval;  /* median over points of half the interval, relative; of all samples */
-    double drift;     /* the slowest pass over the fastest, less 1; likewise */
-    bool drifts;      /* by more than the interval */
-    bool throttled;   /* later passes are slower by more than the interval, none is faster again:
-                         a processor that grew hot, or a machine that filled up */
-} pp_series_note;
-
 /* Measures all points in all passes and adds one sample for each to the series of the same class in
  * `samples`, which are made where they are missing. Points that have a sample of the same place,
  * pass and temperature there are skipped, so that an interrupted run is resumed by calling again.
@@ -144,21 +122,5 @@ typedef struct pp_series_note {
 PP_MUST_CHECK pp_status pp_measure(const pp_protocol *protocol, const pp_subject *subject,
                                    pp_samples *samples, pp_series_note *note_out,
                                    bool *interrupted_out, pp_err *err);
-
-/* The first series of this class; NULL: there is none. */
-pp_series *pp_samples_find(const pp_samples *samples, const char *class_name);
-
-/* Order statistics: the median lies between the low-th and the high-th of `count` sorted values
- * (from 0) with a probability of 95 % or more, whatever the distribution. false below 6. */
-bool pp_median_interval(size_t count, size_t *low_out, size_t *high_out);
-
-/* Sorted values; fraction 0.5 is the median. Between two values it interpolates. */
-double pp_quantile(const double *sorted, size_t count, double fraction);
-
-/* interval, drift, drifts and throttled of a note, from samples of one series over their passes.
- * The interval follows from p10, p90 and repeats, as if times were normally distributed.
- * Fails: NOMEM. */
-PP_MUST_CHECK pp_status pp_series_judge(const pp_series *series, double precision,
-                                        pp_series_note *note, pp_err *err);
 
 #endif

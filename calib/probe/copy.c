@@ -1,5 +1,5 @@
 /* Copies within memory: what the runtime does with a tensor that it hands over. */
-#include "calib/probe/probes.h"
+#include "calib/probe/probe.h"
 #include "sim/base/alloc.h"
 
 #include <stdlib.h>

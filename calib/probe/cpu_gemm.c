@@ -1,7 +1,8 @@
 /* The products of a layer of compute cpu: forward, gradient of the input, gradient of the weight,
  * each for the four weights. */
+#include "calib/measure/gemm_series.h"
 #include "calib/measure/products.h"
-#include "calib/probe/probes.h"
+#include "calib/probe/probe.h"
 #include "runtime/cpu/matmul.h"
 #include "runtime/cpu/settings.h"
 #include "sim/base/alloc.h"

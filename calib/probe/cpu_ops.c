@@ -1,7 +1,8 @@
 /* F, I, W and B of one stage of compute cpu, over tokens and mixes of sequence lengths: a stage in
  * the middle of the pipeline, the first one and the last one. */
 #include "calib/measure/ops.h"
-#include "calib/probe/probes.h"
+#include "calib/probe/probe.h"
+#include "calib/samples/environment.h"
 #include "sim/base/alloc.h"
 
 #include <pthread.h>

@@ -1,5 +1,6 @@
 /* Attention on a GPU by the kernels of compute cuda. What frameworks run is faster: gpu_cudnn.c. */
 #include "calib/measure/gpu_attention.h"
+#include "calib/probe/probe.h"
 
 static pp_status attention_open(const pp_probe_options *options, void **state_out,
                                 const pp_subject **subject_out, pp_err *err)

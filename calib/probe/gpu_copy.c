@@ -1,5 +1,6 @@
 /* Copies of a GPU: within its memory, from and to pinned memory of the host, to another GPU. */
 #include "calib/measure/gpu_probe.h"
+#include "calib/probe/probe.h"
 
 enum { SERIES = 4, SIZES = 12 };
 

@@ -1,5 +1,6 @@
 /* Attention on a GPU by cuDNN, which frameworks run: what plans ask a profile for. */
 #include "calib/measure/gpu_attention.h"
+#include "calib/probe/probe.h"
 
 #include <stdio.h>
 #include <string.h>

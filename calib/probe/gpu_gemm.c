@@ -1,7 +1,9 @@
 /* The products of a layer on a GPU: forward, gradient of the input, gradient of the weight, each
  * for the four weights. Weights lie as PyTorch has them, columns x rows; gradients of weights are
  * added up in float. */
+#include "calib/measure/gemm_series.h"
 #include "calib/measure/gpu_probe.h"
+#include "calib/probe/probe.h"
 
 enum { FWD, DGRAD, WGRAD, PASSES, WEIGHTS = 4 };
 

@@ -1,9 +1,10 @@
 /* What a product loses to transfers on the same GPU: without the multiprocessors that they occupy,
  * beside copies in the GPU's memory, and beside messages of the GPU to itself, which are such
  * copies on some of its multiprocessors: without a link. */
+#include "calib/import/nccl/nccl_version.h"
 #include "calib/measure/gpu_probe.h"
+#include "calib/probe/probe.h"
 
-#include "calib/import/nccl/nccl_int.h"
 #include "runtime/gpu/gpu_link.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* The smallest kernel: what a launch takes of the GPU, and of the host. */
 #include "calib/measure/gpu_probe.h"
+#include "calib/probe/probe.h"
 
 static pp_status launch_open(const pp_probe_options *options, void **state_out,
                              const pp_subject **subject_out, pp_err *err)

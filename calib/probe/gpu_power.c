@@ -1,6 +1,7 @@
 /* The same product by a GPU that was idle and by one that has computed for long: clocks fall as
  * power and temperature rise. */
 #include "calib/measure/gpu_probe.h"
+#include "calib/probe/probe.h"
 
 enum { BURST, SUSTAINED, SERIES };
 

@@ -1,6 +1,7 @@
 /* What a GPU does beside products and attention, by the kernels of compute cuda: its memory is the
  * limit. */
 #include "calib/measure/gpu_probe.h"
+#include "calib/probe/probe.h"
 
 enum { BYTES_OF_16 = 2 };
 

@@ -1,5 +1,5 @@
 /* What the runtime itself takes for an instruction: a step of ops that do nothing. */
-#include "calib/probe/probes.h"
+#include "calib/probe/probe.h"
 #include "runtime/core/run.h"
 #include "runtime/transport/registry.h"
 #include "sim/base/alloc.h"

@@ -2,7 +2,8 @@
  * other thread is measured. Transfers are both ends in one thread, so that two processors do. */
 #include "calib/measure/ops.h"
 #include "calib/measure/ping.h"
-#include "calib/probe/probes.h"
+#include "calib/probe/probe.h"
+#include "calib/samples/environment.h"
 #include "runtime/core/clock.h"
 #include "runtime/transport/registry.h"
 #include "sim/base/alloc.h"
@@ -224,7 +225,7 @@ static pp_status make(pair *p, const pp_probe_options *options, pp_err *err)
     p->to = pp_alloc_array(BESIDE_BYTES, 1);
     if (!p->from || !p->to)
         return pp_err_nomem(err);
-    if ((status = pp_probe_needs_two_cores(err)) ||
+    if ((status = pp_environment_need_two_cores(err)) ||
         (status = pp_ops_new(options, PP_OPS_MIDDLE, p->mix, mixes, &p->ops, err)) ||
         (status = pp_ops_new(options, PP_OPS_MIDDLE, p->mix, mixes, &p->other_ops, err)) ||
         (status = pp_ops_begin(p->other_ops, BESIDE_MIX, err)) ||

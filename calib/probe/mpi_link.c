@@ -1,6 +1,7 @@
 /* Messages between two processes that mpirun started. It comes first, as the second process must
  * not disturb what the first one measures later. */
 #include "calib/measure/link_probe.h"
+#include "calib/probe/probe.h"
 #include "runtime/transport/registry.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Traffic between GPUs, by the clocks of the GPUs: docs/calibration-probes.md. Its processes, where
  * torchrun, mpirun or srun started several, measure together. */
-#include "calib/import/nccl/nccl_int.h"
-#include "calib/probe/probes.h"
+#include "calib/import/nccl/nccl_version.h"
+#include "calib/probe/probe.h"
 #include "runtime/gpu/gpu_link.h"
 #include "sim/base/alloc.h"
 

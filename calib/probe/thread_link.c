@@ -1,11 +1,13 @@
 /* Messages between two threads of this process. */
 #include "calib/measure/link_probe.h"
+#include "calib/probe/probe.h"
+#include "calib/samples/environment.h"
 #include "runtime/transport/registry.h"
 
 static pp_status join(size_t bytes_max, pp_ping **ping_out, pp_err *err)
 {
     const pp_transport *transport;
-    pp_status status = pp_probe_needs_two_cores(err);
+    pp_status status = pp_environment_need_two_cores(err);
     if (!status)
         status = pp_transport_get("threads", &transport, err);
     if (!status)

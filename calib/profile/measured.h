@@ -72,11 +72,6 @@ bool pp_measured_splits(const pp_measured_profile *measured);
 /* --compute-settings that compute cpu was measured with; "": it was not, or they are not known. */
 void pp_measured_settings(const pp_profile *profile, char *settings_out, size_t size);
 
-/* What came from where, since pp_measured_forget; in place of such notes that there are. hardware:
- * what the file is called that told the rest; NULL: none did. Fails: NOMEM. */
-PP_MUST_CHECK pp_status pp_measured_notes(const pp_measured_profile *measured, const char *hardware,
-                                          pp_notes *notes, pp_err *err);
-
 /* Classes that differ in what stands behind the first word are one family (stage_f, stage_f first):
  * they were measured alike and err alike. The first entry of it. */
 size_t pp_entry_family(const pp_profile *profile, size_t entry);

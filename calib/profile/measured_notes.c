@@ -1,5 +1,5 @@
 /* What a profile told the cost model, in words. */
-#include "calib/profile/measured.h"
+#include "calib/profile/measured_notes.h"
 
 #include <inttypes.h>
 #include <stdio.h>

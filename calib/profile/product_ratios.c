@@ -1,9 +1,8 @@
 #include "calib/profile/product_ratios.h"
 
-#include "calib/measure/protocol.h"
+#include "calib/samples/order_statistics.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { VALUES_MAX = 64 };
@@ -37,13 +36,6 @@ static bool is_same_product(const pp_sample *a, const pp_sample *b)
            a->at[PP_VARIABLE_DEPTH] == b->at[PP_VARIABLE_DEPTH];
 }
 
-static int by_size(const void *left, const void *right)
-{
-    const double a = *(const double *)left;
-    const double b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 /* NaN: nothing was measured in both. */
 static double median_ratio(const pp_series *of, const pp_series *against, double wanted)
 {
@@ -55,8 +47,7 @@ static double median_ratio(const pp_series *of, const pp_series *against, double
                 values[count++] = of->sample[i].seconds / against->sample[k].seconds;
         }
     }
-    qsort(values, count, sizeof *values, by_size);
-    return count ? pp_quantile(values, count, 0.5) : NAN;
+    return count ? pp_median(values, count) : NAN;
 }
 
 /* The least number of SMs above `below` that a sample has; NaN: none. */

@@ -1,6 +1,6 @@
-#include "calib/profile/product_ratios.h"
-#include "calib/profile/profile_int.h"
+#include "calib/profile/profile.h"
 
+#include "calib/profile/product_ratios.h"
 #include "sim/base/alloc.h"
 
 #include <math.h>

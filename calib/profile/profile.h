@@ -4,7 +4,8 @@
 #define PPSIM_CALIB_PROFILE_PROFILE_H
 
 #include "calib/fit/fit_series.h"
-#include "calib/probe/probes.h"
+#include "calib/probe/calibrate.h"
+#include "calib/profile/interference.h"
 #include "calib/samples/environment.h"
 #include "sim/base/text.h"
 
@@ -61,16 +62,8 @@ PP_MUST_CHECK pp_status pp_profile_carry(const pp_profile *before, const char *c
                                          pp_calibration *calibration, pp_err *err);
 void pp_profile_free(pp_profile **profile); /* for PP_CLEANUP; *profile NULL is fine */
 
-/* A file of ours. What it says is taken as it stands; nothing is fitted again.
- * Fails: INPUT with file and JSON pointer (also where sha256 is not that of the rest), NOMEM. */
-PP_MUST_CHECK pp_status pp_profile_parse(const char *text, size_t bytes, const char *file,
-                                         pp_profile **profile_out, pp_err *err);
-/* Fails: IO too. */
-PP_MUST_CHECK pp_status pp_profile_load(const char *path, pp_profile **profile_out, pp_err *err);
-/* The text that pp_profile_parse reads; the same profile gives the same bytes. Sets sha256.
- * text_out: the caller's to free(). Fails: NOMEM. */
-PP_MUST_CHECK pp_status pp_profile_write(pp_profile *profile, char **text_out, size_t *bytes_out,
-                                         pp_err *err);
+/* Makes the entries of the samples that `profile` holds; none of them is fitted. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_profile_group(pp_profile *profile, pp_err *err);
 
 /* The fitted entry of this class, caches warm. spans: of links only. NULL: there is none. */
 const pp_profile_entry *pp_profile_find(const pp_profile *profile, const char *class_name,

@@ -1,4 +1,9 @@
-#include "calib/profile/profile_int.h"
+#include "calib/profile/profile_read.h"
+
+#include "calib/fit/form/registry.h"
+#include "calib/profile/profile_write.h"
+
+#include "calib/profile/profile_keys.h"
 
 #include "sim/base/alloc.h"
 #include "traces/read/gzip.h"

@@ -1,5 +1,7 @@
 /* A profile as a file: docs/formats.md, ppsim.profile. */
-#include "calib/profile/profile_int.h"
+#include "calib/profile/profile_write.h"
+
+#include "calib/profile/profile_keys.h"
 
 #include <math.h>
 #include <nettle/sha2.h>
@@ -7,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void pp_profile_hash(const char *text, size_t bytes, char digits_out[65])
+static void hash(const char *text, size_t bytes, char digits_out[65])
 {
     struct sha256_ctx context;
     uint8_t digest[SHA256_DIGEST_SIZE];
@@ -227,7 +229,7 @@ static void put_interference(const pp_profile *p, pp_json *root, pp_json_build *
     pp_json_put(build, root, "interference", object);
 }
 
-pp_json *pp_profile_tree(const pp_profile *p, pp_json_build *build)
+static pp_json *write_profile(const pp_profile *p, pp_json_build *build)
 {
     pp_json *root = pp_json_new_object(build);
     pp_json *kernels = pp_json_new_array(build), *links = pp_json_new_array(build);
@@ -251,13 +253,13 @@ pp_json *pp_profile_tree(const pp_profile *p, pp_json_build *build)
 pp_status pp_profile_write(pp_profile *profile, char **text_out, size_t *bytes_out, pp_err *err)
 {
     pp_json_build build = { 0 };
-    pp_json *root PP_CLEANUP(pp_json_free) = pp_profile_tree(profile, &build);
+    pp_json *root PP_CLEANUP(pp_json_free) = write_profile(profile, &build);
     char *text = NULL;
     size_t bytes = 0;
     pp_status status = pp_json_print(&build, root, &text, &bytes, err);
     if (status)
         return status;
-    pp_profile_hash(text, bytes, profile->sha256);
+    hash(text, bytes, profile->sha256);
     free(text);
     pp_json_put_text(&build, root, "sha256", profile->sha256);
     return pp_json_print(&build, root, text_out, bytes_out, err);

@@ -1,5 +1,7 @@
 #include "calib/profile/uncertainty.h"
 
+#include "calib/profile/measured_notes.h"
+
 #include "sim/base/alloc.h"
 #include "sim/base/minmax.h"
 

@@ -1,3 +1,5 @@
+/* Looks at the machine and process: what explains measured times, from sysconf(), uname() and the
+ * files of Linux under /proc and /sys. */
 #define _GNU_SOURCE /* _SC_LEVEL3_CACHE_SIZE */
 #include "calib/samples/environment.h"
 
@@ -54,6 +56,17 @@ void pp_environment_look(pp_environment *e)
     snprintf(e->version, sizeof e->version, "%s", PPSIM_VERSION);
     read_line("/proc/loadavg", "", load, sizeof load);
     e->load = load[0] ? strtod(load, NULL) : -1;
+}
+
+pp_status pp_environment_need_two_cores(pp_err *err)
+{
+    pp_environment here;
+    pp_environment_look(&here);
+    if (here.cores != 1)
+        return PP_OK;
+    return pp_err_set(err, PP_UNAVAILABLE, NULL,
+                      "it takes two processors, and this process may use one; start it without "
+                      "mpirun, or with mpirun --bind-to none");
 }
 
 pp_json *pp_environment_write(const pp_environment *e, pp_json_build *build)

@@ -19,6 +19,9 @@ typedef struct pp_environment {
 } pp_environment;
 
 void pp_environment_look(pp_environment *environment_out);
+/* Fails: UNAVAILABLE when this process may not use two processors at once (mpirun binds processes
+ * to one each). */
+PP_MUST_CHECK pp_status pp_environment_need_two_cores(pp_err *err);
 /* Fails: INPUT with the place. */
 PP_MUST_CHECK pp_status pp_environment_read(const pp_json_at *at, pp_environment *environment_out,
                                             pp_err *err);

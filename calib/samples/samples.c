@@ -57,6 +57,15 @@ static double nearest_rank(const double *sorted, size_t count, double part)
     return sorted[rank ? rank - 1 : 0];
 }
 
+pp_series *pp_samples_find(const pp_samples *samples, const char *class_name)
+{
+    for (size_t i = 0; i < samples->count; i++) {
+        if (strcmp(samples->series[i].class_name, class_name) == 0)
+            return &samples->series[i];
+    }
+    return NULL;
+}
+
 pp_sample pp_sample_of_repeats(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, compare);

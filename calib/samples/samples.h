@@ -72,6 +72,8 @@ typedef struct pp_samples {
 
 PP_MUST_CHECK pp_status pp_samples_add_series(pp_samples *samples, const char *class_name,
                                               pp_series **series_out, pp_err *err);
+/* The first series of this class, or NULL. */
+pp_series *pp_samples_find(const pp_samples *samples, const char *class_name);
 /* All NaN and 0 but for seconds. */
 pp_sample pp_sample_of(double seconds);
 /* Sorts `values` (count >= 1) and says median, 10th and 90th percentile (nearest rank). */

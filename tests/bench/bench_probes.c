@@ -1,7 +1,8 @@
 /* How long a set of probes takes, and how well two of them agree: `bench_probes [quick] [NAME...]`,
  * also under mpirun -n 2. */
-#include "calib/probe/probes.h"
 
+#include "calib/probe/calibrate.h"
+#include "calib/profile/interference.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

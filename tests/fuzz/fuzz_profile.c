@@ -1,6 +1,8 @@
 /* Any bytes: pp_profile_parse refuses them with a message, or gives a profile that is written and
  * read back to the same bytes, and whose fits predict a time, or say why not. */
 #include "calib/profile/profile.h"
+#include "calib/profile/profile_read.h"
+#include "calib/profile/profile_write.h"
 
 #include <math.h>
 #include <stdlib.h>

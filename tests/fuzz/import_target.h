@@ -3,8 +3,7 @@
 #ifndef PPSIM_TESTS_FUZZ_IMPORT_TARGET_H
 #define PPSIM_TESTS_FUZZ_IMPORT_TARGET_H
 
-#include "calib/import/imports.h"
-
+#include "calib/import/import_read.h"
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Probe mpi-link between the processes of mpirun: the first has the samples, the second helped.
  * usage: probes_mpi link | refused */
-#include "calib/probe/probes.h"
+#include "calib/probe/calibrate.h"
 #include "tests/mpi/job.h"
 
 #include <math.h>

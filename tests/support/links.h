@@ -4,7 +4,8 @@
 #define PPSIM_TESTS_SUPPORT_LINKS_H
 
 #include "calib/fit/fit_series.h"
-#include "calib/import/imports.h"
+#include "calib/fit/form/registry.h"
+#include "calib/import/import_read.h"
 #include "sim/base/text.h"
 
 #include <math.h>

@@ -1,5 +1,7 @@
 /* ppsim calibrate: makes a profile of measurements on this machine or of imported ones. */
-#include "calib/import/imports.h"
+#include "calib/import/import_read.h"
+#include "calib/profile/profile_read.h"
+#include "calib/profile/profile_write.h"
 #include "sim/base/alloc.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/output.h"

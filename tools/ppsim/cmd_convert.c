@@ -1,6 +1,6 @@
 /* ppsim convert: writes a schedule or timeline in another format, and warns about information
  * that the format cannot hold. */
-#include "calib/import/imports.h"
+#include "calib/import/registry.h"
 #include "planner/bound/bound.h"
 #include "sim/base/alloc.h"
 #include "tools/ppsim/base/args.h"

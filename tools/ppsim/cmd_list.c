@@ -1,8 +1,9 @@
 /* ppsim list: what this build knows, from its tables. */
 #include "calib/fit/form/form.h"
-#include "calib/import/imports.h"
-#include "calib/probe/probes.h"
+#include "calib/fit/form/registry.h"
+#include "calib/import/registry.h"
 #include "calib/profile/profile.h"
+#include "calib/profile/profile_read.h"
 #include "runtime/compute/registry.h"
 #include "runtime/core/compute.h"
 #include "runtime/core/transport.h"

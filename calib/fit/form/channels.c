@@ -1,4 +1,4 @@
-#include "calib/fit/form/form.h"
+#include "calib/fit/form/breakpoint.h"
 
 #include <math.h>
 
@@ -19,7 +19,7 @@ static const char *unsuited(const pp_fit_points *points)
 /* From how many channels on the link is the limit. */
 static size_t structure(const pp_fit_points *points, size_t index, double *fixed, bool *more_out)
 {
-    fixed[0] = pp_form_split(points, channels_of, 1, 16, index, more_out);
+    fixed[0] = pp_form_breakpoint(points, channels_of, 1, 16, index, more_out);
     return 1;
 }
 

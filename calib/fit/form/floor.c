@@ -1,4 +1,4 @@
-#include "calib/fit/form/form.h"
+#include "calib/fit/form/breakpoint.h"
 
 static double size_of(const pp_fit_point *point)
 {
@@ -8,7 +8,7 @@ static double size_of(const pp_fit_point *point)
 /* Where the floor ends: two sizes at least on it and two beyond. */
 static size_t structure(const pp_fit_points *points, size_t index, double *fixed, bool *more_out)
 {
-    fixed[0] = pp_form_split(points, size_of, 2, 8, index, more_out);
+    fixed[0] = pp_form_breakpoint(points, size_of, 2, 8, index, more_out);
     return 1;
 }
 

@@ -62,15 +62,4 @@ typedef struct pp_form {
 
 #define PP_FORM_NEEDS(variable) (1u << PP_VARIABLE_##variable)
 
-size_t pp_form_count(void);
-const pp_form *pp_form_at(size_t index);
-/* NULL when unknown. */
-const pp_form *pp_form_find(const char *name);
-
-/* The index-th of up to `most` places between neighbouring distinct values of `of` among the
- * points, evenly spread over those that have at least `least` distinct values on both sides. NaN:
- * there is none. */
-double pp_form_split(const pp_fit_points *points, double (*of)(const pp_fit_point *point),
-                     size_t least, size_t most, size_t index, bool *more_out);
-
 #endif

@@ -17,7 +17,7 @@ void pp_comment_read(pp_span comment, const char *key, char *text, size_t size)
         pp_span_copy((pp_span){ comment.at + skip, comment.bytes - skip }, text, size);
 }
 
-size_t pp_program_index_split(const pp_lines *lines, pp_cell_text *cells, size_t most)
+size_t pp_columns_split(const pp_lines *lines, pp_cell_text *cells, size_t most)
 {
     const char *begin = lines->line.at;
     const char *end = begin + lines->line.bytes;

@@ -2,7 +2,8 @@
 #ifndef PPSIM_CALIB_IMPORT_COMMON_COLUMNS_H
 #define PPSIM_CALIB_IMPORT_COMMON_COLUMNS_H
 
-#include "calib/import/common/import_int.h"
+#include "calib/import/common/lines.h"
+#include "sim/base/status.h"
 
 typedef struct pp_cell_text {
     pp_span text;        /* without blanks around it */
@@ -14,7 +15,7 @@ typedef struct pp_cell_text {
 void pp_comment_read(pp_span comment, const char *key, char *text, size_t size);
 
 /* Cuts the line into at most `most` cells; returns how many there are, also beyond `most`. */
-size_t pp_program_index_split(const pp_lines *lines, pp_cell_text *cells, size_t most);
+size_t pp_columns_split(const pp_lines *lines, pp_cell_text *cells, size_t most);
 /* INPUT at the cell's file:line:column. */
 pp_status pp_cell_fail(const pp_cell_text *cell, const char *file, pp_err *err, const char *format,
                        ...) PP_PRINTF(4, 5);

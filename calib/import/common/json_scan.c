@@ -1,5 +1,7 @@
 #include "calib/import/common/json_scan.h"
 
+#include "sim/base/span.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

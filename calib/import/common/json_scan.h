@@ -3,7 +3,8 @@
 #ifndef PPSIM_CALIB_IMPORT_COMMON_JSON_SCAN_H
 #define PPSIM_CALIB_IMPORT_COMMON_JSON_SCAN_H
 
-#include "calib/import/common/import_int.h"
+#include "sim/base/span.h"
+#include "sim/base/status.h"
 
 typedef struct pp_scan {
     const char *begin, *at, *end;

@@ -1,6 +1,9 @@
 /* The files of nccl-tests -J, versions 1 to 3. `env` is the whole environment of whoever ran it: it
  * is never looked at, and no message quotes the file. */
-#include "calib/import/nccl/nccl_int.h"
+#include "calib/import/nccl/nccl_json.h"
+
+#include "calib/import/nccl/nccl_section.h"
+#include "calib/import/nccl/nccl_version.h"
 #include "sim/base/alloc.h"
 #include "sim/base/text.h"
 

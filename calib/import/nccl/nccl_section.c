@@ -1,5 +1,5 @@
 /* From what a test printed to a series: which collective, how many ranks on how many nodes. */
-#include "calib/import/nccl/nccl_int.h"
+#include "calib/import/nccl/nccl_section.h"
 #include "sim/base/alloc.h"
 
 #include <inttypes.h>
@@ -37,15 +37,6 @@ pp_status pp_nccl_add_row(pp_nccl_section *section, const pp_nccl_row *row, pp_e
     section->row = all;
     section->row[section->row_count++] = *row;
     return PP_OK;
-}
-
-void pp_nccl_version_text(const char *library, int64_t code, char *text, size_t size)
-{
-    /* NCCL_VERSION_CODE: 1000, 100, 1 up to 2.8, then 10000, 100, 1. */
-    int64_t unit = code < 10000 ? 1000 : 10000;
-    if (code >= 1000 && code < 1000000)
-        snprintf(text, size, "%s %" PRId64 ".%" PRId64 ".%" PRId64, library, code / unit,
-                 code % unit / 100, code % 100);
 }
 
 static const struct {

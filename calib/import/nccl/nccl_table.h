@@ -3,7 +3,7 @@
 #ifndef PPSIM_CALIB_IMPORT_NCCL_NCCL_TABLE_H
 #define PPSIM_CALIB_IMPORT_NCCL_NCCL_TABLE_H
 
-#include "calib/import/nccl/nccl_int.h"
+#include "calib/import/nccl/nccl_section.h"
 
 enum { PP_NCCL_COLUMNS_MAX = 32 };
 

@@ -1,7 +1,11 @@
 /* Logs of nccl-tests and rccl-tests, line by line: several tests in one, with output of NCCL and of
  * launchers between and within their rows. */
-#include "calib/import/nccl/nccl_int.h"
+#include "calib/import/nccl/nccl_text.h"
+
+#include "calib/import/common/lines.h"
+#include "calib/import/nccl/nccl_json.h"
 #include "calib/import/nccl/nccl_table.h"
+#include "calib/import/nccl/nccl_version.h"
 #include "sim/base/alloc.h"
 
 #include <math.h>

@@ -3,6 +3,7 @@
 #include "tools/ppsim/compare/profile.h"
 
 #include "calib/profile/profile.h"
+#include "calib/profile/profile_read.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * profilers by their ops. */
 #include "tools/ppsim/compare/timeline.h"
 
-#include "calib/import/imports.h"
+#include "calib/import/import_read.h"
 #include "sim/base/alloc.h"
 
 #include <inttypes.h>

@@ -3,6 +3,7 @@
  * same files. */
 #include "tools/ppsim/input/inputs.h"
 
+#include "calib/profile/profile_read.h"
 #include "sim/base/alloc.h"
 #include "sim/base/hash.h"
 #include "tools/ppsim/input/load.h"

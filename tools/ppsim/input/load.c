@@ -2,6 +2,7 @@
  * from a file. */
 #include "tools/ppsim/input/load.h"
 
+#include "calib/profile/profile_read.h"
 #include "sim/base/alloc.h"
 #include "traces/read/gzip.h"
 

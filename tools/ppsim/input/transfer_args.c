@@ -1,7 +1,6 @@
 /* Reads the options about how tensors travel; they take precedence over the plan. */
 #include "tools/ppsim/input/transfer_args.h"
 
-#include "calib/profile/sharing_of.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/input/load.h"
 

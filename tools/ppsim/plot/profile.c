@@ -2,6 +2,7 @@
 #include "tools/ppsim/plot/profile.h"
 
 #include "calib/profile/profile.h"
+#include "calib/profile/profile_read.h"
 
 #include <math.h>
 #include <stdio.h>

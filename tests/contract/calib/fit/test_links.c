@@ -1,5 +1,6 @@
 /* The forms of links against published measurements, which are data of this repository. */
 #include "calib/profile/profile.h"
+#include "calib/profile/profile_read.h"
 #include "sim/base/file.h"
 #include "tests/support/links.h"
 #include "traces/read/data.h"

@@ -1,6 +1,7 @@
 /* Every probe of the table, on a few points: what its classes promise is there. */
-#include "calib/probe/probes.h"
 
+#include "calib/probe/calibrate.h"
+#include "calib/profile/interference.h"
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* What the cost model makes of measurements: where the truth is a known line, costs are that line.
  */
+#include "calib/profile/measured_notes.h"
 #include "sim/cost/cost_model.h"
 #include "sim/order/order.h"
 #include "tests/support/profile_rig.h"

@@ -1,6 +1,6 @@
 /* Whichever allocation fails, every import says so, leaks nothing and keeps what was read before.
  */
-#include "calib/import/imports.h"
+#include "calib/import/import_read.h"
 #include "tests/support/nccl_writer.h"
 #include "tests/torture/torture.h"
 

@@ -1,5 +1,6 @@
 /* Whichever allocation fails, a probe says so, ends its threads and leaks nothing. */
-#include "calib/probe/probes.h"
+#include "calib/probe/calibrate.h"
+#include "calib/profile/interference.h"
 #include "runtime/cpu/matmul.h"
 #include "tests/torture/torture.h"
 

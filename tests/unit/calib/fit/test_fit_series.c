@@ -1,5 +1,6 @@
 /* Series of samples are fitted, judged on sizes that were held out, written, and read back. */
 #include "calib/fit/fit_series.h"
+#include "calib/fit/form/registry.h"
 #include "calib/fit/solve.h"
 #include "tests/support/fit_truth.h"
 

@@ -1,4 +1,5 @@
 /* Samples made from a form give back that form, and its parameters within their intervals. */
+#include "calib/fit/form/registry.h"
 #include "tests/support/fit_truth.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Logs of nccl-tests and rccl-tests. With a folder as its argument this program writes the logs
  * there: the corpus of tests/fuzz/fuzz_import_nccl.c. */
-#include "calib/import/imports.h"
+#include "calib/import/import_read.h"
 #include "tests/support/nccl_writer.h"
 
 #include <check.h>

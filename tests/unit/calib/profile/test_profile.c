@@ -1,5 +1,7 @@
 /* A profile keeps what was fitted, to the last bit, and tells when it was changed. */
 #include "calib/profile/profile.h"
+#include "calib/profile/profile_read.h"
+#include "calib/profile/profile_write.h"
 #include "sim/base/alloc.h"
 #include "tests/support/fit_truth.h"
 

@@ -1,5 +1,6 @@
-#include "calib/samples/trace_ops.h"
 
+#include "calib/import/common/trace_ops.h"
+#include "calib/import/common/skips.h"
 #include "sim/base/alloc.h"
 
 #include <inttypes.h>

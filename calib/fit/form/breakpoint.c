@@ -1,44 +1,9 @@
-#include "calib/fit/form/form.h"
-
-#include "sim/base/registry.h"
+/* Places where a curve may bend. Only places between two neighbouring sizes that were measured are
+ * told apart by the samples, so that trying those is an exact search; where they are many, evenly
+ * spread ones are tried. */
+#include "calib/fit/form/breakpoint.h"
 
 #include <math.h>
-
-#define PP_FORM(id) extern const pp_form pp_form_##id;
-#include "calib/forms.def"
-#undef PP_FORM
-
-static const pp_form *const forms[] = {
-#define PP_FORM(id) &pp_form_##id,
-#include "calib/forms.def"
-#undef PP_FORM
-};
-
-enum { FORM_COUNT = sizeof forms / sizeof forms[0] };
-_Static_assert(FORM_COUNT <= PP_FORM_MAX, "PP_FORM_MAX bounds forms.def");
-
-size_t pp_form_count(void)
-{
-    return FORM_COUNT;
-}
-
-const pp_form *pp_form_at(size_t index)
-{
-    return forms[index];
-}
-
-static const char *name_at(size_t index)
-{
-    return forms[index]->name;
-}
-
-static const pp_registry registry = { .noun = "form", .count = FORM_COUNT, .name = name_at };
-
-const pp_form *pp_form_find(const char *name)
-{
-    const size_t index = pp_registry_find(&registry, name);
-    return index < FORM_COUNT ? forms[index] : NULL;
-}
 
 /* The next larger value among the points; infinite: there is none. */
 static double next_value(const pp_fit_points *points, double (*of)(const pp_fit_point *point),
@@ -53,8 +18,8 @@ static double next_value(const pp_fit_points *points, double (*of)(const pp_fit_
     return next;
 }
 
-double pp_form_split(const pp_fit_points *points, double (*of)(const pp_fit_point *point),
-                     size_t least, size_t most, size_t index, bool *more_out)
+double pp_form_breakpoint(const pp_fit_points *points, double (*of)(const pp_fit_point *point),
+                          size_t least, size_t most, size_t index, bool *more_out)
 {
     size_t values = 0;
     for (double v = next_value(points, of, -INFINITY); v < INFINITY; v = next_value(points, of, v))

@@ -1,8 +1,10 @@
-/* What nccl-tests and rccl-tests print, as text or JSON: one section per test that was run. */
-#ifndef PPSIM_CALIB_IMPORT_NCCL_NCCL_INT_H
-#define PPSIM_CALIB_IMPORT_NCCL_NCCL_INT_H
+/* One test that nccl-tests or rccl-tests ran, whether it was printed as text or as JSON, and the
+ * series of samples that it becomes. */
+#ifndef PPSIM_CALIB_IMPORT_NCCL_NCCL_SECTION_H
+#define PPSIM_CALIB_IMPORT_NCCL_NCCL_SECTION_H
 
-#include "calib/import/common/import_int.h"
+#include "calib/import/common/skips.h"
+#include "sim/base/span.h"
 
 /* A line of "Using devices". The texts are those of the file. */
 typedef struct pp_nccl_rank {
@@ -41,18 +43,10 @@ PP_MUST_CHECK pp_status pp_nccl_add_rank(pp_nccl_section *section, const pp_nccl
                                          pp_err *err);
 PP_MUST_CHECK pp_status pp_nccl_add_row(pp_nccl_section *section, const pp_nccl_row *row,
                                         pp_err *err);
-/* 22902 -> "nccl 2.29.2"; unknown codes leave `text` empty. */
-void pp_nccl_version_text(const char *library, int64_t code, char *text, size_t size);
 /* "sendrecv_perf" -> "send_recv"; NULL when it is a test that is not used. */
 const char *pp_nccl_class(const char *program);
 /* The section's rows as a series, or a note why not. */
 PP_MUST_CHECK pp_status pp_nccl_section_finish(pp_nccl_section *section, const char *file,
                                                pp_samples *samples, pp_skips *notes, pp_err *err);
-
-/* Text or JSON. library: "nccl" or "rccl", where the file does not say. As pp_import.read. */
-PP_MUST_CHECK pp_status pp_nccl_read(const char *text, size_t bytes, const char *file,
-                                     const char *library, pp_samples *samples, pp_err *err);
-PP_MUST_CHECK pp_status pp_nccl_json_read(const char *text, size_t bytes, const char *file,
-                                          const char *library, pp_samples *samples, pp_err *err);
 
 #endif

@@ -1,55 +1,16 @@
-#include "calib/import/imports.h"
+/* Reads a file of measurements by the import that it names, or by the first one that recognises its
+ * content, and appends what it holds to the samples of earlier files. */
+#include "calib/import/import_read.h"
 
-#include "calib/import/common/import_int.h"
+#include "calib/import/common/skips.h"
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
-#include "sim/base/registry.h"
 #include "sim/base/text.h"
 #include "traces/read/gzip.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define PP_IMPORT(id) extern const pp_import pp_import_##id;
-#include "calib/imports.def"
-#undef PP_IMPORT
-
-static const pp_import *const imports[] = {
-#define PP_IMPORT(id) &pp_import_##id,
-#include "calib/imports.def"
-#undef PP_IMPORT
-};
-
-enum { IMPORT_COUNT = sizeof imports / sizeof imports[0] };
-
-size_t pp_import_count(void)
-{
-    return IMPORT_COUNT;
-}
-
-const pp_import *pp_import_at(size_t index)
-{
-    return imports[index];
-}
-
-static const char *name_at(size_t index)
-{
-    return imports[index]->name;
-}
-
-static const pp_registry registry = {
-    .noun = "import", .option = NULL, .list = NULL, .count = IMPORT_COUNT, .name = name_at
-};
-
-pp_status pp_import_get(const char *name, const pp_import **import_out, pp_err *err)
-{
-    size_t index = 0;
-    pp_status status = pp_registry_get(&registry, name, &index, err);
-    if (!status)
-        *import_out = imports[index];
-    return status;
-}
 
 /* As PowerShell writes what it redirects. */
 static bool is_utf16(const char *text, size_t bytes)
@@ -61,14 +22,14 @@ static pp_status recognise(const char *text, size_t bytes, const char *file,
                            const pp_import **import_out, pp_err *err)
 {
     pp_text known = { 0 };
-    for (size_t i = 0; i < IMPORT_COUNT; i++) {
-        if (imports[i]->recognise(text, bytes)) {
-            *import_out = imports[i];
+    for (size_t i = 0; i < pp_import_count(); i++) {
+        if (pp_import_at(i)->recognise(text, bytes)) {
+            *import_out = pp_import_at(i);
             return PP_OK;
         }
     }
-    for (size_t i = 0; i < IMPORT_COUNT; i++)
-        pp_text_add(&known, "%s%s", i ? ", " : "", imports[i]->name);
+    for (size_t i = 0; i < pp_import_count(); i++)
+        pp_text_add(&known, "%s%s", i ? ", " : "", pp_import_at(i)->name);
     pp_status status = pp_text_check(&known, err);
     if (!status)
         status =
@@ -162,10 +123,10 @@ pp_status pp_import_argument(const char *argument, pp_samples *samples, pp_err *
     const pp_import *import = NULL;
     char *text PP_CLEANUP(pp_free_text) = NULL;
     size_t bytes = 0;
-    for (size_t i = 0; i < IMPORT_COUNT && !import; i++) {
-        size_t length = strlen(imports[i]->name);
-        if (strncmp(argument, imports[i]->name, length) == 0 && argument[length] == '=') {
-            import = imports[i];
+    for (size_t i = 0; i < pp_import_count() && !import; i++) {
+        size_t length = strlen(pp_import_at(i)->name);
+        if (strncmp(argument, pp_import_at(i)->name, length) == 0 && argument[length] == '=') {
+            import = pp_import_at(i);
             path = argument + length + 1;
         }
     }

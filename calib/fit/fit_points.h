@@ -1,6 +1,6 @@
 /* Samples as the forms see them. */
-#ifndef PPSIM_CALIB_FIT_FIT_POINTS_INT_H
-#define PPSIM_CALIB_FIT_FIT_POINTS_INT_H
+#ifndef PPSIM_CALIB_FIT_FIT_POINTS_H
+#define PPSIM_CALIB_FIT_FIT_POINTS_H
 
 #include "calib/fit/form/form.h"
 

@@ -1,49 +1,18 @@
-/* What timings are worth: intervals of medians, and passes that differ. */
-#include "calib/measure/protocol.h"
+/* Judges timings: how far the median of a point can be trusted, and whether whole passes differ
+ * from each other by more than that, as they do when a processor grows hot or a machine fills up.
+ */
+#include "calib/measure/series_note.h"
+
+#include "calib/samples/order_statistics.h"
 #include "sim/base/alloc.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-bool pp_median_interval(size_t count, size_t *low_out, size_t *high_out)
+const char *pp_stopwatch_name(pp_stopwatch stopwatch)
 {
-    double term = pow(0.5, (double)count); /* of the binomial distribution */
-    double below = 0;                      /* P(fewer than `rank` values lie under the median) */
-    size_t rank = 0;
-    if (count > PP_TIMINGS_MAX)
-        return false; /* 2^-count would become 0 */
-    while (rank < count && below + term <= 0.025) {
-        below += term;
-        term *= (double)(count - rank) / (double)(rank + 1);
-        rank++;
-    }
-    if (rank == 0)
-        return false;
-    *low_out = rank - 1;
-    *high_out = count - rank;
-    return true;
-}
-
-double pp_quantile(const double *sorted, size_t count, double fraction)
-{
-    double at = fraction * (double)(count - 1);
-    size_t below = (size_t)at;
-    if (below + 1 >= count)
-        return sorted[count - 1];
-    return sorted[below] + (at - (double)below) * (sorted[below + 1] - sorted[below]);
-}
-
-static int by_size(const void *left, const void *right)
-{
-    double a = *(const double *)left;
-    double b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, by_size);
-    return pp_quantile(values, count, 0.5);
+    static const char *const names[] = { "thread", "wall", "device" };
+    return names[stopwatch];
 }
 
 static bool same_point(const pp_sample *a, const pp_sample *b)
@@ -96,7 +65,7 @@ static void effects_of(const pp_series *series, uint32_t passes, double *logs, d
         points++;
     }
     for (uint32_t k = 0; k < passes; k++)
-        effect[k] = points ? median(&of_pass[k * series->count], points) : 0;
+        effect[k] = points ? pp_median(&of_pass[k * series->count], points) : 0;
 }
 
 static void judge_effects(const double *effect, uint32_t passes, double half, pp_series_note *note)
@@ -133,7 +102,7 @@ pp_status pp_series_judge(const pp_series *series, double precision, pp_series_n
         if (isfinite(interval))
             of_pass[known++] = interval;
     }
-    note->interval = known ? median(of_pass, known) : 0;
+    note->interval = known ? pp_median(of_pass, known) : 0;
     if (passes) {
         effects_of(series, passes, logs, of_pass, logs + passes);
         judge_effects(logs + passes, passes, fmax(note->interval, precision), note);

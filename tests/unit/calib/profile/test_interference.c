@@ -1,6 +1,7 @@
 /* A profile's interference says the same to the engine as --overlap-slowdown. */
 #include "calib/profile/profile.h"
-#include "calib/profile/sharing_of.h"
+#include "calib/profile/profile_read.h"
+#include "calib/profile/profile_write.h"
 
 #include <check.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef PPSIM_CALIB_SAMPLES_TRACE_OPS_H
 #define PPSIM_CALIB_SAMPLES_TRACE_OPS_H
 
-#include "calib/import/common/import_int.h"
+#include "calib/samples/samples.h"
 #include "sim/order/order.h"
 
 typedef struct pp_trace_op {
