@@ -16,7 +16,7 @@ import common
 
 
 def tell(program, path):
-    """Class -> number of samples, as tests/unit/calib/import/test_imports.c reads the file."""
+    """Class -> number of samples, as tests/unit/calib/import/test_import_read.c reads the file."""
     reader = os.path.join(os.path.dirname(program), "tests", "test_unit_imports")
     if not os.path.exists(reader):
         print("skipped: test_unit_imports is not built")
