@@ -1,5 +1,5 @@
-/* Gathers single ops into series: ops are sorted by stage, kind and variables, so that the repeats of a
- * point lie next to each other; each point becomes their median. O(n log n). */
+/* Gathers single ops into series: ops are sorted by stage, kind and variables, so that the repeats
+ * of a point lie next to each other; each point becomes their median. O(n log n). */
 
 #include "calib/import/common/trace_ops.h"
 #include "calib/import/common/skips.h"
