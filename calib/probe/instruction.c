@@ -3,6 +3,8 @@
 #include "runtime/core/run.h"
 #include "runtime/transport/registry.h"
 #include "sim/base/alloc.h"
+#include "sim/framework/registry.h"
+#include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"
 
 #include <stdlib.h>

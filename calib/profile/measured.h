@@ -1,10 +1,10 @@
-/* A profile that answers the cost model (sim/cost/measured.h), and what was asked of it. */
+/* A profile that answers the cost model (sim/job/measured.h), and what was asked of it. */
 #ifndef PPSIM_CALIB_PROFILE_MEASURED_H
 #define PPSIM_CALIB_PROFILE_MEASURED_H
 
 #include "calib/profile/profile.h"
 #include "sim/analysis/report.h"
-#include "sim/cost/measured.h"
+#include "sim/job/measured.h"
 
 #define PP_ENTRY_NONE SIZE_MAX
 

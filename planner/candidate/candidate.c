@@ -1,6 +1,8 @@
 /* Names, scores and one line of CSV of a candidate. */
 #include "planner/candidate/candidate.h"
 
+#include "sim/schedule/registry.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -6,6 +6,7 @@
 
 #include "sim/engine/engine.h"
 #include "sim/program/comm.h"
+#include "sim/schedule/registry.h"
 
 #include <inttypes.h>
 #include <stdio.h>

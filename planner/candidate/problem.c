@@ -3,6 +3,7 @@
 #include "planner/candidate/problem.h"
 
 #include "sim/base/alloc.h"
+#include "sim/framework/registry.h"
 
 #include <inttypes.h>
 #include <stdio.h>

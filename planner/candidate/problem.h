@@ -3,6 +3,7 @@
 #define PPSIM_PLANNER_CANDIDATE_PROBLEM_H
 
 #include "planner/candidate/request.h"
+#include "sim/framework/framework.h"
 
 typedef struct pp_plan_problem {
     const pp_plan_request *request; /* borrowed */

@@ -6,6 +6,7 @@
 
 #include "sim/cost/cost_model.h"
 #include "sim/cost/rank_overrides.h"
+#include "sim/framework/framework.h"
 #include "sim/job/hardware.h"
 #include "sim/job/model.h"
 #include "sim/plan/plan.h"

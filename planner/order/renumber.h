@@ -2,7 +2,8 @@
 #ifndef PPSIM_PLANNER_ORDER_RENUMBER_H
 #define PPSIM_PLANNER_ORDER_RENUMBER_H
 
-#include "sim/job/job.h"
+#include "sim/job/recompute.h"
+#include "sim/job/workload.h"
 #include "sim/order/order.h"
 
 /* Renumbers the microbatches in the orders and in all that describes them.

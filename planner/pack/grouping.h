@@ -2,7 +2,7 @@
 #ifndef PPSIM_PLANNER_PACK_GROUPING_H
 #define PPSIM_PLANNER_PACK_GROUPING_H
 
-#include "sim/job/job.h"
+#include "sim/job/workload.h"
 
 /* Microbatch j of replica r is bin r * microbatches + j. Owner frees with pp_grouping_free. */
 typedef struct pp_grouping {

@@ -5,6 +5,7 @@
 
 #include "planner/candidate/evaluate.h"
 #include "sim/base/alloc.h"
+#include "sim/schedule/registry.h"
 
 #include <stdlib.h>
 

@@ -5,6 +5,7 @@
 #include "planner/bound/unit_weights.h"
 
 #include "sim/base/alloc.h"
+#include "sim/schedule/registry.h"
 
 #include <inttypes.h>
 #include <math.h>

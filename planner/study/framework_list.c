@@ -3,6 +3,7 @@
 #include "planner/study/framework_list.h"
 
 #include "sim/base/alloc.h"
+#include "sim/framework/registry.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #define PPSIM_PLANNER_STUDY_TARGET_H
 
 #include "planner/search/result.h"
-#include "sim/job/target_limits.h"
+#include "sim/framework/target_limits.h"
 
 /* Leaves out what the runtime does not run, where the request is free. shapes_given:
  * exchange.shapes are asked for. */

@@ -9,7 +9,8 @@
 
 #include "runtime/core/device_memory.h"
 #include "sim/cost/costs.h"
-#include "sim/job/job.h"
+#include "sim/job/stage.h"
+#include "sim/job/workload.h"
 #include "sim/order/order.h"
 
 /* The work of one step. All of it belongs to the caller and outlives the workers. */

@@ -81,7 +81,7 @@ pp_status pp_memory_check(const pp_program *program, const pp_costs *costs, cons
                         .end = program->rank_begin[r + 1],
                         .wrong = SIZE_MAX };
         pp_status status =
-            pp_memory_walk(program, timeline, costs, r, compare_sample, &c, &peak, err);
+            pp_memory_replay(program, timeline, costs, r, compare_sample, &c, &peak, err);
         if (status || (status = check_live(program, record, r, err)))
             return status;
         settle(&c, INT64_MAX);

@@ -10,7 +10,7 @@
 #include "runtime/core/device_memory.h"
 #include "runtime/core/faults.h"
 #include "sim/cost/costs.h"
-#include "sim/job/job.h"
+#include "sim/job/software.h"
 #include "sim/program/comm.h"
 
 #include <signal.h>

@@ -2,6 +2,8 @@
  * durations of the link, the data, and the lowered program. */
 #include "runtime/measure/execution.h"
 
+#include "sim/framework/registry.h"
+
 #include <stdlib.h>
 
 void pp_execution_free(pp_execution *x)

@@ -1,5 +1,8 @@
+/* Memory over time with communication. The changes of a step are collected as events, sorted by
+ * time and position in the rank's steps, and added up: O(n log n) in the steps of the rank. */
 #include "sim/analysis/memory_comm.h"
 
+#include "sim/analysis/memory_slots.h"
 #include "sim/base/alloc.h"
 #include "sim/program/pairs.h"
 
@@ -27,7 +30,7 @@ typedef struct held {
     bool now;
 } held;
 
-typedef struct topological_order {
+typedef struct rank_replay {
     const pp_program *program;
     const pp_comm *comm;
     const pp_timeline *timeline;
@@ -42,16 +45,16 @@ typedef struct topological_order {
     pp_ns clock_ns;
     pp_err *err;
     bool failed;
-} topological_order;
+} rank_replay;
 
-static void walk_free(topological_order *w)
+static void replay_free(rank_replay *w)
 {
     pp_rank_transfers_free(&w->index);
     free(w->held);
     free(w->event);
 }
 
-static void add_event(topological_order *w, event e)
+static void add_event(rank_replay *w, event e)
 {
     void *grown = w->event;
     if (w->failed || pp_grow(&grown, &w->capacity, w->count + 1, sizeof e, w->err)) {
@@ -63,7 +66,7 @@ static void add_event(topological_order *w, event e)
 }
 
 /* A change at the rank's place in its program. */
-static void change(topological_order *w, pp_memory_component component, int64_t bytes)
+static void change(rank_replay *w, pp_memory_component component, int64_t bytes)
 {
     if (bytes)
         add_event(w, (event){ .at_ns = w->clock_ns,
@@ -72,19 +75,19 @@ static void change(topological_order *w, pp_memory_component component, int64_t 
                               .component = (uint8_t)component });
 }
 
-static void change_all(topological_order *w, const int64_t bytes[PP_MEMORY_COUNT])
+static void change_all(rank_replay *w, const int64_t bytes[PP_MEMORY_COUNT])
 {
     for (int c = 0; c < PP_MEMORY_COUNT; c++)
         change(w, (pp_memory_component)c, bytes[c]);
 }
 
-static held *held_by(const topological_order *w, const pp_transfer *t)
+static held *held_by(const rank_replay *w, const pp_transfer *t)
 {
     return &w->held[pp_rank_transfers_at(&w->index, (pp_transfer_kind)t->kind, t->stage,
                                          t->microbatch)];
 }
 
-static void release_at(topological_order *w, const pp_transfer *t, pp_ns at_ns, size_t position)
+static void release_at(rank_replay *w, const pp_transfer *t, pp_ns at_ns, size_t position)
 {
     held *h = held_by(w, t);
     if (!h->now)
@@ -97,7 +100,7 @@ static void release_at(topological_order *w, const pp_transfer *t, pp_ns at_ns, 
 }
 
 /* When the transfer is done, but not before the rank is where it is. */
-static void release_when_done(topological_order *w, uint32_t transfer)
+static void release_when_done(rank_replay *w, uint32_t transfer)
 {
     pp_ns end_ns = w->timeline->comm->end_ns[transfer];
     const pp_transfer *t = &w->comm->transfer[transfer];
@@ -107,7 +110,7 @@ static void release_when_done(topological_order *w, uint32_t transfer)
         release_at(w, t, w->clock_ns, w->position);
 }
 
-static void hold(topological_order *w, uint32_t transfer)
+static void hold(rank_replay *w, uint32_t transfer)
 {
     const pp_transfer *t = &w->comm->transfer[transfer];
     held *h = held_by(w, t);
@@ -116,7 +119,7 @@ static void hold(topological_order *w, uint32_t transfer)
 }
 
 /* The op has made what this transfer sends. */
-static void made(topological_order *w, pp_op op)
+static void made(rank_replay *w, pp_op op)
 {
     pp_send_buffers policy = (pp_send_buffers)w->comm->buffers.send;
     pp_transfer_kind kind = op.kind == PP_OP_F ? PP_SEND_F : PP_SEND_B;
@@ -130,7 +133,7 @@ static void made(topological_order *w, pp_op op)
 }
 
 /* The rank has waited for the group. */
-static void waited(topological_order *w, uint32_t g)
+static void waited(rank_replay *w, uint32_t g)
 {
     const pp_group *group = &w->comm->group[g];
     for (uint32_t t = group->first; t < group->first + group->count; t++) {
@@ -145,7 +148,7 @@ static void waited(topological_order *w, uint32_t g)
     }
 }
 
-static void posted(topological_order *w, uint32_t g)
+static void posted(rank_replay *w, uint32_t g)
 {
     const pp_group *group = &w->comm->group[g];
     const pp_buffers *buffers = &w->comm->buffers;
@@ -168,7 +171,7 @@ static void posted(topological_order *w, uint32_t g)
 }
 
 /* F takes its receive buffer over: it is an activation until its backward has run. */
-static void take_input(topological_order *w, pp_op op, bool takes)
+static void take_input(rank_replay *w, pp_op op, bool takes)
 {
     uint32_t transfer = pp_rank_transfers_get(&w->index, PP_RECV_F, op.stage, op.microbatch);
     const pp_buffers *buffers = &w->comm->buffers;
@@ -182,14 +185,14 @@ static void take_input(topological_order *w, pp_op op, bool takes)
 }
 
 /* Upper bound of a backward that is one graph: as many gradients as its forward keeps. */
-static int64_t graph_bytes(const topological_order *w, pp_op op)
+static int64_t graph_bytes(const rank_replay *w, pp_op op)
 {
     size_t row = pp_cost_index(w->costs, op.stage, op.microbatch);
     int64_t more = w->costs->activation_bytes[row] - w->costs->temporary_bytes[row];
     return w->comm->buffers.fused_backward && more > 0 ? more : 0;
 }
 
-static void starts(topological_order *w, pp_op op)
+static void starts(rank_replay *w, pp_op op)
 {
     int64_t bytes[PP_MEMORY_COUNT] = { 0 };
     pp_memory_at_start(op, w->costs, bytes);
@@ -200,7 +203,7 @@ static void starts(topological_order *w, pp_op op)
     change_all(w, bytes);
 }
 
-static void ends_backward(topological_order *w, pp_op op, int64_t bytes[PP_MEMORY_COUNT])
+static void ends_backward(rank_replay *w, pp_op op, int64_t bytes[PP_MEMORY_COUNT])
 {
     const pp_buffers *buffers = &w->comm->buffers;
     uint32_t gradient = pp_rank_transfers_get(&w->index, PP_RECV_B, op.stage, op.microbatch);
@@ -214,14 +217,14 @@ static void ends_backward(topological_order *w, pp_op op, int64_t bytes[PP_MEMOR
         release_when_done(w, output);
 }
 
-static void keep_output(const topological_order *w, pp_op op, int64_t bytes[PP_MEMORY_COUNT])
+static void keep_output(const rank_replay *w, pp_op op, int64_t bytes[PP_MEMORY_COUNT])
 {
     if (w->comm->buffers.return_outputs)
         bytes[PP_MEMORY_OUTPUTS] +=
             w->costs->output_bytes[pp_cost_index(w->costs, op.stage, op.microbatch)];
 }
 
-static void ends(topological_order *w, pp_op op)
+static void ends(rank_replay *w, pp_op op)
 {
     int64_t bytes[PP_MEMORY_COUNT] = { 0 };
     pp_memory_at_end(w->program, op, w->costs, bytes);
@@ -237,7 +240,7 @@ static void ends(topological_order *w, pp_op op)
         made(w, op);
 }
 
-static void wait_for_input(topological_order *w, uint32_t i)
+static void wait_for_input(rank_replay *w, uint32_t i)
 {
     uint32_t receive = w->comm->needs[i];
     if (receive != NONE)
@@ -245,7 +248,7 @@ static void wait_for_input(topological_order *w, uint32_t i)
 }
 
 /* Both halves of an overlapped pair start with the first. */
-static void begins(topological_order *w, uint32_t i)
+static void begins(rank_replay *w, uint32_t i)
 {
     bool pair = pp_pair_starts(w->program, w->costs, i);
     w->clock_ns = w->timeline->start_ns[i];
@@ -259,7 +262,7 @@ static void begins(topological_order *w, uint32_t i)
         starts(w, w->program->op[i + 1]);
 }
 
-static void runs(topological_order *w, uint32_t i)
+static void runs(rank_replay *w, uint32_t i)
 {
     pp_op op = w->program->op[i];
     if (!pp_pair_ends(w->program, w->costs, i))
@@ -271,7 +274,7 @@ static void runs(topological_order *w, uint32_t i)
     ends(w, op);
 }
 
-static void collect(topological_order *w)
+static void collect(rank_replay *w)
 {
     for (size_t s = w->comm->step_begin[w->rank]; s < w->comm->step_begin[w->rank + 1]; s++) {
         pp_step step = w->comm->step[s];
@@ -300,8 +303,8 @@ static void keep_most(int64_t *most, int64_t bytes)
 }
 
 /* Adds up the events, those at once together. */
-static pp_status replay(topological_order *w, int64_t limit_bytes, pp_memory_sample sample,
-                        void *context, int64_t bytes[PP_MEMORY_COUNT], pp_memory_peak *peak_out)
+static pp_status replay(rank_replay *w, int64_t limit_bytes, pp_memory_sample sample, void *context,
+                        int64_t bytes[PP_MEMORY_COUNT], pp_memory_peak *peak_out)
 {
     size_t next = w->program->rank_begin[w->rank];
     size_t end = w->program->rank_begin[w->rank + 1];
@@ -340,18 +343,19 @@ static pp_status replay(topological_order *w, int64_t limit_bytes, pp_memory_sam
     return PP_OK;
 }
 
-pp_status pp_memory_walk_comm(const pp_program *program, const pp_timeline *timeline,
-                              const pp_costs *costs, uint32_t rank, int64_t limit_bytes,
-                              pp_memory_sample sample, void *context,
-                              int64_t bytes[PP_MEMORY_COUNT], pp_memory_peak *peak_out, pp_err *err)
+pp_status pp_memory_replay_comm(const pp_program *program, const pp_timeline *timeline,
+                                const pp_costs *costs, uint32_t rank, int64_t limit_bytes,
+                                pp_memory_sample sample, void *context,
+                                int64_t bytes[PP_MEMORY_COUNT], pp_memory_peak *peak_out,
+                                pp_err *err)
 {
-    topological_order w PP_CLEANUP(walk_free) = { .program = program,
-                                                  .comm = program->comm,
-                                                  .timeline = timeline,
-                                                  .costs = costs,
-                                                  .rank = rank,
-                                                  .last_send = { NONE, NONE },
-                                                  .err = err };
+    rank_replay w PP_CLEANUP(replay_free) = { .program = program,
+                                              .comm = program->comm,
+                                              .timeline = timeline,
+                                              .costs = costs,
+                                              .rank = rank,
+                                              .last_send = { NONE, NONE },
+                                              .err = err };
     pp_recv_pool pool = { 0 };
     pp_status status = pp_rank_transfers_new(program, rank, &w.index, err);
     if (!status && program->comm->buffers.recv != PP_RECV_ON_POST)

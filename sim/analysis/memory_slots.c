@@ -1,5 +1,7 @@
-/* Which transfers a rank has, and how many receive buffers they need. */
-#include "sim/analysis/memory_comm.h"
+/* Counts receive buffers by going through the steps of a rank once and remembering which slots of a
+ * pool are taken. */
+#include "sim/analysis/memory_slots.h"
+
 #include "sim/base/alloc.h"
 
 #include <stdlib.h>

@@ -112,7 +112,7 @@ static pp_status account_memory(const pp_program *program, const pp_timeline *ti
     for (uint32_t r = 0; r < report->ranks; r++) {
         pp_rank_report *rank = &report->per_rank[r];
         pp_status status =
-            pp_memory_walk(program, timeline, costs, r, NULL, NULL, &rank->memory, err);
+            pp_memory_replay(program, timeline, costs, r, NULL, NULL, &rank->memory, err);
         if (status)
             return status;
         rank->memory_limit_bytes = costs->limit_bytes[r];

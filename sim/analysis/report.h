@@ -9,6 +9,7 @@
 #include "sim/analysis/time_breakdown.h"
 #include "sim/analysis/uncertainty.h"
 #include "sim/analysis/waits.h"
+#include "sim/framework/framework.h"
 
 typedef struct pp_rank_report {
     pp_ns busy_ns;

@@ -4,6 +4,7 @@
 #define PPSIM_SIM_ANALYSIS_STEP_TAIL_H
 
 #include "sim/cost/costs.h"
+#include "sim/framework/framework.h"
 #include "sim/program/program.h"
 
 /* How long the step lasts beyond the makespan, and through what. Parts that run under the last ops

@@ -1,6 +1,7 @@
 /* Which microbatches cost the same. */
+#include "sim/cost/classes.h"
+
 #include "sim/base/alloc.h"
-#include "sim/cost/cost_int.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,13 @@
 #include "sim/cost/cost_model.h"
 
 #include "sim/base/alloc.h"
-#include "sim/cost/cost_int.h"
+#include "sim/cost/classes.h"
+#include "sim/cost/ends.h"
+#include "sim/cost/gpu_batch.h"
+#include "sim/cost/layer.h"
+#include "sim/cost/stage_memory.h"
+#include "sim/cost/step.h"
+#include "sim/cost/transfer.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -5,8 +5,12 @@
 #include "sim/cost/costs.h"
 #include "sim/cost/rank_overrides.h"
 #include "sim/job/hardware.h"
-#include "sim/job/job.h"
 #include "sim/job/model.h"
+#include "sim/job/parallel.h"
+#include "sim/job/recompute.h"
+#include "sim/job/software.h"
+#include "sim/job/stage.h"
+#include "sim/job/workload.h"
 
 /* Everything a cost depends on beside the partition and the data. Pointers are borrowed. */
 typedef struct pp_cost_context {

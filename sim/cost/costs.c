@@ -1,6 +1,7 @@
 #include "sim/cost/costs.h"
 
 #include "sim/base/alloc.h"
+#include "sim/job/workload.h"
 #include "sim/order/order.h"
 
 #include <inttypes.h>

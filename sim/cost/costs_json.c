@@ -1,6 +1,7 @@
 /* The "ppsim.costs" object, in and out. */
 #include "sim/base/alloc.h"
 #include "sim/cost/costs.h"
+#include "sim/job/workload.h"
 #include "sim/order/order.h"
 
 #include <math.h>

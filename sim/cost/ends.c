@@ -1,6 +1,11 @@
 /* Time of what is not a layer: embedding, final norm + head + loss, multi-token prediction; and
  * the model FLOPs of all units. */
-#include "sim/cost/cost_int.h"
+
+#include "sim/cost/ends.h"
+
+#include "sim/cost/gpu_batch.h"
+#include "sim/cost/layer.h"
+#include "sim/cost/measured_layer.h"
 
 #include <math.h>
 

@@ -1,5 +1,7 @@
 /* Stages as they were measured. */
-#include "sim/cost/cost_int.h"
+#include "sim/cost/measured_layer.h"
+
+#include "sim/cost/gpu_batch.h"
 #include "sim/order/order.h"
 
 static bool ask(const pp_gpu_batch *local, int kind, double *seconds_out)

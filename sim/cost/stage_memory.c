@@ -1,6 +1,10 @@
 /* Bytes and parameters of units. Dense GPT: the formulas of Korthikanti 2022, section 4, term by
  * term; other models by the same counting (docs/cost-model.md section 5). */
-#include "sim/cost/cost_int.h"
+
+#include "sim/cost/stage_memory.h"
+
+#include "sim/cost/ends.h"
+#include "sim/cost/gpu_batch.h"
 
 #include <math.h>
 

@@ -1,6 +1,12 @@
 /* What belongs to a rank: parameters and their state, gradient sync, tied embedding, optimizer.
  * docs/cost-model.md sections 6 and 7. */
-#include "sim/cost/cost_int.h"
+
+#include "sim/cost/step.h"
+
+#include "sim/cost/ends.h"
+#include "sim/cost/gpu_batch.h"
+#include "sim/cost/stage_memory.h"
+#include "sim/cost/transfer.h"
 
 #include <math.h>
 

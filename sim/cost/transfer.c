@@ -1,6 +1,8 @@
 /* What carries the tensors between stages: communicators and their memory, send/recv or a
  * collective of two ranks. docs/cost-model.md section 4, docs/p2p-emulation.md. */
-#include "sim/cost/cost_int.h"
+#include "sim/cost/transfer.h"
+
+#include "sim/cost/kernel.h"
 
 bool pp_ranks_share_node(const pp_cost_context *context, uint32_t rank, uint32_t other)
 {

@@ -2,6 +2,7 @@
 
 #include "sim/base/alloc.h"
 #include "sim/engine/comm_engine.h"
+#include "sim/engine/pair_engine.h"
 #include "sim/program/pairs.h"
 #include "sim/program/transfer_costs.h"
 

@@ -2,7 +2,9 @@
  * waits for every batch at once (pipeline/schedule/one_f_one_b.py); interleaved waits for the batch
  * of a direction before the next op of that direction, so that two batches are under way at a time
  * (interleaved_pp.py). */
+#include "sim/framework/framework.h"
 #include "sim/framework/lowering/megatron_sends.h"
+#include "sim/framework/registry.h"
 #include "sim/framework/sizes/size_protocol.h"
 
 static uint32_t open(const pp_lowering *l, const pp_op *sent, const pp_op *next)

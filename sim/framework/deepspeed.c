@@ -1,7 +1,9 @@
 /* DeepSpeed's TrainSchedule: blocking send and receive one at a time. Half-steps alternate by rank
  * parity, so that one neighbour sends while the other receives
  * (deepspeed/runtime/pipe/schedule.py). */
+#include "sim/framework/framework.h"
 #include "sim/framework/lowering/lower.h"
+#include "sim/framework/registry.h"
 #include "sim/framework/sizes/size_protocol.h"
 
 /* A backward in the half-step right after a forward fetches its gradient before that forward's

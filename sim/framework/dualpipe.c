@@ -1,6 +1,8 @@
 /* DeepSeek's DualPipe and DualPipeV (dualpipe/dualpipe.py, dualpipev.py): sends and receives are
  * collected and committed as one batch right before the next compute, and waited for. */
+#include "sim/framework/framework.h"
 #include "sim/framework/lowering/lower.h"
+#include "sim/framework/registry.h"
 #include "sim/framework/sizes/size_protocol.h"
 #include "sim/schedule/builders/dual.h"
 

@@ -1,7 +1,9 @@
 /* Megatron-LM's batched p2p: every exchange is one batch_isend_irecv that is waited for at once
  * (megatron/core/pipeline_parallel/schedules.py, overlap_p2p_comm off). Inside a batch:
  * send_prev, recv_prev, send_next, recv_next. */
+#include "sim/framework/framework.h"
 #include "sim/framework/lowering/megatron_sends.h"
+#include "sim/framework/registry.h"
 #include "sim/framework/sizes/size_protocol.h"
 
 static void batch(const pp_lowering *l, pp_megatron_call call)

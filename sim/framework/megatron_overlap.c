@@ -1,7 +1,9 @@
 /* Megatron-LM with overlap_p2p_comm (its default for interleaved): in the steady state the handles
  * of a receive are waited for right before the op that needs it, and those of a send after the
  * next send of that direction is posted; warm-up and cool-down wait at once. */
+#include "sim/framework/framework.h"
 #include "sim/framework/lowering/megatron_sends.h"
+#include "sim/framework/registry.h"
 #include "sim/framework/sizes/size_protocol.h"
 
 static pp_status megatron_overlap_lower(const pp_order *order, pp_program **program_out,

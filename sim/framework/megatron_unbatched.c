@@ -1,7 +1,9 @@
 /* Megatron-LM without batch_p2p_comm: isend and irecv apart, even ranks send_next, recv_prev,
  * send_prev, recv_next, odd ranks each receive before its send, then all are waited for
  * (megatron/core/pipeline_parallel/p2p_communication.py, _p2p_ops). */
+#include "sim/framework/framework.h"
 #include "sim/framework/lowering/megatron_sends.h"
+#include "sim/framework/registry.h"
 #include "sim/framework/sizes/size_protocol.h"
 
 /* Posts one isend or irecv; returns its group. */

@@ -1,6 +1,8 @@
 /* neuronx-distributed (pipeline/model.py): a transfer is an all-gather of two ranks; one graph per
  * task, that is per compute and per transfer, so that both members can load a transfer's graph. */
+#include "sim/framework/framework.h"
 #include "sim/framework/lowering/collective.h"
+#include "sim/framework/registry.h"
 #include "sim/framework/sizes/size_protocol.h"
 
 static pp_status neuronx_lower(const pp_order *order, pp_program **program_out, pp_err *err)

@@ -6,7 +6,9 @@
  * It cannot hang: nothing but an op waits, and only for its own input. All receives in front of
  * that input on its edge are posted by then, and a rank comes to every send whose op can run. */
 #include "sim/base/alloc.h"
+#include "sim/framework/framework.h"
 #include "sim/framework/lowering/lower.h"
+#include "sim/framework/registry.h"
 #include "sim/framework/sizes/size_protocol.h"
 
 #include <stdlib.h>

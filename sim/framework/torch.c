@@ -1,5 +1,7 @@
 /* torch.distributed.pipelining, _PipelineScheduleRuntime. */
+#include "sim/framework/framework.h"
 #include "sim/framework/lowering/torch_pass.h"
+#include "sim/framework/registry.h"
 #include "sim/framework/sizes/size_protocol.h"
 
 static pp_status torch_lower(const pp_order *order, pp_program **program_out, pp_err *err)

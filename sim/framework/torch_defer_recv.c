@@ -3,7 +3,9 @@
  * edge (as torchtitan#4540 makes them): with one queue the send of an activation and that of a
  * gradient wait for each other. Receives no longer stand in the order of the sends where one edge
  * carries activations and gradients (V placements; interleaving on two ranks). */
+#include "sim/framework/framework.h"
 #include "sim/framework/lowering/torch_pass.h"
+#include "sim/framework/registry.h"
 #include "sim/framework/sizes/size_protocol.h"
 
 static pp_status torch_defer_recv_lower(const pp_order *order, pp_program **program_out,

@@ -1,6 +1,8 @@
 /* PyTorch/XLA (pytorch/xla#6347): a transfer is an all-reduce of two ranks; mark_step after every
  * compute and transfer, so that each is a graph of its own. */
+#include "sim/framework/framework.h"
 #include "sim/framework/lowering/collective.h"
+#include "sim/framework/registry.h"
 #include "sim/framework/sizes/size_protocol.h"
 
 static pp_status xla_lower(const pp_order *order, pp_program **program_out, pp_err *err)

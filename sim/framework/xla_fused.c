@@ -1,7 +1,9 @@
 /* PyTorch/XLA (pytorch/xla#6347) with mark_step after each forward-backward cycle: one graph holds
  * both and their transfers. Its backward is of an earlier microbatch, whose saved activations are
  * inputs of the graph and cannot be freed while it runs. */
+#include "sim/framework/framework.h"
 #include "sim/framework/lowering/collective.h"
+#include "sim/framework/registry.h"
 #include "sim/framework/sizes/size_protocol.h"
 
 static pp_status xla_fused_lower(const pp_order *order, pp_program **program_out, pp_err *err)

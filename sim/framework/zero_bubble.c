@@ -5,7 +5,9 @@
  * batch is waited for together (zerobubble/runtime.py: add_communication, flush). */
 #include "sim/base/alloc.h"
 #include "sim/base/heap.h"
+#include "sim/framework/framework.h"
 #include "sim/framework/lowering/lower.h"
+#include "sim/framework/registry.h"
 #include "sim/framework/sizes/size_protocol.h"
 #include "sim/program/transfer_costs.h"
 

@@ -5,7 +5,7 @@
 #define PPSIM_SIM_JOB_HARDWARE_H
 
 #include "sim/base/status.h"
-#include "sim/cost/measured.h"
+#include "sim/job/measured.h"
 
 #include <stdbool.h>
 #include <stddef.h>

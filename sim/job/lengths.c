@@ -1,7 +1,8 @@
-/* Files of sequence lengths. */
+/* Reads files of sequence lengths: one number per line, or JSON. */
+#include "sim/job/lengths.h"
+
 #include "sim/base/alloc.h"
 #include "sim/base/json.h"
-#include "sim/job/job.h"
 
 #include <ctype.h>
 #include <inttypes.h>

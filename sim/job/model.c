@@ -1,6 +1,8 @@
+/* Reads models in the format of ppsim; Hugging Face files are recognised by their content. */
 #include "sim/job/model.h"
 
-#include "sim/job/model_int.h"
+#include "sim/job/model_hf_json.h"
+#include "sim/job/model_json_check.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -76,128 +78,6 @@ static bool *bool_of(pp_model *model, size_t i)
     return (bool *)(void *)((char *)model + bool_fields[i].offset);
 }
 
-static pp_status fail_at(const pp_json_at *root, const char *key, pp_err *err, const char *text)
-{
-    pp_json_at at = *root;
-    if (key && pp_json_has(root, key)) {
-        pp_status status = pp_json_get(root, key, &at, err);
-        if (status)
-            return status;
-    }
-    return pp_json_fail(&at, err, "%s", text);
-}
-
-/* ---- relations between the sizes ------------------------------------------------------------ */
-
-static pp_status complete_gqa(const pp_json_at *root, const pp_model_keys *keys, pp_model *m,
-                              pp_err *err)
-{
-    char text[200];
-    if (m->kv_lora_rank || m->q_lora_rank || m->qk_nope_head_dim || m->qk_rope_head_dim)
-        return fail_at(root, keys->kv_lora_rank, err,
-                       "low-rank sizes belong to \"attention\": \"mla\"");
-    if (m->kv_heads == 0)
-        m->kv_heads = m->heads;
-    if (m->heads % m->kv_heads != 0) {
-        snprintf(text, sizeof text,
-                 "%" PRId64 " heads do not divide over %" PRId64
-                 " key-value heads; it must divide the number of heads",
-                 m->heads, m->kv_heads);
-        return fail_at(root, keys->kv_heads, err, text);
-    }
-    if (m->head_dim == 0 && m->hidden % m->heads != 0) {
-        snprintf(text, sizeof text,
-                 "%" PRId64 " does not divide over %" PRId64
-                 " heads; change one of them or give the head dimension",
-                 m->hidden, m->heads);
-        return fail_at(root, keys->hidden, err, text);
-    }
-    if (m->head_dim == 0)
-        m->head_dim = m->hidden / m->heads;
-    if (m->v_head_dim && m->v_head_dim != m->head_dim)
-        return fail_at(root, "v_head_dim", err, "differs from head_dim; only MLA allows that");
-    m->v_head_dim = m->head_dim;
-    return PP_OK;
-}
-
-static pp_status complete_mla(const pp_json_at *root, const pp_model_keys *keys, pp_model *m,
-                              pp_err *err)
-{
-    if (m->kv_lora_rank == 0 || m->qk_nope_head_dim == 0 || m->qk_rope_head_dim == 0 ||
-        m->v_head_dim == 0)
-        return fail_at(root, NULL, err,
-                       "latent attention needs kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim "
-                       "and v_head_dim, all positive");
-    if (m->kv_heads && m->kv_heads != m->heads)
-        return fail_at(root, keys->kv_heads, err,
-                       "must equal the number of heads in latent attention");
-    if (m->head_dim && m->head_dim != m->qk_nope_head_dim + m->qk_rope_head_dim)
-        return fail_at(root, keys->head_dim, err,
-                       "must be qk_nope_head_dim + qk_rope_head_dim in latent attention");
-    if (m->linear_bias || m->qkv_bias || m->out_bias || m->qk_norm)
-        return fail_at(root, NULL, err, "latent attention has no biases and no qk_norm here");
-    m->kv_heads = m->heads;
-    m->head_dim = m->qk_nope_head_dim + m->qk_rope_head_dim;
-    return PP_OK;
-}
-
-static pp_status complete_moe(const pp_json_at *root, const pp_model_keys *keys, pp_model *m,
-                              pp_err *err)
-{
-    char text[200];
-    if (m->experts == 0) {
-        if (m->experts_per_token || m->expert_ffn || m->shared_ffn || m->dense_layers ||
-            m->router_bias)
-            return fail_at(root, keys->experts, err,
-                           "sizes of experts are given, but the number of experts is not");
-        return PP_OK;
-    }
-    if (m->experts > PP_MODEL_EXPERTS_MAX)
-        return fail_at(root, keys->experts, err, "more experts than the limit of 2^20");
-    if (m->experts_per_token < 1 || m->experts_per_token > m->experts) {
-        snprintf(text, sizeof text,
-                 "experts per token must be from 1 to %" PRId64 " (the experts), is %" PRId64,
-                 m->experts, m->experts_per_token);
-        return fail_at(root, keys->experts_per_token, err, text);
-    }
-    if (m->expert_ffn == 0)
-        return fail_at(root, keys->expert_ffn, err, "the inner width of an expert is missing");
-    if (m->dense_layers > m->layers) {
-        snprintf(text, sizeof text,
-                 "%" PRId64 " dense layers are more than the model's %" PRId64 " layers",
-                 m->dense_layers, m->layers);
-        return fail_at(root, keys->dense_layers, err, text);
-    }
-    if (m->ffn == 0 && m->dense_layers == 0)
-        m->ffn = m->expert_ffn;
-    return PP_OK;
-}
-
-static double main_parameters(const pp_model *m);
-static double mtp_parameters(const pp_model *m);
-
-pp_status pp_model_complete(const pp_json_at *root, const pp_model_keys *keys, pp_model *m,
-                            pp_err *err)
-{
-    pp_status status = m->attention == PP_ATTENTION_MLA ? complete_mla(root, keys, m, err)
-                                                        : complete_gqa(root, keys, m, err);
-    if (status || (status = complete_moe(root, keys, m, err)))
-        return status;
-    if (m->ffn == 0)
-        return pp_json_fail(root, err, "the key \"%s\" is missing", keys->ffn);
-    if (m->linear_bias) {
-        m->qkv_bias = true;
-        m->out_bias = true;
-    }
-    if (m->mtp_layers > PP_MODEL_MTP_MAX)
-        return fail_at(root, keys->mtp_layers, err, "more MTP modules than the limit of 64");
-    double parameters = main_parameters(m) + mtp_parameters(m);
-    if (!(parameters <= (double)PP_MODEL_PARAMETERS_MAX))
-        return pp_json_fail(root, err, "the model would have %.3g parameters; the limit is %.3g",
-                            parameters, (double)PP_MODEL_PARAMETERS_MAX);
-    return PP_OK;
-}
-
 /* ---- our own format ------------------------------------------------------------------------- */
 
 static pp_status check_keys(const pp_json_at *root, pp_err *err)
@@ -248,7 +128,7 @@ static pp_status read_texts(const pp_json_at *root, pp_model *m, pp_err *err)
     if (status)
         return status;
     if (!*m->name)
-        return fail_at(root, "name", err, "must not be empty");
+        return pp_model_fail(root, "name", err, "must not be empty");
     if (pp_json_has(root, "summary") &&
         (status = pp_json_get_name(root, "summary", m->summary, sizeof m->summary, err)))
         return status;
@@ -260,7 +140,7 @@ static pp_status read_texts(const pp_json_at *root, pp_model *m, pp_err *err)
     if (strcmp(attention, "mla") == 0)
         m->attention = PP_ATTENTION_MLA;
     else if (strcmp(attention, "gqa") != 0)
-        return fail_at(root, "attention", err, "must be \"gqa\" or \"mla\"");
+        return pp_model_fail(root, "attention", err, "must be \"gqa\" or \"mla\"");
     return PP_OK;
 }
 
@@ -320,92 +200,4 @@ pp_status pp_model_parse(const char *text, size_t bytes, const char *file, pp_mo
     if (pp_json_has(&root, "format"))
         return read_own(&root, model_out, err);
     return pp_model_read_hf(&root, file, model_out, err);
-}
-
-/* ---- parameters ----------------------------------------------------------------------------- */
-
-/* Counts are sums and products of whole numbers, exact as doubles up to PP_MODEL_PARAMETERS_MAX;
- * beyond it the double still tells that the limit is passed. */
-static double norm_parameters(const pp_model *m, double width)
-{
-    return m->rms_norm ? width : 2 * width;
-}
-
-static double attention_parameters(const pp_model *m)
-{
-    double h = (double)m->hidden;
-    double a = (double)m->heads;
-    double qk = (double)m->head_dim;
-    double v = (double)m->v_head_dim;
-    if (m->attention == PP_ATTENTION_MLA) {
-        double q_rank = (double)m->q_lora_rank;
-        double kv_rank = (double)m->kv_lora_rank;
-        double rope = (double)m->qk_rope_head_dim;
-        double q = q_rank > 0 ? h * q_rank + q_rank + q_rank * a * qk : h * a * qk;
-        double kv = h * (kv_rank + rope) + kv_rank + kv_rank * a * (qk - rope + v);
-        return q + kv + a * v * h;
-    }
-    double wide = (a + 2 * (double)m->kv_heads) * qk;
-    return h * wide + a * qk * h + (m->qkv_bias ? wide : 0) + (m->out_bias ? h : 0) +
-           (m->qk_norm ? 2 * qk : 0);
-}
-
-static double mlp_parameters(const pp_model *m, double inner)
-{
-    double h = (double)m->hidden;
-    double up = m->gated_mlp ? 2 * inner : inner;
-    return h * up + inner * h + (m->linear_bias && inner > 0 ? up + h : 0);
-}
-
-static double layer_parameters(const pp_model *m, bool moe)
-{
-    double h = (double)m->hidden;
-    double sum = 2 * norm_parameters(m, h) + attention_parameters(m);
-    if (!moe)
-        return sum + mlp_parameters(m, (double)m->ffn);
-    double experts = (double)m->experts;
-    return sum + experts * mlp_parameters(m, (double)m->expert_ffn) +
-           mlp_parameters(m, (double)m->shared_ffn) + h * experts + (m->router_bias ? experts : 0);
-}
-
-static double main_parameters(const pp_model *m)
-{
-    double h = (double)m->hidden;
-    double dense = m->experts ? (double)m->dense_layers : (double)m->layers;
-    double moe = (double)m->layers - dense;
-    double sum = dense * layer_parameters(m, false) + norm_parameters(m, h) +
-                 (m->tied_embeddings ? 1 : 2) * (double)m->vocab * h;
-    if (moe > 0)
-        sum += moe * layer_parameters(m, true);
-    return m->learned_positions ? sum + (double)m->max_seq_length * h : sum;
-}
-
-/* DeepSeek-V3: two norms for hidden state and embedding, the projection of both to h, a layer like
- * the last ones, a norm before the shared head (README_WEIGHTS.md of deepseek-ai/DeepSeek-V3). */
-static double mtp_parameters(const pp_model *m)
-{
-    double h = (double)m->hidden;
-    double one = 2 * h * h + 3 * norm_parameters(m, h) + (m->linear_bias ? h : 0) +
-                 layer_parameters(m, m->experts > 0);
-    return m->mtp_layers ? (double)m->mtp_layers * one : 0;
-}
-
-static int64_t whole(double count)
-{
-    return count <= (double)PP_MODEL_PARAMETERS_MAX ? (int64_t)count : INT64_MAX;
-}
-
-int64_t pp_model_parameters(const pp_model *model)
-{
-    return whole(main_parameters(model));
-}
-
-int64_t pp_model_mtp_parameters(const pp_model *model)
-{
-    return whole(mtp_parameters(model));
-}
-
-bool pp_model_layer_is_moe(const pp_model *model, int64_t layer)
-{
-    return model->experts > 0 && layer >= model->dense_layers;
 }

@@ -1,6 +1,10 @@
+/* The data of a step. Packing is first fit in the order given (a segment tree over the room of the
+ * bins finds each bin in O(log n)); where the bins do not divide over the replicas, a heap yields
+ * the fullest one to split, again in O(log n). */
+#include "sim/job/workload.h"
+
 #include "sim/base/alloc.h"
 #include "sim/base/heap.h"
-#include "sim/job/job.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,8 +2,9 @@
  * separated by |, x*n repeats a letter, (..)*n a group (Megatron-LM
  * pipeline_parallel_layer_layout).
  */
+#include "sim/order/layout.h"
+
 #include "sim/base/alloc.h"
-#include "sim/plan/plan.h"
 
 #include <ctype.h>
 #include <inttypes.h>

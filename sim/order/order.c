@@ -1,6 +1,7 @@
 #include "sim/order/order.h"
 
 #include "sim/base/alloc.h"
+#include "sim/job/workload.h"
 
 #include <ctype.h>
 #include <inttypes.h>

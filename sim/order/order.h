@@ -3,34 +3,12 @@
 #define PPSIM_SIM_ORDER_ORDER_H
 
 #include "sim/base/status.h"
-#include "sim/job/job.h"
+#include "sim/job/parallel.h"
+#include "sim/order/op.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* token letter, words */
-#define PP_OP_MAP(X)            \
-    X(F, "forward")             \
-    X(I, "backward for input")  \
-    X(W, "backward for weight") \
-    X(B, "backward, input + weight")
-
-typedef enum pp_op_kind {
-#define PP_OP_ENUM(letter, words) PP_OP_##letter,
-    PP_OP_MAP(PP_OP_ENUM)
-#undef PP_OP_ENUM
-        PP_OP_KIND_COUNT,
-} pp_op_kind;
-
-char pp_op_letter(pp_op_kind kind);
-
-typedef struct pp_op {
-    uint32_t microbatch;
-    uint16_t stage;
-    uint8_t kind;   /* pp_op_kind */
-    uint8_t paired; /* 1: first half of an (a;b)OVERLAP_F_B, the next op is the second half */
-} pp_op;
 
 #define PP_RANKS_MAX 65535u
 #define PP_STAGES_MAX 65535u
@@ -39,7 +17,7 @@ typedef struct pp_op {
 /* Owner frees with pp_order_free. */
 typedef struct pp_order {
     uint32_t ranks, stages, microbatches;
-    uint32_t *stage_rank;   /* [stages]; of microbatches below `turned` */
+    uint32_t *stage_rank;   /* [stages]; of microbatches below mirrored_from */
     uint32_t mirrored_from; /* from this microbatch on ranks are mirrored; microbatches: none is */
     size_t *rank_begin;     /* [ranks + 1], into ops */
     pp_op *ops; /* [capacity]; rank r: ops[rank_begin[r]] up to ops[rank_begin[r + 1]] */
@@ -54,7 +32,7 @@ static inline uint32_t pp_order_rank(const pp_order *order, uint32_t stage, uint
 }
 
 /* All ranks empty. capacity: ops that will be added at most. Stages are placed by `placement`;
- * bidirectional: the second half of the microbatches is turned.
+ * bidirectional: the second half of the microbatches runs on mirrored ranks.
  * Fails: NOMEM; INPUT beyond the limits above. */
 PP_MUST_CHECK pp_status pp_order_new(uint32_t ranks, uint32_t stages, uint32_t microbatches,
                                      pp_placement placement, size_t capacity, pp_order **order_out,
@@ -66,16 +44,6 @@ void pp_order_add(pp_order *order, uint32_t rank, pp_op_kind kind, uint32_t stag
                   uint32_t microbatch);
 /* Ranks after the last one filled become empty; call once after the last pp_order_add. */
 void pp_order_end(pp_order *order);
-
-/* Every stage on its rank; F once, and B once or I and W once, per (stage, microbatch), or F once
- * and nothing else everywhere; B and I after F, W after I. Fails: INPUT, where names rank and
- * position; NOMEM. `file`: for where. */
-PP_MUST_CHECK pp_status pp_order_check(const pp_order *order, const char *file, pp_err *err);
-
-/* "3F7". Returns buffer. */
-const char *pp_op_print(pp_op op, char *buffer, size_t size);
-/* The inverse; the whole text must be one token. Returns false when it is none. */
-bool pp_op_parse(const char *text, size_t bytes, pp_op *op_out);
 
 /* One cell of a schedule row: "3F7", or "(1F2;0B3)OVERLAP_F_B" where the op at `i` is paired with
  * the next. Returns the number of ops printed, 1 or 2. A buffer of 80 bytes is enough. */

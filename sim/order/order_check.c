@@ -1,6 +1,7 @@
 /* Is an order complete, and does every rank keep its own dependencies? */
+#include "sim/order/order_check.h"
+
 #include "sim/base/alloc.h"
-#include "sim/order/order.h"
 
 #include <inttypes.h>
 #include <stdio.h>

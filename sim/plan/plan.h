@@ -8,6 +8,7 @@
 #include "sim/base/text.h"
 #include "sim/framework/sizes/size_protocol.h"
 #include "sim/job/sharing.h"
+#include "sim/order/layout.h"
 #include "sim/schedule/schedule.h"
 
 /* Owner frees with pp_plan_free. "" and NULL are written as null. */
@@ -57,13 +58,6 @@ typedef struct pp_plan {
 
 PP_MUST_CHECK pp_status pp_plan_new(pp_plan **plan_out, pp_err *err);
 void pp_plan_free(pp_plan **plan); /* for PP_CLEANUP; *plan NULL is fine */
-
-/* "Et*3|t*4|...|t*2L" (Megatron's --pipeline-model-parallel-layout). Appends to `text`. */
-void pp_layout_print(const pp_stage *stages, uint32_t count, pp_text *text);
-/* The inverse. stages_out: the caller's to free().
- * Fails: USAGE with the position; every layer, MTP module, E and L must be placed exactly once. */
-PP_MUST_CHECK pp_status pp_layout_parse(const char *layout, int64_t layers, int64_t mtp,
-                                        pp_stage **stages_out, uint32_t *count_out, pp_err *err);
 
 /* `file`: for messages. Of the prediction in the file only `uncertainty` and told_* are read:
  * simulating makes it anew.

@@ -1,6 +1,7 @@
 #include "sim/plan/plan_int.h"
 
 #include "sim/base/alloc.h"
+#include "sim/order/order_check.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+#include "sim/framework/registry.h"
 #include "sim/plan/plan_int.h"
 
 #include <string.h>

@@ -9,6 +9,8 @@
 
 #include "sim/base/units.h"
 #include "sim/job/sharing.h"
+#include "sim/job/software.h"
+#include "sim/program/buffers.h"
 #include "sim/program/program.h"
 
 /* token, does it send?, does it go with an activation? Those with S carry no tensor but its shape;

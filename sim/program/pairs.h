@@ -40,10 +40,7 @@ pp_ns pp_pair_ns(const pp_program *program, const pp_costs *costs, size_t i);
 PP_MUST_CHECK pp_status pp_pairs_check(const pp_program *program, const pp_costs *costs,
                                        pp_err *err);
 
-/* As pp_simulate_from, for a program without communication; checked. begin_ns: [ranks], not NULL.
- * Fails: INFEASIBLE when it cannot finish since a pair needs both inputs at once, NOMEM. */
-PP_MUST_CHECK pp_status pp_simulate_pairs(const pp_program *program, const pp_costs *costs,
-                                          const pp_ns *begin_ns, pp_timeline *timeline,
-                                          pp_err *err);
+/* "(1F2;0B3)", the pair that starts at instruction `i`. Returns buffer. */
+const char *pp_pair_print(const pp_program *program, size_t i, char *buffer, size_t size);
 
 #endif

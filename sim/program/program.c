@@ -1,55 +1,13 @@
+/* Programs without communication: the ops of an order, each with the one whose result it needs.
+ * Linear in the ops. */
 #include "sim/program/program.h"
 
 #include "sim/base/alloc.h"
-#include "sim/base/registry.h"
 #include "sim/program/comm.h"
+#include "sim/program/topological_order.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static const pp_framework *const frameworks[] = {
-#define PP_EXECUTOR(id) &pp_framework_##id,
-#include "sim/executors.def"
-#undef PP_EXECUTOR
-};
-
-enum { FRAMEWORK_COUNT = sizeof frameworks / sizeof frameworks[0] };
-
-size_t pp_framework_count(void)
-{
-    return FRAMEWORK_COUNT;
-}
-
-const pp_framework *pp_framework_at(size_t index)
-{
-    return frameworks[index];
-}
-
-static const char *name_at(size_t index)
-{
-    return frameworks[index]->name;
-}
-
-static const pp_registry registry = { .noun = "executor",
-                                      .option = "--executor",
-                                      .list = "executors",
-                                      .count = FRAMEWORK_COUNT,
-                                      .name = name_at };
-
-const pp_framework *pp_framework_find(const char *name)
-{
-    const size_t index = pp_registry_find(&registry, name);
-    return index < FRAMEWORK_COUNT ? frameworks[index] : NULL;
-}
-
-pp_status pp_framework_get(const char *name, const pp_framework **framework_out, pp_err *err)
-{
-    size_t index = 0;
-    pp_status status = pp_registry_get(&registry, name, &index, err);
-    if (!status)
-        *framework_out = frameworks[index];
-    return status;
-}
 
 /* One block: the program, then its columns, widest first. */
 static pp_program *allocate(const pp_order *order, size_t count)
@@ -123,17 +81,6 @@ pp_status pp_program_from_order(const pp_order *order, pp_program **program_out,
         pp_program_free(&program);
     else
         *program_out = program;
-    return status;
-}
-
-pp_status pp_framework_lower(const pp_framework *framework, const pp_order *order,
-                             const struct pp_costs *costs, pp_program **program_out, pp_err *err)
-{
-    pp_status status = costs && framework->lower_timed
-                           ? framework->lower_timed(order, costs, program_out, err)
-                           : framework->lower(order, program_out, err);
-    if (!status && (*program_out)->comm)
-        (*program_out)->comm->buffers = framework->buffers;
     return status;
 }
 

@@ -1,7 +1,10 @@
-/* An order of a program's instructions in which everything comes after what it needs; or the
- * reason why there is none. */
+/* A topological order by passes over the ranks: each pass runs every rank until an instruction
+ * needs one that has not been reached. A pass that reaches nothing new proves a deadlock, whose
+ * circle of ranks is reported. Every instruction is reached once; a rank is looked at once per
+ * pass. */
+#include "sim/program/topological_order.h"
+
 #include "sim/base/alloc.h"
-#include "sim/program/program.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -35,10 +35,10 @@ static pp_status check(uint32_t p, uint32_t m, pp_err *err)
     return PP_OK;
 }
 
-static pp_status dualpipe_build(const pp_schedule_params *shape, pp_order **order_out, pp_err *err)
+static pp_status dualpipe_build(const pp_schedule_params *params, pp_order **order_out, pp_err *err)
 {
-    uint32_t p = shape->ranks;
-    uint32_t m = shape->microbatches;
+    uint32_t p = params->ranks;
+    uint32_t m = params->microbatches;
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
     pp_status status = check(p, m, err);
     if (status ||

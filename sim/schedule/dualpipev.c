@@ -4,10 +4,11 @@
 
 #include <inttypes.h>
 
-static pp_status dualpipev_build(const pp_schedule_params *shape, pp_order **order_out, pp_err *err)
+static pp_status dualpipev_build(const pp_schedule_params *params, pp_order **order_out,
+                                 pp_err *err)
 {
-    uint32_t p = shape->ranks;
-    uint32_t m = shape->microbatches;
+    uint32_t p = params->ranks;
+    uint32_t m = params->microbatches;
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
     if (m < 2 * p)
         return pp_err_set(err, PP_USAGE, "--microbatches",

@@ -1,16 +1,17 @@
+#include "sim/schedule/builders/fill.h"
 #include "sim/schedule/schedule.h"
 
 /* 1F1B with min(m, 2 (p - 1 - r)) forwards before the first backward, so that a transfer has the
  * time of two ops (Zhuang 2022, arXiv 2211.05322). */
-static void fill_rank(pp_order *order, uint32_t r, const pp_schedule_params *shape)
+static void fill_rank(pp_order *order, uint32_t r, const pp_schedule_params *params)
 {
-    pp_schedule_fill_1f1b(order, r, shape, 2 * (shape->ranks - 1 - r));
+    pp_schedule_fill_1f1b(order, r, params, 2 * (params->ranks - 1 - r));
 }
 
-static pp_status eager_1f1b_build(const pp_schedule_params *shape, pp_order **order_out,
+static pp_status eager_1f1b_build(const pp_schedule_params *params, pp_order **order_out,
                                   pp_err *err)
 {
-    return pp_schedule_fill(shape, PP_PLACE_LOOP, 2, fill_rank, order_out, err);
+    return pp_schedule_fill(params, PP_PLACE_LOOP, 2, fill_rank, order_out, err);
 }
 
 const pp_schedule pp_schedule_eager_1f1b = {

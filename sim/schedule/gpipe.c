@@ -1,13 +1,14 @@
+#include "sim/schedule/builders/fill.h"
 #include "sim/schedule/schedule.h"
 
-static void fill_rank(pp_order *order, uint32_t r, const pp_schedule_params *shape)
+static void fill_rank(pp_order *order, uint32_t r, const pp_schedule_params *params)
 {
-    pp_schedule_fill_1f1b(order, r, shape, shape->microbatches);
+    pp_schedule_fill_1f1b(order, r, params, params->microbatches);
 }
 
-static pp_status gpipe_build(const pp_schedule_params *shape, pp_order **order_out, pp_err *err)
+static pp_status gpipe_build(const pp_schedule_params *params, pp_order **order_out, pp_err *err)
 {
-    return pp_schedule_fill(shape, PP_PLACE_LOOP, 2, fill_rank, order_out, err);
+    return pp_schedule_fill(params, PP_PLACE_LOOP, 2, fill_rank, order_out, err);
 }
 
 const pp_schedule pp_schedule_gpipe = {

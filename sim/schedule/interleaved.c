@@ -15,11 +15,11 @@ typedef struct slot {
 } slot;
 
 /* Row k of the table. The last group may be smaller than N. */
-static slot table_row(uint64_t k, const pp_schedule_params *shape, uint32_t group)
+static slot table_row(uint64_t k, const pp_schedule_params *params, uint32_t group)
 {
-    uint32_t v = shape->chunks;
+    uint32_t v = params->chunks;
     uint64_t first = k / ((uint64_t)group * v) * group; /* microbatch that opens the group */
-    uint64_t size = shape->microbatches - first < group ? shape->microbatches - first : group;
+    uint64_t size = params->microbatches - first < group ? params->microbatches - first : group;
     uint64_t inside = k - first * v;
     return (slot){ .chunk = (uint32_t)(inside / size),
                    .microbatch = (uint32_t)(first + inside % size) };
@@ -58,20 +58,20 @@ static pp_status check_group(uint32_t p, uint32_t m, uint32_t group, pp_err *err
 }
 
 static void add(pp_order *order, uint32_t r, pp_op_kind kind, uint64_t k,
-                const pp_schedule_params *shape, uint32_t group)
+                const pp_schedule_params *params, uint32_t group)
 {
-    slot at = table_row(k, shape, group);
-    uint32_t chunk = kind == PP_OP_F ? at.chunk : shape->chunks - 1 - at.chunk;
-    pp_order_add(order, r, kind, chunk * shape->ranks + r, at.microbatch);
+    slot at = table_row(k, params, group);
+    uint32_t chunk = kind == PP_OP_F ? at.chunk : params->chunks - 1 - at.chunk;
+    pp_order_add(order, r, kind, chunk * params->ranks + r, at.microbatch);
 }
 
-static pp_status interleaved_build(const pp_schedule_params *shape, pp_order **order_out,
+static pp_status interleaved_build(const pp_schedule_params *params, pp_order **order_out,
                                    pp_err *err)
 {
-    uint32_t p = shape->ranks;
-    uint32_t m = shape->microbatches;
-    uint64_t total = (uint64_t)m * shape->chunks;
-    uint32_t group = shape->group_size;
+    uint32_t p = params->ranks;
+    uint32_t m = params->microbatches;
+    uint64_t total = (uint64_t)m * params->chunks;
+    uint32_t group = params->group_size;
     pp_status status = group ? check_group(p, m, group, err)
                              : pp_rounds_group("interleaved", ", or give --microbatch-group-size",
                                                p, m, &group, err);
@@ -79,19 +79,19 @@ static pp_status interleaved_build(const pp_schedule_params *shape, pp_order **o
         return status;
     pp_order *order = NULL;
     status =
-        pp_order_new(p, p * shape->chunks, m, PP_PLACE_LOOP, 2 * (size_t)total * p, &order, err);
+        pp_order_new(p, p * params->chunks, m, PP_PLACE_LOOP, 2 * (size_t)total * p, &order, err);
     if (status)
         return status;
     for (uint32_t r = 0; r < p; r++) {
-        uint64_t warmup = 2 * (uint64_t)(p - 1 - r) + (uint64_t)(shape->chunks - 1) * group;
+        uint64_t warmup = 2 * (uint64_t)(p - 1 - r) + (uint64_t)(params->chunks - 1) * group;
         if (warmup > total)
             warmup = total;
         for (uint64_t k = 0; k < warmup; k++)
-            add(order, r, PP_OP_F, k, shape, group);
+            add(order, r, PP_OP_F, k, params, group);
         for (uint64_t k = 0; k < total; k++) {
             if (k + warmup < total)
-                add(order, r, PP_OP_F, k + warmup, shape, group);
-            add(order, r, PP_OP_B, k, shape, group);
+                add(order, r, PP_OP_F, k + warmup, params, group);
+            add(order, r, PP_OP_B, k, params, group);
         }
     }
     *order_out = order;

@@ -38,11 +38,11 @@ static void fill_rank(pp_order *order, uint32_t r, uint64_t total, table t)
         add(order, r, PP_OP_W, done++, t);
 }
 
-static pp_status interleaved_zb_build(const pp_schedule_params *shape, pp_order **order_out,
+static pp_status interleaved_zb_build(const pp_schedule_params *params, pp_order **order_out,
                                       pp_err *err)
 {
-    table t = { .p = shape->ranks, .v = shape->chunks };
-    uint32_t m = shape->microbatches;
+    table t = { .p = params->ranks, .v = params->chunks };
+    uint32_t m = params->microbatches;
     uint64_t total = (uint64_t)m * t.v;
     pp_order *order = NULL;
     pp_status status = pp_rounds_group("interleaved-zb", "", t.p, m, &t.group, err);

@@ -2,12 +2,12 @@
 
 /* Rank r: all microbatches through its first stage, then through its next, and back in the exact
  * reverse order (PyTorch ScheduleLoopedBFS). */
-static pp_status looped_bfs_build(const pp_schedule_params *shape, pp_order **order_out,
+static pp_status looped_bfs_build(const pp_schedule_params *params, pp_order **order_out,
                                   pp_err *err)
 {
-    uint32_t p = shape->ranks;
-    uint32_t v = shape->chunks;
-    uint32_t m = shape->microbatches;
+    uint32_t p = params->ranks;
+    uint32_t v = params->chunks;
+    uint32_t m = params->microbatches;
     pp_order *order = NULL;
     pp_status status = pp_order_new(p, p * v, m, PP_PLACE_LOOP, (size_t)2 * p * v * m, &order, err);
     if (status)

@@ -1,16 +1,17 @@
+#include "sim/schedule/builders/fill.h"
 #include "sim/schedule/schedule.h"
 
 /* Rank r: min(p - 1 - r, m) forwards, then one forward and one backward in turn, then the rest of
  * the backwards (Megatron-LM forward_backward_pipelining_without_interleaving). */
-static void fill_rank(pp_order *order, uint32_t r, const pp_schedule_params *shape)
+static void fill_rank(pp_order *order, uint32_t r, const pp_schedule_params *params)
 {
-    pp_schedule_fill_1f1b(order, r, shape, shape->ranks - 1 - r);
+    pp_schedule_fill_1f1b(order, r, params, params->ranks - 1 - r);
 }
 
-static pp_status one_f_one_b_build(const pp_schedule_params *shape, pp_order **order_out,
+static pp_status one_f_one_b_build(const pp_schedule_params *params, pp_order **order_out,
                                    pp_err *err)
 {
-    return pp_schedule_fill(shape, PP_PLACE_LOOP, 2, fill_rank, order_out, err);
+    return pp_schedule_fill(params, PP_PLACE_LOOP, 2, fill_rank, order_out, err);
 }
 
 const pp_schedule pp_schedule_one_f_one_b = {

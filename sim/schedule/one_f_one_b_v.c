@@ -3,6 +3,7 @@
  * a: stage r, b: stage 2p - 1 - r of rank r. */
 #include "sim/base/alloc.h"
 #include "sim/schedule/builders/slots.h"
+#include "sim/schedule/schedule.h"
 
 #include <stdlib.h>
 
@@ -169,13 +170,13 @@ static void pull(const pattern *p, uint32_t r, uint32_t own)
         shift_held(p, r, own, at, -1);
 }
 
-static pp_status one_f_one_b_v_build(const pp_schedule_params *shape, pp_order **order_out,
+static pp_status one_f_one_b_v_build(const pp_schedule_params *params, pp_order **order_out,
                                      pp_err *err)
 {
     pattern p PP_CLEANUP(free_pattern) = { 0 };
-    size_t ranks = shape->ranks;
-    uint64_t length = 4 * PERIOD * (uint64_t)ranks + PERIOD * ((uint64_t)shape->microbatches + 4);
-    pp_status status = pp_slots_new(shape, length, &p.slots, err);
+    size_t ranks = params->ranks;
+    uint64_t length = 4 * PERIOD * (uint64_t)ranks + PERIOD * ((uint64_t)params->microbatches + 4);
+    pp_status status = pp_slots_new(params, length, &p.slots, err);
     if (status)
         return status;
     p.held = pp_alloc_array(ranks * (size_t)length, sizeof *p.held);
@@ -186,7 +187,7 @@ static pp_status one_f_one_b_v_build(const pp_schedule_params *shape, pp_order *
     lay_out(&p);
     measure(&p);
     for (uint32_t t = 0; t < p.slots->length; t++) {
-        for (uint32_t r = 0; r < shape->ranks; r++) {
+        for (uint32_t r = 0; r < params->ranks; r++) {
             if (*pp_slots_cell(p.slots, r, t))
                 pull(&p, r, t);
         }

@@ -1,4 +1,5 @@
 #include "sim/schedule/builders/controlled.h"
+#include "sim/schedule/schedule.h"
 
 /* First slots of the pattern; the shift makes its residues modulo 6 differ when 3 divides p. */
 static uint32_t v_min_offset(uint32_t type, uint32_t r, uint32_t p)
@@ -16,9 +17,9 @@ static uint32_t v_min_offset(uint32_t type, uint32_t r, uint32_t p)
     }
 }
 
-static pp_status v_min_build(const pp_schedule_params *shape, pp_order **order_out, pp_err *err)
+static pp_status v_min_build(const pp_schedule_params *params, pp_order **order_out, pp_err *err)
 {
-    return pp_controlled_build(shape, v_min_offset, order_out, err);
+    return pp_controlled_build(params, v_min_offset, order_out, err);
 }
 
 const pp_schedule pp_schedule_v_min = {

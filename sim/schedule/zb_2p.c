@@ -1,8 +1,9 @@
 #include "sim/schedule/builders/zero_bubble.h"
+#include "sim/schedule/schedule.h"
 
-static pp_status zb_2p_build(const pp_schedule_params *shape, pp_order **order_out, pp_err *err)
+static pp_status zb_2p_build(const pp_schedule_params *params, pp_order **order_out, pp_err *err)
 {
-    return pp_schedule_zb_build(shape, 2 * shape->ranks, order_out, err);
+    return pp_schedule_zb_build(params, 2 * params->ranks, order_out, err);
 }
 
 const pp_schedule pp_schedule_zb_2p = {

@@ -1,11 +1,12 @@
 /* ZB-H2 (Qi 2024, arXiv 2401.10241, section 2): 2 (p - r) - 1 forwards before the first backward
  * of rank r, then 2r W's stay open until all I's are run. Holds up to 2p - 1 activations. */
+#include "sim/schedule/builders/fill.h"
 #include "sim/schedule/schedule.h"
 
-static void fill_rank(pp_order *order, uint32_t r, const pp_schedule_params *shape)
+static void fill_rank(pp_order *order, uint32_t r, const pp_schedule_params *params)
 {
-    uint32_t p = shape->ranks;
-    uint32_t m = shape->microbatches;
+    uint32_t p = params->ranks;
+    uint32_t m = params->microbatches;
     uint32_t warmup = 2 * (p - r) - 1 < m ? 2 * (p - r) - 1 : m;
     uint32_t done = 0; /* W's */
     for (uint32_t j = 0; j < warmup; j++)
@@ -21,9 +22,9 @@ static void fill_rank(pp_order *order, uint32_t r, const pp_schedule_params *sha
         pp_order_add(order, r, PP_OP_W, r, done++);
 }
 
-static pp_status zb_h2_build(const pp_schedule_params *shape, pp_order **order_out, pp_err *err)
+static pp_status zb_h2_build(const pp_schedule_params *params, pp_order **order_out, pp_err *err)
 {
-    return pp_schedule_fill(shape, PP_PLACE_LOOP, 3, fill_rank, order_out, err);
+    return pp_schedule_fill(params, PP_PLACE_LOOP, 3, fill_rank, order_out, err);
 }
 
 const pp_schedule pp_schedule_zb_h2 = {

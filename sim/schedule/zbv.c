@@ -57,10 +57,10 @@ static void fill_rank(filling *f, uint32_t p, uint32_t n)
         add(f, PP_OP_W, A);
 }
 
-static pp_status zbv_build(const pp_schedule_params *shape, pp_order **order_out, pp_err *err)
+static pp_status zbv_build(const pp_schedule_params *params, pp_order **order_out, pp_err *err)
 {
-    uint32_t p = shape->ranks;
-    uint32_t m = shape->microbatches;
+    uint32_t p = params->ranks;
+    uint32_t m = params->microbatches;
     pp_order *order = NULL;
     pp_status status = pp_order_new(p, 2 * p, m, PP_PLACE_V, (size_t)6 * p * m, &order, err);
     if (status)

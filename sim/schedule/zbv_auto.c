@@ -3,6 +3,7 @@
  * one stage. */
 #include "sim/base/alloc.h"
 #include "sim/schedule/builders/greedy.h"
+#include "sim/schedule/schedule.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -203,11 +204,11 @@ static void refine(zbv *z, pp_ns *best_ns)
     }
 }
 
-static pp_status zbv_auto_build(const pp_schedule_params *shape, pp_order **order_out, pp_err *err)
+static pp_status zbv_auto_build(const pp_schedule_params *params, pp_order **order_out, pp_err *err)
 {
-    zbv z PP_CLEANUP(free_zbv) = { .p = shape->ranks, .m = shape->microbatches };
+    zbv z PP_CLEANUP(free_zbv) = { .p = params->ranks, .m = params->microbatches };
     pp_ns best_ns = INT64_MAX;
-    pp_status status = pp_greedy_new(shape, PP_PLACE_V, 2 * z.p, &z.g, err);
+    pp_status status = pp_greedy_new(params, PP_PLACE_V, 2 * z.p, &z.g, err);
     if (status)
         return status;
     z.target_ns = pp_alloc_array(z.p, sizeof *z.target_ns);

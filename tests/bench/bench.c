@@ -9,8 +9,10 @@
 #include "sim/analysis/report.h"
 #include "sim/base/alloc.h"
 #include "sim/engine/engine.h"
+#include "sim/framework/registry.h"
 #include "sim/program/comm.h"
 #include "sim/program/transfer_costs.h"
+#include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"
 
 #include <inttypes.h>

@@ -7,6 +7,7 @@
 #include "runtime/transport/registry.h"
 #include "sim/base/alloc.h"
 #include "sim/base/processors.h"
+#include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"
 
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 /* Any bytes: pp_lengths_parse refuses them, or gives lengths that pack without loss. The first four
  * bytes choose how they are packed. */
-#include "sim/job/job.h"
+#include "sim/job/lengths.h"
+#include "sim/job/workload.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
 /* Rows that are accepted are checked orders, and writing them again changes nothing. */
+#include "sim/order/order_check.h"
 #include "traces/format/registry.h"
 
 #include <stdint.h>

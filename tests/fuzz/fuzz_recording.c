@@ -1,5 +1,6 @@
 /* Any bytes as a recording, compressed or not: refused with words, or the timeline of a whole
  * order; and the steps of its ranks follow the same rules. */
+#include "sim/order/order_check.h"
 #include "tests/fuzz/scratch.h"
 #include "traces/read/events.h"
 #include "traces/read/recording.h"

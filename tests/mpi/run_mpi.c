@@ -2,6 +2,8 @@
 #include "runtime/compute/registry.h"
 #include "runtime/core/run.h"
 #include "sim/base/alloc.h"
+#include "sim/framework/registry.h"
+#include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"
 #include "tests/mpi/job.h"
 

@@ -2,6 +2,7 @@
 #ifndef PPSIM_TESTS_SUPPORT_EXECUTORS_H
 #define PPSIM_TESTS_SUPPORT_EXECUTORS_H
 
+#include "sim/framework/registry.h"
 #include "sim/program/comm.h"
 #include "tests/support/step.h"
 

@@ -4,6 +4,7 @@
 #define PPSIM_TESTS_SUPPORT_LIBRARY_RIG_H
 
 #include "runtime/library/runtime.h"
+#include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"
 
 #include <check.h>

@@ -3,6 +3,7 @@
 #define PPSIM_TESTS_SUPPORT_PLANNING_H
 
 #include "planner/study/plan_search.h"
+#include "sim/order/order_check.h"
 #include "tests/support/step.h"
 #include "traces/read/data.h"
 

@@ -6,6 +6,7 @@
 #include "runtime/core/run.h"
 #include "runtime/transport/registry.h"
 #include "sim/base/alloc.h"
+#include "sim/framework/registry.h"
 #include "tests/support/step.h"
 
 typedef struct running {

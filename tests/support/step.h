@@ -5,6 +5,8 @@
 #include "sim/analysis/report.h"
 #include "sim/base/file.h"
 #include "sim/engine/engine.h"
+#include "sim/framework/registry.h"
+#include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"
 #include "traces/format/registry.h"
 

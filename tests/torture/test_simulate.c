@@ -2,7 +2,9 @@
  * says so and nothing leaks. */
 #include "sim/analysis/repair.h"
 #include "sim/base/alloc.h"
+#include "sim/framework/registry.h"
 #include "sim/plan/plan.h"
+#include "sim/schedule/registry.h"
 #include "tests/torture/torture.h"
 #include "traces/read/comm_rows.h"
 

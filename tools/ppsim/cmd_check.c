@@ -4,6 +4,7 @@
 #include "sim/base/alloc.h"
 #include "sim/engine/comm_engine.h"
 #include "sim/engine/engine.h"
+#include "sim/framework/registry.h"
 #include "sim/program/transfer_costs.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/option_rows.h"

@@ -3,6 +3,7 @@
 #include "calib/import/registry.h"
 #include "planner/bound/bound.h"
 #include "sim/base/alloc.h"
+#include "sim/framework/registry.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/commands.h"

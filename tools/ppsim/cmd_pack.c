@@ -3,6 +3,7 @@
 #include "runtime/core/clock.h"
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
+#include "sim/schedule/registry.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/option_rows.h"
 #include "tools/ppsim/base/output.h"

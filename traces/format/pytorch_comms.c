@@ -1,6 +1,7 @@
 /* PyTorch's compute_comms rows: compute, sends, receives and FSDP marks in the order in which each
  * rank's runtime issues them, as framework torch lowers the schedule (torch-defer-recv where that
  * is the plan's). */
+#include "sim/framework/registry.h"
 #include "sim/program/comm.h"
 #include "traces/format/export/format.h"
 

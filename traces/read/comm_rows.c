@@ -1,6 +1,7 @@
 #include "traces/read/comm_rows.h"
 
 #include "sim/base/alloc.h"
+#include "sim/order/order_check.h"
 #include "sim/program/comm.h"
 
 #include <ctype.h>

@@ -3,6 +3,8 @@
 #include "traces/read/pytorch_rows.h"
 
 #include "sim/base/alloc.h"
+#include "sim/job/workload.h"
+#include "sim/order/order_check.h"
 
 #include <ctype.h>
 #include <inttypes.h>

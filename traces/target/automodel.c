@@ -1,5 +1,6 @@
 /* NeMo AutoModel: sections of a recipe's YAML and the rows of the schedule (pp_schedule_csv).
  * Option names: 0.7.0 (components/distributed/pipelining/config.py, recipes/_dist_utils.py). */
+#include "sim/framework/registry.h"
 #include "traces/target/target.h"
 #include "traces/target/torch_run.h"
 

@@ -1,6 +1,8 @@
 /* Argument lines for Megatron-LM's pretrain scripts. Megatron makes its schedule itself, so an
  * order can be said only when it is one of those that it makes (schedules.py: 1F1B, interleaved).
  */
+#include "sim/framework/registry.h"
+#include "sim/schedule/registry.h"
 #include "traces/target/target.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 /* Our own runtime, which reads plans. */
+#include "sim/framework/registry.h"
 #include "traces/target/target.h"
 
 static const pp_framework *const frameworks[] = { &pp_framework_ppsim, NULL };

@@ -3,7 +3,7 @@
 #ifndef PPSIM_TRACES_TARGET_TARGET_H
 #define PPSIM_TRACES_TARGET_TARGET_H
 
-#include "sim/job/target_limits.h"
+#include "sim/framework/target_limits.h"
 #include "traces/format/export/format.h"
 
 typedef struct pp_target {

@@ -1,5 +1,6 @@
 #include "traces/target/torch_run.h"
 
+#include "sim/framework/registry.h"
 #include "traces/read/gzip.h"
 
 #include <inttypes.h>

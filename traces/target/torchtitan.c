@@ -1,6 +1,7 @@
 /* torchtitan: a configuration and the rows of the schedule (pipeline_parallel_schedule_csv).
  * FILE.py is for 0.3 and later, whose configurations are Python; FILE.toml for 0.2. Option names:
  * 0.2.2, 0.3.0, and b5bcd76c for what 0.3 renamed since. */
+#include "sim/framework/registry.h"
 #include "traces/target/target.h"
 #include "traces/target/torch_run.h"
 

@@ -1,5 +1,6 @@
 #include "sim/framework/lowering/lower.h"
 
+#include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"
 
 /* The rank that `op` sends its result to, or gets its input from; its own where there is none. */

@@ -1,5 +1,6 @@
 #include "sim/framework/lowering/megatron_sends.h"
 
+#include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"
 
 void pp_megatron_single(const pp_lowering *l, pp_megatron_batch *batch)

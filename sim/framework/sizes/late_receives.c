@@ -21,8 +21,9 @@
  * there when an op starts. So a step takes no longer than with dependencies alone and that time in
  * front of each op; and never less than with all sizes known, whose order of posts it only delays.
  */
+#include "sim/framework/sizes/late_receives.h"
 #include "sim/base/alloc.h"
-#include "sim/framework/sizes/lower_sizes.h"
+#include "sim/framework/sizes/size_above.h"
 #include "sim/program/pairs.h"
 
 #include <assert.h>

@@ -3,6 +3,8 @@
 #include "sim/framework/sizes/lower_sizes.h"
 
 #include "sim/base/alloc.h"
+#include "sim/framework/sizes/late_receives.h"
+#include "sim/framework/sizes/size_above.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -205,13 +207,6 @@ static void rewrite_rank(pass *p, uint32_t rank)
     }
 }
 
-int64_t pp_size_above(const pp_costs *costs, uint32_t stage, uint32_t microbatch)
-{
-    size_t row = pp_cost_index(costs, stage, microbatch);
-    bool bytes = costs->has_memory && costs->message_bytes[row];
-    return bytes ? costs->message_bytes[row] : costs->send_f_ns[row];
-}
-
 static pp_status check_cached(const pp_program *program, const pp_costs *costs, pp_err *err)
 {
     for (uint32_t j = 1; j < program->microbatches; j++) {
@@ -234,23 +229,22 @@ static pp_status check_cached(const pp_program *program, const pp_costs *costs, 
     return PP_OK;
 }
 
-static pp_status check_protocol(const pp_framework *framework, pp_size_protocol_kind kind,
-                                const pp_program *program, pp_err *err)
+static pp_status check_protocol(const char *framework, const pp_size_protocol_support *setting,
+                                pp_size_protocol_kind kind, const pp_program *program, pp_err *err)
 {
-    const pp_size_protocol_support *setting = framework->size_protocols;
     bool messages = kind == PP_SIZES_MESSAGE || kind == PP_SIZES_CACHED;
     if (messages && setting->one_chunk && program->stages != program->ranks)
         return pp_err_set(err, PP_USAGE, "--shapes",
                           "where %s puts its messages with several stages per rank is not known "
                           "here; use plan, local, padded or bucket:N, or one stage per rank",
-                          framework->name);
+                          framework);
     const char *why = kind == PP_SIZES_MESSAGE  ? setting->no_message
                       : kind == PP_SIZES_CACHED ? setting->no_cache
                                                 : NULL;
     if (!why)
         return PP_OK;
     return pp_err_set(err, PP_USAGE, "--shapes",
-                      "%s cannot do %s: %s; use plan, local, %spadded or bucket:N", framework->name,
+                      "%s cannot do %s: %s; use plan, local, %spadded or bucket:N", framework,
                       kind == PP_SIZES_MESSAGE ? "message" : "cached", why,
                       setting->no_cache ? "" : "cached, ");
 }
@@ -271,15 +265,16 @@ static pp_status rewrite_ranks(pass *p, const pp_costs *costs, pp_err *err)
     return PP_OK;
 }
 
-static pp_status rewrite(const pp_framework *framework, const pp_exchange_options *exchange,
-                         const pp_costs *costs, pp_program *program, pp_err *err)
+static pp_status rewrite(const pp_size_protocol_support *support,
+                         const pp_exchange_options *exchange, const pp_costs *costs,
+                         pp_program *program, pp_err *err)
 {
     pp_comm *old PP_CLEANUP(pp_comm_free) = program->comm;
     program->comm = NULL;
     pass p PP_CLEANUP(pass_free) = { .program = program,
                                      .from = old,
                                      .exchange = exchange,
-                                     .setting = framework->size_protocols,
+                                     .setting = support,
                                      .parts = exchange->tensors ? (uint32_t)exchange->tensors : 1 };
     pp_status status = pass_new(&p, err);
     if (!status)
@@ -307,32 +302,32 @@ bool pp_exchange_is_plain(const pp_exchange_options *x)
     return !hosts && !messages && x->tensors < 2;
 }
 
-static pp_status refuse_ideal(const pp_framework *framework, const pp_exchange_options *x,
-                              pp_err *err)
+static pp_status refuse_ideal(const char *framework, const pp_exchange_options *x, pp_err *err)
 {
     const char *option = x->tensors > 1 ? "--tensors-per-boundary" : "--host";
     if (x->shapes.kind > PP_SIZES_PLAN && x->shapes.kind < PP_SIZES_PADDED)
         return pp_err_set(err, PP_USAGE, "--shapes",
                           "executor %s has dependencies only, no messages; use plan or padded, or "
                           "another executor such as megatron",
-                          framework->name);
+                          framework);
     return pp_err_set(err, PP_USAGE, option,
                       "executor %s has dependencies only, no hosts and no tensors; choose another "
                       "with --executor, such as megatron",
-                      framework->name);
+                      framework);
 }
 
-pp_status pp_exchange_lower(const pp_framework *framework, const pp_exchange_options *exchange,
-                            const pp_costs *costs, pp_program *program, pp_err *err)
+pp_status pp_sizes_lower(const char *framework, const pp_size_protocol_support *support,
+                         const pp_exchange_options *exchange, const pp_costs *costs,
+                         pp_program *program, pp_err *err)
 {
     if (pp_exchange_is_plain(exchange))
         return PP_OK;
-    if (!program->comm || !framework->size_protocols)
+    if (!program->comm || !support)
         return refuse_ideal(framework, exchange, err);
-    pp_status status = check_protocol(framework, exchange->shapes.kind, program, err);
-    if (!status && exchange->shapes.kind == PP_SIZES_CACHED && !framework->size_protocols->resends)
+    pp_status status = check_protocol(framework, support, exchange->shapes.kind, program, err);
+    if (!status && exchange->shapes.kind == PP_SIZES_CACHED && !support->resends)
         status = check_cached(program, costs, err);
-    if (status || (status = rewrite(framework, exchange, costs, program, err)))
+    if (status || (status = rewrite(support, exchange, costs, program, err)))
         return status;
     program->comm->semantics.host = exchange->host;
     program->comm->semantics.shape_message_ns = exchange->shape_message_ns;

@@ -4,7 +4,7 @@
 #define PPSIM_SIM_FRAMEWORK_SIZES_SIZE_PROTOCOL_H
 
 #include "sim/cost/costs.h"
-#include "sim/job/job.h"
+#include "sim/job/workload.h"
 #include "sim/program/comm.h"
 
 typedef enum pp_size_protocol_kind {
@@ -86,18 +86,9 @@ PP_MUST_CHECK pp_status pp_host_costs_parse(const char *text, pp_host_costs *hos
 /* Is there anything that needs a program with sends and receives? */
 bool pp_exchange_is_plain(const pp_exchange_options *exchange);
 
-/* Rewrites the communication of `program`, which `framework` lowered. costs: sizes, for `cached`,
- * and pairs, for late receives; NULL: there are none.
- * Fails: USAGE when the framework has no such protocol (with the reason and those it has);
- * INFEASIBLE when a size differs from the one its receiver expects ("mismatched sizes: ..."; names
- * microbatch and stages); INPUT when durations leave 64 bits; NOMEM. */
-PP_MUST_CHECK pp_status pp_exchange_lower(const pp_framework *framework,
-                                          const pp_exchange_options *exchange,
-                                          const pp_costs *costs, pp_program *program, pp_err *err);
-
 /* padded, bucket: `from` with longer last sequences; other protocols: a copy.
  * shapes_out: distinct token counts; may be NULL. Fails: INPUT when a microbatch is longer than MAX
- * (names it), or one would leave the limits of sim/job/job.h; NOMEM. */
+ * (names it), or one would leave the limits of sim/job/workload.h; NOMEM. */
 PP_MUST_CHECK pp_status pp_workload_pad(const pp_size_protocol *shapes, const pp_workload *from,
                                         pp_workload *workload_out, uint32_t *shapes_out,
                                         pp_err *err);

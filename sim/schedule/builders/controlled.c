@@ -277,25 +277,25 @@ static void reorder(pulling *p, bool with_w)
     squeeze(p);
 }
 
-pp_status pp_controlled_build(const pp_schedule_params *shape,
+pp_status pp_controlled_build(const pp_schedule_params *params,
                               uint32_t (*offset)(uint32_t type, uint32_t rank, uint32_t ranks),
                               pp_order **order_out, pp_err *err)
 {
     pulling p PP_CLEANUP(free_pulling) = { 0 };
-    uint32_t m = shape->microbatches;
+    uint32_t m = params->microbatches;
     /* the pattern, its last W's, and room for the largest offset */
-    uint64_t length = 6 * (uint64_t)shape->ranks + 8 * (uint64_t)m + 8;
-    pp_status status = pp_slots_new(shape, length, &p.slots, err);
+    uint64_t length = 6 * (uint64_t)params->ranks + 8 * (uint64_t)m + 8;
+    pp_status status = pp_slots_new(params, length, &p.slots, err);
     if (status)
         return status;
-    p.level = pp_alloc_array(shape->ranks * ((size_t)length + 1), sizeof *p.level);
-    p.inputs = pp_alloc_array(shape->ranks, sizeof *p.inputs);
+    p.level = pp_alloc_array(params->ranks * ((size_t)length + 1), sizeof *p.level);
+    p.inputs = pp_alloc_array(params->ranks, sizeof *p.inputs);
     if (!p.level || !p.inputs)
         return pp_err_nomem(err);
-    for (uint32_t r = 0; r < shape->ranks; r++) {
+    for (uint32_t r = 0; r < params->ranks; r++) {
         for (uint32_t type = PP_SLOT_FA; type <= PP_SLOT_IA; type++) {
             for (uint32_t j = 0; j < m; j++)
-                pp_slots_put(p.slots, r, offset(type, r, shape->ranks) + 6 * j,
+                pp_slots_put(p.slots, r, offset(type, r, params->ranks) + 6 * j,
                              pp_slots_op(p.slots, type, j));
         }
     }

@@ -6,7 +6,7 @@
 
 /* offset: slot of microbatch 0 by type, FA to IA; microbatch j comes 6j slots later.
  * Fails: USAGE beyond the size of pp_slots_new, NOMEM. */
-PP_MUST_CHECK pp_status pp_controlled_build(const pp_schedule_params *shape,
+PP_MUST_CHECK pp_status pp_controlled_build(const pp_schedule_params *params,
                                             uint32_t (*offset)(uint32_t type, uint32_t rank,
                                                                uint32_t ranks),
                                             pp_order **order_out, pp_err *err);

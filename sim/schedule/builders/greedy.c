@@ -49,22 +49,22 @@ static bool allocate(pp_greedy *g)
            g->opened && g->closed && g->end_ns && g->queue && g->ops && g->kept;
 }
 
-pp_status pp_greedy_new(const pp_schedule_params *shape, pp_placement placement, uint32_t limit,
+pp_status pp_greedy_new(const pp_schedule_params *params, pp_placement placement, uint32_t limit,
                         pp_greedy **greedy_out, pp_err *err)
 {
     pp_greedy *g PP_CLEANUP(pp_greedy_free) = pp_alloc_array(1, sizeof *g);
     if (!g)
         return pp_err_nomem(err);
-    g->ranks = shape->ranks;
-    g->stages = shape->ranks * shape->chunks;
-    g->microbatches = shape->microbatches;
-    g->costs = shape->costs;
+    g->ranks = params->ranks;
+    g->stages = params->ranks * params->chunks;
+    g->microbatches = params->microbatches;
+    g->costs = params->costs;
     g->same_ns[PP_OP_F] = g->same_ns[PP_OP_I] = g->same_ns[PP_OP_W] = 1;
-    g->rank_pairs = (size_t)shape->chunks * shape->microbatches;
+    g->rank_pairs = (size_t)params->chunks * params->microbatches;
     g->rank_ops = 3 * g->rank_pairs;
     assert(!g->costs ||
            (g->costs->stages == g->stages && g->costs->microbatches == g->microbatches));
-    set_memory(g, shape->memory, limit);
+    set_memory(g, params->memory, limit);
     pp_status status = pp_order_new(g->ranks, g->stages, g->microbatches, placement,
                                     g->ranks * g->rank_ops, &g->order, err);
     if (status)

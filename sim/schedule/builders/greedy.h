@@ -7,7 +7,8 @@
 #ifndef PPSIM_SIM_SCHEDULE_BUILDERS_GREEDY_H
 #define PPSIM_SIM_SCHEDULE_BUILDERS_GREEDY_H
 
-#include "sim/schedule/schedule.h"
+#include "sim/order/order.h"
+#include "sim/schedule/builders/params.h"
 
 typedef struct pp_greedy {
     pp_order *order;       /* placement and size; ops are added by pp_greedy_finish */
@@ -41,7 +42,7 @@ typedef struct pp_greedy {
 
 /* limit: per rank, in forward activations of one stage.
  * Fails: NOMEM. */
-PP_MUST_CHECK pp_status pp_greedy_new(const pp_schedule_params *shape, pp_placement placement,
+PP_MUST_CHECK pp_status pp_greedy_new(const pp_schedule_params *params, pp_placement placement,
                                       uint32_t limit, pp_greedy **greedy_out, pp_err *err);
 void pp_greedy_free(pp_greedy **greedy); /* for PP_CLEANUP; *greedy NULL is fine */
 

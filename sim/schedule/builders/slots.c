@@ -7,23 +7,23 @@
 
 #define SLOTS_MAX ((uint64_t)1 << 30)
 
-pp_status pp_slots_new(const pp_schedule_params *shape, uint64_t length, pp_slots **slots_out,
+pp_status pp_slots_new(const pp_schedule_params *params, uint64_t length, pp_slots **slots_out,
                        pp_err *err)
 {
     pp_slots *slots PP_CLEANUP(pp_slots_free) = NULL;
-    if (length > SLOTS_MAX / shape->ranks)
+    if (length > SLOTS_MAX / params->ranks)
         return pp_err_set(err, PP_USAGE, "--pp",
                           "%" PRIu32 " ranks need %" PRIu64 " slots each for %" PRIu32
                           " microbatches, more than %" PRIu64 " in all; choose fewer ranks",
-                          shape->ranks, length, shape->microbatches, SLOTS_MAX);
+                          params->ranks, length, params->microbatches, SLOTS_MAX);
     slots = pp_alloc_array(1, sizeof *slots);
     if (!slots)
         return pp_err_nomem(err);
-    slots->ranks = shape->ranks;
-    slots->microbatches = shape->microbatches;
+    slots->ranks = params->ranks;
+    slots->microbatches = params->microbatches;
     slots->length = (uint32_t)length;
-    slots->cell = pp_alloc_array((size_t)length * shape->ranks, sizeof *slots->cell);
-    slots->slot = pp_alloc_array((size_t)PP_SLOT_TYPES * shape->microbatches * shape->ranks,
+    slots->cell = pp_alloc_array((size_t)length * params->ranks, sizeof *slots->cell);
+    slots->slot = pp_alloc_array((size_t)PP_SLOT_TYPES * params->microbatches * params->ranks,
                                  sizeof *slots->slot);
     if (!slots->cell || !slots->slot)
         return pp_err_nomem(err);

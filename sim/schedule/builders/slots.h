@@ -3,7 +3,8 @@
 #ifndef PPSIM_SIM_SCHEDULE_BUILDERS_SLOTS_H
 #define PPSIM_SIM_SCHEDULE_BUILDERS_SLOTS_H
 
-#include "sim/schedule/schedule.h"
+#include "sim/order/order.h"
+#include "sim/schedule/builders/params.h"
 
 /* In the order in which a microbatch meets them; the backward of a chunk is I. */
 enum { PP_SLOT_FA, PP_SLOT_FB, PP_SLOT_IB, PP_SLOT_IA, PP_SLOT_WB, PP_SLOT_WA, PP_SLOT_TYPES };
@@ -16,7 +17,7 @@ typedef struct pp_slots {
 } pp_slots;
 
 /* All slots free. Fails: USAGE when the grid has more than 2^30 slots, NOMEM. */
-PP_MUST_CHECK pp_status pp_slots_new(const pp_schedule_params *shape, uint64_t length,
+PP_MUST_CHECK pp_status pp_slots_new(const pp_schedule_params *params, uint64_t length,
                                      pp_slots **slots_out, pp_err *err);
 void pp_slots_free(pp_slots **slots); /* for PP_CLEANUP; *slots NULL is fine */
 

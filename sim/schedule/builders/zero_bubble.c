@@ -171,16 +171,16 @@ static pp_ns attempt(zb *z)
     return longest_ns;
 }
 
-pp_status pp_schedule_zb_build(const pp_schedule_params *shape, uint32_t limit,
+pp_status pp_schedule_zb_build(const pp_schedule_params *params, uint32_t limit,
                                pp_order **order_out, pp_err *err)
 {
     zb z PP_CLEANUP(free_zb) = { 0 };
     pp_ns best_ns = INT64_MAX;
-    pp_status status = pp_greedy_new(shape, PP_PLACE_LOOP, limit, &z.g, err);
+    pp_status status = pp_greedy_new(params, PP_PLACE_LOOP, limit, &z.g, err);
     if (status)
         return status;
-    z.extra = pp_alloc_array(shape->ranks, sizeof *z.extra);
-    z.want = pp_alloc_array(shape->ranks, sizeof *z.want);
+    z.extra = pp_alloc_array(params->ranks, sizeof *z.extra);
+    z.want = pp_alloc_array(params->ranks, sizeof *z.want);
     if (!z.extra || !z.want)
         return pp_err_nomem(err);
     for (int set = 0; set < 8; set++) { /* each habit on, then off */

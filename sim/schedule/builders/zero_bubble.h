@@ -3,10 +3,11 @@
 #ifndef PPSIM_SIM_SCHEDULE_BUILDERS_ZERO_BUBBLE_H
 #define PPSIM_SIM_SCHEDULE_BUILDERS_ZERO_BUBBLE_H
 
-#include "sim/schedule/schedule.h"
+#include "sim/order/order.h"
+#include "sim/schedule/builders/params.h"
 
 /* limit: memory per rank, in forward activations. Fails: NOMEM. */
-PP_MUST_CHECK pp_status pp_schedule_zb_build(const pp_schedule_params *shape, uint32_t limit,
+PP_MUST_CHECK pp_status pp_schedule_zb_build(const pp_schedule_params *params, uint32_t limit,
                                              pp_order **order_out, pp_err *err);
 
 #endif

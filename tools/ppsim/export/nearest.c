@@ -2,6 +2,7 @@
  * does run, and how much slower that is. */
 #include "tools/ppsim/export/nearest.h"
 
+#include "sim/schedule/registry.h"
 #include "traces/target/registry.h"
 
 #include <stdio.h>

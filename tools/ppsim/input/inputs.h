@@ -4,7 +4,7 @@
 
 #include "calib/profile/profile.h"
 #include "sim/job/hardware.h"
-#include "sim/job/job.h"
+#include "sim/job/lengths.h"
 #include "sim/job/model.h"
 
 #include <stddef.h>

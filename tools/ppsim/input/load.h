@@ -5,6 +5,7 @@
 #include "calib/profile/profile.h"
 #include "planner/study/cluster.h"
 #include "sim/job/hardware.h"
+#include "sim/job/lengths.h"
 #include "sim/job/model.h"
 #include "traces/read/data.h"
 

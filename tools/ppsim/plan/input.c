@@ -4,6 +4,8 @@
 #include "planner/robustness/jitter_spec.h"
 #include "runtime/core/clock.h"
 #include "sim/base/processors.h"
+#include "sim/framework/registry.h"
+#include "sim/schedule/registry.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/input/exchange_args.h"

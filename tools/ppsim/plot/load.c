@@ -2,6 +2,7 @@
 #include "tools/ppsim/plot/load.h"
 
 #include "sim/base/alloc.h"
+#include "sim/schedule/registry.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/plot/candidates.h"
 #include "tools/ppsim/plot/gnuplot.h"

@@ -3,6 +3,7 @@
 #include "tools/ppsim/scenario/framework_table.h"
 
 #include "sim/engine/engine.h"
+#include "sim/framework/registry.h"
 #include "sim/program/comm.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/output.h"

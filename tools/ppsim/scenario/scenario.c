@@ -3,6 +3,8 @@
 #include "tools/ppsim/scenario/scenario.h"
 
 #include "sim/base/alloc.h"
+#include "sim/framework/registry.h"
+#include "sim/schedule/registry.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/input/exchange_args.h"
 #include "traces/format/registry.h"

@@ -2,6 +2,7 @@
 #include "tools/ppsim/scenario/scenario_run.h"
 
 #include "planner/bound/bound.h"
+#include "sim/framework/registry.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/input/transfer_args.h"

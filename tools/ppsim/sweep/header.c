@@ -3,6 +3,7 @@
 #include "tools/ppsim/sweep/header.h"
 
 #include "sim/base/alloc.h"
+#include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"
 
 #include <inttypes.h>

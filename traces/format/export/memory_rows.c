@@ -13,8 +13,8 @@ pp_status pp_export_memory(const pp_export *data, uint32_t rank, pp_memory_sampl
 {
     pp_memory_peak peak;
     if (data->costs)
-        return pp_memory_walk(data->program, data->timeline, data->costs, rank, visit, context,
-                              &peak, err);
+        return pp_memory_replay(data->program, data->timeline, data->costs, rank, visit, context,
+                                &peak, err);
     for (size_t i = 0; i < data->recorded->sample_count; i++) {
         const pp_memory_sample_row *sample = &data->recorded->sample[i];
         if (sample->rank == rank)

@@ -5,7 +5,7 @@
 #include "traces/format/export/export.h"
 
 bool pp_export_has_memory(const pp_export *data);
-/* pp_memory_walk, or what was recorded. Fails: INPUT, NOMEM. */
+/* pp_memory_replay, or what was recorded. Fails: INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_export_memory(const pp_export *data, uint32_t rank,
                                          pp_memory_sample visit, void *context, pp_err *err);
 

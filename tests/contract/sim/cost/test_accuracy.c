@@ -179,7 +179,7 @@ START_TEST(published_activation_memory_is_exact)
                    .costs = run_costs(&r, &hw) };
         step_simulate(&s);
         pp_memory_peak peak;
-        STEP_OK(pp_memory_walk(s.program, s.timeline, s.costs, 0, NULL, NULL, &peak, &err), err);
+        STEP_OK(pp_memory_replay(s.program, s.timeline, s.costs, 0, NULL, NULL, &peak, &err), err);
         const double gib = (double)peak.bytes[PP_MEMORY_ACTIVATIONS] / (1 << 30);
         const double published = run_double(&row, selective ? "tp_sp_selective_GiB" : "tp_GiB");
         printf("| %s %s | %.3f GiB | %.3f GiB | |\n", r.model.name,

@@ -1,7 +1,8 @@
 /* How a tensor travels between stages: channels by communicator and size against published
  * measurements, two-rank collectives, slices; in costs, lanes, memory and plans. */
-#include "sim/cost/cost_int.h"
 #include "sim/cost/cost_model.h"
+#include "sim/cost/kernel.h"
+#include "sim/cost/transfer.h"
 #include "tests/support/planning.h"
 
 #include <math.h>

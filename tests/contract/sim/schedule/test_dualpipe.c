@@ -1,5 +1,6 @@
 /* DualPipe: every stage on two ranks. Formulas: README of DeepSeek-AI's DualPipe (3da1bbea), where
  * P counts stages. */
+#include "sim/order/order_check.h"
 #include "sim/program/transfer_costs.h"
 #include "tests/support/executors.h"
 

@@ -1,5 +1,6 @@
 /* Orders of forwards only: evaluation (users.md A9). */
 #include "planner/bound/bound.h"
+#include "sim/order/order_check.h"
 #include "tests/support/executors.h"
 
 static pp_order *forwards_of(const char *schedule, uint32_t p, uint32_t v, uint32_t m)

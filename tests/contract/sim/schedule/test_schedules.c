@@ -1,5 +1,6 @@
 /* What every entry of sim/schedules.def keeps, whoever added it. */
 #include "planner/bound/bound.h"
+#include "sim/order/order_check.h"
 #include "tests/support/step.h"
 
 static const uint32_t ranks_tried[] = { 1, 2, 3, 4, 5, 8 };
@@ -190,7 +191,7 @@ static void gives_back(const pp_schedule *schedule, const pp_schedule_params *sh
     for (uint32_t r = 0; r < order->ranks; r++) {
         last_memory last = { .at_ns = 0 };
         pp_memory_peak peak;
-        STEP_OK(pp_memory_walk(s.program, s.timeline, s.costs, r, keep_last, &last, &peak, &err),
+        STEP_OK(pp_memory_replay(s.program, s.timeline, s.costs, r, keep_last, &last, &peak, &err),
                 err);
         for (int c = 0; c < PP_MEMORY_COUNT; c++) {
             int64_t kept = c == PP_MEMORY_PARAMETERS ? s.costs->parameter_bytes[r] : 0;

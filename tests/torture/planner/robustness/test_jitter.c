@@ -5,6 +5,8 @@
 #include "planner/robustness/sensitivity.h"
 #include "sim/base/alloc.h"
 #include "sim/engine/engine.h"
+#include "sim/framework/registry.h"
+#include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"
 #include "tests/torture/torture.h"
 

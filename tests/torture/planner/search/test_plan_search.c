@@ -1,6 +1,8 @@
 /* Whichever allocation fails while a plan is searched, the status says so and nothing leaks. One
  * thread: the n-th allocation is then always the same. */
 #include "planner/study/plan_search.h"
+#include "sim/framework/registry.h"
+#include "sim/schedule/registry.h"
 #include "tests/torture/torture.h"
 #include "traces/read/data.h"
 

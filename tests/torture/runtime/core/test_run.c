@@ -5,6 +5,7 @@
 #include "runtime/measure/compare.h"
 #include "runtime/transport/registry.h"
 #include "sim/base/alloc.h"
+#include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"
 #include "tests/torture/torture.h"
 

@@ -1,5 +1,6 @@
 /* Lower bounds hold for every order, and meet closed forms where there are any. */
 #include "planner/bound/bound.h"
+#include "sim/order/order_check.h"
 #include "tests/support/step.h"
 
 static uint64_t draw(uint64_t *state, uint64_t below)

@@ -2,6 +2,7 @@
 #include "planner/bound/bound.h"
 #include "planner/order/movable_order.h"
 #include "planner/order/problem_costs.h"
+#include "sim/order/order_check.h"
 #include "tests/support/step.h"
 
 static uint64_t draw(uint64_t *state, uint64_t below)

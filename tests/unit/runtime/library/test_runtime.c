@@ -1,6 +1,7 @@
 /* pp_runtime.h: what is called, with which tensors, and what happens when something fails. */
 #include "runtime/library/runtime_plan.h"
 #include "sim/base/file.h"
+#include "sim/framework/registry.h"
 #include "tests/support/library_rig.h"
 
 #include <time.h>

@@ -103,13 +103,13 @@ START_TEST(a_peak_between_ops_names_the_next_one)
     pp_memory_peak peak;
     pp_err err = { 0 };
     s.costs->activation_bytes[1] = s.costs->logits_bytes[1] = s.costs->temporary_bytes[1] = 0;
-    STEP_OK(pp_memory_walk(s.program, s.timeline, s.costs, 1, NULL, NULL, &peak, &err), err);
+    STEP_OK(pp_memory_replay(s.program, s.timeline, s.costs, 1, NULL, NULL, &peak, &err), err);
     ck_assert_int_eq(peak.total_bytes, 7);
     ck_assert_int_eq(peak.at_ns, 0); /* posted; F0 starts at 15 */
     ck_assert_uint_eq(peak.instruction, s.program->rank_begin[1]);
     s.costs->message_bytes[0] = 0;
     s.costs->logits_bytes[1] = 9;
-    STEP_OK(pp_memory_walk(s.program, s.timeline, s.costs, 1, NULL, NULL, &peak, &err), err);
+    STEP_OK(pp_memory_replay(s.program, s.timeline, s.costs, 1, NULL, NULL, &peak, &err), err);
     ck_assert_int_eq(peak.total_bytes, 9);
     ck_assert_int_eq(peak.at_ns, 15);
 }
@@ -147,7 +147,7 @@ START_TEST(what_is_on_its_way_is_not_released)
     s.costs->send_f_ns[0] = s.costs->send_b_ns[1] = 15;
     s.costs->temporary_bytes[0] = 0;
     STEP_OK(pp_simulate_into(s.program, s.costs, s.timeline, &err), err);
-    STEP_OK(pp_memory_walk(s.program, s.timeline, s.costs, 0, NULL, NULL, &peak, &err), err);
+    STEP_OK(pp_memory_replay(s.program, s.timeline, s.costs, 0, NULL, NULL, &peak, &err), err);
     ck_assert_int_eq(peak.total_bytes, 2000 + 2 * 7 + 7);
     ck_assert_int_eq(peak.at_ns, 20);
     ck_assert_int_eq(s.program->op[peak.instruction].kind, PP_OP_B);
@@ -204,7 +204,7 @@ START_TEST(temporaries_end_with_the_input_gradient)
     s.costs->stash_bytes[1] = 0;
     pp_memory_peak again;
     pp_err err = { 0 };
-    STEP_OK(pp_memory_walk(s.program, s.timeline, s.costs, 1, NULL, NULL, &again, &err), err);
+    STEP_OK(pp_memory_replay(s.program, s.timeline, s.costs, 1, NULL, NULL, &again, &err), err);
     ck_assert_int_eq(again.total_bytes, 1150);
     ck_assert_int_eq(s.program->op[again.instruction].kind, PP_OP_I);
     step_free(&s);
@@ -409,7 +409,7 @@ static void check_rank(const step *s, const pp_buffers *buffers, uint32_t r, uin
     pp_err err = { 0 };
     watch w = { .limit_bytes = rank->memory.total_bytes * 2 / 3 };
     int64_t sum = 0;
-    STEP_OK(pp_memory_walk(s->program, s->timeline, s->costs, r, look, &w, &peak, &err), err);
+    STEP_OK(pp_memory_replay(s->program, s->timeline, s->costs, r, look, &w, &peak, &err), err);
     for (int c = 0; c < PP_MEMORY_COUNT; c++)
         sum += peak.bytes[c];
     check_first_over(s, r, &w, &peak);

@@ -1,4 +1,5 @@
 /* The engine runs orders without communication: latencies, deadlocks, limits, the end of a step. */
+#include "sim/order/order_check.h"
 #include "tests/support/step.h"
 
 #include <inttypes.h>

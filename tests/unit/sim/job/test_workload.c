@@ -1,6 +1,10 @@
 /* Workloads: fixed and packed microbatches, lengths from files, replicas, placements, stacks. */
 #include "sim/base/alloc.h"
-#include "sim/job/job.h"
+#include "sim/job/lengths.h"
+#include "sim/job/parallel.h"
+#include "sim/job/recompute.h"
+#include "sim/job/software.h"
+#include "sim/job/workload.h"
 
 #include <check.h>
 #include <stdio.h>

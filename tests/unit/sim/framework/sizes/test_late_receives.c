@@ -236,7 +236,7 @@ static int64_t buffers_of(const char *schedule, const char *shapes, uint32_t p, 
     for (uint32_t k = 0; k < p; k++)
         s.costs->message_bytes[k] = 1024;
     lower(&s, shapes, 1);
-    STEP_OK(pp_memory_walk(s.program, s.timeline, s.costs, rank, NULL, NULL, &peak, &err), err);
+    STEP_OK(pp_memory_replay(s.program, s.timeline, s.costs, rank, NULL, NULL, &peak, &err), err);
     step_free(&s);
     ck_assert_int_eq(peak.recv_bytes % 1024, 0);
     return peak.recv_bytes / 1024;

@@ -1,7 +1,7 @@
 /* What was measured where a plan is to run. The cost model asks here first and models what it gets
  * no answer for; calib/profile/measured.h answers from a profile. */
-#ifndef PPSIM_SIM_COST_MEASURED_H
-#define PPSIM_SIM_COST_MEASURED_H
+#ifndef PPSIM_SIM_JOB_MEASURED_H
+#define PPSIM_SIM_JOB_MEASURED_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,7 @@
+#include "sim/job/model_hf_json.h"
 #include "sim/base/text.h"
-#include "sim/job/model_int.h"
+
+#include "sim/job/model_json_check.h"
 
 #include <inttypes.h>
 #include <stdio.h>

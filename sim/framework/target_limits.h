@@ -1,9 +1,9 @@
 /* What a training runtime executes, as limits of a search. One entry of traces/targets.def each;
  * rules and sources: docs/targets.md. */
-#ifndef PPSIM_SIM_JOB_TARGET_LIMITS_H
-#define PPSIM_SIM_JOB_TARGET_LIMITS_H
+#ifndef PPSIM_SIM_FRAMEWORK_TARGET_LIMITS_H
+#define PPSIM_SIM_FRAMEWORK_TARGET_LIMITS_H
 
-#include "sim/framework/sizes/size_protocol.h"
+#include "sim/framework/framework.h"
 
 #include <stdbool.h>
 

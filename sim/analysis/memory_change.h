@@ -1,0 +1,55 @@
+/* The components of a rank's memory, and what ops change in them. */
+#ifndef PPSIM_SIM_ANALYSIS_MEMORY_CHANGE_H
+#define PPSIM_SIM_ANALYSIS_MEMORY_CHANGE_H
+
+#include "sim/cost/costs.h"
+#include "sim/program/program.h"
+
+/* enum, key in reports */
+#define PP_MEMORY_MAP(X)          \
+    X(PARAMETERS, parameters)     \
+    X(GRADIENTS, gradients)       \
+    X(OPTIMIZER, optimizer)       \
+    X(ACTIVATIONS, activations)   \
+    X(WEIGHT_STASH, weight_stash) \
+    X(RECOMPUTE, recompute)       \
+    X(RECV_BUFFERS, recv_buffers) \
+    X(SEND_BUFFERS, send_buffers) \
+    X(LOGITS, logits)             \
+    X(TEMPORARIES, temporaries)   \
+    X(OUTPUTS, outputs)           \
+    X(COMM_LIBRARY, comm_library)
+
+typedef enum pp_memory_component {
+#define PP_MEMORY_ENUM(name, key) PP_MEMORY_##name,
+    PP_MEMORY_MAP(PP_MEMORY_ENUM)
+#undef PP_MEMORY_ENUM
+        PP_MEMORY_COUNT,
+} pp_memory_component;
+
+const char *pp_memory_key(pp_memory_component component);
+
+typedef struct pp_memory_peak {
+    int64_t total_bytes;
+    int64_t bytes[PP_MEMORY_COUNT]; /* at the peak; they sum to total_bytes */
+    pp_ns at_ns;
+    size_t instruction; /* that runs at the peak, or is the next to run, or was the last */
+    int64_t recv_bytes; /* the most that receive buffers have at any time */
+    int64_t send_bytes; /* the same of send buffers */
+} pp_memory_peak;
+
+/* Called at every change, in time order, and of programs that communicate at 0 first: `bytes` hold
+ * from `at_ns` on. */
+typedef void (*pp_memory_sample)(void *context, pp_ns at_ns, const int64_t bytes[PP_MEMORY_COUNT]);
+
+/* A sum beyond this is refused; one more addition of PP_BYTES_MAX still fits 64 bits. */
+#define PP_MEMORY_TOTAL_MAX ((int64_t)1 << 61)
+
+int64_t pp_memory_total(const int64_t bytes[PP_MEMORY_COUNT]);
+pp_status pp_memory_too_large(uint32_t rank, pp_err *err);
+/* What `op` changes at its start and at its end, in `bytes`. */
+void pp_memory_at_start(pp_op op, const pp_costs *costs, int64_t bytes[PP_MEMORY_COUNT]);
+void pp_memory_at_end(const pp_program *program, pp_op op, const pp_costs *costs,
+                      int64_t bytes[PP_MEMORY_COUNT]);
+
+#endif

@@ -1,0 +1,121 @@
+/* Sizes of a microbatch on one GPU, and the parts that its units share. docs/cost-model.md,
+ * sections 3 and 4. */
+#include "sim/cost/gpu_batch.h"
+
+#include "sim/cost/classes.h"
+
+#include <math.h>
+
+pp_gpu_batch pp_gpu_batch_of(const pp_cost_context *context, int64_t tokens, int64_t square_sum)
+{
+    const pp_model *model = context->model;
+    const double cp = (double)context->parallel.cp;
+    pp_gpu_batch local = {
+        .context = context,
+        .model = model,
+        .hw = context->hardware,
+        .t = (double)context->parallel.tp,
+        .all_tokens = (double)tokens,
+        .raw_square_sum = (double)square_sum,
+        .all_square_sum = (double)square_sum,
+        .element_bytes = (double)pp_dtype_bytes(context->switches.dtype),
+        .sequence_parallel = context->switches.sequence_parallel && context->parallel.tp > 1,
+        .fp32 = context->switches.dtype == PP_DTYPE_FP32,
+        .rope = !model->learned_positions,
+    };
+    const double length = tokens > 0 ? (double)square_sum / (double)tokens : 0;
+    const double window = (double)model->sliding_window;
+    if (window > 0 && window < length) /* s w - w^2 / 2 pairs instead of s^2 / 2 */
+        local.all_square_sum = 2 * (double)tokens * (window - window * window / (2 * length));
+    local.tokens = local.all_tokens / cp;
+    local.square_sum = local.all_square_sum / cp;
+    local.row_bytes = local.tokens * (double)model->hidden * local.element_bytes;
+    local.norm_bytes = local.sequence_parallel ? local.row_bytes / local.t : local.row_bytes;
+    /* of sequences that are equally long */
+    const double edge = ceil(length / 128);
+    local.longest = length;
+    local.tiles = length > 0 ? local.all_tokens / length * edge * edge : 0;
+    local.tensor_group = pp_group_of(context->hardware, context->parallel.tp, 1);
+    return local;
+}
+
+pp_attention_widths pp_attention_widths_of(const pp_gpu_batch *local)
+{
+    const pp_model *m = local->model;
+    pp_attention_widths a = { .heads = (double)m->heads / local->t };
+    if (m->attention == PP_ATTENTION_MLA) {
+        a.qk_dim = (double)(m->qk_nope_head_dim + m->qk_rope_head_dim);
+        a.v_dim = (double)m->v_head_dim;
+        a.q = a.k = a.heads * a.qk_dim;
+        a.v = a.o = a.heads * a.v_dim;
+        return a;
+    }
+    /* fewer key/value heads than ranks: each rank keeps a copy of one */
+    const double kv_heads = fmax(1, (double)m->kv_heads / local->t);
+    a.qk_dim = a.v_dim = (double)m->head_dim;
+    a.q = a.o = a.heads * a.qk_dim;
+    a.k = a.v = kv_heads * a.qk_dim;
+    return a;
+}
+
+double pp_gpu_gemm_seconds(const pp_gpu_batch *local, double m, double n, double k, double batch,
+                           pp_gemm_pass pass)
+{
+    const pp_switches *sw = &local->context->switches;
+    pp_gemm g = { .m = m,
+                  .n = n,
+                  .k = k,
+                  .batch = batch,
+                  .output_bytes = local->element_bytes,
+                  .pass = pass,
+                  .fp32 = local->fp32 };
+    if (pass == PP_GEMM_WEIGHT && sw->fused_wgrad) /* adds to the main gradient in place */
+        g.output_bytes = 2 * (double)pp_dtype_bytes(sw->grad_dtype);
+    return pp_gemm_seconds(local->hw, &g);
+}
+
+void pp_add_linear(const pp_gpu_batch *local, double m, double n, double k, double groups,
+                   pp_work *work)
+{
+    const pp_switches *sw = &local->context->switches;
+    work->f += pp_gpu_gemm_seconds(local, m, n, k, groups, PP_GEMM_FORWARD);
+    work->i += pp_gpu_gemm_seconds(local, m, k, n, groups, PP_GEMM_INPUT);
+    work->w += pp_gpu_gemm_seconds(local, n, k, m, groups, PP_GEMM_WEIGHT);
+    if (!sw->fused_wgrad) /* reads the new gradient, reads and writes the main one */
+        work->w += pp_elementwise_seconds(
+            local->hw,
+            groups * n * k * (local->element_bytes + 2 * (double)pp_dtype_bytes(sw->grad_dtype)));
+}
+
+void pp_add_elementwise(const pp_gpu_batch *local, double forward_bytes, double backward_bytes,
+                        pp_work *work)
+{
+    work->f += pp_elementwise_seconds(local->hw, forward_bytes);
+    work->i += pp_elementwise_seconds(local->hw, backward_bytes);
+}
+
+double pp_gather_seconds(const pp_gpu_batch *local, pp_collective kind, double bytes)
+{
+    return local->context->no_collectives
+               ? 0
+               : pp_collective_seconds(local->hw, kind, local->tensor_group, bytes);
+}
+
+void pp_add_tensor_parallel(const pp_gpu_batch *local, double bytes, pp_work *work)
+{
+    const double hidden_part = local->context->switches.tp_overlap ? local->hw->tp_overlap : 0;
+    if (local->context->parallel.tp <= 1)
+        return;
+    if (!local->sequence_parallel) {
+        const double reduce = pp_gather_seconds(local, PP_ALL_REDUCE, bytes);
+        work->f += reduce;
+        work->i += (1 - hidden_part) * reduce;
+        return;
+    }
+    const double gather = pp_gather_seconds(local, PP_ALL_GATHER, bytes);
+    const double scatter = pp_gather_seconds(local, PP_REDUCE_SCATTER, bytes);
+    work->f += gather + scatter;
+    /* the gradient's all-gather before the row-parallel layer is exposed; the second gather of the
+     * input and the scatter of its gradient run beside GEMMs */
+    work->i += gather + (1 - hidden_part) * (gather + scatter);
+}

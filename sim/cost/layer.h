@@ -1,0 +1,10 @@
+/* Time of one transformer layer. */
+#ifndef PPSIM_SIM_COST_LAYER_H
+#define PPSIM_SIM_COST_LAYER_H
+
+#include "sim/cost/gpu_batch.h"
+
+/* Times of forward and backward, recomputation included. */
+pp_work pp_layer_work(const pp_gpu_batch *local, bool moe);
+
+#endif

@@ -1,0 +1,13 @@
+/* Bytes and parameters of units. */
+#ifndef PPSIM_SIM_COST_STAGE_MEMORY_H
+#define PPSIM_SIM_COST_STAGE_MEMORY_H
+
+#include "sim/cost/gpu_batch.h"
+
+/* Fills the byte counts and the parameters of `cost`. */
+void pp_layer_memory(const pp_gpu_batch *local, bool moe, pp_unit_cost *cost);
+void pp_embedding_memory(const pp_gpu_batch *local, pp_unit_cost *cost);
+void pp_loss_memory(const pp_gpu_batch *local, pp_unit_cost *cost);
+void pp_mtp_memory(const pp_gpu_batch *local, pp_unit_cost *cost);
+
+#endif

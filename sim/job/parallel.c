@@ -1,0 +1,29 @@
+/* Degrees of parallelism and placements of stages. The V placement is that of ZB-V (Qi et al.
+ * 2024), the bidirectional one that of DualPipe (DeepSeek-AI 2024). */
+#include "sim/job/parallel.h"
+
+int64_t pp_parallel_gpus(const pp_parallel *parallel)
+{
+    return parallel->pp * parallel->tp * parallel->cp * parallel->dp;
+}
+
+uint32_t pp_placement_rank(pp_placement placement, uint32_t stage, uint32_t ranks)
+{
+    uint32_t at = stage % ranks;
+    bool backwards = placement == PP_PLACE_V && stage / ranks % 2 == 1;
+    return backwards ? ranks - 1 - at : at;
+}
+
+bool pp_placement_holds(pp_placement placement, uint32_t stage, uint32_t ranks, uint32_t rank)
+{
+    uint32_t first = pp_placement_rank(placement, stage, ranks);
+    return rank == first || (placement == PP_PLACE_BIDIRECTIONAL && rank == ranks - 1 - first);
+}
+
+const char *pp_placement_name(pp_placement placement)
+{
+    static const char *const names[] = {
+        [PP_PLACE_LOOP] = "loop", [PP_PLACE_V] = "v", [PP_PLACE_BIDIRECTIONAL] = "bidirectional"
+    };
+    return names[placement];
+}

@@ -1,0 +1,37 @@
+/* A compute op: one stage's forward or backward of one microbatch. */
+#ifndef PPSIM_SIM_ORDER_OP_H
+#define PPSIM_SIM_ORDER_OP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* token letter, words */
+#define PP_OP_MAP(X)            \
+    X(F, "forward")             \
+    X(I, "backward for input")  \
+    X(W, "backward for weight") \
+    X(B, "backward, input + weight")
+
+typedef enum pp_op_kind {
+#define PP_OP_ENUM(letter, words) PP_OP_##letter,
+    PP_OP_MAP(PP_OP_ENUM)
+#undef PP_OP_ENUM
+        PP_OP_KIND_COUNT,
+} pp_op_kind;
+
+char pp_op_letter(pp_op_kind kind);
+
+typedef struct pp_op {
+    uint32_t microbatch;
+    uint16_t stage;
+    uint8_t kind;   /* pp_op_kind */
+    uint8_t paired; /* 1: first half of an (a;b)OVERLAP_F_B, the next op is the second half */
+} pp_op;
+
+/* "3F7". Returns buffer. */
+const char *pp_op_print(pp_op op, char *buffer, size_t size);
+/* The inverse; the whole text must be one token. Returns false when it is none. */
+bool pp_op_parse(const char *text, size_t bytes, pp_op *op_out);
+
+#endif
