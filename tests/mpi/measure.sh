@@ -16,9 +16,9 @@ failed=0
 
 # wanted COMMAND ROWS PATTERN
 wanted() {
-    python3 "tools/$1" --try >"$scratch/out" 2>&1 || { cat "$scratch/out"; failed=1; }
+    python3 "tools/dev/$1" --try >"$scratch/out" 2>&1 || { cat "$scratch/out"; failed=1; }
     [ "$(grep -cE "$3" "$scratch/out")" -eq "$2" ] ||
-        { echo "tools/$1: not $2 rows:"; cat "$scratch/out"; failed=1; }
+        { echo "tools/dev/$1: not $2 rows:"; cat "$scratch/out"; failed=1; }
 }
 wanted measure-shapes 24 '^\| (lognormal|long)-8k \| (plan|local|message|cached|padded|bucket:[0-9]+) '
 wanted measure-p2p 9 '^\| [0-9]+ ([KM]iB|B) \| '
