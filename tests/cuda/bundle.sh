@@ -3,7 +3,7 @@
 # usage: bundle.sh PPSIM FOLDER_OF_THE_STAND-IN|none BUILD
 . tests/cuda/common.sh
 needs_standin
-check=$root/tools/gpu-check
+check=$root/tools/dev/gpu-check
 ln -s "$build" "$scratch/the build"
 export PPSIM_BUILD="$scratch/the build" PPSIM_MODULE_DIR="$modules"
 cd "$scratch" || exit 1

@@ -3,14 +3,14 @@
 # usage: check.sh PPSIM FOLDER_OF_THE_STAND-IN|none BUILD
 . tests/cuda/common.sh
 needs_standin
-check=$root/tools/gpu-check
+check=$root/tools/dev/gpu-check
 ln -s "$build" "$scratch/the build"
 export GPU_CHECK_TRIAL=1 GPU_CHECK_PROBES=nccl-link PPSIM_BUILD="$scratch/the build" PPSIM_MODULE_DIR="$modules"
 cd "$scratch" || exit 1
 
 # NCCL and cuBLAS are fetched for the CUDA of nvcc, once, and what is not needed of them is not kept.
-mkdir tools bin
-cp "$root/tools/cuda-headers" tools
+mkdir -p tools/dev bin
+cp "$root/tools/dev/cuda-headers" tools/dev
 printf '#!/bin/sh\necho "Cuda compilation tools, release $CUDA, V$CUDA.93"\n' >bin/nvcc
 cat >bin/python3 <<'END'
 #!/bin/sh
@@ -58,7 +58,7 @@ headers 12.8 '' --cudnn || wrong "cuDNN for CUDA 12: $(cat err)"
 grep -q 'install.* nvidia-cuda-nvrtc-cu12$' asked && grep -q 'nvidia-cudnn-cu12==9.28' asked || wrong "cuDNN for CUDA 12: $(cat asked)"
 rm -r build
 # Another CUDA: what is asked for, and when it is not to be had.
-cp "$root/tools/try-cuda" tools
+cp "$root/tools/dev/try-cuda" tools/dev
 printf '#!/bin/sh\necho "$*" >asked\n[ "$3" != install ]\n' >bin/python3
 try() { PATH="$scratch/bin:$PATH" tools/dev/try-cuda "$@" 2>err; }
 for version in '' 11.8 12 '12.1 2.18 x'; do
@@ -128,20 +128,20 @@ for schedule in 1f1b interleaved zbv planned; do
 done
 grep -q '^GPU: stand-in GPU' one/environment.txt || wrong "the GPU is not noted: $(cat one/environment.txt)"
 [ "$(hostname)" = localhost ] || ! grep -rqw "$(hostname)" one || wrong "the host's name is in what is kept"
-mkdir -p tree/tools tree/docs tree/traces/data
-cp "$check" tree/tools
+mkdir -p tree/tools/dev tree/docs tree/traces/data
+cp "$check" tree/tools/dev
 cp "$root/docs/gpu.md" tree/docs
-tree/tools/gpu-check --import one 'a b' 2>err
+tree/tools/dev/gpu-check --import one 'a b' 2>err
 [ $? -eq 2 ] || wrong "a name with a blank"
-PPSIM_BUILD="$build" tree/tools/gpu-check --docs || wrong "--docs without samples"
+PPSIM_BUILD="$build" tree/tools/dev/gpu-check --docs || wrong "--docs without samples"
 cmp tree/docs/gpu.md "$root/docs/gpu.md" || [ -d "$root/traces/data/measured" ] || wrong "docs/gpu.md has another table"
 [ "$(grep -c '| not measured |$' tree/docs/gpu.md)" -ge 6 ] || wrong "without samples: $(cat tree/docs/gpu.md)"
-mkdir nothing && tree/tools/gpu-check --import nothing x 2>err
+mkdir nothing && tree/tools/dev/gpu-check --import nothing x 2>err
 [ $? -eq 3 ] || wrong "nothing is imported: $(cat err)"
-tree/tools/gpu-check --import one stand-in || wrong "--import"
+tree/tools/dev/gpu-check --import one stand-in || wrong "--import"
 ls tree/traces/data/measured/stand-in | tr '\n' ' ' | grep -qx 'commands.txt environment.txt profile.json table.md ' || wrong "what is imported"
 ! grep -q "$scratch" tree/traces/data/measured/stand-in/commands.txt || wrong "folders of the machine: $(cat tree/traces/data/measured/stand-in/commands.txt)"
-tree/tools/gpu-check --docs && grep -q '^| \*\*stand-in\*\* | stand-in GPU, ' tree/docs/gpu.md || wrong "the table of samples: $(cat tree/docs/gpu.md)"
+tree/tools/dev/gpu-check --docs && grep -q '^| \*\*stand-in\*\* | stand-in GPU, ' tree/docs/gpu.md || wrong "the table of samples: $(cat tree/docs/gpu.md)"
 grep -q '^| links | 1 curves: median [0-9.]* %' tree/docs/gpu.md || wrong "no curve: $(cat tree/docs/gpu.md)"
 # The time of a call; the next one goes on.
 GPU_CHECK_SECONDS=0 GPU_CHECK_RANKS=2 "$check" late >table 2>err
