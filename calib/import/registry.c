@@ -31,9 +31,7 @@ static const char *name_at(size_t index)
     return imports[index]->name;
 }
 
-static const pp_registry registry = {
-    .noun = "import", .option = NULL, .list = NULL, .count = IMPORT_COUNT, .name = name_at
-};
+static const pp_registry registry = { .noun = "import", .count = IMPORT_COUNT, .name = name_at };
 
 pp_status pp_import_get(const char *name, const pp_import **import_out, pp_err *err)
 {

@@ -1,8 +1,8 @@
 #include "calib/measure/gpu_probe.h"
 
 #include "calib/measure/probe_options.h"
-
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 #include "sim/base/text.h"
 
 #include <assert.h>
@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#define WHERE "--compute-settings"
 
 enum {
     HIDDEN,
@@ -52,28 +50,33 @@ static pp_status read_value(int key, const char *value, size_t bytes, int64_t *n
         const int word = find(value, bytes, words, 2);
         s->gated = word == 1;
         return word >= 0 ? PP_OK
-                         : pp_err_set(err, PP_USAGE, WHERE, "gated=%s: must be off or on", text);
+                         : pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_COMPUTE_SETTINGS),
+                                      "gated=%s: must be off or on", text);
     }
-    if (pp_parse_int(text, WHERE, 1, most[key], &numbers[key], &unused))
-        return pp_err_set(err, PP_USAGE, WHERE, "%s=%s: must be a whole number from 1 to %lld",
-                          keys[key], text, (long long)most[key]);
+    if (pp_parse_int(text, pp_err_name(err, PP_FIELD_COMPUTE_SETTINGS), 1, most[key], &numbers[key],
+                     &unused))
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_COMPUTE_SETTINGS),
+                          "%s=%s: must be a whole number from 1 to %lld", keys[key], text,
+                          (long long)most[key]);
     return PP_OK;
 }
 
 static pp_status check_settings(const pp_gpu_shapes *s, pp_err *err)
 {
     if (s->hidden % s->heads)
-        return pp_err_set(err, PP_USAGE, WHERE, "hidden=%lld does not divide into heads=%lld",
-                          (long long)s->hidden, (long long)s->heads);
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_COMPUTE_SETTINGS),
+                          "hidden=%lld does not divide into heads=%lld", (long long)s->hidden,
+                          (long long)s->heads);
     if (s->heads % s->kv_heads)
-        return pp_err_set(err, PP_USAGE, WHERE, "heads=%lld do not share kv_heads=%lld evenly",
-                          (long long)s->heads, (long long)s->kv_heads);
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_COMPUTE_SETTINGS),
+                          "heads=%lld do not share kv_heads=%lld evenly", (long long)s->heads,
+                          (long long)s->kv_heads);
     if (s->kv_heads % s->tp || s->mlp % s->tp)
-        return pp_err_set(err, PP_USAGE, WHERE, "tp=%lld does not divide kv_heads and mlp",
-                          (long long)s->tp);
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_COMPUTE_SETTINGS),
+                          "tp=%lld does not divide kv_heads and mlp", (long long)s->tp);
     if (s->tokens % 64)
-        return pp_err_set(err, PP_USAGE, WHERE, "tokens=%lld: must be a multiple of 64",
-                          (long long)s->tokens);
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_COMPUTE_SETTINGS),
+                          "tokens=%lld: must be a multiple of 64", (long long)s->tokens);
     return PP_OK;
 }
 
@@ -86,7 +89,7 @@ pp_status pp_gpu_shapes_parse(const char *text, pp_gpu_shapes *settings_out, pp_
         const size_t name = strcspn(text, "=,");
         const int key = find(text, name, keys, KEY_COUNT);
         if (text[name] != '=' || (key < 0 && find(text, name, others, 3) < 0))
-            return pp_err_set(err, PP_USAGE, WHERE,
+            return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_COMPUTE_SETTINGS),
                               "'%.*s' is no setting of a GPU's probes; there are hidden, heads, "
                               "kv_heads, mlp, gated, vocab, tp and tokens",
                               (int)(bytes < 40 ? bytes : 40), text);

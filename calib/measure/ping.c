@@ -215,6 +215,7 @@ static void *serve(void *argument)
 
 pp_status pp_ping_start(pp_ping *p, pp_err *err)
 {
+    p->partner_err = pp_err_like(err);
     int code = pthread_create(&p->partner, NULL, serve, p);
     if (code)
         return pp_err_set(err, PP_UNAVAILABLE, NULL, "no thread can be started: %s",

@@ -342,7 +342,7 @@ static pp_status measure_point(measuring *m, size_t index, uint32_t pass, pp_err
 static pp_status measure_or_leave_out(measuring *m, size_t index, uint32_t pass, pp_err *err)
 {
     char what[96];
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     pp_status status = measure_point(m, index, pass, &why);
     if (status == PP_UNAVAILABLE) {
         m->left_out[index] = true;

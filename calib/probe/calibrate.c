@@ -73,7 +73,7 @@ static pp_status run_probe(const pp_probe *probe, const pp_calibrate_options *op
 {
     void *state = NULL;
     const pp_subject *subject = NULL;
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     char name[64];
     pp_probe_options how = options->probe;
     snprintf(name, sizeof name, "probe %s", probe->name);

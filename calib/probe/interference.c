@@ -7,6 +7,7 @@
 #include "runtime/core/clock.h"
 #include "runtime/transport/registry.h"
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -70,7 +71,7 @@ static void *accompany(void *argument)
 {
     pair *p = argument;
     pp_status status = PP_OK;
-    pp_err err = { 0 };
+    pp_err err = pp_err_like(&p->other_err);
     pthread_mutex_lock(&p->lock);
     while (p->wanted != LEAVE) {
         if (p->doing != p->wanted) {
@@ -256,6 +257,7 @@ static pp_status pair_open(const pp_probe_options *options, void **state_out,
         return pp_err_nomem(err);
     pthread_mutex_init(&p->lock, NULL); /* cannot fail with default attributes on Linux */
     pthread_cond_init(&p->changed, NULL);
+    p->other_err = pp_err_like(err);
     atomic_init(&p->now, REST);
     p->subject = (pp_subject){ .source = "probe interference, thread time",
                                .stopwatch = PP_STOPWATCH_THREAD,
@@ -279,7 +281,8 @@ static pp_status pair_open(const pp_probe_options *options, void **state_out,
 
 const pp_probe pp_probe_interference = {
     .name = "interference",
-    .summary = "how compute and transfers slow each other down: factors of --overlap-slowdown",
+    .summary = "how compute and transfers slow each other down: factors of",
+    .setting = PP_FIELD_OVERLAP_SLOWDOWN,
     .share = 15,
     .open = pair_open,
     .close = pair_close,

@@ -16,7 +16,7 @@ static bool under_mpirun(void)
 static pp_status meet(const pp_transport *transport, size_t bytes_max, pp_ping **ping_out,
                       pp_err *err)
 {
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     pp_status status = pp_ping_new(transport, bytes_max, ping_out, &why);
     if (status == PP_USAGE)
         return pp_err_set(err, PP_USAGE, "probe mpi-link",

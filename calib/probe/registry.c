@@ -32,9 +32,11 @@ static const char *name_at(size_t index)
     return probes[index]->name;
 }
 
-static const pp_registry registry = {
-    .noun = "probe", .option = "--probe", .list = "probes", .count = PROBE_COUNT, .name = name_at
-};
+static const pp_registry registry = { .noun = "probe",
+                                      .field = PP_FIELD_PROBE,
+                                      .all = PP_FIELD_ASK_PROBES,
+                                      .count = PROBE_COUNT,
+                                      .name = name_at };
 
 pp_status pp_probe_get(const char *name, const pp_probe **probe_out, pp_err *err)
 {

@@ -1,6 +1,7 @@
 #include "calib/profile/measured.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 #include "sim/job/model.h"
 
 #include <inttypes.h>
@@ -338,7 +339,7 @@ static pp_status find_layers(pp_measured_profile *m, int64_t layers, pp_err *err
     int64_t probed = source ? strtol(source + strlen("layers="), NULL, 10) : 0;
     probed = probed > 0 && probed <= PP_MODEL_LAYERS_MAX ? probed : 0;
     if (probed > 0 && layers && layers != probed)
-        return pp_err_set(err, PP_USAGE, "--profile-layers",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_PROFILE_LAYERS),
                           "the probe measured stages of %" PRId64 " layers; leave the option out",
                           probed);
     m->layers = layers ? layers : probed;
@@ -349,7 +350,7 @@ static pp_status find_layers(pp_measured_profile *m, int64_t layers, pp_err *err
     if (stage == PP_ENTRY_NONE)
         return PP_OK;
     return pp_err_set(
-        err, PP_USAGE, "--profile-layers",
+        err, PP_USAGE, pp_err_name(err, PP_FIELD_PROFILE_LAYERS),
         "is missing: the profile has times of whole stages (%s), and nothing says how "
         "many layers such a stage had",
         m->profile->entry[stage].class_name);

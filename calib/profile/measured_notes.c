@@ -1,6 +1,8 @@
 /* What a profile told the cost model, in words. */
 #include "calib/profile/measured_notes.h"
 
+#include "sim/base/field.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -90,9 +92,8 @@ static pp_status note_rest(const pp_measured_profile *m, const char *hardware, p
         return pp_notes_add(notes, err, NOTE_REST, "%sthe rest: as in %s",
                             text.data ? text.data : "", hardware);
     return pp_notes_add(notes, err, NOTE_REST,
-                        "%soptimizer: they take no time (--hw names a machine "
-                        "that tells)",
-                        text.data ? text.data : "");
+                        "%soptimizer: they take no time (%s names a machine that tells)",
+                        text.data ? text.data : "", pp_err_name(err, PP_FIELD_HARDWARE));
 }
 
 /* What classes of this name answer, as bits of pp_measured_kind. */

@@ -146,7 +146,7 @@ static pp_status fit_entry(const pp_profile *p, pp_profile_entry *e, pp_err *err
     const pp_series **list PP_CLEANUP(free_pointers) =
         pp_alloc_array(e->series_count, sizeof *list);
     const pp_fit_options options = { .sm_count = p->sm_count };
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     if (!list)
         return pp_err_nomem(err);
     pp_status status = pp_profile_samples(p, e, &part, err);

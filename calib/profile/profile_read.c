@@ -355,7 +355,7 @@ static pp_status read_unfinished(const pp_json_at *root, uint32_t *bits_out, pp_
     for (size_t i = 0; i < count && !status; i++) {
         const char *names[] = { NULL, NULL };
         const pp_probe *probe;
-        pp_err why = { 0 };
+        pp_err why = pp_err_like(err);
         if ((status = pp_json_item(&list, i, &item, err)) ||
             (status = pp_json_read_text(&item, &names[0], err)))
             return status;

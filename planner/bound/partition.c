@@ -14,6 +14,7 @@
 #include "planner/bound/partition.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -84,11 +85,14 @@ static pp_status units_new(const pp_unit_weights *w, const pp_partition_params *
     u->stage_ns = w->stage_ns;
     u->rank_speed = split->rank_speed;
     if (u->stages > u->n)
-        return pp_err_set(err, PP_USAGE, split->ranks <= u->n ? "--vpp" : "--pp",
+        return pp_err_set(err, PP_USAGE,
+                          split->ranks <= u->n ? pp_err_name(err, PP_FIELD_CHUNKS)
+                                               : pp_err_name(err, PP_FIELD_RANKS),
                           "%" PRIu32 " ranks x %" PRIu32 " chunks are more "
                           "stages than the model's %zu parts can fill; choose pp x vpp <= %zu, or "
-                          "ask for empty stages with --partition LAYOUT",
-                          split->ranks, split->chunks, u->n, u->n);
+                          "ask for empty stages with %s LAYOUT",
+                          split->ranks, split->chunks, u->n, u->n,
+                          pp_err_name(err, PP_FIELD_PARTITION));
     u->prefix = pp_alloc_array(u->n + 1, sizeof *u->prefix);
     if (split->rank_speed)
         u->ends = pp_alloc_array(((size_t)u->stages + 1) * (u->n + 1), sizeof *u->ends);
@@ -405,18 +409,17 @@ pp_status pp_partition_uniform(int64_t layers, int64_t mtp, uint32_t ranks, uint
         while (above <= layers && layers % above != 0)
             above++;
         if (above > layers)
-            return pp_err_set(err, PP_USAGE, "--partition",
+            return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_PARTITION),
                               "uniform needs as many layers on every "
                               "stage, and %" PRId64 " stages do not divide %" PRId64 " layers; "
-                              "the nearest number of stages is %" PRId64 "; or use --partition "
-                              "auto",
-                              count, layers, below);
-        return pp_err_set(err, PP_USAGE, "--partition",
+                              "the nearest number of stages is %" PRId64 "; or use %s auto",
+                              count, layers, below, pp_err_name(err, PP_FIELD_PARTITION));
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_PARTITION),
                           "uniform needs as many layers on every "
                           "stage, and %" PRId64 " stages do not divide %" PRId64 " layers; the "
                           "nearest numbers of stages are %" PRId64 " and %" PRId64 "; or use "
-                          "--partition auto",
-                          count, layers, below, above);
+                          "%s auto",
+                          count, layers, below, above, pp_err_name(err, PP_FIELD_PARTITION));
     }
     pp_stage *stages = pp_alloc_array((size_t)count, sizeof *stages);
     if (!stages)

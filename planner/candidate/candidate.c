@@ -1,6 +1,7 @@
 /* Names, scores and one line of CSV of a candidate. */
 #include "planner/candidate/candidate.h"
 
+#include "sim/base/field.h"
 #include "sim/schedule/registry.h"
 
 #include <inttypes.h>
@@ -27,7 +28,8 @@ static pp_status build_nothing(const pp_schedule_params *shape, pp_order **order
 {
     (void)shape;
     (void)order_out;
-    return pp_err_set(err, PP_USAGE, "--schedule", "planned orders are found, not generated");
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SCHEDULE),
+                      "planned orders are found, not generated");
 }
 
 const pp_schedule pp_planned_schedule = {

@@ -35,7 +35,7 @@ pp_status pp_candidate_order(const pp_search *search, pp_candidate *candidate,
         .group_size = candidate->group_size,
         .costs = costs,
     };
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     pp_status status = pp_schedule_build(candidate->schedule, &shape, order_out, &why);
     if (status == PP_USAGE && candidate->schedule->grouped &&
         !search->problem.request->group_size &&
@@ -149,7 +149,7 @@ pp_status pp_candidate_simulate_orders(pp_search *search, pp_candidate *candidat
                                        const pp_cost_set *set, pp_order *const *order,
                                        uint32_t orders, pp_err *err)
 {
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     pp_status status = PP_OK;
     search->simulated++;
     candidate->reason[0] = '\0';
@@ -166,7 +166,7 @@ pp_status pp_candidate_simulate(pp_search *search, pp_candidate *candidate, pp_e
 {
     pp_cost_set set PP_CLEANUP(pp_cost_set_free) = { 0 };
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     pp_status status = pp_search_costs(search, &search->setup[candidate->setup], &set, err);
     if (status)
         return status;

@@ -84,7 +84,7 @@ pp_status pp_search_add_setup(pp_search *search, pp_setup setup, pp_err *err)
     if (status)
         return status;
     pp_setup *added = &search->setup[search->setup_count - 1];
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     added->legal =
         pp_setup_find_bound(added, &search->problem, &search->data[added->data], &why) == PP_OK;
     search->usable += added->legal && added->bound.fits;

@@ -3,6 +3,7 @@
 #include "planner/candidate/problem.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 #include "sim/framework/registry.h"
 
 #include <inttypes.h>
@@ -28,15 +29,15 @@ static pp_status check_request(const pp_plan_request *request, pp_err *err)
         int64_t value;
         const char *option;
     } rows[] = {
-        { request->parallel.pp, "--pp" },
-        { request->parallel.tp, "--tp" },
-        { request->parallel.cp, "--cp" },
-        { request->parallel.dp, "--dp" },
-        { request->parallel.ep, "--ep" },
-        { request->parallel.vpp, "--vpp" },
-        { request->seq_length, "--seq-length" },
-        { request->micro_batch_size, "--micro-batch-size" },
-        { request->global_batch_size, "--global-batch-size" },
+        { request->parallel.pp, pp_err_name(err, PP_FIELD_RANKS) },
+        { request->parallel.tp, pp_err_name(err, PP_FIELD_TP) },
+        { request->parallel.cp, pp_err_name(err, PP_FIELD_CP) },
+        { request->parallel.dp, pp_err_name(err, PP_FIELD_DP) },
+        { request->parallel.ep, pp_err_name(err, PP_FIELD_EP) },
+        { request->parallel.vpp, pp_err_name(err, PP_FIELD_CHUNKS) },
+        { request->seq_length, pp_err_name(err, PP_FIELD_SEQ_LENGTH) },
+        { request->micro_batch_size, pp_err_name(err, PP_FIELD_MICRO_BATCH_SIZE) },
+        { request->global_batch_size, pp_err_name(err, PP_FIELD_GLOBAL_BATCH_SIZE) },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         pp_status status = check_positive(rows[i].value, rows[i].option, err);
@@ -44,28 +45,30 @@ static pp_status check_request(const pp_plan_request *request, pp_err *err)
             return status;
     }
     if (request->memory_limit_bytes < 0)
-        return pp_err_set(err, PP_USAGE, "--memory-limit", "must be positive, is %" PRId64 " bytes",
-                          request->memory_limit_bytes);
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_MEMORY_LIMIT),
+                          "must be positive, is %" PRId64 " bytes", request->memory_limit_bytes);
     int64_t parts = request->model->layers + request->model->mtp_layers +
                     (request->allow_empty_end_stages ? 2 : 0);
     int64_t pp = request->parallel.pp;
     if (pp < 1)
-        return pp_err_set(err, PP_USAGE, "--pp",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RANKS),
                           "the number of pipeline ranks must be given, "
                           "from 1 to %" PRId64,
                           parts);
     if (pp * or_one(request->parallel.vpp) > parts && request->partition != PP_PARTITION_LAYOUT)
         return pp_err_set(
-            err, PP_USAGE, pp <= parts ? "--vpp" : "--pp",
+            err, PP_USAGE,
+            pp <= parts ? pp_err_name(err, PP_FIELD_CHUNKS) : pp_err_name(err, PP_FIELD_RANKS),
             "%s has %" PRId64 " layers, so %" PRId64 " ranks "
             "x %" PRId64 " stages would leave some empty; choose pp x vpp up to %" PRId64
-            ", or place them with --partition LAYOUT",
-            request->model->name, request->model->layers, pp, or_one(request->parallel.vpp), parts);
+            ", or place them with %s LAYOUT",
+            request->model->name, request->model->layers, pp, or_one(request->parallel.vpp), parts,
+            pp_err_name(err, PP_FIELD_PARTITION));
     if (request->lengths && request->global_batch_size)
-        return pp_err_set(err, PP_USAGE, "--global-batch-size",
-                          "--lengths already says what one "
-                          "step trains (%zu sequences); give one of the two",
-                          request->length_count);
+        return pp_err_set(
+            err, PP_USAGE, pp_err_name(err, PP_FIELD_GLOBAL_BATCH_SIZE),
+            "%s already says what one step trains (%zu sequences); give one of the two",
+            pp_err_name(err, PP_FIELD_LENGTHS), request->length_count);
     return PP_OK;
 }
 
@@ -78,7 +81,7 @@ static pp_status check_batch(const pp_plan_problem *problem, pp_err *err)
     char below[32] = "";
     if (batch > each)
         snprintf(below, sizeof below, "%" PRId64 " and ", batch / each * each);
-    return pp_err_set(err, PP_USAGE, "--global-batch-size",
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_GLOBAL_BATCH_SIZE),
                       "%" PRId64 " sequences do not divide "
                       "into dp %" PRId64 " x micro-batches of %" PRId64
                       "; the nearest that do: %s%" PRId64,
@@ -92,18 +95,19 @@ static pp_status check_layout(pp_plan_problem *problem, pp_err *err)
     const pp_model *model = problem->request->model;
     pp_stage *stages = NULL;
     uint32_t count;
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     pp_status status = pp_layout_parse(problem->request->layout, model->layers, model->mtp_layers,
                                        &stages, &count, &why);
     free(stages);
     if (status) {
         char where[sizeof why.where];
-        snprintf(where, sizeof where, "--partition, %.200s", why.where);
+        snprintf(where, sizeof where, "%s, %.200s", pp_err_name(err, PP_FIELD_PARTITION),
+                 why.where);
         return pp_err_set(err, status, where, "%s", why.text);
     }
     int64_t pp = problem->parallel.pp;
     if (count % pp != 0 || (problem->parallel.vpp && count != pp * problem->parallel.vpp))
-        return pp_err_set(err, PP_USAGE, "--partition",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_PARTITION),
                           "the layout has %" PRIu32 " stages, which "
                           "is not pp %" PRId64 " x vpp%s; give as many stages as pp x vpp",
                           count, pp, problem->parallel.vpp ? "" : " for any vpp");

@@ -99,7 +99,7 @@ static size_t list_facts(const pp_order_problem *x, const state *s, int64_t fact
 static void keep(exact *e, uint64_t done, uint32_t *bucket, const int64_t *facts, size_t count)
 {
     void *list = e->kept;
-    pp_err ignored;
+    pp_err ignored = { 0 };
     if (e->starved || e->kept_count >= KEPT_MOST)
         return;
     if (pp_grow(&list, &e->kept_capacity, e->kept_count + 2, sizeof *e->kept, &ignored)) {

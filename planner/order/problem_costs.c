@@ -138,7 +138,7 @@ pp_status pp_order_bounds_of_order(const pp_costs *costs, const pp_order *order,
 {
     size_t used[PP_OP_KIND_COUNT] = { 0 };
     size_t paired = 0;
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     pp_order_problem *x PP_CLEANUP(pp_order_problem_free) = NULL;
     for (size_t i = 0; i < order->rank_begin[order->ranks]; i++) {
         used[order->ops[i].kind]++;

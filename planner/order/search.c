@@ -17,6 +17,7 @@
 #include "planner/order/exact.h"
 #include "planner/order/local_search.h"
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -335,8 +336,9 @@ pp_status pp_order_search(const pp_order_problem *problem, int64_t bound,
     search s PP_CLEANUP(search_free) = { .problem = problem, .options = options, .bound = bound };
     pp_found_order *found PP_CLEANUP(pp_found_order_free) = NULL;
     if (options->threads > PP_ORDER_SEARCH_THREADS_MAX)
-        return pp_err_set(err, PP_USAGE, "--threads", "must be at most %d, is %" PRIu32,
-                          PP_ORDER_SEARCH_THREADS_MAX, options->threads);
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_THREADS),
+                          "must be at most %d, is %" PRIu32, PP_ORDER_SEARCH_THREADS_MAX,
+                          options->threads);
     pp_status status = pp_order_problem_check_room(problem, err);
     if (status || (status = search_new(&s, err)))
         return status;

@@ -171,7 +171,7 @@ static pp_status try_dealt(const pp_pack_case *c, uint32_t m, pp_packed *packed,
     const size_t stride = c->task->coarse ? 2 : 1;
     pp_status status = PP_OK;
     pp_grouping grouping = { 0 };
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     if (c->task->packings[PP_PACKING_EQUAL]) {
         pp_status made = pp_group_equal(c, m, &grouping, &why);
         status = try_grouping(c, PP_PACKING_EQUAL, made, &why, &grouping, packed, err);
@@ -194,7 +194,7 @@ static pp_status try_given(const pp_pack_case *c, pp_packed *packed, pp_err *err
     uint32_t m = 0;
     for (size_t k = 0; k <= count && !status && c->task->packings[PP_PACKING_GIVEN]; k++) {
         pp_grouping grouping = { 0 };
-        pp_err why = { 0 };
+        pp_err why = pp_err_like(err);
         const uint32_t least = k ? counts[k - 1] : 0;
         if (is_enough(c, packed))
             break;
@@ -260,7 +260,7 @@ pp_status pp_pack(pp_packer *packer, const pp_pack_task *task, pp_packed **packe
 {
     pp_pack_case c PP_CLEANUP(pp_pack_case_free) = { .packer = packer };
     pp_packed *packed PP_CLEANUP(pp_packed_free) = pp_alloc_array(1, sizeof *packed);
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     const int64_t before = packer->simulated;
     if (!packed)
         return pp_err_nomem(err);

@@ -6,6 +6,7 @@
 #include "planner/refine/recompute_microbatch.h"
 #include "planner/refine/setup_order.h"
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -249,10 +250,10 @@ pp_status pp_search_plan_orders(pp_search *search, size_t *best, pp_err *err)
     if (status)
         return status;
     if (found == SIZE_MAX && must && named != SIZE_MAX)
-        return pp_err_set(err, PP_INFEASIBLE, "--schedule",
+        return pp_err_set(err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_SCHEDULE),
                           "no order was found that executor %s can run within the memory and the "
-                          "budget; leave the option out or give more --budget",
-                          search->problem.framework->name);
+                          "budget; leave the option out or give more %s",
+                          search->problem.framework->name, pp_err_name(err, PP_FIELD_BUDGET));
     c = named == SIZE_MAX ? NULL : &search->candidate[named];
     const pp_candidate *f = found == SIZE_MAX ? NULL : &search->candidate[found];
     bool taken = f && (must || !c ||

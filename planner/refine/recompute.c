@@ -438,7 +438,7 @@ static pp_status recompute_fit_one(pp_search *search, const pp_candidate *like, 
     recompute_fit t PP_CLEANUP(recompute_fit_free) = { 0 };
     const pp_partition_kind kind = search->problem.request->partition;
     const bool movable = kind == PP_PARTITION_AUTO || kind == PP_PARTITION_BALANCED;
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     pp_status status = recompute_fit_new(&t, search, like, &why);
     if (!status && !t.alike)
         status = pp_recompute_halves(search, &t.setup, &t.halves, &why);

@@ -338,7 +338,7 @@ pp_status pp_recompute_refine_planned(pp_search *search, size_t index, pp_err *e
                         .like = *c,
                         .order = planned->order,
                         .orders = planned->count };
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     if (c->recompute != PP_RECOMPUTE_STAGES || !pp_recompute_may_differ(search, &setup))
         return PP_OK;
     pp_status status = pp_recompute_halves(search, &setup, &how.halves, &why);

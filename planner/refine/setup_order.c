@@ -194,7 +194,7 @@ static pp_status glance_at(pp_ordering *o, uint32_t replica, pp_err *err)
 pp_status pp_ordering_open(pp_ordering *o, pp_search *search, const pp_setup_candidate *at,
                            pp_err *err)
 {
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     *o = (pp_ordering){ .search = search, .at = *at };
     pp_status status = pp_search_costs(search, pp_ordering_setup(o), &o->set, err);
     if (status)

@@ -14,6 +14,7 @@
 #include "planner/robustness/jitter_spec.h"
 #include "sim/analysis/step_tail.h"
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 #include "sim/engine/engine.h"
 #include "sim/program/pairs.h"
 
@@ -245,7 +246,7 @@ static pp_status run_threads(study *s, pp_err *err)
         return pp_err_nomem(err);
     for (uint32_t i = s->threads; i-- > 0;) {
         worker *w = &workers[i];
-        *w = (worker){ .study = s, .index = i };
+        *w = (worker){ .study = s, .index = i, .err = pp_err_like(err) };
         w->started = i > 0 && pthread_create(&w->thread, NULL, work, w) == 0;
         if (!w->started)
             work(w); /* the first one, and those for which the system has no thread */
@@ -282,7 +283,7 @@ static pp_status check_range(const study *s, pp_err *err)
                      2 * (double)program->count; /* roundings */
     if (longest < 0x1p51)
         return PP_OK;
-    return pp_err_set(err, PP_INPUT, "--jitter",
+    return pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_JITTER),
                       "a step could take %.3g s, more than the %.3g s that are counted to the "
                       "nanosecond; give shorter durations, or smaller factors",
                       longest * 1e-9, 0x1p51 * 1e-9);
@@ -296,7 +297,7 @@ static pp_status find_slow(study *s, pp_err *err)
     uint32_t ranks = s->subject->program->ranks;
     s->slow = rank->factor > 0 || link->factor > 0;
     if (rank->factor > 0 && rank->at >= ranks)
-        return pp_err_set(err, PP_USAGE, "--jitter slow-rank",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_JITTER_RANK),
                           "there is no rank %" PRId64 ", the last of the %" PRIu32 " is %" PRIu32,
                           rank->at, ranks, ranks - 1);
     if (link->factor <= 0 || (link->at == PP_JITTER_ANY && s->links.count))
@@ -310,9 +311,9 @@ static pp_status find_slow(study *s, pp_err *err)
             return PP_OK;
     }
     if (link->at == PP_JITTER_ANY)
-        return pp_err_set(err, PP_USAGE, "--jitter slow-link",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_JITTER_LINK),
                           "no rank sends anything to another one; leave slow-link out");
-    return pp_err_set(err, PP_USAGE, "--jitter slow-link",
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_JITTER_LINK),
                       "nothing is sent between rank %" PRId64 " and the next of the %" PRIu32
                       "; name another link, or any",
                       link->at, ranks);

@@ -3,12 +3,13 @@
  * whichever comes first. */
 #include "planner/robustness/jitter_spec.h"
 
+#include "sim/base/field.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define OPTION "--jitter"
 #define EXAMPLE "compute=0.02,comm=0.1,slow-rank=3:1.3,scenarios=1000"
 
 enum { KEY_COMPUTE = PP_OP_KIND_COUNT, KEY_COMM, KEY_RANK, KEY_LINK, KEY_SCENARIOS, KEY_COUNT };
@@ -27,7 +28,7 @@ static pp_status find_key(const char *text, size_t length, int *key_out, pp_err 
             return PP_OK;
         }
     }
-    return pp_err_set(err, PP_USAGE, OPTION,
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_JITTER),
                       "unknown key '%.*s'; the keys are compute, F, I, W, B, comm, slow-rank, "
                       "slow-link, scenarios",
                       (int)(length < 40 ? length : 40), text);
@@ -49,7 +50,7 @@ static pp_status read_number(const char *text, const char *where, double low, do
 static pp_status read_int(const char *text, const char *where, int64_t low, int64_t high,
                           int64_t *out, pp_err *err)
 {
-    pp_err inner = { 0 };
+    pp_err inner = pp_err_like(err);
     pp_status status = pp_parse_int(text, where, low, high, out, &inner);
     return status ? pp_err_set(err, PP_USAGE, inner.where, "%s", inner.text) : PP_OK;
 }
@@ -78,7 +79,7 @@ static pp_status read_value(int key, const char *text, const bool *seen, pp_jitt
                             pp_err *err)
 {
     char where[32];
-    snprintf(where, sizeof where, OPTION " %s", keys[key]);
+    snprintf(where, sizeof where, "%s %s", pp_err_name(err, PP_FIELD_JITTER), keys[key]);
     if (seen[key])
         return pp_err_set(err, PP_USAGE, where, "is given twice; leave one out");
     switch (key) {
@@ -112,7 +113,7 @@ pp_status pp_jitter_parse(const char *text, pp_jitter_spec *out, pp_err *err)
         size_t length = strcspn(text, ",");
         size_t name = strcspn(text, "=,");
         if (name >= length || length - name - 1 >= sizeof value || length == name + 1)
-            return pp_err_set(err, PP_USAGE, OPTION,
+            return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_JITTER),
                               "'%.*s' is no KEY=VALUE; write for example " EXAMPLE,
                               (int)(length < 80 ? length : 80), text);
         memcpy(value, text + name + 1, length - name - 1);
@@ -123,7 +124,7 @@ pp_status pp_jitter_parse(const char *text, pp_jitter_spec *out, pp_err *err)
         seen[key] = true;
         text += length;
         if (*text == ',' && !*++text)
-            return pp_err_set(err, PP_USAGE, OPTION,
+            return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_JITTER),
                               "ends with a comma; write for example " EXAMPLE);
     } while (*text);
     *out = spec;

@@ -2,6 +2,7 @@
 #include "planner/search/assumptions.h"
 
 #include "planner/candidate/evaluate.h"
+#include "sim/base/field.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -75,12 +76,14 @@ static pp_status note_data(const pp_search *search, const pp_candidate *chosen,
                               search->problem.seq_length);
     if (!status && request->lengths)
         status = note_packing(search, chosen, workload, notes, err);
+    else if (!status && !request->global_batch_size && request->gpus)
+        status = pp_notes_add(
+            notes, err, "global batch size", "%" PRId64 " sequences: one, or one %s, per GPU",
+            search->problem.global_batch_size, pp_err_name(err, PP_FIELD_MICRO_BATCH_SIZE));
     else if (!status && !request->global_batch_size)
         status = pp_notes_add(notes, err, "global batch size",
-                              search->problem.request->gpus
-                                  ? "%" PRId64 " sequences: one, or one --micro-batch-size, per GPU"
-                                  : "%" PRId64 " sequences = 8 x pp x dp, rounded up to whole "
-                                    "micro-batches",
+                              "%" PRId64 " sequences = 8 x pp x dp, rounded up to whole "
+                              "micro-batches",
                               search->problem.global_batch_size);
     if (!status && !request->micro_batch_size && !request->group_count)
         status = pp_notes_add(notes, err, "micro-batch size",

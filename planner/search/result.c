@@ -5,8 +5,8 @@
 #include "planner/order/renumber.h"
 #include "planner/robustness/jitter.h"
 #include "planner/search/assumptions.h"
-
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -101,7 +101,7 @@ static pp_status simulate_planned(pp_search *search, pp_candidate *c, const pp_p
     pp_status status =
         pp_candidate_simulate_orders(search, c, set, planned->order, planned->count, err);
     if (!status && c->status != PP_CANDIDATE_OK)
-        return pp_err_set(err, PP_INFEASIBLE, "--schedule",
+        return pp_err_set(err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_SCHEDULE),
                           "the planned order does not run within the memory: %s; name a schedule",
                           c->legal ? pp_candidate_status_name(c->status) : c->reason);
     memcpy(c->reason, gap, sizeof gap);

@@ -3,8 +3,8 @@
 
 #include "planner/bound/partition.h"
 #include "planner/bound/unit_weights.h"
-
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 #include "sim/schedule/registry.h"
 
 #include <inttypes.h>
@@ -189,7 +189,7 @@ static pp_status add_setups(pp_search *search, const point *at, size_t data, boo
     size_t first = search->setup_count;
     size_t count = (size_t)(at->context.parallel.pp * at->context.parallel.vpp);
     for (size_t i = 0; i < (automatic ? 2u + search->problem.fitted : 1u); i++) {
-        pp_err why = { 0 };
+        pp_err why = pp_err_like(err);
         pp_setup setup = { .context = at->context,
                            .micro_batch_size = at->micro_batch_size,
                            .partition = automatic ? kinds[i] : requested,
@@ -283,7 +283,7 @@ static pp_status add_chunks(pp_search *search, point at, int64_t v, pp_err *err)
         const pp_schedule *schedule = pp_schedule_at(k);
         if (!wanted(search->problem.request, schedule) || !takes_chunks(search, schedule, v))
             continue;
-        pp_err why = { 0 };
+        pp_err why = pp_err_like(err);
         size_t data;
         at.context.placement = schedule->placement;
         pp_status status = PP_OK;
@@ -322,26 +322,31 @@ static pp_status check_seq_length(const pp_search *search, const pp_cost_context
     const int64_t tp = context->switches.sequence_parallel ? context->parallel.tp : 1;
     const struct {
         int64_t multiple;
-        const char *option, *what, *instead;
+        pp_field field;
+        const char *what;
     } rules[] = {
-        { cp > 1 ? 2 * cp : 1, "--cp", "2 x cp", "" },
-        { cp * tp, "--tp", cp > 1 ? "cp x tp" : "tp",
-          ", with sequence parallelism; or use --sequence-parallel off" },
+        { cp > 1 ? 2 * cp : 1, PP_FIELD_CP, "2 x cp" },
+        { cp * tp, PP_FIELD_TP, cp > 1 ? "cp x tp" : "tp" },
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         char below[32] = "";
         const int64_t multiple = rules[i].multiple;
         const int64_t length = search->problem.seq_length;
+        const bool sharded = rules[i].field == PP_FIELD_TP;
         if (length % multiple == 0)
             continue;
         if (length > multiple)
             snprintf(below, sizeof below, "%" PRId64 " and ", length / multiple * multiple);
         return pp_err_set(err, PP_USAGE,
-                          search->problem.request->seq_length ? "--seq-length" : rules[i].option,
+                          pp_err_name(err, search->problem.request->seq_length ? PP_FIELD_SEQ_LENGTH
+                                                                               : rules[i].field),
                           "sequences of %" PRId64 " tokens must be a multiple of %s = %" PRId64
-                          "; the nearest --seq-length: %s%" PRId64 "%s",
-                          length, rules[i].what, multiple, below,
-                          (length / multiple + 1) * multiple, rules[i].instead);
+                          "; the nearest %s: %s%" PRId64 "%s%s%s",
+                          length, rules[i].what, multiple, pp_err_name(err, PP_FIELD_SEQ_LENGTH),
+                          below, (length / multiple + 1) * multiple,
+                          sharded ? ", with sequence parallelism; or use " : "",
+                          sharded ? pp_err_name(err, PP_FIELD_SEQUENCE_PARALLEL) : "",
+                          sharded ? " off" : "");
     }
     return PP_OK;
 }
@@ -349,7 +354,7 @@ static pp_status check_seq_length(const pp_search *search, const pp_cost_context
 static pp_status add_point(pp_search *search, point at, pp_err *err)
 {
     pp_unit_weights w PP_CLEANUP(pp_unit_weights_free) = { 0 };
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     size_t data = 0;
     pp_status status = pp_cost_context_check(&at.context, &why);
     if (!status)
@@ -399,11 +404,13 @@ static pp_status none_legal(const pp_search *search, pp_err *err)
         if (status)
             return status;
     }
-    return pp_err_set(err, PP_USAGE, request->group_size ? "--microbatch-group-size" : "--vpp",
-                      "no schedule of this build has %" PRId64 " stages per rank%s; 'ppsim list "
-                      "schedules' shows what they take",
-                      or_one(search->problem.parallel.vpp),
-                      request->group_size ? " and microbatch groups" : "");
+    return pp_err_set(
+        err, PP_USAGE,
+        request->group_size ? pp_err_name(err, PP_FIELD_GROUP_SIZE)
+                            : pp_err_name(err, PP_FIELD_CHUNKS),
+        "no schedule of this build has %" PRId64 " stages per rank%s; %s shows what they take",
+        or_one(search->problem.parallel.vpp), request->group_size ? " and microbatch groups" : "",
+        pp_err_name(err, PP_FIELD_ASK_SCHEDULES));
 }
 
 pp_status pp_search_enumerate(pp_search *search, pp_err *err)

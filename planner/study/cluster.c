@@ -2,6 +2,8 @@
  * class of machines is as fast as the time that it takes for all layers of the model says. */
 #include "planner/study/cluster.h"
 
+#include "sim/base/field.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -170,9 +172,10 @@ pp_status pp_cluster_rank_overrides(const pp_cluster *cluster, const pp_hardware
     double first_s = 0;
     uint32_t rank = cluster->class[0].ranks;
     if (request->parallel.pp != count_ranks(cluster))
-        return pp_err_set(err, PP_USAGE, "--pp",
-                          "cluster %s has %" PRIu32 " pipeline ranks; give --pp %" PRIu32,
-                          cluster->name, count_ranks(cluster), count_ranks(cluster));
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RANKS),
+                          "cluster %s has %" PRIu32 " pipeline ranks; give %s %" PRIu32,
+                          cluster->name, count_ranks(cluster), pp_err_name(err, PP_FIELD_RANKS),
+                          count_ranks(cluster));
     pp_status status = layers_s(&hardware[0], request, &first_s, err);
     for (uint32_t k = 1; k < cluster->classes && !status; k++) {
         const uint32_t end = rank + cluster->class[k].ranks;

@@ -52,7 +52,7 @@ static pp_status add_remedy(explaining *e, const pp_repair *found, pp_err *err)
 {
     pp_explanation *out = e->out;
     pp_remedy now = { .candidate = found->candidate };
-    pp_repair_options(e->request, found, now.options, sizeof now.options);
+    pp_repair_options(e->request, found, err, now.options, sizeof now.options);
     for (size_t i = 0; i < out->remedies; i++) {
         if (strcmp(out->remedy[i].options, now.options) == 0)
             return PP_OK;
@@ -116,7 +116,7 @@ static pp_status measure(explaining *e, int change, pp_err *err)
 {
     pp_search search PP_CLEANUP(pp_search_close) = { 0 };
     pp_plan_request changed = *e->request;
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     size_t found = SIZE_MAX;
     const pp_candidate *miss = NULL;
     pp_effect *effect = &e->out->effect[e->out->effects];
@@ -144,7 +144,7 @@ static pp_status measure(explaining *e, int change, pp_err *err)
 static pp_status describe(explaining *e, bool *misses_out, pp_err *err)
 {
     pp_search search PP_CLEANUP(pp_search_close) = { 0 };
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     size_t found = SIZE_MAX;
     const pp_candidate *miss = NULL;
     pp_status status = pp_search_solve(&search, e->request, &found, &why);

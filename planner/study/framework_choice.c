@@ -83,7 +83,7 @@ static pp_status find_base(pp_framework_choice *h, pp_err *err)
 {
     const pp_plan_request *request = h->request;
     pp_budget_slice slice;
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     pp_plan_request one = bare(request);
     one.orders = PP_ORDERS_NAMED;
     one.no_advice = true;
@@ -152,7 +152,7 @@ static pp_status rate_by(pp_framework_choice *h, pp_framework_setting *a,
     pp_search search PP_CLEANUP(pp_search_close) = { 0 };
     pp_budget_slice slice;
     pp_plan_request one = *request;
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     size_t best = SIZE_MAX;
     one.orders = PP_ORDERS_NAMED;
     one.score_limit = a->rated < HUGE_VAL ? a->rated : DBL_MAX;
@@ -257,11 +257,11 @@ static double score_of(const pp_search_result *choice)
 
 /* The pipeline that has the rating, in place of what a budget too small for more has left. */
 static pp_status choose_rated(const pp_framework_choice *h, const pp_framework_setting *a,
-                              pp_search_result **choice)
+                              pp_search_result **choice, const pp_err *err)
 {
     pp_search_result *rated PP_CLEANUP(pp_search_result_free) = NULL;
     pp_plan_request one = pipeline_of(h, a, &a->best);
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     one.packings = h->request->packings;
     one.jitter = h->request->jitter;
     pp_status status = pp_plan_splits(&one, &rated, &why);
@@ -284,7 +284,7 @@ static pp_status search_one(pp_framework_choice *h, pp_framework_setting *a, pp_
     pp_plan_request one = request_for(h->request, a);
     pp_search_result *choice = NULL;
     pp_budget_slice slice;
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     give_budget(h, 1, h->searches < all ? all - h->searches : 1, &slice, &one);
     h->granted += one.max_simulations;
     one.no_advice = true;
@@ -294,7 +294,7 @@ static pp_status search_one(pp_framework_choice *h, pp_framework_setting *a, pp_
     pp_status status = pp_plan_splits(&one, &choice, &why);
     if (status != PP_NOMEM && limited && a->rated < HUGE_VAL && one.orders != PP_ORDERS_PLANNED &&
         (status || score_of(choice) > a->rated))
-        status = choose_rated(h, a, &choice);
+        status = choose_rated(h, a, &choice, err);
     if (status)
         return status == PP_NOMEM ? pp_err_nomem(err) : PP_OK;
     a->best = choice->candidate[0];

@@ -7,6 +7,7 @@
 #include "planner/study/budget_slice.h"
 #include "planner/study/packing_choice.h"
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -63,7 +64,7 @@ static pp_status add(splits *list, pp_parallel parallel, pp_err *err)
 {
     pp_search search PP_CLEANUP(pp_search_close) = { 0 };
     pp_plan_request one = request_for(list->request, &parallel);
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     one.score_limit = DBL_MIN;
     one.stop = NULL;
     pp_status status = pp_search_open(&search, &one, &why);
@@ -130,7 +131,7 @@ static pp_status list_splits(splits *list, pp_err *err)
         *err = list->refusal;
         return err->status;
     }
-    return pp_err_set(err, PP_USAGE, "--gpus",
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_GPUS),
                       "%" PRId64 " GPUs cannot be split as asked; pp x tp x cp x dp must be that "
                       "number, with pp up to %" PRId64 " and tp, unless given, up to %" PRId64,
                       gpus, parts, (int64_t)request->hardware->gpus_per_node);
@@ -171,7 +172,7 @@ static pp_status look_at(const splits *list, split *row, double limit, size_t *s
 {
     pp_search search PP_CLEANUP(pp_search_close) = { 0 };
     pp_plan_request one = request_for(list->request, &row->parallel);
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     size_t found = SIZE_MAX;
     one.score_limit = limit;
     if (one.max_simulations) /* 0 would be no limit */
@@ -305,7 +306,7 @@ static pp_status search_split(const splits *list, split *row, size_t parts, size
     pp_search_result *now PP_CLEANUP(pp_search_result_free) = NULL;
     const pp_plan_request *request = list->request;
     pp_plan_request one = request_for(request, &row->parallel);
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     pp_budget_slice slice;
     (void)pp_budget_slice_take(&slice, request, parts, &one);
     if (one.max_simulations)

@@ -77,7 +77,7 @@ pp_status pp_pack_advised(pp_packer *packer, const pp_pack_task *task, pp_packed
                           pp_err *err)
 {
     pp_search_result *fits PP_CLEANUP(pp_search_result_free) = NULL;
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     pp_status status = pp_pack(packer, task, packed_out, &why);
     if (status == PP_INFEASIBLE && packer->tight) {
         const pp_status advice = pp_plan_one(&packer->request, &fits, err);
@@ -98,7 +98,7 @@ static pp_status total_of(pp_packer *packer, const pp_pack_batches *batches, dou
     *total_out = 0;
     for (size_t k = 0; k < batches->count; k++) {
         pp_packed *packed PP_CLEANUP(pp_packed_free) = NULL;
-        pp_err why = { 0 };
+        pp_err why = pp_err_like(err);
         task.lengths = batches->lengths + k * batches->size;
         pp_status status = pp_pack_advised(packer, &task, &packed, &why);
         if (status == PP_INFEASIBLE) {

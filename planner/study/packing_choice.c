@@ -6,6 +6,7 @@
 #include "planner/study/pack_pipeline.h"
 #include "planner/study/plan_one.h"
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -101,7 +102,7 @@ static pp_status pack_for(const pp_plan_request *request, const pp_plan_request 
                           .group_count = request->group_count,
                           .seed = request->seed };
     pp_pack_bound bound;
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     memcpy(task.packings, request->packings, sizeof task.packings);
     task.iterations =
         (int64_t)((PACKING_END - GIVEN_END) * (double)request->max_simulations / (double)parts);
@@ -247,7 +248,7 @@ static pp_status choose_packed(const pp_plan_request *request, const packed_leng
     part.grouped = packed->how;
     part.micro_batch_size = packed->micro_batch_size;
     part.no_advice = true;
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     pp_status status = pp_plan_one(&part, other_out, &why);
     if (status == PP_NOMEM)
         *err = why;
@@ -283,7 +284,7 @@ static pp_status repack(const pp_plan_request *request, pp_search_result **given
 {
     packed_lengths packed PP_CLEANUP(packed_free) = { .score = HUGE_VAL };
     pp_search_result *other PP_CLEANUP(pp_search_result_free) = NULL;
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     const size_t simulated = *given ? (*given)->simulated : 0;
     if (*given && !is_forced(request) && request->stop && request->stop(request->context)) {
         say_unsearched(*given);
@@ -299,7 +300,7 @@ static pp_status repack(const pp_plan_request *request, pp_search_result **given
     }
     if (!other && (is_forced(request) || !*given))
         return why.status ? pp_err_set(err, why.status, why.where, "%s", why.text)
-                          : pp_err_set(err, PP_INFEASIBLE, "--packing",
+                          : pp_err_set(err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_PACKING),
                                        "no such packing fits; leave the option out");
     const bool taken = other && (!*given || is_forced(request) || is_better(*given, other));
     pp_search_result *answer = taken ? other : *given;
@@ -331,7 +332,7 @@ pp_status pp_plan_packings(const pp_plan_request *request, pp_search_result **ch
     pp_search_result *choice PP_CLEANUP(pp_search_result_free) = NULL;
     pp_budget_slice slice;
     pp_plan_request given = part_of(request, 0, GIVEN_END, &slice);
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     given.no_advice = true;
     pp_status status = pp_plan_one(&given, &choice, &why);
     if (status && status != PP_INFEASIBLE) {

@@ -3,6 +3,7 @@
 
 #include "planner/candidate/evaluate.h"
 #include "planner/search/search.h"
+#include "sim/base/field.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -93,7 +94,7 @@ const pp_change pp_changes[PP_CHANGES] = {
 pp_status pp_repair_attempt(const pp_plan_request *request, pp_repair *best, pp_err *err)
 {
     pp_search search PP_CLEANUP(pp_search_close) = { 0 };
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     size_t found = SIZE_MAX;
     pp_status status = pp_search_solve(&search, request, &found, &why);
     if (status == PP_NOMEM) {
@@ -182,41 +183,51 @@ static void say_number(char *text, size_t size, const char *option, int64_t was,
         snprintf(text + used, size - used, "%s %" PRId64 " ", option, is);
 }
 
-void pp_repair_options(const pp_plan_request *request, const pp_repair *best, char *text,
-                       size_t size)
+void pp_repair_options(const pp_plan_request *request, const pp_repair *best, const pp_err *err,
+                       char *text, size_t size)
 {
     const pp_candidate *c = &best->candidate;
     const pp_switch_request *was = &request->switches;
     const pp_switch_request *is = &best->request.switches;
     text[0] = '\0';
-    say_number(text, size, "--pp", request->parallel.pp, c->parallel.pp);
+    say_number(text, size, pp_err_name(err, PP_FIELD_RANKS), request->parallel.pp, c->parallel.pp);
     if (request->parallel.tp)
-        say_number(text, size, "--tp", request->parallel.tp, c->parallel.tp);
-    say_number(text, size, "--dp", request->parallel.dp ? request->parallel.dp : 1, c->parallel.dp);
-    say_number(text, size, "--ep", request->parallel.ep ? request->parallel.ep : 1, c->parallel.ep);
+        say_number(text, size, pp_err_name(err, PP_FIELD_TP), request->parallel.tp, c->parallel.tp);
+    say_number(text, size, pp_err_name(err, PP_FIELD_DP),
+               request->parallel.dp ? request->parallel.dp : 1, c->parallel.dp);
+    say_number(text, size, pp_err_name(err, PP_FIELD_EP),
+               request->parallel.ep ? request->parallel.ep : 1, c->parallel.ep);
     if (request->micro_batch_size)
-        say_number(text, size, "--micro-batch-size", request->micro_batch_size,
-                   c->micro_batch_size);
+        say_number(text, size, pp_err_name(err, PP_FIELD_MICRO_BATCH_SIZE),
+                   request->micro_batch_size, c->micro_batch_size);
     if (request->parallel.vpp)
-        say_number(text, size, "--vpp", request->parallel.vpp, c->parallel.vpp);
+        say_number(text, size, pp_err_name(err, PP_FIELD_CHUNKS), request->parallel.vpp,
+                   c->parallel.vpp);
     size_t used = strlen(text);
     if (request->schedule && request->schedule != c->schedule)
-        used += (size_t)snprintf(text + used, size - used, "--schedule %s ", c->schedule->name);
+        used += (size_t)snprintf(text + used, size - used, "%s %s ",
+                                 pp_err_name(err, PP_FIELD_SCHEDULE), c->schedule->name);
     if (was->given.recompute && was->value.recompute != PP_RECOMPUTE_AUTO &&
         was->value.recompute != c->recompute)
-        used += (size_t)snprintf(text + used, size - used, "--recompute %s ",
-                                 pp_recompute_name(c->recompute));
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s %s ",
+                             pp_err_name(err, PP_FIELD_RECOMPUTE), pp_recompute_name(c->recompute));
     if (is->given.zero && is->value.zero && !(was->given.zero && was->value.zero))
-        used += (size_t)snprintf(text + used, size - used, "--zero 1 ");
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s 1 ", pp_err_name(err, PP_FIELD_ZERO));
     if (was->given.sequence_parallel && !is->given.sequence_parallel)
-        used += (size_t)snprintf(text + used, size - used, "--sequence-parallel on ");
+        used += (size_t)snprintf(text + used, size - used, "%s on ",
+                                 pp_err_name(err, PP_FIELD_SEQUENCE_PARALLEL));
     if (was->given.flash_attention && !is->given.flash_attention)
-        used += (size_t)snprintf(text + used, size - used, "--attention flash ");
+        used += (size_t)snprintf(text + used, size - used, "%s flash ",
+                                 pp_err_name(err, PP_FIELD_ATTENTION));
     if (!request->buffers.has_return_outputs && best->request.buffers.has_return_outputs)
-        used += (size_t)snprintf(text + used, size - used, "--return-outputs %s ",
+        used += (size_t)snprintf(text + used, size - used, "%s %s ",
+                                 pp_err_name(err, PP_FIELD_RETURN_OUTPUTS),
                                  pp_return_outputs_name(best->request.buffers.return_outputs));
     if (request->partition != best->request.partition)
-        used += (size_t)snprintf(text + used, size - used, "--partition auto ");
+        used += (size_t)snprintf(text + used, size - used, "%s auto ",
+                                 pp_err_name(err, PP_FIELD_PARTITION));
     if (used)
         text[used - 1] = '\0';
 }
@@ -290,7 +301,7 @@ pp_status pp_search_repair(pp_search *search, pp_err *err)
     const pp_candidate *miss;
     char what[640];
     if (search->stopped)
-        return pp_err_set(err, PP_INFEASIBLE, "--budget",
+        return pp_err_set(err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_BUDGET),
                           "the budget ended after %zu simulations, "
                           "before a candidate that fits was found; give more",
                           search->simulated);
@@ -314,12 +325,12 @@ pp_status pp_search_repair(pp_search *search, pp_err *err)
     if (!best.found)
         return pp_err_set(err, PP_INFEASIBLE, NULL,
                           "%s; not even %d times as many GPUs fit; use "
-                          "GPUs with more memory, or a shorter --seq-length",
-                          what, PP_GROWTH_MAX);
+                          "GPUs with more memory, or a shorter %s",
+                          what, PP_GROWTH_MAX, pp_err_name(err, PP_FIELD_SEQ_LENGTH));
     char options[256];
     char step[32];
     char peak[32];
-    pp_repair_options(request, &best, options, sizeof options);
+    pp_repair_options(request, &best, err, options, sizeof options);
     return pp_err_set(err, PP_INFEASIBLE, NULL,
                       "%s. Cheapest change that fits: %s (%" PRId64
                       " GPUs, step %s, peak %s on rank %" PRIu32 ")",

@@ -35,9 +35,10 @@ typedef struct pp_repair {
 /* Searches `request`; keeps the answer when it is better: fewer GPUs, then faster. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_repair_attempt(const pp_plan_request *request, pp_repair *best,
                                           pp_err *err);
-/* The options that turn `request` into the repair. */
-void pp_repair_options(const pp_plan_request *request, const pp_repair *best, char *text,
-                       size_t size);
+/* The fields that turn `request` into the repair, with their values: "--pp 8 --zero 1", named as in
+ * messages of `err`. */
+void pp_repair_options(const pp_plan_request *request, const pp_repair *best, const pp_err *err,
+                       char *text, size_t size);
 
 /* The legal candidate that misses by least; NULL: there is none. A shortfall that is only a floor
  * is simulated, until the least one is exact. */

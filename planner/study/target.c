@@ -4,6 +4,7 @@
 
 #include "planner/study/plan_search.h"
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -74,22 +75,25 @@ static pp_plan_request limited(const pp_target_limits *target, bool shapes_given
     return own;
 }
 
-/* Why the target does not run the request's schedule; NULL: it does. */
-static const char *refusal(const pp_target_limits *target, const pp_plan_request *request,
-                           const char *schedule)
+/* Does the target run the request's schedule? If not, writes why to `why`. */
+static bool runs(const pp_target_limits *target, const pp_plan_request *request,
+                 const char *schedule, const pp_err *err, char *why, size_t size)
 {
-    if (target->only && !is_in(target->only, schedule))
-        return "does not run";
-    return request->no_split && request->schedule && request->schedule->splits_backward
-               ? "compiles its stages (--torch-compile), which forbids the split backward of"
-               : NULL;
+    const bool named = !target->only || is_in(target->only, schedule);
+    const bool split = request->no_split && request->schedule && request->schedule->splits_backward;
+    if (!named)
+        snprintf(why, size, "does not run");
+    else if (split)
+        snprintf(why, size, "compiles its stages (%s), which forbids the split backward of",
+                 pp_err_name(err, PP_FIELD_TORCH_COMPILE));
+    return named && !split;
 }
 
 /* Searches the request as it is; *choice_out stays NULL where nothing fits. Fails: NOMEM. */
 static pp_status try_request(const pp_plan_request *request, pp_search_result **choice_out,
                              pp_err *err)
 {
-    pp_err reason = { 0 };
+    pp_err reason = pp_err_like(err);
     return pp_plan_search(request, choice_out, &reason) == PP_NOMEM ? pp_err_nomem(err) : PP_OK;
 }
 
@@ -144,12 +148,12 @@ pp_status pp_target_check_recompute(const pp_target_limits *target, const pp_pla
     if (!s->given.recompute || s->value.recompute <= PP_RECOMPUTE_AUTO)
         return PP_OK;
     if (target->recompute_uniform)
-        return pp_err_set(err, PP_USAGE, "--recompute",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RECOMPUTE),
                           "target %s recomputes on all stages alike; give none, selective, full or "
                           "auto",
                           target->name);
     if (target->recompute_alike && s->value.recompute == PP_RECOMPUTE_MICROBATCHES)
-        return pp_err_set(err, PP_USAGE, "--recompute",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RECOMPUTE),
                           "target %s recomputes all microbatches alike; give none, selective, "
                           "full, per-stage or auto",
                           target->name);
@@ -162,35 +166,35 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
     const char *schedule = request->schedule                      ? request->schedule->name
                            : request->orders == PP_ORDERS_PLANNED ? "planned"
                                                                   : NULL;
-    const char *why = schedule ? refusal(target, request, schedule) : NULL;
+    char why[120];
     if (request->framework && !communicates_as(target, request->framework))
-        return pp_err_set(err, PP_USAGE, "--executor",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FRAMEWORK),
                           "target %s communicates as executor %s does; leave the option out",
                           target->name, target->frameworks[0]->name);
     if (shapes_given && target->constant_shapes && request->exchange.shapes.kind != PP_SIZES_PADDED)
-        return pp_err_set(err, PP_USAGE, "--shapes",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
                           "target %s takes one size for all microbatches; leave the option out, or "
                           "give padded",
                           target->name);
     if (request->free.communicators)
         return pp_err_set(
-            err, PP_USAGE, "--communicators",
+            err, PP_USAGE, pp_err_name(err, PP_FIELD_COMMUNICATORS),
             "target %s makes its communicators itself; name them, or leave the option "
             "out",
             target->name);
     if (target->no_mtp && request->model && request->model->mtp_layers > 0)
-        return pp_err_set(err, PP_INFEASIBLE, "--target",
+        return pp_err_set(err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_TARGET),
                           "%s: how a model names its multi-token prediction modules is not known; "
                           "plan a model without them, or for another target",
                           target->name);
     pp_status status = pp_target_check_recompute(target, request, err);
     if (status)
         return status;
-    if (why) {
+    if (schedule && !runs(target, request, schedule, err, why, sizeof why)) {
         char nearest[200];
         status = find_nearest(target, shapes_given, request, nearest, sizeof nearest, err);
         return status ? status
-                      : pp_err_set(err, PP_INFEASIBLE, "--schedule",
+                      : pp_err_set(err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_SCHEDULE),
                                    "target %s %s %s%s; leave out the option, or the target",
                                    target->name, why, schedule, nearest);
     }
@@ -216,7 +220,7 @@ static pp_status compare(const pp_plan_request *request, const pp_candidate *c, 
                          size_t size, pp_err *err)
 {
     pp_search_result *other PP_CLEANUP(pp_search_result_free) = NULL;
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     pp_status status = pp_plan_search(request, &other, &why);
     if (status == PP_NOMEM) {
         *err = why;

@@ -31,8 +31,8 @@ static const char *name_at(size_t index)
 }
 
 static const pp_registry registry = { .noun = "compute",
-                                      .option = "--compute",
-                                      .list = "computes",
+                                      .field = PP_FIELD_COMPUTE,
+                                      .all = PP_FIELD_ASK_COMPUTES,
                                       .count = COMPUTE_COUNT,
                                       .name = name_at };
 

@@ -5,6 +5,7 @@
 #include "runtime/core/clock.h"
 #include "runtime/core/compute.h"
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,7 +20,8 @@ static pp_status spin_open(const pp_compute_work *work, const bool *holds, void 
 {
     (void)holds;
     if (work->settings[0])
-        return pp_err_set(err, PP_USAGE, "--compute-settings", "spin has no settings");
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_COMPUTE_SETTINGS),
+                          "spin has no settings");
     spin_worker *worker = pp_alloc_array(1, sizeof *worker);
     if (!worker)
         return pp_err_nomem(err);

@@ -4,6 +4,7 @@
  * comparing takes ranks squared only when there is a difference. */
 #include "runtime/core/agreement.h"
 
+#include "sim/base/field.h"
 #include "sim/base/hash.h"
 #include "sim/program/transfer_costs.h"
 
@@ -73,8 +74,9 @@ pp_agreement pp_agreement_of(const pp_interpreter *in, const pp_run_options *opt
     return own;
 }
 
-/* What two ranks differ in, the plainest first; NULL: nothing. */
-static const char *difference(const pp_agreement *a, const pp_agreement *b)
+/* What two ranks differ in, the plainest first; NULL: nothing. how: the words for a difference in
+ * how they run. */
+static const char *difference(const pp_agreement *a, const pp_agreement *b, const char *how)
 {
     if (a->version != b->version)
         return "another version of ppsim";
@@ -88,34 +90,36 @@ static const char *difference(const pp_agreement *a, const pp_agreement *b)
         return "another order of ops or messages";
     if (a->work != b->work)
         return "another compute, other settings or another seed";
-    if (a->how != b->how)
-        return "other steps to run, or others of --payload, --verify, --check-messages and "
-               "--serialize-compute";
-    return NULL;
+    return a->how != b->how ? how : NULL;
 }
 
 static uint32_t like(const pp_agreement *all, uint32_t ranks, uint32_t rank)
 {
     uint32_t count = 0;
     for (uint32_t r = 0; r < ranks; r++)
-        count += difference(&all[rank], &all[r]) == NULL;
+        count += difference(&all[rank], &all[r], "how") == NULL;
     return count;
 }
 
 pp_status pp_agreement_check(const pp_agreement *all, uint32_t ranks, pp_err *err)
 {
     char text[400] = "";
+    char how[160];
     uint32_t named = 0;
     uint32_t model = 0; /* the lowest rank of the largest party, looked for only on a difference */
+    snprintf(how, sizeof how, "other steps to run, or others of %s, %s, %s and %s",
+             pp_err_name(err, PP_FIELD_PAYLOAD), pp_err_name(err, PP_FIELD_VERIFY),
+             pp_err_name(err, PP_FIELD_CHECK_MESSAGES),
+             pp_err_name(err, PP_FIELD_SERIALIZE_COMPUTE));
     for (uint32_t r = 1; r < ranks; r++) {
-        if (difference(&all[0], &all[r])) {
+        if (difference(&all[0], &all[r], how)) {
             for (uint32_t k = 1; k < ranks && k < 64; k++)
                 model = like(all, ranks, k) > like(all, ranks, model) ? k : model;
             break;
         }
     }
     for (uint32_t r = 0; r < ranks; r++) {
-        const char *what = difference(&all[model], &all[r]);
+        const char *what = difference(&all[model], &all[r], how);
         size_t used = strlen(text);
         if (what && named++ < 4)
             snprintf(text + used, sizeof text - used, "%srank %" PRIu32 " has %s", used ? ", " : "",

@@ -8,6 +8,7 @@
 #include "runtime/core/arena.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -360,8 +361,8 @@ pp_status pp_arena_take(pp_arena *arena, pp_arena_block *block, const pp_device_
     if (!arena->base)
         return pp_err_set(err, PP_NOMEM, NULL,
                           "rank %" PRIu32 " needs %zu MiB for its tensors, which this machine does "
-                          "not give; try fewer tokens, or --payload with a smaller size",
-                          arena->rank, bytes >> 20);
+                          "not give; try fewer tokens, or %s with a smaller size",
+                          arena->rank, bytes >> 20, pp_err_name(err, PP_FIELD_PAYLOAD));
     memset(arena->base, 0xff, bytes); /* every double and float in it is a NaN */
     if (block)
         *block = (pp_arena_block){ .base = arena->base, .bytes = bytes };

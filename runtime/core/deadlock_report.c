@@ -5,6 +5,8 @@
  * others wait for, and the report says what that one does. */
 #include "runtime/core/deadlock_report.h"
 
+#include "sim/base/field.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -231,10 +233,10 @@ pp_status pp_deadlock_report(const pp_program *program, const pp_moment *now,
             append(text, sizeof text, line);
             r = waits_for(&s, r);
         } while (r != circle);
-        return pp_err_set(err, PP_INFEASIBLE, NULL,
-                          "the run hangs: ranks wait for each other in a circle: %s; 'ppsim check' "
-                          "looks for a repair",
-                          text);
+        return pp_err_set(
+            err, PP_INFEASIBLE, NULL,
+            "the run hangs: ranks wait for each other in a circle: %s; %s looks for a repair", text,
+            pp_err_name(err, PP_FIELD_ASK_CHECK));
     }
     int told = 0;
     for (uint32_t r = first; r != NONE && r != last && told < 4; r = waits_for(&s, r), told++) {

@@ -2,6 +2,7 @@
  * There are at most PP_FAULTS_MAX, so that a look-up is a loop over them. */
 #include "runtime/core/faults.h"
 
+#include "sim/base/field.h"
 #include "sim/base/text.h"
 
 #include <stdio.h>
@@ -29,7 +30,7 @@ static pp_status parse_kind(const char *word, pp_fault *fault, pp_err *err)
         }
     }
     char hint[PP_TEXT_HINT_BYTES];
-    return pp_err_set(err, PP_USAGE, "--fault",
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FAULT),
                       "there is no fault '%.32s'%s; choose drop, delay, duplicate, truncate, "
                       "reorder, tag, death, stall or plan",
                       word, pp_text_nearest_hint(word, names, hint));
@@ -41,20 +42,23 @@ static pp_status parse_part(char *part, pp_fault *fault, pp_err *err)
     int64_t number = 0;
     pp_status status;
     if (!value)
-        return pp_err_set(err, PP_USAGE, "--fault",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FAULT),
                           "'%.32s' is no part of a fault; write KIND,rank=R,at=N,step=N,time=T",
                           part);
     *value++ = '\0';
     if (strcmp(part, "time") == 0)
-        return pp_parse_duration(value, "--fault", &fault->time_ns, err) ? PP_USAGE : PP_OK;
+        return pp_parse_duration(value, pp_err_name(err, PP_FIELD_FAULT), &fault->time_ns, err)
+                   ? PP_USAGE
+                   : PP_OK;
     uint32_t *field = strcmp(part, "rank") == 0   ? &fault->rank
                       : strcmp(part, "at") == 0   ? &fault->at
                       : strcmp(part, "step") == 0 ? &fault->step
                                                   : NULL;
     if (!field)
-        return pp_err_set(err, PP_USAGE, "--fault",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FAULT),
                           "a fault has no '%.32s'; write KIND,rank=R,at=N,step=N,time=T", part);
-    if ((status = pp_parse_int(value, "--fault", 0, INT32_MAX, &number, err)))
+    if ((status =
+             pp_parse_int(value, pp_err_name(err, PP_FIELD_FAULT), 0, INT32_MAX, &number, err)))
         return PP_USAGE;
     *field = (uint32_t)number;
     return PP_OK;
@@ -65,8 +69,9 @@ pp_status pp_faults_add(const char *text, pp_faults *faults, pp_err *err)
     char copy[128];
     pp_fault fault = { .kind = PP_FAULT_DROP };
     if (faults->count == PP_FAULTS_MAX || strlen(text) >= sizeof copy)
-        return pp_err_set(err, PP_USAGE, "--fault", "at most %d faults of %d letters each",
-                          PP_FAULTS_MAX, (int)sizeof copy - 1);
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FAULT),
+                          "at most %d faults of %d letters each", PP_FAULTS_MAX,
+                          (int)sizeof copy - 1);
     snprintf(copy, sizeof copy, "%s", text);
     char *rest = NULL;
     char *part = strtok_r(copy, ",", &rest);
@@ -77,9 +82,9 @@ pp_status pp_faults_add(const char *text, pp_faults *faults, pp_err *err)
         return status;
     bool takes_time = fault.kind == PP_FAULT_DELAY || fault.kind == PP_FAULT_STALL;
     if (takes_time != (fault.time_ns > 0))
-        return pp_err_set(err, PP_USAGE, "--fault", "%s %s", kinds[fault.kind].name,
-                          takes_time ? "needs time=T, for example time=2s"
-                                     : "takes no time; leave it out");
+        return pp_err_set(
+            err, PP_USAGE, pp_err_name(err, PP_FIELD_FAULT), "%s %s", kinds[fault.kind].name,
+            takes_time ? "needs time=T, for example time=2s" : "takes no time; leave it out");
     faults->fault[faults->count++] = fault;
     return PP_OK;
 }

@@ -174,6 +174,8 @@ static pp_status worker_group_new(const pp_run_job *job, const pp_run_options *o
     for (uint32_t h = 0; h < count && !status; h++, group->count = h) {
         group->worker[h].group = group;
         group->worker[h].rank = group->first + h;
+        group->worker[h].err = pp_err_like(err);
+        group->worker[h].err = pp_err_like(err);
         pp_progress_init(&group->worker[h].progress);
     }
     for (uint32_t h = 0; h < count && !status; h++)

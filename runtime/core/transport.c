@@ -2,6 +2,8 @@
  * came with the one that was expected. */
 #include "runtime/core/transport.h"
 
+#include "sim/base/field.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,15 +17,17 @@ pp_status pp_link_parse(const char *text, pp_link *link_out, pp_err *err)
         link.kind = PP_LINK_PLAN;
     } else if (strcmp(text, "free") != 0) {
         if (!plus || (size_t)(plus - text) >= sizeof latency)
-            return pp_err_set(err, PP_USAGE, "--link",
+            return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_LINK),
                               "'%.64s' is no link; write free, plan, or a latency and a rate such "
                               "as 20us+1GB/s",
                               text);
         snprintf(latency, sizeof latency, "%.*s", (int)(plus - text), text);
         link.kind = PP_LINK_THROTTLE;
-        pp_status status = pp_parse_duration(latency, "--link", &link.latency_ns, err);
+        pp_status status =
+            pp_parse_duration(latency, pp_err_name(err, PP_FIELD_LINK), &link.latency_ns, err);
         if (!status)
-            status = pp_parse_rate(plus + 1, "--link", &link.bytes_per_s, err);
+            status =
+                pp_parse_rate(plus + 1, pp_err_name(err, PP_FIELD_LINK), &link.bytes_per_s, err);
         if (status)
             return PP_USAGE;
     }

@@ -52,11 +52,10 @@ struct pp_runtime {
 
 pp_runtime_status pp_library_fail(const pp_err *err, pp_runtime_error *error)
 {
-    const char *where = strncmp(err->where, "--", 2) == 0 ? err->where + 2 : err->where;
     if (!error)
         return (pp_runtime_status)err->status;
     *error = (pp_runtime_error){ .status = (pp_runtime_status)err->status };
-    snprintf(error->where, sizeof error->where, "%s", where);
+    snprintf(error->where, sizeof error->where, "%s", err->where);
     snprintf(error->text, sizeof error->text, "%s", err->text);
     return error->status;
 }
@@ -207,7 +206,7 @@ static pp_status open_runtime(const pp_runtime_options *options, const pp_faults
     if (!status && transport->has_queues) /* plans are lowered for others */
         status =
             pp_err_set(err, PP_USAGE, "transport",
-                       "%s runs plans of 'ppsim run' only; use threads or mpi", transport->name);
+                       "%s runs plans of the command only; use threads or mpi", transport->name);
     if (status || (status = transport->available(err)))
         return status;
     if (options->ranks < 1 || options->ranks > PP_RANKS_MAX)

@@ -2,6 +2,7 @@
  * durations of the link, the data, and the lowered program. */
 #include "runtime/measure/execution.h"
 
+#include "sim/base/field.h"
 #include "sim/framework/registry.h"
 
 #include <stdlib.h>
@@ -50,7 +51,7 @@ static pp_status make_work(const pp_plan *plan, const pp_run_plan_options *optio
     uint32_t replica = options->replica;
     const pp_order *order = plan->order[plan->order_count > 1 ? replica : 0];
     x->order = order;
-    pp_status status = pp_order_one_rank(order, "ppsim run", err);
+    pp_status status = pp_order_one_rank(order, pp_err_name(err, PP_FIELD_RUNTIME), err);
     if (!status)
         status = pp_costs_spread(plan->costs[plan->costs_count > 1 ? replica : 0], &x->costs, err);
     if (status)
@@ -74,8 +75,8 @@ static pp_status make_work(const pp_plan *plan, const pp_run_plan_options *optio
 static pp_status on_link(const pp_link *link, int64_t bytes, pp_ns *takes_ns, pp_err *err)
 {
     double latency_s = (double)link->latency_ns * 1e-9;
-    return pp_ns_from_seconds(latency_s + (double)bytes / link->bytes_per_s, "--link", takes_ns,
-                              err);
+    return pp_ns_from_seconds(latency_s + (double)bytes / link->bytes_per_s,
+                              pp_err_name(err, PP_FIELD_LINK), takes_ns, err);
 }
 
 /* Transfers last as long as the link makes them. */

@@ -6,6 +6,7 @@
 #include "runtime/measure/op_times.h"
 #include "runtime/measure/replay.h"
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 #include "sim/engine/engine.h"
 
 #include <stdio.h>
@@ -33,7 +34,7 @@ static pp_status say(const pp_err *own, pp_status status, const pp_execution *x,
 
 static pp_status open_world(const pp_run_plan_options *options, pp_execution *x, pp_err *err)
 {
-    pp_err own = { 0 };
+    pp_err own = pp_err_like(err);
     if (options->compute->memory) {
         pp_status status = options->compute->memory(&x->memory, err);
         if (status)
@@ -68,7 +69,7 @@ static pp_status open_workers(const pp_run_plan_options *options, uint32_t first
 static pp_status gather(pp_execution *x, uint32_t first, const void *mine, size_t bytes,
                         void *all_out, pp_err *err)
 {
-    pp_err own = { 0 };
+    pp_err own = pp_err_like(err);
     pp_status status =
         x->job.transport->all_gather(x->job.world, first, mine, bytes, all_out, &own);
     return say(&own, status, x, err);
@@ -224,11 +225,12 @@ static pp_status check_pairs(const pp_plan *plan, const pp_run_plan_options *opt
     char token[32];
     for (size_t i = 0; i < order->rank_begin[order->ranks]; i++)
         if (order->ops[i].paired)
-            return pp_err_set(err, PP_USAGE, "--transport",
+            return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_TRANSPORT),
                               "%s takes no overlapped pairs, and %s is half of one; use "
-                              "--transport threads",
+                              "%s threads",
                               options->transport->name,
-                              pp_op_print(order->ops[i], token, sizeof token));
+                              pp_op_print(order->ops[i], token, sizeof token),
+                              pp_err_name(err, PP_FIELD_TRANSPORT));
     return PP_OK;
 }
 
@@ -236,7 +238,7 @@ static pp_status check_memory(const pp_run_plan_options *options, pp_err *err)
 {
     if (!options->compute->memory || options->transport->takes_device_memory)
         return PP_OK;
-    return pp_err_set(err, PP_USAGE, "--transport",
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_TRANSPORT),
                       "%s does not carry tensors of GPUs; with compute %s use threads or nccl",
                       options->transport->name, options->compute->name);
 }

@@ -108,6 +108,7 @@ bool pp_module_launched(void)
 
 const pp_module_services pp_module_services_table = {
     .err_set = pp_err_set,
+    .err_name = pp_err_name,
     .message_check = pp_message_check,
     .world_stopped = pp_world_stopped,
     .clock_now_ns = pp_clock_now_ns,

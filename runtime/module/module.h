@@ -4,14 +4,16 @@
 #define PPSIM_RUNTIME_MODULE_MODULE_H
 
 #include "runtime/core/transport.h"
+#include "sim/base/field.h"
 
 /* Grows with every change of this header, of runtime/core/transport.h or runtime/core/compute.h. */
-#define PP_MODULE_ABI 8
+#define PP_MODULE_ABI 9
 
 /* The functions of ppsim that a module calls, since it links none. Outlives the world. */
 typedef struct pp_module_services {
     pp_status (*err_set)(pp_err *err, pp_status status, const char *where, const char *format, ...)
         PP_PRINTF(4, 5);
+    const char *(*err_name)(const pp_err *err, pp_field field);
     pp_status (*message_check)(const pp_message *expected, const pp_message *came, pp_err *err);
     pp_status (*world_stopped)(pp_err *err);
     int64_t (*clock_now_ns)(void);

@@ -4,6 +4,7 @@
 #include "runtime/mpi/farm.h"
 #include "runtime/mpi/messages.h"
 #include "runtime/mpi/wait.h"
+#include "sim/base/field.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,24 +21,27 @@ static pp_status check_options(const pp_module_services *services, const pp_worl
                                pp_err *err)
 {
     if (options->link.kind != PP_LINK_FREE)
-        return services->err_set(err, PP_USAGE, "--link",
+        return services->err_set(err, PP_USAGE, services->err_name(err, PP_FIELD_LINK),
                                  "transport mpi runs over real links; leave it out, or use "
-                                 "--transport threads");
+                                 "%s threads",
+                                 services->err_name(err, PP_FIELD_TRANSPORT));
     if (has_message_faults(options->faults))
-        return services->err_set(err, PP_USAGE, "--fault",
+        return services->err_set(err, PP_USAGE, services->err_name(err, PP_FIELD_FAULT),
                                  "transport mpi cannot lose or change messages on purpose; use "
-                                 "--transport threads");
+                                 "%s threads",
+                                 services->err_name(err, PP_FIELD_TRANSPORT));
     return PP_OK;
 }
 
 static pp_status wrong_number(const pp_module_services *services, uint32_t ranks, int processes,
                               pp_err *err)
 {
-    return services->err_set(err, PP_USAGE, "--transport",
+    return services->err_set(err, PP_USAGE, services->err_name(err, PP_FIELD_TRANSPORT),
                              "the plan has %u ranks, but MPI has started %d process%s; start one "
-                             "per rank: mpirun -n %u ppsim run ... (with --oversubscribe where "
+                             "per rank: mpirun -n %u %s ... (with --oversubscribe where "
                              "there are fewer cores)",
-                             ranks, processes, processes == 1 ? "" : "es", ranks);
+                             ranks, processes, processes == 1 ? "" : "es", ranks,
+                             services->err_name(err, PP_FIELD_PROGRAM));
 }
 
 static int find_place(pp_world *world)

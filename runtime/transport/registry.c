@@ -1,6 +1,7 @@
 /* The transports that this build knows: runtime/transports.def as a table. */
 #include "runtime/transport/registry.h"
 
+#include "sim/base/field.h"
 #include "sim/base/registry.h"
 
 #define PP_TRANSPORT(id) extern const pp_transport pp_transport_##id;
@@ -31,8 +32,8 @@ static const char *name_at(size_t index)
 }
 
 static const pp_registry registry = { .noun = "transport",
-                                      .option = "--transport",
-                                      .list = "transports",
+                                      .field = PP_FIELD_TRANSPORT,
+                                      .all = PP_FIELD_ASK_TRANSPORTS,
                                       .count = TRANSPORT_COUNT,
                                       .name = name_at };
 

@@ -9,6 +9,7 @@
 
 #include "runtime/verify/sequential.h"
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 #include "sim/base/random.h"
 
 #include <inttypes.h>
@@ -150,8 +151,9 @@ static pp_status judge(const pp_verdict *verdict, pp_err *err)
         return pp_err_set(err, PP_INFEASIBLE, NULL,
                           "nothing was verified: %" PRIu64 " of %" PRIu64
                           " values are infinite or no numbers, which are equal whatever happened; "
-                          "lower the learning rate (--compute-settings lr=...)",
-                          verdict->endless, verdict->values);
+                          "lower the learning rate (%s lr=...)",
+                          verdict->endless, verdict->values,
+                          pp_err_name(err, PP_FIELD_COMPUTE_SETTINGS));
     if (equal)
         return PP_OK;
     return pp_err_set(
@@ -321,7 +323,7 @@ static pp_status check_reference(const values *v, uint32_t steps, const uint32_t
     pp_sequential *sequential PP_CLEANUP(pp_sequential_free) = NULL;
     pp_costs *costs PP_CLEANUP(pp_costs_free) = NULL;
     pp_compute_work work = *job->work;
-    pp_err missing = { 0 };
+    pp_err missing = pp_err_like(err);
     pp_status status =
         job->compute->reference(&work, &compute, &verdict->reference_tolerance, settings, err);
     if (status || (status = pp_costs_spread(job->costs, &costs, err)))

@@ -2,6 +2,7 @@
 
 #include "sim/analysis/step_tail.h"
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 #include "sim/engine/engine.h"
 #include "sim/program/comm.h"
 
@@ -81,10 +82,10 @@ static pp_status check_range(const pp_ns *matrix, uint32_t n, pp_err *err)
     for (size_t i = 0; i < (size_t)n * n; i++)
         longest = matrix[i] > longest ? matrix[i] : longest;
     if (longest > INT64_MAX / 8 / n / n)
-        return pp_err_set(err, PP_INPUT, "--step-sync",
+        return pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_STEP_SYNC),
                           "a step of %" PRId64 " ns repeated on %" PRIu32
-                          " ranks does not fit 64 bits; give shorter durations or --step-sync on",
-                          longest, n);
+                          " ranks does not fit 64 bits; give shorter durations or %s on",
+                          longest, n, pp_err_name(err, PP_FIELD_STEP_SYNC));
     return PP_OK;
 }
 

@@ -203,7 +203,7 @@ static pp_status attempt(repairing *p, pp_repair change, bool *found, pp_err *er
 {
     pp_repaired copy PP_CLEANUP(pp_repaired_free) = { 0 };
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
-    pp_err why_not = { 0 };
+    pp_err why_not = pp_err_like(err);
     change.tried = ++p->out->tried;
     pp_status status = pp_repair_apply(p->program, &change, p->partial, &copy, &why_not);
     if (!status) {
@@ -335,7 +335,7 @@ pp_status pp_repair_find(const pp_program *program, const pp_costs *costs, bool 
                          pp_repair *repair_out, pp_err *err)
 {
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
-    pp_err hang = { 0 };
+    pp_err hang = pp_err_like(err);
     pp_repair repair = { 0 };
     bool found = false;
     pp_status status = simulate(program, costs, &timeline, &hang);

@@ -3,15 +3,15 @@
 #ifndef PPSIM_SIM_BASE_REGISTRY_H
 #define PPSIM_SIM_BASE_REGISTRY_H
 
-#include "sim/base/status.h"
+#include "sim/base/field.h"
 
 #include <stddef.h>
 
 /* Describes a table whose entries are numbered from 0 to count - 1. */
 typedef struct pp_registry {
-    const char *noun;   /* what one entry is called in messages: "schedule" */
-    const char *option; /* the option that names an entry, for pp_err.where; may be NULL */
-    const char *list;   /* the word of 'ppsim list' that shows all entries; NULL: none does */
+    const char *noun; /* what one entry is called in messages: "schedule" */
+    pp_field field;   /* the input that names an entry, for pp_err.where; may be PP_FIELD_NONE */
+    pp_field all;     /* what shows all entries; PP_FIELD_NONE: nothing does */
     size_t count;
     const char *(*name)(size_t index); /* the name of entry `index` */
 } pp_registry;

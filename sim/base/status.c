@@ -3,6 +3,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+pp_err pp_err_like(const pp_err *err)
+{
+    return (pp_err){ .names = err ? err->names : NULL };
+}
+
 pp_status pp_err_set(pp_err *err, pp_status status, const char *where, const char *format, ...)
 {
     if (!err || err->status != PP_OK)

@@ -25,9 +25,15 @@ typedef enum pp_status {
 /* The first report wins: a second pp_err_set on the same object keeps the first text. */
 typedef struct pp_err {
     pp_status status;
-    char where[256]; /* file:line:column, file#/json/pointer, or an option; may be empty */
+    char where[256]; /* file:line:column, file#/json/pointer, or a field's name; may be empty */
     char text[1024]; /* one sentence, ends with the way out */
+    const struct pp_field_names *names; /* what fields are called in it (sim/base/field.h); NULL: as
+                                           in the library */
 } pp_err;
+
+/* An empty pp_err that calls fields as `err` does; NULL: as in the library. For a report of one's
+ * own that may end in *err, or in a text beside it. */
+pp_err pp_err_like(const pp_err *err);
 
 /* Returns `status`, so that `return pp_err_set(...)` reads well. err, where: may be NULL. */
 pp_status pp_err_set(pp_err *err, pp_status status, const char *where, const char *format, ...)

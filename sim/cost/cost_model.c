@@ -1,6 +1,7 @@
 #include "sim/cost/cost_model.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 #include "sim/cost/classes.h"
 #include "sim/cost/ends.h"
 #include "sim/cost/gpu_batch.h"
@@ -55,12 +56,13 @@ static pp_status check_tensor_parallel(const pp_cost_context *context, pp_err *e
         { "of the hidden size", m->hidden },
     };
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        pp_status status = check_divides("--tp", tp, parts[i].what, parts[i].count, err);
+        pp_status status =
+            check_divides(pp_err_name(err, PP_FIELD_TP), tp, parts[i].what, parts[i].count, err);
         if (status)
             return status;
     }
     if (m->attention == PP_ATTENTION_GQA && m->kv_heads % tp != 0 && tp % m->kv_heads != 0)
-        return pp_err_set(err, PP_USAGE, "--tp",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_TP),
                           "%" PRId64 " neither divides nor is divided by "
                           "the %" PRId64 " key/value heads",
                           tp, m->kv_heads);
@@ -73,12 +75,15 @@ static pp_status check_expert_parallel(const pp_cost_context *context, pp_err *e
     if (par->ep == 1)
         return PP_OK;
     if (context->model->experts <= 0)
-        return pp_err_set(err, PP_USAGE, "--ep", "is %" PRId64 ", but %s has no experts; use 1",
-                          par->ep, context->model->name);
-    pp_status status = check_divides("--ep", par->ep, "experts", context->model->experts, err);
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_EP),
+                          "is %" PRId64 ", but %s has no experts; use 1", par->ep,
+                          context->model->name);
+    pp_status status = check_divides(pp_err_name(err, PP_FIELD_EP), par->ep, "experts",
+                                     context->model->experts, err);
     if (status)
         return status;
-    return check_divides("--ep", par->ep, "GPUs of dp x cp", par->dp * par->cp, err);
+    return check_divides(pp_err_name(err, PP_FIELD_EP), par->ep, "GPUs of dp x cp",
+                         par->dp * par->cp, err);
 }
 
 pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err)
@@ -88,8 +93,12 @@ pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err)
         const char *option;
         int64_t value;
     } degrees[] = {
-        { "--pp", par->pp }, { "--tp", par->tp }, { "--cp", par->cp },
-        { "--dp", par->dp }, { "--ep", par->ep }, { "--vpp", par->vpp },
+        { pp_err_name(err, PP_FIELD_RANKS), par->pp },
+        { pp_err_name(err, PP_FIELD_TP), par->tp },
+        { pp_err_name(err, PP_FIELD_CP), par->cp },
+        { pp_err_name(err, PP_FIELD_DP), par->dp },
+        { pp_err_name(err, PP_FIELD_EP), par->ep },
+        { pp_err_name(err, PP_FIELD_CHUNKS), par->vpp },
     };
     for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++) {
         if (degrees[i].value < 1 || degrees[i].value > 1 << 20)
@@ -97,9 +106,11 @@ pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err)
                               degrees[i].value);
     }
     if (context->switches.recompute == PP_RECOMPUTE_AUTO)
-        return pp_err_set(err, PP_USAGE, "--recompute", "must be none, selective or full here");
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RECOMPUTE),
+                          "must be none, selective or full here");
     if (context->switches.zero < 0 || context->switches.zero > 1)
-        return pp_err_set(err, PP_USAGE, "--zero", "must be 0 or 1, is %d", context->switches.zero);
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_ZERO), "must be 0 or 1, is %d",
+                          context->switches.zero);
     pp_status status = check_tensor_parallel(context, err);
     return status ? status : check_expert_parallel(context, err);
 }

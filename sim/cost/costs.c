@@ -1,6 +1,7 @@
 #include "sim/cost/costs.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 #include "sim/job/workload.h"
 #include "sim/order/order.h"
 
@@ -186,7 +187,7 @@ static pp_status find_key(const key_value *pair, size_t count, const char *optio
 
 pp_status pp_uniform_costs_parse(const char *text, pp_uniform_costs *out, pp_err *err)
 {
-    static const char option[] = "--costs";
+    const char *option = pp_err_name(err, PP_FIELD_COSTS);
     pp_ns value[KEY_COUNT] = { 0 };
     bool seen[KEY_COUNT] = { false };
     do {
@@ -200,7 +201,7 @@ pp_status pp_uniform_costs_parse(const char *text, pp_uniform_costs *out, pp_err
             return status;
         char where[32];
         snprintf(where, sizeof where, "%s %s", option, pair.key);
-        pp_err local = { 0 };
+        pp_err local = pp_err_like(err);
         if (pp_parse_duration(pair.value, where, &value[key], &local))
             return as_usage(&local, err);
         seen[key] = true;
@@ -265,7 +266,7 @@ static pp_status read_change(const char *text, const char *where, bool bytes, do
     const bool negative = *text == '-';
     const char *digits = text + (negative || *text == '+');
     if (bytes) {
-        pp_err local = { 0 };
+        pp_err local = pp_err_like(err);
         int64_t size = 0;
         if (pp_parse_bytes(digits, where, &size, &local))
             return as_usage(&local, err);
@@ -288,7 +289,7 @@ static pp_status read_change(const char *text, const char *where, bool bytes, do
 static pp_status check_changes(const bool *seen, double f, double i, double w, double rounding,
                                pp_err *err)
 {
-    static const char option[] = "--memory-costs";
+    const char *option = pp_err_name(err, PP_FIELD_MEMORY_COSTS);
     if (!seen[KEY_F] || !(seen[KEY_B] ? !seen[KEY_I] && !seen[KEY_W] : seen[KEY_I] && seen[KEY_W]))
         return pp_err_set(err, PP_USAGE, option, "needs F, I and W (or F and B)");
     if (!(f > 0))
@@ -305,7 +306,7 @@ static pp_status check_changes(const bool *seen, double f, double i, double w, d
 
 pp_status pp_memory_costs_parse(const char *text, pp_memory_costs *out, pp_err *err)
 {
-    static const char option[] = "--memory-costs";
+    const char *option = pp_err_name(err, PP_FIELD_MEMORY_COSTS);
     double value[KEY_COMM] = { 0 };
     int64_t size[KEY_COMM] = { 0 };
     bool seen[KEY_COMM] = { false };

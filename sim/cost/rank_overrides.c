@@ -1,6 +1,7 @@
 #include "sim/cost/rank_overrides.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 #include "sim/order/order.h"
 
 #include <inttypes.h>
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const options[] = { "--rank-speed", "--rank-memory", "--rank-link" };
+static const pp_field fields[] = { PP_FIELD_RANK_SPEED, PP_FIELD_RANK_MEMORY, PP_FIELD_RANK_LINK };
 static const char *const examples[] = { "3=0.8,5=1.1", "3=40GiB", "2:3=25GB/s" };
 
 void pp_rank_overrides_free(pp_rank_overrides *overrides)
@@ -132,7 +133,7 @@ pp_status pp_rank_overrides_check(const pp_rank_overrides *overrides, uint32_t r
         const pp_rank_override *t = &overrides->item[i];
         uint32_t last = t->kind == PP_RANK_OVERRIDE_LINK ? t->other : t->rank;
         if (last >= ranks)
-            return pp_err_set(err, PP_USAGE, options[t->kind],
+            return pp_err_set(err, PP_USAGE, pp_err_name(err, fields[t->kind]),
                               "there is no rank %" PRIu32 ", the last of the %" PRIu32
                               " is %" PRIu32,
                               last, ranks, ranks - 1);
@@ -173,8 +174,8 @@ static pp_status slow_down(pp_costs *costs, size_t cell, double speed, pp_err *e
     bool sum = costs->b_ns[cell] == costs->i_ns[cell] + costs->w_ns[cell];
     pp_status status = PP_OK;
     for (size_t k = 0; k < sizeof times / sizeof *times && !status; k++)
-        status =
-            pp_ns_from_seconds(1e-9 * (double)*times[k] / speed, "--rank-speed", times[k], err);
+        status = pp_ns_from_seconds(1e-9 * (double)*times[k] / speed,
+                                    pp_err_name(err, PP_FIELD_RANK_SPEED), times[k], err);
     if (sum)
         costs->b_ns[cell] = costs->i_ns[cell] + costs->w_ns[cell];
     return status;
@@ -189,10 +190,11 @@ static pp_status set_link(const pp_rank_overrides *overrides, const uint32_t *st
     if (stage_rank[s] == stage_rank[to] || !(rate > 0))
         return PP_OK;
     if (bytes < 1)
-        return pp_err_set(err, PP_USAGE, "--rank-link",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RANK_LINK),
                           "transfers have no bytes here; give a plan, or a costs file with "
                           "\"message_bytes\"");
-    pp_status status = pp_ns_from_seconds((double)bytes / rate, "--rank-link", ns, err);
+    pp_status status =
+        pp_ns_from_seconds((double)bytes / rate, pp_err_name(err, PP_FIELD_RANK_LINK), ns, err);
     *ns += latency_ns;
     return status;
 }

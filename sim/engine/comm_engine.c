@@ -1,6 +1,7 @@
 #include "sim/engine/comm_engine.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 #include "sim/base/minmax.h"
 #include "sim/engine/deadlock.h"
 #include "sim/engine/shared_rates.h"
@@ -400,8 +401,12 @@ static pp_status make_rates(run *r, pp_err *err)
     if (!pp_sharing_is_on(sharing))
         return PP_OK;
     if (hosts->launch_ns || hosts->sync_ns || hosts->read_ns || r->comm->parts > 1)
-        return pp_err_set(err, PP_USAGE, r->comm->parts > 1 ? "--tensors-per-boundary" : "--host",
-                          "does not go together with --nic and --overlap-slowdown; leave one out");
+        return pp_err_set(err, PP_USAGE,
+                          r->comm->parts > 1 ? pp_err_name(err, PP_FIELD_TENSORS)
+                                             : pp_err_name(err, PP_FIELD_HOST),
+                          "does not go together with %s and %s; leave one out",
+                          pp_err_name(err, PP_FIELD_RANKS_PER_NIC),
+                          pp_err_name(err, PP_FIELD_OVERLAP_SLOWDOWN));
     r->timeline->comm->host_ns = NULL; /* ops end elsewhere: their steps have no clocks */
     for (size_t i = 0; i < r->program->count; i++) {
         pp_op op = r->program->op[i];
@@ -412,10 +417,11 @@ static pp_status make_rates(run *r, pp_err *err)
     for (size_t t = 0; t < r->comm->transfer_count; t++)
         sum_ns += (double)pp_comm_ns(r->comm, r->costs, &r->comm->transfer[t]);
     if (sum_ns * PP_SLOWDOWN_MAX > (double)PP_NS_MAX)
-        return pp_err_set(err, PP_INPUT, NULL,
-                          "ops and transfers of %g s together are too long for --nic and "
-                          "--overlap-slowdown; give shorter durations",
-                          1e-9 * sum_ns);
+        return pp_err_set(
+            err, PP_INPUT, NULL,
+            "ops and transfers of %g s together are too long for %s and %s; give shorter durations",
+            1e-9 * sum_ns, pp_err_name(err, PP_FIELD_RANKS_PER_NIC),
+            pp_err_name(err, PP_FIELD_OVERLAP_SLOWDOWN));
     return pp_shared_rates_new(sharing, r->program->ranks, (uint32_t)r->comm->transfer_count,
                                &r->rates, err);
 }
@@ -480,7 +486,7 @@ static pp_status check_sums(const pp_comm *comm, pp_err *err)
     pp_ns steps = (pp_ns)(comm->step_count + comm->transfer_count) + 1;
     if (longest <= INT64_MAX / 16 / steps)
         return PP_OK;
-    return pp_err_set(err, PP_INPUT, "--host",
+    return pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_HOST),
                       "%" PRId64 " steps of up to %" PRId64
                       " ns each do not fit 64 bits; give shorter durations",
                       steps, longest);

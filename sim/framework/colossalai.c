@@ -2,6 +2,7 @@
  * waits for every batch at once (pipeline/schedule/one_f_one_b.py); interleaved waits for the batch
  * of a direction before the next op of that direction, so that two batches are under way at a time
  * (interleaved_pp.py). */
+#include "sim/base/field.h"
 #include "sim/framework/framework.h"
 #include "sim/framework/lowering/megatron_sends.h"
 #include "sim/framework/registry.h"
@@ -89,7 +90,7 @@ static pp_status colossalai_lower(const pp_order *order, pp_program **program_ou
     if (status)
         return status;
     if (group && (group != order->ranks || order->microbatches % group))
-        return pp_err_set(err, PP_USAGE, "--executor",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FRAMEWORK),
                           "colossalai runs interleaved with groups of p microbatches only, and p "
                           "has to divide their number");
     return pp_lower_ranks(order, group, lower_rank, program_out, err);

@@ -27,8 +27,8 @@ static const char *name_at(size_t index)
 }
 
 static const pp_registry registry = { .noun = "executor",
-                                      .option = "--executor",
-                                      .list = "executors",
+                                      .field = PP_FIELD_FRAMEWORK,
+                                      .all = PP_FIELD_ASK_FRAMEWORKS,
                                       .count = FRAMEWORK_COUNT,
                                       .name = name_at };
 

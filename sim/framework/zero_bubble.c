@@ -4,6 +4,7 @@
  * computes of a rank is one batch, which ends early behind the input of the next compute: all of a
  * batch is waited for together (zerobubble/runtime.py: add_communication, flush). */
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 #include "sim/base/heap.h"
 #include "sim/framework/framework.h"
 #include "sim/framework/lowering/lower.h"
@@ -195,7 +196,7 @@ static pp_status check(const pp_order *order, pp_err *err)
     char token[32];
     for (size_t i = 0; i < order->rank_begin[order->ranks]; i++) {
         if (order->ops[i].paired)
-            return pp_err_set(err, PP_USAGE, "--executor",
+            return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FRAMEWORK),
                               "zero-bubble has no overlapped pairs, but %s is half of one; choose "
                               "dualpipe or torch",
                               pp_op_print(order->ops[i], token, sizeof token));

@@ -2,6 +2,7 @@
 #include "sim/job/recompute.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -63,7 +64,7 @@ pp_status pp_recompute_table_check(const pp_recompute_table *table, const pp_sta
     const pp_recompute_table *t = table ? table : &none;
     if (t->replicas != workload->replicas || t->microbatches != workload->microbatches ||
         t->stages != stage_count)
-        return pp_err_set(err, PP_USAGE, "--recompute",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RECOMPUTE),
                           "is said for %u replicas of %u microbatches on %u stages; there are %u, "
                           "%u and %u",
                           t->replicas, t->microbatches, t->stages, workload->replicas,

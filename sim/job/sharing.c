@@ -1,11 +1,11 @@
 #include "sim/job/sharing.h"
 
+#include "sim/base/field.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define OPTION "--overlap-slowdown"
 
 bool pp_sharing_is_on(const pp_sharing *sharing)
 {
@@ -24,7 +24,7 @@ static pp_status read_factor(const char **text, double *factor_out, pp_err *err)
         *factor_out = strtod(number, &end);
     }
     if (end == number || *end || !(*factor_out >= 1 && *factor_out <= PP_SLOWDOWN_MAX))
-        return pp_err_set(err, PP_USAGE, OPTION,
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_OVERLAP_SLOWDOWN),
                           "'%.40s' is no factor from 1 to %g; write for example "
                           "compute=1.1,comm=1.3",
                           *text, PP_SLOWDOWN_MAX);
@@ -42,7 +42,7 @@ pp_status pp_slowdown_parse(const char *text, pp_sharing *sharing, pp_err *err)
         while (k < 2 && strncmp(at, keys[k], strlen(keys[k])) != 0)
             k++;
         if (k == 2 || factor[k] > 0)
-            return pp_err_set(err, PP_USAGE, OPTION,
+            return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_OVERLAP_SLOWDOWN),
                               "'%.64s' is not compute=X,comm=Y, each once; write for example "
                               "compute=1.1,comm=1.3",
                               text);
@@ -52,7 +52,7 @@ pp_status pp_slowdown_parse(const char *text, pp_sharing *sharing, pp_err *err)
             return status;
     } while (*at == ',' && at++);
     if (*at)
-        return pp_err_set(err, PP_USAGE, OPTION,
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_OVERLAP_SLOWDOWN),
                           "'%.64s' goes on behind its factors; write for example "
                           "compute=1.1,comm=1.3",
                           text);

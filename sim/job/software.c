@@ -1,6 +1,7 @@
 /* Names of the switches, and the sets of them that known versions of Megatron-LM stand for. */
 #include "sim/job/software.h"
 
+#include "sim/base/field.h"
 #include "sim/base/text.h"
 
 #include <string.h>
@@ -73,7 +74,7 @@ pp_status pp_stack_find(const char *name, int64_t tp, pp_switches *switches_out,
         return PP_OK;
     }
     const char *near = pp_text_nearest(name, stack_names);
-    return pp_err_set(err, PP_USAGE, "--stack",
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_STACK),
                       "unknown stack \"%.64s\"%s%s%s; known: megatron-2021, megatron-2022, current",
                       name, near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
 }

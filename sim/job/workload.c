@@ -4,6 +4,7 @@
 #include "sim/job/workload.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 #include "sim/base/heap.h"
 
 #include <inttypes.h>
@@ -30,15 +31,15 @@ void pp_workload_free(pp_workload *workload)
 static pp_status check_bins(int64_t seq_length, int64_t micro_batch_size, pp_err *err)
 {
     if (seq_length < 1 || seq_length > PP_LENGTH_MAX)
-        return pp_err_set(err, PP_INPUT, "--seq-length",
+        return pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_SEQ_LENGTH),
                           "must be from 1 to %" PRId64 " tokens, is %" PRId64, PP_LENGTH_MAX,
                           seq_length);
     if (micro_batch_size < 1 || micro_batch_size > MICRO_BATCH_MAX)
-        return pp_err_set(err, PP_INPUT, "--micro-batch-size",
+        return pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_MICRO_BATCH_SIZE),
                           "must be from 1 to %" PRId64 ", is %" PRId64, MICRO_BATCH_MAX,
                           micro_batch_size);
     if (micro_batch_size > PP_MICROBATCH_TOKENS_MAX / seq_length)
-        return pp_err_set(err, PP_INPUT, "--micro-batch-size",
+        return pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_MICRO_BATCH_SIZE),
                           "%" PRId64 " sequence%s of %" PRId64 " tokens make%s a microbatch larger "
                           "than the limit of %" PRId64 " tokens",
                           micro_batch_size, micro_batch_size == 1 ? "" : "s", seq_length,
@@ -246,7 +247,7 @@ static pp_status choose_counts(const packing *p, int64_t micro_batch_size, uint3
         total = (p->bin_count + size * step - 1) / (size * step) * step;
     }
     if (total > p->count)
-        return pp_err_set(err, PP_USAGE, "--lengths",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_LENGTHS),
                           "%zu sequence%s %zu bin%s; %u replicas would need at least %zu "
                           "sequences to get equally many microbatches each; give more sequences "
                           "or use fewer replicas",
@@ -282,18 +283,18 @@ static pp_status check_lengths(const int64_t *lengths, size_t count, int64_t seq
                                pp_err *err)
 {
     if (count < 1 || count > PP_LENGTHS_MAX)
-        return pp_err_set(err, PP_INPUT, "--lengths", "must have from 1 to %zu sequences, has %zu",
-                          PP_LENGTHS_MAX, count);
+        return pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_LENGTHS),
+                          "must have from 1 to %zu sequences, has %zu", PP_LENGTHS_MAX, count);
     for (size_t i = 0; i < count; i++) {
         if (lengths[i] < 1)
-            return pp_err_set(err, PP_INPUT, "--lengths",
+            return pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_LENGTHS),
                               "sequence %zu has %" PRId64 " tokens; it must have at least 1", i + 1,
                               lengths[i]);
         if (lengths[i] > seq_length)
-            return pp_err_set(err, PP_INPUT, "--lengths",
-                              "sequence %zu has %" PRId64 " tokens, more than --seq-length %" PRId64
+            return pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_LENGTHS),
+                              "sequence %zu has %" PRId64 " tokens, more than %s %" PRId64
                               "; raise that or cut the sequence",
-                              i + 1, lengths[i], seq_length);
+                              i + 1, lengths[i], pp_err_name(err, PP_FIELD_SEQ_LENGTH), seq_length);
     }
     return PP_OK;
 }
@@ -339,10 +340,10 @@ pp_status pp_workload_group(const int64_t *lengths, const size_t *group_end, siz
         (status = check_count((int64_t)group_count, err)))
         return status;
     if (replicas < 1 || group_count % replicas != 0)
-        return pp_err_set(err, PP_USAGE, "--lengths",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_LENGTHS),
                           "%zu microbatches do not divide into %u replicas; use a dp that divides "
-                          "them, or group them anew with 'ppsim pack'",
-                          group_count, replicas);
+                          "them, or group them anew with %s",
+                          group_count, replicas, pp_err_name(err, PP_FIELD_ASK_PACK));
     if ((status =
              new_workload(replicas, (uint32_t)(group_count / replicas), count, workload_out, err)))
         return status;
@@ -359,7 +360,7 @@ pp_status pp_workload_group(const int64_t *lengths, const size_t *group_end, siz
         }
         into->count = next - into->first;
         if (into->tokens > PP_MICROBATCH_TOKENS_MAX) {
-            status = pp_err_set(err, PP_INPUT, "--lengths",
+            status = pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_LENGTHS),
                                 "microbatch %zu has %" PRId64 " tokens, the limit is %" PRId64,
                                 k + 1, into->tokens, PP_MICROBATCH_TOKENS_MAX);
             pp_workload_free(workload_out);

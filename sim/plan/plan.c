@@ -2,6 +2,7 @@
 
 #include "sim/analysis/period.h"
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 #include "sim/engine/engine.h"
 #include "sim/framework/lowering/graphs.h"
 #include "sim/program/comm.h"
@@ -59,21 +60,21 @@ static void outcome_free(outcome *o)
 }
 
 /* The first setting that needs sends and receives, or NULL. */
-static const char *needs_transfers(const pp_plan *plan)
+static const char *needs_transfers(const pp_plan *plan, const pp_err *err)
 {
-    return plan->comm.has_mode                ? "--comm"
-           : plan->comm.has_lanes             ? "--lanes"
-           : plan->buffers.has_recv           ? "--recv-buffers"
-           : plan->buffers.has_send           ? "--send-buffers"
-           : plan->buffers.has_return_outputs ? "--return-outputs"
-           : plan->sharing.ranks_per_nic      ? "--nic"
-           : pp_sharing_is_on(&plan->sharing) ? "--overlap-slowdown"
+    return plan->comm.has_mode                ? pp_err_name(err, PP_FIELD_COMM)
+           : plan->comm.has_lanes             ? pp_err_name(err, PP_FIELD_LANES)
+           : plan->buffers.has_recv           ? pp_err_name(err, PP_FIELD_RECV_BUFFERS)
+           : plan->buffers.has_send           ? pp_err_name(err, PP_FIELD_SEND_BUFFERS)
+           : plan->buffers.has_return_outputs ? pp_err_name(err, PP_FIELD_RETURN_OUTPUTS)
+           : plan->sharing.ranks_per_nic      ? pp_err_name(err, PP_FIELD_RANKS_PER_NIC)
+           : pp_sharing_is_on(&plan->sharing) ? pp_err_name(err, PP_FIELD_OVERLAP_SLOWDOWN)
                                               : NULL;
 }
 
 pp_status pp_plan_set_semantics(const pp_plan *plan, pp_program *program, pp_err *err)
 {
-    const char *option = needs_transfers(plan);
+    const char *option = needs_transfers(plan, err);
     if (program->comm) {
         program->comm->semantics.host = plan->host;
         program->comm->semantics.shape_message_ns = plan->shape_message_ns;
@@ -87,8 +88,8 @@ pp_status pp_plan_set_semantics(const pp_plan *plan, pp_program *program, pp_err
         return PP_OK;
     return pp_err_set(err, PP_USAGE, option,
                       "executor %s has dependencies only, no sends and receives; choose another "
-                      "with --executor, such as torch or megatron",
-                      plan->framework->name);
+                      "with %s, such as torch or megatron",
+                      plan->framework->name, pp_err_name(err, PP_FIELD_FRAMEWORK));
 }
 
 static pp_status note_sharing(const pp_plan *plan, pp_report *report, pp_err *err)
@@ -203,10 +204,12 @@ pp_status pp_plan_pad(const pp_size_protocol *shapes, pp_plan *plan, pp_err *err
     pp_status status = PP_OK;
     const bool to_longest = shapes->kind == PP_SIZES_PADDED && !shapes->tokens;
     if (to_longest && plan->recomputed.of && !pp_recompute_table_alike(&plan->recomputed))
-        return pp_err_set(err, PP_USAGE, "--shapes",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
                           "gives all microbatches the costs of the longest, and in this plan each "
-                          "recomputes layers of its own; have the costs made anew (--profile FILE "
-                          "--recost), or plan with 'ppsim plan --shapes padded'");
+                          "recomputes layers of its own; have the costs made anew (%s), "
+                          "or plan with %s",
+                          pp_err_name(err, PP_FIELD_RECOST),
+                          pp_err_name(err, PP_FIELD_ASK_PLAN_PADDED));
     for (uint32_t i = 0; i < plan->costs_count && !status; i++)
         status = pp_costs_pad(shapes, plan->costs[i], err);
     return status;

@@ -155,7 +155,7 @@ static pp_status read_order(const pp_json_at *at, pp_plan *plan, const char *fil
     if (m == 0 || (plan->workload.microbatch && m != plan->workload.microbatches))
         return pp_json_fail(&rows, err, "runs %" PRIu32 " microbatches, the plan has %" PRIu32, m,
                             plan->workload.microbatches);
-    pp_err inner = { 0 };
+    pp_err inner = pp_err_like(err);
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
     status = pp_order_new((uint32_t)ranks, (uint32_t)(plan->parallel.pp * plan->parallel.vpp), m,
                           PP_PLACE_LOOP, ops, &order, &inner);

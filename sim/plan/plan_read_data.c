@@ -81,7 +81,7 @@ pp_status pp_plan_read_partition(const pp_json_at *root, pp_plan *plan, pp_err *
         mtp += *c == 'm' ? (c[1] == '*' ? strtol(c + 2, NULL, 10) : 1) : 0;
     pp_stage *stages = NULL;
     uint32_t found = 0;
-    pp_err inner = { 0 };
+    pp_err inner = pp_err_like(err);
     status = pp_layout_parse(text, total, mtp, &stages, &found, &inner);
     if (status == PP_NOMEM)
         return pp_err_nomem(err);

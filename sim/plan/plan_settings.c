@@ -84,7 +84,7 @@ static pp_status read_buffers(const pp_json_at *root, pp_plan *plan, pp_err *err
     static const char *const keys[] = { "recv_buffers", "send_buffers", "return_outputs" };
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         char name[NAME_SIZE];
-        pp_err why = { 0 };
+        pp_err why = pp_err_like(err);
         pp_status status = pp_plan_read_name(root, keys[i], name, sizeof name, err);
         if (status)
             return status;
@@ -98,7 +98,7 @@ static pp_status read_buffers(const pp_json_at *root, pp_plan *plan, pp_err *err
 static pp_status read_comm(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
     char comm[NAME_SIZE], lanes[NAME_SIZE];
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     pp_status status = pp_plan_read_name(root, "comm", comm, sizeof comm, err);
     if (status || (status = pp_plan_read_name(root, "lanes", lanes, sizeof lanes, err)))
         return status;
@@ -112,7 +112,7 @@ static pp_status read_comm(const pp_json_at *root, pp_plan *plan, pp_err *err)
 static pp_status read_sizes(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
     char name[NAME_SIZE];
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     pp_status status = pp_plan_read_name(root, "shapes", name, sizeof name, err);
     plan->has_sizes = name[0] != '\0';
     if (status || !plan->has_sizes)
@@ -146,7 +146,7 @@ static pp_status read_framework(const pp_json_at *root, pp_plan *plan, pp_err *e
 {
     pp_json_at at;
     const char *name;
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     pp_status status = pp_json_get(root, "executor", &at, err);
     if (status || (status = pp_json_read_text(&at, &name, err)))
         return status;

@@ -1,6 +1,7 @@
 #include "sim/plan/recost.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 
 #include <stdlib.h>
 
@@ -11,13 +12,13 @@ static pp_status check(const pp_cost_context *context, const pp_plan *plan, pp_e
         return pp_err_set(
             err, PP_USAGE, NULL,
             "the plan has no %s, so that its costs cannot be made anew; make one with "
-            "'ppsim plan'",
-            plan->partition ? "sequences" : "partition");
+            "%s",
+            plan->partition ? "sequences" : "partition", pp_err_name(err, PP_FIELD_ASK_PLAN));
     for (int64_t s = 0; s < plan->parallel.pp * plan->parallel.vpp; s++)
         layers += plan->partition[s].layers;
     if (layers == context->model->layers)
         return PP_OK;
-    return pp_err_set(err, PP_USAGE, "--model",
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_MODEL),
                       "%s has %lld layers, the plan %lld; give the model that it was made for",
                       context->model->name, (long long)context->model->layers, (long long)layers);
 }

@@ -1,5 +1,7 @@
 #include "sim/program/buffers.h"
 
+#include "sim/base/field.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -56,11 +58,14 @@ pp_status pp_buffer_settings_parse(const char *recv, const char *send, const cha
     size_t returns = settings->return_outputs;
     pp_status status = PP_OK;
     if (is_said(recv))
-        status = choose("--recv-buffers", recv, recv_names, PP_RECV_BUFFERS_COUNT, &receives, err);
+        status = choose(pp_err_name(err, PP_FIELD_RECV_BUFFERS), recv, recv_names,
+                        PP_RECV_BUFFERS_COUNT, &receives, err);
     if (!status && is_said(send))
-        status = choose("--send-buffers", send, send_names, PP_SEND_BUFFERS_COUNT, &sends, err);
+        status = choose(pp_err_name(err, PP_FIELD_SEND_BUFFERS), send, send_names,
+                        PP_SEND_BUFFERS_COUNT, &sends, err);
     if (!status && is_said(outputs))
-        status = choose("--return-outputs", outputs, switch_names, 2, &returns, err);
+        status = choose(pp_err_name(err, PP_FIELD_RETURN_OUTPUTS), outputs, switch_names, 2,
+                        &returns, err);
     if (status)
         return status;
     *settings = (pp_buffer_settings){

@@ -1,6 +1,7 @@
 #include "sim/program/comm.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 #include "sim/base/units.h"
 
 #include <inttypes.h>
@@ -56,16 +57,17 @@ static pp_status parse_mode(const char *text, pp_comm_settings *settings, pp_err
 {
     static const char eager[] = "eager:";
     if (strncmp(text, eager, sizeof eager - 1) == 0) {
-        pp_err inner = { 0 };
+        pp_err inner = pp_err_like(err);
         settings->mode = PP_COMM_EAGER;
-        if (pp_parse_bytes(text + sizeof eager - 1, "--comm", &settings->eager_bytes, &inner))
-            return pp_err_set(err, PP_USAGE, "--comm", "%s", inner.text);
+        if (pp_parse_bytes(text + sizeof eager - 1, pp_err_name(err, PP_FIELD_COMM),
+                           &settings->eager_bytes, &inner))
+            return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_COMM), "%s", inner.text);
     } else if (strcmp(text, "rendezvous") == 0) {
         settings->mode = PP_COMM_RENDEZVOUS;
     } else if (strcmp(text, "batched") == 0) {
         settings->mode = PP_COMM_BATCHED;
     } else {
-        return pp_err_set(err, PP_USAGE, "--comm",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_COMM),
                           "'%.40s' is not one of rendezvous, batched, eager:BYTES", text);
     }
     settings->has_mode = true;
@@ -79,7 +81,7 @@ static pp_status parse_lanes(const char *text, pp_comm_settings *settings, pp_er
     while (lanes < count && strcmp(text, lane_names[lanes]) != 0)
         lanes++;
     if (lanes == count)
-        return pp_err_set(err, PP_USAGE, "--lanes",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_LANES),
                           "'%.40s' is not one of single, per-direction, per-peer, per-edge", text);
     settings->lanes = (pp_lanes)lanes;
     settings->has_lanes = true;

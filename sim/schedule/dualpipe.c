@@ -1,5 +1,6 @@
 /* DualPipe (DeepSeek-AI DualPipe, dualpipe.py): the first half of the microbatches enters at rank
  * 0, the second half at the last rank, so that every stage lives on two ranks. */
+#include "sim/base/field.h"
 #include "sim/schedule/builders/dual.h"
 #include "sim/schedule/schedule.h"
 
@@ -8,11 +9,11 @@
 static pp_status refuse_ranks(uint32_t p, pp_err *err)
 {
     if (p == 1)
-        return pp_err_set(err, PP_USAGE, "--pp",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RANKS),
                           "dualpipe needs an even number of ranks, since rank r and rank p - 1 - r "
                           "hold the same stages: 1 is odd, 2 is the nearest");
     return pp_err_set(
-        err, PP_USAGE, "--pp",
+        err, PP_USAGE, pp_err_name(err, PP_FIELD_RANKS),
         "dualpipe needs an even number of ranks, since rank r and rank p - 1 - r hold "
         "the same stages: %" PRIu32 " is odd, the nearest are %" PRIu32 " and %" PRIu32,
         p, p - 1, p + 1);
@@ -23,12 +24,12 @@ static pp_status check(uint32_t p, uint32_t m, pp_err *err)
     if (p % 2)
         return refuse_ranks(p, err);
     if (m < 2 * p)
-        return pp_err_set(err, PP_USAGE, "--microbatches",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_MICROBATCHES),
                           "dualpipe needs m >= 2p, at least 2 microbatches per rank: %" PRIu32
                           " on %" PRIu32 " ranks, not %" PRIu32,
                           2 * p, p, m);
     if (m % 2)
-        return pp_err_set(err, PP_USAGE, "--microbatches",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_MICROBATCHES),
                           "dualpipe needs an even number of microbatches, half of them in each "
                           "direction: %" PRIu32 " is odd, the nearest are %" PRIu32 " and %" PRIu32,
                           m, m - 1, m + 1);

@@ -1,4 +1,5 @@
 /* DualPipeV (DeepSeek-AI DualPipe, dualpipev.py; the same as PyTorch ScheduleDualPipeV). */
+#include "sim/base/field.h"
 #include "sim/schedule/builders/dual.h"
 #include "sim/schedule/schedule.h"
 
@@ -11,7 +12,7 @@ static pp_status dualpipev_build(const pp_schedule_params *params, pp_order **or
     uint32_t m = params->microbatches;
     pp_order *order PP_CLEANUP(pp_order_free) = NULL;
     if (m < 2 * p)
-        return pp_err_set(err, PP_USAGE, "--microbatches",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_MICROBATCHES),
                           "dualpipev needs m >= 2p, at least 2 microbatches per rank: %" PRIu32
                           " on %" PRIu32 " ranks, not %" PRIu32,
                           2 * p, p, m);

@@ -4,6 +4,7 @@
  * each chunk, for each microbatch of the group. Backward k takes the same row with the chunks in
  * reverse. Warm-up: 2 (p - 1 - r) + (v - 1) N forwards (Megatron-LM schedules.py; the same as
  * PyTorch's ScheduleInterleaved1F1B). */
+#include "sim/base/field.h"
 #include "sim/schedule/builders/rounds.h"
 #include "sim/schedule/schedule.h"
 
@@ -41,7 +42,7 @@ static pp_status check_group(uint32_t p, uint32_t m, uint32_t group, pp_err *err
             above = n;
     }
     if (!below && !above)
-        return pp_err_set(err, PP_USAGE, "--microbatch-group-size",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_GROUP_SIZE),
                           "no group size is legal with %" PRIu32 " microbatches on %" PRIu32
                           " ranks; it needs at least as many "
                           "microbatches as ranks",
@@ -51,7 +52,7 @@ static pp_status check_group(uint32_t p, uint32_t m, uint32_t group, pp_err *err
         snprintf(nearest, sizeof nearest, "%" PRIu32 " and %" PRIu32, below, above);
     else
         snprintf(nearest, sizeof nearest, "%" PRIu32, below ? below : above);
-    return pp_err_set(err, PP_USAGE, "--microbatch-group-size",
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_GROUP_SIZE),
                       "%" PRIu32 " is not legal: it must be from p = %" PRIu32 " to m = %" PRIu32
                       ", and m mod N 0 or at least p; nearest: %s",
                       group, p, m, nearest);
@@ -73,8 +74,7 @@ static pp_status interleaved_build(const pp_schedule_params *params, pp_order **
     uint64_t total = (uint64_t)m * params->chunks;
     uint32_t group = params->group_size;
     pp_status status = group ? check_group(p, m, group, err)
-                             : pp_rounds_group("interleaved", ", or give --microbatch-group-size",
-                                               p, m, &group, err);
+                             : pp_rounds_group("interleaved", true, p, m, &group, err);
     if (status)
         return status;
     pp_order *order = NULL;

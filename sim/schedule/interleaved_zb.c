@@ -45,7 +45,7 @@ static pp_status interleaved_zb_build(const pp_schedule_params *params, pp_order
     uint32_t m = params->microbatches;
     uint64_t total = (uint64_t)m * t.v;
     pp_order *order = NULL;
-    pp_status status = pp_rounds_group("interleaved-zb", "", t.p, m, &t.group, err);
+    pp_status status = pp_rounds_group("interleaved-zb", false, t.p, m, &t.group, err);
     if (status)
         return status;
     status = pp_order_new(t.p, t.p * t.v, m, PP_PLACE_LOOP, 3 * (size_t)total * t.p, &order, err);

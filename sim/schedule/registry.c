@@ -35,8 +35,8 @@ static const char *name_at(size_t index)
 }
 
 static const pp_registry registry = { .noun = "schedule",
-                                      .option = "--schedule",
-                                      .list = "schedules",
+                                      .field = PP_FIELD_SCHEDULE,
+                                      .all = PP_FIELD_ASK_SCHEDULES,
                                       .count = SCHEDULE_COUNT,
                                       .name = name_at };
 
@@ -61,18 +61,17 @@ pp_status pp_schedule_check(const pp_schedule *schedule, const pp_schedule_param
     if (params->ranks < 1 || params->microbatches < 1 || params->chunks < 1)
         return pp_err_set(err, PP_USAGE, NULL, "ranks, chunks and microbatches must be positive");
     if (schedule->chunks && params->chunks != schedule->chunks)
-        return pp_err_set(err, PP_USAGE, "--vpp",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_CHUNKS),
                           "%s has %" PRIu32 " stage%s per rank, not %" PRIu32
-                          "; leave --vpp out or choose 'interleaved'",
+                          "; leave %s out or choose 'interleaved'",
                           schedule->name, schedule->chunks, schedule->chunks == 1 ? "" : "s",
-                          params->chunks);
+                          params->chunks, pp_err_name(err, PP_FIELD_CHUNKS));
     if (!schedule->chunks && params->chunks < 2)
-        return pp_err_set(err, PP_USAGE, "--vpp",
-                          "%s needs at least 2 stages per rank; give "
-                          "--vpp 2, or choose '1f1b'",
-                          schedule->name);
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_CHUNKS),
+                          "%s needs at least 2 stages per rank; give %s 2, or choose '1f1b'",
+                          schedule->name, pp_err_name(err, PP_FIELD_CHUNKS));
     if (params->group_size && !schedule->grouped)
-        return pp_err_set(err, PP_USAGE, "--microbatch-group-size",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_GROUP_SIZE),
                           "%s has no microbatch groups; "
                           "leave the option out or choose 'interleaved'",
                           schedule->name);

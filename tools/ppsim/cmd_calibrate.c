@@ -8,6 +8,7 @@
 #include "tools/ppsim/base/ticker.h"
 #include "tools/ppsim/calibrate/print.h"
 #include "tools/ppsim/commands.h"
+#include "tools/ppsim/option_names.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -243,7 +244,7 @@ static pp_status print(const pp_args *args, calibrating *c, pp_err *err)
 /* What was measured before a failure goes to -o. A process that only helps has measured nothing. */
 static void keep(const pp_args *args, calibrating *c)
 {
-    pp_err err = { 0 };
+    pp_err err = PP_COMMAND_ERR;
     char *json PP_CLEANUP(pp_free_text) = NULL;
     size_t bytes = 0;
     const char *path = pp_args_text(args, "-o");

@@ -317,7 +317,7 @@ static pp_status judge(const pp_args *args, pp_check_verdict *v, pp_check_subjec
 /* What the plan gives with its own framework; a plan that cannot run so has no memory to judge. */
 static pp_status simulate(pp_check_verdict *v, const pp_check_subject *s, pp_err *err)
 {
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     uint32_t rank = 0;
     if (!s->plan || !v->valid || v->hangs || v->mismatch)
         return PP_OK;
@@ -338,7 +338,8 @@ static pp_status check(const pp_args *args, pp_err *err)
 {
     pp_check_subject s PP_CLEANUP(subject_free) = { 0 };
     const char *framework = pp_args_text(args, "--executor");
-    pp_check_verdict v PP_CLEANUP(verdict_free) = { .file = pp_args_word(args, 0),
+    pp_check_verdict v PP_CLEANUP(verdict_free) = { .reason = pp_err_like(err),
+                                                    .file = pp_args_word(args, 0),
                                                     .comm = { .has_mode = true, .has_lanes = true },
                                                     .framework = &pp_framework_torch };
     if (!v.file || pp_args_word(args, 1))

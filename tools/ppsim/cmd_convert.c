@@ -234,7 +234,7 @@ static pp_status tell_import(const char *path, pp_status status, pp_err *err)
         const pp_import *import = pp_import_at(i);
         if (strcmp(import->name, "kineto") == 0 || !import->recognise(text, bytes))
             continue;
-        *err = (pp_err){ 0 }; /* says it better */
+        *err = pp_err_like(err); /* says it better */
         return pp_err_set(err, PP_INPUT, path,
                           "holds measurements (%s) and no start of any op, so there is no "
                           "timeline in it; 'ppsim calibrate --import %s=FILE' takes them",

@@ -9,6 +9,7 @@
 #include "runtime/core/transport.h"
 #include "runtime/transport/registry.h"
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 #include "sim/framework/registry.h"
 #include "sim/job/hardware.h"
 #include "sim/job/model.h"
@@ -120,9 +121,17 @@ READ_ENTRY(schedule)
 READ_ENTRY(framework)
 READ_ENTRY(compute)
 READ_ENTRY(import)
-READ_ENTRY(probe)
 READ_ENTRY(form)
 #undef READ_ENTRY
+
+static pp_status read_probe(size_t index, row *row_out, pp_err *err)
+{
+    const pp_probe *probe = pp_probe_at(index);
+    row_out->name = probe->name;
+    snprintf(row_out->summary, sizeof row_out->summary, "%s%s%s", probe->summary,
+             probe->setting ? " " : "", probe->setting ? pp_err_name(err, probe->setting) : "");
+    return PP_OK;
+}
 
 /* ppsim's own formats, besides those of traces/formats.def. */
 static const row own_formats[] = {
@@ -156,7 +165,7 @@ static pp_status read_format(size_t index, row *row_out, pp_err *err)
 static pp_status read_transport(size_t index, row *row_out, pp_err *err)
 {
     const pp_transport *transport = pp_transport_at(index);
-    pp_err reason = { 0 };
+    pp_err reason = pp_err_like(err);
     (void)err;
     row_out->name = transport->name;
     if (transport->available(&reason))

@@ -166,7 +166,7 @@ static pp_status pack_batch(packing_run *run, size_t k, pp_err *err)
         task.stop = time_is_up;
         task.context = run;
     }
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     pp_status status = pp_pack_advised(run->packer, &task, &batch->packed, &why);
     if (status && run->result.count > 1)
         return pp_err_set(err, status, why.where, "batch %zu: %.400s", k + 1, why.text);

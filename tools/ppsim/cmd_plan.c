@@ -231,7 +231,7 @@ static pp_status plan(const pp_args *args, pp_err *err)
     input.request.missed = pp_plan_miss_print;
     status = choose(&input, &choice, err);
     if (status == PP_INFEASIBLE && pp_args_has(args, "--explain")) {
-        pp_err own = { 0 };
+        pp_err own = pp_err_like(err);
         input.request.packings = NULL;
         if (pp_plan_explain(args, &input.request, &own)) {
             *err = own;

@@ -12,6 +12,7 @@
 #include "tools/ppsim/export/export.h"
 #include "tools/ppsim/input/load.h"
 #include "tools/ppsim/input/profile_plan.h"
+#include "tools/ppsim/option_names.h"
 #include "tools/ppsim/run/print.h"
 #include "tools/ppsim/scenario/scenario.h"
 #include "tools/ppsim/scenario/scenario_run.h"
@@ -261,7 +262,7 @@ static void write_flight(const pp_args *args, const pp_execution *x)
 {
     const char *given = pp_args_text(args, "--flight");
     char path[PATH_MAX];
-    pp_err err = { 0 };
+    pp_err err = PP_COMMAND_ERR;
     uint32_t first = 0;
     uint32_t hosted = 0;
     if (!x->result.flight)

@@ -248,7 +248,7 @@ static pp_status from_model(const pp_args *args, table *t, pp_notes *notes, pp_e
     for (size_t e = 0; e < t->frameworks.count; e++) {
         for (size_t k = 0; k < t->protocols.count; k++) {
             pp_search_result *choice PP_CLEANUP(pp_search_result_free) = NULL;
-            pp_err why = { 0 };
+            pp_err why = pp_err_like(err);
             row *r = open_row(t, e, k);
             request.framework = r->framework;
             request.exchange.shapes = r->sizes;
@@ -311,7 +311,7 @@ static pp_status from_plan(const pp_args *args, const char *path, table *t, pp_e
     }
     for (size_t e = 0; e < t->frameworks.count; e++) {
         for (size_t k = 0; k < t->protocols.count; k++) {
-            pp_err why = { 0 };
+            pp_err why = pp_err_like(err);
             row *r = open_row(t, e, k);
             status = plan_row(args, json, path, r, t, &why);
             if ((status = end_row(t, r, status, &why, err)))

@@ -123,7 +123,7 @@ static pp_status run_alone(const pp_args *args, sweeping *s, pp_err *err)
 /* Process 0 of many. */
 static pp_status run_first(const pp_args *args, sweeping *s, pp_sweep_farm *farm, pp_err *err)
 {
-    pp_err ending = { 0 };
+    pp_err ending = pp_err_like(err);
     pp_status status = begin(args, s, err);
     pp_status served = pp_sweep_farm_serve(farm, s->work, &ending);
     if (!status)

@@ -6,6 +6,7 @@
 #include "tools/ppsim/base/version.h"
 #include "tools/ppsim/base/words.h"
 #include "tools/ppsim/commands.h"
+#include "tools/ppsim/option_names.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ static int complain(const pp_err *err)
 
 static int run(const pp_command *command, int argc, char **argv)
 {
-    pp_err err = { 0 };
+    pp_err err = PP_COMMAND_ERR;
     pp_args *args PP_CLEANUP(pp_args_free) = NULL;
     pp_status status = pp_args_parse(command, argc, argv, &args, &err);
     if (!status && pp_args_has(args, "--help")) {
@@ -69,7 +70,7 @@ static int unknown_command(const char *name)
 
 static int print_words(void add(pp_text *))
 {
-    pp_err err = { 0 };
+    pp_err err = PP_COMMAND_ERR;
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     add(&text);
     pp_status status = pp_text_check(&text, &err);

@@ -1,12 +1,27 @@
 /* PyTorch's compute_only schedule rows, written: one line per rank, one cell per op
  * (torch.distributed.pipelining, _PipelineScheduleRuntime._load_csv). */
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 #include "traces/format/export/format.h"
 #include "traces/format/export/pytorch_facts.h"
 #include "traces/read/pytorch_rows.h"
 
+#include <stdio.h>
+
+static void warn_of_losses(pp_json_build *build, pp_json *list, const pp_err *err)
+{
+    char text[400];
+    snprintf(text, sizeof text,
+             "the last stage computes forwards in another order than that of the microbatches: "
+             "PyTorch 2.13 keeps losses in that order, looks them up by microbatch, and computes "
+             "wrong gradients without a word; number the microbatches, in all rows and in the "
+             "data, in the order of the last stage's forwards, as %s does",
+             pp_err_name(err, PP_FIELD_ASK_PLAN));
+    pp_json_add_text(build, list, text);
+}
+
 static void add_warnings(const pp_pytorch_facts *facts, const char *name, pp_json_build *build,
-                         pp_json *list)
+                         pp_json *list, const pp_err *err)
 {
     bool v_shape = facts->placed && facts->placement == PP_PLACE_V && facts->per_rank != 1;
     if (!facts->per_rank)
@@ -38,13 +53,7 @@ static void add_warnings(const pp_pytorch_facts *facts, const char *name, pp_jso
         pp_json_add_text(build, list,
                          "forwards only: run it with the schedule's eval(), not step()");
     if (facts->losses_shuffled)
-        pp_json_add_text(
-            build, list,
-            "the last stage computes forwards in another order than that of the "
-            "microbatches: PyTorch 2.13 keeps losses in that order, looks them up by "
-            "microbatch, and computes wrong gradients without a word; number the microbatches, in "
-            "all rows and in the data, in the order of the last stage's forwards, as "
-            "'ppsim plan' does");
+        warn_of_losses(build, list, err);
     if (facts->lengths_differ)
         pp_json_add_text(build, list,
                          "PyTorch needs one shape for all microbatches of a step, and "
@@ -75,7 +84,7 @@ static pp_status write_companion(const pp_export *data, const pp_pytorch_facts *
     pp_json_put_text(&build, json, "pipeline_parallel_schedule", name);
     pp_json_put_text(&build, json, "pp_schedule", v_shape ? "ZBVZeroBubble" : name);
     pp_json *list = pp_json_new_array(&build);
-    add_warnings(facts, name, &build, list);
+    add_warnings(facts, name, &build, list, err);
     pp_json_put(&build, json, "warnings", list);
     char *printed PP_CLEANUP(pp_free_text) = NULL;
     size_t bytes = 0;

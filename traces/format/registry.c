@@ -53,7 +53,7 @@ static const char *name_at(size_t index)
 pp_status pp_format_get(const char *name, const pp_format **format_out, pp_err *err)
 {
     const pp_registry registry = {
-        .noun = "format", .list = "formats", .count = pp_format_count(), .name = name_at
+        .noun = "format", .all = PP_FIELD_ASK_FORMATS, .count = pp_format_count(), .name = name_at
     };
     size_t index = 0;
     pp_status status = pp_registry_get(&registry, name, &index, err);
@@ -80,7 +80,8 @@ pp_status pp_format_read(const char *text, size_t bytes, const char *file, pp_or
     }
     snprintf(where, sizeof where, "%.200s:1:1", file);
     return pp_err_set(err, PP_INPUT, where,
-                      "%s; give a plan (made with --emit plan=FILE) or a schedule in one of the "
+                      "%s; give a plan (%s) or a schedule in one of the "
                       "formats that are read: %s, pytorch-comms",
-                      bytes ? "is neither a plan nor a schedule" : "is empty", known);
+                      bytes ? "is neither a plan nor a schedule" : "is empty",
+                      pp_err_name(err, PP_FIELD_PLAN_FILE), known);
 }

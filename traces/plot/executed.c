@@ -1,5 +1,6 @@
 /* Predicted over executed: every rank twice on one axis of time, and below how much later than
  * predicted each op ended. */
+#include "sim/base/field.h"
 #include "traces/plot/draw/boxes.h"
 #include "traces/plot/draw/gnuplot.h"
 #include "traces/plot/draw/units.h"
@@ -67,7 +68,7 @@ static pp_status add_delays(const pp_picture *picture, const pp_plot_view *view,
     for (size_t i = 0; i < count && same; i++)
         same = compare_ops(&predicted[i], &executed[i]) == 0;
     if (!same)
-        return pp_err_set(err, PP_USAGE, "--kind",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_KIND),
                           "the two timelines have different ops; give two of one plan");
     for (int kind = 0; kind < PP_OP_KIND_COUNT; kind++) {
         char name[] = { pp_op_letter((pp_op_kind)kind), '\0' };

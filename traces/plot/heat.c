@@ -1,5 +1,6 @@
 /* A sweep over two of its axes: the best value of every cell, why others have none, and the best of
  * all. */
+#include "sim/base/field.h"
 #include "traces/plot/draw/gnuplot.h"
 #include "traces/plot/plot.h"
 
@@ -270,7 +271,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
 {
     sheet s = { .picture = picture };
     if (picture->cell_count > CELLS_MAX)
-        return pp_err_set(err, PP_USAGE, "--x",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_AXES),
                           "%zu cells are too many for a picture, %d at most; choose other axes",
                           picture->cell_count, CELLS_MAX);
     find_range(&s);

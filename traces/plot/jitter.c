@@ -1,5 +1,6 @@
 /* How the step spreads under jitter: its quantiles, the mean, and the step without jitter. Several
  * are shown relative to their own step without jitter. */
+#include "sim/base/field.h"
 #include "traces/plot/draw/gnuplot.h"
 #include "traces/plot/draw/units.h"
 #include "traces/plot/plot.h"
@@ -145,7 +146,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
 const pp_plot pp_plot_jitter = {
     .name = "jitter",
     .summary = "the spread of the step under jitter",
-    .needs = "reports of 'simulate --jitter'",
+    .input = PP_FIELD_JITTER_REPORTS,
     .fits = fits,
     .draw = draw,
 };

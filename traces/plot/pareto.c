@@ -1,4 +1,5 @@
 /* What memory buys: the fastest step at every memory limit, and the bound below it. */
+#include "sim/base/field.h"
 #include "traces/plot/draw/gnuplot.h"
 #include "traces/plot/draw/units.h"
 #include "traces/plot/plot.h"
@@ -232,7 +233,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
 const pp_plot pp_plot_pareto = {
     .name = "pareto",
     .summary = "the fastest step at every memory limit, with the bound",
-    .needs = "what 'plan --pareto --json' prints",
+    .input = PP_FIELD_PARETO_FILE,
     .fits = fits,
     .draw = draw,
 };

@@ -1,6 +1,7 @@
 /* The table of kinds of pictures, made from traces/plots.def; picks one and makes its script. */
 #include "traces/plot/registry.h"
 
+#include "sim/base/field.h"
 #include "sim/base/registry.h"
 #include "traces/plot/draw/gnuplot.h"
 
@@ -29,18 +30,23 @@ const pp_plot *pp_plot_at(size_t index)
     return plots[index];
 }
 
+static const char *needs(const pp_plot *plot, const pp_err *err)
+{
+    return plot->needs ? plot->needs : pp_err_name(err, plot->input);
+}
+
 static pp_status none_fits(pp_err *err)
 {
     char kinds[512] = "";
     size_t used = 0;
     for (size_t i = 0; i < PLOT_COUNT; i++) {
         int n = snprintf(kinds + used, sizeof kinds - used, "%s%s: %s", used ? "; " : "",
-                         plots[i]->name, plots[i]->needs);
+                         plots[i]->name, needs(plots[i], err));
         if (n > 0 && (size_t)n < sizeof kinds - used)
             used += (size_t)n;
     }
-    return pp_err_set(err, PP_USAGE, "--kind", "no kind of picture fits what was given (%s)",
-                      kinds);
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_KIND),
+                      "no kind of picture fits what was given (%s)", kinds);
 }
 
 static const char *name_at(size_t index)
@@ -48,9 +54,11 @@ static const char *name_at(size_t index)
     return plots[index]->name;
 }
 
-static const pp_registry registry = {
-    .noun = "kind", .option = "--kind", .list = "plots", .count = PLOT_COUNT, .name = name_at
-};
+static const pp_registry registry = { .noun = "kind",
+                                      .field = PP_FIELD_KIND,
+                                      .all = PP_FIELD_ASK_PLOTS,
+                                      .count = PLOT_COUNT,
+                                      .name = name_at };
 
 pp_status pp_plot_choose(const char *name, const pp_picture *picture, const pp_plot **plot_out,
                          pp_err *err)
@@ -61,7 +69,8 @@ pp_status pp_plot_choose(const char *name, const pp_picture *picture, const pp_p
         if (status)
             return status;
         if (!plots[index]->fits(picture))
-            return pp_err_set(err, PP_USAGE, "--kind", "%s needs %s", name, plots[index]->needs);
+            return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_KIND), "%s needs %s", name,
+                              needs(plots[index], err));
     } else {
         while (index < PLOT_COUNT && !plots[index]->fits(picture))
             index++;

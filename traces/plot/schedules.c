@@ -1,4 +1,5 @@
 /* Set-ups side by side: step, bubble and peak memory, a bar each. */
+#include "sim/base/field.h"
 #include "traces/plot/draw/gnuplot.h"
 #include "traces/plot/draw/units.h"
 #include "traces/plot/plot.h"
@@ -85,7 +86,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     pp_bar most = { .step_ns = 1, .peak_bytes = -1 };
     size_t letters = 0;
     if (picture->bar_count > BARS_MAX)
-        return pp_err_set(err, PP_USAGE, "--kind",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_KIND),
                           "%zu set-ups are too many for a picture, %d at most", picture->bar_count,
                           BARS_MAX);
     for (size_t i = 0; i < picture->bar_count; i++) {
@@ -137,7 +138,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
 const pp_plot pp_plot_schedules = {
     .name = "schedules",
     .summary = "set-ups compared: step, bubble and peak memory",
-    .needs = "plans or reports, or the file of 'plan --candidates'",
+    .input = PP_FIELD_CANDIDATES_FILE,
     .fits = fits,
     .draw = draw,
 };

@@ -1,5 +1,6 @@
 /* Reads the traces that traces/format/chrome.c writes. Events of other names are left out. */
 #include "traces/read/chrome_read.h"
+#include "sim/base/field.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -55,10 +56,8 @@ static pp_status read_op(const pp_json_at *event, pp_track *track, pp_err *err)
         (status = pp_json_get(event, "name", &at, err)))
         return status;
     if (!pp_op_parse(name, strlen(name), &box->op))
-        return pp_json_fail(&at, err,
-                            "'%.32s' is no op such as 3F7; give a trace that 'ppsim simulate' or "
-                            "'ppsim run' wrote",
-                            name);
+        return pp_json_fail(&at, err, "'%.32s' is no op such as 3F7; give a trace that %s wrote",
+                            name, pp_err_name(err, PP_FIELD_TRACE_WRITERS));
     return PP_OK;
 }
 
@@ -174,9 +173,8 @@ pp_status pp_chrome_read(const pp_json_at *root, pp_track *track_out, pp_err *er
             status = read_event(&event, &track, err);
     }
     if (!status && !track.box_count)
-        status = pp_json_fail(&events, err,
-                              "has no compute ops; give a trace that --trace chrome=FILE of "
-                              "'ppsim simulate' or 'ppsim run' wrote");
+        status = pp_json_fail(&events, err, "has no compute ops; give a trace that %s wrote",
+                              pp_err_name(err, PP_FIELD_CHROME_WRITER));
     if (status || (status = pp_track_finish(&track, err)))
         return status;
     *track_out = track;

@@ -197,7 +197,7 @@ static pp_status make_order(const rows *r, const char *file, bool partial, pp_or
         if (order->stage_rank[s] == UINT32_MAX)
             order->stage_rank[s] = r->ranks;
     }
-    pp_err inner = { 0 };
+    pp_err inner = pp_err_like(err);
     if (!partial && (status = pp_order_check(order, file, &inner)))
         return pp_err_set(err, status == PP_INPUT ? PP_INFEASIBLE : status, inner.where, "%s",
                           inner.text);

@@ -1,6 +1,6 @@
 /* Reads what traces/format/memory_csv.c and memory_json.c write: the same columns, rank by rank. */
 #include "traces/read/memory_read.h"
-
+#include "sim/base/field.h"
 #include "sim/base/text.h"
 
 #include <inttypes.h>
@@ -69,8 +69,8 @@ static pp_status check_header(const char *line, size_t bytes, const char *file, 
     if (status || (header.bytes == bytes && memcmp(header.data, line, bytes) == 0))
         return status;
     snprintf(where, sizeof where, "%.200s:1:1", file);
-    return pp_err_set(err, PP_INPUT, where,
-                      "has other columns than --trace memory-csv=FILE writes; write it again");
+    return pp_err_set(err, PP_INPUT, where, "has other columns than %s writes; write it again",
+                      pp_err_name(err, PP_FIELD_MEMORY_CSV_WRITER));
 }
 
 static pp_status read_line(const char *line, const char *end, const char *file, int number,
@@ -130,8 +130,8 @@ static pp_status check_columns(const pp_json_at *root, pp_err *err)
         same = strcmp(name, column_name(c)) == 0;
     }
     return same ? PP_OK
-                : pp_json_fail(&columns, err,
-                               "are others than --trace memory-json=FILE writes; write it again");
+                : pp_json_fail(&columns, err, "are others than %s writes; write it again",
+                               pp_err_name(err, PP_FIELD_MEMORY_JSON_WRITER));
 }
 
 static pp_status read_row(const pp_json_at *row, const char *file, pp_track *track, pp_err *err)

@@ -311,7 +311,7 @@ static pp_status search_cell(void *context, const pp_op *ops, size_t count, plac
 static pp_status check_order(const pp_order *order, const char *text, size_t bytes,
                              const char *file, pp_err *err)
 {
-    pp_err found = { 0 };
+    pp_err found = pp_err_like(err);
     search wanted = { 0 };
     size_t rank = 0;
     pp_status status = pp_order_check(order, "", &found);

@@ -1,6 +1,7 @@
 #include "traces/read/recorded_steps.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 #include "traces/read/pytorch_rows.h"
 
 #include <inttypes.h>
@@ -141,8 +142,8 @@ pp_status pp_op_slices_keep(pp_op_slices *slices, size_t low, size_t high, pp_er
     if (status)
         return status;
     if (!slices->more && high >= slices->steps)
-        return pp_err_set(err, PP_USAGE, "--steps", "the recording has %zu steps, counted from 0",
-                          slices->steps);
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_STEPS),
+                          "the recording has %zu steps, counted from 0", slices->steps);
     for (size_t i = 0; i < slices->count; i++) {
         if (slices->item[i].step >= low && slices->item[i].step <= high)
             slices->item[kept++] = slices->item[i];

@@ -40,7 +40,7 @@ static pp_status check_schedule(const pp_export *data, uint32_t chunks, uint32_t
     };
     const pp_schedule *schedule;
     pp_order *own PP_CLEANUP(pp_order_free) = NULL;
-    pp_err reason = { 0 };
+    pp_err reason = pp_err_like(err);
     pp_status status = pp_schedule_get(wanted, &schedule, err);
     if (status)
         return status;

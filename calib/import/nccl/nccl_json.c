@@ -266,7 +266,7 @@ pp_status pp_nccl_json_read(const char *text, size_t bytes, const char *file, co
 {
     pp_json *json PP_CLEANUP(pp_json_free) = NULL;
     reader r PP_CLEANUP(free_reader) = { .library = library };
-    pp_err at = { 0 };
+    pp_err at = pp_err_like(err);
     pp_status status = pp_json_parse(text, bytes, file, &json, &at);
     if (status == PP_INPUT)
         return pp_err_set(

@@ -4,6 +4,7 @@
 
 #include "runtime/cuda/nccl/nccl_queues.h"
 #include "runtime/cuda/nccl/nccl_warm_up.h"
+#include "sim/base/field.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -158,9 +159,11 @@ pp_status pp_nccl_load(pp_world *world, const pp_program *program, const size_t 
     (void)buffered_bytes;
     pp_nccl_unload(world);
     if (comm->semantics.mode == PP_COMM_EAGER)
-        return world->services->err_set(err, PP_USAGE, "--comm",
+        return world->services->err_set(err, PP_USAGE,
+                                        world->services->err_name(err, PP_FIELD_COMM),
                                         "transport nccl promises no buffers: a send may wait for "
-                                        "its receive; use --comm rendezvous");
+                                        "its receive; use %s rendezvous",
+                                        world->services->err_name(err, PP_FIELD_COMM));
     pp_status status = pp_nccl_queues_for(world, program, err);
     if (status)
         return status;

@@ -6,6 +6,7 @@
 #include "runtime/cuda/nccl/nccl_messages.h"
 #include "runtime/cuda/nccl/nccl_queues.h"
 #include "runtime/cuda/nccl/nccl_wait.h"
+#include "sim/base/field.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +17,16 @@ static pp_status refuse(const pp_module_services *services, const pp_world_optio
     if (getenv("NCCL_CHUNK_SIZE"))
         return services->err_set(err, PP_USAGE, "NCCL_CHUNK_SIZE", PP_NCCL_CHUNK_SIZE_WHY);
     if (options->link.kind != PP_LINK_FREE)
-        return services->err_set(err, PP_USAGE, "--link",
+        return services->err_set(err, PP_USAGE, services->err_name(err, PP_FIELD_LINK),
                                  "transport nccl runs over real links; leave it out, or use "
-                                 "--transport threads");
+                                 "%s threads",
+                                 services->err_name(err, PP_FIELD_TRANSPORT));
     for (size_t i = 0; options->faults && i < options->faults->count; i++)
         if (pp_fault_is_of_message(options->faults->fault[i].kind))
-            return services->err_set(err, PP_USAGE, "--fault",
+            return services->err_set(err, PP_USAGE, services->err_name(err, PP_FIELD_FAULT),
                                      "transport nccl cannot lose or change messages on purpose; "
-                                     "use --transport threads");
+                                     "use %s threads",
+                                     services->err_name(err, PP_FIELD_TRANSPORT));
     return PP_OK;
 }
 
@@ -39,15 +42,16 @@ static pp_status find_place(pp_world *world, const pp_store_place *place, pp_err
     /* Launchers may show every process one GPU, its own. */
     uint32_t first_gpu = place->launched && gpus > 1 ? place->local : 0;
     if (place->launched && place->ranks != world->ranks)
-        return services->err_set(err, PP_USAGE, "--transport",
+        return services->err_set(err, PP_USAGE, services->err_name(err, PP_FIELD_TRANSPORT),
                                  "the plan has %u ranks, but %u processes were started; start one "
                                  "per rank",
                                  world->ranks, place->ranks);
     if (first_gpu + hosted > (uint32_t)gpus)
         return services->err_set(err, PP_UNAVAILABLE, NULL,
                                  "this process needs GPU %u, but %d are visible; start one process "
-                                 "per GPU (torchrun, mpirun), or use --transport threads",
-                                 first_gpu + hosted - 1, gpus);
+                                 "per GPU (torchrun, mpirun), or use %s threads",
+                                 first_gpu + hosted - 1, gpus,
+                                 services->err_name(err, PP_FIELD_TRANSPORT));
     world->rank = calloc(hosted, sizeof *world->rank);
     if (!world->rank)
         return services->err_set(err, PP_NOMEM, NULL, "out of memory");

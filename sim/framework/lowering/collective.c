@@ -1,5 +1,6 @@
 #include "sim/framework/lowering/collective.h"
 
+#include "sim/base/field.h"
 #include "sim/framework/lowering/megatron_sends.h"
 #include "sim/framework/lowering/torch_pass.h"
 
@@ -49,7 +50,7 @@ pp_status pp_lower_pairs(const pp_order *order, const char *framework, pp_progra
         return status;
     if (group &&
         (group != order->ranks || order->microbatches % group || order->microbatches == group))
-        return pp_err_set(err, PP_USAGE, "--executor",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FRAMEWORK),
                           "%s runs interleaved with groups of p microbatches only, and p has to "
                           "divide their number more than once",
                           framework);
@@ -64,7 +65,7 @@ pp_status pp_lower_pairs_any(const pp_order *order, const char *framework, pp_pr
                              pp_err *err)
 {
     pp_program *program = NULL;
-    pp_err other = { 0 };
+    pp_err other = pp_err_like(err);
     pp_status status = pp_lower_pairs(order, framework, program_out, &other);
     if (status != PP_USAGE)
         return status ? pp_err_set(err, status, other.where, "%s", other.text) : PP_OK;

@@ -1,5 +1,6 @@
 #include "sim/framework/lowering/lower.h"
 
+#include "sim/base/field.h"
 #include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"
 
@@ -79,10 +80,10 @@ pp_status pp_lower_one_rank(const pp_order *order, const char *framework, pp_err
     if (order->mirrored_from == order->microbatches)
         return PP_OK;
     return pp_err_set(
-        err, PP_USAGE, "--executor",
+        err, PP_USAGE, pp_err_name(err, PP_FIELD_FRAMEWORK),
         "%s keeps every stage on one rank, and this schedule is bidirectional; choose "
-        "executor dualpipe or ideal, or --schedule dualpipev",
-        framework);
+        "executor dualpipe or ideal, or %s dualpipev",
+        framework, pp_err_name(err, PP_FIELD_SCHEDULE));
 }
 
 pp_status pp_lower_trains(const pp_order *order, const char *framework, const char *instead,
@@ -90,7 +91,7 @@ pp_status pp_lower_trains(const pp_order *order, const char *framework, const ch
 {
     if (!pp_order_forward_only(order))
         return PP_OK;
-    return pp_err_set(err, PP_USAGE, "--executor",
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FRAMEWORK),
                       "what %s does with forwards only is not modelled; choose %s", framework,
                       instead);
 }
@@ -102,7 +103,7 @@ pp_status pp_lower_only(const pp_order *order, const char *framework, const char
     pp_status status = pp_schedule_makes(schedule, order, 0, &same, err);
     if (status || same)
         return status;
-    return pp_err_set(err, PP_USAGE, "--executor",
-                      "%s runs the %s schedule only; choose --schedule %s or another executor",
-                      framework, schedule, schedule);
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FRAMEWORK),
+                      "%s runs the %s schedule only; choose %s %s or another executor", framework,
+                      schedule, pp_err_name(err, PP_FIELD_SCHEDULE), schedule);
 }

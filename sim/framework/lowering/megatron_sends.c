@@ -1,5 +1,6 @@
 #include "sim/framework/lowering/megatron_sends.h"
 
+#include "sim/base/field.h"
 #include "sim/schedule/registry.h"
 #include "sim/schedule/schedule.h"
 
@@ -144,7 +145,7 @@ pp_status pp_megatron_check(const pp_order *order, const char *framework, bool s
     if (status)
         return status;
     if (!same)
-        return pp_err_set(err, PP_USAGE, "--executor",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FRAMEWORK),
                           "%s runs %sinterleaved with microbatch groups of at least p only; "
                           "choose one of them or another executor",
                           framework, single ? "1f1b, and " : "");

@@ -3,6 +3,7 @@
 #include "sim/framework/sizes/lower_sizes.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 #include "sim/framework/sizes/late_receives.h"
 #include "sim/framework/sizes/size_above.h"
 
@@ -221,9 +222,9 @@ static pp_status check_cached(const pp_program *program, const pp_costs *costs, 
                 err, PP_INFEASIBLE, NULL,
                 "mismatched sizes: microbatch %" PRIu32 " comes to stage %" PRIu32 " with %" PRId64
                 "%s, where microbatch 0 left a buffer for %" PRId64
-                "%s; a cached shape that changes hangs or corrupts, use --shapes message, padded "
+                "%s; a cached shape that changes hangs or corrupts, use %s message, padded "
                 "or plan",
-                j, s + 1, now, unit, first, unit);
+                j, s + 1, now, unit, first, unit, pp_err_name(err, PP_FIELD_SHAPES));
         }
     }
     return PP_OK;
@@ -234,7 +235,7 @@ static pp_status check_protocol(const char *framework, const pp_size_protocol_su
 {
     bool messages = kind == PP_SIZES_MESSAGE || kind == PP_SIZES_CACHED;
     if (messages && setting->one_chunk && program->stages != program->ranks)
-        return pp_err_set(err, PP_USAGE, "--shapes",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
                           "where %s puts its messages with several stages per rank is not known "
                           "here; use plan, local, padded or bucket:N, or one stage per rank",
                           framework);
@@ -243,7 +244,7 @@ static pp_status check_protocol(const char *framework, const pp_size_protocol_su
                                                 : NULL;
     if (!why)
         return PP_OK;
-    return pp_err_set(err, PP_USAGE, "--shapes",
+    return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
                       "%s cannot do %s: %s; use plan, local, %spadded or bucket:N", framework,
                       kind == PP_SIZES_MESSAGE ? "message" : "cached", why,
                       setting->no_cache ? "" : "cached, ");
@@ -304,16 +305,17 @@ bool pp_exchange_is_plain(const pp_exchange_options *x)
 
 static pp_status refuse_ideal(const char *framework, const pp_exchange_options *x, pp_err *err)
 {
-    const char *option = x->tensors > 1 ? "--tensors-per-boundary" : "--host";
+    const char *option =
+        x->tensors > 1 ? pp_err_name(err, PP_FIELD_TENSORS) : pp_err_name(err, PP_FIELD_HOST);
     if (x->shapes.kind > PP_SIZES_PLAN && x->shapes.kind < PP_SIZES_PADDED)
-        return pp_err_set(err, PP_USAGE, "--shapes",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
                           "executor %s has dependencies only, no messages; use plan or padded, or "
                           "another executor such as megatron",
                           framework);
     return pp_err_set(err, PP_USAGE, option,
                       "executor %s has dependencies only, no hosts and no tensors; choose another "
-                      "with --executor, such as megatron",
-                      framework);
+                      "with %s, such as megatron",
+                      framework, pp_err_name(err, PP_FIELD_FRAMEWORK));
 }
 
 pp_status pp_sizes_lower(const char *framework, const pp_size_protocol_support *support,

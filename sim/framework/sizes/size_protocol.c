@@ -1,6 +1,7 @@
 #include "sim/framework/sizes/size_protocol.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 #include "sim/base/units.h"
 
 #include <inttypes.h>
@@ -88,14 +89,14 @@ pp_status pp_size_protocol_parse(const char *text, pp_size_protocol *shapes_out,
     parsed.kind = (pp_size_protocol_kind)k;
     bool number = text[name] == ':';
     if (k == 6 || (number && k < PP_SIZES_PADDED) || (!number && k == PP_SIZES_BUCKET))
-        return pp_err_set(err, PP_USAGE, "--shapes",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
                           "'%.64s' is none of plan, local, message, cached, "
                           "padded[:MAX], bucket:N",
                           text);
-    pp_err inner = { 0 };
-    if (number && pp_parse_int(text + name + 1, "--shapes", 1, PP_MICROBATCH_TOKENS_MAX,
-                               &parsed.tokens, &inner))
-        return pp_err_set(err, PP_USAGE, "--shapes", "%s", inner.text);
+    pp_err inner = pp_err_like(err);
+    if (number && pp_parse_int(text + name + 1, pp_err_name(err, PP_FIELD_SHAPES), 1,
+                               PP_MICROBATCH_TOKENS_MAX, &parsed.tokens, &inner))
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES), "%s", inner.text);
     *shapes_out = parsed;
     return PP_OK;
 }
@@ -114,16 +115,17 @@ pp_status pp_host_costs_parse(const char *text, pp_host_costs *host_out, pp_err 
             k++;
         size_t skip = k < 3 ? strlen(keys[k]) : 0;
         if (k == 3 || given[k] || bytes - skip >= sizeof value)
-            return pp_err_set(err, PP_USAGE, "--host",
+            return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_HOST),
                               "'%.*s' is not, or not once, one of launch=TIME, sync=TIME, "
                               "read=TIME",
                               (int)(bytes < 64 ? bytes : 64), text);
         snprintf(value, sizeof value, "%.*s", (int)(bytes - skip), text + skip);
-        pp_err inner = { 0 };
-        if (pp_parse_duration(value, "--host", into[k], &inner))
-            return pp_err_set(err, PP_USAGE, "--host", "%s", inner.text);
+        pp_err inner = pp_err_like(err);
+        if (pp_parse_duration(value, pp_err_name(err, PP_FIELD_HOST), into[k], &inner))
+            return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_HOST), "%s", inner.text);
         if (*into[k] > PP_HOST_NS_MAX)
-            return pp_err_set(err, PP_USAGE, "--host", "'%s' is more than 1000 s", value);
+            return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_HOST),
+                              "'%s' is more than 1000 s", value);
         given[k] = true;
         text += bytes + (text[bytes] == ',');
     }
@@ -147,7 +149,7 @@ static pp_status check_padding(const pp_size_protocol *shapes, const pp_workload
     int64_t tokens = from->microbatch[j].tokens;
     int64_t padded = padded_tokens(shapes, longest, tokens);
     if (padded < tokens)
-        return pp_err_set(err, PP_INPUT, "--shapes",
+        return pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_SHAPES),
                           "microbatch %" PRIu32 " has %" PRId64 " tokens, more than padded:%" PRId64
                           " has room for; give at least padded:%" PRId64,
                           j % from->microbatches, tokens, shapes->tokens, longest);
@@ -155,7 +157,7 @@ static pp_status check_padding(const pp_size_protocol *shapes, const pp_workload
                        ? from->lengths[from->microbatch[j].first + from->microbatch[j].count - 1]
                        : tokens;
     if (last + (padded - tokens) > PP_LENGTH_MAX || padded > PP_MICROBATCH_TOKENS_MAX)
-        return pp_err_set(err, PP_INPUT, "--shapes",
+        return pp_err_set(err, PP_INPUT, pp_err_name(err, PP_FIELD_SHAPES),
                           "pads microbatch %" PRIu32 " to %" PRId64
                           " tokens, beyond the limit of %" PRId64 " for one sequence",
                           j % from->microbatches, padded, PP_LENGTH_MAX);
@@ -214,7 +216,7 @@ pp_status pp_workload_pad(const pp_size_protocol *shapes, const pp_workload *fro
     size_t lengths = 0;
     int64_t longest = 0;
     if (!from->length_count)
-        return pp_err_set(err, PP_USAGE, "--shapes",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
                           "padding needs the sequence lengths of every microbatch");
     for (size_t j = 0; j < count; j++) {
         lengths += from->microbatch[j].count;
@@ -245,11 +247,12 @@ pp_status pp_costs_pad(const pp_size_protocol *shapes, pp_costs *costs, pp_err *
     if (shapes->kind < PP_SIZES_PADDED)
         return PP_OK;
     if (shapes->tokens)
-        return pp_err_set(err, PP_USAGE, "--shapes",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SHAPES),
                           "%s needs the cost of lengths that do not occur, which only a model "
-                          "tells; use 'ppsim plan --model' or 'ppsim shapes --model', or padded "
-                          "(the longest microbatch)",
-                          shapes->kind == PP_SIZES_BUCKET ? "bucket:N" : "padded:MAX");
+                          "tells; use %s or %s, or padded (the longest microbatch)",
+                          shapes->kind == PP_SIZES_BUCKET ? "bucket:N" : "padded:MAX",
+                          pp_err_name(err, PP_FIELD_ASK_PLAN_MODEL),
+                          pp_err_name(err, PP_FIELD_ASK_SHAPES_MODEL));
     pp_ns longest_ns = -1;
     uint32_t longest = 0;
     for (uint32_t j = 0; j < costs->microbatches; j++) {

@@ -4,12 +4,13 @@
 
 #include "sim/base/status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* R = max(1, m div p) rounds must divide m; the group is m / R.
- * name: of the schedule. way_out: words that follow the nearest legal m, or "".
+ * name: of the schedule. takes_group: the group can be given instead, as the message says.
  * Fails: USAGE. */
-PP_MUST_CHECK pp_status pp_rounds_group(const char *name, const char *way_out, uint32_t ranks,
+PP_MUST_CHECK pp_status pp_rounds_group(const char *name, bool takes_group, uint32_t ranks,
                                         uint32_t microbatches, uint32_t *group_out, pp_err *err);
 
 #endif

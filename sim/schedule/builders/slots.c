@@ -1,6 +1,7 @@
 #include "sim/schedule/builders/slots.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/field.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@ pp_status pp_slots_new(const pp_schedule_params *params, uint64_t length, pp_slo
 {
     pp_slots *slots PP_CLEANUP(pp_slots_free) = NULL;
     if (length > SLOTS_MAX / params->ranks)
-        return pp_err_set(err, PP_USAGE, "--pp",
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_RANKS),
                           "%" PRIu32 " ranks need %" PRIu64 " slots each for %" PRIu32
                           " microbatches, more than %" PRIu64 " in all; choose fewer ranks",
                           params->ranks, length, params->microbatches, SLOTS_MAX);

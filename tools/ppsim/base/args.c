@@ -263,28 +263,28 @@ pp_status pp_args_int(const pp_args *args, const char *option, int64_t low, int6
                       int64_t *out, pp_err *err)
 {
     const char *text = pp_args_text(args, option);
-    pp_err inner = { 0 };
+    pp_err inner = pp_err_like(err);
     return text ? as_usage(pp_parse_int(text, option, low, high, out, &inner), &inner, err) : PP_OK;
 }
 
 pp_status pp_args_bytes(const pp_args *args, const char *option, int64_t *out, pp_err *err)
 {
     const char *text = pp_args_text(args, option);
-    pp_err inner = { 0 };
+    pp_err inner = pp_err_like(err);
     return text ? as_usage(pp_parse_bytes(text, option, out, &inner), &inner, err) : PP_OK;
 }
 
 pp_status pp_args_duration(const pp_args *args, const char *option, pp_ns *out, pp_err *err)
 {
     const char *text = pp_args_text(args, option);
-    pp_err inner = { 0 };
+    pp_err inner = pp_err_like(err);
     return text ? as_usage(pp_parse_duration(text, option, out, &inner), &inner, err) : PP_OK;
 }
 
 pp_status pp_args_rate(const pp_args *args, const char *option, double *out, pp_err *err)
 {
     const char *text = pp_args_text(args, option);
-    pp_err inner = { 0 };
+    pp_err inner = pp_err_like(err);
     return text ? as_usage(pp_parse_rate(text, option, out, &inner), &inner, err) : PP_OK;
 }
 
@@ -324,7 +324,7 @@ pp_status pp_args_range(const pp_args *args, const char *option, int64_t *low, i
 {
     const char *text = pp_args_text(args, option);
     char first[32];
-    pp_err inner = { 0 };
+    pp_err inner = pp_err_like(err);
     if (!text)
         return PP_OK;
     const char *dash = strchr(text, '-');

@@ -5,6 +5,7 @@
 
 #include "sim/analysis/memory.h"
 #include "sim/base/alloc.h"
+#include "tools/ppsim/option_names.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -44,7 +45,7 @@ static size_t children(const pp_json_at *at)
 {
     size_t count = 0;
     pp_json_at ignored;
-    pp_err err = { 0 };
+    pp_err err = PP_COMMAND_ERR;
     if (at && pp_json_kind_at(at) == PP_JSON_ARRAY && pp_json_count(at, &count, &err))
         return 0;
     while (at && pp_json_kind_at(at) == PP_JSON_OBJECT && pp_json_member(at, count, &ignored))
@@ -55,7 +56,7 @@ static size_t children(const pp_json_at *at)
 /* The child of `at` that stands where `like` stands, or else the index-th. */
 static bool child_of(const pp_json_at *at, const pp_json_at *like, size_t index, pp_json_at *child)
 {
-    pp_err err = { 0 };
+    pp_err err = PP_COMMAND_ERR;
     if (!at)
         return false;
     if (pp_json_kind_at(at) == PP_JSON_ARRAY)
@@ -78,7 +79,7 @@ static bool same_leaf(const pp_json_at *a, const pp_json_at *b)
     const char *text[2] = { "", "" };
     double value[2] = { 0, 0 };
     bool truth[2] = { false, false };
-    pp_err err = { 0 };
+    pp_err err = PP_COMMAND_ERR;
     if (!a || !b || pp_json_kind_at(a) != pp_json_kind_at(b))
         return false;
     switch (pp_json_kind_at(a)) {

@@ -240,7 +240,7 @@ static pp_status read_limit(const char *text, const pp_metric *metric, const cha
         *limit = (pp_limit){ .value = INFINITY };
         return PP_OK;
     }
-    pp_err inner = { 0 };
+    pp_err inner = pp_err_like(err);
     int64_t whole = 0;
     pp_status status = PP_INPUT;
     double value = strchr("0123456789.", *text) ? strtod(text, &end) : NAN;

@@ -95,7 +95,7 @@ pp_status pp_load_cluster(const char *name_or_file, pp_cluster *cluster_out,
         status = pp_hardware_parse(text.data, text.bytes, text.name, hardware_out, err);
     for (uint32_t k = 0; !status && k < cluster_out->classes; k++) {
         char where[sizeof err->where];
-        pp_err inner = { 0 };
+        pp_err inner = pp_err_like(err);
         status = pp_load_hardware(cluster_out->class[k].hardware, &hardware_out[k], &inner);
         if (!status)
             continue;

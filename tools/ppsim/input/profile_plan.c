@@ -68,7 +68,7 @@ static pp_status load_model(const pp_args *args, const pp_plan *plan, pp_model *
                             pp_err *err)
 {
     const char *name = pp_args_text(args, "--model");
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     if (name || !plan->model[0])
         return name ? pp_load_model(name, model_out, err)
                     : pp_err_set(err, PP_USAGE, "--model",

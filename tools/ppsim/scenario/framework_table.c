@@ -32,7 +32,7 @@ static void row_free(row *r)
 static pp_status try_one_queue(const pp_costs *costs, pp_program *program, row *r, pp_err *err)
 {
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
-    pp_err hang = { 0 };
+    pp_err hang = pp_err_like(err);
     r->communicates = program->comm != NULL;
     if (!r->communicates)
         return PP_OK;
@@ -133,7 +133,8 @@ static pp_status add_rows(pp_plan *plan, pp_text *text, pp_json *list, pp_json_b
 {
     pp_ns ideal_ns = 0; /* framework ideal is the first of the table */
     for (size_t i = 0; i < pp_framework_count(); i++) {
-        row r PP_CLEANUP(row_free) = { .framework = pp_framework_at(i) };
+        row r PP_CLEANUP(row_free) = { .framework = pp_framework_at(i),
+                                       .reason = pp_err_like(err) };
         pp_status status = fill(plan, &r, err);
         if (status)
             return status;

@@ -79,7 +79,7 @@ static pp_status read_range(const char *name, const char *text, range *out, bool
                             pp_err *err)
 {
     char first[24], last[24], step[24];
-    pp_err inner = { 0 };
+    pp_err inner = pp_err_like(err);
     *is_range = split_range(text, first, last, step, &out->by);
     if (!*is_range)
         return PP_OK;

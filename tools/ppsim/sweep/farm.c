@@ -7,6 +7,7 @@
 #include "runtime/core/clock.h"
 #include "runtime/module/farm.h"
 #include "sim/base/alloc.h"
+#include "tools/ppsim/option_names.h"
 #include "tools/ppsim/sweep/point.h"
 
 #include <pthread.h>
@@ -202,7 +203,7 @@ static size_t run_point(const pp_sweep *sweep, uint32_t point, message *m)
 {
     char *line PP_CLEANUP(pp_free_text) = NULL;
     size_t bytes = 0;
-    pp_err err = { 0 };
+    pp_err err = PP_COMMAND_ERR;
     pp_status status = pp_point_run(sweep, point, &line, &bytes, &err);
     if (!status && bytes > sizeof m->text)
         status = pp_err_set(&err, PP_IO, NULL, "a line is too long for a message");

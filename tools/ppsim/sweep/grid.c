@@ -136,7 +136,7 @@ static pp_status read_values(const pp_json_at *at, pp_grid *grid, const char *na
     char number[32];
     const char *text = number;
     int64_t value = 0;
-    pp_err inner = { 0 };
+    pp_err inner = pp_err_like(err);
     if (pp_json_kind_at(at) == PP_JSON_ARRAY) {
         size_t count = 0;
         pp_status status = pp_json_count(at, &count, err);
@@ -193,7 +193,7 @@ static pp_status read_study(const pp_json_at *root, pp_grid *grid, pp_err *err)
 pp_status pp_grid_read_json(const pp_json_at *root, pp_grid *grid_out, pp_err *err)
 {
     pp_grid grid PP_CLEANUP(pp_grid_free) = { 0 };
-    pp_err inner = { 0 };
+    pp_err inner = pp_err_like(err);
     pp_status status = pp_json_check_format(root, PP_SWEEP_FORMAT, PP_SWEEP_VERSION, err);
     if (status || (status = read_study(root, &grid, err)) || (status = read_axes(root, &grid, err)))
         return status;

@@ -184,7 +184,7 @@ pp_status pp_point_run(const pp_sweep *sweep, uint32_t point, char **line_out, s
     point_args p PP_CLEANUP(free_args) = { 0 };
     pp_json_build build = { 0 };
     pp_json *line PP_CLEANUP(pp_json_free) = pp_json_new_object(&build);
-    pp_err why = { 0 };
+    pp_err why = pp_err_like(err);
     pp_status status = make_args(&sweep->grid, point, &p, &why);
     if (!status)
         status = is_plan(sweep) ? run_plan(sweep, p.args, &build, line, &why)

@@ -5,6 +5,7 @@
 #include "runtime/core/clock.h"
 #include "sim/base/alloc.h"
 #include "tools/ppsim/base/ticker.h"
+#include "tools/ppsim/option_names.h"
 #include "tools/ppsim/sweep/point.h"
 
 #include <inttypes.h>
@@ -102,7 +103,7 @@ static void fail(pp_sweep_work *work, const pp_err *why)
 
 void pp_sweep_give(pp_sweep_work *work, uint32_t point, char *line, size_t bytes)
 {
-    pp_err err = { 0 };
+    pp_err err = PP_COMMAND_ERR;
     pthread_mutex_lock(&work->lock);
     if (work->lines->line[point] || work->failure.status) {
         free(line);
@@ -146,7 +147,7 @@ static void compute(pp_sweep_work *work, bool again)
     while (pp_sweep_take(work, again, &point)) {
         char *line = NULL;
         size_t bytes = 0;
-        pp_err err = { 0 };
+        pp_err err = PP_COMMAND_ERR;
         pp_status status = pp_point_run(work->sweep, point, &line, &bytes, &err);
         err.status = status; /* also where no message was set */
         if (status)

@@ -1,6 +1,8 @@
 /* Frames of pictures of ranks by time: which part is shown, how large, and with which labels. */
 #include "traces/plot/draw/view.h"
 
+#include "sim/base/field.h"
+
 #include <inttypes.h>
 
 #define WIDTH 1200 /* pixels, unless a width was requested */
@@ -26,11 +28,12 @@ pp_status pp_plot_view_of(const pp_picture *picture, pp_plot_view *view_out, pp_
         end_ns = own_ns > end_ns ? own_ns : end_ns;
     }
     if (picture->last_rank != UINT32_MAX && picture->last_rank >= ranks)
-        return pp_err_set(err, PP_USAGE, "--ranks", "there are ranks 0 to %" PRIu32, ranks - 1);
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_SHOWN_RANKS),
+                          "there are ranks 0 to %" PRIu32, ranks - 1);
     if (picture->from_ns >= end_ns) {
         char end[32];
-        return pp_err_set(err, PP_USAGE, "--from", "is not before the end, %s",
-                          pp_format_duration(end, sizeof end, end_ns));
+        return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_FROM),
+                          "is not before the end, %s", pp_format_duration(end, sizeof end, end_ns));
     }
     *view_out = (pp_plot_view){ .first_rank = picture->first_rank,
                                 .last_rank = ranks - 1,

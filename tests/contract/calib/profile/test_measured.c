@@ -549,7 +549,7 @@ START_TEST(layers_of_a_measured_stage_are_known_or_asked_for)
         const pp_status status = pp_measured_open(profile, PP_PROFILE_ALL, 0, &m, &err);
         pp_measured_settings(profile, settings, sizeof settings);
         ck_assert_int_eq(status, probe ? PP_OK : PP_USAGE);
-        ck_assert_str_eq(err.where, probe ? "" : "--profile-layers");
+        ck_assert_str_eq(err.where, probe ? "" : "profile_layers");
         ck_assert_str_eq(settings, probe ? "hidden=64,heads=4,mlp=256" : "");
         if (probe)
             ck_assert_int_eq(m->layers, 2);

@@ -19,14 +19,14 @@ static int index_of(const char *name, const char *const *names)
     return i;
 }
 
-/* As the command line would. */
+/* As a front end would. */
 static void set_option(pp_plan_request *request, const char *option, const char *value)
 {
     static const char *const recompute[] = { "none",      "selective",      "full", "auto",
                                              "per-stage", "per-microbatch", NULL };
     static const char *const known[] = {
-        "--pp",        "--tp",   "--dp",        "--ep", "--micro-batch-size", "--vpp", "--schedule",
-        "--recompute", "--zero", "--partition", NULL
+        "ranks",     "tp",   "dp",        "ep", "micro_batch_size", "chunks", "schedule",
+        "recompute", "zero", "partition", NULL
     };
     int64_t *const numbers[] = { &request->parallel.pp,      &request->parallel.tp,
                                  &request->parallel.dp,      &request->parallel.ep,
@@ -105,7 +105,7 @@ START_TEST(every_set_fits_and_none_smaller)
                       options);
         pp_search_result_free(&choice);
         /* a growth of replicas is two options, and so are a schedule and its vpp */
-        for (int k = 0; k < count && !strstr(options, "--dp") && !strstr(options, "--vpp"); k++) {
+        for (int k = 0; k < count && !strstr(options, "dp ") && !strstr(options, "chunks "); k++) {
             pp_err err = { 0 };
             changed = request;
             with_options(&changed, options, k);

@@ -151,7 +151,7 @@ START_TEST(a_link_too_slow_for_the_clock_is_refused)
     e.options.link = (pp_link){ .kind = PP_LINK_THROTTLE, .bytes_per_s = 1e-3 };
     e.options.payload_bytes = 0;
     ck_assert_int_eq(pp_run_plan(e.plan, NULL, &e.options, &e.x, &err), PP_INPUT);
-    ck_assert_str_eq(err.where, "--link");
+    ck_assert_str_eq(err.where, "link");
 }
 END_TEST
 

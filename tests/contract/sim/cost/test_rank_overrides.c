@@ -339,7 +339,7 @@ START_TEST(what_was_said_of_a_rank_stays)
     ck_assert_int_eq(
         pp_cluster_rank_overrides(&cluster, hardware, &request, &overrides, &notes, &err),
         PP_USAGE);
-    ck_assert_ptr_nonnull(strstr(err.text, "--pp 4"));
+    ck_assert_ptr_nonnull(strstr(err.text, "ranks 4"));
 }
 END_TEST
 

@@ -301,7 +301,7 @@ START_TEST(too_long_a_step_is_refused)
     STEP_OK(lower_with("megatron", s.order, &s.program, &err), err);
     s.program->comm->semantics.sharing = neutral;
     ck_assert_int_eq(pp_simulate(s.program, s.costs, &s.timeline, &err), PP_INPUT);
-    ck_assert_ptr_nonnull(strstr(err.text, "too long for --nic"));
+    ck_assert_ptr_nonnull(strstr(err.text, "too long for ranks_per_nic"));
     step_free(&s);
 }
 END_TEST

@@ -150,11 +150,11 @@ START_TEST(the_cheapest_change_fits)
     request.switches.given.recompute = true;
     request.switches.value.recompute = PP_RECOMPUTE_NONE;
     refuse(&request, PP_INFEASIBLE,
-           "MiB, activations. Cheapest change that fits: --recompute per-microbatch");
+           "MiB, activations. Cheapest change that fits: recompute per-microbatch");
     request.recompute_constant = true;
-    refuse(&request, PP_INFEASIBLE, "--recompute per-stage");
+    refuse(&request, PP_INFEASIBLE, "recompute per-stage");
     request.recompute_uniform = true;
-    refuse(&request, PP_INFEASIBLE, "--recompute full");
+    refuse(&request, PP_INFEASIBLE, "recompute full");
     request.switches.value.recompute = PP_RECOMPUTE_FULL;
     pp_search_result *choice = choose(&request);
     ck_assert_int_le(choice->plan->prediction->peak_memory_bytes, choice->plan->memory_limit_bytes);
@@ -168,7 +168,7 @@ START_TEST(too_few_gpus_ask_for_more)
     pp_plan_request request = request_of(&p, 2);
     request.parallel.tp = 8;
     refuse(&request, PP_INFEASIBLE, "optimizer");
-    refuse(&request, PP_INFEASIBLE, "--pp 8");
+    refuse(&request, PP_INFEASIBLE, "ranks 8");
     request.parallel.pp = 8;
     pp_search_result *choice = choose(&request);
     pp_search_result_free(&choice);
@@ -224,16 +224,16 @@ START_TEST(refusals_blame_the_option_given)
     planning p = planning_of("gpt175b", "h100-80g"); /* 96 layers */
     pp_plan_request request = request_of(&p, 16);
     request.parallel.vpp = 7;
-    refuse_at(&request, "--vpp", "up to 96");
+    refuse_at(&request, "chunks", "up to 96");
     request = request_of(&p, 97);
-    refuse_at(&request, "--pp", "up to 96");
+    refuse_at(&request, "ranks", "up to 96");
     request = request_of(&p, 4);
     request.partition = PP_PARTITION_LAYOUT;
     request.layout = "Et*9x|L";
-    refuse_at(&request, "--partition, layout:5", "are known");
+    refuse_at(&request, "partition, layout:5", "are known");
     request = request_of(&p, 4);
     request.memory_limit_bytes = -1;
-    refuse_at(&request, "--memory-limit", "must be positive");
+    refuse_at(&request, "memory_limit", "must be positive");
 }
 END_TEST
 
@@ -245,14 +245,14 @@ START_TEST(sequences_divide_over_cp_and_tp)
     pp_plan_request request = request_of(&p, 4);
     request.parallel.cp = 2;
     request.seq_length = 2046;
-    refuse_at(&request, "--seq-length", "2044 and 2048");
+    refuse_at(&request, "seq_length", "2044 and 2048");
     request.seq_length = 0;
     request.parallel.cp = 3;
-    refuse_at(&request, "--cp", "2046 and 2052");
+    refuse_at(&request, "cp", "2046 and 2052");
     request = request_of(&p, 4);
     request.seq_length = 2044;
     request.parallel.tp = 8;
-    refuse_at(&request, "--seq-length", "2040 and 2048");
+    refuse_at(&request, "seq_length", "2040 and 2048");
     request.switches.given.sequence_parallel = true;
     pp_search_result *choice = choose(&request);
     pp_search_result_free(&choice);

@@ -311,6 +311,14 @@ START_TEST(bad_plans_are_refused_with_the_way_out)
     s.chunks = 1;
     new_fails(s, PP_RUNTIME_USAGE, "");
     s = good;
+    s.schedule = "zbv";
+    s.chunks = 3;
+    new_fails(s, PP_RUNTIME_USAGE,
+              "chunks: zbv has 2 stages per rank, not 3; leave chunks out or choose 'interleaved'");
+    s = good;
+    s.group_size = 2;
+    new_fails(s, PP_RUNTIME_USAGE, "group_size: ");
+    s = good;
     s.microbatches = 0;
     new_fails(s, PP_RUNTIME_USAGE, "");
     s = good;

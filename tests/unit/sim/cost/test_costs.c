@@ -83,7 +83,7 @@ START_TEST(bad_uniform_costs_are_wrong_usage)
         pp_uniform_costs u;
         pp_err err = { 0 };
         ck_assert_msg(pp_uniform_costs_parse(texts[i], &u, &err) == PP_USAGE, "'%s'", texts[i]);
-        ck_assert_msg(strncmp(err.where, "--costs", 7) == 0 && err.text[0], "'%s'", texts[i]);
+        ck_assert_msg(strncmp(err.where, "costs", 5) == 0 && err.text[0], "'%s'", texts[i]);
     }
 }
 END_TEST

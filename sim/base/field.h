@@ -1,0 +1,131 @@
+/* What a message may name: a field of the input, or a question that can be asked of ppsim.
+ * The library calls a field as its structs and files do ("chunks"). A front end that lets its users
+ * set fields in another way hands its own names in with the pp_err ("--vpp"); a message is composed
+ * with them where it is made, so that its text is final wherever it goes: on a screen, into a plan
+ * file, through another message. Values of users are never searched for names. */
+#ifndef PPSIM_SIM_BASE_FIELD_H
+#define PPSIM_SIM_BASE_FIELD_H
+
+#include "sim/base/field.h"
+#include "sim/base/status.h"
+
+/* The identifier, and what the library calls it. */
+#define PP_FIELD_MAP(X)                                \
+    /* The request: what runs, and how it is split. */ \
+    X(MODEL, "model")                                  \
+    X(HARDWARE, "hardware")                            \
+    X(PROFILE_LAYERS, "profile_layers")                \
+    X(RECOST, "from a profile")                        \
+    X(GPUS, "gpus")                                    \
+    X(RANKS, "ranks")                                  \
+    X(CHUNKS, "chunks")                                \
+    X(TP, "tp")                                        \
+    X(CP, "cp")                                        \
+    X(DP, "dp")                                        \
+    X(EP, "ep")                                        \
+    X(PARTITION, "partition")                          \
+    X(MEMORY_LIMIT, "memory_limit")                    \
+    /* Its data. */                                    \
+    X(SEQ_LENGTH, "seq_length")                        \
+    X(MICRO_BATCH_SIZE, "micro_batch_size")            \
+    X(GLOBAL_BATCH_SIZE, "global_batch_size")          \
+    X(LENGTHS, "lengths")                              \
+    X(PACKING, "packing")                              \
+    X(MICROBATCHES, "microbatches")                    \
+    /* Its software. */                                \
+    X(STACK, "stack")                                  \
+    X(TARGET, "target")                                \
+    X(RECOMPUTE, "recompute")                          \
+    X(ZERO, "zero")                                    \
+    X(SEQUENCE_PARALLEL, "sequence_parallel")          \
+    X(ATTENTION, "attention")                          \
+    X(TORCH_COMPILE, "torch_compile")                  \
+    X(STEP_SYNC, "step_sync")                          \
+    /* Order and communication. */                     \
+    X(SCHEDULE, "schedule")                            \
+    X(GROUP_SIZE, "group_size")                        \
+    X(FRAMEWORK, "executor")                           \
+    X(SHAPES, "shapes")                                \
+    X(COMM, "comm")                                    \
+    X(LANES, "lanes")                                  \
+    X(RECV_BUFFERS, "recv_buffers")                    \
+    X(SEND_BUFFERS, "send_buffers")                    \
+    X(RETURN_OUTPUTS, "return_outputs")                \
+    X(COMMUNICATORS, "communicators")                  \
+    X(RANKS_PER_NIC, "ranks_per_nic")                  \
+    X(OVERLAP_SLOWDOWN, "overlap_slowdown")            \
+    X(HOST, "host")                                    \
+    X(TENSORS, "tensors_per_boundary")                 \
+    /* Costs. */                                       \
+    X(COSTS, "costs")                                  \
+    X(MEMORY_COSTS, "memory_costs")                    \
+    X(RANK_SPEED, "rank_speed")                        \
+    X(RANK_MEMORY, "rank_memory")                      \
+    X(RANK_LINK, "rank_link")                          \
+    X(JITTER, "jitter")                                \
+    X(JITTER_RANK, "jitter slow-rank")                 \
+    X(JITTER_LINK, "jitter slow-link")                 \
+    /* Searching. */                                   \
+    X(BUDGET, "budget")                                \
+    X(THREADS, "threads")                              \
+    /* Running and measuring. */                       \
+    X(TRANSPORT, "transport")                          \
+    X(COMPUTE, "compute")                              \
+    X(COMPUTE_SETTINGS, "compute_settings")            \
+    X(LINK, "link")                                    \
+    X(FAULT, "fault")                                  \
+    X(PAYLOAD, "payload")                              \
+    X(VERIFY, "verify")                                \
+    X(CHECK_MESSAGES, "check_messages")                \
+    X(SERIALIZE_COMPUTE, "serialize_compute")          \
+    X(PROBE, "probe")                                  \
+    /* Pictures and recordings. */                     \
+    X(KIND, "kind")                                    \
+    X(AXES, "axes")                                    \
+    X(SHOWN_RANKS, "ranks")                            \
+    X(FROM, "from")                                    \
+    X(STEPS, "steps")                                  \
+    /* Files, by what writes them. */                  \
+    X(PLAN_FILE, "a ppsim.plan file")                  \
+    X(TRACE_WRITERS, "the simulator or the runtime")   \
+    X(CHROME_WRITER, "the writer of Chrome traces")    \
+    X(MEMORY_CSV_WRITER, "the format memory-csv")      \
+    X(MEMORY_JSON_WRITER, "the format memory-json")    \
+    X(JITTER_REPORTS, "reports with jitter")           \
+    X(PARETO_FILE, "a Pareto front")                   \
+    X(CANDIDATES_FILE, "plans, reports or candidates") \
+    /* Questions. */                                   \
+    X(ASK_SCHEDULES, "the registry of schedules")      \
+    X(ASK_FRAMEWORKS, "the registry of executors")     \
+    X(ASK_TRANSPORTS, "the registry of transports")    \
+    X(ASK_COMPUTES, "the registry of computes")        \
+    X(ASK_PROBES, "the registry of probes")            \
+    X(ASK_FORMATS, "the registry of formats")          \
+    X(ASK_PLOTS, "the registry of plots")              \
+    X(ASK_PLAN, "the planner")                         \
+    X(ASK_PLAN_MODEL, "a plan of a model")             \
+    X(ASK_PLAN_PADDED, "shapes padded")                \
+    X(ASK_SHAPES_MODEL, "the study of shapes")         \
+    X(ASK_PACK, "the packer")                          \
+    X(ASK_CHECK, "the check of schedules")             \
+    X(RUNTIME, "the runtime")                          \
+    X(PROGRAM, "PROGRAM")
+
+typedef enum pp_field {
+    PP_FIELD_NONE,
+#define PP_FIELD_ENUM(id, name) PP_FIELD_##id,
+    PP_FIELD_MAP(PP_FIELD_ENUM)
+#undef PP_FIELD_ENUM
+        PP_FIELD_COUNT
+} pp_field;
+
+/* A front end's names; NULL: it calls the field as the library does. */
+struct pp_field_names {
+    const char *of[PP_FIELD_COUNT];
+};
+
+/* What `field` is called in messages of `err`, which may be NULL. Lives as long as the names.
+ * PP_FIELD_NONE: NULL. */
+const char *pp_err_name(const pp_err *err, pp_field field);
+
+#endif
