@@ -3,6 +3,7 @@
 #include "planner/study/cluster.h"
 
 #include "sim/base/field.h"
+#include "sim/base/json.h"
 
 #include <inttypes.h>
 #include <stdio.h>

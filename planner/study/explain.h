@@ -4,6 +4,7 @@
 #define PPSIM_PLANNER_STUDY_EXPLAIN_H
 
 #include "planner/candidate/candidate.h"
+#include "sim/base/status.h"
 
 /* Options that make it fit; no part of them alone does. */
 typedef struct pp_remedy {
@@ -34,8 +35,5 @@ typedef struct pp_explanation {
 PP_MUST_CHECK pp_status pp_explain(const pp_plan_request *request, pp_explanation **explanation_out,
                                    pp_err *err);
 void pp_explanation_free(pp_explanation **explanation); /* for PP_CLEANUP; NULL inside is fine */
-
-/* "format":"ppsim.explanation". */
-pp_json *pp_explanation_write(const pp_explanation *explanation, pp_json_build *build);
 
 #endif

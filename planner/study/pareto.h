@@ -4,6 +4,7 @@
 #define PPSIM_PLANNER_STUDY_PARETO_H
 
 #include "planner/candidate/candidate.h"
+#include "sim/base/status.h"
 
 /* The fastest for limits from candidate.peak_bytes up to limit_bytes. */
 typedef struct pp_pareto_point {
@@ -28,11 +29,5 @@ typedef struct pp_pareto {
 PP_MUST_CHECK pp_status pp_pareto_find(const pp_plan_request *request, pp_pareto **pareto_out,
                                        pp_err *err);
 void pp_pareto_free(pp_pareto **pareto); /* for PP_CLEANUP; *pareto NULL is fine */
-
-/* "format":"ppsim.pareto". */
-pp_json *pp_pareto_write(const pp_pareto *pareto, const pp_plan_request *request,
-                         pp_json_build *build);
-/* As pp_search_result_csv, the points alone. */
-void pp_pareto_csv(const pp_pareto *pareto, pp_text *text);
 
 #endif

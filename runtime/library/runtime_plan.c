@@ -5,6 +5,7 @@
 #include "runtime/library/runtime.h"
 #include "sim/base/alloc.h"
 #include "sim/engine/engine.h"
+#include "sim/plan/plan_read.h"
 #include "sim/schedule/registry.h"
 
 #include <inttypes.h>

@@ -121,7 +121,4 @@ PP_MUST_CHECK pp_status pp_report_add_why(pp_report *report, const pp_program *p
                                           const pp_costs *bare, pp_err *err);
 void pp_report_free(pp_report **report); /* for PP_CLEANUP; *report NULL is fine */
 
-/* "format":"ppsim.report". */
-pp_json *pp_report_write(const pp_report *report, pp_json_build *build);
-
 #endif

@@ -1,4 +1,10 @@
-#include "sim/analysis/report.h"
+/* Writes a report as JSON. What was not asked for or cannot be known is absent or null, never 0. */
+#include "sim/analysis/report_json.h"
+
+#include "sim/analysis/robustness_json.h"
+#include "sim/analysis/time_breakdown_json.h"
+#include "sim/analysis/uncertainty_json.h"
+#include "sim/analysis/waits_json.h"
 
 static void put_positive(pp_json_build *build, pp_json *object, const char *key, double value)
 {

@@ -4,7 +4,6 @@
 #ifndef PPSIM_SIM_ANALYSIS_ROBUSTNESS_H
 #define PPSIM_SIM_ANALYSIS_ROBUSTNESS_H
 
-#include "sim/base/json.h"
 #include "sim/base/units.h"
 #include "sim/order/order.h"
 
@@ -65,8 +64,5 @@ typedef struct pp_robustness {
 
 void pp_sensitivity_free(pp_sensitivity **sensitivity); /* for PP_CLEANUP; NULL inside is fine */
 void pp_robustness_free(pp_robustness *robustness);     /* empties it */
-
-/* Adds "jitter" and "sensitivity" where they are known. */
-void pp_robustness_put(const pp_robustness *robustness, pp_json *object, pp_json_build *build);
 
 #endif

@@ -13,12 +13,6 @@ typedef struct parts {
     pp_ns ns[PP_WHY_COUNT];
 } parts;
 
-static const char *const keys[PP_WHY_COUNT] = {
-#define PP_WHY_KEY(name, key, text) #key "_ns",
-    PP_WHY_MAP(PP_WHY_KEY)
-#undef PP_WHY_KEY
-};
-
 const char *pp_why_text(pp_why_part part)
 {
     static const char *const texts[PP_WHY_COUNT] = {
@@ -174,25 +168,4 @@ pp_status pp_report_add_why(pp_report *report, const pp_program *program,
     report->why = why;
     report->has_why = true;
     return PP_OK;
-}
-
-static pp_json *write_parts(const pp_why *why, const pp_ns *ns, pp_json_build *build)
-{
-    pp_json *object = pp_json_new_object(build);
-    for (int c = 0; c < PP_WHY_COUNT; c++) {
-        if (c == PP_WHY_COLLECTIVES && !why->has_collectives)
-            pp_json_put_null(build, object, keys[c]);
-        else
-            pp_json_put_int(build, object, keys[c], ns[c]);
-    }
-    return object;
-}
-
-pp_json *pp_why_write(const pp_why *why, pp_json_build *build)
-{
-    pp_json *object = pp_json_new_object(build);
-    pp_json_put(build, object, "mean", write_parts(why, why->mean_ns, build));
-    pp_json_put(build, object, "slowest", write_parts(why, why->slowest_ns, build));
-    pp_json_put_int(build, object, "slowest_rank", why->slowest);
-    return object;
 }

@@ -3,7 +3,6 @@
 #ifndef PPSIM_SIM_ANALYSIS_TIME_BREAKDOWN_H
 #define PPSIM_SIM_ANALYSIS_TIME_BREAKDOWN_H
 
-#include "sim/base/json.h"
 #include "sim/base/units.h"
 
 #include <stdbool.h>
@@ -40,8 +39,5 @@ typedef struct pp_why {
     uint32_t slowest;     /* the rank that computes longest, the lowest of several */
     bool has_collectives; /* otherwise they are part of compute */
 } pp_why;
-
-/* The object "why". */
-pp_json *pp_why_write(const pp_why *why, pp_json_build *build);
 
 #endif

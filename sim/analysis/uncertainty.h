@@ -3,9 +3,12 @@
 #ifndef PPSIM_SIM_ANALYSIS_UNCERTAINTY_H
 #define PPSIM_SIM_ANALYSIS_UNCERTAINTY_H
 
-#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* What one class of measurements contributes: the step is shorter or longer by so much where the
  * class is at the ends of its 95 % interval. */
@@ -32,10 +35,4 @@ void pp_uncertainty_free(pp_uncertainty *uncertainty); /* for PP_CLEANUP; all ze
 /* "+3.1/-2.9 %: stage_f 2.0, stage_b 1.5"; the longest parts, in percent of the step. Says so where
  * links alone were measured. */
 void pp_uncertainty_print(const pp_uncertainty *uncertainty, pp_text *text);
-/* Its keys of a report; none where nothing is known. */
-void pp_uncertainty_put(const pp_uncertainty *uncertainty, pp_json *report, pp_json_build *build);
-/* report: without such keys nothing is known. Fails: INPUT with the place, NOMEM. */
-PP_MUST_CHECK pp_status pp_uncertainty_read(const pp_json_at *report,
-                                            pp_uncertainty *uncertainty_out, pp_err *err);
-
 #endif

@@ -2,7 +2,7 @@
 #ifndef PPSIM_SIM_ANALYSIS_WAITS_H
 #define PPSIM_SIM_ANALYSIS_WAITS_H
 
-#include "sim/base/json.h"
+#include "sim/base/status.h"
 #include "sim/cost/costs.h"
 #include "sim/program/timeline.h"
 
@@ -29,8 +29,5 @@ typedef struct pp_blocked_list {
 PP_MUST_CHECK pp_status pp_blocked_find(const pp_program *program, const pp_timeline *timeline,
                                         size_t most, pp_blocked_list *list_out, pp_err *err);
 void pp_blocked_free(pp_blocked_list *list);
-
-/* A list of objects. */
-pp_json *pp_blocked_write(const pp_blocked_list *list, pp_json_build *build);
 
 #endif

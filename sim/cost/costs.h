@@ -6,7 +6,6 @@
 #ifndef PPSIM_SIM_COST_COSTS_H
 #define PPSIM_SIM_COST_COSTS_H
 
-#include "sim/base/json.h"
 #include "sim/base/status.h"
 #include "sim/base/units.h"
 
@@ -106,13 +105,5 @@ typedef struct pp_memory_costs {
 PP_MUST_CHECK pp_status pp_memory_costs_parse(const char *text, pp_memory_costs *out, pp_err *err);
 /* Sets activation_bytes and stash_bytes everywhere and has_memory; needs in_bytes. */
 void pp_costs_set_memory(pp_costs *costs, const pp_memory_costs *memory);
-
-/* "format":"ppsim.costs" (docs/formats.md), given for `stages` and `microbatches`, or for any
- * number where it is written with scalars. at: the object (a file's root, or "costs" in a plan).
- * Fails: INPUT with the place, NOMEM. */
-PP_MUST_CHECK pp_status pp_costs_read(const pp_json_at *at, uint32_t ranks, uint32_t stages,
-                                      uint32_t microbatches, pp_costs **costs_out, pp_err *err);
-/* The object that pp_costs_read reads; NULL when the build failed. */
-pp_json *pp_costs_write(const pp_costs *costs, pp_json_build *build);
 
 #endif

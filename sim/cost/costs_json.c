@@ -1,6 +1,8 @@
-/* The "ppsim.costs" object, in and out. */
+/* Reads and writes the object "ppsim.costs". A table that is the same for all stages or
+ * microbatches is written as a scalar or a list, and read back as such. */
+#include "sim/cost/costs_json.h"
+
 #include "sim/base/alloc.h"
-#include "sim/cost/costs.h"
 #include "sim/job/workload.h"
 #include "sim/order/order.h"
 

@@ -3,6 +3,7 @@
 #include "sim/base/field.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,11 +62,6 @@ pp_status pp_slowdown_parse(const char *text, pp_sharing *sharing, pp_err *err)
     return PP_OK;
 }
 
-static double or_one(double factor)
-{
-    return factor > 1 ? factor : 1;
-}
-
 const char *pp_sharing_print(const pp_sharing *sharing, char *buffer, size_t size)
 {
     char latency[32];
@@ -76,37 +72,7 @@ const char *pp_sharing_print(const pp_sharing *sharing, char *buffer, size_t siz
     snprintf(buffer, size,
              "%s; while a rank computes and communicates, compute takes %g and transfers %g times "
              "as long; %s of every transfer move no bytes",
-             nic, or_one(sharing->compute_slowdown), or_one(sharing->comm_slowdown),
+             nic, fmax(1, sharing->compute_slowdown), fmax(1, sharing->comm_slowdown),
              pp_format_duration(latency, sizeof latency, sharing->latency_ns));
     return buffer;
-}
-
-pp_status pp_sharing_read(const pp_json_at *at, pp_sharing *sharing_out, pp_err *err)
-{
-    static const char *const keys[] = { "ranks_per_nic", "compute_slowdown", "comm_slowdown",
-                                        "transfer_latency_ns", NULL };
-    pp_sharing s = { 0 };
-    pp_status status = pp_json_only(at, keys, err);
-    if (status || (pp_json_has(at, keys[0]) &&
-                   (status = pp_json_get_int(at, keys[0], 1, UINT16_MAX, &s.ranks_per_nic, err))))
-        return status;
-    if ((status = pp_json_get_double(at, keys[1], 1, PP_SLOWDOWN_MAX, &s.compute_slowdown, err)) ||
-        (status = pp_json_get_double(at, keys[2], 1, PP_SLOWDOWN_MAX, &s.comm_slowdown, err)) ||
-        (status = pp_json_get_int(at, keys[3], 0, PP_NS_MAX, &s.latency_ns, err)))
-        return status;
-    *sharing_out = s;
-    return PP_OK;
-}
-
-pp_json *pp_sharing_write(const pp_sharing *sharing, pp_json_build *build)
-{
-    pp_json *object = pp_json_new_object(build);
-    if (sharing->ranks_per_nic)
-        pp_json_put_int(build, object, "ranks_per_nic", sharing->ranks_per_nic);
-    else
-        pp_json_put_null(build, object, "ranks_per_nic");
-    pp_json_put_double(build, object, "compute_slowdown", or_one(sharing->compute_slowdown));
-    pp_json_put_double(build, object, "comm_slowdown", or_one(sharing->comm_slowdown));
-    pp_json_put_int(build, object, "transfer_latency_ns", sharing->latency_ns);
-    return object;
 }

@@ -3,7 +3,6 @@
 #ifndef PPSIM_SIM_JOB_SHARING_H
 #define PPSIM_SIM_JOB_SHARING_H
 
-#include "sim/base/json.h"
 #include "sim/base/units.h"
 
 #include <stdbool.h>
@@ -27,9 +26,5 @@ PP_MUST_CHECK pp_status pp_slowdown_parse(const char *text, pp_sharing *sharing,
 
 /* "4 ranks share a NIC, ...", for assumptions. Returns buffer. */
 const char *pp_sharing_print(const pp_sharing *sharing, char *buffer, size_t size);
-
-/* The plan's "sharing". Fails: INPUT with the place. */
-PP_MUST_CHECK pp_status pp_sharing_read(const pp_json_at *at, pp_sharing *sharing_out, pp_err *err);
-pp_json *pp_sharing_write(const pp_sharing *sharing, pp_json_build *build);
 
 #endif

@@ -59,13 +59,6 @@ typedef struct pp_plan {
 PP_MUST_CHECK pp_status pp_plan_new(pp_plan **plan_out, pp_err *err);
 void pp_plan_free(pp_plan **plan); /* for PP_CLEANUP; *plan NULL is fine */
 
-/* `file`: for messages. Of the prediction in the file only `uncertainty` and told_* are read:
- * simulating makes it anew.
- * Fails: INPUT with the JSON pointer, NOMEM. */
-PP_MUST_CHECK pp_status pp_plan_read(const pp_json *json, const char *file, pp_plan **plan_out,
-                                     pp_err *err);
-pp_json *pp_plan_write(const pp_plan *plan, pp_json_build *build);
-
 /* What the plan says about shapes, hosts and tensors. */
 pp_exchange_options pp_plan_exchange(const pp_plan *plan);
 

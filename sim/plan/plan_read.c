@@ -1,7 +1,14 @@
-#include "sim/plan/plan_int.h"
+/* Reads a plan file: settings, data, orders, costs, and what of its prediction is kept. Unknown and
+ * duplicate keys are refused, with the JSON pointer. */
+#include "sim/plan/plan_read.h"
 
+#include "sim/analysis/uncertainty_json.h"
 #include "sim/base/alloc.h"
+#include "sim/cost/costs_json.h"
 #include "sim/order/order_check.h"
+#include "sim/plan/plan_data_read.h"
+#include "sim/plan/plan_json_values.h"
+#include "sim/plan/plan_settings_read.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,4 +1,10 @@
-#include "sim/plan/plan.h"
+/* Writes a plan file. */
+#include "sim/plan/plan_write.h"
+
+#include "sim/analysis/report_json.h"
+#include "sim/analysis/uncertainty_json.h"
+#include "sim/cost/costs_json.h"
+#include "sim/job/sharing_json.h"
 
 #include <stddef.h>
 #include <string.h>

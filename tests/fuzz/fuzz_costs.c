@@ -2,6 +2,7 @@
  * what is read and written says the same when read again. */
 #include "sim/base/alloc.h"
 #include "sim/cost/costs.h"
+#include "sim/cost/costs_json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,8 @@
 /* Any bytes: pp_plan_read refuses them with a message, or gives a plan that simulates (or says why
  * not) and that is written and read back to the same bytes. */
 #include "sim/plan/plan.h"
+#include "sim/plan/plan_read.h"
+#include "sim/plan/plan_write.h"
 
 #include <stdlib.h>
 #include <string.h>

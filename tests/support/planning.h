@@ -3,7 +3,10 @@
 #define PPSIM_TESTS_SUPPORT_PLANNING_H
 
 #include "planner/study/plan_search.h"
+#include "sim/analysis/report_json.h"
 #include "sim/order/order_check.h"
+#include "sim/plan/plan_read.h"
+#include "sim/plan/plan_write.h"
 #include "tests/support/step.h"
 #include "traces/read/data.h"
 

@@ -5,6 +5,7 @@
 #include "planner/study/pack_pipeline.h"
 #include "planner/study/plan_search.h"
 #include "sim/base/alloc.h"
+#include "sim/cost/costs_json.h"
 #include "sim/engine/engine.h"
 #include "sim/framework/registry.h"
 #include "sim/job/lengths.h"

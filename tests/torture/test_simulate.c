@@ -4,6 +4,8 @@
 #include "sim/base/alloc.h"
 #include "sim/framework/registry.h"
 #include "sim/plan/plan.h"
+#include "sim/plan/plan_read.h"
+#include "sim/plan/plan_write.h"
 #include "sim/schedule/registry.h"
 #include "tests/torture/torture.h"
 #include "traces/read/comm_rows.h"

@@ -1,6 +1,7 @@
 /* ppsim plan: which schedule, partition, recomputation and split is fastest, and does it fit. */
 #include "runtime/core/clock.h"
 #include "sim/base/file.h"
+#include "sim/plan/plan_write.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/option_rows.h"
 #include "tools/ppsim/base/output.h"

@@ -5,6 +5,7 @@
 #include "sim/base/file.h"
 #include "sim/engine/comm_engine.h"
 #include "sim/framework/registry.h"
+#include "sim/plan/plan_read.h"
 #include "sim/program/transfer_costs.h"
 #include "sim/schedule/registry.h"
 #include "tools/ppsim/base/args.h"

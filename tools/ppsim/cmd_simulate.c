@@ -1,4 +1,5 @@
 /* ppsim simulate: predicts one step of a plan, a schedule file or a named schedule. */
+#include "sim/analysis/report_json.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/option_rows.h"
 #include "tools/ppsim/base/output.h"

@@ -2,6 +2,7 @@
  * (torch.distributed.pipelining, _PipelineScheduleRuntime._load_csv). */
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
+#include "sim/base/json.h"
 #include "traces/format/export/format.h"
 #include "traces/format/export/pytorch_facts.h"
 #include "traces/read/pytorch_rows.h"

@@ -5,9 +5,11 @@
 
 #include "calib/profile/profile.h"
 #include "planner/bound/bound.h"
+#include "sim/analysis/report_json.h"
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
 #include "sim/plan/plan.h"
+#include "sim/plan/plan_read.h"
 #include "tools/ppsim/compare/profile.h"
 #include "tools/ppsim/compare/timeline.h"
 #include "traces/read/gzip.h"

@@ -2,7 +2,9 @@
  * renamed last, so that a failure leaves nothing half written. */
 #include "tools/ppsim/export/export.h"
 
+#include "sim/analysis/report_json.h"
 #include "sim/base/file.h"
+#include "sim/plan/plan_write.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/export/nearest.h"

@@ -3,6 +3,7 @@
 #define PPSIM_TOOLS_PPSIM_PACK_PRINT_H
 
 #include "planner/study/pack_pipeline.h"
+#include "sim/base/json.h"
 
 /* One global batch and what became of it. */
 typedef struct pp_pack_batch {

@@ -1,5 +1,6 @@
 /* ppsim plan --explain: what would make a plan fit. */
 #include "planner/study/explain.h"
+#include "planner/study/explain_json.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/base/words.h"

@@ -1,5 +1,6 @@
 /* ppsim plan --pareto: the fastest candidate at every memory limit. */
 #include "planner/study/pareto.h"
+#include "planner/study/pareto_json.h"
 #include "runtime/core/clock.h"
 #include "sim/base/file.h"
 #include "tools/ppsim/base/args.h"

@@ -2,6 +2,7 @@
 #ifndef PPSIM_TOOLS_PPSIM_PLOT_PARETO_H
 #define PPSIM_TOOLS_PPSIM_PLOT_PARETO_H
 
+#include "sim/base/json.h"
 #include "traces/plot/plot.h"
 
 /* The points of 'ppsim plan --pareto --json'. Fails: INPUT with file and JSON pointer, NOMEM. */

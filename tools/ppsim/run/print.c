@@ -1,6 +1,7 @@
 /* Prints what ppsim run measured: as text, and as a report with the key "execution". */
 #include "tools/ppsim/run/print.h"
 
+#include "sim/analysis/report_json.h"
 #include "sim/program/transfer_costs.h"
 #include "tools/ppsim/report/report_print.h"
 

@@ -3,7 +3,9 @@
 #include "tools/ppsim/scenario/scenario.h"
 
 #include "sim/base/alloc.h"
+#include "sim/cost/costs_json.h"
 #include "sim/framework/registry.h"
+#include "sim/plan/plan_read.h"
 #include "sim/schedule/registry.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/input/exchange_args.h"

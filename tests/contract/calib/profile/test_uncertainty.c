@@ -1,6 +1,8 @@
 /* The interval of a step follows from the intervals of what was measured. */
 #include "calib/profile/uncertainty.h"
 #include "planner/study/plan_search.h"
+#include "sim/plan/plan_read.h"
+#include "sim/plan/plan_write.h"
 #include "tests/support/profile_rig.h"
 #include "tests/support/published.h"
 

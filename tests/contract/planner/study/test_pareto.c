@@ -1,6 +1,7 @@
 /* The memory-time curve: every point is what a search with that limit finds, and one byte less
  * gives the next. */
 #include "planner/study/pareto.h"
+#include "planner/study/pareto_json.h"
 #include "tests/support/planning.h"
 
 static pp_pareto *curve_of(const pp_plan_request *request)

@@ -3,6 +3,7 @@
 #include "planner/robustness/jitter.h"
 #include "planner/robustness/jitter_spec.h"
 #include "planner/robustness/sensitivity.h"
+#include "sim/analysis/robustness_json.h"
 #include "sim/base/alloc.h"
 #include "sim/engine/engine.h"
 #include "sim/framework/registry.h"

@@ -2,6 +2,7 @@
 #include "runtime/library/runtime_plan.h"
 #include "sim/base/file.h"
 #include "sim/framework/registry.h"
+#include "sim/plan/plan_write.h"
 #include "tests/support/library_rig.h"
 
 #include <time.h>

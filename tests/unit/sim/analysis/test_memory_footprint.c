@@ -1,4 +1,5 @@
 /* Bytes of a rank and their times, by hand: what stays all step long, what grows, what B leaves. */
+#include "sim/cost/costs_json.h"
 #include "tests/support/executors.h"
 
 static pp_costs *costs_of(uint32_t p, uint32_t m)

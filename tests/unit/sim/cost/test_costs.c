@@ -1,5 +1,6 @@
 /* Costs given by hand or in a file are exact, and what is wrong in them is named with its place. */
 #include "sim/cost/costs.h"
+#include "sim/cost/costs_json.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* A plan is read back to the byte, reports its slowest replica, and is refused with its place. */
 #include "sim/plan/plan.h"
+#include "sim/plan/plan_read.h"
+#include "sim/plan/plan_write.h"
 #include "tests/support/step.h"
 
 static char *print_plan(const pp_plan *plan)

@@ -1,4 +1,5 @@
 /* Chrome traces: valid JSON, exact times, every event there. */
+#include "sim/base/json.h"
 #include "tests/support/step.h"
 
 static pp_json *trace_of(const step *s, const pp_plan *plan)

@@ -1,5 +1,6 @@
 /* PyTorch schedule rows: what is accepted, what is refused and where, and what the companion says.
  */
+#include "sim/base/json.h"
 #include "tests/support/step.h"
 
 static pp_status read_text(const char *text, pp_order **order_out, pp_err *err)

@@ -1,8 +1,9 @@
 /* Reads the parts of a plan file that say what is computed: partition, microbatches, and how much
  * of them is recomputed. */
-#include "sim/plan/plan_int.h"
+#include "sim/plan/plan_data_read.h"
 
 #include "sim/base/alloc.h"
+#include "sim/plan/plan_json_values.h"
 
 #include <inttypes.h>
 #include <stddef.h>

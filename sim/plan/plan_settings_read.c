@@ -1,23 +1,13 @@
+/* Reads the settings of a plan file. Words become enums and handles here, and nowhere else. */
+#include "sim/plan/plan_settings_read.h"
+
 #include "sim/framework/registry.h"
-#include "sim/plan/plan_int.h"
+#include "sim/job/sharing_json.h"
+#include "sim/plan/plan_json_values.h"
 
 #include <string.h>
 
 enum { NAME_SIZE = 32 };
-
-pp_status pp_plan_read_name(const pp_json_at *object, const char *key, char *buffer, size_t size,
-                            pp_err *err)
-{
-    buffer[0] = '\0';
-    return pp_json_has(object, key) ? pp_json_get_name(object, key, buffer, size, err) : PP_OK;
-}
-
-pp_status pp_plan_read_known(const pp_json_at *object, const char *key, int64_t high,
-                             int64_t *value_out, pp_err *err)
-{
-    *value_out = 0;
-    return pp_json_has(object, key) ? pp_json_get_int(object, key, 1, high, value_out, err) : PP_OK;
-}
 
 static pp_status read_p2p(const pp_json_at *root, pp_plan *plan, pp_err *err)
 {
