@@ -33,12 +33,9 @@ static void place(const int cell[2], const int size[2], int top, int bottom, int
                   pp_text *script)
 {
     int width = size[0] / columns;
-    pp_text_add(script,
-                "set lmargin at screen %.5f\nset rmargin at screen %.5f\n"
-                "set tmargin at screen %.5f\nset bmargin at screen %.5f\n",
-                (double)(cell[0] * width + LEFT) / size[0],
-                (double)((cell[0] + 1) * width - RIGHT) / size[0], 1 - (double)top / size[1],
-                1 - (double)bottom / size[1]);
+    pp_plot_margins((double)(cell[0] * width + LEFT) / size[0],
+                    (double)((cell[0] + 1) * width - RIGHT) / size[0], 1 - (double)top / size[1],
+                    1 - (double)bottom / size[1], script);
 }
 
 static void add_cell(const pp_picture *picture, size_t number, const int size[2], int columns,

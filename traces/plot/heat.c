@@ -246,10 +246,8 @@ static void add_frame(const sheet *s, pp_text *script)
     const pp_heat *heat = &s->picture->heat;
     pp_plot_terminal(s->picture->png, s->width, s->height, script);
     add_head(s, script);
-    pp_text_add(script, "set lmargin at screen %.5f\nset rmargin at screen %.5f\n",
-                (double)s->left / s->width, 1 - (double)RIGHT / s->width);
-    pp_text_add(script, "set tmargin at screen %.5f\nset bmargin at screen %.5f\n",
-                1 - (double)s->top / s->height, (double)BOTTOM / s->height);
+    pp_plot_margins((double)s->left / s->width, 1 - (double)RIGHT / s->width,
+                    1 - (double)s->top / s->height, (double)BOTTOM / s->height, script);
     pp_text_add(script, "set xrange [-0.5:%u.5]\nset yrange [-0.5:%u.5]\nset border 0\n",
                 (unsigned)s->columns - 1, (unsigned)s->rows - 1);
     pp_text_add(script, "set palette defined (0 '%s', 1 '%s')\n",

@@ -79,8 +79,7 @@ static size_t name_curve(const axis *a, const pp_spread *spread, char *words, si
 static void add_curve(const axis *a, const pp_spread *spread, int number, const char *name,
                       pp_text *script)
 {
-    static const char *const shades[] = { "#000000", "#4a78ad", "#a8781f", "#3d7a3d" };
-    const char *shade = shades[(size_t)number % (sizeof shades / sizeof shades[0])];
+    const char *shade = pp_plot_colour((size_t)number);
     char words[320];
     name_curve(a, spread, words, sizeof words);
     pp_plot_next(script, "quantiles ", name);

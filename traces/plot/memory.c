@@ -196,13 +196,10 @@ static void place_panel(const sheet *s, int place, pp_text *script)
     int width = (s->view.width - LEFT - RIGHT) / s->columns;
     int left = LEFT + place % s->columns * width;
     int top = s->top + place / s->columns * s->panel_px;
-    pp_text_add(script,
-                "set lmargin at screen %.5f\nset rmargin at screen %.5f\n"
-                "set tmargin at screen %.5f\nset bmargin at screen %.5f\n",
-                (double)(left + (s->compact ? PANEL_RIGHT : PANEL_LEFT)) / s->view.width,
-                (double)(left + width - PANEL_RIGHT) / s->view.width,
-                1 - (double)(top + (s->compact ? COMPACT_TOP : PANEL_TOP)) / s->view.height,
-                1 - (double)(top + s->panel_px) / s->view.height);
+    pp_plot_margins((double)(left + (s->compact ? PANEL_RIGHT : PANEL_LEFT)) / s->view.width,
+                    (double)(left + width - PANEL_RIGHT) / s->view.width,
+                    1 - (double)(top + (s->compact ? COMPACT_TOP : PANEL_TOP)) / s->view.height,
+                    1 - (double)(top + s->panel_px) / s->view.height, script);
 }
 
 static void name_panel(const sheet *s, uint32_t rank, const pp_memory_sample_row *peak, int place,

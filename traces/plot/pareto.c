@@ -85,12 +85,6 @@ static void find_schedules(sheet *s)
     }
 }
 
-static const char *shade_of(size_t front)
-{
-    static const char *const shades[] = { "#000000", "#4a78ad", "#a8781f", "#3d7a3d" };
-    return shades[front % (sizeof shades / sizeof shades[0])];
-}
-
 /* From the smallest limit to the largest; steps are level from a peak to the limit. */
 static void add_stairs(const sheet *s, size_t front, bool bound, pp_text *script, pp_text *data)
 {
@@ -107,7 +101,7 @@ static void add_stairs(const sheet *s, size_t front, bool bound, pp_text *script
     }
     pp_plot_next(script, bound ? "bound " : "front ", name);
     pp_text_add(script, "using 1:2 with lines lw %s dt %s lc rgb '%s' title ", bound ? "1" : "2",
-                bound ? "2" : "1", shade_of(front));
+                bound ? "2" : "1", pp_plot_colour(front));
     pp_plot_quoted(script, !bound       ? p->front[front].name
                            : front == 0 ? "no order of any candidate is faster"
                                         : "");
@@ -192,7 +186,7 @@ static void add_ends(const sheet *s, pp_text *script)
         double x = memory_of(s, trade->peak_bytes);
         pp_text_add(script,
                     "set arrow from %.6g,%.6g to %.6g,graph 1 nohead dt 3 lw 1.5 lc rgb '%s'\n", x,
-                    cost_of(s, trade, trade->cost_s), x, shade_of(trade->front));
+                    cost_of(s, trade, trade->cost_s), x, pp_plot_colour(trade->front));
     }
 }
 
@@ -206,10 +200,8 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
     find_schedules(&s);
     find_ranges(&s);
     pp_plot_terminal(picture->png, s.width, s.height, script);
-    pp_text_add(script, "set lmargin at screen %.5f\nset rmargin at screen %.5f\n",
-                (double)LEFT / s.width, 1 - (double)s.right / s.width);
-    pp_text_add(script, "set tmargin at screen %.5f\nset bmargin at screen %.5f\n",
-                1 - (double)TOP / s.height, (double)BOTTOM / s.height);
+    pp_plot_margins((double)LEFT / s.width, 1 - (double)s.right / s.width,
+                    1 - (double)TOP / s.height, (double)BOTTOM / s.height, script);
     pp_text_add(script, "set xrange [%.6g:%.6g]\nset yrange [%.6g:%.6g]\n", s.low[0], s.high[0],
                 s.low[1], s.high[1]);
     pp_text_add(script,

@@ -6,6 +6,7 @@
 #include "traces/read/track.h"
 
 #include "sim/base/alloc.h"
+#include "traces/read/list.h"
 
 #include <stdlib.h>
 
@@ -19,21 +20,10 @@ void pp_track_free(pp_track *track)
     *track = (pp_track){ 0 };
 }
 
-/* pp_track_add_<list>: one for each list. */
-#define PP_ADD(list, type)                                                                      \
-    type *pp_track_add_##list(pp_track *in, pp_err *err)                                        \
-    {                                                                                           \
-        void *grown = in->list;                                                                 \
-        if (pp_grow(&grown, &in->list##_capacity, in->list##_count + 1, sizeof *in->list, err)) \
-            return NULL;                                                                        \
-        in->list = grown;                                                                       \
-        return &in->list[in->list##_count++];                                                   \
-    }
-PP_ADD(box, pp_box)
-PP_ADD(gap, pp_gap)
-PP_ADD(transfer, pp_recorded_transfer)
-PP_ADD(sample, pp_memory_sample_row)
-#undef PP_ADD
+PP_LIST_ADD(track, box, pp_box)
+PP_LIST_ADD(track, gap, pp_gap)
+PP_LIST_ADD(track, transfer, pp_recorded_transfer)
+PP_LIST_ADD(track, sample, pp_memory_sample_row)
 
 static int by_place(uint32_t rank_a, uint32_t rank_b, pp_ns a_ns, pp_ns b_ns)
 {

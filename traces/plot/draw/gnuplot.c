@@ -48,6 +48,20 @@ void pp_plot_terminal(bool png, int width, int height, pp_text *script)
                 width, height);
 }
 
+void pp_plot_margins(double left, double right, double top, double bottom, pp_text *script)
+{
+    pp_text_add(script,
+                "set lmargin at screen %.5f\nset rmargin at screen %.5f\n"
+                "set tmargin at screen %.5f\nset bmargin at screen %.5f\n",
+                left, right, top, bottom);
+}
+
+const char *pp_plot_colour(size_t index)
+{
+    static const char *const colours[] = { "#000000", "#4a78ad", "#a8781f", "#3d7a3d" };
+    return colours[index % (sizeof colours / sizeof colours[0])];
+}
+
 void pp_plot_begin(pp_text *data, const char *prefix, const char *name)
 {
     pp_text_add(data, "%s# %s%s\n", data->bytes ? "\n\n" : "", prefix, name);

@@ -20,6 +20,12 @@ int pp_plot_font(bool png, int pixels);
 void pp_plot_fit_font(bool png, double room_px, size_t letters, pp_text *script);
 /* Sets the terminal and the encoding. */
 void pp_plot_terminal(bool png, int width, int height, pp_text *script);
+/* Sets the edges of the plot, as shares of the picture's width from the left and of its height from
+ * the bottom. */
+void pp_plot_margins(double left, double right, double top, double bottom, pp_text *script);
+/* The colour of the index-th of several curves: "#4a78ad". */
+const char *pp_plot_colour(size_t index);
+
 /* Begins the data set named `prefix` and `name`. No name may begin with the name of another set. */
 void pp_plot_begin(pp_text *data, const char *prefix, const char *name);
 /* Begins the element of the plot command that draws this data set. */

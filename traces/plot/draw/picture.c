@@ -1,7 +1,7 @@
 /* Allocation of what pictures show. */
 #include "traces/plot/draw/picture.h"
 
-#include "sim/base/alloc.h"
+#include "traces/read/list.h"
 
 #include <stdlib.h>
 
@@ -20,25 +20,14 @@ void pp_picture_free(pp_picture *picture)
     *picture = (pp_picture){ 0 };
 }
 
-/* pp_picture_add_<list>: one for each list. */
-#define PP_ADD(list, type)                                                                      \
-    type *pp_picture_add_##list(pp_picture *in, pp_err *err)                                    \
-    {                                                                                           \
-        void *grown = in->list;                                                                 \
-        if (pp_grow(&grown, &in->list##_capacity, in->list##_count + 1, sizeof *in->list, err)) \
-            return NULL;                                                                        \
-        in->list = grown;                                                                       \
-        return &in->list[in->list##_count++];                                                   \
-    }
-PP_ADD(bar, pp_bar)
-PP_ADD(spread, pp_spread)
-PP_ADD(curve, pp_curve)
-PP_ADD(fitted, pp_fitted)
-PP_ADD(front, pp_front)
-PP_ADD(trade, pp_trade)
-PP_ADD(tick, pp_tick)
-PP_ADD(cell, pp_cell)
-#undef PP_ADD
+PP_LIST_ADD(picture, bar, pp_bar)
+PP_LIST_ADD(picture, spread, pp_spread)
+PP_LIST_ADD(picture, curve, pp_curve)
+PP_LIST_ADD(picture, fitted, pp_fitted)
+PP_LIST_ADD(picture, front, pp_front)
+PP_LIST_ADD(picture, trade, pp_trade)
+PP_LIST_ADD(picture, tick, pp_tick)
+PP_LIST_ADD(picture, cell, pp_cell)
 
 void pp_picture_add_track(pp_picture *picture, pp_track *track)
 {

@@ -59,10 +59,9 @@ void pp_plot_frame(const pp_picture *picture, pp_plot_view *view, int row_px, pp
     while (step < ranks && step * view->row_px < TIC_PX)
         step *= 2;
     pp_plot_terminal(picture->png, view->width, view->height, script);
-    pp_text_add(script, "set lmargin at screen %.5f\nset rmargin at screen %.5f\n",
-                (double)sides.left / view->width, 1 - (double)sides.right / view->width);
-    pp_text_add(script, "set tmargin at screen %.5f\nset bmargin at screen %.5f\n",
-                1 - (double)sides.top / view->height, (double)sides.bottom / view->height);
+    pp_plot_margins((double)sides.left / view->width, 1 - (double)sides.right / view->width,
+                    1 - (double)sides.top / view->height, (double)sides.bottom / view->height,
+                    script);
     pp_text_add(script,
                 "set key tmargin center horizontal samplen 2 height 0.5\n"
                 "set ytics scale 0 %" PRIu32 ",%" PRIu32 ",%" PRIu32 "\nset xtics nomirror\n"
