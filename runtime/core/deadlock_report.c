@@ -6,6 +6,7 @@
 #include "runtime/core/deadlock_report.h"
 
 #include "sim/base/field.h"
+#include "sim/program/comm.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
 #define PPSIM_RUNTIME_CORE_DEADLOCK_REPORT_H
 
 #include "runtime/core/progress.h"
+#include "sim/program/program.h"
 
 /* Sets *err to the reason why the ranks of `program` stand still: the circle of ranks that wait for
  * each other, or the rank that all others wait for in the end.

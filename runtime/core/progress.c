@@ -1,14 +1,6 @@
-/* What a rank does now, and a ring of what it did before, under a lock of its own. The rank's
- * thread writes; the watchdog and the flight record read. */
+/* What a rank is doing now, and a ring of what it did before, both under a lock of their own. The
+ * thread of the rank writes them; the watchdog and the flight record read them. */
 #include "runtime/core/progress.h"
-
-#include <stdio.h>
-
-static const char *const words[] = {
-#define PP_DOING_WORD(id, word) #word,
-    PP_DOING_MAP(PP_DOING_WORD)
-#undef PP_DOING_WORD
-};
 
 void pp_progress_init(pp_progress *progress)
 {
@@ -53,34 +45,4 @@ pp_moment pp_progress_now(pp_progress *progress)
     pp_moment now = progress->now;
     pthread_mutex_unlock(&progress->lock);
     return now;
-}
-
-static void put_moment(const pp_program *program, const pp_moment *m, pp_ns origin_ns,
-                       pp_json *list, pp_json_build *build)
-{
-    char token[40];
-    pp_json *item = pp_json_new_object(build);
-    pp_json_put_text(build, item, "does", words[m->doing]);
-    pp_json_put_int(build, item, "since_ns", m->since_ns - origin_ns);
-    pp_json_put_int(build, item, "step", m->step);
-    if (m->doing == PP_DOING_COMPUTING || m->doing == PP_DOING_TURN || m->doing == PP_DOING_DEAD)
-        pp_json_put_text(build, item, "what",
-                         pp_op_print(program->op[m->what], token, sizeof token));
-    if (m->doing == PP_DOING_WAITING || m->doing == PP_DOING_POSTING)
-        pp_json_put_text(build, item, "what",
-                         pp_transfer_print(&program->comm->transfer[m->what], token, sizeof token));
-    pp_json_add(build, list, item);
-}
-
-pp_json *pp_progress_write(pp_progress *progress, const pp_program *program, pp_ns origin_ns,
-                           pp_json_build *build)
-{
-    pp_json *list = pp_json_new_array(build);
-    pthread_mutex_lock(&progress->lock);
-    uint64_t end = progress->recorded;
-    uint64_t begin = end > PP_FLIGHT_MOMENTS ? end - PP_FLIGHT_MOMENTS : 0;
-    for (uint64_t k = begin; k < end; k++)
-        put_moment(program, &progress->flight[k % PP_FLIGHT_MOMENTS], origin_ns, list, build);
-    pthread_mutex_unlock(&progress->lock);
-    return list;
 }

@@ -5,6 +5,7 @@
 
 #include "runtime/core/clock.h"
 #include "runtime/core/deadlock_report.h"
+#include "runtime/core/progress_json.h"
 #include "sim/base/alloc.h"
 
 #include <inttypes.h>

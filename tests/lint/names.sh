@@ -1,6 +1,7 @@
 #!/bin/sh
-# Files are what their names say: x.c has x.h or is a plug-in, JSON is in headers of readers and writers alone, every
-# .c file says what it is in its first line, and a test is found by the file that it tests.
+# Files are what their names say: x.c has x.h or is a plug-in, a header includes JSON only if its name says that it
+# reads or writes it (*json*, *_read, *_write), every .c file says what it is in its first line, and a test is found by
+# the file that it tests.
 set -eu
 cd "$1"
 scratch=$(mktemp -d)

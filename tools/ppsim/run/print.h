@@ -3,6 +3,7 @@
 #define PPSIM_TOOLS_PPSIM_RUN_PRINT_H
 
 #include "runtime/measure/compare.h"
+#include "sim/base/json.h"
 
 /* How it was executed, for people and for the report's "execution". */
 typedef struct pp_run_print {
