@@ -1,3 +1,7 @@
+/* Follows the critical path backwards: the place whose clock has to be explained (a device, a
+ * host, a transfer) names the event that set it, and that event is explained next, until the
+ * start of the step. Each place is explained once; finding the post of a transfer is linear in
+ * the steps of its rank. */
 #include "sim/analysis/critical_path.h"
 
 #include "sim/program/comm.h"

@@ -1,3 +1,9 @@
+/* The period of a repeated step is the greatest mean of a circle in the graph of ranks, whose
+ * edge from a to b says how long after the start of a the next step of b can start (max-plus
+ * algebra; the eigenvalue of the matrix). Bellman and Ford's longest paths above the best mean
+ * known are improved until no circle beats it; a better circle shows among the predecessors
+ * (Cherkassky and Goldberg 1999) and becomes the new best mean. A round costs O(ranks^2), one
+ * simulation per rank makes the matrix. */
 #include "sim/analysis/period.h"
 
 #include "sim/analysis/step_tail.h"
@@ -22,7 +28,7 @@ typedef struct search {
     pp_period best;
     pp_ns *value; /* [n], in 1 / best.steps ns above best */
     uint32_t *from;
-    uint32_t *seen; /* [n]: the walk that came through, from 1 on */
+    uint32_t *seen; /* [n]: start + 1 of the pass that came through */
 } search;
 
 static void search_free(search *s)

@@ -1,3 +1,6 @@
+/* Repairs a hang by trial: changes of one place in the circle come first, then those of all
+ * ranks, and each is simulated on a copy. The number of trials is bounded, since a large program
+ * takes long to simulate. */
 #include "sim/analysis/repair.h"
 
 #include "sim/base/alloc.h"

@@ -1,3 +1,5 @@
+/* Makes the numbers of a step from its timeline. One pass over the ops, and one over the memory
+ * of every rank when the costs have sizes. */
 #include "sim/analysis/report.h"
 
 #include "sim/base/alloc.h"

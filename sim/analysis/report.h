@@ -29,7 +29,7 @@ typedef struct pp_rank_report {
 
 #define PP_WORST_DEFAULT 5u /* waits that a report shows */
 
-/* One thing that was assumed because nobody said it. */
+/* One thing that was assumed because it was not given. */
 typedef struct pp_note {
     char key[96];
     char *value;

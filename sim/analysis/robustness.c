@@ -1,3 +1,4 @@
+/* Frees what a study of robustness found. */
 #include "sim/analysis/robustness.h"
 
 #include <stdlib.h>

@@ -1,3 +1,6 @@
+/* The end of a step after the last op: a rank updates its parameters when its own gradients are
+ * reduced and, with a barrier, when all ranks are done; holders of a tied embedding also wait
+ * for each other. Linear in the ranks. */
 #include "sim/analysis/step_tail.h"
 
 /* What a rank's update waits for: the last op of some rank, its gradient sync, the tied embedding.

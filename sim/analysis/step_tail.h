@@ -26,7 +26,7 @@ bool pp_step_tail_chained(const pp_framework *framework);
  * no barrier ends it. PP_NEVER stays what it is unless another rank is waited for. */
 void pp_step_tail_pass(const pp_costs *costs, bool chained, pp_ns *end_ns);
 
-/* last_end_ns[ranks]; makespan_ns: the latest of them. step_sync: nobody updates before all are
+/* last_end_ns[ranks]; makespan_ns: the latest of them. step_sync: no rank updates before all are
  * there (the gradient norm needs all ranks). */
 pp_step_tail pp_step_tail_of(const pp_costs *costs, const pp_ns *last_end_ns, pp_ns makespan_ns,
                              bool step_sync, bool chained);

@@ -1,3 +1,5 @@
+/* Sums the time of every rank by cause, from its ops and the waits that the engine recorded, and
+ * scales the mean over ranks so that the parts sum to the step exactly. Linear in the program. */
 #include "sim/analysis/time_breakdown.h"
 
 #include "sim/analysis/report.h"

@@ -1,3 +1,4 @@
+/* Copies and prints the uncertainty of a prediction. */
 #include "sim/analysis/uncertainty.h"
 
 #include "sim/base/alloc.h"

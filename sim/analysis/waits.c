@@ -1,3 +1,5 @@
+/* Collects the waits of a timeline and names the ops at both ends of the longest ones. O(n log
+ * n) in the waits, which are sorted. */
 #include "sim/analysis/waits.h"
 
 #include "sim/base/alloc.h"

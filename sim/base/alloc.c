@@ -1,3 +1,5 @@
+/* Arrays with a checked size, and arrays that at least double when they grow, so that appending
+ * takes constant time on average. */
 #include "sim/base/alloc.h"
 
 #include <limits.h>

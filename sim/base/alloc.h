@@ -19,7 +19,8 @@ PP_MUST_CHECK pp_status pp_reserve(void **array, size_t *capacity, size_t needed
                                    pp_err *err);
 
 /* For a process that lowers and simulates again and again: what is freed stays with the process
- * (glibc only), so that the next program does not fault its pages in anew. Once, before any thread.
+ * (glibc only), so that the next program does not fault its pages in again. Call it once, before
+ * any thread.
  */
 void pp_alloc_keep_freed(void);
 

@@ -6,7 +6,6 @@
 #ifndef PPSIM_SIM_BASE_FIELD_H
 #define PPSIM_SIM_BASE_FIELD_H
 
-#include "sim/base/field.h"
 #include "sim/base/status.h"
 
 /* The identifier, and what the library calls it. */

@@ -1,3 +1,5 @@
+/* Reads and writes whole files. A new file is written next to the old one and renamed over it,
+ * which POSIX makes atomic, so that a failure leaves the old one intact. */
 #include "sim/base/file.h"
 
 #include <errno.h>

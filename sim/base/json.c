@@ -1,3 +1,5 @@
+/* JSON by Jansson: strict parsing, cursors that know their JSON Pointer (RFC 6901) for messages,
+ * and a builder that remembers a failed allocation until the end. */
 #include "sim/base/json.h"
 
 #include "sim/base/file.h"

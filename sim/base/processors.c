@@ -1,3 +1,4 @@
+/* The affinity mask of Linux, counted. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "sim/base/processors.h"
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 /* Processors that the calling thread may run on (its affinity mask), at least 1; where Linux does
- * not tell, those that are online. */
+ * not say, those that are online. */
 uint32_t pp_processors(void);
 
 #endif

@@ -1,3 +1,4 @@
+/* Texts and exit codes of statuses, and the error object that keeps its first report. */
 #include "sim/base/status.h"
 
 #include <stdarg.h>

@@ -1,3 +1,5 @@
+/* Parses quantities as exact decimals: the digits become a whole number times a power of ten, so
+ * that no unit is rounded on the way. */
 #include "sim/base/units.h"
 
 #include <ctype.h>

@@ -1,3 +1,6 @@
+/* Sums the units of every stage (embedding, layers, multi-token prediction, loss) into the
+ * tables of costs, one column per class of equal microbatches, so that time and memory grow with
+ * classes x stages and not with the number of microbatches. Formulas: docs/cost-model.md. */
 #include "sim/cost/cost_model.h"
 
 #include "sim/base/alloc.h"

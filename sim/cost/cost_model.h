@@ -12,7 +12,7 @@
 #include "sim/job/stage.h"
 #include "sim/job/workload.h"
 
-/* Everything a cost depends on beside the partition and the data. Pointers are borrowed. */
+/* Everything a cost depends on besides the partition and the data. Pointers are borrowed. */
 typedef struct pp_cost_context {
     const pp_model *model;
     const pp_hardware *hardware;
@@ -20,7 +20,7 @@ typedef struct pp_cost_context {
     pp_switches switches;
     pp_placement placement;
     const pp_rank_overrides *overrides; /* of single pipeline ranks; NULL: all are alike */
-    bool no_collectives; /* inside ops (tp, cp, ep): to tell how much of an op they are */
+    bool no_collectives; /* inside ops (tp, cp, ep): left out, to find how much of an op they are */
     const pp_recompute_table *recomputed; /* with PP_RECOMPUTE_MICROBATCHES, of the same workload */
 } pp_cost_context;
 

@@ -1,3 +1,5 @@
+/* Tables of costs in one block of memory, their checks, and the short forms of the command line
+ * (--costs, --memory-costs). */
 #include "sim/cost/costs.h"
 
 #include "sim/base/alloc.h"

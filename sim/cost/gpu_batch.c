@@ -116,6 +116,6 @@ void pp_add_tensor_parallel(const pp_gpu_batch *local, double bytes, pp_work *wo
     const double scatter = pp_gather_seconds(local, PP_REDUCE_SCATTER, bytes);
     work->f += gather + scatter;
     /* the gradient's all-gather before the row-parallel layer is exposed; the second gather of the
-     * input and the scatter of its gradient run beside GEMMs */
+     * input and the scatter of its gradient overlap with GEMMs */
     work->i += gather + (1 - hidden_part) * (gather + scatter);
 }

@@ -1,3 +1,6 @@
+/* Formulas of single kernels, collectives and messages, with their fitted curves
+ * (docs/cost-model.md, sections 3 and 4). The channels of a message follow NCCL 2.29
+ * (addP2pToPlan). */
 #include "sim/cost/kernel.h"
 
 #include <math.h>

@@ -28,7 +28,8 @@ static void add_unfused_core(const pp_gpu_batch *local, const pp_attention_width
         pp_add_elementwise(local, 5 * scores, 5 * scores, work);
 }
 
-/* Ring exchange of keys and values over the context-parallel group, beside the attention. */
+/* Ring exchange of keys and values over the context-parallel group, overlapped with the attention.
+ */
 static double exposed_ring(const pp_gpu_batch *local, const pp_attention_widths *a, double core_s)
 {
     const pp_parallel *par = &local->context->parallel;

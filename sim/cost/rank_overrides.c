@@ -1,3 +1,4 @@
+/* Parses what is said of single ranks and applies it to costs that were made without it. */
 #include "sim/cost/rank_overrides.h"
 
 #include "sim/base/alloc.h"

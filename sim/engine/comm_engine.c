@@ -1,3 +1,8 @@
+/* A simulator of activities: ranks run until they have to wait, and lanes start the transfers at
+ * their fronts whose two ends are there. Two stacks hold the ranks and lanes that can go on, so
+ * that each step and transfer is looked at a constant number of times. Without shared resources
+ * the order of work does not change any time, since every start is a maximum of known ends; with
+ * them, events are taken in the order of time (sim/engine/shared_rates.c). */
 #include "sim/engine/comm_engine.h"
 
 #include "sim/base/alloc.h"

@@ -11,7 +11,7 @@
  * enough for 64 bits (pp_simulate has checked both).
  * begin_ns: [ranks], not kept.
  * A transfer takes the latency of its edge in `costs` once both ends are there.
- * Fails: INFEASIBLE when ranks wait for each other in a circle (err tells it rank by rank), NOMEM.
+ * Fails: INFEASIBLE when ranks wait for each other in a circle (err names it rank by rank), NOMEM.
  */
 PP_MUST_CHECK pp_status pp_simulate_comm(const pp_program *program, const pp_costs *costs,
                                          const pp_ns *begin_ns, pp_timeline *timeline, pp_err *err);

@@ -1,3 +1,6 @@
+/* The shortest circle of transfers that wait for each other, by breadth-first search from the
+ * front of every lane over "waits for". O(transfers x edges) at worst; only a program that hangs
+ * pays for it. */
 #include "sim/engine/deadlock.h"
 
 #include "sim/base/alloc.h"
@@ -20,7 +23,7 @@ typedef struct search {
     const pp_stuck *stuck;
     const pp_comm *comm;
     uint32_t *from;  /* [transfers]: the one that waits for it, on the way here */
-    uint32_t *seen;  /* [transfers]: start + 1 of the walk that came through */
+    uint32_t *seen;  /* [transfers]: start + 1 of the search that came through */
     uint32_t *queue; /* [transfers] */
     uint32_t start;
     size_t queued;
@@ -94,7 +97,7 @@ static void visit_reasons(search *s, uint32_t t)
 }
 
 /* The members of the circle through `start` of at most `limit`; 0: there is none. */
-static size_t topological_order(search *s, uint32_t start, size_t limit)
+static size_t find_circle(search *s, uint32_t start, size_t limit)
 {
     size_t members = 1;
     s->start = start;
@@ -150,7 +153,7 @@ static void find_shortest(search *s, pp_circle *out)
         if (s->stuck->done[t] || reason_of(s->stuck, t) == PP_CIRCLE_OWN_PLACE ||
             s->stuck->front[t] != s->comm->transfer[t].group)
             continue;
-        size_t members = topological_order(s, t, limit);
+        size_t members = find_circle(s, t, limit);
         if (members) {
             fill(s, members, out);
             limit = members - 1;

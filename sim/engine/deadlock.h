@@ -24,7 +24,7 @@ void pp_circle_free(pp_circle *circle);
 const char *pp_circle_print(const pp_program *program, const pp_circle_member *member, char *buffer,
                             size_t size);
 
-/* INFEASIBLE, told rank by rank. */
+/* Fails: INFEASIBLE, always, with the circle rank by rank. */
 pp_status pp_circle_report(const pp_program *program, const pp_circle *circle, pp_err *err);
 
 #endif

@@ -1,3 +1,6 @@
+/* Times a program without communication in one pass over its topological order: an op starts at
+ * the later of its rank's clock and the arrival of its input. O(instructions), with the costs of
+ * an op looked up in one table. */
 #include "sim/engine/engine.h"
 
 #include "sim/base/alloc.h"
@@ -81,9 +84,10 @@ static pp_status engine_new(const pp_program *program, const pp_costs *costs, en
     return tabulate(e, costs, err);
 }
 
-/* Every instruction once, in an order where all that it needs has run. turned: some microbatches
- * run on mirrored ranks; a constant, so that the others do not pay for the question. */
-static inline __attribute__((always_inline)) void run(const engine *e, bool mirrored_from,
+/* Every instruction once, in an order where all that it needs has run. mirrored: some
+ * microbatches run on mirrored ranks; a constant, so that other programs do not pay for the test.
+ */
+static inline __attribute__((always_inline)) void run(const engine *e, bool mirrored,
                                                       pp_timeline *timeline)
 {
     const pp_program *program = e->program;
@@ -98,8 +102,8 @@ static inline __attribute__((always_inline)) void run(const engine *e, bool mirr
         uint32_t source = program->source[i];
         const op_cost *cost =
             &table[op.kind * e->kind_size + e->class_of[op.microbatch] * stages + op.stage];
-        pp_ns *clock = &e->clock_ns[mirrored_from ? pp_program_rank(program, op)
-                                                  : program->stage_rank[op.stage]];
+        pp_ns *clock =
+            &e->clock_ns[mirrored ? pp_program_rank(program, op) : program->stage_rank[op.stage]];
         size_t made = source < count ? source : count; /* end_ns[count] is 0 */
         pp_ns ready_ns = end_ns[made] + cost->latency_ns;
         pp_ns begin_ns = ready_ns > *clock ? ready_ns : *clock;

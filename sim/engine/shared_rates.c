@@ -1,3 +1,7 @@
+/* An event simulation of activities whose rates depend on each other, as SimGrid has it: between
+ * events all rates are constant, and after an event only those are computed again that the
+ * changed ranks can reach over shared links. Bandwidth is shared max-min fair by progressive
+ * filling (Bertsekas and Gallager 1992, section 6.5.2). */
 #include "sim/engine/shared_rates.h"
 
 #include "sim/base/alloc.h"

@@ -2,7 +2,7 @@
  * of a receive are waited for right before the op that needs it, and those of a send after the
  * next send of that direction is posted; warm-up and cool-down wait at once. */
 #include "sim/framework/framework.h"
-#include "sim/framework/lowering/megatron_sends.h"
+#include "sim/framework/lowering/overlap.h"
 #include "sim/framework/registry.h"
 #include "sim/framework/sizes/size_protocol.h"
 

@@ -1,7 +1,7 @@
 /* Megatron-LM with overlap_p2p_comm and overlap_p2p_comm_warmup_flush: warm-up and cool-down post
  * the next receive before the op too. */
 #include "sim/framework/framework.h"
-#include "sim/framework/lowering/megatron_sends.h"
+#include "sim/framework/lowering/overlap.h"
 #include "sim/framework/registry.h"
 #include "sim/framework/sizes/size_protocol.h"
 

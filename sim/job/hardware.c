@@ -1,3 +1,5 @@
+/* Reads a file of hardware. A number may stand alone or with its source and status; the place of
+ * every error is a JSON Pointer. */
 #include "sim/job/hardware.h"
 
 #include "sim/base/json.h"

@@ -59,8 +59,9 @@ typedef struct pp_hardware {
     double host_gap_s;   /* per F or B of a stage, where the framework synchronises */
     double step_fixed_s; /* per step */
     double optimizer_bytes_per_parameter;
-    double sustained;  /* share of all kernel speeds that a step keeps: power over minutes, jitter,
-                          NCCL beside compute; 1 where the other numbers are fitted to steps */
+    /* The share of all kernel speeds that remains in a whole step, after the power limit, jitter
+     * and NCCL's kernels have taken theirs; 1 where the other numbers were fitted to steps. */
+    double sustained;
     double tp_overlap; /* part of hideable tensor-parallel communication that is hidden */
     pp_gemm_curve gemm;
     pp_attention_curve attention[PP_HARDWARE_CURVES_MAX];
@@ -76,7 +77,7 @@ typedef struct pp_hardware {
     const pp_measured *measured; /* asked first; borrowed; NULL: nothing was measured */
 } pp_hardware;
 
-/* A machine of which no file tells anything: what is not measured takes no time there, everything
+/* A machine of which nothing is known: what is not measured takes no time there, everything
  * is in one node, memory (0) and peak (infinite) are not known. */
 void pp_hardware_unknown(const char *name, pp_hardware *hardware_out);
 

@@ -1,5 +1,5 @@
-/* What was measured where a plan is to run. The cost model asks here first and models what it gets
- * no answer for; calib/profile/measured.h answers from a profile. */
+/* What was measured on the machine on which a plan will run. The cost model asks here first, and
+ * models whatever was not measured; calib/profile/measured.h answers from a profile. */
 #ifndef PPSIM_SIM_JOB_MEASURED_H
 #define PPSIM_SIM_JOB_MEASURED_H
 
@@ -7,29 +7,29 @@
 #include <stdint.h>
 
 typedef enum pp_measured_kind {
-    PP_MEASURED_LAYER, /* one layer: PP_MEASURED_LAYER + PP_OP_F, PP_OP_I, PP_OP_W or PP_OP_B */
-    PP_MEASURED_FIRST =
-        PP_MEASURED_LAYER + 4,                /* what the first stage does beside its layers, and */
-    PP_MEASURED_LAST = PP_MEASURED_FIRST + 4, /* the last: likewise; may be negative */
-    PP_MEASURED_STAGES = PP_MEASURED_LAST + 4,
-    PP_MEASURED_GEMM_FWD =
-        PP_MEASURED_STAGES, /* m x n summed over k, as calib/probe/cpu_gemm.c has them */
+    /* Each of the first three stands for four kinds: add PP_OP_F, PP_OP_I, PP_OP_W or PP_OP_B. */
+    PP_MEASURED_LAYER,                         /* one layer */
+    PP_MEASURED_FIRST = PP_MEASURED_LAYER + 4, /* what the first stage adds to its layers */
+    PP_MEASURED_LAST = PP_MEASURED_FIRST + 4,  /* what the last stage adds; may be negative */
+    PP_MEASURED_STAGES = PP_MEASURED_LAST + 4, /* the number of kinds above */
+    /* Products of m x n elements, each a sum over k, as in calib/probe/cpu_gemm.c. */
+    PP_MEASURED_GEMM_FWD = PP_MEASURED_STAGES,
     PP_MEASURED_GEMM_DGRAD,
     PP_MEASURED_GEMM_WGRAD,
     PP_MEASURED_ATTENTION_FWD,
     PP_MEASURED_ATTENTION_BWD,
-    PP_MEASURED_MESSAGE, /* links from here on */
+    PP_MEASURED_MESSAGE, /* this and all that follow measure links */
     PP_MEASURED_ALL_REDUCE,
     PP_MEASURED_ALL_GATHER,
     PP_MEASURED_REDUCE_SCATTER,
     PP_MEASURED_ALL_TO_ALL,
 } pp_measured_kind;
 
-/* What is asked for; what does not belong to its kind is 0. */
+/* The quantity that is asked for. Members that its kind does not use are 0. */
 typedef struct pp_measured_at {
     pp_measured_kind kind;
     double tokens, square_sum, longest,
-        tiles; /* stages and attention; as in calib/samples/samples.h */
+        tiles; /* of stages and attention: calib/samples/samples.h */
     double m, n, k;
     double bytes;    /* of the message, or of the whole tensor of a collective */
     int64_t ranks;   /* of the communicator */
@@ -37,14 +37,14 @@ typedef struct pp_measured_at {
     bool other_node; /* messages: to a rank of another node */
 } pp_measured_at;
 
-/* A value; whoever made it says how long `context` lives. */
+/* A source of measurements. Its maker documents how long `context` lives. */
 typedef struct pp_measured {
-    /* False: not measured. */
+    /* Returns false, and leaves *seconds_out, when the quantity was not measured. */
     bool (*ask)(void *context, const pp_measured_at *at, double *seconds_out);
     void *context;
-    bool holds_gap; /* times of stages were taken by the host, whose gap between ops
-                       (pp_hardware.host_gap_s) is in them; those of the device's kernels have none
-                     */
+    /* True when times of stages were taken by the host and hence contain its gap between ops
+     * (pp_hardware.host_gap_s); sums of kernel times on the device do not contain it. */
+    bool holds_gap;
 } pp_measured;
 
 #endif

@@ -1,3 +1,5 @@
+/* Reads config.json of Hugging Face transformers: one reader per family of architectures, chosen
+ * by model_type or, in its absence, by keys that only one family has. */
 #include "sim/job/model_hf_json.h"
 #include "sim/base/text.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 /* Counts are sums and products of whole numbers, exact as doubles up to PP_MODEL_PARAMETERS_MAX;
- * beyond it the double still tells that the limit is passed. */
+ * beyond it the double still shows that the limit is passed. */
 static double norm_parameters(const pp_model *m, double width)
 {
     return m->rms_norm ? width : 2 * width;

@@ -1,3 +1,4 @@
+/* Parses and prints shared NICs and the slow-down of overlap. */
 #include "sim/job/sharing.h"
 
 #include "sim/base/field.h"

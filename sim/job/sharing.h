@@ -1,5 +1,5 @@
 /* What transfers and compute do to each other: links shared by the transfers on one NIC, and the
- * slow-down of compute beside communication. All zero: nothing, each takes its own time. */
+ * slow-down of compute during communication. All zero: nothing is shared or slowed down. */
 #ifndef PPSIM_SIM_JOB_SHARING_H
 #define PPSIM_SIM_JOB_SHARING_H
 

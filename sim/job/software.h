@@ -45,7 +45,7 @@ typedef struct pp_switches {
     bool sequence_parallel;
     bool flash_attention;   /* otherwise unfused: batched GEMMs, softmax, dropout */
     bool grad_sync_overlap; /* the data-parallel gradient reduction hides under the backward */
-    bool p2p_overlap;       /* pipeline transfers run beside compute (interleaved schedules) */
+    bool p2p_overlap;       /* pipeline transfers overlap with compute (interleaved schedules) */
     bool tp_overlap;        /* part of the tensor-parallel communication hides in the backward */
     bool fused_wgrad;       /* weight gradients accumulate inside the GEMM */
     pp_dtype grad_dtype;    /* of the main gradients */

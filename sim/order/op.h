@@ -6,7 +6,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* token letter, words */
+/* What a GPU computes for one stage and one microbatch. The letters are those of PyTorch's schedule
+ * files.
+ *
+ * - F, the forward, computes the activations that the next stage needs, and keeps what the backward
+ *   needs.
+ * - I, the backward for input, computes the gradient that the previous stage waits for. The
+ *   zero-bubble papers call it B.
+ * - W, the backward for weight, computes the gradients of the stage's parameters from what its I
+ *   left behind, the weight stash. No other stage waits for it, so that it can fill a bubble.
+ * - B is I and W as one op, for frameworks that do not split the backward.
+ *
+ * X(letter of the token, name in words) */
 #define PP_OP_MAP(X)            \
     X(F, "forward")             \
     X(I, "backward for input")  \

@@ -1,3 +1,5 @@
+/* Orders of compute ops: one array of ops per order, rank after rank; the tokens of PyTorch's
+ * schedules are printed and parsed here. */
 #include "sim/order/order.h"
 
 #include "sim/base/alloc.h"

@@ -1,3 +1,5 @@
+/* What a plan means: its orders are lowered by its framework, timed, and reported, one replica
+ * after the other. */
 #include "sim/plan/plan.h"
 
 #include "sim/analysis/period.h"

@@ -1,3 +1,4 @@
+/* Runs the cost model on the partition and the data that a plan has. */
 #include "sim/plan/recost.h"
 
 #include "sim/base/alloc.h"

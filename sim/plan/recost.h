@@ -1,4 +1,4 @@
-/* The costs of a plan anew: its partition and data, with other numbers. */
+/* New costs for the partition and the data of a plan. */
 #ifndef PPSIM_SIM_PLAN_RECOST_H
 #define PPSIM_SIM_PLAN_RECOST_H
 

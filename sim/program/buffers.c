@@ -1,3 +1,4 @@
+/* Names of the buffer policies, and settings that override those of a framework. */
 #include "sim/program/buffers.h"
 
 #include "sim/base/field.h"

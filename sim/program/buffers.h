@@ -1,4 +1,4 @@
-/* Who holds the tensors that travel between ranks, and for how long: the habits of one framework.
+/* Who holds the tensors that travel between ranks, and for how long. Frameworks differ in this.
  *
  * Every byte is counted once. The input of F is part of activation_bytes from the start of F to the
  * end of B or I, so its receive buffer counts as one before that, and after it only where it is not

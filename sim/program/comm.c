@@ -1,3 +1,6 @@
+/* Builds the communication of a program: collects the steps of all ranks, numbers groups and
+ * transfers, and matches the i-th send from a to b with the i-th receive that b posts from a.
+ * Linear in steps and transfers, but for a sort of the transfers by pair of ranks. */
 #include "sim/program/comm.h"
 
 #include "sim/base/alloc.h"

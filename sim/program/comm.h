@@ -88,6 +88,9 @@ typedef enum pp_comm_mode {
     PP_COMM_BATCHED, /* as rendezvous; the messages of one call about shapes are one group, too */
 } pp_comm_mode;
 
+/* A lane is a queue of transfers of one rank: those in it start in the order in which they were
+ * posted, and one that cannot start holds up all behind it. It stands for a CUDA stream on which a
+ * communicator's kernels run. */
 typedef enum pp_lanes {
     PP_LANES_SINGLE,        /* one queue per rank: PyTorch's batched p2p, one communicator */
     PP_LANES_PER_DIRECTION, /* sends and receives apart */
@@ -95,8 +98,8 @@ typedef enum pp_lanes {
     PP_LANES_PER_EDGE,      /* one per peer, both directions: a communicator per edge */
 } pp_lanes;
 
-/* The host beside each device. It issues steps in order; a compute op or a group costs it `launch`
- * and starts on the device no earlier. */
+/* The host (CPU thread) of each device issues steps in order; a compute op or a group costs it
+ * `launch` and starts on the device no earlier. */
 typedef struct pp_host_costs {
     pp_ns launch_ns, sync_ns, read_ns;
 } pp_host_costs;

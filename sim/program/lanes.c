@@ -1,3 +1,6 @@
+/* Divides the groups of every rank into entries of lanes and links the entries of a lane in the
+ * order in which the rank posts them. Linear in the transfers, but for groups, whose few members
+ * are compared pairwise. */
 #include "sim/program/lanes.h"
 
 #include "sim/base/alloc.h"
@@ -90,7 +93,7 @@ static pp_status chain_lanes(const pp_comm *comm, uint32_t ranks, pp_comm_lanes 
     latest *last = pp_alloc_array(2 * (size_t)ranks, sizeof *last);
     if (!last)
         return pp_err_nomem(err);
-    memset(last, 0xff, 2 * (size_t)ranks * sizeof *last); /* nobody's */
+    memset(last, 0xff, 2 * (size_t)ranks * sizeof *last); /* of no rank */
     for (uint32_t rank = 0; rank < ranks; rank++)
         chain_rank(comm, rank, l, last);
     free(last);

@@ -1,3 +1,4 @@
+/* Timelines in one block of memory. */
 #include "sim/program/timeline.h"
 
 #include "sim/base/alloc.h"

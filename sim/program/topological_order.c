@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct walker {
+typedef struct sorter {
     const pp_program *program;
-    size_t *next; /* [ranks]: first instruction not walked */
-    size_t done;  /* instructions walked */
-} walker;
+    size_t *next; /* [ranks]: first instruction not yet sorted */
+    size_t done;  /* instructions sorted */
+} sorter;
 
 /* The rank that runs instruction i. */
 static uint32_t rank_of(const pp_program *program, size_t i)
@@ -23,43 +23,44 @@ static uint32_t rank_of(const pp_program *program, size_t i)
     return pp_program_rank(program, program->op[i]);
 }
 
-/* Walks `rank` until an instruction needs one that has not been walked. turned: some microbatches
- * run on mirrored ranks; a constant, so that the others do not pay for the question. */
-static inline __attribute__((always_inline)) void walk_rank(walker *w, bool mirrored_from,
-                                                            uint32_t rank)
+/* Advances `rank` until an instruction needs one that has not been sorted. mirrored: some
+ * microbatches run on mirrored ranks; a constant, so that the others do not pay for the question.
+ */
+static inline __attribute__((always_inline)) void advance_rank(sorter *s, bool mirrored,
+                                                               uint32_t rank)
 {
-    const pp_program *program = w->program;
-    size_t i = w->next[rank];
+    const pp_program *program = s->program;
+    size_t i = s->next[rank];
     for (; i < program->rank_begin[rank + 1]; i++) {
         uint32_t source = program->source[i];
         if (source != PP_NO_SOURCE) {
-            uint32_t from = mirrored_from ? rank_of(program, source)
-                                          : program->stage_rank[program->op[source].stage];
-            if (source >= w->next[from] && !(from == rank && source < i))
+            uint32_t from = mirrored ? rank_of(program, source)
+                                     : program->stage_rank[program->op[source].stage];
+            if (source >= s->next[from] && !(from == rank && source < i))
                 break;
         }
-        program->topological_order[w->done++] = (uint32_t)i;
+        program->topological_order[s->done++] = (uint32_t)i;
     }
-    w->next[rank] = i;
+    s->next[rank] = i;
 }
 
 /* Every unfinished rank waits for one instruction; following "waits for" must run into a circle.
  * Names its members. */
-static pp_status report_deadlock(const walker *w, pp_err *err)
+static pp_status report_deadlock(const sorter *s, pp_err *err)
 {
-    const pp_program *program = w->program;
+    const pp_program *program = s->program;
     uint32_t rank = 0;
-    while (w->next[rank] == program->rank_begin[rank + 1])
+    while (s->next[rank] == program->rank_begin[rank + 1])
         rank++;
     for (uint32_t steps = 0; steps < program->ranks; steps++) /* now inside the circle */
-        rank = rank_of(program, program->source[w->next[rank]]);
+        rank = rank_of(program, program->source[s->next[rank]]);
     char text[700] = "";
     size_t used = 0;
     uint32_t first = rank;
     do {
         char waiting[32];
         char needed[32];
-        size_t i = w->next[rank];
+        size_t i = s->next[rank];
         size_t source = program->source[i];
         uint32_t other = rank_of(program, source);
         int n = snprintf(text + used, sizeof text - used,
@@ -77,21 +78,21 @@ static pp_status report_deadlock(const walker *w, pp_err *err)
 
 pp_status pp_program_sort_topologically(pp_program *program, pp_err *err)
 {
-    walker w = { .program = program, .next = pp_alloc_array(program->ranks, sizeof *w.next) };
-    if (!w.next)
+    sorter s = { .program = program, .next = pp_alloc_array(program->ranks, sizeof *s.next) };
+    if (!s.next)
         return pp_err_nomem(err);
-    memcpy(w.next, program->rank_begin, program->ranks * sizeof *w.next);
+    memcpy(s.next, program->rank_begin, program->ranks * sizeof *s.next);
     pp_status status = PP_OK;
-    while (!status && w.done < program->count) {
-        size_t before = w.done;
-        bool mirrored_from = program->mirrored_from < program->microbatches;
-        for (uint32_t rank = 0; rank < program->ranks && mirrored_from; rank++)
-            walk_rank(&w, true, rank);
-        for (uint32_t rank = 0; rank < program->ranks && !mirrored_from; rank++)
-            walk_rank(&w, false, rank);
-        if (w.done == before)
-            status = report_deadlock(&w, err);
+    while (!status && s.done < program->count) {
+        size_t before = s.done;
+        bool mirrored = program->mirrored_from < program->microbatches;
+        for (uint32_t rank = 0; rank < program->ranks && mirrored; rank++)
+            advance_rank(&s, true, rank);
+        for (uint32_t rank = 0; rank < program->ranks && !mirrored; rank++)
+            advance_rank(&s, false, rank);
+        if (s.done == before)
+            status = report_deadlock(&s, err);
     }
-    free(w.next);
+    free(s.next);
     return status;
 }

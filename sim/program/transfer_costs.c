@@ -1,3 +1,5 @@
+/* Looks up what a transfer takes and carries in the costs, and divides it among the tensors of a
+ * boundary. */
 #include "sim/program/transfer_costs.h"
 
 pp_ns pp_arrival_latency(const pp_program *program, const pp_costs *costs, pp_op op)

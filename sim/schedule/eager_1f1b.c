@@ -1,8 +1,8 @@
+/* Eager 1F1B (Zhuang et al. 2022, arXiv 2211.05322): min(m, 2 (p - 1 - r)) forwards before the
+ * first backward of rank r, so that a transfer has the time of two ops. */
 #include "sim/schedule/builders/fill.h"
 #include "sim/schedule/schedule.h"
 
-/* 1F1B with min(m, 2 (p - 1 - r)) forwards before the first backward, so that a transfer has the
- * time of two ops (Zhuang 2022, arXiv 2211.05322). */
 static void fill_rank(pp_order *order, uint32_t r, const pp_schedule_params *params)
 {
     pp_schedule_fill_1f1b(order, r, params, 2 * (params->ranks - 1 - r));

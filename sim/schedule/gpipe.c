@@ -1,3 +1,5 @@
+/* GPipe (Huang et al. 2019, arXiv 1811.06965; PyTorch ScheduleGPipe): every rank runs all
+ * forwards, then all backwards. */
 #include "sim/schedule/builders/fill.h"
 #include "sim/schedule/schedule.h"
 

@@ -1,7 +1,8 @@
+/* Breadth-first pipeline parallelism (Lamy-Poirier 2023, arXiv 2211.05953; PyTorch
+ * ScheduleLoopedBFS): rank r runs all microbatches through its first stage, then through its
+ * next, and backwards in the reverse order. */
 #include "sim/schedule/schedule.h"
 
-/* Rank r: all microbatches through its first stage, then through its next, and back in the exact
- * reverse order (PyTorch ScheduleLoopedBFS). */
 static pp_status looped_bfs_build(const pp_schedule_params *params, pp_order **order_out,
                                   pp_err *err)
 {

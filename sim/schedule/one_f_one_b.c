@@ -1,8 +1,9 @@
+/* 1F1B (PipeDream-Flush, Narayanan et al. 2021, arXiv 2006.09503; Megatron-LM
+ * forward_backward_pipelining_without_interleaving): rank r runs min(p - 1 - r, m) forwards,
+ * then one forward and one backward alternately, then the remaining backwards. */
 #include "sim/schedule/builders/fill.h"
 #include "sim/schedule/schedule.h"
 
-/* Rank r: min(p - 1 - r, m) forwards, then one forward and one backward in turn, then the rest of
- * the backwards (Megatron-LM forward_backward_pipelining_without_interleaving). */
 static void fill_rank(pp_order *order, uint32_t r, const pp_schedule_params *params)
 {
     pp_schedule_fill_1f1b(order, r, params, params->ranks - 1 - r);

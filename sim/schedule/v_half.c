@@ -1,3 +1,5 @@
+/* V-Half (Qi et al. 2024, arXiv 2405.15362): a repeating pattern whose lifetimes halve the
+ * activation memory of 1F1B. */
 #include "sim/schedule/builders/controlled.h"
 #include "sim/schedule/schedule.h"
 

@@ -1,3 +1,5 @@
+/* V-Min (Qi et al. 2024, arXiv 2405.15362): the repeating pattern with the shortest lifetimes, a
+ * third of the activation memory of 1F1B. */
 #include "sim/schedule/builders/controlled.h"
 #include "sim/schedule/schedule.h"
 

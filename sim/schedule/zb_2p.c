@@ -1,3 +1,5 @@
+/* ZB-2p (Qi et al. 2024, arXiv 2401.10241): the automatic schedule with the memory of 2p
+ * activations. */
 #include "sim/schedule/builders/zero_bubble.h"
 #include "sim/schedule/schedule.h"
 

@@ -93,17 +93,17 @@ static bool is_behind(const zbv *z, uint32_t r)
            (b <= b_before && b_before < z->m);
 }
 
-/* Forwards of a and b in turn until every rank is ahead of the one before it. */
+/* Forwards of a and b alternately until every rank is ahead of the one before it. */
 static void level(zbv *z)
 {
-    int turn = A;
+    int chunk = A;
     for (uint32_t r = 1; r < z->p; r++) {
         while (is_behind(z, r) && !z->g->failed) {
             for (uint32_t q = z->p; q-- > r;) {
-                if (placed(z, PP_OP_F, q, turn) < z->m)
-                    place(z, PP_OP_F, q, turn);
+                if (placed(z, PP_OP_F, q, chunk) < z->m)
+                    place(z, PP_OP_F, q, chunk);
             }
-            turn = turn == A ? B : A;
+            chunk = chunk == A ? B : A;
         }
     }
 }
@@ -216,7 +216,7 @@ static pp_status zbv_auto_build(const pp_schedule_params *params, pp_order **ord
     if (!z.target_ns || !z.back)
         return pp_err_nomem(err);
     pp_greedy_use_means(z.g);           /* its warm-up counts on ranks that are alike */
-    for (int set = 0; set < 4; set++) { /* each habit on, then off */
+    for (int set = 0; set < 4; set++) { /* each rule on, then off */
         z.fill_b = !(set & 2);
         z.fill_f = !(set & 1);
         refine(&z, &best_ns);

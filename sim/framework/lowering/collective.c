@@ -1,3 +1,5 @@
+/* Blocking transfers, one at a time, in an order that cannot deadlock: Megatron's loops for the
+ * orders that have one, else the single order of transfers that PyTorch's passes give. */
 #include "sim/framework/lowering/collective.h"
 
 #include "sim/base/field.h"

@@ -1,3 +1,6 @@
+/* Counts distinct graphs in a trie: a graph is a path of tasks, and equal paths end at the same
+ * node. Its edges are in a hash table with open addressing, so that the count takes linear time
+ * in the program. */
 #include "sim/framework/lowering/graphs.h"
 
 #include "sim/base/alloc.h"

@@ -1,3 +1,4 @@
+/* Sends, receives and checks from which frameworks write the steps of a rank. */
 #include "sim/framework/lowering/lower.h"
 
 #include "sim/base/field.h"

@@ -1,3 +1,5 @@
+/* The loops of megatron/core/pipeline_parallel/schedules.py, rank by rank: which tensors each
+ * communicate call sends and receives. Linear in the ops. */
 #include "sim/framework/lowering/megatron_sends.h"
 
 #include "sim/base/field.h"

@@ -1,5 +1,8 @@
-/* Megatron-LM's interleaved loop with overlap_p2p_comm: every isend and irecv is a group of its
- * own, posted in odd/even order, its handle waited for later. */
+/* Megatron's interleaved loop with overlap_p2p_comm
+ * (forward_backward_pipelining_with_interleaving): transfers are issued one by one, odd and even
+ * ranks in opposite order, and waited for right before they are needed. */
+#include "sim/framework/lowering/overlap.h"
+
 #include "sim/base/alloc.h"
 #include "sim/framework/lowering/megatron_sends.h"
 
@@ -16,7 +19,7 @@ typedef struct handles {
 /* One direction: activations or gradients. */
 typedef struct side {
     handles received;
-    uint32_t sent; /* the last send, if nobody waited for it, or NONE */
+    uint32_t sent; /* the last send, if no step waits for it, or NONE */
 } side;
 
 typedef struct loop {

@@ -1,5 +1,5 @@
-/* The order in which CPython (3.10 and later) walks a set of small integers. PyTorch's unshard pass
- * keeps the gathered stages in such a set and frees them in its order. */
+/* The order in which CPython (3.10 and later) iterates over a set of small integers. PyTorch's
+ * unshard pass keeps the gathered stages in such a set and frees them in its order. */
 #ifndef PPSIM_SIM_FRAMEWORK_LOWERING_PYTHON_SET_H
 #define PPSIM_SIM_FRAMEWORK_LOWERING_PYTHON_SET_H
 

@@ -1,3 +1,6 @@
+/* The passes of _PipelineScheduleRuntime, on its own representation: unshard and reshard of
+ * FSDP, gradient reduction, then sends and receives, which are placed in rounds over all ranks
+ * once their producers have been placed. */
 #include "sim/framework/lowering/torch_pass.h"
 
 #include "sim/base/alloc.h"

@@ -13,7 +13,7 @@ typedef enum pp_torch_receives {
 } pp_torch_receives;
 
 /* The passes _add_unshard_reshard, _add_reduce_grad, _add_send_recv. Every send and receive is a
- * group of its own; a send is waited for by nobody (unless BLOCKING).
+ * group of its own; no step waits for a send (unless BLOCKING).
  * framework: for the text. Fails: USAGE when a stage lives on two ranks, INFEASIBLE when PyTorch
  * refuses the order or it cannot finish, NOMEM. */
 PP_MUST_CHECK pp_status pp_torch_lower(const pp_order *order, const char *framework,

@@ -110,7 +110,7 @@ static uint32_t posts(const late *l, pp_step step)
 }
 
 /* cached: a size is sent again when it is not that of the tensor before; receiver and sender can
- * both tell, since the plan has the sizes. */
+ * both know, since the plan has the sizes. */
 static void announce(late *l, bool cached)
 {
     const pp_comm *from = l->from;

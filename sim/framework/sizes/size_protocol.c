@@ -1,3 +1,5 @@
+/* Names of the size protocols, what each framework supports of them, and the padding of data and
+ * costs. */
 #include "sim/framework/sizes/size_protocol.h"
 
 #include "sim/base/alloc.h"

@@ -12,7 +12,7 @@ typedef enum pp_size_protocol_kind {
     PP_SIZES_LOCAL,   /* every stage reads them from its own copy of the data */
     PP_SIZES_MESSAGE, /* a message before every tensor */
     PP_SIZES_CACHED,  /* a message before the first tensor of each edge, direction and chunk; a
-                          habit that resends: also before each whose size is another */
+                          framework that resends also sends one when the size changes */
     PP_SIZES_PADDED,  /* all microbatches as long as the longest, or as `tokens` */
     PP_SIZES_BUCKET,  /* tokens rounded up to a multiple of `tokens` */
 } pp_size_protocol_kind;

@@ -19,7 +19,7 @@ typedef struct level {
 typedef struct pulling {
     pp_slots *slots;
     level *level;     /* [ranks][length + 1] */
-    uint32_t *inputs; /* [ranks]: I's that were walked */
+    uint32_t *inputs; /* [ranks]: I's that were passed */
     int32_t cap;      /* largest `held` */
     bool with_w;
 } pulling;
@@ -131,7 +131,7 @@ static bool feeder(const pp_slots *slots, uint32_t r, uint32_t type, uint32_t *r
     return true;
 }
 
-/* The slot of the n-th walked I of rank r, all of which stand before slot t. */
+/* The slot of the n-th I that was passed of rank r, all of which stand before slot t. */
 static uint32_t input_slot(const pulling *p, uint32_t r, uint32_t n, uint32_t t)
 {
     for (uint32_t left = p->inputs[r] - n; left > 0;) {

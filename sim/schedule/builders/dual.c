@@ -1,3 +1,5 @@
+/* DualPipe's eight steps (DeepSeek-AI, dualpipe.py: step, _forward_chunk, _backward_chunk,
+ * _forward_backward_chunk), with the weight gradients that it puts off. Linear in the ops. */
 #include "sim/schedule/builders/dual.h"
 
 #include "sim/base/alloc.h"

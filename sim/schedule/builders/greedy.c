@@ -1,3 +1,5 @@
+/* Bookkeeping of greedy generators: clocks, memory and open W's of every rank, updated in
+ * constant time per op. */
 #include "sim/schedule/builders/greedy.h"
 
 #include "sim/base/alloc.h"

@@ -1,3 +1,4 @@
+/* PyTorch's ScheduleInterleaved1F1B: number_of_rounds = max(1, m div p), which must divide m. */
 #include "sim/schedule/builders/rounds.h"
 
 #include "sim/base/field.h"

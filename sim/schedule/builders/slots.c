@@ -1,3 +1,5 @@
+/* A dense grid of ranks x slots with the inverse table, so that placing, moving and finding an
+ * op take constant time. */
 #include "sim/schedule/builders/slots.h"
 
 #include "sim/base/alloc.h"

@@ -1,5 +1,5 @@
 /* Places F and I of one microbatch after the other on all ranks, and W's where memory or the wait
- * for an input asks for them; once for each set of three habits. The order with the shortest
+ * for an input asks for them; once for each set of three rules. The order with the shortest
  * longest stage time is taken. One stage per rank: stage and rank are the same number. */
 #include "sim/schedule/builders/zero_bubble.h"
 
@@ -183,7 +183,7 @@ pp_status pp_schedule_zb_build(const pp_schedule_params *params, uint32_t limit,
     z.want = pp_alloc_array(params->ranks, sizeof *z.want);
     if (!z.extra || !z.want)
         return pp_err_nomem(err);
-    for (int set = 0; set < 8; set++) { /* each habit on, then off */
+    for (int set = 0; set < 8; set++) { /* each rule on, then off */
         z.prompt = !(set & 4);
         z.backward = !(set & 2);
         z.always = !(set & 1);

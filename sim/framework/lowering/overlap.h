@@ -1,0 +1,13 @@
+/* Megatron-LM's interleaved loop with overlap_p2p_comm. */
+#ifndef PPSIM_SIM_FRAMEWORK_LOWERING_OVERLAP_H
+#define PPSIM_SIM_FRAMEWORK_LOWERING_OVERLAP_H
+
+#include "sim/program/program.h"
+
+/* Lowers an interleaved order with overlap_p2p_comm: sends and receives apart, in odd/even order,
+ * waited for when they are needed. flush: overlap_p2p_comm_warmup_flush too, so that warm-up and
+ * cool-down do the same. Fails: as pp_megatron_check and pp_lower_ranks. */
+PP_MUST_CHECK pp_status pp_megatron_overlap(const pp_order *order, const char *framework,
+                                            bool flush, pp_program **program_out, pp_err *err);
+
+#endif
