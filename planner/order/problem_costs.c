@@ -1,6 +1,7 @@
 /* A step as a problem of ordering, and orders in both directions. An op of the problem takes as
  * long as the simulator's op with framework ideal, where a transfer is pure latency, so the
- * makespans of both agree to the nanosecond (tests/unit/test_instance_costs.c). O(ops). */
+ * makespans of both agree to the nanosecond (tests/unit/planner/order/test_problem_costs.c).
+ * O(ops). */
 #include "planner/order/problem_costs.h"
 
 #include <stdlib.h>

@@ -127,7 +127,7 @@ static void find_turns(recompute_fit *t, const pp_order *order)
     }
 }
 
-/* When memory is taken and given back depends on a rank's order alone (instance.h). */
+/* When memory is taken and given back depends on a rank's order alone (planner/order/problem.h). */
 static void check_ranks(recompute_fit *t, const pp_order_problem *x, const pp_order *order,
                         uint32_t *ops)
 {

@@ -59,7 +59,7 @@ static pp_status refuse(splits *list, const pp_err *why, pp_err *err)
     return PP_OK;
 }
 
-/* With its bound: that of its best point (setups.c). */
+/* With its bound: that of its best point (planner/search/space.c). */
 static pp_status add(splits *list, pp_parallel parallel, pp_err *err)
 {
     pp_search search PP_CLEANUP(pp_search_close) = { 0 };

@@ -39,7 +39,7 @@ typedef enum pp_p2p {
 /* "send-recv", "all-gather", "all-reduce", NULL. */
 const char *const *pp_p2p_names(void);
 
-/* Habits of the training software; a --stack is a named set of them (costmodel.md's stacks). */
+/* Habits of the training software; a --stack is a named set of them (--stack in ppsim(1)). */
 typedef struct pp_switches {
     pp_recompute recompute;
     bool sequence_parallel;

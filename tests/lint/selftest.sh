@@ -10,8 +10,8 @@ tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 mkdir "$tree/clean"
 mkdir -p "$tree/clean/tests/lint"
-cp tests/lint/layers.sh tests/lint/links.sh tests/lint/links.py tests/lint/names.sh tests/lint/toplevel.sh \
-    tests/lint/strip.awk "$tree/clean/tests/lint"
+cp tests/lint/layers.sh tests/lint/links.sh tests/lint/links.py tests/lint/names.sh tests/lint/mentions.sh \
+    tests/lint/toplevel.sh     tests/lint/strip.awk "$tree/clean/tests/lint"
 cd "$tree/clean"
 mkdir -p sim/base sim/plugin planner/low planner/high calib runtime traces tools/ppsim tests/unit/sim/base \
     tests/contract tests/torture
@@ -49,7 +49,7 @@ try() {
     git init -q . && git add -A
     sh "tests/lint/$1.sh" . build >verdict 2>&1
 }
-for lint in layers links names toplevel; do
+for lint in layers links mentions names toplevel; do
     try $lint || { echo "$lint does not accept the clean tree:"; cat verdict; exit 1; }
 done
 rm -rf build .git verdict
@@ -98,6 +98,8 @@ planted 'a test that is named after no source' names 'sim/base has no file of th
     'mv tests/unit/sim/base/test_text.c tests/unit/sim/base/test_words.c'
 planted 'a test of a folder that is not there' names 'there is no folder sim/bottom' \
     'mv tests/unit/sim/base tests/unit/sim/bottom'
+planted 'a comment that names a file that is gone' mentions 'sim/base/text.c:1: its comment names sim/base/words.c' \
+    'sed -i "1s|.*|/* Like sim/base/words.c. */|" sim/base/text.c'
 planted 'a layer of loose files' toplevel 'planner/ has more than a dozen files' \
     'for n in 1 2 3 4 5 6 7 8 9 10 11 12 13; do touch planner/$n.h; done'
 planted 'a file that does not belong at the top' toplevel 'notes does not belong' 'touch notes'

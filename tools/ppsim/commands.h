@@ -1,4 +1,5 @@
-/* The table of commands: tools/ppsim/cmd_x.c and one line in tools/ppsim/commands.def each. */
+/* The table of commands. A command is one file, tools/ppsim/cmd_<name>.c, and one line of
+ * tools/ppsim/commands.def. */
 #ifndef PPSIM_TOOLS_PPSIM_COMMANDS_H
 #define PPSIM_TOOLS_PPSIM_COMMANDS_H
 

@@ -145,7 +145,7 @@ typedef struct pp_gpu_launch {
 PP_GPU_KERNEL_MAP(PP_GPU_DECLARE)
 #undef PP_GPU_DECLARE
 
-/* The same with as many blocks and as much shared memory as the arguments need (launch.c). */
+/* The same with as many blocks and as much shared memory as the arguments need (kernels.c). */
 #define PP_GPU_DECLARE(name, arguments) \
     cudaError_t pp_gpu_##name(cudaStream_t stream, pp_gpu_type type, const arguments *of);
 PP_GPU_KERNEL_MAP(PP_GPU_DECLARE)

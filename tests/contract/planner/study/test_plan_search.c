@@ -127,7 +127,7 @@ START_TEST(memory_is_obeyed)
 }
 END_TEST
 
-/* --partition auto is never slower than uniform (users.md A4). */
+/* --partition auto is never slower than uniform. */
 START_TEST(balanced_is_not_slower_than_uniform)
 {
     static const char *const models[] = { "gpt175b", "gpt22b", "llama3-70b", "gpt39b" };

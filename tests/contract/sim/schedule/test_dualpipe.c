@@ -75,7 +75,7 @@ START_TEST(bubbles_are_those_of_the_published_formula)
 END_TEST
 
 /* Without a duration of their own pairs run F then B: p/2 - 1 of idle, half of DualPipeV's
- * (schedules.md 4.4: 51, 199, 399 for DualPipeV). */
+ * (51, 199 and 399 for DualPipeV). */
 START_TEST(without_overlap_the_bubble_is_half_of_dualpipev)
 {
     static const uint32_t v_makespans[][3] = { { 4, 8, 51 }, { 8, 32, 199 }, { 16, 64, 399 } };

@@ -1,4 +1,4 @@
-/* Orders of forwards only: evaluation (users.md A9). */
+/* Orders of forwards only, as in evaluation. */
 #include "planner/bound/bound.h"
 #include "sim/order/order_check.h"
 #include "tests/support/executors.h"

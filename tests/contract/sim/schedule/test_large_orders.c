@@ -25,7 +25,7 @@ static uint32_t eager(uint32_t rank, uint32_t v)
     return 2 * (P - 1 - rank) + 1;
 }
 
-/* schedules.md 2.2: w = 2(p - r - 1) + (v - 1)N forwards, then one more. */
+/* Interleaved 1F1B (Narayanan et al. 2021): w = 2(p - r - 1) + (v - 1)N forwards, then one more. */
 static uint32_t interleaved(uint32_t rank, uint32_t v)
 {
     return 2 * (P - 1 - rank) + (v - 1) * P + 1;

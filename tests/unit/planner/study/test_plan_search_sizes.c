@@ -36,7 +36,7 @@ static size_t last_row(const pp_costs *costs)
     return pp_cost_index(costs, 0, costs->microbatches - 1);
 }
 
-/* users.md A3: padded charges compute, bytes and memory; throughput counts what was trained. */
+/* Padding costs compute, bytes and memory; throughput counts the tokens that were trained. */
 START_TEST(padding_is_charged_in_time_bytes_and_memory)
 {
     const planning p = planning_of("gpt3.6b", "h100-80g");

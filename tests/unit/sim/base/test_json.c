@@ -26,7 +26,7 @@ static pp_json *parsed(const char *text)
     return json;
 }
 
-/* RFC 8259, and design.md: duplicate keys, NaN and overflow are refused. */
+/* RFC 8259; in addition, duplicate keys, NaN and overflow are refused. */
 START_TEST(what_is_not_strict_json_is_refused_with_line_and_column)
 {
     static const struct {
@@ -269,7 +269,7 @@ static char *printed(pp_json_build *build, pp_json *json)
     return text;
 }
 
-/* design.md: keys sorted, doubles to 17 digits. */
+/* Keys are sorted, and doubles have 17 digits. */
 START_TEST(output_is_sorted_exact_and_reads_back)
 {
     pp_json_build build = { 0 };

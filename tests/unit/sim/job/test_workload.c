@@ -419,7 +419,7 @@ END_TEST
 
 /* ---- job ------------------------------------------------------------------------------------ */
 
-/* design.md: loop is s mod p, v is the snake. */
+/* Placement loop is s mod p, v is the snake. */
 START_TEST(stages_lie_on_ranks_as_the_placement_says)
 {
     static const uint32_t loop[] = { 0, 1, 2, 0, 1, 2, 0, 1, 2 };
@@ -440,7 +440,7 @@ START_TEST(gpus_are_pp_tp_cp_dp_and_ep_lies_inside)
 }
 END_TEST
 
-/* costmodel.md, Stack. */
+/* Each stack's switches are those of the paper or program it is named after. */
 START_TEST(stacks_switch_what_their_papers_say)
 {
     pp_switches old;

@@ -74,7 +74,7 @@ static pp_ns makespan_of(const char *framework, const char *shapes, pp_host_cost
     return makespan_ns;
 }
 
-/* users.md A3: with equal lengths a protocol costs its overhead per transfer times the transfers on
+/* With equal lengths a protocol costs its overhead per transfer times the transfers on
  * the critical path, which for one microbatch are 2 (p - 1). */
 START_TEST(a_message_costs_its_overhead_per_transfer_on_the_path)
 {
