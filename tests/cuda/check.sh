@@ -102,8 +102,8 @@ cmake -DPPSIM_CUDA=OFF -DPPSIM_CUDNN=ON -P "$root/cmake/Cuda.cmake" 2>&1 | tr -s
 grep -q 'PPSIM_CUDNN=ON, but the GPU module, of which it is a part, is not built: PPSIM_CUDA=OFF' said || wrong "cuDNN alone: $(cat said)"
 cmake -S "$root" -B configured -DPPSIM_TESTS=OFF -DPPSIM_CUDA_PACKAGES="$build/cuda-packages" \
     -DPPSIM_CUDART="$scratch/mixed/libcudart.so.9" >said 2>&1 || wrong "without the module: $(tail said)"
-grep -q '"cuda", 0, "-"' configured/generated/tools/parts.inc && grep -q '"cudnn", 0, "-"' configured/generated/tools/parts.inc ||
-    wrong "parts without the module: $(cat configured/generated/tools/parts.inc)"
+grep -q '"cuda", 0, "-"' configured/generated/tools/ppsim/base/parts.inc && grep -q '"cudnn", 0, "-"' configured/generated/tools/ppsim/base/parts.inc ||
+    wrong "parts without the module: $(cat configured/generated/tools/ppsim/base/parts.inc)"
 cmake -S "$root" -B configured -DPPSIM_CUDNN=ON 2>&1 | tr -s ' \n' ' ' >said
 grep -qE 'PPSIM_CUDNN=ON, but the GPU module, of which it is a part, is not built: (parts of different CUDAs|.* not found)' said || wrong "cuDNN alone: $(cat said)"
 

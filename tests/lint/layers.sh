@@ -5,7 +5,7 @@ cd "$1"
 find sim planner calib runtime traces tools tests -name '*.[ch]' | sort |
     xargs awk -f tests/lint/strip.awk |
     sed -n 's/^\([^:]*\):\([0-9]*\):[ \t]*#[ \t]*include[ \t]*\(["<][^">]*\)[">].*/\1 \2 \3/p' |
-    awk -v folders=tests/lint/layers.txt -v exceptions=tests/lint/layers.known '
+    awk -v folders=tests/lint/layers.txt '
 BEGIN {
     may["sim"] = "sim"
     may["planner"] = "sim planner"
@@ -17,18 +17,14 @@ BEGIN {
     while ((getline entry <folders) > 0)
         if (entry ~ /^[a-z]/) height[entry] = ++listed
     if (!listed) { print folders ": names no folder"; bad = 1 }
-    while ((getline entry <exceptions) > 0)
-        if (entry ~ /^[a-z]/) known[entry] = 1
 }
 function folder(path) { sub(/\/[^\/]*$/, "", path); return path }
 # The folders of a layer are ordered; its tables (*.def) stand above them and are read by all.
 function downwards(upper, lower) {
     if (!(upper in height)) wrong(upper ": not in " folders)
     else if (!(lower in height)) wrong("\"" header "\": " lower " is not in " folders)
-    else if (height[lower] > height[upper]) {
-        if ((upper " " lower) in known) needed[upper " " lower] = 1
-        else wrong("\"" header "\": " upper " is below " lower " in " folders)
-    }
+    else if (height[lower] > height[upper])
+        wrong("\"" header "\": " upper " is below " lower " in " folders)
 }
 function wrong(why) { print file ":" line ": " why; bad = 1 }
 function has(list, word) { return index(" " list " ", " " word " ") > 0 }
@@ -60,7 +56,7 @@ function only(pattern, where, what) {
     }
     if (!has(may[from[1]], to[1]))
         wrong("\"" header "\": " from[1] "/ may not include " to[1] "/")
-    if (from[1] == to[1] && from[1] !~ /^(tools|tests)$/ && header !~ /\.def$/)
+    if (from[1] == to[1] && from[1] != "tests" && header !~ /\.def$/)
         downwards(folder(file), folder(header))
     if (header ~ /_int\.h$/ && from[1] != to[1] && from[1] != "tests")
         wrong("\"" header "\": _int.h headers belong to their folder")
@@ -69,7 +65,5 @@ function only(pattern, where, what) {
 }
 END {
     if (NR == 0) { print "no #include found: the lint itself is broken"; bad = 1 }
-    for (entry in known)
-        if (!(entry in needed)) { print exceptions ": take out the line \"" entry "\", which nothing needs any more"; bad = 1 }
     exit bad
 }'

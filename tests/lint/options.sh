@@ -1,6 +1,6 @@
 #!/bin/sh
 # Libraries name fields of the input (sim/base/field.h); what an option is called and what to type
-# is said by the command, tools/ppsim/option_names.c. No string below tools/ spells either.
+# is said by the command, tools/ppsim/base/option_names.c. No string below tools/ spells either.
 set -eu
 cd "$1"
 

@@ -4,11 +4,11 @@
 #include "calib/profile/profile_write.h"
 #include "sim/base/alloc.h"
 #include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/option_names.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/base/ticker.h"
 #include "tools/ppsim/calibrate/print.h"
 #include "tools/ppsim/commands.h"
-#include "tools/ppsim/option_names.h"
 
 #include <errno.h>
 #include <inttypes.h>

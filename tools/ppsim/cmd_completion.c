@@ -6,6 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+static const pp_command *const commands[] = {
+#define PP_COMMAND(id) &pp_command_##id,
+#include "tools/ppsim/commands.def"
+#undef PP_COMMAND
+    NULL,
+};
+
 static const pp_option options[] = {
     { NULL, NULL, NULL, NULL, false },
 };
@@ -70,7 +77,7 @@ static void add_word(pp_text *text, const char *word)
 
 static void add_commands(pp_text *text)
 {
-    for (const pp_command *const *c = pp_commands(); *c; c++)
+    for (const pp_command *const *c = commands; *c; c++)
         add_word(text, (*c)->name);
 }
 
@@ -106,7 +113,7 @@ static void bash(pp_text *text)
     add_commands(text);
     pp_text_add(text, " --help --version' ;;\n    *)\n"
                       "    case ${COMP_WORDS[1]}:${COMP_WORDS[COMP_CWORD - 1]} in\n    *:=) ;;\n");
-    for (const pp_command *const *c = pp_commands(); *c; c++) {
+    for (const pp_command *const *c = commands; *c; c++) {
         const pp_option *option;
         values v;
         for (size_t i = 0; (option = pp_command_option(*c, i)); i++)
@@ -189,7 +196,7 @@ static void zsh(pp_text *text)
                       "    compadd -S = -a names\n}\n"
                       "_ppsim() {\n"
                       "    if (( CURRENT == 2 )); then\n        local -a commands=(\n");
-    for (const pp_command *const *c = pp_commands(); *c; c++) {
+    for (const pp_command *const *c = commands; *c; c++) {
         pp_text_add(text, "            '%s:", (*c)->name);
         add_escaped(text, (*c)->summary, "\\");
         pp_text_add(text, "'\n");
@@ -197,7 +204,7 @@ static void zsh(pp_text *text)
     pp_text_add(text, "            '--help:print help' '--version:print version and licences'\n"
                       "        )\n        _describe command commands\n        return\n    fi\n"
                       "    shift words\n    (( CURRENT-- ))\n    case $words[1] in\n");
-    for (const pp_command *const *c = pp_commands(); *c; c++)
+    for (const pp_command *const *c = commands; *c; c++)
         zsh_command(*c, text);
     pp_text_add(text, "    esac\n}\n_ppsim \"$@\"\n");
 }
@@ -234,7 +241,7 @@ static void fish_option(const pp_command *command, const pp_option *option, cons
 static void fish(pp_text *text)
 {
     pp_text_add(text, "# fish completion of ppsim, made by 'ppsim completion fish'\n");
-    for (const pp_command *const *c = pp_commands(); *c; c++) {
+    for (const pp_command *const *c = commands; *c; c++) {
         const pp_option *option;
         values v;
         pp_text_add(text, "complete -c ppsim -n __fish_use_subcommand -f -a %s", (*c)->name);

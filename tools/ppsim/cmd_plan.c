@@ -3,128 +3,17 @@
 #include "sim/base/file.h"
 #include "sim/plan/plan_write.h"
 #include "tools/ppsim/base/args.h"
-#include "tools/ppsim/base/option_rows.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/commands.h"
 #include "tools/ppsim/export/export.h"
 #include "tools/ppsim/input/profile_args.h"
+#include "tools/ppsim/plan/options.h"
 #include "tools/ppsim/plan/plan.h"
 #include "traces/format/export/export.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-static const pp_option options[] = {
-    { PP_OPTION_MODEL },
-    { "--gpus", "N", "split N GPUs over pp, tp, cp, dp, ep where these are not given", NULL,
-      false },
-    { PP_OPTION_PP },
-    { PP_OPTION_HW },
-    { "--profile", "NAME|FILE",
-      "measured, goes over --hw, or alone without it; 'ppsim list profiles', 'ppsim calibrate'",
-      NULL, false },
-    { "--profile-only", "kernels|links", "take this part of the profile; both", NULL, false },
-    { "--profile-layers", "N", "of a stage that was measured and imported", NULL, false },
-    { PP_OPTION_TP },
-    { PP_OPTION_DP },
-    { PP_OPTION_CP },
-    { PP_OPTION_EP },
-    { PP_OPTION_VPP_CHOSEN },
-    { "--seq-length", "N", "tokens per sequence, or per bin of --lengths; the model's maximum",
-      NULL, false },
-    { "--micro-batch-size", "N", "sequences per microbatch; chosen when not given", NULL, false },
-    { "--global-batch-size", "N", "sequences per step; 8 x pp x dp, in whole micro-batches", NULL,
-      false },
-    { PP_OPTION_LENGTHS },
-    { "--packing", "first-fit|given|equal|ramped|auto",
-      "which of them share a microbatch; auto: what is fastest", NULL, false },
-    { "--schedule", "NAME",
-      "one of 'ppsim list schedules', or planned: an order found; all, if not given", NULL, false },
-    { PP_OPTION_MICROBATCH_GROUP_SIZE },
-    { "--target", "NAME",
-      "of 'ppsim list targets': plan only what that runtime runs, and say what that costs", NULL,
-      false },
-    { PP_OPTION_TORCH_COMPILE },
-    { PP_OPTION_EXECUTOR_OR_AUTO },
-    { PP_OPTION_SHAPES_OR_AUTO },
-    { PP_OPTION_HOST },
-    { PP_OPTION_SHAPE_MESSAGE },
-    { PP_OPTION_TENSORS_PER_BOUNDARY },
-    { PP_OPTION_RECOMPUTE },
-    { PP_OPTION_MEMORY_LIMIT },
-    { PP_OPTION_RANK_SPEED },
-    { PP_OPTION_RANK_MEMORY },
-    { PP_OPTION_RANK_LINK },
-    { PP_OPTION_PARTITION },
-    { "--bare-ends", NULL, "auto may give embedding or head a stage without layers", NULL, false },
-    { PP_OPTION_STACK },
-    { "--sequence-parallel", "on|off", "on when tp > 1", NULL, false },
-    { "--attention", "flash|unfused", "the stack's", NULL, false },
-    { "--grad-sync", "exposed|overlap", "data-parallel gradient reduction; the stack's", NULL,
-      false },
-    { "--grad-dtype", "fp16|bf16|fp32", "of the main gradients; the stack's", NULL, false },
-    { "--tp-overlap", "on|off", "hide part of tensor-parallel communication; the stack's",
-      "--tp-comm-overlap", false },
-    { "--zero", "0|1", "1 divides the optimizer state over dp; the stack's", NULL, false },
-    { "--communicators", "world|pp|per-edge|auto",
-      "who shares one with a pipeline transfer; auto: what is fastest", NULL, false },
-    { PP_OPTION_RECV_BUFFERS },
-    { PP_OPTION_SEND_BUFFERS },
-    { PP_OPTION_RETURN_OUTPUTS },
-    { "--p2p", "send-recv|all-gather|all-reduce", "what a transfer is made of; the executor's",
-      NULL, false },
-    { "--scatter-gather", "on|off", "send 1/tp per rank, gather there; the stack's", NULL, false },
-    { "--node-network", "RATE", "network of a node, 800Gb/s or 100GB/s; the hardware file's", NULL,
-      false },
-    { PP_OPTION_STEP_SYNC },
-    { "--jitter", "SPEC", "rank the best by their step under jitter; as simulate --jitter", NULL,
-      false },
-    { "--rank-by", "p50|p95", "with --jitter: the percentile compared; p50", NULL, false },
-    { "--pareto", NULL, "the fastest at every memory limit up to the given one: a table", NULL,
-      false },
-    { "--explain", NULL,
-      "where nothing fits: the sets of changes that do, and what each change gives", NULL, false },
-    { "--why", NULL, "say where the step goes, part by part, in ns that sum to it", NULL, false },
-    { "--budget", "TIME|COUNTit", "end the search after 5s, or 20000it; simulations, then orders",
-      NULL, false },
-    { "--seed", "N", "of the search for orders and of --jitter; 0", NULL, false },
-    { "--instance", "FILE", "order the ops of a ppsim.instance file; -o writes the orders", NULL,
-      false },
-    { "--threads", "N",
-      "of the search for orders and --jitter, which do not depend on it; all processors", NULL,
-      false },
-    { "--candidates", "FILE", "write every candidate considered, with its reason, as CSV", NULL,
-      false },
-    { "--emit", "FORMAT=FILE", "write the schedule: plan, torchtitan, megatron, pytorch-csv, ...",
-      NULL, true },
-    { "--trace", "FORMAT=FILE", "write the timeline: chrome, text", NULL, true },
-    { PP_OPTION_TRACE_RANKS },
-    { "--use-distributed-optimizer", NULL, "Megatron's spelling of --zero 1", NULL, false },
-    { "--overlap-grad-reduce", NULL, "Megatron's spelling of --grad-sync overlap", NULL, false },
-    { "--use-flash-attn", NULL, "Megatron's spelling of --attention flash", NULL, false },
-    { "--accumulate-allreduce-grads-in-fp32", NULL, "Megatron's spelling of --grad-dtype fp32",
-      NULL, false },
-    { "--no-overlap-p2p-communication", NULL, "Megatron's spelling of --executor megatron", NULL,
-      false },
-    { "--overlap-p2p-communication-warmup-flush", NULL,
-      "Megatron's spelling of --executor megatron-overlap-flush", NULL, false },
-    { "--recompute-method", "uniform", "Megatron's, beside --recompute-granularity full", NULL,
-      false },
-    { "--recompute-num-layers", "1", "Megatron's, beside --recompute-granularity full", NULL,
-      false },
-    { NULL, NULL, NULL, NULL, false },
-};
-
-static const pp_option_alias aliases[] = {
-    { "--use-distributed-optimizer", "--zero", "1" },
-    { "--overlap-grad-reduce", "--grad-sync", "overlap" },
-    { "--use-flash-attn", "--attention", "flash" },
-    { "--accumulate-allreduce-grads-in-fp32", "--grad-dtype", "fp32" },
-    { "--no-overlap-p2p-communication", "--executor", "megatron" },
-    { "--overlap-p2p-communication-warmup-flush", "--executor", "megatron-overlap-flush" },
-    { NULL, NULL, NULL },
-};
 
 static pp_status write_candidates(const pp_args *args, const pp_search_result *choice, pp_err *err)
 {
@@ -215,7 +104,7 @@ static pp_status choose(pp_plan_input *input, pp_search_result **choice_out, pp_
 static pp_status plan(const pp_args *args, pp_err *err)
 {
     if (pp_args_has(args, "--instance"))
-        return pp_plan_instance(args, options, err);
+        return pp_plan_instance(args, pp_plan_options, err);
     if (pp_args_has(args, "--pareto"))
         return pp_plan_pareto(args, err);
     pp_plan_input input PP_CLEANUP(pp_plan_input_free) = { .request = { .seed = 0 } };
@@ -266,8 +155,8 @@ const pp_command pp_command_plan = {
     .name = "plan",
     .arguments = "--model M --pp P [...]",
     .summary = "choose schedule, partition, recomputation and split; predict the step",
-    .options = options,
-    .aliases = aliases,
+    .options = pp_plan_options,
+    .aliases = pp_plan_option_aliases,
     .details = "What is not given is chosen or assumed, and printed.\n"
                "examples:\n"
                "  ppsim plan --model gpt175b --pp 16\n"

@@ -1,7 +1,6 @@
 /* ppsim simulate: predicts one step of a plan, a schedule file or a named schedule. */
 #include "sim/analysis/report_json.h"
 #include "tools/ppsim/base/args.h"
-#include "tools/ppsim/base/option_rows.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/commands.h"
 #include "tools/ppsim/export/export.h"
@@ -11,35 +10,10 @@
 #include "tools/ppsim/report/robustness.h"
 #include "tools/ppsim/scenario/framework_table.h"
 #include "tools/ppsim/scenario/scenario_run.h"
+#include "tools/ppsim/scenario/simulate_options.h"
 #include "traces/format/export/export.h"
 
 #include <string.h>
-
-static const pp_option options[] = {
-#include "tools/ppsim/scenario/options.def"
-    { "--compile-time", "TIME", "of one graph, where the executor compiles (xla, neuronx)", NULL,
-      false },
-    { "--worst", "N", "show the N longest waits and what caused them; 5", NULL, false },
-    { "--why", NULL, "say where the step goes, part by part, in ns that sum to it", NULL, false },
-    { "--jitter", "SPEC", "Monte Carlo: compute=0.02,comm=0.1,slow-rank=3:1.3; see manual", NULL,
-      false },
-    { "--sensitivity", NULL, "growth of the step per ns on each stage and link", NULL, false },
-    { "--threads", "N", "for --jitter, which does not depend on it; all processors", NULL, false },
-    { "--seed", "N", "of --jitter, echoed in the report; 0", NULL, false },
-    { PP_OPTION_COLUMNS },
-    { "--emit", "FORMAT=FILE", "write the schedule, the plan or the report; 'ppsim list formats'",
-      NULL, true },
-    { PP_OPTION_TORCH_COMPILE },
-    { PP_OPTION_RECOST_PROFILE },
-    { PP_OPTION_RECOST },
-    { PP_OPTION_RECOST_MODEL },
-    { PP_OPTION_RECOST_HW },
-    { PP_OPTION_RECOST_ONLY },
-    { PP_OPTION_RECOST_LAYERS },
-    { "--trace", "FORMAT=FILE", "write the timeline; 'ppsim list formats'", NULL, true },
-    { PP_OPTION_TRACE_RANKS },
-    { NULL, NULL, NULL, NULL, false },
-};
 
 static pp_status print(const pp_args *args, const pp_plan *plan, const pp_report *report,
                        pp_err *err)
@@ -120,7 +94,7 @@ const pp_command pp_command_simulate = {
     .arguments = "PLAN.json | FILE.csv --costs ... | --schedule NAME --pp P --microbatches M "
                  "--costs ...",
     .summary = "predict one step: time, bubble and why, memory per rank",
-    .options = options,
+    .options = pp_simulate_options,
     .details = "examples:\n"
                "  ppsim simulate plan.json\n"
                "  ppsim simulate --schedule 1f1b --pp 8 --microbatches 32 \\\n"

@@ -9,7 +9,4 @@
 #include "tools/ppsim/commands.def"
 #undef PP_COMMAND
 
-/* In the order of tools/ppsim/commands.def; ends with NULL. */
-const pp_command *const *pp_commands(void);
-
 #endif

@@ -2,25 +2,31 @@
  * turns its status into an exit status. */
 #include "sim/base/alloc.h"
 #include "tools/ppsim/base/args.h"
+#include "tools/ppsim/base/option_names.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/base/version.h"
 #include "tools/ppsim/base/words.h"
 #include "tools/ppsim/commands.h"
-#include "tools/ppsim/option_names.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { COMMANDS_MAX = 64 }; /* among which a near name is looked for */
+static const pp_command *const commands[] = {
+#define PP_COMMAND(id) &pp_command_##id,
+#include "tools/ppsim/commands.def"
+#undef PP_COMMAND
+    NULL,
+};
+
 #define SUMMARY_COLUMN 13
 
 static void add_usage(pp_text *text)
 {
     pp_text_add(text, "ppsim predicts and plans pipeline-parallel training steps.\n\n"
                       "usage: ppsim COMMAND [OPTIONS]\n\n");
-    for (const pp_command *const *c = pp_commands(); *c; c++) {
+    for (const pp_command *const *c = commands; *c; c++) {
         pp_text_add(text, "  %-10s ", (*c)->name);
         pp_print_words(text, (*c)->summary, SUMMARY_COLUMN, SUMMARY_COLUMN);
     }
@@ -59,9 +65,9 @@ static int run(const pp_command *command, int argc, char **argv)
 
 static int unknown_command(const char *name)
 {
-    const char *names[COMMANDS_MAX + 1] = { NULL };
-    for (size_t i = 0; i < COMMANDS_MAX && pp_commands()[i]; i++)
-        names[i] = pp_commands()[i]->name;
+    const char *names[sizeof commands / sizeof commands[0]] = { NULL };
+    for (size_t i = 0; commands[i]; i++)
+        names[i] = commands[i]->name;
     char hint[PP_TEXT_HINT_BYTES];
     fprintf(stderr, "ppsim: there is no command '%s'%s; see 'ppsim --help'\n", name,
             pp_text_nearest_hint(name, names, hint));
@@ -94,7 +100,7 @@ int main(int argc, char **argv)
         return print_words(add_usage);
     if (strcmp(argv[1], "--version") == 0)
         return print_words(pp_version_print);
-    for (const pp_command *const *c = pp_commands(); *c; c++) {
+    for (const pp_command *const *c = commands; *c; c++) {
         if (strcmp((*c)->name, argv[1]) == 0)
             return run(*c, argc, argv);
     }

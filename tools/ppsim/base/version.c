@@ -18,7 +18,7 @@ typedef struct part {
 } part;
 
 static const part parts[] = {
-#include "tools/parts.inc" /* made by cmake/Features.cmake */
+#include "tools/ppsim/base/parts.inc" /* made by cmake/Features.cmake */
 };
 
 void pp_version_print(pp_text *text)

@@ -5,7 +5,7 @@
 
 #include "sim/analysis/memory.h"
 #include "sim/base/alloc.h"
-#include "tools/ppsim/option_names.h"
+#include "tools/ppsim/base/option_names.h"
 
 #include <math.h>
 #include <stdio.h>

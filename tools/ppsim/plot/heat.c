@@ -3,8 +3,8 @@
 
 #include "sim/base/alloc.h"
 #include "tools/ppsim/base/args.h"
-#include "tools/ppsim/commands.h"
 #include "tools/ppsim/sweep/file.h"
+#include "tools/ppsim/sweep/study.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -164,7 +164,7 @@ static pp_status choose_metric(const pp_args *args, request *r, pp_err *err)
 {
     const char *name = pp_args_text(args, "--metric");
     const char *names[METRICS + 1] = { NULL };
-    r->metric = &metrics[r->sweep.grid.study == &pp_command_plan ? 0 : 1];
+    r->metric = &metrics[r->sweep.grid.study == &pp_sweep_plan ? 0 : 1];
     for (size_t i = 0; name && i < METRICS; i++) {
         names[i] = metrics[i].key;
         if (strcmp(name, names[i]) == 0) {

@@ -7,7 +7,7 @@
 #include "runtime/core/clock.h"
 #include "runtime/module/farm.h"
 #include "sim/base/alloc.h"
-#include "tools/ppsim/option_names.h"
+#include "tools/ppsim/base/option_names.h"
 #include "tools/ppsim/sweep/point.h"
 
 #include <pthread.h>

@@ -4,24 +4,13 @@
 
 #include "sim/base/alloc.h"
 #include "tools/ppsim/base/args.h"
-#include "tools/ppsim/commands.h"
 #include "tools/ppsim/sweep/header.h"
+#include "tools/ppsim/sweep/study.h"
 #include "traces/read/gzip.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const pp_command *const studies[] = { &pp_command_plan, &pp_command_simulate };
-
-const pp_command *pp_sweep_study(const char *name)
-{
-    for (size_t i = 0; i < sizeof studies / sizeof studies[0]; i++) {
-        if (strcmp(studies[i]->name, name) == 0)
-            return studies[i];
-    }
-    return NULL;
-}
 
 /* Options for products besides the answer, or for answers that are not single numbers. */
 static pp_status refuse_products(const pp_command *study, const pp_option *option, pp_err *err)
@@ -38,7 +27,7 @@ static pp_status refuse_products(const pp_command *study, const pp_option *optio
                               "is not for the points of a sweep; leave it out, and ask for it with "
                               "the options of one point");
     }
-    for (size_t i = 0; study == &pp_command_simulate && i < sizeof of_plans / sizeof of_plans[0];
+    for (size_t i = 0; study == &pp_sweep_simulate && i < sizeof of_plans / sizeof of_plans[0];
          i++) {
         if (strcmp(option->name, of_plans[i]) == 0)
             return pp_err_set(err, PP_USAGE, option->name,
@@ -241,7 +230,7 @@ static pp_status read_options(const pp_args *args, const pp_option *own, pp_grid
 
 pp_status pp_grid_read(const pp_args *args, const pp_option *own, pp_grid *grid_out, pp_err *err)
 {
-    pp_grid grid PP_CLEANUP(pp_grid_free) = { .study = &pp_command_plan };
+    pp_grid grid PP_CLEANUP(pp_grid_free) = { .study = &pp_sweep_plan };
     const char *file = pp_args_text(args, "--grid");
     const char *study = pp_args_text(args, "--study");
     pp_status status = PP_OK;

@@ -23,8 +23,6 @@ PP_MUST_CHECK pp_status pp_grid_read(const pp_args *args, const pp_option *own, 
                                      pp_err *err);
 /* From keys "study" and "grid" of a grid file or a header. Fails: INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_grid_read_json(const pp_json_at *root, pp_grid *grid_out, pp_err *err);
-/* The value of --study, or of "study"; NULL when there is no such study. */
-const pp_command *pp_sweep_study(const char *name);
 void pp_grid_free(pp_grid *grid); /* for PP_CLEANUP */
 void pp_grid_write(const pp_grid *grid, pp_json_build *build, pp_json *root);
 

@@ -4,11 +4,11 @@
 
 #include "sim/base/alloc.h"
 #include "tools/ppsim/base/args.h"
-#include "tools/ppsim/commands.h"
 #include "tools/ppsim/input/profile_args.h"
 #include "tools/ppsim/plan/plan.h"
 #include "tools/ppsim/scenario/scenario.h"
 #include "tools/ppsim/scenario/scenario_run.h"
+#include "tools/ppsim/sweep/study.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,7 +159,7 @@ static pp_status run_simulate(const pp_args *args, pp_json_build *build, pp_json
 
 static bool is_plan(const pp_sweep *sweep)
 {
-    return sweep->grid.study == &pp_command_plan;
+    return sweep->grid.study == &pp_sweep_plan;
 }
 
 /* How a point ended, or NULL when it has to be asked again some other time. */

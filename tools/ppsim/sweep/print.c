@@ -3,8 +3,8 @@
 
 #include "sim/base/alloc.h"
 #include "tools/ppsim/base/words.h"
-#include "tools/ppsim/commands.h"
 #include "tools/ppsim/sweep/point.h"
+#include "tools/ppsim/sweep/study.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -50,7 +50,7 @@ static const figure simulate_columns[4] = { { "bubble_fraction", "bubble %", 1e2
 
 static bool is_plan(const pp_sweep *sweep)
 {
-    return sweep->grid.study == &pp_command_plan;
+    return sweep->grid.study == &pp_sweep_plan;
 }
 
 static const figure *columns_of(const pp_sweep *sweep)

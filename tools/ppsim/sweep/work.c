@@ -4,8 +4,8 @@
 
 #include "runtime/core/clock.h"
 #include "sim/base/alloc.h"
+#include "tools/ppsim/base/option_names.h"
 #include "tools/ppsim/base/ticker.h"
-#include "tools/ppsim/option_names.h"
 #include "tools/ppsim/sweep/point.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* What fields are called in messages: as in the library, or as the command calls them. */
 #include "sim/base/field.h"
 #include "sim/schedule/registry.h"
-#include "tools/ppsim/option_names.h"
+#include "tools/ppsim/base/option_names.h"
 
 #include <check.h>
 #include <stdio.h>

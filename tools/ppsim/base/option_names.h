@@ -1,6 +1,6 @@
 /* What ppsim's command line calls the fields of the libraries' messages: "--vpp" for chunks. */
-#ifndef PPSIM_TOOLS_PPSIM_OPTION_NAMES_H
-#define PPSIM_TOOLS_PPSIM_OPTION_NAMES_H
+#ifndef PPSIM_TOOLS_PPSIM_BASE_OPTION_NAMES_H
+#define PPSIM_TOOLS_PPSIM_BASE_OPTION_NAMES_H
 
 #include "sim/base/field.h"
 

@@ -1,6 +1,6 @@
 /* The command's words for fields: an option, or the command to type. The only table of them; a unit
  * test sees that it has a line for every field. */
-#include "tools/ppsim/option_names.h"
+#include "tools/ppsim/base/option_names.h"
 
 #include "sim/base/field.h"
 

@@ -1,0 +1,13 @@
+/* What a point of a sweep is: a plan or a simulation, with the options of that command. */
+#ifndef PPSIM_TOOLS_PPSIM_SWEEP_STUDY_H
+#define PPSIM_TOOLS_PPSIM_SWEEP_STUDY_H
+
+#include "tools/ppsim/base/command.h"
+
+/* Name and options of the commands plan and simulate, by which points are parsed; without `run`. */
+extern const pp_command pp_sweep_plan, pp_sweep_simulate;
+
+/* The value of --study, or of "study" in a file; NULL when there is no such study. */
+const pp_command *pp_sweep_study(const char *name);
+
+#endif
