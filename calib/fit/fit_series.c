@@ -1,11 +1,13 @@
 #include "calib/fit/fit_series.h"
 
-#include "calib/fit/fit.h"
 #include "calib/fit/fit_points.h"
 #include "calib/fit/form/registry.h"
-#include "calib/fit/solve.h"
+#include "calib/fit/robust.h"
+#include "calib/samples/order_statistics.h"
 #include "sim/base/alloc.h"
 
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,10 +163,10 @@ static double predict(const trial *t, const pp_fit_point *point)
  * median. */
 static double robust_standard_error(double *values, size_t count)
 {
-    const double median = pp_solve_median(values, count);
+    const double median = pp_median(values, count);
     for (size_t i = 0; i < count; i++)
         values[i] = fabs(values[i] - median);
-    return pp_solve_median(values, count) / 0.6745 / sqrt((double)count);
+    return pp_median(values, count) / 0.6745 / sqrt((double)count);
 }
 
 /* held: absolute errors of points that are sorted by key. */
@@ -175,7 +177,7 @@ static void score_sizes(const pp_fit_points *points, const workspace *w, pp_fit 
     for (size_t i = 1; i <= points->count; i++) {
         if (i < points->count && points->point[i].key == points->point[from].key)
             continue;
-        w->scratch[sizes] = pp_solve_median(w->held + from, i - from);
+        w->scratch[sizes] = pp_median(w->held + from, i - from);
         sum += w->scratch[sizes++];
         from = i;
     }
@@ -270,11 +272,21 @@ static const pp_form_parameter *parameter_of(const pp_form *form, size_t index)
     return &form->parameter[form->terms ? index : 0];
 }
 
+/* Returns how many standard errors to each side hold 95 % of Student's t; `freedom` below 1 counts
+ * as 1. */
+static double student(double freedom)
+{
+    gsl_error_handler_t *old = gsl_set_error_handler_off();
+    const double quantile = gsl_cdf_tdist_Pinv(0.975, fmax(1, freedom));
+    gsl_set_error_handler(old);
+    return isfinite(quantile) ? quantile : 12.706; /* with one degree of freedom, the widest */
+}
+
 /* Standard errors to each side of a 95 % interval. The scale comes from a median, which tells of it
  * what 37 % of the samples would by their squares (Huber 1981, 5.1). */
 static double width_of(size_t samples, size_t parameters)
 {
-    return pp_fit_student(0.37 * ((double)samples - (double)parameters));
+    return student(0.37 * ((double)samples - (double)parameters));
 }
 
 /* Parameters, their errors and intervals. The interval is that of the fit without bounds, cut at 0:

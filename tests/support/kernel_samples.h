@@ -1,11 +1,13 @@
-/* Published kernel measurements: tests/data/kernel_samples.csv. */
+/* Reads the published measurements of kernels, tests/data/kernel_samples.csv, and sums up how far
+ * predictions are from them. */
 #ifndef PPSIM_TESTS_SUPPORT_KERNEL_SAMPLES_H
 #define PPSIM_TESTS_SUPPORT_KERNEL_SAMPLES_H
 
-#include "calib/fit/fit.h"
 #include "sim/base/file.h"
 
 #include <check.h>
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,11 +75,15 @@ static inline bool sample_is(char *const *row, size_t count, const char *const w
     return true;
 }
 
-static inline pp_gemm_sample sample_gemm(char *const *row)
+typedef struct gemm_sample {
+    double m, n, k, seconds;
+} gemm_sample;
+
+static inline gemm_sample sample_gemm(char *const *row)
 {
-    pp_gemm_sample s = { .m = sample_number(row, 2),
-                         .n = sample_number(row, 3),
-                         .k = sample_number(row, 4) };
+    gemm_sample s = { .m = sample_number(row, 2),
+                      .n = sample_number(row, 3),
+                      .k = sample_number(row, 4) };
     s.seconds = 2 * s.m * s.n * s.k / (1e12 * sample_number(row, 5));
     return s;
 }
@@ -103,6 +109,32 @@ static inline attention_row sample_attention(char *const *row)
                          (a.causal ? 0.5 : 1) * times;
     a.seconds = flops / (1e12 * sample_number(row, 10));
     return a;
+}
+
+/* Of predicted over measured time, minus 1; mean, median and max are those of absolute values. */
+typedef struct error_summary {
+    double bias, mean, median, max;
+} error_summary;
+
+static inline int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* errors: [count], at least 1; replaced by their sorted absolute values. */
+static inline error_summary summarize(double *errors, size_t count)
+{
+    error_summary s = { 0 };
+    for (size_t i = 0; i < count; i++) {
+        s.bias += errors[i] / (double)count;
+        errors[i] = fabs(errors[i]);
+        s.mean += errors[i] / (double)count;
+    }
+    qsort(errors, count, sizeof *errors, compare_doubles);
+    s.median = (errors[(count - 1) / 2] + errors[count / 2]) / 2;
+    s.max = errors[count - 1];
+    return s;
 }
 
 #endif

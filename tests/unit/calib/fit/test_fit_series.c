@@ -1,7 +1,8 @@
 /* Series of samples are fitted, judged on sizes that were held out, written, and read back. */
 #include "calib/fit/fit_series.h"
 #include "calib/fit/form/registry.h"
-#include "calib/fit/solve.h"
+#include "calib/fit/least_squares.h"
+#include "calib/samples/order_statistics.h"
 #include "tests/support/fit_truth.h"
 
 #include <stdio.h>
@@ -126,7 +127,7 @@ START_TEST(held_out_sizes_do_not_leak)
                 errors[held++] = fabs(value.seconds / list[s]->sample[k].seconds - 1);
             }
         }
-        sum += pp_solve_median(errors, held);
+        sum += pp_median(errors, held);
     }
     ck_assert_double_eq_tol(fit.cv_mape, sum / 9, 1e-9);
     ck_assert_uint_eq(fit.sizes, 9);

@@ -32,7 +32,7 @@ static pp_hardware hardware(const char *name)
     return hw;
 }
 
-static void print_quality(const char *what, const char *gpu, size_t count, pp_fit_quality q)
+static void print_quality(const char *what, const char *gpu, size_t count, error_summary q)
 {
     printf("| %s | %s | %zu | %+.1f | %.1f | %.1f | %.0f |\n", what, gpu, count, 100 * q.bias,
            100 * q.median, 100 * q.mean, 100 * q.max);
@@ -50,11 +50,11 @@ START_TEST(gemms_match_published_kernels)
     for (size_t i = 0; i < s.count; i++) {
         if (!sample_is(s.rows[i], 2, words))
             continue;
-        const pp_gemm_sample g = sample_gemm(s.rows[i]);
+        const gemm_sample g = sample_gemm(s.rows[i]);
         const pp_gemm gemm = { .m = g.m, .n = g.n, .k = g.k, .output_bytes = 2 };
         errors[count++] = pp_gemm_seconds(&hw, &gemm) / g.seconds - 1;
     }
-    const pp_fit_quality q = pp_fit_quality_of(errors, count);
+    const error_summary q = summarize(errors, count);
     print_quality("GEMM", gpus[_i], count, q);
     ck_assert_uint_ge(count, 200);
     ck_assert_double_lt(q.median, 0.08);
@@ -98,7 +98,7 @@ START_TEST(attention_matches_published_kernels)
         const attention_row row = sample_attention(s.rows[i]);
         errors[count++] = predict_attention(&hw, &row) / row.seconds - 1;
     }
-    const pp_fit_quality q = pp_fit_quality_of(errors, count);
+    const error_summary q = summarize(errors, count);
     print_quality("attention", attention_sets[_i].gpu, count, q);
     ck_assert_uint_ge(count, 20);
     ck_assert_double_lt(q.median, 0.08);
@@ -134,7 +134,7 @@ START_TEST(collectives_match_published_tables)
                 1;
         }
     }
-    const pp_fit_quality q = pp_fit_quality_of(errors, count);
+    const error_summary q = summarize(errors, count);
     print_quality("collectives", collective_sets[_i].gpu, count, q);
     ck_assert_uint_ge(count, 18);
     ck_assert_double_lt(q.median, 0.08);
