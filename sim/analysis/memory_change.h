@@ -5,7 +5,7 @@
 #include "sim/cost/costs.h"
 #include "sim/program/program.h"
 
-/* enum, key in reports */
+/* X(name in the enum, key in reports); sim/program/buffers.h and docs/formats.md define them. */
 #define PP_MEMORY_MAP(X)          \
     X(PARAMETERS, parameters)     \
     X(GRADIENTS, gradients)       \
@@ -33,21 +33,21 @@ typedef struct pp_memory_peak {
     int64_t total_bytes;
     int64_t bytes[PP_MEMORY_COUNT]; /* at the peak; they sum to total_bytes */
     pp_ns at_ns;
-    size_t instruction; /* that runs at the peak, or is the next to run, or was the last */
-    int64_t recv_bytes; /* the most that receive buffers have at any time */
-    int64_t send_bytes; /* the same of send buffers */
+    size_t instruction; /* the one that runs at the peak, else the next one, else the last */
+    int64_t recv_bytes; /* the largest size of the receive buffers at any time */
+    int64_t send_bytes; /* the largest size of the send buffers at any time */
 } pp_memory_peak;
 
-/* Called at every change, in time order, and of programs that communicate at 0 first: `bytes` hold
- * from `at_ns` on. */
+/* Called at every change, in the order of time; for programs that communicate also at time 0.
+ * `bytes` holds from `at_ns` on. */
 typedef void (*pp_memory_sample)(void *context, pp_ns at_ns, const int64_t bytes[PP_MEMORY_COUNT]);
 
-/* A sum beyond this is refused; one more addition of PP_BYTES_MAX still fits 64 bits. */
+/* Larger sums are refused. One more addition of PP_BYTES_MAX still fits 64 bits. */
 #define PP_MEMORY_TOTAL_MAX ((int64_t)1 << 61)
 
 int64_t pp_memory_total(const int64_t bytes[PP_MEMORY_COUNT]);
 pp_status pp_memory_too_large(uint32_t rank, pp_err *err);
-/* What `op` changes at its start and at its end, in `bytes`. */
+/* Apply to `bytes` what `op` changes at its start and at its end. */
 void pp_memory_at_start(pp_op op, const pp_costs *costs, int64_t bytes[PP_MEMORY_COUNT]);
 void pp_memory_at_end(const pp_program *program, pp_op op, const pp_costs *costs,
                       int64_t bytes[PP_MEMORY_COUNT]);

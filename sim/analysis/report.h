@@ -1,5 +1,5 @@
-/* The numbers of one step: from a program, its timeline and its costs, predicted or measured.
- * Keys and definitions: design contract, docs/formats.md. */
+/* The numbers of one step, predicted or measured, from a program, its timeline and its costs.
+ * docs/formats.md defines them. */
 #ifndef PPSIM_SIM_ANALYSIS_REPORT_H
 #define PPSIM_SIM_ANALYSIS_REPORT_H
 
@@ -16,18 +16,18 @@ typedef struct pp_rank_report {
     pp_ns idle_ns[PP_IDLE_COUNT]; /* busy and idle sum to the makespan */
     pp_ns first_start_ns, last_end_ns;
     uint32_t peak_live_activations; /* (stage, microbatch) pairs from F's start to B's or W's end */
-    int64_t memory_limit_bytes;     /* its own; 0: that of all */
-    pp_memory_peak memory;          /* only when has_memory */
+    int64_t memory_limit_bytes;     /* the rank's own limit; 0: the report's limit holds */
+    pp_memory_peak memory;          /* valid when the report has_memory */
     pp_op peak_op;                  /* the op of memory.instruction */
-    int64_t peak_recv_bytes;        /* the most that receive buffers have at any time */
-    int64_t peak_send_bytes;        /* the same of send buffers */
-    int64_t over_bytes; /* held at the first instant beyond its limit; 0: it never is. By
-                           pp_report_set_limit, as are the next two */
-    pp_ns over_at_ns;
-    pp_op over_op; /* as peak_op, of that instant */
+    int64_t peak_recv_bytes;        /* the largest size of the receive buffers at any time */
+    int64_t peak_send_bytes;        /* the largest size of the send buffers at any time */
+    /* The next three are set by pp_report_set_limit. */
+    int64_t over_bytes; /* memory held at the first instant beyond the limit; 0: there is none */
+    pp_ns over_at_ns;   /* that instant */
+    pp_op over_op;      /* the op that runs then, found like peak_op */
 } pp_rank_report;
 
-#define PP_WORST_DEFAULT 5u /* waits that a report shows */
+#define PP_WORST_DEFAULT 5u /* number of longest waits that a report shows by default */
 
 /* One thing that was assumed because it was not given. */
 typedef struct pp_note {
@@ -43,14 +43,14 @@ typedef struct pp_notes {
 PP_MUST_CHECK pp_status pp_notes_add(pp_notes *notes, pp_err *err, const char *key,
                                      const char *format, ...) PP_PRINTF(4, 5);
 PP_MUST_CHECK pp_status pp_notes_copy(const pp_notes *from, pp_notes *to, pp_err *err);
-/* Takes away every note of this key. */
+/* Removes every note with this key. */
 void pp_notes_drop(pp_notes *notes, const char *key);
 void pp_notes_free(pp_notes *notes);
 
 /* Owner frees with pp_report_free. */
 typedef struct pp_report {
     char schedule[64];
-    const pp_framework *framework; /* NULL: the program communicates as its file says */
+    const pp_framework *framework; /* NULL: the program communicates as its file states */
     uint32_t ranks, stages, microbatches;
     pp_ns makespan_ns;      /* ends with the last compute op */
     pp_ns span_ns;          /* longest per-rank first start to last end */
@@ -68,54 +68,54 @@ typedef struct pp_report {
     int64_t peak_memory_bytes;
     uint32_t peak_memory_rank;
     int64_t memory_limit_bytes; /* 0: none was given */
-    uint32_t replica;           /* of a plan: the slowest, whose times these are, */
-    uint32_t memory_replica;    /* and the one that needs most memory, whose memory it is */
+    uint32_t replica;           /* the plan's slowest replica, from which the times are */
+    uint32_t memory_replica;    /* the plan's replica that needs most memory */
     double tokens_per_s;        /* 0: not known */
     double model_flops_utilization;
-    uint32_t graphs;  /* distinct ones of the rank with most, where a runtime compiles; 0: none */
-    pp_ns compile_ns; /* before the first step; 0: not asked for */
+    uint32_t graphs;  /* compiled graphs of the rank with most of them; 0: none is compiled */
+    pp_ns compile_ns; /* compilation before the first step; 0: not requested */
     uint64_t seed;
     pp_rank_report *per_rank; /* [ranks] */
-    bool has_worst;           /* by pp_report_add_worst */
+    bool has_worst;           /* set by pp_report_add_worst */
     pp_blocked_list worst;
-    bool has_why; /* by pp_report_add_why */
+    bool has_why; /* set by pp_report_add_why */
     pp_why why;
     pp_notes assumptions;
     pp_robustness robustness;   /* set by the caller */
-    pp_uncertainty uncertainty; /* set by the caller, or the plan's */
+    pp_uncertainty uncertainty; /* set by the caller, or copied from the plan */
 } pp_report;
 
-/* The rank that is beyond its limit by most, and by how much; 0 or less: all fit. limit_bytes: of
- * ranks without their own; 0: none. */
+/* Returns by how many bytes the rank that exceeds its limit most does so; 0 or less when all fit.
+ * rank_out receives that rank. limit_bytes: for ranks without their own limit; 0: no limit. */
 int64_t pp_report_short(const pp_report *report, int64_t limit_bytes, uint32_t *rank_out);
 
-/* Of two replicas: where `other` is beyond its limit by more, or nearer to it, its memory takes the
- * place of that of `report`. Both have as many ranks and the same limits. */
+/* Merges the memory of two replicas with equal ranks and limits: if `other` exceeds its limit by
+ * more, or comes nearer to it, its memory replaces that of `report`. */
 void pp_report_take_memory(pp_report *report, const pp_report *other);
 
-/* Sets memory_limit_bytes, and of each rank that is beyond its limit where it is first.
- * limit_bytes: of ranks without their own; 0: none. The rest: as in pp_report_build.
- * Fails: NOMEM. */
+/* Sets memory_limit_bytes and, for each rank that exceeds its limit, the first instant at which it
+ * does. limit_bytes: for ranks without their own limit; 0: no limit. program, timeline and costs:
+ * those of pp_report_build. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_report_set_limit(pp_report *report, const pp_program *program,
                                             const pp_timeline *timeline, const pp_costs *costs,
                                             int64_t limit_bytes, pp_err *err);
-/* The rank that is the first to be beyond its limit; NULL: all fit. rank_out: its number. */
+/* The rank that is the first to exceed its limit, or NULL when all fit. rank_out: its number. */
 const pp_rank_report *pp_report_first_over(const pp_report *report, uint32_t *rank_out);
 
-/* framework: that lowered the program; NULL: the program communicates as its file says. step_sync:
- * a global barrier ends the step. assumptions stay empty.
- * Fails: INPUT (sums leave 64 bits), NOMEM. */
+/* Makes the report of one step. framework: the one that lowered the program; NULL: the program
+ * communicates as its file states. step_sync: a global barrier ends the step. The caller adds
+ * assumptions and all that is marked as set by it. Fails: INPUT (sums leave 64 bits), NOMEM. */
 PP_MUST_CHECK pp_status pp_report_build(const char *schedule, const pp_framework *framework,
                                         const pp_program *program, const pp_timeline *timeline,
                                         const pp_costs *costs, bool step_sync,
                                         pp_report **report_out, pp_err *err);
 /* The framework's name, or "as written" where there is none. */
 const char *pp_report_framework_name(const pp_report *report);
-/* Puts the `most` longest waits into the report, in place of those that it has. Fails: NOMEM. */
+/* Puts the `most` longest waits into the report and removes earlier ones. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_report_add_worst(pp_report *report, const pp_program *program,
                                             const pp_timeline *timeline, size_t most, pp_err *err);
-/* Says where the step goes. bare: the costs without the collectives inside ops; NULL: not known.
- * timeline: of pp_simulate, with its waits. Fails: NOMEM. */
+/* Adds the breakdown of the step's time. bare: the costs without the collectives inside ops; NULL:
+ * not known. timeline: made by pp_simulate, with its waits. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_report_add_why(pp_report *report, const pp_program *program,
                                           const pp_timeline *timeline, const pp_costs *costs,
                                           const pp_costs *bare, pp_err *err);

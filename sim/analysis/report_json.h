@@ -5,7 +5,7 @@
 #include "sim/analysis/report.h"
 #include "sim/base/json.h"
 
-/* "format":"ppsim.report". */
+/* The root object of the file. NULL when the build failed. */
 pp_json *pp_report_write(const pp_report *report, pp_json_build *build);
 
 #endif

@@ -1,6 +1,6 @@
-/* What a step does when durations are not what was assumed: the spread of its time under random
- * durations (planner/robustness/jitter.h) and how much it depends on each stage and link
- * (planner/robustness/sensitivity.h). Part of a report, for those who asked. */
+/* How the time of a step changes when durations differ from those assumed: its spread under random
+ * durations (planner/robustness/jitter.h), and its sensitivity to each stage and link
+ * (planner/robustness/sensitivity.h). An optional part of a report. */
 #ifndef PPSIM_SIM_ANALYSIS_ROBUSTNESS_H
 #define PPSIM_SIM_ANALYSIS_ROBUSTNESS_H
 
@@ -13,53 +13,55 @@
 
 /* A rank or link whose times are multiplied. */
 typedef struct pp_jitter_slow {
-    int64_t at;    /* rank, or link (between ranks at and at + 1); PP_JITTER_ANY: another one in
+    int64_t at;    /* rank, or link between ranks `at` and at + 1; PP_JITTER_ANY: a random one in
                       every scenario */
-    double factor; /* 0: none is slow */
+    double factor; /* 0: no rank or link is slow */
 } pp_jitter_slow;
 
 typedef struct pp_jitter_spec {
-    double sigma[PP_OP_KIND_COUNT]; /* of the logarithm of the factor of an op */
-    double comm_sigma;              /* the same of a transfer between ranks */
+    /* Factors are log-normal: these are the standard deviations of their logarithms. */
+    double sigma[PP_OP_KIND_COUNT]; /* for ops */
+    double comm_sigma;              /* for transfers between ranks */
     pp_jitter_slow rank, link;
     int64_t scenarios;
 } pp_jitter_spec;
 
 #define PP_JITTER_TWENTIETHS 19
 
-/* step_ns over the scenarios. Percentile q is the scenario of rank ceil(q n): one that happened. */
+/* step_ns over the scenarios. Percentile q is the ceil(q n)-th smallest value of the n scenarios.
+ */
 typedef struct pp_jitter_result {
     pp_jitter_spec spec;
     uint64_t seed;
     pp_ns min_ns, p50_ns, p95_ns, p99_ns, max_ns;
-    pp_ns twentieth_ns[PP_JITTER_TWENTIETHS]; /* 5 %, 10 %, ... 95 %; first 0: not known */
-    pp_ns p50_error_ns, p95_error_ns; /* half of the 95 % interval that order statistics give */
+    pp_ns twentieth_ns[PP_JITTER_TWENTIETHS]; /* 5 %, 10 %, ... 95 %; not known if [0] is 0 */
+    pp_ns p50_error_ns, p95_error_ns;         /* half of the 95 % interval by order statistics */
     double mean_ns;
-    double deviation_ns; /* of a sample (n - 1); meaningful from two scenarios on */
+    double deviation_ns; /* sample standard deviation (n - 1); needs two scenarios */
 } pp_jitter_result;
 
 /* One stage, or one link. */
 typedef struct pp_sensitivity_row {
     bool is_link;
-    uint32_t first, second; /* the stage, twice; or the link's ranks, first < second */
-    int64_t growth;         /* ns by which the step grows per ns on every op or transfer */
-    int64_t path_count;     /* its ops or transfers on one critical path */
-    pp_ns path_ns;          /* the time that they take there */
+    uint32_t first, second; /* both are the stage; or the ranks of the link, first < second */
+    int64_t growth;     /* ns by which the step grows when each op or transfer takes 1 ns more */
+    int64_t path_count; /* number of its ops or transfers on one critical path */
+    pp_ns path_ns;      /* the time that those take */
 } pp_sensitivity_row;
 
-/* path_count and path_ns: only where has_path (a program without communication); they sum to the
- * makespan up to the rank that ends the step. */
+/* Sensitivity of a step to all stages and links. path_count and path_ns are valid only if has_path,
+ * which holds for programs without communication. */
 typedef struct pp_sensitivity {
     size_t count;
     pp_sensitivity_row *row; /* [count], the largest growth first */
     bool has_path;
-    pp_ns path_end_ns; /* end of the path: what the rows' path_ns sum to */
+    pp_ns path_end_ns; /* the end of the path, which is the sum of all path_ns */
 } pp_sensitivity;
 
 typedef struct pp_robustness {
     bool has_jitter;
     pp_jitter_result jitter;
-    pp_sensitivity *sensitivity; /* NULL: not asked for */
+    pp_sensitivity *sensitivity; /* NULL: not requested */
 } pp_robustness;
 
 void pp_sensitivity_free(pp_sensitivity **sensitivity); /* for PP_CLEANUP; NULL inside is fine */

@@ -5,7 +5,7 @@
 #include "sim/analysis/robustness.h"
 #include "sim/base/json.h"
 
-/* Adds "jitter" and "sensitivity" where they are known. */
+/* Adds the keys "jitter" and "sensitivity", if known, to the object of a report. */
 void pp_robustness_put(const pp_robustness *robustness, pp_json *object, pp_json_build *build);
 
 #endif

@@ -1,5 +1,5 @@
-/* Where the time of a step goes: what ranks compute, what they wait for and why, and what follows
- * their last ops. Definitions: docs/formats.md, "why" of ppsim.report. */
+/* Where the time of a step goes: compute, waits by cause, and what follows the last ops.
+ * docs/formats.md defines the parts under "why" of ppsim.report. */
 #ifndef PPSIM_SIM_ANALYSIS_TIME_BREAKDOWN_H
 #define PPSIM_SIM_ANALYSIS_TIME_BREAKDOWN_H
 
@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+/* X(name in the enum, key in reports, text for people) */
 #define PP_WHY_MAP(X)                                         \
     X(COMPUTE, compute, "compute")                            \
     X(COLLECTIVES, collectives, "tp, cp, ep exchange in ops") \
@@ -32,12 +33,12 @@ typedef enum pp_why_part {
 
 const char *pp_why_text(pp_why_part part);
 
-/* Both lists sum to the step, to the nanosecond. */
+/* Both lists sum exactly to the time of the step. */
 typedef struct pp_why {
-    pp_ns mean_ns[PP_WHY_COUNT]; /* over the ranks, rounded so that the sum is exact */
-    pp_ns slowest_ns[PP_WHY_COUNT];
-    uint32_t slowest;     /* the rank that computes longest, the lowest of several */
-    bool has_collectives; /* otherwise they are part of compute */
+    pp_ns mean_ns[PP_WHY_COUNT];    /* over the ranks, rounded so that the sum is exact */
+    pp_ns slowest_ns[PP_WHY_COUNT]; /* of the rank `slowest` */
+    uint32_t slowest;     /* the rank that computes longest; the lowest one if several do */
+    bool has_collectives; /* false: collectives inside ops are counted as compute */
 } pp_why;
 
 #endif

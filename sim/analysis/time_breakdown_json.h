@@ -5,7 +5,7 @@
 #include "sim/analysis/time_breakdown.h"
 #include "sim/base/json.h"
 
-/* The object "why". */
+/* The object under the key "why". NULL when the build failed. */
 pp_json *pp_why_write(const pp_why *why, pp_json_build *build);
 
 #endif

@@ -5,7 +5,7 @@
 #include "sim/analysis/waits.h"
 #include "sim/base/json.h"
 
-/* A list of objects. */
+/* An array with one object per wait. NULL when the build failed. */
 pp_json *pp_blocked_write(const pp_blocked_list *list, pp_json_build *build);
 
 #endif

@@ -1,4 +1,4 @@
-/* Allocation with the multiplication checked. Free with free(). */
+/* Allocation with checked multiplication. All blocks are freed with free(). */
 #ifndef PPSIM_SIM_BASE_ALLOC_H
 #define PPSIM_SIM_BASE_ALLOC_H
 
@@ -6,22 +6,20 @@
 
 #include <stddef.h>
 
-/* Zeroed; NULL when count * size overflows or memory is out. count 0 gives a block of one. */
+/* A zeroed array of at least one element; NULL when count * size overflows or memory is out. */
 void *pp_alloc_array(size_t count, size_t size);
 
-/* Grows *array (of elements of `size` bytes) so that it holds `needed`; at least doubles, the new
- * part zeroed. Fails: NOMEM, *array and *capacity are untouched then. */
+/* Makes room for `needed` elements of `size` bytes in *array: at least doubles it when it grows,
+ * and zeroes the new part. Fails: NOMEM; *array and *capacity are then unchanged. */
 PP_MUST_CHECK pp_status pp_grow(void **array, size_t *capacity, size_t needed, size_t size,
                                 pp_err *err);
 
-/* The same, the new part not zeroed: for elements that are written whole. */
+/* Like pp_grow, but leaves the new part uninitialised. */
 PP_MUST_CHECK pp_status pp_reserve(void **array, size_t *capacity, size_t needed, size_t size,
                                    pp_err *err);
 
-/* For a process that lowers and simulates again and again: what is freed stays with the process
- * (glibc only), so that the next program does not fault its pages in again. Call it once, before
- * any thread.
- */
+/* Keeps freed memory in the process (glibc only), so that a process that simulates many programs
+ * does not fault the same pages in again and again. Call it once, before starting threads. */
 void pp_alloc_keep_freed(void);
 
 /* A copy of `text`, or NULL. */

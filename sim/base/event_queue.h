@@ -15,7 +15,7 @@ typedef struct pp_event_queue {
 PP_MUST_CHECK pp_status pp_event_queue_open(uint32_t ids, pp_event_queue *events_out, pp_err *err);
 void pp_event_queue_close(pp_event_queue *events); /* all zero is fine */
 
-/* Adds id, or moves it to another time. */
+/* Adds id, or changes its time if it is in the queue. */
 void pp_event_queue_set(pp_event_queue *events, uint32_t id, pp_ns when_ns);
 /* Removes the earliest id. Returns false when the queue is empty. */
 bool pp_event_queue_take(pp_event_queue *events, uint32_t *id_out, pp_ns *when_ns_out);

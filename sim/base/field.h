@@ -118,13 +118,13 @@ typedef enum pp_field {
         PP_FIELD_COUNT
 } pp_field;
 
-/* A front end's names; NULL: it calls the field as the library does. */
+/* A front end's names. NULL: it uses the library's name of that field. */
 struct pp_field_names {
     const char *of[PP_FIELD_COUNT];
 };
 
-/* What `field` is called in messages of `err`, which may be NULL. Lives as long as the names.
- * PP_FIELD_NONE: NULL. */
+/* The name of `field` in messages of `err`, which may be NULL. It lives as long as the names that
+ * `err` carries. NULL for PP_FIELD_NONE. */
 const char *pp_err_name(const pp_err *err, pp_field field);
 
 #endif

@@ -1,4 +1,4 @@
-/* Whole files, in and out. */
+/* Reads and writes whole files. */
 #ifndef PPSIM_SIM_BASE_FILE_H
 #define PPSIM_SIM_BASE_FILE_H
 
@@ -10,7 +10,7 @@
 
 #define PP_FILE_BYTES_MAX ((size_t)1 << 30)
 
-/* text_out: the caller's to free(), a NUL follows the last byte.
+/* Reads a file. The caller frees *text_out with free(); a NUL follows its last byte.
  * Fails: IO, INPUT when the file is larger than PP_FILE_BYTES_MAX, NOMEM. */
 PP_MUST_CHECK pp_status pp_file_read(const char *path, char **text_out, size_t *bytes_out,
                                      pp_err *err);
@@ -21,21 +21,22 @@ PP_MUST_CHECK pp_status pp_file_read(const char *path, char **text_out, size_t *
 PP_MUST_CHECK pp_status pp_file_write(const char *path, const char *text, size_t bytes,
                                       pp_err *err);
 
-/* The same in two moves, so that several files appear together or not at all. Free with
- * pp_file_discard, which removes what was not committed. */
+/* A file that was written but has not replaced its target yet. Stage all files first and then
+ * commit them, so that a failed write leaves none of them changed. Owner frees with
+ * pp_file_discard, which removes a file that was not committed. */
 typedef struct pp_staged_file {
     char *target;
-    char *temporary; /* NULL: no regular file, written at commit */
+    char *temporary; /* NULL: the target is no regular file and is written at commit */
 } pp_staged_file;
 
 PP_MUST_CHECK pp_status pp_file_stage(const char *path, const char *text, size_t bytes,
                                       pp_staged_file *staged_out, pp_err *err);
-/* text: as given to pp_file_stage. */
+/* text and bytes: those given to pp_file_stage. */
 PP_MUST_CHECK pp_status pp_file_commit(pp_staged_file *staged, const char *text, size_t bytes,
                                        pp_err *err);
 void pp_file_discard(pp_staged_file *staged);
 
-/* Is there something at `path` that is no regular file (a pipe, a terminal, /dev/full)? */
+/* Returns true if `path` exists and is no regular file (a pipe, a terminal, /dev/full). */
 bool pp_file_is_special(const char *path);
 
 #endif

@@ -8,16 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* True when id `a` leaves the heap before id `b`. Where equal ids would be possible, it should
- * break ties, so that the order in which ids leave is one order. */
+/* Returns true when id `a` leaves the heap before id `b`. It should break ties, so that the order
+ * in which ids leave is defined. */
 typedef bool pp_heap_before(const void *context, uint32_t a, uint32_t b);
 
 typedef struct pp_heap {
-    uint32_t *id;   /* [room, of the user]; the first `count` are in the heap */
-    uint32_t count; /* ids in the heap; id[0] is the first one */
-    uint32_t
-        *place; /* [ids, of the user]: the index in `id` at which an id stands; NULL: not kept */
-    const void *context; /* handed to `before` */
+    uint32_t *id;        /* owned by the user; the first `count` are in the heap, id[0] is next */
+    uint32_t count;      /* number of ids in the heap */
+    uint32_t *place;     /* [ids], owned by the user: the index of an id in `id`; NULL: not kept */
+    const void *context; /* passed to `before` */
 } pp_heap;
 
 static inline void pp_heap_put(pp_heap *heap, uint32_t at, uint32_t id)
@@ -53,7 +52,8 @@ static inline void pp_heap_push(pp_heap *heap, pp_heap_before *before, uint32_t 
     pp_heap_rise(heap, before, heap->count++, id);
 }
 
-/* Takes the first id out; the heap must not be empty. Its entry of `place` is left as it was. */
+/* Removes and returns the first id. The heap must not be empty. The id's entry of `place` is not
+ * changed. */
 static inline uint32_t pp_heap_pop(pp_heap *heap, pp_heap_before *before)
 {
     const uint32_t first = heap->id[0];

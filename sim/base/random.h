@@ -1,11 +1,11 @@
-/* Random numbers that are the same everywhere: splitmix64 (Steele, Lea, Flood 2014; constants of
- * variant 13, Stafford 2011). */
+/* Pseudo-random numbers that are the same on every machine: splitmix64 (Steele, Lea, Flood 2014)
+ * with the constants of Stafford's variant 13 (2011). */
 #ifndef PPSIM_SIM_BASE_RANDOM_H
 #define PPSIM_SIM_BASE_RANDOM_H
 
 #include <stdint.h>
 
-/* The finaliser: close numbers become far ones. */
+/* The finaliser of splitmix64: maps similar numbers to very different ones. */
 static inline uint64_t pp_random_mix(uint64_t x)
 {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -15,7 +15,7 @@ static inline uint64_t pp_random_mix(uint64_t x)
 
 #define PP_RANDOM_STEP 0x9e3779b97f4a7c15u
 
-/* The next 64 bits. *state: the seed at first. */
+/* The next 64 bits. *state is the seed before the first call. */
 static inline uint64_t pp_random_next(uint64_t *state)
 {
     *state += PP_RANDOM_STEP;
@@ -28,9 +28,9 @@ static inline uint32_t pp_random_below(uint64_t bits, uint32_t count)
     return (uint32_t)(((bits >> 32) * count) >> 32);
 }
 
-/* A generator of random numbers. Two generators of one seed draw the same numbers. */
+/* A generator of random numbers. Two generators with the same seed draw the same numbers. */
 typedef struct pp_rng {
-    uint64_t state; /* the seed at first */
+    uint64_t state; /* initially the seed */
 } pp_rng;
 
 static inline uint64_t pp_rng_bits(pp_rng *rng)
@@ -38,7 +38,7 @@ static inline uint64_t pp_rng_bits(pp_rng *rng)
     return pp_random_next(&rng->state);
 }
 
-/* 0 to count - 1. */
+/* A number from 0 to count - 1. */
 static inline uint32_t pp_rng_below(pp_rng *rng, uint32_t count)
 {
     return pp_random_below(pp_rng_bits(rng), count);

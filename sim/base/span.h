@@ -1,4 +1,4 @@
-/* A piece of a text that another owns, such as a word of a file that was read whole. */
+/* A borrowed part of a text, such as a word of a file that was read whole. */
 #ifndef PPSIM_SIM_BASE_SPAN_H
 #define PPSIM_SIM_BASE_SPAN_H
 
@@ -16,8 +16,8 @@ bool pp_span_is(pp_span span, const char *text);
 bool pp_span_begins(pp_span span, const char *text);
 /* Returns where `text` first begins in the span, or NULL. */
 const char *pp_span_find(pp_span span, const char *text);
-/* Reads the whole span as a number without sign. Returns false if it is anything else, or above
- * `high`. */
+/* Reads the whole span as a whole number without a sign. Returns false if it is anything else, or
+ * above `high`. */
 bool pp_span_int(pp_span span, int64_t high, int64_t *value_out);
 /* Reads the whole span as digits, at most one point and an exponent. Returns false if it is
  * anything else, such as a sign, hexadecimal digits or NaN, or is beyond what a double holds. */

@@ -6,7 +6,7 @@
 #define PP_MUST_CHECK __attribute__((warn_unused_result))
 #define PP_PRINTF(at, first) __attribute__((format(printf, at, first)))
 
-/* name, exit status of the command, text */
+/* X(name, exit status of the command, text) */
 #define PP_STATUS_MAP(X)                             \
     X(OK, 0, "done")                                 \
     X(INFEASIBLE, 1, "no plan satisfies the limits") \
@@ -26,16 +26,16 @@ typedef enum pp_status {
 typedef struct pp_err {
     pp_status status;
     char where[256]; /* file:line:column, file#/json/pointer, or a field's name; may be empty */
-    char text[1024]; /* one sentence, ends with the way out */
-    const struct pp_field_names *names; /* what fields are called in it (sim/base/field.h); NULL: as
-                                           in the library */
+    char text[1024]; /* one sentence; it ends with what the user can do */
+    const struct pp_field_names
+        *names; /* names of fields (sim/base/field.h); NULL: the library's */
 } pp_err;
 
-/* An empty pp_err that calls fields as `err` does; NULL: as in the library. For a report of one's
- * own that may end in *err, or in a text beside it. */
+/* An empty pp_err with the names of fields that `err` carries, for a call whose error may be
+ * dropped or reported in another text. err: may be NULL. */
 pp_err pp_err_like(const pp_err *err);
 
-/* Returns `status`, so that `return pp_err_set(...)` reads well. err, where: may be NULL. */
+/* Reports an error and returns `status`. err and where: may be NULL. */
 pp_status pp_err_set(pp_err *err, pp_status status, const char *where, const char *format, ...)
     PP_PRINTF(4, 5);
 pp_status pp_err_nomem(pp_err *err);

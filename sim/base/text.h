@@ -10,7 +10,7 @@
 typedef struct pp_text_search {
     const char *text;
     const char *nearest; /* NULL: none offered so far is close */
-    size_t distance;     /* of `nearest`; before there is one, a bound on what counts as close */
+    size_t distance;     /* of `nearest`; if that is NULL, the distance that names must undercut */
 } pp_text_search;
 
 pp_text_search pp_text_search_begin(const char *text);
@@ -28,20 +28,20 @@ const char *pp_text_nearest(const char *text, const char *const names[]);
 const char *pp_text_nearest_hint(const char *text, const char *const names[],
                                  char hint[PP_TEXT_HINT_BYTES]);
 
-/* Bytes of the UTF-8 sequence at `c`, 0 when it is none. */
+/* The number of bytes of the UTF-8 sequence at `c`; 0 when it is not valid. */
 size_t pp_text_sequence(const char *c);
 
-/* A growing text. data: NUL-ended once anything was added. */
+/* A growing text. All zero is an empty one. */
 typedef struct pp_text {
-    char *data;
+    char *data; /* NULL until something was added, then NUL-terminated */
     size_t bytes, capacity;
-    int failed; /* an allocation failed: data is incomplete */
+    int failed; /* an allocation failed, so that data is incomplete */
 } pp_text;
 
 void pp_text_add(pp_text *text, const char *format, ...) PP_PRINTF(2, 3);
 void pp_text_add_bytes(pp_text *text, const char *bytes, size_t count);
 void pp_text_free(pp_text *text);
-/* NOMEM when an addition failed. */
+/* Fails: NOMEM when an earlier addition failed. */
 PP_MUST_CHECK pp_status pp_text_check(const pp_text *text, pp_err *err);
 
 #endif
