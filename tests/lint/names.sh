@@ -8,12 +8,16 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 layers='sim planner calib runtime traces'
 
-# A plug-in has a line in the table of its folder; module.c is the main file of a module that is loaded.
-while read -r table folder; do
-    sed -n "s|^PP_[A-Z0-9_]*(\([A-Za-z0-9_]*\).*|$folder/\1.c|p" "$table"
-done <tests/lint/plugins.txt | sort >"$scratch/plugins"
+# A plug-in has a line in the table of its folder, and so has a command. main.c is the main file of the program, module.c
+# that of a module that is loaded.
+{
+    while read -r table folder; do
+        sed -n "s|^PP_[A-Z0-9_]*(\([A-Za-z0-9_]*\).*|$folder/\1.c|p" "$table"
+    done <tests/lint/plugins.txt
+    sed -n 's|^PP_COMMAND(\([a-z]*\)).*|tools/ppsim/cmd_\1.c|p' tools/ppsim/commands.def
+} | sort >"$scratch/plugins"
 # shellcheck disable=SC2086 # a list of folders
-find $layers -name '*.c' ! -name module.c | sort | comm -23 - "$scratch/plugins" | while read -r file; do
+find $layers tools -name '*.c' ! -name module.c ! -name main.c | sort | comm -23 - "$scratch/plugins" | while read -r file; do
     [ -f "${file%.c}.h" ] || echo "$file: has no header of its name and is no plug-in"
 done >>"$scratch/found"
 

@@ -20,6 +20,7 @@ touch CMakeLists.txt README.md calib/CMakeLists.txt runtime/CMakeLists.txt trace
 printf '%s\n' '# lowest first' sim/base sim/plugin planner/low planner/high tools/ppsim >tests/lint/layers.txt
 echo 'sim/plugins.def sim/plugin' >tests/lint/plugins.txt
 echo 'PP_PLUGIN(one)' >sim/plugins.def
+echo 'PP_COMMAND(plan)' >tools/ppsim/commands.def
 
 # unit FOLDER/NAME CODE [HEADER...]: a .c file that includes the headers, and its own header.
 unit() {
@@ -88,6 +89,8 @@ planted 'a source without a header' names 'planner/low/search.c: has no header' 
      unit planner/low/order "int order(void) { return 0; }"
      printf "/* One. */\nint search(void);\n" >planner/low/search.c'
 planted 'a plug-in without a line' names 'sim/plugin/one.c: has no header' 'echo >sim/plugins.def'
+planted 'a command without a line' names 'tools/ppsim/cmd_plan.c: has no header' \
+    'rm tools/ppsim/cmd_plan.h; echo >tools/ppsim/commands.def'
 planted 'JSON in a header of data' names 'planner/low/order.h: includes JSON' \
     'printf "#include \"sim/base/json.h\"\nint order(void);\n" >planner/low/order.h'
 planted 'a source that does not say what it is' names 'sim/base/text.c: its first line' \

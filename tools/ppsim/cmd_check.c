@@ -1,6 +1,7 @@
-/* ppsim check: is a schedule or plan valid and complete, and can it hang? The program is run by
- * the engine under the communication mode that was asked for. On a hang the command also
- * searches for the message size at which the verdict changes, and for a repair. */
+/* ppsim check: says whether a schedule or plan is valid and complete, and whether it can hang. The
+ * engine runs the program under the communication mode that was asked for. On a hang the command
+ * also searches for the message size at which the verdict changes, by bisection, and for a repair.
+ */
 #include "sim/base/alloc.h"
 #include "sim/engine/comm_engine.h"
 #include "sim/engine/engine.h"

@@ -1,4 +1,5 @@
-/* ppsim list: what this build knows, from its tables. */
+/* ppsim list: prints what this build knows (models, hardware, schedules, executors, formats, ...)
+ * from its registries. */
 #include "calib/fit/form/form.h"
 #include "calib/fit/form/registry.h"
 #include "calib/import/registry.h"

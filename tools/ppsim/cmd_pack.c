@@ -9,7 +9,7 @@
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/commands.h"
 #include "tools/ppsim/pack/print.h"
-#include "tools/ppsim/plan/plan.h"
+#include "tools/ppsim/plan/input.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* ppsim plan: which schedule, partition, recomputation and split is fastest, and does it fit. */
+/* ppsim plan: searches for the fastest schedule, partition, recomputation and parallel degrees that
+ * fit into memory, and predicts the step. The command reads the request, calls pp_plan_search (or
+ * --instance, --pareto, --explain) and writes the result. */
 #include "runtime/core/clock.h"
 #include "sim/base/file.h"
 #include "sim/plan/plan_write.h"
@@ -7,8 +9,14 @@
 #include "tools/ppsim/commands.h"
 #include "tools/ppsim/export/export.h"
 #include "tools/ppsim/input/profile_args.h"
+#include "tools/ppsim/plan/explain.h"
+#include "tools/ppsim/plan/input.h"
+#include "tools/ppsim/plan/instance.h"
+#include "tools/ppsim/plan/interrupt.h"
+#include "tools/ppsim/plan/memory.h"
 #include "tools/ppsim/plan/options.h"
-#include "tools/ppsim/plan/plan.h"
+#include "tools/ppsim/plan/pareto.h"
+#include "tools/ppsim/plan/print.h"
 #include "traces/format/export/export.h"
 
 #include <stdio.h>

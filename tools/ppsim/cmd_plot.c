@@ -1,4 +1,5 @@
-/* ppsim plot: draws pictures with gnuplot. */
+/* ppsim plot: draws timelines, memory, sweeps, fronts and profiles with gnuplot. plot/load.c reads
+ * the inputs, traces/plot/ makes the script, plot/gnuplot.c runs it. */
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
 #include "tools/ppsim/base/args.h"

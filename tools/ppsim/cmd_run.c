@@ -1,4 +1,5 @@
-/* ppsim run: executes a plan, measures it, and compares what happened with what was predicted. */
+/* ppsim run: executes a plan with the runtime, measures it, and compares the measured step with the
+ * predicted one. */
 #include "runtime/compute/registry.h"
 #include "runtime/transport/registry.h"
 #include "sim/base/alloc.h"

@@ -14,7 +14,7 @@
 #include "tools/ppsim/base/words.h"
 #include "tools/ppsim/commands.h"
 #include "tools/ppsim/input/exchange_args.h"
-#include "tools/ppsim/plan/plan.h"
+#include "tools/ppsim/plan/input.h"
 #include "traces/read/gzip.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
-/* The command's words for fields: an option, or the command to type. The only table of them; a unit
- * test sees that it has a line for every field. */
+/* What messages of the libraries call a field when the command prints them: an option, or the
+ * command to type. This is the only table of them; a unit test checks that every field has a line.
+ */
 #include "tools/ppsim/base/option_names.h"
 
 #include "sim/base/field.h"

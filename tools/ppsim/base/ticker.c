@@ -1,5 +1,5 @@
-/* Shows how far long work is: a line on a terminal that takes the place of the one before, a few
- * times per second. On pipes it prints nothing. */
+/* Shows the progress of long work: one line on a terminal, overwritten a few times per second. It
+ * prints nothing to a pipe. */
 #include "tools/ppsim/base/ticker.h"
 
 #include "runtime/core/clock.h"

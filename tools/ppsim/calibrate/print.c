@@ -1,5 +1,5 @@
-/* Prints a profile as people read it: a table of classes, the fitted forms with their parameters
- * and errors, and what could not be fitted and why. */
+/* Prints a profile for people: a table of classes, the fitted forms with their parameters and
+ * errors, and what could not be fitted and why. */
 #include "tools/ppsim/calibrate/print.h"
 
 #include "calib/profile/product_ratios.h"

@@ -1,5 +1,5 @@
-/* Prints the verdict of ppsim check as text and as JSON: is the schedule valid and complete,
- * does it hang, and by which circle of waits. */
+/* Prints the verdict of ppsim check as text and as JSON: whether the schedule is valid and
+ * complete, whether it hangs, and by which circle of waits. */
 #include "tools/ppsim/check/print.h"
 
 #include "sim/engine/deadlock.h"

@@ -1,4 +1,4 @@
-/* Prints differences as people read them: for a terminal and as Markdown. */
+/* Prints differences for people: as text for a terminal, and as Markdown. */
 #include "tools/ppsim/compare/print.h"
 
 #include "sim/base/text.h"

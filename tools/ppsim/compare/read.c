@@ -1,6 +1,6 @@
-/* Reads a file to compare. It is recognised by its content and taken apart into quantities:
- * reports and plans by a walk over their JSON, plans after being simulated, timelines and
- * profiles by their own readers. */
+/* Reads a file to compare. It is recognised by its content and turned into quantities: reports and
+ * plans by a walk over their JSON (plans are simulated first), timelines and profiles by their own
+ * readers. */
 #include "tools/ppsim/compare/read.h"
 
 #include "calib/profile/profile.h"

@@ -1,5 +1,6 @@
-/* Where a target does not run an order: finds the fastest schedule on the same stages that it
- * does run, and how much slower that is. */
+/* For an order that a target cannot run: finds the fastest schedule on the same stages that it can
+ * run, by lowering and simulating every schedule of the registry, and says how much slower that is.
+ */
 #include "tools/ppsim/export/nearest.h"
 
 #include "sim/schedule/registry.h"

@@ -1,4 +1,5 @@
-/* Reads the options about how receivers learn sizes, and what that costs the host. */
+/* Reads the options of size protocols: how receivers learn the sizes of tensors, and what that
+ * costs the host. */
 #include "tools/ppsim/input/exchange_args.h"
 
 #include "tools/ppsim/base/args.h"

@@ -1,5 +1,5 @@
-/* Applies --profile to a plan that was made before: it must be the plan's own, unless --recost
- * gives the plan new costs. */
+/* Applies --profile to a plan that is read from a file: it must be the profile that the plan was
+ * made from, unless --recost gives the plan new costs. */
 #include "tools/ppsim/input/profile_plan.h"
 
 #include "tools/ppsim/base/args.h"

@@ -1,4 +1,5 @@
-/* Reads the options about how tensors travel; they take precedence over the plan. */
+/* Reads the options of shared NICs, of the slow-down by overlap, and of what a transfer is made of;
+ * they take precedence over the plan. */
 #include "tools/ppsim/input/transfer_args.h"
 
 #include "tools/ppsim/base/args.h"

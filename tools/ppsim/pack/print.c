@@ -1,4 +1,5 @@
-/* Prints what ppsim pack found: as text, as JSON, and as lengths in their new order. */
+/* Prints the result of ppsim pack: as text, as JSON, and as a file of lengths in their new order.
+ */
 #include "tools/ppsim/pack/print.h"
 
 #include "tools/ppsim/base/words.h"

@@ -1,10 +1,12 @@
-/* ppsim plan --explain: what would make a plan fit. */
+/* ppsim plan --explain: prints which sets of changes make a plan fit, and what each change gives.
+ */
+#include "tools/ppsim/plan/explain.h"
+
 #include "planner/study/explain.h"
 #include "planner/study/explain_json.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/base/words.h"
-#include "tools/ppsim/plan/plan.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,7 @@
-/* From the command line of `ppsim plan` to what the planner is asked. */
+/* Turns the command line of `ppsim plan` into the request of the planner. It loads model, hardware
+ * and profile, fills in the defaults, and notes every assumption for the report. */
+#include "tools/ppsim/plan/input.h"
+
 #include "planner/order/search.h"
 #include "planner/pack/pack.h"
 #include "planner/robustness/jitter_spec.h"
@@ -11,7 +14,7 @@
 #include "tools/ppsim/input/exchange_args.h"
 #include "tools/ppsim/input/load.h"
 #include "tools/ppsim/input/profile_args.h"
-#include "tools/ppsim/plan/plan.h"
+#include "tools/ppsim/plan/interrupt.h"
 #include "traces/target/registry.h"
 
 #include <inttypes.h>

@@ -1,11 +1,15 @@
-/* ppsim plan --instance: the order of a given problem's ops, with its distance from a bound. */
+/* ppsim plan --instance: searches an order for the ops of a given scheduling problem, and prints it
+ * with its distance from a lower bound. */
+#include "tools/ppsim/plan/instance.h"
+
 #include "planner/order/problem_read.h"
 #include "planner/order/search.h"
 #include "runtime/core/clock.h"
 #include "sim/base/processors.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/output.h"
-#include "tools/ppsim/plan/plan.h"
+#include "tools/ppsim/plan/input.h"
+#include "tools/ppsim/plan/interrupt.h"
 #include "traces/read/gzip.h"
 
 #include <inttypes.h>

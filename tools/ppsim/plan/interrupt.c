@@ -1,5 +1,8 @@
-/* ^C while a plan is searched. */
-#include "tools/ppsim/plan/plan.h"
+/* SIGINT during a search. The handler sets a flag that the search polls, and is installed for one
+ * signal only (SA_RESETHAND), so that a second one ends the program. */
+#include "tools/ppsim/plan/interrupt.h"
+
+#include <stddef.h>
 
 static volatile sig_atomic_t interrupted;
 

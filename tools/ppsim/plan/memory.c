@@ -1,6 +1,8 @@
-/* What fills the memory of each rank, as a table. */
+/* Prints what fills the memory of each rank, as a table. Of many ranks the first, the last and the
+ * fullest are shown. */
+#include "tools/ppsim/plan/memory.h"
+
 #include "tools/ppsim/base/output.h"
-#include "tools/ppsim/plan/plan.h"
 #include "tools/ppsim/report/report_print.h"
 
 #include <inttypes.h>

@@ -1,11 +1,15 @@
-/* ppsim plan --pareto: the fastest candidate at every memory limit. */
+/* ppsim plan --pareto: prints the fastest plan at every memory limit up to the given one, as a
+ * table, JSON or CSV. */
+#include "tools/ppsim/plan/pareto.h"
+
 #include "planner/study/pareto.h"
 #include "planner/study/pareto_json.h"
 #include "runtime/core/clock.h"
 #include "sim/base/file.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/base/output.h"
-#include "tools/ppsim/plan/plan.h"
+#include "tools/ppsim/plan/input.h"
+#include "tools/ppsim/plan/interrupt.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,9 @@
-/* A plan as people read it: the answer, why, the runners-up, then stages, memory, assumptions. */
+/* Prints the result of a plan for people: the step time, what limits it, the alternatives, then
+ * stages, memory and assumptions. */
+#include "tools/ppsim/plan/print.h"
+
 #include "tools/ppsim/base/words.h"
-#include "tools/ppsim/plan/plan.h"
+#include "tools/ppsim/plan/memory.h"
 #include "tools/ppsim/report/recompute_print.h"
 #include "tools/ppsim/report/report_print.h"
 

@@ -1,4 +1,5 @@
-/* Draws the file of 'ppsim plan --candidates': the fastest candidate of each schedule that fits. */
+/* Reads the CSV file of `ppsim plan --candidates` into a picture: the fastest candidate of each
+ * schedule that fits. */
 #include "tools/ppsim/plot/candidates.h"
 
 #include <inttypes.h>

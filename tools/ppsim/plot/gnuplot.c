@@ -1,4 +1,4 @@
-/* Runs gnuplot as a program: without a shell between, and without the user's settings. */
+/* Runs gnuplot as a child process, without a shell and without the user's settings. */
 #include "tools/ppsim/plot/gnuplot.h"
 
 #include "sim/base/alloc.h"

@@ -1,4 +1,5 @@
-/* Draws two axes of the result file of 'ppsim sweep': the best point of each cell. */
+/* Reads the result file of `ppsim sweep` into a heat map of two of its axes. A cell shows the best
+ * of its points, over all values of the other axes; O(points). */
 #include "tools/ppsim/plot/heat.h"
 
 #include "sim/base/alloc.h"

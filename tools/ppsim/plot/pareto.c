@@ -1,4 +1,5 @@
-/* Draws what 'ppsim plan --pareto --json' prints: the fastest set-up at every memory limit. */
+/* Reads what `ppsim plan --pareto --json` prints into a picture: the fastest setup at every memory
+ * limit. */
 #include "tools/ppsim/plot/pareto.h"
 
 #include <inttypes.h>

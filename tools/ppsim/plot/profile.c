@@ -1,4 +1,4 @@
-/* Draws the cost functions of a profile against its samples, and the errors that are left. */
+/* Reads a profile into a picture: its cost functions against its samples, and the residuals. */
 #include "tools/ppsim/plot/profile.h"
 
 #include "calib/profile/profile.h"

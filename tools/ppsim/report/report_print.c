@@ -1,4 +1,4 @@
-/* Prints a report as people read it: the answer first, then each rank. */
+/* Prints a report for people: the step time and its parts first, then one line per rank. */
 #include "tools/ppsim/report/report_print.h"
 
 #include "tools/ppsim/base/words.h"

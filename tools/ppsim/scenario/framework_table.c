@@ -1,5 +1,5 @@
-/* simulate --framework all: one schedule under the communication behaviour of every framework,
- * as a table. */
+/* simulate --executor all: one schedule under the communication behaviour of every framework, as a
+ * table. */
 #include "tools/ppsim/scenario/framework_table.h"
 
 #include "sim/engine/engine.h"

@@ -5,7 +5,7 @@
 #include "sim/base/alloc.h"
 #include "tools/ppsim/base/args.h"
 #include "tools/ppsim/input/profile_args.h"
-#include "tools/ppsim/plan/plan.h"
+#include "tools/ppsim/plan/input.h"
 #include "tools/ppsim/scenario/scenario.h"
 #include "tools/ppsim/scenario/scenario_run.h"
 #include "tools/ppsim/sweep/study.h"

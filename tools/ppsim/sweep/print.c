@@ -1,4 +1,4 @@
-/* Prints what came of a sweep: the best points as a table or JSON, all of them as CSV. */
+/* Prints the result of a sweep: the best points as a table or JSON, all points as CSV. */
 #include "tools/ppsim/sweep/print.h"
 
 #include "sim/base/alloc.h"

@@ -1,4 +1,4 @@
-/* Hands out the points of a sweep to threads and processes, and keeps the first line that comes
+/* Hands out the points of a sweep to threads and processes, and keeps the first line that arrives
  * for each. */
 #include "tools/ppsim/sweep/work.h"
 

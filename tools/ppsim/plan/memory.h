@@ -1,0 +1,14 @@
+/* Tables of the memory of a plan. */
+#ifndef PPSIM_TOOLS_PPSIM_PLAN_MEMORY_H
+#define PPSIM_TOOLS_PPSIM_PLAN_MEMORY_H
+
+#include "sim/analysis/report.h"
+#include "sim/base/text.h"
+
+/* Adds a table of the memory of each rank at its peak, by component. */
+void pp_plan_memory_print(const pp_report *report, pp_text *text);
+/* For pp_plan_request.missed: prints the memory of the candidate that exceeds the limit by least,
+ * and where it first does, to stderr. The context is not used. */
+void pp_plan_miss_print(void *context, const pp_report *nearest);
+
+#endif
