@@ -4,18 +4,20 @@
  * stage per rank "Forward 7" and "Backward 7"; anybody may record "ppsim:3F7 tokens=4096".
  * Where kernels were recorded, an op takes the sum of the kernels that were launched within it,
  * those of NCCL left out; otherwise the range itself. */
-#include "calib/import/common/json_scan.h"
 #include "calib/import/common/skips.h"
 #include "calib/import/common/trace_ops.h"
 #include "calib/import/import.h"
 #include "sim/base/alloc.h"
 #include "sim/base/hash.h"
+#include "sim/base/json_stream.h"
+#include "sim/base/list.h"
+#include "traces/read/events.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { EVENTS_MAX = 1 << 26, NESTED_MAX = 64 };
+enum { EVENTS_MAX = 3 << 26, NESTED_MAX = 64 };
 
 typedef struct range {
     double begin_us, end_us;
@@ -36,25 +38,16 @@ typedef struct kernel {
     double correlation, us;
 } kernel;
 
-/* What is looked at of an event. */
-typedef struct event {
-    pp_span phase, category, name;
-    double begin_us, us, correlation;
-    uint64_t process;
-} event;
-
 typedef struct reader {
     const char *file;
     range *range;
-    size_t ranges, range_capacity;
+    size_t range_count, range_capacity;
     launch *launch;
-    size_t launches, launch_capacity;
+    size_t launch_count, launch_capacity;
     kernel *kernel;
-    size_t kernels, kernel_capacity;
+    size_t kernel_count, kernel_capacity;
     char device[128];
     pp_skips notes;
-    pp_status status; /* of what went wrong beside syntax */
-    pp_err *err;
 } reader;
 
 static void free_reader(reader *r)
@@ -65,45 +58,11 @@ static void free_reader(reader *r)
     pp_skips_free(&r->notes);
 }
 
-static bool add(reader *r, void **array, size_t *capacity, size_t count, size_t size)
-{
-    if (!r->status && count >= EVENTS_MAX)
-        r->status =
-            pp_err_set(r->err, PP_INPUT, r->file, "has too many events; record fewer steps");
-    if (!r->status)
-        r->status = pp_reserve(array, capacity, count + 1, size, r->err);
-    return r->status == PP_OK;
-}
+static PP_LIST_ADD(add_range, reader, range, range) static PP_LIST_ADD(
+    add_launch, reader, launch, launch) static PP_LIST_ADD(add_kernel, reader, kernel, kernel)
 
-static void add_range(reader *r, const range *value)
-{
-    void *all = r->range;
-    if (!add(r, &all, &r->range_capacity, r->ranges, sizeof *value))
-        return;
-    r->range = all;
-    r->range[r->ranges++] = *value;
-}
-
-static void add_launch(reader *r, const launch *value)
-{
-    void *all = r->launch;
-    if (!add(r, &all, &r->launch_capacity, r->launches, sizeof *value))
-        return;
-    r->launch = all;
-    r->launch[r->launches++] = *value;
-}
-
-static void add_kernel(reader *r, const kernel *value)
-{
-    void *all = r->kernel;
-    if (!add(r, &all, &r->kernel_capacity, r->kernels, sizeof *value))
-        return;
-    r->kernel = all;
-    r->kernel[r->kernels++] = *value;
-}
-
-/* "tokens=4096 square_sum=1e6" into the variables; false when it is anything else. */
-static bool read_variables(pp_span rest, double *at)
+    /* "tokens=4096 square_sum=1e6" into the variables; false when it is anything else. */
+    static bool read_variables(pp_span rest, double *at)
 {
     pp_span word;
     while (pp_span_word(&rest, &word)) {
@@ -166,149 +125,99 @@ static bool read_name(reader *r, pp_span name, range *found)
     return false;
 }
 
-static void take_range(reader *r, const event *e)
+static pp_status take_range(reader *r, const pp_event *e, pp_err *err)
 {
+    const double us = e->duration_us;
     pp_sample blank = pp_sample_of(0);
-    range found = { .begin_us = e->begin_us, .end_us = e->begin_us + e->us, .process = e->process };
+    range found = { .begin_us = e->begin_us,
+                    .end_us = e->begin_us + us,
+                    .process = pp_hash_bytes(PP_HASH_START, e->process.at, e->process.bytes) };
     memcpy(found.op.at, blank.at, sizeof blank.at);
     if (!read_name(r, e->name, &found))
-        return;
-    if (!(e->us > 0) || !(e->us < 1e12) || !isfinite(found.end_us))
+        return PP_OK;
+    if (!(us > 0) || !(us < 1e12) || !isfinite(found.end_us)) {
         pp_skip_add(&r->notes, 0, "an op whose duration is not above 0, or more than 10 days");
-    else
-        add_range(r, &found);
-}
-
-static void take_event(reader *r, const event *e)
-{
-    if (!pp_span_is(e->phase, "X"))
-        return;
-    if (pp_span_is(e->category, "user_annotation") || pp_span_is(e->category, "cpu_op")) {
-        take_range(r, e);
-    } else if (pp_span_is(e->category, "kernel") || pp_span_is(e->category, "Kernel")) {
-        if (pp_span_begins(e->name, "nccl"))
-            pp_skip_add(&r->notes, 0, "a kernel of NCCL: a transfer");
-        else if (isnan(e->correlation) || !(e->us >= 0) || !(e->us < 1e12))
-            pp_skip_add(&r->notes, 0, "a kernel without correlation or duration");
-        else
-            add_kernel(r, &(kernel){ e->correlation, e->us });
-    } else if (pp_span_is(e->category, "cuda_runtime") || pp_span_is(e->category, "cuda_driver") ||
-               pp_span_is(e->category, "Runtime")) {
-        if (!isnan(e->correlation) && !isnan(e->begin_us))
-            add_launch(r, &(launch){ e->correlation, e->begin_us, e->process });
+        return PP_OK;
     }
+    range *new = add_range(r, err);
+    if (new)
+        *new = found;
+    return new ? PP_OK : PP_NOMEM;
 }
 
-/* A process is a number or a text; as it stands in the file. */
-static void scan_process(pp_scan *scan, uint64_t *process)
+static pp_status take_kernel(reader *r, const pp_event *e, pp_err *err)
 {
-    pp_scan_kind kind = pp_scan_peek(scan);
-    const char *from = scan->at;
-    if (kind != PP_SCAN_NONE && pp_scan_skip(scan))
-        *process = pp_hash_bytes(PP_HASH_START, from, (size_t)(scan->at - from));
-}
-
-static void scan_args(pp_scan *scan, event *e)
-{
-    pp_span key;
-    bool first = true;
-    if (pp_scan_peek(scan) != PP_SCAN_OBJECT || !pp_scan_enter(scan, '{')) {
-        (void)pp_scan_skip(scan);
-        return;
+    if (pp_span_begins(e->name, "nccl")) {
+        pp_skip_add(&r->notes, 0, "a kernel of NCCL: a transfer");
+        return PP_OK;
     }
-    while (pp_scan_key(scan, &first, &key)) {
-        if (pp_span_is(key, "correlation"))
-            (void)pp_scan_if_number(scan, &e->correlation);
-        else
-            (void)pp_scan_skip(scan);
+    if (isnan(e->correlation) || !(e->duration_us >= 0) || !(e->duration_us < 1e12)) {
+        pp_skip_add(&r->notes, 0, "a kernel without correlation or duration");
+        return PP_OK;
     }
+    kernel *new = add_kernel(r, err);
+    if (new)
+        *new = (kernel){ e->correlation, e->duration_us };
+    return new ? PP_OK : PP_NOMEM;
 }
 
-static void scan_event(reader *r, pp_scan *scan)
+static pp_status take_launch(reader *r, const pp_event *e, pp_err *err)
 {
-    event e = { .begin_us = (double)NAN, .us = (double)NAN, .correlation = (double)NAN };
-    pp_span key;
-    bool first = true;
-    e.phase = e.category = e.name = (pp_span){ "", 0 };
-    if (pp_scan_peek(scan) != PP_SCAN_OBJECT || !pp_scan_enter(scan, '{')) {
-        (void)pp_scan_skip(scan);
-        return;
-    }
-    while (pp_scan_key(scan, &first, &key)) {
-        if (pp_span_is(key, "ph"))
-            (void)pp_scan_if_text(scan, &e.phase);
-        else if (pp_span_is(key, "cat"))
-            (void)pp_scan_if_text(scan, &e.category);
-        else if (pp_span_is(key, "name"))
-            (void)pp_scan_if_text(scan, &e.name);
-        else if (pp_span_is(key, "ts"))
-            (void)pp_scan_if_number(scan, &e.begin_us);
-        else if (pp_span_is(key, "dur"))
-            (void)pp_scan_if_number(scan, &e.us);
-        else if (pp_span_is(key, "pid"))
-            scan_process(scan, &e.process);
-        else if (pp_span_is(key, "args"))
-            scan_args(scan, &e);
-        else
-            (void)pp_scan_skip(scan);
-    }
-    if (!scan->fault)
-        take_event(r, &e);
+    if (isnan(e->correlation) || isnan(e->begin_us))
+        return PP_OK;
+    launch *new = add_launch(r, err);
+    if (new)
+        *new = (launch){ e->correlation, e->begin_us,
+                         pp_hash_bytes(PP_HASH_START, e->process.at, e->process.bytes) };
+    return new ? PP_OK : PP_NOMEM;
 }
 
-static void scan_events(reader *r, pp_scan *scan)
+static pp_status take_event(void *context, const pp_event *e, pp_err *err)
 {
-    bool first = true;
-    if (!pp_scan_enter(scan, '['))
-        return;
-    while (!r->status && pp_scan_item(scan, &first))
-        scan_event(r, scan);
+    static const struct {
+        const char *category;
+        pp_status (*take)(reader *r, const pp_event *e, pp_err *err);
+    } takers[] = {
+        { "user_annotation", take_range }, { "cpu_op", take_range },
+        { "kernel", take_kernel },         { "Kernel", take_kernel },
+        { "cuda_runtime", take_launch },   { "cuda_driver", take_launch },
+        { "Runtime", take_launch },
+    };
+    reader *r = context;
+    if (r->range_count + r->launch_count + r->kernel_count >= EVENTS_MAX)
+        return pp_err_set(err, PP_INPUT, r->file, "has too many events; record fewer steps");
+    for (size_t i = 0; i < sizeof takers / sizeof takers[0] && pp_span_is(e->phase, "X"); i++) {
+        if (pp_span_is(e->category, takers[i].category))
+            return takers[i].take(r, e, err);
+    }
+    return PP_OK;
 }
 
-/* [{"id": 0, "name": "NVIDIA H200", ...}, ...] */
-static void scan_devices(reader *r, pp_scan *scan)
+/* "deviceProperties": [{"id": 0, "name": "NVIDIA H200", ...}, ...] */
+static pp_status take_member(void *context, const pp_event_member *member, pp_err *err)
 {
-    bool first = true;
+    reader *r = context;
     pp_span key;
     pp_span name;
-    if (pp_scan_peek(scan) != PP_SCAN_ARRAY || !pp_scan_enter(scan, '[')) {
-        (void)pp_scan_skip(scan);
-        return;
-    }
-    while (pp_scan_item(scan, &first)) {
-        bool first_key = true;
-        if (pp_scan_peek(scan) != PP_SCAN_OBJECT) {
-            (void)pp_scan_skip(scan);
+    (void)err;
+    if (!pp_span_is(member->key, "deviceProperties") || *member->value.at != '[')
+        return PP_OK;
+    pp_json_stream s = pp_json_stream_of(member->value.at, member->value.bytes);
+    (void)pp_json_stream_enter(&s, '[');
+    while (pp_json_stream_item(&s)) {
+        if (pp_json_stream_peek(&s) != PP_TOKEN_OBJECT) {
+            (void)pp_json_stream_skip(&s);
             continue;
         }
-        (void)pp_scan_enter(scan, '{');
-        while (pp_scan_key(scan, &first_key, &key)) {
+        (void)pp_json_stream_enter(&s, '{');
+        while (pp_json_stream_key(&s, &key)) {
             if (!pp_span_is(key, "name"))
-                (void)pp_scan_skip(scan);
-            else if (pp_scan_if_text(scan, &name) && !r->device[0])
+                (void)pp_json_stream_skip(&s);
+            else if (pp_json_stream_if_text(&s, &name) && !r->device[0])
                 pp_span_copy(name, r->device, sizeof r->device);
         }
     }
-}
-
-static void scan_document(reader *r, pp_scan *scan)
-{
-    bool first = true;
-    pp_span key;
-    if (pp_scan_peek(scan) == PP_SCAN_ARRAY) {
-        scan_events(r, scan);
-    } else if (pp_scan_enter(scan, '{')) {
-        while (!r->status && pp_scan_key(scan, &first, &key)) {
-            if (pp_span_is(key, "traceEvents"))
-                scan_events(r, scan);
-            else if (pp_span_is(key, "deviceProperties"))
-                scan_devices(r, scan);
-            else
-                (void)pp_scan_skip(scan);
-        }
-    }
-    if (!r->status)
-        (void)pp_scan_end(scan);
+    return PP_OK;
 }
 
 static int compare_launches(const void *left, const void *right)
@@ -332,7 +241,7 @@ static int compare_ranges(const void *left, const void *right)
 static range *range_of(reader *r, const launch *l)
 {
     size_t low = 0;
-    size_t high = r->ranges;
+    size_t high = r->range_count;
     while (low < high) { /* the first that begins behind it */
         size_t middle = low + (high - low) / 2;
         const range *m = &r->range[middle];
@@ -352,15 +261,15 @@ static range *range_of(reader *r, const launch *l)
 
 static void attribute(reader *r)
 {
-    if (r->launches)
-        qsort(r->launch, r->launches, sizeof *r->launch, compare_launches);
-    if (r->ranges)
-        qsort(r->range, r->ranges, sizeof *r->range, compare_ranges);
-    for (size_t i = 0; i < r->kernels; i++) {
+    if (r->launch_count)
+        qsort(r->launch, r->launch_count, sizeof *r->launch, compare_launches);
+    if (r->range_count)
+        qsort(r->range, r->range_count, sizeof *r->range, compare_ranges);
+    for (size_t i = 0; i < r->kernel_count; i++) {
         launch wanted = { .correlation = r->kernel[i].correlation };
-        const launch *l =
-            r->launches ? bsearch(&wanted, r->launch, r->launches, sizeof wanted, compare_launches)
-                        : NULL;
+        const launch *l = r->launch_count ? bsearch(&wanted, r->launch, r->launch_count,
+                                                    sizeof wanted, compare_launches)
+                                          : NULL;
         range *found = l ? range_of(r, l) : NULL;
         if (found) {
             found->kernels_us += r->kernel[i].us;
@@ -375,26 +284,26 @@ static void attribute(reader *r)
 static size_t collect(reader *r, pp_trace_op *ops)
 {
     size_t count = 0;
-    for (size_t i = 0; i < r->ranges; i++) {
+    for (size_t i = 0; i < r->range_count; i++) {
         range *m = &r->range[i];
-        if (r->kernels && !(m->kernels_us > 0)) {
+        if (r->kernel_count && !(m->kernels_us > 0)) {
             pp_skip_add(&r->notes, 0, "an op without kernels, though there are kernels");
             continue;
         }
-        if (!r->kernels && m->needs_kernels) {
+        if (!r->kernel_count && m->needs_kernels) {
             pp_skip_add(
                 &r->notes, 0,
                 "a range 'Forward n' or 'Backward n' without kernels: its time holds waits");
             continue;
         }
-        if (!r->kernels)
+        if (!r->kernel_count)
             pp_skip_add(&r->notes, 0, "no kernel was recorded: an op takes the processor's time");
-        if (!r->kernels && m->holds_waits)
+        if (!r->kernel_count && m->holds_waits)
             pp_skip_add(&r->notes, 0,
                         "a PP: range taken without kernels: its time holds waits for transfers");
         if (isnan(m->op.at[PP_VARIABLE_TOKENS]))
             pp_skip_add(&r->notes, 0, "an op taken though its tokens are not said");
-        m->op.seconds = (r->kernels ? m->kernels_us : m->end_us - m->begin_us) * 1e-6;
+        m->op.seconds = (r->kernel_count ? m->kernels_us : m->end_us - m->begin_us) * 1e-6;
         if (m->op.seconds > 0)
             ops[count++] = m->op;
     }
@@ -403,12 +312,12 @@ static size_t collect(reader *r, pp_trace_op *ops)
 
 static pp_status gather(reader *r, const char *file, pp_samples *samples, pp_err *err)
 {
-    pp_trace_op *ops = pp_alloc_array(r->ranges, sizeof *ops);
+    pp_trace_op *ops = pp_alloc_array(r->range_count, sizeof *ops);
     if (!ops)
         return pp_err_nomem(err);
     attribute(r);
     size_t count = collect(r, ops);
-    pp_status status = pp_trace_ops_gather(ops, count, !r->kernels, file, samples, err);
+    pp_status status = pp_trace_ops_gather(ops, count, !r->kernel_count, file, samples, err);
     free(ops);
     if (status)
         return status;
@@ -429,12 +338,9 @@ static bool recognise(const char *text, size_t bytes)
 static pp_status read(const char *text, size_t bytes, const char *file, pp_samples *samples,
                       pp_err *err)
 {
-    reader r PP_CLEANUP(free_reader) = { .file = file, .err = err };
-    pp_scan scan = pp_scan_of(text, bytes);
-    scan_document(&r, &scan);
-    if (r.status)
-        return r.status;
-    pp_status status = pp_scan_check(&scan, file, err);
+    reader r PP_CLEANUP(free_reader) = { .file = file };
+    const pp_events_visitor visitor = { take_event, take_member, &r };
+    pp_status status = pp_events_parse(text, bytes, file, &visitor, err);
     return status ? status : gather(&r, file, samples, err);
 }
 

@@ -1,32 +1,17 @@
+/* Reads Trace Event files: a list of events, or an object whose member "traceEvents" is one. zlib
+ * decompresses a file as it is read. The syntax of the whole file is checked, but only the members
+ * of pp_event are taken out of an event; who wants others parses the text of that event. Time is
+ * linear in the file. */
 #include "traces/read/events.h"
 
-#include "sim/base/alloc.h"
+#include "sim/base/json_stream.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
-
-enum { CHUNK = 1 << 16 };
-
-typedef struct scanner {
-    const char *path;
-    pp_event_take *event, *member;
-    void *context;
-    char *item; /* text since the last separator that counts */
-    size_t used, capacity;
-    size_t line, item_line;
-    int depth;  /* of brackets */
-    int events; /* depth inside the array of events; 0: not there */
-    bool in_string, escaped, too_long, ended;
-} scanner;
-
-static void free_scanner(scanner *s)
-{
-    free(s->item);
-}
 
 static void close_gz(gzFile *file)
 {
@@ -34,130 +19,171 @@ static void close_gz(gzFile *file)
         gzclose(*file);
 }
 
-static pp_status fail(const scanner *s, pp_err *err, const char *words)
+static void read_args(pp_json_stream *s, pp_event *event)
+{
+    pp_span key;
+    if (pp_json_stream_peek(s) != PP_TOKEN_OBJECT) {
+        (void)pp_json_stream_skip(s);
+        return;
+    }
+    (void)pp_json_stream_enter(s, '{');
+    while (pp_json_stream_key(s, &key)) {
+        if (pp_span_is(key, "correlation"))
+            (void)pp_json_stream_if_number(s, &event->correlation);
+        else
+            (void)pp_json_stream_skip(s);
+    }
+}
+
+static void read_value(pp_json_stream *s, pp_span key, pp_event *event)
+{
+    if (pp_span_is(key, "ph")) {
+        (void)pp_json_stream_if_text(s, &event->phase);
+    } else if (pp_span_is(key, "cat")) {
+        (void)pp_json_stream_if_text(s, &event->category);
+    } else if (pp_span_is(key, "name")) {
+        (void)pp_json_stream_if_text(s, &event->name);
+    } else if (pp_span_is(key, "ts")) {
+        (void)pp_json_stream_if_number(s, &event->begin_us);
+    } else if (pp_span_is(key, "dur")) {
+        (void)pp_json_stream_if_number(s, &event->duration_us);
+    } else if (pp_span_is(key, "pid")) {
+        (void)pp_json_stream_peek(s);
+        event->process.at = s->at;
+        (void)pp_json_stream_skip(s);
+        event->process.bytes = (size_t)(s->at - event->process.at);
+    } else if (pp_span_is(key, "args")) {
+        read_args(s, event);
+    } else {
+        (void)pp_json_stream_skip(s);
+    }
+}
+
+/* Reads the next item of the list; its text is empty when it is no object. Returns false at the end
+ * of the list, and after a fault. */
+static bool read_event(pp_json_stream *s, pp_event *event)
+{
+    const pp_span none = { "", 0 };
+    pp_span key;
+    if (!pp_json_stream_item(s))
+        return false;
+    const bool object = pp_json_stream_peek(s) == PP_TOKEN_OBJECT;
+    *event = (pp_event){ .text = { s->at, 0 },
+                         .phase = none,
+                         .category = none,
+                         .name = none,
+                         .process = none,
+                         .begin_us = (double)NAN,
+                         .duration_us = (double)NAN,
+                         .correlation = (double)NAN };
+    if (!object)
+        return pp_json_stream_skip(s);
+    (void)pp_json_stream_enter(s, '{');
+    while (pp_json_stream_key(s, &key))
+        read_value(s, key, event);
+    event->text.bytes = (size_t)(s->at - event->text.at);
+    return !s->fault;
+}
+
+/* Is what was read since the mark more than a file may make us keep? */
+static bool is_long(const pp_json_stream *s)
+{
+    return s->buffer && (size_t)(s->at - s->mark.at) > PP_EVENT_BYTES_MAX;
+}
+
+static pp_status fail(pp_json_stream *s, const char *at, const char *file, const char *words,
+                      pp_err *err)
 {
     char where[256];
-    snprintf(where, sizeof where, "%.200s:%zu", s->path, s->line);
+    snprintf(where, sizeof where, "%.200s:%zu", file, pp_json_stream_line(s, at));
     return pp_err_set(err, PP_INPUT, where, "%s", words);
 }
 
-static void clear(scanner *s)
+static pp_status visit_list(pp_json_stream *s, const char *file, const pp_events_visitor *visitor,
+                            pp_err *err)
 {
-    s->used = 0;
-    s->too_long = false;
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-static pp_status keep(scanner *s, char c, pp_err *err)
-{
-    if (s->used == 0) {
-        if (is_blank(c))
-            return PP_OK;
-        s->item_line = s->line;
-    }
-    if (s->used == PP_EVENT_BYTES_MAX) {
-        s->too_long = true;
-        return s->events ? fail(s, err, "an event is longer than 1 MiB") : PP_OK;
-    }
-    void *item = s->item;
-    pp_status status = pp_reserve(&item, &s->capacity, s->used + 1, 1, err);
-    if (status)
-        return status;
-    s->item = item;
-    s->item[s->used++] = c;
-    return PP_OK;
-}
-
-static pp_status take_member(scanner *s, pp_err *err)
-{
+    pp_event event;
     pp_status status = PP_OK;
-    if (s->used && !s->too_long && s->member)
-        status = s->member(s->context, s->item, s->used, s->item_line, err);
-    clear(s);
+    bool more = pp_json_stream_enter(s, '[');
+    while (more && !status) {
+        pp_json_stream_mark(s);
+        more = read_event(s, &event);
+        if (is_long(s))
+            return fail(s, s->mark.at, file, "an event is longer than 1 MiB", err);
+        if (pp_json_stream_retry(s)) {
+            more = true;
+        } else if (more && event.text.bytes) {
+            event.line = pp_json_stream_line(s, event.text.at);
+            status = visitor->event(visitor->context, &event, err);
+        }
+    }
     return status;
 }
 
-static bool is_event_key(const scanner *s)
+/* Returns false at the end of the object, and after a fault. */
+static bool read_member(pp_json_stream *s, pp_event_member *member, bool *events)
 {
-    static const char key[] = "\"traceEvents\"";
-    if (s->used < sizeof key || memcmp(s->item, key, sizeof key - 1) != 0)
+    if (!pp_json_stream_key(s, &member->key) || pp_json_stream_peek(s) == PP_TOKEN_NONE)
         return false;
-    for (size_t i = sizeof key - 1; i < s->used; i++) {
-        if (s->item[i] != ':' && !is_blank(s->item[i]))
-            return false;
-    }
+    *events = pp_span_is(member->key, "traceEvents");
+    member->text.at = member->key.at - 1; /* the quote */
+    member->value.at = s->at;
+    if (!*events && !pp_json_stream_skip(s))
+        return false;
+    member->value.bytes = (size_t)(s->at - member->value.at);
+    member->text.bytes = (size_t)(s->at - member->text.at);
     return true;
 }
 
-static pp_status open_bracket(scanner *s, char c, pp_err *err)
+static pp_status visit_object(pp_json_stream *s, const char *file, const pp_events_visitor *visitor,
+                              pp_err *err)
 {
-    bool first = s->depth == 0;
-    if (first && (c == '[' || c == '{')) {
-        s->depth = 1;
-        s->events = c == '[' ? 1 : 0;
-        return PP_OK;
-    }
-    if (s->depth == 1 && !s->events && c == '[' && is_event_key(s)) {
-        s->depth = s->events = 2;
-        clear(s);
-        return PP_OK;
-    }
-    s->depth++;
-    return keep(s, c, err);
-}
-
-static pp_status close_bracket(scanner *s, char c, pp_err *err)
-{
+    pp_event_member member;
     pp_status status = PP_OK;
-    s->depth--;
-    if (s->events && s->depth < s->events) {
-        s->events = 0;
-        s->ended = s->depth == 0;
-        clear(s);
-        return PP_OK;
-    }
-    if (s->depth == 0) {
-        s->ended = true;
-        return take_member(s, err);
-    }
-    if ((status = keep(s, c, err)))
-        return status;
-    if (s->events && s->depth == s->events) {
-        status = s->event(s->context, s->item, s->used, s->item_line, err);
-        clear(s);
+    bool more = pp_json_stream_enter(s, '{');
+    while (more && !status) {
+        bool events = false;
+        pp_json_stream_mark(s);
+        more = read_member(s, &member, &events);
+        if (is_long(s)) { /* it is left out */
+            pp_json_stream_rewind(s);
+            more = read_member(s, &member, &events);
+        } else if (pp_json_stream_retry(s)) {
+            more = true;
+        } else if (more && events) {
+            status = visit_list(s, file, visitor, err);
+        } else if (more) {
+            member.line = pp_json_stream_line(s, member.text.at);
+            status = visitor->member(visitor->context, &member, err);
+        }
     }
     return status;
 }
 
-static pp_status take_byte(scanner *s, char c, pp_err *err)
+static pp_json_token peek_first(pp_json_stream *s)
 {
-    s->line += c == '\n';
-    if (s->in_string) {
-        s->in_string = s->escaped || c != '"';
-        s->escaped = !s->escaped && c == '\\';
-        return keep(s, c, err);
-    }
-    if (s->ended)
-        return is_blank(c) ? PP_OK : fail(s, err, "more stands behind its end");
-    if (s->depth == 0 && c != '{' && c != '[')
-        return is_blank(c) ? PP_OK : fail(s, err, "is no Trace Event file");
-    if (c == '{' || c == '[')
-        return open_bracket(s, c, err);
-    if (c == '}' || c == ']')
-        return close_bracket(s, c, err);
-    if (c == ',' && s->depth == 1 && !s->events)
-        return take_member(s, err);
-    if (c == ',' && s->events && s->depth == s->events)
-        return PP_OK;
-    s->in_string = c == '"';
-    return keep(s, c, err);
+    pp_json_token token;
+    do {
+        pp_json_stream_mark(s);
+        token = pp_json_stream_peek(s);
+    } while (pp_json_stream_retry(s));
+    return token;
 }
 
-/* Reads what is not compressed too. */
+static pp_status visit(pp_json_stream *s, const char *file, const pp_events_visitor *visitor,
+                       pp_err *err)
+{
+    pp_status status = peek_first(s) == PP_TOKEN_ARRAY ? visit_list(s, file, visitor, err)
+                                                       : visit_object(s, file, visitor, err);
+    if (status)
+        return status;
+    do
+        pp_json_stream_mark(s);
+    while (!pp_json_stream_end(s) && pp_json_stream_retry(s));
+    return PP_OK;
+}
+
+/* Opens files that are not compressed, too. */
 static pp_status open_file(const char *path, gzFile *file_out, pp_err *err)
 {
     errno = 0;
@@ -177,7 +203,7 @@ static pp_status check_file(gzFile file, const char *path, pp_err *err)
     if (code == Z_OK || code == Z_STREAM_END)
         return PP_OK;
     if (strncmp(words, path, length) == 0 && strncmp(words + length, ": ", 2) == 0)
-        words += length + 2; /* zlib says it too */
+        words += length + 2; /* zlib names the file as well */
     return pp_err_set(err, PP_INPUT, path, "the compressed file is damaged: %s", words);
 }
 
@@ -204,37 +230,50 @@ pp_status pp_events_recognise(const char *path, bool *is_out, pp_err *err)
     return PP_OK;
 }
 
-pp_status pp_events_read(const char *path, pp_event_take *event, pp_event_take *member,
-                         void *context, pp_err *err)
+typedef struct file_source {
+    const char *path;
+    gzFile file;
+} file_source;
+
+static pp_status read_source(void *context, char *buffer, size_t most, size_t *bytes_out,
+                             pp_err *err)
 {
-    scanner s PP_CLEANUP(free_scanner) = {
-        .path = path, .event = event, .member = member, .context = context, .line = 1
-    };
-    char chunk[CHUNK];
+    const file_source *source = context;
+    int count = gzread(source->file, buffer, most < INT_MAX ? (unsigned)most : INT_MAX);
+    *bytes_out = count > 0 ? (size_t)count : 0;
+    return count > 0 ? PP_OK : check_file(source->file, source->path, err);
+}
+
+pp_status pp_events_read(const char *path, const pp_events_visitor *visitor, pp_err *err)
+{
     gzFile file PP_CLEANUP(close_gz) = NULL;
     pp_status status = open_file(path, &file, err);
     if (status)
         return status;
-    int count;
-    while ((count = gzread(file, chunk, sizeof chunk)) > 0) {
-        for (int i = 0; i < count; i++) {
-            if ((status = take_byte(&s, chunk[i], err)))
-                return status;
-        }
-    }
-    if ((status = check_file(file, path, err)))
+    file_source source = { path, file };
+    pp_json_stream s PP_CLEANUP(pp_json_stream_close) =
+        pp_json_stream_open(read_source, &source, err);
+    const pp_json_token token = peek_first(&s);
+    const bool begun = token == PP_TOKEN_OBJECT || token == PP_TOKEN_ARRAY;
+    if (begun && (status = visit(&s, path, visitor, err)))
         return status;
-    return s.ended ? PP_OK : fail(&s, err, s.depth ? "is cut off" : "is empty");
+    if (s.ended)
+        return fail(&s, s.at, path, begun ? "is cut off" : "is empty", err);
+    if (!begun && !s.status)
+        return fail(&s, s.at, path, "is no Trace Event file", err);
+    return pp_json_stream_check(&s, path, err);
 }
 
-pp_status pp_event_time(const pp_json_at *event, const char *key, double low_us, pp_ns *ns_out,
-                        pp_err *err)
+pp_status pp_events_parse(const char *text, size_t bytes, const char *file,
+                          const pp_events_visitor *visitor, pp_err *err)
 {
-    double us = 0;
-    pp_status status = pp_json_get_double(event, key, low_us, PP_EVENT_US_MAX, &us, err);
-    if (status)
-        return status;
+    pp_json_stream s = pp_json_stream_of(text, bytes);
+    pp_status status = visit(&s, file, visitor, err);
+    return status ? status : pp_json_stream_check(&s, file, err);
+}
+
+pp_ns pp_event_ns(double us)
+{
     double whole_us = floor(us);
-    *ns_out = (pp_ns)whole_us * 1000 + (pp_ns)floor((us - whole_us) * 1000 + 0.5);
-    return PP_OK;
+    return (pp_ns)whole_us * 1000 + (pp_ns)floor((us - whole_us) * 1000 + 0.5);
 }

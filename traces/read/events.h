@@ -1,34 +1,58 @@
-/* Trace Event files ("Trace Event Format": our chrome, PyTorch's profiler) event by event: a file
- * of any size, compressed or not, takes the memory of one event. */
+/* The one reader of Trace Event files (Chromium's "Trace Event Format"): recordings of PyTorch's
+ * profiler and ppsim's own format chrome. It hands over event by event, so that a file of any size,
+ * compressed or not, takes the memory of one event. */
 #ifndef PPSIM_TRACES_READ_EVENTS_H
 #define PPSIM_TRACES_READ_EVENTS_H
 
-#include "sim/base/json.h"
+#include "sim/base/span.h"
+#include "sim/base/status.h"
 #include "sim/base/units.h"
 
-#include <stdbool.h>
-#include <stddef.h>
+#define PP_EVENT_BYTES_MAX ((size_t)1 << 20) /* of an event of a file */
+#define PP_EVENT_US_MAX 4e15                 /* since 1970: the year 2096 */
 
-#define PP_EVENT_BYTES_MAX ((size_t)1 << 20)
-#define PP_EVENT_US_MAX 4e15 /* since 1970: the year 2096 */
+/* One event, and its usual members. Spans are empty, and numbers NaN, where the event lacks the
+ * member or has a value of another type. */
+typedef struct pp_event {
+    pp_span text;                  /* all of it, as it stands in the file */
+    size_t line;                   /* of the first byte, from 1 */
+    pp_span phase, category, name; /* "ph", "cat", "name": as they stand between the quotes */
+    pp_span process;               /* "pid": a number, or a text with its quotes */
+    double begin_us, duration_us;  /* "ts", "dur" */
+    double correlation;            /* of "args": what a kernel and its launch have in common */
+} pp_event;
 
-/* text: an object of traceEvents, or a member of the file such as "traceName": "x"; no NUL behind
- * it. line: of its first byte. */
-typedef pp_status pp_event_take(void *context, const char *text, size_t bytes, size_t line,
-                                pp_err *err);
+/* One member of the file next to "traceEvents". */
+typedef struct pp_event_member {
+    pp_span text; /* from the key on: "traceName": "x" */
+    size_t line;  /* of the first byte, from 1 */
+    pp_span key;
+    pp_span value;
+} pp_event_member;
 
-/* Does the file begin like one? Fails: IO, INPUT (damaged), NOMEM. */
+/* Receives the parts of a file in their order; spans are valid during the call. When one of the
+ * functions fails, reading ends with its status. */
+typedef struct pp_events_visitor {
+    pp_status (*event)(void *context, const pp_event *event, pp_err *err);
+    pp_status (*member)(void *context, const pp_event_member *member, pp_err *err);
+    void *context;
+} pp_events_visitor;
+
+/* Returns in is_out whether the file begins like a Trace Event file.
+ * Fails: IO, INPUT (damaged compressed file), NOMEM. */
 PP_MUST_CHECK pp_status pp_events_recognise(const char *path, bool *is_out, pp_err *err);
 
-/* member: of the file, beside traceEvents; those above PP_EVENT_BYTES_MAX are left out. NULL: none.
- * Fails: IO, INPUT (no such file, cut off, an event above PP_EVENT_BYTES_MAX), NOMEM; as `event`.
+/* Reads a file, which may be compressed with gzip. Members above PP_EVENT_BYTES_MAX are left out.
+ * Fails: IO, INPUT (bad syntax, cut off, an event above PP_EVENT_BYTES_MAX), NOMEM; as `visitor`.
  */
-PP_MUST_CHECK pp_status pp_events_read(const char *path, pp_event_take *event,
-                                       pp_event_take *member, void *context, pp_err *err);
+PP_MUST_CHECK pp_status pp_events_read(const char *path, const pp_events_visitor *visitor,
+                                       pp_err *err);
+/* Reads a text; `file` names it in errors. Fails: INPUT (bad syntax), NOMEM; as `visitor`. */
+PP_MUST_CHECK pp_status pp_events_parse(const char *text, size_t bytes, const char *file,
+                                        const pp_events_visitor *visitor, pp_err *err);
 
-/* Microseconds from low_us to PP_EVENT_US_MAX, to the nearest ns; whole ones are exact, since 1970
- * too. Fails: INPUT. */
-PP_MUST_CHECK pp_status pp_event_time(const pp_json_at *event, const char *key, double low_us,
-                                      pp_ns *ns_out, pp_err *err);
+/* Microseconds, at most PP_EVENT_US_MAX either way, as the nearest nanosecond. Whole microseconds
+ * are exact, also as a time since 1970. */
+pp_ns pp_event_ns(double us);
 
 #endif

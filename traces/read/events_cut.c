@@ -1,13 +1,16 @@
+/* Writes the events of some ranks and steps of a Trace Event file, byte for byte as they stand, and
+ * all other members of the file. Which times belong to a step is found in a first reading of the
+ * file; the second one copies each event that overlaps them, as it is read. */
 #include "traces/read/events_cut.h"
 
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
-#include "sim/base/json.h"
 #include "traces/read/events.h"
 #include "traces/read/gzip.h"
 #include "traces/read/recording.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,108 +58,48 @@ static bool in_window(const cutter *c, int64_t rank, pp_ns begin_ns, pp_ns end_n
     return begin_ns <= all.end_ns && end_ns >= all.begin_ns;
 }
 
-static pp_ns ns_at(const pp_json_at *at, const char *key)
+/* A time that the event lacks, or that no clock shows, counts as 0. */
+static pp_ns ns_of(double us)
 {
-    pp_ns ns = 0;
-    pp_err none = { 0 };
-    if (!pp_json_has(at, key) || pp_event_time(at, key, -PP_EVENT_US_MAX, &ns, &none))
-        return 0;
-    return ns;
+    return fabs(us) <= PP_EVENT_US_MAX ? pp_event_ns(us) : 0;
 }
 
-static bool is_wanted(const cutter *c, const pp_json_at *at)
+static bool is_wanted(const cutter *c, const pp_event *event)
 {
     const pp_events_part *part = c->part;
-    char phase[8] = "";
-    int64_t rank = -1; /* a process may be a text */
-    pp_err none = { 0 };
-    if (pp_json_has(at, "pid") && pp_json_get_int(at, "pid", 0, INT64_MAX, &rank, &none))
+    int64_t rank;
+    if (!pp_span_int(event->process, INT64_MAX, &rank)) /* a process may be a text */
         rank = -1;
     if (part->rank_low >= 0 && (rank < part->rank_low || rank > part->rank_high))
         return false;
-    if (part->step_low < 0 || pp_json_get_name(at, "ph", phase, sizeof phase, &none) ||
-        strcmp(phase, "M") == 0)
+    if (part->step_low < 0 || !event->phase.bytes || pp_span_is(event->phase, "M"))
         return true;
-    pp_ns begin_ns = ns_at(at, "ts");
-    return in_window(c, rank, begin_ns, begin_ns + ns_at(at, "dur"));
+    pp_ns begin_ns = ns_of(event->begin_us);
+    return in_window(c, rank, begin_ns, begin_ns + ns_of(event->duration_us));
 }
 
-static const char *find(const char *text, const char *end, const char *words)
-{
-    size_t length = strlen(words);
-    for (; (size_t)(end - text) >= length && (text = memchr(text, *words, (size_t)(end - text)));
-         text++) {
-        if ((size_t)(end - text) >= length && memcmp(text, words, length) == 0)
-            return text;
-    }
-    return NULL;
-}
-
-/* A number that stands once in the text, without what is behind its dot; false: look closer. */
-static bool find_number(const char *text, size_t bytes, const char *key, int64_t *value_out)
-{
-    const char *end = text + bytes;
-    const char *at = find(text, end, key);
-    int digits = 0;
-    *value_out = 0;
-    if (!at || find(at + 1, end, key))
-        return false;
-    for (at += strlen(key); at < end && (*at == ' ' || *at == ':'); at++)
-        continue;
-    for (; at < end && *at >= '0' && *at <= '9' && digits < 18; at++, digits++)
-        *value_out = 10 * *value_out + (*at - '0');
-    return digits && at < end && (*at == ',' || *at == '}' || *at == '.');
-}
-
-/* Is it plainly of a rank that is not wanted, or of a later time? Most are, and need not be parsed.
- */
-static bool is_elsewhere(const cutter *c, const char *text, size_t bytes)
-{
-    const pp_events_part *part = c->part;
-    int64_t value;
-    if (part->rank_low >= 0 && find_number(text, bytes, "\"pid\"", &value) &&
-        (value < part->rank_low || value > part->rank_high))
-        return true;
-    pp_ns end_ns = INT64_MIN;
-    for (size_t i = 0; i < c->windows; i++)
-        end_ns = c->window[i].end_ns > end_ns ? c->window[i].end_ns : end_ns;
-    return c->windows && !find(text, text + bytes, "\"M\"") && /* names have no time */
-           find_number(text, bytes, "\"ts\"", &value) && value > end_ns / 1000 + 1;
-}
-
-static pp_status take_event(void *context, const char *text, size_t bytes, size_t line, pp_err *err)
+static pp_status take_event(void *context, const pp_event *event, pp_err *err)
 {
     cutter *c = context;
-    pp_json *json PP_CLEANUP(pp_json_free) = NULL;
-    char place[256];
-    if (is_elsewhere(c, text, bytes))
-        return PP_OK;
-    snprintf(place, sizeof place, "%.200s:%zu", c->path, line);
-    pp_status status = pp_json_parse(text, bytes, place, &json, err);
-    if (status)
-        return status;
-    pp_json_at at = pp_json_root(json, place);
-    if (!is_wanted(c, &at))
+    if (!is_wanted(c, event))
         return PP_OK;
     const char *before = c->in_events    ? ",\n"
                          : c->any_member ? ",\n\"traceEvents\":[\n"
                                          : "\"traceEvents\":[\n";
     c->in_events = true;
     c->kept++;
-    status = put(c, before, strlen(before), err);
-    return status ? status : put(c, text, bytes, err);
+    pp_status status = put(c, before, strlen(before), err);
+    return status ? status : put(c, event->text.at, event->text.bytes, err);
 }
 
-static pp_status take_member(void *context, const char *text, size_t bytes, size_t line,
-                             pp_err *err)
+static pp_status take_member(void *context, const pp_event_member *member, pp_err *err)
 {
     cutter *c = context;
-    (void)line;
     const char *before = c->in_events ? "\n],\n" : c->any_member ? ",\n" : "";
     c->in_events = false;
     c->any_member = true;
     pp_status status = put(c, before, strlen(before), err);
-    return status ? status : put(c, text, bytes, err);
+    return status ? status : put(c, member->text.at, member->text.bytes, err);
 }
 
 static pp_status copy(cutter *c, const char *to, pp_err *err)
@@ -168,8 +111,9 @@ static pp_status copy(cutter *c, const char *to, pp_err *err)
     c->out = stdout_copy >= 0 ? gzdopen(stdout_copy, mode) : gzopen(to, mode);
     if (!c->out)
         return errno ? pp_err_set(err, PP_IO, to, "%s", strerror(errno)) : pp_err_nomem(err);
+    const pp_events_visitor visitor = { take_event, take_member, c };
     pp_status status = put(c, "{", 1, err);
-    if (status || (status = pp_events_read(c->path, take_event, take_member, c, err)))
+    if (status || (status = pp_events_read(c->path, &visitor, err)))
         return status;
     if (c->kept == 0)
         return pp_err_set(err, PP_INPUT, c->path, "has no event in these ranks and steps");

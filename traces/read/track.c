@@ -6,7 +6,7 @@
 #include "traces/read/track.h"
 
 #include "sim/base/alloc.h"
-#include "traces/read/list.h"
+#include "sim/base/list.h"
 
 #include <stdlib.h>
 
@@ -20,10 +20,10 @@ void pp_track_free(pp_track *track)
     *track = (pp_track){ 0 };
 }
 
-PP_LIST_ADD(track, box, pp_box)
-PP_LIST_ADD(track, gap, pp_gap)
-PP_LIST_ADD(track, transfer, pp_recorded_transfer)
-PP_LIST_ADD(track, sample, pp_memory_sample_row)
+PP_LIST_ADD(pp_track_add_box, pp_track, box, pp_box)
+PP_LIST_ADD(pp_track_add_gap, pp_track, gap, pp_gap)
+PP_LIST_ADD(pp_track_add_transfer, pp_track, transfer, pp_recorded_transfer)
+PP_LIST_ADD(pp_track_add_sample, pp_track, sample, pp_memory_sample_row)
 
 static int by_place(uint32_t rank_a, uint32_t rank_b, pp_ns a_ns, pp_ns b_ns)
 {

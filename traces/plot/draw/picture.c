@@ -1,7 +1,7 @@
 /* Allocation of what pictures show. */
 #include "traces/plot/draw/picture.h"
 
-#include "traces/read/list.h"
+#include "sim/base/list.h"
 
 #include <stdlib.h>
 
@@ -20,14 +20,14 @@ void pp_picture_free(pp_picture *picture)
     *picture = (pp_picture){ 0 };
 }
 
-PP_LIST_ADD(picture, bar, pp_bar)
-PP_LIST_ADD(picture, spread, pp_spread)
-PP_LIST_ADD(picture, curve, pp_curve)
-PP_LIST_ADD(picture, fitted, pp_fitted)
-PP_LIST_ADD(picture, front, pp_front)
-PP_LIST_ADD(picture, trade, pp_trade)
-PP_LIST_ADD(picture, tick, pp_tick)
-PP_LIST_ADD(picture, cell, pp_cell)
+PP_LIST_ADD(pp_picture_add_bar, pp_picture, bar, pp_bar)
+PP_LIST_ADD(pp_picture_add_spread, pp_picture, spread, pp_spread)
+PP_LIST_ADD(pp_picture_add_curve, pp_picture, curve, pp_curve)
+PP_LIST_ADD(pp_picture_add_fitted, pp_picture, fitted, pp_fitted)
+PP_LIST_ADD(pp_picture_add_front, pp_picture, front, pp_front)
+PP_LIST_ADD(pp_picture_add_trade, pp_picture, trade, pp_trade)
+PP_LIST_ADD(pp_picture_add_tick, pp_picture, tick, pp_tick)
+PP_LIST_ADD(pp_picture_add_cell, pp_picture, cell, pp_cell)
 
 void pp_picture_add_track(pp_picture *picture, pp_track *track)
 {

@@ -19,32 +19,48 @@ static void free_seen(seen *s)
     pp_text_free(&s->members);
 }
 
-static pp_status take_event(void *context, const char *text, size_t bytes, size_t line, pp_err *err)
+static pp_status take_event(void *context, const pp_event *event, pp_err *err)
 {
     seen *s = context;
     (void)err;
-    pp_text_add_bytes(&s->events, text, bytes);
+    pp_text_add_bytes(&s->events, event->text.at, event->text.bytes);
     pp_text_add_bytes(&s->events, "|", 1);
-    s->last_line = line;
+    s->last_line = event->line;
     return PP_OK;
 }
 
-static pp_status take_member(void *context, const char *text, size_t bytes, size_t line,
-                             pp_err *err)
+static pp_status take_member(void *context, const pp_event_member *member, pp_err *err)
 {
     seen *s = context;
-    (void)line;
     (void)err;
-    pp_text_add_bytes(&s->members, text, bytes);
+    pp_text_add_bytes(&s->members, member->text.at, member->text.bytes);
     pp_text_add_bytes(&s->members, "|", 1);
     return PP_OK;
 }
 
-static pp_status read_text(const char *text, size_t bytes, seen *out)
+static pp_status print_event(void *context, const pp_event *e, pp_err *err)
+{
+    const pp_span spans[] = { e->phase, e->category, e->name, e->process };
+    (void)err;
+    for (size_t i = 0; i < sizeof spans / sizeof spans[0]; i++) {
+        pp_text_add_bytes(context, spans[i].at, spans[i].bytes);
+        pp_text_add_bytes(context, " ", 1);
+    }
+    pp_text_add(context, "%g %g %g %zu|", e->begin_us, e->duration_us, e->correlation, e->line);
+    return PP_OK;
+}
+
+static pp_status read_text_err(const char *text, size_t bytes, seen *out, pp_err *err)
 {
     scratch_file file PP_CLEANUP(scratch_remove) = scratch_write(text, bytes);
+    const pp_events_visitor visitor = { take_event, take_member, out };
+    return pp_events_read(file.path, &visitor, err);
+}
+
+static pp_status read_text(const char *text, size_t bytes, seen *out)
+{
     pp_err err = { 0 };
-    return pp_events_read(file.path, take_event, take_member, out, &err);
+    return read_text_err(text, bytes, out, &err);
 }
 
 static const struct {
@@ -70,15 +86,45 @@ START_TEST(events_and_members_are_whole)
 }
 END_TEST
 
-static const char *const bad[] = {
-    "",      "  \n",       "x", "{\"traceEvents\":[{\"a\":1}", "{\"traceEvents\":[{\"a\":1}]",
-    "{} {}", "[{\"a\":\"",
+/* Whatever stands before them: members of events, or nothing where there is none of that type. */
+START_TEST(members_of_an_event_are_read)
+{
+    static const char text[] =
+        "[5,[{}],{\"args\":{\"correlation\":7,\"x\":[{}]},\"pid\": 12 ,\"ph\":\"X\",\"dur\":1e3,"
+        "\"ts\":-2.5,\"name\":\"a\\\"b\",\"cat\":\"c\"}\n,{\"args\":1,\"pid\":\"p\",\"ph\":1,"
+        "\"dur\":\"1\",\"ts\":null,\"name\":[],\"cat\":{}},{}]";
+    static const char wanted[] = "X c a\\\"b 12 -2.5 1000 7 1|   \"p\" nan nan nan 2|    nan nan "
+                                 "nan 2|";
+    pp_text found PP_CLEANUP(pp_text_free) = { 0 };
+    const pp_events_visitor visitor = { print_event, NULL, &found };
+    pp_err err = { 0 };
+    ck_assert_int_eq(pp_events_parse(text, sizeof text - 1, "x", &visitor, &err), PP_OK);
+    ck_assert_str_eq(found.data, wanted);
+}
+END_TEST
+
+static const struct {
+    const char *text, *where, *words;
+} bad[] = {
+    { "", ":1", "is empty" },
+    { "  \n", ":2", "is empty" },
+    { "x", ":1", "is no Trace Event file" },
+    { "\n7", ":2", "is no Trace Event file" },
+    { "{\"traceEvents\":[{\"a\":1}", ":1", "is cut off" },
+    { "{\"traceEvents\":[{\"a\":1}\n]", ":2", "is cut off" },
+    { "[{\"a\":\"", ":1", "is cut off" },
+    { "{} {}", ":1:4", "something follows" },
+    { "[{\"a\":1}\n{\"a\":1}]", ":2:1", "a comma" },
+    { "{\"traceEvents\":{}}", ":1:16", "a list was expected" },
 };
 
 START_TEST(what_is_cut_off_or_no_such_file_is_refused)
 {
     seen found PP_CLEANUP(free_seen) = { 0 };
-    ck_assert_int_eq(read_text(bad[_i], strlen(bad[_i]), &found), PP_INPUT);
+    pp_err err = { 0 };
+    ck_assert_int_eq(read_text_err(bad[_i].text, strlen(bad[_i].text), &found, &err), PP_INPUT);
+    ck_assert_msg(strstr(err.where, bad[_i].where), "%s", err.where);
+    ck_assert_msg(strstr(err.text, bad[_i].words), "%s", err.text);
 }
 END_TEST
 
@@ -154,6 +200,7 @@ int main(void)
     Suite *suite = suite_create("events");
     TCase *tc = tcase_create("files");
     tcase_add_loop_test(tc, events_and_members_are_whole, 0, (int)(sizeof good / sizeof good[0]));
+    tcase_add_test(tc, members_of_an_event_are_read);
     tcase_add_loop_test(tc, what_is_cut_off_or_no_such_file_is_refused, 0,
                         (int)(sizeof bad / sizeof bad[0]));
     tcase_add_loop_test(tc, chunks_do_not_show, 0, 24);

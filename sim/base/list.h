@@ -1,13 +1,14 @@
 /* Lists of plain values that grow by one element. */
-#ifndef PPSIM_TRACES_READ_LIST_H
-#define PPSIM_TRACES_READ_LIST_H
+#ifndef PPSIM_SIM_BASE_LIST_H
+#define PPSIM_SIM_BASE_LIST_H
 
 #include "sim/base/alloc.h"
 
-/* Defines pp_<owner>_add_<list>: it adds a zeroed element to the array `list` of a pp_<owner>, next
- * to which <list>_count and <list>_capacity stand, and returns it; NULL: no memory. */
-#define PP_LIST_ADD(owner, list, type)                                                          \
-    type *pp_##owner##_add_##list(pp_##owner *in, pp_err *err)                                  \
+/* Defines `function`, which adds a zeroed element to the array `list` of an `owner`, next to which
+ * <list>_count and <list>_capacity stand. It returns the element, or NULL when there is no memory.
+ */
+#define PP_LIST_ADD(function, owner, list, type)                                                \
+    type *function(owner *in, pp_err *err)                                                      \
     {                                                                                           \
         void *grown = in->list;                                                                 \
         if (pp_grow(&grown, &in->list##_capacity, in->list##_count + 1, sizeof *in->list, err)) \

@@ -1,0 +1,347 @@
+/* A pull parser of JSON (RFC 8259) over a window of the text. Parsing functions only look at the
+ * window; one that reaches its end faults, and pp_json_stream_retry moves the window on, with the
+ * text from the mark on, so that the caller parses the marked piece again. The window thus grows to
+ * the longest piece, and a piece is read more than once only at the end of a window. Escapes in
+ * texts are neither undone nor checked: profilers write paths of Windows with single backslashes.
+ * Time is linear in the text. */
+#include "sim/base/json_stream.h"
+
+#include "sim/base/alloc.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WINDOW = 1 << 16, PIECE_MAX = 1 << 25 };
+
+pp_json_stream pp_json_stream_of(const char *text, size_t bytes)
+{
+    return (pp_json_stream){
+        .begin = text, .at = text, .end = text + bytes, .counted = text, .line = 1
+    };
+}
+
+pp_json_stream pp_json_stream_open(pp_json_source source, void *context, pp_err *err)
+{
+    pp_json_stream s = pp_json_stream_of("", 0);
+    s.source = source;
+    s.context = context;
+    s.err = err;
+    return s;
+}
+
+void pp_json_stream_close(pp_json_stream *s)
+{
+    free(s->buffer);
+    s->buffer = NULL;
+}
+
+static bool fail(pp_json_stream *s, const char *fault)
+{
+    if (!s->fault) {
+        s->ended = s->at == s->end;
+        s->fault = s->ended ? "the file ends here; it was cut off" : fault;
+    }
+    return false;
+}
+
+/* At the end of the text at hand: false, and a fault. */
+static bool reach_end(pp_json_stream *s)
+{
+    s->at = s->end;
+    return fail(s, "");
+}
+
+static void skip_blanks(pp_json_stream *s)
+{
+    const char *at = s->at;
+    while (at < s->end && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r'))
+        at++;
+    s->at = at;
+}
+
+static void count_lines(pp_json_stream *s, const char *to)
+{
+    const char *feed;
+    while (s->counted < to && (feed = memchr(s->counted, '\n', (size_t)(to - s->counted)))) {
+        s->line++;
+        s->counted = feed + 1;
+        s->line_begin = s->passed + (size_t)(s->counted - s->begin);
+    }
+    s->counted = s->counted < to ? to : s->counted;
+}
+
+/* Moves the window so that it begins at `at`, and fills it up. At the end of the text nothing is
+ * added, and the source is not asked again. */
+static bool fill(pp_json_stream *s)
+{
+    const size_t kept = (size_t)(s->end - s->at);
+    void *buffer = s->buffer;
+    size_t got = 0;
+    count_lines(s, s->at);
+    const size_t counted = (size_t)(s->counted - s->at);
+    s->passed += (size_t)(s->at - s->begin);
+    if (kept)
+        memmove(s->buffer, s->at, kept);
+    if (kept <= PIECE_MAX)
+        s->status = pp_reserve(&buffer, &s->capacity, kept + WINDOW, 1, s->err);
+    s->buffer = buffer;
+    if (kept <= PIECE_MAX && !s->status)
+        s->status = s->source(s->context, s->buffer + kept, s->capacity - kept, &got, s->err);
+    s->begin = s->at = s->buffer;
+    s->end = s->begin + kept + got;
+    s->counted = s->begin + counted;
+    if (got == 0)
+        s->source = NULL;
+    s->ended = false;
+    s->fault = kept > PIECE_MAX ? "a value is longer than 32 MiB" : s->status ? "" : NULL;
+    return !s->fault;
+}
+
+void pp_json_stream_mark(pp_json_stream *s)
+{
+    do
+        skip_blanks(s);
+    while (s->at == s->end && s->source && !s->fault && fill(s));
+    s->mark = (pp_json_mark){ s->at, s->depth, s->depth && s->open[s->depth - 1].begun };
+}
+
+void pp_json_stream_rewind(pp_json_stream *s)
+{
+    s->at = s->mark.at;
+    s->depth = s->mark.depth;
+    if (s->depth)
+        s->open[s->depth - 1].begun = s->mark.begun;
+    if (s->ended)
+        s->fault = NULL;
+    s->ended = false;
+    s->mark.at = NULL;
+}
+
+bool pp_json_stream_retry(pp_json_stream *s)
+{
+    if (!s->ended || !s->source)
+        return false;
+    pp_json_stream_rewind(s);
+    return fill(s);
+}
+
+pp_json_token pp_json_stream_peek(pp_json_stream *s)
+{
+    if (s->fault)
+        return PP_TOKEN_NONE;
+    skip_blanks(s);
+    const char c = s->at < s->end ? *s->at : '\0';
+    switch (c) {
+    case '{':
+        return PP_TOKEN_OBJECT;
+    case '[':
+        return PP_TOKEN_ARRAY;
+    case '"':
+        return PP_TOKEN_TEXT;
+    case 't':
+    case 'f':
+    case 'n':
+        return PP_TOKEN_WORD;
+    default:
+        if (c == '-' || (c >= '0' && c <= '9'))
+            return PP_TOKEN_NUMBER;
+        fail(s, "a value was expected");
+        return PP_TOKEN_NONE;
+    }
+}
+
+bool pp_json_stream_enter(pp_json_stream *s, char bracket)
+{
+    if (s->fault)
+        return false;
+    skip_blanks(s);
+    if (s->at == s->end || *s->at != bracket)
+        return fail(s, bracket == '{' ? "an object was expected" : "a list was expected");
+    if (s->depth == PP_JSON_DEPTH_MAX)
+        return fail(s, "is nested too deeply");
+    s->at++;
+    s->open[s->depth].close = bracket == '{' ? '}' : ']';
+    s->open[s->depth++].begun = false;
+    return true;
+}
+
+static bool next(pp_json_stream *s)
+{
+    if (s->fault)
+        return false;
+    skip_blanks(s);
+    if (s->at < s->end && *s->at == s->open[s->depth - 1].close) {
+        s->at++;
+        s->depth--;
+        return false;
+    }
+    if (s->open[s->depth - 1].begun) {
+        if (s->at == s->end || *s->at != ',')
+            return fail(s, "a comma or the end of the list or object was expected");
+        s->at++;
+        skip_blanks(s);
+    }
+    s->open[s->depth - 1].begun = true;
+    return s->at < s->end ? true : fail(s, "");
+}
+
+bool pp_json_stream_item(pp_json_stream *s)
+{
+    return next(s);
+}
+
+static bool read_text(pp_json_stream *s, pp_span *text_out)
+{
+    if (s->fault)
+        return false;
+    skip_blanks(s);
+    if (s->at == s->end || *s->at != '"')
+        return fail(s, "a text was expected");
+    const char *from = s->at + 1;
+    for (const char *at = from; at < s->end; at++) {
+        if (*at == '"') {
+            *text_out = (pp_span){ from, (size_t)(at - from) };
+            s->at = at + 1;
+            return true;
+        }
+        at += *at == '\\';
+    }
+    return reach_end(s);
+}
+
+bool pp_json_stream_key(pp_json_stream *s, pp_span *key_out)
+{
+    if (!next(s) || !read_text(s, key_out))
+        return false;
+    skip_blanks(s);
+    if (s->at == s->end || *s->at != ':')
+        return fail(s, "a colon was expected");
+    s->at++;
+    return true;
+}
+
+static bool is_of_number(char c)
+{
+    return (c >= '0' && c <= '9') || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-';
+}
+
+static bool read_number(pp_json_stream *s, double *value_out)
+{
+    if (pp_json_stream_peek(s) != PP_TOKEN_NUMBER)
+        return fail(s, "a number was expected");
+    const bool negative = *s->at == '-';
+    pp_span span = { s->at + negative, 0 };
+    while (span.at + span.bytes < s->end && is_of_number(span.at[span.bytes]))
+        span.bytes++;
+    if (span.at + span.bytes == s->end && s->source)
+        return reach_end(s);
+    double value = (double)NAN;
+    if (!pp_span_real(span, &value)) {
+        /* What is too large, or has too many digits, is a number still. */
+        if (!span.bytes || *span.at < '0' || *span.at > '9')
+            return fail(s, "no number");
+        value = (double)NAN;
+    }
+    s->at = span.at + span.bytes;
+    *value_out = negative ? -value : value;
+    return true;
+}
+
+static bool skip_word(pp_json_stream *s)
+{
+    static const char *const words[] = { "true", "false", "null" };
+    const pp_span rest = { s->at, (size_t)(s->end - s->at) };
+    for (size_t i = 0; i < 3; i++) {
+        if (pp_span_begins(rest, words[i])) {
+            s->at += strlen(words[i]);
+            return true;
+        }
+    }
+    return rest.bytes < 5 && s->source ? reach_end(s) : fail(s, "a value was expected");
+}
+
+/* Consumes a scalar, or the bracket that begins a list or object, or the one that ends it. */
+static bool skip_token(pp_json_stream *s, size_t outside)
+{
+    pp_span text;
+    double value;
+    if (s->depth > outside) {
+        const bool object = s->open[s->depth - 1].close == '}';
+        if (!(object ? pp_json_stream_key(s, &text) : pp_json_stream_item(s)))
+            return !s->fault;
+    }
+    switch (pp_json_stream_peek(s)) {
+    case PP_TOKEN_OBJECT:
+    case PP_TOKEN_ARRAY:
+        return pp_json_stream_enter(s, *s->at);
+    case PP_TOKEN_TEXT:
+        return read_text(s, &text);
+    case PP_TOKEN_NUMBER:
+        return read_number(s, &value);
+    case PP_TOKEN_WORD:
+        return skip_word(s);
+    case PP_TOKEN_NONE:
+        break;
+    }
+    return false;
+}
+
+bool pp_json_stream_skip(pp_json_stream *s)
+{
+    const size_t outside = s->depth;
+    const bool by_token = s->source && !s->mark.at;
+    bool more;
+    do {
+        if (by_token)
+            pp_json_stream_mark(s);
+        more = skip_token(s, outside) ? s->depth > outside : by_token && pp_json_stream_retry(s);
+    } while (more);
+    if (by_token)
+        s->mark.at = NULL;
+    return !s->fault;
+}
+
+bool pp_json_stream_if_number(pp_json_stream *s, double *value_out)
+{
+    if (pp_json_stream_peek(s) == PP_TOKEN_NUMBER)
+        return read_number(s, value_out);
+    (void)pp_json_stream_skip(s);
+    return false;
+}
+
+bool pp_json_stream_if_text(pp_json_stream *s, pp_span *text_out)
+{
+    if (pp_json_stream_peek(s) == PP_TOKEN_TEXT)
+        return read_text(s, text_out);
+    (void)pp_json_stream_skip(s);
+    return false;
+}
+
+bool pp_json_stream_end(pp_json_stream *s)
+{
+    if (s->fault)
+        return false;
+    skip_blanks(s);
+    return s->at == s->end && !s->source
+               ? true
+               : fail(s, "something follows behind the end of the document");
+}
+
+size_t pp_json_stream_line(pp_json_stream *s, const char *at)
+{
+    count_lines(s, at);
+    return s->line;
+}
+
+pp_status pp_json_stream_check(pp_json_stream *s, const char *file, pp_err *err)
+{
+    char where[256];
+    if (s->status || !s->fault)
+        return s->status;
+    const size_t line = pp_json_stream_line(s, s->at);
+    const size_t column = s->passed + (size_t)(s->at - s->begin) - s->line_begin + 1;
+    snprintf(where, sizeof where, "%.200s:%zu:%zu", file, line, column);
+    return pp_err_set(err, PP_INPUT, where, "not valid JSON: %s", s->fault);
+}
