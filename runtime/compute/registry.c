@@ -13,34 +13,6 @@ static const pp_compute *const computes[] = {
 #undef PP_COMPUTE
 };
 
-enum { COMPUTE_COUNT = sizeof computes / sizeof computes[0] };
-
-size_t pp_compute_count(void)
-{
-    return COMPUTE_COUNT;
-}
-
-const pp_compute *pp_compute_at(size_t index)
-{
-    return computes[index];
-}
-
-static const char *name_at(size_t index)
-{
-    return computes[index]->name;
-}
-
-static const pp_registry registry = { .noun = "compute",
-                                      .field = PP_FIELD_COMPUTE,
-                                      .all = PP_FIELD_ASK_COMPUTES,
-                                      .count = COMPUTE_COUNT,
-                                      .name = name_at };
-
-pp_status pp_compute_get(const char *name, const pp_compute **compute_out, pp_err *err)
-{
-    size_t index = 0;
-    pp_status status = pp_registry_get(&registry, name, &index, err);
-    if (!status)
-        *compute_out = computes[index];
-    return status;
-}
+PP_REGISTRY(compute, computes, .noun = "compute", .field = PP_FIELD_COMPUTE,
+            .all = PP_FIELD_ASK_COMPUTES);
+PP_REGISTRY_GET(compute, computes);

@@ -14,34 +14,6 @@ static const pp_transport *const transports[] = {
 #undef PP_TRANSPORT
 };
 
-enum { TRANSPORT_COUNT = sizeof transports / sizeof transports[0] };
-
-size_t pp_transport_count(void)
-{
-    return TRANSPORT_COUNT;
-}
-
-const pp_transport *pp_transport_at(size_t index)
-{
-    return transports[index];
-}
-
-static const char *name_at(size_t index)
-{
-    return transports[index]->name;
-}
-
-static const pp_registry registry = { .noun = "transport",
-                                      .field = PP_FIELD_TRANSPORT,
-                                      .all = PP_FIELD_ASK_TRANSPORTS,
-                                      .count = TRANSPORT_COUNT,
-                                      .name = name_at };
-
-pp_status pp_transport_get(const char *name, const pp_transport **transport_out, pp_err *err)
-{
-    size_t index = 0;
-    pp_status status = pp_registry_get(&registry, name, &index, err);
-    if (!status)
-        *transport_out = transports[index];
-    return status;
-}
+PP_REGISTRY(transport, transports, .noun = "transport", .field = PP_FIELD_TRANSPORT,
+            .all = PP_FIELD_ASK_TRANSPORTS);
+PP_REGISTRY_GET(transport, transports);

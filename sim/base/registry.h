@@ -22,4 +22,47 @@ size_t pp_registry_find(const pp_registry *registry, const char *name);
 PP_MUST_CHECK pp_status pp_registry_get(const pp_registry *registry, const char *name,
                                         size_t *index_out, pp_err *err);
 
+/* Macros that define the functions of a registry. Its entries are of type pp_KIND, have a
+ * `name` and stand in the array `table` of pointers. For schedules:
+ * - PP_REGISTRY(schedule, schedules, .noun = "schedule") defines pp_schedule_count and
+ *   pp_schedule_at; it comes before the other two. Its further arguments are fields of pp_registry.
+ * - PP_REGISTRY_FIND(schedule, schedules) defines pp_schedule_find: NULL when unknown.
+ * - PP_REGISTRY_GET(schedule, schedules) defines pp_schedule_get. It fails as pp_registry_get. */
+#define PP_REGISTRY(kind, table, ...)                                   \
+    enum { kind##_count = sizeof(table) / sizeof(table)[0] };           \
+    size_t pp_##kind##_count(void)                                      \
+    {                                                                   \
+        return kind##_count;                                            \
+    }                                                                   \
+    const pp_##kind *pp_##kind##_at(size_t index)                       \
+    {                                                                   \
+        return (table)[index];                                          \
+    }                                                                   \
+    static const char *kind##_name(size_t index)                        \
+    {                                                                   \
+        return (table)[index]->name;                                    \
+    }                                                                   \
+    static const pp_registry kind##_registry = { .count = kind##_count, \
+                                                 .name = kind##_name,   \
+                                                 __VA_ARGS__ }
+
+#define PP_REGISTRY_FIND(kind, table)                                  \
+    const pp_##kind *pp_##kind##_find(const char *name)                \
+    {                                                                  \
+        const size_t index = pp_registry_find(&kind##_registry, name); \
+        return index < kind##_count ? (table)[index] : NULL;           \
+    }                                                                  \
+    struct pp_##kind /* takes the semicolon */
+
+#define PP_REGISTRY_GET(kind, table)                                                      \
+    pp_status pp_##kind##_get(const char *name, const pp_##kind **entry_out, pp_err *err) \
+    {                                                                                     \
+        size_t index = 0;                                                                 \
+        const pp_status status = pp_registry_get(&kind##_registry, name, &index, err);    \
+        if (!status)                                                                      \
+            *entry_out = (table)[index];                                                  \
+        return status;                                                                    \
+    }                                                                                     \
+    struct pp_##kind /* takes the semicolon */
+
 #endif

@@ -17,43 +17,10 @@ static const pp_schedule *const schedules[] = {
 #undef PP_SCHEDULE
 };
 
-enum { SCHEDULE_COUNT = sizeof schedules / sizeof schedules[0] };
-
-size_t pp_schedule_count(void)
-{
-    return SCHEDULE_COUNT;
-}
-
-const pp_schedule *pp_schedule_at(size_t index)
-{
-    return schedules[index];
-}
-
-static const char *name_at(size_t index)
-{
-    return schedules[index]->name;
-}
-
-static const pp_registry registry = { .noun = "schedule",
-                                      .field = PP_FIELD_SCHEDULE,
-                                      .all = PP_FIELD_ASK_SCHEDULES,
-                                      .count = SCHEDULE_COUNT,
-                                      .name = name_at };
-
-const pp_schedule *pp_schedule_find(const char *name)
-{
-    const size_t index = pp_registry_find(&registry, name);
-    return index < SCHEDULE_COUNT ? schedules[index] : NULL;
-}
-
-pp_status pp_schedule_get(const char *name, const pp_schedule **schedule_out, pp_err *err)
-{
-    size_t index = 0;
-    pp_status status = pp_registry_get(&registry, name, &index, err);
-    if (!status)
-        *schedule_out = schedules[index];
-    return status;
-}
+PP_REGISTRY(schedule, schedules, .noun = "schedule", .field = PP_FIELD_SCHEDULE,
+            .all = PP_FIELD_ASK_SCHEDULES);
+PP_REGISTRY_FIND(schedule, schedules);
+PP_REGISTRY_GET(schedule, schedules);
 
 pp_status pp_schedule_check(const pp_schedule *schedule, const pp_schedule_params *params,
                             pp_err *err)

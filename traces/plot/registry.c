@@ -18,17 +18,7 @@ static const pp_plot *const plots[] = {
 #undef PP_PLOT
 };
 
-enum { PLOT_COUNT = sizeof plots / sizeof plots[0] };
-
-size_t pp_plot_count(void)
-{
-    return PLOT_COUNT;
-}
-
-const pp_plot *pp_plot_at(size_t index)
-{
-    return plots[index];
-}
+PP_REGISTRY(plot, plots, .noun = "kind", .field = PP_FIELD_KIND, .all = PP_FIELD_ASK_PLOTS);
 
 static const char *needs(const pp_plot *plot, const pp_err *err)
 {
@@ -39,7 +29,7 @@ static pp_status none_fits(pp_err *err)
 {
     char kinds[512] = "";
     size_t used = 0;
-    for (size_t i = 0; i < PLOT_COUNT; i++) {
+    for (size_t i = 0; i < plot_count; i++) {
         int n = snprintf(kinds + used, sizeof kinds - used, "%s%s: %s", used ? "; " : "",
                          plots[i]->name, needs(plots[i], err));
         if (n > 0 && (size_t)n < sizeof kinds - used)
@@ -49,32 +39,21 @@ static pp_status none_fits(pp_err *err)
                       "no kind of picture fits what was given (%s)", kinds);
 }
 
-static const char *name_at(size_t index)
-{
-    return plots[index]->name;
-}
-
-static const pp_registry registry = { .noun = "kind",
-                                      .field = PP_FIELD_KIND,
-                                      .all = PP_FIELD_ASK_PLOTS,
-                                      .count = PLOT_COUNT,
-                                      .name = name_at };
-
 pp_status pp_plot_choose(const char *name, const pp_picture *picture, const pp_plot **plot_out,
                          pp_err *err)
 {
     size_t index = 0;
     if (name) {
-        pp_status status = pp_registry_get(&registry, name, &index, err);
+        pp_status status = pp_registry_get(&plot_registry, name, &index, err);
         if (status)
             return status;
         if (!plots[index]->fits(picture))
             return pp_err_set(err, PP_USAGE, pp_err_name(err, PP_FIELD_KIND), "%s needs %s", name,
                               needs(plots[index], err));
     } else {
-        while (index < PLOT_COUNT && !plots[index]->fits(picture))
+        while (index < plot_count && !plots[index]->fits(picture))
             index++;
-        if (index == PLOT_COUNT)
+        if (index == plot_count)
             return none_fits(err);
     }
     *plot_out = plots[index];
