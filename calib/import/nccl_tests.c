@@ -1,3 +1,4 @@
+/* The import of what NVIDIA's nccl-tests print, text or JSON; nccl/nccl_text.c reads both. */
 #include "calib/import/import.h"
 #include "calib/import/nccl/nccl_text.h"
 #include "sim/base/span.h"

@@ -100,6 +100,7 @@
     X(ASK_COMPUTES, "the registry of computes")        \
     X(ASK_PROBES, "the registry of probes")            \
     X(ASK_FORMATS, "the registry of formats")          \
+    X(ASK_TARGETS, "the registry of targets")          \
     X(ASK_PLOTS, "the registry of plots")              \
     X(ASK_PLAN, "the planner")                         \
     X(ASK_PLAN_MODEL, "a plan of a model")             \

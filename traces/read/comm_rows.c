@@ -1,6 +1,11 @@
+/* Reads PyTorch's compute_comms rows: a line per rank, cells such as 3F7, 3SEND_F7 or 3UNSHARD. The
+ * compute cells make an order, from which the dependencies follow; the other cells become the steps
+ * of communication between its ops, exactly in the order of the file. Linear in the file, but for
+ * pairing sends with receives, which sorts them. */
 #include "traces/read/comm_rows.h"
 
 #include "sim/base/alloc.h"
+#include "sim/base/span.h"
 #include "sim/order/order_check.h"
 #include "sim/program/comm.h"
 
@@ -280,11 +285,8 @@ bool pp_comm_rows_recognise(const char *text, size_t bytes)
 {
     static const char *const words[] = { "SEND_", "RECV_", "SHARD", "REDUCE_GRAD" };
     for (size_t k = 0; k < sizeof words / sizeof words[0]; k++) {
-        size_t n = strlen(words[k]);
-        for (size_t i = 0; i + n <= bytes; i++) {
-            if (text[i] == words[k][0] && memcmp(text + i, words[k], n) == 0)
-                return true;
-        }
+        if (pp_span_find((pp_span){ text, bytes }, words[k]))
+            return true;
     }
     return false;
 }

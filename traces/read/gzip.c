@@ -1,7 +1,9 @@
+/* Compresses and decompresses with zlib, whole texts in memory. */
 #include "traces/read/gzip.h"
 
 #include "sim/base/alloc.h"
 #include "sim/base/file.h"
+#include "sim/base/json.h"
 
 #include <errno.h>
 #include <stdint.h>

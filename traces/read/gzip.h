@@ -2,10 +2,12 @@
 #ifndef PPSIM_TRACES_READ_GZIP_H
 #define PPSIM_TRACES_READ_GZIP_H
 
-#include "sim/base/json.h"
+#include "sim/base/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+
+typedef struct pp_json pp_json; /* sim/base/json.h */
 
 bool pp_gzip_recognise(const char *data, size_t bytes);
 

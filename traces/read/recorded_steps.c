@@ -1,3 +1,8 @@
+/* Divides the ops of a recording into steps. A profiler does not say where a step begins, but every
+ * step runs every op once: sorted by op and time, the n-th slice of an op belongs to step n. Where
+ * only some steps are wanted, slices of other steps are dropped, and counted, whenever their number
+ * has doubled since the last time; so memory is that of the wanted steps, and time O(n log n) in
+ * all slices. */
 #include "traces/read/recorded_steps.h"
 
 #include "sim/base/alloc.h"

@@ -80,8 +80,7 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
                           " are fewer than %" PRIu32 "; give a larger --global-batch-size",
                           data->order->microbatches, data->order->ranks);
     print(data, &run, text);
-    status = pp_text_check(text, err);
-    return status ? status : pp_torch_rows(data, companion, err);
+    return pp_torch_finish(data, text, companion, err);
 }
 
 const pp_target pp_target_automodel = {
@@ -90,12 +89,7 @@ const pp_target pp_target_automodel = {
                          "stage on one rank, on a loop or a V of two; one size for all "
                          "microbatches; one order for all replicas",
                 .frameworks = frameworks,
-                .orders = true,
-                .one_order = true,
-                .recompute_uniform = true,
-                .fsdp = true,
-                .no_mtp = true,
-                .constant_shapes = true },
+                PP_TORCH_LIMITS },
     .format = { .name = "automodel",
                 .summary = "NeMo AutoModel's pipeline settings, YAML, with FILE.csv beside",
                 .holds = PP_HOLDS_ORDER,

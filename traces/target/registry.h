@@ -6,9 +6,7 @@
 
 size_t pp_target_count(void);
 const pp_target *pp_target_at(size_t index);
-/* NULL when unknown. */
-const pp_target *pp_target_find(const char *name);
-/* Fails: USAGE when unknown, with the names. */
+/* Fails: USAGE when unknown, with the nearest name. */
 PP_MUST_CHECK pp_status pp_target_get(const char *name, const pp_target **target_out, pp_err *err);
 
 #endif

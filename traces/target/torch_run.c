@@ -1,3 +1,7 @@
+/* What a plan must be for torchtitan and AutoModel, which both let PyTorch's pipeline runtime
+ * (torch.distributed.pipelining, 2.13) run schedule rows from a file: checks of the order and of
+ * the sizes of its microbatches, the settings that follow from the plan, and the printing that both
+ * configurations share. */
 #include "traces/target/torch_run.h"
 
 #include "sim/framework/registry.h"
@@ -139,8 +143,12 @@ pp_status pp_torch_run_of(const char *name, const pp_export *data, pp_torch_run 
     return PP_OK;
 }
 
-pp_status pp_torch_rows(const pp_export *data, pp_companion *companion, pp_err *err)
+pp_status pp_torch_finish(const pp_export *data, const pp_text *text, pp_companion *companion,
+                          pp_err *err)
 {
+    pp_status status = pp_text_check(text, err);
+    if (status)
+        return status;
     pp_pytorch_rows_print(data->order, &companion->text);
     companion->suffix = ".csv";
     return pp_text_check(&companion->text, err);

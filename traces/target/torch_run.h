@@ -24,13 +24,19 @@ typedef struct pp_module_names {
     const char *every;                     /* in every stage; NULL: none */
 } pp_module_names;
 
+/* What pp_target_limits of these frameworks have in common. */
+#define PP_TORCH_LIMITS                                                                         \
+    .orders = true, .one_order = true, .recompute_uniform = true, .fsdp = true, .no_mtp = true, \
+    .constant_shapes = true
+
 /* name: of the framework. Fails: USAGE when the rows cannot lie beside the configuration,
  * INFEASIBLE when PyTorch's runtime does not run the order, or not as planned, NOMEM. */
 PP_MUST_CHECK pp_status pp_torch_run_of(const char *name, const pp_export *data,
                                         pp_torch_run *run_out, pp_err *err);
 
-/* The rows: FILE.csv. Fails: NOMEM. */
-PP_MUST_CHECK pp_status pp_torch_rows(const pp_export *data, pp_companion *companion, pp_err *err);
+/* Checks the configuration in `text`, and puts the rows into FILE.csv. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_torch_finish(const pp_export *data, const pp_text *text,
+                                        pp_companion *companion, pp_err *err);
 
 /* Comment lines: what made the file. where_to: a sentence. */
 void pp_torch_print_head(const pp_export *data, const char *where_to, pp_text *text);

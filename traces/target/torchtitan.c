@@ -210,8 +210,7 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
         print_python(&c);
     else
         print_toml(&c);
-    status = pp_text_check(text, err);
-    return status ? status : pp_torch_rows(data, companion, err);
+    return pp_torch_finish(data, text, companion, err);
 }
 
 const pp_target pp_target_torchtitan = {
@@ -220,12 +219,7 @@ const pp_target pp_target_torchtitan = {
                          "order with every stage on one rank, on a loop or a V of two; one size "
                          "for all microbatches; one order for all replicas",
                 .frameworks = frameworks,
-                .orders = true,
-                .one_order = true,
-                .recompute_uniform = true,
-                .fsdp = true,
-                .no_mtp = true,
-                .constant_shapes = true,
+                PP_TORCH_LIMITS,
                 .drops_outputs = true }, /* trainer.py: step(return_outputs=False) */
     .format = { .name = "torchtitan",
                 .summary = "torchtitan's pipeline settings, FILE.py (0.3) or FILE.toml (0.2), with "

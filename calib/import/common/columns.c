@@ -1,3 +1,5 @@
+/* Cuts a line of comma-separated values into cells, and reads numbers from them; errors say the
+ * line and column of the cell. Quoted cells are not supported: the files read have none. */
 #include "calib/import/common/columns.h"
 
 #include <inttypes.h>

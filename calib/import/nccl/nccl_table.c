@@ -1,3 +1,7 @@
+/* Reads the tables of nccl-tests and rccl-tests. The header gives the place of each column, as
+ * these differ between versions; a log without headers is read as the 13 columns that have been
+ * printed since 2.13. A row is taken only when its time and its bandwidth agree, which finds rows
+ * that several processes printed into each other. */
 #include "calib/import/nccl/nccl_table.h"
 
 #include <math.h>

@@ -86,6 +86,7 @@ const struct pp_field_names pp_option_names = { {
     [PP_FIELD_ASK_COMPUTES] = "'ppsim list computes'",
     [PP_FIELD_ASK_PROBES] = "'ppsim list probes'",
     [PP_FIELD_ASK_FORMATS] = "'ppsim list formats'",
+    [PP_FIELD_ASK_TARGETS] = "'ppsim list targets'",
     [PP_FIELD_ASK_PLOTS] = "'ppsim list plots'",
     [PP_FIELD_ASK_PLAN] = "'ppsim plan'",
     [PP_FIELD_ASK_PLAN_MODEL] = "'ppsim plan --model'",

@@ -496,7 +496,7 @@ START_TEST(an_unknown_import_is_told_with_the_nearest)
 }
 END_TEST
 
-/* The fixtures of this file, as corpora of tests/fuzz/fuzz_import_*.c below `folder`. */
+/* The fixtures of this file, as corpora of tests/fuzz/import.c below `folder`. */
 static void write_corpora(const char *folder)
 {
     const struct {

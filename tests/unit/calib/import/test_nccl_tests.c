@@ -1,5 +1,5 @@
 /* Logs of nccl-tests and rccl-tests. With a folder as its argument this program writes the logs
- * there: the corpus of tests/fuzz/fuzz_import_nccl.c. */
+ * there: the corpus import_nccl of tests/fuzz/import.c. */
 #include "calib/import/import_read.h"
 #include "tests/support/nccl_writer.h"
 

@@ -1,9 +1,9 @@
-/* What holds of every import, whatever the file: samples whose times are above 0, or an error with
- * a place; what it skipped is said in lines. */
-#ifndef PPSIM_TESTS_FUZZ_IMPORT_TARGET_H
-#define PPSIM_TESTS_FUZZ_IMPORT_TARGET_H
+/* Feeds any bytes to the import named PPSIM_IMPORT: it gives samples whose times are above 0, or an
+ * error with a place, and says in lines what it skipped. tests/CMakeLists.txt compiles this file
+ * once per import. */
 
 #include "calib/import/import_read.h"
+
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,13 +11,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-static inline void need(int holds)
+static void need(int holds)
 {
     if (!holds)
         abort();
 }
 
-static inline void check_series(const pp_series *series)
+static void check_series(const pp_series *series)
 {
     need(series->class_name[0] && series->ranks >= 0 && series->nodes >= 0);
     for (size_t i = 0; i < series->count; i++) {
@@ -27,18 +27,17 @@ static inline void check_series(const pp_series *series)
     }
 }
 
-/* name: of the import. */
-static inline void check_import(const char *name, const uint8_t *data, size_t bytes)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     pp_samples samples PP_CLEANUP(pp_samples_free) = { 0 };
     const pp_import *import = NULL;
     pp_err err = { 0 };
-    need(pp_import_get(name, &import, &err) == PP_OK);
+    need(pp_import_get(PPSIM_IMPORT, &import, &err) == PP_OK);
     (void)import->recognise((const char *)data, bytes);
     pp_status status = pp_import_read(import, (const char *)data, bytes, "fuzz", &samples, &err);
     if (status) {
         need((status == PP_INPUT || status == PP_NOMEM) && err.text[0] && samples.count == 0);
-        return;
+        return 0;
     }
     size_t points = 0;
     for (size_t i = 0; i < samples.count; i++) {
@@ -47,6 +46,5 @@ static inline void check_import(const char *name, const uint8_t *data, size_t by
     }
     need(points > 0);
     need(!samples.skipped || strncmp(samples.skipped, "fuzz:", 5) == 0);
+    return 0;
 }
-
-#endif
