@@ -2,8 +2,9 @@
 #ifndef PPSIM_PLANNER_CANDIDATE_CANDIDATE_H
 #define PPSIM_PLANNER_CANDIDATE_CANDIDATE_H
 
+#include "planner/bound/bound.h"
+#include "planner/candidate/reason.h"
 #include "planner/candidate/request.h"
-#include "sim/base/text.h"
 #include "sim/order/order.h"
 
 typedef enum pp_candidate_status {
@@ -23,9 +24,10 @@ struct pp_candidate {
     const pp_schedule *schedule; /* of the table, or "planned": a free order */
     pp_candidate_status status;
     bool legal;          /* false: the rules of schedule, split or partition forbid it */
-    char reason[400];    /* why not; when OK: of planned, its gap; otherwise empty */
+    pp_reason reason;    /* why not; when OK: of planned, its gap; otherwise NONE */
     pp_ns least_step_ns; /* bound on the step, 0: not known */
-    char bound_name[64];
+    pp_bound_part bound; /* which bound that is, and of which rank */
+    uint32_t bound_rank;
     pp_ns step_ns;      /* the rest: 0 unless simulated */
     pp_ns mean_step_ns; /* over the replicas; step_ns is the slowest one's */
     double bubble_fraction;
@@ -48,13 +50,5 @@ double pp_candidate_score(const pp_candidate *candidate, pp_ns step_ns);
 /* Can what takes at least `least` gain, and is its score behind the best one by no more than 2.5
  * times of what `floor` lets it gain? */
 bool pp_is_worth(double least, double floor, double score, double best_score);
-
-/* "rank 3 short by 2.1 GiB, activations": the largest component of those that a step adds, or of
- * the static ones when these alone do not fit. bytes: at the peak. */
-void pp_candidate_short(char *buffer, size_t size, uint32_t rank, int64_t short_bytes,
-                        const int64_t bytes[PP_MEMORY_COUNT]);
-
-/* A line of comma-separated values for spreadsheets; NULL: their header. */
-void pp_candidate_csv(const pp_candidate *candidate, pp_text *text);
 
 #endif

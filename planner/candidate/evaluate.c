@@ -8,9 +8,6 @@
 #include "sim/program/comm.h"
 #include "sim/schedule/registry.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 /* PyTorch's rule fixes the group of an interleaved schedule and refuses some m; Megatron's takes
  * any legal one, so the smallest is tried then. */
 static pp_status smallest_group(const pp_schedule *schedule, pp_schedule_params *shape,
@@ -112,8 +109,8 @@ static pp_status simulate_replica(pp_search *search, pp_candidate *candidate, co
     }
     if (beyond > 0 && beyond > candidate->short_bytes) {
         candidate->short_bytes = beyond;
-        pp_candidate_short(candidate->reason, sizeof candidate->reason, r, beyond,
-                           report->per_rank[r].memory.bytes);
+        candidate->reason =
+            pp_reason_short(pp_memory_shortage_of(r, beyond, report->per_rank[r].memory.bytes));
     }
     candidate->mean_step_ns += report->step_ns; /* divided by the caller */
     if (report->step_ns > candidate->step_ns) {
@@ -137,7 +134,7 @@ static pp_status judge(pp_search *search, pp_candidate *candidate, pp_status sta
         if (!search->refusal.status)
             search->refusal = *why;
         candidate->legal = false;
-        snprintf(candidate->reason, sizeof candidate->reason, "%.390s", why->text);
+        candidate->reason = pp_reason_refused(why);
     }
     bool fits = !status && candidate->short_bytes <= 0;
     candidate->short_bytes = fits ? 0 : candidate->short_bytes;
@@ -152,7 +149,7 @@ pp_status pp_candidate_simulate_orders(pp_search *search, pp_candidate *candidat
     pp_err why = pp_err_like(err);
     pp_status status = PP_OK;
     search->simulated++;
-    candidate->reason[0] = '\0';
+    candidate->reason.kind = PP_REASON_NONE;
     candidate->peak_bytes = candidate->short_bytes = 0;
     candidate->step_ns = candidate->mean_step_ns = 0;
     for (uint32_t i = 0; i < set->count && !status; i++)

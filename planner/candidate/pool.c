@@ -4,9 +4,7 @@
 
 #include "sim/base/alloc.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 pp_status pp_search_open(pp_search *search, const pp_plan_request *request, pp_err *err)
@@ -90,7 +88,7 @@ pp_status pp_search_add_setup(pp_search *search, pp_setup setup, pp_err *err)
     search->usable += added->legal && added->bound.fits;
     if (added->legal)
         return PP_OK;
-    snprintf(added->reason, sizeof added->reason, "%.390s", why.text);
+    added->reason = pp_reason_refused(&why);
     return pp_search_refuse(search, &why, err);
 }
 
@@ -123,21 +121,16 @@ pp_status pp_search_add_candidate(pp_search *search, const pp_schedule *schedule
         .schedule = schedule,
         .status = possible ? PP_CANDIDATE_PRUNED : PP_CANDIDATE_INFEASIBLE,
         .legal = setup->legal,
+        .reason = setup->reason,
         .least_step_ns = setup->least_step_ns,
+        .bound = setup->bound.part,
+        .bound_rank = setup->bound.part_rank[setup->bound.part],
         .short_bytes = setup->short_bytes,
         .peak_rank = setup->short_rank,
         .setup = (uint32_t)setup_index,
     };
     if (c->short_bytes)
         c->peak_bytes = search->problem.memory_limit_bytes + c->short_bytes;
-    snprintf(c->reason, sizeof c->reason, "%s", setup->reason);
-    if (setup->unseen)
-        return PP_OK;
-    if (setup->bound.part == PP_BOUND_PATH)
-        snprintf(c->bound_name, sizeof c->bound_name, "%s", pp_bound_text(setup->bound.part));
-    else
-        snprintf(c->bound_name, sizeof c->bound_name, "%s of rank %" PRIu32,
-                 pp_bound_text(setup->bound.part), setup->bound.part_rank[setup->bound.part]);
     return PP_OK;
 }
 

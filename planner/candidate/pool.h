@@ -6,7 +6,6 @@
 #include "planner/candidate/candidate.h"
 #include "planner/candidate/problem.h"
 #include "planner/candidate/setup.h"
-#include "planner/robustness/jitter.h"
 
 /* What was found for a candidate whose schedule is "planned". */
 typedef struct pp_planned {
@@ -14,23 +13,6 @@ typedef struct pp_planned {
     pp_order **order; /* [count]: one, or one per replica */
     uint32_t count;
 } pp_planned;
-
-/* What the ranking under jitter came to. The simplest schedule, 1f1b, is taken where the best one
- * is not measurably faster. */
-typedef enum pp_jitter_verdict {
-    PP_JITTER_NOT_RANKED,
-    PP_JITTER_BEST,     /* the schedule with the least percentile, which may be 1f1b itself */
-    PP_JITTER_SIMPLEST, /* 1f1b, whose percentile is not measurably above the least */
-} pp_jitter_verdict;
-
-typedef struct pp_jitter_ranking {
-    pp_jitter_verdict verdict;
-    const pp_schedule *best;     /* of the candidate with the least percentile */
-    const pp_schedule *simplest; /* 1f1b; NULL: it was not studied */
-    double simplest_longer;      /* by this part of the best one's percentile x GPUs */
-    size_t ties;                 /* other candidates not measurably behind the best one */
-    int64_t scenarios;
-} pp_jitter_ranking;
 
 typedef struct pp_search {
     pp_plan_problem problem;
@@ -51,9 +33,6 @@ typedef struct pp_search {
     pp_err refusal;     /* the first reason why something was not legal */
     pp_planned *planned;
     size_t planned_count, planned_capacity;
-    char orders[200];          /* as in pp_search_result */
-    pp_jitter_ranking ranking; /* likewise */
-    pp_jitter_result jitter;   /* of the best candidate, where it was asked for */
 } pp_search;
 
 /* Values the request leaves open are filled in. Fails: USAGE. */

@@ -1,11 +1,36 @@
 /* Defaults and names of what `ppsim plan` is asked. */
 #include "planner/candidate/request.h"
 
+#include <stdio.h>
+
 const char *pp_partition_name(pp_partition_kind kind)
 {
     static const char *const names[] = { "auto",   "uniform", "balanced",
                                          "layout", "fitted",  "shifted" };
     return names[kind];
+}
+
+const char *pp_packing_name(pp_packing packing)
+{
+    static const char *const names[] = { "given", "first-fit", "equal", "ramped" };
+    return names[packing];
+}
+
+const char *pp_sorting_name(pp_sorting sorting)
+{
+    static const char *const names[] = { "given", "ascending", "descending", "tent" };
+    return names[sorting];
+}
+
+const char *pp_packing_method_print(const pp_packing_method *method, char *buffer, size_t size)
+{
+    const char *order = method->packing == PP_PACKING_RAMPED  ? ""
+                        : method->sorting == PP_SORTING_GIVEN ? " in the order given"
+                                                              : pp_sorting_name(method->sorting);
+    snprintf(buffer, size, "%s%s%s%s", pp_packing_name(method->packing),
+             method->sorting == PP_SORTING_GIVEN ? "" : ", ", order,
+             method->searched ? ", then moves and swaps" : "");
+    return buffer;
 }
 
 int64_t pp_memory_reserve_bytes(const pp_hardware *hardware)

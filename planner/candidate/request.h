@@ -51,6 +51,29 @@ typedef enum pp_packing {
     PP_PACKING_COUNT,
 } pp_packing;
 
+/* The order of the microbatches of each replica, by modelled time. */
+typedef enum pp_sorting {
+    PP_SORTING_GIVEN, /* as the packing left them; ramped: light ones first and last */
+    PP_SORTING_ASCENDING,
+    PP_SORTING_DESCENDING,
+    PP_SORTING_TENT, /* light ones first and last */
+    PP_SORTING_COUNT,
+} pp_sorting;
+
+/* How microbatches were made. */
+typedef struct pp_packing_method {
+    pp_packing packing;
+    pp_sorting sorting;
+    bool searched; /* moves and swaps followed */
+} pp_packing_method;
+
+/* "given", "first-fit", "equal", "ramped". */
+const char *pp_packing_name(pp_packing packing);
+/* "given", "ascending", "descending", "tent". */
+const char *pp_sorting_name(pp_sorting sorting);
+/* "equal, ascending, then moves and swaps". Returns buffer. */
+const char *pp_packing_method_print(const pp_packing_method *method, char *buffer, size_t size);
+
 /* Habits of the runtime that the search chooses, whatever the request says of them. */
 typedef struct pp_free_settings {
     bool framework, shapes, communicators;
@@ -78,18 +101,18 @@ typedef struct pp_plan_request {
     const bool *packings; /* [PP_PACKING_COUNT]: searched for the lengths, and the best one taken:
                              with first fit among them where it is measurably faster than the
                              lengths as they are packed above. NULL: none */
-    const char *grouped;  /* how the groups were made, in words; NULL: by the file */
-    const pp_schedule *schedule; /* NULL: every entry of the table, or those of `only` */
-    const char *const *only;     /* names, NULL at the end: what the target runs; NULL: all */
-    bool no_split;               /* nothing with I and W */
-    const char *target;          /* the rules of the runtime that is to run it; NULL: none */
-    pp_orders orders;            /* with `schedule` or `only`: PP_ORDERS_NAMED, whatever it says */
-    bool one_order;              /* replicas may not have orders of their own */
-    bool recompute_alike;        /* stages may not differ in how many layers they recompute, */
-    bool recompute_uniform;      /* nor layers in what they keep, */
-    bool recompute_constant;     /* nor microbatches in either */
-    uint32_t threads;            /* of the search for orders; the result does not depend on it */
-    uint32_t group_size;         /* 0: the schedule's own rule */
+    const pp_packing_method *grouped; /* how the groups were made; NULL: by the file */
+    const pp_schedule *schedule;      /* NULL: every entry of the table, or those of `only` */
+    const char *const *only;          /* names, NULL at the end: what the target runs; NULL: all */
+    bool no_split;                    /* nothing with I and W */
+    const char *target;               /* the rules of the runtime that is to run it; NULL: none */
+    pp_orders orders;        /* with `schedule` or `only`: PP_ORDERS_NAMED, whatever it says */
+    bool one_order;          /* replicas may not have orders of their own */
+    bool recompute_alike;    /* stages may not differ in how many layers they recompute, */
+    bool recompute_uniform;  /* nor layers in what they keep, */
+    bool recompute_constant; /* nor microbatches in either */
+    uint32_t threads;        /* of the search for orders; the result does not depend on it */
+    uint32_t group_size;     /* 0: the schedule's own rule */
     const pp_framework *framework; /* NULL: ideal */
     pp_exchange_options exchange;  /* shapes, hosts, tensors */
     pp_free_settings free;

@@ -1,11 +1,8 @@
 /* Costs of one setup, and what they say about the step before anything is simulated. */
 #include "planner/candidate/setup.h"
 
-#include "planner/candidate/candidate.h"
-
 #include "sim/base/alloc.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 void pp_setup_free(pp_setup *setup)
@@ -87,11 +84,10 @@ static void explain_floor(const pp_plan_problem *problem, const pp_costs *costs,
                 sum += bytes[c];
             if (sum <= setup->short_bytes)
                 continue;
-            char words[160];
             setup->short_bytes = sum;
             setup->short_rank = r;
-            pp_candidate_short(words, sizeof words, r, sum, bytes);
-            snprintf(setup->reason, sizeof setup->reason, "%s, with one microbatch alone", words);
+            setup->reason = pp_reason_short(pp_memory_shortage_of(r, sum, bytes));
+            setup->reason.shortage.alone = true;
         }
     }
 }

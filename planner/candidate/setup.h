@@ -5,6 +5,7 @@
 
 #include "planner/bound/bound.h"
 #include "planner/candidate/problem.h"
+#include "planner/candidate/reason.h"
 
 /* The microbatches of one micro-batch size. */
 typedef struct pp_data {
@@ -28,7 +29,7 @@ typedef struct pp_setup {
     pp_ns least_step_ns;
     bool legal;
     bool unseen;      /* the budget ended before it was bounded; has no data and no stages */
-    char reason[400]; /* why it is not legal, or cannot fit */
+    pp_reason reason; /* why it is not legal, or cannot fit */
     int64_t short_bytes;
     uint32_t short_rank;
 } pp_setup;

@@ -5,24 +5,11 @@
 #include "sim/base/alloc.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define COUNTS_MAX 12
 #define CUTS_MAX ((uint64_t)1 << 28) /* sequences looked at while microbatches are cut */
-
-const char *pp_packing_name(pp_packing packing)
-{
-    static const char *const names[] = { "given", "first-fit", "equal", "ramped" };
-    return names[packing];
-}
-
-const char *pp_sorting_name(pp_sorting sorting)
-{
-    static const char *const names[] = { "given", "ascending", "descending", "tent" };
-    return names[sorting];
-}
 
 void pp_packed_free(pp_packed **packed)
 {
@@ -79,9 +66,9 @@ static pp_status enter(const pp_pack_case *c, pp_packed *packed, pp_pack_row row
     row.bubble_fraction = verdict->bubble_fraction;
     row.peak_bytes = verdict->peak_bytes;
     if (!row.fits)
-        snprintf(row.reason, sizeof row.reason, "%s", verdict->reason);
+        row.reason = verdict->reason;
     pp_status status = add_row(packed, row, err);
-    if (status || !row.fits || !c->task->packings[row.packing] ||
+    if (status || !row.fits || !c->task->packings[row.method.packing] ||
         (packed->best != SIZE_MAX && !beats(&row, &packed->row[packed->best])))
         return status;
     packed->best = packed->count - 1;
@@ -109,11 +96,11 @@ static pp_status try_orders(const pp_pack_case *c, pp_packing packing, const pp_
         const bool today = packing == PP_PACKING_FIRST_FIT && k == PP_SORTING_GIVEN;
         if (!today && ((c->task->coarse && !plain) || is_enough(c, packed)))
             continue;
-        const pp_pack_row row = { .packing = packing, .sorting = (pp_sorting)k };
+        const pp_pack_row row = { .method = { .packing = packing, .sorting = (pp_sorting)k } };
         pp_grouping sorted PP_CLEANUP(pp_grouping_free) = { 0 };
         pp_pack_verdict verdict;
         pp_status status = pp_grouping_copy(grouping, &sorted, err);
-        if (status || (status = pp_grouping_sort(c, row.sorting, &sorted, err)) ||
+        if (status || (status = pp_grouping_sort(c, row.method.sorting, &sorted, err)) ||
             (status = pp_pack_judge(c->packer, c->task->lengths, &sorted, &verdict, err)))
             return status;
         if (today)
@@ -131,8 +118,7 @@ static pp_status try_grouping(const pp_pack_case *c, pp_packing packing, pp_stat
 {
     pp_status status = PP_OK;
     if (made == PP_USAGE) {
-        pp_pack_row row = { .packing = packing };
-        snprintf(row.reason, sizeof row.reason, "%.190s", why->text);
+        const pp_pack_row row = { .method.packing = packing, .reason = pp_reason_refused(why) };
         return add_row(packed, row, err);
     }
     if (made)
@@ -233,12 +219,14 @@ static pp_status none_fits(const pp_packed *packed, pp_err *err)
         if (row->peak_bytes && (!nearest->peak_bytes || row->peak_bytes < nearest->peak_bytes))
             nearest = row;
     }
+    char why[PP_REASON_BYTES];
+    pp_misfit_print(&nearest->reason, why, sizeof why);
     if (!nearest->microbatches)
-        return pp_err_set(err, PP_USAGE, "LENGTHS", "%s", nearest->reason);
+        return pp_err_set(err, PP_USAGE, "LENGTHS", "%.190s", why);
     return pp_err_set(err, PP_INFEASIBLE, NULL,
                       "no packing of this batch fits; the nearest (%s, %" PRIu32
-                      " microbatches): %s",
-                      pp_packing_name(nearest->packing), nearest->microbatches, nearest->reason);
+                      " microbatches): %.190s",
+                      pp_packing_name(nearest->method.packing), nearest->microbatches, why);
 }
 
 static pp_status improve(const pp_pack_case *c, pp_packed *packed, pp_err *err)
@@ -247,9 +235,8 @@ static pp_status improve(const pp_pack_case *c, pp_packed *packed, pp_err *err)
     pp_pack_verdict verdict;
     if (!c->task->iterations && !c->task->ops_most && !c->task->stop)
         return PP_OK;
-    pp_pack_row row = { .packing = packed->row[packed->best].packing,
-                        .sorting = packed->row[packed->best].sorting,
-                        .searched = true };
+    pp_pack_row row = { .method = packed->row[packed->best].method };
+    row.method.searched = true;
     pp_status status = pp_grouping_copy(&packed->grouping, &grouping, err);
     if (status || (status = pp_pack_improve(c, &grouping, &verdict, &packed->stopped, err)))
         return status;

@@ -7,22 +7,16 @@
 #include "planner/pack/pack_case.h"
 #include "planner/pack/pack_group.h"
 
-/* "given", "first-fit", "equal", "ramped". */
-const char *pp_packing_name(pp_packing packing);
-const char *pp_sorting_name(pp_sorting sorting);
-
 /* One way to pack the batch. */
 typedef struct pp_pack_row {
-    pp_packing packing;
-    pp_sorting sorting;
-    bool searched; /* after moves and swaps; packing and sorting: where they began */
+    pp_packing_method method; /* of moves and swaps: where they began */
     bool fits;
     uint32_t microbatches; /* per replica; 0: this packing does not exist */
     pp_ns step_ns;         /* 0: not simulated */
     pp_ns mean_step_ns;    /* over the replicas; step_ns is the slowest one's */
     double bubble_fraction;
     int64_t peak_bytes;
-    char reason[200]; /* why it does not fit or exist */
+    pp_reason reason; /* why it does not fit or exist */
 } pp_pack_row;
 
 /* What one batch came to. Owner frees with pp_packed_free. */

@@ -5,7 +5,6 @@
 #include "sim/base/alloc.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define STEP 1.005 /* of the grid of tokens */
@@ -134,7 +133,7 @@ pp_status pp_pack_find_bound(const pp_pack_pipeline *pipeline, const int64_t *le
 {
     const uint32_t ranks = (uint32_t)pipeline->context->parallel.pp;
     floors f PP_CLEANUP(floors_free) = { .count = 0 };
-    pp_pack_bound best = { .name = "path of the longest sequence" };
+    pp_pack_bound best = { .is_path = true };
     double tokens = 0;
     double squares = 0;
     pp_status status = find_floors(pipeline, lengths, count, &f, err);
@@ -159,7 +158,8 @@ pp_status pp_pack_find_bound(const pp_pack_pipeline *pipeline, const int64_t *le
         const pp_ns ns = (pp_ns)(load * (1 - 1e-9)) + reach;
         if (reach < INT64_MAX && ns > best.step_ns) {
             best.step_ns = ns;
-            snprintf(best.name, sizeof best.name, "load of rank %u", r);
+            best.is_path = false;
+            best.rank = r;
         }
     }
     best.step_ns += pp_bound_boundary(f.ends, pipeline->step_sync);

@@ -7,7 +7,8 @@
 /* What no packing and no order can beat. */
 typedef struct pp_pack_bound {
     pp_ns step_ns;
-    char name[64];
+    bool is_path;  /* the path of the longest sequence; otherwise the load of */
+    uint32_t rank; /* this rank */
 } pp_pack_bound;
 
 PP_MUST_CHECK pp_status pp_pack_find_bound(const pp_pack_pipeline *pipeline, const int64_t *lengths,

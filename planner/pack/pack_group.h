@@ -4,15 +4,6 @@
 
 #include "planner/pack/pack_case.h"
 
-/* Of the microbatches of each replica, by modelled time. */
-typedef enum pp_sorting {
-    PP_SORTING_GIVEN, /* as the packing left them; ramped: light ones first and last */
-    PP_SORTING_ASCENDING,
-    PP_SORTING_DESCENDING,
-    PP_SORTING_TENT, /* light ones first and last */
-    PP_SORTING_COUNT,
-} pp_sorting;
-
 /* The packings. Each fails with USAGE where it does not exist for that many microbatches. */
 /* microbatches: at least so many per replica; the fullest are cut until there are. */
 PP_MUST_CHECK pp_status pp_group_given(const pp_pack_case *c, uint32_t microbatches,

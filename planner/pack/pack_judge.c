@@ -4,7 +4,6 @@
 #include "planner/candidate/evaluate.h"
 #include "sim/base/alloc.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,8 +214,8 @@ pp_status pp_pack_judge_replica(pp_packer *packer, const int64_t *lengths,
                                       .mean_step_ns = c->legal ? c->step_ns : 0,
                                       .bubble_fraction = c->bubble_fraction,
                                       .peak_bytes = c->peak_bytes,
-                                      .short_bytes = c->legal ? c->short_bytes : INT64_MAX };
-    snprintf(verdict_out->reason, sizeof verdict_out->reason, "%.190s", c->reason);
+                                      .short_bytes = c->legal ? c->short_bytes : INT64_MAX,
+                                      .reason = c->reason };
     return PP_OK;
 }
 
@@ -238,7 +237,7 @@ pp_status pp_pack_judge(pp_packer *packer, const int64_t *lengths, const pp_grou
         all.peak_bytes = one.peak_bytes > all.peak_bytes ? one.peak_bytes : all.peak_bytes;
         if (one.short_bytes > all.short_bytes) {
             all.short_bytes = one.short_bytes;
-            memcpy(all.reason, one.reason, sizeof all.reason);
+            all.reason = one.reason;
         }
     }
     all.mean_step_ns = sum_ns / grouping->replicas;

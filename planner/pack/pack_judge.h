@@ -66,7 +66,7 @@ typedef struct pp_pack_verdict {
     pp_ns mean_step_ns; /* over the replicas */
     double bubble_fraction;
     int64_t peak_bytes, short_bytes; /* short: beyond the memory limit */
-    char reason[200];                /* why it does not fit */
+    pp_reason reason;                /* why it does not fit */
 } pp_pack_verdict;
 
 /* Simulates one replica. Fails: NOMEM, and as the simulation does. */

@@ -10,7 +10,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +41,7 @@ static pp_status keep(pp_ordering *o, pp_candidate *c, pp_err *err)
 }
 
 /* Simulates what was found; keeps it where it fits and cannot hang. */
-static pp_status try_orders(pp_ordering *o, pp_err *err)
+static pp_status try_orders(pp_ordering *o, pp_free_orders_outcome *outcome, pp_err *err)
 {
     pp_search *search = o->search;
     pp_candidate c = search->candidate[o->at.like];
@@ -61,17 +60,17 @@ static pp_status try_orders(pp_ordering *o, pp_err *err)
     free(order);
     search->refusal = refusal; /* that this order hangs is no rule */
     if (!status && c.status != PP_CANDIDATE_OK)
-        snprintf(search->orders, sizeof search->orders,
-                 "none that executor %s runs within the memory: %.110s",
-                 search->problem.framework->name, c.reason);
+        *outcome =
+            (pp_free_orders_outcome){ .verdict = PP_FREE_ORDERS_UNUSABLE, .reason = c.reason };
     if (status || c.status != PP_CANDIDATE_OK)
         return status;
     double gap = o->limits.ticks ? (double)o->makespan / (double)o->limits.ticks - 1 : 0;
     if (o->exhausted)
-        snprintf(c.reason, sizeof c.reason, "no order is faster: all were looked at");
+        c.reason.kind = PP_REASON_ALL_ORDERS;
     else
-        snprintf(c.reason, sizeof c.reason, "%.2f %% above the bound of any order (%s)", 100 * gap,
-                 pp_order_bound_key(o->limits.largest));
+        c.reason = (pp_reason){ .kind = PP_REASON_ORDER_GAP,
+                                .gap = gap,
+                                .order_bound = o->limits.largest };
     status = keep(o, &c, err);
     return status ? status : pp_recompute_refine_planned(search, search->count - 1, err);
 }
@@ -140,7 +139,8 @@ static pp_status search_one(pp_ordering *o, pp_ordering *list, size_t count, dou
 
 /* The search over the opened set-ups. found: SIZE_MAX, or the best candidate that came of it. */
 static pp_status search_all(pp_search *search, pp_ordering *list, size_t count, double best_score,
-                            bool *ended_out, size_t *found, pp_err *err)
+                            bool *ended_out, size_t *found, pp_free_orders_outcome *outcome,
+                            pp_err *err)
 {
     int64_t used = 0;
     size_t worth;
@@ -152,7 +152,7 @@ static pp_status search_all(pp_search *search, pp_ordering *list, size_t count, 
         pp_status status = search_one(o, list, count, best_score, worth, &used, &searched, err);
         *ended_out = *ended_out || !searched;
         if (!status && searched)
-            status = try_orders(o, err);
+            status = try_orders(o, outcome, err);
         if (status)
             return status;
         if (search->count == before)
@@ -189,7 +189,7 @@ static pp_status open_all(pp_search *search, const pp_setup_candidates *setup_ca
 }
 
 static pp_status open_and_search(pp_search *search, double best_score, bool *ended_out,
-                                 size_t *found, pp_err *err)
+                                 size_t *found, pp_free_orders_outcome *outcome, pp_err *err)
 {
     const pp_setup_candidates setup_candidates = pp_search_setup_candidates(search, best_score);
     pp_ordering list[PP_SETUP_CANDIDATES_ALL] = { 0 };
@@ -202,51 +202,49 @@ static pp_status open_and_search(pp_search *search, double best_score, bool *end
     if (!*ended_out)
         status = open_all(search, &setup_candidates, best_score, list, &count, err);
     if (!status && !*ended_out)
-        status = search_all(search, list, count, best_score, ended_out, found, err);
+        status = search_all(search, list, count, best_score, ended_out, found, outcome, err);
     for (size_t i = 0; i < count; i++)
         pp_ordering_free(&list[i]);
     return status;
 }
 
-static void say_result(pp_search *search, const pp_candidate *named, const pp_candidate *found,
-                       bool taken, bool ended)
+/* What the search came to. UNUSABLE stays where nothing else was found. */
+static void conclude(const pp_candidate *named, const pp_candidate *found, bool taken, bool ended,
+                     pp_free_orders_outcome *outcome)
 {
-    char *text = search->orders;
-    size_t size = sizeof search->orders;
-    if (!found && (!named || search->orders[0]))
+    if (!found && (!named || outcome->verdict == PP_FREE_ORDERS_UNUSABLE))
         return;
-    if (!found && ended) {
-        snprintf(text, size, "not searched: the budget was used up");
-        return;
-    }
+    *outcome = (pp_free_orders_outcome){ .named = named ? named->schedule : NULL };
     if (!found) {
-        snprintf(text, size, "no free order can be measurably faster than %s",
-                 named->schedule->name);
-    } else if (!named) {
-        snprintf(text, size, "found where no named schedule fits; %.90s", found->reason);
-    } else {
-        double score = pp_candidate_score(named, named->step_ns);
-        double gain = 1 - pp_candidate_score(found, found->step_ns) / score;
-        bool small = gain * PP_MEASURABLE_GAIN < 1;
-        snprintf(text, size, "%s%.2f %% %s than %s, the best named schedule; %.90s",
-                 taken && !small ? "" : "no measurable gain: the best one found is ",
-                 100 * (gain < 0 ? -gain : gain), gain < 0 ? "slower" : "faster",
-                 named->schedule->name, found->reason);
+        outcome->verdict = ended ? PP_FREE_ORDERS_UNSEARCHED : PP_FREE_ORDERS_HOPELESS;
+        return;
     }
+    outcome->reason = found->reason;
+    if (!named) {
+        outcome->verdict = PP_FREE_ORDERS_ONLY;
+        return;
+    }
+    const double score = pp_candidate_score(named, named->step_ns);
+    outcome->gain = 1 - pp_candidate_score(found, found->step_ns) / score;
+    outcome->verdict = taken && outcome->gain * PP_MEASURABLE_GAIN >= 1 ? PP_FREE_ORDERS_TAKEN
+                                                                        : PP_FREE_ORDERS_NO_GAIN;
 }
 
-pp_status pp_search_plan_orders(pp_search *search, size_t *best, pp_err *err)
+pp_status pp_search_plan_orders(pp_search *search, size_t *best,
+                                pp_free_orders_outcome *outcome_out, pp_err *err)
 {
+    pp_free_orders_outcome outcome = { .verdict = PP_FREE_ORDERS_NOT_ASKED };
     const pp_plan_request *request = search->problem.request;
     bool must = request->orders == PP_ORDERS_PLANNED;
     size_t named = *best;
+    *outcome_out = outcome;
     if (request->orders == PP_ORDERS_NAMED || request->schedule || request->only)
         return PP_OK;
     const pp_candidate *c = named == SIZE_MAX ? NULL : &search->candidate[named];
     double score = c ? pp_candidate_score(c, c->step_ns) : HUGE_VAL;
     size_t found = SIZE_MAX;
     bool ended;
-    pp_status status = open_and_search(search, score, &ended, &found, err);
+    pp_status status = open_and_search(search, score, &ended, &found, &outcome, err);
     if (status)
         return status;
     if (found == SIZE_MAX && must && named != SIZE_MAX)
@@ -259,7 +257,8 @@ pp_status pp_search_plan_orders(pp_search *search, size_t *best, pp_err *err)
     bool taken = f && (must || !c ||
                        pp_candidate_score(f, f->step_ns) * PP_MEASURABLE_GAIN <
                            score * (PP_MEASURABLE_GAIN - 1));
-    say_result(search, c, f, taken, ended);
+    conclude(c, f, taken, ended, &outcome);
+    *outcome_out = outcome;
     *best = taken ? found : named;
     return PP_OK;
 }

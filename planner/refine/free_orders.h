@@ -4,9 +4,28 @@
 
 #include "planner/candidate/pool.h"
 
+typedef enum pp_free_orders_verdict {
+    PP_FREE_ORDERS_NOT_ASKED,  /* the request has named schedules only */
+    PP_FREE_ORDERS_UNSEARCHED, /* the budget was used up before */
+    PP_FREE_ORDERS_HOPELESS,   /* none can be measurably faster than the best named schedule */
+    PP_FREE_ORDERS_UNUSABLE,   /* what was found hangs or lacks memory in the framework */
+    PP_FREE_ORDERS_ONLY,       /* one was found where no named schedule fits */
+    PP_FREE_ORDERS_TAKEN,      /* the best one found is measurably faster and is taken */
+    PP_FREE_ORDERS_NO_GAIN,    /* it is not, and is taken only where the request asks for one */
+} pp_free_orders_verdict;
+
+/* What the search for free orders came to. */
+typedef struct pp_free_orders_outcome {
+    pp_free_orders_verdict verdict;
+    const pp_schedule *named; /* the best named schedule; NULL: none fits */
+    double gain;      /* part of its step x GPUs that the best order saves; below 0: costs */
+    pp_reason reason; /* UNUSABLE: why; ONLY, TAKEN, NO_GAIN: how good the order is */
+} pp_free_orders_outcome;
+
 /* Searches free orders for the most promising setups; each that fits becomes a candidate "planned".
  * best: SIZE_MAX or the best candidate, and changed where the request lets one of these win.
  * Fails: INFEASIBLE where one must win and none was found, NOMEM. */
-PP_MUST_CHECK pp_status pp_search_plan_orders(pp_search *search, size_t *best, pp_err *err);
+PP_MUST_CHECK pp_status pp_search_plan_orders(pp_search *search, size_t *best,
+                                              pp_free_orders_outcome *outcome_out, pp_err *err);
 
 #endif

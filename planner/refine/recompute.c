@@ -60,7 +60,7 @@ static pp_status recompute_fit_new(recompute_fit *t, pp_search *search, const pp
     t->like = *like;
     t->setup = *setup;
     t->setup.context.switches.recompute = PP_RECOMPUTE_STAGES;
-    t->setup.reason[0] = '\0';
+    t->setup.reason.kind = PP_REASON_NONE;
     t->setup.short_bytes = 0;
     t->setup.least_step_ns = 0;
     t->setup.bound = (pp_bound){ 0 };

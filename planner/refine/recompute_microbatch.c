@@ -9,7 +9,6 @@
 #include "planner/refine/recompute_lower.h"
 #include "sim/base/alloc.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -321,8 +320,8 @@ static pp_status simulate_refined(pp_search *search, size_t index, pp_err *err)
     search->refusal = refusal;
     if (status || c.status != PP_CANDIDATE_OK || pp_candidate_score(&c, c.step_ns) >= score)
         return status;
-    snprintf(c.reason, sizeof c.reason, "%.2f %% above the bound of the step",
-             100 * ((double)c.step_ns / (double)c.least_step_ns - 1));
+    c.reason = (pp_reason){ .kind = PP_REASON_STEP_GAP,
+                            .gap = (double)c.step_ns / (double)c.least_step_ns - 1 };
     search->candidate[index] = c;
     return PP_OK;
 }

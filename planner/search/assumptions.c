@@ -39,15 +39,17 @@ static pp_status note_packing(const pp_search *search, const pp_candidate *chose
     const int64_t pp = chosen->parallel.pp;
     char split[200] = "";
     char multiple[64] = "";
-    const char *grouped = search->problem.request->grouped;
+    char method[120] = "";
+    const pp_packing_method *grouped = search->problem.request->grouped;
+    if (grouped)
+        pp_packing_method_print(grouped, method, sizeof method);
     if (search->problem.request->group_count)
         return pp_notes_add(notes, err, "packing", "%zu sequence%s in %zu microbatch%s, %s%s",
                             search->problem.request->length_count,
                             search->problem.request->length_count == 1 ? "" : "s",
                             search->problem.request->group_count,
                             search->problem.request->group_count == 1 ? "" : "es",
-                            grouped ? "found by the search: " : "as the file groups them",
-                            grouped ? grouped : "");
+                            grouped ? "found by the search: " : "as the file groups them", method);
     if (chosen->schedule->grouped && pp > 1 && w->microbatches % pp == 0)
         snprintf(multiple, sizeof multiple, ", a multiple of pp %" PRId64, pp);
     if (w->bins > w->first_fit_bins)

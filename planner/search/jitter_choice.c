@@ -3,20 +3,15 @@
 #include "planner/search/jitter_choice.h"
 
 #include "planner/candidate/evaluate.h"
-#include "planner/robustness/jitter.h"
 #include "sim/analysis/step_tail.h"
 #include "sim/base/alloc.h"
+#include "sim/schedule/registry.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* So many of the fastest are studied; and the fastest of every schedule. */
 #define FINALISTS 8
-
-static const char plain[] = "1f1b"; /* what a gain is measured against */
 
 typedef struct finalist {
     double score; /* without jitter; then of the percentile asked for */
@@ -143,21 +138,24 @@ static bool is_tie(const finalist *a, const finalist *best)
 }
 
 static pp_jitter_ranking ranking_of(const pp_search *search, const finalist *best,
-                                    const finalist *simple, bool taken, size_t ties)
+                                    const finalist *simple, const finalist *chosen, size_t ties)
 {
     const pp_candidate *c = search->candidate;
     return (pp_jitter_ranking){
-        .verdict = taken && best != simple ? PP_JITTER_SIMPLEST : PP_JITTER_BEST,
+        .verdict = chosen != best ? PP_JITTER_SIMPLEST : PP_JITTER_BEST,
         .best = c[best->index].schedule,
         .simplest = simple ? c[simple->index].schedule : NULL,
         .simplest_longer = simple ? simple->score / best->score - 1 : 0,
         .ties = ties,
         .scenarios = search->problem.request->jitter->scenarios,
+        .chosen = chosen->result,
     };
 }
 
-pp_status pp_search_rank(pp_search *search, size_t *best, pp_err *err)
+pp_status pp_search_rank(pp_search *search, size_t *best, pp_jitter_ranking *ranking_out,
+                         pp_err *err)
 {
+    *ranking_out = (pp_jitter_ranking){ .verdict = PP_JITTER_NOT_RANKED };
     final f PP_CLEANUP(final_free) = { 0 };
     if (!search->problem.request->jitter || *best == SIZE_MAX)
         return PP_OK;
@@ -179,19 +177,19 @@ pp_status pp_search_rank(pp_search *search, size_t *best, pp_err *err)
             pp_candidate_score(c, late ? row->result.p95_error_ns : row->result.p50_error_ns);
     }
     qsort(f.row, f.count, sizeof *f.row, compare_scores);
+    const pp_schedule *const simplest = pp_schedule_find("1f1b");
     const finalist *simple = NULL;
     size_t ties = 0;
     for (size_t i = 0; i < f.count; i++) {
         pp_candidate *c = &search->candidate[f.row[i].index];
         c->tie = is_tie(&f.row[i], &f.row[0]);
         ties += i && c->tie;
-        if (!simple && strcmp(c->schedule->name, plain) == 0)
+        if (!simple && c->schedule == simplest)
             simple = &f.row[i];
     }
     bool taken = simple && is_tie(simple, &f.row[0]);
-    search->ranking = ranking_of(search, &f.row[0], simple, taken, ties);
     const finalist *chosen = taken ? simple : &f.row[0];
+    *ranking_out = ranking_of(search, &f.row[0], simple, chosen, ties);
     *best = chosen->index;
-    search->jitter = chosen->result;
     return PP_OK;
 }

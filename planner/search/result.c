@@ -3,7 +3,6 @@
 
 #include "planner/candidate/evaluate.h"
 #include "planner/order/renumber.h"
-#include "planner/robustness/jitter.h"
 #include "planner/search/assumptions.h"
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
@@ -22,6 +21,8 @@ void pp_search_result_free(pp_search_result **choice)
     pp_plan_free(&(*choice)->plan);
     free((*choice)->candidate);
     free((*choice)->split);
+    for (int k = 0; k < PP_SETTING_COUNT; k++)
+        free((*choice)->setting[k].value);
     free(*choice);
     *choice = NULL;
 }
@@ -96,15 +97,14 @@ static void describe(const pp_search *search, const pp_candidate *c, pp_plan *pl
 static pp_status simulate_planned(pp_search *search, pp_candidate *c, const pp_planned *planned,
                                   const pp_cost_set *set, pp_err *err)
 {
-    char gap[sizeof c->reason];
-    memcpy(gap, c->reason, sizeof gap);
+    const pp_reason gap = c->reason;
     pp_status status =
         pp_candidate_simulate_orders(search, c, set, planned->order, planned->count, err);
     if (!status && c->status != PP_CANDIDATE_OK)
         return pp_err_set(err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_SCHEDULE),
                           "the planned order does not run within the memory: %s; name a schedule",
-                          c->legal ? pp_candidate_status_name(c->status) : c->reason);
-    memcpy(c->reason, gap, sizeof gap);
+                          c->legal ? pp_candidate_status_name(c->status) : c->reason.refusal);
+    c->reason = gap;
     return status;
 }
 
@@ -174,7 +174,8 @@ static pp_status explain(const pp_search *search, const pp_setup *setup, pp_plan
                   : pp_report_add_why(plan->prediction, program, timeline, costs, bare, err);
 }
 
-static pp_status predict(const pp_search *search, const pp_setup *setup, pp_plan *plan, pp_err *err)
+static pp_status predict(const pp_search *search, const pp_setup *setup,
+                         const pp_jitter_ranking *ranking, pp_plan *plan, pp_err *err)
 {
     pp_program *program PP_CLEANUP(pp_program_free) = NULL;
     pp_timeline *timeline PP_CLEANUP(pp_timeline_free) = NULL;
@@ -182,24 +183,25 @@ static pp_status predict(const pp_search *search, const pp_setup *setup, pp_plan
     pp_status status = pp_plan_simulate(plan, &program, &timeline, &costs, &plan->prediction, err);
     if (!status)
         status = pp_bound_report(costs, plan->order[0], plan->prediction, err);
-    if (!status && search->problem.request->jitter)
-        status = pp_jitter_report(&search->jitter, plan->parallel.dp, plan->prediction, err);
+    if (!status && ranking->verdict)
+        status = pp_jitter_report(&ranking->chosen, plan->parallel.dp, plan->prediction, err);
     if (status || !search->problem.request->why)
         return status;
     return explain(search, setup, plan, program, timeline, costs, err);
 }
 
-static pp_status make_plan(pp_search *search, size_t best, pp_plan **plan_out, pp_err *err)
+static pp_status make_plan(pp_search *search, const pp_search_outcome *outcome, pp_plan **plan_out,
+                           pp_err *err)
 {
-    pp_candidate *c = &search->candidate[best];
+    pp_candidate *c = &search->candidate[outcome->best];
     pp_plan *plan PP_CLEANUP(pp_plan_free) = NULL;
     pp_status status = pp_plan_new(&plan, err);
     if (status)
         return status;
     describe(search, c, plan);
-    if ((status = fill(search, best, plan, err)) ||
+    if ((status = fill(search, outcome->best, plan, err)) ||
         (status = pp_search_assume(search, c, &plan->workload, &plan->assumptions, err)) ||
-        (status = predict(search, &search->setup[c->setup], plan, err)))
+        (status = predict(search, &search->setup[c->setup], &outcome->ranking, plan, err)))
         return status;
     assert(plan->prediction->step_ns == c->step_ns);
     *plan_out = plan;
@@ -226,31 +228,22 @@ static void list_candidates(pp_search *search, size_t best, pp_search_result *ch
     search->candidate = NULL;
 }
 
-pp_status pp_search_result_new(pp_search *search, size_t best, pp_search_result **result_out,
-                               pp_err *err)
+pp_status pp_search_result_new(pp_search *search, const pp_search_outcome *outcome,
+                               pp_search_result **result_out, pp_err *err)
 {
     pp_search_result *result PP_CLEANUP(pp_search_result_free) = pp_alloc_array(1, sizeof *result);
     if (!result)
         return pp_err_nomem(err);
-    const pp_setup *setup = &search->setup[search->candidate[best].setup];
+    const pp_setup *setup = &search->setup[search->candidate[outcome->best].setup];
     result->bound = setup->bound;
-    pp_status status = make_plan(search, best, &result->plan, err);
+    pp_status status = make_plan(search, outcome, &result->plan, err);
     if (status)
         return status;
     result->context = setup->context;
-    list_candidates(search, best, result);
-    snprintf(result->orders, sizeof result->orders, "%s", search->orders);
-    result->ranking = search->ranking;
+    list_candidates(search, outcome->best, result);
+    result->orders = outcome->orders;
+    result->ranking = outcome->ranking;
     *result_out = result;
     result = NULL;
     return PP_OK;
-}
-
-void pp_search_result_csv(const pp_search_result *choice, pp_text *text)
-{
-    pp_candidate_csv(NULL, text);
-    for (size_t i = 0; i < choice->count; i++)
-        pp_candidate_csv(&choice->candidate[i], text);
-    for (size_t i = 1; i < choice->splits; i++)
-        pp_candidate_csv(&choice->split[i], text);
 }

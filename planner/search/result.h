@@ -1,8 +1,93 @@
-/* The answer of a search: a plan, and every candidate that was considered. */
+/* The answer of a search: a plan, every candidate that was considered, and what the loops around
+ * the search found, as values. */
 #ifndef PPSIM_PLANNER_SEARCH_RESULT_H
 #define PPSIM_PLANNER_SEARCH_RESULT_H
 
-#include "planner/candidate/pool.h"
+#include "planner/search/search.h"
+#include "sim/framework/target_limits.h"
+
+/* ---- settings of the framework that were left free (planner/study/framework_choice.h) -------- */
+
+typedef enum pp_setting_kind {
+    PP_SETTING_FRAMEWORK,
+    PP_SETTING_SHAPES,
+    PP_SETTING_COMMUNICATORS,
+    PP_SETTING_COUNT,
+} pp_setting_kind;
+
+/* How much is known of a value. */
+typedef enum pp_setting_standing {
+    PP_SETTING_SEARCHED,
+    PP_SETTING_RATED,        /* not searched: the best of a few named schedules with it */
+    PP_SETTING_NOTHING_FITS, /* nothing was found that runs and fits */
+    PP_SETTING_NOT_KNOWN,    /* the budget ended first */
+    PP_SETTING_STANDINGS,
+} pp_setting_standing;
+
+/* One value of a setting; the member of its kind counts. */
+typedef struct pp_setting_value {
+    const pp_framework *framework;
+    pp_size_protocol shapes;
+    pp_communicators communicators;
+    pp_setting_standing standing;
+    pp_ns step_ns; /* of the best plan with it; 0: not searched, or on another number of GPUs */
+    double more;   /* step x GPUs beyond that of the chosen one, as a part of it; up to RATED */
+    bool tie;      /* with the chosen one */
+} pp_setting_value;
+
+typedef struct pp_setting_choice {
+    pp_setting_value *value; /* [count]: the chosen one, then the others */
+    size_t count;            /* 0: the setting was not free */
+    bool one_size;           /* all microbatches have one size, so there were no shapes to choose */
+} pp_setting_choice;
+
+/* ---- packings (planner/study/packing_choice.h) ----------------------------------------------- */
+
+typedef enum pp_packing_verdict {
+    PP_PACKING_NOT_ASKED,
+    PP_PACKING_UNSEARCHED,  /* the budget was used up before */
+    PP_PACKING_NONE_BETTER, /* none was found that is better than the microbatches as they were */
+    PP_PACKING_NO_GAIN,     /* the best one found is not measurably better */
+    PP_PACKING_TAKEN,       /* it is, or it had to be taken */
+    PP_PACKING_ONLY,        /* the microbatches as they were fit in no schedule */
+} pp_packing_verdict;
+
+typedef struct pp_packing_outcome {
+    pp_packing_verdict verdict;
+    pp_packing_method method; /* of the best packing found: NO_GAIN, TAKEN, ONLY */
+    bool grouped;             /* before: the file's microbatches; otherwise first fit */
+    double gain;              /* part of the step before that it saves; below 0: costs */
+    pp_ns before_ns;          /* step of the microbatches as they were */
+    double most;              /* part of that step that any packing saves at most, on the chosen
+                                 partition */
+    double above_bound;       /* ONLY: step beyond the bound of any packing, as a part of it */
+} pp_packing_outcome;
+
+/* ---- limits of a target (planner/study/target.h) --------------------------------------------- */
+
+typedef enum pp_target_cost_kind {
+    PP_TARGET_COST_KNOWN,
+    PP_TARGET_COST_BUDGET,  /* not known: the budget ended first */
+    PP_TARGET_COST_NO_PLAN, /* not known: there is no plan to compare with */
+} pp_target_cost_kind;
+
+/* The chosen plan against the best one without some of the limits. */
+typedef struct pp_target_cost {
+    pp_target_cost_kind kind;
+    double more;                         /* step x GPUs beyond the other plan's, as a part of it */
+    const pp_schedule *schedule;         /* of the other plan, */
+    int64_t tp;                          /* and its degree */
+    pp_ns step_ns;                       /* and step */
+    char why[sizeof((pp_err *)0)->text]; /* NO_PLAN: the message of the failure */
+} pp_target_cost;
+
+typedef struct pp_target_costs {
+    const pp_target_limits *target;     /* NULL: none */
+    const pp_framework *free_framework; /* of the free choice */
+    pp_target_cost limits, all; /* against the target's framework; against the free choice */
+} pp_target_costs;
+
+/* ---- the result ------------------------------------------------------------------------------ */
 
 /* Owner frees with pp_search_result_free. */
 typedef struct pp_search_result {
@@ -14,25 +99,20 @@ typedef struct pp_search_result {
     pp_candidate *split; /* [splits]: with request.gpus, the best of each legal split, as far as it
                             is known; the chosen one first */
     size_t splits;
-    bool per_gpu;      /* GPU counts differ between candidates: compared by tokens/s per GPU */
-    bool stopped;      /* the budget ended before the search did */
-    char target[2400]; /* what the limits of the target cost (planner/study/target.h); empty: no
-                          target */
+    bool per_gpu; /* GPU counts differ between candidates: compared by tokens/s per GPU */
+    bool stopped; /* the budget ended before the search did */
+    pp_free_orders_outcome orders;
     pp_jitter_ranking ranking;
-    char orders[200];      /* what the search for orders came to; empty: there was none */
-    char packing[400];     /* what the search for packings came to; empty: there was none */
-    char setting[3][1000]; /* framework, shapes, communicators: the choice and what others cost;
-                            empty: not free */
+    pp_packing_outcome packing;
+    pp_setting_choice setting[PP_SETTING_COUNT];
+    pp_target_costs target;
 } pp_search_result;
 
 void pp_search_result_free(pp_search_result **choice); /* for PP_CLEANUP; *choice NULL is fine */
 
-/* From a finished search, of which `best` is the chosen candidate. Plan and candidates move out of
- * the search, which is good for nothing but pp_search_close then. Fails: INFEASIBLE, NOMEM. */
-PP_MUST_CHECK pp_status pp_search_result_new(pp_search *search, size_t best,
+/* From a finished search that found something. Plan and candidates move out of the search, which is
+ * good for nothing but pp_search_close then. Fails: INFEASIBLE, NOMEM. */
+PP_MUST_CHECK pp_status pp_search_result_new(pp_search *search, const pp_search_outcome *outcome,
                                              pp_search_result **result_out, pp_err *err);
-
-/* One line per candidate, all of them, with a header; for spreadsheets. */
-void pp_search_result_csv(const pp_search_result *choice, pp_text *text);
 
 #endif

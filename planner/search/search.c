@@ -5,32 +5,23 @@
  * `stop` says otherwise. Method: docs/planning.md, section 2. */
 #include "planner/search/search.h"
 
-#include "planner/refine/free_orders.h"
 #include "planner/refine/layer_shift.h"
 #include "planner/refine/recompute.h"
 #include "planner/search/branch_and_bound.h"
-#include "planner/search/jitter_choice.h"
 #include "planner/search/space.h"
-
-#include <stdio.h>
 
 static void note_pruned(pp_search *search, pp_candidate *c, const pp_candidate *best)
 {
-    char least[32];
-    char step[32];
-    if (search->setup[c->setup].unseen) {
-        snprintf(c->reason, sizeof c->reason, "the budget ended first");
-        return;
-    }
-    pp_format_duration(least, sizeof least, c->least_step_ns);
-    if (!best || search->stopped) {
-        snprintf(c->reason, sizeof c->reason, "the budget ended first; takes at least %s", least);
-        return;
-    }
-    pp_format_duration(step, sizeof step, best->step_ns);
-    bool alike = pp_parallel_gpus(&c->parallel) == pp_parallel_gpus(&best->parallel);
-    snprintf(c->reason, sizeof c->reason, "takes at least %s%s (%s), the best %s", least,
-             alike ? "" : " on another number of GPUs", c->bound_name, step);
+    if (search->setup[c->setup].unseen)
+        c->reason.kind = PP_REASON_UNSEEN;
+    else if (!best || search->stopped)
+        c->reason.kind = PP_REASON_BUDGET;
+    else
+        c->reason = (pp_reason){
+            .kind = PP_REASON_SLOWER,
+            .best_step_ns = best->step_ns,
+            .other_gpus = pp_parallel_gpus(&c->parallel) != pp_parallel_gpus(&best->parallel),
+        };
 }
 
 static void note_all_pruned(pp_search *search, size_t best)
@@ -73,13 +64,16 @@ pp_status pp_search_solve(pp_search *search, const pp_plan_request *request, siz
     }
 }
 
-pp_status pp_search_find(pp_search *search, const pp_plan_request *request, size_t *best_out,
-                         pp_err *err)
+pp_status pp_search_find(pp_search *search, const pp_plan_request *request,
+                         pp_search_outcome *outcome_out, pp_err *err)
 {
-    pp_status status = pp_search_solve(search, request, best_out, err);
+    pp_search_outcome outcome = { .best = SIZE_MAX };
+    pp_status status = pp_search_solve(search, request, &outcome.best, err);
     if (!status)
-        status = pp_search_plan_orders(search, best_out, err);
+        status = pp_search_plan_orders(search, &outcome.best, &outcome.orders, err);
     if (!status)
-        status = pp_search_rank(search, best_out, err);
+        status = pp_search_rank(search, &outcome.best, &outcome.ranking, err);
+    if (!status)
+        *outcome_out = outcome;
     return status;
 }

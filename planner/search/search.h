@@ -4,6 +4,15 @@
 #define PPSIM_PLANNER_SEARCH_SEARCH_H
 
 #include "planner/candidate/pool.h"
+#include "planner/refine/free_orders.h"
+#include "planner/search/jitter_choice.h"
+
+/* What a whole search came to. */
+typedef struct pp_search_outcome {
+    size_t best; /* index into the candidates; SIZE_MAX: nothing fits */
+    pp_free_orders_outcome orders;
+    pp_jitter_ranking ranking;
+} pp_search_outcome;
 
 /* The best candidate with a schedule of the table, recomputation and partition refined. Where the
  * time ends before every setup was bounded and none of those that were fits, more are bounded until
@@ -16,6 +25,6 @@ PP_MUST_CHECK pp_status pp_search_solve(pp_search *search, const pp_plan_request
 /* The same, then free orders where the request allows them, then the ranking under its jitter.
  * Fails: as pp_search_solve, and INFEASIBLE where an order must be found and none is. */
 PP_MUST_CHECK pp_status pp_search_find(pp_search *search, const pp_plan_request *request,
-                                       size_t *best_out, pp_err *err);
+                                       pp_search_outcome *outcome_out, pp_err *err);
 
 #endif

@@ -7,14 +7,11 @@
 #include "planner/study/repair.h"
 #include "sim/base/alloc.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { ALL = PP_CHANGES + PP_GROWTHS, SET_MOST = 3, SETS_MAX = 64 };
+enum { ALL = PP_CHANGE_COUNT, SET_MOST = 3, SETS_MAX = 64 };
 
-/* A set of changes: a bit each, growths behind the changes. */
+/* A set of changes: a bit each. */
 typedef uint32_t set;
 
 typedef struct explaining {
@@ -40,28 +37,46 @@ static bool apply(pp_plan_request *request, set changes, int64_t factor)
 {
     bool all = true;
     for (int i = 0; i < ALL; i++) {
-        if (!(changes & 1u << i))
-            continue;
-        all &= i < PP_CHANGES ? pp_changes[i].apply(request)
-                              : pp_growths[i - PP_CHANGES].apply(request, factor);
+        if (changes & 1u << i)
+            all &= pp_change_apply((pp_change)i, factor, request);
     }
     return all;
 }
 
-static pp_status add_remedy(explaining *e, const pp_repair *found, pp_err *err)
+static bool same_values(const pp_field_values *a, const pp_field_values *b)
+{
+    bool same = a->count == b->count;
+    for (size_t i = 0; i < a->count && same; i++)
+        same = a->value[i].field == b->value[i].field && a->value[i].word == b->value[i].word &&
+               a->value[i].number == b->value[i].number;
+    return same;
+}
+
+/* Fewer GPUs, then faster. */
+static bool is_better(const pp_candidate *a, const pp_candidate *b)
+{
+    const int64_t x = pp_parallel_gpus(&a->parallel);
+    const int64_t y = pp_parallel_gpus(&b->parallel);
+    return x != y ? x < y : a->step_ns < b->step_ns;
+}
+
+static pp_status add_remedy(explaining *e, const pp_fitting *found, pp_err *err)
 {
     pp_explanation *out = e->out;
-    pp_remedy now = { .candidate = found->candidate };
-    pp_repair_options(e->request, found, err, now.options, sizeof now.options);
+    const pp_remedy now = { .values = pp_repair_values(e->request, found),
+                            .candidate = found->candidate };
     for (size_t i = 0; i < out->remedies; i++) {
-        if (strcmp(out->remedy[i].options, now.options) == 0)
+        if (same_values(&out->remedy[i].values, &now.values))
             return PP_OK;
     }
     void *grown = realloc(out->remedy, (out->remedies + 1) * sizeof *out->remedy);
     if (!grown)
         return pp_err_nomem(err);
     out->remedy = grown;
-    out->remedy[out->remedies++] = now;
+    size_t at = out->remedies++;
+    for (; at > 0 && is_better(&now.candidate, &out->remedy[at - 1].candidate); at--)
+        out->remedy[at] = out->remedy[at - 1];
+    out->remedy[at] = now;
     return PP_OK;
 }
 
@@ -69,7 +84,7 @@ static pp_status add_remedy(explaining *e, const pp_repair *found, pp_err *err)
 static pp_status try_set(explaining *e, set changes, int64_t factor, bool *fits_out, pp_err *err)
 {
     pp_plan_request changed = *e->request;
-    pp_repair found = { .found = false };
+    pp_fitting found = { .found = false };
     *fits_out = false;
     for (size_t i = 0; i < e->fit_count; i++) {
         if ((e->fits[i] & changes) == e->fits[i])
@@ -124,11 +139,7 @@ static pp_status measure(explaining *e, int change, pp_err *err)
         return PP_OK;
     e->applicable |= 1u << change;
     e->out->effects++;
-    if (change < PP_CHANGES)
-        snprintf(effect->change, sizeof effect->change, "%s", pp_changes[change].name);
-    else
-        snprintf(effect->change, sizeof effect->change, "%s x 2",
-                 pp_growths[change - PP_CHANGES].name);
+    effect->change = (pp_change)change;
     pp_status status = pp_search_solve(&search, &changed, &found, &why);
     effect->fits = !status && found != SIZE_MAX;
     if (!status && !effect->fits)
@@ -158,22 +169,9 @@ static pp_status describe(explaining *e, bool *misses_out, pp_err *err)
     if (miss) {
         e->out->short_bytes = miss->short_bytes;
         e->out->asked = *miss;
-        pp_repair_describe(&search, miss, e->out->miss, sizeof e->out->miss);
+        e->out->memory_limit_bytes = search.problem.memory_limit_bytes;
     }
     return PP_OK;
-}
-
-static int compare_remedies(const void *left, const void *right)
-{
-    const pp_remedy *a = left;
-    const pp_remedy *b = right;
-    int64_t x = pp_parallel_gpus(&a->candidate.parallel);
-    int64_t y = pp_parallel_gpus(&b->candidate.parallel);
-    if (x != y)
-        return x < y ? -1 : 1;
-    if (a->candidate.step_ns != b->candidate.step_ns)
-        return a->candidate.step_ns < b->candidate.step_ns ? -1 : 1;
-    return strcmp(a->options, b->options);
 }
 
 pp_status pp_explain(const pp_plan_request *request, pp_explanation **explanation_out, pp_err *err)
@@ -197,8 +195,6 @@ pp_status pp_explain(const pp_plan_request *request, pp_explanation **explanatio
         status = try_sets(&e, count, err);
     if (status || (status = grow_further(&e, err)))
         return status;
-    if (out->remedies)
-        qsort(out->remedy, out->remedies, sizeof *out->remedy, compare_remedies);
     *explanation_out = out;
     out = NULL; /* the caller's now */
     return PP_OK;

@@ -3,28 +3,27 @@
 #ifndef PPSIM_PLANNER_STUDY_EXPLAIN_H
 #define PPSIM_PLANNER_STUDY_EXPLAIN_H
 
-#include "planner/candidate/candidate.h"
-#include "sim/base/status.h"
+#include "planner/study/repair.h"
 
-/* Options that make it fit; no part of them alone does. */
+/* Values that make it fit; no part of them alone does. */
 typedef struct pp_remedy {
-    char options[256];      /* "--tp 8 --recompute full" */
+    pp_field_values values;
     pp_candidate candidate; /* the fastest with them */
 } pp_remedy;
 
 /* One change alone. */
 typedef struct pp_effect {
-    char change[64];
+    pp_change change; /* a growth: by 2 */
     bool fits;
     int64_t short_bytes; /* of the nearest miss with it; 0 where it fits, or nothing is legal */
 } pp_effect;
 
 /* Owner frees with pp_explanation_free. */
 typedef struct pp_explanation {
-    char miss[640];      /* the nearest miss, in words */
-    int64_t short_bytes; /* of that */
+    int64_t memory_limit_bytes;
+    int64_t short_bytes; /* of the nearest miss */
     pp_candidate asked;  /* that one; its step as if it fitted */
-    pp_remedy *remedy;   /* [remedies]: fewer GPUs first, then faster */
+    pp_remedy *remedy;   /* [remedies]: fewer GPUs first, then faster, then as found */
     size_t remedies;
     pp_effect *effect; /* [effects]: in the order they were tried */
     size_t effects;

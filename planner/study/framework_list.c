@@ -1,13 +1,12 @@
-/* Which frameworks, shape protocols and layouts of communicators there are to choose from, and what
- * came of the choice, in words. */
+/* Lists the frameworks, size protocols and layouts of communicators that a request leaves open, and
+ * says of each value of a setting what its best plan takes. Linear in the alternatives for each
+ * value; there are at most a few hundred. */
 #include "planner/study/framework_list.h"
 
 #include "sim/base/alloc.h"
 #include "sim/framework/registry.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 /* Of one framework. */
 enum { PROTOCOLS_MOST = 3, LAYOUTS_MOST = 3 };
@@ -92,28 +91,26 @@ pp_status pp_framework_choice_list(pp_framework_choice *h, pp_err *err)
     return PP_OK;
 }
 
-typedef enum setting {
-    EXECUTOR,
-    SHAPES,
-    COMMUNICATORS,
-} setting;
-
-static const char *name_of(setting kind, const pp_framework_setting *a, char *buffer, size_t size)
+static bool same_framework(const pp_framework_setting *a, const pp_framework_setting *b)
 {
-    if (kind == SHAPES)
-        return pp_size_protocol_print(&a->shapes, buffer, size);
-    snprintf(buffer, size, "%s",
-             kind == COMMUNICATORS ? pp_communicators_names()[a->communicators - 1]
-             : a->framework        ? a->framework->name
-                                   : "ideal");
-    return buffer;
+    return a->framework == b->framework;
 }
 
-static bool same_value(setting kind, const pp_framework_setting *a, const pp_framework_setting *b)
+static bool same_value(pp_setting_kind kind, const pp_framework_setting *a,
+                       const pp_framework_setting *b)
 {
-    char x[64];
-    char y[64];
-    return strcmp(name_of(kind, a, x, sizeof x), name_of(kind, b, y, sizeof y)) == 0;
+    if (kind == PP_SETTING_FRAMEWORK)
+        return same_framework(a, b);
+    if (kind == PP_SETTING_SHAPES)
+        return a->shapes.kind == b->shapes.kind && a->shapes.tokens == b->shapes.tokens;
+    return a->communicators == b->communicators;
+}
+
+/* Protocols and layouts are those of one framework. */
+static bool same_alternative(pp_setting_kind kind, const pp_framework_setting *a,
+                             const pp_framework_setting *b)
+{
+    return same_value(kind, a, b) && same_framework(a, b);
 }
 
 static double known(const pp_framework_setting *a)
@@ -121,131 +118,89 @@ static double known(const pp_framework_setting *a)
     return a->score < HUGE_VAL ? a->score : a->rated;
 }
 
-/* Of all with its value of the habit, the best known; protocols and layouts are those of one
- * framework. */
-static const pp_framework_setting *best_like(const pp_framework_choice *h, setting kind,
+/* Of all with its value of the setting, the best known. */
+static const pp_framework_setting *best_like(const pp_framework_choice *h, pp_setting_kind kind,
                                              const pp_framework_setting *like)
 {
     const pp_framework_setting *best = like;
     for (size_t i = 0; i < h->count; i++) {
         const pp_framework_setting *a = &h->row[i];
-        if (same_value(kind, a, like) && (kind == EXECUTOR || same_value(EXECUTOR, a, like)) &&
-            known(a) < known(best))
+        if (same_alternative(kind, a, like) && known(a) < known(best))
             best = a;
     }
     return best;
 }
 
-/* How much is known of an alternative: the lines are in this order. */
-typedef enum standing {
-    SEARCHED,
-    RATED,
-    NOTHING_FITS,
-    NOT_KNOWN,
-    STANDINGS,
-} standing;
-
-static standing standing_of(const pp_framework_setting *a)
+static pp_setting_standing standing_of(const pp_framework_setting *a)
 {
     if (a->score < HUGE_VAL)
-        return SEARCHED;
+        return PP_SETTING_SEARCHED;
     if (a->rated < HUGE_VAL && !a->searched)
-        return RATED;
-    return a->seen || a->searched ? NOTHING_FITS : NOT_KNOWN;
+        return PP_SETTING_RATED;
+    return a->seen || a->searched ? PP_SETTING_NOTHING_FITS : PP_SETTING_NOT_KNOWN;
 }
 
-/* "torch 1.927 s (+3.66 %)" */
-static void add_cost(setting kind, const pp_framework_setting *a, const pp_framework_setting *taken,
-                     pp_text *text)
+static pp_setting_value value_of(const pp_framework_setting *a, const pp_framework_setting *taken)
 {
-    char name[64];
-    char step[32] = "";
     const pp_candidate *c = &taken->best;
     const double score = a->score < HUGE_VAL ? taken->score : pp_candidate_score(c, c->step_ns);
     const bool same_gpus = pp_parallel_gpus(&a->best.parallel) == pp_parallel_gpus(&c->parallel);
-    pp_text_add(text, "%s", name_of(kind, a, name, sizeof name));
-    if (standing_of(a) >= NOTHING_FITS)
-        return;
-    if (same_gpus && a->score < HUGE_VAL)
-        pp_text_add(text, " %s", pp_format_duration(step, sizeof step, a->best.step_ns));
-    const double share = 100 * (known(a) / score - 1);
-    const double more = fabs(share) < 0.005 ? 0 : share; /* no -0.00 */
+    pp_setting_value value = { .framework = a->framework ? a->framework : &pp_framework_ideal,
+                               .shapes = a->shapes,
+                               .communicators = a->communicators,
+                               .standing = standing_of(a) };
+    if (value.standing >= PP_SETTING_NOTHING_FITS)
+        return value;
+    value.more = known(a) / score - 1;
     if (a->score == HUGE_VAL)
-        pp_text_add(text, " %+.2f %%", more);
-    else
-        pp_text_add(text, " (%+.2f %%%s)", more,
-                    pp_is_tie(a->score, score) && pp_is_tie(score, a->score) ? ", a tie" : "");
+        return value;
+    value.step_ns = same_gpus ? a->best.step_ns : 0;
+    value.tie = pp_is_tie(a->score, score) && pp_is_tie(score, a->score);
+    return value;
 }
 
 /* Is it the first of its value, and not the taken one's? */
-static bool is_other(const pp_framework_choice *h, setting kind, const pp_framework_setting *a,
-                     const pp_framework_setting *taken)
+static bool is_other(const pp_framework_choice *h, pp_setting_kind kind,
+                     const pp_framework_setting *a, const pp_framework_setting *taken)
 {
-    if (same_value(kind, a, taken) || (kind != EXECUTOR && !same_value(EXECUTOR, a, taken)))
+    if (same_value(kind, a, taken) || (kind != PP_SETTING_FRAMEWORK && !same_framework(a, taken)))
         return false;
     for (const pp_framework_setting *before = h->row; before < a; before++) {
-        if (same_value(kind, before, a) && (kind == EXECUTOR || same_value(EXECUTOR, before, a)))
+        if (same_alternative(kind, before, a))
             return false;
     }
     return true;
 }
 
-static void add_words(const pp_framework_choice *h, setting kind, const pp_framework_setting *taken,
-                      pp_text *text)
+static pp_status describe(const pp_framework_choice *h, pp_setting_kind kind,
+                          const pp_framework_setting *taken, pp_setting_choice *choice, pp_err *err)
 {
-    static const char *const heads[STANDINGS] = { "", "not searched, by a named schedule: ",
-                                                  "nothing found that runs and fits: ",
-                                                  "not known (budget): " };
-    char name[64];
-    char step[32];
-    bool others = false;
-    pp_text_add(text, "%s, %s", name_of(kind, taken, name, sizeof name),
-                pp_format_duration(step, sizeof step, taken->best.step_ns));
-    for (standing s = SEARCHED; s < STANDINGS; s++) {
-        bool begun = false;
-        for (size_t i = 0; i < h->count; i++) {
-            if (!is_other(h, kind, &h->row[i], taken))
-                continue;
-            const pp_framework_setting *a = best_like(h, kind, &h->row[i]);
-            others = true;
-            if (standing_of(a) != s)
-                continue;
-            pp_text_add(text, "%s%s", begun ? ", " : "; ", begun ? "" : heads[s]);
-            add_cost(kind, a, taken, text);
-            begun = true;
-        }
+    choice->value = pp_alloc_array(h->count + 1, sizeof *choice->value);
+    if (!choice->value)
+        return pp_err_nomem(err);
+    choice->value[choice->count++] = value_of(taken, taken);
+    choice->value[0].step_ns = taken->best.step_ns;
+    choice->one_size = kind == PP_SETTING_SHAPES && h->alike;
+    for (size_t i = 0; i < h->count; i++) {
+        if (is_other(h, kind, &h->row[i], taken))
+            choice->value[choice->count++] = value_of(best_like(h, kind, &h->row[i]), taken);
     }
-    if (kind == SHAPES && h->alike)
-        pp_text_add(text, "; all microbatches have one size");
-    else if (!others)
-        pp_text_add(text, "; there is no other");
+    return PP_OK;
 }
 
 pp_status pp_framework_choice_describe(const pp_framework_choice *h,
                                        const pp_framework_setting *taken, pp_search_result *choice,
                                        pp_err *err)
 {
-    const struct {
-        setting kind;
-        bool free;
-        const char *key;
-    } rows[] = {
-        { EXECUTOR, h->request->free.framework, "executor choice" },
-        { SHAPES, h->request->free.shapes, "shapes choice" },
-        { COMMUNICATORS, h->request->free.communicators, "communicators choice" },
+    const bool is_free[PP_SETTING_COUNT] = {
+        [PP_SETTING_FRAMEWORK] = h->request->free.framework,
+        [PP_SETTING_SHAPES] = h->request->free.shapes,
+        [PP_SETTING_COMMUNICATORS] = h->request->free.communicators,
     };
-    pp_notes *notes[] = { &choice->plan->assumptions, &choice->plan->prediction->assumptions };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        pp_text text PP_CLEANUP(pp_text_free) = { 0 };
-        if (!rows[i].free)
-            continue;
-        add_words(h, rows[i].kind, taken, &text);
-        pp_status status = pp_text_check(&text, err);
-        for (size_t k = 0; k < 2 && !status; k++)
-            status = pp_notes_add(notes[k], err, rows[i].key, "%s", text.data);
-        if (status)
-            return status;
-        snprintf(choice->setting[i], sizeof choice->setting[i], "%s", text.data);
+    pp_status status = PP_OK;
+    for (int k = 0; k < PP_SETTING_COUNT && !status; k++) {
+        if (is_free[k])
+            status = describe(h, (pp_setting_kind)k, taken, &choice->setting[k], err);
     }
-    return PP_OK;
+    return status;
 }

@@ -37,8 +37,7 @@ typedef struct pp_framework_choice {
 
 /* Fills row. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_framework_choice_list(pp_framework_choice *settings, pp_err *err);
-/* What was chosen and what the others cost, in the choice and in the assumptions of its plan.
- * Fails: NOMEM. */
+/* Fills the settings of the result that the request leaves free. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_framework_choice_describe(const pp_framework_choice *settings,
                                                      const pp_framework_setting *taken,
                                                      pp_search_result *choice, pp_err *err);

@@ -12,7 +12,6 @@
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct split {
@@ -187,7 +186,7 @@ static pp_status look_at(const splits *list, split *row, double limit, size_t *s
     row->floor = pp_search_least(&search);
     if (status) {
         row->best.status = PP_CANDIDATE_INFEASIBLE;
-        snprintf(row->best.reason, sizeof row->best.reason, "%.390s", why.text);
+        row->best.reason = pp_reason_refused(&why);
         return PP_OK;
     }
     const pp_candidate *c = found == SIZE_MAX ? nearest(&search) : &search.candidate[found];
@@ -220,8 +219,7 @@ static pp_status look_at_all(splits *list, size_t *best_out, size_t *simulated, 
         double limit = i ? score_of(&list->row[best]) : HUGE_VAL;
         bool over = limit < HUGE_VAL && is_over(list->request, *simulated);
         row->best = (pp_candidate){ .parallel = row->parallel, .status = PP_CANDIDATE_PRUNED };
-        snprintf(row->best.reason, sizeof row->best.reason, "%s",
-                 over ? "the budget ended first" : "cannot be faster (bound)");
+        row->best.reason.kind = over ? PP_REASON_UNSEEN : PP_REASON_SPLIT_SLOWER;
         row->best.parallel.vpp = 1;
         row->best.least_step_ns =
             (pp_ns)(row->least / (double)pp_parallel_gpus(&row->best.parallel));

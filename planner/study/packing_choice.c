@@ -8,9 +8,7 @@
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +45,7 @@ typedef struct packed_lengths {
     double score;
     int64_t simulated;
     bool as_given; /* it is the request's own */
-    char how[120];
+    pp_packing_method method;
 } packed_lengths;
 
 static void packed_free(packed_lengths *p)
@@ -76,14 +74,10 @@ static pp_status take(packed_lengths *p, const pp_pack_task *task, const pp_pack
         p->end[k] = next;
     }
     const pp_pack_row *row = &packed->row[packed->best];
-    p->as_given = row->packing == (task->group_count ? PP_PACKING_GIVEN : PP_PACKING_FIRST_FIT) &&
-                  row->sorting == PP_SORTING_GIVEN && !row->searched;
-    const char *order = row->packing == PP_PACKING_RAMPED  ? ""
-                        : row->sorting == PP_SORTING_GIVEN ? " in the order given"
-                                                           : pp_sorting_name(row->sorting);
-    snprintf(p->how, sizeof p->how, "%s%s%s%s", pp_packing_name(row->packing),
-             row->sorting == PP_SORTING_GIVEN ? "" : ", ", order,
-             row->searched ? ", then moves and swaps" : "");
+    p->as_given =
+        row->method.packing == (task->group_count ? PP_PACKING_GIVEN : PP_PACKING_FIRST_FIT) &&
+        row->method.sorting == PP_SORTING_GIVEN && !row->method.searched;
+    p->method = row->method;
     return PP_OK;
 }
 
@@ -195,45 +189,35 @@ static pp_status bound_of(const pp_plan_request *request, const pp_search_result
     return pp_pack_find_bound(&pipeline, request->lengths, request->length_count, bound_out, err);
 }
 
-/* What packing gained, and what it could gain at most. */
-static pp_status say_gain(const pp_plan_request *request, const pp_search_result *given,
-                          const pp_search_result *other, const char *how, pp_search_result *answer,
-                          pp_err *err)
+/* What packing gained, and what it could gain at most. given: NULL where nothing fitted; other:
+ * NULL where no packing was found that is worth a search. */
+static pp_status find_gain(const pp_plan_request *request, const pp_search_result *given,
+                           const pp_search_result *other, const pp_packing_method *method,
+                           pp_search_result *answer, pp_err *err)
 {
-    const char *today = request->group_count ? "the file's microbatches" : "first fit";
     const pp_candidate *c = &answer->candidate[0];
-    char *text = answer->packing;
-    const size_t size = sizeof answer->packing;
+    pp_packing_outcome outcome = { .method = *method, .grouped = request->group_count > 0 };
     pp_pack_bound bound;
-    char step[32];
     pp_status status = bound_of(request, answer, &bound, err);
     if (status)
         return status;
     const double least = pp_candidate_score(c, bound.step_ns);
     if (!given) {
-        snprintf(text, size, "%s; %s fits in no schedule; %.2f %% above the bound of any packing",
-                 how, today, 100 * (pp_candidate_score(c, c->step_ns) / least - 1));
+        outcome.verdict = PP_PACKING_ONLY;
+        outcome.above_bound = pp_candidate_score(c, c->step_ns) / least - 1;
     } else {
         const pp_candidate *g = &given->candidate[0];
-        const double before = pp_candidate_score(g, g->step_ns);
         const pp_candidate *o = other ? &other->candidate[0] : g;
-        const double gain = 1 - pp_candidate_score(o, o->step_ns) / before;
-        if (!other)
-            snprintf(text, size, "none found is better than %s", today);
-        else
-            snprintf(text, size, "%s%s: %.2f %% %s than %s (%s)",
-                     answer == other ? "" : "no measurable gain: ", how, 100 * fabs(gain),
-                     gain < 0 ? "slower" : "faster", today,
-                     pp_format_duration(step, sizeof step, g->step_ns));
-        const size_t used = strlen(text);
-        snprintf(text + used, size - used,
-                 "; on this split and partition no packing is more than %.2f %% faster",
-                 100 * fmax(0, 1 - least / before));
+        const double before = pp_candidate_score(g, g->step_ns);
+        outcome.verdict = !other            ? PP_PACKING_NONE_BETTER
+                          : answer == other ? PP_PACKING_TAKEN
+                                            : PP_PACKING_NO_GAIN;
+        outcome.gain = 1 - pp_candidate_score(o, o->step_ns) / before;
+        outcome.before_ns = g->step_ns;
+        outcome.most = fmax(0, 1 - least / before);
     }
-    status = pp_notes_add(&answer->plan->assumptions, err, "packing gain", "%s", text);
-    return status ? status
-                  : pp_notes_add(&answer->plan->prediction->assumptions, err, "packing gain", "%s",
-                                 text);
+    answer->packing = outcome;
+    return PP_OK;
 }
 
 /* The whole search with the packing. *other_out stays NULL where nothing fits. */
@@ -245,7 +229,7 @@ static pp_status choose_packed(const pp_plan_request *request, const packed_leng
     part.lengths = packed->length;
     part.group_end = packed->end;
     part.group_count = packed->groups;
-    part.grouped = packed->how;
+    part.grouped = &packed->method;
     part.micro_batch_size = packed->micro_batch_size;
     part.no_advice = true;
     pp_err why = pp_err_like(err);
@@ -274,11 +258,6 @@ static void swap_choices(pp_search_result **a, pp_search_result **b)
     *b = kept;
 }
 
-static void say_unsearched(pp_search_result *choice)
-{
-    snprintf(choice->packing, sizeof choice->packing, "not searched: the budget was used up");
-}
-
 /* given: NULL where nothing fits as the lengths are packed; replaced by what is better. */
 static pp_status repack(const pp_plan_request *request, pp_search_result **given, pp_err *err)
 {
@@ -287,7 +266,7 @@ static pp_status repack(const pp_plan_request *request, pp_search_result **given
     pp_err why = pp_err_like(err);
     const size_t simulated = *given ? (*given)->simulated : 0;
     if (*given && !is_forced(request) && request->stop && request->stop(request->context)) {
-        say_unsearched(*given);
+        (*given)->packing.verdict = PP_PACKING_UNSEARCHED;
         return PP_OK;
     }
     pp_status status = pack_for_best(request, *given, &packed, &why);
@@ -304,7 +283,7 @@ static pp_status repack(const pp_plan_request *request, pp_search_result **given
                                        "no such packing fits; leave the option out");
     const bool taken = other && (!*given || is_forced(request) || is_better(*given, other));
     pp_search_result *answer = taken ? other : *given;
-    if ((status = say_gain(request, *given, other, packed.how, answer, err)))
+    if ((status = find_gain(request, *given, other, &packed.method, answer, err)))
         return status;
     answer->simulated = simulated + (size_t)packed.simulated + (other ? other->simulated : 0);
     answer->stopped |= (*given && (*given)->stopped) || (other && other->stopped);
@@ -320,7 +299,7 @@ pp_status pp_plan_first_fit(const pp_plan_request *request, pp_search_result **c
     one.packings = NULL;
     pp_status status = pp_plan_one(&one, choice_out, err);
     if (!status)
-        say_unsearched(*choice_out);
+        (*choice_out)->packing.verdict = PP_PACKING_UNSEARCHED;
     return status;
 }
 

@@ -168,7 +168,6 @@ static pp_status lower_limit(pp_search *search, int64_t limit_bytes, size_t *bes
     double least = HUGE_VAL;
     *best_out = SIZE_MAX;
     search->problem.memory_limit_bytes = limit_bytes;
-    search->orders[0] = '\0';
     search->stopped = false;
     for (size_t i = 0; i < search->count; i++) {
         pp_candidate *c = &search->candidate[i];
@@ -206,6 +205,7 @@ static pp_status sweep(pp_search *search, const pp_plan_request *asked, pp_budge
         lowest = out->point[i].candidate.peak_bytes < lowest ? out->point[i].candidate.peak_bytes
                                                              : lowest;
     for (size_t best = 0; best != SIZE_MAX && (limit_bytes >= lowest || lowest == INT64_MAX);) {
+        pp_free_orders_outcome orders;
         size_t before = search->count;
         if (!give_budget(part, search->simulated, limit_bytes, lowest, request)) {
             out->stopped = true;
@@ -213,7 +213,7 @@ static pp_status sweep(pp_search *search, const pp_plan_request *asked, pp_budge
         }
         pp_status status = lower_limit(search, limit_bytes, &best, err);
         if (status || (status = pp_search_recompute(search, &best, err)) ||
-            (status = pp_search_plan_orders(search, &best, err)))
+            (status = pp_search_plan_orders(search, &best, &orders, err)))
             return status;
         for (size_t i = before; i < search->count && !status; i++) {
             if (search->candidate[i].status == PP_CANDIDATE_OK)

@@ -37,10 +37,3 @@ pp_json *pp_pareto_write(const pp_pareto *pareto, const pp_plan_request *request
     pp_json_put(build, root, "points", points);
     return root;
 }
-
-void pp_pareto_csv(const pp_pareto *pareto, pp_text *text)
-{
-    pp_candidate_csv(NULL, text);
-    for (size_t i = 0; i < pareto->count; i++)
-        pp_candidate_csv(&pareto->point[i].candidate, text);
-}

@@ -8,7 +8,5 @@
 /* "format":"ppsim.pareto". */
 pp_json *pp_pareto_write(const pp_pareto *pareto, const pp_plan_request *request,
                          pp_json_build *build);
-/* As pp_search_result_csv, the points alone. */
-void pp_pareto_csv(const pp_pareto *pareto, pp_text *text);
 
 #endif

@@ -7,10 +7,10 @@
 pp_status pp_plan_one(const pp_plan_request *request, pp_search_result **result_out, pp_err *err)
 {
     pp_search search PP_CLEANUP(pp_search_close) = { .simulated = 0 };
-    size_t best = SIZE_MAX;
-    pp_status status = pp_search_find(&search, request, &best, err);
+    pp_search_outcome outcome;
+    pp_status status = pp_search_find(&search, request, &outcome, err);
     if (status)
         return status;
-    return best == SIZE_MAX ? pp_search_repair(&search, err)
-                            : pp_search_result_new(&search, best, result_out, err);
+    return outcome.best == SIZE_MAX ? pp_search_repair(&search, err)
+                                    : pp_search_result_new(&search, &outcome, result_out, err);
 }

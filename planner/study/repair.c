@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 static bool free_recompute(pp_plan_request *request)
 {
@@ -84,48 +83,6 @@ static bool drop_outputs(pp_plan_request *request)
     return true;
 }
 
-const pp_change pp_changes[PP_CHANGES] = {
-    { "free recomputation", free_recompute },      { "smaller micro-batches", free_micro_batch },
-    { "free schedule and vpp", free_schedule },    { "ZeRO-1", divide_optimizer },
-    { "sequence parallelism", sequence_parallel }, { "flash attention", flash_attention },
-    { "automatic partition", free_partition },     { "outputs not kept", drop_outputs },
-};
-
-pp_status pp_repair_attempt(const pp_plan_request *request, pp_repair *best, pp_err *err)
-{
-    pp_search search PP_CLEANUP(pp_search_close) = { 0 };
-    pp_err why = pp_err_like(err);
-    size_t found = SIZE_MAX;
-    pp_status status = pp_search_solve(&search, request, &found, &why);
-    if (status == PP_NOMEM) {
-        *err = why;
-        return status;
-    }
-    if (status || found == SIZE_MAX)
-        return PP_OK;
-    const pp_candidate *c = &search.candidate[found];
-    double gpus = (double)pp_parallel_gpus(&c->parallel);
-    double before = (double)pp_parallel_gpus(&best->candidate.parallel);
-    if (!best->found || gpus < before || (gpus == before && c->step_ns < best->candidate.step_ns))
-        *best = (pp_repair){ .found = true, .candidate = *c, .request = *request };
-    return PP_OK;
-}
-
-static pp_status try_same_gpus(const pp_plan_request *request, pp_plan_request *all,
-                               pp_repair *best, pp_err *err)
-{
-    pp_status status = PP_OK;
-    size_t changed = 0;
-    *all = *request;
-    for (size_t i = 0; i < PP_CHANGES && !status; i++) {
-        pp_plan_request one = *request;
-        changed += pp_changes[i].apply(all);
-        if (pp_changes[i].apply(&one))
-            status = pp_repair_attempt(&one, best, err);
-    }
-    return status || best->found || changed < 2 ? status : pp_repair_attempt(all, best, err);
-}
-
 static bool grow_tensor(pp_plan_request *request, int64_t factor)
 {
     bool given = request->parallel.tp > 0;
@@ -155,81 +112,143 @@ static bool grow_replicas(pp_plan_request *request, int64_t factor)
     return true;
 }
 
-const pp_growth pp_growths[PP_GROWTHS] = {
-    { "tp", grow_tensor },
-    { "pp", grow_pipeline },
-    { "ep and dp", grow_experts },
-    { "dp with ZeRO-1", grow_replicas },
-};
+bool pp_change_apply(pp_change change, int64_t factor, pp_plan_request *request)
+{
+    static bool (*const changes[PP_CHANGE_COUNT])(pp_plan_request *) = {
+        [PP_CHANGE_RECOMPUTE] = free_recompute,
+        [PP_CHANGE_MICRO_BATCH] = free_micro_batch,
+        [PP_CHANGE_SCHEDULE] = free_schedule,
+        [PP_CHANGE_ZERO] = divide_optimizer,
+        [PP_CHANGE_SEQUENCE_PARALLEL] = sequence_parallel,
+        [PP_CHANGE_ATTENTION] = flash_attention,
+        [PP_CHANGE_PARTITION] = free_partition,
+        [PP_CHANGE_OUTPUTS] = drop_outputs,
+    };
+    static bool (*const growths[PP_CHANGE_COUNT])(pp_plan_request *, int64_t) = {
+        [PP_GROWTH_TP] = grow_tensor,
+        [PP_GROWTH_PP] = grow_pipeline,
+        [PP_GROWTH_EP] = grow_experts,
+        [PP_GROWTH_DP] = grow_replicas,
+    };
+    return changes[change] ? changes[change](request) : growths[change](request, factor);
+}
+
+pp_status pp_repair_attempt(const pp_plan_request *request, pp_fitting *best, pp_err *err)
+{
+    pp_search search PP_CLEANUP(pp_search_close) = { 0 };
+    pp_err why = pp_err_like(err);
+    size_t found = SIZE_MAX;
+    pp_status status = pp_search_solve(&search, request, &found, &why);
+    if (status == PP_NOMEM) {
+        *err = why;
+        return status;
+    }
+    if (status || found == SIZE_MAX)
+        return PP_OK;
+    const pp_candidate *c = &search.candidate[found];
+    double gpus = (double)pp_parallel_gpus(&c->parallel);
+    double before = (double)pp_parallel_gpus(&best->candidate.parallel);
+    if (!best->found || gpus < before || (gpus == before && c->step_ns < best->candidate.step_ns))
+        *best = (pp_fitting){ .found = true, .candidate = *c, .request = *request };
+    return PP_OK;
+}
+
+static pp_status try_same_gpus(const pp_plan_request *request, pp_plan_request *all,
+                               pp_fitting *best, pp_err *err)
+{
+    pp_status status = PP_OK;
+    size_t changed = 0;
+    *all = *request;
+    for (int i = 0; i < PP_CHANGES && !status; i++) {
+        pp_plan_request one = *request;
+        changed += pp_change_apply((pp_change)i, 1, all);
+        if (pp_change_apply((pp_change)i, 1, &one))
+            status = pp_repair_attempt(&one, best, err);
+    }
+    return status || best->found || changed < 2 ? status : pp_repair_attempt(all, best, err);
+}
 
 /* More GPUs, with every other change allowed. */
-static pp_status try_more_gpus(const pp_plan_request *request, pp_repair *best, pp_err *err)
+static pp_status try_more_gpus(const pp_plan_request *request, pp_fitting *best, pp_err *err)
 {
     pp_status status = PP_OK;
     for (int64_t factor = 2; factor <= PP_GROWTH_MAX && !status && !best->found; factor *= 2) {
-        for (size_t i = 0; i < PP_GROWTHS && !status; i++) {
+        for (int i = PP_CHANGES; i < PP_CHANGE_COUNT && !status; i++) {
             pp_plan_request more = *request;
-            if (pp_growths[i].apply(&more, factor))
+            if (pp_change_apply((pp_change)i, factor, &more))
                 status = pp_repair_attempt(&more, best, err);
         }
     }
     return status;
 }
 
-static void say_number(char *text, size_t size, const char *option, int64_t was, int64_t is)
+static void add_number(pp_field field, int64_t was, int64_t is, pp_field_values *list)
 {
-    size_t used = strlen(text);
     if (was != is)
-        snprintf(text + used, size - used, "%s %" PRId64 " ", option, is);
+        list->value[list->count++] = (pp_field_value){ .field = field, .number = is };
 }
 
-void pp_repair_options(const pp_plan_request *request, const pp_repair *best, const pp_err *err,
-                       char *text, size_t size)
+static void add_word(pp_field field, const char *word, pp_field_values *list)
+{
+    list->value[list->count++] = (pp_field_value){ .field = field, .word = word };
+}
+
+static int64_t or_one(int64_t degree)
+{
+    return degree ? degree : 1;
+}
+
+pp_field_values pp_repair_values(const pp_plan_request *request, const pp_fitting *best)
 {
     const pp_candidate *c = &best->candidate;
+    const pp_parallel *p = &request->parallel;
     const pp_switch_request *was = &request->switches;
     const pp_switch_request *is = &best->request.switches;
-    text[0] = '\0';
-    say_number(text, size, pp_err_name(err, PP_FIELD_RANKS), request->parallel.pp, c->parallel.pp);
-    if (request->parallel.tp)
-        say_number(text, size, pp_err_name(err, PP_FIELD_TP), request->parallel.tp, c->parallel.tp);
-    say_number(text, size, pp_err_name(err, PP_FIELD_DP),
-               request->parallel.dp ? request->parallel.dp : 1, c->parallel.dp);
-    say_number(text, size, pp_err_name(err, PP_FIELD_EP),
-               request->parallel.ep ? request->parallel.ep : 1, c->parallel.ep);
+    pp_field_values list = { .count = 0 };
+    add_number(PP_FIELD_RANKS, p->pp, c->parallel.pp, &list);
+    if (p->tp)
+        add_number(PP_FIELD_TP, p->tp, c->parallel.tp, &list);
+    add_number(PP_FIELD_DP, or_one(p->dp), c->parallel.dp, &list);
+    add_number(PP_FIELD_EP, or_one(p->ep), c->parallel.ep, &list);
     if (request->micro_batch_size)
-        say_number(text, size, pp_err_name(err, PP_FIELD_MICRO_BATCH_SIZE),
-                   request->micro_batch_size, c->micro_batch_size);
-    if (request->parallel.vpp)
-        say_number(text, size, pp_err_name(err, PP_FIELD_CHUNKS), request->parallel.vpp,
-                   c->parallel.vpp);
-    size_t used = strlen(text);
+        add_number(PP_FIELD_MICRO_BATCH_SIZE, request->micro_batch_size, c->micro_batch_size,
+                   &list);
+    if (p->vpp)
+        add_number(PP_FIELD_CHUNKS, p->vpp, c->parallel.vpp, &list);
     if (request->schedule && request->schedule != c->schedule)
-        used += (size_t)snprintf(text + used, size - used, "%s %s ",
-                                 pp_err_name(err, PP_FIELD_SCHEDULE), c->schedule->name);
+        add_word(PP_FIELD_SCHEDULE, c->schedule->name, &list);
     if (was->given.recompute && was->value.recompute != PP_RECOMPUTE_AUTO &&
         was->value.recompute != c->recompute)
-        used +=
-            (size_t)snprintf(text + used, size - used, "%s %s ",
-                             pp_err_name(err, PP_FIELD_RECOMPUTE), pp_recompute_name(c->recompute));
+        add_word(PP_FIELD_RECOMPUTE, pp_recompute_name(c->recompute), &list);
     if (is->given.zero && is->value.zero && !(was->given.zero && was->value.zero))
-        used +=
-            (size_t)snprintf(text + used, size - used, "%s 1 ", pp_err_name(err, PP_FIELD_ZERO));
+        add_number(PP_FIELD_ZERO, 0, 1, &list);
     if (was->given.sequence_parallel && !is->given.sequence_parallel)
-        used += (size_t)snprintf(text + used, size - used, "%s on ",
-                                 pp_err_name(err, PP_FIELD_SEQUENCE_PARALLEL));
+        add_word(PP_FIELD_SEQUENCE_PARALLEL, "on", &list);
     if (was->given.flash_attention && !is->given.flash_attention)
-        used += (size_t)snprintf(text + used, size - used, "%s flash ",
-                                 pp_err_name(err, PP_FIELD_ATTENTION));
+        add_word(PP_FIELD_ATTENTION, "flash", &list);
     if (!request->buffers.has_return_outputs && best->request.buffers.has_return_outputs)
-        used += (size_t)snprintf(text + used, size - used, "%s %s ",
-                                 pp_err_name(err, PP_FIELD_RETURN_OUTPUTS),
-                                 pp_return_outputs_name(best->request.buffers.return_outputs));
+        add_word(PP_FIELD_RETURN_OUTPUTS,
+                 pp_return_outputs_name(best->request.buffers.return_outputs), &list);
     if (request->partition != best->request.partition)
-        used += (size_t)snprintf(text + used, size - used, "%s auto ",
-                                 pp_err_name(err, PP_FIELD_PARTITION));
-    if (used)
-        text[used - 1] = '\0';
+        add_word(PP_FIELD_PARTITION, "auto", &list);
+    return list;
+}
+
+const char *pp_field_values_print(const pp_field_values *list, const pp_err *err, char *buffer,
+                                  size_t size)
+{
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (size_t i = 0; i < list->count && used < size; i++) {
+        const pp_field_value *v = &list->value[i];
+        const char *blank = i ? " " : "";
+        const char *name = pp_err_name(err, v->field);
+        const int bytes =
+            v->word ? snprintf(buffer + used, size - used, "%s%s %s", blank, name, v->word)
+                    : snprintf(buffer + used, size - used, "%s%s %" PRId64, blank, name, v->number);
+        used += (size_t)bytes;
+    }
+    return buffer;
 }
 
 static pp_candidate *least_short(const pp_search *search)
@@ -256,15 +275,18 @@ pp_status pp_repair_nearest(pp_search *search, const pp_candidate **nearest_out,
     return PP_OK;
 }
 
-void pp_repair_describe(const pp_search *search, const pp_candidate *miss, char *text, size_t size)
+const char *pp_repair_describe(int64_t memory_limit_bytes, const pp_candidate *miss, char *buffer,
+                               size_t size)
 {
     char limit[32];
-    snprintf(text, size,
+    char why[PP_REASON_BYTES];
+    snprintf(buffer, size,
              "nothing fits %s per GPU; nearest: %s with tp %" PRId64 ", vpp %" PRId64
              ", micro-batch %" PRId64 ", recompute %s: %s",
-             pp_format_bytes(limit, sizeof limit, search->problem.memory_limit_bytes),
-             miss->schedule->name, miss->parallel.tp, miss->parallel.vpp, miss->micro_batch_size,
-             pp_recompute_name(miss->recompute), miss->reason);
+             pp_format_bytes(limit, sizeof limit, memory_limit_bytes), miss->schedule->name,
+             miss->parallel.tp, miss->parallel.vpp, miss->micro_batch_size,
+             pp_recompute_name(miss->recompute), pp_misfit_print(&miss->reason, why, sizeof why));
+    return buffer;
 }
 
 /* The replica that misses by most. */
@@ -299,7 +321,7 @@ pp_status pp_search_repair(pp_search *search, pp_err *err)
 {
     const pp_plan_request *request = search->problem.request;
     const pp_candidate *miss;
-    char what[640];
+    char what[PP_REPAIR_MISS_BYTES];
     if (search->stopped)
         return pp_err_set(err, PP_INFEASIBLE, pp_err_name(err, PP_FIELD_BUDGET),
                           "the budget ended after %zu simulations, "
@@ -312,12 +334,12 @@ pp_status pp_search_repair(pp_search *search, pp_err *err)
         *err = search->refusal;
         return err->status;
     }
-    pp_repair_describe(search, miss, what, sizeof what);
+    pp_repair_describe(search->problem.memory_limit_bytes, miss, what, sizeof what);
     if (request->missed && (status = tell_miss(search, miss, err)))
         return status;
     if (request->no_advice)
         return pp_err_set(err, PP_INFEASIBLE, NULL, "%s", what);
-    pp_repair best = { .found = false };
+    pp_fitting best = { .found = false };
     pp_plan_request all;
     if ((status = try_same_gpus(request, &all, &best, err)) ||
         (!best.found && (status = try_more_gpus(&all, &best, err))))
@@ -327,10 +349,11 @@ pp_status pp_search_repair(pp_search *search, pp_err *err)
                           "%s; not even %d times as many GPUs fit; use "
                           "GPUs with more memory, or a shorter %s",
                           what, PP_GROWTH_MAX, pp_err_name(err, PP_FIELD_SEQ_LENGTH));
-    char options[256];
+    char options[PP_REPAIR_VALUES_BYTES];
     char step[32];
     char peak[32];
-    pp_repair_options(request, &best, err, options, sizeof options);
+    const pp_field_values values = pp_repair_values(request, &best);
+    pp_field_values_print(&values, err, options, sizeof options);
     return pp_err_set(err, PP_INFEASIBLE, NULL,
                       "%s. Cheapest change that fits: %s (%" PRId64
                       " GPUs, step %s, peak %s on rank %" PRIu32 ")",

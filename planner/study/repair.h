@@ -3,48 +3,71 @@
 #define PPSIM_PLANNER_STUDY_REPAIR_H
 
 #include "planner/candidate/pool.h"
+#include "sim/base/field.h"
 
-#define PP_CHANGES 8
-#define PP_GROWTHS 4
 #define PP_GROWTH_MAX 64 /* growth beyond this factor is not tried */
 
-/* On the same GPUs. apply returns false when it changes nothing. */
-typedef struct pp_change {
-    const char *name;
-    bool (*apply)(pp_plan_request *request);
+/* Changes of a request: first those on the same GPUs, then those that multiply the GPUs. */
+typedef enum pp_change {
+    PP_CHANGE_RECOMPUTE,         /* recomputation is free */
+    PP_CHANGE_MICRO_BATCH,       /* micro-batches may be smaller */
+    PP_CHANGE_SCHEDULE,          /* schedule and chunks are free */
+    PP_CHANGE_ZERO,              /* ZeRO-1 */
+    PP_CHANGE_SEQUENCE_PARALLEL, /* sequence parallelism is on */
+    PP_CHANGE_ATTENTION,         /* flash attention */
+    PP_CHANGE_PARTITION,         /* the partition is free */
+    PP_CHANGE_OUTPUTS,           /* outputs of the last stage are not kept */
+    PP_GROWTH_TP,
+    PP_GROWTH_PP,
+    PP_GROWTH_EP, /* with dp */
+    PP_GROWTH_DP, /* with ZeRO-1 */
+    PP_CHANGE_COUNT,
+    PP_CHANGES = PP_GROWTH_TP, /* on the same GPUs */
 } pp_change;
 
-extern const pp_change pp_changes[PP_CHANGES];
+/* factor: of the GPUs, for a growth. False: it changes nothing or is not possible; a growth has
+ * changed the request even so. */
+bool pp_change_apply(pp_change change, int64_t factor, pp_plan_request *request);
 
-/* With `factor` times as many GPUs. apply returns false when that is not possible; the request has
- * changed even so. */
-typedef struct pp_growth {
-    const char *name;
-    bool (*apply)(pp_plan_request *request, int64_t factor);
-} pp_growth;
-
-extern const pp_growth pp_growths[PP_GROWTHS];
-
-/* The best thing found so far. */
-typedef struct pp_repair {
+/* The best candidate that fits, of the requests tried so far. */
+typedef struct pp_fitting {
     bool found;
     pp_candidate candidate;
     pp_plan_request request;
-} pp_repair;
+} pp_fitting;
 
 /* Searches `request`; keeps the answer when it is better: fewer GPUs, then faster. Fails: NOMEM. */
-PP_MUST_CHECK pp_status pp_repair_attempt(const pp_plan_request *request, pp_repair *best,
+PP_MUST_CHECK pp_status pp_repair_attempt(const pp_plan_request *request, pp_fitting *best,
                                           pp_err *err);
-/* The fields that turn `request` into the repair, with their values: "--pp 8 --zero 1", named as in
- * messages of `err`. */
-void pp_repair_options(const pp_plan_request *request, const pp_repair *best, const pp_err *err,
-                       char *text, size_t size);
+
+/* A field of a request and its value. */
+typedef struct pp_field_value {
+    pp_field field;
+    const char *word; /* of a fixed set; NULL: a number */
+    int64_t number;
+} pp_field_value;
+
+typedef struct pp_field_values {
+    pp_field_value value[13];
+    size_t count;
+} pp_field_values;
+
+/* The fields that turn `request` into one that fits. */
+pp_field_values pp_repair_values(const pp_plan_request *request, const pp_fitting *best);
+
+enum { PP_REPAIR_VALUES_BYTES = 256, PP_REPAIR_MISS_BYTES = 640 };
+
+/* "--pp 8 --zero 1", with the names that fields have in messages of `err`. Returns buffer. */
+const char *pp_field_values_print(const pp_field_values *list, const pp_err *err, char *buffer,
+                                  size_t size);
 
 /* The legal candidate that misses by least; NULL: there is none. A shortfall that is only a floor
  * is simulated, until the least one is exact. */
 PP_MUST_CHECK pp_status pp_repair_nearest(pp_search *search, const pp_candidate **nearest_out,
                                           pp_err *err);
-void pp_repair_describe(const pp_search *search, const pp_candidate *miss, char *text, size_t size);
+/* "nothing fits 80 GiB per GPU; nearest: ...". Returns buffer. */
+const char *pp_repair_describe(int64_t memory_limit_bytes, const pp_candidate *miss, char *buffer,
+                               size_t size);
 
 /* For a search in which nothing fits: finds the nearest miss and the cheapest change of its request
  * that would fit, and fails with both. */

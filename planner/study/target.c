@@ -5,8 +5,8 @@
 #include "planner/study/plan_search.h"
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
+#include "sim/framework/registry.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,22 +202,9 @@ pp_status pp_target_apply(const pp_target_limits *target, bool shapes_given,
     return PP_OK;
 }
 
-/* "1.20 % (v-half, tp 8, 9.479 s)" */
-static void say_more(const pp_candidate *c, const pp_candidate *f, char *text, size_t size)
-{
-    char step[32];
-    double more = 100 * (pp_candidate_score(c, c->step_ns) / pp_candidate_score(f, f->step_ns) - 1);
-    pp_format_duration(step, sizeof step, f->step_ns);
-    if (fabs(more) * PP_MEASURABLE_GAIN < 100)
-        snprintf(text, size, "nothing measurable");
-    else
-        snprintf(text, size, "%.2f %% (%s, tp %d: %s)", more, f->schedule->name,
-                 (int)f->parallel.tp, step);
-}
-
 /* The cost against one other search. */
-static pp_status compare(const pp_plan_request *request, const pp_candidate *c, char *text,
-                         size_t size, pp_err *err)
+static pp_status compare(const pp_plan_request *request, const pp_candidate *c,
+                         pp_target_cost *cost, pp_err *err)
 {
     pp_search_result *other PP_CLEANUP(pp_search_result_free) = NULL;
     pp_err why = pp_err_like(err);
@@ -226,12 +213,17 @@ static pp_status compare(const pp_plan_request *request, const pp_candidate *c, 
         *err = why;
         return status;
     }
-    if (other && other->stopped)
-        snprintf(text, size, "what is not known, as the budget ended first");
-    else if (other)
-        say_more(c, &other->candidate[0], text, size);
-    else
-        snprintf(text, size, "what is not known: %s", why.text);
+    if (!other) {
+        cost->kind = PP_TARGET_COST_NO_PLAN;
+        snprintf(cost->why, sizeof cost->why, "%s", why.text);
+        return PP_OK;
+    }
+    const pp_candidate *f = &other->candidate[0];
+    cost->kind = other->stopped ? PP_TARGET_COST_BUDGET : PP_TARGET_COST_KNOWN;
+    cost->more = pp_candidate_score(c, c->step_ns) / pp_candidate_score(f, f->step_ns) - 1;
+    cost->schedule = f->schedule;
+    cost->tp = f->parallel.tp;
+    cost->step_ns = f->step_ns;
     return PP_OK;
 }
 
@@ -286,8 +278,10 @@ pp_status pp_target_compare(const pp_target_limits *target, const pp_plan_reques
         return status;
     free_alike.packings = NULL;
     pp_plan_request alike = free_alike;
-    char limits[sizeof choice->target / 2 - 100];
-    char all[sizeof limits];
+    pp_target_costs costs = {
+        .target = target,
+        .free_framework = free_request->framework ? free_request->framework : &pp_framework_ideal,
+    };
     train_as(target, &alike);
     alike.framework = choice->plan->framework;
     alike.switches.value.communicators = choice->context.switches.communicators;
@@ -295,15 +289,10 @@ pp_status pp_target_compare(const pp_target_limits *target, const pp_plan_reques
         alike.buffers.has_return_outputs = choice->plan->buffers.has_return_outputs;
         alike.buffers.return_outputs = choice->plan->buffers.return_outputs;
     }
-    status = compare(&alike, c, limits, sizeof limits, err);
-    if (status || (status = compare(&free_alike, c, all, sizeof all, err)))
-        return status;
-    snprintf(choice->target, sizeof choice->target,
-             "limits of %s cost %s; against the free choice with executor %s it costs %s",
-             target->name, limits,
-             free_request->framework ? free_request->framework->name : "ideal", all);
-    status = pp_notes_add(&choice->plan->assumptions, err, "target cost", "%s", choice->target);
-    return status ? status
-                  : pp_notes_add(&choice->plan->prediction->assumptions, err, "target cost", "%s",
-                                 choice->target);
+    status = compare(&alike, c, &costs.limits, err);
+    if (!status)
+        status = compare(&free_alike, c, &costs.all, err);
+    if (!status)
+        choice->target = costs;
+    return status;
 }

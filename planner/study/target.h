@@ -20,8 +20,7 @@ PP_MUST_CHECK pp_status pp_target_apply(const pp_target_limits *target, bool sha
                                         pp_plan_request *request, pp_err *err);
 
 /* What the target costs: `free_request`, the request as it was before, is searched with the
- * target's framework (its limits alone) and as it is. Puts that into the choice and its plan's
- * assumptions. Fails: NOMEM. */
+ * target's framework (its limits alone) and as it is. Fills choice->target. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_target_compare(const pp_target_limits *target,
                                           const pp_plan_request *free_request,
                                           pp_search_result *choice, pp_err *err);

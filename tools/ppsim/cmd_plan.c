@@ -17,6 +17,7 @@
 #include "tools/ppsim/plan/options.h"
 #include "tools/ppsim/plan/pareto.h"
 #include "tools/ppsim/plan/print.h"
+#include "tools/ppsim/plan/sentences.h"
 #include "traces/format/export/export.h"
 
 #include <stdio.h>
@@ -29,7 +30,11 @@ static pp_status write_candidates(const pp_args *args, const pp_search_result *c
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     if (!path)
         return PP_OK;
-    pp_search_result_csv(choice, &text);
+    pp_candidate_csv(NULL, &text);
+    for (size_t i = 0; i < choice->count; i++)
+        pp_candidate_csv(&choice->candidate[i], &text);
+    for (size_t i = 1; i < choice->splits; i++)
+        pp_candidate_csv(&choice->split[i], &text);
     pp_status status = pp_text_check(&text, err);
     return status ? status : pp_file_write(path, text.data, text.bytes, err);
 }
@@ -138,9 +143,11 @@ static pp_status plan(const pp_args *args, pp_err *err)
     }
     if (status)
         return status;
-    if ((status = pp_profile_finish(&input.profile, &choice->context, choice->plan, err)) ||
+    if ((status = pp_plan_note_choices(choice, err)) ||
+        (status = pp_profile_finish(&input.profile, &choice->context, choice->plan, err)) ||
         (input.target &&
-         (status = pp_target_compare(input.target, &input.free_request, choice, err))))
+         ((status = pp_target_compare(input.target, &input.free_request, choice, err)) ||
+          (status = pp_plan_note_target(choice, err)))))
         return status;
     snprintf(choice->plan->version, sizeof choice->plan->version, "%s", PPSIM_VERSION);
     choice->plan->command = pp_args_command(args);

@@ -22,6 +22,23 @@ static const pp_pack_row *today_of(const pp_pack_batch *batch)
                : NULL;
 }
 
+static const char *name_bound(const pp_pack_bound *bound, char *buffer, size_t size)
+{
+    if (bound->is_path)
+        snprintf(buffer, size, "path of the longest sequence");
+    else
+        snprintf(buffer, size, "load of rank %" PRIu32, bound->rank);
+    return buffer;
+}
+
+/* Why the row does not fit or exist. */
+static const char *name_reason(const pp_pack_row *row, char *buffer, size_t size)
+{
+    char words[PP_REASON_BYTES];
+    snprintf(buffer, size, "%.190s", pp_misfit_print(&row->reason, words, sizeof words));
+    return buffer;
+}
+
 static double percent(pp_ns part, pp_ns whole)
 {
     return whole ? 100 * ((double)part / (double)whole - 1) : 0;
@@ -29,9 +46,10 @@ static double percent(pp_ns part, pp_ns whole)
 
 static const char *words(const pp_pack_row *row, char *buffer, size_t size)
 {
-    snprintf(buffer, size, "%s, %s order%s", pp_packing_name(row->packing),
-             row->packing == PP_PACKING_RAMPED ? "ramp" : pp_sorting_name(row->sorting),
-             row->searched ? ", then moves and swaps" : "");
+    snprintf(buffer, size, "%s, %s order%s", pp_packing_name(row->method.packing),
+             row->method.packing == PP_PACKING_RAMPED ? "ramp"
+                                                      : pp_sorting_name(row->method.sorting),
+             row->method.searched ? ", then moves and swaps" : "");
     return buffer;
 }
 
@@ -41,6 +59,7 @@ static void print_answer(const pp_pack_batch *batch, pp_text *text)
 {
     char step[3][32];
     char how[80];
+    char bound[64];
     const pp_pack_row *best = best_of(batch);
     const pp_pack_row *today = today_of(batch);
     pp_text_add(text, "step %s: %" PRIu32 " microbatches%s\n",
@@ -58,18 +77,23 @@ static void print_answer(const pp_pack_batch *batch, pp_text *text)
         pp_text_add(text, "first fit does not fit\n");
     pp_text_add(text, "no packing and no order takes less than %s (%s): gap %.2f %%\n",
                 pp_format_duration(step[2], sizeof step[2], batch->packed->bound.step_ns),
-                batch->packed->bound.name, percent(best->step_ns, batch->packed->bound.step_ns));
+                name_bound(&batch->packed->bound, bound, sizeof bound),
+                percent(best->step_ns, batch->packed->bound.step_ns));
 }
 
 static void print_row(const pp_packed *packed, const pp_pack_row *row, pp_text *text)
 {
     char step[32];
     char peak[32];
-    const char *order = row->packing == PP_PACKING_RAMPED ? "ramp" : pp_sorting_name(row->sorting);
-    pp_text_add(text, "%-10s %-11s", row->searched ? "  moved" : pp_packing_name(row->packing),
-                row->searched ? "" : order);
+    char reason[200];
+    const char *order =
+        row->method.packing == PP_PACKING_RAMPED ? "ramp" : pp_sorting_name(row->method.sorting);
+    pp_text_add(text, "%-10s %-11s",
+                row->method.searched ? "  moved" : pp_packing_name(row->method.packing),
+                row->method.searched ? "" : order);
     if (!row->fits) {
-        pp_text_add(text, " no: %.*s\n", pp_first_clause(row->reason), row->reason);
+        name_reason(row, reason, sizeof reason);
+        pp_text_add(text, " no: %.*s\n", pp_first_clause(reason), reason);
         return;
     }
     pp_text_add(text, " %6" PRIu32 " %11s %7.2f %% %7.2f %% %10s\n", row->microbatches,
@@ -89,9 +113,9 @@ static void print_rows(const pp_packed *packed, pp_text *text)
         const pp_pack_row *today = packed->today == SIZE_MAX ? NULL : &packed->row[packed->today];
         for (size_t i = 0; i < packed->count; i++) {
             const pp_pack_row *row = &packed->row[i];
-            if ((int)row->packing != k)
+            if ((int)row->method.packing != k)
                 continue;
-            if (row->searched)
+            if (row->method.searched)
                 moved = row;
             else if (!best || row->fits > best->fits ||
                      (row->fits == best->fits && row->step_ns < best->step_ns))
@@ -182,7 +206,7 @@ static void print_batches(const pp_pack_result *result, pp_text *text)
         const pp_pack_row *best = best_of(&result->batch[k]);
         const pp_pack_row *today = today_of(&result->batch[k]);
         pp_text_add(text, "%5zu  %-10s %6" PRIu32 " %11s %11s %7.2f %% %7.2f %%\n", k + 1,
-                    pp_packing_name(best->packing), best->microbatches,
+                    pp_packing_name(best->method.packing), best->microbatches,
                     pp_format_duration(step[0], sizeof step[0], best->step_ns),
                     today ? pp_format_duration(step[1], sizeof step[1], today->step_ns) : "-",
                     today ? percent(today->step_ns, best->step_ns) : 0.0,
@@ -206,11 +230,13 @@ void pp_pack_print(const pp_pack_result *result, pp_text *text)
 
 static pp_json *write_row(const pp_pack_row *row, pp_json_build *build)
 {
+    char reason[200];
     pp_json *object = pp_json_new_object(build);
-    pp_json_put_text(build, object, "packing", pp_packing_name(row->packing));
-    pp_json_put_text(build, object, "order", pp_sorting_name(row->sorting));
-    pp_json_put_bool(build, object, "searched", row->searched);
-    pp_json_put_text(build, object, "reason", row->fits ? NULL : row->reason);
+    pp_json_put_text(build, object, "packing", pp_packing_name(row->method.packing));
+    pp_json_put_text(build, object, "order", pp_sorting_name(row->method.sorting));
+    pp_json_put_bool(build, object, "searched", row->method.searched);
+    pp_json_put_text(build, object, "reason",
+                     row->fits ? NULL : name_reason(row, reason, sizeof reason));
     if (!row->step_ns)
         return object;
     pp_json_put_int(build, object, "microbatches", row->microbatches);
@@ -245,10 +271,11 @@ static pp_json *write_batch(const pp_pack_batch *batch, pp_json_build *build)
 {
     const pp_packed *packed = batch->packed;
     const pp_pack_row *today = today_of(batch);
+    char bound[64];
     pp_json *object = write_row(best_of(batch), build);
     pp_json_put_int(build, object, "sequences", (int64_t)batch->count);
     pp_json_put_int(build, object, "lower_bound_ns", packed->bound.step_ns);
-    pp_json_put_text(build, object, "bound_name", packed->bound.name);
+    pp_json_put_text(build, object, "bound_name", name_bound(&packed->bound, bound, sizeof bound));
     pp_json_put_double(build, object, "gap",
                        percent(best_of(batch)->step_ns, packed->bound.step_ns) / 100);
     if (today)

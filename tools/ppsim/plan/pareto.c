@@ -10,6 +10,7 @@
 #include "tools/ppsim/base/output.h"
 #include "tools/ppsim/plan/input.h"
 #include "tools/ppsim/plan/interrupt.h"
+#include "tools/ppsim/plan/sentences.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -53,7 +54,9 @@ static pp_status write_csv(const pp_args *args, const pp_pareto *pareto, pp_err 
     pp_text text PP_CLEANUP(pp_text_free) = { 0 };
     if (!path)
         return PP_OK;
-    pp_pareto_csv(pareto, &text);
+    pp_candidate_csv(NULL, &text);
+    for (size_t i = 0; i < pareto->count; i++)
+        pp_candidate_csv(&pareto->point[i].candidate, &text);
     pp_status status = pp_text_check(&text, err);
     return status ? status : pp_file_write(path, text.data, text.bytes, err);
 }

@@ -4,6 +4,7 @@
 
 #include "tools/ppsim/base/words.h"
 #include "tools/ppsim/plan/memory.h"
+#include "tools/ppsim/plan/sentences.h"
 #include "tools/ppsim/report/recompute_print.h"
 #include "tools/ppsim/report/report_print.h"
 
@@ -21,6 +22,14 @@ static void add_wrapped(pp_text *text, const char *label, const char *words)
     const size_t used = strlen(label) > 12 ? strlen(label) + 1 : 13;
     pp_text_add(text, "%-12s ", label);
     pp_print_words(text, words, used, 13);
+}
+
+/* The same; nothing where there are no words. */
+static void add_words(pp_text *text, const char *label, const pp_text *words)
+{
+    text->failed = text->failed || words->failed;
+    if (words->data && !words->failed)
+        add_wrapped(text, label, words->data);
 }
 
 static void add_line(pp_text *text, const char *label, const char *format, ...) PP_PRINTF(3, 4);
@@ -190,10 +199,17 @@ static void print_shares(const pp_search_result *choice, pp_text *text)
 
 static void print_settings(const pp_search_result *choice, pp_text *text)
 {
-    static const char *const labels[] = { "executor", "shapes", "communicators" };
-    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
-        if (choice->setting[i][0])
-            add_line(text, labels[i], "%s", choice->setting[i]);
+    static const char *const labels[PP_SETTING_COUNT] = {
+        [PP_SETTING_FRAMEWORK] = "executor",
+        [PP_SETTING_SHAPES] = "shapes",
+        [PP_SETTING_COMMUNICATORS] = "communicators",
+    };
+    for (int k = 0; k < PP_SETTING_COUNT; k++) {
+        pp_text words PP_CLEANUP(pp_text_free) = { 0 };
+        if (!choice->setting[k].count)
+            continue;
+        pp_setting_say(choice, (pp_setting_kind)k, &words);
+        add_words(text, labels[k], &words);
     }
 }
 
@@ -217,6 +233,22 @@ static void print_ranking(const pp_jitter_ranking *r, pp_text *text)
         add_line(text, "jitter", "%s", best);
 }
 
+/* What the searches around and beyond the named schedules came to. */
+static void print_found(const pp_search_result *choice, pp_text *text)
+{
+    pp_text orders PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text packing PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text target PP_CLEANUP(pp_text_free) = { 0 };
+    pp_free_orders_say(choice, &orders);
+    pp_packing_say(&choice->packing, &packing);
+    if (choice->target.target)
+        pp_target_say(&choice->target, &target);
+    add_words(text, "free orders", &orders);
+    print_settings(choice, text);
+    add_words(text, "packing", &packing);
+    add_words(text, "target", &target);
+}
+
 static void print_why(const pp_search_result *choice, pp_text *text)
 {
     size_t rest = choice->count - choice->ok - choice->pruned;
@@ -237,13 +269,7 @@ static void print_why(const pp_search_result *choice, pp_text *text)
                  "tp is free, so candidates use %" PRId64 " to %" PRId64 " GPUs; they "
                  "are compared by tokens/s per GPU. Give --tp to compare step times.",
                  least, most);
-    if (choice->orders[0])
-        add_line(text, "free orders", "%s", choice->orders);
-    print_settings(choice, text);
-    if (choice->packing[0])
-        add_line(text, "packing", "%s", choice->packing);
-    if (choice->target[0])
-        add_line(text, "target", "%s", choice->target);
+    print_found(choice, text);
     if (choice->ranking.verdict)
         print_ranking(&choice->ranking, text);
     print_shares(choice, text);
@@ -346,25 +372,24 @@ static void name_speed(const pp_search_result *choice, const pp_candidate *c, ch
 static void print_row(const pp_search_result *choice, const pp_candidate *c, pp_text *text)
 {
     char speed[48];
-    char why[460];
+    pp_text why PP_CLEANUP(pp_text_free) = { 0 };
     char cells[112];
     double slower = 100 * (score(c) / score(&choice->candidate[0]) - 1);
     if (c->status == PP_CANDIDATE_OK)
-        snprintf(why, sizeof why, "%.2f %% slower%s%s", slower, c->reason[0] ? "; " : "",
-                 c->reason);
-    else if (c->status == PP_CANDIDATE_PRUNED && c->least_step_ns && slower >= 0)
-        snprintf(why, sizeof why, "not simulated: at least %.2f %% slower", slower);
+        pp_text_add(&why, "%.2f %% slower%s", slower, c->reason.kind ? "; " : "");
+    if (c->status == PP_CANDIDATE_PRUNED && c->least_step_ns && slower >= 0)
+        pp_text_add(&why, "not simulated: at least %.2f %% slower", slower);
     else
-        snprintf(why, sizeof why, "%s", c->reason);
+        pp_reason_say(c, &why);
     name_speed(choice, c, speed, sizeof speed);
     snprintf(cells, sizeof cells, "%-14s %3" PRId64 " %3" PRId64 " %3" PRId64 " %-14s %s",
              c->schedule->name, c->parallel.vpp, c->parallel.tp, c->micro_batch_size,
              pp_recompute_name(c->recompute), speed);
-    if (52 + strlen(why) > PP_COLUMNS) {
+    if (52 + why.bytes > PP_COLUMNS) {
         pp_text_add(text, "%s\n", cells);
-        add_wrapped(text, "", why);
+        add_words(text, "", &why);
     } else {
-        pp_text_add(text, "%-51s %s\n", cells, why);
+        pp_text_add(text, "%-51s %s\n", cells, why.data ? why.data : "");
     }
 }
 
@@ -422,17 +447,19 @@ static void print_splits(const pp_search_result *choice, pp_text *text)
         pp_ns ns = c->step_ns ? c->step_ns : c->least_step_ns;
         double slower = 100 * (score(c) / score(&choice->split[0]) - 1);
         char step[32];
-        char why[sizeof c->reason] = "the plan above";
+        pp_text why PP_CLEANUP(pp_text_free) = { 0 };
         bounds = bounds || !c->step_ns;
         pp_text_add(
             text, "%4" PRId64 " %3" PRId64 " %3" PRId64 " %4" PRId64 " %3" PRId64 " %-14s %s%-9s ",
             p->pp, p->tp, p->cp, p->dp, p->ep, c->schedule ? c->schedule->name : "-",
             c->step_ns ? "  " : ">=", pp_format_duration(step, sizeof step, ns));
         if (c->status == PP_CANDIDATE_INFEASIBLE)
-            snprintf(why, sizeof why, "%s", c->reason);
+            pp_reason_say(c, &why);
         else if (i)
-            snprintf(why, sizeof why, "%s%.2f %% slower", c->step_ns ? "" : "at least ", slower);
-        pp_print_words(text, why, SPLIT_COLUMN, SPLIT_COLUMN);
+            pp_text_add(&why, "%s%.2f %% slower", c->step_ns ? "" : "at least ", slower);
+        else
+            pp_text_add(&why, "the plan above");
+        pp_print_words(text, why.data ? why.data : "", SPLIT_COLUMN, SPLIT_COLUMN);
     }
     if (bounds)
         pp_text_add(text, ">=: a lower bound of the step; the split was not simulated\n");

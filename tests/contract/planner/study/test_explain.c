@@ -10,8 +10,9 @@ static pp_explanation *explain(const pp_plan_request *request)
     return x;
 }
 
-static int index_of(const char *name, const char *const *names)
+static int recompute_named(const char *name)
 {
+    const char *const *names = pp_recompute_names();
     int i = 0;
     while (names[i] && strcmp(names[i], name) != 0)
         i++;
@@ -20,48 +21,63 @@ static int index_of(const char *name, const char *const *names)
 }
 
 /* As a front end would. */
-static void set_option(pp_plan_request *request, const char *option, const char *value)
+static void set_field(pp_plan_request *request, const pp_field_value *v)
 {
-    static const char *const recompute[] = { "none",      "selective",      "full", "auto",
-                                             "per-stage", "per-microbatch", NULL };
-    static const char *const known[] = {
-        "ranks",     "tp",   "dp",        "ep", "micro_batch_size", "chunks", "schedule",
-        "recompute", "zero", "partition", NULL
-    };
-    int64_t *const numbers[] = { &request->parallel.pp,      &request->parallel.tp,
-                                 &request->parallel.dp,      &request->parallel.ep,
-                                 &request->micro_batch_size, &request->parallel.vpp };
-    int i = index_of(option, known);
-    if (i < 6) {
-        *numbers[i] = step_number(value);
-    } else if (i == 6) {
-        request->schedule = pp_schedule_find(value);
-    } else if (i == 7) {
+    switch ((int)v->field) {
+    case PP_FIELD_RANKS:
+        request->parallel.pp = v->number;
+        break;
+    case PP_FIELD_TP:
+        request->parallel.tp = v->number;
+        break;
+    case PP_FIELD_DP:
+        request->parallel.dp = v->number;
+        break;
+    case PP_FIELD_EP:
+        request->parallel.ep = v->number;
+        break;
+    case PP_FIELD_MICRO_BATCH_SIZE:
+        request->micro_batch_size = v->number;
+        break;
+    case PP_FIELD_CHUNKS:
+        request->parallel.vpp = v->number;
+        break;
+    case PP_FIELD_SCHEDULE:
+        request->schedule = pp_schedule_find(v->word);
+        break;
+    case PP_FIELD_RECOMPUTE:
         request->switches.given.recompute = true;
-        request->switches.value.recompute = (pp_recompute)index_of(value, recompute);
-    } else if (i == 8) {
+        request->switches.value.recompute = (pp_recompute)recompute_named(v->word);
+        break;
+    case PP_FIELD_ZERO:
         request->switches.given.zero = true;
-        request->switches.value.zero = 1;
-    } else {
-        ck_assert_str_eq(value, "auto");
+        request->switches.value.zero = (int)v->number;
+        break;
+    case PP_FIELD_PARTITION:
+        ck_assert_str_eq(v->word, "auto");
         request->partition = PP_PARTITION_AUTO;
+        break;
+    default:
+        ck_abort_msg("field %d", (int)v->field);
     }
 }
 
-/* All options but the one at `without`; returns how many there are. */
-static int with_options(pp_plan_request *request, const char *options, int without)
+/* All values but the one at `without`. */
+static void with_values(pp_plan_request *request, const pp_field_values *list, size_t without)
 {
-    char text[256];
-    char *rest = text;
-    char *option;
-    int count = 0;
-    snprintf(text, sizeof text, "%s", options);
-    for (; (option = step_cut(&rest, ' ')); count++) {
-        const char *value = step_cut(&rest, ' ');
-        if (count != without)
-            set_option(request, option, value);
+    for (size_t i = 0; i < list->count; i++) {
+        if (i != without)
+            set_field(request, &list->value[i]);
     }
-    return count;
+}
+
+static bool has_field(const pp_field_values *list, pp_field field)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->value[i].field == field)
+            return true;
+    }
+    return false;
 }
 
 static const struct {
@@ -97,20 +113,23 @@ START_TEST(every_set_fits_and_none_smaller)
     ck_assert_int_gt(x->asked.step_ns, 0);
     ck_assert_int_gt(x->asked.peak_bytes, x->asked.short_bytes);
     for (size_t i = 0; i < x->remedies; i++) {
-        const char *options = x->remedy[i].options;
+        const pp_field_values *values = &x->remedy[i].values;
+        char options[PP_REPAIR_VALUES_BYTES];
         pp_plan_request changed = request;
-        int count = with_options(&changed, options, -1);
+        pp_field_values_print(values, NULL, options, sizeof options);
+        with_values(&changed, values, SIZE_MAX);
         pp_search_result *choice = choose(&changed);
         ck_assert_msg(choice->candidate[0].step_ns == x->remedy[i].candidate.step_ns, "%s",
                       options);
         pp_search_result_free(&choice);
         /* a growth of replicas is two options, and so are a schedule and its vpp */
-        for (int k = 0; k < count && !strstr(options, "dp ") && !strstr(options, "chunks "); k++) {
+        const bool joined = has_field(values, PP_FIELD_DP) || has_field(values, PP_FIELD_CHUNKS);
+        for (size_t k = 0; k < values->count && !joined; k++) {
             pp_err err = { 0 };
             changed = request;
-            with_options(&changed, options, k);
+            with_values(&changed, values, k);
             pp_status status = pp_plan_search(&changed, &choice, &err);
-            ck_assert_msg(status == PP_INFEASIBLE || status == PP_USAGE, "%s without option %d",
+            ck_assert_msg(status == PP_INFEASIBLE || status == PP_USAGE, "%s without value %zu",
                           options, k);
         }
         if (i)

@@ -110,7 +110,7 @@ START_TEST(most_splits_are_pruned)
             ck_assert_int_ge(c->least_step_ns, choice->plan->prediction->step_ns);
         else if (c->status == PP_CANDIDATE_OK)
             ck_assert_int_ge(c->step_ns, choice->plan->prediction->step_ns);
-        ck_assert(c->status == PP_CANDIDATE_OK || c->reason[0]);
+        ck_assert(c->status == PP_CANDIDATE_OK || c->reason.kind);
     }
     ck_assert_uint_gt(2 * pruned, choice->splits);
     ck_assert(!choice->per_gpu);

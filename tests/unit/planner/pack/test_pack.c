@@ -188,7 +188,7 @@ START_TEST(light_ends_beat_equal_microbatches)
     pp_packed *packed = pack(&s, &task);
     pp_ns best[PP_PACKING_COUNT] = { 0 };
     for (size_t i = 0; i < packed->count; i++) {
-        pp_ns *ns = &best[packed->row[i].packing];
+        pp_ns *ns = &best[packed->row[i].method.packing];
         if (packed->row[i].fits && (!*ns || packed->row[i].step_ns < *ns))
             *ns = packed->row[i].step_ns;
     }
@@ -213,7 +213,7 @@ START_TEST(two_sizes_are_paired)
     pp_packed *packed = pack(&s, &task);
     const pp_pack_row *row = NULL;
     for (size_t i = 0; i < packed->count; i++) {
-        if (packed->row[i].packing == PP_PACKING_EQUAL && packed->row[i].microbatches == 3)
+        if (packed->row[i].method.packing == PP_PACKING_EQUAL && packed->row[i].microbatches == 3)
             row = &packed->row[i];
     }
     ck_assert_ptr_nonnull(row);

@@ -42,6 +42,7 @@ START_TEST(pruning_loses_nothing)
         const pp_candidate *c = &choice->candidate[i];
         pp_plan_request one = only(&request, c);
         pp_search_result *alone = NULL;
+        char why[PP_REASON_BYTES];
         pp_err err = { 0 };
         pp_status status = pp_plan_search(&one, &alone, &err);
         if (c->status == PP_CANDIDATE_OK) {
@@ -52,13 +53,14 @@ START_TEST(pruning_loses_nothing)
         if (status == PP_OK)
             ck_assert_msg(score(&alone->candidate[0]) >= score(&choice->candidate[0]),
                           "%s vpp %d: %s, but %lld", c->schedule->name, (int)c->parallel.vpp,
-                          c->reason, (long long)alone->candidate[0].step_ns);
+                          pp_misfit_print(&c->reason, why, sizeof why),
+                          (long long)alone->candidate[0].step_ns);
         if (c->status == PP_CANDIDATE_INFEASIBLE && c->legal)
             ck_assert_msg(status == PP_INFEASIBLE ||
                               (status == PP_USAGE && strstr(err.text, c->schedule->name)),
-                          "%s vpp %d: %s: %s", c->schedule->name, (int)c->parallel.vpp, c->reason,
-                          err.text);
-        ck_assert(c->status == PP_CANDIDATE_OK || c->reason[0]);
+                          "%s vpp %d: %s: %s", c->schedule->name, (int)c->parallel.vpp,
+                          pp_misfit_print(&c->reason, why, sizeof why), err.text);
+        ck_assert(c->status == PP_CANDIDATE_OK || c->reason.kind);
         pp_search_result_free(&alone);
     }
     pp_search_result_free(&choice);
@@ -81,13 +83,6 @@ START_TEST(candidates_are_listed_best_first)
             ck_assert_int_le(b->peak_bytes, choice->plan->memory_limit_bytes);
         }
     }
-    pp_text csv = { 0 };
-    size_t lines = 0;
-    pp_search_result_csv(choice, &csv);
-    for (size_t k = 0; k < csv.bytes; k++)
-        lines += csv.data[k] == '\n';
-    ck_assert_uint_eq(lines, choice->count + 1);
-    pp_text_free(&csv);
     pp_search_result_free(&choice);
 }
 END_TEST
@@ -364,8 +359,7 @@ START_TEST(a_budget_ends_the_bounding)
     for (size_t i = 0; i < choice->count; i++) {
         const pp_candidate *c = &choice->candidate[i];
         if (c->status == PP_CANDIDATE_PRUNED)
-            ck_assert_msg(strstr(c->reason, "the budget ended first") == c->reason, "%s",
-                          c->reason);
+            ck_assert(c->reason.kind == PP_REASON_UNSEEN || c->reason.kind == PP_REASON_BUDGET);
         unseen += c->status == PP_CANDIDATE_PRUNED && !c->least_step_ns;
     }
     ck_assert_uint_gt(unseen, choice->count / 2);

@@ -1,0 +1,55 @@
+/* Finds the component that a shortage of memory is due to, and words what messages of failure say
+ * of it. */
+#include "planner/candidate/reason.h"
+
+#include "sim/base/units.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static bool is_static(int component)
+{
+    return component == PP_MEMORY_PARAMETERS || component == PP_MEMORY_GRADIENTS ||
+           component == PP_MEMORY_OPTIMIZER || component == PP_MEMORY_COMM_LIBRARY;
+}
+
+pp_memory_shortage pp_memory_shortage_of(uint32_t rank, int64_t short_bytes,
+                                         const int64_t bytes[PP_MEMORY_COUNT])
+{
+    int64_t dynamic = 0;
+    for (int c = 0; c < PP_MEMORY_COUNT; c++)
+        dynamic += is_static(c) ? 0 : bytes[c];
+    const bool look_static = short_bytes > dynamic;
+    pp_memory_component biggest = look_static ? PP_MEMORY_PARAMETERS : PP_MEMORY_ACTIVATIONS;
+    for (int c = 0; c < PP_MEMORY_COUNT; c++) {
+        if (is_static(c) == look_static && bytes[c] > bytes[biggest])
+            biggest = (pp_memory_component)c;
+    }
+    return (pp_memory_shortage){ .rank = rank, .bytes = short_bytes, .component = biggest };
+}
+
+pp_reason pp_reason_refused(const pp_err *refusal)
+{
+    pp_reason reason = { .kind = PP_REASON_REFUSED };
+    snprintf(reason.refusal, sizeof reason.refusal, "%.390s", refusal->text);
+    return reason;
+}
+
+pp_reason pp_reason_short(pp_memory_shortage shortage)
+{
+    return (pp_reason){ .kind = PP_REASON_MEMORY, .shortage = shortage };
+}
+
+const char *pp_misfit_print(const pp_reason *reason, char *buffer, size_t size)
+{
+    const pp_memory_shortage *s = &reason->shortage;
+    char amount[32];
+    buffer[0] = '\0';
+    if (reason->kind == PP_REASON_REFUSED)
+        snprintf(buffer, size, "%s", reason->refusal);
+    else if (reason->kind == PP_REASON_MEMORY)
+        snprintf(buffer, size, "rank %" PRIu32 " short by %s, %s%s", s->rank,
+                 pp_format_bytes(amount, sizeof amount, s->bytes), pp_memory_key(s->component),
+                 s->alone ? ", with one microbatch alone" : "");
+    return buffer;
+}

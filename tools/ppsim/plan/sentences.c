@@ -1,0 +1,291 @@
+/* Makes sentences of the values that a search returns. The same sentence goes to the screen and,
+ * as an assumption, into the plan file. */
+#include "tools/ppsim/plan/sentences.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* What is known about how good an order is. */
+static void say_gap(const pp_reason *reason, pp_text *text)
+{
+    if (reason->kind == PP_REASON_ALL_ORDERS)
+        pp_text_add(text, "no order is faster: all were looked at");
+    else if (reason->kind == PP_REASON_ORDER_GAP)
+        pp_text_add(text, "%.2f %% above the bound of any order (%s)", 100 * reason->gap,
+                    pp_order_bound_key(reason->order_bound));
+    else if (reason->kind == PP_REASON_STEP_GAP)
+        pp_text_add(text, "%.2f %% above the bound of the step", 100 * reason->gap);
+}
+
+static void say_bound(const pp_candidate *c, pp_text *text)
+{
+    char least[32];
+    char best[32];
+    pp_text_add(text, "takes at least %s%s (%s",
+                pp_format_duration(least, sizeof least, c->least_step_ns),
+                c->reason.other_gpus ? " on another number of GPUs" : "", pp_bound_text(c->bound));
+    if (c->bound != PP_BOUND_PATH)
+        pp_text_add(text, " of rank %" PRIu32, c->bound_rank);
+    pp_text_add(text, "), the best %s",
+                pp_format_duration(best, sizeof best, c->reason.best_step_ns));
+}
+
+void pp_reason_say(const pp_candidate *candidate, pp_text *text)
+{
+    const pp_reason *reason = &candidate->reason;
+    char words[PP_REASON_BYTES];
+    switch (reason->kind) {
+    case PP_REASON_NONE:
+        break;
+    case PP_REASON_REFUSED:
+    case PP_REASON_MEMORY:
+        pp_text_add(text, "%s", pp_misfit_print(reason, words, sizeof words));
+        break;
+    case PP_REASON_UNSEEN:
+        pp_text_add(text, "the budget ended first");
+        break;
+    case PP_REASON_BUDGET:
+        pp_text_add(text, "the budget ended first; takes at least %s",
+                    pp_format_duration(words, sizeof words, candidate->least_step_ns));
+        break;
+    case PP_REASON_SLOWER:
+        say_bound(candidate, text);
+        break;
+    case PP_REASON_SPLIT_SLOWER:
+        pp_text_add(text, "cannot be faster (bound)");
+        break;
+    case PP_REASON_ORDER_GAP:
+    case PP_REASON_ALL_ORDERS:
+    case PP_REASON_STEP_GAP:
+        say_gap(reason, text);
+        break;
+    }
+}
+
+void pp_free_orders_say(const pp_search_result *result, pp_text *text)
+{
+    const pp_free_orders_outcome *o = &result->orders;
+    char words[PP_REASON_BYTES];
+    switch (o->verdict) {
+    case PP_FREE_ORDERS_NOT_ASKED:
+        break;
+    case PP_FREE_ORDERS_UNSEARCHED:
+        pp_text_add(text, "not searched: the budget was used up");
+        break;
+    case PP_FREE_ORDERS_HOPELESS:
+        pp_text_add(text, "no free order can be measurably faster than %s", o->named->name);
+        break;
+    case PP_FREE_ORDERS_UNUSABLE:
+        pp_text_add(text, "none that executor %s runs within the memory: %.110s",
+                    result->plan->framework->name,
+                    pp_misfit_print(&o->reason, words, sizeof words));
+        break;
+    case PP_FREE_ORDERS_ONLY:
+        pp_text_add(text, "found where no named schedule fits; ");
+        say_gap(&o->reason, text);
+        break;
+    case PP_FREE_ORDERS_TAKEN:
+    case PP_FREE_ORDERS_NO_GAIN:
+        pp_text_add(
+            text, "%s%.2f %% %s than %s, the best named schedule; ",
+            o->verdict == PP_FREE_ORDERS_TAKEN ? "" : "no measurable gain: the best one found is ",
+            100 * fabs(o->gain), o->gain < 0 ? "slower" : "faster", o->named->name);
+        say_gap(&o->reason, text);
+        break;
+    }
+}
+
+static void say_value(pp_setting_kind kind, const pp_setting_value *v, pp_text *text)
+{
+    char sizes[64];
+    pp_text_add(text, "%s",
+                kind == PP_SETTING_FRAMEWORK ? v->framework->name
+                : kind == PP_SETTING_SHAPES
+                    ? pp_size_protocol_print(&v->shapes, sizes, sizeof sizes)
+                    : pp_communicators_names()[v->communicators - 1]);
+}
+
+/* "torch 1.927 s (+3.66 %)" */
+static void say_cost(pp_setting_kind kind, const pp_setting_value *v, pp_text *text)
+{
+    char step[32];
+    const double share = 100 * v->more;
+    const double more = fabs(share) < 0.005 ? 0 : share; /* no -0.00 */
+    say_value(kind, v, text);
+    if (v->standing >= PP_SETTING_NOTHING_FITS)
+        return;
+    if (v->step_ns)
+        pp_text_add(text, " %s", pp_format_duration(step, sizeof step, v->step_ns));
+    if (v->standing == PP_SETTING_RATED)
+        pp_text_add(text, " %+.2f %%", more);
+    else
+        pp_text_add(text, " (%+.2f %%%s)", more, v->tie ? ", a tie" : "");
+}
+
+void pp_setting_say(const pp_search_result *result, pp_setting_kind kind, pp_text *text)
+{
+    static const char *const heads[PP_SETTING_STANDINGS] = {
+        "", "not searched, by a named schedule: ", "nothing found that runs and fits: ",
+        "not known (budget): "
+    };
+    const pp_setting_choice *choice = &result->setting[kind];
+    char step[32];
+    say_value(kind, &choice->value[0], text);
+    pp_text_add(text, ", %s", pp_format_duration(step, sizeof step, choice->value[0].step_ns));
+    for (int s = 0; s < PP_SETTING_STANDINGS; s++) {
+        bool begun = false;
+        for (size_t i = 1; i < choice->count; i++) {
+            if ((int)choice->value[i].standing != s)
+                continue;
+            pp_text_add(text, "%s%s", begun ? ", " : "; ", begun ? "" : heads[s]);
+            say_cost(kind, &choice->value[i], text);
+            begun = true;
+        }
+    }
+    if (choice->one_size)
+        pp_text_add(text, "; all microbatches have one size");
+    else if (choice->count == 1)
+        pp_text_add(text, "; there is no other");
+}
+
+void pp_packing_say(const pp_packing_outcome *outcome, pp_text *text)
+{
+    const char *before = outcome->grouped ? "the file's microbatches" : "first fit";
+    char method[120];
+    char step[32];
+    pp_packing_method_print(&outcome->method, method, sizeof method);
+    switch (outcome->verdict) {
+    case PP_PACKING_NOT_ASKED:
+        return;
+    case PP_PACKING_UNSEARCHED:
+        pp_text_add(text, "not searched: the budget was used up");
+        return;
+    case PP_PACKING_ONLY:
+        pp_text_add(text, "%s; %s fits in no schedule; %.2f %% above the bound of any packing",
+                    method, before, 100 * outcome->above_bound);
+        return;
+    case PP_PACKING_NONE_BETTER:
+        pp_text_add(text, "none found is better than %s", before);
+        break;
+    case PP_PACKING_NO_GAIN:
+    case PP_PACKING_TAKEN:
+        pp_text_add(text, "%s%s: %.2f %% %s than %s (%s)",
+                    outcome->verdict == PP_PACKING_TAKEN ? "" : "no measurable gain: ", method,
+                    100 * fabs(outcome->gain), outcome->gain < 0 ? "slower" : "faster", before,
+                    pp_format_duration(step, sizeof step, outcome->before_ns));
+        break;
+    }
+    pp_text_add(text, "; on this split and partition no packing is more than %.2f %% faster",
+                100 * outcome->most);
+}
+
+/* "1.20 % (v-half, tp 8: 9.479 s)" */
+static void say_target_cost(const pp_target_cost *cost, pp_text *text)
+{
+    char step[32];
+    if (cost->kind == PP_TARGET_COST_BUDGET)
+        pp_text_add(text, "what is not known, as the budget ended first");
+    else if (cost->kind == PP_TARGET_COST_NO_PLAN)
+        pp_text_add(text, "what is not known: %s", cost->why);
+    else if (fabs(100 * cost->more) * PP_MEASURABLE_GAIN < 100)
+        pp_text_add(text, "nothing measurable");
+    else
+        pp_text_add(text, "%.2f %% (%s, tp %" PRId64 ": %s)", 100 * cost->more,
+                    cost->schedule->name, cost->tp,
+                    pp_format_duration(step, sizeof step, cost->step_ns));
+}
+
+void pp_target_say(const pp_target_costs *costs, pp_text *text)
+{
+    pp_text_add(text, "limits of %s cost ", costs->target->name);
+    say_target_cost(&costs->limits, text);
+    pp_text_add(text, "; against the free choice with executor %s it costs ",
+                costs->free_framework->name);
+    say_target_cost(&costs->all, text);
+}
+
+static pp_status add_note(const pp_search_result *result, const char *key, const pp_text *text,
+                          pp_err *err)
+{
+    pp_notes *const notes[] = { &result->plan->assumptions,
+                                &result->plan->prediction->assumptions };
+    pp_status status = pp_text_check(text, err);
+    for (size_t k = 0; k < sizeof notes / sizeof *notes && !status; k++)
+        status = pp_notes_add(notes[k], err, key, "%s", text->data);
+    return status;
+}
+
+pp_status pp_plan_note_choices(const pp_search_result *result, pp_err *err)
+{
+    static const char *const keys[PP_SETTING_COUNT] = {
+        [PP_SETTING_FRAMEWORK] = "executor choice",
+        [PP_SETTING_SHAPES] = "shapes choice",
+        [PP_SETTING_COMMUNICATORS] = "communicators choice",
+    };
+    pp_status status = PP_OK;
+    if (result->packing.verdict > PP_PACKING_UNSEARCHED) {
+        pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+        pp_packing_say(&result->packing, &text);
+        status = add_note(result, "packing gain", &text, err);
+    }
+    for (int k = 0; k < PP_SETTING_COUNT && !status; k++) {
+        pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+        if (!result->setting[k].count)
+            continue;
+        pp_setting_say(result, (pp_setting_kind)k, &text);
+        status = add_note(result, keys[k], &text, err);
+    }
+    return status;
+}
+
+pp_status pp_plan_note_target(const pp_search_result *result, pp_err *err)
+{
+    pp_text text PP_CLEANUP(pp_text_free) = { 0 };
+    pp_target_say(&result->target, &text);
+    return add_note(result, "target cost", &text, err);
+}
+
+static void csv_row(const pp_candidate *c, pp_text *text)
+{
+    pp_text reason PP_CLEANUP(pp_text_free) = { 0 };
+    pp_text_add(text,
+                "%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
+                ",%" PRId64 ",%" PRId64 ",%" PRIu32 ",%s,%s,%" PRId64 ",",
+                pp_candidate_status_name(c->status), c->schedule ? c->schedule->name : "",
+                c->parallel.pp, c->parallel.vpp, c->parallel.tp, c->parallel.cp, c->parallel.dp,
+                c->parallel.ep, pp_parallel_gpus(&c->parallel), c->micro_batch_size,
+                c->microbatches, pp_recompute_name(c->recompute), pp_partition_name(c->partition),
+                c->least_step_ns);
+    if (c->step_ns)
+        pp_text_add(text, "%" PRId64 ",%.6f,%.3f,%.6f,", c->step_ns, c->bubble_fraction,
+                    c->tokens_per_s, c->model_flops_utilization);
+    else
+        pp_text_add(text, ",,,,");
+    if (c->peak_bytes)
+        pp_text_add(text, "%" PRId64 ",%" PRIu32 ",", c->peak_bytes, c->peak_rank);
+    else
+        pp_text_add(text, ",,");
+    if (c->p50_ns)
+        pp_text_add(text, "%" PRId64 ",%" PRId64, c->p50_ns, c->p95_ns);
+    else
+        pp_text_add(text, ",");
+    pp_text_add(text, ",\"");
+    pp_reason_say(c, &reason);
+    for (const char *letter = reason.data; letter && *letter; letter++)
+        pp_text_add(text, "%s%c", *letter == '"' ? "\"" : "", *letter);
+    text->failed = text->failed || reason.failed;
+    pp_text_add(text, "\"\n");
+}
+
+void pp_candidate_csv(const pp_candidate *candidate, pp_text *text)
+{
+    if (candidate)
+        csv_row(candidate, text);
+    else
+        pp_text_add(text,
+                    "status,schedule,pp,vpp,tp,cp,dp,ep,gpus,micro_batch_size,microbatches,"
+                    "recompute,partition,least_step_ns,step_ns,bubble_fraction,tokens_per_s,"
+                    "model_flops_utilization,peak_memory_bytes,peak_memory_rank,p50_ns,p95_ns,"
+                    "reason\n");
+}

@@ -1,0 +1,26 @@
+/* What a search found, in sentences: the planner's results are values. Each appends to `text`. */
+#ifndef PPSIM_TOOLS_PPSIM_PLAN_SENTENCES_H
+#define PPSIM_TOOLS_PPSIM_PLAN_SENTENCES_H
+
+#include "planner/search/result.h"
+#include "sim/base/text.h"
+
+/* Why a candidate is not the chosen one, or how good a planned order is; nothing where its reason
+ * is NONE. */
+void pp_reason_say(const pp_candidate *candidate, pp_text *text);
+void pp_free_orders_say(const pp_search_result *result, pp_text *text);
+/* The value of a free setting that was chosen, and what the others cost. */
+void pp_setting_say(const pp_search_result *result, pp_setting_kind kind, pp_text *text);
+void pp_packing_say(const pp_packing_outcome *outcome, pp_text *text);
+void pp_target_say(const pp_target_costs *costs, pp_text *text);
+
+/* Puts what free settings and packings came to among the assumptions of the plan and of its
+ * prediction; the same of the target's limits. Fails: NOMEM. */
+PP_MUST_CHECK pp_status pp_plan_note_choices(const pp_search_result *result, pp_err *err);
+PP_MUST_CHECK pp_status pp_plan_note_target(const pp_search_result *result, pp_err *err);
+
+/* One line of comma-separated values per candidate, with a header; for spreadsheets. NULL: the
+ * header. */
+void pp_candidate_csv(const pp_candidate *candidate, pp_text *text);
+
+#endif
