@@ -1,22 +1,23 @@
-/* Classes of microbatches that cost the same. */
+/* Groups microbatches of equal cost into classes, so that each is costed once. */
 #ifndef PPSIM_SIM_COST_CLASSES_H
 #define PPSIM_SIM_COST_CLASSES_H
 
 #include "sim/cost/cost_model.h"
 
-/* A microbatch as costs see it. */
+/* All that the cost of a microbatch depends on. */
 typedef struct pp_batch {
     int64_t tokens, square_sum;
-    double longest, tiles;           /* 0: sequences are taken as equally long */
-    const pp_recomputed *recomputed; /* by its stages, borrowed; NULL: all microbatches are alike */
+    double longest, tiles;           /* 0: sequences are assumed to be equally long */
+    const pp_recomputed *recomputed; /* [stages], borrowed; NULL: all microbatches are alike */
 } pp_batch;
 
-/* The longest sequence and the tiles: only where something was measured. microbatch: one of the
- * workload's. */
+/* The longest sequence and the tiles are filled in only if the hardware has measurements, which are
+ * the only users. microbatch: one of the workload's. */
 pp_batch pp_batch_of(const pp_cost_context *context, const pp_workload *workload,
                      const pp_microbatch *microbatch);
 
-/* Numbers classes of equal microbatches by first use. class_of: [count]. Fails: NOMEM. */
+/* Numbers the classes in the order of their first microbatch. class_of: [count], receives the class
+ * of each microbatch. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_cost_classify(const pp_cost_context *context,
                                          const pp_workload *workload,
                                          const pp_microbatch *microbatches, uint32_t count,

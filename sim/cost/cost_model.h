@@ -1,4 +1,5 @@
-/* From model, hardware, split and data to pp_costs. Formulas and sources: docs/cost-model.md. */
+/* The cost model: makes pp_costs from model, hardware, parallel degrees and data.
+ * docs/cost-model.md has its formulas and sources. */
 #ifndef PPSIM_SIM_COST_COST_MODEL_H
 #define PPSIM_SIM_COST_COST_MODEL_H
 
@@ -19,13 +20,14 @@ typedef struct pp_cost_context {
     pp_parallel parallel;
     pp_switches switches;
     pp_placement placement;
-    const pp_rank_overrides *overrides; /* of single pipeline ranks; NULL: all are alike */
-    bool no_collectives; /* inside ops (tp, cp, ep): left out, to find how much of an op they are */
-    const pp_recompute_table *recomputed; /* with PP_RECOMPUTE_MICROBATCHES, of the same workload */
+    const pp_rank_overrides *overrides; /* for single pipeline ranks; NULL: all are alike */
+    bool no_collectives; /* omits those inside ops (tp, cp, ep), to find their share of an op */
+    const pp_recompute_table *recomputed; /* for PP_RECOMPUTE_MICROBATCHES: of the same workload */
 } pp_cost_context;
 
-/* Fails: USAGE when the split is impossible (heads not divisible by tp, tp beyond a node's GPUs
- * is allowed but slow, ep not dividing experts, ...), with the legal values. */
+/* Fails: USAGE when the degrees of parallelism are impossible (tp does not divide the heads, ep
+ * does not divide the experts, ...), with the legal values. tp may exceed a node's GPUs; it is slow
+ * then. */
 PP_MUST_CHECK pp_status pp_cost_context_check(const pp_cost_context *context, pp_err *err);
 
 /* One indivisible part of the model. */
@@ -36,45 +38,50 @@ typedef enum pp_unit_kind {
     PP_UNIT_LOSS
 } pp_unit_kind;
 
-/* Cost of one unit for one microbatch, one GPU. Seconds and bytes; sums over the units of a stage
- * (plus the stage's fixed overhead) give the stage. */
+/* Cost of one unit for one microbatch on one GPU, in seconds and bytes. The cost of a stage is the
+ * sum over its units plus a fixed overhead. */
 typedef struct pp_unit_cost {
     double f_s, i_s, w_s; /* recomputation is part of i_s */
-    double saved_s;       /* a fused backward takes i_s + w_s less this */
+    double saved_s;       /* a fused backward takes i_s + w_s - saved_s */
     double activation_bytes, stash_bytes, recompute_bytes, logits_bytes;
     double temporary_bytes, output_bytes;
-    double parameters;        /* on this GPU, replicated parts included */
-    double expert_parameters; /* the part of them that is sharded over ep */
-    double model_flops;       /* forward + backward, whole model-parallel group, no recompute */
+    double parameters;        /* on this GPU, including replicated parts */
+    double expert_parameters; /* the part of `parameters` that is sharded over ep */
+    double model_flops;       /* forward + backward of the whole model-parallel group, without
+                                 recomputation */
 } pp_unit_cost;
 
-/* layer: used for PP_UNIT_LAYER only.  tokens, square_sum: of the microbatch, before cp. */
+/* The cost of one unit. layer: 0-based, used for PP_UNIT_LAYER only. tokens and square_sum (of the
+ * lengths): of the microbatch, before it is divided by cp. Fails: USAGE, like
+ * pp_cost_context_check. */
 PP_MUST_CHECK pp_status pp_cost_unit(const pp_cost_context *context, pp_unit_kind kind,
                                      int64_t layer, int64_t tokens, int64_t square_sum,
                                      pp_unit_cost *cost_out, pp_err *err);
 
-/* Tables for one replica of `workload` (0-based); step boundary, flops and tokens are those of the
- * whole job.  stages: [stage_count].  Fails: USAGE, INPUT (a duration overflows), NOMEM. */
+/* Makes the costs of one replica (0-based) of `workload`. The end of the step, FLOPs and tokens are
+ * those of the whole job. stages: [stage_count].
+ * Fails: USAGE, INPUT (a duration overflows), NOMEM. */
 PP_MUST_CHECK pp_status pp_cost_model_build(const pp_cost_context *context, const pp_stage *stages,
                                             uint32_t stage_count, const pp_workload *workload,
                                             uint32_t replica, pp_costs **costs_out, pp_err *err);
 
-/* The same for every replica; flops and tokens are summed once.
- * costs_out: [workload->replicas], each the caller's to free. */
+/* Like pp_cost_model_build, for all replicas; FLOPs and tokens are summed once.
+ * costs_out: [workload->replicas]; the caller frees each with pp_costs_free. */
 PP_MUST_CHECK pp_status pp_cost_model_build_all(const pp_cost_context *context,
                                                 const pp_stage *stages, uint32_t stage_count,
                                                 const pp_workload *workload, pp_costs **costs_out,
                                                 pp_err *err);
 
-/* The same for padded data, where the step counts the flops and tokens of the `real` ones. */
+/* Like pp_cost_model_build_all, for padded data; FLOPs and tokens are counted from `real`, the data
+ * without padding. */
 PP_MUST_CHECK pp_status pp_cost_model_build_padded(const pp_cost_context *context,
                                                    const pp_stage *stages, uint32_t stage_count,
                                                    const pp_workload *padded,
                                                    const pp_workload *real, pp_costs **costs_out,
                                                    pp_err *err);
 
-/* pp_cost_model_build without flops and tokens (0), in time that does not depend on the number of
- * replicas. */
+/* Like pp_cost_model_build, but leaves FLOPs and tokens 0, so that its time does not depend on the
+ * number of replicas. */
 PP_MUST_CHECK pp_status pp_cost_model_tables(const pp_cost_context *context, const pp_stage *stages,
                                              uint32_t stage_count, const pp_workload *workload,
                                              uint32_t replica, pp_costs **costs_out, pp_err *err);

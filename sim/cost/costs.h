@@ -1,8 +1,8 @@
-/* Durations and bytes of every op of one step: what the cost model produces, what a costs file or
- * --costs holds, and all that the engine and the memory account read.
+/* Durations and bytes of every op of one step. The cost model produces them, costs files and
+ * --costs hold them, and the engine and the memory replay read nothing else.
  *
- * Microbatches of equal cost share a class, so tables are [classes * stages], class-major:
- * entry pp_cost_index(costs, stage, microbatch). */
+ * Microbatches of equal cost share a class. Unless stated otherwise, tables are [classes * stages]
+ * and indexed by pp_cost_index(costs, stage, microbatch). */
 #ifndef PPSIM_SIM_COST_COSTS_H
 #define PPSIM_SIM_COST_COSTS_H
 
@@ -24,28 +24,29 @@ typedef struct pp_costs {
     pp_ns *i_ns;    /* backward for input */
     pp_ns *w_ns;    /* backward for weight */
     pp_ns *b_ns;    /* fused backward; i + w unless given */
-    pp_ns *pair_ns; /* an overlapped F and B together, where has_pairs: of the forward's stage
-                       and microbatch. Without it F and B run one after the other */
+    pp_ns *pair_ns; /* an overlapped F and B together, by stage and microbatch of the F; valid if
+                       has_pairs, else F and B run one after the other */
     bool has_pairs;
     pp_ns *send_f_ns; /* latency of the activation from stage s to s + 1; last stage: 0 */
     pp_ns *send_b_ns; /* latency of the gradient from stage s to s - 1; first stage: 0 */
 
-    /* Memory; meaningful only when has_memory. */
+    /* Memory; valid if has_memory. */
     bool has_memory;
     int64_t *activation_bytes; /* held from the start of F to the end of B (or of W) */
-    int64_t *stash_bytes;      /* the part of it still held between the end of I and of W */
-    int64_t *recompute_bytes;  /* extra while B or I runs: the recomputed activations */
-    int64_t *logits_bytes;     /* loss stage: extra from the start of F to the end of B or I */
-    int64_t *temporary_bytes;  /* extra while B or I runs: the gradients alive inside it */
+    int64_t *stash_bytes;      /* the part of activation_bytes held between the ends of I and W */
+    int64_t *recompute_bytes;  /* recomputed activations: held in addition while B or I runs */
+    int64_t *logits_bytes;     /* loss stage: held in addition from the start of F to the end of B
+                                  or I */
+    int64_t *temporary_bytes;  /* gradients inside an op: held in addition while B or I runs */
     int64_t *output_bytes;     /* loss stage: the part of the logits that a step may return */
-    int64_t *message_bytes;    /* tensor from stage s to s + 1, and its gradient back */
+    int64_t *message_bytes;    /* the tensor from stage s to s + 1, and likewise its gradient */
     int64_t *parameter_bytes;  /* [ranks], as are the next three */
     int64_t *gradient_bytes;
     int64_t *optimizer_bytes;
     int64_t *comm_library_bytes;
-    int64_t *limit_bytes; /* [ranks]: the memory limit of a rank that has its own; 0: that of all */
+    int64_t *limit_bytes; /* [ranks]: the rank's own memory limit; 0: the common one holds */
 
-    /* Step boundary, [ranks]: what follows a rank's last op. */
+    /* What follows a rank's last op, [ranks]. */
     pp_ns *grad_sync_ns; /* exposed part of the data-parallel gradient reduction */
     pp_ns *tied_ns;      /* tied-embedding all-reduce between first and last stage */
     pp_ns *optimizer_ns;
@@ -57,7 +58,7 @@ typedef struct pp_costs {
     double tokens;           /* of the step, all replicas */
 } pp_costs;
 
-/* limit_bytes: of all ranks; 0: none. */
+/* The memory limit of `rank`. limit_bytes: the common limit; 0: none. */
 static inline int64_t pp_costs_limit(const pp_costs *costs, uint32_t rank, int64_t limit_bytes)
 {
     return costs->limit_bytes[rank] ? costs->limit_bytes[rank] : limit_bytes;
@@ -68,42 +69,43 @@ static inline size_t pp_cost_index(const pp_costs *costs, uint32_t stage, uint32
     return (size_t)costs->class_of[microbatch] * costs->stages + stage;
 }
 
-/* All tables allocated, zeroed. Fails: NOMEM; INPUT beyond the limits (stages and ranks 65535,
- * microbatches 2^24). */
+/* Costs that are all zero, with all tables allocated. Fails: NOMEM; INPUT beyond the limits (stages
+ * and ranks 65535, microbatches 2^24). */
 PP_MUST_CHECK pp_status pp_costs_new(uint32_t ranks, uint32_t stages, uint32_t microbatches,
                                      uint32_t classes, pp_costs **costs_out, pp_err *err);
 /* A copy in which every microbatch is a class of its own. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_costs_spread(const pp_costs *costs, pp_costs **spread_out, pp_err *err);
 void pp_costs_free(pp_costs **costs); /* for PP_CLEANUP; *costs NULL is fine */
 
-/* One duration per kind, the same on every stage and microbatch (abstract studies). */
+/* One duration per kind of op, the same for all stages and microbatches (for abstract studies). */
 typedef struct pp_uniform_costs {
     pp_ns f_ns, i_ns, w_ns;
     pp_ns b_ns;    /* negative: i + w */
-    pp_ns comm_ns; /* every edge between different ranks, both ways */
-    pp_ns pair_ns; /* an overlapped F and B together; 0: one after the other */
+    pp_ns comm_ns; /* of every edge between different ranks, in both directions */
+    pp_ns pair_ns; /* of an overlapped F and B together; 0: they run one after the other */
 } pp_uniform_costs;
 
-/* "F=18.5ms,I=18.1ms,W=9.3ms,comm=0.6ms", also B= in place of I and W, or beside them as their
- * sum. B alone is halved into I and W (W gets the larger half). FB= is an overlapped pair; it may
- * take longer than F and B one after the other, but not less than the longer of them.
- * Fails: USAGE. */
+/* Parses "F=18.5ms,I=18.1ms,W=9.3ms,comm=0.6ms". B= may stand instead of I= and W=, or together
+ * with them as their sum; B= alone is halved into I and W (W gets the larger half). FB= is the
+ * duration of an overlapped pair; it may be longer than F and B one after the other, but not
+ * shorter than the longer of the two. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_uniform_costs_parse(const char *text, pp_uniform_costs *out,
                                                pp_err *err);
 PP_MUST_CHECK pp_status pp_costs_uniform(const pp_uniform_costs *uniform, uint32_t ranks,
                                          uint32_t stages, uint32_t microbatches,
                                          pp_costs **costs_out, pp_err *err);
 
-/* "F=1,I=-0.5,W=-0.5": signed changes of memory per op in activations of one (stage, microbatch),
- * or, all with units ("F=1GiB,I=-512MiB,W=-512MiB"), in bytes. They must sum to 0, F > 0. */
+/* By how much each op changes the memory of its rank: in activations of one (stage, microbatch), as
+ * in "F=1,I=-0.5,W=-0.5", or in bytes, as in "F=1GiB,I=-512MiB,W=-512MiB". The three sum to 0 and F
+ * is positive. */
 typedef struct pp_memory_costs {
-    double f, i, w; /* in activations (f is 1 when bytes are given) */
+    double f, i, w; /* in activations; f is 1 if bytes are given */
     int64_t f_bytes, i_bytes, w_bytes;
     bool in_bytes;
 } pp_memory_costs;
 
 PP_MUST_CHECK pp_status pp_memory_costs_parse(const char *text, pp_memory_costs *out, pp_err *err);
-/* Sets activation_bytes and stash_bytes everywhere and has_memory; needs in_bytes. */
+/* Sets has_memory, and activation_bytes and stash_bytes of every op. `memory` must be in_bytes. */
 void pp_costs_set_memory(pp_costs *costs, const pp_memory_costs *memory);
 
 #endif

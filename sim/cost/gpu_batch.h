@@ -1,15 +1,15 @@
-/* One microbatch on one GPU: its sizes, and the times of the kernels and collectives that units are
- * made of. */
+/* One microbatch on one GPU: its sizes, and the times of the kernels and collectives of which units
+ * consist. */
 #ifndef PPSIM_SIM_COST_GPU_BATCH_H
 #define PPSIM_SIM_COST_GPU_BATCH_H
 
 #include "sim/cost/cost_model.h"
 #include "sim/cost/kernel.h"
 
-/* Durations of one piece of work, in seconds. */
+/* Durations of some work, in seconds, by the op in which it is done. */
 typedef struct pp_work {
     double f, i, w;
-    double saved; /* b is i + w less this */
+    double saved; /* a fused backward takes i + w - saved */
 } pp_work;
 
 /* One microbatch on one GPU. */
@@ -18,15 +18,15 @@ typedef struct pp_gpu_batch {
     const pp_model *model;
     const pp_hardware *hw;
     double t;              /* tensor-parallel degree */
-    double tokens;         /* T / cp */
-    double raw_square_sum; /* Q */
-    double square_sum;     /* what attention computes: Q, or less with a sliding window, over cp */
-    double all_tokens;     /* T */
-    double all_square_sum; /* as square_sum, all of cp */
+    double tokens;         /* on this GPU: T / cp */
+    double raw_square_sum; /* Q, the sum of squared lengths */
+    double square_sum; /* that attention computes here: Q, or less with a sliding window, / cp */
+    double all_tokens; /* T, of the microbatch */
+    double all_square_sum; /* square_sum of all cp GPUs */
     double element_bytes;
-    double row_bytes;      /* A: tokens x hidden, full */
-    double norm_bytes;     /* A' = A / t with sequence parallel, else A */
-    double longest, tiles; /* of its sequences, as pp_measured_at has them */
+    double row_bytes;      /* A: bytes of a tensor of tokens x hidden */
+    double norm_bytes;     /* A' = A / t with sequence parallelism, else A */
+    double longest, tiles; /* of its sequences, as in pp_measured_at */
     bool sequence_parallel;
     bool fp32;
     bool rope;
@@ -39,21 +39,24 @@ pp_gpu_batch pp_gpu_batch_of(const pp_cost_context *context, int64_t tokens, int
 typedef struct pp_attention_widths {
     double heads; /* on this GPU */
     double qk_dim, v_dim;
-    double q, k, v, o; /* as the attention kernel reads and writes them */
+    double q, k, v, o; /* that the attention kernel reads and writes */
 } pp_attention_widths;
 
 pp_attention_widths pp_attention_widths_of(const pp_gpu_batch *local);
-/* A product of `batch` matrices, m x n summed over k. */
+/* The time of `batch` products of m x n elements, each summed over k. */
 double pp_gpu_gemm_seconds(const pp_gpu_batch *local, double m, double n, double k, double batch,
                            pp_gemm_pass pass);
-/* Adds a linear layer with `groups` independent weights n x k, m rows each. */
+/* Adds a linear layer with `groups` independent weights of n x k, each applied to m rows. */
 void pp_add_linear(const pp_gpu_batch *local, double m, double n, double k, double groups,
                    pp_work *work);
-/* Bytes moved by elementwise kernels: forward, backward for input. */
+/* Adds elementwise kernels that move these bytes in the forward and in the backward for input. */
 void pp_add_elementwise(const pp_gpu_batch *local, double forward_bytes, double backward_bytes,
                         pp_work *work);
-/* Around a column- and row-parallel pair: all-reduce, or all-gather and reduce-scatter. */
+/* Adds the tensor-parallel collectives around a column-parallel and a row-parallel linear layer:
+ * all-reduce, or all-gather and reduce-scatter with sequence parallelism. */
 void pp_add_tensor_parallel(const pp_gpu_batch *local, double bytes, pp_work *work);
+/* The time of a collective of the tensor-parallel group; 0 without tensor parallelism. bytes: of
+ * the whole tensor. */
 double pp_gather_seconds(const pp_gpu_batch *local, pp_collective kind, double bytes);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "sim/cost/gpu_batch.h"
 
-/* Times of forward and backward, recomputation included. */
+/* Times of forward and backward, including recomputation. moe: it is a mixture-of-experts layer. */
 pp_work pp_layer_work(const pp_gpu_batch *local, bool moe);
 
 #endif

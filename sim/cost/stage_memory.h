@@ -1,10 +1,10 @@
-/* Bytes and parameters of units. */
+/* Bytes and parameters of the units of a stage. */
 #ifndef PPSIM_SIM_COST_STAGE_MEMORY_H
 #define PPSIM_SIM_COST_STAGE_MEMORY_H
 
 #include "sim/cost/gpu_batch.h"
 
-/* Fills the byte counts and the parameters of `cost`. */
+/* Fill in the byte counts and the parameters of `cost`. */
 void pp_layer_memory(const pp_gpu_batch *local, bool moe, pp_unit_cost *cost);
 void pp_embedding_memory(const pp_gpu_batch *local, pp_unit_cost *cost);
 void pp_loss_memory(const pp_gpu_batch *local, pp_unit_cost *cost);

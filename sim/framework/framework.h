@@ -1,5 +1,6 @@
-/* How one training framework communicates: it lowers an order to a program. One file in
- * sim/framework/ and one line in sim/executors.def; sim/framework/registry.h finds them by name. */
+/* How one training framework communicates: it lowers an order to a program. A framework is one file
+ * in sim/framework/ and one line in sim/executors.def; sim/framework/registry.h finds it by name.
+ */
 #ifndef PPSIM_SIM_FRAMEWORK_FRAMEWORK_H
 #define PPSIM_SIM_FRAMEWORK_FRAMEWORK_H
 
@@ -13,9 +14,9 @@
 typedef struct pp_framework {
     const char *name;
     const char *summary;
-    pp_p2p p2p; /* what its transfers are made of */
-    pp_graphs graphs;
-    /* order: checked (pp_order_check).
+    pp_p2p p2p;       /* the operation that a transfer uses */
+    pp_graphs graphs; /* what it compiles into one graph */
+    /* Makes the program of an order that pp_order_check accepted.
      * Fails: INFEASIBLE when it cannot finish (err names the ranks that wait for each other and
      * their ops), NOMEM. */
     pp_status (*lower)(const pp_order *order, pp_program **program_out, pp_err *err);
@@ -23,19 +24,23 @@ typedef struct pp_framework {
      * not. costs is not retained. */
     pp_status (*lower_timed)(const pp_order *order, const pp_costs *costs, pp_program **program_out,
                              pp_err *err);
-    const pp_size_protocol_support *size_protocols; /* NULL: dependencies only, no messages */
-    pp_buffers buffers;                             /* its own, of programs that communicate */
-    bool post_validates; /* without a barrier: sim/analysis/step_tail.h */
+    const pp_size_protocol_support *size_protocols; /* NULL: its programs do not communicate */
+    pp_buffers buffers;                             /* of its programs that communicate */
+    bool post_validates; /* ranks update in a chain if no barrier ends the step
+                            (pp_step_tail_chained) */
 } pp_framework;
 
-/* framework->lower, with the framework's buffers. costs: NULL when not known. Fails: as that. */
+/* Lowers an order by framework->lower_timed, if there is one and costs are given, or else by
+ * framework->lower, and sets the framework's buffers. costs: NULL if not known. Fails: like lower.
+ */
 PP_MUST_CHECK pp_status pp_framework_lower(const pp_framework *framework, const pp_order *order,
                                            const pp_costs *costs, pp_program **program_out,
                                            pp_err *err);
 
-/* Rewrites the communication of `program`, which `framework` lowered, as `exchange` says. costs:
- * sizes, for `cached`, and pairs, for late receives; NULL: there are none.
- * Fails: USAGE when the framework has no such protocol (with the reason and those it has);
+/* Rewrites the communication of `program`, which `framework` lowered, for the size protocol, the
+ * tensors and the hosts of `exchange`. costs: for the sizes of `cached` and the pairs of late
+ * receives; may be NULL.
+ * Fails: USAGE when the framework does not support the protocol (with the reason and the others);
  * INFEASIBLE when a size differs from the one its receiver expects ("mismatched sizes: ..."; names
  * microbatch and stages); INPUT when durations leave 64 bits; NOMEM. */
 PP_MUST_CHECK pp_status pp_exchange_lower(const pp_framework *framework,

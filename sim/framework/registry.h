@@ -11,9 +11,9 @@
 
 size_t pp_framework_count(void);
 const pp_framework *pp_framework_at(size_t index);
-/* NULL when unknown. */
+/* The framework of this name, or NULL. */
 const pp_framework *pp_framework_find(const char *name);
-/* Fails: USAGE when unknown, with the nearest name. */
+/* Like pp_framework_find. Fails: USAGE when there is none of this name, with the nearest name. */
 PP_MUST_CHECK pp_status pp_framework_get(const char *name, const pp_framework **framework_out,
                                          pp_err *err);
 

@@ -1,5 +1,5 @@
-/* What a training runtime executes, as limits of a search. One entry of traces/targets.def each;
- * rules and sources: docs/targets.md. */
+/* What a training runtime can execute, as limits of a search. Each target of traces/targets.def has
+ * them; docs/targets.md gives rules and sources. */
 #ifndef PPSIM_SIM_FRAMEWORK_TARGET_LIMITS_H
 #define PPSIM_SIM_FRAMEWORK_TARGET_LIMITS_H
 
@@ -9,19 +9,19 @@
 
 typedef struct pp_target_limits {
     const char *name;
-    const char *rules; /* in words, for the plan's assumptions */
-    const pp_framework *const
-        *frameworks; /* whose communication it may have, NULL at the end; the first is its own */
-    const char *const *only; /* schedules, NULL at the end; NULL: all that can be planned */
-    bool orders;             /* takes an order from a file */
-    bool one_order;          /* the same for all replicas */
-    bool recompute_alike;    /* every stage recomputes as many layers as the others, */
-    bool recompute_uniform;  /* and all or none */
+    const char *rules; /* the limits in words, for the plan's assumptions */
+    /* Frameworks whose communication it may use, ends with NULL; the first is its own. */
+    const pp_framework *const *frameworks;
+    const char *const *only; /* schedules, ends with NULL; NULL: all that can be planned */
+    bool orders;             /* it takes an order from a file */
+    bool one_order;          /* all replicas run the same order */
+    bool recompute_alike;    /* all stages recompute equally many layers */
+    bool recompute_uniform;  /* all stages recompute either all layers or none */
     bool fsdp;   /* data parallelism shards the optimizer; tensor parallelism does not overlap */
-    bool no_mtp; /* no multi-token prediction modules */
-    bool constant_shapes;          /* one size for all microbatches of a step: others are padded */
-    bool drops_outputs;            /* its trainer keeps no outputs of the last stage, unless said */
-    pp_size_protocol_kind unequal; /* how sizes travel otherwise, unless said */
+    bool no_mtp; /* it has no multi-token prediction modules */
+    bool constant_shapes;          /* all microbatches of a step have one size, by padding */
+    bool drops_outputs;            /* by default its trainer keeps no outputs of the last stage */
+    pp_size_protocol_kind unequal; /* default protocol for unequal sizes, if not constant_shapes */
 } pp_target_limits;
 
 #endif

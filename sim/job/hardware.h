@@ -1,6 +1,6 @@
-/* A GPU in a node in a network: peaks, measured efficiency curves, links. Read from a file of ours
- * ("format":"ppsim.hardware"); traces/data/hardware/ has the known ones, each number with its
- * source. SI units: seconds, bytes, flop/s, byte/s. Formulas: docs/cost-model.md. */
+/* A GPU in a node in a network: peaks, measured efficiency curves, links. It is read from a file
+ * ("format":"ppsim.hardware"); traces/data/hardware/ has those of known machines, each number with
+ * its source. Units are SI: seconds, bytes, flop/s, byte/s. docs/cost-model.md has the formulas. */
 #ifndef PPSIM_SIM_JOB_HARDWARE_H
 #define PPSIM_SIM_JOB_HARDWARE_H
 
@@ -16,20 +16,22 @@
 /* t = t0 + F/(ee P) (1 + k0/k) Q^a, ee = e2 + (e1 - e2)/(1 + F/Fd); Q: wave quantisation. */
 typedef struct pp_gemm_curve {
     double t0_s, e1, k0, e2, fd_flops, a;
-    double weight_gradient; /* wgrad speed over forward speed */
-    double scale;           /* e: fitted to step times (1: kernels as measured) */
+    double weight_gradient; /* speed of the weight gradient's GEMM relative to the forward's */
+    double scale;           /* e: fitted to step times; 1: kernels run as measured */
 } pp_gemm_curve;
 
-/* eff(s) = e s/(s + s0) B/(B + b0) of the dense peak, B = heads tokens / 128 blocks; causal flops
- * are halved. The curve of the nearest head_dim is used. */
+/* Attention reaches eff(s) = e s/(s + s0) B/(B + b0) of the dense peak at length s, where B = heads
+ * tokens / 128 is the number of blocks; causal FLOPs are halved. The curve of the nearest head_dim
+ * is used. */
 typedef struct pp_attention_curve {
     int head_dim;
     bool causal;
-    bool backward; /* otherwise forward */
+    bool backward; /* false: forward */
     double e, s0, b0;
 } pp_attention_curve;
 
-/* t = a + bytes f/bw (1 + sqrt(b0/bytes)), f = (n-1)/n (twice for all-reduce). */
+/* A collective of n ranks takes t = a + bytes f/bw (1 + sqrt(b0/bytes)), where f = (n-1)/n, or
+ * twice that for all-reduce. */
 typedef enum pp_collective { PP_ALL_REDUCE, PP_ALL_GATHER, PP_REDUCE_SCATTER } pp_collective;
 typedef struct pp_collective_curve {
     pp_collective kind;
@@ -37,32 +39,32 @@ typedef struct pp_collective_curve {
     double a_s, bytes_per_s, b0_bytes;
 } pp_collective_curve;
 
-/* NCCL send/recv: alpha + bytes / min(n channel, link), n channels for one peer. */
+/* An NCCL send/recv takes alpha + bytes / min(n channel, link) with n channels for one peer. */
 typedef struct pp_p2p_curve {
-    bool published; /* false: latency + bytes / link, marked so in assumptions */
+    bool published; /* false: latency + bytes / link is used, and noted in the assumptions */
     double alpha_s, channel_bytes_per_s, link_bytes_per_s;
-    int channels;     /* n in a communicator of one node; halves as it grows */
-    int channels_max; /* p2p channels of a communicator */
+    int channels;     /* n in a communicator of one node; larger communicators halve it */
+    int channels_max; /* all p2p channels of a communicator */
 } pp_p2p_curve;
 
 typedef struct pp_hardware {
     char name[64];
     char summary[160];
     double peak_flops_per_s; /* dense bf16 (fp16 where the GPU has no bf16) */
-    double fp32_ratio;       /* peak of fp32 training (TF32 where there is one) over the above */
+    double fp32_ratio; /* peak of fp32 training (TF32 if the GPU has it) over peak_flops_per_s */
     int64_t memory_bytes;
     double memory_bytes_per_s;
     int sm_count;
     double elementwise;  /* hb: share of memory_bytes_per_s that elementwise kernels reach */
     double kernel_s;     /* fixed time of an elementwise kernel */
     double launch_s;     /* host time to launch a kernel */
-    double host_gap_s;   /* per F or B of a stage, where the framework synchronises */
-    double step_fixed_s; /* per step */
+    double host_gap_s;   /* host time per F or B of a stage if the framework synchronises */
+    double step_fixed_s; /* fixed time per step */
     double optimizer_bytes_per_parameter;
     /* The share of all kernel speeds that remains in a whole step, after the power limit, jitter
      * and NCCL's kernels have taken theirs; 1 where the other numbers were fitted to steps. */
     double sustained;
-    double tp_overlap; /* part of hideable tensor-parallel communication that is hidden */
+    double tp_overlap; /* share of the tensor-parallel communication that can overlap and does */
     pp_gemm_curve gemm;
     pp_attention_curve attention[PP_HARDWARE_CURVES_MAX];
     size_t attention_count;
@@ -72,16 +74,17 @@ typedef struct pp_hardware {
     pp_p2p_curve node_p2p;       /* inside a node */
     pp_p2p_curve network_p2p;    /* between nodes, per GPU */
     double network_bytes_per_s;  /* of a node, all NICs, one direction (--node-network) */
-    double network_efficiency;   /* ib: share of it that training reaches */
-    double network_hop_s;        /* collectives: per node of the ring */
-    const pp_measured *measured; /* asked first; borrowed; NULL: nothing was measured */
+    double network_efficiency;   /* ib: share of network_bytes_per_s that training reaches */
+    double network_hop_s;        /* added to a collective for each node of its ring */
+    const pp_measured *measured; /* takes precedence; borrowed; NULL: nothing was measured */
 } pp_hardware;
 
-/* A machine of which nothing is known: what is not measured takes no time there, everything
- * is in one node, memory (0) and peak (infinite) are not known. */
+/* A machine about which nothing is known: whatever was not measured takes no time, all GPUs are in
+ * one node, the memory is 0 (not known) and the peak is infinite. */
 void pp_hardware_unknown(const char *name, pp_hardware *hardware_out);
 
-/* Fails: INPUT with file and JSON pointer, NOMEM. */
+/* Parses a hardware file. file: what messages call it. Fails: INPUT with file and JSON Pointer,
+ * NOMEM. */
 PP_MUST_CHECK pp_status pp_hardware_parse(const char *text, size_t bytes, const char *file,
                                           pp_hardware *hardware_out, pp_err *err);
 

@@ -1,4 +1,4 @@
-/* Files of sequence lengths. */
+/* Reads files of sequence lengths. */
 #ifndef PPSIM_SIM_JOB_LENGTHS_H
 #define PPSIM_SIM_JOB_LENGTHS_H
 
@@ -8,19 +8,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a file of lengths holds. Owner frees with pp_lengths_free. */
+/* The lengths of a file. Owner frees with pp_lengths_free. */
 typedef struct pp_lengths {
     int64_t *length; /* [count] */
     size_t count;
-    size_t
-        *group_end; /* [group_count]: where each microbatch ends; NULL: the file groups nothing */
+    size_t *group_end; /* [group_count]: the end of each microbatch; NULL: the file has no groups */
     size_t group_count;
 } pp_lengths;
 
-/* Reads lengths: one whole number per line (# starts a comment), or a JSON array of them, or a JSON
- * array of microbatches that are arrays of them. name: for messages. Fails: INPUT with line:column
- * or pointer (none at all, an empty microbatch, a length below 1 or beyond PP_LENGTH_MAX, more than
- * PP_LENGTHS_MAX), NOMEM. */
+/* Parses lengths: one whole number per line (# starts a comment), or a JSON array of numbers, or a
+ * JSON array of microbatches, each an array of numbers. name: what messages call the file.
+ * Fails: INPUT with line:column or JSON Pointer (no length, an empty microbatch, a length below 1
+ * or beyond PP_LENGTH_MAX, more than PP_LENGTHS_MAX), NOMEM. */
 PP_MUST_CHECK pp_status pp_lengths_parse(const char *text, size_t bytes, const char *name,
                                          pp_lengths *lengths_out, pp_err *err);
 

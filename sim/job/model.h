@@ -1,4 +1,4 @@
-/* A transformer to be trained: sizes only, no time. Read from a file of ours
+/* The sizes of a transformer to be trained. They are read from a ppsim.model file
  * ("format":"ppsim.model") or from a Hugging Face config.json; both are recognised by content. */
 #ifndef PPSIM_SIM_JOB_MODEL_H
 #define PPSIM_SIM_JOB_MODEL_H
@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #define PP_MODEL_LAYERS_MAX 100000
-#define PP_MODEL_SIZE_MAX ((int64_t)1 << 31) /* every other size */
-#define PP_MODEL_SEQ_MAX ((int64_t)1 << 24)  /* its square sums must fit 64 bits */
+#define PP_MODEL_SIZE_MAX ((int64_t)1 << 31) /* for sizes without a limit of their own */
+#define PP_MODEL_SEQ_MAX ((int64_t)1 << 24)  /* sums of its squares must fit 64 bits */
 #define PP_MODEL_EXPERTS_MAX ((int64_t)1 << 20)
 #define PP_MODEL_MTP_MAX 64
 #define PP_MODEL_PARAMETERS_MAX ((int64_t)1 << 53) /* exact as a double */
@@ -24,33 +24,33 @@ typedef enum pp_attention_kind {
 typedef struct pp_model {
     char name[64];
     char summary[160];    /* one line with the source */
-    bool no_source_given; /* a file of ours that does not say where its numbers are from */
-    int64_t layers;       /* decoder layers, MTP modules not counted */
+    bool no_source_given; /* a ppsim.model file without the source of its numbers */
+    int64_t layers;       /* decoder layers, without MTP modules */
     int64_t hidden;
     int64_t heads;
     int64_t kv_heads;
     int64_t head_dim; /* of q and k; MLA: qk_nope_head_dim + qk_rope_head_dim */
     int64_t ffn;      /* inner width of the dense MLP (one of the two halves when gated) */
-    int64_t vocab;    /* as published, not padded; 0: neither embedding nor head */
+    int64_t vocab;    /* as published, not padded; 0: there is neither embedding nor head */
     int64_t max_seq_length;
 
-    bool gated_mlp;         /* SwiGLU: three matrices; otherwise two (GELU) */
-    bool rms_norm;          /* otherwise layer norm with bias */
-    bool linear_bias;       /* biases in all linear layers of a block, qkv and out included */
+    bool gated_mlp;         /* three matrices (SwiGLU); false: two (GELU) */
+    bool rms_norm;          /* false: layer norm with bias */
+    bool linear_bias;       /* biases in all linear layers of a block, including qkv and output */
     bool qkv_bias;          /* in the q, k and v projections (Qwen2) */
     bool out_bias;          /* in the attention's output projection */
     bool qk_norm;           /* an RMS norm of head_dim on q and one on k (Qwen3) */
     bool tied_embeddings;   /* the head shares the embedding table */
     bool learned_positions; /* a max_seq_length x hidden table on the first stage */
-    bool dropout;           /* masks are kept for the backward pass (GPT-2, GPT-3, Megatron) */
+    bool dropout;           /* masks are kept for the backward (GPT-2, GPT-3, Megatron) */
     int64_t sliding_window; /* 0: none */
 
     int64_t experts; /* 0: dense */
     int64_t experts_per_token;
     int64_t expert_ffn;   /* inner width of one routed expert */
     int64_t shared_ffn;   /* inner width of all shared experts together; 0: none */
-    int64_t dense_layers; /* the first so many layers are dense (MoE models) */
-    bool router_bias;     /* a bias per expert for load balance (DeepSeek-V3) */
+    int64_t dense_layers; /* MoE models: number of dense layers, which come first */
+    bool router_bias;     /* a bias per expert that balances the load (DeepSeek-V3) */
 
     pp_attention_kind attention;
     int64_t q_lora_rank;      /* MLA; 0: q is projected directly */
@@ -59,22 +59,22 @@ typedef struct pp_model {
     int64_t qk_rope_head_dim; /* MLA */
     int64_t v_head_dim;       /* MLA; otherwise head_dim */
 
-    int64_t mtp_layers; /* multi-token-prediction modules, before the loss */
+    int64_t mtp_layers; /* multi-token prediction (MTP) modules, before the loss */
 } pp_model;
 
-/* text: the file's content.  file: name for messages; the model is called by "name", or by the
- * file's stem for a config.json.
- * Fails: INPUT (unknown architecture or missing key, named), NOMEM. */
+/* Parses the content of a model file. file: what messages call it; a config.json gives the model
+ * the stem of this name. Fails: INPUT (an unknown architecture or a missing key), NOMEM. */
 PP_MUST_CHECK pp_status pp_model_parse(const char *text, size_t bytes, const char *file,
                                        pp_model *model_out, pp_err *err);
 
-/* Parameters of the main model, embedding and head included (tied counted once), MTP modules not:
- * what a model is named after. */
+/* The number of parameters, with embedding and head (counted once if tied) and without MTP modules,
+ * as in the names of models. */
 int64_t pp_model_parameters(const pp_model *model);
-/* Parameters of all MTP modules; they share embedding and head with the main model. */
+/* The number of parameters of all MTP modules, which share embedding and head with the model. */
 int64_t pp_model_mtp_parameters(const pp_model *model);
 
-/* Is layer `layer` (0-based; MTP modules count on from `layers`) a mixture-of-experts layer? */
+/* Returns true if a layer is a mixture-of-experts layer. layer: 0-based; MTP modules are numbered
+ * from model->layers on. */
 bool pp_model_layer_is_moe(const pp_model *model, int64_t layer);
 
 #endif

@@ -1,11 +1,11 @@
-/* The last step of reading a model from JSON, whatever its keys are called. */
+/* The last step of reading a model from JSON, for any names of keys. */
 #ifndef PPSIM_SIM_JOB_MODEL_JSON_CHECK_H
 #define PPSIM_SIM_JOB_MODEL_JSON_CHECK_H
 
 #include "sim/base/json.h"
 #include "sim/job/model.h"
 
-/* What a file calls the sizes whose relations are checked; NULL where it has no word for one. */
+/* The keys of the sizes that are checked against each other; NULL: the format has no such key. */
 typedef struct pp_model_keys {
     const char *hidden;
     const char *heads;
@@ -20,12 +20,13 @@ typedef struct pp_model_keys {
     const char *mtp_layers;
 } pp_model_keys;
 
-/* Fails with `text` at the member `key` of `root`, or at `root` when key is NULL or absent. */
+/* Reports INPUT with `text` at the member `key` of `root`, or at `root` if key is NULL or absent.
+ */
 pp_status pp_model_fail(const pp_json_at *root, const char *key, pp_err *err, const char *text);
 
-/* Fills what follows from the rest (kv_heads, head_dim, v_head_dim, ffn of a pure MoE model, the
- * biases that linear_bias implies; 0 means not given) and checks how the sizes fit together.
- * Fails: INPUT at the key to blame. */
+/* Fills in the members that follow from others if they are 0 (kv_heads, head_dim, v_head_dim, ffn
+ * of a model whose layers are all MoE, the biases that linear_bias implies), and checks that the
+ * sizes are consistent. Fails: INPUT at the wrong key. */
 PP_MUST_CHECK pp_status pp_model_complete(const pp_json_at *root, const pp_model_keys *keys,
                                           pp_model *model, pp_err *err);
 

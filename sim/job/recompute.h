@@ -1,5 +1,5 @@
-/* What the backward pass computes again instead of keeping it: of all layers alike, stage by stage,
- * or stage by stage and microbatch by microbatch. */
+/* Activation recomputation: what the backward computes again instead of keeping it. The choice is
+ * the same for all layers, or differs by stage, or by stage and microbatch. */
 #ifndef PPSIM_SIM_JOB_RECOMPUTE_H
 #define PPSIM_SIM_JOB_RECOMPUTE_H
 
@@ -11,45 +11,46 @@
 
 typedef enum pp_recompute {
     PP_RECOMPUTE_NONE,
-    PP_RECOMPUTE_SELECTIVE,    /* the attention core (Korthikanti 2022) */
-    PP_RECOMPUTE_FULL,         /* only the layer's input is kept */
-    PP_RECOMPUTE_AUTO,         /* the planner chooses; never reaches the cost model */
-    PP_RECOMPUTE_STAGES,       /* each pp_stage says it of its layers */
-    PP_RECOMPUTE_MICROBATCHES, /* a pp_recompute_table says it of every microbatch */
-    PP_RECOMPUTE_UNKNOWN,      /* of a plan that does not say it; never reaches the cost model */
+    PP_RECOMPUTE_SELECTIVE,    /* the attention core (Korthikanti et al. 2022) */
+    PP_RECOMPUTE_FULL,         /* everything in a layer; only its input is kept */
+    PP_RECOMPUTE_AUTO,         /* the planner chooses; the cost model does not accept it */
+    PP_RECOMPUTE_STAGES,       /* each pp_stage says how many of its layers */
+    PP_RECOMPUTE_MICROBATCHES, /* a pp_recompute_table says how many layers, per microbatch */
+    PP_RECOMPUTE_UNKNOWN,      /* a plan does not state it; the cost model does not accept it */
 } pp_recompute;
 
-/* Names of those before UNKNOWN, in their order, ends with NULL: none, selective, full, auto,
+/* The names of all values but UNKNOWN, in their order, ends with NULL: none, selective, full, auto,
  * per-stage, per-microbatch. */
 const char *const *pp_recompute_names(void);
-/* Of UNKNOWN it is "". */
+/* The name of a value; "" for UNKNOWN. */
 const char *pp_recompute_name(pp_recompute recompute);
 
-/* What a stage recomputes of one microbatch: so many of its first layers keep only their input, so
- * many after them all but the attention core. */
+/* What a stage recomputes for one microbatch: everything in its first `full` layers, and the
+ * attention core in the next `selective` ones. */
 typedef struct pp_recomputed {
     int32_t full, selective;
 } pp_recomputed;
 
-/* Of every replica, microbatch and stage. Owner frees with pp_recompute_table_free. */
+/* What is recomputed, by replica, microbatch and stage. Owner frees with pp_recompute_table_free.
+ */
 typedef struct pp_recompute_table {
-    uint32_t replicas, microbatches, stages; /* the first two as the workload has them */
+    uint32_t replicas, microbatches, stages; /* the first two are those of the workload */
     pp_recomputed *of; /* [(replica * microbatches + microbatch) * stages + stage] */
 } pp_recompute_table;
 
-/* No layer of any. Fails: NOMEM. */
+/* A table in which nothing is recomputed. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_recompute_table_new(uint32_t replicas, uint32_t microbatches,
                                                uint32_t stages, pp_recompute_table *table_out,
                                                pp_err *err);
 void pp_recompute_table_free(pp_recompute_table *table); /* for PP_CLEANUP; all zero is fine */
 
-/* What the stages recompute of one microbatch: [table->stages]. */
+/* The entries of one microbatch: [table->stages]. They belong to the table and may be changed. */
 pp_recomputed *pp_recompute_table_at(const pp_recompute_table *table, uint32_t replica,
                                      uint32_t microbatch);
-/* Is there one column for all microbatches of all replicas? */
+/* Returns true if all microbatches of all replicas have the same entries. */
 bool pp_recompute_table_alike(const pp_recompute_table *table);
-/* Fails: USAGE when it has another shape than workload and stages; INPUT when a stage recomputes
- * more layers of a microbatch of `replica` than it has. table: NULL is one of no shape. */
+/* Fails: USAGE when the table is NULL or its sizes are not those of workload and stages; INPUT when
+ * a stage recomputes more layers than it has for a microbatch of `replica`. */
 PP_MUST_CHECK pp_status pp_recompute_table_check(const pp_recompute_table *table,
                                                  const pp_stage *stages, uint32_t stage_count,
                                                  const pp_workload *workload, uint32_t replica,

@@ -5,15 +5,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What one stage holds, in order: embedding, layers, MTP modules, final norm + head + loss. */
+/* The parts of one stage, in this order: embedding, layers, MTP modules, final norm with head and
+ * loss. */
 typedef struct pp_stage {
     int64_t first_layer; /* 0-based */
     int64_t layers;
     int64_t mtp;
     bool embedding;
     bool loss;
-    int64_t full;      /* with PP_RECOMPUTE_STAGES: so many of its first layers keep only their */
-    int64_t selective; /* input, so many after them all but the attention core */
+    int64_t full, selective; /* with PP_RECOMPUTE_STAGES: as in pp_recomputed */
 } pp_stage;
 
 #endif

@@ -37,12 +37,12 @@ typedef struct pp_op {
     uint32_t microbatch;
     uint16_t stage;
     uint8_t kind;   /* pp_op_kind */
-    uint8_t paired; /* 1: first half of an (a;b)OVERLAP_F_B, the next op is the second half */
+    uint8_t paired; /* 1: the first half of an (a;b)OVERLAP_F_B; the next op is the second half */
 } pp_op;
 
-/* "3F7". Returns buffer. */
+/* Prints "3F7" (stage, kind, microbatch). Returns buffer. */
 const char *pp_op_print(pp_op op, char *buffer, size_t size);
-/* The inverse; the whole text must be one token. Returns false when it is none. */
+/* Parses a text that is one such token. Returns false when it is not. */
 bool pp_op_parse(const char *text, size_t bytes, pp_op *op_out);
 
 #endif

@@ -1,6 +1,7 @@
-/* The plan file ("format":"ppsim.plan"): partition, microbatches, schedule, framework, prediction
- * and provenance. The planner writes it, simulate and run read it. It holds its costs, so that
- * reading it needs neither model nor hardware file. Keys: docs/formats.md. */
+/* A plan: partition, microbatches, schedule, framework, settings, costs, prediction and provenance.
+ * The planner makes plans; `simulate` and `run` execute them. A plan contains its costs, so that it
+ * needs neither model nor hardware file. docs/formats.md explains its file, which plan_read.h and
+ * plan_write.h read and write. */
 #ifndef PPSIM_SIM_PLAN_PLAN_H
 #define PPSIM_SIM_PLAN_PLAN_H
 
@@ -11,7 +12,7 @@
 #include "sim/order/layout.h"
 #include "sim/schedule/schedule.h"
 
-/* Owner frees with pp_plan_free. "" and NULL are written as null. */
+/* Owner frees with pp_plan_free. Files have null for "" and NULL. */
 typedef struct pp_plan {
     char model[64];
     char hardware[64];
@@ -19,24 +20,24 @@ typedef struct pp_plan {
     int64_t micro_batch_size, global_batch_size, seq_length; /* 0: not known */
     char schedule[64];
     const pp_framework *framework; /* NULL: not known (recordings) */
-    bool has_sizes;                /* false: not said, which is as PP_SIZES_PLAN */
-    pp_size_protocol sizes;        /* how receivers learn the sizes of what comes */
+    bool has_sizes;                /* false: `sizes` is not stated, which means PP_SIZES_PLAN */
+    pp_size_protocol sizes;        /* how receivers learn the sizes of tensors */
     pp_comm_settings comm;
     pp_buffer_settings buffers;
     pp_host_costs host;     /* of every rank */
-    pp_ns shape_message_ns; /* a message about a shape takes */
-    int64_t tensors;        /* per stage boundary; 0: one */
-    pp_sharing sharing;     /* all zero: none */
+    pp_ns shape_message_ns; /* duration of a size message */
+    int64_t tensors;        /* per stage boundary; 0 means 1 */
+    pp_sharing sharing;     /* all zero: nothing is shared */
     pp_p2p p2p;
-    char compute_settings[128]; /* that compute cpu was measured with; "": it was not */
+    char compute_settings[128]; /* settings of compute backend cpu when measured; "": it was not */
     pp_recompute recompute;
-    int sequence_parallel; /* 1 on, 0 off, negative: not known */
-    int zero;              /* 1: optimizer state divided over dp; 0: not; negative: not known */
+    int sequence_parallel; /* 1: on, 0: off, negative: not known */
+    int zero;              /* ZeRO stage, 0 or 1; negative: not known */
     bool step_sync;
     int64_t memory_limit_bytes;    /* 0: none */
     pp_stage *partition;           /* [parallel.pp * parallel.vpp], or NULL */
-    pp_workload workload;          /* 1 replica, or dp of them */
-    pp_recompute_table recomputed; /* of it, with PP_RECOMPUTE_MICROBATCHES; else all zero */
+    pp_workload workload;          /* of 1 replica, or of dp */
+    pp_recompute_table recomputed; /* for PP_RECOMPUTE_MICROBATCHES; otherwise all zero */
     uint32_t order_count;          /* 1, or one per replica */
     pp_order **order;              /* [order_count] */
     uint32_t costs_count;          /* 1, or one per replica */
@@ -44,61 +45,64 @@ typedef struct pp_plan {
     bool has_memory_costs;
     pp_memory_costs memory_costs; /* --memory-costs of an abstract study */
     pp_notes assumptions;
-    pp_report *prediction; /* of the slowest replica; NULL: none */
+    pp_report *prediction; /* for the slowest replica; NULL: none */
     char version[32];
     char *command; /* NULL: unknown */
     uint64_t seed;
     char profile_sha256[65];    /* "": made without a profile */
-    pp_notes profile_classes;   /* of it, that were used, and their forms with parameters */
+    pp_notes profile_classes;   /* classes of the profile that were used, with fitted forms */
     pp_uncertainty uncertainty; /* of the predicted step */
-    pp_ns predicted_in_file_ns,
-        makespan_in_file_ns; /* of the prediction in the file; 0: it has none */
+    /* The prediction in the file that was read; 0: it has none. */
+    pp_ns predicted_in_file_ns, makespan_in_file_ns;
     int64_t peak_in_file_bytes;
 } pp_plan;
 
 PP_MUST_CHECK pp_status pp_plan_new(pp_plan **plan_out, pp_err *err);
 void pp_plan_free(pp_plan **plan); /* for PP_CLEANUP; *plan NULL is fine */
 
-/* What the plan says about shapes, hosts and tensors. */
+/* The plan's size protocol, tensors per boundary and host costs. */
 pp_exchange_options pp_plan_exchange(const pp_plan *plan);
 
-/* pp_plan.recompute in the plainest way: none, selective or full where layers are said one by one
- * and all `stages` do so with all of them (and hold no MTP module, of which nothing is said);
- * per stage where all microbatches are alike. */
+/* pp_plan.recompute in its simplest form. Counts of layers become NONE, SELECTIVE or FULL if they
+ * cover all layers of all `stages` alike and there is no MTP module (counts exclude those);
+ * MICROBATCHES becomes STAGES if all microbatches are alike. */
 pp_recompute pp_plan_recompute(const pp_plan *plan, uint32_t stages);
-/* What a stage recomputes of the first microbatch, where layers are said one by one. */
+/* What a stage recomputes for the first microbatch, if the plan has counts of layers. */
 pp_recomputed pp_plan_recomputed(const pp_plan *plan, uint32_t stage);
 
-/* Gives all microbatches the costs of the longest, where the shapes are padded.
- * Fails: USAGE (they are padded to other lengths than there are, or differ in what they recompute).
- */
+/* With padding, gives all microbatches the costs of the longest one. Fails: USAGE when they would
+ * be padded to a length that no microbatch has, or differ in what they recompute; NOMEM. */
 PP_MUST_CHECK pp_status pp_plan_pad(const pp_size_protocol *shapes, pp_plan *plan, pp_err *err);
 
-/* Lowers an order as the plan says, shape protocol included. costs: of that order.
- * Fails: USAGE (the framework has not that protocol), INFEASIBLE (cannot finish, or
- * mismatched sizes), NOMEM. */
+/* Lowers an order by the plan's framework and size protocol. costs: those of the order.
+ * Fails: USAGE (the framework does not support the protocol), INFEASIBLE (the order cannot finish,
+ * or sizes are mismatched), NOMEM. */
 PP_MUST_CHECK pp_status pp_plan_lower(const pp_plan *plan, const pp_order *order,
                                       const pp_costs *costs, pp_program **program_out, pp_err *err);
 
-/* How transfers of a lowered program meet, what they share and who holds their buffers. Simulating
- * a program of the plan includes it. Fails: USAGE (settings that the framework has not). */
+/* Sets the semantics, sharing and buffers of a lowered program's transfers from the plan.
+ * pp_plan_simulate does this itself. Fails: USAGE (settings that the framework does not support).
+ */
 PP_MUST_CHECK pp_status pp_plan_set_semantics(const pp_plan *plan, pp_program *program,
                                               pp_err *err);
 
-/* Lowers and simulates every replica; report_out is that of the slowest one (lowest on ties), with
- * the memory of the one that needs most (report->memory_replica).
- * program_out, timeline_out, costs_out: of that replica, each may be NULL; costs stay the plan's.
- * Fails: USAGE (settings that the framework has not), INFEASIBLE (deadlock), INPUT, NOMEM. */
+/* Lowers and simulates every replica. report_out is the report of the slowest one (the first of
+ * several), with the memory of the replica that needs most (report->memory_replica).
+ * program_out, timeline_out and costs_out: those of the slowest replica; each may be NULL. The
+ * costs remain the plan's. Fails: USAGE (settings that the framework does not support), INFEASIBLE
+ * (deadlock), INPUT, NOMEM.
+ */
 PP_MUST_CHECK pp_status pp_plan_simulate(const pp_plan *plan, pp_program **program_out,
                                          pp_timeline **timeline_out, const pp_costs **costs_out,
                                          pp_report **report_out, pp_err *err);
 
-/* report: of the plan, simulated. true: the file's prediction is another, as the plan was edited
- * or another version predicted it. */
+/* Returns true if the prediction in the file differs from `report`, which pp_plan_simulate made,
+ * because the plan was edited or another version of ppsim predicted it. */
 bool pp_plan_is_stale(const pp_plan *plan, const pp_report *report);
 
-/* One program that was lowered elsewhere, with the plan's --comm, --lanes and step_sync.
- * framework: that lowered it; NULL: it communicates as its file says. Fails as above. */
+/* Simulates one program that was lowered elsewhere, with the plan's settings of communication and
+ * step_sync. framework: the one that lowered it; NULL: it communicates as its file states.
+ * Fails: like pp_plan_simulate. */
 PP_MUST_CHECK pp_status pp_plan_simulate_program(const pp_plan *plan, pp_program *program,
                                                  const pp_costs *costs,
                                                  const pp_framework *framework,

@@ -4,11 +4,11 @@
 
 #include "sim/base/json.h"
 
-/* A text or null; "" for null. */
+/* Reads a text; "" for null. Fails: INPUT with the place. */
 PP_MUST_CHECK pp_status pp_plan_read_name(const pp_json_at *object, const char *key, char *buffer,
                                           size_t size, pp_err *err);
 
-/* A whole number of at least 1, or null: 0. */
+/* Reads a whole number from 1 to `high`; 0 for null. Fails: INPUT with the place. */
 PP_MUST_CHECK pp_status pp_plan_read_known(const pp_json_at *object, const char *key, int64_t high,
                                            int64_t *value_out, pp_err *err);
 

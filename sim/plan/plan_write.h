@@ -5,7 +5,7 @@
 #include "sim/base/json.h"
 #include "sim/plan/plan.h"
 
-/* The plan as the root of a plan file; NULL when the build failed. */
+/* Makes the root object of a plan file. NULL when the build failed. */
 pp_json *pp_plan_write(const pp_plan *plan, pp_json_build *build);
 
 #endif

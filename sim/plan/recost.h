@@ -5,9 +5,9 @@
 #include "sim/cost/cost_model.h"
 #include "sim/plan/plan.h"
 
-/* Replaces the costs; order, partition and data stay. The plan needs a partition and sequences.
- * Fails: USAGE (the plan has none of these, or an impossible split), INPUT, NOMEM; the plan is as
- * it was then. */
+/* Replaces the plan's costs; order, partition and data remain. The plan needs a partition and the
+ * lengths of its sequences. Fails: USAGE (it lacks these, or the degrees of parallelism are
+ * impossible), INPUT, NOMEM; the plan is then unchanged. */
 PP_MUST_CHECK pp_status pp_plan_recost(const pp_cost_context *context, pp_plan *plan, pp_err *err);
 
 #endif

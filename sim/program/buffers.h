@@ -1,10 +1,11 @@
-/* Who holds the tensors that travel between ranks, and for how long. Frameworks differ in this.
+/* The buffers of the tensors that ranks exchange, and how long they are held, which differs between
+ * frameworks.
  *
  * Every byte is counted once. The input of F is part of activation_bytes from the start of F to the
- * end of B or I, so its receive buffer counts as one before that, and after it only where it is not
- * given back. The gradient that B or I needs counts from its allocation to their end. What a rank
- * sends counts from the end of the op that makes it. Tensors handed on within a rank are no
- * buffers. Sizes: costs.message_bytes. */
+ * end of B or I; its receive buffer is counted before that time, and after it if it is not released
+ * then. The gradient that B or I needs is counted from its allocation to the end of that op. A
+ * tensor that is sent is counted from the end of the op that computes it. Tensors that stay on a
+ * rank have no buffers. costs.message_bytes has the sizes. */
 #ifndef PPSIM_SIM_PROGRAM_BUFFERS_H
 #define PPSIM_SIM_PROGRAM_BUFFERS_H
 
@@ -13,13 +14,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* enum, name. The pools are as large as the program needs, counted by pp_recv_pool_of, and kept
- * for the whole step:
- *   ON_POST         allocated when the receive is posted
- *   PER_MICROBATCH  one for every receive of the step
- *   PER_STAGE       a pool per stage and direction
- *   PER_DIRECTION   a pool for activations, one for gradients
- *   POOL            one pool */
+/* X(name in the enum, name for users). Receive buffers are
+ *
+ * - ON_POST: allocated when the receive is posted,
+ * - PER_MICROBATCH: one for every receive of the step,
+ * - PER_STAGE: in a pool for each stage and direction,
+ * - PER_DIRECTION: in a pool for activations and one for gradients,
+ * - POOL: in one pool.
+ *
+ * Pools have the number of buffers that the program needs (pp_recv_pool_of) and are kept for the
+ * whole step. */
 #define PP_RECV_BUFFERS_MAP(X)          \
     X(ON_POST, "on-post")               \
     X(PER_MICROBATCH, "per-microbatch") \
@@ -27,11 +31,12 @@
     X(PER_DIRECTION, "per-direction")   \
     X(POOL, "pool")
 
-/* enum, name.
- *   UNTIL_DONE      released when the transfer is done
- *   UNTIL_WAITED    when the rank waits for it, or posts its next send of that direction
- *   UNTIL_BACKWARD  activations at the end of their B or I, gradients when the transfer is done
- *   UNTIL_STEP_END  not before the step ends */
+/* X(name in the enum, name for users). Send buffers are released
+ *
+ * - UNTIL_DONE: when the transfer is done,
+ * - UNTIL_WAITED: when the rank waits for it, or posts its next send of that direction,
+ * - UNTIL_BACKWARD: at the end of their B or I, or, for gradients, when the transfer is done,
+ * - UNTIL_STEP_END: at the end of the step. */
 #define PP_SEND_BUFFERS_MAP(X)          \
     X(UNTIL_DONE, "until-done")         \
     X(UNTIL_WAITED, "until-waited")     \
@@ -52,21 +57,20 @@ typedef enum pp_send_buffers {
         PP_SEND_BUFFERS_COUNT,
 } pp_send_buffers;
 
-/* All zero: nothing is held longer than it must be. */
+/* What a framework holds. All zero: nothing is held longer than necessary. */
 typedef struct pp_buffers {
     uint8_t recv;        /* pp_recv_buffers */
     uint8_t send;        /* pp_send_buffers */
-    bool recv_copied;    /* F gets a copy: a slot is free again when F has run, not after B */
-    bool return_outputs; /* what the last stage made is kept to the end of the step */
-    bool fused_backward; /* one graph: as much again as the activations of its forward while B or I
-                            runs, an upper bound */
+    bool recv_copied;    /* F uses a copy, so that a buffer is free after F and not after B */
+    bool return_outputs; /* the outputs of the last stage are kept to the end of the step */
+    bool fused_backward; /* B or I is one graph, which holds the activations of its forward a second
+                            time while it runs (an upper bound) */
 } pp_buffers;
 
 const char *pp_recv_buffers_name(pp_recv_buffers policy);
 const char *pp_send_buffers_name(pp_send_buffers policy);
 
-/* What a plan or a command line says of this; what it does not say is the framework's. All zero:
- * nothing is said. */
+/* Settings that override those of the framework. All zero overrides nothing. */
 typedef struct pp_buffer_settings {
     bool has_recv, has_send, has_return_outputs;
     pp_recv_buffers recv;
@@ -74,11 +78,12 @@ typedef struct pp_buffer_settings {
     bool return_outputs;
 } pp_buffer_settings;
 
-/* Names as above, outputs "on" or "off"; NULL and "" leave what *settings says. Fails: USAGE. */
+/* Parses the settings: recv and send are names of the tables above, outputs is "on" or "off". NULL
+ * and "" leave a setting as it is. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_buffer_settings_parse(const char *recv, const char *send,
                                                  const char *outputs, pp_buffer_settings *settings,
                                                  pp_err *err);
-/* "on", "off". */
+/* "on" or "off". */
 const char *pp_return_outputs_name(bool return_outputs);
 void pp_buffer_settings_apply(const pp_buffer_settings *settings, pp_buffers *buffers);
 

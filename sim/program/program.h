@@ -1,5 +1,5 @@
-/* What each rank executes, instruction for instruction, communication included: an order lowered
- * by a framework (sim/framework/). The currency between sim, runtime and traces. */
+/* What each rank executes, instruction for instruction: an order that a framework (sim/framework/)
+ * has lowered. The engine predicts it, the runtime executes it, and traces are made of it. */
 #ifndef PPSIM_SIM_PROGRAM_PROGRAM_H
 #define PPSIM_SIM_PROGRAM_PROGRAM_H
 
@@ -7,23 +7,22 @@
 
 #define PP_NO_SOURCE UINT32_MAX
 
-/* Owner frees with pp_program_free. One allocation. */
+/* One allocation, but for `comm`. Owner frees with pp_program_free. */
 typedef struct pp_program {
     uint32_t ranks, stages, microbatches;
-    uint32_t *stage_rank;   /* [stages]; of microbatches below mirrored_from */
-    uint32_t mirrored_from; /* from this microbatch on ranks are mirrored */
-    bool forward_only;      /* no I, W, B: an evaluation, or an excerpt */
+    uint32_t *stage_rank;   /* [stages]: as in pp_order */
+    uint32_t mirrored_from; /* as in pp_order */
+    bool forward_only;      /* it has no I, W, B: an evaluation, or an excerpt */
     size_t count;           /* instructions */
-    size_t *rank_begin;     /* [ranks + 1] */
+    size_t *rank_begin;     /* [ranks + 1]: the first instruction of each rank */
     pp_op *op;              /* [count] */
-    uint32_t *source;       /* [count]: the instruction whose result it needs from another stage, or
-                               PP_NO_SOURCE; what it needs from its own rank is in rank order */
-    uint32_t
-        *topological_order; /* [count]: all instructions, each after everything that it needs */
-    struct pp_comm *comm;   /* sim/program/comm.h; NULL: dependencies and latency only */
+    uint32_t *source;       /* [count]: the instruction of another stage whose result is needed, or
+                               PP_NO_SOURCE; results of the same stage are earlier on the same rank */
+    uint32_t *topological_order; /* [count]: all instructions, each after all that it needs */
+    struct pp_comm *comm;        /* sim/program/comm.h; NULL: only dependencies and latencies */
 } pp_program;
 
-/* The rank that runs `stage` of `microbatch`; the rank that runs `op`. */
+/* The rank that runs `stage` of `microbatch`, or `op`. */
 static inline uint32_t pp_program_stage_rank(const pp_program *program, uint32_t stage,
                                              uint32_t microbatch)
 {
@@ -36,8 +35,8 @@ static inline uint32_t pp_program_rank(const pp_program *program, pp_op op)
     return pp_program_stage_rank(program, op.stage, op.microbatch);
 }
 
-/* The compute ops of an order and what each needs, sorted topologically, without communication,
- * which frameworks add. Fails: INFEASIBLE when the order cannot finish (err names the ranks that
+/* Makes a program of the compute ops of an order, with sources and topological order. Frameworks
+ * add the communication. Fails: INFEASIBLE when the order cannot finish (err names the ranks that
  * wait for each other and their ops), NOMEM. */
 PP_MUST_CHECK pp_status pp_program_from_order(const pp_order *order, pp_program **program_out,
                                               pp_err *err);

@@ -1,12 +1,18 @@
-/* Start and end of every instruction of a program. The engine predicts one, the runtime measures
- * one; every metric, picture and comparison serves both. */
+/* Start and end of every instruction of a program. The engine predicts timelines and the runtime
+ * measures them; all reports, plots and comparisons accept both. */
 #ifndef PPSIM_SIM_PROGRAM_TIMELINE_H
 #define PPSIM_SIM_PROGRAM_TIMELINE_H
 
 #include "sim/base/units.h"
 #include "sim/program/program.h"
 
-/* Why a rank does not compute. */
+/* X(name, key in reports): why a rank does not compute.
+ *
+ * - DATA: the input is not computed yet.
+ * - BUFFER: the receiver of a send has not posted its receive yet.
+ * - LINK: both ends are posted, and the transfer is queued or running.
+ * - HOST: the host has not issued the op yet.
+ * - SYNC: the rank waits in a device sync. */
 #define PP_IDLE_MAP(X) X(DATA, data) X(BUFFER, buffer) X(LINK, link) X(HOST, host) X(SYNC, sync)
 
 typedef enum pp_idle_cause {
@@ -18,22 +24,22 @@ typedef enum pp_idle_cause {
 
 const char *pp_idle_key(pp_idle_cause cause);
 
-/* A rank stood still for one cause. */
+/* A time during which a rank was idle for one cause. */
 typedef struct pp_wait {
     pp_ns at_ns, waits_ns;
-    size_t step; /* that could not be taken: into comm->step; without comm into program->op */
+    size_t step; /* the step that had to wait: into comm->step, or without comm into program->op */
     uint32_t rank;
-    uint32_t transfer; /* of this rank, that it awaited; PP_NO_SOURCE without communication */
-    uint32_t blocker;  /* transfer, or op, that came late; PP_NO_SOURCE: outside the program */
+    uint32_t transfer; /* the rank's transfer that it awaited; PP_NO_SOURCE without communication */
+    uint32_t blocker;  /* the transfer or op that was late; PP_NO_SOURCE: outside the program */
     bool blocker_is_op;
     pp_idle_cause cause;
 } pp_wait;
 
 typedef enum pp_circle_reason {
-    PP_CIRCLE_BEHIND,     /* its lane has to finish waits_for first */
+    PP_CIRCLE_BEHIND,     /* waits_for is before it in its lane */
     PP_CIRCLE_NEEDS,      /* waits_for is its other end */
-    PP_CIRCLE_NOT_POSTED, /* its other end is not posted, as that rank waits for waits_for */
-    PP_CIRCLE_OWN_PLACE,  /* its own rank needs it before it posts it */
+    PP_CIRCLE_NOT_POSTED, /* its other end is not posted because that rank waits for waits_for */
+    PP_CIRCLE_OWN_PLACE,  /* its rank waits for it before posting it */
 } pp_circle_reason;
 
 typedef struct pp_circle_member {
@@ -42,7 +48,7 @@ typedef struct pp_circle_member {
     pp_circle_reason reason;
 } pp_circle_member;
 
-/* Transfers that wait for each other. */
+/* Transfers that wait for each other in a circle. */
 typedef struct pp_circle {
     pp_circle_member *member;
     size_t count;
@@ -50,28 +56,28 @@ typedef struct pp_circle {
 
 /* When the transfers of a program with communication took place, and what its ranks waited for. */
 typedef struct pp_comm_timeline {
-    pp_ns *post_ns;   /* [transfers]: its rank issued it */
-    pp_ns *start_ns;  /* [transfers]: both ends there, lane free */
+    pp_ns *post_ns;   /* [transfers]: when its rank posted it */
+    pp_ns *start_ns;  /* [transfers]: when both ends were posted and their lanes free */
     pp_ns *end_ns;    /* [transfers] */
-    pp_ns *idle_ns;   /* [ranks * PP_IDLE_COUNT]: sums of wait */
+    pp_ns *idle_ns;   /* [ranks * PP_IDLE_COUNT]: the waits, summed by cause */
     pp_ns *host_ns;   /* [steps]: clock of the host after the step; NULL unless comm->observed */
-    pp_ns *device_ns; /* [steps]: clock of the device, likewise */
-    pp_wait *wait;    /* in the order of the engine's work */
+    pp_ns *device_ns; /* [steps]: clock of the device after the step; NULL unless comm->observed */
+    pp_wait *wait;    /* in the order in which the engine found them */
     size_t wait_count, wait_capacity;
-    pp_circle circle; /* after a hang: a shortest one */
+    pp_circle circle; /* after a hang: a shortest circle */
 } pp_comm_timeline;
 
-/* Owner frees with pp_timeline_free. Rows are the program's instructions. */
+/* Owner frees with pp_timeline_free. Indices are those of the program's instructions. */
 typedef struct pp_timeline {
     size_t count;
     pp_ns *start_ns;        /* [count] */
-    pp_ns *end_ns;          /* [count + 1]; the last is 0, the end of what never had to be made */
+    pp_ns *end_ns;          /* [count + 1]; the last is 0, for instructions without a source */
     pp_comm_timeline *comm; /* NULL: a program without communication */
 } pp_timeline;
 
 /* Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_timeline_new(size_t count, pp_timeline **timeline_out, pp_err *err);
-/* The same for a program, with room for its transfers. Fails: NOMEM. */
+/* A timeline for a program, with room for its transfers. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_timeline_new_comm(const pp_program *program, pp_timeline **timeline_out,
                                              pp_err *err);
 void pp_timeline_free(pp_timeline **timeline); /* for PP_CLEANUP; *timeline NULL is fine */

@@ -1,4 +1,4 @@
-/* The instructions of a program in an order in which each comes after everything that it needs. */
+/* Sorts the instructions of a program so that each comes after everything that it needs. */
 #ifndef PPSIM_SIM_PROGRAM_TOPOLOGICAL_ORDER_H
 #define PPSIM_SIM_PROGRAM_TOPOLOGICAL_ORDER_H
 

@@ -1,5 +1,5 @@
-/* A schedule is a named generator of orders: one file in sim/schedule/ and one line in
- * sim/schedules.def. sim/schedule/registry.h finds them by name. */
+/* A schedule is a named generator of orders. It is one file in sim/schedule/ and one line in
+ * sim/schedules.def; sim/schedule/registry.h finds it by name. */
 #ifndef PPSIM_SIM_SCHEDULE_SCHEDULE_H
 #define PPSIM_SIM_SCHEDULE_SCHEDULE_H
 
@@ -10,10 +10,10 @@ typedef struct pp_schedule {
     const char *name;
     const char *summary; /* one line, with the source */
     pp_placement placement;
-    uint32_t chunks; /* the only legal v; 0: any from 2 on, and it must be given */
-    bool splits_backward;
-    bool grouped;       /* obeys pp_schedule_params.group_size */
-    bool simulate_only; /* no runtime takes it: neither planned nor written */
+    uint32_t chunks;      /* the only legal v; 0: any v >= 2, which must be given */
+    bool splits_backward; /* it has I and W instead of B */
+    bool grouped;         /* it uses pp_schedule_params.group_size */
+    bool simulate_only;   /* no runtime supports it, so that it is neither planned nor exported */
     /* Fails: USAGE when the sizes are not legal (the text gives the rule and the nearest legal
      * values), NOMEM. */
     pp_status (*build)(const pp_schedule_params *params, pp_order **order_out, pp_err *err);

@@ -1,19 +1,19 @@
-/* Transfers as collectives of two ranks, one at a time: what runtimes without send and receive do
+/* Lowers transfers to blocking collectives of two ranks, for runtimes without send and receive
  * (neuronx-distributed, PyTorch/XLA). */
 #ifndef PPSIM_SIM_FRAMEWORK_LOWERING_COLLECTIVE_H
 #define PPSIM_SIM_FRAMEWORK_LOWERING_COLLECTIVE_H
 
 #include "sim/framework/lowering/lower.h"
 
-/* 1f1b and interleaved in groups of p microbatches, in neuronx-distributed's order
- * (pipeline/scheduler.py: Train1F1BSchedule, TrainInterleavedSchedule without fused graphs): 1F1B
- * receives a gradient before it sends an activation.
- * Fails: USAGE for any other order (`framework` is for the text), NOMEM. */
+/* Lowers 1f1b, and interleaved in groups of p microbatches, with the transfers in the order of
+ * neuronx-distributed (pipeline/scheduler.py: Train1F1BSchedule, TrainInterleavedSchedule without
+ * fused graphs), whose 1F1B receives a gradient before it sends an activation.
+ * framework: for messages. Fails: USAGE for any other order, NOMEM. */
 PP_MUST_CHECK pp_status pp_lower_pairs(const pp_order *order, const char *framework,
                                        pp_program **program_out, pp_err *err);
 
-/* The same, and any other order with its transfers in the one order that PyTorch's passes give all
- * ranks. Fails: INFEASIBLE when it cannot finish, NOMEM. */
+/* Like pp_lower_pairs, but also lowers any other order, with the transfers in the single order that
+ * PyTorch's passes give to all ranks. Fails: INFEASIBLE when it cannot finish, NOMEM. */
 PP_MUST_CHECK pp_status pp_lower_pairs_any(const pp_order *order, const char *framework,
                                            pp_program **program_out, pp_err *err);
 

@@ -1,21 +1,24 @@
 /* Megatron-LM's pipeline loops (megatron/core/pipeline_parallel/schedules.py), for the frameworks
- * that keep to them. */
+ * that use them. */
 #ifndef PPSIM_SIM_FRAMEWORK_LOWERING_MEGATRON_SENDS_H
 #define PPSIM_SIM_FRAMEWORK_LOWERING_MEGATRON_SENDS_H
 
 #include "sim/framework/lowering/lower.h"
 
-/* One communicate call; NULL: nothing of that kind. */
+/* One call of Megatron's _communicate. Each op is the one whose tensor is sent or received; NULL:
+ * no such transfer. */
 typedef struct pp_megatron_call {
     const pp_op *send_prev, *recv_prev, *send_next, *recv_next;
 } pp_megatron_call;
 
+/* Writes the transfers of one call. */
 typedef void pp_megatron_batch(const pp_lowering *l, pp_megatron_call call);
 
-/* forward_backward_pipelining_without_interleaving, every call through `batch`. */
+/* Writes the steps of forward_backward_pipelining_without_interleaving, each call by `batch`. */
 void pp_megatron_single(const pp_lowering *l, pp_megatron_batch *batch);
 
-/* forward_backward_pipelining_with_interleaving without overlap, every call through `batch`. */
+/* Writes the steps of forward_backward_pipelining_with_interleaving without overlap, each call by
+ * `batch`. */
 void pp_megatron_interleaved(const pp_lowering *l, pp_megatron_batch *batch);
 
 /* The interleaved loop of one rank: `total` forwards, the first `warm` of them before the first
@@ -26,18 +29,20 @@ typedef struct pp_interleaved {
 } pp_interleaved;
 
 pp_interleaved pp_interleaved_of(const pp_lowering *l);
-/* The k-th forward, or backward: an index into the program's ops. */
+/* The index of the k-th forward or backward in the program's ops. */
 uint32_t pp_interleaved_forward(const pp_interleaved *loop, size_t k);
 uint32_t pp_interleaved_backward(const pp_interleaved *loop, size_t k);
-/* What is received once the k-th of them has run (recv_tensor_from_previous_stage): as a rule the
- * next input; on the rank where a chunk begins what the rank at its other end has just made, which
- * with a group above p is needed later. op_out is written either way; NULL: nothing. */
+/* The op whose input is received after the k-th forward or backward
+ * (recv_tensor_from_previous_stage), or NULL. As a rule it is the next op. On the rank where a
+ * chunk begins, it is the successor of what the rank at the chunk's other end has just computed,
+ * which is needed later if the group is larger than p. op_out is always written; the result points
+ * to it. */
 const pp_op *pp_interleaved_next_f(const pp_interleaved *loop, size_t k, pp_op *op_out);
 const pp_op *pp_interleaved_next_b(const pp_interleaved *loop, size_t k, pp_op *op_out);
 
-/* group_out: microbatches that a chunk runs before the next one, 0 without interleaving.
- * Fails: USAGE when the order is neither interleaved nor (single) 1f1b, or the groups are smaller
- * than p; NOMEM. */
+/* Checks that Megatron can run the order. single: 1f1b is accepted, too. group_out: the number of
+ * microbatches that a chunk runs before the next chunk; 0 without interleaving.
+ * Fails: USAGE when it cannot, or the groups are smaller than p; NOMEM. */
 PP_MUST_CHECK pp_status pp_megatron_check(const pp_order *order, const char *framework, bool single,
                                           uint32_t *group_out, pp_err *err);
 

@@ -8,23 +8,23 @@
 #include <stdint.h>
 
 enum {
-    PP_PYTHON_SET_MAX = 4,   /* members at a time */
-    PP_PYTHON_SET_SLOTS = 32 /* the largest table that so few members get */
+    PP_PYTHON_SET_MAX = 4,   /* the largest number of members at a time */
+    PP_PYTHON_SET_SLOTS = 32 /* the largest table that CPython makes for them */
 };
 
 /* {0} is the empty set. */
 typedef struct pp_python_set {
     uint32_t slot[PP_PYTHON_SET_SLOTS]; /* 0: never used, 1: removed, else member + 2 */
     uint32_t mask_grown;                /* slots - 8 */
-    uint32_t used, filled;              /* members; those and removed ones */
+    uint32_t used, filled;              /* slots of members; slots of members and removed ones */
 } pp_python_set;
 
-/* A member that it does not have yet; at most PP_PYTHON_SET_MAX at a time. */
+/* Adds a member that the set does not have. It must have fewer than PP_PYTHON_SET_MAX. */
 void pp_python_set_add(pp_python_set *set, uint32_t member);
-/* One that it has. */
+/* Removes a member that the set has. */
 void pp_python_set_remove(pp_python_set *set, uint32_t member);
 bool pp_python_set_has(const pp_python_set *set, uint32_t member);
-/* Into out: [PP_PYTHON_SET_MAX]. Returns their number. */
+/* Writes the members to `out`, [PP_PYTHON_SET_MAX], in CPython's order. Returns their number. */
 size_t pp_python_set_list(const pp_python_set *set, uint32_t *out);
 
 #endif

@@ -6,20 +6,20 @@
 
 #include "sim/order/order.h"
 
-/* One rank as the steps see it. */
+/* What the eight steps need to know about a rank. */
 typedef struct pp_dual_rank {
     uint32_t rank;
-    uint32_t place, places; /* from where phase 0 enters (0) to where it turns (places - 1) */
-    uint32_t count;         /* microbatches of a phase; at least 2 * places */
-    uint32_t stage[2];      /* [phase] */
+    uint32_t place, places; /* distance from the entry of phase 0, 0 to places - 1 */
+    uint32_t count;         /* microbatches per phase; at least 2 * places */
+    uint32_t stage[2];      /* [phase]: the stage that its microbatches pass */
     uint32_t first[2];      /* [phase]: its first microbatch */
 } pp_dual_rank;
 
-/* Rank `rank` of a V over `ranks`; of two directions over `ranks`, an even number. */
+/* Rank `rank` in a V of `ranks` ranks, and in two directions over an even number of `ranks`. */
 pp_dual_rank pp_dual_v(uint32_t rank, uint32_t ranks, uint32_t microbatches);
 pp_dual_rank pp_dual_directions(uint32_t rank, uint32_t ranks, uint32_t microbatches);
 
-/* All ranks of `order`, which is empty. Fails: NOMEM. */
+/* Fills all ranks of an empty order. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_dual_fill(pp_order *order,
                                      pp_dual_rank rank_of(uint32_t rank, uint32_t ranks,
                                                           uint32_t microbatches),

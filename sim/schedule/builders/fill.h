@@ -1,4 +1,4 @@
-/* Orders whose ranks can be written one after the other. */
+/* Builds orders whose ranks can be written one after the other. */
 #ifndef PPSIM_SIM_SCHEDULE_BUILDERS_FILL_H
 #define PPSIM_SIM_SCHEDULE_BUILDERS_FILL_H
 
@@ -8,14 +8,14 @@
 /* Appends all ops of `rank`. */
 typedef void (*pp_fill_rank)(pp_order *order, uint32_t rank, const pp_schedule_params *params);
 
-/* An order on p x v stages with up to `ops` ops per stage and microbatch, filled rank by rank.
- * Fails: NOMEM. */
+/* Makes an order of p v stages with up to `ops` ops per stage and microbatch, and calls `fill` for
+ * each rank. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_schedule_fill(const pp_schedule_params *params, pp_placement placement,
                                          size_t ops, pp_fill_rank fill, pp_order **order_out,
                                          pp_err *err);
 
-/* The 1F1B pattern of stage r, for a pp_fill_rank: min(warmup, m) forwards, then one forward and
- * one backward in turn, then the remaining backwards. With warmup = m this is GPipe. */
+/* Appends the 1F1B pattern of stage r: min(warmup, m) forwards, then one forward and one backward
+ * alternately, then the remaining backwards. With warmup = m this is GPipe. */
 void pp_schedule_fill_1f1b(pp_order *order, uint32_t r, const pp_schedule_params *params,
                            uint32_t warmup);
 

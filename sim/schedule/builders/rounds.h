@@ -7,9 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* R = max(1, m div p) rounds must divide m; the group is m / R.
- * name: of the schedule. takes_group: the group can be given instead, as the message says.
- * Fails: USAGE. */
+/* Computes the group m / R, where R = max(1, m div p) must divide m. name: the schedule, for the
+ * message. takes_group: the message suggests to set the group size. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_rounds_group(const char *name, bool takes_group, uint32_t ranks,
                                         uint32_t microbatches, uint32_t *group_out, pp_err *err);
 

@@ -1,5 +1,5 @@
-/* The automatic zero-bubble schedule under a memory limit (Qi 2024, arXiv 2401.10241, section 3.1;
- * sail-sg zero-bubble, auto_schedule.py). */
+/* Builds the automatic zero-bubble schedule under a memory limit (Qi et al. 2024, arXiv 2401.10241,
+ * section 3.1; sail-sg zero-bubble, auto_schedule.py). */
 #ifndef PPSIM_SIM_SCHEDULE_BUILDERS_ZERO_BUBBLE_H
 #define PPSIM_SIM_SCHEDULE_BUILDERS_ZERO_BUBBLE_H
 
