@@ -74,8 +74,8 @@ pp_agreement pp_agreement_of(const pp_interpreter *in, const pp_run_options *opt
     return own;
 }
 
-/* What two ranks differ in, the plainest first; NULL: nothing. how: the words for a difference in
- * how they run. */
+/* Returns what two ranks differ in, the most telling difference first, or NULL if they agree. how:
+ * the words for a difference in how they run. */
 static const char *difference(const pp_agreement *a, const pp_agreement *b, const char *how)
 {
     if (a->version != b->version)

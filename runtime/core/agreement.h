@@ -1,4 +1,5 @@
-/* Before the first op all ranks make sure that they are about to run the same. */
+/* The agreement: before the first op all ranks check that they are about to run the same program,
+ * sizes and settings. */
 #ifndef PPSIM_RUNTIME_CORE_AGREEMENT_H
 #define PPSIM_RUNTIME_CORE_AGREEMENT_H
 
@@ -16,7 +17,8 @@ typedef struct pp_agreement {
 /* Hash of everything that execution depends on: ops, steps, transfers, and the bytes of tensors. */
 uint64_t pp_program_hash(const pp_program *program, const pp_costs *costs);
 
-/* The part that is known before a run. program_hash: pp_program_hash of both. */
+/* pp_agreement_on fills in what is known before a run; program_hash is pp_program_hash of both
+ * arguments. pp_agreement_of adds what the options of the run say. */
 pp_agreement pp_agreement_on(const pp_program *program, const pp_costs *costs,
                              uint64_t program_hash);
 pp_agreement pp_agreement_of(const pp_interpreter *in, const pp_run_options *options);

@@ -90,7 +90,8 @@ pp_tensor_bytes pp_tensor_bytes_of(const pp_program *program, const pp_costs *co
     return bytes;
 }
 
-/* The result of a rank came to this one: whatever its maker did before has happened by then. */
+/* A result of another rank has arrived at this one. Everything that its maker did before it has
+ * happened by then. */
 typedef struct arrival {
     uint32_t from;
     uint32_t made; /* position of its maker on `from` */
@@ -155,7 +156,8 @@ static void collect_arrivals(planning *p)
     }
 }
 
-/* From which position on it is certain that `consumer`, on another rank, has run. */
+/* Returns the position on this rank from which on it is certain that `consumer`, on another rank,
+ * has run. */
 static uint32_t certain_after(const planning *p, uint32_t consumer)
 {
     const arrival wanted = { .from = rank_of(p, consumer), .made = p->cells->position[consumer] };
@@ -196,7 +198,8 @@ static void add_input(planning *p, size_t i, int64_t bytes, uint32_t last)
     add(p, &pp_arena_at(p->arena, i)->in, bytes, receive != NONE, first, last);
 }
 
-/* What goes to another rank has a place of its own, the rest lies where it is used. */
+/* An output for another rank gets a place of its own; any other output is written where it is used.
+ * */
 static void add_output(planning *p, size_t i, int64_t bytes)
 {
     uint32_t consumer = p->cells->consumer[i];
@@ -257,7 +260,8 @@ static int compare_tensors(const void *left, const void *right)
     return a->place < b->place ? -1 : a->place > b->place;
 }
 
-/* Each at the lowest address that is free throughout its life, in the order of their births. */
+/* Places each tensor, in the order of first positions, at the lowest address that is free
+ * throughout its life. */
 static pp_status settle(planning *p, pp_err *err)
 {
     tensor **alive = pp_alloc_array(p->count, sizeof(tensor *));
@@ -324,7 +328,7 @@ pp_status pp_arena_plan(const pp_program_index *cells, const pp_costs *costs, ui
             pp_arena_at(&arena, i)->out = pp_arena_at(&arena, consumer)->in;
     }
     *arena_out = arena;
-    arena.place = NULL; /* the caller's now */
+    arena.place = NULL; /* it is the caller's now */
     return PP_OK;
 }
 

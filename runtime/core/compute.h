@@ -1,9 +1,8 @@
-/* What the ops of a step compute: one file in runtime/compute/ and one line in
- * runtime/computes.def each, or a caller's own (runtime/library/pp_runtime.h).
- *
- * The interpreter decides when an op runs and where its tensors lie; a compute fills them. It says
- * beforehand how many bytes they have, so that the simulator can predict and the arena can hold
- * them. */
+/* A compute backend: what the ops of a step compute. A backend is one file of runtime/compute/ and
+ * one line of runtime/computes.def, or functions of the library's caller
+ * (runtime/library/pp_runtime.h). The interpreter decides when an op runs and where its tensors
+ * lie; the backend fills them. It states the sizes of the tensors beforehand, so that the simulator
+ * can predict them and the arena can hold them. */
 #ifndef PPSIM_RUNTIME_CORE_COMPUTE_H
 #define PPSIM_RUNTIME_CORE_COMPUTE_H
 
@@ -19,29 +18,30 @@ typedef struct pp_compute_work {
     const uint32_t *stage_rank;  /* [stages] */
     const pp_workload *workload; /* one replica, padded where the size protocol pads; NULL: no
                                     sequences are known */
-    const pp_workload *data;     /* the same without padding: what the loss counts; NULL likewise */
-    const pp_stage *partition;   /* [stages], or NULL: one layer per stage */
-    const pp_costs *costs;       /* durations that the plan expects */
-    const char *settings;        /* "hidden=64,heads=4", "" for the defaults */
-    uint64_t seed;               /* of weights and data */
+    const pp_workload
+        *data; /* the same without padding, which the loss is taken over; NULL likewise */
+    const pp_stage *partition; /* [stages], or NULL: one layer per stage */
+    const pp_costs *costs;     /* durations that the plan expects */
+    const char *settings;      /* "hidden=64,heads=4", "" for the defaults */
+    uint64_t seed;             /* of weights and data */
     bool forward_only;
 } pp_compute_work;
 
-/* Where the tensors of one op lie. Their sizes are those of pp_costs: the input and the output of F
- * have message_bytes of the boundary below and above, gradients likewise. Addresses are multiples
- * of 64, NULL where there is no such tensor. */
+/* Addresses of the tensors of one op. Their sizes are those of pp_costs: input and output of F have
+ * message_bytes of the boundaries below and above the stage, gradients likewise. Addresses are
+ * multiples of 64, or NULL where there is no such tensor. */
 typedef struct pp_op_tensors {
-    const void *activation_in; /* F, I, B: what came from the stage below; first stage: NULL */
+    const void *activation_in; /* F, I, B: output of the stage below; first stage: NULL */
     void *activation_out;      /* F: for the stage above; last stage: NULL */
     const void *gradient_in;   /* I, B: from the stage above; last stage: NULL */
     void *gradient_out;        /* I, B: for the stage below; first stage: NULL */
-    void *saved;   /* F, I, B: activation_bytes less input and stash; gone after I or B */
-    void *stash;   /* F, I, W, B: stash_bytes; gone after W or B */
-    void *scratch; /* I, B: temporary_bytes; gone after the op */
-    void *logits;  /* F, I, B: logits_bytes; gone after I or B */
+    void *saved;   /* F, I, B: activation_bytes less input and stash; valid until I or B */
+    void *stash;   /* F, I, W, B: stash_bytes; valid until W or B */
+    void *scratch; /* I, B: temporary_bytes; valid during the op */
+    void *logits;  /* F, I, B: logits_bytes; valid until I or B */
 } pp_op_tensors;
 
-/* What --verify compares. Arrays of `double` or `float`, as value_bytes says. */
+/* What a verification compares: arrays of `double` or `float`, as value_bytes says. */
 typedef enum pp_values {
     PP_VALUES_GRADIENTS,  /* of one stage, summed over the microbatches */
     PP_VALUES_PARAMETERS, /* of one stage, after the update */
@@ -52,47 +52,52 @@ typedef struct pp_compute {
     const char *name;
     const char *summary;
     bool sleeps; /* ops only sleep, so preemption does not invalidate a measurement */
-    /* Writes the byte tables of *costs and has_memory; durations stay. activation_bytes includes
-     * the input where that comes from another stage. NULL: the plan's bytes are used.
-     * Fails: USAGE (settings), INPUT, NOMEM. */
+    /* Sets has_memory and the byte tables of *costs, and leaves durations as they are.
+     * activation_bytes includes the input where that comes from another stage. NULL: the plan's
+     * bytes are used. Fails: USAGE (settings), INPUT, NOMEM. */
     pp_status (*describe)(const pp_compute_work *work, pp_costs *costs, pp_err *err);
-    /* A worker holds the parameters of the stages with holds[stage]. A worker belongs to one
-     * thread. Fails: USAGE, INPUT, UNAVAILABLE, NOMEM. */
+    /* Opens a worker, which holds the parameters of the stages with holds[stage] and is used by one
+     * thread at a time. Fails: USAGE, INPUT, UNAVAILABLE, NOMEM. */
     pp_status (*open)(const pp_compute_work *work, const bool *holds, void **worker_out,
                       pp_err *err);
     void (*close)(void *worker); /* NULL is fine */
-    /* Sets gradients and losses to zero. step: 0, 1, ... */
+    /* Begins training step `step`, counted from 0: sets gradients and losses to zero. */
     pp_status (*begin)(void *worker, uint32_t step, pp_err *err);
     pp_status (*run)(void *worker, pp_op op, const pp_op_tensors *tensors, pp_err *err);
-    /* The update, after the last op and after tied gradients were exchanged. */
+    /* Updates the parameters, after the last op and the exchange of tied gradients. */
     pp_status (*end)(void *worker, pp_err *err);
-    /* When the last op ran, on this process's clock. NULL: from its call to its return. */
+    /* Start and end of the last op on this process's clock, for backends whose ops run elsewhere.
+     * NULL: an op lasts from its call to its return. */
     void (*times)(const void *worker, pp_ns *start_ns, pp_ns *end_ns);
-    /* Which GPU the worker computes on; other workers of this process may use the same. NULL: the
-     * thread's processor. */
+    /* Index of the GPU that the worker computes on; several workers of this process may use one
+     * GPU. NULL: the worker computes on the processor. */
     uint32_t (*gpu)(const void *worker);
-    /* Where tensors lie. NULL: in this process's memory. Fails: UNAVAILABLE. */
+    /* The memory that tensors must lie in. NULL: this process's. Fails: UNAVAILABLE. */
     pp_status (*memory)(pp_device_memory *memory_out, pp_err *err);
 
-    /* Weights that the first and the last stage share: each gets the other's gradient. All NULL:
-     * there are none. tied_bytes: 0 where this work ties nothing. tied_get: writes the gradient of
-     * `stage`, which is the first or the last. tied_put: adds `other`, what the other stage wrote;
-     * both sides add in the same order, the first stage first. */
+    /* Weights that the first and the last stage share (tied embeddings): each stage adds the
+     * gradient of the other. All three are NULL if the backend has none. tied_bytes returns 0 where
+     * this work ties nothing. tied_get writes the gradient of `stage`, which is the first or the
+     * last. tied_put adds `other`, which the other stage wrote; both sides add the gradient of the
+     * first stage first, so that the sums are equal to the bit. */
     size_t (*tied_bytes)(const void *worker);
     void (*tied_get)(const void *worker, uint32_t stage, void *out);
     void (*tied_put)(void *worker, uint32_t stage, const void *other);
 
-    /* All NULL: there is nothing to verify. value_count: how many values of `which` there are. */
+    /* Access to values for verification; all NULL: there is nothing to verify. value_count returns
+     * how many values of kind `which` a stage has. */
     size_t (*value_bytes)(const void *worker); /* 8: double, 4: float */
     size_t (*value_count)(const void *worker, uint32_t stage, pp_values which);
     void (*value_read)(const void *worker, uint32_t stage, pp_values which, void *out);
-    /* Adds to one parameter: the index-th of those that value_read gives. */
+    /* Adds `by` to one parameter, the index-th of those that value_read gives. */
     void (*value_nudge)(void *worker, uint32_t stage, size_t index, double by);
-    /* The first failure of calls that return no status. NULL: they cannot fail. */
+    /* Returns the first failure of the calls above that return no status. NULL: they cannot fail.
+     * */
     pp_status (*check)(void *worker, pp_err *err);
-    /* The compute that --verify compares it with, whose values are double, its settings, and
-     * how far they may differ, relative to the largest value of a stage and kind.
-     * settings_out: PP_SETTINGS_MAX bytes. NULL: none. Fails: USAGE. */
+    /* Names the backend that this one is verified against, whose values are double, its settings,
+     * and the tolerance relative to the largest value of a stage and kind. settings_out:
+     * PP_SETTINGS_MAX bytes. NULL: none, it is compared with a sequential run of itself only.
+     * Fails: USAGE. */
     pp_status (*reference)(const pp_compute_work *work, const struct pp_compute **compute_out,
                            double *tolerance_out, char *settings_out, pp_err *err);
 } pp_compute;

@@ -28,7 +28,7 @@ static bool known(const scene *s, uint32_t rank)
     return !s->known || s->known[rank];
 }
 
-/* Has the rank of transfer t posted it? */
+/* Returns whether the rank of transfer t has posted it. */
 static bool posted(const scene *s, uint32_t t)
 {
     const pp_comm *comm = s->program->comm;
@@ -67,7 +67,7 @@ static uint32_t waits_for(const scene *s, uint32_t rank)
     return known(s, peer) && posted(s, other) ? NONE : peer;
 }
 
-/* "rank 1 waits for 2RECV_F5 from rank 0 since 10.00 s". */
+/* Describes what a rank does: "rank 1 waits for 2RECV_F5 from rank 0 since 10.00 s". */
 static void tell(const scene *s, uint32_t rank, char *buffer, size_t size)
 {
     char token[40];
@@ -113,7 +113,7 @@ static void tell(const scene *s, uint32_t rank, char *buffer, size_t size)
              m->doing == PP_DOING_MEETING ? "waits for all other ranks" : "posts a message", since);
 }
 
-/* Why the last rank of a chain stands still. */
+/* Returns why the last rank of a chain stands still. */
 static const char *reason(const scene *s, uint32_t rank)
 {
     if (!known(s, rank))
@@ -147,8 +147,8 @@ static void append(char *text, size_t size, const char *more)
     snprintf(text + used, size - used, "%s%s", used ? "; " : "", more);
 }
 
-/* The rank to begin with: one that waits for its turn, which ends at one that computes, else for a
- * message. */
+/* Returns the rank at which the search begins: one that waits for its turn on a GPU, since that
+ * chain ends at the rank that computes; else one that waits for a message. */
 static uint32_t first_waiting(const scene *s)
 {
     uint32_t first = longest(s, PP_DOING_TURN);
@@ -165,7 +165,7 @@ static uint32_t who_waits_for(const scene *s, uint32_t rank)
     return NONE;
 }
 
-/* A rank that is gone, or NONE. */
+/* Returns a rank that died or whose process does not answer, or NONE. */
 static uint32_t gone(const scene *s)
 {
     for (uint32_t r = 0; r < s->program->ranks; r++) {
@@ -175,7 +175,7 @@ static uint32_t gone(const scene *s)
     return NONE;
 }
 
-/* The lowest rank of the circle that `rank` is on. */
+/* Returns the lowest rank of the circle that `rank` is on. */
 static uint32_t lowest(const scene *s, uint32_t rank)
 {
     uint32_t low = rank;
@@ -186,8 +186,9 @@ static uint32_t lowest(const scene *s, uint32_t rank)
     return low;
 }
 
-/* The lowest rank of the circle that the chain from `rank` runs into, so that it reads alike
- * whoever waited first; or NONE, with the chain's end in *last_out. */
+/* Follows the chain of waits from `rank`. Returns the lowest rank of the circle that it runs into,
+ * so that the report is the same whichever rank waited first; or NONE, with the end of the chain in
+ * *last_out. */
 static uint32_t follow(const scene *s, uint32_t rank, uint32_t *last_out)
 {
     uint32_t slow = rank;

@@ -1,4 +1,5 @@
-/* Fault injection: tests that each fault is reported and none hangs the run. */
+/* Fault injection: faults that a run is given on purpose, to test that each is reported and none
+ * hangs the run. */
 #ifndef PPSIM_RUNTIME_CORE_FAULTS_H
 #define PPSIM_RUNTIME_CORE_FAULTS_H
 
@@ -52,7 +53,7 @@ typedef struct pp_fault {
     uint32_t rank; /* that sends, computes or starts */
     uint32_t at;   /* index of the message or op among those of the rank in a step, from 0 */
     uint32_t step; /* of the run, from 0 */
-    pp_ns time_ns; /* of DELAY and STALL */
+    pp_ns time_ns; /* duration of DELAY and STALL */
 } pp_fault;
 
 #define PP_FAULTS_MAX 16
@@ -62,11 +63,12 @@ typedef struct pp_faults {
     size_t count;
 } pp_faults;
 
-/* Adds "drop,rank=1,at=3,step=0", "stall,rank=2,at=5,time=2s", "plan,rank=1". What is left out is
- * 0. Fails: USAGE. */
+/* Parses a fault and adds it: "drop,rank=1,at=3,step=0", "stall,rank=2,at=5,time=2s",
+ * "plan,rank=1". Keys that are left out are 0. Fails: USAGE. */
 PP_MUST_CHECK pp_status pp_faults_add(const char *text, pp_faults *faults, pp_err *err);
 
-/* The fault of `kind` that hits here, or NULL. faults: NULL is fine. */
+/* Returns the fault of `kind` that hits message or op `at` of `rank` in `step`, or NULL. faults:
+ * NULL is fine. */
 const pp_fault *pp_faults_at(const pp_faults *faults, pp_fault_kind kind, uint32_t rank,
                              uint32_t step, uint32_t at);
 

@@ -21,7 +21,8 @@
 #define NONE PP_NO_SOURCE
 #define LOOK_UP_NS 20000000
 
-/* The time now, but later than every stamp before it, so that stamps order events. */
+/* Returns the current time, or one nanosecond after the previous stamp if that is later, so that
+ * stamps order the events of a rank. */
 static pp_ns stamp(pp_interpreter *in)
 {
     pp_ns now_ns = pp_clock_now_ns();
@@ -80,7 +81,7 @@ static void poison(const pp_interpreter *in, size_t place, int64_t bytes)
 {
     void *at = pp_arena_address(&in->arena, place);
     pp_err unimportant = { 0 }; /* what it leaves behind is less easily found, but right */
-    if (!in->poison || !at || bytes <= 0) /* where all of a tensor is carried */
+    if (!in->poison || !at || bytes <= 0) /* poison needs tensors that are carried whole */
         return;
     if (in->memory)
         (void)!in->memory->fill(in->memory, at, 0xff, (size_t)bytes, &unimportant);
@@ -108,9 +109,10 @@ static pp_status reap(pp_interpreter *in, pp_ns now_ns, uint32_t position, pp_er
         const pp_transfer *own = &in->program->comm->transfer[t];
         bool done = false;
         bool tensor = !pp_transfer_is_shape((pp_transfer_kind)own->kind);
-        bool last = own->part + 1u >= in->program->comm->parts; /* of what lies in one place */
+        bool last = own->part + 1u >= in->program->comm->parts; /* the last part of a tensor */
         const pp_op_places *place = tensor ? pp_arena_at(&in->arena, op_of(in, own)) : NULL;
-        if (!status && place && place->out_until < position) { /* its place is needed */
+        if (!status && place &&
+            place->out_until < position) { /* its memory is about to be reused */
             status = in->transport->wait(in->world, in->rank, t, &in->record->done_ns[t], err);
             done = !status;
         } else if (!status && in->stuck[own->peer] != in->look_around) {
@@ -130,7 +132,7 @@ static pp_status reap(pp_interpreter *in, pp_ns now_ns, uint32_t position, pp_er
     return status;
 }
 
-/* The header that both ends of transfer t must have. */
+/* Returns the header that both ends of transfer t must have. */
 static pp_message message_of(const pp_interpreter *in, uint32_t t, uint32_t sequence)
 {
     const pp_transfer *own = &in->program->comm->transfer[t];
@@ -167,7 +169,8 @@ static void find_payload(const pp_interpreter *in, const pp_transfer *t, pp_post
     post->payload_bytes = (size_t)(end - offset);
 }
 
-/* The contents of a size message: tokens, sequences, and the bytes of the tensor that follows. */
+/* Writes the contents of a size message: tokens, sequences, and the bytes of the tensor that
+ * follows. */
 static void write_shape(const pp_interpreter *in, const pp_transfer *t, int64_t *shape)
 {
     const pp_workload *data = in->work->workload;
@@ -178,8 +181,9 @@ static void write_shape(const pp_interpreter *in, const pp_transfer *t, int64_t 
                    : 0;
 }
 
-/* How long transfer `own` takes once the one before it on its edge has ended. Costs of the parts of
- * a group count from the start of the group. */
+/* Returns how long transfer `own` takes once the one before it on its edge has ended. Costs of the
+ * parts of a group count from the start of the group, so that the cost of the part before is
+ * subtracted. */
 static pp_ns takes_ns(const pp_interpreter *in, const pp_transfer *own, bool buffered)
 {
     const pp_comm *comm = in->program->comm;
@@ -250,10 +254,10 @@ static pp_status post_group(pp_interpreter *in, uint32_t g, uint32_t position, p
     return status;
 }
 
-/* The size in a message must be the one that the receive of the tensor was planned for. */
+/* Checks that the sizes in the messages of a group are those that the receives were planned for. */
 static pp_status read_shapes(pp_interpreter *in, uint32_t g, pp_err *err)
 {
-    if (g == NONE) /* protocol local: from the rank's own copy of the data */
+    if (g == NONE) /* protocol local: sizes come from the rank's own copy of the data */
         return PP_OK;
     const pp_group *group = &in->program->comm->group[g];
     for (uint32_t t = group->first; t < group->first + group->count; t++) {
@@ -274,7 +278,7 @@ static pp_status read_shapes(pp_interpreter *in, uint32_t g, pp_err *err)
     return PP_OK;
 }
 
-/* Counts what is allocated from the start of op i on. */
+/* Counts the memory that is allocated from the start of op i on. */
 static void count_start(pp_interpreter *in, size_t i)
 {
     pp_op op = in->program->op[i];
@@ -366,7 +370,7 @@ static pp_op_tensors tensors_of(const pp_interpreter *in, size_t i)
     };
 }
 
-/* Faults that hit ops. */
+/* Carries out the faults that hit op i. */
 static pp_status suffer(pp_interpreter *in, size_t i, pp_err *err)
 {
     uint32_t at = in->ops_run++;
@@ -392,8 +396,8 @@ static void keep_bytes(const pp_interpreter *in, size_t i, int end)
         memcpy(in->record->bytes[i][end], in->bytes, sizeof in->bytes);
 }
 
-/* Of the processor itself; within the call, and not where bytes are compared: those are counted
- * when the op is called and when it returns. */
+/* Replaces the times of op i by those that the backend measured, where it has any. Where bytes are
+ * compared the times of the call stay, because the bytes were counted at these times. */
 static void keep_times(const pp_interpreter *in, size_t i)
 {
     pp_ns *start_ns = &in->record->start_ns[i];
@@ -449,7 +453,7 @@ static pp_status run_op(pp_interpreter *in, uint32_t i, uint32_t position, pp_er
     if (!in->turn)
         return compute(in, i, err);
     pp_progress_set(in->progress, PP_DOING_TURN, i, pp_clock_now_ns());
-    pthread_mutex_lock(in->turn); /* an op of another rank ends by itself */
+    pthread_mutex_lock(in->turn); /* the op that holds the lock does not depend on this rank */
     status = compute(in, i, err);
     pthread_mutex_unlock(in->turn);
     return status;
@@ -466,14 +470,14 @@ static pp_status take_step(pp_interpreter *in, pp_step step, uint32_t position, 
         return wait_group(in, step.index, err);
     case PP_STEP_READ:
         return read_shapes(in, step.index, err);
-    case PP_STEP_SYNC: /* ops are over when they return */
+    case PP_STEP_SYNC: /* nothing to do: an op is complete when it returns */
     case PP_STEP_MARK:
         break;
     }
     return PP_OK;
 }
 
-/* Until the last send is done. */
+/* Waits until all open sends are done. */
 static pp_status drain(pp_interpreter *in, pp_err *err)
 {
     pp_status status = PP_OK;

@@ -1,5 +1,5 @@
-/* Carries out one rank's part of a program, step by step. Nothing else does so. It knows neither
- * how messages travel nor what ops compute. */
+/* The interpreter: the only code that carries out a rank's part of a program, step by step. How
+ * messages travel is left to the transport, and what ops compute to the compute backend. */
 #ifndef PPSIM_RUNTIME_CORE_INTERPRETER_H
 #define PPSIM_RUNTIME_CORE_INTERPRETER_H
 
@@ -11,15 +11,16 @@
 
 #include <stdatomic.h>
 
-/* The state of one rank: its inputs up to `poison`, then outstanding sends and what it holds. */
+/* The state of one rank. The caller sets the fields up to `poison`; the others are the
+ * interpreter's. */
 typedef struct pp_interpreter {
     const pp_program *program;
     const pp_costs *costs;
     const pp_program_index *cells;
     uint64_t program_hash;
     uint32_t rank;
-    int64_t limit_bytes;            /* as of pp_arena_plan */
-    pp_arena_block *block;          /* as of pp_arena_take */
+    int64_t limit_bytes;            /* see pp_arena_plan */
+    pp_arena_block *block;          /* see pp_arena_take */
     const pp_device_memory *memory; /* likewise */
     pp_arena arena;
     const pp_transport *transport;
@@ -30,18 +31,18 @@ typedef struct pp_interpreter {
     const pp_record *record;
     pp_progress *progress;
     const pp_faults *faults;
-    const atomic_bool *ended; /* the run was ended from outside */
+    const atomic_bool *ended; /* set when the run is ended from outside */
     pthread_mutex_t *turn;    /* held during an op; NULL: none */
     bool poison;              /* memory not in use holds NaN; only where limit_bytes is negative */
 
     uint32_t run_step;
-    pp_ns last_ns;         /* stamps of a rank never repeat */
-    uint32_t *sent, *came; /* [ranks]: messages to and from each in this step */
+    pp_ns last_ns;         /* the previous time stamp; stamps of a rank never repeat */
+    uint32_t *sent, *came; /* [ranks]: messages to and from each rank in this step */
     uint32_t *open_send;   /* [transfers of the rank]: sends that are not done, in order */
     size_t open_count;
     bool single_lane;    /* a group is posted when the one before it is done (PP_LANES_SINGLE) */
     uint32_t last_group; /* posted in this step, or PP_NO_SOURCE */
-    uint64_t *stuck;     /* [ranks]: look-around in which the oldest send to it was not done */
+    uint64_t *stuck;     /* [ranks]: pass of `reap` in which the oldest send to it was not done */
     uint64_t look_around;
     int64_t (*shape)[4]; /* [transfers]: payload of messages about shapes; NULL: none */
     int64_t bytes[PP_MEMORY_COUNT];
@@ -49,13 +50,14 @@ typedef struct pp_interpreter {
     uint32_t ops_run;
 } pp_interpreter;
 
-/* limit_bytes: see pp_arena_plan. The fields up to `poison` are the caller's to set before.
- * Fails: NOMEM, INPUT. */
+/* Plans and takes the memory of the rank. The caller has set the fields up to `poison`. Fails:
+ * NOMEM, INPUT. */
 PP_MUST_CHECK pp_status pp_interpreter_prepare(pp_interpreter *in, pp_err *err);
 void pp_interpreter_free(pp_interpreter *in);
 
-/* Carries out one step, and returns when the last send is done. All ranks have called
- * transport->begin. Fails: as transport and compute; INFEASIBLE "stopped". */
+/* Carries out one training step and returns when the last send is done. All ranks have called
+ * transport->begin. Fails: as transport and compute; INFEASIBLE "stopped" when the run was ended
+ * from outside. */
 PP_MUST_CHECK pp_status pp_interpret(pp_interpreter *in, uint32_t run_step, pp_err *err);
 
 #endif

@@ -7,7 +7,7 @@
 #include "runtime/core/memory_check.h"
 
 #define OPS_PER_PREEMPTION 8
-#define PART_LOST 50 /* a void iteration lost more than 1/50 of its ops' time */
+#define PART_LOST 50 /* a void iteration was preempted for more than 1/50 of its ops' time */
 
 pp_status pp_worker_group_keep(pp_worker_group *group, uint32_t number, pp_err *err)
 {

@@ -16,9 +16,9 @@
 
 #define NONE PP_NO_SOURCE
 
-/* When the sends of group g begin, and their receives: both ends are posted (a buffered one needs
- * its own only) and what went before on the edge is through. before_ns: [ranks] of sends, then of
- * receives. */
+/* Computes when the transfers of group g begin: when both ends are posted (of a buffered send, its
+ * own end only) and the transfer before it on its edge is done. before_ns: [ranks] of sends, then
+ * of receives; when the last transfer to or from each rank ended. */
 static void time_group(const pp_program *program, const pp_costs *costs, uint32_t g,
                        pp_ns (*before_ns)[2], pp_comm_timeline *out)
 {
@@ -63,7 +63,7 @@ static pp_status time_transfers(const pp_program *program, const pp_costs *costs
     return PP_OK;
 }
 
-/* Idle time of one rank. */
+/* The idle time of one rank, as it is collected. */
 typedef struct idling {
     const pp_program *program;
     pp_timeline *timeline;
@@ -99,7 +99,7 @@ static void stand_still(idling *w, pp_idle_cause cause, pp_ns until_ns, size_t s
     w->clock_ns = until_ns;
 }
 
-/* The rank waited for what ended last in group g, but no longer than until_ns. */
+/* Attributes the time until until_ns to the transfer of group g that ended last. */
 static void await_group(idling *w, uint32_t g, size_t step, pp_ns until_ns)
 {
     const pp_comm *comm = w->program->comm;

@@ -6,21 +6,22 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The bytes that the simulator's account has right after each op's start and end. */
+/* Compares the bytes that the simulator's account has right after the start and the end of each op
+ * with the bytes that were counted. */
 typedef struct comparing {
     const pp_record *record;
     const pp_program *program;
     const pp_timeline *timeline;
     size_t next, end; /* ops of the rank */
-    int side;         /* of `next`: 0 its start is to come, 1 its end */
+    int side;         /* instant of `next` to compare: 0 its start, 1 its end */
     int64_t bytes[PP_MEMORY_COUNT];
-    size_t wrong; /* op, or SIZE_MAX */
+    size_t wrong; /* first op that differs, or SIZE_MAX */
     int wrong_side, component;
     int64_t predicted;
     uint64_t checks;
 } comparing;
 
-/* All instants that lie before `until_ns` have the bytes that were last reported. */
+/* Compares all instants before `until_ns`: they have the bytes that were reported last. */
 static void settle(comparing *c, pp_ns until_ns)
 {
     while (c->next < c->end && c->wrong == SIZE_MAX) {
@@ -48,7 +49,8 @@ static void compare_sample(void *context, pp_ns at_ns, const int64_t bytes[PP_ME
     memcpy(c->bytes, bytes, sizeof c->bytes);
 }
 
-/* Stages' microbatches between their F and their B or W: as many as the order of the rank says. */
+/* Checks the most activations that each rank held at once against the order of the rank: an
+ * activation is held from its F to its B or W. */
 static pp_status check_live(const pp_program *program, const pp_record *record, uint32_t rank,
                             pp_err *err)
 {

@@ -1,4 +1,4 @@
-/* Is the memory that the ranks counted the memory that the simulator predicts? */
+/* Checks that the memory that the ranks counted is the memory that the simulator predicts. */
 #ifndef PPSIM_RUNTIME_CORE_MEMORY_CHECK_H
 #define PPSIM_RUNTIME_CORE_MEMORY_CHECK_H
 

@@ -1,6 +1,6 @@
-/* Rows for the times of a step, and their journey to the process of rank 0. The numbers of a
- * rank are packed in a fixed order, the same for packing and unpacking (visit_rank); times are
- * moved to the clock of rank 0 on arrival. */
+/* The record of a step and its transport to the process of rank 0. The numbers of a rank are
+ * visited in one fixed order for packing and unpacking (visit_rank); times are converted to the
+ * clock of rank 0 on arrival. */
 #include "runtime/core/record.h"
 
 #include "sim/base/alloc.h"
@@ -41,7 +41,7 @@ void pp_record_free(pp_record *record)
     *record = (pp_record){ 0 };
 }
 
-/* Of one rank: its scalars, then a row per op, then per transfer. */
+/* A packed rank has its scalars, then a row per op, then a row per transfer. */
 enum { SCALARS = 5, OP_ROW = 3, TRANSFER_ROW = 2, BYTES_ROW = 2 * PP_MEMORY_COUNT };
 
 static size_t most_transfers(const pp_program *program)
@@ -69,7 +69,7 @@ size_t pp_record_bytes(const pp_program *program, const pp_record *record)
     return (SCALARS + most * row + most_transfers(program) * TRANSFER_ROW) * sizeof(int64_t);
 }
 
-/* Calls `visit` for every number of the rank; `clock`: is it a time of its clock? */
+/* Called for every number of a rank. clock: the number is a time on the clock of the rank. */
 typedef void (*visitor)(void *context, int64_t *value, bool clock);
 
 static void visit_rank(const pp_program *program, pp_record *record, uint32_t rank, visitor visit,

@@ -45,7 +45,7 @@ void pp_run_result_free(pp_run_result *result)
     *result = (pp_run_result){ 0 };
 }
 
-/* The lock of the GPU that the rank computes on; NULL: its ops need not take turns. */
+/* Returns the lock of the GPU that the rank computes on, or NULL if its ops need not take turns. */
 static pthread_mutex_t *turn_of(const pp_worker_group *group, uint32_t rank)
 {
     const pp_run_job *job = group->job;
@@ -111,7 +111,7 @@ static pp_status prepare_worker(pp_worker_group *group, pp_worker *worker, uint6
     return status;
 }
 
-/* Bytes that transfer t carries at most. */
+/* Returns how many bytes transfer t carries at most. */
 static size_t payload_of(const pp_worker_group *group, const pp_transfer *t)
 {
     int64_t whole = pp_comm_bytes(group->job->program->comm, group->job->costs, t);
@@ -209,7 +209,7 @@ static pp_status start_threads(pp_worker_group *group, pp_err *err)
                   : PP_OK;
 }
 
-/* Ends the ranks that have a thread: they wait for those that have none. */
+/* After a thread could not be started: ends the ranks that have one, which wait for the others. */
 static void cancel_started(pp_worker_group *group, bool *given_up_out)
 {
     pp_err ignored = { 0 };
@@ -244,7 +244,7 @@ pp_status pp_run(const pp_run_job *job, const pp_run_options *options, pp_run_re
     result_out->clock_error_ns = group->worker[0].clock_error_ns;
     if (!status)
         worker_group_free(group);
-    else /* given up: a thread that does not end still uses it */
+    else /* after giving up, a thread that does not end still uses it */
         result_out->group = group;
     if (!status && result_out->count)
         pp_run_choose_median(result_out);

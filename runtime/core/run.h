@@ -1,5 +1,5 @@
-/* Executes a program, step after step, on the ranks that this process hosts, and detects when it
- * stands still. */
+/* A run: executes a program, step after step, on the ranks that this process hosts, and detects
+ * when it stands still. */
 #ifndef PPSIM_RUNTIME_CORE_RUN_H
 #define PPSIM_RUNTIME_CORE_RUN_H
 
@@ -10,25 +10,26 @@
 /* What is executed. All of it belongs to the caller. */
 typedef struct pp_run_job {
     const pp_transport *transport;
-    pp_world *world; /* of program->ranks ranks */
+    pp_world *world; /* has program->ranks ranks */
     const pp_compute *compute;
     const pp_compute_work *work;
     void **worker;                  /* [ranks]: of the ranks hosted here, from compute->open */
     const pp_device_memory *memory; /* where tensors lie; NULL: in this process's memory */
-    const pp_program *program; /* with communication, lowered (transport nccl: as zero-bubble) */
-    const pp_costs *costs;     /* what was predicted; with the compute's own bytes */
+    const pp_program
+        *program; /* lowered, with communication (for transport nccl as by executor zero-bubble) */
+    const pp_costs *costs; /* of the prediction, with the backend's own bytes */
 } pp_run_job;
 
 typedef struct pp_run_options {
-    uint32_t first_step;   /* number of the first step of this run */
-    uint32_t warmup;       /* steps that are not measured, before */
-    uint32_t iterations;   /* measured ones */
+    uint32_t first_step;   /* number of the first training step of this run */
+    uint32_t warmup;       /* steps before the first measured one */
+    uint32_t iterations;   /* measured steps */
     int64_t limit_bytes;   /* of pp_arena_plan */
     bool check_memory;     /* count every byte and compare it with the simulator's account */
     bool poison;           /* of pp_interpreter */
-    bool check_messages;   /* the world's */
-    bool serialize;        /* an op has its GPU alone; compute->gpu is there */
-    pp_ns deadline_ns;     /* nothing may take longer */
+    bool check_messages;   /* see pp_world_options */
+    bool serialize;        /* ops on one GPU take turns; needs compute->gpu */
+    pp_ns deadline_ns;     /* an op or wait that takes longer is reported as a hang */
     pp_arena_block *block; /* [ranks]: memory of their tensors, kept from run to run; NULL: none */
     size_t stack_bytes;    /* of a rank's thread; 0: PP_STACK_BYTES */
     const pp_faults *faults;
@@ -46,11 +47,11 @@ typedef struct pp_run_options {
 /* One measured step. */
 typedef struct pp_iteration {
     pp_timeline *timeline;
-    pp_ns step_ns; /* until the last rank made its update */
+    pp_ns step_ns; /* until the last rank has made its update */
     pp_ns busy_ns; /* of all ops */
     pp_ns cpu_ns;  /* processor time of all ops */
     int64_t preemptions;
-    bool voided; /* disturbed by other processes: see pp_run */
+    bool voided; /* disturbed by other processes, see pp_run */
 } pp_iteration;
 
 /* Owner frees with pp_run_result_free. */
@@ -59,29 +60,27 @@ typedef struct pp_run_result {
     uint32_t count;  /* in the process that hosts rank 0; elsewhere 0 */
     uint32_t median; /* the iteration of the median step time among those not voided */
     uint32_t voided;
-    pp_ns agreement_ns;     /* spent on making sure that all ranks do the same, once per run */
-    pp_ns clock_error_ns;   /* of the ranks' clocks against each other */
+    pp_ns agreement_ns;     /* duration of the agreement, once per run */
+    pp_ns clock_error_ns;   /* largest error between the ranks' clocks */
     size_t arena_bytes;     /* the largest of the ranks hosted here */
     size_t *rank_bytes;     /* [ranks]: the arena of each rank hosted here, else 0 */
     uint64_t memory_checks; /* instants at which counted and predicted bytes were compared */
-    bool given_up;          /* a rank's thread does not end: nothing of the job may be freed */
+    bool given_up;          /* a thread does not end: nothing of the job may be freed */
     char *flight;           /* after a failure: the last moments of all ranks here, as JSON */
     struct pp_worker_group *group; /* after a failure: tensors that messages, or a thread that does
                              not end, may still use */
 } pp_run_result;
 
-/* Runs warm-up and measured steps. An iteration is void when ranks lost their processor more often
- * than once in eight ops, and with it more than 2 % of the ops' time: it measured other processes.
- * Where all are void, none is left out.
- *
- * Fails: as transport and compute; INPUT when ranks differ or a message is wrong; INFEASIBLE when
- * the run hangs (the ranks and ops that wait for each other are named), when a rank dies, when
- * memory is not what was predicted, or when the stop flag rises; NOMEM before the first step.
- *
- * On failure result_out->flight is set where known; free it too. */
+/* Runs the warm-up and the measured steps. An iteration is void if its ranks were preempted more
+ * often than once in eight ops and lost more than 2 % of the ops' time by it: it measured other
+ * processes. If all iterations are void, none is left out. Fails: as transport and compute; INPUT
+ * when ranks differ or a message is wrong; INFEASIBLE when the run hangs (the ranks and ops that
+ * wait for each other are named), when a rank dies, when memory is not what was predicted, or when
+ * the stop flag is set; NOMEM before the first step. After a failure result_out->flight is set
+ * where it is known; free it, too. */
 PP_MUST_CHECK pp_status pp_run(const pp_run_job *job, const pp_run_options *options,
                                pp_run_result *result_out, pp_err *err);
-/* After a failure, not before the world is closed. */
+/* After a failed run call it only when the world is closed. A zero-initialised result is fine. */
 void pp_run_result_free(pp_run_result *result);
 
 #endif

@@ -1,5 +1,5 @@
-/* What all transports share: links described in words, and the comparison of the message that
- * came with the one that was expected. */
+/* What all transports share: parsing of links, and the comparison of the header that arrived with
+ * the one that was expected. */
 #include "runtime/core/transport.h"
 
 #include "sim/base/field.h"
@@ -35,10 +35,11 @@ pp_status pp_link_parse(const char *text, pp_link *link_out, pp_err *err)
     return PP_OK;
 }
 
-/* "2SEND_F3 (step 4, message 7, 1024 B)". */
+/* Describes a message: "2SEND_F3 (step 4, message 7, 1024 B)". */
 static void describe(const pp_message *m, char *buffer, size_t size)
 {
-    char transfer[40] = "what is no message of ours"; /* a library may deliver anything */
+    char transfer[40] =
+        "what is no message of ours"; /* a header of another program may hold anything */
     if (m->kind < PP_TRANSFER_KIND_COUNT)
         pp_transfer_print(
             &(pp_transfer){ .microbatch = m->microbatch, .stage = m->stage, .kind = m->kind },
@@ -47,7 +48,7 @@ static void describe(const pp_message *m, char *buffer, size_t size)
              m->step, m->sequence, m->bytes);
 }
 
-/* What must have happened to the one that came. */
+/* Returns what must have happened to the message that came. */
 static const char *mishap(const pp_message *expected, const pp_message *came)
 {
     pp_message same = *came;

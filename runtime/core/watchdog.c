@@ -17,8 +17,7 @@
     ((pp_ns)2000000000) /* for threads to end, and for other processes to answer \
                          */
 
-/* Waits until something changed, or until it is time to look again. Returns how many ranks have
- * ended. */
+/* Waits until a rank ends, at most LOOK_NS. Returns how many ranks have ended. */
 static uint32_t wait_for_change(pp_worker_group *group)
 {
     pp_ns until_ns = pp_clock_now_ns() + LOOK_NS;
@@ -31,8 +30,8 @@ static uint32_t wait_for_change(pp_worker_group *group)
     return finished;
 }
 
-/* The failure that came first among the ranks here, if it is more than "stopped". Ranks that have
- * not ended do not count. */
+/* Returns the failure that came first among the ranks here that have ended, unless it is only
+ * "stopped". */
 static pp_status first_failure(pp_worker_group *group, pp_err *err)
 {
     const pp_worker *first = NULL;
@@ -53,7 +52,7 @@ static pp_status first_failure(pp_worker_group *group, pp_err *err)
     return stopped ? pp_err_set(err, PP_INFEASIBLE, NULL, PP_STOPPED_ELSEWHERE) : PP_OK;
 }
 
-/* Has a rank died, or done the same thing for too long? */
+/* Returns whether a rank has died or has done the same thing for longer than its limit. */
 static bool stands_still(pp_worker_group *group, bool *failed_out)
 {
     pp_ns now_ns = pp_clock_now_ns();
@@ -73,7 +72,7 @@ static bool stands_still(pp_worker_group *group, bool *failed_out)
     return late;
 }
 
-/* The moments of all ranks, here and elsewhere. */
+/* Collects what all ranks are doing, in this process and in others. */
 static pp_status collect_states(pp_worker_group *group, pp_moment *now, bool *known, pp_err *err)
 {
     const pp_run_job *job = group->job;
@@ -110,7 +109,7 @@ static pp_status report_deadlock(pp_worker_group *group, pp_err *err)
     return status;
 }
 
-/* Did all ranks here end with a failure that every other rank finds by itself? */
+/* Returns whether all ranks here ended with a failure that every other rank finds by itself. */
 static bool all_know(pp_worker_group *group)
 {
     for (uint32_t h = 0; h < group->running; h++) {
@@ -127,7 +126,8 @@ static void end_all(pp_worker_group *group)
     group->job->transport->abort(group->job->world);
 }
 
-/* The flight record: the last moments of every rank here, as JSON; NULL when out of memory. */
+/* Returns the flight record, the last moments of every rank here as JSON, or NULL when out of
+ * memory. */
 static char *write_flight(pp_worker_group *group)
 {
     pp_json_build build = { 0 };
@@ -150,7 +150,7 @@ static char *write_flight(pp_worker_group *group)
     return pp_json_print(&build, root, &text, &bytes, NULL) ? NULL : text;
 }
 
-/* Waits until all threads have ended, or until patience is over. False: some do not end. */
+/* Waits until all threads have ended, for PATIENCE_NS at most. Returns false if some have not. */
 static bool all_end(pp_worker_group *group)
 {
     pp_ns until_ns = pp_clock_now_ns() + PATIENCE_NS;
@@ -178,7 +178,7 @@ pp_status pp_worker_group_watch(pp_worker_group *group, bool *given_up_out, pp_e
     bool over = false;
     while (!status && !failed && !over) {
         over =
-            wait_for_change(group) == group->running; /* how they ended is looked at all the same */
+            wait_for_change(group) == group->running; /* the loop still looks at how they ended */
         tell_progress(group);
         if (!over && group->options->stop && *group->options->stop)
             status = pp_err_set(err, PP_INFEASIBLE, NULL, PP_INTERRUPTED);

@@ -39,7 +39,7 @@ static pp_status agree(pp_worker *worker, pp_err *err)
     return status;
 }
 
-/* How far the clocks of all ranks are ahead of rank 0's. */
+/* Finds out how far the clocks of all ranks are ahead of rank 0's. */
 static pp_status set_clocks(pp_worker *worker, pp_err *err)
 {
     const pp_run_job *job = worker->group->job;
@@ -60,7 +60,7 @@ static pp_status set_clocks(pp_worker *worker, pp_err *err)
     return status;
 }
 
-/* First and last stage exchange the gradients of the weights that they share. */
+/* The first and the last stage exchange the gradients of the weights that they share. */
 static pp_status exchange_tied(pp_worker *worker, pp_err *err)
 {
     const pp_worker_group *group = worker->group;
@@ -84,7 +84,7 @@ static pp_status exchange_tied(pp_worker *worker, pp_err *err)
     return status;
 }
 
-/* The rows of all ranks come to rank 0. */
+/* Sends the rows of this rank to rank 0, where those of all ranks are unpacked. */
 static pp_status share_record(pp_worker *worker, pp_err *err)
 {
     pp_worker_group *group = worker->group;
@@ -112,7 +112,7 @@ static pp_status run_step(pp_worker *worker, uint32_t number, pp_err *err)
         status = job->transport->begin(job->world, worker->rank, err);
     if (!status)
         status = meet(worker, NULL, 0, NULL, err);
-    if (status) /* rank 0 may still read what was written of the step before */
+    if (status) /* rank 0 may still read the record of the previous step */
         return status;
     group->record.begin_ns[worker->rank] = pp_clock_now_ns();
     status = pp_interpret(&worker->in, step, err);
@@ -139,7 +139,7 @@ void *pp_worker_run(void *argument)
         status = set_clocks(worker, &worker->err);
     for (uint32_t n = 0; n < steps && !status; n++)
         status = run_step(worker, n, &worker->err);
-    if (!status) /* is anything left over? */
+    if (!status) /* fails if a message was left over */
         status = job->transport->begin(job->world, worker->rank, &worker->err);
     worker->status = status;
     worker->failed_ns = pp_clock_now_ns();

@@ -1,4 +1,4 @@
-/* A rank of a run and its thread. */
+/* A worker: a rank of a run and its thread. */
 #ifndef PPSIM_RUNTIME_CORE_WORKER_H
 #define PPSIM_RUNTIME_CORE_WORKER_H
 
@@ -17,13 +17,14 @@ typedef struct pp_worker {
     pp_status status;
     pp_err err;
     pp_ns failed_ns; /* when */
-    bool disagrees;  /* with other ranks, about what to run */
-    char *tied;      /* this rank's, then those of all ranks; NULL: nothing is tied */
-    char *packed;    /* this rank's record, then those of all ranks; NULL: one process */
+    bool disagrees;  /* the agreement failed */
+    char *tied;   /* gradients of tied weights, this rank's, then those of all ranks; NULL: none */
+    char *packed; /* packed record of this rank, then of all ranks; NULL: one process */
     pp_ns agreement_ns, clock_error_ns;
-    pp_ns *ahead_ns;        /* [ranks] */
-    pp_agreement agreement; /* these two are read by other ranks, after this one was stopped too */
-    pp_ns clock_ns[2];      /* ahead, error */
+    pp_ns *ahead_ns; /* [ranks] */
+    pp_agreement
+        agreement; /* this and clock_ns are read by other ranks, also after this one was stopped */
+    pp_ns clock_ns[2]; /* ahead, error */
 } pp_worker;
 
 /* All ranks of this process, for one run. */
@@ -32,8 +33,8 @@ struct pp_worker_group {
     const pp_run_options *options;
     uint32_t first, count; /* ranks hosted here */
     pp_worker *worker;     /* [count] */
-    uint32_t running;      /* of them have a thread */
-    pthread_mutex_t *turn; /* [turns]: of each GPU's ops; NULL: they need not take turns */
+    uint32_t running;      /* workers that have a thread */
+    pthread_mutex_t *turn; /* [turns]: a lock per GPU; NULL: ops need not take turns */
     uint32_t turns;
     pp_program_index cells;
     pp_record record;
