@@ -56,7 +56,7 @@ static pp_status cuda_reference(const pp_compute_work *work, const pp_compute **
 const pp_compute pp_compute_cuda = {
     .name = "cuda",
     .summary = "the same math on GPUs, in float or bf16 (CUDA, cuBLASLt)",
-    .sleeps = true, /* its ranks' threads do */
+    .sleeps = true, /* the threads of its ranks sleep while the GPU computes */
     .describe = cuda_describe,
     .open = cuda_open,
     PP_WORKER_CALLS,

@@ -1,4 +1,4 @@
-/* The computes that this build knows: runtime/computes.def as a table. */
+/* The table of the compute backends of this build, made from runtime/computes.def. */
 #include "runtime/compute/registry.h"
 
 #include "sim/base/registry.h"

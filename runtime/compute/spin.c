@@ -43,13 +43,14 @@ static pp_status spin_begin(void *worker, uint32_t step, pp_err *err)
     return PP_OK;
 }
 
-/* What a tensor begins with: F's of `stage`, or the gradient that `stage` made. */
+/* Returns the mark that a tensor begins with: that of the output of F of `stage`, or of the
+ * gradient that `stage` made. */
 static uint64_t mark_of(bool forward, uint32_t stage, uint32_t microbatch)
 {
     return ((uint64_t)forward << 63) | ((uint64_t)stage << 32) | microbatch;
 }
 
-/* Do tensors between `stage` and the next hold a mark? */
+/* Returns whether tensors between `stage` and the next are large enough for a mark. */
 static bool has_room(const pp_costs *costs, uint32_t stage, uint32_t microbatch)
 {
     return costs->has_memory && costs->message_bytes[pp_cost_index(costs, stage, microbatch)] >=

@@ -7,7 +7,7 @@
 #include "runtime/module/module.h"
 #include "sim/base/units.h"
 
-/* Of row-major matrices; c is m x n, summed over k. */
+/* Products of row-major matrices; c is m x n, summed over k. */
 typedef enum pp_gpu_product {
     PP_GPU_AB,
     PP_GPU_ABT,
@@ -42,9 +42,9 @@ typedef struct pp_gpu_work {
     pp_gpu_work_kind kind;
     pp_gpu_type in, out; /* of what goes in, and of the result */
     pp_gpu_product product;
-    bool add; /* to the result that is there */
+    bool add; /* the product is added to the result */
     int64_t m, n, k;
-    int32_t multiprocessors; /* the product may take; 0: all */
+    int32_t multiprocessors; /* that the product may use; 0: all */
     int64_t bytes;
     uint32_t peer;
     uint32_t channels;      /* of the message, at most; 0: NCCL's own choice */
@@ -64,47 +64,47 @@ typedef struct pp_gpu_facts {
     int nccl;         /* its version, 22809 for 2.28.9 */
 } pp_gpu_facts;
 
-/* One GPU and its streams. Used by one thread. Owner closes it. */
+/* One GPU and its streams, used by one thread. The owner closes it. */
 typedef struct pp_gpu pp_gpu;
-/* Work whose operands lie on the GPU: as many sets of them as the GPU's cache does not hold, used
- * in turn. Owner frees it before the GPU is closed. */
+/* Work with operands on the GPU. There are more sets of operands than fit into the GPU's cache,
+ * used in turn. The owner frees it before the GPU is closed. */
 typedef struct pp_gpu_task pp_gpu_task;
 
 typedef struct pp_gpu_timing {
     uint32_t runs;
-    bool posting;        /* the host's time to launch them counts, not the GPU's */
-    bool cold;           /* the GPU's cache is filled with something else before every run */
-    pp_gpu_task *beside; /* COPY or MESSAGE, done meanwhile on another stream; NULL: nothing */
+    bool posting;        /* measures the host's time to launch the runs, not the GPU's */
+    bool cold;           /* the GPU's cache is filled with other data before every run */
+    pp_gpu_task *beside; /* COPY or MESSAGE that runs meanwhile on another stream; NULL: nothing */
 } pp_gpu_timing;
 
 typedef struct pp_gpu_table {
-    /* number: among those that are visible. Fails: UNAVAILABLE, NOMEM, IO. */
+    /* Opens a GPU. number: its index among the visible ones. Fails: UNAVAILABLE, NOMEM, IO. */
     pp_status (*open)(const pp_module_services *services, uint32_t number, pp_gpu **gpu_out,
                       pp_err *err);
     void (*close)(pp_gpu *gpu); /* NULL is fine */
     const pp_gpu_facts *(*facts)(const pp_gpu *gpu);
-    /* Takes and fills memory, and does it once. how_out: [how_size], what the library chose:
-     * "algorithm 66, tile 20, stages 36, split-K 1, 3.88 waves, 0 B workspace".
-     * Fails: UNAVAILABLE (no algorithm; the GPU's memory is too small; messages failed), NOMEM,
-     * IO. */
+    /* Takes and fills the memory of a work, and runs it once. how_out: [how_size], what the library
+     * chose: "algorithm 66, tile 20, stages 36, split-K 1, 3.88 waves, 0 B workspace". Fails:
+     * UNAVAILABLE (no algorithm; the GPU's memory is too small; messages failed), NOMEM, IO. */
     pp_status (*prepare)(pp_gpu *gpu, const pp_gpu_work *work, pp_gpu_task **task_out,
                          char *how_out, size_t how_size, pp_err *err);
     void (*release)(pp_gpu_task *task); /* NULL is fine */
-    /* Loads cuDNN, and compares its attention with that of ppsim by sequences of a few lengths.
-     * version_out: "9.28.1", the gpu's. Fails: UNAVAILABLE, one sentence: it is not there, is too
-     * old, cannot do it, or its values differ; NOMEM, IO. */
+    /* Loads cuDNN, and compares its attention with that of ppsim on sequences of a few lengths.
+     * version_out: "9.28.1", owned by the GPU. Fails: UNAVAILABLE, in one sentence: cuDNN is not
+     * there, is too old, cannot do it, or its values differ; NOMEM, IO. */
     pp_status (*open_cudnn)(pp_gpu *gpu, int64_t heads, int64_t width, const char **version_out,
                             pp_err *err);
-    /* took_ns: of all runs, by the GPU's events around them; the host's launches are not in it.
-     * The work `beside` runs from before they are launched until after they have ended. Fails:
-     * UNAVAILABLE (that is not possible, or messages failed), IO. */
+    /* Times a number of runs. took_ns: all runs together, by events of the GPU around them, without
+     * the launches of the host. The work `beside` runs from before the first launch until after the
+     * last run. Fails: UNAVAILABLE (that is not possible, or messages failed), IO. */
     pp_status (*time)(pp_gpu *gpu, pp_gpu_task *task, const pp_gpu_timing *how, pp_ns *took_ns,
                       pp_err *err);
     /* Repeats the work without a pause for at least least_ns, so that clocks settle. Fails: IO. */
     pp_status (*heat)(pp_gpu *gpu, pp_gpu_task *task, pp_ns least_ns, pp_err *err);
 } pp_gpu_table;
 
-/* table_out: of the module, which is loaded. Fails: UNAVAILABLE, one sentence; NOMEM, IO. */
+/* Loads the module and opens a GPU. table_out: the table of the module. Fails: UNAVAILABLE, in one
+ * sentence; NOMEM, IO. */
 PP_MUST_CHECK pp_status pp_gpu_open(uint32_t number, const pp_gpu_table **table_out,
                                     pp_gpu **gpu_out, pp_err *err);
 

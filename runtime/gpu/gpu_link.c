@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-/* NCCL 2.28, init.cc (envConfigOverride), connect.cc and paths.cc. */
+/* The variables are those that NCCL 2.28 reads in init.cc (envConfigOverride), connect.cc and
+ * paths.cc. */
 pp_status pp_gpu_link_check_settings(pp_err *err)
 {
     static const char *const channels[] = {

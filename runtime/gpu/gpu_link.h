@@ -10,18 +10,18 @@
 typedef struct pp_gpu_link pp_gpu_link;
 
 typedef enum pp_traffic_kind {
-    PP_TRAFFIC_SEND,       /* first to second; first == second: to itself */
-    PP_TRAFFIC_EXCHANGE,   /* both ways, in one group */
-    PP_TRAFFIC_SIZE,       /* as send, then copied to the host, which reads it before the next */
-    PP_TRAFFIC_POST,       /* as send; what posting its group takes of the host */
-    PP_TRAFFIC_ALL_REDUCE, /* floats */
+    PP_TRAFFIC_SEND,     /* first to second; first == second: to itself */
+    PP_TRAFFIC_EXCHANGE, /* both ways, in one group */
+    PP_TRAFFIC_SIZE, /* as SEND, then copied to the host, which reads it before the next message */
+    PP_TRAFFIC_POST, /* as SEND, but the host's time to post the group is measured */
+    PP_TRAFFIC_ALL_REDUCE, /* sum of floats */
     PP_TRAFFIC_ALL_GATHER, /* `bytes` is what every rank has in the end */
 } pp_traffic_kind;
 
 /* The numbers of channels of a communicator, each of which takes a multiprocessor; 0: NCCL's own
  * choice. */
 typedef struct pp_gpu_channels {
-    uint32_t most, least;  /* in all */
+    uint32_t most, least;  /* in total */
     uint32_t per_net_peer; /* to a rank of another machine */
 } pp_gpu_channels;
 
@@ -30,12 +30,12 @@ typedef struct pp_traffic {
     uint32_t first, second;   /* ranks */
     bool pair;                /* in a communicator of these two; else in that of all ranks, all of
                                  which take part in collectives */
-    pp_gpu_channels channels; /* of its communicator */
+    pp_gpu_channels channels; /* channels of its communicator */
     uint64_t bytes;
 } pp_traffic;
 
 typedef struct pp_gpu_link_facts {
-    bool first; /* this process hosts rank 0, and times */
+    bool first; /* this process hosts rank 0 and measures */
     uint32_t ranks;
     const uint32_t *node; /* [ranks]: machines by number */
     int nccl;             /* its version, 22809 for 2.28.9 */
@@ -45,15 +45,15 @@ typedef struct pp_gpu_link_facts {
 } pp_gpu_link_facts;
 
 typedef struct pp_gpu_link_table {
-    /* bytes_max: of one traffic. Fails: UNAVAILABLE (another process has no GPU), USAGE, IO, NOMEM,
-     * INFEASIBLE. */
+    /* Opens the link. bytes_max: the largest traffic. Fails: UNAVAILABLE (another process has no
+     * GPU), USAGE, IO, NOMEM, INFEASIBLE. */
     pp_status (*open)(const pp_module_services *services, uint64_t bytes_max,
                       pp_gpu_link **link_out, pp_err *err);
-    void (*close)(pp_gpu_link *link); /* NULL is fine; ends serve of the others */
+    void (*close)(pp_gpu_link *link); /* NULL is fine; makes `serve` of the others return */
     const pp_gpu_link_facts *(*facts)(const pp_gpu_link *link);
-    /* In the process of rank 0: the traffic `runs` times, after one that does not count and brings
-     * the ranks together. took_ns: by events of the streams, of the rank that took longest; SIZE
-     * and POST: by the host's clock. Fails: IO, INFEASIBLE (stopped), NOMEM. */
+    /* In the process of rank 0: runs the traffic `runs` times, after one that is not timed and
+     * synchronises the ranks. took_ns: by events of the streams, of the rank that took longest;
+     * SIZE and POST: by the clock of the host. Fails: IO, INFEASIBLE (stopped), NOMEM. */
     pp_status (*run)(pp_gpu_link *link, const pp_traffic *traffic, uint32_t runs, pp_ns *took_ns,
                      pp_err *err);
     /* In the other processes: takes part until rank 0 closes the link. */
@@ -63,8 +63,8 @@ typedef struct pp_gpu_link_table {
 #define PP_NCCL_CHUNK_SIZE_WHY \
     "is set; with it NCCL may deliver wrong data without a word (NCCL #2408); unset it"
 
-/* Called before messages are measured: no environment variable of NCCL may overrule the settings of
- * a communicator, or make it deliver wrong data. Fails: USAGE. */
+/* Called before messages are measured. Fails: USAGE when an environment variable of NCCL overrides
+ * the settings of communicators, or makes NCCL deliver wrong data. */
 PP_MUST_CHECK pp_status pp_gpu_link_check_settings(pp_err *err);
 
 #endif

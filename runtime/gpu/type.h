@@ -3,7 +3,7 @@
 #define PPSIM_RUNTIME_GPU_TYPE_H
 
 typedef enum pp_gpu_type {
-    PP_GPU_F32,  /* computed in float: no TF32 */
+    PP_GPU_F32,  /* computed in float, without TF32 */
     PP_GPU_BF16, /* summed in float */
 } pp_gpu_type;
 

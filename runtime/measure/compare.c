@@ -1,6 +1,6 @@
-/* Compares what was executed with what was predicted. The difference of makespans is divided by
- * a third run: the engine with the measured durations. What that already shows comes from
- * durations, the rest from elsewhere (communication semantics, the host). */
+/* Compares an execution with its prediction. The difference of the two makespans is divided by a
+ * third one, which the engine predicts from the measured durations: the part that it already shows
+ * comes from durations, the rest from elsewhere (communication semantics, the host). */
 #include "runtime/measure/compare.h"
 
 #include "sim/base/alloc.h"
@@ -15,7 +15,7 @@ static int compare_doubles(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
-/* Median over all ops of one kind of measured / expected - 1. */
+/* Returns the median of measured / expected - 1 over all ops of one kind. */
 static double median_error(const pp_execution *x, pp_op_kind kind, double *errors)
 {
     const pp_timeline *measured = x->result.iteration[x->result.median].timeline;

@@ -1,5 +1,5 @@
-/* From a plan to what would run: the costs of its replica with the bytes of the compute and the
- * durations of the link, the data, and the lowered program. */
+/* Prepares the execution of a plan: the data of one replica, its costs with the bytes of the
+ * compute backend and the durations of the link, and the lowered program. */
 #include "runtime/measure/execution.h"
 
 #include "sim/base/field.h"
@@ -28,7 +28,7 @@ void pp_execution_free(pp_execution *x)
     *x = (pp_execution){ 0 };
 }
 
-/* The replica's part of the plan's data; it stays the plan's. */
+/* Sets views of the replica's part of the data, which the plan owns. */
 static pp_status view_data(const pp_plan *plan, uint32_t replica, pp_execution *x, pp_err *err)
 {
     if (!plan->workload.microbatch)
@@ -79,7 +79,7 @@ static pp_status on_link(const pp_link *link, int64_t bytes, pp_ns *takes_ns, pp
                               pp_err_name(err, PP_FIELD_LINK), takes_ns, err);
 }
 
-/* Transfers last as long as the link makes them. */
+/* Sets the durations of transfers to those of the link. */
 static pp_status apply_link(const pp_link *link, pp_costs *costs, pp_err *err)
 {
     pp_status status = PP_OK;

@@ -13,8 +13,8 @@
 #define MEASURED_PASSES 5
 #define NEIGHBOURS_MAX 63
 
-/* A thread that does the same work while ops are measured: in a run, too, all ranks compute at once
- * and share caches, memory and clocks. */
+/* A thread that does the same work while ops are measured, because in a run all ranks compute at
+ * once and share caches, memory and clocks. */
 typedef struct load_thread {
     pp_sequential *sequential;
     pthread_t thread;
@@ -31,7 +31,8 @@ static void *keep_busy(void *argument)
     return NULL;
 }
 
-/* Without memory or threads for it there is less load than there will be in the run. */
+/* Starts the load threads. If memory or threads do not suffice there is less load than in the run,
+ * which is no failure. */
 static void start_load(const pp_run_plan_options *options, const pp_execution *x, load_thread *n,
                        atomic_bool *over)
 {
@@ -57,12 +58,13 @@ static void divide(pp_ns *table, size_t count, pp_ns by)
         table[i] = (table[i] + by / 2) / by;
 }
 
-/* Means of all passes, not medians: a step is the sum of its ops, slow moments included. */
+/* Takes means over all passes, not medians, because a step is the sum of its ops including slow
+ * ones. */
 static pp_status time_ops(pp_sequential *sequential, pp_costs *costs, pp_err *err)
 {
     const size_t count = (size_t)costs->classes * costs->stages;
     pp_costs *sum PP_CLEANUP(pp_costs_free) = NULL;
-    pp_status status = pp_sequential_step(sequential, 0, NULL, err); /* to warm up */
+    pp_status status = pp_sequential_step(sequential, 0, NULL, err); /* warms up */
     if (status || (status = pp_costs_spread(costs, &sum, err)))
         return status;
     pp_ns *const from[] = { sum->f_ns, sum->i_ns, sum->w_ns, sum->b_ns };

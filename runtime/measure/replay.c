@@ -15,7 +15,8 @@ static void take_ops(const pp_program *program, const pp_timeline *measured, pp_
     }
 }
 
-/* Tensors of a boundary that come in parts count until the last of them. */
+/* Takes the measured durations of transfers. A tensor that is sent in parts lasts until the last
+ * part has arrived. */
 static void take_transfers(const pp_program *program, const pp_timeline *measured, pp_costs *costs)
 {
     const pp_comm *comm = program->comm;

@@ -23,7 +23,8 @@ static pp_status predict(const pp_plan *ours, const pp_run_plan_options *options
     return status == PP_INFEASIBLE && options->force ? PP_OK : status;
 }
 
-/* A failure of the transport before ranks run; one that was ended from outside says by whom. */
+/* Reports a failure of the transport before the ranks run. If the call was ended from outside, the
+ * message says by whom. */
 static pp_status say(const pp_err *own, pp_status status, const pp_execution *x, pp_err *err)
 {
     if (status != PP_INFEASIBLE)
@@ -75,7 +76,7 @@ static pp_status gather(pp_execution *x, uint32_t first, const void *mine, size_
     return say(&own, status, x, err);
 }
 
-/* Before a transport connects the processes for what they are to run. */
+/* Checks the agreement of all processes before the transport connects them for this program. */
 static pp_status agree_on_program(pp_execution *x, uint32_t first, pp_err *err)
 {
     uint64_t hash = pp_program_hash(x->program, x->costs);
@@ -92,8 +93,8 @@ static pp_status agree_on_program(pp_execution *x, uint32_t first, pp_err *err)
     return status;
 }
 
-/* The longest of what the processes have: rank 0's alone knows what ops take here. The others wait
- * for it as long as its measuring lasts. */
+/* Shares the longest deadline of all processes: only that of rank 0 knows how long ops take here.
+ * The others wait while it measures. */
 static pp_status share_deadline(pp_execution *x, pp_ns *deadline_ns, pp_err *err)
 {
     const pp_transport *transport = x->job.transport;
@@ -145,7 +146,7 @@ static pp_status run(const pp_run_plan_options *options, bool written, pp_execut
     return pp_run(&x->job, &x->how, &x->result, err);
 }
 
-/* The measured report of the median iteration. */
+/* Makes the report of the median iteration from its measured timeline. */
 static pp_status report(const pp_plan *plan, bool written, pp_execution *x, pp_err *err)
 {
     const pp_iteration *median = &x->result.iteration[x->result.median];
@@ -162,26 +163,27 @@ static pp_status report(const pp_plan *plan, bool written, pp_execution *x, pp_e
         return status;
     pp_report *r = x->report;
     r->step_boundary_ns =
-        median->step_ns - r->makespan_ns; /* the last sends, tied weights, update */
+        median->step_ns - r->makespan_ns; /* last sends, tied weights and update */
     r->boundary.optimizer_ns = r->step_boundary_ns;
     r->step_ns = median->step_ns;
     r->seed = x->work.seed;
     if (r->tokens_per_s > 0)
         r->tokens_per_s = plain->tokens / ((double)r->step_ns * 1e-9);
-    r->model_flops_utilization = 0; /* of another machine */
+    r->model_flops_utilization = 0; /* the peak is that of another machine */
     status = pp_report_add_worst(r, x->program, median->timeline, PP_WORST_DEFAULT, err);
     return status ? status : pp_replay(x->program, x->costs, median->timeline, &x->replayed, err);
 }
 
-/* The ops of one GPU cannot be over sooner, and on one GPU for all ranks are over then: some rank
- * always has an op that waits for its turn only. */
+/* Adds up the ops of each GPU, which is a lower bound of the step where they take turns. With one
+ * GPU for all ranks it is reached: some rank always has an op that waits for nothing but its turn.
+ * */
 static void add_turns(const pp_run_plan_options *options, uint32_t first, uint32_t hosted,
                       pp_execution *x)
 {
     for (uint32_t k = first; k < first + hosted && x->predicted && options->serialize; k++) {
         const uint32_t gpu = options->compute->gpu(x->job.worker[k]);
         pp_ns sum_ns = 0;
-        bool seen = false; /* a rank before it has this GPU */
+        bool seen = false; /* a lower rank has this GPU */
         for (uint32_t r = first; r < first + hosted; r++) {
             if (options->compute->gpu(x->job.worker[r]) != gpu)
                 continue;
@@ -194,7 +196,8 @@ static void add_turns(const pp_run_plan_options *options, uint32_t first, uint32
     }
 }
 
-/* What the process of rank 0 does beyond the others' part, or fails to do, they do not know. */
+/* Runs the plan. The other processes do not notice what only the process of rank 0 does or fails to
+ * do. */
 static pp_status carry_out(const pp_plan *plan, const pp_plan *ours,
                            const pp_run_plan_options *options, bool written, pp_execution *x,
                            pp_err *err)
@@ -218,7 +221,8 @@ static pp_status carry_out(const pp_plan *plan, const pp_plan *ours,
                            : PP_OK;
 }
 
-/* Queues take what framework zero-bubble makes. */
+/* Checks that a transport with queues can run the plan, whose program framework zero-bubble then
+ * makes. */
 static pp_status check_pairs(const pp_plan *plan, const pp_run_plan_options *options, pp_err *err)
 {
     const pp_order *order = plan->order[plan->order_count > 1 ? options->replica : 0];
@@ -247,7 +251,7 @@ pp_status pp_run_plan(const pp_plan *plan, pp_program *written, const pp_run_pla
                       pp_execution *x, pp_err *err)
 {
     pp_plan ours = pp_plan_as_executed(plan, options->transport, options->communicators);
-    pp_plan as_written = *plan; /* on the queues that there are */
+    pp_plan as_written = *plan; /* with the communicators of the run */
     if (options->link.kind == PP_LINK_THROTTLE)
         ours.shape_message_ns = options->link.latency_ns;
     if (options->transport->has_queues) {
@@ -270,7 +274,7 @@ pp_status pp_run_plan(const pp_plan *plan, pp_program *written, const pp_run_pla
     if (status && x->job.world && !x->result.group && !x->disagrees)
         options->transport->abort(x->job.world);
     if (status == PP_INFEASIBLE && options->stop && *options->stop) {
-        if (err) /* it may say that another process stopped the run */
+        if (err) /* the caller's error may say that another process stopped the run */
             err->status = PP_OK;
         return pp_err_set(err, status, NULL, PP_INTERRUPTED);
     }

@@ -6,32 +6,33 @@
 
 #include "runtime/module/module.h"
 
-#define PP_FARM_BYTES_MAX 65536 /* of a message */
+#define PP_FARM_BYTES_MAX 65536 /* largest message */
 
 typedef struct pp_farm pp_farm;
 
 typedef struct pp_farm_table {
-    /* All of these are called by one thread of the process. Fails: UNAVAILABLE, IO, NOMEM. */
+    /* Opens the farm. One thread of the process makes all calls. Fails: UNAVAILABLE, IO, NOMEM. */
     pp_status (*open)(const pp_module_services *services, pp_farm **farm_out, uint32_t *process_out,
                       uint32_t *processes_out, pp_err *err);
-    /* Process 0: the message of the next process that asks; valid until the next call. came_out:
-     * false when none asks now. Fails: IO. */
+    /* Process 0: gets the message of the next process that asks; it is valid until the next call.
+     * came_out: false when no process asks now. Fails: IO. */
     pp_status (*poll)(pp_farm *farm, uint32_t *from_out, const char **message_out,
                       size_t *bytes_out, bool *came_out, pp_err *err);
-    /* Process 0: to one that has asked. Fails: IO. */
+    /* Process 0: answers a process that has asked. Fails: IO. */
     pp_status (*answer)(pp_farm *farm, uint32_t to, uint64_t answer, pp_err *err);
-    /* Another process: asks, and waits for the answer. Fails: IO, also after patience_ns. */
+    /* Any other process: sends a message and waits for the answer. Fails: IO, also after
+     * patience_ns without an answer. */
     pp_status (*ask)(pp_farm *farm, const char *message, size_t bytes, pp_ns patience_ns,
                      uint64_t *answer_out, pp_err *err);
-    /* all_here: every process closes the farm, with this flag. Otherwise some died, and MPI is left
-     * as it is, since ending it would wait for them. */
+    /* Closes the farm. all_here: every process closes it, with this flag. Otherwise some processes
+     * died, and MPI is not finalized, since that would wait for them. */
     void (*close)(pp_farm *farm, bool all_here);
 } pp_farm_table;
 
-/* Was this process started by an MPI launcher? Known without MPI. */
+/* Returns whether an MPI launcher started this process, which is known without MPI. */
 bool pp_farm_launched(void);
 
-/* table_out: of the module. Fails: UNAVAILABLE, IO, NOMEM. */
+/* Loads the module and returns its table. Fails: UNAVAILABLE, IO, NOMEM. */
 PP_MUST_CHECK pp_status pp_farm_open(const pp_farm_table **table_out, pp_farm **farm_out,
                                      uint32_t *process_out, uint32_t *processes_out, pp_err *err);
 

@@ -16,7 +16,7 @@
 enum { FOLDERS = 4 };
 
 typedef struct folders {
-    char path[FOLDERS][PATH_MAX]; /* "": not this one */
+    char path[FOLDERS][PATH_MAX]; /* "": no such folder */
 } folders;
 
 static void find_folders(folders *out)
@@ -29,7 +29,7 @@ static void find_folders(folders *out)
     if (slash)
         *slash = '\0';
     snprintf(out->path[2], PATH_MAX, "%s", PPSIM_MODULE_INSTALL_DIR);
-    Dl_info self; /* libppsim.so, wherever its installed tree was moved */
+    Dl_info self; /* finds libppsim.so even if its installed tree was moved */
     const void *here = PPSIM_VERSION;
     if (dladdr(here, &self) && self.dli_fname && (slash = strrchr(self.dli_fname, '/')))
         snprintf(out->path[3], PATH_MAX, "%.*s/ppsim", (int)(slash - self.dli_fname),

@@ -1,4 +1,5 @@
-/* Calls of a transport whose world is in a module, handed on to the module's own table. */
+/* The calls of a transport that is implemented in a module: each is passed on to the table of the
+ * module. */
 #include "runtime/transport/module_world.h"
 
 static const pp_transport *of(const pp_world *world)

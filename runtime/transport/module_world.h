@@ -1,10 +1,11 @@
-/* A transport whose world is in a module: each call goes to the module's own table. */
+/* A transport that is implemented in a module: each call is passed on to the table of the module.
+ * */
 #ifndef PPSIM_RUNTIME_TRANSPORT_MODULE_WORLD_H
 #define PPSIM_RUNTIME_TRANSPORT_MODULE_WORLD_H
 
 #include "runtime/module/module.h"
 
-/* Members of pp_transport that ask the module of the world. */
+/* The members of pp_transport that call the module of the world. */
 #define PP_MODULE_WORLD_CALLS                                                                     \
     .close = pp_module_world_close, .hosts = pp_module_world_hosts, .load = pp_module_world_load, \
     .begin = pp_module_world_begin, .post = pp_module_world_post, .wait = pp_module_world_wait,   \

@@ -1,4 +1,4 @@
-/* The transports that this build knows: runtime/transports.def as a table. */
+/* The table of the transports of this build, made from runtime/transports.def. */
 #include "runtime/transport/registry.h"
 
 #include "sim/base/field.h"

@@ -1,5 +1,5 @@
-/* Transports by name: one file in runtime/transport/ and one line in runtime/transports.def each.
- */
+/* Looks up transports by name. A transport is one file of runtime/transport/ and one line of
+ * runtime/transports.def. */
 #ifndef PPSIM_RUNTIME_TRANSPORT_REGISTRY_H
 #define PPSIM_RUNTIME_TRANSPORT_REGISTRY_H
 
@@ -7,7 +7,7 @@
 
 size_t pp_transport_count(void);
 const pp_transport *pp_transport_at(size_t index);
-/* Fails: USAGE when unknown, with the nearest name. */
+/* Finds the transport of this name. Fails: USAGE when there is none, naming the nearest one. */
 PP_MUST_CHECK pp_status pp_transport_get(const char *name, const pp_transport **transport_out,
                                          pp_err *err);
 

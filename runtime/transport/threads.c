@@ -17,21 +17,21 @@
 #include <string.h>
 
 #define NONE UINT32_MAX
-#define EAGER_NS 30000      /* a rank with a processor of its own waits so long before it sleeps */
-#define TURNS 4             /* one that shares it gives way so often before it sleeps */
-#define BRIEF_NS 100000     /* where its wait before was shorter than this */
-#define LOOK_UP_NS 20000000 /* how long a sleep lasts before the stop flag is looked at */
+#define EAGER_NS 30000      /* how long a rank with a processor of its own spins before it sleeps */
+#define TURNS 4             /* how often a rank that shares its processor yields before it sleeps */
+#define BRIEF_NS 100000     /* it yields only if its previous wait was shorter than this */
+#define LOOK_UP_NS 20000000 /* longest sleep before the stop flag is checked */
 
-/* One end of a transfer. */
-typedef struct end {
+/* One half of a transfer: a send or a receive that was posted. */
+typedef struct half {
     pp_post post;
     pp_ns posted_ns;
-    pp_ns done_ns;       /* where matched */
-    pp_message came;     /* at the receiving end */
-    atomic_bool matched; /* set under the edge's lock, looked at without it too */
-} end;
+    pp_ns done_ns;       /* valid if matched */
+    pp_message came;     /* of a receive: the header that arrived */
+    atomic_bool matched; /* set under the lock of the edge; also read without it */
+} half;
 
-/* A message on its way; a fault may change it or send it twice. */
+/* A message that was sent and not yet matched; a fault may have changed or duplicated it. */
 typedef struct parcel {
     pp_message message;
     uint32_t transfer;
@@ -42,15 +42,16 @@ typedef struct edge {
     pthread_mutex_t lock;
     pthread_cond_t moved;
     uint32_t from, to;
-    uint32_t capacity; /* sends of a step, and as many receives */
+    uint32_t capacity; /* most sends, and most receives, of a step */
     parcel *sent;      /* [2 * capacity] */
     uint32_t *wanted;  /* [capacity]: transfers of the receives */
     uint32_t sent_count, wanted_count;
-    uint32_t met;  /* pairs that were matched */
-    uint32_t left; /* sends that their rank is done with */
-    pp_ns left_ns; /* when it was done with the last of them */
-    uint32_t held; /* a transfer that waits for the next one to pass it, or NONE */
-    pp_ns free_ns; /* the pair before was done */
+    uint32_t matched_pairs; /* pairs of send and receive that were matched */
+    uint32_t done_count;    /* sends that are done */
+    pp_ns last_done_ns;     /* when the last of them was done */
+    uint32_t
+        held; /* a transfer that fault REORDER holds back until the next one was sent, or NONE */
+    pp_ns free_ns; /* when the previous pair was done */
 } edge;
 
 struct pp_world {
@@ -60,13 +61,13 @@ struct pp_world {
     size_t edge_count;
     bool spare;            /* every rank can have a processor of its own */
     uint32_t *edge_of;     /* [transfers] */
-    end *end;              /* [transfers] */
+    half *half;            /* [transfers] */
     uint32_t *sends;       /* [ranks]: messages that the rank sent in this step */
-    pp_ns *waited_ns;      /* [ranks]: its last wait for what had not come yet */
-    char *buffer;          /* payloads of the sends that are done at once */
+    pp_ns *waited_ns;      /* [ranks]: duration of the rank's last wait */
+    char *buffer;          /* copies of the payloads of buffered sends */
     size_t *buffer_at;     /* [transfers] */
-    const void **gathered; /* [ranks]: what each brings */
-    pthread_mutex_t lock;  /* of what follows */
+    const void **gathered; /* [ranks]: what each contributes to all_gather */
+    pthread_mutex_t lock;  /* protects what follows */
     pthread_cond_t all_here;
     uint32_t here;
     uint64_t round;
@@ -83,12 +84,12 @@ static void unload(pp_world *world)
     }
     free(world->edge);
     free(world->edge_of);
-    free(world->end);
+    free(world->half);
     free(world->buffer);
     free(world->buffer_at);
     world->edge = NULL;
     world->edge_of = NULL;
-    world->end = NULL;
+    world->half = NULL;
     world->buffer = NULL;
     world->buffer_at = NULL;
     world->edge_count = 0;
@@ -140,14 +141,14 @@ static void threads_hosts(const pp_world *world, uint32_t *first, uint32_t *coun
     *count = world->options.ranks;
 }
 
-/* Orders transfers by the edge that they use. */
+/* A transfer and its edge, for sorting by edge. */
 typedef struct edge_use {
     uint32_t from, to, transfer;
 } edge_use;
 
-static int compare_uses(const void *left, const void *right)
+static int compare_uses(const void *done_count, const void *right)
 {
-    const edge_use *a = left;
+    const edge_use *a = done_count;
     const edge_use *b = right;
     if (a->from != b->from)
         return a->from < b->from ? -1 : 1;
@@ -161,7 +162,8 @@ static pp_status add_edge(pp_world *world, const edge_use *use, size_t count, pp
     edge *e = &world->edge[world->edge_count];
     e->from = use->from;
     e->to = use->to;
-    e->capacity = (uint32_t)count; /* both ends of all its transfers: more than enough */
+    e->capacity =
+        (uint32_t)count; /* counts both halves of all its transfers, which is more than enough */
     e->held = NONE;
     e->sent = pp_alloc_array(count, 2 * sizeof *e->sent);
     e->wanted = pp_alloc_array(count, sizeof *e->wanted);
@@ -209,11 +211,11 @@ static pp_status threads_load(pp_world *world, const pp_program *program,
     unload(world);
     world->program = program;
     world->edge_of = pp_alloc_array(transfers, sizeof *world->edge_of);
-    world->end = pp_alloc_array(transfers, sizeof *world->end);
+    world->half = pp_alloc_array(transfers, sizeof *world->half);
     world->buffer_at = pp_alloc_array(transfers, sizeof *world->buffer_at);
     edge_use *use = pp_alloc_array(transfers, sizeof *use);
     pp_status status = PP_OK;
-    if (!world->edge_of || !world->end || !world->buffer_at || !use)
+    if (!world->edge_of || !world->half || !world->buffer_at || !use)
         status = pp_err_nomem(err);
     for (size_t t = 0; t < transfers && !status; t++) {
         world->buffer_at[t] = bytes;
@@ -227,24 +229,24 @@ static pp_status threads_load(pp_world *world, const pp_program *program,
     return status;
 }
 
-/* Empties an edge that ends at this rank. */
+/* Resets an edge that ends at this rank for the next step. */
 static pp_status empty(const pp_world *world, edge *e, pp_err *err)
 {
     pp_status status = PP_OK;
     pthread_mutex_lock(&e->lock);
-    if (e->sent_count > e->met) {
+    if (e->sent_count > e->matched_pairs) {
         char token[40];
-        pp_transfer_print(&world->program->comm->transfer[e->sent[e->met].transfer], token,
-                          sizeof token);
+        pp_transfer_print(&world->program->comm->transfer[e->sent[e->matched_pairs].transfer],
+                          token, sizeof token);
         status =
             pp_err_set(err, PP_INPUT, NULL,
                        "a message was left over: %s (or one that came twice) from rank %" PRIu32
                        " to rank %" PRIu32 " was never received",
                        token, e->from, e->to);
     }
-    e->sent_count = e->wanted_count = e->met = e->left = 0;
+    e->sent_count = e->wanted_count = e->matched_pairs = e->done_count = 0;
     e->held = NONE;
-    e->free_ns = e->left_ns = 0;
+    e->free_ns = e->last_done_ns = 0;
     pthread_mutex_unlock(&e->lock);
     return status;
 }
@@ -267,14 +269,14 @@ static pp_status threads_begin(pp_world *world, uint32_t rank, pp_err *err)
         for (uint32_t t = group->first; t < group->first + group->count; t++) {
             edge *e = &world->edge[world->edge_of[t]];
             pthread_mutex_lock(&e->lock);
-            world->end[t].matched = false;
+            world->half[t].matched = false;
             pthread_mutex_unlock(&e->lock);
         }
     }
     return PP_OK;
 }
 
-/* A tensor, wherever that lies; messages about shapes are this process's own. */
+/* Copies a payload. Tensors may lie in device memory; size messages lie in this process. */
 static pp_status carry(const pp_world *world, const pp_post *post, void *to, const void *from,
                        pp_err *err)
 {
@@ -286,13 +288,14 @@ static pp_status carry(const pp_world *world, const pp_post *post, void *to, con
     return PP_OK;
 }
 
-/* The next pair of the edge; its lock is held. */
-static pp_status meet(pp_world *world, edge *e, pp_err *err)
+/* Matches the next send of the edge with its receive: checks, copies, and computes when the
+ * transfer is done. The lock of the edge is held. */
+static pp_status match_next(pp_world *world, edge *e, pp_err *err)
 {
     pp_status status = PP_OK;
-    const parcel *way = &e->sent[e->met];
-    end *from = &world->end[way->transfer];
-    end *to = &world->end[e->wanted[e->met]];
+    const parcel *way = &e->sent[e->matched_pairs];
+    half *from = &world->half[way->transfer];
+    half *to = &world->half[e->wanted[e->matched_pairs]];
     bool buffered = from->post.buffered;
     const void *payload =
         buffered ? world->buffer + world->buffer_at[way->transfer] : from->post.payload;
@@ -312,21 +315,22 @@ static pp_status meet(pp_world *world, edge *e, pp_err *err)
         from->matched = true;
     }
     to->matched = true;
-    e->met++;
+    e->matched_pairs++;
     return status;
 }
 
-/* Buffered sends are done when those in front of them are; the edge's lock is held. */
-static void let_go(pp_world *world, edge *e)
+/* Completes buffered sends whose predecessors on the edge are done. The lock of the edge is held.
+ * */
+static void complete_buffered(pp_world *world, edge *e)
 {
-    for (; e->left < e->sent_count; e->left++) {
-        end *from = &world->end[e->sent[e->left].transfer];
+    for (; e->done_count < e->sent_count; e->done_count++) {
+        half *from = &world->half[e->sent[e->done_count].transfer];
         if (!from->matched && !from->post.buffered)
             return;
         if (!from->matched)
-            from->done_ns = pp_max(from->posted_ns, e->left_ns);
+            from->done_ns = pp_max(from->posted_ns, e->last_done_ns);
         from->matched = true;
-        e->left_ns = pp_max(e->left_ns, from->done_ns);
+        e->last_done_ns = pp_max(e->last_done_ns, from->done_ns);
     }
 }
 
@@ -336,7 +340,7 @@ static void send(edge *e, uint32_t transfer, const pp_message *message, pp_ns ex
         (parcel){ .message = *message, .transfer = transfer, .extra_ns = extra_ns };
 }
 
-/* The message leaves, as the faults of its rank want it; the edge's lock is held. */
+/* Sends a message, changed by the faults that hit it. The lock of the edge is held. */
 static pp_status dispatch(pp_world *world, edge *e, uint32_t rank, const pp_post *post, pp_err *err)
 {
     pp_status status = PP_OK;
@@ -344,7 +348,7 @@ static pp_status dispatch(pp_world *world, edge *e, uint32_t rank, const pp_post
     uint32_t at = world->sends[rank]++;
     uint32_t step = post->message.step;
     pp_message message = post->message;
-    end *own = &world->end[post->transfer];
+    half *own = &world->half[post->transfer];
     const pp_fault *delay = pp_faults_at(faults, PP_FAULT_DELAY, rank, step, at);
     if (pp_faults_at(faults, PP_FAULT_TRUNCATE, rank, step, at))
         message.bytes /= 2;
@@ -355,7 +359,7 @@ static pp_status dispatch(pp_world *world, edge *e, uint32_t rank, const pp_post
     if (post->buffered && post->payload_bytes)
         status = carry(world, post, world->buffer + world->buffer_at[post->transfer], post->payload,
                        err);
-    if (lost || held) { /* the sender knows nothing of what becomes of it */
+    if (lost || held) { /* the sender does not notice the fault */
         own->done_ns = own->posted_ns;
         own->matched = true;
     }
@@ -367,7 +371,7 @@ static pp_status dispatch(pp_world *world, edge *e, uint32_t rank, const pp_post
     if (pp_faults_at(faults, PP_FAULT_DUPLICATE, rank, step, at))
         send(e, post->transfer, &message, 0);
     if (e->held != NONE)
-        send(e, e->held, &world->end[e->held].post.message, 0);
+        send(e, e->held, &world->half[e->held].post.message, 0);
     e->held = NONE;
     return status;
 }
@@ -375,7 +379,7 @@ static pp_status dispatch(pp_world *world, edge *e, uint32_t rank, const pp_post
 static pp_status threads_post(pp_world *world, uint32_t rank, const pp_post *post, pp_err *err)
 {
     edge *e = &world->edge[world->edge_of[post->transfer]];
-    end *own = &world->end[post->transfer];
+    half *own = &world->half[post->transfer];
     const pp_transfer *transfer = &world->program->comm->transfer[post->transfer];
     if (atomic_load_explicit(&world->stopped, memory_order_relaxed))
         return pp_world_stopped(err);
@@ -387,19 +391,20 @@ static pp_status threads_post(pp_world *world, uint32_t rank, const pp_post *pos
         status = dispatch(world, e, rank, post, err);
     else
         e->wanted[e->wanted_count++] = post->transfer;
-    let_go(world, e);
-    bool met = false;
-    for (; e->met < e->sent_count && e->met < e->wanted_count && !status; met = true) {
-        status = meet(world, e, err);
-        let_go(world, e);
+    complete_buffered(world, e);
+    bool any = false;
+    for (; e->matched_pairs < e->sent_count && e->matched_pairs < e->wanted_count && !status;
+         any = true) {
+        status = match_next(world, e, err);
+        complete_buffered(world, e);
     }
     pthread_mutex_unlock(&e->lock);
-    if (met) /* the thread that wakes finds the lock free */
+    if (any) /* the lock is free when the other thread wakes up */
         pthread_cond_broadcast(&e->moved);
     return status;
 }
 
-static pp_status check(const end *own, bool sends, pp_err *err)
+static pp_status check(const half *own, bool sends, pp_err *err)
 {
     return sends ? PP_OK : pp_message_check(&own->post.message, &own->came, err);
 }
@@ -409,8 +414,8 @@ static bool sends(const pp_world *world, uint32_t transfer)
     return pp_transfer_sends((pp_transfer_kind)world->program->comm->transfer[transfer].kind);
 }
 
-/* Being woken takes longer than what comes soon. */
-static void look_out(const end *own)
+/* Spins for a short time, because being woken takes longer than a message that arrives soon. */
+static void spin_briefly(const half *own)
 {
     pp_ns until_ns = pp_clock_now_ns() + EAGER_NS;
     while (!atomic_load_explicit(&own->matched, memory_order_relaxed) &&
@@ -418,10 +423,10 @@ static void look_out(const end *own)
         ;
 }
 
-/* What the rank waits for is the work of others, who may share its processor: where they were
- * brief, giving way costs less than to sleep and be woken. One that ran for long would only be
- * disturbed. */
-static void give_way(const end *own)
+/* Yields a few times. The rank waits for other ranks, which may share its processor: if its
+ * previous wait was short, yielding costs less than sleeping and being woken. After a long wait it
+ * would only disturb the others. */
+static void yield_briefly(const half *own)
 {
     for (int k = 0; k < TURNS && !atomic_load_explicit(&own->matched, memory_order_relaxed); k++)
         sched_yield();
@@ -431,13 +436,13 @@ static pp_status threads_wait(pp_world *world, uint32_t rank, uint32_t transfer,
                               pp_err *err)
 {
     edge *e = &world->edge[world->edge_of[transfer]];
-    const end *own = &world->end[transfer];
+    const half *own = &world->half[transfer];
     const bool waits = !atomic_load_explicit(&own->matched, memory_order_relaxed);
     const pp_ns begin_ns = waits ? pp_clock_now_ns() : 0;
     if (world->spare)
-        look_out(own);
+        spin_briefly(own);
     else if (world->waited_ns[rank] < BRIEF_NS)
-        give_way(own);
+        yield_briefly(own);
     pthread_mutex_lock(&e->lock);
     while (!own->matched && !atomic_load(&world->stopped))
         pthread_cond_wait(&e->moved, &e->lock);
@@ -463,7 +468,7 @@ static pp_status threads_poll(pp_world *world, uint32_t rank, uint32_t transfer,
 {
     (void)rank;
     edge *e = &world->edge[world->edge_of[transfer]];
-    const end *own = &world->end[transfer];
+    const half *own = &world->half[transfer];
     pthread_mutex_lock(&e->lock);
     bool done = own->matched && own->done_ns <= now_ns;
     pp_status status = done ? check(own, sends(world, transfer), err) : PP_OK;
@@ -478,12 +483,12 @@ static bool threads_matched(pp_world *world, uint32_t transfer)
 {
     edge *e = &world->edge[world->edge_of[transfer]];
     pthread_mutex_lock(&e->lock);
-    bool matched = world->end[transfer].matched;
+    bool matched = world->half[transfer].matched;
     pthread_mutex_unlock(&e->lock);
     return matched;
 }
 
-/* Until all ranks are here. */
+/* Waits until all ranks have called it. */
 static pp_status barrier(pp_world *world, pp_err *err)
 {
     pthread_mutex_lock(&world->lock);

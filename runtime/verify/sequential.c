@@ -1,5 +1,6 @@
-/* The work of a step on one worker that holds all stages, one op after the other. Tensors of one
- * microbatch at a time lie in one block, laid out for the largest of them. */
+/* Runs a step on one worker that holds all stages, one op after the other. The tensors of one
+ * microbatch at a time lie in one block of memory, which is large enough for the largest
+ * microbatch. */
 #include "runtime/verify/sequential.h"
 
 #include "runtime/core/clock.h"
@@ -31,7 +32,7 @@ static size_t rounded(int64_t bytes)
     return bytes <= 0 ? 0 : ((size_t)bytes + PP_ARENA_ALIGN - 1) / PP_ARENA_ALIGN * PP_ARENA_ALIGN;
 }
 
-/* The largest tensors of a stage, over all microbatches. */
+/* Returns the largest tensors of a stage over all microbatches. */
 static pp_tensor_bytes largest(const pp_sequential *s, uint32_t stage)
 {
     pp_tensor_bytes most = { 0 };
@@ -56,7 +57,8 @@ static void *carve(const pp_sequential *s, size_t *used, int64_t bytes)
     return at;
 }
 
-/* Places of all tensors; without memory it only counts. */
+/* Assigns addresses to all tensors and returns the bytes that they take; without memory it only
+ * counts. */
 static size_t lay_out(pp_sequential *s)
 {
     size_t used = 0;
@@ -68,7 +70,7 @@ static size_t lay_out(pp_sequential *s)
         t->logits = carve(s, &used, bytes.logits);
         t->scratch = carve(s, &used, bytes.scratch);
         t->activation_out = carve(s, &used, bytes.out);
-        void *gradient = carve(s, &used, bytes.out); /* that comes back */
+        void *gradient = carve(s, &used, bytes.out); /* gradient from the stage above */
         t->gradient_in = gradient;
         if (stage + 1 < s->program->stages) {
             s->tensors[stage + 1].activation_in = t->activation_out;
@@ -78,7 +80,8 @@ static size_t lay_out(pp_sequential *s)
     return used;
 }
 
-/* Takes memory where the worker's is: of a GPU, that of the rank with the first stage. */
+/* Takes memory where the worker has its own: in this process, or on the GPU of the rank with the
+ * first stage. */
 static pp_status take_memory(pp_sequential *s, size_t bytes, pp_err *err)
 {
     void *at = NULL;
@@ -125,7 +128,7 @@ pp_status pp_sequential_new(const pp_compute *compute, const pp_compute_work *wo
         return status;
     lay_out(s);
     *sequential_out = s;
-    s = NULL; /* the caller's now */
+    s = NULL; /* it is the caller's now */
     return PP_OK;
 }
 

@@ -1,5 +1,5 @@
-/* The work of a step on one worker, one op after the other: a pipelined step must give the same
- * values, and the durations of ops can be measured without waiting for other ranks. */
+/* Runs the work of a step on one worker, one op after the other. A pipelined step must give the
+ * same values, and the durations of ops can be measured without waits for other ranks. */
 #ifndef PPSIM_RUNTIME_VERIFY_SEQUENTIAL_H
 #define PPSIM_RUNTIME_VERIFY_SEQUENTIAL_H
 
@@ -8,7 +8,7 @@
 
 #include <signal.h>
 
-/* A worker that holds all stages, and the tensors of one microbatch. Owner frees with
+/* A worker that holds all stages, and the tensors of one microbatch. The owner frees it with
  * pp_sequential_free. */
 typedef struct pp_sequential {
     const pp_compute *compute;
@@ -18,15 +18,16 @@ typedef struct pp_sequential {
     void *worker;
     pp_op_tensors *tensors; /* [stages] */
     char *memory;
-    pp_device_memory device; /* that it is of; all zero: this process's */
-    bool *split;             /* [stages]: I and W, not B */
-    char *tied;              /* of both ends */
+    pp_device_memory device; /* what the memory is of; all zero: this process */
+    bool *split;             /* [stages]: the backward is I and W, not B */
+    char *tied;              /* gradients of tied weights, of the first and the last stage */
     uint32_t *turn; /* [microbatches]: a step takes them in this order; ascending at first */
-    const volatile sig_atomic_t *stop; /* as in pp_world_options, looked at before every op; NULL
-                                          at first */
+    const volatile sig_atomic_t
+        *stop; /* as in pp_world_options, checked before every op; NULL at first */
 } pp_sequential;
 
-/* program: which stages split their backward. Fails: as compute->open; NOMEM. */
+/* Makes a sequential run of the same work. program: says which stages split their backward. Fails:
+ * as compute->open; NOMEM. */
 PP_MUST_CHECK pp_status pp_sequential_new(const pp_compute *compute, const pp_compute_work *work,
                                           const pp_program *program, const pp_costs *costs,
                                           pp_sequential **sequential_out, pp_err *err);
@@ -40,10 +41,10 @@ void pp_sequential_free(pp_sequential **sequential); /* for PP_CLEANUP */
 PP_MUST_CHECK pp_status pp_sequential_step(pp_sequential *sequential, uint32_t step, pp_costs *took,
                                            pp_err *err);
 
-/* Forward and backward of one microbatch, no update: its gradients and its loss alone. */
+/* Runs forward and backward of one microbatch without an update: its gradients and its loss. */
 PP_MUST_CHECK pp_status pp_sequential_gradient(pp_sequential *sequential, uint32_t microbatch,
                                                pp_err *err);
-/* Its forward alone: its loss. */
+/* Runs the forward of one microbatch: its loss. */
 PP_MUST_CHECK pp_status pp_sequential_loss(pp_sequential *sequential, uint32_t microbatch,
                                            pp_err *err);
 

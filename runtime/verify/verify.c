@@ -19,7 +19,8 @@
 
 static const char *const names[] = { "gradients", "parameters", "losses" };
 
-/* One stage sums its weights' gradients in the order of `turn`? first: it becomes that order. */
+/* Returns whether a stage sums the gradients of its weights in the order of the microbatches in
+ * `turn`. first: `turn` is set to the order of this stage. */
 static bool takes_turns(const pp_program *program, uint32_t rank, uint32_t stage, bool first,
                         uint32_t *turn)
 {
@@ -36,8 +37,9 @@ static bool takes_turns(const pp_program *program, uint32_t rank, uint32_t stage
     return true;
 }
 
-/* Sums in one order have one value: where all stages take the microbatches in the same order, so
- * does the sequential run. False: they do not, `turn` is ascending. */
+/* Floating-point sums are equal to the bit only in one order. If all stages take the microbatches
+ * in the same order, `turn` becomes that order, for the sequential run. Returns false if they do
+ * not; `turn` is ascending then. */
 static bool set_turns(const pp_program *program, uint32_t *turn)
 {
     bool same = true;
@@ -48,7 +50,7 @@ static bool set_turns(const pp_program *program, uint32_t *turn)
     return same;
 }
 
-/* All values of all stages in one row: [kinds][stages], gradients first. */
+/* All values of all stages in one array: [kinds][stages], gradients first. */
 typedef struct values {
     const pp_run_job *job;
     size_t unit;   /* bytes of a value */
@@ -56,7 +58,7 @@ typedef struct values {
     size_t total;  /* values */
 } values;
 
-/* worker: one that holds all stages. */
+/* Counts the values. worker: one that holds all stages. */
 static pp_status count_values(const pp_run_job *job, const void *worker, values *v, pp_err *err)
 {
     uint32_t stages = job->program->stages;
@@ -71,7 +73,8 @@ static pp_status count_values(const pp_run_job *job, const void *worker, values 
     return PP_OK;
 }
 
-/* Reads what the workers of ranks [first, first + count) hold; the rest of `out` stays. */
+/* Reads the values of the workers of ranks [first, first + count) and leaves the rest of `out` as
+ * it is. */
 static void read_values(const values *v, uint32_t first, uint32_t count, char *out)
 {
     const pp_run_job *job = v->job;
@@ -84,7 +87,7 @@ static void read_values(const values *v, uint32_t first, uint32_t count, char *o
     }
 }
 
-/* What all ranks hold, in the process of rank 0. */
+/* Gathers the values of all ranks in the process of rank 0. */
 static pp_status gather(const values *v, char *out, pp_err *err)
 {
     const pp_run_job *job = v->job;
@@ -119,7 +122,7 @@ static double value_at(const values *v, const char *row, size_t index)
     return v->unit == 8 ? wide : (double)narrow;
 }
 
-/* One stage and kind. */
+/* Compares the values of one stage and kind. */
 static void compare(const values *v, uint32_t k, const char *got, const char *wanted,
                     pp_verdict *verdict)
 {
@@ -166,7 +169,7 @@ static pp_status judge(const pp_verdict *verdict, pp_err *err)
         verdict->worst, verdict->tolerance);
 }
 
-/* The loss of the first microbatch with one weight moved. */
+/* Returns the loss of the first microbatch with one weight moved. */
 static pp_status loss_with(pp_sequential *s, uint32_t stage, size_t index, double by,
                            double *losses, double *loss_out, pp_err *err)
 {
@@ -179,7 +182,7 @@ static pp_status loss_with(pp_sequential *s, uint32_t stage, size_t index, doubl
     return status;
 }
 
-/* One weight of a stage whose gradients are given. */
+/* Compares the gradient of one weight with a central difference of the loss. */
 static pp_status compare_slope(pp_sequential *s, uint32_t stage, size_t index,
                                const double *gradients, size_t count, double *losses,
                                pp_verdict *verdict, pp_err *err)
@@ -207,8 +210,8 @@ static pp_status compare_slope(pp_sequential *s, uint32_t stage, size_t index,
                       index, stage, gradients[index], (above - below) / (2 * by));
 }
 
-/* Weights of all stages in turn. The worker has the weights of the start, and keeps them up to
- * rounding. */
+/* Does so for weights of all stages in turn. The worker has the initial weights, and keeps them up
+ * to rounding. */
 static pp_status compare_slopes(pp_sequential *s, const values *v, pp_verdict *verdict, pp_err *err)
 {
     uint32_t stages = s->program->stages;
@@ -236,7 +239,8 @@ static pp_status compare_slopes(pp_sequential *s, const values *v, pp_verdict *v
     return status;
 }
 
-/* On a worker of its own, as weights that were moved and moved back are no longer the same. */
+/* Checks gradients on a worker of its own, since weights that were moved and moved back are no
+ * longer the same to the bit. */
 static pp_status check_slopes(const pp_run_job *job, const values *v,
                               const volatile sig_atomic_t *stop, pp_verdict *verdict, pp_err *err)
 {
@@ -278,7 +282,8 @@ static pp_status compare_all(const values *v, void *sequential, const char *got,
     return judge(verdict, err);
 }
 
-/* How far row `got` is off, at most, from what a sequential run of the reference leaves. */
+/* Finds the largest difference between the values `got` and those of a sequential run of the
+ * reference. */
 static pp_status compare_reference(const values *v, pp_sequential *s, const char *got,
                                    pp_verdict *verdict, pp_err *err)
 {
@@ -312,7 +317,7 @@ static pp_status compare_reference(const values *v, pp_sequential *s, const char
                       s->compute->name, verdict->reference_tolerance, v->job->compute->name);
 }
 
-/* The same steps by another compute, whose tensors have sizes of their own. */
+/* Repeats the steps on the reference backend, whose tensors have sizes of their own. */
 static pp_status check_reference(const values *v, uint32_t steps, const uint32_t *turn,
                                  const volatile sig_atomic_t *stop, const char *got,
                                  pp_verdict *verdict, pp_err *err)
