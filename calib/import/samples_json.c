@@ -1,5 +1,6 @@
 /* Our own format (docs/formats.md): "series" as a profile keeps them. */
 
+#include "calib/samples/samples_json.h"
 #include "calib/import/common/skips.h"
 #include "calib/import/import.h"
 #include "sim/base/span.h"

@@ -3,8 +3,8 @@
 #ifndef PPSIM_CALIB_MEASURE_GPU_STATE_H
 #define PPSIM_CALIB_MEASURE_GPU_STATE_H
 
-#include "sim/base/json.h"
-
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define PP_GPU_STATES_MAX 128
@@ -46,9 +46,5 @@ void pp_gpu_states_carry(const pp_gpu_states *before, pp_gpu_states *states);
 /* "power cap, heat": names of the reasons in `bits`, but for "idle"; "": none, or not known.
  * Returns buffer. */
 const char *pp_gpu_reasons(int64_t bits, char *buffer, size_t size);
-pp_json *pp_gpu_states_write(const pp_gpu_states *states, pp_json_build *build);
-/* Fails: INPUT with the place. */
-PP_MUST_CHECK pp_status pp_gpu_states_read(const pp_json_at *at, pp_gpu_states *states_out,
-                                           pp_err *err);
 
 #endif

@@ -1,10 +1,11 @@
 #include "calib/profile/profile_read.h"
 
 #include "calib/fit/form/registry.h"
-#include "calib/profile/profile_write.h"
-
+#include "calib/measure/gpu_state_json.h"
 #include "calib/profile/profile_keys.h"
-
+#include "calib/profile/profile_write.h"
+#include "calib/samples/environment_json.h"
+#include "calib/samples/samples_json.h"
 #include "sim/base/alloc.h"
 #include "traces/read/gzip.h"
 

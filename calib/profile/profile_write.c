@@ -1,7 +1,10 @@
 /* A profile as a file: docs/formats.md, ppsim.profile. */
 #include "calib/profile/profile_write.h"
 
+#include "calib/measure/gpu_state_json.h"
 #include "calib/profile/profile_keys.h"
+#include "calib/samples/environment_json.h"
+#include "calib/samples/samples_json.h"
 
 #include <math.h>
 #include <nettle/sha2.h>

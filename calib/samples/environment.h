@@ -2,7 +2,7 @@
 #ifndef PPSIM_CALIB_SAMPLES_ENVIRONMENT_H
 #define PPSIM_CALIB_SAMPLES_ENVIRONMENT_H
 
-#include "sim/base/json.h"
+#include "sim/base/status.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,9 +22,5 @@ void pp_environment_look(pp_environment *environment_out);
 /* Fails: UNAVAILABLE when this process may not use two processors at once (mpirun binds processes
  * to one each). */
 PP_MUST_CHECK pp_status pp_environment_need_two_cores(pp_err *err);
-/* Fails: INPUT with the place. */
-PP_MUST_CHECK pp_status pp_environment_read(const pp_json_at *at, pp_environment *environment_out,
-                                            pp_err *err);
-pp_json *pp_environment_write(const pp_environment *environment, pp_json_build *build);
 
 #endif

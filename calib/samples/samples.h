@@ -2,7 +2,6 @@
 #ifndef PPSIM_CALIB_SAMPLES_SAMPLES_H
 #define PPSIM_CALIB_SAMPLES_SAMPLES_H
 
-#include "sim/base/json.h"
 #include "sim/base/status.h"
 
 #include <stdbool.h>
@@ -85,15 +84,5 @@ PP_MUST_CHECK pp_status pp_samples_skip(pp_samples *samples, const char *what, c
 /* Takes what was added for WHAT out again. */
 void pp_samples_unskip(pp_samples *samples, const char *what);
 void pp_samples_free(pp_samples *samples); /* for PP_CLEANUP; all zero is fine */
-
-/* "series" of a profile or of a samples file; docs/formats.md (ppsim.samples).
- * Fails: INPUT with the place (a time that is not positive, a variable that is not known), NOMEM.
- */
-PP_MUST_CHECK pp_status pp_samples_read(const pp_json_at *list, pp_samples *samples_out,
-                                        pp_err *err);
-pp_json *pp_samples_write(const pp_samples *samples, pp_json_build *build);
-/* One item of its "samples". */
-PP_MUST_CHECK pp_status pp_sample_read(const pp_json_at *at, pp_sample *sample_out, pp_err *err);
-pp_json *pp_sample_write(const pp_sample *sample, pp_json_build *build);
 
 #endif

@@ -336,6 +336,12 @@ pp_status pp_json_get_name(const pp_json_at *object, const char *key, char *buff
     return PP_OK;
 }
 
+pp_status pp_json_get_optional_name(const pp_json_at *object, const char *key, char *buffer,
+                                    size_t size, pp_err *err)
+{
+    return pp_json_has(object, key) ? pp_json_get_name(object, key, buffer, size, err) : PP_OK;
+}
+
 static pp_json *made(pp_json_build *build, json_t *json)
 {
     if (!json)

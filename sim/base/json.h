@@ -89,6 +89,9 @@ PP_MUST_CHECK pp_status pp_json_get_text(const pp_json_at *object, const char *k
 /* Copies a member's text into `buffer`. Fails: INPUT when it does not fit. */
 PP_MUST_CHECK pp_status pp_json_get_name(const pp_json_at *object, const char *key, char *buffer,
                                          size_t size, pp_err *err);
+/* Like pp_json_get_name; a member that is absent or null leaves `buffer` as it is. */
+PP_MUST_CHECK pp_status pp_json_get_optional_name(const pp_json_at *object, const char *key,
+                                                  char *buffer, size_t size, pp_err *err);
 
 /* State of building a tree. A failed allocation sets `failed`; later calls then do nothing, and
  * pp_json_print reports it. pp_json_put and pp_json_add take ownership of `child`. Keys and texts

@@ -5,7 +5,7 @@ pp_status pp_plan_read_name(const pp_json_at *object, const char *key, char *buf
                             pp_err *err)
 {
     buffer[0] = '\0';
-    return pp_json_has(object, key) ? pp_json_get_name(object, key, buffer, size, err) : PP_OK;
+    return pp_json_get_optional_name(object, key, buffer, size, err);
 }
 
 pp_status pp_plan_read_known(const pp_json_at *object, const char *key, int64_t high,

@@ -5,6 +5,7 @@
 #include "calib/import/nccl/nccl_section.h"
 #include "calib/import/nccl/nccl_version.h"
 #include "sim/base/alloc.h"
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 
 #include <inttypes.h>

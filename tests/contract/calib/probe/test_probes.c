@@ -2,6 +2,7 @@
 
 #include "calib/probe/calibrate.h"
 #include "calib/profile/interference.h"
+#include "calib/samples/environment_json.h"
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

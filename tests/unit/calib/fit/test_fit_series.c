@@ -3,6 +3,7 @@
 #include "calib/fit/form/registry.h"
 #include "calib/fit/least_squares.h"
 #include "calib/samples/order_statistics.h"
+#include "calib/samples/samples_json.h"
 #include "tests/support/fit_truth.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* Recordings, timer logs, tables and our own samples; nccl-tests have a file of their own. */
 #include "calib/import/import_read.h"
+#include "calib/samples/samples_json.h"
 #include "sim/base/text.h"
 #include "traces/read/gzip.h"
 
