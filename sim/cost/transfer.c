@@ -4,7 +4,7 @@
 
 #include "sim/cost/kernel.h"
 
-bool pp_ranks_share_node(const pp_cost_context *context, uint32_t rank, uint32_t other)
+static bool ranks_share_node(const pp_cost_context *context, uint32_t rank, uint32_t other)
 {
     const int64_t stride = context->parallel.tp * context->parallel.cp * context->parallel.dp;
     const int64_t gpus = context->hardware->gpus_per_node;
@@ -24,13 +24,13 @@ static pp_communicator communicator_of(const pp_cost_context *context, bool same
     case PP_COMMUNICATORS_PP:
         break;
     }
-    return (pp_communicator){ par->pp, !pp_ranks_share_node(context, 0, (uint32_t)par->pp - 1) };
+    return (pp_communicator){ par->pp, !ranks_share_node(context, 0, (uint32_t)par->pp - 1) };
 }
 
 double pp_transfer_seconds(const pp_cost_context *context, uint32_t from, uint32_t to, double bytes)
 {
     const pp_hardware *hw = context->hardware;
-    const bool same_node = pp_ranks_share_node(context, from, to);
+    const bool same_node = ranks_share_node(context, from, to);
     const double rate = pp_rank_overrides_link_bytes_per_s(context->overrides, from, to);
     const pp_collective_group pair = { .ranks = 2, .members = same_node ? 2 : 1 };
     if (rate > 0)

@@ -10,6 +10,5 @@ double pp_transfer_seconds(const pp_cost_context *context, uint32_t from, uint32
                            double bytes);
 /* The number of communicators that a rank has for its pipeline transfers. */
 int pp_pipeline_communicators(const pp_cost_context *context, uint32_t rank, uint32_t stages);
-bool pp_ranks_share_node(const pp_cost_context *context, uint32_t rank, uint32_t other);
 
 #endif

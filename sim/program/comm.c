@@ -135,16 +135,6 @@ void pp_comm_settings_apply(const pp_comm_settings *settings, pp_comm_semantics 
         semantics->lanes = settings->lanes;
 }
 
-pp_status pp_comm_semantics_parse(const char *comm, const char *lanes, pp_comm_semantics *semantics,
-                                  pp_err *err)
-{
-    pp_comm_settings settings = { .has_mode = false };
-    pp_status status = pp_comm_settings_parse(comm, lanes, &settings, err);
-    if (!status)
-        pp_comm_settings_apply(&settings, semantics);
-    return status;
-}
-
 void pp_comm_free(pp_comm **comm)
 {
     if (!*comm)

@@ -133,9 +133,6 @@ const char *pp_lanes_name(pp_lanes lanes);
 /* The lanes that follow from communicators, each of which is one queue on each of its ranks. */
 pp_lanes pp_communicators_lanes(pp_communicators communicators);
 void pp_comm_settings_apply(const pp_comm_settings *settings, pp_comm_semantics *semantics);
-/* Both at once. */
-PP_MUST_CHECK pp_status pp_comm_semantics_parse(const char *comm, const char *lanes,
-                                                pp_comm_semantics *semantics, pp_err *err);
 
 /* Owned by its program. */
 typedef struct pp_comm {

@@ -258,7 +258,8 @@ void pp_greedy_place_w(pp_greedy *g, uint32_t rank)
     append(g, rank, op, g->clock_ns[rank]);
 }
 
-pp_ns pp_greedy_w_ns(const pp_greedy *g, uint32_t rank)
+/* The duration of the oldest open W, which must exist. */
+static pp_ns oldest_w_ns(const pp_greedy *g, uint32_t rank)
 {
     pp_op op = g->queue[rank * g->rank_pairs + g->closed[rank]];
     return pp_greedy_cost(g, PP_OP_W, op.stage, op.microbatch);
@@ -273,6 +274,6 @@ void pp_greedy_make_room(pp_greedy *g, uint32_t rank, pp_op_kind kind)
 void pp_greedy_fill(pp_greedy *g, uint32_t rank, pp_ns until_ns)
 {
     while (!g->failed && pp_greedy_open(g, rank) > 0 &&
-           pp_greedy_plus(g->clock_ns[rank], pp_greedy_w_ns(g, rank)) <= until_ns)
+           pp_greedy_plus(g->clock_ns[rank], oldest_w_ns(g, rank)) <= until_ns)
         pp_greedy_place_w(g, rank);
 }

@@ -102,7 +102,4 @@ static inline uint32_t pp_greedy_open(const pp_greedy *greedy, uint32_t rank)
     return greedy->opened[rank] - greedy->closed[rank];
 }
 
-/* The duration of the oldest open W, which must exist. */
-pp_ns pp_greedy_w_ns(const pp_greedy *greedy, uint32_t rank);
-
 #endif

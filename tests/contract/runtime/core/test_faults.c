@@ -2,6 +2,7 @@
 #include "runtime/core/clock.h"
 #include "sim/base/random.h"
 #include "tests/support/run.h"
+#include "tests/support/semantics.h"
 #include "traces/read/comm_rows.h"
 
 #include <dirent.h>
@@ -171,7 +172,7 @@ static void prepare_written(running *r, const char *comm)
     pp_program_free(&r->program);
     r->program = program;
     r->job.program = program;
-    STEP_OK(pp_comm_semantics_parse(comm, "single", &program->comm->semantics, &err), err);
+    STEP_OK(parse_semantics(comm, "single", &program->comm->semantics, &err), err);
     r->options.deadline_ns = DEADLINE_NS;
 }
 

@@ -3,6 +3,7 @@
 #include "sim/analysis/period.h"
 #include "sim/analysis/step_tail.h"
 #include "tests/support/executors.h"
+#include "tests/support/semantics.h"
 #include "traces/read/comm_rows.h"
 
 static pp_period period_of(const pp_program *program, const pp_costs *costs, bool chained)
@@ -238,8 +239,7 @@ START_TEST(steps_end_to_end_grow_by_the_period)
         pp_err err = { 0 };
         STEP_OK(lower_with(repeated[_i].framework, order, &one, &err), err);
         if (one->comm)
-            STEP_OK(pp_comm_semantics_parse(repeated[_i].comm, "", &one->comm->semantics, &err),
-                    err);
+            STEP_OK(parse_semantics(repeated[_i].comm, "", &one->comm->semantics, &err), err);
         const pp_period period = period_of(one, costs, false);
         pp_ns grown_ns = makespan_of(order, one, 132, seed) - makespan_of(order, one, 120, seed);
         ck_assert_msg(grown_ns * period.steps == 12 * period.sum_ns,

@@ -2,6 +2,7 @@
 #include "sim/analysis/waits.h"
 #include "sim/framework/sizes/size_protocol.h"
 #include "tests/support/executors.h"
+#include "tests/support/semantics.h"
 #include "traces/read/comm_rows.h"
 
 static pp_blocked_list all_waits(const pp_program *program, const pp_timeline *timeline)
@@ -66,9 +67,9 @@ static void run_schedule(const pp_framework *framework, const pp_schedule *sched
         return;
     s.costs = step_costs("F=1ms,I=1.1ms,W=0.8ms,comm=0.3ms", 4, shape.chunks, 8);
     if (s.program->comm)
-        STEP_OK(pp_comm_semantics_parse(semantics[k][0], semantics[k][1],
-                                        &s.program->comm->semantics, &err),
-                err);
+        STEP_OK(
+            parse_semantics(semantics[k][0], semantics[k][1], &s.program->comm->semantics, &err),
+            err);
     if (pp_simulate(s.program, s.costs, &s.timeline, &err))
         return; /* it hangs under these */
     STEP_OK(pp_report_build("", framework, s.program, s.timeline, s.costs, true, &s.report, &err),
@@ -131,7 +132,7 @@ static void expect(const char *rows, const char *comm, const char *lanes, const 
     STEP_OK(pp_costs_uniform(&uniform, s.program->ranks, s.program->stages, s.program->microbatches,
                              &s.costs, &err),
             err);
-    STEP_OK(pp_comm_semantics_parse(comm, lanes, &s.program->comm->semantics, &err), err);
+    STEP_OK(parse_semantics(comm, lanes, &s.program->comm->semantics, &err), err);
     run_and_compare(&s, list, count);
 }
 /* The cases of unit.comm: rank 0's gradient is posted at 14 and on the way until 24 us. */

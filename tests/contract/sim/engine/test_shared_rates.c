@@ -1,5 +1,6 @@
 /* What NICs and slow-downs do to whole steps, for every schedule under every framework. */
 #include "tests/support/executors.h"
+#include "tests/support/semantics.h"
 
 #include "traces/read/comm_rows.h"
 
@@ -98,8 +99,7 @@ static size_t over_semantics(const pp_framework *framework, const pp_order *orde
         pp_err err = { 0 };
         if (framework->lower(order, &program, &err) || !program->comm)
             break;
-        STEP_OK(pp_comm_semantics_parse(comms[i / 4 % 2], lanes[i % 4], &program->comm->semantics,
-                                        &err),
+        STEP_OK(parse_semantics(comms[i / 4 % 2], lanes[i % 4], &program->comm->semantics, &err),
                 err);
         pp_status status = pp_simulate(program, costs, &timeline, &err);
         if (status == PP_OK) {
@@ -184,7 +184,7 @@ static pp_ns excerpt(const char *rows, const char *comm, bool collective, pp_sha
             err);
     program->comm->semantics.sharing = sharing;
     program->comm->collective = collective;
-    STEP_OK(pp_comm_semantics_parse(comm, "", &program->comm->semantics, &err), err);
+    STEP_OK(parse_semantics(comm, "", &program->comm->semantics, &err), err);
     run(program, costs, &timeline, &report);
     idle_is_conserved(report);
     pp_ns makespan_ns = report->makespan_ns;
@@ -275,8 +275,7 @@ START_TEST(an_edge_is_one_queue)
         STEP_OK(pp_costs_uniform(&uniform, program->ranks, program->stages, program->microbatches,
                                  &costs, &err),
                 err);
-        STEP_OK(pp_comm_semantics_parse("", cases[i / 2].lanes, &program->comm->semantics, &err),
-                err);
+        STEP_OK(parse_semantics("", cases[i / 2].lanes, &program->comm->semantics, &err), err);
         ck_assert_int_eq(pp_simulate(program, costs, &timeline, &err),
                          cases[i / 2].expected[i % 2]);
         if (i % 2 == 0)

@@ -4,6 +4,7 @@
 #include "runtime/core/iteration.h"
 #include "runtime/core/measured_timeline.h"
 #include "sim/framework/lowering/lower.h"
+#include "tests/support/semantics.h"
 #include "tests/support/step.h"
 
 typedef struct recorded {
@@ -119,7 +120,7 @@ static void two_messages(const char *semantics, pp_ns second_ns, pp_ns posted_ns
     recorded r PP_CLEANUP(recorded_free);
     prepare(&r, "gpipe", 2);
     const pp_comm *c = r.program->comm;
-    STEP_OK(pp_comm_semantics_parse(semantics, "", &r.program->comm->semantics, &err), err);
+    STEP_OK(parse_semantics(semantics, "", &r.program->comm->semantics, &err), err);
     for (size_t i = 0; i < r.program->count; i++) {
         r.record.start_ns[i] = 1000 + 10 * (pp_ns)i;
         r.record.end_ns[i] = 1005 + 10 * (pp_ns)i;

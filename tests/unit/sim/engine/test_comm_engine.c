@@ -1,5 +1,6 @@
 /* Programs that communicate: who waits for whom, and for how long. Hand-made cases. */
 #include "sim/program/comm.h"
+#include "tests/support/semantics.h"
 #include "tests/support/step.h"
 #include "traces/read/comm_rows.h"
 
@@ -24,7 +25,7 @@ static pp_status run_rows(const char *rows, pp_rows_grouping grouping, bool part
     STEP_OK(pp_costs_uniform(&uniform, program->ranks, program->stages, program->microbatches,
                              &costs, &own),
             own);
-    STEP_OK(pp_comm_semantics_parse(comm, lanes, &program->comm->semantics, &own), own);
+    STEP_OK(parse_semantics(comm, lanes, &program->comm->semantics, &own), own);
     pp_status status = pp_simulate(program, costs, &timeline, err);
     if (!status && report_out)
         STEP_OK(pp_report_build("rows", NULL, program, timeline, costs, true, report_out, &own),

@@ -5,6 +5,7 @@
 #include "sim/framework/sizes/size_protocol.h"
 #include "sim/program/pairs.h"
 #include "tests/support/executors.h"
+#include "tests/support/semantics.h"
 
 #define RANKS_MAX 8
 #define NONE UINT32_MAX
@@ -210,7 +211,7 @@ static pp_ns run(const pp_order *order, const pp_costs *costs, const way *w)
     ck_assert_int_eq(program->comm->semantics.lanes, PP_LANES_PER_PEER);
     if (exchange.shapes.kind == PP_SIZES_MESSAGE)
         buffers_follow_their_sizes(program);
-    STEP_OK(pp_comm_semantics_parse(w->comm, "", &program->comm->semantics, &err), err);
+    STEP_OK(parse_semantics(w->comm, "", &program->comm->semantics, &err), err);
     pp_status status = pp_simulate(program, costs, &timeline, &err);
     ck_assert_msg(!status || (costs->has_pairs && status == PP_INFEASIBLE), "%s %s: %s", w->shapes,
                   w->comm, err.text);

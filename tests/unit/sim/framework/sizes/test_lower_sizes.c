@@ -4,6 +4,7 @@
 #include "sim/engine/comm_engine.h"
 #include "sim/framework/sizes/size_protocol.h"
 #include "sim/program/transfer_costs.h"
+#include "tests/support/semantics.h"
 #include "tests/support/step.h"
 
 #define SHAPE_NS 20
@@ -39,7 +40,7 @@ static pp_status try_step(const pp_framework *framework, const pp_exchange_optio
     STEP_OK(framework->lower(s->order, &s->program, &own), own);
     pp_status status = pp_exchange_lower(framework, exchange, s->costs, s->program, err);
     if (!status)
-        STEP_OK(pp_comm_semantics_parse(comm, "", &s->program->comm->semantics, &own), own);
+        STEP_OK(parse_semantics(comm, "", &s->program->comm->semantics, &own), own);
     return status ? status : pp_simulate(s->program, s->costs, &s->timeline, err);
 }
 

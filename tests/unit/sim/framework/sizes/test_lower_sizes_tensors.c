@@ -1,5 +1,6 @@
 /* Several tensors per boundary (--tensors-per-boundary) under every way to communicate. */
 #include "sim/framework/sizes/size_protocol.h"
+#include "tests/support/semantics.h"
 #include "tests/support/step.h"
 
 /* One microbatch on two ranks, 1001 B in four tensors of 251, 250, 250, 250 each way: F 1 us, 10 us
@@ -16,7 +17,7 @@ static pp_ns makespan_of(const char *framework_name, const char *comm, pp_ns fix
     STEP_OK(pp_framework_get(framework_name, &framework, &err), err);
     STEP_OK(framework->lower(s.order, &s.program, &err), err);
     STEP_OK(pp_exchange_lower(framework, &exchange, s.costs, s.program, &err), err);
-    STEP_OK(pp_comm_semantics_parse(comm, "", &s.program->comm->semantics, &err), err);
+    STEP_OK(parse_semantics(comm, "", &s.program->comm->semantics, &err), err);
     STEP_OK(pp_simulate(s.program, s.costs, &s.timeline, &err), err);
     return pp_timeline_makespan(s.timeline);
 }
