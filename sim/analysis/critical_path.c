@@ -1,7 +1,7 @@
-/* Follows the critical path backwards: the place whose clock has to be explained (a device, a
- * host, a transfer) names the event that set it, and that event is explained next, until the
- * start of the step. Each place is explained once; finding the post of a transfer is linear in
- * the steps of its rank. */
+/* Follows the critical path backwards from the end of the step to its start. A place is the clock
+ * of a device or host after a step, or the end of a transfer; the event that set it leads to the
+ * next place. Each place is visited once; finding the post of a transfer is linear in the steps of
+ * its rank. */
 #include "sim/analysis/critical_path.h"
 
 #include "sim/program/comm.h"
@@ -10,11 +10,10 @@
 
 typedef enum lane { DEVICE, HOST, TRANSFER, START } lane;
 
-/* What has to be explained next: the clock of a device or host after a step, or a transfer's end.
- */
+/* The place to explain next: the clock of a device or host after a step, or a transfer's end. */
 typedef struct place {
     lane lane;
-    size_t at; /* step, or transfer */
+    size_t at; /* the step, or the transfer */
 } place;
 
 typedef struct path {
@@ -80,7 +79,7 @@ static size_t ended(const path *p, size_t step, pp_ns at_ns)
     return NONE;
 }
 
-/* The step that brought the device's clock to what it is after `step`. */
+/* The step that set the device's clock to its value after `step`. */
 static size_t set_by(const path *p, size_t step)
 {
     size_t begin = begin_of(p, step);
@@ -102,7 +101,7 @@ static place explain_device(const path *p, size_t step)
         return (place){ START, 0 };
     step = set_by(p, step);
     pp_step now = p->comm->step[step];
-    if (now.kind != PP_STEP_RUN) /* a wait, or a sync that found something not waited for */
+    if (now.kind != PP_STEP_RUN) /* a wait, or a sync for a transfer without one */
         return of_transfer_or(p, step, p->device_ns[step], before(p, HOST, step));
     pp_ns at_ns = p->timeline->start_ns[now.index];
     if (at_ns == 0)
@@ -125,7 +124,7 @@ static place explain_host(const path *p, size_t step)
     return before(p, HOST, step);
 }
 
-/* Where its rank posted transfer t. */
+/* The step that posted transfer t. */
 static size_t post_of(const path *p, size_t t)
 {
     const pp_transfer *own = &p->comm->transfer[t];
@@ -135,8 +134,8 @@ static size_t post_of(const path *p, size_t t)
     return step;
 }
 
-/* A transfer starts when the later of its ends is there: posted by a device that came to it, behind
- * another transfer of its lane, or when its host issued it. */
+/* A transfer starts when the later of its ends is ready: when the device reached its post, when the
+ * previous transfer of its lane ended, or when the host issued it. */
 static place explain_transfer(const path *p, size_t t)
 {
     pp_ns at_ns = p->start_ns[t];
@@ -192,7 +191,7 @@ void pp_critical_path(const pp_program *program, const pp_timeline *timeline,
     place now = { DEVICE, last_op(&p) };
     if (now.at == NONE)
         return;
-    /* Transfers that take no time could lead around in a circle of equal times. */
+    /* Transfers that take no time could make the path return to a place at the same time. */
     size_t left = 2 * (program->comm->step_count + program->comm->transfer_count);
     while (now.lane != START && left-- > 0) {
         if (now.lane == DEVICE)

@@ -58,7 +58,7 @@ void pp_memory_at_end(const pp_program *program, pp_op op, const pp_costs *costs
         bytes[PP_MEMORY_WEIGHT_STASH] -= costs->stash_bytes[row];
         break;
     case PP_OP_F:
-        if (program->forward_only) { /* nothing comes back for them */
+        if (program->forward_only) { /* there is no backward that would release them */
             bytes[PP_MEMORY_LOGITS] -= costs->logits_bytes[row];
             bytes[PP_MEMORY_ACTIVATIONS] -= costs->activation_bytes[row];
         }

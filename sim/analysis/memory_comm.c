@@ -13,7 +13,7 @@
 
 typedef enum event_kind { EVENT_OTHER, EVENT_START, EVENT_END } event_kind;
 
-/* One change. Those of equal time and position happen at once. */
+/* One change. Changes with equal time and position happen at once. */
 typedef struct event {
     pp_ns at_ns;
     size_t position; /* 0: a transfer is done; then the rank's steps, two positions each */
@@ -23,7 +23,7 @@ typedef struct event {
     uint8_t kind; /* event_kind */
 } event;
 
-/* What a transfer holds, found by pp_rank_transfers_at. */
+/* What a transfer holds; indexed by pp_rank_transfers_at. */
 typedef struct held {
     pp_ns from_ns;
     size_t position;
@@ -38,7 +38,7 @@ typedef struct rank_replay {
     uint32_t rank;
     pp_rank_transfers index;
     held *held;            /* [PP_TRANSFER_KIND_COUNT * index.cells], of sends */
-    uint32_t last_send[2]; /* transfer of the last post: gradients, activations; or NONE */
+    uint32_t last_send[2]; /* last posted send of gradients and of activations, or NONE */
     event *event;
     size_t count, capacity;
     size_t position;
@@ -65,7 +65,7 @@ static void add_event(rank_replay *w, event e)
     w->event[w->count++] = e;
 }
 
-/* A change at the rank's place in its program. */
+/* Adds a change at the current step of the rank. */
 static void change(rank_replay *w, pp_memory_component component, int64_t bytes)
 {
     if (bytes)
@@ -99,7 +99,7 @@ static void release_at(rank_replay *w, const pp_transfer *t, pp_ns at_ns, size_t
                           .component = PP_MEMORY_SEND_BUFFERS });
 }
 
-/* When the transfer is done, but not before the rank is where it is. */
+/* Releases the buffer when the transfer is done, but not before the rank's current step. */
 static void release_when_done(rank_replay *w, uint32_t transfer)
 {
     pp_ns end_ns = w->timeline->comm->end_ns[transfer];
@@ -118,7 +118,7 @@ static void hold(rank_replay *w, uint32_t transfer)
     change(w, PP_MEMORY_SEND_BUFFERS, pp_transfer_bytes(w->costs, t));
 }
 
-/* The op has made what this transfer sends. */
+/* Allocates the send buffer of the op's result, which exists from now on. */
 static void made(rank_replay *w, pp_op op)
 {
     pp_send_buffers policy = (pp_send_buffers)w->comm->buffers.send;
@@ -132,7 +132,7 @@ static void made(rank_replay *w, pp_op op)
         release_at(w, &w->comm->transfer[transfer], w->timeline->comm->end_ns[transfer], 0);
 }
 
-/* The rank has waited for the group. */
+/* Releases what a wait for the group releases. */
 static void waited(rank_replay *w, uint32_t g)
 {
     const pp_group *group = &w->comm->group[g];
@@ -170,7 +170,7 @@ static void posted(rank_replay *w, uint32_t g)
     }
 }
 
-/* F takes its receive buffer over: it is an activation until its backward has run. */
+/* Turns the receive buffer of F into an activation, which it is until its backward has run. */
 static void take_input(rank_replay *w, pp_op op, bool takes)
 {
     uint32_t transfer = pp_rank_transfers_get(&w->index, PP_RECV_F, op.stage, op.microbatch);
@@ -184,7 +184,7 @@ static void take_input(rank_replay *w, pp_op op, bool takes)
         change(w, PP_MEMORY_RECV_BUFFERS, bytes);
 }
 
-/* Upper bound of a backward that is one graph: as many gradients as its forward keeps. */
+/* An upper bound of what a backward that is one graph needs: as much as its forward keeps. */
 static int64_t graph_bytes(const rank_replay *w, pp_op op)
 {
     size_t row = pp_cost_index(w->costs, op.stage, op.microbatch);
@@ -247,7 +247,7 @@ static void wait_for_input(rank_replay *w, uint32_t i)
         waited(w, w->comm->transfer[receive].group);
 }
 
-/* Both halves of an overlapped pair start with the first. */
+/* The second half of an overlapped pair starts together with the first. */
 static void begins(rank_replay *w, uint32_t i)
 {
     bool pair = pp_pair_starts(w->program, w->costs, i);
@@ -302,7 +302,7 @@ static void keep_most(int64_t *most, int64_t bytes)
     *most = bytes > *most ? bytes : *most;
 }
 
-/* Adds up the events, those at once together. */
+/* Sums the events; those at one time and position are summed before the peak is looked at. */
 static pp_status replay(rank_replay *w, int64_t limit_bytes, pp_memory_sample sample, void *context,
                         int64_t bytes[PP_MEMORY_COUNT], pp_memory_peak *peak_out)
 {

@@ -9,7 +9,7 @@
 
 int64_t pp_transfer_bytes(const pp_costs *costs, const pp_transfer *t)
 {
-    bool downward = t->kind == PP_RECV_F || t->kind == PP_SEND_B; /* boundary below the stage */
+    bool downward = t->kind == PP_RECV_F || t->kind == PP_SEND_B; /* the previous boundary */
     uint32_t stage = downward && t->stage ? t->stage - 1u : t->stage;
     return costs->message_bytes[pp_cost_index(costs, stage, t->microbatch)];
 }
@@ -33,7 +33,7 @@ uint32_t pp_rank_transfers_get(const pp_rank_transfers *index, pp_transfer_kind 
     return index->transfer[pp_rank_transfers_at(index, kind, stage, microbatch)];
 }
 
-/* Numbers the stages that the rank computes or whose tensors it moves; returns how many. */
+/* Numbers the stages that the rank computes or whose tensors it transfers; returns their number. */
 static uint32_t number_stages(pp_rank_transfers *index)
 {
     const pp_program *program = index->program;
@@ -82,7 +82,7 @@ pp_status pp_rank_transfers_new(const pp_program *program, uint32_t rank,
     return PP_OK;
 }
 
-/* Slots taken now and at most, and the largest tensor that was in one. */
+/* The number of slots in use now and at most, and the size of the largest tensor in one. */
 typedef struct pool {
     uint64_t taken, most;
     int64_t bytes;
@@ -163,7 +163,7 @@ static void count(counting *c, uint32_t rank)
     }
 }
 
-/* With a buffer for every receive each has the size of its tensor. */
+/* Every receive has a buffer of the size of its tensor. */
 static int64_t all_receives(const counting *c)
 {
     static const pp_transfer_kind kinds[] = { PP_RECV_F, PP_RECV_B };

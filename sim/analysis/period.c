@@ -1,9 +1,11 @@
-/* The period of a repeated step is the greatest mean of a circle in the graph of ranks, whose
- * edge from a to b says how long after the start of a the next step of b can start (max-plus
- * algebra; the eigenvalue of the matrix). Bellman and Ford's longest paths above the best mean
- * known are improved until no circle beats it; a better circle shows among the predecessors
- * (Cherkassky and Goldberg 1999) and becomes the new best mean. A round costs O(ranks^2), one
- * simulation per rank makes the matrix. */
+/* The period of a repeated step is the greatest mean of a circle in a graph of ranks. Its edge from
+ * a to b is the time from the start of a's step to the earliest start of b's next step; the period
+ * is the eigenvalue of this matrix in (max, +). One simulation per rank makes the matrix.
+ *
+ * The greatest mean is found by repeated improvement: edges are reduced by the best mean so far,
+ * and Bellman and Ford's algorithm computes longest paths. A circle with a greater mean has a
+ * positive length then and appears among the predecessors (Cherkassky and Goldberg 1999); its mean
+ * becomes the best one. A round takes O(ranks^2). */
 #include "sim/analysis/period.h"
 
 #include "sim/analysis/step_tail.h"
@@ -21,14 +23,14 @@ pp_ns pp_period_ns(pp_period period)
     return period.sum_ns / period.steps + (period.sum_ns % period.steps != 0);
 }
 
-/* Longest ways while no circle has a mean above the best known. */
+/* Longest paths, as long as no circle with a mean above the best one has appeared. */
 typedef struct search {
     const pp_ns *matrix;
     uint32_t n;
     pp_period best;
-    pp_ns *value; /* [n], in 1 / best.steps ns above best */
+    pp_ns *value; /* [n]: length of the longest path, in 1 / best.steps ns, less the best mean */
     uint32_t *from;
-    uint32_t *seen; /* [n]: start + 1 of the pass that came through */
+    uint32_t *seen; /* [n]: 1 + the rank from which the last walk came here */
 } search;
 
 static void search_free(search *s)
@@ -38,7 +40,7 @@ static void search_free(search *s)
     free(s->seen);
 }
 
-/* One round over all ways; true when a value grew. */
+/* One round over all edges. Returns true when a value grew. */
 static bool grow(search *s)
 {
     bool grew = false;
@@ -56,8 +58,8 @@ static bool grow(search *s)
     return grew;
 }
 
-/* A circle among the ways that made the values; it has a greater mean then (Cherkassky and Goldberg
- * 1999, Negative-cycle detection algorithms, lemma 2). */
+/* Finds a circle among the predecessors, which has a greater mean than the best one (Cherkassky and
+ * Goldberg 1999, Negative-cycle detection algorithms, lemma 2). */
 static bool better_circle(search *s)
 {
     memset(s->seen, 0, s->n * sizeof *s->seen);
@@ -106,7 +108,7 @@ pp_status pp_period_of_matrix(const pp_ns *matrix, uint32_t n, pp_period *period
     s.seen = pp_alloc_array(n, sizeof *s.seen);
     if (!s.value || !s.from || !s.seen)
         return pp_err_nomem(err);
-    for (uint32_t r = 0; r < n; r++) { /* a rank alone is nearly always the slowest circle */
+    for (uint32_t r = 0; r < n; r++) { /* the slowest circle nearly always contains one rank only */
         pp_ns own = matrix[(size_t)r * n + r];
         s.best.sum_ns = own > s.best.sum_ns ? own : s.best.sum_ns;
     }
@@ -122,7 +124,7 @@ pp_status pp_period_of_matrix(const pp_ns *matrix, uint32_t n, pp_period *period
     return PP_OK;
 }
 
-/* When the ops of each rank are over; begin_ns: of ranks without any. */
+/* The end of the last op of each rank; begin_ns for ranks without ops. */
 static void op_ends(const pp_program *program, const pp_timeline *timeline, const pp_ns *begin_ns,
                     pp_ns *end_ns)
 {
@@ -132,7 +134,7 @@ static void op_ends(const pp_program *program, const pp_timeline *timeline, cons
     }
 }
 
-/* A rank's part lasts until its transfers are over, too; times from from_ns on. */
+/* Extends a rank's part to the end of its transfers, for times from from_ns on. */
 static void await_transfers(const pp_program *program, const pp_timeline *timeline, pp_ns from_ns,
                             pp_ns *end_ns)
 {
@@ -144,7 +146,7 @@ static void await_transfers(const pp_program *program, const pp_timeline *timeli
     }
 }
 
-/* Buffers of one making of the matrix. */
+/* Buffers that are needed to make the matrix. */
 typedef struct making {
     pp_timeline *timeline;
     pp_ns *begin_ns, *end_ns; /* [ranks] */
@@ -159,8 +161,8 @@ static void making_free(making *m)
     free(m->matrix);
 }
 
-/* A rank that begins later than all would have ended otherwise: what then ends later still has
- * waited for it. */
+/* To find one column, a rank begins later than all ranks would have ended otherwise. Whatever ends
+ * after that has waited for it. */
 static pp_status make_matrix(const pp_program *program, const pp_costs *costs,
                              const pp_timeline *timeline, bool chained, making *m, pp_err *err)
 {

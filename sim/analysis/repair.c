@@ -1,6 +1,6 @@
-/* Repairs a hang by trial: changes of one place in the circle come first, then those of all
- * ranks, and each is simulated on a copy. The number of trials is bounded, since a large program
- * takes long to simulate. */
+/* Repairs a hang by trial: it simulates changes on copies of the program, first those at one place
+ * in the circle of transfers that wait for each other, then those of all ranks. The number of
+ * trials is bounded, since a large program takes long to simulate. */
 #include "sim/analysis/repair.h"
 
 #include "sim/base/alloc.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define TRIES_MAX 200u
-#define STEPS_MAX 50000000u /* over all tries: about 100 ns each */
+#define STEPS_MAX 50000000u /* steps of all trials; each takes about 100 ns */
 
 const char *pp_repair_key(pp_repair_kind kind)
 {
@@ -31,7 +31,7 @@ void pp_repaired_free(pp_repaired *repaired)
     *repaired = (pp_repaired){ 0 };
 }
 
-/* A post, and its wait where that stands right behind it: steps [begin, end). */
+/* A post together with its wait, if that follows immediately: steps [begin, end). */
 typedef struct unit {
     size_t begin, end;
 } unit;
@@ -67,7 +67,7 @@ static void *copy_of(const void *from, size_t count, size_t size)
     return copy;
 }
 
-/* The unit whose post is at `post`, and the one right behind it. */
+/* Exchanges the unit whose post is at `post` with the next one. */
 static void swap_units(const pp_comm *from, size_t post, pp_step *step)
 {
     size_t end = from->step_begin[from->group[from->step[post].index].rank + 1];
@@ -84,7 +84,7 @@ static bool sends(const pp_comm *comm, size_t post)
     return pp_transfer_sends((pp_transfer_kind)comm->transfer[group->first].kind);
 }
 
-/* On every odd rank a send and a receive that are neighbours change places, pair by pair. */
+/* Exchanges neighbouring sends and receives on every odd rank, pair by pair. */
 static void swap_on_odd_ranks(const pp_comm *from, uint32_t ranks, pp_step *step)
 {
     for (uint32_t r = 1; r < ranks; r += 2) {
@@ -101,8 +101,8 @@ static void swap_on_odd_ranks(const pp_comm *from, uint32_t ranks, pp_step *step
     }
 }
 
-/* Makes the members of group b those of group a, behind a's; b becomes empty and is waited for
- * where it was. moved: [transfers], each one's new place. */
+/* Moves the members of group b to the end of group a; b becomes empty, and its waits remain.
+ * moved: [transfers], the new index of each. */
 static void move_members(const pp_comm *from, uint32_t a, uint32_t b, pp_comm *to, uint32_t *moved)
 {
     uint32_t next = 0;
@@ -121,8 +121,9 @@ static void move_members(const pp_comm *from, uint32_t a, uint32_t b, pp_comm *t
     }
 }
 
-/* Group b's post goes, its waits become a's, and the steps behind close up; the place that gets
- * free at the rank's end is one more wait for a, which is done by then. */
+/* Removes the post of group b and turns its waits into waits for a. The following steps move up,
+ * and the step that is left over at the rank's end becomes another wait for a, which is done by
+ * then. */
 static void join_steps(const pp_comm *from, uint32_t a, uint32_t b, pp_step *step)
 {
     size_t post = post_of(from, b);
@@ -201,7 +202,7 @@ static pp_status simulate(const pp_program *program, const pp_costs *costs, pp_t
     return status ? status : pp_simulate_into(program, costs, *timeline, err);
 }
 
-/* found: does it help? */
+/* Simulates a change. found: it is a repair. */
 static pp_status attempt(repairing *p, pp_repair change, bool *found, pp_err *err)
 {
     pp_repaired copy PP_CLEANUP(pp_repaired_free) = { 0 };
@@ -220,7 +221,7 @@ static pp_status attempt(repairing *p, pp_repair change, bool *found, pp_err *er
                : PP_OK;
 }
 
-/* May one more change to the steps be run? */
+/* Returns true if the limits allow another trial. */
 static bool may_try(repairing *p)
 {
     const pp_comm *comm = p->program->comm;
@@ -229,7 +230,7 @@ static bool may_try(repairing *p)
     return !p->out->gave_up;
 }
 
-/* Did a member of the circle before the i-th stand in the same group? */
+/* Returns true if a member of the circle before the i-th is in the same group. */
 static bool seen_before(const repairing *p, size_t i)
 {
     const pp_transfer *transfer = p->program->comm->transfer;
@@ -241,7 +242,8 @@ static bool seen_before(const repairing *p, size_t i)
     return false;
 }
 
-/* The unit of the i-th member together with the one behind it (side 0) or before it (side 1). */
+/* The exchange of the i-th member's unit with the next one (side 0) or the previous one (side 1).
+ */
 static bool neighbours(const repairing *p, size_t i, int side, pp_repair *change)
 {
     const pp_comm *comm = p->program->comm;
@@ -295,8 +297,8 @@ static bool only_receives(const pp_comm *comm, const pp_group *group)
     return true;
 }
 
-/* Two members of the circle on one rank that do not stand side by side: a receive may be posted
- * earlier, together with the other. */
+/* Groups two members of the circle on one rank that are not neighbours: a receive is posted
+ * earlier, together with the other one. */
 static pp_status try_earlier_receives(repairing *p, bool *found, pp_err *err)
 {
     const pp_comm *comm = p->program->comm;

@@ -1,5 +1,5 @@
-/* Makes the numbers of a step from its timeline. One pass over the ops, and one over the memory
- * of every rank when the costs have sizes. */
+/* Computes the numbers of a report in one pass over the ops of a timeline and, when the costs have
+ * sizes, one replay of the memory of every rank. */
 #include "sim/analysis/report.h"
 
 #include "sim/base/alloc.h"
@@ -202,7 +202,7 @@ const pp_rank_report *pp_report_first_over(const pp_report *report, uint32_t *ra
     return first;
 }
 
-/* What follows the last op of each rank, and when the step is over. */
+/* Adds what follows the last op of each rank, and the end of the step. */
 static pp_status add_boundary(const pp_costs *costs, bool step_sync, pp_report *report, pp_err *err)
 {
     pp_ns *last_end_ns = pp_alloc_array(report->ranks, sizeof *last_end_ns);
@@ -225,7 +225,7 @@ static void summarise(const pp_timeline *timeline, pp_report *report)
     pp_ns busy_of_longest = 0;
     for (uint32_t r = 0; r < report->ranks; r++) {
         pp_rank_report *rank = &report->per_rank[r];
-        pp_ns named = 0; /* with dependencies only, all idle time waits for data */
+        pp_ns named = 0; /* without communication, all idle time is a wait for data */
         for (int c = 0; timeline->comm && c < PP_IDLE_COUNT; c++) {
             rank->idle_ns[c] = timeline->comm->idle_ns[r * PP_IDLE_COUNT + (size_t)c];
             named += rank->idle_ns[c];

@@ -1,4 +1,5 @@
-/* Writes a report as JSON. What was not asked for or cannot be known is absent or null, never 0. */
+/* Writes a report as JSON. A quantity that was not requested or cannot be known is absent or null,
+ * never 0. */
 #include "sim/analysis/report_json.h"
 
 #include "sim/analysis/robustness_json.h"

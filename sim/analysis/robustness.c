@@ -1,4 +1,4 @@
-/* Frees what a study of robustness found. */
+/* Frees the results of studies of robustness. */
 #include "sim/analysis/robustness.h"
 
 #include <stdlib.h>

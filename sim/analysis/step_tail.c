@@ -3,7 +3,7 @@
  * for each other. Linear in the ranks. */
 #include "sim/analysis/step_tail.h"
 
-/* What a rank's update waits for: the last op of some rank, its gradient sync, the tied embedding.
+/* When a rank's update can start: the last op of some rank, its gradient sync, the tied embedding.
  */
 typedef struct chain {
     pp_ns last_end_ns, synced_ns, reduced_ns;
@@ -25,7 +25,7 @@ static chain synced(const pp_costs *costs, const pp_ns *last_end_ns, uint32_t ra
     return (chain){ end_ns, synced_ns, synced_ns };
 }
 
-/* The holder of the tied embedding that is there last. */
+/* The holder of the tied embedding that is ready last. */
 static chain last_holder(const pp_costs *costs, const pp_ns *last_end_ns)
 {
     chain last = never;

@@ -25,7 +25,7 @@ const char *pp_why_text(pp_why_part part)
     return texts[part];
 }
 
-/* When the input of instruction `i` is there, and how long it travelled. */
+/* When the input of instruction `i` arrives, and how long its transfer takes. */
 typedef struct arrival {
     pp_ns at_ns, latency_ns;
 } arrival;
@@ -39,8 +39,8 @@ static arrival arrival_of(const pp_program *program, const pp_timeline *timeline
     return (arrival){ made_ns + latency_ns, latency_ns };
 }
 
-/* Without communication: the last part of a wait is the latency of the input, as far as that is
- * exposed. */
+/* Splits the waits of a program without communication: the last part of a wait is the exposed
+ * latency of the input. */
 static void add_gaps(const pp_program *program, const pp_timeline *timeline, const pp_costs *costs,
                      uint32_t rank, parts *out)
 {
@@ -62,8 +62,8 @@ static void add_gaps(const pp_program *program, const pp_timeline *timeline, con
     }
 }
 
-/* Of the waits for data those before the first op and those between ops; the end is what is left.
- */
+/* Divides the waits for data into those before the first op and those between ops; the rest is at
+ * the end. */
 static void add_waits(const pp_comm_timeline *comm, const pp_report *report, parts *list)
 {
     for (size_t i = 0; i < comm->wait_count; i++) {
@@ -87,7 +87,7 @@ static pp_ns op_ns(const pp_costs *costs, pp_op op)
     return table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
 }
 
-/* What the ops of a rank take beyond what they would take alone. */
+/* The time that the ops of a rank take in addition to that without collectives. */
 static pp_ns collectives_of(const pp_program *program, const pp_costs *costs, const pp_costs *bare,
                             uint32_t rank)
 {
@@ -97,7 +97,7 @@ static pp_ns collectives_of(const pp_program *program, const pp_costs *costs, co
     return sum_ns < 0 ? 0 : sum_ns;
 }
 
-/* From the waits for data to all parts. most_ns: what the busiest rank computes. */
+/* Derives all parts from the waits for data. most_ns: compute time of the busiest rank. */
 static void complete(const pp_report *report, uint32_t r, pp_ns most_ns, parts *out)
 {
     const pp_rank_report *rank = &report->per_rank[r];
@@ -118,8 +118,8 @@ static void complete(const pp_report *report, uint32_t r, pp_ns most_ns, parts *
     out->ns[PP_WHY_FIXED] = b->fixed_ns;
 }
 
-/* Quotients rounded down, and the nanoseconds that are left to those with the largest remainders:
- * the sum is that of every rank. */
+/* Averages over ranks. Quotients are rounded down, and the nanoseconds that are left go to the
+ * parts with the largest remainders, so that the sum is that of every rank. */
 static void average(const parts *list, uint32_t ranks, pp_ns *mean_ns)
 {
     pp_ns rest[PP_WHY_COUNT] = { 0 };

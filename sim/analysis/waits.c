@@ -38,7 +38,7 @@ static pp_status push(gathering *g, pp_wait wait, pp_err *err)
     return PP_OK;
 }
 
-/* Of a pair that runs as one (sim/program/pairs.h) the input that was made later. */
+/* The later input of a pair with a duration of its own (sim/program/pairs.h). */
 static uint32_t late_source(const gathering *g, size_t i)
 {
     const pp_ns *end_ns = g->timeline->end_ns;
@@ -51,7 +51,8 @@ static uint32_t late_source(const gathering *g, size_t i)
     return second;
 }
 
-/* Without communication an op waits for its source, or for the latency behind it. */
+/* Collects the waits of a program without communication: an op waits for the op that computes its
+ * input and then for the latency of the transfer. */
 static pp_status gather_gaps(gathering *g, pp_err *err)
 {
     const pp_program *program = g->program;
@@ -94,7 +95,7 @@ static int longest_first(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* The op that comes next on the rank; PP_NO_SOURCE: none. */
+/* The next op on the rank, or PP_NO_SOURCE. */
 static uint32_t next_op(const pp_program *program, const pp_wait *wait)
 {
     const pp_comm *comm = program->comm;
@@ -114,8 +115,8 @@ static bool takes_input(pp_op op, const pp_transfer *t)
            (op.kind == PP_OP_F) == forward && op.kind != PP_OP_W;
 }
 
-/* The op that made the input too late; PP_NO_SOURCE: it was there, its sender was not. Who needs
- * the input stands behind the wait. */
+/* The op that computed the awaited input too late, or PP_NO_SOURCE if only its send was late. The
+ * op that needs the input follows the wait. */
 static uint32_t late_op(const pp_program *program, const pp_timeline *timeline, const pp_wait *wait)
 {
     const pp_comm *comm = program->comm;

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* pp_json is json_t under another name: its headers stay in this file. */
+/* pp_json is json_t under another name, so that only this file includes Jansson's headers. */
 static json_t *raw(pp_json *json)
 {
     return (json_t *)(void *)json;
@@ -42,8 +42,8 @@ pp_status pp_json_parse(const char *text, size_t bytes, const char *name, pp_jso
         *json_out = wrap(json);
         return PP_OK;
     }
-    /* Jansson reports a failed allocation with no words, or as a syntax error that goes away or
-     * that malloc had a part in. */
+    /* Jansson reports a failed allocation without a text, or as a syntax error, which does not
+     * occur again or after which errno says so. */
     bool shortage = errno == ENOMEM || at.line < 0 || !at.text[0];
     json = json_loadb(text, bytes, flags, &ignored);
     if (json || shortage) {
@@ -349,7 +349,7 @@ static pp_json *made(pp_json_build *build, json_t *json)
     return wrap(json);
 }
 
-/* What is not UTF-8 (a command line may hold anything) becomes '?'; NULL: no memory. */
+/* Replaces bytes that are not UTF-8, which a command line may contain, by '?'. NULL: no memory. */
 static pp_json *new_text(const char *text)
 {
     json_t *json = json_string(text);

@@ -1,4 +1,4 @@
-/* The affinity mask of Linux, counted. */
+/* Counts the processors in the affinity mask of Linux. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "sim/base/processors.h"
 

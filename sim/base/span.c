@@ -1,4 +1,4 @@
-/* Pieces of a text that another owns: comparison, search, words and numbers, without copies.
+/* Borrowed parts of a text: comparison, search, words and numbers, without copies.
  * Numbers are held to a grammar of their own, since strtod() also takes signs, hexadecimal digits,
  * "nan" and the locale's decimal point. */
 #include "sim/base/span.h"

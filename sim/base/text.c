@@ -1,5 +1,5 @@
-/* Names that are close to a mistyped one, by Levenshtein's distance (1965); UTF-8; texts that grow.
- */
+/* Finds names that are close to a mistyped one by Levenshtein's distance (1965), checks UTF-8, and
+ * builds texts that grow. */
 #include "sim/base/text.h"
 
 #include "sim/base/alloc.h"
@@ -97,7 +97,7 @@ size_t pp_text_sequence(const char *c)
     unsigned char second = length > 2 ? (unsigned char)c[1] : 0;
     if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
         (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
-        return 0; /* too long a form, a surrogate, beyond Unicode */
+        return 0; /* an overlong form, a surrogate, or beyond Unicode */
     return length;
 }
 

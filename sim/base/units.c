@@ -11,7 +11,7 @@
 
 typedef struct unit {
     const char *name;
-    int64_t scale; /* of the base unit: ns, byte, or bit/s and byte/s */
+    int64_t scale; /* in the base unit, ns or byte */
 } unit;
 
 static const unit durations[] = {
@@ -32,7 +32,7 @@ static const unit sizes[] = {
 };
 /* clang-format on */
 
-/* A decimal as a whole number `digits` times 10^-fraction; at most 18 digits. */
+/* A decimal number: the whole number `digits` (at most 18 digits) times 10^-fraction. */
 typedef struct decimal {
     int64_t digits;
     int fraction;
@@ -65,14 +65,14 @@ static bool read_decimal(const char *text, decimal *out)
     return any;
 }
 
-/* digits * 10^-fraction * scale when that is a whole number of at most `limit`. */
+/* Computes digits * 10^-fraction * scale. Returns false unless it is a whole number <= `limit`. */
 static bool scale_exactly(decimal d, int64_t scale, int64_t limit, int64_t *out)
 {
     while (d.fraction > 0 && scale % 10 == 0) {
         scale /= 10;
         d.fraction--;
     }
-    /* binary units: 1.5GiB has a factor 5 in its digits instead */
+    /* for binary units, a factor 5 of the digits cancels the fraction, as in 1.5GiB */
     while (d.fraction > 0 && scale % 2 == 0 && d.digits % 5 == 0) {
         scale /= 2;
         d.digits /= 5;
@@ -180,7 +180,7 @@ pp_status pp_ns_from_seconds(double seconds, const char *where, pp_ns *ns_out, p
     return PP_OK;
 }
 
-/* Four significant digits after rounding, trailing zeros kept so that columns align. */
+/* Prints four significant digits, with trailing zeros so that columns align. */
 static void print_scaled(char *buffer, size_t size, double value, const char *name)
 {
     double magnitude = fabs(value);

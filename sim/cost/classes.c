@@ -1,4 +1,4 @@
-/* Which microbatches cost the same. */
+/* Finds the microbatches of equal cost by sorting them; O(n log n). */
 #include "sim/cost/classes.h"
 
 #include "sim/base/alloc.h"
@@ -25,7 +25,7 @@ pp_batch pp_batch_of(const pp_cost_context *context, const pp_workload *workload
     return batch;
 }
 
-/* Equal microbatches cost the same; classes are numbered by first use. */
+/* A microbatch with its place in the step, for sorting. */
 typedef struct sorted {
     pp_batch batch;
     uint32_t index, stages;
@@ -68,7 +68,7 @@ pp_status pp_cost_classify(const pp_cost_context *context, const pp_workload *wo
     for (uint32_t j = 0; j < count; j++)
         order[j] = (sorted){ pp_batch_of(context, workload, &microbatches[j]), j, stages };
     qsort(order, count, sizeof *order, compare_microbatches);
-    /* the first of each run of equals stands for it; then numbers in the order of the step */
+    /* the first of equal microbatches represents them; then classes get numbers in step order */
     uint32_t first = 0;
     for (uint32_t k = 0; k < count; k++) {
         if (k == 0 || compare_batches(&order[k], &order[k - 1]) != 0)

@@ -179,8 +179,8 @@ pp_status pp_cost_unit(const pp_cost_context *context, pp_unit_kind kind, int64_
     return PP_OK;
 }
 
-/* Adds `times` units. Of recomputed activations only one layer's are there at a time, and of the
- * gradients inside a backward. */
+/* Adds `times` units. Recomputed activations, and gradients inside a backward, exist for one layer
+ * at a time. */
 static void add_unit(pp_unit_cost *sum, const pp_unit_cost *unit, double times)
 {
     sum->f_s += times * unit->f_s;
@@ -200,7 +200,7 @@ static void add_unit(pp_unit_cost *sum, const pp_unit_cost *unit, double times)
 
 enum { RECOMPUTES = PP_RECOMPUTE_FULL + 1 };
 
-/* What every stage of one class of microbatches is made of. */
+/* The costs of all units for one class of microbatches. */
 typedef struct units {
     pp_unit_cost embedding, mtp, loss;
     pp_unit_cost dense[RECOMPUTES], moe[RECOMPUTES];
@@ -234,7 +234,7 @@ static units units_of(const pp_cost_context *context, const pp_batch *batch)
     return u;
 }
 
-/* layer: counted from the first of the stage. */
+/* What a layer recomputes. layer: index within the stage. */
 static pp_recompute recompute_of(const pp_cost_context *context, const pp_stage *stage,
                                  int64_t layer)
 {
@@ -269,11 +269,12 @@ static pp_unit_cost stage_cost(const pp_cost_context *context, const units *u,
 /* One tensor between two stages, on one GPU. */
 typedef struct message {
     double bytes;
-    double gather_s; /* to make it whole again, where it travelled in slices */
+    double gather_s; /* to gather the slices in which it was sent */
 } message;
 
-/* With scatter-gather (Megatron of 2021 and 2022, DeepSpeed's pipe_partitioned, Colossal-AI) every
- * rank sends a slice; today's Megatron-Core sends the whole tensor from every rank. */
+/* With scatter-gather (Megatron-LM of 2021 and 2022, DeepSpeed's pipe_partitioned, Colossal-AI)
+ * every tensor-parallel rank sends a slice; current Megatron-Core sends the whole tensor from each.
+ */
 static message message_of(const pp_cost_context *context, int64_t tokens)
 {
     const pp_gpu_batch local = pp_gpu_batch_of(context, tokens, tokens);
@@ -298,8 +299,8 @@ static double send_seconds(const pp_cost_context *context, const message *m, uin
     return m->gather_s + pp_transfer_seconds(context, a, b, m->bytes);
 }
 
-/* Transfers of one stage, in seconds: forward to the next, backward to the one before, and what
- * its rank loses by waiting for the exchange that follows every F and B. */
+/* Transfers of one stage, in seconds: forward to the next stage, backward to the previous one, and
+ * the time that its rank waits for the exchange after every F and B. */
 typedef struct transfers {
     double forward, backward, exchange;
 } transfers;
@@ -312,8 +313,9 @@ static transfers transfers_of(const pp_cost_context *context, const message *m, 
         t.forward = send_seconds(context, m, stage, stage + 1);
     if (stage > 0)
         t.backward = send_seconds(context, m, stage, stage - 1);
-    /* Megatron's interleaved schedule without overlap waits for each batched exchange (up to four
-     * messages after an F and a B); 1F1B waits too, but there the dependencies already expose it */
+    /* Without overlap, Megatron's interleaved schedule waits for each batched exchange (up to four
+     * messages after an F and a B). 1F1B waits, too, but there the dependencies already include it.
+     */
     if (context->parallel.vpp > 1 && !context->switches.p2p_overlap) {
         t.exchange = fmax(t.forward, t.backward);
         t.forward = t.backward = 0;
@@ -338,7 +340,7 @@ static pp_status fill_cell(const pp_cost_context *context, const pp_unit_cost *c
     const pp_measured *measured = context->hardware->measured;
     const bool gaps = context->parallel.pp > 1 && !overlapped && !(measured && measured->holds_gap);
     const double gap = link->exchange + (gaps ? context->hardware->host_gap_s : 0);
-    /* an end that was measured may take less than nothing, where its stage has no layers */
+    /* a measured end is a difference, which may be negative for a stage without layers */
     const struct {
         double seconds;
         pp_ns *ns;
@@ -401,7 +403,7 @@ static pp_status fill_class(const pp_cost_context *context, const pp_stage *stag
     return PP_OK;
 }
 
-/* FLOPs of one microbatch through all stages; far cheaper than units_of, which has times too. */
+/* FLOPs of one microbatch in all stages; much cheaper than units_of, which computes times, too. */
 static double flops_of(const pp_cost_context *context, const pp_microbatch *microbatch,
                        const pp_stage *stages, const int64_t *moe, uint32_t stage_count)
 {
@@ -422,7 +424,7 @@ static double flops_of(const pp_cost_context *context, const pp_microbatch *micr
     return sum;
 }
 
-/* FLOPs and tokens of the step, all replicas together: the same for each replica's table. */
+/* FLOPs and tokens of all replicas in one step, which each replica's costs contain. */
 typedef struct throughput {
     double model_flops, tokens, peak_flops_per_s;
 } throughput;
@@ -454,7 +456,7 @@ static pp_status throughput_of(const pp_cost_context *context, const pp_stage *s
     t.peak_flops_per_s =
         (double)pp_parallel_gpus(&context->parallel) * context->hardware->peak_flops_per_s *
         (context->switches.dtype == PP_DTYPE_FP32 ? context->hardware->fp32_ratio : 1);
-    if (isinf(t.peak_flops_per_s)) /* of a machine that is not known */
+    if (isinf(t.peak_flops_per_s)) /* the machine is not known */
         t.peak_flops_per_s = 0;
     *throughput_out = t;
     return PP_OK;
@@ -538,7 +540,7 @@ pp_status pp_cost_model_tables(const pp_cost_context *context, const pp_stage *s
     return PP_OK;
 }
 
-/* Tables of replicas `first` to `first + count - 1`; none is left behind on failure. Flops and
+/* Makes the costs of replicas `first` to `first + count - 1`, or none of them on failure. FLOPs and
  * tokens are those of `real`. */
 static pp_status build(const pp_cost_context *context, const pp_stage *stages, uint32_t stage_count,
                        const pp_workload *workload, const pp_workload *real, uint32_t first,

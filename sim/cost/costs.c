@@ -1,5 +1,5 @@
-/* Tables of costs in one block of memory, their checks, and the short forms of the command line
- * (--costs, --memory-costs). */
+/* Allocates the tables of costs in one block of memory, and parses the short forms of costs, which
+ * give one value per kind of op. */
 #include "sim/cost/costs.h"
 
 #include "sim/base/alloc.h"
@@ -36,7 +36,7 @@ static pp_status check_size(uint32_t ranks, uint32_t stages, uint32_t microbatch
     return PP_OK;
 }
 
-/* The next `count` of the block. */
+/* Takes the next `count` numbers of the block. */
 static int64_t *carve(int64_t **block, size_t count)
 {
     int64_t *column = *block;
@@ -44,7 +44,7 @@ static int64_t *carve(int64_t **block, size_t count)
     return column;
 }
 
-/* Where the tables are kept, in the order of the block. */
+/* Lists the members that point to tables, in the order of the block. */
 static void list_tables(pp_costs *costs, int64_t **tables[TABLES], int64_t **per_rank[RANK_TABLES])
 {
     int64_t **const cells[TABLES] = {
@@ -106,7 +106,7 @@ pp_status pp_costs_spread(const pp_costs *costs, pp_costs **spread_out, pp_err *
     pp_costs own = *spread;
     int64_t **source[2][TABLES];
     int64_t **source_ranks[2][RANK_TABLES];
-    *spread = *costs; /* the numbers; its own tables follow */
+    *spread = *costs; /* copies the scalars; the pointers to tables are set below */
     spread->classes = costs->microbatches;
     spread->class_of = own.class_of;
     list_tables(&from, source[0], source_ranks[0]);
@@ -137,7 +137,7 @@ void pp_costs_free(pp_costs **costs)
     *costs = NULL;
 }
 
-/* One KEY=VALUE of a list separated by commas; moves *text behind it. */
+/* One KEY=VALUE of a list that is separated by commas. */
 typedef struct key_value {
     char key[16], value[64];
 } key_value;
@@ -163,7 +163,7 @@ static pp_status next_pair(const char **text, const char *option, const char *ex
     return PP_OK;
 }
 
-/* A unit error of pp_parse_* in an option: same words, exit status of wrong usage. */
+/* Turns an error of pp_parse_* into wrong usage, with the same text. */
 static pp_status as_usage(const pp_err *from, pp_err *err)
 {
     return pp_err_set(err, PP_USAGE, from->where, "%s", from->text);
@@ -261,7 +261,7 @@ pp_status pp_costs_uniform(const pp_uniform_costs *uniform, uint32_t ranks, uint
     return PP_OK;
 }
 
-/* A signed plain number, or a signed size where `bytes`. */
+/* Reads a signed number, or, if `bytes`, a signed size. */
 static pp_status read_change(const char *text, const char *where, bool bytes, double *value_out,
                              int64_t *bytes_out, pp_err *err)
 {
@@ -287,7 +287,7 @@ static pp_status read_change(const char *text, const char *where, bool bytes, do
     return PP_OK;
 }
 
-/* The rules that both forms share; f, i, w in either unit. */
+/* Checks the rules for both forms; f, i and w are in either unit. */
 static pp_status check_changes(const bool *seen, double f, double i, double w, double rounding,
                                pp_err *err)
 {
@@ -338,7 +338,7 @@ pp_status pp_memory_costs_parse(const char *text, pp_memory_costs *out, pp_err *
         costs.i = (double)costs.i_bytes / unit;
         costs.w = (double)costs.w_bytes / unit;
         if (costs.f_bytes + costs.i_bytes + costs.w_bytes != 0)
-            costs.w += 1.0; /* reported as a sum that is not 0, whatever the rounding */
+            costs.w += 1.0; /* reported as a sum that is not 0, regardless of rounding */
     } else {
         costs.f = value[KEY_F];
         costs.i = seen[KEY_B] ? value[KEY_B] / 2 : value[KEY_I];

@@ -73,8 +73,8 @@ static bool is_hole(const table *t, uint32_t stage, uint32_t stages)
     return t->hole >= 0 && stage == (t->hole ? stages - 1 : 0);
 }
 
-/* Reading, first pass: microbatches whose columns are equal so far share a class. Classes are
- * numbered by first use. */
+/* The first pass of reading: microbatches whose values are equal so far share a class. Classes are
+ * numbered in the order of their first microbatch. */
 typedef struct fold {
     uint32_t stages, microbatches, classes;
     uint32_t *class_of;
@@ -99,7 +99,7 @@ static pp_status fold_new(uint32_t stages, uint32_t microbatches, fold *f, pp_er
     return f->class_of ? PP_OK : pp_err_nomem(err);
 }
 
-/* Only for files that have lists by microbatch. */
+/* Allocates what only files with lists by microbatch need. */
 static pp_status fold_start(fold *f, pp_err *err)
 {
     size_t slots = 4;
@@ -127,7 +127,7 @@ static uint32_t fold_class(fold *f, uint32_t old_class, int64_t value, uint32_t 
     }
 }
 
-/* Splits classes by the values of one stage; checks every value on the way. */
+/* Splits classes by the values of one stage and checks every value. */
 static pp_status fold_column(fold *f, const pp_json_at *at, const table *t, pp_err *err)
 {
     uint32_t next = 0;
@@ -158,7 +158,7 @@ static pp_status check_length(const pp_json_at *at, size_t expected, const char 
     return status;
 }
 
-/* An absent table folds nothing. */
+/* Splits classes by the values of a table; an absent one splits none. */
 static pp_status fold_table(fold *f, const pp_json_at *object, const table *t, pp_err *err)
 {
     if (!pp_json_has(object, t->key))
@@ -180,7 +180,7 @@ static pp_status fold_table(fold *f, const pp_json_at *object, const table *t, p
     return status;
 }
 
-/* Second pass: the values of one stage into their classes. */
+/* The second pass of reading: stores the values of one stage by class. */
 static pp_status fill_stage(const pp_json_at *at, const table *t, uint32_t stage, pp_costs *costs,
                             pp_err *err)
 {
@@ -257,7 +257,7 @@ static pp_status fill_ranks(const pp_json_at *object, const table *t, pp_costs *
     return status;
 }
 
-/* I and W, or B alone, or all three. */
+/* Reads I and W, or B alone, or all three. */
 static pp_status fill_backward(const pp_json_at *at, pp_costs *costs, pp_err *err)
 {
     const bool has_i = pp_json_has(at, "input_ns"), has_w = pp_json_has(at, "weight_ns");
@@ -285,7 +285,8 @@ static pp_status fill_backward(const pp_json_at *at, pp_costs *costs, pp_err *er
     return status;
 }
 
-/* The backward of a pair is known to the schedule only; pp_pairs_check compares with it. */
+/* Reads durations of pairs. Only the schedule knows the backward of a pair; pp_pairs_check checks
+ * the duration against it. */
 static pp_status fill_pairs(const pp_json_at *at, pp_costs *costs, pp_err *err)
 {
     pp_json_at given;
@@ -483,7 +484,8 @@ pp_status pp_costs_read(const pp_json_at *at, uint32_t ranks, uint32_t stages,
     return PP_OK;
 }
 
-/* Writing: the shortest of number, list by stage, lists by stage and microbatch. */
+/* A table is written in its shortest form: a number, a list by stage, or lists by stage and
+ * microbatch. */
 static bool equal_over_classes(const pp_costs *costs, const int64_t *column)
 {
     const size_t cells = (size_t)costs->classes * costs->stages;

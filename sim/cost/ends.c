@@ -1,5 +1,5 @@
-/* Time of what is not a layer: embedding, final norm + head + loss, multi-token prediction; and
- * the model FLOPs of all units. */
+/* Times of embedding, multi-token prediction, and final norm with head and loss, and the model
+ * FLOPs of all units. docs/cost-model.md explains the formulas. */
 
 #include "sim/cost/ends.h"
 
@@ -47,7 +47,8 @@ pp_work pp_embedding_work(const pp_gpu_batch *local)
 
 static pp_work modelled_loss(const pp_gpu_batch *local)
 {
-    /* fp32 passes over the logits: cast, max, subtract, exp, sum, divide; then softmax gradient */
+    /* bytes per logit of the fp32 passes: cast, max, subtract, exp, sum, divide; then the gradient
+     * of softmax */
     static const double forward[] = { 6, 4, 8, 8, 4, 8 };
     static const double backward[] = { 8, 6 };
     const double vocab = pp_padded_vocab(local->context) / local->t;
@@ -89,7 +90,8 @@ static bool mtp_is_moe(const pp_model *model)
     return model->layers > 0 && pp_model_layer_is_moe(model, model->layers - 1);
 }
 
-/* Embedding of the shifted tokens, two norms, projection 2h -> h, one layer, shared head. */
+/* A module has an embedding of the shifted tokens, two norms, a projection from 2h to h, one layer,
+ * and the shared head. */
 pp_work pp_mtp_work(const pp_gpu_batch *local)
 {
     const double h = (double)local->model->hidden;
@@ -102,7 +104,7 @@ pp_work pp_mtp_work(const pp_gpu_batch *local)
     return work;
 }
 
-/* Weights that one token multiplies with, over the model-parallel group. */
+/* The number of weights by which one token is multiplied, over the model-parallel group. */
 static double layer_weights(const pp_model *m, bool moe)
 {
     const double h = (double)m->hidden, heads = (double)m->heads;

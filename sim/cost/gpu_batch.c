@@ -31,7 +31,7 @@ pp_gpu_batch pp_gpu_batch_of(const pp_cost_context *context, int64_t tokens, int
     local.square_sum = local.all_square_sum / cp;
     local.row_bytes = local.tokens * (double)model->hidden * local.element_bytes;
     local.norm_bytes = local.sequence_parallel ? local.row_bytes / local.t : local.row_bytes;
-    /* of sequences that are equally long */
+    /* if all sequences are equally long */
     const double edge = ceil(length / 128);
     local.longest = length;
     local.tiles = length > 0 ? local.all_tokens / length * edge * edge : 0;
@@ -50,7 +50,7 @@ pp_attention_widths pp_attention_widths_of(const pp_gpu_batch *local)
         a.v = a.o = a.heads * a.v_dim;
         return a;
     }
-    /* fewer key/value heads than ranks: each rank keeps a copy of one */
+    /* with fewer key/value heads than ranks, each rank has a copy of one */
     const double kv_heads = fmax(1, (double)m->kv_heads / local->t);
     a.qk_dim = a.v_dim = (double)m->head_dim;
     a.q = a.o = a.heads * a.qk_dim;
@@ -69,7 +69,7 @@ double pp_gpu_gemm_seconds(const pp_gpu_batch *local, double m, double n, double
                   .output_bytes = local->element_bytes,
                   .pass = pass,
                   .fp32 = local->fp32 };
-    if (pass == PP_GEMM_WEIGHT && sw->fused_wgrad) /* adds to the main gradient in place */
+    if (pass == PP_GEMM_WEIGHT && sw->fused_wgrad) /* the GEMM adds to the main gradient */
         g.output_bytes = 2 * (double)pp_dtype_bytes(sw->grad_dtype);
     return pp_gemm_seconds(local->hw, &g);
 }
@@ -81,7 +81,7 @@ void pp_add_linear(const pp_gpu_batch *local, double m, double n, double k, doub
     work->f += pp_gpu_gemm_seconds(local, m, n, k, groups, PP_GEMM_FORWARD);
     work->i += pp_gpu_gemm_seconds(local, m, k, n, groups, PP_GEMM_INPUT);
     work->w += pp_gpu_gemm_seconds(local, n, k, m, groups, PP_GEMM_WEIGHT);
-    if (!sw->fused_wgrad) /* reads the new gradient, reads and writes the main one */
+    if (!sw->fused_wgrad) /* a kernel reads the new gradient, and reads and writes the main one */
         work->w += pp_elementwise_seconds(
             local->hw,
             groups * n * k * (local->element_bytes + 2 * (double)pp_dtype_bytes(sw->grad_dtype)));

@@ -10,8 +10,9 @@ static bool measured(const pp_hardware *hw, const pp_measured_at *at, double *se
     return hw->measured && hw->measured->ask(hw->measured->context, at, seconds_out);
 }
 
-/* Waves of the best of three tiles over the ideal number; >= 1. The 128x128 tile runs at 0.9 of
- * the larger ones (efficiency of published GEMM measurements, docs/cost-model.md). */
+/* The loss by wave quantisation, >= 1: the number of waves over the ideal one, for the best of
+ * three tiles. The 128x128 tile runs at 0.9 of the speed of the larger ones (published measurements
+ * of GEMMs, docs/cost-model.md). */
 static double wave_loss(int sm_count, double m, double n, double batch)
 {
     static const struct {
@@ -48,7 +49,7 @@ static bool measured_gemm(const pp_hardware *hw, const pp_gemm *gemm, double *se
     if (gemm->pass == PP_GEMM_OTHER || gemm->batch > 1 || !(gemm->m * gemm->n * gemm->k > 0))
         return false;
     at.kind = kinds[gemm->pass];
-    if (gemm->pass == PP_GEMM_WEIGHT) { /* rows of the weight first */
+    if (gemm->pass == PP_GEMM_WEIGHT) { /* the first size is the rows of the weight */
         at.m = gemm->n;
         at.n = gemm->m;
     }
@@ -75,7 +76,8 @@ double pp_gemm_seconds(const pp_hardware *hw, const pp_gemm *gemm)
     return fmax(seconds, pp_elementwise_seconds(hw, bytes));
 }
 
-/* Nearest head size of this pass; among those the right mask where there is one. */
+/* The curve of this pass with the nearest head size; among several, preferably one with the right
+ * mask. */
 static const pp_attention_curve *find_curve(const pp_hardware *hw, const pp_attention *attention)
 {
     const pp_attention_curve *best = NULL;
@@ -106,7 +108,7 @@ double pp_attention_seconds(const pp_hardware *hw, const pp_attention *attention
         return seconds;
     if (!curve || !(attention->tokens > 0 && attention->heads > 0))
         return 0;
-    /* backward: 5 products of s x s x d for the 2 of the forward; 3 are over qk_dim */
+    /* the forward has 2 products of s x s x d, the backward 5, 3 of them over qk_dim */
     const double width = attention->backward ? 3 * attention->qk_dim + 2 * attention->v_dim
                                              : attention->qk_dim + attention->v_dim;
     /* sum over sequences of s^2 (1 + s0/s) = Q + s0 T */
@@ -129,7 +131,7 @@ pp_collective_group pp_group_of(const pp_hardware *hw, int64_t ranks, int64_t st
     return (pp_collective_group){ .ranks = ranks, .members = members < ranks ? members : ranks };
 }
 
-/* The curve of the smallest measured group that holds `ranks`, else of the largest. */
+/* The curve of the smallest measured group of at least `ranks`, else of the largest group. */
 static const pp_collective_curve *find_collective(const pp_hardware *hw, pp_collective kind,
                                                   int64_t ranks)
 {
@@ -178,8 +180,8 @@ double pp_collective_seconds(const pp_hardware *hw, pp_collective kind, pp_colle
     const double node_s = group.members > 1 ? share * inside_node(curve, bytes) : 0;
     if (group.members >= group.ranks)
         return curve->a_s + node_s;
-    /* a ring through all nodes: its slower part decides. The group has the share of the network of
-     * its GPUs of a node; the other GPUs run groups of their own */
+    /* in a ring through all nodes, the slower part decides. The group's share of a node's network
+     * is that of its GPUs on the node; the node's other GPUs run groups of their own */
     const double rate = hw->network_efficiency * hw->network_bytes_per_s * (double)group.members /
                         hw->gpus_per_node;
     const double nodes = n / (double)group.members;
@@ -239,7 +241,7 @@ static double message_seconds(const pp_hardware *hw, bool same_node, int64_t cha
     if (!(bytes > 0))
         return 0;
     double rate = fmin(curve->link_bytes_per_s, (double)channels * curve->channel_bytes_per_s);
-    if (!same_node) { /* a GPU's share of the node's network, which --node-network may set */
+    if (!same_node) { /* a GPU's share of the node's network */
         const double share = hw->network_bytes_per_s / hw->gpus_per_node;
         rate = fmin(rate, curve->published ? share : share * hw->network_efficiency);
     }

@@ -1,4 +1,5 @@
-/* Time of one transformer layer. Kernel lists: docs/cost-model.md sections 3 and 4. */
+/* The time of one transformer layer, as the sum over its kernels and collectives.
+ * docs/cost-model.md lists them in sections 3 and 4. */
 
 #include "sim/cost/layer.h"
 
@@ -7,10 +8,10 @@
 
 #include <math.h>
 
-#define FORWARD_KERNELS 20 /* per layer, for the host's launch rate */
+#define FORWARD_KERNELS 20 /* kernels that the host launches per layer */
 #define BACKWARD_KERNELS 42
 
-/* Unfused attention as Megatron ran it: two batched GEMMs, masked softmax, dropout. */
+/* Unfused attention of earlier Megatron-LM: two batched GEMMs, masked softmax, dropout. */
 static void add_unfused_core(const pp_gpu_batch *local, const pp_attention_widths *a, pp_work *work)
 {
     const double length = local->square_sum / local->tokens;
@@ -74,7 +75,7 @@ static void add_projections(const pp_gpu_batch *local, const pp_attention_widths
     const pp_model *m = local->model;
     const double h = (double)m->hidden, rows = local->tokens;
     if (m->attention == PP_ATTENTION_MLA) {
-        /* the low-rank projections are not divided over tp; with sequence parallel their rows are
+        /* the low-rank projections are not divided by tp; with sequence parallelism their rows are
          */
         const double own = local->sequence_parallel ? rows / local->t : rows;
         const double q_rank = (double)m->q_lora_rank, kv_rank = (double)m->kv_lora_rank;
@@ -92,7 +93,8 @@ static void add_projections(const pp_gpu_batch *local, const pp_attention_widths
     pp_add_linear(local, rows, h, a->o, 1, work);
 }
 
-/* Norm, residual and dropout around one half of the layer; biases of its row-parallel output. */
+/* Adds norm, residual and dropout around one half of the layer, and the bias of its row-parallel
+ * output. */
 static void add_frame(const pp_gpu_batch *local, pp_work *work)
 {
     const pp_model *m = local->model;
@@ -120,7 +122,8 @@ static void add_attention(const pp_gpu_batch *local, pp_work *work)
     add_frame(local, work);
 }
 
-/* Two (GELU) or three (SwiGLU) matrices; `groups` experts of `width`, `rows` tokens each. */
+/* Adds an MLP of two (GELU) or three (SwiGLU) matrices: `groups` experts of `width` with `rows`
+ * tokens each. */
 static void add_mlp(const pp_gpu_batch *local, double rows, double width, double groups,
                     pp_work *work)
 {
@@ -135,7 +138,8 @@ static void add_mlp(const pp_gpu_batch *local, double rows, double width, double
     pp_add_elementwise(local, 0, m->linear_bias ? wide : 0, work);
 }
 
-/* Router, permutation, all-to-all over ep, experts split over ep and tp, capacity 1. */
+/* Adds router, permutation, all-to-all over ep, and experts, which are divided by ep and tp and
+ * have a capacity factor of 1. */
 static void add_experts(const pp_gpu_batch *local, pp_work *work)
 {
     const pp_model *m = local->model;
@@ -172,7 +176,7 @@ static pp_work modelled_layer(const pp_gpu_batch *local, bool moe)
     else
         add_mlp(local, local->tokens, (double)local->model->ffn / local->t, 1, &work);
     add_frame(local, &work);
-    /* the host must launch it all */
+    /* not faster than the host can launch the kernels */
     work.f = fmax(work.f, FORWARD_KERNELS * local->hw->launch_s);
     const double backward = work.i + work.w;
     const double floor_s = BACKWARD_KERNELS * local->hw->launch_s;

@@ -1,4 +1,4 @@
-/* Stages as they were measured. */
+/* Looks up measured times of layers and of the ends of stages. */
 #include "sim/cost/measured_layer.h"
 
 #include "sim/cost/gpu_batch.h"
@@ -28,7 +28,7 @@ bool pp_measured_work(const pp_gpu_batch *local, pp_measured_kind first_kind, pp
         work.i = work.w = b / 2;
     else if (fused)
         work.saved = work.i + work.w - b;
-    /* not to be multiplied by what steps take beyond kernels: this was measured in a step */
+    /* the factor between kernels and steps is removed, since this was measured in a step */
     const double sustained = local->hw->sustained;
     *work_out = (pp_work){ .f = work.f * sustained,
                            .i = work.i * sustained,

@@ -1,4 +1,4 @@
-/* Parses what is said of single ranks and applies it to costs that were made without it. */
+/* Parses properties of single ranks and applies them to costs that were made without them. */
 #include "sim/cost/rank_overrides.h"
 
 #include "sim/base/alloc.h"
@@ -47,7 +47,7 @@ static pp_status read_value(const char *text, pp_rank_override *t, pp_err *err)
     return PP_OK;
 }
 
-/* One "RANK=VALUE" or "A:B=VALUE". item is cut apart. */
+/* Reads one "RANK=VALUE" or "A:B=VALUE". item is modified. */
 static pp_status read_item(char *item, const char *option, pp_rank_override *t, pp_err *err)
 {
     char whole[80];
@@ -182,7 +182,7 @@ static pp_status slow_down(pp_costs *costs, size_t cell, double speed, pp_err *e
     return status;
 }
 
-/* The tensor that leaves stage s for its neighbour, of `bytes`. */
+/* Sets the duration of a tensor of `bytes` from stage s to its neighbour. */
 static pp_status set_link(const pp_rank_overrides *overrides, const uint32_t *stage_rank,
                           uint32_t s, uint32_t to, pp_ns latency_ns, int64_t bytes, pp_ns *ns,
                           pp_err *err)

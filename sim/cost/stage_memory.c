@@ -1,5 +1,6 @@
-/* Bytes and parameters of units. Dense GPT: the formulas of Korthikanti 2022, section 4, term by
- * term; other models by the same counting (docs/cost-model.md section 5). */
+/* Bytes and parameters of units. For a dense GPT these are the formulas of Korthikanti et al. 2022
+ * (arXiv 2205.05198), section 4, term by term; other models are counted in the same way
+ * (docs/cost-model.md section 5). */
 
 #include "sim/cost/stage_memory.h"
 
@@ -8,12 +9,12 @@
 
 #include <math.h>
 
-/* Per token of this GPU, in bytes. */
+/* Activations, in bytes per token of this GPU. */
 typedef struct token_bytes {
-    double whole;   /* sequence-parallel region: divided by t only with sequence parallel */
-    double divided; /* always divided over tp: counted per GPU here */
-    double core;    /* of the attention core, dropped by selective recomputation */
-    double stash;   /* inputs and output gradients of linear layers, already per GPU */
+    double whole;   /* in the sequence-parallel region: divided by t with sequence parallelism */
+    double divided; /* always divided by tp; this is the part of one GPU */
+    double core;    /* in the attention core, which selective recomputation drops */
+    double stash;   /* inputs and output gradients of linear layers on one GPU */
 } token_bytes;
 
 static double spread(const pp_gpu_batch *local, double whole)
@@ -41,7 +42,7 @@ static void add_attention(const pp_gpu_batch *local, token_bytes *sum)
         sum->core += a.heads * length * (d + (m->dropout ? 1 + d : 0));
 }
 
-/* copies: tokens of `width` that one token becomes (experts_per_token), else 1. */
+/* copies: the number of experts of a token; 1 for a dense MLP. */
 static void add_mlp(const pp_gpu_batch *local, double width, double copies, token_bytes *sum)
 {
     const double d = local->element_bytes;
@@ -77,16 +78,17 @@ static token_bytes layer_bytes(const pp_gpu_batch *local, bool moe)
     return sum;
 }
 
-/* Of the two linear layers around `inner` columns, and of the elementwise part between them: the
- * gradients of its output and of its input (two inputs with a gate). */
+/* The gradients of an MLP with `inner` columns: those of the output and the input of its
+ * elementwise part, which has two inputs with a gate. */
 static double mlp_gradient_bytes(const pp_gpu_batch *local, double inner)
 {
     return local->element_bytes * inner / local->t * (local->model->gated_mlp ? 3 : 2);
 }
 
-/* Per token, alive at once while the backward of one layer runs: the gradient of the residual
- * stream; the one that enters or leaves a linear layer, whole where it is gathered over tp; and of
- * attention or MLP, whichever has more, those of all that it keeps between its linear layers. */
+/* The gradients, in bytes per token, that exist at once while the backward of one layer runs: that
+ * of the residual stream; that of the input or output of a linear layer, whole if it is gathered
+ * over tp; and those of all that attention or MLP, whichever has more, keeps between its linear
+ * layers. */
 static double gradient_bytes(const pp_gpu_batch *local, bool moe)
 {
     const pp_model *m = local->model;
@@ -174,7 +176,7 @@ void pp_layer_memory(const pp_gpu_batch *local, bool moe, pp_unit_cost *cost)
         break;
     case PP_RECOMPUTE_NONE:
     case PP_RECOMPUTE_AUTO:
-    case PP_RECOMPUTE_STAGES: /* of no layer: MTP modules */
+    case PP_RECOMPUTE_STAGES: /* MTP modules are no layers of a stage */
     case PP_RECOMPUTE_MICROBATCHES:
     case PP_RECOMPUTE_UNKNOWN:
         break;
@@ -197,24 +199,24 @@ void pp_embedding_memory(const pp_gpu_batch *local, pp_unit_cost *cost)
         cost->logits_bytes = local->tokens * spread(local, (double)m->hidden);
 }
 
-/* Inputs of the final norm and of the head, and the logits in fp32: 4sbh/t (1 + V/h). */
+/* The inputs of the final norm and of the head, and the logits in fp32: 4sbh/t (1 + V/h). */
 void pp_loss_memory(const pp_gpu_batch *local, pp_unit_cost *cost)
 {
     const pp_model *m = local->model;
     const double d = local->element_bytes, h = (double)m->hidden;
     const double vocab = pp_padded_vocab(local->context) / local->t;
     cost->parameters = h * (m->rms_norm ? 1 : 2);
-    if (!(m->tied_embeddings && local->context->parallel.pp == 1)) /* else it is the embedding */
+    if (!(m->tied_embeddings && local->context->parallel.pp == 1)) /* else counted as embedding */
         cost->parameters += table_parameters(local);
     cost->logits_bytes = local->tokens * (spread(local, 2 * d * h) + 4 * vocab);
     cost->stash_bytes = local->tokens * (spread(local, d * h) + d * vocab);
     cost->output_bytes = local->tokens * 4 * vocab;
-    /* of the logits in the head's type (in fp32 it takes their place), of the head's input whole,
-     * of the residual stream */
+    /* gradients of the logits in the head's type (those in fp32 replace the logits), of the whole
+     * input of the head, and of the residual stream */
     cost->temporary_bytes = local->tokens * (d * vocab + d * h + spread(local, d * h));
 }
 
-/* One module; its embedding and head are those of the model. */
+/* One module, which shares the model's embedding and head. */
 void pp_mtp_memory(const pp_gpu_batch *local, pp_unit_cost *cost)
 {
     const pp_model *m = local->model;

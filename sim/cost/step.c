@@ -1,5 +1,5 @@
-/* What belongs to a rank: parameters and their state, gradient sync, tied embedding, optimizer.
- * docs/cost-model.md sections 6 and 7. */
+/* Costs of a rank: parameters and their state, gradient sync, tied embedding, optimizer.
+ * docs/cost-model.md explains them in sections 6 and 7. */
 
 #include "sim/cost/step.h"
 
@@ -19,8 +19,10 @@
 typedef struct rank_parameters {
     double dense, expert;
     bool embedding, loss, mtp;
-    pp_ns first_f_ns; /* F of the first microbatch, first chunk: the parameters' all-gather */
-    pp_ns last_b_ns;  /* B of the last microbatch, first chunk: the gradients' reduction */
+    pp_ns first_f_ns; /* of the first chunk for the first microbatch; the parameters' all-gather
+                         hides under it */
+    pp_ns last_b_ns;  /* of the first chunk for the last microbatch; the gradients' reduction hides
+                         under it */
 } rank_parameters;
 
 static void add_unit(const pp_cost_context *context, pp_unit_kind kind, int64_t layer, double times,
@@ -74,15 +76,15 @@ static rank_parameters rank_parameters_of(const pp_cost_context *context, const 
             sum.last_b_ns = costs->b_ns[pp_cost_index(costs, s, costs->microbatches - 1)];
         }
     }
-    if (sum.mtp && !sum.embedding) /* its lookup needs the table */
+    if (sum.mtp && !sum.embedding) /* its look-up needs the embedding table */
         sum.dense += table_parameters(context);
-    /* one table serves as embedding and head; pp == 1 is counted once already */
+    /* one table is both embedding and head; with pp == 1 it was counted once */
     if (context->model->tied_embeddings && sum.embedding && sum.loss && context->parallel.pp > 1)
         sum.dense -= table_parameters(context);
     return sum;
 }
 
-/* Seconds to reduce the gradients of `parameters` over `group`, and to gather updated ones. */
+/* Seconds to reduce the gradients over a group, and to gather the updated parameters. */
 typedef struct sync_time {
     double reduce, gather;
 } sync_time;
@@ -103,8 +105,8 @@ static sync_time sync_of(const pp_cost_context *context, pp_collective_group gro
     return t;
 }
 
-/* The reduction hides under the backward of the last microbatch, chunk by chunk; the last bucket
- * has nothing left to hide under. The gather hides under the first forward. */
+/* The reduction overlaps with the backward of the last microbatch, chunk by chunk, except for the
+ * last bucket, after which there is no compute. The gather overlaps with the first forward. */
 static double exposed_sync(const pp_cost_context *context, pp_collective_group group,
                            double parameters, const rank_parameters *rank)
 {
@@ -154,7 +156,7 @@ static pp_status fill_rank(const pp_cost_context *context, const rank_parameters
     const pp_collective_group dense_group = pp_group_of(hw, dense_ranks, par->tp);
     const pp_collective_group expert_group = pp_group_of(hw, expert_ranks, par->tp * par->ep);
     const double all = p->dense + p->expert;
-    /* parameters whose optimizer state lives here */
+    /* parameters whose optimizer state this GPU holds */
     const double owned = context->switches.zero
                              ? p->dense / (double)dense_ranks + p->expert / (double)expert_ranks
                              : all;

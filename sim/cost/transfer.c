@@ -1,5 +1,6 @@
-/* What carries the tensors between stages: communicators and their memory, send/recv or a
- * collective of two ranks. docs/cost-model.md section 4, docs/p2p-emulation.md. */
+/* Times of transfers between pipeline ranks, by send/recv or by a collective of two ranks, and the
+ * communicators that carry them. docs/cost-model.md (section 4) and docs/p2p-emulation.md explain
+ * them. */
 #include "sim/cost/transfer.h"
 
 #include "sim/cost/kernel.h"
@@ -36,7 +37,7 @@ double pp_transfer_seconds(const pp_cost_context *context, uint32_t from, uint32
     if (rate > 0)
         return (same_node ? hw->node_p2p : hw->network_p2p).alpha_s + bytes / rate;
     switch (context->switches.p2p) {
-    case PP_P2P_ALL_GATHER: /* two tensors at both ends afterwards */
+    case PP_P2P_ALL_GATHER: /* both ranks end with two tensors */
         return pp_collective_seconds(hw, PP_ALL_GATHER, pair, 2 * bytes);
     case PP_P2P_ALL_REDUCE:
         return pp_collective_seconds(hw, PP_ALL_REDUCE, pair, bytes);
@@ -53,7 +54,7 @@ int pp_pipeline_communicators(const pp_cost_context *context, uint32_t rank, uin
     const uint32_t ranks = (uint32_t)context->parallel.pp;
     if (context->switches.communicators != PP_COMMUNICATORS_PER_EDGE || ranks == 1)
         return ranks > 1;
-    /* on a loop and on a V, neighbours of a stage live on neighbours of its rank */
+    /* on a loop and on a V, neighbours of a stage are on neighbours of its rank */
     const uint32_t other[] = { (rank + 1) % ranks, (rank + ranks - 1) % ranks };
     int edges = 0;
     for (int k = 0; k < (ranks > 2 ? 2 : 1); k++) {

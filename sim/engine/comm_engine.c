@@ -1,8 +1,8 @@
-/* A simulator of activities: ranks run until they have to wait, and lanes start the transfers at
- * their fronts whose two ends are there. Two stacks hold the ranks and lanes that can go on, so
- * that each step and transfer is looked at a constant number of times. Without shared resources
- * the order of work does not change any time, since every start is a maximum of known ends; with
- * them, events are taken in the order of time (sim/engine/shared_rates.c). */
+/* Simulates ranks, lanes and transfers. A rank runs until it has to wait; a lane starts the
+ * transfer at its front when both ends are posted. Two stacks hold the ranks and lanes that can
+ * continue, so that each step and each transfer is examined a constant number of times. If nothing
+ * is shared, the order of this work does not affect any time, since every start is a maximum of
+ * known ends. Otherwise events are taken in the order of time (sim/engine/shared_rates.c). */
 #include "sim/engine/comm_engine.h"
 
 #include "sim/base/alloc.h"
@@ -21,11 +21,11 @@
 
 #define NONE UINT32_MAX
 
-/* What issues the steps of a rank. */
+/* The host that issues the steps of a rank. */
 typedef struct host {
     pp_ns clock_ns;
-    pp_ns synced_ns; /* cost of syncs since the device last went on */
-    size_t drained;  /* groups that were posted by steps before this one are done */
+    pp_ns synced_ns; /* cost of syncs since the device last continued */
+    size_t drained;  /* all groups that were posted by steps before this one are done */
 } host;
 
 typedef struct run {
@@ -35,15 +35,15 @@ typedef struct run {
     pp_timeline *timeline;
     pp_comm_lanes lanes;
     bool *done;        /* [transfers] */
-    size_t *next;      /* [ranks]: step */
-    pp_ns *clock_ns;   /* [ranks]: of the device */
+    size_t *next;      /* [ranks]: the next step */
+    pp_ns *clock_ns;   /* [ranks]: clock of the device */
     host *host;        /* [ranks] */
-    uint32_t *waiting; /* [ranks]: group, or NONE */
+    uint32_t *waiting; /* [ranks]: the group that the rank waits for, or NONE */
     uint32_t *wake;    /* stack of ranks to run */
     uint32_t *try;     /* stack of entries that may start */
     size_t wake_count, try_count;
     pp_shared_rates *rates; /* speeds that depend on each other; NULL: nothing is shared */
-    bool failed;            /* an allocation on the way */
+    bool failed;            /* an allocation failed */
 } run;
 
 static void run_free(run *r)
@@ -83,7 +83,7 @@ static pp_status run_new(const pp_program *program, const pp_costs *costs, pp_ti
     return pp_comm_lanes_new(comm, program->ranks, &r->lanes, err);
 }
 
-/* Ends transfer t; whatever that allows goes on the stacks. */
+/* Ends transfer t and pushes whatever can continue now on the stacks. */
 static void finish(run *r, uint32_t t, pp_ns start_ns, pp_ns end_ns)
 {
     pp_comm_entry *e = &r->lanes.entry[r->lanes.entry_of[t]];
@@ -108,13 +108,13 @@ static void finish(run *r, uint32_t t, pp_ns start_ns, pp_ns end_ns)
     }
 }
 
-/* As meet, where the transfer's end depends on others: it is under way from now on. */
+/* Like meet, for a transfer whose end depends on others: starts it. */
 static void meet_sharing(run *r, uint32_t t, const pp_transfer *own, pp_ns takes_ns, bool eager)
 {
     bool sends = pp_transfer_sends((pp_transfer_kind)own->kind);
     const pp_comm_entry *partner = &r->lanes.entry[r->lanes.entry_of[own->match]];
     pp_ns ready_ns = r->lanes.entry[r->lanes.entry_of[t]].ready_ns;
-    if (eager && !sends) { /* has it come already? */
+    if (eager && !sends) { /* it may have arrived already */
         pp_ns came_ns = pp_shared_rates_ended_ns(r->rates, own->match);
         if (came_ns >= 0)
             finish(r, t, r->timeline->comm->start_ns[own->match], pp_max(ready_ns, came_ns));
@@ -130,7 +130,7 @@ static void meet_sharing(run *r, uint32_t t, const pp_transfer *own, pp_ns takes
         finish(r, t, ready_ns, ready_ns);
 }
 
-/* t has become active; does it meet its partner? */
+/* Transfer t has become active: if its partner is active, too, the transfer takes place. */
 static void meet(run *r, uint32_t t)
 {
     const pp_transfer *own = &r->comm->transfer[t];
@@ -180,7 +180,7 @@ static void try_entry(run *r, uint32_t index)
     }
 }
 
-/* The rank stands still from `from_ns` to `to_ns`, for one cause. blocker: a transfer. */
+/* Records that the rank is idle from `from_ns` to `to_ns`. blocker: a transfer. */
 static void stand_still(run *r, uint32_t rank, pp_idle_cause cause, pp_ns from_ns, pp_ns to_ns,
                         uint32_t transfer, uint32_t blocker)
 {
@@ -203,8 +203,8 @@ static void stand_still(run *r, uint32_t rank, pp_idle_cause cause, pp_ns from_n
                                               .cause = cause };
 }
 
-/* The device stands still until `until_ns`, when its host has issued what comes next: `transfer`,
- * or, NONE, an op. */
+/* The device is idle until `until_ns`, when its host has issued the next `transfer` or, if that is
+ * NONE, the next op. */
 static void await_host(run *r, uint32_t rank, pp_ns until_ns, uint32_t transfer)
 {
     host *h = &r->host[rank];
@@ -231,8 +231,8 @@ static uint32_t last_of(const run *r, uint32_t g)
     return last;
 }
 
-/* After both ends were posted at `posted_ns`: what kept transfer t from starting, in the lane of
- * either end; or itself, which takes its time. */
+/* What transfer t waited for after both ends were posted at `posted_ns`: a transfer before it in
+ * the lane of either end, or itself if it had started. */
 static uint32_t held_by(const run *r, uint32_t t, pp_ns posted_ns)
 {
     uint32_t other = r->comm->transfer[t].match;
@@ -244,9 +244,9 @@ static uint32_t held_by(const run *r, uint32_t t, pp_ns posted_ns)
     return last_of(r, r->lanes.entry[late->previous].group);
 }
 
-/* The rank stood still from its clock to the end of group g. Until the other end of the last
- * transfer was posted it waited for data (its input was not made) or for a buffer (its output was
- * not asked for); after that for the link. */
+/* Records that the rank was idle from its clock to the end of group g. Until the other end of the
+ * last transfer was posted, it waited for data (its input was not computed) or for a buffer (the
+ * receive of its output was not posted), after that for the link. */
 static void account_wait(run *r, uint32_t rank, uint32_t g)
 {
     pp_ns end_ns = r->lanes.group[g].end_ns;
@@ -268,7 +268,7 @@ static void account_wait(run *r, uint32_t rank, uint32_t g)
     r->clock_ns[rank] = end_ns;
 }
 
-/* true when the rank must wait for group g. */
+/* Returns true when the rank must wait for group g. */
 static bool blocked_by(run *r, uint32_t rank, uint32_t g)
 {
     if (r->lanes.group[g].left) {
@@ -279,7 +279,8 @@ static bool blocked_by(run *r, uint32_t rank, uint32_t g)
     return false;
 }
 
-/* A sync ends when all that was posted is done, waited for or not. false: not yet. */
+/* Executes a read or a sync of the host. A sync ends when all posted groups are done, including
+ * those without a wait. Returns false when that is not the case yet. */
 static bool host_waits(run *r, uint32_t rank, pp_step step)
 {
     const pp_host_costs *costs = &r->comm->semantics.host;
@@ -300,7 +301,7 @@ static bool host_waits(run *r, uint32_t rank, pp_step step)
     return true;
 }
 
-/* false when the rank cannot take this step yet. */
+/* Executes a step. Returns false when the rank cannot do so yet. */
 static bool take_step(run *r, uint32_t rank, pp_step step)
 {
     if (step.kind == PP_STEP_POST) {
@@ -328,7 +329,8 @@ static bool take_step(run *r, uint32_t rank, pp_step step)
         pp_op op = r->program->op[i];
         const pp_costs *costs = r->costs;
         const pp_ns *table[] = { costs->f_ns, costs->i_ns, costs->w_ns, costs->b_ns };
-        bool ends = pp_pair_ends(r->program, costs, i); /* both were issued before the pair began */
+        bool ends =
+            pp_pair_ends(r->program, costs, i); /* both ops were issued before the pair began */
         pp_ns takes_ns = table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
         if (pair || ends)
             takes_ns = pair ? pp_pair_ns(r->program, costs, i) : 0;
@@ -345,7 +347,7 @@ static bool take_step(run *r, uint32_t rank, pp_step step)
     return true;
 }
 
-/* Whatever can go on now. */
+/* Runs all ranks and lanes that can continue. */
 static void work(run *r)
 {
     while (r->wake_count || r->try_count) {
@@ -365,7 +367,7 @@ static void work(run *r)
     }
 }
 
-/* An op or a transfer of the shared rates has ended. */
+/* Handles the end of an op or a transfer of the shared rates. */
 static void take_end(run *r, const pp_shared_rates_end *end)
 {
     if (!end->transfer) {
@@ -395,7 +397,7 @@ static void work_all(run *r)
     }
 }
 
-/* The shared rates counts in doubles, which hold whole ns up to PP_NS_MAX. */
+/* Shared rates are computed in doubles, which represent whole ns up to PP_NS_MAX exactly. */
 static pp_status make_rates(run *r, pp_err *err)
 {
     const pp_sharing *sharing = &r->comm->semantics.sharing;
@@ -412,7 +414,7 @@ static pp_status make_rates(run *r, pp_err *err)
                           "does not go together with %s and %s; leave one out",
                           pp_err_name(err, PP_FIELD_RANKS_PER_NIC),
                           pp_err_name(err, PP_FIELD_OVERLAP_SLOWDOWN));
-    r->timeline->comm->host_ns = NULL; /* ops end elsewhere: their steps have no clocks */
+    r->timeline->comm->host_ns = NULL; /* ops end in shared_rates.c, so that steps have no clocks */
     for (size_t i = 0; i < r->program->count; i++) {
         pp_op op = r->program->op[i];
         sum_ns += (double)table[op.kind][pp_cost_index(costs, op.stage, op.microbatch)];
@@ -431,11 +433,11 @@ static pp_status make_rates(run *r, pp_err *err)
                                &r->rates, err);
 }
 
-/* For each transfer the first group of its lane that is not done, where it is posted. */
+/* Finds, for each posted transfer, the first group of its lane that is not done. */
 static void find_fronts(const run *r, uint32_t *front)
 {
     const pp_comm *comm = r->comm;
-    for (size_t s = 0; s < comm->step_count; s++) { /* rank by rank, so lanes in their order */
+    for (size_t s = 0; s < comm->step_count; s++) { /* rank by rank, hence each lane in its order */
         if (comm->step[s].kind != PP_STEP_POST)
             continue;
         const pp_comm_group *group = &r->lanes.group[comm->step[s].index];
@@ -479,7 +481,7 @@ static pp_status report_hang(const run *r, pp_err *err)
                   : pp_circle_report(r->program, &r->timeline->comm->circle, err);
 }
 
-/* No clock of a host, no sum of messages about shapes can leave 64 bits. */
+/* Checks that no clock of a host and no sum of size messages can leave 64 bits. */
 static pp_status check_sums(const pp_comm *comm, pp_err *err)
 {
     const pp_comm_semantics *s = &comm->semantics;

@@ -1,6 +1,6 @@
-/* The shortest circle of transfers that wait for each other, by breadth-first search from the
- * front of every lane over "waits for". O(transfers x edges) at worst; only a program that hangs
- * pays for it. */
+/* Finds the shortest circle of transfers that wait for each other, by breadth-first search from the
+ * front of every lane along "waits for". It takes O(transfers x edges) at worst, for programs that
+ * hang only. */
 #include "sim/engine/deadlock.h"
 
 #include "sim/base/alloc.h"
@@ -18,16 +18,16 @@ void pp_circle_free(pp_circle *circle)
     *circle = (pp_circle){ 0 };
 }
 
-/* Breadth first over "waits for". */
+/* State of a breadth-first search along "waits for". */
 typedef struct search {
     const pp_stuck *stuck;
     const pp_comm *comm;
-    uint32_t *from;  /* [transfers]: the one that waits for it, on the way here */
-    uint32_t *seen;  /* [transfers]: start + 1 of the search that came through */
+    uint32_t *from;  /* [transfers]: the transfer from which it was reached, which waits for it */
+    uint32_t *seen;  /* [transfers]: 1 + the start of the search that reached it last */
     uint32_t *queue; /* [transfers] */
     uint32_t start;
     size_t queued;
-    uint32_t last; /* waits for start; NONE: not found */
+    uint32_t last; /* the transfer that waits for start; NONE: not found */
 } search;
 
 static void search_free(search *s)
@@ -69,7 +69,7 @@ static pp_circle_reason reason_of(const pp_stuck *stuck, uint32_t t)
                                                                            : PP_CIRCLE_NOT_POSTED;
 }
 
-/* The other end's rank has come to its end without it. */
+/* Returns true if the rank of the other end has finished without posting it. */
 static bool never_posted(const pp_stuck *stuck, uint32_t t)
 {
     const pp_transfer *transfer = stuck->program->comm->transfer;
@@ -96,7 +96,8 @@ static void visit_reasons(search *s, uint32_t t)
     }
 }
 
-/* The members of the circle through `start` of at most `limit`; 0: there is none. */
+/* Searches a circle of at most `limit` members through `start`. Returns the number of its members,
+ * 0 if there is none. */
 static size_t find_circle(search *s, uint32_t start, size_t limit)
 {
     size_t members = 1;
@@ -127,8 +128,8 @@ static void fill(const search *s, size_t count, pp_circle *out)
     out->count = count;
 }
 
-/* A circle of one: what a rank waits for before it posts it itself, or what another rank never
- * posts. NONE: there is none. */
+/* A circle of one member: a transfer that its own rank awaits before posting it, or that another
+ * rank never posts. NONE if there is none. */
 static uint32_t dead_end(const pp_stuck *stuck)
 {
     const pp_program *program = stuck->program;
@@ -149,7 +150,7 @@ static void find_shortest(search *s, pp_circle *out)
     size_t limit = s->comm->transfer_count;
     out->count = 0;
     for (uint32_t t = 0; t < s->comm->transfer_count && limit; t++) {
-        /* every circle goes through the front of a lane */
+        /* every circle contains the front of a lane */
         if (s->stuck->done[t] || reason_of(s->stuck, t) == PP_CIRCLE_OWN_PLACE ||
             s->stuck->front[t] != s->comm->transfer[t].group)
             continue;

@@ -1,6 +1,6 @@
-/* Times a program without communication in one pass over its topological order: an op starts at
- * the later of its rank's clock and the arrival of its input. O(instructions), with the costs of
- * an op looked up in one table. */
+/* Times a program without communication in one pass over its topological order, in O(instructions):
+ * an op starts at the later of its rank's clock and the arrival of its input. The costs of an op
+ * are looked up in one table. Other programs are passed on to pair_engine.c and comm_engine.c. */
 #include "sim/engine/engine.h"
 
 #include "sim/base/alloc.h"
@@ -14,7 +14,7 @@
 
 #define UNKNOWN ((pp_ns)-1)
 
-/* What one op costs and how long its input travels: looked up together, so kept together. */
+/* The duration of an op and the latency of its input, which are looked up together. */
 typedef struct op_cost {
     pp_ns duration_ns, latency_ns;
 } op_cost;
@@ -33,7 +33,7 @@ static void engine_free(engine *e)
     free(e->clock_ns);
 }
 
-/* Fills the cost table; refuses costs whose sum over the program could leave 64 bits. */
+/* Fills the table of costs. Fails: INPUT when their sum over the program could leave 64 bits. */
 static pp_status tabulate(engine *e, const pp_costs *costs, pp_err *err)
 {
     const pp_ns *durations[PP_OP_KIND_COUNT] = {
@@ -84,9 +84,8 @@ static pp_status engine_new(const pp_program *program, const pp_costs *costs, en
     return tabulate(e, costs, err);
 }
 
-/* Every instruction once, in an order where all that it needs has run. mirrored: some
- * microbatches run on mirrored ranks; a constant, so that other programs do not pay for the test.
- */
+/* Times every instruction once, after all that it needs. mirrored: some microbatches run on
+ * mirrored ranks; callers pass a constant, so that other programs need no test. */
 static inline __attribute__((always_inline)) void run(const engine *e, bool mirrored,
                                                       pp_timeline *timeline)
 {

@@ -1,5 +1,5 @@
-/* Times a program whose overlapped pairs have durations of their own: passes over the ranks, each
- * of which runs on until an input is missing; a pair waits for the inputs of both halves. */
+/* Times a program whose overlapped pairs have durations of their own. It passes over the ranks,
+ * each of which runs until an input is missing; a pair waits for the inputs of both halves. */
 #include "sim/engine/pair_engine.h"
 
 #include "sim/base/alloc.h"
@@ -19,7 +19,7 @@ typedef struct run {
     size_t done;
 } run;
 
-/* When the input of instruction i has arrived; false: not made yet. */
+/* Finds when the input of instruction i arrives. Returns false if it is not computed yet. */
 static bool arrives(const run *r, size_t i, pp_ns *at_ns)
 {
     const pp_program *program = r->program;
@@ -61,7 +61,7 @@ static void run_rank(run *r, uint32_t rank)
     }
 }
 
-/* Where the first rank stands that did not finish. */
+/* Reports the op at which the first unfinished rank stopped. */
 static pp_status report_stuck(const run *r, pp_err *err)
 {
     char pair[72];

@@ -1,7 +1,7 @@
-/* An event simulation of activities whose rates depend on each other, as SimGrid has it: between
- * events all rates are constant, and after an event only those are computed again that the
- * changed ranks can reach over shared links. Bandwidth is shared max-min fair by progressive
- * filling (Bertsekas and Gallager 1992, section 6.5.2). */
+/* An event simulation of activities whose rates depend on each other, as in SimGrid: between events
+ * all rates are constant, and after an event only those are computed again that the changed ranks
+ * affect through shared links. Bandwidth is shared max-min fairly by progressive filling (Bertsekas
+ * and Gallager 1992, Data Networks, section 6.5.2). */
 #include "sim/engine/shared_rates.h"
 
 #include "sim/base/alloc.h"
@@ -15,20 +15,20 @@
 
 typedef enum state { UNUSED, PENDING, ACTIVE, ENDED } state;
 
-/* Work that is done at a speed; 1: as long as it takes alone. */
+/* Work that is done at a speed, which is 1 if nothing slows it down. */
 typedef struct work {
     double left_ns, speed;
-    pp_ns start_ns, since_ns, end_ns; /* since: when left_ns was right */
+    pp_ns start_ns, since_ns, end_ns; /* since: the time to which left_ns belongs */
     state state;
 } work;
 
-enum { FROM, TO, ENDS }; /* of a transfer */
-enum { OUT, IN, WAYS };  /* of a NIC */
+enum { FROM, TO, ENDS }; /* ends of a transfer */
+enum { OUT, IN, WAYS };  /* directions of a NIC */
 
 typedef struct flow_state {
     work work;
     uint32_t rank[ENDS];
-    uint32_t next[ENDS], previous[ENDS]; /* among the active ones of that rank and end */
+    uint32_t next[ENDS], previous[ENDS]; /* active transfers of that rank and end */
     double share;                        /* of its NICs */
     bool both;
     bool marked;
@@ -36,17 +36,17 @@ typedef struct flow_state {
 
 typedef struct side_state {
     work op;
-    uint32_t first[ENDS]; /* active transfers that this rank sends, receives */
+    uint32_t first[ENDS]; /* active transfers that this rank sends, and receives */
     uint32_t active;      /* both */
-    bool dirty;           /* something began or ended here since the last settle */
-    bool moved;           /* a transfer did */
+    bool dirty;           /* an op or transfer began or ended here since the last settle */
+    bool moved;           /* a transfer began or ended here since then */
 } side_state;
 
-/* One direction of a NIC; the rest while shares are found. */
+/* One direction of a NIC. `count` and `free` are used while shares are computed. */
 typedef struct link_state {
-    uint32_t active; /* transfers that use it */
-    uint32_t count;  /* those without a share */
-    double free;     /* of its capacity of 1 */
+    uint32_t active; /* number of transfers that use it */
+    uint32_t count;  /* number of those without a share */
+    double free;     /* the rest of its capacity, which is 1 */
     bool marked;
 } link_state;
 
@@ -157,8 +157,8 @@ pp_ns pp_shared_rates_ended_ns(const pp_shared_rates *rates, uint32_t transfer)
     return w->state == ENDED ? w->end_ns : -1;
 }
 
-/* Work is measured from now on at another speed. What is left is right to far below 1 ns, which
- * must not become one more. */
+/* Changes the speed of some work. What is left of it is exact to far below 1 ns; such an error must
+ * not be rounded up to 1 ns. */
 static void set_speed(pp_shared_rates *f, uint32_t id, work *w, double speed)
 {
     if (w->state != ACTIVE || w->speed == speed)
@@ -180,21 +180,21 @@ static bool crosses(const pp_shared_rates *f, const flow_state *flow)
     return f->per_nic && nic_of(f, flow, FROM) != nic_of(f, flow, TO);
 }
 
-/* The links of a transfer that crosses; returns how many. */
+/* Lists the links that a transfer between NICs uses; returns their number. */
 static size_t links_of(const pp_shared_rates *f, const flow_state *flow,
                        uint32_t links[ENDS * WAYS])
 {
     size_t count = 0;
     for (uint32_t end = 0; end < ENDS; end++) {
         for (uint32_t way = 0; way < WAYS; way++) {
-            if (flow->both || end == way) /* FROM goes OUT, TO comes IN */
+            if (flow->both || end == way) /* FROM uses OUT, TO uses IN */
                 links[count++] = way + WAYS * nic_of(f, flow, (int)end);
         }
     }
     return count;
 }
 
-/* It begins (1) or ends (-1) to use its links. */
+/* Begins (change 1) or ends (change -1) the use of a transfer's links. */
 static void use_links(pp_shared_rates *f, const flow_state *flow, int change)
 {
     uint32_t links[ENDS * WAYS];
@@ -243,9 +243,9 @@ static void mark(pp_shared_rates *f, uint32_t index)
     size_t count = crosses(f, flow) ? links_of(f, flow, links) : 0;
     for (size_t k = 0; k < count; k++) {
         link_state *link = &f->link[links[k]];
-        if (link->active < 2) /* it limits its only transfer to 1, as every link does */
+        if (link->active < 2) /* its only transfer may use all of it */
             continue;
-        flow->share = 0; /* found by fill */
+        flow->share = 0; /* to be set by fill */
         if (!link->marked) {
             link->marked = true;
             link->free = 1;
@@ -255,8 +255,8 @@ static void mark(pp_shared_rates *f, uint32_t index)
     }
 }
 
-/* All active transfers that start or end at a NIC; more of them than use one of its directions,
- * which costs time and changes nothing. */
+/* Marks all active transfers that start or end at a NIC. Some may not use the direction that
+ * changed; this costs time but does not change results. */
 static void mark_nic(pp_shared_rates *f, uint32_t nic)
 {
     for (uint32_t r = nic * f->per_nic; r < (nic + 1) * f->per_nic && r < f->ranks; r++) {
@@ -267,7 +267,7 @@ static void mark_nic(pp_shared_rates *f, uint32_t nic)
     }
 }
 
-/* The transfers of a link that have no share yet get this one. */
+/* Gives this share to the transfers of a link that have none yet. */
 static void give(pp_shared_rates *f, uint32_t link, double share)
 {
     uint32_t links[ENDS * WAYS];
@@ -292,7 +292,8 @@ static void give(pp_shared_rates *f, uint32_t link, double share)
     }
 }
 
-/* Max-min: the link that leaves least to each of its transfers decides theirs, then the next. */
+/* Progressive filling: the link that offers least to each of its transfers fixes their shares, then
+ * the next one does. */
 static void fill(pp_shared_rates *f)
 {
     for (;;) {
@@ -312,7 +313,7 @@ static void fill(pp_shared_rates *f)
     }
 }
 
-/* Shares of all transfers that the dirty ranks can reach over links. */
+/* Computes the shares of all transfers that are connected to dirty ranks by links. */
 static void share_links(pp_shared_rates *f)
 {
     f->marked_count = f->link_count = 0;
@@ -339,7 +340,7 @@ static void set_flow_speed(pp_shared_rates *f, uint32_t index)
     set_speed(f, f->ranks + index, &flow->work, slow ? share / f->sharing.comm_slowdown : share);
 }
 
-/* After all changes at one time: the speeds that follow. */
+/* Computes the speeds after all changes at one time. */
 static void settle(pp_shared_rates *f)
 {
     if (f->per_nic && f->dirty_count) {
@@ -362,7 +363,7 @@ static void settle(pp_shared_rates *f)
     f->dirty_count = 0;
 }
 
-/* Its pending time is over: it is work from now on. */
+/* Ends the latency of a transfer: it moves bytes from now on. */
 static void activate(pp_shared_rates *f, uint32_t id, work *w)
 {
     w->state = ACTIVE;
