@@ -1,6 +1,7 @@
-/* Chrome trace JSON, for ui.perfetto.dev and chrome://tracing ("Trace Event Format"). A process per
- * rank; threads compute, idle, send and recv; arrows from producer to consumer; memory as a
- * counter. Times are microseconds, written from whole nanoseconds. */
+/* Writes timelines in Chromium's "Trace Event Format", for ui.perfetto.dev and chrome://tracing.
+ * Each rank is a process with the threads compute, idle, send and recv. Arrows go from producers to
+ * consumers, and memory is a counter. Times are microseconds, printed exactly from nanoseconds.
+ * Sorting the transfers takes O(n log n), the rest is linear in what is written. */
 #include "traces/format/export/format.h"
 #include "traces/format/export/memory_rows.h"
 
@@ -13,19 +14,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Perfetto takes thread 0 of a process and the one with the number of the process for the same. */
+/* Perfetto takes thread 0 of a process, and the thread that has the number of the process, for the
+ * same thread: the numbers of the other threads are beyond those of ranks. */
 #define THREAD_COMPUTE 0
 #define THREAD_IDLE ((int)PP_RANKS_MAX + 1)
 
-/* Slices of one thread may not overlap, transfers may: each direction has as many threads, lanes,
- * as it needs. */
+/* Slices of one thread must not overlap, but transfers do: in each direction a rank has as many
+ * threads, here called lanes, as it needs. */
 static int thread_of(size_t lane, bool is_send)
 {
     return THREAD_IDLE + (int)(2 * lane) + (is_send ? 1 : 2);
 }
 
 typedef struct transfers {
-    pp_recorded_transfer *item; /* between ranks, that take time */
+    pp_recorded_transfer *item; /* those between ranks that take time */
     size_t count;
 } transfers;
 
@@ -34,7 +36,7 @@ static void free_transfers(transfers *list)
     free(list->item);
 }
 
-/* A JSON text; bytes that are no UTF-8 become U+FFFD. */
+/* Appends `words` as a JSON text. Bytes that are not UTF-8 become U+FFFD. */
 static void add_quoted(pp_text *text, const char *words)
 {
     pp_text_add_bytes(text, "\"", 1);
@@ -53,8 +55,9 @@ static void add_quoted(pp_text *text, const char *words)
     pp_text_add_bytes(text, "\"", 1);
 }
 
-/* Perfetto multiplies by 1000 in doubles and cuts off (json_trace_utils.cc); a time that would lose
- * a nanosecond there gets a tenth of one more, as slices that overlap by one are dropped. */
+/* Appends a time in microseconds. Perfetto reads it as a double, multiplies it by 1000 and
+ * truncates the product (json_trace_utils.cc). Where that loses a nanosecond, a tenth of a
+ * nanosecond is added, because slices that overlap by one nanosecond would be dropped. */
 static void add_time(pp_text *text, const char *key, pp_ns ns)
 {
     double us = (double)ns / 1000;
@@ -62,7 +65,7 @@ static void add_time(pp_text *text, const char *key, pp_ns ns)
                 (pp_ns)(us * 1000) < ns ? "1" : "");
 }
 
-/* Events follow a first one that is always there, see add_head. */
+/* Begins an event. The comma is right because add_head has written the first event. */
 static void begin_event(pp_text *text, char phase, uint32_t rank, int thread)
 {
     pp_text_add(text, ",\n{\"ph\":\"%c\",\"pid\":%" PRIu32 ",\"tid\":%d", phase, rank, thread);
@@ -71,7 +74,7 @@ static void begin_event(pp_text *text, char phase, uint32_t rank, int thread)
 static void add_name(pp_text *text, const char *key, const char *name)
 {
     if (*name == '\0')
-        return; /* not known */
+        return; /* it is not known */
     pp_text_add(text, ",\"%s\":", key);
     add_quoted(text, name);
 }
@@ -129,7 +132,7 @@ static uint32_t rank_of(const pp_program *program, size_t i)
     return pp_program_rank(program, program->op[i]);
 }
 
-/* Colours by name, of the viewer's fixed palette. */
+/* Appends an op. Its colour is a name of the viewer's fixed palette. */
 static void add_op(const pp_export *data, size_t i, pp_text *text)
 {
     static const struct {
@@ -153,7 +156,8 @@ static void add_op(const pp_export *data, size_t i, pp_text *text)
                 op.microbatch, kinds[op.kind].words);
 }
 
-/* An end of an arrow: from the last nanosecond of the producer to the start of the consumer. */
+/* Appends one end of an arrow, which goes from the last nanosecond of the producer to the start of
+ * the consumer. */
 static void add_arrow(const pp_export *data, char phase, size_t op, size_t consumer, pp_text *text)
 {
     pp_ns start_ns = data->timeline->start_ns[op];
@@ -185,7 +189,8 @@ static void add_ops(const pp_export *data, pp_text *text)
     }
 }
 
-/* By what they are, so that a file that is read is written as it was. */
+/* Compares transfers by their own values, and not by their place in a list, so that a file that was
+ * read is written with the same lanes. */
 static int compare_transfers(const pp_recorded_transfer *a, const pp_recorded_transfer *b)
 {
     const pp_ns left[] = { a->start_ns, a->end_ns, a->forward, a->microbatch,
@@ -213,7 +218,8 @@ static int by_receiver(const void *left, const void *right)
     return a->to != b->to ? (a->to < b->to ? -1 : 1) : compare_transfers(a, b);
 }
 
-/* Without communication: from the end of the producer for the latency of the edge. */
+/* Collects the transfers of a program without communication: each begins at the end of the producer
+ * and takes the latency of the edge. */
 static void collect_edges(const pp_export *data, transfers *list)
 {
     const pp_program *program = data->program;
@@ -236,7 +242,7 @@ static void collect_edges(const pp_export *data, transfers *list)
     }
 }
 
-/* With communication: as its timeline has them. */
+/* Collects the transfers of a program with communication from their timeline. */
 static void collect_tensors(const pp_comm *comm, const pp_comm_timeline *timeline, transfers *list)
 {
     for (uint32_t t = 0; t < comm->transfer_count; t++) {
@@ -277,7 +283,8 @@ static pp_status collect_transfers(const pp_export *data, transfers *list, pp_er
     return PP_OK;
 }
 
-/* "3SEND_F7" at the producer, "4RECV_F7" at the consumer, as PyTorch writes them. */
+/* Appends one end of a transfer, with the names of PyTorch: "3SEND_F7" at the producer, "4RECV_F7"
+ * at the consumer. */
 static void add_transfer(const pp_recorded_transfer *t, bool is_send, int thread, pp_text *text)
 {
     int stage = is_send ? t->stage : t->forward ? t->stage + 1 : t->stage - 1;
@@ -291,13 +298,14 @@ static void add_transfer(const pp_recorded_transfer *t, bool is_send, int thread
                 is_send ? "send" : "recv", stage, t->microbatch, is_send ? t->to : t->from);
 }
 
-/* One direction: every transfer goes to the first lane of its rank that is free. */
+/* Appends the transfers of one direction; each is put on the first free lane of its rank. */
 static pp_status add_lanes(const pp_export *data, transfers *list, bool is_send, pp_text *text,
                            pp_err *err)
 {
     size_t used = 0;
     uint32_t last = UINT32_MAX;
-    pp_ns *free_ns = pp_alloc_array(list->count, sizeof *free_ns); /* [used] */
+    pp_ns *free_ns =
+        pp_alloc_array(list->count, sizeof *free_ns); /* when each of the `used` lanes is free */
     if (!free_ns)
         return pp_err_nomem(err);
     qsort(list->item, list->count, sizeof *list->item, is_send ? by_sender : by_receiver);
@@ -346,7 +354,7 @@ static void add_waits(const pp_export *data, const pp_blocked_list *list, pp_tex
     }
 }
 
-/* A thread of its own per rank: what it waited for. */
+/* Appends a thread per rank with its idle time, by cause. */
 static pp_status add_idle(const pp_export *data, pp_text *text, pp_err *err)
 {
     pp_blocked_list list PP_CLEANUP(pp_blocked_free) = { 0 };
@@ -361,7 +369,7 @@ static pp_status add_idle(const pp_export *data, pp_text *text, pp_err *err)
 typedef struct counter {
     pp_text *text;
     uint32_t rank;
-    bool present[PP_MEMORY_COUNT]; /* components that are ever more than 0 */
+    bool present[PP_MEMORY_COUNT]; /* components that are more than 0 at some time */
 } counter;
 
 static void find_present(void *context, pp_ns at_ns, const int64_t bytes[PP_MEMORY_COUNT])

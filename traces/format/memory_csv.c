@@ -1,4 +1,5 @@
-/* Memory over time as CSV: rank, time_ns, a column per component in bytes, their total. */
+/* Writes memory over time as CSV: rank, time in nanoseconds, a column per component in bytes, and
+ * their total. */
 #include "traces/format/export/format.h"
 #include "traces/format/export/memory_rows.h"
 

@@ -1,4 +1,4 @@
-/* Memory over time as JSON: the rows of memory-csv, a list per row. */
+/* Writes memory over time as JSON: the columns of memory-csv, and a list per row. */
 #include "traces/format/export/format.h"
 #include "traces/format/export/memory_rows.h"
 

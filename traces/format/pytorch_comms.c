@@ -1,6 +1,6 @@
-/* PyTorch's compute_comms rows: compute, sends, receives and FSDP marks in the order in which each
- * rank's runtime issues them, as framework torch lowers the schedule (torch-defer-recv where that
- * is the plan's). */
+/* Writes PyTorch's compute_comms rows: compute, sends, receives and marks of FSDP, in the order in
+ * which each rank's runtime issues them. They are those of the framework torch, or torch-defer-recv
+ * where the plan has it; a program that was read from such rows is written as it is. */
 #include "sim/framework/registry.h"
 #include "sim/program/comm.h"
 #include "traces/format/export/format.h"

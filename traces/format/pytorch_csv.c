@@ -1,5 +1,6 @@
-/* PyTorch's compute_only schedule rows, written: one line per rank, one cell per op
- * (torch.distributed.pipelining, _PipelineScheduleRuntime._load_csv). */
+/* Writes PyTorch's compute_only schedule rows, one line per rank and one cell per op, as
+ * _PipelineScheduleRuntime._load_csv of torch.distributed.pipelining reads them. A JSON file next
+ * to the rows has the settings that they do not say, and warnings. */
 #include "sim/base/alloc.h"
 #include "sim/base/field.h"
 #include "sim/base/json.h"
@@ -62,7 +63,7 @@ static void add_warnings(const pp_pytorch_facts *facts, const char *name, pp_jso
                          "longest");
 }
 
-/* "format":"ppsim.pytorch-csv": what the rows do not say and their reader must be told. */
+/* Writes the JSON file, of format "ppsim.pytorch-csv". */
 static pp_status write_companion(const pp_export *data, const pp_pytorch_facts *facts,
                                  pp_text *text, pp_err *err)
 {

@@ -17,7 +17,7 @@
 #include "traces/targets.def"
 #undef PP_TARGET
 
-/* A target whose format has no name reads plans and has no format of its own. */
+/* The format of a target has no name when the target reads ppsim.plan files. */
 static const pp_format *const formats[] = {
 #define PP_FORMAT(id) &pp_format_##id,
 #include "traces/formats.def"

@@ -9,7 +9,8 @@ const pp_format *pp_format_at(size_t index);
 /* Fails: USAGE when unknown, with the nearest name. */
 PP_MUST_CHECK pp_status pp_format_get(const char *name, const pp_format **format_out, pp_err *err);
 
-/* Reads a schedule in whichever format recognises it. Fails: INPUT, NOMEM. */
+/* Reads a schedule with the first format that recognises it. `file` names it in errors. order_out:
+ * the caller frees it with pp_order_free. Fails: INPUT with file:line:column, NOMEM. */
 PP_MUST_CHECK pp_status pp_format_read(const char *text, size_t bytes, const char *file,
                                        pp_order **order_out, pp_err *err);
 

@@ -1,5 +1,5 @@
-/* For terminals: an order as token rows, a timeline as a grid of ranks by time. Kinds are told
- * apart by letters, so that nothing depends on colour. */
+/* Prints an order as rows of tokens, and a timeline as a grid of ranks by time, for terminals.
+ * Kinds of ops have different letters, so that nothing depends on colour. */
 #include "traces/format/export/format.h"
 
 #include "sim/base/alloc.h"
@@ -30,17 +30,18 @@ static pp_status emit(const pp_export *data, pp_text *text, pp_companion *compan
     return pp_text_check(text, err);
 }
 
+/* How a timeline is laid out. */
 typedef struct grid {
     const pp_program *program;
     const pp_timeline *timeline;
-    uint32_t first_rank, ranks; /* asked for */
+    uint32_t first_rank, ranks; /* the ranks that were requested */
     pp_ns makespan_ns;
-    pp_ns tick_ns;   /* duration of one cell when every time is a multiple of it; 0: scaled */
+    pp_ns tick_ns;   /* duration of a cell, of which all times are multiples; 0: times are scaled */
     int label;       /* columns before the first cell */
-    int cell;        /* columns of a cell; scaled: 1 */
-    bool spaced;     /* cells hold every token and a space */
-    int columns;     /* for cells */
-    bool with_stage; /* ranks have several stages, so tokens name theirs */
+    int cell;        /* columns of a cell; 1 when times are scaled */
+    bool spaced;     /* every token and a space fit into a cell */
+    int columns;     /* of all cells */
+    bool with_stage; /* tokens name the stage, as ranks have several */
 } grid;
 
 static pp_ns greatest_divisor(pp_ns a, pp_ns b)
@@ -63,7 +64,7 @@ static int digits(uint64_t value)
     return n;
 }
 
-/* "F7", or "3F7" where a rank has several stages. Returns its length. */
+/* Prints "F7", or "3F7" where ranks have several stages. Returns the length. */
 static int print_token(const grid *g, pp_op op, char *buffer, size_t size)
 {
     char stage[16] = "";
@@ -73,7 +74,8 @@ static int print_token(const grid *g, pp_op op, char *buffer, size_t size)
                     op.microbatch);
 }
 
-/* "F7&B3" for an overlapped pair that ran as one: its second half is empty, at its end. */
+/* Prints the token of an op, or "F7&B3" for an overlapped pair that ran as one op: its second half
+ * is empty and stands at the end of the first. Returns the length. */
 static int print_label(const grid *g, size_t i, char *buffer, size_t size)
 {
     const pp_timeline *timeline = g->timeline;
@@ -90,7 +92,8 @@ static uint32_t ranks_shown(const grid *g)
     return g->ranks < RANKS_SHOWN ? g->ranks : RANKS_SHOWN;
 }
 
-/* Cells that hold every token; or cells of equal width; or a scaled picture. */
+/* Chooses the best layout for which there is room: cells that hold every token, cells of one tick
+ * each, or scaled times. */
 static void lay_out(grid *g, int columns)
 {
     const pp_program *program = g->program;
@@ -113,8 +116,8 @@ static void lay_out(grid *g, int columns)
     g->cell = g->spaced ? token + 1 : g->tick_ns && ticks > 0 ? (int)(g->columns / ticks) : 1;
 }
 
-/* The first column whose middle is not before `at_ns`. Times are shortened to 40 bits: a picture
- * shows no more. */
+/* Returns the first column whose middle is not before `at_ns`. Times are shortened to 40 bits,
+ * which is far more than a picture shows, so that the product does not overflow. */
 static int column_of(const grid *g, pp_ns at_ns)
 {
     pp_ns whole_ns = g->makespan_ns;
@@ -127,8 +130,8 @@ static int column_of(const grid *g, pp_ns at_ns)
     return (int)((2 * at_ns * g->columns + whole_ns - 1) / (2 * whole_ns));
 }
 
-/* Writes op `i` into its columns: token, then dashes, in spaced cells a space. Without spaces a
- * token with a stage must not touch the digits of the next one. */
+/* Writes op `i` into its columns: its token, then dashes, and a space if cells are spaced. If they
+ * are not, a token that begins with a stage must not touch the digits of the token before it. */
 static void draw_op(const grid *g, size_t i, char *line)
 {
     char token[64];

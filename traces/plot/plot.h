@@ -10,12 +10,13 @@
 
 typedef struct pp_plot {
     const char *name;
-    const char *summary;
-    const char *needs; /* "one timeline": what `fits` asks for; NULL: input says it */
-    pp_field input;    /* what it is called that `fits` asks for */
+    const char *summary; /* one line, for lists */
+    const char *needs;   /* the input that `fits` asks for: "one timeline"; NULL: see `input` */
+    pp_field input;      /* that input, where it has a name of its own */
+    /* Returns whether the picture holds what this kind shows. */
     bool (*fits)(const pp_picture *picture);
-    /* picture: fits, and has ranks and times to show. Fails: USAGE (too much for one picture, with
-     * the way out), NOMEM. */
+    /* Appends to `script` and `data`. picture: `fits` returned true. Fails: USAGE (too much for one
+     * picture, with the way out), NOMEM. */
     pp_status (*draw)(const pp_picture *picture, pp_text *script, pp_text *data, pp_err *err);
 } pp_plot;
 

@@ -1,11 +1,12 @@
-/* Reads the traces that traces/format/chrome.c writes. Events of other names are left out. */
+/* Reads the traces that traces/format/chrome.c writes, from a JSON tree: ops, idle time, transfers
+ * and samples of memory. Other events are left out. */
 #include "traces/read/chrome_read.h"
 #include "sim/base/field.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define SECONDS_MAX 1e6 /* of a trace */
+#define SECONDS_MAX 1e6 /* the longest trace */
 #define US_MAX (SECONDS_MAX * 1e6)
 
 static bool has_text(const pp_json_at *object, const char *key, const char *wanted)
@@ -22,7 +23,7 @@ bool pp_chrome_recognise(const pp_json_at *root)
     return pp_json_kind_at(root) == PP_JSON_OBJECT && pp_json_has(root, "traceEvents");
 }
 
-/* Microseconds with three decimals are whole nanoseconds. */
+/* Reads a time in microseconds, whose three decimals are whole nanoseconds. */
 static pp_status read_time(const pp_json_at *event, const char *key, pp_ns *ns_out, pp_err *err)
 {
     double us = 0;
@@ -78,7 +79,8 @@ static pp_status read_gap(const pp_json_at *event, pp_track *track, pp_err *err)
     return pp_json_fail(&at, err, "is no cause of idle time: data, buffer, link, host or sync");
 }
 
-/* "3SEND_F7": what it carries is said by its letter. */
+/* Reads a transfer such as "3SEND_F7"; the letter says whether it carries an output or a gradient.
+ */
 static pp_status read_transfer(const pp_json_at *event, pp_track *track, pp_err *err)
 {
     const char *name = "";
@@ -138,7 +140,7 @@ static pp_status read_event(const pp_json_at *event, pp_track *track, pp_err *er
     return has_text(event, "cat", "send") ? read_transfer(event, track, err) : PP_OK;
 }
 
-/* "zbv, framework ideal", as far as the trace says. */
+/* Reads the name, such as "zbv, executor ideal", from what the trace says. */
 static pp_status read_name(const pp_json_at *root, pp_track *track, pp_err *err)
 {
     pp_json_at data;

@@ -59,7 +59,7 @@ static bool word(const char **text, const char *end, const char *name)
     return true;
 }
 
-/* "3SEND_F7", "3UNSHARD". */
+/* Parses a cell that is no op, such as "3SEND_F7" or "3UNSHARD". */
 static bool parse_comm(const char *text, size_t bytes, cell *out)
 {
     static const char *const marks[] = { "UNSHARD", "RESHARD", "REDUCE_GRAD" };
@@ -162,8 +162,8 @@ static pp_status read_rows(const char *text, size_t bytes, const char *file, row
     return PP_OK;
 }
 
-/* The compute ops, and where stages live. In an excerpt stages that are on no line live on one more
- * rank, outside. */
+/* Makes the order of the compute ops. In an excerpt, stages that are on no line get one more rank
+ * of their own. */
 static pp_status make_order(const rows *r, const char *file, bool partial, pp_order **order_out,
                             pp_err *err)
 {
@@ -235,7 +235,7 @@ static void add_steps(const rows *r, pp_rows_grouping grouping, pp_comm_builder 
     }
 }
 
-/* An op with an input from another rank needs its receive in the same row. */
+/* Checks that each op with an input from another rank has a receive in its row. */
 static pp_status check_receives(const pp_program *program, const char *file, pp_err *err)
 {
     char token[32];

@@ -11,15 +11,17 @@ typedef enum pp_rows_grouping {
     PP_ROWS_BATCHED, /* those between two computes of a rank are one group */
 } pp_rows_grouping;
 
-/* Does any cell of the text communicate? */
+/* Returns whether any cell of the text is a send, a receive or a mark of FSDP. */
 bool pp_comm_rows_recognise(const char *text, size_t bytes);
 
-/* Where the first cell `token` of `rank` stands: line and cell, from 1 on. false: nowhere. */
+/* Finds the first cell `token` in the row of `rank`. line_out and cell_out count from 1. Returns
+ * false, and writes nothing, when the row has no such cell. */
 bool pp_comm_rows_locate(const char *text, size_t bytes, uint32_t rank, const char *token,
                          uint32_t *line_out, uint32_t *cell_out);
 
-/* partial: an excerpt; ops, producers and partners outside the file count as done.
- * order_out: the compute ops; may be NULL.
+/* partial: the rows are an excerpt, and ops, producers and partners outside the file count as done.
+ * program_out: with the communication of the rows. order_out: the compute ops; may be NULL. The
+ * caller frees both.
  * Fails: INPUT (a cell is no token, with file:line:column); INFEASIBLE when the rows are readable
  * but incomplete, impossible in order, do not pair up, or cannot finish; NOMEM. */
 PP_MUST_CHECK pp_status pp_comm_rows_read(const char *text, size_t bytes, const char *file,

@@ -1,5 +1,5 @@
-/* Models, hardware and profiles that are built into the program. The build makes the tables
- * (cmake/Embed.cmake). */
+/* Finds models, hardware and profiles that are built into the program, in tables that the build
+ * makes (cmake/Embed.cmake). */
 #include "traces/read/data.h"
 
 #include "traces/read/data_table.h"

@@ -20,8 +20,9 @@ typedef struct pp_data_file {
 } pp_data_file;
 
 size_t pp_data_count(pp_data_kind kind);
-const pp_data_file *pp_data_at(pp_data_kind kind,
-                               size_t index); /* sorted by name; NULL beyond the end */
-const pp_data_file *pp_data_find(pp_data_kind kind, const char *name); /* NULL when unknown */
+/* Entries are sorted by name. Returns NULL beyond the last one. */
+const pp_data_file *pp_data_at(pp_data_kind kind, size_t index);
+/* Returns NULL when there is no such name. */
+const pp_data_file *pp_data_find(pp_data_kind kind, const char *name);
 
 #endif

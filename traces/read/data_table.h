@@ -1,3 +1,4 @@
+/* The tables behind traces/read/data.h. */
 #ifndef PPSIM_TRACES_READ_DATA_TABLE_H
 #define PPSIM_TRACES_READ_DATA_TABLE_H
 
@@ -8,7 +9,7 @@ typedef struct pp_data_table {
     size_t count;
 } pp_data_table;
 
-/* In the order of pp_data_kind; the build makes it, see cmake/Embed.cmake. */
+/* Indexed by pp_data_kind. The build makes it (cmake/Embed.cmake). */
 extern const pp_data_table pp_data_tables[PP_DATA_KIND_COUNT];
 
 #endif

@@ -85,7 +85,7 @@ static bool read_event(pp_json_stream *s, pp_event *event)
     return !s->fault;
 }
 
-/* Is what was read since the mark more than a file may make us keep? */
+/* Returns whether what was read of a file since the mark is too long to be kept. */
 static bool is_long(const pp_json_stream *s)
 {
     return s->buffer && (size_t)(s->at - s->mark.at) > PP_EVENT_BYTES_MAX;
@@ -120,7 +120,8 @@ static pp_status visit_list(pp_json_stream *s, const char *file, const pp_events
     return status;
 }
 
-/* Returns false at the end of the object, and after a fault. */
+/* Reads the next member, or only the key of "traceEvents", for which it sets *events. Returns false
+ * at the end of the object, and after a fault. */
 static bool read_member(pp_json_stream *s, pp_event_member *member, bool *events)
 {
     if (!pp_json_stream_key(s, &member->key) || pp_json_stream_peek(s) == PP_TOKEN_NONE)

@@ -20,7 +20,7 @@
 typedef struct cutter {
     const char *path, *out_path;
     const pp_events_part *part;
-    pp_window *window; /* by rank */
+    pp_window *window; /* sorted by rank */
     size_t windows;
     bool everywhere; /* one window for all processes */
     gzFile out;
@@ -42,7 +42,8 @@ static pp_status put(cutter *c, const char *text, size_t bytes, pp_err *err)
     return pp_err_set(err, PP_IO, c->out_path, "%s", errno ? strerror(errno) : "write failed");
 }
 
-/* The window of a process that has no op is that of all. */
+/* Returns whether an event overlaps the time of the steps on its rank. A process without ops has
+ * the time of all ranks. */
 static bool in_window(const cutter *c, int64_t rank, pp_ns begin_ns, pp_ns end_ns)
 {
     pp_window all = { 0, INT64_MAX, INT64_MIN };
@@ -104,7 +105,7 @@ static pp_status take_member(void *context, const pp_event_member *member, pp_er
 
 static pp_status copy(cutter *c, const char *to, pp_err *err)
 {
-    /* T: as it is, not compressed. */
+    /* zlib's mode T writes without compressing. */
     const char *mode = pp_gzip_named(c->out_path) ? "wb" : "wbT";
     errno = 0;
     int stdout_copy = strcmp(c->out_path, "-") == 0 ? dup(STDOUT_FILENO) : -1;
@@ -121,7 +122,7 @@ static pp_status copy(cutter *c, const char *to, pp_err *err)
     status = put(c, end, strlen(end), err);
     errno = 0;
     int closed = gzclose(c->out);
-    c->out = NULL; /* closed here, for its verdict on the last bytes */
+    c->out = NULL; /* closed here, since writing the last bytes may fail */
     if (!status && closed != Z_OK)
         status =
             pp_err_set(err, PP_IO, c->out_path, "%s", errno ? strerror(errno) : "write failed");

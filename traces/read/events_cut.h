@@ -1,4 +1,4 @@
-/* A part of a Trace Event file: whole events, as they stand there, of some ranks and steps. */
+/* Copies a part of a Trace Event file: the events of some ranks and steps, each as it stands. */
 #ifndef PPSIM_TRACES_READ_EVENTS_CUT_H
 #define PPSIM_TRACES_READ_EVENTS_CUT_H
 
@@ -7,14 +7,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Which events are copied; both ends of a range are included. */
 typedef struct pp_events_part {
-    int64_t rank_low, rank_high; /* processes (pid); low < 0: all */
-    int64_t step_low, step_high; /* low < 0: all */
+    int64_t rank_low, rank_high; /* "pid" of the events; rank_low < 0: all */
+    int64_t step_low, step_high; /* steps from 0; step_low < 0: all */
 } pp_events_part;
 
-/* Takes the memory of one event, with steps also 80 B per op of the steps up to the last one
- * wanted. out_path: "-": stdout; ends in .gz: compressed. kept_out: events. Fails: IO, INPUT (also
- * where nothing is left), USAGE (no such steps), NOMEM; nothing is written then, but to stdout. */
+/* Writes the part of the file at `path` to out_path: "-" is stdout, and a name that ends in .gz is
+ * compressed. kept_out: the number of events written. Memory: one event, and with steps what
+ * pp_recording_windows takes.
+ * Fails: IO, INPUT (also when no event is in the part), USAGE (there are no such steps), NOMEM.
+ * A file is then left as it was, but stdout may have received a beginning. */
 PP_MUST_CHECK pp_status pp_events_cut(const char *path, const pp_events_part *part,
                                       const char *out_path, size_t *kept_out, pp_err *err);
 

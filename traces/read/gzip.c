@@ -23,7 +23,7 @@ static void end_inflate(z_stream *stream)
 
 enum { STEP = 1 << 20 };
 
-/* Inflates one member or as much as there is room for; `stream` has what is left of the input. */
+/* Inflates all members, one after the other, into a text that grows up to `limit`. */
 static pp_status inflate_all(z_stream *stream, size_t limit, const char *file, char **text,
                              size_t *bytes, pp_err *err)
 {
@@ -70,7 +70,7 @@ pp_status pp_gunzip(const char *data, size_t bytes, size_t limit, const char *fi
     if (bytes > (size_t)1 << 30)
         return pp_err_set(err, PP_INPUT, file, "is larger than 1 GiB; give a shorter recording");
     z_stream stream PP_CLEANUP(end_inflate) = { 0 };
-    /* 16: gzip's header, not zlib's. Before this, inflateEnd finds no state and does nothing. */
+    /* 16 asks for the header of gzip instead of zlib's. If this fails, inflateEnd does nothing. */
     if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK)
         return pp_err_nomem(err);
     stream.next_in = (Bytef *)(uintptr_t)data; /* zlib does not write there */
@@ -115,7 +115,7 @@ pp_status pp_gzip_read_head(const char *path, size_t most, char **text_out, size
     if (!text)
         return pp_err_nomem(err);
     errno = 0;
-    gzFile file = gzopen(path, "rb"); /* reads what is not compressed too */
+    gzFile file = gzopen(path, "rb"); /* reads files that are not compressed, too */
     if (!file)
         return errno ? pp_err_set(err, PP_IO, path, "%s", strerror(errno)) : pp_err_nomem(err);
     int count = gzread(file, text, (unsigned)most);
@@ -139,7 +139,7 @@ pp_status pp_gzip(const char *text, size_t bytes, char **data_out, size_t *bytes
     if (bytes > UINT32_MAX - (UINT32_MAX >> 8))
         return pp_err_set(err, PP_INPUT, "gzip",
                           "the text is longer than 4 GiB; write it without .gz");
-    /* 16: gzip's header, not zlib's. */
+    /* 16 asks for the header of gzip instead of zlib's. */
     if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 16 + MAX_WBITS, 8,
                      Z_DEFAULT_STRATEGY) != Z_OK)
         return pp_err_nomem(err);

@@ -1,4 +1,6 @@
-/* Files compressed with gzip: read by their content, written where the name ends in .gz. */
+/* Reads and writes gzip. What is read is recognised by its content, so that every function that
+ * reads takes texts that are not compressed, too; what is written is compressed when the name of
+ * the file ends in .gz. */
 #ifndef PPSIM_TRACES_READ_GZIP_H
 #define PPSIM_TRACES_READ_GZIP_H
 
@@ -9,28 +11,32 @@
 
 typedef struct pp_json pp_json; /* sim/base/json.h */
 
+/* Returns whether `data` begins like a gzip file. */
 bool pp_gzip_recognise(const char *data, size_t bytes);
 
-/* All members of the file, one behind the other.
- * limit: of the text.  text_out: the caller's to free(), a NUL follows the last byte.
+/* Decompresses all members of a gzip file, which make one text of at most `limit` bytes. `file`
+ * names it in errors. text_out: the caller frees it; a NUL, which bytes_out does not count, follows
+ * the last byte.
  * Fails: INPUT when it is damaged, cut off or longer than `limit`; NOMEM. */
 PP_MUST_CHECK pp_status pp_gunzip(const char *data, size_t bytes, size_t limit, const char *file,
                                   char **text_out, size_t *bytes_out, pp_err *err);
 
-/* pp_file_read, and pp_gunzip where the file is compressed. Fails: as these. */
+/* Reads a whole file (pp_file_read), and decompresses it if need be (pp_gunzip). text_out and
+ * bytes_out: as those of pp_gunzip. Fails: as these. */
 PP_MUST_CHECK pp_status pp_gzip_read(const char *path, char **text_out, size_t *bytes_out,
                                      pp_err *err);
 
-/* pp_json_load, compressed or not. Fails: as pp_gzip_read; INPUT. */
+/* Reads a whole file of JSON (pp_gzip_read). Fails: as pp_gzip_read; INPUT when it is no JSON. */
 PP_MUST_CHECK pp_status pp_gzip_json(const char *path, pp_json **json_out, pp_err *err);
-/* The first `most` bytes of its text, fewer where it is shorter; text_out: as above.
- * Fails: IO, NOMEM. */
+/* Reads the first `most` bytes of the decompressed text, or all of a shorter one. text_out and
+ * bytes_out: as those of pp_gunzip. Fails: IO, NOMEM. */
 PP_MUST_CHECK pp_status pp_gzip_read_head(const char *path, size_t most, char **text_out,
                                           size_t *bytes_out, pp_err *err);
 
+/* Returns whether the name ends in .gz, behind at least one character. */
 bool pp_gzip_named(const char *path);
-/* Without time and name in the header: equal text, equal bytes. data_out: the caller's to free().
- * Fails: INPUT beyond 4 GiB, NOMEM. */
+/* Compresses a text. The header holds neither time nor name, so that equal texts give equal bytes.
+ * data_out: the caller frees it. Fails: INPUT beyond 4 GiB, NOMEM. */
 PP_MUST_CHECK pp_status pp_gzip(const char *text, size_t bytes, char **data_out, size_t *bytes_out,
                                 pp_err *err);
 

@@ -1,4 +1,5 @@
-/* Reads what traces/format/memory_csv.c and memory_json.c write: the same columns, rank by rank. */
+/* Reads what traces/format/memory_csv.c and memory_json.c write: both have the same columns, and
+ * their rows are sorted by rank and time. */
 #include "traces/read/memory_read.h"
 #include "sim/base/field.h"
 #include "sim/base/text.h"
@@ -17,7 +18,7 @@ static const char *column_name(int column)
     return column == COLUMNS - 1 ? "total" : pp_memory_key((pp_memory_component)(column - 2));
 }
 
-/* place: an error's; "" where it is in *err already. */
+/* place: where the row stands, for errors; "" if *err has it already. */
 static pp_status add_sample(const int64_t row[COLUMNS], const char *place, pp_track *track,
                             pp_err *err)
 {

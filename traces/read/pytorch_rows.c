@@ -1,5 +1,7 @@
-/* PyTorch's compute_only schedule rows, read strictly: PyTorch's own parser matches a prefix of a
- * cell and drops the rest, this one refuses what it would misread. */
+/* Reads PyTorch's compute_only schedule rows strictly: PyTorch's own parser matches a prefix of a
+ * cell and drops the rest, whereas this one refuses what that parser would misread. The text is
+ * read twice: the first pass finds the numbers of ops, stages and microbatches and most mistakes,
+ * the second one fills the order. Linear in the text. */
 #include "traces/read/pytorch_rows.h"
 
 #include "sim/base/alloc.h"
@@ -12,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Both count from 1; columns are bytes. */
+/* A place in the text. Both members count from 1; columns count bytes. */
 typedef struct place {
     size_t line, column;
 } place;
@@ -22,16 +24,16 @@ typedef struct largest {
     place at;
 } largest;
 
-/* What a first pass finds out. */
+/* What the first pass finds out. */
 typedef struct survey {
     const char *file;
     size_t ops;
     size_t row_ops; /* of the current line */
     largest stage, microbatch;
-    uint32_t *owner; /* [PP_STAGES_MAX]: line that has the stage, 0: none */
+    uint32_t *owner; /* [PP_STAGES_MAX]: the line of each stage; 0: no line has it */
 } survey;
 
-/* Called per filled cell. */
+/* Called for each cell that is not blank. */
 typedef pp_status (*cell_fn)(void *context, const pp_op *ops, size_t count, place at, pp_err *err);
 /* Called after each line. */
 typedef pp_status (*line_fn)(void *context, size_t line, pp_err *err);
@@ -59,7 +61,8 @@ static bool is_communication(const char *cell)
     return false;
 }
 
-/* Digits with more than one of them and a leading zero, or beyond `limit`. */
+/* Returns what is wrong with a number: a leading zero, or a value from `limit` on, for which the
+ * fault is `beyond`. NULL: nothing. */
 static const char *number_fault(const char *digits, uint32_t limit, const char *beyond)
 {
     uint32_t value = 0;
@@ -70,7 +73,7 @@ static const char *number_fault(const char *digits, uint32_t limit, const char *
     return value >= limit ? beyond : NULL;
 }
 
-/* Why a cell that begins with a digit is no op. */
+/* Returns why a cell that begins with a digit is no op, and what to do about it. */
 static const char *op_fault(const char *cell)
 {
     static const char stage_beyond[] = " has a stage beyond the limit of 65534; use fewer stages";
@@ -97,7 +100,7 @@ static const char *op_fault(const char *cell)
                  : " has text behind the microbatch, which PyTorch would silently drop; remove it";
 }
 
-/* What is wrong with a cell that pp_cell_parse refuses, and the way out. */
+/* Returns what is wrong with a cell that pp_cell_parse refuses, and what to do about it. */
 static const char *cell_fault(const char *cell)
 {
     if (is_communication(cell))
@@ -168,7 +171,7 @@ static pp_status read_line(const char *begin, const char *end, size_t line, cons
     }
 }
 
-/* on_line: may be NULL. A last line without a line feed counts as one. */
+/* Reads all lines; the last one need not end in a line feed. on_line may be NULL. */
 static pp_status read_lines(const char *text, size_t bytes, const char *file, cell_fn on_cell,
                             line_fn on_line, void *context, pp_err *err)
 {
@@ -207,7 +210,7 @@ static void note_largest(largest *most, uint32_t value, place at)
         *most = (largest){ value, at };
 }
 
-/* A pair overlaps a forward with a backward. */
+/* Returns whether two ops of a cell are a forward and a backward, which may be overlapped. */
 static bool is_pair(const pp_op *ops)
 {
     bool first_is_forward = ops[0].kind == PP_OP_F;
@@ -252,8 +255,8 @@ static pp_status survey_line(void *context, size_t line, pp_err *err)
     return PP_OK;
 }
 
-/* Numbers that no file of this many ops can reach would make the check below cost more memory
- * than the file; a typing mistake is more likely. */
+/* Refuses stages and microbatches whose numbers are far beyond what the ops of the file can fill:
+ * these are typing mistakes, and checking the order would take much more memory than the file. */
 static pp_status check_survey(const survey *s, pp_err *err)
 {
     char reason[256];
@@ -288,7 +291,7 @@ static pp_status fill_cell(void *context, const pp_op *ops, size_t count, place 
     return PP_OK;
 }
 
-/* Looks for the cell that holds the op-th op, from 1, of a line. */
+/* Finds the cell that holds the op number `op`, from 1, of a line. */
 typedef struct search {
     size_t line, op;
     place found;
@@ -307,7 +310,8 @@ static pp_status search_cell(void *context, const pp_op *ops, size_t count, plac
     return PP_OK;
 }
 
-/* pp_order_check names rank and op; people look for line and column. */
+/* Checks the order. pp_order_check names the rank and the number of the op, from which the line and
+ * the column are found here. */
 static pp_status check_order(const pp_order *order, const char *text, size_t bytes,
                              const char *file, pp_err *err)
 {
@@ -334,7 +338,7 @@ bool pp_pytorch_rows_recognise(const char *text, size_t bytes)
 {
     size_t i = 0;
     if (bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
-        i = 3; /* a byte-order mark: refused by the reader, which says so */
+        i = 3; /* a byte-order mark, which pp_pytorch_rows_read refuses with a message of its own */
     while (i < bytes && (isspace((unsigned char)text[i]) || text[i] == ',' || text[i] == '"'))
         i++;
     return i < bytes && (isdigit((unsigned char)text[i]) || text[i] == '(');

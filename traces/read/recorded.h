@@ -1,4 +1,4 @@
-/* What the file of a timeline says besides the times of its ops. */
+/* What the file of a timeline says besides the times of its ops: transfers, waits, memory. */
 #ifndef PPSIM_TRACES_READ_RECORDED_H
 #define PPSIM_TRACES_READ_RECORDED_H
 
@@ -14,15 +14,16 @@ typedef struct pp_recorded_transfer {
     bool forward;
 } pp_recorded_transfer;
 
-/* The memory of `rank` from `at_ns` on. Of several samples at one instant the last one stays. */
+/* The memory of `rank` from `at_ns` until its next sample. Of several samples at one instant, the
+ * last one holds. */
 typedef struct pp_memory_sample_row {
     pp_ns at_ns;
     uint32_t rank;
-    int64_t bytes[PP_MEMORY_COUNT];
+    int64_t bytes[PP_MEMORY_COUNT]; /* by pp_memory_component */
 } pp_memory_sample_row;
 
-/* What a file says about its timeline, in place of costs. All lists are in the order of the file.
- */
+/* Stands in for the costs of a simulation, from which this is computed otherwise. All lists are in
+ * the order of the file. */
 typedef struct pp_recorded {
     pp_recorded_transfer *transfer;
     size_t transfer_count;

@@ -63,8 +63,8 @@ void pp_op_slices_number(pp_op_slices *slices)
     }
 }
 
-/* What comes later in time stays later, whatever else is read. What is earlier does as long as
- * nothing is found that is earlier still. */
+/* A slice of a later step stays one whatever else is read. The number of an earlier slice changes
+ * if one that is earlier still is read afterwards, which pp_op_slices_number finds (disordered). */
 void pp_op_slices_forget(pp_op_slices *slices)
 {
     size_t kept = 0;
@@ -103,7 +103,7 @@ pp_status pp_op_slices_add(pp_op_slices *slices, const pp_op_slice *slice, pp_er
     return PP_OK;
 }
 
-/* How often the op at *at was recorded; *at moves behind it. */
+/* Returns how often the op at *at was recorded, and moves *at past its slices. */
 static size_t count_times(const pp_op_slices *slices, size_t *at)
 {
     const pp_op_slice *s = slices->item;
@@ -114,8 +114,8 @@ static size_t count_times(const pp_op_slices *slices, size_t *at)
     return times;
 }
 
-/* Where an op was seen less often than others, steps were recorded in part, or not by every rank.
- */
+/* Fails if an op was recorded less often than others: steps were recorded in part, or not by every
+ * rank. */
 static pp_status check(const pp_op_slices *slices, pp_err *err)
 {
     char where[32];

@@ -20,12 +20,12 @@ typedef struct reader {
     const char *path;
     pp_recording *out;
     pp_op_slices ops;
-    bool ops_only; /* transfers, waits and memory are not wanted */
-    bool profiler; /* slices were named by one */
+    bool ops_only; /* transfers, waits and memory are not read */
+    bool profiler; /* the ops are ranges of a profiler */
     size_t transfer_capacity, wait_capacity, sample_capacity;
-    size_t first;    /* slice of this file */
-    int64_t base_ns; /* of the file's clock */
-    int64_t rank;    /* that a profiler's file says; -1: not said */
+    size_t first;    /* the first slice of this file */
+    int64_t base_ns; /* the zero of the file's clock, since 1970 */
+    int64_t rank;    /* the rank that a profiler's file states; -1: it states none */
 } reader;
 
 static void free_reader(reader *r)
@@ -33,7 +33,7 @@ static void free_reader(reader *r)
     free(r->ops.item);
 }
 
-/* "3F7", "PP:3F7", "ppsim:3F7 tokens=4096". */
+/* Reads the op from a name such as "3F7", "PP:3F7" or "ppsim:3F7 tokens=4096". */
 static bool read_name(const char *name, bool *by_profiler, pp_op *op_out)
 {
     pp_op ops[2];
@@ -73,7 +73,7 @@ static pp_status add_slice(reader *r, const pp_json_at *at, pp_op op, bool by_pr
     return pp_op_slices_add(&r->ops, &found, err);
 }
 
-/* Where and when an event of ours that is no op is. */
+/* Reads the rank, the time and the details of an event of ppsim's own that is no op. */
 static pp_status place_event(const pp_json_at *at, uint32_t *rank_out, pp_ns *at_out,
                              pp_json_at *args_out, pp_err *err)
 {
@@ -86,7 +86,7 @@ static pp_status place_event(const pp_json_at *at, uint32_t *rank_out, pp_ns *at
     return PP_OK;
 }
 
-/* "4RECV_F7" at the receiver. */
+/* Adds a transfer, whose name is "4RECV_F7", at the receiver. Other names are passed over. */
 static pp_status add_transfer(reader *r, const pp_json_at *at, const char *name, pp_err *err)
 {
     pp_recorded *recorded = &r->out->recorded;
@@ -119,7 +119,7 @@ static pp_status add_transfer(reader *r, const pp_json_at *at, const char *name,
     return PP_OK;
 }
 
-/* Its name is the cause; other slices of that category are not ours. */
+/* Adds a wait, whose name is its cause. Other names are passed over. */
 static pp_status add_wait(reader *r, const pp_json_at *at, const char *name, pp_err *err)
 {
     pp_blocked_list *waits = &r->out->recorded.waits;
@@ -220,7 +220,8 @@ static pp_status read_names(pp_recording *out, const pp_json_at *root, pp_err *e
     return status;
 }
 
-/* "baseTimeNanoseconds": 1727740800000000000, "distributedInfo": {"rank": 1, ...} */
+/* Reads "otherData" of ppsim's own files, and of a profiler's files "baseTimeNanoseconds":
+ * 1727740800000000000 and "distributedInfo": {"rank": 1, ...}. */
 static pp_status take_member(void *context, const pp_event_member *member, pp_err *err)
 {
     reader *r = context;
@@ -249,7 +250,8 @@ static pp_status take_member(void *context, const pp_event_member *member, pp_er
     return pp_json_get_int(&info, "rank", 0, PP_RANKS_MAX - 1, &r->rank, err);
 }
 
-/* The order is that of a schedule file with these rows, and held to the same rules. */
+/* Makes the order by printing the ops as rows of a schedule file and reading these, so that a
+ * recording is checked as such a file is. */
 static pp_status make_order(reader *r, pp_err *err)
 {
     pp_text rows PP_CLEANUP(pp_text_free) = { 0 };
@@ -269,8 +271,8 @@ static pp_status make_order(reader *r, pp_err *err)
     return status ? status : pp_pytorch_rows_read(rows.data, rows.bytes, file, &r->out->order, err);
 }
 
-/* What was recorded beside the ops goes into the timeline's clock; of several steps, it is not said
- * of which it is. */
+/* Moves transfers, waits and memory to the clock of the timeline. They are dropped when the files
+ * hold several steps, as they do not say to which step they belong. */
 static void keep_recorded(pp_recording *out, pp_ns start_ns)
 {
     pp_recorded *recorded = &out->recorded;
@@ -286,7 +288,7 @@ static void keep_recorded(pp_recording *out, pp_ns start_ns)
     }
 }
 
-/* The first op, or the wait before it. */
+/* Returns the time of the first op, or of a wait before it. */
 static pp_ns find_start(const reader *r)
 {
     const pp_blocked_list *waits = &r->out->recorded.waits;
@@ -324,7 +326,8 @@ static pp_status make_timeline(reader *r, pp_err *err)
     return PP_OK;
 }
 
-/* A profiler's file is one rank, by what it says or by its place among the files. */
+/* Sets the rank and the clock of the ops of a profiler's file. The rank is the one that the file
+ * states, or else the place of the file among the files. */
 static pp_status place_file(reader *r, size_t index, pp_err *err)
 {
     if (!r->profiler)
@@ -345,7 +348,7 @@ static pp_status place_file(reader *r, size_t index, pp_err *err)
     return PP_OK;
 }
 
-/* Adds its slices. */
+/* Adds the ops of a file. */
 static pp_status read_file(reader *r, const char *path, pp_err *err)
 {
     r->path = path;
@@ -361,7 +364,8 @@ static pp_status read_file(reader *r, const char *path, pp_err *err)
     return status;
 }
 
-/* Where an op stands behind a later one, the early ones are needed: once more, with them. */
+/* Adds the ops of steps low to high. If an op stands after a later one of its name, the steps were
+ * counted wrongly, and the file is read again with all earlier steps. */
 static pp_status read_steps(reader *r, const char *path, size_t low, size_t high, pp_err *err)
 {
     r->ops.some = true;
@@ -419,7 +423,7 @@ pp_status pp_recording_windows(const char *path, size_t low, size_t high, pp_win
     pp_window *windows = pp_alloc_array(r.ops.count, sizeof *windows);
     if (!windows)
         return pp_err_nomem(err);
-    for (size_t i = 0; i < r.ops.count; i++) { /* by rank, then time */
+    for (size_t i = 0; i < r.ops.count; i++) { /* they are sorted by rank, then time */
         const pp_op_slice *s = &r.ops.item[i];
         if (count == 0 || windows[count - 1].rank != s->rank)
             windows[count++] = (pp_window){ s->rank, s->begin_ns, s->end_ns };

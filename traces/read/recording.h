@@ -1,5 +1,5 @@
-/* A timeline that was written to Trace Event files: our own format chrome, or recordings of
- * PyTorch's profiler, a file per rank, whose ranges "PP:3F7" and "ppsim:3F7" are the ops. */
+/* Reads one step of a recording from Trace Event files: one file of ppsim's own format chrome, or
+ * files of PyTorch's profiler, one per rank, whose ranges "PP:3F7" and "ppsim:3F7" are the ops. */
 #ifndef PPSIM_TRACES_READ_RECORDING_H
 #define PPSIM_TRACES_READ_RECORDING_H
 
@@ -10,31 +10,32 @@
 
 typedef struct pp_recording {
     pp_order *order;
-    pp_program *program;                         /* dependencies alone */
-    pp_timeline *timeline;                       /* the first op of all starts at 0 */
+    pp_program *program;                         /* without communication */
+    pp_timeline *timeline;                       /* the first op or wait starts at 0 */
     bool measured;                               /* by a profiler, or by ppsim run */
-    char model[64], schedule[64], framework[32]; /* "": not said */
-    pp_recorded recorded;                        /* empty where there are several steps */
-    size_t transfers, waits, memory;             /* events of these */
-    size_t steps;                                /* that the files hold */
-    pp_ns early_ns; /* most that an op starts before what it needs has ended: clocks that differ */
+    char model[64], schedule[64], framework[32]; /* "": the file does not name it */
+    pp_recorded recorded;                        /* empty when there are several steps */
+    size_t transfers, waits, memory;             /* numbers of such events in the files */
+    size_t steps;                                /* number of steps in the files */
+    pp_ns early_ns; /* the most by which an op starts before its input ends, as clocks differ */
 } pp_recording;
 
-/* step: from 0; SIZE_MAX: the last one.
- * Fails: IO, INPUT (no ops, an op lacks, ops of two files on one rank), INFEASIBLE (an order that
- * waits for itself), NOMEM. */
+/* Reads `count` files. step: counted from 0; SIZE_MAX: the last one. The caller frees the recording
+ * with pp_recording_free.
+ * Fails: IO, INPUT (no ops, an op is missing, two files are of one rank), USAGE (there is no such
+ * step), INFEASIBLE (the order waits for itself), NOMEM. */
 PP_MUST_CHECK pp_status pp_recording_read(const char *const *paths, size_t count, size_t step,
                                           pp_recording *recording_out, pp_err *err);
-/* When a rank went through the steps asked for, in the clock of the file. */
+/* The time in which a rank ran some steps, in the clock of the file. */
 typedef struct pp_window {
-    uint32_t rank; /* process of the file; a profiler's is one for all of its processes */
+    uint32_t rank; /* the process of the file */
     pp_ns begin_ns, end_ns;
 } pp_window;
 
-/* Of steps low to high, by rank. Memory is taken for the ops of these steps alone; for those up to
- * step high (64 B each) where an op stands behind a later one of its name.
- * windows_out: the caller's to free(); everywhere_out: a profiler's, there is one for all.
- * Fails: as above. */
+/* Finds when each rank ran steps low to high, both included. windows_out: sorted by rank; the
+ * caller frees it. everywhere_out: the file is a profiler's, and its one window is for all
+ * processes. Memory: the ops of these steps; where an op stands after a later one of its name, the
+ * ops of all steps up to `high`. Fails: as pp_recording_read. */
 PP_MUST_CHECK pp_status pp_recording_windows(const char *path, size_t low, size_t high,
                                              pp_window **windows_out, size_t *count_out,
                                              bool *everywhere_out, pp_err *err);

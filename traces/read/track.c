@@ -1,8 +1,6 @@
-/* Timelines as plain values.
- *
- * The critical path is followed from the end of the last op back to what its start waited for: the
- * op before it on its rank, or the tensor that arrived later. Tensors are found by name in a sorted
- * index. O(n log n) for n ops. */
+/* Collects a timeline as plain values, and finds its critical path. The path is followed from the
+ * end of the last op back to what its start waited for: the op before it on its rank, or the tensor
+ * that arrived later. Tensors are found by name in a sorted index. O(n log n) for n ops. */
 #include "traces/read/track.h"
 
 #include "sim/base/alloc.h"
@@ -67,7 +65,7 @@ static int compare_transfers(const void *left, const void *right)
     return place ? place : (int)a->forward - (int)b->forward;
 }
 
-/* Finds the box that made a tensor, or its transfer, by the name of the tensor. */
+/* Maps the name of a tensor to the box that made it, or to its transfer. */
 typedef struct entry {
     uint64_t key;
     size_t index;
@@ -126,7 +124,7 @@ static pp_status index_transfers(const pp_track *track, lookup *l, pp_err *err)
     return PP_OK;
 }
 
-/* SIZE_MAX: there is none. */
+/* Returns the smallest index under this key, or SIZE_MAX. */
 static size_t look_up(const lookup *l, uint64_t key)
 {
     size_t low = 0;
@@ -141,7 +139,8 @@ static size_t look_up(const lookup *l, uint64_t key)
     return low < l->count && l->entry[low].key == key ? l->entry[low].index : SIZE_MAX;
 }
 
-/* The box that made the input of box i, and when the input arrived; SIZE_MAX: it has no input. */
+/* Returns the box that made the input of box i, and when the input arrived; SIZE_MAX if box i has
+ * no input. */
 static size_t input_of(const pp_track *track, const lookup *boxes, const lookup *transfers,
                        size_t i, pp_ns *arrival_out)
 {
@@ -169,7 +168,8 @@ bool pp_track_ends_pair(const pp_track *track, size_t i)
            (box[-1].op.kind == PP_OP_F) != (box->op.kind == PP_OP_F);
 }
 
-/* What the start of box i waited for: the op before it on its rank, unless an input came later. */
+/* Returns the box for which the start of box i waited: the one before it on its rank, unless an
+ * input arrived later. SIZE_MAX: it waited for none. */
 static size_t predecessor(const pp_track *track, const lookup *boxes, const lookup *transfers,
                           size_t i)
 {

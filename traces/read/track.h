@@ -1,5 +1,5 @@
-/* A timeline as plain values: ops, idle time, transfers and memory, of a simulation or of a file.
- */
+/* A timeline as plain values, for pictures: ops, idle time, transfers and memory, of a simulation
+ * or of a file. */
 #ifndef PPSIM_TRACES_READ_TRACK_H
 #define PPSIM_TRACES_READ_TRACK_H
 
@@ -32,7 +32,7 @@ typedef struct pp_track {
     size_t transfer_count, transfer_capacity;
     pp_memory_sample_row *sample; /* by rank, each in the order of the source */
     size_t sample_count, sample_capacity;
-    size_t *path; /* critical path: boxes, the last one first */
+    size_t *path; /* the critical path: indices of boxes, the last one first */
     size_t path_count;
 } pp_track;
 
@@ -49,7 +49,7 @@ pp_memory_sample_row *pp_track_add_sample(pp_track *track, pp_err *err);
 PP_MUST_CHECK pp_status pp_track_finish(pp_track *track, pp_err *err);
 
 /* Returns whether box i of a finished timeline is the second half of an overlapped pair that ran as
- * one: it takes no time and stands at the end of the first half. */
+ * one op: the first half then has the time of both, and the second one is empty, at its end. */
 bool pp_track_ends_pair(const pp_track *track, size_t i);
 
 #endif

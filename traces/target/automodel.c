@@ -1,5 +1,6 @@
-/* NeMo AutoModel: sections of a recipe's YAML and the rows of the schedule (pp_schedule_csv).
- * Option names: 0.7.0 (components/distributed/pipelining/config.py, recipes/_dist_utils.py). */
+/* Writes sections of a recipe of NeMo AutoModel (YAML), and the schedule rows that they name
+ * (pp_schedule_csv). Options are those of version 0.7.0
+ * (components/distributed/pipelining/config.py, recipes/_dist_utils.py). */
 #include "sim/framework/registry.h"
 #include "traces/target/target.h"
 #include "traces/target/torch_run.h"
@@ -9,7 +10,7 @@
 
 static const pp_framework *const frameworks[] = { &pp_framework_torch, NULL };
 
-/* As Hugging Face's causal language models name them. */
+/* The names of Hugging Face's causal language models. */
 static const pp_module_names modules = { .embedding = "model.embed_tokens",
                                          .layers = "model.layers.",
                                          .norm = "model.norm",
@@ -25,7 +26,7 @@ static void add_known(pp_text *text, const char *indent, const char *key, int64_
 static void add_pipeline(const pp_export *data, const pp_torch_run *run, pp_text *text)
 {
     const pp_stage *stage = data->plan->partition;
-    /* A V is made for this name only; the rows decide what runs. */
+    /* Only this name makes AutoModel place stages on a V; the order is that of the rows. */
     pp_text_add(text, "  pipeline:\n    pp_schedule: %s\n    pp_schedule_csv: ",
                 pp_pytorch_is_v(&run->facts) ? "ZBVZeroBubble" : run->schedule);
     pp_torch_print_quoted(data->path, ".csv", text);

@@ -1,6 +1,6 @@
-/* Argument lines for Megatron-LM's pretrain scripts. Megatron makes its schedule itself, so an
- * order can be said only when it is one of those that it makes (schedules.py: 1F1B, interleaved).
- */
+/* Writes arguments for Megatron-LM's pretraining scripts. Megatron-LM makes its schedule itself, so
+ * the order must be one of those that it makes (1F1B and interleaved, in schedules.py): the same
+ * schedule is built here, and compared op by op. */
 #include "sim/framework/registry.h"
 #include "sim/schedule/registry.h"
 #include "traces/target/target.h"
@@ -13,7 +13,8 @@ static const pp_framework *const frameworks[] = { &pp_framework_megatron,
                                                   &pp_framework_megatron_overlap_flush, NULL };
 static const char *const schedules[] = { "1f1b", "interleaved", NULL };
 
-/* Megatron's microbatch group: how many forwards of its first chunk rank 0 runs in a row. */
+/* Returns Megatron-LM's microbatch group size: the number of forwards of its first chunk that rank
+ * 0 runs in a row. */
 static uint32_t group_size(const pp_order *order)
 {
     uint32_t count = 0;
@@ -83,7 +84,7 @@ static void add_known(pp_text *text, const char *option, int64_t value)
         add_int(text, option, value);
 }
 
-/* Megatron lets at most one of layout and virtual stage count be given (arguments.py). */
+/* Megatron-LM accepts either a layout or a number of virtual stages (arguments.py). */
 static void add_stages(const pp_export *data, uint32_t chunks, pp_text *text)
 {
     if (data->plan->partition) {
@@ -95,7 +96,7 @@ static void add_stages(const pp_export *data, uint32_t chunks, pp_text *text)
     }
 }
 
-/* Where PipelineParallelLayerLayout takes MTP modules: all in one stage, the last of its rank. */
+/* PipelineParallelLayerLayout wants all MTP modules in one stage, the last one of its rank. */
 static pp_status check_mtp(const pp_export *data, uint32_t chunks, pp_err *err)
 {
     const pp_stage *stage = data->plan->partition;
@@ -121,7 +122,8 @@ static void add_mtp(const pp_export *data, pp_text *text)
     add_known(text, "mtp-num-layers", count);
 }
 
-/* Interleaved transfers overlap unless Megatron is told, and on 2 ranks they must. */
+/* With an interleaved schedule, Megatron-LM overlaps transfers unless an argument says otherwise;
+ * on 2 ranks it requires that they overlap. */
 static pp_status add_transfers(const pp_export *data, uint32_t chunks, pp_text *text, pp_err *err)
 {
     const pp_framework *framework = data->plan->framework;
@@ -137,7 +139,8 @@ static pp_status add_transfers(const pp_export *data, uint32_t chunks, pp_text *
     return PP_OK;
 }
 
-/* "block": the first so many layers of every stage (of every chunk, where they interleave). */
+/* The method "block" recomputes the same number of layers, the first ones, of every stage; with an
+ * interleaved schedule, of every chunk. */
 static pp_status add_block(const pp_plan *plan, uint32_t stages, pp_text *text, pp_err *err)
 {
     int64_t layers = 0;
@@ -163,7 +166,7 @@ static pp_status add_block(const pp_plan *plan, uint32_t stages, pp_text *text, 
     return PP_OK;
 }
 
-/* Nearest is what no stage exceeds for any microbatch. */
+/* Fails with the nearest setting: the most layers that any stage recomputes of any microbatch. */
 static pp_status refuse_microbatches(const pp_recompute_table *table, pp_err *err)
 {
     const size_t count = (size_t)table->replicas * table->microbatches * table->stages;

@@ -1,4 +1,4 @@
-/* Our own runtime, which reads plans. */
+/* The target ppsim is the runtime of this project, which reads ppsim.plan files. */
 #include "sim/framework/registry.h"
 #include "traces/target/target.h"
 

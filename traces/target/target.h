@@ -7,9 +7,9 @@
 #include "traces/format/export/format.h"
 
 typedef struct pp_target {
-    pp_target_limits limits; /* for the search */
-    pp_format format;        /* its files, of its own name; name NULL: it reads plans.
-                                emit: refuses what the runtime does not run, with the reason */
+    pp_target_limits limits; /* what the runtime can run; limits the planner's search */
+    pp_format format; /* of its configuration files; format.name NULL: it reads ppsim.plan files.
+                         format.emit fails with the reason when the runtime cannot run the plan */
 } pp_target;
 
 #endif

@@ -30,8 +30,8 @@ static pp_status check_path(const char *name, const pp_export *data, pp_err *err
     return PP_OK;
 }
 
-/* All that PyTorch's runtime asks of rows (reading, placing, lowering), and what it does not ask
- * but needs. */
+/* Checks what PyTorch's runtime checks of rows (reading, placing, lowering), and what it needs but
+ * does not check. */
 static pp_status check_order(const char *name, const pp_export *data, pp_torch_run *run,
                              pp_err *err)
 {
@@ -154,7 +154,7 @@ pp_status pp_torch_finish(const pp_export *data, const pp_text *text, pp_compani
     return pp_text_check(&companion->text, err);
 }
 
-/* On one line, whatever it holds. */
+/* Prints `words` and a line feed; control characters become blanks, so that it is one line. */
 static void print_comment(const char *words, pp_text *text)
 {
     for (; *words; words++)

@@ -1,6 +1,7 @@
-/* torchtitan: a configuration and the rows of the schedule (pipeline_parallel_schedule_csv).
- * FILE.py is for 0.3 and later, whose configurations are Python; FILE.toml for 0.2. Option names:
- * 0.2.2, 0.3.0, and b5bcd76c for what 0.3 renamed since. */
+/* Writes a configuration of torchtitan, and the schedule rows that it names
+ * (pipeline_parallel_schedule_csv). FILE.py is for torchtitan 0.3 and later, whose configurations
+ * are Python, and FILE.toml for 0.2. Options are those of 0.2.2 and 0.3.0, and those renamed after
+ * 0.3.0 as commit b5bcd76c has them. */
 #include "sim/framework/registry.h"
 #include "traces/target/target.h"
 #include "traces/target/torch_run.h"
@@ -22,7 +23,7 @@ typedef struct config {
     const pp_export *data;
     const pp_torch_run *run;
     pp_text *text;
-    const char *section; /* of the option before; TOML */
+    const char *section; /* of the last option (TOML) */
     bool python;
 } config;
 
@@ -41,7 +42,7 @@ static void begin_option(config *c, const char *section, const char *key)
 static void add_int(config *c, const char *section, const char *key, int64_t value)
 {
     if (value <= 0)
-        return; /* the plan does not know */
+        return; /* the plan does not have it */
     begin_option(c, section, key);
     pp_text_add(c->text, "%" PRId64 "\n", value);
 }
@@ -99,7 +100,7 @@ static void add_parallelism(config *c)
     add_partition(c);
 }
 
-/* torchtitan's selective is its own choice of ops. */
+/* With "selective", torchtitan chooses by itself which ops are recomputed. */
 static void add_recompute(config *c)
 {
     const pp_recompute recompute = c->run->recompute;
@@ -174,14 +175,15 @@ static void print_python(config *c)
                          "SelectiveAC\n\n\n"
                          "def apply(config):\n");
     print_sizes_py(c);
-    add_switch(c, "training", "disable_cuda_graphs", true); /* 0.3 has none with a pipeline */
+    /* 0.3 does not support CUDA graphs with a pipeline. */
+    add_switch(c, "training", "disable_cuda_graphs", true);
     add_parallelism(c);
     add_recompute(c);
     add_compile(c);
     pp_text_add(c->text, "    return config\n");
 }
 
-/* -1: neither. */
+/* Returns 1 for a file of Python, 0 for TOML, and -1 for any other. */
 static int is_python(const char *path)
 {
     size_t bytes = path ? strlen(path) : 0;

@@ -7,7 +7,7 @@
 #include "sim/base/text.h"
 #include "traces/format/export/export.h"
 
-/* What a file can hold: name, words for people. */
+/* What a file can hold: identifier, text for messages. */
 #define PP_HOLDS_MAP(X)                                                    \
     X(ORDER, "the order of the ops")                                       \
     X(COMM, "communication as written")                                    \
@@ -31,24 +31,26 @@ typedef enum pp_holds {
 #undef PP_HOLDS_ENUM
 } pp_holds;
 
-/* A second file that belongs to the first; suffix NULL: none. */
+/* A second file that a format writes next to the first. */
 typedef struct pp_companion {
-    const char *suffix; /* appended to the path: ".json" */
+    const char *suffix; /* appended to the path of the first: ".json"; NULL: there is no second */
     pp_text text;
 } pp_companion;
 
 typedef struct pp_format {
     const char *name;
-    const char *summary;
-    unsigned holds; /* pp_holds of what it writes */
-    /* --emit NAME=FILE: the schedule. NULL: it is no schedule format.
-     * Fails: INFEASIBLE when the format cannot say it (with the reason), NOMEM. */
+    const char *summary; /* one line, for lists */
+    unsigned holds;      /* the pp_holds bits of what it writes */
+    /* Appends the schedule to `text` (option --emit). NULL: this is no format of schedules.
+     * Fails: INFEASIBLE when the format cannot hold it (with the reason), NOMEM. */
     pp_status (*emit)(const pp_export *data, pp_text *text, pp_companion *companion, pp_err *err);
-    /* --trace NAME=FILE: the timeline. NULL: it is no timeline format. */
+    /* Appends the timeline to `text` (option --trace). NULL: this is no format of timelines.
+     * Fails: INFEASIBLE when something is missing (with the reason), NOMEM. */
     pp_status (*trace)(const pp_export *data, pp_text *text, pp_err *err);
-    /* Does `text` look like this format? NULL: it cannot be read. */
+    /* Returns whether `text` looks like this format. NULL: the format is only written. */
     bool (*recognise)(const char *text, size_t bytes);
-    /* order_out: checked. Fails: INPUT with file:line:column, NOMEM. */
+    /* Reads a schedule. `file` names it in errors. order_out receives an order that pp_order_check
+     * accepts; the caller frees it. Fails: INPUT with file:line:column, NOMEM. */
     pp_status (*read)(const char *text, size_t bytes, const char *file, pp_order **order_out,
                       pp_err *err);
 } pp_format;

@@ -1,5 +1,5 @@
-/* Rows of memory over time for exports that show it: those of a simulation, or those that were
- * recorded. */
+/* Memory over time for the formats that show it. A simulation is replayed rank by rank
+ * (pp_memory_replay); the samples of a recording are searched once per rank. */
 #include "traces/format/export/memory_rows.h"
 
 #include "sim/base/field.h"

@@ -1,4 +1,4 @@
-/* Facts about a schedule that PyTorch's files state: the class to set, placement and numbers. */
+/* Gathers facts about an order in one pass over its ops, and prints PyTorch's schedule rows. */
 #include "traces/format/export/pytorch_facts.h"
 
 #include "sim/base/alloc.h"

@@ -1,31 +1,34 @@
-/* What PyTorch's schedule rows of an order have, and a configuration beside them must say. */
+/* Facts about an order that decide whether PyTorch's schedule rows can say it, and that the
+ * configuration next to the rows has to state. */
 #ifndef PPSIM_TRACES_FORMAT_EXPORT_PYTORCH_FACTS_H
 #define PPSIM_TRACES_FORMAT_EXPORT_PYTORCH_FACTS_H
 
 #include "traces/format/export/export.h"
 
 typedef struct pp_pytorch_facts {
-    uint32_t per_rank; /* v; 0 when ranks differ */
-    bool placed;       /* loop or V */
+    uint32_t per_rank; /* stages per rank; 0: not the same on all ranks */
+    bool placed;       /* stages are placed as `placement` says, a loop or a V */
     pp_placement placement;
-    bool split;           /* has I and W */
-    bool overlapped;      /* has OVERLAP_F_B */
-    bool lengths_differ;  /* microbatches are not all of one size */
-    bool losses_shuffled; /* the last stage's forwards do not go in the order of microbatches */
+    bool split;           /* the backward is split into I and W */
+    bool overlapped;      /* forwards and backwards are paired (OVERLAP_F_B) */
+    bool lengths_differ;  /* microbatches have different numbers of tokens */
+    bool losses_shuffled; /* the last stage computes forwards in another order than by number */
     bool forward_only;
 } pp_pytorch_facts;
 
-/* Fails: INFEASIBLE when rows of one rank each cannot say this order, NOMEM. */
+/* Fails: INFEASIBLE when the rows cannot say this order (a stage runs on two ranks, a rank has no
+ * ops), NOMEM. */
 PP_MUST_CHECK pp_status pp_pytorch_facts_gather(const pp_export *data, pp_pytorch_facts *facts_out,
                                                 pp_err *err);
 
-/* A V of two stages per rank? */
+/* Returns whether stages are placed on a V of two per rank. */
 bool pp_pytorch_is_v(const pp_pytorch_facts *facts);
 
-/* The name that makes torchtitan split and place the model as the rows do; NULL: none does. */
+/* Returns the schedule whose name makes torchtitan divide and place the model as the rows do; NULL:
+ * there is none. */
 const char *pp_pytorch_schedule_name(const pp_export *data, const pp_pytorch_facts *facts);
 
-/* A line per rank, a cell per op. */
+/* Appends the rows: a line per rank, a cell per op or overlapped pair. */
 void pp_pytorch_rows_print(const pp_order *order, pp_text *text);
 
 #endif

@@ -1,4 +1,4 @@
-/* gnuplot's language: texts, fonts, the terminal, data sets. */
+/* Writes gnuplot's language: texts, fonts, the terminal, data sets. All functions append. */
 #ifndef PPSIM_TRACES_PLOT_DRAW_GNUPLOT_H
 #define PPSIM_TRACES_PLOT_DRAW_GNUPLOT_H
 
@@ -7,23 +7,26 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Adds a text in single quotes, in which gnuplot expands nothing. Control characters become blanks.
+/* Adds `words` in single quotes, in which gnuplot expands nothing. Control characters become
+ * blanks.
  */
 void pp_plot_quoted(pp_text *text, const char *words);
-/* Adds a text to data, for a place between double quotes. */
+/* Adds `words` to data where they stand between double quotes. */
 void pp_plot_add_words(pp_text *data, const char *words);
 
-/* The size of a font of `pixels` for the terminal, which counts in pixels (SVG) or points (PNG). */
+/* Returns the size of a font of `pixels` in the unit of the terminal: pixels (SVG), points (PNG).
+ */
 int pp_plot_font(bool png, int pixels);
 #define PP_PLOT_FONT_PX 13
-/* Adds " font ',9'" where a line of `letters` must be smaller to fit into `room_px`. */
+/* Adds a smaller font (" font ',9'") if a line of `letters` characters needs one to fit into
+ * `room_px`. */
 void pp_plot_fit_font(bool png, double room_px, size_t letters, pp_text *script);
-/* Sets the terminal and the encoding. */
+/* Sets the terminal, its size in pixels, and the encoding. */
 void pp_plot_terminal(bool png, int width, int height, pp_text *script);
-/* Sets the edges of the plot, as shares of the picture's width from the left and of its height from
- * the bottom. */
+/* Sets the edges of the plot. left and right are shares (0 to 1) of the picture's width, from its
+ * left; top and bottom are shares of its height, from its bottom. */
 void pp_plot_margins(double left, double right, double top, double bottom, pp_text *script);
-/* The colour of the index-th of several curves: "#4a78ad". */
+/* Returns the colour of curve `index` of several, such as "#4a78ad". Colours repeat. */
 const char *pp_plot_colour(size_t index);
 
 /* Begins the data set named `prefix` and `name`. No name may begin with the name of another set. */

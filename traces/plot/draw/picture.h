@@ -16,43 +16,45 @@ typedef struct pp_bar {
     int64_t peak_bytes; /* negative: not known */
 } pp_bar;
 
-/* The step under jitter. */
+/* How long a step takes under jitter. */
 typedef struct pp_spread {
     char name[160];
     pp_ns step_ns;           /* without jitter */
-    pp_jitter_result jitter; /* spec: scenarios only */
+    pp_jitter_result jitter; /* of its spec only the number of scenarios is set */
 } pp_spread;
 
 #define PP_CURVE_TIME "fitted time"
 
-/* A cost function and what it was fitted to. */
+/* A cost function that was fitted to measurements. */
 typedef struct pp_curve {
     char name[160];    /* "stage_f: affine, 1.2 %" */
-    char axis[48];     /* what pp_fitted.at is; PP_CURVE_TIME: seconds */
-    double most_error; /* percent: how far the axis of errors goes */
+    char axis[48];     /* what pp_fitted.at measures; PP_CURVE_TIME: seconds */
+    double most_error; /* the end of the axis of errors, in percent */
 } pp_curve;
 
+/* One measurement of a curve. */
 typedef struct pp_fitted {
-    size_t curve; /* index */
+    size_t curve; /* index of the pp_curve */
     double at, measured_s, fitted_s;
 } pp_fitted;
 
 /* A step of a Pareto front: the fastest setup for memory limits from peak_bytes up to limit_bytes.
  */
 typedef struct pp_trade {
-    size_t front; /* index */
+    size_t front; /* index of the pp_front */
     int64_t peak_bytes, limit_bytes;
-    double cost_s, least_s; /* GPU seconds of a step; the bound */
+    double cost_s, least_s; /* the step and its lower bound, in GPU seconds */
     char schedule[48];
     char settings[64]; /* "tp 8 vpp 2 mbs 1 none" */
 } pp_trade;
 
+/* A Pareto front of step time and memory. */
 typedef struct pp_front {
     char name[160];
-    int64_t gpus; /* 0: they differ between points */
+    int64_t gpus; /* 0: the setups have different numbers of GPUs */
 } pp_front;
 
-/* The result of a cell of a heat map. */
+/* The result of a cell of a heat map: identifier, text in the key. */
 #define PP_CELL_MAP(X)                    \
     X(OK, "ok")                           \
     X(MEMORY, "does not fit the memory")  \
@@ -68,31 +70,34 @@ typedef enum pp_cell_state {
         PP_CELL_COUNT
 } pp_cell_state;
 
+/* A cell of a heat map: the points of a sweep that have its values of both axes. */
 typedef struct pp_cell {
-    uint32_t x, y; /* of the ticks */
+    uint32_t x, y; /* indices of the ticks of each axis */
     pp_cell_state state;
-    double value;  /* of the best point; where ok */
-    char note[32]; /* what else that point has; "" where nothing else varies */
+    double value;  /* of the best point, when the state is OK */
+    char note[32]; /* the other settings of that point; "" when nothing else varies */
 } pp_cell;
 
-/* A value of an axis, in its order. */
+/* A value of one axis of a heat map. The ticks of an axis are in its order. */
 typedef struct pp_tick {
-    bool y;
+    bool y; /* of the vertical axis */
     char label[64];
 } pp_tick;
 
+/* What a heat map shows. */
 typedef struct pp_heat {
-    char x[48], y[48]; /* names of the axes; y "": one row */
+    char x[48], y[48]; /* names of the axes; y "": the map has one row */
     char metric[64];   /* "peak memory (GiB)" */
-    char about[400];   /* what all points have in common */
-    bool larger;       /* is better */
+    char about[400];   /* the settings that all points share */
+    bool larger;       /* a larger value is better */
 } pp_heat;
 
-/* Owner frees with pp_picture_free. */
+/* All that was read for a picture, and the part and size that were requested. The owner frees it
+ * with pp_picture_free. */
 typedef struct pp_picture {
-    size_t inputs;                     /* that filled it in */
-    pp_track track[PP_PICTURE_TRACKS]; /* predicted before executed */
-    size_t tracks;                     /* more than there is room for: they were not kept */
+    size_t inputs;                     /* number of files or simulations that filled it in */
+    pp_track track[PP_PICTURE_TRACKS]; /* a predicted timeline comes before an executed one */
+    size_t tracks;                     /* all that were added, also those that were not kept */
     pp_bar *bar;
     size_t bar_count, bar_capacity;
     pp_spread *spread;
@@ -103,25 +108,25 @@ typedef struct pp_picture {
     size_t fitted_count, fitted_capacity;
     pp_front *front;
     size_t front_count, front_capacity;
-    pp_trade *trade; /* by front, the fastest first */
+    pp_trade *trade; /* by front, fastest step first */
     size_t trade_count, trade_capacity;
-    pp_heat heat; /* where there are cells */
+    pp_heat heat; /* valid when there are cells */
     pp_tick *tick;
     size_t tick_count, tick_capacity;
     pp_cell *cell;
     size_t cell_count, cell_capacity;
     int64_t memory_limit_bytes; /* 0: none */
-    /* What part of it is shown, and how large. */
+    /* The part that is shown, and its size. */
     pp_ns from_ns, to_ns;           /* to_ns 0: to the end */
-    uint32_t first_rank, last_rank; /* last_rank UINT32_MAX: all */
-    int width, height;              /* pixels; 0: as fits */
-    bool png;                       /* else SVG */
-    const char *data_name;          /* of the data file, without folders; borrowed */
+    uint32_t first_rank, last_rank; /* last_rank UINT32_MAX: to the last one */
+    int width, height;              /* pixels; 0: chosen by the kind of picture */
+    bool png;                       /* PNG; otherwise SVG */
+    const char *data_name;          /* name of the data file, without folders; borrowed */
 } pp_picture;
 
 void pp_picture_free(pp_picture *picture); /* for PP_CLEANUP */
 
-/* The next element of a list, zeroed; NULL: no memory. */
+/* Add a zeroed element to a list. Return NULL when there is no memory. */
 pp_bar *pp_picture_add_bar(pp_picture *picture, pp_err *err);
 pp_spread *pp_picture_add_spread(pp_picture *picture, pp_err *err);
 pp_curve *pp_picture_add_curve(pp_picture *picture, pp_err *err);
@@ -130,7 +135,8 @@ pp_front *pp_picture_add_front(pp_picture *picture, pp_err *err);
 pp_trade *pp_picture_add_trade(pp_picture *picture, pp_err *err);
 pp_tick *pp_picture_add_tick(pp_picture *picture, pp_err *err);
 pp_cell *pp_picture_add_cell(pp_picture *picture, pp_err *err);
-/* Takes over *track. Beyond PP_PICTURE_TRACKS timelines it is counted and freed. */
+/* Takes over *track, which is empty afterwards. More than PP_PICTURE_TRACKS timelines are counted,
+ * but not kept. */
 void pp_picture_add_track(pp_picture *picture, pp_track *track);
 
 #endif

@@ -6,8 +6,8 @@
 
 /* Returns whether most ops are too narrow to be seen one by one. */
 bool pp_plot_is_dense(const pp_track *track, const pp_plot_view *view);
-/* As pp_plot_boxes (traces/plot/draw/boxes.h), for dense ops: shares of columns of time, with idle
- * time by cause. */
+/* Like pp_plot_boxes (traces/plot/draw/boxes.h), for dense ops: appends the shares that ops and, by
+ * cause, idle time have of each column. Fails: NOMEM. */
 PP_MUST_CHECK pp_status pp_plot_shares(const pp_track *track, const pp_plot_view *view,
                                        pp_plot_row row, bool titled, pp_text *script, pp_text *data,
                                        pp_err *err);
