@@ -1,5 +1,6 @@
-/* Predicted over executed: every rank twice on one axis of time, and below how much later than
- * predicted each op ended. */
+/* Draws a predicted and an executed timeline over each other: every rank has two rows on one axis
+ * of time, and a second plot below shows how much later than predicted each op ended. Ops are
+ * matched by sorting both timelines by op: O(n log n). */
 #include "sim/base/field.h"
 #include "traces/plot/draw/boxes.h"
 #include "traces/plot/draw/gnuplot.h"
@@ -13,7 +14,7 @@
 
 enum { LEFT = 75, RIGHT = 25, TOP = 80, BOTTOM = 55, LOWER_MAX = 150, GAP = 30 }; /* pixels */
 
-#define MARKS_MAX 2000 /* beyond it marks are small, so that they do not hide each other */
+#define MARKS_MAX 2000 /* more marks than this are drawn small, lest they hide each other */
 
 static const pp_plot_row rows[PP_PICTURE_TRACKS] = {
     { .prefix = "predicted ", .low = -0.45, .high = -0.02 },
@@ -38,7 +39,7 @@ static int compare_ops(const void *left, const void *right)
     return (int)(*a)->op.kind - (int)(*b)->op.kind;
 }
 
-/* The ops of a timeline by name; the caller's to free(). NULL: no memory. */
+/* Returns the boxes of a timeline sorted by op, which the caller frees. NULL: no memory. */
 static const pp_box **sorted(const pp_track *track)
 {
     const pp_box **list = malloc(track->box_count * sizeof *list);
@@ -54,7 +55,8 @@ static void free_list(const pp_box ***list)
     free(*list);
 }
 
-/* The same ops on the same ranks; where they are not, the timelines are not of one plan. */
+/* Appends the delay of each op. Fails if both timelines do not have the same ops on the same ranks:
+ * they are then not of one plan. */
 static pp_status add_delays(const pp_picture *picture, const pp_plot_view *view, pp_text *data,
                             pp_err *err)
 {
@@ -90,7 +92,8 @@ static pp_status add_delays(const pp_picture *picture, const pp_plot_view *view,
     return PP_OK;
 }
 
-/* Marks of their own, so that letters are told apart without colour. */
+/* Appends the lower plot. Each kind of op has a mark of its own, so that they
+ * differ without colour. */
 static void add_lower(const pp_track *track, const pp_plot_view *view, int lower_px,
                       pp_text *script)
 {
@@ -172,7 +175,7 @@ static pp_status draw(const pp_picture *picture, pp_text *script, pp_text *data,
         pp_plot_is_wide(&picture->track[0], &view) && pp_plot_is_wide(&picture->track[1], &view);
     for (int i = 0; i < PP_PICTURE_TRACKS && !status; i++) {
         pp_plot_row row = rows[i];
-        row.bare = !wide; /* both look alike */
+        row.bare = !wide; /* so that both timelines look alike */
         status = pp_plot_boxes(&picture->track[i], &view, row, i == 0, script, data, err);
     }
     pp_text_add(script, "\n");

@@ -1,5 +1,5 @@
-/* Cost functions against the measurements that they were fitted to: a cell per class, times above,
- * errors below. */
+/* Draws cost functions with the measurements to which they were fitted: a cell per class, with
+ * times above and errors below. */
 #include "traces/plot/draw/gnuplot.h"
 #include "traces/plot/draw/units.h"
 #include "traces/plot/plot.h"
@@ -10,7 +10,7 @@
 
 enum { CELL_WIDTH = 420, CELL_HEIGHT = 300, TOP = 35 };               /* pixels */
 enum { LEFT = 75, RIGHT = 25, CELL_TOP = 30, BOTTOM = 52, GAP = 18 }; /* of a cell */
-enum { COLUMNS = 3, ERROR_SHARE = 3, ERROR_TICS = 4 };                /* a third shows errors */
+enum { COLUMNS = 3, ERROR_SHARE = 3, ERROR_TICS = 4 }; /* errors have a third of a cell */
 
 static bool fits(const pp_picture *picture)
 {
@@ -28,7 +28,7 @@ static void add_data(const pp_picture *picture, size_t number, const char *name,
     }
 }
 
-/* One panel of a cell; top and bottom in pixels from the upper edge. */
+/* Places one panel of a cell. top and bottom are in pixels from the upper edge of the cell. */
 static void place(const int cell[2], const int size[2], int top, int bottom, int columns,
                   pp_text *script)
 {

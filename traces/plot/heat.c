@@ -1,5 +1,5 @@
-/* A sweep over two of its axes: the best value of every cell, why others have none, and the best of
- * all. */
+/* Draws the result of a sweep over two of its axes as a heat map: the best value of every cell, the
+ * reason of cells that have none, and the best cell of all. */
 #include "sim/base/field.h"
 #include "traces/plot/draw/gnuplot.h"
 #include "traces/plot/plot.h"
@@ -25,7 +25,7 @@ static const char *const words[PP_CELL_COUNT] = {
 #undef PP_CELL_WORDS
 };
 
-/* Patterns, so that they are told apart without colour. */
+/* Fill styles of the states; patterns make them differ without colour. */
 static const char *const looks[PP_CELL_COUNT] = {
     [PP_CELL_MEMORY] = "fs pattern 4 border lc rgb '#a0a0a0' fc rgb '#606060'",
     [PP_CELL_HANG] = "fs pattern 2 border lc rgb '#a0a0a0' fc rgb '#202020'",
@@ -34,14 +34,14 @@ static const char *const looks[PP_CELL_COUNT] = {
     [PP_CELL_MISSING] = "fs empty border lc rgb '#a0a0a0'",
 };
 
-/* What the parts of the picture share. */
+/* The layout and the ranges, which all parts of the picture use. */
 typedef struct sheet {
     const pp_picture *picture;
     uint32_t columns, rows;
     int width, height, left;
     int top, key_rows;
     double cell_px, row_px;
-    double least, most;  /* of the values */
+    double least, most;  /* the range of the values */
     const pp_cell *best; /* NULL: no cell has a value */
 } sheet;
 
@@ -65,7 +65,7 @@ static void find_range(sheet *s)
     }
 }
 
-/* States that have a line, and the best. */
+/* Finds the states that occur, which get a line in the key, and the best cell. */
 static void find_key(sheet *s)
 {
     bool seen[PP_CELL_COUNT] = { false };
@@ -103,7 +103,8 @@ static void lay_out(sheet *s)
     s->row_px = (double)(s->height - s->top - BOTTOM) / s->rows;
 }
 
-/* Names where they have room; the others have a short line. */
+/* Appends the labels of an axis: all of them, or every second, fourth and so on if they would
+ * overlap. */
 static void add_ticks(const sheet *s, bool y, pp_text *script)
 {
     const pp_picture *p = s->picture;
@@ -132,7 +133,7 @@ static void add_ticks(const sheet *s, bool y, pp_text *script)
     pp_text_add(script, ")\n");
 }
 
-/* Four digits that count. */
+/* Prints a value with four significant digits. */
 static void print_value(double value, char *text, size_t size)
 {
     double size_of = value < 0 ? -value : value;
@@ -177,7 +178,7 @@ static void add_cells(const sheet *s, int state, pp_text *script, pp_text *data)
         pp_text_add(script, "title '%s'", words[state]);
 }
 
-/* Black on light cells, white on dark ones. */
+/* Appends the labels of the light cells, in black, or those of the dark ones, in white. */
 static void add_labels(const sheet *s, bool light, pp_text *script, pp_text *data)
 {
     const pp_picture *p = s->picture;

@@ -1,5 +1,5 @@
-/* How the step spreads under jitter: its quantiles, the mean, and the step without jitter. Several
- * are shown relative to their own step without jitter. */
+/* Draws the distribution of the step time under jitter: quantiles, mean, and the step without
+ * jitter. Several distributions are shown relative to their own step without jitter. */
 #include "sim/base/field.h"
 #include "traces/plot/draw/gnuplot.h"
 #include "traces/plot/draw/units.h"
@@ -11,10 +11,10 @@
 
 enum { WIDTH = 900, HEIGHT = 500, KEY_MARGIN = 140 }; /* pixels */
 
-/* The axis of the picture. */
+/* The axis of step times. */
 typedef struct axis {
     pp_plot_unit unit;
-    bool relative; /* percent of the step without jitter, above it */
+    bool relative; /* in percent beyond the step without jitter */
 } axis;
 
 static bool fits(const pp_picture *picture)
@@ -32,12 +32,12 @@ static void add_point(const axis *a, const pp_spread *spread, pp_ns at_ns, doubl
                       const char *words, pp_text *data)
 {
     char time[32];
-    words = a->relative ? "" : words; /* those of several curves would touch */
+    words = a->relative ? "" : words; /* labels of several curves would touch */
     pp_text_add(data, "%.7g %.4g \"%s%s%s\"\n", place(a, spread, (double)at_ns), percent, words,
                 *words ? " " : "", *words ? pp_format_duration(time, sizeof time, at_ns) : "");
 }
 
-/* Scenario of rank ceil(q n): the least one is the 1/n quantile. */
+/* Appends all quantiles: of n sorted scenarios, the q quantile is number ceil(q n). */
 static void add_quantiles(const axis *a, const pp_spread *spread, const char *name, pp_text *data)
 {
     const pp_jitter_result *j = &spread->jitter;
@@ -60,7 +60,7 @@ static void add_quantiles(const axis *a, const pp_spread *spread, const char *na
     pp_text_add(data, "%.7g\n", place(a, spread, (double)spread->step_ns));
 }
 
-/* What the key says of a curve; returns its letters. */
+/* Prints what the key says about a curve; returns the length. */
 static size_t name_curve(const axis *a, const pp_spread *spread, char *words, size_t size)
 {
     char time[3][32];
@@ -75,7 +75,7 @@ static size_t name_curve(const axis *a, const pp_spread *spread, char *words, si
     return strlen(words);
 }
 
-/* Lines and points are told apart without colour. */
+/* Appends a curve. Each has its own line and points, so that curves differ without colour. */
 static void add_curve(const axis *a, const pp_spread *spread, int number, const char *name,
                       pp_text *script)
 {
@@ -93,7 +93,7 @@ static void add_curve(const axis *a, const pp_spread *spread, int number, const 
                 "using 1:(0):(0):(100) with vectors nohead dt 3 lw 1.5 lc rgb '%s' title %s", shade,
                 number ? "''" : "'mean'");
     if (a->relative && number)
-        return; /* the same line for all */
+        return; /* the line of the step without jitter is the same for all */
     pp_plot_next(script, "step ", name);
     pp_text_add(script,
                 "using 1:(0):(0):(100) with vectors nohead dt 1 lw 1 lc rgb '%s' title "

@@ -1,5 +1,5 @@
-/* Memory of every rank over time, a panel each: components one upon the other, the limit, and the
- * peak with the op that makes it. */
+/* Draws the memory of every rank over time, in a panel each: the components stacked on each other,
+ * the limit, and the peak with the op that runs at it. */
 #include "traces/plot/draw/gnuplot.h"
 #include "traces/plot/draw/units.h"
 #include "traces/plot/draw/view.h"
@@ -15,17 +15,17 @@ enum {
     BOTTOM = 50,
     LEFT = 30,
     RIGHT = 10
-}; /* pixels, of the picture */
+}; /* of the picture, in pixels */
 enum {
     PANEL_LEFT = 45,
     PANEL_RIGHT = 10,
     PANEL_TOP = 22,
     COMPACT_TOP = 17,
     PANEL = 110
-}; /* and of a panel */
+}; /* of a panel, in pixels */
 enum { COLUMNS_MAX = 8, PANEL_LEAST = 70, TIC_PX = 22, TIC_WIDTH = 60 };
 
-/* Neighbours in this order differ in shade or hatching. */
+/* Fill styles of the components: neighbours in a stack differ in shade or hatching. */
 static const char *const looks[PP_MEMORY_COUNT] = {
     [PP_MEMORY_PARAMETERS] = "fc rgb '#3f5f85' fs solid 1.0",
     [PP_MEMORY_GRADIENTS] = "fc rgb '#b5cbe3' fs solid 1.0",
@@ -41,17 +41,17 @@ static const char *const looks[PP_MEMORY_COUNT] = {
     [PP_MEMORY_COMM_LIBRARY] = "fc rgb '#606060' fs solid 1.0",
 };
 
-/* What all panels share. */
+/* The layout and the ranges, which all panels use. */
 typedef struct sheet {
     const pp_track *track;
     pp_plot_view view;
     pp_plot_unit unit;             /* of bytes */
-    int64_t most_bytes;            /* of all ranks, and the limit */
+    int64_t most_bytes;            /* the largest of all peaks and the limit */
     int64_t limit_bytes;           /* 0: none */
-    bool present[PP_MEMORY_COUNT]; /* components that are ever more than 0 */
+    bool present[PP_MEMORY_COUNT]; /* components that are more than 0 at some time */
     int columns, rows, panel_px;   /* height of a panel */
-    int key_rows, top;             /* lines of the key; pixels above the panels */
-    bool compact;                  /* no room for labels of axes */
+    int key_rows, top;             /* lines of the key; height above the panels, in pixels */
+    bool compact;                  /* there is no room for labels of axes */
 } sheet;
 
 static bool fits(const pp_picture *picture)
@@ -86,7 +86,7 @@ static pp_status look(const pp_picture *picture, sheet *s, pp_err *err)
     return status;
 }
 
-/* The components that are there, the peak and the limit. */
+/* Finds what has a line in the key: the components that occur, the peak and the limit. */
 static void find_key(sheet *s)
 {
     int entries = 1 + (s->limit_bytes > 0);
@@ -98,7 +98,8 @@ static void find_key(sheet *s)
     s->top = TOP + KEY_LINE * s->key_rows;
 }
 
-/* As many columns as leave a panel high enough. */
+/* Arranges the panels in columns: more of them for more ranks, and as many as leave every panel
+ * high enough if a height was requested. */
 static void lay_out(const pp_picture *picture, sheet *s)
 {
     int ranks = (int)(s->view.last_rank - s->view.first_rank + 1);
@@ -132,7 +133,7 @@ static void add_row(const sheet *s, const pp_memory_sample_row *sample, pp_ns at
     pp_text_add(data, "\n");
 }
 
-/* What a rank holds before its first op. */
+/* Appends what a rank holds before its first op. */
 static void add_start(const sheet *s, const pp_memory_sample_row *first, pp_text *data)
 {
     static const pp_memory_component kept[] = { PP_MEMORY_PARAMETERS, PP_MEMORY_GRADIENTS,
@@ -143,7 +144,7 @@ static void add_start(const sheet *s, const pp_memory_sample_row *first, pp_text
     add_row(s, &start, s->view.from_ns, data);
 }
 
-/* The samples of a rank from the start of the picture to its end; returns the peak. */
+/* Appends the samples of a rank between the start and the end of the picture; returns the peak. */
 static const pp_memory_sample_row *add_samples(const sheet *s, uint32_t rank, pp_text *data)
 {
     char name[32];
@@ -175,7 +176,8 @@ static const pp_memory_sample_row *add_samples(const sheet *s, uint32_t rank, pp
     return peak;
 }
 
-/* The op that runs at the peak, or is the next one, or was the last; "" where ops are not known. */
+/* Prints the op that runs at the peak, or else the next one, or else the last one; "" if the ops
+ * are not known. */
 static void name_op(const pp_track *track, const pp_memory_sample_row *peak, char *name,
                     size_t size)
 {
@@ -258,7 +260,7 @@ static void add_panel(const sheet *s, uint32_t rank, int place, pp_text *script,
     pp_text_add(script, "\n");
 }
 
-/* In a plot of its own, since gnuplot makes keys no higher than their plot. */
+/* Appends the key as a plot of its own, since gnuplot limits a key to the height of its plot. */
 static void add_key(const sheet *s, pp_text *script)
 {
     pp_text_add(script,
@@ -278,7 +280,7 @@ static void add_key(const sheet *s, pp_text *script)
     pp_text_add(script, "\nunset key\nset border\n");
 }
 
-/* What the axes of compact panels do not say stands in the title. */
+/* Appends the title, which says what the axes of compact panels do not. */
 static void add_title(const sheet *s, pp_text *script)
 {
     pp_text words PP_CLEANUP(pp_text_free) = { 0 };

@@ -1,4 +1,5 @@
-/* What memory buys: the fastest step at every memory limit, and the bound below it. */
+/* Draws the trade between memory and time: the fastest step at every memory limit, and the lower
+ * bound of the step. */
 #include "sim/base/field.h"
 #include "traces/plot/draw/gnuplot.h"
 #include "traces/plot/draw/units.h"
@@ -12,15 +13,15 @@ enum { WIDTH = 1000, HEIGHT = 600, LEFT = 75, RIGHT = 30, TOP = 25, BOTTOM = 55 
 enum { KEY_WIDTH = 260 };
 enum { LETTER_PX = 7, LINE_PX = 15, SCHEDULES_MAX = 32, LABELS_MAX = 400 };
 
-/* What the parts of the picture share. The upper right corner is free of a falling curve; with
- * several, the key stands beside the plot. */
+/* The layout and the ranges, which all parts of the picture use. The key stands in the upper right
+ * corner, which a falling curve leaves free, or next to the plot if there are several curves. */
 typedef struct sheet {
     const pp_picture *picture;
     int width, height, right;
-    bool per_gpu; /* GPU counts differ: costs are GPU seconds */
+    bool per_gpu; /* costs are GPU seconds, as numbers of GPUs differ */
     pp_plot_unit time, bytes;
-    double low[2], high[2];              /* of memory and cost, in these units */
-    const char *schedule[SCHEDULES_MAX]; /* all that there are */
+    double low[2], high[2];              /* ranges of memory and cost, in these units */
+    const char *schedule[SCHEDULES_MAX]; /* all schedules of the points */
     size_t schedules;
 } sheet;
 
@@ -85,7 +86,8 @@ static void find_schedules(sheet *s)
     }
 }
 
-/* From the smallest limit to the largest; steps are level from a peak to the limit. */
+/* Appends a front from the smallest limit to the largest; it is level from the peak of a setup to
+ * the largest limit for which that setup is the fastest. */
 static void add_stairs(const sheet *s, size_t front, bool bound, pp_text *script, pp_text *data)
 {
     const pp_picture *p = s->picture;
@@ -107,12 +109,12 @@ static void add_stairs(const sheet *s, size_t front, bool bound, pp_text *script
                                         : "");
 }
 
-/* A mark of its own for every schedule. */
+/* Appends the points; every schedule has a mark of its own. */
 static void add_marks(const sheet *s, pp_text *script, pp_text *data)
 {
     const pp_picture *p = s->picture;
     for (size_t k = 0; k < s->schedules; k++) {
-        char name[32]; /* a number: what the file calls it is no name of gnuplot's */
+        char name[32]; /* a number, since names of schedules may be none of gnuplot's */
         snprintf(name, sizeof name, "%zu:", k);
         pp_plot_begin(data, "schedule ", name);
         for (size_t i = 0; i < p->trade_count; i++) {
@@ -128,7 +130,7 @@ static void add_marks(const sheet *s, pp_text *script, pp_text *data)
     }
 }
 
-/* Left edge and height of a label above and right of its mark, in pixels. */
+/* The left edge and the height, in pixels, of a label, which stands above and right of its mark. */
 typedef struct spot {
     double x, y;
     double width;
@@ -146,7 +148,7 @@ static bool is_free(const spot *taken, size_t count, const spot *request, double
     return true;
 }
 
-/* Settings, where they touch no other's; the marks are named by the key in any case. */
+/* Appends the settings of points, unless they would touch those of other points. */
 static void add_labels(const sheet *s, pp_text *script, pp_text *data)
 {
     const pp_picture *p = s->picture;
@@ -175,7 +177,7 @@ static void add_labels(const sheet *s, pp_text *script, pp_text *data)
                 pp_plot_font(p->png, 11));
 }
 
-/* Below the smallest peak of a curve nothing was found. */
+/* Appends a line at the smallest peak of each curve, below which no setup was found. */
 static void add_ends(const sheet *s, pp_text *script)
 {
     const pp_picture *p = s->picture;

@@ -1,4 +1,5 @@
-/* The table of kinds of pictures, made from traces/plots.def; picks one and makes its script. */
+/* The table of kinds of pictures, made from traces/plots.def. Finds a kind, and makes its script.
+ */
 #include "traces/plot/registry.h"
 
 #include "sim/base/field.h"
@@ -63,7 +64,7 @@ pp_status pp_plot_choose(const char *name, const pp_picture *picture, const pp_p
 pp_status pp_plot_draw(const pp_plot *plot, const pp_picture *picture, pp_text *script,
                        pp_text *data, pp_err *err)
 {
-    char path[512]; /* a folder before it, so that no name is special to gnuplot */
+    char path[512]; /* with a folder, so that no name is special to gnuplot */
     snprintf(path, sizeof path, "./%s", picture->data_name);
     pp_text_add(script, "# gnuplot prints the picture on stdout: gnuplot THIS > FILE.%s\n",
                 picture->png ? "png" : "svg");

@@ -1,4 +1,4 @@
-/* Set-ups side by side: step, bubble and peak memory, a bar each. */
+/* Draws setups next to each other: each has a bar for its step, its bubble and its peak memory. */
 #include "sim/base/field.h"
 #include "traces/plot/draw/gnuplot.h"
 #include "traces/plot/draw/units.h"
@@ -19,10 +19,10 @@ static bool fits(const pp_picture *picture)
 typedef struct panel {
     const char *title;
     const char *fill;
-    double most;        /* longest bar */
+    double most;        /* value of the longest bar */
     double limit;       /* 0: none */
-    int column;         /* of the data */
-    const char *format; /* of the number behind a bar */
+    int column;         /* column of the data */
+    const char *format; /* format of the number after a bar */
     bool png;
 } panel;
 
@@ -50,7 +50,7 @@ static void add_panel(const panel *p, int width_px, pp_text *script)
     pp_text_add(script, "\nunset ytics\nunset arrow\n");
 }
 
-/* names_px: room for the longest name, of so many letters. */
+/* Appends the bars. names_px: width of the longest name, which has `letters` characters. */
 static void add_bars(const pp_picture *picture, pp_plot_unit time, pp_plot_unit bytes, int names_px,
                      size_t letters, pp_text *script, pp_text *data)
 {
@@ -67,7 +67,7 @@ static void add_bars(const pp_picture *picture, pp_plot_unit time, pp_plot_unit 
         if (bar->peak_bytes >= 0)
             pp_plot_number(data, bar->peak_bytes, bytes);
         else
-            pp_text_add(data, "?"); /* not known: gnuplot leaves it out */
+            pp_text_add(data, "?"); /* it is not known, and gnuplot leaves it out */
         pp_text_add(data, "\n");
     }
     pp_text_add(script, ")");

@@ -1,4 +1,4 @@
-/* Ranks by time: every op, what ranks wait for, transfers, and the critical path. */
+/* Draws a timeline, ranks by time: ops, idle time by cause, transfers, and the critical path. */
 #include "traces/plot/draw/boxes.h"
 #include "traces/plot/draw/gnuplot.h"
 #include "traces/plot/draw/shares.h"
@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HIGH 0.4           /* half a box, of the distance of two ranks */
-#define TRANSFER_ROW_PX 12 /* below it lines between rows are dots */
-#define TRANSFER_PX 4      /* of time per line between two rows; with less they are a band */
+#define HIGH 0.4           /* half the height of a box, as a share of the distance of two ranks */
+#define TRANSFER_ROW_PX 12 /* in lower rows, lines of transfers would be dots */
+#define TRANSFER_PX 4      /* width per transfer between two rows, below which lines merge */
 
 enum { LEFT = 60, RIGHT = 25, TOP = 80, BOTTOM = 50 }; /* pixels */
 
@@ -20,13 +20,13 @@ static bool fits(const pp_picture *picture)
     return picture->tracks == 1 && picture->track[0].box_count > 0;
 }
 
-/* Tall where there is room for letters. */
+/* Returns the height of a row in pixels; with few ranks there is room for letters. */
 static int row_height(uint32_t ranks)
 {
     return ranks <= 8 ? 36 : ranks <= 24 ? 26 : ranks <= 128 ? 15 : 8;
 }
 
-/* How a cause looks: patterns of gnuplot, which both terminals draw alike. */
+/* Fill styles of the causes: patterns of gnuplot that both terminals draw alike. */
 static const char *const idle_looks[PP_IDLE_COUNT] = {
     [PP_IDLE_DATA] = "solid 1.0 noborder fc rgb '#cccccc'",
     [PP_IDLE_BUFFER] = "pattern 1 border lc rgb '#707070' fc rgb '#707070'",
@@ -62,7 +62,7 @@ static void add_idle(const pp_track *track, const pp_plot_view *view, pp_text *s
     }
 }
 
-/* A line from the edge of one row to the edge of the other. */
+/* Appends a line from the edge of one row to the edge of another. */
 static void add_line(const pp_plot_view *view, uint32_t from, pp_ns from_ns, uint32_t to,
                      pp_ns to_ns, pp_text *data)
 {
@@ -79,7 +79,7 @@ static bool shows_transfer(const pp_plot_view *view, const pp_recorded_transfer 
            pp_plot_shows(view, transfer->to, transfer->start_ns, transfer->end_ns);
 }
 
-/* Can lines of transfers be told apart? */
+/* Returns whether lines of transfers are far enough from each other to be seen one by one. */
 static bool has_room(const pp_track *track, const pp_plot_view *view)
 {
     size_t shown = 0;
@@ -109,8 +109,9 @@ static void add_transfers(const pp_track *track, const pp_plot_view *view, pp_te
                         "'transfer'");
 }
 
-/* Ops of the path that touch on one rank have one outline, which would hide them otherwise. The
- * last op comes first. */
+/* Returns the end of the run of ops of the path, from the k-th on, that touch each other on one
+ * rank. They have one outline, as single ones would hide narrow ops. The path begins with the last
+ * op. */
 static size_t end_of_run(const pp_track *track, const pp_plot_view *view, size_t k)
 {
     double px_per_ns = view->plot_px / (double)(view->to_ns - view->from_ns);
@@ -155,7 +156,8 @@ static void add_path(const pp_track *track, const pp_plot_view *view, pp_text *s
                         "notitle");
 }
 
-/* Schedule and framework where they are known, and what the boxes come to. */
+/* Appends the title: schedule and framework, if they are known, the makespan, and the share of time
+ * without ops. */
 static void add_title(const pp_track *track, const pp_plot_view *view, pp_text *script)
 {
     char end[32];

@@ -9,15 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FONT_MAX 13   /* of labels, pixels */
-#define FONT_MIN 8    /* below it a label is left out */
-#define FONT_NARROW 9 /* for the sake of narrow boxes it is made no smaller */
-#define DIGIT 0.65    /* width, of the font's height */
-#define BORDER_PX 5   /* a box that is not wider has no border, which would hide it */
+#define FONT_MAX 13   /* largest font of labels, in pixels */
+#define FONT_MIN 8    /* labels that would need a smaller font are left out */
+#define FONT_NARROW 9 /* smallest font that is chosen to fit labels into narrow boxes */
+#define DIGIT 0.65    /* width of a digit, as a share of the font's height */
+#define BORDER_PX 5   /* boxes up to this width have no border, which would hide them */
 #define BORDER "border lc rgb '#303030' lw 0.6"
-#define NARROW_W "fc rgb '#303030' fs solid 1.0" /* hatching needs width */
+#define NARROW_W "fc rgb '#303030' fs solid 1.0" /* hatching needs more width */
 
-/* From light to dark; W is hatched. */
+/* Fill styles of the kinds of ops, from light to dark; W is hatched. */
 static const struct {
     const char *fill, *text, *words;
 } looks[PP_OP_KIND_COUNT] = {
@@ -49,20 +49,21 @@ static void add_data(const pp_track *track, const pp_plot_view *view, pp_plot_ro
     }
 }
 
-/* What the labels of a picture have in common. */
+/* The style of all labels of a picture. */
 typedef struct label_style {
-    int font;   /* pixels */
-    int digits; /* of the largest microbatch: all numbers are shown, or none */
+    int font;   /* in pixels */
+    int digits; /* of the largest microbatch; either all numbers are shown or none */
     bool stages;
 } label_style;
 
-/* The longest of "3F7", "F7" and "7" that fits; "" when none does. */
+/* Finds the longest of "3F7", "F7" and "7" that fits; "" if none does. */
 static void find_label(const pp_track *track, size_t i, double width_px, label_style style,
                        char *label, size_t size)
 {
     const pp_op op = track->box[i].op;
     char pair[16] = "";
-    double room = width_px / (DIGIT * style.font) - 0.7; /* in digits; a letter is wider */
+    double room =
+        width_px / (DIGIT * style.font) - 0.7; /* in digits, less what a letter is wider */
     if (pp_track_ends_pair(track, i + 1))
         snprintf(pair, sizeof pair, "&%c%" PRIu32, pp_op_letter(track->box[i + 1].op.kind),
                  track->box[i + 1].op.microbatch);
@@ -82,7 +83,7 @@ static label_style style_of(const pp_track *track, const pp_plot_view *view, pp_
     uint32_t microbatch = 0;
     double sum_ns[PP_OP_KIND_COUNT] = { 0 };
     size_t count[PP_OP_KIND_COUNT] = { 0 };
-    double typical_ns = 0; /* the kind that is longest on average */
+    double typical_ns = 0; /* the average of the kind that is longest on average */
     double px_per_ns = view->plot_px / (double)(view->to_ns - view->from_ns);
     double room_px = view->row_px * (row.high - row.low) * 0.85;
     label_style style = { .font = room_px > FONT_MAX ? FONT_MAX : (int)room_px, .digits = 1 };
@@ -105,7 +106,7 @@ static label_style style_of(const pp_track *track, const pp_plot_view *view, pp_
     return style;
 }
 
-/* Returns whether there is any. name: of the data set. */
+/* Appends a data set `name` of labels; returns whether there is any label. */
 static bool add_labels(const pp_track *track, const pp_plot_view *view, pp_plot_row row,
                        pp_op_kind kind, label_style style, const char *name, pp_text *data)
 {

@@ -1,5 +1,5 @@
-/* Writes gnuplot's language. Data are sets in one file, named by comments, which the elements of
- * the plot command refer to by index. */
+/* Writes gnuplot's language. All data of a picture are sets of one file. A comment names each set,
+ * and the elements of the plot command refer to it by that name. */
 #include "traces/plot/draw/gnuplot.h"
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ int pp_plot_font(bool png, int pixels)
 
 void pp_plot_fit_font(bool png, double room_px, size_t letters, pp_text *script)
 {
-    double fitting = room_px / (0.56 * (double)(letters ? letters : 1)); /* width of a letter */
+    double fitting = room_px / (0.56 * (double)(letters ? letters : 1)); /* a letter's width */
     if (fitting < PP_PLOT_FONT_PX)
         pp_text_add(script, " font ',%d'", pp_plot_font(png, fitting > 7 ? (int)fitting : 7));
 }

@@ -1,4 +1,4 @@
-/* Allocation of what pictures show. */
+/* Grows and frees the lists of a picture. */
 #include "traces/plot/draw/picture.h"
 
 #include "sim/base/list.h"

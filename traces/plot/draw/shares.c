@@ -1,6 +1,6 @@
-/* Divides the time of each rank into columns of a few pixels and draws in every column the share
- * that each kind of op and each cause of idle time has. Neighbouring columns that look alike become
- * one box. O(ops + ranks * columns). */
+/* Divides the time of each rank into columns of a few pixels, and stacks in every column the shares
+ * that each kind of op and each cause of idle time has of it. Neighbouring columns that look alike
+ * become one box. O(ops + ranks * columns). */
 #include "traces/plot/draw/shares.h"
 
 #include "sim/base/alloc.h"
@@ -9,7 +9,7 @@
 
 enum { COLUMN_PX = 2, LEAST_PX = 2, LAYERS = PP_OP_KIND_COUNT + PP_IDLE_COUNT };
 
-/* From the bottom of a row upwards; no hatching of ops, which needs wider boxes. */
+/* The layers from the bottom of a row upwards. Ops are not hatched, which needs wider boxes. */
 static const struct {
     const char *fill, *words;
 } looks[LAYERS] = {
@@ -26,8 +26,8 @@ static const struct {
 
 typedef struct shares {
     const pp_plot_view *view;
-    size_t columns;      /* of a rank */
-    float (*of)[LAYERS]; /* [ranks * columns], 0 to 1 each */
+    size_t columns;      /* per rank */
+    float (*of)[LAYERS]; /* [ranks * columns]: from 0 to 1 */
     bool present[LAYERS];
 } shares;
 
@@ -41,7 +41,7 @@ bool pp_plot_is_dense(const pp_track *track, const pp_plot_view *view)
     return (double)shown * LEAST_PX > room_px;
 }
 
-/* Spreads what lies between two times over the columns that it touches. */
+/* Adds the interval between two times to the columns that it overlaps. */
 static void spread(shares *s, int layer, uint32_t rank, pp_ns start_ns, pp_ns end_ns)
 {
     const pp_plot_view *view = s->view;
@@ -61,7 +61,7 @@ static void spread(shares *s, int layer, uint32_t rank, pp_ns start_ns, pp_ns en
     }
 }
 
-/* Where a layer lies in a column, in the height of a row from its bottom. */
+/* Computes where a layer lies in a column, as shares of the height of a row from its bottom. */
 static void place(const float share[LAYERS], int layer, double *low, double *high)
 {
     *low = 0;
@@ -80,7 +80,7 @@ static bool same(const float a[LAYERS], const float b[LAYERS], int layer)
            high[1] - high[0] < 5e-3;
 }
 
-/* Neighbours that look alike are one box. */
+/* Appends a layer; neighbouring columns that look alike are one box. */
 static void add_layer(const shares *s, int layer, pp_plot_row place_of, pp_text *data)
 {
     const pp_plot_view *view = s->view;
@@ -120,7 +120,7 @@ pp_status pp_plot_shares(const pp_track *track, const pp_plot_view *view, pp_plo
         return pp_err_nomem(err);
     for (size_t i = 0; i < track->box_count; i++) {
         const pp_box *box = &track->box[i];
-        bool pair = pp_track_ends_pair(track, i + 1); /* whose first op spans both */
+        bool pair = pp_track_ends_pair(track, i + 1); /* the first op has the time of both */
         pp_ns middle_ns = pair ? box->start_ns + (box->end_ns - box->start_ns) / 2 : box->end_ns;
         spread(&s, (int)box->op.kind, box->rank, box->start_ns, middle_ns);
         if (pair)

@@ -1,4 +1,4 @@
-/* Chooses units so that the largest value has few digits, and steps of labels that are round. */
+/* Chooses units in which the largest value has few digits, and round distances of labels. */
 #include "traces/plot/draw/units.h"
 
 #include <stdio.h>

@@ -1,12 +1,12 @@
-/* Frames of pictures of ranks by time: which part is shown, how large, and with which labels. */
+/* Frames pictures of ranks by time: chooses the part that is shown, its size and its labels. */
 #include "traces/plot/draw/view.h"
 
 #include "sim/base/field.h"
 
 #include <inttypes.h>
 
-#define WIDTH 1200 /* pixels, unless a width was requested */
-#define TIC_PX 15  /* between two labels of an axis */
+#define WIDTH 1200 /* in pixels, unless a width was requested */
+#define TIC_PX 15  /* smallest distance of two labels of an axis, in pixels */
 
 static pp_ns end_of(const pp_track *track)
 {
