@@ -26,6 +26,12 @@ typedef struct result {
     uint32_t consumer; /* on another rank; NONE where there is none */
 } result;
 
+/* The next send of a rank. */
+typedef struct send {
+    pp_ns time;
+    uint32_t consumer, producer;
+} send;
+
 typedef struct placing {
     const pp_program *program;
     const pp_costs *costs; /* NULL: not known */
@@ -33,7 +39,8 @@ typedef struct placing {
     result *made;    /* [ops] */
     size_t *next;    /* [ranks]: op not yet written */
     uint32_t *batch; /* [ranks]: being collected, or NONE */
-    pp_heap sends;   /* of ops, [ranks]: the next send of each rank, the earliest first */
+    send *next_send; /* [ranks] */
+    pp_heap sends;   /* of ranks, [ranks]: the one with the earliest next send first */
 } placing;
 
 static void placing_free(placing *p)
@@ -42,6 +49,7 @@ static void placing_free(placing *p)
     free(p->made);
     free(p->next);
     free(p->batch);
+    free(p->next_send);
     free(p->sends.id);
 }
 
@@ -68,8 +76,9 @@ static pp_status placing_new(const pp_program *program, const pp_costs *costs, p
     p->next = pp_alloc_array(program->ranks, sizeof *p->next);
     p->batch = pp_alloc_array(program->ranks, sizeof *p->batch);
     p->sends.id = pp_alloc_array(program->ranks, sizeof *p->sends.id);
-    p->sends.context = p->made;
-    if (!p->made || !p->next || !p->batch || !p->sends.id)
+    p->next_send = pp_alloc_array(program->ranks, sizeof *p->next_send);
+    p->sends.context = p->next_send;
+    if (!p->made || !p->next || !p->batch || !p->sends.id || !p->next_send)
         return pp_err_nomem(err);
     memset(p->batch, 0xff, program->ranks * sizeof *p->batch);
     memcpy(p->next, program->rank_begin, program->ranks * sizeof *p->next);
@@ -118,19 +127,21 @@ static void set_times(placing *p)
 /* Sends of one time are taken in the order of the receivers' ranks, and there of their ops. */
 static bool is_before(const void *context, uint32_t a, uint32_t b)
 {
-    const result *made = context;
-    return made[a].time != made[b].time ? made[a].time < made[b].time
-                                        : made[a].consumer < made[b].consumer;
+    const send *next = context;
+    return next[a].time != next[b].time ? next[a].time < next[b].time
+                                        : next[a].consumer < next[b].consumer;
 }
 
-/* Queues the first send of `rank` from op i on, where there is one. */
-static void queue_send(placing *p, uint32_t rank, size_t i)
+/* Makes the first send of `rank` from op i on its next one. Returns false when there is none. */
+static bool find_send(placing *p, uint32_t rank, size_t i)
 {
     size_t end = p->program->rank_begin[rank + 1];
     while (i < end && p->made[i].consumer == NONE)
         i++;
-    if (i < end)
-        pp_heap_push(&p->sends, is_before, (uint32_t)i);
+    if (i == end)
+        return false;
+    p->next_send[rank] = (send){ p->made[i].time, p->made[i].consumer, (uint32_t)i };
+    return true;
 }
 
 static void flush(placing *p, uint32_t rank)
@@ -154,16 +165,16 @@ static void collect(placing *p, uint32_t rank, pp_transfer_kind kind, pp_op op)
     pp_comm_add(p->builder, p->batch[rank], kind, op.stage, op.microbatch);
 }
 
-/* A receive is due before an op that ends at its time or later; it never passes a send, that is an
- * op with a result for another rank, which is placed at its own time. */
-static void place(placing *p, uint32_t producer)
+/* Places the next send of rank `from` and its receive. A receive is due before an op that ends at
+ * its time or later; it never passes a send, that is an op with a result for another rank, which is
+ * placed at its own time. */
+static void place(placing *p, uint32_t from)
 {
-    const result made = p->made[producer];
-    uint32_t from = rank_of(p, producer);
+    const send made = p->next_send[from];
     uint32_t to = rank_of(p, made.consumer);
-    pp_op sent = p->program->op[producer];
+    pp_op sent = p->program->op[made.producer];
     bool forward = sent.kind == PP_OP_F;
-    while (p->next[from] <= producer)
+    while (p->next[from] <= made.producer)
         run(p, from);
     collect(p, from, forward ? PP_SEND_F : PP_SEND_B, sent);
     pp_ns due_ns = made.time + comm_ns(p, made.consumer);
@@ -177,12 +188,17 @@ static void place(placing *p, uint32_t producer)
 static void place_all(placing *p)
 {
     const pp_program *program = p->program;
-    for (uint32_t r = 0; r < program->ranks; r++)
-        queue_send(p, r, program->rank_begin[r]);
+    for (uint32_t r = 0; r < program->ranks; r++) {
+        if (find_send(p, r, program->rank_begin[r]))
+            pp_heap_push(&p->sends, is_before, r);
+    }
     while (p->sends.count) {
-        const uint32_t producer = pp_heap_pop(&p->sends, is_before);
-        place(p, producer);
-        queue_send(p, rank_of(p, producer), (size_t)producer + 1);
+        const uint32_t rank = p->sends.id[0];
+        place(p, rank);
+        if (find_send(p, rank, (size_t)p->next_send[rank].producer + 1))
+            pp_heap_sink(&p->sends, is_before, 0, rank);
+        else
+            pp_heap_pop(&p->sends, is_before);
     }
     for (uint32_t r = 0; r < program->ranks; r++) {
         while (p->next[r] < program->rank_begin[r + 1])
