@@ -8,8 +8,8 @@
 #include <string.h>
 #include <tgmath.h>
 
-/* Scores of query `row` become probabilities: `seen` keys are visible, the rest up to `columns` get
- * 0. Returns the log of the denominator. */
+/* Replaces the scores of one query by probabilities: the first `seen` keys are visible, the others
+ * up to `columns` get 0. Returns the log of the denominator. */
 static pp_real softmax(pp_real *scores, int64_t seen, int64_t columns, pp_real scale)
 {
     pp_real most = scores[0];
@@ -48,8 +48,8 @@ void pp_cpu_attention_forward(const pp_cpu_sequence *s, pp_real *scores)
     }
 }
 
-/* One row: scores become probabilities p, slopes (d v^T) the gradient of the scores. along: d out.
- */
+/* Backward of one row. p: scores, become probabilities. slopes: d v^T, become the gradient of the
+ * scores. along: the dot product of d and out. */
 static void unsoftmax(pp_real *p, pp_real *slopes, int64_t seen, int64_t columns, pp_real scale,
                       pp_real lse, pp_real along)
 {
@@ -63,7 +63,7 @@ static void unsoftmax(pp_real *p, pp_real *slopes, int64_t seen, int64_t columns
     }
 }
 
-/* Queries from `a` up to `b`, which see keys up to `b`. */
+/* Backward of the queries from `a` to `b`, which see the keys up to `b`. */
 static void tile_backward(const pp_cpu_sequence *s, int64_t head, int64_t a, int64_t b,
                           const pp_real *gradient, const pp_cpu_attention_scratch *scratch)
 {

@@ -1,4 +1,4 @@
-/* Where the matrices of a stage lie in its weights and gradients. */
+/* Computes the addresses of the matrices of a stage in its weights and gradients. */
 #include "runtime/cpu/call.h"
 
 const void *pp_cpu_weights_at(const pp_cpu_call *c, size_t index)

@@ -1,4 +1,4 @@
-/* What the first and the last stage do besides their blocks: the input from the embedding, the
+/* The work of the first and the last stage besides their blocks: the embedding of the input, the
  * head and the loss, and the gradients of the weights of both. */
 #include "runtime/cpu/end_stages.h"
 

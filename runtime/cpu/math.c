@@ -1,5 +1,5 @@
-/* pp_math on this processor: one thread per machine, products by OpenBLAS, the rest in plain
- * loops. Compiled twice, for double and for float. */
+/* The table pp_math on this processor: one thread per machine, products by OpenBLAS, the rest in
+ * plain loops. The file is compiled twice, for double and for float. */
 #include "runtime/cpu/math.h"
 
 #include "runtime/cpu/attention.h"
@@ -158,7 +158,7 @@ static void attention_backward(void *opened, const pp_cpu_batch *batch, const pp
     int64_t begin = 0;
     for (size_t i = 0; i < batch->sequences; begin += batch->lengths[i++]) {
         pp_cpu_sequence sequence = sequence_of(opened, batch, of, i, begin);
-        /* every part begins at a multiple of 64 */
+        /* every part begins at a multiple of 64 bytes */
         size_t scores = ((size_t)(sequence.tile * sequence.length) * real + 63) / 64 * 64;
         size_t keys =
             ((size_t)(sequence.length * sequence.hidden / sequence.heads) * real + 63) / 64 * 64;
@@ -199,7 +199,7 @@ static void update(void *opened, size_t count, double rate, const void *gradient
         w[i] -= (pp_real)rate * g[i];
 }
 
-/* A sum of two has one value, whichever is first. */
+/* The order of the two operands does not matter: floating-point addition is commutative. */
 static void add(void *opened, size_t count, const void *other, void *sum)
 {
     (void)opened;

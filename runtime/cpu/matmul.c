@@ -1,5 +1,6 @@
-/* Products of row-major matrices by OpenBLAS, which is loaded when a run asks for it, and told
- * to use one thread: the ranks are the threads. Compiled twice, for double and for float. */
+/* Products of row-major matrices by OpenBLAS. The library is loaded when a run needs it, and set to
+ * one thread, because every rank is a thread. The file is compiled twice, for double and for float.
+ * */
 #include "runtime/cpu/matmul.h"
 
 #ifdef PPSIM_HAVE_OPENBLAS
@@ -33,7 +34,8 @@ pp_status pp_cpu_blas_open(pp_cpu_blas *blas_out, pp_err *err)
 {
     pp_cpu_blas blas = { NULL, NULL };
     void (*set_threads)(void) = NULL;
-    /* Never closed: it may have threads. A second call gives the same library. */
+    /* The library is never closed, since it may have threads. A second call returns the same
+     * handle. */
     void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     if (!library || !look_up(library, "cblas_dgemm", &blas.dgemm) ||
         !look_up(library, "cblas_sgemm", &blas.sgemm) ||
@@ -67,7 +69,7 @@ pp_status pp_cpu_blas_open(pp_cpu_blas *blas_out, pp_err *err)
 }
 #endif
 
-/* Never called: nothing opens. */
+/* Never called: pp_cpu_blas_open fails in this build. */
 static void multiply(const pp_cpu_blas *blas, int ta, int tb, const int64_t size[3], pp_cpu_in a,
                      pp_cpu_in b, pp_cpu_out c)
 {

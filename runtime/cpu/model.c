@@ -1,5 +1,5 @@
-/* Sizes of what the computes cpu and cuda work on: stages, batches, the matrices of a stage, and
- * where each tensor of a block lies in the bytes that the arena gives to an op. Nothing here
+/* The sizes that the backends cpu and cuda work with: stages, batches, the matrices of a stage, and
+ * the offset of each tensor of a block in the memory that the arena gives to an op. Nothing here
  * depends on the element type. */
 #include "runtime/cpu/model.h"
 
@@ -33,7 +33,7 @@ static pp_status set_stages(const pp_compute_work *work, pp_cpu_model *model, pp
         stage->embedding = model->settings.vocab && stage->first;
         stage->head = model->settings.vocab && stage->last;
         stage->first_layer = layers;
-        stage->layers = part ? part->layers + part->mtp : 1; /* an MTP module is one block more */
+        stage->layers = part ? part->layers + part->mtp : 1; /* an MTP module is one more block */
         layers += (uint64_t)stage->layers;
     }
     if (model->settings.tied && work->stages < 2)
@@ -97,7 +97,7 @@ static pp_status set_batches(const pp_compute_work *work, pp_cpu_model *model, p
     return PP_OK;
 }
 
-/* All sizes below are sums of less than this. */
+/* Checks that sizes cannot overflow: all sizes below are sums of less than this. */
 static pp_status check_sizes(const pp_cpu_model *model, pp_err *err)
 {
     const pp_cpu_settings *s = &model->settings;
@@ -159,7 +159,7 @@ void pp_cpu_model_free(pp_cpu_model **model)
     *model = NULL;
 }
 
-/* Takes `count` elements. Returns where they begin. */
+/* Reserves `count` elements in a layout and returns their offset. */
 static size_t take(size_t *bytes, size_t real_bytes, int64_t count)
 {
     size_t begin = *bytes;
@@ -169,12 +169,13 @@ static size_t take(size_t *bytes, size_t real_bytes, int64_t count)
 
 int64_t pp_cpu_tile(const pp_cpu_model *model, const pp_cpu_batch *batch, int64_t length)
 {
-    int64_t room = batch->tokens * model->settings.hidden / length; /* F: scores lie in DX1 */
+    int64_t room = batch->tokens * model->settings.hidden / length; /* F keeps its scores in DX1 */
     int64_t tile = room < 64 ? room : 64;
     return tile < length ? tile : length;
 }
 
-/* Blocks run side by side: gradients of all keys and values, and d out of every row and head. */
+/* Bytes of scratch of the attention on a GPU, whose thread blocks run concurrently: gradients of
+ * all keys and values, and the dot product of d and out for every row and head. */
 static size_t gpu_attention_bytes(const pp_cpu_model *model, const pp_cpu_batch *batch)
 {
     size_t bytes = 0;
@@ -183,8 +184,8 @@ static size_t gpu_attention_bytes(const pp_cpu_model *model, const pp_cpu_batch 
     return bytes;
 }
 
-/* Products behind one hidden per token: scores and their gradients, gradients of keys and values.
- */
+/* Bytes of scratch of the backward of a stage: `hidden` elements per token for products, then
+ * scores and their gradients, and gradients of keys and values. */
 static size_t scratch_bytes(const pp_cpu_model *model, const pp_cpu_stage *stage,
                             const pp_cpu_batch *batch, size_t message)
 {

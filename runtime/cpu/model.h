@@ -1,5 +1,5 @@
-/* What the cpu backend computes, and how many bytes it takes: everything that does not depend on
- * the element type. Equations and sizes: docs/runtime-cpu.md. */
+/* The model that the backends cpu and cuda compute, and the sizes of its tensors: everything that
+ * does not depend on the element type. docs/runtime-cpu.md has the equations and sizes. */
 #ifndef PPSIM_RUNTIME_CPU_MODEL_H
 #define PPSIM_RUNTIME_CPU_MODEL_H
 
@@ -14,13 +14,13 @@ typedef struct pp_cpu_stage {
     bool embedding, head;
 } pp_cpu_stage;
 
-/* The sequences of one microbatch. lengths: as computed; counted: the tokens of each that the loss
- * counts, at most as many. */
+/* The sequences of one microbatch. lengths: tokens that are computed; counted: of these, the tokens
+ * that the loss counts. */
 typedef struct pp_cpu_batch {
     int64_t tokens, longest;
     size_t sequences;
     const int64_t *lengths, *counted;
-    uint64_t first_sequence; /* of the step: what the data depend on */
+    uint64_t first_sequence; /* index in the step of the first sequence, which the data depend on */
 } pp_cpu_batch;
 
 typedef struct pp_cpu_model {
@@ -28,22 +28,23 @@ typedef struct pp_cpu_model {
     uint64_t seed;
     uint32_t stages, microbatches;
     bool forward_only;
-    bool gpu;          /* settings and scratch of compute cuda */
-    const char *where; /* "compute cpu", of errors */
+    bool gpu;          /* has settings and scratch of compute cuda */
+    const char *where; /* the place of errors, "compute cpu" */
     size_t real_bytes;
     size_t sum_bytes;      /* of statistics, losses and gradients of weights */
-    double counted_tokens; /* of the step */
+    double counted_tokens; /* in a step */
     pp_cpu_stage *stage;   /* [stages] */
     pp_cpu_batch *batch;   /* [microbatches]; points into the work, or to settings.tokens */
 } pp_cpu_model;
 
-/* work: must outlive the model. gpu: as of the model. Fails: USAGE, INPUT, NOMEM. */
+/* Makes the model of a work, which must outlive it. gpu: for compute cuda. Fails: USAGE, INPUT,
+ * NOMEM. */
 PP_MUST_CHECK pp_status pp_cpu_model_new(const pp_compute_work *work, bool gpu,
                                          pp_cpu_model **model_out, pp_err *err);
 void pp_cpu_model_free(pp_cpu_model **model); /* for PP_CLEANUP; *model NULL is fine */
 
-/* What one block keeps, in order, and how wide per token. A gradient takes the place of what it is
- * the gradient of as soon as that is no longer needed: QKV, H, and the logits. */
+/* The tensors that one block keeps, in this order, with their width per token. QKV, H and the
+ * logits are replaced by their gradients as soon as they are no longer needed. */
 typedef enum pp_cpu_slot {
     PP_CPU_N1,  /* hidden: input of Wqkv */
     PP_CPU_QKV, /* 3 hidden: queries, keys, values; then their gradients */
@@ -60,29 +61,31 @@ typedef enum pp_cpu_slot {
     PP_CPU_SLOTS,
 } pp_cpu_slot;
 
-/* Of one stage and microbatch, in bytes; every part begins at a multiple of 64. */
+/* Offsets and sizes in bytes of the tensors of one stage and microbatch. Every part begins at a
+ * multiple of 64. */
 typedef struct pp_cpu_layout {
-    size_t message;                /* hidden per token */
-    size_t slot[PP_CPU_SLOTS];     /* from the start of its block, in stash or in saved */
-    size_t stash_step, saved_step; /* from one block to the next; 0: evaluation, one for all */
-    size_t bottom; /* in stash: gradient of the stage's input, where W needs it or none is sent */
-    size_t norm;   /* in stash: input of the head */
-    size_t logits; /* in stash: vocab per token; then their gradient */
-    size_t norm_inverse; /* in saved, a sum per token */
-    size_t attention;    /* in scratch: behind one hidden per token */
+    size_t message;            /* hidden per token */
+    size_t slot[PP_CPU_SLOTS]; /* from the start of its block, in stash or in saved */
+    size_t stash_step,
+        saved_step; /* distance from one block to the next; 0: all blocks share one (evaluation) */
+    size_t bottom;  /* in stash: gradient of the stage's input, if W needs it or it is not sent */
+    size_t norm;    /* in stash: input of the head */
+    size_t logits;  /* in stash: vocab per token; then their gradient */
+    size_t norm_inverse; /* in saved: one sum per token */
+    size_t attention;    /* in scratch: after `hidden` elements per token */
     size_t stash_bytes, saved_bytes, scratch_bytes;
 } pp_cpu_layout;
 
 pp_cpu_layout pp_cpu_layout_of(const pp_cpu_model *model, const pp_cpu_stage *stage,
                                const pp_cpu_batch *batch);
-/* Queries per tile of the attention in a sequence of `length`; 64 or as many as there is room for.
- */
+/* Returns the number of queries per tile of the attention in a sequence of `length`: 64, or as many
+ * as there is room for. */
 int64_t pp_cpu_tile(const pp_cpu_model *model, const pp_cpu_batch *batch, int64_t length);
 bool pp_cpu_same_sizes(const pp_cpu_batch *a, const pp_cpu_batch *b);
 
-/* What a pseudo-random number is for. */
+/* The purpose of a pseudo-random number. */
 typedef enum pp_cpu_what {
-    PP_CPU_WEIGHT_EMBEDDING, /* vocab x hidden; of a tied head too */
+    PP_CPU_WEIGHT_EMBEDDING, /* vocab x hidden; also of a tied head */
     PP_CPU_WEIGHT_QKV,       /* hidden x 3 hidden */
     PP_CPU_WEIGHT_O,         /* hidden x hidden */
     PP_CPU_WEIGHT_1,         /* hidden x mlp */
@@ -93,20 +96,22 @@ typedef enum pp_cpu_what {
     PP_CPU_TARGET,
 } pp_cpu_what;
 
-/* One weight matrix of a stage; `offset` in bytes. */
+/* One weight matrix of a stage. `offset` is in bytes. */
 typedef struct pp_cpu_matrix {
     pp_cpu_what what;
     uint64_t layer;
     size_t rows, columns, offset;
-    double scale; /* weights begin uniform in -scale to scale */
+    double scale; /* initial weights are uniform in [-scale, scale) */
 } pp_cpu_matrix;
 
-/* Embedding, then QKV, O, 1, 2 of each block, then the head. */
+/* The matrices of a stage in order: the embedding, then QKV, O, 1 and 2 of each block, then the
+ * head. */
 size_t pp_cpu_matrix_count(const pp_cpu_stage *stage);
 pp_cpu_matrix pp_cpu_matrix_at(const pp_cpu_model *model, const pp_cpu_stage *stage, size_t index);
 size_t pp_cpu_parameter_bytes(const pp_cpu_model *model, const pp_cpu_stage *stage);
 
-/* splitmix64 of all four. uniform: in [-1, 1). */
+/* Pseudo-random numbers: a hash of all four arguments by splitmix64, and a number in [-1, 1) made
+ * of it. */
 static inline uint64_t pp_cpu_hash(uint64_t seed, pp_cpu_what what, uint64_t layer, uint64_t index)
 {
     uint64_t state = seed;
@@ -121,7 +126,7 @@ static inline double pp_cpu_uniform(uint64_t seed, pp_cpu_what what, uint64_t la
     return (double)(pp_cpu_hash(seed, what, layer, index) >> 11) * 0x1p-52 - 1;
 }
 
-/* sequence: of the step */
+/* sequence: index in the step */
 static inline uint64_t pp_cpu_token(const pp_cpu_model *model, uint64_t sequence, int64_t position)
 {
     return pp_cpu_hash(model->seed, PP_CPU_TOKEN, sequence, (uint64_t)position) %

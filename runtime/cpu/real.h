@@ -1,5 +1,6 @@
-/* The element type. The sources that include this are compiled twice (runtime/CMakeLists.txt):
- * for double, and with PP_CPU_FLOAT for float. The names below keep the two apart. */
+/* The element type. The sources that include this header are compiled twice
+ * (runtime/CMakeLists.txt): for double, and with PP_CPU_FLOAT for float. The macros below give the
+ * functions of the two different names. */
 #ifndef PPSIM_RUNTIME_CPU_REAL_H
 #define PPSIM_RUNTIME_CPU_REAL_H
 

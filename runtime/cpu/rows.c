@@ -1,11 +1,11 @@
-/* What is done row by row: root mean square norm (Zhang and Sennrich 2019) and GELU in its tanh
- * form (Hendrycks and Gimpel 2016), forward and backward. */
+/* Operations on rows: root mean square norm (Zhang and Sennrich 2019) and GELU in its tanh form
+ * (Hendrycks and Gimpel 2016), forward and backward. */
 #include "runtime/cpu/rows.h"
 
 #include <stddef.h>
 #include <tgmath.h>
 
-/* Four sums: one alone would wait for each addition. */
+/* Four partial sums, because a single one would wait for each addition. */
 pp_real pp_cpu_dot(int64_t count, const pp_real *a, const pp_real *b)
 {
     pp_real sum[4] = { 0, 0, 0, 0 };

@@ -1,5 +1,5 @@
-/* Parses the settings of the computes cpu and cuda: a list of key=value, with defaults of a
- * small model. */
+/* Parses the settings of the backends cpu and cuda: a list of key=value; the defaults are those of
+ * a small model. */
 #include "runtime/cpu/settings.h"
 
 #include "sim/base/text.h"
@@ -16,7 +16,7 @@ static const char *const keys[KEY_COUNT + 1] = { "hidden", "heads", "mlp", "voca
                                                  "tokens", "dtype", "lr",  NULL };
 static const char *const on_off[] = { "off", "on", NULL };
 
-/* Whose settings they are. */
+/* The backends that have a setting. */
 typedef struct user {
     const char *where;
     const char *dtypes[3];
@@ -104,7 +104,7 @@ static pp_status check(const char *where, const pp_cpu_settings *s, pp_err *err)
     return PP_OK;
 }
 
-/* The next KEY=VALUE, cut out of *text. */
+/* Cuts the next KEY=VALUE off *text. */
 static pp_status take(const char *where, char item[128], const char **text, char **value_out,
                       pp_err *err)
 {

@@ -6,7 +6,7 @@
 
 #include "runtime/cpu/end_stages.h"
 
-/* One block of the stage: sizes, weights, what is kept. */
+/* One block of the stage: its sizes, weights, gradients and kept tensors. */
 typedef struct block {
     const pp_cpu_call *call;
     int64_t tokens, hidden, mlp;
@@ -27,7 +27,8 @@ static block block_of(const pp_cpu_call *c, int64_t layer)
     for (size_t i = 0; i < 4; i++) {
         size_t index = (size_t)c->stage->embedding + 4 * (size_t)layer + i;
         b.weight[i] = pp_cpu_weights_at(c, index);
-        b.gradient[i] = c->gradients ? pp_cpu_gradients_at(c, index) : NULL; /* evaluation */
+        b.gradient[i] =
+            c->gradients ? pp_cpu_gradients_at(c, index) : NULL; /* NULL in an evaluation */
     }
     for (int i = 0; i < PP_CPU_SLOTS; i++) {
         bool stash = i < PP_CPU_STASH_SLOTS;
@@ -85,7 +86,7 @@ static void norm_backward(const block *of, const void *d, pp_cpu_slot normed, pp
                                                                       .gradient = gradient });
 }
 
-/* x: the residual stream, before and after. */
+/* Runs one block. x: the residual stream, input and output. */
 static void block_forward(const block *b, void *x)
 {
     const int64_t h = b->hidden, f = b->mlp;
@@ -105,7 +106,8 @@ static void block_forward(const block *b, void *x)
     product(b, f, h, s[PP_CPU_G], b->weight[3], x, true);
 }
 
-/* From DY to dx, the gradient of the block's input; NULL: it is not needed. */
+/* Runs the input backward of one block, from its DY to dx, the gradient of its input. dx: NULL if
+ * it is not needed. */
 static void block_backward(const block *b, void *dx)
 {
     const int64_t h = b->hidden, f = b->mlp;
@@ -139,8 +141,8 @@ static void block_weights(const block *b)
     product_weight(b, f, h, s[PP_CPU_G], s[PP_CPU_DY], b->gradient[3]);
 }
 
-/* Where the gradient of the stage's output lies; NULL: nothing here needs it. On the last stage the
- * residual stream lies there before. */
+/* Returns the address of the gradient of the stage's output, or NULL if nothing in this stage needs
+ * it. On the last stage the residual stream lies there before. */
 static void *top_of(const pp_cpu_call *c)
 {
     if (c->stage->layers)

@@ -1,4 +1,5 @@
-/* The ops of one stage: F, then B as its two parts. Equations: docs/runtime-cpu.md. */
+/* The ops of one stage: F, and the two parts of B, which are I and W. docs/runtime-cpu.md has the
+ * equations. */
 #ifndef PPSIM_RUNTIME_CPU_STACK_H
 #define PPSIM_RUNTIME_CPU_STACK_H
 

@@ -1,5 +1,6 @@
-/* The worker of the computes cpu and cuda: it holds weights, gradients and losses of its stages,
- * and maps the functions of pp_compute to ops of runtime/cpu/stack.c, wherever the math is done. */
+/* The worker of the backends cpu and cuda: it holds weights, gradients and losses of its stages,
+ * and implements the functions of pp_compute by the ops of runtime/cpu/stack.c. A table pp_math
+ * says whether the processor or a GPU does the math. */
 #include "runtime/cpu/stage_math.h"
 
 #include "runtime/cpu/stack.h"
@@ -16,12 +17,13 @@ typedef struct worker {
     char **weights;                      /* [stages]; NULL: not held */
     char **gradients;                    /* [stages]: sums */
     char *losses;                        /* [microbatches]: sums */
-    char *weight_block, *gradient_block; /* all of them lie here */
-    char *master_block;                  /* weights as sums; NULL: they are sums, or stay */
-    size_t count;                        /* elements of each, gaps included */
+    char *weight_block, *gradient_block; /* memory of all weights, and of all gradients */
+    char *master_block; /* weights as sums; NULL: the weights are sums, or are not updated */
+    size_t count;       /* elements of each block of memory, gaps included */
 } worker;
 
-/* Microbatches of one class have sequences of the same lengths, so that their bytes agree. */
+/* Checks that the microbatches of one class have sequences of the same lengths, so that their bytes
+ * are equal. */
 static pp_status check_classes(const pp_cpu_model *model, const pp_costs *costs, pp_err *err)
 {
     uint32_t *first = pp_alloc_array(costs->classes, sizeof *first); /* 1 + microbatch; 0: none */
@@ -53,7 +55,7 @@ static void describe_ops(const pp_cpu_model *model, pp_costs *costs)
                 below + (int64_t)(layout.saved_bytes + layout.stash_bytes);
             costs->stash_bytes[row] = (int64_t)layout.stash_bytes;
             costs->recompute_bytes[row] = 0;
-            costs->logits_bytes[row] = 0; /* they lie in the stash, as their gradient will */
+            costs->logits_bytes[row] = 0; /* the logits are in the stash, like their gradient */
             costs->temporary_bytes[row] = (int64_t)layout.scratch_bytes;
             costs->output_bytes[row] = 0;
             below = model->stage[s].last ? 0 : (int64_t)layout.message;
@@ -107,7 +109,7 @@ void pp_stage_math_close(void *opened)
     free(w);
 }
 
-/* of: where it is among the stage's weights, in bytes */
+/* Returns the address in the master weights of the weight at byte `of` of the stage. */
 static char *master_of(const worker *w, uint32_t stage, size_t of)
 {
     size_t element = ((size_t)(w->weights[stage] - w->weight_block) + of) / w->model->real_bytes;
@@ -156,7 +158,7 @@ static pp_status allocate(worker *w, const bool *holds, pp_err *err)
         status = take(w, w->count * model->sum_bytes, &w->master_block, err);
     if (!status)
         status = take(w, model->microbatches * model->sum_bytes, &w->losses, err);
-    size_t first = 0; /* element */
+    size_t first = 0; /* index of an element */
     for (uint32_t s = 0; s < model->stages && !status; s++) {
         if (!holds[s])
             continue;
@@ -252,7 +254,7 @@ pp_status pp_stage_math_check(void *opened, pp_err *err)
     return w->math->finish(w->machine, err);
 }
 
-/* Gaps between matrices are zero in both, and stay so. */
+/* Updates all weights. Gaps between matrices are zero in weights and gradients, and stay zero. */
 pp_status pp_stage_math_end(void *opened, pp_err *err)
 {
     worker *w = opened;
@@ -271,7 +273,7 @@ size_t pp_stage_math_tied_bytes(const void *opened)
     return ties ? (size_t)(s->vocab * s->hidden) * model->sum_bytes : 0;
 }
 
-/* The gradient of the embedding on the first stage, of the head on the last. */
+/* Returns the gradient of the embedding on the first stage, of the head on the last. */
 static char *tied_gradient(const worker *w, uint32_t stage)
 {
     const pp_cpu_stage *of = &w->model->stage[stage];
@@ -314,7 +316,8 @@ size_t pp_stage_math_value_count(const void *opened, uint32_t stage, pp_values w
     return count;
 }
 
-/* bf16 is the upper half of a float. In place, from the last on. */
+/* Converts bf16, which is the upper half of a float, to float in place, beginning with the last
+ * value. */
 static void widen(char *values, size_t count)
 {
     for (size_t i = count; i-- > 0;) {

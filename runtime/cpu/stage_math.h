@@ -1,5 +1,6 @@
-/* A worker of the computes that do a transformer's math (runtime/compute/cpu.c, cuda.c): weights,
- * gradients and losses, and the ops on them. The functions are those of pp_compute. */
+/* The worker of the backends that compute a transformer (runtime/compute/cpu.c and
+ * runtime/compute/cuda.c): weights, gradients and losses, and the ops on them. The functions are
+ * those of pp_compute. */
 #ifndef PPSIM_RUNTIME_CPU_STAGE_MATH_H
 #define PPSIM_RUNTIME_CPU_STAGE_MATH_H
 
@@ -9,7 +10,7 @@ struct pp_module_services;
 
 PP_MUST_CHECK pp_status pp_stage_math_describe(const pp_compute_work *work, bool gpu,
                                                pp_costs *costs, pp_err *err);
-/* Takes the model over, also where it fails. services: as pp_math.open. */
+/* Opens a worker. It takes over the model, even if it fails. services: as in pp_math.open. */
 PP_MUST_CHECK pp_status pp_stage_math_open(const pp_compute_work *work, pp_cpu_model *model,
                                            const pp_math *math,
                                            const struct pp_module_services *services,

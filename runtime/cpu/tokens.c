@@ -1,13 +1,13 @@
-/* What is done token by token: pseudo-random inputs, squared error or cross-entropy with their
- * gradients, and the gradient of the embedding. Tokens are hashes of seed, sequence and
- * position, so that no data are stored or sent. */
+/* Operations on tokens: pseudo-random inputs, squared error or cross-entropy with their gradients,
+ * and the gradient of the embedding. Tokens are hashes of seed, sequence and position, so that no
+ * data are stored or sent. */
 #include "runtime/cpu/tokens.h"
 
 #include <assert.h>
 #include <string.h>
 #include <tgmath.h>
 
-/* The data of a microbatch. */
+/* The data of a microbatch, from which its labels or targets are made. */
 typedef struct source {
     const pp_cpu_model *model;
     const pp_cpu_batch *batch;
@@ -41,7 +41,7 @@ void pp_cpu_token_input(const pp_cpu_model *model, const pp_cpu_batch *batch,
     }
 }
 
-/* Returns the token's loss; y becomes share times its gradient. */
+/* Returns the loss of a token and replaces y by its gradient times `share`. */
 static double squared_error(const source *c, size_t sequence, int64_t position, double share,
                             pp_real *y)
 {
@@ -55,7 +55,7 @@ static double squared_error(const source *c, size_t sequence, int64_t position, 
     return sum / (double)h;
 }
 
-/* The same for logits z, of which `label` is right. */
+/* The same for the logits z, where `label` is the right one. */
 static double cross_entropy(int64_t vocab, uint64_t label, double share, pp_real *z)
 {
     pp_real most = z[0];

@@ -36,8 +36,8 @@ struct pp_runtime {
     pp_world *world;
     pp_run_options how;
     pp_run_job job;
-    pp_run_result result;        /* of the step at work */
-    const pp_runtime_plan *plan; /* of the step at work */
+    pp_run_result result;        /* of the current step */
+    const pp_runtime_plan *plan; /* of the current step */
     pp_runtime_callbacks callbacks;
     caller *caller;              /* [ranks] */
     void **worker;               /* [ranks]: &caller[rank] */

@@ -1,4 +1,4 @@
-/* Behind pp_runtime.h: what its files share, and what tests call. */
+/* What the files of the library share, and what tests call. */
 #ifndef PPSIM_RUNTIME_LIBRARY_RUNTIME_H
 #define PPSIM_RUNTIME_LIBRARY_RUNTIME_H
 
@@ -6,7 +6,7 @@
 #include "runtime/core/faults.h"
 #include "runtime/library/pp_runtime.h"
 
-/* The compute whose ops are the caller's functions. Their bytes are the plan's. */
+/* The compute backend whose ops are the caller's functions. Their bytes are those of the plan. */
 extern const pp_compute pp_compute_of_caller;
 
 /* Copies err to *error, which may be NULL; returns the status. */

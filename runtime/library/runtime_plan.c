@@ -14,7 +14,7 @@
 
 #define TENSOR_BYTES_MAX ((size_t)1 << 44) /* so that sums of many stay within 64 bits */
 #define OP_NS_MAX ((pp_ns)1000000000 * 1000000)
-#define ANY_NS 1000 /* of ops whose durations are not given */
+#define ANY_NS 1000 /* duration of ops for which none is given */
 
 _Static_assert((int)PP_RUNTIME_FORWARD == (int)PP_OP_F &&
                    (int)PP_RUNTIME_BACKWARD_INPUT == (int)PP_OP_I &&
@@ -50,7 +50,7 @@ static pp_status new_plan(pp_runtime_plan **plan_out, pp_err *err)
     return PP_OK;
 }
 
-/* What the caller's function says, checked. */
+/* The sizes that the caller's function returns, checked. */
 typedef struct asking {
     pp_runtime_sizes_of sizes;
     void *context;
@@ -83,7 +83,8 @@ static pp_status ask(asking *a, uint32_t stage, uint32_t microbatch, pp_runtime_
     return PP_OK;
 }
 
-/* costs: with a class per microbatch. Its durations stay where the caller gives none. */
+/* Fills in the sizes and durations that the caller gives. costs: with a class per microbatch;
+ * durations stay where the caller gives none. */
 static pp_status fill_costs(asking *a, pp_costs *costs, pp_err *err)
 {
     int64_t below = 0;
@@ -114,7 +115,7 @@ static pp_status fill_costs(asking *a, pp_costs *costs, pp_err *err)
     return PP_OK;
 }
 
-/* Lowered, and sure to finish. */
+/* Lowers the plan and makes sure that it can finish. */
 static pp_status settle(pp_runtime_plan *made, uint32_t replica, pp_err *err)
 {
     const pp_run_plan_options how = { .compute = &pp_compute_of_caller,

@@ -1,4 +1,4 @@
-/* What a plan of pp_runtime.h is made of. */
+/* The contents of a plan of pp_runtime.h. */
 #ifndef PPSIM_RUNTIME_LIBRARY_RUNTIME_PLAN_H
 #define PPSIM_RUNTIME_LIBRARY_RUNTIME_PLAN_H
 
@@ -11,7 +11,7 @@ struct pp_runtime_plan {
     pp_plan *plan;
     pp_execution x; /* as pp_execution_prepare leaves it */
     bool has[PP_OP_KIND_COUNT];
-    atomic_bool *pinned; /* in this block: a thread that does not end uses the plan, so it stays */
+    atomic_bool *pinned; /* set if a thread that does not end uses the plan, which is then kept */
     atomic_bool pin;
 };
 

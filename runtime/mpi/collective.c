@@ -1,5 +1,5 @@
-/* What all processes of an MPI job do together: gather, compare clocks (the shortest of 32 round
- * trips to rank 0, Cristian 1989), stop each other, and tell each other their state when
+/* Operations of all processes of an MPI job: gathering, the comparison of clocks (the shortest of
+ * 32 round trips to rank 0, Cristian 1989), stopping each other, and the exchange of states when
  * something is wrong. */
 #include "runtime/mpi/collective.h"
 
@@ -24,7 +24,7 @@ pp_status pp_mpi_all_gather(pp_world *world, uint32_t rank, const void *mine, si
         return world->services->world_stopped(err);
     if (bytes > INT32_MAX / (ranks + 1))
         return world->services->err_set(err, PP_INPUT, NULL, "cannot gather %zu B per rank", bytes);
-    /* In memory of ours: a gather that is stopped remains under way. */
+    /* In memory of the world, since a gather that is stopped remains pending. */
     size_t needed = bytes * (ranks + 1);
     if (needed > world->gather_bytes) {
         free(world->gather);
@@ -109,11 +109,11 @@ pp_status pp_mpi_clock_ahead(pp_world *world, uint32_t rank, pp_ns *ahead_ns, pp
         }
     }
     *ahead_ns = ahead;
-    *error_ns = (shortest + 1) / 2; /* the answer left somewhere in between */
+    *error_ns = (shortest + 1) / 2; /* the answer was sent at some time in between */
     return PP_OK;
 }
 
-/* From the start on: a stop may come from anyone, at any time. The lock is held. */
+/* Posts the receive of a stop, which any process may send at any time. The lock is held. */
 void pp_mpi_stop_listen(pp_world *world)
 {
     MPI_Irecv(&world->stop_byte, 1, MPI_BYTE, MPI_ANY_SOURCE, TAG_STOP, world->alarm,
@@ -145,7 +145,8 @@ bool pp_mpi_alarmed(pp_world *world)
     return raised;
 }
 
-/* request: [0, ranks) receives, [ranks, 2 * ranks) sends. True when all are done. */
+/* Tests the receives request[0, ranks) and the sends request[ranks, 2 * ranks). Returns true when
+ * all are done. */
 static bool test_collect(pp_world *world, MPI_Request *request, bool *came)
 {
     bool all = true;
@@ -187,7 +188,7 @@ pp_status pp_mpi_collect(pp_world *world, const void *mine, size_t bytes, pp_ns 
         came_out[i] = i == (size_t)world->rank;
 
     pthread_mutex_lock(&world->lock);
-    kept->next = world->kept; /* silent processes leave sends behind */
+    kept->next = world->kept; /* sends to processes that do not answer stay pending */
     world->kept = kept;
     for (int i = 0; i < world->ranks; i++) {
         request[i] = request[world->ranks + i] = MPI_REQUEST_NULL;

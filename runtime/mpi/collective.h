@@ -1,4 +1,4 @@
-/* What all processes do together. The functions are those of pp_transport, but for the last. */
+/* Operations of all processes. The functions are those of pp_transport, except the last. */
 #ifndef PPSIM_RUNTIME_MPI_COLLECTIVE_H
 #define PPSIM_RUNTIME_MPI_COLLECTIVE_H
 

@@ -16,7 +16,7 @@ struct pp_farm {
     char *message;        /* process 0: [processes][PP_FARM_BYTES_MAX] */
     uint64_t *reply;      /* process 0: [processes] */
     MPI_Request *sent;    /* process 0: [processes], of the replies */
-    int taken;            /* process whose message the caller looks at; 0: none */
+    int taken;            /* process whose message the caller is reading; 0: none */
 };
 
 static void release(pp_farm *farm)
@@ -118,7 +118,7 @@ static pp_status farm_poll(pp_farm *farm, uint32_t *from_out, const char **messa
     *came_out = there && done != MPI_UNDEFINED;
     if (!*came_out)
         return PP_OK;
-    if (code) { /* it died while it sent */
+    if (code) { /* the process died while it sent */
         *came_out = false;
         return PP_OK;
     }
@@ -133,7 +133,8 @@ static pp_status farm_poll(pp_farm *farm, uint32_t *from_out, const char **messa
 static pp_status farm_answer(pp_farm *farm, uint32_t to, uint64_t answer, pp_err *err)
 {
     MPI_Request *sent = &farm->sent[to];
-    int code = MPI_Wait(sent, MPI_STATUS_IGNORE); /* it came, or nobody would have asked again */
+    int code = MPI_Wait(
+        sent, MPI_STATUS_IGNORE); /* the reply before was received, since the process asks again */
     if (!code) {
         farm->reply[to] = answer;
         code = MPI_Isend(&farm->reply[to], 1, MPI_UINT64_T, (int)to, TAG_ANSWER, farm->all, sent);
@@ -159,7 +160,7 @@ static pp_status farm_ask(pp_farm *farm, const char *message, size_t bytes, pp_n
     if (code)
         return failed(farm, code, err);
     if (!done) {
-        MPI_Cancel(&request[1]); /* nothing is written to this stack any more */
+        MPI_Cancel(&request[1]); /* MPI no longer writes to this stack */
         return farm->services->err_set(err, PP_IO, NULL, "process 0 does not answer");
     }
     *answer_out = answer;
@@ -169,7 +170,7 @@ static pp_status farm_ask(pp_farm *farm, const char *message, size_t bytes, pp_n
 static void farm_close(pp_farm *farm, bool all_here)
 {
     if (!all_here)
-        return; /* what MPI may still write to stays */
+        return; /* memory that MPI may still write to is kept */
     for (int i = 0; farm->request && i < farm->processes; i++) {
         MPI_Wait(&farm->sent[i], MPI_STATUS_IGNORE);
         if (farm->request[i] != MPI_REQUEST_NULL) {

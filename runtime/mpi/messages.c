@@ -19,7 +19,7 @@
 
 enum {
     TAG = 0,
-    NAP_NS = 100000, /* of the progress thread, after something happened; then longer and longer */
+    NAP_NS = 100000, /* first sleep of the progress thread after an event; then it grows by half */
     NAP_LONGEST_NS = 500000,
     ALIGN = 64,
 };
@@ -39,9 +39,9 @@ static pp_transfer_state *state_of(const pp_world *world, uint32_t transfer)
     return &world->transfer[world->slot[transfer]];
 }
 
-/* MPI has finished a transfer, or has a copy of its payload. Transfers of an edge are done in the
- * order of their posts, whatever their sizes, so that a search may stop at the first that is not.
- */
+/* Called when MPI has finished a transfer, or has a copy of its payload. Transfers of an edge are
+ * done in the order of their posts, whatever their sizes, so that a search may stop at the first
+ * that is not done. */
 static void settle(pp_world *world, pp_transfer_state *state)
 {
     const pp_transfer_state *before =
@@ -53,8 +53,8 @@ static void settle(pp_world *world, pp_transfer_state *state)
     atomic_store_explicit(&state->done, true, memory_order_release);
 }
 
-/* Asks MPI about one transfer. now_ns: the time at which it counts as finished, if it is; 0: now.
- * The lock is held. */
+/* Tests one transfer. now_ns: the time at which it counts as finished, if it is; 0: now. The lock
+ * is held. */
 static void test_transfer(pp_world *world, pp_transfer_state *state, pp_ns now_ns)
 {
     for (int i = 0; i < 2; i++) {
@@ -82,8 +82,8 @@ static void test_transfer(pp_world *world, pp_transfer_state *state, pp_ns now_n
     settle(world, state);
 }
 
-/* Asks about all transfers that are not over, in the order of their posts, so that the end of each
- * is seen when it comes. The lock is held. */
+/* Tests all transfers that are not done, in the order of their posts, so that the end of each is
+ * noticed when it comes. The lock is held. */
 static void test_open(pp_world *world)
 {
     size_t kept = 0;
@@ -98,7 +98,7 @@ static void test_open(pp_world *world)
     world->open_count = kept;
 }
 
-/* Until MPI holds nothing any more: buffered sends leave when their receiver takes them. */
+/* Waits until MPI has no transfer any more; buffered sends end when their receiver takes them. */
 static pp_status drain(pp_world *world, pp_err *err)
 {
     pp_patience patience = { 0 };
@@ -200,7 +200,7 @@ static void wake_progress(pp_world *world)
         pthread_cond_signal(&world->progress_wanted);
 }
 
-/* Returns MPI's code. */
+/* Returns the error code of MPI. */
 static int start_transfer(pp_world *world, pp_transfer_state *state, bool buffered)
 {
     void *header = state->sends ? (void *)&state->message : (void *)&state->came;
@@ -218,7 +218,7 @@ static int start_transfer(pp_world *world, pp_transfer_state *state, bool buffer
     int code = MPI_Isend(header, header_bytes, MPI_BYTE, to, TAG, world->data, &state->request[0]);
     if (code)
         return code;
-    /* Synchronous: done when the receiver takes it, as a rendezvous is. */
+    /* A synchronous send is done when the receiver takes it, like a rendezvous. */
     return (buffered ? MPI_Isend : MPI_Issend)(state->payload, bytes, MPI_BYTE, to, TAG,
                                                world->data, &state->request[1]);
 }
@@ -264,7 +264,7 @@ pp_status pp_mpi_post(pp_world *world, uint32_t rank, const pp_post *post, pp_er
     return code ? pp_mpi_failed(world, code, "posting a message", err) : PP_OK;
 }
 
-/* What came, once it is there. */
+/* Checks the message that came, once it has come. */
 static pp_status check_transfer(const pp_world *world, const pp_transfer_state *state, pp_err *err)
 {
     int class = MPI_SUCCESS;
@@ -303,7 +303,7 @@ pp_status pp_mpi_wait(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns *
         if (state->held)
             test_transfer(world, state, 0);
         bool all = world->waiting || patience.rounds % ALL_EVERY == 0;
-        if (all || state->through) /* then those in front of it are awaited */
+        if (all || state->through) /* the transfers before it on its edge are awaited */
             test_open(world);
         pthread_mutex_unlock(&world->lock);
         if (is_done(state))
@@ -336,7 +336,7 @@ pp_status pp_mpi_poll(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns n
         pthread_mutex_lock(&world->lock);
         if (state->held)
             test_transfer(world, state, now_ns);
-        if (state->through) /* maybe those in front of it are, too */
+        if (state->through) /* the transfers before it may be done, too */
             test_open(world);
         pthread_mutex_unlock(&world->lock);
     }
@@ -350,7 +350,7 @@ pp_status pp_mpi_poll(pp_world *world, uint32_t rank, uint32_t transfer, pp_ns n
     return PP_OK;
 }
 
-/* Receives that nothing has come for yet; what has begun to come goes on. */
+/* Cancels receives whose message has not begun to arrive. */
 void pp_mpi_cancel_transfers(pp_world *world)
 {
     pthread_mutex_lock(&world->lock);
@@ -365,13 +365,13 @@ void pp_mpi_cancel_transfers(pp_world *world)
     pthread_mutex_unlock(&world->lock);
 }
 
-/* MPI moves large messages only inside of calls: without this thread a message of 2 MB that both
- * ends have posted does not start before the receiver's op ends. */
+/* The progress thread. MPI moves large messages only inside of calls: without this thread a message
+ * of 2 MB that both ends have posted does not start before the op of the receiver ends. */
 static void *make_progress(void *argument)
 {
     pp_world *world = argument;
     struct timespec nap = { .tv_nsec = NAP_NS };
-    prctl(PR_SET_TIMERSLACK, 1000UL); /* else naps are 50 us longer */
+    prctl(PR_SET_TIMERSLACK, 1000UL); /* by default sleeps are 50 us longer */
     pthread_mutex_lock(&world->lock);
     while (!world->progress_ends) {
         if (!progress_has_work(world)) {

@@ -1,5 +1,5 @@
-/* The module ppsim_mpi.so: a world of MPI processes, how it begins and ends, and the table that
- * the module exports. */
+/* The module ppsim_mpi.so: opens and closes a world of MPI processes, and has the table that the
+ * module exports. */
 #include "runtime/mpi/collective.h"
 #include "runtime/mpi/farm.h"
 #include "runtime/mpi/messages.h"
@@ -127,7 +127,7 @@ static pp_status open_world(const pp_module_services *services, const pp_world_o
     if (!status)
         status = pp_mpi_progress_start(world, err);
     if (status) {
-        MPI_Finalize(); /* all processes come here, for the same reason */
+        MPI_Finalize(); /* all processes get here, for the same reason */
         release(world);
         return status;
     }
@@ -135,7 +135,8 @@ static pp_status open_world(const pp_module_services *services, const pp_world_o
     return PP_OK;
 }
 
-/* All processes are here; or some do not come, because they hang, or died. */
+/* Returns true when all processes have arrived, false when some do not because they hang or died.
+ * */
 static bool all_here(pp_world *world)
 {
     const pp_ns longest_ns = 2000000000;
@@ -157,8 +158,8 @@ static bool all_here(pp_world *world)
     return !code && here;
 }
 
-/* After a stop MPI_Finalize might wait for ever. Then the process just ends, and mpirun ends the
- * others when it sees that. */
+/* Closes the world. After a stop MPI_Finalize might wait for ever; the process then simply exits,
+ * and mpirun ends the others when it notices that. */
 static void close_world(pp_world *world)
 {
     if (!world)
@@ -172,7 +173,7 @@ static void close_world(pp_world *world)
         MPI_Request_free(&world->stop_request);
     }
     if (!here)
-        return; /* what MPI may still write to stays */
+        return; /* memory that MPI may still write to is kept */
     if (!stopped) {
         MPI_Comm_free(&world->data);
         MPI_Comm_free(&world->collective);

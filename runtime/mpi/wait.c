@@ -1,5 +1,5 @@
-/* Waiting for MPI by asking again and again, at first without a pause, then yielding, then
- * sleeping longer and longer, and looking at each turn whether the run must end. */
+/* Waits for MPI by polling: at first without a pause, then yielding, then with sleeps that grow.
+ * Each round also checks whether the run must end. */
 #include "runtime/mpi/wait.h"
 
 #include <sched.h>
@@ -15,8 +15,8 @@ void pp_mpi_look(pp_world *world)
         atomic_store(&world->stopped, true);
 }
 
-/* Cheapest first. With a core for each rank the first milliseconds are spent asking; else the cores
- * belong to those who compute. */
+/* The quickest response comes first. With a core for each rank the first milliseconds are spent
+ * polling; otherwise the cores are left to ranks that compute. */
 void pp_mpi_pause(const pp_world *world, pp_patience *patience)
 {
     enum { ASK = 200, YIELD = 20000, YIELD_CROWDED = 20, STEP_NS = 5000, LONGEST_NS = 100000 };

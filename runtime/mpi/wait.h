@@ -1,19 +1,19 @@
-/* How threads of the MPI module wait for MPI: by asking again and again, until it is done, fails,
- * or the run is stopped. */
+/* How threads of the MPI module wait for MPI: they poll until the operation is done or fails, or
+ * the run is stopped. */
 #ifndef PPSIM_RUNTIME_MPI_WAIT_H
 #define PPSIM_RUNTIME_MPI_WAIT_H
 
 #include "runtime/mpi/world.h"
 
-/* How long a loop that asks again and again has waited: all zero at the start of a wait. */
+/* How long a polling loop has waited. All zero at the start of a wait. */
 typedef struct pp_patience {
     uint32_t rounds, naps;
 } pp_patience;
 
-/* Passes a little time between two questions. */
+/* Passes a little time between two polls. */
 void pp_mpi_pause(const pp_world *world, pp_patience *patience);
-/* Must the run end? flagged: as far as is known; stopped: asks MPI too, unless another thread is
- * inside MPI. The lock is not held. */
+/* Return whether the run must end. `flagged` says what is known so far; `stopped` tests MPI, too,
+ * unless another thread is inside MPI. The lock is not held. */
 bool pp_mpi_flagged(const pp_world *world);
 bool pp_mpi_stopped(pp_world *world);
 pp_status pp_mpi_failed(const pp_world *world, int code, const char *what, pp_err *err);

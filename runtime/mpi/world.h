@@ -12,24 +12,24 @@
 
 /* A transfer of this rank: two messages each, header and payload. */
 typedef struct pp_transfer_state {
-    pp_message message; /* goes out, or is expected */
+    pp_message message; /* header that is sent, or that is expected */
     pp_message came;
     MPI_Request request[2];
     void *payload;
-    size_t bytes;      /* of the payload */
-    size_t came_bytes; /* that came */
-    int error;         /* MPI's, of either message */
-    char *copy;        /* where a buffered send lies until it has left */
-    uint32_t before;   /* the one posted before it on its edge, or PP_NO_SOURCE */
+    size_t bytes;      /* size of the payload */
+    size_t came_bytes; /* size of the payload that came */
+    int error;         /* error code of MPI, of either message */
+    char *copy;        /* copy of a buffered send until it is done */
+    uint32_t before;   /* transfer that was posted before it on its edge, or PP_NO_SOURCE */
     pp_ns done_ns;
     bool sends;
-    bool held;    /* MPI has requests of it */
-    bool through; /* it may be done, where the one before is */
+    bool held;    /* MPI has pending requests of it */
+    bool through; /* MPI is done with it; it is done when the one before it is */
     atomic_bool done;
 } pp_transfer_state;
 
-/* Memory of what is still under way when a call ends early; it is kept until the world is closed.
- */
+/* Memory of requests that are still pending when a call ends early. It is kept until the world is
+ * closed. */
 typedef struct pp_kept pp_kept;
 struct pp_kept {
     pp_kept *next;
@@ -40,33 +40,34 @@ struct pp_world {
     const pp_module_services *services;
     const volatile sig_atomic_t *stop; /* of the options */
     int rank, ranks;
-    bool roomy; /* no more ranks on this machine than cores */
+    bool roomy; /* this machine has at least as many cores as ranks */
 
-    pthread_mutex_t lock; /* around every call of MPI, and all that follows */
+    pthread_mutex_t lock; /* held during every call of MPI, and protects all that follows */
     MPI_Comm data, collective, alarm;
     atomic_bool stopped;
-    MPI_Request stop_request; /* receives that another process stops */
+    MPI_Request stop_request; /* receive of a stop from another process */
     char stop_byte;
     pp_kept *kept;
 
     /* The loaded program. */
     size_t transfers;
-    uint32_t *slot; /* [transfers]: into transfer, PP_NO_SOURCE for those of other ranks */
+    uint32_t
+        *slot; /* [transfers]: index into `transfer`, or PP_NO_SOURCE for those of other ranks */
     pp_transfer_state *transfer; /* [own_transfers] */
     char *copies;
-    uint32_t *open; /* transfers that are held or not done, in the order of their posts */
+    uint32_t *open; /* transfers that are pending or not done, in the order of their posts */
     uint32_t *last; /* [2 * ranks]: the last one posted from and to each rank in this step */
     size_t own_transfers, open_count;
 
-    void *gather; /* of the rank's thread */
+    void *gather; /* buffer of all_gather */
     size_t gather_bytes;
     pp_ns clock[2]; /* sent, received */
 
     pthread_t progress;
     pthread_cond_t progress_wanted;
-    bool news; /* since the progress thread went to sleep */
+    bool news; /* something was posted or done since the progress thread went to sleep */
     bool progress_runs, progress_parked, progress_ends;
-    bool waiting; /* the rank's thread looks itself, from nap to nap */
+    bool waiting; /* the rank's thread polls between its own sleeps */
 };
 
 #endif
