@@ -68,7 +68,7 @@ static uint32_t waits_for(const scene *s, uint32_t rank)
 }
 
 /* Describes what a rank does: "rank 1 waits for 2RECV_F5 from rank 0 since 10.00 s". */
-static void tell(const scene *s, uint32_t rank, char *buffer, size_t size)
+static void describe(const scene *s, uint32_t rank, char *buffer, size_t size)
 {
     char token[40];
     char since[32];
@@ -231,7 +231,7 @@ pp_status pp_deadlock_report(const pp_program *program, const pp_moment *now,
     if (circle != NONE) {
         uint32_t r = circle;
         do {
-            tell(&s, r, line, sizeof line);
+            describe(&s, r, line, sizeof line);
             append(text, sizeof text, line);
             r = waits_for(&s, r);
         } while (r != circle);
@@ -240,12 +240,12 @@ pp_status pp_deadlock_report(const pp_program *program, const pp_moment *now,
             "the run hangs: ranks wait for each other in a circle: %s; %s looks for a repair", text,
             pp_err_name(err, PP_FIELD_ASK_CHECK));
     }
-    int told = 0;
-    for (uint32_t r = first; r != NONE && r != last && told < 4; r = waits_for(&s, r), told++) {
-        tell(&s, r, line, sizeof line);
+    int shown = 0;
+    for (uint32_t r = first; r != NONE && r != last && shown < 4; r = waits_for(&s, r), shown++) {
+        describe(&s, r, line, sizeof line);
         append(text, sizeof text, line);
     }
-    tell(&s, last, line, sizeof line);
+    describe(&s, last, line, sizeof line);
     append(text, sizeof text, line);
     return pp_err_set(err, PP_INFEASIBLE, NULL, "the run does not get on: %s: %s", text,
                       reason(&s, last));

@@ -1,4 +1,5 @@
-/* The module ppsim_cuda.so: the table that it exports, and whether this machine can use it. */
+/* The module ppsim_cuda.so: the table that it exports, and the check whether this machine can use
+ * it. */
 #include "runtime/cuda/compute/machine.h"
 #include "runtime/cuda/compute/math.h"
 #include "runtime/cuda/compute/memory.h"

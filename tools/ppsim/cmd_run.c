@@ -282,7 +282,7 @@ static void write_flight(const pp_args *args, const pp_execution *x)
         pp_remark("the last moments of %s are in %s", all ? "every rank" : "this rank", path);
 }
 
-/* Who is refused is told how to go on. */
+/* A refusal says how to go on. */
 static void add_hint(pp_err *err)
 {
     static const char hint[] = "; 'ppsim check' looks for a repair, --force runs it all the same";

@@ -1,5 +1,5 @@
-/* What everything that uses CUDA shares: how many GPUs there are, errors of the runtime in
- * words, and how a thread passes its time while it asks again and again. */
+/* What all code on top of CUDA shares: the number of GPUs, errors of the CUDA runtime as messages,
+ * and the pause of a polling thread. */
 #include "runtime/cuda/base/device.h"
 
 #include <sched.h>
@@ -10,7 +10,7 @@ static pp_status no_device(const pp_module_services *services, cudaError_t code,
     int driver = 0;
     int runtime = 0;
     const bool known = !cudaDriverGetVersion(&driver) && !cudaRuntimeGetVersion(&runtime);
-    if (known && driver == 0) /* then the runtime says that it is too old */
+    if (known && driver == 0) /* the driver is too old, which the runtime says */
         return services->err_set(
             err, PP_UNAVAILABLE, NULL,
             "this machine has no NVIDIA driver (libcuda.so.1); install one, or "
@@ -51,7 +51,8 @@ pp_status pp_gpu_check(const pp_module_services *services, uint32_t rank, cudaEr
                              cudaGetErrorString(code));
 }
 
-/* A rank has a thread and, where GPUs are, a core of its own. */
+/* A rank has a thread of its own and, on machines with GPUs, a core of its own, so that it may poll
+ * for long. */
 void pp_gpu_pause(uint32_t *rounds)
 {
     enum { ASK = 200, YIELD = 2000, NAP_NS = 20000 };

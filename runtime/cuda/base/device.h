@@ -1,4 +1,5 @@
-/* What NCCL and the compute share: errors of the CUDA runtime, and whether there is a GPU. */
+/* What transport nccl and compute cuda share: errors of the CUDA runtime, and the number of GPUs.
+ * */
 #ifndef PPSIM_RUNTIME_CUDA_BASE_DEVICE_H
 #define PPSIM_RUNTIME_CUDA_BASE_DEVICE_H
 
@@ -7,15 +8,16 @@
 #include <cuda_runtime_api.h>
 #include <stdatomic.h>
 
-/* Fails: UNAVAILABLE, one sentence: no driver, one that is too old, no GPU. gpus_out: visible ones.
- */
+/* Counts the visible GPUs. Fails: UNAVAILABLE, in one sentence: there is no driver, it is too old,
+ * or there is no GPU. */
 pp_status pp_gpu_count(const pp_module_services *services, int *gpus_out, pp_err *err);
 
-/* PP_OK for cudaSuccess, else IO. what: "copying"; rank: whose GPU. */
+/* Returns PP_OK for cudaSuccess, else IO with a message. what: what was done, "copying"; rank: the
+ * rank of the GPU. */
 pp_status pp_gpu_check(const pp_module_services *services, uint32_t rank, cudaError_t code,
                        const char *what, pp_err *err);
 
-/* How a loop that asks again and again passes its time: 0 at the start of a wait. */
+/* Pauses between two polls. *rounds: 0 at the start of a wait. */
 void pp_gpu_pause(uint32_t *rounds);
 
 #endif

@@ -12,11 +12,11 @@
 #include <string.h>
 
 enum { WORKSPACE_BYTES = 32 << 20, BUCKETS = 1024 };
-/* PP_ARENA_ALIGN: tensors are promised no more. More would be chance, and could give a rank another
- * algorithm than the sequential run has. */
+/* Tensors are aligned to PP_ARENA_ALIGN. A larger alignment would be chance, and could give a rank
+ * another algorithm than the sequential run gets. */
 enum { ALIGNED = 64 };
 
-/* What decides which algorithm can be used, without padding. */
+/* What the choice of an algorithm depends on; the key of the hash table, without padding. */
 typedef struct shape {
     int64_t m, n, k, a_step, b_step, c_step;
     uint32_t product, in, out;
@@ -155,7 +155,7 @@ static cudaDataType_t data_type(uint32_t type)
     return type == PP_GPU_BF16 ? CUDA_R_16BF : CUDA_R_32F;
 }
 
-/* cuBLASLt thinks in columns: a row-major matrix is its own transpose there, and c^T = b^T a^T. */
+/* cuBLASLt is column-major: there a row-major matrix is its transpose, and c^T = b^T a^T. */
 static cublasStatus_t describe(entry *e)
 {
     const shape *of = &e->of;

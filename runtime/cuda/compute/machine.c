@@ -1,6 +1,6 @@
-/* The machine of compute cuda: one rank's GPU, its stream and its events. The clock of the GPU
- * is joined to the host's by an event that the host saw happen, again every second, since the
- * time between events is a float. */
+/* The machine of compute cuda: the GPU of one rank, its stream and its events. Times of the GPU are
+ * converted to the host's clock by an event whose time the host knows. That event is renewed every
+ * second, because CUDA returns the time between events as a float. */
 #include "runtime/cuda/compute/machine.h"
 
 #include "runtime/cuda/compute/machine_tables.h"
@@ -8,7 +8,9 @@
 
 #include <stdlib.h>
 
-#define JOINED_NS ((pp_ns)1000 * 1000 * 1000) /* an event's time, a float of ms, is then 60 ns */
+#define JOINED_NS         \
+    ((pp_ns)1000 * 1000 * \
+     1000) /* the time between events, a float in ms, then has a resolution of 60 ns */
 
 void pp_gpu_keep(pp_gpu_machine *m, cudaError_t code, const char *what)
 {
@@ -85,7 +87,7 @@ static void await(pp_gpu_machine *m, cudaEvent_t event)
     }
 }
 
-/* The GPU's clock is known by an event that the host saw happen. */
+/* Records an event and waits for it, so that its time is known on both clocks. */
 static void join_clocks(pp_gpu_machine *m)
 {
     pp_gpu_keep(m, cudaEventRecord(m->origin, m->stream), "recording an event");

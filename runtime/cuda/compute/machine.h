@@ -1,5 +1,5 @@
-/* The machine of compute cuda: a GPU's stream, and what its kernels look up. One rank's, used by
- * one thread at a time. */
+/* The machine of compute cuda: the stream of a GPU, and the tables that its kernels read. It
+ * belongs to one rank and is used by one thread at a time. */
 #ifndef PPSIM_RUNTIME_CUDA_COMPUTE_MACHINE_H
 #define PPSIM_RUNTIME_CUDA_COMPUTE_MACHINE_H
 
@@ -8,18 +8,18 @@
 #include "runtime/cuda/compute/gemm.h"
 #include "runtime/cuda/kernel/kernels.h"
 
-/* Of one microbatch, on the GPU. */
+/* The tables of one microbatch, on the GPU. */
 typedef struct pp_gpu_batch {
     pp_gpu_tile *tile; /* [tiles] */
     int64_t tiles;
-    int32_t *token;     /* [tokens]; without a vocabulary none, as the next four */
-    int32_t *different; /* [differents]: tokens that occur */
+    int32_t *token;     /* [tokens]; this and the next three are only there with a vocabulary */
+    int32_t *different; /* [differents]: the distinct tokens */
     int64_t differents;
     int32_t *first;     /* [differents + 1]: into row */
     int32_t *row;       /* [tokens]: rows of each token, ascending */
     int32_t *label;     /* [tokens]: the next token, or 0 without a vocabulary; -1: not counted */
-    int32_t *position;  /* [tokens]: in its sequence */
-    uint64_t *sequence; /* [tokens]: of the step */
+    int32_t *position;  /* [tokens]: position in its sequence */
+    uint64_t *sequence; /* [tokens]: index of its sequence in the step */
 } pp_gpu_batch;
 
 typedef struct pp_gpu_machine {
@@ -30,14 +30,14 @@ typedef struct pp_gpu_machine {
     pp_gpu_type type;
     pp_gpu_blas *blas;
     cudaStream_t stream;
-    cudaEvent_t origin, begin, end; /* origin: joins the clocks of GPU and host */
+    cudaEvent_t origin, begin, end; /* origin: its time is known on the clocks of GPU and host */
     pp_ns origin_ns;
     pp_ns begin_ns, end_ns; /* of the last op, by the host's clock */
     bool started;
     pp_gpu_batch *batch; /* [microbatches] */
-    char *tables;        /* all of theirs */
+    char *tables;        /* memory of the tables of all batches */
     double *losses;      /* [tokens of the largest microbatch] */
-    float *other;        /* what `add` got */
+    float *other;        /* copy of the argument of `add` */
     pp_status status;    /* the first failure */
     pp_err failure;
 } pp_gpu_machine;

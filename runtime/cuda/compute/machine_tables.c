@@ -1,6 +1,6 @@
-/* Tables that kernels look up: the tokens and labels of every microbatch, the tiles of its
- * sequences, and for the gradient of the embedding the rows of each token that occurs, sorted,
- * so that every sum has a fixed order without atomics. */
+/* Makes the tables that kernels read: the tokens and labels of every microbatch, the tiles of its
+ * sequences, and, for the gradient of the embedding, the rows of each distinct token, sorted, so
+ * that every sum has a fixed order without atomics. */
 
 #include "runtime/cuda/compute/machine_tables.h"
 
@@ -11,7 +11,7 @@
 
 enum { ALIGN = 64 };
 
-/* A token and where it is. */
+/* A token and its row. */
 typedef struct occurrence {
     int32_t token, row;
 } occurrence;
@@ -25,7 +25,8 @@ static int compare(const void *left, const void *right)
     return a->row < b->row ? -1 : a->row > b->row;
 }
 
-/* The host's copy and the addresses it will have; without a base it only counts. */
+/* A block of memory that is divided: the host's copy, and the address on the GPU; without a base it
+ * only counts bytes. */
 typedef struct laying {
     char *host, *base;
     size_t bytes;
@@ -81,7 +82,7 @@ static void write_rows(const pp_cpu_model *model, const pp_cpu_batch *batch, con
     }
 }
 
-/* Returns how many tokens differ. */
+/* Writes the distinct tokens and their rows. Returns the number of distinct tokens. */
 static int64_t write_occurrences(int64_t tokens, const tables *t, occurrence *list)
 {
     int64_t differents = 0;
@@ -137,7 +138,7 @@ static void write_all(pp_gpu_machine *m, laying *l, occurrence *list)
 pp_status pp_gpu_tables_open(pp_gpu_machine *m, pp_err *err)
 {
     const pp_cpu_model *model = m->model;
-    int64_t most = 1; /* rows of a microbatch */
+    int64_t most = 1; /* largest number of rows of a microbatch */
     laying l = { 0 };
     m->batch = calloc(model->microbatches + 1u, sizeof *m->batch);
     for (uint32_t j = 0; m->batch && j < model->microbatches; j++) {

@@ -1,4 +1,4 @@
-/* Tables that kernels look up. */
+/* The tables of microbatches that kernels read. */
 #ifndef PPSIM_RUNTIME_CUDA_COMPUTE_MACHINE_TABLES_H
 #define PPSIM_RUNTIME_CUDA_COMPUTE_MACHINE_TABLES_H
 

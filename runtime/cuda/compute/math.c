@@ -1,5 +1,5 @@
-/* pp_math on a GPU: every call enqueues kernels or products in the stream of its machine, and
- * the first failure is kept until the op ends. */
+/* The table pp_math on a GPU: every call enqueues kernels or products in the stream of its machine,
+ * and the first failure is kept until the op ends. */
 #include "runtime/cuda/compute/math.h"
 
 #include "runtime/cuda/compute/machine.h"
@@ -50,7 +50,7 @@ static void give(void *machine, void *at)
         (void)cudaFree(at);
 }
 
-/* Between ops nothing is in the stream. */
+/* Copies between host and GPU. Between ops the stream is empty. */
 static void move(void *machine, void *to, const void *from, size_t bytes)
 {
     pp_gpu_machine *m = machine;
@@ -274,7 +274,7 @@ static void add(void *machine, size_t count, const void *other, void *sum)
     pp_gpu_keep(m, pp_gpu_copy(m->other, other, count * sizeof *m->other), "copying gradients");
     const pp_gpu_update_call call = { .count = (int64_t)count, .gradient = m->other, .sum = sum };
     launched(m, pp_gpu_add(m->stream, m->type, &call));
-    if (!m->status) /* the next may come at once, into the same memory */
+    if (!m->status) /* the next call may overwrite the copy at once */
         pp_gpu_keep(m, cudaStreamSynchronize(m->stream), "adding gradients");
 }
 

@@ -5,7 +5,8 @@
 #include "runtime/core/device_memory.h"
 #include "runtime/cuda/nccl/store_place.h"
 
-/* A thread's own stream: it waits for no other, nor does another wait for it. */
+/* Uses the stream of the calling thread (cudaStreamPerThread), which waits for no other stream, and
+ * which no other waits for. */
 cudaError_t pp_gpu_copy(void *to, const void *from, size_t bytes)
 {
     if (!bytes)

@@ -5,12 +5,12 @@
 #include "runtime/core/device_memory.h"
 #include "runtime/cuda/base/device.h"
 
-/* Copies between the memory of GPUs and of the host, and returns when that has ended. Any thread.
- */
+/* Copies between the memory of GPUs and of the host, and returns when the copy is complete. Any
+ * thread may call it. */
 cudaError_t pp_gpu_copy(void *to, const void *from, size_t bytes);
 
-/* Which GPU a rank has: ranks share those of a process in turn; a process that a launcher started
- * has that of its local rank. Fails: UNAVAILABLE. */
+/* Finds the GPU of a rank: ranks of one process get its GPUs in turn; a process that a launcher
+ * started uses the GPU of its local rank. Fails: UNAVAILABLE. */
 pp_status pp_gpu_of_rank(const pp_module_services *services, uint32_t rank, int *device_out,
                          pp_err *err);
 

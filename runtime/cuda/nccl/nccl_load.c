@@ -1,5 +1,5 @@
-/* What a program needs on each GPU before its first step: staging memory for tensors that the
- * host holds, headers, and an event for each place where a group ends. */
+/* Allocates what a program needs on each GPU before its first step: staging memory for tensors that
+ * lie on the host, headers, and an event for each queue that a group uses. */
 #include "runtime/cuda/nccl/nccl_load.h"
 
 #include "runtime/cuda/nccl/nccl_queues.h"
@@ -63,7 +63,8 @@ pp_status pp_nccl_reserve(pp_world *world, const pp_program *program, const size
     return PP_OK;
 }
 
-/* Tensors that lie on the GPU travel from where they are. */
+/* Returns whether a transfer needs staging memory; tensors on the GPU are sent from where they are.
+ * */
 static bool is_staged(const pp_world *world, const pp_transfer *t)
 {
     return !world->options.memory || t->kind >= PP_TENSOR_KINDS;
@@ -79,7 +80,7 @@ static bool sends(const pp_transfer *t)
     return does[t->kind];
 }
 
-/* The flights of one rank. staging_out: bytes. */
+/* Lays out the transfers of one rank. staging_out: bytes. */
 static pp_status plan_transfers(pp_world *world, pp_nccl_rank *r, size_t *staging_out, pp_err *err)
 {
     const pp_comm *comm = world->program->comm;
@@ -106,7 +107,7 @@ static pp_status plan_transfers(pp_world *world, pp_nccl_rank *r, size_t *stagin
     return PP_OK;
 }
 
-/* A group ends once in each queue that it uses. */
+/* Lays out the completions: a group has one in each queue that it uses. */
 static void plan_completions(pp_world *world, pp_nccl_rank *r)
 {
     const pp_comm *comm = world->program->comm;

@@ -23,7 +23,7 @@ static size_t index_of(const pp_nccl_rank *r, const pp_nccl_transfer_state *stat
     return (size_t)(state - r->transfer);
 }
 
-/* The GPU's clock is known by an event that the host saw happen. */
+/* Records an event and waits for it, so that its time is known on the clocks of GPU and host. */
 static pp_status join_clocks(pp_world *world, pp_nccl_rank *r, pp_err *err)
 {
     if (!r->queues)
@@ -58,7 +58,7 @@ pp_status pp_nccl_begin(pp_world *world, uint32_t rank, pp_err *err)
     return join_clocks(world, r, err);
 }
 
-/* The header in front of it comes in order: same peer, same group (NCCL, p2p.rst). */
+/* Enqueues header and payload. NCCL keeps their order: same peer, same group (p2p.rst). */
 static ncclResult_t exchange(const pp_nccl_rank *r, const pp_nccl_transfer_state *state,
                              uint32_t peer)
 {
@@ -111,7 +111,7 @@ static cudaError_t copy_in(const pp_nccl_rank *r, const pp_nccl_transfer_state *
                            state->bytes, cudaMemcpyDeviceToHost, stream);
 }
 
-/* The ends of group g: where the next group's begin. */
+/* Returns where the completions of group g end, which is where those of the next group begin. */
 static size_t last_completion(const pp_nccl_rank *r, const pp_world *world, uint32_t g)
 {
     const pp_group *group = &world->program->comm->group[g];
@@ -123,7 +123,7 @@ static size_t last_completion(const pp_nccl_rank *r, const pp_world *world, uint
     return last;
 }
 
-/* All transfers of group g are posted: NCCL takes them. */
+/* Issues group g, whose transfers have all been posted, to NCCL. */
 static pp_status issue(pp_world *world, pp_nccl_rank *r, uint32_t g, pp_err *err)
 {
     const pp_group *group = &world->program->comm->group[g];
@@ -176,14 +176,16 @@ pp_status pp_nccl_post(pp_world *world, uint32_t rank, const pp_post *post, pp_e
                                "sending and receiving", err);
     if (!status && post->transfer + 1 == group->first + group->count)
         status = issue(world, r, g, err);
-    if (status && r->open_group != NONE) { /* groups belong to threads: this one must end it */
+    if (status &&
+        r->open_group != NONE) { /* an NCCL group belongs to its thread, which must end it */
         (void)ncclGroupEnd();
         r->open_group = NONE;
     }
     return status;
 }
 
-/* It is over on the GPU: what came is the host's now. */
+/* Finishes a transfer that is done on the GPU: reads its time, checks the header, and copies a
+ * payload that was staged to the tensor. */
 static pp_status finish(pp_world *world, pp_nccl_rank *r, pp_nccl_transfer_state *state,
                         pp_err *err)
 {

@@ -55,7 +55,7 @@ static void close_queue(pp_nccl_rank *r, pp_nccl_queue *queue)
     (void)cudaStreamDestroy(queue->stream);
 }
 
-/* All queues end their work, then all are destroyed: NCCL wants the ranks together. */
+/* Finalizes all communicators, for which NCCL needs all ranks, and then destroys them. */
 void pp_nccl_queues_close(pp_world *world)
 {
     pp_err ignored = { 0 };
@@ -103,7 +103,7 @@ static ncclConfig_t config_of(const pp_gpu_channels *channels)
     return config;
 }
 
-/* a, b: the members, or a NONE: all ranks. */
+/* Makes a communicator. a, b: its members; a NONE: all ranks. */
 static pp_status join(pp_world *world, uint32_t a, uint32_t b, const pp_gpu_channels *channels,
                       ncclUniqueId id, pp_err *err)
 {
@@ -174,7 +174,8 @@ static int compare_pairs(const void *left, const void *right)
     return a->high < b->high ? -1 : a->high > b->high;
 }
 
-/* The neighbours of a program, each two once; the same list in every process. */
+/* Lists the pairs of ranks that exchange messages, each pair once. The list is the same in every
+ * process. */
 static size_t find_pairs(const pp_comm *comm, pair *out)
 {
     size_t count = 0;
@@ -207,7 +208,8 @@ pp_status pp_nccl_queues_for(pp_world *world, const pp_program *program, pp_err 
     size_t count = status ? 0 : find_pairs(program->comm, pairs);
     if (!status)
         status = share_ids(world, id, count, err);
-    for (size_t i = 0; i < count && !status; i++) /* one after the other, so that none waits */
+    for (size_t i = 0; i < count && !status;
+         i++) /* one after the other, in the same order everywhere, so that no rank waits */
         status = join(world, pairs[i].low, pairs[i].high, NULL, id[i], err);
     free(pairs);
     free(id);

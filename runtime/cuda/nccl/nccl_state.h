@@ -15,22 +15,22 @@
 typedef struct pp_nccl_queue {
     ncclComm_t comm;
     cudaStream_t stream;
-    uint32_t peer; /* of two ranks: the other; PP_NO_SOURCE: all ranks are in it */
+    uint32_t peer; /* the other of its two ranks; PP_NO_SOURCE: it has all ranks */
     pp_gpu_channels channels;
 } pp_nccl_queue;
 
-/* A transfer of a rank. */
+/* The state of a transfer of a rank. */
 typedef struct pp_nccl_transfer_state {
-    pp_message message; /* goes out, or is expected */
+    pp_message message; /* header that is sent, or that is expected */
     void *payload;      /* the caller's */
-    size_t bytes;       /* of it */
-    size_t staged_at;   /* in the rank's staging, as many bytes as were reserved */
+    size_t bytes;       /* size of the payload */
+    size_t staged_at;   /* offset in the rank's staging memory */
     uint32_t queue, completion;
     bool sends, staged, header, posted, done;
     pp_ns posted_ns, done_ns;
 } pp_nccl_transfer_state;
 
-/* An event in one of the queues of a group: the group has ended there. */
+/* An event in one of the queues of a group, after its last operation there. */
 typedef struct pp_nccl_completion {
     cudaEvent_t event;
     uint32_t queue;
@@ -49,13 +49,13 @@ typedef struct pp_nccl_rank {
     pp_nccl_completion *completion; /* [completions], group by group */
     size_t completions;
     char *staging;           /* on the GPU */
-    char *pinned;            /* the same on the host */
+    char *pinned;            /* staging memory of the host, pinned */
     pp_message *header;      /* [transfers], on the GPU */
-    pp_message *header_host; /* [transfers], pinned: what goes out, or came */
-    cudaEvent_t start;       /* of the step: joins the clocks of GPU and host */
-    pp_ns start_ns;          /* when it was */
-    uint32_t steps;          /* begun since the load */
-    uint32_t open_group;     /* whose posts are under way, or PP_NO_SOURCE */
+    pp_message *header_host; /* [transfers], pinned: headers that are sent, or that came */
+    cudaEvent_t start;       /* of the step: its time is known on the clocks of GPU and host */
+    pp_ns start_ns;          /* time of `start` on the host's clock */
+    uint32_t steps;          /* steps begun since the load */
+    uint32_t open_group;     /* group that is being posted, or PP_NO_SOURCE */
 } pp_nccl_rank;
 
 struct pp_world {

@@ -1,6 +1,6 @@
-/* Waiting for NCCL and the GPU without blocking: every loop asks, looks whether the run must
- * end, and sleeps a little longer each time. A rank that leaves aborts its own communicators,
- * since they belong to its thread. */
+/* Waits for NCCL and the GPU by polling: every loop tests, checks whether the run must end, and
+ * sleeps a little longer each time. A rank that leaves aborts its own communicators, since they
+ * belong to its thread. */
 #include "runtime/cuda/nccl/nccl_wait.h"
 
 bool pp_nccl_stopped(const pp_world *world)

@@ -1,6 +1,6 @@
-/* The first messages connect the ranks, which takes long and needs both ends at once (NCCL
- * #783): one element goes to and comes from every neighbour before the first step, and its value
- * is checked. */
+/* Connects the ranks before the first step. The first message between two ranks connects them,
+ * which takes long and needs both ranks at once (NCCL issue 783). One element is sent to and
+ * received from every neighbour, and its value is checked. */
 #include "runtime/cuda/nccl/nccl_warm_up.h"
 
 #include "runtime/cuda/nccl/nccl_queues.h"
@@ -9,16 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the warm-up carries: who sends, to whom. */
+/* Returns the value that is sent: the numbers of sender and receiver. */
 static uint64_t edge_name(uint32_t from, uint32_t to)
 {
     return (uint64_t)from << 32 | to;
 }
 
 typedef struct greeting {
-    uint64_t *device; /* [2 * ranks]: out, then in */
+    uint64_t *device; /* [2 * ranks]: elements to send, then elements received */
     uint64_t *host;   /* the same, pinned */
-    bool *met;        /* [ranks]: a neighbour */
+    bool *met;        /* [ranks]: the rank is a neighbour */
 } greeting;
 
 static void greeting_free(greeting *g)
@@ -71,7 +71,7 @@ static pp_status greet(pp_world *world, const pp_nccl_rank *r, const greeting *g
     return status;
 }
 
-/* Did the rank get from each neighbour the element that was meant for it? */
+/* Checks that the rank received from each neighbour the element that was meant for it. */
 static pp_status hear(pp_world *world, pp_nccl_rank *r, const greeting *g, pp_err *err)
 {
     size_t bytes = 2 * world->ranks * sizeof *g->device;
@@ -127,7 +127,7 @@ pp_status pp_nccl_warm_up(pp_world *world, const pp_program *program, pp_err *er
     }
     for (uint32_t h = 0; h < world->hosted && !status; h++)
         status = hear(world, &world->rank[h], &g[h], err);
-    if (status) /* what is under way uses that memory */
+    if (status) /* pending messages still use that memory */
         atomic_store(&world->stopped, true);
     for (uint32_t h = 0; h < world->hosted; h++) {
         pp_err ignored = { 0 };

@@ -1,5 +1,5 @@
-/* Worlds of transport nccl: how they begin and end, and the table of the transport. What ranks
- * do together outside of steps goes through the store. */
+/* Worlds of transport nccl: opens and closes them, and has the table of the transport. Ranks
+ * communicate outside of steps through the store. */
 #include "runtime/cuda/nccl/nccl_world.h"
 
 #include "runtime/cuda/nccl/nccl_load.h"
@@ -30,7 +30,7 @@ static pp_status refuse(const pp_module_services *services, const pp_world_optio
     return PP_OK;
 }
 
-/* Which ranks this process hosts, and whether it has the GPUs for them. */
+/* Determines which ranks this process hosts, and checks that it has GPUs for them. */
 static pp_status find_place(pp_world *world, const pp_store_place *place, pp_err *err)
 {
     const pp_module_services *services = world->services;
@@ -39,7 +39,7 @@ static pp_status find_place(pp_world *world, const pp_store_place *place, pp_err
     if (status)
         return status;
     uint32_t hosted = place->launched ? 1 : world->ranks;
-    /* Launchers may show every process one GPU, its own. */
+    /* Launchers may make only one GPU visible to every process, its own. */
     uint32_t first_gpu = place->launched && gpus > 1 ? place->local : 0;
     if (place->launched && place->ranks != world->ranks)
         return services->err_set(err, PP_USAGE, services->err_name(err, PP_FIELD_TRANSPORT),
@@ -76,7 +76,7 @@ static void close_world(pp_world *world)
     free(world);
 }
 
-/* NULL: out of memory. */
+/* Returns NULL when out of memory. */
 static pp_world *new_world(const pp_module_services *services, const pp_world_options *options)
 {
     pp_world *world = calloc(1, sizeof *world);
@@ -107,7 +107,7 @@ pp_status pp_nccl_open(const pp_module_services *services, const pp_world_option
         status = pp_store_open(services, &place, world->ranks, options->stop, &world->store, err);
     if (!status && options->communicators != PP_COMMUNICATORS_PER_EDGE)
         status = pp_nccl_queues_open(world, err);
-    if (status && world->store) /* the others learn of it */
+    if (status && world->store) /* makes the others fail, too */
         pp_store_stop(world->store);
     if (status)
         close_world(world);
@@ -160,8 +160,8 @@ static pp_status clock_ahead(pp_world *world, uint32_t rank, pp_ns *ahead_ns, pp
     return pp_store_clock_ahead(world->store, ahead_ns, error_ns, err);
 }
 
-/* Each rank's thread aborts its communicators itself, with its next call: until then they are its
- * own. */
+/* Stops the run. Communicators belong to the threads of their ranks, each of which aborts its own
+ * in its next call. */
 static void stop_all(pp_world *world)
 {
     atomic_store(&world->stopped, true);

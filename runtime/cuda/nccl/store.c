@@ -1,5 +1,5 @@
-/* What the ranks of a job do together outside of NCCL. Within one process they share memory and
- * wait for each other at a barrier; between processes runtime/cuda/nccl/store_tcp.c carries it. */
+/* Operations of all ranks of a job outside of NCCL. Within one process they share memory and meet
+ * at a barrier; between processes runtime/cuda/nccl/store_tcp.c sends the data. */
 #include "runtime/cuda/nccl/store.h"
 
 #include "runtime/cuda/nccl/store_tcp.h"
@@ -67,7 +67,7 @@ void pp_store_close(pp_store *store)
     free(store);
 }
 
-/* Until all ranks of this process are here. */
+/* Waits until all ranks of this process have called it. */
 static pp_status barrier(pp_store *store, pp_err *err)
 {
     pthread_mutex_lock(&store->lock);
@@ -134,7 +134,7 @@ pp_status pp_store_clock_ahead(pp_store *store, pp_ns *ahead_ns, pp_ns *error_ns
         }
     }
     *ahead_ns = ahead;
-    *error_ns = (shortest + 1) / 2; /* the answer left somewhere in between */
+    *error_ns = (shortest + 1) / 2; /* the answer was sent at some time in between */
     return PP_OK;
 }
 
@@ -161,7 +161,7 @@ pp_status pp_store_collect(pp_store *store, const void *mine, size_t bytes, pp_n
     pp_ns until = store->services->clock_now_ns() + patience_ns;
     uint32_t came = 0;
     char *all = all_out;
-    if (!store->place.launched) /* there is no other process */
+    if (!store->place.launched) /* not started by a launcher: there is no other process */
         return PP_OK;
     memset(came_out, 0, store->ranks * sizeof *came_out);
     memcpy(all + store->place.rank * bytes, mine, bytes);

@@ -1,21 +1,21 @@
-/* What the processes of a job exchange besides NCCL, which carries nothing once it is stuck: their
- * agreement, their clocks, their states, and that the run must end. One process that hosts all
- * ranks needs no network; processes of one rank each are connected with that of rank 0 over TCP. */
+/* The store: what the processes of a job exchange without NCCL, which carries nothing once it is
+ * stuck. That is their agreement, their clocks, their states, and the order to stop. One process
+ * that hosts all ranks needs no network; processes of one rank each are connected to that of rank 0
+ * over TCP. */
 #ifndef PPSIM_RUNTIME_CUDA_NCCL_STORE_H
 #define PPSIM_RUNTIME_CUDA_NCCL_STORE_H
 
 #include "runtime/cuda/nccl/store_state.h"
 
-/* ranks: of the plan. On rank 0 all processes are there when it returns. Fails: IO, NOMEM,
- * INFEASIBLE. */
+/* Opens the store. ranks: of the plan. On rank 0 it returns when all processes are connected.
+ * Fails: IO, NOMEM, INFEASIBLE. */
 PP_MUST_CHECK pp_status pp_store_open(const pp_module_services *services,
                                       const pp_store_place *place, uint32_t ranks,
                                       const volatile sig_atomic_t *stop, pp_store **store_out,
                                       pp_err *err);
 void pp_store_close(pp_store *store); /* NULL is fine */
 
-/* Broadcasts: the bytes of rank 0's process come to all others. Called by one thread per process.
- */
+/* Broadcasts bytes from the process of rank 0 to all others. Called by one thread per process. */
 pp_status pp_store_tell(pp_store *store, void *bytes, size_t count, pp_err *err);
 /* As pp_transport. */
 pp_status pp_store_all_gather(pp_store *store, uint32_t rank, const void *mine, size_t bytes,

@@ -1,5 +1,5 @@
-/* Which process of a job this is, from the environment variables of torchrun, Open MPI, MPIs
- * with PMI (MPICH, Intel MPI), or srun. */
+/* Determines which process of a job this is, from the environment variables of torchrun, Open MPI,
+ * MPIs with PMI (MPICH, Intel MPI), or srun. */
 #include "runtime/cuda/nccl/store_place.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 enum { PORT = 29511, PATIENCE_S = 120 };
 
-/* NULL: the variable is not set. */
+/* Reads a number from an environment variable; it is left unchanged if the variable is not set. */
 static pp_status read_number(const pp_module_services *services, const char *name, long most,
                              uint32_t *out, pp_err *err)
 {
@@ -74,7 +74,7 @@ pp_status pp_store_find_place(const pp_module_services *services, pp_store_place
     if (place.rank >= place.ranks)
         return services->err_set(err, PP_USAGE, name[0], "is %u, of %u ranks (%s)", place.rank,
                                  place.ranks, name[1]);
-    if (place.ranks == 1) { /* such a process is alone */
+    if (place.ranks == 1) { /* a job of one process needs no launcher */
         *place_out = (pp_store_place){ 0 };
         return PP_OK;
     }
@@ -85,7 +85,7 @@ pp_status pp_store_find_place(const pp_module_services *services, pp_store_place
                                  "is not set; it names the machine of rank 0 when there are "
                                  "several");
     snprintf(place.host, sizeof place.host, "%s", host ? host : "127.0.0.1");
-    place.port = (uint16_t)(port ? port + 1 : PORT); /* torchrun itself listens at its own */
+    place.port = (uint16_t)(port ? port + 1 : PORT); /* torchrun itself listens at MASTER_PORT */
     name_job(name, &place);
     *place_out = place;
     return PP_OK;

@@ -1,21 +1,22 @@
-/* Which process of a job this is, as its launcher says. */
+/* Determines which process of a job this is. */
 #ifndef PPSIM_RUNTIME_CUDA_NCCL_STORE_PLACE_H
 #define PPSIM_RUNTIME_CUDA_NCCL_STORE_PLACE_H
 
 #include "runtime/module/module.h"
 
-/* Which process this is, from the variables of torchrun, Open MPI, other MPIs, or srun. */
+/* The place of this process in its job, from the variables of torchrun, Open MPI, other MPIs, or
+ * srun. */
 typedef struct pp_store_place {
-    bool launched; /* with others; else it is alone, and hosts all ranks */
+    bool launched; /* started with others; else it is alone and hosts all ranks */
     uint32_t rank, ranks;
-    uint32_t local; /* its number on this machine: of its GPU */
-    char host[256]; /* of rank 0 */
+    uint32_t local; /* its index on this machine, which is that of its GPU */
+    char host[256]; /* host of rank 0 */
     uint16_t port;
-    char job[128];       /* its name as the launcher has it, or "" */
-    uint32_t patience_s; /* until all must be there */
+    char job[128];       /* the launcher's name of the job, or "" */
+    uint32_t patience_s; /* time limit until all processes are connected */
 } pp_store_place;
 
-/* Fails: USAGE (variables that say no numbers, or too little). */
+/* Reads the place. Fails: USAGE (variables that are no numbers, or are missing). */
 PP_MUST_CHECK pp_status pp_store_find_place(const pp_module_services *services,
                                             pp_store_place *place_out, pp_err *err);
 

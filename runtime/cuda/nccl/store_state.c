@@ -1,5 +1,5 @@
-/* How threads of the store wait: on a condition, for 20 ms at most, so that a stop flag that a
- * signal handler set is seen. */
+/* Waits of the store's threads: on a condition variable, for 20 ms at most, so that they notice a
+ * stop flag that a signal handler has set. */
 #include "runtime/cuda/nccl/store_state.h"
 
 #include <time.h>

@@ -1,4 +1,4 @@
-/* What the store of a process holds, and how its threads wait. */
+/* The state of the store of a process, and how its threads wait. */
 #ifndef PPSIM_RUNTIME_CUDA_NCCL_STORE_STATE_H
 #define PPSIM_RUNTIME_CUDA_NCCL_STORE_STATE_H
 
@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* A part that came, of a gather or a collect. Owner frees bytes. */
+/* A part of a gather or collect that was received. The owner frees `bytes`. */
 typedef struct pp_store_part {
     char *bytes;
     size_t count;
@@ -21,31 +21,31 @@ typedef struct pp_store {
     uint32_t ranks;
     atomic_bool stopped;
 
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects what follows */
     pthread_cond_t moved;
-    const void **gathered; /* [ranks]: one process: what each rank brings */
+    const void **gathered; /* [ranks]: in one process: what each rank contributes */
     uint32_t here;
     uint64_t round;
 
     /* Several processes. */
     int *peer;  /* [ranks]: sockets; rank 0 has all, the others that of rank 0; -1: none */
-    int door;   /* rank 0: where the others come, and those of other jobs to the end; -1: none */
-    bool *left; /* [ranks]: said goodbye; of the listener */
+    int door;   /* rank 0: listening socket, kept to refuse processes of other jobs; -1: none */
+    bool *left; /* [ranks]: has sent BYE; used by the listener */
     pthread_mutex_t writing;
     pthread_t listener;
     bool listens;
     atomic_bool closing;
     pp_store_part *gather, *collect; /* [ranks] */
-    pp_store_part all;               /* what rank 0 made of them */
-    pp_ns answer_ns;                 /* of rank 0's clock */
+    pp_store_part all;               /* all parts, as rank 0 sent them */
+    pp_ns answer_ns;                 /* time of rank 0's clock */
     bool answered, alarm;
 } pp_store;
 
-/* Has this process or another ended the run? */
+/* Returns whether this process or another has ended the run. */
 bool pp_store_stopped(const pp_store *store);
-/* Waits a little while, or until something came. The lock is held. */
+/* Waits until something arrives, 20 ms at most. The lock is held. */
 void pp_store_nap(pp_store *store);
-/* Wakes all threads that nap. The lock is not held. */
+/* Wakes all waiting threads. The lock is not held. */
 void pp_store_wake(pp_store *store);
 
 #endif

@@ -1,6 +1,6 @@
-/* The store between processes, over TCP. Rank 0 listens; every other process holds one
- * connection to it, and what is meant for all goes through rank 0. A thread of each process
- * reads what comes, so that a stop or the end of a process is noticed while its ranks compute. */
+/* The store between processes, over TCP. Rank 0 listens; every other process has one connection to
+ * it, and what is meant for all goes through rank 0. A thread of each process, the listener, reads
+ * what arrives, so that a stop or the end of a process is noticed while its ranks compute. */
 #include "runtime/cuda/nccl/store_tcp.h"
 
 #include <errno.h>
@@ -19,24 +19,24 @@
 #define PART_MAX ((uint64_t)1 << 32)
 
 typedef enum word {
-    HELLO,   /* to rank 0: who this is; from it: the same, welcome */
-    REFUSED, /* from rank 0: why, in words */
+    HELLO,   /* to rank 0: introduces a process; from rank 0: accepts it */
+    REFUSED, /* from rank 0: refuses it, with the reason as text */
     GATHER,  /* to rank 0: a part; from it: all parts */
     ASK,     /* to rank 0: its clock; from it: the answer */
-    COLLECT, /* a part, handed on to all others */
+    COLLECT, /* a part, forwarded to all others */
     STOP,    /* likewise */
-    BYE,     /* nothing comes after it */
+    BYE,     /* the last message of a process */
     WORDS,
 } word;
 
-/* Goes before every message. No padding. */
+/* Header of every message. It has no padding. */
 typedef struct frame {
     char magic[8];
     uint32_t word, from;
     uint64_t bytes;
 } frame;
 
-/* Of HELLO. No padding. */
+/* Content of HELLO. It has no padding. */
 typedef struct greeting {
     uint32_t ranks;
     char job[sizeof((pp_store_place *)0)->job];
@@ -46,7 +46,8 @@ static const char magic[8] = "ppsim-2";
 
 static pp_status failed(const pp_store *store, const char *what, pp_err *err)
 {
-    return store->services->err_set(err, PP_IO, NULL, "the processes cannot speak (%s:%u): %s: %s",
+    return store->services->err_set(err, PP_IO, NULL,
+                                    "communication with rank 0 at %s:%u failed: %s: %s",
                                     store->place.host, store->place.port, what, strerror(errno));
 }
 
@@ -96,7 +97,7 @@ static bool is_whole(const pp_store *store, const frame *head)
            head->from < store->ranks && head->bytes < PART_MAX;
 }
 
-/* To all other processes but `but`. */
+/* Sends a message to all other processes except `but`. */
 static void hand_on(pp_store *store, word what, uint32_t from, uint32_t but, const void *bytes,
                     size_t count)
 {
@@ -112,7 +113,7 @@ static void keep(pp_store_part *part, char **bytes, size_t count)
     *bytes = NULL;
 }
 
-/* One message. */
+/* Processes one message. */
 static void take(pp_store *store, uint32_t peer, const frame *head, char **bytes)
 {
     bool first = store->place.rank == 0;
@@ -144,7 +145,7 @@ static void be_prompt(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-/* How long one read takes at most; 0: for ever. */
+/* Sets the time limit of one read; 0: none. */
 static void be_patient(int fd, long seconds)
 {
     struct timeval min_bounded = { .tv_sec = seconds };
@@ -161,7 +162,8 @@ static bool is_late(const pp_store *store, pp_ns until_ns)
     return store->services->clock_now_ns() > until_ns;
 }
 
-/* Rank 0: why a rank is none of this job's; false: it is one. */
+/* Rank 0: checks whether a process belongs to another job, and why. Returns false if it belongs to
+ * this one. */
 static bool is_foreign(const pp_store *store, uint32_t rank, const greeting *hello, char *why,
                        size_t size)
 {
@@ -176,7 +178,7 @@ static bool is_foreign(const pp_store *store, uint32_t rank, const greeting *hel
     return true;
 }
 
-/* Rank 0: a process has connected, and says which it is. False: it is not of this job. */
+/* Rank 0: reads who has connected. Returns false if the process is not of this job. */
 static bool greet(pp_store *store, int came, long patience_s)
 {
     frame head;
@@ -186,7 +188,7 @@ static bool greet(pp_store *store, int came, long patience_s)
     if (!read_bytes(came, &head, sizeof head) || memcmp(head.magic, magic, sizeof magic) != 0 ||
         head.word != HELLO || head.bytes != sizeof hello ||
         !read_bytes(came, &hello, sizeof hello)) {
-        close(came); /* a stranger */
+        close(came); /* not a process of this job */
         return false;
     }
     be_prompt(came);
@@ -197,11 +199,11 @@ static bool greet(pp_store *store, int came, long patience_s)
     }
     be_patient(came, 0);
     store->peer[head.from] = came;
-    (void)say(store, came, HELLO, 0, NULL, 0); /* one that is gone is noticed by the listener */
+    (void)say(store, came, HELLO, 0, NULL, 0); /* the listener notices if it is gone */
     return true;
 }
 
-/* Rank 0: the others come and say who they are. */
+/* Rank 0: accepts the connections of all other processes. */
 static pp_status welcome(pp_store *store, pp_err *err)
 {
     enum { NAP_MS = 20, GREETING_S = 5 };
@@ -224,7 +226,7 @@ static pp_status welcome(pp_store *store, pp_err *err)
     return PP_OK;
 }
 
-/* False: the other process is gone. */
+/* Reads one message of a process. Returns false if that process is gone. */
 static bool listen_to(pp_store *store, uint32_t peer)
 {
     frame head;
@@ -244,13 +246,14 @@ static bool listen_to(pp_store *store, uint32_t peer)
 /* A process that leaves without BYE ends the run. */
 static void lose(pp_store *store, uint32_t peer)
 {
-    (void)shutdown(store->peer[peer], SHUT_RDWR); /* closed at the end: others may write to it */
+    (void)shutdown(store->peer[peer],
+                   SHUT_RDWR); /* closed at the end, since other threads may write to it */
     if (!store->left[peer] && !atomic_load(&store->closing))
         pp_store_net_stop(store);
 }
 
-/* Rank 0: all processes are there, and one that comes now is refused. One at a time; -1: there is
- * none. */
+/* Rank 0: once all processes are connected, refuses others, one at a time. Returns the socket of
+ * the one that is being refused; -1: none. */
 static int turn_away(pp_store *store, const struct pollfd *came, const struct pollfd *door)
 {
     if (came->fd >= 0 && came->revents)
@@ -265,9 +268,9 @@ static void *listen_all(void *argument)
     enum { NAP_MS = 20 };
     pp_store *store = argument;
     const uint32_t ranks = store->ranks;
-    struct pollfd *fd =
-        calloc(ranks + 2, sizeof *fd);        /* behind the peers: who came late, the door */
-    bool *over = calloc(ranks, sizeof *over); /* none left to listen to */
+    struct pollfd *fd = calloc(
+        ranks + 2, sizeof *fd); /* after the peers: the late process, and the listening socket */
+    bool *over = calloc(ranks, sizeof *over); /* connections that have ended */
     int came = -1;
     if (!fd || !over)
         pp_store_net_stop(store);
@@ -329,7 +332,7 @@ static int try_door(const struct addrinfo *at)
     return -1;
 }
 
-/* What rank 0 says to HELLO. False: nothing, so that it is tried again. */
+/* Reads rank 0's answer to HELLO. Returns false if there is none, and the caller tries again. */
 static bool hear(pp_store *store, int fd, pp_ns until_ns, pp_status *status_out, pp_err *err)
 {
     enum { NAP_MS = 20, ANSWER_S = 5 };
@@ -436,7 +439,7 @@ void pp_store_disconnect(pp_store *store)
             close(store->peer[r]);
 }
 
-/* All parts are there; rank 0 alone asks. The lock is held. */
+/* Returns whether all parts have arrived, on rank 0. The lock is held. */
 static bool have_all(const pp_store *store)
 {
     for (uint32_t r = 1; r < store->ranks; r++)

@@ -4,15 +4,15 @@
 
 #include "runtime/cuda/nccl/store_state.h"
 
-/* On rank 0: until all other processes are there; on another: until rank 0 is. Fails: IO,
- * INFEASIBLE (stopped), NOMEM. */
+/* Connects the processes: rank 0 waits for all others, every other process waits for rank 0. Fails:
+ * IO, INFEASIBLE (stopped), NOMEM. */
 pp_status pp_store_connect(pp_store *store, pp_err *err);
 void pp_store_disconnect(pp_store *store);
 pp_status pp_store_net_gather(pp_store *store, const void *mine, size_t bytes, void *all_out,
                               pp_err *err);
-/* Rank 0's clock, as it was asked. */
+/* Asks rank 0 for its clock. */
 pp_status pp_store_net_clock(pp_store *store, pp_ns *clock_ns, pp_err *err);
-/* Ends the run here, and in all processes that can be reached. */
+/* Stops the run here and in all processes that can be reached. */
 void pp_store_net_stop(pp_store *store);
 void pp_store_net_collect(pp_store *store, const void *mine, size_t bytes);
 

@@ -72,7 +72,7 @@ static pp_status read_machines(const pp_args *args, pp_plan_input *r, pp_err *er
     if (!model)
         return pp_err_set(err, PP_USAGE, "--model",
                           "is missing; give a name of 'ppsim list "
-                          "models', a file of ours or a Hugging Face config.json");
+                          "models', a ppsim.model file or a Hugging Face config.json");
     if (!pp_args_has(args, "--pp") && !pp_args_has(args, "--gpus"))
         return pp_err_set(err, PP_USAGE, "--pp",
                           "is missing; give the number of pipeline ranks, "
