@@ -1,3 +1,6 @@
+/* Turns the samples of series into the points that forms are fitted to: checks them, adds the size,
+ * the channels by NCCL's rule and the share of a ring, sorts them by size, and numbers the sizes so
+ * that all repeats of a size can be left out together. O(n log n). */
 #include "calib/fit/fit_points.h"
 
 #include "sim/base/alloc.h"
@@ -27,8 +30,9 @@ static double times_of_collective(const pp_series *series)
            starts_with(series->class_name, "reduce_scatter");
 }
 
-/* NCCL's rule for the channels of a message, from what its log says of the communicator. Inside a
- * node that says nothing: what NVSwitch machines have; the held-out error shows if it is wrong. */
+/* Returns the channels of a message by NCCL's rule, from the channels of the communicator that
+ * NCCL's log gives, or NaN where the rule does not apply. Inside one node, missing numbers default
+ * to those of NVSwitch machines; where that is wrong, the held-out error shows it. */
 static double channels_of(const pp_series *series, double bytes, bool *assumed_out)
 {
     int32_t all = series->channels_max, peer = series->channels_peer;
@@ -97,7 +101,8 @@ static int compare_numbers(double a, double b)
     return (a > b) - (a < b);
 }
 
-/* What was measured, not how: repeats of a size compare equal whatever channels they got. */
+/* Compares what was measured. Channels are left out: NCCL may give repeats of a size different
+ * ones. */
 static int compare_at(const pp_fit_point *a, const pp_fit_point *b)
 {
     int order = compare_numbers(a->size, b->size);

@@ -1,15 +1,17 @@
-/* Samples as the forms see them. */
+/* Converts samples to the points that forms are fitted to. */
 #ifndef PPSIM_CALIB_FIT_FIT_POINTS_H
 #define PPSIM_CALIB_FIT_FIT_POINTS_H
 
 #include "calib/fit/form/form.h"
 
-/* All points of all series, sorted by size; checked. Owner frees points_out->point.
+/* Checks the samples of all series and writes their points, sorted by size. The series must be all
+ * links or all kernels. `sm_count` is that of the GPU, or 0. The caller frees points_out->point.
  * Fails: INPUT, NOMEM. */
 PP_MUST_CHECK pp_status pp_fit_points_of(const pp_series *const series[], size_t count,
                                          double sm_count, pp_fit_points *points_out, pp_err *err);
 
-/* One point, not checked; `assumed` and `key` are set by the caller. */
+/* Converts one sample without checking it. Sets *assumed_out where the channels of NVSwitch are
+ * assumed, and leaves it alone elsewhere; `key` is the caller's to set. */
 pp_fit_point pp_fit_point_of(const pp_series *series, const pp_sample *sample, bool *assumed_out);
 
 #endif

@@ -1,3 +1,8 @@
+/* Fits forms to series and chooses among them. A form is fitted by trying its structures with a
+ * short robust fit and finishing the best three (calib/fit/robust.h). Forms are compared by
+ * leave-one-out cross-validation over sizes, and the simplest one within one standard error of the
+ * best is chosen (Breiman et al., Classification and Regression Trees, 1984, section 3.4.3). Cost:
+ * structures * sizes short fits per form. docs/calibration.md has the equations. */
 #include "calib/fit/fit_series.h"
 
 #include "calib/fit/fit_points.h"
@@ -13,18 +18,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FOLDS_MAX 64 /* of cross-validation; more sizes share one */
+#define FOLDS_MAX 64 /* of cross-validation; where there are more sizes, they share folds */
 #define FINALISTS 3  /* structures that are fitted in full */
-#define EQUAL 1e-4   /* held-out errors closer than this are the same: no clock is better */
+#define EQUAL 1e-4   /* smaller differences of held-out errors are below what clocks resolve */
 
-/* Arrays of as many elements as there are points. */
+/* Arrays with one element per point. */
 typedef struct workspace {
     pp_fit_point *kept;
-    double *block; /* holds those below */
+    double *block; /* the allocation that holds the four below */
     double *seconds, *residual, *scratch, *held;
 } workspace;
 
-/* A form with a structure, for pp_robust. */
+/* A form with one of its structures, and the coefficients fitted to it. */
 typedef struct trial {
     const pp_form *form;
     const pp_fit_points *points;
@@ -99,7 +104,8 @@ static bool make_trial(const pp_form *form, const pp_fit_points *points, size_t 
     return t->terms > 0;
 }
 
-/* The structures with the least absolute log errors after the start of a fit, best first. */
+/* Finds the structures with the smallest absolute log errors after the start of a fit, best first.
+ * Returns how many there are. */
 static size_t choose_finalists(const pp_form *form, const pp_fit_points *points, const workspace *w,
                                trial *finalist)
 {
@@ -124,7 +130,8 @@ static size_t choose_finalists(const pp_form *form, const pp_fit_points *points,
     return count;
 }
 
-/* Of all structures the one with the least loss whose coefficients the points fix. */
+/* Takes the structure with the smallest loss among those whose coefficients the points determine.
+ * Returns false if there is none. */
 static bool fit_points(const pp_form *form, const pp_fit_points *points, const workspace *w,
                        trial *best_out, certainty *certainty_out)
 {
@@ -159,8 +166,8 @@ static double predict(const trial *t, const pp_fit_point *point)
     return sum;
 }
 
-/* The standard error of a mean, without outliers having a say: by the median distance from the
- * median. */
+/* The standard error of a mean, estimated from the median absolute deviation so that outliers have
+ * no influence. Reorders `values` and replaces them by their deviations. */
 static double robust_standard_error(double *values, size_t count)
 {
     const double median = pp_median(values, count);
@@ -169,7 +176,7 @@ static double robust_standard_error(double *values, size_t count)
     return pp_median(values, count) / 0.6745 / sqrt((double)count);
 }
 
-/* held: absolute errors of points that are sorted by key. */
+/* Summarizes the held-out errors w->held per size. The points are sorted by key. */
 static void score_sizes(const pp_fit_points *points, const workspace *w, pp_fit *fit)
 {
     size_t from = 0, sizes = 0;
@@ -191,8 +198,8 @@ static pp_status not_fixed(const pp_form *form, const char *when, pp_err *err)
                       "the samples%s do not fix its parameters; measure more sizes", when);
 }
 
-/* Leaves out one size after the other, with all repeats of it in all passes and series; whatever
- * is chosen is chosen anew each time. */
+/* Leaves out one size after the other, with all its repeats in all passes and series, and predicts
+ * it from a fit to the rest. Each of these fits searches the structures again. */
 static pp_status cross_validate(const pp_form *form, const pp_fit_points *points,
                                 const workspace *w, pp_fit *fit, pp_err *err)
 {
@@ -237,7 +244,7 @@ static void report(const pp_form *form, size_t count, const double *theta, doubl
         memcpy(z_out, theta, count * sizeof *theta);
 }
 
-/* gradient: [count * count], of z by theta. */
+/* Writes the derivatives of z by theta, [count * count], by central differences. */
 static void differentiate(const pp_form *form, size_t count, const double *theta, double *gradient)
 {
     double moved[PP_FORM_KNOTS_MAX], up[PP_FORM_KNOTS_MAX], down[PP_FORM_KNOTS_MAX];
@@ -282,15 +289,15 @@ static double student(double freedom)
     return isfinite(quantile) ? quantile : 12.706; /* with one degree of freedom, the widest */
 }
 
-/* Standard errors to each side of a 95 % interval. The scale comes from a median, which tells of it
- * what 37 % of the samples would by their squares (Huber 1981, 5.1). */
+/* Returns how many standard errors a 95 % interval extends to each side. The scale is estimated by
+ * a median, whose efficiency is 37 % (Huber 1981, section 5.1), hence fewer degrees of freedom. */
 static double width_of(size_t samples, size_t parameters)
 {
     return student(0.37 * ((double)samples - (double)parameters));
 }
 
-/* Parameters, their errors and intervals. The interval is that of the fit without bounds, cut at 0:
- * a coefficient that the bound holds at 0 has an upper limit this way. */
+/* Sets the parameters, their standard errors and intervals. An interval is that of the fit without
+ * bounds, cut at 0, so that a coefficient held at 0 by its bound still has an upper limit. */
 static pp_status take_parameters(const trial *t, const certainty *sure, pp_fit *fit, pp_err *err)
 {
     const size_t count = t->terms;
@@ -363,7 +370,7 @@ static void take_domain(const pp_fit_points *points, pp_fit *fit)
 {
     for (int v = 0; v < PP_VARIABLE_COUNT; v++) {
         fit->at_low[v] = fit->at_high[v] = NAN;
-        for (size_t i = 0; i < points->count; i++) { /* fmin: the other one where one is NaN */
+        for (size_t i = 0; i < points->count; i++) { /* fmin and fmax ignore NaN */
             fit->at_low[v] = fmin(fit->at_low[v], points->point[i].at[v]);
             fit->at_high[v] = fmax(fit->at_high[v], points->point[i].at[v]);
         }
@@ -376,7 +383,7 @@ static void take_domain(const pp_fit_points *points, pp_fit *fit)
     }
 }
 
-/* That the form can be asked about these points at all. */
+/* Checks that the points have what the form needs. */
 static pp_status check_suits(const pp_form *form, const pp_fit_points *points, pp_err *err)
 {
     const char *why = form->unsuited ? form->unsuited(points) : NULL;
@@ -454,13 +461,13 @@ size_t pp_fit_complexity(const pp_fit *fit)
     return fit->parameters + fit->form->scanned;
 }
 
-/* The largest held-out error that is still as good as that of `best`. */
+/* Returns the largest held-out error that counts as equal to that of `best`. */
 static double limit_of(const pp_fit *best)
 {
     return best->cv_mape + fmax(best->cv_se, EQUAL);
 }
 
-/* NULL: none was fitted. */
+/* Returns NULL if no form was fitted. */
 static const pp_fit *choose(const pp_fit *fits, size_t count)
 {
     const pp_fit *best = NULL, *chosen = NULL;
@@ -536,7 +543,7 @@ pp_status pp_fit_series(const pp_series *const series[], size_t count,
     return PP_OK;
 }
 
-/* Key of a variable that left the domain; NULL: none. */
+/* Returns the key of a variable that is outside the domain, or NULL. */
 static const char *outside_of(const pp_fit *fit, const pp_fit_point *point)
 {
     const double slack = 1e-9;
@@ -547,7 +554,7 @@ static const char *outside_of(const pp_fit *fit, const pp_fit_point *point)
         if (value < fit->at_low[v] * (1 - slack) || value > fit->at_high[v] * (1 + slack))
             return pp_variable_key((pp_variable)v);
     }
-    const bool counted = point->share > 0; /* channels carry over, rings need not */
+    const bool counted = point->share > 0; /* NCCL's channels follow a rule, rings need not */
     return counted && (point->ranks < fit->ranks_low || point->ranks > fit->ranks_high) ? "ranks"
                                                                                         : NULL;
 }
@@ -590,7 +597,8 @@ pp_status pp_fit_predict(const pp_fit *fit, const pp_series *where, const pp_sam
                           "the fit predicts no time there, but %g s", seconds);
     for (size_t k = 0; k < fit->parameters; k++)
         row[k] /= seconds;
-    /* what the form misses shows in the held-out error, which is 0.8 of a normal spread */
+    /* The held-out error includes what the form misses; the mean absolute value of a normal
+     * distribution is sqrt(2 / pi) of its standard deviation. */
     const double spread = fmax(fit->spread, fit->cv_mape * sqrt(acos(-1) / 2));
     const double variance = quadratic(fit->parameters, row, fit->covariance);
     const double wide = width_of(fit->samples, fit->parameters);

@@ -1,4 +1,4 @@
-/* The products of a transformer layer, by the names under which the cost model asks for them. */
+/* The matrix products of a transformer layer, by the class names that the cost model looks up. */
 #include "calib/measure/gemm_series.h"
 
 const pp_subject_series pp_gemm_series[PP_GEMM_SERIES] = {

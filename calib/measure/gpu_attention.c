@@ -1,3 +1,6 @@
+/* The common part of probes of attention on a GPU: for each token count up to three mixes of
+ * sequence lengths (one sequence, one long among short ones, four equal ones), each forward and
+ * backward, so that the forms can separate squares, tokens and the longest sequence. */
 #include "calib/measure/gpu_attention.h"
 
 #include "calib/measure/probe_options.h"

@@ -1,4 +1,5 @@
-/* What probes of attention on a GPU share: mixes of sequence lengths, each forward and backward. */
+/* The common part of probes of attention on a GPU: mixes of sequence lengths, forward and backward.
+ */
 #ifndef PPSIM_CALIB_MEASURE_GPU_ATTENTION_H
 #define PPSIM_CALIB_MEASURE_GPU_ATTENTION_H
 
@@ -8,8 +9,9 @@
 
 enum { PP_GPU_ATTENTION_SERIES = 2 };
 
-/* Two series, forward and backward; tokens: of how many token counts at most; squares: larger sums
- * of squared lengths are left out, and so are sequences of one token, which cuDNN refuses. */
+/* What distinguishes the probes: series and kinds of work for forward and backward, the largest
+ * number of token counts, and the largest sum of squared lengths that is measured. Sequences of one
+ * token are left out, since cuDNN rejects them. */
 typedef struct pp_gpu_attention_how {
     const char *name;
     const pp_subject_series *series;
@@ -20,11 +22,12 @@ typedef struct pp_gpu_attention_how {
 
 typedef struct pp_gpu_attention {
     pp_gpu_probe *probe;
-    pp_mix mix[3 * PP_GPU_PROBE_TOKENS]; /* the points' work refers to them */
+    pp_mix mix[3 * PP_GPU_PROBE_TOKENS]; /* referenced by the work of the points */
     size_t mixes;
 } pp_gpu_attention;
 
-/* Owner closes it. Fails: UNAVAILABLE, USAGE, NOMEM, IO. */
+/* Opens the probe with all its points. The caller closes it.
+ * Fails: UNAVAILABLE, USAGE, NOMEM, IO. */
 PP_MUST_CHECK pp_status pp_gpu_attention_open(const pp_probe_options *options,
                                               const pp_gpu_attention_how *how,
                                               pp_gpu_attention **attention_out, pp_err *err);

@@ -1,3 +1,6 @@
+/* The common part of probes of kernels on a GPU. A point is prepared by the GPU module, then its
+ * work runs for a while so that clocks and temperature settle, then it is timed by the clock of the
+ * GPU. */
 #include "calib/measure/gpu_probe.h"
 
 #include "calib/measure/probe_options.h"
@@ -26,7 +29,8 @@ enum {
 
 static const char *const keys[] = { "hidden", "heads", "kv_heads", "mlp",
                                     "vocab",  "tp",    "tokens",   "gated" };
-static const char *const others[] = { "tied", "dtype", "lr" }; /* of compute cpu */
+/* Settings of compute cpu that do not change shapes; they are accepted and ignored. */
+static const char *const others[] = { "tied", "dtype", "lr" };
 
 static int find(const char *word, size_t bytes, const char *const words[], size_t count)
 {
@@ -110,7 +114,7 @@ pp_status pp_gpu_shapes_parse(const char *text, pp_gpu_shapes *settings_out, pp_
     return check_settings(&s, err);
 }
 
-/* In slices, between which it can be stopped. */
+/* Runs the work in slices of 0.1 s, between which the stop flag is checked. */
 static pp_status heat(const pp_gpu_probe *p, pp_ns wanted_ns, pp_err *err)
 {
     enum { SLICE_NS = 100000000 };
@@ -208,7 +212,7 @@ pp_status pp_gpu_probe_open(const pp_probe_options *options, const char *name,
     p->first_heat_ns = first_heat_ns[options->scale];
     p->heat_ns = heat_ns[options->scale];
     p->heat_most_ns =
-        options->budget_ns ? options->budget_ns / 6 : INT64_MAX; /* three passes: half */
+        options->budget_ns ? options->budget_ns / 6 : INT64_MAX; /* half the budget in 3 passes */
     p->stop = options->stop;
     assert(series_count <= PP_GPU_PROBE_SERIES);
     memcpy(p->series, series, series_count * sizeof *series);

@@ -1,15 +1,17 @@
+/* Reads clocks, power and temperature of GPUs from libnvidia-ml (NVML), which is opened and closed
+ * in each call, so that ppsim starts on machines without it. */
 #include "calib/measure/gpu_state.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Of NVIDIA's nvml.h: values that do not change between its versions. */
+/* Constants of NVIDIA's nvml.h, which are the same in all of its versions. */
 enum { SM_CLOCK = 1, MEMORY_CLOCK = 2, GPU_TEMPERATURE = 0, IDLE = 1 };
 
 typedef struct nvml_gpu *gpu;
 
-/* The few calls of libnvidia-ml that are needed. 0: success. */
+/* The functions of libnvidia-ml that are used; they return 0 on success. */
 typedef struct library {
     void *handle;
     int (*start)(void);
@@ -25,7 +27,8 @@ typedef struct library {
     int (*reasons)(gpu gpu, unsigned long long *bits);
 } library;
 
-/* A function pointer is no object pointer in C; POSIX says that this is how. */
+/* C has no conversion from an object pointer to a function pointer; POSIX guarantees that copying
+ * the bytes works. */
 static bool find(const library *l, const char *name, void *function_out)
 {
     void *found = dlsym(l->handle, name);
@@ -58,7 +61,7 @@ static bool open_library(library *l, char *lacks, size_t size)
     return code == 0;
 }
 
-/* -1: not known. */
+/* Returns -1 if `code` reports a failure. */
 static double read_number(int code, const unsigned *value, double unit)
 {
     return code ? -1 : *value * unit;
@@ -82,7 +85,7 @@ static void look_at(const library *l, unsigned index, pp_gpu_state *s)
         s->reasons = (int64_t)(bits & UINT32_MAX);
 }
 
-/* NULL: no place is left, which `lacks` says. */
+/* Returns the next free element, or NULL if none is left, which it records in `lacks`. */
 static pp_gpu_state *next_place(pp_gpu_states *states)
 {
     if (states->count < PP_GPU_STATES_MAX)

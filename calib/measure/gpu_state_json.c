@@ -2,7 +2,7 @@
  * each probe. What is not known is left out. */
 #include "calib/measure/gpu_state_json.h"
 
-/* enum, key */
+/* Numbers that are keys of the same name. */
 #define NUMBER_MAP(X) X(sm_mhz) X(memory_mhz) X(power_w) X(power_limit_w) X(celsius)
 
 pp_json *pp_gpu_states_write(const pp_gpu_states *states, pp_json_build *build)

@@ -1,3 +1,5 @@
+/* Measures a link over a fixed list of message sizes, which are ordered so that the first few of
+ * them, taken alone by the short scales, already span the range. */
 #include "calib/measure/link_probe.h"
 
 #include "calib/measure/probe_options.h"

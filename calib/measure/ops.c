@@ -1,3 +1,6 @@
+/* Runs single ops of the cpu backend outside a training step, for probes that time them: builds a
+ * three-stage job with all layers in one stage, allocates its tensors, and provides the input and
+ * the output gradient that the op needs. */
 #include "calib/measure/ops.h"
 
 #include "calib/measure/probe_options.h"
@@ -144,7 +147,7 @@ pp_status pp_ops_new(const pp_probe_options *options, uint32_t stage, const pp_m
         (status = take_memory(ops, err)))
         return status;
     *ops_out = ops;
-    ops = NULL; /* the caller's now */
+    ops = NULL; /* owned by the caller now */
     return PP_OK;
 }
 
@@ -162,7 +165,7 @@ void pp_ops_free(pp_ops **ops)
     *ops = NULL;
 }
 
-/* The first stage's output serves as input and as gradient. */
+/* The output of the first stage serves as the input and as the output gradient. */
 pp_status pp_ops_begin(pp_ops *ops, size_t mix, pp_err *err)
 {
     const pp_op op = { .kind = PP_OP_F, .stage = PP_OPS_FIRST, .microbatch = (uint32_t)mix };

@@ -1,3 +1,7 @@
+/* Ping-pong between two ranks over any transport. A step has up to 64 rounds, so that one program
+ * with a fixed number of transfers serves any number of runs; rank 0 announces each step's rounds
+ * and bytes with an all-gather, and rank 1 answers until it announces none. Rank 1's preemptions
+ * are added to the timings of rank 0, since they lengthen these too. */
 #include "calib/measure/ping.h"
 
 #include "runtime/core/clock.h"
@@ -9,7 +13,8 @@
 
 enum { ROUNDS = 64, TRANSFERS = 4 * ROUNDS, RANKS = 2 };
 
-/* What rank 0 wants next. rounds 0: nothing more. No padding. */
+/* What rank 0 announces; 0 rounds end the session. It is sent as bytes, so it must have no padding.
+ */
 typedef struct order {
     uint64_t bytes, rounds;
 } order;
@@ -18,24 +23,25 @@ struct pp_ping {
     const pp_transport *transport;
     pp_world_options options;
     pp_world *world;
-    uint32_t first, hosted; /* ranks of this process */
+    uint32_t first, hosted; /* first rank and number of ranks of this process */
     pp_program program;
     pp_comm comm;
     size_t step_begin[RANKS + 1];
     pp_step step[RANKS];
     pp_group group[RANKS];
-    pp_transfer transfer[TRANSFERS]; /* rank 0's first: send, receive, send, ... */
+    pp_transfer transfer[TRANSFERS]; /* rank 0's, then rank 1's: send, receive, send, ... */
     size_t buffered_bytes[TRANSFERS];
     char *buffer[RANKS];
-    uint32_t count; /* steps, as rank 0 counts them */
-    bool serving;
-    bool broken; /* rank 0 failed: there is nobody to say goodbye to */
+    uint32_t count; /* steps that rank 0 has begun */
+    bool serving;   /* `partner` runs */
+    bool broken;    /* a step of rank 0 failed: the partner cannot be told to end */
     pthread_t partner;
     pp_status partner_status;
     pp_err partner_err;
 };
 
-/* Round k of a rank: 2 k is its send or receive of the message there, 2 k + 1 of the one back. */
+/* Returns the transfer of a rank in a round: its end of the message from rank 0, or of the one
+ * back. */
 static uint32_t transfer_of(uint32_t rank, uint32_t round, bool back)
 {
     return rank * (TRANSFERS / 2) + 2 * round + back;
@@ -94,7 +100,7 @@ pp_status pp_ping_new(const pp_transport *transport, size_t bytes_max, pp_ping *
         memset(p->buffer[rank], 1, bytes_max);
     }
     *ping_out = p;
-    p = NULL; /* the caller's now */
+    p = NULL; /* owned by the caller now */
     return PP_OK;
 }
 
@@ -141,7 +147,8 @@ static pp_status wait(pp_ping *p, uint32_t rank, uint32_t round, bool back, pp_e
     return p->transport->wait(p->world, rank, transfer_of(rank, round, back), &done_ns, err);
 }
 
-/* Rank 0 has its receive posted when it sends, rank 1 when the message may come. */
+/* Both ranks post each receive before the message can arrive: rank 0 before it sends, rank 1 a
+ * round ahead. */
 static pp_status play(pp_ping *p, uint32_t rank, size_t bytes, uint32_t rounds, uint32_t step,
                       pp_err *err)
 {
@@ -163,8 +170,8 @@ static pp_status play(pp_ping *p, uint32_t rank, size_t bytes, uint32_t rounds, 
     return status;
 }
 
-/* One step of up to ROUNDS rounds. timing: of rank 0. mine: what rank 0 wants; went_out: was there
- * anything? */
+/* One step of up to ROUNDS rounds. `mine` counts on rank 0 only; `timing` is NULL on rank 1.
+ * *went_out is false when rank 0 announced the end. */
 static pp_status step(pp_ping *p, uint32_t rank, const order *mine, uint32_t number,
                       pp_timing *timing, bool *went_out, pp_err *err)
 {
@@ -237,7 +244,7 @@ void pp_ping_leave(pp_ping *p)
     if (p->serving)
         pthread_join(p->partner, NULL);
     p->serving = false;
-    p->hosted = 0; /* goodbye is said once */
+    p->hosted = 0; /* so that a second call does nothing */
 }
 
 pp_status pp_ping_run(pp_ping *p, size_t bytes, uint32_t runs, pp_timing *timing, pp_err *err)

@@ -1,3 +1,5 @@
+/* The matrix products of a layer and deterministic values for them, for one type of value: compiled
+ * for double, and again for float with PP_CPU_FLOAT. */
 #include "calib/measure/products.h"
 #include "runtime/cpu/matmul.h"
 

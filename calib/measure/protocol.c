@@ -1,3 +1,9 @@
+/* The measurement protocol. Every pass visits all points in a new random order, so that slow drifts
+ * of the machine do not look like an effect of size. A point is warmed up until time and runs
+ * suffice; then batches of runs, long enough for the clock, are timed until the 95 % interval of
+ * the median is narrow enough (order statistics) or the time of the point is spent. Timings during
+ * which the thread was preempted are voided while enough clean ones come.
+ * docs/calibration-probes.md explains the reasons. */
 #include "calib/measure/protocol.h"
 
 #include "runtime/core/clock.h"
@@ -10,9 +16,9 @@
 #include <string.h>
 
 #define RUNS_MAX (1u << 20)
-#define WARMUP_TIMES 10 /* of warmup_ns: what takes longer is warm */
+#define WARMUP_TIMES 10 /* the warm-up of a slow op ends after so many times warmup_ns */
 
-/* The timings of one lap at one point: clean ones, and all of them. */
+/* The timings of one lap at one point in one pass; clean ones are those without a preemption. */
 typedef struct tally {
     double clean[PP_TIMINGS_MAX], all[PP_TIMINGS_MAX];
     uint32_t clean_count, count;
@@ -28,11 +34,11 @@ typedef struct measuring {
     char *flush;    /* [flush_bytes] */
     size_t *order;  /* [points] */
     bool *left_out; /* [points] */
-    pp_ns end_ns;   /* of total_ns */
-    size_t left;    /* points of all passes, the one under way included */
+    pp_ns end_ns;   /* when total_ns is spent */
+    size_t left;    /* points still to measure in all passes, including the current one */
     bool hot;       /* the first warm-up is over */
-    bool late;      /* the total is spent: as little as will do */
-    uint32_t least; /* timings of the point under way */
+    bool late;      /* total_ns is spent: measure as little as possible */
+    uint32_t least; /* timings that the current point needs */
 } measuring;
 
 pp_protocol pp_protocol_default(bool quick)
@@ -84,7 +90,7 @@ void pp_timing_end(pp_timing *timing, uint32_t lap, uint32_t runs)
     pp_lap *of = &timing->lap[lap];
     if (timing->protocol->look) {
         now = look(timing->protocol);
-    } else { /* the other way round, so that looking is not measured */
+    } else { /* in reverse order, so that reading the clocks is not measured */
         now.thread_ns = pp_clock_thread_ns();
         now.wall_ns = pp_clock_now_ns();
         now.preemptions = pp_clock_preemptions();
@@ -106,21 +112,14 @@ static bool stopped(const measuring *m)
     return m->protocol->stop && *m->protocol->stop;
 }
 
-static bool same(double a, double b)
-{
-    return a == b || (isnan(a) && isnan(b));
-}
-
 static bool has_sample(const measuring *m, const pp_point *point, uint32_t lap, uint32_t pass)
 {
     const char *class_name = m->subject->series[point->series + lap].class_name;
     const pp_series *series = pp_samples_find(m->samples, class_name);
     for (size_t i = 0; series && i < series->count; i++) {
         const pp_sample *sample = &series->sample[i];
-        bool found = sample->pass == pass && sample->cold == point->cold;
-        for (int v = 0; v < PP_VARIABLE_COUNT && found; v++)
-            found = same(sample->at[v], point->at[v]);
-        if (found)
+        if (sample->pass == pass && sample->cold == point->cold &&
+            pp_variables_equal(sample->at, point->at))
             return true;
     }
     return false;
@@ -134,7 +133,7 @@ static bool is_known(const measuring *m, const pp_point *point, uint32_t pass)
     return lap == point->laps;
 }
 
-/* Empties caches by filling them with something else. */
+/* Empties the caches by filling them with other data. */
 static void flush(measuring *m)
 {
     volatile char *at = m->flush;
@@ -151,7 +150,7 @@ static pp_status run(measuring *m, size_t index, uint32_t runs, pp_timing *timin
     return subject->run(subject->context, index, runs, timing, err);
 }
 
-/* Nanoseconds of one run, all laps together. */
+/* Returns the nanoseconds of one run, summed over all laps. */
 static double run_ns(const measuring *m, size_t index, const pp_timing *timing)
 {
     double sum = 0;
@@ -162,7 +161,7 @@ static double run_ns(const measuring *m, size_t index, const pp_timing *timing)
     return sum;
 }
 
-/* runs_out: so many make a timing that lasts long enough. */
+/* Runs the point until it is warm. `runs_out` receives how many runs make a timing long enough. */
 static pp_status warm_up(measuring *m, size_t index, uint32_t *runs_out, pp_err *err)
 {
     const pp_protocol *protocol = m->protocol;
@@ -223,7 +222,8 @@ static int by_size(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Sorts the timings that count; voided ones do where there are too few others. */
+/* Sorts the timings that count into m->sorted and returns how many there are. Voided timings count
+ * where there are too few clean ones. */
 static size_t sort(const measuring *m, const tally *t)
 {
     bool crowded = t->clean_count < m->least;
@@ -244,7 +244,8 @@ static bool is_precise(const measuring *m, const tally *t)
     return half <= m->protocol->precision * pp_quantile(m->sorted, count, 0.5);
 }
 
-/* Patience with a busy machine: twice timings_min, for as many clean ones. */
+/* Returns true if every lap is precise. On a busy machine it waits for timings_min clean timings,
+ * but for at most twice as many in all. */
 static bool is_enough(const measuring *m, uint32_t laps)
 {
     const uint32_t least = m->least;
@@ -295,7 +296,7 @@ static pp_status add_sample(measuring *m, const pp_point *point, uint32_t lap, u
     return PP_OK;
 }
 
-/* Timings until they are enough, or the limits are reached. */
+/* Times the point until the timings are precise or a limit is reached, and adds its samples. */
 static pp_status time_point(measuring *m, size_t index, uint32_t pass, pp_err *err)
 {
     const pp_protocol *protocol = m->protocol;
@@ -338,7 +339,7 @@ static pp_status measure_point(measuring *m, size_t index, uint32_t pass, pp_err
     return status;
 }
 
-/* The rest may be measured all the same. */
+/* Leaves out a point that cannot be measured, so that the others still are. */
 static pp_status measure_or_leave_out(measuring *m, size_t index, uint32_t pass, pp_err *err)
 {
     char what[96];
@@ -425,7 +426,7 @@ static pp_status check(const pp_protocol *p, pp_err *err)
                       PP_TIMINGS_LEAST, PP_TIMINGS_MAX);
 }
 
-/* What was there before was measured in the same way, or is of somebody else. */
+/* Fails if samples from an earlier run have another source: they must not be mixed. */
 static pp_status check_known(const pp_subject *subject, const pp_samples *samples, pp_err *err)
 {
     for (size_t k = 0; k < subject->series_count; k++) {

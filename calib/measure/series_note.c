@@ -1,6 +1,6 @@
-/* Judges timings: how far the median of a point can be trusted, and whether whole passes differ
- * from each other by more than that, as they do when a processor grows hot or a machine fills up.
- */
+/* Judges timings: how precise the median of a point is, and whether whole passes differ from each
+ * other by more than that, as they do when a processor grows hot or other processes start. The
+ * effect of a pass is the median over points of the logarithm of its time over the point's mean. */
 #include "calib/measure/series_note.h"
 
 #include "calib/samples/order_statistics.h"
@@ -15,31 +15,23 @@ const char *pp_stopwatch_name(pp_stopwatch stopwatch)
     return names[stopwatch];
 }
 
-static bool same_point(const pp_sample *a, const pp_sample *b)
-{
-    for (int v = 0; v < PP_VARIABLE_COUNT; v++) {
-        if (a->at[v] != b->at[v] && !(isnan(a->at[v]) && isnan(b->at[v])))
-            return false;
-    }
-    return a->cold == b->cold;
-}
-
-/* Half the 95 % interval of a median of normally distributed times, relative: 1.96 sqrt(pi / 2)
- * standard deviations of the mean, and 2.563 of them from p10 to p90. */
+/* Half the 95 % interval of the median, relative, as if times were normally distributed: it is 1.96
+ * sqrt(pi / 2) standard errors of the mean, and p10 and p90 are 2.563 standard deviations apart. */
 static double interval_of(const pp_sample *sample)
 {
     return 0.958 * (sample->p90_s - sample->p10_s) / sqrt((double)sample->repeats) /
            sample->seconds;
 }
 
-/* Of each pass at the point of `sample`, into logs[pass]; false: a pass is missing. */
+/* Writes the logarithm of the time of each pass at the point of `sample` to logs[pass]. Returns
+ * false if a pass is missing. */
 static bool logs_of(const pp_series *series, const pp_sample *sample, uint32_t passes, double *logs)
 {
     for (uint32_t k = 0; k < passes; k++)
         logs[k] = NAN;
     for (size_t i = 0; i < series->count; i++) {
         const pp_sample *other = &series->sample[i];
-        if (same_point(sample, other))
+        if (sample->cold == other->cold && pp_variables_equal(sample->at, other->at))
             logs[other->pass] = log(other->seconds);
     }
     for (uint32_t k = 0; k < passes; k++) {
@@ -49,7 +41,8 @@ static bool logs_of(const pp_series *series, const pp_sample *sample, uint32_t p
     return true;
 }
 
-/* effect[pass]: how much slower than their points' average the pass was; all 0 when unknown. */
+/* Writes to effect[pass] how much slower than average the pass was, as a logarithm; 0 if no point
+ * was measured in all passes. */
 static void effects_of(const pp_series *series, uint32_t passes, double *logs, double *of_pass,
                        double *effect)
 {
@@ -90,7 +83,7 @@ pp_status pp_series_judge(const pp_series *series, double precision, pp_series_n
     size_t known = 0;
     for (size_t i = 0; i < series->count; i++)
         passes = series->sample[i].pass >= passes ? series->sample[i].pass + 1 : passes;
-    double *logs = pp_alloc_array(passes, 2 * sizeof *logs); /* and effects behind them */
+    double *logs = pp_alloc_array(passes, 2 * sizeof *logs); /* the second half are effects */
     double *of_pass = pp_alloc_array((size_t)passes * series->count, sizeof *of_pass);
     if (!logs || !of_pass) {
         free(logs);

@@ -1,5 +1,5 @@
-/* The slow-downs of probe interference: for every point that was timed alone and under load, how
- * many times as long it took; the factor is the median over points and passes. */
+/* The slow-downs that the probe `interference` measured: for every point that was timed alone and
+ * under load, the ratio of both times; the factor is the median over points and passes. */
 #include "calib/profile/interference.h"
 
 #include "calib/samples/order_statistics.h"
@@ -25,16 +25,13 @@ static const pp_sample *counterpart(const pp_series *series, const pp_sample *sa
 {
     for (size_t i = 0; i < series->count; i++) {
         const pp_sample *other = &series->sample[i];
-        bool found = other->pass == sample->pass;
-        for (int v = 0; v < PP_VARIABLE_COUNT && found; v++)
-            found = other->at[v] == sample->at[v] || (isnan(other->at[v]) && isnan(sample->at[v]));
-        if (found)
+        if (other->pass == sample->pass && pp_variables_equal(other->at, sample->at))
             return other;
     }
     return NULL;
 }
 
-/* The median of how much longer it takes; NaN where nothing was measured in both. */
+/* The median ratio of two classes, at least 1; NaN where no point was measured in both. */
 static pp_status ratio(const pp_samples *samples, const char *beside, const char *alone,
                        double *ratio_out, pp_err *err)
 {

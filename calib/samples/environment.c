@@ -1,5 +1,5 @@
-/* Looks at the machine and process: what explains measured times, from sysconf(), uname() and the
- * files of Linux under /proc and /sys. */
+/* Describes the machine and the process, from sysconf(), uname() and the files of Linux under /proc
+ * and /sys. What cannot be read stays unknown. */
 #define _GNU_SOURCE /* _SC_LEVEL3_CACHE_SIZE */
 #include "calib/samples/environment.h"
 
@@ -11,8 +11,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* What follows `key` in the first line of the file that begins with it; all of it where key is "".
- * "" when there is none. */
+/* Copies what follows `key` in the first line of the file that begins with it. The result is "" if
+ * there is no such line. */
 static void read_line(const char *path, const char *key, char *text, size_t size)
 {
     char line[256];

@@ -9,11 +9,11 @@
 
 bool pp_median_interval(size_t count, size_t *low_out, size_t *high_out)
 {
-    double term = pow(0.5, (double)count); /* of the binomial distribution */
-    double below = 0;                      /* P(fewer than `rank` values lie under the median) */
+    double term = pow(0.5, (double)count); /* P(exactly `rank` values lie below the median) */
+    double below = 0;                      /* P(fewer than `rank` values lie below the median) */
     size_t rank = 0;
     if (count > PP_TIMINGS_MAX)
-        return false; /* 2^-count would become 0 */
+        return false; /* 2^-count would underflow */
     while (rank < count && below + term <= 0.025) {
         below += term;
         term *= (double)(count - rank) / (double)(rank + 1);

@@ -1,3 +1,5 @@
+/* Lists of measured points, grouped into series by what was measured, and the reasons for which
+ * something was left out. */
 #include "calib/samples/samples.h"
 
 #include "sim/base/alloc.h"
@@ -17,6 +19,14 @@ static const char *const variable_keys[] = {
 const char *pp_variable_key(pp_variable variable)
 {
     return variable_keys[variable];
+}
+
+bool pp_variables_equal(const double a[PP_VARIABLE_COUNT], const double b[PP_VARIABLE_COUNT])
+{
+    int v = 0;
+    while (v < PP_VARIABLE_COUNT && (a[v] == b[v] || (isnan(a[v]) && isnan(b[v]))))
+        v++;
+    return v == PP_VARIABLE_COUNT;
 }
 
 pp_sample pp_sample_of(double seconds)
@@ -104,7 +114,7 @@ pp_status pp_samples_skip(pp_samples *samples, const char *what, const char *why
     if (status)
         return status;
     for (size_t i = 0; i + 1 < line.bytes; i++) {
-        if (line.data[i] == '\n') /* of a library */
+        if (line.data[i] == '\n') /* messages of libraries may have several lines */
             line.data[i] = ' ';
     }
     if (has_line(samples->skipped, line.data))
@@ -115,7 +125,7 @@ pp_status pp_samples_skip(pp_samples *samples, const char *what, const char *why
         return status;
     free(samples->skipped);
     samples->skipped = text.data;
-    text = (pp_text){ 0 }; /* the samples' now */
+    text = (pp_text){ 0 }; /* owned by the samples now */
     return PP_OK;
 }
 

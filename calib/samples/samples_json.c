@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* Positive, or absent: `value_out` stays. */
+/* Reads a positive time; where it is absent, *value_out stays as it is. */
 static pp_status read_seconds(const pp_json_at *object, const char *key, double *value_out,
                               pp_err *err)
 {
@@ -21,7 +21,7 @@ static pp_status read_seconds(const pp_json_at *object, const char *key, double 
     return PP_OK;
 }
 
-/* An integer from 0 on; absent: 0. */
+/* Reads an integer from 0 to `high`; where it is absent, the value is 0. */
 static pp_status read_count(const pp_json_at *object, const char *key, int64_t high,
                             int64_t *value_out, pp_err *err)
 {

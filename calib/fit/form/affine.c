@@ -1,3 +1,4 @@
+/* The simplest form of a kernel: a fixed time and a time per unit of size. */
 #include "calib/fit/form/form.h"
 
 static const char *unsuited(const pp_fit_points *points)

@@ -1,3 +1,6 @@
+/* Ring collectives: alpha + share * bytes / B * (1 + sqrt(b0 / bytes)), where share is the part of
+ * the bytes that each rank sends. The root lets bandwidth saturate slowly. It is the curve of
+ * pp_collective_seconds (sim/cost/kernel.h) inside a node. */
 #include "calib/fit/form/form.h"
 
 #include <math.h>
@@ -36,7 +39,6 @@ static void recall(const double *z, double *theta_out)
     theta_out[2] = z[2] * z[1];
 }
 
-/* The curve of pp_collective_seconds inside a node. */
 const pp_form pp_form_all_reduce = {
     .name = "all_reduce",
     .summary = "alpha + share bytes / B (1 + sqrt(b0 / bytes)); share 2(n - 1)/n, or half of it",

@@ -1,3 +1,4 @@
+/* The latency-bandwidth model of a message (Hockney 1994): alpha + bytes / B. */
 #include "calib/fit/form/form.h"
 
 static const char *unsuited(const pp_fit_points *points)

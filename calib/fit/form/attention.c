@@ -1,3 +1,5 @@
+/* Attention over several sequences of a microbatch: the scores take a time per squared length (Q is
+ * the sum of squared lengths), the rest a time per token (T is the sum of lengths). */
 #include "calib/fit/form/form.h"
 
 static void row(const pp_fit_point *point, const double *fixed, size_t fixed_count,

@@ -1,3 +1,5 @@
+/* Attention of few sequences: the form `attention` with a time per token of the longest sequence,
+ * whose blocks run alone at the end when the others are done. */
 #include "calib/fit/form/form.h"
 
 static void row(const pp_fit_point *point, const double *fixed, size_t fixed_count,

@@ -1,3 +1,5 @@
+/* Attention of short sequences: the form `attention` with a time per tile of 128 x 128 scores,
+ * since a kernel computes whole tiles even where a sequence fills them in part. */
 #include "calib/fit/form/form.h"
 
 static void row(const pp_fit_point *point, const double *fixed, size_t fixed_count,

@@ -1,11 +1,12 @@
-/* Places where a curve may bend. Only places between two neighbouring sizes that were measured are
- * told apart by the samples, so that trying those is an exact search; where they are many, evenly
- * spread ones are tried. */
+/* Candidates for the place where a curve bends. All places between the same two neighbouring sizes
+ * fit the samples equally well, so trying one place per gap is an exact search. Where there are
+ * more gaps than the caller wants to try, evenly spread ones are tried. O(count * values) per
+ * place. */
 #include "calib/fit/form/breakpoint.h"
 
 #include <math.h>
 
-/* The next larger value among the points; infinite: there is none. */
+/* Returns the next larger value among the points, or infinity if there is none. */
 static double next_value(const pp_fit_points *points, double (*of)(const pp_fit_point *point),
                          double after)
 {

@@ -1,3 +1,6 @@
+/* Send and receive of NCCL: a message gets n channels (calib/fit/fit_points.c has the rule), so
+ * that either these or the link limit it: alpha + bytes / min(n * C, L). The structure is the
+ * number of channels from which on the link is the limit. */
 #include "calib/fit/form/breakpoint.h"
 
 #include <math.h>
@@ -16,16 +19,15 @@ static const char *unsuited(const pp_fit_points *points)
     return NULL;
 }
 
-/* From how many channels on the link is the limit. */
 static size_t structure(const pp_fit_points *points, size_t index, double *fixed, bool *more_out)
 {
     fixed[0] = pp_form_breakpoint(points, channels_of, 1, 16, index, more_out);
     return 1;
 }
 
-/* The limits join smoothly: time per byte is the 8-norm of both, so that where they are equal it is
- * 9 % above either. A norm is the sum of its derivatives times their variables, which are the row.
- */
+/* The limits join smoothly: the time per byte is the 8-norm of the two limits' times per byte, so
+ * that it is 9 % above either where these are equal. By Euler's theorem a norm is the sum of its
+ * derivatives times its variables; the derivatives are the row. */
 static void row(const pp_fit_point *point, const double *fixed, size_t fixed_count,
                 const double *theta, double *row_out)
 {
@@ -45,7 +47,6 @@ static void row(const pp_fit_point *point, const double *fixed, size_t fixed_cou
     row_out[2] = thick * bytes;
 }
 
-/* NCCL gives a message n of its channels: calib/fit/fit_points.c. */
 const pp_form pp_form_channels = {
     .name = "channels",
     .summary = "alpha + bytes / min(n channel, link)",

@@ -1,3 +1,6 @@
+/* A floor that small sizes do not undercut, then a straight line: max(floor, a + b size). The
+ * structure is the size at which the floor ends; once there are coefficients, the larger branch
+ * holds. */
 #include "calib/fit/form/breakpoint.h"
 
 static double size_of(const pp_fit_point *point)
@@ -5,7 +8,7 @@ static double size_of(const pp_fit_point *point)
     return point->size;
 }
 
-/* Where the floor ends: two sizes at least on it and two beyond. */
+/* At least two sizes must lie on the floor and two beyond it. */
 static size_t structure(const pp_fit_points *points, size_t index, double *fixed, bool *more_out)
 {
     fixed[0] = pp_form_breakpoint(points, size_of, 2, 8, index, more_out);

@@ -1,29 +1,29 @@
-/* Forms of cost functions: one file in calib/fit/form/ and one line in calib/forms.def each.
+/* Forms of cost functions; each is one file in calib/fit/form/ and one line in calib/forms.def.
  *
- * Given a structure (where a curve bends, how large a tile is), every form is a sum of known terms
- * of a point times coefficients: seconds = sum of row[k] * theta[k]. calib/fit/fit_series.h tries
- * the structures and fits the coefficients. */
+ * Once its structure is chosen (where a curve bends, how large a tile is), every form is a sum of
+ * known terms of a point times coefficients: seconds = sum of row[k] * theta[k].
+ * calib/fit/fit_series.h tries the structures and fits the coefficients. */
 #ifndef PPSIM_CALIB_FIT_FORM_FORM_H
 #define PPSIM_CALIB_FIT_FORM_FORM_H
 
 #include "calib/samples/samples.h"
 
-#define PP_FORM_TERMS_MAX 5  /* of a form that is not monotone: 2^terms active sets are tried */
-#define PP_FORM_KNOTS_MAX 32 /* of one that is */
+#define PP_FORM_TERMS_MAX 5  /* of a form that is not monotone; 2^terms active sets are tried */
+#define PP_FORM_KNOTS_MAX 32 /* of a monotone form */
 #define PP_FORM_MAX 16       /* entries of forms.def */
 
-/* A sample with what is known of its series. */
+/* A sample with the facts of its series that forms need. */
 typedef struct pp_fit_point {
-    double at[PP_VARIABLE_COUNT]; /* CHANNELS: as measured, or by NCCL's rule; NaN: not known */
-    double size;                  /* of links: bytes; of kernels: 2mnk, tokens, parameters, bytes */
-    double share;                 /* of the bytes that a ring moves: 2(n - 1)/n or (n - 1)/n */
-    double seconds;               /* NaN in a prediction */
+    double at[PP_VARIABLE_COUNT]; /* NaN: not known; CHANNELS as measured, or by NCCL's rule */
+    double size;                  /* links: bytes; kernels: 2mnk, else tokens, parameters, bytes */
+    double share;                 /* part of the bytes that a ring moves: 2(n - 1)/n or (n - 1)/n */
+    double seconds;               /* measured; NaN in a prediction */
     double ranks;                 /* 0: not known */
     uint32_t key;                 /* equal for all repeats of one size */
     const pp_sample *sample;      /* NULL in a prediction */
 } pp_fit_point;
 
-/* Sorted by size. */
+/* The points of one fit, sorted by size. */
 typedef struct pp_fit_points {
     pp_fit_point *point;
     size_t count;
@@ -34,7 +34,8 @@ typedef struct pp_fit_points {
     bool assumed; /* that a communicator of one node has 32 p2p channels, 32 per peer */
 } pp_fit_points;
 
-/* z = value^(1 / power) is what is about normally distributed: 1, -1 for rates, 2 for squares. */
+/* A parameter as users see it. z = value^(1 / power) is approximately normally distributed; power
+ * is 1, -1 for rates, or 2 for squares. */
 typedef struct pp_form_parameter {
     const char *name, *unit;
     int power;
@@ -43,19 +44,22 @@ typedef struct pp_form_parameter {
 typedef struct pp_form {
     const char *name;
     const char *summary;
-    unsigned needs; /* PP_FORM_NEEDS of variables */
-    size_t terms;   /* coefficients, none negative; 0: one per knot, never falling */
-    size_t scanned; /* numbers that the structure chooses: they count as parameters too */
+    unsigned needs; /* PP_FORM_NEEDS of the variables that every point must have */
+    size_t terms;   /* non-negative coefficients; 0: one per knot, non-decreasing */
+    size_t scanned; /* numbers that the structure chooses; they count as parameters */
     pp_form_parameter parameter[PP_FORM_TERMS_MAX]; /* one per term; the first names all knots */
-    /* Why the form does not suit these points; NULL: it does. NULL itself: it always does. */
+    /* Returns why the form does not suit these points, or NULL if it does. May be NULL: it always
+     * does. */
     const char *(*unsuited)(const pp_fit_points *points);
-    /* Writes structure `index` to fixed: [PP_FORM_KNOTS_MAX] and returns how many numbers it has;
-     * sets *more_out while there are further ones. NULL: there is one, without numbers. */
+    /* Writes structure number `index` to fixed[PP_FORM_KNOTS_MAX] and returns how many numbers it
+     * has; NaN among them: skip it. Sets *more_out while there are further structures. May be NULL:
+     * the only structure has no numbers. */
     size_t (*structure)(const pp_fit_points *points, size_t index, double *fixed, bool *more_out);
-    /* theta NULL: the branch is the structure's choice; otherwise the larger one holds. */
+    /* Writes the terms of a point. A form with branches takes the one that `fixed` chooses where
+     * theta is NULL, otherwise the one that is larger with theta. */
     void (*row)(const pp_fit_point *point, const double *fixed, size_t fixed_count,
                 const double *theta, double *row_out);
-    /* From coefficients to z of the parameters and back. NULL: they are the same. */
+    /* Converts coefficients to z of the parameters, and back. Both NULL: they are the same. */
     void (*report)(const double *theta, double *z_out);
     void (*recall)(const double *z, double *theta_out);
 } pp_form;

@@ -1,10 +1,12 @@
+/* Straight lines between knots at measured sizes, never falling: the form for anything that no
+ * other form describes. The coefficients are the times at the knots. */
 #include "calib/fit/form/form.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Knots at sizes that were measured, as many as a third of the points can carry. Every size where
- * they can; otherwise evenly spread, the ends included. */
+/* Places at most a third as many knots as there are points: at every measured size if there are few
+ * enough, otherwise evenly spread over the sizes, including both ends. */
 static size_t structure(const pp_fit_points *points, size_t index, double *fixed, bool *more_out)
 {
     (void)index;
@@ -28,7 +30,7 @@ static size_t structure(const pp_fit_points *points, size_t index, double *fixed
     return placed;
 }
 
-/* Beyond the ends the outer segments go on, but never below a tenth of the first knot. */
+/* Beyond the ends the outer segments are extended, but not below a tenth of the first knot. */
 static void row(const pp_fit_point *point, const double *fixed, size_t fixed_count,
                 const double *theta, double *row_out)
 {

@@ -6,7 +6,7 @@
 
 size_t pp_form_count(void);
 const pp_form *pp_form_at(size_t index);
-/* NULL when unknown. */
+/* Returns NULL when the name is unknown. */
 const pp_form *pp_form_find(const char *name);
 
 #endif

@@ -1,6 +1,7 @@
+/* Matrix products whose rate saturates with the number of rows: the rate is P m / (m + m0), so that
+ * the time is 2mnk / P + 2nk m0 / P, which is linear in 1 / P and m0 / P. */
 #include "calib/fit/form/form.h"
 
-/* 2mnk / (P m / (m + m0)) = 2mnk / P + 2nk m0 / P */
 static void row(const pp_fit_point *point, const double *fixed, size_t fixed_count,
                 const double *theta, double *row_out)
 {

@@ -1,3 +1,5 @@
+/* Matrix products in waves: a GPU computes one output tile per SM at a time, so that the time grows
+ * in steps with ceil(tiles / SMs). The structure is the size of a tile. */
 #include "calib/fit/form/form.h"
 
 #include <math.h>
