@@ -1,8 +1,7 @@
-/* Tables as papers and wikis have them: a row per message size, a column per number of ranks, bus
- * bandwidths in GB/s. Comments may say what was run: "sendrecv_perf", "NCCL 2.29.7", "8 B200 per
- * node", "16 p2p channels, 4 per peer" (of the first column; NCCL's rule gives those of the
- * others).
- */
+/* The import of tables of bus bandwidths in GB/s, as papers and wikis show them, with a row per
+ * message size and a column per number of ranks. Comments may say what was run: "sendrecv_perf",
+ * "NCCL 2.29.7", "8 B200 per node", "16 p2p channels, 4 per peer" (in the first column; NCCL's rule
+ * gives those of the others). */
 #include "calib/import/common/columns.h"
 #include "calib/import/import.h"
 #include "calib/import/nccl/nccl_section.h"
@@ -18,11 +17,11 @@ typedef struct table {
     char class_name[32];
     char library[32];
     char source[128];
-    int64_t per_node;                    /* ranks; 0: not said */
-    int64_t channels_max, channels_peer; /* 0: not said */
-    size_t columns;                      /* with the one of the sizes; 0: no header yet */
+    int64_t per_node;                    /* ranks per node; 0: not known */
+    int64_t channels_max, channels_peer; /* 0: not known */
+    size_t columns;                      /* including that of the sizes; 0: no header was read */
     int64_t ranks[COLUMNS_MAX];
-    size_t first; /* series of this table */
+    size_t first; /* index of the first series of this table */
     size_t rows;
 } table;
 
@@ -38,7 +37,7 @@ static bool recognise(const char *text, size_t bytes)
     return false;
 }
 
-/* "16 p2p channels, 4 per peer", or as NCCL INFO has it, "16 p2p channels per peer". */
+/* Reads "16 p2p channels, 4 per peer", or "16 p2p channels per peer" as NCCL's logs have it. */
 static void read_channels(table *t, pp_span word, const pp_span before[2], int64_t *last)
 {
     int64_t number;
@@ -76,7 +75,7 @@ static void read_comment(table *t, pp_span line)
     }
 }
 
-/* Sum of what nccl-tests multiplies the bandwidth by. doc/PERFORMANCE.md there. */
+/* Returns the factor from bandwidth to bus bandwidth (doc/PERFORMANCE.md of nccl-tests). */
 static double bus_factor(const char *class_name, double ranks)
 {
     if (strcmp(class_name, "send_recv") == 0)
@@ -118,7 +117,7 @@ static pp_status read_header(table *t, const pp_cell_text *cells, size_t count, 
     return status;
 }
 
-/* Half a unit of the last digit that was written. */
+/* Returns half a unit of the last digit that was printed. */
 static double rounding(pp_span text)
 {
     const char *point = memchr(text.at, '.', text.bytes);

@@ -1,5 +1,5 @@
-/* One format of measurements by other programs: one file in calib/import/ and one line in
- * calib/imports.def each. */
+/* The plug-in interface of imports: formats in which other programs write measurements. An import
+ * is one file in calib/import/ and one line in calib/imports.def. */
 #ifndef PPSIM_CALIB_IMPORT_IMPORT_H
 #define PPSIM_CALIB_IMPORT_IMPORT_H
 
@@ -8,10 +8,11 @@
 typedef struct pp_import {
     const char *name;
     const char *summary;
-    /* Does `text` look like this format? Looks at its first bytes only. */
+    /* Returns whether `text` looks like this format, from its beginning. */
     bool (*recognise)(const char *text, size_t bytes);
-    /* samples: empty before, partly filled when it fails.  file: for messages and `source`.
-     * Fails: INPUT with file:line[:column] or a JSON pointer, NOMEM. */
+    /* Reads the series of a file. samples: empty before; partly filled if it fails. file: its name,
+     * for errors and as the source of the series. Fails: INPUT with file:line[:column] or a JSON
+     * pointer, NOMEM. */
     pp_status (*read)(const char *text, size_t bytes, const char *file, pp_samples *samples,
                       pp_err *err);
 } pp_import;

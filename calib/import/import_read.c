@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As PowerShell writes what it redirects. */
+/* Returns whether the text is UTF-16, which PowerShell writes when output is redirected. */
 static bool is_utf16(const char *text, size_t bytes)
 {
     return bytes >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0);
@@ -54,7 +54,7 @@ static pp_status join_skipped(pp_samples *samples, const char *more, pp_err *err
     return PP_OK;
 }
 
-/* One profile has one device: where files differ or do not say theirs, that is noted. */
+/* A profile has one device: adds a note if files have different ones, or do not say theirs. */
 static pp_status note_device(const pp_samples *from, const char *file, pp_samples *samples,
                              pp_err *err)
 {
@@ -76,7 +76,7 @@ static pp_status note_device(const pp_samples *from, const char *file, pp_sample
     return join_skipped(samples, note, err);
 }
 
-/* Moves the series of `from` behind those of `samples`; nothing moves when it fails. */
+/* Moves the series of `from` to the end of `samples`; none is moved if it fails. */
 static pp_status merge(pp_samples *from, const char *file, pp_samples *samples, pp_err *err)
 {
     void *all = samples->series;

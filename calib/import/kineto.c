@@ -1,9 +1,12 @@
-/* Recordings of PyTorch's profiler (Kineto): the Trace Event JSON of export_chrome_trace.
- * An op is a range that has a name: PyTorch 2.13's pipeline runtime calls its ranges "PP:3F7"
- * (torch/distributed/pipelining/schedules.py, _get_profiler_function_name), its schedules of one
- * stage per rank "Forward 7" and "Backward 7"; anybody may record "ppsim:3F7 tokens=4096".
- * Where kernels were recorded, an op takes the sum of the kernels that were launched within it,
- * those of NCCL left out; otherwise the range itself. */
+/* The import of recordings of PyTorch's profiler (Kineto), the Trace Event JSON that
+ * export_chrome_trace writes. An op is a range with a certain name: the pipeline runtime of PyTorch
+ * 2.13 calls its ranges "PP:3F7" (torch/distributed/pipelining/schedules.py,
+ * _get_profiler_function_name), its schedules of one stage per rank call theirs "Forward 7" and
+ * "Backward 7", and with record_function() a program can record "ppsim:3F7 tokens=4096".
+ * If kernels were recorded, the time of an op is the sum of the kernels that were launched within
+ * its range, without those of NCCL; otherwise it is the time of the range. A kernel is matched with
+ * its launch by their correlation, and the launch with the range around it by process and time: O(n
+ * log n) in the events that matter. */
 #include "calib/import/common/skips.h"
 #include "calib/import/common/trace_ops.h"
 #include "calib/import/import.h"
@@ -22,8 +25,8 @@ enum { EVENTS_MAX = 3 << 26, NESTED_MAX = 64 };
 typedef struct range {
     double begin_us, end_us;
     uint64_t process;
-    bool needs_kernels; /* its own duration holds waits: not taken without kernels */
-    bool holds_waits;   /* taken without kernels, with a note */
+    bool needs_kernels; /* its duration includes waits, so that it is useless without kernels */
+    bool holds_waits; /* its duration may include waits; without kernels it is used, with a note */
     pp_trace_op op;
     double kernels_us;
     size_t kernels;
@@ -58,11 +61,12 @@ static void free_reader(reader *r)
     pp_skips_free(&r->notes);
 }
 
-static PP_LIST_ADD(add_range, reader, range, range) static PP_LIST_ADD(
-    add_launch, reader, launch, launch) static PP_LIST_ADD(add_kernel, reader, kernel, kernel)
+PP_LIST_ADD_STATIC(add_range, reader, range, range)
+PP_LIST_ADD_STATIC(add_launch, reader, launch, launch)
+PP_LIST_ADD_STATIC(add_kernel, reader, kernel, kernel)
 
-    /* "tokens=4096 square_sum=1e6" into the variables; false when it is anything else. */
-    static bool read_variables(pp_span rest, double *at)
+/* Reads variables such as "tokens=4096 square_sum=1e6". Returns false if there is anything else. */
+static bool read_variables(pp_span rest, double *at)
 {
     pp_span word;
     while (pp_span_word(&rest, &word)) {
@@ -80,7 +84,7 @@ static PP_LIST_ADD(add_range, reader, range, range) static PP_LIST_ADD(
     return true;
 }
 
-/* A schedule of one stage per rank does not say which stage it is. */
+/* Reads "Forward 7" or "Backward 7", which do not say the stage. */
 static bool read_plain_name(pp_span name, range *found)
 {
     int64_t microbatch = 0;
@@ -193,7 +197,9 @@ static pp_status take_event(void *context, const pp_event *e, pp_err *err)
     return PP_OK;
 }
 
-/* "deviceProperties": [{"id": 0, "name": "NVIDIA H200", ...}, ...] */
+/* Takes the name of the first device from "deviceProperties": [{"id": 0, "name": "NVIDIA H200",
+ * ...},
+ * ...]. */
 static pp_status take_member(void *context, const pp_event_member *member, pp_err *err)
 {
     reader *r = context;
@@ -236,13 +242,13 @@ static int compare_ranges(const void *left, const void *right)
     return (a->begin_us > b->begin_us) - (a->begin_us < b->begin_us);
 }
 
-/* The last range of the process that begins before the launch and holds it. Backwards are launched
- * by threads of autograd, so that threads say nothing. */
+/* Returns the last range of the process that begins before the launch and contains it. Threads are
+ * not compared, as autograd launches backwards from threads of its own. */
 static range *range_of(reader *r, const launch *l)
 {
     size_t low = 0;
     size_t high = r->range_count;
-    while (low < high) { /* the first that begins behind it */
+    while (low < high) { /* finds the first range that begins after the launch */
         size_t middle = low + (high - low) / 2;
         const range *m = &r->range[middle];
         bool behind =
@@ -280,7 +286,7 @@ static void attribute(reader *r)
     }
 }
 
-/* The ops that have a time, at the front of ops_out. */
+/* Writes the ops that have a time to `ops`, and returns their number. */
 static size_t collect(reader *r, pp_trace_op *ops)
 {
     size_t count = 0;
@@ -330,7 +336,7 @@ static pp_status gather(reader *r, const char *file, pp_samples *samples, pp_err
 
 static bool recognise(const char *text, size_t bytes)
 {
-    /* Behind what may be a list of all process groups. */
+    /* A list of all process groups may stand before the events. */
     pp_span begin = { text, bytes < 1 << 22 ? bytes : 1 << 22 };
     return pp_span_find(begin, "\"traceEvents\"") || pp_span_find(begin, "\"schemaVersion\"");
 }

@@ -1,12 +1,12 @@
-/* Timers of Megatron-LM (--timing-log-level 2): forward-compute and backward-compute, each the sum
- * over the microbatches of one iteration (megatron/core/timers.py, forward_step and backward_step
- * of megatron/core/pipeline_parallel/schedules.py). Four layouts:
- *   --timing-log-option minmax   "(min, max) time across ranks (ms):", "    NAME ....:
- * (1.00, 2.00)"
- *   --timing-log-option max      "max time across ranks (ms):", "    NAME ....: 2.00"
- *   --timing-log-option all      "times across ranks (ms):", "  NAME:", "     rank  0: 1.00"
- *   older versions               "time (ms) | NAME: 1.00 | NAME: 2.00"
- * What a microbatch is stands among the arguments that Megatron prints at its start. */
+/* The import of the timers of Megatron-LM (--timing-log-level 2). Used are forward-compute and
+ * backward-compute, each the sum over the microbatches of one iteration (megatron/core/timers.py,
+ * forward_step and backward_step of megatron/core/pipeline_parallel/schedules.py). There are four
+ * layouts:
+ *   --timing-log-option minmax:  "(min, max) time across ranks (ms):", "  NAME ..: (1.00, 2.00)"
+ *   --timing-log-option max:     "max time across ranks (ms):", "  NAME ..: 2.00"
+ *   --timing-log-option all:     "times across ranks (ms):", "  NAME:", "     rank  0: 1.00"
+ *   older versions:              "time (ms) | NAME: 1.00 | NAME: 2.00"
+ * The size of a microbatch is among the arguments that Megatron-LM prints when it starts. */
 #include "calib/import/common/lines.h"
 #include "calib/import/common/skips.h"
 #include "calib/import/common/trace_ops.h"
@@ -21,12 +21,12 @@
 
 enum { OPS_MAX = 1 << 24 };
 
-/* Which ranks a time is of, beside the stages, which are 0 and more. */
+/* Ranks of a time that are no stage; stages are 0 and more. */
 enum { OF_FASTEST = -1, OF_SLOWEST = -2, OF_LAST = -3 };
 
 typedef enum mode { MODE_NONE, MODE_MINMAX, MODE_MAX, MODE_ALL } mode;
 
-/* Of the arguments; 0: not said. */
+/* Arguments of the run; 0: not known. */
 typedef struct settings {
     int64_t micro_batch, global_batch, data_parallel, pipeline, seq_length, world, microbatches;
 } settings;
@@ -34,9 +34,9 @@ typedef struct settings {
 typedef struct reader {
     settings settings;
     mode mode;
-    bool timed; /* under a line that names a timer that is taken (MODE_ALL) */
+    bool timed; /* the last line with a name was of a timer that is used (MODE_ALL) */
     pp_op_kind kind;
-    pp_trace_op *op; /* op.stage: a rank, or OF_...; op.seconds: of the iteration */
+    pp_trace_op *op; /* op.stage: a rank or OF_...; op.seconds: of a whole iteration */
     size_t count, capacity;
     pp_skips notes;
 } reader;
@@ -98,7 +98,7 @@ static pp_status add_time(reader *r, pp_span number, int64_t rank, size_t line, 
     return PP_OK;
 }
 
-/* Without the brackets, comma or colon that touch it. */
+/* Cuts off brackets, commas and colons around a word. */
 static pp_span bare(pp_span word)
 {
     while (word.bytes && memchr("(|", word.at[0], 2))
@@ -128,8 +128,9 @@ static void set_setting(reader *r, pp_span name, pp_span value)
     }
 }
 
-/* "  micro_batch_size ......................... 1", "using world size: 8, data-parallel size: 1,
- * ..." "setting number of microbatches to constant 8", "... | global batch size:    16 | ..." */
+/* Reads settings from lines such as "  micro_batch_size ......................... 1", "using world
+ * size: 8, data-parallel size: 1, ...", "setting number of microbatches to constant 8" and "... |
+ * global batch size:    16 | ...". */
 static void read_settings(reader *r, pp_span line)
 {
     static const struct {
@@ -167,7 +168,7 @@ static void read_settings(reader *r, pp_span line)
         set_setting(r, name, value);
 }
 
-/* "NAME ....: (1.00, 2.00)" or "NAME ....: 2.00". Ends the block at a line that is neither. */
+/* Reads "NAME ....: (1.00, 2.00)" or "NAME ....: 2.00". Any other line ends the block. */
 static pp_status read_timer(reader *r, pp_span line, size_t number, pp_err *err)
 {
     pp_span name;
@@ -193,7 +194,7 @@ static pp_status read_timer(reader *r, pp_span line, size_t number, pp_err *err)
     return status ? status : add_time(r, bare(value[count - 1]), OF_SLOWEST, number, err);
 }
 
-/* "NAME:" or "rank  0: 1.00" */
+/* Reads "NAME:" or "rank  0: 1.00". */
 static pp_status read_ranks(reader *r, pp_span line, size_t number, pp_err *err)
 {
     pp_span word;
@@ -220,7 +221,7 @@ static pp_status read_ranks(reader *r, pp_span line, size_t number, pp_err *err)
     return add_time(r, value, rank, number, err);
 }
 
-/* "time (ms) | forward-compute: 58.16 | backward-compute: 42.66 | ..." */
+/* Reads "time (ms) | forward-compute: 58.16 | backward-compute: 42.66 | ...". */
 static pp_status read_old(reader *r, pp_span line, size_t number, pp_err *err)
 {
     pp_span name;
@@ -233,7 +234,7 @@ static pp_status read_old(reader *r, pp_span line, size_t number, pp_err *err)
     return status;
 }
 
-/* What torchrun puts in front: "[default0]:", "[rank0]: ". */
+/* Cuts off what torchrun ("[default0]:", "[rank0]: ") and srun put before a line. */
 static pp_span strip_label(pp_span line)
 {
     pp_span rest = line;
@@ -275,8 +276,8 @@ static pp_status read_line(reader *r, pp_span line, size_t number, pp_err *err)
     return PP_OK;
 }
 
-/* Megatron places pipeline ranks outermost: rank / (world / pipeline). Without the sizes, ranks do
- * not say which stage they are. */
+/* Replaces ranks by stages. Megatron-LM places pipeline ranks outermost: the stage of a rank is
+ * rank / (world / pipeline). If these sizes are not known, ranks are used as stages. */
 static void stages_of_ranks(reader *r)
 {
     int64_t world = r->settings.world;
@@ -301,11 +302,12 @@ static void stages_of_ranks(reader *r)
     }
 }
 
-/* pp_trace_ops_gather takes stages alone; these have names. */
+/* Gathers the times of `of`, or of all stages, and appends `suffix` to the names of their series;
+ * pp_trace_ops_gather knows stages only. */
 static pp_status gather_named(reader *r, int64_t of, const char *suffix, const char *file,
                               pp_samples *samples, pp_err *err)
 {
-    size_t from = 0; /* ops of `of` are brought to the front, those of others behind */
+    size_t from = 0; /* number of ops of `of`, which are moved to the front */
     size_t before = samples->count;
     for (size_t i = 0; i < r->count; i++) {
         if (of >= 0 ? r->op[i].stage < 0 : r->op[i].stage != of)
@@ -324,7 +326,7 @@ static pp_status gather_named(reader *r, int64_t of, const char *suffix, const c
         size_t used = strlen(name);
         snprintf(name + used, sizeof samples->series[i].class_name - used, "%s", suffix);
     }
-    for (size_t i = from; i < r->count; i++) /* what was taken is done */
+    for (size_t i = from; i < r->count; i++) /* removes the ops that were gathered */
         r->op[i - from] = r->op[i];
     r->count -= from;
     return status;

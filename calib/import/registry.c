@@ -1,5 +1,4 @@
-/* The table of imports, in the order of calib/imports.def, which is the order in which a file is
- * offered to them. */
+/* The table of imports. A file is offered to them in the order of calib/imports.def. */
 #include "calib/import/registry.h"
 
 #include "sim/base/registry.h"

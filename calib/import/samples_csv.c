@@ -1,4 +1,4 @@
-/* Our own format (docs/formats.md): whoever can print lines can write it. */
+/* The import of ppsim's own format samples-csv (docs/formats.md), which any program can print. */
 #include "calib/import/common/columns.h"
 #include "calib/import/common/skips.h"
 #include "calib/import/import.h"
@@ -12,7 +12,7 @@ enum { COLUMNS_MAX = 64, SERIES_MAX = 4096, SAMPLES_MAX = 1 << 24 };
 
 static const char magic[] = "# ppsim.samples 1";
 
-/* Behind the variables of samples.h. */
+/* The columns after those of the variables of samples.h. */
 enum {
     COLUMN_CLASS = PP_VARIABLE_COUNT,
     COLUMN_SECONDS,
@@ -53,9 +53,9 @@ typedef struct table {
     const char *file;
     pp_samples *samples;
     int kind[COLUMNS_MAX];
-    size_t columns; /* 0: no header yet */
+    size_t columns; /* 0: no header was read */
     size_t rows;
-    bool says_link; /* has the column; otherwise the class decides */
+    bool says_link; /* there is a column for it; otherwise the class decides */
     char source[128];
 } table;
 

@@ -1,4 +1,4 @@
-/* Our own format (docs/formats.md): "series" as a profile keeps them. */
+/* The import of ppsim's own format samples-json (docs/formats.md): series as a profile has them. */
 
 #include "calib/samples/samples_json.h"
 #include "calib/import/common/skips.h"

@@ -17,4 +17,8 @@
         return &in->list[in->list##_count++];                                                   \
     }
 
+/* The same for a function of one file. */
+#define PP_LIST_ADD_STATIC(function, owner, list, type) \
+    static PP_LIST_ADD(function, owner, list, type)
+
 #endif

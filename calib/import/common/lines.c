@@ -1,5 +1,5 @@
-/* Goes through a text line by line, whichever system it was written on: a byte-order mark and the
- * carriage returns of Windows are left out. */
+/* Goes through a text line by line. A byte-order mark and the carriage returns of Windows are left
+ * out. */
 #include "calib/import/common/lines.h"
 
 #include <string.h>

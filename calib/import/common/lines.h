@@ -6,11 +6,11 @@
 
 typedef struct pp_lines {
     const char *next, *end;
-    size_t number; /* of `line`, from 1 */
-    pp_span line;  /* without its end */
+    size_t number; /* of the current line, from 1 */
+    pp_span line;  /* the current line, without its line feed */
 } pp_lines;
 
-/* The text is not copied. */
+/* Begins before the first line. The text is not copied. */
 pp_lines pp_lines_of(const char *text, size_t bytes);
 /* Moves to the next line; returns false when there is none. */
 bool pp_lines_next(pp_lines *lines);

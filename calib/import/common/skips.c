@@ -73,7 +73,7 @@ pp_status pp_skips_finish(const pp_skips *notes, const char *file, const char *n
                           first ? first->reason : "");
     }
     pp_text text = { 0 };
-    const char *name = pp_file_name(file); /* these lines are kept */
+    const char *name = pp_file_name(file); /* the notes are stored in profiles */
     for (size_t i = 0; i < notes->count; i++) {
         const pp_skip *note = &notes->note[i];
         pp_text_add(&text, "%.200s", name);

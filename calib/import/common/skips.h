@@ -11,15 +11,16 @@ typedef struct pp_skip {
     size_t first, last, count; /* lines, or 0 */
 } pp_skip;
 
-/* Owner frees with pp_skips_free. */
+/* All zero is empty. The owner frees it with pp_skips_free. */
 typedef struct pp_skips {
     pp_skip *note;
     size_t count, capacity;
-    size_t beyond; /* that had another reason than the first PP_SKIPS_MAX */
+    size_t beyond; /* number of notes whose reason came after PP_SKIPS_MAX others */
     bool failed;   /* memory ran out: reported by pp_skips_finish */
 } pp_skips;
 
-/* Notes that something was left out. line: where; 0: about the file as a whole. */
+/* Notes that something was left out, for the reason that is printed. line: where it stands; 0: the
+ * note is about the whole file. */
 void pp_skip_add(pp_skips *notes, size_t line, const char *format, ...) PP_PRINTF(3, 4);
 void pp_skips_free(pp_skips *notes);
 /* Moves the notes to samples->skipped. When no sample was read, fails with INPUT: `nothing` and
@@ -27,7 +28,7 @@ void pp_skips_free(pp_skips *notes);
 PP_MUST_CHECK pp_status pp_skips_finish(const pp_skips *notes, const char *file,
                                         const char *nothing, pp_samples *samples, pp_err *err);
 
-/* The part of `path` behind its last slash: no directories of one machine end up in a profile. */
+/* Returns the part of `path` after its last slash, so that profiles hold no directories. */
 const char *pp_file_name(const char *path);
 
 #endif

@@ -1,5 +1,5 @@
-/* The files of nccl-tests -J, versions 1 to 3. `env` is the whole environment of whoever ran it: it
- * is never looked at, and no message quotes the file. */
+/* Reads the files of nccl-tests -J, versions 1 to 3. Their member `env` is the whole environment of
+ * the person who ran the test: it is never read, and no message quotes the file. */
 #include "calib/import/nccl/nccl_json.h"
 
 #include "calib/import/nccl/nccl_section.h"
@@ -20,7 +20,7 @@ typedef struct reader {
     const char *library;
     pp_nccl_section section;
     pp_skips notes;
-    double *times; /* of one row */
+    double *times; /* of the iterations of one row */
     size_t times_capacity;
 } reader;
 
@@ -36,7 +36,7 @@ static pp_span span_of(const char *text)
     return (pp_span){ text, strlen(text) };
 }
 
-/* A number; NaN where it is null, absent, "nan" or another text. */
+/* Returns a number; NaN if it is null, absent, "nan" or another text. */
 static double number_at(const pp_json_at *object, const char *key)
 {
     pp_json_at at = { 0 };
@@ -48,7 +48,7 @@ static double number_at(const pp_json_at *object, const char *key)
     return value;
 }
 
-/* "" where it is absent or no text. */
+/* Returns a text; "" if it is absent or no text. */
 static const char *text_at(const pp_json_at *object, const char *key)
 {
     pp_json_at at = { 0 };
@@ -72,7 +72,7 @@ static pp_status read_program(reader *r, const pp_json_at *root, pp_err *err)
     const char *perf = pp_span_find(name, "_perf");
     if (!perf)
         return pp_json_fail(&first, err, "is no program of nccl-tests, such as sendrecv_perf");
-    name.bytes = (size_t)(perf - name.at) + 5; /* without "_mpi" */
+    name.bytes = (size_t)(perf - name.at) + 5; /* cuts off "_mpi" */
     pp_span_copy(name, r->section.program, sizeof r->section.program);
     return PP_OK;
 }
@@ -99,7 +99,7 @@ static pp_status read_devices(reader *r, const pp_json_at *config, pp_err *err)
     return status;
 }
 
-/* The single iterations of version 3 (-I 1): without the skipped ones. */
+/* Reads the single iterations of version 3 (-I 1), without the skipped ones. */
 static pp_status read_repeats(reader *r, const pp_json_at *result, pp_nccl_row *row, pp_err *err)
 {
     pp_json_at group = { 0 };
@@ -143,7 +143,7 @@ static pp_status read_repeats(reader *r, const pp_json_at *result, pp_nccl_row *
     return PP_OK;
 }
 
-/* Why the averages of a row cannot be taken, or NULL. */
+/* Returns why the averages of a row cannot be used, or NULL. */
 static const char *row_fault(const pp_json_at *half, pp_nccl_row *row)
 {
     bool cpu = !pp_json_has(half, "time");

@@ -1,10 +1,10 @@
-/* The JSON that nccl-tests writes with -J. */
+/* Reads the JSON that nccl-tests writes with its option -J. */
 #ifndef PPSIM_CALIB_IMPORT_NCCL_NCCL_JSON_H
 #define PPSIM_CALIB_IMPORT_NCCL_NCCL_JSON_H
 
 #include "calib/samples/samples.h"
 
-/* library: "nccl" or "rccl", where the file does not say. As pp_import.read. */
+/* Like pp_import.read. library: "nccl" or "rccl", used if the file does not say it. */
 PP_MUST_CHECK pp_status pp_nccl_json_read(const char *text, size_t bytes, const char *file,
                                           const char *library, pp_samples *samples, pp_err *err);
 

@@ -1,4 +1,5 @@
-/* From what a test printed to a series: which collective, how many ranks on how many nodes. */
+/* Makes a series from what a test printed: finds out which collective it ran, and on how many ranks
+ * and nodes. */
 #include "calib/import/nccl/nccl_section.h"
 #include "sim/base/alloc.h"
 
@@ -56,14 +57,15 @@ const char *pp_nccl_class(const char *program)
     return NULL;
 }
 
-/* Logs that were cut do not say which test they are of; the ratio of the two bandwidths
- * (nccl-tests, doc/PERFORMANCE.md: 1; 2(n-1)/n; (n-1)/n), root and reduction do, for most. */
+/* Guesses the class when the log does not say the test, as when its first lines are missing. For
+ * most tests, the ratio of the two bandwidths (1, 2(n-1)/n or (n-1)/n: doc/PERFORMANCE.md of
+ * nccl-tests), the root and the reduction are enough. */
 static const char *guess_class(const pp_nccl_section *section)
 {
     const pp_nccl_row *row = &section->row[0];
     for (size_t i = 1; i < section->row_count; i++) {
         if (section->row[i].bytes > row->bytes)
-            row = &section->row[i]; /* rounded the least */
+            row = &section->row[i]; /* the least rounded */
     }
     double f = row->factor;
     if (row->rooted == 1 || isnan(f))
@@ -99,12 +101,12 @@ static int compare_ranks(const void *left, const void *right)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* What is wrong with the list of ranks, or NULL. Sorts it. */
+/* Returns what is wrong with the list of ranks, or NULL. Sorts the list. */
 static const char *rank_fault(pp_nccl_section *section)
 {
     pp_nccl_rank *rank = section->rank;
     size_t count = section->rank_count;
-    size_t of_group = 0; /* ranks of the first group */
+    size_t of_group = 0; /* number of ranks of the first group */
     size_t here = 0;
     qsort(rank, count, sizeof *rank, compare_ranks);
     for (size_t i = 0; i < count; i++) {
@@ -123,7 +125,8 @@ static const char *rank_fault(pp_nccl_section *section)
     return NULL;
 }
 
-/* Ranks and nodes of the first group; left as they are where ranks are missing in the list. */
+/* Counts the ranks and nodes of the first group. Both are left as they are, with a note, when ranks
+ * are missing in the list. */
 static pp_status count_ranks(const pp_nccl_section *section, int32_t *ranks, int32_t *nodes,
                              pp_skips *notes, pp_err *err)
 {
@@ -136,7 +139,7 @@ static pp_status count_ranks(const pp_nccl_section *section, int32_t *ranks, int
         if (section->rank[i].rank > highest)
             highest = section->rank[i].rank;
     }
-    /* Ranks are numbered over all groups, or within each. */
+    /* Ranks are numbered either over all groups or within each. */
     if (highest + 1 != (int64_t)section->rank_count &&
         section->rank[count - 1].rank + 1 != (int64_t)count) {
         pp_skip_add(notes, section->line,

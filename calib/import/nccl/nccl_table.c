@@ -60,7 +60,7 @@ bool pp_nccl_layout_guess(size_t columns, pp_nccl_layout *layout_out)
            pp_nccl_layout_read((pp_span){ since_2_13, sizeof since_2_13 - 1 }, layout_out);
 }
 
-/* |size / time - bandwidth| within what three printed digits allow. */
+/* Returns whether size / time is the bandwidth, within what three printed digits allow. */
 static bool bandwidth_agrees(double bytes, double seconds, double gb_per_s)
 {
     double expected = bytes / seconds * 1e-9;
@@ -86,8 +86,8 @@ const char *pp_nccl_row_read(const pp_nccl_layout *l, const pp_span *word, pp_nc
     row->bytes = (double)bytes;
     row->seconds = us * 1e-6;
     if (l->cpu_time || memchr(word[l->time].at, 'e', word[l->time].bytes)) {
-        /* "1.2e+07": from 10 s on the bandwidth has more digits than the time. */
-        if (gb_per_s < 0.1) /* 0.005 of it are not printed: 5 % */
+        /* From 10 s on, a time such as "1.2e+07" has fewer digits than the bandwidth. */
+        if (gb_per_s < 0.1) /* it is rounded by up to 0.005, which is 5 % */
             return "a row whose time must be taken from its bandwidth, which has too few digits";
         row->seconds = row->bytes / (gb_per_s * 1e9);
     }

@@ -1,5 +1,5 @@
-/* Logs of nccl-tests and rccl-tests, line by line: several tests in one, with output of NCCL and of
- * launchers between and within their rows. */
+/* Reads logs of nccl-tests and rccl-tests line by line. A log may hold several tests, and output of
+ * NCCL and of launchers between their rows and even within them. */
 #include "calib/import/nccl/nccl_text.h"
 
 #include "calib/import/common/lines.h"
@@ -19,12 +19,12 @@ typedef struct reader {
     const char *library;
     pp_nccl_section section;
     pp_nccl_layout layout;
-    pp_span label;         /* in front of every line; its digits may be others */
+    pp_span label;         /* text before every line, in which digits may vary */
     char mentioned[40];    /* the last program that a line named */
     char file_library[32]; /* the last version that was printed */
-    bool configured;       /* "# nThread" was seen */
+    bool configured;       /* the line "# nThread" was read */
     bool in_place_heading; /* the line above the header has "in-place", without "out-of-place" */
-    pp_span half[PP_NCCL_COLUMNS_MAX]; /* of a row into which other output was printed */
+    pp_span half[PP_NCCL_COLUMNS_MAX]; /* first words of a row that other output interrupted */
     size_t half_count, half_line;
     size_t chatter, first_chatter;
     pp_skips notes;
@@ -59,7 +59,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* "2.29.7+cuda12.9" -> "nccl 2.29.7" */
+/* Prints "nccl 2.29.7" for "2.29.7+cuda12.9"; returns false if there is no number. */
 static bool set_version(const char *library, pp_span version, char *text, size_t size)
 {
     char number[20];
@@ -80,7 +80,9 @@ static pp_span after(pp_span line, const char *found, const char *text)
     return (pp_span){ from, (size_t)(end - from) };
 }
 
-/* "NCCL version 2.29.7+cuda12.9", "RCCL version : 2.22.3-HEAD:...". */
+/* Finds the version in a line with "NCCL version 2.29.7+cuda12.9" or "RCCL version
+ * : 2.22.3-HEAD:...".
+ */
 static bool find_version(reader *r, pp_span line)
 {
     bool found = false;
@@ -100,7 +102,8 @@ static bool find_version(reader *r, pp_span line)
     return found;
 }
 
-/* "..., 32 p2p channels, 16 p2p channels per peer": the number before `text`. */
+/* Reads the number before `text` in a line with "..., 32 p2p channels, 16 p2p channels per peer".
+ */
 static bool number_before(pp_span line, const char *text, int64_t *value_out)
 {
     const char *at = pp_span_find(line, text);
@@ -128,7 +131,7 @@ static void find_channels(reader *r, pp_span line)
         s->channels_peer = peer;
 }
 
-/* A word that ends in "_perf", or "_perf_mpi", of any path. */
+/* Finds the program in a word that ends in "_perf" or "_perf_mpi", without its path. */
 static bool program_of(pp_span word, char *name, size_t size)
 {
     size_t from = word.bytes;
@@ -159,7 +162,7 @@ static void find_program(reader *r, pp_span line)
     }
 }
 
-/* "#  Rank  0 Group  0 Pid 2633223 on HOST device  0 [0000:1b:00] NVIDIA H100 80GB HBM3" */
+/* Reads "#  Rank  0 Group  0 Pid 2633223 on HOST device  0 [0000:1b:00] NVIDIA H100 80GB HBM3". */
 static pp_status read_rank(reader *r, pp_span rest, size_t line, pp_err *err)
 {
     pp_nccl_rank rank = { 0 };
@@ -169,7 +172,7 @@ static pp_status read_rank(reader *r, pp_span rest, size_t line, pp_err *err)
     if (good && pp_span_is(word, "Group"))
         good = pp_span_word(&rest, &word) && pp_span_int(word, RANKS_MAX, &rank.group) &&
                pp_span_word(&rest, &word);
-    while (good && !pp_span_is(word, "on")) /* "Pid 123" */
+    while (good && !pp_span_is(word, "on")) /* passes over "Pid 123" */
         good = pp_span_word(&rest, &word);
     good = good && pp_span_word(&rest, &rank.host);
     while (good && (!word.bytes || word.at[0] != '['))
@@ -186,7 +189,7 @@ static pp_status read_rank(reader *r, pp_span rest, size_t line, pp_err *err)
     return pp_nccl_add_rank(&r->section, &rank, err);
 }
 
-/* "size count type ..." behind the "#". */
+/* Reads the header of a table, "size count type ...", after its "#". */
 static pp_status read_header(reader *r, pp_span rest, size_t line, pp_err *err)
 {
     pp_nccl_layout layout = { 0 };
@@ -232,7 +235,7 @@ static void read_settings(reader *r, pp_span rest)
     }
 }
 
-/* What stands behind a "#". */
+/* Reads what stands after a "#". */
 static pp_status read_comment(reader *r, pp_span all, size_t number, pp_err *err)
 {
     static const char starting[] = "Collective test starting:";
@@ -308,7 +311,7 @@ static pp_status take_row(reader *r, const pp_span *words, size_t count, size_t 
     return pp_nccl_add_row(&r->section, &row, err);
 }
 
-/* Without the "[0]" that mpiexec -prepend-rank puts behind every part of a row. */
+/* Cuts off the "[0]" that mpiexec -prepend-rank puts after every part of a row. */
 static pp_span cut_rank(pp_span word)
 {
     size_t length = 0;
@@ -346,7 +349,7 @@ static bool all_numbers(const pp_span *words, size_t count)
     return count > 0;
 }
 
-/* Does a row begin here: size and count, digits alone, and a type? */
+/* Returns whether a row begins here: size and count, which are digits, and a type. */
 static bool begins_row(const pp_span *words, size_t count)
 {
     int64_t value = 0;
@@ -355,8 +358,8 @@ static bool begins_row(const pp_span *words, size_t count)
            words[2].at[0] <= 'z';
 }
 
-/* Output of NCCL and of launchers is printed into the middle of a row: its first words are kept,
- * the rest is awaited in one of the next lines. */
+/* Keeps the words of a row that is not complete, as when other output was printed into the middle
+ * of it. The rest is expected in one of the next lines. */
 static bool keep_half(reader *r, const pp_span *words, size_t count, size_t line)
 {
     if (!r->layout.count || count >= r->layout.count)
@@ -380,7 +383,7 @@ static pp_status read_row(reader *r, const pp_span *words, size_t count, size_t 
     return take_row(r, words, count, line, err);
 }
 
-/* The rest of a row whose first words were kept. */
+/* Adds the words of a line to the row whose first words were kept, if they are its rest. */
 static pp_status join_half(reader *r, const pp_span *words, size_t count, bool *joined_out,
                            pp_err *err)
 {
@@ -399,8 +402,8 @@ static pp_status join_half(reader *r, const pp_span *words, size_t count, bool *
     return take_row(r, r->half, total, r->half_line, err);
 }
 
-/* What stands before "host:pid:tid [dev] NCCL INFO": nothing, or the begin of a row, whose last
- * word has the host's name at its end. */
+/* Reads what stands before "host:pid:tid [dev] NCCL INFO": nothing, or a part of a row, whose last
+ * word then ends in the host's name. */
 static void read_before_log(reader *r, pp_span line, const char *mark, size_t number)
 {
     pp_span words[PP_NCCL_COLUMNS_MAX];
@@ -418,11 +421,10 @@ static void read_before_log(reader *r, pp_span line, const char *mark, size_t nu
     if (pp_span_begins(last, "N/A"))
         length = 3;
     if (r->layout.count && r->layout.type == count - 1)
-        length =
-            1; /* up to 2.11 the begin of a row may end there; which type it is does not matter */
+        length = 1; /* a type that the name of the host follows: its letters do not matter */
     words[count - 1].bytes = length;
     if (length <= signs)
-        count--; /* a host's name alone */
+        count--; /* the word is only the host's name */
     if (begins_row(words, count)) {
         (void)keep_half(r, words, count, number);
     } else if (r->half_count && r->half_count + count < r->layout.count && is_number(words[0])) {
@@ -431,7 +433,8 @@ static void read_before_log(reader *r, pp_span line, const char *mark, size_t nu
     }
 }
 
-/* Without what srun --label ("3: ") and mpirun --tag-output ("[1,0]<stdout>:") put in front. */
+/* Cuts off what srun --label ("3: ") and mpirun --tag-output ("[1,0]<stdout>:") put before a line.
+ */
 static pp_span strip_label(pp_span line)
 {
     static const char *const tags[] = { "<stdout>:", "<stderr>:" };
@@ -454,8 +457,8 @@ static pp_span strip_label(pp_span line)
     return line;
 }
 
-/* What else stands in front of a test's first lines stands in front of all: "[0] ", a time, "> ".
- */
+/* Cuts off any other text before a line ("[0] ", a time, "> "): what stands before the first lines
+ * of a test stands before all of them. */
 static pp_span strip_learnt(reader *r, pp_span line)
 {
     static const char *const marks[] = { "# nThread ",
@@ -475,7 +478,7 @@ static pp_span strip_learnt(reader *r, pp_span line)
     return same == r->label.bytes ? (pp_span){ line.at + same, line.bytes - same } : line;
 }
 
-/* Pages that take "#" for a headline swallow it. */
+/* Returns whether a line lacks its "#", which web pages drop because it marks a headline there. */
 static bool lost_its_mark(const pp_span *words, size_t count, pp_span line)
 {
     int64_t number = 0;

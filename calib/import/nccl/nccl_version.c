@@ -1,6 +1,5 @@
-/* NCCL codes a version in one number: major * 1000 + minor * 100 + patch up to 2.8, and major *
- * 10000
- * + minor * 100 + patch since (NCCL_VERSION in nccl.h). */
+/* NCCL codes a version in one number: major * 1000 + minor * 100 + patch up to version 2.8, and
+ * major * 10000 + minor * 100 + patch since (NCCL_VERSION in nccl.h). */
 #include "calib/import/nccl/nccl_version.h"
 
 #include <inttypes.h>
@@ -8,7 +7,6 @@
 
 void pp_nccl_version_text(const char *library, int64_t code, char *text, size_t size)
 {
-    /* NCCL_VERSION_CODE: 1000, 100, 1 up to 2.8, then 10000, 100, 1. */
     int64_t unit = code < 10000 ? 1000 : 10000;
     if (code >= 1000 && code < 1000000)
         snprintf(text, size, "%s %" PRId64 ".%" PRId64 ".%" PRId64, library, code / unit,
